@@ -1,0 +1,475 @@
+/// Address ranges from the system, cut into spans, and the way back to the system.
+//
+// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, Released, NowMs, ClockDue.
+// Invariants: each arena is one reserved range, backed from its start to Committed; slices
+//             below Frontier belong to spans and free runs, those above were never touched.
+//             A released span waits on Process.Released while another thread has the lock;
+//             whoever leaves the lock looks there once more, so none is forgotten.
+// Callers:    ArenaTake, ArenaGrow, ArenaPurge: any thread, may wait for the lock.
+//             ArenaRelease: any thread, never waits.
+// Progress:   ArenaRelease is lock-free; it takes the lock only if it is free.
+unit LaneMM.Arena;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+type
+  /// Looks at one span. Context is the caller's.
+  TSpanVisitor = procedure(Span: PSpan; Context: Pointer);
+
+/// A run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when the
+/// system has no more memory. The caller owns it until ArenaRelease.
+function ArenaTake(SliceCount: NativeUInt): PSpan;
+/// Takes a span back. Nobody may use its blocks any more.
+procedure ArenaRelease(Span: PSpan);
+/// The same for a span whose pages were moved away, so that it reads as zeros.
+procedure ArenaReleaseZero(Span: PSpan);
+/// Lengthens a span in place to SliceCount slices; tells whether the slices behind it were free.
+function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
+/// Shortens a span in place to SliceCount slices and frees the rest.
+procedure ArenaShrink(Span: PSpan; SliceCount: NativeUInt);
+/// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
+function ArenaSpan(P: Pointer): PSpan;
+
+/// Calls Visitor for each span in use, of whatever kind. Any thread; while other threads run,
+/// what it sees of their spans may be out of date.
+procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
+
+/// Tells whether it is time to give old memory back; reads the clock now and then.
+function ArenaPurgeIsDue: Boolean;
+/// Gives the memory of free runs that are MinAgeMs old, or older, back to the system.
+procedure ArenaPurge(MinAgeMs: Cardinal);
+
+/// Makes the arenas usable in a child process in which a lost thread held the lock.
+procedure ArenaRecover;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Contention, LaneMM.FreeRuns;
+
+const
+  {$ifdef CPU64}
+  WantedArenaSize = NativeUInt(1) shl 40;
+  {$else}
+  WantedArenaSize = NativeUInt(1) shl 30;
+  {$endif}
+  SmallestArenaSize = NativeUInt(1) shl 22;
+  // An arena that was refused at the wanted size takes this share of what is granted, so that
+  // others, thread stacks for example, still get theirs.
+  LimitedShare = 4;
+  // Slices that are committed at once; their records then fill whole pages.
+  CommitStep = 512;
+  // Calls between two looks at the clock.
+  ClockInterval = 16;
+
+// ---------------------------------------------------------------------------- arenas
+
+// Reserves the records of SliceCount slices, and one more at either end whose Kind stays skNone.
+function ReserveSpans(SliceCount: NativeUInt): PSpan;
+begin
+  Result := OsReserve(AlignUp((SliceCount + 2) * SizeOf(TSpan), SliceSize));
+  if Result <> nil then
+    Inc(Result);
+end;
+
+function ReserveRange(out Size: NativeUInt): PByte;
+begin
+  Size := WantedArenaSize;
+  Result := OsReserve(Size);
+  if Result <> nil then
+    Exit;
+  repeat
+    Size := Size shr 1;
+    if Size < SmallestArenaSize then
+      Exit(nil);
+    Result := OsReserve(Size);
+  until Result <> nil;
+  OsRelease(Result + Size div LimitedShare, Size - Size div LimitedShare);
+  Size := Size div LimitedShare;
+end;
+
+// Backs the arena and its records up to SliceCount slices.
+function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Records, RecordsEnd: PByte;
+begin
+  Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Arena^.Committed + 1), OsPageSize));
+  if Arena^.Committed = 0 then
+    Records := PByte(Arena^.Spans - 1);
+  RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsPageSize));
+  Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
+    and OsCommit(Arena^.Base + Arena^.Committed * SliceSize,
+      (SliceCount - Arena^.Committed) * SliceSize);
+  if not Result then
+    Exit;
+  Arena^.Committed := SliceCount;
+  if Arena = @Process.Arenas[0] then
+    // Release: the records exist before a pointer is looked up there. Pairs with nothing here:
+    // a block reaches another thread only through that program's own synchronization.
+    StoreRelease(Process.Limit, SliceCount * SliceSize);
+end;
+
+function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Ahead: NativeUInt;
+begin
+  if SliceCount <= Arena^.Committed then
+    Exit(True);
+  Ahead := AlignUp(SliceCount, CommitStep);
+  if Ahead > Arena^.SliceCount then
+    Ahead := Arena^.SliceCount;
+  Result := Commit(Arena, Ahead) or Commit(Arena, SliceCount);
+end;
+
+function AddArena(Size: NativeUInt; Base: PByte): PArena;
+begin
+  Result := @Process.Arenas[Process.ArenaCount];
+  Result^.Spans := ReserveSpans(Size shr SliceShift);
+  if Result^.Spans = nil then
+  begin
+    OsRelease(Base, Size);
+    Exit(nil);
+  end;
+  Result^.Base := Base;
+  Result^.SliceCount := Size shr SliceShift;
+  Result^.Frontier := 0;
+  Result^.Committed := 0;
+  if Process.ArenaCount = 0 then
+  begin
+    Process.Base := NativeUInt(Base);
+    Process.Spans := NativeUInt(Result^.Spans);
+  end;
+  // Release: the arena's fields before its number. Pairs with ArenaSpan.
+  StoreRelease(Process.ArenaCount, Process.ArenaCount + 1);
+end;
+
+// A new arena with room for SliceCount slices, or nil.
+function NewArena(SliceCount: NativeUInt): PArena;
+var
+  Size: NativeUInt;
+  Base: PByte;
+begin
+  if Process.ArenaCount = ArenaLimit then
+    Exit(nil);
+  Base := ReserveRange(Size);
+  if (Base <> nil) and (Size shr SliceShift < SliceCount) then
+  begin
+    OsRelease(Base, Size);
+    Size := SliceCount shl SliceShift;
+    Base := OsReserve(Size);
+  end;
+  if Base = nil then
+    Exit(nil);
+  Result := AddArena(Size, Base);
+end;
+
+function TakeFrontier(Arena: PArena; SliceCount: NativeUInt): PSpan;
+begin
+  if (SliceCount > Arena^.SliceCount - Arena^.Frontier)
+    or not CommitAhead(Arena, Arena^.Frontier + SliceCount) then
+    Exit(nil);
+  Result := Arena^.Spans + Arena^.Frontier;
+  Result^.Start := Arena^.Base + Arena^.Frontier * SliceSize;
+  Inc(Arena^.Frontier, SliceCount);
+end;
+
+// Slices that were never used: from the newest arena, or from a new one.
+function TakeUnused(SliceCount: NativeUInt): PSpan;
+var
+  Arena: PArena;
+  Rest: NativeUInt;
+  Tail: PSpan;
+begin
+  if Process.ArenaCount <> 0 then
+  begin
+    Arena := @Process.Arenas[Process.ArenaCount - 1];
+    Result := TakeFrontier(Arena, SliceCount);
+    Rest := Arena^.SliceCount - Arena^.Frontier;
+    if (Result <> nil) or (SliceCount <= Rest) then
+      Exit;
+  end;
+  Arena := NewArena(SliceCount);
+  if Arena = nil then
+    Exit(nil);
+  Result := TakeFrontier(Arena, SliceCount);
+  if (Result = nil) or (Process.ArenaCount < 2) then
+    Exit;
+  // What is left of the arena before becomes a free run.
+  Arena := @Process.Arenas[Process.ArenaCount - 2];
+  Rest := Arena^.SliceCount - Arena^.Frontier;
+  if Rest = 0 then
+    Exit;
+  Tail := TakeFrontier(Arena, Rest);
+  if Tail <> nil then
+    FreeRunAdd(Tail, Rest, False);
+end;
+
+// ---------------------------------------------------------------------------- the lock
+
+procedure FreeReleased;
+var
+  Span, Next: PSpan;
+begin
+  if LoadAcquire(Process.Released) = 0 then
+    Exit;
+  // Acquire: see the links. Pairs with the push in ArenaRelease.
+  Span := PSpan(Swap(Process.Released, 0));
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
+    Span := Next;
+  end;
+end;
+
+procedure ArenaLeave;
+begin
+  repeat
+    FreeReleased;
+    LockLeave(Process.ArenaLock);
+    // LockLeave is a full barrier: either this load sees a push, or the pusher's LockTry,
+    // which follows its push, finds the lock free. Pairs with ArenaRelease.
+  until (LoadAcquire(Process.Released) = 0) or not LockTry(Process.ArenaLock);
+end;
+
+procedure CountBacked; inline;
+var
+  Backed: NativeUInt;
+  Index: NativeUInt;
+begin
+  Backed := 0;
+  for Index := 0 to Process.ArenaCount - 1 do
+    Inc(Backed, Process.Arenas[Index].Frontier);
+  Dec(Backed, Process.ColdSlices);
+  if Backed > Process.PeakSlices then
+    Process.PeakSlices := Backed;
+end;
+
+procedure SetEnd(Span: PSpan; SliceCount: NativeUInt);
+var
+  Last: PSpan;
+begin
+  Span^.SliceCount := SliceCount;
+  if SliceCount = 1 then
+    Exit;
+  Last := Span + SliceCount - 1;
+  Last^.Kind := skInner;
+  Last^.Distance := SliceCount - 1;
+  Last^.Owner := NoOwner;
+end;
+
+function ArenaTake(SliceCount: NativeUInt): PSpan;
+begin
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Result := FreeRunTake(Process.Warm, SliceCount);
+  if Result <> nil then
+    Result^.IsZero := False
+  else
+  begin
+    Result := FreeRunTake(Process.Cold, SliceCount);
+    if Result = nil then
+      Result := TakeUnused(SliceCount);
+    if Result <> nil then
+    begin
+      Result^.IsZero := True;
+      CountBacked;
+    end;
+  end;
+  if Result <> nil then
+  begin
+    SetEnd(Result, SliceCount);
+    Result^.Owner := NoOwner;
+  end;
+  ArenaLeave;
+end;
+
+procedure Release(Span: PSpan);
+var
+  Head: TAtomicWord;
+begin
+  Span^.Owner := NoOwner;
+  Span^.Remote := 0;
+  Span^.Kind := skReleased;
+  if LockTry(Process.ArenaLock) then
+  begin
+    FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
+    ArenaLeave;
+    Exit;
+  end;
+  repeat
+    Head := LoadAcquire(Process.Released);
+    Span^.Next := PSpan(Head);
+    // Release: the span's fields before the list. Pairs with FreeReleased. There is no pop
+    // of one span, hence no ABA.
+  until CompareAndSwap(Process.Released, Head, NativeUInt(Span));
+  if LockTry(Process.ArenaLock) then
+    ArenaLeave;
+end;
+
+procedure ArenaRelease(Span: PSpan);
+begin
+  Span^.IsWarm := True;
+  Release(Span);
+end;
+
+procedure ArenaReleaseZero(Span: PSpan);
+begin
+  Span^.IsWarm := False;
+  Release(Span);
+end;
+
+// ---------------------------------------------------------------------------- in place
+
+// Takes the slices behind Span that were never used.
+function GrowIntoFrontier(Span: PSpan; SliceCount: NativeUInt): Boolean;
+var
+  Arena: PArena;
+begin
+  Arena := @Process.Arenas[Process.ArenaCount - 1];
+  Result := (Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier)
+    and (TakeFrontier(Arena, SliceCount - Span^.SliceCount) <> nil);
+end;
+
+function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
+var
+  Neighbour: PSpan;
+  Missing: NativeUInt;
+begin
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Missing := SliceCount - Span^.SliceCount;
+  Neighbour := Span + Span^.SliceCount;
+  Result := IsFreeRun(Neighbour) and (Neighbour^.SliceCount >= Missing);
+  if Result then
+    FreeRunCut(Neighbour, Missing)
+  else
+    Result := GrowIntoFrontier(Span, SliceCount);
+  if Result then
+  begin
+    SetEnd(Span, SliceCount);
+    Span^.IsZero := False;
+    CountBacked;
+  end;
+  ArenaLeave;
+end;
+
+procedure ArenaShrink(Span: PSpan; SliceCount: NativeUInt);
+var
+  Rest: PSpan;
+begin
+  Rest := Span + SliceCount;
+  Rest^.SliceCount := Span^.SliceCount - SliceCount;
+  Rest^.Start := Span^.Start + SliceCount * SliceSize;
+  LockEnter(Process.ArenaLock);
+  SetEnd(Span, SliceCount);
+  FreeRunAdd(Rest, Rest^.SliceCount, True);
+  ArenaLeave;
+end;
+
+function ArenaSpan(P: Pointer): PSpan;
+var
+  Offset: NativeUInt;
+  Index: NativeUInt;
+begin
+  Offset := NativeUInt(P) - Process.Base;
+  if Offset < Process.Limit then
+    Exit(PSpan(Process.Spans) + Offset shr SliceShift);
+  for Index := 1 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+  begin
+    Offset := NativeUInt(P) - NativeUInt(Process.Arenas[Index].Base);
+    if Offset < LoadAcquire(Process.Arenas[Index].Committed) * SliceSize then
+      Exit(Process.Arenas[Index].Spans + Offset shr SliceShift);
+  end;
+  Result := nil;
+end;
+
+procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
+var
+  Span, Last: PSpan;
+begin
+  Span := Arena^.Spans;
+  Last := Span + Arena^.Frontier;
+  while Span < Last do
+  begin
+    if Span^.Kind in [skBlocks, skLarge] then
+      Visitor(Span, Context);
+    if (Span^.Kind in [skBlocks, skLarge, skFree]) and (Span^.SliceCount > 0) then
+      Inc(Span, Span^.SliceCount)
+    else
+      Inc(Span);
+  end;
+end;
+
+procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+    VisitArena(@Process.Arenas[Index], Visitor, Context);
+end;
+
+// ---------------------------------------------------------------------------- purge
+
+function ArenaPurgeIsDue: Boolean;
+var
+  Oldest: PSpan;
+begin
+  // Plain reads and writes without the lock: a count lost here moves the next look a little.
+  if Process.ClockDue > 0 then
+  begin
+    Dec(Process.ClockDue);
+    Exit(False);
+  end;
+  Process.ClockDue := ClockInterval;
+  Process.NowMs := OsNowMs;
+  Oldest := Process.Oldest;
+  Result := (Oldest <> nil) and (Process.NowMs - Oldest^.FreedMs >= Process.PurgeDelayMs);
+end;
+
+// Takes the oldest warm run out if it is old enough; nil otherwise.
+function TakeOldest(MinAgeMs: Cardinal): PSpan;
+begin
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Result := Process.Oldest;
+  if Result <> nil then
+    if Process.NowMs - Result^.FreedMs >= MinAgeMs then
+      FreeRunRemove(Result)
+    else
+      Result := nil;
+  ArenaLeave;
+end;
+
+procedure ArenaPurge(MinAgeMs: Cardinal);
+var
+  Span: PSpan;
+  SlicesLeft: NativeInt;
+begin
+  // What is warm now and no more: other threads may free faster than this loop purges.
+  SlicesLeft := Process.WarmSlices;
+  while SlicesLeft > 0 do
+  begin
+    Span := TakeOldest(MinAgeMs);
+    if Span = nil then
+      Exit;
+    Dec(SlicesLeft, Span^.SliceCount);
+    OsPurge(Span^.Start, Span^.SliceCount * SliceSize); // without the lock
+    LockEnter(Process.ArenaLock);
+    FreeRunAdd(Span, Span^.SliceCount, False);
+    ArenaLeave;
+  end;
+end;
+
+procedure ArenaRecover;
+begin
+  FreeRunsForget;
+  LockReset(Process.ArenaLock);
+end;
+
+end.

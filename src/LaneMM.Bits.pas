@@ -1,0 +1,52 @@
+/// Alignment and bit scans.
+//
+// Owns:       nothing.
+// Callers:    any unit, any thread; all routines are pure.
+unit LaneMM.Bits;
+
+{$I LaneMM.inc}
+
+interface
+
+/// The smallest multiple of Alignment, a power of two, that is not below Value; wraps at the top.
+function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
+/// Index of the highest set bit of Value, which is not 0.
+function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Index of the lowest set bit of Value, which is not 0.
+function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
+
+implementation
+
+function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
+begin
+  Result := (Value + Alignment - 1) and not (Alignment - 1);
+end;
+
+{$ifdef FPC}
+function FloorLog2(Value: NativeUInt): Cardinal;
+begin
+  {$ifdef CPU64} Result := BsrQWord(Value); {$else} Result := BsrDWord(Value); {$endif}
+end;
+
+function LowestBit(Value: Cardinal): Cardinal;
+begin
+  Result := BsfDWord(Value);
+end;
+{$else}
+function FloorLog2(Value: NativeUInt): Cardinal;
+begin
+  Result := 0;
+  while Value > 1 do
+  begin
+    Value := Value shr 1;
+    Inc(Result);
+  end;
+end;
+
+function LowestBit(Value: Cardinal): Cardinal;
+begin
+  Result := FloorLog2(Value and (not Value + 1));
+end;
+{$endif}
+
+end.

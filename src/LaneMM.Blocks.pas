@@ -1,0 +1,430 @@
+/// GetMem, FreeMem, ReallocMem, AllocMem, MemSize.
+//
+// Owns:       THeap.Realloc.
+// Invariants: a fast path touches only the thread's heap, the span's first cache line and the
+//             block's first word: no lock, no atomic operation.
+// Callers:    any thread, also before its first allocation and after its thread-end hooks.
+// Errors:     no memory: run-time error 203 (EOutOfMemory), or nil with
+//             ReturnNilIfGrowHeapFails; the block given to ReallocMem stays as it was.
+//             Not a block, or a free one: run-time error 204 (EInvalidPointer), nothing changed.
+// Progress:   BlockFree never waits. The others wait only in slow paths, for a lock.
+// Source:     semantics: FPC rtl/inc/heap.inc; growth: le Riche, FastMM4.pas, ReallocMem.
+unit LaneMM.Blocks;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// A block of at least Size bytes; Size 0 gives a block too.
+function BlockGet(Size: TSize): Pointer;
+/// The same, all usable bytes zero.
+function BlockGetZero(Size: TSize): Pointer;
+/// Frees P; nil is allowed. Returns the usable size that it had.
+function BlockFree(P: Pointer): TSize;
+/// The same; Size is what the caller believes it asked for.
+function BlockFreeSize(P: Pointer; Size: TSize): TSize;
+/// Changes the size of P, which may move; keeps the smaller of the usable size and Size bytes.
+/// P nil gets a block, Size 0 frees. The result is P.
+function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// The usable size of P; 0 for nil.
+function BlockUsableSize(P: Pointer): TSize;
+/// Whether P is a block of this copy of LaneMM, in use as far as can be told without a walk.
+function BlockIsOurs(P: Pointer): Boolean;
+
+{$ifdef LANEMM_ASM}
+/// The twins of BlockGet and BlockFree in assembler, for threads whose heap can be read with one
+/// instruction (Process.HasFastSlot).
+function FastBlockGet(Size: TSize): Pointer;
+function FastBlockFree(P: Pointer): TSize;
+{$endif}
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
+  LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Foreign;
+
+const
+  OutOfMemory = 203;
+  InvalidPointer = 204;
+
+procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
+
+// ---------------------------------------------------------------------------- get
+
+function OutOfMemoryResult: Pointer;
+begin
+  Result := nil;
+  if not ReturnNilIfGrowHeapFails then
+    HandleError(OutOfMemory);
+end;
+
+function LargeBlock(Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+begin
+  ProcessTick;
+  Span := LargeGet(Size);
+  if Span = nil then
+    Exit(nil);
+  Result := Span^.Start;
+end;
+
+// A block where the current span has none, or the thread no heap yet; nil without memory.
+function TryGet(Size: NativeUInt): Pointer;
+var
+  Heap: PHeap;
+  Span: PSpan;
+begin
+  if Size > MaxClassSize then
+    Exit(LargeBlock(Size));
+  ProcessTick;
+  Heap := ThreadHeap;
+  if Heap = nil then
+    Exit(nil);
+  Span := Heap^.Current[SizeToClass(Size)];
+  if Odd(Span^.FreeList) then
+    Span := HeapRefill(Heap, SizeToClass(Size));
+  if Span = nil then
+    Exit(nil);
+  Result := SpanTake(Span);
+end;
+
+function BlockGetSlow(Size: NativeUInt): Pointer;
+begin
+  Result := TryGet(Size);
+  if Result = nil then
+    Result := OutOfMemoryResult;
+end;
+
+function BlockGet(Size: TSize): Pointer;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if (Heap = nil) or (Size > MaxClassSize) then
+    Exit(BlockGetSlow(Size));
+  Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
+  if Result = nil then
+    Result := BlockGetSlow(Size);
+end;
+
+function BlockGetZero(Size: TSize): Pointer;
+var
+  Span: PSpan;
+begin
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastBlockGet(Size)
+  else
+  {$endif}
+    Result := BlockGet(Size);
+  if Result = nil then
+    Exit;
+  Span := ArenaSpan(Result);
+  if Span^.Kind = skInner then
+    Dec(Span, Span^.Distance);
+  if (Span^.Kind <> skLarge) or not Span^.IsZero then
+    FillChar(Result^, Span^.BlockSize, 0);
+end;
+
+// ---------------------------------------------------------------------------- find
+
+// The first record of the span in use that holds P, or nil. Any pointer.
+function FindSpan(P: Pointer): PSpan;
+var
+  Distance: NativeUInt;
+begin
+  Result := ArenaSpan(P);
+  if Result = nil then
+    Exit;
+  Distance := 0;
+  if Result^.Kind = skInner then
+  begin
+    Distance := Result^.Distance;
+    Dec(Result, Distance);
+  end;
+  // A record of an earlier life may say skInner: the span it leads to must reach this far.
+  if not (Result^.Kind in [skBlocks, skLarge]) or (Distance >= Result^.SliceCount) then
+    Result := nil;
+end;
+
+// The span of the block P; nil when P is not where a block begins.
+function SpanOfBlock(P: Pointer): PSpan;
+begin
+  Result := FindSpan(P);
+  if Result = nil then
+    Exit;
+  if Result^.Kind = skLarge then
+  begin
+    if P <> Result^.Start then
+      Result := nil;
+  end
+  else if not SpanBlockIsValid(Result, P) then
+    Result := nil;
+end;
+
+function BlockIsOurs(P: Pointer): Boolean;
+var
+  Span: PSpan;
+begin
+  Span := SpanOfBlock(P);
+  Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockLooksFree(Span, P));
+end;
+
+// ---------------------------------------------------------------------------- free
+
+// Frees a block of another heap, or of none.
+procedure RemoteFree(Span: PSpan; P: Pointer);
+var
+  Heap: PHeap;
+begin
+  if RemotePush(Span, P) = rpPushed then
+  begin
+    // A look at another thread's count: too high at worst, and then a later free finds out.
+    if (RemoteCount(Span) >= Span^.Used) and (LoadAcquire(Process.SweepWanted) = 0) then
+      StoreRelease(Process.SweepWanted, 1);
+    Exit;
+  end;
+  // The span was given up and is ours now; a thread without a heap takes it for the orphans.
+  SpanPut(Span, P);
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Heap := Process.Orphans;
+  HeapTakeOver(Heap, Span);
+end;
+
+// Frees a block of this thread that is valid, and free or not.
+procedure OwnFree(Heap: PHeap; Span: PSpan; P: Pointer);
+begin
+  if SpanPut(Span, P) then
+    HeapEmptied(Heap, Span);
+end;
+
+function ForeignOrInvalid(P: Pointer): NativeUInt;
+begin
+  Result := 0;
+  if (ArenaSpan(P) <> nil) or not ForeignFree(P, Result) then
+    HandleError(InvalidPointer);
+end;
+
+// Whether the block is free already. Its first word looks like it; for the owner's own blocks
+// the list has the last word.
+function IsFreeAlready(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
+begin
+  Result := BlockLooksFree(Span, P)
+    and ((Span^.Owner <> Heap) or SpanHasFreeBlock(Span, P) or (RemoteCount(Span) > 0));
+end;
+
+function BlockFreeSlow(P: Pointer): NativeUInt;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  if P = nil then
+    Exit(0);
+  Span := SpanOfBlock(P);
+  if Span = nil then
+    Exit(ForeignOrInvalid(P));
+  Result := Span^.BlockSize;
+  if Span^.Kind = skLarge then
+  begin
+    LargeFree(Span);
+    ProcessTick;
+    Exit;
+  end;
+  Heap := OsThreadHeap;
+  if IsFreeAlready(Heap, Span, P) then
+  begin
+    HandleError(InvalidPointer);
+    Exit(0);
+  end;
+  if Span^.Owner = Heap then
+    OwnFree(Heap, Span, P)
+  else
+    RemoteFree(Span, P);
+end;
+
+function BlockFree(P: Pointer): TSize;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  Span := ArenaSpan(P);
+  if (Span = nil) or (Heap = nil) or (Span^.Owner <> Heap) or not SpanBlockIsValid(Span, P)
+    or BlockLooksFree(Span, P) then
+    Exit(BlockFreeSlow(P));
+  Result := Span^.BlockSize;
+  OwnFree(Heap, Span, P);
+end;
+
+function BlockFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Exit(FastBlockFree(P));
+  {$endif}
+  Result := BlockFree(P);
+end;
+
+// ---------------------------------------------------------------------------- realloc
+
+const
+  // A block that grew once is expected to grow again: at least to twice its size and 32 bytes
+  // while it is small, to one and a half times above.
+  DoubledLimit = 2048;
+  DoubledExtra = 32;
+  // It shrinks in place down to this share of its size.
+  KeptShare = 4;
+
+function GrownSize(UsableSize, Size: NativeUInt): NativeUInt;
+begin
+  if UsableSize <= DoubledLimit then
+    Result := UsableSize * 2 + DoubledExtra
+  else
+    Result := UsableSize + UsableSize shr 1;
+  if Result < Size then
+    Result := Size;
+end;
+
+procedure CountMove(CopiedBytes: NativeUInt);
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit;
+  Inc(Heap^.Realloc.Moves);
+  Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
+end;
+
+// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+function MoveBlock(P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
+begin
+  Result := TryGet(WantedSize);
+  if Result = nil then
+    Result := TryGet(Size);
+  if Result = nil then
+    Exit(OutOfMemoryResult);
+  if Size < UsableSize then
+    UsableSize := Size;
+  Move(P^, Result^, UsableSize);
+  BlockFree(P);
+  CountMove(UsableSize);
+end;
+
+function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
+var
+  WantedSize, CopiedBytes: NativeUInt;
+  Target: PSpan;
+begin
+  ProcessTick;
+  WantedSize := GrownSize(Span^.BlockSize, Size);
+  if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
+    Exit(Span^.Start);
+  Target := LargeMove(Span, WantedSize, CopiedBytes);
+  if Target = nil then
+    Target := LargeMove(Span, Size, CopiedBytes);
+  if Target = nil then
+    Exit(OutOfMemoryResult);
+  Result := Target^.Start;
+  CountMove(CopiedBytes);
+end;
+
+function ResizeBlock(P: Pointer; Span: PSpan; Size: NativeUInt): Pointer;
+begin
+  if Span^.Kind <> skLarge then
+  begin
+    if Size > Span^.BlockSize then
+      Exit(MoveBlock(P, Span^.BlockSize, Size, GrownSize(Span^.BlockSize, Size)));
+    Exit(MoveBlock(P, Span^.BlockSize, Size, Size));
+  end;
+  if Size > Span^.BlockSize then
+    Exit(GrowLarge(Span, Size));
+  if Size <= MaxClassSize then
+    Exit(MoveBlock(P, Span^.BlockSize, Size, Size));
+  LargeShrink(Span, Size);
+  Result := P;
+end;
+
+// Takes over a block of somebody else.
+function ResizeForeign(P: Pointer; Size: NativeUInt): Pointer;
+var
+  UsableSize: NativeUInt;
+begin
+  if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
+  begin
+    HandleError(InvalidPointer);
+    Exit(nil);
+  end;
+  Result := MoveBlock(P, UsableSize, Size, Size);
+end;
+
+function BlockReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+begin
+  if P = nil then
+  begin
+    if Size <> 0 then
+      P := BlockGet(Size);
+    Exit(P);
+  end;
+  if Size = 0 then
+  begin
+    BlockFree(P);
+    P := nil;
+    Exit(nil);
+  end;
+  Span := SpanOfBlock(P);
+  if Span = nil then
+    Result := ResizeForeign(P, Size)
+  else
+    Result := ResizeBlock(P, Span, Size);
+  if Result <> nil then
+    P := Result;
+end;
+
+// Whether a block of UsableSize bytes serves Size as it is.
+function FitsInPlace(UsableSize, Size: NativeUInt): Boolean; inline;
+begin
+  Result := (Size <= UsableSize) and (Size >= UsableSize div KeptShare) and (Size <> 0);
+end;
+
+function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (P <> nil) and (Size <> 0) then
+    Inc(Heap^.Realloc.Calls);
+  Span := SpanOfBlock(P);
+  if (Span <> nil) and FitsInPlace(Span^.BlockSize, Size) then
+    Exit(P);
+  Result := BlockReallocSlow(P, Size);
+end;
+
+function BlockUsableSize(P: Pointer): TSize;
+var
+  Span: PSpan;
+begin
+  Result := 0;
+  if P = nil then
+    Exit;
+  Span := SpanOfBlock(P);
+  if Span <> nil then
+    Exit(Span^.BlockSize);
+  if (ArenaSpan(P) <> nil) or not ForeignSize(P, Result) then
+    HandleError(InvalidPointer);
+end;
+
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Blocks.x64.inc}
+{$endif}
+
+end.

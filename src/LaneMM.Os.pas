@@ -1,0 +1,77 @@
+/// What LaneMM asks of the operating system. One contract, one include file per system.
+//
+// Owns:       Process.OsCalls, the counts of the calls below by kind.
+// Invariants: sizes are bytes and multiples of OsPageSize unless said otherwise. No routine
+//             changes errno or allocates.
+// Callers:    any thread.
+// Source:     Linux: man-pages 2 (mmap, madvise, mremap, futex), kernel 4.14 or later for
+//             MADV_WIPEONFORK; glibc: nptl/descr.h (the thread-specific slots lie in the
+//             thread control block).
+unit LaneMM.Os;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+const
+  /// Smallest unit of memory protection and backing, in bytes.
+  OsPageSize = 4096;
+
+/// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
+/// The caller owns the range until OsRelease.
+function OsReserve(Size: NativeUInt): Pointer;
+/// Gives the address range back.
+procedure OsRelease(P: Pointer; Size: NativeUInt);
+/// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
+function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
+/// Gives the memory behind a committed range back; it stays usable and reads as zeros.
+procedure OsPurge(P: Pointer; Size: NativeUInt);
+/// Moves the pages of Source to Target, both committed, without copying; Source then reads as
+/// zeros. False, and nothing changed, when the system cannot.
+function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
+/// A coarse clock that never goes back, in milliseconds; wraps after 49 days.
+function OsNowMs: Cardinal;
+/// CPUs that this process may use, at least 1.
+function OsCpuCount: Cardinal;
+/// Parks the thread while the low 32 bits of Word are Expected; may return early.
+procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
+/// Wakes one thread that is parked on Word.
+procedure OsWake(var Word: TAtomicWord);
+/// A word that holds 1 and reads 0 in a child process after fork. Nil when there is no such thing.
+function OsForkMark: PNativeUInt;
+/// One committed page at Address, shared by whoever asks for the same address in this process.
+/// IsNew tells whether it was made now, all zeros. Nil when the address is used otherwise.
+function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
+/// Writes Length bytes to the standard error output.
+procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
+
+/// Finds where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot, ThreadKey of
+/// Process. ThreadEnded is called at the end of each thread that has set a heap.
+procedure OsThreadSlotCreate(ThreadEnded: Pointer);
+/// Forgets ThreadEnded; for a library that is unloaded.
+procedure OsThreadSlotDestroy;
+/// The calling thread's heap; nil when it has none.
+function OsThreadHeap: PHeap;
+/// Sets the calling thread's heap.
+procedure OsSetThreadHeap(Heap: PHeap);
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Bits;
+
+procedure CountCall(Kind: TOsCall); inline;
+begin
+  FetchAdd(Process.OsCalls[Kind], 1);
+end;
+
+{$ifdef LINUX}
+  {$I LaneMM.Os.Linux.inc}
+{$else}
+  {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
+{$endif}
+
+end.

@@ -1,0 +1,207 @@
+/// Heaps and threads: birth, death, fork, and what is done for all heaps at once.
+//
+// Owns:       Process.Heaps, UnusedHeaps, HeapRoom, Orphans, ForkMark; the start of Process.
+// Invariants: a heap record is never freed, so whoever finds one in Process.Heaps may look at
+//             it at any time. A record on UnusedHeaps has no span.
+// Callers:    any thread; ProcessStart once, before any other thread runs.
+unit LaneMM.Threads;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Sets Process up. Does nothing the second time.
+procedure ProcessStart;
+/// Before the code of this unit disappears: a library that is unloaded.
+procedure ProcessStop;
+/// The calling thread's heap, made now if it has none; nil when there is no memory.
+function ThreadHeap: PHeap;
+/// Gives the memory of free blocks back to the system: empty spans of every heap, and all free
+/// runs. Other threads keep running.
+procedure ProcessTrim;
+/// Does now and then, when memory was free for long enough, what ProcessTrim does.
+procedure ProcessTick;
+/// Sums the counts of ReallocMem over all threads, ended ones included.
+procedure ProcessReallocCounts(out Counts: TReallocCounts);
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena, LaneMM.Heap;
+
+const
+  HeapRoomSize = SliceSize;
+  SpinTurns = 200;
+  DefaultPurgeDelayMs = 200;
+
+// ---------------------------------------------------------------------------- heaps
+
+// A record that was never used, or nil. Under the registry lock.
+function NewHeapRecord: PHeap;
+begin
+  if (Process.HeapRoom = nil) or (Process.HeapRoomEnd - Process.HeapRoom < SizeOf(THeap)) then
+  begin
+    Process.HeapRoom := OsReserve(HeapRoomSize);
+    if (Process.HeapRoom <> nil) and not OsCommit(Process.HeapRoom, HeapRoomSize) then
+    begin
+      OsRelease(Process.HeapRoom, HeapRoomSize);
+      Process.HeapRoom := nil;
+    end;
+    if Process.HeapRoom = nil then
+      Exit(nil);
+    Process.HeapRoomEnd := Process.HeapRoom + HeapRoomSize;
+  end;
+  Result := PHeap(Process.HeapRoom);
+  Inc(Process.HeapRoom, SizeOf(THeap));
+  HeapFormat(Result);
+  Result^.NextHeap := Process.Heaps;
+  // Release: the record before the list. Pairs with FirstHeap.
+  StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Result));
+end;
+
+function HeapTake: PHeap;
+begin
+  LockEnter(Process.RegistryLock);
+  Result := Process.UnusedHeaps;
+  if Result <> nil then
+    Process.UnusedHeaps := Result^.NextUnused
+  else
+    Result := NewHeapRecord;
+  LockLeave(Process.RegistryLock);
+end;
+
+function ThreadHeap: PHeap;
+begin
+  Result := OsThreadHeap;
+  if Result <> nil then
+    Exit;
+  Result := HeapTake;
+  if Result <> nil then
+    OsSetThreadHeap(Result);
+end;
+
+// The system calls it at the end of a thread that has a heap. A thread that allocates even
+// later gets a new heap and comes here again.
+procedure ThreadEnded(Heap: Pointer); cdecl;
+begin
+  HeapAbandon(Heap);
+  LockEnter(Process.RegistryLock);
+  PHeap(Heap)^.NextUnused := Process.UnusedHeaps;
+  Process.UnusedHeaps := Heap;
+  LockLeave(Process.RegistryLock);
+end;
+
+function FirstHeap: PHeap;
+begin
+  Result := PHeap(LoadAcquire(NativeUInt(Process.Heaps)));
+end;
+
+procedure SweepAll;
+var
+  Heap: PHeap;
+begin
+  Heap := FirstHeap;
+  while Heap <> nil do
+  begin
+    HeapSweep(Heap);
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+procedure ProcessTrim;
+begin
+  Process.SweepWanted := 0;
+  SweepAll;
+  ArenaPurge(0);
+end;
+
+procedure ProcessTick;
+begin
+  if not ArenaPurgeIsDue then
+    Exit;
+  if LoadAcquire(Process.SweepWanted) <> 0 then
+  begin
+    StoreRelease(Process.SweepWanted, 0);
+    SweepAll;
+  end;
+  ArenaPurge(Process.PurgeDelayMs);
+end;
+
+procedure ProcessReallocCounts(out Counts: TReallocCounts);
+var
+  Heap: PHeap;
+begin
+  FillChar(Counts, SizeOf(Counts), 0);
+  Heap := FirstHeap;
+  while Heap <> nil do
+  begin
+    Inc(Counts.Calls, Heap^.Realloc.Calls);
+    Inc(Counts.Moves, Heap^.Realloc.Moves);
+    Inc(Counts.CopiedBytes, Heap^.Realloc.CopiedBytes);
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- fork
+
+const
+  Recovered = 1;
+  Recovering = 2;
+
+// A child process has one thread and a copy of everything, locks that lost threads held included.
+// What they were changing is left behind or made anew; their heaps are those of idle threads.
+procedure RecoverChild;
+var
+  Own: PHeap;
+begin
+  LockReset(Process.RegistryLock); // its lists are whole after every single write
+  if LoadAcquire(Process.ArenaLock.State) <> 0 then
+    ArenaRecover;
+  if LoadAcquire(Process.Orphans^.Lock.State) <> 0 then
+    HeapRebuild(Process.Orphans);
+  Own := OsThreadHeap;
+  if (Own <> nil) and (LoadAcquire(Own^.Lock.State) <> 0) then
+    HeapRebuild(Own);
+end;
+
+// Before the first lock that a child process takes. Threads that it has started by then wait for
+// the one that recovers; there is no lock yet on which they could park.
+procedure ForkRecover;
+begin
+  if CompareAndSwap(Process.ForkMark^, 0, Recovering) then
+  begin
+    RecoverChild;
+    StoreRelease(Process.ForkMark^, Recovered);
+  end
+  else
+    while LoadAcquire(Process.ForkMark^) <> Recovered do
+      SpinHint;
+end;
+
+// ---------------------------------------------------------------------------- start
+
+procedure ProcessStart;
+begin
+  if Process.IsStarted then
+    Exit;
+  Process.IsStarted := True;
+  SizeClassesStart;
+  Process.EmptySpan.FreeList := EndOfList(@Process.EmptySpan);
+  Process.PurgeDelayMs := DefaultPurgeDelayMs;
+  if OsCpuCount > 1 then
+    Process.SpinLimit := SpinTurns;
+  Process.ForkRecover := ForkRecover;
+  Process.ForkMark := OsForkMark;
+  Process.Orphans := HeapTake;
+  OsThreadSlotCreate(@ThreadEnded);
+end;
+
+procedure ProcessStop;
+begin
+  OsThreadSlotDestroy;
+end;
+
+end.

@@ -1,0 +1,252 @@
+/// The design of LaneMM as data: every constant, every shared record, every invariant.
+//
+// Owns:       Process, the one mutable global.
+// Life of a span (the word TSpan.Remote and the field TSpan.Owner say where it stands):
+//   free      a run of slices in the arena's bins. Touched only under the arena lock.
+//   owned     Owner is a heap; Remote is a list, maybe empty. The owner alone uses the
+//             owner fields; any thread may push on Remote (LaneMM.RemoteList).
+//   given up  Owner is NoOwner, Remote is RemoteGivenUp, every block is in use. The first
+//             thread that frees one of its blocks takes it over with one compare-and-swap.
+//   The orphan heap owns what ended threads left; who holds its lock acts as its owner.
+//   A span of whose blocks none is in use goes back to the arena: by its owner, or, out of
+//   an idle owner's queue, by anyone who holds the owner's lock (see LaneMM.Sweep).
+// Lock ranks, taken in ascending order: Registry, thread heap, orphan heap, arena.
+unit LaneMM.Types;
+
+{$I LaneMM.inc}
+
+interface
+
+const
+  /// True in a build that verifies the laws below while it runs.
+  Checked = {$ifdef LANEMM_CHECKED} True {$else} False {$endif};
+
+  /// Bytes of a cache line; records that several threads write are aligned to it.
+  CacheLineSize = 64;
+  /// Alignment of every block, in bytes.
+  BlockAlignment = 16;
+
+  /// An arena is cut into slices of this many bytes.
+  SliceShift = 16;
+  SliceSize = NativeUInt(1) shl SliceShift;
+  /// Cache lines of a heap record.
+  HeapLines = 23;
+  /// Most arenas that a process can have.
+  ArenaLimit = 64;
+  /// Bins of free runs, by length: exact up to 8 slices, then eight per doubling.
+  BinCount = 192;
+  /// Words of a bitmap with one bit per bin.
+  BinMapWords = BinCount div 32;
+
+  /// Size classes: multiples of 16 up to 256, then eight per doubling.
+  SizeClassCount = 80;
+  /// Largest requested size, in bytes, that is served by a size class.
+  MaxClassSize = 65536;
+  /// Size classes whose spans are one slice long end with this block size, in bytes.
+  MaxSmallSize = 8192;
+
+  /// Steps of the table from requested size to size class, in bytes, and its length.
+  ClassStep = 16;
+  ClassTableLength = MaxClassSize div ClassStep + 1;
+
+type
+  /// A size in bytes as the memory-manager record of the compiler writes it.
+  TSize = {$ifdef FPC} PtrUInt {$else} NativeInt {$endif};
+  /// One word that any thread changes, always through LaneMM.Atomic.
+  TAtomicWord = NativeUInt;
+  /// Room of one cache line, to keep apart what different threads write.
+  TCacheLine = array[0..CacheLineSize - 1] of Byte;
+
+  /// What a span record stands for.
+  TSpanKind = (
+    skNone,      //< a slice that was never used
+    skFree,      //< first slice of a free run
+    skFreeEnd,   //< last slice of a free run of two slices or more
+    skInner,     //< any other slice of a span; Distance leads to the first
+    skBlocks,    //< first slice of a span of blocks of one size class
+    skLarge,     //< first slice of a large block
+    skReleased   //< given back, waiting for the arena lock
+  );
+
+  /// A routine without parameters.
+  TPlainProcedure = procedure;
+
+  /// Operating system calls that are counted.
+  TOsCall = (ocReserve, ocRelease, ocCommit, ocPurge, ocMove, ocWait, ocWake, ocClock);
+
+  PBlock = ^TBlock;
+  PSpan = ^TSpan;
+  PHeap = ^THeap;
+  PArena = ^TArena;
+
+  /// A free block. A block in use has no header at all.
+  TBlock = record
+    NextInverted: NativeUInt; //< owner   `not` the address of the next free block, or of EndOfList
+  end;
+
+  /// A lock for slow paths; see LaneMM.Contention.
+  TLock = record
+    State: TAtomicWord;       //< shared  0 free, 1 taken, 2 taken and somebody may be parked
+    Contended: TAtomicWord;   //< shared  first tries that failed
+  end;
+
+  /// One record per slice of an arena; the record of a span's first slice describes the span.
+  ///
+  /// Always, for skBlocks: Used + length(FreeList) = Carved + 1 if it is current; Used counts the
+  /// blocks on Remote too. Carved <= Capacity. FreeList is odd (EndOfList) when it is empty.
+  TSpan = record
+    case Byte of
+      0: (
+        FreeList: NativeUInt;     //< owner   first free block, or EndOfList
+        Owner: PHeap;             //< shared  the owning heap or NoOwner; written by its owner
+        Used: Cardinal;           //< owner   blocks in use, plus one while the span is current
+        Carved: Cardinal;         //< owner   blocks that were ever handed out or on FreeList
+        BlockSize: NativeUInt;    //< const   usable bytes of a block (large: changed by realloc)
+        DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: at a block's start
+        Start: PByte;             //< const   address of the first slice
+        Capacity: Cardinal;       //< const   blocks that the span can hold
+        Distance: Cardinal;       //< const   slices back to the first slice (skInner, skFreeEnd)
+        Kind: TSpanKind;          //< const   what this record stands for
+        SizeClass: Byte;          //< const   index of the block size
+        IsCurrent: Boolean;       //< owner   the heap allocates from it now
+        IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
+        IsZero: Boolean;          //< const   the run held only zeros when it was taken
+      );
+      1: (
+        OwnerLine: TCacheLine;    //< padding other threads write below this line
+        Remote: TAtomicWord;      //< shared  blocks freed by others, see LaneMM.RemoteList
+        SliceCount: NativeUInt;   //< const   slices of the run (while free: lock Arena)
+        Next: PSpan;              //< lock Heap or Arena  next in the queue, bin or list it is in
+        Prev: PSpan;              //< lock Heap or Arena  previous one
+        Younger: PSpan;           //< lock Arena  next warm run in the order of release
+        Older: PSpan;             //< lock Arena  previous warm run
+        FreedMs: Cardinal;        //< lock Arena  when the warm run was released
+        Epoch: Cardinal;          //< lock Arena  the free run is valid in this epoch only
+      );
+      2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
+  end;
+
+  /// Counts of ReallocMem.
+  TReallocCounts = record
+    Calls: NativeUInt;        //< owner   calls with a block and a size
+    Moves: NativeUInt;        //< owner   calls that changed the address
+    CopiedBytes: NativeUInt;  //< owner   bytes copied by those moves
+  end;
+
+  /// The spans of one thread, or, once, of all ended threads: the orphan heap.
+  ///
+  /// Always: a span in Queues[C] is owned by this heap, has size class C, and is not current.
+  THeap = record
+    case Byte of
+      0: (
+        Current: array[0..SizeClassCount - 1] of PSpan; //< owner  the span that serves a class
+        Realloc: TReallocCounts;                        //< owner  counted by this thread
+        QueuesLine: TCacheLine;                         //< padding trimming threads write below
+        Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
+        Lock: TLock;                                    //< shared  guards Queues
+        Taken: TAtomicWord;                             //< shared  spans taken over, not yet queued
+        NextHeap: PHeap;                                //< const   next in Process.Heaps
+        NextUnused: PHeap;                              //< lock Registry  next record to reuse
+      );
+      1: (Lines: array[0..HeapLines - 1] of TCacheLine); //< padding whole lines
+  end;
+
+  /// An address range from the operating system, cut into slices, and its span records.
+  TArena = record
+    Base: PByte;               //< const   address of slice 0
+    Spans: PSpan;              //< const   record of slice 0; one record before and after exist
+    SliceCount: NativeUInt;    //< const   slices reserved
+    Frontier: NativeUInt;      //< lock Arena  slices ever handed out; beyond it all is untouched
+    Committed: NativeUInt;     //< lock Arena  slices that are backed on touch
+  end;
+
+  /// Free runs by length, with a bitmap of the bins that are not empty.
+  TBins = record
+    Map: array[0..BinMapWords - 1] of Cardinal; //< lock Arena  bit B: Heads[B] is not nil
+    Heads: array[0..BinCount - 1] of PSpan;     //< lock Arena  first free run of bin B
+  end;
+
+  /// Everything that the process shares.
+  TProcess = record
+    case Byte of
+      0: (
+        // Read by every call, written at start and when an arena grows.
+        ThreadSlot: NativeUInt;   //< const   thread-local offset of the thread's heap
+        Base: NativeUInt;         //< const   address of the first arena
+        Limit: NativeUInt;        //< shared  bytes of the first arena that have span records
+        Spans: NativeUInt;        //< const   address of its span records
+        Orphans: PHeap;           //< const   the heap of what ended threads left
+        HasThreads: Boolean;      //< const   the program links the thread library
+        HasFastSlot: Boolean;     //< const   ThreadSlot can be read directly
+        IsStarted: Boolean;       //< const   LaneMM.Threads has set this record up
+        ThreadKey: Cardinal;      //< const   the thread library's key of the same
+        SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
+        PurgeDelayMs: Cardinal;   //< const   age at which a free run goes back to the system
+        ForkMark: PNativeUInt;    //< shared  reads 0 in a child process that has not recovered
+        ForkRecover: TPlainProcedure; //< const   what such a child calls before it takes a lock
+        MainHeap: PHeap;          //< owner   the heap of a program without threads
+      );
+      1: (
+        ReadLines: array[0..1] of TCacheLine;       //< padding  end of what is read by every call
+        ArenaLock: TLock;                           //< shared  guards all that follows
+        Arenas: array[0..ArenaLimit - 1] of TArena; //< lock Arena  the first ArenaCount are in use
+        ArenaCount: NativeUInt;                     //< lock Arena
+        Warm: TBins;                                //< lock Arena  free runs with backed pages
+        Cold: TBins;                                //< lock Arena  free runs without
+        Oldest: PSpan;                              //< lock Arena  warm run released first
+        Youngest: PSpan;                            //< lock Arena  warm run released last
+        WarmSlices: NativeUInt;                     //< lock Arena  in Warm
+        ColdSlices: NativeUInt;                     //< lock Arena  in Cold
+        PeakSlices: NativeUInt;                     //< lock Arena  most slices backed at a time
+        PeakUsed: NativeUInt;                       //< shared  most bytes in use seen by a status
+        NowMs: Cardinal;                            //< lock Arena  the clock when last read
+        ClockDue: Cardinal;                         //< lock Arena  calls until it is read again
+        Epoch: Cardinal;                            //< lock Arena  raised when a child recovers
+        Released: TAtomicWord;                      //< shared  spans given back without the lock
+        SweepWanted: TAtomicWord;                   //< shared  1: an idle owner has empty spans
+        RegistryLock: TLock;                        //< shared  guards the next three
+        Heaps: PHeap;                               //< lock Registry  all heaps ever made
+        UnusedHeaps: PHeap;                         //< lock Registry  records of ended threads
+        HeapRoom: PByte;                            //< lock Registry  room for further records
+        HeapRoomEnd: PByte;                         //< lock Registry
+        OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
+        Previous: TMemoryManager;                   //< const   what was installed before
+        HasPrevious: Boolean;                       //< const   it may have blocks in use
+        Copies: Pointer;                            //< const   see LaneMM.Foreign
+        EmptySpan: TSpan;                           //< const   current where a heap has no span
+        ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
+        ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
+      );
+  end;
+
+const
+  /// Owner of a span that no heap owns. No heap has this address, nor has nil.
+  NoOwner = PHeap(1);
+  /// First word of a block when it is handed out: no free block has it, no program can use it
+  /// as an address.
+  HandedOut = High(NativeUInt);
+  /// The value of TSpan.Remote of a span that was given up.
+  RemoteGivenUp = TAtomicWord(1);
+
+var
+  /// The state that all threads share. The only global variable.
+  Process: TProcess;
+
+/// The value that ends the free lists of Span: odd, so no block has it.
+function EndOfList(Span: PSpan): NativeUInt; inline;
+
+implementation
+
+{$if SizeOf(THeap) <> HeapLines * CacheLineSize}
+  {$message fatal 'THeap: the fields no longer fit HeapLines'}
+{$ifend}
+{$if SizeOf(TSpan) <> 2 * CacheLineSize}
+  {$message fatal 'TSpan: the fields no longer fit two cache lines'}
+{$ifend}
+
+function EndOfList(Span: PSpan): NativeUInt;
+begin
+  Result := NativeUInt(Span^.Start) or 1;
+end;
+
+end.

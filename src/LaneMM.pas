@@ -1,0 +1,116 @@
+/// LaneMM, the memory manager: use it first in the program, or compile with -FaLaneMM.
+//
+// Owns:       the installed TMemoryManager. It stays installed for ever: blocks outlive every
+//             finalization.
+// Callers:    any thread.
+unit LaneMM;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Stats;
+
+type
+  /// Blocks of one tier, see LaneMM.Stats.
+  TLaneMM_TierStatus = TTierStatus;
+  /// The state of the whole process, see LaneMM.Stats.
+  TLaneMM_HeapStatus = TStatus;
+  /// Kinds of operating system calls, the index of TLaneMM_HeapStatus.OsCalls.
+  TLaneMM_OsCall = TOsCall;
+
+/// Sums up the process; exact while no other thread allocates or frees. Any thread.
+function LaneMM_HeapStatus: TLaneMM_HeapStatus;
+/// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
+procedure LaneMM_Trim;
+
+implementation
+
+uses
+  LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks;
+
+function LaneMM_HeapStatus: TLaneMM_HeapStatus;
+begin
+  StatusRead(Result);
+end;
+
+procedure LaneMM_Trim;
+begin
+  ProcessTrim;
+end;
+
+function FpcHeapStatus: TFPCHeapStatus;
+var
+  Status: TStatus;
+begin
+  StatusRead(Status);
+  Result.MaxHeapSize := Status.PeakBytes;
+  Result.MaxHeapUsed := StatusPeakUsed;
+  Result.CurrHeapSize := Status.CommittedBytes;
+  Result.CurrHeapUsed := Status.UsedBytes;
+  Result.CurrHeapFree := Status.CommittedBytes - Status.UsedBytes;
+end;
+
+function Saturated(Value: NativeUInt): Cardinal;
+begin
+  if Value > High(Cardinal) then
+    Result := High(Cardinal)
+  else
+    Result := Value;
+end;
+
+function DelphiHeapStatus: THeapStatus;
+var
+  Status: TStatus;
+begin
+  StatusRead(Status);
+  FillChar(Result, SizeOf(Result), 0);
+  Result.TotalAddrSpace := Saturated(Status.ReservedBytes);
+  Result.TotalUncommitted := Saturated(Status.ReservedBytes - Status.CommittedBytes);
+  Result.TotalCommitted := Saturated(Status.CommittedBytes);
+  Result.TotalAllocated := Saturated(Status.UsedBytes);
+  Result.TotalFree := Saturated(Status.CommittedBytes - Status.UsedBytes);
+  Result.FreeSmall := Saturated(Status.Small.SpanBytes - Status.Small.UsedBytes);
+  Result.FreeBig := Saturated(Status.CachedBytes);
+end;
+
+procedure UseBlocks(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := BlockGet;
+  Manager.FreeMem := BlockFree;
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+  begin
+    Manager.GetMem := FastBlockGet;
+    Manager.FreeMem := FastBlockFree;
+  end;
+  {$endif}
+  Manager.FreeMemSize := BlockFreeSize;
+  Manager.AllocMem := BlockGetZero;
+  Manager.ReallocMem := BlockRealloc;
+  Manager.MemSize := BlockUsableSize;
+end;
+
+procedure Install;
+var
+  Manager: TMemoryManager;
+begin
+  ProcessStart;
+  ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
+  FillChar(Manager, SizeOf(Manager), 0);
+  UseBlocks(Manager);
+  Manager.GetHeapStatus := DelphiHeapStatus;
+  Manager.GetFPCHeapStatus := FpcHeapStatus;
+  SetMemoryManager(Manager);
+end;
+
+initialization
+  Install;
+finalization
+  if IsLibrary then
+  begin
+    ForeignStop(BlockIsOurs);
+    ProcessStop;
+  end;
+end.
