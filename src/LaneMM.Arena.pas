@@ -33,7 +33,9 @@ function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
 /// Shortens a span in place to SliceCount slices and frees the rest.
 procedure ArenaShrink(Span: PSpan; SliceCount: NativeUInt);
 /// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
-function ArenaSpan(P: Pointer): PSpan;
+function ArenaSpan(P: Pointer): PSpan; inline;
+/// The same for an address that is not in the first arena.
+function ArenaSpanSlow(P: Pointer): PSpan;
 
 /// Calls Visitor for each span in use, of whatever kind. Any thread; while other threads run,
 /// what it sees of their spans may be out of date.
@@ -373,13 +375,18 @@ begin
 end;
 
 function ArenaSpan(P: Pointer): PSpan;
+begin
+  if NativeUInt(P) - Process.Base < Process.Limit then
+    Result := PSpan(Process.Spans) + (NativeUInt(P) - Process.Base) shr SliceShift
+  else
+    Result := ArenaSpanSlow(P);
+end;
+
+function ArenaSpanSlow(P: Pointer): PSpan;
 var
   Offset: NativeUInt;
-  Index: NativeUInt;
+  Index: NativeInt;
 begin
-  Offset := NativeUInt(P) - Process.Base;
-  if Offset < Process.Limit then
-    Exit(PSpan(Process.Spans) + Offset shr SliceShift);
   for Index := 1 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
   begin
     Offset := NativeUInt(P) - NativeUInt(Process.Arenas[Index].Base);

@@ -133,23 +133,23 @@ end;
 
 // ---------------------------------------------------------------------------- find
 
+// The first record of the span whose later slice Span is, or nil. A record of an earlier life may
+// say skInner: the span it leads to must reach this far.
+function FirstOfSpan(Span: PSpan): PSpan;
+begin
+  if Span^.Kind <> skInner then
+    Exit(nil);
+  Result := Span - Span^.Distance;
+  if not (Result^.Kind in [skBlocks, skLarge]) or (Span^.Distance >= Result^.SliceCount) then
+    Result := nil;
+end;
+
 // The first record of the span in use that holds P, or nil. Any pointer.
-function FindSpan(P: Pointer): PSpan;
-var
-  Distance: NativeUInt;
+function FindSpan(P: Pointer): PSpan; inline;
 begin
   Result := ArenaSpan(P);
-  if Result = nil then
-    Exit;
-  Distance := 0;
-  if Result^.Kind = skInner then
-  begin
-    Distance := Result^.Distance;
-    Dec(Result, Distance);
-  end;
-  // A record of an earlier life may say skInner: the span it leads to must reach this far.
-  if not (Result^.Kind in [skBlocks, skLarge]) or (Distance >= Result^.SliceCount) then
-    Result := nil;
+  if (Result <> nil) and not (Result^.Kind in [skBlocks, skLarge]) then
+    Result := FirstOfSpan(Result);
 end;
 
 // The span of the block P; nil when P is not where a block begins.
@@ -177,10 +177,8 @@ end;
 
 // ---------------------------------------------------------------------------- free
 
-// Frees a block of another heap, or of none.
-procedure RemoteFree(Span: PSpan; P: Pointer);
-var
-  Heap: PHeap;
+// Frees a block of another heap, or of none. Heap is this thread's, which may be nil.
+procedure RemoteFree(Heap: PHeap; Span: PSpan; P: Pointer);
 begin
   if RemotePush(Span, P) = rpPushed then
   begin
@@ -191,7 +189,6 @@ begin
   end;
   // The span was given up and is ours now; a thread without a heap takes it for the orphans.
   SpanPut(Span, P);
-  Heap := OsThreadHeap;
   if Heap = nil then
     Heap := Process.Orphans;
   HeapTakeOver(Heap, Span);
@@ -211,12 +208,23 @@ begin
     HandleError(InvalidPointer);
 end;
 
-// Whether the block is free already. Its first word looks like it; for the owner's own blocks
-// the list has the last word.
+// Whether a block that looks free is free. For the owner's own blocks the list has the last word.
 function IsFreeAlready(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 begin
-  Result := BlockLooksFree(Span, P)
-    and ((Span^.Owner <> Heap) or SpanHasFreeBlock(Span, P) or (RemoteCount(Span) > 0));
+  Result := (Span^.Owner <> Heap) or SpanHasFreeBlock(Span, P) or (RemoteCount(Span) > 0);
+end;
+
+function InvalidBlock: NativeUInt;
+begin
+  Result := 0;
+  HandleError(InvalidPointer);
+end;
+
+function FreeLargeBlock(Span: PSpan): NativeUInt;
+begin
+  Result := Span^.BlockSize;
+  LargeFree(Span);
+  ProcessTick;
 end;
 
 function BlockFreeSlow(P: Pointer): NativeUInt;
@@ -229,23 +237,16 @@ begin
   Span := SpanOfBlock(P);
   if Span = nil then
     Exit(ForeignOrInvalid(P));
-  Result := Span^.BlockSize;
   if Span^.Kind = skLarge then
-  begin
-    LargeFree(Span);
-    ProcessTick;
-    Exit;
-  end;
+    Exit(FreeLargeBlock(Span));
   Heap := OsThreadHeap;
-  if IsFreeAlready(Heap, Span, P) then
-  begin
-    HandleError(InvalidPointer);
-    Exit(0);
-  end;
+  if BlockLooksFree(Span, P) and IsFreeAlready(Heap, Span, P) then
+    Exit(InvalidBlock);
+  Result := Span^.BlockSize;
   if Span^.Owner = Heap then
     OwnFree(Heap, Span, P)
   else
-    RemoteFree(Span, P);
+    RemoteFree(Heap, Span, P);
 end;
 
 function BlockFree(P: Pointer): TSize;
@@ -389,12 +390,6 @@ begin
     P := Result;
 end;
 
-// Whether a block of UsableSize bytes serves Size as it is.
-function FitsInPlace(UsableSize, Size: NativeUInt): Boolean; inline;
-begin
-  Result := (Size <= UsableSize) and (Size >= UsableSize div KeptShare) and (Size <> 0);
-end;
-
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Span: PSpan;
@@ -403,24 +398,31 @@ begin
   Heap := OsThreadHeap;
   if (Heap <> nil) and (P <> nil) and (Size <> 0) then
     Inc(Heap^.Realloc.Calls);
-  Span := SpanOfBlock(P);
-  if (Span <> nil) and FitsInPlace(Span^.BlockSize, Size) then
-    Exit(P);
-  Result := BlockReallocSlow(P, Size);
+  Span := FindSpan(P);
+  if (Span <> nil) and (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div KeptShare)
+    and (Size <> 0) then
+    Result := P
+  else
+    Result := BlockReallocSlow(P, Size);
+end;
+
+function ForeignUsableSize(P: Pointer): NativeUInt;
+begin
+  if (ArenaSpan(P) <> nil) or not ForeignSize(P, Result) then
+    Result := InvalidBlock;
 end;
 
 function BlockUsableSize(P: Pointer): TSize;
 var
   Span: PSpan;
 begin
-  Result := 0;
-  if P = nil then
-    Exit;
-  Span := SpanOfBlock(P);
+  Span := FindSpan(P);
   if Span <> nil then
-    Exit(Span^.BlockSize);
-  if (ArenaSpan(P) <> nil) or not ForeignSize(P, Result) then
-    HandleError(InvalidPointer);
+    Result := Span^.BlockSize
+  else if P = nil then
+    Result := 0
+  else
+    Result := ForeignUsableSize(P);
 end;
 
 {$ifdef LANEMM_ASM}
