@@ -41,7 +41,9 @@ function ArenaSpanSlow(P: Pointer): PSpan;
 /// what it sees of their spans may be out of date.
 procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
 
-/// Tells whether it is time to give old memory back; reads the clock now and then.
+/// Reads the clock, which stamps the runs that are freed from now on.
+procedure ArenaReadClock;
+/// Reads the clock at one call of many and tells whether memory is old enough to be purged.
 function ArenaPurgeIsDue: Boolean;
 /// Gives the memory of free runs that are MinAgeMs old, or older, back to the system.
 procedure ArenaPurge(MinAgeMs: Cardinal);
@@ -423,6 +425,11 @@ end;
 
 // ---------------------------------------------------------------------------- purge
 
+procedure ArenaReadClock;
+begin
+  Process.NowMs := OsNowMs;
+end;
+
 function ArenaPurgeIsDue: Boolean;
 var
   Oldest: PSpan;
@@ -434,7 +441,7 @@ begin
     Exit(False);
   end;
   Process.ClockDue := ClockInterval;
-  Process.NowMs := OsNowMs;
+  ArenaReadClock;
   Oldest := Process.Oldest;
   Result := (Oldest <> nil) and (Process.NowMs - Oldest^.FreedMs >= Process.PurgeDelayMs);
 end;

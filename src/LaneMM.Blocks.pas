@@ -45,7 +45,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Foreign;
+  LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purger,
+  LaneMM.Foreign;
 
 const
   OutOfMemory = 203;
@@ -66,7 +67,7 @@ function LargeBlock(Size: NativeUInt): Pointer;
 var
   Span: PSpan;
 begin
-  ProcessTick;
+  PurgerTick;
   Span := LargeGet(Size);
   if Span = nil then
     Exit(nil);
@@ -81,7 +82,7 @@ var
 begin
   if Size > MaxClassSize then
     Exit(LargeBlock(Size));
-  ProcessTick;
+  PurgerTick;
   Heap := ThreadHeap;
   if Heap = nil then
     Exit(nil);
@@ -198,7 +199,10 @@ end;
 procedure OwnFree(Heap: PHeap; Span: PSpan; P: Pointer);
 begin
   if SpanPut(Span, P) then
+  begin
     HeapEmptied(Heap, Span);
+    PurgerTick;
+  end;
 end;
 
 function ForeignOrInvalid(P: Pointer): NativeUInt;
@@ -224,7 +228,7 @@ function FreeLargeBlock(Span: PSpan): NativeUInt;
 begin
   Result := Span^.BlockSize;
   LargeFree(Span);
-  ProcessTick;
+  PurgerTick;
 end;
 
 function BlockFreeSlow(P: Pointer): NativeUInt;
@@ -323,7 +327,7 @@ var
   WantedSize, CopiedBytes: NativeUInt;
   Target: PSpan;
 begin
-  ProcessTick;
+  PurgerTick;
   WantedSize := GrownSize(Span^.BlockSize, Size);
   if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
     Exit(Span^.Start);

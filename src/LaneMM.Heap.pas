@@ -28,6 +28,8 @@ procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 /// Hands all spans of an ended thread's heap to the orphan heap.
 procedure HeapAbandon(Heap: PHeap);
+/// Queues the current spans without a block in use, for HeapSweep. The heap's thread.
+procedure HeapRetireEmpty(Heap: PHeap);
 /// Gives back all queued spans without a block in use. Any thread; does nothing while another
 /// thread is at the queues.
 procedure HeapSweep(Heap: PHeap);
@@ -215,6 +217,21 @@ begin
   LockLeave(Heap^.Lock);
   if IsOurs then
     ArenaRelease(Span);
+end;
+
+procedure HeapRetireEmpty(Heap: PHeap);
+var
+  SizeClass: Cardinal;
+  Span: PSpan;
+begin
+  LockEnter(Heap^.Lock);
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Span := Heap^.Current[SizeClass];
+    if (Span <> @Process.EmptySpan) and (Span^.Used - 1 = RemoteCount(Span)) then
+      RetireCurrent(Heap, SizeClass);
+  end;
+  LockLeave(Heap^.Lock);
 end;
 
 procedure SweepQueue(Heap: PHeap; SizeClass: Cardinal);

@@ -38,6 +38,8 @@ function OsNowMs: Cardinal;
 function OsCpuCount: Cardinal;
 /// Parks the thread while the low 32 bits of Word are Expected; may return early.
 procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
+/// The same for at most Ms milliseconds.
+procedure OsWaitMs(var Word: TAtomicWord; Expected, Ms: Cardinal);
 /// Wakes one thread that is parked on Word.
 procedure OsWake(var Word: TAtomicWord);
 /// A word that holds 1 and reads 0 in a child process after fork. Nil when there is no such thing.
@@ -57,6 +59,10 @@ procedure OsThreadSlotDestroy;
 function OsThreadHeap: PHeap;
 /// Sets the calling thread's heap.
 procedure OsSetThreadHeap(Heap: PHeap);
+
+/// Starts a thread that runs Routine, which takes no signals and never returns. False where
+/// threads cannot be had.
+function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
 implementation
 

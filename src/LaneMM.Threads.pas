@@ -22,8 +22,9 @@ function ThreadHeap: PHeap;
 /// Gives the memory of free blocks back to the system: empty spans of every heap, and all free
 /// runs. Other threads keep running.
 procedure ProcessTrim;
-/// Does now and then, when memory was free for long enough, what ProcessTrim does.
-procedure ProcessTick;
+/// Gives back the memory that was free for Process.PurgeDelayMs; of empty spans that others
+/// emptied, too.
+procedure ProcessPurge;
 /// Sums the counts of ReallocMem over all threads, ended ones included.
 procedure ProcessReallocCounts(out Counts: TReallocCounts);
 
@@ -112,16 +113,19 @@ begin
 end;
 
 procedure ProcessTrim;
+var
+  Own: PHeap;
 begin
-  Process.SweepWanted := 0;
+  Own := OsThreadHeap;
+  if Own <> nil then
+    HeapRetireEmpty(Own);
+  StoreRelease(Process.SweepWanted, 0);
   SweepAll;
   ArenaPurge(0);
 end;
 
-procedure ProcessTick;
+procedure ProcessPurge;
 begin
-  if not ArenaPurgeIsDue then
-    Exit;
   if LoadAcquire(Process.SweepWanted) <> 0 then
   begin
     StoreRelease(Process.SweepWanted, 0);
@@ -157,6 +161,7 @@ procedure RecoverChild;
 var
   Own: PHeap;
 begin
+  Process.Purger := 0; // that thread is lost, too
   LockReset(Process.RegistryLock); // its lists are whole after every single write
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;

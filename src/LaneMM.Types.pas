@@ -204,6 +204,7 @@ type
         Epoch: Cardinal;                            //< lock Arena  raised when a child recovers
         Released: TAtomicWord;                      //< shared  spans given back without the lock
         SweepWanted: TAtomicWord;                   //< shared  1: an idle owner has empty spans
+        Purger: TAtomicWord;                        //< shared  see LaneMM.Purger
         RegistryLock: TLock;                        //< shared  guards the next three
         Heaps: PHeap;                               //< lock Registry  all heaps ever made
         UnusedHeaps: PHeap;                         //< lock Registry  records of ended threads
