@@ -30,8 +30,9 @@ procedure ArenaRelease(Span: PSpan);
 procedure ArenaReleaseZero(Span: PSpan);
 /// Lengthens a span in place to SliceCount slices; tells whether the slices behind it were free.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Shortens a span in place to SliceCount slices and frees the rest.
-procedure ArenaShrink(Span: PSpan; SliceCount: NativeUInt);
+/// Shortens a span in place to SliceCount slices and returns the rest, a span of its own that the
+/// caller releases.
+function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 /// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
 function ArenaSpan(P: Pointer): PSpan; inline;
 /// The same for an address that is not in the first arena.
@@ -269,6 +270,8 @@ end;
 
 function ArenaTake(SliceCount: NativeUInt): PSpan;
 begin
+  if SliceCount > MaxRunSlices then
+    Exit(nil);
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := FreeRunTake(Process.Warm, SliceCount);
@@ -288,6 +291,7 @@ begin
   if Result <> nil then
   begin
     SetEnd(Result, SliceCount);
+    Result^.IsMoved := False;
     Result^.Owner := NoOwner;
   end;
   ArenaLeave;
@@ -345,6 +349,8 @@ var
   Neighbour: PSpan;
   Missing: NativeUInt;
 begin
+  if SliceCount > MaxRunSlices then
+    Exit(False);
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Missing := SliceCount - Span^.SliceCount;
@@ -363,17 +369,18 @@ begin
   ArenaLeave;
 end;
 
-procedure ArenaShrink(Span: PSpan; SliceCount: NativeUInt);
+function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 var
-  Rest: PSpan;
+  RestCount: NativeUInt;
 begin
-  Rest := Span + SliceCount;
-  Rest^.SliceCount := Span^.SliceCount - SliceCount;
-  Rest^.Start := Span^.Start + SliceCount * SliceSize;
+  Result := Span + SliceCount;
+  RestCount := Span^.SliceCount - SliceCount;
   LockEnter(Process.ArenaLock);
   SetEnd(Span, SliceCount);
-  FreeRunAdd(Rest, Rest^.SliceCount, True);
+  SetEnd(Result, RestCount);
   ArenaLeave;
+  Result^.Start := Span^.Start + SliceCount * SliceSize;
+  Result^.IsMoved := Span^.IsMoved;
 end;
 
 function ArenaSpan(P: Pointer): PSpan;
@@ -464,6 +471,7 @@ procedure ArenaPurge(MinAgeMs: Cardinal);
 var
   Span: PSpan;
   SlicesLeft: NativeInt;
+  IsPurged: Boolean;
 begin
   // What is warm now and no more: other threads may free faster than this loop purges.
   SlicesLeft := Process.WarmSlices;
@@ -473,9 +481,9 @@ begin
     if Span = nil then
       Exit;
     Dec(SlicesLeft, Span^.SliceCount);
-    OsPurge(Span^.Start, Span^.SliceCount * SliceSize); // without the lock
+    IsPurged := OsPurge(Span^.Start, Span^.SliceCount * SliceSize); // without the lock
     LockEnter(Process.ArenaLock);
-    FreeRunAdd(Span, Span^.SliceCount, False);
+    FreeRunAdd(Span, Span^.SliceCount, not IsPurged);
     ArenaLeave;
   end;
 end;

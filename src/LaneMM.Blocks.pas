@@ -184,7 +184,9 @@ begin
   if RemotePush(Span, P) = rpPushed then
   begin
     // A look at another thread's count: too high at worst, and then a later free finds out.
-    if (RemoteCount(Span) >= Span^.Used) and (LoadAcquire(Process.SweepWanted) = 0) then
+    // Not while the owner allocates from the span: that would take its cache line away.
+    if not Span^.IsCurrent and (RemoteCount(Span) >= Span^.Used)
+      and (LoadAcquire(Process.SweepWanted) = 0) then
       StoreRelease(Process.SweepWanted, 1);
     Exit;
   end;
@@ -212,10 +214,12 @@ begin
     HandleError(InvalidPointer);
 end;
 
-// Whether a block that looks free is free. For the owner's own blocks the list has the last word.
+// Whether the block is free. Its first word says so; for the owner's own blocks the list, where
+// it is known, has the last word.
 function IsFreeAlready(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 begin
-  Result := (Span^.Owner <> Heap) or SpanHasFreeBlock(Span, P) or (RemoteCount(Span) > 0);
+  Result := BlockLooksFree(Span, P) and ((Span^.Owner <> Heap) or (RemoteCount(Span) > 0)
+    or SpanHasFreeBlock(Span, P));
 end;
 
 function InvalidBlock: NativeUInt;
@@ -244,7 +248,7 @@ begin
   if Span^.Kind = skLarge then
     Exit(FreeLargeBlock(Span));
   Heap := OsThreadHeap;
-  if BlockLooksFree(Span, P) and IsFreeAlready(Heap, Span, P) then
+  if IsFreeAlready(Heap, Span, P) then
     Exit(InvalidBlock);
   Result := Span^.BlockSize;
   if Span^.Owner = Heap then
@@ -342,18 +346,23 @@ end;
 
 function ResizeBlock(P: Pointer; Span: PSpan; Size: NativeUInt): Pointer;
 begin
-  if Span^.Kind <> skLarge then
-  begin
-    if Size > Span^.BlockSize then
-      Exit(MoveBlock(P, Span^.BlockSize, Size, GrownSize(Span^.BlockSize, Size)));
-    Exit(MoveBlock(P, Span^.BlockSize, Size, Size));
-  end;
   if Size > Span^.BlockSize then
-    Exit(GrowLarge(Span, Size));
-  if Size <= MaxClassSize then
-    Exit(MoveBlock(P, Span^.BlockSize, Size, Size));
-  LargeShrink(Span, Size);
-  Result := P;
+    Result := MoveBlock(P, Span^.BlockSize, Size, GrownSize(Span^.BlockSize, Size))
+  else if Size < Span^.BlockSize div KeptShare then
+    Result := MoveBlock(P, Span^.BlockSize, Size, Size)
+  else
+    Result := P;
+end;
+
+function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
+begin
+  Result := Span^.Start;
+  if Size > Span^.BlockSize then
+    Result := GrowLarge(Span, Size)
+  else if Size <= MaxClassSize then
+    Result := MoveBlock(Result, Span^.BlockSize, Size, Size)
+  else
+    LargeShrink(Span, Size);
 end;
 
 // Takes over a block of somebody else.
@@ -388,10 +397,20 @@ begin
   Span := SpanOfBlock(P);
   if Span = nil then
     Result := ResizeForeign(P, Size)
+  else if Span^.Kind = skLarge then
+    Result := ResizeLarge(Span, Size)
+  else if IsFreeAlready(OsThreadHeap, Span, P) then
+    Result := Pointer(InvalidBlock)
   else
     Result := ResizeBlock(P, Span, Size);
   if Result <> nil then
     P := Result;
+end;
+
+// Whether the first word looks like a link to a block nearby; rarely true for a block in use.
+function MayBeFree(P: PBlock): Boolean; inline;
+begin
+  Result := (LinkOf(P^.Link) xor NativeUInt(P)) shr 31 shr 1 = 0;
 end;
 
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -404,7 +423,7 @@ begin
     Inc(Heap^.Realloc.Calls);
   Span := FindSpan(P);
   if (Span <> nil) and (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div KeptShare)
-    and (Size <> 0) then
+    and (Size <> 0) and not MayBeFree(P) then
     Result := P
   else
     Result := BlockReallocSlow(P, Size);

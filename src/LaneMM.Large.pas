@@ -29,20 +29,28 @@ function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
 
 const
   // Below this many bytes copying is cheaper than moving pages.
   SmallestMove = 256 * 1024;
+  // Each range that pages were moved to is up to two more mappings for the system, which has
+  // 65,530 of them for a process; above this number blocks are copied.
+  MostMoved = 8192;
 
 function SlicesFor(Size: NativeUInt): NativeUInt; inline;
 begin
   Result := AlignUp(Size, SliceSize) shr SliceShift;
 end;
 
+function IsTooLarge(Size: NativeUInt): Boolean; inline;
+begin
+  Result := Size > MaxRunSlices shl SliceShift;
+end;
+
 function LargeGet(Size: NativeUInt): PSpan;
 begin
-  if Size > High(NativeUInt) shr 1 then
+  if IsTooLarge(Size) then
     Exit(nil);
   Result := ArenaTake(SlicesFor(Size));
   if Result = nil then
@@ -53,14 +61,28 @@ begin
   Result^.Kind := skLarge;
 end;
 
+// Gives a run back. One that pages were moved to is made whole first, and reads as zeros then.
+procedure Release(Span: PSpan);
+begin
+  if not Span^.IsMoved then
+    ArenaRelease(Span)
+  else if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
+end;
+
 procedure LargeFree(Span: PSpan);
 begin
-  ArenaRelease(Span);
+  Span^.Kind := skReleased;
+  if Span^.IsMoved then
+    FetchAdd(Process.MovedSpans, NativeUInt(-1));
+  Release(Span);
 end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 begin
-  if Size > High(NativeUInt) shr 1 then
+  if IsTooLarge(Size) then
     Exit(False);
   Result := (SlicesFor(Size) <= Span^.SliceCount) or ArenaGrow(Span, SlicesFor(Size));
   if Result then
@@ -71,21 +93,30 @@ procedure LargeShrink(Span: PSpan; Size: NativeUInt);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   if SlicesFor(Size) < Span^.SliceCount then
-    ArenaShrink(Span, SlicesFor(Size));
+    Release(ArenaSplit(Span, SlicesFor(Size)));
+end;
+
+// Moves the pages of Source, all of them, to the longer run Target.
+function MovePages(Source, Target: PSpan): Boolean;
+begin
+  Result := (Source^.BlockSize >= SmallestMove) and (LoadAcquire(Process.MovedSpans) < MostMoved)
+    and OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
+  if not Result then
+    Exit;
+  Target^.IsMoved := True;
+  FetchAdd(Process.MovedSpans, 1);
+  if Source^.IsMoved then
+    LargeFree(Source)
+  else
+    ArenaReleaseZero(Source);
 end;
 
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 begin
   Copied := 0;
   Result := LargeGet(Size);
-  if Result = nil then
+  if (Result = nil) or MovePages(Span, Result) then
     Exit;
-  if (Span^.BlockSize >= SmallestMove)
-    and OsMove(Span^.Start, Result^.Start, Span^.SliceCount * SliceSize) then
-  begin
-    ArenaReleaseZero(Span);
-    Exit;
-  end;
   Copied := Span^.BlockSize;
   Move(Span^.Start^, Result^.Start^, Copied);
   LargeFree(Span);

@@ -27,8 +27,11 @@ function OsReserve(Size: NativeUInt): Pointer;
 procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
-/// Gives the memory behind a committed range back; it stays usable and reads as zeros.
-procedure OsPurge(P: Pointer; Size: NativeUInt);
+/// Gives the memory behind a committed range back; it stays usable and reads as zeros. False,
+/// and nothing changed, when the system refuses (locked memory).
+function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
+/// The same for a range that pages were moved to; makes it one with its surroundings again.
+function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Moves the pages of Source to Target, both committed, without copying; Source then reads as
 /// zeros. False, and nothing changed, when the system cannot.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
@@ -47,6 +50,8 @@ function OsForkMark: PNativeUInt;
 /// One committed page at Address, shared by whoever asks for the same address in this process.
 /// IsNew tells whether it was made now, all zeros. Nil when the address is used otherwise.
 function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
+/// A random word, none of whose two upper bytes is zero.
+function OsRandom: NativeUInt;
 /// Writes Length bytes to the standard error output.
 procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 

@@ -77,7 +77,7 @@ begin
     else
     begin
       Result := rpPushed;
-      Block^.NextInverted := not FirstOf(Span, Word);
+      Block^.Link := LinkOf(FirstOf(Span, Word));
       Pushed := Pack(Span, Block, CountOf(Word) + 1);
     end;
     // Release: the block's link, and all that this thread wrote to the block, before the word.

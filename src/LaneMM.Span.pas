@@ -1,9 +1,9 @@
 /// The free list of one span: blocks of one size class.
 //
 // Owns:       the owner fields of TSpan.
-// Invariants: see TSpan. Blocks are linked by their first word, which holds the inverted address
-//             of the next free block: no pointer that a program stores looks like it, and
-//             SpanTake overwrites it, so that word tells a block that was freed twice.
+// Invariants: see TSpan. Blocks are linked by their first word, scrambled with a random key: no
+//             program stores such a word by itself, and SpanTake overwrites it, so it tells a
+//             block that was freed twice.
 // Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread.
 // Progress:   every routine is wait-free, but for the walk in SpanHasFreeBlock.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
@@ -67,10 +67,10 @@ procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 begin
   Span^.FreeList := EndOfList(Span);
   Span^.Used := 0;
-  Span^.Carved := 0;
+  Span^.CarvedBytes := 0;
   Span^.BlockSize := ClassToSize(SizeClass);
   Span^.DivideMagic := High(UInt64) div Span^.BlockSize + 1;
-  Span^.Capacity := Span^.SliceCount * SliceSize div Span^.BlockSize;
+  Span^.BlockBytes := Span^.SliceCount * SliceSize div Span^.BlockSize * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
   Span^.Remote := 0;
@@ -84,14 +84,14 @@ begin
   if Odd(Span^.FreeList) then
     Exit(nil);
   Result := PBlock(Span^.FreeList);
-  Span^.FreeList := not Result^.NextInverted;
-  Result^.NextInverted := HandedOut;
+  Span^.FreeList := LinkOf(Result^.Link);
+  Result^.Link := HandedOut;
   Inc(Span^.Used);
 end;
 
 function SpanPut(Span: PSpan; Block: PBlock): Boolean;
 begin
-  Block^.NextInverted := not Span^.FreeList;
+  Block^.Link := LinkOf(Span^.FreeList);
   Span^.FreeList := NativeUInt(Block);
   // A sweeping thread that sees the count sees the list. Pairs with SpanIsEmpty.
   ReleaseFence;
@@ -102,26 +102,26 @@ end;
 // Puts the next portion of untouched blocks on the empty FreeList, in the order of address.
 procedure Carve(Span: PSpan);
 var
-  Count: Cardinal;
+  Size: NativeUInt;
   Block, Last: PByte;
 begin
-  Count := CarveBytes div Span^.BlockSize;
-  if Count < FewestCarved then
-    Count := FewestCarved;
-  if Count > Span^.Capacity - Span^.Carved then
-    Count := Span^.Capacity - Span^.Carved;
-  if Count = 0 then
+  Size := Span^.BlockSize * FewestCarved;
+  if Size < CarveBytes then
+    Size := CarveBytes div Span^.BlockSize * Span^.BlockSize;
+  if Size > Span^.BlockBytes - Span^.CarvedBytes then
+    Size := Span^.BlockBytes - Span^.CarvedBytes;
+  if Size = 0 then
     Exit;
-  Block := Span^.Start + Span^.Carved * Span^.BlockSize;
+  Block := Span^.Start + Span^.CarvedBytes;
+  Last := Block + Size - Span^.BlockSize;
+  Inc(Span^.CarvedBytes, Size);
   Span^.FreeList := NativeUInt(Block);
-  Inc(Span^.Carved, Count);
-  Last := Block + (Count - 1) * Span^.BlockSize;
   while Block < Last do
   begin
-    PBlock(Block)^.NextInverted := not NativeUInt(Block + Span^.BlockSize);
+    PBlock(Block)^.Link := LinkOf(NativeUInt(Block + Span^.BlockSize));
     Inc(Block, Span^.BlockSize);
   end;
-  PBlock(Last)^.NextInverted := not EndOfList(Span);
+  PBlock(Last)^.Link := LinkOf(EndOfList(Span));
 end;
 
 procedure Collect(Span: PSpan);
@@ -139,7 +139,8 @@ begin
   if Checked then
   begin
     Check(Odd(Span^.FreeList), 'a span is refilled when FreeList is empty');
-    Check(Span^.Used = Span^.Carved + Ord(Span^.IsCurrent), 'Used + free = Carved');
+    Check((Span^.Used - Ord(Span^.IsCurrent)) * Span^.BlockSize = Span^.CarvedBytes,
+      'used and free blocks are the carved ones');
   end;
   Collect(Span);
   if Odd(Span^.FreeList) then
@@ -149,7 +150,7 @@ end;
 
 function SpanIsFull(Span: PSpan): Boolean;
 begin
-  Result := Odd(Span^.FreeList) and (Span^.Carved = Span^.Capacity)
+  Result := Odd(Span^.FreeList) and (Span^.CarvedBytes = Span^.BlockBytes)
     and (RemoteCount(Span) = 0);
 end;
 
@@ -164,14 +165,14 @@ var
 begin
   Offset := NativeUInt(P) - NativeUInt(Span^.Start);
   Result := (UInt64(Offset) * Span^.DivideMagic < Span^.DivideMagic)
-    and (Offset < Span^.Carved * Span^.BlockSize);
+    and (Offset < Span^.CarvedBytes);
 end;
 
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 var
   Next: NativeUInt;
 begin
-  Next := not Block^.NextInverted;
+  Next := LinkOf(Block^.Link);
   Result := (Next = EndOfList(Span))
     or (Next - NativeUInt(Span^.Start) < Span^.SliceCount * SliceSize)
     and SpanBlockIsValid(Span, Pointer(Next));
@@ -183,7 +184,7 @@ var
 begin
   Free := Span^.FreeList;
   while not Odd(Free) and (Free <> NativeUInt(Block)) do
-    Free := not PBlock(Free)^.NextInverted;
+    Free := LinkOf(PBlock(Free)^.Link);
   Result := Free = NativeUInt(Block);
 end;
 

@@ -195,6 +195,7 @@ begin
   Process.IsStarted := True;
   SizeClassesStart;
   Process.EmptySpan.FreeList := EndOfList(@Process.EmptySpan);
+  Process.LinkKey := OsRandom;
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   if OsCpuCount > 1 then
     Process.SpinLimit := SpinTurns;

@@ -33,6 +33,8 @@ const
   HeapLines = 23;
   /// Most arenas that a process can have.
   ArenaLimit = 64;
+  /// Longest run of slices: 2 TB, or half of a 32-bit address space.
+  MaxRunSlices = NativeUInt(1) shl {$ifdef CPU64} 25 {$else} 15 {$endif};
   /// Bins of free runs, by length: exact up to 8 slices, then eight per doubling.
   BinCount = 192;
   /// Words of a bitmap with one bit per bin.
@@ -81,7 +83,7 @@ type
 
   /// A free block. A block in use has no header at all.
   TBlock = record
-    NextInverted: NativeUInt; //< owner   `not` the address of the next free block, or of EndOfList
+    Link: NativeUInt; //< owner   address of the next free block, or EndOfList, xor Process.LinkKey
   end;
 
   /// A lock for slow paths; see LaneMM.Contention.
@@ -92,36 +94,41 @@ type
 
   /// One record per slice of an arena; the record of a span's first slice describes the span.
   ///
-  /// Always, for skBlocks: Used + length(FreeList) = Carved + 1 if it is current; Used counts the
-  /// blocks on Remote too. Carved <= Capacity. FreeList is odd (EndOfList) when it is empty.
+  /// The first line is for the owner alone. A thread that frees blocks of others reads and writes
+  /// only the second, so it does not take the first from an owner who allocates.
+  ///
+  /// Always, for skBlocks: (Used + length(FreeList)) * BlockSize = CarvedBytes, with one more in
+  /// Used if the span is current; Used counts the blocks on Remote too. CarvedBytes <= BlockBytes.
+  /// FreeList is odd (EndOfList) when it is empty.
   TSpan = record
     case Byte of
       0: (
         FreeList: NativeUInt;     //< owner   first free block, or EndOfList
-        Owner: PHeap;             //< shared  the owning heap or NoOwner; written by its owner
         Used: Cardinal;           //< owner   blocks in use, plus one while the span is current
-        Carved: Cardinal;         //< owner   blocks that were ever handed out or on FreeList
-        BlockSize: NativeUInt;    //< const   usable bytes of a block (large: changed by realloc)
-        DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: at a block's start
-        Start: PByte;             //< const   address of the first slice
-        Capacity: Cardinal;       //< const   blocks that the span can hold
-        Distance: Cardinal;       //< const   slices back to the first slice (skInner, skFreeEnd)
-        Kind: TSpanKind;          //< const   what this record stands for
-        SizeClass: Byte;          //< const   index of the block size
-        IsCurrent: Boolean;       //< owner   the heap allocates from it now
-        IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
-        IsZero: Boolean;          //< const   the run held only zeros when it was taken
-      );
-      1: (
-        OwnerLine: TCacheLine;    //< padding other threads write below this line
-        Remote: TAtomicWord;      //< shared  blocks freed by others, see LaneMM.RemoteList
-        SliceCount: NativeUInt;   //< const   slices of the run (while free: lock Arena)
+        CarvedBytes: Cardinal;    //< owner   of the blocks ever handed out or on FreeList
         Next: PSpan;              //< lock Heap or Arena  next in the queue, bin or list it is in
         Prev: PSpan;              //< lock Heap or Arena  previous one
         Younger: PSpan;           //< lock Arena  next warm run in the order of release
         Older: PSpan;             //< lock Arena  previous warm run
         FreedMs: Cardinal;        //< lock Arena  when the warm run was released
         Epoch: Cardinal;          //< lock Arena  the free run is valid in this epoch only
+        IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
+      );
+      1: (
+        OwnerLine: TCacheLine;    //< padding other threads write below this line
+        Owner: PHeap;             //< shared  the owning heap or NoOwner; written by its owner
+        Remote: TAtomicWord;      //< shared  blocks freed by others, see LaneMM.RemoteList
+        BlockSize: NativeUInt;    //< const   usable bytes of a block (large: changed by realloc)
+        DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: a block begins
+        Start: PByte;             //< const   address of the first slice
+        SliceCount: NativeUInt;   //< const   slices of the run (while free: lock Arena)
+        BlockBytes: Cardinal;     //< const   of all blocks that the span can hold
+        Distance: Cardinal;       //< const   slices back to the first slice (skInner, skFreeEnd)
+        Kind: TSpanKind;          //< const   what this record stands for
+        SizeClass: Byte;          //< const   index of the block size
+        IsCurrent: Boolean;       //< owner   the heap allocates from it now; others may peek
+        IsZero: Boolean;          //< const   the run held only zeros when it was taken
+        IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
       );
       2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
   end;
@@ -175,6 +182,7 @@ type
         Base: NativeUInt;         //< const   address of the first arena
         Limit: NativeUInt;        //< shared  bytes of the first arena that have span records
         Spans: NativeUInt;        //< const   address of its span records
+        LinkKey: NativeUInt;      //< const   random, see TBlock.Link
         Orphans: PHeap;           //< const   the heap of what ended threads left
         HasThreads: Boolean;      //< const   the program links the thread library
         HasFastSlot: Boolean;     //< const   ThreadSlot can be read directly
@@ -198,6 +206,7 @@ type
         WarmSlices: NativeUInt;                     //< lock Arena  in Warm
         ColdSlices: NativeUInt;                     //< lock Arena  in Cold
         PeakSlices: NativeUInt;                     //< lock Arena  most slices backed at a time
+        MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
         PeakUsed: NativeUInt;                       //< shared  most bytes in use seen by a status
         NowMs: Cardinal;                            //< lock Arena  the clock when last read
         ClockDue: Cardinal;                         //< lock Arena  calls until it is read again
@@ -229,12 +238,17 @@ const
   /// The value of TSpan.Remote of a span that was given up.
   RemoteGivenUp = TAtomicWord(1);
 
+{$ifdef FPC} {$codealign varmin=64} {$endif}
 var
   /// The state that all threads share. The only global variable.
   Process: TProcess;
 
+{$ifdef FPC} {$codealign varmin=1} {$endif}
+
 /// The value that ends the free lists of Span: odd, so no block has it.
 function EndOfList(Span: PSpan): NativeUInt; inline;
+/// The first word of a free block before Next, and the other way round.
+function LinkOf(Next: NativeUInt): NativeUInt; inline;
 
 implementation
 
@@ -244,6 +258,11 @@ implementation
 {$if SizeOf(TSpan) <> 2 * CacheLineSize}
   {$message fatal 'TSpan: the fields no longer fit two cache lines'}
 {$ifend}
+
+function LinkOf(Next: NativeUInt): NativeUInt;
+begin
+  Result := Next xor Process.LinkKey;
+end;
 
 function EndOfList(Span: PSpan): NativeUInt;
 begin
