@@ -58,11 +58,6 @@ uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Contention, LaneMM.FreeRuns;
 
 const
-  {$ifdef CPU64}
-  WantedArenaSize = NativeUInt(1) shl 40;
-  {$else}
-  WantedArenaSize = NativeUInt(1) shl 30;
-  {$endif}
   SmallestArenaSize = NativeUInt(1) shl 22;
   // An arena that was refused at the wanted size takes this share of what is granted, so that
   // others, thread stacks for example, still get theirs.

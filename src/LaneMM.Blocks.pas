@@ -35,9 +35,9 @@ function BlockUsableSize(P: Pointer): TSize;
 function BlockIsOurs(P: Pointer): Boolean;
 
 {$ifdef LANEMM_ASM}
-/// The twins of BlockGet and BlockFree in assembler, for threads whose heap can be read with one
-/// instruction (Process.HasFastSlot).
+/// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
+/// BlockFree in assembler, likewise.
 function FastBlockFree(P: Pointer): TSize;
 {$endif}
 

@@ -36,11 +36,6 @@ uses
   LaneMM.Atomic, LaneMM.Os;
 
 const
-  {$ifdef CPU64}
-  PageAddress = NativeUInt($6C616E650000);
-  {$else}
-  PageAddress = NativeUInt($6C610000);
-  {$endif}
   // Raised when TCopy or the meaning of its calls changes.
   Version = NativeUInt($4C4D4D01);
   MaxCopies = 64;
@@ -97,7 +92,7 @@ var
   IsNew: Boolean;
 begin
   KeepPrevious;
-  Copies := OsSharedPage(PageAddress, IsNew);
+  Copies := OsSharedPage(CopiesAddress, IsNew);
   if Copies = nil then
     Exit;
   if IsNew then

@@ -21,9 +21,9 @@ procedure LargeFree(Span: PSpan);
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 /// Makes the usable size Size, rounded up, which is smaller than it was.
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
-/// Moves the block's pages to a new place of Size usable bytes, no fewer than it has, without copying where the
-/// system can. Copied tells the bytes that were copied. Nil, and nothing changed, when there
-/// is no memory.
+/// Moves the block's pages to a new place of Size usable bytes, no fewer than it has, without
+/// copying where the system can. Copied tells the bytes that were copied. Nil, and nothing
+/// changed, when there is no memory.
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 
 implementation

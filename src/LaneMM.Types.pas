@@ -33,6 +33,10 @@ const
   HeapLines = 23;
   /// Most arenas that a process can have.
   ArenaLimit = 64;
+  /// Bytes of address space that the first arena asks for.
+  WantedArenaSize = NativeUInt(1) shl {$ifdef CPU64} 40 {$else} 30 {$endif};
+  /// Where all copies of LaneMM in a process register, see LaneMM.Foreign.
+  CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.
   MaxRunSlices = NativeUInt(1) shl {$ifdef CPU64} 25 {$else} 15 {$endif};
   /// Bins of free runs, by length: exact up to 8 slices, then eight per doubling.
