@@ -44,10 +44,9 @@ uses
   LaneMM.SizeClasses, LaneMM.Contention, LaneMM.RemoteList;
 
 const
-  // Blocks are put on FreeList for the first time in portions of about this many bytes, so that
-  // memory that nobody uses is not touched.
+  // Blocks are put on FreeList for the first time in portions of at most this many bytes, or one
+  // by one, so that memory that nobody uses is not touched.
   CarveBytes = 4096;
-  FewestCarved = 4;
 
 procedure FormatInner(Span: PSpan);
 var
@@ -105,7 +104,7 @@ var
   Size: NativeUInt;
   Block, Last: PByte;
 begin
-  Size := Span^.BlockSize * FewestCarved;
+  Size := Span^.BlockSize;
   if Size < CarveBytes then
     Size := CarveBytes div Span^.BlockSize * Span^.BlockSize;
   if Size > Span^.BlockBytes - Span^.CarvedBytes then
