@@ -17,6 +17,10 @@ interface
 uses
   LaneMM.Types;
 
+const
+  /// For ArenaPurge: everything that is free.
+  AnyAge = Low(Integer);
+
 type
   /// Looks at one span. Context is the caller's.
   TSpanVisitor = procedure(Span: PSpan; Context: Pointer);
@@ -24,6 +28,8 @@ type
 /// A run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when the
 /// system has no more memory. The caller owns it until ArenaRelease.
 function ArenaTake(SliceCount: NativeUInt): PSpan;
+/// The same without pages that are backed already: for room that may stay unused.
+function ArenaTakeRoom(SliceCount: NativeUInt): PSpan;
 /// Takes a span back. Nobody may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span whose pages were moved away, so that it reads as zeros.
@@ -44,10 +50,12 @@ procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
 
 /// Reads the clock, which stamps the runs that are freed from now on.
 procedure ArenaReadClock;
-/// Reads the clock at one call of many and tells whether memory is old enough to be purged.
+/// Reads the clock at one call of many and tells whether there is something to give back: memory
+/// that is old enough, or spans to be swept.
 function ArenaPurgeIsDue: Boolean;
-/// Gives the memory of free runs that are MinAgeMs old, or older, back to the system.
-procedure ArenaPurge(MinAgeMs: Cardinal);
+/// Gives the memory of free runs that are MinAgeMs old, or older, back to the system;
+/// of all free runs with AnyAge.
+procedure ArenaPurge(MinAgeMs: Integer);
 
 /// Makes the arenas usable in a child process in which a lost thread held the lock.
 procedure ArenaRecover;
@@ -64,6 +72,10 @@ const
   LimitedShare = 4;
   // Slices that are committed at once; their records then fill whole pages.
   CommitStep = 512;
+  // Runs looked at in the bin whose runs may be too short, before a longer one is cut; and when
+  // there is no longer one.
+  FewTries = 8;
+  AllTries = High(NativeUInt);
   // Calls between two looks at the clock.
   ClockInterval = 16;
 
@@ -179,7 +191,7 @@ begin
 end;
 
 // Slices that were never used: from the newest arena, or from a new one.
-function TakeUnused(SliceCount: NativeUInt): PSpan;
+function TakeFrontierOrNewArena(SliceCount: NativeUInt): PSpan;
 var
   Arena: PArena;
   Rest: NativeUInt;
@@ -245,8 +257,8 @@ begin
   Backed := 0;
   for Index := 0 to Process.ArenaCount - 1 do
     Inc(Backed, Process.Arenas[Index].Frontier);
-  Dec(Backed, Process.ColdSlices);
-  if Backed > Process.PeakSlices then
+  Dec(Backed, Process.ColdSlices + LoadAcquire(Process.RoomSlices));
+  if NativeInt(Backed - Process.PeakSlices) > 0 then
     Process.PeakSlices := Backed;
 end;
 
@@ -263,33 +275,68 @@ begin
   Last^.Owner := NoOwner;
 end;
 
+function TakeWarm(SliceCount, Tries: NativeUInt): PSpan;
+begin
+  Result := FreeRunTake(Process.Warm, SliceCount, Tries);
+  if Result <> nil then
+    Result^.IsZero := False;
+end;
+
+function TakeCold(SliceCount, Tries: NativeUInt): PSpan;
+begin
+  Result := FreeRunTake(Process.Cold, SliceCount, Tries);
+  if Result <> nil then
+    Result^.IsZero := True;
+end;
+
+function TakeUnused(SliceCount: NativeUInt): PSpan;
+begin
+  Result := TakeFrontierOrNewArena(SliceCount);
+  if Result <> nil then
+    Result^.IsZero := True;
+end;
+
+// Completes a run that was taken, which may be nil, and leaves the lock.
+procedure Finish(Span: PSpan; SliceCount: NativeUInt);
+begin
+  if Span <> nil then
+  begin
+    SetEnd(Span, SliceCount);
+    Span^.IsMoved := False;
+    Span^.Owner := NoOwner;
+    CountBacked;
+  end;
+  ArenaLeave;
+end;
+
 function ArenaTake(SliceCount: NativeUInt): PSpan;
 begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
   LockEnter(Process.ArenaLock);
   FreeReleased;
-  Result := FreeRunTake(Process.Warm, SliceCount);
-  if Result <> nil then
-    Result^.IsZero := False
-  else
-  begin
-    Result := FreeRunTake(Process.Cold, SliceCount);
-    if Result = nil then
-      Result := TakeUnused(SliceCount);
-    if Result <> nil then
-    begin
-      Result^.IsZero := True;
-      CountBacked;
-    end;
-  end;
-  if Result <> nil then
-  begin
-    SetEnd(Result, SliceCount);
-    Result^.IsMoved := False;
-    Result^.Owner := NoOwner;
-  end;
-  ArenaLeave;
+  Result := TakeWarm(SliceCount, FewTries);
+  if Result = nil then
+    Result := TakeCold(SliceCount, FewTries);
+  if Result = nil then
+    Result := TakeUnused(SliceCount);
+  if Result = nil then
+    Result := TakeWarm(SliceCount, AllTries);
+  if Result = nil then
+    Result := TakeCold(SliceCount, AllTries);
+  Finish(Result, SliceCount);
+end;
+
+function ArenaTakeRoom(SliceCount: NativeUInt): PSpan;
+begin
+  if SliceCount > MaxRunSlices then
+    Exit(nil);
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Result := TakeCold(SliceCount, FewTries);
+  if Result = nil then
+    Result := TakeUnused(SliceCount);
+  Finish(Result, SliceCount);
 end;
 
 procedure Release(Span: PSpan);
@@ -432,37 +479,46 @@ begin
   Process.NowMs := OsNowMs;
 end;
 
+// Milliseconds since the run was freed; negative when another thread has just turned the clock.
+function Age(Span: PSpan): Integer; inline;
+begin
+  Result := Integer(Process.NowMs - Span^.FreedMs);
+end;
+
 function ArenaPurgeIsDue: Boolean;
 var
+  CallsLeft: Cardinal;
   Oldest: PSpan;
 begin
-  // Plain reads and writes without the lock: a count lost here moves the next look a little.
-  if Process.ClockDue > 0 then
+  // Plain, without the lock: a count that two threads take at once moves the next look a little.
+  CallsLeft := Process.ClockDue;
+  if CallsLeft > 0 then
   begin
-    Dec(Process.ClockDue);
+    Process.ClockDue := CallsLeft - 1;
     Exit(False);
   end;
   Process.ClockDue := ClockInterval;
   ArenaReadClock;
   Oldest := Process.Oldest;
-  Result := (Oldest <> nil) and (Process.NowMs - Oldest^.FreedMs >= Process.PurgeDelayMs);
+  Result := (Oldest <> nil) and (Age(Oldest) >= Integer(Process.PurgeDelayMs))
+    or (LoadAcquire(Process.SweepWanted) <> 0);
 end;
 
 // Takes the oldest warm run out if it is old enough; nil otherwise.
-function TakeOldest(MinAgeMs: Cardinal): PSpan;
+function TakeOldest(MinAgeMs: Integer): PSpan;
 begin
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := Process.Oldest;
   if Result <> nil then
-    if Process.NowMs - Result^.FreedMs >= MinAgeMs then
+    if Age(Result) >= MinAgeMs then
       FreeRunRemove(Result)
     else
       Result := nil;
   ArenaLeave;
 end;
 
-procedure ArenaPurge(MinAgeMs: Cardinal);
+procedure ArenaPurge(MinAgeMs: Integer);
 var
   Span: PSpan;
   SlicesLeft: NativeInt;

@@ -28,7 +28,7 @@ function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Bool
 /// Adds Value and returns what Word held before. Full barrier.
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
   {$ifdef LANEMM_X86} inline; {$endif}
-/// No earlier write of this thread moves after a later one.
+/// No earlier read or write of this thread moves after a later write.
 procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// Tells the CPU that this thread waits in a loop.
 procedure SpinHint;

@@ -67,31 +67,50 @@ function LargeBlock(Size: NativeUInt): Pointer;
 var
   Span: PSpan;
 begin
-  PurgerTick;
   Span := LargeGet(Size);
   if Span = nil then
     Exit(nil);
   Result := Span^.Start;
+  PurgerTick;
 end;
 
-// A block where the current span has none, or the thread no heap yet; nil without memory.
-function TryGet(Size: NativeUInt): Pointer;
+function SmallBlock(SizeClass: Cardinal): Pointer;
 var
   Heap: PHeap;
   Span: PSpan;
 begin
-  if Size > MaxClassSize then
-    Exit(LargeBlock(Size));
-  PurgerTick;
   Heap := ThreadHeap;
   if Heap = nil then
     Exit(nil);
-  Span := Heap^.Current[SizeToClass(Size)];
-  if Odd(Span^.FreeList) then
-    Span := HeapRefill(Heap, SizeToClass(Size));
-  if Span = nil then
-    Exit(nil);
+  Span := Heap^.Current[SizeClass];
+  if Odd(Span^.FreeList) and not SpanRefill(Span) then
+  begin
+    Span := HeapNextSpan(Heap, SizeClass);
+    if Span = nil then
+      Exit(nil);
+    PurgerTick;
+  end;
   Result := SpanTake(Span);
+end;
+
+function TryGetOnce(Size: NativeUInt): Pointer;
+begin
+  if Size > MaxClassSize then
+    Result := LargeBlock(Size)
+  else
+    Result := SmallBlock(SizeToClass(Size));
+end;
+
+// A block where the current span has none, or the thread no heap yet. Nil without memory, also
+// after what idle threads hold empty was given back.
+function TryGet(Size: NativeUInt): Pointer;
+begin
+  Result := TryGetOnce(Size);
+  if Result = nil then
+  begin
+    ProcessTrim;
+    Result := TryGetOnce(Size);
+  end;
 end;
 
 function BlockGetSlow(Size: NativeUInt): Pointer;
@@ -183,11 +202,9 @@ procedure RemoteFree(Heap: PHeap; Span: PSpan; P: Pointer);
 begin
   if RemotePush(Span, P) = rpPushed then
   begin
-    // A look at another thread's count: too high at worst, and then a later free finds out.
-    // Not while the owner allocates from the span: that would take its cache line away.
-    if not Span^.IsCurrent and (RemoteCount(Span) >= Span^.Used)
-      and (LoadAcquire(Process.SweepWanted) = 0) then
-      StoreRelease(Process.SweepWanted, 1);
+    // An owner that allocates from the span will find the block; another one may never look.
+    if not Span^.IsCurrent and WantSweep then
+      PurgerNotify;
     Exit;
   end;
   // The span was given up and is ours now; a thread without a heap takes it for the orphans.
@@ -203,7 +220,7 @@ begin
   if SpanPut(Span, P) then
   begin
     HeapEmptied(Heap, Span);
-    PurgerTick;
+    PurgerNotify;
   end;
 end;
 
@@ -232,7 +249,7 @@ function FreeLargeBlock(Span: PSpan): NativeUInt;
 begin
   Result := Span^.BlockSize;
   LargeFree(Span);
-  PurgerTick;
+  PurgerNotify;
 end;
 
 function BlockFreeSlow(P: Pointer): NativeUInt;
@@ -331,7 +348,6 @@ var
   WantedSize, CopiedBytes: NativeUInt;
   Target: PSpan;
 begin
-  PurgerTick;
   WantedSize := GrownSize(Span^.BlockSize, Size);
   if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
     Exit(Span^.Start);
@@ -342,6 +358,7 @@ begin
     Exit(OutOfMemoryResult);
   Result := Target^.Start;
   CountMove(CopiedBytes);
+  PurgerTick;
 end;
 
 function ResizeBlock(P: Pointer; Span: PSpan; Size: NativeUInt): Pointer;

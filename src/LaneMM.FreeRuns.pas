@@ -20,9 +20,10 @@ uses
 
 /// Adds the run of SliceCount slices that begins at Span, joined with its free neighbours.
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
-/// Takes a run of at least SliceCount slices out of Bins and cuts it to that length; nil when
-/// there is none. Prefers the shortest.
-function FreeRunTake(var Bins: TBins; SliceCount: NativeUInt): PSpan;
+/// Takes a run of at least SliceCount slices out of Bins and cuts it to that length; prefers the
+/// shortest. Nil when there is none, looking at no more than Tries in the bin whose runs may be
+/// too short.
+function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 /// Takes the whole free run Span out.
@@ -39,8 +40,6 @@ uses
 
 const
   ExactBins = 8;
-  // Runs looked at in the bin whose runs may be too short, before a longer bin is cut.
-  SearchLimit = 8;
 
 // ---------------------------------------------------------------------------- bins
 
@@ -114,15 +113,20 @@ end;
 
 // ---------------------------------------------------------------------------- age
 
+function IsOlder(Span, Other: PSpan): Boolean; inline;
+begin
+  Result := Integer(Span^.FreedMs - Other^.FreedMs) < 0;
+end;
+
 procedure AgeLink(Span: PSpan);
 var
   Younger: PSpan;
 begin
   Younger := nil;
-  if (Process.Youngest <> nil) and (Span^.FreedMs <> Process.Youngest^.FreedMs) then
+  if (Process.Youngest <> nil) and IsOlder(Span, Process.Youngest) then
   begin
     Younger := Process.Oldest;
-    while (Younger <> nil) and (Integer(Span^.FreedMs - Younger^.FreedMs) >= 0) do
+    while not IsOlder(Span, Younger) do
       Younger := Younger^.Younger;
   end;
   Span^.Younger := Younger;
@@ -254,14 +258,12 @@ begin
   Insert(Rest, Span^.SliceCount - SliceCount, Span^.IsWarm);
 end;
 
-function FreeRunTake(var Bins: TBins; SliceCount: NativeUInt): PSpan;
+function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 var
   Bin: Cardinal;
-  Tries: Cardinal;
 begin
   Bin := BinOf(SliceCount);
   Result := Bins.Heads[Bin];
-  Tries := SearchLimit;
   while (Result <> nil) and (Result^.SliceCount < SliceCount) do
   begin
     Result := Result^.Next;

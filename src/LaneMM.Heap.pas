@@ -6,7 +6,7 @@
 //             A span without a free block is given up, so that an idle owner hoards nothing.
 // Callers:    the heap's thread; HeapSweep: any thread. For the orphan heap: any thread.
 // Progress:   HeapTakeOver and HeapEmptied, which FreeMem calls, never wait: what they cannot
-//             do without the lock, the next HeapRefill or HeapSweep does.
+//             do without the lock, the next HeapNextSpan or HeapSweep does.
 // Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
 //             Berger et al., "Hoard: A Scalable Memory Allocator", ASPLOS 2000.
 unit LaneMM.Heap;
@@ -20,8 +20,9 @@ uses
 
 /// Makes an all-zero record an empty heap.
 procedure HeapFormat(Heap: PHeap);
-/// Finds the class a span with a free block and makes it current; nil when there is no memory.
-function HeapRefill(Heap: PHeap; SizeClass: Cardinal): PSpan;
+/// Makes another span, with a free block, the current one of the class; nil when there is no
+/// memory. The one before cannot be refilled.
+function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush).
 procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
 /// Gives a span back of whose blocks the owner has just freed the last one.
@@ -30,9 +31,12 @@ procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 procedure HeapAbandon(Heap: PHeap);
 /// Queues the current spans without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
-/// Gives back all queued spans without a block in use. Any thread; does nothing while another
-/// thread is at the queues.
+/// Gives back all queued spans without a block in use. Any thread. Asks for another sweep (see
+/// Process.SweepWanted) when another thread is at the queues, or when spans stay in which
+/// others have freed blocks: the owner's next free may be the last one.
 procedure HeapSweep(Heap: PHeap);
+/// Asks for a sweep; tells whether nobody had.
+function WantSweep: Boolean;
 /// Makes the queues anew from the span records. For a child process in which a lost thread
 /// held the lock; no other thread runs.
 procedure HeapRebuild(Heap: PHeap);
@@ -164,11 +168,8 @@ begin
     SpanFormat(Result, SizeClass, Heap);
 end;
 
-function HeapRefill(Heap: PHeap; SizeClass: Cardinal): PSpan;
+function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 begin
-  Result := Heap^.Current[SizeClass];
-  if (Result <> @Process.EmptySpan) and SpanRefill(Result) then
-    Exit;
   LockEnter(Heap^.Lock);
   QueueTaken(Heap);
   RetireCurrent(Heap, SizeClass);
@@ -200,12 +201,21 @@ begin
   until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
 end;
 
+function WantSweep: Boolean;
+begin
+  // Full barrier: the purge thread sees it, or is seen parked. Pairs with PurgerThread.
+  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
+end;
+
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 var
   IsOurs: Boolean;
 begin
   if not LockTry(Heap^.Lock) then
+  begin
+    WantSweep;
     Exit;
+  end;
   QueueTaken(Heap);
   // A sweeping thread may have given the span back since its last block was freed.
   IsOurs := (Span^.Owner = Heap) and (Span^.Used = 0);
@@ -252,7 +262,9 @@ begin
       QueueRemove(Heap, Span);
       Span^.Owner := NoOwner;
       ArenaRelease(Span);
-    end;
+    end
+    else if RemoteCount(Span) <> 0 then
+      WantSweep;
   until Span = Last;
 end;
 
@@ -261,7 +273,10 @@ var
   SizeClass: Cardinal;
 begin
   if not LockTry(Heap^.Lock) then
+  begin
+    WantSweep;
     Exit;
+  end;
   QueueTaken(Heap);
   for SizeClass := 0 to SizeClassCount - 1 do
     SweepQueue(Heap, SizeClass);

@@ -32,6 +32,9 @@ uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
 
 const
+  // A block that had to move gets a run of this many times its size: it grows on in place, and
+  // what is copied on the way stays a small part of what it becomes.
+  GrowthRoom = 8;
   // Below this many bytes copying is cheaper than moving pages.
   SmallestMove = 256 * 1024;
   // Each range that pages were moved to is up to two more mappings for the system, which has
@@ -48,17 +51,46 @@ begin
   Result := Size > MaxRunSlices shl SliceShift;
 end;
 
+// Slices behind the usable size.
+function RoomSlices(Span: PSpan): NativeUInt; inline;
+begin
+  Result := Span^.SliceCount - SlicesFor(Span^.BlockSize);
+end;
+
+// Sets the usable size of a block whose slices were RoomBefore more than it needed.
+procedure SetSize(Span: PSpan; Size, RoomBefore: NativeUInt);
+begin
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
+  if RoomSlices(Span) <> RoomBefore then
+    FetchAdd(Process.RoomSlices, RoomSlices(Span) - RoomBefore);
+end;
+
+procedure Format(Span: PSpan; Size: NativeUInt);
+begin
+  SetSize(Span, Size, 0);
+  Span^.Remote := 0;
+  Span^.Used := 1;
+  Span^.Kind := skLarge;
+end;
+
 function LargeGet(Size: NativeUInt): PSpan;
 begin
   if IsTooLarge(Size) then
     Exit(nil);
   Result := ArenaTake(SlicesFor(Size));
+  if Result <> nil then
+    Format(Result, Size);
+end;
+
+// The same with room to grow in place, if there is so much address space.
+function LargeGetRoom(Size: NativeUInt): PSpan;
+begin
+  if IsTooLarge(Size) then
+    Exit(nil);
+  Result := ArenaTakeRoom(SlicesFor(Size) * GrowthRoom);
   if Result = nil then
-    Exit;
-  Result^.BlockSize := AlignUp(Size, OsPageSize);
-  Result^.Remote := 0;
-  Result^.Used := 1;
-  Result^.Kind := skLarge;
+    Exit(LargeGet(Size));
+  Format(Result, Size);
 end;
 
 // Gives a run back. One that pages were moved to is made whole first, and reads as zeros then.
@@ -75,46 +107,53 @@ end;
 procedure LargeFree(Span: PSpan);
 begin
   Span^.Kind := skReleased;
+  SetSize(Span, Span^.SliceCount shl SliceShift, RoomSlices(Span));
   if Span^.IsMoved then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
   Release(Span);
 end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
+var
+  RoomBefore: NativeUInt;
 begin
   if IsTooLarge(Size) then
     Exit(False);
+  RoomBefore := RoomSlices(Span);
   Result := (SlicesFor(Size) <= Span^.SliceCount) or ArenaGrow(Span, SlicesFor(Size));
   if Result then
-    Span^.BlockSize := AlignUp(Size, OsPageSize);
+    SetSize(Span, Size, RoomBefore);
 end;
 
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
+var
+  RoomBefore: NativeUInt;
 begin
-  Span^.BlockSize := AlignUp(Size, OsPageSize);
+  RoomBefore := RoomSlices(Span);
   if SlicesFor(Size) < Span^.SliceCount then
     Release(ArenaSplit(Span, SlicesFor(Size)));
+  SetSize(Span, Size, RoomBefore);
 end;
 
-// Moves the pages of Source, all of them, to the longer run Target.
+// Moves the pages of Source, all of them, to the longer run Target. Not twice: what was moved and
+// has grown since is two mappings.
 function MovePages(Source, Target: PSpan): Boolean;
 begin
-  Result := (Source^.BlockSize >= SmallestMove) and (LoadAcquire(Process.MovedSpans) < MostMoved)
+  Result := (Source^.BlockSize >= SmallestMove) and not Source^.IsMoved
+    and (LoadAcquire(Process.MovedSpans) < MostMoved)
     and OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
   if not Result then
     Exit;
   Target^.IsMoved := True;
   FetchAdd(Process.MovedSpans, 1);
-  if Source^.IsMoved then
-    LargeFree(Source)
-  else
-    ArenaReleaseZero(Source);
+  SetSize(Source, Source^.SliceCount shl SliceShift, RoomSlices(Source));
+  ArenaReleaseZero(Source);
 end;
 
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 begin
   Copied := 0;
-  Result := LargeGet(Size);
+  Result := LargeGetRoom(Size);
   if (Result = nil) or MovePages(Span, Result) then
     Exit;
   Copied := Span^.BlockSize;

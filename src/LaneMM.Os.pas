@@ -20,6 +20,20 @@ const
   /// Smallest unit of memory protection and backing, in bytes.
   OsPageSize = 4096;
 
+type
+  /// An open file; negative when it could not be opened.
+  TOsFile = NativeInt;
+  /// What becomes of a signal after its handler: taken again, or the system's default.
+  TOsSignalUse = (suAgain, suLast);
+  /// Called in the middle of anything: uses nothing but this unit.
+  TOsSignalHandler = procedure(Signal: LongInt); cdecl;
+  /// A range of addresses that the system mapped in one go.
+  TOsMapping = record
+    First, Limit: NativeUInt;             //< its addresses
+    FileOffset: NativeUInt;               //< where First lies in the file
+    Path: array[0..1023] of AnsiChar;     //< the file, or a name in brackets, or nothing
+  end;
+
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
 function OsReserve(Size: NativeUInt): Pointer;
@@ -33,7 +47,7 @@ function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// The same for a range that pages were moved to; makes it one with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Moves the pages of Source to Target, both committed, without copying; Source then reads as
-/// zeros. False, and nothing changed, when the system cannot.
+/// zeros. False, and only Target's contents lost, when the system cannot.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
 /// A coarse clock that never goes back, in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
@@ -50,7 +64,7 @@ function OsForkMark: PNativeUInt;
 /// One committed page at Address, shared by whoever asks for the same address in this process.
 /// IsNew tells whether it was made now, all zeros. Nil when the address is used otherwise.
 function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
-/// A random word, none of whose two upper bytes is zero.
+/// A random word.
 function OsRandom: NativeUInt;
 /// Writes Length bytes to the standard error output.
 procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
@@ -62,12 +76,47 @@ procedure OsThreadSlotCreate(ThreadEnded: Pointer);
 procedure OsThreadSlotDestroy;
 /// The calling thread's heap; nil when it has none.
 function OsThreadHeap: PHeap;
-/// Sets the calling thread's heap.
-procedure OsSetThreadHeap(Heap: PHeap);
+/// Sets the calling thread's heap; tells whether it could.
+function OsSetThreadHeap(Heap: PHeap): Boolean;
 
 /// Starts a thread that runs Routine, which takes no signals and never returns. False where
 /// threads cannot be had.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
+
+/// Opens a file for reading.
+function OsFileOpen(Path: PAnsiChar): TOsFile;
+/// Opens a file for writing at its end, also while others do; makes it when there is none.
+function OsFileAppend(Path: PAnsiChar): TOsFile;
+/// Makes a file, or empties it, for writing.
+function OsFileCreate(Path: PAnsiChar): TOsFile;
+/// Closes it.
+procedure OsFileClose(Handle: TOsFile);
+/// Reads up to Size bytes; returns their number, 0 at the end, negative on error.
+function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
+/// Writes all of Size bytes; tells whether it could.
+function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
+/// The contents of a file, to be read only, until OsFileUnmap. Nil when there is no such file.
+function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
+/// Gives the addresses back.
+procedure OsFileUnmap(P: PByte; Size: NativeUInt);
+
+/// Writes the path of the running program, ended by #0; returns its length, 0 if unknown.
+function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
+/// Copies a variable of the environment that the process was started with, ended by #0 and cut
+/// to Size. False when there is none.
+function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
+/// Finds the mapping that holds Address.
+function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// Number of the process.
+function OsProcessId: Cardinal;
+/// Number of the calling thread.
+function OsThreadId: Cardinal;
+/// A clock that never goes back, in nanoseconds.
+function OsNowNs: UInt64;
+/// Has Handler called on a signal that nobody handles or ignores. False where somebody does.
+function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
+/// Sends a signal to this process.
+procedure OsSignalSend(Signal: Cardinal);
 
 implementation
 
@@ -81,6 +130,7 @@ end;
 
 {$ifdef LINUX}
   {$I LaneMM.Os.Linux.inc}
+  {$I LaneMM.Os.Linux.Files.inc}
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
 {$endif}

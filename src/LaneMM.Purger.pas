@@ -14,8 +14,12 @@ unit LaneMM.Purger;
 
 interface
 
-/// Sees to it that memory which is free now is given back later. Cheap: for every slow path.
+/// Sees to it that memory which is free now is given back later. Cheap: for slow paths that may
+/// wait.
 procedure PurgerTick;
+/// The same for FreeMem: leaves the work to others and never waits. In a program without threads
+/// there is nobody to wait for, and the work is done.
+procedure PurgerNotify;
 
 implementation
 
@@ -33,17 +37,29 @@ const
   PurgerStartSlices = 64;
   // The thread looks this often per delay.
   LooksPerDelay = 4;
+  // It looks only for spans that others have emptied once in so many delays.
+  DelaysPerSweep = 10;
 
 function HasWork: Boolean;
 begin
-  Result := (Process.WarmSlices <> 0) or (LoadAcquire(Process.SweepWanted) <> 0);
+  Result := (Process.WarmSlices <> 0) or (LoadAcquire(Process.Released) <> 0)
+    or (LoadAcquire(Process.SweepWanted) <> 0);
+end;
+
+// Milliseconds until the next look. Without warm memory only a sweep is wanted, maybe for long.
+function LookDelayMs: Cardinal;
+begin
+  if Process.WarmSlices <> 0 then
+    Result := Process.PurgeDelayMs div LooksPerDelay
+  else
+    Result := Process.PurgeDelayMs * DelaysPerSweep;
 end;
 
 // Runs until the process ends.
 procedure PurgerThread;
 begin
   repeat
-    OsWaitMs(Process.Purger, Running, Process.PurgeDelayMs div LooksPerDelay);
+    OsWaitMs(Process.Purger, Running, LookDelayMs);
     ArenaReadClock;
     ProcessPurge;
     if not HasWork then
@@ -68,19 +84,29 @@ begin
       StoreRelease(Process.Purger, Refused);
 end;
 
-procedure PurgerTick;
+// Wakes or starts the thread if there is something to do; tells whether it does the work.
+function WakeThread: Boolean;
 begin
   case LoadAcquire(Process.Purger) of
-    Running:
-      Exit;
     Parked:
       if HasWork and CompareAndSwap(Process.Purger, Parked, Running) then
         OsWake(Process.Purger);
     NotStarted:
-      if Process.WarmSlices >= PurgerStartSlices then
+      if (Process.WarmSlices >= PurgerStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
         StartThread;
   end;
-  if ArenaPurgeIsDue then
+  Result := LoadAcquire(Process.Purger) in [Running, Parked];
+end;
+
+procedure PurgerTick;
+begin
+  if not WakeThread and ArenaPurgeIsDue then
+    ProcessPurge;
+end;
+
+procedure PurgerNotify;
+begin
+  if not WakeThread and not Process.HasThreads and ArenaPurgeIsDue then
     ProcessPurge;
 end;
 

@@ -141,6 +141,8 @@ begin
     Check((Span^.Used - Ord(Span^.IsCurrent)) * Span^.BlockSize = Span^.CarvedBytes,
       'used and free blocks are the carved ones');
   end;
+  if Span^.BlockBytes = 0 then
+    Exit(False); // the empty span, which all heaps share
   Collect(Span);
   if Odd(Span^.FreeList) then
     Carve(Span);

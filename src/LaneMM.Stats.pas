@@ -24,7 +24,7 @@ type
   /// The state of the whole process.
   TStatus = record
     ReservedBytes: NativeUInt;  //< address space taken from the system
-    CommittedBytes: NativeUInt; //< of it, what is in use, cached or not yet given back
+    CommittedBytes: NativeUInt; //< of it, what is in use or cached: backed if it was touched
     PeakBytes: NativeUInt;      //< highest CommittedBytes so far
     CachedBytes: NativeUInt;    //< of CommittedBytes, free runs that wait to be used or purged
     UsedBytes: NativeUInt;      //< usable bytes of all blocks in use
@@ -82,7 +82,8 @@ begin
     Inc(Status.ReservedBytes, Process.Arenas[Index].SliceCount * SliceSize);
     Inc(Status.CommittedBytes, Process.Arenas[Index].Frontier * SliceSize);
   end;
-  Dec(Status.CommittedBytes, Process.ColdSlices * SliceSize);
+  Dec(Status.CommittedBytes,
+    (Process.ColdSlices + LoadAcquire(Process.RoomSlices)) * SliceSize);
   Status.PeakBytes := Process.PeakSlices * SliceSize;
   Status.CachedBytes := Process.WarmSlices * SliceSize;
 end;

@@ -13,8 +13,8 @@ interface
 uses
   LaneMM.Types;
 
-/// Sets Process up. Does nothing the second time.
-procedure ProcessStart;
+/// Sets Process up; tells whether it could. Does nothing the second time.
+function ProcessStart: Boolean;
 /// Before the code of this unit disappears: a library that is unloaded.
 procedure ProcessStop;
 /// The calling thread's heap, made now if it has none; nil when there is no memory.
@@ -74,14 +74,24 @@ begin
   LockLeave(Process.RegistryLock);
 end;
 
+procedure HeapReturn(Heap: PHeap);
+begin
+  LockEnter(Process.RegistryLock);
+  Heap^.NextUnused := Process.UnusedHeaps;
+  Process.UnusedHeaps := Heap;
+  LockLeave(Process.RegistryLock);
+end;
+
 function ThreadHeap: PHeap;
 begin
   Result := OsThreadHeap;
   if Result <> nil then
     Exit;
   Result := HeapTake;
-  if Result <> nil then
-    OsSetThreadHeap(Result);
+  if (Result = nil) or OsSetThreadHeap(Result) then
+    Exit;
+  HeapReturn(Result);
+  Result := nil;
 end;
 
 // The system calls it at the end of a thread that has a heap. A thread that allocates even
@@ -89,10 +99,7 @@ end;
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
   HeapAbandon(Heap);
-  LockEnter(Process.RegistryLock);
-  PHeap(Heap)^.NextUnused := Process.UnusedHeaps;
-  Process.UnusedHeaps := Heap;
-  LockLeave(Process.RegistryLock);
+  HeapReturn(Heap);
 end;
 
 function FirstHeap: PHeap;
@@ -112,6 +119,12 @@ begin
   end;
 end;
 
+procedure SweepIfWanted;
+begin
+  if (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0) then
+    SweepAll;
+end;
+
 procedure ProcessTrim;
 var
   Own: PHeap;
@@ -119,18 +132,13 @@ begin
   Own := OsThreadHeap;
   if Own <> nil then
     HeapRetireEmpty(Own);
-  StoreRelease(Process.SweepWanted, 0);
   SweepAll;
-  ArenaPurge(0);
+  ArenaPurge(AnyAge);
 end;
 
 procedure ProcessPurge;
 begin
-  if LoadAcquire(Process.SweepWanted) <> 0 then
-  begin
-    StoreRelease(Process.SweepWanted, 0);
-    SweepAll;
-  end;
+  SweepIfWanted;
   ArenaPurge(Process.PurgeDelayMs);
 end;
 
@@ -159,17 +167,19 @@ const
 // What they were changing is left behind or made anew; their heaps are those of idle threads.
 procedure RecoverChild;
 var
-  Own: PHeap;
+  Heap: PHeap;
 begin
   Process.Purger := 0; // that thread is lost, too
   LockReset(Process.RegistryLock); // its lists are whole after every single write
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;
-  if LoadAcquire(Process.Orphans^.Lock.State) <> 0 then
-    HeapRebuild(Process.Orphans);
-  Own := OsThreadHeap;
-  if (Own <> nil) and (LoadAcquire(Own^.Lock.State) <> 0) then
-    HeapRebuild(Own);
+  Heap := FirstHeap;
+  while Heap <> nil do
+  begin
+    if LoadAcquire(Heap^.Lock.State) <> 0 then
+      HeapRebuild(Heap);
+    Heap := Heap^.NextHeap;
+  end;
 end;
 
 // Before the first lock that a child process takes. Threads that it has started by then wait for
@@ -188,21 +198,33 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-procedure ProcessStart;
+// A key that turns neither nil nor HandedOut into an address, nor any address into one that a
+// program could use: the last four bits are 0110, the first bytes are not zero.
+function LinkKeyOf(Random: NativeUInt): NativeUInt;
+const
+  TopBit = SizeOf(NativeUInt) * 8 - 1;
+begin
+  Result := Random and not NativeUInt(15) or 6;
+  Result := Result or NativeUInt(1) shl TopBit or NativeUInt(1) shl (TopBit - 8);
+end;
+
+function ProcessStart: Boolean;
 begin
   if Process.IsStarted then
-    Exit;
-  Process.IsStarted := True;
+    Exit(True);
   SizeClassesStart;
   Process.EmptySpan.FreeList := EndOfList(@Process.EmptySpan);
-  Process.LinkKey := OsRandom;
+  Process.LinkKey := LinkKeyOf(OsRandom);
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   if OsCpuCount > 1 then
     Process.SpinLimit := SpinTurns;
   Process.ForkRecover := ForkRecover;
   Process.ForkMark := OsForkMark;
   Process.Orphans := HeapTake;
-  OsThreadSlotCreate(@ThreadEnded);
+  Result := Process.Orphans <> nil;
+  if Result then
+    OsThreadSlotCreate(@ThreadEnded);
+  Process.IsStarted := Result;
 end;
 
 procedure ProcessStop;

@@ -210,6 +210,7 @@ type
         WarmSlices: NativeUInt;                     //< lock Arena  in Warm
         ColdSlices: NativeUInt;                     //< lock Arena  in Cold
         PeakSlices: NativeUInt;                     //< lock Arena  most slices backed at a time
+        RoomSlices: TAtomicWord;                    //< shared  of large blocks, behind BlockSize
         MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
         PeakUsed: NativeUInt;                       //< shared  most bytes in use seen by a status
         NowMs: Cardinal;                            //< lock Arena  the clock when last read

@@ -96,7 +96,8 @@ procedure Install;
 var
   Manager: TMemoryManager;
 begin
-  ProcessStart;
+  if not ProcessStart then
+    Exit; // no memory at all: the previous manager stays
   ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
   FillChar(Manager, SizeOf(Manager), 0);
   UseBlocks(Manager);
