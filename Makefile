@@ -1,0 +1,82 @@
+# LaneMM needs no build: put src/ on the unit path. This file runs demos, tests and checks.
+# Everything that is built goes below build/. Missing tools: see tools/need.sh.
+
+# -l- no banner; -v0 forget the verbosity of fpc.cfg; -vew errors and warnings; -vm6018 not the
+# one about unreachable code, because options are constants and code says `if`.
+FPCFLAGS = -l- -v0 -vew -vm6018
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+demo: ## two demos on the default manager and on LaneMM, side by side
+	@sh tools/need.sh fpc
+	@sh demos/compare.sh
+
+demos: ## all demos, the same way
+	@sh tools/need.sh fpc
+	@sh demos/compare.sh all
+
+test: ## all tests in the three builds below, and the tests of the linter
+	@sh tools/sum-tests.sh test-release test-checked test-pure lint-test
+
+test-release: ## tests of the build that users get
+test-checked: ## tests of the build that verifies its own laws while it runs
+test-pure: ## tests of the build without assembler
+
+test-release: FLAGS = -O3
+test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
+test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
+
+test-release test-checked test-pure:
+	@sh tools/need.sh fpc
+	@mkdir -p build/$@
+	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc -Futests -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
+	@build/$@/RunTests
+
+stress: ## the programs of tests/stress in a checked build; STRESS=... for their arguments
+	@sh tools/need.sh fpc
+	@sh tools/stress.sh $(STRESS)
+
+selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
+	@sh tools/need.sh fpc sources
+	@sh tools/selfcompile.sh
+
+bench-quick: ## first numbers against other memory managers
+	@sh tools/need.sh fpc
+	-@sh tools/need.sh mimalloc
+	@sh bench/run.sh quick
+
+callcount: ## instructions per operation, counted by valgrind
+	@sh tools/need.sh fpc valgrind
+	@sh bench/callcount.sh
+
+model: ## the model checker on the protocol of remote frees
+	@sh tools/need.sh spin gcc
+	@sh tests/model/run.sh
+
+lint: build/lint/Lint ## the house style, as far as a program can check it
+	@build/lint/Lint
+
+lint-test: build/lint/Lint ## the tests of the linter
+	@sh tools/lint-test.sh
+
+build/lint/Lint: tools/Lint.lpr $(wildcard tools/lint/*.pas)
+	@sh tools/need.sh fpc
+	@mkdir -p build/lint
+	@fpc $(FPCFLAGS) -Futools/lint -FEbuild/lint -FUbuild/lint tools/Lint.lpr
+
+classes: ## the table of size classes
+	@sh tools/need.sh fpc
+	@mkdir -p build/classes
+	@fpc $(FPCFLAGS) -Fusrc -FEbuild/classes -FUbuild/classes tools/SizeClassTable.lpr
+	@build/classes/SizeClassTable
+
+docs: ## the documentation of every unit, in build/docs
+	@sh tools/need.sh pasdoc
+	@sh tools/docs.sh
+
+clean: ## removes build/
+	rm -rf build
+
+.PHONY: help demo demos test test-release test-checked test-pure stress selfcompile bench-quick
+.PHONY: callcount model lint lint-test classes docs clean

@@ -1,0 +1,86 @@
+/// Runs a suite over Bench programs built with different memory managers; tells who wins.
+//
+// Exit code: 0 when every workload ran; bars that are missed do not change it.
+program Runner;
+
+{$I Bench.inc}
+
+uses
+  SysUtils, Runner.Machine, Runner.Report, Runner.Results, Runner.Rounds, Runner.Suite;
+
+const
+  Usage =
+    'Runner SUITE RESULTS ROUNDS SCALE COMMAND NAME=BINARY...' + LineEnding +
+    '  SUITE        the suite file' + LineEnding +
+    '  RESULTS      the CSV file to write' + LineEnding +
+    '  ROUNDS       runs of each workload under each manager' + LineEnding +
+    '  SCALE        factor of the operations' + LineEnding +
+    '  COMMAND      what the user typed; goes into RESULTS, lines and all' + LineEnding +
+    '  NAME=BINARY  a manager and a Bench program built with it';
+  FirstBinary = 6;
+
+/// Reads NAME=BINARY arguments; the base of the suite gets a second name at the end.
+procedure ReadBinaries(const Suite: TSuite; out Names, Binaries: TStringArray);
+var
+  I, Base: Integer;
+  Parts: TStringArray;
+begin
+  Names := nil;
+  Binaries := nil;
+  Base := 0;
+  for I := FirstBinary to ParamCount do
+  begin
+    Parts := ParamStr(I).Split(['='], 2);
+    if Parts[0] = Suite.Base then
+      Base := Length(Names);
+    Insert(Parts[0], Names, Length(Names));
+    Insert(Parts[1], Binaries, Length(Binaries));
+  end;
+  Insert(Names[Base] + AgainSuffix, Names, Length(Names));
+  Insert(Binaries[Base], Binaries, Length(Binaries));
+end;
+
+procedure Report(Results: TResults; const Header: array of string);
+begin
+  TablePrint(Results, meTime,
+    'Time per operation: ns for %s, all others relative to it (less is faster)', 1);
+  TablePrint(Results, mePeak,
+    'Peak resident memory: MB for %s, all others relative to it (less is smaller)', 1024);
+  ControlPrint(Results);
+  BarsPrint(Results);
+  ResultsSave(Results, ParamStr(2), Header);
+  WriteLn;
+  WriteLn('All numbers: ', ParamStr(2));
+end;
+
+procedure Main;
+var
+  Suite: TSuite;
+  Names, Binaries, Header: TStringArray;
+  Results: TResults;
+  Rounds: TRounds;
+begin
+  Suite := SuiteLoad(ParamStr(1));
+  ReadBinaries(Suite, Names, Binaries);
+  Header := Concat(ParamStr(5).Split([LineEnding]), MachineDescription);
+  Results := TResults.Create(Suite, Names);
+  Rounds := TRounds.Create(Results, Binaries);
+  try
+    Rounds.Run(StrToInt(ParamStr(3)), StrToFloat(ParamStr(4)));
+    Report(Results, Header);
+    if Results.HasAnyFailed then
+      ExitCode := 1;
+  finally
+    Rounds.Free;
+    Results.Free;
+  end;
+end;
+
+begin
+  if ParamCount < FirstBinary then
+  begin
+    WriteLn(StdErr, Usage);
+    Halt(2);
+  end;
+  Main;
+end.

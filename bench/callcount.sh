@@ -1,0 +1,64 @@
+#!/bin/sh
+# Counts the instructions that one operation takes, under valgrind's callgrind: numbers
+# that do not move with the load of the machine. Runs N and 2 N operations and divides the
+# difference by N, so the start and the end of the program drop out. The workload's own
+# instructions are in the numbers, the same for every manager; the kernel's are not.
+set -eu
+
+usage() {
+  cat <<'END'
+Usage: bench/callcount.sh [MANAGER...]
+
+Builds as bench/run.sh does and prints instructions per operation for each MANAGER,
+all that can be built unless given. Takes one to two minutes. Environment: MM, MM_PATH
+as in bench/run.sh.
+END
+}
+
+# WORKLOAD THREADS N
+rows='pairs-64       1  100000
+churn-small    1  200000
+churn-small    2  200000
+cross-free     2  200000
+append-string  1  500000
+append-array   1  500000
+append-list    1  500000'
+
+# instructions BINARY WORKLOAD THREADS OPERATIONS
+instructions() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+    "$1" "$2" --threads "$3" --operations "$4" 2>&1 |
+    awk '$2 == "Collected" { print $4; found = 1 } END { exit !found }'
+}
+
+# per_operation BINARY WORKLOAD THREADS N
+per_operation() {
+  once=$(instructions "$1" "$2" "$3" "$4")
+  twice=$(instructions "$1" "$2" "$3" $((2 * $4)))
+  awk -v once="$once" -v twice="$twice" -v n="$4" 'BEGIN { printf "%.1f", (twice - once) / n }'
+}
+
+case ${1:-} in
+  -h | --help) usage; exit ;;
+esac
+if ! command -v valgrind >/dev/null; then
+  echo 'Install valgrind' >&2
+  exit 1
+fi
+cd "$(dirname "$0")/.."
+binaries=$(bench/run.sh build)
+managers=${*:-$(echo "$binaries" | sed 's/=.*//')}
+
+printf 'Instructions per operation\n%-18s' workload/threads
+# shellcheck disable=SC2086
+printf '%12s' $managers
+echo
+echo "$rows" | while read -r workload threads operations; do
+  printf '%-18s' "$workload/$threads"
+  for manager in $managers; do
+    binary=$(echo "$binaries" | sed -n "s/^$manager=//p")
+    count=$(per_operation "$binary" "$workload" "$threads" "$operations")
+    printf '%12s' "$count"
+  done
+  echo
+done

@@ -1,0 +1,157 @@
+#!/bin/sh
+# Builds the benchmark once per memory manager, runs a suite over all of them and prints
+# the tables. See --help and bench/README.md.
+set -eu
+
+usage() {
+  cat <<'END'
+Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
+       bench/run.sh build            only build; prints NAME=BINARY for each manager
+
+Suites: quick (about five minutes), full (about an hour). RESULT is SUITE unless given.
+
+Environment:
+  MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
+  MANAGERS='NAME...'          only these managers, instead of those that the suite names
+  ROUNDS=5                    runs of each workload under each manager
+  SCALE=1                     factor of the operations; 0.01 shows quickly that all works
+END
+}
+
+cd "$(dirname "$0")/.."
+out=build/bench
+rounds=${ROUNDS:-5}
+scale=${SCALE:-1}
+wanted=${MANAGERS:-}
+binaries=
+sources=
+
+say() { echo "$*" >&2; }
+
+# is_wanted NAME: whether that manager is to take part; all are unless some are named
+is_wanted() {
+  [ -z "$wanted" ] && return
+  case " $wanted " in
+    *" $1 "*) ;;
+    *) return 1 ;;
+  esac
+}
+
+# compile PROGRAM OUTPUT UNITS FPC-OPTIONS...
+compile() {
+  program=$1 output=$2 units=$3
+  shift 3
+  mkdir -p "$units"
+  fpc -B -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Fubench/workloads \
+    -Fubench/runner -Fl"$out/lib" -FU"$units" -o"$output" "$program" >&2
+}
+
+# add NAME FPC-OPTIONS...: builds Bench with the manager that the options put in
+add() {
+  name=$1
+  shift
+  BENCH_MANAGER=$name compile bench/Bench.lpr "$out/$name/bench" "$out/$name/units" "$@"
+  binaries="$binaries $name=$out/$name/bench"
+}
+
+# add_source LINE: a line for the results file
+add_source() {
+  sources="$sources
+library: $1"
+}
+
+# add_library NAME UNIT LIBRARY PACKAGE: a manager in C, if its library is installed
+add_library() {
+  is_wanted "$1" || return 0
+  if ! ld -shared -o "$out/probe" -l"$3" 2>/dev/null; then
+    say "Left out: $1; for it install $4"
+    return
+  fi
+  add "$1" -Fa"$2" -Fubench/managers
+  if version=$(dpkg-query -W -f '${Package} ${Version}' "$4" 2>/dev/null); then
+    add_source "$version"
+  fi
+}
+
+# add_peer NAME UNIT CRATE: a manager in C whose library bench/peers.sh has built
+add_peer() {
+  is_wanted "$1" && [ -e "$out/lib/lib$1.a" ] || return 0
+  add "$1" -Fa"$2" -Fubench/managers
+  add_source "crate $(sed -n "s/^$3 = \"=\(.*\)\"/$3 \1/p" "$out/lib/built")"
+}
+
+# add_setting NAME OF VARIABLE=VALUE: the manager OF again, with a variable of the environment
+add_setting() {
+  is_wanted "$1" && [ -x "$out/$2/bench" ] || return 0
+  mkdir -p "$out/$1"
+  printf '#!/bin/sh\n%s exec "${0%%/*}/../%s/bench" "$@"\n' "$3" "$2" > "$out/$1/bench"
+  chmod +x "$out/$1/bench"
+  binaries="$binaries $1=$out/$1/bench"
+  add_source "$1 is $2 with $3"
+}
+
+build_c_managers() {
+  add_library glibc GlibcMM c libc6-dev
+  add_library jemalloc JemallocMM jemalloc libjemalloc-dev
+  add_library tcmalloc TcmallocMM tcmalloc_minimal libgoogle-perftools-dev
+  add_library tbb TbbMM tbbmalloc libtbb-dev
+  add_library mimalloc MimallocMM mimalloc libmimalloc-dev
+  bench/peers.sh
+  add_peer rpmalloc RpmallocMM rpmalloc-sys
+  add_peer snmalloc SnmallocMM snmalloc-sys
+  add_peer mimalloc3 Mimalloc3MM libmimalloc-sys
+  add_setting mimalloc3-nothp mimalloc3 MIMALLOC_ALLOW_THP=0
+}
+
+build() {
+  mkdir -p "$out"
+  if is_wanted FPC; then add FPC; fi
+  if is_wanted cmem; then add cmem -Facmem; fi
+  build_c_managers
+  if [ -n "${MM:-}" ]; then
+    add "$MM" -Fa"$MM" -Fu"${MM_PATH:-.}" -Fi"${MM_PATH:-.}"
+  fi
+  if [ -e src/LaneMM.pas ]; then
+    add LaneMM -FaLaneMM -Fusrc
+  else
+    say 'Left out: LaneMM; there is no src/LaneMM.pas'
+  fi
+}
+
+# command_line ARGUMENTS: what the user typed, without the paths of this machine
+command_line() {
+  [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
+  [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
+  [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
+  [ -z "${SCALE:-}" ] || printf 'SCALE=%s ' "$SCALE"
+  printf 'bench/run.sh %s' "$*"
+}
+
+# revision: the commit that is measured, if this is a git work tree
+revision() {
+  commit=$(git rev-parse --short HEAD 2>/dev/null) || return 0
+  printf '\nrevision: %s' "$commit"
+  git --no-optional-locks diff --quiet HEAD -- src bench || printf ' with changes'
+}
+
+run() {
+  suite=bench/suites/$1.txt
+  result=bench/results/${2:-$1}.csv
+  if [ ! -e "$suite" ]; then
+    say "There is no $suite"
+    exit 2
+  fi
+  mkdir -p bench/results
+  wanted=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
+  build
+  compile bench/Runner.lpr "$out/runner" "$out/units"
+  # shellcheck disable=SC2086
+  "$out/runner" "$suite" "$result" "$rounds" "$scale" \
+    "command: $(command_line "$@")$(revision)$sources" $binaries
+}
+
+case ${1:-} in
+  '' | -h | --help) usage ;;
+  build) build; for entry in $binaries; do echo "$entry"; done ;;
+  *) run "$@" ;;
+esac

@@ -1,0 +1,213 @@
+/// Results as text: tables to read, bars to judge by, a file to keep.
+unit Runner.Report;
+
+{$I Bench.inc}
+
+interface
+
+uses
+  Runner.Results, Runner.Suite;
+
+const
+  /// Ends the second name of the manager that takes part twice, as the control of the noise.
+  AgainSuffix = '-again';
+
+/// Prints a table of Measure: the base's numbers divided by UnitSize, the others relative
+/// to the base, and the geometric means. Caption says what the numbers are.
+procedure TablePrint(Results: TResults; Measure: TMeasure; const Caption: string;
+  UnitSize: Double);
+/// Prints how far the manager that takes part twice differs from itself.
+procedure ControlPrint(Results: TResults);
+/// Prints for each bar of the suite whether the subject passes it, and the number.
+/// A bar between managers that do not both take part is left out.
+procedure BarsPrint(Results: TResults);
+/// Writes medians, extremes and the time of each run as CSV, below the comment lines Header.
+procedure ResultsSave(Results: TResults; const FileName: string; const Header: array of string);
+
+implementation
+
+uses
+  SysUtils, Math;
+
+const
+  NameWidth = 18;
+  CellWidth = 10;
+  ColumnNames: array[TMeasure] of string = ('ns', 'cpu_ns', 'peak_kb', 'final_kb');
+
+function BaseIndex(Results: TResults): Integer;
+begin
+  Result := Max(0, Results.IndexOf(Results.Suite.Base));
+end;
+
+/// Sets Text in the column of row names.
+function RowCell(const Text: string): string;
+begin
+  Result := Text.PadRight(NameWidth);
+end;
+
+/// Sets Text in the column of a manager.
+function Cell(const Text, Manager: string): string;
+begin
+  Result := Text.PadLeft(Max(CellWidth, Length(Manager) + 2));
+end;
+
+function NumberCell(Number: Double; const Manager: string): string;
+begin
+  if IsNan(Number) then
+    Result := Cell('failed', Manager)
+  else
+    Result := Cell(Format('%.2f', [Number]), Manager);
+end;
+
+procedure PrintHeading(Results: TResults; const Caption: string);
+var
+  Manager: string;
+begin
+  WriteLn;
+  WriteLn(Caption);
+  Write(RowCell('workload/threads'));
+  for Manager in Results.Managers do
+    Write(Cell(Manager, Manager));
+  WriteLn;
+end;
+
+procedure PrintRow(Results: TResults; Row: Integer; Measure: TMeasure; UnitSize: Double);
+var
+  Manager, Base: Integer;
+  Number: Double;
+begin
+  Base := BaseIndex(Results);
+  Write(RowCell(Results.Suite.Rows[Row].Name));
+  for Manager := 0 to High(Results.Managers) do
+  begin
+    if Manager = Base then
+      Number := Results.Median(Base, Row, Measure) / UnitSize
+    else
+      Number := Results.Ratio(Manager, Base, Row, Measure);
+    Write(NumberCell(Number, Results.Managers[Manager]));
+  end;
+  WriteLn;
+end;
+
+procedure PrintMean(Results: TResults; const Mean: TMean; Measure: TMeasure);
+var
+  Manager: Integer;
+begin
+  Write(RowCell('  ' + Mean.Title));
+  for Manager := 0 to High(Results.Managers) do
+    Write(NumberCell(Results.MeanRatio(Manager, BaseIndex(Results), Mean.Pattern, Measure),
+      Results.Managers[Manager]));
+  WriteLn;
+end;
+
+procedure TablePrint(Results: TResults; Measure: TMeasure; const Caption: string;
+  UnitSize: Double);
+var
+  Row: Integer;
+  Mean: TMean;
+begin
+  PrintHeading(Results, Format(Caption, [Results.Managers[BaseIndex(Results)]]));
+  for Row := 0 to High(Results.Suite.Rows) do
+    PrintRow(Results, Row, Measure, UnitSize);
+  WriteLn('geometric means');
+  for Mean in Results.Suite.Means do
+    PrintMean(Results, Mean, Measure);
+end;
+
+procedure ControlPrint(Results: TResults);
+var
+  Base, Again, Row: Integer;
+  Lowest, Highest: Double;
+begin
+  Base := BaseIndex(Results);
+  Again := Results.IndexOf(Results.Managers[Base] + AgainSuffix);
+  if IsNan(Results.MeanRatio(Again, Base, '*', meTime)) then
+    Exit;
+  Lowest := Infinity;
+  Highest := 0;
+  for Row := 0 to High(Results.Suite.Rows) do
+  begin
+    Lowest := Min(Lowest, Results.Ratio(Again, Base, Row, meTime));
+    Highest := Max(Highest, Results.Ratio(Again, Base, Row, meTime));
+  end;
+  WriteLn;
+  WriteLn(Format('Noise: %s relative to itself is %.3f in the geometric mean, %.2f to %.2f in ' +
+    'single rows.', [Results.Managers[Base], Results.MeanRatio(Again, Base, '*', meTime), Lowest,
+    Highest]));
+  WriteLn('A smaller difference between two managers means nothing.');
+end;
+
+procedure PrintBar(Results: TResults; const Bar: TBar; Subject, Against: Integer);
+var
+  Number: Double;
+  Verdict: string;
+begin
+  Number := Results.MeanRatio(Subject, Against, Bar.Pattern, Bar.Measure);
+  if IsNan(Number) then
+    Exit;
+  Verdict := 'MISS';
+  if Number <= Bar.Limit then
+    Verdict := 'PASS';
+  WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict,
+    MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
+end;
+
+procedure BarsPrint(Results: TResults);
+var
+  Subject: Integer;
+  Bar: TBar;
+begin
+  Subject := Results.IndexOf(Results.Suite.Subject);
+  if Subject < 0 then
+    Exit;
+  WriteLn;
+  WriteLn('Bars for ', Results.Suite.Subject, ' (geometric means over the rows)');
+  for Bar in Results.Suite.Bars do
+    if Results.IndexOf(Bar.Against) >= 0 then
+      PrintBar(Results, Bar, Subject, Results.IndexOf(Bar.Against));
+end;
+
+function CsvHeading: string;
+var
+  Measure: TMeasure;
+begin
+  Result := 'manager,workload,threads,runs';
+  for Measure in TMeasure do
+    Result := Result + Format(',%0:s_median,%0:s_min,%0:s_max', [ColumnNames[Measure]]);
+  Result := Result + ',all_ns';
+end;
+
+function CsvLine(Results: TResults; Manager, Row: Integer): string;
+var
+  Measure: TMeasure;
+  Index: Integer;
+begin
+  Result := Format('%s,%s,%s,%d', [Results.Managers[Manager], Results.Suite.Rows[Row].Workload,
+    Results.Suite.Rows[Row].Threads, Results.RunCount(Manager, Row)]);
+  for Measure in TMeasure do
+    Result := Result + Format(',%.8g,%.8g,%.8g', [Results.Median(Manager, Row, Measure),
+      Results.Smallest(Manager, Row, Measure), Results.Largest(Manager, Row, Measure)]);
+  Result := Result + ',';
+  for Index := 0 to Results.RunCount(Manager, Row) - 1 do
+    Result := Result + Format('%.8g ', [Results.Value(Manager, Row, Index, meTime)]);
+  Result := TrimRight(Result);
+end;
+
+procedure ResultsSave(Results: TResults; const FileName: string; const Header: array of string);
+var
+  Target: TextFile;
+  Line: string;
+  Manager, Row: Integer;
+begin
+  AssignFile(Target, FileName);
+  Rewrite(Target);
+  for Line in Header do
+    WriteLn(Target, '# ', Line);
+  WriteLn(Target, CsvHeading);
+  for Row := 0 to High(Results.Suite.Rows) do
+    for Manager := 0 to High(Results.Managers) do
+      WriteLn(Target, CsvLine(Results, Manager, Row));
+  CloseFile(Target);
+end;
+
+end.

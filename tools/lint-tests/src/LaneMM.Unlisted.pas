@@ -1,0 +1,8 @@
+/// A unit that the table does not have.
+unit LaneMM.Unlisted;
+
+interface
+
+implementation
+
+end.

@@ -1,0 +1,89 @@
+#!/bin/sh
+# Makes sure that tools are there.
+#
+#   sh tools/need.sh TOOL...
+#
+# TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
+# (the library), or a command with a Debian package of the same name. A missing tool is installed with apt where that is possible without a
+# password; elsewhere one line says what to install, and the exit code is 1.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+build=$(dirname "$0")/../build
+
+# Whether fpc compiles and links a program with threads and the units that tests and tools use.
+has_fpc() {
+  command -v fpc > /dev/null || return 1
+  mkdir -p "$build/need"
+  echo 'program Probe; uses cthreads, fpcunit, regexpr; begin end.' > "$build/need/probe.pas"
+  fpc -v0 -FE"$build/need" "$build/need/probe.pas" > "$build/need/fpc.log" 2>&1
+}
+
+has() {
+  case $1 in
+    fpc) has_fpc ;;
+    sources) command -v apt-get > /dev/null && command -v dpkg-source > /dev/null \
+      && command -v xz > /dev/null ;;
+    mimalloc) mkdir -p "$build/need" \
+      && ld -shared -o "$build/need/probe.so" -lmimalloc 2> /dev/null ;;
+    time) [ -x /usr/bin/time ] ;;
+    *) command -v "$1" > /dev/null ;;
+  esac
+}
+
+# The Debian packages of a tool.
+packages() {
+  case $1 in
+    fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl libc6-dev ;;
+    gcc) echo gcc libc6-dev ;;
+    sources) echo dpkg-dev xz-utils ca-certificates ;;
+    mimalloc) echo libmimalloc-dev ;;
+    *) echo "$1" ;;
+  esac
+}
+
+# Runs a command as root: directly, or through sudo if it asks for no password.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+install() {
+  command -v apt-get > /dev/null || return 1
+  as_root true 2> /dev/null || return 1
+  echo "need.sh: installing $*"
+  mkdir -p "$build/need"
+  # Package lists that are missing or old make the first try fail.
+  for update in no yes; do
+    if [ "$update" = yes ]; then
+      as_root apt-get update > "$build/need/update.log" 2>&1 || true
+    fi
+    if as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
+      > "$build/need/install.log" 2>&1 < /dev/null; then
+      return 0
+    fi
+  done
+  tail -n 3 "$build/need/install.log" >&2
+  return 1
+}
+
+missing=
+for tool in "$@"; do
+  has "$tool" || missing="$missing $(packages "$tool")"
+done
+[ -n "$missing" ] || exit 0
+
+# shellcheck disable=SC2086 # a list of packages
+install $missing || true
+for tool in "$@"; do
+  if ! has "$tool"; then
+    echo "need.sh: $tool is missing; please install:$missing (names of Debian packages)" >&2
+    exit 1
+  fi
+done

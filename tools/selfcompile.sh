@@ -1,0 +1,165 @@
+#!/bin/sh
+# A real program on real input: the Free Pascal compiler on LaneMM compiles itself.
+#
+#   sh tools/selfcompile.sh [SOURCE]
+#
+# Builds the compiler twice, with its own memory manager and with LaneMM, lets both compile the
+# compiler's own source with the same options, and compares every file that they write, byte by
+# byte. An identical file is a passed test. Prints time and peak memory of both, of one run each:
+# an impression, not a benchmark.
+#
+# The source is Debian's source package, fetched with apt-get into build/selfcompile and kept
+# there; the package sources of the machine are read but not changed. SOURCE is an unpacked
+# source package to use instead; the script writes a few generated files into it.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.."
+repository=$(pwd)
+work=$repository/build/selfcompile
+source=${1:-$work/source}
+mkdir -p "$work/logs"
+
+# The compiler writes today's date into one unit: let it be the same for both.
+SOURCE_DATE_EPOCH=0
+export SOURCE_DATE_EPOCH
+
+say() {
+  echo "selfcompile: $*"
+}
+
+fail() {
+  [ -z "${2-}" ] || tail -n 5 "$2"
+  say "$1"
+  echo '0 passed, 1 failed'
+  exit 1
+}
+
+# Runs apt-get on the machine's package sources turned into sources of source packages, with
+# lists and cache of its own.
+private_apt() {
+  apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources" \
+    -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
+    -o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+write_package_sources() {
+  rm -rf "$work/apt"
+  mkdir -p "$work/apt/sources" "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+  for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+    [ ! -f "$list" ] || sed -n 's/^deb /deb-src /p' "$list" >> "$work/apt/sources/all.list"
+  done
+  for list in /etc/apt/sources.list.d/*.sources; do
+    [ ! -f "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" \
+      > "$work/apt/sources/$(basename "$list")"
+  done
+}
+
+# Fetches the source package of the compiler that is installed here, or else the newest one.
+fetch_source() {
+  say 'fetching the source package of the compiler (33 MB)'
+  write_package_sources
+  private_apt update > "$work/logs/update" 2>&1 || true # sources of other packages may fail
+  version=$(dpkg-query -W -f '${source:Version}' "fp-compiler-$(fpc -iV)" 2> /dev/null || true)
+  rm -rf "$work/unpack" "$work/source"
+  mkdir "$work/unpack"
+  cd "$work/unpack"
+  private_apt source "fpc=$version" > "$work/logs/fetch" 2>&1 \
+    || private_apt source fpc > "$work/logs/fetch" 2>&1 \
+    || fail 'apt-get source fpc failed' "$work/logs/fetch"
+  mv fpc-*/ "$work/source"
+  rm -rf "$work/unpack" "$work/apt"
+}
+
+# The directory that holds the units of the installed compiler.
+find_units() {
+  echo 'begin end.' > "$work/probe.pas"
+  fpc -v0u -Cn -FU"$work" "$work/probe.pas" \
+    | sed -n 's|.*PPU Name: \(.*\)/rtl/system.ppu|\1|p' | sed 1q
+}
+
+# Writes the files that the compiler's makefiles would generate.
+generate() {
+  fpc -v0 -FE"$work" utils/msg2inc.pp > "$work/logs/msg2inc" 2>&1 \
+    || fail 'msg2inc does not compile' "$work/logs/msg2inc"
+  "$work/msg2inc" msg/errore.msg msg msg > "$work/logs/msg2inc"
+  echo "'selfcompile'" > version.inc
+}
+
+# How to compile the compiler, all but the output directory: sets $options.
+compiler_options() {
+  options="-n -v0 -ve -Fu$units/* -dx86_64 -dGDB -dBROWSERLOG
+    -Fux86_64 -Fux86 -Fusystems -Fix86_64 -Fix86 -O2"
+}
+
+# build_compiler NAME OPTION...: builds $work/NAME/ppc.
+build_compiler() {
+  name=$1
+  shift
+  say "building the compiler on $name"
+  mkdir -p "$work/$name"
+  set -f # the compiler expands the asterisk
+  # shellcheck disable=SC2086 # a list of options
+  fpc $options "$@" -FU"$work/$name" -o"$work/$name/ppc" pp.pas > "$work/logs/build-$name" 2>&1 \
+    || fail 'it does not compile' "$work/logs/build-$name"
+  set +f
+}
+
+# run_compiler NAME: lets $work/NAME/ppc compile the compiler into $work/NAME.out.
+run_compiler() {
+  rm -rf "$work/out" "$work/$1.out"
+  mkdir "$work/out"
+  timer=
+  if [ -x /usr/bin/time ]; then
+    timer="/usr/bin/time -o $work/logs/time-$1 -f %e,s,%M,KB"
+  fi
+  set -f
+  # shellcheck disable=SC2086
+  $timer "$work/$1/ppc" $options -B -Cn -FU"$work/out" -o"$work/out/ppc" pp.pas \
+    > "$work/logs/run-$1" 2>&1 || fail "the compiler on $1 failed" "$work/logs/run-$1"
+  set +f
+  mv "$work/out" "$work/$1.out"
+  if [ -n "$timer" ]; then
+    say "$(tr , ' ' < "$work/logs/time-$1") peak: the compiler on $1"
+  fi
+}
+
+written_files() {
+  find "$work/default.out" "$work/lanemm.out" -name '*.ppu' -o -name '*.o' | sed 's|.*/||' | sort -u
+}
+
+# Counts the units and object files that both wrote alike, and those that differ or that only one
+# wrote. The scripts for the linker are left out: the process id is part of them.
+compare() {
+  passed=0
+  failed=0
+  for file in $(written_files); do
+    if cmp -s "$work/default.out/$file" "$work/lanemm.out/$file"; then
+      passed=$((passed + 1))
+    else
+      say "different: $file"
+      failed=$((failed + 1))
+    fi
+  done
+  say "$passed of $((passed + failed)) files are the same"
+  [ "$passed" -gt 0 ] || failed=$((failed + 1))
+}
+
+[ "$(fpc -iTP)-$(fpc -iTO)" = x86_64-linux ] || fail 'this script knows x86_64 Linux only'
+[ -d "$source" ] || fetch_source
+cd "$source/fpcsrc/compiler"
+units=$(find_units)
+[ -n "$units" ] || fail 'the units of the installed compiler were not found'
+generate
+compiler_options
+build_compiler default
+build_compiler lanemm -FaLaneMM -Fu"$repository/src" -vm6018
+grep -q 'INIT._.LANEMM' "$work/lanemm/ppc" || fail 'LaneMM is not in the compiler'
+run_compiler default
+run_compiler lanemm
+compare
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

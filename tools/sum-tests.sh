@@ -1,0 +1,45 @@
+#!/bin/sh
+# Makes targets one after the other and adds up their tests.
+#
+#   sh tools/sum-tests.sh TARGET...
+#
+# Each target ends with a line `N passed, N failed`; the sum is the last line here. A target that
+# prints no such line, fails although its line says 0 failed, or takes longer than ten minutes
+# counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.."
+logs=build/logs
+mkdir -p "$logs"
+passed=0
+failed=0
+summary=
+
+for target in "$@"; do
+  echo "== $target"
+  log=$logs/$target.log
+  { timeout -k 10 600 make --no-print-directory "$target" 2>&1 && echo 0 > "$log.exit" \
+    || echo $? > "$log.exit"; } | tee "$log"
+  counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+  target_passed=${counts% *}
+  target_failed=${counts#* }
+  if [ -z "$counts" ]; then
+    target_passed=0
+    target_failed=1
+  elif [ "$(cat "$log.exit")" -ne 0 ] && [ "$target_failed" -eq 0 ]; then
+    target_failed=1
+  fi
+  passed=$((passed + target_passed))
+  failed=$((failed + target_failed))
+  summary="$summary$(printf '%-14s %5d passed %5d failed' "$target" "$target_passed" \
+    "$target_failed")
+"
+done
+
+printf '\n%s\n' "$summary"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
