@@ -207,10 +207,10 @@ begin
       PurgerNotify;
     Exit;
   end;
-  // The span was given up and is ours now; a thread without a heap takes it for the orphans.
+  // The span was given up and is ours now.
   SpanPut(Span, P);
   if Heap = nil then
-    Heap := Process.Orphans;
+    Heap := ThreadHeapOrOrphans;
   HeapTakeOver(Heap, Span);
 end;
 
@@ -229,6 +229,12 @@ begin
   Result := 0;
   if (ArenaSpan(P) <> nil) or not ForeignFree(P, Result) then
     HandleError(InvalidPointer);
+end;
+
+// Whether the first word looks like a link to a block nearby; rarely true for a block in use.
+function MayBeFree(P: PBlock): Boolean; inline;
+begin
+  Result := (LinkOf(P^.Link) xor NativeUInt(P)) shr 31 shr 1 = 0;
 end;
 
 // Whether the block is free. Its first word says so; for the owner's own blocks the list, where
@@ -274,6 +280,15 @@ begin
     RemoteFree(Heap, Span, P);
 end;
 
+// Frees P, which lies in the slice of Span, a record that Heap does not own. Heap may be nil.
+function BlockFreeOther(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+begin
+  if (Span^.Kind <> skBlocks) or not SpanBlockIsValid(Span, P) or MayBeFree(P) then
+    Exit(BlockFreeSlow(P));
+  Result := Span^.BlockSize;
+  RemoteFree(Heap, Span, P);
+end;
+
 function BlockFree(P: Pointer): TSize;
 var
   Span: PSpan;
@@ -281,8 +296,11 @@ var
 begin
   Heap := OsThreadHeap;
   Span := ArenaSpan(P);
-  if (Span = nil) or (Heap = nil) or (Span^.Owner <> Heap) or not SpanBlockIsValid(Span, P)
-    or BlockLooksFree(Span, P) then
+  if (Span = nil) or (Span^.Owner = nil) then // nowhere, or in a slice that was never used
+    Exit(BlockFreeSlow(P));
+  if Span^.Owner <> Heap then
+    Exit(BlockFreeOther(P, Heap, Span));
+  if not SpanBlockIsValid(Span, P) or MayBeFree(P) then
     Exit(BlockFreeSlow(P));
   Result := Span^.BlockSize;
   OwnFree(Heap, Span, P);
@@ -422,12 +440,6 @@ begin
     Result := ResizeBlock(P, Span, Size);
   if Result <> nil then
     P := Result;
-end;
-
-// Whether the first word looks like a link to a block nearby; rarely true for a block in use.
-function MayBeFree(P: PBlock): Boolean; inline;
-begin
-  Result := (LinkOf(P^.Link) xor NativeUInt(P)) shr 31 shr 1 = 0;
 end;
 
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;

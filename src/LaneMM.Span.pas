@@ -32,7 +32,7 @@ function SpanIsFull(Span: PSpan): Boolean;
 function SpanIsEmpty(Span: PSpan): Boolean;
 
 /// Whether P is where a block of the span begins that was handed out at some time.
-function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean;
+function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
 /// Whether the first word of the block is one that only a free block of this span has.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 /// Whether the block is on FreeList. Owner only.

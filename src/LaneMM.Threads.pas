@@ -19,6 +19,8 @@ function ProcessStart: Boolean;
 procedure ProcessStop;
 /// The calling thread's heap, made now if it has none; nil when there is no memory.
 function ThreadHeap: PHeap;
+/// The same for FreeMem: never waits. The orphan heap when none can be had now.
+function ThreadHeapOrOrphans: PHeap;
 /// Gives the memory of free blocks back to the system: empty spans of every heap, and all free
 /// runs. Other threads keep running.
 procedure ProcessTrim;
@@ -63,15 +65,21 @@ begin
   StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Result));
 end;
 
-function HeapTake: PHeap;
+// Under the registry lock, which it leaves.
+function HeapTakeLocked: PHeap;
 begin
-  LockEnter(Process.RegistryLock);
   Result := Process.UnusedHeaps;
   if Result <> nil then
     Process.UnusedHeaps := Result^.NextUnused
   else
     Result := NewHeapRecord;
   LockLeave(Process.RegistryLock);
+end;
+
+function HeapTake: PHeap;
+begin
+  LockEnter(Process.RegistryLock);
+  Result := HeapTakeLocked;
 end;
 
 procedure HeapReturn(Heap: PHeap);
@@ -82,16 +90,30 @@ begin
   LockLeave(Process.RegistryLock);
 end;
 
+// Makes Heap the calling thread's; nil when the system refuses.
+function Adopt(Heap: PHeap): PHeap;
+begin
+  Result := Heap;
+  if (Heap = nil) or OsSetThreadHeap(Heap) then
+    Exit;
+  HeapReturn(Heap);
+  Result := nil;
+end;
+
 function ThreadHeap: PHeap;
 begin
   Result := OsThreadHeap;
-  if Result <> nil then
-    Exit;
-  Result := HeapTake;
-  if (Result = nil) or OsSetThreadHeap(Result) then
-    Exit;
-  HeapReturn(Result);
-  Result := nil;
+  if Result = nil then
+    Result := Adopt(HeapTake);
+end;
+
+function ThreadHeapOrOrphans: PHeap;
+begin
+  Result := OsThreadHeap;
+  if (Result = nil) and LockTry(Process.RegistryLock) then
+    Result := Adopt(HeapTakeLocked);
+  if Result = nil then
+    Result := Process.Orphans;
 end;
 
 // The system calls it at the end of a thread that has a heap. A thread that allocates even

@@ -21,6 +21,9 @@ const
   /// True in a build that verifies the laws below while it runs.
   Checked = {$ifdef LANEMM_CHECKED} True {$else} False {$endif};
 
+  /// True on x86_64, whose machine code LaneMM.Stack can read.
+  IsX64 = {$ifdef LANEMM_X64} True {$else} False {$endif};
+
   /// Bytes of a cache line; records that several threads write are aligned to it.
   CacheLineSize = 64;
   /// Alignment of every block, in bytes.
@@ -77,6 +80,17 @@ type
   /// A routine without parameters.
   TPlainProcedure = procedure;
 
+  /// What can be set at run time; LaneMM.Settings has the words.
+  TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opHtml, opTop, opLeast, opRate,
+    opSignal, opLog);
+  /// A path, ended by #0.
+  TSettingsPath = array[0..1023] of AnsiChar;
+  /// The settings.
+  TSettings = record
+    Values: array[TOption] of NativeUInt; //< shared  0 or 1, or a number
+    LogPath: TSettingsPath;               //< shared  of opLog; empty: beside the program
+  end;
+
   /// Operating system calls that are counted.
   TOsCall = (ocReserve, ocRelease, ocCommit, ocPurge, ocMove, ocWait, ocWake, ocClock);
 
@@ -109,7 +123,6 @@ type
       0: (
         FreeList: NativeUInt;     //< owner   first free block, or EndOfList
         Used: Cardinal;           //< owner   blocks in use, plus one while the span is current
-        CarvedBytes: Cardinal;    //< owner   of the blocks ever handed out or on FreeList
         Next: PSpan;              //< lock Heap or Arena  next in the queue, bin or list it is in
         Prev: PSpan;              //< lock Heap or Arena  previous one
         Younger: PSpan;           //< lock Arena  next warm run in the order of release
@@ -117,6 +130,8 @@ type
         FreedMs: Cardinal;        //< lock Arena  when the warm run was released
         Epoch: Cardinal;          //< lock Arena  the free run is valid in this epoch only
         IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
+        IsZero: Boolean;          //< const   the run held only zeros when it was taken
+        IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
@@ -127,12 +142,11 @@ type
         Start: PByte;             //< const   address of the first slice
         SliceCount: NativeUInt;   //< const   slices of the run (while free: lock Arena)
         BlockBytes: Cardinal;     //< const   of all blocks that the span can hold
+        CarvedBytes: Cardinal;    //< owner   of the blocks ever handed out or on FreeList
         Distance: Cardinal;       //< const   slices back to the first slice (skInner, skFreeEnd)
         Kind: TSpanKind;          //< const   what this record stands for
         SizeClass: Byte;          //< const   index of the block size
         IsCurrent: Boolean;       //< owner   the heap allocates from it now; others may peek
-        IsZero: Boolean;          //< const   the run held only zeros when it was taken
-        IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
       );
       2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
   end;
@@ -152,6 +166,8 @@ type
       0: (
         Current: array[0..SizeClassCount - 1] of PSpan; //< owner  the span that serves a class
         Realloc: TReallocCounts;                        //< owner  counted by this thread
+        StackFirst: NativeUInt;                         //< owner  lowest address of its stack, or 0
+        StackLimit: NativeUInt;                         //< owner  the end of its stack
         QueuesLine: TCacheLine;                         //< padding trimming threads write below
         Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
         Lock: TLock;                                    //< shared  guards Queues
@@ -229,6 +245,10 @@ type
         HasPrevious: Boolean;                       //< const   it may have blocks in use
         Copies: Pointer;                            //< const   see LaneMM.Foreign
         EmptySpan: TSpan;                           //< const   current where a heap has no span
+        Settings: TSettings;                        //< shared  see LaneMM.Settings
+        CodeFirst: NativeUInt;                      //< const   the code of this module
+        CodeLimit: NativeUInt;                      //< const   its end
+        ManagerCalls: NativeUInt;                   //< const   where the RTL keeps its manager
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
       );

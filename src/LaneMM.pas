@@ -28,7 +28,7 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks;
+  LaneMM.Settings, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -96,6 +96,9 @@ procedure Install;
 var
   Manager: TMemoryManager;
 begin
+  SettingsStart;
+  if Process.Settings.Values[opOff] <> 0 then
+    Exit;
   if not ProcessStart then
     Exit; // no memory at all: the previous manager stays
   ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
@@ -109,7 +112,7 @@ end;
 initialization
   Install;
 finalization
-  if IsLibrary then
+  if IsLibrary and Process.IsStarted then
   begin
     ForeignStop(BlockIsOurs);
     ProcessStop;

@@ -1,0 +1,364 @@
+/// The run-time settings: their words, defaults and descriptions, and how they are read.
+//
+// Owns:       Process.Settings.
+// Invariants: later sources win: the defaults, the file `<program>.lanemm` beside the program,
+//             the environment variable LANEMM, the calls of the program.
+// Callers:    SettingsStart: once, before any other thread runs. SettingsRead: any thread.
+// Errors:     an unknown word or a wrong value is one line on the standard error output; the
+//             other words count.
+unit LaneMM.Settings;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Reads the file and the environment.
+procedure SettingsStart;
+/// Reads words and key=value, separated by commas, blanks or line ends; `#` begins a comment.
+/// Source is named in messages. False when something was wrong.
+function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
+/// Writes all options to the standard error output.
+procedure SettingsHelp;
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Text;
+
+const
+  Variable: ShortString = 'LANEMM';
+  FileExtension: ShortString = '.lanemm';
+  MaxWords = 4096;
+  MaxWordLength = 31;
+  SmallText = 16384;
+
+type
+  // How an option is given: by its name alone, or with a number or a text behind `=`.
+  TOptionKind = (okSwitch, okNumber, okText);
+  TOptionText = record
+    Name: PAnsiChar;
+    Kind: TOptionKind;
+    Default: NativeUInt;
+    Help: PAnsiChar;
+  end;
+
+const
+  OptionTexts: array[TOption] of TOptionText = (
+    (Name: 'off'; Kind: okSwitch; Default: 0;
+      Help: 'leave the previous memory manager in place'),
+    (Name: 'help'; Kind: okSwitch; Default: 0;
+      Help: 'print this list; the program goes on'),
+    (Name: 'contention'; Kind: okSwitch; Default: 0;
+      Help: 'log where threads wait, and where they free blocks of others'),
+    (Name: 'growth'; Kind: okSwitch; Default: 0;
+      Help: 'log which call sites let blocks grow'),
+    (Name: 'profile'; Kind: okSwitch; Default: 0;
+      Help: 'sample allocations: pprof, folded stacks, speedscope'),
+    (Name: 'html'; Kind: okSwitch; Default: 0;
+      Help: 'the profile as one HTML page, too'),
+    (Name: 'top'; Kind: okNumber; Default: 10;
+      Help: 'call sites in the event log, the most frequent first'),
+    (Name: 'least'; Kind: okNumber; Default: 10;
+      Help: 'events that make a call site worth a line of the log'),
+    (Name: 'rate'; Kind: okNumber; Default: 524288;
+      Help: 'bytes between two samples of the profile, on average'),
+    (Name: 'signal'; Kind: okNumber; Default: 0;
+      Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
+    (Name: 'log'; Kind: okText; Default: 0;
+      Help: 'file of the event log, or the folder for it'));
+
+// ---------------------------------------------------------------------------- messages
+
+procedure AddPrefix(out Text: TText; const Source: ShortString);
+begin
+  TextOpen(Text, SmallText);
+  TextAdd(Text, 'LaneMM: ');
+  TextAdd(Text, Source);
+  TextAdd(Text, ': ');
+end;
+
+procedure Print(var Text: TText);
+begin
+  OsWriteError(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure AddHelpLine(var Text: TText; const Option: TOptionText);
+const
+  HelpColumn = 14;
+var
+  Start: NativeUInt;
+begin
+  TextAdd(Text, '  ');
+  Start := Text.Length;
+  TextAddChars(Text, Option.Name);
+  case Option.Kind of
+    okNumber: TextAdd(Text, '=N');
+    okText: TextAdd(Text, '=PATH');
+  end;
+  while Text.Length - Start < HelpColumn do
+    TextAdd(Text, ' ');
+  TextAddChars(Text, Option.Help);
+  case Option.Kind of
+    okSwitch:
+      TextAdd(Text, ' (not set)');
+    okNumber:
+      begin
+        TextAdd(Text, ' (');
+        TextAddNumber(Text, Option.Default);
+        TextAdd(Text, ')');
+      end;
+    okText:
+      TextAdd(Text, ' (beside the program)');
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+procedure SettingsHelp;
+var
+  Text: TText;
+  Option: TOption;
+begin
+  TextOpen(Text, SmallText);
+  TextAdd(Text, 'LaneMM: words for the environment variable LANEMM, with a comma between them,'#10);
+  TextAdd(Text, 'or for the file <program>.lanemm; in brackets what holds otherwise:'#10);
+  for Option := Low(TOption) to High(TOption) do
+    AddHelpLine(Text, OptionTexts[Option]);
+  TextAdd(Text, 'WORD=0 takes a word back. Numbers may end with K, M or G.'#10);
+  Print(Text);
+end;
+
+// ---------------------------------------------------------------------------- the nearest word
+
+function Least(A, B: Cardinal): Cardinal;
+begin
+  if A < B then
+    Result := A
+  else
+    Result := B;
+end;
+
+// Characters to insert, delete or replace to make Known out of Word.
+// Source: Wagner and Fischer, "The String-to-String Correction Problem", JACM 21 (1974).
+function EditDistance(const Word: ShortString; Known: PAnsiChar): Cardinal;
+var
+  Row: array[0..MaxWordLength] of Cardinal;
+  Index, Diagonal, Above: Cardinal;
+begin
+  for Index := 0 to Length(Word) do
+    Row[Index] := Index;
+  while Known^ <> #0 do
+  begin
+    Diagonal := Row[0];
+    Inc(Row[0]);
+    for Index := 1 to Length(Word) do
+    begin
+      Above := Row[Index];
+      Row[Index] := Least(Diagonal + Ord(Known^ <> Word[Index]),
+        Least(Row[Index - 1], Above) + 1);
+      Diagonal := Above;
+    end;
+    Inc(Known);
+  end;
+  Result := Row[Length(Word)];
+end;
+
+// Best is the distance to it; 0 when it is the word itself.
+function NearestOption(const Word: ShortString; out Best: Cardinal): TOption;
+var
+  Option: TOption;
+  Distance: Cardinal;
+begin
+  Result := opHelp;
+  Best := High(Best);
+  for Option := Low(TOption) to High(TOption) do
+  begin
+    Distance := EditDistance(Word, OptionTexts[Option].Name);
+    if Distance < Best then
+    begin
+      Best := Distance;
+      Result := Option;
+    end;
+  end;
+end;
+
+procedure SayUnknown(const Word, Source: ShortString; Nearest: TOption);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, 'unknown word `');
+  TextAdd(Text, Word);
+  TextAdd(Text, '`, nearest is `');
+  TextAddChars(Text, OptionTexts[Nearest].Name);
+  TextAdd(Text, '`; LANEMM=help lists all'#10);
+  Print(Text);
+end;
+
+procedure SayWrongValue(const Word, Source: ShortString);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, '`');
+  TextAdd(Text, Word);
+  TextAdd(Text, '` has no number behind `=` that it could use; LANEMM=help lists all'#10);
+  Print(Text);
+end;
+
+// ---------------------------------------------------------------------------- words
+
+function IsEnd(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := Sign in [#0, ',', ' ', #9, #10, #13];
+end;
+
+// The letters up to `=` or the end of the word, in lower case; Words moves behind them.
+function ReadName(var Words: PAnsiChar): ShortString;
+begin
+  Result := '';
+  while not IsEnd(Words^) and (Words^ <> '=') do
+  begin
+    if Length(Result) < MaxWordLength then
+      Result := Result + LowerCase(Words^);
+    Inc(Words);
+  end;
+end;
+
+// A number up to the end of the word.
+function ReadNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
+const
+  MaxValue = High(NativeUInt) shr 40;
+begin
+  Value := 0;
+  Result := Words^ in ['0'..'9'];
+  while (Words^ in ['0'..'9']) and (Value <= MaxValue) do
+  begin
+    Value := Value * 10 + NativeUInt(Ord(Words^) - Ord('0'));
+    Inc(Words);
+  end;
+  case Words^ of
+    'k', 'K': Value := Value shl 10;
+    'm', 'M': Value := Value shl 20;
+    'g', 'G': Value := Value shl 30;
+  end;
+  if Words^ in ['k', 'K', 'm', 'M', 'g', 'G'] then
+    Inc(Words);
+  Result := Result and IsEnd(Words^);
+end;
+
+procedure ReadPath(var Words: PAnsiChar; out Path: TSettingsPath);
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while not IsEnd(Words^) and (Index < High(Path)) do
+  begin
+    Path[Index] := Words^;
+    Inc(Index);
+    Inc(Words);
+  end;
+  Path[Index] := #0;
+end;
+
+// The value behind the name, if any; a switch without one is set.
+function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
+var
+  Value: NativeUInt;
+begin
+  if Words^ = '=' then
+    Inc(Words)
+  else
+  begin
+    Process.Settings.Values[Option] := 1;
+    Exit(OptionTexts[Option].Kind = okSwitch);
+  end;
+  if OptionTexts[Option].Kind = okText then
+  begin
+    ReadPath(Words, Process.Settings.LogPath);
+    Exit(True);
+  end;
+  Result := ReadNumber(Words, Value);
+  if Result then
+    Process.Settings.Values[Option] := Value;
+end;
+
+function ReadWord(var Words: PAnsiChar; const Source: ShortString): Boolean;
+var
+  Name: ShortString;
+  Option: TOption;
+  Distance: Cardinal;
+begin
+  Name := ReadName(Words);
+  Option := NearestOption(Name, Distance);
+  if Distance > 0 then
+  begin
+    SayUnknown(Name, Source, Option);
+    Result := False;
+  end
+  else
+  begin
+    Result := ReadValue(Words, Option);
+    if not Result then
+      SayWrongValue(Name, Source);
+  end;
+  while not IsEnd(Words^) do
+    Inc(Words);
+end;
+
+function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
+begin
+  Result := True;
+  while Words^ <> #0 do
+    if Words^ = '#' then
+      while not (Words^ in [#0, #10]) do
+        Inc(Words)
+    else if IsEnd(Words^) then
+      Inc(Words)
+    else if not ReadWord(Words, Source) then
+      Result := False;
+end;
+
+// ---------------------------------------------------------------------------- start
+
+procedure ReadSettingsFile;
+var
+  Path: TSettingsPath;
+  Words: array[0..MaxWords] of AnsiChar;
+  Length: NativeInt;
+  Handle: TOsFile;
+begin
+  Length := OsProgramPath(@Path, SizeOf(Path) - 8);
+  if Length = 0 then
+    Exit;
+  Move(FileExtension[1], Path[Length], System.Length(FileExtension));
+  Path[Length + System.Length(FileExtension)] := #0;
+  Handle := OsFileOpen(@Path);
+  if Handle < 0 then
+    Exit;
+  Length := OsFileRead(Handle, @Words, MaxWords);
+  OsFileClose(Handle);
+  if Length < 0 then
+    Exit;
+  Words[Length] := #0;
+  SettingsRead(@Words, 'settings file');
+end;
+
+procedure SettingsStart;
+var
+  Words: array[0..MaxWords] of AnsiChar;
+  Option: TOption;
+begin
+  for Option := Low(TOption) to High(TOption) do
+    Process.Settings.Values[Option] := OptionTexts[Option].Default;
+  ReadSettingsFile;
+  if OsEnvironment(Variable, @Words, MaxWords) then
+    SettingsRead(@Words, Variable);
+  if (Process.Settings.Values[opHelp] <> 0) and not IsLibrary then
+    SettingsHelp;
+end;
+
+end.

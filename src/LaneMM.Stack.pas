@@ -1,0 +1,358 @@
+/// The call stack of the running thread, without debug information and without the heap.
+//
+// Owns:       Process.CodeFirst, CodeLimit, ManagerCalls.
+// Invariants: reads the stack of the calling thread between the stack pointer and the end of its
+//             mapping, and code of this module; nothing else. A frame is taken only if a call
+//             stands before the return address.
+// x86_64:     the run-time library and optimised code have no frame pointers. The first
+//             instructions of a routine say how far its return address lies from its stack
+//             pointer; they are looked for backwards from the point of the call, where the
+//             compiler aligns routines. A direct call must lead to that very routine.
+// Others:     the chain of frame pointers.
+// Callers:    StackStart: once, before any other thread runs. StackTake: any thread.
+unit LaneMM.Stack;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+const
+  /// Most frames of a stack.
+  MaxFrames = 16;
+
+type
+  /// A call of the memory manager by the program.
+  TManagerCall = (mcUnknown, mcGetMem, mcFreeMem, mcFreeMemSize, mcAllocMem, mcReallocMem,
+    mcMemSize);
+
+  /// A call stack: return addresses, the innermost first.
+  TStack = record
+    Call: TManagerCall;  //< what the program called; its frames are all that follows
+    Count: Cardinal;     //< frames
+    Frames: array[0..MaxFrames - 1] of NativeUInt; //< the return addresses
+  end;
+
+/// Finds out where the code lies and how the run-time library calls its memory manager.
+procedure StackStart;
+/// Takes the stack of the caller, without the manager's own frames where they can be told.
+procedure StackTake(out Stack: TStack);
+
+implementation
+
+uses
+  LaneMM.Os;
+
+const
+  // Routines begin at multiples of this many bytes and are searched this far back.
+  RoutineAlignment = 16;
+  SearchBytes = 32768;
+  // Bytes that can be read before and after a return address.
+  CodeMargin = 8;
+
+type
+  // A thread on its way up its own stack.
+  TWalk = record
+    Pc: NativeUInt;      // in the routine that is left next
+    Sp: NativeUInt;      // its stack pointer when it made its call
+    Frame: NativeUInt;   // its frame pointer
+    Limit: NativeUInt;   // end of the stack
+  end;
+
+  // What the first instructions of a routine do to the stack.
+  TPrologue = record
+    Size: NativeUInt;       // bytes from the stack pointer up to the return address
+    SavedFrame: NativeUInt; // bytes from the caller's frame pointer up to it; 0: not saved
+    IsFramed: Boolean;      // the frame pointer is set
+  end;
+
+  TCallKind = (ckNone, ckDirect, ckIndirect);
+
+function WordAt(Address: NativeUInt): NativeUInt; inline;
+begin
+  Result := PNativeUInt(Address)^;
+end;
+
+function DistanceAt(Address: NativeUInt): NativeInt; inline;
+begin
+  Result := PLongInt(Address)^;
+end;
+
+// ---------------------------------------------------------------------------- x86_64 code
+
+// Whether an indirect call stands before Return: FF /2 with one of its operand forms.
+function IsIndirectCall(Return: NativeUInt): Boolean;
+const
+  CallOpcode = $FF;
+  Extension = 2 shl 3;
+var
+  Code: PByte;
+begin
+  Code := PByte(Return);
+  Result := (Code[-2] = CallOpcode) and (Code[-1] and $38 = Extension)
+    or (Code[-3] = CallOpcode) and (Code[-2] and $F8 = $40 or Extension)
+    or (Code[-3] = CallOpcode) and (Code[-2] = $04 or Extension)
+    or (Code[-4] = CallOpcode) and (Code[-3] = $44 or Extension)
+    or (Code[-6] = CallOpcode) and ((Code[-5] and $F8 = $80 or Extension)
+      or (Code[-5] = $05 or Extension))
+    or (Code[-7] = CallOpcode) and (Code[-6] = $84 or Extension);
+end;
+
+function IsCode(Address: NativeUInt): Boolean; inline;
+begin
+  Result := (Address >= Process.CodeFirst) and (Address < Process.CodeLimit);
+end;
+
+// The call before Return; Target is where a direct one leads.
+function CallBefore(Return: NativeUInt; out Target: NativeUInt): TCallKind;
+const
+  CallOpcode = $E8;
+  CallLength = 5;
+begin
+  Target := 0;
+  if not IsCode(Return) then
+    Exit(ckNone);
+  if PByte(Return - CallLength)^ = CallOpcode then
+  begin
+    Target := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)));
+    if IsCode(Target) then
+      Exit(ckDirect);
+  end;
+  if IsIndirectCall(Return) then
+    Result := ckIndirect
+  else
+    Result := ckNone;
+end;
+
+// Follows push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
+procedure ReadPrologue(Code: PByte; out Prologue: TPrologue);
+const
+  MovFrame = $E58948;        // mov rbp, rsp
+  LeaShort = $24648D48;      // lea rsp, [rsp + byte]
+  LeaLong = $24A48D48;       // lea rsp, [rsp + long]
+  SubShort = $EC8348;        // sub rsp, byte
+  SubLong = $EC8148;         // sub rsp, long
+  ThreeBytes = $FFFFFF;
+  PushFrame = $55;
+begin
+  Prologue := Default(TPrologue);
+  repeat
+    if Code^ and $F8 = $50 then
+    begin
+      Inc(Prologue.Size, SizeOf(Pointer));
+      if Code^ = PushFrame then
+        Prologue.SavedFrame := Prologue.Size;
+      Inc(Code);
+    end
+    else if (Code^ = $41) and (Code[1] and $F8 = $50) then
+    begin
+      Inc(Prologue.Size, SizeOf(Pointer));
+      Inc(Code, 2);
+    end
+    else if (PCardinal(Code)^ and ThreeBytes = MovFrame) and (Prologue.SavedFrame <> 0) then
+    begin
+      Prologue.IsFramed := True;
+      Exit;
+    end
+    else
+      Break;
+  until False;
+  if PCardinal(Code)^ = LeaShort then
+    Dec(Prologue.Size, NativeInt(PShortInt(Code + 4)^))
+  else if PCardinal(Code)^ = LeaLong then
+    Dec(Prologue.Size, DistanceAt(NativeUInt(Code + 4)))
+  else if PCardinal(Code)^ and ThreeBytes = SubShort then
+    Inc(Prologue.Size, NativeInt(PShortInt(Code + 3)^))
+  else if PCardinal(Code)^ and ThreeBytes = SubLong then
+    Inc(Prologue.Size, DistanceAt(NativeUInt(Code + 3)));
+end;
+
+// Whether a routine may begin here.
+function MayStart(Code: PByte): Boolean; inline;
+begin
+  Result := (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
+end;
+
+// ---------------------------------------------------------------------------- steps
+
+function IsOnStack(const Walk: TWalk; Address: NativeUInt): Boolean; inline;
+begin
+  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
+    and (Address and (SizeOf(Pointer) - 1) = 0);
+end;
+
+// Leaves the routine whose return address lies at Slot.
+procedure Leave(var Walk: TWalk; Slot, SavedFrame: NativeUInt);
+begin
+  Walk.Pc := WordAt(Slot);
+  Walk.Sp := Slot + SizeOf(Pointer);
+  if SavedFrame <> 0 then
+    Walk.Frame := WordAt(Slot - SavedFrame);
+end;
+
+// Leaves the routine if it began at Start; tells whether that fits what is on the stack.
+function TryLeave(var Walk: TWalk; Start: NativeUInt): Boolean;
+var
+  Prologue: TPrologue;
+  Slot, Target: NativeUInt;
+begin
+  ReadPrologue(PByte(Start), Prologue);
+  if Prologue.IsFramed then
+    Slot := Walk.Frame + SizeOf(Pointer)
+  else
+    Slot := Walk.Sp + Prologue.Size;
+  Result := False;
+  if (Prologue.Size = 0) or not IsOnStack(Walk, Slot) then
+    Exit;
+  case CallBefore(WordAt(Slot), Target) of
+    ckDirect: Result := Target = Start;
+    ckIndirect: Result := True;
+  end;
+  if Result then
+    Leave(Walk, Slot, Prologue.SavedFrame);
+end;
+
+function StepByCode(var Walk: TWalk): Boolean;
+var
+  Start, Last: NativeUInt;
+begin
+  Result := False;
+  if not IsCode(Walk.Pc) then
+    Exit;
+  Last := Process.CodeFirst;
+  if Walk.Pc - Last > SearchBytes then
+    Last := Walk.Pc - SearchBytes;
+  Start := Walk.Pc and not (RoutineAlignment - 1);
+  while not Result and (Start >= Last) do
+  begin
+    Result := MayStart(PByte(Start)) and TryLeave(Walk, Start);
+    Dec(Start, RoutineAlignment);
+  end;
+end;
+
+function StepByFrame(var Walk: TWalk): Boolean;
+var
+  Slot, Target: NativeUInt;
+begin
+  Slot := Walk.Frame + SizeOf(Pointer);
+  Result := IsOnStack(Walk, Slot) and IsCode(WordAt(Slot))
+    and (not IsX64 or (CallBefore(WordAt(Slot), Target) <> ckNone));
+  if Result then
+    Leave(Walk, Slot, SizeOf(Pointer));
+end;
+
+// ---------------------------------------------------------------------------- the stack
+
+// The end of the stack that Sp lies on; kept in the thread's heap, as finding it is slow.
+function StackEnd(Sp: NativeUInt): NativeUInt;
+var
+  Heap: PHeap;
+  Mapping: TOsMapping;
+begin
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Sp >= Heap^.StackFirst) and (Sp < Heap^.StackLimit) then
+    Exit(Heap^.StackLimit);
+  if not OsFindMapping(Sp, Mapping) then
+    Exit(Sp);
+  if Heap <> nil then
+  begin
+    Heap^.StackFirst := Mapping.First;
+    Heap^.StackLimit := Mapping.Limit;
+  end;
+  Result := Mapping.Limit;
+end;
+
+// The manager's call that returns to Return, if it is one: call [rip + distance] with an operand
+// in the run-time library's record of calls, or, in position-independent code, call [reg + offset].
+function ManagerCallBefore(Return: NativeUInt): TManagerCall;
+const
+  CallRelative = $15FF;
+  CallRelativeLength = 6;
+  CallOffset = $50FF;
+  CallOffsetLength = 3;
+var
+  Offset: NativeUInt;
+begin
+  Result := mcUnknown;
+  Offset := 0;
+  if not IsX64 or not IsCode(Return) then
+    Exit;
+  if (Process.ManagerCalls <> 0) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
+    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt))) - Process.ManagerCalls
+  else if (Process.ManagerCalls = 0) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
+    then
+    Offset := PByte(Return)[-1];
+  if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
+    Result := TManagerCall(Offset div SizeOf(Pointer));
+end;
+
+procedure StackTake(out Stack: TStack);
+var
+  Walk: TWalk;
+  Call: TManagerCall;
+begin
+  Walk.Sp := NativeUInt(get_frame);
+  Walk.Limit := StackEnd(Walk.Sp);
+  Leave(Walk, Walk.Sp + SizeOf(Pointer), SizeOf(Pointer));
+  Stack.Call := mcUnknown;
+  Stack.Count := 0;
+  repeat
+    if Stack.Call = mcUnknown then
+    begin
+      Call := ManagerCallBefore(Walk.Pc);
+      if Call <> mcUnknown then
+      begin
+        Stack.Call := Call;
+        Stack.Count := 0;
+      end;
+    end;
+    Stack.Frames[Stack.Count] := Walk.Pc;
+    Inc(Stack.Count);
+  until (Stack.Count = MaxFrames)
+    or not (IsX64 and StepByCode(Walk) or StepByFrame(Walk));
+end;
+
+// ---------------------------------------------------------------------------- start
+
+// Stands in for GetMem once, to see how it is called.
+function ProbeGetMem(Size: TSize): Pointer;
+const
+  CallRelative = $15FF;
+  CallRelativeLength = 6;
+var
+  Return: NativeUInt;
+begin
+  Return := WordAt(NativeUInt(get_frame) + SizeOf(Pointer));
+  if IsCode(Return) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
+    Process.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)))
+      - Ord(mcGetMem) * SizeOf(Pointer);
+  Result := nil;
+end;
+
+procedure FindManagerCalls;
+var
+  Manager, Probe: TMemoryManager;
+begin
+  GetMemoryManager(Manager);
+  Probe := Manager;
+  Probe.GetMem := ProbeGetMem;
+  SetMemoryManager(Probe);
+  GetMem(1);
+  SetMemoryManager(Manager);
+end;
+
+procedure StackStart;
+var
+  Mapping: TOsMapping;
+begin
+  if not OsFindMapping(NativeUInt(@StackStart), Mapping) then
+    Exit;
+  Process.CodeFirst := Mapping.First + CodeMargin;
+  Process.CodeLimit := Mapping.Limit - CodeMargin;
+  if IsX64 then
+    FindManagerCalls;
+end;
+
+end.
