@@ -1,0 +1,14 @@
+/// The unit tests, one unit per unit in src/. See Test.Runner for the command line.
+program RunTests;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
+  Test.SizeClasses, Test.Contention, Test.RemoteList, Test.FreeRuns,
+  Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Foreign,
+  Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins;
+
+begin
+  ExitCode := Test.Runner.RunTests;
+end.

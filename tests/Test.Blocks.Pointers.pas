@@ -1,0 +1,557 @@
+/// Tests of LaneMM.Blocks with pointers that are no block, or no longer one: each is refused with
+/// EInvalidPointer, nothing is changed, and no block in use is ever taken for a free one.
+unit Test.Blocks.Pointers;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TBlocksPointersTests = class(TLaneTest)
+  strict private
+    Blocks: TPointers;
+    Size: NativeUInt;
+    Victim: Pointer;
+    Answer: Integer;
+    Servant: TServant;
+    procedure GetBlocks;
+    procedure FreeBlocks;
+    procedure FreeVictim;
+    procedure FreeEvenBlocks;
+    procedure WriteNastyWords(Kind: Integer);
+    procedure Refuses(P: Pointer; const What: string);
+    procedure RefusesInEachThread(P: Pointer; const What: string);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure NilIsFreedAsNothing;
+    procedure SecondFreeIsRefused;
+    procedure SecondFreeIsRefusedAmongBlocksInUse;
+    procedure SecondFreeIsRefusedAfterTheSpanIsGone;
+    procedure SecondFreeByAnotherThreadIsRefused;
+    procedure SecondFreeByTheOwnerIsRefused;
+    procedure SecondFreeOfABlockOfAnEndedThreadIsRefused;
+    procedure InnerPointersAreRefused;
+    procedure InnerPointersAreRefusedInAnotherThread;
+    procedure LaterSlicesAreRefused;
+    procedure WildPointersAreRefused;
+    procedure WildPointersAreRefusedByReallocMem;
+    procedure WildPointersAreRefusedByMemSize;
+    procedure BlocksNeverHandedOutAreRefused;
+    procedure TailOfASpanIsRefused;
+    procedure FreedBlockIsRefusedByReallocMem;
+    procedure NastyFirstWordsAreFreed;
+    procedure NastyFirstWordsAreFreedByAnotherThread;
+    procedure NastyFirstWordsAreFreedAfterTheOwnersEnd;
+    procedure NastyFirstWordsAreFreedWhileOthersFree;
+    procedure NastyFirstWordsAreResized;
+    procedure BlocksNeverWrittenAreFreed;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Types, LaneMM.Arena;
+
+const
+  BlockCount = 300;
+  NastyKinds = 10;
+  // Of the sizes up to here there are BlockCount blocks at a time.
+  MostSampled = 16;
+
+procedure TBlocksPointersTests.SetUp;
+begin
+  SetLength(Blocks, BlockCount);
+  Servant := TServant.Create;
+end;
+
+procedure TBlocksPointersTests.TearDown;
+begin
+  Servant.Free;
+  AssertTrue('heap works', HeapWorks);
+end;
+
+procedure TBlocksPointersTests.GetBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Size);
+    FillPattern(Blocks[Index], Size, Index);
+  end;
+end;
+
+// Frees what is left and checks the contents.
+procedure TBlocksPointersTests.FreeBlocks;
+var
+  Index, Wrong: Integer;
+begin
+  Wrong := 0;
+  for Index := 0 to High(Blocks) do
+  begin
+    if (Blocks[Index] <> nil) and not HasPattern(Blocks[Index], Size, Index) then
+      Inc(Wrong);
+    FreeMem(Blocks[Index]);
+    Blocks[Index] := nil;
+  end;
+  Same(0, Wrong, 'blocks with other contents');
+end;
+
+procedure TBlocksPointersTests.FreeVictim;
+begin
+  Answer := ErrorOfFree(Victim);
+end;
+
+procedure TBlocksPointersTests.Refuses(P: Pointer; const What: string);
+var
+  Before: NativeUInt;
+begin
+  Before := UsedBytes;
+  Same(InvalidPointer, ErrorOfFree(P), What);
+  Same(Before, UsedBytes, 'bytes in use');
+end;
+
+// The same in another thread, too.
+procedure TBlocksPointersTests.RefusesInEachThread(P: Pointer; const What: string);
+begin
+  Refuses(P, What);
+  Victim := P;
+  Servant.Call(FreeVictim);
+  Same(InvalidPointer, Answer, What + ' in another thread');
+end;
+
+procedure TBlocksPointersTests.NilIsFreedAsNothing;
+begin
+  Same(NoError, ErrorOfFree(nil), 'error');
+  Same(0, FreeMem(nil), 'result');
+end;
+
+// ---------------------------------------------------------------------------- freed twice
+
+procedure TBlocksPointersTests.SecondFreeIsRefused;
+var
+  Index: Integer;
+  P: Pointer;
+begin
+  for Index := 0 to High(SampleSizes) do
+  begin
+    GetMem(P, SampleSizes[Index]);
+    FreeMem(P);
+    RefusesInEachThread(P, 'second free');
+  end;
+end;
+
+procedure TBlocksPointersTests.SecondFreeIsRefusedAmongBlocksInUse;
+var
+  Index, Place: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    for Place := 0 to 9 do
+    begin
+      Victim := Blocks[Place * 30];
+      Blocks[Place * 30] := nil;
+      FreeMem(Victim);
+      Refuses(Victim, 'second free');
+    end;
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.SecondFreeIsRefusedAfterTheSpanIsGone;
+var
+  Index, Place: Integer;
+  Old: TPointers;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    Old := Copy(Blocks);
+    FreeBlocks;
+    LaneMM_Trim;
+    for Place := 0 to High(Old) do
+      Same(InvalidPointer, ErrorOfFree(Old[Place]), 'second free');
+  end;
+end;
+
+procedure TBlocksPointersTests.SecondFreeByAnotherThreadIsRefused;
+var
+  Index: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    Victim := Blocks[100];
+    Blocks[100] := nil;
+    Servant.Call(FreeVictim);
+    Same(NoError, Answer, 'first free');
+    Servant.Call(FreeVictim);
+    Same(InvalidPointer, Answer, 'second free');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.SecondFreeByTheOwnerIsRefused;
+var
+  Index: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    Victim := Blocks[BlockCount - 1];
+    Blocks[BlockCount - 1] := nil;
+    Servant.Call(FreeVictim);
+    Refuses(Victim, 'second free');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.SecondFreeOfABlockOfAnEndedThreadIsRefused;
+var
+  Index: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    InThread(GetBlocks);
+    Victim := Blocks[7];
+    Blocks[7] := nil;
+    FreeMem(Victim);
+    RefusesInEachThread(Victim, 'second free');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.FreedBlockIsRefusedByReallocMem;
+const
+  Factors: array[0..3] of NativeUInt = (1, 2, 20, 2000);
+var
+  Index, Factor: Integer;
+  P: Pointer;
+  Before: NativeUInt;
+begin
+  for Index := 1 to 13 do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    Victim := Blocks[50];
+    Blocks[50] := nil;
+    FreeMem(Victim);
+    Before := UsedBytes;
+    for Factor := 0 to High(Factors) do
+    begin
+      P := Victim;
+      Same(InvalidPointer, ErrorOfRealloc(P, Size * Factors[Factor]), 'error');
+      AssertTrue('pointer', P = Victim);
+    end;
+    Same(Before, UsedBytes, 'bytes in use');
+    FreeBlocks;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- no block at all
+
+procedure TBlocksPointersTests.InnerPointersAreRefused;
+const
+  Offsets: array[0..5] of NativeUInt = (1, 4, 8, 15, 16, 64);
+var
+  Index, Offset: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    for Offset := 0 to High(Offsets) do
+      if Offsets[Offset] < MemSize(Blocks[0]) then
+        Refuses(Blocks[0] + Offsets[Offset], 'inner pointer');
+    Refuses(Blocks[50] + MemSize(Blocks[50]) div 2, 'the middle');
+    Refuses(Blocks[50] + MemSize(Blocks[50]) - 1, 'the last byte');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.InnerPointersAreRefusedInAnotherThread;
+var
+  Index: Integer;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    GetBlocks;
+    Victim := Blocks[9] + MemSize(Blocks[9]) div 2;
+    Servant.Call(FreeVictim);
+    Same(InvalidPointer, Answer, 'the middle');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.LaterSlicesAreRefused;
+var
+  P, Place: PByte;
+begin
+  for Size in SampleSizes do
+  begin
+    GetMem(P, Size);
+    Place := PByte(NativeUInt(P) and not (SliceSize - 1)) + SliceSize;
+    while Place < P + MemSize(P) do
+    begin
+      RefusesInEachThread(Place, 'start of a slice');
+      Refuses(Place + 16, 'in a slice');
+      Inc(Place, SliceSize * 8);
+    end;
+    FreeMem(P);
+  end;
+end;
+
+var
+  SomeGlobal: array[0..3] of NativeUInt;
+
+// Addresses where no block lies, some of them unmapped.
+function WildPointers(Stack: Pointer): TPointers;
+begin
+  SetLength(Result, 16);
+  Result[0] := PByte(1);
+  Result[1] := PByte(16);
+  Result[2] := PByte(SliceSize);
+  Result[3] := Stack;
+  Result[4] := @SomeGlobal;
+  Result[5] := @WildPointers;
+  Result[6] := @Process;
+  Result[7] := PByte(Process.Spans);
+  Result[8] := PByte(Process.Heaps);
+  Result[9] := PByte(Process.Base - 16);
+  Result[10] := PByte(Process.Base + Process.Limit);
+  Result[11] := PByte(Process.Base + Process.Limit - 16);
+  Result[12] := PByte(Process.Base + Process.Limit - SliceSize);
+  Result[13] := PByte(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 1));
+  Result[14] := PByte(High(NativeUInt));
+  Result[15] := PByte(High(NativeUInt) - 15);
+end;
+
+procedure TBlocksPointersTests.WildPointersAreRefused;
+var
+  P: Pointer;
+begin
+  for P in WildPointers(@P) do
+    RefusesInEachThread(P, 'wild pointer');
+end;
+
+procedure TBlocksPointersTests.WildPointersAreRefusedByReallocMem;
+var
+  P, Q: Pointer;
+  Before: NativeUInt;
+  Wild: TPointers;
+begin
+  Wild := WildPointers(@P);
+  Before := UsedBytes;
+  for P in Wild do
+  begin
+    Q := P;
+    Same(InvalidPointer, ErrorOfRealloc(Q, 100), 'small');
+    Same(InvalidPointer, ErrorOfRealloc(Q, 1000000), 'large');
+    AssertTrue('pointer', P = Q);
+  end;
+  Same(Before, UsedBytes, 'bytes in use');
+end;
+
+procedure TBlocksPointersTests.WildPointersAreRefusedByMemSize;
+var
+  P: Pointer;
+begin
+  for P in WildPointers(@P) do
+    Same(InvalidPointer, ErrorOfMemSize(P), 'error');
+end;
+
+procedure TBlocksPointersTests.BlocksNeverHandedOutAreRefused;
+var
+  P: Pointer;
+  Span: PSpan;
+begin
+  for Size in SampleSizes do
+    if Size <= MaxSmallSize then
+    begin
+      GetMem(P, Size);
+      Span := ArenaSpan(P);
+      if Span^.CarvedBytes < Span^.BlockBytes then
+      begin
+        RefusesInEachThread(Span^.Start + Span^.CarvedBytes, 'the next block');
+        RefusesInEachThread(Span^.Start + Span^.BlockBytes - Span^.BlockSize, 'the last block');
+      end;
+      FreeMem(P);
+    end;
+end;
+
+procedure TBlocksPointersTests.TailOfASpanIsRefused;
+var
+  Index: Integer;
+  Span: PSpan;
+begin
+  for Index := 0 to MostSampled do
+  begin
+    Size := SampleSizes[Index];
+    if Size > MaxSmallSize then
+      Break;
+    SetLength(Blocks, 3 * SliceSize div (Size + 1));
+    GetBlocks;
+    Span := ArenaSpan(Blocks[0]);
+    if Span^.BlockBytes < SliceSize then
+      RefusesInEachThread(Span^.Start + Span^.BlockBytes, 'behind the last block');
+    FreeBlocks;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- false alarms
+
+// First words that look like what a free block might hold.
+procedure TBlocksPointersTests.WriteNastyWords(Kind: Integer);
+var
+  Index: Integer;
+  Word: PNativeUInt;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    Word := PNativeUInt(Blocks[Index]);
+    case Kind of
+      0: Word^ := 0;
+      1: Word^ := High(NativeUInt);
+      2: Word^ := NativeUInt(Word);
+      3: Word^ := not NativeUInt(Word);
+      4: Word^ := not (NativeUInt(Word) + MemSize(Word));
+      5: Word^ := NativeUInt(Word) + MemSize(Word);
+      6: Word^ := NativeUInt(Word) and not (SliceSize - 1) or 1;
+      7: Word^ := not (NativeUInt(Word) and not (SliceSize - 1) or 1);
+      8: Word^ := NativeUInt(Blocks[0]);
+      9: Word^ := 1;
+    end;
+  end;
+end;
+
+procedure TBlocksPointersTests.NastyFirstWordsAreFreed;
+var
+  Index, Kind, Refused: Integer;
+begin
+  SetLength(Blocks, 5000);
+  Refused := 0;
+  Size := 32;
+  for Kind := 0 to NastyKinds - 1 do
+  begin
+    GetBlocks;
+    WriteNastyWords(Kind);
+    for Index := 0 to High(Blocks) do
+      Inc(Refused, Ord(ErrorOfFree(Blocks[Index]) <> NoError));
+  end;
+  Same(0, Refused, 'blocks refused');
+end;
+
+procedure TBlocksPointersTests.FreeEvenBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if not Odd(Index) then
+    begin
+      Inc(Answer, Ord(ErrorOfFree(Blocks[Index]) <> NoError));
+      Blocks[Index] := nil;
+    end;
+end;
+
+procedure TBlocksPointersTests.NastyFirstWordsAreFreedByAnotherThread;
+var
+  Kind, Index: Integer;
+begin
+  for Kind := 0 to NastyKinds - 1 do
+    for Index := 0 to MostSampled do
+    begin
+      Size := SampleSizes[Index];
+      GetBlocks;
+      WriteNastyWords(Kind);
+      Answer := 0;
+      Servant.Call(FreeEvenBlocks);
+      Same(0, Answer, 'blocks refused');
+      for Victim in Blocks do
+        Same(NoError, ErrorOfFree(Victim), 'error for the owner');
+    end;
+end;
+
+procedure TBlocksPointersTests.NastyFirstWordsAreFreedAfterTheOwnersEnd;
+var
+  Kind: Integer;
+begin
+  Size := 48;
+  SetLength(Blocks, 5000);
+  for Kind := 0 to NastyKinds - 1 do
+  begin
+    InThread(GetBlocks);
+    WriteNastyWords(Kind);
+    for Victim in Blocks do
+      Same(NoError, ErrorOfFree(Victim), 'error');
+  end;
+end;
+
+procedure TBlocksPointersTests.NastyFirstWordsAreFreedWhileOthersFree;
+var
+  Kind: Integer;
+  Other: TWorker;
+  Index: Integer;
+begin
+  Size := 48;
+  SetLength(Blocks, 5000);
+  for Kind := 0 to NastyKinds - 1 do
+  begin
+    GetBlocks;
+    WriteNastyWords(Kind);
+    Answer := 0;
+    Other := TWorker.Create(FreeEvenBlocks, False);
+    for Index := 0 to High(Blocks) do
+      if Odd(Index) then
+        Same(NoError, ErrorOfFree(Blocks[Index]), 'error');
+    EndThread(Other);
+    Same(0, Answer, 'blocks refused');
+  end;
+end;
+
+procedure TBlocksPointersTests.NastyFirstWordsAreResized;
+var
+  Kind, Index, Place: Integer;
+begin
+  for Kind := 0 to NastyKinds - 1 do
+    for Index := 0 to MostSampled do
+    begin
+      Size := SampleSizes[Index];
+      GetBlocks;
+      WriteNastyWords(Kind);
+      for Place := 0 to High(Blocks) do
+      begin
+        Same(NoError, ErrorOfRealloc(Pointer(Blocks[Place]), Size + 1), 'error');
+        FreeMem(Blocks[Place]);
+      end;
+    end;
+end;
+
+procedure TBlocksPointersTests.BlocksNeverWrittenAreFreed;
+var
+  Round, Index: Integer;
+begin
+  SetLength(Blocks, 5000);
+  for Round := 1 to 10 do
+  begin
+    for Index := 0 to High(Blocks) do
+      GetMem(Blocks[Index], 24);
+    for Index := High(Blocks) downto 0 do
+      Same(NoError, ErrorOfFree(Blocks[Index]), 'error');
+  end;
+end;
+
+initialization
+  RegisterTest(TBlocksPointersTests);
+end.

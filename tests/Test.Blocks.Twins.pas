@@ -1,0 +1,227 @@
+/// Tests that the assembler entries of LaneMM.Blocks do what their Pascal twins do. There are
+/// none where the build has no assembler.
+unit Test.Blocks.Twins;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types, LaneMM.Blocks;
+
+{$if declared(FastBlockGet)}
+const
+  TurnCount = 100000;
+
+type
+  TGet = function(Size: TSize): Pointer;
+  TFree = function(P: Pointer): TSize;
+
+  TBlocksTwinsTests = class(TLaneTest)
+  strict private
+    Memory: PByte;
+    Spans: array[0..9999] of PSpan;
+    SpanCount: Integer;
+    Log: array[Boolean, 0..TurnCount] of NativeUInt;
+    function PlaceOf(P: Pointer): NativeUInt;
+    procedure Play(Get: TGet; Free: TFree; out Results: array of NativeUInt);
+    procedure PlayOn(Heap: PHeap; IsFast: Boolean);
+    function ErrorOf(Free: TFree; P: Pointer): Integer;
+  published
+    procedure TwinsAgreeOnRandomSequences;
+    procedure EachTakesWhatTheOtherFreed;
+    procedure TwinsRefuseTheSamePointers;
+    procedure TwinsServeAThreadWithoutAHeap;
+    procedure TheManagerUsesTheAssembler;
+  end;
+{$ifend}
+
+implementation
+
+{$if declared(FastBlockGet)}
+uses
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Heap;
+
+const
+  HeapBytes = (3 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
+  PlaceShift = 24;
+
+// Where a block lies, in numbers that do not depend on addresses: the how-manieth span that this
+// run has seen, and the offset in it.
+function TBlocksTwinsTests.PlaceOf(P: Pointer): NativeUInt;
+var
+  Span: PSpan;
+  Index: Integer;
+begin
+  Span := ArenaSpan(P);
+  if Span^.Kind = skLarge then
+    Exit(0);
+  if Span^.Kind = skInner then
+    Dec(Span, Span^.Distance);
+  Index := 0;
+  while (Index < SpanCount) and (Spans[Index] <> Span) do
+    Inc(Index);
+  if Index = SpanCount then
+  begin
+    Spans[Index] := Span;
+    Inc(SpanCount);
+  end;
+  Result := NativeUInt(Index) shl PlaceShift + (NativeUInt(P) - NativeUInt(Span^.Start));
+end;
+
+procedure TBlocksTwinsTests.Play(Get: TGet; Free: TFree; out Results: array of NativeUInt);
+var
+  Blocks: array[0..499] of Pointer;
+  Generator: TGenerator;
+  Turn, Index: Integer;
+begin
+  Generator.Start(TestSeed);
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  SpanCount := 0;
+  for Turn := 0 to TurnCount - 1 do
+  begin
+    Index := Generator.Below(Length(Blocks));
+    if Blocks[Index] = nil then
+    begin
+      Blocks[Index] := Get(Generator.NextSize(80000));
+      Results[Turn] := PlaceOf(Blocks[Index]);
+    end
+    else
+    begin
+      Results[Turn] := Free(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+  end;
+  Results[TurnCount] := 0;
+  for Index := 0 to High(Blocks) do
+    Inc(Results[TurnCount], Free(Blocks[Index]));
+end;
+
+// Plays as a thread whose heap is empty, where no thread has left anything.
+procedure TBlocksTwinsTests.PlayOn(Heap: PHeap; IsFast: Boolean);
+var
+  Mine, Orphans: PHeap;
+begin
+  HeapFormat(Heap);
+  Mine := OsThreadHeap;
+  Orphans := Process.Orphans;
+  Process.Orphans := PHeap(Memory);
+  OsSetThreadHeap(Heap);
+  if IsFast then
+    Play(FastBlockGet, FastBlockFree, Log[IsFast])
+  else
+    Play(BlockGet, BlockFree, Log[IsFast]);
+  OsSetThreadHeap(Mine);
+  Process.Orphans := Orphans;
+  HeapAbandon(Heap);
+end;
+
+procedure TBlocksTwinsTests.TwinsAgreeOnRandomSequences;
+var
+  Turn, Different: Integer;
+begin
+  if not Process.HasFastSlot then
+    Exit;
+  Memory := OsReserve(HeapBytes);
+  OsCommit(Memory, HeapBytes);
+  HeapFormat(PHeap(Memory));
+  PlayOn(PHeap(Memory) + 1, False);
+  PlayOn(PHeap(Memory) + 2, True);
+  OsRelease(Memory, HeapBytes);
+  Different := 0;
+  for Turn := 0 to TurnCount do
+    Inc(Different, Ord(Log[False, Turn] <> Log[True, Turn]));
+  Same(0, Different, 'turns that differ');
+end;
+
+procedure TBlocksTwinsTests.EachTakesWhatTheOtherFreed;
+var
+  Size, Wrong: NativeUInt;
+  P, Q, R: Pointer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize + 1 do
+  begin
+    P := FastBlockGet(Size);
+    if FastBlockFree(P) < Size then
+      Inc(Wrong);
+    Q := BlockGet(Size);
+    if BlockFree(Q) < Size then
+      Inc(Wrong);
+    R := FastBlockGet(Size);
+    if (Size <= MaxClassSize) and ((P <> Q) or (Q <> R)) then
+      Inc(Wrong);
+    BlockFree(R);
+  end;
+  Same(0, Wrong, 'sizes that differ');
+end;
+
+function TBlocksTwinsTests.ErrorOf(Free: TFree; P: Pointer): Integer;
+begin
+  Result := NoError;
+  try
+    Free(P);
+  except
+    on EInvalidPointer do
+      Result := InvalidPointer;
+  end;
+end;
+
+procedure TBlocksTwinsTests.TwinsRefuseTheSamePointers;
+var
+  P: PByte;
+  Span: PSpan;
+  Offset, Wrong: NativeUInt;
+begin
+  P := FastBlockGet(48);
+  Span := ArenaSpan(P);
+  // Behind the blocks handed out so far: all that follows in the span, and the next span.
+  Wrong := 0;
+  Offset := Span^.CarvedBytes;
+  while Offset < SliceSize do
+  begin
+    Inc(Wrong, Ord(ErrorOf(BlockFree, Span^.Start + Offset) <> InvalidPointer));
+    Inc(Wrong, Ord(ErrorOf(FastBlockFree, Span^.Start + Offset) <> InvalidPointer));
+    Inc(Offset, 8);
+  end;
+  for Offset := 1 to 47 do
+  begin
+    Inc(Wrong, Ord(ErrorOf(BlockFree, P + Offset) <> InvalidPointer));
+    Inc(Wrong, Ord(ErrorOf(FastBlockFree, P + Offset) <> InvalidPointer));
+  end;
+  FastBlockFree(P);
+  Same(InvalidPointer, ErrorOf(BlockFree, P), 'Pascal, second free');
+  Same(InvalidPointer, ErrorOf(FastBlockFree, P), 'assembler, second free');
+  Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TBlocksTwinsTests.TwinsServeAThreadWithoutAHeap;
+var
+  P, Q: Pointer;
+  Mine: PHeap;
+  Before, Results: NativeUInt;
+begin
+  Before := UsedBytes;
+  P := BlockGet(100);
+  Q := BlockGet(100);
+  Mine := OsThreadHeap;
+  OsSetThreadHeap(nil);
+  Results := BlockFree(P) + FastBlockFree(Q) + BlockFree(nil) + FastBlockFree(nil);
+  OsSetThreadHeap(Mine);
+  Same(2 * 112, Results, 'usable sizes');
+  Same(Before, UsedBytes, 'bytes in use');
+end;
+
+procedure TBlocksTwinsTests.TheManagerUsesTheAssembler;
+var
+  Manager: TMemoryManager;
+begin
+  GetMemoryManager(Manager);
+  AssertTrue('GetMem', (@Manager.GetMem = @FastBlockGet) = Process.HasFastSlot);
+  AssertTrue('FreeMem', (@Manager.FreeMem = @FastBlockFree) = Process.HasFastSlot);
+end;
+
+initialization
+  RegisterTest(TBlocksTwinsTests);
+{$ifend}
+end.

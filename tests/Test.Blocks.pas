@@ -1,0 +1,370 @@
+/// Tests of LaneMM.Blocks: sizes, alignment, reallocation. See Test.Blocks.Pointers for pointers
+/// that are refused and Test.Blocks.Twins for the assembler.
+unit Test.Blocks;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TBlocksTests = class(TLaneTest)
+  strict private
+    function CountWasteful(First, Last, Step, LimitBytes, LimitShare: NativeUInt): Integer;
+    procedure ResizeAndCheck(Size, NewSize: NativeUInt);
+  published
+    procedure EverySizeGivesABlockThatHoldsIt;
+    procedure EveryBlockIsAlignedTo16;
+    procedure WasteIsAtMost15BytesUpTo128;
+    procedure WasteIsAtMostAnEighthAbove128;
+    procedure WasteOfALargeBlockIsLessThanAPage;
+    procedure BlocksDoNotOverlap;
+    procedure LastFreedBlockIsHandedOutNext;
+    procedure GrowingKeepsTheContentsOverAllTiers;
+    procedure ShrinkingKeepsTheContentsOverAllTiers;
+    procedure RandomResizesKeepTheContents;
+    procedure ResizeWithinTheUsableSizeStaysInPlace;
+    procedure ShrinkToAQuarterStaysInPlace;
+    procedure ShrinkToLittleGivesMemoryBack;
+    procedure BlockThatGrewOnceHasRoomToGrowAgain;
+    procedure FirstBlockHasNoSlack;
+    procedure GrowthByteByByteMovesRarely;
+    procedure ResizeOfABlockOfAnotherThreadKeepsTheContents;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Types;
+
+const
+  PageSize = 4096;
+  Megabyte = 1 shl 20;
+
+// Requested sizes whose blocks are larger than asked by more than the limit.
+function TBlocksTests.CountWasteful(First, Last, Step, LimitBytes,
+  LimitShare: NativeUInt): Integer;
+var
+  Size, Waste: NativeUInt;
+  P: Pointer;
+begin
+  Result := 0;
+  Size := First;
+  while Size <= Last do
+  begin
+    GetMem(P, Size);
+    Waste := MemSize(P) - Size;
+    if (Waste > LimitBytes) and (Waste * LimitShare > Size) then
+      Inc(Result);
+    FreeMem(P);
+    Inc(Size, Step);
+  end;
+end;
+
+procedure TBlocksTests.EverySizeGivesABlockThatHoldsIt;
+var
+  Size: NativeUInt;
+  Wrong: Integer;
+  P: Pointer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize + PageSize do
+  begin
+    GetMem(P, Size);
+    if (P = nil) or (MemSize(P) < Size) or (FreeMem(P) < Size) then
+      Inc(Wrong);
+  end;
+  Same(0, Wrong, 'blocks that are too small');
+end;
+
+procedure TBlocksTests.EveryBlockIsAlignedTo16;
+var
+  Blocks: TPointers;
+  Generator: TGenerator;
+  Index, Wrong: Integer;
+begin
+  Generator.Start(TestSeed);
+  SetLength(Blocks, 20000);
+  Wrong := 0;
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Generator.NextSize(100000));
+    if NativeUInt(Blocks[Index]) mod 16 <> 0 then
+      Inc(Wrong);
+  end;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  Same(0, Wrong, 'blocks at other addresses');
+end;
+
+procedure TBlocksTests.WasteIsAtMost15BytesUpTo128;
+begin
+  Same(0, CountWasteful(1, 128, 1, 15, 1000), 'sizes that waste more');
+end;
+
+procedure TBlocksTests.WasteIsAtMostAnEighthAbove128;
+begin
+  Same(0, CountWasteful(129, MaxClassSize, 1, 0, 8), 'sizes that waste more');
+end;
+
+procedure TBlocksTests.WasteOfALargeBlockIsLessThanAPage;
+begin
+  Same(0, CountWasteful(MaxClassSize + 1, Megabyte, 1001, PageSize - 1, Megabyte),
+    'sizes that waste more');
+  Same(0, CountWasteful(Megabyte, 40 * Megabyte, 99999, PageSize - 1, Megabyte),
+    'sizes that waste more');
+end;
+
+procedure TBlocksTests.BlocksDoNotOverlap;
+var
+  Blocks: TPointers;
+  Index, Wrong: Integer;
+  Generator: TGenerator;
+begin
+  Generator.Start(TestSeed);
+  SetLength(Blocks, 5000);
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Generator.NextSize(300000));
+    FillPattern(Blocks[Index], MemSize(Blocks[Index]), Index);
+  end;
+  Wrong := 0;
+  for Index := 0 to High(Blocks) do
+    if not HasPattern(Blocks[Index], MemSize(Blocks[Index]), Index) then
+      Inc(Wrong);
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  Same(0, Wrong, 'blocks with other contents');
+end;
+
+procedure TBlocksTests.LastFreedBlockIsHandedOutNext;
+var
+  Size: NativeUInt;
+  P, Q: Pointer;
+  Wrong: Integer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize do
+  begin
+    GetMem(P, Size);
+    FreeMem(P);
+    GetMem(Q, Size);
+    if P <> Q then
+      Inc(Wrong);
+    FreeMem(Q);
+  end;
+  Same(0, Wrong, 'sizes that gave another block');
+end;
+
+// ---------------------------------------------------------------------------- realloc
+
+// Fills all that is usable: callers use the slack that MemSize reports.
+procedure TBlocksTests.ResizeAndCheck(Size, NewSize: NativeUInt);
+var
+  P: Pointer;
+  Kept: NativeUInt;
+begin
+  GetMem(P, Size);
+  Kept := MemSize(P);
+  FillPattern(P, Kept, Size);
+  ReallocMem(P, NewSize);
+  AtLeast(NewSize, MemSize(P), 'usable size');
+  Same(0, NativeUInt(P) mod 16, 'address modulo 16');
+  if Kept > NewSize then
+    Kept := NewSize and not 7;
+  AssertTrue('contents', HasPattern(P, Kept, Size));
+  FillPattern(P, MemSize(P), NewSize);
+  FreeMem(P);
+end;
+
+procedure TBlocksTests.GrowingKeepsTheContentsOverAllTiers;
+var
+  Index, Other: Integer;
+begin
+  for Index := 0 to High(SampleSizes) do
+    for Other := Index to High(SampleSizes) do
+      if SampleSizes[Other] <> 0 then
+        ResizeAndCheck(SampleSizes[Index], SampleSizes[Other]);
+end;
+
+procedure TBlocksTests.ShrinkingKeepsTheContentsOverAllTiers;
+var
+  Index, Other: Integer;
+begin
+  for Index := 0 to High(SampleSizes) do
+    for Other := 0 to Index do
+      if SampleSizes[Other] <> 0 then
+        ResizeAndCheck(SampleSizes[Index], SampleSizes[Other]);
+end;
+
+procedure TBlocksTests.RandomResizesKeepTheContents;
+const
+  TurnCount = 30000;
+var
+  Blocks: array[0..31] of Pointer;
+  Sizes: array[0..31] of NativeUInt;
+  Generator: TGenerator;
+  Turn, Index, Wrong: Integer;
+  Kept: NativeUInt;
+begin
+  Generator.Start(TestSeed);
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  FillChar(Sizes, SizeOf(Sizes), 0);
+  Wrong := 0;
+  for Turn := 1 to TurnCount do
+  begin
+    Index := Generator.Below(Length(Blocks));
+    Kept := Sizes[Index];
+    Sizes[Index] := Generator.NextSize(2 * Megabyte);
+    ReallocMem(Blocks[Index], Sizes[Index]);
+    if Kept > Sizes[Index] then
+      Kept := Sizes[Index] and not 7;
+    if not HasPattern(Blocks[Index], Kept, Index) then
+      Inc(Wrong);
+    FillPattern(Blocks[Index], Sizes[Index], Index);
+  end;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  Same(0, Wrong, 'blocks with other contents');
+end;
+
+procedure TBlocksTests.ResizeWithinTheUsableSizeStaysInPlace;
+var
+  Index: Integer;
+  P, Q: Pointer;
+begin
+  for Index := 2 to High(SampleSizes) do
+  begin
+    GetMem(P, SampleSizes[Index]);
+    Q := P;
+    ReallocMem(Q, MemSize(P));
+    AssertTrue('all of it', P = Q);
+    ReallocMem(Q, SampleSizes[Index]);
+    AssertTrue('back', P = Q);
+    FreeMem(P);
+  end;
+end;
+
+procedure TBlocksTests.ShrinkToAQuarterStaysInPlace;
+var
+  Size: NativeUInt;
+  P, Q: Pointer;
+begin
+  Size := 16;
+  while Size <= MaxClassSize do
+  begin
+    GetMem(P, Size);
+    Q := P;
+    ReallocMem(Q, MemSize(P) div 2);
+    AssertTrue('half', P = Q);
+    ReallocMem(Q, MemSize(P) div 4);
+    AssertTrue('a quarter', P = Q);
+    FreeMem(P);
+    Size := Size + Size div 3 + 1;
+  end;
+end;
+
+procedure TBlocksTests.ShrinkToLittleGivesMemoryBack;
+const
+  Little = 20;
+var
+  Index: Integer;
+  P: Pointer;
+  Before: NativeUInt;
+begin
+  for Index := 0 to High(SampleSizes) do
+    if SampleSizes[Index] >= 250 then
+    begin
+      Before := UsedBytes;
+      GetMem(P, SampleSizes[Index]);
+      ReallocMem(P, Little);
+      AtMost(2 * Little, UsedBytes - Before, 'bytes in use');
+      FreeMem(P);
+    end;
+end;
+
+procedure TBlocksTests.BlockThatGrewOnceHasRoomToGrowAgain;
+var
+  P: Pointer;
+begin
+  GetMem(P, 24);
+  AtLeast(24, MemSize(P), 'first');
+  ReallocMem(P, MemSize(P) + 1);
+  AtLeast(80, MemSize(P), 'second');
+  ReallocMem(P, MemSize(P) + 1);
+  AtLeast(192, MemSize(P), 'third');
+  ReallocMem(P, 10000);
+  ReallocMem(P, MemSize(P) + 1);
+  AtLeast(14000, MemSize(P), 'medium');
+  ReallocMem(P, 1000000);
+  ReallocMem(P, MemSize(P) + 1);
+  AtLeast(1200000, MemSize(P), 'large');
+  FreeMem(P);
+end;
+
+procedure TBlocksTests.FirstBlockHasNoSlack;
+var
+  P: Pointer;
+begin
+  GetMem(P, 24);
+  AtMost(39, MemSize(P), 'usable size');
+  FreeMem(P);
+end;
+
+procedure TBlocksTests.GrowthByteByByteMovesRarely;
+const
+  Last = 4 * Megabyte;
+var
+  P, Old: Pointer;
+  Size: NativeUInt;
+  Moves: Integer;
+begin
+  GetMem(P, 24);
+  Moves := 0;
+  for Size := 25 to Last do
+  begin
+    Old := P;
+    ReallocMem(P, Size);
+    Inc(Moves, Ord(P <> Old));
+  end;
+  FreeMem(P);
+  AtMost(25, Moves, 'moves');
+end;
+
+type
+  TGiver = class
+    P: Pointer;
+    Size: NativeUInt;
+    procedure Give;
+  end;
+
+procedure TGiver.Give;
+begin
+  GetMem(P, Size);
+  FillPattern(P, Size, 1);
+end;
+
+procedure TBlocksTests.ResizeOfABlockOfAnotherThreadKeepsTheContents;
+var
+  Giver: TGiver;
+  Index: Integer;
+  Owner: TWorker;
+begin
+  Giver := TGiver.Create;
+  for Index := 1 to High(SampleSizes) do
+  begin
+    Giver.Size := SampleSizes[Index];
+    Owner := StartIdleThread(Giver.Give);
+    ReallocMem(Giver.P, Giver.Size * 2);
+    AssertTrue('contents', HasPattern(Giver.P, Giver.Size, 1));
+    FreeMem(Giver.P);
+    EndThread(Owner);
+  end;
+  Giver.Free;
+end;
+
+initialization
+  RegisterTest(TBlocksTests);
+end.

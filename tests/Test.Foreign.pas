@@ -1,0 +1,221 @@
+/// Tests of LaneMM.Foreign: copies and a previous manager that exist in this test only.
+unit Test.Foreign;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TForeignTests = class(TLaneTest)
+  strict private
+    Previous: TMemoryManager;
+    HadPrevious: Boolean;
+    procedure RegisterCopy;
+    procedure UseFakePrevious;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure CopyIsAskedForItsBlocks;
+    procedure CopyThatHasLeftIsNotAsked;
+    procedure UnknownPointerIsRefused;
+    procedure PreviousManagerGetsWhatNobodyKnows;
+    procedure CopyComesBeforeThePreviousManager;
+    procedure MoreCopiesThanThereIsRoomForAreHarmless;
+    procedure PlaceOfACopyThatHasLeftIsUsedAgain;
+    procedure FreeMemReachesTheCopy;
+    procedure MemSizeReachesTheCopy;
+    procedure ReallocMemTakesTheBlockOver;
+    procedure PlainProgramHasNoPreviousManager;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Foreign;
+
+const
+  FakeSize = 48;
+
+var
+  // What stands for a block of somebody else: an address outside of LaneMM's arenas.
+  FakeBlock: array[0..FakeSize - 1] of Byte;
+  FreedByCopy, FreedByPrevious: Integer;
+
+function CopyOwns(P: Pointer): Boolean;
+begin
+  Result := P = @FakeBlock;
+end;
+
+function CopyFree(P: Pointer): TSize;
+begin
+  Inc(FreedByCopy);
+  Result := FakeSize;
+end;
+
+function CopySize(P: Pointer): TSize;
+begin
+  Result := FakeSize;
+end;
+
+function PreviousFree(P: Pointer): TSize;
+begin
+  Inc(FreedByPrevious);
+  Result := FakeSize + 1;
+end;
+
+function PreviousSize(P: Pointer): TSize;
+begin
+  Result := FakeSize + 1;
+end;
+
+procedure TForeignTests.SetUp;
+begin
+  Previous := Process.Previous;
+  HadPrevious := Process.HasPrevious;
+  FreedByCopy := 0;
+  FreedByPrevious := 0;
+  FillPattern(@FakeBlock, FakeSize, 1);
+end;
+
+procedure TForeignTests.TearDown;
+begin
+  ForeignStop(CopyOwns);
+  Process.Previous := Previous;
+  Process.HasPrevious := HadPrevious;
+end;
+
+// ForeignStart takes the installed manager, LaneMM itself here, for the previous one.
+procedure TForeignTests.RegisterCopy;
+begin
+  ForeignStart(CopyOwns, CopyFree, CopySize);
+  Process.Previous := Previous;
+  Process.HasPrevious := HadPrevious;
+end;
+
+procedure TForeignTests.UseFakePrevious;
+begin
+  Process.Previous.FreeMem := PreviousFree;
+  Process.Previous.MemSize := PreviousSize;
+  Process.HasPrevious := True;
+end;
+
+procedure TForeignTests.CopyIsAskedForItsBlocks;
+var
+  Size: NativeUInt;
+begin
+  RegisterCopy;
+  AssertTrue('size', ForeignSize(@FakeBlock, Size));
+  Same(FakeSize, Size, 'size');
+  AssertTrue('free', ForeignFree(@FakeBlock, Size));
+  Same(FakeSize, Size, 'result');
+  Same(1, FreedByCopy, 'blocks freed');
+end;
+
+procedure TForeignTests.CopyThatHasLeftIsNotAsked;
+var
+  Size: NativeUInt;
+begin
+  RegisterCopy;
+  ForeignStop(CopyOwns);
+  AssertFalse('free', ForeignFree(@FakeBlock, Size));
+  Same(0, FreedByCopy, 'blocks freed');
+end;
+
+procedure TForeignTests.UnknownPointerIsRefused;
+var
+  Size: NativeUInt;
+begin
+  RegisterCopy;
+  AssertFalse('free', ForeignFree(@FreedByCopy, Size));
+  AssertFalse('size', ForeignSize(@FreedByCopy, Size));
+  Same(InvalidPointer, ErrorOfFree(@FreedByCopy), 'FreeMem');
+  Same(0, FreedByCopy, 'blocks freed');
+end;
+
+procedure TForeignTests.PreviousManagerGetsWhatNobodyKnows;
+var
+  Size: NativeUInt;
+begin
+  UseFakePrevious;
+  AssertTrue('size', ForeignSize(@FakeBlock, Size));
+  Same(FakeSize + 1, Size, 'size');
+  AssertTrue('free', ForeignFree(@FakeBlock, Size));
+  Same(1, FreedByPrevious, 'blocks freed');
+end;
+
+procedure TForeignTests.CopyComesBeforeThePreviousManager;
+var
+  Size: NativeUInt;
+begin
+  RegisterCopy;
+  UseFakePrevious;
+  AssertTrue('free', ForeignFree(@FakeBlock, Size));
+  Same(1, FreedByCopy, 'blocks freed by the copy');
+  Same(0, FreedByPrevious, 'blocks freed by the previous manager');
+end;
+
+procedure TForeignTests.MoreCopiesThanThereIsRoomForAreHarmless;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  for Index := 1 to 200 do
+    RegisterCopy;
+  AssertTrue('known', ForeignSize(@FakeBlock, Size));
+  AssertTrue('heap works', HeapWorks);
+  ForeignStop(CopyOwns);
+  AssertFalse('unknown', ForeignSize(@FakeBlock, Size));
+end;
+
+procedure TForeignTests.PlaceOfACopyThatHasLeftIsUsedAgain;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  for Index := 1 to 200 do
+  begin
+    RegisterCopy;
+    AssertTrue('known', ForeignSize(@FakeBlock, Size));
+    ForeignStop(CopyOwns);
+  end;
+end;
+
+procedure TForeignTests.FreeMemReachesTheCopy;
+begin
+  RegisterCopy;
+  Same(FakeSize, FreeMem(@FakeBlock), 'result');
+  Same(1, FreedByCopy, 'blocks freed');
+end;
+
+procedure TForeignTests.MemSizeReachesTheCopy;
+begin
+  RegisterCopy;
+  Same(FakeSize, MemSize(@FakeBlock), 'usable size');
+end;
+
+procedure TForeignTests.ReallocMemTakesTheBlockOver;
+var
+  P: Pointer;
+begin
+  RegisterCopy;
+  P := @FakeBlock;
+  ReallocMem(P, 1000);
+  AssertTrue('a new block', P <> @FakeBlock);
+  AssertTrue('contents', HasPattern(P, FakeSize, 1));
+  Same(1, FreedByCopy, 'blocks freed');
+  FreeMem(P);
+  Same(1, FreedByCopy, 'blocks freed after FreeMem');
+end;
+
+procedure TForeignTests.PlainProgramHasNoPreviousManager;
+begin
+  AssertFalse('LaneMM comes first here', HadPrevious);
+end;
+
+initialization
+  RegisterTest(TForeignTests);
+end.

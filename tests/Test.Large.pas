@@ -1,0 +1,260 @@
+/// Tests of LaneMM.Large.
+unit Test.Large;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TLargeTests = class(TLaneTest)
+  strict private
+    function Get(Size: NativeUInt): PSpan;
+    procedure MoveAndCheck(Size, NewSize: NativeUInt);
+  published
+    procedure WasteIsLessThanAPage;
+    procedure BlockStartsASlice;
+    procedure MoreThanThereIsGivesNil;
+    procedure GrowNeverMovesAndKeepsTheContents;
+    procedure GrowWithinTheLastSliceAlwaysWorks;
+    procedure GrowBeyondAllMemoryFails;
+    procedure ShrinkKeepsPlaceAndContents;
+    procedure ShrinkFreesWholeSlices;
+    procedure MoveKeepsTheContents;
+    procedure MoveToMoreThanThereIsChangesNothing;
+    procedure MovedBlockCanBeMovedFreedAndUsedAgain;
+    procedure ManyMovesLeaveTheSystemItsMappings;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Large;
+
+const
+  Megabyte = NativeUInt(1) shl 20;
+  // More than any address space of today can hold.
+  Impossible = NativeUInt(1) shl 60;
+
+function TLargeTests.Get(Size: NativeUInt): PSpan;
+begin
+  Result := LargeGet(Size);
+  AssertTrue('got', Result <> nil);
+end;
+
+procedure TLargeTests.WasteIsLessThanAPage;
+var
+  Size: NativeUInt;
+  Span: PSpan;
+begin
+  Size := MaxClassSize + 1;
+  while Size < 40 * Megabyte do
+  begin
+    Span := Get(Size);
+    AtLeast(Size, Span^.BlockSize, 'usable');
+    AtMost(Size + OsPageSize - 1, Span^.BlockSize, 'usable');
+    LargeFree(Span);
+    Size := Size + Size div 7 + 1;
+  end;
+end;
+
+procedure TLargeTests.BlockStartsASlice;
+var
+  Span: PSpan;
+begin
+  Span := Get(100000);
+  Same(0, NativeUInt(Span^.Start) mod SliceSize, 'start modulo a slice');
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.MoreThanThereIsGivesNil;
+var
+  Log2: Integer;
+  Distance: NativeUInt;
+begin
+  for Log2 := 48 to 63 do
+    AssertTrue('a power of two', LargeGet(NativeUInt(1) shl Log2) = nil);
+  for Distance := 0 to 3 * SliceSize do
+    AssertTrue('close to the top', LargeGet(High(NativeUInt) - Distance) = nil);
+end;
+
+procedure TLargeTests.GrowNeverMovesAndKeepsTheContents;
+var
+  Span, Rest: PSpan;
+  Start: PByte;
+begin
+  // Two neighbours; the second makes room.
+  Span := Get(10 * Megabyte);
+  Start := Span^.Start;
+  LargeShrink(Span, Megabyte);
+  Rest := Get(Megabyte);
+  LargeFree(Rest);
+  FillPattern(Start, Megabyte, 1);
+  if LargeGrow(Span, 5 * Megabyte) then
+  begin
+    AtLeast(5 * Megabyte, Span^.BlockSize, 'usable');
+    FillPattern(Start + Megabyte, 4 * Megabyte, 2);
+    AssertTrue('new part', HasPattern(Start + Megabyte, 4 * Megabyte, 2));
+  end;
+  AssertTrue('start', Span^.Start = Start);
+  AssertTrue('contents', HasPattern(Start, Megabyte, 1));
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.GrowWithinTheLastSliceAlwaysWorks;
+var
+  Span: PSpan;
+begin
+  Span := Get(SliceSize + 1);
+  AssertTrue('grown', LargeGrow(Span, 2 * SliceSize));
+  Same(2 * SliceSize, Span^.BlockSize, 'usable');
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.GrowBeyondAllMemoryFails;
+var
+  Span: PSpan;
+begin
+  Span := Get(Megabyte);
+  AssertFalse('impossible', LargeGrow(Span, Impossible));
+  AssertFalse('the top', LargeGrow(Span, High(NativeUInt)));
+  Same(Megabyte, Span^.BlockSize, 'usable');
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.ShrinkKeepsPlaceAndContents;
+var
+  Span: PSpan;
+  Start: PByte;
+begin
+  Span := Get(5 * Megabyte);
+  Start := Span^.Start;
+  FillPattern(Start, Megabyte, 1);
+  LargeShrink(Span, Megabyte);
+  AssertTrue('start', Span^.Start = Start);
+  Same(Megabyte, Span^.BlockSize, 'usable');
+  AssertTrue('contents', HasPattern(Start, Megabyte, 1));
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.ShrinkFreesWholeSlices;
+var
+  Span, Rest: PSpan;
+begin
+  Span := Get(500 * SliceSize);
+  LargeShrink(Span, 100 * SliceSize);
+  Same(100, Span^.SliceCount, 'slices');
+  Rest := ArenaSpan(Span^.Start + 100 * SliceSize);
+  AssertTrue('the rest is not in use', not (Rest^.Kind in [skBlocks, skLarge, skInner]));
+  AssertTrue('the rest can be had', LargeGrow(Span, 500 * SliceSize));
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.MoveAndCheck(Size, NewSize: NativeUInt);
+var
+  Source, Target: PSpan;
+  Copied: NativeUInt;
+begin
+  Source := Get(Size);
+  Size := Source^.BlockSize;
+  FillPattern(Source^.Start, Size, 1);
+  Target := LargeMove(Source, NewSize, Copied);
+  AssertTrue('moved', Target <> nil);
+  AtLeast(NewSize, Target^.BlockSize, 'usable');
+  AtMost(Size, Copied, 'bytes copied');
+  AssertTrue('contents', HasPattern(Target^.Start, Size, 1));
+  LargeFree(Target);
+end;
+
+procedure TLargeTests.MoveKeepsTheContents;
+begin
+  MoveAndCheck(70 * 1024, 200 * 1024);
+  MoveAndCheck(255 * 1024, 300 * 1024);
+  MoveAndCheck(256 * 1024, 257 * 1024);
+  MoveAndCheck(Megabyte, Megabyte);
+  MoveAndCheck(3 * Megabyte, 20 * Megabyte);
+end;
+
+procedure TLargeTests.MoveToMoreThanThereIsChangesNothing;
+var
+  Span: PSpan;
+  Copied: NativeUInt;
+begin
+  Span := Get(Megabyte);
+  FillPattern(Span^.Start, Megabyte, 1);
+  AssertTrue('nil', LargeMove(Span, Impossible, Copied) = nil);
+  Same(0, Copied, 'bytes copied');
+  AssertTrue('contents', HasPattern(Span^.Start, Megabyte, 1));
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.MovedBlockCanBeMovedFreedAndUsedAgain;
+var
+  Span: PSpan;
+  Copied: NativeUInt;
+  Round: Integer;
+begin
+  Span := Get(Megabyte);
+  FillPattern(Span^.Start, Megabyte, 1);
+  for Round := 2 to 20 do
+  begin
+    Span := LargeMove(Span, Round * Megabyte, Copied);
+    AssertTrue('contents', HasPattern(Span^.Start, Megabyte, 1));
+    FillPattern(Span^.Start + (Round - 1) * Megabyte, Megabyte, Round);
+    if Round mod 5 = 0 then
+      LargeShrink(Span, Round * Megabyte - Megabyte div 2);
+  end;
+  LargeFree(Span);
+  AssertTrue('heap works', HeapWorks);
+end;
+
+function MappingCount: Integer;
+var
+  Lines: TStringList;
+  Maps: TFileStream;
+begin
+  Lines := TStringList.Create;
+  Maps := TFileStream.Create('/proc/self/maps', fmOpenRead);
+  try
+    Lines.LoadFromStream(Maps);
+    Result := Lines.Count;
+  finally
+    Maps.Free;
+    Lines.Free;
+  end;
+end;
+
+// The system allows a process 65,530 mappings and refuses threads and memory above.
+procedure TLargeTests.ManyMovesLeaveTheSystemItsMappings;
+const
+  BlockCount = 100;
+  RoundCount = 60;
+  Largest = Megabyte;
+var
+  Spans: array[1..BlockCount] of PSpan;
+  Generator: TGenerator;
+  Before, Index, Round: Integer;
+  Copied: NativeUInt;
+begin
+  Before := MappingCount;
+  Generator.Start(TestSeed);
+  for Index := 1 to BlockCount do
+    Spans[Index] := Get(256 * 1024);
+  for Round := 1 to RoundCount do
+    for Index := 1 to BlockCount do
+      if Spans[Index]^.BlockSize > Largest then
+        LargeShrink(Spans[Index], 256 * 1024)
+      else
+        Spans[Index] := LargeMove(Spans[Index],
+          Spans[Index]^.BlockSize + Generator.Below(Largest div 4), Copied);
+  AtMost(Before + 4 * BlockCount, MappingCount, 'mappings while the blocks are in use');
+  for Index := 1 to BlockCount do
+    LargeFree(Spans[Index]);
+  AtMost(Before + 4 * BlockCount, MappingCount, 'mappings after');
+end;
+
+initialization
+  RegisterTest(TLargeTests);
+end.

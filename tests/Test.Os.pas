@@ -1,0 +1,368 @@
+/// Tests of LaneMM.Os: the contract that each system's include file has to keep.
+unit Test.Os;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TOsTests = class(TLaneTest)
+  strict private
+    Word, Waiting, Woken: TAtomicWord;
+    Slot: PHeap;
+    Cpus: Cardinal;
+    function CommittedRange(Size: NativeUInt): PByte;
+    function CallCount(Kind: TOsCall): NativeUInt;
+    procedure WaitOnce;
+    procedure UseOwnSlot;
+    procedure CountOnOneCpu;
+  published
+    procedure ReservedRangeIsAlignedToSlices;
+    procedure ReserveOfMoreThanThereIsGivesNil;
+    procedure CommittedRangeReadsAsZeros;
+    procedure PurgedRangeReadsAsZerosAndStaysUsable;
+    procedure PurgeOfLockedMemoryDoesNotClaimZeros;
+    procedure PurgeGivesMemoryBack;
+    procedure MovedPagesKeepTheirContents;
+    procedure MoveLeavesZeros;
+    procedure MoveOfUnusableMemoryChangesNothing;
+    procedure ClockNeverGoesBack;
+    procedure CpuCountFollowsTheAffinity;
+    procedure WaitReturnsWhenTheWordIsAnother;
+    procedure WakeWakesAWaiter;
+    procedure ForkMarkReadsZeroInAChildOnly;
+    procedure SharedPageIsTheSameForAll;
+    procedure SharedPageIsNilWhereTheAddressIsTaken;
+    procedure ErrorsAreWrittenWhole;
+    procedure EachThreadHasItsOwnSlot;
+    procedure EachCallIsCounted;
+  end;
+
+implementation
+
+uses
+  BaseUnix, Syscall, testregistry, LaneMM.Atomic, LaneMM.Os;
+
+const
+  RangeSize = 4 * SliceSize;
+  Megabyte = 1 shl 20;
+
+// A range that the test gives back with OsRelease.
+function TOsTests.CommittedRange(Size: NativeUInt): PByte;
+begin
+  Result := OsReserve(Size);
+  AssertTrue('reserved', Result <> nil);
+  AssertTrue('committed', OsCommit(Result, Size));
+end;
+
+procedure TOsTests.ReservedRangeIsAlignedToSlices;
+var
+  Ranges: array[1..8] of Pointer;
+  Index: Integer;
+begin
+  for Index := 1 to High(Ranges) do
+  begin
+    Ranges[Index] := OsReserve(Index * OsPageSize);
+    AssertTrue('reserved', Ranges[Index] <> nil);
+    Same(0, NativeUInt(Ranges[Index]) mod SliceSize, 'address modulo a slice');
+  end;
+  for Index := 1 to High(Ranges) do
+    OsRelease(Ranges[Index], Index * OsPageSize);
+end;
+
+procedure TOsTests.ReserveOfMoreThanThereIsGivesNil;
+const
+  TopPage = High(NativeUInt) - OsPageSize + 1;
+begin
+  AssertTrue('half of all', OsReserve(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 1)) = nil);
+  AssertTrue('nearly all', OsReserve(TopPage - SliceSize) = nil);
+  AssertTrue('all', OsReserve(TopPage) = nil);
+end;
+
+procedure TOsTests.CommittedRangeReadsAsZeros;
+var
+  Range: PByte;
+begin
+  Range := CommittedRange(RangeSize);
+  AssertTrue('zero', IsZero(Range, RangeSize));
+  FillPattern(Range, RangeSize, 1);
+  AssertTrue('usable', HasPattern(Range, RangeSize, 1));
+  OsRelease(Range, RangeSize);
+end;
+
+procedure TOsTests.PurgedRangeReadsAsZerosAndStaysUsable;
+var
+  Range: PByte;
+begin
+  Range := CommittedRange(RangeSize);
+  FillPattern(Range, RangeSize, 1);
+  AssertTrue('purged', OsPurge(Range + SliceSize, SliceSize));
+  AssertTrue('zero', IsZero(Range + SliceSize, SliceSize));
+  AssertTrue('before it', HasPattern(Range, SliceSize, 1));
+  FillPattern(Range, RangeSize, 2);
+  AssertTrue('usable', HasPattern(Range, RangeSize, 2));
+  OsRelease(Range, RangeSize);
+end;
+
+procedure TOsTests.PurgeOfLockedMemoryDoesNotClaimZeros;
+var
+  Range: PByte;
+begin
+  Range := CommittedRange(SliceSize);
+  FillPattern(Range, SliceSize, 1);
+  // Without the right to lock memory this is a purge like any other.
+  Do_SysCall(syscall_nr_mlock, TSysParam(Range), SliceSize);
+  AssertTrue('zero, or not claimed', not OsPurge(Range, SliceSize) or IsZero(Range, SliceSize));
+  OsRelease(Range, SliceSize);
+end;
+
+procedure TOsTests.PurgeGivesMemoryBack;
+var
+  Range: PByte;
+  Before: NativeUInt;
+begin
+  Range := CommittedRange(64 * Megabyte);
+  FillChar(Range^, 64 * Megabyte, 1);
+  Before := ResidentBytes;
+  AssertTrue('purged', OsPurge(Range, 64 * Megabyte));
+  AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
+  OsRelease(Range, 64 * Megabyte);
+end;
+
+procedure TOsTests.MovedPagesKeepTheirContents;
+var
+  Source, Target: PByte;
+begin
+  Source := CommittedRange(RangeSize);
+  Target := CommittedRange(RangeSize);
+  FillPattern(Source, RangeSize, 1);
+  FillPattern(Target, RangeSize, 2);
+  if OsMove(Source, Target, RangeSize) then
+    AssertTrue('moved', HasPattern(Target, RangeSize, 1))
+  else
+    AssertTrue('unchanged', HasPattern(Source, RangeSize, 1) and HasPattern(Target, RangeSize, 2));
+  OsRelease(Source, RangeSize);
+  OsRelease(Target, RangeSize);
+end;
+
+procedure TOsTests.MoveLeavesZeros;
+var
+  Source, Target: PByte;
+begin
+  Source := CommittedRange(RangeSize);
+  Target := CommittedRange(RangeSize);
+  FillPattern(Source, RangeSize, 1);
+  if OsMove(Source, Target, RangeSize) then
+  begin
+    AssertTrue('zero', IsZero(Source, RangeSize));
+    FillPattern(Source, RangeSize, 3);
+    AssertTrue('usable and apart', HasPattern(Target, RangeSize, 1));
+  end;
+  OsRelease(Source, RangeSize);
+  OsRelease(Target, RangeSize);
+end;
+
+procedure TOsTests.MoveOfUnusableMemoryChangesNothing;
+var
+  Source, Target: PByte;
+begin
+  Target := CommittedRange(RangeSize);
+  FillPattern(Target, RangeSize, 2);
+  Source := OsReserve(RangeSize);
+  OsRelease(Source, RangeSize);
+  AssertFalse('moved', OsMove(Source, Target, RangeSize));
+  AssertTrue('unchanged', HasPattern(Target, RangeSize, 2));
+  OsRelease(Target, RangeSize);
+end;
+
+procedure TOsTests.ClockNeverGoesBack;
+var
+  Last, Now: Cardinal;
+  Index, Backward: Integer;
+begin
+  Backward := 0;
+  Last := OsNowMs;
+  for Index := 1 to 10000 do
+  begin
+    Now := OsNowMs;
+    if Integer(Now - Last) < 0 then
+      Inc(Backward);
+    Last := Now;
+  end;
+  Same(0, Backward, 'steps back');
+end;
+
+procedure TOsTests.CountOnOneCpu;
+var
+  Mask: array[0..127] of NativeUInt;
+  Index: Integer;
+begin
+  FillChar(Mask, SizeOf(Mask), 0);
+  Do_SysCall(syscall_nr_sched_getaffinity, 0, SizeOf(Mask), TSysParam(@Mask));
+  Index := 0;
+  while Mask[Index] = 0 do
+    Inc(Index);
+  Mask[Index] := Mask[Index] and not (Mask[Index] - 1);
+  Do_SysCall(syscall_nr_sched_setaffinity, 0, (Index + 1) * SizeOf(NativeUInt),
+    TSysParam(@Mask));
+  Cpus := OsCpuCount;
+end;
+
+procedure TOsTests.CpuCountFollowsTheAffinity;
+begin
+  AtLeast(1, OsCpuCount, 'CPUs of the process');
+  InThread(CountOnOneCpu);
+  Same(1, Cpus, 'CPUs of a thread that is bound to one');
+end;
+
+procedure TOsTests.WaitReturnsWhenTheWordIsAnother;
+begin
+  Word := 1;
+  OsWait(Word, 2);
+  Same(1, Word, 'word');
+end;
+
+procedure TOsTests.WaitOnce;
+begin
+  StoreRelease(Waiting, 1);
+  while LoadAcquire(Word) = 0 do
+    OsWait(Word, 0);
+  StoreRelease(Woken, 1);
+end;
+
+procedure TOsTests.WakeWakesAWaiter;
+var
+  Worker: TWorker;
+begin
+  Word := 0;
+  Waiting := 0;
+  Woken := 0;
+  Worker := TWorker.Create(WaitOnce, False);
+  while LoadAcquire(Waiting) = 0 do
+    ThreadSwitch;
+  StoreRelease(Word, 1);
+  while LoadAcquire(Woken) = 0 do
+    OsWake(Word);
+  EndThread(Worker);
+  Same(1, Woken, 'threads woken');
+end;
+
+procedure TOsTests.ForkMarkReadsZeroInAChildOnly;
+var
+  Mark: PNativeUInt;
+  Child: TPid;
+  Status: Integer;
+begin
+  Mark := OsForkMark;
+  if Mark = nil then
+    Exit; // the system has no such thing
+  Same(1, Mark^, 'mark here');
+  Child := FpFork;
+  if Child = 0 then
+    Do_SysCall(syscall_nr_exit_group, Mark^);
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended', WIfExited(Status));
+  Same(0, WExitStatus(Status), 'mark in a child');
+  Same(1, Mark^, 'mark here after fork');
+end;
+
+procedure TOsTests.SharedPageIsTheSameForAll;
+var
+  Place, First, Second: Pointer;
+  IsNew: Boolean;
+begin
+  Place := OsReserve(SliceSize);
+  OsRelease(Place, SliceSize);
+  First := OsSharedPage(NativeUInt(Place), IsNew);
+  AssertTrue('at the address', First = Place);
+  AssertTrue('made now', IsNew);
+  AssertTrue('zero', IsZero(First, OsPageSize));
+  Second := OsSharedPage(NativeUInt(Place), IsNew);
+  AssertTrue('the same', Second = First);
+  AssertFalse('was there', IsNew);
+  OsRelease(Place, OsPageSize);
+end;
+
+procedure TOsTests.SharedPageIsNilWhereTheAddressIsTaken;
+var
+  Place: Pointer;
+  IsNew: Boolean;
+begin
+  Place := OsReserve(SliceSize);
+  AssertTrue('nil', OsSharedPage(NativeUInt(Place), IsNew) = nil);
+  AssertFalse('not made', IsNew);
+  OsRelease(Place, SliceSize);
+end;
+
+procedure TOsTests.ErrorsAreWrittenWhole;
+var
+  Pipe: TFilDes;
+  Saved: Integer;
+  Text, Found: string[100];
+begin
+  Text := 'some words of an error message'#10;
+  AssertEquals('pipe', 0, FpPipe(Pipe));
+  Saved := FpDup(StdErrorHandle);
+  FpDup2(Pipe[1], StdErrorHandle);
+  OsWriteError(@Text[1], Length(Text));
+  FpDup2(Saved, StdErrorHandle);
+  FpClose(Saved);
+  FpClose(Pipe[1]);
+  SetLength(Found, FpRead(Pipe[0], @Found[1], 100));
+  FpClose(Pipe[0]);
+  AssertEquals('text', Text, Found);
+end;
+
+procedure TOsTests.UseOwnSlot;
+var
+  Mine: PHeap;
+begin
+  Mine := OsThreadHeap;
+  // An address that is only compared, never used.
+  OsSetThreadHeap(@Word);
+  Slot := OsThreadHeap;
+  OsSetThreadHeap(Mine);
+end;
+
+procedure TOsTests.EachThreadHasItsOwnSlot;
+var
+  Mine: PHeap;
+begin
+  Mine := OsThreadHeap;
+  InThread(UseOwnSlot);
+  AssertTrue('set in a thread', Slot = @Word);
+  AssertTrue('unchanged here', OsThreadHeap = Mine);
+end;
+
+function TOsTests.CallCount(Kind: TOsCall): NativeUInt;
+begin
+  Result := LoadAcquire(Process.OsCalls[Kind]);
+end;
+
+procedure TOsTests.EachCallIsCounted;
+var
+  Before: array[TOsCall] of NativeUInt;
+  Kind: TOsCall;
+  Range: PByte;
+begin
+  for Kind := Low(TOsCall) to High(TOsCall) do
+    Before[Kind] := CallCount(Kind);
+  Range := OsReserve(2 * SliceSize);
+  OsCommit(Range, 2 * SliceSize);
+  OsMove(Range, Range + SliceSize, SliceSize);
+  OsPurge(Range, SliceSize);
+  OsRelease(Range, 2 * SliceSize);
+  OsWait(Word, Word + 1);
+  OsWake(Word);
+  OsNowMs;
+  // At least: LaneMM may have a thread of its own that gives memory back.
+  for Kind := Low(TOsCall) to High(TOsCall) do
+    AtLeast(Before[Kind] + 1, CallCount(Kind), 'count of call ' + Chr(Ord('0') + Ord(Kind)));
+end;
+
+initialization
+  RegisterTest(TOsTests);
+end.

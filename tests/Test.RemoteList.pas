@@ -1,0 +1,242 @@
+/// Tests of LaneMM.RemoteList, on a span record of their own.
+unit Test.RemoteList;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+const
+  BlockSize = 64;
+  BlockCount = 1024;
+
+type
+  TRemoteListTests = class(TLaneTest)
+  strict private
+    Span: TSpan;
+    Memory: PByte;
+    Taken: array[0..BlockCount - 1] of LongInt;
+    Pushing: TAtomicWord;
+    NextBlock: TAtomicWord;
+    Winners: LongInt;
+    Line: TStartLine;
+    function BlockAt(Index: NativeUInt): PBlock;
+    procedure CountTaken(First: NativeUInt; Count: Cardinal);
+    procedure PushShare;
+    procedure PushOne;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure PushedBlocksAreTakenNewestFirst;
+    procedure TakeAllLeavesTheListEmpty;
+    procedure TakeAllOfAnEmptyListIsTheEndOfTheList;
+    procedure CountIsTheNumberOfPushes;
+    procedure FirstAndLastPlaceOfALongSpanFit;
+    procedure GiveUpNeedsAnEmptyList;
+    procedure PushOnAGivenUpSpanHandsItOver;
+    procedure SecondPushOnAGivenUpSpanIsOnTheList;
+    procedure OneThreadOnlyWinsAGivenUpSpan;
+    procedure ConcurrentPushesAreTakenOnceEach;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList;
+
+const
+  SpanSize = 16 * SliceSize;
+  PusherCount = 3;
+  RoundCount = 200;
+
+procedure TRemoteListTests.SetUp;
+begin
+  FillChar(Span, SizeOf(Span), 0);
+  Memory := OsReserve(SpanSize);
+  OsCommit(Memory, SpanSize);
+  Span.Start := Memory;
+end;
+
+procedure TRemoteListTests.TearDown;
+begin
+  OsRelease(Memory, SpanSize);
+end;
+
+function TRemoteListTests.BlockAt(Index: NativeUInt): PBlock;
+begin
+  Result := PBlock(Memory + Index * BlockSize);
+end;
+
+procedure TRemoteListTests.PushedBlocksAreTakenNewestFirst;
+var
+  Index: Integer;
+  Count: Cardinal;
+  First: NativeUInt;
+begin
+  for Index := 1 to 5 do
+    RemotePush(@Span, BlockAt(Index));
+  First := RemoteTakeAll(@Span, Count);
+  Same(5, Count, 'blocks');
+  for Index := 5 downto 1 do
+  begin
+    AssertTrue('order', First = NativeUInt(BlockAt(Index)));
+    First := LinkOf(PBlock(First)^.Link);
+  end;
+  AssertTrue('end', First = EndOfList(@Span));
+end;
+
+procedure TRemoteListTests.TakeAllLeavesTheListEmpty;
+var
+  Count: Cardinal;
+begin
+  RemotePush(@Span, BlockAt(0));
+  RemoteTakeAll(@Span, Count);
+  Same(0, RemoteCount(@Span), 'blocks on the list');
+  RemoteTakeAll(@Span, Count);
+  Same(0, Count, 'blocks taken again');
+end;
+
+procedure TRemoteListTests.TakeAllOfAnEmptyListIsTheEndOfTheList;
+var
+  Count: Cardinal;
+begin
+  AssertTrue('end', RemoteTakeAll(@Span, Count) = EndOfList(@Span));
+  Same(0, Count, 'blocks');
+end;
+
+procedure TRemoteListTests.CountIsTheNumberOfPushes;
+var
+  Index: Integer;
+begin
+  for Index := 0 to BlockCount - 1 do
+  begin
+    Same(Index, RemoteCount(@Span), 'blocks');
+    AssertTrue('pushed', RemotePush(@Span, BlockAt(Index)) = rpPushed);
+  end;
+end;
+
+procedure TRemoteListTests.FirstAndLastPlaceOfALongSpanFit;
+var
+  Last: PBlock;
+  Count: Cardinal;
+begin
+  Last := PBlock(Memory + SpanSize - BlockAlignment);
+  RemotePush(@Span, BlockAt(0));
+  RemotePush(@Span, Last);
+  AssertTrue('last place', RemoteTakeAll(@Span, Count) = NativeUInt(Last));
+  AssertTrue('first place', LinkOf(Last^.Link) = NativeUInt(Memory));
+end;
+
+procedure TRemoteListTests.GiveUpNeedsAnEmptyList;
+var
+  Count: Cardinal;
+begin
+  RemotePush(@Span, BlockAt(0));
+  AssertFalse('with a block', RemoteGiveUp(@Span));
+  Same(1, RemoteCount(@Span), 'blocks on the list');
+  RemoteTakeAll(@Span, Count);
+  AssertTrue('empty', RemoteGiveUp(@Span));
+  Same(0, RemoteCount(@Span), 'blocks of a given-up span');
+end;
+
+procedure TRemoteListTests.PushOnAGivenUpSpanHandsItOver;
+begin
+  RemoteGiveUp(@Span);
+  AssertTrue('handed over', RemotePush(@Span, BlockAt(0)) = rpSpanIsYours);
+  Same(0, RemoteCount(@Span), 'the block stays in the hand');
+end;
+
+procedure TRemoteListTests.SecondPushOnAGivenUpSpanIsOnTheList;
+begin
+  RemoteGiveUp(@Span);
+  RemotePush(@Span, BlockAt(0));
+  AssertTrue('pushed', RemotePush(@Span, BlockAt(1)) = rpPushed);
+  Same(1, RemoteCount(@Span), 'blocks on the list');
+end;
+
+procedure TRemoteListTests.PushOne;
+var
+  Index: NativeUInt;
+begin
+  Index := FetchAdd(NextBlock, 1);
+  Line.Await;
+  if RemotePush(@Span, BlockAt(Index)) = rpSpanIsYours then
+    InterlockedIncrement(Winners);
+end;
+
+procedure TRemoteListTests.OneThreadOnlyWinsAGivenUpSpan;
+var
+  Round: Integer;
+begin
+  for Round := 1 to RoundCount do
+  begin
+    Span.Remote := 0;
+    RemoteGiveUp(@Span);
+    Winners := 0;
+    NextBlock := 0;
+    Line.Start(PusherCount);
+    InThreads(PusherCount, PushOne);
+    Same(1, Winners, 'threads that won');
+    Same(PusherCount - 1, RemoteCount(@Span), 'blocks on the list');
+  end;
+end;
+
+procedure TRemoteListTests.PushShare;
+var
+  Index: NativeUInt;
+begin
+  Line.Await;
+  repeat
+    Index := FetchAdd(NextBlock, 1);
+    if Index >= BlockCount then
+      Break;
+    RemotePush(@Span, BlockAt(Index));
+  until False;
+  FetchAdd(Pushing, NativeUInt(-1));
+end;
+
+procedure TRemoteListTests.CountTaken(First: NativeUInt; Count: Cardinal);
+begin
+  while not Odd(First) do
+  begin
+    Inc(Taken[(First - NativeUInt(Memory)) div BlockSize]);
+    First := LinkOf(PBlock(First)^.Link);
+    Dec(Count);
+  end;
+  Same(0, Integer(Count), 'count beside the length of the list');
+end;
+
+procedure TRemoteListTests.ConcurrentPushesAreTakenOnceEach;
+var
+  Workers: array[1..PusherCount] of TWorker;
+  Round, Index: Integer;
+  First: NativeUInt;
+  Count: Cardinal;
+  IsLast: Boolean;
+begin
+  for Round := 1 to RoundCount do
+  begin
+    FillChar(Taken, SizeOf(Taken), 0);
+    NextBlock := 0;
+    Pushing := PusherCount;
+    Line.Start(PusherCount);
+    for Index := 1 to PusherCount do
+      Workers[Index] := TWorker.Create(PushShare, False);
+    repeat
+      IsLast := LoadAcquire(Pushing) = 0;
+      First := RemoteTakeAll(@Span, Count);
+      CountTaken(First, Count);
+    until IsLast;
+    for Index := 1 to PusherCount do
+      EndThread(Workers[Index]);
+    for Index := 0 to BlockCount - 1 do
+      Same(1, Taken[Index], 'times that a block was taken');
+  end;
+end;
+
+initialization
+  RegisterTest(TRemoteListTests);
+end.

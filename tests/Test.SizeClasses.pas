@@ -1,0 +1,151 @@
+/// Tests of LaneMM.SizeClasses: every requested size, every class, every span length.
+unit Test.SizeClasses;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TSizeClassesTests = class(TLaneTest)
+  published
+    procedure EverySizeFitsItsClass;
+    procedure EverySizeGetsTheSmallestClassThatFits;
+    procedure TheTableAgreesWithTheComputation;
+    procedure WasteIsAtMost15BytesUpTo128;
+    procedure WasteIsAtMostAnEighthAbove128;
+    procedure ClassSizesAscendAndKeepTheAlignment;
+    procedure TheLastClassServesTheLargestSize;
+    procedure SmallSpansAreOneSlice;
+    procedure MediumSpansHoldEightBlocksAndWasteASixteenth;
+    procedure EverySpanFitsTheWordOfItsRemoteList;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Types, LaneMM.SizeClasses;
+
+const
+  FineLimit = 128;
+
+// Requested sizes of First to Last that get more than they need by more than the limit.
+function CountWasteful(First, Last, LimitBytes, LimitShare: NativeUInt): Integer;
+var
+  Size, Waste: NativeUInt;
+begin
+  Result := 0;
+  for Size := First to Last do
+  begin
+    Waste := ClassToSize(SizeToClass(Size)) - Size;
+    if (Waste > LimitBytes) and (Waste * LimitShare > Size) then
+      Inc(Result);
+  end;
+end;
+
+procedure TSizeClassesTests.EverySizeFitsItsClass;
+var
+  Size: NativeUInt;
+  Wrong: Integer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize do
+    if (SizeToClass(Size) >= SizeClassCount) or (ClassToSize(SizeToClass(Size)) < Size) then
+      Inc(Wrong);
+  Same(0, Wrong, 'sizes that do not fit');
+end;
+
+procedure TSizeClassesTests.EverySizeGetsTheSmallestClassThatFits;
+var
+  Size: NativeUInt;
+  Wrong: Integer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize do
+    if (SizeToClass(Size) > 0) and (ClassToSize(SizeToClass(Size) - 1) >= Size) then
+      Inc(Wrong);
+  Same(0, Wrong, 'sizes with a smaller class that fits');
+end;
+
+procedure TSizeClassesTests.TheTableAgreesWithTheComputation;
+var
+  Size: NativeUInt;
+  Wrong: Integer;
+begin
+  Wrong := 0;
+  for Size := 0 to MaxClassSize do
+    if Process.ClassOf[(Size + ClassStep - 1) div ClassStep] <> SizeToClass(Size) then
+      Inc(Wrong);
+  Same(0, Wrong, 'sizes that differ');
+end;
+
+procedure TSizeClassesTests.WasteIsAtMost15BytesUpTo128;
+begin
+  Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, 0), 'sizes that waste more');
+end;
+
+procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128;
+begin
+  Same(0, CountWasteful(FineLimit + 1, MaxClassSize, 0, 8), 'sizes that waste more');
+end;
+
+procedure TSizeClassesTests.ClassSizesAscendAndKeepTheAlignment;
+var
+  Index, Wrong: Integer;
+begin
+  Wrong := 0;
+  for Index := 0 to SizeClassCount - 1 do
+    if (ClassToSize(Index) mod BlockAlignment <> 0)
+      or (Index > 0) and (ClassToSize(Index) <= ClassToSize(Index - 1)) then
+      Inc(Wrong);
+  Same(0, Wrong, 'classes out of order');
+end;
+
+procedure TSizeClassesTests.TheLastClassServesTheLargestSize;
+begin
+  Same(SizeClassCount - 1, SizeToClass(MaxClassSize), 'class of the largest size');
+  Same(MaxClassSize, ClassToSize(SizeClassCount - 1), 'size of the last class');
+end;
+
+procedure TSizeClassesTests.SmallSpansAreOneSlice;
+var
+  Index: Integer;
+begin
+  for Index := 0 to SizeToClass(MaxSmallSize) do
+    Same(1, Process.ClassSlices[Index], 'slices');
+end;
+
+procedure TSizeClassesTests.MediumSpansHoldEightBlocksAndWasteASixteenth;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  for Index := SizeToClass(MaxSmallSize) to SizeClassCount - 1 do
+  begin
+    Size := Process.ClassSlices[Index] * SliceSize;
+    AtLeast(8, Size div ClassToSize(Index), 'blocks of a span');
+    AtMost(Size div 16, Size mod ClassToSize(Index), 'bytes behind the last block');
+  end;
+end;
+
+procedure TSizeClassesTests.EverySpanFitsTheWordOfItsRemoteList;
+const
+  PlaceLimit = 1 shl 16;
+  CountLimit = 1 shl 15;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  for Index := 0 to SizeClassCount - 1 do
+  begin
+    Size := Process.ClassSlices[Index] * SliceSize;
+    AtMost(PlaceLimit, Size div BlockAlignment, 'places of a block');
+    AtMost(CountLimit - 1, Size div ClassToSize(Index), 'blocks');
+  end;
+end;
+
+initialization
+  RegisterTest(TSizeClassesTests);
+end.

@@ -1,0 +1,336 @@
+/// Tests of LaneMM.Span, on a span record and memory of their own.
+unit Test.Span;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+const
+  MostSlices = 32;
+
+type
+  TSpanTests = class(TLaneTest)
+  strict private
+    Records: array[0..MostSlices - 1] of TSpan;
+    Memory: PByte;
+    Span: PSpan;
+    procedure Format(SizeClass: Cardinal);
+    function TakeOrRefill: PBlock;
+    function TakeAll: Integer;
+    procedure CheckStarts(SizeClass: Cardinal);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure FreshSpanHasNoBlockToGiveBeforeARefill;
+    procedure EveryClassGivesAllBlocksThatFit;
+    procedure FreshBlocksComeInTheOrderOfAddress;
+    procedure RefillOfAFullSpanFails;
+    procedure FirstRefillLeavesMostOfTheSpanUntouched;
+    procedure LastPutIsTakenFirst;
+    procedure PutTellsTheLastBlock;
+    procedure RefillTakesWhatOthersFreed;
+    procedure FullMeansThatNothingIsLeftToGive;
+    procedure EmptyCountsWhatOthersFreed;
+    procedure BlockIsValidAtItsStartOnly;
+    procedure BlockBeyondTheCarvedOnesIsNotValid;
+    procedure FreeBlockLooksFree;
+    procedure BlockHandedOutLooksInUse;
+    procedure NastyFirstWordsLookInUse;
+    procedure ListKnowsItsBlocks;
+    procedure InnerRecordsLeadToTheFirst;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
+
+const
+  SmallClass = 2;
+
+procedure TSpanTests.SetUp;
+begin
+  Memory := OsReserve(MostSlices * SliceSize);
+  OsCommit(Memory, MostSlices * SliceSize);
+  Span := @Records[0];
+end;
+
+procedure TSpanTests.TearDown;
+begin
+  OsRelease(Memory, MostSlices * SliceSize);
+end;
+
+procedure TSpanTests.Format(SizeClass: Cardinal);
+begin
+  FillChar(Records, SizeOf(Records), 0);
+  Span^.Start := Memory;
+  Span^.SliceCount := Process.ClassSlices[SizeClass];
+  AtMost(MostSlices, Span^.SliceCount, 'slices of a span');
+  SpanFormat(Span, SizeClass, NoOwner);
+end;
+
+function TSpanTests.TakeOrRefill: PBlock;
+begin
+  Result := SpanTake(Span);
+  if (Result = nil) and SpanRefill(Span) then
+    Result := SpanTake(Span);
+end;
+
+function TSpanTests.TakeAll: Integer;
+begin
+  Result := 0;
+  while TakeOrRefill <> nil do
+    Inc(Result);
+end;
+
+procedure TSpanTests.FreshSpanHasNoBlockToGiveBeforeARefill;
+begin
+  Format(SmallClass);
+  AssertTrue('nil', SpanTake(Span) = nil);
+  AssertTrue('refilled', SpanRefill(Span));
+  AssertTrue('a block', SpanTake(Span) <> nil);
+end;
+
+procedure TSpanTests.EveryClassGivesAllBlocksThatFit;
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Format(SizeClass);
+    Same(ClassToSize(SizeClass), Span^.BlockSize, 'block size');
+    Same(Span^.SliceCount * SliceSize div Span^.BlockSize, TakeAll, 'blocks');
+  end;
+end;
+
+procedure TSpanTests.FreshBlocksComeInTheOrderOfAddress;
+var
+  SizeClass: Cardinal;
+  Expected: PByte;
+  Block: PBlock;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Format(SizeClass);
+    Expected := Memory;
+    Block := TakeOrRefill;
+    while Block <> nil do
+    begin
+      AssertTrue('address', PByte(Block) = Expected);
+      Inc(Expected, Span^.BlockSize);
+      Block := TakeOrRefill;
+    end;
+  end;
+end;
+
+procedure TSpanTests.RefillOfAFullSpanFails;
+begin
+  Format(SmallClass);
+  TakeAll;
+  AssertFalse('refilled', SpanRefill(Span));
+end;
+
+procedure TSpanTests.FirstRefillLeavesMostOfTheSpanUntouched;
+begin
+  Format(SmallClass);
+  SpanRefill(Span);
+  AssertTrue('untouched', IsZero(Memory + SliceSize div 2, SliceSize div 2));
+end;
+
+procedure TSpanTests.LastPutIsTakenFirst;
+var
+  First, Second: PBlock;
+begin
+  Format(SmallClass);
+  First := TakeOrRefill;
+  Second := TakeOrRefill;
+  SpanPut(Span, First);
+  SpanPut(Span, Second);
+  AssertTrue('last', SpanTake(Span) = Second);
+  AssertTrue('first', SpanTake(Span) = First);
+end;
+
+procedure TSpanTests.PutTellsTheLastBlock;
+var
+  First, Second: PBlock;
+begin
+  Format(SmallClass);
+  First := TakeOrRefill;
+  Second := TakeOrRefill;
+  AssertFalse('one is left', SpanPut(Span, First));
+  AssertTrue('none is left', SpanPut(Span, Second));
+end;
+
+procedure TSpanTests.RefillTakesWhatOthersFreed;
+var
+  Count: Integer;
+begin
+  Format(SmallClass);
+  Count := TakeAll;
+  RemotePush(Span, PBlock(Memory));
+  RemotePush(Span, PBlock(Memory + Span^.BlockSize));
+  AssertTrue('refilled', SpanRefill(Span));
+  Same(2, TakeAll, 'blocks');
+  Same(Count, Span^.Used, 'blocks in use');
+end;
+
+procedure TSpanTests.FullMeansThatNothingIsLeftToGive;
+begin
+  Format(SmallClass);
+  AssertFalse('fresh', SpanIsFull(Span));
+  TakeAll;
+  AssertTrue('all are taken', SpanIsFull(Span));
+  RemotePush(Span, PBlock(Memory));
+  AssertFalse('one was freed by another thread', SpanIsFull(Span));
+  SpanRefill(Span);
+  AssertFalse('one is on the list', SpanIsFull(Span));
+end;
+
+procedure TSpanTests.EmptyCountsWhatOthersFreed;
+var
+  First, Second: PBlock;
+begin
+  Format(SmallClass);
+  First := TakeOrRefill;
+  Second := TakeOrRefill;
+  RemotePush(Span, First);
+  AssertFalse('one is in use', SpanIsEmpty(Span));
+  SpanPut(Span, Second);
+  AssertTrue('none is in use', SpanIsEmpty(Span));
+end;
+
+procedure TSpanTests.CheckStarts(SizeClass: Cardinal);
+var
+  Offset, Size: NativeUInt;
+  Wrong: Integer;
+begin
+  Format(SizeClass);
+  TakeAll;
+  Wrong := 0;
+  Size := Span^.SliceCount * SliceSize div Span^.BlockSize * Span^.BlockSize;
+  Offset := 0;
+  while Offset < Span^.SliceCount * SliceSize + SliceSize do
+  begin
+    if SpanBlockIsValid(Span, Memory + Offset)
+      <> ((Offset mod Span^.BlockSize = 0) and (Offset < Size)) then
+      Inc(Wrong);
+    Inc(Offset, 8);
+  end;
+  Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TSpanTests.BlockIsValidAtItsStartOnly;
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    CheckStarts(SizeClass);
+  Format(SmallClass);
+  TakeAll;
+  AssertFalse('before the span', SpanBlockIsValid(Span, Memory - Span^.BlockSize));
+  AssertFalse('nil', SpanBlockIsValid(Span, nil));
+  AssertFalse('odd', SpanBlockIsValid(Span, Memory + 1));
+end;
+
+procedure TSpanTests.BlockBeyondTheCarvedOnesIsNotValid;
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Format(SizeClass);
+    AssertFalse('no block yet', SpanBlockIsValid(Span, Memory));
+    SpanRefill(Span);
+    AssertTrue('the first', SpanBlockIsValid(Span, Memory));
+    AssertFalse('the one after the carved ones',
+      SpanBlockIsValid(Span, Memory + Span^.CarvedBytes));
+  end;
+end;
+
+procedure TSpanTests.FreeBlockLooksFree;
+var
+  First, Second, Third: PBlock;
+begin
+  Format(SmallClass);
+  First := TakeOrRefill;
+  Second := TakeOrRefill;
+  Third := TakeOrRefill;
+  SpanPut(Span, First);
+  AssertTrue('freed by the owner', BlockLooksFree(Span, First));
+  RemotePush(Span, Second);
+  AssertTrue('freed by others, the end of the list', BlockLooksFree(Span, Second));
+  RemotePush(Span, Third);
+  AssertTrue('freed by others', BlockLooksFree(Span, Third));
+end;
+
+procedure TSpanTests.BlockHandedOutLooksInUse;
+var
+  Block: PBlock;
+begin
+  Format(SmallClass);
+  Block := TakeOrRefill;
+  SpanPut(Span, Block);
+  Block := TakeOrRefill;
+  AssertFalse('never written', BlockLooksFree(Span, Block));
+end;
+
+procedure TSpanTests.NastyFirstWordsLookInUse;
+var
+  Block: PNativeUInt;
+  Neighbour: NativeUInt;
+begin
+  Format(SmallClass);
+  Block := PNativeUInt(TakeOrRefill);
+  Neighbour := NativeUInt(Block) + Span^.BlockSize;
+  Block^ := 0;
+  AssertFalse('zero', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := High(NativeUInt);
+  AssertFalse('all ones', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := NativeUInt(Block);
+  AssertFalse('its own address', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := not NativeUInt(Block);
+  AssertFalse('its own address, inverted', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := Neighbour;
+  AssertFalse('address of a neighbour', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := not Neighbour;
+  AssertFalse('address of a neighbour, inverted', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := not EndOfList(Span);
+  AssertFalse('end of the list, inverted', BlockLooksFree(Span, PBlock(Block)));
+end;
+
+procedure TSpanTests.ListKnowsItsBlocks;
+var
+  First, Second: PBlock;
+begin
+  Format(SmallClass);
+  First := TakeOrRefill;
+  Second := TakeOrRefill;
+  AssertFalse('in use', SpanHasFreeBlock(Span, First));
+  SpanPut(Span, First);
+  SpanPut(Span, Second);
+  AssertTrue('free, at the front', SpanHasFreeBlock(Span, Second));
+  AssertTrue('free, behind', SpanHasFreeBlock(Span, First));
+  SpanTake(Span);
+  AssertFalse('in use again', SpanHasFreeBlock(Span, Second));
+end;
+
+procedure TSpanTests.InnerRecordsLeadToTheFirst;
+var
+  Index: Integer;
+begin
+  Format(SizeClassCount - 1);
+  Same(Ord(skBlocks), Ord(Span^.Kind), 'kind of the first');
+  for Index := 1 to Span^.SliceCount - 1 do
+  begin
+    Same(Ord(skInner), Ord(Records[Index].Kind), 'kind');
+    Same(Index, Records[Index].Distance, 'distance');
+  end;
+end;
+
+initialization
+  RegisterTest(TSpanTests);
+end.

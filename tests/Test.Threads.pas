@@ -1,0 +1,448 @@
+/// Tests of LaneMM.Threads: threads that are born, sleep and end, and what their memory does.
+unit Test.Threads;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+const
+  ManyThreads = 1200;
+  BurstBytes = 200 shl 20;
+
+type
+  TThreadsTests = class(TLaneTest)
+  strict private
+    Blocks: TPointers;
+    Heaps: array[0..7] of PHeap;
+    HeapCount: LongInt;
+    Line: TStartLine;
+    IsOver: TAtomicWord;
+    Turns: TAtomicWord;
+    Damaged: LongInt;
+    Generator: TGenerator;
+    procedure NoteHeap;
+    procedure GetBurst;
+    procedure FreeBurst;
+    procedure GetBurstAndFreeATenth;
+    procedure FreeOddBlocks;
+    procedure GetMegabyteAndFreeHalf;
+    procedure GetMany;
+    procedure ReallocTwice;
+    procedure WorkUntilOver;
+    procedure CompareSecondBurst(Resident: NativeUInt);
+    procedure CheckBlocks;
+    function HeapRecordCount: Integer;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure EachThreadHasItsOwnHeap;
+    procedure HeapOfAThreadStaysTheSame;
+    procedure HeapsOfEndedThreadsAreUsedAgain;
+    procedure BlocksOfAnEndedThreadStayValid;
+    procedure BlocksOfAnEndedThreadCanBeResized;
+    procedure MemoryThatAnEndedThreadFreedIsUsedByOthers;
+    procedure ManyThreadsLeaveMemoryBounded;
+    procedure MemoryFreedByOthersIsUsedAgainWhileTheOwnerSleeps;
+    procedure MemoryFreedByOthersIsUsedAgainByAThirdThread;
+    procedure MemoryFreedByOwnerAndOthersIsUsedAgainAfterTrim;
+    procedure TrimGivesBackWhatOthersFreedWhileTheOwnerSleeps;
+    procedure TrimGivesBackWhatTheOwnerFreed;
+    procedure TrimLeavesBlocksInUseAlone;
+    procedure TrimHarmsNoThreadAtWork;
+    procedure ReallocCountsOfEndedThreadsAreKept;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Threads, LaneMM;
+
+const
+  Megabyte = 1 shl 20;
+
+procedure TThreadsTests.SetUp;
+begin
+  Blocks := nil;
+  HeapCount := 0;
+  IsOver := 0;
+  Turns := 0;
+  Damaged := 0;
+  Generator.Start(TestSeed);
+  LaneMM_Trim;
+end;
+
+procedure TThreadsTests.TearDown;
+begin
+  FreeBurst;
+  LaneMM_Trim;
+end;
+
+function TThreadsTests.HeapRecordCount: Integer;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := Process.Heaps;
+  while Heap <> nil do
+  begin
+    Inc(Result);
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- heaps
+
+procedure TThreadsTests.NoteHeap;
+begin
+  Heaps[InterlockedIncrement(HeapCount) - 1] := ThreadHeap;
+  Line.Await;
+end;
+
+procedure TThreadsTests.EachThreadHasItsOwnHeap;
+var
+  Index, Other: Integer;
+begin
+  Line.Start(Length(Heaps));
+  InThreads(Length(Heaps), NoteHeap);
+  for Index := 0 to High(Heaps) do
+  begin
+    AssertTrue('a heap', Heaps[Index] <> nil);
+    AssertTrue('not the main thread''s', Heaps[Index] <> ThreadHeap);
+    for Other := 0 to Index - 1 do
+      AssertTrue('not another''s', Heaps[Index] <> Heaps[Other]);
+  end;
+end;
+
+procedure TThreadsTests.HeapOfAThreadStaysTheSame;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  LaneMM_Trim;
+  AssertTrue('same', ThreadHeap = Heap);
+end;
+
+procedure TThreadsTests.HeapsOfEndedThreadsAreUsedAgain;
+var
+  Before, Index: Integer;
+begin
+  Line.Start(1);
+  InThread(NoteHeap);
+  Before := HeapRecordCount;
+  for Index := 1 to ManyThreads do
+  begin
+    HeapCount := 0;
+    InThread(NoteHeap);
+  end;
+  Same(Before, HeapRecordCount, 'heap records');
+end;
+
+// ---------------------------------------------------------------------------- ended threads
+
+procedure TThreadsTests.GetMany;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  SetLength(Blocks, 5000);
+  for Index := 0 to High(Blocks) do
+  begin
+    Size := SampleSizes[Index mod 12];
+    GetMem(Blocks[Index], Size);
+    FillPattern(Blocks[Index], Size, Index);
+  end;
+end;
+
+procedure TThreadsTests.CheckBlocks;
+var
+  Index, Wrong: Integer;
+begin
+  Wrong := 0;
+  for Index := 0 to High(Blocks) do
+    if not HasPattern(Blocks[Index], SampleSizes[Index mod 12], Index) then
+      Inc(Wrong);
+  Same(0, Wrong, 'blocks with other contents');
+end;
+
+procedure TThreadsTests.BlocksOfAnEndedThreadStayValid;
+begin
+  InThread(GetMany);
+  AssertTrue('heap works', HeapWorks);
+  CheckBlocks;
+  FreeBurst;
+  AssertTrue('heap works after', HeapWorks);
+end;
+
+procedure TThreadsTests.BlocksOfAnEndedThreadCanBeResized;
+var
+  Index: Integer;
+begin
+  InThread(GetMany);
+  for Index := 0 to High(Blocks) do
+    ReallocMem(Blocks[Index], SampleSizes[Index mod 12] * 3 + 100);
+  CheckBlocks;
+  for Index := 0 to High(Blocks) do
+    ReallocMem(Blocks[Index], SampleSizes[Index mod 12] + 1);
+  CheckBlocks;
+end;
+
+procedure TThreadsTests.FreeOddBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if Odd(Index) then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+procedure TThreadsTests.GetMegabyteAndFreeHalf;
+const
+  Size = 112;
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, Megabyte div Size);
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Size);
+    FillPattern(Blocks[Index], Size, Index);
+  end;
+  FreeOddBlocks;
+end;
+
+procedure TThreadsTests.MemoryThatAnEndedThreadFreedIsUsedByOthers;
+var
+  Kept: TPointers;
+  Before: NativeUInt;
+  Index: Integer;
+begin
+  InThread(GetMegabyteAndFreeHalf);
+  Before := LaneMM_HeapStatus.Small.SpanBytes;
+  SetLength(Kept, Length(Blocks) div 2);
+  for Index := 0 to High(Kept) do
+    GetMem(Kept[Index], 112);
+  AtMost(Before + 3 * SliceSize, LaneMM_HeapStatus.Small.SpanBytes, 'bytes of spans');
+  for Index := 0 to High(Kept) do
+    FreeMem(Kept[Index]);
+end;
+
+procedure TThreadsTests.ManyThreadsLeaveMemoryBounded;
+var
+  Before: NativeUInt;
+  Index: Integer;
+begin
+  InThread(GetMegabyteAndFreeHalf);
+  FreeBurst;
+  Before := ResidentBytes;
+  for Index := 1 to ManyThreads do
+  begin
+    InThread(GetMegabyteAndFreeHalf);
+    FreeBurst;
+  end;
+  AtMost(Before + 16 * Megabyte, ResidentBytes, 'resident bytes');
+end;
+
+// ---------------------------------------------------------------------------- bursts
+
+procedure TThreadsTests.GetBurst;
+const
+  MeanSize = 400;
+var
+  Index: Integer;
+  Size: NativeUInt;
+begin
+  SetLength(Blocks, BurstBytes div MeanSize);
+  for Index := 0 to High(Blocks) do
+  begin
+    Size := 8 + Generator.Below(2 * MeanSize - 16);
+    GetMem(Blocks[Index], Size);
+    FillChar(Blocks[Index]^, Size, 1);
+  end;
+end;
+
+procedure TThreadsTests.FreeBurst;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    FreeMem(Blocks[Index]);
+    Blocks[Index] := nil;
+  end;
+end;
+
+procedure TThreadsTests.GetBurstAndFreeATenth;
+var
+  Index: Integer;
+begin
+  GetBurst;
+  for Index := 0 to High(Blocks) do
+    if Index mod 10 = 0 then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+// Resident is the size with the first burst in use.
+procedure TThreadsTests.CompareSecondBurst(Resident: NativeUInt);
+begin
+  AtMost(Resident + BurstBytes div 10, ResidentBytes, 'resident bytes with the second burst');
+end;
+
+procedure TThreadsTests.MemoryFreedByOthersIsUsedAgainWhileTheOwnerSleeps;
+var
+  Owner: TWorker;
+  Resident: NativeUInt;
+begin
+  Owner := StartIdleThread(GetBurst);
+  Resident := ResidentBytes;
+  FreeBurst;
+  GetBurst;
+  CompareSecondBurst(Resident);
+  EndThread(Owner);
+end;
+
+procedure TThreadsTests.MemoryFreedByOthersIsUsedAgainByAThirdThread;
+var
+  Owner, Third: TWorker;
+  Resident: NativeUInt;
+begin
+  Owner := StartIdleThread(GetBurst);
+  Resident := ResidentBytes;
+  FreeBurst;
+  Third := StartIdleThread(GetBurst);
+  CompareSecondBurst(Resident);
+  EndThread(Owner);
+  EndThread(Third);
+end;
+
+procedure TThreadsTests.MemoryFreedByOwnerAndOthersIsUsedAgainAfterTrim;
+var
+  Owner: TWorker;
+  Resident: NativeUInt;
+begin
+  Owner := StartIdleThread(GetBurstAndFreeATenth);
+  Resident := ResidentBytes;
+  FreeBurst;
+  LaneMM_Trim;
+  GetBurst;
+  CompareSecondBurst(Resident);
+  EndThread(Owner);
+end;
+
+procedure TThreadsTests.TrimGivesBackWhatOthersFreedWhileTheOwnerSleeps;
+var
+  Owner: TWorker;
+  Before, Resident: NativeUInt;
+begin
+  Before := ResidentBytes;
+  Owner := StartIdleThread(GetBurstAndFreeATenth);
+  Resident := ResidentBytes - Before;
+  FreeBurst;
+  LaneMM_Trim;
+  AtMost(Before + Resident div 10, ResidentBytes, 'resident bytes');
+  EndThread(Owner);
+end;
+
+procedure TThreadsTests.TrimGivesBackWhatTheOwnerFreed;
+var
+  Before, Resident: NativeUInt;
+begin
+  Before := ResidentBytes;
+  GetBurst;
+  Resident := ResidentBytes - Before;
+  FreeBurst;
+  LaneMM_Trim;
+  AtMost(Before + Resident div 10, ResidentBytes, 'resident bytes');
+end;
+
+procedure TThreadsTests.TrimLeavesBlocksInUseAlone;
+var
+  Index: Integer;
+begin
+  GetMany;
+  FreeOddBlocks;
+  LaneMM_Trim;
+  for Index := 0 to High(Blocks) do
+    if Blocks[Index] <> nil then
+      AssertTrue('contents', HasPattern(Blocks[Index], SampleSizes[Index mod 12], Index));
+  AssertTrue('heap works', HeapWorks);
+end;
+
+procedure TThreadsTests.WorkUntilOver;
+var
+  Mine: array[0..63] of PByte;
+  Sizes: array[0..63] of NativeUInt;
+  Numbers: TGenerator;
+  Index: Integer;
+begin
+  FillChar(Mine, SizeOf(Mine), 0);
+  FillChar(Sizes, SizeOf(Sizes), 0);
+  Numbers.Start(FetchAdd(Turns, 1));
+  while LoadAcquire(IsOver) = 0 do
+  begin
+    Index := Numbers.Below(Length(Mine));
+    if (Mine[Index] <> nil) and not HasPattern(Mine[Index], Sizes[Index], Index) then
+      InterlockedIncrement(Damaged);
+    FreeMem(Mine[Index]);
+    Sizes[Index] := Numbers.NextSize(200000);
+    GetMem(Mine[Index], Sizes[Index]);
+    FillPattern(Mine[Index], Sizes[Index], Index);
+    FetchAdd(Turns, 1);
+  end;
+  for Index := 0 to High(Mine) do
+    FreeMem(Mine[Index]);
+end;
+
+procedure TThreadsTests.TrimHarmsNoThreadAtWork;
+const
+  WorkerCount = 3;
+  TurnCount = 30000;
+var
+  Workers: array[1..WorkerCount] of TWorker;
+  Index: Integer;
+begin
+  for Index := 1 to WorkerCount do
+    Workers[Index] := TWorker.Create(WorkUntilOver, False);
+  repeat
+    LaneMM_Trim;
+  until LoadAcquire(Turns) > TurnCount;
+  StoreRelease(IsOver, 1);
+  for Index := 1 to WorkerCount do
+    EndThread(Workers[Index]);
+  Same(0, Damaged, 'blocks with other contents');
+end;
+
+procedure TThreadsTests.ReallocTwice;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  ReallocMem(P, 10000);
+  ReallocMem(P, 50000);
+  FreeMem(P);
+end;
+
+procedure TThreadsTests.ReallocCountsOfEndedThreadsAreKept;
+var
+  Before, After: TReallocCounts;
+begin
+  ProcessReallocCounts(Before);
+  InThread(ReallocTwice);
+  ProcessReallocCounts(After);
+  AtLeast(Before.Calls + 2, After.Calls, 'calls');
+  AtLeast(Before.Moves + 2, After.Moves, 'moves');
+  AtLeast(Before.CopiedBytes + 100, After.CopiedBytes, 'bytes copied');
+end;
+
+initialization
+  RegisterTest(TThreadsTests);
+end.

@@ -1,0 +1,485 @@
+/// What the tests share: generators, patterns, errors as numbers, threads that run a method.
+unit Test.Tools;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Classes, SysUtils, SyncObjs, fpcunit;
+
+const
+  /// The errors of the memory manager, as numbers.
+  NoError = 0;
+  OutOfMemory = 203;
+  InvalidPointer = 204;
+
+  /// Requested sizes in bytes of all tiers, on both sides of their borders.
+  SampleSizes: array[0..19] of NativeUInt = (0, 1, 15, 16, 17, 48, 100, 250, 1000, 3000, 8192,
+    8193, 20000, 40000, 65536, 65537, 100000, 262144, 1000000, 5000000);
+
+type
+  /// A small generator of pseudo-random numbers (xorshift), so that a seed says all.
+  TGenerator = record
+    State: UInt64;
+    procedure Start(Seed: UInt64);
+    function Next: UInt64;
+    /// A number of 0 to Limit - 1.
+    function Below(Limit: UInt64): UInt64;
+    /// A requested size over all tiers up to Limit bytes; small ones are frequent.
+    function NextSize(Limit: NativeUInt): NativeUInt;
+  end;
+
+  TPointers = array of PByte;
+  TWork = procedure of object;
+
+  /// Runs a method in a thread of its own.
+  TWorker = class
+  strict private
+    Id: TThreadID;
+    Work: TWork;
+    Park: TEvent;
+    Parked: TEvent;
+  private
+    procedure Execute;
+  public
+    Failure: string;
+    constructor Create(Method: TWork; IsParking: Boolean);
+    destructor Destroy; override;
+    /// Returns when the method is done; a parking thread goes on sleeping.
+    procedure AwaitWork;
+    /// Lets the thread end and waits for that.
+    procedure AwaitEnd;
+  end;
+
+  /// Another thread that runs one method after the other, on call. A call allocates nothing, so
+  /// that blocks just freed stay free.
+  TServant = class
+  strict private
+    Worker: TWorker;
+    Work: TWork;
+    Wanted, Done: TEvent;
+    procedure Serve;
+    procedure Rest;
+  public
+    constructor Create;
+    destructor Destroy; override;
+    /// Runs Method in the other thread and waits for its end.
+    procedure Call(Method: TWork);
+  end;
+
+  /// Counts on a barrier: each thread that comes waits until all have come.
+  TStartLine = record
+    Missing: LongInt;
+    procedure Start(Count: LongInt);
+    procedure Await;
+  end;
+
+  /// A test case with the words that the tests use.
+  TLaneTest = class(TTestCase)
+  strict protected
+    /// Fails unless both numbers are the same.
+    procedure Same(Expected, Actual: Int64; const What: string);
+    /// Fails unless Actual <= Limit.
+    procedure AtMost(Limit, Actual: Int64; const What: string);
+    /// Fails unless Actual >= Limit.
+    procedure AtLeast(Limit, Actual: Int64; const What: string);
+    /// Runs Work in a new thread and waits for its end. A failure there is a failure here.
+    procedure InThread(Work: TWork);
+    /// Runs Work in Count threads at a time.
+    procedure InThreads(Count: Integer; Work: TWork);
+    /// Runs Work in a new thread that then sleeps, until it is given to EndThread.
+    function StartIdleThread(Work: TWork): TWorker;
+    procedure EndThread(Worker: TWorker);
+  end;
+
+var
+  /// The seed of this run; set before the tests start.
+  TestSeed: UInt64 = 20250101;
+
+/// The error that the call raises, or NoError.
+function ErrorOfGet(out P: Pointer; Size: NativeUInt): Integer;
+function ErrorOfAlloc(out P: Pointer; Size: NativeUInt): Integer;
+function ErrorOfFree(P: Pointer): Integer;
+function ErrorOfRealloc(var P: Pointer; Size: NativeUInt): Integer;
+function ErrorOfMemSize(P: Pointer): Integer;
+
+/// Fills Size bytes with a pattern that depends on Key.
+procedure FillPattern(P: PByte; Size: NativeUInt; Key: UInt64);
+/// Whether Size bytes hold the pattern of Key.
+function HasPattern(P: PByte; Size: NativeUInt; Key: UInt64): Boolean;
+/// Whether Size bytes are zero.
+function IsZero(P: PByte; Size: NativeUInt): Boolean;
+
+/// Usable bytes of all blocks in use, as LaneMM counts them.
+function UsedBytes: NativeUInt;
+/// Resident memory of this process in bytes.
+function ResidentBytes: NativeUInt;
+/// Uses blocks of all tiers; tells whether they are separate and keep their contents.
+function HeapWorks: Boolean;
+
+implementation
+
+uses
+  BaseUnix, LaneMM;
+
+// ---------------------------------------------------------------------------- numbers
+
+procedure TGenerator.Start(Seed: UInt64);
+begin
+  State := Seed * UInt64($9E3779B97F4A7C15) + 1;
+  if State = 0 then
+    State := 1;
+  Next;
+end;
+
+function TGenerator.Next: UInt64;
+begin
+  State := State xor (State shl 13);
+  State := State xor (State shr 7);
+  State := State xor (State shl 17);
+  Result := State;
+end;
+
+function TGenerator.Below(Limit: UInt64): UInt64;
+begin
+  Result := (Next shr 11) mod Limit;
+end;
+
+function TGenerator.NextSize(Limit: NativeUInt): NativeUInt;
+const
+  SmallestLog2 = 4;
+var
+  Log2: Cardinal;
+begin
+  Log2 := SmallestLog2;
+  while (NativeUInt(1) shl Log2 < Limit) and (Below(3) <> 0) do
+    Inc(Log2);
+  Result := Below(NativeUInt(1) shl Log2 + 1);
+  if Result > Limit then
+    Result := Limit;
+end;
+
+procedure FillPattern(P: PByte; Size: NativeUInt; Key: UInt64);
+var
+  Index: NativeUInt;
+begin
+  Key := Key * UInt64($9E3779B97F4A7C15);
+  for Index := 1 to Size div 8 do
+  begin
+    PUInt64(P)^ := Key xor Index;
+    Inc(P, 8);
+  end;
+  for Index := 1 to Size and 7 do
+  begin
+    P^ := Byte(Key) xor Index;
+    Inc(P);
+  end;
+end;
+
+function HasPattern(P: PByte; Size: NativeUInt; Key: UInt64): Boolean;
+var
+  Index: NativeUInt;
+begin
+  Key := Key * UInt64($9E3779B97F4A7C15);
+  for Index := 1 to Size div 8 do
+  begin
+    if PUInt64(P)^ <> Key xor Index then
+      Exit(False);
+    Inc(P, 8);
+  end;
+  for Index := 1 to Size and 7 do
+  begin
+    if P^ <> Byte(Key) xor Index then
+      Exit(False);
+    Inc(P);
+  end;
+  Result := True;
+end;
+
+function IsZero(P: PByte; Size: NativeUInt): Boolean;
+var
+  Index: NativeUInt;
+begin
+  for Index := 1 to Size do
+  begin
+    if P^ <> 0 then
+      Exit(False);
+    Inc(P);
+  end;
+  Result := True;
+end;
+
+// ---------------------------------------------------------------------------- errors
+
+function ErrorOfGet(out P: Pointer; Size: NativeUInt): Integer;
+begin
+  P := nil;
+  Result := NoError;
+  try
+    GetMem(P, Size);
+  except
+    on EOutOfMemory do
+      Result := OutOfMemory;
+  end;
+end;
+
+function ErrorOfAlloc(out P: Pointer; Size: NativeUInt): Integer;
+begin
+  P := nil;
+  Result := NoError;
+  try
+    P := AllocMem(Size);
+  except
+    on EOutOfMemory do
+      Result := OutOfMemory;
+  end;
+end;
+
+function ErrorOfFree(P: Pointer): Integer;
+begin
+  Result := NoError;
+  try
+    FreeMem(P);
+  except
+    on EInvalidPointer do
+      Result := InvalidPointer;
+  end;
+end;
+
+function ErrorOfRealloc(var P: Pointer; Size: NativeUInt): Integer;
+begin
+  Result := NoError;
+  try
+    ReallocMem(P, Size);
+  except
+    on EOutOfMemory do
+      Result := OutOfMemory;
+    on EInvalidPointer do
+      Result := InvalidPointer;
+  end;
+end;
+
+function ErrorOfMemSize(P: Pointer): Integer;
+begin
+  Result := NoError;
+  try
+    MemSize(P);
+  except
+    on EInvalidPointer do
+      Result := InvalidPointer;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- measurements
+
+function UsedBytes: NativeUInt;
+begin
+  Result := LaneMM_HeapStatus.UsedBytes;
+end;
+
+function ResidentBytes: NativeUInt;
+const
+  PageSize = 4096;
+var
+  Text: string[255];
+  Handle: Integer;
+begin
+  Handle := FpOpen('/proc/self/statm', O_RDONLY);
+  SetLength(Text, FpRead(Handle, @Text[1], 255));
+  FpClose(Handle);
+  // The second of its numbers counts the resident pages.
+  Delete(Text, 1, Pos(' ', Text));
+  SetLength(Text, Pos(' ', Text) - 1);
+  Result := StrToInt64(Text) * PageSize;
+end;
+
+function HeapWorks: Boolean;
+var
+  Blocks: array[0..High(SampleSizes) * 8 + 7] of Pointer;
+  Index: Integer;
+begin
+  Result := True;
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], SampleSizes[Index div 8]);
+    FillPattern(Blocks[Index], SampleSizes[Index div 8], Index);
+  end;
+  for Index := 0 to High(Blocks) do
+  begin
+    Result := Result and HasPattern(Blocks[Index], SampleSizes[Index div 8], Index);
+    FreeMem(Blocks[Index]);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- threads
+
+function RunWorker(Worker: Pointer): PtrInt;
+begin
+  TWorker(Worker).Execute;
+  Result := 0;
+end;
+
+constructor TWorker.Create(Method: TWork; IsParking: Boolean);
+begin
+  inherited Create;
+  Work := Method;
+  Parked := TEvent.Create(nil, True, False, '');
+  if IsParking then
+    Park := TEvent.Create(nil, True, False, '');
+  Id := BeginThread(RunWorker, Self);
+  if Id = TThreadID(0) then
+    raise EThread.Create('no thread');
+end;
+
+destructor TWorker.Destroy;
+begin
+  Park.Free;
+  Parked.Free;
+  inherited Destroy;
+end;
+
+procedure TWorker.Execute;
+begin
+  try
+    Work;
+  except
+    on Error: Exception do
+      Failure := Error.ClassName + ': ' + Error.Message;
+  end;
+  Parked.SetEvent;
+  if Park <> nil then
+    Park.WaitFor(INFINITE);
+end;
+
+procedure TWorker.AwaitWork;
+begin
+  Parked.WaitFor(INFINITE);
+end;
+
+procedure TWorker.AwaitEnd;
+begin
+  if Park <> nil then
+    Park.SetEvent;
+  WaitForThreadTerminate(Id, 0);
+end;
+
+constructor TServant.Create;
+begin
+  inherited Create;
+  Wanted := TEvent.Create(nil, False, False, '');
+  Done := TEvent.Create(nil, False, False, '');
+  Worker := TWorker.Create(Serve, False);
+  Call(Rest); // the start of a thread frees memory, too
+end;
+
+procedure TServant.Rest;
+begin
+end;
+
+destructor TServant.Destroy;
+begin
+  Call(nil);
+  Worker.AwaitEnd;
+  Worker.Free;
+  Wanted.Free;
+  Done.Free;
+  inherited Destroy;
+end;
+
+procedure TServant.Serve;
+var
+  IsLast: Boolean;
+begin
+  repeat
+    Wanted.WaitFor(INFINITE);
+    IsLast := not Assigned(Work);
+    if not IsLast then
+      Work;
+    Done.SetEvent;
+  until IsLast;
+end;
+
+procedure TServant.Call(Method: TWork);
+begin
+  Work := Method;
+  Wanted.SetEvent;
+  Done.WaitFor(INFINITE);
+end;
+
+procedure TStartLine.Start(Count: LongInt);
+begin
+  Missing := Count;
+end;
+
+procedure TStartLine.Await;
+begin
+  InterlockedDecrement(Missing);
+  while InterlockedCompareExchange(Missing, 0, 0) > 0 do
+    ThreadSwitch;
+end;
+
+// ---------------------------------------------------------------------------- TLaneTest
+
+procedure TLaneTest.Same(Expected, Actual: Int64; const What: string);
+begin
+  if Expected <> Actual then
+    Fail('%s: expected %d, found %d', [What, Expected, Actual]);
+end;
+
+procedure TLaneTest.AtMost(Limit, Actual: Int64; const What: string);
+begin
+  if Actual > Limit then
+    Fail('%s: expected at most %d, found %d', [What, Limit, Actual]);
+end;
+
+procedure TLaneTest.AtLeast(Limit, Actual: Int64; const What: string);
+begin
+  if Actual < Limit then
+    Fail('%s: expected at least %d, found %d', [What, Limit, Actual]);
+end;
+
+function TLaneTest.StartIdleThread(Work: TWork): TWorker;
+begin
+  Result := TWorker.Create(Work, True);
+  Result.AwaitWork;
+end;
+
+procedure TLaneTest.EndThread(Worker: TWorker);
+var
+  Failure: string;
+begin
+  Worker.AwaitEnd;
+  Failure := Worker.Failure;
+  Worker.Free;
+  if Failure <> '' then
+    Fail('in a thread: ' + Failure);
+end;
+
+procedure TLaneTest.InThread(Work: TWork);
+begin
+  InThreads(1, Work);
+end;
+
+procedure TLaneTest.InThreads(Count: Integer; Work: TWork);
+var
+  Workers: array of TWorker;
+  Index: Integer;
+  Failure: string;
+begin
+  SetLength(Workers, Count);
+  for Index := 0 to Count - 1 do
+    Workers[Index] := TWorker.Create(Work, False);
+  Failure := '';
+  for Index := 0 to Count - 1 do
+  begin
+    Workers[Index].AwaitEnd;
+    if Workers[Index].Failure <> '' then
+      Failure := Workers[Index].Failure;
+    Workers[Index].Free;
+  end;
+  if Failure <> '' then
+    Fail('in a thread: ' + Failure);
+end;
+
+end.

@@ -1,0 +1,151 @@
+/// Tests of LaneMM.Types: the layout of the records, which assembler and cache lines depend on.
+unit Test.Types;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TTypesTests = class(TLaneTest)
+  published
+    procedure AssemblerShiftsMatchTheRecords;
+    procedure OwnerFieldsLieOnTheFirstLine;
+    procedure ThreadsThatFreeBlocksOfOthersUseTheSecondLineOnly;
+    procedure TrimmingThreadsDoNotWriteOnTheFastPathsLines;
+    procedure FieldsReadByEveryCallLieBeforeTheLocks;
+    procedure ProcessLiesOnACacheLine;
+    procedure HeapsLieOnCacheLines;
+    procedure SpanRecordsLieOnCacheLines;
+    procedure EndOfListIsNoBlock;
+    procedure HandedOutIsNoLinkOfAFreeBlock;
+    procedure NoOwnerIsNoHeap;
+    procedure GivenUpWordIsNoEmptyList;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Types;
+
+function OffsetIn(Start, Field: Pointer): NativeUInt;
+begin
+  Result := NativeUInt(Field) - NativeUInt(Start);
+end;
+
+procedure TTypesTests.AssemblerShiftsMatchTheRecords;
+const
+  SpanShift = 7;
+  StepShift = 4;
+begin
+  Same(1 shl SpanShift, SizeOf(TSpan), 'size of a span record');
+  Same(1 shl 16, SliceSize, 'a slice is what fits 16 bits');
+  Same(1 shl StepShift, ClassStep, 'class step');
+  Same(-1, Int64(HandedOut), 'the word of a block handed out');
+  Same(SizeOf(Byte), SizeOf(Process.ClassOf[0]), 'entry of the class table');
+  Same(SizeOf(Cardinal), SizeOf(Process.EmptySpan.Used), 'count of used blocks');
+end;
+
+procedure TTypesTests.OwnerFieldsLieOnTheFirstLine;
+var
+  Span: TSpan;
+begin
+  AtMost(CacheLineSize - SizeOf(Span.FreeList), OffsetIn(@Span, @Span.FreeList), 'FreeList');
+  AtMost(CacheLineSize - SizeOf(Span.Used), OffsetIn(@Span, @Span.Used), 'Used');
+end;
+
+procedure TTypesTests.ThreadsThatFreeBlocksOfOthersUseTheSecondLineOnly;
+var
+  Span: TSpan;
+begin
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Owner), 'Owner');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Remote), 'Remote');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Start), 'Start');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.BlockSize), 'BlockSize');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.DivideMagic), 'DivideMagic');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Kind), 'Kind');
+end;
+
+procedure TTypesTests.TrimmingThreadsDoNotWriteOnTheFastPathsLines;
+var
+  Heap: THeap;
+begin
+  AtLeast(OffsetIn(@Heap, @Heap.Realloc) + SizeOf(TReallocCounts) + CacheLineSize,
+    OffsetIn(@Heap, @Heap.Queues), 'Queues');
+  AtLeast(OffsetIn(@Heap, @Heap.Queues), OffsetIn(@Heap, @Heap.Lock), 'Lock');
+  AtLeast(OffsetIn(@Heap, @Heap.Queues), OffsetIn(@Heap, @Heap.Taken), 'Taken');
+end;
+
+procedure TTypesTests.FieldsReadByEveryCallLieBeforeTheLocks;
+var
+  LockLine: NativeUInt;
+begin
+  LockLine := OffsetIn(@Process, @Process.ArenaLock) div CacheLineSize;
+  AtMost(LockLine - 1, OffsetIn(@Process, @Process.ThreadSlot) div CacheLineSize, 'ThreadSlot');
+  AtMost(LockLine - 1, OffsetIn(@Process, @Process.Base) div CacheLineSize, 'Base');
+  AtMost(LockLine - 1, OffsetIn(@Process, @Process.Limit) div CacheLineSize, 'Limit');
+  AtMost(LockLine - 1, OffsetIn(@Process, @Process.Spans) div CacheLineSize, 'Spans');
+  AtMost(LockLine - 1, OffsetIn(@Process, @Process.MainHeap) div CacheLineSize, 'MainHeap');
+end;
+
+procedure TTypesTests.ProcessLiesOnACacheLine;
+begin
+  Same(0, NativeUInt(@Process) mod CacheLineSize, 'address of Process modulo a line');
+end;
+
+procedure TTypesTests.HeapsLieOnCacheLines;
+var
+  Heap: PHeap;
+begin
+  Heap := Process.Heaps;
+  while Heap <> nil do
+  begin
+    Same(0, NativeUInt(Heap) mod CacheLineSize, 'address of a heap modulo a line');
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+procedure TTypesTests.SpanRecordsLieOnCacheLines;
+begin
+  Same(0, Process.Spans mod CacheLineSize, 'address of the span records modulo a line');
+end;
+
+procedure TTypesTests.EndOfListIsNoBlock;
+var
+  Span: TSpan;
+begin
+  FillChar(Span, SizeOf(Span), 0);
+  Span.Start := PByte(Process.Base);
+  AssertTrue('odd', Odd(EndOfList(@Span)));
+end;
+
+procedure TTypesTests.HandedOutIsNoLinkOfAFreeBlock;
+begin
+  // A link is the inverted address of a block or of EndOfList, neither of which is 0.
+  Same(0, not HandedOut, 'the address that HandedOut would lead to');
+  AtLeast(1, Process.Base, 'address of the first arena');
+end;
+
+procedure TTypesTests.NoOwnerIsNoHeap;
+var
+  Heap: PHeap;
+begin
+  AssertTrue('nil', NoOwner <> nil);
+  Heap := Process.Heaps;
+  while Heap <> nil do
+  begin
+    AssertTrue('a heap', NoOwner <> Heap);
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+procedure TTypesTests.GivenUpWordIsNoEmptyList;
+begin
+  AssertTrue('0 is an empty list', RemoteGivenUp <> 0);
+end;
+
+initialization
+  RegisterTest(TTypesTests);
+end.

@@ -1,0 +1,490 @@
+/* The life of one span: owned, queued, given up, taken over, swept, abandoned, reclaimed, released,
+ * taken again.
+ *
+ * Mirrors (one labelled step or one d_step for each access to memory that two threads use):
+ *   LaneMM.Span        SpanTake, SpanPut, SpanRefill (Collect, Carve), SpanIsFull, SpanIsEmpty
+ *   LaneMM.RemoteList  RemotePush (CompareAndSwap), RemoteTakeAll (Swap),
+ *                      RemoteGiveUp (CompareAndSwap); the list itself is model remote.pml
+ *   LaneMM.Heap        QueueTaken (Swap of Taken), Retire, RetireCurrent, HeapRetireEmpty, Reclaim,
+ *                      HeapRefill, HeapTakeOver (CompareAndSwap of Taken), HeapEmptied (LockTry),
+ *                      SweepQueue, HeapSweep (LockTry), HeapAbandon, MoveQueue
+ *   LaneMM.Blocks      RemoteFree, OwnFree, BlockFree (the look at Owner)
+ *   LaneMM.Threads     ThreadEnded; frees after it, when the thread has no heap any more
+ *
+ * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
+ * allocates once, and may end at any time; 3 has no heap, it only frees; 4 sweeps all heaps, again
+ * and again. One span, Blocks blocks of it, all in one size class.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT
+ *   2 safe      a span is released only when no block is in use     THIEF_BLIND, SWEEP_UNLOCKED
+ *   3 single    ... and only once                                   EMPTIED_BLIND
+ *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
+ *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT
+ *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
+ *               the span, unless it is current in the heap of a thread that still lives
+ *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
+ *   0           what must hold for the other laws to make sense; checked in the full run only
+ */
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+#ifndef Blocks
+#define Blocks 2
+#endif
+#ifndef Allocs1
+#define Allocs1 3
+#endif
+#ifndef Allocs2
+#define Allocs2 1
+#endif
+
+#define All ((1 << Blocks) - 1)
+#define Orphans 3      /* heaps: 1 and 2 of those threads, 3 the orphans; 0 is NoOwner or no heap */
+#define Bit(h) (1 << (h))
+#define Freeing 9      /* holder of a block that a thread is giving back just now */
+
+/* Span record */
+byte Owner;
+byte Used;
+byte FreeList;         /* set of blocks */
+byte Remote;           /* set of blocks */
+bool GivenUp;          /* Remote = RemoteGivenUp */
+bool Carved;
+byte IsCurrent;        /* the heap whose current span it is, or 0 */
+
+/* Heaps */
+byte Queued;           /* set of heaps that have the span in a queue */
+byte Taken;            /* set of heaps that have it on Taken */
+byte Locks;            /* set of heaps whose lock is taken */
+
+/* Ghosts */
+bool Live;             /* not in the arena */
+byte Holder[Blocks];   /* thread that uses the block, Freeing, or 0 */
+byte Done;             /* threads that are through */
+bool GiverDone;
+bool Alive[4];         /* the heap has a thread */
+
+#if Blocks == 2
+#define Count(s) (((s) & 1) + ((s) >> 1 & 1))
+#define NobodyUses (Holder[0] == 0 && Holder[1] == 0)
+#define Uses(t) (Holder[0] == t || Holder[1] == t)
+#else
+#define Count(s) (((s) & 1) + ((s) >> 1 & 1) + ((s) >> 2 & 1))
+#define NobodyUses (Holder[0] == 0 && Holder[1] == 0 && Holder[2] == 0)
+#define Uses(t) (Holder[0] == t || Holder[1] == t || Holder[2] == t)
+#endif
+
+/* ------------------------------------------------------------------------------- locks */
+
+inline LockEnter(h) {
+  atomic { (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h) }
+}
+
+inline LockTry(h, ok) {
+  d_step {
+    if
+    :: (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h); ok = true
+    :: else -> ok = false
+    fi
+  }
+}
+
+inline LockLeave(h) {
+  d_step { Law(0, Locks & Bit(h)); Locks = Locks & ~Bit(h) }
+}
+
+/* ------------------------------------------------------------------------------- span */
+
+/* ArenaRelease: the deferred list is model release.pml. */
+inline ArenaRelease() {
+  d_step {
+    Law(3, Live);
+    Law(2, NobodyUses);
+    Law(0, Queued == 0 && Taken == 0 && IsCurrent == 0);
+    Live = false; Remote = 0; GivenUp = false; Owner = 0
+  }
+}
+
+/* SpanPut, plain reads and writes of the owner. The zero test reads Used again, as the Pascal twin
+ * may. The block counts as in use until Used is written. */
+inline SpanPut(b, last) {
+  l = FreeList;
+  d_step { FreeList = l | Bit(b); l = Used };
+  d_step { Used = l - 1; Holder[b] = 0 };
+  last = (Used == 0)
+}
+
+/* SpanRefill: FreeList is empty. */
+inline SpanRefill() {
+  Law(0, FreeList == 0);
+#ifdef TAKE_BY_STORE
+  l = Remote;
+  Remote = 0;
+#elif defined(TAKE_BY_LOAD)
+  l = Remote;
+#else
+  d_step { Law(0, !GivenUp); l = Remote; Remote = 0 };         /* Swap */
+#endif
+  FreeList = l;
+  Used = Used - Count(l);
+  if
+  :: FreeList == 0 && !Carved -> d_step { Carved = true; FreeList = All }
+  :: else
+  fi
+}
+
+/* ------------------------------------------------------------------------------- heap */
+
+inline QueueAdd(h) {
+  d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Queued = Bit(h) }
+}
+
+inline QueueRemove(h) {
+  d_step { Law(0, Queued == Bit(h)); Queued = 0 }
+}
+
+inline QueueTaken(h) {
+  d_step {
+    if
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); QueueAdd(h)
+    :: else
+    fi
+  }
+}
+
+inline Retire(h) {
+  if
+  :: FreeList == 0 && Carved && Remote == 0 ->                 /* SpanIsFull */
+#ifndef OWNER_AFTER
+#ifndef OWNER_KEPT
+    Owner = 0;
+#endif
+#endif
+#ifdef GIVE_UP_BY_STORE
+    d_step { GivenUp = true; Remote = 0; ok = true };
+#else
+    d_step {                                                   /* CompareAndSwap */
+      if
+      :: Remote == 0 -> GivenUp = true; ok = true
+      :: else -> ok = false
+      fi
+    };
+#endif
+    if
+    :: ok
+#ifdef OWNER_AFTER
+       -> Owner = 0
+#endif
+    :: else -> Owner = h; QueueAdd(h)
+    fi
+  :: else -> QueueAdd(h)
+  fi
+}
+
+inline RetireCurrent(h) {
+  if
+  :: IsCurrent == h ->
+    d_step { IsCurrent = 0; Used = Used - 1 };
+    Retire(h)
+  :: else
+  fi
+}
+
+inline SetCurrent(h) {
+  d_step {
+    Law(5, Owner == h);
+    Law(0, Live && Queued == 0 && Taken == 0 && IsCurrent == 0);
+    IsCurrent = h; Used = Used + 1
+  }
+}
+
+inline Reclaim(h) {
+  if
+  :: Queued & Bit(Orphans) || Taken & Bit(Orphans) ->          /* without the lock */
+    atomic { LockEnter(Orphans); QueueTaken(Orphans) };
+    d_step {
+      if
+      :: Queued & Bit(Orphans) ->
+        QueueRemove(Orphans);
+#ifndef RECLAIM_SILENT
+        Owner = h;
+#endif
+        found = true
+      :: else
+      fi;
+      LockLeave(Orphans)
+    }
+  :: else
+  fi
+}
+
+/* ArenaTake, SpanFormat. */
+inline NewSpan(h) {
+  atomic {
+    if
+    :: !Live ->
+      d_step { Live = true; FreeList = 0; Used = 0; Carved = false; Remote = 0; GivenUp = false };
+      found = true
+    :: else
+    fi
+  };
+  if
+  :: found -> Owner = h
+  :: else
+  fi
+}
+
+/* HeapRefill; IsCurrent = h and FreeList <> 0 if it succeeded. */
+inline HeapRefill(h) {
+  found = false;
+  if
+  :: IsCurrent == h -> SpanRefill()
+  :: else
+  fi;
+  if
+  :: IsCurrent == h && FreeList != 0
+  :: else ->
+    atomic { LockEnter(h); QueueTaken(h) };
+    RetireCurrent(h);
+    d_step {
+      if
+      :: Queued & Bit(h) -> QueueRemove(h); found = true
+      :: else
+      fi;
+      LockLeave(h)
+    };
+    if :: !found -> Reclaim(h) :: else fi;
+    if :: !found -> NewSpan(h) :: else fi;
+    if
+    :: found ->
+      SetCurrent(h);
+      if
+      :: FreeList == 0 -> SpanRefill(); Law(0, FreeList != 0)  /* Fatal */
+      :: else
+      fi
+    :: else
+    fi
+  fi
+}
+
+inline HeapTakeOver(h) {
+  Owner = h;
+  d_step { Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
+}
+
+inline HeapEmptied(h) {
+  atomic {
+    LockTry(h, ok);
+    if :: ok -> QueueTaken(h) :: else fi
+  };
+  if
+  :: ok ->
+#ifdef EMPTIED_BLIND
+    ok = true;
+    d_step { Queued = Queued & ~Bit(h) };
+#else
+    ok = (Owner == h);
+    if :: ok -> ok = (Used == 0) :: else fi;
+    if :: ok -> d_step { QueueRemove(h); Owner = 0 } :: else fi;
+#endif
+    LockLeave(h);
+    if :: ok -> ArenaRelease() :: else fi
+  :: else
+  fi
+}
+
+inline SweepQueue(h) {
+  if
+  :: Queued & Bit(h) ->
+    /* SpanIsEmpty: two reads, in either order. */
+    if
+    :: l = Used; ok = (l == Count(Remote))
+    :: l = Count(Remote); ok = (l == Used)
+    fi;
+#ifdef THIEF_BLIND
+    ok = true;
+#endif
+    if
+    :: ok -> d_step { QueueRemove(h); Owner = 0 }; ArenaRelease()
+    :: else
+    fi
+  :: else
+  fi
+}
+
+inline HeapSweep(h) {
+#ifdef SWEEP_UNLOCKED
+  skip;
+  SweepQueue(h)
+#else
+  atomic {
+    LockTry(h, ok);
+#ifndef SWEEP_NO_TAKEN
+    if :: ok -> QueueTaken(h) :: else fi
+#endif
+  };
+  if
+  :: ok -> SweepQueue(h); LockLeave(h)
+  :: else
+  fi
+#endif
+}
+
+/* HeapRetireEmpty, by the heap's thread. */
+inline HeapRetireEmpty(h) {
+  LockEnter(h);
+  if
+  :: IsCurrent == h && Used - 1 == Count(Remote) -> RetireCurrent(h)
+  :: else
+  fi;
+  LockLeave(h)
+}
+
+inline HeapAbandon(h) {
+  atomic { LockEnter(h); QueueTaken(h) };
+#ifndef ABANDON_CURRENT
+  RetireCurrent(h);
+#endif
+  SweepQueue(h);
+  LockEnter(Orphans);
+  d_step {
+    if
+    :: Queued & Bit(h) -> QueueRemove(h); Owner = Orphans; QueueAdd(Orphans)
+    :: else
+    fi;
+    LockLeave(Orphans);
+    LockLeave(h)
+  }
+}
+
+/* ------------------------------------------------------------------------------- blocks */
+
+inline SpanTake(me) {
+  l = FreeList;
+  if
+  :: l & 1 -> b = 0
+  :: !(l & 1) && l & 2 -> b = 1
+#if Blocks > 2
+  :: !(l & 3) && l & 4 -> b = 2
+#endif
+  fi;
+  d_step {
+    Law(1, Holder[b] == 0);
+    Law(0, Live);
+    Law(5, Owner == heap);
+    Holder[b] = me; FreeList = l & ~Bit(b)
+  };
+  l = Used;
+  Used = l + 1
+}
+
+inline BlockGet(me) {
+  if
+  :: IsCurrent == heap && FreeList != 0
+  :: else -> HeapRefill(heap)
+  fi;
+  if
+  :: IsCurrent == heap && FreeList != 0 -> SpanTake(me)
+  :: else                             /* no memory: the span is in use elsewhere */
+  fi
+}
+
+inline BlockFree(me, b) {
+  if
+  :: heap != 0 && Owner == heap ->
+    SpanPut(b, ok);
+    if :: ok -> HeapEmptied(heap) :: else fi
+  :: else ->
+    d_step {                          /* RemotePush, CompareAndSwap */
+      ok = GivenUp;
+      if
+      :: GivenUp -> GivenUp = false; Remote = 0
+      :: else -> Law(0, Live && !(Remote & Bit(b))); Remote = Remote | Bit(b); Holder[b] = 0
+      fi
+    };
+    if
+    :: ok ->
+      SpanPut(b, ok);
+      if
+      :: heap == 0 -> HeapTakeOver(Orphans)
+      :: else -> HeapTakeOver(heap)
+      fi
+    :: else
+    fi
+  fi
+}
+
+inline ThreadEnded() {
+  HeapAbandon(heap);
+  Alive[heap] = false;
+  heap = 0
+}
+
+/* ------------------------------------------------------------------------------- threads */
+
+/* Values that nobody reads again would only make more states. */
+inline Forget() {
+  atomic { l = 0; b = 0; ok = false; found = false }
+}
+
+proctype Thread(byte me; byte heap; byte allocs; bool gives) {
+  byte l, b;
+  bool ok, found;
+  do
+  :: atomic { heap != 0 && allocs > 0 -> allocs-- }; BlockGet(me); Forget()
+  :: atomic { Holder[0] == me -> Holder[0] = Freeing }; BlockFree(me, 0); Forget()
+  :: atomic { Holder[1] == me -> Holder[1] = Freeing }; BlockFree(me, 1); Forget()
+  :: atomic { gives && Holder[0] == me -> if :: Holder[0] = 2 :: Holder[0] = 3 fi }
+  :: atomic { gives && Holder[1] == me -> if :: Holder[1] = 2 :: Holder[1] = 3 fi }
+#if Blocks > 2
+  :: atomic { Holder[2] == me -> Holder[2] = Freeing }; BlockFree(me, 2); Forget()
+  :: atomic { gives && Holder[2] == me -> if :: Holder[2] = 2 :: Holder[2] = 3 fi }
+#endif
+  :: heap != 0 -> ThreadEnded(); Forget()
+  :: heap != 0 && IsCurrent == heap -> HeapRetireEmpty(heap); Forget()
+  :: atomic { (gives || GiverDone) && !Uses(me) -> break }
+  od;
+  atomic { GiverDone = GiverDone || gives; Done++ }
+}
+
+proctype Sweeper() {
+  byte l;
+  bool ok;
+  do
+  :: HeapSweep(1)
+  :: HeapSweep(2)
+  :: HeapSweep(Orphans)
+  :: break
+  od;
+  atomic { l = 0; ok = false; Done++ }
+}
+
+init {
+  byte l;
+  bool ok;
+  atomic {
+    Alive[1] = true; Alive[2] = true;
+    run Thread(1, 1, Allocs1, true);
+    run Thread(2, 2, Allocs2, false);
+    run Thread(3, 0, 0, false);
+    run Sweeper()
+  };
+  Done == 4;
+  HeapSweep(1);
+  HeapSweep(2);
+  HeapSweep(Orphans);
+  d_step {
+    Law(0, NobodyUses && Locks == 0);
+    Law(4, !Live || (Carved -> (FreeList | Remote) == All : FreeList == 0));
+    Law(4, !Live || (FreeList & Remote) == 0);
+    Law(4, !Live || Used == Count(Remote) + (IsCurrent != 0 -> 1 : 0));
+    Law(5, !Live || IsCurrent == 0 || Owner == IsCurrent);
+    Law(6, !Live || IsCurrent != 0 && Alive[IsCurrent]);
+    Law(0, Queued == 0 && Taken == 0 && !GivenUp && (Live || IsCurrent == 0))
+  }
+}

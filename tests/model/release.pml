@@ -1,0 +1,200 @@
+/* Spans that are given back while another thread holds the arena lock.
+ *
+ * Mirrors, one step for each access to memory that two threads use:
+ *   LaneMM.Arena       Release (LockTry, LoadAcquire and CompareAndSwap of Released, LockTry),
+ *                      FreeReleased (LoadAcquire, Swap), ArenaLeave (LockLeave, LoadAcquire, LockTry),
+ *                      ArenaTake (LockEnter)
+ *   LaneMM.Contention  LockTry (CompareAndSwap), LockLeave (Swap); LockEnter waits, see lock.pml
+ *
+ * Threads: two that give spans back and take spans again; one that takes. Any of them may stop for
+ * ever while it holds the lock (a thread that is not scheduled): the others must get through
+ * their releases all the same.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 found     when all threads are through and nobody has the lock, Released is empty
+ *                                                   NO_RECHECK, NO_SECOND_TRY, LEAVE_UNFENCED
+ *   2 single    a span goes into the free runs once, and only after it was released
+ *                                                   TAKE_BY_LOAD
+ *   3 whole     in the end each span is taken, free, or on Released
+ *                                                   PUSH_BY_STORE, TAKE_BY_STORE
+ *   4 no wait   when no thread can go on, one has stopped with the lock, and none of the others is in
+ *               a release                           RELEASE_ENTERS
+ */
+
+#define Spans 3
+#define Nil 7
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+#ifndef Rounds
+#define Rounds 2
+#endif
+
+bool Lock;                          /* Process.ArenaLock */
+byte Released = Nil;                /* Process.Released: first span */
+byte Next[Spans];
+byte Kind[Spans];                   /* ghost: 0 free run, 1 in use, 2 released */
+byte Through;                       /* ghost: threads at the end */
+bool Stopped;                       /* ghost: a thread stopped with the lock */
+byte Releasing;                     /* ghost: threads in Release that have not stopped */
+
+inline FreeRunAdd(s) {
+  d_step { Law(2, Kind[s] == 2); Kind[s] = 0 }
+}
+
+/* Under the lock. */
+inline FreeReleased() {
+  if
+  :: Released != Nil ->
+#ifdef TAKE_BY_STORE
+    s = Released;
+    Released = Nil;
+#elif defined(TAKE_BY_LOAD)
+    s = Released;
+#else
+    d_step { s = Released; Released = Nil };                   /* Swap */
+#endif
+    do
+    :: s != Nil -> atomic { n = Next[s]; Next[s] = 0; FreeRunAdd(s); s = n }
+    :: else -> break
+    od
+  :: else
+  fi
+}
+
+inline LockTry() {
+  d_step { ok = !Lock; Lock = true }
+}
+
+/* The thread holds the lock. It may stop here, for ever. */
+inline MayStop() {
+  if
+  :: true
+  :: atomic { Stopped = true; goto stop }
+  fi
+}
+
+inline ArenaLeave() {
+  do
+  :: FreeReleased();
+    MayStop();
+#ifdef LEAVE_UNFENCED
+    ok = (Released != Nil);         /* the read overtakes the write of the lock */
+    Lock = false;
+#else
+    Lock = false;                                              /* Swap */
+    ok = (Released != Nil);
+#endif
+#ifdef NO_RECHECK
+    ok = false;
+#endif
+    if
+    :: ok -> LockTry()
+    :: else
+    fi;
+    if
+    :: ok
+    :: else -> break
+    fi
+  od
+}
+
+inline Release(sp) {
+  atomic { inside = true; Releasing++ };
+#ifdef RELEASE_ENTERS
+  atomic { !Lock -> Lock = true; ok = true };
+#else
+  LockTry();
+#endif
+  if
+  :: ok ->
+    FreeRunAdd(sp);
+    ArenaLeave()
+  :: else ->
+    do
+    :: n = Released;
+      Next[sp] = n;
+      atomic {                                                 /* CompareAndSwap */
+        if
+#ifdef PUSH_BY_STORE
+        :: true -> Released = sp; break
+#else
+        :: Released == n -> Released = sp; break
+#endif
+        :: else
+        fi
+      }
+    od;
+#ifndef NO_SECOND_TRY
+    LockTry();
+    if
+    :: ok -> ArenaLeave()
+    :: else
+    fi
+#endif
+  fi;
+  atomic { inside = false; Releasing-- }
+}
+
+/* ArenaTake: any free span, or none. */
+inline ArenaTake() {
+  rounds--;
+end_take:
+  atomic { !Lock -> Lock = true };                             /* LockEnter */
+  FreeReleased();
+  atomic {
+    own = Nil;
+    if
+    :: Kind[0] == 0 -> own = 0
+    :: Kind[1] == 0 -> own = 1
+    :: Kind[2] == 0 -> own = 2
+    :: else
+    fi;
+    if
+    :: own != Nil -> Kind[own] = 1
+    :: else
+    fi
+  };
+  ArenaLeave()
+}
+
+proctype Thread(byte own; byte rounds) {
+  byte s, n;
+  bool ok, inside;
+  do
+  :: own != Nil ->
+    Kind[own] = 2;
+    Release(own);
+    atomic { own = Nil; s = 0; n = 0; ok = false }
+  :: own == Nil && rounds > 0 -> ArenaTake(); atomic { s = 0; n = 0; ok = false }
+  :: own == Nil && rounds == 0 -> break
+  od;
+  Through++;
+  goto over;
+stop:
+  Releasing = Releasing - inside;
+end_stop:
+  false;
+over:
+  skip
+}
+
+init {
+  atomic {
+    Kind[0] = 1; Kind[1] = 1; Kind[2] = 1;
+    run Thread(0, Rounds); run Thread(1, Rounds); run Thread(2, 0)
+  };
+  if
+  :: Through == 3 ->
+    d_step {
+      Law(0, !Lock && !Stopped);
+      Law(1, Released == Nil);
+      Law(3, Kind[0] == 0 && Kind[1] == 0 && Kind[2] == 0)
+    }
+  :: timeout -> Law(4, Stopped && Lock && Releasing == 0)
+  fi
+}

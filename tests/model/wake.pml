@@ -1,0 +1,304 @@
+/* Memory that becomes free in a program that then does nothing more: who sees to it that it is
+ * given back.
+ *
+ * Mirrors, one step for each access to memory that two threads use:
+ *   LaneMM.Purger      PurgerThread (Swap of Purger, HasWork, CompareAndSwap, OsWait), HasWork,
+ *                      WakeThread (LoadAcquire, CompareAndSwap, OsWake), PurgerTick, PurgerNotify
+ *   LaneMM.Heap        WantSweep (LoadAcquire, Swap), HeapEmptied and HeapSweep (LockTry), SweepQueue,
+ *                      RetireCurrent, Retire, HeapAbandon
+ *   LaneMM.Threads     SweepIfWanted (LoadAcquire, Swap), ProcessTrim, ThreadEnded
+ *   LaneMM.Blocks      RemoteFree (the look at IsCurrent), OwnFree
+ *   LaneMM.Arena       Release, FreeReleased, ArenaLeave: as far as WarmSlices and Released change
+ *
+ * Threads: the owner of a span with two blocks frees one, retires the span if it is current, and may
+ * end, in any order; another thread frees the other block; a third gives memory back by ProcessTrim; a
+ * fourth takes a span from the arena, so that it has the arena lock at a bad time; the purge thread.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
+ *                  Released, unless the span is still current in the heap of a thread that lives
+ *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, RETIRE_SILENT, END_SILENT, TRIM_SILENT,
+ *                        WANT_BY_STORE, PARK_BLIND, RELEASED_UNSEEN
+ */
+
+#define Running 1
+#define Parked 2
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+byte Purger = Running;
+bool Asleep;                        /* the system's: the purge thread is parked on Purger */
+bool SweepWanted;
+byte WarmSlices;
+byte Released;                      /* spans on Process.Released */
+bool ArenaLock;
+
+bool HeapLock[2];                   /* heap 0: the owner's; 1: the orphans' */
+byte At;                            /* heap whose queue has the span; 2 none: current, or released */
+bool IsCurrent;
+byte Used, Remote;                  /* counts */
+byte Owner;                         /* heap that has the span; 2 NoOwner */
+
+#define Nowhere 2
+
+/* ------------------------------------------------------------------------------- purger */
+
+inline WantSweep() {
+  r = SweepWanted;
+  if
+  :: r -> r = false
+  :: else ->
+#ifdef WANT_BY_STORE
+    /* Without a full barrier the write may become visible after the reads that follow. */
+    if
+    :: d_step { r = !SweepWanted; SweepWanted = true }
+    :: r = true; late = true
+    fi
+#else
+    d_step { r = !SweepWanted; SweepWanted = true }            /* Swap */
+#endif
+  fi
+}
+
+inline HasWork() {
+  r = (WarmSlices != 0);
+#ifndef RELEASED_UNSEEN
+  if :: !r -> r = (Released != 0) :: else fi;
+#endif
+  if :: !r -> r = SweepWanted :: else fi
+}
+
+/* WakeThread, PurgerTick, PurgerNotify: the purge thread exists. */
+inline Notify() {
+  if
+  :: Purger == Parked ->
+    HasWork();
+    if
+    :: r ->
+      atomic {                                                 /* CompareAndSwap, OsWake */
+        if
+        :: Purger == Parked -> Purger = Running; Asleep = false
+        :: else
+        fi
+      }
+    :: else
+    fi
+  :: else
+  fi;
+#ifdef WANT_BY_STORE
+  if :: late -> SweepWanted = true; late = false :: else fi;
+#endif
+  r = false
+}
+
+/* ------------------------------------------------------------------------------- arena */
+
+/* With the lock: ends without it. */
+inline ArenaLeave() {
+  do
+  :: if
+     :: Released != 0 ->
+       d_step { s = Released; Released = 0 };                  /* Swap */
+       d_step { WarmSlices = WarmSlices + s; s = 0 }
+     :: else
+     fi;
+     ArenaLock = false;
+     if
+     :: Released == 0 -> break
+     :: else -> atomic { if :: ArenaLock -> break :: else -> ArenaLock = true fi }
+     fi
+  od
+}
+
+inline ArenaRelease() {
+  atomic { r = !ArenaLock; ArenaLock = true };
+  if
+  :: r -> WarmSlices++; ArenaLeave()
+  :: else ->
+    Released++;
+    atomic { r = !ArenaLock; ArenaLock = true };
+    if :: r -> ArenaLeave() :: else fi
+  fi
+}
+
+/* ------------------------------------------------------------------------------- heaps */
+
+/* Under the heap's lock. */
+inline SweepQueue(h) {
+  if
+  :: At == h ->
+    u = Used;
+    r = (u == Remote);
+    if
+    :: r -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ArenaRelease()
+    :: else ->
+#ifndef NO_REARM
+      if :: Remote != 0 -> WantSweep() :: else fi
+#else
+      skip
+#endif
+    fi;
+    u = 0
+  :: else
+  fi
+}
+
+inline HeapSweep(h) {
+  atomic { r = !HeapLock[h]; HeapLock[h] = true };
+  if
+  :: r -> SweepQueue(h); HeapLock[h] = false
+  :: else ->
+#ifndef SWEEP_SILENT
+    WantSweep()
+#else
+    skip
+#endif
+  fi
+}
+
+inline LockEnter(h) {
+  atomic { !HeapLock[h] -> HeapLock[h] = true }
+}
+
+/* Retire: Remote is not empty, else the span were given up. See model life.pml for that. */
+inline RetireCurrent() {
+  IsCurrent = false;
+  d_step { Used--; At = 0 };
+#ifndef RETIRE_SILENT
+  if :: Remote != 0 -> WantSweep() :: else fi
+#endif
+}
+
+inline HeapEmptied() {
+  atomic { r = !HeapLock[0]; HeapLock[0] = true };
+  if
+  :: r ->
+    r = (Owner == 0 && Used == 0);
+    if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
+    HeapLock[0] = false;
+    if :: r -> ArenaRelease() :: else fi
+  :: else ->
+#ifndef EMPTIED_SILENT
+    WantSweep()
+#else
+    skip
+#endif
+  fi
+}
+
+inline RemoteFree() {
+  Remote++;
+  if
+  :: !IsCurrent -> WantSweep(); if :: r -> Notify() :: else fi
+  :: else
+  fi
+}
+
+/* ------------------------------------------------------------------------------- threads */
+
+proctype OwnerThread() {
+  bool r, late, ended, freed;
+  byte s, u;
+  do
+  :: !freed && !ended ->
+    d_step { Used--; freed = true; r = (Used == 0) };          /* SpanPut */
+    if :: r -> HeapEmptied(); Notify() :: else fi
+  :: !freed && ended -> freed = true; RemoteFree()
+  :: !ended && IsCurrent && Remote != 0 ->                     /* HeapNextSpan */
+    LockEnter(0);
+    RetireCurrent();
+    HeapLock[0] = false;
+    Notify()
+  :: !ended ->                                                 /* ThreadEnded */
+    ended = true;
+    LockEnter(0);
+    if :: IsCurrent -> RetireCurrent() :: else fi;
+    SweepQueue(0);
+    LockEnter(1);
+    d_step { if :: At == 0 -> At = 1; Owner = 1 :: else fi };
+    HeapLock[1] = false;
+    HeapLock[0] = false;
+#ifndef END_SILENT
+    Notify()
+#endif
+  :: freed -> break
+  od
+}
+
+proctype Remover() {
+  bool r, late;
+  RemoteFree()
+}
+
+proctype Trimmer() {                                           /* ProcessTrim */
+  bool r, late;
+  byte s, u;
+  HeapSweep(0);
+  HeapSweep(1);
+#ifndef TRIM_SILENT
+  Notify()
+#endif
+}
+
+proctype Taker() {                                             /* ArenaTake */
+  bool r, late;
+  byte s;
+  atomic { !ArenaLock -> ArenaLock = true };
+  ArenaLeave();
+  Notify()
+}
+
+proctype PurgerThread() {
+  bool r, late;
+  byte s, u;
+  do
+  :: r = SweepWanted;                                          /* SweepIfWanted */
+    if
+    :: r ->
+      d_step { r = SweepWanted; SweepWanted = false };         /* Swap */
+      if :: r -> HeapSweep(0); HeapSweep(1) :: else fi
+    :: else
+    fi;
+    atomic { !ArenaLock -> ArenaLock = true };                 /* TakeOldest */
+    if
+    :: WarmSlices = 0
+    :: true                         /* not old enough */
+    fi;
+    ArenaLeave();
+    HasWork();
+    if
+    :: !r ->
+      Purger = Parked;                                         /* Swap */
+#ifndef PARK_BLIND
+      HasWork();
+#endif
+      if
+      :: r -> atomic { if :: Purger == Parked -> Purger = Running :: else fi; r = false }
+      :: else ->
+        atomic { if :: Purger == Parked -> Asleep = true :: else fi };
+end_parked:
+        !Asleep;
+        atomic { if :: Purger == Parked -> Purger = Running :: else fi; r = false }
+      fi
+    :: else -> r = false
+    fi
+  od
+}
+
+init {
+  atomic {
+    Used = 2;
+    At = 0;
+    if
+    :: IsCurrent = true; Used = 3; At = Nowhere
+    :: true
+    fi;
+    run OwnerThread(); run Remover(); run Trimmer(); run Taker(); run PurgerThread()
+  };
+  timeout ->
+    Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent))
+}

@@ -1,0 +1,153 @@
+/// Plants what the event log is to find, at known lines: run it with LANEMM=contention,growth.
+///   frees N     the main thread frees N blocks of 100 bytes of a sleeping thread
+///   growth N    an array grows by one element at a time, to N elements of four bytes
+///   text N      an AnsiString grows by one character at a time, to N characters
+///   list N      a list grows to N elements
+///   waits N     threads free and get blocks above the size classes
+///   none        threads keep to their own blocks
+/// A second word says how the program ends: end, halt, exception or signal.
+program WatchEvents;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs;
+
+const
+  MaxBlocks = 500;
+
+var
+  Blocks: array[0..MaxBlocks - 1] of Pointer;
+  Count: Integer;
+  Filled, Finished: TEvent;
+
+procedure FreeBlock(Index: Integer);
+begin
+  FreeMem(Blocks[Index]); // planted: remote free
+end;
+
+function Producer(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to Count - 1 do
+    GetMem(Blocks[Index], 100);
+  Filled.SetEvent;
+  Finished.WaitFor(INFINITE);
+  Result := 0;
+end;
+
+procedure PlantFrees;
+var
+  Thread: TThreadID;
+  Index: Integer;
+begin
+  Filled := TEvent.Create(nil, True, False, '');
+  Finished := TEvent.Create(nil, True, False, '');
+  Thread := BeginThread(Producer, nil);
+  Filled.WaitFor(INFINITE);
+  for Index := 0 to Count - 1 do
+    FreeBlock(Index);
+  Finished.SetEvent;
+  WaitForThreadTerminate(Thread, 0);
+end;
+
+procedure PlantGrowth;
+var
+  Items: array of LongInt;
+  Index: Integer;
+begin
+  SetLength(Items, 1);
+  for Index := 2 to Count do
+    SetLength(Items, Index); // planted: growth
+end;
+
+procedure PlantText;
+var
+  Text: AnsiString;
+  Index: Integer;
+begin
+  Text := '';
+  for Index := 1 to Count do
+    Text := Text + 'x'; // planted: text
+end;
+
+procedure PlantList;
+var
+  List: TList;
+  Index: Integer;
+begin
+  List := TList.Create;
+  for Index := 1 to Count do
+    List.Add(nil); // planted: list
+  List.Free;
+end;
+
+function Waiter(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+  Block: Pointer;
+begin
+  for Index := 1 to Count do
+  begin
+    GetMem(Block, 100000); // planted: wait
+    FreeMem(Block);
+  end;
+  Result := 0;
+end;
+
+function Loner(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+  Block: Pointer;
+begin
+  for Index := 1 to Count do
+  begin
+    GetMem(Block, 100);
+    FreeMem(Block);
+  end;
+  Result := 0;
+end;
+
+procedure RunThreads(Work: TThreadFunc);
+var
+  Threads: array[1..4] of TThreadID;
+  Index: Integer;
+begin
+  for Index := 1 to 4 do
+    Threads[Index] := BeginThread(Work, nil);
+  for Index := 1 to 4 do
+    WaitForThreadTerminate(Threads[Index], 0);
+end;
+
+procedure Plant(const What: string);
+begin
+  if What = 'frees' then
+    PlantFrees
+  else if What = 'growth' then
+    PlantGrowth
+  else if What = 'text' then
+    PlantText
+  else if What = 'list' then
+    PlantList
+  else if What = 'waits' then
+    RunThreads(Waiter)
+  else if What = 'none' then
+    RunThreads(Loner);
+end;
+
+procedure EndAs(const How: string);
+begin
+  if How = 'halt' then
+    Halt(3)
+  else if How = 'exception' then
+    raise Exception.Create('planted')
+  else if How = 'signal' then
+    FpKill(FpGetPid, SIGTERM);
+end;
+
+begin
+  Count := StrToIntDef(ParamStr(2), 0);
+  Plant(ParamStr(1));
+  EndAs(ParamStr(3));
+end.
