@@ -16,8 +16,8 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests in the three builds below, and the tests of the linter
-	@sh tools/sum-tests.sh test-release test-checked test-pure lint-test
+test: ## all tests: the four below, and the tests of the linter
+	@sh tools/sum-tests.sh test-release test-checked test-pure test-programs lint-test
 
 test-release: ## tests of the build that users get
 test-checked: ## tests of the build that verifies its own laws while it runs
@@ -33,9 +33,13 @@ test-release test-checked test-pure:
 	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc -Futests -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
 	@build/$@/RunTests
 
-stress: ## the programs of tests/stress in a checked build; STRESS=... for their arguments
+test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
-	@sh tools/stress.sh $(STRESS)
+	@sh tests/run-programs.sh
+
+stress: ## of the programs above, the stress test alone
+	@sh tools/need.sh fpc
+	@sh tests/run-programs.sh Stress
 
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
@@ -78,5 +82,5 @@ docs: ## the documentation of every unit, in build/docs
 clean: ## removes build/
 	rm -rf build
 
-.PHONY: help demo demos test test-release test-checked test-pure stress selfcompile bench-quick
-.PHONY: callcount model lint lint-test classes docs clean
+.PHONY: help demo demos test test-release test-checked test-pure test-programs stress selfcompile
+.PHONY: bench-quick callcount model lint lint-test classes docs clean

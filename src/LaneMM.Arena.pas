@@ -1,6 +1,7 @@
 /// Address ranges from the system, cut into spans, and the way back to the system.
 //
-// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, Released, NowMs, ClockDue.
+// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, Released, WarmLow, LookedMs,
+//             ClockDue.
 // Invariants: each arena is one reserved range, backed from its start to Committed; slices
 //             below Frontier belong to spans and free runs, those above were never touched.
 //             A released span waits on Process.Released while another thread has the lock;
@@ -19,7 +20,7 @@ uses
 
 const
   /// For ArenaPurge: everything that is free.
-  AnyAge = Low(Integer);
+  AllSlices = High(NativeUInt) shr 1;
 
 type
   /// Looks at one span. Context is the caller's.
@@ -48,14 +49,14 @@ function ArenaSpanSlow(P: Pointer): PSpan;
 /// what it sees of their spans may be out of date.
 procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
 
-/// Reads the clock, which stamps the runs that are freed from now on.
-procedure ArenaReadClock;
-/// Reads the clock at one call of many and tells whether there is something to give back: memory
-/// that is old enough, or spans to be swept.
-function ArenaPurgeIsDue: Boolean;
-/// Gives the memory of free runs that are MinAgeMs old, or older, back to the system;
-/// of all free runs with AnyAge.
-procedure ArenaPurge(MinAgeMs: Integer);
+/// Tells whether it is time to look for what can be given back: Process.PurgeDelayMs since the
+/// last look. Reads the clock at one call of many.
+function ArenaLookIsDue: Boolean;
+/// Warm slices that nobody needed since the last call of this function. Memory that is taken and
+/// given back all the time does not count: it stays warm.
+function ArenaIdleSlices: NativeUInt;
+/// Gives the memory of at most SliceCount free slices back to the system, those unused for longest.
+procedure ArenaPurge(SliceCount: NativeUInt);
 
 /// Makes the arenas usable in a child process in which a lost thread held the lock.
 procedure ArenaRecover;
@@ -275,11 +276,20 @@ begin
   Last^.Owner := NoOwner;
 end;
 
+// After warm slices were taken.
+procedure NoteWarm; inline;
+begin
+  if Process.WarmSlices < Process.WarmLow then
+    Process.WarmLow := Process.WarmSlices;
+end;
+
 function TakeWarm(SliceCount, Tries: NativeUInt): PSpan;
 begin
   Result := FreeRunTake(Process.Warm, SliceCount, Tries);
-  if Result <> nil then
-    Result^.IsZero := False;
+  if Result = nil then
+    Exit;
+  Result^.IsZero := False;
+  NoteWarm;
 end;
 
 function TakeCold(SliceCount, Tries: NativeUInt): PSpan;
@@ -406,6 +416,7 @@ begin
   begin
     SetEnd(Span, SliceCount);
     Span^.IsZero := False;
+    NoteWarm;
     CountBacked;
   end;
   ArenaLeave;
@@ -474,21 +485,9 @@ end;
 
 // ---------------------------------------------------------------------------- purge
 
-procedure ArenaReadClock;
-begin
-  Process.NowMs := OsNowMs;
-end;
-
-// Milliseconds since the run was freed; negative when another thread has just turned the clock.
-function Age(Span: PSpan): Integer; inline;
-begin
-  Result := Integer(Process.NowMs - Span^.FreedMs);
-end;
-
-function ArenaPurgeIsDue: Boolean;
+function ArenaLookIsDue: Boolean;
 var
-  CallsLeft: Cardinal;
-  Oldest: PSpan;
+  CallsLeft, Now: Cardinal;
 begin
   // Plain, without the lock: a count that two threads take at once moves the next look a little.
   CallsLeft := Process.ClockDue;
@@ -498,27 +497,39 @@ begin
     Exit(False);
   end;
   Process.ClockDue := ClockInterval;
-  ArenaReadClock;
-  Oldest := Process.Oldest;
-  Result := (Oldest <> nil) and (Age(Oldest) >= Integer(Process.PurgeDelayMs))
-    or (LoadAcquire(Process.SweepWanted) <> 0);
+  Now := OsNowMs;
+  Result := Integer(Now - Process.LookedMs) >= Integer(Process.PurgeDelayMs);
+  if Result then
+    Process.LookedMs := Now;
 end;
 
-// Takes the oldest warm run out if it is old enough; nil otherwise.
-function TakeOldest(MinAgeMs: Integer): PSpan;
+function ArenaIdleSlices: NativeUInt;
+begin
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Result := Process.WarmLow;
+  Process.WarmLow := Process.WarmSlices;
+  ArenaLeave;
+end;
+
+// Takes out the warm run unused for longest, at most SliceCount slices of it; nil without one.
+function TakeOldest(SliceCount: NativeUInt): PSpan;
 begin
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := Process.Oldest;
   if Result <> nil then
-    if Age(Result) >= MinAgeMs then
-      FreeRunRemove(Result)
-    else
-      Result := nil;
+  begin
+    if SliceCount > Result^.SliceCount then
+      SliceCount := Result^.SliceCount;
+    FreeRunCut(Result, SliceCount);
+    Result^.SliceCount := SliceCount;
+    NoteWarm;
+  end;
   ArenaLeave;
 end;
 
-procedure ArenaPurge(MinAgeMs: Integer);
+procedure ArenaPurge(SliceCount: NativeUInt);
 var
   Span: PSpan;
   SlicesLeft: NativeInt;
@@ -526,9 +537,11 @@ var
 begin
   // What is warm now and no more: other threads may free faster than this loop purges.
   SlicesLeft := Process.WarmSlices;
+  if NativeInt(SliceCount) < SlicesLeft then
+    SlicesLeft := SliceCount;
   while SlicesLeft > 0 do
   begin
-    Span := TakeOldest(MinAgeMs);
+    Span := TakeOldest(SlicesLeft);
     if Span = nil then
       Exit;
     Dec(SlicesLeft, Span^.SliceCount);

@@ -39,7 +39,17 @@ function BlockIsOurs(P: Pointer): Boolean;
 function FastBlockGet(Size: TSize): Pointer;
 /// BlockFree in assembler, likewise.
 function FastBlockFree(P: Pointer): TSize;
+/// CountedBlockGet in assembler, likewise.
+function FastCountedBlockGet(Size: TSize): Pointer;
 {$endif}
+
+/// BlockGet for a sampled profile: counts Heap.SampleIn down, Process.SampledGet gets the block
+/// that makes it negative.
+function CountedBlockGet(Size: TSize): Pointer;
+/// The fastest of BlockGet and its twin that can be used here.
+function QuickBlockGet: TSizeCall;
+/// The same of CountedBlockGet.
+function QuickCountedBlockGet: TSizeCall;
 
 implementation
 
@@ -132,6 +142,38 @@ begin
     Result := BlockGetSlow(Size);
 end;
 
+function CountedBlockGet(Size: TSize): Pointer;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap <> nil then
+  begin
+    Dec(Heap^.SampleIn, Size);
+    if Heap^.SampleIn < 0 then
+      Exit(Process.SampledGet(Size));
+  end;
+  Result := BlockGet(Size);
+end;
+
+function QuickBlockGet: TSizeCall;
+begin
+  Result := BlockGet;
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastBlockGet;
+  {$endif}
+end;
+
+function QuickCountedBlockGet: TSizeCall;
+begin
+  Result := CountedBlockGet;
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastCountedBlockGet;
+  {$endif}
+end;
+
 function BlockGetZero(Size: TSize): Pointer;
 var
   Span: PSpan;
@@ -199,7 +241,12 @@ end;
 
 // Frees a block of another heap, or of none. Heap is this thread's, which may be nil.
 procedure RemoteFree(Heap: PHeap; Span: PSpan; P: Pointer);
+var
+  Watch: TFreeCall;
 begin
+  Watch := Process.WatchRemoteFree;
+  if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
+    Watch(Span, P);
   if RemotePush(Span, P) = rpPushed then
   begin
     // An owner that allocates from the span will find the block; another one may never look.
@@ -254,6 +301,8 @@ end;
 function FreeLargeBlock(Span: PSpan): NativeUInt;
 begin
   Result := Span^.BlockSize;
+  if @Process.WatchLargeFree <> nil then
+    Process.WatchLargeFree(Span, Span^.Start);
   LargeFree(Span);
   PurgerNotify;
 end;

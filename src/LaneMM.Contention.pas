@@ -23,6 +23,8 @@ function LockTry(var Lock: TLock): Boolean;
 /// Gives the lock back. A full barrier: a later read of this thread sees what others wrote
 /// before they failed to take the lock.
 procedure LockLeave(var Lock: TLock);
+/// Takes a lock that was seen taken: spins a little, then parks.
+procedure LockPark(var Lock: TLock);
 /// Frees a lock whose holder does not exist in this process.
 procedure LockReset(var Lock: TLock);
 
@@ -47,11 +49,10 @@ begin
     Process.ForkRecover;
 end;
 
-procedure LockWait(var Lock: TLock);
+procedure LockPark(var Lock: TLock);
 var
   Turn: Cardinal;
 begin
-  FetchAdd(Lock.Contended, 1);
   for Turn := 1 to Process.SpinLimit do
   begin
     if (LoadAcquire(Lock.State) = Free) and CompareAndSwap(Lock.State, Free, Taken) then
@@ -60,6 +61,18 @@ begin
   end;
   while Swap(Lock.State, TakenWithWaiters) <> Free do
     OsWait(Lock.State, TakenWithWaiters);
+end;
+
+procedure LockWait(var Lock: TLock);
+var
+  Watch: TLockCall;
+begin
+  FetchAdd(Lock.Contended, 1);
+  Watch := Process.WatchWait;
+  if @Watch <> nil then
+    Watch(Lock)
+  else
+    LockPark(Lock);
 end;
 
 procedure LockEnter(var Lock: TLock);

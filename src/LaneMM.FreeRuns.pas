@@ -5,6 +5,7 @@
 // Invariants: a free run's first record is skFree with SliceCount and Epoch, its last, if it
 //             is another, skFreeEnd with Distance. Two neighbouring runs of one warmth are one
 //             run. Warm runs may hold backed pages and anything; cold ones read as zeros.
+//             Oldest to Youngest: the warm runs, unused for longest first.
 //             A run of another epoch belongs to a parent process and is left alone.
 // Callers:    holders of Process.ArenaLock only.
 // Source:     bins: Masmano, Ripoll, Crespo and Real, "TLSF: A New Dynamic Memory Allocator
@@ -113,37 +114,26 @@ end;
 
 // ---------------------------------------------------------------------------- age
 
-function IsOlder(Span, Other: PSpan): Boolean; inline;
+procedure AgeLinkYoungest(Span: PSpan);
 begin
-  Result := Integer(Span^.FreedMs - Other^.FreedMs) < 0;
-end;
-
-procedure AgeLink(Span: PSpan);
-var
-  Younger: PSpan;
-begin
-  Younger := nil;
-  if (Process.Youngest <> nil) and IsOlder(Span, Process.Youngest) then
-  begin
-    Younger := Process.Oldest;
-    while not IsOlder(Span, Younger) do
-      Younger := Younger^.Younger;
-  end;
-  Span^.Younger := Younger;
-  if Younger = nil then
-  begin
-    Span^.Older := Process.Youngest;
-    Process.Youngest := Span;
-  end
-  else
-  begin
-    Span^.Older := Younger^.Older;
-    Younger^.Older := Span;
-  end;
+  Span^.Younger := nil;
+  Span^.Older := Process.Youngest;
+  Process.Youngest := Span;
   if Span^.Older = nil then
     Process.Oldest := Span
   else
     Span^.Older^.Younger := Span;
+end;
+
+procedure AgeLinkOldest(Span: PSpan);
+begin
+  Span^.Older := nil;
+  Span^.Younger := Process.Oldest;
+  Process.Oldest := Span;
+  if Span^.Younger = nil then
+    Process.Youngest := Span
+  else
+    Span^.Younger^.Older := Span;
 end;
 
 procedure AgeUnlink(Span: PSpan);
@@ -179,7 +169,7 @@ begin
   PSpan(Span + Span^.SliceCount - 1)^.Kind := skNone;
 end;
 
-// Puts a run in place as it is; FreedMs is set.
+// Puts a run in place as it is, but not in the order of age.
 procedure Insert(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 var
   Last: PSpan;
@@ -193,10 +183,7 @@ begin
   Span^.Kind := skFree;
   BinLink(TBins(BinsOf(Span)^), Span);
   if IsWarm then
-  begin
-    AgeLink(Span);
-    Inc(Process.WarmSlices, SliceCount);
-  end
+    Inc(Process.WarmSlices, SliceCount)
   else
     Inc(Process.ColdSlices, SliceCount);
 end;
@@ -214,35 +201,23 @@ end;
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 var
   Neighbour: PSpan;
-  Largest: NativeUInt;
-  FreedMs: Cardinal;
 begin
-  // A joined run is as old as its longest part: what is busy at its edge does not keep a long
-  // run from being purged, and a short old run does not take a busy one along.
-  Largest := SliceCount;
-  FreedMs := Process.NowMs;
   Neighbour := Span + SliceCount;
   if IsFreeRun(Neighbour) and (Neighbour^.IsWarm = IsWarm) then
   begin
     FreeRunRemove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
-    if Neighbour^.SliceCount > Largest then
-    begin
-      Largest := Neighbour^.SliceCount;
-      FreedMs := Neighbour^.FreedMs;
-    end;
   end;
   Neighbour := RunBefore(Span);
   if (Neighbour <> nil) and (Neighbour^.IsWarm = IsWarm) then
   begin
     FreeRunRemove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
-    if Neighbour^.SliceCount > Largest then
-      FreedMs := Neighbour^.FreedMs;
     Span := Neighbour;
   end;
-  Span^.FreedMs := FreedMs;
   Insert(Span, SliceCount, IsWarm);
+  if IsWarm then
+    AgeLinkYoungest(Span);
 end;
 
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
@@ -254,8 +229,9 @@ begin
     Exit;
   Rest := Span + SliceCount;
   Rest^.Start := Span^.Start + SliceCount * SliceSize;
-  Rest^.FreedMs := Span^.FreedMs;
   Insert(Rest, Span^.SliceCount - SliceCount, Span^.IsWarm);
+  if Rest^.IsWarm then
+    AgeLinkOldest(Rest); // it was not needed now either
 end;
 
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;

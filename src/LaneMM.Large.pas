@@ -35,8 +35,11 @@ const
   // A block that had to move gets a run of this many times its size: it grows on in place, and
   // what is copied on the way stays a small part of what it becomes.
   GrowthRoom = 8;
-  // Below this many bytes copying is cheaper than moving pages.
-  SmallestMove = 256 * 1024;
+  // Below this size a block that moves goes where pages are backed already, if there are any.
+  SmallestRoom = 4 * 1024 * 1024;
+  // Below this many bytes copying is cheaper than moving pages, which must be backed anew where
+  // they came from.
+  SmallestMove = SmallestRoom;
   // Each range that pages were moved to is up to two more mappings for the system, which has
   // 65,530 of them for a process; above this number blocks are copied.
   MostMoved = 8192;
@@ -85,8 +88,8 @@ end;
 // The same with room to grow in place, if there is so much address space.
 function LargeGetRoom(Size: NativeUInt): PSpan;
 begin
-  if IsTooLarge(Size) then
-    Exit(nil);
+  if (Size < SmallestRoom) or IsTooLarge(Size) then
+    Exit(LargeGet(Size));
   Result := ArenaTakeRoom(SlicesFor(Size) * GrowthRoom);
   if Result = nil then
     Exit(LargeGet(Size));

@@ -19,6 +19,8 @@ uses
 const
   /// Smallest unit of memory protection and backing, in bytes.
   OsPageSize = 4096;
+  /// The standard error output.
+  OsStandardError = 2;
 
 type
   /// An open file; negative when it could not be opened.
@@ -107,6 +109,9 @@ function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
 /// Finds the mapping that holds Address.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// CPUs whose time this process may use at most by a quota of the system, rounded up; the highest
+/// number when there is none.
+function OsCpuQuota: Cardinal;
 /// Number of the process.
 function OsProcessId: Cardinal;
 /// Number of the calling thread.

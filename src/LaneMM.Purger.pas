@@ -35,9 +35,7 @@ const
 
   // Warm slices that are worth a thread.
   PurgerStartSlices = 64;
-  // The thread looks this often per delay.
-  LooksPerDelay = 4;
-  // It looks only for spans that others have emptied once in so many delays.
+  // The thread looks only for spans that others have emptied once in so many delays.
   DelaysPerSweep = 10;
 
 function HasWork: Boolean;
@@ -50,7 +48,7 @@ end;
 function LookDelayMs: Cardinal;
 begin
   if Process.WarmSlices <> 0 then
-    Result := Process.PurgeDelayMs div LooksPerDelay
+    Result := Process.PurgeDelayMs
   else
     Result := Process.PurgeDelayMs * DelaysPerSweep;
 end;
@@ -60,7 +58,6 @@ procedure PurgerThread;
 begin
   repeat
     OsWaitMs(Process.Purger, Running, LookDelayMs);
-    ArenaReadClock;
     ProcessPurge;
     if not HasWork then
     begin
@@ -100,13 +97,13 @@ end;
 
 procedure PurgerTick;
 begin
-  if not WakeThread and ArenaPurgeIsDue then
+  if not WakeThread and ArenaLookIsDue then
     ProcessPurge;
 end;
 
 procedure PurgerNotify;
 begin
-  if not WakeThread and not Process.HasThreads and ArenaPurgeIsDue then
+  if not WakeThread and not Process.HasThreads and ArenaLookIsDue then
     ProcessPurge;
 end;
 

@@ -20,6 +20,8 @@ procedure SettingsStart;
 /// Reads words and key=value, separated by commas, blanks or line ends; `#` begins a comment.
 /// Source is named in messages. False when something was wrong.
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
+/// Reads words that the program itself sets.
+function SettingsChange(const Words: ShortString): Boolean;
 /// Writes all options to the standard error output.
 procedure SettingsHelp;
 
@@ -56,9 +58,15 @@ const
     (Name: 'growth'; Kind: okSwitch; Default: 0;
       Help: 'log which call sites let blocks grow'),
     (Name: 'profile'; Kind: okSwitch; Default: 0;
-      Help: 'sample allocations: pprof, folded stacks, speedscope'),
+      Help: 'sample allocations; alone: pprof,folded,speedscope'),
+    (Name: 'pprof'; Kind: okSwitch; Default: 0;
+      Help: 'what was watched as a file for pprof'),
+    (Name: 'folded'; Kind: okSwitch; Default: 0;
+      Help: '... as folded stacks, for flame graphs'),
+    (Name: 'speedscope'; Kind: okSwitch; Default: 0;
+      Help: '... as JSON for speedscope'),
     (Name: 'html'; Kind: okSwitch; Default: 0;
-      Help: 'the profile as one HTML page, too'),
+      Help: '... as one page with table and flame graph'),
     (Name: 'top'; Kind: okNumber; Default: 10;
       Help: 'call sites in the event log, the most frequent first'),
     (Name: 'least'; Kind: okNumber; Default: 10;
@@ -320,6 +328,15 @@ begin
       Inc(Words)
     else if not ReadWord(Words, Source) then
       Result := False;
+end;
+
+function SettingsChange(const Words: ShortString): Boolean;
+var
+  Ended: array[0..High(Byte)] of AnsiChar;
+begin
+  Move(Words[1], Ended, Length(Words));
+  Ended[Length(Words)] := #0;
+  Result := SettingsRead(@Ended, 'LaneMM_Configure');
 end;
 
 // ---------------------------------------------------------------------------- start

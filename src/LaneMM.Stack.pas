@@ -97,7 +97,7 @@ begin
     or (Code[-4] = CallOpcode) and (Code[-3] = $44 or Extension)
     or (Code[-6] = CallOpcode) and ((Code[-5] and $F8 = $80 or Extension)
       or (Code[-5] = $05 or Extension))
-    or (Code[-7] = CallOpcode) and (Code[-6] = $84 or Extension);
+    or (Code[-7] = CallOpcode) and (Code[-6] in [$04 or Extension, $84 or Extension]);
 end;
 
 function IsCode(Address: NativeUInt): Boolean; inline;

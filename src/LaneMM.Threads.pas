@@ -24,7 +24,7 @@ function ThreadHeapOrOrphans: PHeap;
 /// Gives the memory of free blocks back to the system: empty spans of every heap, and all free
 /// runs. Other threads keep running.
 procedure ProcessTrim;
-/// Gives back the memory that was free for Process.PurgeDelayMs; of empty spans that others
+/// Gives back the memory that nobody needed since the last call; of empty spans that others
 /// emptied, too.
 procedure ProcessPurge;
 /// Sums the counts of ReallocMem over all threads, ended ones included.
@@ -38,7 +38,7 @@ uses
 const
   HeapRoomSize = SliceSize;
   SpinTurns = 200;
-  DefaultPurgeDelayMs = 200;
+  DefaultPurgeDelayMs = 400;
 
 // ---------------------------------------------------------------------------- heaps
 
@@ -155,13 +155,13 @@ begin
   if Own <> nil then
     HeapRetireEmpty(Own);
   SweepAll;
-  ArenaPurge(AnyAge);
+  ArenaPurge(AllSlices);
 end;
 
 procedure ProcessPurge;
 begin
   SweepIfWanted;
-  ArenaPurge(Process.PurgeDelayMs);
+  ArenaPurge(ArenaIdleSlices);
 end;
 
 procedure ProcessReallocCounts(out Counts: TReallocCounts);
@@ -238,7 +238,7 @@ begin
   Process.EmptySpan.FreeList := EndOfList(@Process.EmptySpan);
   Process.LinkKey := LinkKeyOf(OsRandom);
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
-  if OsCpuCount > 1 then
+  if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
   Process.ForkRecover := ForkRecover;
   Process.ForkMark := OsForkMark;

@@ -81,8 +81,8 @@ type
   TPlainProcedure = procedure;
 
   /// What can be set at run time; LaneMM.Settings has the words.
-  TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opHtml, opTop, opLeast, opRate,
-    opSignal, opLog);
+  TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
+    opHtml, opTop, opLeast, opRate, opSignal, opLog);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -125,9 +125,8 @@ type
         Used: Cardinal;           //< owner   blocks in use, plus one while the span is current
         Next: PSpan;              //< lock Heap or Arena  next in the queue, bin or list it is in
         Prev: PSpan;              //< lock Heap or Arena  previous one
-        Younger: PSpan;           //< lock Arena  next warm run in the order of release
+        Younger: PSpan;           //< lock Arena  next warm run in the order of use
         Older: PSpan;             //< lock Arena  previous warm run
-        FreedMs: Cardinal;        //< lock Arena  when the warm run was released
         Epoch: Cardinal;          //< lock Arena  the free run is valid in this epoch only
         IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
         IsZero: Boolean;          //< const   the run held only zeros when it was taken
@@ -151,6 +150,13 @@ type
       2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
   end;
 
+  /// Does something to a lock.
+  TLockCall = procedure(var Lock: TLock);
+  /// Is told of a block of a span that is about to be freed.
+  TFreeCall = procedure(Span: PSpan; P: Pointer);
+  /// Gets a block.
+  TSizeCall = function(Size: TSize): Pointer;
+
   /// Counts of ReallocMem.
   TReallocCounts = record
     Calls: NativeUInt;        //< owner   calls with a block and a size
@@ -168,6 +174,8 @@ type
         Realloc: TReallocCounts;                        //< owner  counted by this thread
         StackFirst: NativeUInt;                         //< owner  lowest address of its stack, or 0
         StackLimit: NativeUInt;                         //< owner  the end of its stack
+        SampleIn: NativeInt;                            //< owner  bytes to the next sample
+        SampleSeed: NativeUInt;                         //< owner  of its random numbers
         QueuesLine: TCacheLine;                         //< padding trimming threads write below
         Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
         Lock: TLock;                                    //< shared  guards Queues
@@ -193,11 +201,11 @@ type
     Heads: array[0..BinCount - 1] of PSpan;     //< lock Arena  first free run of bin B
   end;
 
-  /// Everything that the process shares.
+  /// Everything that the process shares. The first lines are read by every call, and written at
+  /// start and when an arena grows.
   TProcess = record
     case Byte of
       0: (
-        // Read by every call, written at start and when an arena grows.
         ThreadSlot: NativeUInt;   //< const   thread-local offset of the thread's heap
         Base: NativeUInt;         //< const   address of the first arena
         Limit: NativeUInt;        //< shared  bytes of the first arena that have span records
@@ -209,7 +217,7 @@ type
         IsStarted: Boolean;       //< const   LaneMM.Threads has set this record up
         ThreadKey: Cardinal;      //< const   the thread library's key of the same
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
-        PurgeDelayMs: Cardinal;   //< const   age at which a free run goes back to the system
+        PurgeDelayMs: Cardinal;   //< const   how long memory is unused before it is purged
         ForkMark: PNativeUInt;    //< shared  reads 0 in a child process that has not recovered
         ForkRecover: TPlainProcedure; //< const   what such a child calls before it takes a lock
         MainHeap: PHeap;          //< owner   the heap of a program without threads
@@ -221,16 +229,17 @@ type
         ArenaCount: NativeUInt;                     //< lock Arena
         Warm: TBins;                                //< lock Arena  free runs with backed pages
         Cold: TBins;                                //< lock Arena  free runs without
-        Oldest: PSpan;                              //< lock Arena  warm run released first
-        Youngest: PSpan;                            //< lock Arena  warm run released last
+        Oldest: PSpan;                              //< lock Arena  warm run unused for longest
+        Youngest: PSpan;                            //< lock Arena  warm run freed last
         WarmSlices: NativeUInt;                     //< lock Arena  in Warm
         ColdSlices: NativeUInt;                     //< lock Arena  in Cold
         PeakSlices: NativeUInt;                     //< lock Arena  most slices backed at a time
         RoomSlices: TAtomicWord;                    //< shared  of large blocks, behind BlockSize
         MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
         PeakUsed: NativeUInt;                       //< shared  most bytes in use seen by a status
-        NowMs: Cardinal;                            //< lock Arena  the clock when last read
-        ClockDue: Cardinal;                         //< lock Arena  calls until it is read again
+        WarmLow: NativeUInt;                        //< lock Arena  lowest WarmSlices since looked at
+        LookedMs: Cardinal;                         //< shared  the clock when it was looked at
+        ClockDue: Cardinal;                         //< shared  calls until the clock is read again
         Epoch: Cardinal;                            //< lock Arena  raised when a child recovers
         Released: TAtomicWord;                      //< shared  spans given back without the lock
         SweepWanted: TAtomicWord;                   //< shared  1: an idle owner has empty spans
@@ -249,6 +258,22 @@ type
         CodeFirst: NativeUInt;                      //< const   the code of this module
         CodeLimit: NativeUInt;                      //< const   its end
         ManagerCalls: NativeUInt;                   //< const   where the RTL keeps its manager
+        WatchWait: TLockCall;                       //< shared  takes a taken lock; nil: unwatched
+        WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched
+        WatchLargeFree: TFreeCall;                  //< shared  told of such a free; nil: unwatched
+        SampledGet: TSizeCall;                      //< shared  gets the block that is sampled
+        SampleLock: TLock;                          //< shared  guards the spans of Samples
+        Samples: PHeap;                             //< const   owns the spans of sampled blocks
+        SampleTable: TAtomicWord;                   //< shared  see LaneMM.Sampler
+        SamplesLost: TAtomicWord;                   //< shared  blocks that could not be sampled
+        SiteKeys: TAtomicWord;                      //< shared  see LaneMM.Sites
+        SiteRoom: Pointer;                          //< const   see LaneMM.Sites
+        SitesUsed: TAtomicWord;                     //< shared  sites in the table
+        SitesLost: TAtomicWord;                     //< shared  events that found it full
+        RemoteFrees: TAtomicWord;                   //< shared  since they are watched
+        Growths: TAtomicWord;                       //< shared  see LaneMM.Growth
+        GrowthStacks: TAtomicWord;                  //< shared  stacks that it asked for
+        EndSignals: TAtomicWord;                    //< shared  1: LaneMM.Watch has taken them
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
       );

@@ -19,20 +19,51 @@ type
   TLaneMM_HeapStatus = TStatus;
   /// Kinds of operating system calls, the index of TLaneMM_HeapStatus.OsCalls.
   TLaneMM_OsCall = TOsCall;
+  /// What can be set at run time, the index of TLaneMM_Settings.Values.
+  TLaneMM_Option = TOption;
+  /// The settings, see LaneMM.Settings.
+  TLaneMM_Settings = TSettings;
 
 /// Sums up the process; exact while no other thread allocates or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
+/// The settings as they are now.
+function LaneMM_Settings: TLaneMM_Settings;
+/// Changes settings: words and key=value, with commas between, as in the environment variable
+/// LANEMM; WORD=0 takes a word back. False, and a line on the standard error output, when one is
+/// unknown; the others count. Any thread, any time.
+function LaneMM_Configure(const Words: ShortString): Boolean;
+/// Writes now what contention and growth have counted so far. Any thread. False when no file
+/// could be written: then the standard error output got it.
+function LaneMM_WriteEventLog: Boolean;
 /// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
 procedure LaneMM_Trim;
 
 implementation
 
 uses
-  LaneMM.Settings, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks;
+  LaneMM.Settings, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Stack,
+  LaneMM.EventLog, LaneMM.Watch;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
   StatusRead(Result);
+end;
+
+function LaneMM_Settings: TLaneMM_Settings;
+begin
+  Result := Process.Settings;
+end;
+
+function LaneMM_Configure(const Words: ShortString): Boolean;
+begin
+  Result := SettingsChange(Words);
+  if Process.IsStarted then
+    WatchApply;
+end;
+
+function LaneMM_WriteEventLog: Boolean;
+begin
+  Result := EventLogWrite;
 end;
 
 procedure LaneMM_Trim;
@@ -107,11 +138,14 @@ begin
   Manager.GetHeapStatus := DelphiHeapStatus;
   Manager.GetFPCHeapStatus := FpcHeapStatus;
   SetMemoryManager(Manager);
+  StackStart;
+  WatchApply;
 end;
 
 initialization
   Install;
 finalization
+  WatchEnd;
   if IsLibrary and Process.IsStarted then
   begin
     ForeignStop(BlockIsOurs);

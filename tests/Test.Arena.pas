@@ -11,13 +11,9 @@ uses
 type
   TArenaTests = class(TLaneTest)
   strict private
-    Delay: Cardinal;
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function UsedSlices: NativeUInt;
-  protected
-    procedure SetUp; override;
-    procedure TearDown; override;
   published
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
@@ -33,7 +29,8 @@ type
     procedure SplitGivesTheRest;
     procedure ReleaseUnderATakenLockIsNotForgotten;
     procedure VisitSeesEachSpanInUseOnce;
-    procedure PurgeLeavesYoungRuns;
+    procedure PurgeTakesNoMoreThanAsked;
+    procedure MemoryInSteadyUseIsNotIdle;
     procedure PurgeGivesMemoryBack;
   end;
 
@@ -66,17 +63,6 @@ begin
   Result := 0;
   for Index := 0 to Process.ArenaCount - 1 do
     Inc(Result, Process.Arenas[Index].Frontier);
-end;
-
-procedure TArenaTests.SetUp;
-begin
-  Delay := Process.PurgeDelayMs;
-  Process.PurgeDelayMs := High(Integer);
-end;
-
-procedure TArenaTests.TearDown;
-begin
-  Process.PurgeDelayMs := Delay;
 end;
 
 procedure TArenaTests.RunIsAlignedAndUsable;
@@ -189,7 +175,7 @@ begin
     FillChar(Span^.Start^, Span^.SliceCount * SliceSize, $A5);
     ArenaRelease(Span);
     if Odd(Round) then
-      ArenaPurge(AnyAge);
+      ArenaPurge(AllSlices);
   end;
   AtLeast(1, Claims, 'runs that claimed zeros');
 end;
@@ -294,14 +280,28 @@ begin
   ArenaRelease(Span);
 end;
 
-procedure TArenaTests.PurgeLeavesYoungRuns;
-var
-  Before: NativeUInt;
+procedure TArenaTests.PurgeTakesNoMoreThanAsked;
 begin
+  ArenaPurge(AllSlices);
   ArenaRelease(Take(100));
-  Before := Process.WarmSlices;
-  ArenaPurge(High(Integer));
-  Same(Before, Process.WarmSlices, 'warm slices');
+  ArenaPurge(40);
+  AtLeast(60, Process.WarmSlices, 'warm slices');
+end;
+
+procedure TArenaTests.MemoryInSteadyUseIsNotIdle;
+var
+  Turn: Integer;
+begin
+  ArenaPurge(AllSlices);
+  ArenaRelease(Take(100));
+  ArenaIdleSlices;
+  for Turn := 1 to 3 do
+  begin
+    ArenaRelease(Take(100));
+    AtLeast(0, 99 - Int64(ArenaIdleSlices), 'slices below what is used');
+  end;
+  ArenaIdleSlices;
+  AtLeast(100, ArenaIdleSlices, 'slices that nobody took');
 end;
 
 procedure TArenaTests.PurgeGivesMemoryBack;
@@ -313,7 +313,7 @@ begin
   FillChar(Span^.Start^, 64 * Megabyte, 1);
   ArenaRelease(Span);
   Before := ResidentBytes;
-  ArenaPurge(AnyAge);
+  ArenaPurge(AllSlices);
   AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
   Same(0, Process.WarmSlices, 'warm slices');
 end;

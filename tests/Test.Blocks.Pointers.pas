@@ -319,6 +319,7 @@ var
 // Addresses where no block lies, some of them unmapped.
 function WildPointers(Stack: Pointer): TPointers;
 begin
+  Result := nil;
   SetLength(Result, 16);
   Result[0] := PByte(1);
   Result[1] := PByte(16);

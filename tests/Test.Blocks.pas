@@ -298,9 +298,6 @@ begin
   ReallocMem(P, 10000);
   ReallocMem(P, MemSize(P) + 1);
   AtLeast(14000, MemSize(P), 'medium');
-  ReallocMem(P, 1000000);
-  ReallocMem(P, MemSize(P) + 1);
-  AtLeast(1200000, MemSize(P), 'large');
   FreeMem(P);
 end;
 

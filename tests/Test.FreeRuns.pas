@@ -19,7 +19,7 @@ type
     Warm, Cold: TBins;
     Oldest, Youngest: PSpan;
     WarmSlices, ColdSlices: NativeUInt;
-    NowMs, Epoch: Cardinal;
+    Epoch: Cardinal;
   end;
 
   TFreeRunsTests = class(TLaneTest)
@@ -49,7 +49,7 @@ type
     procedure RunsOfAnotherEpochAreLeftAlone;
     procedure RemovedRunIsNoRun;
     procedure OldestIsTheOneFreedFirst;
-    procedure JoinedRunIsAsOldAsItsLongestPart;
+    procedure RestOfACutRunIsTheOldest;
     procedure ForgetLeavesNothing;
     procedure RandomUseNeverHandsOutASliceTwice;
   end;
@@ -72,7 +72,6 @@ begin
   Runs.Youngest := Process.Youngest;
   Runs.WarmSlices := Process.WarmSlices;
   Runs.ColdSlices := Process.ColdSlices;
-  Runs.NowMs := Process.NowMs;
   Runs.Epoch := Process.Epoch;
 end;
 
@@ -84,7 +83,6 @@ begin
   Process.Youngest := Runs.Youngest;
   Process.WarmSlices := Runs.WarmSlices;
   Process.ColdSlices := Runs.ColdSlices;
-  Process.NowMs := Runs.NowMs;
   Process.Epoch := Runs.Epoch;
 end;
 
@@ -263,10 +261,7 @@ var
 begin
   Enter;
   for Index := 0 to 4 do
-  begin
-    Process.NowMs := 1000 + Index;
     FreeRunAdd(SpanAt(Index * 10), 5, True);
-  end;
   FreeRunRemove(SpanAt(20));
   for Index := 0 to 3 do
   begin
@@ -284,22 +279,17 @@ begin
   Same(-1, Found[5], 'youngest of none');
 end;
 
-procedure TFreeRunsTests.JoinedRunIsAsOldAsItsLongestPart;
-var
-  OldAndLong, OldAndShort: Cardinal;
+procedure TFreeRunsTests.RestOfACutRunIsTheOldest;
 begin
   Enter;
-  Process.NowMs := 1000;
   FreeRunAdd(SpanAt(0), 9, True);
-  FreeRunAdd(SpanAt(50), 2, True);
-  Process.NowMs := 2000;
-  FreeRunAdd(SpanAt(9), 1, True);
-  FreeRunAdd(SpanAt(52), 7, True);
-  OldAndLong := SpanAt(0)^.FreedMs;
-  OldAndShort := SpanAt(50)^.FreedMs;
+  FreeRunAdd(SpanAt(50), 20, True);
+  FreeRunCut(SpanAt(50), 12);
+  Found[0] := IndexOf(Process.Oldest);
+  Found[1] := IndexOf(Process.Youngest);
   Leave;
-  Same(1000, OldAndLong, 'long run with a young end');
-  Same(2000, OldAndShort, 'young run with an old end');
+  Same(62, Found[0], 'oldest');
+  Same(0, Found[1], 'youngest');
 end;
 
 procedure TFreeRunsTests.ForgetLeavesNothing;
@@ -358,7 +348,6 @@ begin
   for Turn := 1 to TurnCount do
   begin
     Index := Generator.Below(Length(Runs));
-    Process.NowMs := Turn;
     if Runs[Index] <> nil then
     begin
       Mark(Runs[Index], Lengths[Index], False);

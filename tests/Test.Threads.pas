@@ -32,6 +32,7 @@ type
     procedure GetMany;
     procedure ReallocTwice;
     procedure WorkUntilOver;
+    procedure TrimTo(Limit: NativeUInt);
     procedure CompareSecondBurst(Resident: NativeUInt);
     procedure CheckBlocks;
     function HeapRecordCount: Integer;
@@ -297,6 +298,21 @@ begin
   AtMost(Resident + BurstBytes div 10, ResidentBytes, 'resident bytes with the second burst');
 end;
 
+// LaneMM's own thread may have a part of the memory in its hands, to give it back at this moment:
+// then the first try cannot. It does not do so by itself before much more time than this takes.
+procedure TThreadsTests.TrimTo(Limit: NativeUInt);
+var
+  TriesLeft: Integer;
+begin
+  TriesLeft := 3000;
+  repeat
+    LaneMM_Trim;
+    ThreadSwitch;
+    Dec(TriesLeft);
+  until (ResidentBytes <= Limit) or (TriesLeft = 0);
+  AtMost(Limit, ResidentBytes, 'resident bytes');
+end;
+
 procedure TThreadsTests.MemoryFreedByOthersIsUsedAgainWhileTheOwnerSleeps;
 var
   Owner: TWorker;
@@ -347,8 +363,7 @@ begin
   Owner := StartIdleThread(GetBurstAndFreeATenth);
   Resident := ResidentBytes - Before;
   FreeBurst;
-  LaneMM_Trim;
-  AtMost(Before + Resident div 10, ResidentBytes, 'resident bytes');
+  TrimTo(Before + Resident div 10);
   EndThread(Owner);
 end;
 
@@ -360,8 +375,7 @@ begin
   GetBurst;
   Resident := ResidentBytes - Before;
   FreeBurst;
-  LaneMM_Trim;
-  AtMost(Before + Resident div 10, ResidentBytes, 'resident bytes');
+  TrimTo(Before + Resident div 10);
 end;
 
 procedure TThreadsTests.TrimLeavesBlocksInUseAlone;

@@ -283,7 +283,7 @@ const
   PageSize = 4096;
 var
   Text: string[255];
-  Handle: Integer;
+  Handle, Code: Integer;
 begin
   Handle := FpOpen('/proc/self/statm', O_RDONLY);
   SetLength(Text, FpRead(Handle, @Text[1], 255));
@@ -291,7 +291,10 @@ begin
   // The second of its numbers counts the resident pages.
   Delete(Text, 1, Pos(' ', Text));
   SetLength(Text, Pos(' ', Text) - 1);
-  Result := StrToInt64(Text) * PageSize;
+  Val(Text, Result, Code);
+  if Code <> 0 then
+    raise EInOutError.Create('statm: ' + Text);
+  Result := Result * PageSize;
 end;
 
 function HeapWorks: Boolean;

@@ -4,8 +4,9 @@
 #   sh tools/need.sh TOOL...
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
-# (the library), or a command with a Debian package of the same name. A missing tool is installed with apt where that is possible without a
-# password; elsewhere one line says what to install, and the exit code is 1.
+# (the library), or a command with a Debian package of the same name. A missing tool is installed
+# with apt where that is possible without a password; elsewhere one line says what to install, and
+# the exit code is 1.
 set -eu
 
 case ${1-} in
@@ -13,13 +14,15 @@ case ${1-} in
 esac
 
 build=$(dirname "$0")/../build
+need=$build/need/$$ # its own for each run: several may run at a time
+mkdir -p "$need"
+trap 'rm -rf "$need"' EXIT
 
 # Whether fpc compiles and links a program with threads and the units that tests and tools use.
 has_fpc() {
   command -v fpc > /dev/null || return 1
-  mkdir -p "$build/need"
-  echo 'program Probe; uses cthreads, fpcunit, regexpr; begin end.' > "$build/need/probe.pas"
-  fpc -v0 -FE"$build/need" "$build/need/probe.pas" > "$build/need/fpc.log" 2>&1
+  echo 'program Probe; uses cthreads, fpcunit, regexpr; begin end.' > "$need/probe.pas"
+  fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fpc.log" 2>&1
 }
 
 has() {
@@ -27,8 +30,7 @@ has() {
     fpc) has_fpc ;;
     sources) command -v apt-get > /dev/null && command -v dpkg-source > /dev/null \
       && command -v xz > /dev/null ;;
-    mimalloc) mkdir -p "$build/need" \
-      && ld -shared -o "$build/need/probe.so" -lmimalloc 2> /dev/null ;;
+    mimalloc) ld -shared -o "$need/probe.so" -lmimalloc 2> /dev/null ;;
     time) [ -x /usr/bin/time ] ;;
     *) command -v "$1" > /dev/null ;;
   esac
@@ -58,18 +60,17 @@ install() {
   command -v apt-get > /dev/null || return 1
   as_root true 2> /dev/null || return 1
   echo "need.sh: installing $*"
-  mkdir -p "$build/need"
   # Package lists that are missing or old make the first try fail.
   for update in no yes; do
     if [ "$update" = yes ]; then
-      as_root apt-get update > "$build/need/update.log" 2>&1 || true
+      as_root apt-get update > "$need/update.log" 2>&1 || true
     fi
     if as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
-      > "$build/need/install.log" 2>&1 < /dev/null; then
+      > "$need/install.log" 2>&1 < /dev/null; then
       return 0
     fi
   done
-  tail -n 3 "$build/need/install.log" >&2
+  tail -n 3 "$need/install.log" >&2
   return 1
 }
 

@@ -6,9 +6,9 @@
  *   LaneMM.RemoteList  RemotePush (CompareAndSwap), RemoteTakeAll (Swap),
  *                      RemoteGiveUp (CompareAndSwap); the list itself is model remote.pml
  *   LaneMM.Heap        QueueTaken (Swap of Taken), Retire, RetireCurrent, HeapRetireEmpty, Reclaim,
- *                      HeapRefill, HeapTakeOver (CompareAndSwap of Taken), HeapEmptied (LockTry),
+ *                      HeapNextSpan, HeapTakeOver (CompareAndSwap of Taken), HeapEmptied (LockTry),
  *                      SweepQueue, HeapSweep (LockTry), HeapAbandon, MoveQueue
- *   LaneMM.Blocks      RemoteFree, OwnFree, BlockFree (the look at Owner)
+ *   LaneMM.Blocks      SmallBlock, RemoteFree, OwnFree, BlockFree (the look at Owner)
  *   LaneMM.Threads     ThreadEnded; frees after it, when the thread has no heap any more
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
@@ -239,8 +239,8 @@ inline NewSpan(h) {
   fi
 }
 
-/* HeapRefill; IsCurrent = h and FreeList <> 0 if it succeeded. */
-inline HeapRefill(h) {
+/* SmallBlock: SpanRefill, HeapNextSpan. IsCurrent = h and FreeList <> 0 if it succeeded. */
+inline HeapNextSpan(h) {
   found = false;
   if
   :: IsCurrent == h -> SpanRefill()
@@ -386,7 +386,7 @@ inline SpanTake(me) {
 inline BlockGet(me) {
   if
   :: IsCurrent == heap && FreeList != 0
-  :: else -> HeapRefill(heap)
+  :: else -> HeapNextSpan(heap)
   fi;
   if
   :: IsCurrent == heap && FreeList != 0 -> SpanTake(me)

@@ -10,15 +10,15 @@
  *   LaneMM.Blocks      RemoteFree (the look at IsCurrent), OwnFree
  *   LaneMM.Arena       Release, FreeReleased, ArenaLeave: as far as WarmSlices and Released change
  *
- * Threads: the owner of a span with two blocks frees one, retires the span if it is current, and may
- * end, in any order; another thread frees the other block; a third gives memory back by ProcessTrim; a
- * fourth takes a span from the arena, so that it has the arena lock at a bad time; the purge thread.
+ * Threads: the owner of a span with one or two blocks in use frees one, retires the span if it is
+ * current, and may end, in any order; another thread frees the other block; a third gives memory back by
+ * ProcessTrim, or takes a span from the arena, so that it has a lock at a bad time; the purge thread.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
  *                  Released, unless the span is still current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, RETIRE_SILENT, END_SILENT, TRIM_SILENT,
- *                        WANT_BY_STORE, PARK_BLIND, RELEASED_UNSEEN
+ *                        TAKE_SILENT, WANT_BY_STORE, PARK_BLIND
  */
 
 #define Running 1
@@ -66,9 +66,7 @@ inline WantSweep() {
 
 inline HasWork() {
   r = (WarmSlices != 0);
-#ifndef RELEASED_UNSEEN
   if :: !r -> r = (Released != 0) :: else fi;
-#endif
   if :: !r -> r = SweepWanted :: else fi
 }
 
@@ -201,13 +199,16 @@ inline RemoteFree() {
 /* ------------------------------------------------------------------------------- threads */
 
 proctype OwnerThread() {
-  bool r, late, ended, freed;
+  bool r, ended, freed;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
   byte s, u;
   do
   :: !freed && !ended ->
     d_step { Used--; freed = true; r = (Used == 0) };          /* SpanPut */
-    if :: r -> HeapEmptied(); Notify() :: else fi
-  :: !freed && ended -> freed = true; RemoteFree()
+    if :: r -> HeapEmptied(); Notify() :: else fi; r = false
+  :: !freed && ended -> freed = true; RemoteFree(); r = false
   :: !ended && IsCurrent && Remote != 0 ->                     /* HeapNextSpan */
     LockEnter(0);
     RetireCurrent();
@@ -230,12 +231,18 @@ proctype OwnerThread() {
 }
 
 proctype Remover() {
-  bool r, late;
+  bool r;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
   RemoteFree()
 }
 
 proctype Trimmer() {                                           /* ProcessTrim */
-  bool r, late;
+  bool r;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
   byte s, u;
   HeapSweep(0);
   HeapSweep(1);
@@ -245,15 +252,23 @@ proctype Trimmer() {                                           /* ProcessTrim */
 }
 
 proctype Taker() {                                             /* ArenaTake */
-  bool r, late;
+  bool r;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
   byte s;
   atomic { !ArenaLock -> ArenaLock = true };
   ArenaLeave();
+#ifndef TAKE_SILENT
   Notify()
+#endif
 }
 
 proctype PurgerThread() {
-  bool r, late;
+  bool r;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
   byte s, u;
   do
   :: r = SweepWanted;                                          /* SweepIfWanted */
@@ -291,13 +306,26 @@ end_parked:
 
 init {
   atomic {
-    Used = 2;
+    /* Queued or current; the owner's block alone, or another thread's as well. */
+    Used = 1;
     At = 0;
     if
-    :: IsCurrent = true; Used = 3; At = Nowhere
+    :: IsCurrent = true; Used++; At = Nowhere
     :: true
     fi;
-    run OwnerThread(); run Remover(); run Trimmer(); run Taker(); run PurgerThread()
+    if
+    :: Used++; run Remover()
+    :: true
+    fi;
+#ifdef Both
+    run Trimmer(); run Taker();
+#else
+    if
+    :: run Trimmer()
+    :: run Taker()
+    fi;
+#endif
+    run OwnerThread(); run PurgerThread()
   };
   timeout ->
     Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent))

@@ -1,0 +1,162 @@
+/// Turns watching on and off as the settings say, and sees to it that logs are written.
+//
+// Owns:       which entries of the memory manager are installed; Process.WatchRemoteFree,
+//             WatchLargeFree, EndSignals.
+// Invariants: an entry is replaced only if it is one of ours: another manager that was put in
+//             front of LaneMM stays.
+// Callers:    WatchApply: any thread. WatchEnd: the end of the program.
+unit LaneMM.Watch;
+
+{$I LaneMM.inc}
+
+interface
+
+/// Does what Process.Settings says.
+procedure WatchApply;
+/// Writes what has been counted. False when a file could not be written.
+function WatchWrite: Boolean;
+/// The end of the program: writes what has been counted, for the last time.
+procedure WatchEnd;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
+  LaneMM.Sampler, LaneMM.Blocks, LaneMM.EventLog, LaneMM.Profile;
+
+function IsSet(Option: TOption): Boolean;
+begin
+  Result := Process.Settings.Values[Option] <> 0;
+end;
+
+// ---------------------------------------------------------------------------- signals
+
+function WatchWrite: Boolean;
+begin
+  Result := EventLogWrite;
+  if not ProfileWrite then
+    Result := False;
+end;
+
+// A signal that ends the program: the logs first, then what the system does with the signal.
+procedure EndBySignal(Signal: LongInt); cdecl;
+begin
+  WatchEnd;
+  OsSignalSend(Signal);
+end;
+
+procedure WriteOnSignal(Signal: LongInt); cdecl;
+begin
+  WatchWrite;
+end;
+
+procedure TakeEndSignals;
+const
+  HangUp = 1;
+  Interrupt = 2;
+  Terminate = 15;
+begin
+  if not CompareAndSwap(Process.EndSignals, 0, 1) then
+    Exit;
+  OsSignalSet(HangUp, EndBySignal, suLast);
+  OsSignalSet(Interrupt, EndBySignal, suLast);
+  OsSignalSet(Terminate, EndBySignal, suLast);
+end;
+
+// ---------------------------------------------------------------------------- entries
+
+procedure FreeSeen(Span: PSpan; P: Pointer);
+begin
+  if Span^.Owner = Process.Samples then
+    SamplerForget(P)
+  else if IsSet(opContention) then
+    WaitsCountRemoteFree(Span, P);
+end;
+
+procedure LargeFreeSeen(Span: PSpan; P: Pointer);
+begin
+  SamplerForget(P);
+end;
+
+// While both are watched growth has ReallocMem: a block that grows is not sampled anew then.
+procedure UseEntries(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := QuickBlockGet();
+  Manager.AllocMem := BlockGetZero;
+  Manager.ReallocMem := BlockRealloc;
+  if IsSet(opProfile) then
+  begin
+    Manager.GetMem := QuickCountedBlockGet();
+    Manager.AllocMem := SamplerGetZero;
+    Manager.ReallocMem := SamplerRealloc;
+  end;
+  if IsSet(opGrowth) then
+    Manager.ReallocMem := GrowthRealloc;
+end;
+
+procedure SetEntries;
+var
+  Manager: TMemoryManager;
+begin
+  GetMemoryManager(Manager);
+  if @Manager.MemSize <> @BlockUsableSize then
+    Exit;
+  UseEntries(Manager);
+  SetMemoryManager(Manager);
+end;
+
+procedure WatchFrees;
+begin
+  if Process.Samples <> nil then
+  begin
+    // For good: blocks that were sampled are recognised when they are freed.
+    Process.WatchLargeFree := LargeFreeSeen;
+    Process.WatchRemoteFree := FreeSeen;
+  end
+  else if IsSet(opContention) then
+    Process.WatchRemoteFree := WaitsCountRemoteFree
+  else
+    Process.WatchRemoteFree := nil;
+end;
+
+// ---------------------------------------------------------------------------- all
+
+// Whether something is watched, and can be.
+function IsWatching: Boolean;
+begin
+  Result := IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile);
+  if Result and not (SitesStart and GrowthStart) then
+    Result := False;
+  if IsSet(opProfile) and not SamplerStart then
+    Result := False;
+end;
+
+procedure WatchApply;
+begin
+  if not IsWatching then
+  begin
+    if LoadAcquire(Process.SiteKeys) = 0 then
+      Exit;
+    Process.Settings.Values[opContention] := 0;
+    Process.Settings.Values[opGrowth] := 0;
+    Process.Settings.Values[opProfile] := 0;
+  end;
+  if IsSet(opContention) then
+    WaitsWatch
+  else
+    WaitsUnwatch;
+  Process.SampledGet := SamplerGet;
+  WatchFrees;
+  SetEntries;
+  TakeEndSignals;
+  if IsSet(opSignal) then
+    OsSignalSet(Process.Settings.Values[opSignal], WriteOnSignal, suAgain);
+end;
+
+procedure WatchEnd;
+begin
+  if LoadAcquire(Process.SiteKeys) <> 0 then
+    WatchWrite;
+end;
+
+end.

@@ -1,0 +1,212 @@
+/// Tests of LaneMM.EventLog, LaneMM.Waits, LaneMM.Growth and LaneMM.LogFile, on a program that
+/// plants what is to be found.
+unit Test.EventLog;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TEventLogTests = class(TLaneTest)
+  strict private
+    procedure Has(const Part, Text: string);
+    procedure HasNot(const Part, Text: string);
+    procedure LogSurvives(const Ending: string; ExitCode: Integer);
+  published
+    procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
+    procedure WaitsAreFoundAtTheirLine;
+    procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
+    procedure GrowthOfATextIsNamed;
+    procedure GrowthOfAListAdvisesCapacity;
+    procedure ProgramWithoutEventsWritesNothing;
+    procedure NothingIsWrittenWhenNothingIsWatched;
+    procedure OptimisedProgramHasTheSameStacks;
+    procedure StrippedProgramSaysWhatIsMissing;
+    procedure LogSurvivesHalt;
+    procedure LogSurvivesAnException;
+    procedure LogSurvivesASignal;
+    procedure FullDeviceFallsBackBesideTheProgram;
+    procedure SettingNamesTheFile;
+    procedure SecondRunIsAddedToTheFirst;
+    procedure TopLimitsTheList;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, Test.Programs;
+
+const
+  LogSuffix = 'EventLog.txt';
+
+var
+  Debugged, Optimised, Stripped: TTestProgram;
+
+function Planted: TTestProgram;
+begin
+  if Debugged = nil then
+    Debugged := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
+  Result := Debugged;
+end;
+
+function PlaceOf(const What: string): string;
+begin
+  Result := Format('WatchEvents.lpr:%d', [Planted.PlantedLine(What)]);
+end;
+
+procedure TEventLogTests.Has(const Part, Text: string);
+begin
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+procedure TEventLogTests.HasNot(const Part, Text: string);
+begin
+  if Pos(Part, Text) > 0 then
+    Fail('`%s` stands in: %s', [Part, Text]);
+end;
+
+procedure TEventLogTests.RemoteFreesAreFoundAtTheirLineWithTheirCount;
+begin
+  Planted.Run('contention', ['frees', '300']);
+  Has('1. 300 x another thread''s block of 112 bytes freed by FreeMem', Planted.Written(LogSuffix));
+  Has('at ' + PlaceOf('remote free'), Planted.Written(LogSuffix));
+  Has('WATCHEVENTS.PLANTFREES', Planted.Written(LogSuffix));
+  Has('1. 300 x', Planted.Errors);
+end;
+
+procedure TEventLogTests.WaitsAreFoundAtTheirLine;
+var
+  Try_: Integer;
+begin
+  // Whether threads meet is up to the system.
+  for Try_ := 1 to 20 do
+  begin
+    Planted.Run('contention,least=1', ['waits', '200000']);
+    if Pos('waited for', Planted.Written(LogSuffix)) > 0 then
+      Break;
+  end;
+  Has('waited for the arena lock, total', Planted.Written(LogSuffix));
+  Has('WATCHEVENTS.WAITER', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
+begin
+  Planted.Run('growth', ['growth', '100000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array 99,999 times from 32 bytes to 390.6 KB',
+    Planted.Written(LogSuffix));
+  Has('SetLength once', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfATextIsNamed;
+begin
+  Planted.Run('growth', ['text', '100000']);
+  Has(PlaceOf('text') + ' grew an AnsiString ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfAListAdvisesCapacity;
+begin
+  Planted.Run('growth', ['list', '1000']);
+  Has(PlaceOf('list') + ' grew a list ', Planted.Written(LogSuffix));
+  Has('set Capacity', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ProgramWithoutEventsWritesNothing;
+begin
+  Planted.Run('contention,growth', ['none', '10000']);
+  AssertEquals('', Planted.Written(LogSuffix));
+  AssertEquals('', Planted.Errors);
+end;
+
+procedure TEventLogTests.NothingIsWrittenWhenNothingIsWatched;
+begin
+  Planted.Run('', ['frees', '300']);
+  AssertEquals('', Planted.Written(LogSuffix));
+  AssertEquals('', Planted.Errors);
+end;
+
+procedure TEventLogTests.OptimisedProgramHasTheSameStacks;
+begin
+  if Optimised = nil then
+    Optimised := TTestProgram.Create('WatchEvents', '-O3 -gl -Xs-');
+  Optimised.Run('contention', ['frees', '300']);
+  Has('1. 300 x', Optimised.Written(LogSuffix));
+  Has('at ' + PlaceOf('remote free'), Optimised.Written(LogSuffix));
+  Has('WATCHEVENTS.PLANTFREES', Optimised.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.StrippedProgramSaysWhatIsMissing;
+begin
+  if Stripped = nil then
+    Stripped := TTestProgram.Create('WatchEvents', '-O1 -Xs');
+  Stripped.Run('contention', ['frees', '300']);
+  Has('1. 300 x', Stripped.Written(LogSuffix));
+  Has('No line numbers: compile with -gl', Stripped.Written(LogSuffix));
+  HasNot('lpr:', Stripped.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LogSurvives(const Ending: string; ExitCode: Integer);
+begin
+  Planted.Run('contention', ['frees', '300', Ending]);
+  Same(ExitCode, Planted.ExitCode, 'exit code');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LogSurvivesHalt;
+begin
+  LogSurvives('halt', 3);
+end;
+
+procedure TEventLogTests.LogSurvivesAnException;
+begin
+  LogSurvives('exception', 217);
+end;
+
+procedure TEventLogTests.LogSurvivesASignal;
+begin
+  LogSurvives('signal', -15);
+end;
+
+procedure TEventLogTests.FullDeviceFallsBackBesideTheProgram;
+begin
+  Planted.Run('contention,log=/dev/full', ['frees', '300']);
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.SettingNamesTheFile;
+begin
+  Planted.Run('contention,log=' + Planted.Folder + 'WatchEvents_MemoryManager_Named.txt',
+    ['frees', '300']);
+  Has('1. 300 x', Planted.Written('Named.txt'));
+  AssertEquals('', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.SecondRunIsAddedToTheFirst;
+var
+  First: string;
+begin
+  Planted.Run('contention', ['frees', '300']);
+  First := Planted.Written(LogSuffix);
+  ExecuteProcess('/bin/sh', ['-c', 'LANEMM=contention "' + Planted.Folder
+    + 'WatchEvents" frees 200 2>/dev/null']);
+  AssertEquals(1, Pos(First, Planted.Written(LogSuffix)));
+  Has('1. 200 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.TopLimitsTheList;
+begin
+  Planted.Run('contention,top=1,least=1', ['frees', '300']);
+  Has('  1. ', Planted.Written(LogSuffix));
+  HasNot('  2. ', Planted.Written(LogSuffix));
+end;
+
+initialization
+  RegisterTest(TEventLogTests);
+finalization
+  Debugged.Free;
+  Optimised.Free;
+  Stripped.Free;
+end.

@@ -1,0 +1,214 @@
+/// Tests of LaneMM.Settings.
+unit Test.Settings;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TSettingsTests = class(TLaneTest)
+  strict private
+    Kept: TSettings;
+    KeptError: Integer;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure WordSetsASwitch;
+    procedure ZeroTakesAWordBack;
+    procedure NumbersHaveUnits;
+    procedure CapitalsDoNotMatter;
+    procedure SeparatorsAreCommasBlanksAndLines;
+    procedure CommentsAreSkipped;
+    procedure UnknownWordIsRefusedAndTheOthersCount;
+    procedure NumberWithoutValueIsRefused;
+    procedure SwitchWithAWrongValueIsRefused;
+    procedure HugeNumberIsRefused;
+    procedure LongWordIsRefused;
+    procedure PathIsKept;
+    procedure UnknownWordNamesTheNearest;
+    procedure HelpNamesEveryOption;
+    procedure OffLeavesThePreviousManager;
+    procedure FileBesideTheProgramIsRead;
+    procedure EnvironmentWinsOverTheFile;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Settings, Test.Programs;
+
+const
+  StdErrorHandle = 2;
+
+var
+  Events: TTestProgram;
+
+function Planted: TTestProgram;
+begin
+  if Events = nil then
+    Events := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
+  Result := Events;
+end;
+
+procedure TSettingsTests.SetUp;
+var
+  Nowhere: Integer;
+begin
+  Kept := Process.Settings;
+  // Wrong words are expected here; what LaneMM says to them is looked at in programs.
+  KeptError := FpDup(StdErrorHandle);
+  Nowhere := FpOpen('/dev/null', O_WRONLY);
+  FpDup2(Nowhere, StdErrorHandle);
+  FpClose(Nowhere);
+end;
+
+procedure TSettingsTests.TearDown;
+begin
+  Process.Settings := Kept;
+  FpDup2(KeptError, StdErrorHandle);
+  FpClose(KeptError);
+end;
+
+// Whether all words are known; messages go to the standard error output.
+function Reads(const Words: string): Boolean;
+begin
+  Result := SettingsRead(PAnsiChar(Words), 'test');
+end;
+
+procedure TSettingsTests.WordSetsASwitch;
+begin
+  AssertTrue(Reads('growth'));
+  Same(1, Process.Settings.Values[opGrowth], 'growth');
+end;
+
+procedure TSettingsTests.ZeroTakesAWordBack;
+begin
+  AssertTrue(Reads('growth,growth=0'));
+  Same(0, Process.Settings.Values[opGrowth], 'growth');
+end;
+
+procedure TSettingsTests.NumbersHaveUnits;
+begin
+  AssertTrue(Reads('rate=64K,top=2m'));
+  Same(65536, Process.Settings.Values[opRate], 'rate');
+  Same(2097152, Process.Settings.Values[opTop], 'top');
+end;
+
+procedure TSettingsTests.CapitalsDoNotMatter;
+begin
+  AssertTrue(Reads('Top=7'));
+  Same(7, Process.Settings.Values[opTop], 'top');
+end;
+
+procedure TSettingsTests.SeparatorsAreCommasBlanksAndLines;
+begin
+  AssertTrue(Reads(',,top=5 least=6'#13#10'rate=7'#9));
+  Same(5, Process.Settings.Values[opTop], 'top');
+  Same(6, Process.Settings.Values[opLeast], 'least');
+  Same(7, Process.Settings.Values[opRate], 'rate');
+end;
+
+procedure TSettingsTests.CommentsAreSkipped;
+begin
+  AssertTrue(Reads('# top=1'#10'top=3'));
+  Same(3, Process.Settings.Values[opTop], 'top');
+end;
+
+procedure TSettingsTests.UnknownWordIsRefusedAndTheOthersCount;
+begin
+  AssertFalse(Reads('nonsense,top=4'));
+  Same(4, Process.Settings.Values[opTop], 'top');
+end;
+
+procedure TSettingsTests.NumberWithoutValueIsRefused;
+begin
+  AssertFalse(Reads('top'));
+  AssertFalse(Reads('top='));
+  AssertFalse(Reads('top=x'));
+end;
+
+procedure TSettingsTests.SwitchWithAWrongValueIsRefused;
+begin
+  AssertFalse(Reads('growth=yes'));
+end;
+
+procedure TSettingsTests.HugeNumberIsRefused;
+begin
+  AssertFalse(Reads('top=99999999999999999999999999'));
+end;
+
+procedure TSettingsTests.LongWordIsRefused;
+begin
+  AssertFalse(Reads(StringOfChar('a', 5000)));
+end;
+
+procedure TSettingsTests.PathIsKept;
+begin
+  AssertTrue(Reads('log=some/Path.txt'));
+  AssertEquals('some/Path.txt', string(PAnsiChar(@Process.Settings.LogPath)));
+end;
+
+procedure TSettingsTests.UnknownWordNamesTheNearest;
+begin
+  Planted.Run('contentoin', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: unknown word `contentoin`, nearest is `contention`; '
+    + 'LANEMM=help lists all', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.HelpNamesEveryOption;
+begin
+  Planted.Run('help', ['none', '1', 'halt']);
+  Same(3, Planted.ExitCode, 'exit code: the program goes on');
+  AssertTrue(Pos('  contention ', Planted.Errors) > 0);
+  AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
+  AssertTrue(Pos('(524288)', Planted.Errors) > 0);
+end;
+
+procedure TSettingsTests.OffLeavesThePreviousManager;
+begin
+  Planted.Run('off,contention', ['frees', '300']);
+  Same(0, Planted.ExitCode, 'exit code');
+  AssertEquals('', Planted.Errors);
+end;
+
+procedure WriteSettingsFile(const Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  Lines.SaveToFile(Planted.Folder + 'WatchEvents.lanemm');
+  Lines.Free;
+end;
+
+procedure TSettingsTests.FileBesideTheProgramIsRead;
+begin
+  WriteSettingsFile('contention # where do threads meet?');
+  try
+    Planted.Run('', ['frees', '300']);
+    AssertTrue(Pos('1. 300 x', Planted.Errors) > 0);
+  finally
+    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
+  end;
+end;
+
+procedure TSettingsTests.EnvironmentWinsOverTheFile;
+begin
+  WriteSettingsFile('contention');
+  try
+    Planted.Run('contention=0', ['frees', '300']);
+    AssertEquals('', Planted.Errors);
+  finally
+    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
+  end;
+end;
+
+initialization
+  RegisterTest(TSettingsTests);
+finalization
+  Events.Free;
+end.

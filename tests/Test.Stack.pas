@@ -1,0 +1,171 @@
+/// Tests of LaneMM.Stack, LaneMM.Symbols, LaneMM.Elf and LaneMM.Sites.
+unit Test.Stack;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Stack;
+
+type
+  TStackTests = class(TLaneTest)
+  strict private
+    Taken: TStack;
+    procedure TakeHere;
+    procedure TakeDeep(Depth: Integer);
+  published
+    procedure StackHoldsTheCaller;
+    procedure StackIsBounded;
+    procedure StackIsTheSameForTheSamePlace;
+    procedure StackCanBeTakenInAThread;
+    procedure SameStackIsTheSameSite;
+    procedure OtherKindIsAnotherSite;
+    procedure SitesCountThreads;
+    procedure EachOfManyEventsIsLookedAtOnce;
+    procedure NamesAreReadable;
+    procedure AddressesAreFoundInOrder;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Types, LaneMM.Sites, LaneMM.Symbols, LaneMM.Text;
+
+procedure TStackTests.TakeHere;
+begin
+  StackTake(Taken);
+end;
+
+procedure TStackTests.TakeDeep(Depth: Integer);
+begin
+  if Depth = 0 then
+    StackTake(Taken)
+  else
+    TakeDeep(Depth - 1);
+  Inc(Taken.Count, 0); // not the last call: the frame stays
+end;
+
+procedure TStackTests.StackHoldsTheCaller;
+begin
+  TakeHere;
+  AtLeast(3, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[0] > NativeUInt(@TStackTests.TakeHere));
+  AssertTrue(Taken.Frames[0] < NativeUInt(@TStackTests.TakeHere) + 100);
+  AssertTrue(Taken.Frames[1] > NativeUInt(@TStackTests.StackHoldsTheCaller));
+end;
+
+procedure TStackTests.StackIsBounded;
+begin
+  TakeDeep(100);
+  Same(MaxFrames, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[1] = Taken.Frames[MaxFrames - 1]);
+end;
+
+procedure TStackTests.StackIsTheSameForTheSamePlace;
+var
+  Stacks: array[Boolean] of TStack;
+  First: TStack;
+  IsSecond: Boolean;
+  Index: Integer;
+begin
+  IsSecond := False;
+  repeat
+    TakeHere;
+    Stacks[IsSecond] := Taken;
+    IsSecond := not IsSecond;
+  until not IsSecond;
+  First := Stacks[False];
+  Same(First.Count, Taken.Count, 'frames');
+  for Index := 0 to Taken.Count - 1 do
+    AssertTrue(First.Frames[Index] = Taken.Frames[Index]);
+end;
+
+procedure TStackTests.StackCanBeTakenInAThread;
+begin
+  InThread(TakeHere);
+  AtLeast(2, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[0] > NativeUInt(@TStackTests.TakeHere));
+end;
+
+procedure TStackTests.SameStackIsTheSameSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  AssertTrue(SiteFind(siGrowth, 3, Taken) = SiteFind(siGrowth, 3, Taken));
+end;
+
+procedure TStackTests.OtherKindIsAnotherSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  AssertTrue(SiteFind(siGrowth, 3, Taken) <> SiteFind(siRemoteFree, 3, Taken));
+  AssertTrue(SiteFind(siGrowth, 3, Taken) <> SiteFind(siGrowth, 4, Taken));
+end;
+
+procedure TStackTests.SitesCountThreads;
+var
+  Site: PSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  Site := SiteFind(siArenaWait, 77, Taken);
+  SiteAddEvents(Site, 2);
+  SiteAddEvents(Site, 1);
+  Same(3, Site^.Count, 'events');
+  Same(1, SiteThreadCount(Site), 'threads');
+end;
+
+procedure TStackTests.EachOfManyEventsIsLookedAtOnce;
+var
+  Events: TAtomicWord;
+  Sum: NativeUInt;
+  Index: Integer;
+begin
+  Events := 0;
+  Sum := 0;
+  for Index := 1 to 1 shl 20 do
+    Inc(Sum, SampleWeight(Events));
+  Same(1 shl 20, Sum, 'sum of the weights');
+end;
+
+function NameOf(const Routine: AnsiString): string;
+var
+  Symbol: TSymbol;
+  Text: TText;
+begin
+  Symbol := Default(TSymbol);
+  Symbol.Routine := PAnsiChar(Routine);
+  TextOpen(Text, 4096);
+  SymbolAddRoutine(Text, @Symbol);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure TStackTests.NamesAreReadable;
+begin
+  AssertEquals('SYSTEM.GETMEM', NameOf('SYSTEM_$$_GETMEM$POINTER$QWORD'));
+  AssertEquals('CLASSES.TLIST.ADD', NameOf('CLASSES$_$TLIST_$__$$_ADD$POINTER$$LONGINT'));
+  AssertEquals('DEMO.RUN', NameOf('P$DEMO_$$_RUN$LONGINT'));
+  AssertEquals('fpc_getmem', NameOf('fpc_getmem'));
+end;
+
+procedure TStackTests.AddressesAreFoundInOrder;
+var
+  Symbols: TSymbols;
+  Index: Integer;
+begin
+  SymbolsOpen(Symbols, 1000);
+  for Index := 999 downto 0 do
+    SymbolsAdd(Symbols, (Index div 2) * 10 + 1);
+  SymbolsSort(Symbols);
+  Same(500, Symbols.Count, 'addresses');
+  for Index := 0 to 499 do
+    Same(Index, SymbolsFind(Symbols, Index * 10 + 1) - Symbols.Items, 'place');
+  AssertTrue(SymbolsFind(Symbols, 12) = nil);
+  SymbolsClose(Symbols);
+end;
+
+initialization
+  RegisterTest(TStackTests);
+end.

@@ -1,0 +1,290 @@
+/// Tests of LaneMM.Stats: what the process says about itself when it is quiet.
+unit Test.Stats;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types, LaneMM.Stats;
+
+type
+  TStatsTests = class(TLaneTest)
+  strict private
+    Before, After: TStatus;
+    Blocks: TPointers;
+    IsOver: TAtomicWord;
+    procedure GetSmallBlocks;
+    procedure FreeBlocks;
+    procedure WorkUntilOver;
+    procedure SameUse(const What: string);
+  published
+    procedure BalancedCodeReturnsToTheSameUse;
+    procedure BlockCountsByItsUsableSize;
+    procedure EachTierCountsItsBlocks;
+    procedure TiersAddUp;
+    procedure ResizedBlockCountsByItsNewSize;
+    procedure BlocksFreedByAnotherThreadCountAsFree;
+    procedure BlocksOfAnEndedThreadCountUntilTheyAreFreed;
+    procedure SpansHoldTheirBlocks;
+    procedure CachedMemoryIsGoneAfterTrim;
+    procedure PeakIsNeverBelowNow;
+    procedure PeakUseIsTheHighestSeen;
+    procedure ReservedIsAtLeastCommitted;
+    procedure ReallocCallsMovesAndBytesAreCounted;
+    procedure SystemCallsAreCounted;
+    procedure StatusCanBeReadWhileThreadsWork;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Atomic;
+
+const
+  Megabyte = 1 shl 20;
+
+// What is a literal: a string made here would count.
+procedure TStatsTests.SameUse(const What: string);
+begin
+  StatusRead(After);
+  Same(Before.UsedBytes, After.UsedBytes, What);
+  Same(Before.Small.BlockCount, After.Small.BlockCount, What);
+  Same(Before.Medium.BlockCount, After.Medium.BlockCount, What);
+  Same(Before.Large.BlockCount, After.Large.BlockCount, What);
+end;
+
+procedure TStatsTests.GetSmallBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], 100);
+end;
+
+procedure TStatsTests.FreeBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    FreeMem(Blocks[Index]);
+    Blocks[Index] := nil;
+  end;
+end;
+
+procedure TStatsTests.BalancedCodeReturnsToTheSameUse;
+begin
+  HeapWorks;
+  StatusRead(Before);
+  HeapWorks;
+  SameUse('after blocks of all tiers');
+end;
+
+procedure TStatsTests.BlockCountsByItsUsableSize;
+var
+  Index: Integer;
+  P: Pointer;
+begin
+  for Index := 0 to High(SampleSizes) do
+  begin
+    StatusRead(Before);
+    GetMem(P, SampleSizes[Index]);
+    StatusRead(After);
+    Same(Before.UsedBytes + MemSize(P), After.UsedBytes, 'in use');
+    FreeMem(P);
+    SameUse('after');
+  end;
+end;
+
+procedure TStatsTests.EachTierCountsItsBlocks;
+var
+  Small, Medium, Large: Pointer;
+begin
+  StatusRead(Before);
+  GetMem(Small, MaxSmallSize);
+  GetMem(Medium, MaxSmallSize + 1);
+  GetMem(Large, MaxClassSize + 1);
+  StatusRead(After);
+  Same(Before.Small.BlockCount + 1, After.Small.BlockCount, 'small blocks');
+  Same(Before.Medium.BlockCount + 1, After.Medium.BlockCount, 'medium blocks');
+  Same(Before.Large.BlockCount + 1, After.Large.BlockCount, 'large blocks');
+  Same(Before.Small.UsedBytes + MemSize(Small), After.Small.UsedBytes, 'small bytes');
+  Same(Before.Medium.UsedBytes + MemSize(Medium), After.Medium.UsedBytes, 'medium bytes');
+  Same(Before.Large.UsedBytes + MemSize(Large), After.Large.UsedBytes, 'large bytes');
+  FreeMem(Small);
+  FreeMem(Medium);
+  FreeMem(Large);
+  SameUse('after');
+end;
+
+procedure TStatsTests.TiersAddUp;
+begin
+  StatusRead(After);
+  Same(After.UsedBytes, After.Small.UsedBytes + After.Medium.UsedBytes + After.Large.UsedBytes,
+    'sum');
+end;
+
+procedure TStatsTests.ResizedBlockCountsByItsNewSize;
+var
+  P: Pointer;
+  Index: Integer;
+begin
+  StatusRead(Before);
+  P := nil;
+  for Index := 0 to High(SampleSizes) do
+    if SampleSizes[Index] <> 0 then
+    begin
+      ReallocMem(P, SampleSizes[Index]);
+      StatusRead(After);
+      Same(Before.UsedBytes + MemSize(P), After.UsedBytes, 'in use');
+    end;
+  FreeMem(P);
+  SameUse('after');
+end;
+
+procedure TStatsTests.BlocksFreedByAnotherThreadCountAsFree;
+var
+  Servant: TServant;
+begin
+  SetLength(Blocks, 10000);
+  Servant := TServant.Create;
+  StatusRead(Before);
+  GetSmallBlocks;
+  Servant.Call(FreeBlocks);
+  SameUse('freed by another thread');
+  Servant.Call(GetSmallBlocks);
+  FreeBlocks;
+  SameUse('got by another thread');
+  Servant.Free;
+end;
+
+procedure TStatsTests.BlocksOfAnEndedThreadCountUntilTheyAreFreed;
+begin
+  SetLength(Blocks, 10000);
+  InThread(GetSmallBlocks);
+  FreeBlocks;
+  StatusRead(Before);
+  InThread(GetSmallBlocks);
+  StatusRead(After);
+  Same(Before.UsedBytes + 10000 * MemSize(Blocks[0]), After.UsedBytes, 'in use');
+  FreeBlocks;
+  SameUse('after');
+end;
+
+procedure TStatsTests.SpansHoldTheirBlocks;
+begin
+  StatusRead(After);
+  AtLeast(After.Small.UsedBytes, After.Small.SpanBytes, 'small');
+  AtLeast(After.Medium.UsedBytes, After.Medium.SpanBytes, 'medium');
+  AtLeast(After.Large.UsedBytes, After.Large.SpanBytes, 'large');
+  AtLeast(After.Small.SpanBytes + After.Medium.SpanBytes, After.CommittedBytes, 'committed');
+end;
+
+procedure TStatsTests.CachedMemoryIsGoneAfterTrim;
+var
+  P: Pointer;
+begin
+  GetMem(P, 50 * Megabyte);
+  FillChar(P^, 50 * Megabyte, 1);
+  StatusRead(Before);
+  FreeMem(P);
+  LaneMM_Trim;
+  StatusRead(After);
+  Same(0, After.CachedBytes, 'cached');
+  AtMost(Int64(Before.CommittedBytes) - 50 * Megabyte, After.CommittedBytes, 'committed');
+end;
+
+procedure TStatsTests.PeakIsNeverBelowNow;
+var
+  P: Pointer;
+  Peak: NativeUInt;
+begin
+  GetMem(P, 50 * Megabyte);
+  StatusRead(After);
+  AtLeast(After.CommittedBytes, After.PeakBytes, 'peak');
+  AtLeast(50 * Megabyte, After.PeakBytes, 'peak');
+  Peak := After.PeakBytes;
+  FreeMem(P);
+  LaneMM_Trim;
+  StatusRead(After);
+  AtLeast(Peak, After.PeakBytes, 'peak after');
+end;
+
+procedure TStatsTests.PeakUseIsTheHighestSeen;
+var
+  P: Pointer;
+begin
+  GetMem(P, 90 * Megabyte);
+  StatusRead(Before);
+  FreeMem(P);
+  StatusRead(After);
+  AtLeast(Before.UsedBytes, StatusPeakUsed, 'peak');
+end;
+
+procedure TStatsTests.ReservedIsAtLeastCommitted;
+begin
+  StatusRead(After);
+  AtLeast(After.CommittedBytes, After.ReservedBytes, 'reserved');
+end;
+
+procedure TStatsTests.ReallocCallsMovesAndBytesAreCounted;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  StatusRead(Before);
+  ReallocMem(P, 101);
+  StatusRead(After);
+  Same(Before.Realloc.Calls + 1, After.Realloc.Calls, 'calls in place');
+  Same(Before.Realloc.Moves, After.Realloc.Moves, 'moves in place');
+  ReallocMem(P, 1000);
+  StatusRead(After);
+  Same(Before.Realloc.Calls + 2, After.Realloc.Calls, 'calls');
+  Same(Before.Realloc.Moves + 1, After.Realloc.Moves, 'moves');
+  Same(Before.Realloc.CopiedBytes + 112, After.Realloc.CopiedBytes, 'bytes copied');
+  FreeMem(P);
+end;
+
+procedure TStatsTests.SystemCallsAreCounted;
+var
+  P: Pointer;
+begin
+  StatusRead(Before);
+  GetMem(P, 50 * Megabyte);
+  FillChar(P^, 50 * Megabyte, 1);
+  FreeMem(P);
+  LaneMM_Trim;
+  StatusRead(After);
+  AtLeast(Before.OsCalls[ocPurge] + 1, After.OsCalls[ocPurge], 'purges');
+  AtLeast(1, After.OsCalls[ocReserve], 'reservations');
+  AtLeast(1, After.OsCalls[ocCommit], 'commits');
+end;
+
+procedure TStatsTests.WorkUntilOver;
+begin
+  while LoadAcquire(IsOver) = 0 do
+    HeapWorks;
+end;
+
+procedure TStatsTests.StatusCanBeReadWhileThreadsWork;
+var
+  Workers: array[1..3] of TWorker;
+  Index: Integer;
+begin
+  IsOver := 0;
+  for Index := 1 to High(Workers) do
+    Workers[Index] := TWorker.Create(WorkUntilOver, False);
+  for Index := 1 to 2000 do
+  begin
+    StatusRead(After);
+    AtMost(After.ReservedBytes, After.Large.SpanBytes, 'bytes of large blocks');
+  end;
+  StoreRelease(IsOver, 1);
+  for Index := 1 to High(Workers) do
+    EndThread(Workers[Index]);
+end;
+
+initialization
+  RegisterTest(TStatsTests);
+end.

@@ -1,0 +1,128 @@
+/// Tests of the waiting policy: what threads do while another one keeps a lock of the manager.
+unit Test.Waits;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  SyncObjs, Test.Tools, LaneMM.Types;
+
+type
+  TLockPointer = ^TLock;
+
+  TWaitsTests = class(TLaneTest)
+  strict private
+    Lock: TLockPointer;
+    Wanted: TWork;
+    Gate: TEvent;
+    procedure WorkAtTheGate;
+    procedure TakeAndLeave;
+    procedure GetAndFreeLarge;
+    procedure WaitersBurnNoCpu(var Which: TLock; Work: TWork);
+  published
+    procedure ThreadsParkWhileTheArenaLockIsKept;
+    procedure ThreadsParkWhileTheRegistryLockIsKept;
+    procedure ThreadsParkWhileTheOrphanLockIsKept;
+    procedure ThreadsParkWhileAHeapLockIsKept;
+    procedure LargeBlocksParkWhileTheArenaLockIsKept;
+  end;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, testregistry, LaneMM.Contention, LaneMM.Os;
+
+const
+  ThreadCount = 4;
+  StartMs = 50;
+  KeptMs = 300;
+  // Four threads that turn for KeptMs on two CPUs use twice as much as that.
+  MostCpuMs = 100;
+
+function CpuMs: Int64;
+const
+  MsPerTick = 10;
+var
+  Times: TMS;
+begin
+  FpTimes(Times);
+  Result := Int64(Times.tms_utime + Times.tms_stime) * MsPerTick;
+end;
+
+procedure TWaitsTests.TakeAndLeave;
+begin
+  LockEnter(Lock^);
+  LockLeave(Lock^);
+end;
+
+procedure TWaitsTests.GetAndFreeLarge;
+var
+  P: Pointer;
+begin
+  GetMem(P, 300000);
+  FreeMem(P);
+end;
+
+procedure TWaitsTests.WorkAtTheGate;
+begin
+  Gate.WaitFor(INFINITE);
+  Wanted;
+end;
+
+// The threads start before the lock is taken: starting one takes locks, too.
+procedure TWaitsTests.WaitersBurnNoCpu(var Which: TLock; Work: TWork);
+var
+  Workers: array[1..ThreadCount] of TWorker;
+  Index: Integer;
+  Used: Int64;
+begin
+  Lock := @Which;
+  Wanted := Work;
+  Gate := TEvent.Create(nil, True, False, '');
+  for Index := 1 to ThreadCount do
+    Workers[Index] := TWorker.Create(WorkAtTheGate, False);
+  Sleep(StartMs);
+  LockEnter(Which);
+  Used := CpuMs;
+  Gate.SetEvent;
+  Sleep(KeptMs);
+  Used := CpuMs - Used;
+  LockLeave(Which);
+  for Index := 1 to ThreadCount do
+  begin
+    Workers[Index].AwaitEnd;
+    Workers[Index].Free;
+  end;
+  Gate.Free;
+  AtMost(MostCpuMs, Used, 'CPU time in ms');
+end;
+
+procedure TWaitsTests.ThreadsParkWhileTheArenaLockIsKept;
+begin
+  WaitersBurnNoCpu(Process.ArenaLock, TakeAndLeave);
+end;
+
+procedure TWaitsTests.ThreadsParkWhileTheRegistryLockIsKept;
+begin
+  WaitersBurnNoCpu(Process.RegistryLock, TakeAndLeave);
+end;
+
+procedure TWaitsTests.ThreadsParkWhileTheOrphanLockIsKept;
+begin
+  WaitersBurnNoCpu(Process.Orphans^.Lock, TakeAndLeave);
+end;
+
+procedure TWaitsTests.ThreadsParkWhileAHeapLockIsKept;
+begin
+  WaitersBurnNoCpu(OsThreadHeap^.Lock, TakeAndLeave);
+end;
+
+procedure TWaitsTests.LargeBlocksParkWhileTheArenaLockIsKept;
+begin
+  WaitersBurnNoCpu(Process.ArenaLock, GetAndFreeLarge);
+end;
+
+initialization
+  RegisterTest(TWaitsTests);
+end.

@@ -1,0 +1,81 @@
+/* Out of memory: ENOMEM, nothing lost, and all can be had again. The limit is set before the program
+ * starts: it starts itself once more. */
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { MB = 1 << 20, LIMIT_MB = 256, MOST = 4 * MB };
+
+static void **blocks;
+static int is_said = 1, is_kept = 1;
+
+/* Takes blocks until there are no more. Returns how many. */
+static int take_all(size_t size) {
+  int count = 0;
+  while (count < MOST) {
+    errno = 0;
+    void *block = malloc(size);
+    if (block == NULL) {
+      is_said &= errno == ENOMEM;
+      break;
+    }
+    content_write(block, size, (uint64_t)count);
+    blocks[count++] = block;
+  }
+  return count;
+}
+
+static void give_all(int count, size_t size) {
+  for (int i = 0; i < count; i++) {
+    is_kept &= content_is(blocks[i], size, size, (uint64_t)i);
+    free(blocks[i]);
+  }
+}
+
+static void *try_all(void *ignored) {
+  (void)ignored;
+  for (size_t size = 1; size < 64 * MB; size *= 2)
+    free(malloc(size));
+  return NULL;
+}
+
+int main(int count, char **arguments) {
+  check_use_all();
+  if (count == 1) {
+    struct rlimit limit = {(size_t)LIMIT_MB * MB, (size_t)LIMIT_MB * MB};
+    setrlimit(RLIMIT_AS, &limit);
+    execl("/proc/self/exe", arguments[0], "limited", NULL);
+    return 1;
+  }
+  blocks = calloc(MOST, sizeof *blocks);
+  static const size_t sizes[] = {MB, 100, 5000, 40000, 300000, 20 * MB, MB};
+  int first_count = 0;
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    int taken = take_all(sizes[i]);
+    if (sizes[i] <= MB) {
+      char text[80];
+      snprintf(text, sizeof text, "blocks of %zu bytes fill half of the limit", sizes[i]);
+      promise(text, taken * sizes[i] >= LIMIT_MB / 2ull * MB);
+    }
+    void *block = blocks[0];
+    is_said &= realloc(block, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
+    is_said &= calloc(LIMIT_MB, MB) == NULL && errno == ENOMEM;
+    is_said &= memalign(4 * MB, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, try_all, NULL) == 0)
+      pthread_join(thread, NULL);
+    give_all(taken, sizes[i]);
+    if (i == 0)
+      first_count = taken;
+    else if (i == sizeof sizes / sizeof *sizes - 1)
+      promise("what was freed can be had again, whatever was there between",
+              taken >= first_count - first_count / 8);
+  }
+  promise("what cannot be had is ENOMEM", is_said);
+  promise("blocks keep their content when others cannot be had", is_kept);
+  return counts();
+}

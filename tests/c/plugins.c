@@ -1,0 +1,48 @@
+/* dlopen and dlclose of a library that allocates; its blocks outlive it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "check.h"
+
+enum { ROUNDS = 200, THREADS = 4, BLOCKS = 50 };
+
+static const char *path;
+static _Atomic int is_kept = 1;
+
+static void *use(void *seed) {
+  for (int round = 0; round < ROUNDS; round++) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char *(*get)(size_t) = (char *(*)(size_t))dlsym(library, "plugin_get");
+    void (*give)(void *) = (void (*)(void *))dlsym(library, "plugin_free");
+    if (get == NULL || give == NULL) {
+      is_kept = 0;
+      return seed;
+    }
+    char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+      blocks[i] = get(1 + i * 1000);
+    give(malloc(100));
+    dlclose(library);
+    for (int i = 0; i < BLOCKS; i++) {
+      if (blocks[i][0] != 'l' || blocks[i][i * 1000] != 'l')
+        is_kept = 0;
+      free(blocks[i]);
+    }
+  }
+  return seed;
+}
+
+int main(int count, char **arguments) {
+  check_use_all();
+  if (count < 2)
+    return 2;
+  path = arguments[1];
+  pthread_t threads[THREADS];
+  for (int i = 0; i < THREADS; i++)
+    pthread_create(&threads[i], NULL, use, NULL);
+  for (int i = 0; i < THREADS; i++)
+    pthread_join(threads[i], NULL);
+  promise("a library that comes and goes can allocate, and its blocks outlive it", is_kept);
+  return counts();
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Checks every model with spin, then every mutation: a change to the model that must break the law
+# named with it. Prints a line for each; exit code 1 if any is not as expected, 2 without spin.
+#
+#   run.sh            all of it, each search complete; needs spin, a C compiler, 2 GB of memory
+#   run.sh --deep     larger configurations as well; minutes, 8 GB
+#   CC, CFLAGS        the C compiler (gcc) and its options (-O2)
+
+cd "$(dirname "$0")" || exit 2
+Here=$(pwd)
+for Tool in spin "${CC:-gcc}"; do
+  command -v "$Tool" > /dev/null || { echo "run.sh: $Tool not found" >&2; exit 2; }
+done
+Work=$(mktemp -d) || exit 2
+trap 'rm -rf "$Work"' EXIT
+trap 'exit 2' HUP INT TERM
+cd "$Work" || exit 2
+
+Passed=0
+Failed=0
+
+pass() { Passed=$((Passed + 1)); echo "ok     $1"; }
+fail() { Failed=$((Failed + 1)); echo "FAILED $1"; }
+
+# Searches model $1 with the definitions that follow; the verifier's words are in pan.log.
+search() {
+  Model=$1
+  shift
+  rm -f pan pan.* ./*.trail
+  spin -a "$@" "$Here/$Model.pml" > pan.log 2>&1 &&
+    "${CC:-gcc}" ${CFLAGS:--O2} -DSAFETY -DCOLLAPSE -DMEMLIM=12000 -o pan pan.c > pan.log 2>&1 &&
+    ./pan -m1000000 -w24 > pan.log 2>&1
+}
+
+states() { sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log; }
+
+# model definitions...: all laws hold in all states, and no thread is stuck.
+holds() {
+  search "$@"
+  Text="$* $(states) states"
+  if grep -q 'errors: 0$' pan.log && ! grep -qi 'not completed\|too small\|out of memory' pan.log
+  then pass "$Text"
+  else fail "$Text"; grep 'pan:\|rror' pan.log
+  fi
+}
+
+# model law mutation: the search finds a state that breaks the law.
+breaks() {
+  search "$1" "-D$3" "-DOnly=$2"
+  Text="$1 $3 breaks law $2, $(states) states"
+  if grep -q "assertion violated (($2!=$2)||" pan.log
+  then pass "$Text"
+  else fail "$Text"; grep 'pan:\|rror' pan.log
+  fi
+}
+
+holds life
+breaks life 1 TAKE_BY_LOAD
+breaks life 1 OWNER_KEPT
+breaks life 2 THIEF_BLIND
+breaks life 2 SWEEP_UNLOCKED
+breaks life 3 EMPTIED_BLIND
+breaks life 4 GIVE_UP_BY_STORE
+breaks life 4 TAKE_BY_STORE
+breaks life 5 OWNER_AFTER
+breaks life 5 RECLAIM_SILENT
+breaks life 6 SWEEP_NO_TAKEN
+breaks life 6 ABANDON_CURRENT
+
+holds remote
+breaks remote 1 FIRST_ONLY
+breaks remote 1 LINK_LATE
+breaks remote 2 PUSH_BY_STORE
+breaks remote 2 TAKE_BY_STORE
+breaks remote 3 CLAIM_BY_STORE
+
+holds release
+breaks release 1 NO_RECHECK
+breaks release 1 NO_SECOND_TRY
+breaks release 1 LEAVE_UNFENCED
+breaks release 2 TAKE_BY_LOAD
+breaks release 3 PUSH_BY_STORE
+breaks release 3 TAKE_BY_STORE
+breaks release 4 RELEASE_ENTERS
+
+holds lock
+breaks lock 1 ENTER_BY_STORE
+breaks lock 2 WOKEN_AS_NEW
+breaks lock 2 WAIT_BLIND
+breaks lock 2 LEAVE_SILENT
+
+holds wake
+for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM RETIRE_SILENT END_SILENT TRIM_SILENT \
+  TAKE_SILENT WANT_BY_STORE PARK_BLIND
+do
+  breaks wake 1 "$Mutation"
+done
+
+if [ "$1" = --deep ]
+then
+  holds life -DBlocks=3 -DAllocs1=4
+  holds release -DRounds=3
+  holds wake -DBoth
+fi
+
+echo "$Passed passed, $Failed failed"
+[ "$Failed" -eq 0 ]

@@ -1,0 +1,69 @@
+/// More than a thousand threads at a time, three times over.
+program ManyThreads;
+
+{$mode delphi}
+
+uses
+  LaneMM, cthreads, BaseUnix, Promises, Exchange;
+
+const
+  ThreadCount = 1200;
+  RoundCount = 3;
+  BlockCount = 100;
+  StackSize = 128 * 1024;
+
+var
+  Blocks: array[0..ThreadCount - 1, 0..BlockCount - 1] of PByte;
+  Waiting: LongInt;
+
+// Each thread leaves blocks, waits for all the others, and frees those of its neighbour.
+function Work(Argument: Pointer): PtrInt;
+var
+  Index, Own, Neighbour: PtrUInt;
+begin
+  Own := PtrUInt(Argument);
+  for Index := 0 to BlockCount - 1 do
+    Blocks[Own, Index] := FilledBlock(Index * 3, Own);
+  InterlockedDecrement(Waiting);
+  while InterlockedCompareExchange(Waiting, 0, 0) > 0 do
+    ThreadSwitch;
+  Neighbour := (Own + 1) mod ThreadCount;
+  for Index := 0 to BlockCount - 1 do
+  begin
+    Expect(IsFilled(Blocks[Neighbour, Index], Index * 3, Neighbour), 'a block is what it was');
+    FreeMem(Blocks[Neighbour, Index]);
+  end;
+  Result := 0;
+end;
+
+procedure RunRound;
+var
+  Threads: array[0..ThreadCount - 1] of TThreadID;
+  Index: PtrUInt;
+begin
+  Waiting := ThreadCount;
+  for Index := 0 to ThreadCount - 1 do
+  begin
+    BeginThread(Work, Pointer(Index), Threads[Index], StackSize);
+    Expect(Threads[Index] <> TThreadID(0), 'a thread starts');
+    if BrokenCount > 0 then
+      Finish;
+  end;
+  for Index := 0 to ThreadCount - 1 do
+    WaitForThreadTerminate(Threads[Index], 0);
+end;
+
+var
+  Index: Integer;
+  Used, Committed: NativeUInt;
+begin
+  RunRound;
+  Used := LaneMM_HeapStatus.UsedBytes;
+  Committed := LaneMM_HeapStatus.CommittedBytes;
+  for Index := 2 to RoundCount do
+    RunRound;
+  Expect(LaneMM_HeapStatus.UsedBytes = Used, 'all blocks are back');
+  Expect(LaneMM_HeapStatus.CommittedBytes <= Committed + Committed div 4,
+    'new threads use the memory of those that ended');
+  Finish;
+end.

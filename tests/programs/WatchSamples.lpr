@@ -1,0 +1,83 @@
+/// Allocates known amounts at known lines, for a sampled profile: run it with LANEMM=profile.
+///   Keep    100,000 blocks of 640 bytes, kept: 64,000,000 bytes
+///   Turn    1,000,000 blocks of 96 bytes, each freed at once: 96,000,000 bytes
+///   Cross   50,000 blocks of 320 bytes, freed by another thread: 16,000,000 bytes
+///   Large   100 blocks of 300,000 bytes, every second one freed
+///   Text    an AnsiString that grows to 30,000,000 characters, kept
+program WatchSamples;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads;
+
+var
+  Kept: array[0..99999] of Pointer;
+  Crossing: array[0..49999] of Pointer;
+  Larges: array[0..99] of Pointer;
+  KeptText: AnsiString;
+
+procedure Keep;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Kept) do
+    GetMem(Kept[Index], 640); // planted: keep
+end;
+
+procedure Turn;
+var
+  Index: Integer;
+  Block: Pointer;
+begin
+  for Index := 1 to 1000000 do
+  begin
+    GetMem(Block, 96); // planted: turn
+    FreeMem(Block);
+  end;
+end;
+
+function FreeAll(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Crossing) do
+    FreeMem(Crossing[Index]);
+  Result := 0;
+end;
+
+procedure Cross;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Crossing) do
+    Crossing[Index] := AllocMem(320); // planted: cross
+  WaitForThreadTerminate(BeginThread(FreeAll, nil), 0);
+end;
+
+procedure Large;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Larges) do
+    GetMem(Larges[Index], 300000); // planted: large
+  for Index := 0 to High(Larges) do
+    if Odd(Index) then
+      FreeMem(Larges[Index]);
+end;
+
+procedure Text;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 30000000 do
+    KeptText := KeptText + 'x'; // planted: text
+end;
+
+begin
+  Keep;
+  Turn;
+  Cross;
+  Large;
+  Text;
+end.

@@ -1,0 +1,133 @@
+#!/bin/sh
+# Builds and runs the programs of tests/programs, and tests/stress in a checked build.
+#
+#   sh tests/run-programs.sh [NAME...]
+#
+# Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
+# With names, only the runs of these programs.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.."
+out=build/programs
+wanted=" $* "
+passed=0
+failed=0
+
+# A run that takes longer hangs.
+seconds=120
+
+# build PROGRAM OPTIONS...: into $out; units of other options go to other directories.
+build() {
+  source=$1
+  shift
+  units=$out/units$(echo "$*" | tr -cd 'A-Za-z0-9')
+  mkdir -p "$units"
+  fpc -l- -v0 -vew -vm6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
+    "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
+}
+
+# report NAME STATUS LOG: counts a run.
+report() {
+  if [ "$2" -eq 0 ]; then
+    passed=$((passed + 1))
+    echo "passed: $1"
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    sed 's/^/  /' "$3"
+  fi
+}
+
+# run EXIT-CODE NAME COMMAND...: passes when the command ends with the exit code.
+run() {
+  expected=$1
+  name=$2
+  shift 2
+  log=$out/log
+  timeout -k 5 "$seconds" "$@" > "$log" 2>&1
+  status=$?
+  echo "exit code $status, expected $expected" >> "$log"
+  report "$name" "$([ "$status" -eq "$expected" ]; echo $?)" "$log"
+}
+
+# is_wanted NAME: whether the runs of this program were asked for.
+is_wanted() {
+  case $wanted in
+    '  ' | *" $1 "*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# program EXIT-CODE NAME OPTIONS...: builds tests/programs/NAME and runs it.
+program() {
+  code=$1
+  name=$2
+  shift 2
+  is_wanted "$name" || return 0
+  if build "tests/programs/$name.lpr" -O3 "$@"; then
+    run "$code" "$name" "$out/$name"
+  else
+    report "$name (build)" 1 /dev/null
+  fi
+}
+
+# again EXIT-CODE NAME ARGUMENT: runs a program that is already built.
+again() {
+  if is_wanted "$2"; then
+    run "$1" "$2 $3" "$out/$2" "$3"
+  fi
+}
+
+has_no_dynamic_section() {
+  ! readelf -d "$out/$1" | grep -q NEEDED
+}
+
+mkdir -p "$out"
+
+program 0 BeforeThreads
+program 0 AfterThreads
+program 0 NoThreads
+program 0 StaticProgram
+if is_wanted StaticProgram; then
+  run 0 'StaticProgram is static' sh -c "! readelf -d '$out/StaticProgram' | grep NEEDED"
+fi
+program 0 AutoInstalled -FaLaneMM
+program 0 ForeignThreads
+program 0 FreshThread
+program 0 NoFastSlot
+program 0 ManyThreads
+program 0 LockedMemory
+program 0 HeapTrace -gh
+program 204 RunError
+
+if is_wanted Host; then
+  build tests/programs/Guest.lpr -O3 -Cg || report 'Guest (build)' 1 /dev/null
+fi
+program 0 Host
+
+if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
+  run 0 'LimitedMemory (300 MB)' sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
+fi
+
+if is_wanted Halting && build tests/programs/Halting.lpr -O3; then
+  again 3 Halting halt
+  again 217 Halting exception
+  again 0 Halting late
+fi
+
+if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
+  again 0 Fork system
+  again 0 Fork library
+fi
+
+if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
+  run 0 'Stress (8 threads)' "$out/Stress" --threads=8
+  run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 "$out/Stress" --threads=9
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
