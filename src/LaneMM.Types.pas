@@ -33,7 +33,7 @@ const
   SliceShift = 16;
   SliceSize = NativeUInt(1) shl SliceShift;
   /// Cache lines of a heap record.
-  HeapLines = 23;
+  HeapLines = 21;
   /// Most arenas that a process can have.
   ArenaLimit = 64;
   /// Bytes of address space that the first arena asks for.
@@ -48,9 +48,9 @@ const
   BinMapWords = BinCount div 32;
 
   /// Size classes: multiples of 16 up to 256, then eight per doubling.
-  SizeClassCount = 80;
+  SizeClassCount = 72;
   /// Largest requested size, in bytes, that is served by a size class.
-  MaxClassSize = 65536;
+  MaxClassSize = 32768;
   /// Size classes whose spans are one slice long end with this block size, in bytes.
   MaxSmallSize = 8192;
 
@@ -237,7 +237,7 @@ type
         RoomSlices: TAtomicWord;                    //< shared  of large blocks, behind BlockSize
         MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
         PeakUsed: NativeUInt;                       //< shared  most bytes in use seen by a status
-        WarmLow: NativeUInt;                        //< lock Arena  lowest WarmSlices since looked at
+        WarmLow: NativeUInt;                        //< lock Arena  lowest WarmSlices since a look
         LookedMs: Cardinal;                         //< shared  the clock when it was looked at
         ClockDue: Cardinal;                         //< shared  calls until the clock is read again
         Epoch: Cardinal;                            //< lock Arena  raised when a child recovers

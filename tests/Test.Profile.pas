@@ -75,10 +75,10 @@ begin
   end;
 end;
 
-// Sampling every 16 KB an error of a twentieth is more than three standard deviations.
+// Sampling every 4 KB, 8 % are five standard deviations of the smallest amount here.
 procedure TProfileTests.Near(Expected, Actual: Double; const What: string);
 begin
-  if Abs(Actual - Expected) > 0.05 * Expected + 1 then
+  if Abs(Actual - Expected) > 0.08 * Expected + 1 then
     Fail('%s: expected about %.0f, found %.0f', [What, Expected, Actual]);
 end;
 
@@ -89,7 +89,7 @@ end;
 
 procedure TProfileTests.AllocatedBytesAreEstimatedBySite;
 begin
-  Planted.Run('profile,speedscope,rate=16K', []);
+  Planted.Run('profile,speedscope,rate=4K', []);
   Near(64e6, ValueOf('alloc_space', 'KEEP'), 'bytes kept');
   Near(96e6, ValueOf('alloc_space', 'TURN'), 'bytes freed at once');
   Near(16e6, ValueOf('alloc_space', 'CROSS'), 'bytes freed by another thread');
@@ -103,7 +103,7 @@ begin
   FreeAndNil(Samples);
   Samples := TTestProgram.Create('WatchSamples', '-O1 -gl -Xs- -dLANEMM_PUREPASCAL');
   try
-    Planted.Run('profile,speedscope,rate=16K', []);
+    Planted.Run('profile,speedscope,rate=4K', []);
     Near(96e6, ValueOf('alloc_space', 'TURN'), 'bytes freed at once');
     Near(64e6, ValueOf('inuse_space', 'KEEP'), 'bytes kept');
   finally
@@ -113,7 +113,7 @@ end;
 
 procedure TProfileTests.BytesInUseAreEstimatedBySite;
 begin
-  Planted.Run('profile,speedscope,rate=16K', []);
+  Planted.Run('profile,speedscope,rate=4K', []);
   Near(64e6, ValueOf('inuse_space', 'KEEP'), 'bytes kept');
   Near(0, ValueOf('inuse_space', 'TURN'), 'bytes freed at once');
   Near(0, ValueOf('inuse_space', 'CROSS'), 'bytes freed by another thread');

@@ -53,7 +53,7 @@ var
 begin
   P := nil;
   Size := Megabyte;
-  while Size <= 60 * Megabyte do
+  while Size <= 40 * Megabyte do
   begin
     ReallocMem(P, Size);
     Size := Size + Size div 3;
