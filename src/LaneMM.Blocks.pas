@@ -123,23 +123,24 @@ begin
   end;
 end;
 
-function BlockGetSlow(Size: NativeUInt): Pointer;
-begin
-  Result := TryGet(Size);
-  if Result = nil then
-    Result := OutOfMemoryResult;
-end;
-
-function BlockGet(Size: TSize): Pointer;
+// The fast path in Pascal; nil without memory.
+function QuickGet(Size: NativeUInt): Pointer;
 var
   Heap: PHeap;
 begin
+  Result := nil;
   Heap := OsThreadHeap;
-  if (Heap = nil) or (Size > MaxClassSize) then
-    Exit(BlockGetSlow(Size));
-  Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
+  if (Heap <> nil) and (Size <= MaxClassSize) then
+    Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
   if Result = nil then
-    Result := BlockGetSlow(Size);
+    Result := TryGet(Size);
+end;
+
+function BlockGet(Size: TSize): Pointer;
+begin
+  Result := QuickGet(Size);
+  if Result = nil then
+    Result := OutOfMemoryResult;
 end;
 
 function CountedBlockGet(Size: TSize): Pointer;
@@ -398,9 +399,9 @@ end;
 // A new block for the contents of P, which is freed; nil, and P kept, without memory.
 function MoveBlock(P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
-  Result := TryGet(WantedSize);
+  Result := QuickGet(WantedSize);
   if Result = nil then
-    Result := TryGet(Size);
+    Result := QuickGet(Size);
   if Result = nil then
     Exit(OutOfMemoryResult);
   if Size < UsableSize then

@@ -1,0 +1,133 @@
+#!/bin/sh
+# Builds the C library and runs its tests.
+#
+#   sh tests/c/run.sh [--quick]
+#
+# --quick  only the release library, preloaded, and no real programs
+#
+# The test programs run on the release library, on one that checks its own laws while it runs, in a
+# sandbox without optional system calls, and linked statically; then real programs run on the
+# library and give the same results as without it (programs.sh). The last line is the sum of all
+# tests, `N passed, N failed`; exit code 1 when one failed.
+set -eu
+
+quick=no
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  --quick) quick=yes ;;
+esac
+
+cd "$(dirname "$0")/../.."
+root=$PWD
+out=build/test-c
+lib=$root/build/lib
+checked=$root/$out/checked
+mkdir -p "$out"
+passed=0
+failed=0
+# Seconds after which a test program hangs.
+patience=120
+
+compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
+programs="functions sizes alignments mix threads many_threads forks limits early bad plugins"
+
+# Adds up a log whose last line is `N passed, N failed`; shows what failed.
+count() {
+  name=$1 log=$2 code=$3
+  counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+  more_passed=${counts% *}
+  more_failed=${counts#* }
+  if [ -z "$counts" ]; then
+    more_passed=0
+    more_failed=1
+  elif [ "$code" -ne 0 ] && [ "$more_failed" -eq 0 ]; then
+    more_failed=1
+  fi
+  passed=$((passed + more_passed))
+  failed=$((failed + more_failed))
+  printf '%-28s %4d passed %4d failed\n' "$name" "$more_passed" "$more_failed"
+  [ "$more_failed" -eq 0 ] || tail -n 20 "$log"
+}
+
+# Runs a test program: its name, how it runs, and the command.
+run() {
+  name="$1, $2"
+  log=$out/$1-$2.log
+  shift 2
+  code=0
+  timeout -k 5 $patience "$@" > "$log" 2>&1 || code=$?
+  if [ $code -eq 77 ]; then
+    echo "$name: skipped: $(tail -n 1 "$log")"
+  else
+    count "$name" "$log" $code
+  fi
+}
+
+# Runs a program of $programs on a library.
+run_on() {
+  library=$1 variant=$2 program=$3
+  run "$program" "$variant" env "LD_PRELOAD=$library" "$out/$program" "$root/$out/plugin.so"
+}
+
+build() {
+  for program in $programs without; do
+    # shellcheck disable=SC2086 # a list of flags
+    gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
+  done
+  # shellcheck disable=SC2086
+  {
+    gcc $compiler_flags -fPIC -shared -o "$out/plugin.so" tests/c/plugin.c
+    gcc $compiler_flags -fPIC -shared -o "$out/bound_plugin.so" tests/c/plugin.c \
+      -L"$lib" -llanemm -Wl,-rpath,"$lib"
+    gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
+    gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
+    g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
+    g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
+    gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
+  }
+  fpc -l- -v0 -vew -vm6018 -O2 -Fusrc -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
+    -k-rpath -k"$lib" tests/c/Mixed.lpr
+}
+
+# Programs with the library in them, position-independent and not.
+run_static() {
+  for program in functions mix threads early forks operators; do
+    case $program in
+      operators) compiler="g++ -std=c++17" source=tests/c/operators.cc ;;
+      *) compiler=gcc source=tests/c/$program.c ;;
+    esac
+    for kind in static static-pie; do
+      # shellcheck disable=SC2086
+      $compiler $compiler_flags -$kind -o "$out/$program-$kind" $source "$lib/liblanemm.a"
+      run "$program" "$kind" "$out/$program-$kind"
+    done
+  done
+}
+
+sh lib/build.sh
+build
+for program in $programs operators; do
+  run_on "$lib/liblanemm.so" release "$program"
+done
+run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
+run status linked "$out/status"
+run mixed linked "$out/Mixed"
+
+if [ $quick = no ]; then
+  sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
+  for program in functions alignments mix threads many_threads forks early operators; do
+    run_on "$checked/liblanemm.so" checked "$program"
+  done
+  for program in functions mix threads forks; do
+    run "$program" sandbox env "LD_PRELOAD=$lib/liblanemm.so" "$out/without" "$out/$program"
+  done
+  run_static
+  log=$out/programs.log
+  code=0
+  sh tests/c/programs.sh "$lib/liblanemm.so" > "$log" 2>&1 || code=$?
+  grep -v ' passed, ' "$log" || true
+  count 'real programs' "$log" $code
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
