@@ -45,9 +45,11 @@ static void *try_all(void *ignored) {
 
 int main(int count, char **arguments) {
   check_use_all();
-  if (count == 1) {
-    struct rlimit limit = {(size_t)LIMIT_MB * MB, (size_t)LIMIT_MB * MB};
-    setrlimit(RLIMIT_AS, &limit);
+  struct rlimit limit = {(size_t)LIMIT_MB * MB, (size_t)LIMIT_MB * MB}, now;
+  getrlimit(RLIMIT_AS, &now);
+  if (now.rlim_cur != limit.rlim_cur) {
+    if (count > 1 || setrlimit(RLIMIT_AS, &limit) != 0)
+      return 77;
     execl("/proc/self/exe", arguments[0], "limited", NULL);
     return 1;
   }

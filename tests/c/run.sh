@@ -66,7 +66,9 @@ run() {
 # Runs a program of $programs on a library.
 run_on() {
   library=$1 variant=$2 program=$3
-  run "$program" "$variant" env "LD_PRELOAD=$library" "$out/$program" "$root/$out/plugin.so"
+  set --
+  [ "$program" != plugins ] || set -- "$root/$out/plugin.so"
+  run "$program" "$variant" env "LD_PRELOAD=$library" "$out/$program" "$@"
 }
 
 build() {

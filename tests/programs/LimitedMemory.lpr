@@ -10,37 +10,57 @@ uses
 const
   Megabyte = 1 shl 20;
 
-// Gets blocks until there is no more; returns how many megabytes that were.
-function GetAll(Size: NativeUInt): NativeUInt;
+type
+  PLink = ^TLink;
+  TLink = record
+    Next: PLink;
+  end;
+
+procedure FreeAll(First: PLink);
 var
-  First, Block: ^Pointer;
+  Next: PLink;
+begin
+  while First <> nil do
+  begin
+    Next := First^.Next;
+    FreeMem(First);
+    First := Next;
+  end;
+end;
+
+// Gets blocks until there is no more; returns how many megabytes that were. When not even a small
+// block is left, nobody could raise an exception: then GetMem has to give nil.
+function GetAll(Size: NativeUInt; HasExceptions: Boolean): NativeUInt;
+var
+  First, Block: PLink;
 begin
   Result := 0;
   First := nil;
+  ReturnNilIfGrowHeapFails := not HasExceptions;
   try
     repeat
       GetMem(Block, Size);
-      Block^ := First;
-      First := Pointer(Block);
+      if Block = nil then
+        Break;
+      Block^.Next := First;
+      First := Block;
       Inc(Result, Size);
     until Result > 1024 * Megabyte;
+    Expect(not HasExceptions, 'an exception tells that there is no memory');
   except
-    on EOutOfMemory do;
+    on EOutOfMemory do
+      Expect(HasExceptions, 'nil tells that there is no memory');
   end;
-  while First <> nil do
-  begin
-    Block := First^;
-    FreeMem(First);
-    First := Pointer(Block);
-  end;
+  ReturnNilIfGrowHeapFails := False;
+  FreeAll(First);
   Result := Result div Megabyte;
 end;
 
-procedure GetAllOf(Size: NativeUInt);
+procedure GetAllOf(Size: NativeUInt; HasExceptions: Boolean);
 var
   Got: NativeUInt;
 begin
-  Got := GetAll(Size);
+  Got := GetAll(Size, HasExceptions);
   Expect((Got >= 150) and (Got < 300), 'half of the address space or more can be used');
   if BrokenCount > 0 then
     WriteLn(Got, ' MB in blocks of ', Size, ' bytes');
@@ -85,11 +105,12 @@ end;
 begin
   RunThreads;
   Grow;
-  GetAllOf(1000);
-  GetAllOf(20000);
-  GetAllOf(Megabyte);
+  GetAllOf(1000, False);
+  GetAllOf(20000, True);
+  GetAllOf(Megabyte, True);
   Work(nil);
   ExchangeEmpty;
-  GetAllOf(200);
+  GetAllOf(100, False);
+  GetAllOf(Megabyte, True);
   Finish;
 end.
