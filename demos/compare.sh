@@ -12,7 +12,7 @@ usage() {
   cat <<'END'
 compare.sh        builds ParallelAllocations and Reallocation under every memory manager, runs
                   them in turn, several rounds, and prints one table: medians of the rounds
-compare.sh all    builds all four demos under LaneMM and shows what they print
+compare.sh all    builds all five demos under LaneMM and shows what they print
 compare.sh --help prints this text
 
 Environment:
@@ -38,8 +38,8 @@ build() {
   mkdir -p "$dir/units"
   select=
   [ "$1" = default ] || select=-Fa$1
-  fpc -O2 -v0 $select "-Fu$source" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" \
-    "$demos/$2/$2.lpr" >"$log" 2>&1 || { cat "$log" >&2; fail "cannot build $2 with $1"; }
+  fpc -O2 -v0 $select "-Fu$source" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
+    "-FE$dir" "-FU$dir/units" "$demos/$2/$2.lpr" >"$log" 2>&1 || { cat "$log" >&2; fail "cannot build $2 with $1"; }
 }
 
 # run MANAGER JOB PROGRAM [ARGUMENT...]: adds lines `JOB MANAGER KEY VALUE` to the results
@@ -137,7 +137,7 @@ show() {
 }
 
 show_all() {
-  for program in Reallocation InitializeFinalize Allocate ParallelAllocations; do
+  for program in Reallocation InitializeFinalize Allocate ParallelAllocations FastMMModel; do
     build LaneMM "$program"
   done
   show Reallocation
@@ -145,6 +145,7 @@ show_all() {
   show InitializeFinalize
   show Allocate
   show ParallelAllocations
+  show FastMMModel
 }
 
 case $#-${1:-} in
