@@ -300,10 +300,13 @@ begin
 end;
 
 function FreeLargeBlock(Span: PSpan): NativeUInt;
+var
+  Watch: TFreeCall;
 begin
   Result := Span^.BlockSize;
-  if @Process.WatchLargeFree <> nil then
-    Process.WatchLargeFree(Span, Span^.Start);
+  Watch := Process.WatchLargeFree;
+  if @Watch <> nil then
+    Watch(Span, Span^.Start);
   LargeFree(Span);
   PurgerNotify;
 end;
@@ -447,7 +450,10 @@ begin
   else if Size <= MaxClassSize then
     Result := MoveBlock(Result, Span^.BlockSize, Size, Size)
   else
+  begin
     LargeShrink(Span, Size);
+    PurgerNotify;
+  end;
 end;
 
 // Takes over a block of somebody else.

@@ -35,7 +35,8 @@ procedure HeapRetireEmpty(Heap: PHeap);
 /// Process.SweepWanted) when another thread is at the queues, or when spans stay in which
 /// others have freed blocks: the owner's next free may be the last one.
 procedure HeapSweep(Heap: PHeap);
-/// Asks for a sweep; tells whether nobody had.
+/// Asks for a sweep; tells whether nobody had. Whoever was the first calls PurgerNotify or
+/// PurgerTick afterwards.
 function WantSweep: Boolean;
 /// Makes the queues anew from the span records. For a child process in which a lost thread
 /// held the lock; no other thread runs.
@@ -45,6 +46,12 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Contention, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
+
+function WantSweep: Boolean;
+begin
+  // Full barrier: the purge thread sees it, or is seen parked. Pairs with PurgerThread.
+  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
+end;
 
 // ---------------------------------------------------------------------------- queues
 
@@ -128,6 +135,10 @@ begin
       Exit;
     Span^.Owner := Heap; // a block was freed in between
   end;
+  // Who freed a block while the span was current asked for no sweep. Full barrier: either the
+  // block is seen here, or IsCurrent is seen there. Pairs with RemoteFree in LaneMM.Blocks.
+  if FetchAdd(Span^.Remote, 0) <> 0 then
+    WantSweep;
   QueueAdd(Heap, Span);
 end;
 
@@ -199,12 +210,6 @@ begin
     // Release: the span's fields before the list. Pairs with QueueTaken. There is no pop of
     // one span, hence no ABA.
   until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
-end;
-
-function WantSweep: Boolean;
-begin
-  // Full barrier: the purge thread sees it, or is seen parked. Pairs with PurgerThread.
-  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
 end;
 
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);

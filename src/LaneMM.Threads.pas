@@ -116,12 +116,20 @@ begin
     Result := Process.Orphans;
 end;
 
+// After spans were released or a sweep was asked for.
+procedure NotifyPurger;
+begin
+  if @Process.PurgerNotify <> nil then
+    Process.PurgerNotify;
+end;
+
 // The system calls it at the end of a thread that has a heap. A thread that allocates even
 // later gets a new heap and comes here again.
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
   HeapAbandon(Heap);
   HeapReturn(Heap);
+  NotifyPurger;
 end;
 
 function FirstHeap: PHeap;
@@ -156,6 +164,7 @@ begin
     HeapRetireEmpty(Own);
   SweepAll;
   ArenaPurge(AllSlices);
+  NotifyPurger;
 end;
 
 procedure ProcessPurge;

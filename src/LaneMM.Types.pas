@@ -219,6 +219,7 @@ type
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< const   how long memory is unused before it is purged
         ForkMark: PNativeUInt;    //< shared  reads 0 in a child process that has not recovered
+        PurgerNotify: TPlainProcedure; //< const   see LaneMM.Purger; nil where there is none
         ForkRecover: TPlainProcedure; //< const   what such a child calls before it takes a lock
         MainHeap: PHeap;          //< owner   the heap of a program without threads
       );

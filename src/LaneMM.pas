@@ -41,7 +41,7 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Settings, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Stack,
+  LaneMM.Settings, LaneMM.Threads, LaneMM.Purger, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Stack,
   LaneMM.EventLog, LaneMM.Watch;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -138,6 +138,7 @@ begin
   Manager.GetHeapStatus := DelphiHeapStatus;
   Manager.GetFPCHeapStatus := FpcHeapStatus;
   SetMemoryManager(Manager);
+  Process.PurgerNotify := PurgerNotify;
   StackStart;
   WatchApply;
 end;

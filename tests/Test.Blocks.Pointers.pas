@@ -18,6 +18,7 @@ type
     Answer: Integer;
     Servant: TServant;
     procedure GetBlocks;
+    function GetAcross4GB: Boolean;
     procedure FreeBlocks;
     procedure FreeVictim;
     procedure FreeEvenBlocks;
@@ -43,6 +44,7 @@ type
     procedure WildPointersAreRefusedByMemSize;
     procedure BlocksNeverHandedOutAreRefused;
     procedure TailOfASpanIsRefused;
+    procedure SecondFreeIsRefusedWhereHighAddressBitsChange;
     procedure FreedBlockIsRefusedByReallocMem;
     procedure NastyFirstWordsAreFreed;
     procedure NastyFirstWordsAreFreedByAnotherThread;
@@ -230,6 +232,66 @@ begin
     RefusesInEachThread(Victim, 'second free');
     FreeBlocks;
   end;
+end;
+
+// Gets blocks until there are two in one span, on both sides of a multiple of 4 GB, the lower one
+// in the first slice; tells whether there are, as the last two of Blocks.
+function TBlocksPointersTests.GetAcross4GB: Boolean;
+var
+  Index, Lower: Integer;
+  Span: PSpan;
+begin
+  Lower := -1;
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Size);
+    Span := ArenaSpan(Blocks[Index]);
+    if (Lower < 0) and (Span^.Kind = skBlocks) and (NativeUInt(Span^.Start) shr 32
+      <> (NativeUInt(Span^.Start) + Span^.SliceCount * SliceSize - 1) shr 32) then
+      Lower := Index;
+    if (Lower >= 0) and (NativeUInt(Blocks[Index] - Blocks[Lower]) < 16 * SliceSize)
+      and (NativeUInt(Blocks[Index]) shr 32 <> NativeUInt(Blocks[Lower]) shr 32) then
+    begin
+      SetLength(Blocks, Index + 1);
+      Span := PSpan(Blocks[Lower]);
+      Blocks[Lower] := Blocks[Index - 1];
+      Blocks[Index - 1] := PByte(Span);
+      Exit(True);
+    end;
+  end;
+  Result := False;
+end;
+
+// The link in a free block then has other high bits than the block's address.
+procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
+var
+  Filler, Lower, Upper: Pointer;
+  Arena: PArena;
+  Room: NativeUInt;
+begin
+  {$ifdef CPU64}
+  Arena := @Process.Arenas[Process.ArenaCount - 1];
+  Room := -(NativeUInt(Arena^.Base) + Arena^.Frontier * SliceSize) and High(Cardinal);
+  if Room < 2 * SliceSize then
+    Exit;
+  // Takes all addresses up to the last slice before the multiple, and touches none.
+  GetMem(Filler, Room - SliceSize);
+  Size := 20000;
+  SetLength(Blocks, 5000);
+  if GetAcross4GB then
+  begin
+    Upper := Blocks[High(Blocks)];
+    Lower := Blocks[High(Blocks) - 1];
+    SetLength(Blocks, Length(Blocks) - 2);
+    FreeMem(Upper);
+    FreeMem(Lower);
+    Refuses(Lower, 'second free');
+    Refuses(Upper, 'second free of the other');
+  end;
+  for Upper in Blocks do
+    FreeMem(Upper);
+  FreeMem(Filler);
+  {$endif}
 end;
 
 procedure TBlocksPointersTests.FreedBlockIsRefusedByReallocMem;

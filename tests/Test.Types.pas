@@ -65,6 +65,8 @@ begin
   AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Start), 'Start');
   AtLeast(CacheLineSize, OffsetIn(@Span, @Span.BlockSize), 'BlockSize');
   AtLeast(CacheLineSize, OffsetIn(@Span, @Span.DivideMagic), 'DivideMagic');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.CarvedBytes), 'CarvedBytes');
+  AtLeast(CacheLineSize, OffsetIn(@Span, @Span.IsCurrent), 'IsCurrent');
   AtLeast(CacheLineSize, OffsetIn(@Span, @Span.Kind), 'Kind');
 end;
 

@@ -110,7 +110,8 @@ fi
 program 0 Host
 
 if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
-  run 0 'LimitedMemory (300 MB)' sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
+  run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \
+    sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
 fi
 
 if is_wanted Halting && build tests/programs/Halting.lpr -O3; then

@@ -16,6 +16,7 @@ library=$(realpath "$1")
 shift
 cd "$(dirname "$0")/../.."
 root=$PWD
+inputs=$root/tests/c/work
 work=$root/build/test-c/programs
 rm -rf "$work"
 mkdir -p "$work"
@@ -87,7 +88,7 @@ test_python() {
   python=/usr/bin/python3
   ends_well 'python3 runs on the library' $python -c \
     'import sys; sys.exit("liblanemm" not in open("/proc/self/maps").read())'
-  same_output 'python3 works with sqlite3, json, threads and processes' $python "$root/tests/c/work.py"
+  same_output 'python3 works with sqlite3, json, threads and processes' $python "$inputs/work.py"
   version=$($python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   if $python -c 'import test.test_json' 2> /dev/null || need "libpython$version-testsuite" true; then
     for module in test_json test_threading test_gc test_pickle; do
@@ -104,40 +105,10 @@ test_python() {
   fi
 }
 
-# A C file with many functions, and a C++ file with many templates.
-generate_sources() {
-  awk 'BEGIN {
-    print "#include <stdio.h>"
-    print "struct s { int a[8]; double b; struct s *next; };"
-    for (i = 0; i < 3000; i++) {
-      printf "static int f%d(struct s *p, int n) {\n  int sum = %d;\n", i, i
-      print "  for (int k = 0; k < n; k++)\n    switch (p->a[k % 8] % 5) {"
-      printf "      case 0: sum += k * %d; break;\n", i % 17
-      print "      case 1: sum ^= p->a[0]; break;\n      case 2: sum -= (int)p->b; break;"
-      print "      default: p = p->next ? p->next : p;\n    }\n  return sum;\n}"
-    }
-    print "int main(void) {\n  struct s s = {{1, 2, 3}, 4.5, 0};\n  long sum = 0;"
-    for (i = 0; i < 3000; i++) printf "  sum += f%d(&s, %d);\n", i, i % 50
-    print "  printf(\"%ld\\n\", sum);\n  return 0;\n}"
-  }' > large.c
-  awk 'BEGIN {
-    print "#include <algorithm>\n#include <functional>\n#include <iostream>\n#include <map>"
-    print "#include <regex>\n#include <string>\n#include <unordered_map>\n#include <vector>"
-    print "template <int N> struct t { std::map<int, std::vector<std::string>> m; int get(int k) {"
-    print "  m[k].push_back(std::to_string(N)); return (int)m[k].size() + t<N - 1>().get(k); } };"
-    print "template <> struct t<0> { int get(int k) { return k; } };"
-    for (i = 0; i < 120; i++)
-      printf "int g%d(int k) { std::unordered_map<std::string, int> u; u[\"%d\"] = k; " \
-        "return t<%d>().get(k) + u[\"%d\"]; }\n", i, i, i % 40 + 1, i
-    print "int main() { long sum = 0;"
-    for (i = 0; i < 120; i++) printf "  sum += g%d(%d);\n", i, i
-    print "  std::cout << sum << \"\\n\"; }"
-  }' > large.cc
-}
-
 test_gcc() {
   need g++ gcc g++ || return 0
-  generate_sources
+  awk -f "$inputs/large.c.awk" > large.c
+  awk -f "$inputs/large.cc.awk" > large.cc
   # shellcheck disable=SC2016 # the inner shell expands
   same_output 'gcc makes the same program of a large file' \
     sh -c 'gcc -O1 -c -o l.o ../large.c && sha256sum l.o && gcc -o l l.o && ./l'
@@ -148,25 +119,8 @@ test_gcc() {
 
 test_sqlite() {
   need sqlite3 sqlite3 || return 0
-  cat > script.sql << 'END'
-create table t (id integer primary key, name text, value real, data blob);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000)
-  insert into t select i, 'name ' || (i * 7919 % 10007), i * 0.37, zeroblob(i % 100) from n;
-create index byname on t (name, value);
-select count(*), sum(length(data)), round(sum(value), 2) from t;
-select name, count(*), round(avg(value), 3) from t group by name order by name limit 500;
-select a.name, count(*) from t a join t b on a.name = b.name and a.id < b.id
-  group by a.name order by 2 desc, 1 limit 20;
-update t set name = upper(name) || replace(name, 'a', 'bb') where id % 3 = 0;
-delete from t where id % 5 = 0;
-select group_concat(name, ',') from (select distinct name from t order by name);
-select json_group_array(json_object('n', name, 'v', value)) from (select * from t limit 20000);
-vacuum;
-pragma integrity_check;
-select count(*), round(total(value), 2) from t where name like '%99%';
-END
   same_output 'sqlite3 answers a big script the same' \
-    sh -c 'sqlite3 data.db < ../script.sql'
+    sh -c 'sqlite3 data.db < "$1"' sh "$inputs/tables.sql"
 }
 
 # The reply of the server on $port.
@@ -233,64 +187,12 @@ test_redis() {
 
 test_git() {
   need git git || return 0
-  cat > history.sh << 'END'
-set -e
-export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
-export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
-git init -q -b main one
-cd one
-for commit in 1 2 3 4 5 6 7 8 9 10; do
-  awk -v c=$commit 'BEGIN {
-    for (f = 0; f < 300; f++) {
-      name = "file" f % 300 ".txt"
-      for (l = 0; l < 60; l++) print l * f % (c + 2), "line", l, "of", f > name
-      close(name)
-    }
-  }'
-  git add -A
-  git commit -q -m "commit $commit"
-done
-git checkout -q -b side HEAD~3
-echo side > side.txt
-git add -A
-git commit -q -m side
-git checkout -q main
-git merge -q -m merge side
-git gc -q --aggressive --prune=now
-git fsck --full --strict 2>&1
-git log --stat --format='%H %T %s'
-git blame file7.txt | tail -n 3
-git grep -c 'line 9 of' | sort | tail -n 3
-cd ..
-git clone -q one two
-git -C two rev-parse HEAD
-git -C two diff HEAD~9 --stat | tail -n 1
-END
-  same_output 'git makes, packs, checks and clones the same repository' sh ../history.sh
+  same_output 'git makes, packs, checks and clones the same repository' sh "$inputs/history.sh"
 }
 
 test_perl() {
   need perl perl || return 0
-  cat > words.pl << 'END'
-use strict; use warnings;
-my (%count, @all); my $seed = 42;
-for my $i (1 .. 300000) {
-  $seed = ($seed * 1103515245 + 12345) % 2147483648;
-  my $word = join '', map { chr(97 + ($seed >> $_) % 26) } 3, 7, 11, 15;
-  $count{$word}{length}++; $count{$word}{list} .= "$i,";
-  push @all, $word if $i % 10 == 0;
-}
-my $text = join ' ', @all; my $hits = () = $text =~ /\b([aeiou])\w*?\1\b/g;
-(my $other = $text) =~ s/(\w)(\w)/$2$1/g;
-print "$hits ", length $other, "\n";
-print "$_ $count{$_}{length} ", length $count{$_}{list}, "\n"
-  for (sort { $count{$b}{length} <=> $count{$a}{length} || $a cmp $b } keys %count)[0 .. 99];
-my @sorted = sort map { scalar reverse } @all; print "@sorted[0 .. 20]\n";
-my $pid = fork // die; if (!$pid) { my @child = map { $_ x 3 } @all; exit(@child == @all ? 0 : 1) }
-waitpid $pid, 0; print "child $?\n";
-END
-  same_output 'perl counts, matches, sorts and forks the same' perl ../words.pl
+  same_output 'perl counts, matches, sorts and forks the same' perl "$inputs/words.pl"
 }
 
 test_cmake() {
