@@ -11,7 +11,11 @@ uses
   cthreads,
   SysUtils, BaseUnix,
   Bench.Blocks, Bench.Measure, Bench.Workloads,
-  Workload.Append, Workload.Batch, Workload.Churn, Workload.CrossFree, Workload.Pairs;
+  Workload.Append, Workload.Batch, Workload.Burst, Workload.Churn, Workload.CrossFree,
+  Workload.Grow, Workload.Handover, Workload.Lifo, Workload.Nexus, Workload.Pairs,
+  Workload.Parallel, Workload.Producers, Workload.Raw, Workload.Replay, Workload.Resize,
+  Workload.Sleepers, Workload.Space, Workload.Spawn, Workload.Strings, Workload.Traversal,
+  Workload.Wild;
 
 const
   ManagerName = {$I %BENCH_MANAGER%};
@@ -20,7 +24,8 @@ const
   Usage =
     'Bench WORKLOAD [--threads N] [--scale X] [--operations N]' + LineEnding +
     '  Prints: manager,workload,threads,ns per operation,CPU ns per operation,' + LineEnding +
-    '  peak resident kB,final resident kB. One operation: see the workload''s unit.' + LineEnding +
+    '  peak resident kB,final resident kB, and what only this workload knows.' + LineEnding +
+    '  One operation: see the workload''s unit.' + LineEnding +
     '  --scale X       X times the usual operations' + LineEnding +
     '  --operations N  exactly N operations, over all threads' + LineEnding +
     'Workloads:' + LineEnding;
@@ -40,10 +45,12 @@ procedure PrintRun(Workload: TWorkload; ThreadCount: Integer; Operations: Int64)
 var
   Taken: TMeasurement;
 begin
+  if Operations < ThreadCount then
+    Operations := ThreadCount;
   Taken := Measure(Workload, ThreadCount, Operations);
   WriteLn(ManagerName, ',', Workload.Name, ',', ThreadCount, ',',
     Taken.WallNs / Operations:0:3, ',', Taken.CpuNs / Operations:0:3, ',',
-    Taken.PeakKb, ',', Taken.FinalKb);
+    Taken.PeakKb, ',', Taken.FinalKb, FactsTold);
 end;
 
 procedure Main;

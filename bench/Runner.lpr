@@ -42,13 +42,14 @@ end;
 
 procedure Report(Results: TResults; const Header: array of string);
 begin
+  ResultsSave(Results, ParamStr(2), Header);
   TablePrint(Results, meTime,
     'Time per operation: ns for %s, all others relative to it (less is faster)', 1);
   TablePrint(Results, mePeak,
     'Peak resident memory: MB for %s, all others relative to it (less is smaller)', 1024);
+  FactsPrint(Results);
   ControlPrint(Results);
   BarsPrint(Results);
-  ResultsSave(Results, ParamStr(2), Header);
   WriteLn;
   WriteLn('All numbers: ', ParamStr(2));
 end;

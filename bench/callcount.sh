@@ -10,8 +10,8 @@ usage() {
 Usage: bench/callcount.sh [MANAGER...]
 
 Builds as bench/run.sh does and prints instructions per operation for each MANAGER,
-all that can be built unless given. Takes one to two minutes. Environment: MM, MM_PATH
-as in bench/run.sh.
+FPC, glibc, mimalloc, mimalloc3 and LaneMM, as far as they can be built, unless given.
+Takes two minutes. Environment: MM, MM_PATH as in bench/run.sh.
 END
 }
 
@@ -22,7 +22,8 @@ churn-small    2  200000
 cross-free     2  200000
 append-string  1  500000
 append-array   1  500000
-append-list    1  500000'
+append-list    1  500000
+resize-random  1  200000'
 
 # instructions BINARY WORKLOAD THREADS OPERATIONS
 instructions() {
@@ -46,8 +47,9 @@ if ! command -v valgrind >/dev/null; then
   exit 1
 fi
 cd "$(dirname "$0")/.."
-binaries=$(bench/run.sh build)
-managers=${*:-$(echo "$binaries" | sed 's/=.*//')}
+wanted=${*:-FPC glibc mimalloc mimalloc3 LaneMM}
+binaries=$(MANAGERS=$wanted bench/run.sh build)
+managers=$(echo "$binaries" | sed 's/=.*//')
 
 printf 'Instructions per operation\n%-18s' workload/threads
 # shellcheck disable=SC2086

@@ -7,7 +7,7 @@ usage() {
 Usage: bench/peers.sh
 
 Fetches the sources of mimalloc 3, snmalloc and rpmalloc, which lie inside crates, and
-builds static libraries: build/bench/lib/lib*.a. What is there is not built again. Prints
+builds libraries: build/bench/lib/lib*.so. What is there is not built again. Prints
 a line for each one that cannot be built. Needs cargo, gcc and g++.
 END
 }
@@ -32,15 +32,13 @@ fetch() {
   (cd "$sources" && cargo vendor --quiet crates > /dev/null)
 }
 
-# library NAME COMPILER SOURCE FLAGS...: SOURCE, seen from the crates, becomes lib NAME.
-# As in each project's own release build, but not position-independent: like the program.
+# library NAME COMPILER SOURCE FLAGS...: SOURCE, seen from the crates, becomes lib NAME,
+# with the flags of each project's own release build.
 library() {
   name=$1 compiler=$2 source=$sources/crates/$3
   shift 3
-  object=$out/$name.o
-  if "$compiler" -O3 -DNDEBUG -fno-pie -w "$@" -c "$source" -o "$object" 2> "$out/$name.log"; then
-    ar rcs "$out/lib$name.a" "$object"
-  else
+  if ! "$compiler" -O3 -DNDEBUG -fPIC -ftls-model=initial-exec -shared -w "$@" "$source" \
+    -o "$out/lib$name.so" 2> "$out/$name.log"; then
     echo "Left out: $name; it does not compile, see $out/$name.log" >&2
   fi
 }
@@ -48,12 +46,13 @@ library() {
 build() {
   mimalloc=libmimalloc-sys/c_src/mimalloc/v3
   library mimalloc3 gcc "$mimalloc/src/static.c" -I"$sources/crates/$mimalloc/include" \
-    -DMI_DEBUG=0 -DMI_BUILD_RELEASE
+    -DMI_DEBUG=0 -DMI_BUILD_RELEASE -DMI_SHARED_LIB -DMI_SHARED_LIB_EXPORT \
+    -fvisibility=hidden -mpopcnt
   snmalloc=snmalloc-sys/upstream/src
-  library snmalloc g++ "$snmalloc/snmalloc/override/malloc.cc" -I"$sources/crates/$snmalloc" \
+  library snmalloc gcc "$snmalloc/snmalloc/override/malloc.cc" -I"$sources/crates/$snmalloc" \
     -std=c++20 -fno-exceptions -fno-rtti -mcx16 -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 \
     -DSNMALLOC_STATIC_LIBRARY_PREFIX=sn_ -DSNMALLOC_USE_PTHREAD_DESTRUCTORS
-  # Without PRELOAD every thread would have to call rpmalloc at its start and its end.
+  # PRELOAD: a thread that rpmalloc was not told of starts at its first call.
   library rpmalloc gcc rpmalloc-sys/rpmalloc/rpmalloc/rpmalloc.c -D_GNU_SOURCE -DENABLE_PRELOAD=1
 }
 

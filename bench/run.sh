@@ -75,8 +75,8 @@ add_library() {
 
 # add_peer NAME UNIT CRATE: a manager in C whose library bench/peers.sh has built
 add_peer() {
-  is_wanted "$1" && [ -e "$out/lib/lib$1.a" ] || return 0
-  add "$1" -Fa"$2" -Fubench/managers
+  is_wanted "$1" && [ -e "$out/lib/lib$1.so" ] || return 0
+  add "$1" -Fa"$2" -Fubench/managers -k-rpath -k"\$ORIGIN/../lib"
   add_source "crate $(sed -n "s/^$3 = \"=\(.*\)\"/$3 \1/p" "$out/lib/built")"
 }
 

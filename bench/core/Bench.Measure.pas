@@ -2,7 +2,8 @@
 //
 // Time:     from the moment all threads are let go until the last one has done its job;
 //           the start and the end of the threads are not in it.
-// CPU time: of the threads while they do their jobs.
+// CPU time: of the whole process in that time, so also of threads that a workload or a
+//           memory manager starts.
 // Memory:   resident memory of the process as the kernel counts it.
 // A run with one thread has no other thread: the program stays single-threaded.
 unit Bench.Measure;
@@ -18,75 +19,74 @@ type
   /// What one run took.
   TMeasurement = record
     WallNs: Int64;       //< const   time, in nanoseconds
-    CpuNs: Int64;        //< const   CPU time of all threads, in nanoseconds
+    CpuNs: Int64;        //< const   CPU time, in nanoseconds
     PeakKb: Int64;       //< const   highest resident memory
     FinalKb: Int64;      //< const   resident memory after all was freed
   end;
 
 /// Runs Workload with Operations in all, divided over ThreadCount threads.
 function Measure(Workload: TWorkload; ThreadCount: Integer; Operations: Int64): TMeasurement;
+/// Reads the resident memory of this process, in kB.
+function ResidentKb: Int64;
 
 implementation
 
 uses
-  SysUtils, Classes, Linux, UnixType, Bench.Semaphore;
+  SysUtils, Classes, Bench.Semaphore, Bench.Threads;
 
 type
   PWorker = ^TWorker;
   TWorker = record
     Workload: TWorkload;   //< const   what to run
     Job: TJob;             //< const   this thread's part
-    EndNs: Int64;          //< owner   when it was done
-    CpuNs: Int64;          //< owner   CPU time of the job
-    Handle: TThreadID;     //< const   unused in a run with one thread
+    Thread: TThread;       //< const   unused in a run with one thread
   end;
 
 var
-  Arrived, Gate: TSemaphore;
+  Arrived, Gate, Done: TSemaphore;
 
-function ClockNs(Clock: LongInt): Int64;
-var
-  Time: TTimeSpec;
-begin
-  clock_gettime(Clock, @Time);
-  Result := Int64(Time.tv_sec) * 1000000000 + Time.tv_nsec;
-end;
-
-procedure WorkerRun(var Worker: TWorker);
-var
-  CpuStart: Int64;
-begin
-  CpuStart := ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  Worker.Workload.Run(Worker.Job);
-  Worker.CpuNs := ClockNs(CLOCK_THREAD_CPUTIME_ID) - CpuStart;
-  Worker.EndNs := ClockNs(CLOCK_MONOTONIC);
-end;
-
-function WorkerThread(Worker: Pointer): PtrInt;
+procedure WorkerRun(Worker: Pointer);
 begin
   SemaphorePost(Arrived);
   SemaphoreWait(Gate);
-  WorkerRun(PWorker(Worker)^);
-  Result := 0;
+  PWorker(Worker)^.Workload.Run(PWorker(Worker)^.Job);
+  SemaphorePost(Done);
 end;
 
-/// Lets all Workers go at once and waits for them; returns when they were let go.
-function WorkersRunTogether(var Workers: array of TWorker): Int64;
+procedure RepeatedlyWait(var Semaphore: TSemaphore; Count: Integer);
+var
+  I: Integer;
+begin
+  for I := 1 to Count do
+    SemaphoreWait(Semaphore);
+end;
+
+/// Starts all Workers; they wait at the gate.
+procedure WorkersStart(var Workers: array of TWorker);
 var
   I: Integer;
 begin
   for I := 0 to High(Workers) do
-    Workers[I].Handle := BeginThread(WorkerThread, @Workers[I]);
-  for I := 0 to High(Workers) do
-    SemaphoreWait(Arrived);
-  Result := ClockNs(CLOCK_MONOTONIC);
+    ThreadStart(Workers[I].Thread, WorkerRun, @Workers[I]);
+  RepeatedlyWait(Arrived, Length(Workers));
+end;
+
+/// Opens the gate and waits until all jobs are done.
+procedure WorkersRun(var Workers: array of TWorker);
+var
+  I: Integer;
+begin
   for I := 0 to High(Workers) do
     SemaphorePost(Gate);
+  RepeatedlyWait(Done, Length(Workers));
+end;
+
+procedure WorkersJoin(var Workers: array of TWorker);
+var
+  I: Integer;
+begin
   for I := 0 to High(Workers) do
-  begin
-    WaitForThreadTerminate(Workers[I].Handle, 0);
-    CloseThread(Workers[I].Handle);
-  end;
+    ThreadJoin(Workers[I].Thread);
 end;
 
 /// Reads a field of /proc/self/status that is given in kB.
@@ -104,11 +104,15 @@ begin
   end;
 end;
 
+function ResidentKb: Int64;
+begin
+  Result := StatusKb('VmRSS');
+end;
+
 function Measure(Workload: TWorkload; ThreadCount: Integer; Operations: Int64): TMeasurement;
 var
   Workers: array of TWorker;
   I: Integer;
-  StartNs: Int64;
 begin
   SetLength(Workers, ThreadCount);
   for I := 0 to ThreadCount - 1 do
@@ -118,24 +122,26 @@ begin
     Workers[I].Job.Operations := Operations div ThreadCount;
   end;
   Workload.Prepare(ThreadCount);
-  StartNs := ClockNs(CLOCK_MONOTONIC);
-  if ThreadCount = 1 then
-    WorkerRun(Workers[0])
+  if ThreadCount > 1 then
+    WorkersStart(Workers);
+  Result.CpuNs := -ClockNs(ClockCpu);
+  Result.WallNs := -ClockNs(ClockWall);
+  if ThreadCount > 1 then
+    WorkersRun(Workers)
   else
-    StartNs := WorkersRunTogether(Workers);
-  Result := Default(TMeasurement);
-  for I := 0 to ThreadCount - 1 do
-  begin
-    Inc(Result.CpuNs, Workers[I].CpuNs);
-    if Workers[I].EndNs - StartNs > Result.WallNs then
-      Result.WallNs := Workers[I].EndNs - StartNs;
-  end;
-  Result.FinalKb := StatusKb('VmRSS');
+    Workload.Run(Workers[0].Job);
+  Inc(Result.WallNs, ClockNs(ClockWall));
+  Inc(Result.CpuNs, ClockNs(ClockCpu));
+  if ThreadCount > 1 then
+    WorkersJoin(Workers);
+  Workload.Finish;
+  Result.FinalKb := ResidentKb;
   Result.PeakKb := StatusKb('VmHWM');
 end;
 
 initialization
   SemaphoreStart(Arrived, 0);
   SemaphoreStart(Gate, 0);
+  SemaphoreStart(Done, 0);
 
 end.

@@ -1,6 +1,7 @@
 /// jemalloc as the memory manager.
 //
-// Source: Debian package libjemalloc-dev. The library comes before the C library, so malloc is its own.
+// Source: Debian package libjemalloc-dev. The library is linked before the C library, so
+//         that malloc is its own.
 unit JemallocMM;
 
 {$mode objfpc}

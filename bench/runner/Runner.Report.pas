@@ -8,10 +8,6 @@ interface
 uses
   Runner.Results, Runner.Suite;
 
-const
-  /// Ends the second name of the manager that takes part twice, as the control of the noise.
-  AgainSuffix = '-again';
-
 /// Prints a table of Measure: the base's numbers divided by UnitSize, the others relative
 /// to the base, and the geometric means. Caption says what the numbers are.
 procedure TablePrint(Results: TResults; Measure: TMeasure; const Caption: string;
@@ -21,6 +17,8 @@ procedure ControlPrint(Results: TResults);
 /// Prints for each bar of the suite whether the subject passes it, and the number.
 /// A bar between managers that do not both take part is left out.
 procedure BarsPrint(Results: TResults);
+/// Prints the numbers that only some workloads tell, for every manager.
+procedure FactsPrint(Results: TResults);
 /// Writes medians, extremes and the time of each run as CSV, below the comment lines Header.
 procedure ResultsSave(Results: TResults; const FileName: string; const Header: array of string);
 
@@ -32,7 +30,8 @@ uses
 const
   NameWidth = 18;
   CellWidth = 10;
-  ColumnNames: array[TMeasure] of string = ('ns', 'cpu_ns', 'peak_kb', 'final_kb');
+  ColumnNames: array[meTime..LastCommonMeasure] of string = ('ns', 'cpu_ns', 'peak_kb',
+    'final_kb');
 
 function BaseIndex(Results: TResults): Integer;
 begin
@@ -137,19 +136,98 @@ begin
   WriteLn('A smaller difference between two managers means nothing.');
 end;
 
-procedure PrintBar(Results: TResults; const Bar: TBar; Subject, Against: Integer);
+/// Gives 'PASS' if Number is at most Limit.
+function Verdict(Number, Limit: Double): string;
+begin
+  if Number <= Limit then
+    Result := 'PASS'
+  else
+    Result := 'MISS';
+end;
+
+procedure PrintMeanBar(Results: TResults; const Bar: TBar; Subject: Integer);
 var
   Number: Double;
-  Verdict: string;
 begin
-  Number := Results.MeanRatio(Subject, Against, Bar.Pattern, Bar.Measure);
-  if IsNan(Number) then
-    Exit;
-  Verdict := 'MISS';
-  if Number <= Bar.Limit then
-    Verdict := 'PASS';
-  WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict,
-    MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
+  Number := Results.MeanRatio(Subject, Results.IndexOf(Bar.Against), Bar.Pattern, Bar.Measure);
+  if not IsNan(Number) then
+    WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict(Number, Bar.Limit),
+      MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
+end;
+
+/// Prints a bar that must hold in every row: how many fail it, and which.
+procedure PrintEachBar(Results: TResults; const Bar: TBar; Subject: Integer);
+var
+  Row, MatchCount, MissCount: Integer;
+  Number: Double;
+  Misses: string;
+begin
+  MatchCount := 0;
+  MissCount := 0;
+  Misses := '';
+  for Row := 0 to High(Results.Suite.Rows) do
+    if RowMatches(Results.Suite.Rows[Row].Name, Bar.Pattern) then
+    begin
+      Inc(MatchCount);
+      Number := Results.Ratio(Subject, Results.IndexOf(Bar.Against), Row, Bar.Measure);
+      if IsNan(Number) or (Number <= Bar.Limit) then
+        Continue;
+      Inc(MissCount);
+      Misses := Misses + Format('      %s %.2f' + LineEnding,
+        [RowCell(Results.Suite.Rows[Row].Name), Number]);
+    end;
+  WriteLn(Format('%s  %s of each of %s: at most %.2f of %s in all but %d of %d rows',
+    [Verdict(MissCount, 0), MeasureNames[Bar.Measure], Bar.Pattern, Bar.Limit, Bar.Against,
+    MissCount, MatchCount]));
+  Write(Misses);
+end;
+
+/// Returns the subject's median in the row called Name, NaN if it has none.
+function SubjectIn(Results: TResults; const Name: string; Measure: TMeasure): Double;
+var
+  Row: Integer;
+begin
+  Row := Results.RowIndexOf(Name);
+  if Row < 0 then
+    Exit(NaN);
+  Result := Results.Median(Results.IndexOf(Results.Suite.Subject), Row, Measure);
+end;
+
+procedure PrintScaleBar(Results: TResults; const Bar: TBar);
+var
+  Number: Double;
+begin
+  Number := SubjectIn(Results, Bar.Pattern, Bar.Measure) /
+    SubjectIn(Results, Bar.Against, Bar.Measure);
+  if not IsNan(Number) then
+    WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict(Number, Bar.Limit),
+      MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
+end;
+
+procedure PrintFactBar(Results: TResults; const Bar: TBar);
+var
+  Number: Double;
+begin
+  Number := SubjectIn(Results, Bar.Pattern, Bar.Measure);
+  if not IsNan(Number) then
+    WriteLn(Format('%s  %s of %s: %.0f, to be at most %.0f', [Verdict(Number, Bar.Limit),
+      MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Limit]));
+end;
+
+procedure PrintBar(Results: TResults; const Bar: TBar; Subject: Integer);
+begin
+  case Bar.Kind of
+    bkBar: PrintMeanBar(Results, Bar, Subject);
+    bkEach: PrintEachBar(Results, Bar, Subject);
+    bkScale: PrintScaleBar(Results, Bar);
+    bkFact: PrintFactBar(Results, Bar);
+  end;
+end;
+
+/// Tells whether the manager that Bar compares with takes part.
+function CanCompare(Results: TResults; const Bar: TBar): Boolean;
+begin
+  Result := (Bar.Kind in [bkScale, bkFact]) or (Results.IndexOf(Bar.Against) <> -1);
 end;
 
 procedure BarsPrint(Results: TResults);
@@ -163,8 +241,34 @@ begin
   WriteLn;
   WriteLn('Bars for ', Results.Suite.Subject, ' (geometric means over the rows)');
   for Bar in Results.Suite.Bars do
-    if Results.IndexOf(Bar.Against) >= 0 then
-      PrintBar(Results, Bar, Subject, Results.IndexOf(Bar.Against));
+    if CanCompare(Results, Bar) then
+      PrintBar(Results, Bar, Subject);
+end;
+
+/// Prints the numbers of Measure in those rows that have some.
+procedure PrintFacts(Results: TResults; Measure: TMeasure);
+var
+  Row, Manager: Integer;
+begin
+  PrintHeading(Results, MeasureNames[Measure]);
+  for Row := 0 to High(Results.Suite.Rows) do
+    if not IsNan(Results.Median(BestPeer, Row, Measure)) then
+    begin
+      Write(RowCell(Results.Suite.Rows[Row].Name));
+      for Manager := 0 to High(Results.Managers) do
+        Write(Cell(Format('%.0f', [Results.Median(Manager, Row, Measure)]),
+          Results.Managers[Manager]));
+      WriteLn;
+    end;
+end;
+
+procedure FactsPrint(Results: TResults);
+var
+  Measure: TMeasure;
+begin
+  for Measure := Succ(LastCommonMeasure) to High(TMeasure) do
+    if Results.HasMeasure(Measure) then
+      PrintFacts(Results, Measure);
 end;
 
 function CsvHeading: string;
@@ -172,9 +276,20 @@ var
   Measure: TMeasure;
 begin
   Result := 'manager,workload,threads,runs';
-  for Measure in TMeasure do
+  for Measure := Low(ColumnNames) to High(ColumnNames) do
     Result := Result + Format(',%0:s_median,%0:s_min,%0:s_max', [ColumnNames[Measure]]);
+  for Measure := Succ(LastCommonMeasure) to High(TMeasure) do
+    Result := Result + ',' + MeasureNames[Measure];
   Result := Result + ',all_ns';
+end;
+
+/// Gives a number, or nothing if it is none.
+function FactText(Number: Double): string;
+begin
+  if IsNan(Number) then
+    Result := ''
+  else
+    Result := Format('%.8g', [Number]);
 end;
 
 function CsvLine(Results: TResults; Manager, Row: Integer): string;
@@ -184,9 +299,11 @@ var
 begin
   Result := Format('%s,%s,%s,%d', [Results.Managers[Manager], Results.Suite.Rows[Row].Workload,
     Results.Suite.Rows[Row].Threads, Results.RunCount(Manager, Row)]);
-  for Measure in TMeasure do
+  for Measure := Low(ColumnNames) to High(ColumnNames) do
     Result := Result + Format(',%.8g,%.8g,%.8g', [Results.Median(Manager, Row, Measure),
       Results.Smallest(Manager, Row, Measure), Results.Largest(Manager, Row, Measure)]);
+  for Measure := Succ(LastCommonMeasure) to High(TMeasure) do
+    Result := Result + ',' + FactText(Results.Median(Manager, Row, Measure));
   Result := Result + ',';
   for Index := 0 to Results.RunCount(Manager, Row) - 1 do
     Result := Result + Format('%.8g ', [Results.Value(Manager, Row, Index, meTime)]);

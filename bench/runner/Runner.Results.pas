@@ -1,7 +1,8 @@
 /// The numbers of all runs and what follows from them: medians, ratios, geometric means.
 //
-// Managers and rows are given by their index. A manager that failed in a row has no
-// numbers there: its median, and all that is computed from it, is NaN.
+// Managers and rows are given by their index; BestPeer is whoever has the smallest median in
+// a row, the subject left out. A manager that failed in a row has no numbers there: its
+// median, and all that is computed from it, is NaN.
 unit Runner.Results;
 
 {$I Bench.inc}
@@ -10,6 +11,12 @@ interface
 
 uses
   SysUtils, Runner.Suite;
+
+const
+  /// Ends the second name of the manager that takes part twice, as the control of the noise.
+  AgainSuffix = '-again';
+  /// Stands for the best of the peers, where a manager is asked for.
+  BestPeer = -2;
 
 type
   /// One number per measure.
@@ -22,6 +29,7 @@ type
     FManagers: TStringArray;
     FRuns: array of array of array of TRun;
     FFailed: array of array of Boolean;
+    function BestOfPeers(Row: Integer; Measure: TMeasure): Double;
     function Sorted(Manager, Row: Integer; Measure: TMeasure): TArray<Double>;
   public
     /// Starts without runs.
@@ -38,7 +46,7 @@ type
     function RunCount(Manager, Row: Integer): Integer;
     /// One number of one run.
     function Value(Manager, Row, Index: Integer; Measure: TMeasure): Double;
-    /// The middle number, or the mean of the two in the middle.
+    /// The middle number, or the mean of the two in the middle; runs that have none are left out.
     function Median(Manager, Row: Integer; Measure: TMeasure): Double;
     /// The smallest number.
     function Smallest(Manager, Row: Integer; Measure: TMeasure): Double;
@@ -48,8 +56,12 @@ type
     function Ratio(Manager, Base, Row: Integer; Measure: TMeasure): Double;
     /// The geometric mean of the ratios over the rows that match Pattern.
     function MeanRatio(Manager, Base: Integer; const Pattern: string; Measure: TMeasure): Double;
-    /// The index of a manager, -1 if it does not take part.
+    /// The index of a manager, BestPeer for `best`, -1 if it does not take part.
     function IndexOf(const Manager: string): Integer;
+    /// Tells whether any run has a number for Measure.
+    function HasMeasure(Measure: TMeasure): Boolean;
+    /// The index of a row, -1 if the suite does not have it.
+    function RowIndexOf(const Name: string): Integer;
     /// The suite.
     property Suite: TSuite read FSuite;
     /// The names of the managers.
@@ -113,6 +125,8 @@ begin
   Result := nil;
   for Index := 0 to RunCount(Manager, Row) - 1 do
   begin
+    if IsNan(Value(Manager, Row, Index, Measure)) then
+      Continue; // comparing it would raise an exception
     Place := Length(Result);
     while (Place > 0) and (Result[Place - 1] > Value(Manager, Row, Index, Measure)) do
       Dec(Place);
@@ -125,11 +139,28 @@ var
   Values: TArray<Double>;
   Count: Integer;
 begin
+  if Manager = BestPeer then
+    Exit(BestOfPeers(Row, Measure));
   Values := Sorted(Manager, Row, Measure);
   Count := Length(Values);
   if Count = 0 then
     Exit(NaN);
   Result := (Values[(Count - 1) div 2] + Values[Count div 2]) / 2;
+end;
+
+function TResults.BestOfPeers(Row: Integer; Measure: TMeasure): Double;
+var
+  Manager: Integer;
+  Number: Double;
+begin
+  Result := NaN;
+  for Manager := 0 to High(FManagers) do
+    if (FManagers[Manager] <> FSuite.Subject) and not FManagers[Manager].EndsWith(AgainSuffix) then
+    begin
+      Number := Median(Manager, Row, Measure);
+      if not IsNan(Number) and (IsNan(Result) or (Number < Result)) then
+        Result := Number;
+    end;
 end;
 
 function TResults.Smallest(Manager, Row: Integer; Measure: TMeasure): Double;
@@ -148,8 +179,6 @@ end;
 
 function TResults.Ratio(Manager, Base, Row: Integer; Measure: TMeasure): Double;
 begin
-  if HasFailed(Manager, Row) or HasFailed(Base, Row) then
-    Exit(NaN);
   Result := Median(Manager, Row, Measure) / Median(Base, Row, Measure);
 end;
 
@@ -164,7 +193,7 @@ begin
   for Row := 0 to High(FSuite.Rows) do
     if RowMatches(FSuite.Rows[Row].Name, Pattern) then
     begin
-      if HasFailed(Manager, Row) or HasFailed(Base, Row) then
+      if IsNan(Ratio(Manager, Base, Row, Measure)) then
         Exit(NaN);
       Sum := Sum + Ln(Ratio(Manager, Base, Row, Measure));
       Inc(Count);
@@ -176,8 +205,26 @@ end;
 
 function TResults.IndexOf(const Manager: string): Integer;
 begin
+  if Manager = BestName then
+    Exit(BestPeer);
   Result := High(FManagers);
   while (Result >= 0) and (FManagers[Result] <> Manager) do
+    Dec(Result);
+end;
+
+function TResults.HasMeasure(Measure: TMeasure): Boolean;
+var
+  Row: Integer;
+begin
+  Result := False;
+  for Row := 0 to High(FSuite.Rows) do
+    Result := Result or not IsNan(BestOfPeers(Row, Measure));
+end;
+
+function TResults.RowIndexOf(const Name: string): Integer;
+begin
+  Result := High(FSuite.Rows);
+  while (Result >= 0) and (FSuite.Rows[Result].Name <> Name) do
     Dec(Result);
 end;
 

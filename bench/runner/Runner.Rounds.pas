@@ -1,8 +1,9 @@
 /// Runs the binaries: round after round, every workload under every manager in turn.
 //
-// In each round another manager begins, and memory is warmed before each run, so that no
-// manager always has the better place. Round 0 has few operations and is not counted: it
-// brings the files into memory and finds what cannot run.
+// Chance, from a fixed seed, tells the order of the managers, and memory is warmed before
+// each run, so that no manager always has the better place. Round 0 has few operations and
+// is not counted: it brings the files into memory and finds what cannot run. A run that takes
+// very long is not repeated.
 unit Runner.Rounds;
 
 {$I Bench.inc}
@@ -21,6 +22,10 @@ type
     FScale: Double;
     FCount: Integer;
     FStarted: TDateTime;
+    FIsLong: array of array of Boolean;
+    FOrder: array of Integer;
+    FRandom: UInt64;
+    procedure Shuffle;
     procedure TellProgress(Round, Row: Integer);
     function RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
     procedure RunRow(Round, Row: Integer);
@@ -35,16 +40,17 @@ type
 implementation
 
 uses
-  Classes, DateUtils, Process, Runner.Machine;
+  Classes, DateUtils, Math, Process, Bench.Blocks, Runner.Machine;
 
 const
   WarmBytes = 384 shl 20;
   WarmUpScale = 0.01;
-  FieldCount = 7; // of the line that Bench prints; the measures come last
+  LongRunSeconds = 8;
+  FirstNumber = 3; // field of the line that Bench prints
 
-/// Returns what Binary wrote to stdout and stderr; IsGood tells whether it exited with 0.
+/// Returns what Binary wrote to stdout and stderr. ExitStatus: as wait(2) tells it; 0 is good.
 function BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
-  out IsGood: Boolean): string;
+  out ExitStatus: Integer): string;
 var
   Bench: TProcess;
   Buffer: string[255];
@@ -62,7 +68,7 @@ begin
       Result := Result + Buffer;
     until Buffer = '';
     Bench.WaitOnExit;
-    IsGood := Bench.ExitStatus = 0;
+    ExitStatus := Bench.ExitStatus;
   finally
     Bench.Free;
   end;
@@ -71,21 +77,50 @@ end;
 /// Reads the line that Bench prints; False if it is none.
 function ParseRun(const Line: string; out Run: TRun): Boolean;
 var
-  Fields: TStringArray;
+  Fields, Fact: TStringArray;
   Measure: TMeasure;
+  I: Integer;
 begin
+  for Measure in TMeasure do
+    Run[Measure] := NaN;
   Fields := Trim(Line).Split([',']);
-  Result := Length(Fields) = FieldCount;
-  if Result then
-    for Measure := Low(TMeasure) to High(TMeasure) do
-      Run[Measure] := StrToFloat(Fields[FieldCount - Length(Run) + Ord(Measure)]);
+  Result := Length(Fields) > FirstNumber + Ord(LastCommonMeasure);
+  if not Result then
+    Exit;
+  for Measure := meTime to LastCommonMeasure do
+    Run[Measure] := StrToFloat(Fields[FirstNumber + Ord(Measure)]);
+  for I := FirstNumber + Ord(LastCommonMeasure) + 1 to High(Fields) do
+  begin
+    Fact := Fields[I].Split(['=']);
+    Run[MeasureByName(Fact[0])] := StrToFloat(Fact[1]);
+  end;
 end;
 
 constructor TRounds.Create(Results: TResults; const Binaries: TStringArray);
+var
+  I: Integer;
 begin
   inherited Create;
   FResults := Results;
   FBinaries := Binaries;
+  FRandom := RandomSeed(0);
+  SetLength(FIsLong, Length(Binaries), Length(Results.Suite.Rows));
+  SetLength(FOrder, Length(Binaries));
+  for I := 0 to High(FOrder) do
+    FOrder[I] := I;
+end;
+
+procedure TRounds.Shuffle;
+var
+  I, Other, Number: Integer;
+begin
+  for I := High(FOrder) downto 1 do
+  begin
+    Other := RandomIndex(RandomNext(FRandom), I + 1);
+    Number := FOrder[I];
+    FOrder[I] := FOrder[Other];
+    FOrder[Other] := Number;
+  end;
 end;
 
 procedure TRounds.TellProgress(Round, Row: Integer);
@@ -94,7 +129,10 @@ var
   Left: string;
 begin
   if Round = 0 then
+  begin
+    WriteLn(StdErr, 'warm-up: ', FResults.Suite.Rows[Row].Name);
     Exit;
+  end;
   Done := (Round - 1) * Length(FResults.Suite.Rows) + Row;
   Total := FCount * Length(FResults.Suite.Rows);
   Left := '';
@@ -107,34 +145,42 @@ end;
 function TRounds.RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
 var
   Output: string;
+  ExitStatus: Integer;
 begin
   MemoryWarm(WarmBytes);
-  Output := BenchOutput(FBinaries[Manager], FResults.Suite.Rows[Row], Scale, Result);
-  Result := Result and ParseRun(Output, Run);
+  Output := BenchOutput(FBinaries[Manager], FResults.Suite.Rows[Row], Scale, ExitStatus);
+  Result := (ExitStatus = 0) and ParseRun(Output, Run);
   if not Result then
-    WriteLn(StdErr, FResults.Managers[Manager], ' FAILED in ', FResults.Suite.Rows[Row].Name,
-      ': ', Trim(Output));
+    WriteLn(StdErr, Format('%s FAILED in %s, wait status %d: %s', [FResults.Managers[Manager],
+      FResults.Suite.Rows[Row].Name, ExitStatus, Trim(Output)]));
 end;
 
 procedure TRounds.RunRow(Round, Row: Integer);
 var
-  Turn, Manager: Integer;
+  Manager: Integer;
   Scale: Double;
+  Began: TDateTime;
   Run: TRun;
 begin
+  if FResults.Suite.Rows[Row].IsOnce and (Round <> 1) then
+    Exit;
   TellProgress(Round, Row);
   Scale := FScale;
   if Round = 0 then
     Scale := Scale * WarmUpScale;
-  for Turn := 0 to High(FBinaries) do
+  Shuffle;
+  for Manager in FOrder do
   begin
-    Manager := (Round + Turn) mod Length(FBinaries);
-    if FResults.HasFailed(Manager, Row) then
+    if FResults.HasFailed(Manager, Row) or FIsLong[Manager, Row] then
       Continue;
+    Began := Now;
     if not RunOnce(Manager, Row, Scale, Run) then
       FResults.MarkFailed(Manager, Row)
     else if Round > 0 then
+    begin
       FResults.Add(Manager, Row, Run);
+      FIsLong[Manager, Row] := SecondSpan(Now, Began) > LongRunSeconds;
+    end;
   end;
 end;
 

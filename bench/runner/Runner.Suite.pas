@@ -1,13 +1,19 @@
 /// A suite: which workloads run with how many threads, and what the numbers must reach.
 //
 // A suite is a text file, one entry per line:
+//   managers NAME...                    who takes part; all unless given (read by run.sh)
 //   base MANAGER                        what the ratios are relative to
 //   subject MANAGER                     whose numbers the bars judge
 //   row WORKLOAD THREADS...             one row of the tables for each number of threads
+//   once WORKLOAD THREADS...            the same, but only in the first round
 //   mean TITLE PATTERN                  a geometric mean over the rows that match
 //   bar MEASURE PATTERN MANAGER LIMIT   subject / MANAGER over these rows: at most LIMIT
-// A row is named workload/threads; in a pattern `*` stands for any text. MEASURE is time,
-// cpu, peak or final. Lines that start with # are comments.
+//   each MEASURE PATTERN MANAGER LIMIT  the same for every single one of these rows
+//   scale MEASURE ROW ROW LIMIT         subject in the first row / in the second: at most LIMIT
+//   fact MEASURE ROW LIMIT              subject in this row: at most LIMIT
+// A row is named workload/threads; in a pattern `*` stands for any text. MEASURE is one of
+// MeasureNames. MANAGER may be `best`: whoever is best in a row, the subject left out.
+// Lines that start with # are comments.
 unit Runner.Suite;
 
 {$I Bench.inc}
@@ -15,14 +21,16 @@ unit Runner.Suite;
 interface
 
 type
-  /// What is measured in every run.
-  TMeasure = (meTime, meCpu, mePeak, meFinal);
+  /// What is measured: the first four in every run, the others where a workload tells them.
+  TMeasure = (meTime, meCpu, mePeak, meFinal, meIdle0, meIdle2, meIdle10, meP50, meP99, meP999,
+    meLongest);
 
   /// One line of the tables.
   TRow = record
     Workload: string;    //< const   as in Bench
     Threads: string;     //< const   a number
     Name: string;        //< const   workload/threads
+    IsOnce: Boolean;     //< const   runs in the first round only
   end;
 
   /// A geometric mean below the tables.
@@ -31,12 +39,16 @@ type
     Pattern: string;     //< const   the rows it covers
   end;
 
+  /// How a bar compares; the names are those of the lines above.
+  TBarKind = (bkBar, bkEach, bkScale, bkFact);
+
   /// What the subject has to reach.
   TBar = record
+    Kind: TBarKind;      //< const   how it compares
     Measure: TMeasure;   //< const   what is compared
-    Pattern: string;     //< const   over which rows, as a geometric mean
-    Against: string;     //< const   with which manager
-    Limit: Double;       //< const   highest ratio that passes
+    Pattern: string;     //< const   in which rows
+    Against: string;     //< const   with which manager, or with the subject in which row
+    Limit: Double;       //< const   highest ratio or number that passes
   end;
 
   /// A suite file.
@@ -50,10 +62,17 @@ type
 
 const
   /// The names of the measures, as in suite and results files.
-  MeasureNames: array[TMeasure] of string = ('time', 'cpu', 'peak', 'final');
+  MeasureNames: array[TMeasure] of string = ('time', 'cpu', 'peak', 'final', 'idle0_kb',
+    'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns');
+  /// The last measure that every run has.
+  LastCommonMeasure = meFinal;
+  /// Stands for the best of all managers but the subject.
+  BestName = 'best';
 
 /// Reads a suite file. Raises EConvertError on a line that it does not understand.
 function SuiteLoad(const FileName: string): TSuite;
+/// Finds a measure. Raises EConvertError if there is none of that name.
+function MeasureByName(const Name: string): TMeasure;
 /// Tells whether the row called Name is one of those that Pattern stands for.
 function RowMatches(const Name, Pattern: string): Boolean;
 
@@ -61,6 +80,28 @@ implementation
 
 uses
   SysUtils, Classes, StrUtils;
+
+type
+  /// The first words of lines.
+  TLineKind = (lkManagers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar, lkEach, lkScale,
+    lkFact);
+
+const
+  /// How lines begin, and the number of words they have at least.
+  LineKinds: array[TLineKind] of record
+    Name: string;
+    WordCount: Integer;
+  end = (
+    (Name: 'managers'; WordCount: 2),
+    (Name: 'base'; WordCount: 2),
+    (Name: 'subject'; WordCount: 2),
+    (Name: 'row'; WordCount: 3),
+    (Name: 'once'; WordCount: 3),
+    (Name: 'mean'; WordCount: 3),
+    (Name: 'bar'; WordCount: 5),
+    (Name: 'each'; WordCount: 5),
+    (Name: 'scale'; WordCount: 5),
+    (Name: 'fact'; WordCount: 4));
 
 function RowMatches(const Name, Pattern: string): Boolean;
 begin
@@ -81,6 +122,7 @@ var
   I: Integer;
 begin
   Row.Workload := Words[1];
+  Row.IsOnce := Words[0] = 'once';
   for I := 2 to High(Words) do
   begin
     Row.Threads := Words[I];
@@ -98,34 +140,42 @@ begin
   Insert(Mean, Suite.Means, Length(Suite.Means));
 end;
 
-procedure AddBar(var Suite: TSuite; const Words: TStringArray);
+procedure AddBar(var Suite: TSuite; Kind: TBarKind; const Words: TStringArray);
 var
   Bar: TBar;
 begin
+  Bar.Kind := Kind;
   Bar.Measure := MeasureByName(Words[1]);
   Bar.Pattern := Words[2];
-  Bar.Against := Words[3];
-  Bar.Limit := StrToFloat(Words[4]);
+  Bar.Against := '';
+  if Kind <> bkFact then
+    Bar.Against := Words[3];
+  Bar.Limit := StrToFloat(Words[High(Words)]);
   Insert(Bar, Suite.Bars, Length(Suite.Bars));
 end;
 
-procedure AddLine(var Suite: TSuite; const Line: string);
-var
-  Words: TStringArray;
+/// Finds what a line begins with. Raises EConvertError if it is no line of a suite.
+function LineKind(const Words: TStringArray): TLineKind;
 begin
-  Words := Line.Split([' '], TStringSplitOptions.ExcludeEmpty);
-  if (Words[0] = 'row') and (Length(Words) > 2) then
-    AddRows(Suite, Words)
-  else if (Words[0] = 'mean') and (Length(Words) = 3) then
-    AddMean(Suite, Words)
-  else if (Words[0] = 'bar') and (Length(Words) = 5) then
-    AddBar(Suite, Words)
-  else if (Words[0] = 'base') and (Length(Words) = 2) then
-    Suite.Base := Words[1]
-  else if (Words[0] = 'subject') and (Length(Words) = 2) then
-    Suite.Subject := Words[1]
-  else
-    raise EConvertError.CreateFmt('"%s" is no line of a suite', [Line]);
+  for Result := Low(TLineKind) to High(TLineKind) do
+    if (LineKinds[Result].Name = Words[0]) and (Length(Words) >= LineKinds[Result].WordCount) then
+      Exit;
+  raise EConvertError.CreateFmt('"%s" is no line of a suite', [string.Join(' ', Words)]);
+end;
+
+procedure AddLine(var Suite: TSuite; const Words: TStringArray);
+begin
+  case LineKind(Words) of
+    lkManagers: ;
+    lkBase: Suite.Base := Words[1];
+    lkSubject: Suite.Subject := Words[1];
+    lkRow, lkOnce: AddRows(Suite, Words);
+    lkMean: AddMean(Suite, Words);
+    lkBar: AddBar(Suite, bkBar, Words);
+    lkEach: AddBar(Suite, bkEach, Words);
+    lkScale: AddBar(Suite, bkScale, Words);
+    lkFact: AddBar(Suite, bkFact, Words);
+  end;
 end;
 
 function SuiteLoad(const FileName: string): TSuite;
@@ -139,7 +189,7 @@ begin
     Lines.LoadFromFile(FileName);
     for Line in Lines do
       if (Trim(Line) <> '') and (Line[1] <> '#') then
-        AddLine(Result, Line);
+        AddLine(Result, Line.Split([' '], TStringSplitOptions.ExcludeEmpty));
   finally
     Lines.Free;
   end;

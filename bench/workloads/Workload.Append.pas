@@ -1,7 +1,7 @@
 /// What does it cost to let a string, an array or a list grow one element at a time?
 //
 // One operation appends one element, without any hint of the final size; a container ends
-// at 10,000,000 elements and the next one starts. Its contents are checked in places.
+// at 10,000,000 elements and the next one starts. All elements are checked.
 // Source: docs/seeds.md, A2: the Reallocation demo of the book.
 unit Workload.Append;
 
@@ -16,51 +16,13 @@ uses
 
 const
   FinalCount = 10000000;
-  CheckStep = 61;
 
-type
-  TAppend = class(TWorkload)
-  protected
-    procedure Grow(Count: Integer); virtual; abstract;
-  public
-    procedure Run(const Job: TJob); override;
-  end;
-
-  TAppendString = class(TAppend)
-  protected
-    procedure Grow(Count: Integer); override;
-  end;
-
-  TAppendArray = class(TAppend)
-  protected
-    procedure Grow(Count: Integer); override;
-  end;
-
-  TAppendList = class(TAppend)
-  protected
-    procedure Grow(Count: Integer); override;
-  end;
-
-procedure Check(IsRight: Boolean); inline;
+procedure CheckElement(IsRight: Boolean); inline;
 begin
-  if not IsRight then
-    Fail('append: an element has changed');
+  Check(IsRight, 'append: an element has changed');
 end;
 
-procedure TAppend.Run(const Job: TJob);
-var
-  Left: Int64;
-begin
-  Left := Job.Operations;
-  while Left > FinalCount do
-  begin
-    Grow(FinalCount);
-    Dec(Left, FinalCount);
-  end;
-  Grow(Left);
-end;
-
-procedure TAppendString.Grow(Count: Integer);
+procedure AppendString(Count: Int64);
 var
   Text: AnsiString;
   I: Integer;
@@ -68,12 +30,12 @@ begin
   Text := '';
   for I := 1 to Count do
     Text := Text + AnsiChar(I);
-  Check(Length(Text) = Count);
-  for I := 0 to (Count - 1) div CheckStep do
-    Check(Text[I * CheckStep + 1] = AnsiChar(I * CheckStep + 1));
+  CheckElement(Length(Text) = Count);
+  for I := 1 to Count do
+    CheckElement(Text[I] = AnsiChar(I));
 end;
 
-procedure TAppendArray.Grow(Count: Integer);
+procedure AppendArray(Count: Int64);
 var
   Numbers: array of Integer;
   I: Integer;
@@ -84,11 +46,11 @@ begin
     SetLength(Numbers, I + 1);
     Numbers[I] := I;
   end;
-  for I := 0 to (Count - 1) div CheckStep do
-    Check(Numbers[I * CheckStep] = I * CheckStep);
+  for I := 0 to Count - 1 do
+    CheckElement(Numbers[I] = I);
 end;
 
-procedure TAppendList.Grow(Count: Integer);
+procedure AppendList(Count: Int64);
 var
   List: TList;
   I: Integer;
@@ -96,14 +58,14 @@ begin
   List := TList.Create;
   for I := 0 to Count - 1 do
     List.Add(Pointer(PtrInt(I)));
-  for I := 0 to (Count - 1) div CheckStep do
-    Check(PtrInt(List[I * CheckStep]) = I * CheckStep);
+  for I := 0 to Count - 1 do
+    CheckElement(PtrInt(List.List^[I]) = I);
   List.Free;
 end;
 
 initialization
-  TAppendString.Create('append-string', 20000000);
-  TAppendArray.Create('append-array', 10000000);
-  TAppendList.Create('append-list', 20000000);
+  AddWorkloadInParts('append-string', 10000000, FinalCount, AppendString);
+  AddWorkloadInParts('append-array', 10000000, FinalCount, AppendArray);
+  AddWorkloadInParts('append-list', 10000000, FinalCount, AppendList);
 
 end.

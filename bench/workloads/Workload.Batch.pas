@@ -1,8 +1,10 @@
-/// How fast does a big structure of small objects come and go?
+/// How fast does a big structure of small objects, or of records, come and go?
 //
-// Makes 1,000,000 objects linked in a list, then frees them all, the oldest first; again
-// and again. One operation is one object: made, checked, freed.
-// Source: docs/seeds.md, A7 (ten million nodes) and C4 (delete from the front).
+// Makes a list of nodes of 40 bytes, then checks and frees them all, the oldest first; again
+// and again. Objects are made by a constructor, records by New. One operation is one node:
+// made, checked, freed.
+// Source: docs/seeds.md, A7 (ten million nodes, as objects and as records) and C4 (delete
+//         from the front).
 unit Workload.Batch;
 
 {$I Bench.inc}
@@ -14,69 +16,103 @@ implementation
 uses
   Bench.Blocks, Bench.Workloads;
 
-const
-  BatchSize = 1000000;
-
 type
-  TNode = class
-    Next: TNode;
+  TObjectNode = class
+    Next: TObjectNode;
     Number: Int64;
-    Left, Right: TNode;
+    Left, Right: TObjectNode;
   end;
 
-  TBatch = class(TWorkload)
-  public
-    procedure Run(const Job: TJob); override;
+  PRecordNode = ^TRecordNode;
+  TRecordNode = record
+    Next: PRecordNode;         //< owner   the node made after this one
+    Number: Int64;             //< owner   its place in the list
+    Left, Right: PRecordNode;  //< owner   unused, as in the leaf of a tree
+    Value: Pointer;            //< owner   unused
   end;
 
-function NodesMake(Count: Int64): TNode;
+procedure CheckNode(IsRight: Boolean); inline;
+begin
+  Check(IsRight, 'batch: a node has lost its contents');
+end;
+
+function ObjectsMake(Count: Int64): TObjectNode;
 var
-  Node: TNode;
+  Node: TObjectNode;
   I: Int64;
 begin
-  Result := TNode.Create;
+  Result := TObjectNode.Create;
   Node := Result;
   for I := 1 to Count - 1 do
   begin
-    Node.Next := TNode.Create;
+    Node.Next := TObjectNode.Create;
     Node := Node.Next;
     Node.Number := I;
   end;
 end;
 
-procedure NodesFree(First: TNode; Count: Int64);
+procedure ObjectsFree(First: TObjectNode; Count: Int64);
 var
-  Node: TNode;
+  Node, Next: TObjectNode;
   I: Int64;
 begin
+  Next := First;
   for I := 0 to Count - 1 do
   begin
-    Node := First;
-    if (Node.Number <> I) or (Node.Left <> nil) or (Node.Right <> nil) then
-      Fail('batch: an object has lost its contents');
-    First := Node.Next;
+    Node := Next;
+    CheckNode((Node.Number = I) and (Node.Left = nil) and (Node.Right = nil));
+    Next := Node.Next;
     Node.Free;
   end;
-  if First <> nil then
-    Fail('batch: the list is too long');
+  CheckNode(Next = nil);
 end;
 
-procedure TBatch.Run(const Job: TJob);
+function RecordsMake(Count: Int64): PRecordNode;
 var
-  Left, Count: Int64;
+  Place: ^PRecordNode;
+  I: Int64;
 begin
-  Left := Job.Operations;
-  while Left > 0 do
+  Place := @Result;
+  for I := 0 to Count - 1 do
   begin
-    Count := BatchSize;
-    if Left < Count then
-      Count := Left;
-    NodesFree(NodesMake(Count), Count);
-    Dec(Left, Count);
+    New(Place^);
+    Place^^.Number := I;
+    Place := @Place^^.Next;
   end;
+  Place^ := nil;
+end;
+
+procedure RecordsFree(First: PRecordNode; Count: Int64);
+var
+  Node, Next: PRecordNode;
+  I: Int64;
+begin
+  Next := First;
+  for I := 0 to Count - 1 do
+  begin
+    Node := Next;
+    CheckNode(Node^.Number = I);
+    Next := Node^.Next;
+    Dispose(Node);
+  end;
+  CheckNode(Next = nil);
+end;
+
+procedure ObjectsRun(Count: Int64);
+begin
+  ObjectsFree(ObjectsMake(Count), Count);
+end;
+
+procedure RecordsRun(Count: Int64);
+begin
+  RecordsFree(RecordsMake(Count), Count);
 end;
 
 initialization
-  TBatch.Create('batch-1M', 16000000);
+  AddWorkloadInParts('batch-100K', 10000000, 100000, ObjectsRun);
+  AddWorkloadInParts('batch-1M', 10000000, 1000000, ObjectsRun);
+  AddWorkloadInParts('batch-10M', 10000000, 10000000, ObjectsRun);
+  AddWorkloadInParts('records-100K', 20000000, 100000, RecordsRun);
+  AddWorkloadInParts('records-10M', 10000000, 10000000, RecordsRun);
 
 end.

@@ -1,8 +1,8 @@
-/// How fast is a program whose objects live for random times?
+/// How fast is a program whose blocks live for random times?
 //
-// 20,000 slots hold blocks of the typical size mix of Bench.Blocks. One operation picks a
-// slot at random, checks and frees its block and puts a new one there. Every thread has
-// its own slots.
+// Slots hold blocks of a size mix of Bench.Blocks. One operation picks a slot at random,
+// checks and frees its block and puts a new one there. Every thread has its own slots:
+// 20,000 small ones (2 MB), 2,000 of 1 KB to 64 KB (30 MB), 16 of 256 KB to 8 MB (36 MB).
 // Source: random replacement as in larson, P. Larson and M. Krishnan, "Memory Allocation
 //         for Long-Running Server Applications", ISMM 1998, without the hand-over of threads.
 unit Workload.Churn;
@@ -14,52 +14,41 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Workloads;
-
-const
-  SlotCount = 20000;
+  Bench.Blocks, Bench.Slots, Bench.Workloads;
 
 type
-  PSlot = ^TSlot;
-  TSlot = record
-    Block: Pointer;   //< owner   a block of BlockNew
-    Key: UInt64;      //< owner   what it was made from
-  end;
-
   TChurn = class(TWorkload)
+  private
+    FMix: PSizeMix;
+    FSlotCount: Integer;
   public
+    constructor Create(const Name: string; Operations: Int64; Mix: PSizeMix; SlotCount: Integer);
     procedure Run(const Job: TJob); override;
   end;
 
-procedure SlotFill(Slot: PSlot; Key: UInt64); inline;
+constructor TChurn.Create(const Name: string; Operations: Int64; Mix: PSizeMix;
+  SlotCount: Integer);
 begin
-  Slot^.Key := Key;
-  Slot^.Block := BlockNew(Key);
+  inherited Create(Name, Operations);
+  FMix := Mix;
+  FSlotCount := SlotCount;
 end;
 
 procedure TChurn.Run(const Job: TJob);
 var
-  Slots: array of TSlot;
-  Slot: PSlot;
-  State, Key: UInt64;
-  I: Int64;
+  Slots: TSlots;
+  State: UInt64;
 begin
-  SetLength(Slots, SlotCount);
+  Slots := nil;
   State := RandomSeed(Job.Thread);
-  for I := 0 to SlotCount - 1 do
-    SlotFill(@Slots[I], RandomNext(State));
-  for I := 1 to Job.Operations do
-  begin
-    Key := RandomNext(State);
-    Slot := @Slots[(Key shr 32) * SlotCount shr 32];
-    BlockFree(Slot^.Block, Slot^.Key);
-    SlotFill(Slot, Key);
-  end;
-  for I := 0 to SlotCount - 1 do
-    BlockFree(Slots[I].Block, Slots[I].Key);
+  SlotsFill(Slots, FSlotCount, FMix^, State);
+  SlotsReplace(Slots, Job.Operations, FMix^, State);
+  SlotsFree(Slots, FMix^);
 end;
 
 initialization
-  TChurn.Create('churn-small', 24000000);
+  TChurn.Create('churn-small', 16000000, @SmallMix, 20000);
+  TChurn.Create('churn-mid', 1600000, @MidMix, 2000);
+  TChurn.Create('churn-large', 4000, @LargeMix, 16);
 
 end.

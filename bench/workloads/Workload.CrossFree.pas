@@ -46,7 +46,8 @@ begin
   begin
     if I mod BatchSize = 0 then
       SemaphoreWait(Queue.Free);
-    Queue.Batches[I div BatchSize mod BatchCount][I mod BatchSize] := BlockNew(RandomNext(State));
+    Queue.Batches[I div BatchSize mod BatchCount][I mod BatchSize] :=
+      BlockNew(SmallMix, RandomNext(State));
     if (I mod BatchSize = BatchSize - 1) or (I = Count - 1) then
       SemaphorePost(Queue.Full);
   end;
@@ -60,7 +61,8 @@ begin
   begin
     if I mod BatchSize = 0 then
       SemaphoreWait(Queue.Full);
-    BlockFree(Queue.Batches[I div BatchSize mod BatchCount][I mod BatchSize], RandomNext(State));
+    BlockFree(SmallMix, Queue.Batches[I div BatchSize mod BatchCount][I mod BatchSize],
+      RandomNext(State));
     if (I mod BatchSize = BatchSize - 1) or (I = Count - 1) then
       SemaphorePost(Queue.Free);
   end;
@@ -93,6 +95,6 @@ begin
 end;
 
 initialization
-  TCrossFree.Create('cross-free', 12000000);
+  TCrossFree.Create('cross-free', 8000000);
 
 end.

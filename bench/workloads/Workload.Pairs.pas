@@ -1,7 +1,8 @@
 /// What does the shortest way through the manager cost: a block taken and given back at once?
 //
-// One operation is GetMem and FreeMem of one block. A second block of the same size lives
-// through the run and must keep its contents.
+// One operation is GetMem and FreeMem of one block, of which the first and the last word are
+// written. Blocks of the same size before and after it live through the run and must keep
+// their contents.
 // Source: the best case of every manager; the floor is an empty function called through
 //         the manager record.
 unit Workload.Pairs;
@@ -15,6 +16,10 @@ implementation
 uses
   SysUtils, Bench.Blocks, Bench.Workloads;
 
+const
+  WitnessCount = 4;
+  Gap = 1; // the pairs take the place of this one, between blocks in use
+
 type
   TPairs = class(TWorkload)
   private
@@ -26,30 +31,56 @@ type
 
 constructor TPairs.Create(Size: NativeUInt);
 begin
-  inherited Create('pairs-' + IntToStr(Size), 50000000);
+  inherited Create('pairs-' + IntToStr(Size), 40000000);
   FSize := Size;
+end;
+
+/// Takes and gives back Count blocks of Size bytes.
+procedure TakeAndGiveBack(Size: NativeUInt; Count: Int64);
+var
+  Block: PUInt64;
+  LastWord: NativeUInt;
+  I: Int64;
+begin
+  LastWord := Size div SizeOf(UInt64) - 1;
+  for I := 1 to Count do
+  begin
+    Block := GetMem(Size);
+    Block[0] := I;
+    Block[LastWord] := I;
+    Check(Block[0] = UInt64(I), 'pairs: a block cannot be written');
+    FreeMem(Block);
+  end;
+end;
+
+/// Ends the process unless all words of Block are as they were filled.
+procedure CheckWitness(Block: PUInt64; Size: NativeUInt; Value: UInt64);
+var
+  I: NativeUInt;
+begin
+  for I := 0 to Size div SizeOf(UInt64) - 1 do
+    Check(Block[I] = Value, 'pairs: a block in use was overwritten');
 end;
 
 procedure TPairs.Run(const Job: TJob);
 var
-  Size: NativeUInt;
-  Witness, Block: PUInt64;
-  I: Int64;
+  Witnesses: array[0..WitnessCount - 1] of PUInt64;
+  I: Integer;
 begin
-  Size := FSize;
-  Witness := GetMem(Size);
-  Witness^ := RandomSeed(Job.Thread);
-  for I := 1 to Job.Operations do
+  for I := 0 to High(Witnesses) do
   begin
-    Block := GetMem(Size);
-    Block^ := I;
-    if Block = Witness then
-      Fail('pairs: a block in use was handed out');
-    FreeMem(Block);
+    Witnesses[I] := GetMem(FSize);
+    FillQWord(Witnesses[I]^, FSize div SizeOf(UInt64), RandomSeed(I));
   end;
-  if Witness^ <> RandomSeed(Job.Thread) then
-    Fail('pairs: a block in use was overwritten');
-  FreeMem(Witness);
+  CheckWitness(Witnesses[Gap], FSize, RandomSeed(Gap));
+  FreeMem(Witnesses[Gap]);
+  TakeAndGiveBack(FSize, Job.Operations);
+  for I := 0 to High(Witnesses) do
+    if I <> Gap then
+    begin
+      CheckWitness(Witnesses[I], FSize, RandomSeed(I));
+      FreeMem(Witnesses[I]);
+    end;
 end;
 
 initialization
@@ -57,5 +88,6 @@ initialization
   TPairs.Create(64);
   TPairs.Create(256);
   TPairs.Create(1024);
+  TPairs.Create(32768);
 
 end.

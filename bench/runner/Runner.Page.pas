@@ -1,0 +1,226 @@
+/// Results as a page of Markdown, and as data for its charts.
+unit Runner.Page;
+
+{$I Bench.inc}
+
+interface
+
+uses
+  SysUtils, Runner.Results;
+
+/// Writes the page to the output. Header: the comment lines of the results; Source: the name
+/// of the results file, Charts: that of the directory of the charts, as links on the page.
+procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
+/// Writes what the charts of bench/charts draw, as *.dat files in Directory.
+procedure ChartDataWrite(Results: TResults; const Directory: string);
+
+implementation
+
+uses
+  Math, Runner.Report, Runner.Suite;
+
+const
+  WorthTuning = 1.25; // of the best peer: from here on a cell is printed in bold
+  ThreadWorkloads: array[0..3] of string = ('pairs-64', 'churn-small', 'resize-random', 'nexus');
+
+function SubjectIndex(Results: TResults): Integer;
+begin
+  Result := Results.IndexOf(Results.Suite.Subject);
+end;
+
+/// Gives a ratio with two digits, `-` for none; in bold if it is more than Limit.
+function RatioText(Ratio, Limit: Double): string;
+begin
+  if IsNan(Ratio) then
+    Exit('-');
+  Result := Format('%.2f', [Ratio]);
+  if Ratio > Limit then
+    Result := '**' + Result + '**';
+end;
+
+/// Writes the first two lines of a table: First and then all managers.
+procedure WriteHeading(Results: TResults; const First: string);
+var
+  Manager: string;
+begin
+  WriteLn;
+  Write('| ', First, ' |');
+  for Manager in Results.Managers do
+    Write(' ', Manager, ' |');
+  WriteLn;
+  Write('|---|');
+  for Manager in Results.Managers do
+    Write('---:|');
+  WriteLn;
+end;
+
+/// Writes one line of a table: time / peak memory of all managers relative to the base, as
+/// geometric means over the rows of Pattern.
+procedure WriteRatios(Results: TResults; const Title, Pattern: string);
+var
+  Manager, Base: Integer;
+begin
+  Base := Results.IndexOf(Results.Suite.Base);
+  Write('| ', Title, ' |');
+  for Manager := 0 to High(Results.Managers) do
+    Write(' ', RatioText(Results.MeanRatio(Manager, Base, Pattern, meTime), Infinity), ' / ',
+      RatioText(Results.MeanRatio(Manager, Base, Pattern, mePeak), Infinity), ' |');
+  WriteLn;
+end;
+
+procedure WriteTables(Results: TResults);
+var
+  Mean: TMean;
+  Row: TRow;
+begin
+  WriteHeading(Results, 'time / peak memory');
+  for Mean in Results.Suite.Means do
+    WriteRatios(Results, Mean.Title, Mean.Pattern);
+  WriteLn;
+  WriteLn('## Every workload');
+  WriteLn;
+  WriteLn('workload/threads; what one operation is stands in the unit of the workload.');
+  WriteHeading(Results, 'time / peak memory');
+  for Row in Results.Suite.Rows do
+    WriteRatios(Results, Row.Name, Row.Name);
+end;
+
+/// Writes time and memory of the subject in each row, relative to the best peer there.
+procedure WriteAgainstBest(Results: TResults);
+var
+  Row, Subject: Integer;
+begin
+  Subject := SubjectIndex(Results);
+  WriteLn;
+  WriteLn('## ', Results.Suite.Subject, ' against the best of all peers in each workload');
+  WriteLn;
+  WriteLn('The best in time and the best in memory may be two. Bold: more than ',
+    WorthTuning:0:2, ' of it.');
+  WriteLn;
+  WriteLn('| workload/threads | ns per operation | of the best | peak MB | of the best |');
+  WriteLn('|---|---:|---:|---:|---:|');
+  for Row := 0 to High(Results.Suite.Rows) do
+    WriteLn(Format('| %s | %.4g | %s | %.4g | %s |', [Results.Suite.Rows[Row].Name,
+      Results.Median(Subject, Row, meTime),
+      RatioText(Results.Ratio(Subject, BestPeer, Row, meTime), WorthTuning),
+      Results.Median(Subject, Row, mePeak) / 1024,
+      RatioText(Results.Ratio(Subject, BestPeer, Row, mePeak), WorthTuning)]));
+end;
+
+procedure WriteFenced(Results: TResults);
+begin
+  WriteLn;
+  WriteLn('## What was to be reached');
+  WriteLn;
+  Write('```');
+  BarsPrint(Results);
+  WriteLn('```');
+  WriteLn;
+  WriteLn('## Latency and idle memory');
+  WriteLn;
+  WriteLn('`p50_ns` to `longest_ns`: one call of GetMem or FreeMem; `idle0_kb` to `idle10_kb`:');
+  WriteLn('resident memory 0, 2 and 10 seconds after a burst of 1 GB was freed.');
+  WriteLn;
+  Write('```');
+  FactsPrint(Results);
+  ControlPrint(Results);
+  WriteLn('```');
+end;
+
+procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
+var
+  Line: string;
+begin
+  WriteLn('# Benchmarks');
+  WriteLn;
+  WriteLn('Made by `bench/report.sh` from [', ExtractFileName(Source), '](', Source, '), which');
+  WriteLn('has all numbers, extremes too. How it was measured: [bench](../bench/README.md).');
+  WriteLn('Time per operation and peak resident memory stand together everywhere, both relative');
+  WriteLn('to ', Results.Suite.Base, ': less is better. Medians; means are geometric.');
+  WriteLn;
+  WriteLn('```');
+  for Line in Header do
+    WriteLn(Line);
+  WriteLn('```');
+  WriteLn;
+  WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
+  WriteLn;
+  WriteLn('![time over threads](', Charts, '/threads.svg)');
+  WriteTables(Results);
+  WriteAgainstBest(Results);
+  WriteFenced(Results);
+end;
+
+/// Opens a file of chart data.
+procedure StartData(var Data: TextFile; const Directory, Name: string);
+begin
+  AssignFile(Data, Directory + '/' + Name + '.dat');
+  Rewrite(Data);
+end;
+
+/// Tells whether a manager is in the charts; the second name of one that runs twice is not.
+function IsCharted(const Manager: string): Boolean;
+begin
+  Result := not Manager.EndsWith(AgainSuffix);
+end;
+
+/// One line per manager: name, time, peak memory.
+procedure WriteOverall(Results: TResults; const Directory: string);
+var
+  Data: TextFile;
+  Manager, Base: Integer;
+begin
+  Base := Results.IndexOf(Results.Suite.Base);
+  StartData(Data, Directory, 'overall');
+  for Manager := 0 to High(Results.Managers) do
+    if IsCharted(Results.Managers[Manager]) then
+      WriteLn(Data, Format('%s %.4f %.4f', [Results.Managers[Manager],
+        Results.MeanRatio(Manager, Base, '*', meTime),
+        Results.MeanRatio(Manager, Base, '*', mePeak)]));
+  CloseFile(Data);
+end;
+
+/// Writes one line of a table that begins with First: the time of each manager in Row, or
+/// its name if Row is -1.
+procedure WriteThreadsLine(var Data: TextFile; Results: TResults; const First: string;
+  Row: Integer);
+var
+  Manager: Integer;
+begin
+  Write(Data, First);
+  for Manager := 0 to High(Results.Managers) do
+    if not IsCharted(Results.Managers[Manager]) then
+      Continue
+    else if Row < 0 then
+      Write(Data, ' ', Results.Managers[Manager])
+    else
+      Write(Data, ' ', Results.Median(Manager, Row, meTime):0:3);
+  WriteLn(Data);
+end;
+
+/// One line per number of threads: the number, then ns per operation of all managers. The
+/// first line names them.
+procedure WriteThreads(Results: TResults; const Directory, Workload: string);
+var
+  Data: TextFile;
+  Row: Integer;
+begin
+  StartData(Data, Directory, Workload);
+  WriteThreadsLine(Data, Results, 'threads', -1);
+  for Row := 0 to High(Results.Suite.Rows) do
+    if Results.Suite.Rows[Row].Workload = Workload then
+      WriteThreadsLine(Data, Results, Results.Suite.Rows[Row].Threads, Row);
+  CloseFile(Data);
+end;
+
+procedure ChartDataWrite(Results: TResults; const Directory: string);
+var
+  Workload: string;
+begin
+  ForceDirectories(Directory);
+  WriteOverall(Results, Directory);
+  for Workload in ThreadWorkloads do
+    WriteThreads(Results, Directory, Workload);
+end;
+
+end.
