@@ -50,6 +50,10 @@ bench-quick: ## first numbers against other memory managers
 	-@sh tools/need.sh mimalloc
 	@sh bench/run.sh quick
 
+bench: ## the whole suite against all managers that can be had; takes about an hour
+	@sh tools/need.sh fpc
+	@sh bench/run.sh full
+
 callcount: ## instructions per operation, counted by valgrind
 	@sh tools/need.sh fpc valgrind
 	@sh bench/callcount.sh
@@ -68,6 +72,14 @@ build/lint/Lint: tools/Lint.lpr $(wildcard tools/lint/*.pas)
 	@sh tools/need.sh fpc
 	@mkdir -p build/lint
 	@fpc $(FPCFLAGS) -Futools/lint -FEbuild/lint -FUbuild/lint tools/Lint.lpr
+
+lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
+	@sh tools/need.sh fpc gcc
+	@sh lib/build.sh
+
+test-c: ## the C library: every function, threads, forks, limits, real programs
+	@sh tools/need.sh fpc gcc
+	@sh tests/c/run.sh
 
 classes: ## the table of size classes
 	@sh tools/need.sh fpc
