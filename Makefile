@@ -95,4 +95,4 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure test-programs stress selfcompile
-.PHONY: bench-quick callcount model lint lint-test classes docs clean
+.PHONY: bench bench-quick lib test-c callcount model lint lint-test classes docs clean
