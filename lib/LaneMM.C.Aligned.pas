@@ -1,0 +1,88 @@
+/// Blocks with an alignment of more than BlockAlignment.
+//
+// Owns:       nothing.
+// Invariants: spans begin at multiples of SliceSize. So a block of a class whose size is a multiple
+//             of the alignment is aligned, and a large block is aligned to SliceSize. For more, the
+//             slices before the first aligned one are given back. An aligned block is a block as
+//             any other: all that takes one finds it where it begins.
+// Callers:    any thread.
+unit LaneMM.C.Aligned;
+
+{$I LaneMM.inc}
+
+interface
+
+/// A block of at least Size bytes at a multiple of Alignment, a power of two. Nil, and ENOMEM,
+/// when there is no memory.
+function AlignedGet(Alignment, Size: NativeUInt): Pointer;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Blocks,
+  LaneMM.C.Errno;
+
+// Makes the slices of Span from FirstSlice on a large block of their own and frees those before.
+function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
+begin
+  Result := ArenaSplit(Span, FirstSlice);
+  Result^.BlockSize := Span^.BlockSize - FirstSlice shl SliceShift;
+  Result^.Owner := NoOwner;
+  Result^.Remote := 0;
+  Result^.Used := 1;
+  Result^.IsZero := Span^.IsZero;
+  Result^.Kind := skLarge;
+  Span^.BlockSize := FirstSlice shl SliceShift;
+  LargeFree(Span);
+end;
+
+// A large block whose slices begin at a multiple of Alignment, which is more than SliceSize.
+function LargeGetAligned(Alignment, Size: NativeUInt): PSpan;
+var
+  Front: NativeUInt;
+begin
+  Result := LargeGet(Size + Alignment - SliceSize);
+  if Result = nil then
+    Exit;
+  Front := AlignUp(NativeUInt(Result^.Start), Alignment) - NativeUInt(Result^.Start);
+  LargeShrink(Result, Front + Size);
+  if Front <> 0 then
+    Result := CutFront(Result, Front shr SliceShift);
+end;
+
+// The smallest size from Size on, a multiple of Alignment, that is the size of a class, or that of
+// a large block.
+function AlignedSize(Alignment, Size: NativeUInt): NativeUInt;
+begin
+  Result := Alignment;
+  if Size > Alignment then
+    Result := AlignUp(Size, Alignment);
+  while (Result <= MaxClassSize) and (ClassToSize(SizeToClass(Result)) <> Result) do
+    Inc(Result, Alignment);
+end;
+
+function LargeAligned(Alignment, Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+begin
+  if Size = 0 then
+    Size := 1;
+  Span := nil;
+  if Size + Alignment > Size then
+    Span := LargeGetAligned(Alignment, Size);
+  if Span <> nil then
+    Exit(Span^.Start);
+  ErrnoSet(ErrorNoMemory);
+  Result := nil;
+end;
+
+function AlignedGet(Alignment, Size: NativeUInt): Pointer;
+begin
+  if Alignment > SliceSize then
+    Exit(LargeAligned(Alignment, Size));
+  if (Alignment > BlockAlignment) and (Size <= MaxClassSize) then
+    Size := AlignedSize(Alignment, Size);
+  Result := BlockGet(Size);
+end;
+
+end.

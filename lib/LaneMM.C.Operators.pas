@@ -1,0 +1,153 @@
+/// The operators new and delete of C++.
+//
+// Owns:       nothing.
+// Invariants: memory is a block of malloc. A new that gets none becomes a jump to the C++ library's
+//             own operator of the same name, with the same arguments: that one tries once more,
+//             calls the new handler and throws. So no exception ever passes through a routine here,
+//             and nothing here knows how C++ does it.
+// Callers:    any thread.
+// Source:     ISO C++17 21.6.2; names: Itanium C++ ABI 5.1.
+unit LaneMM.C.Operators;
+
+{$I LaneMM.inc}
+
+interface
+
+implementation
+
+uses
+  LaneMM.Contention, LaneMM.C.Malloc;
+
+type
+  /// The forms of operator new; new[] is the same.
+  TForm = (foPlain, foNoThrow, foAligned, foAlignedNoThrow);
+
+const
+  Names: array[TForm] of PAnsiChar = (
+    '_Znwm', '_ZnwmRKSt9nothrow_t',
+    '_ZnwmSt11align_val_t', '_ZnwmSt11align_val_tRKSt9nothrow_t');
+  CppLibrary: PAnsiChar = 'libstdc++.so.6';
+
+  // What dlsym and dlopen understand.
+  NextLibrary = Pointer(-1);
+  OnlyIfLoaded = 5; // RTLD_LAZY or RTLD_NOLOAD
+
+function SymbolFind(Handle: Pointer; Name: PAnsiChar): Pointer; cdecl; external name 'dlsym';
+function LibraryFind(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external name 'dlopen';
+
+// ---------------------------------------------------------------------------- new
+
+// The C++ library's operator. A program that loaded that library for one plugin alone does not
+// show it to us; it is asked for by name then.
+function CppOperator(Form: TForm): Pointer;
+var
+  Handle: Pointer;
+begin
+  Result := SymbolFind(NextLibrary, Names[Form]);
+  if Result <> nil then
+    Exit;
+  Handle := LibraryFind(CppLibrary, OnlyIfLoaded);
+  if Handle <> nil then
+    Result := SymbolFind(Handle, Names[Form]);
+  if Result = nil then
+    Fatal('operator new: no memory, and no C++ library to say so');
+end;
+
+// Jumps to the C++ library's operator. in: TForm in eax, the operator's arguments where they were
+procedure NewFailed; assembler; nostackframe;
+asm
+  push rdi
+  push rsi
+  push rdx
+  mov edi, eax
+  call CppOperator
+  pop rdx
+  pop rsi
+  pop rdi
+  jmp rax
+end;
+
+// in: size in rdi; out: rax
+function New_(Size: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_Znwm', alias: '_Znam'];
+asm
+  push rdi
+  call Malloc
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foPlain
+  jmp NewFailed
+@Done:
+end;
+
+// in: size in rdi, nothrow in rsi; out: rax
+function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmRKSt9nothrow_t', alias: '_ZnamRKSt9nothrow_t'];
+asm
+  push rdi
+  call Malloc
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foNoThrow
+  jmp NewFailed
+@Done:
+end;
+
+function AlignedNew(Size, Alignment: NativeUInt): Pointer;
+begin
+  Result := MemAlign(Alignment, Size);
+end;
+
+// in: size in rdi, alignment in rsi; out: rax
+function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmSt11align_val_t', alias: '_ZnamSt11align_val_t'];
+asm
+  push rdi
+  push rsi
+  push rsi // keeps the stack aligned
+  call AlignedNew
+  pop rsi
+  pop rsi
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foAligned
+  jmp NewFailed
+@Done:
+end;
+
+// in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
+function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t',
+    alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+asm
+  push rdi
+  push rsi
+  push rdx
+  call AlignedNew
+  pop rdx
+  pop rsi
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foAlignedNoThrow
+  jmp NewFailed
+@Done:
+end;
+
+// ---------------------------------------------------------------------------- delete
+
+// Size and alignment, where a form has them, are of no interest.
+procedure Delete_(P: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdlPv', alias: '_ZdaPv', alias: '_ZdlPvm', alias: '_ZdaPvm',
+    alias: '_ZdlPvRKSt9nothrow_t', alias: '_ZdaPvRKSt9nothrow_t',
+    alias: '_ZdlPvSt11align_val_t', alias: '_ZdaPvSt11align_val_t',
+    alias: '_ZdlPvmSt11align_val_t', alias: '_ZdaPvmSt11align_val_t',
+    alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+asm
+  jmp Free
+end;
+
+end.

@@ -1,0 +1,198 @@
+/// What the process holds, for C: glibc's mallinfo2, malloc_stats, malloc_trim and mallopt, and the
+/// library's own calls, declared in include/lanemm.h.
+//
+// Owns:       Process.PurgeDelayMs, once the program sets it.
+// Callers:    any thread; the sums are exact while no other thread allocates or frees.
+// Source:     glibc 2.36, malloc/malloc.h.
+unit LaneMM.C.Status;
+
+{$I LaneMM.inc}
+
+interface
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Stats, LaneMM.C.Start;
+
+type
+  /// glibc's struct mallinfo2; its words that mean nothing here are 0.
+  TMallInfo2 = record
+    Arena: NativeUInt;    //< bytes held for blocks of size classes, free ones included
+    OrdBlks: NativeUInt;
+    SmBlks: NativeUInt;
+    Hblks: NativeUInt;    //< large blocks in use
+    Hblkhd: NativeUInt;   //< their bytes
+    UsmBlks: NativeUInt;
+    FsmBlks: NativeUInt;
+    UordBlks: NativeUInt; //< bytes of other blocks in use
+    FordBlks: NativeUInt; //< bytes of Arena that are free
+    KeepCost: NativeUInt; //< bytes that malloc_trim would give back at once
+  end;
+  PMallInfo2 = ^TMallInfo2;
+  /// glibc's struct mallinfo: the same words as int.
+  TMallInfo = array[0..9] of LongInt;
+
+  /// struct lanemm_tier
+  TTier = record
+    BlockCount, UsedBytes, SpanBytes: NativeUInt;
+  end;
+  /// struct lanemm_status; grows at its end only
+  TLibraryStatus = record
+    ReservedBytes, CommittedBytes, PeakBytes, CachedBytes, UsedBytes: NativeUInt;
+    Small, Medium, Large: TTier;
+    OsCalls, Contended: NativeUInt;
+  end;
+
+// ---------------------------------------------------------------------------- glibc's
+
+function MallInfo2: TMallInfo2; cdecl; [public, alias: 'mallinfo2'];
+var
+  Status: TStatus;
+begin
+  LibraryStart;
+  StatusRead(Status);
+  FillChar(Result, SizeOf(Result), 0);
+  Result.Arena := Status.CommittedBytes - Status.Large.SpanBytes;
+  Result.Hblks := Status.Large.BlockCount;
+  Result.Hblkhd := Status.Large.UsedBytes;
+  Result.UordBlks := Status.Small.UsedBytes + Status.Medium.UsedBytes;
+  Result.FordBlks := Result.Arena - Result.UordBlks;
+  Result.KeepCost := Status.CachedBytes;
+end;
+
+function MallInfo: TMallInfo; cdecl; [public, alias: 'mallinfo'];
+var
+  Info: TMallInfo2;
+  Word: PNativeUInt;
+  Index: Cardinal;
+begin
+  Info := MallInfo2;
+  Word := @Info;
+  for Index := 0 to High(Result) do
+  begin
+    if Word[Index] > High(LongInt) then
+      Result[Index] := High(LongInt)
+    else
+      Result[Index] := Word[Index];
+  end;
+end;
+
+function MallocTrim(Pad: NativeUInt): LongInt; cdecl; [public, alias: 'malloc_trim'];
+var
+  PurgesBefore: NativeUInt;
+begin
+  LibraryStart;
+  PurgesBefore := LoadAcquire(Process.OsCalls[ocPurge]);
+  ProcessTrim;
+  Result := Ord(LoadAcquire(Process.OsCalls[ocPurge]) <> PurgesBefore);
+end;
+
+// There is nothing to tune by these numbers.
+function MallOpt(Parameter, Value: LongInt): LongInt; cdecl; [public, alias: 'mallopt'];
+begin
+  Result := 1;
+end;
+
+// ---------------------------------------------------------------------------- malloc_stats
+
+const
+  NumberWidth = 16;
+
+procedure Print(const Text: ShortString);
+begin
+  OsWriteError(@Text[1], Length(Text));
+end;
+
+// Writes a line: Name and Value, right-aligned.
+procedure WriteLine(const Name: ShortString; Value: NativeUInt);
+var
+  Digits: array[0..NumberWidth] of AnsiChar;
+  Index: Cardinal;
+begin
+  Print(Name);
+  FillChar(Digits, SizeOf(Digits), Ord(' '));
+  Digits[NumberWidth] := #10;
+  Index := NumberWidth;
+  repeat
+    Dec(Index);
+    Digits[Index] := AnsiChar(Ord('0') + Value mod 10);
+    Value := Value div 10;
+  until (Value = 0) or (Index = 0);
+  OsWriteError(@Digits, SizeOf(Digits));
+end;
+
+procedure MallocStats; cdecl; [public, alias: 'malloc_stats'];
+var
+  Status: TStatus;
+begin
+  LibraryStart;
+  StatusRead(Status);
+  WriteLine('reserved bytes  ', Status.ReservedBytes);
+  WriteLine('committed bytes ', Status.CommittedBytes);
+  WriteLine('peak bytes      ', Status.PeakBytes);
+  WriteLine('cached bytes    ', Status.CachedBytes);
+  WriteLine('used bytes      ', Status.UsedBytes);
+  WriteLine('small blocks    ', Status.Small.BlockCount);
+  WriteLine('medium blocks   ', Status.Medium.BlockCount);
+  WriteLine('large blocks    ', Status.Large.BlockCount);
+end;
+
+// ---------------------------------------------------------------------------- lanemm.h
+
+procedure CopyTier(const Source: TTierStatus; out Target: TTier);
+begin
+  Target.BlockCount := Source.BlockCount;
+  Target.UsedBytes := Source.UsedBytes;
+  Target.SpanBytes := Source.SpanBytes;
+end;
+
+// Size is what the caller's header says of the record: an older one gets the part that it knows, a
+// newer one zeros for what is not known here.
+procedure LibraryStatusRead(Target: Pointer; Size: NativeUInt); cdecl;
+  [public, alias: 'lanemm_status_read'];
+var
+  Status: TStatus;
+  Answer: TLibraryStatus;
+  Kind: TOsCall;
+begin
+  LibraryStart;
+  StatusRead(Status);
+  FillChar(Answer, SizeOf(Answer), 0);
+  Answer.ReservedBytes := Status.ReservedBytes;
+  Answer.CommittedBytes := Status.CommittedBytes;
+  Answer.PeakBytes := Status.PeakBytes;
+  Answer.CachedBytes := Status.CachedBytes;
+  Answer.UsedBytes := Status.UsedBytes;
+  CopyTier(Status.Small, Answer.Small);
+  CopyTier(Status.Medium, Answer.Medium);
+  CopyTier(Status.Large, Answer.Large);
+  for Kind := Low(TOsCall) to High(TOsCall) do
+    Inc(Answer.OsCalls, Status.OsCalls[Kind]);
+  Answer.Contended := Status.Contended;
+  FillChar(Target^, Size, 0);
+  if Size > SizeOf(Answer) then
+    Size := SizeOf(Answer);
+  Move(Answer, Target^, Size);
+end;
+
+procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim'];
+begin
+  LibraryStart;
+  ProcessTrim;
+end;
+
+function LibraryPurgeDelay: Cardinal; cdecl; [public, alias: 'lanemm_purge_delay_ms'];
+begin
+  LibraryStart;
+  Result := Process.PurgeDelayMs;
+end;
+
+procedure LibrarySetPurgeDelay(DelayMs: Cardinal); cdecl;
+  [public, alias: 'lanemm_set_purge_delay_ms'];
+begin
+  LibraryStart;
+  Process.PurgeDelayMs := DelayMs;
+end;
+
+end.

@@ -1,0 +1,13 @@
+/// The C library: all units of it, to compile with one call. See README.md.
+unit LaneMM.C;
+
+{$I LaneMM.inc}
+
+interface
+
+implementation
+
+uses
+  LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Malloc, LaneMM.C.Operators, LaneMM.C.Status;
+
+end.
