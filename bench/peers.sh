@@ -48,7 +48,7 @@ build() {
   library mimalloc3 gcc "$mimalloc/src/static.c" -I"$sources/crates/$mimalloc/include" \
     -DMI_DEBUG=0 -DMI_BUILD_RELEASE -DMI_SHARED_LIB -DMI_SHARED_LIB_EXPORT \
     -fvisibility=hidden -mpopcnt
-  snmalloc=snmalloc-sys/upstream/src
+  snmalloc="snmalloc-sys/upstream/src"
   library snmalloc gcc "$snmalloc/snmalloc/override/malloc.cc" -I"$sources/crates/$snmalloc" \
     -std=c++20 -fno-exceptions -fno-rtti -mcx16 -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 \
     -DSNMALLOC_STATIC_LIBRARY_PREFIX=sn_ -DSNMALLOC_USE_PTHREAD_DESTRUCTORS

@@ -8,7 +8,7 @@ usage() {
 Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
        bench/run.sh build            only build; prints NAME=BINARY for each manager
 
-Suites: quick (about five minutes), full (about an hour). RESULT is SUITE unless given.
+Suites: quick (about five minutes), full (about 50 minutes). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
@@ -84,6 +84,7 @@ add_peer() {
 add_setting() {
   is_wanted "$1" && [ -x "$out/$2/bench" ] || return 0
   mkdir -p "$out/$1"
+  # shellcheck disable=SC2016
   printf '#!/bin/sh\n%s exec "${0%%/*}/../%s/bench" "$@"\n' "$3" "$2" > "$out/$1/bench"
   chmod +x "$out/$1/bench"
   binaries="$binaries $1=$out/$1/bench"
