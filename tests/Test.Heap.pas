@@ -16,6 +16,7 @@ type
     Blocks: array of PBlock;
     BlockCount: Integer;
     function SpanOf(Block: PBlock): PSpan;
+    function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
     function Take(Heap: PHeap): PBlock;
     procedure Put(Heap: PHeap; Block: PBlock);
     function FillSpan: PSpan;
@@ -85,16 +86,21 @@ begin
 end;
 
 // What GetMem does.
-function THeapTests.Take(Heap: PHeap): PBlock;
+function THeapTests.TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
 var
   Span: PSpan;
 begin
-  Span := Heap^.Current[SizeToClass(BlockSize)];
+  Span := Heap^.Current[SizeClass];
   if Odd(Span^.FreeList) and not SpanRefill(Span) then
-    Span := HeapNextSpan(Heap, SizeToClass(BlockSize));
+    Span := HeapNextSpan(Heap, SizeClass);
   Result := SpanTake(Span);
   Blocks[BlockCount] := Result;
   Inc(BlockCount);
+end;
+
+function THeapTests.Take(Heap: PHeap): PBlock;
+begin
+  Result := TakeOf(Heap, SizeToClass(BlockSize));
 end;
 
 // What FreeMem does.
@@ -272,19 +278,19 @@ end;
 
 procedure THeapTests.AbandonLeavesNothingInTheHeap;
 var
-  Span: PSpan;
   SizeClass: Integer;
 begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    TakeOf(Mine, SizeClass);
   FillSpan;
-  Span := SpanOf(Take(Mine));
+  Put(Mine, Blocks[BlockCount - 1]);
   HeapAbandon(Mine);
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     AssertTrue('current', Mine^.Current[SizeClass] = @Process.EmptySpan);
     AssertTrue('queue', Mine^.Queues[SizeClass] = nil);
+    AssertTrue('owner', SpanOf(Blocks[SizeClass])^.Owner <> Mine);
   end;
-  AssertFalse('current', Span^.IsCurrent);
-  AssertTrue('owner', Span^.Owner = Process.Orphans);
 end;
 
 procedure THeapTests.AbandonedSpanIsUsedBeforeANewOne;
