@@ -18,14 +18,13 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.SizeClasses, LaneMM.Stack,
-  LaneMM.Sites, LaneMM.Symbols, LaneMM.Elf, LaneMM.LogFile, LaneMM.Growth, LaneMM.Advice;
+  LaneMM.Sites, LaneMM.LogFile, LaneMM.Traces, LaneMM.Events, LaneMM.Growth, LaneMM.Advice;
 
 const
   TextRoom = 4 shl 20;
   // Sites that a log can list, and lines on the standard error output.
   MostListed = 256;
   LinesOnScreen = 3;
-  FileSuffix: ShortString = '_MemoryManager_EventLog.txt';
   WaitKinds = [siArenaWait..siRemoteFree];
 
 type
@@ -44,9 +43,7 @@ type
 
   TLog = record
     Waits, Growths: TList;
-    Symbols: TSymbols;
-    Elf: TElf;
-    HasLines: Boolean;
+    Traces: TTraces;
   end;
 
 // ---------------------------------------------------------------------------- choice
@@ -101,13 +98,12 @@ begin
   end;
 end;
 
-procedure AddSymbols(var Log: TLog; const List: TList);
+procedure AddStacks(var Log: TLog; const List: TList);
 var
-  Index, Frame: NativeInt;
+  Index: NativeInt;
 begin
   for Index := 0 to NativeInt(List.Length) - 1 do
-    for Frame := 0 to NativeInt(List.Sites[Index]^.Stack.Count) - 1 do
-      SymbolsAdd(Log.Symbols, List.Sites[Index]^.Stack.Frames[Frame]);
+    TracesAdd(Log.Traces, List.Sites[Index]^.Stack);
 end;
 
 procedure OpenLog(out Log: TLog);
@@ -116,18 +112,10 @@ begin
   GrowthFlush;
   Choose(Log.Waits, WaitKinds);
   Choose(Log.Growths, [siGrowth]);
-  SymbolsOpen(Log.Symbols, (Log.Waits.Length + Log.Growths.Length) * MaxFrames + 1);
-  AddSymbols(Log, Log.Waits);
-  AddSymbols(Log, Log.Growths);
-  SymbolsSort(Log.Symbols);
-  ElfOpen(Log.Elf);
-  Log.HasLines := ElfResolve(Log.Elf, Log.Symbols);
-end;
-
-procedure CloseLog(var Log: TLog);
-begin
-  ElfClose(Log.Elf);
-  SymbolsClose(Log.Symbols);
+  TracesOpen(Log.Traces, Log.Waits.Length + Log.Growths.Length);
+  AddStacks(Log, Log.Waits);
+  AddStacks(Log, Log.Growths);
+  TracesResolve(Log.Traces);
 end;
 
 // ---------------------------------------------------------------------------- lines
@@ -175,35 +163,6 @@ begin
     TextAdd(Text, ' threads');
 end;
 
-// The first frame of the stack that is not the manager's own.
-function FirstFrame(const Log: TLog; Site: PSite): Cardinal;
-begin
-  Result := 0;
-  while (Result + 1 < Site^.Stack.Count)
-    and SymbolIsOurs(SymbolsFind(Log.Symbols, Site^.Stack.Frames[Result])) do
-    Inc(Result);
-end;
-
-procedure AddFrame(var Text: TText; const Log: TLog; Return: NativeUInt);
-var
-  Symbol: PSymbol;
-begin
-  Symbol := SymbolsFind(Log.Symbols, Return);
-  TextAdd(Text, '      ');
-  TextAddHex(Text, Return, SizeOf(Return) * 2);
-  if (Symbol <> nil) and (Symbol^.Routine <> nil) then
-  begin
-    TextAdd(Text, '  ');
-    SymbolAddRoutine(Text, Symbol);
-  end;
-  if (Symbol <> nil) and (Symbol^.Line > 0) then
-  begin
-    TextAdd(Text, '  ');
-    AdviceAddPlace(Text, Symbol);
-  end;
-  TextAdd(Text, LineEnd);
-end;
-
 // The headline of one site.
 procedure AddSite(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
 var
@@ -214,20 +173,20 @@ begin
   TextAddNumber(Text, Index + 1);
   TextAdd(Text, '. ');
   if Site^.Kind = siGrowth then
-    AdviceAddGrowth(Text, Log.Symbols, Site, List.Counts[Index])
+    AdviceAddGrowth(Text, Log.Traces.Symbols, Site, List.Counts[Index])
   else
   begin
     TextAddGrouped(Text, List.Counts[Index]);
     AddWait(Text, Site);
     AddThreads(Text, Site);
-    AdviceAddWhere(Text, Log.Symbols, Site);
+    AdviceAddWhere(Text, Log.Traces.Symbols, Site);
   end;
   TextAdd(Text, LineEnd);
 end;
 
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
 var
-  Index, Frame: Cardinal;
+  Index: Cardinal;
 begin
   if List.Length = 0 then
     Exit;
@@ -239,8 +198,7 @@ begin
   for Index := 0 to List.Length - 1 do
   begin
     AddSite(Text, Log, List, Index);
-    for Frame := FirstFrame(Log, List.Sites[Index]) to List.Sites[Index]^.Stack.Count - 1 do
-      AddFrame(Text, Log, List.Sites[Index]^.Stack.Frames[Frame]);
+    TraceAdd(Text, Log.Traces, List.Sites[Index]^.Stack);
   end;
 end;
 
@@ -249,7 +207,7 @@ const
   FrameNotes: array[Boolean] of PAnsiChar = (
     '  Routines without frame pointers (-O2 and above) are missing from the stacks.'#10, nil);
 begin
-  if not Log.HasLines then
+  if not Log.Traces.HasLines then
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);
   TextAddChars(Text, FrameNotes[IsX64]);
@@ -295,7 +253,7 @@ begin
   AddList(Text, Log, Log.Waits, 'Contention: ');
   AddList(Text, Log, Log.Growths, 'Growth: ');
   AddNotes(Text, Log);
-  Result := LogFileAppend(Text, FileSuffix, Path);
+  Result := LogFileAppend(Text, EventLogSuffix, Path);
   if not Result then
   begin
     TextWrite(Text, OsStandardError);
@@ -324,7 +282,7 @@ begin
     TextClose(Screen);
     TextClose(Text);
   end;
-  CloseLog(Log);
+  TracesClose(Log.Traces);
 end;
 
 end.

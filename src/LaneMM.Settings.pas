@@ -28,7 +28,7 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text;
+  LaneMM.Os, LaneMM.Text, LaneMM.EventRules;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -38,8 +38,8 @@ const
   SmallText = 16384;
 
 type
-  // How an option is given: by its name alone, or with a number or a text behind `=`.
-  TOptionKind = (okSwitch, okNumber, okText);
+  // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
+  TOptionKind = (okSwitch, okNumber, okText, okRule);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -76,7 +76,9 @@ const
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
     (Name: 'log'; Kind: okText; Default: 0;
-      Help: 'file of the event log, or the folder for it'));
+      Help: 'file of the event log, or the folder for it'),
+    (Name: 'event'; Kind: okRule; Default: 0;
+      Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'));
 
 // ---------------------------------------------------------------------------- messages
 
@@ -106,6 +108,7 @@ begin
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
     okText: TextAdd(Text, '=PATH');
+    okRule: TextAdd(Text, '=RULE');
   end;
   while Text.Length - Start < HelpColumn do
     TextAdd(Text, ' ');
@@ -121,6 +124,8 @@ begin
       end;
     okText:
       TextAdd(Text, ' (beside the program)');
+    okRule:
+      TextAdd(Text, ' (file, stderr)');
   end;
   TextAdd(Text, LineEnd);
 end;
@@ -213,7 +218,7 @@ begin
   AddPrefix(Text, Source);
   TextAdd(Text, '`');
   TextAdd(Text, Word);
-  TextAdd(Text, '` has no number behind `=` that it could use; LANEMM=help lists all'#10);
+  TextAdd(Text, '` has nothing behind `=` that it could use; LANEMM=help lists all'#10);
   Print(Text);
 end;
 
@@ -289,6 +294,8 @@ begin
     ReadPath(Words, Process.Settings.LogPath);
     Exit(True);
   end;
+  if OptionTexts[Option].Kind = okRule then
+    Exit(EventRuleRead(Words) and IsEnd(Words^));
   Result := ReadNumber(Words, Value);
   if Result then
     Process.Settings.Values[Option] := Value;
@@ -371,6 +378,7 @@ var
 begin
   for Option := Low(TOption) to High(TOption) do
     Process.Settings.Values[Option] := OptionTexts[Option].Default;
+  EventRulesStart;
   ReadSettingsFile;
   if OsEnvironment(Variable, @Words, MaxWords) then
     SettingsRead(@Words, Variable);

@@ -80,9 +80,45 @@ type
   /// A routine without parameters.
   TPlainProcedure = procedure;
 
+  /// What is reported; LaneMM.EventRules has the words.
+  TEventKind = (
+    evLeaks,           //< blocks in use at the end, or a difference between two moments
+    evDoubleFree,      //< a free block freed
+    evInvalidFree,     //< something freed that is no block
+    evWriteBefore,     //< written before a block
+    evWriteAfter,      //< written behind a block
+    evWriteAfterFree,  //< written into a free block
+    evFreedCall,       //< a method of a freed object called
+    evWrongSize,       //< freed with a size that is not the block's
+    evMixed,           //< got by New and freed by FreeMem, or the other way round
+    evUninitialised,   //< the contents of a new or free block used as an address
+    evGuard,           //< a guard page touched
+    evBookkeeping,     //< what is noted of a block written over
+    evLimit,           //< more in use than the limit
+    evOutOfMemory,     //< memory refused
+    evNumber,          //< the allocation number that was waited for
+    evChosen           //< a block got or freed that was chosen to be logged
+  );
+  /// Where reports go.
+  TEventTarget = (etFile, etScreen, etCall);
+  /// Some of them.
+  TEventTargets = set of TEventTarget;
+  /// What becomes of the reports of one kind.
+  TEventRule = record
+    Told: TAtomicWord;        //< shared  events of this kind so far
+    Targets: TEventTargets;   //< shared  where they go
+    IsOnce: Boolean;          //< shared  the first one only
+    Halts: Boolean;           //< shared  the program ends with ExitCode
+    ExitCode: Byte;           //< shared
+  end;
+  /// The rules of all kinds.
+  TEventRules = array[TEventKind] of TEventRule;
+  /// Is told of an event, in the thread that has caused or found it; may use the heap.
+  TEventCall = procedure(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+
   /// What can be set at run time; LaneMM.Settings has the words.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opRate, opSignal, opLog);
+    opHtml, opTop, opLeast, opRate, opSignal, opLog, opEvent);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -275,6 +311,9 @@ type
         Growths: TAtomicWord;                       //< shared  see LaneMM.Growth
         GrowthStacks: TAtomicWord;                  //< shared  stacks that it asked for
         EndSignals: TAtomicWord;                    //< shared  1: LaneMM.Watch has taken them
+        Events: TEventRules;                        //< shared  see LaneMM.EventRules
+        EventCall: TEventCall;                      //< shared  is told of events; nil: nobody
+        Messages: TAtomicWord;                      //< shared  see LaneMM.Messages
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
       );

@@ -8,7 +8,7 @@ uses
   Test.SizeClasses, Test.Contention, Test.RemoteList, Test.FreeRuns,
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Stats, Test.LaneMM,
-  Test.Settings, Test.Waits, Test.Stack, Test.EventLog, Test.Profile;
+  Test.Settings, Test.Messages, Test.Waits, Test.Stack, Test.EventLog, Test.Profile;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -12,6 +12,7 @@ type
   TSettingsTests = class(TLaneTest)
   strict private
     Kept: TSettings;
+    KeptEvents: TEventRules;
     KeptError: Integer;
   protected
     procedure SetUp; override;
@@ -31,6 +32,9 @@ type
     procedure PathIsKept;
     procedure UnknownWordNamesTheNearest;
     procedure HelpNamesEveryOption;
+    procedure RuleSetsWhatItNames;
+    procedure RuleForAllSetsAll;
+    procedure WrongRuleChangesNothing;
     procedure OffLeavesThePreviousManager;
     procedure FileBesideTheProgramIsRead;
     procedure EnvironmentWinsOverTheFile;
@@ -59,6 +63,7 @@ var
   Nowhere: Integer;
 begin
   Kept := Process.Settings;
+  KeptEvents := Process.Events;
   // Wrong words are expected here; what LaneMM says to them is looked at in programs.
   KeptError := FpDup(StdErrorHandle);
   Nowhere := FpOpen('/dev/null', O_WRONLY);
@@ -69,6 +74,7 @@ end;
 procedure TSettingsTests.TearDown;
 begin
   Process.Settings := Kept;
+  Process.Events := KeptEvents;
   FpDup2(KeptError, StdErrorHandle);
   FpClose(KeptError);
 end;
@@ -166,6 +172,42 @@ begin
   AssertTrue(Pos('  contention ', Planted.Errors) > 0);
   AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
   AssertTrue(Pos('(524288)', Planted.Errors) > 0);
+end;
+
+procedure TSettingsTests.RuleSetsWhatItNames;
+begin
+  AssertTrue(Reads('event=double-free:stderr:callback:once:halt=3'));
+  AssertTrue(Process.Events[evDoubleFree].Targets = [etScreen, etCall]);
+  AssertTrue(Process.Events[evDoubleFree].IsOnce);
+  AssertTrue(Process.Events[evDoubleFree].Halts);
+  Same(3, Process.Events[evDoubleFree].ExitCode, 'exit code');
+  AssertTrue(Process.Events[evInvalidFree].Targets = [etFile, etScreen, etCall]);
+  AssertFalse(Process.Events[evInvalidFree].IsOnce);
+  AssertFalse(Process.Events[evInvalidFree].Halts);
+  AssertTrue(Reads('event=double-free:always:continue:off'));
+  AssertTrue(Process.Events[evDoubleFree].Targets = []);
+  AssertFalse(Process.Events[evDoubleFree].IsOnce);
+  AssertFalse(Process.Events[evDoubleFree].Halts);
+end;
+
+procedure TSettingsTests.RuleForAllSetsAll;
+var
+  Kind: TEventKind;
+begin
+  AssertTrue(Reads('event=all:file,top=3'));
+  for Kind := Low(TEventKind) to High(TEventKind) do
+    AssertTrue(Process.Events[Kind].Targets = [etFile]);
+  Same(3, Process.Settings.Values[opTop], 'the word behind');
+end;
+
+procedure TSettingsTests.WrongRuleChangesNothing;
+begin
+  AssertFalse(Reads('event=double-free:once:halt=256'));
+  AssertFalse(Reads('event=double-free:once:never'));
+  AssertFalse(Reads('event=double-free'));
+  AssertFalse(Reads('event=double-frees:once'));
+  AssertFalse(Reads('event'));
+  AssertFalse(Process.Events[evDoubleFree].IsOnce);
 end;
 
 procedure TSettingsTests.OffLeavesThePreviousManager;

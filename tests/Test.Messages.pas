@@ -1,0 +1,105 @@
+/// Tests of LaneMM.Messages.
+unit Test.Messages;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Text, LaneMM.Messages;
+
+type
+  TMessagesTests = class(TLaneTest)
+  strict private
+    Fields: TFields;
+    function Said(Message: TMessage): string;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure FieldsAreReplacedByTheirValues;
+    procedure FieldWithoutValueStays;
+    procedure TextCanBeReplacedAndTakenBack;
+    procedure ReplacedTextIsACopy;
+    procedure UnknownNameIsRefused;
+    procedure EveryMessageHasANameOfItsOwn;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Os;
+
+procedure TMessagesTests.SetUp;
+begin
+  FieldsOpen(Fields);
+end;
+
+procedure TMessagesTests.TearDown;
+begin
+  FieldsClose(Fields);
+end;
+
+function TMessagesTests.Said(Message: TMessage): string;
+var
+  Text: TText;
+begin
+  TextOpen(Text, OsPageSize);
+  MessageAdd(Text, Message, Fields);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure TMessagesTests.FieldsAreReplacedByTheirValues;
+begin
+  FieldNumber(Fields, fiSize, 12345);
+  FieldChars(Fields, fiGiven, 'seven');
+  AssertEquals('A block was freed with the size seven; it has 12,345 bytes.'#10,
+    Said(msWrongSize));
+end;
+
+procedure TMessagesTests.FieldWithoutValueStays;
+begin
+  FieldChars(Fields, fiClass, '');
+  AssertEquals('  Class: '#10, Said(msClass));
+  AssertEquals('  Group: {group}'#10, Said(msGroup));
+end;
+
+procedure TMessagesTests.TextCanBeReplacedAndTakenBack;
+begin
+  FieldChars(Fields, fiClass, 'TFoo');
+  AssertTrue(MessageSet('class', '{class} {b} heißt die Klasse'));
+  AssertEquals('TFoo {b} heißt die Klasse'#10, Said(msClass));
+  AssertTrue(MessageSet('class', nil));
+  AssertEquals('  Class: TFoo'#10, Said(msClass));
+end;
+
+procedure TMessagesTests.ReplacedTextIsACopy;
+var
+  Text: array[0..3] of AnsiChar;
+begin
+  Text := 'one';
+  AssertTrue(MessageSet('group', @Text));
+  Text := 'two';
+  AssertEquals('one'#10, Said(msGroup));
+  MessageSet('group', nil);
+end;
+
+procedure TMessagesTests.UnknownNameIsRefused;
+begin
+  AssertFalse(MessageSet('classes', 'x'));
+  AssertFalse(MessageSet('clas', 'x'));
+end;
+
+procedure TMessagesTests.EveryMessageHasANameOfItsOwn;
+var
+  First, Second: TMessage;
+begin
+  for First := Low(TMessage) to High(TMessage) do
+    for Second := Low(TMessage) to High(TMessage) do
+      AssertTrue((string(MessageName(First)) = MessageName(Second)) = (First = Second));
+end;
+
+initialization
+  RegisterTest(TMessagesTests);
+end.
