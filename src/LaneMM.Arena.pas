@@ -45,8 +45,8 @@ function ArenaSpan(P: Pointer): PSpan; inline;
 /// The same for an address that is not in the first arena.
 function ArenaSpanSlow(P: Pointer): PSpan;
 
-/// Calls Visitor for each span in use, of whatever kind. Any thread; while other threads run,
-/// what it sees of their spans may be out of date.
+/// Calls Visitor for each span in use, of whatever kind, by address. Any thread; while other
+/// threads run, what it sees of their spans may be out of date.
 procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
 
 /// Tells whether it is time to look for what can be given back: Process.PurgeDelayMs since the
@@ -466,21 +466,41 @@ begin
   Last := Span + Arena^.Frontier;
   while Span < Last do
   begin
-    if Span^.Kind in [skBlocks, skLarge] then
+    if Span^.Kind in [skBlocks, skLarge, skDebug] then
       Visitor(Span, Context);
-    if (Span^.Kind in [skBlocks, skLarge, skFree]) and (Span^.SliceCount > 0) then
+    if (Span^.Kind in [skBlocks, skLarge, skDebug, skFree]) and (Span^.SliceCount > 0) then
       Inc(Span, Span^.SliceCount)
     else
       Inc(Span);
   end;
 end;
 
-procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
+// The arena with the lowest address behind Last, which may be nil; nil when there is none.
+function NextArena(Last: PArena): PArena;
 var
   Index: NativeInt;
+  Arena: PArena;
 begin
+  Result := nil;
   for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
-    VisitArena(@Process.Arenas[Index], Visitor, Context);
+  begin
+    Arena := @Process.Arenas[Index];
+    if ((Last = nil) or (Arena^.Base > Last^.Base))
+      and ((Result = nil) or (Arena^.Base < Result^.Base)) then
+      Result := Arena;
+  end;
+end;
+
+procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
+var
+  Arena: PArena;
+begin
+  Arena := NextArena(nil);
+  while Arena <> nil do
+  begin
+    VisitArena(Arena, Visitor, Context);
+    Arena := NextArena(Arena);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- purge

@@ -32,9 +32,12 @@ type
   /// A range of addresses that the system mapped in one go.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
+    IsReadable, IsWritable, IsCode: Boolean; //< what may be done there
     FileOffset: NativeUInt;               //< where First lies in the file
     Path: array[0..1023] of AnsiChar;     //< the file, or a name in brackets, or nothing
   end;
+  /// Looks at one mapping. Context is the caller's.
+  TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
 
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
@@ -66,6 +69,8 @@ function OsForkMark: PNativeUInt;
 /// One committed page at Address, shared by whoever asks for the same address in this process.
 /// IsNew tells whether it was made now, all zeros. Nil when the address is used otherwise.
 function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
+/// Copies Size bytes from an address that may not be mapped; tells whether it could copy all.
+function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 /// A random word.
 function OsRandom: NativeUInt;
 /// Writes Length bytes to the standard error output.
@@ -109,6 +114,8 @@ function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
 /// Finds the mapping that holds Address.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// Calls Visitor for each mapping of the process, in the order of address.
+procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// CPUs whose time this process may use at most by a quota of the system, rounded up; the highest
 /// number when there is none.
 function OsCpuQuota: Cardinal;

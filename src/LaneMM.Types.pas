@@ -24,6 +24,10 @@ const
   /// True on x86_64, whose machine code LaneMM.Stack can read.
   IsX64 = {$ifdef LANEMM_X64} True {$else} False {$endif};
 
+  /// True where the compiler aligns the parts of its type information.
+  TypeInfoIsAligned =
+    {$ifdef FPC_REQUIRES_PROPER_ALIGNMENT} True {$else} False {$endif};
+
   /// Bytes of a cache line; records that several threads write are aligned to it.
   CacheLineSize = 64;
   /// Alignment of every block, in bytes.
@@ -74,7 +78,8 @@ type
     skInner,     //< any other slice of a span; Distance leads to the first
     skBlocks,    //< first slice of a span of blocks of one size class
     skLarge,     //< first slice of a large block
-    skReleased   //< given back, waiting for the arena lock
+    skReleased,  //< given back, waiting for the arena lock
+    skDebug      //< first slice of a span of debug blocks
   );
 
   /// A routine without parameters.
@@ -192,6 +197,23 @@ type
   TFreeCall = procedure(Span: PSpan; P: Pointer);
   /// Gets a block.
   TSizeCall = function(Size: TSize): Pointer;
+
+  /// A block in use, as LaneMM.Walk finds it. Only a debug block knows more than the first three.
+  TBlockInfo = record
+    Address: PByte;           //< owner   where its data begins
+    UsableSize: NativeUInt;   //< owner   bytes that it holds; of a debug block, bytes asked for
+    Kind: TSpanKind;          //< owner   of the span that it lies in
+    Number: NativeUInt;       //< owner   of the allocation, counted from 1; 0: unknown
+    Thread: NativeUInt;       //< owner   number of the thread that got it; 0: unknown
+    Stack: Pointer;           //< owner   the PStack of the allocation; nil: unknown
+    Group: Cardinal;          //< owner   allocation group, see LaneMM.Debug
+  end;
+  /// Looks at one block. Context is the caller's.
+  TBlockVisitor = procedure(const Block: TBlockInfo; Context: Pointer);
+  /// Visits the blocks in use of a debug span.
+  TDebugVisit = procedure(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+  /// Finds the block in use of a debug span whose data hold P; tells whether there is one.
+  TDebugFind = function(Span: PSpan; P: Pointer; out Block: TBlockInfo): Boolean;
 
   /// Counts of ReallocMem.
   TReallocCounts = record
@@ -314,6 +336,9 @@ type
         Events: TEventRules;                        //< shared  see LaneMM.EventRules
         EventCall: TEventCall;                      //< shared  is told of events; nil: nobody
         Messages: TAtomicWord;                      //< shared  see LaneMM.Messages
+        DebugVisit: TDebugVisit;                    //< const   of LaneMM.Debug; nil: none
+        DebugFind: TDebugFind;                      //< const   of LaneMM.Debug; nil: none
+        Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
       );

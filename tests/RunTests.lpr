@@ -7,8 +7,9 @@ uses
   LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
   Test.SizeClasses, Test.Contention, Test.RemoteList, Test.FreeRuns,
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Foreign,
-  Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Stats, Test.LaneMM,
-  Test.Settings, Test.Messages, Test.Waits, Test.Stack, Test.EventLog, Test.Profile;
+  Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
+  Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Waits, Test.Stack, Test.EventLog,
+  Test.Profile;
 
 begin
   ExitCode := Test.Runner.RunTests;

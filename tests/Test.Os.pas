@@ -36,6 +36,9 @@ type
     procedure ForkMarkReadsZeroInAChildOnly;
     procedure SharedPageIsTheSameForAll;
     procedure SharedPageIsNilWhereTheAddressIsTaken;
+    procedure ReadOfMappedMemoryCopies;
+    procedure ReadOfUnmappedMemoryFails;
+    procedure MappingsAreVisitedInOrderWithTheirRights;
     procedure ErrorsAreWrittenWhole;
     procedure EachThreadHasItsOwnSlot;
     procedure EachCallIsCounted;
@@ -295,6 +298,67 @@ begin
   AssertTrue('nil', OsSharedPage(NativeUInt(Place), IsNew) = nil);
   AssertFalse('not made', IsNew);
   OsRelease(Place, SliceSize);
+end;
+
+procedure TOsTests.ReadOfMappedMemoryCopies;
+var
+  Source, Target: UInt64;
+begin
+  Source := TestSeed;
+  Target := 0;
+  AssertTrue('readable', OsRead(NativeUInt(@Source), @Target, SizeOf(Target)));
+  Same(Source, Target, 'copy');
+end;
+
+procedure TOsTests.ReadOfUnmappedMemoryFails;
+var
+  Range: PByte;
+  Target: array[0..1] of UInt64;
+begin
+  Range := OsReserve(RangeSize);
+  AssertTrue('committed', OsCommit(Range, OsPageSize));
+  AssertFalse('nil', OsRead(0, @Target, SizeOf(Target)));
+  AssertFalse('reserved', OsRead(NativeUInt(Range) + OsPageSize, @Target, SizeOf(Target)));
+  AssertFalse('half of it', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, SizeOf(Target)));
+  AssertTrue('committed part', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, 8));
+  OsRelease(Range, RangeSize);
+end;
+
+type
+  TMappingsSeen = record
+    Count, Disorder: Integer;
+    Last, Code, Data: NativeUInt;
+    HasCode, HasData: Boolean;
+  end;
+  PMappingsSeen = ^TMappingsSeen;
+
+procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Seen: PMappingsSeen;
+begin
+  Seen := Context;
+  Inc(Seen^.Count);
+  if (Mapping.First < Seen^.Last) or (Mapping.Limit <= Mapping.First) then
+    Inc(Seen^.Disorder);
+  Seen^.Last := Mapping.Limit;
+  if (Seen^.Code >= Mapping.First) and (Seen^.Code < Mapping.Limit) then
+    Seen^.HasCode := Mapping.IsReadable and Mapping.IsCode and (Mapping.Path[0] = '/');
+  if (Seen^.Data >= Mapping.First) and (Seen^.Data < Mapping.Limit) then
+    Seen^.HasData := Mapping.IsReadable and Mapping.IsWritable and not Mapping.IsCode;
+end;
+
+procedure TOsTests.MappingsAreVisitedInOrderWithTheirRights;
+var
+  Seen: TMappingsSeen;
+begin
+  Seen := Default(TMappingsSeen);
+  Seen.Code := NativeUInt(@SeeMapping);
+  Seen.Data := NativeUInt(@Seen);
+  OsVisitMappings(SeeMapping, @Seen);
+  AtLeast(5, Seen.Count, 'mappings');
+  Same(0, Seen.Disorder, 'mappings out of order');
+  AssertTrue('code', Seen.HasCode);
+  AssertTrue('stack', Seen.HasData);
 end;
 
 procedure TOsTests.ErrorsAreWrittenWhole;

@@ -1,0 +1,254 @@
+/// Tests of LaneMM.Walk: every block in use is visited once, no other one is.
+unit Test.Walk;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TWalkTests = class(TLaneTest)
+  strict private
+    Blocks: TPointers;
+    IsOver: TAtomicWord;
+    procedure GetBlocks;
+    procedure FreeEverySecond;
+    procedure FreeBlocks;
+    procedure ChurnUntilOver;
+    function VisitsOf(P: Pointer): Integer;
+    procedure AllAreVisited(Step: Integer);
+  published
+    procedure EveryBlockIsVisitedOnce;
+    procedure FreedBlocksAreNotVisited;
+    procedure BlocksFreedByAnotherThreadAreNotVisited;
+    procedure BlocksOfAnEndedThreadAreVisited;
+    procedure BlocksComeByAddress;
+    procedure SumsAreThoseOfTheStatus;
+    procedure BlocksInUseAreVisitedWhileThreadsChurn;
+    procedure EveryByteLeadsToItsBlock;
+    procedure NoFreeBlockIsFound;
+    procedure ForeignAddressesAreNotFound;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Walk;
+
+type
+  TVisits = record
+    Wanted: PByte;
+    Count, Disorder: Integer;
+    Blocks, Bytes: NativeUInt;
+    Last: PByte;
+  end;
+  PVisits = ^TVisits;
+
+procedure Visit(const Block: TBlockInfo; Context: Pointer);
+var
+  Visits: PVisits;
+begin
+  Visits := Context;
+  if Block.Address = Visits^.Wanted then
+    Inc(Visits^.Count);
+  if Block.Address <= Visits^.Last then
+    Inc(Visits^.Disorder);
+  Visits^.Last := Block.Address;
+  Inc(Visits^.Blocks);
+  Inc(Visits^.Bytes, Block.UsableSize);
+end;
+
+function TWalkTests.VisitsOf(P: Pointer): Integer;
+var
+  Visits: TVisits;
+begin
+  Visits := Default(TVisits);
+  Visits.Wanted := P;
+  WalkBlocks(Visit, @Visits);
+  Result := Visits.Count;
+end;
+
+// Blocks 0, Step, 2 * Step, ... are visited once, the others never.
+procedure TWalkTests.AllAreVisited(Step: Integer);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    Same(Ord(Index mod Step = 0), VisitsOf(Blocks[Index]), 'visits of a block');
+end;
+
+procedure TWalkTests.GetBlocks;
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, Length(SampleSizes) * 20);
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], SampleSizes[Index mod Length(SampleSizes)]);
+end;
+
+procedure TWalkTests.FreeEverySecond;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if Odd(Index) then
+      FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.FreeBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.EveryBlockIsVisitedOnce;
+begin
+  GetBlocks;
+  AllAreVisited(1);
+  FreeBlocks;
+end;
+
+procedure TWalkTests.FreedBlocksAreNotVisited;
+var
+  Index: Integer;
+begin
+  GetBlocks;
+  FreeEverySecond;
+  AllAreVisited(2);
+  for Index := 0 to High(Blocks) do
+    if not Odd(Index) then
+      FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.BlocksFreedByAnotherThreadAreNotVisited;
+var
+  Index: Integer;
+begin
+  GetBlocks;
+  InThread(FreeEverySecond);
+  AllAreVisited(2);
+  for Index := 0 to High(Blocks) do
+    if not Odd(Index) then
+      FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.BlocksOfAnEndedThreadAreVisited;
+begin
+  InThread(GetBlocks);
+  AllAreVisited(1);
+  FreeBlocks;
+end;
+
+procedure TWalkTests.BlocksComeByAddress;
+var
+  Visits: TVisits;
+begin
+  GetBlocks;
+  Visits := Default(TVisits);
+  WalkBlocks(Visit, @Visits);
+  Same(0, Visits.Disorder, 'blocks before an earlier one');
+  FreeBlocks;
+end;
+
+procedure TWalkTests.SumsAreThoseOfTheStatus;
+var
+  Visits: TVisits;
+  Status: TLaneMM_HeapStatus;
+begin
+  GetBlocks;
+  Visits := Default(TVisits);
+  WalkBlocks(Visit, @Visits);
+  Status := LaneMM_HeapStatus;
+  Same(Status.UsedBytes, Visits.Bytes, 'bytes in use');
+  Same(Status.Small.BlockCount + Status.Medium.BlockCount + Status.Large.BlockCount,
+    Visits.Blocks, 'blocks in use');
+  FreeBlocks;
+end;
+
+procedure TWalkTests.ChurnUntilOver;
+var
+  Generator: TGenerator;
+  Slots: array[0..99] of Pointer;
+  Index: Integer;
+begin
+  Generator.Start(NativeUInt(GetCurrentThreadId));
+  FillChar(Slots, SizeOf(Slots), 0);
+  repeat
+    Index := Generator.Below(Length(Slots));
+    FreeMem(Slots[Index]);
+    GetMem(Slots[Index], Generator.NextSize(100000));
+  until LoadAcquire(IsOver) <> 0;
+  for Index := 0 to High(Slots) do
+    FreeMem(Slots[Index]);
+end;
+
+procedure TWalkTests.BlocksInUseAreVisitedWhileThreadsChurn;
+var
+  Workers: array[1..4] of TWorker;
+  Index, Round: Integer;
+begin
+  IsOver := 0;
+  GetBlocks;
+  for Index := 1 to High(Workers) do
+    Workers[Index] := TWorker.Create(ChurnUntilOver, False);
+  for Round := 1 to 200 do
+    Same(1, VisitsOf(Blocks[Round mod Length(Blocks)]), 'visits of a block');
+  StoreRelease(IsOver, 1);
+  for Index := 1 to High(Workers) do
+    EndThread(Workers[Index]);
+  FreeBlocks;
+end;
+
+procedure TWalkTests.EveryByteLeadsToItsBlock;
+var
+  Index: Integer;
+  Block: TBlockInfo;
+  Size: NativeUInt;
+begin
+  GetBlocks;
+  for Index := 0 to High(Blocks) do
+  begin
+    Size := MemSize(Blocks[Index]);
+    AssertTrue('first byte', WalkFind(Blocks[Index], Block));
+    Same(NativeInt(Blocks[Index]), NativeInt(Block.Address), 'block of the first byte');
+    Same(Size, Block.UsableSize, 'its size');
+    AssertTrue('last byte', WalkFind(Blocks[Index] + Size - 1, Block));
+    Same(NativeInt(Blocks[Index]), NativeInt(Block.Address), 'block of the last byte');
+    if WalkFind(Blocks[Index] + Size, Block) then
+      AssertTrue('the byte behind is another block''s', Block.Address = Blocks[Index] + Size);
+  end;
+  FreeBlocks;
+end;
+
+procedure TWalkTests.NoFreeBlockIsFound;
+var
+  Index: Integer;
+  Block: TBlockInfo;
+begin
+  GetBlocks;
+  FreeEverySecond;
+  for Index := 0 to High(Blocks) do
+    AssertEquals('found', not Odd(Index), WalkFind(Blocks[Index], Block));
+  for Index := 0 to High(Blocks) do
+    if not Odd(Index) then
+      FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.ForeignAddressesAreNotFound;
+var
+  Block: TBlockInfo;
+begin
+  AssertFalse('nil', WalkFind(nil, Block));
+  AssertFalse('stack', WalkFind(@Block, Block));
+  AssertFalse('data', WalkFind(@Process, Block));
+  AssertFalse('beyond', WalkFind(Pointer(High(NativeUInt)), Block));
+  AssertFalse('untouched', WalkFind(PByte(Process.Base) + Process.Limit - 1, Block));
+end;
+
+initialization
+  RegisterTest(TWalkTests);
+end.
