@@ -13,6 +13,9 @@ unit LaneMM.C.Foreign;
 
 interface
 
+/// The routines of whoever hands out blocks that are not ours, as a memory manager.
+procedure ForeignManager(out Manager: TMemoryManager);
+
 implementation
 
 uses
@@ -55,8 +58,7 @@ begin
   Result := nil;
 end;
 
-procedure ManagerRead(out Manager: TMemoryManager);
-  [public, alias: 'SYSTEM_$$_GETMEMORYMANAGER$TMEMORYMANAGER'];
+procedure ForeignManager(out Manager: TMemoryManager);
 begin
   FillChar(Manager, SizeOf(Manager), 0);
   Manager.GetMem := ForeignGet;

@@ -10,6 +10,7 @@
 unit LaneMM.C.Malloc;
 
 {$I LaneMM.inc}
+{$stackframes on} // LaneMM.C.Frames finds the caller by them
 
 interface
 
@@ -36,11 +37,16 @@ function PValloc(Size: NativeUInt): Pointer; cdecl;
 /// The bytes that the block P holds; 0 for nil.
 function UsableSize(P: Pointer): NativeUInt; cdecl;
 
+/// Malloc before the start, and while something is watched.
+function MallocSlow(Size: NativeUInt): Pointer;
+/// Free in such a case.
+procedure FreeSlow(P: Pointer);
+
 implementation
 
 uses
   LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign, LaneMM.Blocks,
-  LaneMM.C.Errno, LaneMM.C.Start, LaneMM.C.Aligned;
+  LaneMM.C.Errno, LaneMM.C.Manager, LaneMM.C.Start, LaneMM.C.Aligned;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -53,30 +59,30 @@ end;
 
 // ---------------------------------------------------------------------------- malloc, free
 
-// Before the start, and where the thread's heap cannot be read with one instruction.
 function MallocSlow(Size: NativeUInt): Pointer;
 begin
-  LibraryStart;
-  Result := BlockGet(Size);
+  if not LibraryStart then
+    Exit(Fail(ErrorNoMemory));
+  Result := Installed.GetMem(Size);
 end;
 
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: 'malloc', alias: 'lanemm_malloc'];
 asm
-  cmp byte ptr [rip + Process.HasFastSlot], 0
+  cmp byte ptr [rip + Process.IsDirect], 0
   je MallocSlow
   jmp FastBlockGet
 end;
 
 procedure FreeSlow(P: Pointer);
 begin
-  LibraryStart;
-  BlockFree(P);
+  if LibraryStart then
+    Installed.FreeMem(P);
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe; [public, alias: 'free', alias: 'cfree'];
 asm
-  cmp byte ptr [rip + Process.HasFastSlot], 0
+  cmp byte ptr [rip + Process.IsDirect], 0
   je FreeSlow
   jmp FastBlockFree
 end;
@@ -96,13 +102,20 @@ var
 begin
   if not Multiply(Count, Size, Bytes) then
     Exit(Fail(ErrorNoMemory));
-  LibraryStart;
-  Result := BlockGetZero(Bytes);
+  if Process.IsDirect then
+    Result := BlockGetZero(Bytes)
+  else if LibraryStart then
+    Result := Installed.AllocMem(Bytes)
+  else
+    Result := Fail(ErrorNoMemory);
 end;
 
 function UsableSize(P: Pointer): NativeUInt; [public, alias: 'malloc_usable_size'];
 begin
-  Result := BlockUsableSize(P);
+  if Process.IsDirect or not LibraryStart then
+    Result := BlockUsableSize(P)
+  else
+    Result := Installed.MemSize(P);
 end;
 
 // ---------------------------------------------------------------------------- realloc
@@ -152,11 +165,14 @@ begin
     Free(P);
     Exit(nil);
   end;
-  LibraryStart;
+  if not Process.IsDirect and not LibraryStart then
+    Exit(Fail(ErrorNoMemory));
   if ArenaSpan(P) = nil then
     Result := ReallocForeign(P, Size)
+  else if Process.IsDirect then
+    Result := ReallocBlock(P, Size)
   else
-    Result := ReallocBlock(P, Size);
+    Result := Installed.ReallocMem(P, Size);
 end;
 
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer;
@@ -178,7 +194,8 @@ end;
 
 function StartAndAlign(Alignment, Size: NativeUInt): Pointer;
 begin
-  LibraryStart;
+  if not Process.IsDirect and not LibraryStart then
+    Exit(Fail(ErrorNoMemory));
   Result := AlignedGet(Alignment, Size);
 end;
 

@@ -16,7 +16,7 @@ interface
 implementation
 
 uses
-  LaneMM.Contention, LaneMM.C.Malloc;
+  LaneMM.Types, LaneMM.Contention, LaneMM.Blocks, LaneMM.C.Malloc;
 
 type
   /// The forms of operator new; new[] is the same.
@@ -67,12 +67,33 @@ asm
   jmp rax
 end;
 
+// The slow halves of the operators have frame pointers, for LaneMM.C.Frames.
+
+procedure NewSlow; assembler; nostackframe;
+asm
+  push rbp
+  mov rbp, rsp
+  push rdi
+  push rdi // keeps the stack aligned
+  call MallocSlow
+  pop rdi
+  pop rdi
+  pop rbp
+  test rax, rax
+  jnz @Done
+  mov eax, foPlain
+  jmp NewFailed
+@Done:
+end;
+
 // in: size in rdi; out: rax
 function New_(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_Znwm', alias: '_Znam'];
 asm
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je NewSlow
   push rdi
-  call Malloc
+  call FastBlockGet
   pop rdi
   test rax, rax
   jnz @Done
@@ -81,12 +102,31 @@ asm
 @Done:
 end;
 
+procedure NewNoThrowSlow; assembler; nostackframe;
+asm
+  push rbp
+  mov rbp, rsp
+  push rdi
+  push rsi
+  call MallocSlow
+  pop rsi
+  pop rdi
+  pop rbp
+  test rax, rax
+  jnz @Done
+  mov eax, foNoThrow
+  jmp NewFailed
+@Done:
+end;
+
 // in: size in rdi, nothrow in rsi; out: rax
 function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnwmRKSt9nothrow_t', alias: '_ZnamRKSt9nothrow_t'];
 asm
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je NewNoThrowSlow
   push rdi
-  call Malloc
+  call FastBlockGet
   pop rdi
   test rax, rax
   jnz @Done
@@ -104,13 +144,14 @@ end;
 function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnwmSt11align_val_t', alias: '_ZnamSt11align_val_t'];
 asm
+  push rbp
+  mov rbp, rsp
   push rdi
   push rsi
-  push rsi // keeps the stack aligned
   call AlignedNew
   pop rsi
-  pop rsi
   pop rdi
+  pop rbp
   test rax, rax
   jnz @Done
   mov eax, foAligned
@@ -123,13 +164,18 @@ function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nos
   [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t',
     alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
 asm
+  push rbp
+  mov rbp, rsp
   push rdi
   push rsi
   push rdx
+  push rdx // keeps the stack aligned
   call AlignedNew
+  pop rdx
   pop rdx
   pop rsi
   pop rdi
+  pop rbp
   test rax, rax
   jnz @Done
   mov eax, foAlignedNoThrow
@@ -147,7 +193,9 @@ procedure Delete_(P: Pointer); assembler; nostackframe;
     alias: '_ZdlPvmSt11align_val_t', alias: '_ZdaPvmSt11align_val_t',
     alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
 asm
-  jmp Free
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeSlow
+  jmp FastBlockFree
 end;
 
 end.

@@ -6,7 +6,8 @@
 // Callers:    src/, any thread, also before libc has started.
 // Errors:     no memory: errno becomes ENOMEM, and the caller returns nil. Corrupt memory or a bad
 //             pointer: one line on the standard error output, then SIGABRT, as glibc does.
-// Source:     FPC 3.2.2: rtl/inc/systemh.inc, rtl/x86_64/x86_64.inc.
+// Source:     FPC 3.2.2: rtl/inc/systemh.inc, compproc.inc, rtl/x86_64/x86_64.inc; man-pages 2,
+//             rt_sigaction.
 unit LaneMM.C.Rtl;
 
 {$mode objfpc} // not LaneMM.inc: its mode has no `public` variables
@@ -33,6 +34,8 @@ function LibcSet(P: Pointer; Value: LongInt; Count: NativeUInt): Pointer; cdecl;
   external name 'memset';
 function LibcMove(Target, Source: Pointer; Count: NativeUInt): Pointer; cdecl;
   external name 'memmove';
+function LibcCompare(First, Second: Pointer; Count: NativeUInt): LongInt; cdecl;
+  external name 'memcmp';
 
 // ---------------------------------------------------------------------------- errors
 
@@ -67,6 +70,117 @@ procedure MoveMemory(Source, Target: Pointer; Count: Int64);
   [public, alias: 'SYSTEM_$$_MOVE$formal$formal$INT64'];
 begin
   LibcMove(Target, Source, Count);
+end;
+
+function CompareMemory(First, Second: Pointer; Count: Int64): Int64;
+  [public, alias: 'SYSTEM_$$_COMPAREBYTE$formal$formal$INT64$$INT64'];
+begin
+  Result := LibcCompare(First, Second, Count);
+end;
+
+// The index of Value; -1 when there is none. Count -1: there is one.
+function FindByte(P: PByte; Count: Int64; Value: Byte): Int64;
+  [public, alias: 'SYSTEM_$$_INDEXBYTE$formal$INT64$BYTE$$INT64'];
+begin
+  Result := 0;
+  while (Result <> Count) and (P[Result] <> Value) do
+    Inc(Result);
+  if Result = Count then
+    Result := -1;
+end;
+
+// ---------------------------------------------------------------------------- short texts
+
+function ToLower(Sign: AnsiChar): AnsiChar;
+  [public, alias: 'SYSTEM_$$_LOWERCASE$CHAR$$CHAR'];
+begin
+  if Sign in ['A'..'Z'] then
+    Inc(Byte(Sign), 32);
+  Result := Sign;
+end;
+
+function ToUpper(Sign: AnsiChar): AnsiChar; [public, alias: 'SYSTEM_$$_UPCASE$CHAR$$CHAR'];
+begin
+  if Sign in ['a'..'z'] then
+    Dec(Byte(Sign), 32);
+  Result := Sign;
+end;
+
+// High is the length that Target can have. First may be Target itself, Second is another text.
+procedure Join(Target: PByte; High: Int64; First, Second: PByte);
+  [public, alias: 'fpc_shortstr_concat'];
+var
+  Length, Added: Int64;
+begin
+  Length := First^;
+  Added := Second^;
+  if Length + Added > High then
+    Added := High - Length;
+  LibcMove(Target + 1, First + 1, Length);
+  LibcMove(Target + 1 + Length, Second + 1, Added);
+  Target^ := Length + Added;
+end;
+
+// Width, which is the least length, is always -1 here.
+procedure NumberToText(Value: QWord; Width: Int64; Target: PByte; High: Int64);
+  [public, alias: 'fpc_shortstr_uint'];
+const
+  MostDigits = 20;
+var
+  Digits: array[1..MostDigits] of Byte;
+  First: LongInt;
+begin
+  First := MostDigits + 1;
+  repeat
+    Dec(First);
+    Digits[First] := Ord('0') + Value mod 10;
+    Value := Value div 10;
+  until Value = 0;
+  Target^ := MostDigits + 1 - First;
+  LibcMove(Target + 1, @Digits[First], Target^);
+end;
+
+// ---------------------------------------------------------------------------- numbers
+
+// in: the number, ten bytes, above the return address; out: e to its power, in st(0)
+procedure Exponential; assembler; nostackframe; [public, alias: 'fpc_exp_real'];
+asm
+  fld tbyte ptr [rsp + 8]
+  fldl2e
+  fmulp st(1), st
+  fld st(0)
+  frndint
+  fsub st(1), st
+  fxch st(1)
+  f2xm1
+  fld1
+  faddp st(1), st
+  fscale
+  fstp st(1)
+end;
+
+// ---------------------------------------------------------------------------- signals
+
+// Where a handler returns to; debuggers know it by these bytes.
+procedure SignalReturn; assembler; nostackframe;
+asm
+  mov rax, 15
+  syscall
+end;
+
+// The system call, with a way to return from the handler.
+// in: signal in rdi, new action in rsi, old one in rdx, which may be nil; out: rax
+function SignalAction: LongInt; assembler; nostackframe; [public, alias: 'FPC_SYSC_SIGACTION'];
+asm
+  test rsi, rsi
+  jz @Call
+  or dword ptr [rsi + 8], $4000000
+  lea rax, [rip + SignalReturn]
+  mov [rsi + 16], rax
+@Call:
+  mov r10d, 8
+  mov eax, 13
+  syscall
 end;
 
 // ---------------------------------------------------------------------------- atomic operations

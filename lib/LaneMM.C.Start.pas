@@ -11,13 +11,16 @@ unit LaneMM.C.Start;
 
 interface
 
-/// Starts the allocator. Does nothing the second time.
-procedure LibraryStart; cdecl;
+/// Starts the allocator; tells whether it runs. Does nothing the second time.
+function LibraryStart: Boolean; cdecl;
+/// Changes settings as the variable LANEMM does; tells whether all words were known.
+function LibraryConfigure(Words: PAnsiChar): Boolean;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Settings,
+  LaneMM.Watch, LaneMM.C.Manager, LaneMM.C.Frames;
 
 // What src/ asks for only where a program links it. A static program links what is asked for here.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -47,18 +50,66 @@ begin
     Process.ForkMark := @ForkMark;
 end;
 
+// ---------------------------------------------------------------------------- watching
+
+function LibcAtExit(Routine, Argument, Library_: Pointer): LongInt; cdecl;
+  external name '__cxa_atexit';
+
+// Called after the program's own exit handlers and the destructors of its libraries.
+procedure ExitReached(Argument: Pointer); cdecl;
+begin
+  WatchEnd;
+end;
+
+// Does what the settings say. What was watched once is written at the exit.
+procedure ApplySettings;
+begin
+  if @Process.FramesTake = nil then
+  begin
+    FramesStart;
+    LibcAtExit(@ExitReached, nil, nil);
+  end;
+  WatchApply;
+end;
+
+function IsWatchWanted: Boolean;
+begin
+  Result := (Process.Settings.Values[opContention] <> 0) or (Process.Settings.Values[opGrowth] <> 0)
+    or (Process.Settings.Values[opProfile] <> 0);
+end;
+
+procedure WatchStart;
+begin
+  SettingsStart;
+  if Process.Settings.Values[opHelp] <> 0 then
+    SettingsHelp;
+  if IsWatchWanted then
+    ApplySettings;
+end;
+
+function LibraryConfigure(Words: PAnsiChar): Boolean;
+begin
+  Result := SettingsRead(Words, 'lanemm_configure');
+  if LibraryStart then
+    ApplySettings;
+end;
+
 // ---------------------------------------------------------------------------- start
 
-procedure LibraryStart; [public, alias: 'lanemm_start'];
+function LibraryStart: Boolean; [public, alias: 'lanemm_start'];
 begin
-  if Process.IsStarted then
+  Result := Process.IsStarted;
+  if Result or (@KeyCreate = nil) or (@KeyDelete = nil) or (@KeySet = nil) or (@KeyGet = nil) then
     Exit;
-  if (@KeyCreate = nil) or (@KeyDelete = nil) or (@KeySet = nil) or (@KeyGet = nil)
-    or not ProcessStart then
+  Result := ProcessStart;
+  if not Result then
     Exit;
   ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
+  Process.GrowsExactly := True;
   if Process.ForkMark = nil then
     MarkForks;
+  ManagerStart;
+  WatchStart;
 end;
 
 end.

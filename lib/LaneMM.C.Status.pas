@@ -13,7 +13,8 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Stats, LaneMM.C.Start;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Stats, LaneMM.Watch,
+  LaneMM.C.Start;
 
 type
   /// glibc's struct mallinfo2; its words that mean nothing here are 0.
@@ -193,6 +194,16 @@ procedure LibrarySetPurgeDelay(DelayMs: Cardinal); cdecl;
 begin
   LibraryStart;
   Process.PurgeDelayMs := DelayMs;
+end;
+
+function Configure(Words: PAnsiChar): LongInt; cdecl; [public, alias: 'lanemm_configure'];
+begin
+  Result := Ord(LibraryConfigure(Words));
+end;
+
+function WriteLogs: LongInt; cdecl; [public, alias: 'lanemm_write_logs'];
+begin
+  Result := Ord(WatchWrite);
 end;
 
 end.

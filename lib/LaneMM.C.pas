@@ -8,6 +8,6 @@ interface
 implementation
 
 uses
-  LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Malloc, LaneMM.C.Operators, LaneMM.C.Status;
+  LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Malloc, LaneMM.C.Operators, LaneMM.C.Status;
 
 end.

@@ -64,6 +64,8 @@ begin
     AdviceAddPlace(Text, Symbol)
   else if (Symbol <> nil) and (Symbol^.Routine <> nil) then
     SymbolAddRoutine(Text, Symbol)
+  else if (Symbol <> nil) and (Symbol^.Module <> nil) then
+    SymbolAddOffset(Text, Symbol)
   else
     TextAddHex(Text, Return, SizeOf(Return) * 2);
 end;

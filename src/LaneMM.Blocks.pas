@@ -380,6 +380,8 @@ const
 
 function GrownSize(UsableSize, Size: NativeUInt): NativeUInt;
 begin
+  if Process.GrowsExactly and (Size <= MaxClassSize) then
+    Exit(Size);
   if UsableSize <= DoubledLimit then
     Result := UsableSize * 2 + DoubledExtra
   else

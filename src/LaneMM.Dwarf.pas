@@ -1,4 +1,4 @@
-/// Line numbers out of the debug information of a module, without the heap.
+/// Numbers as debug information writes them, and line numbers out of it, without the heap.
 //
 // Invariants: reads nothing outside the section, whatever it holds.
 // Callers:    any thread.
@@ -13,6 +13,19 @@ interface
 uses
   LaneMM.Symbols;
 
+type
+  /// A place in a section, and where the section may not be left.
+  TDwarfCursor = record
+    Next, Limit: PByte;  //< the byte that is read next, and the end
+  end;
+
+/// Reads Size bytes, at most 8, lowest first; 0 behind the end.
+function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
+/// Reads a number of 7 bits a byte.
+function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
+/// The same with a sign.
+function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
+
 /// Sets FileName and Line of the symbols that the section .debug_line knows. Bias is the distance
 /// from the addresses in the file to those of the process.
 procedure DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt);
@@ -20,11 +33,6 @@ procedure DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: Na
 implementation
 
 type
-  // A place in the section, and where it may not be left.
-  TCursor = record
-    Next, Limit: PByte;
-  end;
-
   // One unit's table of lines.
   TLineTable = record
     FileNames: PByte;
@@ -47,15 +55,14 @@ type
     Symbols: ^TSymbols;
     Bias: NativeUInt;
     Table: TLineTable;
-    Code: TCursor;
+    Code: TDwarfCursor;
     Row: TRow;       // as the program has it now
     LastRow: TRow;   // the row that holds from its address on
   end;
 
 // ---------------------------------------------------------------------------- numbers
 
-// Size bytes, at most 8, lowest first.
-function ReadFixed(var Cursor: TCursor; Size: Cardinal): NativeUInt;
+function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
 var
   Index: Cardinal;
 begin
@@ -69,7 +76,7 @@ begin
     end;
 end;
 
-function ReadUnsigned(var Cursor: TCursor): NativeUInt;
+function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
 var
   Shift: Cardinal;
   Part: Byte;
@@ -77,31 +84,31 @@ begin
   Result := 0;
   Shift := 0;
   repeat
-    Part := ReadFixed(Cursor, 1);
+    Part := DwarfReadFixed(Cursor, 1);
     if Shift < SizeOf(Result) * 8 then
       Result := Result or NativeUInt(Part and $7F) shl Shift;
     Inc(Shift, 7);
   until Part < $80;
 end;
 
-function ReadSigned(var Cursor: TCursor): NativeInt;
+function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 var
   Start: PByte;
   Bits: Cardinal;
 begin
   Start := Cursor.Next;
-  Result := NativeInt(ReadUnsigned(Cursor));
+  Result := NativeInt(DwarfReadUnsigned(Cursor));
   Bits := Cardinal(Cursor.Next - Start) * 7;
   if (Bits > 0) and (Bits < SizeOf(Result) * 8) and (Cursor.Next[-1] and $40 <> 0) then
     Result := Result or NativeInt(High(NativeUInt) shl Bits);
 end;
 
 // Moves behind a text; false at the empty text that ends a list.
-function SkipText(var Cursor: TCursor): Boolean;
+function SkipText(var Cursor: TDwarfCursor): Boolean;
 begin
-  Result := ReadFixed(Cursor, 1) <> 0;
+  Result := DwarfReadFixed(Cursor, 1) <> 0;
   if Result then
-    while ReadFixed(Cursor, 1) <> 0 do;
+    while DwarfReadFixed(Cursor, 1) <> 0 do;
 end;
 
 // ---------------------------------------------------------------------------- rows
@@ -109,7 +116,7 @@ end;
 // The name of a file of the unit's list, which counts from 1; nil when it has no such file.
 function FileName(const Reading: TReading; Index: NativeUInt): PAnsiChar;
 var
-  Cursor: TCursor;
+  Cursor: TDwarfCursor;
 begin
   Cursor.Next := Reading.Table.FileNames;
   Cursor.Limit := Reading.Code.Limit;
@@ -118,9 +125,9 @@ begin
     Dec(Index);
     if not SkipText(Cursor) or (Cursor.Next >= Cursor.Limit) then
       Exit(nil);
-    ReadUnsigned(Cursor); // folder
-    ReadUnsigned(Cursor); // time
-    ReadUnsigned(Cursor); // length
+    DwarfReadUnsigned(Cursor); // folder
+    DwarfReadUnsigned(Cursor); // time
+    DwarfReadUnsigned(Cursor); // length
   until Index = 0;
 end;
 
@@ -172,18 +179,18 @@ var
   Length: NativeUInt;
   Behind: PByte;
 begin
-  Length := ReadUnsigned(Reading.Code);
+  Length := DwarfReadUnsigned(Reading.Code);
   if (Length = 0) or (Length > NativeUInt(Reading.Code.Limit - Reading.Code.Next)) then
     Exit;
   Behind := Reading.Code.Next + Length;
-  case ReadFixed(Reading.Code, 1) of
+  case DwarfReadFixed(Reading.Code, 1) of
     EndSequence:
       begin
         EndRow(Reading);
         StartSequence(Reading);
       end;
     SetAddress:
-      Reading.Row.Address := ReadFixed(Reading.Code, Length - 1);
+      Reading.Row.Address := DwarfReadFixed(Reading.Code, Length - 1);
   end;
   Reading.Code.Next := Behind;
 end;
@@ -193,7 +200,7 @@ var
   Index: Cardinal;
 begin
   for Index := 1 to Reading.Table.OpcodeLengths[Opcode - 1] do
-    ReadUnsigned(Reading.Code);
+    DwarfReadUnsigned(Reading.Code);
 end;
 
 procedure RunStandard(var Reading: TReading; Opcode: Byte);
@@ -209,16 +216,16 @@ begin
     Copy:
       AddRow(Reading);
     AdvanceAddress:
-      Inc(Reading.Row.Address, ReadUnsigned(Reading.Code) * Reading.Table.StepLength);
+      Inc(Reading.Row.Address, DwarfReadUnsigned(Reading.Code) * Reading.Table.StepLength);
     AdvanceLine:
-      Inc(Reading.Row.Line, ReadSigned(Reading.Code));
+      Inc(Reading.Row.Line, DwarfReadSigned(Reading.Code));
     SetFile:
-      Reading.Row.FileIndex := ReadUnsigned(Reading.Code);
+      Reading.Row.FileIndex := DwarfReadUnsigned(Reading.Code);
     AddConstant:
       Inc(Reading.Row.Address, NativeUInt((255 - Reading.Table.FirstSpecial)
         div Reading.Table.LineRange) * Reading.Table.StepLength);
     AdvanceFixed:
-      Inc(Reading.Row.Address, ReadFixed(Reading.Code, 2));
+      Inc(Reading.Row.Address, DwarfReadFixed(Reading.Code, 2));
   else
     SkipOperands(Reading, Opcode);
   end;
@@ -240,7 +247,7 @@ begin
   StartSequence(Reading);
   while Reading.Code.Next < Reading.Code.Limit do
   begin
-    Opcode := ReadFixed(Reading.Code, 1);
+    Opcode := DwarfReadFixed(Reading.Code, 1);
     if Opcode = 0 then
       RunExtended(Reading)
     else if Opcode < Reading.Table.FirstSpecial then
@@ -264,21 +271,21 @@ var
   Length: NativeUInt;
   Behind: PByte;
 begin
-  Version := ReadFixed(Reading.Code, 2);
-  Length := ReadFixed(Reading.Code, 4);
+  Version := DwarfReadFixed(Reading.Code, 2);
+  Length := DwarfReadFixed(Reading.Code, 4);
   if not (Version in [2..4]) or (Length < ShortestHead)
     or (Length > NativeUInt(Reading.Code.Limit - Reading.Code.Next)) then
     Exit(False);
   Behind := Reading.Code.Next + Length;
-  Reading.Table.StepLength := ReadFixed(Reading.Code, 1);
+  Reading.Table.StepLength := DwarfReadFixed(Reading.Code, 1);
   // Free Pascal leaves the number of operations out in version 4. Then the first opcode's length,
   // which is 0, stands where otherwise the number of opcodes does.
   if (Version >= FirstWithOperations) and (Reading.Code.Next[OpcodeCountOffset] <> 0) then
-    ReadFixed(Reading.Code, 1);
-  ReadFixed(Reading.Code, 1); // whether a row begins a statement
-  Reading.Table.LineBase := ShortInt(ReadFixed(Reading.Code, 1));
-  Reading.Table.LineRange := ReadFixed(Reading.Code, 1);
-  Reading.Table.FirstSpecial := ReadFixed(Reading.Code, 1);
+    DwarfReadFixed(Reading.Code, 1);
+  DwarfReadFixed(Reading.Code, 1); // whether a row begins a statement
+  Reading.Table.LineBase := ShortInt(DwarfReadFixed(Reading.Code, 1));
+  Reading.Table.LineRange := DwarfReadFixed(Reading.Code, 1);
+  Reading.Table.FirstSpecial := DwarfReadFixed(Reading.Code, 1);
   Reading.Table.OpcodeLengths := Reading.Code.Next;
   Inc(Reading.Code.Next, Reading.Table.FirstSpecial - 1);
   while SkipText(Reading.Code) do; // folders
@@ -292,7 +299,7 @@ const
   LongestUnit = $FFFFFFF0; // above: another format, with 64-bit offsets
 var
   Reading: TReading;
-  All: TCursor;
+  All: TDwarfCursor;
   Length: NativeUInt;
 begin
   Reading.Symbols := @Symbols;
@@ -301,7 +308,7 @@ begin
   All.Limit := Section + Size;
   while All.Next < All.Limit do
   begin
-    Length := ReadFixed(All, 4);
+    Length := DwarfReadFixed(All, 4);
     if (Length >= LongestUnit) or (Length > NativeUInt(All.Limit - All.Next)) then
       Exit;
     Reading.Code.Next := All.Next;

@@ -1,7 +1,7 @@
-/// The executable file of this module: routine names and line numbers of its addresses.
+/// The executable files of the process: routine names and line numbers of its addresses.
 //
-// Owns:       the mapping of the file in each TElf.
-// Invariants: reads nothing outside the file, whatever it holds.
+// Owns:       the mappings of the files in each TElf.
+// Invariants: reads nothing outside a file, whatever it holds.
 // Callers:    any thread; a TElf belongs to one.
 // Source:     System V ABI, chapter 4 (Object Files). The field offsets below hold for the 64-bit
 //             and the 32-bit format, by the size of an address.
@@ -12,27 +12,38 @@ unit LaneMM.Elf;
 interface
 
 uses
-  LaneMM.Symbols;
+  LaneMM.Text, LaneMM.Symbols;
+
+const
+  /// Most files whose symbols are found.
+  MaxElfFiles = 64;
 
 type
   /// A mapped executable file.
-  TElf = record
+  TElfFile = record
     Image: PByte;        //< its contents; nil when it could not be read
     Size: NativeUInt;    //< bytes
     Bias: NativeUInt;    //< from the addresses in the file to those of the process
   end;
 
-/// Maps the file that this code was loaded from.
+  /// The files of some symbols.
+  TElf = record
+    Files: array[0..MaxElfFiles - 1] of TElfFile; //< those below Count are mapped
+    Count: Cardinal;                              //< files
+    Paths: TText;                                 //< their paths, each ended by #0
+  end;
+
+/// An empty set of files.
 procedure ElfOpen(out Elf: TElf);
-/// Gives the mapping back; the texts of the symbols are gone then.
+/// Gives the mappings back; the texts of the symbols are gone then.
 procedure ElfClose(var Elf: TElf);
-/// Finds routines, files and lines of the symbols. False without line numbers in the file.
-function ElfResolve(const Elf: TElf; const Symbols: TSymbols): Boolean;
+/// Finds modules, routines, files and lines of the symbols. False when no file has line numbers.
+function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Dwarf;
+  LaneMM.Os, LaneMM.Dwarf;
 
 const
   AddressSize = SizeOf(Pointer);
@@ -72,7 +83,7 @@ type
   end;
 
 // Whether Length bytes from Offset on lie in the file.
-function Holds(const Elf: TElf; Offset, Length: NativeUInt): Boolean; inline;
+function Holds(const Elf: TElfFile; Offset, Length: NativeUInt): Boolean; inline;
 begin
   Result := (Offset <= Elf.Size) and (Length <= Elf.Size - Offset);
 end;
@@ -90,7 +101,7 @@ end;
 // ---------------------------------------------------------------------------- the file
 
 // The distance at which the segment with this part of the file was loaded.
-function FindBias(const Elf: TElf; const Mapping: TOsMapping): NativeUInt;
+function FindBias(const Elf: TElfFile; const Mapping: TOsMapping): NativeUInt;
 var
   Segment: PByte;
   EntrySize, Index: Cardinal;
@@ -115,35 +126,44 @@ begin
   end;
 end;
 
-procedure ElfOpen(out Elf: TElf);
+// Maps the file of Mapping; tells whether it is one that can be read.
+function OpenFile(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 const
   Magic = $464C457F;
   HeadSize = 52 + 12 * Is64;
-var
-  Mapping: TOsMapping;
 begin
-  Elf := Default(TElf);
-  if not OsFindMapping(Process.CodeFirst, Mapping) then
-    Exit;
+  Elf := Default(TElfFile);
   Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
   if Elf.Image = nil then
-    Exit;
-  if Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic) then
+    Exit(False);
+  Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);
+  if Result then
     Elf.Bias := FindBias(Elf, Mapping)
   else
-    ElfClose(Elf);
+    OsFileUnmap(Elf.Image, Elf.Size);
+end;
+
+procedure ElfOpen(out Elf: TElf);
+const
+  PathRoom = 65536;
+begin
+  Elf := Default(TElf);
+  TextOpen(Elf.Paths, PathRoom);
 end;
 
 procedure ElfClose(var Elf: TElf);
 begin
-  if Elf.Image <> nil then
-    OsFileUnmap(Elf.Image, Elf.Size);
-  Elf := Default(TElf);
+  while Elf.Count > 0 do
+  begin
+    Dec(Elf.Count);
+    OsFileUnmap(Elf.Files[Elf.Count].Image, Elf.Files[Elf.Count].Size);
+  end;
+  TextClose(Elf.Paths);
 end;
 
 // ---------------------------------------------------------------------------- sections
 
-function ReadSection(const Elf: TElf; Index: Cardinal; out Section: TSection): Boolean;
+function ReadSection(const Elf: TElfFile; Index: Cardinal; out Section: TSection): Boolean;
 var
   Offset: NativeUInt;
   Entry: PByte;
@@ -161,7 +181,7 @@ begin
   Result := Holds(Elf, WordAt(Entry + SectionFileOffset), Section.Size);
 end;
 
-function SectionName(const Elf: TElf; Index: Cardinal; const Names: TSection): PAnsiChar;
+function SectionName(const Elf: TElfFile; Index: Cardinal; const Names: TSection): PAnsiChar;
 var
   Offset: Cardinal;
 begin
@@ -173,7 +193,7 @@ begin
     Result := '';
 end;
 
-function FindSection(const Elf: TElf; const Name: ShortString; out Section: TSection): Boolean;
+function FindSection(const Elf: TElfFile; const Name: ShortString; out Section: TSection): Boolean;
 var
   Names: TSection;
   Index: Cardinal;
@@ -205,12 +225,14 @@ begin
   end;
 end;
 
-procedure FindRoutines(const Elf: TElf; const Symbols: TSymbols);
+procedure FindRoutines(const Elf: TElfFile; const Symbols: TSymbols);
 var
   Table, Names: TSection;
   Entry, Limit: PByte;
 begin
-  if not FindSection(Elf, '.symtab', Table) or not ReadSection(Elf, Table.Link, Names) then
+  if not FindSection(Elf, '.symtab', Table) and not FindSection(Elf, '.dynsym', Table) then
+    Exit;
+  if not ReadSection(Elf, Table.Link, Names) then
     Exit;
   Entry := Table.Start;
   Limit := Table.Start + Table.Size;
@@ -224,16 +246,78 @@ begin
   end;
 end;
 
-function ElfResolve(const Elf: TElf; const Symbols: TSymbols): Boolean;
+// Tells whether the file has line numbers.
+function ResolveFile(const Elf: TElfFile; const Symbols: TSymbols): Boolean;
 var
   Lines: TSection;
 begin
-  if Elf.Image = nil then
-    Exit(False);
   FindRoutines(Elf, Symbols);
   Result := FindSection(Elf, '.debug_line', Lines);
   if Result then
     DwarfFindLines(Symbols, Lines.Start, Lines.Size, Elf.Bias);
+end;
+
+// ---------------------------------------------------------------------------- modules
+
+function KeepPath(var Elf: TElf; const Mapping: TOsMapping): PAnsiChar;
+begin
+  Result := nil;
+  if (Mapping.Path[0] = #0) or Elf.Paths.IsCut then
+    Exit;
+  Result := Elf.Paths.Start + Elf.Paths.Length;
+  TextAddChars(Elf.Paths, @Mapping.Path);
+  TextAdd(Elf.Paths, #0);
+  if Elf.Paths.IsCut then
+    Result := nil;
+end;
+
+// Names the module of the symbols from Index on that lie in Mapping; Bias as in TElfFile. Returns
+// the index of the first one behind it.
+function SetModule(const Symbols: TSymbols; Index: NativeInt; const Mapping: TOsMapping;
+  Module: PAnsiChar; Bias: NativeUInt): NativeInt;
+begin
+  Result := Index;
+  while (Result < Symbols.Count) and (Symbols.Items[Result].Address < Mapping.Limit) do
+  begin
+    Symbols.Items[Result].Module := Module;
+    Symbols.Items[Result].Offset := Symbols.Items[Result].Address - Bias;
+    Inc(Result);
+  end;
+end;
+
+// Resolves the symbol at Index and all others of its module, which has its code in one mapping.
+function ResolveModule(var Elf: TElf; const Symbols: TSymbols; var Index: NativeInt): Boolean;
+var
+  Mapping: TOsMapping;
+  Bias: NativeUInt;
+  IsOpen: Boolean;
+begin
+  Result := False;
+  if not OsFindMapping(Symbols.Items[Index].Address, Mapping) then
+  begin
+    Inc(Index);
+    Exit;
+  end;
+  Bias := Mapping.First - Mapping.FileOffset;
+  IsOpen := (Elf.Count < MaxElfFiles) and OpenFile(Elf.Files[Elf.Count], Mapping);
+  if IsOpen then
+  begin
+    Bias := Elf.Files[Elf.Count].Bias;
+    Result := ResolveFile(Elf.Files[Elf.Count], Symbols);
+    Inc(Elf.Count);
+  end;
+  Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
+end;
+
+function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+var
+  Index: NativeInt;
+begin
+  Result := False;
+  Index := 0;
+  while Index < Symbols.Count do
+    if ResolveModule(Elf, Symbols, Index) then
+      Result := True;
 end;
 
 end.

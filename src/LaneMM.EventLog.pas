@@ -207,7 +207,10 @@ const
   FrameNotes: array[Boolean] of PAnsiChar = (
     '  Routines without frame pointers (-O2 and above) are missing from the stacks.'#10, nil);
 begin
-  if not Log.Traces.HasLines then
+  if IsLibrary then
+    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` finds lines where there is debug'
+      + ' information.'#10)
+  else if not Log.Traces.HasLines then
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);
   TextAddChars(Text, FrameNotes[IsX64]);

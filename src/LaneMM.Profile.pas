@@ -38,12 +38,26 @@ begin
     or IsSet(opFolded) or IsSet(opSpeedscope) or IsSet(opHtml));
 end;
 
+procedure Add(var Suffix: ShortString; Part: PAnsiChar);
+begin
+  while Part^ <> #0 do
+  begin
+    Suffix := Suffix + Part^;
+    Inc(Part);
+  end;
+end;
+
 function Suffix(Name, Extension: PAnsiChar): ShortString;
 var
   Digits: ShortString;
 begin
-  Str(OsProcessId, Digits);
-  Result := '_MemoryManager_' + ShortString(Name) + '.' + Digits + ShortString(Extension);
+  Str(UInt64(OsProcessId), Digits);
+  Result := '';
+  Add(Result, '_MemoryManager_');
+  Add(Result, Name);
+  Add(Result, '.');
+  Result := Result + Digits;
+  Add(Result, Extension);
 end;
 
 procedure SayWhere(const Path: TText; IsWritten: Boolean);

@@ -143,6 +143,8 @@ procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 begin
   if Symbol^.Routine <> nil then
     SymbolAddRoutine(Text, Symbol)
+  else if Symbol^.Module <> nil then
+    SymbolAddOffset(Text, Symbol)
   else
     TextAddHex(Text, Symbol^.Address, SizeOf(Symbol^.Address) * 2);
 end;

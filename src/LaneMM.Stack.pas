@@ -9,7 +9,8 @@
 //             pointer; they are looked for backwards from the point of the call, where the
 //             compiler aligns routines. A direct call must lead to that very routine.
 // Others:     the chain of frame pointers.
-// Callers:    StackStart: once, before any other thread runs. StackTake: any thread.
+// In C:       the library walks through all modules, see Process.FramesTake.
+// Callers:    StackStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Stack;
 
 {$I LaneMM.inc}
@@ -39,6 +40,8 @@ type
 procedure StackStart;
 /// Takes the stack of the caller, without the manager's own frames where they can be told.
 procedure StackTake(out Stack: TStack);
+/// The end of the stack that Sp lies on; Sp itself when it is not known.
+function StackEnd(Sp: NativeUInt): NativeUInt;
 
 implementation
 
@@ -245,7 +248,7 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// The end of the stack that Sp lies on; kept in the thread's heap, as finding it is slow.
+// Kept in the thread's heap, as finding it is slow.
 function StackEnd(Sp: NativeUInt): NativeUInt;
 var
   Heap: PHeap;
@@ -293,6 +296,12 @@ var
   Walk: TWalk;
   Call: TManagerCall;
 begin
+  if @Process.FramesTake <> nil then
+  begin
+    Stack.Call := mcUnknown;
+    Stack.Count := Process.FramesTake(@Stack.Frames, MaxFrames);
+    Exit;
+  end;
   Walk.Sp := NativeUInt(get_frame);
   Walk.Limit := StackEnd(Walk.Sp);
   Leave(Walk, Walk.Sp + SizeOf(Pointer), SizeOf(Pointer));

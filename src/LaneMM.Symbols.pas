@@ -20,6 +20,8 @@ type
     Routine: PAnsiChar;    //< the linker's name, ended by #0; nil when unknown
     FileName: PAnsiChar;   //< of the source, ended by #0; nil when unknown
     Line: Cardinal;        //< in it; 0 when unknown
+    Module: PAnsiChar;     //< path of the file that holds the code, ended by #0; nil when unknown
+    Offset: NativeUInt;    //< the address in that file's own counting
   end;
 
   /// A set of addresses.
@@ -47,6 +49,8 @@ function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as a reader writes it: unit, class, routine.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
+/// Adds `module+0x1234`: what addr2line takes. Nothing when the module is unknown.
+procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 
 implementation
 
@@ -239,6 +243,25 @@ begin
       TextAdd(Text, Name^);
       Inc(Name);
     end;
+end;
+
+procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
+var
+  Name, Next: PAnsiChar;
+begin
+  Next := Symbol^.Module;
+  if Next = nil then
+    Exit;
+  Name := Next;
+  while Next^ <> #0 do
+  begin
+    if Next^ = '/' then
+      Name := Next + 1;
+    Inc(Next);
+  end;
+  TextAddChars(Text, Name);
+  TextAdd(Text, '+0x');
+  TextAddHex(Text, Symbol^.Offset, 1);
 end;
 
 end.

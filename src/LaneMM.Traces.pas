@@ -15,7 +15,7 @@ type
   /// Stacks whose addresses are resolved together, as the file with their names is read once.
   TTraces = record
     Symbols: TSymbols;   //< all their addresses
-    Elf: TElf;           //< the file
+    Elf: TElf;           //< their files
     HasLines: Boolean;   //< it has line numbers
   end;
 
@@ -94,6 +94,11 @@ begin
   begin
     TextAdd(Text, '  ');
     AdviceAddPlace(Text, Symbol);
+  end
+  else if (Symbol <> nil) and (Symbol^.Module <> nil) then
+  begin
+    TextAdd(Text, '  ');
+    SymbolAddOffset(Text, Symbol);
   end;
   TextAdd(Text, LineEnd);
 end;

@@ -197,6 +197,8 @@ type
   TFreeCall = procedure(Span: PSpan; P: Pointer);
   /// Gets a block.
   TSizeCall = function(Size: TSize): Pointer;
+  /// Writes the return addresses of its callers, at most Limit, innermost first; returns how many.
+  TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 
   /// A block in use, as LaneMM.Walk finds it. Only a debug block knows more than the first three.
   TBlockInfo = record
@@ -273,6 +275,7 @@ type
         HasThreads: Boolean;      //< const   the program links the thread library
         HasFastSlot: Boolean;     //< const   ThreadSlot can be read directly
         IsStarted: Boolean;       //< const   LaneMM.Threads has set this record up
+        IsDirect: Boolean;        //< shared  C calls go straight to the fast paths, see lib/
         ThreadKey: Cardinal;      //< const   the thread library's key of the same
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< const   how long memory is unused before it is purged
@@ -317,6 +320,8 @@ type
         CodeFirst: NativeUInt;                      //< const   the code of this module
         CodeLimit: NativeUInt;                      //< const   its end
         ManagerCalls: NativeUInt;                   //< const   where the RTL keeps its manager
+        FramesTake: TFramesCall;                    //< const   where many modules have code, or nil
+        GrowsExactly: Boolean;                      //< const   realloc adds no room, see lib/
         WatchWait: TLockCall;                       //< shared  takes a taken lock; nil: unwatched
         WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched
         WatchLargeFree: TFreeCall;                  //< shared  told of such a free; nil: unwatched

@@ -59,7 +59,8 @@ begin
   if not CompareAndSwap(Process.EndSignals, 0, 1) then
     Exit;
   OsSignalSet(HangUp, EndBySignal, suLast);
-  OsSignalSet(Interrupt, EndBySignal, suLast);
+  if not IsLibrary then // interpreters look whether somebody has it
+    OsSignalSet(Interrupt, EndBySignal, suLast);
   OsSignalSet(Terminate, EndBySignal, suLast);
 end;
 

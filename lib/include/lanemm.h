@@ -44,6 +44,15 @@ void lanemm_trim(void);
 unsigned lanemm_purge_delay_ms(void);
 void lanemm_set_purge_delay_ms(unsigned delay_ms);
 
+/* Changes settings: words and key=value with commas between, as in the environment variable LANEMM,
+ * for example "contention,growth"; "WORD=0" takes a word back. 0, and a line on the standard error
+ * output, when one is unknown; the others count. */
+int lanemm_configure(const char *words);
+
+/* Writes now what was watched so far: the event log and the profiles. 0 when a file could not be
+ * written. At the end of the program it is done anyway. */
+int lanemm_write_logs(void);
+
 #ifdef __cplusplus
 }
 #endif

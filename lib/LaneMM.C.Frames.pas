@@ -1,0 +1,70 @@
+/// Call stacks of programs in C: through all modules, without the frames of this library.
+//
+// Owns:       Process.FramesTake, CodeFirst, CodeLimit.
+// Invariants: what watches runs below an entry of LaneMM.C.Malloc, which has a frame pointer; what
+//             lies between has one or leaves rbp alone. So the walk finds out of this library,
+//             which has no unwind tables.
+// Callers:    FramesStart: one thread. The walk: any thread.
+unit LaneMM.C.Frames;
+
+{$I LaneMM.inc}
+
+interface
+
+/// Lets LaneMM.Stack walk through all modules.
+procedure FramesStart;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Os, LaneMM.Stack, LaneMM.C.Unwind;
+
+function IsOwn(Address: NativeUInt): Boolean; inline;
+begin
+  Result := (Address >= Process.CodeFirst) and (Address < Process.CodeLimit);
+end;
+
+// One frame at least.
+function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+var
+  Unwind: TUnwind;
+begin
+  Unwind.Frame := NativeUInt(get_frame);
+  Unwind.Sp := Unwind.Frame;
+  Unwind.Limit := StackEnd(Unwind.Sp);
+  Unwind.Pc := NativeUInt(@Take) + 1;
+  Result := 0;
+  while (Result < Limit) and UnwindStep(Unwind) do
+    if not IsOwn(Unwind.Pc) then
+    begin
+      Frames[Result] := Unwind.Pc;
+      Inc(Result);
+    end;
+  if Result > 0 then
+    Exit;
+  Frames^ := Unwind.Pc;
+  Result := 1;
+end;
+
+// Whether the library is part of the program's file: its code is not told from the program's then.
+function IsStatic(const Mapping: TOsMapping): Boolean;
+var
+  Path: TSettingsPath;
+  Length: NativeUInt;
+begin
+  Length := OsProgramPath(@Path, SizeOf(Path));
+  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
+end;
+
+procedure FramesStart;
+var
+  Mapping: TOsMapping;
+begin
+  Process.FramesTake := Take;
+  if not OsFindMapping(NativeUInt(@FramesStart), Mapping) or IsStatic(Mapping) then
+    Exit;
+  Process.CodeFirst := Mapping.First;
+  Process.CodeLimit := Mapping.Limit;
+end;
+
+end.

@@ -1,0 +1,61 @@
+/// What stands in for the run-time library's record of its memory manager: the routines that malloc
+/// and its relatives call when they do not go straight to the fast paths.
+//
+// Owns:       the record; Process.IsDirect.
+// Invariants: IsDirect is set only while the record holds the fast paths. LaneMM.Watch replaces
+//             routines in the record to watch, as it does in a Pascal program.
+// Callers:    any thread; the record changes at the start and when watching changes.
+unit LaneMM.C.Manager;
+
+{$I LaneMM.inc}
+
+interface
+
+var
+  /// The record.
+  Installed: TMemoryManager;
+
+/// Puts the routines of LaneMM.Blocks into the record.
+procedure ManagerStart;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Blocks, LaneMM.C.Foreign;
+
+// Before the start: whoever was the process's malloc.
+procedure ManagerRead(out Found: TMemoryManager);
+  [public, alias: 'SYSTEM_$$_GETMEMORYMANAGER$TMEMORYMANAGER'];
+begin
+  if Process.IsStarted and Assigned(Installed.GetMem) then
+    Found := Installed
+  else
+    ForeignManager(Found);
+end;
+
+procedure ManagerWrite(const Wanted: TMemoryManager);
+  [public, alias: 'SYSTEM_$$_SETMEMORYMANAGER$TMEMORYMANAGER'];
+begin
+  Installed := Wanted;
+  Process.IsDirect := Process.HasFastSlot and (@Installed.GetMem = @FastBlockGet)
+    and (@Installed.FreeMem = @FastBlockFree) and (@Installed.AllocMem = @BlockGetZero)
+    and (@Installed.ReallocMem = @BlockRealloc) and (@Installed.MemSize = @BlockUsableSize);
+end;
+
+procedure ManagerStart;
+var
+  Wanted: TMemoryManager;
+begin
+  FillChar(Wanted, SizeOf(Wanted), 0);
+  Wanted.GetMem := QuickBlockGet();
+  Wanted.FreeMem := BlockFree;
+  if Process.HasFastSlot then
+    Wanted.FreeMem := FastBlockFree;
+  Wanted.FreeMemSize := BlockFreeSize;
+  Wanted.AllocMem := BlockGetZero;
+  Wanted.ReallocMem := BlockRealloc;
+  Wanted.MemSize := BlockUsableSize;
+  ManagerWrite(Wanted);
+end;
+
+end.

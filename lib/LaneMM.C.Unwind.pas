@@ -1,0 +1,457 @@
+/// One step up the stack, from a routine to its caller, in any module of the process.
+//
+// Owns:       nothing.
+// Invariants: reads the stack between the stack pointer and its end, and the unwind tables of the
+//             modules. A step goes up, so every walk ends. Of the registers only rsp and rbp are
+//             followed: nothing else tells where a frame of compiled code ends.
+// Callers:    any thread; takes no lock and no memory.
+// Errors:     code without a table is left by its frame pointer, if that leads to code.
+// Source:     DWARF Debugging Information Format 4, section 6.4; Linux Standard Base 5.0, 10.6
+//             (.eh_frame, .eh_frame_hdr); glibc 2.35, _dl_find_object.
+unit LaneMM.C.Unwind;
+
+{$I LaneMM.inc}
+
+interface
+
+type
+  /// A thread on its way up its own stack.
+  TUnwind = record
+    Pc: NativeUInt;     //< the return address into the routine that is left next
+    Sp: NativeUInt;     //< its stack pointer when it made its call
+    Frame: NativeUInt;  //< its rbp
+    Limit: NativeUInt;  //< end of the stack
+  end;
+
+/// Leaves a routine; tells whether its caller is known.
+function UnwindStep(var Unwind: TUnwind): Boolean;
+/// Leaves a routine that has a frame pointer.
+function UnwindByFrame(var Unwind: TUnwind): Boolean;
+
+implementation
+
+uses
+  LaneMM.Dwarf;
+
+const
+  // Numbers of registers.
+  RegisterRbp = 6;
+  RegisterRsp = 7;
+  RegisterReturn = 16;
+
+type
+  // What libc knows of a module.
+  TModule = record
+    Flags: UInt64;
+    First, Limit: NativeUInt;
+    LinkMap: Pointer;
+    Table: PByte;
+    Reserved: array[0..6] of UInt64;
+  end;
+
+  TRuleKind = (rkSame, rkAtOffset, rkAtPlace, rkUnknown);
+  // Where a register's value was kept: at an offset from the frame's end, or at a place that an
+  // expression tells.
+  TRule = record
+    Kind: TRuleKind;
+    Offset: NativeInt;
+    Place: PByte;
+  end;
+
+  TRuleOwner = (roRbp, roReturn, roOther);
+  // How to leave a routine at one of its instructions. The frame's end is a register and an
+  // offset, or what an expression tells.
+  TRules = record
+    EndRegister: NativeUInt;
+    EndOffset: NativeInt;
+    EndPlace: PByte;
+    Kept: array[TRuleOwner] of TRule;
+  end;
+
+  // A program that changes the rules from instruction to instruction.
+  TRun = record
+    Code: TDwarfCursor;
+    CodeUnit: NativeUInt;
+    DataUnit: NativeInt;
+    Location: NativeUInt;
+    Rules, FirstRules: TRules;
+    Saved: array[0..3] of TRules;
+    SavedCount: Cardinal;
+    IsUnknown: Boolean;
+  end;
+
+function LibcFindModule(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
+  weakexternal name '_dl_find_object';
+
+function WordAt(Address: NativeUInt): NativeUInt; inline;
+begin
+  Result := PNativeUInt(Address)^;
+end;
+
+function DistanceAt(P: PByte): NativeInt; inline;
+begin
+  Result := PLongInt(P)^;
+end;
+
+function IsOnStack(const Unwind: TUnwind; Address: NativeUInt): Boolean; inline;
+begin
+  Result := (Address >= Unwind.Sp) and (Address < Unwind.Limit)
+    and (Address and (SizeOf(Pointer) - 1) = 0);
+end;
+
+// ---------------------------------------------------------------------------- tables
+
+// The entry of .eh_frame for the last routine that begins at Pc or before, or nil.
+function FindEntry(Table: PByte; Pc: NativeUInt): PByte;
+const
+  UsualEncodings = $3B031B01; // version 1; distances of four bytes, sorted
+  CountOffset = 8;
+  RowsOffset = 12;
+  RowSize = 8;
+var
+  First, Limit, Middle: NativeInt;
+begin
+  if (Table = nil) or (PCardinal(Table)^ <> UsualEncodings) then
+    Exit(nil);
+  First := 0;
+  Limit := PCardinal(Table + CountOffset)^;
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    if NativeUInt(Table + DistanceAt(Table + RowsOffset + Middle * RowSize)) <= Pc then
+      First := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  if First = 0 then
+    Exit(nil);
+  Result := Table + DistanceAt(Table + RowsOffset + (First - 1) * RowSize + 4);
+end;
+
+// The fields behind the length of an entry.
+function OpenEntry(Entry: PByte): TDwarfCursor;
+begin
+  Result.Next := Entry + 4;
+  Result.Limit := Result.Next + PCardinal(Entry)^;
+end;
+
+// Bytes of an address in this encoding.
+function EncodedSize(Encoding: Byte): Cardinal;
+begin
+  if Encoding and 7 = 3 then
+    Result := 4
+  else
+    Result := 8;
+end;
+
+// Reads the letters at Letters and what stands for them in the entry: the encoding of addresses.
+function ReadEncoding(Letters: PAnsiChar; var Fields: TDwarfCursor): Byte;
+begin
+  Result := 0;
+  Inc(Letters); // z: the length, which the caller has read
+  while Letters^ <> #0 do
+  begin
+    case Letters^ of
+      'R':
+        Exit(DwarfReadFixed(Fields, 1));
+      'P':
+        DwarfReadFixed(Fields, EncodedSize(DwarfReadFixed(Fields, 1)));
+      'L':
+        DwarfReadFixed(Fields, 1);
+    end;
+    Inc(Letters);
+  end;
+end;
+
+// Reads the entry that several routines share; its program gives the first rules.
+function OpenShared(Entry: PByte; out Run: TRun; out Encoding: Byte): Boolean;
+var
+  Letters: PAnsiChar;
+  Length: NativeUInt;
+begin
+  Run := Default(TRun);
+  Run.Code := OpenEntry(Entry);
+  Inc(Run.Code.Next, 5); // number, version
+  Letters := PAnsiChar(Run.Code.Next);
+  while DwarfReadFixed(Run.Code, 1) <> 0 do;
+  Run.CodeUnit := DwarfReadUnsigned(Run.Code);
+  Run.DataUnit := DwarfReadSigned(Run.Code);
+  Result := (DwarfReadUnsigned(Run.Code) = RegisterReturn) and (Letters^ = 'z');
+  if not Result then
+    Exit;
+  Length := DwarfReadUnsigned(Run.Code);
+  Entry := Run.Code.Next + Length;
+  Encoding := ReadEncoding(Letters, Run.Code);
+  Run.Code.Next := Entry;
+end;
+
+// ---------------------------------------------------------------------------- the program
+
+function OwnerOf(Number: NativeUInt): TRuleOwner;
+begin
+  case Number of
+    RegisterRbp: Result := roRbp;
+    RegisterReturn: Result := roReturn;
+  else
+    Result := roOther;
+  end;
+end;
+
+procedure SetRule(var Run: TRun; Number: NativeUInt; Kind: TRuleKind; Offset: NativeInt);
+var
+  Rule: ^TRule;
+begin
+  Rule := @Run.Rules.Kept[OwnerOf(Number)];
+  Rule^.Kind := Kind;
+  Rule^.Offset := Offset;
+end;
+
+procedure Restore(var Run: TRun; Number: NativeUInt);
+begin
+  Run.Rules.Kept[OwnerOf(Number)] := Run.FirstRules.Kept[OwnerOf(Number)];
+end;
+
+// An expression; the next operation stands behind it.
+function ReadPlace(var Run: TRun): PByte;
+var
+  Length: NativeUInt;
+begin
+  Result := Run.Code.Next;
+  Length := DwarfReadUnsigned(Run.Code);
+  Inc(Run.Code.Next, Length);
+end;
+
+procedure SetPlace(var Run: TRun; Number: NativeUInt);
+begin
+  SetRule(Run, Number, rkAtPlace, 0);
+  Run.Rules.Kept[OwnerOf(Number)].Place := ReadPlace(Run);
+end;
+
+procedure SaveRules(var Run: TRun);
+begin
+  Run.IsUnknown := Run.SavedCount > High(Run.Saved);
+  if Run.IsUnknown then
+    Exit;
+  Run.Saved[Run.SavedCount] := Run.Rules;
+  Inc(Run.SavedCount);
+end;
+
+procedure TakeRules(var Run: TRun);
+begin
+  Run.IsUnknown := Run.SavedCount = 0;
+  if Run.IsUnknown then
+    Exit;
+  Dec(Run.SavedCount);
+  Run.Rules := Run.Saved[Run.SavedCount];
+end;
+
+procedure SetEnd(var Run: TRun; Number: NativeUInt; Offset: NativeInt);
+begin
+  Run.Rules.EndPlace := nil;
+  Run.Rules.EndRegister := Number;
+  Run.Rules.EndOffset := Offset;
+end;
+
+// Operations that name a register, or a length of arguments.
+procedure RunRegister(var Run: TRun; Operation: Byte);
+var
+  Number: NativeUInt;
+begin
+  Number := DwarfReadUnsigned(Run.Code);
+  case Operation of
+    $05: SetRule(Run, Number, rkAtOffset, NativeInt(DwarfReadUnsigned(Run.Code)) * Run.DataUnit);
+    $06: Restore(Run, Number);
+    $07: SetRule(Run, Number, rkUnknown, 0);
+    $08: SetRule(Run, Number, rkSame, 0);
+    $0C: SetEnd(Run, Number, DwarfReadUnsigned(Run.Code));
+    $0D: SetEnd(Run, Number, Run.Rules.EndOffset);
+    $0E: SetEnd(Run, Run.Rules.EndRegister, Number);
+    $10: SetPlace(Run, Number);
+    $11: SetRule(Run, Number, rkAtOffset, DwarfReadSigned(Run.Code) * Run.DataUnit);
+    $12: SetEnd(Run, Number, DwarfReadSigned(Run.Code) * Run.DataUnit);
+    $2E: ; // bytes of arguments, of interest to nobody
+  else
+    Run.IsUnknown := True;
+  end;
+end;
+
+procedure RunOperation(var Run: TRun);
+const
+  Advance = 1;
+  Offset = 2;
+  RestoreFirst = 3;
+var
+  Operation, Low: Byte;
+begin
+  Operation := DwarfReadFixed(Run.Code, 1);
+  Low := Operation and 63;
+  case Operation shr 6 of
+    Advance: Inc(Run.Location, Low * Run.CodeUnit);
+    Offset: SetRule(Run, Low, rkAtOffset, NativeInt(DwarfReadUnsigned(Run.Code)) * Run.DataUnit);
+    RestoreFirst: Restore(Run, Low);
+  else
+    case Operation of
+      $00: ;
+      $02: Inc(Run.Location, DwarfReadFixed(Run.Code, 1) * Run.CodeUnit);
+      $03: Inc(Run.Location, DwarfReadFixed(Run.Code, 2) * Run.CodeUnit);
+      $04: Inc(Run.Location, DwarfReadFixed(Run.Code, 4) * Run.CodeUnit);
+      $0A: SaveRules(Run);
+      $0B: TakeRules(Run);
+      $0F: Run.Rules.EndPlace := ReadPlace(Run);
+      $13: SetEnd(Run, Run.Rules.EndRegister, DwarfReadSigned(Run.Code) * Run.DataUnit);
+    else
+      RunRegister(Run, Operation);
+    end;
+  end;
+end;
+
+// Runs the program up to the instruction at Pc.
+procedure RunTo(var Run: TRun; Pc: NativeUInt);
+begin
+  while (Run.Code.Next < Run.Code.Limit) and (Run.Location <= Pc) and not Run.IsUnknown do
+    RunOperation(Run);
+end;
+
+// The rules at Pc out of the entry of its routine; false when they cannot be told.
+function FindRules(Entry: PByte; Pc: NativeUInt; out Rules: TRules): Boolean;
+var
+  Run: TRun;
+  Own: TDwarfCursor;
+  Encoding: Byte;
+  First, Size, Length: NativeUInt;
+begin
+  Own := OpenEntry(Entry);
+  Result := OpenShared(Own.Next - PCardinal(Own.Next)^, Run, Encoding);
+  if not Result then
+    Exit;
+  RunTo(Run, Pc);
+  Run.FirstRules := Run.Rules;
+  Inc(Own.Next, 4);
+  First := NativeUInt(Own.Next + DistanceAt(Own.Next)); // as in the sorted table
+  Inc(Own.Next, EncodedSize(Encoding));
+  Size := DwarfReadFixed(Own, EncodedSize(Encoding));
+  Length := DwarfReadUnsigned(Own);
+  Inc(Own.Next, Length);
+  Run.Code := Own;
+  Run.Location := First;
+  RunTo(Run, Pc);
+  Rules := Run.Rules;
+  Result := (Pc - First < Size) and not Run.IsUnknown;
+end;
+
+// ---------------------------------------------------------------------------- steps
+
+// The register's value in the routine; false for one that is not followed.
+function ReadRegister(const Unwind: TUnwind; Number: NativeUInt; out Value: NativeUInt): Boolean;
+begin
+  Result := True;
+  case Number of
+    RegisterRbp: Value := Unwind.Frame;
+    RegisterRsp: Value := Unwind.Sp;
+  else
+    Result := False;
+  end;
+end;
+
+// The address that an expression tells: a register and an offset, and what stands there.
+function FindPlace(const Unwind: TUnwind; Place: PByte; out Address: NativeUInt): Boolean;
+const
+  RegisterAndOffset = $70;
+  Dereference = $06;
+var
+  Code: TDwarfCursor;
+  Length, Number: NativeUInt;
+begin
+  Code.Next := Place;
+  Code.Limit := Place + 16;
+  Length := DwarfReadUnsigned(Code);
+  Code.Limit := Code.Next + Length;
+  Number := DwarfReadFixed(Code, 1) - RegisterAndOffset;
+  Result := ReadRegister(Unwind, Number, Address);
+  if not Result then
+    Exit;
+  Inc(Address, DwarfReadSigned(Code));
+  while Result and (Code.Next < Code.Limit) do
+  begin
+    Result := (DwarfReadFixed(Code, 1) = Dereference) and IsOnStack(Unwind, Address);
+    if Result then
+      Address := WordAt(Address);
+  end;
+end;
+
+function FindEnd(const Unwind: TUnwind; const Rules: TRules; out FrameEnd: NativeUInt): Boolean;
+begin
+  if Rules.EndPlace <> nil then
+    Exit(FindPlace(Unwind, Rules.EndPlace, FrameEnd));
+  Result := ReadRegister(Unwind, Rules.EndRegister, FrameEnd);
+  Inc(FrameEnd, Rules.EndOffset);
+end;
+
+// Replaces Value by what the rule says that it was in the caller; false when nobody knows.
+function Recover(const Unwind: TUnwind; const Rule: TRule; FrameEnd: NativeUInt;
+  var Value: NativeUInt): Boolean;
+var
+  Address: NativeUInt;
+begin
+  case Rule.Kind of
+    rkSame: Exit(True);
+    rkAtOffset: Address := FrameEnd + NativeUInt(Rule.Offset);
+    rkAtPlace:
+      if not FindPlace(Unwind, Rule.Place, Address) then
+        Exit(False);
+  else
+    Exit(False);
+  end;
+  Result := IsOnStack(Unwind, Address);
+  if Result then
+    Value := WordAt(Address);
+end;
+
+function StepByRules(var Unwind: TUnwind; const Rules: TRules): Boolean;
+var
+  FrameEnd, Return, Frame: NativeUInt;
+begin
+  Return := 0;
+  Frame := Unwind.Frame;
+  Result := FindEnd(Unwind, Rules, FrameEnd) and (FrameEnd > Unwind.Sp)
+    and (FrameEnd <= Unwind.Limit)
+    and Recover(Unwind, Rules.Kept[roReturn], FrameEnd, Return) and (Return <> 0);
+  if not Result then
+    Exit;
+  Recover(Unwind, Rules.Kept[roRbp], FrameEnd, Frame);
+  Unwind.Pc := Return;
+  Unwind.Sp := FrameEnd;
+  Unwind.Frame := Frame;
+end;
+
+function UnwindByFrame(var Unwind: TUnwind): Boolean;
+var
+  Slot: NativeUInt;
+  Module: TModule;
+begin
+  Slot := Unwind.Frame + SizeOf(Pointer);
+  Result := (Slot > Unwind.Sp) and IsOnStack(Unwind, Slot)
+    and ((@LibcFindModule = nil) or (LibcFindModule(WordAt(Slot), Module) = 0));
+  if not Result then
+    Exit;
+  Unwind.Pc := WordAt(Slot);
+  Unwind.Sp := Slot + SizeOf(Pointer);
+  Unwind.Frame := WordAt(Slot - SizeOf(Pointer));
+end;
+
+function UnwindStep(var Unwind: TUnwind): Boolean;
+var
+  Module: TModule;
+  Entry: PByte;
+  Rules: TRules;
+begin
+  Entry := nil;
+  if (@LibcFindModule <> nil) and (LibcFindModule(Unwind.Pc - 1, Module) = 0) then
+    Entry := FindEntry(Module.Table, Unwind.Pc - 1);
+  if (Entry <> nil) and FindRules(Entry, Unwind.Pc - 1, Rules) then
+    Result := StepByRules(Unwind, Rules)
+  else
+    Result := UnwindByFrame(Unwind);
+end;
+
+end.
