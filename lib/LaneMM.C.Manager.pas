@@ -2,7 +2,8 @@
 /// and its relatives call when they do not go straight to the fast paths.
 //
 // Owns:       the record; Process.IsDirect.
-// Invariants: IsDirect is set only while the record holds the fast paths. LaneMM.Watch replaces
+// Invariants: IsDirect is set only while the record holds the fast paths and nothing is watched:
+//             stacks are taken below an entry with a frame pointer. LaneMM.Watch replaces
 //             routines in the record to watch, as it does in a Pascal program.
 // Callers:    any thread; the record changes at the start and when watching changes.
 unit LaneMM.C.Manager;
@@ -33,11 +34,17 @@ begin
     ForeignManager(Found);
 end;
 
+function IsWatched: Boolean;
+begin
+  Result := (@Process.WatchWait <> nil) or (@Process.WatchRemoteFree <> nil)
+    or (@Process.WatchLargeFree <> nil);
+end;
+
 procedure ManagerWrite(const Wanted: TMemoryManager);
   [public, alias: 'SYSTEM_$$_SETMEMORYMANAGER$TMEMORYMANAGER'];
 begin
   Installed := Wanted;
-  Process.IsDirect := Process.HasFastSlot and (@Installed.GetMem = @FastBlockGet)
+  Process.IsDirect := Process.HasFastSlot and not IsWatched and (@Installed.GetMem = @FastBlockGet)
     and (@Installed.FreeMem = @FastBlockFree) and (@Installed.AllocMem = @BlockGetZero)
     and (@Installed.ReallocMem = @BlockRealloc) and (@Installed.MemSize = @BlockUsableSize);
 end;
