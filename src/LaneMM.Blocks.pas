@@ -54,7 +54,7 @@ function QuickCountedBlockGet: TSizeCall;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purger,
   LaneMM.Foreign;
 
@@ -123,13 +123,10 @@ begin
   end;
 end;
 
-// The fast path in Pascal; nil without memory.
-function QuickGet(Size: NativeUInt): Pointer;
-var
-  Heap: PHeap;
+// The fast path in Pascal; nil without memory. Heap is this thread's, which may be nil.
+function QuickGet(Heap: PHeap; Size: NativeUInt): Pointer;
 begin
   Result := nil;
-  Heap := OsThreadHeap;
   if (Heap <> nil) and (Size <= MaxClassSize) then
     Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
   if Result = nil then
@@ -138,7 +135,7 @@ end;
 
 function BlockGet(Size: TSize): Pointer;
 begin
-  Result := QuickGet(Size);
+  Result := QuickGet(OsThreadHeap, Size);
   if Result = nil then
     Result := OutOfMemoryResult;
 end;
@@ -219,14 +216,7 @@ end;
 function SpanOfBlock(P: Pointer): PSpan;
 begin
   Result := FindSpan(P);
-  if Result = nil then
-    Exit;
-  if Result^.Kind = skLarge then
-  begin
-    if P <> Result^.Start then
-      Result := nil;
-  end
-  else if not SpanBlockIsValid(Result, P) then
+  if (Result <> nil) and not SpanBlockIsValid(Result, P) then
     Result := nil;
 end;
 
@@ -370,6 +360,15 @@ end;
 
 // ---------------------------------------------------------------------------- realloc
 
+{$ifdef LANEMM_ASM}
+procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
+{$else}
+procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); inline;
+begin
+  Move(Source^, Target^, Size);
+end;
+{$endif}
+
 const
   // A block that grew once is expected to grow again: at least to twice its size and 32 bytes
   // while it is small, to one and a half times above.
@@ -390,30 +389,34 @@ begin
     Result := Size;
 end;
 
-procedure CountMove(CopiedBytes: NativeUInt);
-var
-  Heap: PHeap;
+procedure CountMove(Heap: PHeap; CopiedBytes: NativeUInt);
 begin
-  Heap := OsThreadHeap;
   if Heap = nil then
     Exit;
   Inc(Heap^.Realloc.Moves);
   Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
 end;
 
-// A new block for the contents of P, which is freed; nil, and P kept, without memory.
-function MoveBlock(P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
+// A new block with the contents of P, which stays; nil without memory.
+function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
-  Result := QuickGet(WantedSize);
+  Result := QuickGet(Heap, WantedSize);
   if Result = nil then
-    Result := QuickGet(Size);
+    Result := QuickGet(Heap, Size);
   if Result = nil then
     Exit(OutOfMemoryResult);
   if Size < UsableSize then
     UsableSize := Size;
-  Move(P^, Result^, UsableSize);
-  BlockFree(P);
-  CountMove(UsableSize);
+  CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
+  CountMove(Heap, UsableSize);
+end;
+
+// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+function MoveBlock(P: Pointer; UsableSize, Size: NativeUInt): Pointer;
+begin
+  Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
+  if Result <> nil then
+    BlockFree(P);
 end;
 
 function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
@@ -430,18 +433,25 @@ begin
   if Target = nil then
     Exit(OutOfMemoryResult);
   Result := Target^.Start;
-  CountMove(CopiedBytes);
+  CountMove(OsThreadHeap, CopiedBytes);
   PurgerTick;
 end;
 
-function ResizeBlock(P: Pointer; Span: PSpan; Size: NativeUInt): Pointer;
+// The same for a valid block of a size class.
+function ResizeBlock(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
+var
+  WantedSize: NativeUInt;
 begin
+  WantedSize := Size;
   if Size > Span^.BlockSize then
-    Result := MoveBlock(P, Span^.BlockSize, Size, GrownSize(Span^.BlockSize, Size))
-  else if Size < Span^.BlockSize div KeptShare then
-    Result := MoveBlock(P, Span^.BlockSize, Size, Size)
+    WantedSize := GrownSize(Span^.BlockSize, Size);
+  Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
+  if Result = nil then
+    Exit;
+  if Span^.Owner = Heap then
+    OwnFree(Heap, Span, P)
   else
-    Result := P;
+    RemoteFree(Heap, Span, P);
 end;
 
 function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
@@ -450,7 +460,7 @@ begin
   if Size > Span^.BlockSize then
     Result := GrowLarge(Span, Size)
   else if Size <= MaxClassSize then
-    Result := MoveBlock(Result, Span^.BlockSize, Size, Size)
+    Result := MoveBlock(Result, Span^.BlockSize, Size)
   else
   begin
     LargeShrink(Span, Size);
@@ -468,36 +478,49 @@ begin
     HandleError(InvalidPointer);
     Exit(nil);
   end;
-  Result := MoveBlock(P, UsableSize, Size, Size);
+  Result := MoveBlock(P, UsableSize, Size);
 end;
 
-function BlockReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
+// Whether a block of a size class has a fitting size already.
+function KeepsPlace(Span: PSpan; Size: NativeUInt): Boolean; inline;
+begin
+  Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div KeptShare);
+end;
+
+function Resize(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
+begin
+  if KeepsPlace(Span, Size) then
+    Result := P
+  else if Span^.Kind = skLarge then
+    Result := ResizeLarge(Span, Size)
+  else
+    Result := ResizeBlock(Heap, Span, P, Size);
+end;
+
+// Of what is no block of ours, or begins like a free one.
+function ResizeUnclear(Heap: PHeap; P: Pointer; Size: NativeUInt): Pointer;
 var
   Span: PSpan;
 begin
-  if P = nil then
-  begin
-    if Size <> 0 then
-      P := BlockGet(Size);
-    Exit(P);
-  end;
+  Span := SpanOfBlock(P);
+  if Span = nil then
+    Result := ResizeForeign(P, Size)
+  else if (Span^.Kind = skBlocks) and IsFreeAlready(Heap, Span, P) then
+    Result := Pointer(InvalidBlock)
+  else
+    Result := Resize(Heap, Span, P, Size);
+end;
+
+function GetOrFree(var P: Pointer; Size: NativeUInt): Pointer;
+begin
   if Size = 0 then
   begin
     BlockFree(P);
     P := nil;
-    Exit(nil);
-  end;
-  Span := SpanOfBlock(P);
-  if Span = nil then
-    Result := ResizeForeign(P, Size)
-  else if Span^.Kind = skLarge then
-    Result := ResizeLarge(Span, Size)
-  else if IsFreeAlready(OsThreadHeap, Span, P) then
-    Result := Pointer(InvalidBlock)
+  end
   else
-    Result := ResizeBlock(P, Span, Size);
-  if Result <> nil then
-    P := Result;
+    P := BlockGet(Size);
+  Result := P;
 end;
 
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -505,15 +528,18 @@ var
   Span: PSpan;
   Heap: PHeap;
 begin
+  if (P = nil) or (Size = 0) then
+    Exit(GetOrFree(P, Size));
   Heap := OsThreadHeap;
-  if (Heap <> nil) and (P <> nil) and (Size <> 0) then
+  if Heap <> nil then
     Inc(Heap^.Realloc.Calls);
   Span := FindSpan(P);
-  if (Span <> nil) and (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div KeptShare)
-    and (Size <> 0) and not MayBeFree(P) then
-    Result := P
+  if (Span = nil) or not SpanBlockIsValid(Span, P) or MayBeFree(P) then
+    Result := ResizeUnclear(Heap, P, Size)
   else
-    Result := BlockReallocSlow(P, Size);
+    Result := Resize(Heap, Span, P, Size);
+  if Result <> nil then
+    P := Result;
 end;
 
 function ForeignUsableSize(P: Pointer): NativeUInt;

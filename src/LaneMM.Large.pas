@@ -73,6 +73,8 @@ begin
   SetSize(Span, Size, 0);
   Span^.Remote := 0;
   Span^.Used := 1;
+  Span^.DivideMagic := 1;
+  Span^.CarvedBytes := 1;
   Span^.Kind := skLarge;
 end;
 
