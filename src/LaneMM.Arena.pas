@@ -106,6 +106,20 @@ begin
   Size := Size div LimitedShare;
 end;
 
+// Asks for huge pages, where a program is large enough that their rounding does not count.
+procedure UseHugePages(Arena: PArena; First, Limit: NativeUInt);
+var
+  HugeFrom: NativeUInt;
+begin
+  HugeFrom := Process.Settings.Values[opHuge] shr SliceShift;
+  if HugeFrom = 0 then
+    Exit;
+  if First < HugeFrom then
+    First := HugeFrom;
+  if First < Limit then
+    OsUseHugePages(Arena^.Base + First * SliceSize, (Limit - First) * SliceSize);
+end;
+
 // Backs the arena and its records up to SliceCount slices.
 function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
@@ -120,6 +134,7 @@ begin
       (SliceCount - Arena^.Committed) * SliceSize);
   if not Result then
     Exit;
+  UseHugePages(Arena, Arena^.Committed, SliceCount);
   Arena^.Committed := SliceCount;
   if Arena = @Process.Arenas[0] then
     // Release: the records exist before a pointer is looked up there. Pairs with nothing here:

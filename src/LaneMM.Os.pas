@@ -46,6 +46,8 @@ function OsReserve(Size: NativeUInt): Pointer;
 procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
+/// Asks the system to back a committed range with huge pages (2 MB) where it is touched.
+procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 /// Gives the memory behind a committed range back; it stays usable and reads as zeros. False,
 /// and nothing changed, when the system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;

@@ -75,6 +75,8 @@ const
       Help: 'bytes between two samples of the profile, on average'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
+    (Name: 'huge'; Kind: okNumber; Default: 8388608;
+      Help: 'bytes of the heap from which on it asks for huge pages; 0 for never'),
     (Name: 'log'; Kind: okText; Default: 0;
       Help: 'file of the event log, or the folder for it'),
     (Name: 'event'; Kind: okRule; Default: 0;

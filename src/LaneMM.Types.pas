@@ -123,7 +123,7 @@ type
 
   /// What can be set at run time; LaneMM.Settings has the words.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opRate, opSignal, opLog, opEvent);
+    opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -133,7 +133,7 @@ type
   end;
 
   /// Operating system calls that are counted.
-  TOsCall = (ocReserve, ocRelease, ocCommit, ocPurge, ocMove, ocWait, ocWake, ocClock);
+  TOsCall = (ocReserve, ocRelease, ocCommit, ocHuge, ocPurge, ocMove, ocWait, ocWake, ocClock);
 
   PBlock = ^TBlock;
   PSpan = ^TSpan;
@@ -159,6 +159,7 @@ type
   /// Always, for skBlocks: (Used + length(FreeList)) * BlockSize = CarvedBytes, with one more in
   /// Used if the span is current; Used counts the blocks on Remote too. CarvedBytes <= BlockBytes.
   /// FreeList is odd (EndOfList) when it is empty.
+  /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so only Start is where a block begins.
   TSpan = record
     case Byte of
       0: (

@@ -14,6 +14,7 @@ type
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function UsedSlices: NativeUInt;
+    function HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
   published
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
@@ -32,6 +33,8 @@ type
     procedure PurgeTakesNoMoreThanAsked;
     procedure MemoryInSteadyUseIsNotIdle;
     procedure PurgeGivesMemoryBack;
+    procedure LargeHeapAsksForHugePages;
+    procedure HugePagesCanBeSwitchedOff;
   end;
 
 implementation
@@ -63,6 +66,22 @@ begin
   Result := 0;
   for Index := 0 to Process.ArenaCount - 1 do
     Inc(Result, Process.Arenas[Index].Frontier);
+end;
+
+// How often huge pages were asked for while the newest arena grew by one commit step.
+function TArenaTests.HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
+var
+  Span: PSpan;
+  Kept: NativeUInt;
+begin
+  Kept := Process.Settings.Values[opHuge];
+  Process.Settings.Values[opHuge] := HugeFrom;
+  Result := Process.OsCalls[ocHuge];
+  Span := ArenaTake(Process.WarmSlices + Process.ColdSlices + 64 * Megabyte div SliceSize);
+  Result := Process.OsCalls[ocHuge] - Result;
+  Process.Settings.Values[opHuge] := Kept;
+  AssertTrue('taken', Span <> nil);
+  ArenaRelease(Span);
 end;
 
 procedure TArenaTests.RunIsAlignedAndUsable;
@@ -316,6 +335,16 @@ begin
   ArenaPurge(AllSlices);
   AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
   Same(0, Process.WarmSlices, 'warm slices');
+end;
+
+procedure TArenaTests.LargeHeapAsksForHugePages;
+begin
+  Same(1, HugeCallsOfGrowth(Megabyte), 'calls');
+end;
+
+procedure TArenaTests.HugePagesCanBeSwitchedOff;
+begin
+  Same(0, HugeCallsOfGrowth(0), 'calls');
 end;
 
 initialization

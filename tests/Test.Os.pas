@@ -416,6 +416,7 @@ begin
     Before[Kind] := CallCount(Kind);
   Range := OsReserve(2 * SliceSize);
   OsCommit(Range, 2 * SliceSize);
+  OsUseHugePages(Range, 2 * SliceSize);
   OsMove(Range, Range + SliceSize, SliceSize);
   OsPurge(Range, SliceSize);
   OsRelease(Range, 2 * SliceSize);
