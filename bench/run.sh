@@ -8,7 +8,8 @@ usage() {
 Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
        bench/run.sh build            only build; prints NAME=BINARY for each manager
 
-Suites: quick (about five minutes), full (about 50 minutes). RESULT is SUITE unless given.
+Suites: quick (about five minutes), full (about 50 minutes), costs (what LaneMM's diagnoses
+cost, about five minutes). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
@@ -83,6 +84,7 @@ add_peer() {
 # add_setting NAME OF VARIABLE=VALUE: the manager OF again, with a variable of the environment
 add_setting() {
   is_wanted "$1" && [ -x "$out/$2/bench" ] || return 0
+  rm -rf "${out:?}/$1"
   mkdir -p "$out/$1"
   # shellcheck disable=SC2016
   printf '#!/bin/sh\n%s exec "${0%%/*}/../%s/bench" "$@"\n' "$3" "$2" > "$out/$1/bench"
@@ -117,6 +119,15 @@ build() {
   else
     say 'Left out: LaneMM; there is no src/LaneMM.pas'
   fi
+  [ -z "$wanted" ] || build_watched
+}
+
+# build_watched: LaneMM again for each of its diagnoses; only for suites that name them. Logs go to
+# the folder of the manager.
+build_watched() {
+  for word in contention growth profile; do
+    add_setting "LaneMM-$word" LaneMM "LANEMM=$word,log=$out/LaneMM-$word"
+  done
 }
 
 # command_line ARGUMENTS: what the user typed, without the paths of this machine

@@ -14,7 +14,7 @@ procedure TablePrint(Results: TResults; Measure: TMeasure; const Caption: string
   UnitSize: Double);
 /// Prints how far the manager that takes part twice differs from itself.
 procedure ControlPrint(Results: TResults);
-/// Prints for each bar of the suite whether the subject passes it, and the number.
+/// Prints for each bar of the suite whether its subject passes it, and the number.
 /// A bar between managers that do not both take part is left out.
 procedure BarsPrint(Results: TResults);
 /// Prints the numbers that only some workloads tell, for every manager.
@@ -145,18 +145,18 @@ begin
     Result := 'MISS';
 end;
 
-procedure PrintMeanBar(Results: TResults; const Bar: TBar; Subject: Integer);
+procedure PrintMeanBar(Results: TResults; const Bar: TBar);
 var
   Number: Double;
 begin
-  Number := Results.MeanRatio(Subject, Results.IndexOf(Bar.Against), Bar.Pattern, Bar.Measure);
+  Number := Results.MeanRatio(Results.IndexOf(Bar.Subject), Results.IndexOf(Bar.Against), Bar.Pattern, Bar.Measure);
   if not IsNan(Number) then
     WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict(Number, Bar.Limit),
       MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
 end;
 
 /// Prints a bar that must hold in every row: how many fail it, and which.
-procedure PrintEachBar(Results: TResults; const Bar: TBar; Subject: Integer);
+procedure PrintEachBar(Results: TResults; const Bar: TBar);
 var
   Row, MatchCount, MissCount: Integer;
   Number: Double;
@@ -169,7 +169,8 @@ begin
     if RowMatches(Results.Suite.Rows[Row].Name, Bar.Pattern) then
     begin
       Inc(MatchCount);
-      Number := Results.Ratio(Subject, Results.IndexOf(Bar.Against), Row, Bar.Measure);
+      Number := Results.Ratio(Results.IndexOf(Bar.Subject), Results.IndexOf(Bar.Against), Row,
+        Bar.Measure);
       if IsNan(Number) or (Number <= Bar.Limit) then
         Continue;
       Inc(MissCount);
@@ -182,23 +183,22 @@ begin
   Write(Misses);
 end;
 
-/// Returns the subject's median in the row called Name, NaN if it has none.
-function SubjectIn(Results: TResults; const Name: string; Measure: TMeasure): Double;
+/// Returns the median of the bar's subject in the row called Name, NaN if it has none.
+function SubjectIn(Results: TResults; const Bar: TBar; const Name: string): Double;
 var
   Row: Integer;
 begin
   Row := Results.RowIndexOf(Name);
   if Row < 0 then
     Exit(NaN);
-  Result := Results.Median(Results.IndexOf(Results.Suite.Subject), Row, Measure);
+  Result := Results.Median(Results.IndexOf(Bar.Subject), Row, Bar.Measure);
 end;
 
 procedure PrintScaleBar(Results: TResults; const Bar: TBar);
 var
   Number: Double;
 begin
-  Number := SubjectIn(Results, Bar.Pattern, Bar.Measure) /
-    SubjectIn(Results, Bar.Against, Bar.Measure);
+  Number := SubjectIn(Results, Bar, Bar.Pattern) / SubjectIn(Results, Bar, Bar.Against);
   if not IsNan(Number) then
     WriteLn(Format('%s  %s of %s: %.3f of %s, to be at most %.2f', [Verdict(Number, Bar.Limit),
       MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
@@ -208,41 +208,47 @@ procedure PrintFactBar(Results: TResults; const Bar: TBar);
 var
   Number: Double;
 begin
-  Number := SubjectIn(Results, Bar.Pattern, Bar.Measure);
+  Number := SubjectIn(Results, Bar, Bar.Pattern);
   if not IsNan(Number) then
     WriteLn(Format('%s  %s of %s: %.0f, to be at most %.0f', [Verdict(Number, Bar.Limit),
       MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Limit]));
 end;
 
-procedure PrintBar(Results: TResults; const Bar: TBar; Subject: Integer);
+procedure PrintBar(Results: TResults; const Bar: TBar);
 begin
   case Bar.Kind of
-    bkBar: PrintMeanBar(Results, Bar, Subject);
-    bkEach: PrintEachBar(Results, Bar, Subject);
+    bkBar: PrintMeanBar(Results, Bar);
+    bkEach: PrintEachBar(Results, Bar);
     bkScale: PrintScaleBar(Results, Bar);
     bkFact: PrintFactBar(Results, Bar);
   end;
 end;
 
-/// Tells whether the manager that Bar compares with takes part.
+/// Tells whether the managers of Bar take part.
 function CanCompare(Results: TResults; const Bar: TBar): Boolean;
 begin
-  Result := (Bar.Kind in [bkScale, bkFact]) or (Results.IndexOf(Bar.Against) <> -1);
+  Result := (Results.IndexOf(Bar.Subject) >= 0)
+    and ((Bar.Kind in [bkScale, bkFact]) or (Results.IndexOf(Bar.Against) <> -1));
 end;
 
 procedure BarsPrint(Results: TResults);
 var
-  Subject: Integer;
+  Subject: string;
   Bar: TBar;
 begin
-  Subject := Results.IndexOf(Results.Suite.Subject);
-  if Subject < 0 then
-    Exit;
-  WriteLn;
-  WriteLn('Bars for ', Results.Suite.Subject, ' (geometric means over the rows)');
+  Subject := '';
   for Bar in Results.Suite.Bars do
-    if CanCompare(Results, Bar) then
-      PrintBar(Results, Bar, Subject);
+  begin
+    if not CanCompare(Results, Bar) then
+      Continue;
+    if Bar.Subject <> Subject then
+    begin
+      WriteLn;
+      WriteLn('Bars for ', Bar.Subject, ' (geometric means over the rows)');
+      Subject := Bar.Subject;
+    end;
+    PrintBar(Results, Bar);
+  end;
 end;
 
 /// Prints the numbers of Measure in those rows that have some.

@@ -75,7 +75,7 @@ begin
 end;
 
 /// Reads the line that Bench prints; False if it is none.
-function ParseRun(const Line: string; out Run: TRun): Boolean;
+function ParseLine(const Line: string; out Run: TRun): Boolean;
 var
   Fields, Fact: TStringArray;
   Measure: TMeasure;
@@ -85,15 +85,25 @@ begin
     Run[Measure] := NaN;
   Fields := Trim(Line).Split([',']);
   Result := Length(Fields) > FirstNumber + Ord(LastCommonMeasure);
-  if not Result then
-    Exit;
   for Measure := meTime to LastCommonMeasure do
-    Run[Measure] := StrToFloat(Fields[FirstNumber + Ord(Measure)]);
-  for I := FirstNumber + Ord(LastCommonMeasure) + 1 to High(Fields) do
-  begin
-    Fact := Fields[I].Split(['=']);
-    Run[MeasureByName(Fact[0])] := StrToFloat(Fact[1]);
-  end;
+    Result := Result and TryStrToFloat(Fields[FirstNumber + Ord(Measure)], Run[Measure]);
+  if Result then
+    for I := FirstNumber + Ord(LastCommonMeasure) + 1 to High(Fields) do
+    begin
+      Fact := Fields[I].Split(['=']);
+      Run[MeasureByName(Fact[0])] := StrToFloat(Fact[1]);
+    end;
+end;
+
+/// Finds that line; the memory manager may have written others.
+function ParseRun(const Output: string; out Run: TRun): Boolean;
+var
+  Line: string;
+begin
+  for Line in Output.Split([LineEnding]) do
+    if ParseLine(Line, Run) then
+      Exit(True);
+  Result := False;
 end;
 
 constructor TRounds.Create(Results: TResults; const Binaries: TStringArray);

@@ -3,7 +3,7 @@
 // A suite is a text file, one entry per line:
 //   managers NAME...                    who takes part; all unless given (read by run.sh)
 //   base MANAGER                        what the ratios are relative to
-//   subject MANAGER                     whose numbers the bars judge
+//   subject MANAGER                     whose numbers the bars below this line judge
 //   row WORKLOAD THREADS...             one row of the tables for each number of threads
 //   once WORKLOAD THREADS...            the same, but only in the first round
 //   mean TITLE PATTERN                  a geometric mean over the rows that match
@@ -45,6 +45,7 @@ type
   /// What the subject has to reach.
   TBar = record
     Kind: TBarKind;      //< const   how it compares
+    Subject: string;     //< const   whose numbers it judges
     Measure: TMeasure;   //< const   what is compared
     Pattern: string;     //< const   in which rows
     Against: string;     //< const   with which manager, or with the subject in which row
@@ -54,7 +55,7 @@ type
   /// A suite file.
   TSuite = record
     Base: string;           //< const   manager that the ratios are relative to
-    Subject: string;        //< const   manager that the bars judge
+    Subject: string;        //< const   manager named last that bars judge
     Rows: array of TRow;    //< const   in the order of the file
     Means: array of TMean;  //< const   in the order of the file
     Bars: array of TBar;    //< const   in the order of the file
@@ -145,6 +146,7 @@ var
   Bar: TBar;
 begin
   Bar.Kind := Kind;
+  Bar.Subject := Suite.Subject;
   Bar.Measure := MeasureByName(Words[1]);
   Bar.Pattern := Words[2];
   Bar.Against := '';
