@@ -260,9 +260,9 @@ begin
   repeat
     FreeReleased;
     LockLeave(Process.ArenaLock);
-    // LockLeave is a full barrier: either this load sees a push, or the pusher's LockTry,
-    // which follows its push, finds the lock free. Pairs with ArenaRelease.
-  until (LoadAcquire(Process.Released) = 0) or not LockTry(Process.ArenaLock);
+    // LockLeave is a full barrier: either this load sees a push, or the pusher's
+    // LockTryAgain, which follows its push, finds the lock free. Pairs with ArenaRelease.
+  until (LoadAcquire(Process.Released) = 0) or not LockTryAgain(Process.ArenaLock);
 end;
 
 procedure CountBacked; inline;
@@ -383,7 +383,7 @@ begin
     // Release: the span's fields before the list. Pairs with FreeReleased. There is no pop
     // of one span, hence no ABA.
   until CompareAndSwap(Process.Released, Head, NativeUInt(Span));
-  if LockTry(Process.ArenaLock) then
+  if LockTryAgain(Process.ArenaLock) then
     ArenaLeave;
 end;
 

@@ -20,6 +20,8 @@ uses
 procedure LockEnter(var Lock: TLock);
 /// Takes the lock if it is free; tells whether it did.
 function LockTry(var Lock: TLock): Boolean;
+/// The same where the thread has tried or held the lock just now: a failure is not counted.
+function LockTryAgain(var Lock: TLock): Boolean;
 /// Gives the lock back. A full barrier: a later read of this thread sees what others wrote
 /// before they failed to take the lock.
 procedure LockLeave(var Lock: TLock);
@@ -83,10 +85,27 @@ begin
     LockWait(Lock);
 end;
 
-function LockTry(var Lock: TLock): Boolean;
+procedure LockMissed(var Lock: TLock);
+var
+  Watch: TLockCall;
+begin
+  FetchAdd(Lock.Contended, 1);
+  Watch := Process.WatchMiss;
+  if @Watch <> nil then
+    Watch(Lock);
+end;
+
+function LockTryAgain(var Lock: TLock): Boolean;
 begin
   RecoverAfterFork;
   Result := CompareAndSwap(Lock.State, Free, Taken);
+end;
+
+function LockTry(var Lock: TLock): Boolean;
+begin
+  Result := LockTryAgain(Lock);
+  if not Result then
+    LockMissed(Lock);
 end;
 
 procedure LockLeave(var Lock: TLock);

@@ -128,10 +128,17 @@ begin
   TextAddChars(Text, Names[Call]);
 end;
 
-procedure AddWait(var Text: TText; Site: PSite);
+procedure AddLock(var Text: TText; Kind, FirstKind: TSiteKind);
 const
-  Locks: array[siArenaWait..siOrphansWait] of PAnsiChar = ('arena', 'registry', 'thread heap',
-    'orphan heap');
+  Names: array[0..Ord(siSamplesWait)] of PAnsiChar = ('arena', 'registry', 'thread heap',
+    'orphan heap', 'samples');
+begin
+  TextAdd(Text, 'the ');
+  TextAddChars(Text, Names[Ord(Kind) - Ord(FirstKind)]);
+  TextAdd(Text, ' lock');
+end;
+
+procedure AddWait(var Text: TText; Site: PSite);
 begin
   if Site^.Kind = siRemoteFree then
   begin
@@ -143,9 +150,16 @@ begin
   end;
   TextAdd(Text, ' x ');
   AddCall(Text, Site^.Stack.Call);
-  TextAdd(Text, ' waited for the ');
-  TextAddChars(Text, Locks[Site^.Kind]);
-  TextAdd(Text, ' lock, total ');
+  if Site^.Kind in [siArenaMiss..siSamplesMiss] then
+  begin
+    TextAdd(Text, ' found ');
+    AddLock(Text, Site^.Kind, siArenaMiss);
+    TextAdd(Text, ' taken, and went on');
+    Exit;
+  end;
+  TextAdd(Text, ' waited for ');
+  AddLock(Text, Site^.Kind, siArenaWait);
+  TextAdd(Text, ', total ');
   TextAddTime(Text, LoadAcquire(Site^.TotalNs));
   TextAdd(Text, ', longest ');
   TextAddTime(Text, LoadAcquire(Site^.LongestNs));

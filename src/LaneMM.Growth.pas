@@ -1,6 +1,7 @@
 /// Counts by call site how blocks grow.
 //
-// Owns:       Process.Growths, a table of blocks that grew lately, and GrowthStacks.
+// Owns:       Process.Growths, a table of blocks that grew lately, and GrowthStacks. GrowthCall
+//             is BlockRealloc or wraps it, see LaneMM.Watch.
 // Invariants: an entry's fields belong to its Block. Calls that are answered in place are counted
 //             in the entry, and added to the site when another block takes the entry or the log
 //             is written; a site that lets a block grow is found once per move of the block.
@@ -18,7 +19,7 @@ uses
 
 /// Makes the table; tells whether there is one.
 function GrowthStart: Boolean;
-/// BlockRealloc, counted.
+/// Process.GrowthCall, counted.
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds to the sites what their entries hold.
 procedure GrowthFlush;
@@ -127,39 +128,39 @@ begin
   RaiseTo(Result^.LastBytes, Size);
 end;
 
-// Bytes that ReallocMem has copied in this thread.
-function CopiedSoFar: NativeUInt;
+// What ReallocMem has counted in this thread.
+function CountsSoFar: TReallocCounts;
 var
   Heap: PHeap;
 begin
   Heap := ThreadHeap;
   if Heap = nil then
-    Result := 0
+    Result := Default(TReallocCounts)
   else
-    Result := Heap^.Realloc.CopiedBytes;
+    Result := Heap^.Realloc;
 end;
 
 // Resizes a block that needs another place, or is not in the table, to more than it was.
 function Grow(var P: Pointer; Size, UsableSize: NativeUInt): Pointer;
 var
-  Old: Pointer;
-  Copied, Weight: NativeUInt;
+  Before, After: TReallocCounts;
+  Weight: NativeUInt;
   Site: PSite;
 begin
   Weight := SampleWeight(Process.GrowthStacks);
   Site := nil;
   if Weight > 0 then
     Site := FindSite(Weight, UsableSize, Size);
-  Old := P;
-  Forget(EntryOf(Old), Old);
-  Copied := CopiedSoFar;
-  Result := BlockRealloc(P, Size);
+  Forget(EntryOf(P), P);
+  Before := CountsSoFar;
+  Result := Process.GrowthCall(P, Size);
   if Result = nil then
     Exit;
-  if (Result <> Old) and (Site <> nil) then
+  if Site <> nil then
   begin
-    FetchAdd(Site^.Moves, Weight);
-    FetchAdd(Site^.CopiedBytes, (CopiedSoFar - Copied) * Weight);
+    After := CountsSoFar;
+    FetchAdd(Site^.Moves, (After.Moves - Before.Moves) * Weight);
+    FetchAdd(Site^.CopiedBytes, (After.CopiedBytes - Before.CopiedBytes) * Weight);
   end;
   Keep(Result, Size, Weight, Site);
 end;
@@ -179,12 +180,12 @@ var
   UsableSize: NativeUInt;
 begin
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
-    Exit(BlockRealloc(P, Size));
+    Exit(Process.GrowthCall(P, Size));
   UsableSize := BlockUsableSize(P);
   if Size > SizeBefore(P, UsableSize) then
     Result := Grow(P, Size, UsableSize)
   else
-    Result := BlockRealloc(P, Size);
+    Result := Process.GrowthCall(P, Size);
 end;
 
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -196,7 +197,7 @@ begin
     Exit(ReallocSlow(P, Size));
   Inc(Entry^.Calls);
   Entry^.LastSize := Size;
-  Result := BlockRealloc(P, Size);
+  Result := BlockRealloc(P, Size); // in place: nothing that GrowthCall could add
 end;
 
 procedure GrowthFlush;

@@ -291,7 +291,7 @@ end;
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Before: Pointer;
-  UsableSize: NativeUInt;
+  IsGrowing: Boolean;
 begin
   if P = nil then
   begin
@@ -300,15 +300,12 @@ begin
     Exit(P);
   end;
   Before := P;
-  UsableSize := 0;
-  if Size > MaxClassSize then
-    UsableSize := BlockUsableSize(P);
+  IsGrowing := (Size > MaxClassSize) and (Size > BlockUsableSize(P));
+  if IsGrowing then
+    SamplerForget(P); // a large block grows in place or moves its pages: nobody frees it
   Result := BlockRealloc(P, Size);
-  if (Result = nil) or (Result = Before) and (Size <= MaxClassSize)
-    or (Result = Before) and (Size <= UsableSize) then
+  if (Result = nil) or (Result = Before) and not IsGrowing then
     Exit;
-  if Result = Before then
-    SamplerForget(Before); // a large block that grew in place counts anew
   SampleGrown(P, Size);
   Result := P;
 end;

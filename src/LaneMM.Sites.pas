@@ -28,6 +28,12 @@ type
     siRegistryWait,   //< ... of the registry of threads
     siHeapWait,       //< ... of a thread heap that another thread swept
     siOrphansWait,    //< ... of the heap of ended threads
+    siSamplesWait,    //< ... of the spans of sampled blocks
+    siArenaMiss,      //< a thread found the lock of the arena taken, and went on without
+    siRegistryMiss,   //< ... of the registry of threads; the rest as above
+    siHeapMiss,
+    siOrphansMiss,
+    siSamplesMiss,
     siRemoteFree,     //< a block was freed that belongs to another thread
     siGrowth,         //< a block was made larger
     siAllocation      //< a sampled block

@@ -194,6 +194,14 @@ const
   Recovered = 1;
   Recovering = 2;
 
+// The spans for samples stay as they are; new ones serve from now on.
+procedure RecoverSamples;
+begin
+  FillChar(Process.Samples^.Queues, SizeOf(Process.Samples^.Queues), 0);
+  HeapFormat(Process.Samples);
+  LockReset(Process.SampleLock);
+end;
+
 // A child process has one thread and a copy of everything, locks that lost threads held included.
 // What they were changing is left behind or made anew; their heaps are those of idle threads.
 procedure RecoverChild;
@@ -202,6 +210,8 @@ var
 begin
   Process.Purger := 0; // that thread is lost, too
   LockReset(Process.RegistryLock); // its lists are whole after every single write
+  if LoadAcquire(Process.SampleLock.State) <> 0 then
+    RecoverSamples;
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;
   Heap := FirstHeap;

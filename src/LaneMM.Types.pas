@@ -217,6 +217,8 @@ type
   TDebugVisit = procedure(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
   /// Finds the block in use of a debug span whose data hold P; tells whether there is one.
   TDebugFind = function(Span: PSpan; P: Pointer; out Block: TBlockInfo): Boolean;
+  /// Changes the size of a block.
+  TReallocCall = function(var P: Pointer; Size: TSize): Pointer;
 
   /// Counts of ReallocMem.
   TReallocCounts = record
@@ -324,6 +326,7 @@ type
         FramesTake: TFramesCall;                    //< const   where many modules have code, or nil
         GrowsExactly: Boolean;                      //< const   realloc adds no room, see lib/
         WatchWait: TLockCall;                       //< shared  takes a taken lock; nil: unwatched
+        WatchMiss: TLockCall;                       //< shared  told of one left; nil: unwatched
         WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched
         WatchLargeFree: TFreeCall;                  //< shared  told of such a free; nil: unwatched
         SampledGet: TSizeCall;                      //< shared  gets the block that is sampled
@@ -336,8 +339,10 @@ type
         SitesUsed: TAtomicWord;                     //< shared  sites in the table
         SitesLost: TAtomicWord;                     //< shared  events that found it full
         RemoteFrees: TAtomicWord;                   //< shared  since they are watched
+        LockMisses: TAtomicWord;                    //< shared  see LaneMM.Waits
         Growths: TAtomicWord;                       //< shared  see LaneMM.Growth
         GrowthStacks: TAtomicWord;                  //< shared  stacks that it asked for
+        GrowthCall: TReallocCall;                   //< shared  resizes the blocks that it counts
         EndSignals: TAtomicWord;                    //< shared  1: LaneMM.Watch has taken them
         Events: TEventRules;                        //< shared  see LaneMM.EventRules
         EventCall: TEventCall;                      //< shared  is told of events; nil: nobody

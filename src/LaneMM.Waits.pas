@@ -1,8 +1,8 @@
-/// Counts where threads wait for a lock, and where they free blocks of other threads.
+/// Counts where threads find a lock taken, and where they free blocks of other threads.
 //
-// Owns:       Process.WatchWait, RemoteFrees.
-// Invariants: nothing is counted, and no clock is read, while WatchWait and WatchRemoteFree are
-//             nil.
+// Owns:       Process.WatchWait, WatchMiss, LockMisses, RemoteFrees.
+// Invariants: nothing is counted, and no clock is read, while WatchWait, WatchMiss and
+//             WatchRemoteFree are nil.
 // Callers:    WaitsWatch, WaitsUnwatch: any thread. The rest: slow paths of the manager.
 // Progress:   as without: the waiting thread spins and parks in LaneMM.Contention.
 unit LaneMM.Waits;
@@ -26,16 +26,22 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Contention, LaneMM.Stack, LaneMM.Sites;
 
-function KindOfLock(var Lock: TLock): TSiteKind;
+// Where the lock's kind stands in siArenaWait..siSamplesWait and in siArenaMiss..siSamplesMiss.
+function NumberOf(var Lock: TLock): Cardinal;
+var
+  Kind: TSiteKind;
 begin
   if @Lock = @Process.ArenaLock then
-    Result := siArenaWait
+    Kind := siArenaWait
   else if @Lock = @Process.RegistryLock then
-    Result := siRegistryWait
+    Kind := siRegistryWait
   else if @Lock = @Process.Orphans^.Lock then
-    Result := siOrphansWait
+    Kind := siOrphansWait
+  else if @Lock = @Process.SampleLock then
+    Kind := siSamplesWait
   else
-    Result := siHeapWait;
+    Kind := siHeapWait;
+  Result := Ord(Kind) - Ord(siArenaWait);
 end;
 
 procedure CountWait(var Lock: TLock);
@@ -46,7 +52,7 @@ var
 begin
   // The stack is taken before the lock, so that nobody waits for it.
   StackTake(Stack);
-  Site := SiteFind(KindOfLock(Lock), NoSizeClass, Stack);
+  Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
   Ns := OsNowNs;
   LockPark(Lock);
   if Site = nil then
@@ -57,29 +63,42 @@ begin
   RaiseTo(Site^.LongestNs, Ns);
 end;
 
-procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+// Counts an event that costs no time worth a clock; Events numbers its kind.
+procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
 var
   Stack: TStack;
   Site: PSite;
   Weight: NativeUInt;
 begin
-  Weight := SampleWeight(Process.RemoteFrees);
+  Weight := SampleWeight(Events);
   if Weight = 0 then
     Exit;
   StackTake(Stack);
-  Site := SiteFind(siRemoteFree, Span^.SizeClass, Stack);
+  Site := SiteFind(Kind, SizeClass, Stack);
   if Site <> nil then
     SiteAddEvents(Site, Weight);
+end;
+
+procedure CountMiss(var Lock: TLock);
+begin
+  CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Process.LockMisses);
+end;
+
+procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+begin
+  CountEvent(siRemoteFree, Span^.SizeClass, Process.RemoteFrees);
 end;
 
 procedure WaitsWatch;
 begin
   Process.WatchWait := CountWait;
+  Process.WatchMiss := CountMiss;
 end;
 
 procedure WaitsUnwatch;
 begin
   Process.WatchWait := nil;
+  Process.WatchMiss := nil;
 end;
 
 end.

@@ -1,7 +1,7 @@
 /// Turns watching on and off as the settings say, and sees to it that logs are written.
 //
 // Owns:       which entries of the memory manager are installed; Process.WatchRemoteFree,
-//             WatchLargeFree, EndSignals.
+//             WatchLargeFree, GrowthCall, EndSignals.
 // Invariants: an entry is replaced only if it is one of ours: another manager that was put in
 //             front of LaneMM stays.
 // Callers:    WatchApply: any thread. WatchEnd: the end of the program.
@@ -79,7 +79,6 @@ begin
   SamplerForget(P);
 end;
 
-// While both are watched growth has ReallocMem: a block that grows is not sampled anew then.
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   Manager.GetMem := QuickBlockGet();
@@ -91,6 +90,7 @@ begin
     Manager.AllocMem := SamplerGetZero;
     Manager.ReallocMem := SamplerRealloc;
   end;
+  Process.GrowthCall := Manager.ReallocMem;
   if IsSet(opGrowth) then
     Manager.ReallocMem := GrowthRealloc;
 end;
@@ -132,8 +132,17 @@ begin
     Result := False;
 end;
 
+// What the entries call, before any thread can meet one of them: at the start of the program.
+procedure SetCalls;
+begin
+  Process.SampledGet := SamplerGet;
+  if @Process.GrowthCall = nil then
+    Process.GrowthCall := BlockRealloc;
+end;
+
 procedure WatchApply;
 begin
+  SetCalls;
   if not IsWatching then
   begin
     if LoadAcquire(Process.SiteKeys) = 0 then
@@ -146,7 +155,6 @@ begin
     WaitsWatch
   else
     WaitsUnwatch;
-  Process.SampledGet := SamplerGet;
   WatchFrees;
   SetEntries;
   TakeEndSignals;

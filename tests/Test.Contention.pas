@@ -18,6 +18,7 @@ type
     procedure AddUnderTheLock;
     procedure EnterOnce;
     procedure TryOnce;
+    procedure TryAgain;
     function RunInChild(Law: Boolean; out Text: string): Integer;
   protected
     procedure SetUp; override;
@@ -28,6 +29,7 @@ type
     procedure LeaveFreesTheLock;
     procedure ResetFreesALockThatNobodyCanLeave;
     procedure FailedFirstTriesAreCounted;
+    procedure FailedTriesAreCountedButNotTheirRepetition;
     procedure UncontendedLockCallsTheSystemNever;
     procedure ParkedThreadsAreWokenOneByOne;
     procedure FalseLawEndsTheProgramWith204AndItsText;
@@ -123,6 +125,24 @@ begin
   EndThread(Worker);
   Same(1, Entered, 'threads that were inside');
   Same(1, Lock.Contended, 'count');
+end;
+
+procedure TContentionTests.TryAgain;
+begin
+  TookIt := LockTryAgain(Lock);
+end;
+
+procedure TContentionTests.FailedTriesAreCountedButNotTheirRepetition;
+begin
+  LockEnter(Lock);
+  InThread(TryOnce);
+  Same(1, Lock.Contended, 'count');
+  InThread(TryAgain);
+  AssertFalse('taken', TookIt);
+  Same(1, Lock.Contended, 'count');
+  LockLeave(Lock);
+  InThread(TryAgain);
+  AssertTrue('taken', TookIt);
 end;
 
 procedure TContentionTests.UncontendedLockCallsTheSystemNever;

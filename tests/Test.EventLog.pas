@@ -17,7 +17,8 @@ type
     procedure LogSurvives(const Ending: string; ExitCode: Integer);
   published
     procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
-    procedure WaitsAreFoundAtTheirLine;
+    procedure WaitsAreFoundAtTheirLineWithTheirCount;
+    procedure FailedTriesAreFoundAtTheirLineWithTheirCount;
     procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
     procedure GrowthOfATextIsNamed;
     procedure GrowthOfAListAdvisesCapacity;
@@ -78,19 +79,20 @@ begin
   Has('1. 300 x', Planted.Errors);
 end;
 
-procedure TEventLogTests.WaitsAreFoundAtTheirLine;
-var
-  Try_: Integer;
+procedure TEventLogTests.WaitsAreFoundAtTheirLineWithTheirCount;
 begin
-  // Whether threads meet is up to the system.
-  for Try_ := 1 to 20 do
-  begin
-    Planted.Run('contention,least=1', ['waits', '200000']);
-    if Pos('waited for', Planted.Written(LogSuffix)) > 0 then
-      Break;
-  end;
-  Has('waited for the arena lock, total', Planted.Written(LogSuffix));
-  Has('WATCHEVENTS.WAITER', Planted.Written(LogSuffix));
+  Planted.Run('contention', ['waits', '20']);
+  Has('1. 20 x GetMem waited for the arena lock, total', Planted.Written(LogSuffix));
+  Has(', 1 thread, at ' + PlaceOf('wait'), Planted.Written(LogSuffix));
+  HasNot('2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.FailedTriesAreFoundAtTheirLineWithTheirCount;
+begin
+  Planted.Run('contention', ['misses', '25']);
+  Has('1. 25 x FreeMem found the arena lock taken, and went on, 1 thread, at '
+    + PlaceOf('miss'), Planted.Written(LogSuffix));
+  HasNot('2. ', Planted.Written(LogSuffix));
 end;
 
 procedure TEventLogTests.GrowthOfAnArrayIsFoundAtItsLineWithItsCount;

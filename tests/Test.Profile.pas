@@ -11,12 +11,20 @@ uses
 type
   TProfileTests = class(TLaneTest)
   strict private
-    procedure Near(Expected, Actual: Double; const What: string);
+    procedure Near(Count, Size: Integer; BytesOfOne, Actual: Double; const What: string);
+    procedure NearBytes(Count, Size: Integer; const ValueName, Routine: string);
+    procedure NearBlocks(Count, Size: Integer; const ValueName, Routine: string);
+    procedure RunSamples(const Settings: string);
     procedure IsJson(const Text: string);
+    procedure TextIsSampled(const Settings: string);
   published
     procedure AllocatedBytesAreEstimatedBySite;
+    procedure SameSeedSamplesTheSame;
     procedure PascalTwinSamplesTheSame;
     procedure BytesInUseAreEstimatedBySite;
+    procedure GrownBlocksAreSampledAnew;
+    procedure GrownBlocksAreSampledAnewWhileGrowthIsCounted;
+    procedure GrowthIsCountedExactlyWhileBlocksAreSampled;
     procedure FoldedStacksGoFromOuterToInner;
     procedure PprofIsGzip;
     procedure SpeedscopeNamesFileAndLine;
@@ -30,6 +38,9 @@ implementation
 
 uses
   SysUtils, Math, jsonparser, testregistry, Test.Programs;
+
+const
+  Rate = 4096;
 
 var
   Samples, Events: TTestProgram;
@@ -57,7 +68,7 @@ var
   Stack: TJSONArray;
 begin
   Result := 0;
-  All := GetJSON(Planted.Written('.speedscope.json'));
+  All := GetJSON(Planted.Written('heap.*.speedscope.json'));
   try
     for Index := 0 to All.FindPath('profiles').Count - 1 do
       if TJSONArray(All.FindPath('profiles')).Objects[Index].Strings['name'] = ValueName then
@@ -75,11 +86,38 @@ begin
   end;
 end;
 
-// Sampling every 4 KB, 8 % are five standard deviations of the smallest amount here.
-procedure TProfileTests.Near(Expected, Actual: Double; const What: string);
+// The line of the most frequent call site in an event log.
+function FirstLineOf(const Log: string): string;
 begin
-  if Abs(Actual - Expected) > 0.08 * Expected + 1 then
-    Fail('%s: expected about %.0f, found %.0f', [What, Expected, Actual]);
+  Result := Copy(Log, Pos('  1. ', Log), MaxInt);
+  Result := Copy(Result, 1, Pos(#10, Result));
+end;
+
+// A block of Size bytes is sampled with probability Share = 1 - exp(-Size / Rate), independently of
+// the others, and stands for 1 / Share blocks then. So the estimate of Count blocks has the variance
+// Count * (1 - Share) / Share; rounding by chance adds at most a quarter for each sampled block.
+procedure TProfileTests.Near(Count, Size: Integer; BytesOfOne, Actual: Double; const What: string);
+const
+  // One wrong alarm in two million seeds.
+  Deviations = 5;
+var
+  Share, Sigma: Double;
+begin
+  Share := 1 - Exp(-Size / Rate);
+  Sigma := Sqrt(Count * (1 - Share) / Share * Sqr(BytesOfOne) + Count * Share / 4);
+  if Abs(Actual - Count * BytesOfOne) > Deviations * Sigma then
+    Fail('%s, seed %d: expected %.0f with a standard deviation of %.0f, found %.0f', [What, TestSeed,
+      Count * BytesOfOne, Sigma, Actual]);
+end;
+
+procedure TProfileTests.NearBytes(Count, Size: Integer; const ValueName, Routine: string);
+begin
+  Near(Count, Size, Size, ValueOf(ValueName, Routine), ValueName + ' of ' + Routine);
+end;
+
+procedure TProfileTests.NearBlocks(Count, Size: Integer; const ValueName, Routine: string);
+begin
+  Near(Count, Size, 1, ValueOf(ValueName, Routine), ValueName + ' of ' + Routine);
 end;
 
 procedure TProfileTests.IsJson(const Text: string);
@@ -87,25 +125,44 @@ begin
   GetJSON(Text).Free;
 end;
 
+procedure TProfileTests.RunSamples(const Settings: string);
+begin
+  Planted.Run(Format('%s,speedscope,rate=%d', [Settings, Rate]), [IntToStr(TestSeed)]);
+end;
+
 procedure TProfileTests.AllocatedBytesAreEstimatedBySite;
 begin
-  Planted.Run('profile,speedscope,rate=4K', []);
-  Near(64e6, ValueOf('alloc_space', 'KEEP'), 'bytes kept');
-  Near(96e6, ValueOf('alloc_space', 'TURN'), 'bytes freed at once');
-  Near(16e6, ValueOf('alloc_space', 'CROSS'), 'bytes freed by another thread');
-  Near(30e6, ValueOf('alloc_space', 'LARGE'), 'bytes of large blocks');
-  Near(100000, ValueOf('alloc_objects', 'KEEP'), 'blocks kept');
-  Near(1000000, ValueOf('alloc_objects', 'TURN'), 'blocks freed at once');
+  RunSamples('profile');
+  NearBytes(100000, 640, 'alloc_space', 'KEEP');
+  NearBytes(1000000, 96, 'alloc_space', 'TURN');
+  NearBytes(50000, 320, 'alloc_space', 'CROSS');
+  NearBytes(100, 300000, 'alloc_space', 'LARGE');
+  NearBlocks(100000, 640, 'alloc_objects', 'KEEP');
+  NearBlocks(1000000, 96, 'alloc_objects', 'TURN');
+end;
+
+procedure TProfileTests.SameSeedSamplesTheSame;
+var
+  First: Double;
+begin
+  RunSamples('profile');
+  First := ValueOf('alloc_space', 'TURN');
+  RunSamples('profile');
+  AssertEquals(First, ValueOf('alloc_space', 'TURN'), 0);
 end;
 
 procedure TProfileTests.PascalTwinSamplesTheSame;
+var
+  First: Double;
 begin
+  RunSamples('profile');
+  First := ValueOf('alloc_space', 'TURN');
   FreeAndNil(Samples);
   Samples := TTestProgram.Create('WatchSamples', '-O1 -gl -Xs- -dLANEMM_PUREPASCAL');
   try
-    Planted.Run('profile,speedscope,rate=4K', []);
-    Near(96e6, ValueOf('alloc_space', 'TURN'), 'bytes freed at once');
-    Near(64e6, ValueOf('inuse_space', 'KEEP'), 'bytes kept');
+    RunSamples('profile');
+    AssertEquals(First, ValueOf('alloc_space', 'TURN'), 0);
+    NearBytes(100000, 640, 'inuse_space', 'KEEP');
   finally
     FreeAndNil(Samples);
   end;
@@ -113,11 +170,41 @@ end;
 
 procedure TProfileTests.BytesInUseAreEstimatedBySite;
 begin
-  Planted.Run('profile,speedscope,rate=4K', []);
-  Near(64e6, ValueOf('inuse_space', 'KEEP'), 'bytes kept');
-  Near(0, ValueOf('inuse_space', 'TURN'), 'bytes freed at once');
-  Near(0, ValueOf('inuse_space', 'CROSS'), 'bytes freed by another thread');
-  Near(15e6, ValueOf('inuse_space', 'LARGE'), 'bytes of large blocks');
+  RunSamples('profile');
+  NearBytes(100000, 640, 'inuse_space', 'KEEP');
+  NearBytes(50, 300000, 'inuse_space', 'LARGE');
+  AssertEquals('bytes freed at once', 0, ValueOf('inuse_space', 'TURN'), 0);
+  AssertEquals('bytes freed by another thread', 0, ValueOf('inuse_space', 'CROSS'), 0);
+end;
+
+// The text ends with 30,000,000 characters; the room that it got last was asked for when it had two
+// thirds of them at least. So large a block is certain to be sampled.
+procedure TProfileTests.TextIsSampled(const Settings: string);
+begin
+  RunSamples(Settings);
+  AtLeast(19900000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
+  AtMost(30001000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
+end;
+
+procedure TProfileTests.GrownBlocksAreSampledAnew;
+begin
+  TextIsSampled('profile');
+end;
+
+procedure TProfileTests.GrownBlocksAreSampledAnewWhileGrowthIsCounted;
+begin
+  TextIsSampled('profile,growth');
+end;
+
+procedure TProfileTests.GrowthIsCountedExactlyWhileBlocksAreSampled;
+var
+  Expected: string;
+begin
+  PlantedEvents.Run('growth', ['growth', '100000']);
+  Expected := FirstLineOf(PlantedEvents.Written('EventLog.txt'));
+  AssertTrue(Expected, Pos(' 99,999 times ', Expected) > 0);
+  PlantedEvents.Run('growth,profile,folded,rate=1K', ['growth', '100000']);
+  AssertEquals(Expected, FirstLineOf(PlantedEvents.Written('EventLog.txt')));
 end;
 
 procedure TProfileTests.FoldedStacksGoFromOuterToInner;

@@ -16,6 +16,8 @@ type
     Lock: TLockPointer;
     Wanted: TWork;
     Gate: TEvent;
+    IsSampled: Boolean;
+    procedure GetSampled;
     procedure WorkAtTheGate;
     procedure TakeAndLeave;
     procedure GetAndFreeLarge;
@@ -26,12 +28,15 @@ type
     procedure ThreadsParkWhileTheOrphanLockIsKept;
     procedure ThreadsParkWhileAHeapLockIsKept;
     procedure LargeBlocksParkWhileTheArenaLockIsKept;
+    procedure SamplesDoNotWaitForTheirLock;
+    procedure ChildProcessSamplesAfterAForkUnderTheLock;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Contention, LaneMM.Os;
+  SysUtils, BaseUnix, testregistry, LaneMM.Contention, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.Sites, LaneMM.Sampler;
 
 const
   ThreadCount = 4;
@@ -121,6 +126,51 @@ end;
 procedure TWaitsTests.LargeBlocksParkWhileTheArenaLockIsKept;
 begin
   WaitersBurnNoCpu(Process.ArenaLock, GetAndFreeLarge);
+end;
+
+// Gets a block that is to be sampled; IsSampled tells whether it was.
+procedure TWaitsTests.GetSampled;
+var
+  P: Pointer;
+  Lost: NativeUInt;
+begin
+  FreeMem(GetMem(1)); // now the thread has a heap
+  OsThreadHeap^.SampleSeed := 1;
+  Lost := LoadAcquire(Process.SamplesLost);
+  P := SamplerGet(100);
+  IsSampled := LoadAcquire(Process.SamplesLost) = Lost;
+  SamplerForget(P);
+  FreeMem(P);
+end;
+
+procedure TWaitsTests.SamplesDoNotWaitForTheirLock;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  LockEnter(Process.SampleLock);
+  InThread(GetSampled);
+  LockLeave(Process.SampleLock);
+  AssertFalse('sampled while the lock is kept', IsSampled);
+  InThread(GetSampled);
+  AssertTrue('sampled afterwards', IsSampled);
+end;
+
+procedure TWaitsTests.ChildProcessSamplesAfterAForkUnderTheLock;
+var
+  Child: TPid;
+  Status: Integer;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  LockEnter(Process.SampleLock);
+  Child := FpFork;
+  if Child = 0 then
+  begin
+    GetSampled;
+    FpExit(Ord(IsSampled));
+  end;
+  LockLeave(Process.SampleLock);
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended by itself', WIfExited(Status));
+  Same(1, WExitStatus(Status), 'samples of the child');
 end;
 
 initialization

@@ -123,6 +123,9 @@ fi
 if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
   again 0 Fork system
   again 0 Fork library
+  # A fork in the middle of what the diagnoses do.
+  run 0 'Fork system (watched)' env "LANEMM=contention,growth,profile,rate=1K,log=$out/" \
+    "$out/Fork" system
 fi
 
 if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then

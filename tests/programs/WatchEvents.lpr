@@ -3,7 +3,8 @@
 ///   growth N    an array grows by one element at a time, to N elements of four bytes
 ///   text N      an AnsiString grows by one character at a time, to N characters
 ///   list N      a list grows to N elements
-///   waits N     threads free and get blocks above the size classes
+///   waits N     N times a thread gets a large block while another keeps the lock of the arena
+///   misses N    a thread frees N large blocks while another keeps that lock; N at most 30
 ///   none        threads keep to their own blocks
 /// A second word says how the program ends: end, halt, exception or signal.
 program WatchEvents;
@@ -11,10 +12,12 @@ program WatchEvents;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs;
+  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs, LaneMM.Types, LaneMM.Atomic,
+  LaneMM.Contention;
 
 const
   MaxBlocks = 500;
+  LargeSize = 100000; // so few of them do not start the purge thread, which takes locks, too
 
 var
   Blocks: array[0..MaxBlocks - 1] of Pointer;
@@ -90,10 +93,62 @@ var
 begin
   for Index := 1 to Count do
   begin
-    GetMem(Block, 100000); // planted: wait
+    Filled.WaitFor(INFINITE);
+    GetMem(Block, LargeSize); // planted: wait
     FreeMem(Block);
+    Finished.SetEvent;
   end;
   Result := 0;
+end;
+
+procedure PlantWaits;
+var
+  Thread: TThreadID;
+  Index: Integer;
+  Before: NativeUInt;
+begin
+  Filled := TEvent.Create(nil, False, False, '');
+  Finished := TEvent.Create(nil, False, False, '');
+  Thread := BeginThread(Waiter, nil);
+  for Index := 1 to Count do
+  begin
+    LockEnter(Process.ArenaLock);
+    Before := LoadAcquire(Process.ArenaLock.Contended);
+    Filled.SetEvent;
+    while LoadAcquire(Process.ArenaLock.Contended) = Before do
+      ThreadSwitch;
+    LockLeave(Process.ArenaLock);
+    Finished.WaitFor(INFINITE);
+  end;
+  WaitForThreadTerminate(Thread, 0);
+end;
+
+function Freer(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  Filled.WaitFor(INFINITE);
+  for Index := 0 to Count - 1 do
+    FreeMem(Blocks[Index]); // planted: miss
+  Finished.SetEvent;
+  Result := 0;
+end;
+
+procedure PlantMisses;
+var
+  Thread: TThreadID;
+  Index: Integer;
+begin
+  Filled := TEvent.Create(nil, True, False, '');
+  Finished := TEvent.Create(nil, True, False, '');
+  for Index := 0 to Count - 1 do
+    GetMem(Blocks[Index], LargeSize);
+  Thread := BeginThread(Freer, nil);
+  LockEnter(Process.ArenaLock);
+  Filled.SetEvent;
+  Finished.WaitFor(INFINITE);
+  LockLeave(Process.ArenaLock);
+  WaitForThreadTerminate(Thread, 0);
 end;
 
 function Loner(Unused: Pointer): PtrInt;
@@ -131,7 +186,9 @@ begin
   else if What = 'list' then
     PlantList
   else if What = 'waits' then
-    RunThreads(Waiter)
+    PlantWaits
+  else if What = 'misses' then
+    PlantMisses
   else if What = 'none' then
     RunThreads(Loner);
 end;

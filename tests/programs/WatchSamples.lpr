@@ -4,18 +4,19 @@
 ///   Cross   50,000 blocks of 320 bytes, freed by another thread: 16,000,000 bytes
 ///   Large   100 blocks of 300,000 bytes, every second one freed
 ///   Text    an AnsiString that grows to 30,000,000 characters, kept
+/// With a number as its argument, the samples are those that follow from this seed.
 program WatchSamples;
 
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads;
+  LaneMM, cthreads, LaneMM.Types, LaneMM.Os;
 
 var
   Kept: array[0..99999] of Pointer;
   Crossing: array[0..49999] of Pointer;
   Larges: array[0..99] of Pointer;
-  KeptText: AnsiString;
+  KeptText: Pointer;
 
 procedure Keep;
 var
@@ -69,12 +70,29 @@ end;
 procedure Text;
 var
   Index: Integer;
+  Text: AnsiString;
 begin
+  Text := '';
   for Index := 1 to 30000000 do
-    KeptText := KeptText + 'x'; // planted: text
+    Text := Text + 'x'; // planted: text
+  KeptText := Pointer(Text);
+  Pointer(Text) := nil; // so that nobody frees it before the profile is written
 end;
 
+procedure SetSeed(Seed: UInt64);
 begin
+  OsThreadHeap^.SampleSeed := Seed;
+  OsThreadHeap^.SampleIn := LaneMM_Settings.Values[opRate];
+end;
+
+var
+  Seed: UInt64;
+  Code: Integer;
+
+begin
+  Val(ParamStr(1), Seed, Code);
+  if Code = 0 then
+    SetSeed(Seed);
   Keep;
   Turn;
   Cross;
