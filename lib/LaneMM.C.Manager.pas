@@ -46,7 +46,7 @@ begin
   Installed := Wanted;
   Process.IsDirect := Process.HasFastSlot and not IsWatched and (@Installed.GetMem = @FastBlockGet)
     and (@Installed.FreeMem = @FastBlockFree) and (@Installed.AllocMem = @BlockGetZero)
-    and (@Installed.ReallocMem = @BlockRealloc) and (@Installed.MemSize = @BlockUsableSize);
+    and (@Installed.ReallocMem = @FastBlockRealloc) and (@Installed.MemSize = @BlockUsableSize);
 end;
 
 procedure ManagerStart;
@@ -54,14 +54,7 @@ var
   Wanted: TMemoryManager;
 begin
   FillChar(Wanted, SizeOf(Wanted), 0);
-  Wanted.GetMem := QuickBlockGet();
-  Wanted.FreeMem := BlockFree;
-  if Process.HasFastSlot then
-    Wanted.FreeMem := FastBlockFree;
-  Wanted.FreeMemSize := BlockFreeSize;
-  Wanted.AllocMem := BlockGetZero;
-  Wanted.ReallocMem := BlockRealloc;
-  Wanted.MemSize := BlockUsableSize;
+  BlockEntries(Wanted);
   ManagerWrite(Wanted);
 end;
 

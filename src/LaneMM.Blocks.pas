@@ -39,6 +39,8 @@ function BlockIsOurs(P: Pointer): Boolean;
 function FastBlockGet(Size: TSize): Pointer;
 /// BlockFree in assembler, likewise.
 function FastBlockFree(P: Pointer): TSize;
+/// BlockRealloc in assembler, likewise.
+function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 /// CountedBlockGet in assembler, likewise.
 function FastCountedBlockGet(Size: TSize): Pointer;
 {$endif}
@@ -46,9 +48,9 @@ function FastCountedBlockGet(Size: TSize): Pointer;
 /// BlockGet for a sampled profile: counts Heap.SampleIn down, Process.SampledGet gets the block
 /// that makes it negative.
 function CountedBlockGet(Size: TSize): Pointer;
-/// The fastest of BlockGet and its twin that can be used here.
-function QuickBlockGet: TSizeCall;
-/// The same of CountedBlockGet.
+/// Puts these routines into Manager, each in the fastest form that can be used here.
+procedure BlockEntries(var Manager: TMemoryManager);
+/// The fastest of CountedBlockGet and its twin that can be used here.
 function QuickCountedBlockGet: TSizeCall;
 
 implementation
@@ -152,15 +154,6 @@ begin
       Exit(Process.SampledGet(Size));
   end;
   Result := BlockGet(Size);
-end;
-
-function QuickBlockGet: TSizeCall;
-begin
-  Result := BlockGet;
-  {$ifdef LANEMM_ASM}
-  if Process.HasFastSlot then
-    Result := FastBlockGet;
-  {$endif}
 end;
 
 function QuickCountedBlockGet: TSizeCall;
@@ -564,5 +557,22 @@ end;
 {$ifdef LANEMM_ASM}
   {$I LaneMM.Blocks.x64.inc}
 {$endif}
+
+procedure BlockEntries(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := BlockGet;
+  Manager.FreeMem := BlockFree;
+  Manager.FreeMemSize := BlockFreeSize;
+  Manager.AllocMem := BlockGetZero;
+  Manager.ReallocMem := BlockRealloc;
+  Manager.MemSize := BlockUsableSize;
+  {$ifdef LANEMM_ASM}
+  if not Process.HasFastSlot then
+    Exit;
+  Manager.GetMem := FastBlockGet;
+  Manager.FreeMem := FastBlockFree;
+  Manager.ReallocMem := FastBlockRealloc;
+  {$endif}
+end;
 
 end.

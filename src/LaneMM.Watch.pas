@@ -81,9 +81,7 @@ end;
 
 procedure UseEntries(var Manager: TMemoryManager);
 begin
-  Manager.GetMem := QuickBlockGet();
-  Manager.AllocMem := BlockGetZero;
-  Manager.ReallocMem := BlockRealloc;
+  BlockEntries(Manager);
   if IsSet(opProfile) then
   begin
     Manager.GetMem := QuickCountedBlockGet();

@@ -106,23 +106,6 @@ begin
   Result.FreeBig := Saturated(Status.CachedBytes);
 end;
 
-procedure UseBlocks(var Manager: TMemoryManager);
-begin
-  Manager.GetMem := BlockGet;
-  Manager.FreeMem := BlockFree;
-  {$ifdef LANEMM_ASM}
-  if Process.HasFastSlot then
-  begin
-    Manager.GetMem := FastBlockGet;
-    Manager.FreeMem := FastBlockFree;
-  end;
-  {$endif}
-  Manager.FreeMemSize := BlockFreeSize;
-  Manager.AllocMem := BlockGetZero;
-  Manager.ReallocMem := BlockRealloc;
-  Manager.MemSize := BlockUsableSize;
-end;
-
 procedure Install;
 var
   Manager: TMemoryManager;
@@ -134,7 +117,7 @@ begin
     Exit; // no memory at all: the previous manager stays
   ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
   FillChar(Manager, SizeOf(Manager), 0);
-  UseBlocks(Manager);
+  BlockEntries(Manager);
   Manager.GetHeapStatus := DelphiHeapStatus;
   Manager.GetFPCHeapStatus := FpcHeapStatus;
   SetMemoryManager(Manager);

@@ -16,6 +16,12 @@ const
 type
   TGet = function(Size: TSize): Pointer;
   TFree = function(P: Pointer): TSize;
+  TRealloc = function(var P: Pointer; Size: TSize): Pointer;
+  TTwin = record
+    Get: TGet;
+    Free: TFree;
+    Realloc: TRealloc;
+  end;
 
   TBlocksTwinsTests = class(TLaneTest)
   strict private
@@ -24,13 +30,16 @@ type
     SpanCount: Integer;
     Log: array[Boolean, 0..TurnCount] of NativeUInt;
     function PlaceOf(P: Pointer): NativeUInt;
-    procedure Play(Get: TGet; Free: TFree; out Results: array of NativeUInt);
+    procedure Play(const Twin: TTwin; out Results: array of NativeUInt);
     procedure PlayOn(Heap: PHeap; IsFast: Boolean);
     function ErrorOf(Free: TFree; P: Pointer): Integer;
+    function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
   published
     procedure TwinsAgreeOnRandomSequences;
     procedure EachTakesWhatTheOtherFreed;
     procedure TwinsRefuseTheSamePointers;
+    procedure TwinsRefuseToResizeTheSamePointers;
+    procedure TwinsGetAndFreeByRealloc;
     procedure TwinsServeAThreadWithoutAHeap;
     procedure TheManagerUsesTheAssembler;
   end;
@@ -45,6 +54,9 @@ uses
 const
   HeapBytes = (3 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
   PlaceShift = 24;
+  Twins: array[Boolean] of TTwin = (
+    (Get: BlockGet; Free: BlockFree; Realloc: BlockRealloc),
+    (Get: FastBlockGet; Free: FastBlockFree; Realloc: FastBlockRealloc));
 
 // Where a block lies, in numbers that do not depend on addresses: the how-manieth span that this
 // run has seen, and the offset in it.
@@ -69,7 +81,7 @@ begin
   Result := NativeUInt(Index) shl PlaceShift + (NativeUInt(P) - NativeUInt(Span^.Start));
 end;
 
-procedure TBlocksTwinsTests.Play(Get: TGet; Free: TFree; out Results: array of NativeUInt);
+procedure TBlocksTwinsTests.Play(const Twin: TTwin; out Results: array of NativeUInt);
 var
   Blocks: array[0..499] of Pointer;
   Generator: TGenerator;
@@ -83,18 +95,20 @@ begin
     Index := Generator.Below(Length(Blocks));
     if Blocks[Index] = nil then
     begin
-      Blocks[Index] := Get(Generator.NextSize(80000));
+      Blocks[Index] := Twin.Get(Generator.NextSize(80000));
       Results[Turn] := PlaceOf(Blocks[Index]);
     end
+    else if Odd(Turn) then
+      Results[Turn] := PlaceOf(Twin.Realloc(Blocks[Index], 1 + Generator.NextSize(80000)))
     else
     begin
-      Results[Turn] := Free(Blocks[Index]);
+      Results[Turn] := Twin.Free(Blocks[Index]);
       Blocks[Index] := nil;
     end;
   end;
   Results[TurnCount] := 0;
   for Index := 0 to High(Blocks) do
-    Inc(Results[TurnCount], Free(Blocks[Index]));
+    Inc(Results[TurnCount], Twin.Free(Blocks[Index]));
 end;
 
 // Plays as a thread whose heap is empty, where no thread has left anything.
@@ -107,10 +121,7 @@ begin
   Orphans := Process.Orphans;
   Process.Orphans := PHeap(Memory);
   OsSetThreadHeap(Heap);
-  if IsFast then
-    Play(FastBlockGet, FastBlockFree, Log[IsFast])
-  else
-    Play(BlockGet, BlockFree, Log[IsFast]);
+  Play(Twins[IsFast], Log[IsFast]);
   OsSetThreadHeap(Mine);
   Process.Orphans := Orphans;
   HeapAbandon(Heap);
@@ -193,6 +204,60 @@ begin
   Same(InvalidPointer, ErrorOf(BlockFree, P), 'Pascal, second free');
   Same(InvalidPointer, ErrorOf(FastBlockFree, P), 'assembler, second free');
   Same(0, Wrong, 'wrong answers');
+end;
+
+function TBlocksTwinsTests.ResizeErrorOf(Realloc: TRealloc; P: Pointer;
+  Size: NativeUInt): Integer;
+begin
+  Result := NoError;
+  try
+    Realloc(P, Size);
+  except
+    on EInvalidPointer do
+      Result := InvalidPointer;
+  end;
+end;
+
+procedure TBlocksTwinsTests.TwinsRefuseToResizeTheSamePointers;
+const
+  Sizes: array[0..2] of NativeUInt = (1, 40, 400);
+var
+  P: PByte;
+  Size: NativeUInt;
+  Offset, Wrong: Integer;
+begin
+  P := FastBlockGet(48);
+  Wrong := 0;
+  for Size in Sizes do
+    for Offset := 1 to 47 do
+    begin
+      Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Size) <> InvalidPointer));
+      Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Size) <> InvalidPointer));
+    end;
+  FastBlockFree(P);
+  for Size in Sizes do
+  begin
+    Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P, Size) <> InvalidPointer));
+    Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P, Size) <> InvalidPointer));
+  end;
+  Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TBlocksTwinsTests.TwinsGetAndFreeByRealloc;
+var
+  IsFast: Boolean;
+  P: Pointer;
+begin
+  for IsFast in Boolean do
+  begin
+    P := nil;
+    AssertTrue('nil gets nothing', Twins[IsFast].Realloc(P, 0) = nil);
+    AssertTrue('nil gets a block', Twins[IsFast].Realloc(P, 100) = P);
+    AtLeast(100, Twins[IsFast].Free(P), 'usable size');
+    P := Twins[IsFast].Get(100);
+    AssertTrue('size 0 frees', Twins[IsFast].Realloc(P, 0) = nil);
+    AssertTrue('nil', P = nil);
+  end;
 end;
 
 procedure TBlocksTwinsTests.TwinsServeAThreadWithoutAHeap;
