@@ -37,6 +37,10 @@ test-programs: ## whole programs: threads, fork, libraries, late installation, s
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh
 
+test-pprof: ## profiles opened with the real pprof, which needs Go
+	@sh tools/need.sh fpc
+	@sh tests/pprof.sh
+
 stress: ## of the programs above, the stress test alone
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh Stress
@@ -94,5 +98,6 @@ docs: ## the documentation of every unit, in build/docs
 clean: ## removes build/
 	rm -rf build
 
-.PHONY: help demo demos test test-release test-checked test-pure test-programs stress selfcompile
+.PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof stress
+.PHONY: selfcompile
 .PHONY: bench bench-quick lib test-c callcount model lint lint-test classes docs clean

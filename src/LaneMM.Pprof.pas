@@ -35,6 +35,8 @@ const
   Location = 4;
   Function_ = 5;
   StringTable = 6;
+  PeriodType = 11;
+  Period = 12;
   DefaultSampleType = 14;
 
 type
@@ -109,6 +111,19 @@ begin
   end;
 end;
 
+// What the samples are taken of, and the mean distance between them.
+procedure AddPeriod(var Writer: TWriter);
+var
+  Name, UnitName: NativeUInt;
+begin
+  Name := AddText(Writer, 'space');
+  UnitName := AddText(Writer, 'bytes');
+  AddNumber(Writer.Part, 1, Name);
+  AddNumber(Writer.Part, 2, UnitName);
+  EndPart(Writer, PeriodType);
+  AddNumber(Writer.All, Period, Process.Settings.Values[opRate]);
+end;
+
 procedure AddMapping(var Writer: TWriter);
 begin
   AddNumber(Writer.Part, 1, 1);
@@ -164,6 +179,8 @@ var
 begin
   AddText(Writer, nil); // the first string is empty
   AddSampleTypes(Writer, Profile);
+  if Profile.Kind = pkHeap then
+    AddPeriod(Writer);
   AddMapping(Writer);
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddLocation(Writer, @Profile.Symbols.Items[Index], Index + 1);

@@ -41,6 +41,7 @@ packages() {
   case $1 in
     fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl libc6-dev ;;
     gcc) echo gcc libc6-dev ;;
+    go) echo golang-go ca-certificates ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
     mimalloc) echo libmimalloc-dev ;;
     *) echo "$1" ;;
