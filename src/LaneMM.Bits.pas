@@ -8,6 +8,10 @@ unit LaneMM.Bits;
 
 interface
 
+const
+  /// Spreads numbers over a word: 2 to the power of its bits, divided by the golden ratio.
+  SpreadFactor = NativeUInt({$ifdef CPU64} $9E3779B97F4A7C15 {$else} $9E3779B9 {$endif});
+
 /// The smallest multiple of Alignment, a power of two, that is not below Value; wraps at the top.
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
 /// Index of the highest set bit of Value, which is not 0.

@@ -56,24 +56,11 @@ function QuickCountedBlockGet: TSizeCall;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purger,
   LaneMM.Foreign;
 
-const
-  OutOfMemory = 203;
-  InvalidPointer = 204;
-
-procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
-
 // ---------------------------------------------------------------------------- get
-
-function OutOfMemoryResult: Pointer;
-begin
-  Result := nil;
-  if not ReturnNilIfGrowHeapFails then
-    HandleError(OutOfMemory);
-end;
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
@@ -139,7 +126,7 @@ function BlockGet(Size: TSize): Pointer;
 begin
   Result := QuickGet(OsThreadHeap, Size);
   if Result = nil then
-    Result := OutOfMemoryResult;
+    Result := ErrorOutOfMemory;
 end;
 
 function CountedBlockGet(Size: TSize): Pointer;
@@ -213,11 +200,19 @@ begin
     Result := nil;
 end;
 
+// Whether P, which is no block of a size class and no large one, lies where debug blocks may be.
+function IsForDebug(P: Pointer): Boolean;
+begin
+  Result := (Process.Debug <> nil) and (ArenaSpan(P) <> nil);
+end;
+
 function BlockIsOurs(P: Pointer): Boolean;
 var
   Span: PSpan;
 begin
   Span := SpanOfBlock(P);
+  if (Span = nil) and IsForDebug(P) then
+    Exit(Process.Debug^.Owns(P));
   Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockLooksFree(Span, P));
 end;
 
@@ -255,11 +250,22 @@ begin
   end;
 end;
 
-function ForeignOrInvalid(P: Pointer): NativeUInt;
+// P is no block: run-time error 204, and 0.
+function Invalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 begin
+  if Process.Debug <> nil then
+    Process.Debug^.Invalid(P, Call);
+  Result := ErrorInvalidPointer;
+end;
+
+// Frees what is no block of a size class and no large one.
+function FreeOther(P: Pointer): NativeUInt;
+begin
+  if IsForDebug(P) then
+    Exit(Process.Debug^.Free(P));
   Result := 0;
   if (ArenaSpan(P) <> nil) or not ForeignFree(P, Result) then
-    HandleError(InvalidPointer);
+    Result := Invalid(P, icFree);
 end;
 
 // Whether the first word looks like a link to a block nearby; rarely true for a block in use.
@@ -274,12 +280,6 @@ function IsFreeAlready(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 begin
   Result := BlockLooksFree(Span, P) and ((Span^.Owner <> Heap) or (RemoteCount(Span) > 0)
     or SpanHasFreeBlock(Span, P));
-end;
-
-function InvalidBlock: NativeUInt;
-begin
-  Result := 0;
-  HandleError(InvalidPointer);
 end;
 
 function FreeLargeBlock(Span: PSpan): NativeUInt;
@@ -303,12 +303,12 @@ begin
     Exit(0);
   Span := SpanOfBlock(P);
   if Span = nil then
-    Exit(ForeignOrInvalid(P));
+    Exit(FreeOther(P));
   if Span^.Kind = skLarge then
     Exit(FreeLargeBlock(Span));
   Heap := OsThreadHeap;
   if IsFreeAlready(Heap, Span, P) then
-    Exit(InvalidBlock);
+    Exit(Invalid(P, icFree));
   Result := Span^.BlockSize;
   if Span^.Owner = Heap then
     OwnFree(Heap, Span, P)
@@ -397,7 +397,7 @@ begin
   if Result = nil then
     Result := QuickGet(Heap, Size);
   if Result = nil then
-    Exit(OutOfMemoryResult);
+    Exit(ErrorOutOfMemory);
   if Size < UsableSize then
     UsableSize := Size;
   CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
@@ -424,7 +424,7 @@ begin
   if Target = nil then
     Target := LargeMove(Span, Size, CopiedBytes);
   if Target = nil then
-    Exit(OutOfMemoryResult);
+    Exit(ErrorOutOfMemory);
   Result := Target^.Start;
   CountMove(OsThreadHeap, CopiedBytes);
   PurgerTick;
@@ -461,16 +461,15 @@ begin
   end;
 end;
 
-// Takes over a block of somebody else.
-function ResizeForeign(P: Pointer; Size: NativeUInt): Pointer;
+// Resizes what is no block of a size class and no large one: takes over a block of somebody else.
+function ResizeOther(var P: Pointer; Size: NativeUInt): Pointer;
 var
   UsableSize: NativeUInt;
 begin
+  if IsForDebug(P) then
+    Exit(Process.Debug^.Resize(P, Size));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
-  begin
-    HandleError(InvalidPointer);
-    Exit(nil);
-  end;
+    Exit(Pointer(Invalid(P, icResize)));
   Result := MoveBlock(P, UsableSize, Size);
 end;
 
@@ -497,9 +496,9 @@ var
 begin
   Span := SpanOfBlock(P);
   if Span = nil then
-    Result := ResizeForeign(P, Size)
+    Result := ResizeOther(P, Size)
   else if (Span^.Kind = skBlocks) and IsFreeAlready(Heap, Span, P) then
-    Result := Pointer(InvalidBlock)
+    Result := Pointer(Invalid(P, icResize))
   else
     Result := Resize(Heap, Span, P, Size);
 end;
@@ -535,10 +534,12 @@ begin
     P := Result;
 end;
 
-function ForeignUsableSize(P: Pointer): NativeUInt;
+function OtherUsableSize(P: Pointer): NativeUInt;
 begin
+  if IsForDebug(P) then
+    Exit(Process.Debug^.UsableSize(P));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, Result) then
-    Result := InvalidBlock;
+    Result := Invalid(P, icSize);
 end;
 
 function BlockUsableSize(P: Pointer): TSize;
@@ -551,7 +552,7 @@ begin
   else if P = nil then
     Result := 0
   else
-    Result := ForeignUsableSize(P);
+    Result := OtherUsableSize(P);
 end;
 
 {$ifdef LANEMM_ASM}

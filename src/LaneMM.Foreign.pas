@@ -18,8 +18,6 @@ uses
 type
   /// Whether P is a block of this copy.
   TBlockOwns = function(P: Pointer): Boolean;
-  /// Does something to a block; returns its usable size.
-  TBlockCall = function(P: Pointer): TSize;
 
 /// Registers this copy and keeps the manager that was installed before.
 procedure ForeignStart(Owns: TBlockOwns; FreeBlock, SizeOfBlock: TBlockCall);

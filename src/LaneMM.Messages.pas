@@ -23,9 +23,9 @@ type
     msWrongSize, msMixed, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
     msBlock,             //< what is known of the block
     msNormalBlock,       //< ... of one that was got while debug mode was off
-    msClass, msGroup, msOffset, msDamage, msMoreDamage,
+    msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsNowhere, msIsFree,
-    msGotStack, msFreedStack, msHereStack, msNoStack,
+    msGotStack, msFreedStack, msHereStack, msFoundStack, msNoStack,
     msLimit, msHardLimit, msOutOfMemory, msNumber, msChosenGet, msChosenFree
   );
 
@@ -49,6 +49,8 @@ procedure FieldsClose(var Fields: TFields);
 procedure FieldStart(var Fields: TFields; Field: TField);
 /// Ends it.
 procedure FieldEnd(var Fields: TFields; Field: TField);
+/// Sets a number by which something is known, without commas.
+procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets a number, with commas.
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets an address.
@@ -117,9 +119,8 @@ const
       '  Block {block}: {usable} usable bytes, got while debug mode was off.'),
     (Name: 'class'; Text: '  Class: {class}'),
     (Name: 'group'; Text: '  Group: {group}'),
-    (Name: 'offset'; Text: '  {address} lies {offset} bytes behind the start of the block.'),
-    (Name: 'damage'; Text: '  {length} bytes from offset {offset} on'),
-    (Name: 'more-damage'; Text: '  and more places behind'),
+    (Name: 'damage'; Text: '  Damage at offset {offset}, length {length}.'),
+    (Name: 'more-damage'; Text: '  More damage behind that.'),
     (Name: 'is-inner'; Text: '  The address lies {offset} bytes behind the start of a block.'),
     (Name: 'is-stack'; Text: '  The address lies on the stack of this thread.'),
     (Name: 'is-module'; Text: '  The address lies in {path}.'),
@@ -129,6 +130,7 @@ const
     (Name: 'got-stack'; Text: '  It was got by thread {thread} at'),
     (Name: 'freed-stack'; Text: '  It was freed by thread {freethread} at'),
     (Name: 'here-stack'; Text: '  This happened at'),
+    (Name: 'found-stack'; Text: '  It was found at'),
     (Name: 'no-stack'; Text: '      (this stack was not kept)'),
     (Name: 'limit'; Text: '{size} bytes are in use, more than the limit of {limit}.'),
     (Name: 'hard-limit'; Text: '{size} bytes were refused by the limit of {limit}.'),
@@ -160,6 +162,13 @@ procedure FieldEnd(var Fields: TFields; Field: TField);
 begin
   Fields.Limit[Field] := Fields.Room.Length;
   Include(Fields.Known, Field);
+end;
+
+procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
+begin
+  FieldStart(Fields, Field);
+  TextAddNumber(Fields.Room, Value);
+  FieldEnd(Fields, Field);
 end;
 
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);

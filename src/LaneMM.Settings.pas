@@ -39,7 +39,7 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okText, okRule);
+  TOptionKind = (okSwitch, okNumber, okByte, okText, okRule);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -80,7 +80,15 @@ const
     (Name: 'log'; Kind: okText; Default: 0;
       Help: 'file of the event log, or the folder for it'),
     (Name: 'event'; Kind: okRule; Default: 0;
-      Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'));
+      Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'),
+    (Name: 'debug'; Kind: okSwitch; Default: 0;
+      Help: 'find wrong frees and writes outside of blocks, with stacks'),
+    (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
+      Help: 'bytes of freed blocks that debug mode keeps from being used again'),
+    (Name: 'fill'; Kind: okByte; Default: $90;
+      Help: 'what debug mode fills new blocks with, two hexadecimal digits'),
+    (Name: 'freefill'; Kind: okByte; Default: $80;
+      Help: '... and freed blocks'));
 
 // ---------------------------------------------------------------------------- messages
 
@@ -109,6 +117,7 @@ begin
   TextAddChars(Text, Option.Name);
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
+    okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
     okRule: TextAdd(Text, '=RULE');
   end;
@@ -122,6 +131,12 @@ begin
       begin
         TextAdd(Text, ' (');
         TextAddNumber(Text, Option.Default);
+        TextAdd(Text, ')');
+      end;
+    okByte:
+      begin
+        TextAdd(Text, ' (');
+        TextAddHex(Text, Option.Default, 2);
         TextAdd(Text, ')');
       end;
     okText:
@@ -265,6 +280,26 @@ begin
   Result := Result and IsEnd(Words^);
 end;
 
+function DigitOf(Sign: AnsiChar): Cardinal;
+begin
+  case Sign of
+    '0'..'9': Result := Ord(Sign) - Ord('0');
+    'a'..'f': Result := Ord(Sign) - Ord('a') + 10;
+    'A'..'F': Result := Ord(Sign) - Ord('A') + 10;
+  else
+    Result := High(Result);
+  end;
+end;
+
+// Two hexadecimal digits up to the end of the word.
+function ReadByte(Words: PAnsiChar; out Value: NativeUInt): Boolean;
+begin
+  Value := 0;
+  Result := (DigitOf(Words[0]) <= 15) and (DigitOf(Words[1]) <= 15) and IsEnd(Words[2]);
+  if Result then
+    Value := DigitOf(Words[0]) shl 4 + DigitOf(Words[1]);
+end;
+
 procedure ReadPath(var Words: PAnsiChar; out Path: TSettingsPath);
 var
   Index: Cardinal;
@@ -298,7 +333,10 @@ begin
   end;
   if OptionTexts[Option].Kind = okRule then
     Exit(EventRuleRead(Words) and IsEnd(Words^));
-  Result := ReadNumber(Words, Value);
+  if OptionTexts[Option].Kind = okByte then
+    Result := ReadByte(Words, Value)
+  else
+    Result := ReadNumber(Words, Value);
   if Result then
     Process.Settings.Values[Option] := Value;
 end;

@@ -86,8 +86,6 @@ uses
 
 const
   MostUsed = SiteLimit div 4 * 3;
-  // Spreads numbers over a word: 2 to the power of its bits, divided by the golden ratio.
-  Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
 
 type
   TKeys = array[0..SiteLimit - 1] of TAtomicWord;
@@ -127,7 +125,7 @@ begin
   if Number < ExactEvents then
     Exit(1);
   // One of each Share events, a different one each time: no rhythm of the program matches it.
-  if (Number xor (Number div Share * Multiplier shr 16)) mod Share = 0 then
+  if (Number xor (Number div Share * SpreadFactor shr 16)) mod Share = 0 then
     Result := Share
   else
     Result := 0;
@@ -135,16 +133,8 @@ end;
 
 // Never 0.
 function KeyOf(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): NativeUInt;
-var
-  Index: Cardinal;
 begin
-  Result := (NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) shl 8 + Ord(Stack.Call) + 1;
-  for Index := 0 to Stack.Count - 1 do
-  begin
-    Result := (Result xor Stack.Frames[Index]) * Multiplier;
-    Result := Result xor (Result shr (SizeOf(Pointer) * 4));
-  end;
-  Result := Result or 1;
+  Result := StackHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
 end;
 
 procedure Describe(Site: PSite; Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack);

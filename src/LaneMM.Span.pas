@@ -19,6 +19,8 @@ uses
 
 /// Makes a fresh run of slices a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
+/// Lets the records of the later slices of a span lead to the first.
+procedure SpanFormatInner(Span: PSpan);
 /// Takes a free block; nil when FreeList is empty.
 function SpanTake(Span: PSpan): PBlock; inline;
 /// Puts a block back. Tells whether that was the last one in use.
@@ -48,7 +50,7 @@ const
   // by one, so that memory that nobody uses is not touched.
   CarveBytes = 4096;
 
-procedure FormatInner(Span: PSpan);
+procedure SpanFormatInner(Span: PSpan);
 var
   Inner: PSpan;
   Index: Cardinal;
@@ -74,7 +76,7 @@ begin
   Span^.IsCurrent := False;
   Span^.Remote := 0;
   Span^.Owner := Heap;
-  FormatInner(Span);
+  SpanFormatInner(Span);
   Span^.Kind := skBlocks;
 end;
 

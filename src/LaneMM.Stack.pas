@@ -29,6 +29,7 @@ type
   TManagerCall = (mcUnknown, mcGetMem, mcFreeMem, mcFreeMemSize, mcAllocMem, mcReallocMem,
     mcMemSize);
 
+  PStack = ^TStack;
   /// A call stack: return addresses, the innermost first.
   TStack = record
     Call: TManagerCall;  //< what the program called; its frames are all that follows
@@ -42,11 +43,13 @@ procedure StackStart;
 procedure StackTake(out Stack: TStack);
 /// The end of the stack that Sp lies on; Sp itself when it is not known.
 function StackEnd(Sp: NativeUInt): NativeUInt;
+/// A number that depends on Seed, the call and all frames.
+function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Os;
+  LaneMM.Bits, LaneMM.Os;
 
 const
   // Routines begin at multiples of this many bytes and are searched this far back.
@@ -321,6 +324,18 @@ begin
     Inc(Stack.Count);
   until (Stack.Count = MaxFrames)
     or not (IsX64 and StepByCode(Walk) or StepByFrame(Walk));
+end;
+
+function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
+var
+  Index: NativeInt;
+begin
+  Result := Seed shl 8 + Ord(Stack.Call) + 1;
+  for Index := 0 to NativeInt(Stack.Count) - 1 do
+  begin
+    Result := (Result xor Stack.Frames[Index]) * SpreadFactor;
+    Result := Result xor (Result shr (SizeOf(Pointer) * 4));
+  end;
 end;
 
 // ---------------------------------------------------------------------------- start

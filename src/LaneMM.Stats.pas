@@ -53,6 +53,29 @@ begin
   Inc(Tier.SpanBytes, Span^.SliceCount * SliceSize);
 end;
 
+procedure AddDebugBlock(const Block: TBlockInfo; Context: Pointer);
+var
+  Status: ^TStatus;
+  Tier: ^TTierStatus;
+begin
+  Status := Context;
+  Tier := @Status^.Large;
+  if Block.UsableSize <= MaxSmallSize then
+    Tier := @Status^.Small
+  else if Block.UsableSize <= MaxClassSize then
+    Tier := @Status^.Medium;
+  Inc(Tier^.BlockCount);
+  Inc(Tier^.UsedBytes, Block.UsableSize);
+end;
+
+// Spans of debug blocks count as small: their blocks count where they belong.
+procedure VisitDebugSpan(Span: PSpan; var Status: TStatus);
+begin
+  Inc(Status.Small.SpanBytes, Span^.SliceCount * SliceSize);
+  if @Process.DebugVisit <> nil then
+    Process.DebugVisit(Span, AddDebugBlock, @Status);
+end;
+
 procedure VisitSpan(Span: PSpan; Context: Pointer);
 var
   Status: ^TStatus;
@@ -62,6 +85,11 @@ begin
   if Span^.Kind = skLarge then
   begin
     AddSpan(Status^.Large, Span, 1);
+    Exit;
+  end;
+  if Span^.Kind = skDebug then
+  begin
+    VisitDebugSpan(Span, Status^);
     Exit;
   end;
   BlockCount := NativeInt(Span^.Used) - Ord(Span^.IsCurrent) - NativeInt(RemoteCount(Span));

@@ -40,6 +40,8 @@ procedure TextAddChars(var Text: TText; Part: PAnsiChar);
 procedure TextAddNumber(var Text: TText; Value: UInt64);
 /// Adds a decimal number with a comma between groups of three digits.
 procedure TextAddGrouped(var Text: TText; Value: UInt64);
+/// Adds a decimal number, grouped likewise, with its sign if it is negative.
+procedure TextAddSigned(var Text: TText; Value: Int64);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds nanoseconds in a unit that keeps the number short: us, ms or s, with one decimal.
@@ -114,6 +116,13 @@ begin
       TextAdd(Text, ',');
     TextAdd(Text, Digits[Index]);
   end;
+end;
+
+procedure TextAddSigned(var Text: TText; Value: Int64);
+begin
+  if Value < 0 then
+    TextAdd(Text, '-');
+  TextAddGrouped(Text, Abs(Value));
 end;
 
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);

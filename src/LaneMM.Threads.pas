@@ -27,13 +27,16 @@ procedure ProcessTrim;
 /// Gives back the memory that nobody needed since the last call; of empty spans that others
 /// emptied, too.
 procedure ProcessPurge;
+/// The system's number of the calling thread.
+function ThreadNumber: Cardinal;
 /// Sums the counts of ReallocMem over all threads, ended ones included.
 procedure ProcessReallocCounts(out Counts: TReallocCounts);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena, LaneMM.Heap,
+  LaneMM.DebugBlocks;
 
 const
   HeapRoomSize = SliceSize;
@@ -94,6 +97,8 @@ end;
 function Adopt(Heap: PHeap): PHeap;
 begin
   Result := Heap;
+  if Heap <> nil then
+    Heap^.ThreadNumber := 0;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
   HeapReturn(Heap);
@@ -173,6 +178,18 @@ begin
   ArenaPurge(ArenaIdleSlices);
 end;
 
+function ThreadNumber: Cardinal;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  if Heap = nil then
+    Exit(OsThreadId);
+  if Heap^.ThreadNumber = 0 then
+    Heap^.ThreadNumber := OsThreadId;
+  Result := Heap^.ThreadNumber;
+end;
+
 procedure ProcessReallocCounts(out Counts: TReallocCounts);
 var
   Heap: PHeap;
@@ -214,9 +231,12 @@ begin
     RecoverSamples;
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;
+  if LoadAcquire(Process.DebugLock.State) <> 0 then
+    DebugBlocksRecover;
   Heap := FirstHeap;
   while Heap <> nil do
   begin
+    Heap^.ThreadNumber := 0;
     if LoadAcquire(Heap^.Lock.State) <> 0 then
       HeapRebuild(Heap);
     Heap := Heap^.NextHeap;

@@ -10,7 +10,7 @@
 //   The orphan heap owns what ended threads left; who holds its lock acts as its owner.
 //   A span of whose blocks none is in use goes back to the arena: by its owner, or, out of
 //   an idle owner's queue, by anyone who holds the owner's lock (see LaneMM.Sweep).
-// Lock ranks, taken in ascending order: Registry, thread heap, orphan heap, arena.
+// Lock ranks, taken in ascending order: Registry, thread heap, orphan heap, debug, arena.
 unit LaneMM.Types;
 
 {$I LaneMM.inc}
@@ -79,7 +79,7 @@ type
     skBlocks,    //< first slice of a span of blocks of one size class
     skLarge,     //< first slice of a large block
     skReleased,  //< given back, waiting for the arena lock
-    skDebug      //< first slice of a span of debug blocks
+    skDebug      //< first slice of a span of debug blocks, see LaneMM.DebugBlocks
   );
 
   /// A routine without parameters.
@@ -123,7 +123,8 @@ type
 
   /// What can be set at run time; LaneMM.Settings has the words.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent);
+    opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
+    opDebug, opQuarantine, opFill, opFreeFill);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -139,6 +140,8 @@ type
   PSpan = ^TSpan;
   PHeap = ^THeap;
   PArena = ^TArena;
+  PDebugBlock = ^TDebugBlock;
+  PDebugCalls = ^TDebugCalls;
 
   /// A free block. A block in use has no header at all.
   TBlock = record
@@ -160,6 +163,11 @@ type
   /// Used if the span is current; Used counts the blocks on Remote too. CarvedBytes <= BlockBytes.
   /// FreeList is odd (EndOfList) when it is empty.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so only Start is where a block begins.
+  ///
+  /// For skDebug the fields of the owner belong to the debug lock: FreeList is the address of a
+  /// TDebugBlock or 0, Used counts the blocks in use and in quarantine, BlockBytes and CarvedBytes
+  /// count blocks, BlockSize is the distance from one to the next, IsCurrent says that the span is
+  /// in Process.DebugSpans.
   TSpan = record
     case Byte of
       0: (
@@ -196,6 +204,8 @@ type
   TLockCall = procedure(var Lock: TLock);
   /// Is told of a block of a span that is about to be freed.
   TFreeCall = procedure(Span: PSpan; P: Pointer);
+  /// Does something to a block; returns its usable size.
+  TBlockCall = function(P: Pointer): TSize;
   /// Gets a block.
   TSizeCall = function(Size: TSize): Pointer;
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns how many.
@@ -239,6 +249,7 @@ type
         StackLimit: NativeUInt;                         //< owner  the end of its stack
         SampleIn: NativeInt;                            //< owner  bytes to the next sample
         SampleSeed: NativeUInt;                         //< owner  of its random numbers
+        ThreadNumber: NativeUInt;                       //< owner  the system's number, or 0
         QueuesLine: TCacheLine;                         //< padding trimming threads write below
         Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
         Lock: TLock;                                    //< shared  guards Queues
@@ -262,6 +273,48 @@ type
   TBins = record
     Map: array[0..BinMapWords - 1] of Cardinal; //< lock Arena  bit B: Heads[B] is not nil
     Heads: array[0..BinCount - 1] of PSpan;     //< lock Arena  first free run of bin B
+  end;
+
+  /// What becomes of a debug block.
+  TDebugState = (
+    dsNever,     //< never handed out
+    dsChanging,  //< one thread fills it
+    dsInUse,     //< the program has it
+    dsFreed      //< the program has given it back; it holds the pattern of free blocks
+  );
+  /// What is noted of a debug block; it lies at the start of the span, apart from the block.
+  TDebugBlock = record
+    State: TAtomicWord;    //< shared  TDebugState, in the higher bits the number of changes
+    Size: NativeUInt;      //< owner   bytes asked for
+    Number: NativeUInt;    //< owner   allocation number, from 1
+    FirstWord: NativeUInt; //< owner   of the contents when it was freed: of what class it was
+    Next: PDebugBlock;     //< lock Debug  next free block of the span
+    GotStack: Cardinal;    //< owner   see LaneMM.Stacks
+    FreedStack: Cardinal;  //< owner
+    GotThread: Cardinal;   //< owner   the system's number of the thread
+    FreedThread: Cardinal; //< owner
+    Group: Cardinal;       //< owner   see LaneMM.Groups
+    Sum: Cardinal;         //< owner   over the fields of the owner
+  end;
+
+  /// A call of the program with a pointer that is no block.
+  TInvalidCall = (icFree, icResize, icSize);
+  /// Who takes the calls for debug blocks, and is told of pointers that are no blocks.
+  TDebugCalls = record
+    Free: function(P: Pointer): TSize;                              //< const
+    Resize: function(var P: Pointer; Size: TSize): Pointer;         //< const
+    UsableSize: function(P: Pointer): TSize;                        //< const
+    Owns: function(P: Pointer): Boolean;                            //< const
+    Invalid: procedure(P: Pointer; Call: TInvalidCall);             //< const
+  end;
+
+  /// Freed debug blocks in the order of their end, which wait before they are used again.
+  TQuarantine = record
+    Room: PNativeUInt;     //< const   their addresses, a ring; nil: debug mode never was on
+    First: NativeUInt;     //< lock Debug  where the oldest lies, modulo the length of the ring
+    Limit: NativeUInt;     //< lock Debug  where the next one goes, likewise
+    Bytes: NativeUInt;     //< lock Debug  bytes that they take
+    MostBytes: NativeUInt; //< shared  bytes that they may take
   end;
 
   /// Everything that the process shares. The first lines are read by every call, and written at
@@ -344,6 +397,17 @@ type
         GrowthStacks: TAtomicWord;                  //< shared  stacks that it asked for
         GrowthCall: TReallocCall;                   //< shared  resizes the blocks that it counts
         EndSignals: TAtomicWord;                    //< shared  1: LaneMM.Watch has taken them
+        Debug: PDebugCalls;                         //< shared  nil: debug mode never was on
+        DebugLock: TLock;                           //< shared  guards the next two
+        DebugSpans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  with a block to give
+        Quarantine: TQuarantine;                    //< lock Debug
+        DebugNumber: TAtomicWord;                   //< shared  debug blocks ever handed out
+        DebugDepth: TAtomicWord;                    //< shared  calls of LaneMM_EnterDebugMode
+        NewFill: Byte;                              //< const   what new debug blocks hold
+        FreeFill: Byte;                             //< const   what freed debug blocks hold
+        ObjectTrap: NativeUInt;                     //< const   see LaneMM.Traps; 0: none
+        InterfaceTrap: NativeUInt;                  //< const   see LaneMM.Traps; 0: none
+        StackTable: TAtomicWord;                    //< shared  see LaneMM.Stacks
         Events: TEventRules;                        //< shared  see LaneMM.EventRules
         EventCall: TEventCall;                      //< shared  is told of events; nil: nobody
         Messages: TAtomicWord;                      //< shared  see LaneMM.Messages

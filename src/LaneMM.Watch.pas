@@ -11,7 +11,7 @@ unit LaneMM.Watch;
 
 interface
 
-/// Does what Process.Settings says.
+/// Does what Process.Settings says, and Process.DebugDepth.
 procedure WatchApply;
 /// Writes what has been counted. False when a file could not be written.
 function WatchWrite: Boolean;
@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Blocks, LaneMM.EventLog, LaneMM.Profile;
+  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
 begin
@@ -41,7 +41,7 @@ end;
 // A signal that ends the program: the logs first, then what the system does with the signal.
 procedure EndBySignal(Signal: LongInt); cdecl;
 begin
-  WatchEnd;
+  WatchWrite;
   OsSignalSend(Signal);
 end;
 
@@ -93,15 +93,32 @@ begin
     Manager.ReallocMem := GrowthRealloc;
 end;
 
+procedure UseDebugEntries(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := DebugGet;
+  Manager.AllocMem := DebugGetZero;
+  Manager.ReallocMem := DebugRealloc;
+  Manager.FreeMem := DebugFree;
+  Manager.FreeMemSize := DebugFreeSize;
+end;
+
 procedure SetEntries;
 var
   Manager: TMemoryManager;
+  IsDebug: Boolean;
 begin
   GetMemoryManager(Manager);
   if @Manager.MemSize <> @BlockUsableSize then
     Exit;
-  UseEntries(Manager);
-  SetMemoryManager(Manager);
+  // Once more when another thread has changed the mode meanwhile: the last one sees it as it is.
+  repeat
+    IsDebug := DebugIsOn;
+    if IsDebug then
+      UseDebugEntries(Manager)
+    else
+      UseEntries(Manager);
+    SetMemoryManager(Manager);
+  until DebugIsOn = IsDebug;
 end;
 
 procedure WatchFrees;
@@ -138,12 +155,21 @@ begin
     Process.GrowthCall := BlockRealloc;
 end;
 
+// There is no memory for it.
+procedure StopDebug;
+begin
+  Process.Settings.Values[opDebug] := 0;
+  Swap(Process.DebugDepth, 0);
+end;
+
 procedure WatchApply;
 begin
   SetCalls;
+  if DebugIsOn and not DebugStart then
+    StopDebug;
   if not IsWatching then
   begin
-    if LoadAcquire(Process.SiteKeys) = 0 then
+    if (LoadAcquire(Process.SiteKeys) = 0) and (Process.Debug = nil) then
       Exit;
     Process.Settings.Values[opContention] := 0;
     Process.Settings.Values[opGrowth] := 0;
@@ -164,6 +190,8 @@ procedure WatchEnd;
 begin
   if LoadAcquire(Process.SiteKeys) <> 0 then
     WatchWrite;
+  if Process.Debug <> nil then
+    DebugCheckHeap;
 end;
 
 end.

@@ -35,14 +35,23 @@ function LaneMM_Configure(const Words: ShortString): Boolean;
 /// Writes now what contention and growth have counted so far. Any thread. False when no file
 /// could be written: then the standard error output got it.
 function LaneMM_WriteEventLog: Boolean;
+/// From now on new blocks are debug blocks: they find wrong frees and writes outside of blocks.
+/// Calls nest. The setting `debug` does the same for the whole program. Any thread, any time.
+procedure LaneMM_EnterDebugMode;
+/// Ends what one call of LaneMM_EnterDebugMode began; debug blocks stay what they are. False when
+/// there was none.
+function LaneMM_ExitDebugMode: Boolean;
+/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged. Any
+/// thread, also while others run.
+function LaneMM_CheckHeap: NativeUInt;
 /// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
 procedure LaneMM_Trim;
 
 implementation
 
 uses
-  LaneMM.Settings, LaneMM.Threads, LaneMM.Purger, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Stack,
-  LaneMM.EventLog, LaneMM.Watch;
+  LaneMM.Atomic, LaneMM.Settings, LaneMM.Stack, LaneMM.Threads, LaneMM.Foreign, LaneMM.Purger,
+  LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -64,6 +73,31 @@ end;
 function LaneMM_WriteEventLog: Boolean;
 begin
   Result := EventLogWrite;
+end;
+
+procedure LaneMM_EnterDebugMode;
+begin
+  FetchAdd(Process.DebugDepth, 1);
+  if Process.IsStarted then
+    WatchApply;
+end;
+
+function LaneMM_ExitDebugMode: Boolean;
+var
+  Depth: NativeUInt;
+begin
+  repeat
+    Depth := LoadAcquire(Process.DebugDepth);
+    if Depth = 0 then
+      Exit(False);
+  until CompareAndSwap(Process.DebugDepth, Depth, Depth - 1);
+  WatchApply;
+  Result := True;
+end;
+
+function LaneMM_CheckHeap: NativeUInt;
+begin
+  Result := DebugCheckHeap;
 end;
 
 procedure LaneMM_Trim;

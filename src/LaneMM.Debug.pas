@@ -1,0 +1,474 @@
+/// Debug mode: blocks that know where they were got and freed, and show what was done to them.
+//
+// Owns:       Process.Debug, DebugDepth, DebugNumber, NewFill, FreeFill.
+// Invariants: debug blocks and normal ones mix freely, whatever the mode is now: the span says
+//             which rules a block has. A block is taken out of use by one thread only, the one
+//             that changes its state; who comes second has freed it twice.
+// Callers:    any thread. The entries are those of the memory manager while debug mode is on.
+// Errors:     as LaneMM.Blocks, after a report.
+unit LaneMM.Debug;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Whether blocks are debug blocks now.
+function DebugIsOn: Boolean;
+/// Makes what debug mode needs; tells whether it is there.
+function DebugStart: Boolean;
+/// GetMem in debug mode.
+function DebugGet(Size: TSize): Pointer;
+/// AllocMem in debug mode.
+function DebugGetZero(Size: TSize): Pointer;
+/// ReallocMem in debug mode, of blocks of either kind.
+function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
+/// FreeMem in debug mode, of blocks of either kind.
+function DebugFree(P: Pointer): TSize;
+/// The same with the size that the program believes it asked for, 0 for none.
+function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged.
+function DebugCheckHeap: NativeUInt;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Stack, LaneMM.Errors, LaneMM.Stacks, LaneMM.Messages,
+  LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
+  LaneMM.DebugReport, LaneMM.Blocks;
+
+const
+  // A block that has to move gets this share of its size more to grow on, as blocks of the size
+  // classes do; it shrinks in place down to this share.
+  GrowthShare = 8;
+  KeptShare = 4;
+
+// ---------------------------------------------------------------------------- contents
+
+procedure FillGuards(Block: PDebugBlock; Data: PByte);
+begin
+  FillChar(Data[-GuardSize], GuardSize, GuardByte);
+  FillChar(Data[Block^.Size], DebugBlockGuard(Block, Block^.Size), GuardByte);
+end;
+
+// Reports all damage of a block that this thread is changing; State is how it was.
+procedure TellDamage(Block: PDebugBlock; State: TDebugState);
+var
+  Finding: TFinding;
+  Part: Cardinal;
+begin
+  for Part := 0 to DebugPartCount - 1 do
+    if DebugDamageFind(Block, State, Part, Finding) then
+      DebugTell(Finding);
+end;
+
+function StackNow: Cardinal;
+var
+  Stack: TStack;
+begin
+  StackTake(Stack);
+  Result := StackKeep(Stack);
+end;
+
+// ---------------------------------------------------------------------------- get
+
+// A block whose contents are as they were, in the state dsChanging; nil without memory.
+function TakeBlock(Size, Room: NativeUInt): PDebugBlock;
+var
+  Before: TAtomicWord;
+begin
+  Result := DebugBlockTake(Room, Before);
+  if Result = nil then
+  begin
+    ProcessTrim;
+    Result := DebugBlockTake(Size, Before);
+  end;
+  if Result = nil then
+    Exit;
+  if (DebugStateOf(Before) = dsFreed) and not DebugIsTold(Before) then
+    TellDamage(Result, dsFreed);
+  Result^.Size := Size;
+  Result^.Number := FetchAdd(Process.DebugNumber, 1) + 1;
+  Result^.FirstWord := 0;
+  Result^.GotThread := ThreadNumber;
+  Result^.GotStack := StackNow;
+  Result^.FreedThread := 0;
+  Result^.FreedStack := 0;
+  Result^.Group := 0;
+  DebugBlockSeal(Result);
+end;
+
+// A block with Room bytes to grow, all filled with Value; nil without memory.
+function GetFilled(Size, Room: NativeUInt; Value: Byte): Pointer;
+var
+  Block: PDebugBlock;
+begin
+  Block := TakeBlock(Size, Room);
+  if Block = nil then
+    Exit(nil);
+  Result := DebugBlockData(Block);
+  FillGuards(Block, Result);
+  FillChar(Result^, Size, Value);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+function DebugGet(Size: TSize): Pointer;
+begin
+  Result := GetFilled(Size, Size, Process.NewFill);
+  if Result = nil then
+    Result := ErrorOutOfMemory;
+end;
+
+function DebugGetZero(Size: TSize): Pointer;
+begin
+  Result := GetFilled(Size, Size, 0);
+  if Result = nil then
+    Result := ErrorOutOfMemory;
+end;
+
+// ---------------------------------------------------------------------------- wrong pointers
+
+procedure TellTwice(Block: PDebugBlock; Message: TMessage);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, Message, Block);
+  Finding.Kind := evDoubleFree;
+  Finding.Address := Finding.Data;
+  DebugTell(Finding);
+end;
+
+// Notes what is known of an address that lies in no debug block.
+procedure LookAround(P: Pointer; var Finding: TFinding);
+var
+  Span: PSpan;
+  Info: TBlockInfo;
+begin
+  Finding.Note := noElsewhere;
+  Span := ArenaSpan(P);
+  if Span = nil then
+    Exit;
+  Finding.Note := noFree;
+  if WalkFind(P, Info) then
+  begin
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(Info.Address);
+    Finding.Block.Size := Info.UsableSize;
+  end
+  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
+  begin
+    Finding.Kind := evDoubleFree;
+    Finding.Message := msDoubleFree;
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(P);
+    Finding.Block.Size := Span^.BlockSize;
+  end;
+end;
+
+procedure TellInvalid(P: Pointer; Call: TInvalidCall);
+const
+  Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
+var
+  Finding: TFinding;
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if Block <> nil then
+  begin
+    FindingFrom(Finding, Messages[Call], Block);
+    Finding.Note := noInner;
+  end
+  else
+    Finding := Default(TFinding);
+  Finding.Kind := evInvalidFree;
+  Finding.Message := Messages[Call];
+  Finding.Address := NativeUInt(P);
+  if Block = nil then
+    LookAround(P, Finding);
+  DebugTell(Finding);
+end;
+
+// The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
+// run-time error 204, and nil.
+function TakeOut(P: Pointer; Call: TInvalidCall; out Before: TAtomicWord): PDebugBlock;
+const
+  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
+begin
+  Result := DebugBlockOf(P);
+  if (Result <> nil) and (P = DebugBlockData(Result)) then
+  begin
+    repeat
+      Before := LoadAcquire(Result^.State);
+      if DebugStateOf(Before) <> dsInUse then
+        Break;
+      // A scan may have noted damage in between: look again.
+      if DebugBlockChange(Result, Before) then
+        Exit;
+    until False;
+    TellTwice(Result, Messages[Call]);
+  end
+  else
+    TellInvalid(P, Call);
+  ErrorInvalidPointer;
+  Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- free
+
+procedure ReleaseSpans(Span: PSpan);
+var
+  Next: PSpan;
+  Index: NativeInt;
+  Block: PDebugBlock;
+begin
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    begin
+      Block := DebugBlockAt(Span, Index);
+      if not DebugIsTold(LoadAcquire(Block^.State)) then
+        TellDamage(Block, dsFreed);
+    end;
+    DebugSpanRelease(Span);
+    Span := Next;
+  end;
+end;
+
+procedure RepairBlock(Block: PDebugBlock; Data: PByte; Before: TAtomicWord);
+begin
+  if not DebugIsTold(Before) then
+    TellDamage(Block, dsInUse);
+  if Block^.Size > DebugBlockRoom(Block) then
+    Block^.Size := 0; // it was written over
+  FillGuards(Block, Data);
+end;
+
+// Whether the block is as it should be.
+function IsWhole(Block: PDebugBlock; Before: TAtomicWord): Boolean;
+var
+  Finding: TFinding;
+  Part: Cardinal;
+begin
+  Result := not DebugIsTold(Before);
+  for Part := 0 to DebugPartCount - 1 do
+    Result := Result and not DebugDamageFind(Block, dsInUse, Part, Finding);
+end;
+
+function FreeDebug(P: Pointer): TSize;
+var
+  Block: PDebugBlock;
+  Before: TAtomicWord;
+begin
+  Block := TakeOut(P, icFree, Before);
+  if Block = nil then
+    Exit(0);
+  if not IsWhole(Block, Before) then
+    RepairBlock(Block, P, Before);
+  Result := Block^.Size;
+  if Result >= SizeOf(NativeUInt) then
+    Block^.FirstWord := PNativeUInt(P)^;
+  Block^.FreedThread := ThreadNumber;
+  Block^.FreedStack := StackNow;
+  DebugBlockSeal(Block);
+  FillChar(P^, Result, Process.FreeFill);
+  DebugBlockSettle(Block, dsFreed);
+  ReleaseSpans(DebugBlockRetire(Block));
+end;
+
+function DebugFree(P: Pointer): TSize;
+begin
+  if DebugSpanOf(P) <> nil then
+    Result := FreeDebug(P)
+  else
+    Result := BlockFree(P);
+end;
+
+procedure TellWrongSize(Block: PDebugBlock; Size: NativeUInt);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, msWrongSize, Block);
+  Finding.Kind := evWrongSize;
+  Finding.Given := Size;
+  DebugTell(Finding);
+end;
+
+function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if (Block <> nil) and (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+    TellWrongSize(Block, Size);
+  Result := DebugFree(P);
+end;
+
+// ---------------------------------------------------------------------------- realloc
+
+// Changes the size of a block that this thread has taken out, where it is.
+procedure ResizeInPlace(Block: PDebugBlock; Data: PByte; Size: NativeUInt);
+begin
+  if Size > Block^.Size then
+    FillChar(Data[Block^.Size], Size - Block^.Size, Process.NewFill);
+  Block^.Size := Size;
+  DebugBlockSeal(Block);
+  FillGuards(Block, Data);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+function MoveBlock(P: Pointer; OldSize, Size: NativeUInt): Pointer;
+var
+  Room: NativeUInt;
+begin
+  Room := Size;
+  if (Size > OldSize) and (Size <= DebugMostSize) then
+    Inc(Room, Size div GrowthShare);
+  if DebugIsOn then
+    Result := GetFilled(Size, Room, Process.NewFill)
+  else
+    Result := BlockGet(Size);
+  if Result = nil then
+    Exit(ErrorOutOfMemory);
+  if Size < OldSize then
+    OldSize := Size;
+  Move(P^, Result^, OldSize);
+  FreeDebug(P);
+end;
+
+function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
+var
+  Block: PDebugBlock;
+  Before: TAtomicWord;
+  OldSize: NativeUInt;
+begin
+  Block := TakeOut(P, icResize, Before);
+  if Block = nil then
+    Exit(nil);
+  if not IsWhole(Block, Before) then
+    RepairBlock(Block, P, Before);
+  OldSize := Block^.Size;
+  if (Size <= DebugBlockRoom(Block)) and (Size >= OldSize div KeptShare) then
+  begin
+    ResizeInPlace(Block, P, Size);
+    Exit(P);
+  end;
+  DebugBlockSettle(Block, dsInUse);
+  Result := MoveBlock(P, OldSize, Size);
+  if Result <> nil then
+    P := Result;
+end;
+
+function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
+begin
+  if (P = nil) and (Size <> 0) then
+    P := DebugGet(Size)
+  else if (Size = 0) or (DebugSpanOf(P) = nil) then
+    Exit(BlockRealloc(P, Size))
+  else
+    Exit(ResizeDebug(P, Size));
+  Result := P;
+end;
+
+// ---------------------------------------------------------------------------- what others ask
+
+function UsableSize(P: Pointer): TSize;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if (Block <> nil) and (P = DebugBlockData(Block))
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+    Exit(Block^.Size);
+  TellInvalid(P, icSize);
+  Result := ErrorInvalidPointer;
+end;
+
+function Owns(P: Pointer): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block <> nil) and (P = DebugBlockData(Block))
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse);
+end;
+
+procedure Describe(Block: PDebugBlock; out Info: TBlockInfo);
+begin
+  Info.Address := DebugBlockData(Block);
+  Info.UsableSize := Block^.Size;
+  Info.Kind := skDebug;
+  Info.Number := Block^.Number;
+  Info.Thread := Block^.GotThread;
+  Info.Stack := StackAt(Block^.GotStack);
+  Info.Group := Block^.Group;
+end;
+
+// Tells what is noted of a block in use; False when it is not, or no longer.
+function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
+var
+  Seen: TAtomicWord;
+begin
+  Seen := LoadAcquire(Block^.State);
+  if DebugStateOf(Seen) <> dsInUse then
+    Exit(False);
+  Describe(Block, Info);
+  // Full barrier: what was read before is of this state. Pairs with DebugBlockChange.
+  Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
+end;
+
+procedure VisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+var
+  Index: NativeInt;
+  Info: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    if DescribeInUse(DebugBlockAt(Span, Index), Info) then
+      Visitor(Info, Context);
+end;
+
+function FindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block <> nil) and DescribeInUse(Block, Info)
+    and (NativeUInt(P) - NativeUInt(Info.Address) < Info.UsableSize);
+end;
+
+// ---------------------------------------------------------------------------- all
+
+function DebugCheckHeap: NativeUInt;
+begin
+  Result := DebugCheckAll(DebugTell);
+end;
+
+function DebugIsOn: Boolean;
+begin
+  Result := (Process.Settings.Values[opDebug] <> 0) or (LoadAcquire(Process.DebugDepth) <> 0);
+end;
+
+const
+  Calls: TDebugCalls = (Free: FreeDebug; Resize: ResizeDebug; UsableSize: UsableSize; Owns: Owns;
+    Invalid: TellInvalid);
+
+function DebugStart: Boolean;
+begin
+  Process.Quarantine.MostBytes := Process.Settings.Values[opQuarantine];
+  if Process.Debug <> nil then
+    Exit(True);
+  Result := DebugBlocksStart and StacksStart;
+  if not Result then
+    Exit;
+  Process.NewFill := Process.Settings.Values[opFill];
+  Process.FreeFill := Process.Settings.Values[opFreeFill];
+  Process.DebugVisit := VisitBlocks;
+  Process.DebugFind := FindBlock;
+  StoreRelease(NativeUInt(Process.Debug), NativeUInt(@Calls));
+end;
+
+end.

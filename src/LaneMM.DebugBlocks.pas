@@ -1,0 +1,480 @@
+/// The blocks of debug mode: where they lie, what is noted of them, what they hold.
+//
+// Owns:       spans of kind skDebug, Process.DebugSpans, DebugLock, Quarantine.
+// Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, with
+//             guard bytes before each and behind each, up to the byte. So a write that misses a
+//             block by a little destroys guard bytes and nothing that is needed to tell of it.
+// Invariants: a block in use has whole guards; a free one that was used before holds the pattern
+//             of free blocks. Only while its state is dsChanging may it be otherwise: then one
+//             thread is at it. Whoever finds something else and then the state that he saw before
+//             has found damage, also while other threads run.
+//             A freed block waits in the quarantine, then on its span's FreeList.
+// Callers:    any thread.
+// Progress:   lists change under DebugLock, which is held for a few instructions.
+unit LaneMM.DebugBlocks;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+const
+  /// Bytes of the guard before a block, and least bytes behind it.
+  GuardSize = 16;
+  /// What guards hold.
+  GuardByte = $E7;
+
+/// Makes the quarantine; tells whether it is there.
+function DebugBlocksStart: Boolean;
+/// Largest size of a debug block.
+function DebugMostSize: NativeUInt;
+/// A block for Size bytes, in the state dsChanging, which was Before. The caller fills it. Nil when
+/// there is no memory.
+function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+/// Puts a block in the state dsFreed into the quarantine. Returns a chain, linked by Next, of
+/// spans that are to be given to DebugSpanRelease: nobody uses their blocks any more.
+function DebugBlockRetire(Block: PDebugBlock): PSpan;
+/// Gives a span back.
+procedure DebugSpanRelease(Span: PSpan);
+/// Makes the lists anew in a child process in which a lost thread held the lock.
+procedure DebugBlocksRecover;
+
+/// The span of debug blocks that holds P; nil when there is none. Any pointer.
+function DebugSpanOf(P: Pointer): PSpan;
+/// The block at P, or around it with its guards; nil when there is none. Any pointer.
+function DebugBlockOf(P: Pointer): PDebugBlock;
+/// How many blocks of the span were ever handed out.
+function DebugBlockCount(Span: PSpan): Cardinal;
+/// Block Index of the span.
+function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
+/// Where its contents begin.
+function DebugBlockData(Block: PDebugBlock): PByte;
+/// Most bytes that it can hold where it is.
+function DebugBlockRoom(Block: PDebugBlock): NativeUInt;
+/// Bytes of the guard behind Size bytes.
+function DebugBlockGuard(Block: PDebugBlock; Size: NativeUInt): NativeUInt;
+
+/// The state in a word of TDebugBlock.State.
+function DebugStateOf(Word: TAtomicWord): TDebugState; inline;
+/// Whether its damage was reported already.
+function DebugIsTold(Word: TAtomicWord): Boolean; inline;
+/// Notes that the damage of the block was reported; False when its state is no longer Seen.
+function DebugBlockTell(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+/// Goes from Seen, the word that was read, to dsChanging; False when another thread was quicker.
+function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+/// Ends the state dsChanging; what was written before is seen by who sees the state.
+procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);
+/// Writes Sum.
+procedure DebugBlockSeal(Block: PDebugBlock);
+/// Whether Sum fits what is noted.
+function DebugBlockIsSealed(Block: PDebugBlock): Boolean;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena,
+  LaneMM.Span;
+
+const
+  // Most blocks in quarantine; a power of two.
+  RingLength = 1 shl 18;
+  // A block alone in its span has this size class.
+  SingleClass = SizeClassCount;
+  // Behind blocks with more room than this only so many bytes are guarded.
+  MostGuard = 256;
+  // In TDebugBlock.State: the state, whether damage was reported, the number of changes.
+  StateMask = 3;
+  ToldBit = StateMask + 1;
+  LowMask = StateMask or ToldBit;
+  NextChange = LowMask + 1;
+
+// ---------------------------------------------------------------------------- where
+
+function DebugSpanOf(P: Pointer): PSpan;
+var
+  First: PSpan;
+begin
+  Result := ArenaSpan(P);
+  if (Result = nil) or (Result^.Kind = skDebug) then
+    Exit;
+  if Result^.Kind <> skInner then
+    Exit(nil);
+  // A record of an earlier life may say skInner: the span it leads to must reach this far.
+  First := Result - Result^.Distance;
+  if (First^.Kind <> skDebug) or (Result^.Distance >= First^.SliceCount) then
+    Exit(nil);
+  Result := First;
+end;
+
+function DebugBlockCount(Span: PSpan): Cardinal;
+begin
+  Result := Span^.CarvedBytes;
+end;
+
+function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
+begin
+  Result := PDebugBlock(Span^.Start) + Index;
+end;
+
+function FirstSlot(Span: PSpan): PByte; inline;
+begin
+  Result := Span^.Start + Span^.BlockBytes * SizeOf(TDebugBlock);
+end;
+
+function DebugBlockOf(P: Pointer): PDebugBlock;
+var
+  Span: PSpan;
+  Offset, Index: NativeUInt;
+  Size: Cardinal;
+begin
+  Result := nil;
+  Span := DebugSpanOf(P);
+  if (Span = nil) or (NativeUInt(P) < NativeUInt(FirstSlot(Span))) then
+    Exit;
+  Offset := NativeUInt(P) - NativeUInt(FirstSlot(Span));
+  Index := 0;
+  Size := Span^.BlockSize; // once: a span that is given back meanwhile may become another one
+  if (Span^.SizeClass <> SingleClass) and (Size > 0) then
+    Index := Cardinal(Offset) div Size;
+  if Index < Span^.CarvedBytes then
+    Result := DebugBlockAt(Span, Index);
+end;
+
+function DebugBlockData(Block: PDebugBlock): PByte;
+var
+  Span: PSpan;
+begin
+  Span := ArenaSpan(Block);
+  Result := FirstSlot(Span) + GuardSize;
+  if Span^.SizeClass <> SingleClass then
+    Inc(Result, (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize);
+end;
+
+function DebugBlockRoom(Block: PDebugBlock): NativeUInt;
+begin
+  Result := ArenaSpan(Block)^.BlockSize - 2 * GuardSize;
+end;
+
+function DebugBlockGuard(Block: PDebugBlock; Size: NativeUInt): NativeUInt;
+begin
+  Result := DebugBlockRoom(Block) + GuardSize - Size;
+  if Result > MostGuard then
+    Result := MostGuard;
+end;
+
+// ---------------------------------------------------------------------------- state
+
+function DebugStateOf(Word: TAtomicWord): TDebugState;
+begin
+  Result := TDebugState(Word and StateMask);
+end;
+
+function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+begin
+  // Full barrier: the state before what is written to the block. Pairs with LaneMM.DebugCheck.
+  Result := CompareAndSwap(Block^.State, Seen,
+    Seen and not LowMask + NextChange + Ord(dsChanging));
+end;
+
+function DebugIsTold(Word: TAtomicWord): Boolean;
+begin
+  Result := Word and ToldBit <> 0;
+end;
+
+function DebugBlockTell(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+begin
+  // Full barrier: what was read of the block before, and its state is still the same.
+  Result := CompareAndSwap(Block^.State, Seen, Seen or ToldBit);
+end;
+
+procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);
+begin
+  // Release: what was written to the block before the state. Pairs with LaneMM.DebugCheck.
+  StoreRelease(Block^.State, Block^.State and not LowMask + NextChange + NativeUInt(Ord(State)));
+end;
+
+function SumOf(Block: PDebugBlock): Cardinal;
+var
+  Sum: NativeUInt;
+begin
+  Sum := (NativeUInt(Block) xor Block^.Size) * SpreadFactor;
+  Sum := (Sum xor Block^.Number xor Block^.FirstWord) * SpreadFactor;
+  Sum := (Sum xor (NativeUInt(Block^.GotStack) shl 16) xor Block^.FreedStack) * SpreadFactor;
+  Sum := (Sum xor (NativeUInt(Block^.GotThread) shl 16) xor Block^.FreedThread
+    xor (NativeUInt(Block^.Group) shl 8)) * SpreadFactor;
+  Result := Sum shr (SizeOf(Sum) * 8 - 32);
+end;
+
+procedure DebugBlockSeal(Block: PDebugBlock);
+begin
+  Block^.Sum := SumOf(Block);
+end;
+
+function DebugBlockIsSealed(Block: PDebugBlock): Boolean;
+begin
+  Result := Block^.Sum = SumOf(Block);
+end;
+
+// ---------------------------------------------------------------------------- take
+
+function DebugMostSize: NativeUInt;
+begin
+  Result := MaxRunSlices shl SliceShift - SizeOf(TDebugBlock) - 2 * GuardSize;
+end;
+
+procedure Format(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
+begin
+  Span^.FreeList := 0;
+  Span^.Used := 0;
+  Span^.BlockSize := BlockSize;
+  Span^.BlockBytes := BlockCount;
+  Span^.CarvedBytes := 0;
+  Span^.SizeClass := SizeClass;
+  Span^.IsCurrent := False;
+  Span^.Remote := 0;
+  Span^.Owner := NoOwner;
+  SpanFormatInner(Span);
+  Span^.Kind := skDebug;
+end;
+
+procedure ListAdd(Span: PSpan);
+begin
+  Span^.IsCurrent := True;
+  Span^.Prev := nil;
+  Span^.Next := Process.DebugSpans[Span^.SizeClass];
+  if Span^.Next <> nil then
+    Span^.Next^.Prev := Span;
+  Process.DebugSpans[Span^.SizeClass] := Span;
+end;
+
+procedure ListRemove(Span: PSpan);
+begin
+  Span^.IsCurrent := False;
+  if Span^.Prev <> nil then
+    Span^.Prev^.Next := Span^.Next
+  else
+    Process.DebugSpans[Span^.SizeClass] := Span^.Next;
+  if Span^.Next <> nil then
+    Span^.Next^.Prev := Span^.Prev;
+end;
+
+function IsFull(Span: PSpan): Boolean;
+begin
+  Result := (Span^.FreeList = 0) and (Span^.CarvedBytes = Span^.BlockBytes);
+end;
+
+function NewSpan(SizeClass: Cardinal): PSpan;
+var
+  Size: NativeUInt;
+begin
+  Result := ArenaTake(Process.ClassSlices[SizeClass]);
+  if Result = nil then
+    Exit;
+  Size := ClassToSize(SizeClass);
+  Format(Result, SizeClass, Result^.SliceCount * SliceSize div (Size + SizeOf(TDebugBlock)), Size);
+  ListAdd(Result);
+end;
+
+// The next one on FreeList, unless the word was written over.
+function NextFree(Span: PSpan; Block: PDebugBlock): NativeUInt;
+var
+  Offset: NativeUInt;
+begin
+  Result := NativeUInt(Block^.Next);
+  Offset := Result - NativeUInt(Span^.Start);
+  if (Offset >= Span^.CarvedBytes * SizeOf(TDebugBlock)) or (Offset mod SizeOf(TDebugBlock) <> 0)
+    then
+    Result := 0;
+end;
+
+// A block of a span that is not full.
+function TakeFrom(Span: PSpan): PDebugBlock;
+begin
+  // Used first: a child process that finds this half done takes it for one more, never for less.
+  Inc(Span^.Used);
+  Result := PDebugBlock(Span^.FreeList);
+  if Result <> nil then
+  begin
+    Span^.FreeList := NextFree(Span, Result);
+    Exit;
+  end;
+  Result := DebugBlockAt(Span, Span^.CarvedBytes);
+  Result^.State := Ord(dsNever);
+  Inc(Span^.CarvedBytes);
+end;
+
+function TakeOfClass(SizeClass: Cardinal): PDebugBlock;
+var
+  Span: PSpan;
+begin
+  LockEnter(Process.DebugLock);
+  Span := Process.DebugSpans[SizeClass];
+  if Span = nil then
+    Span := NewSpan(SizeClass);
+  Result := nil;
+  if Span <> nil then
+  begin
+    Result := TakeFrom(Span);
+    if IsFull(Span) then
+      ListRemove(Span);
+  end;
+  LockLeave(Process.DebugLock);
+end;
+
+// A block with a span of its own.
+function TakeSingle(Size: NativeUInt): PDebugBlock;
+var
+  Span: PSpan;
+begin
+  Inc(Size, SizeOf(TDebugBlock) + 2 * GuardSize);
+  Span := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
+  if Span = nil then
+    Exit(nil);
+  LockEnter(Process.DebugLock);
+  Format(Span, SingleClass, 1, Span^.SliceCount shl SliceShift - SizeOf(TDebugBlock));
+  Result := TakeFrom(Span);
+  LockLeave(Process.DebugLock);
+end;
+
+function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+begin
+  if Size > DebugMostSize then
+    Exit(nil);
+  if Size + 2 * GuardSize <= MaxClassSize then
+    Result := TakeOfClass(SizeToClass(Size + 2 * GuardSize))
+  else
+    Result := TakeSingle(Size);
+  if Result = nil then
+    Exit;
+  repeat
+    Before := LoadAcquire(Result^.State);
+  until DebugBlockChange(Result, Before); // a scan may note what it found in between
+end;
+
+// ---------------------------------------------------------------------------- quarantine
+
+function DebugBlocksStart: Boolean;
+const
+  RoomSize = RingLength * SizeOf(NativeUInt);
+var
+  Room: Pointer;
+begin
+  if Process.Quarantine.Room <> nil then
+    Exit(True);
+  Room := OsReserve(RoomSize);
+  Result := (Room <> nil) and OsCommit(Room, RoomSize);
+  if Result then
+    Process.Quarantine.Room := Room
+  else if Room <> nil then
+    OsRelease(Room, RoomSize);
+end;
+
+function RingPlace(Number: NativeUInt): PNativeUInt; inline;
+begin
+  Result := Process.Quarantine.Room + Number mod RingLength;
+end;
+
+// Bytes that the block takes.
+function BytesOf(Block: PDebugBlock): NativeUInt; inline;
+begin
+  Result := ArenaSpan(Block)^.BlockSize + SizeOf(TDebugBlock);
+end;
+
+// Lets the block be used again. Adds its span to Empty when that was the last one in use.
+procedure Recycle(Block: PDebugBlock; var Empty: PSpan);
+var
+  Span: PSpan;
+  IsUnused: Boolean;
+begin
+  Span := ArenaSpan(Block);
+  Block^.Next := PDebugBlock(Span^.FreeList);
+  Span^.FreeList := NativeUInt(Block);
+  Dec(Span^.Used);
+  IsUnused := Span^.Used = 0;
+  if Span^.SizeClass <> SingleClass then
+  begin
+    if not Span^.IsCurrent then
+      ListAdd(Span);
+    // One span of each class stays.
+    IsUnused := IsUnused and ((Span^.Prev <> nil) or (Span^.Next <> nil));
+    if IsUnused then
+      ListRemove(Span);
+  end;
+  if not IsUnused then
+    Exit;
+  Span^.Next := Empty;
+  Empty := Span;
+end;
+
+procedure RecycleOldest(var Empty: PSpan);
+var
+  Block: PDebugBlock;
+begin
+  Block := PDebugBlock(RingPlace(Process.Quarantine.First)^);
+  Inc(Process.Quarantine.First);
+  Dec(Process.Quarantine.Bytes, BytesOf(Block));
+  Recycle(Block, Empty);
+end;
+
+procedure Keep(Block: PDebugBlock; var Empty: PSpan);
+begin
+  if Process.Quarantine.Limit - Process.Quarantine.First = RingLength then
+    RecycleOldest(Empty);
+  RingPlace(Process.Quarantine.Limit)^ := NativeUInt(Block);
+  Inc(Process.Quarantine.Limit);
+  Inc(Process.Quarantine.Bytes, BytesOf(Block));
+  while Process.Quarantine.Bytes > Process.Quarantine.MostBytes do
+    RecycleOldest(Empty);
+end;
+
+function DebugBlockRetire(Block: PDebugBlock): PSpan;
+begin
+  Result := nil;
+  LockEnter(Process.DebugLock);
+  // A block that would drive all others out goes at once.
+  if BytesOf(Block) > Process.Quarantine.MostBytes div 2 then
+    Recycle(Block, Result)
+  else
+    Keep(Block, Result);
+  LockLeave(Process.DebugLock);
+end;
+
+procedure DebugSpanRelease(Span: PSpan);
+begin
+  // Under the lock: whoever looks at the blocks of a span under it finds them, or another kind.
+  LockEnter(Process.DebugLock);
+  Span^.Kind := skReleased;
+  LockLeave(Process.DebugLock);
+  ArenaRelease(Span);
+end;
+
+// ---------------------------------------------------------------------------- fork
+
+procedure RecoverSpan(Span: PSpan; Context: Pointer);
+begin
+  if (Span^.Kind <> skDebug) or (Span^.SizeClass = SingleClass) then
+    Exit;
+  Span^.IsCurrent := False;
+  if not IsFull(Span) then
+    ListAdd(Span);
+end;
+
+procedure DebugBlocksRecover;
+var
+  Number: NativeUInt;
+begin
+  FillChar(Process.DebugSpans, SizeOf(Process.DebugSpans), 0);
+  ArenaVisit(RecoverSpan, nil);
+  Process.Quarantine.Bytes := 0;
+  Number := Process.Quarantine.First;
+  while Number <> Process.Quarantine.Limit do
+  begin
+    Inc(Process.Quarantine.Bytes, BytesOf(PDebugBlock(RingPlace(Number)^)));
+    Inc(Number);
+  end;
+  LockReset(Process.DebugLock);
+end;
+
+end.

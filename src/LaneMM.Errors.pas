@@ -1,0 +1,37 @@
+/// The two errors of the memory manager, raised as the run-time library does.
+//
+// Owns:       nothing.
+// Callers:    any thread that holds no lock.
+unit LaneMM.Errors;
+
+{$I LaneMM.inc}
+
+interface
+
+/// No memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails.
+function ErrorOutOfMemory: Pointer;
+/// Not a block, or a free one: run-time error 204 (EInvalidPointer). Returns 0.
+function ErrorInvalidPointer: NativeUInt;
+
+implementation
+
+const
+  OutOfMemory = 203;
+  InvalidPointer = 204;
+
+procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
+
+function ErrorOutOfMemory: Pointer;
+begin
+  Result := nil;
+  if not ReturnNilIfGrowHeapFails then
+    HandleError(OutOfMemory);
+end;
+
+function ErrorInvalidPointer: NativeUInt;
+begin
+  Result := 0;
+  HandleError(InvalidPointer);
+end;
+
+end.

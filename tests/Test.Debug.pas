@@ -1,0 +1,646 @@
+/// Tests of LaneMM.Debug, DebugBlocks, DebugCheck and DebugReport: a program plants bugs, the report
+/// is compared with what was planted; and the mixing of debug blocks with others.
+unit Test.Debug;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TDebugTests = class(TLaneTest)
+  strict private
+    procedure Has(const Part, Text: string);
+    function Reports: Integer;
+    procedure PlantAll(const Bug: string);
+    procedure Plant(const Bug: string; Size: NativeInt; const Threads: string);
+    procedure SaysWhere(const Heading, What: string);
+    procedure Planted(const Bug, Headline, Note: string; const Stacks: array of string);
+  published
+    procedure DoubleFreeIsFound;
+    procedure ReallocOfAFreeBlockIsFound;
+    procedure FreeWithAWrongSizeIsFound;
+    procedure FreeOfAnInnerPointerIsFound;
+    procedure FreeOfAStackAddressIsFound;
+    procedure FreeOfAWildPointerIsFound;
+    procedure FreeOfAVariableIsFound;
+    procedure FreeOfAnotherManagersBlockIsFound;
+    procedure DoubleFreeOfANormalBlockIsFound;
+    procedure WriteBeforeABlockIsFound;
+    procedure WriteBehindABlockIsFound;
+    procedure WriteBehindAResizedBlockIsFound;
+    procedure WriteBeforeAndBehindAreTwoFindings;
+    procedure WriteAfterFreeIsFound;
+    procedure WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
+    procedure ScatteredWritesAreToldApart;
+    procedure CleanProgramIsSilent;
+    procedure CleanProgramIsSilentWhileThreadsChurn;
+    procedure BugsAreFoundWhileThreadsChurn;
+    procedure RuleEndsTheProgram;
+    procedure RuleOnceTellsOnce;
+    procedure RuleSaysWhereReportsGo;
+  end;
+
+  /// Debug blocks in this program.
+  TDebugBlocksTests = class(TLaneTest)
+  strict private
+    procedure Churn;
+    procedure FillAndFree(Size: NativeUInt);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BlocksOfBothKindsMix;
+    procedure ModeNests;
+    procedure BlockHasTheSizeThatWasAskedFor;
+    procedure BlocksAreAligned;
+    procedure NewBlockHoldsThePattern;
+    procedure AllocMemIsZero;
+    procedure ReallocKeepsContents;
+    procedure ReallocOfADebugBlockMakesANormalOneAfterwards;
+    procedure HugeSizesAreRefused;
+    procedure ZeroBytesAreABlock;
+    procedure FreedBlocksWaitInQuarantine;
+    procedure MemoryComesBack;
+    procedure WalkKnowsDebugBlocks;
+    procedure StatusCountsDebugBlocks;
+    procedure ThreadsChurnWithoutAFinding;
+  end;
+
+implementation
+
+uses
+  SysUtils, StrUtils, Classes, testregistry, LaneMM, LaneMM.Walk, Test.Programs;
+
+const
+  TierSizes: array[0..5] of NativeInt = (20, 300, 5000, 20000, 100000, 3000000);
+  GotHeading = 'It was got by thread';
+  FreedHeading = 'It was freed by thread';
+  HereHeading = 'This happened at';
+  FoundHeading = 'It was found at';
+  Head = 'LaneMM: process ';
+
+var
+  Bugs: TTestProgram;
+
+function Program_: TTestProgram;
+begin
+  if Bugs = nil then
+    Bugs := TTestProgram.Create('DebugBugs', '-O1 -gl -Xs-');
+  Result := Bugs;
+end;
+
+procedure TDebugTests.Has(const Part, Text: string);
+begin
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+function TDebugTests.Reports: Integer;
+var
+  Start: Integer;
+begin
+  Result := 0;
+  Start := Pos(Head, Program_.Errors);
+  while Start > 0 do
+  begin
+    Inc(Result);
+    Start := PosEx(Head, Program_.Errors, Start + 1);
+  end;
+end;
+
+// The line of the comment stands in the stack below the heading.
+procedure TDebugTests.SaysWhere(const Heading, What: string);
+var
+  Text: string;
+  First, Last: Integer;
+begin
+  Text := Program_.Errors;
+  Has(Heading, Text);
+  First := Pos(Heading, Text);
+  Last := Pos(LineEnding, Text, First) + 1;
+  while Copy(Text, Last, 6) = '      ' do
+    Last := Pos(LineEnding, Text, Last) + 1;
+  Has(Format('DebugBugs.lpr:%d'#10, [Program_.PlantedLine(What)]),
+    Copy(Text, First, Last - First));
+end;
+
+procedure TDebugTests.Plant(const Bug: string; Size: NativeInt; const Threads: string);
+begin
+  Program_.Run('debug', [Bug, IntToStr(Size), Threads]);
+end;
+
+procedure TDebugTests.PlantAll(const Bug: string);
+var
+  Size: NativeInt;
+begin
+  for Size in TierSizes do
+  begin
+    Plant(Bug, Size, '0');
+    Same(1, Reports, Bug + ' of ' + IntToStr(Size) + ': reports');
+    Same(0, Program_.ExitCode, 'exit code');
+  end;
+end;
+
+// Plants in blocks of all tiers. Note has %d for the size; Stacks are headings and comments.
+procedure TDebugTests.Planted(const Bug, Headline, Note: string; const Stacks: array of string);
+var
+  Size: NativeInt;
+  Index: Integer;
+begin
+  for Size in TierSizes do
+  begin
+    Plant(Bug, Size, '0');
+    Same(1, Reports, Bug + ' of ' + IntToStr(Size) + ': reports');
+    Same(0, Program_.ExitCode, 'exit code');
+    Has(#10 + Headline + #10, Program_.Errors);
+    Has(StringReplace(Note, '%d', Format('%.0n', [Size + 0.0]), [rfReplaceAll]), Program_.Errors);
+    for Index := 0 to High(Stacks) div 2 do
+      SaysWhere(Stacks[2 * Index], Stacks[2 * Index + 1]);
+    AssertEquals('the log is what the screen shows', Program_.Errors,
+      Program_.Written('EventLog.txt'));
+  end;
+end;
+
+procedure TDebugTests.DoubleFreeIsFound;
+begin
+  Planted('double-free', 'A block was freed that is free already.', ': %d bytes, allocation',
+    [GotHeading, 'got', FreedHeading, 'freed', HereHeading, 'here']);
+end;
+
+procedure TDebugTests.ReallocOfAFreeBlockIsFound;
+begin
+  Planted('double-realloc', 'A block was resized that is free.', ': %d bytes, allocation',
+    [GotHeading, 'got', FreedHeading, 'freed', HereHeading, 'realloc']);
+end;
+
+procedure TDebugTests.FreeWithAWrongSizeIsFound;
+begin
+  PlantAll('wrong-size');
+  Has('A block was freed with the size 3,000,003; it has 3,000,000 bytes.'#10, Program_.Errors);
+  SaysWhere(GotHeading, 'got');
+  SaysWhere(HereHeading, 'size');
+end;
+
+procedure TDebugTests.FreeOfAnInnerPointerIsFound;
+begin
+  PlantAll('inner');
+  Has(' was freed, which is no block.'#10'  The address lies 5 bytes behind the start of a block.',
+    Program_.Errors);
+  SaysWhere(GotHeading, 'got');
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.FreeOfAStackAddressIsFound;
+begin
+  Plant('stack', 20, '0');
+  Has('  The address lies on the stack of this thread.'#10, Program_.Errors);
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.FreeOfAWildPointerIsFound;
+begin
+  Plant('wild', 20, '0');
+  Has('3039 was freed, which is no block.'#10'  There is no memory at the address.'#10,
+    Program_.Errors);
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.FreeOfAVariableIsFound;
+begin
+  Plant('module', 20, '0');
+  Has('  The address lies in ' + Program_.Folder + 'DebugBugs.'#10, Program_.Errors);
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.FreeOfAnotherManagersBlockIsFound;
+begin
+  Plant('foreign', 300, '0');
+  Has('  The address lies in memory of another manager.'#10, Program_.Errors);
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.DoubleFreeOfANormalBlockIsFound;
+begin
+  Plant('normal', 300, '0');
+  Has('A block was freed that is free already.'#10, Program_.Errors);
+  Has(': 320 usable bytes, got while debug mode was off.'#10, Program_.Errors);
+  SaysWhere(HereHeading, 'here');
+end;
+
+procedure TDebugTests.WriteBeforeABlockIsFound;
+begin
+  Planted('before', 'Somebody has written before the start of a block.',
+    '  Damage at offset -3, length 1.'#10, [GotHeading, 'got', FoundHeading, 'freed']);
+end;
+
+procedure TDebugTests.WriteBehindABlockIsFound;
+begin
+  Planted('after', 'Somebody has written behind the end of a block.',
+    '  Damage at offset %d, length 2.'#10, [GotHeading, 'got', FoundHeading, 'freed']);
+  Has('*42*43 e7 e7', Program_.Errors);
+end;
+
+procedure TDebugTests.WriteBehindAResizedBlockIsFound;
+begin
+  PlantAll('realloc');
+  Has('  Damage at offset 3,000,001, length 1.'#10, Program_.Errors);
+  SaysWhere(GotHeading, 'got');
+end;
+
+procedure TDebugTests.WriteBeforeAndBehindAreTwoFindings;
+begin
+  Plant('both', 20, '0');
+  Same(2, Reports, 'reports');
+  Has('  Damage at offset -1, length 1.'#10, Program_.Errors);
+  Has('  Damage at offset 22, length 1.'#10, Program_.Errors);
+end;
+
+procedure TDebugTests.WriteAfterFreeIsFound;
+begin
+  PlantAll('freed');
+  Has('Somebody has written into a block after it was freed.'#10
+    + '  Damage at offset 2,999,999, length 1.'#10, Program_.Errors);
+  SaysWhere(GotHeading, 'got');
+  SaysWhere(FreedHeading, 'freed');
+end;
+
+procedure TDebugTests.WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
+begin
+  Plant('reuse', 300, '0');
+  Has('  Damage at offset 0, length 1.'#10, Program_.Errors);
+  SaysWhere(FreedHeading, 'freed');
+end;
+
+procedure TDebugTests.ScatteredWritesAreToldApart;
+begin
+  Planted('scattered', 'Somebody has written into a block after it was freed.',
+    '  Damage at offset 1, length 1.'#10'  Damage at offset 4, length 2.'#10
+    + '  Damage at offset 9, length 1.'#10, [GotHeading, 'got', FreedHeading, 'freed']);
+end;
+
+procedure TDebugTests.CleanProgramIsSilent;
+var
+  Size: NativeInt;
+begin
+  for Size in TierSizes do
+  begin
+    Plant('none', Size, '0');
+    AssertEquals('', Program_.Errors);
+    Same(0, Program_.ExitCode, 'exit code');
+  end;
+end;
+
+procedure TDebugTests.CleanProgramIsSilentWhileThreadsChurn;
+begin
+  Plant('none', 100, '8');
+  AssertEquals('', Program_.Errors);
+  Same(0, Program_.ExitCode, 'exit code');
+end;
+
+procedure TDebugTests.BugsAreFoundWhileThreadsChurn;
+begin
+  Plant('double-free', 100, '8');
+  Same(1, Reports, 'double free');
+  SaysWhere(GotHeading, 'got');
+  Plant('after', 5000, '8');
+  Same(1, Reports, 'write behind');
+  Plant('freed', 100, '8');
+  Same(1, Reports, 'write after free');
+  SaysWhere(FreedHeading, 'freed');
+end;
+
+procedure TDebugTests.RuleEndsTheProgram;
+begin
+  Program_.Run('debug,event=double-free:halt=7', ['double-free', '100']);
+  Same(1, Reports, 'reports');
+  Same(7, Program_.ExitCode, 'exit code');
+end;
+
+procedure TDebugTests.RuleOnceTellsOnce;
+begin
+  Program_.Run('debug,event=double-free:once', ['twice', '100']);
+  Same(1, Reports, 'once');
+  Program_.Run('debug', ['twice', '100']);
+  Same(2, Reports, 'always');
+end;
+
+procedure TDebugTests.RuleSaysWhereReportsGo;
+begin
+  Program_.Run('debug,event=all:file', ['both', '100']);
+  AssertEquals('', Program_.Errors);
+  Has('Damage at offset -1', Program_.Written('EventLog.txt'));
+  Program_.Run('debug,event=all:off', ['both', '100']);
+  AssertEquals('', Program_.Errors);
+  AssertEquals('', Program_.Written('EventLog.txt'));
+end;
+
+// ---------------------------------------------------------------------------- in this program
+
+var
+  KeptRules: TEventRules;
+  Told: array[TEventKind] of Integer;
+
+procedure CountEvent(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  InterlockedIncrement(Told[Kind]);
+end;
+
+procedure TDebugBlocksTests.SetUp;
+var
+  Kind: TEventKind;
+begin
+  KeptRules := Process.Events;
+  for Kind := Low(TEventKind) to High(TEventKind) do
+    Process.Events[Kind].Targets := [etCall];
+  Process.EventCall := CountEvent;
+  FillChar(Told, SizeOf(Told), 0);
+  LaneMM_EnterDebugMode;
+end;
+
+procedure TDebugBlocksTests.TearDown;
+begin
+  LaneMM_ExitDebugMode;
+  Process.EventCall := nil;
+  Process.Events := KeptRules;
+end;
+
+function IsDebugBlock(P: Pointer): Boolean;
+var
+  Block: TBlockInfo;
+begin
+  Result := WalkFind(P, Block) and (Block.Kind = skDebug);
+end;
+
+procedure TDebugBlocksTests.BlocksOfBothKindsMix;
+var
+  Debug, Normal: Pointer;
+begin
+  GetMem(Debug, 100);
+  LaneMM_ExitDebugMode;
+  GetMem(Normal, 100);
+  AssertTrue('got in debug mode', IsDebugBlock(Debug));
+  AssertFalse('got in release mode', IsDebugBlock(Normal));
+  FreeMem(Debug);
+  GetMem(Debug, 100);
+  LaneMM_EnterDebugMode;
+  FreeMem(Normal);
+  ReallocMem(Debug, 200);
+  FreeMem(Debug);
+  Same(0, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+procedure TDebugBlocksTests.ModeNests;
+var
+  P: Pointer;
+begin
+  LaneMM_EnterDebugMode;
+  AssertTrue(LaneMM_ExitDebugMode);
+  GetMem(P, 10);
+  AssertTrue('one level is left', IsDebugBlock(P));
+  FreeMem(P);
+  AssertTrue(LaneMM_ExitDebugMode);
+  AssertFalse('no level is left', LaneMM_ExitDebugMode);
+  GetMem(P, 10);
+  AssertFalse(IsDebugBlock(P));
+  FreeMem(P);
+  LaneMM_EnterDebugMode;
+end;
+
+procedure TDebugBlocksTests.BlockHasTheSizeThatWasAskedFor;
+var
+  Size: NativeUInt;
+  P: Pointer;
+begin
+  for Size in SampleSizes do
+  begin
+    GetMem(P, Size);
+    Same(Size, MemSize(P), 'size');
+    Same(Size, FreeMem(P), 'size freed');
+  end;
+end;
+
+procedure TDebugBlocksTests.BlocksAreAligned;
+var
+  Size: NativeUInt;
+  P: Pointer;
+begin
+  for Size in SampleSizes do
+  begin
+    GetMem(P, Size);
+    Same(0, NativeUInt(P) mod BlockAlignment, 'alignment');
+    FreeMem(P);
+  end;
+end;
+
+procedure TDebugBlocksTests.NewBlockHoldsThePattern;
+var
+  P: PByte;
+  Index: Integer;
+begin
+  GetMem(P, 1000);
+  for Index := 0 to 999 do
+    Same($90, P[Index], 'byte');
+  FreeMem(P);
+end;
+
+procedure TDebugBlocksTests.AllocMemIsZero;
+var
+  Size: NativeUInt;
+  P: PByte;
+begin
+  for Size in SampleSizes do
+  begin
+    P := AllocMem(Size);
+    AssertTrue(IsZero(P, Size));
+    FillPattern(P, Size, Size);
+    FreeMem(P);
+  end;
+end;
+
+procedure TDebugBlocksTests.ReallocKeepsContents;
+var
+  P: PByte;
+  First, Second, Kept: NativeUInt;
+begin
+  for First in SampleSizes do
+    for Second in SampleSizes do
+      if (First > 0) and (Second > 0) and (First + Second < 300000) then
+      begin
+        Kept := First;
+        if Second < Kept then
+          Kept := Second;
+        GetMem(P, First);
+        FillPattern(P, Kept, First);
+        ReallocMem(P, Second);
+        Same(Second, MemSize(P), 'size');
+        AssertTrue(HasPattern(P, Kept, First));
+        FillPattern(P, Second, First);
+        FreeMem(P);
+      end;
+  Same(0, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+procedure TDebugBlocksTests.ReallocOfADebugBlockMakesANormalOneAfterwards;
+var
+  P: PByte;
+begin
+  GetMem(P, 100);
+  FillPattern(P, 100, 1);
+  LaneMM_ExitDebugMode;
+  ReallocMem(P, 10000);
+  AssertTrue(HasPattern(P, 100, 1));
+  AssertFalse(IsDebugBlock(P));
+  FreeMem(P);
+  LaneMM_EnterDebugMode;
+end;
+
+procedure TDebugBlocksTests.HugeSizesAreRefused;
+var
+  P: Pointer;
+begin
+  Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt)), 'GetMem of all');
+  Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) - 40), 'GetMem of nearly all');
+  GetMem(P, 10);
+  Same(OutOfMemory, ErrorOfRealloc(P, High(NativeUInt) - 40), 'ReallocMem');
+  Same(10, MemSize(P), 'size');
+  FreeMem(P);
+end;
+
+procedure TDebugBlocksTests.ZeroBytesAreABlock;
+var
+  P, Q: Pointer;
+begin
+  GetMem(P, 0);
+  GetMem(Q, 0);
+  AssertTrue((P <> nil) and (Q <> nil) and (P <> Q));
+  FreeMem(P);
+  FreeMem(Q);
+  Same(0, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+procedure TDebugBlocksTests.FreedBlocksWaitInQuarantine;
+var
+  P, Q: Pointer;
+  Index: Integer;
+begin
+  GetMem(P, 48);
+  FreeMem(P);
+  for Index := 1 to 100 do
+  begin
+    GetMem(Q, 48);
+    AssertTrue('used again', P <> Q);
+    FreeMem(Q);
+  end;
+  Same(InvalidPointer, ErrorOfFree(P), 'double free');
+  Same(1, Told[evDoubleFree], 'reports');
+end;
+
+procedure TDebugBlocksTests.FillAndFree(Size: NativeUInt);
+var
+  Blocks: array of Pointer;
+  Index: Integer;
+begin
+  SetLength(Blocks, 100000000 div (Size + 128));
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], Size);
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TDebugBlocksTests.MemoryComesBack;
+var
+  Before: NativeUInt;
+begin
+  LaneMM_Trim;
+  Before := LaneMM_HeapStatus.CommittedBytes;
+  FillAndFree(100);
+  FillAndFree(100000);
+  LaneMM_Trim;
+  AtMost(Before + 40000000, LaneMM_HeapStatus.CommittedBytes, 'bytes');
+end;
+
+procedure TDebugBlocksTests.WalkKnowsDebugBlocks;
+var
+  P: PByte;
+  Block: TBlockInfo;
+begin
+  GetMem(P, 77);
+  AssertTrue(WalkFind(P + 76, Block));
+  AssertTrue(Block.Address = P);
+  Same(77, Block.UsableSize, 'size');
+  AssertTrue(Block.Number > 0);
+  AssertTrue(Block.Thread > 0);
+  AssertTrue(Block.Stack <> nil);
+  AssertFalse('behind it', WalkFind(P + 77, Block));
+  FreeMem(P);
+  AssertFalse('freed', WalkFind(P, Block));
+end;
+
+procedure TDebugBlocksTests.StatusCountsDebugBlocks;
+var
+  Before: NativeUInt;
+  P: Pointer;
+begin
+  Before := UsedBytes;
+  GetMem(P, 12345);
+  Same(Before + 12345, UsedBytes, 'with the block');
+  FreeMem(P);
+  Same(Before, UsedBytes, 'without it');
+end;
+
+procedure TDebugBlocksTests.Churn;
+var
+  Generator: TGenerator;
+  Blocks: array[0..99] of PByte;
+  Sizes: array[0..99] of NativeUInt;
+  Step, Index: Integer;
+begin
+  Generator.Start(TestSeed + NativeUInt(GetThreadID));
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  FillChar(Sizes, SizeOf(Sizes), 0);
+  for Step := 1 to 20000 do
+  begin
+    Index := Generator.Below(100);
+    if Step mod 1000 = 500 then
+      LaneMM_ExitDebugMode;
+    if Step mod 1000 = 0 then
+      LaneMM_EnterDebugMode;
+    if Blocks[Index] <> nil then
+    begin
+      if not HasPattern(Blocks[Index], Sizes[Index], Index) then
+        Fail('contents lost');
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end
+    else
+    begin
+      Sizes[Index] := Generator.NextSize(100000);
+      GetMem(Blocks[Index], Sizes[Index]);
+      FillPattern(Blocks[Index], Sizes[Index], Index);
+    end;
+    if Step mod 5000 = 0 then
+      LaneMM_CheckHeap;
+  end;
+  for Index := 0 to 99 do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TDebugBlocksTests.ThreadsChurnWithoutAFinding;
+var
+  Kind: TEventKind;
+begin
+  InThreads(8, Churn);
+  Same(0, LaneMM_CheckHeap, 'damaged blocks');
+  for Kind := Low(TEventKind) to High(TEventKind) do
+    Same(0, Told[Kind], 'reports');
+end;
+
+initialization
+  RegisterTest(TDebugTests);
+  RegisterTest(TDebugBlocksTests);
+finalization
+  Bugs.Free;
+end.
