@@ -16,6 +16,8 @@ Environment:
   MANAGERS='NAME...'          only these managers, instead of those that the suite names
   ROUNDS=5                    runs of each workload under each manager
   SCALE=1                     factor of the operations; 0.01 shows quickly that all works
+
+While there is a file build/bench/pause, it waits between two workloads.
 END
 }
 

@@ -43,6 +43,8 @@ uses
   Classes, DateUtils, Math, Process, Bench.Blocks, Runner.Machine;
 
 const
+  PauseFile = 'build/bench/pause';
+  PauseMs = 200;
   WarmBytes = 384 shl 20;
   WarmUpScale = 0.01;
   LongRunSeconds = 8;
@@ -165,6 +167,13 @@ begin
       FResults.Suite.Rows[Row].Name, ExitStatus, Trim(Output)]));
 end;
 
+// Waits between two rows while somebody wants the machine.
+procedure WaitWhilePaused;
+begin
+  while FileExists(PauseFile) do
+    Sleep(PauseMs);
+end;
+
 procedure TRounds.RunRow(Round, Row: Integer);
 var
   Manager: Integer;
@@ -174,6 +183,7 @@ var
 begin
   if FResults.Suite.Rows[Row].IsOnce and (Round <> 1) then
     Exit;
+  WaitWhilePaused;
   TellProgress(Round, Row);
   Scale := FScale;
   if Round = 0 then
