@@ -26,12 +26,20 @@ type
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsNowhere, msIsFree,
     msGotStack, msFreedStack, msHereStack, msFoundStack, msNoStack,
+    msLeaks,             //< blocks that were not freed
+    msInUse,             //< blocks in use now
+    msGrown,             //< blocks more than at another moment
+    msNothingGrown,
+    msLeakGroup,         //< some of them
+    msLeakHolds, msLeakHeld, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
+    msLeaksExpected, msLeaksRunning, msLeaksLost,
     msLimit, msHardLimit, msOutOfMemory, msNumber, msChosenGet, msChosenFree
   );
 
   /// The named values.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiSlot, fiPath, fiGiven, fiProcess, fiLimit);
+    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiSlot, fiPath, fiGiven, fiProcess, fiLimit,
+    fiHolder, fiText);
 
   /// Values for the fields of a message.
   TFields = record
@@ -91,7 +99,7 @@ type
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
     'number', 'thread', 'freethread', 'offset', 'length', 'count', 'group', 'method', 'slot',
-    'path', 'given', 'process', 'limit');
+    'path', 'given', 'process', 'limit', 'holder', 'text');
 
   Entries: array[TMessage] of TEntry = (
     (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}:'),
@@ -132,6 +140,21 @@ const
     (Name: 'here-stack'; Text: '  This happened at'),
     (Name: 'found-stack'; Text: '  It was found at'),
     (Name: 'no-stack'; Text: '      (this stack was not kept)'),
+    (Name: 'leaks'; Text: '{count} blocks, {size} bytes, were not freed:'),
+    (Name: 'in-use'; Text: '{count} blocks, {size} bytes, are in use:'),
+    (Name: 'grown'; Text: '{count} blocks, {size} bytes, more are in use than before:'),
+    (Name: 'nothing-grown'; Text: 'Nothing more is in use than before.'),
+    (Name: 'leak-group'; Text: '  {count} x {class}, {size} bytes'),
+    (Name: 'leak-holds'; Text: '      with all that is held by them: {size} bytes'),
+    (Name: 'leak-held'; Text: '      {count} held by {holder}'),
+    (Name: 'leak-cycle'; Text: '      {count} held by the {text}{holder}'),
+    (Name: 'leak-texts'; Text: '      {text}'),
+    (Name: 'leak-stack'; Text: '      allocation number {number}, thread {thread}, at'),
+    (Name: 'more-leaks'; Text: '  and {count} blocks, {size} bytes, of other kinds'),
+    (Name: 'leaks-expected'; Text: '  Expected, not counted: {count} blocks, {size} bytes'),
+    (Name: 'leaks-running'; Text:
+      '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
+    (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
     (Name: 'limit'; Text: '{size} bytes are in use, more than the limit of {limit}.'),
     (Name: 'hard-limit'; Text: '{size} bytes were refused by the limit of {limit}.'),
     (Name: 'out-of-memory'; Text: '{size} bytes could not be had.'),

@@ -22,7 +22,7 @@ function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Bo
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
 
 const
   MostRanges = 1024;
@@ -118,20 +118,15 @@ end;
 
 // The table, made by the first who needs it; nil without memory.
 function Table: PModules;
-var
-  Size: NativeUInt;
 begin
   Result := PModules(LoadAcquire(Process.Modules));
   if Result <> nil then
     Exit;
-  Size := AlignUp(SizeOf(TModules), OsPageSize);
-  Result := OsReserve(Size);
-  if (Result <> nil) and OsCommit(Result, Size)
-    and CompareAndSwap(Process.Modules, 0, NativeUInt(Result)) then
+  Result := OsTakeRoom(SizeOf(TModules));
+  if (Result = nil) or CompareAndSwap(Process.Modules, 0, NativeUInt(Result)) then
     Exit;
-  if Result <> nil then
-    OsRelease(Result, Size);
-  Result := PModules(LoadAcquire(Process.Modules)); // another thread was faster
+  OsReleaseRoom(Result, SizeOf(TModules)); // another thread was faster
+  Result := PModules(LoadAcquire(Process.Modules));
 end;
 
 procedure ModulesLook;

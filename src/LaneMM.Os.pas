@@ -39,11 +39,19 @@ type
   /// Looks at one mapping. Context is the caller's.
   TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
 
+  /// Looks at one thread. Context is the caller's.
+  TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
+
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
 function OsReserve(Size: NativeUInt): Pointer;
 /// Gives the address range back.
 procedure OsRelease(P: Pointer; Size: NativeUInt);
+/// Memory of at least Size bytes that reads as zeros and is backed on touch; nil when refused. The
+/// caller owns it until OsReleaseRoom.
+function OsTakeRoom(Size: NativeUInt): Pointer;
+/// Gives it back; nil is allowed.
+procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
 /// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Asks the system to back a committed range with huge pages (2 MB) where it is touched.
@@ -66,6 +74,8 @@ procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
 procedure OsWaitMs(var Word: TAtomicWord; Expected, Ms: Cardinal);
 /// Wakes one thread that is parked on Word.
 procedure OsWake(var Word: TAtomicWord);
+/// Wakes all of them.
+procedure OsWakeAll(var Word: TAtomicWord);
 /// A word that holds 1 and reads 0 in a child process after fork. Nil when there is no such thing.
 function OsForkMark: PNativeUInt;
 /// One committed page at Address, shared by whoever asks for the same address in this process.
@@ -125,12 +135,16 @@ function OsCpuQuota: Cardinal;
 function OsProcessId: Cardinal;
 /// Number of the calling thread.
 function OsThreadId: Cardinal;
+/// Calls Visitor for each thread of the process that the system knows.
+procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// A clock that never goes back, in nanoseconds.
 function OsNowNs: UInt64;
 /// Has Handler called on a signal that nobody handles or ignores. False where somebody does.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
+/// Sends a signal to one of its threads.
+procedure OsSignalSendTo(Thread, Signal: Cardinal);
 
 implementation
 
@@ -140,6 +154,23 @@ uses
 procedure CountCall(Kind: TOsCall); inline;
 begin
   FetchAdd(Process.OsCalls[Kind], 1);
+end;
+
+function OsTakeRoom(Size: NativeUInt): Pointer;
+begin
+  Size := AlignUp(Size, OsPageSize);
+  Result := OsReserve(Size);
+  if (Result <> nil) and not OsCommit(Result, Size) then
+  begin
+    OsRelease(Result, Size);
+    Result := nil;
+  end;
+end;
+
+procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
+begin
+  if P <> nil then
+    OsRelease(P, AlignUp(Size, OsPageSize));
 end;
 
 {$ifdef LINUX}

@@ -56,6 +56,7 @@ end;
 // Runs until the process ends.
 procedure PurgerThread;
 begin
+  Process.PurgerId := OsThreadId;
   repeat
     OsWaitMs(Process.Purger, Running, LookDelayMs);
     ProcessPurge;

@@ -34,7 +34,7 @@ procedure SamplerForget(P: Pointer);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention,
   LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Stack, LaneMM.Sites, LaneMM.Heap,
   LaneMM.Blocks;
 
@@ -312,26 +312,15 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-function RoomFor(Size: NativeUInt): Pointer;
-begin
-  Size := AlignUp(Size, OsPageSize);
-  Result := OsReserve(Size);
-  if (Result <> nil) and not OsCommit(Result, Size) then
-  begin
-    OsRelease(Result, Size);
-    Result := nil;
-  end;
-end;
-
 function SamplerStart: Boolean;
 begin
   if Process.SampleTable <> 0 then
     Exit(True);
-  Process.Samples := RoomFor(SizeOf(THeap));
+  Process.Samples := OsTakeRoom(SizeOf(THeap));
   if Process.Samples = nil then
     Exit(False);
   HeapFormat(Process.Samples);
-  StoreRelease(Process.SampleTable, NativeUInt(RoomFor(TableLength * SizeOf(TSample))));
+  StoreRelease(Process.SampleTable, NativeUInt(OsTakeRoom(TableLength * SizeOf(TSample))));
   Result := Process.SampleTable <> 0;
 end;
 

@@ -81,6 +81,10 @@ const
       Help: 'file of the event log, or the folder for it'),
     (Name: 'event'; Kind: okRule; Default: 0;
       Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'),
+    (Name: 'leaks'; Kind: okSwitch; Default: 0;
+      Help: 'report at the end what was not freed'),
+    (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
+      Help: 'exit code of a program that would end with 0 but has leaks'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
       Help: 'find wrong frees and writes outside of blocks, with stacks'),
     (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;

@@ -124,6 +124,7 @@ type
   /// What can be set at run time; LaneMM.Settings has the words.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
+    opLeaks, opLeaksExit,
     opDebug, opQuarantine, opFill, opFreeFill);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
@@ -413,6 +414,11 @@ type
         Messages: TAtomicWord;                      //< shared  see LaneMM.Messages
         DebugVisit: TDebugVisit;                    //< const   of LaneMM.Debug; nil: none
         DebugFind: TDebugFind;                      //< const   of LaneMM.Debug; nil: none
+        PurgerId: Cardinal;                         //< shared  the thread of LaneMM.Purger
+        PauseSignal: Cardinal;                      //< owner   see LaneMM.Pause; 0: none yet
+        PauseState: TAtomicWord;                    //< shared  1: threads that are asked wait
+        PauseAnswers: TAtomicWord;                  //< shared  threads that do
+        PauseStacks: Pointer;                       //< owner   their stack pointers
         Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span

@@ -51,7 +51,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Settings, LaneMM.Stack, LaneMM.Threads, LaneMM.Foreign, LaneMM.Purger,
-  LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch,
+  LaneMM.Leaks;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -164,6 +165,7 @@ initialization
   Install;
 finalization
   WatchEnd;
+  LeaksEnd;
   if IsLibrary and Process.IsStarted then
   begin
     ForeignStop(BlockIsOurs);

@@ -9,7 +9,8 @@ uses
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.Waits, Test.Stack,
-  Test.EventLog, Test.Profile;
+  Test.EventLog, Test.Profile,
+  Test.Leaks;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -1,0 +1,196 @@
+/// Leak reports: at the end of the program, on demand, between two moments.
+//
+// Owns:       the exit code, where `leaks:exit` sets it; the room of each snapshot.
+// Invariants: costs nothing while the program runs: all is found by a walk when it is asked for.
+// Callers:    LeaksEnd: the end of the program. The others: any thread that holds no lock.
+unit LaneMM.Leaks;
+
+{$I LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Census;
+
+type
+  /// What was in use at one moment, see SnapshotTake.
+  PSnapshot = ^TCensus;
+
+/// Reports what is in use now, if it is anything. Returns the number of blocks.
+function LeaksReportInUse: NativeUInt;
+/// The end of the program: reports what was not freed, if the settings want it.
+procedure LeaksEnd;
+
+/// Takes note of what is in use now; nil without memory.
+function SnapshotTake: PSnapshot;
+/// Reports what is in use at Later beyond what was at Earlier. Returns the bytes that grew.
+function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
+/// Gives the room back; nil is allowed.
+procedure SnapshotFree(Snapshot: PSnapshot);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Os, LaneMM.Pause, LaneMM.Arena, LaneMM.Modules, LaneMM.Messages,
+  LaneMM.Events, LaneMM.Holders, LaneMM.LeakList, LaneMM.LeakText;
+
+procedure WriteText(const List: TLeakList);
+var
+  Event: TEvent;
+  Fields: TFields;
+begin
+  if not EventOpen(Event, evLeaks) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiProcess, OsProcessId);
+  FieldNumber(Fields, fiThread, OsThreadId);
+  MessageAdd(Event.Text, msHead, Fields);
+  FieldsClose(Fields);
+  LeakTextAdd(Event.Text, List);
+  EventClose(Event);
+end;
+
+procedure WriteList(const List: TLeakList);
+begin
+  if List.Blocks > 0 then
+    WriteText(List);
+end;
+
+function LeaksReportInUse: NativeUInt;
+var
+  Census: TCensus;
+  List: TLeakList;
+begin
+  ModulesLook;
+  if not CensusOpen(Census) then
+    Exit(0);
+  LeakListOpen(List, Census, ltInUse);
+  Result := List.Blocks;
+  WriteList(List);
+  LeakListClose(List);
+end;
+
+// ---------------------------------------------------------------------------- the end
+
+// The run-time library's loop over the units that have not been finalized yet.
+procedure FinalizeOtherUnits; external name 'FPC_FINALIZEUNITS';
+
+procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
+begin
+  HoldersMark(PSnapshot(Context)^, First, Limit, noRunning);
+end;
+
+// A thread's variables lie in pages of their own, to which a word on its stack leads.
+procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
+const
+  MostVariables = SliceSize;
+var
+  Word: NativeUInt;
+  Address: PNativeUInt;
+  Mapping: TOsMapping;
+begin
+  MarkWords(First, Limit, Context);
+  Address := PNativeUInt(First);
+  while NativeUInt(Address) < Limit do
+  begin
+    Word := Address^;
+    if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
+      and OsFindMapping(Word, Mapping) and Mapping.IsWritable and (Mapping.Path[0] = #0) then
+    begin
+      if Mapping.Limit - Word > MostVariables then
+        Mapping.Limit := Word + MostVariables;
+      MarkWords(Word, Mapping.Limit, Context);
+    end;
+    Inc(Address);
+  end;
+end;
+
+// What the ending thread has not come back from: Halt deep down, an exception. Frame is where its
+// stack is left to the end of the program.
+procedure MarkUnfinished(var Census: TCensus; Frame: NativeUInt);
+var
+  Exceptions: Pointer;
+  Mapping: TOsMapping;
+begin
+  Exceptions := RaiseList;
+  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Census);
+  if (ExitCode <> 0) and OsFindMapping(Frame, Mapping) then
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Census);
+end;
+
+procedure WriteEnd(var Census: TCensus);
+var
+  List: TLeakList;
+begin
+  LeakListOpen(List, Census, ltLeaks);
+  PauseEnd;
+  WriteList(List);
+  if (List.Blocks > 0) and (ExitCode = 0) then
+    ExitCode := Process.Settings.Values[opLeaksExit];
+  LeakListClose(List);
+end;
+
+procedure ReportEnd(Frame: NativeUInt);
+var
+  Census: TCensus;
+begin
+  ModulesLook;
+  PauseOthers;
+  if CensusOpen(Census) then
+  begin
+    PauseVisitStacks(MarkStack, @Census);
+    MarkUnfinished(Census, Frame);
+    WriteEnd(Census);
+  end;
+  PauseEnd;
+end;
+
+procedure LeaksEnd;
+begin
+  if Process.Settings.Values[opLeaks] = 0 then
+    Exit;
+  FinalizeOtherUnits;
+  ReportEnd(NativeUInt(get_frame));
+end;
+
+// ---------------------------------------------------------------------------- snapshots
+
+function SnapshotTake: PSnapshot;
+begin
+  Result := OsTakeRoom(SizeOf(TCensus));
+  if Result = nil then
+    Exit;
+  ModulesLook;
+  if CensusOpen(Result^) then
+  begin
+    CensusGroup(Result^);
+    CensusDropNodes(Result^);
+    Exit;
+  end;
+  OsReleaseRoom(Result, SizeOf(TCensus));
+  Result := nil;
+end;
+
+function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
+var
+  Grown: TCensus;
+  List: TLeakList;
+begin
+  if not CensusCopyGrown(Grown, Earlier^, Later^) then
+    Exit(0);
+  LeakListOpenGroups(List, Grown, ltGrown);
+  Result := List.Bytes;
+  WriteText(List);
+  LeakListClose(List);
+  CensusClose(Grown);
+end;
+
+procedure SnapshotFree(Snapshot: PSnapshot);
+begin
+  if Snapshot = nil then
+    Exit;
+  CensusClose(Snapshot^);
+  OsReleaseRoom(Snapshot, SizeOf(TCensus));
+end;
+
+end.

@@ -1,0 +1,229 @@
+/// Leaks what its first argument names, and ends as the second says: `halt` with exit code 3,
+/// `exception`, `thread` with threads still at work.
+program Leaking;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, Classes, SysUtils;
+
+type
+  TFoo = class
+    Number: Integer;
+    Next: TObject;
+  end;
+
+  TForm1 = class
+    Items: TList;
+  end;
+
+  INode = interface
+    ['{5C1C0B5E-0B3B-4A86-9F0B-6F9B6D7C6F11}']
+    procedure SetPeer(const Peer: INode);
+  end;
+
+  TParent = class(TInterfacedObject, INode)
+    Peer: INode;
+    procedure SetPeer(const Other: INode);
+  end;
+
+  TChild = class(TInterfacedObject, INode)
+    Peer: INode;
+    procedure SetPeer(const Other: INode);
+  end;
+
+  TLink = class
+    Next: TLink;
+  end;
+
+  TResident = class(TThread)
+  public
+    Text: string;
+    IsReady: Boolean;
+  protected
+    procedure Execute; override;
+  end;
+
+var
+  Keep: array[0..99] of Pointer;
+  Texts: array[0..99] of string;
+  Wide: array[0..9] of UnicodeString;
+  Numbers: array[0..9] of array of Integer;
+  Resident: TResident;
+
+procedure TParent.SetPeer(const Other: INode);
+begin
+  Peer := Other;
+end;
+
+procedure TChild.SetPeer(const Other: INode);
+begin
+  Peer := Other;
+end;
+
+procedure TResident.Execute;
+var
+  Own: TStringList;
+begin
+  Own := TStringList.Create;
+  Own.Add('held by ' + IntToStr(PtrInt(Own)));
+  Text := 'of a thread ' + IntToStr(PtrInt(Own));
+  IsReady := True;
+  repeat
+    Sleep(1);
+  until Own.Count > 1;
+end;
+
+procedure LeakObjects;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 12 do
+    TFoo.Create;
+  TObject.Create;
+  TObject.Create;
+end;
+
+procedure LeakTexts;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 4 do
+  begin
+    Texts[Index] := 'Item ' + IntToStr(Index);
+    Pointer(Texts[Index]) := nil;
+  end;
+  Wide[0] := UnicodeString('Wide ' + IntToStr(7));
+  Pointer(Wide[0]) := nil;
+end;
+
+procedure LeakArrays;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 2 do
+  begin
+    SetLength(Numbers[Index], 1000);
+    Pointer(Numbers[Index]) := nil;
+  end;
+end;
+
+procedure LeakUnknown;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 9 do
+    Keep[Index] := AllocMem(100);
+end;
+
+procedure LeakLarge;
+begin
+  Keep[0] := AllocMem(3000000);
+  Keep[1] := AllocMem(100000);
+end;
+
+procedure LeakForm;
+var
+  Form: TForm1;
+  Index: Integer;
+begin
+  Form := TForm1.Create;
+  Form.Items := TList.Create;
+  for Index := 1 to 12000 do
+    Form.Items.Add(TFoo.Create);
+end;
+
+procedure LeakCycle;
+var
+  Parent, Child: INode;
+  Index: Integer;
+begin
+  for Index := 1 to 3 do
+  begin
+    Parent := TParent.Create;
+    Child := TChild.Create;
+    Parent.SetPeer(Child);
+    Child.SetPeer(Parent);
+  end;
+end;
+
+procedure LeakChain;
+var
+  First, Last: TLink;
+  Index: Integer;
+begin
+  First := TLink.Create;
+  Last := First;
+  for Index := 2 to 1000 do
+  begin
+    Last.Next := TLink.Create;
+    Last := Last.Next;
+  end;
+end;
+
+function FreeHalf(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Keep) do
+    if Odd(Index) then
+      TObject(Keep[Index]).Free;
+  Result := 0;
+end;
+
+procedure LeakAcrossThreads;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Keep) do
+    Keep[Index] := TFoo.Create;
+  WaitForThreadTerminate(BeginThread(FreeHalf), 0);
+end;
+
+type
+  TPlan = record
+    Name: string;
+    Run: procedure;
+  end;
+
+const
+  Plans: array[0..8] of TPlan = (
+    (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
+    (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
+    (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
+    (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
+    (Name: 'threads'; Run: LeakAcrossThreads));
+
+procedure Leak(const What: string);
+var
+  Plan: TPlan;
+begin
+  for Plan in Plans do
+    if Plan.Name = What then
+      Plan.Run;
+end;
+
+procedure StartResident;
+begin
+  Resident := TResident.Create(False);
+  while not Resident.IsReady do
+    Sleep(1);
+end;
+
+procedure EndAs(const How: string);
+var
+  Text: string;
+begin
+  Text := 'in use by ' + How;
+  if How = 'halt' then
+    Halt(3)
+  else if How = 'exception' then
+    raise Exception.Create('planted ' + Text)
+  else if How = 'thread' then
+    StartResident;
+end;
+
+begin
+  Leak(ParamStr(1));
+  EndAs(ParamStr(2));
+end.
