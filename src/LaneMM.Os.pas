@@ -131,6 +131,9 @@ procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// CPUs whose time this process may use at most by a quota of the system, rounded up; the highest
 /// number when there is none.
 function OsCpuQuota: Cardinal;
+/// The same by the control groups (version 2) below the folder Root, and the file that names the
+/// one of the process: it counts with all groups around it.
+function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
 /// Number of the process.
 function OsProcessId: Cardinal;
 /// Number of the calling thread.

@@ -19,6 +19,8 @@ type
     procedure WaitOnce;
     procedure UseOwnSlot;
     procedure CountOnOneCpu;
+    procedure WriteText(const FileName, Text: string);
+    function QuotaOf(const Outer, Inner, Group: string): Cardinal;
   published
     procedure ReservedRangeIsAlignedToSlices;
     procedure ReserveOfMoreThanThereIsGivesNil;
@@ -31,6 +33,9 @@ type
     procedure MoveOfUnusableMemoryChangesNothing;
     procedure ClockNeverGoesBack;
     procedure CpuCountFollowsTheAffinity;
+    procedure CpuQuotaIsRoundedUp;
+    procedure CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
+    procedure CpuQuotaIsUnlimitedWhereNothingSaysOtherwise;
     procedure WaitReturnsWhenTheWordIsAnother;
     procedure WakeWakesAWaiter;
     procedure ForkMarkReadsZeroInAChildOnly;
@@ -47,7 +52,7 @@ type
 implementation
 
 uses
-  BaseUnix, Syscall, testregistry, LaneMM.Atomic, LaneMM.Os;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Atomic, LaneMM.Os;
 
 const
   RangeSize = 4 * SliceSize;
@@ -219,6 +224,63 @@ begin
   AtLeast(1, OsCpuCount, 'CPUs of the process');
   InThread(CountOnOneCpu);
   Same(1, Cpus, 'CPUs of a thread that is bound to one');
+end;
+
+procedure TOsTests.WriteText(const FileName, Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.TrailingLineBreak := False;
+  Lines.Text := Text;
+  Lines.SaveToFile(FileName);
+  Lines.Free;
+end;
+
+// The quota of a process by made-up control groups: Outer around Inner, and the file that names
+// the group of the process.
+function TOsTests.QuotaOf(const Outer, Inner, Group: string): Cardinal;
+var
+  Root: string;
+begin
+  Root := ExtractFilePath(ParamStr(0)) + 'groups';
+  ForceDirectories(Root + '/outer/inner');
+  WriteText(Root + '/outer/cpu.max', Outer);
+  WriteText(Root + '/outer/inner/cpu.max', Inner);
+  WriteText(Root + '/group', Group);
+  Result := OsCpuQuotaIn(PAnsiChar(Root), PAnsiChar(Root + '/group'));
+end;
+
+const
+  InnerGroup = '0::/outer/inner'#10;
+
+procedure TOsTests.CpuQuotaIsRoundedUp;
+begin
+  Same(1, QuotaOf('max 100000', '50000 100000'#10, InnerGroup), 'half a CPU');
+  Same(1, QuotaOf('max 100000', '100000 100000', InnerGroup), 'one CPU');
+  Same(2, QuotaOf('max 100000', '150000 100000', InnerGroup), 'one and a half');
+  Same(4, QuotaOf('max 100000', '400000 100000', InnerGroup), 'four CPUs');
+end;
+
+procedure TOsTests.CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
+begin
+  Same(2, QuotaOf('200000 100000', '400000 100000', InnerGroup), 'outer is less');
+  Same(2, QuotaOf('200000 100000', 'max 100000', InnerGroup), 'only outer');
+  Same(3, QuotaOf('300000 100000', '100000 100000', '0::/outer'#10), 'inner is another''s');
+  Same(1, QuotaOf('300000 100000', '100000 100000',
+    '12:cpu,cpuacct:/outer'#10'1:name=systemd:/'#10 + InnerGroup), 'version 1 beside version 2');
+end;
+
+procedure TOsTests.CpuQuotaIsUnlimitedWhereNothingSaysOtherwise;
+begin
+  Same(High(Cardinal), QuotaOf('max 100000', 'max 100000', InnerGroup), 'max');
+  Same(High(Cardinal), QuotaOf('', '', InnerGroup), 'empty files');
+  Same(High(Cardinal), QuotaOf('0 100000', '100000', InnerGroup), 'half a line');
+  Same(High(Cardinal), QuotaOf('100000 0', '1 x', InnerGroup), 'no period');
+  Same(High(Cardinal), QuotaOf('100000 100000', '100000 100000', ''), 'no group');
+  Same(High(Cardinal), QuotaOf('100000 100000', '100000 100000', '0::/'#10), 'the root');
+  Same(High(Cardinal), OsCpuQuotaIn('/nowhere', '/nowhere'), 'no such folder');
+  AtLeast(1, OsCpuQuota, 'quota of this process');
 end;
 
 procedure TOsTests.WaitReturnsWhenTheWordIsAnother;
