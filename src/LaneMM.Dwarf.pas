@@ -3,7 +3,7 @@
 // Invariants: reads nothing outside the section, whatever it holds.
 // Callers:    any thread.
 // Source:     DWARF Debugging Information Format, versions 2 to 4, section 6.2; Free Pascal
-//             writes version 2 for -g and -gw2, 3 for -gw3.
+//             writes version 2 for -g, -gl and -gw2, 3 for -gw3, 4 for -gw4.
 unit LaneMM.Dwarf;
 
 {$I LaneMM.inc}
@@ -28,7 +28,8 @@ function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 
 /// Sets FileName and Line of the symbols that the section .debug_line knows. Bias is the distance
 /// from the addresses in the file to those of the process.
-procedure DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt);
+/// False when nothing in the section could be read: another version, or compressed.
+function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
 
 implementation
 
@@ -294,7 +295,7 @@ begin
   Result := (Reading.Table.LineRange > 0) and (Reading.Table.FileNames <= Behind);
 end;
 
-procedure DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt);
+function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
 const
   LongestUnit = $FFFFFFF0; // above: another format, with 64-bit offsets
 var
@@ -302,6 +303,7 @@ var
   All: TDwarfCursor;
   Length: NativeUInt;
 begin
+  Result := False;
   Reading.Symbols := @Symbols;
   Reading.Bias := Bias;
   All.Next := Section;
@@ -315,7 +317,10 @@ begin
     Reading.Code.Limit := All.Next + Length;
     All.Next := Reading.Code.Limit;
     if ReadHead(Reading) then
+    begin
       RunProgram(Reading);
+      Result := True;
+    end;
   end;
 end;
 

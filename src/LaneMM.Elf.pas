@@ -31,13 +31,15 @@ type
     Files: array[0..MaxElfFiles - 1] of TElfFile; //< those below Count are mapped
     Count: Cardinal;                              //< files
     Paths: TText;                                 //< their paths, each ended by #0
+    HasUnknownLines: Boolean;                     //< one has line numbers that cannot be read
   end;
 
 /// An empty set of files.
 procedure ElfOpen(out Elf: TElf);
 /// Gives the mappings back; the texts of the symbols are gone then.
 procedure ElfClose(var Elf: TElf);
-/// Finds modules, routines, files and lines of the symbols. False when no file has line numbers.
+/// Finds modules, routines, files and lines of the symbols. False when no file has line numbers
+/// that can be read.
 function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
 
 implementation
@@ -246,15 +248,17 @@ begin
   end;
 end;
 
-// Tells whether the file has line numbers.
-function ResolveFile(const Elf: TElfFile; const Symbols: TSymbols): Boolean;
+// Tells whether the last file of Elf has line numbers that can be read.
+function ResolveFile(var Elf: TElf; const Symbols: TSymbols): Boolean;
 var
   Lines: TSection;
 begin
-  FindRoutines(Elf, Symbols);
-  Result := FindSection(Elf, '.debug_line', Lines);
-  if Result then
-    DwarfFindLines(Symbols, Lines.Start, Lines.Size, Elf.Bias);
+  FindRoutines(Elf.Files[Elf.Count - 1], Symbols);
+  if not FindSection(Elf.Files[Elf.Count - 1], '.debug_line', Lines) then
+    Exit(False);
+  Result := DwarfFindLines(Symbols, Lines.Start, Lines.Size, Elf.Files[Elf.Count - 1].Bias);
+  if not Result then
+    Elf.HasUnknownLines := True;
 end;
 
 // ---------------------------------------------------------------------------- modules
@@ -303,8 +307,8 @@ begin
   if IsOpen then
   begin
     Bias := Elf.Files[Elf.Count].Bias;
-    Result := ResolveFile(Elf.Files[Elf.Count], Symbols);
     Inc(Elf.Count);
+    Result := ResolveFile(Elf, Symbols);
   end;
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;

@@ -208,7 +208,10 @@ begin
   TextAddGrouped(Text, List.AllEvents);
   TextAdd(Text, ' events at ');
   TextAddGrouped(Text, List.AllSites);
-  TextAdd(Text, ' call sites; the most frequent:'#10);
+  if List.AllSites = 1 then
+    TextAdd(Text, ' call site:'#10)
+  else
+    TextAdd(Text, ' call sites; the most frequent:'#10);
   for Index := 0 to List.Length - 1 do
   begin
     AddSite(Text, Log, List, Index);
@@ -224,6 +227,9 @@ begin
   if IsLibrary then
     TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` finds lines where there is debug'
       + ' information.'#10)
+  else if not Log.Traces.HasLines and Log.Traces.Elf.HasUnknownLines then
+    TextAdd(Text, '  The line numbers cannot be read: they are compressed, or DWARF of another'
+      + ' version than 2 to 4; compile with -gl.'#10)
   else if not Log.Traces.HasLines then
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);

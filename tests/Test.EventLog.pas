@@ -25,7 +25,9 @@ type
     procedure ProgramWithoutEventsWritesNothing;
     procedure NothingIsWrittenWhenNothingIsWatched;
     procedure OptimisedProgramHasTheSameStacks;
+    procedure AllKindsOfDebugInformationAreRead;
     procedure StrippedProgramSaysWhatIsMissing;
+    procedure UnreadableLinesAreSaidToBeSo;
     procedure LogSurvivesHalt;
     procedure LogSurvivesAnException;
     procedure LogSurvivesASignal;
@@ -138,6 +140,44 @@ begin
   Has('1. 300 x', Optimised.Written(LogSuffix));
   Has('at ' + PlaceOf('remote free'), Optimised.Written(LogSuffix));
   Has('WATCHEVENTS.PLANTFREES', Optimised.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.AllKindsOfDebugInformationAreRead;
+const
+  Kinds: array[1..5] of string = ('-g', '-gl', '-gw2', '-gw3', '-gw4');
+var
+  Kind: string;
+  Built: TTestProgram;
+begin
+  for Kind in Kinds do
+  begin
+    Built := TTestProgram.Create('WatchEvents', '-O1 -Xs- ' + Kind);
+    try
+      Built.Run('contention', ['frees', '300']);
+      Has('1. 300 x', Built.Written(LogSuffix));
+      Has('at ' + PlaceOf('remote free'), Built.Written(LogSuffix));
+      HasNot('line numbers', LowerCase(Built.Written(LogSuffix)));
+    finally
+      Built.Free;
+    end;
+  end;
+end;
+
+procedure TEventLogTests.UnreadableLinesAreSaidToBeSo;
+var
+  Built: TTestProgram;
+begin
+  Built := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs- -dCOMPRESSED');
+  try
+    Same(0, ExecuteProcess('/usr/bin/objcopy', ['--compress-debug-sections=zlib',
+      Built.Folder + 'WatchEvents']), 'exit code of objcopy');
+    Built.Run('contention', ['frees', '300']);
+    Has('1. 300 x', Built.Written(LogSuffix));
+    Has('The line numbers cannot be read', Built.Written(LogSuffix));
+    HasNot('lpr:', Built.Written(LogSuffix));
+  finally
+    Built.Free;
+  end;
 end;
 
 procedure TEventLogTests.StrippedProgramSaysWhatIsMissing;
