@@ -81,9 +81,22 @@ lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 	@sh tools/need.sh fpc gcc
 	@sh lib/build.sh
 
-test-c: ## the C library: every function, threads, forks, limits, real programs
+PREFIX = /usr/local
+
+install: ## the C library, its header and its pkg-config file, below PREFIX (and DESTDIR)
 	@sh tools/need.sh fpc gcc
+	@DESTDIR="$(DESTDIR)" sh lib/build.sh --prefix="$(PREFIX)" install
+
+uninstall: ## removes them
+	@DESTDIR="$(DESTDIR)" sh lib/build.sh --prefix="$(PREFIX)" uninstall
+
+test-c: ## the C library: every function, threads, forks, limits, real programs
+	@sh tools/need.sh fpc gcc g++ pkg-config
 	@sh tests/c/run.sh
+
+bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about ten minutes
+	@sh tools/need.sh fpc gcc g++
+	@sh bench/c/run.sh
 
 classes: ## the table of size classes
 	@sh tools/need.sh fpc
@@ -99,5 +112,5 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof stress
-.PHONY: selfcompile
-.PHONY: bench bench-quick lib test-c callcount model lint lint-test classes docs clean
+.PHONY: selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
+.PHONY: lint-test classes docs clean

@@ -31,6 +31,8 @@ begin
   Result^.Remote := 0;
   Result^.Used := 1;
   Result^.IsZero := Span^.IsZero;
+  Result^.DivideMagic := Span^.DivideMagic;
+  Result^.CarvedBytes := Span^.CarvedBytes;
   Result^.Kind := skLarge;
   Span^.BlockSize := FirstSlice shl SliceShift;
   LargeFree(Span);

@@ -67,7 +67,7 @@ begin
 end;
 
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: 'malloc', alias: 'lanemm_malloc'];
+  [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je MallocSlow
@@ -80,7 +80,8 @@ begin
     Installed.FreeMem(P);
 end;
 
-procedure Free(P: Pointer); assembler; nostackframe; [public, alias: 'free', alias: 'cfree'];
+procedure Free(P: Pointer); assembler; nostackframe;
+  [public, alias: 'free', alias: 'cfree', alias: '__libc_free'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je FreeSlow
@@ -96,7 +97,7 @@ begin
   Result := ((Count or Size) shr HalfWord = 0) or (Size = 0) or (Bytes div Size = Count);
 end;
 
-function Calloc(Count, Size: NativeUInt): Pointer; [public, alias: 'calloc'];
+function Calloc(Count, Size: NativeUInt): Pointer; [public, alias: 'calloc', alias: '__libc_calloc'];
 var
   Bytes: NativeUInt;
 begin
@@ -156,7 +157,7 @@ begin
     Result := MoveBlock(P, Usable, Size);
 end;
 
-function Realloc(P: Pointer; Size: NativeUInt): Pointer; [public, alias: 'realloc'];
+function Realloc(P: Pointer; Size: NativeUInt): Pointer; [public, alias: 'realloc', alias: '__libc_realloc'];
 begin
   if P = nil then
     Exit(Malloc(Size));
@@ -225,7 +226,7 @@ begin
   Result := StartAndAlign(Alignment, Size);
 end;
 
-function MemAlign(Alignment, Size: NativeUInt): Pointer; [public, alias: 'memalign'];
+function MemAlign(Alignment, Size: NativeUInt): Pointer; [public, alias: 'memalign', alias: '__libc_memalign'];
 begin
   if Alignment > MaxAlignment then
     Exit(Fail(ErrorInvalid));
@@ -236,12 +237,12 @@ begin
   Result := StartAndAlign(Alignment, Size);
 end;
 
-function Valloc(Size: NativeUInt): Pointer; [public, alias: 'valloc'];
+function Valloc(Size: NativeUInt): Pointer; [public, alias: 'valloc', alias: '__libc_valloc'];
 begin
   Result := StartAndAlign(OsPageSize, Size);
 end;
 
-function PValloc(Size: NativeUInt): Pointer; [public, alias: 'pvalloc'];
+function PValloc(Size: NativeUInt): Pointer; [public, alias: 'pvalloc', alias: '__libc_pvalloc'];
 begin
   if Size > High(Size) - OsPageSize then
     Exit(Fail(ErrorNoMemory));

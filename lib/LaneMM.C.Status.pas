@@ -1,5 +1,5 @@
-/// What the process holds, for C: glibc's mallinfo2, malloc_stats, malloc_trim and mallopt, and the
-/// library's own calls, declared in include/lanemm.h.
+/// What the process holds, for C: glibc's mallinfo2, malloc_stats, malloc_info, malloc_trim and
+/// mallopt, and the library's own calls, declared in include/lanemm.h.
 //
 // Owns:       Process.PurgeDelayMs, once the program sets it.
 // Callers:    any thread; the sums are exact while no other thread allocates or frees.
@@ -13,8 +13,8 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Stats, LaneMM.Watch,
-  LaneMM.C.Start;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.Threads, LaneMM.Stats, LaneMM.Walk,
+  LaneMM.Watch, LaneMM.C.Errno, LaneMM.C.Start;
 
 type
   /// glibc's struct mallinfo2; its words that mean nothing here are 0.
@@ -62,7 +62,7 @@ begin
   Result.KeepCost := Status.CachedBytes;
 end;
 
-function MallInfo: TMallInfo; cdecl; [public, alias: 'mallinfo'];
+function MallInfo: TMallInfo; cdecl; [public, alias: 'mallinfo', alias: '__libc_mallinfo'];
 var
   Info: TMallInfo2;
   Word: PNativeUInt;
@@ -90,7 +90,7 @@ begin
 end;
 
 // There is nothing to tune by these numbers.
-function MallOpt(Parameter, Value: LongInt): LongInt; cdecl; [public, alias: 'mallopt'];
+function MallOpt(Parameter, Value: LongInt): LongInt; cdecl; [public, alias: 'mallopt', alias: '__libc_mallopt'];
 begin
   Result := 1;
 end;
@@ -137,6 +137,56 @@ begin
   WriteLine('small blocks    ', Status.Small.BlockCount);
   WriteLine('medium blocks   ', Status.Medium.BlockCount);
   WriteLine('large blocks    ', Status.Large.BlockCount);
+end;
+
+// ---------------------------------------------------------------------------- malloc_info
+
+function LibcPut(Text: PAnsiChar; Stream: Pointer): LongInt; cdecl; external name 'fputs';
+
+// Adds a line `<total type="..." count="..." size="..."/>`.
+procedure AddTotal(var Text: TText; const Name: ShortString; const Tier: TTierStatus);
+begin
+  TextAdd(Text, '<total type="');
+  TextAdd(Text, Name);
+  TextAdd(Text, '" count="');
+  TextAddNumber(Text, Tier.BlockCount);
+  TextAdd(Text, '" size="');
+  TextAddNumber(Text, Tier.UsedBytes);
+  TextAdd(Text, '"/>'#10);
+end;
+
+procedure AddSize(var Text: TText; const Name: ShortString; Size: NativeUInt);
+begin
+  TextAdd(Text, '<');
+  TextAdd(Text, Name);
+  TextAdd(Text, '" size="');
+  TextAddNumber(Text, Size);
+  TextAdd(Text, '"/>'#10);
+end;
+
+function MallocInfo(Options: LongInt; Stream: Pointer): LongInt; cdecl;
+  [public, alias: 'malloc_info'];
+var
+  Status: TStatus;
+  Text: TText;
+begin
+  if Options <> 0 then
+    Exit(ErrorInvalid);
+  if not LibraryStart or not TextOpen(Text, OsPageSize) then
+    Exit(ErrorNoMemory);
+  StatusRead(Status);
+  TextAdd(Text, '<malloc version="1">'#10);
+  AddTotal(Text, 'small', Status.Small);
+  AddTotal(Text, 'medium', Status.Medium);
+  AddTotal(Text, 'large', Status.Large);
+  AddSize(Text, 'system type="current', Status.CommittedBytes);
+  AddSize(Text, 'system type="max', Status.PeakBytes);
+  AddSize(Text, 'aspace type="total', Status.ReservedBytes);
+  TextAdd(Text, '</malloc>'#10#0);
+  Result := LibcPut(Text.Start, Stream);
+  if Result > 0 then
+    Result := 0;
+  TextClose(Text);
 end;
 
 // ---------------------------------------------------------------------------- lanemm.h
@@ -194,6 +244,33 @@ procedure LibrarySetPurgeDelay(DelayMs: Cardinal); cdecl;
 begin
   LibraryStart;
   Process.PurgeDelayMs := DelayMs;
+end;
+
+type
+  TVisitor = procedure(Block: Pointer; UsableSize: NativeUInt; Context: Pointer); cdecl;
+  TVisit = record
+    Visitor: TVisitor;
+    Context: Pointer;
+  end;
+
+procedure VisitOne(const Block: TBlockInfo; Context: Pointer);
+var
+  Visit: ^TVisit;
+begin
+  Visit := Context;
+  Visit^.Visitor(Block.Address, Block.UsableSize, Visit^.Context);
+end;
+
+procedure VisitBlocks(Visitor: TVisitor; Context: Pointer); cdecl;
+  [public, alias: 'lanemm_visit_blocks'];
+var
+  Visit: TVisit;
+begin
+  if not LibraryStart then
+    Exit;
+  Visit.Visitor := Visitor;
+  Visit.Context := Context;
+  WalkBlocks(VisitOne, @Visit);
 end;
 
 function Configure(Words: PAnsiChar): LongInt; cdecl; [public, alias: 'lanemm_configure'];

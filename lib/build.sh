@@ -2,11 +2,11 @@
 # Builds the C library: liblanemm.so and liblanemm.a.
 #
 #   sh lib/build.sh [--out=DIR] [FPC-OPTION...]
-#   sh lib/build.sh --prefix=DIR install
+#   sh lib/build.sh --prefix=DIR install | uninstall
 #
 # --out=DIR     where to build; build/lib if not given
-# --prefix=DIR  below which `install` puts the library, its header and its pkg-config file;
-#               /usr/local if not given. DESTDIR, if set, goes before it.
+# --prefix=DIR  below which `install` puts the library, its header and its pkg-config file, and
+#               `uninstall` removes them; /usr/local if not given. DESTDIR, if set, goes before it.
 # FPC-OPTION    for example -dLANEMM_CHECKED; -O3 if none is given
 set -eu
 
@@ -19,7 +19,7 @@ for argument in "$@"; do
     --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out=*) out=${argument#*=} ;;
     --prefix=*) prefix=${argument#*=} ;;
-    install) command=install ;;
+    install | uninstall) command=$argument ;;
     -*) options="$options $argument" ;;
     *) echo "build.sh: what is $argument? See --help" >&2; exit 1 ;;
   esac
@@ -52,10 +52,10 @@ link_shared() {
     -Wl,-init=lanemm_start -o "$out/liblanemm.so" "$out"/units/*.o
 }
 
-# One object that shows only what the map says. Not the operators of C++: where all is static, the
-# C++ library's own call our malloc.
+# One object that shows only what the map says. Not the operators of C++ nor libc's inner names:
+# where all is static, they call our malloc or nobody calls them.
 link_static() {
-  names | grep -v '^_Z' > "$out/names"
+  names | grep -v '^_' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v Operators)
   # shellcheck disable=SC2086 # lists
@@ -74,6 +74,16 @@ install_all() {
     > "$root/lib/pkgconfig/lanemm.pc"
 }
 
+uninstall_all() {
+  root=${DESTDIR-}$prefix
+  rm -f "$root/lib/liblanemm.so" "$root/lib/liblanemm.a" "$root/include/lanemm.h" \
+    "$root/lib/pkgconfig/lanemm.pc"
+}
+
+if [ $command = uninstall ]; then
+  uninstall_all
+  exit
+fi
 compile
 link_shared
 link_static

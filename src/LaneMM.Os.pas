@@ -124,6 +124,9 @@ function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment that the process was started with, ended by #0 and cut
 /// to Size. False when there is none.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
+/// Whether the process has more rights than the user who started it: his environment is no order
+/// then.
+function OsIsPrivileged: Boolean;
 /// Finds the mapping that holds Address.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.

@@ -2,7 +2,8 @@
 //
 // Owns:       Process.Settings.
 // Invariants: later sources win: the defaults, the file `<program>.lanemm` beside the program,
-//             the environment variable LANEMM, the calls of the program.
+//             the environment variable LANEMM, the calls of the program. A program with more
+//             rights than its user (set-user-ID) does not read the variable.
 // Callers:    SettingsStart: once, before any other thread runs. SettingsRead: any thread.
 // Errors:     an unknown word or a wrong value is one line on the standard error output; the
 //             other words count.
@@ -424,7 +425,7 @@ begin
     Process.Settings.Values[Option] := OptionTexts[Option].Default;
   EventRulesStart;
   ReadSettingsFile;
-  if OsEnvironment(Variable, @Words, MaxWords) then
+  if OsEnvironment(Variable, @Words, MaxWords) and not OsIsPrivileged then
     SettingsRead(@Words, Variable);
   if (Process.Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;

@@ -4,7 +4,8 @@
 #   sh tools/need.sh TOOL...
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
-# (the library), or a command with a Debian package of the same name. A missing tool is installed
+# (the library), python-tests (those of Debian's python3), redis (server and client), or a command
+# with a Debian package of the same name. A missing tool is installed
 # with apt where that is possible without a password; elsewhere one line says what to install, and
 # the exit code is 1.
 set -eu
@@ -32,6 +33,8 @@ has() {
       && command -v xz > /dev/null ;;
     mimalloc) ld -shared -o "$need/probe.so" -lmimalloc 2> /dev/null ;;
     time) [ -x /usr/bin/time ] ;;
+    python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
+    redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
@@ -44,6 +47,8 @@ packages() {
     go) echo golang-go ca-certificates ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
     mimalloc) echo libmimalloc-dev ;;
+    python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
+    redis) echo redis-server redis-tools ;;
     *) echo "$1" ;;
   esac
 }

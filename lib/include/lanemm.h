@@ -44,6 +44,11 @@ void lanemm_trim(void);
 unsigned lanemm_purge_delay_ms(void);
 void lanemm_set_purge_delay_ms(unsigned delay_ms);
 
+/* Calls visitor for each block in use, by address. Exact while no other thread allocates or frees;
+ * the visitor may do both, and may see its own new blocks, too. */
+void lanemm_visit_blocks(void (*visitor)(void *block, size_t usable_size, void *context),
+                         void *context);
+
 /* Changes settings: words and key=value with commas between, as in the environment variable LANEMM,
  * for example "contention,growth"; "WORD=0" takes a word back. 0, and a line on the standard error
  * output, when one is unknown; the others count. */

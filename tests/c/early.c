@@ -1,4 +1,5 @@
-/* Calls before main and after it: constructors, exit handlers, thread-local and key destructors. */
+/* Calls before main and after it: before the constructors of all libraries, constructors, exit
+ * handlers, key destructors. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -6,9 +7,20 @@
 
 #include "check.h"
 
-static void *from_constructor, *from_exit_handler;
+static void *from_before, *from_constructor, *from_exit_handler;
 static pthread_key_t key;
 static _Atomic int rounds, is_kept = 1;
+
+/* Runs before any library has been initialized, libc and the allocator included. */
+static void before_all(void) {
+  from_before = calloc(10, 100);
+  free(malloc(200000));
+  from_before = realloc(from_before, 30000);
+  if (from_before && is_zero(from_before, 1000))
+    content_write(from_before, 30000, 9);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*before)(void) = before_all;
 
 __attribute__((constructor(101))) static void construct(void) {
   from_constructor = malloc(1000);
@@ -60,6 +72,9 @@ static void *run(void *ignored) {
 
 int main(void) {
   check_use_all();
+  promise("malloc works before libraries are initialized",
+          from_before && content_is(from_before, 30000, 30000, 9));
+  free(from_before);
   promise("malloc works in constructors", content_is(from_constructor, 1000, 1000, 1));
   atexit(on_exit_handler);
   pthread_key_create(&key, on_thread_end);

@@ -176,6 +176,15 @@ static void test_rest(void) {
     memset(blocks[i] = malloc(1000000), 1, 1000000);
   struct mallinfo2 full = mallinfo2();
   promise("mallinfo2 counts what is in use", full.uordblks + full.hblkhd >= 100 * 1000000ul);
+  char *text = NULL;
+  size_t length = 0;
+  FILE *stream = open_memstream(&text, &length);
+  int is_written = malloc_info(0, stream) == 0 && malloc_info(1, stream) == EINVAL;
+  fclose(stream);
+  promise("malloc_info writes what is in use",
+          is_written && strncmp(text, "<malloc ", 8) == 0
+              && strstr(text, "<total type=\"large\" count=\"1"));
+  free(text);
   for (int i = 0; i < 100; i++)
     free(blocks[i]);
   promise("malloc_trim gives memory back", malloc_trim(0) == 1);

@@ -1,5 +1,9 @@
-/* Out of memory: ENOMEM, nothing lost, and all can be had again. The limit is set before the program
- * starts: it starts itself once more. */
+/* Out of memory: ENOMEM, nothing lost, and all can be had again.
+ *
+ *   limits [data]
+ *
+ * The address space is limited before the program starts: it starts itself once more. With `data`,
+ * the memory for data is limited while the program runs. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -8,10 +12,11 @@
 
 #include "check.h"
 
-enum { MB = 1 << 20, LIMIT_MB = 256, MOST = 4 * MB };
+enum { MB = 1 << 20, LIMIT_MB = 256, MOST = 4 * MB, THREADS = 4 };
 
 static void **blocks;
-static int is_said = 1, is_kept = 1;
+static int is_said = 1;
+static _Atomic int is_kept = 1;
 
 /* Takes blocks until there are no more. Returns how many. */
 static int take_all(size_t size) {
@@ -36,23 +41,40 @@ static void give_all(int count, size_t size) {
   }
 }
 
-static void *try_all(void *ignored) {
-  (void)ignored;
-  for (size_t size = 1; size < 64 * MB; size *= 2)
-    free(malloc(size));
+/* Some threads at a time find no memory, and each keeps what it has. */
+static void *try_all(void *mark) {
+  for (size_t size = 1; size < 64 * MB; size *= 2) {
+    void *block = malloc(size), *moved;
+    if (block == NULL)
+      continue;
+    content_write(block, size, (uintptr_t)mark);
+    moved = realloc(block, size * 3);
+    if (!content_is(moved ? moved : block, size, size, (uintptr_t)mark))
+      is_kept = 0;
+    free(moved ? moved : block);
+  }
   return NULL;
+}
+
+/* Limits the program; returns when it is limited. 77: it cannot be. */
+static int limit_me(int count, char **arguments) {
+  struct rlimit limit = {(size_t)LIMIT_MB * MB, (size_t)LIMIT_MB * MB}, now;
+  if (count > 1 && strcmp(arguments[1], "data") == 0)
+    return setrlimit(RLIMIT_DATA, &limit) == 0 ? 0 : 77;
+  getrlimit(RLIMIT_AS, &now);
+  if (now.rlim_cur == limit.rlim_cur)
+    return 0;
+  if (count > 1 || setrlimit(RLIMIT_AS, &limit) != 0)
+    return 77;
+  execl("/proc/self/exe", arguments[0], "limited", NULL);
+  return 1;
 }
 
 int main(int count, char **arguments) {
   check_use_all();
-  struct rlimit limit = {(size_t)LIMIT_MB * MB, (size_t)LIMIT_MB * MB}, now;
-  getrlimit(RLIMIT_AS, &now);
-  if (now.rlim_cur != limit.rlim_cur) {
-    if (count > 1 || setrlimit(RLIMIT_AS, &limit) != 0)
-      return 77;
-    execl("/proc/self/exe", arguments[0], "limited", NULL);
-    return 1;
-  }
+  int code = limit_me(count, arguments);
+  if (code != 0)
+    return code;
   blocks = calloc(MOST, sizeof *blocks);
   static const size_t sizes[] = {MB, 100, 5000, 40000, 300000, 20 * MB, MB};
   int first_count = 0;
@@ -67,9 +89,13 @@ int main(int count, char **arguments) {
     is_said &= realloc(block, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
     is_said &= calloc(LIMIT_MB, MB) == NULL && errno == ENOMEM;
     is_said &= memalign(4 * MB, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, try_all, NULL) == 0)
-      pthread_join(thread, NULL);
+    pthread_t threads[THREADS];
+    int started = 0;
+    while (started < THREADS
+           && pthread_create(&threads[started], NULL, try_all, (void *)(uintptr_t)started) == 0)
+      started++;
+    for (int t = 0; t < started; t++)
+      pthread_join(threads[t], NULL);
     give_all(taken, sizes[i]);
     if (i == 0)
       first_count = taken;

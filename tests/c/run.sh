@@ -6,9 +6,11 @@
 # --quick  only the release library, preloaded, and no real programs
 #
 # The test programs run on the release library, on one that checks its own laws while it runs, in a
-# sandbox without optional system calls, and linked statically; then real programs run on the
-# library and give the same results as without it (programs.sh). The last line is the sum of all
-# tests, `N passed, N failed`; exit code 1 when one failed.
+# sandbox without optional system calls, with little address space, with overcommit turned off, and
+# linked statically. Then the names that the library shows are checked, its installation, and what
+# it tells of programs that it watches; last, real programs run on it and give the same results as
+# without it (programs.sh). What cannot be tested on a machine is a line `skipped`. The last line is
+# the sum of all tests, `N passed, N failed`; exit code 1 when one failed.
 set -eu
 
 quick=no
@@ -29,7 +31,7 @@ failed=0
 patience=120
 
 compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
-programs="functions sizes alignments mix threads many_threads forks limits early bad plugins"
+programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins"
 
 # Adds up a log whose last line is `N passed, N failed`; shows what failed.
 count() {
@@ -86,6 +88,7 @@ build() {
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
+    gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
   }
   fpc -l- -v0 -vew -vm6018 -O2 -Fusrc -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr
@@ -93,7 +96,7 @@ build() {
 
 # Programs with the library in them, position-independent and not.
 run_static() {
-  for program in functions mix threads early forks operators; do
+  for program in functions alignments mix threads full early forks operators; do
     case $program in
       operators) compiler="g++ -std=c++17" source=tests/c/operators.cc ;;
       *) compiler=gcc source=tests/c/$program.c ;;
@@ -106,29 +109,93 @@ run_static() {
   done
 }
 
-sh lib/build.sh
-build
-for program in $programs operators; do
-  run_on "$lib/liblanemm.so" release "$program"
-done
-run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
-run status linked "$out/status"
-run mixed linked "$out/Mixed"
+# Without the system calls that an allocator can do without.
+run_in_sandbox() {
+  for error in ENOSYS EPERM; do
+    for program in functions mix threads forks operators; do
+      run "$program" "$error" env "LD_PRELOAD=$lib/liblanemm.so" "$out/without" "$error" \
+        "$out/$program"
+    done
+  done
+}
 
-if [ $quick = no ]; then
-  sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
-  for program in functions alignments mix threads many_threads forks early operators; do
-    run_on "$checked/liblanemm.so" checked "$program"
+# With so little address space that the arena is small.
+run_in_little_space() {
+  for program in mix threads early operators; do
+    run "$program" little sh -c 'ulimit -v 500000; LD_PRELOAD=$0 exec "$1"' "$lib/liblanemm.so" \
+      "$out/$program"
   done
-  for program in functions mix threads forks; do
-    run "$program" sandbox env "LD_PRELOAD=$lib/liblanemm.so" "$out/without" "$out/$program"
+  run early least sh -c 'ulimit -v 40000; LD_PRELOAD=$0 exec "$1"' "$lib/liblanemm.so" "$out/early"
+}
+
+# Where the system promises no more memory than it has.
+run_without_overcommit() {
+  switch=/proc/sys/vm/overcommit_memory
+  before=$(cat $switch)
+  if ! echo 2 2> /dev/null > $switch; then
+    echo "overcommit: skipped: this machine does not let it be turned off"
+    return
+  fi
+  # shellcheck disable=SC2064 # as it is now
+  trap "echo $before > $switch" EXIT
+  for program in functions mix threads forks limits operators; do
+    run_on "$lib/liblanemm.so" strict "$program"
   done
-  run_static
+  echo "$before" > $switch
+  trap - EXIT
+}
+
+# A set-user-ID program does not read LANEMM: whoever starts it could have it write files.
+run_privileged() {
+  echo '#include <stdio.h>
+    #include <stdlib.h>
+    int main(void) { free(malloc(10)); puts("1 passed, 0 failed"); return 0; }' > "$out/trusted.c"
+  # shellcheck disable=SC2086
+  gcc $compiler_flags -o "$out/trusted" "$out/trusted.c" -L"$lib" -llanemm -Wl,-rpath,"$lib"
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "trusted, privileged: skipped: only root can make such a program"
+    return
+  fi
+  chown 54321 "$out/trusted"
+  chmod u+s "$out/trusted"
+  run trusted privileged sh -c 'text=$(LANEMM=help "$0" 2>&1); [ "$text" = "1 passed, 0 failed" ] \
+    && echo "$text"' "$out/trusted"
+}
+
+# Real programs; shows those that were skipped or failed.
+run_programs() {
   log=$out/programs.log
   code=0
   sh tests/c/programs.sh "$lib/liblanemm.so" > "$log" 2>&1 || code=$?
   grep -v ' passed, ' "$log" || true
   count 'real programs' "$log" $code
+}
+
+sh lib/build.sh
+build
+for program in $programs operators; do
+  run_on "$lib/liblanemm.so" release "$program"
+done
+run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
+run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
+run status linked "$out/status"
+run mixed linked "$out/Mixed"
+run symbols release sh tests/c/symbols.sh "$lib"
+run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched"
+
+if [ $quick = no ]; then
+  sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
+  for program in $programs operators; do
+    run_on "$checked/liblanemm.so" checked "$program"
+  done
+  run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched"
+  run_in_sandbox
+  run_in_little_space
+  run_without_overcommit
+  run_static
+  run_privileged
+  run install release sh tests/c/install.sh
+  run_programs
 fi
 
 echo "$passed passed, $failed failed"

@@ -12,6 +12,18 @@ static struct lanemm_status status(void) {
   return result;
 }
 
+/* What a visit looks for and finds. */
+struct visit {
+  void *wanted;
+  int seen, count;
+};
+
+static void see(void *block, size_t usable_size, void *context) {
+  struct visit *visit = (struct visit *)context;
+  visit->count++;
+  visit->seen += block == visit->wanted && usable_size >= 777;
+}
+
 int main(void) {
   check_use_all();
   static void *blocks[BLOCKS], *large;
@@ -42,6 +54,13 @@ int main(void) {
   promise("an older header gets the part that it knows",
           part.reserved_bytes == trimmed.reserved_bytes
               && part.committed_bytes == (size_t)0xA5A5A5A5A5A5A5A5ull);
+  struct visit visit = {malloc(777), 0, 0};
+  lanemm_visit_blocks(see, &visit);
+  promise("a visit sees each block once", visit.seen == 1 && visit.count > 0);
+  free(visit.wanted);
+  visit.seen = 0;
+  lanemm_visit_blocks(see, &visit);
+  promise("a freed block is not visited", visit.seen == 0);
   unsigned delay = lanemm_purge_delay_ms();
   lanemm_set_purge_delay_ms(delay + 100);
   promise("the purge delay can be set", lanemm_purge_delay_ms() == delay + 100);

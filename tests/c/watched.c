@@ -1,0 +1,73 @@
+/* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
+ * are kept, each in a routine of its own. For watched.sh.
+ *
+ *   watched [configure | signal N | wait]
+ *
+ * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
+ * wait: waits to be ended. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { GROWTHS = 2000, OTHERS = 20000, KEPT = 4000, KEPT_SIZE = 20000 };
+
+static void *others[OTHERS], *kept[KEPT];
+
+__attribute__((noinline)) void *grow_it(void *block, size_t size) {
+  block = realloc(block, size);
+  memset(block, 1, size);
+  return block;
+}
+
+__attribute__((noinline)) void *free_others(void *ignored) {
+  for (int i = 0; i < OTHERS; i++)
+    free(others[i]);
+  return ignored;
+}
+
+__attribute__((noinline)) void keep_blocks(void) {
+  for (int i = 0; i < KEPT; i++)
+    memset(kept[i] = malloc(KEPT_SIZE), 1, KEPT_SIZE);
+}
+
+static void work(void) {
+  void *block = NULL;
+  pthread_t thread;
+  for (size_t i = 1; i <= GROWTHS; i++)
+    block = grow_it(block, i * 10);
+  free(block);
+  for (int i = 0; i < OTHERS; i++)
+    others[i] = malloc(200);
+  pthread_create(&thread, NULL, free_others, NULL);
+  pthread_join(thread, NULL);
+  keep_blocks();
+  for (int i = 0; i < KEPT / 2; i++)
+    free(kept[i]);
+}
+
+int main(int count, char **arguments) {
+  check_use_all();
+  const char *mode = count > 1 ? arguments[1] : "";
+  int (*configure)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "lanemm_configure");
+  int (*write_logs)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "lanemm_write_logs");
+  if (strcmp(mode, "configure") == 0 && !(configure && configure("growth,contention")))
+    return 2;
+  work();
+  if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))
+    return 3;
+  struct sigaction action;
+  if (sigaction(SIGINT, NULL, &action) != 0
+      || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
+    return 4;
+  if (strcmp(mode, "signal") == 0)
+    raise(atoi(arguments[2]));
+  puts("done");
+  fflush(stdout);
+  if (strcmp(mode, "wait") == 0)
+    pause();
+  return 0;
+}

@@ -1,0 +1,167 @@
+#!/bin/sh
+# Watches programs in C and checks what the logs say.
+#
+#   sh tests/c/watched.sh LIBRARY PROGRAM
+#
+# PROGRAM is built from watched.c, with debug information. The last line is `N passed, N failed`.
+set -eu
+
+case ${1-} in
+  --help | '') sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+library=$(realpath "$1")
+program=$(realpath "$2")
+work=$(dirname "$program")/watched.work
+rm -rf "$work"
+mkdir -p "$work/logs"
+cd "$work"
+cp "$program" watched
+passed=0
+failed=0
+
+# Counts one test: its promise, and a command that tells whether it is kept.
+promise() {
+  text=$1
+  shift
+  if "$@" > check.out 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $text"
+    tail -n 5 check.out
+  fi
+}
+
+# Runs the program with settings and arguments.
+watch() {
+  settings=$1
+  shift
+  rm -rf logs
+  mkdir logs
+  timeout -k 5 60 env "LANEMM=$settings" "LD_PRELOAD=$library" ./watched "$@" > out 2> err
+}
+
+# The files of the last run; the whole event log.
+log=logs/watched_MemoryManager_EventLog.txt
+has() {
+  grep -q "$1" "$log"
+}
+
+# The first frame below a headline of the log, which a pattern finds.
+frame_below() {
+  grep -A 1 "$1" "$log" | sed -n 2p
+}
+
+is_quiet() {
+  watch '' && [ ! -s err ] && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
+helps() {
+  watch help && grep -q '^  contention ' err && [ "$(cat out)" = done ]
+}
+
+finds_growth() {
+  watch growth,log=logs && frame_below 'grew a block' | grep -q ' grow_it  watched+0x' \
+    && has 'grow_it grew a block 1,9[0-9][0-9] times' && grep -q 'grow_it grew a block' err
+}
+
+names_lines() {
+  offset=$(frame_below 'grew a block' | sed 's/.*watched+//')
+  addr2line -Cfie ./watched "$offset" | grep -q 'watched.c:[0-9]'
+}
+
+finds_remote_frees() {
+  watch contention,log=logs && frame_below "another thread's block of 208 bytes" \
+    | grep -q ' free_others  watched+0x' && ! has 'Growth:'
+}
+
+# Within a quarter: about 150 samples of 80 MB.
+counts_bytes() {
+  watch profile,folded,log=logs && awk '/keep_blocks/ { sum += $NF }
+    END { exit !(sum > 60000000 && sum < 100000000) }' logs/watched_MemoryManager_heap.*.folded
+}
+
+writes_formats() {
+  watch profile,log=logs && [ "$(find logs -name '*.pb.gz' -size +0 | wc -l)" -eq 1 ] \
+    && [ "$(find logs -name '*.speedscope.json' -size +0 | wc -l)" -eq 1 ]
+}
+
+writes_beside() {
+  rm -f watched_Memory*
+  watch growth && [ -s watched_MemoryManager_EventLog.txt ] && rm watched_Memory*
+}
+
+reads_file() {
+  echo 'growth log=logs # a comment' > watched.lanemm
+  watch '' && has 'grow_it grew'
+  code=$?
+  rm -f watched.lanemm
+  return $code
+}
+
+is_configured() {
+  watch log=logs configure && has 'grow_it grew' && has "another thread's block"
+}
+
+says_unknown() {
+  watch 'grwth,log=logs' && grep -q 'unknown word `grwth`, nearest is `growth`' err \
+    && [ "$(cat out)" = done ]
+}
+
+answers_signal() {
+  watch growth,signal=12,log=logs signal 12 && [ "$(grep -c '^LaneMM event log' "$log")" -eq 2 ]
+}
+
+# Ended from outside, after it has said that it is done.
+is_ended() {
+  rm -rf logs
+  mkdir logs
+  : > out
+  env LANEMM=growth,log=logs "LD_PRELOAD=$library" ./watched wait > out 2> err &
+  pid=$!
+  tries=0
+  until grep -q done out || [ $tries -gt 100 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+  kill -TERM $pid
+  code=0
+  wait $pid 2> wait.err || code=$?
+  [ $code -eq 143 ] && has 'grow_it grew'
+}
+
+# Python, which has threads, many modules and no frame pointers.
+profiles_python() {
+  rm -rf logs
+  mkdir logs
+  env "LANEMM=profile,growth,folded,rate=32K,log=logs" "LD_PRELOAD=$library" /usr/bin/python3 -c '
+import json, threading
+def work():
+    json.dumps([str(i) * 3 for i in range(50000)])
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print("done")' > out 2> err
+  [ "$(cat out)" = done ] && grep -q '_PyEval_EvalFrameDefault;.*Py' logs/*_heap.*.folded \
+    && grep -q 'grew a block' logs/*_EventLog.txt && grep -q '_json.*so+0x' logs/*
+}
+
+promise 'a program that is not watched runs as ever and writes nothing' is_quiet
+promise 'help prints the list, and the program goes on' helps
+promise 'growth names the routine and its place in the module' finds_growth
+promise 'addr2line finds the line of such a place' names_lines
+promise 'contention names who frees blocks of another thread' finds_remote_frees
+promise 'profile counts the bytes of a routine' counts_bytes
+promise 'profile writes all formats' writes_formats
+promise 'logs go beside the program' writes_beside
+promise 'the settings file beside the program counts' reads_file
+promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured
+promise 'an unknown word is one line, and the program runs' says_unknown
+promise 'the signal of the settings writes the logs' answers_signal
+promise 'SIGTERM writes the logs and ends the program' is_ended
+if [ -x /usr/bin/python3 ]; then
+  promise 'python3 is profiled through all its modules' profiles_python
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
