@@ -19,6 +19,30 @@ implementation
 uses
   LaneMM.Types, LaneMM.Os, LaneMM.Stack, LaneMM.C.Unwind;
 
+// Whether the library is part of the program's file: its code is not told from the program's then.
+function IsStatic(const Mapping: TOsMapping): Boolean;
+var
+  Path: TSettingsPath;
+  Length: NativeUInt;
+begin
+  Length := OsProgramPath(@Path, SizeOf(Path));
+  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
+end;
+
+// Any number of threads may do it: all find the same.
+procedure FindOwnCode;
+var
+  Mapping: TOsMapping;
+begin
+  if OsFindMapping(NativeUInt(@FindOwnCode), Mapping) and not IsStatic(Mapping) then
+  begin
+    Process.CodeLimit := Mapping.Limit;
+    Process.CodeFirst := Mapping.First;
+  end
+  else
+    Process.CodeFirst := High(NativeUInt);
+end;
+
 function IsOwn(Address: NativeUInt): Boolean; inline;
 begin
   Result := (Address >= Process.CodeFirst) and (Address < Process.CodeLimit);
@@ -29,6 +53,8 @@ function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 var
   Unwind: TUnwind;
 begin
+  if Process.CodeFirst = 0 then
+    FindOwnCode;
   Unwind.Frame := NativeUInt(get_frame);
   Unwind.Sp := Unwind.Frame;
   Unwind.Limit := StackEnd(Unwind.Sp);
@@ -46,25 +72,9 @@ begin
   Result := 1;
 end;
 
-// Whether the library is part of the program's file: its code is not told from the program's then.
-function IsStatic(const Mapping: TOsMapping): Boolean;
-var
-  Path: TSettingsPath;
-  Length: NativeUInt;
-begin
-  Length := OsProgramPath(@Path, SizeOf(Path));
-  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
-end;
-
 procedure FramesStart;
-var
-  Mapping: TOsMapping;
 begin
   Process.FramesTake := Take;
-  if not OsFindMapping(NativeUInt(@FramesStart), Mapping) or IsStatic(Mapping) then
-    Exit;
-  Process.CodeFirst := Mapping.First;
-  Process.CodeLimit := Mapping.Limit;
 end;
 
 end.

@@ -40,22 +40,32 @@ begin
     or (@Process.WatchLargeFree <> nil);
 end;
 
-procedure ManagerWrite(const Wanted: TMemoryManager);
+// Whether the record holds what BlockEntries puts there, and the fast paths are among it.
+function IsPlain: Boolean;
+var
+  Plain: TMemoryManager;
+begin
+  Plain := Installed;
+  BlockEntries(Plain);
+  Result := Process.HasFastSlot and (@Installed.GetMem = @Plain.GetMem)
+    and (@Installed.FreeMem = @Plain.FreeMem) and (@Installed.AllocMem = @Plain.AllocMem)
+    and (@Installed.ReallocMem = @Plain.ReallocMem) and (@Installed.MemSize = @Plain.MemSize);
+end;
+
+procedure ManagerWrite(const Manager: TMemoryManager);
   [public, alias: 'SYSTEM_$$_SETMEMORYMANAGER$TMEMORYMANAGER'];
 begin
-  Installed := Wanted;
-  Process.IsDirect := Process.HasFastSlot and not IsWatched and (@Installed.GetMem = @FastBlockGet)
-    and (@Installed.FreeMem = @FastBlockFree) and (@Installed.AllocMem = @BlockGetZero)
-    and (@Installed.ReallocMem = @FastBlockRealloc) and (@Installed.MemSize = @BlockUsableSize);
+  Installed := Manager;
+  Process.IsDirect := IsPlain and not IsWatched;
 end;
 
 procedure ManagerStart;
 var
-  Wanted: TMemoryManager;
+  Manager: TMemoryManager;
 begin
-  FillChar(Wanted, SizeOf(Wanted), 0);
-  BlockEntries(Wanted);
-  ManagerWrite(Wanted);
+  FillChar(Manager, SizeOf(Manager), 0);
+  BlockEntries(Manager);
+  ManagerWrite(Manager);
 end;
 
 end.

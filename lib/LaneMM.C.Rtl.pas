@@ -30,6 +30,7 @@ var
   IsInLibrary: Boolean = True; public name 'operatingsystem_islibrary';
 
 procedure LibcAbort; cdecl; external name 'abort';
+procedure LibcExit(Code: LongInt); cdecl; external name 'exit';
 function LibcSet(P: Pointer; Value: LongInt; Count: NativeUInt): Pointer; cdecl;
   external name 'memset';
 function LibcMove(Target, Source: Pointer; Count: NativeUInt): Pointer; cdecl;
@@ -50,6 +51,12 @@ begin
   end;
   OsWriteError(@Text[1], Length(Text));
   LibcAbort;
+end;
+
+// A rule for reports ends the program.
+procedure Halt(Code: LongInt); [public, alias: 'SYSTEM_$$_HALT$LONGINT'];
+begin
+  LibcExit(Code);
 end;
 
 // LaneMM.Contention has written why.
@@ -119,6 +126,12 @@ begin
   LibcMove(Target + 1, First + 1, Length);
   LibcMove(Target + 1 + Length, Second + 1, Added);
   Target^ := Length + Added;
+end;
+
+// 0 when they are the same.
+function Compare(First, Second: PByte): Int64; [public, alias: 'fpc_shortstr_compare_equal'];
+begin
+  Result := LibcCompare(First, Second, First^ + 1);
 end;
 
 // Width, which is the least length, is always -1 here.

@@ -61,37 +61,21 @@ begin
   WatchEnd;
 end;
 
-// Does what the settings say. What was watched once is written at the exit.
-procedure ApplySettings;
-begin
-  if @Process.FramesTake = nil then
-  begin
-    FramesStart;
-    LibcAtExit(@ExitReached, nil, nil);
-  end;
-  WatchApply;
-end;
-
-function IsWatchWanted: Boolean;
-begin
-  Result := (Process.Settings.Values[opContention] <> 0) or (Process.Settings.Values[opGrowth] <> 0)
-    or (Process.Settings.Values[opProfile] <> 0);
-end;
-
 procedure WatchStart;
 begin
   SettingsStart;
   if Process.Settings.Values[opHelp] <> 0 then
     SettingsHelp;
-  if IsWatchWanted then
-    ApplySettings;
+  FramesStart;
+  WatchApply;
+  LibcAtExit(@ExitReached, nil, nil);
 end;
 
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 begin
-  Result := SettingsRead(Words, 'lanemm_configure');
-  if LibraryStart then
-    ApplySettings;
+  Result := LibraryStart and SettingsRead(Words, 'lanemm_configure');
+  if Process.IsStarted then
+    WatchApply;
 end;
 
 // ---------------------------------------------------------------------------- start

@@ -4,11 +4,13 @@
 #   sh bench/c/run.sh [RESULT]     writes bench/results/RESULT.csv, `c` if not given
 #
 # The workloads are the C programs here and real programs. The rounds are interleaved: each
-# allocator runs a workload once before one runs it again. Prints time and memory as multiples of
-# what mimalloc takes, and their geometric means. Environment:
+# allocator runs a workload once before one runs it again. Prints a line per workload while it runs,
+# then time and memory as multiples of what mimalloc takes, and what is to be reached: geometric
+# means of at most 1.00, no workload above 1.15. Environment:
 #
 #   ROUNDS=5           runs of each workload under each allocator
-#   MANAGERS='NAME...' of glibc LaneMM mimalloc jemalloc tcmalloc tbb; all that are installed
+#   MANAGERS='NAME...' of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb; all that can be had.
+#                      mimalloc is Debian's, version 2; mimalloc3 is built by bench/peers.sh
 #   WORKLOADS='NAME...' for example 'larson:2 python:1'
 set -eu
 
@@ -35,6 +37,11 @@ library_of() {
     glibc) return 0 ;;
     LaneMM) echo "$root/build/lib/liblanemm.so"; return 0 ;;
     mimalloc) file=libmimalloc.so.2 ;;
+    mimalloc3)
+      file=$root/build/bench/lib/libmimalloc3.so
+      [ ! -f "$file" ] || echo "$file"
+      return 0
+      ;;
     jemalloc) file=libjemalloc.so.2 ;;
     tcmalloc) file=libtcmalloc_minimal.so.4 ;;
     tbb) file=libtbbmalloc_proxy.so.2 ;;
@@ -45,6 +52,7 @@ library_of() {
 package_of() {
   case $1 in
     mimalloc) echo libmimalloc2.0 ;;
+    mimalloc3) echo cargo ;;
     jemalloc) echo libjemalloc2 ;;
     tcmalloc) echo libtcmalloc-minimal4 ;;
     tbb) echo libtbbmalloc2 ;;
@@ -53,7 +61,8 @@ package_of() {
 
 find_managers() {
   managers=
-  for manager in ${MANAGERS:-glibc LaneMM mimalloc jemalloc tcmalloc tbb}; do
+  sh bench/peers.sh
+  for manager in ${MANAGERS:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
     if [ "$manager" = glibc ] || [ -n "$(library_of "$manager")" ]; then
       managers="$managers $manager"
     else
@@ -149,27 +158,41 @@ summarize() {
     }' "$out/raw"
 }
 
-# Tables of time, CPU time and peak memory as multiples of mimalloc.
+# Tables of time, CPU time and peak memory as multiples of mimalloc, and the bars.
 compare() {
   awk -F , -v managers="$managers" '
-    function table(title, values,    i, j, row, ratio, logs, rows) {
-      printf "\n%-20s", title
+    function has(value, base, row) { return value[base, row] && value["LaneMM", row] }
+    function table(title, values,    i, j, ratio, logs, rows) {
+      printf "\n%-18s", title
       for (j = 1; j <= names; j++) printf "%10s", name[j]
       print ""
       for (i = 1; i <= works; i++) {
         if (!values["mimalloc", work[i]]) continue
         rows++
-        printf "%-20s", work[i]
+        printf "%-18s", work[i]
         for (j = 1; j <= names; j++) {
           ratio = values[name[j], work[i]] / values["mimalloc", work[i]]
           printf ratio ? "%10.2f" : "%10s", ratio ? ratio : "-"
-          if (ratio) { logs[j] += log(ratio); seen[j]++ }
+          if (ratio) logs[j] += log(ratio)
         }
         print ""
       }
-      printf "%-20s", "geometric mean"
-      for (j = 1; j <= names; j++) { printf "%10.3f", exp(logs[j] / rows); delete logs[j] }
+      printf "%-18s", "geometric mean"
+      for (j = 1; j <= names; j++) printf "%10.3f", exp(logs[j] / rows)
       print ""
+    }
+    # LaneMM against base: the mean, and the workloads above 1.15.
+    function bar(title, values, base,    i, ratio, sum, rows, above) {
+      for (i = 1; i <= works; i++) {
+        if (!has(values, base, work[i])) continue
+        rows++
+        ratio = values["LaneMM", work[i]] / values[base, work[i]]
+        sum += log(ratio)
+        if (ratio > 1.15) above = above sprintf(" %s (%.2f)", work[i], ratio)
+      }
+      if (!rows) return
+      printf "%s, LaneMM against %s: %.3f, to reach 1.000: %s; above 1.15:%s\n", title, base, \
+        exp(sum / rows), exp(sum / rows) <= 1.0005 ? "yes" : "no", above ? above : " none"
     }
     BEGIN { names = split(managers, name, " ") }
     /^#|^manager/ { next }
@@ -178,7 +201,12 @@ compare() {
       if (!(key in known)) { known[key] = 1; work[++works] = key }
       wall[$1, key] = $5; cpu[$1, key] = $8; peak[$1, key] = $11
     }
-    END { table("time", wall); table("CPU time", cpu); table("peak memory", peak) }
+    END {
+      table("time", wall); table("CPU time", cpu); table("peak memory", peak)
+      print ""
+      bar("time", wall, "mimalloc"); bar("time", wall, "mimalloc3")
+      bar("peak memory", peak, "mimalloc"); bar("peak memory", peak, "mimalloc3")
+    }
   ' "bench/results/$name.csv"
 }
 
@@ -187,6 +215,7 @@ build
 describe > "$out/description"
 : > "$out/raw"
 for entry in $workloads; do
+  echo "$(date +%T) $entry"
   round=0
   while [ $round -lt "$rounds" ]; do
     for manager in $managers; do

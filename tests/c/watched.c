@@ -1,10 +1,10 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait]
+ *   watched [configure | signal N | wait | damage | twice]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
- * wait: waits to be ended. */
+ * wait: waits to be ended. damage: writes behind a block. twice: frees a block twice. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,6 +34,27 @@ __attribute__((noinline)) void keep_blocks(void) {
     memset(kept[i] = malloc(KEPT_SIZE), 1, KEPT_SIZE);
 }
 
+__attribute__((noinline)) char *keep_one(void) {
+  char *block = malloc(24);
+  memset(block, 1, 24);
+  return block;
+}
+
+__attribute__((noinline)) void free_one(char *block) {
+  free(block);
+  check_passed++; /* no tail call: the routine stays on the stack */
+}
+
+/* Bugs on purpose. */
+static void spoil(const char *mode) {
+  char *volatile block = keep_one();
+  if (strcmp(mode, "damage") == 0)
+    block[24] = 1;
+  free_one(block);
+  if (strcmp(mode, "twice") == 0)
+    free_one(block);
+}
+
 static void work(void) {
   void *block = NULL;
   pthread_t thread;
@@ -56,6 +77,7 @@ int main(int count, char **arguments) {
   int (*write_logs)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "lanemm_write_logs");
   if (strcmp(mode, "configure") == 0 && !(configure && configure("growth,contention")))
     return 2;
+  spoil(mode);
   work();
   if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))
     return 3;

@@ -147,6 +147,22 @@ print("done")' > out 2> err
     && grep -q 'grew a block' logs/*_EventLog.txt && grep -q '_json.*so+0x' logs/*
 }
 
+# Debug mode tells who got the block, who freed it, who wrote behind it.
+finds_damage() {
+  watch debug,log=logs damage && grep -A 1 'It was got by' "$log" | grep -q ' keep_one  watched+0x' \
+    && has 'behind the end of a block' && [ "$(cat out)" = done ]
+}
+
+finds_double_free() {
+  watch debug,log=logs twice
+  [ $? -ne 0 ] && has 'freed that is free already' \
+    && grep -A 1 'It was freed by' "$log" | grep -q ' free_one  watched+0x'
+}
+
+is_clean() {
+  watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
 promise 'a program that is not watched runs as ever and writes nothing' is_quiet
 promise 'help prints the list, and the program goes on' helps
 promise 'growth names the routine and its place in the module' finds_growth
@@ -160,6 +176,9 @@ promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured
 promise 'an unknown word is one line, and the program runs' says_unknown
 promise 'the signal of the settings writes the logs' answers_signal
 promise 'SIGTERM writes the logs and ends the program' is_ended
+promise 'debug finds a write behind a block' finds_damage
+promise 'debug finds a double free, and the program ends' finds_double_free
+promise 'debug finds nothing where nothing is' is_clean
 if [ -x /usr/bin/python3 ]; then
   promise 'python3 is profiled through all its modules' profiles_python
 fi
