@@ -291,6 +291,7 @@ end;
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Before: Pointer;
+  Span: PSpan;
   IsGrowing: Boolean;
 begin
   if P = nil then
@@ -300,7 +301,9 @@ begin
     Exit(P);
   end;
   Before := P;
-  IsGrowing := (Size > MaxClassSize) and (Size > BlockUsableSize(P));
+  Span := ArenaSpan(P);
+  IsGrowing := (Size > MaxClassSize)
+    and ((Span = nil) or (Span^.Kind <> skLarge) or (Size > Span^.BlockSize));
   if IsGrowing then
     SamplerForget(P); // a large block grows in place or moves its pages: nobody frees it
   Result := BlockRealloc(P, Size);

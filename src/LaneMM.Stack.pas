@@ -1,13 +1,14 @@
 /// The call stack of the running thread, without debug information and without the heap.
 //
-// Owns:       Process.CodeFirst, CodeLimit, ManagerCalls.
+// Owns:       Process.CodeFirst, CodeLimit, ManagerCalls, StackSteps.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and code of this module; nothing else. A frame is taken only if a call
 //             stands before the return address.
 // x86_64:     the run-time library and optimised code have no frame pointers. The first
 //             instructions of a routine say how far its return address lies from its stack
 //             pointer; they are looked for backwards from the point of the call, where the
-//             compiler aligns routines. A direct call must lead to that very routine.
+//             compiler aligns routines. A direct call must lead to that very routine. What was
+//             found for a return address is kept, and tried first the next time.
 // Others:     the chain of frame pointers.
 // In C:       the library walks through all modules, see Process.FramesTake.
 // Callers:    StackStart: once, before any other thread runs. The rest: any thread.
@@ -49,12 +50,16 @@ function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
 
 const
   // Routines begin at multiples of this many bytes and are searched this far back.
   RoutineAlignment = 16;
   SearchBytes = 32768;
+  MostSteps = SearchBytes div RoutineAlignment;
+  // Bits for the steps in a word of Process.StackSteps, and the highest number.
+  StepBits = 12;
+  LastStep = 1 shl StepBits - 1;
   // Bytes that can be read before and after a return address.
   CodeMargin = 8;
 
@@ -220,22 +225,56 @@ begin
     Leave(Walk, Slot, Prologue.SavedFrame);
 end;
 
+// Leaves the routine if it began Steps alignments before the one that Pc lies in.
+function TryLeaveBack(var Walk: TWalk; Steps: NativeUInt): Boolean; inline;
+var
+  Start: NativeUInt;
+begin
+  Start := Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment;
+  Result := MayStart(PByte(Start)) and TryLeave(Walk, Start);
+end;
+
+// Leaves the routine; returns those steps, or more than MostSteps when no beginning was found.
+function SearchBack(var Walk: TWalk): NativeUInt;
+var
+  Last, Steps: NativeUInt;
+begin
+  Last := (Walk.Pc - Process.CodeFirst) div RoutineAlignment;
+  if Last > MostSteps then
+    Last := MostSteps;
+  for Steps := 0 to Last do
+    if TryLeaveBack(Walk, Steps) then
+      Exit(Steps);
+  Result := MostSteps + 1;
+end;
+
+// A return address and its steps are one word of StackSteps, so threads need not agree. Where no
+// beginning was found the steps count on, and at their end it is searched again: the stack may
+// have been misread.
 function StepByCode(var Walk: TWalk): Boolean;
 var
-  Start, Last: NativeUInt;
+  Pc, Kept, Steps: NativeUInt;
+  Entry: PNativeUInt;
 begin
-  Result := False;
-  if not IsCode(Walk.Pc) then
-    Exit;
-  Last := Process.CodeFirst;
-  if Walk.Pc - Last > SearchBytes then
-    Last := Walk.Pc - SearchBytes;
-  Start := Walk.Pc and not (RoutineAlignment - 1);
-  while not Result and (Start >= Last) do
+  Pc := Walk.Pc;
+  if not IsCode(Pc) then
+    Exit(False);
+  Entry := @Process.StackSteps[(Pc xor Pc shr StepBits) mod StackStepCount];
+  Kept := LoadAcquire(Entry^);
+  Steps := Kept and LastStep;
+  if Kept shr StepBits = Pc then
   begin
-    Result := MayStart(PByte(Start)) and TryLeave(Walk, Start);
-    Dec(Start, RoutineAlignment);
+    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps) then
+      Exit(True);
+    if (Steps > MostSteps) and (Steps < LastStep) then
+    begin
+      StoreRelease(Entry^, Kept + 1);
+      Exit(False);
+    end;
   end;
+  Steps := SearchBack(Walk);
+  StoreRelease(Entry^, Pc shl StepBits + Steps);
+  Result := Steps <= MostSteps;
 end;
 
 function StepByFrame(var Walk: TWalk): Boolean;

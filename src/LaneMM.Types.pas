@@ -62,6 +62,9 @@ const
   ClassStep = 16;
   ClassTableLength = MaxClassSize div ClassStep + 1;
 
+  /// Steps up the call stack that are kept, see LaneMM.Stack.
+  StackStepCount = 1024;
+
 type
   /// A size in bytes as the memory-manager record of the compiler writes it.
   TSize = {$ifdef FPC} PtrUInt {$else} NativeInt {$endif};
@@ -422,6 +425,7 @@ type
         Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
+        StackSteps: array[0..StackStepCount - 1] of TAtomicWord;   //< shared see LaneMM.Stack
       );
   end;
 

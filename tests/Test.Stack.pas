@@ -18,6 +18,7 @@ type
     procedure StackHoldsTheCaller;
     procedure StackIsBounded;
     procedure StackIsTheSameForTheSamePlace;
+    procedure StackIsTheSameAfterManyOthers;
     procedure StackCanBeTakenInAThread;
     procedure SameStackIsTheSameSite;
     procedure OtherKindIsAnotherSite;
@@ -79,6 +80,28 @@ begin
   Same(First.Count, Taken.Count, 'frames');
   for Index := 0 to Taken.Count - 1 do
     AssertTrue(First.Frames[Index] = Taken.Frames[Index]);
+end;
+
+// What is kept of a step, and what is searched anew: both give the same stack.
+procedure TStackTests.StackIsTheSameAfterManyOthers;
+const
+  // More often than it is kept that the outermost routine has no caller.
+  Times = 5000;
+var
+  First: TStack;
+  Time: Integer;
+begin
+  First := Default(TStack);
+  for Time := 1 to Times do
+  begin
+    TakeHere;
+    if Time = 1 then
+      First := Taken;
+    if Time = Times div 2 then
+      FillChar(Process.StackSteps, SizeOf(Process.StackSteps), 0);
+    Same(First.Count, Taken.Count, 'frames');
+    AssertTrue(CompareByte(First.Frames, Taken.Frames, First.Count * SizeOf(Pointer)) = 0);
+  end;
 end;
 
 procedure TStackTests.StackCanBeTakenInAThread;
