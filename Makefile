@@ -104,6 +104,12 @@ classes: ## the table of size classes
 	@fpc $(FPCFLAGS) -Fusrc -FEbuild/classes -FUbuild/classes tools/SizeClassTable.lpr
 	@build/classes/SizeClassTable
 
+histogram: ## the sizes that a real program asks for, out of a recorded trace
+	@sh tools/need.sh fpc
+	@mkdir -p build/classes
+	@fpc $(FPCFLAGS) -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
+	@build/classes/SizeHistogram bench/traces/lint.trace
+
 docs: ## the documentation of every unit, in build/docs
 	@sh tools/need.sh pasdoc
 	@sh tools/docs.sh
@@ -113,4 +119,4 @@ clean: ## removes build/
 
 .PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof stress
 .PHONY: selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
-.PHONY: lint-test classes docs clean
+.PHONY: lint-test classes histogram docs clean

@@ -32,6 +32,9 @@ type
     procedure LogSurvivesAnException;
     procedure LogSurvivesASignal;
     procedure FullDeviceFallsBackBesideTheProgram;
+    procedure FolderThatTakesNoFilesFallsBackBesideTheProgram;
+    procedure LogSurvivesRedirectionAndAClosedErrorOutput;
+    procedure ProcessesAtOnceKeepAllTheirLogs;
     procedure SettingNamesTheFile;
     procedure SecondRunIsAddedToTheFirst;
     procedure TopLimitsTheList;
@@ -216,6 +219,46 @@ procedure TEventLogTests.FullDeviceFallsBackBesideTheProgram;
 begin
   Planted.Run('contention,log=/dev/full', ['frees', '300']);
   Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+// Nobody may make files there, not even a user who may do all else.
+procedure TEventLogTests.FolderThatTakesNoFilesFallsBackBesideTheProgram;
+begin
+  Planted.Run('contention,log=/proc/self/', ['frees', '300']);
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+// Runs a line of the shell in the program's folder.
+procedure RunShell(const Line: string);
+begin
+  Planted.Clean;
+  ExecuteProcess('/bin/sh', ['-c', 'cd "' + Planted.Folder + '"; ' + Line]);
+end;
+
+procedure TEventLogTests.LogSurvivesRedirectionAndAClosedErrorOutput;
+begin
+  RunShell('LANEMM=contention ./WatchEvents frees 300 > WatchEvents_MemoryManager_Screen 2>&1');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+  Has('LaneMM: event log in ', Planted.Written('Screen'));
+  Has('at ' + PlaceOf('remote free') + #10, Planted.Written('Screen'));
+  RunShell('LANEMM=contention ./WatchEvents frees 300 > /dev/full 2>&-');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ProcessesAtOnceKeepAllTheirLogs;
+const
+  ProcessCount = 9;
+var
+  Index: Integer;
+  Log: string;
+begin
+  RunShell('for n in 1 2 3 4 5 6 7 8 9; do LANEMM=contention ./WatchEvents frees 10$n 2>&- & done; '
+    + 'wait');
+  Log := Planted.Written(LogSuffix);
+  for Index := 1 to ProcessCount do
+    Has(Format('  1. 10%d x another thread''s block of 112 bytes freed by FreeMem, 1 thread, at %s'#10,
+      [Index, PlaceOf('remote free')]), Log);
+  Same(ProcessCount, Length(Log.Split(['LaneMM event log of process '])) - 1, 'logs');
 end;
 
 procedure TEventLogTests.SettingNamesTheFile;

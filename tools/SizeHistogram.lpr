@@ -1,0 +1,101 @@
+/// Prints which sizes a real program asks for, out of a trace that bench/traces/TraceRecorder wrote.
+///   SizeHistogram TRACE
+program SizeHistogram;
+
+{$mode delphi}{$H+}
+
+uses
+  SysUtils, Classes;
+
+const
+  KindNew = 0;
+  KindFree = 1;
+  HighestLog2 = 40;
+  // Where the small and the medium blocks of FastMM 4 end.
+  SmallLimit = 2608;
+  MediumLimit = 264752;
+
+var
+  Counts: array[0..HighestLog2] of Int64; // blocks of at most 1 shl Index bytes, and more than half
+  Tiers: array[1..3] of Int64;
+  All: Int64;
+
+/// Reads a number in groups of 7 bits, the lowest first.
+function ReadNumber(Trace: TStream): UInt64;
+var
+  Shift: Integer;
+  Group: Byte;
+begin
+  Result := 0;
+  Shift := 0;
+  repeat
+    Group := Trace.ReadByte;
+    Result := Result or UInt64(Group and 127) shl Shift;
+    Inc(Shift, 7);
+  until Group < 128;
+end;
+
+procedure CountBlock(Size: UInt64);
+var
+  Log2: Integer;
+begin
+  Log2 := 0;
+  while UInt64(1) shl Log2 < Size do
+    Inc(Log2);
+  Inc(Counts[Log2]);
+  Inc(Tiers[1 + Ord(Size > SmallLimit) + Ord(Size > MediumLimit)]);
+  Inc(All);
+end;
+
+procedure CountTrace(Trace: TStream);
+var
+  Event, Size: UInt64;
+begin
+  while Trace.Position < Trace.Size do
+  begin
+    Event := ReadNumber(Trace);
+    if Event mod 4 = KindFree then
+      Continue;
+    Size := ReadNumber(Trace);
+    if Event mod 4 = KindNew then
+      CountBlock(Size);
+  end;
+end;
+
+procedure PrintCounts;
+var
+  Log2: Integer;
+  Sum: Int64;
+begin
+  WriteLn('up to bytes      blocks   share   so far');
+  Sum := 0;
+  for Log2 := 0 to HighestLog2 do
+    if Counts[Log2] > 0 then
+    begin
+      Inc(Sum, Counts[Log2]);
+      WriteLn(Format('%11d %11d %6.2f %% %6.2f %%', [Int64(1) shl Log2, Counts[Log2],
+        100 * Counts[Log2] / All, 100 * Sum / All]));
+    end;
+  WriteLn(Format('small to %d: %.2f %%, medium to %d: %.2f %%, large: %.2f %%', [SmallLimit,
+    100 * Tiers[1] / All, MediumLimit, 100 * Tiers[2] / All, 100 * Tiers[3] / All]));
+end;
+
+var
+  Trace: TMemoryStream;
+
+begin
+  if ParamCount <> 1 then
+  begin
+    WriteLn(StdErr, 'SizeHistogram TRACE');
+    Halt(2);
+  end;
+  Trace := TMemoryStream.Create;
+  try
+    Trace.LoadFromFile(ParamStr(1));
+    CountTrace(Trace);
+  finally
+    Trace.Free;
+  end;
+  if All > 0 then
+    PrintCounts;
+end.
