@@ -29,6 +29,9 @@ var
   // No thread of ours in programs that nobody here wrote.
   IsInLibrary: Boolean = True; public name 'operatingsystem_islibrary';
 
+  // The exit code, as LaneMM.C.Start sets it at the end.
+  EndResult: LongInt = 0; public name 'operatingsystem_result';
+
 procedure LibcAbort; cdecl; external name 'abort';
 procedure LibcExit(Code: LongInt); cdecl; external name 'exit';
 function LibcSet(P: Pointer; Value: LongInt; Count: NativeUInt): Pointer; cdecl;
@@ -51,6 +54,16 @@ begin
   end;
   OsWriteError(@Text[1], Length(Text));
   LibcAbort;
+end;
+
+// No exceptions, no finalizations.
+function RaiseList: Pointer; [public, alias: 'SYSTEM_$$_RAISELIST$$PEXCEPTOBJECT'];
+begin
+  Result := nil;
+end;
+
+procedure FinalizeUnits; [public, alias: 'FPC_FINALIZEUNITS'];
+begin
 end;
 
 // A rule for reports ends the program.

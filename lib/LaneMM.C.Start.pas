@@ -19,8 +19,9 @@ function LibraryConfigure(Words: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Settings,
-  LaneMM.Watch, LaneMM.C.Manager, LaneMM.C.Frames;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Settings,
+  LaneMM.Leaks, LaneMM.Watch, LaneMM.C.Manager,
+  LaneMM.C.Frames, LaneMM.C.Roots;
 
 // What src/ asks for only where a program links it. A static program links what is asked for here.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -52,13 +53,45 @@ end;
 
 // ---------------------------------------------------------------------------- watching
 
-function LibcAtExit(Routine, Argument, Library_: Pointer): LongInt; cdecl;
-  external name '__cxa_atexit';
+type
+  TExitCall = procedure(Status: LongInt; Argument: Pointer); cdecl;
+
+function LibcAtExit(Routine: TExitCall; Argument: Pointer): LongInt; cdecl;
+  external name 'on_exit';
+function LibcFlush(Stream: Pointer): LongInt; cdecl; external name 'fflush';
+procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
+
+// libc's own list of what it keeps for later, stacks of ended threads among it.
+procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
+
+procedure CountThread(Id: Cardinal; Context: Pointer);
+begin
+  Inc(PCardinal(Context)^);
+end;
+
+// Lets libc give back what it keeps, so that it is no leak. Other threads might be using it.
+procedure EmptyLibc;
+var
+  ThreadCount: Cardinal;
+begin
+  ThreadCount := 0;
+  OsVisitThreads(CountThread, @ThreadCount);
+  if (ThreadCount = 1) and (@LibcFreeAll <> nil) then
+    LibcFreeAll;
+end;
 
 // Called after the program's own exit handlers and the destructors of its libraries.
-procedure ExitReached(Argument: Pointer); cdecl;
+procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
 begin
   WatchEnd;
+  if Process.Settings.Values[opLeaks] <> 0 then
+    EmptyLibc;
+  ExitCode := Status;
+  LeaksEnd;
+  if ExitCode = Status then
+    Exit;
+  LibcFlush(nil);
+  LibcEnd(ExitCode);
 end;
 
 procedure WatchStart;
@@ -67,8 +100,9 @@ begin
   if Process.Settings.Values[opHelp] <> 0 then
     SettingsHelp;
   FramesStart;
+  RootsStart;
   WatchApply;
-  LibcAtExit(@ExitReached, nil, nil);
+  LibcAtExit(ExitReached, nil);
 end;
 
 function LibraryConfigure(Words: PAnsiChar): Boolean;

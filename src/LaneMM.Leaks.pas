@@ -140,6 +140,8 @@ begin
   begin
     PauseVisitStacks(MarkStack, @Census);
     MarkUnfinished(Census, Frame);
+    if @Process.RootsVisit <> nil then
+      Process.RootsVisit(MarkWords, @Census);
     WriteEnd(Census);
   end;
   PauseEnd;

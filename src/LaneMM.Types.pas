@@ -212,6 +212,10 @@ type
   TBlockCall = function(P: Pointer): TSize;
   /// Gets a block.
   TSizeCall = function(Size: TSize): Pointer;
+  /// Looks at the words from First up to Limit. Context is the caller's.
+  TRangeCall = procedure(First, Limit: NativeUInt; Context: Pointer);
+  /// Calls Visitor for ranges of words.
+  TRangesCall = procedure(Visitor: TRangeCall; Context: Pointer);
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns how many.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 
@@ -381,6 +385,7 @@ type
         CodeLimit: NativeUInt;                      //< const   its end
         ManagerCalls: NativeUInt;                   //< const   where the RTL keeps its manager
         FramesTake: TFramesCall;                    //< const   where many modules have code, or nil
+        RootsVisit: TRangesCall;                    //< const   what holds no leaks, or nil
         GrowsExactly: Boolean;                      //< const   realloc adds no room, see lib/
         WatchWait: TLockCall;                       //< shared  takes a taken lock; nil: unwatched
         WatchMiss: TLockCall;                       //< shared  told of one left; nil: unwatched

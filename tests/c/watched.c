@@ -1,10 +1,11 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | twice]
+ *   watched [configure | signal N | wait | damage | twice | lose]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
- * wait: waits to be ended. damage: writes behind a block. twice: frees a block twice. */
+ * wait: waits to be ended. damage: writes behind a block. twice: frees a block twice.
+ * lose: loses a list, and keeps blocks in all other ways. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,6 +56,29 @@ static void spoil(const char *mode) {
     free_one(block);
 }
 
+struct node {
+  struct node *next;
+  char text[40];
+};
+
+char *in_data;
+__thread char *in_thread;
+static pthread_key_t key;
+
+__attribute__((noinline)) void lose_list(void) {
+  struct node *volatile head = NULL;
+  for (int i = 0; i < 100; i++) {
+    struct node *node = malloc(sizeof *node);
+    node->next = head;
+    head = node;
+  }
+  in_data = malloc(500);
+  *(char **)in_data = malloc(600);
+  in_thread = malloc(700);
+  pthread_key_create(&key, NULL);
+  pthread_setspecific(key, malloc(800));
+}
+
 static void work(void) {
   void *block = NULL;
   pthread_t thread;
@@ -77,6 +101,8 @@ int main(int count, char **arguments) {
   int (*write_logs)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "lanemm_write_logs");
   if (strcmp(mode, "configure") == 0 && !(configure && configure("growth,contention")))
     return 2;
+  if (strcmp(mode, "lose") == 0)
+    lose_list();
   spoil(mode);
   work();
   if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))

@@ -163,6 +163,25 @@ is_clean() {
   watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+# What the program has lost is a leak; what its data, thread-local variables and keys lead to is not.
+finds_leaks() {
+  watch leaks,log=logs lose && has '^100 blocks, 4,800 bytes, were not freed' \
+    && has '100 x unknown block of 48 bytes' && [ "$(cat out)" = done ]
+}
+
+finds_leaks_with_stacks() {
+  watch leaks,debug,log=logs lose && has ' lose_list  watched+0x'
+}
+
+finds_no_leaks() {
+  watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
+sets_exit_code() {
+  watch leaks,leaks:exit=9,log=logs lose
+  [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch leaks,leaks:exit=9,log=logs
+}
+
 promise 'a program that is not watched runs as ever and writes nothing' is_quiet
 promise 'help prints the list, and the program goes on' helps
 promise 'growth names the routine and its place in the module' finds_growth
@@ -179,6 +198,10 @@ promise 'SIGTERM writes the logs and ends the program' is_ended
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a double free, and the program ends' finds_double_free
 promise 'debug finds nothing where nothing is' is_clean
+promise 'leaks tells what is lost, not what can be reached' finds_leaks
+promise 'leaks with debug tells where it was got' finds_leaks_with_stacks
+promise 'leaks says nothing when nothing is lost' finds_no_leaks
+promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 if [ -x /usr/bin/python3 ]; then
   promise 'python3 is profiled through all its modules' profiles_python
 fi

@@ -1,0 +1,106 @@
+/// Where a program in C keeps what is no leak at its end: the data of all modules, the variables and
+/// the stack of the ending thread.
+//
+// Owns:       Process.RootsVisit.
+// Invariants: the data of this library are left out: they lead to every block.
+// Callers:    the end of the program, while all other threads wait.
+// Source:     Linux Standard Base 5.0, dl_iterate_phdr; glibc: nptl/descr.h.
+unit LaneMM.C.Roots;
+
+{$I LaneMM.inc}
+
+interface
+
+/// Lets LaneMM.Leaks leave out what can still be reached.
+procedure RootsStart;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Stack;
+
+const
+  LoadSegment = 1;
+  TlsSegment = 7;
+  IsWritable = 2;
+  // Bytes of a thread's control block, which holds the values of its keys.
+  ControlBlockSize = 2304;
+
+type
+  TSegment = record
+    Kind, Flags: Cardinal;
+    Offset, Address, Physical, FileSize, Size, Alignment: NativeUInt;
+  end;
+  PSegment = ^TSegment;
+
+  TModule = record
+    Base: NativeUInt;
+    Name: PAnsiChar;
+    Segments: PSegment;
+    SegmentCount: Word;
+    Added, Removed: UInt64;
+    TlsNumber: NativeUInt;
+    TlsData: NativeUInt;   // of the calling thread; 0: it has none yet
+  end;
+  PModule = ^TModule;
+
+  TRoots = record
+    Visitor: TRangeCall;
+    Context: Pointer;
+  end;
+  PRoots = ^TRoots;
+
+  TModuleCall = function(Module: PModule; Size: NativeUInt; Roots: PRoots): LongInt; cdecl;
+
+function LibcVisitModules(Visitor: TModuleCall; Roots: PRoots): LongInt; cdecl;
+  external name 'dl_iterate_phdr';
+
+procedure Visit(Roots: PRoots; First, Size: NativeUInt);
+begin
+  First := First and not (SizeOf(Pointer) - 1);
+  Size := Size and not (SizeOf(Pointer) - 1);
+  if NativeUInt(@Process) - First >= Size then
+    Roots^.Visitor(First, First + Size, Roots^.Context);
+end;
+
+function VisitModule(Module: PModule; Size: NativeUInt; Roots: PRoots): LongInt; cdecl;
+var
+  Index: NativeInt;
+  Segment: PSegment;
+begin
+  Result := 0;
+  for Index := 0 to NativeInt(Module^.SegmentCount) - 1 do
+  begin
+    Segment := @Module^.Segments[Index];
+    if (Segment^.Kind = LoadSegment) and (Segment^.Flags and IsWritable <> 0) then
+      Visit(Roots, Module^.Base + Segment^.Address, Segment^.Size)
+    else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0) then
+      Visit(Roots, Module^.TlsData, Segment^.Size);
+  end;
+end;
+
+// The thread's control block begins with its own address.
+function ControlBlock: NativeUInt; assembler; nostackframe;
+asm
+  mov rax, fs:[0]
+end;
+
+procedure VisitRoots(Visitor: TRangeCall; Context: Pointer);
+var
+  Roots: TRoots;
+  Frame: NativeUInt;
+begin
+  Roots.Visitor := Visitor;
+  Roots.Context := Context;
+  LibcVisitModules(VisitModule, @Roots);
+  Visit(@Roots, ControlBlock, ControlBlockSize);
+  Frame := NativeUInt(get_frame);
+  Visit(@Roots, Frame, StackEnd(Frame) - Frame);
+end;
+
+procedure RootsStart;
+begin
+  Process.RootsVisit := VisitRoots;
+end;
+
+end.
