@@ -3,7 +3,7 @@
  * After: Larson and Krishnan, "Memory Allocation for Long-Running Server Applications", ISMM 1998. */
 #include "work.h"
 
-enum { PLACES = 5000, MIN_SIZE = 8, MAX_SIZE = 1000, STEPS = 100000, GENERATIONS = 250 };
+enum { PLACES = 5000, MIN_SIZE = 8, MAX_SIZE = 1000, STEPS = 100000, GENERATIONS = 300 };
 
 struct place {
   uint8_t *block;
@@ -11,6 +11,7 @@ struct place {
 };
 
 static struct place places[MAX_THREADS][PLACES];
+static unsigned threads;
 
 static void replace(struct place *place, uint64_t *random) {
   if (place->block)
@@ -31,7 +32,7 @@ static void *run(void *number) {
   uint64_t random = (uintptr_t)number + 1;
   for (int i = 0; i < PLACES; i++)
     replace(&places[(uintptr_t)number][i], &random);
-  for (int generation = 0; generation < GENERATIONS; generation++) {
+  for (int generation = 0; generation < GENERATIONS / (int)threads; generation++) {
     pthread_t heir;
     if (pthread_create(&heir, NULL, live, number) != 0)
       exit(5);
@@ -41,6 +42,7 @@ static void *run(void *number) {
 }
 
 int main(int count, char **arguments) {
-  run_threads(thread_count(count, arguments), run);
+  threads = thread_count(count, arguments);
+  run_threads(threads, run);
   return 0;
 }
