@@ -29,21 +29,28 @@ function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 function DebugFree(P: Pointer): TSize;
 /// The same with the size that the program believes it asked for, 0 for none.
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
-/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged.
+/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged, of
+/// those that were not reported before.
 function DebugCheckHeap: NativeUInt;
+/// The same for the block at P, or around it; False when it is damaged.
+function DebugBlockIsWhole(P: Pointer): Boolean;
 
 implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Stack, LaneMM.Errors, LaneMM.Stacks, LaneMM.Messages,
   LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugReport, LaneMM.Blocks;
+  LaneMM.DebugReport, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
   // classes do; it shrinks in place down to this share.
   GrowthShare = 8;
   KeptShare = 4;
+  // Allocations between two looks at who handles faults: at the start, and later.
+  EarlyNumber = 4096;
+  EarlyLooks = 16;
+  LateLooks = 4096;
 
 // ---------------------------------------------------------------------------- contents
 
@@ -98,6 +105,9 @@ begin
   Result^.FreedStack := 0;
   Result^.Group := 0;
   DebugBlockSeal(Result);
+  if (Result^.Number mod EarlyLooks = 0)
+    and ((Result^.Number < EarlyNumber) or (Result^.Number mod LateLooks = 0)) then
+    FaultsWatch;
 end;
 
 // A block with Room bytes to grow, all filled with Value; nil without memory.
@@ -114,8 +124,19 @@ begin
   DebugBlockSettle(Block, dsInUse);
 end;
 
+// Looks at all blocks now and then, as the setting says.
+procedure CheckWhenDue;
+var
+  Interval: NativeUInt;
+begin
+  Interval := Process.Settings.Values[opCheck];
+  if (Interval <> 0) and (FetchAdd(Process.DebugOperations, 1) mod Interval = 0) then
+    DebugCheckHeap;
+end;
+
 function DebugGet(Size: TSize): Pointer;
 begin
+  CheckWhenDue;
   Result := GetFilled(Size, Size, Process.NewFill);
   if Result = nil then
     Result := ErrorOutOfMemory;
@@ -123,6 +144,7 @@ end;
 
 function DebugGetZero(Size: TSize): Pointer;
 begin
+  CheckWhenDue;
   Result := GetFilled(Size, Size, 0);
   if Result = nil then
     Result := ErrorOutOfMemory;
@@ -188,6 +210,13 @@ begin
   if Block = nil then
     LookAround(P, Finding);
   DebugTell(Finding);
+end;
+
+// The same for what LaneMM.Blocks finds, which knows nothing of debug mode.
+procedure TellInvalidWhenOn(P: Pointer; Call: TInvalidCall);
+begin
+  if DebugIsOn then
+    TellInvalid(P, Call);
 end;
 
 // The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
@@ -274,12 +303,14 @@ begin
   Block^.FreedStack := StackNow;
   DebugBlockSeal(Block);
   FillChar(P^, Result, Process.FreeFill);
+  TrapsSet(P, Result, Block^.FirstWord);
   DebugBlockSettle(Block, dsFreed);
   ReleaseSpans(DebugBlockRetire(Block));
 end;
 
 function DebugFree(P: Pointer): TSize;
 begin
+  CheckWhenDue;
   if DebugSpanOf(P) <> nil then
     Result := FreeDebug(P)
   else
@@ -365,6 +396,7 @@ end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 begin
+  CheckWhenDue;
   if (P = nil) and (Size <> 0) then
     P := DebugGet(Size)
   else if (Size = 0) or (DebugSpanOf(P) = nil) then
@@ -447,6 +479,15 @@ begin
   Result := DebugCheckAll(DebugTell);
 end;
 
+function DebugBlockIsWhole(P: Pointer): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block = nil) or not DebugIsTold(LoadAcquire(Block^.State))
+    and (DebugCheckBlock(Block, DebugTell) = 0);
+end;
+
 function DebugIsOn: Boolean;
 begin
   Result := (Process.Settings.Values[opDebug] <> 0) or (LoadAcquire(Process.DebugDepth) <> 0);
@@ -454,7 +495,7 @@ end;
 
 const
   Calls: TDebugCalls = (Free: FreeDebug; Resize: ResizeDebug; UsableSize: UsableSize; Owns: Owns;
-    Invalid: TellInvalid);
+    Invalid: TellInvalidWhenOn);
 
 function DebugStart: Boolean;
 begin
@@ -466,6 +507,7 @@ begin
     Exit;
   Process.NewFill := Process.Settings.Values[opFill];
   Process.FreeFill := Process.Settings.Values[opFreeFill];
+  TrapsStart;
   Process.DebugVisit := VisitBlocks;
   Process.DebugFind := FindBlock;
   StoreRelease(NativeUInt(Process.Debug), NativeUInt(@Calls));

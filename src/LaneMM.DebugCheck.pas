@@ -36,6 +36,8 @@ type
     Note: TNote;              //< of Address
     Address: NativeUInt;      //< that the program used, or 0
     Given: NativeUInt;        //< size that the program gave, with evWrongSize
+    Slot: NativeInt;          //< number of the method, with evFreedCall; negative: unknown
+    Method: NativeUInt;       //< its code, or 0
     Block: TDebugBlock;       //< what is noted of the block
     State: TDebugState;       //< its state; dsNever: there is no debug block
     Data: NativeUInt;         //< where its contents begin

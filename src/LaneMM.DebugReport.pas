@@ -56,6 +56,24 @@ begin
   FieldEnd(Fields, fiClass);
 end;
 
+// The routine's name if it is known, else its number.
+procedure FillMethod(var Report: TReport; const Finding: TFinding);
+var
+  Symbol: PSymbol;
+begin
+  if Finding.Kind <> evFreedCall then
+    Exit;
+  Symbol := SymbolsFind(Report.Traces.Symbols, Finding.Method + 1);
+  FieldStart(Report.Fields, fiMethod);
+  if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil) then
+    SymbolAddRoutine(Report.Fields.Room, Symbol)
+  else if Finding.Slot >= 0 then
+    TextAddNumber(Report.Fields.Room, Finding.Slot)
+  else
+    TextAdd(Report.Fields.Room, '?');
+  FieldEnd(Report.Fields, fiMethod);
+end;
+
 procedure FillFields(var Fields: TFields; const Finding: TFinding);
 begin
   FieldName(Fields, fiProcess, OsProcessId);
@@ -230,6 +248,8 @@ var
 begin
   TracesOpen(Report.Traces, MostStacks);
   TracesAdd(Report.Traces, Here);
+  if Finding.Method <> 0 then
+    TracesAddCode(Report.Traces, Finding.Method);
   Stack := StackAt(Finding.Block.GotStack);
   if Stack <> nil then
     TracesAdd(Report.Traces, Stack^);
@@ -249,6 +269,7 @@ begin
   FieldsOpen(Report.Fields);
   FillFields(Report.Fields, Finding);
   AddTraces(Report, Finding, Here);
+  FillMethod(Report, Finding);
   MessageAdd(Report.Event.Text, msHead, Report.Fields);
   MessageAdd(Report.Event.Text, Finding.Message, Report.Fields);
   AddNote(Report, Finding);

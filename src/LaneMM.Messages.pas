@@ -38,8 +38,8 @@ type
 
   /// The named values.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiSlot, fiPath, fiGiven, fiProcess, fiLimit,
-    fiHolder, fiText);
+    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiLimit, fiHolder,
+    fiText);
 
   /// Values for the fields of a message.
   TFields = record
@@ -98,7 +98,7 @@ type
 
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
-    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'group', 'method', 'slot',
+    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'group', 'method',
     'path', 'given', 'process', 'limit', 'holder', 'text');
 
   Entries: array[TMessage] of TEntry = (
@@ -111,9 +111,9 @@ const
     (Name: 'write-before'; Text: 'Somebody has written before the start of a block.'),
     (Name: 'write-after'; Text: 'Somebody has written behind the end of a block.'),
     (Name: 'write-after-free'; Text: 'Somebody has written into a block after it was freed.'),
-    (Name: 'freed-method'; Text: 'Virtual method {slot}{method} of a freed object was called.'),
+    (Name: 'freed-method'; Text: 'Virtual method {method} of a freed object was called.'),
     (Name: 'freed-interface'; Text:
-      'Method {slot} of an interface of a freed object was called.'),
+      'Method {method} of an interface of a freed object was called.'),
     (Name: 'wrong-size'; Text: 'A block was freed with the size {given}; it has {size} bytes.'),
     (Name: 'mixed'; Text: 'A block was got by {given} and freed by {method}.'),
     (Name: 'new-used'; Text: 'The contents of a new block were used as an address'

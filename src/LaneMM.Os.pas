@@ -29,6 +29,14 @@ type
   TOsSignalUse = (suAgain, suLast);
   /// Called in the middle of anything: uses nothing but this unit.
   TOsSignalHandler = procedure(Signal: LongInt); cdecl;
+  /// A fault of the processor: an address that cannot be used, and the registers that programs use.
+  TOsFault = record
+    Address: NativeUInt;                  //< 0 where the processor does not tell
+    Pc, Sp, Frame: NativeUInt;            //< instruction, stack and frame pointer
+    Registers: array[0..15] of NativeUInt; //< some of the others
+  end;
+  /// Is told of a fault, in a signal handler.
+  TOsFaultCall = procedure(const Fault: TOsFault);
   /// A range of addresses that the system mapped in one go.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
@@ -147,6 +155,8 @@ procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 function OsNowNs: UInt64;
 /// Has Handler called on a signal that nobody handles or ignores. False where somebody does.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
+/// Has Call told of faults before the handler that is set now, if it is not already.
+procedure OsFaultSet(Call: TOsFaultCall);
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
 /// Sends a signal to one of its threads.
@@ -182,6 +192,7 @@ end;
 {$ifdef LINUX}
   {$I LaneMM.Os.Linux.inc}
   {$I LaneMM.Os.Linux.Files.inc}
+  {$I LaneMM.Os.Linux.Faults.inc}
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
 {$endif}

@@ -40,7 +40,7 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okByte, okText, okRule);
+  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okByte, okText, okRule);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -88,12 +88,16 @@ const
       Help: 'exit code of a program that would end with 0 but has leaks'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
       Help: 'find wrong frees and writes outside of blocks, with stacks'),
+    (Name: 'check'; Kind: okInterval; Default: 0;
+      Help: 'look at all blocks before each Nth operation of debug mode'),
     (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
       Help: 'bytes of freed blocks that debug mode keeps from being used again'),
     (Name: 'fill'; Kind: okByte; Default: $90;
       Help: 'what debug mode fills new blocks with, two hexadecimal digits'),
     (Name: 'freefill'; Kind: okByte; Default: $80;
-      Help: '... and freed blocks'));
+      Help: '... and freed blocks'),
+    (Name: 'erase'; Kind: okFree; Default: 0;
+      Help: 'fill blocks with zeros when they are freed'));
 
 // ---------------------------------------------------------------------------- messages
 
@@ -122,6 +126,8 @@ begin
   TextAddChars(Text, Option.Name);
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
+    okInterval: TextAdd(Text, '=N|always');
+    okFree: TextAdd(Text, '=free');
     okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
     okRule: TextAdd(Text, '=RULE');
@@ -130,7 +136,7 @@ begin
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of
-    okSwitch:
+    okSwitch, okInterval, okFree:
       TextAdd(Text, ' (not set)');
     okNumber:
       begin
@@ -285,6 +291,16 @@ begin
   Result := Result and IsEnd(Words^);
 end;
 
+// The word Name, which stands for 1, or a number.
+function ReadWordOrNumber(var Words: PAnsiChar; const Name: ShortString;
+  out Value: NativeUInt): Boolean;
+begin
+  Value := 1;
+  Result := (CompareByte(Words^, Name[1], Length(Name)) = 0) and IsEnd(Words[Length(Name)]);
+  if not Result then
+    Result := ReadNumber(Words, Value);
+end;
+
 function DigitOf(Sign: AnsiChar): Cardinal;
 begin
   case Sign of
@@ -338,10 +354,13 @@ begin
   end;
   if OptionTexts[Option].Kind = okRule then
     Exit(EventRuleRead(Words) and IsEnd(Words^));
-  if OptionTexts[Option].Kind = okByte then
-    Result := ReadByte(Words, Value)
+  case OptionTexts[Option].Kind of
+    okByte: Result := ReadByte(Words, Value);
+    okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
+    okFree: Result := ReadWordOrNumber(Words, 'free', Value);
   else
     Result := ReadNumber(Words, Value);
+  end;
   if Result then
     Process.Settings.Values[Option] := Value;
 end;

@@ -44,6 +44,11 @@ procedure StackStart;
 procedure StackTake(out Stack: TStack);
 /// The end of the stack that Sp lies on; Sp itself when it is not known.
 function StackEnd(Sp: NativeUInt): NativeUInt;
+/// The same from a point where a thread was interrupted, with its registers there.
+procedure StackTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TStack);
+/// The offset in the table of methods that the call before Return has used; -1 when that call is
+/// another one, or cannot be read.
+function StackCallOffset(Return: NativeUInt): NativeInt;
 /// A number that depends on Seed, the call and all frames.
 function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
 
@@ -333,36 +338,79 @@ begin
     Result := TManagerCall(Offset div SizeOf(Pointer));
 end;
 
+// Notes the frame that the walk stands in. All frames so far were the manager's own if this one
+// is the program's call of the manager.
+procedure Note(const Walk: TWalk; var Stack: TStack);
+var
+  Call: TManagerCall;
+begin
+  if Stack.Call = mcUnknown then
+  begin
+    Call := ManagerCallBefore(Walk.Pc);
+    if Call <> mcUnknown then
+    begin
+      Stack.Call := Call;
+      Stack.Count := 0;
+    end;
+  end;
+  Stack.Frames[Stack.Count] := Walk.Pc;
+  Inc(Stack.Count);
+end;
+
+procedure WalkOn(var Walk: TWalk; var Stack: TStack);
+begin
+  repeat
+    Note(Walk, Stack);
+  until (Stack.Count = MaxFrames)
+    or not (IsX64 and StepByCode(Walk) or StepByFrame(Walk));
+end;
+
 procedure StackTake(out Stack: TStack);
 var
   Walk: TWalk;
-  Call: TManagerCall;
 begin
-  if @Process.FramesTake <> nil then
-  begin
-    Stack.Call := mcUnknown;
-    Stack.Count := Process.FramesTake(@Stack.Frames, MaxFrames);
-    Exit;
-  end;
   Walk.Sp := NativeUInt(get_frame);
   Walk.Limit := StackEnd(Walk.Sp);
   Leave(Walk, Walk.Sp + SizeOf(Pointer), SizeOf(Pointer));
   Stack.Call := mcUnknown;
   Stack.Count := 0;
-  repeat
-    if Stack.Call = mcUnknown then
-    begin
-      Call := ManagerCallBefore(Walk.Pc);
-      if Call <> mcUnknown then
-      begin
-        Stack.Call := Call;
-        Stack.Count := 0;
-      end;
-    end;
-    Stack.Frames[Stack.Count] := Walk.Pc;
-    Inc(Stack.Count);
-  until (Stack.Count = MaxFrames)
-    or not (IsX64 and StepByCode(Walk) or StepByFrame(Walk));
+  WalkOn(Walk, Stack);
+end;
+
+procedure StackTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TStack);
+var
+  Walk: TWalk;
+begin
+  Walk.Pc := Pc + 1; // as if a call had led away from there
+  Walk.Sp := Sp;
+  Walk.Frame := Frame;
+  Walk.Limit := StackEnd(Sp);
+  Stack.Call := mcUnknown;
+  Stack.Count := 0;
+  WalkOn(Walk, Stack);
+end;
+
+// FF /2 with a register and an offset of four bytes, one or none.
+function StackCallOffset(Return: NativeUInt): NativeInt;
+const
+  CallOpcode = $FF;
+  Extension = 2 shl 3;
+  LongForm = $80 or Extension;
+  ShortForm = $40 or Extension;
+  FormMask = $F8;
+var
+  Code: PByte;
+begin
+  Result := -1;
+  if not IsX64 or not IsCode(Return) then
+    Exit;
+  Code := PByte(Return);
+  if (Code[-6] = CallOpcode) and (Code[-5] and FormMask = LongForm) then
+    Result := DistanceAt(Return - SizeOf(LongInt))
+  else if (Code[-3] = CallOpcode) and (Code[-2] and FormMask = ShortForm) then
+    Result := PShortInt(Code - 1)^
+  else if (Code[-2] = CallOpcode) and (Code[-1] and FormMask = Extension) then
+    Result := 0;
 end;
 
 function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;

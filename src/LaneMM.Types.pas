@@ -128,7 +128,7 @@ type
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit,
-    opDebug, opQuarantine, opFill, opFreeFill);
+    opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -412,10 +412,14 @@ type
         Quarantine: TQuarantine;                    //< lock Debug
         DebugNumber: TAtomicWord;                   //< shared  debug blocks ever handed out
         DebugDepth: TAtomicWord;                    //< shared  calls of LaneMM_EnterDebugMode
+        DebugOperations: TAtomicWord;               //< shared  counted for opCheck
         NewFill: Byte;                              //< const   what new debug blocks hold
         FreeFill: Byte;                             //< const   what freed debug blocks hold
         ObjectTrap: NativeUInt;                     //< const   see LaneMM.Traps; 0: none
         InterfaceTrap: NativeUInt;                  //< const   see LaneMM.Traps; 0: none
+        FaultCall: Pointer;                         //< shared  see OsFaultSet
+        FaultHandlers: array[0..1] of NativeUInt;   //< shared  handlers that were set before
+        FaultFlags: array[0..1] of NativeUInt;      //< shared  their flags
         StackTable: TAtomicWord;                    //< shared  see LaneMM.Stacks
         Events: TEventRules;                        //< shared  see LaneMM.EventRules
         EventCall: TEventCall;                      //< shared  is told of events; nil: nobody

@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Profile;
+  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
 begin
@@ -93,6 +93,13 @@ begin
     Manager.ReallocMem := GrowthRealloc;
 end;
 
+procedure UseEraseEntries(var Manager: TMemoryManager);
+begin
+  Manager.FreeMem := EraseFree;
+  Manager.FreeMemSize := EraseFreeSize;
+  Manager.ReallocMem := EraseRealloc;
+end;
+
 procedure UseDebugEntries(var Manager: TMemoryManager);
 begin
   Manager.GetMem := DebugGet;
@@ -113,10 +120,11 @@ begin
   // Once more when another thread has changed the mode meanwhile: the last one sees it as it is.
   repeat
     IsDebug := DebugIsOn;
+    UseEntries(Manager);
     if IsDebug then
       UseDebugEntries(Manager)
-    else
-      UseEntries(Manager);
+    else if IsSet(opErase) then
+      UseEraseEntries(Manager);
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
 end;
@@ -155,6 +163,15 @@ begin
     Process.GrowthCall := BlockRealloc;
 end;
 
+// Whether blocks are erased, or were: then entries are to be set.
+function IsErasing: Boolean;
+var
+  Manager: TMemoryManager;
+begin
+  GetMemoryManager(Manager);
+  Result := IsSet(opErase) or (@Manager.FreeMem = @EraseFree);
+end;
+
 // There is no memory for it.
 procedure StopDebug;
 begin
@@ -169,7 +186,7 @@ begin
     StopDebug;
   if not IsWatching then
   begin
-    if (LoadAcquire(Process.SiteKeys) = 0) and (Process.Debug = nil) then
+    if (LoadAcquire(Process.SiteKeys) = 0) and (Process.Debug = nil) and not IsErasing then
       Exit;
     Process.Settings.Values[opContention] := 0;
     Process.Settings.Values[opGrowth] := 0;

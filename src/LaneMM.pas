@@ -23,6 +23,12 @@ type
   TLaneMM_Option = TOption;
   /// The settings, see LaneMM.Settings.
   TLaneMM_Settings = TSettings;
+  /// Kinds of events, see LaneMM.EventRules.
+  TLaneMM_EventKind = TEventKind;
+  /// Is told of events.
+  TLaneMM_EventCall = TEventCall;
+  /// What is known of a block.
+  TLaneMM_BlockInfo = TBlockInfo;
 
 /// Sums up the process; exact while no other thread allocates or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -44,14 +50,24 @@ function LaneMM_ExitDebugMode: Boolean;
 /// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged. Any
 /// thread, also while others run.
 function LaneMM_CheckHeap: NativeUInt;
+/// The same for the debug block at P, or around it. False when it is damaged.
+function LaneMM_CheckBlock(P: Pointer): Boolean;
+/// Tells what is known of the block in use that holds P, any pointer; False when there is none.
+function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
+/// Has Call told of each event whose rule names `callback`, in the thread that has caused or found
+/// it; nil takes it back. Call may use the heap, but not while a fault is reported.
+procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
+/// Replaces the text of the message with this name, see LaneMM.Messages; nil restores ours. Texts
+/// are copied, and ended by #0. False when there is no such message. One thread at a time.
+function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
 /// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
 procedure LaneMM_Trim;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Settings, LaneMM.Stack, LaneMM.Threads, LaneMM.Foreign, LaneMM.Purger,
-  LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch,
+  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Stack, LaneMM.Walk, LaneMM.Threads,
+  LaneMM.Foreign, LaneMM.Purger, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch,
   LaneMM.Leaks;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -99,6 +115,26 @@ end;
 function LaneMM_CheckHeap: NativeUInt;
 begin
   Result := DebugCheckHeap;
+end;
+
+function LaneMM_CheckBlock(P: Pointer): Boolean;
+begin
+  Result := DebugBlockIsWhole(P);
+end;
+
+function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
+begin
+  Result := WalkFind(P, Info);
+end;
+
+procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
+begin
+  Process.EventCall := Call;
+end;
+
+function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
+begin
+  Result := MessageSet(Name, NewText);
 end;
 
 procedure LaneMM_Trim;

@@ -38,6 +38,13 @@ type
     procedure CleanProgramIsSilent;
     procedure CleanProgramIsSilentWhileThreadsChurn;
     procedure BugsAreFoundWhileThreadsChurn;
+    procedure MethodOfAFreedObjectIsFound;
+    procedure ObjectFreedTwiceIsFound;
+    procedure InterfaceOfAFreedObjectIsFound;
+    procedure UninitialisedRecordIsFound;
+    procedure FreedRecordIsFound;
+    procedure CheckAlwaysFindsDamageAtTheNextOperation;
+    procedure CheckNowAndThenFindsDamage;
     procedure RuleEndsTheProgram;
     procedure RuleOnceTellsOnce;
     procedure RuleSaysWhereReportsGo;
@@ -312,6 +319,72 @@ begin
   SaysWhere(FreedHeading, 'freed');
 end;
 
+procedure TDebugTests.MethodOfAFreedObjectIsFound;
+begin
+  Plant('method', 0, '0');
+  Same(1, Reports, 'reports');
+  Has(#10'Virtual method DEBUGBUGS.TTHING.ACT of a freed object was called.'#10, Program_.Errors);
+  Has('  Class: DebugBugs.TThing'#10, Program_.Errors);
+  SaysWhere(GotHeading, 'created');
+  SaysWhere(FreedHeading, 'destroyed');
+  SaysWhere(HereHeading, 'method');
+end;
+
+procedure TDebugTests.ObjectFreedTwiceIsFound;
+begin
+  Plant('again', 0, '0');
+  Same(1, Reports, 'reports');
+  Has(#10'Virtual method SYSTEM.TOBJECT.DESTROY of a freed object was called.'#10,
+    Program_.Errors);
+  SaysWhere(HereHeading, 'again');
+end;
+
+procedure TDebugTests.InterfaceOfAFreedObjectIsFound;
+begin
+  Plant('interface', 0, '0');
+  Same(1, Reports, 'reports');
+  Has(#10'Method 3 of an interface of a freed object was called.'#10, Program_.Errors);
+  Has('  Class: DebugBugs.TCountedThing'#10, Program_.Errors);
+  SaysWhere(HereHeading, 'interface');
+end;
+
+procedure TDebugTests.UninitialisedRecordIsFound;
+begin
+  Plant('uninitialised', 0, '0');
+  Same(1, Reports, 'reports');
+  Has(#10'The contents of a new block were used as an address before anything was written there.'
+    + #10, Program_.Errors);
+  SaysWhere(GotHeading, 'texts');
+  SaysWhere(HereHeading, 'uninitialised');
+end;
+
+procedure TDebugTests.FreedRecordIsFound;
+begin
+  // The assignment writes to the block, too.
+  Plant('disposed', 0, '0');
+  Same(2, Reports, 'reports');
+  Has(#10'The contents of a freed block were used as an address.'#10, Program_.Errors);
+  SaysWhere(FreedHeading, 'disposed');
+end;
+
+procedure TDebugTests.CheckAlwaysFindsDamageAtTheNextOperation;
+begin
+  Program_.Run('debug,check=always', ['early', '100']);
+  Same(1, Reports, 'reports');
+  SaysWhere(GotHeading, 'got');
+  SaysWhere(FoundHeading, 'next');
+  Program_.Run('debug,check=always', ['none', '100']);
+  AssertEquals('', Program_.Errors);
+end;
+
+procedure TDebugTests.CheckNowAndThenFindsDamage;
+begin
+  Program_.Run('debug,check=10', ['after', '3000', '2']);
+  Same(1, Reports, 'reports');
+  Program_.Run('debug,check=1000', ['none', '3000', '8']);
+  AssertEquals('', Program_.Errors);
+end;
+
 procedure TDebugTests.RuleEndsTheProgram;
 begin
   Program_.Run('debug,event=double-free:halt=7', ['double-free', '100']);
@@ -363,6 +436,7 @@ end;
 procedure TDebugBlocksTests.TearDown;
 begin
   LaneMM_ExitDebugMode;
+  Same(0, Process.DebugDepth, 'levels of debug mode that are left');
   Process.EventCall := nil;
   Process.Events := KeptRules;
 end;
@@ -597,7 +671,9 @@ var
   Blocks: array[0..99] of PByte;
   Sizes: array[0..99] of NativeUInt;
   Step, Index: Integer;
+  HasLeft: Boolean;
 begin
+  HasLeft := False;
   Generator.Start(TestSeed + NativeUInt(GetThreadID));
   FillChar(Blocks, SizeOf(Blocks), 0);
   FillChar(Sizes, SizeOf(Sizes), 0);
@@ -605,8 +681,8 @@ begin
   begin
     Index := Generator.Below(100);
     if Step mod 1000 = 500 then
-      LaneMM_ExitDebugMode;
-    if Step mod 1000 = 0 then
+      HasLeft := LaneMM_ExitDebugMode;
+    if (Step mod 1000 = 0) and HasLeft then
       LaneMM_EnterDebugMode;
     if Blocks[Index] <> nil then
     begin

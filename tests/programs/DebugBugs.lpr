@@ -11,6 +11,26 @@ uses
 type
   TBug = procedure;
 
+  TThing = class
+  public
+    Room: array[0..63] of Byte;
+    procedure Act; virtual;
+  end;
+
+  IThing = interface
+    procedure Act;
+  end;
+  TCountedThing = class(TInterfacedObject, IThing)
+  public
+    Room: array[0..63] of Byte;
+    procedure Act;
+  end;
+
+  PTexts = ^TTexts;
+  TTexts = record
+    First, Second, Third, Fourth: string;
+  end;
+
 var
   Size: NativeInt;
   Block, Target: PByte;
@@ -166,6 +186,77 @@ begin
   Block[9] := 1;
 end;
 
+// Nobody frees it: only a check before the next operation can tell so early.
+procedure WriteAfterEarly;
+begin
+  GetBlock;
+  Block[Size] := 1;
+  Target := AllocMem(Size); // planted: next
+end;
+
+procedure TThing.Act;
+begin
+  WriteLn('a thing acts');
+end;
+
+procedure TCountedThing.Act;
+begin
+  WriteLn('a counted thing acts');
+end;
+
+procedure FreedMethod;
+var
+  Thing: TThing;
+begin
+  Thing := TThing.Create; // planted: created
+  Thing.Free; // planted: destroyed
+  Thing.Act; // planted: method
+end;
+
+procedure FreedTwice;
+var
+  Thing: TThing;
+begin
+  Thing := TThing.Create;
+  Thing.Free;
+  Thing.Free; // planted: again
+end;
+
+procedure FreedInterface;
+var
+  Thing: IThing;
+  Address: Pointer absolute Thing;
+  Kept: Pointer;
+begin
+  Thing := TCountedThing.Create;
+  Kept := Address;
+  Thing := nil;
+  Address := Kept;
+  try
+    Thing.Act; // planted: interface
+  finally
+    Address := nil;
+  end;
+end;
+
+procedure Uninitialised;
+var
+  Texts: PTexts;
+begin
+  GetMem(Texts, SizeOf(TTexts)); // planted: texts
+  Texts^.Third := ParamStr(1); // planted: uninitialised
+  FreeMem(Texts);
+end;
+
+procedure FreedTexts;
+var
+  Texts: PTexts;
+begin
+  New(Texts);
+  Dispose(Texts); // planted: disposed
+  Texts^.Third := ParamStr(1);
+end;
+
 procedure Nothing;
 begin
   GetBlock;
@@ -216,13 +307,15 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..17] of string = ('double-free', 'double-realloc', 'wrong-size', 'inner',
+  Names: array[0..23] of string = ('double-free', 'double-realloc', 'wrong-size', 'inner',
     'stack', 'wild', 'module', 'foreign', 'normal', 'before', 'after', 'both', 'realloc',
-    'freed', 'reuse', 'scattered', 'none', 'twice');
-  Bugs: array[0..17] of TBug = (DoubleFree, DoubleRealloc, WrongSize, InnerFree,
+    'freed', 'reuse', 'scattered', 'none', 'twice', 'early', 'method', 'again', 'interface',
+    'uninitialised', 'disposed');
+  Bugs: array[0..23] of TBug = (DoubleFree, DoubleRealloc, WrongSize, InnerFree,
     StackFree, WildFree, ModuleFree, ForeignFree, NormalDoubleFree, WriteBefore, WriteAfter,
     WriteBoth, WriteAfterRealloc, WriteAfterFree, WriteBeforeReuse, WriteScattered, Nothing,
-    TwiceDoubleFree);
+    TwiceDoubleFree, WriteAfterEarly, FreedMethod, FreedTwice, FreedInterface, Uninitialised,
+    FreedTexts);
 var
   Index: Integer;
 begin

@@ -1,0 +1,130 @@
+/// Tests of LaneMM.Erase.
+unit Test.Erase;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TEraseTests = class(TLaneTest)
+  strict private
+    procedure LooksErased(P: PByte; Size: NativeUInt);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure FreedBlockHoldsZeros;
+    procedure BlockThatMovedLeavesZeros;
+    procedure ReallocKeepsContents;
+    procedure DoubleFreeIsStillAnError;
+    procedure BlocksStayAsTheyAreWithoutTheSetting;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM;
+
+const
+  Sizes: array[0..4] of NativeUInt = (32, 300, 8000, 30000, 200000);
+
+procedure TEraseTests.SetUp;
+begin
+  LaneMM_Configure('erase=free');
+end;
+
+procedure TEraseTests.TearDown;
+begin
+  LaneMM_Configure('erase=0');
+end;
+
+// All but the word that links free blocks.
+procedure TEraseTests.LooksErased(P: PByte; Size: NativeUInt);
+begin
+  AssertTrue(IsZero(P + SizeOf(Pointer), Size - SizeOf(Pointer)));
+end;
+
+procedure TEraseTests.FreedBlockHoldsZeros;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    FillPattern(P, Size, Size);
+    FreeMem(P);
+    LooksErased(P, Size);
+    GetMem(P, Size);
+    FillPattern(P, Size, Size);
+    FreeMem(P, Size);
+    LooksErased(P, Size);
+  end;
+end;
+
+procedure TEraseTests.BlockThatMovedLeavesZeros;
+var
+  P, Before: PByte;
+  Size: NativeUInt;
+begin
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    FillPattern(P, Size, Size);
+    Before := P;
+    ReallocMem(P, Size * 10);
+    AssertTrue('moved', P <> Before);
+    LooksErased(Before, Size);
+    Before := P;
+    ReallocMem(P, Size);
+    AssertTrue('moved', P <> Before);
+    LooksErased(Before, Size * 10);
+    ReallocMem(P, 0);
+  end;
+end;
+
+procedure TEraseTests.ReallocKeepsContents;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  for Size in Sizes do
+  begin
+    P := nil;
+    ReallocMem(P, Size);
+    FillPattern(P, Size, Size);
+    ReallocMem(P, Size * 3);
+    AssertTrue(HasPattern(P, Size, Size));
+    ReallocMem(P, Size);
+    AssertTrue(HasPattern(P, Size, Size));
+    FreeMem(P);
+  end;
+end;
+
+procedure TEraseTests.DoubleFreeIsStillAnError;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  FreeMem(P);
+  Same(InvalidPointer, ErrorOfFree(P), 'error');
+  Same(InvalidPointer, ErrorOfFree(Pointer(12345)), 'error');
+end;
+
+procedure TEraseTests.BlocksStayAsTheyAreWithoutTheSetting;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('erase=0');
+  GetMem(P, 300);
+  FillPattern(P, 300, 1);
+  FreeMem(P);
+  AssertFalse(IsZero(P + 16, 200));
+end;
+
+initialization
+  RegisterTest(TEraseTests);
+end.
