@@ -48,6 +48,10 @@ build() {
   library mimalloc3 gcc "$mimalloc/src/static.c" -I"$sources/crates/$mimalloc/include" \
     -DMI_DEBUG=0 -DMI_BUILD_RELEASE -DMI_SHARED_LIB -DMI_SHARED_LIB_EXPORT \
     -fvisibility=hidden -mpopcnt
+  # For LD_PRELOAD: the same as malloc.
+  library mimalloc3-malloc gcc "$mimalloc/src/static.c" -I"$sources/crates/$mimalloc/include" \
+    -DMI_DEBUG=0 -DMI_BUILD_RELEASE -DMI_SHARED_LIB -DMI_SHARED_LIB_EXPORT -DMI_MALLOC_OVERRIDE \
+    -fvisibility=hidden -mpopcnt
   snmalloc="snmalloc-sys/upstream/src"
   library snmalloc gcc "$snmalloc/snmalloc/override/malloc.cc" -I"$sources/crates/$snmalloc" \
     -std=c++20 -fno-exceptions -fno-rtti -mcx16 -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 \
@@ -56,7 +60,7 @@ build() {
   library rpmalloc gcc rpmalloc-sys/rpmalloc/rpmalloc/rpmalloc.c -D_GNU_SOURCE -DENABLE_PRELOAD=1
 }
 
-if [ "$(cat "$out/built" 2>/dev/null)" = "$crates" ]; then
+if [ -f "$out/libmimalloc3-malloc.so" ] && [ "$(cat "$out/built" 2>/dev/null)" = "$crates" ]; then
   exit
 fi
 for tool in cargo gcc g++; do

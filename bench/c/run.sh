@@ -38,7 +38,7 @@ library_of() {
     LaneMM) echo "$root/build/lib/liblanemm.so"; return 0 ;;
     mimalloc) file=libmimalloc.so.2 ;;
     mimalloc3)
-      file=$root/build/bench/lib/libmimalloc3.so
+      file=$root/build/bench/lib/libmimalloc3-malloc.so
       [ ! -f "$file" ] || echo "$file"
       return 0
       ;;
@@ -121,6 +121,7 @@ run_once() {
 # What the results file says of itself.
 describe() {
   echo "# command: ROUNDS=$rounds sh bench/c/run.sh"
+  echo "# workloads:" $workloads
   echo "# revision: $(git rev-parse --short HEAD 2> /dev/null || echo unknown)"
   for manager in $managers; do
     dpkg-query -W -f '# library: ${Package} ${Version}\n' "$(package_of "$manager")" 2> /dev/null \
