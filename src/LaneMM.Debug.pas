@@ -21,6 +21,8 @@ function DebugIsOn: Boolean;
 function DebugStart: Boolean;
 /// GetMem in debug mode.
 function DebugGet(Size: TSize): Pointer;
+/// A block with guard pages whatever the setting, for GuardSample; nil without memory.
+function DebugGetGuarded(Size: TSize): Pointer;
 /// AllocMem in debug mode.
 function DebugGetZero(Size: TSize): Pointer;
 /// ReallocMem in debug mode, of blocks of either kind.
@@ -47,6 +49,8 @@ const
   // classes do; it shrinks in place down to this share.
   GrowthShare = 8;
   KeptShare = 4;
+  // The value of opGuard for guard pages behind all debug blocks.
+  GuardPages = 1;
   // Allocations between two looks at who handles faults: at the start, and later.
   EarlyNumber = 4096;
   EarlyLooks = 16;
@@ -81,12 +85,42 @@ end;
 
 // ---------------------------------------------------------------------------- get
 
+// Tells that the number was reached that the setting waits for. A good place for a breakpoint.
+procedure NumberReached(Block: PDebugBlock);
+var
+  Finding: TFinding;
+begin
+  Finding := Default(TFinding);
+  Finding.Kind := evNumber;
+  Finding.Message := msNumber;
+  Finding.Block := Block^;
+  Finding.Data := NativeUInt(DebugBlockData(Block));
+  Finding.State := dsInUse;
+  DebugTell(Finding);
+end;
+
+function GroupNow: Cardinal;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap <> nil then
+    Result := Heap^.Group
+  else
+    Result := 0;
+end;
+
 // A block whose contents are as they were, in the state dsChanging; nil without memory.
-function TakeBlock(Size, Room: NativeUInt): PDebugBlock;
+function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean): PDebugBlock;
 var
   Before: TAtomicWord;
 begin
-  Result := DebugBlockTake(Room, Before);
+  Result := nil;
+  Before := 0;
+  if IsGuarded then
+    Result := DebugBlockTakeGuarded(Size, Before);
+  if Result = nil then
+    Result := DebugBlockTake(Room, Before);
   if Result = nil then
   begin
     ProcessTrim;
@@ -103,11 +137,13 @@ begin
   Result^.GotStack := StackNow;
   Result^.FreedThread := 0;
   Result^.FreedStack := 0;
-  Result^.Group := 0;
+  Result^.Group := GroupNow;
   DebugBlockSeal(Result);
   if (Result^.Number mod EarlyLooks = 0)
     and ((Result^.Number < EarlyNumber) or (Result^.Number mod LateLooks = 0)) then
     FaultsWatch;
+  if Result^.Number = Process.Settings.Values[opBreak] then
+    NumberReached(Result);
 end;
 
 // A block with Room bytes to grow, all filled with Value; nil without memory.
@@ -115,7 +151,7 @@ function GetFilled(Size, Room: NativeUInt; Value: Byte): Pointer;
 var
   Block: PDebugBlock;
 begin
-  Block := TakeBlock(Size, Room);
+  Block := TakeBlock(Size, Room, Process.Settings.Values[opGuard] = GuardPages);
   if Block = nil then
     Exit(nil);
   Result := DebugBlockData(Block);
@@ -140,6 +176,18 @@ begin
   Result := GetFilled(Size, Size, Process.NewFill);
   if Result = nil then
     Result := ErrorOutOfMemory;
+end;
+
+function DebugGetGuarded(Size: TSize): Pointer;
+var
+  Block: PDebugBlock;
+begin
+  Block := TakeBlock(Size, Size, True);
+  if Block = nil then
+    Exit(nil);
+  Result := DebugBlockData(Block);
+  FillGuards(Block, Result);
+  DebugBlockSettle(Block, dsInUse);
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
@@ -302,8 +350,13 @@ begin
   Block^.FreedThread := ThreadNumber;
   Block^.FreedStack := StackNow;
   DebugBlockSeal(Block);
-  FillChar(P^, Result, Process.FreeFill);
-  TrapsSet(P, Result, Block^.FirstWord);
+  if DebugBlockIsGuarded(Block) then
+    DebugBlockClose(Block)
+  else
+  begin
+    FillChar(P^, Result, Process.FreeFill);
+    TrapsSet(P, Result, Block^.FirstWord);
+  end;
   DebugBlockSettle(Block, dsFreed);
   ReleaseSpans(DebugBlockRetire(Block));
 end;
@@ -383,7 +436,8 @@ begin
   if not IsWhole(Block, Before) then
     RepairBlock(Block, P, Before);
   OldSize := Block^.Size;
-  if (Size <= DebugBlockRoom(Block)) and (Size >= OldSize div KeptShare) then
+  if (Size <= DebugBlockRoom(Block)) and (Size >= OldSize div KeptShare)
+    and ((Size = OldSize) or not DebugBlockIsGuarded(Block)) then
   begin
     ResizeInPlace(Block, P, Size);
     Exit(P);

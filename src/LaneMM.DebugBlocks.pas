@@ -33,6 +33,12 @@ function DebugMostSize: NativeUInt;
 /// A block for Size bytes, in the state dsChanging, which was Before. The caller fills it. Nil when
 /// there is no memory.
 function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+/// The same with pages behind it that nobody can touch. Nil also when the system refuses that.
+function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+/// Whether the block has such pages. Only the thread that changes it may touch its contents.
+function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
+/// Makes the contents of a guarded block untouchable, too, and gives their memory back.
+procedure DebugBlockClose(Block: PDebugBlock);
 /// Puts a block in the state dsFreed into the quarantine. Returns a chain, linked by Next, of
 /// spans that are to be given to DebugSpanRelease: nobody uses their blocks any more.
 function DebugBlockRetire(Block: PDebugBlock): PSpan;
@@ -82,6 +88,9 @@ const
   RingLength = 1 shl 18;
   // A block alone in its span has this size class.
   SingleClass = SizeClassCount;
+  // ... and this one if it has guard pages: the notes lie in the first page, the contents end,
+  // but for their alignment, before the last; BlockSize is the size that was asked for.
+  GuardedClass = SingleClass + 1;
   // Behind blocks with more room than this only so many bytes are guarded.
   MostGuard = 256;
   // In TDebugBlock.State: the state, whether damage was reported, the number of changes.
@@ -136,10 +145,20 @@ begin
   Offset := NativeUInt(P) - NativeUInt(FirstSlot(Span));
   Index := 0;
   Size := Span^.BlockSize; // once: a span that is given back meanwhile may become another one
-  if (Span^.SizeClass <> SingleClass) and (Size > 0) then
+  if (Span^.SizeClass < SingleClass) and (Size > 0) then
     Index := Cardinal(Offset) div Size;
   if Index < Span^.CarvedBytes then
     Result := DebugBlockAt(Span, Index);
+end;
+
+function LastPage(Span: PSpan): PByte; inline;
+begin
+  Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
+end;
+
+function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
+begin
+  Result := ArenaSpan(Block)^.SizeClass = GuardedClass;
 end;
 
 function DebugBlockData(Block: PDebugBlock): PByte;
@@ -147,6 +166,8 @@ var
   Span: PSpan;
 begin
   Span := ArenaSpan(Block);
+  if Span^.SizeClass = GuardedClass then
+    Exit(LastPage(Span) - AlignUp(Span^.BlockSize, BlockAlignment));
   Result := FirstSlot(Span) + GuardSize;
   if Span^.SizeClass <> SingleClass then
     Inc(Result, (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize);
@@ -154,11 +175,15 @@ end;
 
 function DebugBlockRoom(Block: PDebugBlock): NativeUInt;
 begin
-  Result := ArenaSpan(Block)^.BlockSize - 2 * GuardSize;
+  Result := ArenaSpan(Block)^.BlockSize;
+  if not DebugBlockIsGuarded(Block) then
+    Dec(Result, 2 * GuardSize);
 end;
 
 function DebugBlockGuard(Block: PDebugBlock; Size: NativeUInt): NativeUInt;
 begin
+  if DebugBlockIsGuarded(Block) then
+    Exit(AlignUp(DebugBlockRoom(Block), BlockAlignment) - Size);
   Result := DebugBlockRoom(Block) + GuardSize - Size;
   if Result > MostGuard then
     Result := MostGuard;
@@ -338,6 +363,13 @@ begin
   LockLeave(Process.DebugLock);
 end;
 
+procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord);
+begin
+  repeat
+    Before := LoadAcquire(Block^.State);
+  until DebugBlockChange(Block, Before); // a scan may note what it found in between
+end;
+
 function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 begin
   if Size > DebugMostSize then
@@ -346,11 +378,48 @@ begin
     Result := TakeOfClass(SizeToClass(Size + 2 * GuardSize))
   else
     Result := TakeSingle(Size);
-  if Result = nil then
+  if Result <> nil then
+    BeginChange(Result, Before);
+end;
+
+// Takes the pages around the contents away; tells whether the system did that.
+function Guard(Span: PSpan): Boolean;
+begin
+  Result := OsForbid(LastPage(Span), OsPageSize);
+end;
+
+function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+var
+  Span: PSpan;
+begin
+  Result := nil;
+  if Size > DebugMostSize - 2 * OsPageSize then
     Exit;
-  repeat
-    Before := LoadAcquire(Result^.State);
-  until DebugBlockChange(Result, Before); // a scan may note what it found in between
+  Span := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
+  if Span = nil then
+    Exit;
+  LockEnter(Process.DebugLock);
+  Format(Span, GuardedClass, 1, Size);
+  Result := TakeFrom(Span);
+  LockLeave(Process.DebugLock);
+  if Guard(Span) then
+    BeginChange(Result, Before)
+  else
+  begin
+    DebugSpanRelease(Span);
+    Result := nil;
+  end;
+end;
+
+procedure DebugBlockClose(Block: PDebugBlock);
+var
+  Span: PSpan;
+  Size: NativeUInt;
+begin
+  Span := ArenaSpan(Block);
+  Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
+  OsPurge(Span^.Start + OsPageSize, Size);
+  OsForbid(Span^.Start + OsPageSize, Size);
 end;
 
 // ---------------------------------------------------------------------------- quarantine
@@ -379,7 +448,10 @@ end;
 // Bytes that the block takes.
 function BytesOf(Block: PDebugBlock): NativeUInt; inline;
 begin
-  Result := ArenaSpan(Block)^.BlockSize + SizeOf(TDebugBlock);
+  if DebugBlockIsGuarded(Block) then
+    Result := OsPageSize
+  else
+    Result := ArenaSpan(Block)^.BlockSize + SizeOf(TDebugBlock);
 end;
 
 // Lets the block be used again. Adds its span to Empty when that was the last one in use.
@@ -393,7 +465,7 @@ begin
   Span^.FreeList := NativeUInt(Block);
   Dec(Span^.Used);
   IsUnused := Span^.Used = 0;
-  if Span^.SizeClass <> SingleClass then
+  if Span^.SizeClass < SingleClass then
   begin
     if not Span^.IsCurrent then
       ListAdd(Span);
@@ -443,6 +515,10 @@ end;
 
 procedure DebugSpanRelease(Span: PSpan);
 begin
+  // Pages that stay untouchable cannot be used again.
+  if (Span^.SizeClass = GuardedClass) and not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift)
+    then
+    Exit;
   // Under the lock: whoever looks at the blocks of a span under it finds them, or another kind.
   LockEnter(Process.DebugLock);
   Span^.Kind := skReleased;
@@ -454,7 +530,7 @@ end;
 
 procedure RecoverSpan(Span: PSpan; Context: Pointer);
 begin
-  if (Span^.Kind <> skDebug) or (Span^.SizeClass = SingleClass) then
+  if (Span^.Kind <> skDebug) or (Span^.SizeClass >= SingleClass) then
     Exit;
   Span^.IsCurrent := False;
   if not IsFull(Span) then

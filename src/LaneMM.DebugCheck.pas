@@ -68,7 +68,7 @@ function DebugCheckAll(Call: TFindingCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Contention, LaneMM.Arena, LaneMM.DebugBlocks;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Contention, LaneMM.Arena, LaneMM.DebugBlocks;
 
 type
   TPart = (paNotes, paBefore, paBehind, paContents);
@@ -155,7 +155,7 @@ begin
   Finding.DumpOffset := (Offset - BytesBefore) and not LineMask;
   if Finding.DumpOffset < -GuardSize then
     Finding.DumpOffset := -GuardSize;
-  Last := DebugBlockRoom(Block) + GuardSize;
+  Last := DebugBlockRoom(Block) + DebugBlockGuard(Block, DebugBlockRoom(Block));
   if Last > Finding.DumpOffset + DumpSize then
     Last := Finding.DumpOffset + DumpSize;
   Finding.DumpLength := Last - Finding.DumpOffset;
@@ -172,7 +172,8 @@ begin
   if Finding.State = dsFreed then
     Finding.FirstWord := Block^.FirstWord
   else if Block^.Size >= SizeOf(NativeUInt) then
-    Finding.FirstWord := PNativeUInt(Finding.Data)^;
+    // With care: the pages of a guarded block may be out of reach.
+    OsRead(Finding.Data, @Finding.FirstWord, SizeOf(Finding.FirstWord));
 end;
 
 // What should stand in a part; nothing where the notes of the block cannot be believed.
@@ -180,6 +181,8 @@ function ExpectedIn(Block: PDebugBlock; State: TDebugState; Part: TPart): TExpec
 begin
   Result := Default(TExpected);
   Result.Data := DebugBlockData(Block);
+  if (State = dsFreed) and DebugBlockIsGuarded(Block) then
+    Exit;
   Result.Value := GuardByte;
   if Part = paBefore then
     Result.First := -GuardSize
@@ -265,7 +268,8 @@ begin
   Scan.FindingCount := 0;
   // Acquire: the state before what the block holds. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
-  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen) then
+  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen)
+    or DebugBlockIsGuarded(Block) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, DebugStateOf(Seen), Part, Scan.Findings[TPart(Scan.FindingCount)])

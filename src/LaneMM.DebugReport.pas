@@ -44,7 +44,7 @@ begin
   FieldAddress(Fields, fiBlock, Finding.Data);
   FieldNumber(Fields, fiSize, Finding.Block.Size);
   FieldName(Fields, fiNumber, Finding.Block.Number);
-  FieldNumber(Fields, fiOffset, Finding.Address - Finding.Data);
+  FieldSigned(Fields, fiOffset, NativeInt(Finding.Address - Finding.Data));
 end;
 
 procedure FillClass(var Fields: TFields; const Finding: TFinding);
@@ -99,9 +99,7 @@ begin
       MessageAdd(Report.Event.Text, msMoreDamage, Report.Fields);
       Exit;
     end;
-    FieldStart(Report.Fields, fiOffset);
-    TextAddSigned(Report.Fields.Room, Finding.Ranges[Index].Offset);
-    FieldEnd(Report.Fields, fiOffset);
+    FieldSigned(Report.Fields, fiOffset, Finding.Ranges[Index].Offset);
     FieldNumber(Report.Fields, fiLength, Finding.Ranges[Index].Length);
     MessageAdd(Report.Event.Text, msDamage, Report.Fields);
   end;
@@ -121,6 +119,11 @@ begin
   FieldName(Report.Fields, fiThread, Finding.Block.GotThread);
   FieldName(Report.Fields, fiFreeThread, Finding.Block.FreedThread);
   MessageAdd(Report.Event.Text, msBlock, Report.Fields);
+  if Finding.Block.Group <> 0 then
+  begin
+    FieldName(Report.Fields, fiGroup, Finding.Block.Group);
+    MessageAdd(Report.Event.Text, msGroup, Report.Fields);
+  end;
   if fiClass in Report.Fields.Known then
     MessageAdd(Report.Event.Text, msClass, Report.Fields);
   AddStack(Report, msGotStack, StackAt(Finding.Block.GotStack));

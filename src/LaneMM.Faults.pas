@@ -47,11 +47,12 @@ end;
 // over the reference to a string before it looks there.
 function HoldsPattern(Block: PDebugBlock; P: Pointer; Fill: Byte): Boolean;
 var
-  Offset: NativeUInt;
+  Offset, Word: NativeUInt;
 begin
   Offset := NativeUInt(P) - NativeUInt(DebugBlockData(Block));
+  Word := 0;
   Result := (Offset < Block^.Size) and (NativeUInt(P) mod SizeOf(Pointer) = 0)
-    and ((PNativeUInt(P)^ = 0) or IsNear(PNativeUInt(P)^, Fill));
+    and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsNear(Word, Fill));
 end;
 
 // The block with this state where a register leads to a word of the pattern; nil if there is none.
@@ -80,13 +81,20 @@ begin
   Finding.Kind := Kind;
   Finding.Message := Message;
   Finding.Address := Fault.Address;
+  if Kind = evGuard then
+    Finding.Note := noInner;
   StackTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
   DebugTellAt(Finding, Here);
 end;
 
 procedure Explain(const Fault: TOsFault);
+var
+  Block: PDebugBlock;
 begin
-  if HasNear(Fault, Process.NewFill) then
+  Block := DebugBlockOf(Pointer(Fault.Address));
+  if (Block <> nil) and DebugBlockIsGuarded(Block) then
+    Tell(Fault, evGuard, msGuard, Block)
+  else if HasNear(Fault, Process.NewFill) then
     Tell(Fault, evUninitialised, msNewUsed, FindBlock(Fault, dsInUse, Process.NewFill))
   else if HasNear(Fault, Process.FreeFill) then
     Tell(Fault, evUninitialised, msFreedUsed, FindBlock(Fault, dsFreed, Process.FreeFill));

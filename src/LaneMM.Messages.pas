@@ -61,6 +61,8 @@ procedure FieldEnd(var Fields: TFields; Field: TField);
 procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets a number, with commas.
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
+/// Sets a number that may be negative, with commas.
+procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
 /// Sets an address.
 procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
 /// Sets characters up to #0.
@@ -198,6 +200,13 @@ procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
   TextAddGrouped(Fields.Room, Value);
+  FieldEnd(Fields, Field);
+end;
+
+procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
+begin
+  FieldStart(Fields, Field);
+  TextAddSigned(Fields.Room, Value);
   FieldEnd(Fields, Field);
 end;
 

@@ -64,6 +64,9 @@ procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Asks the system to back a committed range with huge pages (2 MB) where it is touched.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
+/// Makes a committed range one that cannot be touched, until it is committed again. False when
+/// refused.
+function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Gives the memory behind a committed range back; it stays usable and reads as zeros. False,
 /// and nothing changed, when the system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;

@@ -22,6 +22,8 @@ uses
 
 /// Makes the table and the heap; tells whether they are there.
 function SamplerStart: Boolean;
+/// Sets the distance to the next sample of a thread, Mean bytes on average.
+procedure SampleDistance(Heap: PHeap; Mean: Double);
 /// Gets a block and samples it: what Process.SampledGet calls.
 function SamplerGet(Size: TSize): Pointer;
 /// BlockGetZero, sampled.
@@ -76,9 +78,14 @@ begin
     Result := 1;
 end;
 
+procedure SampleDistance(Heap: PHeap; Mean: Double);
+begin
+  Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
+end;
+
 procedure SetDistance(Heap: PHeap);
 begin
-  Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Rate);
+  SampleDistance(Heap, Rate);
 end;
 
 // Value, rounded up or down by chance, so that sums are right on average.

@@ -40,7 +40,7 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okByte, okText, okRule);
+  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okGuard, okByte, okText, okRule);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -97,7 +97,11 @@ const
     (Name: 'freefill'; Kind: okByte; Default: $80;
       Help: '... and freed blocks'),
     (Name: 'erase'; Kind: okFree; Default: 0;
-      Help: 'fill blocks with zeros when they are freed'));
+      Help: 'fill blocks with zeros when they are freed'),
+    (Name: 'guard'; Kind: okGuard; Default: 0;
+      Help: 'untouchable pages behind debug blocks, or, without debug, one every N bytes'),
+    (Name: 'break'; Kind: okNumber; Default: 0;
+      Help: 'allocation number of debug mode that is reported; 0 for none'));
 
 // ---------------------------------------------------------------------------- messages
 
@@ -128,6 +132,7 @@ begin
     okNumber: TextAdd(Text, '=N');
     okInterval: TextAdd(Text, '=N|always');
     okFree: TextAdd(Text, '=free');
+    okGuard: TextAdd(Text, '=pages|sample:N');
     okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
     okRule: TextAdd(Text, '=RULE');
@@ -136,7 +141,7 @@ begin
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of
-    okSwitch, okInterval, okFree:
+    okSwitch, okInterval, okFree, okGuard:
       TextAdd(Text, ' (not set)');
     okNumber:
       begin
@@ -301,6 +306,19 @@ begin
     Result := ReadNumber(Words, Value);
 end;
 
+// `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 for neither.
+function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
+const
+  Sample: ShortString = 'sample:';
+begin
+  if CompareByte(Words^, Sample[1], Length(Sample)) <> 0 then
+    Exit(ReadWordOrNumber(Words, 'pages', Value) and (Value <= 1));
+  Inc(Words, Length(Sample));
+  Result := ReadNumber(Words, Value);
+  if Value < 2 then
+    Value := 2;
+end;
+
 function DigitOf(Sign: AnsiChar): Cardinal;
 begin
   case Sign of
@@ -344,8 +362,10 @@ begin
     Inc(Words)
   else
   begin
-    Process.Settings.Values[Option] := 1;
-    Exit(OptionTexts[Option].Kind = okSwitch);
+    Result := OptionTexts[Option].Kind = okSwitch;
+    if Result then
+      Process.Settings.Values[Option] := 1;
+    Exit;
   end;
   if OptionTexts[Option].Kind = okText then
   begin
@@ -358,6 +378,7 @@ begin
     okByte: Result := ReadByte(Words, Value);
     okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
     okFree: Result := ReadWordOrNumber(Words, 'free', Value);
+    okGuard: Result := ReadGuard(Words, Value);
   else
     Result := ReadNumber(Words, Value);
   end;

@@ -98,7 +98,10 @@ function Adopt(Heap: PHeap): PHeap;
 begin
   Result := Heap;
   if Heap <> nil then
+  begin
     Heap^.ThreadNumber := 0;
+    Heap^.Group := 0;
+  end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
   HeapReturn(Heap);

@@ -128,7 +128,8 @@ type
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit,
-    opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase);
+    opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
+    opGuard, opBreak);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -257,7 +258,8 @@ type
         StackLimit: NativeUInt;                         //< owner  the end of its stack
         SampleIn: NativeInt;                            //< owner  bytes to the next sample
         SampleSeed: NativeUInt;                         //< owner  of its random numbers
-        ThreadNumber: NativeUInt;                       //< owner  the system's number, or 0
+        ThreadNumber: Cardinal;                         //< owner  the system's number, or 0
+        Group: Cardinal;                                //< owner  of its next debug blocks
         QueuesLine: TCacheLine;                         //< padding trimming threads write below
         Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
         Lock: TLock;                                    //< shared  guards Queues
@@ -301,7 +303,7 @@ type
     FreedStack: Cardinal;  //< owner
     GotThread: Cardinal;   //< owner   the system's number of the thread
     FreedThread: Cardinal; //< owner
-    Group: Cardinal;       //< owner   see LaneMM.Groups
+    Group: Cardinal;       //< owner   the program's number for it, or 0
     Sum: Cardinal;         //< owner   over the fields of the owner
   end;
 

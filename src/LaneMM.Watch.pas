@@ -22,7 +22,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug, LaneMM.EventLog, LaneMM.Profile;
+  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
+  LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
 begin
@@ -79,6 +80,12 @@ begin
   SamplerForget(P);
 end;
 
+// Whether a few blocks get guard pages. A profile has the counter for itself.
+function IsGuarding: Boolean;
+begin
+  Result := (Process.Settings.Values[opGuard] > 1) and not IsSet(opProfile);
+end;
+
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   BlockEntries(Manager);
@@ -88,6 +95,8 @@ begin
     Manager.AllocMem := SamplerGetZero;
     Manager.ReallocMem := SamplerRealloc;
   end;
+  if IsGuarding then
+    Manager.GetMem := QuickCountedBlockGet();
   Process.GrowthCall := Manager.ReallocMem;
   if IsSet(opGrowth) then
     Manager.ReallocMem := GrowthRealloc;
@@ -158,7 +167,10 @@ end;
 // What the entries call, before any thread can meet one of them: at the start of the program.
 procedure SetCalls;
 begin
-  Process.SampledGet := SamplerGet;
+  if IsGuarding then
+    Process.SampledGet := GuardSampleGet
+  else
+    Process.SampledGet := SamplerGet;
   if @Process.GrowthCall = nil then
     Process.GrowthCall := BlockRealloc;
 end;
@@ -176,13 +188,14 @@ end;
 procedure StopDebug;
 begin
   Process.Settings.Values[opDebug] := 0;
+  Process.Settings.Values[opGuard] := 0;
   Swap(Process.DebugDepth, 0);
 end;
 
 procedure WatchApply;
 begin
   SetCalls;
-  if DebugIsOn and not DebugStart then
+  if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;
   if not IsWatching then
   begin

@@ -29,6 +29,8 @@ type
   TLaneMM_EventCall = TEventCall;
   /// What is known of a block.
   TLaneMM_BlockInfo = TBlockInfo;
+  /// Looks at one block.
+  TLaneMM_BlockVisitor = TBlockVisitor;
 
 /// Sums up the process; exact while no other thread allocates or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -54,6 +56,12 @@ function LaneMM_CheckHeap: NativeUInt;
 function LaneMM_CheckBlock(P: Pointer): Boolean;
 /// Tells what is known of the block in use that holds P, any pointer; False when there is none.
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
+/// Puts the next debug blocks of this thread into a group, a number that the program chooses, 0 for
+/// none; returns the group before, for the end of a scope.
+function LaneMM_SetGroup(Group: Cardinal): Cardinal;
+/// Calls Visitor for each block in use, by address; of debug blocks it is told number, thread,
+/// stack and group. Any thread; what others do meanwhile may be seen or not.
+procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 /// Has Call told of each event whose rule names `callback`, in the thread that has caused or found
 /// it; nil takes it back. Call may use the heap, but not while a fault is reported.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
@@ -125,6 +133,23 @@ end;
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
 begin
   Result := WalkFind(P, Info);
+end;
+
+function LaneMM_SetGroup(Group: Cardinal): Cardinal;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := ThreadHeap;
+  if Heap = nil then
+    Exit;
+  Result := Heap^.Group;
+  Heap^.Group := Group;
+end;
+
+procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
+begin
+  WalkBlocks(Visitor, Context);
 end;
 
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);

@@ -45,6 +45,11 @@ type
     procedure FreedRecordIsFound;
     procedure CheckAlwaysFindsDamageAtTheNextOperation;
     procedure CheckNowAndThenFindsDamage;
+    procedure OverrunOfAGuardedBlockIsFoundAtTheInstruction;
+    procedure ReadOfAGuardedFreedBlockIsFoundAtTheInstruction;
+    procedure GuardedBlocksAreSilentInACleanProgram;
+    procedure SampledGuardFindsAnOverrunWithoutDebugMode;
+    procedure AllocationNumberIsReported;
     procedure RuleEndsTheProgram;
     procedure RuleOnceTellsOnce;
     procedure RuleSaysWhereReportsGo;
@@ -73,6 +78,7 @@ type
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
+    procedure GroupIsNotedInItsScope;
     procedure ThreadsChurnWithoutAFinding;
   end;
 
@@ -385,6 +391,55 @@ begin
   AssertEquals('', Program_.Errors);
 end;
 
+procedure TDebugTests.OverrunOfAGuardedBlockIsFoundAtTheInstruction;
+var
+  Size: NativeInt;
+begin
+  for Size in TierSizes do
+  begin
+    Program_.Run('debug,guard=pages', ['overrun', IntToStr(Size)]);
+    Same(1, Reports, 'reports');
+    Has(' was used, which belongs to no block in use.'#10, Program_.Errors);
+    Has(Format(' lies %.0n bytes behind the start', [((Size + 15) and not 15) + 0.0]),
+      Program_.Errors);
+    SaysWhere(GotHeading, 'got');
+    SaysWhere(HereHeading, 'overrun');
+  end;
+end;
+
+procedure TDebugTests.ReadOfAGuardedFreedBlockIsFoundAtTheInstruction;
+begin
+  Program_.Run('debug,guard=pages', ['read', '5000']);
+  Same(1, Reports, 'reports');
+  SaysWhere(FreedHeading, 'freed');
+  SaysWhere(HereHeading, 'read');
+end;
+
+procedure TDebugTests.GuardedBlocksAreSilentInACleanProgram;
+begin
+  Program_.Run('debug,guard=pages', ['none', '5000', '2']);
+  AssertEquals('', Program_.Errors);
+  Same(0, Program_.ExitCode, 'exit code');
+  Program_.Run('guard=sample:10000', ['none', '5000', '8']);
+  AssertEquals('', Program_.Errors);
+  Same(0, Program_.ExitCode, 'exit code');
+end;
+
+procedure TDebugTests.SampledGuardFindsAnOverrunWithoutDebugMode;
+begin
+  Program_.Run('guard=sample:2', ['overrun', '5000']);
+  Same(1, Reports, 'reports');
+  SaysWhere(GotHeading, 'got');
+  SaysWhere(HereHeading, 'overrun');
+end;
+
+procedure TDebugTests.AllocationNumberIsReported;
+begin
+  Program_.Run('debug,break=3', ['none', '100']);
+  Same(1, Reports, 'reports');
+  Has('Allocation number 3 was reached.'#10, Program_.Errors);
+end;
+
 procedure TDebugTests.RuleEndsTheProgram;
 begin
   Program_.Run('debug,event=double-free:halt=7', ['double-free', '100']);
@@ -651,6 +706,24 @@ begin
   AssertFalse('behind it', WalkFind(P + 77, Block));
   FreeMem(P);
   AssertFalse('freed', WalkFind(P, Block));
+end;
+
+procedure TDebugBlocksTests.GroupIsNotedInItsScope;
+var
+  P, Q: Pointer;
+  Before: Cardinal;
+  Block: TBlockInfo;
+begin
+  Before := LaneMM_SetGroup(7);
+  GetMem(P, 10);
+  Same(7, LaneMM_SetGroup(Before), 'group at the end of the scope');
+  GetMem(Q, 10);
+  AssertTrue(LaneMM_BlockInfo(P, Block));
+  Same(7, Block.Group, 'inside');
+  AssertTrue(LaneMM_BlockInfo(Q, Block));
+  Same(Before, Block.Group, 'outside');
+  FreeMem(P);
+  FreeMem(Q);
 end;
 
 procedure TDebugBlocksTests.StatusCountsDebugBlocks;

@@ -257,6 +257,20 @@ begin
   Texts^.Third := ParamStr(1);
 end;
 
+// Behind the alignment of the block.
+procedure Overrun;
+begin
+  GetBlock;
+  Block[(Size + 15) and not 15] := 1; // planted: overrun
+end;
+
+procedure ReadFreed;
+begin
+  GetBlock;
+  FreeBlock;
+  Target := PPointer(Block)^; // planted: read
+end;
+
 procedure Nothing;
 begin
   GetBlock;
@@ -307,15 +321,15 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..23] of string = ('double-free', 'double-realloc', 'wrong-size', 'inner',
+  Names: array[0..25] of string = ('double-free', 'double-realloc', 'wrong-size', 'inner',
     'stack', 'wild', 'module', 'foreign', 'normal', 'before', 'after', 'both', 'realloc',
     'freed', 'reuse', 'scattered', 'none', 'twice', 'early', 'method', 'again', 'interface',
-    'uninitialised', 'disposed');
-  Bugs: array[0..23] of TBug = (DoubleFree, DoubleRealloc, WrongSize, InnerFree,
+    'uninitialised', 'disposed', 'overrun', 'read');
+  Bugs: array[0..25] of TBug = (DoubleFree, DoubleRealloc, WrongSize, InnerFree,
     StackFree, WildFree, ModuleFree, ForeignFree, NormalDoubleFree, WriteBefore, WriteAfter,
     WriteBoth, WriteAfterRealloc, WriteAfterFree, WriteBeforeReuse, WriteScattered, Nothing,
     TwiceDoubleFree, WriteAfterEarly, FreedMethod, FreedTwice, FreedInterface, Uninitialised,
-    FreedTexts);
+    FreedTexts, Overrun, ReadFreed);
 var
   Index: Integer;
 begin
