@@ -28,7 +28,8 @@ type
   TNodeState = (
     noCounted,   //< it does
     noExpected,  //< somebody said that it is there
-    noRunning    //< a thread that still runs, or an exception, holds it
+    noRunning,   //< a thread that still runs, or an exception, holds it
+    noFreed      //< another thread has freed it since
   );
 
   PNode = ^TNode;
@@ -80,6 +81,8 @@ type
 function CensusOpen(out Census: TCensus): Boolean;
 /// Puts the blocks that count into groups.
 procedure CensusGroup(var Census: TCensus);
+/// Takes a block that counts out of its group: somebody expects it.
+procedure CensusExclude(var Census: TCensus; Index: Cardinal);
 /// Gives the room of the nodes back; the groups stay.
 procedure CensusDropNodes(var Census: TCensus);
 /// Gives all room back.
@@ -294,12 +297,28 @@ begin
   for Index := 0 to NativeInt(Census.NodeCount) - 1 do
   begin
     Node := Census.Nodes + Index;
+    if Node^.State = noCounted then
+      if WalkFind(Node^.Address, Block) then
+        AddToGroup(Census, Node, Block)
+      else
+        Node^.State := noFreed;
     Inc(Census.Counts[Node^.State]);
     Inc(Census.Bytes[Node^.State], Node^.Size);
-    // Another thread may have freed it meanwhile.
-    if (Node^.State = noCounted) and WalkFind(Node^.Address, Block) then
-      AddToGroup(Census, Node, Block);
   end;
+end;
+
+procedure CensusExclude(var Census: TCensus; Index: Cardinal);
+var
+  Node: PNode;
+begin
+  Node := Census.Nodes + Index;
+  Node^.State := noExpected;
+  Dec(Census.Groups[Node^.Group].Count);
+  Dec(Census.Groups[Node^.Group].Bytes, Node^.Size);
+  Dec(Census.Counts[noCounted]);
+  Dec(Census.Bytes[noCounted], Node^.Size);
+  Inc(Census.Counts[noExpected]);
+  Inc(Census.Bytes[noExpected], Node^.Size);
 end;
 
 // Takes what Earlier had off the group.

@@ -42,7 +42,7 @@ type
     Count: Cardinal;                             //< how many
   end;
 
-/// Puts the blocks of the census, which the list takes over, into groups and finds their holders.
+/// Lists the groups of the census, which the list takes over, and finds the holders of its blocks.
 procedure LeakListOpen(out List: TLeakList; var Census: TCensus; Topic: TLeakTopic);
 /// The same for groups alone, without nodes.
 procedure LeakListOpenGroups(out List: TLeakList; const Census: TCensus; Topic: TLeakTopic);
@@ -108,7 +108,6 @@ end;
 
 procedure LeakListOpen(out List: TLeakList; var Census: TCensus; Topic: TLeakTopic);
 begin
-  CensusGroup(Census);
   LeakListOpenGroups(List, Census, Topic);
   List.HasHolders := HoldersOpen(List.Holders, List.Census);
   Census := Default(TCensus);

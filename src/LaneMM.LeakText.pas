@@ -12,6 +12,8 @@ uses
 
 /// Adds the report: the groups with most bytes, their holders, their stacks, what is not counted.
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
+/// Adds the lines about the group at Index of the list.
+procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
 
 implementation
 
@@ -105,7 +107,7 @@ begin
   TraceAdd(Text, List.Traces, LeakStack(Group)^);
 end;
 
-procedure AddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
+procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Fields: TFields;
   Group: PGroup;
@@ -157,7 +159,7 @@ begin
   Bytes := List.Bytes;
   while (Index < List.Count) and (Index < Process.Settings.Values[opTop]) do
   begin
-    AddGroup(Text, List, Index);
+    LeakTextAddGroup(Text, List, Index);
     Dec(Blocks, LeakGroup(List, Index)^.Count);
     Dec(Bytes, LeakGroup(List, Index)^.Bytes);
     Inc(Index);

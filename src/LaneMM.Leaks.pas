@@ -31,8 +31,9 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Pause, LaneMM.Arena, LaneMM.Modules, LaneMM.Messages,
-  LaneMM.Events, LaneMM.Holders, LaneMM.LeakList, LaneMM.LeakText;
+  LaneMM.Types, LaneMM.Os, LaneMM.Text, LaneMM.LogFile, LaneMM.Pause, LaneMM.Arena,
+  LaneMM.Modules, LaneMM.Messages, LaneMM.Events, LaneMM.Expected, LaneMM.Holders,
+  LaneMM.LeakList, LaneMM.LeakText, LaneMM.LeakFiles;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -50,10 +51,77 @@ begin
   EventClose(Event);
 end;
 
+type
+  TAddFormat = procedure(var Text: TText; const List: TLeakList);
+
+// One write of a whole file, in the folder of the log.
+procedure WriteFile(const List: TLeakList; Add: TAddFormat; const Extension: ShortString);
+const
+  FileRoom = 256 shl 20;
+  FileName: ShortString = '_MemoryManager_Leaks.';
+var
+  Text, Path: TText;
+  Number, Suffix: ShortString;
+begin
+  Str(UInt64(OsProcessId), Number);
+  Suffix := FileName + Number;
+  Suffix := Suffix + Extension;
+  if TextOpen(Text, FileRoom) and TextOpen(Path, OsPageSize) then
+  begin
+    Add(Text, List);
+    if not LogFileCreate(Text, Suffix, Path) then
+      TextWrite(Text, OsStandardError);
+  end;
+  TextClose(Path);
+  TextClose(Text);
+end;
+
+function IsWanted(Format: TLeakFormat): Boolean;
+begin
+  Result := Odd(Process.Settings.Values[opLeaksFormat] shr Ord(Format));
+end;
+
 procedure WriteList(const List: TLeakList);
 begin
+  if IsWanted(lfJson) then
+    WriteFile(List, LeakJsonAdd, '.json');
+  if IsWanted(lfJunit) then
+    WriteFile(List, LeakJunitAdd, '.xml');
+  if IsWanted(lfHeaptrc) then
+    WriteFile(List, LeakHeaptrcAdd, '.trc');
   if List.Blocks > 0 then
     WriteText(List);
+end;
+
+// Takes out what a file names: the one of the setting, or `<program>.lanemm-leaks`.
+procedure MarkPatterns(var Census: TCensus);
+const
+  FileExtension: ShortString = '.lanemm-leaks';
+var
+  Path: TSettingsPath;
+  Length, Size: NativeUInt;
+  Patterns: PByte;
+begin
+  Path := Process.Settings.IgnorePath;
+  if Path[0] = #0 then
+  begin
+    Length := OsProgramPath(@Path, SizeOf(Path) - 16);
+    Move(FileExtension[1], Path[Length], System.Length(FileExtension));
+    Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
+  end;
+  Patterns := OsFileMap(@Path, Size);
+  if Patterns = nil then
+    Exit;
+  ExpectedMarkPatterns(Census, PAnsiChar(Patterns), Size);
+  OsFileUnmap(Patterns, Size);
+end;
+
+// Puts the blocks into groups, without those that are expected.
+procedure GroupUnexpected(var Census: TCensus);
+begin
+  CensusGroup(Census);
+  ExpectedMark(Census);
+  MarkPatterns(Census);
 end;
 
 function LeaksReportInUse: NativeUInt;
@@ -64,6 +132,7 @@ begin
   ModulesLook;
   if not CensusOpen(Census) then
     Exit(0);
+  GroupUnexpected(Census);
   LeakListOpen(List, Census, ltInUse);
   Result := List.Blocks;
   WriteList(List);
@@ -122,6 +191,7 @@ procedure WriteEnd(var Census: TCensus);
 var
   List: TLeakList;
 begin
+  GroupUnexpected(Census);
   LeakListOpen(List, Census, ltLeaks);
   PauseEnd;
   WriteList(List);
@@ -149,7 +219,7 @@ end;
 
 procedure LeaksEnd;
 begin
-  if Process.Settings.Values[opLeaks] = 0 then
+  if (Process.Settings.Values[opLeaks] = 0) or not Process.IsStarted then
     Exit;
   FinalizeOtherUnits;
   ReportEnd(NativeUInt(get_frame));

@@ -40,7 +40,8 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okGuard, okByte, okText, okRule);
+  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okGuard, okByte, okText, okRule,
+    okFormat);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -86,6 +87,10 @@ const
       Help: 'report at the end what was not freed'),
     (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
       Help: 'exit code of a program that would end with 0 but has leaks'),
+    (Name: 'leaks:format'; Kind: okFormat; Default: 0;
+      Help: 'write the leaks to a file, too: json, junit or heaptrc; may be given again'),
+    (Name: 'leaks:ignore'; Kind: okText; Default: 0;
+      Help: 'file of leaks that are expected, by class or routine'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
       Help: 'find wrong frees and writes outside of blocks, with stacks'),
     (Name: 'check'; Kind: okInterval; Default: 0;
@@ -136,6 +141,7 @@ begin
     okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
     okRule: TextAdd(Text, '=RULE');
+    okFormat: TextAdd(Text, '=NAME');
   end;
   while Text.Length - Start < HelpColumn do
     TextAdd(Text, ' ');
@@ -159,6 +165,8 @@ begin
       TextAdd(Text, ' (beside the program)');
     okRule:
       TextAdd(Text, ' (file, stderr)');
+    okFormat:
+      TextAdd(Text, ' (none)');
   end;
   TextAdd(Text, LineEnd);
 end;
@@ -353,6 +361,26 @@ begin
   Path[Index] := #0;
 end;
 
+// A name of a format up to the end of the word, which is added to Formats; 0 takes all back.
+function ReadFormat(var Words: PAnsiChar; var Formats: NativeUInt): Boolean;
+const
+  Names: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
+var
+  Name: ShortString;
+  Format: TLeakFormat;
+begin
+  Name := ReadName(Words);
+  Result := Name = '0';
+  if Result then
+    Formats := 0;
+  for Format := Low(TLeakFormat) to High(TLeakFormat) do
+    if EditDistance(Name, Names[Format]) = 0 then
+    begin
+      Formats := Formats or NativeUInt(1) shl Ord(Format);
+      Result := True;
+    end;
+end;
+
 // The value behind the name, if any; a switch without one is set.
 function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
 var
@@ -367,13 +395,15 @@ begin
       Process.Settings.Values[Option] := 1;
     Exit;
   end;
-  if OptionTexts[Option].Kind = okText then
-  begin
-    ReadPath(Words, Process.Settings.LogPath);
-    Exit(True);
+  case Option of
+    opLog: ReadPath(Words, Process.Settings.LogPath);
+    opLeaksIgnore: ReadPath(Words, Process.Settings.IgnorePath);
   end;
-  if OptionTexts[Option].Kind = okRule then
-    Exit(EventRuleRead(Words) and IsEnd(Words^));
+  case OptionTexts[Option].Kind of
+    okText: Exit(True);
+    okRule: Exit(EventRuleRead(Words) and IsEnd(Words^));
+    okFormat: Exit(ReadFormat(Words, Process.Settings.Values[Option]));
+  end;
   case OptionTexts[Option].Kind of
     okByte: Result := ReadByte(Words, Value);
     okInterval: Result := ReadWordOrNumber(Words, 'always', Value);

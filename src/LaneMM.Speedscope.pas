@@ -61,22 +61,6 @@ begin
     TextAdd(Text, ',');
 end;
 
-// Adds characters of a JSON string that may also stand inside a script of a page.
-procedure AddEscaped(var Text: TText; Part: PAnsiChar);
-begin
-  while Part^ <> #0 do
-  begin
-    if Part^ in [#1..#31, '"', '\', '<'] then
-    begin
-      TextAdd(Text, '\u');
-      TextAddHex(Text, Ord(Part^), 4);
-    end
-    else
-      TextAdd(Text, Part^);
-    Inc(Part);
-  end;
-end;
-
 procedure AddFrame(var Text: TText; Symbol: PSymbol);
 begin
   AddComma(Text);
@@ -86,7 +70,7 @@ begin
   if Symbol^.Line > 0 then
   begin
     TextAdd(Text, ',"file":"');
-    AddEscaped(Text, Symbol^.FileName);
+    TextAddJson(Text, Symbol^.FileName);
     TextAdd(Text, '","line":');
     TextAddNumber(Text, Symbol^.Line);
   end;

@@ -36,6 +36,10 @@ procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
 procedure TextAdd(var Text: TText; const Part: ShortString);
 /// Adds characters up to #0; nothing for nil.
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
+/// Adds characters up to #0 of a JSON string that may also stand inside a script of a page.
+procedure TextAddJson(var Text: TText; Part: PAnsiChar);
+/// Adds characters up to #0 of an XML text or attribute.
+procedure TextAddXml(var Text: TText; Part: PAnsiChar);
 /// Adds a decimal number.
 procedure TextAddNumber(var Text: TText; Value: UInt64);
 /// Adds a decimal number with a comma between groups of three digits.
@@ -94,6 +98,38 @@ procedure TextAddChars(var Text: TText; Part: PAnsiChar);
 begin
   if Part <> nil then
     TextAddSome(Text, Part, IndexByte(Part^, -1, 0));
+end;
+
+procedure TextAddJson(var Text: TText; Part: PAnsiChar);
+begin
+  while Part^ <> #0 do
+  begin
+    if Part^ in [#1..#31, '"', '\', '<'] then
+    begin
+      TextAdd(Text, '\u');
+      TextAddHex(Text, Ord(Part^), 4);
+    end
+    else
+      TextAdd(Text, Part^);
+    Inc(Part);
+  end;
+end;
+
+procedure TextAddXml(var Text: TText; Part: PAnsiChar);
+begin
+  while Part^ <> #0 do
+  begin
+    case Part^ of
+      '<': TextAdd(Text, '&lt;');
+      '>': TextAdd(Text, '&gt;');
+      '&': TextAdd(Text, '&amp;');
+      '"': TextAdd(Text, '&quot;');
+      #1..#8, #11..#31: TextAdd(Text, '.');
+    else
+      TextAdd(Text, Part^);
+    end;
+    Inc(Part);
+  end;
 end;
 
 procedure TextAddNumber(var Text: TText; Value: UInt64);

@@ -127,7 +127,7 @@ type
   /// What can be set at run time; LaneMM.Settings has the words.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
-    opLeaks, opLeaksExit,
+    opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak);
   /// A path, ended by #0.
@@ -136,7 +136,11 @@ type
   TSettings = record
     Values: array[TOption] of NativeUInt; //< shared  0 or 1, or a number
     LogPath: TSettingsPath;               //< shared  of opLog; empty: beside the program
+    IgnorePath: TSettingsPath;            //< shared  of opLeaksIgnore; empty: beside the program
   end;
+
+  /// Files that a leak report can be written to besides the log, bits of opLeaksFormat.
+  TLeakFormat = (lfJson, lfJunit, lfHeaptrc);
 
   /// Operating system calls that are counted.
   TOsCall = (ocReserve, ocRelease, ocCommit, ocHuge, ocPurge, ocMove, ocWait, ocWake, ocClock);
@@ -429,6 +433,8 @@ type
         DebugVisit: TDebugVisit;                    //< const   of LaneMM.Debug; nil: none
         DebugFind: TDebugFind;                      //< const   of LaneMM.Debug; nil: none
         PurgerId: Cardinal;                         //< shared  the thread of LaneMM.Purger
+        Expected: Pointer;                          //< lock Expected  see LaneMM.Expected
+        ExpectedLock: TLock;                        //< shared  guards what is at Expected
         PauseSignal: Cardinal;                      //< owner   see LaneMM.Pause; 0: none yet
         PauseState: TAtomicWord;                    //< shared  1: threads that are asked wait
         PauseAnswers: TAtomicWord;                  //< shared  threads that do

@@ -10,7 +10,7 @@ unit LaneMM;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Stats;
+  LaneMM.Types, LaneMM.Stats, LaneMM.Leaks;
 
 type
   /// Blocks of one tier, see LaneMM.Stats.
@@ -31,6 +31,9 @@ type
   TLaneMM_BlockInfo = TBlockInfo;
   /// Looks at one block.
   TLaneMM_BlockVisitor = TBlockVisitor;
+
+  /// What was in use at one moment, see LaneMM.Leaks.
+  TLaneMM_Snapshot = PSnapshot;
 
 /// Sums up the process; exact while no other thread allocates or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -68,6 +71,31 @@ procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
 /// Replaces the text of the message with this name, see LaneMM.Messages; nil restores ours. Texts
 /// are copied, and ended by #0. False when there is no such message. One thread at a time.
 function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
+/// Sets `leaks`: what was not freed is reported at the end of the program.
+procedure LaneMM_ReportMemoryLeaksOnShutdown;
+/// Reports what is in use now, as at the end. Returns the number of blocks. Any thread.
+function LaneMM_ReportMemoryInUse: NativeUInt;
+/// Expects the block that P lies in at the end: it is no leak. False when there is no room to note
+/// it. Any thread, as all that follow.
+function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;
+/// Takes that back. False when it was not registered.
+function LaneMM_UnregisterExpectedMemoryLeak(P: Pointer): Boolean;
+/// Expects Count more objects of just this class.
+function LaneMM_RegisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
+/// Takes that back, of Count objects.
+function LaneMM_UnregisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
+/// Expects Count more blocks of Size bytes. Without debug mode, where the size that was asked for
+/// is not known, of those bytes that a block of Size gets.
+function LaneMM_RegisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
+/// Takes that back, of Count blocks.
+function LaneMM_UnregisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
+/// Takes note of what is in use now; nil without memory. The caller owns it.
+function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
+/// Reports what is in use at Later beyond what was at Earlier. Returns the bytes of the kinds that
+/// grew.
+function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
+/// Frees a snapshot; nil is allowed.
+procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
 /// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
 procedure LaneMM_Trim;
 
@@ -76,7 +104,7 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Stack, LaneMM.Walk, LaneMM.Threads,
   LaneMM.Foreign, LaneMM.Purger, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch,
-  LaneMM.Leaks;
+  LaneMM.Expected;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -160,6 +188,61 @@ end;
 function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
 begin
   Result := MessageSet(Name, NewText);
+end;
+
+procedure LaneMM_ReportMemoryLeaksOnShutdown;
+begin
+  Process.Settings.Values[opLeaks] := 1;
+end;
+
+function LaneMM_ReportMemoryInUse: NativeUInt;
+begin
+  Result := LeaksReportInUse;
+end;
+
+function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;
+begin
+  Result := ExpectedAdd(exBlock, NativeUInt(P), 1);
+end;
+
+function LaneMM_UnregisterExpectedMemoryLeak(P: Pointer): Boolean;
+begin
+  Result := ExpectedRemove(exBlock, NativeUInt(P), 1);
+end;
+
+function LaneMM_RegisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
+begin
+  Result := ExpectedAdd(exClass, NativeUInt(AnyClass), Count);
+end;
+
+function LaneMM_UnregisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
+begin
+  Result := ExpectedRemove(exClass, NativeUInt(AnyClass), Count);
+end;
+
+function LaneMM_RegisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
+begin
+  Result := ExpectedAdd(exSize, Size, Count);
+end;
+
+function LaneMM_UnregisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
+begin
+  Result := ExpectedRemove(exSize, Size, Count);
+end;
+
+function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
+begin
+  Result := SnapshotTake;
+end;
+
+function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
+begin
+  Result := SnapshotCompare(Earlier, Later);
+end;
+
+procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
+begin
+  SnapshotFree(Snapshot);
 end;
 
 procedure LaneMM_Trim;

@@ -38,12 +38,25 @@ type
     procedure ReportGoesToTheLogToo;
     procedure OptimisedProgramReportsTheSame;
     procedure TopLimitsTheGroups;
+    procedure ExpectedLeaksAreNotCounted;
+    procedure FileNamesExpectedClasses;
+    procedure FileNamesExpectedRoutines;
+    procedure FileBesideTheProgramIsRead;
+    procedure WhatGrewBetweenSnapshotsIsReported;
+    procedure WhatIsInUseIsReportedOnDemand;
+    procedure ProgramItselfCanWishForTheReport;
+    procedure StackIsShownInDebugMode;
+    procedure JsonIsReadByAParser;
+    procedure JunitIsReadByAParser;
+    procedure JunitWithoutLeaksPasses;
+    procedure HeaptrcHasEachBlock;
+    procedure HeaptrcHasStacksInDebugMode;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, Test.Programs;
+  SysUtils, Classes, fpjson, jsonparser, DOM, XMLRead, testregistry, Test.Programs;
 
 const
   LogSuffix = 'EventLog.txt';
@@ -250,6 +263,192 @@ begin
   Has('12 x Leaking.TFoo');
   HasNot('TObject');
   Has('and 2 blocks, 32 bytes, of other kinds');
+end;
+
+procedure TLeaksTests.ExpectedLeaksAreNotCounted;
+begin
+  Reports('expected', '');
+  Has('5 blocks, 400 bytes, were not freed:');
+  Has('2 x Leaking.TFoo, 64 bytes');
+  Has('3 x unknown block of 112 bytes, 336 bytes');
+  Has('Expected, not counted: 20 blocks, 1,184 bytes');
+  HasNot('TObject');
+  HasNot('Item 4711');
+end;
+
+// Writes Lines to a file and returns its name.
+function FileWith(const Name, Lines: string): string;
+var
+  Output: TextFile;
+begin
+  Result := Leaking.Folder + Name;
+  AssignFile(Output, Result);
+  Rewrite(Output);
+  Write(Output, Lines);
+  CloseFile(Output);
+end;
+
+procedure TLeaksTests.FileNamesExpectedClasses;
+begin
+  Leaking.Run('leaks,leaks:exit=9,leaks:ignore=' + FileWith('ignore', '# known'#10
+    + 'class leaking.tf*  # all of them'#10'class System.TObject'#10), ['objects']);
+  Same(0, Leaking.ExitCode, 'exit code when all is expected');
+  AssertEquals('', Leaking.Errors);
+  Leaking.Run('leaks,leaks:ignore=' + FileWith('ignore', 'class TFoo'#10'class *.tobject'),
+    ['objects']);
+  Has('12 x Leaking.TFoo');
+  HasNot('2 x System.TObject');
+  Has('Expected, not counted: 2 blocks, 32 bytes');
+end;
+
+procedure TLeaksTests.FileNamesExpectedRoutines;
+begin
+  Leaking.Run('leaks,debug,leaks:ignore=' + FileWith('ignore', 'routine *.LeakObjects'),
+    ['two']);
+  Has('3 blocks, 12,048 bytes, were not freed:');
+  Has('Expected, not counted: 14 blocks, 304 bytes');
+  HasNot('LEAKOBJECTS');
+  Has('LEAKARRAYS');
+end;
+
+procedure TLeaksTests.FileBesideTheProgramIsRead;
+begin
+  FileWith('Leaking.lanemm-leaks', 'class Leaking.TFoo');
+  Reports('objects', '');
+  DeleteFile(Leaking.Folder + 'Leaking.lanemm-leaks');
+  HasNot('TFoo');
+  Has('2 x System.TObject');
+end;
+
+procedure TLeaksTests.WhatGrewBetweenSnapshotsIsReported;
+begin
+  Leaking.Run('', ['snapshots']);
+  Same(1, Leaking.ExitCode, 'the difference was right');
+  Has('17 blocks, 12,704 bytes, more are in use than before:');
+  Has('12 x Leaking.TFoo, 384 bytes');
+  Has('3 x dynamic array in 4,096 bytes, 12,288 bytes');
+  HasNot('AnsiString');
+  Has('Nothing more is in use than before.');
+end;
+
+procedure TLeaksTests.WhatIsInUseIsReportedOnDemand;
+begin
+  Leaking.Run('', ['now']);
+  Has('are in use:');
+  Has('12 x Leaking.TFoo, 384 bytes');
+  HasNot('not freed');
+end;
+
+procedure TLeaksTests.ProgramItselfCanWishForTheReport;
+begin
+  Leaking.Run('', ['wish']);
+  Has('12 x Leaking.TFoo, 384 bytes');
+end;
+
+procedure TLeaksTests.StackIsShownInDebugMode;
+begin
+  Leaking.Run('leaks,debug', ['objects']);
+  Has('12 x Leaking.TFoo, 288 bytes');
+  Has(Format('Leaking.lpr:%d', [Leaking.PlantedLine('leak')]));
+end;
+
+procedure TLeaksTests.JsonIsReadByAParser;
+var
+  Root: TJSONData;
+  Group: TJSONObject;
+begin
+  Leaking.Run('leaks,leaks:format=json', ['form']);
+  Root := GetJSON(Leaking.Written('.json'));
+  try
+    Same(12004, Root.FindPath('blocks').AsInteger, 'blocks');
+    Same(482384, Root.FindPath('bytes').AsInteger, 'bytes');
+    Group := Root.FindPath('groups[0]') as TJSONObject;
+    AssertEquals('Leaking.TFoo', Group.Strings['name']);
+    AssertEquals('object', Group.Strings['kind']);
+    Same(12000, Group.Integers['blocks'], 'blocks of the group');
+    Same(384000, Group.Integers['bytes'], 'bytes of the group');
+    Same(12000, Group.FindPath('holders[0].blocks').AsInteger, 'held');
+    AssertEquals('Leaking.TForm1', Group.FindPath('holders[0].chain[0]').AsString);
+    AssertEquals('Classes.TFPList', Group.FindPath('holders[0].chain[2]').AsString);
+    AssertFalse('cycle', Group.FindPath('holders[0].cycle').AsBoolean);
+  finally
+    Root.Free;
+  end;
+end;
+
+procedure TLeaksTests.JunitIsReadByAParser;
+var
+  Report: TXMLDocument;
+  Stream: TStringStream;
+  Suite: TDOMElement;
+begin
+  Leaking.Run('leaks,debug,leaks:format=junit', ['objects']);
+  Stream := TStringStream.Create(Leaking.Written('.xml'));
+  try
+    ReadXMLFile(Report, Stream);
+    Suite := Report.DocumentElement.FirstChild as TDOMElement;
+    AssertEquals('2', string(Suite.GetAttribute('failures')));
+    Same(2, Suite.ChildNodes.Count, 'test cases');
+    AssertEquals('Leaking.TFoo', string((Suite.FirstChild as TDOMElement).GetAttribute('name')));
+    AssertEquals('12 blocks, 288 bytes were not freed',
+      string((Suite.FirstChild.FirstChild as TDOMElement).GetAttribute('message')));
+    AssertTrue('stack', Pos('LEAKOBJECTS', string(Suite.FirstChild.TextContent)) > 0);
+    Report.Free;
+  finally
+    Stream.Free;
+  end;
+end;
+
+procedure TLeaksTests.JunitWithoutLeaksPasses;
+var
+  Report: TXMLDocument;
+  Stream: TStringStream;
+begin
+  Leaking.Run('leaks,leaks:format=junit', ['none']);
+  Stream := TStringStream.Create(Leaking.Written('.xml'));
+  try
+    ReadXMLFile(Report, Stream);
+    AssertEquals('0', string((Report.DocumentElement.FirstChild as TDOMElement)
+      .GetAttribute('failures')));
+    AssertEquals('1', string((Report.DocumentElement.FirstChild as TDOMElement)
+      .GetAttribute('tests')));
+    Report.Free;
+  finally
+    Stream.Free;
+  end;
+end;
+
+// The lines of the text that begin with Start.
+function CountLines(const Text, Start: string): Integer;
+var
+  Line: string;
+begin
+  Result := 0;
+  for Line in Text.Split([#10]) do
+    Inc(Result, Ord(Line.StartsWith(Start)));
+end;
+
+procedure TLeaksTests.HeaptrcHasEachBlock;
+var
+  Text: string;
+begin
+  Leaking.Run('leaks,leaks:format=heaptrc', ['objects']);
+  Text := Leaking.Written('.trc');
+  Same(1, CountLines(Text, 'Heap dump by heaptrc unit of ' + Leaking.Folder), 'head');
+  Same(1, CountLines(Text, '14 unfreed memory blocks : 416'), 'counts');
+  Same(14, CountLines(Text, 'Call trace for block $'), 'blocks');
+end;
+
+procedure TLeaksTests.HeaptrcHasStacksInDebugMode;
+var
+  Text: string;
+begin
+  Leaking.Run('leaks,debug,leaks:format=heaptrc', ['objects']);
+  Text := Leaking.Written('.trc');
+  Same(14, CountLines(Text, 'Call trace for block $'), 'blocks');
+  AtLeast(28, CountLines(Text, '  $'), 'frames');
+  AssertTrue(Pos(Format('LEAKING.LEAKOBJECTS,  line %d of Leaking.lpr',
+    [Leaking.PlantedLine('leak')]), Text) > 0);
 end;
 
 initialization

@@ -104,6 +104,13 @@ program 0 LockedMemory
 program 0 HeapTrace -gh
 program 204 RunError
 
+program 0 FromFastMM -Fusrc/compat
+if is_wanted FromFastMM; then
+  build tests/programs/FromFastMM.lpr -Fusrc/compat -dWITHOUT_COUNTERPART > "$out/log"
+  grep -q 'LaneMM needs no strategy: remove the call' "$out/log"
+  report 'FromFastMM (what has no counterpart does not compile)' $? "$out/log"
+fi
+
 if is_wanted Host; then
   build tests/programs/Guest.lpr -O3 -Cg || report 'Guest (build)' 1 /dev/null
 fi

@@ -40,7 +40,7 @@ var
 begin
   Layers := TLayers.Create(Root + 'src/README.md', 'src/README.md', Report);
   for FileName in Files do
-    if Matches('^src/.*\.(pas|inc)$', FileName) then
+    if Matches('^src/[^/]*\.(pas|inc)$', FileName) then
     begin
       Source := TSource.Create(Root + FileName, FileName);
       Layers.Check(Source);

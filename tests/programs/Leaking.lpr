@@ -79,7 +79,7 @@ var
   Index: Integer;
 begin
   for Index := 1 to 12 do
-    TFoo.Create;
+    TFoo.Create; // planted: leak
   TObject.Create;
   TObject.Create;
 end;
@@ -180,6 +180,56 @@ begin
   WaitForThreadTerminate(BeginThread(FreeHalf), 0);
 end;
 
+procedure LeakTwoKinds;
+begin
+  LeakObjects;
+  LeakArrays;
+end;
+
+// 12 TFoo, 2 TObject, 10 blocks of 100 bytes and a text: 2 TFoo, 3 blocks are not expected.
+procedure LeakExpected;
+begin
+  LeakObjects;
+  LeakUnknown;
+  Texts[0] := 'Item ' + IntToStr(4711);
+  LaneMM_RegisterExpectedLeakOfClass(TFoo, 11);
+  LaneMM_UnregisterExpectedLeakOfClass(TFoo, 1);
+  LaneMM_RegisterExpectedLeakOfClass(TObject, 5);
+  LaneMM_RegisterExpectedLeakOfSize(100, 7);
+  LaneMM_RegisterExpectedMemoryLeak(Pointer(Texts[0]));
+  LaneMM_RegisterExpectedMemoryLeak(Keep[0]);
+  LaneMM_UnregisterExpectedMemoryLeak(Keep[0]);
+  Pointer(Texts[0]) := nil;
+end;
+
+procedure LeakBetweenSnapshots;
+var
+  Before, After: TLaneMM_Snapshot;
+begin
+  LeakTexts;
+  LeakObjects;
+  Before := LaneMM_TakeSnapshot;
+  LeakArrays;
+  LeakObjects;
+  After := LaneMM_TakeSnapshot;
+  ExitCode := Ord(LaneMM_CompareSnapshots(Before, After) = 12288 + 416);
+  LaneMM_CompareSnapshots(After, After);
+  LaneMM_FreeSnapshot(Before);
+  LaneMM_FreeSnapshot(After);
+end;
+
+procedure LeakAndReportNow;
+begin
+  LeakObjects;
+  LaneMM_ReportMemoryInUse;
+end;
+
+procedure LeakByOwnWish;
+begin
+  LaneMM_ReportMemoryLeaksOnShutdown;
+  LeakObjects;
+end;
+
 type
   TPlan = record
     Name: string;
@@ -187,12 +237,15 @@ type
   end;
 
 const
-  Plans: array[0..8] of TPlan = (
+  Plans: array[0..13] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
-    (Name: 'threads'; Run: LeakAcrossThreads));
+    (Name: 'threads'; Run: LeakAcrossThreads),
+    (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
+    (Name: 'two'; Run: LeakTwoKinds),
+    (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish));
 
 procedure Leak(const What: string);
 var
