@@ -1,0 +1,100 @@
+#!/bin/sh
+# Makes ten mistakes with memory, each under heaptrc and under LaneMM, and prints who found
+# which; see --help.
+set -eu
+
+demos=$(cd "$(dirname "$0")" && pwd)
+out=$(dirname "$demos")/build/bugs
+source=${LANEMM_SRC:-$(dirname "$demos")/src}
+program=PlantedBugs
+text=$demos/$program/$program.lpr
+count=${COUNT:-1000000}
+
+usage() {
+  cat <<'END'
+bugs.sh        builds PlantedBugs plain, with heaptrc (fpc -gh) and with LaneMM, makes each
+               mistake under both and prints a table in Markdown: found, and whether the
+               report names the marked line; then what both cost
+bugs.sh --help prints this text
+
+Environment:
+  COUNT       blocks of the run that tells the cost, 1,000,000
+  LANEMM_SRC  folder of the unit LaneMM, the src beside demos
+Everything built is below build/bugs, also the reports: build/bugs/KIND/BUG.txt.
+END
+}
+
+# build KIND FPC-OPTIONS...
+build() {
+  dir=$out/$1
+  shift
+  rm -rf "$dir"
+  mkdir -p "$dir/units"
+  fpc -O- -gl -Xs- -v0 "$@" "-Fu$source" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" "$text" \
+    >"$dir/build.log" 2>&1 || { cat "$dir/build.log" >&2; exit 1; }
+}
+
+# run KIND BUG: writes the report of that mistake
+run() {
+  report=$out/$1/$2.txt
+  rm -f "$report"
+  case $1 in
+    heaptrc) setting="HEAPTRC=nohalt keepreleased log=$report" ;;
+    lanemm) setting="LANEMM=debug,leaks,log=$report" ;;
+  esac
+  env "$setting" "$out/$1/$program" --bug="$2" >"$out/$1/$2.output" 2>&1 || true
+  touch "$report"
+}
+
+# verdict KIND BUG: `-`, `found`, or `found, line` when the report names the marked line.
+# What the run-time library says of an exception is no report.
+verdict() {
+  report=$out/$1/$2.txt
+  line=$(grep -n "planted: $2\$" "$text" | cut -d: -f1)
+  case $1-$2 in
+    heaptrc-leaked*) words='^[1-9][0-9]* unfreed memory blocks' ;;
+    heaptrc-*) words='^Marked memory at' ;;
+    lanemm-*) words='^LaneMM' ;;
+  esac
+  if ! grep -q "$words" "$report"; then
+    echo -
+  elif grep -q "line $line of\|$program.lpr:$line\$" "$report"; then
+    echo 'found, line'
+  else
+    echo found
+  fi
+}
+
+# cost KIND [VARIABLE=VALUE]: user and system seconds, and MB, of a run without a mistake
+cost() {
+  kind=$1
+  shift
+  env "$@" /usr/bin/time -f '%U %S %M' -o "$out/time" "$out/$kind/$program" --work="$count" \
+    >/dev/null 2>&1
+  awk '{ printf "%.2f s, %.0f MB\n", $1 + $2, $3 / 1024 }' "$out/time"
+}
+
+case ${1:-} in
+  '') ;;
+  *) usage; exit ;;
+esac
+
+build plain
+build heaptrc -gh
+build lanemm -FaLaneMM
+echo '| bug | heaptrc | LaneMM |'
+echo '|---|---|---|'
+for bug in $("$out/plain/$program"); do
+  run heaptrc "$bug"
+  run lanemm "$bug"
+  echo "| $bug | $(verdict heaptrc "$bug") | $(verdict lanemm "$bug") |"
+done
+echo
+echo "| $count blocks got and freed | CPU time, most memory |"
+echo '|---|---|'
+echo "| Free Pascal's heap | $(cost plain) |"
+echo "| heaptrc | $(cost heaptrc) |"
+echo "| heaptrc, keepreleased | $(cost heaptrc HEAPTRC=keepreleased) |"
+echo "| LaneMM | $(cost lanemm) |"
+echo "| LaneMM, leaks | $(cost lanemm LANEMM=leaks) |"
+echo "| LaneMM, debug | $(cost lanemm LANEMM=debug) |"
