@@ -55,6 +55,8 @@ function ArenaLookIsDue: Boolean;
 /// Warm slices that nobody needed since the last call of this function. Memory that is taken and
 /// given back all the time does not count: it stays warm.
 function ArenaIdleSlices: NativeUInt;
+/// Slices with memory behind them; may be out of date while other threads run.
+function ArenaBackedSlices: NativeUInt;
 /// Gives the memory of at most SliceCount free slices back to the system, those unused for longest.
 procedure ArenaPurge(SliceCount: NativeUInt);
 
@@ -265,15 +267,21 @@ begin
   until (LoadAcquire(Process.Released) = 0) or not LockTryAgain(Process.ArenaLock);
 end;
 
+function ArenaBackedSlices: NativeUInt;
+var
+  Index: NativeInt;
+begin
+  Result := 0;
+  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+    Inc(Result, Process.Arenas[Index].Frontier);
+  Dec(Result, Process.ColdSlices + LoadAcquire(Process.RoomSlices));
+end;
+
 procedure CountBacked; inline;
 var
   Backed: NativeUInt;
-  Index: NativeUInt;
 begin
-  Backed := 0;
-  for Index := 0 to Process.ArenaCount - 1 do
-    Inc(Backed, Process.Arenas[Index].Frontier);
-  Dec(Backed, Process.ColdSlices + LoadAcquire(Process.RoomSlices));
+  Backed := ArenaBackedSlices;
   if NativeInt(Backed - Process.PeakSlices) > 0 then
     Process.PeakSlices := Backed;
 end;

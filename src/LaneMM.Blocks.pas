@@ -84,6 +84,7 @@ begin
   Span := Heap^.Current[SizeClass];
   if Odd(Span^.FreeList) and not SpanRefill(Span) then
   begin
+    ProcessSweep;
     Span := HeapNextSpan(Heap, SizeClass);
     if Span = nil then
       Exit(nil);

@@ -27,6 +27,9 @@ procedure ProcessTrim;
 /// Gives back the memory that nobody needed since the last call; of empty spans that others
 /// emptied, too.
 procedure ProcessPurge;
+/// Before memory is taken that was not in use: finds the spans that others have emptied, if there
+/// may be some.
+procedure ProcessSweep;
 /// The system's number of the calling thread.
 function ThreadNumber: Cardinal;
 /// Sums the counts of ReallocMem over all threads, ended ones included.
@@ -173,6 +176,27 @@ begin
   SweepAll;
   ArenaPurge(AllSlices);
   NotifyPurger;
+end;
+
+const
+  // A sweep that finds less than this share of all memory is not repeated before memory has grown
+  // by as much: so the time that sweeps take stays in proportion to what is used or found.
+  SweepShare = 8;
+
+procedure ProcessSweep;
+var
+  Backed: NativeUInt;
+begin
+  if (LoadAcquire(Process.SweepWanted) = 0) or (Process.WarmSlices <> 0) then
+    Exit;
+  Backed := ArenaBackedSlices;
+  // Plain, like the counts: two threads at once sweep once too often or too rarely.
+  if Backed < Process.SweepFrom then
+    Exit;
+  SweepIfWanted;
+  Process.SweepFrom := 0;
+  if Process.WarmSlices < Backed div SweepShare then
+    Process.SweepFrom := Backed + Backed div SweepShare;
 end;
 
 procedure ProcessPurge;

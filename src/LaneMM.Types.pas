@@ -375,6 +375,7 @@ type
         Epoch: Cardinal;                            //< lock Arena  raised when a child recovers
         Released: TAtomicWord;                      //< shared  spans given back without the lock
         SweepWanted: TAtomicWord;                   //< shared  1: an idle owner has empty spans
+        SweepFrom: TAtomicWord;                     //< shared  backed slices worth the next sweep
         Purger: TAtomicWord;                        //< shared  see LaneMM.Purger
         RegistryLock: TLock;                        //< shared  guards the next three
         Heaps: PHeap;                               //< lock Registry  all heaps ever made
