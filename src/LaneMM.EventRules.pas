@@ -25,8 +25,8 @@ implementation
 
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
-    'write-after', 'write-after-free', 'freed-call', 'wrong-size', 'mixed', 'uninitialised',
-    'guard', 'bookkeeping', 'limit', 'memory', 'number', 'chosen');
+    'write-after', 'write-after-free', 'freed-call', 'wrong-size', 'uninitialised', 'guard',
+    'bookkeeping', 'number');
   AnyKind: PAnsiChar = 'all';
   TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback');
 

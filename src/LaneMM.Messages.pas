@@ -20,7 +20,7 @@ type
     msHead,              //< first line of each report
     msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize,
     msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface,
-    msWrongSize, msMixed, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
+    msWrongSize, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
     msBlock,             //< what is known of the block
     msNormalBlock,       //< ... of one that was got while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
@@ -33,12 +33,12 @@ type
     msLeakGroup,         //< some of them
     msLeakHolds, msLeakHeld, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
     msLeaksExpected, msLeaksRunning, msLeaksLost,
-    msLimit, msHardLimit, msOutOfMemory, msNumber, msChosenGet, msChosenFree
+    msNumber             //< the allocation number that was waited for
   );
 
   /// The named values.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiLimit, fiHolder,
+    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiHolder,
     fiText);
 
   /// Values for the fields of a message.
@@ -101,7 +101,7 @@ type
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
     'number', 'thread', 'freethread', 'offset', 'length', 'count', 'group', 'method',
-    'path', 'given', 'process', 'limit', 'holder', 'text');
+    'path', 'given', 'process', 'holder', 'text');
 
   Entries: array[TMessage] of TEntry = (
     (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}:'),
@@ -117,7 +117,6 @@ const
     (Name: 'freed-interface'; Text:
       'Method {method} of an interface of a freed object was called.'),
     (Name: 'wrong-size'; Text: 'A block was freed with the size {given}; it has {size} bytes.'),
-    (Name: 'mixed'; Text: 'A block was got by {given} and freed by {method}.'),
     (Name: 'new-used'; Text: 'The contents of a new block were used as an address'
       + ' before anything was written there.'),
     (Name: 'freed-used'; Text: 'The contents of a freed block were used as an address.'),
@@ -157,12 +156,7 @@ const
     (Name: 'leaks-running'; Text:
       '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
     (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
-    (Name: 'limit'; Text: '{size} bytes are in use, more than the limit of {limit}.'),
-    (Name: 'hard-limit'; Text: '{size} bytes were refused by the limit of {limit}.'),
-    (Name: 'out-of-memory'; Text: '{size} bytes could not be had.'),
-    (Name: 'number'; Text: 'Allocation number {number} was reached.'),
-    (Name: 'chosen-get'; Text: 'A chosen block was got.'),
-    (Name: 'chosen-free'; Text: 'A chosen block is freed.')
+    (Name: 'number'; Text: 'Allocation number {number} was reached.')
   );
 
 // ---------------------------------------------------------------------------- fields

@@ -98,14 +98,10 @@ type
     evWriteAfterFree,  //< written into a free block
     evFreedCall,       //< a method of a freed object called
     evWrongSize,       //< freed with a size that is not the block's
-    evMixed,           //< got by New and freed by FreeMem, or the other way round
     evUninitialised,   //< the contents of a new or free block used as an address
     evGuard,           //< a guard page touched
     evBookkeeping,     //< what is noted of a block written over
-    evLimit,           //< more in use than the limit
-    evOutOfMemory,     //< memory refused
-    evNumber,          //< the allocation number that was waited for
-    evChosen           //< a block got or freed that was chosen to be logged
+    evNumber           //< the allocation number that was waited for
   );
   /// Where reports go.
   TEventTarget = (etFile, etScreen, etCall);

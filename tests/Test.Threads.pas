@@ -50,7 +50,6 @@ type
     procedure MemoryFreedByOthersIsUsedAgainWhileTheOwnerSleeps;
     procedure MemoryFreedByOthersIsUsedAgainByAThirdThread;
     procedure MemoryFreedByOwnerAndOthersIsUsedAgainAfterTrim;
-    procedure MemoryFreedByOwnerAndOthersIsUsedAgainAtOnce;
     procedure TrimGivesBackWhatOthersFreedWhileTheOwnerSleeps;
     procedure TrimGivesBackWhatTheOwnerFreed;
     procedure TrimLeavesBlocksInUseAlone;
@@ -351,26 +350,6 @@ begin
   FreeBurst;
   LaneMM_Trim;
   GetBurst;
-  CompareSecondBurst(Resident);
-  EndThread(Owner);
-end;
-
-// Neither by Trim nor by the purge thread, which looks too late for who gets memory all the time.
-procedure TThreadsTests.MemoryFreedByOwnerAndOthersIsUsedAgainAtOnce;
-const
-  HourMs = 3600 * 1000;
-var
-  Owner: TWorker;
-  Resident: NativeUInt;
-  DelayMs: Cardinal;
-begin
-  DelayMs := Process.PurgeDelayMs;
-  Process.PurgeDelayMs := HourMs;
-  Owner := StartIdleThread(GetBurstAndFreeATenth);
-  Resident := ResidentBytes;
-  FreeBurst;
-  GetBurst;
-  Process.PurgeDelayMs := DelayMs;
   CompareSecondBurst(Resident);
   EndThread(Owner);
 end;
