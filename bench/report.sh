@@ -30,5 +30,6 @@ if ! command -v gnuplot > /dev/null; then
 fi
 for chart in bench/charts/*.gp; do
   name=$(basename "$chart" .gp)
-  gnuplot -e "data='$out/charts'" "$chart" > "docs/benchmarks/$name.svg"
+  # Without tabs and blanks at line ends, as all files of this project.
+  gnuplot -e "data='$out/charts'" "$chart" | expand -t 2 | sed 's/ *$//' > "docs/benchmarks/$name.svg"
 done
