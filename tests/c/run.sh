@@ -31,7 +31,8 @@ failed=0
 patience=120
 
 compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
-programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins"
+programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins
+  handoff"
 
 # Adds up a log whose last line is `N passed, N failed`; shows what failed.
 count() {
