@@ -25,6 +25,10 @@ const
   ThreadFault = 4;
 
 function LibraryFork: TPid; cdecl; external 'c' name 'fork';
+function ThreadCreate(out Thread: PtrUInt; Attributes, Routine, Argument: Pointer): LongInt; cdecl;
+  external 'c' name 'pthread_create';
+function ThreadJoin(Thread: PtrUInt; Value: Pointer): LongInt; cdecl;
+  external 'c' name 'pthread_join';
 
 var
   Legacy: array[0..InheritedCount - 1] of PParcel;
@@ -122,22 +126,22 @@ begin
   Result := BrokenCount = 0;
 end;
 
-function WorkInChild(Seed: Pointer): PtrInt;
+function WorkInChild(Seed: Pointer): Pointer; cdecl;
 begin
   UsesInheritance(1);
   UsesOwnBlocks(Cardinal(PtrUInt(Seed)));
   ExchangeParcels(Cardinal(PtrUInt(Seed)), 100);
-  Result := 0;
+  Result := nil;
 end;
 
+// A thread of the C library: BeginThread takes the lock of Free Pascal's own heap, which a thread
+// that was being born or ended in the parent may have held.
 function StartsAThread(Seed: PtrUInt): Boolean;
 var
-  Thread: TThreadID;
+  Thread: PtrUInt;
 begin
-  Thread := BeginThread(WorkInChild, Pointer(Seed));
-  Result := Thread <> TThreadID(0);
-  if Result then
-    WaitForThreadTerminate(Thread, 0);
+  Result := (ThreadCreate(Thread, nil, @WorkInChild, Pointer(Seed)) = 0)
+    and (ThreadJoin(Thread, nil) = 0);
   Result := Result and (BrokenCount = 0);
 end;
 
