@@ -369,6 +369,12 @@ procedure StackTake(out Stack: TStack);
 var
   Walk: TWalk;
 begin
+  if @Process.FramesTake <> nil then
+  begin
+    Stack.Call := mcUnknown;
+    Stack.Count := Process.FramesTake(@Stack.Frames, MaxFrames);
+    Exit;
+  end;
   Walk.Sp := NativeUInt(get_frame);
   Walk.Limit := StackEnd(Walk.Sp);
   Leave(Walk, Walk.Sp + SizeOf(Pointer), SizeOf(Pointer));
