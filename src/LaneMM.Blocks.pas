@@ -391,7 +391,7 @@ begin
   Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
 end;
 
-// A new block with the contents of P, which stays; nil without memory.
+// A new block with the contents of P, one of ours, which stays; nil without memory.
 function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
   Result := QuickGet(Heap, WantedSize);
@@ -471,7 +471,14 @@ begin
     Exit(Process.Debug^.Resize(P, Size));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
     Exit(Pointer(Invalid(P, icResize)));
-  Result := MoveBlock(P, UsableSize, Size);
+  Result := BlockGet(Size);
+  if Result = nil then
+    Exit;
+  if Size < UsableSize then
+    UsableSize := Size;
+  Move(P^, Result^, UsableSize); // another manager's block may begin and end anywhere
+  BlockFree(P);
+  CountMove(OsThreadHeap, UsableSize);
 end;
 
 // Whether a block of a size class has a fitting size already.

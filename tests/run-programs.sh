@@ -90,6 +90,10 @@ mkdir -p "$out"
 
 program 0 BeforeThreads
 program 0 AfterThreads
+# The blocks of cmem begin 8 bytes behind a multiple of 16.
+if is_wanted AfterThreads && build tests/programs/AfterThreads.lpr -O3 -Facmem; then
+  run 0 'AfterThreads (cmem before)' "$out/AfterThreads"
+fi
 program 0 NoThreads
 program 0 StaticProgram
 if is_wanted StaticProgram; then
