@@ -51,7 +51,8 @@ const
   KeptShare = 4;
   // The value of opGuard for guard pages behind all debug blocks.
   GuardPages = 1;
-  // Allocations between two looks at who handles faults: at the start, and later.
+  // Allocations between two looks at who handles faults: one up to the first number, then more.
+  FirstNumber = 64;
   EarlyNumber = 4096;
   EarlyLooks = 16;
   LateLooks = 4096;
@@ -110,6 +111,13 @@ begin
     Result := 0;
 end;
 
+// Whether it is time to look who handles faults: units take the signals when they start.
+function IsLookDue(Number: NativeUInt): Boolean;
+begin
+  Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
+    and ((Number < EarlyNumber) or (Number mod LateLooks = 0));
+end;
+
 // A block whose contents are as they were, in the state dsChanging; nil without memory.
 function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean): PDebugBlock;
 var
@@ -139,8 +147,7 @@ begin
   Result^.FreedStack := 0;
   Result^.Group := GroupNow;
   DebugBlockSeal(Result);
-  if (Result^.Number mod EarlyLooks = 0)
-    and ((Result^.Number < EarlyNumber) or (Result^.Number mod LateLooks = 0)) then
+  if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
     FaultsWatch;
   if Result^.Number = Process.Settings.Values[opBreak] then
     NumberReached(Result);

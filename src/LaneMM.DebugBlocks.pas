@@ -309,8 +309,8 @@ var
 begin
   Result := NativeUInt(Block^.Next);
   Offset := Result - NativeUInt(Span^.Start);
-  if (Offset >= Span^.CarvedBytes * SizeOf(TDebugBlock)) or (Offset mod SizeOf(TDebugBlock) <> 0)
-    then
+  if (Offset >= NativeUInt(Span^.CarvedBytes * SizeOf(TDebugBlock)))
+    or (Offset mod SizeOf(TDebugBlock) <> 0) then
     Result := 0;
 end;
 

@@ -473,7 +473,8 @@ begin
   while not Result and (Word <= Last) do
   begin
     // An interface leads to a word behind the first, which holds the address of its methods.
-    if (Word^ - NativeUInt(Node^.Address) - 1 < Node^.Size - SizeOf(Pointer))
+    // (The compiler takes a difference with SizeOf for signed.)
+    if (Word^ - NativeUInt(Node^.Address) - 1 < NativeUInt(Node^.Size - SizeOf(Pointer)))
       and (Word^ and (SizeOf(Pointer) - 1) = 0) then
       Result := ModulesHaveData(PNativeUInt(Word^)^, SizeOf(Pointer));
     Inc(Word);

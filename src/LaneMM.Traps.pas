@@ -127,7 +127,7 @@ begin
     if not ModulesRead(Table, @Entry, SizeOf(Entry)) then
       Exit;
     Inc(Table, SizeOf(Entry));
-    if (Entry.IType <> etStandard) or (Entry.IOffset > Size - SizeOf(Pointer))
+    if (Entry.IType <> etStandard) or (Entry.IOffset > NativeUInt(Size - SizeOf(Pointer)))
       or (Entry.IOffset mod SizeOf(Pointer) <> 0) then
       Continue;
     PNativeUInt(Data + Entry.IOffset)^ := Process.InterfaceTrap;

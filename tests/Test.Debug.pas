@@ -1,5 +1,5 @@
-/// Tests of LaneMM.Debug, DebugBlocks, DebugCheck and DebugReport: a program plants bugs, the report
-/// is compared with what was planted; and the mixing of debug blocks with others.
+/// Tests of LaneMM.Debug, DebugBlocks, DebugCheck and DebugReport: the settings of debug mode, and
+/// the mixing of debug blocks with others. Test.DebugMatrix has what debug mode finds.
 unit Test.Debug;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -14,40 +14,15 @@ type
   strict private
     procedure Has(const Part, Text: string);
     function Reports: Integer;
-    procedure PlantAll(const Bug: string);
     procedure Plant(const Bug: string; Size: NativeInt; const Threads: string);
     procedure SaysWhere(const Heading, What: string);
-    procedure Planted(const Bug, Headline, Note: string; const Stacks: array of string);
   published
-    procedure DoubleFreeIsFound;
-    procedure ReallocOfAFreeBlockIsFound;
-    procedure FreeWithAWrongSizeIsFound;
-    procedure FreeOfAnInnerPointerIsFound;
-    procedure FreeOfAStackAddressIsFound;
-    procedure FreeOfAWildPointerIsFound;
-    procedure FreeOfAVariableIsFound;
-    procedure FreeOfAnotherManagersBlockIsFound;
     procedure DoubleFreeOfANormalBlockIsFound;
-    procedure WriteBeforeABlockIsFound;
-    procedure WriteBehindABlockIsFound;
-    procedure WriteBehindAResizedBlockIsFound;
     procedure WriteBeforeAndBehindAreTwoFindings;
-    procedure WriteAfterFreeIsFound;
     procedure WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
-    procedure ScatteredWritesAreToldApart;
-    procedure CleanProgramIsSilent;
-    procedure CleanProgramIsSilentWhileThreadsChurn;
-    procedure BugsAreFoundWhileThreadsChurn;
-    procedure MethodOfAFreedObjectIsFound;
     procedure ObjectFreedTwiceIsFound;
-    procedure InterfaceOfAFreedObjectIsFound;
-    procedure UninitialisedRecordIsFound;
-    procedure FreedRecordIsFound;
     procedure CheckAlwaysFindsDamageAtTheNextOperation;
     procedure CheckNowAndThenFindsDamage;
-    procedure OverrunOfAGuardedBlockIsFoundAtTheInstruction;
-    procedure ReadOfAGuardedFreedBlockIsFoundAtTheInstruction;
-    procedure GuardedBlocksAreSilentInACleanProgram;
     procedure SampledGuardFindsAnOverrunWithoutDebugMode;
     procedure AllocationNumberIsReported;
     procedure RuleEndsTheProgram;
@@ -88,7 +63,6 @@ uses
   SysUtils, StrUtils, Classes, testregistry, LaneMM, LaneMM.Walk, Test.Programs;
 
 const
-  TierSizes: array[0..5] of NativeInt = (20, 300, 5000, 20000, 100000, 3000000);
   GotHeading = 'It was got by thread';
   FreedHeading = 'It was freed by thread';
   HereHeading = 'This happened at';
@@ -145,122 +119,12 @@ begin
   Program_.Run('debug', [Bug, IntToStr(Size), Threads]);
 end;
 
-procedure TDebugTests.PlantAll(const Bug: string);
-var
-  Size: NativeInt;
-begin
-  for Size in TierSizes do
-  begin
-    Plant(Bug, Size, '0');
-    Same(1, Reports, Bug + ' of ' + IntToStr(Size) + ': reports');
-    Same(0, Program_.ExitCode, 'exit code');
-  end;
-end;
-
-// Plants in blocks of all tiers. Note has %d for the size; Stacks are headings and comments.
-procedure TDebugTests.Planted(const Bug, Headline, Note: string; const Stacks: array of string);
-var
-  Size: NativeInt;
-  Index: Integer;
-begin
-  for Size in TierSizes do
-  begin
-    Plant(Bug, Size, '0');
-    Same(1, Reports, Bug + ' of ' + IntToStr(Size) + ': reports');
-    Same(0, Program_.ExitCode, 'exit code');
-    Has(#10 + Headline + #10, Program_.Errors);
-    Has(StringReplace(Note, '%d', Format('%.0n', [Size + 0.0]), [rfReplaceAll]), Program_.Errors);
-    for Index := 0 to High(Stacks) div 2 do
-      SaysWhere(Stacks[2 * Index], Stacks[2 * Index + 1]);
-    AssertEquals('the log is what the screen shows', Program_.Errors,
-      Program_.Written('EventLog.txt'));
-  end;
-end;
-
-procedure TDebugTests.DoubleFreeIsFound;
-begin
-  Planted('double-free', 'A block was freed that is free already.', ': %d bytes, allocation',
-    [GotHeading, 'got', FreedHeading, 'freed', HereHeading, 'here']);
-end;
-
-procedure TDebugTests.ReallocOfAFreeBlockIsFound;
-begin
-  Planted('double-realloc', 'A block was resized that is free.', ': %d bytes, allocation',
-    [GotHeading, 'got', FreedHeading, 'freed', HereHeading, 'realloc']);
-end;
-
-procedure TDebugTests.FreeWithAWrongSizeIsFound;
-begin
-  PlantAll('wrong-size');
-  Has('A block was freed with the size 3,000,003; it has 3,000,000 bytes.'#10, Program_.Errors);
-  SaysWhere(GotHeading, 'got');
-  SaysWhere(HereHeading, 'size');
-end;
-
-procedure TDebugTests.FreeOfAnInnerPointerIsFound;
-begin
-  PlantAll('inner');
-  Has(' was freed, which is no block.'#10'  The address lies 5 bytes behind the start of a block.',
-    Program_.Errors);
-  SaysWhere(GotHeading, 'got');
-  SaysWhere(HereHeading, 'here');
-end;
-
-procedure TDebugTests.FreeOfAStackAddressIsFound;
-begin
-  Plant('stack', 20, '0');
-  Has('  The address lies on the stack of this thread.'#10, Program_.Errors);
-  SaysWhere(HereHeading, 'here');
-end;
-
-procedure TDebugTests.FreeOfAWildPointerIsFound;
-begin
-  Plant('wild', 20, '0');
-  Has('3039 was freed, which is no block.'#10'  There is no memory at the address.'#10,
-    Program_.Errors);
-  SaysWhere(HereHeading, 'here');
-end;
-
-procedure TDebugTests.FreeOfAVariableIsFound;
-begin
-  Plant('module', 20, '0');
-  Has('  The address lies in ' + Program_.Folder + 'DebugBugs.'#10, Program_.Errors);
-  SaysWhere(HereHeading, 'here');
-end;
-
-procedure TDebugTests.FreeOfAnotherManagersBlockIsFound;
-begin
-  Plant('foreign', 300, '0');
-  Has('  The address lies in memory of another manager.'#10, Program_.Errors);
-  SaysWhere(HereHeading, 'here');
-end;
-
 procedure TDebugTests.DoubleFreeOfANormalBlockIsFound;
 begin
   Plant('normal', 300, '0');
   Has('A block was freed that is free already.'#10, Program_.Errors);
   Has(': 320 usable bytes, got while debug mode was off.'#10, Program_.Errors);
   SaysWhere(HereHeading, 'here');
-end;
-
-procedure TDebugTests.WriteBeforeABlockIsFound;
-begin
-  Planted('before', 'Somebody has written before the start of a block.',
-    '  Damage at offset -3, length 1.'#10, [GotHeading, 'got', FoundHeading, 'freed']);
-end;
-
-procedure TDebugTests.WriteBehindABlockIsFound;
-begin
-  Planted('after', 'Somebody has written behind the end of a block.',
-    '  Damage at offset %d, length 2.'#10, [GotHeading, 'got', FoundHeading, 'freed']);
-  Has('*42*43 e7 e7', Program_.Errors);
-end;
-
-procedure TDebugTests.WriteBehindAResizedBlockIsFound;
-begin
-  PlantAll('realloc');
-  Has('  Damage at offset 3,000,001, length 1.'#10, Program_.Errors);
-  SaysWhere(GotHeading, 'got');
 end;
 
 procedure TDebugTests.WriteBeforeAndBehindAreTwoFindings;
@@ -271,69 +135,11 @@ begin
   Has('  Damage at offset 22, length 1.'#10, Program_.Errors);
 end;
 
-procedure TDebugTests.WriteAfterFreeIsFound;
-begin
-  PlantAll('freed');
-  Has('Somebody has written into a block after it was freed.'#10
-    + '  Damage at offset 2,999,999, length 1.'#10, Program_.Errors);
-  SaysWhere(GotHeading, 'got');
-  SaysWhere(FreedHeading, 'freed');
-end;
-
 procedure TDebugTests.WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
 begin
   Plant('reuse', 300, '0');
   Has('  Damage at offset 0, length 1.'#10, Program_.Errors);
   SaysWhere(FreedHeading, 'freed');
-end;
-
-procedure TDebugTests.ScatteredWritesAreToldApart;
-begin
-  Planted('scattered', 'Somebody has written into a block after it was freed.',
-    '  Damage at offset 1, length 1.'#10'  Damage at offset 4, length 2.'#10
-    + '  Damage at offset 9, length 1.'#10, [GotHeading, 'got', FreedHeading, 'freed']);
-end;
-
-procedure TDebugTests.CleanProgramIsSilent;
-var
-  Size: NativeInt;
-begin
-  for Size in TierSizes do
-  begin
-    Plant('none', Size, '0');
-    AssertEquals('', Program_.Errors);
-    Same(0, Program_.ExitCode, 'exit code');
-  end;
-end;
-
-procedure TDebugTests.CleanProgramIsSilentWhileThreadsChurn;
-begin
-  Plant('none', 100, '8');
-  AssertEquals('', Program_.Errors);
-  Same(0, Program_.ExitCode, 'exit code');
-end;
-
-procedure TDebugTests.BugsAreFoundWhileThreadsChurn;
-begin
-  Plant('double-free', 100, '8');
-  Same(1, Reports, 'double free');
-  SaysWhere(GotHeading, 'got');
-  Plant('after', 5000, '8');
-  Same(1, Reports, 'write behind');
-  Plant('freed', 100, '8');
-  Same(1, Reports, 'write after free');
-  SaysWhere(FreedHeading, 'freed');
-end;
-
-procedure TDebugTests.MethodOfAFreedObjectIsFound;
-begin
-  Plant('method', 0, '0');
-  Same(1, Reports, 'reports');
-  Has(#10'Virtual method DEBUGBUGS.TTHING.ACT of a freed object was called.'#10, Program_.Errors);
-  Has('  Class: DebugBugs.TThing'#10, Program_.Errors);
-  SaysWhere(GotHeading, 'created');
-  SaysWhere(FreedHeading, 'destroyed');
-  SaysWhere(HereHeading, 'method');
 end;
 
 procedure TDebugTests.ObjectFreedTwiceIsFound;
@@ -343,34 +149,6 @@ begin
   Has(#10'Virtual method SYSTEM.TOBJECT.DESTROY of a freed object was called.'#10,
     Program_.Errors);
   SaysWhere(HereHeading, 'again');
-end;
-
-procedure TDebugTests.InterfaceOfAFreedObjectIsFound;
-begin
-  Plant('interface', 0, '0');
-  Same(1, Reports, 'reports');
-  Has(#10'Method 3 of an interface of a freed object was called.'#10, Program_.Errors);
-  Has('  Class: DebugBugs.TCountedThing'#10, Program_.Errors);
-  SaysWhere(HereHeading, 'interface');
-end;
-
-procedure TDebugTests.UninitialisedRecordIsFound;
-begin
-  Plant('uninitialised', 0, '0');
-  Same(1, Reports, 'reports');
-  Has(#10'The contents of a new block were used as an address before anything was written there.'
-    + #10, Program_.Errors);
-  SaysWhere(GotHeading, 'texts');
-  SaysWhere(HereHeading, 'uninitialised');
-end;
-
-procedure TDebugTests.FreedRecordIsFound;
-begin
-  // The assignment writes to the block, too.
-  Plant('disposed', 0, '0');
-  Same(2, Reports, 'reports');
-  Has(#10'The contents of a freed block were used as an address.'#10, Program_.Errors);
-  SaysWhere(FreedHeading, 'disposed');
 end;
 
 procedure TDebugTests.CheckAlwaysFindsDamageAtTheNextOperation;
@@ -389,40 +167,6 @@ begin
   Same(1, Reports, 'reports');
   Program_.Run('debug,check=1000', ['none', '3000', '8']);
   AssertEquals('', Program_.Errors);
-end;
-
-procedure TDebugTests.OverrunOfAGuardedBlockIsFoundAtTheInstruction;
-var
-  Size: NativeInt;
-begin
-  for Size in TierSizes do
-  begin
-    Program_.Run('debug,guard=pages', ['overrun', IntToStr(Size)]);
-    Same(1, Reports, 'reports');
-    Has(' was used, which belongs to no block in use.'#10, Program_.Errors);
-    Has(Format(' lies %.0n bytes behind the start', [((Size + 15) and not 15) + 0.0]),
-      Program_.Errors);
-    SaysWhere(GotHeading, 'got');
-    SaysWhere(HereHeading, 'overrun');
-  end;
-end;
-
-procedure TDebugTests.ReadOfAGuardedFreedBlockIsFoundAtTheInstruction;
-begin
-  Program_.Run('debug,guard=pages', ['read', '5000']);
-  Same(1, Reports, 'reports');
-  SaysWhere(FreedHeading, 'freed');
-  SaysWhere(HereHeading, 'read');
-end;
-
-procedure TDebugTests.GuardedBlocksAreSilentInACleanProgram;
-begin
-  Program_.Run('debug,guard=pages', ['none', '5000', '2']);
-  AssertEquals('', Program_.Errors);
-  Same(0, Program_.ExitCode, 'exit code');
-  Program_.Run('guard=sample:10000', ['none', '5000', '8']);
-  AssertEquals('', Program_.Errors);
-  Same(0, Program_.ExitCode, 'exit code');
 end;
 
 procedure TDebugTests.SampledGuardFindsAnOverrunWithoutDebugMode;

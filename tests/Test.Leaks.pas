@@ -31,6 +31,7 @@ type
     procedure LargeBlocksAreCounted;
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure CyclesOfInterfacesAreNamed;
+    procedure CyclesOfObjectsAreNamed;
     procedure ChainOfOneClassIsNoHolder;
     procedure BlocksFreedByAnotherThreadAreNoLeaks;
     procedure ExitCodeIsSetOnLeaksOnly;
@@ -51,6 +52,7 @@ type
     procedure JunitWithoutLeaksPasses;
     procedure HeaptrcHasEachBlock;
     procedure HeaptrcHasStacksInDebugMode;
+    procedure CommonUnitsLeaveNothing;
   end;
 
 implementation
@@ -207,6 +209,13 @@ begin
   Has('held by the cycle of interfaces Leaking.T');
   Has('Leaking.TParent -> Leaking.TChild');
   Has('Leaking.TChild -> Leaking.TParent');
+end;
+
+procedure TLeaksTests.CyclesOfObjectsAreNamed;
+begin
+  Reports('ring', '');
+  Same(0, Leaking.ExitCode, 'exit code');
+  Has('2 held by the cycle Leaking.TFoo');
 end;
 
 procedure TLeaksTests.ChainOfOneClassIsNoHolder;
@@ -449,6 +458,30 @@ begin
   AtLeast(28, CountLines(Text, '  $'), 'frames');
   AssertTrue(Pos(Format('LEAKING.LEAKOBJECTS,  line %d of Leaking.lpr',
     [Leaking.PlantedLine('leak')]), Text) > 0);
+end;
+
+// What units of the compiler's own packages do is no mistake, and nothing of theirs is left.
+procedure TLeaksTests.CommonUnitsLeaveNothing;
+const
+  AllSettings: array[0..4] of string = ('leaks', 'debug,leaks', 'debug,check=100,leaks',
+    'debug,guard=pages,leaks', 'guard=sample:1K,erase=free,leaks');
+var
+  Settings: string;
+  Users: TTestProgram;
+begin
+  Users := TTestProgram.Create('CommonUnits', '-O1 -gl -Xs- -FaLaneMM');
+  try
+    for Settings in AllSettings do
+    begin
+      Users.Run(Settings, ['all']);
+      AssertEquals(Settings, '', Users.Errors);
+      Same(0, Users.ExitCode, 'exit code with ' + Settings);
+    end;
+    Users.Run('leaks', ['leak']);
+    AssertTrue('a leak is reported', Pos('1 x Classes.TStringList', Users.Errors) > 0);
+  finally
+    Users.Free;
+  end;
 end;
 
 initialization

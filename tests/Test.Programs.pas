@@ -50,8 +50,8 @@ begin
   Path := SourceFolder + 'tests/programs/' + Name + '.lpr';
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + Options.Replace(' ', '') + '/';
   ForceDirectories(Folder);
-  if not RunCommand('sh', ['-c', Format('fpc -l- -v0 -ve %s "-Fu%ssrc" "-FE%s" "-FU%s" "%s"',
-    [Options, SourceFolder, Folder, Folder, Path])], Output) then
+  if not RunCommand('sh', ['-c', Format('fpc -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs"'
+    + ' "-FE%s" "-FU%s" "%s"', [Options, SourceFolder, SourceFolder, Folder, Folder, Path])], Output) then
     raise Exception.Create('cannot build ' + Path + ': ' + Output);
   FileName := Folder + Name;
   Source := TStringList.Create;

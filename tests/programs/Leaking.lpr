@@ -147,6 +147,17 @@ begin
   end;
 end;
 
+// Plain objects; their first field is 0.
+procedure LeakRing;
+var
+  First, Second: TFoo;
+begin
+  First := TFoo.Create;
+  Second := TFoo.Create;
+  First.Next := Second;
+  Second.Next := First;
+end;
+
 procedure LeakChain;
 var
   First, Last: TLink;
@@ -237,11 +248,12 @@ type
   end;
 
 const
-  Plans: array[0..13] of TPlan = (
+  Plans: array[0..14] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
+    (Name: 'ring'; Run: LeakRing),
     (Name: 'threads'; Run: LeakAcrossThreads),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds),

@@ -1,0 +1,365 @@
+/// Tests of all that debug mode finds, in blocks of all tiers of sizes, alone and while threads
+/// churn, both ways: a program makes each mistake and says what it did, and the report must tell
+/// just that; the same program without the mistakes reports nothing.
+unit Test.DebugMatrix;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  /// What is told of a mistake: lines, with words for what was done in braces; pairs of a heading of
+  /// a stack and the comment of a line. The line `star` stands for the bytes around the offset.
+  TExpected = record
+    Mistake, Lines, Stacks: string;
+  end;
+
+  TDebugMatrixTests = class(TLaneTest)
+  strict private
+    procedure Compare(const Expected: TExpected; const Settings, Threads: string);
+    procedure IsSilent(const Settings, Threads: string);
+  published
+    procedure MistakesAreReportedAsTheyWereMade;
+    procedure MistakesAreReportedAsTheyWereMadeWhileThreadsChurn;
+    procedure GuardPagesReportUsesAsTheyWereMade;
+    procedure ProgramWithoutMistakesIsSilent;
+    procedure ProgramWithoutMistakesIsSilentWhileThreadsChurn;
+    procedure ProgramWithoutMistakesIsSilentBetweenGuardPages;
+  end;
+
+implementation
+
+uses
+  SysUtils, StrUtils, testregistry, Test.Programs;
+
+const
+  Planted = 'planted: ';
+  Head = 'LaneMM: process ';
+  Got = 'It was got by thread {thread} at';
+  Freed = 'It was freed by thread {freeing} at';
+  Here = 'This happened at';
+  Found = 'It was found at';
+  BlockLine = '  Block {block}: {size} bytes, allocation number {number}, thread {thread}.|';
+  InnerLine = '  The address lies {offset} bytes behind the start of a block.|';
+  Star = 'star';
+  DamageLine = '  Damage at offset {offset}, length 1.|' + Star + '|';
+  WrittenBefore = 'Somebody has written before the start of a block.|' + DamageLine + BlockLine;
+  WrittenBehind = 'Somebody has written behind the end of a block.|' + DamageLine + BlockLine;
+  WrittenFreed = 'Somebody has written into a block after it was freed.|' + DamageLine + BlockLine;
+  WasGot = Got + '=got|';
+  WasFreed = WasGot + Freed + '=freed|';
+
+  AllExpected: array[0..30] of TExpected = (
+    (Mistake: 'free-twice'; Lines: 'A block was freed that is free already.|' + BlockLine;
+      Stacks: WasFreed + Here + '=free'),
+    (Mistake: 'free-twice-threads';
+      Lines: 'A block was freed that is free already.|' + BlockLine;
+      Stacks: WasGot + Freed + '=freed aside|' + Here + '=free'),
+    (Mistake: 'realloc-freed'; Lines: 'A block was resized that is free.|' + BlockLine;
+      Stacks: WasFreed + Here + '=realloc'),
+    (Mistake: 'size-freed';
+      Lines: 'The size of {address} was asked for, which is no block.|' + BlockLine;
+      Stacks: WasFreed + Here + '=size'),
+    (Mistake: 'free-inner';
+      Lines: '{address} was freed, which is no block.|' + InnerLine + BlockLine;
+      Stacks: WasGot + Here + '=free'),
+    (Mistake: 'realloc-inner';
+      Lines: '{address} was resized, which is no block.|' + InnerLine + BlockLine;
+      Stacks: WasGot + Here + '=realloc'),
+    (Mistake: 'size-inner';
+      Lines: 'The size of {address} was asked for, which is no block.|' + InnerLine + BlockLine;
+      Stacks: WasGot + Here + '=size'),
+    (Mistake: 'wrong-size';
+      Lines: 'A block was freed with the size {offset}; it has {size} bytes.|' + BlockLine;
+      Stacks: WasGot + Here + '=given'),
+    (Mistake: 'free-wild'; Lines: '{wild} was freed, which is no block.|'
+      + '  There is no memory at the address.|'; Stacks: Here + '=free'),
+    (Mistake: 'realloc-wild'; Lines: '{wild} was resized, which is no block.|'
+      + '  There is no memory at the address.|'; Stacks: Here + '=realloc'),
+    (Mistake: 'size-wild'; Lines: 'The size of {wild} was asked for, which is no block.|'
+      + '  There is no memory at the address.|'; Stacks: Here + '=size'),
+    (Mistake: 'free-stack'; Lines: '  The address lies on the stack of this thread.|';
+      Stacks: Here + '=free'),
+    (Mistake: 'realloc-stack'; Lines: '  The address lies on the stack of this thread.|';
+      Stacks: Here + '=realloc'),
+    (Mistake: 'free-variable'; Lines: '  The address lies in {program}.|'; Stacks: Here + '=free'),
+    (Mistake: 'free-foreign'; Lines: '  The address lies in memory of another manager.|';
+      Stacks: Here + '=free'),
+    (Mistake: 'before'; Lines: WrittenBefore; Stacks: WasGot + Found + '=freed'),
+    (Mistake: 'far-before'; Lines: WrittenBefore; Stacks: WasGot + Found + '=freed'),
+    (Mistake: 'behind'; Lines: WrittenBehind; Stacks: WasGot + Found + '=freed'),
+    (Mistake: 'far-behind'; Lines: WrittenBehind; Stacks: WasGot + Found + '=freed'),
+    (Mistake: 'behind-check'; Lines: WrittenBehind; Stacks: WasGot + Found + '=check all'),
+    (Mistake: 'behind-shrunk'; Lines: WrittenBehind; Stacks: WasGot + Found + '=freed'),
+    (Mistake: 'behind-grown'; Lines: WrittenBehind; Stacks: Got + '=grown|' + Found + '=freed'),
+    (Mistake: 'freed-first'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
+    (Mistake: 'freed-middle'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
+    (Mistake: 'freed-last'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
+    (Mistake: 'freed-scattered'; Lines: 'Somebody has written into a block after it was freed.|'
+      + '  Damage at offset 1, length 1.|  Damage at offset {offset}, length 3.|'
+      + '  Damage at offset {last}, length 1.|' + BlockLine; Stacks: WasFreed + Found + '=check'),
+    (Mistake: 'method'; Lines: 'Virtual method DEBUGMATRIX.TTHING.ACT of a freed object was'
+      + ' called.|' + BlockLine + '  Class: {class}|';
+      Stacks: Got + '=created|' + Freed + '=destroyed|' + Here + '=method'),
+    (Mistake: 'interface'; Lines: 'Method 3 of an interface of a freed object was called.|'
+      + BlockLine + '  Class: {class}|';
+      Stacks: Got + '=actor|' + Freed + '=released|' + Here + '=interface'),
+    (Mistake: 'use-new'; Lines: 'The contents of a new block were used as an address before'
+      + ' anything was written there.|' + BlockLine; Stacks: WasGot + Here + '=text'),
+    (Mistake: 'use-freed'; Lines: 'The contents of a freed block were used as an address.|';
+      Stacks: Here + '=followed'),
+    (Mistake: 'notes'; Lines: 'What was noted of the block at {address} has been written over.|';
+      Stacks: Found + '=check'));
+
+  GuardExpected: array[0..1] of TExpected = (
+    (Mistake: 'guard-write';
+      Lines: '{address} was used, which belongs to no block in use.|' + InnerLine + BlockLine;
+      Stacks: WasGot + Here + '=overrun'),
+    (Mistake: 'guard-freed';
+      Lines: '{address} was used, which belongs to no block in use.|' + InnerLine + BlockLine;
+      Stacks: WasFreed + Here + '=read'));
+
+type
+  // What the program says that it did, and the words for it.
+  TFacts = record
+    Size, Offset: Int64;
+    Block: NativeUInt;
+    Number, Thread, FreeingThread, ClassName: string;
+    procedure Read(const Line: string);
+    function Expand(const Text: string): string;
+  end;
+
+  // One report, checked against what was done.
+  TChecker = class
+  public
+    Facts: TFacts;
+    Report, Title: string;
+    procedure Has(const Line: string);
+    procedure HasStack(const Heading, Comment: string);
+    procedure HasDump;
+    procedure Check(const Expected: TExpected);
+  strict private
+    procedure Missing(const What: string);
+  end;
+
+var
+  Matrix: TTestProgram;
+
+function Program_: TTestProgram;
+begin
+  if Matrix = nil then
+    Matrix := TTestProgram.Create('DebugMatrix', '-O1 -gl -Xs-');
+  Result := Matrix;
+end;
+
+// ---------------------------------------------------------------------------- facts
+
+procedure TFacts.Read(const Line: string);
+var
+  Words: TStringArray;
+begin
+  Words := Line.Split([' ']);
+  Size := StrToInt64(Words[0]);
+  Block := StrToQWord('$' + Words[1]);
+  Number := Words[2];
+  Thread := Words[3];
+  FreeingThread := Words[4];
+  Offset := StrToInt64(Words[5]);
+  ClassName := Words[6];
+end;
+
+function Hex(Address: NativeUInt): string;
+begin
+  Result := '$' + LowerCase(HexStr(Address, SizeOf(Address) * 2));
+end;
+
+function Grouped(Value: Int64): string;
+var
+  Exact: Extended;
+begin
+  Exact := Value;
+  Result := Format('%.0n', [Exact]);
+end;
+
+function TFacts.Expand(const Text: string): string;
+const
+  Wild = 12345;
+begin
+  Result := Text.Replace('{size}', Grouped(Size)).Replace('{offset}', Grouped(Offset))
+    .Replace('{last}', Grouped(Size - 1)).Replace('{block}', Hex(Block))
+    .Replace('{address}', Hex(Block + NativeUInt(Offset))).Replace('{wild}', Hex(Wild))
+    .Replace('{number}', Number).Replace('{thread}', Thread)
+    .Replace('{freeing}', FreeingThread).Replace('{class}', ClassName)
+    .Replace('{program}', Program_.Folder + 'DebugMatrix');
+end;
+
+// ---------------------------------------------------------------------------- reports
+
+procedure TChecker.Missing(const What: string);
+begin
+  raise Exception.CreateFmt('%s: `%s` is missing in: %s', [Title, What, Report]);
+end;
+
+procedure TChecker.Has(const Line: string);
+begin
+  if Pos(#10 + Line + #10, Report) = 0 then
+    Missing(Line);
+end;
+
+// The line of the comment stands in the stack below the heading.
+procedure TChecker.HasStack(const Heading, Comment: string);
+var
+  First, Last: Integer;
+  Place: string;
+begin
+  First := Pos(#10'  ' + Heading + #10, Report);
+  if First = 0 then
+    Missing(Heading);
+  Last := PosEx(#10, Report, First + 1) + 1;
+  while Copy(Report, Last, 6) = '      ' do
+    Last := PosEx(#10, Report, Last) + 1;
+  Place := Format('DebugMatrix.lpr:%d'#10, [Program_.PlantedLine(Comment)]);
+  if Pos(Place, Copy(Report, First, Last - First)) = 0 then
+    Missing(Heading + ' ' + Place);
+end;
+
+// The byte at the offset is shown, and alone has a star.
+procedure TChecker.HasDump;
+const
+  LineBytes = 16;
+  Column = 7 + 16 + 1;
+var
+  Address: NativeUInt;
+  First: Integer;
+begin
+  Address := Facts.Block + NativeUInt(Facts.Offset);
+  First := Pos(#10'      ' + Copy(Hex(Address and not (LineBytes - 1)), 2) + ' ', Report);
+  if (First = 0)
+    or (Copy(Report, First + 1 + Column - 1 + 3 * (Address mod LineBytes), 3) <> '*42') then
+    Missing(Format('*42 at %s', [Hex(Address)]));
+  if Report.CountChar('*') <> 1 then
+    Missing('one star');
+end;
+
+procedure TChecker.Check(const Expected: TExpected);
+var
+  Part: string;
+  Pair: TStringArray;
+begin
+  if (not Report.StartsWith(Head)) or (PosEx(Head, Report, 2) > 0) then
+    Missing('just one report');
+  for Part in Expected.Lines.Split(['|']) do
+    if Part = Star then
+      HasDump
+    else if Part <> '' then
+      Has(Facts.Expand(Part));
+  for Part in Expected.Stacks.Split(['|']) do
+  begin
+    Pair := Part.Split(['=']);
+    HasStack(Facts.Expand(Pair[0]), Pair[1]);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- tests
+
+function WithoutPlants(const Text: string): string;
+var
+  Line: string;
+begin
+  Result := '';
+  for Line in Text.Split([#10]) do
+    if not Line.StartsWith(Planted) then
+      Result := Result + Line + #10;
+  SetLength(Result, Length(Result) - 1);
+end;
+
+procedure TDebugMatrixTests.Compare(const Expected: TExpected; const Settings, Threads: string);
+var
+  Checker: TChecker;
+  Sections: TStringArray;
+  Index, LineEnd: Integer;
+begin
+  Program_.Run(Settings, [Expected.Mistake, Threads]);
+  Same(0, Program_.ExitCode, Expected.Mistake + ': exit code');
+  Sections := Program_.Errors.Split([Planted]);
+  AssertTrue(Expected.Mistake + ' was made', Length(Sections) > 1);
+  AssertEquals(Expected.Mistake + ': reports before', '', Sections[0]);
+  Checker := TChecker.Create;
+  try
+    for Index := 1 to High(Sections) do
+    begin
+      LineEnd := Pos(#10, Sections[Index]);
+      Checker.Title := Expected.Mistake + ', ' + Copy(Sections[Index], 1, LineEnd - 1);
+      Checker.Facts.Read(Copy(Sections[Index], 1, LineEnd - 1));
+      Checker.Report := Copy(Sections[Index], LineEnd + 1);
+      Checker.Check(Expected);
+    end;
+  finally
+    Checker.Free;
+  end;
+  AssertEquals('the log is what the screen shows', WithoutPlants(Program_.Errors),
+    Program_.Written('EventLog.txt'));
+end;
+
+procedure TDebugMatrixTests.IsSilent(const Settings, Threads: string);
+begin
+  Program_.Run(Settings, ['none', Threads]);
+  AssertEquals('', Program_.Errors);
+  AssertEquals('', Program_.Written('EventLog.txt'));
+  Same(0, Program_.ExitCode, 'exit code');
+end;
+
+procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMade;
+var
+  Expected: TExpected;
+begin
+  for Expected in AllExpected do
+    Compare(Expected, 'debug', '0');
+end;
+
+// Much is freed meanwhile: what was written to must not leave the quarantine before it is found.
+procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMadeWhileThreadsChurn;
+var
+  Expected: TExpected;
+begin
+  for Expected in AllExpected do
+    Compare(Expected, 'debug,quarantine=64M', '8');
+end;
+
+procedure TDebugMatrixTests.GuardPagesReportUsesAsTheyWereMade;
+var
+  Expected: TExpected;
+begin
+  for Expected in GuardExpected do
+  begin
+    Compare(Expected, 'debug,guard=pages', '0');
+    Compare(Expected, 'debug,guard=pages', '2');
+  end;
+end;
+
+procedure TDebugMatrixTests.ProgramWithoutMistakesIsSilent;
+begin
+  IsSilent('debug', '0');
+  IsSilent('debug,check=50', '0');
+end;
+
+procedure TDebugMatrixTests.ProgramWithoutMistakesIsSilentWhileThreadsChurn;
+begin
+  IsSilent('debug', '8');
+  IsSilent('guard=sample:10K', '8');
+end;
+
+procedure TDebugMatrixTests.ProgramWithoutMistakesIsSilentBetweenGuardPages;
+begin
+  IsSilent('debug,guard=pages', '0');
+  IsSilent('debug,guard=pages', '2');
+end;
+
+initialization
+  RegisterTest(TDebugMatrixTests);
+finalization
+  Matrix.Free;
+end.

@@ -1,0 +1,577 @@
+/// Makes one mistake with memory in blocks of all tiers of sizes, at known lines; a test compares
+/// what debug mode reports with what was done.
+///   DebugMatrix MISTAKE [THREADS]
+/// THREADS threads churn meanwhile. Before each mistake a line says what is known of the block:
+///   planted: SIZE ADDRESS NUMBER THREAD FREEING-THREAD OFFSET CLASS
+/// OFFSET is where the mistake is made, from the start of the block, or the wrong size. MISTAKE
+/// `none` does all the same but for the mistakes, and writes nothing.
+program DebugMatrix;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+uses
+  LaneMM, cthreads, SysUtils, LaneMM.Os, LaneMM.DebugBlocks, Churning;
+
+type
+  TMistake = record
+    Name: string;
+    Run: procedure;
+    Least, Most: NativeInt; // sizes of blocks in bytes
+  end;
+
+  TThing = class
+  public
+    procedure Act; virtual;
+  end;
+  TThing16 = class(TThing) Room: array[1..8] of Byte; end;
+  TThing100 = class(TThing) Room: array[1..92] of Byte; end;
+  TThing1000 = class(TThing) Room: array[1..992] of Byte; end;
+  TThing32736 = class(TThing) Room: array[1..32728] of Byte; end;
+  TThing100000 = class(TThing) Room: array[1..99992] of Byte; end;
+  TThing3000000 = class(TThing) Room: array[1..2999992] of Byte; end;
+  TThingClass = class of TThing;
+
+  IActor = interface
+    procedure Act;
+  end;
+  TActor = class(TInterfacedObject, IActor)
+  public
+    procedure Act;
+  end;
+  TActor1000 = class(TActor) Room: array[1..968] of Byte; end;
+  TActor32736 = class(TActor) Room: array[1..32704] of Byte; end;
+  TActor3000000 = class(TActor) Room: array[1..2999968] of Byte; end;
+  TActorClass = class of TActor;
+
+const
+  Mark = $42;
+  OneSize = 100;
+  Largest = 20000000;
+  // Blocks that are larger do not wait before they are used again.
+  MostKept = 8000000;
+  Sizes: array[0..12] of NativeInt = (1, 8, 16, 32, OneSize, 1000, 5000, 32736, 32737, 100000,
+    1100000, 3000000, Largest);
+  Things: array[0..6] of TThingClass = (TThing, TThing16, TThing100, TThing1000, TThing32736,
+    TThing100000, TThing3000000);
+  Actors: array[0..3] of TActorClass = (TActor, TActor1000, TActor32736, TActor3000000);
+
+var
+  IsWrong: Boolean;
+  Size: NativeInt;
+  Block, Target: PByte;
+  FreeingThread: Cardinal;
+  Info: TLaneMM_BlockInfo;
+
+// ---------------------------------------------------------------------------- what is done right
+
+procedure Note(P: PByte);
+begin
+  Block := P;
+  FreeingThread := 0;
+  if not LaneMM_BlockInfo(P, Info) then
+    Halt(99);
+end;
+
+procedure GetBlock;
+begin
+  GetMem(Block, Size); // planted: got
+  Note(Block);
+end;
+
+procedure FreeBlock;
+begin
+  FreeingThread := Info.Thread;
+  FreeMem(Block); // planted: freed
+end;
+
+procedure Check;
+begin
+  LaneMM_CheckBlock(Block); // planted: check
+end;
+
+procedure CheckAll;
+begin
+  LaneMM_CheckHeap; // planted: check all
+end;
+
+// Tells of the mistake that is about to be made; False where none is wanted.
+function Wants(Offset: NativeInt; const ClassName: string = '-'): Boolean;
+begin
+  Result := IsWrong;
+  if Result then
+    WriteLn(StdErr, 'planted: ', Size, ' ', HexStr(Block), ' ', Info.Number, ' ', Info.Thread, ' ',
+      FreeingThread, ' ', Offset, ' ', ClassName);
+  Flush(StdErr);
+  Target := Block + Offset;
+end;
+
+// ---------------------------------------------------------------------------- wrong pointers
+
+procedure FreeTarget;
+begin
+  FreeMem(Target); // planted: free
+end;
+
+procedure ResizeTarget;
+begin
+  ReallocMem(Target, Size + 1); // planted: realloc
+end;
+
+procedure MeasureTarget;
+begin
+  MemSize(Target); // planted: size
+end;
+
+procedure FreeTwice;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+    FreeTarget;
+end;
+
+procedure ResizeFreed;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+    ResizeTarget;
+end;
+
+procedure MeasureFreed;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+    MeasureTarget;
+end;
+
+function FreeAside(Unused: Pointer): PtrInt;
+begin
+  FreeMem(Block); // planted: freed aside
+  FreeingThread := OsThreadId;
+  Result := 0;
+end;
+
+procedure FreeTwiceFromThreads;
+begin
+  GetBlock;
+  WaitForThreadTerminate(BeginThread(FreeAside), 0);
+  if Wants(0) then
+    FreeTarget;
+end;
+
+procedure FreeInner;
+begin
+  GetBlock;
+  if Wants((Size + 1) div 2) then
+    try
+      FreeTarget;
+    finally
+      FreeBlock;
+    end
+  else
+    FreeBlock;
+end;
+
+procedure ResizeInner;
+begin
+  GetBlock;
+  try
+    if Wants((Size + 1) div 2) then
+      ResizeTarget;
+  finally
+    FreeBlock;
+  end;
+end;
+
+procedure MeasureInner;
+begin
+  GetBlock;
+  try
+    if Wants((Size + 1) div 2) then
+      MeasureTarget;
+  finally
+    FreeBlock;
+  end;
+end;
+
+procedure FreeWithWrongSize;
+var
+  Given: NativeInt;
+begin
+  GetBlock;
+  Given := Size;
+  if Wants(Size + 3) then
+    Given := Size + 3;
+  FreeMem(Block, Given); // planted: given
+end;
+
+// ---------------------------------------------------------------------------- no blocks at all
+
+function LibcMalloc(Bytes: NativeUInt): Pointer; cdecl; external 'c' name 'malloc';
+
+procedure FreeWild;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := Pointer(12345);
+    FreeTarget;
+  end;
+end;
+
+procedure ResizeWild;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := Pointer(12345);
+    ResizeTarget;
+  end;
+end;
+
+procedure MeasureWild;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := Pointer(12345);
+    MeasureTarget;
+  end;
+end;
+
+procedure FreeStack;
+var
+  Local: Int64;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := @Local;
+    FreeTarget;
+  end;
+end;
+
+procedure ResizeStack;
+var
+  Local: Int64;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := @Local;
+    ResizeTarget;
+  end;
+end;
+
+procedure FreeVariable;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := @Size;
+    FreeTarget;
+  end;
+end;
+
+procedure FreeForeign;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(0) then
+  begin
+    Target := LibcMalloc(Size);
+    FreeTarget;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- writes
+
+// Writes one byte at the offset while the block is in use, and frees it.
+procedure WriteOutside(Offset: NativeInt);
+begin
+  GetBlock;
+  FillChar(Block^, Size, Mark);
+  if Wants(Offset) then
+    Target^ := Mark;
+  FreeBlock;
+end;
+
+procedure WriteBefore;
+begin
+  WriteOutside(-1);
+end;
+
+procedure WriteFarBefore;
+begin
+  WriteOutside(-16);
+end;
+
+procedure WriteBehind;
+begin
+  WriteOutside(Size);
+end;
+
+procedure WriteFarBehind;
+begin
+  WriteOutside(Size + 15);
+end;
+
+procedure WriteBehindAndCheck;
+begin
+  GetBlock;
+  if Wants(Size) then
+    Target^ := Mark;
+  CheckAll;
+  FreeBlock;
+end;
+
+procedure WriteBehindShrunk;
+var
+  Full: NativeInt;
+begin
+  GetBlock;
+  Full := Size;
+  Size := Full - Full div 8;
+  ReallocMem(Block, Size);
+  if Wants(Size) then
+    Target^ := Mark;
+  FreeBlock;
+  Size := Full;
+end;
+
+procedure WriteBehindGrown;
+var
+  Full: NativeInt;
+begin
+  GetBlock;
+  Full := Size;
+  Size := Full * 3 + 40;
+  ReallocMem(Block, Size); // planted: grown
+  Note(Block);
+  if Wants(Size) then
+    Target^ := Mark;
+  FreeBlock;
+  Size := Full;
+end;
+
+procedure WriteAfterFree(Offset: NativeInt);
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(Offset) then
+    Target^ := Mark;
+  Check;
+end;
+
+procedure WriteFirstAfterFree;
+begin
+  WriteAfterFree(0);
+end;
+
+procedure WriteMiddleAfterFree;
+begin
+  WriteAfterFree(Size div 2);
+end;
+
+procedure WriteLastAfterFree;
+begin
+  WriteAfterFree(Size - 1);
+end;
+
+procedure WriteScatteredAfterFree;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(Size div 2) then
+  begin
+    Block[1] := Mark;
+    FillChar(Target^, 3, Mark);
+    Block[Size - 1] := Mark;
+  end;
+  Check;
+end;
+
+// ---------------------------------------------------------------------------- objects
+
+procedure TThing.Act;
+begin
+end;
+
+procedure TActor.Act;
+begin
+end;
+
+procedure CallMethodOfFreed;
+var
+  Kind: TThingClass;
+  Thing: TThing;
+begin
+  for Kind in Things do
+    if Kind.InstanceSize = Size then
+    begin
+      Thing := Kind.Create; // planted: created
+      Note(Pointer(Thing));
+      Thing.Act;
+      FreeingThread := Info.Thread;
+      Thing.Free; // planted: destroyed
+      if Wants(0, 'DebugMatrix.' + Kind.ClassName) then
+        Thing.Act; // planted: method
+    end;
+end;
+
+procedure CallInterfaceOfFreed;
+var
+  Kind: TActorClass;
+  Actor: IActor;
+  Address: Pointer absolute Actor;
+  Kept: Pointer;
+begin
+  for Kind in Actors do
+    if (Kind.InstanceSize = Size) or (Size = 32) and (Kind = TActor) then
+    begin
+      Actor := Kind.Create; // planted: actor
+      Note(Pointer(Actor as TObject));
+      Kept := Address;
+      Actor.Act;
+      FreeingThread := Info.Thread;
+      Actor := nil; // planted: released
+      if Wants(0, 'DebugMatrix.' + Kind.ClassName) then
+        try
+          Address := Kept;
+          Actor.Act; // planted: interface
+        finally
+          Address := nil;
+        end;
+    end;
+end;
+
+// ---------------------------------------------------------------------------- contents
+
+// Where the last pointer of the block lies.
+function LastPointer: NativeInt;
+begin
+  Result := (Size and not (SizeOf(Pointer) - 1)) - SizeOf(Pointer);
+end;
+
+// A string at the end of the block.
+procedure UseNew;
+begin
+  GetBlock;
+  if not Wants(LastPointer) then
+    Initialize(PString(Target)^);
+  try
+    PString(Target)^ := ParamStr(1); // planted: text
+    Finalize(PString(Target)^);
+  finally
+    FreeBlock;
+  end;
+end;
+
+procedure UseFreed;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(LastPointer) then
+    Target := PByte(PPointer(Target)^ + PNativeInt(PPointer(Target)^)^); // planted: followed
+end;
+
+procedure SpoilNotes;
+begin
+  GetBlock;
+  if Wants(0) then
+    DebugBlockOf(Block)^.Number := 0;
+  Check;
+  FreeBlock;
+end;
+
+// ---------------------------------------------------------------------------- guard pages
+
+// In the first page that nobody can touch.
+procedure WriteIntoGuard;
+begin
+  GetBlock;
+  try
+    if Wants((Size + 15) and not 15) then
+      Target^ := Mark; // planted: overrun
+  finally
+    FreeBlock;
+  end;
+end;
+
+procedure ReadFreedGuarded;
+begin
+  GetBlock;
+  FreeBlock;
+  if Wants(Size - 1) then
+    Target := PByte(PtrUInt(Target^)); // planted: read
+end;
+
+// ---------------------------------------------------------------------------- all
+
+const
+  Mistakes: array[0..32] of TMistake = (
+    (Name: 'free-twice'; Run: FreeTwice; Least: 1; Most: MostKept),
+    (Name: 'free-twice-threads'; Run: FreeTwiceFromThreads; Least: 1; Most: MostKept),
+    (Name: 'realloc-freed'; Run: ResizeFreed; Least: 1; Most: MostKept),
+    (Name: 'size-freed'; Run: MeasureFreed; Least: 1; Most: MostKept),
+    (Name: 'free-inner'; Run: FreeInner; Least: 1; Most: Largest),
+    (Name: 'realloc-inner'; Run: ResizeInner; Least: 1; Most: Largest),
+    (Name: 'size-inner'; Run: MeasureInner; Least: 1; Most: Largest),
+    (Name: 'wrong-size'; Run: FreeWithWrongSize; Least: 1; Most: Largest),
+    (Name: 'free-wild'; Run: FreeWild; Least: OneSize; Most: OneSize),
+    (Name: 'realloc-wild'; Run: ResizeWild; Least: OneSize; Most: OneSize),
+    (Name: 'size-wild'; Run: MeasureWild; Least: OneSize; Most: OneSize),
+    (Name: 'free-stack'; Run: FreeStack; Least: OneSize; Most: OneSize),
+    (Name: 'realloc-stack'; Run: ResizeStack; Least: OneSize; Most: OneSize),
+    (Name: 'free-variable'; Run: FreeVariable; Least: OneSize; Most: OneSize),
+    (Name: 'free-foreign'; Run: FreeForeign; Least: 1; Most: 100000),
+    (Name: 'before'; Run: WriteBefore; Least: 1; Most: Largest),
+    (Name: 'far-before'; Run: WriteFarBefore; Least: 1; Most: Largest),
+    (Name: 'behind'; Run: WriteBehind; Least: 1; Most: Largest),
+    (Name: 'far-behind'; Run: WriteFarBehind; Least: 1; Most: Largest),
+    (Name: 'behind-check'; Run: WriteBehindAndCheck; Least: 1; Most: Largest),
+    (Name: 'behind-shrunk'; Run: WriteBehindShrunk; Least: 8; Most: Largest),
+    (Name: 'behind-grown'; Run: WriteBehindGrown; Least: 1; Most: Largest),
+    (Name: 'freed-first'; Run: WriteFirstAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-last'; Run: WriteLastAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostKept),
+    (Name: 'method'; Run: CallMethodOfFreed; Least: 8; Most: MostKept),
+    (Name: 'interface'; Run: CallInterfaceOfFreed; Least: 32; Most: MostKept),
+    (Name: 'use-new'; Run: UseNew; Least: 8; Most: Largest),
+    (Name: 'use-freed'; Run: UseFreed; Least: 8; Most: MostKept),
+    (Name: 'notes'; Run: SpoilNotes; Least: 1; Most: Largest),
+    (Name: 'guard-write'; Run: WriteIntoGuard; Least: 1; Most: Largest),
+    (Name: 'guard-freed'; Run: ReadFreedGuarded; Least: 1; Most: Largest));
+
+procedure Make(const Mistake: TMistake);
+begin
+  for Size in Sizes do
+    if (Size >= Mistake.Least) and (Size <= Mistake.Most) then
+      try
+        Mistake.Run;
+      except
+        on E: EInvalidPointer do ;
+        on E: EAccessViolation do ;
+      end;
+end;
+
+var
+  Mistake: TMistake;
+begin
+  ChurnStart(StrToIntDef(ParamStr(2), 0));
+  IsWrong := ParamStr(1) <> 'none';
+  for Mistake in Mistakes do
+    if not IsWrong or (Mistake.Name = ParamStr(1)) then
+      Make(Mistake);
+  CheckAll;
+  ChurnEnd;
+end.
