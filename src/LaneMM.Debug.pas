@@ -566,6 +566,7 @@ begin
   Result := DebugBlocksStart and StacksStart;
   if not Result then
     Exit;
+  OsKeepStandardError;
   Process.NewFill := Process.Settings.Values[opFill];
   Process.FreeFill := Process.Settings.Values[opFreeFill];
   TrapsStart;

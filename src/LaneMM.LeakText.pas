@@ -100,8 +100,8 @@ begin
   if LeakStack(Group) = nil then
     Exit;
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiNumber, Group^.First.Number);
-  FieldNumber(Fields, fiThread, Group^.First.Thread);
+  FieldName(Fields, fiNumber, Group^.First.Number);
+  FieldName(Fields, fiThread, Group^.First.Thread);
   MessageAdd(Text, msLeakStack, Fields);
   FieldsClose(Fields);
   TraceAdd(Text, List.Traces, LeakStack(Group)^);

@@ -43,8 +43,8 @@ begin
   if not EventOpen(Event, evLeaks) then
     Exit;
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiProcess, OsProcessId);
-  FieldNumber(Fields, fiThread, OsThreadId);
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
   MessageAdd(Event.Text, msHead, Fields);
   FieldsClose(Fields);
   LeakTextAdd(Event.Text, List);

@@ -123,8 +123,11 @@ function OsFileCreate(Path: PAnsiChar): TOsFile;
 procedure OsFileClose(Handle: TOsFile);
 /// Reads up to Size bytes; returns their number, 0 at the end, negative on error.
 function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
-/// Writes all of Size bytes; tells whether it could.
+/// Writes all of Size bytes; tells whether it could. Whatever is wrong, no signal comes of it.
 function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
+/// Lets nothing but a standard error output have its number: where there is none, a file that the
+/// program opens would get it, and what is written there.
+procedure OsKeepStandardError;
 /// The contents of a file, to be read only, until OsFileUnmap. Nil when there is no such file.
 function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
 /// Gives the addresses back.

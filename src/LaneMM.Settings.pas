@@ -442,6 +442,7 @@ end;
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
 begin
   Result := True;
+  OsKeepStandardError;
   while Words^ <> #0 do
     if Words^ = '#' then
       while not (Words^ in [#0, #10]) do

@@ -22,6 +22,8 @@ type
     destructor Destroy; override;
     /// Runs it with LANEMM=Settings after it has deleted what earlier runs wrote.
     procedure Run(const Settings: string; const Arguments: array of string);
+    /// The same through a shell: Command calls the program as "$P".
+    procedure RunInShell(const Settings, Command: string);
     /// The line, from 1, of the comment `// planted: What`; 0 when there is none.
     function PlantedLine(const What: string): Integer;
     /// The contents of the file of this program whose name ends with Suffix; '' without one.
@@ -30,6 +32,7 @@ type
     procedure Clean;
   strict private
     FileName, Name: string;
+    procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
 implementation
@@ -87,7 +90,8 @@ begin
   until Count <= 0;
 end;
 
-procedure TTestProgram.Run(const Settings: string; const Arguments: array of string);
+procedure TTestProgram.Start(const Executable, Settings: string;
+  const Arguments: array of string);
 var
   Child: TProcess;
   Argument: string;
@@ -96,13 +100,14 @@ begin
   Clean;
   Child := TProcess.Create(nil);
   try
-    Child.Executable := FileName;
+    Child.Executable := Executable;
     for Argument in Arguments do
       Child.Parameters.Add(Argument);
     for Index := 1 to GetEnvironmentVariableCount do
       if not GetEnvironmentString(Index).StartsWith('LANEMM=') then
         Child.Environment.Add(GetEnvironmentString(Index));
     Child.Environment.Add('LANEMM=' + Settings);
+    Child.Environment.Add('P=' + FileName);
     Child.Options := [poUsePipes];
     Child.Execute;
     Errors := ReadAll(Child.Stderr);
@@ -111,6 +116,16 @@ begin
   finally
     Child.Free;
   end;
+end;
+
+procedure TTestProgram.Run(const Settings: string; const Arguments: array of string);
+begin
+  Start(FileName, Settings, Arguments);
+end;
+
+procedure TTestProgram.RunInShell(const Settings, Command: string);
+begin
+  Start('/bin/sh', Settings, ['-c', Command]);
 end;
 
 function TTestProgram.PlantedLine(const What: string): Integer;

@@ -1,0 +1,209 @@
+/// Tests of what becomes of reports in bad places: no screen, no disk, a program that dies, memory
+/// that is spoilt in every way.
+unit Test.Reports;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TReportsTests = class(TLaneTest)
+  strict private
+    procedure Has(const Part, Text: string);
+    procedure IsComplete(const Text: string);
+    procedure IsWholeEnd(const How: string; ExitCode: Integer);
+    procedure SpoiltMemoryIsReported(const Settings: string; Count: Integer);
+  published
+    procedure ReportIsCompleteInTheFileThatTheScreenIsSentTo;
+    procedure FullLogLeavesTheScreen;
+    procedure FullScreenLeavesTheLog;
+    procedure ProgramGoesOnWhenNothingTakesTheReport;
+    procedure ProgramWithoutAnyTerminalWritesTheLog;
+    procedure ClosedPipeDoesNotEndTheProgram;
+    procedure LimitOnFilesDoesNotEndTheProgram;
+    procedure FileOfTheProgramIsNotTakenForTheScreen;
+    procedure DamageIsReportedAtTheEnd;
+    procedure DamageIsReportedAfterHalt;
+    procedure DamageIsReportedAfterAnException;
+    procedure ReportsBeforeAFaultAreComplete;
+    procedure ReportsBeforeAKillAreComplete;
+    procedure NothingSpoiltMakesAReportFault;
+    procedure NothingSpoiltMakesACheckFault;
+    procedure NothingSpoiltMakesALeakReportFault;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, Test.Programs;
+
+const
+  LogSuffix = 'EventLog.txt';
+  TwiceLine = 'A block was freed that is free already.';
+  BehindLine = 'Somebody has written behind the end of a block.';
+
+var
+  Damaged, Spoiling: TTestProgram;
+
+function Program_: TTestProgram;
+begin
+  if Damaged = nil then
+    Damaged := TTestProgram.Create('DamagedEnd', '-O1 -gl -Xs-');
+  Result := Damaged;
+end;
+
+procedure TReportsTests.Has(const Part, Text: string);
+begin
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+// The double free, with its stack, and the damage, down to the bytes.
+procedure TReportsTests.IsComplete(const Text: string);
+begin
+  Has(TwiceLine, Text);
+  Has(Format('DamagedEnd.lpr:%d'#10, [Program_.PlantedLine('twice')]), Text);
+  Has(BehindLine, Text);
+  Has(Format('DamagedEnd.lpr:%d'#10, [Program_.PlantedLine('got')]), Text);
+  Has('*01 e7 e7', Text);
+end;
+
+procedure TReportsTests.ReportIsCompleteInTheFileThatTheScreenIsSentTo;
+begin
+  Program_.RunInShell('debug', '"$P" > "$P.out" 2>&1; code=$?; cat "$P.out" >&2; exit $code');
+  Same(0, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Errors);
+  AssertEquals('the log', Program_.Written(LogSuffix),
+    Program_.Errors.Replace('caught'#10, '').Replace('ended'#10, ''));
+end;
+
+procedure TReportsTests.FullLogLeavesTheScreen;
+begin
+  // No folder may be tried instead: each is as full as the disk.
+  Program_.Run('debug,log=/dev/full', ['']);
+  Same(0, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Errors);
+  Program_.Run('debug,event=all:file,log=/dev/full', ['']);
+  Same(0, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Errors + Program_.Written(LogSuffix));
+end;
+
+procedure TReportsTests.FullScreenLeavesTheLog;
+begin
+  Program_.RunInShell('debug', '"$P" 2>/dev/full');
+  Same(0, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Written(LogSuffix));
+end;
+
+procedure TReportsTests.ProgramGoesOnWhenNothingTakesTheReport;
+begin
+  Program_.RunInShell('debug,event=all:stderr', '"$P" halt 2>/dev/full');
+  Same(3, Program_.ExitCode, 'exit code');
+  Program_.RunInShell('debug,leaks,event=all:stderr', '"$P" halt 2>&-');
+  Same(3, Program_.ExitCode, 'exit code');
+end;
+
+procedure TReportsTests.ProgramWithoutAnyTerminalWritesTheLog;
+begin
+  Program_.RunInShell('debug', 'setsid "$P" halt <&- >&- 2>&-');
+  Same(3, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Written(LogSuffix));
+end;
+
+// Nobody reads: the shell's own code is that of the program, by a file.
+procedure TReportsTests.ClosedPipeDoesNotEndTheProgram;
+begin
+  Program_.RunInShell('debug,event=all:stderr', '{ { sleep 0.2; "$P" halt 2>&1 >/dev/null;'
+    + ' echo $? > "$P.code"; } | true; } 2>/dev/null; sleep 0.5; exit $(cat "$P.code")');
+  Same(3, Program_.ExitCode, 'exit code');
+end;
+
+procedure TReportsTests.LimitOnFilesDoesNotEndTheProgram;
+begin
+  Program_.RunInShell('debug', 'ulimit -f 0; exec "$P" halt');
+  Same(3, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Errors);
+end;
+
+procedure TReportsTests.FileOfTheProgramIsNotTakenForTheScreen;
+begin
+  Program_.RunInShell('debug,event=all:stderr',
+    '"$P" file "$P.own" >/dev/null 2>&-; cat "$P.own" >&2');
+  AssertEquals('own', Program_.Errors);
+  Program_.RunInShell('', '"$P" file "$P.own" >/dev/null 2>&-; cat "$P.own" >&2');
+  AssertEquals('without a report', 'own', Program_.Errors);
+end;
+
+procedure TReportsTests.IsWholeEnd(const How: string; ExitCode: Integer);
+begin
+  Program_.Run('debug', [How]);
+  Same(ExitCode, Program_.ExitCode, 'exit code');
+  IsComplete(Program_.Errors);
+  IsComplete(Program_.Written(LogSuffix));
+end;
+
+procedure TReportsTests.DamageIsReportedAtTheEnd;
+begin
+  IsWholeEnd('', 0);
+end;
+
+procedure TReportsTests.DamageIsReportedAfterHalt;
+begin
+  IsWholeEnd('halt', 3);
+end;
+
+procedure TReportsTests.DamageIsReportedAfterAnException;
+begin
+  IsWholeEnd('exception', 217);
+  Has('nobody handles this', Program_.Errors);
+end;
+
+procedure TReportsTests.ReportsBeforeAFaultAreComplete;
+begin
+  IsWholeEnd('fault', 217);
+end;
+
+// No check at the end, but what was found before is there.
+procedure TReportsTests.ReportsBeforeAKillAreComplete;
+begin
+  Program_.RunInShell('debug,check=always', '"$P" kill');
+  IsComplete(Program_.Errors);
+  IsComplete(Program_.Written(LogSuffix));
+end;
+
+// ---------------------------------------------------------------------------- spoilt memory
+
+procedure TReportsTests.SpoiltMemoryIsReported(const Settings: string; Count: Integer);
+begin
+  if Spoiling = nil then
+    Spoiling := TTestProgram.Create('Spoiling', '-O1 -gl -Xs-');
+  Spoiling.RunInShell(Settings + ',event=all:file,log=/dev/null',
+    Format('"$P" %d %d >&2', [TestSeed, Count]));
+  AssertEquals('seeds that failed', '', Spoiling.Errors);
+  Same(0, Spoiling.ExitCode, 'exit code');
+end;
+
+procedure TReportsTests.NothingSpoiltMakesAReportFault;
+begin
+  SpoiltMemoryIsReported('debug,leaks', 40);
+end;
+
+procedure TReportsTests.NothingSpoiltMakesACheckFault;
+begin
+  SpoiltMemoryIsReported('debug,check=20,quarantine=10K,leaks', 20);
+end;
+
+procedure TReportsTests.NothingSpoiltMakesALeakReportFault;
+begin
+  SpoiltMemoryIsReported('leaks', 100);
+end;
+
+initialization
+  RegisterTest(TReportsTests);
+finalization
+  Damaged.Free;
+  Spoiling.Free;
+end.

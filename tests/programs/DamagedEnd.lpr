@@ -1,0 +1,61 @@
+/// Writes behind a block that nobody frees, frees another one twice, and ends as its argument says:
+/// `halt` with exit code 3, `exception` by one that nobody handles, `fault`, `kill`, else by itself;
+/// `file` frees twice once more while it writes a file, whose path is its second argument.
+program DamagedEnd;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+uses
+  LaneMM, cthreads, SysUtils, BaseUnix;
+
+var
+  Block, Freed: PByte;
+
+procedure WriteBehind;
+begin
+  GetMem(Block, 100); // planted: got
+  Block[100] := 1;
+end;
+
+procedure FreeTwice;
+begin
+  GetMem(Freed, 50);
+  FreeMem(Freed);
+  try
+    FreeMem(Freed); // planted: twice
+  except
+    on EInvalidPointer do
+      WriteLn('caught');
+  end;
+end;
+
+procedure FreeTwiceBesideFile(const Path: string);
+var
+  Handle: THandle;
+begin
+  Handle := FileCreate(Path);
+  FileWrite(Handle, PAnsiChar('own')^, 3);
+  FreeTwice;
+  FileClose(Handle);
+end;
+
+procedure EndAs(const How: string);
+begin
+  if How = 'halt' then
+    Halt(3)
+  else if How = 'exception' then
+    raise Exception.Create('nobody handles this')
+  else if How = 'fault' then
+    PByte(nil)^ := 1
+  else if How = 'file' then
+    FreeTwiceBesideFile(ParamStr(2))
+  else if How = 'kill' then
+    FpKill(FpGetPid, SIGKILL);
+end;
+
+begin
+  WriteBehind;
+  FreeTwice;
+  EndAs(ParamStr(1));
+  WriteLn('ended');
+end.
