@@ -29,16 +29,19 @@ type
 /// A run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when the
 /// system has no more memory. The caller owns it until ArenaRelease.
 function ArenaTake(SliceCount: NativeUInt): PSpan;
-/// The same without pages that are backed already: for room that may stay unused.
-function ArenaTakeRoom(SliceCount: NativeUInt): PSpan;
+/// The same without pages that are backed already, and RoomCount slices more that may stay unused:
+/// they are counted in Process.RoomSlices.
+function ArenaTakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
+/// Takes slices off Process.RoomSlices that are going to be used; tells whether they may be.
+function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
 /// Takes a span back. Nobody may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span whose pages were moved away, so that it reads as zeros.
 procedure ArenaReleaseZero(Span: PSpan);
-/// Lengthens a span in place to SliceCount slices; tells whether the slices behind it were free.
+/// Lengthens a span without room in place to SliceCount slices; tells whether the slices behind it were free.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Shortens a span in place to SliceCount slices and returns the rest, a span of its own that the
-/// caller releases.
+/// Shortens a span in place to SliceCount slices and returns the rest, with all the room, a span of
+/// its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 /// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
 function ArenaSpan(P: Pointer): PSpan; inline;
@@ -57,6 +60,8 @@ function ArenaLookIsDue: Boolean;
 function ArenaIdleSlices: NativeUInt;
 /// Slices with memory behind them; may be out of date while other threads run.
 function ArenaBackedSlices: NativeUInt;
+/// Whether there is a limit that SliceCount more of them would exceed.
+function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
 /// Gives the memory of at most SliceCount free slices back to the system, those unused for longest.
 procedure ArenaPurge(SliceCount: NativeUInt);
 
@@ -81,6 +86,8 @@ const
   AllTries = High(NativeUInt);
   // Calls between two looks at the clock.
   ClockInterval = 16;
+  // Memory has clearly fallen below a limit when it is this share of the limit less.
+  FallenShare = 8;
 
 // ---------------------------------------------------------------------------- arenas
 
@@ -241,6 +248,22 @@ end;
 
 // ---------------------------------------------------------------------------- the lock
 
+// Takes a released span back, under the lock. The room at its end was never touched.
+procedure AddFree(Span: PSpan);
+var
+  Room: PSpan;
+begin
+  FetchAdd(Process.RoomSlices, 0 - NativeUInt(Span^.RoomCount));
+  if Span^.IsWarm and (Span^.RoomCount <> 0) then
+  begin
+    Dec(Span^.SliceCount, Span^.RoomCount);
+    Room := Span + Span^.SliceCount;
+    Room^.Start := Span^.Start + Span^.SliceCount * SliceSize;
+    FreeRunAdd(Room, Span^.RoomCount, False);
+  end;
+  FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
+end;
+
 procedure FreeReleased;
 var
   Span, Next: PSpan;
@@ -252,7 +275,7 @@ begin
   while Span <> nil do
   begin
     Next := Span^.Next;
-    FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
+    AddFree(Span);
     Span := Next;
   end;
 end;
@@ -275,6 +298,41 @@ begin
   for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
     Inc(Result, Process.Arenas[Index].Frontier);
   Dec(Result, Process.ColdSlices + LoadAcquire(Process.RoomSlices));
+end;
+
+function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
+var
+  Limit: NativeUInt;
+begin
+  Limit := Process.Limits[Kind].Slices;
+  Result := (Limit <> 0) and (ArenaBackedSlices + SliceCount > Limit);
+end;
+
+// The same before slices are backed: notes that the limit is reached, or no longer, so that it is
+// told of once until memory has clearly fallen.
+function Reaches(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
+var
+  Limit: ^TLimit;
+begin
+  Limit := @Process.Limits[Kind];
+  if (Limit^.State = Ord(lsTold))
+    and (ArenaBackedSlices < Limit^.Slices - Limit^.Slices div FallenShare) then
+    StoreRelease(Limit^.State, Ord(lsBelow));
+  Result := ArenaExceeds(Kind, SliceCount);
+  if Result and (Limit^.State = Ord(lsBelow)) then
+    StoreRelease(Limit^.State, Ord(lsReached));
+end;
+
+// Whether SliceCount more slices may be backed. Under the lock, which counts and takes in one: the
+// limit is exact however many threads there are.
+function MayBack(SliceCount: NativeUInt): Boolean; inline;
+begin
+  Result := True;
+  if not Process.HasLimits then
+    Exit;
+  Result := not Reaches(lkHard, SliceCount);
+  if Result then
+    Reaches(lkSoft, SliceCount);
 end;
 
 procedure CountBacked; inline;
@@ -336,40 +394,93 @@ begin
   begin
     SetEnd(Span, SliceCount);
     Span^.IsMoved := False;
+    Span^.RoomCount := 0;
     Span^.Owner := NoOwner;
     CountBacked;
   end;
   ArenaLeave;
 end;
 
-function ArenaTake(SliceCount: NativeUInt): PSpan;
+function Take(SliceCount: NativeUInt): PSpan;
+var
+  IsGrowing: Boolean;
 begin
-  if SliceCount > MaxRunSlices then
-    Exit(nil);
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := TakeWarm(SliceCount, FewTries);
-  if Result = nil then
+  IsGrowing := (Result = nil) and MayBack(SliceCount);
+  if IsGrowing then
     Result := TakeCold(SliceCount, FewTries);
-  if Result = nil then
+  if IsGrowing and (Result = nil) then
     Result := TakeUnused(SliceCount);
   if Result = nil then
     Result := TakeWarm(SliceCount, AllTries);
-  if Result = nil then
+  if IsGrowing and (Result = nil) then
     Result := TakeCold(SliceCount, AllTries);
   Finish(Result, SliceCount);
 end;
 
-function ArenaTakeRoom(SliceCount: NativeUInt): PSpan;
+// Gives warm slices back for SliceCount others that the limit has refused; tells whether it did.
+function MakeWay(SliceCount: NativeUInt): Boolean;
+begin
+  Result := ArenaExceeds(lkHard, SliceCount) and (Process.WarmSlices <> 0);
+  if Result then
+    ArenaPurge(ArenaBackedSlices + SliceCount - Process.Limits[lkHard].Slices);
+end;
+
+function ArenaTake(SliceCount: NativeUInt): PSpan;
 begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
+  Result := Take(SliceCount);
+  if (Result = nil) and MakeWay(SliceCount) then
+    Result := Take(SliceCount);
+end;
+
+function TakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
+begin
   LockEnter(Process.ArenaLock);
   FreeReleased;
-  Result := TakeCold(SliceCount, FewTries);
-  if Result = nil then
-    Result := TakeUnused(SliceCount);
+  Result := nil;
+  if MayBack(SliceCount) then
+  begin
+    Inc(SliceCount, RoomCount);
+    Result := TakeCold(SliceCount, FewTries);
+    if Result = nil then
+      Result := TakeUnused(SliceCount);
+  end;
+  if Result <> nil then
+    FetchAdd(Process.RoomSlices, RoomCount);
   Finish(Result, SliceCount);
+  if Result <> nil then
+    Result^.RoomCount := RoomCount;
+end;
+
+function ArenaTakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
+begin
+  if SliceCount + RoomCount > MaxRunSlices then
+    Exit(nil);
+  Result := TakeRoom(SliceCount, RoomCount);
+  if (Result = nil) and MakeWay(SliceCount) then
+    Result := TakeRoom(SliceCount, RoomCount);
+end;
+
+function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
+begin
+  Result := True;
+  if SliceCount = 0 then
+    Exit;
+  if not Process.HasLimits then
+  begin
+    FetchAdd(Process.RoomSlices, 0 - SliceCount);
+    Exit;
+  end;
+  LockEnter(Process.ArenaLock);
+  FreeReleased;
+  Result := MayBack(SliceCount);
+  if Result then
+    FetchAdd(Process.RoomSlices, 0 - SliceCount);
+  ArenaLeave;
 end;
 
 procedure Release(Span: PSpan);
@@ -381,7 +492,7 @@ begin
   Span^.Kind := skReleased;
   if LockTry(Process.ArenaLock) then
   begin
-    FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
+    AddFree(Span);
     ArenaLeave;
     Exit;
   end;
@@ -430,11 +541,12 @@ begin
   FreeReleased;
   Missing := SliceCount - Span^.SliceCount;
   Neighbour := Span + Span^.SliceCount;
-  Result := IsFreeRun(Neighbour) and (Neighbour^.SliceCount >= Missing);
+  Result := IsFreeRun(Neighbour) and (Neighbour^.SliceCount >= Missing)
+    and (Neighbour^.IsWarm or MayBack(Missing));
   if Result then
     FreeRunCut(Neighbour, Missing)
   else
-    Result := GrowIntoFrontier(Span, SliceCount);
+    Result := MayBack(Missing) and GrowIntoFrontier(Span, SliceCount);
   if Result then
   begin
     SetEnd(Span, SliceCount);
@@ -457,6 +569,8 @@ begin
   ArenaLeave;
   Result^.Start := Span^.Start + SliceCount * SliceSize;
   Result^.IsMoved := Span^.IsMoved;
+  Result^.RoomCount := Span^.RoomCount;
+  Span^.RoomCount := 0;
 end;
 
 function ArenaSpan(P: Pointer): PSpan;
@@ -491,7 +605,8 @@ begin
   begin
     if Span^.Kind in [skBlocks, skLarge, skDebug] then
       Visitor(Span, Context);
-    if (Span^.Kind in [skBlocks, skLarge, skDebug, skFree]) and (Span^.SliceCount > 0) then
+    if (Span^.Kind in [skBlocks, skLarge, skDebug, skFree, skReserve]) and (Span^.SliceCount > 0)
+      then
       Inc(Span, Span^.SliceCount)
     else
       Inc(Span);
@@ -597,6 +712,7 @@ end;
 
 procedure ArenaRecover;
 begin
+  FetchAdd(Process.RoomSlices, Process.ColdSlices); // as before, they do not count as backed
   FreeRunsForget;
   LockReset(Process.ArenaLock);
 end;

@@ -58,7 +58,7 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purger,
-  LaneMM.Foreign;
+  LaneMM.Foreign, LaneMM.Limits;
 
 // ---------------------------------------------------------------------------- get
 
@@ -111,6 +111,8 @@ begin
     ProcessTrim;
     Result := TryGetOnce(Size);
   end;
+  if Process.HasLimits then
+    LimitsTick;
 end;
 
 // The fast path in Pascal; nil without memory. Heap is this thread's, which may be nil.
@@ -127,7 +129,7 @@ function BlockGet(Size: TSize): Pointer;
 begin
   Result := QuickGet(OsThreadHeap, Size);
   if Result = nil then
-    Result := ErrorOutOfMemory;
+    Result := ErrorOutOfMemory(Size);
 end;
 
 function CountedBlockGet(Size: TSize): Pointer;
@@ -398,7 +400,7 @@ begin
   if Result = nil then
     Result := QuickGet(Heap, Size);
   if Result = nil then
-    Exit(ErrorOutOfMemory);
+    Exit(ErrorOutOfMemory(Size));
   if Size < UsableSize then
     UsableSize := Size;
   CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
@@ -413,22 +415,37 @@ begin
     BlockFree(P);
 end;
 
-function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
+// The block with Size bytes, or WantedSize, in place or moved; nil without memory.
+function TryGrowLarge(Span: PSpan; Size, WantedSize: NativeUInt): PSpan;
 var
-  WantedSize, CopiedBytes: NativeUInt;
-  Target: PSpan;
+  CopiedBytes: NativeUInt;
 begin
-  WantedSize := GrownSize(Span^.BlockSize, Size);
   if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
-    Exit(Span^.Start);
-  Target := LargeMove(Span, WantedSize, CopiedBytes);
-  if Target = nil then
-    Target := LargeMove(Span, Size, CopiedBytes);
-  if Target = nil then
-    Exit(ErrorOutOfMemory);
-  Result := Target^.Start;
+    Exit(Span);
+  Result := LargeMove(Span, WantedSize, CopiedBytes);
+  if Result = nil then
+    Result := LargeMove(Span, Size, CopiedBytes);
+  if Result = nil then
+    Exit;
   CountMove(OsThreadHeap, CopiedBytes);
   PurgerTick;
+end;
+
+function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
+var
+  Target: PSpan;
+begin
+  Target := TryGrowLarge(Span, Size, GrownSize(Span^.BlockSize, Size));
+  if Target = nil then
+  begin
+    ProcessTrim;
+    Target := TryGrowLarge(Span, Size, Size);
+  end;
+  if Process.HasLimits then
+    LimitsTick;
+  if Target = nil then
+    Exit(ErrorOutOfMemory(Size));
+  Result := Target^.Start;
 end;
 
 // The same for a valid block of a size class.

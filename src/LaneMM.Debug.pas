@@ -42,7 +42,7 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Stack, LaneMM.Errors, LaneMM.Stacks, LaneMM.Messages,
   LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugReport, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
+  LaneMM.DebugReport, LaneMM.Limits, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
@@ -172,6 +172,8 @@ procedure CheckWhenDue;
 var
   Interval: NativeUInt;
 begin
+  if Process.HasLimits then
+    LimitsTick;
   Interval := Process.Settings.Values[opCheck];
   if (Interval <> 0) and (FetchAdd(Process.DebugOperations, 1) mod Interval = 0) then
     DebugCheckHeap;
@@ -182,7 +184,7 @@ begin
   CheckWhenDue;
   Result := GetFilled(Size, Size, Process.NewFill);
   if Result = nil then
-    Result := ErrorOutOfMemory;
+    Result := ErrorOutOfMemory(Size);
 end;
 
 function DebugGetGuarded(Size: TSize): Pointer;
@@ -202,7 +204,7 @@ begin
   CheckWhenDue;
   Result := GetFilled(Size, Size, 0);
   if Result = nil then
-    Result := ErrorOutOfMemory;
+    Result := ErrorOutOfMemory(Size);
 end;
 
 // ---------------------------------------------------------------------------- wrong pointers
@@ -424,7 +426,7 @@ begin
   else
     Result := BlockGet(Size);
   if Result = nil then
-    Exit(ErrorOutOfMemory);
+    Exit(ErrorOutOfMemory(Size));
   if Size < OldSize then
     OldSize := Size;
   Move(P^, Result^, OldSize);

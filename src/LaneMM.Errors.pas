@@ -8,12 +8,16 @@ unit LaneMM.Errors;
 
 interface
 
-/// No memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails.
-function ErrorOutOfMemory: Pointer;
+/// No memory for Size bytes: tells Process.MemoryFailed, then run-time error 203 (EOutOfMemory), or
+/// nil with ReturnNilIfGrowHeapFails.
+function ErrorOutOfMemory(Size: NativeUInt): Pointer;
 /// Not a block, or a free one: run-time error 204 (EInvalidPointer). Returns 0.
 function ErrorInvalidPointer: NativeUInt;
 
 implementation
+
+uses
+  LaneMM.Types;
 
 const
   OutOfMemory = 203;
@@ -21,9 +25,11 @@ const
 
 procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
 
-function ErrorOutOfMemory: Pointer;
+function ErrorOutOfMemory(Size: NativeUInt): Pointer;
 begin
   Result := nil;
+  if @Process.MemoryFailed <> nil then
+    Process.MemoryFailed(Size);
   if not ReturnNilIfGrowHeapFails then
     HandleError(OutOfMemory);
 end;

@@ -1,8 +1,8 @@
 /// Large blocks: one block, one run of slices.
 //
-// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages.
-// Invariants: BlockSize <= SliceCount * SliceSize. Room behind BlockSize is address space that
-//             was never touched through this block; growing into it is free.
+// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; RoomCount.
+// Invariants: BlockSize fills all but the last RoomCount slices, but for a part of one. Room is
+//             address space that was never touched through this block; growing into it is free.
 // Callers:    any thread; the block belongs to the caller.
 unit LaneMM.Large;
 
@@ -54,23 +54,9 @@ begin
   Result := Size > MaxRunSlices shl SliceShift;
 end;
 
-// Slices behind the usable size.
-function RoomSlices(Span: PSpan): NativeUInt; inline;
-begin
-  Result := Span^.SliceCount - SlicesFor(Span^.BlockSize);
-end;
-
-// Sets the usable size of a block whose slices were RoomBefore more than it needed.
-procedure SetSize(Span: PSpan; Size, RoomBefore: NativeUInt);
-begin
-  Span^.BlockSize := AlignUp(Size, OsPageSize);
-  if RoomSlices(Span) <> RoomBefore then
-    FetchAdd(Process.RoomSlices, RoomSlices(Span) - RoomBefore);
-end;
-
 procedure Format(Span: PSpan; Size: NativeUInt);
 begin
-  SetSize(Span, Size, 0);
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
   Span^.Remote := 0;
   Span^.Used := 1;
   Span^.DivideMagic := 1;
@@ -92,7 +78,7 @@ function LargeGetRoom(Size: NativeUInt): PSpan;
 begin
   if (Size < SmallestRoom) or IsTooLarge(Size) then
     Exit(LargeGet(Size));
-  Result := ArenaTakeRoom(SlicesFor(Size) * GrowthRoom);
+  Result := ArenaTakeRoom(SlicesFor(Size), SlicesFor(Size) * (GrowthRoom - 1));
   if Result = nil then
     Exit(LargeGet(Size));
   Format(Result, Size);
@@ -112,7 +98,6 @@ end;
 procedure LargeFree(Span: PSpan);
 begin
   Span^.Kind := skReleased;
-  SetSize(Span, Span^.SliceCount shl SliceShift, RoomSlices(Span));
   if Span^.IsMoved then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
   Release(Span);
@@ -120,50 +105,95 @@ end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 var
-  RoomBefore: NativeUInt;
+  Needed, Room: NativeUInt;
 begin
   if IsTooLarge(Size) then
     Exit(False);
-  RoomBefore := RoomSlices(Span);
-  Result := (SlicesFor(Size) <= Span^.SliceCount) or ArenaGrow(Span, SlicesFor(Size));
-  if Result then
-    SetSize(Span, Size, RoomBefore);
+  Needed := SlicesFor(Size);
+  Room := Span^.RoomCount;
+  if Needed < Span^.SliceCount then
+    Dec(Room, Span^.SliceCount - Needed);
+  if not ArenaUseRoom(Room) then
+    Exit(False);
+  Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
+  if not Result then
+  begin
+    FetchAdd(Process.RoomSlices, Room);
+    Exit;
+  end;
+  Dec(Span^.RoomCount, Room);
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
-var
-  RoomBefore: NativeUInt;
 begin
-  RoomBefore := RoomSlices(Span);
   if SlicesFor(Size) < Span^.SliceCount then
     Release(ArenaSplit(Span, SlicesFor(Size)));
-  SetSize(Span, Size, RoomBefore);
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
-// Moves the pages of Source, all of them, to the longer run Target. Not twice: what was moved and
-// has grown since is two mappings.
-function MovePages(Source, Target: PSpan): Boolean;
+// Whether the pages of Source may be moved. Not twice: what was moved and has grown since is two
+// mappings.
+function CanMove(Source: PSpan): Boolean;
 begin
   Result := (Source^.BlockSize >= SmallestMove) and not Source^.IsMoved
-    and (LoadAcquire(Process.MovedSpans) < MostMoved)
-    and OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
+    and (LoadAcquire(Process.MovedSpans) < MostMoved);
+end;
+
+// Moves the pages of Source, all of them, to the longer run Target.
+function MovePages(Source, Target: PSpan): Boolean;
+begin
+  Result := OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
   if not Result then
     Exit;
   Target^.IsMoved := True;
   FetchAdd(Process.MovedSpans, 1);
-  SetSize(Source, Source^.SliceCount shl SliceShift, RoomSlices(Source));
-  ArenaReleaseZero(Source);
+end;
+
+// Gives the run back that the pages were moved away from; all of it counts as room.
+procedure ReleaseMoved(Span: PSpan);
+begin
+  Span^.RoomCount := Span^.SliceCount;
+  ArenaReleaseZero(Span);
+end;
+
+// Gives a run back that was just taken.
+procedure ReleaseUnused(Span: PSpan);
+begin
+  Span^.Kind := skReleased;
+  if Span^.IsZero then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
 end;
 
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
+var
+  Moving: NativeUInt;
 begin
   Copied := 0;
+  // Pages that move are not needed twice: from now on the place where they are counts as room.
+  Moving := 0;
+  if CanMove(Span) then
+    Moving := SlicesFor(Span^.BlockSize);
+  FetchAdd(Process.RoomSlices, Moving);
   Result := LargeGetRoom(Size);
-  if (Result = nil) or MovePages(Span, Result) then
+  if (Result <> nil) and (Moving <> 0) and MovePages(Span, Result) then
+  begin
+    ReleaseMoved(Span);
     Exit;
-  Copied := Span^.BlockSize;
-  Move(Span^.Start^, Result^.Start^, Copied);
-  LargeFree(Span);
+  end;
+  if (Result <> nil) and ArenaUseRoom(Moving) then
+  begin
+    Copied := Span^.BlockSize;
+    Move(Span^.Start^, Result^.Start^, Copied);
+    LargeFree(Span);
+    Exit;
+  end;
+  if Result <> nil then
+    ReleaseUnused(Result); // there is no memory for a copy
+  Result := nil;
+  FetchAdd(Process.RoomSlices, 0 - Moving);
 end;
 
 end.

@@ -33,7 +33,9 @@ type
     msLeakGroup,         //< some of them
     msLeakHolds, msLeakHeld, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
     msLeaksExpected, msLeaksRunning, msLeaksLost,
-    msNumber             //< the allocation number that was waited for
+    msNumber,            //< the allocation number that was waited for
+    msLimitSoft, msLimitHard,
+    msReserve            //< what was kept back is in use
   );
 
   /// The named values.
@@ -156,7 +158,13 @@ const
     (Name: 'leaks-running'; Text:
       '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
     (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
-    (Name: 'number'; Text: 'Allocation number {number} was reached.')
+    (Name: 'number'; Text: 'Allocation number {number} was reached.'),
+    (Name: 'limit-soft'; Text:
+      'The heap holds {usable} bytes, more than the soft limit of {size}.'),
+    (Name: 'limit-hard'; Text:
+      '{given} bytes were refused: the heap has come to its limit of {size} bytes.'),
+    (Name: 'reserve'; Text: '{given} bytes were refused: there is no memory, but for a reserve of'
+      + ' {size} bytes, which is in use from now on.')
   );
 
 // ---------------------------------------------------------------------------- fields

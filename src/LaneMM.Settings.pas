@@ -106,7 +106,13 @@ const
     (Name: 'guard'; Kind: okGuard; Default: 0;
       Help: 'untouchable pages behind debug blocks, or, without debug, one every N bytes'),
     (Name: 'break'; Kind: okNumber; Default: 0;
-      Help: 'allocation number of debug mode that is reported; 0 for none'));
+      Help: 'allocation number of debug mode that is reported; 0 for none'),
+    (Name: 'limit'; Kind: okNumber; Default: 0;
+      Help: 'most bytes that the heap may hold; 0 for any'),
+    (Name: 'limit:soft'; Kind: okNumber; Default: 0;
+      Help: 'bytes of the heap that are reported, once each time; 0 for none'),
+    (Name: 'reserve'; Kind: okNumber; Default: 0;
+      Help: 'bytes that are kept back until memory runs out'));
 
 // ---------------------------------------------------------------------------- messages
 

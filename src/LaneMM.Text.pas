@@ -25,8 +25,8 @@ const
   /// Ends a line.
   LineEnd: ShortString = #10;
 
-/// An empty text with room for Room characters, a multiple of the page size. False, and all that
-/// is added is left out, when the system has none.
+/// An empty text with room for Room characters, a multiple of the page size, or, where the system
+/// has not so much, for a part of them. False, and all that is added is left out, when it has none.
 function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
 /// Gives the room back.
 procedure TextClose(var Text: TText);
@@ -58,17 +58,19 @@ function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 implementation
 
 function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
+const
+  LeastRoom = 4 * OsPageSize;
 begin
   Text := Default(TText);
-  Text.Start := OsReserve(Room);
+  Text.Start := OsTakeRoom(Room);
+  while (Text.Start = nil) and (Room > LeastRoom) do
+  begin
+    Room := Room div 2;
+    Text.Start := OsTakeRoom(Room);
+  end;
   Result := Text.Start <> nil;
-  if not Result then
-    Exit;
-  Result := OsCommit(Text.Start, Room);
   if Result then
-    Text.Room := Room
-  else
-    OsRelease(Text.Start, Room);
+    Text.Room := Room;
 end;
 
 procedure TextClose(var Text: TText);

@@ -39,7 +39,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena, LaneMM.Heap,
-  LaneMM.DebugBlocks;
+  LaneMM.Reserve, LaneMM.DebugBlocks;
 
 const
   HeapRoomSize = SliceSize;
@@ -203,6 +203,8 @@ procedure ProcessPurge;
 begin
   SweepIfWanted;
   ArenaPurge(ArenaIdleSlices);
+  if Process.HasLimits then
+    ReserveFill;
 end;
 
 function ThreadNumber: Cardinal;

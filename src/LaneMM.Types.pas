@@ -82,7 +82,8 @@ type
     skBlocks,    //< first slice of a span of blocks of one size class
     skLarge,     //< first slice of a large block
     skReleased,  //< given back, waiting for the arena lock
-    skDebug      //< first slice of a span of debug blocks, see LaneMM.DebugBlocks
+    skDebug,     //< first slice of a span of debug blocks, see LaneMM.DebugBlocks
+    skReserve    //< first slice of what is kept back, see LaneMM.Reserve
   );
 
   /// A routine without parameters.
@@ -101,7 +102,8 @@ type
     evUninitialised,   //< the contents of a new or free block used as an address
     evGuard,           //< a guard page touched
     evBookkeeping,     //< what is noted of a block written over
-    evNumber           //< the allocation number that was waited for
+    evNumber,          //< the allocation number that was waited for
+    evLimit            //< the heap has come to a limit, or its reserve is in use
   );
   /// Where reports go.
   TEventTarget = (etFile, etScreen, etCall);
@@ -125,7 +127,7 @@ type
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
-    opGuard, opBreak);
+    opGuard, opBreak, opLimit, opLimitSoft, opReserve);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// The settings.
@@ -186,6 +188,7 @@ type
         IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
         IsZero: Boolean;          //< const   the run held only zeros when it was taken
         IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
+        RoomCount: Cardinal;      //< owner   slices at its end that Process.RoomSlices counts
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
@@ -205,12 +208,31 @@ type
       2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
   end;
 
+  /// Limits of what the heap holds, see LaneMM.Limits.
+  TLimitKind = (
+    lkSoft,    //< is reported
+    lkHard     //< is not exceeded
+  );
+  /// Whether a limit was reached.
+  TLimitState = (
+    lsBelow,   //< it was not reached since memory was clearly less
+    lsReached, //< it was, and nobody was told
+    lsTold     //< it was, and that was reported
+  );
+  /// A limit.
+  TLimit = record
+    Slices: NativeUInt;  //< shared  0: there is none
+    State: TAtomicWord;  //< shared  TLimitState
+  end;
+
   /// Does something to a lock.
   TLockCall = procedure(var Lock: TLock);
   /// Is told of a block of a span that is about to be freed.
   TFreeCall = procedure(Span: PSpan; P: Pointer);
   /// Does something to a block; returns its usable size.
   TBlockCall = function(P: Pointer): TSize;
+  /// Is told of a size.
+  TSizeProcedure = procedure(Size: TSize);
   /// Gets a block.
   TSizeCall = function(Size: TSize): Pointer;
   /// Looks at the words from First up to Limit. Context is the caller's.
@@ -437,6 +459,11 @@ type
         PauseAnswers: TAtomicWord;                  //< shared  threads that do
         PauseStacks: Pointer;                       //< owner   their stack pointers
         Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
+        Limits: array[TLimitKind] of TLimit;        //< shared  of the slices that are backed
+        HasLimits: Boolean;                         //< shared  there is one, or a reserve
+        ReserveSlices: NativeUInt;                  //< shared  that are to be kept back
+        Reserve: TAtomicWord;                       //< shared  the span that is; 0: none now
+        MemoryFailed: TSizeProcedure;               //< shared  told of errors 203; nil: nobody
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         StackSteps: array[0..StackStepCount - 1] of TAtomicWord;   //< shared see LaneMM.Stack

@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
+  LaneMM.Sampler, LaneMM.Limits, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
   LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
@@ -194,6 +194,7 @@ end;
 
 procedure WatchApply;
 begin
+  LimitsApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;

@@ -43,6 +43,16 @@ function LaneMM_Settings: TLaneMM_Settings;
 /// LANEMM; WORD=0 takes a word back. False, and a line on the standard error output, when one is
 /// unknown; the others count. Any thread, any time.
 function LaneMM_Configure(const Words: ShortString): Boolean;
+/// Sets the most bytes that the heap may hold, 0 for any: what goes beyond is out of memory. The
+/// setting `limit` does the same. What it holds is LaneMM_HeapStatus.CommittedBytes. Any thread.
+procedure LaneMM_SetMemoryLimit(Bytes: NativeUInt);
+/// Sets how many bytes of the heap are reported, once each time that it grows beyond them, 0 for
+/// none: the setting `limit:soft`.
+procedure LaneMM_SetSoftMemoryLimit(Bytes: NativeUInt);
+/// Keeps as many bytes back until memory runs out, 0 for none: the setting `reserve`.
+procedure LaneMM_SetReserve(Bytes: NativeUInt);
+/// Whether the reserve is there; False while it is in use, or when there is none.
+function LaneMM_HasReserve: Boolean;
 /// Writes now what contention and growth have counted so far. Any thread. False when no file
 /// could be written: then the standard error output got it.
 function LaneMM_WriteEventLog: Boolean;
@@ -121,6 +131,33 @@ begin
   Result := SettingsChange(Words);
   if Process.IsStarted then
     WatchApply;
+end;
+
+procedure SetNumber(Option: TOption; Value: NativeUInt);
+begin
+  Process.Settings.Values[Option] := Value;
+  if Process.IsStarted then
+    WatchApply;
+end;
+
+procedure LaneMM_SetMemoryLimit(Bytes: NativeUInt);
+begin
+  SetNumber(opLimit, Bytes);
+end;
+
+procedure LaneMM_SetSoftMemoryLimit(Bytes: NativeUInt);
+begin
+  SetNumber(opLimitSoft, Bytes);
+end;
+
+procedure LaneMM_SetReserve(Bytes: NativeUInt);
+begin
+  SetNumber(opReserve, Bytes);
+end;
+
+function LaneMM_HasReserve: Boolean;
+begin
+  Result := LoadAcquire(Process.Reserve) <> 0;
 end;
 
 function LaneMM_WriteEventLog: Boolean;

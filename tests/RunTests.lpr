@@ -10,7 +10,7 @@ uses
   Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports,
   Test.Erase, Test.Waits, Test.Stack, Test.EventLog, Test.Profile,
-  Test.Leaks;
+  Test.Leaks, Test.Limits;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -125,6 +125,19 @@ if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
     sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
 fi
 
+# Saves its work when memory has run out: by a limit, and by the system.
+if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
+  for size in 40 5000 100000; do
+    run 0 "LastWords (limit, reserve) $size" env "LANEMM=limit=64M,reserve=12M,log=$out/" \
+      "$out/LastWords" $size
+    run 217 "LastWords (limit) $size" env "LANEMM=limit=64M,log=$out/" "$out/LastWords" $size
+    run 0 "LastWords (200 MB, reserve) $size" env "LANEMM=reserve=12M,log=$out/" MALLOC_ARENA_MAX=1 \
+      sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
+    run 217 "LastWords (200 MB) $size" env "LANEMM=log=$out/" MALLOC_ARENA_MAX=1 \
+      sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
+  done
+fi
+
 if is_wanted Halting && build tests/programs/Halting.lpr -O3; then
   again 3 Halting halt
   again 217 Halting exception

@@ -55,6 +55,13 @@ function FastMM_UnregisterExpectedMemoryLeak(Size: NativeInt; Count: Integer = 1
 function FastMM_GetUsageSummary: TFastMM_UsageSummary;
 /// The same as the run-time library's record.
 function FastMM_GetHeapStatus: THeapStatus;
+/// Most bytes that the heap may hold, 0 for any. After the first refusal a little more can be had:
+/// the reserve is set to a sixteenth of the limit, which it is a part of.
+procedure FastMM_SetMemoryUsageLimit(MaximumAllowedMemoryUsage: NativeUInt);
+/// What was set.
+function FastMM_GetMemoryUsageLimit: NativeUInt;
+/// What the limit counts.
+function FastMM_GetCurrentMemoryUsage: NativeUInt;
 /// Where reports go.
 function FastMM_SetEventLogFilename(FileName: PWideChar): Boolean;
 
@@ -191,6 +198,24 @@ end;
 function FastMM_GetHeapStatus: THeapStatus;
 begin
   Result := GetHeapStatus;
+end;
+
+procedure FastMM_SetMemoryUsageLimit(MaximumAllowedMemoryUsage: NativeUInt);
+const
+  ReserveShare = 16;
+begin
+  LaneMM_SetMemoryLimit(MaximumAllowedMemoryUsage);
+  LaneMM_SetReserve(MaximumAllowedMemoryUsage div ReserveShare);
+end;
+
+function FastMM_GetMemoryUsageLimit: NativeUInt;
+begin
+  Result := LaneMM_Settings.Values[opLimit];
+end;
+
+function FastMM_GetCurrentMemoryUsage: NativeUInt;
+begin
+  Result := LaneMM_HeapStatus.CommittedBytes;
 end;
 
 function FastMM_SetEventLogFilename(FileName: PWideChar): Boolean;

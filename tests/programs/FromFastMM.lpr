@@ -36,6 +36,13 @@ begin
   FastMM_ScanDebugBlocksForCorruption;
   Expect(FastMM_ExitDebugMode, 'debug mode ends');
   Expect(FastMM_GetUsageSummary.AllocatedBytes > 0, 'the summary counts');
+  FastMM_SetMemoryUsageLimit(FastMM_GetCurrentMemoryUsage + 64 shl 20);
+  Expect(FastMM_GetMemoryUsageLimit > 64 shl 20, 'the limit can be read');
+  ReturnNilIfGrowHeapFails := True;
+  Expect(FastMM_GetMem(80 shl 20) = nil, 'the limit refuses');
+  ReturnNilIfGrowHeapFails := False;
+  FastMM_SetMemoryUsageLimit(0);
+  FastMM_FreeMem(FastMM_GetMem(80 shl 20));
   {$ifdef WITHOUT_COUNTERPART}
   FastMM_SetOptimizationStrategy(0);
   {$endif}

@@ -1,0 +1,94 @@
+/// Takes all memory there is, in blocks of the size that is given, catches EOutOfMemory, and saves
+/// its work then: that needs some megabytes. Exit code 0 when it could; without a reserve it cannot.
+program LastWords;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, SysUtils, Classes;
+
+type
+  PLink = ^TLink;
+  TLink = record
+    Next: PLink;
+    Number: NativeUInt;
+  end;
+
+const
+  // Numbers that are worth saving; their text takes three megabytes, twice.
+  WorkCount = 100000;
+
+var
+  First: PLink;
+  Count: NativeUInt;
+
+procedure TakeAll(Size: NativeUInt);
+var
+  Link: PLink;
+begin
+  repeat
+    GetMem(Link, Size);
+    Link^.Next := First;
+    Link^.Number := Count;
+    First := Link;
+    Inc(Count);
+  until Count = 0;
+end;
+
+function WorkAsText: string;
+var
+  Lines: TStringList;
+  Link: PLink;
+begin
+  Lines := TStringList.Create;
+  Link := First;
+  while (Link <> nil) and (Lines.Count < WorkCount) do
+  begin
+    Lines.Add(IntToStr(Link^.Number));
+    Link := Link^.Next;
+  end;
+  Result := Lines.Text;
+  Lines.Free;
+end;
+
+// Whether the file begins with the number of the block that was got last.
+function IsSaved(const FileName: string): Boolean;
+var
+  Saved: TextFile;
+  Number: NativeUInt;
+begin
+  AssignFile(Saved, FileName);
+  Reset(Saved);
+  ReadLn(Saved, Number);
+  CloseFile(Saved);
+  Result := Number = First^.Number;
+end;
+
+procedure Save;
+var
+  FileName: string;
+  Stream: TFileStream;
+  Text: string;
+begin
+  FileName := ParamStr(0) + '.saved';
+  Text := WorkAsText;
+  Stream := TFileStream.Create(FileName, fmCreate);
+  Stream.WriteBuffer(Text[1], Length(Text));
+  Stream.Free;
+  if not IsSaved(FileName) then
+    Halt(2);
+end;
+
+begin
+  try
+    TakeAll(StrToInt(ParamStr(1)));
+  except
+    on E: EOutOfMemory do
+    begin
+      Save;
+      WriteLn('saved: ', E.Message);
+      Halt(0);
+    end;
+  end;
+  Halt(1);
+end.
