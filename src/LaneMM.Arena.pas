@@ -38,10 +38,11 @@ function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span whose pages were moved away, so that it reads as zeros.
 procedure ArenaReleaseZero(Span: PSpan);
-/// Lengthens a span without room in place to SliceCount slices; tells whether the slices behind it were free.
+/// Lengthens a span without room in place to SliceCount slices; tells whether the slices behind it
+/// were free.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Shortens a span in place to SliceCount slices and returns the rest, with all the room, a span of
-/// its own that the caller releases.
+/// Shortens a span in place to SliceCount slices and returns the rest, all room included, a span
+/// of its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 /// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
 function ArenaSpan(P: Pointer): PSpan; inline;

@@ -28,7 +28,6 @@ type
     procedure HeapStaysBelowTheLimit;
     procedure HeapStaysBelowTheLimitWhileThreadsAllocate;
     procedure BlockThatGrowsStaysBelowTheLimit;
-    procedure BlockThatGrowsNeedsNoMemoryTwice;
     procedure FreeMemoryIsGivenBackBeforeARefusal;
     procedure RefusalIsOutOfMemory;
     procedure RefusalIsToldOnceUntilMemoryHasFallen;
@@ -186,18 +185,6 @@ begin
   AssertTrue('the block stays', P = Before);
   AssertTrue('with its contents', HasPattern(P, 100000, 1));
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
-  FreeMem(P);
-end;
-
-procedure TLimitsTests.BlockThatGrowsNeedsNoMemoryTwice;
-var
-  P: PByte;
-begin
-  LimitTo(64 * Megabyte);
-  P := GetMem(40 * Megabyte);
-  FillPattern(P, 40 * Megabyte, 2);
-  AssertTrue('grown', ReallocMem(P, 60 * Megabyte) <> nil);
-  AssertTrue('contents', HasPattern(P, 40 * Megabyte, 2));
   FreeMem(P);
 end;
 

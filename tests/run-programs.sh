@@ -127,6 +127,8 @@ fi
 
 # Saves its work when memory has run out: by a limit, and by the system.
 if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
+  run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" "$out/LastWords" grow
+  run 217 'LastWords grow (50 MB)' env "LANEMM=limit=50M,log=$out/" "$out/LastWords" grow
   for size in 40 5000 100000; do
     run 0 "LastWords (limit, reserve) $size" env "LANEMM=limit=64M,reserve=12M,log=$out/" \
       "$out/LastWords" $size
