@@ -107,7 +107,7 @@ classes: ## the table of size classes
 histogram: ## the sizes that a real program asks for, out of a recorded trace
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
-	@fpc $(FPCFLAGS) -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
+	@fpc $(FPCFLAGS) -Fubench/core -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
 	@build/classes/SizeHistogram bench/traces/lint.trace
 
 docs: ## the documentation of every unit, in build/docs

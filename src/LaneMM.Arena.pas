@@ -48,6 +48,9 @@ function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 function ArenaSpan(P: Pointer): PSpan; inline;
 /// The same for an address that is not in the first arena.
 function ArenaSpanSlow(P: Pointer): PSpan;
+/// The first record of the span of one of these kinds whose later slice has the record Slice; nil
+/// when there is none. A record of an earlier life may say skInner, too.
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
 /// Calls Visitor for each span in use, of whatever kind, by address. Any thread; while other
 /// threads run, what it sees of their spans may be out of date.
@@ -594,6 +597,16 @@ begin
       Exit(Process.Arenas[Index].Spans + Offset shr SliceShift);
   end;
   Result := nil;
+end;
+
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan;
+begin
+  if Slice^.Kind <> skInner then
+    Exit(nil);
+  Result := Slice - Slice^.Distance;
+  // The span that the record leads to must reach this far.
+  if not (Result^.Kind in Kinds) or (Slice^.Distance >= Result^.SliceCount) then
+    Result := nil;
 end;
 
 procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);

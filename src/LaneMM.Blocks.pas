@@ -18,6 +18,10 @@ interface
 uses
   LaneMM.Types;
 
+const
+  /// A block shrinks in place down to this share of its size.
+  BlockKeptShare = 4;
+
 /// A block of at least Size bytes; Size 0 gives a block too.
 function BlockGet(Size: TSize): Pointer;
 /// The same, all usable bytes zero.
@@ -29,6 +33,8 @@ function BlockFreeSize(P: Pointer; Size: TSize): TSize;
 /// Changes the size of P, which may move; keeps the smaller of the usable size and Size bytes.
 /// P nil gets a block, Size 0 frees. The result is P.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Bytes to ask for when a block of UsableSize bytes has to move to hold Size: room to grow on.
+function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
 /// The usable size of P; 0 for nil.
 function BlockUsableSize(P: Pointer): TSize;
 /// Whether P is a block of this copy of LaneMM, in use as far as can be told without a walk.
@@ -176,15 +182,10 @@ end;
 
 // ---------------------------------------------------------------------------- find
 
-// The first record of the span whose later slice Span is, or nil. A record of an earlier life may
-// say skInner: the span it leads to must reach this far.
+// The first record of the span whose later slice Span is, or nil.
 function FirstOfSpan(Span: PSpan): PSpan;
 begin
-  if Span^.Kind <> skInner then
-    Exit(nil);
-  Result := Span - Span^.Distance;
-  if not (Result^.Kind in [skBlocks, skLarge]) or (Span^.Distance >= Result^.SliceCount) then
-    Result := nil;
+  Result := ArenaFirst(Span, [skBlocks, skLarge]);
 end;
 
 // The first record of the span in use that holds P, or nil. Any pointer.
@@ -370,10 +371,8 @@ const
   // while it is small, to one and a half times above.
   DoubledLimit = 2048;
   DoubledExtra = 32;
-  // It shrinks in place down to this share of its size.
-  KeptShare = 4;
 
-function GrownSize(UsableSize, Size: NativeUInt): NativeUInt;
+function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
 begin
   if Process.GrowsExactly and (Size <= MaxClassSize) then
     Exit(Size);
@@ -435,7 +434,7 @@ function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
 var
   Target: PSpan;
 begin
-  Target := TryGrowLarge(Span, Size, GrownSize(Span^.BlockSize, Size));
+  Target := TryGrowLarge(Span, Size, BlockGrownSize(Span^.BlockSize, Size));
   if Target = nil then
   begin
     ProcessTrim;
@@ -455,7 +454,7 @@ var
 begin
   WantedSize := Size;
   if Size > Span^.BlockSize then
-    WantedSize := GrownSize(Span^.BlockSize, Size);
+    WantedSize := BlockGrownSize(Span^.BlockSize, Size);
   Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
   if Result = nil then
     Exit;
@@ -501,7 +500,7 @@ end;
 // Whether a block of a size class has a fitting size already.
 function KeepsPlace(Span: PSpan; Size: NativeUInt): Boolean; inline;
 begin
-  Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div KeptShare);
+  Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize div BlockKeptShare);
 end;
 
 function Resize(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;

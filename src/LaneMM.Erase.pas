@@ -39,17 +39,13 @@ begin
 end;
 
 function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
-const
-  // As in LaneMM.Blocks: a block shrinks in place down to this share, and grows by a half.
-  KeptShare = 4;
-  GrowthShare = 2;
 var
   OldSize, WantedSize: NativeUInt;
 begin
   OldSize := 0;
   if BlockIsOurs(P) then
     OldSize := BlockUsableSize(P);
-  if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize div KeptShare) then
+  if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize div BlockKeptShare) then
   begin
     if Size <> 0 then
       Exit(BlockRealloc(P, Size));
@@ -58,8 +54,8 @@ begin
     Exit(nil);
   end;
   WantedSize := Size;
-  if (Size > OldSize) and (Size < OldSize + OldSize div GrowthShare) then
-    WantedSize := OldSize + OldSize div GrowthShare;
+  if Size > OldSize then
+    WantedSize := BlockGrownSize(OldSize, Size);
   Result := BlockGet(WantedSize);
   if Result = nil then
     Exit;

@@ -68,7 +68,7 @@ begin
     begin
       Copy^.FreeBlock := FreeBlock;
       Copy^.SizeOfBlock := SizeOfBlock;
-      // Release: the calls before Owns, which is looked at first. Pairs with FindCopy.
+      // Release: the calls before Owns, which is looked at first. Pairs with FindOwner.
       StoreRelease(Copy^.Owns, NativeUInt(@Owns));
       Process.Copies := Copies;
       Exit;
@@ -115,7 +115,8 @@ begin
     end;
 end;
 
-function FindCopy(P: Pointer): PCopy;
+// Finds who has the block P, as far as anybody knows it: Owner gets his calls.
+function FindOwner(P: Pointer; out Owner: TCopy): Boolean;
 var
   Copies: PCopies;
   Index: Cardinal;
@@ -125,36 +126,36 @@ begin
   if Copies <> nil then
     for Index := 0 to MaxCopies - 1 do
     begin
-      Result := @Copies^.Copies[Index];
-      Owns := LoadAcquire(Result^.Owns);
+      // Acquire: see the calls. Pairs with Register.
+      Owns := LoadAcquire(Copies^.Copies[Index].Owns);
       if (Owns <> 0) and TBlockOwns(Owns)(P) then
-        Exit;
+      begin
+        Owner := Copies^.Copies[Index];
+        Exit(True);
+      end;
     end;
-  Result := nil;
+  Owner := Default(TCopy);
+  Owner.FreeBlock := Process.Previous.FreeMem;
+  Owner.SizeOfBlock := Process.Previous.MemSize;
+  Result := Process.HasPrevious;
 end;
 
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;
 var
-  Copy: PCopy;
+  Owner: TCopy;
 begin
-  Copy := FindCopy(P);
-  Result := (Copy <> nil) or Process.HasPrevious;
-  if Copy <> nil then
-    Size := Copy^.FreeBlock(P)
-  else if Result then
-    Size := Process.Previous.FreeMem(P);
+  Result := FindOwner(P, Owner);
+  if Result then
+    Size := Owner.FreeBlock(P);
 end;
 
 function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 var
-  Copy: PCopy;
+  Owner: TCopy;
 begin
-  Copy := FindCopy(P);
-  Result := (Copy <> nil) or Process.HasPrevious;
-  if Copy <> nil then
-    Size := Copy^.SizeOfBlock(P)
-  else if Result then
-    Size := Process.Previous.MemSize(P);
+  Result := FindOwner(P, Owner);
+  if Result then
+    Size := Owner.SizeOfBlock(P);
 end;
 
 end.

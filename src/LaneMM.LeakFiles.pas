@@ -71,6 +71,25 @@ begin
   TextAdd(Text, '":');
 end;
 
+procedure OpenJson(var Text: TText; const Key: ShortString; Bracket: AnsiChar);
+begin
+  AddKey(Text, Key);
+  TextAdd(Text, Bracket);
+end;
+
+procedure OpenJsonItem(var Text: TText);
+begin
+  AddComma(Text);
+  TextAdd(Text, '{');
+end;
+
+procedure AddJsonString(var Text: TText; Value: PAnsiChar);
+begin
+  TextAdd(Text, '"');
+  TextAddJson(Text, Value);
+  TextAdd(Text, '"');
+end;
+
 procedure AddJsonNumber(var Text: TText; const Key: ShortString; Value: UInt64);
 begin
   AddKey(Text, Key);
@@ -80,9 +99,7 @@ end;
 procedure AddJsonText(var Text: TText; const Key: ShortString; Value: PAnsiChar);
 begin
   AddKey(Text, Key);
-  TextAdd(Text, '"');
-  TextAddJson(Text, Value);
-  TextAdd(Text, '"');
+  AddJsonString(Text, Value);
 end;
 
 procedure AddJsonFlag(var Text: TText; const Key: ShortString; Value: Boolean);
@@ -95,8 +112,7 @@ end;
 
 procedure AddJsonCounts(var Text: TText; const Key: ShortString; Blocks, Bytes: NativeUInt);
 begin
-  AddKey(Text, Key);
-  TextAdd(Text, '{');
+  OpenJson(Text, Key, '{');
   AddJsonNumber(Text, 'blocks', Blocks);
   AddJsonNumber(Text, 'bytes', Bytes);
   TextAdd(Text, '}');
@@ -108,22 +124,18 @@ var
   Index: NativeInt;
   Name: TName;
 begin
-  AddComma(Text);
-  TextAdd(Text, '{');
+  OpenJsonItem(Text);
   AddJsonNumber(Text, 'blocks', Path^.Count);
   AddJsonNumber(Text, 'bytes', Path^.Bytes);
   AddJsonFlag(Text, 'cycle', Path^.IsCycle);
   AddJsonFlag(Text, 'interfaces', LeakCycleHasInterface(List, Path));
-  AddKey(Text, 'chain');
-  TextAdd(Text, '[');
+  OpenJson(Text, 'chain', '[');
   LeakChain(List, Path, Chain);
   for Index := 0 to NativeInt(Chain.Count) - 1 do
   begin
     AddComma(Text);
     ReadGroupName(List.Census.Groups + Chain.Links[Index], Name);
-    TextAdd(Text, '"');
-    TextAddJson(Text, @Name);
-    TextAdd(Text, '"');
+    AddJsonString(Text, @Name);
   end;
   TextAdd(Text, ']}');
 end;
@@ -135,8 +147,7 @@ var
   Rank: Cardinal;
   Path: PPath;
 begin
-  AddKey(Text, 'holders');
-  TextAdd(Text, '[');
+  OpenJson(Text, 'holders', '[');
   Rank := 0;
   while (Rank < MostHolders) and LeakHolder(List, Index, Rank, Path) do
   begin
@@ -150,14 +161,11 @@ procedure AddJsonTexts(var Text: TText; Group: PGroup);
 var
   Index: NativeInt;
 begin
-  AddKey(Text, 'texts');
-  TextAdd(Text, '[');
+  OpenJson(Text, 'texts', '[');
   for Index := 0 to NativeInt(Group^.ExampleCount) - 1 do
   begin
     AddComma(Text);
-    TextAdd(Text, '"');
-    TextAddJson(Text, @Group^.Examples[Index]);
-    TextAdd(Text, '"');
+    AddJsonString(Text, @Group^.Examples[Index]);
   end;
   TextAdd(Text, ']');
 end;
@@ -169,8 +177,7 @@ var
   Name: TName;
 begin
   Symbol := SymbolsFind(List.Traces.Symbols, Return);
-  AddComma(Text);
-  TextAdd(Text, '{');
+  OpenJsonItem(Text);
   AddJsonNumber(Text, 'address', Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
@@ -194,12 +201,10 @@ begin
   Stack := LeakStack(Group);
   if Stack = nil then
     Exit;
-  AddKey(Text, 'allocation');
-  TextAdd(Text, '{');
+  OpenJson(Text, 'allocation', '{');
   AddJsonNumber(Text, 'number', Group^.First.Number);
   AddJsonNumber(Text, 'thread', Group^.First.Thread);
-  AddKey(Text, 'stack');
-  TextAdd(Text, '[');
+  OpenJson(Text, 'stack', '[');
   for Frame := 0 to NativeInt(Stack^.Count) - 1 do
     AddJsonFrame(Text, List, Stack^.Frames[Frame]);
   TextAdd(Text, ']}');
@@ -244,8 +249,7 @@ begin
   AddJsonNumber(Text, 'bytes', List.Bytes);
   AddJsonCounts(Text, 'expected', List.Census.Counts[noExpected], List.Census.Bytes[noExpected]);
   AddJsonCounts(Text, 'running', List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
-  AddKey(Text, 'groups');
-  TextAdd(Text, '[');
+  OpenJson(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddJsonGroup(Text, List, Index);
   TextAdd(Text, ']}'#10);

@@ -86,6 +86,9 @@ type
     skReserve    //< first slice of what is kept back, see LaneMM.Reserve
   );
 
+  /// Some of them.
+  TSpanKinds = set of TSpanKind;
+
   /// A routine without parameters.
   TPlainProcedure = procedure;
 

@@ -94,17 +94,12 @@ end;
 
 // The first record of the span in use that holds P, or nil.
 function FindSpan(P: Pointer): PSpan;
-var
-  Distance: NativeUInt;
+const
+  Kinds = [skBlocks, skLarge, skDebug];
 begin
   Result := ArenaSpan(P);
-  if (Result = nil) or (Result^.Kind <> skInner) then
-    Exit;
-  Distance := Result^.Distance;
-  Dec(Result, Distance);
-  // A record of an earlier life may say skInner: the span it leads to must reach this far.
-  if Distance >= Result^.SliceCount then
-    Result := nil;
+  if (Result <> nil) and not (Result^.Kind in Kinds) then
+    Result := ArenaFirst(Result, Kinds);
 end;
 
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
@@ -115,9 +110,11 @@ begin
   Block := Default(TBlockInfo);
   Result := False;
   Span := FindSpan(P);
-  if (Span <> nil) and (Span^.Kind = skDebug) and (@Process.DebugFind <> nil) then
+  if Span = nil then
+    Exit;
+  if (Span^.Kind = skDebug) and (@Process.DebugFind <> nil) then
     Exit(Process.DebugFind(Span, P, Block));
-  if (Span = nil) or not (Span^.Kind in [skBlocks, skLarge]) then
+  if not (Span^.Kind in [skBlocks, skLarge]) then
     Exit;
   Offset := NativeUInt(P) - NativeUInt(Span^.Start);
   Size := Span^.BlockSize;

@@ -5,11 +5,9 @@ program SizeHistogram;
 {$mode delphi}{$H+}
 
 uses
-  SysUtils, Classes;
+  SysUtils, Classes, Bench.Traces;
 
 const
-  KindNew = 0;
-  KindFree = 1;
   HighestLog2 = 40;
   // Where the small and the medium blocks of FastMM 4 end.
   SmallLimit = 2608;
@@ -19,21 +17,6 @@ var
   Counts: array[0..HighestLog2] of Int64; // blocks of at most 1 shl Index bytes, and more than half
   Tiers: array[1..3] of Int64;
   All: Int64;
-
-/// Reads a number in groups of 7 bits, the lowest first.
-function ReadNumber(Trace: TStream): UInt64;
-var
-  Shift: Integer;
-  Group: Byte;
-begin
-  Result := 0;
-  Shift := 0;
-  repeat
-    Group := Trace.ReadByte;
-    Result := Result or UInt64(Group and 127) shl Shift;
-    Inc(Shift, 7);
-  until Group < 128;
-end;
 
 procedure CountBlock(Size: UInt64);
 var
@@ -53,10 +36,10 @@ var
 begin
   while Trace.Position < Trace.Size do
   begin
-    Event := ReadNumber(Trace);
+    Event := TraceNumber(Trace);
     if Event mod 4 = KindFree then
       Continue;
-    Size := ReadNumber(Trace);
+    Size := TraceNumber(Trace);
     if Event mod 4 = KindNew then
       CountBlock(Size);
   end;

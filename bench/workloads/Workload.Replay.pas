@@ -14,13 +14,10 @@ interface
 implementation
 
 uses
-  SysUtils, Classes, Bench.Blocks, Bench.Sized, Bench.Workloads;
+  SysUtils, Classes, Bench.Traces, Bench.Blocks, Bench.Sized, Bench.Workloads;
 
 const
   TraceFile = '../../../bench/traces/lint.trace'; // from where run.sh puts this program
-  KindNew = 0;
-  KindFree = 1;
-  KindResize = 2;
   SmallestSize = 8;
 
 type
@@ -41,32 +38,17 @@ type
     procedure Run(const Job: TJob); override;
   end;
 
-/// Reads a number in groups of 7 bits.
-function ReadNumber(Trace: TBytesStream): Cardinal;
-var
-  Shift: Integer;
-  Group: Byte;
-begin
-  Result := 0;
-  Shift := 0;
-  repeat
-    Group := Trace.ReadByte;
-    Result := Result or Cardinal(Group and 127) shl Shift;
-    Inc(Shift, 7);
-  until Group < 128;
-end;
-
 function ReadEvent(Trace: TBytesStream): TEvent;
 var
   Number: Cardinal;
 begin
-  Number := ReadNumber(Trace);
+  Number := TraceNumber(Trace);
   Result.Slot := Number div 4;
   Result.Kind := Number mod 4;
   Result.Size := 0;
   if Result.Kind = KindFree then
     Exit;
-  Result.Size := ReadNumber(Trace);
+  Result.Size := TraceNumber(Trace);
   if Result.Size < SmallestSize then
     Result.Size := SmallestSize;
 end;

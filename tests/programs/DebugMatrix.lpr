@@ -13,9 +13,10 @@ uses
   LaneMM, cthreads, SysUtils, LaneMM.Os, LaneMM.DebugBlocks, Churning;
 
 type
+  TUse = procedure;
   TMistake = record
     Name: string;
-    Run: procedure;
+    Run: TUse;
     Least, Most: NativeInt; // sizes of blocks in bytes
   end;
 
@@ -122,28 +123,28 @@ begin
   MemSize(Target); // planted: size
 end;
 
-procedure FreeTwice;
+// A block that is free already.
+procedure UseFree(Use: TUse);
 begin
   GetBlock;
   FreeBlock;
   if Wants(0) then
-    FreeTarget;
+    Use;
+end;
+
+procedure FreeTwice;
+begin
+  UseFree(FreeTarget);
 end;
 
 procedure ResizeFreed;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-    ResizeTarget;
+  UseFree(ResizeTarget);
 end;
 
 procedure MeasureFreed;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-    MeasureTarget;
+  UseFree(MeasureTarget);
 end;
 
 function FreeAside(Unused: Pointer): PtrInt;
@@ -161,39 +162,31 @@ begin
     FreeTarget;
 end;
 
-procedure FreeInner;
+// An address inside a block.
+procedure UseInner(Use: TUse);
 begin
   GetBlock;
-  if Wants((Size + 1) div 2) then
-    try
-      FreeTarget;
-    finally
-      FreeBlock;
-    end
-  else
+  try
+    if Wants((Size + 1) div 2) then
+      Use;
+  finally
     FreeBlock;
+  end;
+end;
+
+procedure FreeInner;
+begin
+  UseInner(FreeTarget);
 end;
 
 procedure ResizeInner;
 begin
-  GetBlock;
-  try
-    if Wants((Size + 1) div 2) then
-      ResizeTarget;
-  finally
-    FreeBlock;
-  end;
+  UseInner(ResizeTarget);
 end;
 
 procedure MeasureInner;
 begin
-  GetBlock;
-  try
-    if Wants((Size + 1) div 2) then
-      MeasureTarget;
-  finally
-    FreeBlock;
-  end;
+  UseInner(MeasureTarget);
 end;
 
 procedure FreeWithWrongSize;
@@ -211,85 +204,53 @@ end;
 
 function LibcMalloc(Bytes: NativeUInt): Pointer; cdecl; external 'c' name 'malloc';
 
-procedure FreeWild;
+procedure UseStray(Address: Pointer; Use: TUse);
 begin
   GetBlock;
   FreeBlock;
-  if Wants(0) then
-  begin
-    Target := Pointer(12345);
-    FreeTarget;
-  end;
+  if not Wants(0) then
+    Exit;
+  Target := Address;
+  Use;
+end;
+
+procedure FreeWild;
+begin
+  UseStray(Pointer(12345), FreeTarget);
 end;
 
 procedure ResizeWild;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := Pointer(12345);
-    ResizeTarget;
-  end;
+  UseStray(Pointer(12345), ResizeTarget);
 end;
 
 procedure MeasureWild;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := Pointer(12345);
-    MeasureTarget;
-  end;
+  UseStray(Pointer(12345), MeasureTarget);
 end;
 
 procedure FreeStack;
 var
   Local: Int64;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := @Local;
-    FreeTarget;
-  end;
+  UseStray(@Local, FreeTarget);
 end;
 
 procedure ResizeStack;
 var
   Local: Int64;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := @Local;
-    ResizeTarget;
-  end;
+  UseStray(@Local, ResizeTarget);
 end;
 
 procedure FreeVariable;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := @Size;
-    FreeTarget;
-  end;
+  UseStray(@Size, FreeTarget);
 end;
 
 procedure FreeForeign;
 begin
-  GetBlock;
-  FreeBlock;
-  if Wants(0) then
-  begin
-    Target := LibcMalloc(Size);
-    FreeTarget;
-  end;
+  UseStray(LibcMalloc(Size), FreeTarget);
 end;
 
 // ---------------------------------------------------------------------------- writes
