@@ -101,6 +101,7 @@ begin
   Child := TProcess.Create(nil);
   try
     Child.Executable := Executable;
+    Child.CurrentDirectory := Folder;
     for Argument in Arguments do
       Child.Parameters.Add(Argument);
     for Index := 1 to GetEnvironmentVariableCount do

@@ -113,19 +113,26 @@ begin
   IsComplete(Program_.Written(LogSuffix));
 end;
 
-// Nobody reads: the shell's own code is that of the program, by a file.
+// Nobody reads any more when the program starts; a file has its exit code.
 procedure TReportsTests.ClosedPipeDoesNotEndTheProgram;
 begin
-  Program_.RunInShell('debug,event=all:stderr', '{ { sleep 0.2; "$P" halt 2>&1 >/dev/null;'
-    + ' echo $? > "$P.code"; } | true; } 2>/dev/null; sleep 0.5; exit $(cat "$P.code")');
+  Program_.RunInShell('debug,event=all:stderr', 'rm -f "$P.closed";'
+    + ' { until [ -e "$P.closed" ]; do :; done; "$P" halt 2>&1 >/dev/null; echo $? > "$P.code"; }'
+    + ' | { exec <&-; : > "$P.closed"; }; exit $(cat "$P.code")');
   Same(3, Program_.ExitCode, 'exit code');
 end;
 
+// In blocks of 512 bytes: nothing fits, or a part.
 procedure TReportsTests.LimitOnFilesDoesNotEndTheProgram;
+var
+  Blocks: Integer;
 begin
-  Program_.RunInShell('debug', 'ulimit -f 0; exec "$P" halt');
-  Same(3, Program_.ExitCode, 'exit code');
-  IsComplete(Program_.Errors);
+  for Blocks := 0 to 2 do
+  begin
+    Program_.RunInShell('debug', Format('ulimit -f %d; exec "$P" halt', [Blocks]));
+    Same(3, Program_.ExitCode, 'exit code');
+    IsComplete(Program_.Errors);
+  end;
 end;
 
 procedure TReportsTests.FileOfTheProgramIsNotTakenForTheScreen;
