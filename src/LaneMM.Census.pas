@@ -29,6 +29,7 @@ type
     noCounted,   //< it does
     noExpected,  //< somebody said that it is there
     noRunning,   //< a thread that still runs, or an exception, holds it
+    noOther,     //< it is of a group that is not asked for
     noFreed      //< another thread has freed it since
   );
 
@@ -64,6 +65,14 @@ type
     Examples: array[0..MostExamples - 1] of TExample; //< of strings
   end;
 
+  PTotal = ^TTotal;
+  /// Blocks of one allocation group, see LaneMM.Groups.
+  TTotal = record
+    Group: Cardinal;       //< its number
+    Count: NativeUInt;     //< blocks
+    Bytes: NativeUInt;     //< their bytes
+  end;
+
   /// What is in use.
   TCensus = record
     Nodes: PNode;             //< blocks by address
@@ -75,10 +84,14 @@ type
     Slots: PCardinal;         //< finds a group by what it is
     Counts: array[TNodeState] of NativeUInt; //< blocks
     Bytes: array[TNodeState] of NativeUInt;  //< their bytes
+    Totals: PTotal;           //< allocation groups; those that find no room are left out
+    TotalCount: Cardinal;     //< how many
   end;
 
 /// Takes note of all blocks in use. False without memory.
 function CensusOpen(out Census: TCensus): Boolean;
+/// Lets only the blocks of the allocation groups First to Last count; before CensusGroup.
+procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
 /// Puts the blocks that count into groups.
 procedure CensusGroup(var Census: TCensus);
 /// Takes a block that counts out of its group: somebody expects it.
@@ -103,6 +116,7 @@ uses
 
 const
   SlotCount = GroupLimit * 2;
+  TotalLimit = 256;
   Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
   // Room for blocks that come while the walk goes on.
   SpareNodes = 4096;
@@ -114,6 +128,7 @@ type
     Groups: array[0..GroupLimit - 1] of TGroup;
     Slots: array[0..SlotCount - 1] of Cardinal;
     Order: array[0..GroupLimit - 1] of Cardinal;
+    Totals: array[0..TotalLimit - 1] of TTotal;
   end;
   PGroupRoom = ^TGroupRoom;
   PCensus = ^TCensus;
@@ -154,6 +169,7 @@ begin
     Exit(False);
   Census.Groups := @Room^.Groups;
   Census.Slots := @Room^.Slots;
+  Census.Totals := @Room^.Totals;
   Census.GroupCount := 1;
   Count := 0;
   WalkBlocks(CountBlock, @Count);
@@ -272,6 +288,27 @@ begin
   Inc(Group^.ExampleCount);
 end;
 
+// Adds blocks of an allocation group; a negative number takes them off.
+procedure AddTotal(var Census: TCensus; Group: Cardinal; Count, Bytes: NativeInt);
+var
+  Index: Cardinal;
+  Total: PTotal;
+begin
+  if Group = 0 then
+    Exit;
+  Index := 0;
+  while (Index < Census.TotalCount) and (Census.Totals[Index].Group <> Group) do
+    Inc(Index);
+  if Index = TotalLimit then
+    Exit;
+  if Index = Census.TotalCount then
+    Inc(Census.TotalCount);
+  Total := Census.Totals + Index;
+  Total^.Group := Group;
+  Inc(Total^.Count, Count);
+  Inc(Total^.Bytes, Bytes);
+end;
+
 procedure AddToGroup(var Census: TCensus; Node: PNode; const Block: TBlockInfo);
 var
   Contents: TContents;
@@ -282,10 +319,25 @@ begin
   Group := Census.Groups + Node^.Group;
   Inc(Group^.Count);
   Inc(Group^.Bytes, Node^.Size);
+  AddTotal(Census, Block.Group, 1, Node^.Size);
   if Contents.Kind in [coAnsiString, coUnicodeString] then
     AddExample(Group, Contents);
   if (Group^.Count = 1) or (Block.Number < Group^.First.Number) then
     Group^.First := Block;
+end;
+
+procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  begin
+    Node := Census.Nodes + Index;
+    if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
+      Node^.State := noOther;
+  end;
 end;
 
 procedure CensusGroup(var Census: TCensus);
@@ -310,9 +362,12 @@ end;
 procedure CensusExclude(var Census: TCensus; Index: Cardinal);
 var
   Node: PNode;
+  Block: TBlockInfo;
 begin
   Node := Census.Nodes + Index;
   Node^.State := noExpected;
+  if WalkFind(Node^.Address, Block) then
+    AddTotal(Census, Block.Group, -1, -NativeInt(Node^.Size));
   Dec(Census.Groups[Node^.Group].Count);
   Dec(Census.Groups[Node^.Group].Bytes, Node^.Size);
   Dec(Census.Counts[noCounted]);

@@ -21,7 +21,7 @@ implementation
 
 uses
   LaneMM.Os, LaneMM.Text, LaneMM.Messages, LaneMM.Contents, LaneMM.Modules, LaneMM.Stacks,
-  LaneMM.Symbols, LaneMM.Traces, LaneMM.Events;
+  LaneMM.Symbols, LaneMM.Groups, LaneMM.Traces, LaneMM.Events;
 
 type
   TReport = record
@@ -121,7 +121,9 @@ begin
   MessageAdd(Report.Event.Text, msBlock, Report.Fields);
   if Finding.Block.Group <> 0 then
   begin
-    FieldName(Report.Fields, fiGroup, Finding.Block.Group);
+    FieldStart(Report.Fields, fiGroup);
+    GroupAddName(Report.Fields.Room, Finding.Block.Group);
+    FieldEnd(Report.Fields, fiGroup);
     MessageAdd(Report.Event.Text, msGroup, Report.Fields);
   end;
   if fiClass in Report.Fields.Known then

@@ -24,7 +24,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Stack, LaneMM.Symbols, LaneMM.Census,
-  LaneMM.Holders, LaneMM.Walk, LaneMM.LeakText;
+  LaneMM.Groups, LaneMM.Holders, LaneMM.Walk,
+  LaneMM.LeakText;
 
 const
   NameRoom = 1023;
@@ -235,6 +236,27 @@ begin
   TextAdd(Text, '}');
 end;
 
+procedure AddJsonTotals(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Total: PTotal;
+begin
+  OpenJson(Text, 'allocationGroups', '[');
+  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  begin
+    Total := List.Census.Totals + Index;
+    AddComma(Text);
+    TextAdd(Text, '{');
+    AddJsonNumber(Text, 'group', Total^.Group);
+    if GroupName(Total^.Group) <> nil then
+      AddJsonText(Text, 'name', GroupName(Total^.Group));
+    AddJsonNumber(Text, 'blocks', Total^.Count);
+    AddJsonNumber(Text, 'bytes', Total^.Bytes);
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
@@ -249,6 +271,7 @@ begin
   AddJsonNumber(Text, 'bytes', List.Bytes);
   AddJsonCounts(Text, 'expected', List.Census.Counts[noExpected], List.Census.Bytes[noExpected]);
   AddJsonCounts(Text, 'running', List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
+  AddJsonTotals(Text, List);
   OpenJson(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddJsonGroup(Text, List, Index);

@@ -18,7 +18,8 @@ procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardin
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Contents, LaneMM.Census, LaneMM.Holders, LaneMM.Traces, LaneMM.Messages;
+  LaneMM.Types, LaneMM.Contents, LaneMM.Census, LaneMM.Holders, LaneMM.Traces, LaneMM.Messages,
+  LaneMM.Groups;
 
 const
   // Chains of holders that are shown of a group.
@@ -168,6 +169,28 @@ begin
     AddCounts(Text, msMoreLeaks, Blocks, Bytes);
 end;
 
+procedure AddTotals(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Total: PTotal;
+  Fields: TFields;
+begin
+  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  begin
+    Total := List.Census.Totals + Index;
+    if Total^.Count = 0 then
+      Continue;
+    FieldsOpen(Fields);
+    FieldNumber(Fields, fiCount, Total^.Count);
+    FieldNumber(Fields, fiSize, Total^.Bytes);
+    FieldStart(Fields, fiGroup);
+    GroupAddName(Fields.Room, Total^.Group);
+    FieldEnd(Fields, fiGroup);
+    MessageAdd(Text, msLeakTotal, Fields);
+    FieldsClose(Fields);
+  end;
+end;
+
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
 const
   Heads: array[TLeakTopic] of TMessage = (msLeaks, msInUse, msGrown);
@@ -177,6 +200,7 @@ begin
   else
     AddCounts(Text, Heads[List.Topic], List.Blocks, List.Bytes);
   AddGroups(Text, List);
+  AddTotals(Text, List);
   AddNotes(Text, List);
 end;
 

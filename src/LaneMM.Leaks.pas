@@ -16,8 +16,9 @@ type
   /// What was in use at one moment, see SnapshotTake.
   PSnapshot = ^TCensus;
 
-/// Reports what is in use now, if it is anything. Returns the number of blocks.
-function LeaksReportInUse: NativeUInt;
+/// Reports what is in use now of the allocation groups First to Last, if it is anything. Returns
+/// the number of blocks.
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// The end of the program: reports what was not freed, if the settings want it.
 procedure LeaksEnd;
 
@@ -124,7 +125,7 @@ begin
   MarkPatterns(Census);
 end;
 
-function LeaksReportInUse: NativeUInt;
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 var
   Census: TCensus;
   List: TLeakList;
@@ -132,6 +133,7 @@ begin
   ModulesLook;
   if not CensusOpen(Census) then
     Exit(0);
+  CensusSelect(Census, First, Last);
   GroupUnexpected(Census);
   LeakListOpen(List, Census, ltInUse);
   Result := List.Blocks;

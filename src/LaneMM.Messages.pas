@@ -32,6 +32,7 @@ type
     msNothingGrown,
     msLeakGroup,         //< some of them
     msLeakHolds, msLeakHeld, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
+    msLeakTotal,         //< ... of an allocation group
     msLeaksExpected, msLeaksRunning, msLeaksLost,
     msNumber,            //< the allocation number that was waited for
     msLimitSoft, msLimitHard,
@@ -154,6 +155,7 @@ const
     (Name: 'leak-texts'; Text: '      {text}'),
     (Name: 'leak-stack'; Text: '      allocation number {number}, thread {thread}, at'),
     (Name: 'more-leaks'; Text: '  and {count} blocks, {size} bytes, of other kinds'),
+    (Name: 'leak-total'; Text: '  Group {group}: {count} blocks, {size} bytes'),
     (Name: 'leaks-expected'; Text: '  Expected, not counted: {count} blocks, {size} bytes'),
     (Name: 'leaks-running'; Text:
       '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),

@@ -104,6 +104,7 @@ begin
   begin
     Heap^.ThreadNumber := 0;
     Heap^.Group := 0;
+    Heap^.GroupDepth := 0;
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;

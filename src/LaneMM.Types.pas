@@ -291,6 +291,8 @@ type
         Taken: TAtomicWord;                             //< shared  spans taken over, not yet queued
         NextHeap: PHeap;                                //< const   next in Process.Heaps
         NextUnused: PHeap;                              //< lock Registry  next record to reuse
+        GroupStack: PCardinal;                          //< owner  see LaneMM.Groups; nil: none yet
+        GroupDepth: NativeUInt;                         //< owner  scopes of groups that are open
       );
       1: (Lines: array[0..HeapLines - 1] of TCacheLine); //< padding whole lines
   end;
@@ -462,6 +464,7 @@ type
         PauseAnswers: TAtomicWord;                  //< shared  threads that do
         PauseStacks: Pointer;                       //< owner   their stack pointers
         Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
+        GroupNames: TAtomicWord;                    //< shared  see LaneMM.Groups
         Limits: array[TLimitKind] of TLimit;        //< shared  of the slices that are backed
         HasLimits: Boolean;                         //< shared  there is one, or a reserve
         ReserveSlices: NativeUInt;                  //< shared  that are to be kept back

@@ -10,7 +10,7 @@ unit LaneMM;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Stats, LaneMM.Leaks;
+  LaneMM.Types, LaneMM.Stats, LaneMM.Groups, LaneMM.Leaks;
 
 type
   /// Blocks of one tier, see LaneMM.Stats.
@@ -29,6 +29,8 @@ type
   TLaneMM_EventCall = TEventCall;
   /// What is known of a block.
   TLaneMM_BlockInfo = TBlockInfo;
+  /// Blocks of a group in use.
+  TLaneMM_GroupStatus = TGroupStatus;
   /// Looks at one block.
   TLaneMM_BlockVisitor = TBlockVisitor;
 
@@ -72,6 +74,17 @@ function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
 /// Puts the next debug blocks of this thread into a group, a number that the program chooses, 0 for
 /// none; returns the group before, for the end of a scope.
 function LaneMM_SetGroup(Group: Cardinal): Cardinal;
+/// The same as a scope: until LaneMM_EndGroup. Scopes of a thread nest, 1,024 deep.
+function LaneMM_BeginGroup(Group: Cardinal): Boolean;
+/// Ends it: back to the group before. False when no scope is open.
+function LaneMM_EndGroup: Boolean;
+/// The group of the next debug blocks of this thread.
+function LaneMM_CurrentGroup: Cardinal;
+/// Gives a group a name for reports, of at most 55 characters, which is copied. False when 255 have
+/// one. One thread at a time.
+function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
+/// Sums up the debug blocks of a group that are in use, by a walk. Any thread.
+function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
 /// Calls Visitor for each block in use, by address; of debug blocks it is told number, thread,
 /// stack and group. Any thread; what others do meanwhile may be seen or not.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
@@ -85,6 +98,8 @@ function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
 procedure LaneMM_ReportMemoryLeaksOnShutdown;
 /// Reports what is in use now, as at the end. Returns the number of blocks. Any thread.
 function LaneMM_ReportMemoryInUse: NativeUInt;
+/// The same for the blocks of the groups First to Last alone.
+function LaneMM_ReportGroupsInUse(First, Last: Cardinal): NativeUInt;
 /// Expects the block that P lies in at the end: it is no leak. False when there is no room to note
 /// it. Any thread, as all that follow.
 function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;
@@ -212,6 +227,42 @@ begin
   Heap^.Group := Group;
 end;
 
+function LaneMM_BeginGroup(Group: Cardinal): Boolean;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  Result := (Heap <> nil) and GroupBegin(Heap, Group);
+end;
+
+function LaneMM_EndGroup: Boolean;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  Result := (Heap <> nil) and GroupEnd(Heap);
+end;
+
+function LaneMM_CurrentGroup: Cardinal;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  Result := 0;
+  if Heap <> nil then
+    Result := Heap^.Group;
+end;
+
+function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
+begin
+  Result := GroupSetName(Group, Name);
+end;
+
+function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
+begin
+  GroupRead(Group, Result);
+end;
+
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
   WalkBlocks(Visitor, Context);
@@ -234,7 +285,12 @@ end;
 
 function LaneMM_ReportMemoryInUse: NativeUInt;
 begin
-  Result := LeaksReportInUse;
+  Result := LeaksReportInUse(0, High(Cardinal));
+end;
+
+function LaneMM_ReportGroupsInUse(First, Last: Cardinal): NativeUInt;
+begin
+  Result := LeaksReportInUse(First, Last);
 end;
 
 function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;

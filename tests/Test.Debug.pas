@@ -35,6 +35,7 @@ type
   strict private
     procedure Churn;
     procedure FillAndFree(Size: NativeUInt);
+    procedure StaysOutside;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -54,13 +55,19 @@ type
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
     procedure GroupIsNotedInItsScope;
+    procedure ScopesOfGroupsNest;
+    procedure EachThreadHasItsGroup;
+    procedure GroupHasTotals;
+    procedure GroupHasAName;
+    procedure ReportOfGroupsLeavesOutTheOthers;
     procedure ThreadsChurnWithoutAFinding;
   end;
 
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, testregistry, LaneMM, LaneMM.Walk, Test.Programs;
+  SysUtils, StrUtils, Classes, testregistry, LaneMM, LaneMM.Text, LaneMM.Groups, LaneMM.Walk,
+  Test.Programs;
 
 const
   GotHeading = 'It was got by thread';
@@ -450,6 +457,122 @@ begin
   AssertFalse('behind it', WalkFind(P + 77, Block));
   FreeMem(P);
   AssertFalse('freed', WalkFind(P, Block));
+end;
+
+procedure TDebugBlocksTests.ScopesOfGroupsNest;
+const
+  Depth = 1024;
+var
+  Group: Cardinal;
+begin
+  AssertFalse('none is open', LaneMM_EndGroup);
+  for Group := 1 to Depth do
+  begin
+    AssertTrue(LaneMM_BeginGroup(Group));
+    Same(Group, LaneMM_CurrentGroup, 'inside');
+  end;
+  AssertFalse('one too many', LaneMM_BeginGroup(Depth + 1));
+  Same(Depth, LaneMM_CurrentGroup, 'stays');
+  for Group := Depth downto 1 do
+  begin
+    Same(Group, LaneMM_CurrentGroup, 'inside');
+    AssertTrue(LaneMM_EndGroup);
+  end;
+  Same(0, LaneMM_CurrentGroup, 'outside');
+  AssertFalse('all are closed', LaneMM_EndGroup);
+end;
+
+procedure TDebugBlocksTests.StaysOutside;
+begin
+  Same(0, LaneMM_CurrentGroup, 'in another thread');
+  LaneMM_BeginGroup(8); // left open
+end;
+
+procedure TDebugBlocksTests.EachThreadHasItsGroup;
+begin
+  LaneMM_BeginGroup(7);
+  InThread(StaysOutside);
+  InThread(StaysOutside);
+  Same(7, LaneMM_CurrentGroup, 'in this thread');
+  LaneMM_EndGroup;
+end;
+
+procedure TDebugBlocksTests.GroupHasTotals;
+var
+  P: array[1..10] of Pointer;
+  Status: TLaneMM_GroupStatus;
+  Index: Integer;
+begin
+  LaneMM_BeginGroup(77);
+  for Index := 1 to High(P) do
+    GetMem(P[Index], Index * 1000);
+  LaneMM_EndGroup;
+  Status := LaneMM_GroupStatus(77);
+  Same(10, Status.BlockCount, 'blocks');
+  Same(55000, Status.Bytes, 'bytes');
+  FreeMem(P[10]);
+  Status := LaneMM_GroupStatus(77);
+  Same(9, Status.BlockCount, 'blocks after a free');
+  Same(45000, Status.Bytes, 'bytes after a free');
+  Same(0, LaneMM_GroupStatus(78).BlockCount, 'blocks of another group');
+  for Index := 1 to 9 do
+    FreeMem(P[Index]);
+end;
+
+procedure TDebugBlocksTests.GroupHasAName;
+const
+  Numbers: array[1..2] of Cardinal = (500, 501);
+var
+  Text: TText;
+  Number: Cardinal;
+begin
+  for Number in Numbers do
+  begin
+    AssertTrue(LaneMM_SetGroupName(Number, 'loading'));
+    TextOpen(Text, SliceSize);
+    GroupAddName(Text, Number);
+    AssertEquals(IntToStr(Number) + ' (loading)', string(PAnsiChar(Text.Start)));
+    TextClose(Text);
+  end;
+  AssertTrue('again', LaneMM_SetGroupName(500, PAnsiChar(StringOfChar('x', 70))));
+  AssertEquals(StringOfChar('x', 55), string(GroupName(500)));
+  AssertTrue('without one', GroupName(502) = nil);
+  AssertTrue('none', GroupName(0) = nil);
+  AssertFalse('no name for none', LaneMM_SetGroupName(0, 'x'));
+end;
+
+var
+  Reported: string;
+
+procedure KeepReport(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  SetString(Reported, Text, Length);
+end;
+
+procedure TDebugBlocksTests.ReportOfGroupsLeavesOutTheOthers;
+var
+  P: array[1..3] of Pointer;
+  Kept: TEventRules;
+  Index: Integer;
+begin
+  for Index := 1 to 3 do
+  begin
+    LaneMM_BeginGroup(600 + Index);
+    GetMem(P[Index], 12340 + Index);
+    LaneMM_EndGroup;
+  end;
+  LaneMM_SetGroupName(602, 'middle');
+  Kept := Process.Events;
+  LaneMM_Configure('event=leaks:callback');
+  LaneMM_OnEvent(KeepReport);
+  Same(1, LaneMM_ReportGroupsInUse(602, 602), 'blocks');
+  LaneMM_OnEvent(nil);
+  Process.Events := Kept;
+  for Index := 1 to 3 do
+    FreeMem(P[Index]);
+  AssertTrue(Reported, Pos('12,342', Reported) > 0);
+  AssertTrue(Reported, Pos('Group 602 (middle): 1 blocks, 12,342 bytes', Reported) > 0);
+  AssertEquals('others', 0, Pos('12,341', Reported) + Pos('Group 601', Reported));
 end;
 
 procedure TDebugBlocksTests.GroupIsNotedInItsScope;

@@ -36,6 +36,23 @@ function FastMM_ExitDebugMode: Boolean;
 /// Reports what is wrong with any debug block.
 procedure FastMM_ScanDebugBlocksForCorruption;
 
+/// The next debug blocks of this thread belong to a group, until FastMM4's PopAllocationGroup.
+procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);
+/// Back to the group before.
+procedure PopAllocationGroup;
+/// Sets the group of this thread.
+procedure SetCurrentAllocationGroup(Group: Cardinal);
+/// The group of this thread.
+function GetCurrentAllocationGroup: Cardinal;
+/// Reports the blocks of these groups that are in use.
+procedure LogAllocatedBlocksToFile(FirstAllocationGroupToLog, LastAllocationGroupToLog: Cardinal);
+
+{$ifdef FPC}
+/// As the variable of FastMM5, but each thread has its own.
+property FastMM_CurrentAllocationGroup: Cardinal read GetCurrentAllocationGroup
+  write SetCurrentAllocationGroup;
+{$endif}
+
 /// The block at P is no leak.
 function FastMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean; overload;
 /// Nor are Count objects of this class.
@@ -105,13 +122,11 @@ const
   FastMM_LoadDebugSupportLibrary = 0 deprecated 'LaneMM needs no library: remove the call';
   FastMM_LogStateToFile = 0 deprecated 'use LaneMM_ReportMemoryInUse';
   FastMM_WalkBlocks = 0 deprecated 'use LaneMM_TakeSnapshot and LaneMM_CompareSnapshots';
-  FastMM_LogAllocatedBlocksToFile = 0 deprecated 'use LaneMM_ReportMemoryInUse';
   FastMM_MessageBoxEvents = 0 deprecated 'LaneMM shows no boxes: see event=... in docs/options.md';
   FastMM_LogToFileEvents = 0 deprecated 'use LaneMM_Configure, see event=... in docs/options.md';
   FastMM_OutputDebugStringEvents = 0
     deprecated 'use LaneMM_Configure, see event=... in docs/options.md';
   LogMemoryManagerStateToFile = 0 deprecated 'use LaneMM_ReportMemoryInUse';
-  LogAllocatedBlocksToFile = 0 deprecated 'use LaneMM_ReportMemoryInUse';
 
 implementation
 
@@ -151,6 +166,31 @@ end;
 procedure FastMM_ScanDebugBlocksForCorruption;
 begin
   LaneMM_CheckHeap;
+end;
+
+procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);
+begin
+  LaneMM_BeginGroup(NewCurrentAllocationGroup);
+end;
+
+procedure PopAllocationGroup;
+begin
+  LaneMM_EndGroup;
+end;
+
+procedure SetCurrentAllocationGroup(Group: Cardinal);
+begin
+  LaneMM_SetGroup(Group);
+end;
+
+function GetCurrentAllocationGroup: Cardinal;
+begin
+  Result := LaneMM_CurrentGroup;
+end;
+
+procedure LogAllocatedBlocksToFile(FirstAllocationGroupToLog, LastAllocationGroupToLog: Cardinal);
+begin
+  LaneMM_ReportGroupsInUse(FirstAllocationGroupToLog, LastAllocationGroupToLog);
 end;
 
 function FastMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;

@@ -34,6 +34,12 @@ begin
   Block := FastMM_ReallocMem(Block, 20);
   Expect(FastMM_FreeMem(Block) = 0, 'a block is freed');
   FastMM_ScanDebugBlocksForCorruption;
+  PushAllocationGroup(5);
+  Expect(FastMM_CurrentAllocationGroup = 5, 'a group begins');
+  FastMM_CurrentAllocationGroup := 6;
+  Expect(GetCurrentAllocationGroup = 6, 'a group is set');
+  PopAllocationGroup;
+  Expect(FastMM_CurrentAllocationGroup = 0, 'it ends');
   Expect(FastMM_ExitDebugMode, 'debug mode ends');
   Expect(FastMM_GetUsageSummary.AllocatedBytes > 0, 'the summary counts');
   FastMM_SetMemoryUsageLimit(FastMM_GetCurrentMemoryUsage + 64 shl 20);
