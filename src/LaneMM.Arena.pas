@@ -717,6 +717,7 @@ begin
     if Span = nil then
       Exit;
     Dec(SlicesLeft, Span^.SliceCount);
+    OsErase(Span^.Start, Span^.SliceCount * SliceSize);
     IsPurged := OsPurge(Span^.Start, Span^.SliceCount * SliceSize); // without the lock
     LockEnter(Process.ArenaLock);
     FreeRunAdd(Span, Span^.SliceCount, not IsPurged);

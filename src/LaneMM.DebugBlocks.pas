@@ -418,6 +418,7 @@ var
 begin
   Span := ArenaSpan(Block);
   Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
+  OsErase(Span^.Start + OsPageSize, Size);
   OsPurge(Span^.Start + OsPageSize, Size);
   OsForbid(Span^.Start + OsPageSize, Size);
 end;

@@ -88,8 +88,12 @@ end;
 procedure Release(Span: PSpan);
 begin
   if not Span^.IsMoved then
-    ArenaRelease(Span)
-  else if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
+  begin
+    ArenaRelease(Span);
+    Exit;
+  end;
+  OsErase(Span^.Start, (Span^.SliceCount - Span^.RoomCount) * SliceSize);
+  if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
     ArenaReleaseZero(Span)
   else
     ArenaRelease(Span);

@@ -72,6 +72,8 @@ function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// The same for a range that pages were moved to; makes it one with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
+/// Fills a range with zeros if memory is to go back to the system so (see opErase).
+procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; Source then reads as
 /// zeros. False, and only Target's contents lost, when the system cannot.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
@@ -187,6 +189,12 @@ begin
     OsRelease(Result, Size);
     Result := nil;
   end;
+end;
+
+procedure OsErase(P: Pointer; Size: NativeUInt);
+begin
+  if Odd(Process.Settings.Values[opErase] shr Ord(erReturn)) then
+    FillChar(P^, Size, 0);
 end;
 
 procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);

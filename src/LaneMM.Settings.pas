@@ -40,7 +40,7 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okInterval, okFree, okGuard, okByte, okText, okRule,
+  TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okText, okRule,
     okFormat);
   TOptionText = record
     Name: PAnsiChar;
@@ -48,6 +48,10 @@ type
     Default: NativeUInt;
     Help: PAnsiChar;
   end;
+
+const
+  FormatNames: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
+  EraseNames: array[TErasure] of PAnsiChar = ('free', 'return');
 
 const
   OptionTexts: array[TOption] of TOptionText = (
@@ -101,8 +105,8 @@ const
       Help: 'what debug mode fills new blocks with, two hexadecimal digits'),
     (Name: 'freefill'; Kind: okByte; Default: $80;
       Help: '... and freed blocks'),
-    (Name: 'erase'; Kind: okFree; Default: 0;
-      Help: 'fill blocks with zeros when they are freed'),
+    (Name: 'erase'; Kind: okErase; Default: 0;
+      Help: 'fill blocks with zeros when they are freed, memory before it goes back'),
     (Name: 'guard'; Kind: okGuard; Default: 0;
       Help: 'untouchable pages behind debug blocks, or, without debug, one every N bytes'),
     (Name: 'break'; Kind: okNumber; Default: 0;
@@ -142,7 +146,7 @@ begin
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
     okInterval: TextAdd(Text, '=N|always');
-    okFree: TextAdd(Text, '=free');
+    okErase: TextAdd(Text, '=free|return');
     okGuard: TextAdd(Text, '=pages|sample:N');
     okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
@@ -153,7 +157,7 @@ begin
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of
-    okSwitch, okInterval, okFree, okGuard:
+    okSwitch, okInterval, okErase, okGuard:
       TextAdd(Text, ' (not set)');
     okNumber:
       begin
@@ -367,24 +371,32 @@ begin
   Path[Index] := #0;
 end;
 
-// A name of a format up to the end of the word, which is added to Formats; 0 takes all back.
-function ReadFormat(var Words: PAnsiChar; var Formats: NativeUInt): Boolean;
-const
-  Names: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
+// One of Count names up to the end of the word, whose bit is added to Bits; 0 takes all back.
+function ReadBit(var Words: PAnsiChar; Names: PPAnsiChar; Count: NativeInt; var Bits: NativeUInt)
+  : Boolean;
 var
   Name: ShortString;
-  Format: TLeakFormat;
+  Index: NativeInt;
 begin
   Name := ReadName(Words);
   Result := Name = '0';
   if Result then
-    Formats := 0;
-  for Format := Low(TLeakFormat) to High(TLeakFormat) do
-    if EditDistance(Name, Names[Format]) = 0 then
+    Bits := 0;
+  for Index := 0 to Count - 1 do
+    if EditDistance(Name, Names[Index]) = 0 then
     begin
-      Formats := Formats or NativeUInt(1) shl Ord(Format);
+      Bits := Bits or NativeUInt(1) shl Index;
       Result := True;
     end;
+end;
+
+// A word of which more than one may be given.
+function ReadBits(var Words: PAnsiChar; Option: TOption): Boolean;
+begin
+  if Option = opErase then
+    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Process.Settings.Values[Option])
+  else
+    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Process.Settings.Values[Option]);
 end;
 
 // The value behind the name, if any; a switch without one is set.
@@ -408,12 +420,11 @@ begin
   case OptionTexts[Option].Kind of
     okText: Exit(True);
     okRule: Exit(EventRuleRead(Words) and IsEnd(Words^));
-    okFormat: Exit(ReadFormat(Words, Process.Settings.Values[Option]));
+    okFormat, okErase: Exit(ReadBits(Words, Option));
   end;
   case OptionTexts[Option].Kind of
     okByte: Result := ReadByte(Words, Value);
     okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
-    okFree: Result := ReadWordOrNumber(Words, 'free', Value);
     okGuard: Result := ReadGuard(Words, Value);
   else
     Result := ReadNumber(Words, Value);

@@ -143,6 +143,9 @@ type
   /// Files that a leak report can be written to besides the log, bits of opLeaksFormat.
   TLeakFormat = (lfJson, lfJunit, lfHeaptrc);
 
+  /// When memory is filled with zeros, bits of opErase.
+  TErasure = (erFree, erReturn);
+
   /// Operating system calls that are counted.
   TOsCall = (ocReserve, ocRelease, ocCommit, ocHuge, ocPurge, ocMove, ocWait, ocWake, ocClock);
 

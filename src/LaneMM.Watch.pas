@@ -86,6 +86,11 @@ begin
   Result := (Process.Settings.Values[opGuard] > 1) and not IsSet(opProfile);
 end;
 
+function IsErasingFreed: Boolean;
+begin
+  Result := Odd(Process.Settings.Values[opErase] shr Ord(erFree));
+end;
+
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   BlockEntries(Manager);
@@ -132,7 +137,7 @@ begin
     UseEntries(Manager);
     if IsDebug then
       UseDebugEntries(Manager)
-    else if IsSet(opErase) then
+    else if IsErasingFreed then
       UseEraseEntries(Manager);
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
@@ -181,7 +186,7 @@ var
   Manager: TMemoryManager;
 begin
   GetMemoryManager(Manager);
-  Result := IsSet(opErase) or (@Manager.FreeMem = @EraseFree);
+  Result := IsErasingFreed or (@Manager.FreeMem = @EraseFree);
 end;
 
 // There is no memory for it.

@@ -12,6 +12,7 @@ type
   TEraseTests = class(TLaneTest)
   strict private
     procedure LooksErased(P: PByte; Size: NativeUInt);
+    function IsErasedWhenReturned(const Words: ShortString): Boolean;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -21,12 +22,17 @@ type
     procedure ReallocKeepsContents;
     procedure DoubleFreeIsStillAnError;
     procedure BlocksStayAsTheyAreWithoutTheSetting;
+    procedure MemoryGoesBackAsZeros;
+    procedure MemoryGoesBackAsItIsWithoutTheSetting;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM;
+  testregistry, LaneMM, LaneMM.Types, LaneMM.Os;
+
+function LockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'mlock';
+function UnlockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';
 
 const
   Sizes: array[0..4] of NativeUInt = (32, 300, 8000, 30000, 200000);
@@ -123,6 +129,36 @@ begin
   FillPattern(P, 300, 1);
   FreeMem(P);
   AssertFalse(IsZero(P + 16, 200));
+end;
+
+// Whether a block is zero after its memory was to go back. It is locked, so that the system refuses
+// to take it, and what would have gone back can be seen.
+function TEraseTests.IsErasedWhenReturned(const Words: ShortString): Boolean;
+const
+  Size = 4 * SliceSize;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('erase=0');
+  LaneMM_Configure(Words);
+  GetMem(P, Size);
+  FillPattern(P, Size, 1);
+  Same(0, LockMemory(P, OsPageSize), 'locked');
+  FreeMem(P);
+  AssertFalse('not before', IsZero(P, OsPageSize));
+  LaneMM_Trim;
+  Result := IsZero(P, OsPageSize);
+  UnlockMemory(P, OsPageSize);
+end;
+
+procedure TEraseTests.MemoryGoesBackAsZeros;
+begin
+  AssertTrue(IsErasedWhenReturned('erase=return'));
+end;
+
+procedure TEraseTests.MemoryGoesBackAsItIsWithoutTheSetting;
+begin
+  AssertFalse(IsErasedWhenReturned('erase=0'));
 end;
 
 initialization
