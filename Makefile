@@ -41,6 +41,10 @@ test-pprof: ## profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc
 	@sh tests/pprof.sh
 
+test-leakview: ## leaks read by the parser of Lazarus' leak view
+	@sh tools/need.sh fpc
+	@sh tests/leakview.sh
+
 stress: ## of the programs above, the stress test alone
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh Stress
@@ -117,6 +121,6 @@ docs: ## the documentation of every unit, in build/docs
 clean: ## removes build/
 	rm -rf build
 
-.PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof stress
-.PHONY: selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
+.PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof
+.PHONY: test-leakview stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -23,9 +23,8 @@ procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Stack, LaneMM.Symbols, LaneMM.Census,
-  LaneMM.Groups, LaneMM.Holders, LaneMM.Walk,
-  LaneMM.LeakText;
+  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Stack, LaneMM.Symbols, LaneMM.Traces,
+  LaneMM.Census, LaneMM.Groups, LaneMM.Holders, LaneMM.Walk, LaneMM.LeakText;
 
 const
   NameRoom = 1023;
@@ -355,14 +354,14 @@ end;
 
 // ---------------------------------------------------------------------------- heaptrc
 
-procedure AddHeaptrcFrame(var Text: TText; const List: TLeakList; Return: NativeUInt);
+procedure AddHeaptrcFrame(var Text: TText; const Traces: TTraces; Return: NativeUInt);
 var
   Symbol: PSymbol;
 begin
   TextAdd(Text, '  $');
   TextAddHex(Text, Return, SizeOf(Return) * 2);
   TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for its rest
-  Symbol := SymbolsFind(List.Traces.Symbols, Return);
+  Symbol := SymbolsFind(Traces.Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
     SymbolAddRoutine(Text, Symbol);
@@ -377,9 +376,44 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-procedure AddHeaptrcBlock(var Text: TText; const List: TLeakList; Node: PNode);
+// Where the block was got, or nil.
+function StackOf(Node: PNode): PStack;
 var
   Block: TBlockInfo;
+begin
+  Result := nil;
+  if (Node^.State = noCounted) and WalkFind(Node^.Address, Block) then
+    Result := Block.Stack;
+end;
+
+// Finds the names of all code that got a block; a stack is added once.
+procedure FindHeaptrcTraces(out Traces: TTraces; const List: TLeakList);
+const
+  SetSize = 1 shl 16;
+  MostStacks = 1 shl 14;
+var
+  Seen: array[0..SetSize div 8 - 1] of Byte;
+  Stack: PStack;
+  Index: NativeInt;
+  Place: NativeUInt;
+begin
+  FillChar(Seen, SizeOf(Seen), 0);
+  TracesOpen(Traces, MostStacks);
+  for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
+  begin
+    Stack := StackOf(List.Census.Nodes + Index);
+    Place := NativeUInt(Stack) div SizeOf(TStack) mod SetSize;
+    if (Stack <> nil) and not Odd(Seen[Place shr 3] shr (Place and 7)) then
+    begin
+      Seen[Place shr 3] := Seen[Place shr 3] or 1 shl (Place and 7);
+      TracesAdd(Traces, Stack^);
+    end;
+  end;
+  TracesResolve(Traces);
+end;
+
+procedure AddHeaptrcBlock(var Text: TText; const Traces: TTraces; Node: PNode);
+var
   Stack: PStack;
   Frame: NativeInt;
 begin
@@ -388,11 +422,11 @@ begin
   TextAdd(Text, ' size ');
   TextAddNumber(Text, Node^.Size);
   TextAdd(Text, LineEnd);
-  if not WalkFind(Node^.Address, Block) or (Block.Stack = nil) then
+  Stack := StackOf(Node);
+  if Stack = nil then
     Exit;
-  Stack := Block.Stack;
   for Frame := 0 to NativeInt(Stack^.Count) - 1 do
-    AddHeaptrcFrame(Text, List, Stack^.Frames[Frame]);
+    AddHeaptrcFrame(Text, Traces, Stack^.Frames[Frame]);
 end;
 
 procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);
@@ -415,6 +449,7 @@ end;
 procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
+  Traces: TTraces;
   Name: TName;
 begin
   ReadProgramName(Name);
@@ -427,9 +462,11 @@ begin
   AddHeaptrcNumber(Text, ' unfreed memory blocks : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True heap size : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True free heap : ', 0);
+  FindHeaptrcTraces(Traces, List);
   for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
     if List.Census.Nodes[Index].State = noCounted then
-      AddHeaptrcBlock(Text, List, List.Census.Nodes + Index);
+      AddHeaptrcBlock(Text, Traces, List.Census.Nodes + Index);
+  TracesClose(Traces);
 end;
 
 end.
