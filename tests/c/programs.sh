@@ -118,7 +118,7 @@ redis_start() {
     --dbfilename dump.rdb --enable-debug-command yes "$@" > redis.log 2>&1 &
   server=$!
   tries=0
-  until redis ping > /dev/null 2>&1; do
+  until [ "$(redis ping 2> /dev/null)" = PONG ]; do # not while it loads
     tries=$((tries + 1))
     [ $tries -lt 100 ] || return 1
     sleep 0.1
