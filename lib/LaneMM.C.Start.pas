@@ -123,7 +123,7 @@ begin
   if not Result then
     Exit;
   ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
-  Process.GrowsExactly := True;
+  Process.IsMalloc := True;
   if Process.ForkMark = nil then
     MarkForks;
   ManagerStart;

@@ -374,7 +374,7 @@ const
 
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
 begin
-  if Process.GrowsExactly and (Size <= MaxClassSize) then
+  if Process.IsMalloc and (Size <= MaxClassSize) then
     Exit(Size);
   if UsableSize <= DoubledLimit then
     Result := UsableSize * 2 + DoubledExtra

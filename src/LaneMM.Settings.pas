@@ -118,6 +118,17 @@ const
     (Name: 'reserve'; Kind: okNumber; Default: 0;
       Help: 'bytes that are kept back until memory runs out'));
 
+// What holds unless something is set. Any program may run on the library: many are small, or have
+// threads that use little of each of their spans, and huge pages would back the rest.
+function DefaultOf(Option: TOption): NativeUInt;
+const
+  HugeFromOfMalloc = 64 shl 20;
+begin
+  Result := OptionTexts[Option].Default;
+  if Process.IsMalloc and (Option = opHuge) then
+    Result := HugeFromOfMalloc;
+end;
+
 // ---------------------------------------------------------------------------- messages
 
 procedure AddPrefix(out Text: TText; const Source: ShortString);
@@ -134,7 +145,7 @@ begin
   TextClose(Text);
 end;
 
-procedure AddHelpLine(var Text: TText; const Option: TOptionText);
+procedure AddHelpLine(var Text: TText; const Option: TOptionText; Default: NativeUInt);
 const
   HelpColumn = 14;
 var
@@ -162,13 +173,13 @@ begin
     okNumber:
       begin
         TextAdd(Text, ' (');
-        TextAddNumber(Text, Option.Default);
+        TextAddNumber(Text, Default);
         TextAdd(Text, ')');
       end;
     okByte:
       begin
         TextAdd(Text, ' (');
-        TextAddHex(Text, Option.Default, 2);
+        TextAddHex(Text, Default, 2);
         TextAdd(Text, ')');
       end;
     okText:
@@ -190,7 +201,7 @@ begin
   TextAdd(Text, 'LaneMM: words for the environment variable LANEMM, with a comma between them,'#10);
   TextAdd(Text, 'or for the file <program>.lanemm; in brackets what holds otherwise:'#10);
   for Option := Low(TOption) to High(TOption) do
-    AddHelpLine(Text, OptionTexts[Option]);
+    AddHelpLine(Text, OptionTexts[Option], DefaultOf(Option));
   TextAdd(Text, 'WORD=0 takes a word back. Numbers may end with K, M or G.'#10);
   Print(Text);
 end;
@@ -510,7 +521,7 @@ var
   Option: TOption;
 begin
   for Option := Low(TOption) to High(TOption) do
-    Process.Settings.Values[Option] := OptionTexts[Option].Default;
+    Process.Settings.Values[Option] := DefaultOf(Option);
   EventRulesStart;
   ReadSettingsFile;
   if OsEnvironment(Variable, @Words, MaxWords) and not OsIsPrivileged then

@@ -419,7 +419,7 @@ type
         ManagerCalls: NativeUInt;                   //< const   where the RTL keeps its manager
         FramesTake: TFramesCall;                    //< const   where many modules have code, or nil
         RootsVisit: TRangesCall;                    //< const   what holds no leaks, or nil
-        GrowsExactly: Boolean;                      //< const   realloc adds no room, see lib/
+        IsMalloc: Boolean;                          //< const   this is liblanemm, see lib/
         WatchWait: TLockCall;                       //< shared  takes a taken lock; nil: unwatched
         WatchMiss: TLockCall;                       //< shared  told of one left; nil: unwatched
         WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched

@@ -58,7 +58,8 @@ is_quiet() {
 }
 
 helps() {
-  watch help && grep -q '^  contention ' err && [ "$(cat out)" = done ]
+  watch help && grep -q '^  contention ' err && grep -q '^  huge=N .* (67108864)$' err \
+    && [ "$(cat out)" = done ]
 }
 
 finds_growth() {
