@@ -98,8 +98,9 @@ test-c: ## the C library: every function, threads, forks, limits, real programs
 	@sh tools/need.sh fpc gcc g++ pkg-config
 	@sh tests/c/run.sh
 
-bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about ten minutes
-	@sh tools/need.sh fpc gcc g++
+bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
+	@sh tools/need.sh fpc gcc g++ git
+	-@sh tools/need.sh python3 sqlite3 perl cmake redis
 	@sh bench/c/run.sh
 
 classes: ## the table of size classes

@@ -6,11 +6,11 @@
 enum { SIZE = 8, ROUNDS = 150000, WRITES = 1500 };
 
 static uint8_t *given[MAX_THREADS];
-static unsigned threads;
+static unsigned threads, rounds;
 
 static void *run(void *number) {
   block_free(given[(uintptr_t)number], SIZE);
-  for (unsigned round = 0; round < ROUNDS / threads; round++) {
+  for (unsigned round = 0; round < rounds / threads; round++) {
     volatile uint8_t *block = block_get(SIZE);
     for (int i = 0; i < WRITES; i++)
       for (int byte = 1; byte < SIZE - 1; byte++)
@@ -22,6 +22,7 @@ static void *run(void *number) {
 
 int main(int count, char **arguments) {
   threads = thread_count(count, arguments);
+  rounds = scaled(ROUNDS, count, arguments);
   for (unsigned i = 0; i < threads; i++)
     given[i] = block_get(SIZE);
   run_threads(threads, run);

@@ -11,7 +11,7 @@ struct place {
 };
 
 static struct place places[MAX_THREADS][PLACES];
-static unsigned threads;
+static unsigned threads, generations;
 
 static void replace(struct place *place, uint64_t *random) {
   if (place->block)
@@ -32,7 +32,7 @@ static void *run(void *number) {
   uint64_t random = (uintptr_t)number + 1;
   for (int i = 0; i < PLACES; i++)
     replace(&places[(uintptr_t)number][i], &random);
-  for (int generation = 0; generation < GENERATIONS / (int)threads; generation++) {
+  for (int generation = 0; generation < (int)(generations / threads); generation++) {
     pthread_t heir;
     if (pthread_create(&heir, NULL, live, number) != 0)
       exit(5);
@@ -43,6 +43,7 @@ static void *run(void *number) {
 
 int main(int count, char **arguments) {
   threads = thread_count(count, arguments);
+  generations = scaled(GENERATIONS, count, arguments);
   run_threads(threads, run);
   return 0;
 }

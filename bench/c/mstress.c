@@ -56,7 +56,8 @@ static void *run(void *number) {
 
 int main(int count, char **arguments) {
   threads = thread_count(count, arguments);
-  for (phase = 0; phase < PHASES; phase++)
+  unsigned phases = scaled(PHASES, count, arguments);
+  for (phase = 0; phase < phases; phase++)
     run_threads(threads, run);
   return 0;
 }

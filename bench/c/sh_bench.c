@@ -3,9 +3,9 @@
  * After the idea of MicroQuill's SmartHeap benchmark. */
 #include "work.h"
 
-enum { BURST = 2000, ROUNDS = 60000, MAX_LOG2 = 10 };
+enum { BURST = 2000, ROUNDS = 40000, MAX_LOG2 = 10 };
 
-static unsigned threads;
+static unsigned threads, rounds;
 
 static void free_one(uint8_t **blocks, uint16_t *sizes, int i) {
   block_free(blocks[i], sizes[i]);
@@ -15,7 +15,7 @@ static void *run(void *number) {
   uint64_t random = (uintptr_t)number + 1;
   uint8_t *blocks[BURST];
   uint16_t sizes[BURST];
-  for (unsigned round = 0; round < ROUNDS / threads; round++) {
+  for (unsigned round = 0; round < rounds / threads; round++) {
     for (int i = 0; i < BURST; i++) {
       uint64_t bits = next_random(&random);
       sizes[i] = 1 + (bits >> 8) % (2u << bits % MAX_LOG2);
@@ -42,6 +42,7 @@ static void *run(void *number) {
 
 int main(int count, char **arguments) {
   threads = thread_count(count, arguments);
+  rounds = scaled(ROUNDS, count, arguments);
   run_threads(threads, run);
   return 0;
 }

@@ -1,4 +1,5 @@
-/* What the workloads share: a private generator, threads, and the command line `WORKLOAD THREADS`. */
+/* What the workloads share: a private generator, threads, and the command line
+ * `WORKLOAD THREADS [SCALE]`; SCALE times the usual work is done, once if it is not given. */
 #ifndef WORK_H
 #define WORK_H
 
@@ -33,6 +34,11 @@ static inline void block_free(uint8_t *block, size_t size) {
   if (block[0] != (uint8_t)size || block[size - 1] != (uint8_t)size)
     exit(4);
   free(block);
+}
+
+/* A part of the work, according to the command line. */
+static inline unsigned scaled(unsigned work, int count, char **arguments) {
+  return count > 2 ? (unsigned)(work * atof(arguments[2])) : work;
 }
 
 static inline unsigned thread_count(int count, char **arguments) {

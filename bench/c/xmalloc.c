@@ -15,7 +15,7 @@ struct batch {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct batch *waiting;
-static unsigned waiting_count, unmade = BATCHES, untaken = BATCHES;
+static unsigned waiting_count, unmade, untaken;
 
 static int make_one(uint64_t *random) {
   pthread_mutex_lock(&lock);
@@ -73,6 +73,7 @@ static void *run(void *number) {
 
 int main(int count, char **arguments) {
   unsigned threads = thread_count(count, arguments);
+  unmade = untaken = scaled(BATCHES, count, arguments);
   run_threads(threads + threads % 2, run);
   return 0;
 }

@@ -1,8 +1,8 @@
 # Time against memory: one point per manager, the best one in the lower left corner.
 set terminal svg size 820,560 font 'sans-serif,13' background 'white'
 set title 'Geometric means over all workloads: less is better'
-set xlabel 'time per operation, relative to mimalloc 3'
-set ylabel 'peak resident memory, relative to mimalloc 3'
+set xlabel 'time per operation, relative to '.base
+set ylabel 'peak resident memory, relative to '.base
 set grid lc rgb '#dddddd'
 set offsets graph 0.05, graph 0.12, graph 0.08, graph 0.08
 unset key

@@ -38,6 +38,29 @@ begin
     Result := '**' + Result + '**';
 end;
 
+/// Tells whether there are numbers over threads for the charts.
+function HasThreadWorkloads(Results: TResults): Boolean;
+var
+  Row: TRow;
+  Workload: string;
+begin
+  Result := False;
+  for Row in Results.Suite.Rows do
+    for Workload in ThreadWorkloads do
+      Result := Result or (Row.Workload = Workload);
+end;
+
+/// Gives a time: that of an operation in ns, that of a whole run in ms.
+function TimeText(Nanoseconds: Double): string;
+const
+  Millisecond = 1000000;
+begin
+  if Nanoseconds < Millisecond then
+    Result := Format('%.4g ns', [Nanoseconds])
+  else
+    Result := Format('%.0f ms', [Nanoseconds / Millisecond]);
+end;
+
 /// Writes the first two lines of a table: First and then all managers.
 procedure WriteHeading(Results: TResults; const First: string);
 var
@@ -79,7 +102,7 @@ begin
   WriteLn;
   WriteLn('## Every workload');
   WriteLn;
-  WriteLn('workload/threads; what one operation is stands in the unit of the workload.');
+  WriteLn('workload/threads; what one operation is stands with the workload.');
   WriteHeading(Results, 'time / peak memory');
   for Row in Results.Suite.Rows do
     WriteRatios(Results, Row.Name, Row.Name);
@@ -97,24 +120,28 @@ begin
   WriteLn('The best in time and the best in memory may be two. Bold: more than ',
     WorthTuning:0:2, ' of it.');
   WriteLn;
-  WriteLn('| workload/threads | ns per operation | of the best | peak MB | of the best |');
+  WriteLn('| workload/threads | time per operation | of the best | peak MB | of the best |');
   WriteLn('|---|---:|---:|---:|---:|');
   for Row := 0 to High(Results.Suite.Rows) do
-    WriteLn(Format('| %s | %.4g | %s | %.4g | %s |', [Results.Suite.Rows[Row].Name,
-      Results.Median(Subject, Row, meTime),
+    WriteLn(Format('| %s | %s | %s | %.4g | %s |', [Results.Suite.Rows[Row].Name,
+      TimeText(Results.Median(Subject, Row, meTime)),
       RatioText(Results.Ratio(Subject, BestPeer, Row, meTime), WorthTuning),
       Results.Median(Subject, Row, mePeak) / 1024,
       RatioText(Results.Ratio(Subject, BestPeer, Row, mePeak), WorthTuning)]));
 end;
 
-procedure WriteFenced(Results: TResults);
+/// Tells whether a workload has told more than time and memory.
+function HasFacts(Results: TResults): Boolean;
+var
+  Measure: TMeasure;
 begin
-  WriteLn;
-  WriteLn('## What was to be reached');
-  WriteLn;
-  Write('```');
-  BarsPrint(Results);
-  WriteLn('```');
+  Result := False;
+  for Measure := Succ(LastCommonMeasure) to High(TMeasure) do
+    Result := Result or Results.HasMeasure(Measure);
+end;
+
+procedure WriteFacts(Results: TResults);
+begin
   WriteLn;
   WriteLn('## Latency and idle memory');
   WriteLn;
@@ -123,6 +150,16 @@ begin
   WriteLn;
   Write('```');
   FactsPrint(Results);
+  WriteLn('```');
+end;
+
+procedure WriteBars(Results: TResults);
+begin
+  WriteLn;
+  WriteLn('## What was to be reached');
+  WriteLn;
+  Write('```');
+  BarsPrint(Results);
   ControlPrint(Results);
   WriteLn('```');
 end;
@@ -131,7 +168,7 @@ procedure PageWrite(Results: TResults; const Header: TStringArray; const Source,
 var
   Line: string;
 begin
-  WriteLn('# Benchmarks');
+  WriteLn('# ', Results.Suite.Title);
   WriteLn;
   WriteLn('Made by `bench/report.sh` from [', ExtractFileName(Source), '](', Source, '), which');
   WriteLn('has all numbers, extremes too. How it was measured: [bench](../bench/README.md).');
@@ -145,10 +182,13 @@ begin
   WriteLn;
   WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
   WriteLn;
-  WriteLn('![time over threads](', Charts, '/threads.svg)');
+  if HasThreadWorkloads(Results) then
+    WriteLn('![time over threads](', Charts, '/threads.svg)');
   WriteTables(Results);
   WriteAgainstBest(Results);
-  WriteFenced(Results);
+  WriteBars(Results);
+  if HasFacts(Results) then
+    WriteFacts(Results);
 end;
 
 /// Opens a file of chart data.
@@ -219,8 +259,9 @@ var
 begin
   ForceDirectories(Directory);
   WriteOverall(Results, Directory);
-  for Workload in ThreadWorkloads do
-    WriteThreads(Results, Directory, Workload);
+  if HasThreadWorkloads(Results) then
+    for Workload in ThreadWorkloads do
+      WriteThreads(Results, Directory, Workload);
 end;
 
 end.

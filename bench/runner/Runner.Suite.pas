@@ -1,6 +1,7 @@
 /// A suite: which workloads run with how many threads, and what the numbers must reach.
 //
 // A suite is a text file, one entry per line:
+//   title TEXT                          what the page of the results is called; Benchmarks unless given
 //   managers NAME...                    who takes part; all unless given (read by run.sh)
 //   base MANAGER                        what the ratios are relative to
 //   subject MANAGER                     whose numbers the bars below this line judge
@@ -54,6 +55,7 @@ type
 
   /// A suite file.
   TSuite = record
+    Title: string;          //< const   of the page
     Base: string;           //< const   manager that the ratios are relative to
     Subject: string;        //< const   manager named last that bars judge
     Rows: array of TRow;    //< const   in the order of the file
@@ -84,8 +86,8 @@ uses
 
 type
   /// The first words of lines.
-  TLineKind = (lkManagers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar, lkEach, lkScale,
-    lkFact);
+  TLineKind = (lkTitle, lkManagers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar, lkEach,
+    lkScale, lkFact);
 
 const
   /// How lines begin, and the number of words they have at least.
@@ -93,6 +95,7 @@ const
     Name: string;
     WordCount: Integer;
   end = (
+    (Name: 'title'; WordCount: 2),
     (Name: 'managers'; WordCount: 2),
     (Name: 'base'; WordCount: 2),
     (Name: 'subject'; WordCount: 2),
@@ -168,6 +171,7 @@ end;
 procedure AddLine(var Suite: TSuite; const Words: TStringArray);
 begin
   case LineKind(Words) of
+    lkTitle: Suite.Title := string.Join(' ', Copy(Words, 1, MaxInt));
     lkManagers: ;
     lkBase: Suite.Base := Words[1];
     lkSubject: Suite.Subject := Words[1];
@@ -186,6 +190,7 @@ var
   Line: string;
 begin
   Result := Default(TSuite);
+  Result.Title := 'Benchmarks';
   Lines := TStringList.Create;
   try
     Lines.LoadFromFile(FileName);

@@ -1,0 +1,12 @@
+# What cmake is measured with: lists and texts, no compiler.
+cmake_minimum_required(VERSION 3.10)
+project(p NONE)
+foreach(i RANGE 60000)
+  list(APPEND numbers "n${i}")
+  set(v${i} "${i}x")
+endforeach()
+list(SORT numbers)
+list(REVERSE numbers)
+string(JOIN "," text ${numbers})
+string(REGEX REPLACE "n([0-9])" "\\1m" text "${text}")
+file(WRITE ${CMAKE_BINARY_DIR}/result.txt "${text}")
