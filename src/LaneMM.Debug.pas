@@ -42,7 +42,7 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Stack, LaneMM.Errors, LaneMM.Stacks, LaneMM.Messages,
   LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugReport, LaneMM.Limits, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
+  LaneMM.DebugReport, LaneMM.Tracing, LaneMM.Limits, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
@@ -151,6 +151,8 @@ begin
     FaultsWatch;
   if Result^.Number = Process.Settings.Values[opBreak] then
     NumberReached(Result);
+  if Process.IsTracing then
+    TracingGot(Result);
 end;
 
 // A block with Room bytes to grow, all filled with Value; nil without memory.
@@ -359,6 +361,8 @@ begin
   Block^.FreedThread := ThreadNumber;
   Block^.FreedStack := StackNow;
   DebugBlockSeal(Block);
+  if Process.IsTracing then
+    TracingFreed(Block);
   if DebugBlockIsGuarded(Block) then
     DebugBlockClose(Block)
   else

@@ -283,7 +283,7 @@ begin
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, @Here)
-  else
+  else if not (Finding.Kind in [evAllocation, evFree]) then // theirs is one of the block's
     AddStack(Report, msHereStack, @Here);
   AddDump(Report.Event.Text, Finding);
   TracesClose(Report.Traces);

@@ -175,38 +175,6 @@ end;
 
 // ---------------------------------------------------------------------------- patterns
 
-// Whether Name is what Pattern says. The last star is tried again one character further on.
-function Fits(Name, Pattern: PAnsiChar): Boolean;
-var
-  AfterStar, NameAtStar: PAnsiChar;
-begin
-  AfterStar := nil;
-  NameAtStar := nil;
-  while Name^ <> #0 do
-    if Pattern^ = '*' then
-    begin
-      Inc(Pattern);
-      AfterStar := Pattern;
-      NameAtStar := Name;
-    end
-    else if UpCase(Pattern^) = UpCase(Name^) then
-    begin
-      Inc(Pattern);
-      Inc(Name);
-    end
-    else if AfterStar = nil then
-      Exit(False)
-    else
-    begin
-      Pattern := AfterStar;
-      Inc(NameAtStar);
-      Name := NameAtStar;
-    end;
-  while Pattern^ = '*' do
-    Inc(Pattern);
-  Result := Pattern^ = #0;
-end;
-
 procedure OpenName(out Text: TText; var Name: TName);
 begin
   Name := Default(TName);
@@ -235,7 +203,7 @@ begin
     begin
       OpenName(Text, Name);
       ClassAddName(Text, Census.Groups[Group].ClassId);
-      if Fits(@Name, @Pattern.Text) then
+      if TextFits(@Name, @Pattern.Text) then
         MarkGroup(Census, Group);
     end;
 end;
@@ -255,7 +223,7 @@ begin
       Continue;
     OpenName(Text, Name);
     SymbolAddRoutine(Text, Symbol);
-    if Fits(@Name, @Pattern.Text) then
+    if TextFits(@Name, @Pattern.Text) then
       Exit(True);
   end;
 end;

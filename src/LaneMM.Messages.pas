@@ -35,6 +35,7 @@ type
     msLeakTotal,         //< ... of an allocation group
     msLeaksExpected, msLeaksRunning, msLeaksLost,
     msNumber,            //< the allocation number that was waited for
+    msTraceGot, msTraceFreed, msTraceLeft,
     msLimitSoft, msLimitHard,
     msReserve            //< what was kept back is in use
   );
@@ -161,6 +162,10 @@ const
       '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
     (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
+    (Name: 'trace-got'; Text: 'A chosen block was got.'),
+    (Name: 'trace-freed'; Text: 'A chosen block was freed.'),
+    (Name: 'trace-left'; Text:
+      '{count} more chosen allocations and frees were not written, after the first {size}.'),
     (Name: 'limit-soft'; Text:
       'The heap holds {usable} bytes, more than the soft limit of {size}.'),
     (Name: 'limit-hard'; Text:

@@ -40,8 +40,8 @@ const
 
 type
   // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
-  TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okText, okRule,
-    okFormat);
+  TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okRange, okName,
+    okText, okRule, okFormat);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -116,7 +116,19 @@ const
     (Name: 'limit:soft'; Kind: okNumber; Default: 0;
       Help: 'bytes of the heap that are reported, once each time; 0 for none'),
     (Name: 'reserve'; Kind: okNumber; Default: 0;
-      Help: 'bytes that are kept back until memory runs out'));
+      Help: 'bytes that are kept back until memory runs out'),
+    (Name: 'trace'; Kind: okSwitch; Default: 0;
+      Help: 'log each get and free of debug mode'),
+    (Name: 'trace:size'; Kind: okRange; Default: 0;
+      Help: '... of blocks of these sizes'),
+    (Name: 'trace:number'; Kind: okRange; Default: 0;
+      Help: '... with these allocation numbers'),
+    (Name: 'trace:group'; Kind: okRange; Default: 0;
+      Help: '... of these allocation groups'),
+    (Name: 'trace:class'; Kind: okName; Default: 0;
+      Help: '... frees of objects of this class, with a star for any characters'),
+    (Name: 'trace:most'; Kind: okNumber; Default: 1000;
+      Help: 'most that are logged'));
 
 // What holds unless something is set. Any program may run on the library: many are small, or have
 // threads that use little of each of their spans, and huge pages would back the rest.
@@ -161,6 +173,8 @@ begin
     okGuard: TextAdd(Text, '=pages|sample:N');
     okByte: TextAdd(Text, '=XX');
     okText: TextAdd(Text, '=PATH');
+    okRange: TextAdd(Text, '=N|N-N');
+    okName: TextAdd(Text, '=NAME');
     okRule: TextAdd(Text, '=RULE');
     okFormat: TextAdd(Text, '=NAME');
   end;
@@ -168,7 +182,7 @@ begin
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of
-    okSwitch, okInterval, okErase, okGuard:
+    okSwitch, okInterval, okErase, okGuard, okRange, okName:
       TextAdd(Text, ' (not set)');
     okNumber:
       begin
@@ -410,6 +424,35 @@ begin
     Result := ReadBit(Words, @FormatNames, Length(FormatNames), Process.Settings.Values[Option]);
 end;
 
+// A number, or two with a minus between; 0 alone takes the word back.
+function ReadRange(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUInt): Boolean;
+var
+  Range: TSettingsRange;
+begin
+  Result := ReadNumber(Words, Range.First) or (Words^ = '-');
+  Range.Last := Range.First;
+  IsUsed := Ord((Range.First <> 0) or (Words^ = '-'));
+  if Words^ = '-' then
+  begin
+    Inc(Words);
+    Result := ReadNumber(Words, Range.Last);
+  end;
+  Result := Result and (Range.First <= Range.Last);
+  if Result then
+    Process.Settings.Ranges[Option] := Range;
+end;
+
+// A name; 0 takes it back.
+function ReadPattern(var Words: PAnsiChar; out IsUsed: NativeUInt): Boolean;
+var
+  Pattern: ^TSettingsPath;
+begin
+  Pattern := @Process.Settings.TraceClass;
+  ReadPath(Words, Pattern^);
+  IsUsed := Ord((Pattern^[0] <> '0') or (Pattern^[1] <> #0));
+  Result := Pattern^[0] <> #0;
+end;
+
 // The value behind the name, if any; a switch without one is set.
 function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
 var
@@ -437,6 +480,8 @@ begin
     okByte: Result := ReadByte(Words, Value);
     okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
     okGuard: Result := ReadGuard(Words, Value);
+    okRange: Result := ReadRange(Words, Option, Value);
+    okName: Result := ReadPattern(Words, Value);
   else
     Result := ReadNumber(Words, Value);
   end;

@@ -52,6 +52,9 @@ procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 procedure TextAddTime(var Text: TText; Ns: UInt64);
 /// Adds bytes, in KB, MB or GB with one decimal from 10,000 on.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+/// Whether Name is Pattern, in which a star stands for any characters; large and small ones are the
+/// same. Both end with #0.
+function TextFits(Name, Pattern: PAnsiChar): Boolean;
 /// Writes the text in one call of the system; tells whether it could.
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
@@ -204,6 +207,38 @@ begin
     AddTenths(Text, Bytes, 1 shl 20, ' MB')
   else
     AddTenths(Text, Bytes, 1 shl 30, ' GB');
+end;
+
+// Whether Name is what Pattern says. The last star is tried again one character further on.
+function TextFits(Name, Pattern: PAnsiChar): Boolean;
+var
+  AfterStar, NameAtStar: PAnsiChar;
+begin
+  AfterStar := nil;
+  NameAtStar := nil;
+  while Name^ <> #0 do
+    if Pattern^ = '*' then
+    begin
+      Inc(Pattern);
+      AfterStar := Pattern;
+      NameAtStar := Name;
+    end
+    else if UpCase(Pattern^) = UpCase(Name^) then
+    begin
+      Inc(Pattern);
+      Inc(Name);
+    end
+    else if AfterStar = nil then
+      Exit(False)
+    else
+    begin
+      Pattern := AfterStar;
+      Inc(NameAtStar);
+      Name := NameAtStar;
+    end;
+  while Pattern^ = '*' do
+    Inc(Pattern);
+  Result := Pattern^ = #0;
 end;
 
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;

@@ -106,6 +106,8 @@ type
     evGuard,           //< a guard page touched
     evBookkeeping,     //< what is noted of a block written over
     evNumber,          //< the allocation number that was waited for
+    evAllocation,      //< a chosen block was got
+    evFree,            //< ... or freed
     evLimit            //< the heap has come to a limit, or its reserve is in use
   );
   /// Where reports go.
@@ -130,13 +132,20 @@ type
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
-    opGuard, opBreak, opLimit, opLimitSoft, opReserve);
+    opGuard, opBreak, opLimit, opLimitSoft, opReserve,
+    opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
+  /// Numbers from First to Last.
+  TSettingsRange = record
+    First, Last: NativeUInt;              //< shared
+  end;
   /// The settings.
   TSettings = record
     Values: array[TOption] of NativeUInt; //< shared  0 or 1, or a number
     LogPath: TSettingsPath;               //< shared  of opLog; empty: beside the program
+    Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< shared  of these options
+    TraceClass: TSettingsPath;            //< shared  of opTraceClass
     IgnorePath: TSettingsPath;            //< shared  of opLeaksIgnore; empty: beside the program
   end;
 
@@ -295,7 +304,8 @@ type
         NextHeap: PHeap;                                //< const   next in Process.Heaps
         NextUnused: PHeap;                              //< lock Registry  next record to reuse
         GroupStack: PCardinal;                          //< owner  see LaneMM.Groups; nil: none yet
-        GroupDepth: NativeUInt;                         //< owner  scopes of groups that are open
+        GroupDepth: Cardinal;                           //< owner  scopes of groups that are open
+        IsTracing: Boolean;                             //< owner  LaneMM.Tracing writes an event
       );
       1: (Lines: array[0..HeapLines - 1] of TCacheLine); //< padding whole lines
   end;
@@ -467,6 +477,8 @@ type
         PauseAnswers: TAtomicWord;                  //< shared  threads that do
         PauseStacks: Pointer;                       //< owner   their stack pointers
         Modules: TAtomicWord;                       //< shared  see LaneMM.Modules
+        IsTracing: Boolean;                         //< shared  see LaneMM.Tracing
+        TracedCount: TAtomicWord;                   //< shared  blocks that were chosen there
         GroupNames: TAtomicWord;                    //< shared  see LaneMM.Groups
         Limits: array[TLimitKind] of TLimit;        //< shared  of the slices that are backed
         HasLimits: Boolean;                         //< shared  there is one, or a reserve

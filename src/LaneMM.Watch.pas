@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Limits, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
+  LaneMM.Sampler, LaneMM.Limits, LaneMM.Tracing, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
   LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
@@ -200,6 +200,7 @@ end;
 procedure WatchApply;
 begin
   LimitsApply;
+  TracingApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;
@@ -224,6 +225,7 @@ end;
 
 procedure WatchEnd;
 begin
+  TracingEnd;
   if LoadAcquire(Process.SiteKeys) <> 0 then
     WatchWrite;
   if Process.Debug <> nil then

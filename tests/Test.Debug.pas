@@ -25,6 +25,11 @@ type
     procedure CheckNowAndThenFindsDamage;
     procedure SampledGuardFindsAnOverrunWithoutDebugMode;
     procedure AllocationNumberIsReported;
+    procedure ChosenSizesAreTraced;
+    procedure ChosenNumbersAreTraced;
+    procedure ChosenClassesAreTracedWhenTheyAreFreed;
+    procedure TraceIsBounded;
+    procedure WithoutAChoiceNothingIsTraced;
     procedure RuleEndsTheProgram;
     procedure RuleOnceTellsOnce;
     procedure RuleSaysWhereReportsGo;
@@ -60,6 +65,7 @@ type
     procedure GroupHasTotals;
     procedure GroupHasAName;
     procedure ReportOfGroupsLeavesOutTheOthers;
+    procedure CallbackOfATraceMayUseTheHeap;
     procedure ThreadsChurnWithoutAFinding;
   end;
 
@@ -189,6 +195,55 @@ begin
   Program_.Run('debug,break=3', ['none', '100']);
   Same(1, Reports, 'reports');
   Has('Allocation number 3 was reached.'#10, Program_.Errors);
+end;
+
+procedure TDebugTests.ChosenSizesAreTraced;
+begin
+  Program_.Run('debug,trace:size=12340-12350', ['clean', '12345']);
+  Same(2, Reports, 'reports');
+  Has('A chosen block was got.'#10, Program_.Errors);
+  SaysWhere(GotHeading, 'got');
+  Has('A chosen block was freed.'#10, Program_.Errors);
+  SaysWhere(FreedHeading, 'freed');
+  Program_.Run('debug,trace:size=12346-12350', ['clean', '12345']);
+  Same(0, Reports, 'reports of others');
+  Program_.Run('debug,trace:size=12345,event=allocation:off', ['clean', '12345']);
+  Same(1, Reports, 'reports of frees');
+end;
+
+procedure TDebugTests.ChosenNumbersAreTraced;
+begin
+  Program_.Run('debug,trace:number=3-5,event=free:off', ['clean', '100']);
+  Same(3, Reports, 'reports');
+  Has('allocation number 3,', Program_.Errors);
+  Has('allocation number 5,', Program_.Errors);
+  Program_.Run('debug,trace:number=3-5,trace:size=1000000,event=free:off', ['clean', '100']);
+  Same(0, Reports, 'reports of both choices');
+end;
+
+procedure TDebugTests.ChosenClassesAreTracedWhenTheyAreFreed;
+begin
+  Program_.Run('debug,trace:class=*.tpart*', ['objects', '100']);
+  Same(3, Reports, 'reports');
+  Has('Class: DebugBugs.TPart', Program_.Errors);
+  Program_.Run('debug,trace:class=TPart', ['objects', '100']);
+  Same(3, Reports, 'reports without the unit');
+  Program_.Run('debug,trace:class=TPar', ['objects', '100']);
+  Same(0, Reports, 'reports of another class');
+end;
+
+procedure TDebugTests.TraceIsBounded;
+begin
+  Program_.Run('debug,trace,trace:most=7', ['objects', '100']);
+  Same(8, Reports, 'reports');
+  Has(' more chosen allocations and frees were not written, after the first 7.'#10,
+    Program_.Errors);
+end;
+
+procedure TDebugTests.WithoutAChoiceNothingIsTraced;
+begin
+  Program_.Run('debug,trace:size=0,trace:class=0,trace:number=0', ['objects', '100']);
+  AssertEquals('', Program_.Errors);
 end;
 
 procedure TDebugTests.RuleEndsTheProgram;
@@ -573,6 +628,39 @@ begin
   AssertTrue(Reported, Pos('12,342', Reported) > 0);
   AssertTrue(Reported, Pos('Group 602 (middle): 1 blocks, 12,342 bytes', Reported) > 0);
   AssertEquals('others', 0, Pos('12,341', Reported) + Pos('Group 601', Reported));
+end;
+
+var
+  Traced: Integer;
+
+procedure CountTraced(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  if Kind in [evAllocation, evFree] then
+    Inc(Traced);
+  FreeMem(GetMem(54321));
+end;
+
+procedure TDebugBlocksTests.CallbackOfATraceMayUseTheHeap;
+var
+  Kept: TEventRules;
+begin
+  Kept := Process.Events;
+  Traced := 0;
+  Process.TracedCount := 0;
+  LaneMM_OnEvent(CountTraced);
+  LaneMM_Configure('trace:size=54321,event=allocation:callback,event=free:callback');
+  try
+    FreeMem(GetMem(54321));
+    FreeMem(GetMem(54320));
+  finally
+    LaneMM_Configure('trace:size=0');
+    LaneMM_OnEvent(nil);
+    Process.Events := Kept;
+  end;
+  Same(2, Traced, 'events');
+  FreeMem(GetMem(54321));
+  Same(2, Traced, 'events afterwards');
+  Process.TracedCount := 0;
 end;
 
 procedure TDebugBlocksTests.GroupIsNotedInItsScope;

@@ -11,6 +11,10 @@ uses
 type
   TBug = procedure;
 
+  TPart = class
+    Number: Integer;
+  end;
+
 var
   Size: NativeInt;
   Block, Target: PByte;
@@ -116,6 +120,20 @@ begin
   FreeBlock;
 end;
 
+procedure Clean;
+begin
+  GetBlock;
+  FreeBlock;
+end;
+
+procedure Objects;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 3 do
+    TPart.Create.Free;
+end;
+
 procedure Run(Bug: TBug);
 begin
   try
@@ -128,10 +146,11 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..9] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
-    'twice', 'early', 'again', 'overrun');
-  Bugs: array[0..9] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
-    WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun);
+  Names: array[0..11] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+    'twice', 'early', 'again', 'overrun', 'clean', 'objects');
+  Bugs: array[0..11] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
+    Clean, Objects);
 var
   Index: Integer;
 begin
