@@ -29,6 +29,9 @@ procedure LockLeave(var Lock: TLock);
 procedure LockPark(var Lock: TLock);
 /// Frees a lock whose holder does not exist in this process.
 procedure LockReset(var Lock: TLock);
+/// Lets a child process recover that has not taken a lock since its fork: for what counts or
+/// reports without one.
+procedure ForkNotice;
 
 /// Corrupt memory: writes Text to the standard error output and ends the program, code 204.
 procedure Fatal(const Text: ShortString);
@@ -49,6 +52,11 @@ procedure RecoverAfterFork; inline;
 begin
   if (Process.ForkMark <> nil) and (LoadAcquire(Process.ForkMark^) <> 1) then
     Process.ForkRecover;
+end;
+
+procedure ForkNotice;
+begin
+  RecoverAfterFork;
 end;
 
 procedure LockPark(var Lock: TLock);

@@ -419,8 +419,10 @@ begin
   Span := ArenaSpan(Block);
   Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
   OsErase(Span^.Start + OsPageSize, Size);
+  LockEnter(Process.DebugLock); // a scan may be looking at the block
   OsPurge(Span^.Start + OsPageSize, Size);
   OsForbid(Span^.Start + OsPageSize, Size);
+  LockLeave(Process.DebugLock);
 end;
 
 // ---------------------------------------------------------------------------- quarantine

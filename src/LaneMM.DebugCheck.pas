@@ -259,7 +259,8 @@ type
   end;
   PScan = ^TScan;
 
-// Finds all damage of a block that may change at any time, which is noted as told then.
+// Finds all damage of a block that may change at any time, which is noted as told then. Under
+// DebugLock the pages of a guarded block stay readable while it is in use.
 function FindDamage(Block: PDebugBlock; var Scan: TScan): Boolean;
 var
   Seen: TAtomicWord;
@@ -268,8 +269,7 @@ begin
   Scan.FindingCount := 0;
   // Acquire: the state before what the block holds. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
-  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen)
-    or DebugBlockIsGuarded(Block) then
+  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, DebugStateOf(Seen), Part, Scan.Findings[TPart(Scan.FindingCount)])
@@ -306,10 +306,14 @@ end;
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
 var
   Scan: TScan;
+  IsDamaged: Boolean;
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  if FindDamage(Block, Scan) then
+  LockEnter(Process.DebugLock);
+  IsDamaged := FindDamage(Block, Scan);
+  LockLeave(Process.DebugLock);
+  if IsDamaged then
     TellAll(Scan);
   Result := Scan.DamagedCount;
 end;

@@ -17,8 +17,9 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.SizeClasses, LaneMM.Stack,
-  LaneMM.Sites, LaneMM.LogFile, LaneMM.Traces, LaneMM.Events, LaneMM.Growth, LaneMM.Advice;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Contention, LaneMM.Text, LaneMM.SizeClasses,
+  LaneMM.Stack, LaneMM.Sites, LaneMM.LogFile, LaneMM.Traces, LaneMM.Events, LaneMM.Growth,
+  LaneMM.Advice;
 
 const
   TextRoom = 4 shl 20;
@@ -295,6 +296,7 @@ var
   Log: TLog;
   Text, Screen, Path: TText;
 begin
+  ForkNotice;
   OpenLog(Log);
   Result := (Log.Waits.Length = 0) and (Log.Growths.Length = 0);
   if not Result and TextOpen(Text, TextRoom) and TextOpen(Screen, OsPageSize)

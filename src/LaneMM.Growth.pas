@@ -23,6 +23,8 @@ function GrowthStart: Boolean;
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds to the sites what their entries hold.
 procedure GrowthFlush;
+/// Forgets the entries, in a child process.
+procedure GrowthForget;
 
 implementation
 
@@ -198,6 +200,13 @@ begin
   Inc(Entry^.Calls);
   Entry^.LastSize := Size;
   Result := BlockRealloc(P, Size); // in place: nothing that GrowthCall could add
+end;
+
+procedure GrowthForget;
+begin
+  if Process.Growths <> 0 then
+    OsClear(Pointer(Process.Growths), AlignUp(SizeOf(TEntries), OsPageSize));
+  Process.GrowthStacks := 0;
 end;
 
 procedure GrowthFlush;

@@ -12,6 +12,8 @@ interface
 
 /// Looks at what is loaded now. Before the first use, and whenever libraries may have come.
 procedure ModulesLook;
+/// In a child process: forgets that a thread it does not have was looking.
+procedure ModulesRecover;
 /// Whether Size bytes from Address on are readable data of a module.
 function ModulesHaveData(Address, Size: NativeUInt): Boolean;
 /// Whether Address lies in the code of a module.
@@ -148,6 +150,15 @@ begin
   // Release: the ranges before they are used. Pairs with FindRange.
   StoreRelease(Modules^.Current, Next);
   StoreRelease(Modules^.IsBusy, 0);
+end;
+
+procedure ModulesRecover;
+var
+  Modules: PModules;
+begin
+  Modules := PModules(LoadAcquire(Process.Modules));
+  if Modules <> nil then
+    StoreRelease(Modules^.IsBusy, 0);
 end;
 
 // A copy of the range that holds Address; tells whether there is one.

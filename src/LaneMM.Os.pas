@@ -62,6 +62,8 @@ function OsTakeRoom(Size: NativeUInt): Pointer;
 procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
 /// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
+/// Makes a committed range read as zeros.
+procedure OsClear(P: Pointer; Size: NativeUInt);
 /// Asks the system to back a committed range with huge pages (2 MB) where it is touched.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 /// Makes a committed range one that cannot be touched, until it is committed again. False when
@@ -201,6 +203,12 @@ procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
 begin
   if P <> nil then
     OsRelease(P, AlignUp(Size, OsPageSize));
+end;
+
+procedure OsClear(P: Pointer; Size: NativeUInt);
+begin
+  if not OsPurge(P, Size) then
+    FillChar(P^, Size, 0);
 end;
 
 {$ifdef LINUX}

@@ -32,6 +32,8 @@ function SamplerGetZero(Size: TSize): Pointer;
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Forgets a block that is freed, if it was sampled.
 procedure SamplerForget(P: Pointer);
+/// Forgets all samples, in a child process.
+procedure SamplerForgetAll;
 
 implementation
 
@@ -322,6 +324,16 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
+const
+  TableBytes = TableLength * SizeOf(TSample);
+
+procedure SamplerForgetAll;
+begin
+  if Process.SampleTable <> 0 then
+    OsClear(Pointer(Process.SampleTable), TableBytes);
+  Process.SamplesLost := 0;
+end;
+
 function SamplerStart: Boolean;
 begin
   if Process.SampleTable <> 0 then
@@ -330,7 +342,7 @@ begin
   if Process.Samples = nil then
     Exit(False);
   HeapFormat(Process.Samples);
-  StoreRelease(Process.SampleTable, NativeUInt(OsTakeRoom(TableLength * SizeOf(TSample))));
+  StoreRelease(Process.SampleTable, NativeUInt(OsTakeRoom(TableBytes)));
   Result := Process.SampleTable <> 0;
 end;
 

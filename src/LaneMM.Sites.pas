@@ -4,7 +4,8 @@
 // Invariants: a key is written once, by the thread that then describes the site; a site that is
 //             not described yet is counted already. Sites are never removed. What finds the
 //             table full is counted in SitesLost.
-// Callers:    SitesStart: under no lock, any number of times. SiteFind, SiteAdd...: any thread.
+// Callers:    SitesStart: under no lock, any number of times. SitesForget: the one thread of a
+//             child process. SiteFind, SiteAdd...: any thread.
 // Progress:   lock-free: a key that another thread wrote first is looked at again.
 unit LaneMM.Sites;
 
@@ -65,6 +66,8 @@ const
 
 /// Makes the table; tells whether there is one.
 function SitesStart: Boolean;
+/// Forgets all sites and their counts, in a child process.
+procedure SitesForget;
 /// The site of this kind, class and stack; nil when the table is full.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): PSite;
 /// Entry Index of the table, below SiteLimit; nil when it is not in use.
@@ -82,7 +85,7 @@ function SiteThreadCount(Site: PSite): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Contention;
 
 const
   MostUsed = SiteLimit div 4 * 3;
@@ -91,27 +94,31 @@ type
   TKeys = array[0..SiteLimit - 1] of TAtomicWord;
   PKeys = ^TKeys;
 
+const
+  KeyBytes = (SizeOf(TKeys) + OsPageSize - 1) and not (OsPageSize - 1);
+  SiteBytes = (SiteLimit * SizeOf(TSite) + OsPageSize - 1) and not (OsPageSize - 1);
+
 function SitesStart: Boolean;
 var
-  KeyBytes, Bytes: NativeUInt;
   Room: PByte;
 begin
   if Process.SiteKeys <> 0 then
     Exit(True);
-  KeyBytes := AlignUp(SizeOf(TKeys), OsPageSize);
-  Bytes := KeyBytes + AlignUp(SiteLimit * SizeOf(TSite), OsPageSize);
-  Room := OsReserve(Bytes);
-  if Room = nil then
-    Exit(False);
-  Result := OsCommit(Room, Bytes);
+  Room := OsTakeRoom(KeyBytes + SiteBytes);
+  Result := Room <> nil;
   if not Result then
-  begin
-    OsRelease(Room, Bytes);
     Exit;
-  end;
   Process.SiteRoom := PSite(Room + KeyBytes);
   // Release: the room before the keys. Pairs with SiteFind.
   StoreRelease(Process.SiteKeys, NativeUInt(Room));
+end;
+
+procedure SitesForget;
+begin
+  if Process.SiteKeys <> 0 then
+    OsClear(Pointer(Process.SiteKeys), KeyBytes + SiteBytes);
+  Process.SitesUsed := 0;
+  Process.SitesLost := 0;
 end;
 
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
@@ -162,6 +169,7 @@ var
   Key, Found: NativeUInt;
   Index: Cardinal;
 begin
+  ForkNotice;
   Keys := PKeys(LoadAcquire(Process.SiteKeys));
   if Keys = nil then
     Exit(nil);

@@ -38,8 +38,8 @@ procedure ProcessReallocCounts(out Counts: TReallocCounts);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Arena, LaneMM.Heap,
-  LaneMM.Reserve, LaneMM.DebugBlocks;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Modules, LaneMM.Arena,
+  LaneMM.Heap, LaneMM.Reserve, LaneMM.DebugBlocks;
 
 const
   HeapRoomSize = SliceSize;
@@ -105,6 +105,8 @@ begin
     Heap^.ThreadNumber := 0;
     Heap^.Group := 0;
     Heap^.GroupDepth := 0;
+    Heap^.StackFirst := 0;
+    Heap^.StackLimit := 0;
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
@@ -257,6 +259,10 @@ var
 begin
   Process.Purger := 0; // that thread is lost, too
   LockReset(Process.RegistryLock); // its lists are whole after every single write
+  LockReset(Process.ExpectedLock); // its entries, too
+  ModulesRecover;
+  if @Process.ForkForget <> nil then
+    Process.ForkForget;
   if LoadAcquire(Process.SampleLock.State) <> 0 then
     RecoverSamples;
   if LoadAcquire(Process.ArenaLock.State) <> 0 then

@@ -434,6 +434,7 @@ type
         WatchMiss: TLockCall;                       //< shared  told of one left; nil: unwatched
         WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched
         WatchLargeFree: TFreeCall;                  //< shared  told of such a free; nil: unwatched
+        ForkForget: TPlainProcedure;                //< shared  what a child forgets; nil: nothing
         SampledGet: TSizeCall;                      //< shared  gets the block that is sampled
         SampleLock: TLock;                          //< shared  guards the spans of Samples
         Samples: PHeap;                             //< const   owns the spans of sampled blocks

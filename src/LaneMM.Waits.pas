@@ -18,6 +18,8 @@ uses
 procedure WaitsWatch;
 /// No longer; what was counted stays.
 procedure WaitsUnwatch;
+/// Forgets what was counted, in a child process.
+procedure WaitsForget;
 /// Counts a block of another thread that is freed: what Process.WatchRemoteFree calls.
 procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
 
@@ -87,6 +89,12 @@ end;
 procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
 begin
   CountEvent(siRemoteFree, Span^.SizeClass, Process.RemoteFrees);
+end;
+
+procedure WaitsForget;
+begin
+  Process.RemoteFrees := 0;
+  Process.LockMisses := 0;
 end;
 
 procedure WaitsWatch;

@@ -169,6 +169,15 @@ begin
     Result := False;
 end;
 
+// What a child process has not counted itself.
+procedure ForgetCounts;
+begin
+  SitesForget;
+  WaitsForget;
+  GrowthForget;
+  SamplerForgetAll;
+end;
+
 // What the entries call, before any thread can meet one of them: at the start of the program.
 procedure SetCalls;
 begin
@@ -176,6 +185,7 @@ begin
     Process.SampledGet := GuardSampleGet
   else
     Process.SampledGet := SamplerGet;
+  Process.ForkForget := ForgetCounts;
   if @Process.GrowthCall = nil then
     Process.GrowthCall := BlockRealloc;
 end;

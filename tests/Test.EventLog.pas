@@ -38,6 +38,8 @@ type
     procedure SettingNamesTheFile;
     procedure SecondRunIsAddedToTheFirst;
     procedure TopLimitsTheList;
+    procedure ChildProcessLogsItsOwnEventsAlone;
+    procedure ChildProcessProfilesItsOwnBlocksAlone;
   end;
 
 implementation
@@ -49,7 +51,7 @@ const
   LogSuffix = 'EventLog.txt';
 
 var
-  Debugged, Optimised, Stripped: TTestProgram;
+  Debugged, Optimised, Stripped, Forked: TTestProgram;
 
 function Planted: TTestProgram;
 begin
@@ -73,6 +75,19 @@ procedure TEventLogTests.HasNot(const Part, Text: string);
 begin
   if Pos(Part, Text) > 0 then
     Fail('`%s` stands in: %s', [Part, Text]);
+end;
+
+function Forking: TTestProgram;
+begin
+  if Forked = nil then
+    Forked := TTestProgram.Create('WatchFork', '-O1 -gl -Xs-');
+  Result := Forked;
+end;
+
+// How often Part stands in Text.
+function CountOf(const Part, Text: string): Integer;
+begin
+  Result := Length(Text.Split([Part])) - 1;
 end;
 
 procedure TEventLogTests.RemoteFreesAreFoundAtTheirLineWithTheirCount;
@@ -288,10 +303,35 @@ begin
   HasNot('  2. ', Planted.Written(LogSuffix));
 end;
 
+procedure TEventLogTests.ChildProcessLogsItsOwnEventsAlone;
+var
+  Log: string;
+begin
+  Forking.Run('contention,growth', []);
+  Log := Forking.Written(LogSuffix);
+  Same(2, CountOf('LaneMM event log of process', Log), 'logs');
+  Same(1, CountOf(Format('WatchFork.lpr:%d grew a dynamic array 1,000 times',
+    [Forking.PlantedLine('growth in the parent')]), Log), 'growth of the parent');
+  Same(1, CountOf(Format('WatchFork.lpr:%d grew a dynamic array 700 times',
+    [Forking.PlantedLine('growth in the child')]), Log), 'growth of the child');
+  Same(1, CountOf(Format('1 thread, at WatchFork.lpr:%d',
+    [Forking.PlantedLine('free in the parent')]), Log), 'frees in the parent');
+  Same(1, CountOf(Format('1 thread, at WatchFork.lpr:%d',
+    [Forking.PlantedLine('free in the child')]), Log), 'frees in the child');
+end;
+
+procedure TEventLogTests.ChildProcessProfilesItsOwnBlocksAlone;
+begin
+  Forking.Run('profile,folded,rate=4096', ['child']);
+  Has('WATCHFORK.PLANTINCHILD;SYSTEM.GETMEM', Forking.Written('heap.*.folded'));
+  HasNot('WATCHFORK.PLANTINPARENT', Forking.Written('heap.*.folded'));
+end;
+
 initialization
   RegisterTest(TEventLogTests);
 finalization
   Debugged.Free;
   Optimised.Free;
   Stripped.Free;
+  Forked.Free;
 end.

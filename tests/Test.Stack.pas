@@ -6,13 +6,17 @@ unit Test.Stack;
 interface
 
 uses
-  Test.Tools, LaneMM.Stack;
+  Test.Tools, LaneMM.Types, LaneMM.Stack;
 
 type
   TStackTests = class(TLaneTest)
   strict private
     Taken: TStack;
+    Heaps: array[Boolean] of PHeap;
+    EndSeen, EndOfMapping: NativeUInt;
     procedure TakeHere;
+    procedure PretendALongStack;
+    procedure SeeTheEnd;
     procedure TakeDeep(Depth: Integer);
   published
     procedure StackHoldsTheCaller;
@@ -20,6 +24,7 @@ type
     procedure StackIsTheSameForTheSamePlace;
     procedure StackIsTheSameAfterManyOthers;
     procedure StackCanBeTakenInAThread;
+    procedure ThreadWithAUsedHeapKnowsItsOwnStack;
     procedure SameStackIsTheSameSite;
     procedure OtherKindIsAnotherSite;
     procedure SitesCountThreads;
@@ -31,7 +36,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Types, LaneMM.Sites, LaneMM.Symbols, LaneMM.Text;
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Threads, LaneMM.Sites, LaneMM.Symbols, LaneMM.Text;
 
 procedure TStackTests.TakeHere;
 begin
@@ -109,6 +114,33 @@ begin
   InThread(TakeHere);
   AtLeast(2, Taken.Count, 'frames');
   AssertTrue(Taken.Frames[0] > NativeUInt(@TStackTests.TakeHere));
+end;
+
+// A thread whose stack is all that there is.
+procedure TStackTests.PretendALongStack;
+begin
+  Heaps[False] := ThreadHeap;
+  ThreadHeap^.StackFirst := OsPageSize;
+  ThreadHeap^.StackLimit := High(NativeUInt);
+end;
+
+procedure TStackTests.SeeTheEnd;
+var
+  Mapping: TOsMapping;
+begin
+  Heaps[True] := ThreadHeap;
+  EndSeen := StackEnd(NativeUInt(@Mapping));
+  OsFindMapping(NativeUInt(@Mapping), Mapping);
+  EndOfMapping := Mapping.Limit;
+end;
+
+// The record of an ended thread is used again, by one whose stack may be shorter.
+procedure TStackTests.ThreadWithAUsedHeapKnowsItsOwnStack;
+begin
+  InThread(PretendALongStack);
+  InThread(SeeTheEnd);
+  AssertTrue('the record is used again', Heaps[False] = Heaps[True]);
+  AssertTrue('end of the stack', EndSeen = EndOfMapping);
 end;
 
 procedure TStackTests.SameStackIsTheSameSite;

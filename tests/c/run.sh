@@ -182,6 +182,8 @@ run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.
 run status linked "$out/status"
 run mixed linked "$out/Mixed"
 run symbols release sh tests/c/symbols.sh "$lib"
+run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
+  LANEMM=debug,check=500,quarantine=1M,event=all:halt=99 "$out/forks"
 run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched"
 
 if [ $quick = no ]; then

@@ -1,15 +1,17 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | twice | lose]
+ *   watched [configure | signal N | wait | damage | twice | lose | fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. twice: frees a block twice.
- * lose: loses a list, and keeps blocks in all other ways. */
+ * lose: loses a list, and keeps blocks in all other ways. fork: a child lets blocks grow in a routine
+ * of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -94,6 +96,26 @@ static void work(void) {
     free(kept[i]);
 }
 
+__attribute__((noinline)) void *grow_in_child(void *block, size_t size) {
+  block = realloc(block, size);
+  memset(block, 1, size);
+  return block;
+}
+
+/* A child that ends as programs do. */
+static int forks(void) {
+  int status = 1;
+  pid_t child = fork();
+  if (child == 0) {
+    void *block = NULL;
+    for (size_t i = 1; i <= GROWTHS; i++)
+      block = grow_in_child(block, i * 10);
+    free(block);
+    exit(0);
+  }
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
 int main(int count, char **arguments) {
   check_use_all();
   const char *mode = count > 1 ? arguments[1] : "";
@@ -113,6 +135,8 @@ int main(int count, char **arguments) {
     return 4;
   if (strcmp(mode, "signal") == 0)
     raise(atoi(arguments[2]));
+  if (strcmp(mode, "fork") == 0 && !forks())
+    return 5;
   puts("done");
   fflush(stdout);
   if (strcmp(mode, "wait") == 0)

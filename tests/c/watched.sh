@@ -183,6 +183,13 @@ sets_exit_code() {
   [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch leaks,leaks:exit=9,log=logs
 }
 
+# The child of a fork counts from its start: the log has the growth of each once.
+counts_in_child() {
+  watch growth,log=logs fork && [ "$(grep -c '^LaneMM event log' "$log")" -eq 2 ] \
+    && [ "$(grep -c ' grow_it grew a block' "$log")" -eq 1 ] \
+    && [ "$(grep -c ' grow_in_child grew a block' "$log")" -eq 1 ]
+}
+
 promise 'a program that is not watched runs as ever and writes nothing' is_quiet
 promise 'help prints the list, and the program goes on' helps
 promise 'growth names the routine and its place in the module' finds_growth
@@ -196,6 +203,7 @@ promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured
 promise 'an unknown word is one line, and the program runs' says_unknown
 promise 'the signal of the settings writes the logs' answers_signal
 promise 'SIGTERM writes the logs and ends the program' is_ended
+promise 'the child of a fork logs its own events alone' counts_in_child
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a double free, and the program ends' finds_double_free
 promise 'debug finds nothing where nothing is' is_clean

@@ -1,6 +1,7 @@
 /// Forks while threads are at work. The child has one thread and a copy of all memory, as it was
 /// at any moment; it must be able to do everything: get, resize and free blocks, its own and
-/// those it inherited from threads that it does not have, and start a thread.
+/// those it inherited from threads that it does not have, and start a thread. In debug mode it
+/// looks at all blocks, too: they are whole but for the one that it spoils, which is reported.
 ///   Fork system   by the system call, 200 times
 ///   Fork library  by the C library's fork, 50 times, while threads end and are born
 program Fork;
@@ -8,7 +9,7 @@ program Fork;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, Promises, Exchange;
+  LaneMM, cthreads, BaseUnix, LaneMM.Types, Promises, Exchange;
 
 const
   ThreadCount = 8;
@@ -23,6 +24,8 @@ const
   InheritFault = 2;
   SlotFault = 3;
   ThreadFault = 4;
+  CheckFault = 5;
+  ReportFault = 6;
 
 function LibraryFork: TPid; cdecl; external 'c' name 'fork';
 function ThreadCreate(out Thread: PtrUInt; Attributes, Routine, Argument: Pointer): LongInt; cdecl;
@@ -35,6 +38,7 @@ var
   NextInherited: LongInt;
   Ready: LongInt;
   IsOver: LongInt;
+  ToldCount: LongInt;
 
 // ---------------------------------------------------------------------------- the parent's threads
 
@@ -145,6 +149,29 @@ begin
   Result := Result and (BrokenCount = 0);
 end;
 
+procedure CountEvent(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  if (Kind = evWriteAfter) or (Kind = evLeaks) then
+    InterlockedIncrement(ToldCount);
+end;
+
+function IsDebug: Boolean;
+begin
+  Result := LaneMM_Settings.Values[opDebug] <> 0;
+end;
+
+// Spoils a block, and has the damage and all blocks reported.
+function Reports: Boolean;
+var
+  Block: PByte;
+begin
+  Block := FilledBlock(100, 1);
+  Block[100] := 0;
+  Result := (LaneMM_CheckHeap = 1) and (ToldCount = 1);
+  Result := Result and (LaneMM_ReportMemoryInUse > 0) and (ToldCount = 2);
+  FreeMem(Block);
+end;
+
 function Child(Seed: Cardinal): Integer;
 begin
   FpAlarm(SecondsPerChild);
@@ -152,6 +179,10 @@ begin
     Exit(GetFault);
   if not UsesInheritance(0) then
     Exit(InheritFault);
+  if LaneMM_CheckHeap <> 0 then
+    Exit(CheckFault);
+  if IsDebug and not Reports then
+    Exit(ReportFault);
   ExchangeEmpty;
   LaneMM_Trim;
   if BrokenCount > 0 then
@@ -227,6 +258,7 @@ begin
 end;
 
 begin
+  LaneMM_OnEvent(CountEvent);
   Run(ParamStr(1) = 'library');
   Finish;
 end.
