@@ -13,7 +13,8 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.Threads, LaneMM.Stats, LaneMM.Walk,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.DebugBlocks, LaneMM.Threads, LaneMM.Stats,
+  LaneMM.Walk,
   LaneMM.Watch, LaneMM.C.Errno, LaneMM.C.Start;
 
 type
@@ -270,7 +271,9 @@ begin
     Exit;
   Visit.Visitor := Visitor;
   Visit.Context := Context;
+  DebugGuardsHold;
   WalkBlocks(VisitOne, @Visit);
+  DebugGuardsLetGo;
 end;
 
 function Configure(Words: PAnsiChar): LongInt; cdecl; [public, alias: 'lanemm_configure'];

@@ -1,6 +1,7 @@
 /// The blocks of debug mode: where they lie, what is noted of them, what they hold.
 //
-// Owns:       spans of kind skDebug, Process.DebugSpans, DebugLock, Quarantine.
+// Owns:       spans of kind skDebug, Process.DebugSpans, DebugLock, Quarantine, GuardReaders,
+//             GuardChanges.
 // Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, with
 //             guard bytes before each and behind each, up to the byte. So a write that misses a
 //             block by a little destroys guard bytes and nothing that is needed to tell of it.
@@ -9,6 +10,9 @@
 //             thread is at it. Whoever finds something else and then the state that he saw before
 //             has found damage, also while other threads run.
 //             A freed block waits in the quarantine, then on its span's FreeList.
+//             While somebody reads all blocks (DebugGuardsHold), no more pages become untouchable:
+//             what could be read when it was found can be read until he is done. Blocks that are
+//             got or freed meanwhile do without.
 // Callers:    any thread.
 // Progress:   lists change under DebugLock, which is held for a few instructions.
 unit LaneMM.DebugBlocks;
@@ -39,6 +43,11 @@ function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebu
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
 /// Makes the contents of a guarded block untouchable, too, and gives their memory back.
 procedure DebugBlockClose(Block: PDebugBlock);
+/// From now on no page becomes untouchable, until DebugGuardsLetGo: before the contents of blocks
+/// are read that other threads may free. Calls nest. Waits for threads that are at it.
+procedure DebugGuardsHold;
+/// Ends what one call of DebugGuardsHold began.
+procedure DebugGuardsLetGo;
 /// Puts a block in the state dsFreed into the quarantine. Returns a chain, linked by Next, of
 /// spans that are to be given to DebugSpanRelease: nobody uses their blocks any more.
 function DebugBlockRetire(Block: PDebugBlock): PSpan;
@@ -93,6 +102,9 @@ const
   GuardedClass = SingleClass + 1;
   // Behind blocks with more room than this only so many bytes are guarded.
   MostGuard = 256;
+  // How long a reader waits for threads that take pages away: they may have been stopped there.
+  PatienceMs = 1;
+  MostRounds = 100;
   // In TDebugBlock.State: the state, whether damage was reported, the number of changes.
   StateMask = 3;
   ToldBit = StateMask + 1;
@@ -382,10 +394,33 @@ begin
     BeginChange(Result, Before);
 end;
 
-// Takes the pages around the contents away; tells whether the system did that.
-function Guard(Span: PSpan): Boolean;
+procedure DebugGuardsHold;
+var
+  Round, Changes: NativeUInt;
 begin
-  Result := OsForbid(LastPage(Span), OsPageSize);
+  // Full barrier: either Forbid sees the reader, or this thread sees it at work and waits.
+  FetchAdd(Process.GuardReaders, 1);
+  for Round := 1 to MostRounds do
+  begin
+    Changes := LoadAcquire(Process.GuardChanges);
+    if Changes = 0 then
+      Exit;
+    OsWaitMs(Process.GuardChanges, Changes, PatienceMs);
+  end;
+end;
+
+procedure DebugGuardsLetGo;
+begin
+  FetchAdd(Process.GuardReaders, NativeUInt(-1));
+end;
+
+// Makes pages untouchable, unless somebody reads all blocks now; tells whether it did.
+function Forbid(P: Pointer; Size: NativeUInt): Boolean;
+begin
+  // Full barrier: pairs with DebugGuardsHold.
+  FetchAdd(Process.GuardChanges, 1);
+  Result := (LoadAcquire(Process.GuardReaders) = 0) and OsForbid(P, Size);
+  FetchAdd(Process.GuardChanges, NativeUInt(-1));
 end;
 
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
@@ -402,7 +437,7 @@ begin
   Format(Span, GuardedClass, 1, Size);
   Result := TakeFrom(Span);
   LockLeave(Process.DebugLock);
-  if Guard(Span) then
+  if Forbid(LastPage(Span), OsPageSize) then
     BeginChange(Result, Before)
   else
   begin
@@ -421,7 +456,7 @@ begin
   OsErase(Span^.Start + OsPageSize, Size);
   LockEnter(Process.DebugLock); // a scan may be looking at the block
   OsPurge(Span^.Start + OsPageSize, Size);
-  OsForbid(Span^.Start + OsPageSize, Size);
+  Forbid(Span^.Start + OsPageSize, Size);
   LockLeave(Process.DebugLock);
 end;
 

@@ -64,7 +64,7 @@ function HeldByInterface(const Census: TCensus; Index: Cardinal): Boolean;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Modules;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Modules;
 
 type
   // Looks at a node that a word leads to.
@@ -462,6 +462,7 @@ function HeldByInterface(const Census: TCensus; Index: Cardinal): Boolean;
 var
   Node, Holder: PNode;
   Word, Last: PNativeUInt;
+  Address: NativeUInt;
 begin
   Result := False;
   Node := Census.Nodes + Index;
@@ -474,9 +475,10 @@ begin
   begin
     // An interface leads to a word behind the first, which holds the address of its methods.
     // (The compiler takes a difference with SizeOf for signed.)
-    if (Word^ - NativeUInt(Node^.Address) - 1 < NativeUInt(Node^.Size - SizeOf(Pointer)))
-      and (Word^ and (SizeOf(Pointer) - 1) = 0) then
-      Result := ModulesHaveData(PNativeUInt(Word^)^, SizeOf(Pointer));
+    Address := LoadAcquire(Word^); // once: a thread may be writing it
+    if (Address - NativeUInt(Node^.Address) - 1 < NativeUInt(Node^.Size - SizeOf(Pointer)))
+      and (Address and (SizeOf(Pointer) - 1) = 0) then
+      Result := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
     Inc(Word);
   end;
 end;

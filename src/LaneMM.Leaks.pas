@@ -33,8 +33,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Os, LaneMM.Text, LaneMM.LogFile, LaneMM.Pause, LaneMM.Arena,
-  LaneMM.Modules, LaneMM.Messages, LaneMM.Events, LaneMM.Expected, LaneMM.Holders,
-  LaneMM.LeakList, LaneMM.LeakText, LaneMM.LeakFiles;
+  LaneMM.Modules, LaneMM.Messages, LaneMM.DebugBlocks, LaneMM.Events, LaneMM.Expected,
+  LaneMM.Holders, LaneMM.LeakList, LaneMM.LeakText, LaneMM.LeakFiles;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -130,15 +130,19 @@ var
   Census: TCensus;
   List: TLeakList;
 begin
+  Result := 0;
   ModulesLook;
-  if not CensusOpen(Census) then
-    Exit(0);
-  CensusSelect(Census, First, Last);
-  GroupUnexpected(Census);
-  LeakListOpen(List, Census, ltInUse);
-  Result := List.Blocks;
-  WriteList(List);
-  LeakListClose(List);
+  DebugGuardsHold;
+  if CensusOpen(Census) then
+  begin
+    CensusSelect(Census, First, Last);
+    GroupUnexpected(Census);
+    LeakListOpen(List, Census, ltInUse);
+    Result := List.Blocks;
+    WriteList(List);
+    LeakListClose(List);
+  end;
+  DebugGuardsLetGo;
 end;
 
 // ---------------------------------------------------------------------------- the end
@@ -207,6 +211,7 @@ var
   Census: TCensus;
 begin
   ModulesLook;
+  DebugGuardsHold; // before: a thread that is stopped there would be waited for
   PauseOthers;
   if CensusOpen(Census) then
   begin
@@ -217,6 +222,7 @@ begin
     WriteEnd(Census);
   end;
   PauseEnd;
+  DebugGuardsLetGo;
 end;
 
 procedure LeaksEnd;
@@ -229,18 +235,26 @@ end;
 
 // ---------------------------------------------------------------------------- snapshots
 
+// Takes note of all groups; tells whether there was memory for that.
+function NoteGroups(out Census: TCensus): Boolean;
+begin
+  DebugGuardsHold;
+  Result := CensusOpen(Census);
+  if Result then
+    CensusGroup(Census);
+  DebugGuardsLetGo;
+  if Result then
+    CensusDropNodes(Census);
+end;
+
 function SnapshotTake: PSnapshot;
 begin
   Result := OsTakeRoom(SizeOf(TCensus));
   if Result = nil then
     Exit;
   ModulesLook;
-  if CensusOpen(Result^) then
-  begin
-    CensusGroup(Result^);
-    CensusDropNodes(Result^);
+  if NoteGroups(Result^) then
     Exit;
-  end;
   OsReleaseRoom(Result, SizeOf(TCensus));
   Result := nil;
 end;

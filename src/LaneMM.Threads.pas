@@ -267,6 +267,8 @@ begin
     RecoverSamples;
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;
+  Process.GuardReaders := 0;
+  Process.GuardChanges := 0;
   if LoadAcquire(Process.DebugLock.State) <> 0 then
     DebugBlocksRecover;
   Heap := FirstHeap;

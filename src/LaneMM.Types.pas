@@ -454,6 +454,8 @@ type
         DebugLock: TLock;                           //< shared  guards the next two
         DebugSpans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  with a block to give
         Quarantine: TQuarantine;                    //< lock Debug
+        GuardReaders: TAtomicWord;                  //< shared  threads that read all blocks
+        GuardChanges: TAtomicWord;                  //< shared  threads that take pages away
         DebugNumber: TAtomicWord;                   //< shared  debug blocks ever handed out
         DebugDepth: TAtomicWord;                    //< shared  calls of LaneMM_EnterDebugMode
         DebugOperations: TAtomicWord;               //< shared  counted for opCheck

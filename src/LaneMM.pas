@@ -86,7 +86,8 @@ function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Sums up the debug blocks of a group that are in use, by a walk. Any thread.
 function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
 /// Calls Visitor for each block in use, by address; of debug blocks it is told number, thread,
-/// stack and group. Any thread; what others do meanwhile may be seen or not.
+/// stack and group. Any thread; what others do meanwhile may be seen or not. What was visited stays
+/// readable until the end, also a block with guard pages that another thread frees.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 /// Has Call told of each event whose rule names `callback`, in the thread that has caused or found
 /// it; nil takes it back. Call may use the heap, but not while a fault is reported.
@@ -127,9 +128,9 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Stack, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.Foreign, LaneMM.Purger, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog, LaneMM.Watch,
-  LaneMM.Expected;
+  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Stack, LaneMM.DebugBlocks, LaneMM.Walk,
+  LaneMM.Threads, LaneMM.Foreign, LaneMM.Purger, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog,
+  LaneMM.Watch, LaneMM.Expected;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -212,7 +213,9 @@ end;
 
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
 begin
+  DebugGuardsHold;
   Result := WalkFind(P, Info);
+  DebugGuardsLetGo;
 end;
 
 function LaneMM_SetGroup(Group: Cardinal): Cardinal;
@@ -265,7 +268,9 @@ end;
 
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
+  DebugGuardsHold;
   WalkBlocks(Visitor, Context);
+  DebugGuardsLetGo;
 end;
 
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);

@@ -159,6 +159,12 @@ if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
   run 0 'Fork system (debug)' env LANEMM=debug,quarantine=1M,event=all:callback "$out/Fork" system
 fi
 
+if is_wanted OnDemand && build tests/programs/OnDemand.lpr -O3; then
+  for settings in '' debug debug,guard=pages guard=sample:20; do
+    run 0 "OnDemand ($settings)" env "LANEMM=$settings" "$out/OnDemand"
+  done
+fi
+
 if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
   run 0 'Stress (8 threads)' "$out/Stress" --threads=8
   run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 "$out/Stress" --threads=9
