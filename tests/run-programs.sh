@@ -152,11 +152,10 @@ if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
   # A fork in the middle of what the diagnoses do.
   run 0 'Fork system (watched)' env "LANEMM=contention,growth,profile,rate=1K,log=$out/" \
     "$out/Fork" system
-  for settings in debug debug,guard=pages debug,check=200; do
+  for settings in debug debug,guard=pages; do
     run 0 "Fork library ($settings)" env "LANEMM=$settings,quarantine=1M,event=all:callback" \
       "$out/Fork" library
   done
-  run 0 'Fork system (debug)' env LANEMM=debug,quarantine=1M,event=all:callback "$out/Fork" system
 fi
 
 if is_wanted OnDemand && build tests/programs/OnDemand.lpr -O3; then
