@@ -39,7 +39,7 @@ procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Walk;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.DebugBlocks, LaneMM.Walk;
 
 const
   NameLimit = 255;
@@ -172,7 +172,9 @@ var
 begin
   Sum := Default(TSum);
   Sum.Group := Group;
+  DebugGuardsHold;
   WalkBlocks(AddBlock, @Sum);
+  DebugGuardsLetGo;
   Status := Sum.Status;
 end;
 
