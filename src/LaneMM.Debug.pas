@@ -289,7 +289,8 @@ begin
   begin
     repeat
       Before := LoadAcquire(Result^.State);
-      if DebugStateOf(Before) <> dsInUse then
+      // A guarded block whose state was written over may be closed.
+      if (DebugStateOf(Before) <> dsInUse) or not DebugBlockIsOpen(Result) then
         Break;
       // A scan may have noted damage in between: look again.
       if DebugBlockChange(Result, Before) then

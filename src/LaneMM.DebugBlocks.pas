@@ -41,6 +41,8 @@ function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// Whether the block has such pages. Only the thread that changes it may touch its contents.
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
+/// Whether the contents can be touched. Asks the system where the block has such pages.
+function DebugBlockIsOpen(Block: PDebugBlock): Boolean;
 /// Makes the contents of a guarded block untouchable, too, and gives their memory back.
 procedure DebugBlockClose(Block: PDebugBlock);
 /// From now on no page becomes untouchable, until DebugGuardsLetGo: before the contents of blocks
@@ -444,6 +446,14 @@ begin
     DebugSpanRelease(Span);
     Result := nil;
   end;
+end;
+
+function DebugBlockIsOpen(Block: PDebugBlock): Boolean;
+var
+  Sign: Byte;
+begin
+  Result := not DebugBlockIsGuarded(Block)
+    or OsRead(NativeUInt(DebugBlockData(Block)) - 1, @Sign, SizeOf(Sign));
 end;
 
 procedure DebugBlockClose(Block: PDebugBlock);

@@ -33,6 +33,7 @@ type
     procedure NothingSpoiltMakesAReportFault;
     procedure NothingSpoiltMakesACheckFault;
     procedure NothingSpoiltMakesALeakReportFault;
+    procedure NothingSpoiltBetweenGuardPagesMakesAReportFault;
   end;
 
 implementation
@@ -205,7 +206,12 @@ end;
 
 procedure TReportsTests.NothingSpoiltMakesALeakReportFault;
 begin
-  SpoiltMemoryIsReported('leaks', 100);
+  SpoiltMemoryIsReported('leaks', 60);
+end;
+
+procedure TReportsTests.NothingSpoiltBetweenGuardPagesMakesAReportFault;
+begin
+  SpoiltMemoryIsReported('debug,guard=pages,leaks', 40);
 end;
 
 initialization

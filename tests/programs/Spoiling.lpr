@@ -259,6 +259,16 @@ begin
   end;
 end;
 
+// What was spoilt may say of a block that it is free.
+procedure FreeIfPossible(P: Pointer);
+begin
+  try
+    FreeMem(P);
+  except
+    on E: EInvalidPointer do ;
+  end;
+end;
+
 procedure Look;
 var
   Before, After: TLaneMM_Snapshot;
@@ -276,7 +286,7 @@ begin
   for Index := 0 to High(Extra) do
     Extra[Index] := AllocMem(Below(400));
   for Index := 0 to High(Extra) do
-    FreeMem(Extra[Index]);
+    FreeIfPossible(Extra[Index]);
   After := LaneMM_TakeSnapshot;
   LaneMM_CompareSnapshots(Before, After);
   LaneMM_FreeSnapshot(After);
