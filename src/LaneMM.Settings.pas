@@ -29,10 +29,11 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.EventRules;
+  LaneMM.Os, LaneMM.Text, LaneMM.EventRules, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
+  HeapTrcVariable: ShortString = 'HEAPTRC';
   FileExtension: ShortString = '.lanemm';
   MaxWords = 4096;
   MaxWordLength = 31;
@@ -560,17 +561,28 @@ begin
   SettingsRead(@Words, 'settings file');
 end;
 
-procedure SettingsStart;
+procedure ReadEnvironment;
 var
   Words: array[0..MaxWords] of AnsiChar;
+begin
+  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
+    HeapTrcDisable(@Words);
+  if OsEnvironment(Variable, @Words, MaxWords) then
+    SettingsRead(@Words, Variable);
+  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
+    HeapTrcRead(@Words);
+end;
+
+procedure SettingsStart;
+var
   Option: TOption;
 begin
   for Option := Low(TOption) to High(TOption) do
     Process.Settings.Values[Option] := DefaultOf(Option);
   EventRulesStart;
   ReadSettingsFile;
-  if OsEnvironment(Variable, @Words, MaxWords) and not OsIsPrivileged then
-    SettingsRead(@Words, Variable);
+  if not OsIsPrivileged then
+    ReadEnvironment;
   if (Process.Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;
 end;

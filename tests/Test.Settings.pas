@@ -35,6 +35,9 @@ type
     procedure RuleSetsWhatItNames;
     procedure RuleForAllSetsAll;
     procedure WrongRuleChangesNothing;
+    procedure WordsOfHeaptrcFillWhatIsNotSet;
+    procedure WordsOfHeaptrcTurnNothingOn;
+    procedure DisabledTakesBackDebugAndLeaks;
     procedure OffLeavesThePreviousManager;
     procedure FileBesideTheProgramIsRead;
     procedure EnvironmentWinsOverTheFile;
@@ -43,7 +46,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Settings, Test.Programs;
+  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Settings, LaneMM.HeapTrc,
+  Test.Programs;
 
 const
   StdErrorHandle = 2;
@@ -208,6 +212,40 @@ begin
   AssertFalse(Reads('event=double-frees:once'));
   AssertFalse(Reads('event'));
   AssertFalse(Process.Events[evDoubleFree].IsOnce);
+end;
+
+procedure TSettingsTests.WordsOfHeaptrcFillWhatIsNotSet;
+begin
+  AssertTrue(Reads('debug'));
+  Process.Settings.LogPath[0] := #0;
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  AssertEquals('/tmp/a.trc', string(PAnsiChar(@Process.Settings.LogPath)));
+  AtLeast(Int64(1) shl 60, Process.Settings.Values[opQuarantine], 'quarantine');
+  Same(203, Process.Settings.Values[opLeaksExit], 'exit code');
+  AssertTrue(Reads('quarantine=1M,leaks:exit=9,log=/tmp/b'));
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  AssertEquals('/tmp/b', string(PAnsiChar(@Process.Settings.LogPath)));
+  Same(1 shl 20, Process.Settings.Values[opQuarantine], 'quarantine that was set');
+  Same(9, Process.Settings.Values[opLeaksExit], 'exit code that was set');
+end;
+
+procedure TSettingsTests.WordsOfHeaptrcTurnNothingOn;
+begin
+  AssertTrue(Reads('debug=0,leaks=0'));
+  Process.Settings.LogPath[0] := #0;
+  HeapTrcRead('log=/tmp/a.trc nohalt skipifnoleaks tail_size=8 printleakedblock unknown');
+  AssertTrue('path', Process.Settings.LogPath[0] = #0);
+  Same(0, Process.Settings.Values[opDebug] or Process.Settings.Values[opLeaks], 'words');
+end;
+
+procedure TSettingsTests.DisabledTakesBackDebugAndLeaks;
+begin
+  AssertTrue(Reads('debug,leaks'));
+  HeapTrcDisable('keepreleased');
+  Same(1, Process.Settings.Values[opDebug], 'debug with another word');
+  HeapTrcDisable('nohalt disabled');
+  Same(0, Process.Settings.Values[opDebug], 'debug');
+  Same(0, Process.Settings.Values[opLeaks], 'leaks');
 end;
 
 procedure TSettingsTests.OffLeavesThePreviousManager;

@@ -125,6 +125,15 @@ if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
     sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
 fi
 
+# heaptrc's own variable, which turns nothing on.
+if is_wanted Leaking && build tests/programs/Leaking.lpr -O1 -gl -Xs-; then
+  run 203 'Leaking (HEAPTRC)' env 'HEAPTRC=keepreleased haltonnotreleased' \
+    "LANEMM=leaks,log=$out/" "$out/Leaking" objects
+  run 9 'Leaking (HEAPTRC, LANEMM wins)' env HEAPTRC=haltonnotreleased \
+    "LANEMM=leaks,leaks:exit=9,log=$out/" "$out/Leaking" objects
+  run 0 'Leaking (HEAPTRC alone)' env HEAPTRC=haltonnotreleased "$out/Leaking" objects
+fi
+
 # Saves its work when memory has run out: by a limit, and by the system.
 if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
   run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" "$out/LastWords" grow
