@@ -37,9 +37,9 @@ function PValloc(Size: NativeUInt): Pointer; cdecl;
 /// The bytes that the block P holds; 0 for nil.
 function UsableSize(P: Pointer): NativeUInt; cdecl;
 
-/// Malloc before the start, and while something is watched.
+/// Malloc before the start, while something is watched, and of what has no size class.
 function MallocSlow(Size: NativeUInt): Pointer;
-/// Free in such a case.
+/// Free before the start, while something is watched, and of what is not in the first arena.
 procedure FreeSlow(P: Pointer);
 
 implementation
@@ -69,23 +69,31 @@ end;
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc'];
 asm
-  cmp byte ptr [rip + Process.IsDirect], 0
-  je MallocSlow
-  jmp FastBlockGet
+  cmp rdi, [rip + Process.DirectSize] // before the start there may be no fs to read
+  jae MallocSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rdx, fs:[rax]
+  test rdx, rdx
+  jz BlockGetSlow
+  {$I LaneMM.Blocks.x64.Take.inc}
 end;
 
 procedure FreeSlow(P: Pointer);
 begin
-  if LibraryStart then
+  if (P <> nil) and LibraryStart then
     Installed.FreeMem(P);
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe;
   [public, alias: 'free', alias: 'cfree', alias: '__libc_free'];
 asm
-  cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeSlow
-  jmp FastBlockFree
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae FreeSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rsi, fs:[rax]
+  {$I LaneMM.Blocks.x64.Put.inc}
 end;
 
 // The bytes of Count elements; tells whether a block can have so many.

@@ -1,7 +1,7 @@
 /// What stands in for the run-time library's record of its memory manager: the routines that malloc
 /// and its relatives call when they do not go straight to the fast paths.
 //
-// Owns:       the record; Process.IsDirect.
+// Owns:       the record; Process.IsDirect, DirectSize.
 // Invariants: IsDirect is set only while the record holds the fast paths and nothing is watched:
 //             stacks are taken below an entry with a frame pointer. LaneMM.Watch replaces
 //             routines in the record to watch, as it does in a Pascal program.
@@ -22,7 +22,7 @@ procedure ManagerStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Blocks, LaneMM.C.Foreign;
+  LaneMM.Types, LaneMM.Arena, LaneMM.Blocks, LaneMM.C.Foreign;
 
 // Before the start: whoever was the process's malloc.
 procedure ManagerRead(out Found: TMemoryManager);
@@ -57,6 +57,10 @@ procedure ManagerWrite(const Manager: TMemoryManager);
 begin
   Installed := Manager;
   Process.IsDirect := IsPlain and not IsWatched;
+  Process.DirectSize := 0;
+  if Process.IsDirect then
+    Process.DirectSize := MaxClassSize + 1;
+  ArenaApplyDirect;
 end;
 
 procedure ManagerStart;

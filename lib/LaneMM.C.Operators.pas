@@ -193,9 +193,7 @@ procedure Delete_(P: Pointer); assembler; nostackframe;
     alias: '_ZdlPvmSt11align_val_t', alias: '_ZdaPvmSt11align_val_t',
     alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
 asm
-  cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeSlow
-  jmp FastBlockFree
+  jmp Free
 end;
 
 end.

@@ -69,6 +69,8 @@ function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
 /// Gives the memory of at most SliceCount free slices back to the system, those unused for longest.
 procedure ArenaPurge(SliceCount: NativeUInt);
 
+/// Makes Process.DirectLimit what Process.IsDirect asks for.
+procedure ArenaApplyDirect;
 /// Makes the arenas usable in a child process in which a lost thread held the lock.
 procedure ArenaRecover;
 
@@ -133,6 +135,15 @@ begin
     OsUseHugePages(Arena^.Base + First * SliceSize, (Limit - First) * SliceSize);
 end;
 
+// An old value of Process.Limit is good, too: what lies beyond takes the slow path.
+procedure SetDirectLimit;
+begin
+  if Process.IsDirect then
+    StoreRelease(Process.DirectLimit, Process.Limit)
+  else
+    StoreRelease(Process.DirectLimit, 0);
+end;
+
 // Backs the arena and its records up to SliceCount slices.
 function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
@@ -149,10 +160,12 @@ begin
     Exit;
   UseHugePages(Arena, Arena^.Committed, SliceCount);
   Arena^.Committed := SliceCount;
-  if Arena = @Process.Arenas[0] then
-    // Release: the records exist before a pointer is looked up there. Pairs with nothing here:
-    // a block reaches another thread only through that program's own synchronization.
-    StoreRelease(Process.Limit, SliceCount * SliceSize);
+  if Arena <> @Process.Arenas[0] then
+    Exit;
+  // Release: the records exist before a pointer is looked up there. Pairs with nothing here:
+  // a block reaches another thread only through that program's own synchronization.
+  StoreRelease(Process.Limit, SliceCount * SliceSize);
+  SetDirectLimit;
 end;
 
 function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
@@ -723,6 +736,13 @@ begin
     FreeRunAdd(Span, Span^.SliceCount, not IsPurged);
     ArenaLeave;
   end;
+end;
+
+procedure ArenaApplyDirect;
+begin
+  LockEnter(Process.ArenaLock);
+  SetDirectLimit;
+  ArenaLeave;
 end;
 
 procedure ArenaRecover;

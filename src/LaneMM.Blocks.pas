@@ -49,6 +49,18 @@ function FastBlockFree(P: Pointer): TSize;
 function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 /// CountedBlockGet in assembler, likewise.
 function FastCountedBlockGet(Size: TSize): Pointer;
+
+// Where the fast paths go, those of lib/ too.
+
+/// BlockGet where the current span has no block, the thread no heap, or the size no class.
+function BlockGetSlow(Size: NativeUInt): Pointer;
+/// BlockFree of what the fast path does not know to be a block in use.
+function BlockFreeSlow(P: Pointer): NativeUInt;
+/// BlockFree of what lies in the slice of Span, a record that Heap does not own. Heap may be nil.
+function BlockFreeOther(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+/// Gives back a span that is not current and whose last block is on FreeList already. Returns
+/// Size: the span may be another's by then.
+function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
 {$endif}
 
 /// BlockGet for a sampled profile: counts Heap.SampleIn down, Process.SampledGet gets the block

@@ -377,12 +377,14 @@ type
         Limit: NativeUInt;        //< shared  bytes of the first arena that have span records
         Spans: NativeUInt;        //< const   address of its span records
         LinkKey: NativeUInt;      //< const   random, see TBlock.Link
-        Orphans: PHeap;           //< const   the heap of what ended threads left
+        DirectSize: NativeUInt;   //< shared  MaxClassSize + 1 while IsDirect, else 0
+        DirectLimit: NativeUInt;  //< shared  Limit while IsDirect, else 0
         HasThreads: Boolean;      //< const   the program links the thread library
         HasFastSlot: Boolean;     //< const   ThreadSlot can be read directly
         IsStarted: Boolean;       //< const   LaneMM.Threads has set this record up
         IsDirect: Boolean;        //< shared  C calls go straight to the fast paths, see lib/
         ThreadKey: Cardinal;      //< const   the thread library's key of the same
+        Orphans: PHeap;           //< const   the heap of what ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< const   how long memory is unused before it is purged
         ForkMark: PNativeUInt;    //< shared  reads 0 in a child process that has not recovered
