@@ -181,9 +181,11 @@ begin
   WriteLn('```');
   WriteLn;
   WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
-  WriteLn;
   if HasThreadWorkloads(Results) then
+  begin
+    WriteLn;
     WriteLn('![time over threads](', Charts, '/threads.svg)');
+  end;
   WriteTables(Results);
   WriteAgainstBest(Results);
   WriteBars(Results);
