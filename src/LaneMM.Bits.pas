@@ -1,7 +1,7 @@
-/// Alignment and bit scans.
+/// Alignment, bit scans, hints to the CPU.
 //
 // Owns:       nothing.
-// Callers:    any unit, any thread; all routines are pure.
+// Callers:    any unit, any thread; none changes anything.
 unit LaneMM.Bits;
 
 {$I LaneMM.inc}
@@ -18,12 +18,19 @@ function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
 function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
 /// Index of the lowest set bit of Value, which is not 0.
 function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Asks the CPU to fetch the cache line at P, which need not be an address, for it is read soon.
+procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
 
 implementation
 
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
 begin
   Result := (Value + Alignment - 1) and not (Alignment - 1);
+end;
+
+procedure CacheFetch(P: Pointer);
+begin
+  {$ifdef FPC} Prefetch(P^); {$endif}
 end;
 
 {$ifdef FPC}

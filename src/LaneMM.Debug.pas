@@ -35,14 +35,15 @@ function DebugFreeSize(P: Pointer; Size: TSize): TSize;
 /// those that were not reported before.
 function DebugCheckHeap: NativeUInt;
 /// The same for the block at P, or around it; False when it is damaged.
-function DebugBlockIsWhole(P: Pointer): Boolean;
+function DebugIsWhole(P: Pointer): Boolean;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Stack, LaneMM.Errors, LaneMM.Stacks, LaneMM.Messages,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Patterns, LaneMM.Stacks, LaneMM.Messages,
   LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugReport, LaneMM.Tracing, LaneMM.Limits, LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
+  LaneMM.DebugThreads, LaneMM.DebugReport, LaneMM.Tracing, LaneMM.Limits, LaneMM.Blocks,
+  LaneMM.Traps, LaneMM.Faults;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
@@ -59,10 +60,10 @@ const
 
 // ---------------------------------------------------------------------------- contents
 
-procedure FillGuards(Block: PDebugBlock; Data: PByte);
+procedure FillGuards(const Place: TDebugPlace; Size: NativeUInt);
 begin
-  FillChar(Data[-GuardSize], GuardSize, GuardByte);
-  FillChar(Data[Block^.Size], DebugBlockGuard(Block, Block^.Size), GuardByte);
+  PatternFill(Place.Data - GuardSize, GuardSize, GuardByte);
+  PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
 // Reports all damage of a block that this thread is changing; State is how it was.
@@ -74,14 +75,6 @@ begin
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Finding) then
       DebugTell(Finding);
-end;
-
-function StackNow: Cardinal;
-var
-  Stack: TStack;
-begin
-  StackTake(Stack);
-  Result := StackKeep(Stack);
 end;
 
 // ---------------------------------------------------------------------------- get
@@ -100,15 +93,11 @@ begin
   DebugTell(Finding);
 end;
 
-function GroupNow: Cardinal;
-var
-  Heap: PHeap;
+function GroupOf(Thread: PDebugThread): Cardinal;
 begin
-  Heap := OsThreadHeap;
-  if Heap <> nil then
-    Result := Heap^.Group
-  else
-    Result := 0;
+  Result := 0;
+  if Thread <> nil then
+    Result := Thread^.Heap^.Group;
 end;
 
 // Whether it is time to look who handles faults: units take the signals when they start.
@@ -118,8 +107,16 @@ begin
     and ((Number < EarlyNumber) or (Number mod LateLooks = 0));
 end;
 
-// A block whose contents are as they were, in the state dsChanging; nil without memory.
-function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean): PDebugBlock;
+function CacheOf(Thread: PDebugThread): PDebugCache;
+begin
+  Result := nil;
+  if Thread <> nil then
+    Result := @Thread^.Blocks;
+end;
+
+// A block that was used before, or not; its damage is reported.
+function TakeAnyBlock(Thread: PDebugThread; Size, Room: NativeUInt; IsGuarded: Boolean;
+  out Place: TDebugPlace): PDebugBlock;
 var
   Before: TAtomicWord;
 begin
@@ -128,24 +125,39 @@ begin
   if IsGuarded then
     Result := DebugBlockTakeGuarded(Size, Before);
   if Result = nil then
-    Result := DebugBlockTake(Room, Before);
+    Result := DebugBlockTake(CacheOf(Thread), Room, Before);
   if Result = nil then
   begin
     ProcessTrim;
-    Result := DebugBlockTake(Size, Before);
+    Result := DebugBlockTake(CacheOf(Thread), Size, Before);
   end;
   if Result = nil then
     Exit;
-  if (DebugStateOf(Before) = dsFreed) and not DebugIsTold(Before) then
+  DebugBlockPlace(Result, Place);
+  if (DebugStateOf(Before) = dsFreed) and not DebugIsTold(Before)
+    and not DebugBlockIsWhole(Result, Place, dsFreed) then
     TellDamage(Result, dsFreed);
+end;
+
+// A block whose contents are as they were, in the state dsChanging; nil without memory. Frame is
+// that of the manager's entry.
+function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
+  out Place: TDebugPlace): PDebugBlock;
+var
+  Thread: PDebugThread;
+begin
+  Thread := DebugThread;
+  Result := TakeAnyBlock(Thread, Size, Room, IsGuarded, Place);
+  if Result = nil then
+    Exit;
   Result^.Size := Size;
-  Result^.Number := FetchAdd(Process.DebugNumber, 1) + 1;
+  Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
-  Result^.GotThread := ThreadNumber;
-  Result^.GotStack := StackNow;
+  Result^.GotThread := DebugThreadId(Thread);
+  Result^.GotStack := DebugStack(Thread, Frame);
   Result^.FreedThread := 0;
   Result^.FreedStack := 0;
-  Result^.Group := GroupNow;
+  Result^.Group := GroupOf(Thread);
   DebugBlockSeal(Result);
   if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
     FaultsWatch;
@@ -156,16 +168,17 @@ begin
 end;
 
 // A block with Room bytes to grow, all filled with Value; nil without memory.
-function GetFilled(Size, Room: NativeUInt; Value: Byte): Pointer;
+function GetFilled(Size, Room: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
+  Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Room, Process.Settings.Values[opGuard] = GuardPages);
+  Block := TakeBlock(Size, Room, Process.Settings.Values[opGuard] = GuardPages, Frame, Place);
   if Block = nil then
     Exit(nil);
-  Result := DebugBlockData(Block);
-  FillGuards(Block, Result);
-  FillChar(Result^, Size, Value);
+  Result := Place.Data;
+  FillGuards(Place, Size);
+  PatternFill(Result, Size, Value);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -181,30 +194,36 @@ begin
     DebugCheckHeap;
 end;
 
+function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
+begin
+  Result := GetFilled(Size, Size, Process.NewFill, Frame);
+  if Result = nil then
+    Result := ErrorOutOfMemory(Size);
+end;
+
 function DebugGet(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(Size, Size, Process.NewFill);
-  if Result = nil then
-    Result := ErrorOutOfMemory(Size);
+  Result := GetAt(Size, NativeUInt(get_frame));
 end;
 
 function DebugGetGuarded(Size: TSize): Pointer;
 var
   Block: PDebugBlock;
+  Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Size, True);
+  Block := TakeBlock(Size, Size, True, NativeUInt(get_frame), Place);
   if Block = nil then
     Exit(nil);
-  Result := DebugBlockData(Block);
-  FillGuards(Block, Result);
+  Result := Place.Data;
+  FillGuards(Place, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(Size, Size, 0);
+  Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
   if Result = nil then
     Result := ErrorOutOfMemory(Size);
 end;
@@ -280,12 +299,16 @@ end;
 
 // The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
 // run-time error 204, and nil.
-function TakeOut(P: Pointer; Call: TInvalidCall; out Before: TAtomicWord): PDebugBlock;
+function TakeOut(P: Pointer; Call: TInvalidCall; out Place: TDebugPlace;
+  out Before: TAtomicWord): PDebugBlock;
 const
   Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
 begin
   Result := DebugBlockOf(P);
-  if (Result <> nil) and (P = DebugBlockData(Result)) then
+  Place.Data := nil;
+  if Result <> nil then
+    DebugBlockPlace(Result, Place);
+  if (Result <> nil) and (P = Place.Data) then
   begin
     repeat
       Before := LoadAcquire(Result^.State);
@@ -326,60 +349,59 @@ begin
   end;
 end;
 
-procedure RepairBlock(Block: PDebugBlock; Data: PByte; Before: TAtomicWord);
+procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAtomicWord);
 begin
   if not DebugIsTold(Before) then
     TellDamage(Block, dsInUse);
-  if Block^.Size > DebugBlockRoom(Block) then
+  if Block^.Size > Place.Room then
     Block^.Size := 0; // it was written over
-  FillGuards(Block, Data);
+  FillGuards(Place, Block^.Size);
 end;
 
-// Whether the block is as it should be.
-function IsWhole(Block: PDebugBlock; Before: TAtomicWord): Boolean;
+// Frees the block at P; Frame is that of the manager's entry.
+function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
 var
-  Finding: TFinding;
-  Part: Cardinal;
-begin
-  Result := not DebugIsTold(Before);
-  for Part := 0 to DebugPartCount - 1 do
-    Result := Result and not DebugDamageFind(Block, dsInUse, Part, Finding);
-end;
-
-function FreeDebug(P: Pointer): TSize;
-var
+  Thread: PDebugThread;
   Block: PDebugBlock;
+  Place: TDebugPlace;
   Before: TAtomicWord;
 begin
-  Block := TakeOut(P, icFree, Before);
+  Block := TakeOut(P, icFree, Place, Before);
   if Block = nil then
     Exit(0);
-  if not IsWhole(Block, Before) then
-    RepairBlock(Block, P, Before);
+  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+    RepairBlock(Block, Place, Before);
+  Thread := DebugThread;
   Result := Block^.Size;
   if Result >= SizeOf(NativeUInt) then
     Block^.FirstWord := PNativeUInt(P)^;
-  Block^.FreedThread := ThreadNumber;
-  Block^.FreedStack := StackNow;
+  Block^.FreedThread := DebugThreadId(Thread);
+  Block^.FreedStack := DebugStack(Thread, Frame);
   DebugBlockSeal(Block);
   if Process.IsTracing then
     TracingFreed(Block);
-  if DebugBlockIsGuarded(Block) then
+  if Place.HasPages then
     DebugBlockClose(Block)
   else
   begin
-    FillChar(P^, Result, Process.FreeFill);
+    PatternFill(P, Result, Process.FreeFill);
     TrapsSet(P, Result, Block^.FirstWord);
   end;
   DebugBlockSettle(Block, dsFreed);
-  ReleaseSpans(DebugBlockRetire(Block));
+  ReleaseSpans(DebugBlockRetire(CacheOf(Thread), Block));
+end;
+
+// For the entries outside of debug mode.
+function FreeDebug(P: Pointer): TSize;
+begin
+  Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
 function DebugFree(P: Pointer): TSize;
 begin
   CheckWhenDue;
   if DebugSpanOf(P) <> nil then
-    Result := FreeDebug(P)
+    Result := FreeAt(P, NativeUInt(get_frame))
   else
     Result := BlockFree(P);
 end;
@@ -398,28 +420,31 @@ function DebugFreeSize(P: Pointer; Size: TSize): TSize;
 var
   Block: PDebugBlock;
 begin
+  CheckWhenDue;
   Block := DebugBlockOf(P);
-  if (Block <> nil) and (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
+  if Block = nil then
+    Exit(BlockFree(P));
+  if (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
     and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
     TellWrongSize(Block, Size);
-  Result := DebugFree(P);
+  Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
 // ---------------------------------------------------------------------------- realloc
 
 // Changes the size of a block that this thread has taken out, where it is.
-procedure ResizeInPlace(Block: PDebugBlock; Data: PByte; Size: NativeUInt);
+procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
 begin
   if Size > Block^.Size then
-    FillChar(Data[Block^.Size], Size - Block^.Size, Process.NewFill);
+    PatternFill(Place.Data + Block^.Size, Size - Block^.Size, Process.NewFill);
   Block^.Size := Size;
   DebugBlockSeal(Block);
-  FillGuards(Block, Data);
+  FillGuards(Place, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
 // A new block for the contents of P, which is freed; nil, and P kept, without memory.
-function MoveBlock(P: Pointer; OldSize, Size: NativeUInt): Pointer;
+function MoveBlock(P: Pointer; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Room: NativeUInt;
 begin
@@ -427,7 +452,7 @@ begin
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Room, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(Size, Room, Process.NewFill)
+    Result := GetFilled(Size, Room, Process.NewFill, Frame)
   else
     Result := BlockGet(Size);
   if Result = nil then
@@ -435,42 +460,49 @@ begin
   if Size < OldSize then
     OldSize := Size;
   Move(P^, Result^, OldSize);
-  FreeDebug(P);
+  FreeAt(P, Frame);
 end;
 
-function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
+function ResizeAt(var P: Pointer; Size: TSize; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
+  Place: TDebugPlace;
   Before: TAtomicWord;
   OldSize: NativeUInt;
 begin
-  Block := TakeOut(P, icResize, Before);
+  Block := TakeOut(P, icResize, Place, Before);
   if Block = nil then
     Exit(nil);
-  if not IsWhole(Block, Before) then
-    RepairBlock(Block, P, Before);
+  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+    RepairBlock(Block, Place, Before);
   OldSize := Block^.Size;
-  if (Size <= DebugBlockRoom(Block)) and (Size >= OldSize div KeptShare)
-    and ((Size = OldSize) or not DebugBlockIsGuarded(Block)) then
+  if (Size <= Place.Room) and (Size >= OldSize div KeptShare)
+    and ((Size = OldSize) or not Place.HasPages) then
   begin
-    ResizeInPlace(Block, P, Size);
+    ResizeInPlace(Block, Place, Size);
     Exit(P);
   end;
   DebugBlockSettle(Block, dsInUse);
-  Result := MoveBlock(P, OldSize, Size);
+  Result := MoveBlock(P, OldSize, Size, Frame);
   if Result <> nil then
     P := Result;
+end;
+
+// For the entries outside of debug mode.
+function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
+begin
+  Result := ResizeAt(P, Size, NativeUInt(get_frame));
 end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
-    P := DebugGet(Size)
+    P := GetAt(Size, NativeUInt(get_frame))
   else if (Size = 0) or (DebugSpanOf(P) = nil) then
     Exit(BlockRealloc(P, Size))
   else
-    Exit(ResizeDebug(P, Size));
+    Exit(ResizeAt(P, Size, NativeUInt(get_frame)));
   Result := P;
 end;
 
@@ -504,7 +536,7 @@ begin
   Info.Kind := skDebug;
   Info.Number := Block^.Number;
   Info.Thread := Block^.GotThread;
-  Info.Stack := StackAt(Block^.GotStack);
+  Info.Stack := Block^.GotStack;
   Info.Group := Block^.Group;
 end;
 
@@ -547,7 +579,7 @@ begin
   Result := DebugCheckAll(DebugTell);
 end;
 
-function DebugBlockIsWhole(P: Pointer): Boolean;
+function DebugIsWhole(P: Pointer): Boolean;
 var
   Block: PDebugBlock;
 begin

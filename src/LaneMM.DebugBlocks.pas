@@ -10,11 +10,13 @@
 //             thread is at it. Whoever finds something else and then the state that he saw before
 //             has found damage, also while other threads run.
 //             A freed block waits in the quarantine, then on its span's FreeList.
+//             What a TDebugCache holds counts as in use for the lists.
 //             While somebody reads all blocks (DebugGuardsHold), no more pages become untouchable:
 //             what could be read when it was found can be read until he is done. Blocks that are
 //             got or freed meanwhile do without.
 // Callers:    any thread.
-// Progress:   lists change under DebugLock, which is held for a few instructions.
+// Progress:   lists change under DebugLock, which is held for a few instructions, and taken once
+//             for many blocks.
 unit LaneMM.DebugBlocks;
 
 {$I LaneMM.inc}
@@ -29,14 +31,40 @@ const
   GuardSize = 16;
   /// What guards hold.
   GuardByte = $E7;
+  /// Behind blocks with more room than this only so many bytes are guarded.
+  MostGuard = 256;
+
+  /// Most free blocks of one size class that a thread keeps for itself.
+  BatchLimit = 16;
+  /// Most freed blocks that wait for the quarantine with the thread that freed them.
+  FreedLimit = 64;
+
+type
+  /// What a thread keeps so that it seldom needs the lock; all zero at first.
+  TDebugCache = record
+    Counts: array[0..SizeClassCount - 1] of NativeUInt; //< owner   free blocks of each class
+    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner
+    Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   the oldest first
+    FreedCount: NativeUInt;                             //< owner
+    FreedBytes: NativeUInt;                             //< owner   bytes that they take
+  end;
+  PDebugCache = ^TDebugCache;
+
+  /// Where the parts of a block lie.
+  TDebugPlace = record
+    Data: PByte;         //< the contents; the first guard ends there
+    Room: NativeUInt;    //< most bytes of the contents
+    Guarded: NativeUInt; //< bytes from Data up to the end of what the other guard can cover
+    HasPages: Boolean;   //< the block has guard pages
+  end;
 
 /// Makes the quarantine; tells whether it is there.
 function DebugBlocksStart: Boolean;
 /// Largest size of a debug block.
 function DebugMostSize: NativeUInt;
 /// A block for Size bytes, in the state dsChanging, which was Before. The caller fills it. Nil when
-/// there is no memory.
-function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+/// there is no memory. Cache is the thread's, or nil.
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// The same with pages behind it that nobody can touch. Nil also when the system refuses that.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// Whether the block has such pages. Only the thread that changes it may touch its contents.
@@ -50,9 +78,10 @@ procedure DebugBlockClose(Block: PDebugBlock);
 procedure DebugGuardsHold;
 /// Ends what one call of DebugGuardsHold began.
 procedure DebugGuardsLetGo;
-/// Puts a block in the state dsFreed into the quarantine. Returns a chain, linked by Next, of
-/// spans that are to be given to DebugSpanRelease: nobody uses their blocks any more.
-function DebugBlockRetire(Block: PDebugBlock): PSpan;
+/// Puts a block in the state dsFreed into the quarantine, by way of the thread's cache, if that is
+/// not nil. Returns a chain, linked by Next, of spans that are to be given to DebugSpanRelease:
+/// nobody uses their blocks any more.
+function DebugBlockRetire(Cache: PDebugCache; Block: PDebugBlock): PSpan;
 /// Gives a span back.
 procedure DebugSpanRelease(Span: PSpan);
 /// Makes the lists anew in a child process in which a lost thread held the lock.
@@ -66,12 +95,14 @@ function DebugBlockOf(P: Pointer): PDebugBlock;
 function DebugBlockCount(Span: PSpan): Cardinal;
 /// Block Index of the span.
 function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
+/// Where its parts lie.
+procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+/// Bytes of the guard behind Size bytes.
+function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
 /// Where its contents begin.
 function DebugBlockData(Block: PDebugBlock): PByte;
 /// Most bytes that it can hold where it is.
 function DebugBlockRoom(Block: PDebugBlock): NativeUInt;
-/// Bytes of the guard behind Size bytes.
-function DebugBlockGuard(Block: PDebugBlock; Size: NativeUInt): NativeUInt;
 
 /// The state in a word of TDebugBlock.State.
 function DebugStateOf(Word: TAtomicWord): TDebugState; inline;
@@ -102,8 +133,6 @@ const
   // ... and this one if it has guard pages: the notes lie in the first page, the contents end,
   // but for their alignment, before the last; BlockSize is the size that was asked for.
   GuardedClass = SingleClass + 1;
-  // Behind blocks with more room than this only so many bytes are guarded.
-  MostGuard = 256;
   // How long a reader waits for threads that take pages away: they may have been stopped there.
   PatienceMs = 1;
   MostRounds = 100;
@@ -112,6 +141,13 @@ const
   ToldBit = StateMask + 1;
   LowMask = StateMask or ToldBit;
   NextChange = LowMask + 1;
+  // Bytes of the blocks that a thread takes at a time, and the share of the quarantine that waits.
+  BatchBytes = 8192;
+  FreedShare = 64;
+  // Blocks of the quarantine that are fetched ahead.
+  FetchedAhead = 8;
+  // TSpan.DivideMagic is so much divided by the size of a block.
+  MagicShift = 44;
 
 // ---------------------------------------------------------------------------- where
 
@@ -149,18 +185,14 @@ end;
 function DebugBlockOf(P: Pointer): PDebugBlock;
 var
   Span: PSpan;
-  Offset, Index: NativeUInt;
-  Size: Cardinal;
+  Index: UInt64;
 begin
   Result := nil;
   Span := DebugSpanOf(P);
   if (Span = nil) or (NativeUInt(P) < NativeUInt(FirstSlot(Span))) then
     Exit;
-  Offset := NativeUInt(P) - NativeUInt(FirstSlot(Span));
-  Index := 0;
-  Size := Span^.BlockSize; // once: a span that is given back meanwhile may become another one
-  if (Span^.SizeClass < SingleClass) and (Size > 0) then
-    Index := Cardinal(Offset) div Size;
+  // 0 when the block is alone. Any number when the span is becoming another one.
+  Index := (NativeUInt(P) - NativeUInt(FirstSlot(Span))) * Span^.DivideMagic shr MagicShift;
   if Index < Span^.CarvedBytes then
     Result := DebugBlockAt(Span, Index);
 end;
@@ -170,6 +202,33 @@ begin
   Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
 end;
 
+procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+var
+  Span: PSpan;
+begin
+  Span := ArenaSpan(Block);
+  Place.HasPages := Span^.SizeClass = GuardedClass;
+  if Place.HasPages then
+  begin
+    Place.Room := Span^.BlockSize;
+    Place.Guarded := AlignUp(Place.Room, BlockAlignment);
+    Place.Data := LastPage(Span) - Place.Guarded;
+    Exit;
+  end;
+  Place.Room := Span^.BlockSize - 2 * GuardSize;
+  Place.Guarded := Place.Room + GuardSize;
+  // A block alone in its span is the first one.
+  Place.Data := FirstSlot(Span) + GuardSize
+    + (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize;
+end;
+
+function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt;
+begin
+  Result := Place.Guarded - Size;
+  if Result > MostGuard then
+    Result := MostGuard;
+end;
+
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
 begin
   Result := ArenaSpan(Block)^.SizeClass = GuardedClass;
@@ -177,30 +236,18 @@ end;
 
 function DebugBlockData(Block: PDebugBlock): PByte;
 var
-  Span: PSpan;
+  Place: TDebugPlace;
 begin
-  Span := ArenaSpan(Block);
-  if Span^.SizeClass = GuardedClass then
-    Exit(LastPage(Span) - AlignUp(Span^.BlockSize, BlockAlignment));
-  Result := FirstSlot(Span) + GuardSize;
-  if Span^.SizeClass <> SingleClass then
-    Inc(Result, (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize);
+  DebugBlockPlace(Block, Place);
+  Result := Place.Data;
 end;
 
 function DebugBlockRoom(Block: PDebugBlock): NativeUInt;
+var
+  Place: TDebugPlace;
 begin
-  Result := ArenaSpan(Block)^.BlockSize;
-  if not DebugBlockIsGuarded(Block) then
-    Dec(Result, 2 * GuardSize);
-end;
-
-function DebugBlockGuard(Block: PDebugBlock; Size: NativeUInt): NativeUInt;
-begin
-  if DebugBlockIsGuarded(Block) then
-    Exit(AlignUp(DebugBlockRoom(Block), BlockAlignment) - Size);
-  Result := DebugBlockRoom(Block) + GuardSize - Size;
-  if Result > MostGuard then
-    Result := MostGuard;
+  DebugBlockPlace(Block, Place);
+  Result := Place.Room;
 end;
 
 // ---------------------------------------------------------------------------- state
@@ -235,15 +282,20 @@ begin
 end;
 
 function SumOf(Block: PDebugBlock): Cardinal;
+type
+  PHalves = ^THalves;
+  THalves = array[0..4] of Cardinal;
 var
-  Sum: NativeUInt;
+  Sum: UInt64;
+  Halves: PHalves;
 begin
-  Sum := (NativeUInt(Block) xor Block^.Size) * SpreadFactor;
-  Sum := (Sum xor Block^.Number xor Block^.FirstWord) * SpreadFactor;
-  Sum := (Sum xor (NativeUInt(Block^.GotStack) shl 16) xor Block^.FreedStack) * SpreadFactor;
-  Sum := (Sum xor (NativeUInt(Block^.GotThread) shl 16) xor Block^.FreedThread
-    xor (NativeUInt(Block^.Group) shl 8)) * SpreadFactor;
-  Result := Sum shr (SizeOf(Sum) * 8 - 32);
+  Halves := @Block^.GotStack;
+  // Each field has a factor of its own, odd so that no bit of it is lost.
+  Sum := UInt64(Block^.Size) * $9E3779B97F4A7C15 + UInt64(Block^.Number) * $C2B2AE3D27D4EB4F
+    + UInt64(Block^.FirstWord) * $165667B19E3779F9
+    + (Halves^[0] + UInt64(Halves^[1]) shl 32) * $85EBCA77C2B2AE63
+    + (Halves^[2] + UInt64(Halves^[3]) shl 32) * $27D4EB2F165667C5 + Halves^[4];
+  Result := Sum shr 32 xor Sum;
 end;
 
 procedure DebugBlockSeal(Block: PDebugBlock);
@@ -268,6 +320,9 @@ begin
   Span^.FreeList := 0;
   Span^.Used := 0;
   Span^.BlockSize := BlockSize;
+  Span^.DivideMagic := 0;
+  if SizeClass < SingleClass then
+    Span^.DivideMagic := UInt64(1) shl MagicShift div BlockSize + 1;
   Span^.BlockBytes := BlockCount;
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
@@ -344,21 +399,80 @@ begin
   Inc(Span^.CarvedBytes);
 end;
 
-function TakeOfClass(SizeClass: Cardinal): PDebugBlock;
+// Under the lock.
+function TakeLocked(SizeClass: Cardinal): PDebugBlock;
 var
   Span: PSpan;
 begin
-  LockEnter(Process.DebugLock);
   Span := Process.DebugSpans[SizeClass];
   if Span = nil then
     Span := NewSpan(SizeClass);
-  Result := nil;
-  if Span <> nil then
+  if Span = nil then
+    Exit(nil);
+  Result := TakeFrom(Span);
+  if IsFull(Span) then
+    ListRemove(Span);
+end;
+
+// Takes blocks of the class for the cache, so that they are handed out in the order of the lists.
+procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
+var
+  Wanted: NativeUInt;
+  Taken: array[0..BatchLimit - 1] of PDebugBlock;
+  Index: NativeUInt;
+begin
+  Wanted := BatchBytes div ClassToSize(SizeClass) + 1;
+  if Wanted > BatchLimit then
+    Wanted := BatchLimit;
+  Index := 0;
+  LockEnter(Process.DebugLock);
+  repeat
+    Taken[Index] := TakeLocked(SizeClass);
+    Inc(Index);
+  until (Index = Wanted) or (Taken[Index - 1] = nil);
+  LockLeave(Process.DebugLock);
+  while Index > 0 do
   begin
-    Result := TakeFrom(Span);
-    if IsFull(Span) then
-      ListRemove(Span);
+    Dec(Index);
+    if Taken[Index] = nil then
+      Continue;
+    Cache.Blocks[SizeClass, Cache.Counts[SizeClass]] := Taken[Index];
+    Inc(Cache.Counts[SizeClass]);
   end;
+end;
+
+// Brings into the CPU's cache what will be read of a free block when it is taken.
+procedure Fetch(Block: PDebugBlock);
+var
+  Place: TDebugPlace;
+begin
+  DebugBlockPlace(Block, Place);
+  CacheFetch(Block);
+  CacheFetch(Place.Data);
+  CacheFetch(Place.Data + CacheLineSize);
+end;
+
+function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock;
+var
+  Count: NativeUInt;
+begin
+  if Cache.Counts[SizeClass] = 0 then
+    Refill(Cache, SizeClass);
+  Count := Cache.Counts[SizeClass];
+  if Count = 0 then
+    Exit(nil);
+  Cache.Counts[SizeClass] := Count - 1;
+  Result := Cache.Blocks[SizeClass, Count - 1];
+  if Count > 1 then
+    Fetch(Cache.Blocks[SizeClass, Count - 2]);
+end;
+
+function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock;
+begin
+  if Cache <> nil then
+    Exit(TakeCached(Cache^, SizeClass));
+  LockEnter(Process.DebugLock);
+  Result := TakeLocked(SizeClass);
   LockLeave(Process.DebugLock);
 end;
 
@@ -384,12 +498,12 @@ begin
   until DebugBlockChange(Block, Before); // a scan may note what it found in between
 end;
 
-function DebugBlockTake(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 begin
   if Size > DebugMostSize then
     Exit(nil);
   if Size + 2 * GuardSize <= MaxClassSize then
-    Result := TakeOfClass(SizeToClass(Size + 2 * GuardSize))
+    Result := TakeOfClass(Cache, SizeToClass(Size + 2 * GuardSize))
   else
     Result := TakeSingle(Size);
   if Result <> nil then
@@ -533,13 +647,21 @@ var
   Block: PDebugBlock;
 begin
   Block := PDebugBlock(RingPlace(Process.Quarantine.First)^);
+  CacheFetch(Pointer(RingPlace(Process.Quarantine.First + FetchedAhead)^));
   Inc(Process.Quarantine.First);
   Dec(Process.Quarantine.Bytes, BytesOf(Block));
   Recycle(Block, Empty);
 end;
 
+// Under the lock.
 procedure Keep(Block: PDebugBlock; var Empty: PSpan);
 begin
+  // A block that would drive all others out goes at once.
+  if BytesOf(Block) > Process.Quarantine.MostBytes div 2 then
+  begin
+    Recycle(Block, Empty);
+    Exit;
+  end;
   if Process.Quarantine.Limit - Process.Quarantine.First = RingLength then
     RecycleOldest(Empty);
   RingPlace(Process.Quarantine.Limit)^ := NativeUInt(Block);
@@ -549,16 +671,35 @@ begin
     RecycleOldest(Empty);
 end;
 
-function DebugBlockRetire(Block: PDebugBlock): PSpan;
+function KeepFreed(var Cache: TDebugCache): PSpan;
+var
+  Index: NativeInt;
 begin
   Result := nil;
   LockEnter(Process.DebugLock);
-  // A block that would drive all others out goes at once.
-  if BytesOf(Block) > Process.Quarantine.MostBytes div 2 then
-    Recycle(Block, Result)
-  else
-    Keep(Block, Result);
+  for Index := 0 to NativeInt(Cache.FreedCount) - 1 do
+    Keep(Cache.Freed[Index], Result);
   LockLeave(Process.DebugLock);
+  Cache.FreedCount := 0;
+  Cache.FreedBytes := 0;
+end;
+
+function DebugBlockRetire(Cache: PDebugCache; Block: PDebugBlock): PSpan;
+begin
+  Result := nil;
+  if Cache = nil then
+  begin
+    LockEnter(Process.DebugLock);
+    Keep(Block, Result);
+    LockLeave(Process.DebugLock);
+    Exit;
+  end;
+  Cache^.Freed[Cache^.FreedCount] := Block;
+  Inc(Cache^.FreedCount);
+  Inc(Cache^.FreedBytes, BytesOf(Block));
+  if (Cache^.FreedCount = FreedLimit)
+    or (Cache^.FreedBytes > Process.Quarantine.MostBytes div FreedShare) then
+    Result := KeepFreed(Cache^);
 end;
 
 procedure DebugSpanRelease(Span: PSpan);

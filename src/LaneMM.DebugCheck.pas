@@ -12,7 +12,7 @@ unit LaneMM.DebugCheck;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Messages;
+  LaneMM.Types, LaneMM.Messages, LaneMM.DebugBlocks;
 
 const
   /// Places of damage that are told apart.
@@ -57,6 +57,10 @@ procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlo
 /// changed it. Part counts from 0; each has one kind of damage.
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
+/// Whether a block that lies there, was seen in this state, and is or was before the caller changed
+/// it, has no damage.
+function DebugBlockIsWhole(Block: PDebugBlock; const Place: TDebugPlace;
+  State: TDebugState): Boolean;
 /// Parts of a block.
 function DebugPartCount: Cardinal;
 /// Looks at one block that may change at any time. Tells Call of what it finds; returns 1 if the
@@ -68,7 +72,7 @@ function DebugCheckAll(Call: TFindingCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Contention, LaneMM.Arena, LaneMM.DebugBlocks;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Patterns, LaneMM.Contention, LaneMM.Arena;
 
 type
   TPart = (paNotes, paBefore, paBehind, paContents);
@@ -84,17 +88,10 @@ type
 // ---------------------------------------------------------------------------- bytes
 
 // The first offset from First on at which another byte than the expected one lies; Limit: none.
-function FirstOther(const Expected: TExpected; First: NativeInt): NativeInt;
-var
-  Words: NativeUInt;
+function FirstOther(const Expected: TExpected; First: NativeInt): NativeInt; inline;
 begin
-  Words := Expected.Value * (High(NativeUInt) div High(Byte));
-  Result := First;
-  while (Result + SizeOf(Words) <= Expected.Limit)
-    and (PNativeUInt(Expected.Data + Result)^ = Words) do
-    Inc(Result, SizeOf(Words));
-  while (Result < Expected.Limit) and (Expected.Data[Result] = Expected.Value) do
-    Inc(Result);
+  Result := First
+    + NativeInt(PatternLength(Expected.Data + First, Expected.Limit - First, Expected.Value));
 end;
 
 // Whether a word of LaneMM.Traps lies at the offset.
@@ -145,7 +142,7 @@ end;
 // ---------------------------------------------------------------------------- findings
 
 // Keeps the bytes around Offset, between the guards.
-procedure KeepDump(var Finding: TFinding; Block: PDebugBlock; Offset: NativeInt);
+procedure KeepDump(var Finding: TFinding; const Place: TDebugPlace; Offset: NativeInt);
 const
   BytesBefore = 32;
   LineMask = 15;
@@ -155,11 +152,11 @@ begin
   Finding.DumpOffset := (Offset - BytesBefore) and not LineMask;
   if Finding.DumpOffset < -GuardSize then
     Finding.DumpOffset := -GuardSize;
-  Last := DebugBlockRoom(Block) + DebugBlockGuard(Block, DebugBlockRoom(Block));
+  Last := Place.Room + DebugGuardLength(Place, Place.Room);
   if Last > Finding.DumpOffset + DumpSize then
     Last := Finding.DumpOffset + DumpSize;
   Finding.DumpLength := Last - Finding.DumpOffset;
-  Move(PByte(Finding.Data + NativeUInt(Finding.DumpOffset))^, Finding.Dump, Finding.DumpLength);
+  Move(Place.Data[Finding.DumpOffset], Finding.Dump, Finding.DumpLength);
 end;
 
 procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlock);
@@ -177,24 +174,27 @@ begin
 end;
 
 // What should stand in a part; nothing where the notes of the block cannot be believed.
-function ExpectedIn(Block: PDebugBlock; State: TDebugState; Part: TPart): TExpected;
+function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState; Part: TPart):
+  TExpected;
 begin
-  Result := Default(TExpected);
-  Result.Data := DebugBlockData(Block);
-  if (State = dsFreed) and DebugBlockIsGuarded(Block) then
-    Exit;
+  Result.Data := Place.Data;
+  Result.First := 0;
+  Result.Limit := 0;
   Result.Value := GuardByte;
+  Result.HasTraps := False;
+  if (State = dsFreed) and Place.HasPages then
+    Exit;
   if Part = paBefore then
     Result.First := -GuardSize
-  else if Block^.Size <= DebugBlockRoom(Block) then
+  else if Size <= Place.Room then
     if Part = paBehind then
     begin
-      Result.First := Block^.Size;
-      Result.Limit := Block^.Size + DebugBlockGuard(Block, Block^.Size);
+      Result.First := Size;
+      Result.Limit := Size + DebugGuardLength(Place, Size);
     end
     else if State = dsFreed then
     begin
-      Result.Limit := Block^.Size;
+      Result.Limit := Size;
       Result.Value := Process.FreeFill;
       Result.HasTraps := True;
     end;
@@ -205,9 +205,35 @@ begin
   Result := Ord(High(TPart)) + 1;
 end;
 
-function NotesAreWhole(Block: PDebugBlock): Boolean;
+function IsWhole(const Expected: TExpected): Boolean;
 begin
-  Result := DebugBlockIsSealed(Block) and (Block^.Size <= DebugBlockRoom(Block));
+  Result := (Expected.First >= Expected.Limit)
+    or (NextDamage(Expected, Expected.First) >= Expected.Limit);
+end;
+
+function GuardsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean; inline;
+var
+  Behind: NativeUInt;
+begin
+  Behind := DebugGuardLength(Place, Size);
+  Result := (PatternLength(Place.Data - GuardSize, GuardSize, GuardByte) = GuardSize)
+    and (PatternLength(Place.Data + Size, Behind, GuardByte) = Behind);
+end;
+
+function DebugBlockIsWhole(Block: PDebugBlock; const Place: TDebugPlace;
+  State: TDebugState): Boolean;
+var
+  Size: NativeUInt;
+begin
+  Size := Block^.Size;
+  if not DebugBlockIsSealed(Block) or (Size > Place.Room) then
+    Exit(False);
+  if State <> dsFreed then
+    Exit(GuardsAreWhole(Place, Size));
+  // The first word may be a trap.
+  Result := Place.HasPages or GuardsAreWhole(Place, Size)
+    and ((PatternLength(Place.Data, Size, Process.FreeFill) = Size)
+    or IsWhole(ExpectedIn(Place, Size, State, paContents)));
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
@@ -228,23 +254,24 @@ end;
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 var
+  Place: TDebugPlace;
   Expected: TExpected;
 begin
+  DebugBlockPlace(Block, Place);
   if TPart(Part) = paNotes then
   begin
-    Result := not NotesAreWhole(Block);
+    Result := not DebugBlockIsSealed(Block) or (Block^.Size > Place.Room);
     if Result then
       Note(Block, State, paNotes, Finding);
     Exit;
   end;
-  Expected := ExpectedIn(Block, State, TPart(Part));
-  Result := (Expected.First < Expected.Limit)
-    and (NextDamage(Expected, Expected.First) < Expected.Limit);
+  Expected := ExpectedIn(Place, Block^.Size, State, TPart(Part));
+  Result := not IsWhole(Expected);
   if not Result then
     Exit;
   Note(Block, State, TPart(Part), Finding);
   FindRanges(Expected, Finding);
-  KeepDump(Finding, Block, Finding.Ranges[0].Offset);
+  KeepDump(Finding, Place, Finding.Ranges[0].Offset);
 end;
 
 // ---------------------------------------------------------------------------- scans
@@ -264,12 +291,16 @@ type
 function FindDamage(Block: PDebugBlock; var Scan: TScan): Boolean;
 var
   Seen: TAtomicWord;
+  Place: TDebugPlace;
   Part: Cardinal;
 begin
   Scan.FindingCount := 0;
   // Acquire: the state before what the block holds. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
   if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen) then
+    Exit(False);
+  DebugBlockPlace(Block, Place);
+  if DebugBlockIsWhole(Block, Place, DebugStateOf(Seen)) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, DebugStateOf(Seen), Part, Scan.Findings[TPart(Scan.FindingCount)])

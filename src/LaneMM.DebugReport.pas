@@ -105,16 +105,18 @@ begin
   end;
 end;
 
-procedure AddStack(var Report: TReport; Message: TMessage; Stack: PStack);
+procedure AddStack(var Report: TReport; Message: TMessage; const Stack: TStack);
 begin
   MessageAdd(Report.Event.Text, Message, Report.Fields);
-  if Stack <> nil then
-    TraceAdd(Report.Event.Text, Report.Traces, Stack^)
+  if Stack.Count > 0 then
+    TraceAdd(Report.Event.Text, Report.Traces, Stack)
   else
     MessageAdd(Report.Event.Text, msNoStack, Report.Fields);
 end;
 
 procedure AddBlock(var Report: TReport; const Finding: TFinding);
+var
+  Stack: TStack;
 begin
   FieldName(Report.Fields, fiThread, Finding.Block.GotThread);
   FieldName(Report.Fields, fiFreeThread, Finding.Block.FreedThread);
@@ -128,9 +130,12 @@ begin
   end;
   if fiClass in Report.Fields.Known then
     MessageAdd(Report.Event.Text, msClass, Report.Fields);
-  AddStack(Report, msGotStack, StackAt(Finding.Block.GotStack));
-  if Finding.State = dsFreed then
-    AddStack(Report, msFreedStack, StackAt(Finding.Block.FreedStack));
+  StackRead(Finding.Block.GotStack, Stack);
+  AddStack(Report, msGotStack, Stack);
+  if Finding.State <> dsFreed then
+    Exit;
+  StackRead(Finding.Block.FreedStack, Stack);
+  AddStack(Report, msFreedStack, Stack);
 end;
 
 function IsDamaged(const Finding: TFinding; Offset: NativeInt): Boolean;
@@ -249,18 +254,16 @@ end;
 
 procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TStack);
 var
-  Stack: PStack;
+  Stack: TStack;
 begin
   TracesOpen(Report.Traces, MostStacks);
   TracesAdd(Report.Traces, Here);
   if Finding.Method <> 0 then
     TracesAddCode(Report.Traces, Finding.Method);
-  Stack := StackAt(Finding.Block.GotStack);
-  if Stack <> nil then
-    TracesAdd(Report.Traces, Stack^);
-  Stack := StackAt(Finding.Block.FreedStack);
-  if Stack <> nil then
-    TracesAdd(Report.Traces, Stack^);
+  if StackRead(Finding.Block.GotStack, Stack) then
+    TracesAdd(Report.Traces, Stack);
+  if StackRead(Finding.Block.FreedStack, Stack) then
+    TracesAdd(Report.Traces, Stack);
   TracesResolve(Report.Traces);
 end;
 
@@ -282,9 +285,9 @@ begin
   if Finding.State <> dsNever then
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
-    AddStack(Report, msFoundStack, @Here)
+    AddStack(Report, msFoundStack, Here)
   else if not (Finding.Kind in [evAllocation, evFree]) then // theirs is one of the block's
-    AddStack(Report, msHereStack, @Here);
+    AddStack(Report, msHereStack, Here);
   AddDump(Report.Event.Text, Finding);
   TracesClose(Report.Traces);
   FieldsClose(Report.Fields);

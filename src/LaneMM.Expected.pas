@@ -39,7 +39,7 @@ implementation
 
 uses
   LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Text, LaneMM.Contents,
-  LaneMM.Stack, LaneMM.Symbols, LaneMM.Traces, LaneMM.Walk;
+  LaneMM.Stack, LaneMM.Stacks, LaneMM.Symbols, LaneMM.Traces, LaneMM.Walk;
 
 const
   MostExpected = 4096;
@@ -208,7 +208,8 @@ begin
     end;
 end;
 
-function StackFits(const Traces: TTraces; Stack: PStack; const Pattern: TPattern): Boolean;
+function StackFits(const Traces: TTraces; const Stack: TStack;
+  const Pattern: TPattern): Boolean;
 var
   Frame: NativeInt;
   Symbol: PSymbol;
@@ -216,9 +217,9 @@ var
   Name: TName;
 begin
   Result := False;
-  for Frame := 0 to NativeInt(Stack^.Count) - 1 do
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
   begin
-    Symbol := SymbolsFind(Traces.Symbols, Stack^.Frames[Frame]);
+    Symbol := SymbolsFind(Traces.Symbols, Stack.Frames[Frame]);
     if (Symbol = nil) or (Symbol^.Routine = nil) then
       Continue;
     OpenName(Text, Name);
@@ -228,11 +229,11 @@ begin
   end;
 end;
 
-function StackOf(const Census: TCensus; Index: Cardinal): PStack;
+function StackOf(const Census: TCensus; Index: Cardinal): Cardinal;
 var
   Block: TBlockInfo;
 begin
-  Result := nil;
+  Result := 0;
   if (Census.Nodes[Index].State = noCounted) and WalkFind(Census.Nodes[Index].Address, Block) then
     Result := Block.Stack;
 end;
@@ -243,24 +244,24 @@ const
 var
   Traces: TTraces;
   Index: NativeInt;
-  Stack, Last: PStack;
+  Number, Last: Cardinal;
+  Stack: TStack;
 begin
   TracesOpen(Traces, MostTraced);
-  Last := nil;
+  Last := 0;
   for Index := 0 to NativeInt(Census.NodeCount) - 1 do
   begin
-    Stack := StackOf(Census, Index);
-    if (Stack <> nil) and (Stack <> Last) then
-      TracesAdd(Traces, Stack^);
-    Last := Stack;
+    Number := StackOf(Census, Index);
+    if (Number <> Last) and StackRead(Number, Stack) then
+      TracesAdd(Traces, Stack);
+    Last := Number;
   end;
   if Traces.Symbols.Count > 0 then
   begin
     TracesResolve(Traces);
     for Index := 0 to NativeInt(Census.NodeCount) - 1 do
     begin
-      Stack := StackOf(Census, Index);
-      if (Stack <> nil) and StackFits(Traces, Stack, Pattern) then
+      if StackRead(StackOf(Census, Index), Stack) and StackFits(Traces, Stack, Pattern) then
         CensusExclude(Census, Index);
     end;
   end;

@@ -23,7 +23,8 @@ procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Stack, LaneMM.Symbols, LaneMM.Traces,
+  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Stack, LaneMM.Stacks, LaneMM.Symbols,
+  LaneMM.Traces,
   LaneMM.Census, LaneMM.Groups, LaneMM.Holders, LaneMM.Walk, LaneMM.LeakText;
 
 const
@@ -195,18 +196,17 @@ end;
 
 procedure AddJsonStack(var Text: TText; const List: TLeakList; Group: PGroup);
 var
-  Stack: PStack;
+  Stack: TStack;
   Frame: NativeInt;
 begin
-  Stack := LeakStack(Group);
-  if Stack = nil then
+  if not LeakStack(Group, Stack) then
     Exit;
   OpenJson(Text, 'allocation', '{');
   AddJsonNumber(Text, 'number', Group^.First.Number);
   AddJsonNumber(Text, 'thread', Group^.First.Thread);
   OpenJson(Text, 'stack', '[');
-  for Frame := 0 to NativeInt(Stack^.Count) - 1 do
-    AddJsonFrame(Text, List, Stack^.Frames[Frame]);
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    AddJsonFrame(Text, List, Stack.Frames[Frame]);
   TextAdd(Text, ']}');
 end;
 
@@ -376,12 +376,12 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-// Where the block was got, or nil.
-function StackOf(Node: PNode): PStack;
+// The number of the stack where the block was got, or 0.
+function StackOf(Node: PNode): Cardinal;
 var
   Block: TBlockInfo;
 begin
-  Result := nil;
+  Result := 0;
   if (Node^.State = noCounted) and WalkFind(Node^.Address, Block) then
     Result := Block.Stack;
 end;
@@ -393,20 +393,21 @@ const
   MostStacks = 1 shl 14;
 var
   Seen: array[0..SetSize div 8 - 1] of Byte;
-  Stack: PStack;
+  Number: Cardinal;
+  Stack: TStack;
   Index: NativeInt;
-  Place: NativeUInt;
+  Place: Cardinal;
 begin
   FillChar(Seen, SizeOf(Seen), 0);
   TracesOpen(Traces, MostStacks);
   for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
   begin
-    Stack := StackOf(List.Census.Nodes + Index);
-    Place := NativeUInt(Stack) div SizeOf(TStack) mod SetSize;
-    if (Stack <> nil) and not Odd(Seen[Place shr 3] shr (Place and 7)) then
+    Number := StackOf(List.Census.Nodes + Index);
+    Place := Number mod SetSize;
+    if not Odd(Seen[Place shr 3] shr (Place and 7)) and StackRead(Number, Stack) then
     begin
       Seen[Place shr 3] := Seen[Place shr 3] or 1 shl (Place and 7);
-      TracesAdd(Traces, Stack^);
+      TracesAdd(Traces, Stack);
     end;
   end;
   TracesResolve(Traces);
@@ -414,7 +415,7 @@ end;
 
 procedure AddHeaptrcBlock(var Text: TText; const Traces: TTraces; Node: PNode);
 var
-  Stack: PStack;
+  Stack: TStack;
   Frame: NativeInt;
 begin
   TextAdd(Text, 'Call trace for block $');
@@ -422,11 +423,9 @@ begin
   TextAdd(Text, ' size ');
   TextAddNumber(Text, Node^.Size);
   TextAdd(Text, LineEnd);
-  Stack := StackOf(Node);
-  if Stack = nil then
-    Exit;
-  for Frame := 0 to NativeInt(Stack^.Count) - 1 do
-    AddHeaptrcFrame(Text, Traces, Stack^.Frames[Frame]);
+  if StackRead(StackOf(Node), Stack) then
+    for Frame := 0 to NativeInt(Stack.Count) - 1 do
+      AddHeaptrcFrame(Text, Traces, Stack.Frames[Frame]);
 end;
 
 procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);

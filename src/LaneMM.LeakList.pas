@@ -51,7 +51,7 @@ procedure LeakListClose(var List: TLeakList);
 /// The group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 /// Where a block of the group was got, or nil.
-function LeakStack(Group: PGroup): PStack;
+function LeakStack(Group: PGroup; out Stack: TStack): Boolean;
 /// The chain of holders of the group at Index that leads to most bytes, behind those of rank Rank;
 /// Path is its last link. False when there is none.
 function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PPath): Boolean;
@@ -67,26 +67,27 @@ procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TCha
 implementation
 
 uses
-  LaneMM.Contents;
+  LaneMM.Stacks, LaneMM.Contents;
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
   Result := List.Census.Groups + List.Order[Index];
 end;
 
-function LeakStack(Group: PGroup): PStack;
+function LeakStack(Group: PGroup; out Stack: TStack): Boolean;
 begin
-  Result := Group^.First.Stack;
+  Result := StackRead(Group^.First.Stack, Stack);
 end;
 
 procedure FindTraces(var List: TLeakList);
 var
+  Stack: TStack;
   Index: NativeInt;
 begin
   TracesOpen(List.Traces, List.Count);
   for Index := 0 to NativeInt(List.Count) - 1 do
-    if LeakStack(LeakGroup(List, Index)) <> nil then
-      TracesAdd(List.Traces, LeakStack(LeakGroup(List, Index))^);
+    if LeakStack(LeakGroup(List, Index), Stack) then
+      TracesAdd(List.Traces, Stack);
   TracesResolve(List.Traces);
 end;
 

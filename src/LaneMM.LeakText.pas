@@ -18,8 +18,8 @@ procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardin
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Contents, LaneMM.Census, LaneMM.Holders, LaneMM.Traces, LaneMM.Messages,
-  LaneMM.Groups;
+  LaneMM.Types, LaneMM.Stack, LaneMM.Contents, LaneMM.Census, LaneMM.Holders, LaneMM.Traces,
+  LaneMM.Messages, LaneMM.Groups;
 
 const
   // Chains of holders that are shown of a group.
@@ -97,15 +97,16 @@ end;
 procedure AddStack(var Text: TText; const List: TLeakList; Group: PGroup);
 var
   Fields: TFields;
+  Stack: TStack;
 begin
-  if LeakStack(Group) = nil then
+  if not LeakStack(Group, Stack) then
     Exit;
   FieldsOpen(Fields);
   FieldName(Fields, fiNumber, Group^.First.Number);
   FieldName(Fields, fiThread, Group^.First.Thread);
   MessageAdd(Text, msLeakStack, Fields);
   FieldsClose(Fields);
-  TraceAdd(Text, List.Traces, LeakStack(Group)^);
+  TraceAdd(Text, List.Traces, Stack);
 end;
 
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);

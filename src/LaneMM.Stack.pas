@@ -38,8 +38,34 @@ type
     Frames: array[0..MaxFrames - 1] of NativeUInt; //< the return addresses
   end;
 
+  /// Where the return address and the frame pointer of a routine's caller lie.
+  TStackRule = record
+    Start: NativeUInt;    //< where the routine begins; 0: not known
+    Size: Cardinal;       //< bytes from its stack pointer up to the return address
+    SavedFrame: Cardinal; //< bytes from the caller's frame pointer up to it; 0: not saved
+    IsFramed: Boolean;    //< the return address lies above its frame pointer
+  end;
+
+  /// A thread on its way up its own stack.
+  TStackWalk = record
+    Pc: NativeUInt;      //< in the routine that is left next
+    Sp: NativeUInt;      //< its stack pointer when it made its call
+    Frame: NativeUInt;   //< its frame pointer
+    FrameAt: NativeUInt; //< where Frame was read; 0: it is the one of the routine left before
+    Limit: NativeUInt;   //< end of the stack
+  end;
+
 /// Finds out where the code lies and how the run-time library calls its memory manager.
 procedure StackStart;
+/// Begins a walk at the caller of the routine with this frame pointer, which is set.
+procedure StackWalkFrom(Frame: NativeUInt; out Walk: TStackWalk);
+/// Goes on to the caller; False when there is none, or none is found. Rule says how it was done.
+function StackStep(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+/// Does the same as the rule says; False when that does not fit what is on the stack. Return is a
+/// return address for which it fitted, or 0, and becomes the one that was found.
+function StackLeave(var Walk: TStackWalk; const Rule: TStackRule; var Return: NativeUInt): Boolean;
+/// Adds a frame. All frames so far were the manager's own if this one is the program's call of it.
+procedure StackAdd(var Stack: TStack; Return: NativeUInt);
 /// Takes the stack of the caller, without the manager's own frames where they can be told.
 procedure StackTake(out Stack: TStack);
 /// The end of the stack that Sp lies on; Sp itself when it is not known.
@@ -69,21 +95,6 @@ const
   CodeMargin = 8;
 
 type
-  // A thread on its way up its own stack.
-  TWalk = record
-    Pc: NativeUInt;      // in the routine that is left next
-    Sp: NativeUInt;      // its stack pointer when it made its call
-    Frame: NativeUInt;   // its frame pointer
-    Limit: NativeUInt;   // end of the stack
-  end;
-
-  // What the first instructions of a routine do to the stack.
-  TPrologue = record
-    Size: NativeUInt;       // bytes from the stack pointer up to the return address
-    SavedFrame: NativeUInt; // bytes from the caller's frame pointer up to it; 0: not saved
-    IsFramed: Boolean;      // the frame pointer is set
-  end;
-
   TCallKind = (ckNone, ckDirect, ckIndirect);
 
 function WordAt(Address: NativeUInt): NativeUInt; inline;
@@ -143,7 +154,7 @@ begin
 end;
 
 // Follows push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
-procedure ReadPrologue(Code: PByte; out Prologue: TPrologue);
+procedure ReadPrologue(Code: PByte; out Rule: TStackRule);
 const
   MovFrame = $E58948;        // mov rbp, rsp
   LeaShort = $24648D48;      // lea rsp, [rsp + byte]
@@ -153,36 +164,37 @@ const
   ThreeBytes = $FFFFFF;
   PushFrame = $55;
 begin
-  Prologue := Default(TPrologue);
+  Rule := Default(TStackRule);
+  Rule.Start := NativeUInt(Code);
   repeat
     if Code^ and $F8 = $50 then
     begin
-      Inc(Prologue.Size, SizeOf(Pointer));
+      Inc(Rule.Size, SizeOf(Pointer));
       if Code^ = PushFrame then
-        Prologue.SavedFrame := Prologue.Size;
+        Rule.SavedFrame := Rule.Size;
       Inc(Code);
     end
     else if (Code^ = $41) and (Code[1] and $F8 = $50) then
     begin
-      Inc(Prologue.Size, SizeOf(Pointer));
+      Inc(Rule.Size, SizeOf(Pointer));
       Inc(Code, 2);
     end
-    else if (PCardinal(Code)^ and ThreeBytes = MovFrame) and (Prologue.SavedFrame <> 0) then
+    else if (PCardinal(Code)^ and ThreeBytes = MovFrame) and (Rule.SavedFrame <> 0) then
     begin
-      Prologue.IsFramed := True;
+      Rule.IsFramed := True;
       Exit;
     end
     else
       Break;
   until False;
   if PCardinal(Code)^ = LeaShort then
-    Dec(Prologue.Size, NativeInt(PShortInt(Code + 4)^))
+    Dec(Rule.Size, NativeInt(PShortInt(Code + 4)^))
   else if PCardinal(Code)^ = LeaLong then
-    Dec(Prologue.Size, DistanceAt(NativeUInt(Code + 4)))
+    Dec(Rule.Size, DistanceAt(NativeUInt(Code + 4)))
   else if PCardinal(Code)^ and ThreeBytes = SubShort then
-    Inc(Prologue.Size, NativeInt(PShortInt(Code + 3)^))
+    Inc(Rule.Size, NativeInt(PShortInt(Code + 3)^))
   else if PCardinal(Code)^ and ThreeBytes = SubLong then
-    Inc(Prologue.Size, DistanceAt(NativeUInt(Code + 3)));
+    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 3)));
 end;
 
 // Whether a routine may begin here.
@@ -193,54 +205,80 @@ end;
 
 // ---------------------------------------------------------------------------- steps
 
-function IsOnStack(const Walk: TWalk; Address: NativeUInt): Boolean; inline;
+function IsOnStack(const Walk: TStackWalk; Address: NativeUInt): Boolean; inline;
 begin
   Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
     and (Address and (SizeOf(Pointer) - 1) = 0);
 end;
 
 // Leaves the routine whose return address lies at Slot.
-procedure Leave(var Walk: TWalk; Slot, SavedFrame: NativeUInt);
+procedure Leave(var Walk: TStackWalk; Slot, SavedFrame: NativeUInt); inline;
 begin
   Walk.Pc := WordAt(Slot);
   Walk.Sp := Slot + SizeOf(Pointer);
+  Walk.FrameAt := 0;
   if SavedFrame <> 0 then
-    Walk.Frame := WordAt(Slot - SavedFrame);
+  begin
+    Walk.FrameAt := Slot - SavedFrame;
+    Walk.Frame := WordAt(Walk.FrameAt);
+  end;
+end;
+
+// Whether the call before Return can have led to the routine.
+function IsReturn(Return: NativeUInt; const Rule: TStackRule): Boolean;
+var
+  Target: NativeUInt;
+begin
+  if not IsX64 then
+    Exit(IsCode(Return));
+  case CallBefore(Return, Target) of
+    ckDirect: Result := (Target = Rule.Start) or (Rule.Start = 0);
+    ckIndirect: Result := True;
+  else
+    Result := False;
+  end;
+end;
+
+function StackLeave(var Walk: TStackWalk; const Rule: TStackRule; var Return: NativeUInt): Boolean;
+var
+  Slot, Found: NativeUInt;
+begin
+  if Rule.IsFramed then
+    Slot := Walk.Frame + SizeOf(Pointer)
+  else
+    Slot := Walk.Sp + Rule.Size;
+  if not IsOnStack(Walk, Slot) then
+    Exit(False);
+  Found := WordAt(Slot);
+  Result := (Found = Return) and (Found <> 0) or IsReturn(Found, Rule);
+  if not Result then
+    Exit;
+  Return := Found;
+  Leave(Walk, Slot, Rule.SavedFrame);
 end;
 
 // Leaves the routine if it began at Start; tells whether that fits what is on the stack.
-function TryLeave(var Walk: TWalk; Start: NativeUInt): Boolean;
+function TryLeave(var Walk: TStackWalk; Start: NativeUInt; out Rule: TStackRule): Boolean;
 var
-  Prologue: TPrologue;
-  Slot, Target: NativeUInt;
+  Return: NativeUInt;
 begin
-  ReadPrologue(PByte(Start), Prologue);
-  if Prologue.IsFramed then
-    Slot := Walk.Frame + SizeOf(Pointer)
-  else
-    Slot := Walk.Sp + Prologue.Size;
-  Result := False;
-  if (Prologue.Size = 0) or not IsOnStack(Walk, Slot) then
-    Exit;
-  case CallBefore(WordAt(Slot), Target) of
-    ckDirect: Result := Target = Start;
-    ckIndirect: Result := True;
-  end;
-  if Result then
-    Leave(Walk, Slot, Prologue.SavedFrame);
+  ReadPrologue(PByte(Start), Rule);
+  Return := 0;
+  Result := (Rule.Size <> 0) and StackLeave(Walk, Rule, Return);
 end;
 
 // Leaves the routine if it began Steps alignments before the one that Pc lies in.
-function TryLeaveBack(var Walk: TWalk; Steps: NativeUInt): Boolean; inline;
+function TryLeaveBack(var Walk: TStackWalk; Steps: NativeUInt; out Rule: TStackRule): Boolean;
+  inline;
 var
   Start: NativeUInt;
 begin
   Start := Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment;
-  Result := MayStart(PByte(Start)) and TryLeave(Walk, Start);
+  Result := MayStart(PByte(Start)) and TryLeave(Walk, Start, Rule);
 end;
 
 // Leaves the routine; returns those steps, or more than MostSteps when no beginning was found.
-function SearchBack(var Walk: TWalk): NativeUInt;
+function SearchBack(var Walk: TStackWalk; out Rule: TStackRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
 begin
@@ -248,7 +286,7 @@ begin
   if Last > MostSteps then
     Last := MostSteps;
   for Steps := 0 to Last do
-    if TryLeaveBack(Walk, Steps) then
+    if TryLeaveBack(Walk, Steps, Rule) then
       Exit(Steps);
   Result := MostSteps + 1;
 end;
@@ -256,7 +294,7 @@ end;
 // A return address and its steps are one word of StackSteps, so threads need not agree. Where no
 // beginning was found the steps count on, and at their end it is searched again: the stack may
 // have been misread.
-function StepByCode(var Walk: TWalk): Boolean;
+function StepByCode(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
 var
   Pc, Kept, Steps: NativeUInt;
   Entry: PNativeUInt;
@@ -269,7 +307,7 @@ begin
   Steps := Kept and LastStep;
   if Kept shr StepBits = Pc then
   begin
-    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps) then
+    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, Rule) then
       Exit(True);
     if (Steps > MostSteps) and (Steps < LastStep) then
     begin
@@ -277,20 +315,25 @@ begin
       Exit(False);
     end;
   end;
-  Steps := SearchBack(Walk);
+  Steps := SearchBack(Walk, Rule);
   StoreRelease(Entry^, Pc shl StepBits + Steps);
   Result := Steps <= MostSteps;
 end;
 
-function StepByFrame(var Walk: TWalk): Boolean;
+function StepByFrame(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
 var
-  Slot, Target: NativeUInt;
+  Return: NativeUInt;
 begin
-  Slot := Walk.Frame + SizeOf(Pointer);
-  Result := IsOnStack(Walk, Slot) and IsCode(WordAt(Slot))
-    and (not IsX64 or (CallBefore(WordAt(Slot), Target) <> ckNone));
-  if Result then
-    Leave(Walk, Slot, SizeOf(Pointer));
+  Rule := Default(TStackRule);
+  Rule.IsFramed := True;
+  Rule.SavedFrame := SizeOf(Pointer);
+  Return := 0;
+  Result := StackLeave(Walk, Rule, Return);
+end;
+
+function StackStep(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+begin
+  Result := IsX64 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -338,36 +381,44 @@ begin
     Result := TManagerCall(Offset div SizeOf(Pointer));
 end;
 
-// Notes the frame that the walk stands in. All frames so far were the manager's own if this one
-// is the program's call of the manager.
-procedure Note(const Walk: TWalk; var Stack: TStack);
+procedure StackAdd(var Stack: TStack; Return: NativeUInt);
 var
   Call: TManagerCall;
 begin
   if Stack.Call = mcUnknown then
   begin
-    Call := ManagerCallBefore(Walk.Pc);
+    Call := ManagerCallBefore(Return);
     if Call <> mcUnknown then
     begin
       Stack.Call := Call;
       Stack.Count := 0;
     end;
   end;
-  Stack.Frames[Stack.Count] := Walk.Pc;
+  Stack.Frames[Stack.Count] := Return;
   Inc(Stack.Count);
 end;
 
-procedure WalkOn(var Walk: TWalk; var Stack: TStack);
+procedure WalkOn(var Walk: TStackWalk; out Stack: TStack);
+var
+  Rule: TStackRule;
 begin
+  Stack.Call := mcUnknown;
+  Stack.Count := 0;
   repeat
-    Note(Walk, Stack);
-  until (Stack.Count = MaxFrames)
-    or not (IsX64 and StepByCode(Walk) or StepByFrame(Walk));
+    StackAdd(Stack, Walk.Pc);
+  until (Stack.Count = MaxFrames) or not StackStep(Walk, Rule);
+end;
+
+procedure StackWalkFrom(Frame: NativeUInt; out Walk: TStackWalk);
+begin
+  Walk.Sp := Frame;
+  Walk.Limit := StackEnd(Frame);
+  Leave(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
 end;
 
 procedure StackTake(out Stack: TStack);
 var
-  Walk: TWalk;
+  Walk: TStackWalk;
 begin
   if @Process.FramesTake <> nil then
   begin
@@ -375,24 +426,19 @@ begin
     Stack.Count := Process.FramesTake(@Stack.Frames, MaxFrames);
     Exit;
   end;
-  Walk.Sp := NativeUInt(get_frame);
-  Walk.Limit := StackEnd(Walk.Sp);
-  Leave(Walk, Walk.Sp + SizeOf(Pointer), SizeOf(Pointer));
-  Stack.Call := mcUnknown;
-  Stack.Count := 0;
+  StackWalkFrom(NativeUInt(get_frame), Walk);
   WalkOn(Walk, Stack);
 end;
 
 procedure StackTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TStack);
 var
-  Walk: TWalk;
+  Walk: TStackWalk;
 begin
   Walk.Pc := Pc + 1; // as if a call had led away from there
   Walk.Sp := Sp;
   Walk.Frame := Frame;
+  Walk.FrameAt := 0;
   Walk.Limit := StackEnd(Sp);
-  Stack.Call := mcUnknown;
-  Stack.Count := 0;
   WalkOn(Walk, Stack);
 end;
 

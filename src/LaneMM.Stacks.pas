@@ -1,10 +1,14 @@
 /// Call stacks, each kept once, under a number.
 //
 // Owns:       Process.StackTable.
-// Invariants: the stack is written before its number stands in the table; neither is removed.
-//             When the table is full, stacks have the number 0: they are not kept.
+// Layout:     a tree of calls. A node is a return address and the number of the node that called
+//             from farther out, so stacks share what they have in common, and a longer one is found
+//             from a shorter one with a single look. The number of a stack is its innermost node's.
+// Invariants: a node is complete when its Outer is not 0; none is changed or removed then. A stack
+//             that is kept has a number > 0. When the table is full, what is new gets 0.
 // Callers:    StacksStart: under no lock, any number of times. The others: any thread.
-// Progress:   lock-free: an entry that another thread wrote first is looked at again.
+// Progress:   wait-free: a node that another thread is just writing is passed over; the same stack
+//             may so have two numbers.
 unit LaneMM.Stacks;
 
 {$I LaneMM.inc}
@@ -16,10 +20,14 @@ uses
 
 /// Makes the table; tells whether there is one.
 function StacksStart: Boolean;
+/// The number of the stack that has Return inside of the stack with the number Outer, which is 0
+/// for none; 0 when it cannot be kept.
+function StackExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 /// The number of the stack; 0 when it cannot be kept.
 function StackKeep(const Stack: TStack): Cardinal;
-/// The stack with the number, which stays for ever; nil when there is none.
-function StackAt(Number: Cardinal): PStack;
+/// The innermost frames of the stack with the number, without the manager's own where they can be
+/// told; False when there is no such stack.
+function StackRead(Number: Cardinal; out Stack: TStack): Boolean;
 
 implementation
 
@@ -27,95 +35,91 @@ uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
 
 const
-  NumberBits = 16;
-  MostStacks = 1 shl NumberBits - 1;
-  NumberMask = MostStacks;
-  EntryCount = 2 * (MostStacks + 1);
+  NodeBits = 18;
+  NodeCount = 1 shl NodeBits;
+  // Nodes that are looked at for one stack before the table counts as full.
+  MostLooks = 16;
 
 type
-  // An entry is a number, with a part of the hash above it; 0 where there is none.
-  TTable = record
-    Used: TAtomicWord;
-    Entries: array[0..EntryCount - 1] of TAtomicWord;
-    Stacks: array[1..MostStacks] of TStack;
+  TNode = record
+    Return: TAtomicWord; // 0: not used yet
+    Outer: TAtomicWord;  // the number of the outer node plus 1; 0: not written yet
   end;
+  // A node's number is its place.
+  TTable = array[1..NodeCount] of TNode;
   PTable = ^TTable;
 
 function StacksStart: Boolean;
 var
   Room: Pointer;
-  Size: NativeUInt;
 begin
   if LoadAcquire(Process.StackTable) <> 0 then
     Exit(True);
-  Size := AlignUp(SizeOf(TTable), OsPageSize);
-  Room := OsReserve(Size);
-  Result := (Room <> nil) and OsCommit(Room, Size)
-    and CompareAndSwap(Process.StackTable, 0, NativeUInt(Room));
-  if (Room <> nil) and not Result then
-    OsRelease(Room, Size);
+  Room := OsTakeRoom(SizeOf(TTable));
+  if (Room <> nil) and not CompareAndSwap(Process.StackTable, 0, NativeUInt(Room)) then
+    OsReleaseRoom(Room, SizeOf(TTable));
   Result := LoadAcquire(Process.StackTable) <> 0;
 end;
 
-function IsSame(const First, Second: TStack): Boolean;
+// Takes an unused node; tells whether this thread has got it.
+function TakeNode(var Node: TNode; Outer, Return: NativeUInt): Boolean;
 begin
-  Result := (First.Count = Second.Count) and (First.Call = Second.Call)
-    and (CompareByte(First.Frames, Second.Frames, First.Count * SizeOf(NativeUInt)) = 0);
+  Result := CompareAndSwap(Node.Return, 0, Return);
+  if Result then
+    // Release: who sees Outer sees Return. Pairs with StackExtend and StackRead.
+    StoreRelease(Node.Outer, Outer + 1);
 end;
 
-// A place for one more stack, which is written; 0 when there is none.
-function Add(Table: PTable; const Stack: TStack): Cardinal;
-var
-  Number: NativeUInt;
-begin
-  if LoadAcquire(Table^.Used) >= MostStacks then
-    Exit(0);
-  Number := FetchAdd(Table^.Used, 1) + 1;
-  if Number > MostStacks then
-    Exit(0);
-  Table^.Stacks[Number].Call := Stack.Call;
-  Table^.Stacks[Number].Count := Stack.Count;
-  Move(Stack.Frames, Table^.Stacks[Number].Frames, Stack.Count * SizeOf(NativeUInt));
-  Result := Number;
-end;
-
-function StackKeep(const Stack: TStack): Cardinal;
+function StackExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 var
   Table: PTable;
-  Hash, Index, Found: NativeUInt;
-  Written: Cardinal;
+  Hash: NativeUInt;
+  Look: Cardinal;
 begin
   Table := PTable(LoadAcquire(Process.StackTable));
   if Table = nil then
     Exit(0);
-  Written := 0;
-  Hash := StackHash(Stack, 0);
-  Index := Hash mod EntryCount;
-  repeat
-    // Acquire: see the stack. Pairs with the swap below.
-    Found := LoadAcquire(Table^.Entries[Index]);
-    if Found = 0 then
-    begin
-      if Written = 0 then
-        Written := Add(Table, Stack);
-      if (Written = 0)
-        or CompareAndSwap(Table^.Entries[Index], 0, Hash and not NumberMask or Written) then
-        Exit(Written);
-      Found := LoadAcquire(Table^.Entries[Index]); // another thread took the entry
-    end;
-    if ((Found xor Hash) and not NumberMask = 0)
-      and IsSame(Table^.Stacks[Found and NumberMask], Stack) then
-      Exit(Found and NumberMask);
-    Index := (Index + 1) mod EntryCount;
-  until False;
+  Hash := (Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
+    shr (SizeOf(Hash) * 8 - NodeBits);
+  for Look := 0 to MostLooks - 1 do
+  begin
+    Result := (Hash + Look) and (NodeCount - 1) + 1;
+    // Acquire: a node is as it was written when its Outer is seen. Pairs with TakeNode.
+    if (LoadAcquire(Table^[Result].Outer) = NativeUInt(Outer) + 1)
+      and (Table^[Result].Return = Return) then
+      Exit;
+    if (LoadAcquire(Table^[Result].Return) = 0) and TakeNode(Table^[Result], Outer, Return) then
+      Exit;
+  end;
+  Result := 0;
 end;
 
-function StackAt(Number: Cardinal): PStack;
+function StackKeep(const Stack: TStack): Cardinal;
+var
+  Index: NativeInt;
 begin
-  if (Number - 1 < MostStacks) and (LoadAcquire(Process.StackTable) <> 0) then
-    Result := @PTable(Process.StackTable)^.Stacks[Number]
-  else
-    Result := nil;
+  Result := 0;
+  for Index := NativeInt(Stack.Count) - 1 downto 0 do
+    Result := StackExtend(Result, Stack.Frames[Index]);
+end;
+
+function StackRead(Number: Cardinal; out Stack: TStack): Boolean;
+var
+  Table: PTable;
+  Outer: NativeUInt;
+begin
+  Stack.Call := mcUnknown;
+  Stack.Count := 0;
+  Table := PTable(LoadAcquire(Process.StackTable));
+  while (Table <> nil) and (Number > 0) and (Number <= NodeCount) and (Stack.Count < MaxFrames) do
+  begin
+    Outer := LoadAcquire(Table^[Number].Outer);
+    if Outer = 0 then
+      Break; // no such node: the number was written over
+    StackAdd(Stack, Table^[Number].Return);
+    Number := Outer - 1;
+  end;
+  Result := Stack.Count > 0;
 end;
 
 end.

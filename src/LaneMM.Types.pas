@@ -264,7 +264,7 @@ type
     Kind: TSpanKind;          //< owner   of the span that it lies in
     Number: NativeUInt;       //< owner   of the allocation, counted from 1; 0: unknown
     Thread: NativeUInt;       //< owner   number of the thread that got it; 0: unknown
-    Stack: Pointer;           //< owner   the PStack of the allocation; nil: unknown
+    Stack: Cardinal;          //< owner   of the allocation, see LaneMM.Stacks; 0: unknown
     Group: Cardinal;          //< owner   allocation group, see LaneMM.Debug
   end;
   /// Looks at one block. Context is the caller's.
@@ -297,6 +297,7 @@ type
         SampleSeed: NativeUInt;                         //< owner  of its random numbers
         ThreadNumber: Cardinal;                         //< owner  the system's number, or 0
         Group: Cardinal;                                //< owner  of its next debug blocks
+        DebugThread: Pointer;                           //< owner  see LaneMM.DebugThreads
         QueuesLine: TCacheLine;                         //< padding trimming threads write below
         Queues: array[0..SizeClassCount - 1] of PSpan;  //< lock Heap  other spans with free blocks
         Lock: TLock;                                    //< shared  guards Queues
@@ -458,7 +459,7 @@ type
         Quarantine: TQuarantine;                    //< lock Debug
         GuardReaders: TAtomicWord;                  //< shared  threads that read all blocks
         GuardChanges: TAtomicWord;                  //< shared  threads that take pages away
-        DebugNumber: TAtomicWord;                   //< shared  debug blocks ever handed out
+        DebugNumber: TAtomicWord;                   //< shared  given to threads for debug blocks
         DebugDepth: TAtomicWord;                    //< shared  calls of LaneMM_EnterDebugMode
         DebugOperations: TAtomicWord;               //< shared  counted for opCheck
         NewFill: Byte;                              //< const   what new debug blocks hold

@@ -208,7 +208,7 @@ end;
 
 function LaneMM_CheckBlock(P: Pointer): Boolean;
 begin
-  Result := DebugBlockIsWhole(P);
+  Result := DebugIsWhole(P);
 end;
 
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;

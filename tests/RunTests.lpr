@@ -9,7 +9,7 @@ uses
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purger, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports,
-  Test.Erase, Test.Waits, Test.Stack, Test.EventLog, Test.Profile,
+  Test.Erase, Test.Waits, Test.Stack, Test.StackCache, Test.EventLog, Test.Profile,
   Test.Leaks, Test.Limits;
 
 begin

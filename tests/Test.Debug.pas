@@ -508,7 +508,7 @@ begin
   Same(77, Block.UsableSize, 'size');
   AssertTrue(Block.Number > 0);
   AssertTrue(Block.Thread > 0);
-  AssertTrue(Block.Stack <> nil);
+  AssertTrue(Block.Stack <> 0);
   AssertFalse('behind it', WalkFind(P + 77, Block));
   FreeMem(P);
   AssertFalse('freed', WalkFind(P, Block));
