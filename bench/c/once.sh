@@ -33,7 +33,7 @@ set_program() {
 set_command() {
   result=
   case $workload in
-    python) set_program python3 out python3 "$inputs/work.py" ;;
+    python) set_program /usr/bin/python3 out /usr/bin/python3 "$inputs/work.py" ;;
     gcc) set_program gcc l.o gcc -O1 -c -o l.o "$out/large.c" ;;
     g++) set_program g++ l.o g++ -O1 -c -o l.o "$out/large.cc" ;;
     sqlite) set_program sqlite3 out sqlite3 -init "$inputs/tables.sql" :memory: .quit ;;
