@@ -42,8 +42,8 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Patterns, LaneMM.Stacks, LaneMM.Messages,
   LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugThreads, LaneMM.DebugReport, LaneMM.Tracing, LaneMM.Limits, LaneMM.Blocks,
-  LaneMM.Traps, LaneMM.Faults;
+  LaneMM.DebugThreads, LaneMM.DebugReport, LaneMM.Tracing, LaneMM.Mixes, LaneMM.Limits,
+  LaneMM.Blocks, LaneMM.Traps, LaneMM.Faults;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
@@ -380,6 +380,8 @@ begin
   DebugBlockSeal(Block);
   if Process.IsTracing then
     TracingFreed(Block);
+  if Process.Settings.Values[opMixes] <> 0 then
+    MixesLook(Block);
   if Place.HasPages then
     DebugBlockClose(Block)
   else

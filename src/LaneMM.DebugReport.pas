@@ -286,7 +286,7 @@ begin
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
-  else if not (Finding.Kind in [evAllocation, evFree]) then // theirs is one of the block's
+  else if not (Finding.Kind in [evAllocation, evFree, evMix]) then // theirs is one of the block's
     AddStack(Report, msHereStack, Here);
   AddDump(Report.Event.Text, Finding);
   TracesClose(Report.Traces);

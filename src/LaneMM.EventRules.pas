@@ -26,7 +26,7 @@ implementation
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
     'write-after', 'write-after-free', 'freed-call', 'wrong-size', 'uninitialised', 'guard',
-    'bookkeeping', 'number', 'allocation', 'free', 'limit');
+    'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit');
   AnyKind: PAnsiChar = 'all';
   TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback');
 

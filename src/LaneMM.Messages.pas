@@ -35,6 +35,7 @@ type
     msLeakTotal,         //< ... of an allocation group
     msLeaksExpected, msLeaksRunning, msLeaksLost,
     msNumber,            //< the allocation number that was waited for
+    msMixedFree, msMixedDispose,
     msTraceGot, msTraceFreed, msTraceLeft,
     msLimitSoft, msLimitHard,
     msReserve            //< what was kept back is in use
@@ -162,6 +163,10 @@ const
       '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
     (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
+    (Name: 'mixed-free'; Text:
+      'A block was got by New and freed by FreeMem: what its fields hold stays behind.'),
+    (Name: 'mixed-dispose'; Text:
+      'A block was got by GetMem and freed by Dispose: New had not prepared its fields.'),
     (Name: 'trace-got'; Text: 'A chosen block was got.'),
     (Name: 'trace-freed'; Text: 'A chosen block was freed.'),
     (Name: 'trace-left'; Text:

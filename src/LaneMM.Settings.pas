@@ -129,7 +129,9 @@ const
     (Name: 'trace:class'; Kind: okName; Default: 0;
       Help: '... frees of objects of this class, with a star for any characters'),
     (Name: 'trace:most'; Kind: okNumber; Default: 1000;
-      Help: 'most that are logged'));
+      Help: 'most that are logged'),
+    (Name: 'mixes'; Kind: okSwitch; Default: 0;
+      Help: 'report FreeMem of what New has got, and Dispose of what GetMem has got'));
 
 // What holds unless something is set. Any program may run on the library: many are small, or have
 // threads that use little of each of their spans, and huge pages would back the rest.

@@ -106,6 +106,7 @@ type
     evGuard,           //< a guard page touched
     evBookkeeping,     //< what is noted of a block written over
     evNumber,          //< the allocation number that was waited for
+    evMix,             //< got by New and freed by FreeMem, or the other way round
     evAllocation,      //< a chosen block was got
     evFree,            //< ... or freed
     evLimit            //< the heap has come to a limit, or its reserve is in use
@@ -133,7 +134,8 @@ type
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
-    opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost);
+    opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
+    opMixes);
   /// A path, ended by #0.
   TSettingsPath = array[0..1023] of AnsiChar;
   /// Numbers from First to Last.

@@ -30,6 +30,9 @@ type
     procedure ChosenClassesAreTracedWhenTheyAreFreed;
     procedure TraceIsBounded;
     procedure WithoutAChoiceNothingIsTraced;
+    procedure MixesOfNewAndFreeMemAreFound;
+    procedure MixesOfGetMemAndDisposeAreFound;
+    procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
     procedure RuleOnceTellsOnce;
     procedure RuleSaysWhereReportsGo;
@@ -243,6 +246,32 @@ end;
 procedure TDebugTests.WithoutAChoiceNothingIsTraced;
 begin
   Program_.Run('debug,trace:size=0,trace:class=0,trace:number=0', ['objects', '100']);
+  AssertEquals('', Program_.Errors);
+end;
+
+procedure TDebugTests.MixesOfNewAndFreeMemAreFound;
+begin
+  Program_.Run('debug,mixes', ['new', '100']);
+  Same(1, Reports, 'reports');
+  Has('A block was got by New and freed by FreeMem', Program_.Errors);
+  SaysWhere(GotHeading, 'new');
+  SaysWhere(FreedHeading, 'freemem');
+  Program_.Run('debug', ['new', '100']);
+  AssertEquals('', Program_.Errors);
+end;
+
+procedure TDebugTests.MixesOfGetMemAndDisposeAreFound;
+begin
+  Program_.Run('debug,mixes', ['dispose', '100']);
+  Same(1, Reports, 'reports');
+  Has('A block was got by GetMem and freed by Dispose', Program_.Errors);
+  SaysWhere(GotHeading, 'getmem');
+  SaysWhere(FreedHeading, 'dispose');
+end;
+
+procedure TDebugTests.WhatGoesTogetherIsNoMix;
+begin
+  Program_.Run('debug,mixes', ['unmixed', '100']);
   AssertEquals('', Program_.Errors);
 end;
 

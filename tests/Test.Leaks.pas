@@ -463,7 +463,7 @@ end;
 // What units of the compiler's own packages do is no mistake, and nothing of theirs is left.
 procedure TLeaksTests.CommonUnitsLeaveNothing;
 const
-  AllSettings: array[0..4] of string = ('leaks', 'debug,leaks', 'debug,check=100,leaks',
+  AllSettings: array[0..4] of string = ('leaks', 'debug,mixes,leaks', 'debug,check=100,leaks',
     'debug,guard=pages,leaks', 'guard=sample:1K,erase=free,leaks');
 var
   Settings: string;

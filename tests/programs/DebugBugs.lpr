@@ -11,6 +11,19 @@ uses
 type
   TBug = procedure;
 
+  PItem = ^TItem;
+  TItem = record
+    Name: string;
+    Number: Integer;
+  end;
+
+  PThing = ^TThing;
+  TThing = object
+    Number: Integer;
+    constructor Start;
+    destructor Done; virtual;
+  end;
+
   TPart = class
     Number: Integer;
   end;
@@ -134,6 +147,58 @@ begin
     TPart.Create.Free;
 end;
 
+procedure NewAndFreeMem;
+var
+  Item: PItem;
+begin
+  New(Item); // planted: new
+  FreeMem(Item); // planted: freemem
+end;
+
+procedure GetMemAndDispose;
+var
+  Item: PItem;
+begin
+  Item := AllocMem(SizeOf(TItem)); // planted: getmem
+  Dispose(Item); // planted: dispose
+end;
+
+constructor TThing.Start;
+begin
+end;
+
+destructor TThing.Done;
+begin
+end;
+
+// All that goes together.
+procedure Unmixed;
+var
+  Item: PItem;
+  Thing: PThing;
+  Text: string;
+begin
+  New(Item);
+  Item^.Name := IntToStr(Size);
+  Dispose(Item);
+  GetMem(Item, SizeOf(TItem));
+  FreeMem(Item, SizeOf(TItem));
+  Item := nil;
+  ReallocMem(Item, 10);
+  ReallocMem(Item, Size);
+  FreeMem(Item);
+  New(Thing, Start);
+  Dispose(Thing, Done);
+  New(Thing, Start);
+  Dispose(Thing);
+  New(Thing);
+  Thing^.Start;
+  Dispose(Thing, Done);
+  Text := IntToStr(Size);
+  SetLength(Text, Size);
+  Objects;
+end;
+
 procedure Run(Bug: TBug);
 begin
   try
@@ -146,11 +211,12 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..11] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
-    'twice', 'early', 'again', 'overrun', 'clean', 'objects');
-  Bugs: array[0..11] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+  Names: array[0..14] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+    'twice', 'early', 'again', 'overrun', 'clean', 'objects',
+    'new', 'dispose', 'unmixed');
+  Bugs: array[0..14] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
-    Clean, Objects);
+    Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed);
 var
   Index: Integer;
 begin
