@@ -164,7 +164,7 @@ const
     (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mixed-free'; Text:
-      'A block was got by New and freed by FreeMem: what its fields hold stays behind.'),
+      'A block was got by New and freed by FreeMem: its fields are not finalized.'),
     (Name: 'mixed-dispose'; Text:
       'A block was got by GetMem and freed by Dispose: New had not prepared its fields.'),
     (Name: 'trace-got'; Text: 'A chosen block was got.'),

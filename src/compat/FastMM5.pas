@@ -36,6 +36,13 @@ function FastMM_ExitDebugMode: Boolean;
 /// Reports what is wrong with any debug block.
 procedure FastMM_ScanDebugBlocksForCorruption;
 
+/// From now on freed blocks are filled with zeros; calls nest. Always True.
+function FastMM_BeginEraseFreedBlockContent: Boolean;
+/// Takes one call of it back. Always True.
+function FastMM_EndEraseFreedBlockContent: Boolean;
+/// Whether they are.
+function FastMM_EraseFreedBlockContentActive: Boolean;
+
 /// The next debug blocks of this thread belong to a group, until FastMM4's PopAllocationGroup.
 procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);
 /// Back to the group before.
@@ -166,6 +173,28 @@ end;
 procedure FastMM_ScanDebugBlocksForCorruption;
 begin
   LaneMM_CheckHeap;
+end;
+
+var
+  EraseDepth: LongInt;
+
+function FastMM_BeginEraseFreedBlockContent: Boolean;
+begin
+  if InterlockedIncrement(EraseDepth) = 1 then
+    LaneMM_Configure('erase=free');
+  Result := True;
+end;
+
+function FastMM_EndEraseFreedBlockContent: Boolean;
+begin
+  if InterlockedDecrement(EraseDepth) = 0 then
+    LaneMM_Configure('erase=0');
+  Result := True;
+end;
+
+function FastMM_EraseFreedBlockContentActive: Boolean;
+begin
+  Result := LaneMM_Settings.Values[opErase] <> 0;
 end;
 
 procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);

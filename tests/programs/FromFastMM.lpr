@@ -34,6 +34,12 @@ begin
   Block := FastMM_ReallocMem(Block, 20);
   Expect(FastMM_FreeMem(Block) = 0, 'a block is freed');
   FastMM_ScanDebugBlocksForCorruption;
+  FastMM_BeginEraseFreedBlockContent;
+  FastMM_BeginEraseFreedBlockContent;
+  FastMM_EndEraseFreedBlockContent;
+  Expect(FastMM_EraseFreedBlockContentActive, 'freed blocks are erased');
+  FastMM_EndEraseFreedBlockContent;
+  Expect(not FastMM_EraseFreedBlockContentActive, 'freed blocks stay as they are');
   PushAllocationGroup(5);
   Expect(FastMM_CurrentAllocationGroup = 5, 'a group begins');
   FastMM_CurrentAllocationGroup := 6;
