@@ -37,6 +37,8 @@ function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
 /// The usable size of P; 0 for nil.
 function BlockUsableSize(P: Pointer): TSize;
+/// Counts a block that ReallocMem has moved.
+procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
 /// Whether P is a block of this copy of LaneMM, in use as far as can be told without a walk.
 function BlockIsOurs(P: Pointer): Boolean;
 
@@ -396,7 +398,7 @@ begin
     Result := Size;
 end;
 
-procedure CountMove(Heap: PHeap; CopiedBytes: NativeUInt);
+procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
 begin
   if Heap = nil then
     Exit;
@@ -415,7 +417,7 @@ begin
   if Size < UsableSize then
     UsableSize := Size;
   CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
-  CountMove(Heap, UsableSize);
+  BlockCountMove(Heap, UsableSize);
 end;
 
 // A new block for the contents of P, which is freed; nil, and P kept, without memory.
@@ -438,7 +440,7 @@ begin
     Result := LargeMove(Span, Size, CopiedBytes);
   if Result = nil then
     Exit;
-  CountMove(OsThreadHeap, CopiedBytes);
+  BlockCountMove(OsThreadHeap, CopiedBytes);
   PurgerTick;
 end;
 
@@ -506,7 +508,7 @@ begin
     UsableSize := Size;
   Move(P^, Result^, UsableSize); // another manager's block may begin and end anywhere
   BlockFree(P);
-  CountMove(OsThreadHeap, UsableSize);
+  BlockCountMove(OsThreadHeap, UsableSize);
 end;
 
 // Whether a block of a size class has a fitting size already.

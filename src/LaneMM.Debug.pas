@@ -365,6 +365,7 @@ var
   Block: PDebugBlock;
   Place: TDebugPlace;
   Before: TAtomicWord;
+  Watch: TDebugFreeCall;
 begin
   Block := TakeOut(P, icFree, Place, Before);
   if Block = nil then
@@ -382,6 +383,9 @@ begin
     TracingFreed(Block);
   if Process.Settings.Values[opMixes] <> 0 then
     MixesLook(Block);
+  Watch := Process.WatchDebugFree;
+  if @Watch <> nil then
+    Watch(Block);
   if Place.HasPages then
     DebugBlockClose(Block)
   else
@@ -462,6 +466,7 @@ begin
   if Size < OldSize then
     OldSize := Size;
   Move(P^, Result^, OldSize);
+  BlockCountMove(OsThreadHeap, OldSize);
   FreeAt(P, Frame);
 end;
 

@@ -24,7 +24,7 @@ function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Blocks;
+  LaneMM.Os, LaneMM.Blocks;
 
 function EraseFree(P: Pointer): TSize;
 begin
@@ -62,6 +62,7 @@ begin
   if OldSize > Size then
     OldSize := Size;
   Move(P^, Result^, OldSize);
+  BlockCountMove(OsThreadHeap, OldSize);
   EraseFree(P);
   P := Result;
 end;

@@ -1,7 +1,7 @@
 /// Counts by call site how blocks grow.
 //
 // Owns:       Process.Growths, a table of blocks that grew lately, and GrowthStacks. GrowthCall
-//             is BlockRealloc or wraps it, see LaneMM.Watch.
+//             is BlockRealloc or what stands for it, see LaneMM.Watch.
 // Invariants: an entry's fields belong to its Block. Calls that are answered in place are counted
 //             in the entry, and added to the site when another block takes the entry or the log
 //             is written; a site that lets a block grow is found once per move of the block.
@@ -199,7 +199,7 @@ begin
     Exit(ReallocSlow(P, Size));
   Inc(Entry^.Calls);
   Entry^.LastSize := Size;
-  Result := BlockRealloc(P, Size); // in place: nothing that GrowthCall could add
+  Result := Process.GrowthCall(P, Size);
 end;
 
 procedure GrowthForget;

@@ -30,6 +30,9 @@ function SamplerGet(Size: TSize): Pointer;
 function SamplerGetZero(Size: TSize): Pointer;
 /// BlockRealloc, sampled where the block grows.
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Samples the block P of Size bytes where it is, when it is its turn; who frees it calls
+/// SamplerForget. P may be nil.
+procedure SamplerSee(P: Pointer; Size: NativeUInt);
 /// Forgets a block that is freed, if it was sampled.
 procedure SamplerForget(P: Pointer);
 /// Forgets all samples, in a child process.
@@ -254,6 +257,25 @@ begin
     FetchAdd(Process.SamplesLost, 1);
     Result := BlockGet(Size);
   end;
+end;
+
+procedure SamplerSee(P: Pointer; Size: NativeUInt);
+var
+  Heap: PHeap;
+  IsFirst: Boolean;
+begin
+  Heap := OsThreadHeap;
+  if (P = nil) or (Heap = nil) then
+    Exit;
+  Dec(Heap^.SampleIn, Size);
+  if Heap^.SampleIn >= 0 then
+    Exit;
+  IsFirst := Heap^.SampleSeed = 0;
+  SetDistance(Heap);
+  if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
+    Dec(Heap^.SampleIn, Size) // the thread has only begun to count
+  else
+    Count(Heap, P, Size);
 end;
 
 function SamplerGetZero(Size: TSize): Pointer;

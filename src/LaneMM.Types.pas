@@ -246,6 +246,8 @@ type
   TLockCall = procedure(var Lock: TLock);
   /// Is told of a block of a span that is about to be freed.
   TFreeCall = procedure(Span: PSpan; P: Pointer);
+  /// Is told of a debug block that is being freed.
+  TDebugFreeCall = procedure(Block: PDebugBlock);
   /// Does something to a block; returns its usable size.
   TBlockCall = function(P: Pointer): TSize;
   /// Is told of a size.
@@ -439,6 +441,7 @@ type
         WatchMiss: TLockCall;                       //< shared  told of one left; nil: unwatched
         WatchRemoteFree: TFreeCall;                 //< shared  told of such a free; nil: unwatched
         WatchLargeFree: TFreeCall;                  //< shared  told of such a free; nil: unwatched
+        WatchDebugFree: TDebugFreeCall;             //< shared  told of such a free; nil: unwatched
         ForkForget: TPlainProcedure;                //< shared  what a child forgets; nil: nothing
         SampledGet: TSizeCall;                      //< shared  gets the block that is sampled
         SampleLock: TLock;                          //< shared  guards the spans of Samples

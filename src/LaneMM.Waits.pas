@@ -22,11 +22,13 @@ procedure WaitsUnwatch;
 procedure WaitsForget;
 /// Counts a block of another thread that is freed: what Process.WatchRemoteFree calls.
 procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+/// The same for a debug block that is being freed, if another thread has got it.
+procedure WaitsCountDebugFree(Block: PDebugBlock);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Contention, LaneMM.Stack, LaneMM.Sites;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Contention, LaneMM.Stack, LaneMM.Sites;
 
 // Where the lock's kind stands in siArenaWait..siSamplesWait and in siArenaMiss..siSamplesMiss.
 function NumberOf(var Lock: TLock): Cardinal;
@@ -52,6 +54,11 @@ var
   Site: PSite;
   Ns: UInt64;
 begin
+  if @Lock = @Process.DebugLock then
+  begin
+    LockPark(Lock); // a wait of debug mode's own making
+    Exit;
+  end;
   // The stack is taken before the lock, so that nobody waits for it.
   StackTake(Stack);
   Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
@@ -89,6 +96,12 @@ end;
 procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
 begin
   CountEvent(siRemoteFree, Span^.SizeClass, Process.RemoteFrees);
+end;
+
+procedure WaitsCountDebugFree(Block: PDebugBlock);
+begin
+  if (Block^.GotThread <> Block^.FreedThread) and (Block^.Size <= MaxClassSize) then
+    CountEvent(siRemoteFree, SizeToClass(Block^.Size), Process.RemoteFrees);
 end;
 
 procedure WaitsForget;

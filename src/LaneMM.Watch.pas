@@ -23,7 +23,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Sites, LaneMM.Waits, LaneMM.Growth,
   LaneMM.Sampler, LaneMM.Limits, LaneMM.Tracing, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
-  LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
+  LaneMM.DebugBlocks, LaneMM.DebugSampler, LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
 
 function IsSet(Option: TOption): Boolean;
 begin
@@ -102,9 +102,6 @@ begin
   end;
   if IsGuarding then
     Manager.GetMem := QuickCountedBlockGet();
-  Process.GrowthCall := Manager.ReallocMem;
-  if IsSet(opGrowth) then
-    Manager.ReallocMem := GrowthRealloc;
 end;
 
 procedure UseEraseEntries(var Manager: TMemoryManager);
@@ -121,6 +118,19 @@ begin
   Manager.ReallocMem := DebugRealloc;
   Manager.FreeMem := DebugFree;
   Manager.FreeMemSize := DebugFreeSize;
+  if not IsSet(opProfile) then
+    Exit;
+  Manager.GetMem := SampledDebugGet;
+  Manager.AllocMem := SampledDebugGetZero;
+  Manager.ReallocMem := SampledDebugRealloc;
+end;
+
+// Around whatever resizes blocks.
+procedure UseGrowthEntry(var Manager: TMemoryManager);
+begin
+  Process.GrowthCall := Manager.ReallocMem;
+  if IsSet(opGrowth) then
+    Manager.ReallocMem := GrowthRealloc;
 end;
 
 procedure SetEntries;
@@ -139,12 +149,23 @@ begin
       UseDebugEntries(Manager)
     else if IsErasingFreed then
       UseEraseEntries(Manager);
+    UseGrowthEntry(Manager);
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
 end;
 
+procedure DebugFreeSeen(Block: PDebugBlock);
+begin
+  if Process.Samples <> nil then
+    SamplerForget(DebugBlockData(Block));
+  if IsSet(opContention) then
+    WaitsCountDebugFree(Block);
+end;
+
 procedure WatchFrees;
 begin
+  if (Process.Samples <> nil) or IsSet(opContention) then
+    Process.WatchDebugFree := DebugFreeSeen;
   if Process.Samples <> nil then
   begin
     // For good: blocks that were sampled are recognised when they are freed.

@@ -38,6 +38,9 @@ type
     procedure SettingNamesTheFile;
     procedure SecondRunIsAddedToTheFirst;
     procedure TopLimitsTheList;
+    procedure DebugModeLogsContentionAndGrowthToo;
+    procedure ErasedBlocksAreSeenToGrowToo;
+    procedure DebugModeProfilesItsBlocks;
     procedure ChildProcessLogsItsOwnEventsAlone;
     procedure ChildProcessProfilesItsOwnBlocksAlone;
   end;
@@ -301,6 +304,35 @@ begin
   Planted.Run('contention,top=1,least=1', ['frees', '300']);
   Has('  1. ', Planted.Written(LogSuffix));
   HasNot('  2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.DebugModeLogsContentionAndGrowthToo;
+begin
+  Planted.Run('debug,contention,growth', ['frees', '300']);
+  Has('1. 300 x another thread''s block of 112 bytes freed by FreeMem, 1 thread, at '
+    + PlaceOf('remote free'), Planted.Written(LogSuffix));
+  Planted.Run('debug,contention,growth', ['growth', '1000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array 999 times', Planted.Written(LogSuffix));
+  Planted.Run('debug', ['frees', '300']);
+  AssertEquals('', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ErasedBlocksAreSeenToGrowToo;
+begin
+  Planted.Run('erase=free,growth', ['growth', '1000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array', Planted.Written(LogSuffix));
+end;
+
+// Each of the blocks is much larger than the rate.
+procedure TEventLogTests.DebugModeProfilesItsBlocks;
+var
+  Log: string;
+begin
+  Forking.Run('debug,profile,speedscope,folded,rate=1024', ['child']);
+  Log := Forking.Written('heap.*.folded');
+  Has('WATCHFORK.PLANTINCHILD;SYSTEM.GETMEM 30000000'#10, Log);
+  Has('WATCHFORK.PLANTINCHILD;fpc_dynarray_setlength;SYSTEM.REALLOCMEM ', Log);
+  Has('WATCHFORK.GETINTHREAD;SYSTEM.GETMEM ', Log);
 end;
 
 procedure TEventLogTests.ChildProcessLogsItsOwnEventsAlone;

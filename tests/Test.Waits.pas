@@ -29,6 +29,7 @@ type
     procedure ThreadsParkWhileAHeapLockIsKept;
     procedure LargeBlocksParkWhileTheArenaLockIsKept;
     procedure SamplesDoNotWaitForTheirLock;
+    procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
   end;
 
@@ -36,7 +37,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Contention, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Sites, LaneMM.Sampler;
+  LaneMM.Sites, LaneMM.Sampler, LaneMM;
 
 const
   ThreadCount = 4;
@@ -152,6 +153,48 @@ begin
   AssertFalse('sampled while the lock is kept', IsSampled);
   InThread(GetSampled);
   AssertTrue('sampled afterwards', IsSampled);
+end;
+
+// Bytes of sampled blocks that are in use.
+function SampledBytes: Int64;
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  Result := 0;
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := SiteAt(Index);
+    if (Site <> nil) and (Site^.Kind = siAllocation) then
+      Inc(Result, Int64(Site^.Bytes) - Int64(Site^.FreedBytes));
+  end;
+end;
+
+procedure TWaitsTests.DebugBlocksAreInTheProfileWhileTheyAreInUse;
+var
+  P: Pointer;
+  Bytes: array[0..4] of Int64;
+begin
+  LaneMM_Configure('profile,rate=1');
+  LaneMM_EnterDebugMode;
+  OsThreadHeap^.SampleSeed := 1;
+  OsThreadHeap^.SampleIn := 0;
+  Bytes[0] := SampledBytes;
+  P := GetMem(1000);
+  Bytes[1] := SampledBytes;
+  ReallocMem(P, 100000);
+  Bytes[2] := SampledBytes;
+  FreeMem(P);
+  Bytes[3] := SampledBytes;
+  P := AllocMem(500);
+  Bytes[4] := SampledBytes;
+  FreeMem(P);
+  LaneMM_ExitDebugMode;
+  LaneMM_Configure('profile=0,rate=512K');
+  Same(1000, Bytes[1] - Bytes[0], 'a block');
+  Same(100000, Bytes[2] - Bytes[0], 'a larger one');
+  Same(0, Bytes[3] - Bytes[0], 'none');
+  Same(500, Bytes[4] - Bytes[0], 'one of zeros');
 end;
 
 procedure TWaitsTests.ChildProcessSamplesAfterAForkUnderTheLock;
