@@ -65,7 +65,8 @@ function DebugMostSize: NativeUInt;
 /// A block for Size bytes, in the state dsChanging, which was Before. The caller fills it. Nil when
 /// there is no memory. Cache is the thread's, or nil.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
-/// The same with pages behind it that nobody can touch. Nil also when the system refuses that.
+/// The same with pages behind it that nobody can touch. Nil also when the system refuses that, or
+/// there are 16,384 such blocks.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// Whether the block has such pages. Only the thread that changes it may touch its contents.
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
@@ -133,6 +134,9 @@ const
   // ... and this one if it has guard pages: the notes lie in the first page, the contents end,
   // but for their alignment, before the last; BlockSize is the size that was asked for.
   GuardedClass = SingleClass + 1;
+  // Most blocks with guard pages, freed ones included. Each takes two mappings, of which a process
+  // may have 65,530: without any left the system refuses memory, too.
+  MostGuarded = 16384;
   // How long a reader waits for threads that take pages away: they may have been stopped there.
   PatienceMs = 1;
   MostRounds = 100;
@@ -539,6 +543,16 @@ begin
   FetchAdd(Process.GuardChanges, NativeUInt(-1));
 end;
 
+// A span for one more guarded block, or nil.
+function TakeGuardedSpan(Size: NativeUInt): PSpan;
+begin
+  Result := nil;
+  if FetchAdd(Process.GuardedBlocks, 1) < MostGuarded then
+    Result := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
+  if Result = nil then
+    FetchAdd(Process.GuardedBlocks, NativeUInt(-1));
+end;
+
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 var
   Span: PSpan;
@@ -546,7 +560,7 @@ begin
   Result := nil;
   if Size > DebugMostSize - 2 * OsPageSize then
     Exit;
-  Span := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
+  Span := TakeGuardedSpan(Size);
   if Span = nil then
     Exit;
   LockEnter(Process.DebugLock);
@@ -704,10 +718,13 @@ end;
 
 procedure DebugSpanRelease(Span: PSpan);
 begin
-  // Pages that stay untouchable cannot be used again.
-  if (Span^.SizeClass = GuardedClass) and not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift)
-    then
-    Exit;
+  if Span^.SizeClass = GuardedClass then
+  begin
+    // Pages that stay untouchable cannot be used again.
+    if not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift) then
+      Exit;
+    FetchAdd(Process.GuardedBlocks, NativeUInt(-1));
+  end;
   // Under the lock: whoever looks at the blocks of a span under it finds them, or another kind.
   LockEnter(Process.DebugLock);
   Span^.Kind := skReleased;

@@ -467,6 +467,7 @@ type
         DebugNumber: TAtomicWord;                   //< shared  given to threads for debug blocks
         DebugDepth: TAtomicWord;                    //< shared  calls of LaneMM_EnterDebugMode
         DebugOperations: TAtomicWord;               //< shared  counted for opCheck
+        GuardedBlocks: TAtomicWord;                 //< shared  with pages that nobody can touch
         NewFill: Byte;                              //< const   what new debug blocks hold
         FreeFill: Byte;                             //< const   what freed debug blocks hold
         ObjectTrap: NativeUInt;                     //< const   see LaneMM.Traps; 0: none

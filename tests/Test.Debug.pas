@@ -24,6 +24,7 @@ type
     procedure CheckAlwaysFindsDamageAtTheNextOperation;
     procedure CheckNowAndThenFindsDamage;
     procedure SampledGuardFindsAnOverrunWithoutDebugMode;
+    procedure BlocksThatNoPagesAreLeftForAreThere;
     procedure AllocationNumberIsReported;
     procedure ChosenSizesAreTraced;
     procedure ChosenNumbersAreTraced;
@@ -191,6 +192,16 @@ begin
   Same(1, Reports, 'reports');
   SaysWhere(GotHeading, 'got');
   SaysWhere(HereHeading, 'overrun');
+end;
+
+procedure TDebugTests.BlocksThatNoPagesAreLeftForAreThere;
+begin
+  Program_.Run('debug,guard=pages', ['many', '20']);
+  AssertEquals('', Program_.Errors);
+  Same(0, Program_.ExitCode, 'exit code');
+  Program_.Run('debug,guard=pages,quarantine=256M', ['many', '20', '2']);
+  AssertEquals('', Program_.Errors);
+  Same(0, Program_.ExitCode, 'exit code');
 end;
 
 procedure TDebugTests.AllocationNumberIsReported;

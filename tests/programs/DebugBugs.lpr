@@ -199,24 +199,39 @@ begin
   Objects;
 end;
 
+// More blocks than guard pages can be had for.
+procedure Many;
+const
+  Count = 100000;
+var
+  Blocks: array of Pointer;
+  Index: Integer;
+begin
+  SetLength(Blocks, Count);
+  for Index := 0 to Count - 1 do
+    Blocks[Index] := AllocMem(Size);
+  for Index := 0 to Count - 1 do
+    FreeMem(Blocks[Index]);
+end;
+
 procedure Run(Bug: TBug);
 begin
   try
     Bug;
   except
-    on E: Exception do
-      WriteLn(E.ClassName);
+    on E: EInvalidPointer do ;
+    on E: EAccessViolation do ;
   end;
 end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..14] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..15] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
-    'new', 'dispose', 'unmixed');
-  Bugs: array[0..14] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'new', 'dispose', 'unmixed', 'many');
+  Bugs: array[0..15] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
-    Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed);
+    Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many);
 var
   Index: Integer;
 begin
