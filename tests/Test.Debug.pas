@@ -71,6 +71,7 @@ type
     procedure ReportOfGroupsLeavesOutTheOthers;
     procedure CallbackOfATraceMayUseTheHeap;
     procedure ThreadsChurnWithoutAFinding;
+    procedure ReportsTakeNothingOfTheHeap;
   end;
 
 implementation
@@ -780,6 +781,26 @@ begin
   Same(0, LaneMM_CheckHeap, 'damaged blocks');
   for Kind := Low(TEventKind) to High(TEventKind) do
     Same(0, Told[Kind], 'reports');
+end;
+
+procedure TDebugBlocksTests.ReportsTakeNothingOfTheHeap;
+var
+  P: PByte;
+  Before: NativeUInt;
+  KeptPath: TSettingsPath;
+begin
+  KeptPath := Process.Settings.LogPath;
+  LaneMM_Configure('log=/dev/null');
+  Process.Events[evWriteAfter].Targets := [etFile];
+  Process.Events[evLeaks].Targets := [etFile];
+  GetMem(P, 100);
+  P[100] := 1;
+  Before := Process.DebugNumber;
+  Same(1, LaneMM_CheckHeap, 'damaged blocks');
+  AtLeast(1, LaneMM_ReportMemoryInUse, 'blocks');
+  Same(Before, Process.DebugNumber, 'allocations');
+  FreeMem(P);
+  Process.Settings.LogPath := KeptPath;
 end;
 
 initialization
