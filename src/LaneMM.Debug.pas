@@ -313,7 +313,7 @@ begin
     repeat
       Before := LoadAcquire(Result^.State);
       // A guarded block whose state was written over may be closed.
-      if (DebugStateOf(Before) <> dsInUse) or not DebugBlockIsOpen(Result) then
+      if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
         Break;
       // A scan may have noted damage in between: look again.
       if DebugBlockChange(Result, Before) then
@@ -551,9 +551,11 @@ end;
 function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
 var
   Seen: TAtomicWord;
+  Place: TDebugPlace;
 begin
   Seen := LoadAcquire(Block^.State);
-  if DebugStateOf(Seen) <> dsInUse then
+  DebugBlockPlace(Block, Place);
+  if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
     Exit(False);
   Describe(Block, Info);
   // Full barrier: what was read before is of this state. Pairs with DebugBlockChange.

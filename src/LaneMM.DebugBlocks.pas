@@ -71,7 +71,7 @@ function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebu
 /// Whether the block has such pages. Only the thread that changes it may touch its contents.
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
 /// Whether the contents can be touched. Asks the system where the block has such pages.
-function DebugBlockIsOpen(Block: PDebugBlock): Boolean;
+function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
 /// Makes the contents of a guarded block untouchable, too, and gives their memory back.
 procedure DebugBlockClose(Block: PDebugBlock);
 /// From now on no page becomes untouchable, until DebugGuardsLetGo: before the contents of blocks
@@ -576,12 +576,11 @@ begin
   end;
 end;
 
-function DebugBlockIsOpen(Block: PDebugBlock): Boolean;
+function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
 var
   Sign: Byte;
 begin
-  Result := not DebugBlockIsGuarded(Block)
-    or OsRead(NativeUInt(DebugBlockData(Block)) - 1, @Sign, SizeOf(Sign));
+  Result := not Place.HasPages or OsRead(NativeUInt(Place.Data) - 1, @Sign, SizeOf(Sign));
 end;
 
 procedure DebugBlockClose(Block: PDebugBlock);

@@ -291,6 +291,7 @@ type
 function FindDamage(Block: PDebugBlock; var Scan: TScan): Boolean;
 var
   Seen: TAtomicWord;
+  State: TDebugState;
   Place: TDebugPlace;
   Part: Cardinal;
 begin
@@ -300,11 +301,14 @@ begin
   if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen) then
     Exit(False);
   DebugBlockPlace(Block, Place);
-  if DebugBlockIsWhole(Block, Place, DebugStateOf(Seen)) then
+  State := DebugStateOf(Seen);
+  // A guarded block whose state was written over may be closed.
+  if not DebugPlaceIsOpen(Place) then
+    State := dsFreed;
+  if DebugBlockIsWhole(Block, Place, State) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
-    if DebugDamageFind(Block, DebugStateOf(Seen), Part, Scan.Findings[TPart(Scan.FindingCount)])
-      then
+    if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then
       Inc(Scan.FindingCount);
   // Only if the state is the same. Pairs with DebugBlockChange.
   Result := (Scan.FindingCount > 0) and DebugBlockTell(Block, Seen);
