@@ -270,13 +270,16 @@ procedure AddFree(Span: PSpan);
 var
   Room: PSpan;
 begin
-  FetchAdd(Process.RoomSlices, 0 - NativeUInt(Span^.RoomCount));
-  if Span^.IsWarm and (Span^.RoomCount <> 0) then
+  if Span^.RoomCount <> 0 then
   begin
-    Dec(Span^.SliceCount, Span^.RoomCount);
-    Room := Span + Span^.SliceCount;
-    Room^.Start := Span^.Start + Span^.SliceCount * SliceSize;
-    FreeRunAdd(Room, Span^.RoomCount, False);
+    FetchAdd(Process.RoomSlices, 0 - NativeUInt(Span^.RoomCount));
+    if Span^.IsWarm then
+    begin
+      Dec(Span^.SliceCount, Span^.RoomCount);
+      Room := Span + Span^.SliceCount;
+      Room^.Start := Span^.Start + Span^.SliceCount * SliceSize;
+      FreeRunAdd(Room, Span^.RoomCount, False);
+    end;
   end;
   FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
 end;
