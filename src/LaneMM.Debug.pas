@@ -47,9 +47,8 @@ uses
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
-  // classes do; it shrinks in place down to this share.
+  // classes do.
   GrowthShare = 8;
-  KeptShare = 4;
   // The value of opGuard for guard pages behind all debug blocks.
   GuardPages = 1;
   // Allocations between two looks at who handles faults: one up to the first number, then more.
@@ -483,7 +482,7 @@ begin
   if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
     RepairBlock(Block, Place, Before);
   OldSize := Block^.Size;
-  if (Size <= Place.Room) and (Size >= OldSize div KeptShare)
+  if (Size <= Place.Room) and (Size >= OldSize div BlockKeptShare)
     and ((Size = OldSize) or not Place.HasPages) then
   begin
     ResizeInPlace(Block, Place, Size);

@@ -156,19 +156,10 @@ const
 // ---------------------------------------------------------------------------- where
 
 function DebugSpanOf(P: Pointer): PSpan;
-var
-  First: PSpan;
 begin
   Result := ArenaSpan(P);
-  if (Result = nil) or (Result^.Kind = skDebug) then
-    Exit;
-  if Result^.Kind <> skInner then
-    Exit(nil);
-  // A record of an earlier life may say skInner: the span it leads to must reach this far.
-  First := Result - Result^.Distance;
-  if (First^.Kind <> skDebug) or (Result^.Distance >= First^.SliceCount) then
-    Exit(nil);
-  Result := First;
+  if (Result <> nil) and (Result^.Kind <> skDebug) then
+    Result := ArenaFirst(Result, [skDebug]);
 end;
 
 function DebugBlockCount(Span: PSpan): Cardinal;
