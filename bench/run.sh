@@ -127,9 +127,10 @@ build() {
 # build_watched: LaneMM again for each of its diagnoses; only for suites that name them. Logs go to
 # the folder of the manager.
 build_watched() {
-  for word in contention growth profile; do
+  for word in contention growth profile leaks debug; do
     add_setting "LaneMM-$word" LaneMM "LANEMM=$word,log=$out/LaneMM-$word"
   done
+  add_setting LaneMM-guard LaneMM "LANEMM=guard=sample:16M,log=$out/LaneMM-guard"
 }
 
 # command_line ARGUMENTS: what the user typed, without the paths of this machine
