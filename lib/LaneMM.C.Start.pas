@@ -94,9 +94,20 @@ begin
   LibcEnd(ExitCode);
 end;
 
+// What would be the manager before is the malloc that the dynamic linker did not choose: it may not
+// be asked for before the program has started.
+procedure SayOffMeansNothing;
+const
+  Text: ShortString = 'LaneMM: `off` means nothing in the C library; start the program without it'#10;
+begin
+  OsWriteError(@Text[1], Length(Text));
+end;
+
 procedure WatchStart;
 begin
   SettingsStart;
+  if Process.Settings.Values[opOff] <> 0 then
+    SayOffMeansNothing;
   if Process.Settings.Values[opHelp] <> 0 then
     SettingsHelp;
   FramesStart;

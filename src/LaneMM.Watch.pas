@@ -39,10 +39,31 @@ begin
     Result := False;
 end;
 
-// A signal that ends the program: the logs first, then what the system does with the signal.
+// Whether the interrupted thread does not hold the lock of debug mode: others leave it soon.
+function CanCheck: Boolean;
+const
+  PatienceMs = 1;
+  MostRounds = 100;
+var
+  Round, State: NativeUInt;
+begin
+  for Round := 1 to MostRounds do
+  begin
+    State := LoadAcquire(Process.DebugLock.State);
+    if State = 0 then
+      Exit(True);
+    OsWaitMs(Process.DebugLock.State, State, PatienceMs);
+  end;
+  Result := False;
+end;
+
+// A signal that ends the program: the logs and the last check first, then what the system does with
+// the signal.
 procedure EndBySignal(Signal: LongInt); cdecl;
 begin
   WatchWrite;
+  if (Process.Debug <> nil) and CanCheck then
+    DebugCheckHeap;
   OsSignalSend(Signal);
 end;
 

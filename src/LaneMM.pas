@@ -90,7 +90,8 @@ function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
 /// readable until the end, also a block with guard pages that another thread frees.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 /// Has Call told of each event whose rule names `callback`, in the thread that has caused or found
-/// it; nil takes it back. Call may use the heap, but not while a fault is reported.
+/// it; nil takes it back. Call may use the heap, but not while a fault is reported, or damage when
+/// a signal ends the program.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
 /// Replaces the text of the message with this name, see LaneMM.Messages; nil restores ours. Texts
 /// are copied, and ended by #0. False when there is no such message. One thread at a time.

@@ -41,6 +41,7 @@ type
     procedure DebugModeLogsContentionAndGrowthToo;
     procedure ErasedBlocksAreSeenToGrowToo;
     procedure DebugModeProfilesItsBlocks;
+    procedure DebugModeLooksAtItsBlocksWhenASignalEndsTheProgram;
     procedure ChildProcessLogsItsOwnEventsAlone;
     procedure ChildProcessProfilesItsOwnBlocksAlone;
   end;
@@ -54,7 +55,7 @@ const
   LogSuffix = 'EventLog.txt';
 
 var
-  Debugged, Optimised, Stripped, Forked: TTestProgram;
+  Debugged, Optimised, Stripped, Forked, Ended: TTestProgram;
 
 function Planted: TTestProgram;
 begin
@@ -335,6 +336,19 @@ begin
   Has('WATCHFORK.GETINTHREAD;SYSTEM.GETMEM ', Log);
 end;
 
+// But not when the thread that is interrupted holds the lock: then the program just ends.
+procedure TEventLogTests.DebugModeLooksAtItsBlocksWhenASignalEndsTheProgram;
+begin
+  Ended := TTestProgram.Create('EndedBySignal', '-O1 -gl -Xs-');
+  Ended.Run('debug', ['damage']);
+  Same(1, CountOf('Somebody has written behind the end of a block.', Ended.Errors), 'reports');
+  Has(Format('EndedBySignal.lpr:%d', [Ended.PlantedLine('got')]), Ended.Errors);
+  Ended.Run('debug', ['clean']);
+  AssertEquals('', Ended.Errors);
+  Ended.Run('debug', ['locked']);
+  AssertEquals('', Ended.Errors);
+end;
+
 procedure TEventLogTests.ChildProcessLogsItsOwnEventsAlone;
 var
   Log: string;
@@ -366,4 +380,5 @@ finalization
   Optimised.Free;
   Stripped.Free;
   Forked.Free;
+  Ended.Free;
 end.

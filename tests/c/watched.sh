@@ -93,6 +93,11 @@ writes_beside() {
   watch growth && [ -s watched_MemoryManager_EventLog.txt ] && rm watched_Memory*
 }
 
+says_off() {
+  watch off && [ "$(cat err)" = 'LaneMM: `off` means nothing in the C library; start the program without it' ] \
+    && [ "$(cat out)" = done ]
+}
+
 reads_file() {
   echo 'growth log=logs # a comment' > watched.lanemm
   watch '' && has 'grow_it grew'
@@ -198,6 +203,7 @@ promise 'contention names who frees blocks of another thread' finds_remote_frees
 promise 'profile counts the bytes of a routine' counts_bytes
 promise 'profile writes all formats' writes_formats
 promise 'logs go beside the program' writes_beside
+promise 'off is a line that says so, and the program runs' says_off
 promise 'the settings file beside the program counts' reads_file
 promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured
 promise 'an unknown word is one line, and the program runs' says_unknown

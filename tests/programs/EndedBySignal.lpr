@@ -1,0 +1,26 @@
+/// Is ended by SIGTERM, in debug mode.
+///   EndedBySignal damage   after it has written behind a block
+///   EndedBySignal locked   the same while its thread holds the lock of debug mode
+///   EndedBySignal clean    after it has done nothing wrong
+program EndedBySignal;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+uses
+  LaneMM, cthreads, BaseUnix, LaneMM.Types, LaneMM.Contention;
+
+var
+  Block: PByte;
+
+begin
+  GetMem(Block, 100); // planted: got
+  FillChar(Block^, 100, 1);
+  if ParamStr(1) <> 'clean' then
+    Block[100] := 1;
+  if ParamStr(1) = 'locked' then
+    LockEnter(Process.DebugLock);
+  FpKill(FpGetPid, SIGTERM);
+  repeat
+    FpPause;
+  until False;
+end.
