@@ -110,6 +110,18 @@ run_static() {
   done
 }
 
+# A program that is linked with -static has whole stacks if the linker writes the table of its unwind
+# information, which -static-pie has it do anyway.
+run_static_stacks() {
+  for kind in '-static -Wl,--eh-frame-hdr' -static-pie; do
+    # shellcheck disable=SC2086
+    gcc $compiler_flags -O2 $kind -o "$out/watched-static" tests/c/watched.c "$lib/liblanemm.a"
+    run watched-static "${kind%% *}" sh -c 'rm -rf "$1"; mkdir "$1"
+      LANEMM=growth,log=$1 "$0" && grep -q "^ .* grow_it  " "$1"/* && grep -q " main  " "$1"/* \
+        && echo "1 passed, 0 failed"' "$root/$out/watched-static" "$root/$out/static.logs"
+  done
+}
+
 # Without the system calls that an allocator can do without.
 run_in_sandbox() {
   for error in ENOSYS EPERM; do
@@ -196,6 +208,7 @@ if [ $quick = no ]; then
   run_in_little_space
   run_without_overcommit
   run_static
+  run_static_stacks
   run_privileged
   run install release sh tests/c/install.sh
   run_programs
