@@ -171,33 +171,57 @@ begin
     ArenaRelease(Span);
 end;
 
+// A new place for the block. Moving tells how many slices of pages are to be moved there: they
+// count as its room until then, for memory is not needed twice. It becomes 0 where there is no such
+// place.
+function NewPlace(Span: PSpan; Size: NativeUInt; var Moving: NativeUInt): PSpan;
+var
+  Needed: NativeUInt;
+begin
+  Result := nil;
+  Needed := SlicesFor(Size);
+  if Moving <> 0 then
+    Result := ArenaTakeRoom(Needed - Moving, Needed * (GrowthRoom - 1) + Moving);
+  if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
+    Result := ArenaTakeRoom(Needed - Moving, Moving);
+  if Result <> nil then
+    Format(Result, Size)
+  else
+  begin
+    Moving := 0;
+    Result := LargeGetRoom(Size);
+  end;
+end;
+
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 var
   Moving: NativeUInt;
 begin
   Copied := 0;
-  // Pages that move are not needed twice: from now on the place where they are counts as room.
+  if IsTooLarge(Size) then
+    Exit(nil);
   Moving := 0;
   if CanMove(Span) then
     Moving := SlicesFor(Span^.BlockSize);
-  FetchAdd(Process.RoomSlices, Moving);
-  Result := LargeGetRoom(Size);
-  if (Result <> nil) and (Moving <> 0) and MovePages(Span, Result) then
+  Result := NewPlace(Span, Size, Moving);
+  if Result = nil then
+    Exit;
+  if (Moving <> 0) and MovePages(Span, Result) then
   begin
+    // The pages are there now, and where they were is room.
+    Dec(Result^.RoomCount, Moving);
     ReleaseMoved(Span);
     Exit;
   end;
-  if (Result <> nil) and ArenaUseRoom(Moving) then
+  if not ArenaUseRoom(Moving) then
   begin
-    Copied := Span^.BlockSize;
-    Move(Span^.Start^, Result^.Start^, Copied);
-    LargeFree(Span);
-    Exit;
-  end;
-  if Result <> nil then
     ReleaseUnused(Result); // there is no memory for a copy
-  Result := nil;
-  FetchAdd(Process.RoomSlices, 0 - Moving);
+    Exit(nil);
+  end;
+  Dec(Result^.RoomCount, Moving);
+  Copied := Span^.BlockSize;
+  Move(Span^.Start^, Result^.Start^, Copied);
+  LargeFree(Span);
 end;
 
 end.
