@@ -113,6 +113,33 @@ begin
     Result := @Thread^.Blocks;
 end;
 
+procedure ReleaseSpans(Span: PSpan);
+var
+  Next: PSpan;
+  Index: NativeInt;
+  Block: PDebugBlock;
+begin
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    begin
+      Block := DebugBlockAt(Span, Index);
+      if not DebugIsTold(LoadAcquire(Block^.State)) then
+        TellDamage(Block, dsFreed);
+    end;
+    DebugSpanRelease(Span);
+    Span := Next;
+  end;
+end;
+
+// Gives back what blocks that wait in quarantine hold.
+procedure GiveUpFreed(Thread: PDebugThread);
+begin
+  ReleaseSpans(DebugQuarantineEmpty(CacheOf(Thread)));
+  ProcessTrim;
+end;
+
 // A block that was used before, or not; its damage is reported.
 function TakeAnyBlock(Thread: PDebugThread; Size, Room: NativeUInt; IsGuarded: Boolean;
   out Place: TDebugPlace): PDebugBlock;
@@ -127,7 +154,7 @@ begin
     Result := DebugBlockTake(CacheOf(Thread), Room, Before);
   if Result = nil then
   begin
-    ProcessTrim;
+    GiveUpFreed(Thread);
     Result := DebugBlockTake(CacheOf(Thread), Size, Before);
   end;
   if Result = nil then
@@ -327,26 +354,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- free
-
-procedure ReleaseSpans(Span: PSpan);
-var
-  Next: PSpan;
-  Index: NativeInt;
-  Block: PDebugBlock;
-begin
-  while Span <> nil do
-  begin
-    Next := Span^.Next;
-    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
-    begin
-      Block := DebugBlockAt(Span, Index);
-      if not DebugIsTold(LoadAcquire(Block^.State)) then
-        TellDamage(Block, dsFreed);
-    end;
-    DebugSpanRelease(Span);
-    Span := Next;
-  end;
-end;
 
 procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAtomicWord);
 begin

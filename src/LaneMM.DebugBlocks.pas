@@ -83,6 +83,9 @@ procedure DebugGuardsLetGo;
 /// not nil. Returns a chain, linked by Next, of spans that are to be given to DebugSpanRelease:
 /// nobody uses their blocks any more.
 function DebugBlockRetire(Cache: PDebugCache; Block: PDebugBlock): PSpan;
+/// Takes all blocks out of the quarantine, and what waits for it in the cache. Returns such spans,
+/// too.
+function DebugQuarantineEmpty(Cache: PDebugCache): PSpan;
 /// Gives a span back.
 procedure DebugSpanRelease(Span: PSpan);
 /// Makes the lists anew in a child process in which a lost thread held the lock.
@@ -675,14 +678,13 @@ begin
     RecycleOldest(Empty);
 end;
 
-function KeepFreed(var Cache: TDebugCache): PSpan;
+procedure KeepFreed(var Cache: TDebugCache; var Empty: PSpan);
 var
   Index: NativeInt;
 begin
-  Result := nil;
   LockEnter(Process.DebugLock);
   for Index := 0 to NativeInt(Cache.FreedCount) - 1 do
-    Keep(Cache.Freed[Index], Result);
+    Keep(Cache.Freed[Index], Empty);
   LockLeave(Process.DebugLock);
   Cache.FreedCount := 0;
   Cache.FreedBytes := 0;
@@ -703,7 +705,18 @@ begin
   Inc(Cache^.FreedBytes, BytesOf(Block));
   if (Cache^.FreedCount = FreedLimit)
     or (Cache^.FreedBytes > Process.Quarantine.MostBytes div FreedShare) then
-    Result := KeepFreed(Cache^);
+    KeepFreed(Cache^, Result);
+end;
+
+function DebugQuarantineEmpty(Cache: PDebugCache): PSpan;
+begin
+  Result := nil;
+  if Cache <> nil then
+    KeepFreed(Cache^, Result);
+  LockEnter(Process.DebugLock);
+  while Process.Quarantine.First <> Process.Quarantine.Limit do
+    RecycleOldest(Result);
+  LockLeave(Process.DebugLock);
 end;
 
 procedure DebugSpanRelease(Span: PSpan);

@@ -40,6 +40,7 @@ type
     procedure ReserveStaysClosedWhileThereIsMemory;
     procedure ReserveIsNoBlock;
     procedure LimitCountsInDebugMode;
+    procedure QuarantineIsGivenBackBeforeARefusal;
   end;
 
 implementation
@@ -397,6 +398,32 @@ begin
     AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
     AtLeast(1, Told, 'refusals');
     FreeAll(List);
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_ExitDebugMode;
+  end;
+  List.Free;
+end;
+
+procedure TLimitsTests.QuarantineIsGivenBackBeforeARefusal;
+var
+  List: TList;
+  Index: Integer;
+  P: Pointer;
+begin
+  List := TList.Create;
+  LaneMM_EnterDebugMode;
+  try
+    for Index := 1 to 20 do
+      List.Add(GetMem(Megabyte));
+    FreeAll(List);
+    AtLeast(12 * Megabyte, Process.Quarantine.Bytes, 'bytes in quarantine');
+    LaneMM_Trim;
+    LimitTo(16 * Megabyte);
+    P := GetMem(24 * Megabyte);
+    AssertTrue('got', P <> nil);
+    Same(0, Told, 'refusals');
+    FreeMem(P);
   finally
     LaneMM_SetMemoryLimit(0);
     LaneMM_ExitDebugMode;
