@@ -87,14 +87,12 @@ begin
   Result := Cache.IsWhole or (Count >= MaxFrames);
 end;
 
-// Whether all that the last walk read is still there, on a stack that ends at Limit.
-function IsUnchanged(const Cache: TStackCache; Count, Limit: NativeUInt): Boolean;
+// Whether all that the last walk read in its first Count steps is still there.
+function IsUnchanged(const Cache: TStackCache; Count: NativeUInt): Boolean;
 var
   Step, First: PStackStep;
 begin
   First := @Cache.Steps[0];
-  if First^.Sp > Limit then
-    Exit(False); // of a thread that had the record before
   Step := First + Count;
   repeat
     Dec(Step);
@@ -163,7 +161,7 @@ begin
     if HasMet(Cache, Walk) then
     begin
       if (Cache.Count + Result <= MostSteps) and IsEnough(Cache, Cache.Count + Result)
-        and IsUnchanged(Cache, Cache.Count, Walk.Limit) then
+        and IsUnchanged(Cache, Cache.Count) then
         Exit;
       Cache.Count := 0;
     end;
@@ -199,7 +197,7 @@ begin
   for Index := 1 to NativeInt(Way.Count) - 1 do
     if not IsThere(Way.Steps[Index]) then
       Exit;
-  Result := IsUnchanged(Cache, Way.Base, Walk.Limit);
+  Result := IsUnchanged(Cache, Way.Base);
 end;
 
 // Keeps the way that was just found, unless it is long.
@@ -244,6 +242,8 @@ var
   Count: NativeUInt;
 begin
   StackWalkFrom(Frame, Walk);
+  if Cache.Steps[0].Sp > Walk.Limit then
+    Cache.Count := 0; // of a thread that had the record before: nothing of it may be read
   Way := WayFrom(Cache, Walk);
   if IsOpen(Cache, Way^, Walk) then
     Exit(Way^.Number);
