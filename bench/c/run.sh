@@ -139,7 +139,7 @@ command_line() {
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "$workloads" ] || printf "WORKLOADS='%s' " "$workloads"
   [ "$scale" = 1 ] || printf 'SCALE=%s ' "$scale"
-  printf 'ROUNDS=%s bench/c/run.sh %s' "$rounds" "$*"
+  printf 'ROUNDS=%s bench/c/run.sh%s' "$rounds" "${*:+ $*}"
 }
 
 # revision: the commit that is measured, if this is a git work tree
