@@ -30,7 +30,7 @@ test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 test-release test-checked test-pure:
 	@sh tools/need.sh fpc
 	@mkdir -p build/$@
-	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc -Futests -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
+	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
 	@build/$@/RunTests
 
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
@@ -106,7 +106,7 @@ bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 2
 classes: ## the table of size classes
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
-	@fpc $(FPCFLAGS) -Fusrc -FEbuild/classes -FUbuild/classes tools/SizeClassTable.lpr
+	@fpc $(FPCFLAGS) -Fusrc "-Fusrc/*" -FEbuild/classes -FUbuild/classes tools/SizeClassTable.lpr
 	@build/classes/SizeClassTable
 
 histogram: ## the sizes that a real program asks for, out of a recorded trace

@@ -8,7 +8,7 @@
 // Callers:    any thread.
 unit LaneMM.C.Aligned;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

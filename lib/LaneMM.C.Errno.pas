@@ -4,7 +4,7 @@
 // Callers:    any thread, also before libc has started: the word lies in thread-local storage.
 unit LaneMM.C.Errno;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -9,7 +9,7 @@
 // Source:     glibc: elf/dl-minimal.c.
 unit LaneMM.C.Foreign;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -7,17 +7,17 @@
 // Callers:    FramesStart: one thread. The walk: any thread.
 unit LaneMM.C.Frames;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 
-/// Lets LaneMM.Stack walk through all modules.
+/// Lets LaneMM.Unwind walk through all modules.
 procedure FramesStart;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Stack, LaneMM.C.Unwind;
+  LaneMM.Types, LaneMM.Os, LaneMM.Unwind, LaneMM.C.Unwind;
 
 // Whether the library is part of the program's file: its code is not told from the program's then.
 function IsStatic(const Mapping: TOsMapping): Boolean;

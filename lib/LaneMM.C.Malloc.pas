@@ -9,7 +9,7 @@
 //             chapter "Replacing malloc" of its manual.
 unit LaneMM.C.Malloc;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 {$stackframes on} // LaneMM.C.Frames finds the caller by them
 
 interface
@@ -75,7 +75,7 @@ asm
   mov rdx, fs:[rax]
   test rdx, rdx
   jz BlockGetSlow
-  {$I LaneMM.Blocks.x64.Take.inc}
+  {$I ../src/core/LaneMM.Blocks.x64.Take.inc}
 end;
 
 procedure FreeSlow(P: Pointer);
@@ -93,7 +93,7 @@ asm
   jae FreeSlow
   mov rax, [rip + Process.ThreadSlot]
   mov rsi, fs:[rax]
-  {$I LaneMM.Blocks.x64.Put.inc}
+  {$I ../src/core/LaneMM.Blocks.x64.Put.inc}
 end;
 
 // The bytes of Count elements; tells whether a block can have so many.

@@ -8,7 +8,7 @@
 // Callers:    any thread; the record changes at the start and when watching changes.
 unit LaneMM.C.Manager;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -9,14 +9,14 @@
 // Source:     ISO C++17 21.6.2; names: Itanium C++ ABI 5.1.
 unit LaneMM.C.Operators;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Contention, LaneMM.Blocks, LaneMM.C.Malloc;
+  LaneMM.Types, LaneMM.Lock, LaneMM.Blocks, LaneMM.C.Malloc;
 
 type
   /// The forms of operator new; new[] is the same.

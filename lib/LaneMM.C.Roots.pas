@@ -7,7 +7,7 @@
 // Source:     Linux Standard Base 5.0, dl_iterate_phdr; glibc: nptl/descr.h.
 unit LaneMM.C.Roots;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 
@@ -17,7 +17,7 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Stack;
+  LaneMM.Types, LaneMM.Unwind;
 
 const
   LoadSegment = 1;

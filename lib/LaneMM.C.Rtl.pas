@@ -72,7 +72,7 @@ begin
   LibcExit(Code);
 end;
 
-// LaneMM.Contention has written why.
+// LaneMM.Lock has written why.
 procedure RunError(Code: Word); [public, alias: 'SYSTEM_$$_RUNERROR$WORD'];
 begin
   LibcAbort;

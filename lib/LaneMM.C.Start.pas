@@ -7,7 +7,7 @@
 //             a library that is loaded late is initialized before it can be called.
 unit LaneMM.C.Start;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -6,7 +6,7 @@
 // Source:     glibc 2.36, malloc/malloc.h.
 unit LaneMM.C.Status;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

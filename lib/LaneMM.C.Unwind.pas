@@ -10,7 +10,7 @@
 //             (.eh_frame, .eh_frame_hdr); glibc 2.35, _dl_find_object.
 unit LaneMM.C.Unwind;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

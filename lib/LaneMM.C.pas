@@ -1,7 +1,7 @@
 /// The C library: all units of it, to compile with one call. See README.md.
 unit LaneMM.C;
 
-{$I LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -42,7 +42,7 @@ compile() {
   mkdir -p "$out/units"
   # shellcheck disable=SC2086 # a list of options
   fpc -l- -v0 -vew -vm4055,4082,5057,5058,6018,7119 -Cg -CX- -Cn ${options:--O3} \
-    -Fusrc -Fisrc -Fulib -FU"$out/units" lib/LaneMM.C.pas
+    "-Fusrc/*" -Fulib -FU"$out/units" lib/LaneMM.C.pas
 }
 
 # nodelete: blocks outlive any dlclose. init: for a library that is loaded when threads run.

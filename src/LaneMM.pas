@@ -129,9 +129,9 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Stack, LaneMM.DebugBlocks, LaneMM.Walk,
-  LaneMM.Threads, LaneMM.Foreign, LaneMM.Purger, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog,
-  LaneMM.Watch, LaneMM.Expected;
+  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugBlocks, LaneMM.Walk,
+  LaneMM.Threads, LaneMM.Foreign, LaneMM.Purge, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog,
+  LaneMM.Watch, LaneMM.Suppressions;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin

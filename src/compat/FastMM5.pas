@@ -5,7 +5,7 @@
 // What has no counterpart does not compile: its name stands here as a number with a hint.
 unit FastMM5;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$ifdef FPC} {$mode objfpc}{$H+} {$unitpath ../core} {$endif}
 
 interface
 

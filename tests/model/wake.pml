@@ -2,7 +2,7 @@
  * given back.
  *
  * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Purger      PurgerThread (Swap of Purger, HasWork, CompareAndSwap, OsWait), HasWork,
+ *   LaneMM.Purge      PurgerThread (Swap of Purger, HasWork, CompareAndSwap, OsWait), HasWork,
  *                      WakeThread (LoadAcquire, CompareAndSwap, OsWake), PurgerTick, PurgerNotify
  *   LaneMM.Heap        WantSweep (LoadAcquire, Swap), HeapEmptied and HeapSweep (LockTry), SweepQueue,
  *                      RetireCurrent, Retire, HeapAbandon

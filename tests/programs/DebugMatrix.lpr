@@ -8,6 +8,7 @@
 program DebugMatrix;
 
 {$mode delphi}{$H+}{$pointermath on}
+{$unitpath ../../src/core} {$unitpath ../../src/debug} // behind the door
 
 uses
   LaneMM, cthreads, SysUtils, LaneMM.Os, LaneMM.DebugBlocks, Churning;

@@ -5,9 +5,10 @@
 program EndedBySignal;
 
 {$mode delphi}{$H+}{$pointermath on}
+{$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, BaseUnix, LaneMM.Types, LaneMM.Contention;
+  LaneMM, cthreads, BaseUnix, LaneMM.Types, LaneMM.Lock;
 
 var
   Block: PByte;

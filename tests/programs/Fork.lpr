@@ -7,6 +7,7 @@
 program Fork;
 
 {$mode delphi}{$pointermath on}
+{$unitpath ../../src/core} // behind the door
 
 uses
   LaneMM, cthreads, BaseUnix, LaneMM.Types, Promises, Exchange;

@@ -2,6 +2,7 @@
 program NoFastSlot;
 
 {$mode delphi}
+{$unitpath ../../src/core} // behind the door
 
 uses
   TakenKeys, LaneMM, cthreads, LaneMM.Types, Promises, Exchange;

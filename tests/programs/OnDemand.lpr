@@ -4,6 +4,7 @@
 program OnDemand;
 
 {$mode delphi}{$H+}{$pointermath on}
+{$unitpath ../../src/core} // behind the door
 
 uses
   LaneMM, cthreads, SysUtils, LaneMM.Types, Promises, Churning;

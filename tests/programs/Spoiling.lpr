@@ -6,6 +6,7 @@
 program Spoiling;
 
 {$mode delphi}{$H+}{$pointermath on}
+{$unitpath ../../src/core} {$unitpath ../../src/debug} // behind the door
 
 uses
   LaneMM, SysUtils, Classes, BaseUnix, LaneMM.Types, LaneMM.DebugBlocks;

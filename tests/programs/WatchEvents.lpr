@@ -10,10 +10,11 @@
 program WatchEvents;
 
 {$mode delphi}{$H+}
+{$unitpath ../../src/core} // behind the door
 
 uses
   LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs, LaneMM.Types, LaneMM.Atomic,
-  LaneMM.Contention;
+  LaneMM.Lock;
 
 const
   MaxBlocks = 500;

@@ -8,6 +8,7 @@
 program WatchSamples;
 
 {$mode delphi}{$H+}
+{$unitpath ../../src/core} // behind the door
 
 uses
   LaneMM, cthreads, LaneMM.Types, LaneMM.Os;

@@ -1,0 +1,117 @@
+/// Memory order: the only unit that uses atomic operations or barriers.
+//
+// Order:      LoadAcquire and StoreRelease are what they say. Swap, CompareAndSwap and
+//             FetchAdd are full barriers on every target: nothing moves across them in
+//             either direction. LaneMM.Arena relies on that (give back, then look at the lock).
+// Callers:    any unit, any thread.
+// Progress:   wait-free on x86; on AArch64 a load/store-exclusive loop, lock-free.
+// Source:     FPC 3.2.2, rtl/x86_64, rtl/aarch64: Interlocked* is a full fence on x86 and a
+//             bare ldxr/stxr loop on AArch64; Delphi: System.Atomic*. x86 needs no barrier
+//             between plain loads and stores but for a store before a load.
+unit LaneMM.Atomic;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Reads Word; no later access of this thread moves before it.
+function LoadAcquire(var Word: NativeUInt): NativeUInt; {$ifdef LANEMM_X86} inline; {$endif}
+/// Writes Word; no earlier access of this thread moves after it.
+procedure StoreRelease(var Word: NativeUInt; Value: NativeUInt);
+  {$ifdef LANEMM_X86} inline; {$endif}
+/// Writes Value and returns what Word held. Full barrier.
+function Swap(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
+  {$ifdef LANEMM_X86} inline; {$endif}
+/// Writes Value if Word holds Expected; tells whether it did. Full barrier.
+function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Boolean;
+  {$ifdef LANEMM_X86} inline; {$endif}
+/// Adds Value and returns what Word held before. Full barrier.
+function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
+  {$ifdef LANEMM_X86} inline; {$endif}
+/// No earlier read or write of this thread moves after a later write.
+procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
+/// Tells the CPU that this thread waits in a loop.
+procedure SpinHint;
+
+implementation
+
+// A barrier in both directions, where the target's plain accesses and atomic operations need it.
+procedure Fence; {$ifdef LANEMM_X86} inline; {$endif}
+begin
+  {$ifndef LANEMM_X86}
+  {$ifdef FPC} ReadWriteBarrier; {$else} MemoryBarrier; {$endif}
+  {$endif}
+end;
+
+procedure ReleaseFence;
+begin
+  {$ifndef LANEMM_X86} Fence; {$endif}
+end;
+
+function LoadAcquire(var Word: NativeUInt): NativeUInt;
+begin
+  Result := Word;
+  {$ifndef LANEMM_X86} Fence; {$endif}
+end;
+
+procedure StoreRelease(var Word: NativeUInt; Value: NativeUInt);
+begin
+  {$ifndef LANEMM_X86} Fence; {$endif}
+  Word := Value;
+end;
+
+function Swap(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
+begin
+  {$ifndef LANEMM_X86} Fence; {$endif}
+  {$ifdef FPC} {$ifdef CPU64}
+  Result := NativeUInt(InterlockedExchange64(Int64(Word), Int64(Value)));
+  {$else}
+  Result := NativeUInt(InterlockedExchange(LongInt(Word), LongInt(Value)));
+  {$endif} {$else}
+  Result := NativeUInt(AtomicExchange(NativeInt(Word), NativeInt(Value)));
+  {$endif}
+  {$ifndef LANEMM_X86} Fence; {$endif}
+end;
+
+function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Boolean;
+begin
+  {$ifndef LANEMM_X86} Fence; {$endif}
+  {$ifdef FPC} {$ifdef CPU64}
+  Result := NativeUInt(InterlockedCompareExchange64(Int64(Word), Int64(Value),
+    Int64(Expected))) = Expected;
+  {$else}
+  Result := NativeUInt(InterlockedCompareExchange(LongInt(Word), LongInt(Value),
+    LongInt(Expected))) = Expected;
+  {$endif} {$else}
+  Result := NativeUInt(AtomicCmpExchange(NativeInt(Word), NativeInt(Value),
+    NativeInt(Expected))) = Expected;
+  {$endif}
+  {$ifndef LANEMM_X86} Fence; {$endif}
+end;
+
+function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
+begin
+  {$ifndef LANEMM_X86} Fence; {$endif}
+  {$ifdef FPC} {$ifdef CPU64}
+  Result := NativeUInt(InterlockedExchangeAdd64(Int64(Word), Int64(Value)));
+  {$else}
+  Result := NativeUInt(InterlockedExchangeAdd(LongInt(Word), LongInt(Value)));
+  {$endif} {$else}
+  Result := NativeUInt(AtomicIncrement(NativeInt(Word), NativeInt(Value))) - Value;
+  {$endif}
+  {$ifndef LANEMM_X86} Fence; {$endif}
+end;
+
+{$ifdef LANEMM_X64}
+procedure SpinHint; assembler; {$ifdef FPC} nostackframe; {$endif}
+asm
+  pause
+end;
+{$else}
+procedure SpinHint;
+begin
+  Fence;
+end;
+{$endif}
+
+end.

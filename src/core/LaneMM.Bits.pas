@@ -1,0 +1,63 @@
+/// Alignment, bit scans, hints to the CPU.
+//
+// Owns:       nothing.
+// Callers:    any unit, any thread; none changes anything.
+unit LaneMM.Bits;
+
+{$I ../LaneMM.inc}
+
+interface
+
+const
+  /// Spreads numbers over a word: 2 to the power of its bits, divided by the golden ratio.
+  SpreadFactor = NativeUInt({$ifdef CPU64} $9E3779B97F4A7C15 {$else} $9E3779B9 {$endif});
+
+/// The smallest multiple of Alignment, a power of two, that is not below Value; wraps at the top.
+function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
+/// Index of the highest set bit of Value, which is not 0.
+function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Index of the lowest set bit of Value, which is not 0.
+function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Asks the CPU to fetch the cache line at P, which need not be an address, for it is read soon.
+procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
+
+implementation
+
+function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
+begin
+  Result := (Value + Alignment - 1) and not (Alignment - 1);
+end;
+
+procedure CacheFetch(P: Pointer);
+begin
+  {$ifdef FPC} Prefetch(P^); {$endif}
+end;
+
+{$ifdef FPC}
+function FloorLog2(Value: NativeUInt): Cardinal;
+begin
+  {$ifdef CPU64} Result := BsrQWord(Value); {$else} Result := BsrDWord(Value); {$endif}
+end;
+
+function LowestBit(Value: Cardinal): Cardinal;
+begin
+  Result := BsfDWord(Value);
+end;
+{$else}
+function FloorLog2(Value: NativeUInt): Cardinal;
+begin
+  Result := 0;
+  while Value > 1 do
+  begin
+    Value := Value shr 1;
+    Inc(Result);
+  end;
+end;
+
+function LowestBit(Value: Cardinal): Cardinal;
+begin
+  Result := FloorLog2(Value and (not Value + 1));
+end;
+{$endif}
+
+end.

@@ -1,0 +1,227 @@
+/// Large blocks: one block, one run of slices.
+//
+// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; RoomCount.
+// Invariants: BlockSize fills all but the last RoomCount slices, but for a part of one. Room is
+//             address space that was never touched through this block; growing into it is free.
+// Callers:    any thread; the block belongs to the caller.
+unit LaneMM.Large;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// A block of at least Size bytes, rounded to pages; nil when there is no memory.
+function LargeGet(Size: NativeUInt): PSpan;
+/// Frees the block. Never waits.
+procedure LargeFree(Span: PSpan);
+/// Makes the usable size at least Size, without moving; tells whether it could.
+function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
+/// Makes the usable size Size, rounded up, which is smaller than it was.
+procedure LargeShrink(Span: PSpan; Size: NativeUInt);
+/// Moves the block's pages to a new place of Size usable bytes, no fewer than it has, without
+/// copying where the system can. Copied tells the bytes that were copied. Nil, and nothing
+/// changed, when there is no memory.
+function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
+
+const
+  // A block that had to move gets a run of this many times its size: it grows on in place, and
+  // what is copied on the way stays a small part of what it becomes.
+  GrowthRoom = 8;
+  // Below this size a block that moves goes where pages are backed already, if there are any.
+  SmallestRoom = 4 * 1024 * 1024;
+  // Below this many bytes copying is cheaper than moving pages, which must be backed anew where
+  // they came from.
+  SmallestMove = SmallestRoom;
+  // Each range that pages were moved to is up to two more mappings for the system, which has
+  // 65,530 of them for a process; above this number blocks are copied.
+  MostMoved = 8192;
+
+function SlicesFor(Size: NativeUInt): NativeUInt; inline;
+begin
+  Result := AlignUp(Size, SliceSize) shr SliceShift;
+end;
+
+function IsTooLarge(Size: NativeUInt): Boolean; inline;
+begin
+  Result := Size > MaxRunSlices shl SliceShift;
+end;
+
+procedure Format(Span: PSpan; Size: NativeUInt);
+begin
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
+  Span^.Remote := 0;
+  Span^.Used := 1;
+  Span^.DivideMagic := 1;
+  Span^.CarvedBytes := 1;
+  Span^.Kind := skLarge;
+end;
+
+function LargeGet(Size: NativeUInt): PSpan;
+begin
+  if IsTooLarge(Size) then
+    Exit(nil);
+  Result := ArenaTake(SlicesFor(Size));
+  if Result <> nil then
+    Format(Result, Size);
+end;
+
+// The same with room to grow in place, if there is so much address space.
+function LargeGetRoom(Size: NativeUInt): PSpan;
+begin
+  if (Size < SmallestRoom) or IsTooLarge(Size) then
+    Exit(LargeGet(Size));
+  Result := ArenaTakeRoom(SlicesFor(Size), SlicesFor(Size) * (GrowthRoom - 1));
+  if Result = nil then
+    Exit(LargeGet(Size));
+  Format(Result, Size);
+end;
+
+// Gives a run back. One that pages were moved to is made whole first, and reads as zeros then.
+procedure Release(Span: PSpan);
+begin
+  if not Span^.IsMoved then
+  begin
+    ArenaRelease(Span);
+    Exit;
+  end;
+  OsErase(Span^.Start, (Span^.SliceCount - Span^.RoomCount) * SliceSize);
+  if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
+end;
+
+procedure LargeFree(Span: PSpan);
+begin
+  Span^.Kind := skReleased;
+  if Span^.IsMoved then
+    FetchAdd(Process.MovedSpans, NativeUInt(-1));
+  Release(Span);
+end;
+
+function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
+var
+  Needed, Room: NativeUInt;
+begin
+  if IsTooLarge(Size) then
+    Exit(False);
+  Needed := SlicesFor(Size);
+  Room := Span^.RoomCount;
+  if Needed < Span^.SliceCount then
+    Dec(Room, Span^.SliceCount - Needed);
+  if not ArenaUseRoom(Room) then
+    Exit(False);
+  Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
+  if not Result then
+  begin
+    FetchAdd(Process.RoomSlices, Room);
+    Exit;
+  end;
+  Dec(Span^.RoomCount, Room);
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
+end;
+
+procedure LargeShrink(Span: PSpan; Size: NativeUInt);
+begin
+  if SlicesFor(Size) < Span^.SliceCount then
+    Release(ArenaSplit(Span, SlicesFor(Size)));
+  Span^.BlockSize := AlignUp(Size, OsPageSize);
+end;
+
+// Whether the pages of Source may be moved. Not twice: what was moved and has grown since is two
+// mappings.
+function CanMove(Source: PSpan): Boolean;
+begin
+  Result := (Source^.BlockSize >= SmallestMove) and not Source^.IsMoved
+    and (LoadAcquire(Process.MovedSpans) < MostMoved);
+end;
+
+// Moves the pages of Source, all of them, to the longer run Target.
+function MovePages(Source, Target: PSpan): Boolean;
+begin
+  Result := OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
+  if not Result then
+    Exit;
+  Target^.IsMoved := True;
+  FetchAdd(Process.MovedSpans, 1);
+end;
+
+// Gives the run back that the pages were moved away from; all of it counts as room.
+procedure ReleaseMoved(Span: PSpan);
+begin
+  Span^.RoomCount := Span^.SliceCount;
+  ArenaReleaseZero(Span);
+end;
+
+// Gives a run back that was just taken.
+procedure ReleaseUnused(Span: PSpan);
+begin
+  Span^.Kind := skReleased;
+  if Span^.IsZero then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
+end;
+
+// A new place for the block. Moving tells how many slices of pages are to be moved there: they
+// count as its room until then, for memory is not needed twice. It becomes 0 where there is no such
+// place.
+function NewPlace(Span: PSpan; Size: NativeUInt; var Moving: NativeUInt): PSpan;
+var
+  Needed: NativeUInt;
+begin
+  Result := nil;
+  Needed := SlicesFor(Size);
+  if Moving <> 0 then
+    Result := ArenaTakeRoom(Needed - Moving, Needed * (GrowthRoom - 1) + Moving);
+  if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
+    Result := ArenaTakeRoom(Needed - Moving, Moving);
+  if Result <> nil then
+    Format(Result, Size)
+  else
+  begin
+    Moving := 0;
+    Result := LargeGetRoom(Size);
+  end;
+end;
+
+function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
+var
+  Moving: NativeUInt;
+begin
+  Copied := 0;
+  if IsTooLarge(Size) then
+    Exit(nil);
+  Moving := 0;
+  if CanMove(Span) then
+    Moving := SlicesFor(Span^.BlockSize);
+  Result := NewPlace(Span, Size, Moving);
+  if Result = nil then
+    Exit;
+  if (Moving <> 0) and MovePages(Span, Result) then
+  begin
+    // The pages are there now, and where they were is room.
+    Dec(Result^.RoomCount, Moving);
+    ReleaseMoved(Span);
+    Exit;
+  end;
+  if not ArenaUseRoom(Moving) then
+  begin
+    ReleaseUnused(Result); // there is no memory for a copy
+    Exit(nil);
+  end;
+  Dec(Result^.RoomCount, Moving);
+  Copied := Span^.BlockSize;
+  Move(Span^.Start^, Result^.Start^, Copied);
+  LargeFree(Span);
+end;
+
+end.

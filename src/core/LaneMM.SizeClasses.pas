@@ -1,0 +1,87 @@
+/// Bytes to size class and back.
+//
+// Classes:    multiples of 16 bytes up to 256, then eight per doubling, up to MaxClassSize.
+//             Above 128 bytes a block is at most 12.5 % larger than what was asked for, below
+//             at most 15 bytes: the price of the alignment.
+// Spans:      classes up to MaxSmallSize fill one slice; larger ones take the shortest run of
+//             slices that holds eight blocks and leaves at most a sixteenth unused.
+// Callers:    any thread; all routines are pure but SizeClassesStart.
+unit LaneMM.SizeClasses;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// The class of a requested size of 0 to MaxClassSize bytes.
+function SizeToClass(Size: NativeUInt): Cardinal;
+/// The usable bytes of a block of the class.
+function ClassToSize(SizeClass: Cardinal): NativeUInt;
+/// Fills the tables of Process. Once, before any other thread runs.
+procedure SizeClassesStart;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Bits;
+
+const
+  FineClassCount = 16;
+  FineLimitLog2 = 8; // 256 bytes
+  ClassesPerDoublingLog2 = 3;
+  BlocksPerMediumSpan = 8;
+  UnusedShare = 16;
+
+function SizeToClass(Size: NativeUInt): Cardinal;
+var
+  Log2: Cardinal;
+begin
+  if Size <= BlockAlignment then
+    Exit(0);
+  Dec(Size);
+  if Size < NativeUInt(1) shl FineLimitLog2 then
+    Exit(Size div BlockAlignment);
+  Log2 := FloorLog2(Size);
+  Result := FineClassCount + (Log2 - FineLimitLog2) shl ClassesPerDoublingLog2
+    + Cardinal(Size shr (Log2 - ClassesPerDoublingLog2)) - 1 shl ClassesPerDoublingLog2;
+end;
+
+function ClassToSize(SizeClass: Cardinal): NativeUInt;
+var
+  Log2: Cardinal;
+begin
+  if SizeClass < FineClassCount then
+    Exit((SizeClass + 1) * BlockAlignment);
+  Dec(SizeClass, FineClassCount);
+  Log2 := FineLimitLog2 + SizeClass shr ClassesPerDoublingLog2;
+  SizeClass := SizeClass and (1 shl ClassesPerDoublingLog2 - 1);
+  Result := NativeUInt(SizeClass + 1 shl ClassesPerDoublingLog2 + 1)
+    shl (Log2 - ClassesPerDoublingLog2);
+end;
+
+function SpanSlices(BlockSize: NativeUInt): NativeUInt;
+var
+  Size: NativeUInt;
+begin
+  Result := 1;
+  if BlockSize <= MaxSmallSize then
+    Exit;
+  repeat
+    Size := Result * SliceSize;
+    if (Size div BlockSize >= BlocksPerMediumSpan)
+      and (Size mod BlockSize <= Size div UnusedShare) then
+      Exit;
+    Inc(Result);
+  until False;
+end;
+
+procedure SizeClassesStart;
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to ClassTableLength - 1 do
+    Process.ClassOf[Index] := SizeToClass(Index * ClassStep);
+  for Index := 0 to SizeClassCount - 1 do
+    Process.ClassSlices[Index] := SpanSlices(ClassToSize(Index));
+end;
+
+end.

@@ -1,0 +1,143 @@
+/// The log of chosen allocations: each get and free of a debug block that fits the settings is an
+/// event.
+//
+// Owns:       Process.IsTracing, TracedCount; THeap.IsTracing.
+// Invariants: no more than `trace:most` events are written; how many there would have been is told
+//             at the end. What a callback does with the heap is not traced.
+// Callers:    TracingGot, TracingFreed: the thread that changes the block. The others: any thread.
+unit LaneMM.AllocationLog;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Does what Process.Settings says.
+procedure TracingApply;
+/// A block was got.
+procedure TracingGot(Block: PDebugBlock);
+/// A block is about to be freed; what is to be noted of that is.
+procedure TracingFreed(Block: PDebugBlock);
+/// The end of the program: says how many were not written.
+procedure TracingEnd;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.Messages, LaneMM.Contents, LaneMM.Events,
+  LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugReport;
+
+function IsSet(Option: TOption): Boolean;
+begin
+  Result := Process.Settings.Values[Option] <> 0;
+end;
+
+procedure TracingApply;
+begin
+  Process.IsTracing := IsSet(opTrace) or IsSet(opTraceSize) or IsSet(opTraceNumber)
+    or IsSet(opTraceGroup) or IsSet(opTraceClass);
+end;
+
+// ---------------------------------------------------------------------------- choice
+
+function IsInRange(Option: TOption; Value: NativeUInt): Boolean;
+var
+  Range: ^TSettingsRange;
+begin
+  Range := @Process.Settings.Ranges[Option];
+  Result := not IsSet(Option) or (Value >= Range^.First) and (Value <= Range^.Last);
+end;
+
+function IsChosen(Block: PDebugBlock): Boolean;
+begin
+  Result := IsInRange(opTraceSize, Block^.Size) and IsInRange(opTraceNumber, Block^.Number)
+    and IsInRange(opTraceGroup, Block^.Group);
+end;
+
+// Whether the block held an object of a class that is chosen: with its unit's name, or without.
+function IsOfClass(ClassId: NativeUInt): Boolean;
+var
+  Name: TText;
+  Start: PAnsiChar;
+begin
+  Result := False;
+  if not ClassIsValid(ClassId) or not TextOpen(Name, OsPageSize) then
+    Exit;
+  ClassAddName(Name, ClassId);
+  TextAdd(Name, #0);
+  Start := Name.Start;
+  repeat
+    Result := TextFits(Start, @Process.Settings.TraceClass);
+    while not (Start^ in ['.', #0]) do
+      Inc(Start);
+    if Start^ = '.' then
+      Inc(Start);
+  until Result or (Start^ = #0);
+  TextClose(Name);
+end;
+
+// ---------------------------------------------------------------------------- events
+
+// Whether one more may be written.
+function TakesTurn: Boolean;
+begin
+  Result := FetchAdd(Process.TracedCount, 1) < Process.Settings.Values[opTraceMost];
+end;
+
+procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
+var
+  Heap: PHeap;
+  Finding: TFinding;
+begin
+  Heap := OsThreadHeap;
+  if (Heap = nil) or Heap^.IsTracing or not TakesTurn then
+    Exit;
+  Finding := Default(TFinding);
+  Finding.Kind := Kind;
+  Finding.Message := Message;
+  Finding.Block := Block^;
+  Finding.Data := NativeUInt(DebugBlockData(Block));
+  Finding.State := State;
+  Finding.FirstWord := Block^.FirstWord;
+  Heap^.IsTracing := True;
+  DebugTell(Finding);
+  Heap^.IsTracing := False;
+end;
+
+procedure TracingGot(Block: PDebugBlock);
+begin
+  // Of what class it will be is not known yet.
+  if IsChosen(Block) and not IsSet(opTraceClass) then
+    Tell(Block, evAllocation, msTraceGot, dsInUse);
+end;
+
+procedure TracingFreed(Block: PDebugBlock);
+begin
+  if IsChosen(Block) and (not IsSet(opTraceClass) or IsOfClass(Block^.FirstWord)) then
+    Tell(Block, evFree, msTraceFreed, dsFreed);
+end;
+
+procedure TracingEnd;
+var
+  Count, Most: NativeUInt;
+  Event: TEvent;
+  Fields: TFields;
+begin
+  Count := LoadAcquire(Process.TracedCount);
+  Most := Process.Settings.Values[opTraceMost];
+  if (Count <= Most) or not EventOpen(Event, evAllocation) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  FieldNumber(Fields, fiCount, Count - Most);
+  FieldNumber(Fields, fiSize, Most);
+  MessageAdd(Event.Text, msHead, Fields);
+  MessageAdd(Event.Text, msTraceLeft, Fields);
+  FieldsClose(Fields);
+  EventClose(Event);
+end;
+
+end.

@@ -1,0 +1,382 @@
+/// What a block holds: an object of which class, a string, a dynamic array.
+//
+// Owns:       nothing.
+// Invariants: nothing is read that may not be there: blocks lie in arenas, which stay readable;
+//             classes are read through LaneMM.Modules. A block is an object only if its first word
+//             leads to the record of a class that is right in every part, back to TObject, and if
+//             it has the size that such an object gets. Strings and arrays are told by the
+//             fields in front of them, which data may have by chance.
+// Callers:    ModulesLook must have been called; any thread, also in an error report.
+// Source:     FPC 3.2.2, rtl/inc: objpash.inc (TVmt), objpas.inc (UnitName), astrings.inc,
+//             ustrings.inc, dynarr.inc.
+unit LaneMM.Contents;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Text;
+
+type
+  /// What a block can hold.
+  TContentsKind = (coUnknown, coObject, coAnsiString, coUnicodeString, coDynamicArray);
+
+  /// What a block holds.
+  TContents = record
+    Kind: TContentsKind;  //< what it is
+    ClassId: NativeUInt;  //< address of the class record, of an object; else 0
+    Data: PByte;          //< first character of a string, first element of an array
+    Length: NativeUInt;   //< characters or elements
+  end;
+
+/// Tells what the block holds.
+procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
+/// Whether ClassId, any number, is the address of the record of a class.
+function ClassIsValid(ClassId: NativeUInt): Boolean;
+/// Bytes of an object of the class; 0 when there is no such class.
+function ClassSize(ClassId: NativeUInt): NativeUInt;
+/// Whether the class is, or descends from, the class with this name.
+function ClassDescends(ClassId: NativeUInt; const Ancestor: ShortString): Boolean;
+/// Adds Unit.Class; nothing when there is no such class.
+procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
+/// Adds the first characters of a string in quotes, at most Most; signs that do not print become
+/// dots. Three dots follow what is cut.
+procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);
+
+implementation
+
+uses
+  LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
+
+const
+  // Most ancestors of a class.
+  MostAncestors = 64;
+  RootName: ShortString = 'TObject';
+  ClassTypeKind = 15;
+  // A block is at most this many times as large as what it holds: strings and arrays have room to
+  // grow, and shrink in place.
+  MostRoom = 8;
+  MostRoomExtra = 64;
+  MostReferences = NativeInt(1) shl 30;
+  MostArrayReferences = 65535;
+  MostElementSize = 4096;
+
+type
+  TStringHead = record
+    CodePage: Word;
+    ElementSize: Word;
+    {$if SizeOf(Pointer) = 8} Padding: Cardinal; {$ifend}
+    References: NativeInt;
+    Length: NativeInt;
+  end;
+  PStringHead = ^TStringHead;
+
+  TArrayHead = record
+    References: NativeInt;
+    High: NativeInt;
+  end;
+  PArrayHead = ^TArrayHead;
+
+  // The record of a class as far as it is looked at.
+  TClassHead = record
+    Size: NativeInt;
+    NegativeSize: NativeInt;
+    Parent: NativeUInt;      // address of the address of the parent's record
+    Name: NativeUInt;
+    Tables: array[0..2] of NativeUInt;
+    TypeInfo: NativeUInt;
+    MoreTables: array[0..3] of NativeUInt;
+    Methods: array[0..2] of NativeUInt; // Destroy, NewInstance, FreeInstance
+  end;
+
+// ---------------------------------------------------------------------------- classes
+
+function IsNameStart(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := Sign in ['A'..'Z', 'a'..'z', '_', #128..#255];
+end;
+
+// Names of generic classes have their parameters in them.
+function IsNamePart(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := IsNameStart(Sign) or (Sign in ['0'..'9', '$', '<', '>', ',', '.', '&', ' ']);
+end;
+
+function IsName(const Name: ShortString): Boolean;
+var
+  Index: Cardinal;
+begin
+  Result := (Length(Name) > 0) and IsNameStart(Name[1]);
+  for Index := 2 to Length(Name) do
+    Result := Result and IsNamePart(Name[Index]);
+end;
+
+// Reads a name; tells whether it is one.
+function ReadName(Address: NativeUInt; out Name: ShortString): Boolean;
+begin
+  Name := '';
+  Result := ModulesRead(Address, @Name, 1)
+    and ModulesRead(Address + 1, @Name[1], Length(Name)) and IsName(Name);
+end;
+
+// The address of the record of the parent class, or 0.
+function ParentOf(const Head: TClassHead; out Parent: NativeUInt): Boolean;
+begin
+  Parent := 0;
+  Result := (Head.Parent = 0) or ModulesRead(Head.Parent, @Parent, SizeOf(Parent));
+end;
+
+// Reads the record of a class; tells whether it can be one, without a look at its ancestors.
+function ReadClass(ClassId: NativeUInt; out Head: TClassHead): Boolean;
+var
+  Index: Cardinal;
+begin
+  Head := Default(TClassHead);
+  Result := (ClassId and (SizeOf(Pointer) - 1) = 0) and ModulesHaveData(ClassId, SizeOf(Head))
+    and ModulesRead(ClassId, @Head, SizeOf(Head))
+    and (Head.Size >= SizeOf(Pointer)) and (Head.NegativeSize = -Head.Size);
+  for Index := 0 to High(Head.Methods) do
+    Result := Result and ModulesHaveCode(Head.Methods[Index]);
+end;
+
+function ClassIsValid(ClassId: NativeUInt): Boolean;
+var
+  Head: TClassHead;
+  Name: ShortString;
+  Ancestors, Size: NativeInt;
+begin
+  Size := High(Size);
+  for Ancestors := 1 to MostAncestors do
+  begin
+    if not ReadClass(ClassId, Head) or (Head.Size > Size) or not ReadName(Head.Name, Name)
+      or not ParentOf(Head, ClassId) then
+      Exit(False);
+    if ClassId = 0 then
+      Exit((Name = RootName) and (Head.Size = SizeOf(Pointer)));
+    Size := Head.Size;
+  end;
+  Result := False;
+end;
+
+function ClassSize(ClassId: NativeUInt): NativeUInt;
+var
+  Head: TClassHead;
+begin
+  if ReadClass(ClassId, Head) then
+    Result := Head.Size
+  else
+    Result := 0;
+end;
+
+function ClassDescends(ClassId: NativeUInt; const Ancestor: ShortString): Boolean;
+var
+  Head: TClassHead;
+  Name: ShortString;
+  Ancestors: NativeInt;
+begin
+  for Ancestors := 1 to MostAncestors do
+  begin
+    if not ReadClass(ClassId, Head) or not ReadName(Head.Name, Name) then
+      Exit(False);
+    if Name = Ancestor then
+      Exit(True);
+    if not ParentOf(Head, ClassId) or (ClassId = 0) then
+      Exit(False);
+  end;
+  Result := False;
+end;
+
+// The unit that declares the class, out of its type information: kind, name, then, aligned where
+// the processor wants that, class, parent, number of properties, unit.
+function ReadUnitName(const Head: TClassHead; out Name: ShortString): Boolean;
+const
+  NumberSize = 2;
+var
+  Kind: array[0..1] of Byte;
+  Data: NativeUInt;
+begin
+  Kind[0] := 0;
+  Result := (Head.TypeInfo <> 0) and ModulesRead(Head.TypeInfo, @Kind, SizeOf(Kind))
+    and (Kind[0] = ClassTypeKind);
+  if not Result then
+    Exit;
+  Data := Head.TypeInfo + SizeOf(Kind) + Kind[1];
+  if TypeInfoIsAligned then
+    Data := AlignUp(Data, SizeOf(Pointer));
+  Result := ReadName(Data + 2 * SizeOf(Pointer) + NumberSize, Name);
+end;
+
+procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
+var
+  Head: TClassHead;
+  Name: ShortString;
+begin
+  if not ReadClass(ClassId, Head) then
+    Exit;
+  if ReadUnitName(Head, Name) then
+  begin
+    TextAdd(Text, Name);
+    TextAdd(Text, '.');
+  end;
+  if ReadName(Head.Name, Name) then
+    TextAdd(Text, Name);
+end;
+
+// ---------------------------------------------------------------------------- objects
+
+// Usable bytes of a block of Size bytes.
+function SizeOfBlock(Size: NativeUInt): NativeUInt;
+begin
+  if Size <= MaxClassSize then
+    Result := ClassToSize(SizeToClass(Size))
+  else
+    Result := AlignUp(Size, OsPageSize);
+end;
+
+// Whether nothing but classes stand in the words behind the first: then it is a list of classes.
+function IsListOfClasses(Words: PNativeUInt; Count: NativeUInt): Boolean;
+var
+  Index, Found: NativeUInt;
+begin
+  Found := 0;
+  for Index := 1 to Count - 1 do
+    if Words[Index] <> 0 then
+    begin
+      if not ClassIsValid(Words[Index]) then
+        Exit(False);
+      Inc(Found);
+    end;
+  Result := Found > 0;
+end;
+
+function IsObject(const Block: TBlockInfo; ClassId: NativeUInt): Boolean;
+var
+  Size: NativeUInt;
+begin
+  if not ClassIsValid(ClassId) then
+    Exit(False);
+  Size := ClassSize(ClassId);
+  if Block.Kind = skDebug then
+    Result := Block.UsableSize = Size
+  else
+    Result := Block.UsableSize = SizeOfBlock(Size);
+  Result := Result and not IsListOfClasses(PNativeUInt(Block.Address), Size div SizeOf(Pointer));
+end;
+
+// ---------------------------------------------------------------------------- strings, arrays
+
+// Whether a block of Size bytes is not too large for Used of them.
+function IsFitting(Size, Used: NativeUInt): Boolean; inline;
+begin
+  Result := (Used <= Size) and (Size <= Used * MostRoom + MostRoomExtra);
+end;
+
+// A code page that a string of one byte per character can have.
+function IsCodePage(CodePage: Word): Boolean;
+begin
+  case CodePage of
+    0, 37, 437, 500, 708, 720, 737, 775, 850..869, 874, 932, 936, 949, 950, 1026, 1047,
+    1140..1149, 1250..1258, 1361, 10000..10082, 20000..20949, 21025, 21866, 28591..28605,
+    50220..52936, 54936, 65000, 65001, 65535:
+      Result := True;
+  else
+    Result := False;
+  end;
+end;
+
+function IsString(const Block: TBlockInfo; out Contents: TContents): Boolean;
+const
+  Utf16 = 1200; // or 0, in a program without a widestring manager
+var
+  Head: TStringHead;
+  Bytes: NativeUInt;
+begin
+  Result := False;
+  if Block.UsableSize <= SizeOf(Head) then
+    Exit;
+  Head := PStringHead(Block.Address)^;
+  if (Head.References < 1) or (Head.References > MostReferences) or (Head.Length < 1)
+    or (NativeUInt(Head.Length) > Block.UsableSize) then
+    Exit;
+  Contents.Data := Block.Address + SizeOf(Head);
+  Contents.Length := Head.Length;
+  Bytes := NativeUInt(Head.Length) * Head.ElementSize;
+  if not IsFitting(Block.UsableSize, SizeOf(Head) + Bytes + Head.ElementSize) then
+    Exit;
+  if (Head.ElementSize = 1) and IsCodePage(Head.CodePage) then
+  begin
+    Contents.Kind := coAnsiString;
+    Result := Contents.Data[Bytes] = 0;
+  end
+  else if (Head.ElementSize = 2) and ((Head.CodePage = Utf16) or (Head.CodePage = 0)) then
+  begin
+    Contents.Kind := coUnicodeString;
+    Result := PWord(Contents.Data + Bytes)^ = 0;
+  end;
+end;
+
+function IsArray(const Block: TBlockInfo; out Contents: TContents): Boolean;
+var
+  Head: TArrayHead;
+  ElementSize: NativeUInt;
+begin
+  Result := False;
+  if Block.UsableSize <= SizeOf(Head) then
+    Exit;
+  Head := PArrayHead(Block.Address)^;
+  if (Head.References < 1) or (Head.References > MostArrayReferences) or (Head.High < 0)
+    or (NativeUInt(Head.High) >= Block.UsableSize - SizeOf(Head)) then
+    Exit;
+  Contents.Kind := coDynamicArray;
+  Contents.Data := Block.Address + SizeOf(Head);
+  Contents.Length := NativeUInt(Head.High) + 1;
+  ElementSize := (Block.UsableSize - SizeOf(Head)) div Contents.Length;
+  Result := (ElementSize <= MostElementSize)
+    and IsFitting(Block.UsableSize, SizeOf(Head) + Contents.Length * ElementSize);
+end;
+
+// ---------------------------------------------------------------------------- all
+
+procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
+var
+  First: NativeUInt;
+begin
+  Contents := Default(TContents);
+  if Block.UsableSize < SizeOf(First) then
+    Exit;
+  First := PNativeUInt(Block.Address)^;
+  if IsObject(Block, First) then
+  begin
+    Contents.Kind := coObject;
+    Contents.ClassId := First;
+  end
+  else if not IsString(Block, Contents) and not IsArray(Block, Contents) then
+    Contents := Default(TContents);
+end;
+
+procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);
+var
+  Index, Count: NativeUInt;
+  Sign: Word;
+begin
+  Count := Contents.Length;
+  if Count > Most then
+    Count := Most;
+  TextAdd(Text, '"');
+  for Index := 0 to Count - 1 do
+  begin
+    if Contents.Kind = coUnicodeString then
+      Sign := PWord(Contents.Data)[Index]
+    else
+      Sign := Contents.Data[Index];
+    if (Sign < 32) or (Sign > 126) then
+      Sign := Ord('.');
+    TextAdd(Text, AnsiChar(Sign));
+  end;
+  TextAdd(Text, '"');
+  if Count < Contents.Length then
+    TextAdd(Text, '...');
+end;
+
+end.

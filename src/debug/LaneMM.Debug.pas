@@ -1,0 +1,632 @@
+/// Debug mode: blocks that know where they were got and freed, and show what was done to them.
+//
+// Owns:       Process.Debug, DebugDepth, DebugNumber, NewFill, FreeFill.
+// Invariants: debug blocks and normal ones mix freely, whatever the mode is now: the span says
+//             which rules a block has. A block is taken out of use by one thread only, the one
+//             that changes its state; who comes second has freed it twice.
+// Callers:    any thread. The entries are those of the memory manager while debug mode is on.
+// Errors:     as LaneMM.Blocks, after a report.
+unit LaneMM.Debug;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Whether blocks are debug blocks now.
+function DebugIsOn: Boolean;
+/// Makes what debug mode needs; tells whether it is there.
+function DebugStart: Boolean;
+/// GetMem in debug mode.
+function DebugGet(Size: TSize): Pointer;
+/// A block with guard pages whatever the setting, for GuardSample; nil without memory.
+function DebugGetGuarded(Size: TSize): Pointer;
+/// AllocMem in debug mode.
+function DebugGetZero(Size: TSize): Pointer;
+/// ReallocMem in debug mode, of blocks of either kind.
+function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
+/// FreeMem in debug mode, of blocks of either kind.
+function DebugFree(P: Pointer): TSize;
+/// The same with the size that the program believes it asked for, 0 for none.
+function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged, of
+/// those that were not reported before.
+function DebugCheckHeap: NativeUInt;
+/// The same for the block at P, or around it; False when it is damaged.
+function DebugIsWhole(P: Pointer): Boolean;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Patterns, LaneMM.BacktraceTable, LaneMM.Messages,
+  LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
+  LaneMM.DebugThreads, LaneMM.DebugReport, LaneMM.AllocationLog, LaneMM.Mismatches, LaneMM.Limits,
+  LaneMM.Blocks, LaneMM.FreedObjects, LaneMM.Faults;
+
+const
+  // A block that has to move gets this share of its size more to grow on, as blocks of the size
+  // classes do.
+  GrowthShare = 8;
+  // The value of opGuard for guard pages behind all debug blocks.
+  GuardPages = 1;
+  // Allocations between two looks at who handles faults: one up to the first number, then more.
+  FirstNumber = 64;
+  EarlyNumber = 4096;
+  EarlyLooks = 16;
+  LateLooks = 4096;
+
+// ---------------------------------------------------------------------------- contents
+
+procedure FillGuards(const Place: TDebugPlace; Size: NativeUInt);
+begin
+  PatternFill(Place.Data - GuardSize, GuardSize, GuardByte);
+  PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
+end;
+
+// Reports all damage of a block that this thread is changing; State is how it was.
+procedure TellDamage(Block: PDebugBlock; State: TDebugState);
+var
+  Finding: TFinding;
+  Part: Cardinal;
+begin
+  for Part := 0 to DebugPartCount - 1 do
+    if DebugDamageFind(Block, State, Part, Finding) then
+      DebugTell(Finding);
+end;
+
+// ---------------------------------------------------------------------------- get
+
+// Tells that the number was reached that the setting waits for. A good place for a breakpoint.
+procedure NumberReached(Block: PDebugBlock);
+var
+  Finding: TFinding;
+begin
+  Finding := Default(TFinding);
+  Finding.Kind := evNumber;
+  Finding.Message := msNumber;
+  Finding.Block := Block^;
+  Finding.Data := NativeUInt(DebugBlockData(Block));
+  Finding.State := dsInUse;
+  DebugTell(Finding);
+end;
+
+function GroupOf(Thread: PDebugThread): Cardinal;
+begin
+  Result := 0;
+  if Thread <> nil then
+    Result := Thread^.Heap^.Group;
+end;
+
+// Whether it is time to look who handles faults: units take the signals when they start.
+function IsLookDue(Number: NativeUInt): Boolean;
+begin
+  Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
+    and ((Number < EarlyNumber) or (Number mod LateLooks = 0));
+end;
+
+function CacheOf(Thread: PDebugThread): PDebugCache;
+begin
+  Result := nil;
+  if Thread <> nil then
+    Result := @Thread^.Blocks;
+end;
+
+procedure ReleaseSpans(Span: PSpan);
+var
+  Next: PSpan;
+  Index: NativeInt;
+  Block: PDebugBlock;
+begin
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    begin
+      Block := DebugBlockAt(Span, Index);
+      if not DebugIsTold(LoadAcquire(Block^.State)) then
+        TellDamage(Block, dsFreed);
+    end;
+    DebugSpanRelease(Span);
+    Span := Next;
+  end;
+end;
+
+// Gives back what blocks that wait in quarantine hold.
+procedure GiveUpFreed(Thread: PDebugThread);
+begin
+  ReleaseSpans(DebugQuarantineEmpty(CacheOf(Thread)));
+  ProcessTrim;
+end;
+
+// A block that was used before, or not; its damage is reported.
+function TakeAnyBlock(Thread: PDebugThread; Size, Room: NativeUInt; IsGuarded: Boolean;
+  out Place: TDebugPlace): PDebugBlock;
+var
+  Before: TAtomicWord;
+begin
+  Result := nil;
+  Before := 0;
+  if IsGuarded then
+    Result := DebugBlockTakeGuarded(Size, Before);
+  if Result = nil then
+    Result := DebugBlockTake(CacheOf(Thread), Room, Before);
+  if Result = nil then
+  begin
+    GiveUpFreed(Thread);
+    Result := DebugBlockTake(CacheOf(Thread), Size, Before);
+  end;
+  if Result = nil then
+    Exit;
+  DebugBlockPlace(Result, Place);
+  if (DebugStateOf(Before) = dsFreed) and not DebugIsTold(Before)
+    and not DebugBlockIsWhole(Result, Place, dsFreed) then
+    TellDamage(Result, dsFreed);
+end;
+
+// A block whose contents are as they were, in the state dsChanging; nil without memory. Frame is
+// that of the manager's entry.
+function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
+  out Place: TDebugPlace): PDebugBlock;
+var
+  Thread: PDebugThread;
+begin
+  Thread := DebugThread;
+  Result := TakeAnyBlock(Thread, Size, Room, IsGuarded, Place);
+  if Result = nil then
+    Exit;
+  Result^.Size := Size;
+  Result^.Number := DebugNumber(Thread);
+  Result^.FirstWord := 0;
+  Result^.GotThread := DebugThreadId(Thread);
+  Result^.GotStack := DebugStack(Thread, Frame);
+  Result^.FreedThread := 0;
+  Result^.FreedStack := 0;
+  Result^.Group := GroupOf(Thread);
+  DebugBlockSeal(Result);
+  if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
+    FaultsWatch;
+  if Result^.Number = Process.Settings.Values[opBreak] then
+    NumberReached(Result);
+  if Process.IsTracing then
+    TracingGot(Result);
+end;
+
+// A block with Room bytes to grow, all filled with Value; nil without memory.
+function GetFilled(Size, Room: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
+var
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+begin
+  Block := TakeBlock(Size, Room, Process.Settings.Values[opGuard] = GuardPages, Frame, Place);
+  if Block = nil then
+    Exit(nil);
+  Result := Place.Data;
+  FillGuards(Place, Size);
+  PatternFill(Result, Size, Value);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+// Looks at all blocks now and then, as the setting says.
+procedure CheckWhenDue;
+var
+  Interval: NativeUInt;
+begin
+  if Process.HasLimits then
+    LimitsTick;
+  Interval := Process.Settings.Values[opCheck];
+  if (Interval <> 0) and (FetchAdd(Process.DebugOperations, 1) mod Interval = 0) then
+    DebugCheckHeap;
+end;
+
+function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
+begin
+  Result := GetFilled(Size, Size, Process.NewFill, Frame);
+  if Result = nil then
+    Result := ErrorOutOfMemory(Size);
+end;
+
+function DebugGet(Size: TSize): Pointer;
+begin
+  CheckWhenDue;
+  Result := GetAt(Size, NativeUInt(get_frame));
+end;
+
+function DebugGetGuarded(Size: TSize): Pointer;
+var
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+begin
+  Block := TakeBlock(Size, Size, True, NativeUInt(get_frame), Place);
+  if Block = nil then
+    Exit(nil);
+  Result := Place.Data;
+  FillGuards(Place, Size);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+function DebugGetZero(Size: TSize): Pointer;
+begin
+  CheckWhenDue;
+  Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
+  if Result = nil then
+    Result := ErrorOutOfMemory(Size);
+end;
+
+// ---------------------------------------------------------------------------- wrong pointers
+
+procedure TellTwice(Block: PDebugBlock; Message: TMessage);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, Message, Block);
+  Finding.Kind := evDoubleFree;
+  Finding.Address := Finding.Data;
+  DebugTell(Finding);
+end;
+
+// Notes what is known of an address that lies in no debug block.
+procedure LookAround(P: Pointer; var Finding: TFinding);
+var
+  Span: PSpan;
+  Info: TBlockInfo;
+begin
+  Finding.Note := noElsewhere;
+  Span := ArenaSpan(P);
+  if Span = nil then
+    Exit;
+  Finding.Note := noFree;
+  if WalkFind(P, Info) then
+  begin
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(Info.Address);
+    Finding.Block.Size := Info.UsableSize;
+  end
+  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
+  begin
+    Finding.Kind := evDoubleFree;
+    Finding.Message := msDoubleFree;
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(P);
+    Finding.Block.Size := Span^.BlockSize;
+  end;
+end;
+
+procedure TellInvalid(P: Pointer; Call: TInvalidCall);
+const
+  Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
+var
+  Finding: TFinding;
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if Block <> nil then
+  begin
+    FindingFrom(Finding, Messages[Call], Block);
+    Finding.Note := noInner;
+  end
+  else
+    Finding := Default(TFinding);
+  Finding.Kind := evInvalidFree;
+  Finding.Message := Messages[Call];
+  Finding.Address := NativeUInt(P);
+  if Block = nil then
+    LookAround(P, Finding);
+  DebugTell(Finding);
+end;
+
+// The same for what LaneMM.Blocks finds, which knows nothing of debug mode.
+procedure TellInvalidWhenOn(P: Pointer; Call: TInvalidCall);
+begin
+  if DebugIsOn then
+    TellInvalid(P, Call);
+end;
+
+// The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
+// run-time error 204, and nil.
+function TakeOut(P: Pointer; Call: TInvalidCall; out Place: TDebugPlace;
+  out Before: TAtomicWord): PDebugBlock;
+const
+  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
+begin
+  Result := DebugBlockOf(P);
+  Place.Data := nil;
+  if Result <> nil then
+    DebugBlockPlace(Result, Place);
+  if (Result <> nil) and (P = Place.Data) then
+  begin
+    repeat
+      Before := LoadAcquire(Result^.State);
+      // A guarded block whose state was written over may be closed.
+      if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
+        Break;
+      // A scan may have noted damage in between: look again.
+      if DebugBlockChange(Result, Before) then
+        Exit;
+    until False;
+    TellTwice(Result, Messages[Call]);
+  end
+  else
+    TellInvalid(P, Call);
+  ErrorInvalidPointer;
+  Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- free
+
+procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAtomicWord);
+begin
+  if not DebugIsTold(Before) then
+    TellDamage(Block, dsInUse);
+  if Block^.Size > Place.Room then
+    Block^.Size := 0; // it was written over
+  FillGuards(Place, Block^.Size);
+end;
+
+// Frees the block at P; Frame is that of the manager's entry.
+function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
+var
+  Thread: PDebugThread;
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+  Before: TAtomicWord;
+  Watch: TDebugFreeCall;
+begin
+  Block := TakeOut(P, icFree, Place, Before);
+  if Block = nil then
+    Exit(0);
+  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+    RepairBlock(Block, Place, Before);
+  Thread := DebugThread;
+  Result := Block^.Size;
+  if Result >= SizeOf(NativeUInt) then
+    Block^.FirstWord := PNativeUInt(P)^;
+  Block^.FreedThread := DebugThreadId(Thread);
+  Block^.FreedStack := DebugStack(Thread, Frame);
+  DebugBlockSeal(Block);
+  if Process.IsTracing then
+    TracingFreed(Block);
+  if Process.Settings.Values[opMixes] <> 0 then
+    MixesLook(Block);
+  Watch := Process.WatchDebugFree;
+  if @Watch <> nil then
+    Watch(Block);
+  if Place.HasPages then
+    DebugBlockClose(Block)
+  else
+  begin
+    PatternFill(P, Result, Process.FreeFill);
+    TrapsSet(P, Result, Block^.FirstWord);
+  end;
+  DebugBlockSettle(Block, dsFreed);
+  ReleaseSpans(DebugBlockRetire(CacheOf(Thread), Block));
+end;
+
+// For the entries outside of debug mode.
+function FreeDebug(P: Pointer): TSize;
+begin
+  Result := FreeAt(P, NativeUInt(get_frame));
+end;
+
+function DebugFree(P: Pointer): TSize;
+begin
+  CheckWhenDue;
+  if DebugSpanOf(P) <> nil then
+    Result := FreeAt(P, NativeUInt(get_frame))
+  else
+    Result := BlockFree(P);
+end;
+
+procedure TellWrongSize(Block: PDebugBlock; Size: NativeUInt);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, msWrongSize, Block);
+  Finding.Kind := evWrongSize;
+  Finding.Given := Size;
+  DebugTell(Finding);
+end;
+
+function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+var
+  Block: PDebugBlock;
+begin
+  CheckWhenDue;
+  Block := DebugBlockOf(P);
+  if Block = nil then
+    Exit(BlockFree(P));
+  if (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+    TellWrongSize(Block, Size);
+  Result := FreeAt(P, NativeUInt(get_frame));
+end;
+
+// ---------------------------------------------------------------------------- realloc
+
+// Changes the size of a block that this thread has taken out, where it is.
+procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
+begin
+  if Size > Block^.Size then
+    PatternFill(Place.Data + Block^.Size, Size - Block^.Size, Process.NewFill);
+  Block^.Size := Size;
+  DebugBlockSeal(Block);
+  FillGuards(Place, Size);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+function MoveBlock(P: Pointer; OldSize, Size, Frame: NativeUInt): Pointer;
+var
+  Room: NativeUInt;
+begin
+  Room := Size;
+  if (Size > OldSize) and (Size <= DebugMostSize) then
+    Inc(Room, Size div GrowthShare);
+  if DebugIsOn then
+    Result := GetFilled(Size, Room, Process.NewFill, Frame)
+  else
+    Result := BlockGet(Size);
+  if Result = nil then
+    Exit(ErrorOutOfMemory(Size));
+  if Size < OldSize then
+    OldSize := Size;
+  Move(P^, Result^, OldSize);
+  BlockCountMove(OsThreadHeap, OldSize);
+  FreeAt(P, Frame);
+end;
+
+function ResizeAt(var P: Pointer; Size: TSize; Frame: NativeUInt): Pointer;
+var
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+  Before: TAtomicWord;
+  OldSize: NativeUInt;
+begin
+  Block := TakeOut(P, icResize, Place, Before);
+  if Block = nil then
+    Exit(nil);
+  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+    RepairBlock(Block, Place, Before);
+  OldSize := Block^.Size;
+  if (Size <= Place.Room) and (Size >= OldSize div BlockKeptShare)
+    and ((Size = OldSize) or not Place.HasPages) then
+  begin
+    ResizeInPlace(Block, Place, Size);
+    Exit(P);
+  end;
+  DebugBlockSettle(Block, dsInUse);
+  Result := MoveBlock(P, OldSize, Size, Frame);
+  if Result <> nil then
+    P := Result;
+end;
+
+// For the entries outside of debug mode.
+function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
+begin
+  Result := ResizeAt(P, Size, NativeUInt(get_frame));
+end;
+
+function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
+begin
+  CheckWhenDue;
+  if (P = nil) and (Size <> 0) then
+    P := GetAt(Size, NativeUInt(get_frame))
+  else if (Size = 0) or (DebugSpanOf(P) = nil) then
+    Exit(BlockRealloc(P, Size))
+  else
+    Exit(ResizeAt(P, Size, NativeUInt(get_frame)));
+  Result := P;
+end;
+
+// ---------------------------------------------------------------------------- what others ask
+
+function UsableSize(P: Pointer): TSize;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if (Block <> nil) and (P = DebugBlockData(Block))
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+    Exit(Block^.Size);
+  TellInvalid(P, icSize);
+  Result := ErrorInvalidPointer;
+end;
+
+function Owns(P: Pointer): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block <> nil) and (P = DebugBlockData(Block))
+    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse);
+end;
+
+procedure Describe(Block: PDebugBlock; out Info: TBlockInfo);
+begin
+  Info.Address := DebugBlockData(Block);
+  Info.UsableSize := Block^.Size;
+  Info.Kind := skDebug;
+  Info.Number := Block^.Number;
+  Info.Thread := Block^.GotThread;
+  Info.Stack := Block^.GotStack;
+  Info.Group := Block^.Group;
+end;
+
+// Tells what is noted of a block in use; False when it is not, or no longer.
+function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
+var
+  Seen: TAtomicWord;
+  Place: TDebugPlace;
+begin
+  Seen := LoadAcquire(Block^.State);
+  DebugBlockPlace(Block, Place);
+  if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
+    Exit(False);
+  Describe(Block, Info);
+  // Full barrier: what was read before is of this state. Pairs with DebugBlockChange.
+  Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
+end;
+
+procedure VisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+var
+  Index: NativeInt;
+  Info: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    if DescribeInUse(DebugBlockAt(Span, Index), Info) then
+      Visitor(Info, Context);
+end;
+
+function FindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block <> nil) and DescribeInUse(Block, Info)
+    and (NativeUInt(P) - NativeUInt(Info.Address) < Info.UsableSize);
+end;
+
+// ---------------------------------------------------------------------------- all
+
+function DebugCheckHeap: NativeUInt;
+begin
+  Result := DebugCheckAll(DebugTell);
+end;
+
+function DebugIsWhole(P: Pointer): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block = nil) or not DebugIsTold(LoadAcquire(Block^.State))
+    and (DebugCheckBlock(Block, DebugTell) = 0);
+end;
+
+function DebugIsOn: Boolean;
+begin
+  Result := (Process.Settings.Values[opDebug] <> 0) or (LoadAcquire(Process.DebugDepth) <> 0);
+end;
+
+const
+  Calls: TDebugCalls = (Free: FreeDebug; Resize: ResizeDebug; UsableSize: UsableSize; Owns: Owns;
+    Invalid: TellInvalidWhenOn);
+
+function DebugStart: Boolean;
+begin
+  Process.Quarantine.MostBytes := Process.Settings.Values[opQuarantine];
+  if Process.Debug <> nil then
+    Exit(True);
+  Result := DebugBlocksStart and StacksStart;
+  if not Result then
+    Exit;
+  OsKeepStandardError;
+  Process.NewFill := Process.Settings.Values[opFill];
+  Process.FreeFill := Process.Settings.Values[opFreeFill];
+  TrapsStart;
+  Process.DebugVisit := VisitBlocks;
+  Process.DebugFind := FindBlock;
+  StoreRelease(NativeUInt(Process.Debug), NativeUInt(@Calls));
+end;
+
+end.

@@ -1,0 +1,305 @@
+/// Reports of debug mode: what was found, the block, its class, the stacks, the bytes.
+//
+// Owns:       nothing.
+// Invariants: reads nothing of the heap: a finding is a copy. Classes are read with care.
+// Callers:    any thread that holds no lock.
+unit LaneMM.DebugReport;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Unwind, LaneMM.DebugCheck;
+
+/// Reports a finding of the calling thread, now.
+procedure DebugTell(const Finding: TFinding);
+/// Reports a finding of Here.
+procedure DebugTellAt(const Finding: TFinding; const Here: TStack);
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Text, LaneMM.Messages, LaneMM.Contents, LaneMM.Modules, LaneMM.BacktraceTable,
+  LaneMM.Symbols, LaneMM.Groups, LaneMM.BacktraceText, LaneMM.Events;
+
+type
+  TReport = record
+    Event: TEvent;
+    Fields: TFields;
+    Traces: TTraces;
+  end;
+
+const
+  // Damage that is found some time after it was done.
+  FoundLater = [evWriteBefore, evWriteAfter, evWriteAfterFree, evBookkeeping];
+  BytesPerLine = 16;
+  // Most stacks of a report: got, freed, here.
+  MostStacks = 3;
+
+// ---------------------------------------------------------------------------- fields
+
+procedure FillBlock(var Fields: TFields; const Finding: TFinding);
+begin
+  FieldAddress(Fields, fiBlock, Finding.Data);
+  FieldNumber(Fields, fiSize, Finding.Block.Size);
+  FieldName(Fields, fiNumber, Finding.Block.Number);
+  FieldSigned(Fields, fiOffset, NativeInt(Finding.Address - Finding.Data));
+end;
+
+procedure FillClass(var Fields: TFields; const Finding: TFinding);
+begin
+  if not ClassIsValid(Finding.FirstWord) then
+    Exit;
+  FieldStart(Fields, fiClass);
+  ClassAddName(Fields.Room, Finding.FirstWord);
+  FieldEnd(Fields, fiClass);
+end;
+
+// The routine's name if it is known, else its number.
+procedure FillMethod(var Report: TReport; const Finding: TFinding);
+var
+  Symbol: PSymbol;
+begin
+  if Finding.Kind <> evFreedCall then
+    Exit;
+  Symbol := SymbolsFind(Report.Traces.Symbols, Finding.Method + 1);
+  FieldStart(Report.Fields, fiMethod);
+  if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil) then
+    SymbolAddRoutine(Report.Fields.Room, Symbol)
+  else if Finding.Slot >= 0 then
+    TextAddNumber(Report.Fields.Room, Finding.Slot)
+  else
+    TextAdd(Report.Fields.Room, '?');
+  FieldEnd(Report.Fields, fiMethod);
+end;
+
+procedure FillFields(var Fields: TFields; const Finding: TFinding);
+begin
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  FieldAddress(Fields, fiAddress, Finding.Address);
+  FieldNumber(Fields, fiGiven, Finding.Given);
+  if Finding.State = dsNever then
+    Exit;
+  FillBlock(Fields, Finding);
+  FillClass(Fields, Finding);
+end;
+
+// ---------------------------------------------------------------------------- parts
+
+procedure AddRanges(var Report: TReport; const Finding: TFinding);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(Finding.RangeCount) - 1 do
+  begin
+    if Index = MostRanges then
+    begin
+      MessageAdd(Report.Event.Text, msMoreDamage, Report.Fields);
+      Exit;
+    end;
+    FieldSigned(Report.Fields, fiOffset, Finding.Ranges[Index].Offset);
+    FieldNumber(Report.Fields, fiLength, Finding.Ranges[Index].Length);
+    MessageAdd(Report.Event.Text, msDamage, Report.Fields);
+  end;
+end;
+
+procedure AddStack(var Report: TReport; Message: TMessage; const Stack: TStack);
+begin
+  MessageAdd(Report.Event.Text, Message, Report.Fields);
+  if Stack.Count > 0 then
+    TraceAdd(Report.Event.Text, Report.Traces, Stack)
+  else
+    MessageAdd(Report.Event.Text, msNoStack, Report.Fields);
+end;
+
+procedure AddBlock(var Report: TReport; const Finding: TFinding);
+var
+  Stack: TStack;
+begin
+  FieldName(Report.Fields, fiThread, Finding.Block.GotThread);
+  FieldName(Report.Fields, fiFreeThread, Finding.Block.FreedThread);
+  MessageAdd(Report.Event.Text, msBlock, Report.Fields);
+  if Finding.Block.Group <> 0 then
+  begin
+    FieldStart(Report.Fields, fiGroup);
+    GroupAddName(Report.Fields.Room, Finding.Block.Group);
+    FieldEnd(Report.Fields, fiGroup);
+    MessageAdd(Report.Event.Text, msGroup, Report.Fields);
+  end;
+  if fiClass in Report.Fields.Known then
+    MessageAdd(Report.Event.Text, msClass, Report.Fields);
+  StackRead(Finding.Block.GotStack, Stack);
+  AddStack(Report, msGotStack, Stack);
+  if Finding.State <> dsFreed then
+    Exit;
+  StackRead(Finding.Block.FreedStack, Stack);
+  AddStack(Report, msFreedStack, Stack);
+end;
+
+function IsDamaged(const Finding: TFinding; Offset: NativeInt): Boolean;
+var
+  Index: NativeInt;
+begin
+  Result := False;
+  for Index := 0 to NativeInt(Finding.RangeCount) - 1 do
+    if (Index < MostRanges) and (Offset >= Finding.Ranges[Index].Offset)
+      and (Offset < Finding.Ranges[Index].Offset + NativeInt(Finding.Ranges[Index].Length)) then
+      Result := True;
+end;
+
+// One line of bytes; damaged ones have a star before them.
+procedure AddBytes(var Text: TText; const Finding: TFinding; First, Limit: NativeInt);
+var
+  Index: NativeInt;
+begin
+  TextAdd(Text, '      ');
+  TextAddHex(Text, Finding.Data + NativeUInt(Finding.DumpOffset + First), SizeOf(Finding.Data) * 2);
+  TextAdd(Text, ' ');
+  for Index := First to Limit - 1 do
+  begin
+    if IsDamaged(Finding, Finding.DumpOffset + Index) then
+      TextAdd(Text, '*')
+    else
+      TextAdd(Text, ' ');
+    TextAddHex(Text, Finding.Dump[Index], 2);
+  end;
+  TextAdd(Text, '  ');
+  for Index := First to Limit - 1 do
+    if Finding.Dump[Index] in [32..126] then
+      TextAdd(Text, AnsiChar(Finding.Dump[Index]))
+    else
+      TextAdd(Text, '.');
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddDump(var Text: TText; const Finding: TFinding);
+var
+  First, Limit: NativeInt;
+begin
+  First := 0;
+  while First < NativeInt(Finding.DumpLength) do
+  begin
+    Limit := First + BytesPerLine;
+    if Limit > NativeInt(Finding.DumpLength) then
+      Limit := Finding.DumpLength;
+    AddBytes(Text, Finding, First, Limit);
+    First := Limit;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- addresses
+
+type
+  TPlace = record
+    Address: NativeUInt;
+    Mapping: TOsMapping;
+    IsFound: Boolean;
+  end;
+
+procedure LookAtMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Place: ^TPlace;
+begin
+  Place := Context;
+  if (Place^.Address < Mapping.First) or (Place^.Address >= Mapping.Limit) then
+    Exit;
+  Place^.Mapping := Mapping;
+  Place^.IsFound := True;
+end;
+
+// Says where an address lies that is in no block.
+procedure AddPlace(var Report: TReport; Address: NativeUInt);
+var
+  Place: TPlace;
+  Message: TMessage;
+begin
+  Place := Default(TPlace);
+  Place.Address := Address;
+  OsVisitMappings(LookAtMapping, @Place);
+  FieldChars(Report.Fields, fiPath, @Place.Mapping.Path);
+  if not Place.IsFound then
+    Message := msIsNowhere
+  else if NativeUInt(get_frame) - Place.Mapping.First < Place.Mapping.Limit - Place.Mapping.First
+    then
+    Message := msIsStack
+  else if Place.Mapping.Path[0] = '/' then
+    Message := msIsModule
+  else
+    Message := msIsMemory;
+  MessageAdd(Report.Event.Text, Message, Report.Fields);
+end;
+
+procedure AddNote(var Report: TReport; const Finding: TFinding);
+begin
+  case Finding.Note of
+    noNone: ;
+    noInner: MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
+    noFree: MessageAdd(Report.Event.Text, msIsFree, Report.Fields);
+    noNormal:
+      begin
+        FieldAddress(Report.Fields, fiBlock, Finding.Data);
+        FieldNumber(Report.Fields, fiOffset, Finding.Address - Finding.Data);
+        FieldNumber(Report.Fields, fiUsable, Finding.Block.Size);
+        if Finding.Address <> Finding.Data then
+          MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
+        MessageAdd(Report.Event.Text, msNormalBlock, Report.Fields);
+      end;
+    noElsewhere: AddPlace(Report, Finding.Address);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- all
+
+procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TStack);
+var
+  Stack: TStack;
+begin
+  TracesOpen(Report.Traces, MostStacks);
+  TracesAdd(Report.Traces, Here);
+  if Finding.Method <> 0 then
+    TracesAddCode(Report.Traces, Finding.Method);
+  if StackRead(Finding.Block.GotStack, Stack) then
+    TracesAdd(Report.Traces, Stack);
+  if StackRead(Finding.Block.FreedStack, Stack) then
+    TracesAdd(Report.Traces, Stack);
+  TracesResolve(Report.Traces);
+end;
+
+procedure DebugTellAt(const Finding: TFinding; const Here: TStack);
+var
+  Report: TReport;
+begin
+  if not EventOpen(Report.Event, Finding.Kind) then
+    Exit;
+  ModulesLook;
+  FieldsOpen(Report.Fields);
+  FillFields(Report.Fields, Finding);
+  AddTraces(Report, Finding, Here);
+  FillMethod(Report, Finding);
+  MessageAdd(Report.Event.Text, msHead, Report.Fields);
+  MessageAdd(Report.Event.Text, Finding.Message, Report.Fields);
+  AddNote(Report, Finding);
+  AddRanges(Report, Finding);
+  if Finding.State <> dsNever then
+    AddBlock(Report, Finding);
+  if Finding.Kind in FoundLater then
+    AddStack(Report, msFoundStack, Here)
+  else if not (Finding.Kind in [evAllocation, evFree, evMix]) then // theirs is one of the block's
+    AddStack(Report, msHereStack, Here);
+  AddDump(Report.Event.Text, Finding);
+  TracesClose(Report.Traces);
+  FieldsClose(Report.Fields);
+  EventClose(Report.Event);
+end;
+
+procedure DebugTell(const Finding: TFinding);
+var
+  Here: TStack;
+begin
+  StackTake(Here);
+  DebugTellAt(Finding, Here);
+end;
+
+end.

@@ -1,0 +1,49 @@
+/// Debug mode's entries for a sampled profile.
+//
+// Owns:       nothing.
+// Invariants: a debug block is sampled where it is; Process.WatchDebugFree forgets it.
+// Callers:    any thread.
+unit LaneMM.DebugSampler;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// DebugGet, sampled.
+function SampledDebugGet(Size: TSize): Pointer;
+/// DebugGetZero, sampled.
+function SampledDebugGetZero(Size: TSize): Pointer;
+/// DebugRealloc, sampled where the block moves.
+function SampledDebugRealloc(var P: Pointer; Size: TSize): Pointer;
+
+implementation
+
+uses
+  LaneMM.Sampler, LaneMM.Debug;
+
+function SampledDebugGet(Size: TSize): Pointer;
+begin
+  Result := DebugGet(Size);
+  SamplerSee(Result, Size);
+end;
+
+function SampledDebugGetZero(Size: TSize): Pointer;
+begin
+  Result := DebugGetZero(Size);
+  SamplerSee(Result, Size);
+end;
+
+function SampledDebugRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+begin
+  Before := P;
+  Result := DebugRealloc(P, Size);
+  if Result <> Before then
+    SamplerSee(Result, Size);
+end;
+
+end.

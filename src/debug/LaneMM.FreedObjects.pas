@@ -1,0 +1,207 @@
+/// Calls of methods of freed objects: virtual methods, and interfaces.
+//
+// Owns:       Process.ObjectTrap, InterfaceTrap, TrapClasses, and one page of method tables.
+// How:        when an object is freed its first word, which led to its class, is made to lead to a
+//             table of ours, and so are the words that its interfaces are. Every method in these
+//             tables reports and raises run-time error 204.
+// Invariants: only what LaneMM.Contents takes for an object is changed, and only after the program
+//             has given it back. Classes are read with care.
+// Callers:    any thread.
+// Source:     FPC 3.2.2, rtl/inc/objpash.inc: TVmt, TInterfaceEntry.
+unit LaneMM.FreedObjects;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Makes the tables; without memory there are no traps.
+procedure TrapsStart;
+/// Sets traps in the contents of a debug block that was an object, if it was: ClassId is what its
+/// first word was. The contents hold the pattern of free blocks already.
+procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Unwind, LaneMM.Errors,
+  LaneMM.Modules, LaneMM.Messages, LaneMM.Contents, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.DebugReport;
+
+const
+  // Words of a class record: before the virtual methods, and some of them.
+  ParentWord = 2;
+  NameWord = 3;
+  InterfacesWord = 10;
+  MethodWord = 12;
+  ClassWords = 256;
+  InterfaceWords = 128;
+  // Sane limits for what is read.
+  MostAncestors = 64;
+  MostInterfaces = 256;
+  // Classes that were seen, by a part of their address; the low bits tell what is known.
+  ClassCount = 1024;
+  HasNone = 1;
+  HasInterfaces = 2;
+  KnownMask = 3;
+
+type
+  TRoom = record
+    ObjectTable: array[0..ClassWords - 1] of NativeUInt;
+    InterfaceTable: array[0..InterfaceWords - 1] of NativeUInt;
+    Seen: array[0..ClassCount - 1] of TAtomicWord;
+  end;
+  PRoom = ^TRoom;
+
+const
+  FreedName: ShortString = 'a freed object';
+
+// ---------------------------------------------------------------------------- calls
+
+// Reports the call that returns to Return, and raises.
+procedure TellCall(Instance: Pointer; Message: TMessage; Return: NativeUInt);
+var
+  Finding: TFinding;
+  Block: PDebugBlock;
+  Offset: NativeInt;
+begin
+  Block := DebugBlockOf(Instance);
+  if Block <> nil then
+    FindingFrom(Finding, Message, Block)
+  else
+  begin
+    Finding := Default(TFinding);
+    Finding.Message := Message;
+  end;
+  Finding.Kind := evFreedCall;
+  Finding.Address := NativeUInt(Instance);
+  Offset := StackCallOffset(Return);
+  Finding.Slot := Offset div SizeOf(Pointer);
+  if (Message = msFreedMethod) and (Offset >= 0) then
+  begin
+    Dec(Finding.Slot, MethodWord);
+    if ClassIsValid(Finding.FirstWord) then
+      ModulesRead(Finding.FirstWord + NativeUInt(Offset), @Finding.Method, SizeOf(Finding.Method));
+  end;
+  DebugTell(Finding);
+  ErrorInvalidPointer;
+end;
+
+procedure FreedMethodCalled(Instance: Pointer);
+begin
+  TellCall(Instance, msFreedMethod, NativeUInt(get_caller_addr(get_frame)));
+end;
+
+procedure FreedInterfaceCalled(Instance: Pointer); stdcall;
+begin
+  TellCall(Instance, msFreedInterface, NativeUInt(get_caller_addr(get_frame)));
+end;
+
+// ---------------------------------------------------------------------------- setting
+
+// What is known of a word that may be the address of a class: 0, HasNone or HasInterfaces.
+function Known(ClassId: NativeUInt): NativeUInt;
+var
+  Entry: NativeUInt;
+begin
+  Entry := LoadAcquire(PRoom(Process.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount]);
+  if Entry and not KnownMask = ClassId then
+    Result := Entry and KnownMask
+  else
+    Result := 0;
+end;
+
+// The interfaces of one class, without its ancestors.
+procedure SetOfClass(Data: PByte; Size, ClassId: NativeUInt; var Found: NativeUInt);
+var
+  Table, Count, Index: NativeUInt;
+  Entry: TInterfaceEntry;
+begin
+  Table := 0;
+  Count := 0;
+  if not ModulesRead(ClassId + InterfacesWord * SizeOf(Pointer), @Table, SizeOf(Table))
+    or (Table = 0) or not ModulesRead(Table, @Count, SizeOf(Count)) or (Count > MostInterfaces) then
+    Exit;
+  Inc(Table, SizeOf(Count));
+  for Index := 1 to Count do
+  begin
+    if not ModulesRead(Table, @Entry, SizeOf(Entry)) then
+      Exit;
+    Inc(Table, SizeOf(Entry));
+    if (Entry.IType <> etStandard) or (Entry.IOffset > NativeUInt(Size - SizeOf(Pointer)))
+      or (Entry.IOffset mod SizeOf(Pointer) <> 0) then
+      Continue;
+    PNativeUInt(Data + Entry.IOffset)^ := Process.InterfaceTrap;
+    Found := HasInterfaces;
+  end;
+end;
+
+// The interfaces of a class and its ancestors; tells whether there are any.
+function SetInterfaces(Data: PByte; Size, ClassId: NativeUInt): NativeUInt;
+var
+  Ancestors: Cardinal;
+  Parent: NativeUInt;
+begin
+  Result := HasNone;
+  for Ancestors := 1 to MostAncestors do
+  begin
+    SetOfClass(Data, Size, ClassId, Result);
+    Parent := 0;
+    if not ModulesRead(ClassId + ParentWord * SizeOf(Pointer), @Parent, SizeOf(Parent))
+      or (Parent = 0) or not ModulesRead(Parent, @ClassId, SizeOf(ClassId)) then
+      Exit;
+  end;
+end;
+
+procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
+var
+  Kind: NativeUInt;
+begin
+  if (Process.ObjectTrap = 0) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
+    Exit;
+  Kind := Known(ClassId);
+  if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
+    Exit;
+  if Kind <> HasNone then
+  begin
+    Kind := SetInterfaces(Data, Size, ClassId);
+    StoreRelease(PRoom(Process.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount],
+      ClassId or Kind);
+  end;
+  PNativeUInt(Data)^ := Process.ObjectTrap;
+end;
+
+// ---------------------------------------------------------------------------- start
+
+procedure FillTables(Room: PRoom);
+var
+  Index: Cardinal;
+begin
+  // A class without ancestors whose objects have one word.
+  Room^.ObjectTable[0] := SizeOf(Pointer);
+  Room^.ObjectTable[1] := NativeUInt(-SizeOf(Pointer));
+  Room^.ObjectTable[NameWord] := NativeUInt(@FreedName);
+  for Index := MethodWord to ClassWords - 1 do
+    Room^.ObjectTable[Index] := NativeUInt(@FreedMethodCalled);
+  for Index := 0 to InterfaceWords - 1 do
+    Room^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
+end;
+
+procedure TrapsStart;
+var
+  Room: PRoom;
+begin
+  ModulesLook;
+  Room := OsReserve(AlignUp(SizeOf(TRoom), OsPageSize));
+  if Room = nil then
+    Exit;
+  if not OsCommit(Room, AlignUp(SizeOf(TRoom), OsPageSize)) then
+  begin
+    OsRelease(Room, AlignUp(SizeOf(TRoom), OsPageSize));
+    Exit;
+  end;
+  FillTables(Room);
+  Process.InterfaceTrap := NativeUInt(@Room^.InterfaceTable);
+  Process.ObjectTrap := NativeUInt(@Room^.ObjectTable);
+end;
+
+end.

@@ -1,0 +1,181 @@
+/// Allocation groups: scopes of a thread, names, totals.
+//
+// Owns:       THeap.GroupStack, GroupDepth; Process.GroupNames.
+// Invariants: a group is a number that the program chooses; 0 is none. Debug blocks note the
+//             group of the thread that gets them. Nothing is counted: totals are a walk.
+// Callers:    GroupBegin, GroupEnd: the heap's thread. GroupSetName: one thread at a time. The
+//             others: any thread.
+unit LaneMM.Groups;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Text;
+
+type
+  /// Blocks of a group.
+  TGroupStatus = record
+    BlockCount: NativeUInt;  //< in use
+    Bytes: NativeUInt;       //< that were asked for
+  end;
+
+/// Lets the next blocks of the thread belong to Group, until GroupEnd. False when 1,024 scopes are
+/// open or there is no memory: then they stay in the group in which they are.
+function GroupBegin(Heap: PHeap; Group: Cardinal): Boolean;
+/// Goes back to the group before. False when there is none.
+function GroupEnd(Heap: PHeap): Boolean;
+/// Gives a group a name of at most 55 characters, which is copied. False without room: 255 have
+/// one.
+function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
+/// Adds the number of a group, and its name if it has one.
+procedure GroupAddName(var Text: TText; Group: Cardinal);
+/// The name, or nil.
+function GroupName(Group: Cardinal): PAnsiChar;
+/// Sums up the blocks of a group.
+procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.DebugBlocks, LaneMM.Walk;
+
+const
+  NameLimit = 255;
+  NameRoom = 55;
+  StackRoom = 1024;
+
+type
+  TEntry = record
+    Group: TAtomicWord;                    //< shared  0: free
+    Name: array[0..NameRoom] of AnsiChar;  //< shared  ended by #0
+  end;
+  PEntry = ^TEntry;
+
+  // What a walk adds up.
+  TSum = record
+    Group: Cardinal;
+    Status: TGroupStatus;
+  end;
+  PSum = ^TSum;
+
+// ---------------------------------------------------------------------------- scopes
+
+function GroupBegin(Heap: PHeap; Group: Cardinal): Boolean;
+begin
+  if Heap^.GroupStack = nil then
+    Heap^.GroupStack := OsTakeRoom(StackRoom * SizeOf(Cardinal));
+  Result := (Heap^.GroupStack <> nil) and (Heap^.GroupDepth < StackRoom);
+  if not Result then
+    Exit;
+  Heap^.GroupStack[Heap^.GroupDepth] := Heap^.Group;
+  Inc(Heap^.GroupDepth);
+  Heap^.Group := Group;
+end;
+
+function GroupEnd(Heap: PHeap): Boolean;
+begin
+  Result := Heap^.GroupDepth > 0;
+  if not Result then
+    Exit;
+  Dec(Heap^.GroupDepth);
+  Heap^.Group := Heap^.GroupStack[Heap^.GroupDepth];
+end;
+
+// ---------------------------------------------------------------------------- names
+
+function Table: PEntry;
+begin
+  Result := PEntry(LoadAcquire(Process.GroupNames));
+end;
+
+// The entry of the group, or the first free one; nil without either. Group 0 finds a free one.
+function FindEntry(Group: Cardinal): PEntry;
+var
+  Index: NativeInt;
+begin
+  Result := Table;
+  if Result = nil then
+    Exit;
+  for Index := 0 to NameLimit - 1 do
+  begin
+    // Acquire: the name of the entry. Pairs with GroupSetName.
+    if (LoadAcquire(Result^.Group) = Group) or (LoadAcquire(Result^.Group) = 0) then
+      Exit;
+    Inc(Result);
+  end;
+  Result := nil;
+end;
+
+function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
+var
+  Entry: PEntry;
+  Index: NativeInt;
+begin
+  if Table = nil then
+    StoreRelease(Process.GroupNames, NativeUInt(OsTakeRoom(NameLimit * SizeOf(TEntry))));
+  Entry := FindEntry(Group);
+  Result := (Entry <> nil) and (Group <> 0);
+  if not Result then
+    Exit;
+  Index := 0;
+  while (Name[Index] <> #0) and (Index < NameRoom) do
+  begin
+    Entry^.Name[Index] := Name[Index];
+    Inc(Index);
+  end;
+  Entry^.Name[Index] := #0;
+  // Release: the name before the group. Pairs with FindEntry.
+  StoreRelease(Entry^.Group, Group);
+end;
+
+function GroupName(Group: Cardinal): PAnsiChar;
+var
+  Entry: PEntry;
+begin
+  Entry := FindEntry(Group);
+  Result := nil;
+  if (Group <> 0) and (Entry <> nil) and (LoadAcquire(Entry^.Group) = Group) then
+    Result := @Entry^.Name;
+end;
+
+procedure GroupAddName(var Text: TText; Group: Cardinal);
+var
+  Name: PAnsiChar;
+begin
+  TextAddNumber(Text, Group);
+  Name := GroupName(Group);
+  if Name = nil then
+    Exit;
+  TextAdd(Text, ' (');
+  TextAddChars(Text, Name);
+  TextAdd(Text, ')');
+end;
+
+// ---------------------------------------------------------------------------- totals
+
+procedure AddBlock(const Block: TBlockInfo; Context: Pointer);
+var
+  Sum: PSum;
+begin
+  Sum := Context;
+  if (Block.Kind <> skDebug) or (Block.Group <> Sum^.Group) then
+    Exit;
+  Inc(Sum^.Status.BlockCount);
+  Inc(Sum^.Status.Bytes, Block.UsableSize);
+end;
+
+procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
+var
+  Sum: TSum;
+begin
+  Sum := Default(TSum);
+  Sum.Group := Group;
+  DebugGuardsHold;
+  WalkBlocks(AddBlock, @Sum);
+  DebugGuardsLetGo;
+  Status := Sum.Status;
+end;
+
+end.

@@ -1,0 +1,471 @@
+/// A leak report for programs: JSON, JUnit's XML, the text of heaptrc.
+//
+// Callers:    any thread; takes no memory of the heap.
+// Source:     JUnit: the format that the servers for continuous integration read; heaptrc:
+//             FPC 3.2.2, rtl/inc/heaptrc.pp, as the leak view of Lazarus reads it.
+unit LaneMM.LeakFiles;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.LeakList;
+
+/// Adds the report as one JSON object.
+procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
+/// Adds the report as a test suite: one failure for each group, or one test that passed.
+procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
+/// Adds the report as heaptrc would write it, block by block. As allocated and freed blocks it
+/// counts those of the report only.
+procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols,
+  LaneMM.BacktraceText,
+  LaneMM.Snapshot, LaneMM.Groups, LaneMM.Retainers, LaneMM.Walk, LaneMM.LeakText;
+
+const
+  NameRoom = 1023;
+
+type
+  TName = array[0..NameRoom] of AnsiChar;
+
+// Room for a name; what is left of it is #0.
+procedure OpenName(out Text: TText; out Name: TName);
+begin
+  Name := Default(TName);
+  Text := Default(TText);
+  Text.Start := @Name;
+  Text.Room := NameRoom;
+end;
+
+procedure ReadGroupName(Group: PGroup; out Name: TName);
+var
+  Text: TText;
+begin
+  OpenName(Text, Name);
+  LeakAddName(Text, Group);
+end;
+
+procedure ReadProgramName(out Name: TName);
+begin
+  Name := Default(TName);
+  OsProgramPath(@Name, NameRoom);
+end;
+
+// ---------------------------------------------------------------------------- JSON
+
+procedure AddComma(var Text: TText);
+begin
+  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
+    TextAdd(Text, ',');
+end;
+
+procedure AddKey(var Text: TText; const Key: ShortString);
+begin
+  AddComma(Text);
+  TextAdd(Text, '"');
+  TextAdd(Text, Key);
+  TextAdd(Text, '":');
+end;
+
+procedure OpenJson(var Text: TText; const Key: ShortString; Bracket: AnsiChar);
+begin
+  AddKey(Text, Key);
+  TextAdd(Text, Bracket);
+end;
+
+procedure OpenJsonItem(var Text: TText);
+begin
+  AddComma(Text);
+  TextAdd(Text, '{');
+end;
+
+procedure AddJsonString(var Text: TText; Value: PAnsiChar);
+begin
+  TextAdd(Text, '"');
+  TextAddJson(Text, Value);
+  TextAdd(Text, '"');
+end;
+
+procedure AddJsonNumber(var Text: TText; const Key: ShortString; Value: UInt64);
+begin
+  AddKey(Text, Key);
+  TextAddNumber(Text, Value);
+end;
+
+procedure AddJsonText(var Text: TText; const Key: ShortString; Value: PAnsiChar);
+begin
+  AddKey(Text, Key);
+  AddJsonString(Text, Value);
+end;
+
+procedure AddJsonFlag(var Text: TText; const Key: ShortString; Value: Boolean);
+const
+  Words: array[Boolean] of PAnsiChar = ('false', 'true');
+begin
+  AddKey(Text, Key);
+  TextAddChars(Text, Words[Value]);
+end;
+
+procedure AddJsonCounts(var Text: TText; const Key: ShortString; Blocks, Bytes: NativeUInt);
+begin
+  OpenJson(Text, Key, '{');
+  AddJsonNumber(Text, 'blocks', Blocks);
+  AddJsonNumber(Text, 'bytes', Bytes);
+  TextAdd(Text, '}');
+end;
+
+procedure AddJsonHolder(var Text: TText; const List: TLeakList; Path: PPath);
+var
+  Chain: TChain;
+  Index: NativeInt;
+  Name: TName;
+begin
+  OpenJsonItem(Text);
+  AddJsonNumber(Text, 'blocks', Path^.Count);
+  AddJsonNumber(Text, 'bytes', Path^.Bytes);
+  AddJsonFlag(Text, 'cycle', Path^.IsCycle);
+  AddJsonFlag(Text, 'interfaces', LeakCycleHasInterface(List, Path));
+  OpenJson(Text, 'chain', '[');
+  LeakChain(List, Path, Chain);
+  for Index := 0 to NativeInt(Chain.Count) - 1 do
+  begin
+    AddComma(Text);
+    ReadGroupName(List.Census.Groups + Chain.Links[Index], Name);
+    AddJsonString(Text, @Name);
+  end;
+  TextAdd(Text, ']}');
+end;
+
+procedure AddJsonHolders(var Text: TText; const List: TLeakList; Index: Cardinal);
+const
+  MostHolders = 10;
+var
+  Rank: Cardinal;
+  Path: PPath;
+begin
+  OpenJson(Text, 'holders', '[');
+  Rank := 0;
+  while (Rank < MostHolders) and LeakHolder(List, Index, Rank, Path) do
+  begin
+    AddJsonHolder(Text, List, Path);
+    Inc(Rank);
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure AddJsonTexts(var Text: TText; Group: PGroup);
+var
+  Index: NativeInt;
+begin
+  OpenJson(Text, 'texts', '[');
+  for Index := 0 to NativeInt(Group^.ExampleCount) - 1 do
+  begin
+    AddComma(Text);
+    AddJsonString(Text, @Group^.Examples[Index]);
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure AddJsonFrame(var Text: TText; const List: TLeakList; Return: NativeUInt);
+var
+  Symbol: PSymbol;
+  Routine: TText;
+  Name: TName;
+begin
+  Symbol := SymbolsFind(List.Traces.Symbols, Return);
+  OpenJsonItem(Text);
+  AddJsonNumber(Text, 'address', Return);
+  if (Symbol <> nil) and (Symbol^.Routine <> nil) then
+  begin
+    OpenName(Routine, Name);
+    SymbolAddRoutine(Routine, Symbol);
+    AddJsonText(Text, 'routine', @Name);
+  end;
+  if (Symbol <> nil) and (Symbol^.Line > 0) then
+  begin
+    AddJsonText(Text, 'file', Symbol^.FileName);
+    AddJsonNumber(Text, 'line', Symbol^.Line);
+  end;
+  TextAdd(Text, '}');
+end;
+
+procedure AddJsonStack(var Text: TText; const List: TLeakList; Group: PGroup);
+var
+  Stack: TStack;
+  Frame: NativeInt;
+begin
+  if not LeakStack(Group, Stack) then
+    Exit;
+  OpenJson(Text, 'allocation', '{');
+  AddJsonNumber(Text, 'number', Group^.First.Number);
+  AddJsonNumber(Text, 'thread', Group^.First.Thread);
+  OpenJson(Text, 'stack', '[');
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    AddJsonFrame(Text, List, Stack.Frames[Frame]);
+  TextAdd(Text, ']}');
+end;
+
+procedure AddJsonGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
+const
+  Kinds: array[TContentsKind] of PAnsiChar = ('unknown', 'object', 'AnsiString', 'UnicodeString',
+    'array');
+var
+  Group: PGroup;
+  Name: TName;
+begin
+  Group := LeakGroup(List, Index);
+  ReadGroupName(Group, Name);
+  AddComma(Text);
+  TextAdd(Text, LineEnd);
+  TextAdd(Text, '{');
+  AddJsonText(Text, 'kind', Kinds[Group^.Kind]);
+  AddJsonText(Text, 'name', @Name);
+  AddJsonNumber(Text, 'blocks', Group^.Count);
+  AddJsonNumber(Text, 'bytes', Group^.Bytes);
+  AddJsonNumber(Text, 'retained', Group^.Retained);
+  AddJsonNumber(Text, 'blockSize', Group^.BlockSize);
+  AddJsonTexts(Text, Group);
+  AddJsonHolders(Text, List, Index);
+  AddJsonStack(Text, List, Group);
+  TextAdd(Text, '}');
+end;
+
+procedure AddJsonTotals(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Total: PTotal;
+begin
+  OpenJson(Text, 'allocationGroups', '[');
+  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  begin
+    Total := List.Census.Totals + Index;
+    AddComma(Text);
+    TextAdd(Text, '{');
+    AddJsonNumber(Text, 'group', Total^.Group);
+    if GroupName(Total^.Group) <> nil then
+      AddJsonText(Text, 'name', GroupName(Total^.Group));
+    AddJsonNumber(Text, 'blocks', Total^.Count);
+    AddJsonNumber(Text, 'bytes', Total^.Bytes);
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Name: TName;
+begin
+  ReadProgramName(Name);
+  TextAdd(Text, '{');
+  AddJsonText(Text, 'program', @Name);
+  AddJsonNumber(Text, 'process', OsProcessId);
+  AddJsonNumber(Text, 'exitCode', ExitCode);
+  AddJsonNumber(Text, 'blocks', List.Blocks);
+  AddJsonNumber(Text, 'bytes', List.Bytes);
+  AddJsonCounts(Text, 'expected', List.Census.Counts[noExpected], List.Census.Bytes[noExpected]);
+  AddJsonCounts(Text, 'running', List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
+  AddJsonTotals(Text, List);
+  OpenJson(Text, 'groups', '[');
+  for Index := 0 to NativeInt(List.Count) - 1 do
+    AddJsonGroup(Text, List, Index);
+  TextAdd(Text, ']}'#10);
+end;
+
+// ---------------------------------------------------------------------------- JUnit
+
+procedure AddXmlNumber(var Text: TText; const Name: ShortString; Value: UInt64);
+begin
+  TextAdd(Text, ' ');
+  TextAdd(Text, Name);
+  TextAdd(Text, '="');
+  TextAddNumber(Text, Value);
+  TextAdd(Text, '"');
+end;
+
+procedure AddXmlText(var Text: TText; const Name: ShortString; Value: PAnsiChar);
+begin
+  TextAdd(Text, ' ');
+  TextAdd(Text, Name);
+  TextAdd(Text, '="');
+  TextAddXml(Text, Value);
+  TextAdd(Text, '"');
+end;
+
+// The lines of the report about the group.
+procedure AddXmlLines(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Lines: TText;
+begin
+  if not TextOpen(Lines, SliceSize) then
+    Exit;
+  LeakTextAddGroup(Lines, List, Index);
+  if Lines.IsCut then
+    Dec(Lines.Length);
+  TextAdd(Lines, #0);
+  TextAddXml(Text, Lines.Start);
+  TextClose(Lines);
+end;
+
+procedure AddFailure(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Group: PGroup;
+  Name: TName;
+begin
+  Group := LeakGroup(List, Index);
+  ReadGroupName(Group, Name);
+  TextAdd(Text, '<testcase classname="leaks"');
+  AddXmlText(Text, 'name', @Name);
+  TextAdd(Text, '><failure type="leak" message="');
+  TextAddNumber(Text, Group^.Count);
+  TextAdd(Text, ' blocks, ');
+  TextAddNumber(Text, Group^.Bytes);
+  TextAdd(Text, ' bytes were not freed">');
+  AddXmlLines(Text, List, Index);
+  TextAdd(Text, '</failure></testcase>'#10);
+end;
+
+procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Name: TName;
+begin
+  ReadProgramName(Name);
+  TextAdd(Text, '<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites><testsuite');
+  AddXmlText(Text, 'name', @Name);
+  if List.Count = 0 then
+    AddXmlNumber(Text, 'tests', 1)
+  else
+    AddXmlNumber(Text, 'tests', List.Count);
+  AddXmlNumber(Text, 'failures', List.Count);
+  AddXmlNumber(Text, 'errors', 0);
+  TextAdd(Text, '>'#10);
+  for Index := 0 to NativeInt(List.Count) - 1 do
+    AddFailure(Text, List, Index);
+  if List.Count = 0 then
+    TextAdd(Text, '<testcase classname="leaks" name="no leaks"/>'#10);
+  TextAdd(Text, '</testsuite></testsuites>'#10);
+end;
+
+// ---------------------------------------------------------------------------- heaptrc
+
+procedure AddHeaptrcFrame(var Text: TText; const Traces: TTraces; Return: NativeUInt);
+var
+  Symbol: PSymbol;
+begin
+  TextAdd(Text, '  $');
+  TextAddHex(Text, Return, SizeOf(Return) * 2);
+  TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for its rest
+  Symbol := SymbolsFind(Traces.Symbols, Return);
+  if (Symbol <> nil) and (Symbol^.Routine <> nil) then
+  begin
+    SymbolAddRoutine(Text, Symbol);
+    if Symbol^.Line > 0 then
+    begin
+      TextAdd(Text, ',  line ');
+      TextAddNumber(Text, Symbol^.Line);
+      TextAdd(Text, ' of ');
+      TextAddChars(Text, Symbol^.FileName);
+    end;
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+// The number of the stack where the block was got, or 0.
+function StackOf(Node: PNode): Cardinal;
+var
+  Block: TBlockInfo;
+begin
+  Result := 0;
+  if (Node^.State = noCounted) and WalkFind(Node^.Address, Block) then
+    Result := Block.Stack;
+end;
+
+// Finds the names of all code that got a block; a stack is added once.
+procedure FindHeaptrcTraces(out Traces: TTraces; const List: TLeakList);
+const
+  SetSize = 1 shl 16;
+  MostStacks = 1 shl 14;
+var
+  Seen: array[0..SetSize div 8 - 1] of Byte;
+  Number: Cardinal;
+  Stack: TStack;
+  Index: NativeInt;
+  Place: Cardinal;
+begin
+  FillChar(Seen, SizeOf(Seen), 0);
+  TracesOpen(Traces, MostStacks);
+  for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
+  begin
+    Number := StackOf(List.Census.Nodes + Index);
+    Place := Number mod SetSize;
+    if not Odd(Seen[Place shr 3] shr (Place and 7)) and StackRead(Number, Stack) then
+    begin
+      Seen[Place shr 3] := Seen[Place shr 3] or 1 shl (Place and 7);
+      TracesAdd(Traces, Stack);
+    end;
+  end;
+  TracesResolve(Traces);
+end;
+
+procedure AddHeaptrcBlock(var Text: TText; const Traces: TTraces; Node: PNode);
+var
+  Stack: TStack;
+  Frame: NativeInt;
+begin
+  TextAdd(Text, 'Call trace for block $');
+  TextAddHex(Text, NativeUInt(Node^.Address), SizeOf(Pointer) * 2);
+  TextAdd(Text, ' size ');
+  TextAddNumber(Text, Node^.Size);
+  TextAdd(Text, LineEnd);
+  if StackRead(StackOf(Node), Stack) then
+    for Frame := 0 to NativeInt(Stack.Count) - 1 do
+      AddHeaptrcFrame(Text, Traces, Stack.Frames[Frame]);
+end;
+
+procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);
+begin
+  TextAddNumber(Text, Blocks);
+  TextAdd(Text, Words);
+  TextAddNumber(Text, Bytes);
+  TextAdd(Text, '/');
+  TextAddNumber(Text, Bytes);
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddHeaptrcNumber(var Text: TText; const Words: ShortString; Value: NativeUInt);
+begin
+  TextAdd(Text, Words);
+  TextAddNumber(Text, Value);
+  TextAdd(Text, LineEnd);
+end;
+
+procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Traces: TTraces;
+  Name: TName;
+begin
+  ReadProgramName(Name);
+  TextAdd(Text, 'Heap dump by heaptrc unit of ');
+  TextAddChars(Text, @Name);
+  TextAdd(Text, LineEnd);
+  AddHeaptrcCounts(Text, ' memory blocks allocated : ', List.Blocks, List.Bytes);
+  AddHeaptrcCounts(Text, ' memory blocks freed     : ', 0, 0);
+  TextAddNumber(Text, List.Blocks);
+  AddHeaptrcNumber(Text, ' unfreed memory blocks : ', List.Bytes);
+  AddHeaptrcNumber(Text, 'True heap size : ', List.Bytes);
+  AddHeaptrcNumber(Text, 'True free heap : ', 0);
+  FindHeaptrcTraces(Traces, List);
+  for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
+    if List.Census.Nodes[Index].State = noCounted then
+      AddHeaptrcBlock(Text, Traces, List.Census.Nodes + Index);
+  TracesClose(Traces);
+end;
+
+end.

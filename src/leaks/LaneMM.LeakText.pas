@@ -1,0 +1,208 @@
+/// A leak report for people.
+//
+// Callers:    any thread; takes no memory of the heap.
+unit LaneMM.LeakText;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.LeakList;
+
+/// Adds the report: the groups with most bytes, their holders, their stacks, what is not counted.
+procedure LeakTextAdd(var Text: TText; const List: TLeakList);
+/// Adds the lines about the group at Index of the list.
+procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Unwind, LaneMM.Contents, LaneMM.Snapshot, LaneMM.Retainers, LaneMM.BacktraceText,
+  LaneMM.Messages, LaneMM.Groups;
+
+const
+  // Chains of holders that are shown of a group.
+  ShownHolders = 3;
+
+procedure AddCounts(var Text: TText; Message: TMessage; Count, Bytes: NativeUInt);
+var
+  Fields: TFields;
+begin
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, Count);
+  FieldNumber(Fields, fiSize, Bytes);
+  MessageAdd(Text, Message, Fields);
+  FieldsClose(Fields);
+end;
+
+procedure AddHolder(var Text: TText; const List: TLeakList; Path: PPath);
+const
+  CycleNames: array[Boolean] of PAnsiChar = ('cycle ', 'cycle of interfaces ');
+var
+  Fields: TFields;
+  Chain: TChain;
+begin
+  LeakChain(List, Path, Chain);
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, Path^.Count);
+  FieldStart(Fields, fiHolder);
+  LeakAddChain(Fields.Room, List, Chain);
+  FieldEnd(Fields, fiHolder);
+  if Path^.IsCycle then
+  begin
+    FieldChars(Fields, fiText, CycleNames[LeakCycleHasInterface(List, Path)]);
+    MessageAdd(Text, msLeakCycle, Fields);
+  end
+  else
+    MessageAdd(Text, msLeakHeld, Fields);
+  FieldsClose(Fields);
+end;
+
+procedure AddHolders(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Rank: Cardinal;
+  Path: PPath;
+begin
+  Rank := 0;
+  while (Rank < ShownHolders) and LeakHolder(List, Index, Rank, Path) do
+  begin
+    AddHolder(Text, List, Path);
+    Inc(Rank);
+  end;
+end;
+
+procedure AddTexts(var Text: TText; Group: PGroup);
+var
+  Fields: TFields;
+  Index: NativeInt;
+begin
+  if Group^.ExampleCount = 0 then
+    Exit;
+  FieldsOpen(Fields);
+  FieldStart(Fields, fiText);
+  for Index := 0 to NativeInt(Group^.ExampleCount) - 1 do
+  begin
+    if Index > 0 then
+      TextAdd(Fields.Room, ', ');
+    TextAddChars(Fields.Room, @Group^.Examples[Index]);
+  end;
+  if Group^.Count > Group^.ExampleCount then
+    TextAdd(Fields.Room, ', ...');
+  FieldEnd(Fields, fiText);
+  MessageAdd(Text, msLeakTexts, Fields);
+  FieldsClose(Fields);
+end;
+
+procedure AddStack(var Text: TText; const List: TLeakList; Group: PGroup);
+var
+  Fields: TFields;
+  Stack: TStack;
+begin
+  if not LeakStack(Group, Stack) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiNumber, Group^.First.Number);
+  FieldName(Fields, fiThread, Group^.First.Thread);
+  MessageAdd(Text, msLeakStack, Fields);
+  FieldsClose(Fields);
+  TraceAdd(Text, List.Traces, Stack);
+end;
+
+procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Fields: TFields;
+  Group: PGroup;
+begin
+  Group := LeakGroup(List, Index);
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, Group^.Count);
+  FieldNumber(Fields, fiSize, Group^.Bytes);
+  FieldStart(Fields, fiClass);
+  LeakAddName(Fields.Room, Group);
+  FieldEnd(Fields, fiClass);
+  MessageAdd(Text, msLeakGroup, Fields);
+  FieldsClose(Fields);
+  AddTexts(Text, Group);
+  if Group^.Retained > Group^.Bytes then
+    AddCounts(Text, msLeakHolds, Group^.Count, Group^.Retained);
+  AddHolders(Text, List, Index);
+  AddStack(Text, List, Group);
+end;
+
+procedure AddNote(var Text: TText; Message: TMessage; Number: NativeUInt);
+var
+  Fields: TFields;
+begin
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, Number);
+  MessageAdd(Text, Message, Fields);
+  FieldsClose(Fields);
+end;
+
+procedure AddNotes(var Text: TText; const List: TLeakList);
+begin
+  if List.Census.Counts[noExpected] > 0 then
+    AddCounts(Text, msLeaksExpected, List.Census.Counts[noExpected],
+      List.Census.Bytes[noExpected]);
+  if List.Census.Counts[noRunning] > 0 then
+    AddCounts(Text, msLeaksRunning, List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
+  if List.Census.LostCount > 0 then
+    AddNote(Text, msLeaksLost, List.Census.LostCount);
+end;
+
+procedure AddGroups(var Text: TText; const List: TLeakList);
+var
+  Index: Cardinal;
+  Blocks, Bytes: NativeUInt;
+begin
+  Index := 0;
+  Blocks := List.Blocks;
+  Bytes := List.Bytes;
+  while (Index < List.Count) and (Index < Process.Settings.Values[opTop]) do
+  begin
+    LeakTextAddGroup(Text, List, Index);
+    Dec(Blocks, LeakGroup(List, Index)^.Count);
+    Dec(Bytes, LeakGroup(List, Index)^.Bytes);
+    Inc(Index);
+  end;
+  if Index < List.Count then
+    AddCounts(Text, msMoreLeaks, Blocks, Bytes);
+end;
+
+procedure AddTotals(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Total: PTotal;
+  Fields: TFields;
+begin
+  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  begin
+    Total := List.Census.Totals + Index;
+    if Total^.Count = 0 then
+      Continue;
+    FieldsOpen(Fields);
+    FieldNumber(Fields, fiCount, Total^.Count);
+    FieldNumber(Fields, fiSize, Total^.Bytes);
+    FieldStart(Fields, fiGroup);
+    GroupAddName(Fields.Room, Total^.Group);
+    FieldEnd(Fields, fiGroup);
+    MessageAdd(Text, msLeakTotal, Fields);
+    FieldsClose(Fields);
+  end;
+end;
+
+procedure LeakTextAdd(var Text: TText; const List: TLeakList);
+const
+  Heads: array[TLeakTopic] of TMessage = (msLeaks, msInUse, msGrown);
+begin
+  if (List.Topic = ltGrown) and (List.Count = 0) then
+    AddCounts(Text, msNothingGrown, 0, 0)
+  else
+    AddCounts(Text, Heads[List.Topic], List.Blocks, List.Bytes);
+  AddGroups(Text, List);
+  AddTotals(Text, List);
+  AddNotes(Text, List);
+end;
+
+end.

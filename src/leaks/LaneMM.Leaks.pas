@@ -1,0 +1,284 @@
+/// Leak reports: at the end of the program, on demand, between two moments.
+//
+// Owns:       the exit code, where `leaks:exit` sets it; the room of each snapshot.
+// Invariants: costs nothing while the program runs: all is found by a walk when it is asked for.
+// Callers:    LeaksEnd: the end of the program. The others: any thread that holds no lock.
+unit LaneMM.Leaks;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Snapshot;
+
+type
+  /// What was in use at one moment, see SnapshotTake.
+  PSnapshot = ^TCensus;
+
+/// Reports what is in use now of the allocation groups First to Last, if it is anything. Returns
+/// the number of blocks.
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+/// The end of the program: reports what was not freed, if the settings want it.
+procedure LeaksEnd;
+
+/// Takes note of what is in use now; nil without memory.
+function SnapshotTake: PSnapshot;
+/// Reports what is in use at Later beyond what was at Earlier. Returns the bytes that grew.
+function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
+/// Gives the room back; nil is allowed.
+procedure SnapshotFree(Snapshot: PSnapshot);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Os, LaneMM.Text, LaneMM.LogFile, LaneMM.Pause, LaneMM.Arena,
+  LaneMM.Modules, LaneMM.Messages, LaneMM.DebugBlocks, LaneMM.Events, LaneMM.Suppressions,
+  LaneMM.Retainers, LaneMM.LeakList, LaneMM.LeakText, LaneMM.LeakFiles;
+
+procedure WriteText(const List: TLeakList);
+var
+  Event: TEvent;
+  Fields: TFields;
+begin
+  if not EventOpen(Event, evLeaks) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  MessageAdd(Event.Text, msHead, Fields);
+  FieldsClose(Fields);
+  LeakTextAdd(Event.Text, List);
+  EventClose(Event);
+end;
+
+type
+  TAddFormat = procedure(var Text: TText; const List: TLeakList);
+
+// One write of a whole file, in the folder of the log.
+procedure WriteFile(const List: TLeakList; Add: TAddFormat; const Extension: ShortString);
+const
+  FileRoom = 256 shl 20;
+  FileName: ShortString = '_MemoryManager_Leaks.';
+var
+  Text, Path: TText;
+  Number, Suffix: ShortString;
+begin
+  Str(UInt64(OsProcessId), Number);
+  Suffix := FileName + Number;
+  Suffix := Suffix + Extension;
+  if TextOpen(Text, FileRoom) and TextOpen(Path, OsPageSize) then
+  begin
+    Add(Text, List);
+    if not LogFileCreate(Text, Suffix, Path) then
+      TextWrite(Text, OsStandardError);
+  end;
+  TextClose(Path);
+  TextClose(Text);
+end;
+
+function IsWanted(Format: TLeakFormat): Boolean;
+begin
+  Result := Odd(Process.Settings.Values[opLeaksFormat] shr Ord(Format));
+end;
+
+procedure WriteList(const List: TLeakList);
+begin
+  if IsWanted(lfJson) then
+    WriteFile(List, LeakJsonAdd, '.json');
+  if IsWanted(lfJunit) then
+    WriteFile(List, LeakJunitAdd, '.xml');
+  if IsWanted(lfHeaptrc) then
+    WriteFile(List, LeakHeaptrcAdd, '.trc');
+  if List.Blocks > 0 then
+    WriteText(List);
+end;
+
+// Takes out what a file names: the one of the setting, or `<program>.lanemm-leaks`.
+procedure MarkPatterns(var Census: TCensus);
+const
+  FileExtension: ShortString = '.lanemm-leaks';
+var
+  Path: TSettingsPath;
+  Length, Size: NativeUInt;
+  Patterns: PByte;
+begin
+  Path := Process.Settings.IgnorePath;
+  if Path[0] = #0 then
+  begin
+    Length := OsProgramPath(@Path, SizeOf(Path) - 16);
+    Move(FileExtension[1], Path[Length], System.Length(FileExtension));
+    Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
+  end;
+  Patterns := OsFileMap(@Path, Size);
+  if Patterns = nil then
+    Exit;
+  ExpectedMarkPatterns(Census, PAnsiChar(Patterns), Size);
+  OsFileUnmap(Patterns, Size);
+end;
+
+// Puts the blocks into groups, without those that are expected.
+procedure GroupUnexpected(var Census: TCensus);
+begin
+  CensusGroup(Census);
+  ExpectedMark(Census);
+  MarkPatterns(Census);
+end;
+
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+var
+  Census: TCensus;
+  List: TLeakList;
+begin
+  Result := 0;
+  ModulesLook;
+  DebugGuardsHold;
+  if CensusOpen(Census) then
+  begin
+    CensusSelect(Census, First, Last);
+    GroupUnexpected(Census);
+    LeakListOpen(List, Census, ltInUse);
+    Result := List.Blocks;
+    WriteList(List);
+    LeakListClose(List);
+  end;
+  DebugGuardsLetGo;
+end;
+
+// ---------------------------------------------------------------------------- the end
+
+// The run-time library's loop over the units that have not been finalized yet.
+procedure FinalizeOtherUnits; external name 'FPC_FINALIZEUNITS';
+
+procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
+begin
+  HoldersMark(PSnapshot(Context)^, First, Limit, noRunning);
+end;
+
+// A thread's variables lie in pages of their own, to which a word on its stack leads.
+procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
+const
+  MostVariables = SliceSize;
+var
+  Word: NativeUInt;
+  Address: PNativeUInt;
+  Mapping: TOsMapping;
+begin
+  MarkWords(First, Limit, Context);
+  Address := PNativeUInt(First);
+  while NativeUInt(Address) < Limit do
+  begin
+    Word := Address^;
+    if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
+      and OsFindMapping(Word, Mapping) and Mapping.IsWritable and (Mapping.Path[0] = #0) then
+    begin
+      if Mapping.Limit - Word > MostVariables then
+        Mapping.Limit := Word + MostVariables;
+      MarkWords(Word, Mapping.Limit, Context);
+    end;
+    Inc(Address);
+  end;
+end;
+
+// What the ending thread has not come back from: Halt deep down, an exception. Frame is where its
+// stack is left to the end of the program.
+procedure MarkUnfinished(var Census: TCensus; Frame: NativeUInt);
+var
+  Exceptions: Pointer;
+  Mapping: TOsMapping;
+begin
+  Exceptions := RaiseList;
+  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Census);
+  if (ExitCode <> 0) and OsFindMapping(Frame, Mapping) then
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Census);
+end;
+
+procedure WriteEnd(var Census: TCensus);
+var
+  List: TLeakList;
+begin
+  GroupUnexpected(Census);
+  LeakListOpen(List, Census, ltLeaks);
+  PauseEnd;
+  WriteList(List);
+  if (List.Blocks > 0) and (ExitCode = 0) then
+    ExitCode := Process.Settings.Values[opLeaksExit];
+  LeakListClose(List);
+end;
+
+procedure ReportEnd(Frame: NativeUInt);
+var
+  Census: TCensus;
+begin
+  ModulesLook;
+  DebugGuardsHold; // before: a thread that is stopped there would be waited for
+  PauseOthers;
+  if CensusOpen(Census) then
+  begin
+    PauseVisitStacks(MarkStack, @Census);
+    MarkUnfinished(Census, Frame);
+    if @Process.RootsVisit <> nil then
+      Process.RootsVisit(MarkWords, @Census);
+    WriteEnd(Census);
+  end;
+  PauseEnd;
+  DebugGuardsLetGo;
+end;
+
+procedure LeaksEnd;
+begin
+  if (Process.Settings.Values[opLeaks] = 0) or not Process.IsStarted then
+    Exit;
+  FinalizeOtherUnits;
+  ReportEnd(NativeUInt(get_frame));
+end;
+
+// ---------------------------------------------------------------------------- snapshots
+
+// Takes note of all groups; tells whether there was memory for that.
+function NoteGroups(out Census: TCensus): Boolean;
+begin
+  DebugGuardsHold;
+  Result := CensusOpen(Census);
+  if Result then
+    CensusGroup(Census);
+  DebugGuardsLetGo;
+  if Result then
+    CensusDropNodes(Census);
+end;
+
+function SnapshotTake: PSnapshot;
+begin
+  Result := OsTakeRoom(SizeOf(TCensus));
+  if Result = nil then
+    Exit;
+  ModulesLook;
+  if NoteGroups(Result^) then
+    Exit;
+  OsReleaseRoom(Result, SizeOf(TCensus));
+  Result := nil;
+end;
+
+function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
+var
+  Grown: TCensus;
+  List: TLeakList;
+begin
+  if not CensusCopyGrown(Grown, Earlier^, Later^) then
+    Exit(0);
+  LeakListOpenGroups(List, Grown, ltGrown);
+  Result := List.Bytes;
+  WriteText(List);
+  LeakListClose(List);
+  CensusClose(Grown);
+end;
+
+procedure SnapshotFree(Snapshot: PSnapshot);
+begin
+  if Snapshot = nil then
+    Exit;
+  CensusClose(Snapshot^);
+  OsReleaseRoom(Snapshot, SizeOf(TCensus));
+end;
+
+end.

@@ -1,0 +1,453 @@
+/// All blocks in use at one moment, and what they are, in groups.
+//
+// Owns:       the room of each TCensus.
+// Invariants: takes no memory of the heap. Nodes stand by address. Group 0 takes what finds the
+//             table full.
+// Callers:    any thread; a TCensus belongs to one. While other threads run, blocks that they get
+//             or free meanwhile may be missing or be there.
+unit LaneMM.Snapshot;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Contents;
+
+const
+  /// No node.
+  NoNode = High(Cardinal);
+  /// Most groups.
+  GroupLimit = 8192;
+  /// Strings of a group whose first characters are kept, and how many characters.
+  MostExamples = 3;
+  ExampleLength = 40;
+
+type
+  /// Whether a block counts.
+  TNodeState = (
+    noCounted,   //< it does
+    noExpected,  //< somebody said that it is there
+    noRunning,   //< a thread that still runs, or an exception, holds it
+    noOther,     //< it is of a group that is not asked for
+    noFreed      //< another thread has freed it since
+  );
+
+  PNode = ^TNode;
+  /// A block in use.
+  TNode = record
+    Address: PByte;        //< where it begins
+    Size: NativeUInt;      //< its bytes
+    Retained: NativeUInt;  //< bytes that it holds, its own included; see LaneMM.Retainers
+    Group: Cardinal;       //< what it is
+    Holder: Cardinal;      //< the node that holds it, or NoNode
+    Path: Cardinal;        //< see LaneMM.Retainers
+    State: TNodeState;     //< whether it counts
+    IsHeld: Boolean;       //< another node holds it
+    IsSeen: Boolean;       //< the search has been here
+    IsCycle: Boolean;      //< it is held by what it holds itself
+  end;
+
+  /// The first characters of a string, in quotes, ended by #0.
+  TExample = array[0..ExampleLength + 7] of AnsiChar;
+
+  PGroup = ^TGroup;
+  /// Blocks of one kind.
+  TGroup = record
+    Kind: TContentsKind;   //< objects, strings, ...
+    ClassId: NativeUInt;   //< of objects, see LaneMM.Contents
+    BlockSize: NativeUInt; //< bytes of each block; 0 where they differ
+    Count: NativeUInt;     //< blocks
+    Bytes: NativeUInt;     //< their bytes
+    Retained: NativeUInt;  //< bytes that they hold, their own included; see LaneMM.Retainers
+    First: TBlockInfo;     //< the block with the lowest allocation number, or address
+    ExampleCount: Cardinal; //< of Examples
+    Examples: array[0..MostExamples - 1] of TExample; //< of strings
+  end;
+
+  PTotal = ^TTotal;
+  /// Blocks of one allocation group, see LaneMM.Groups.
+  TTotal = record
+    Group: Cardinal;       //< its number
+    Count: NativeUInt;     //< blocks
+    Bytes: NativeUInt;     //< their bytes
+  end;
+
+  /// What is in use.
+  TCensus = record
+    Nodes: PNode;             //< blocks by address
+    NodeCount: Cardinal;      //< how many
+    NodeLimit: Cardinal;      //< room for them
+    LostCount: NativeUInt;    //< blocks that found no room
+    Groups: PGroup;           //< what they are
+    GroupCount: Cardinal;     //< how many, group 0 included
+    Slots: PCardinal;         //< finds a group by what it is
+    Counts: array[TNodeState] of NativeUInt; //< blocks
+    Bytes: array[TNodeState] of NativeUInt;  //< their bytes
+    Totals: PTotal;           //< allocation groups; those that find no room are left out
+    TotalCount: Cardinal;     //< how many
+  end;
+
+/// Takes note of all blocks in use. False without memory.
+function CensusOpen(out Census: TCensus): Boolean;
+/// Lets only the blocks of the allocation groups First to Last count; before CensusGroup.
+procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
+/// Puts the blocks that count into groups.
+procedure CensusGroup(var Census: TCensus);
+/// Takes a block that counts out of its group: somebody expects it.
+procedure CensusExclude(var Census: TCensus; Index: Cardinal);
+/// Gives the room of the nodes back; the groups stay.
+procedure CensusDropNodes(var Census: TCensus);
+/// Gives all room back.
+procedure CensusClose(var Census: TCensus);
+/// The node whose block holds Address, any number, or NoNode.
+function CensusNodeAt(const Census: TCensus; Address: NativeUInt): Cardinal;
+/// A census of the groups that have more bytes in Later than in Earlier, with the differences.
+/// False without memory.
+function CensusCopyGrown(out Grown: TCensus; const Earlier, Later: TCensus): Boolean;
+/// Numbers of the groups in use, those with most bytes first; Count of them. The room lies behind
+/// the groups and is good until the next call.
+function CensusOrder(const Census: TCensus; out Count: Cardinal): PCardinal;
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Text, LaneMM.Walk;
+
+const
+  SlotCount = GroupLimit * 2;
+  TotalLimit = 256;
+  Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
+  // Room for blocks that come while the walk goes on.
+  SpareNodes = 4096;
+  MostNodes = NativeUInt(1) shl 28;
+
+type
+  // What is needed for the groups: themselves, the slots that find them, their order.
+  TGroupRoom = record
+    Groups: array[0..GroupLimit - 1] of TGroup;
+    Slots: array[0..SlotCount - 1] of Cardinal;
+    Order: array[0..GroupLimit - 1] of Cardinal;
+    Totals: array[0..TotalLimit - 1] of TTotal;
+  end;
+  PGroupRoom = ^TGroupRoom;
+  PCensus = ^TCensus;
+
+// ---------------------------------------------------------------------------- nodes
+
+procedure CountBlock(const Block: TBlockInfo; Context: Pointer);
+begin
+  Inc(PNativeUInt(Context)^);
+end;
+
+procedure AddNode(const Block: TBlockInfo; Context: Pointer);
+var
+  Census: PCensus;
+  Node: PNode;
+begin
+  Census := Context;
+  if Census^.NodeCount = Census^.NodeLimit then
+  begin
+    Inc(Census^.LostCount);
+    Exit;
+  end;
+  Node := Census^.Nodes + Census^.NodeCount;
+  Node^.Address := Block.Address;
+  Node^.Size := Block.UsableSize;
+  Node^.Holder := NoNode;
+  Inc(Census^.NodeCount);
+end;
+
+function CensusOpen(out Census: TCensus): Boolean;
+var
+  Room: PGroupRoom;
+  Count: NativeUInt;
+begin
+  Census := Default(TCensus);
+  Room := OsTakeRoom(SizeOf(TGroupRoom));
+  if Room = nil then
+    Exit(False);
+  Census.Groups := @Room^.Groups;
+  Census.Slots := @Room^.Slots;
+  Census.Totals := @Room^.Totals;
+  Census.GroupCount := 1;
+  Count := 0;
+  WalkBlocks(CountBlock, @Count);
+  Inc(Count, SpareNodes);
+  if Count > MostNodes then
+    Count := MostNodes;
+  Census.Nodes := OsTakeRoom(Count * SizeOf(TNode));
+  if Census.Nodes <> nil then
+    Census.NodeLimit := Count;
+  WalkBlocks(AddNode, @Census);
+  Result := True;
+end;
+
+procedure CensusDropNodes(var Census: TCensus);
+begin
+  OsReleaseRoom(Census.Nodes, Census.NodeLimit * SizeOf(TNode));
+  Census.Nodes := nil;
+  Census.NodeCount := 0;
+  Census.NodeLimit := 0;
+end;
+
+procedure CensusClose(var Census: TCensus);
+begin
+  CensusDropNodes(Census);
+  OsReleaseRoom(Census.Groups, SizeOf(TGroupRoom));
+  Census := Default(TCensus);
+end;
+
+function CensusNodeAt(const Census: TCensus; Address: NativeUInt): Cardinal;
+var
+  First, Limit, Middle: Cardinal;
+  Node: PNode;
+begin
+  First := 0;
+  Limit := Census.NodeCount;
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    Node := Census.Nodes + Middle;
+    if Address < NativeUInt(Node^.Address) then
+      Limit := Middle
+    else if Address - NativeUInt(Node^.Address) < Node^.Size then
+      Exit(Middle)
+    else
+      First := Middle + 1;
+  end;
+  Result := NoNode;
+end;
+
+// ---------------------------------------------------------------------------- groups
+
+// Objects of a class, and strings, stand together whatever their size.
+function SizeInKey(Kind: TContentsKind; Size: NativeUInt): NativeUInt;
+begin
+  if Kind in [coAnsiString, coUnicodeString] then
+    Result := 0
+  else
+    Result := Size;
+end;
+
+function SlotOf(Kind: TContentsKind; ClassId, BlockSize: NativeUInt): Cardinal;
+begin
+  Result := ((ClassId xor (BlockSize shl 4) xor NativeUInt(Ord(Kind))) * Multiplier)
+    shr (SizeOf(Pointer) * 4) mod SlotCount;
+end;
+
+// The slot of the group, or the free one where it belongs.
+function FindSlot(const Census: TCensus; Kind: TContentsKind; ClassId, BlockSize: NativeUInt)
+  : PCardinal;
+var
+  Index: Cardinal;
+  Group: PGroup;
+begin
+  Index := SlotOf(Kind, ClassId, BlockSize);
+  repeat
+    Result := Census.Slots + Index;
+    if Result^ = 0 then
+      Exit;
+    Group := Census.Groups + Result^;
+    if (Group^.Kind = Kind) and (Group^.ClassId = ClassId) and (Group^.BlockSize = BlockSize) then
+      Exit;
+    Index := (Index + 1) mod SlotCount;
+  until False;
+end;
+
+// The number of the group, which is made if it is new.
+function FindGroup(var Census: TCensus; const Contents: TContents; Size: NativeUInt): Cardinal;
+var
+  Slot: PCardinal;
+  Group: PGroup;
+begin
+  Size := SizeInKey(Contents.Kind, Size);
+  Slot := FindSlot(Census, Contents.Kind, Contents.ClassId, Size);
+  if (Slot^ = 0) and (Census.GroupCount < GroupLimit) then
+  begin
+    Slot^ := Census.GroupCount;
+    Inc(Census.GroupCount);
+    Group := Census.Groups + Slot^;
+    Group^.Kind := Contents.Kind;
+    Group^.ClassId := Contents.ClassId;
+    Group^.BlockSize := Size;
+  end;
+  Result := Slot^;
+end;
+
+procedure AddExample(Group: PGroup; const Contents: TContents);
+var
+  Text: TText;
+begin
+  if Group^.ExampleCount = MostExamples then
+    Exit;
+  Text := Default(TText);
+  Text.Start := @Group^.Examples[Group^.ExampleCount];
+  Text.Room := SizeOf(TExample) - 1;
+  ContentsAddText(Text, Contents, ExampleLength);
+  Inc(Group^.ExampleCount);
+end;
+
+// Adds blocks of an allocation group; a negative number takes them off.
+procedure AddTotal(var Census: TCensus; Group: Cardinal; Count, Bytes: NativeInt);
+var
+  Index: Cardinal;
+  Total: PTotal;
+begin
+  if Group = 0 then
+    Exit;
+  Index := 0;
+  while (Index < Census.TotalCount) and (Census.Totals[Index].Group <> Group) do
+    Inc(Index);
+  if Index = TotalLimit then
+    Exit;
+  if Index = Census.TotalCount then
+    Inc(Census.TotalCount);
+  Total := Census.Totals + Index;
+  Total^.Group := Group;
+  Inc(Total^.Count, Count);
+  Inc(Total^.Bytes, Bytes);
+end;
+
+procedure AddToGroup(var Census: TCensus; Node: PNode; const Block: TBlockInfo);
+var
+  Contents: TContents;
+  Group: PGroup;
+begin
+  ContentsRead(Block, Contents);
+  Node^.Group := FindGroup(Census, Contents, Node^.Size);
+  Group := Census.Groups + Node^.Group;
+  Inc(Group^.Count);
+  Inc(Group^.Bytes, Node^.Size);
+  AddTotal(Census, Block.Group, 1, Node^.Size);
+  if Contents.Kind in [coAnsiString, coUnicodeString] then
+    AddExample(Group, Contents);
+  if (Group^.Count = 1) or (Block.Number < Group^.First.Number) then
+    Group^.First := Block;
+end;
+
+procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  begin
+    Node := Census.Nodes + Index;
+    if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
+      Node^.State := noOther;
+  end;
+end;
+
+procedure CensusGroup(var Census: TCensus);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  begin
+    Node := Census.Nodes + Index;
+    if Node^.State = noCounted then
+      if WalkFind(Node^.Address, Block) then
+        AddToGroup(Census, Node, Block)
+      else
+        Node^.State := noFreed;
+    Inc(Census.Counts[Node^.State]);
+    Inc(Census.Bytes[Node^.State], Node^.Size);
+  end;
+end;
+
+procedure CensusExclude(var Census: TCensus; Index: Cardinal);
+var
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  Node := Census.Nodes + Index;
+  Node^.State := noExpected;
+  if WalkFind(Node^.Address, Block) then
+    AddTotal(Census, Block.Group, -1, -NativeInt(Node^.Size));
+  Dec(Census.Groups[Node^.Group].Count);
+  Dec(Census.Groups[Node^.Group].Bytes, Node^.Size);
+  Dec(Census.Counts[noCounted]);
+  Dec(Census.Bytes[noCounted], Node^.Size);
+  Inc(Census.Counts[noExpected]);
+  Inc(Census.Bytes[noExpected], Node^.Size);
+end;
+
+// Takes what Earlier had off the group.
+procedure Subtract(Group: PGroup; const Earlier: TCensus);
+var
+  Before: PGroup;
+  Slot: PCardinal;
+begin
+  Slot := FindSlot(Earlier, Group^.Kind, Group^.ClassId, Group^.BlockSize);
+  if Slot^ = 0 then
+    Exit;
+  Before := Earlier.Groups + Slot^;
+  if Before^.Bytes >= Group^.Bytes then
+  begin
+    Group^.Count := 0;
+    Group^.Bytes := 0;
+    Exit;
+  end;
+  Dec(Group^.Bytes, Before^.Bytes);
+  if Before^.Count < Group^.Count then
+    Dec(Group^.Count, Before^.Count)
+  else
+    Group^.Count := 0; // no more blocks, but larger ones
+end;
+
+function CensusCopyGrown(out Grown: TCensus; const Earlier, Later: TCensus): Boolean;
+var
+  Room: PGroupRoom;
+  Index: NativeInt;
+begin
+  Grown := Default(TCensus);
+  Room := OsTakeRoom(SizeOf(TGroupRoom));
+  Result := Room <> nil;
+  if not Result then
+    Exit;
+  Grown.Groups := @Room^.Groups;
+  Grown.Slots := @Room^.Slots;
+  Grown.GroupCount := Later.GroupCount;
+  Move(Later.Groups^, Grown.Groups^, Later.GroupCount * SizeOf(TGroup));
+  for Index := 0 to NativeInt(Grown.GroupCount) - 1 do
+    Subtract(Grown.Groups + Index, Earlier);
+end;
+
+// Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
+function CensusOrder(const Census: TCensus; out Count: Cardinal): PCardinal;
+var
+  Gap, Index, Place: NativeInt;
+  Moved: Cardinal;
+begin
+  Result := @PGroupRoom(Census.Groups)^.Order;
+  Count := 0;
+  for Index := 0 to NativeInt(Census.GroupCount) - 1 do
+    if Census.Groups[Index].Bytes > 0 then
+    begin
+      Result[Count] := Index;
+      Inc(Count);
+    end;
+  Gap := Count div 2;
+  while Gap > 0 do
+  begin
+    for Index := Gap to NativeInt(Count) - 1 do
+    begin
+      Moved := Result[Index];
+      Place := Index;
+      while (Place >= Gap)
+        and (Census.Groups[Result[Place - Gap]].Bytes < Census.Groups[Moved].Bytes) do
+      begin
+        Result[Place] := Result[Place - Gap];
+        Dec(Place, Gap);
+      end;
+      Result[Place] := Moved;
+    end;
+    Gap := Gap div 2;
+  end;
+end;
+
+end.

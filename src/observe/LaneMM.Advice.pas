@@ -1,0 +1,131 @@
+/// Sentences about a call site: where it is, what grew there, what to do about it.
+//
+// Owns:       nothing.
+// Callers:    any thread that puts a log together.
+unit LaneMM.Advice;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.CallSites, LaneMM.Symbols;
+
+/// Adds `File.pas:123`.
+procedure AdviceAddPlace(var Text: TText; Symbol: PSymbol);
+/// Adds where the site is: the innermost line that is known, else its routine, else the address.
+procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
+/// Adds what grew, how often and how far, and how to avoid it.
+procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
+  Count: NativeUInt);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic;
+
+type
+  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grStream);
+
+procedure AdviceAddPlace(var Text: TText; Symbol: PSymbol);
+begin
+  TextAddChars(Text, Symbol^.FileName);
+  TextAdd(Text, ':');
+  TextAddNumber(Text, Symbol^.Line);
+end;
+
+// The innermost frame with a line, else the innermost one outside the run-time library.
+function PlaceOf(const Symbols: TSymbols; Site: PSite): Cardinal;
+var
+  Symbol: PSymbol;
+  Index: Cardinal;
+begin
+  for Index := 0 to Site^.Stack.Count - 1 do
+  begin
+    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
+    if (Symbol <> nil) and (Symbol^.Line > 0) and not SymbolIsOurs(Symbol) then
+      Exit(Index);
+  end;
+  Result := 0;
+  repeat
+    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Result]);
+    Inc(Result);
+  until (Result >= Site^.Stack.Count) or not SymbolIsOurs(Symbol)
+    and not SymbolHas(Symbol, 'SYSTEM_$$_') and not SymbolHas(Symbol, 'FPC_');
+  Dec(Result);
+end;
+
+procedure AddPlaceAt(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
+var
+  Symbol: PSymbol;
+begin
+  Symbol := SymbolsFind(Symbols, Return);
+  if (Symbol <> nil) and (Symbol^.Line > 0) then
+    AdviceAddPlace(Text, Symbol)
+  else if (Symbol <> nil) and (Symbol^.Routine <> nil) then
+    SymbolAddRoutine(Text, Symbol)
+  else if (Symbol <> nil) and (Symbol^.Module <> nil) then
+    SymbolAddOffset(Text, Symbol)
+  else
+    TextAddHex(Text, Return, SizeOf(Return) * 2);
+end;
+
+procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
+begin
+  TextAdd(Text, ', at ');
+  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
+end;
+
+// What grew, by the names of the library routines between the manager and the place.
+function GrowerOf(const Symbols: TSymbols; Site: PSite): TGrower;
+var
+  Symbol: PSymbol;
+  Index: Cardinal;
+begin
+  Result := grBlock;
+  for Index := 0 to PlaceOf(Symbols, Site) do
+  begin
+    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
+    if SymbolHas(Symbol, 'STREAM') then
+      Exit(grStream)
+    else if SymbolHas(Symbol, '_SETCAPACITY') or SymbolHas(Symbol, 'LIST_$__$$_')
+      or SymbolHas(Symbol, '$TLIST$') or SymbolHas(Symbol, 'DICTIONARY') then
+      Exit(grList)
+    else if SymbolHas(Symbol, 'ANSISTR') then
+      Result := grAnsiString
+    else if SymbolHas(Symbol, 'UNICODESTR') then
+      Result := grUnicodeString
+    else if SymbolHas(Symbol, 'DYNARRAY') or SymbolHas(Symbol, 'DYN_ARRAY') then
+      Result := grArray;
+  end;
+end;
+
+procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
+  Count: NativeUInt);
+const
+  Names: array[TGrower] of PAnsiChar = ('a block', 'an AnsiString', 'a UnicodeString',
+    'a dynamic array', 'a list', 'a stream');
+  Advice: array[TGrower] of PAnsiChar = ('get the final size at once', 'SetLength once',
+    'SetLength once', 'SetLength once', 'set Capacity', 'set Size first');
+var
+  Grower: TGrower;
+begin
+  Grower := GrowerOf(Symbols, Site);
+  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
+  TextAdd(Text, ' grew ');
+  TextAddChars(Text, Names[Grower]);
+  TextAdd(Text, ' ');
+  TextAddGrouped(Text, Count);
+  TextAdd(Text, ' times from ');
+  TextAddBytes(Text, LoadAcquire(Site^.FirstBytes));
+  TextAdd(Text, ' to ');
+  TextAddBytes(Text, LoadAcquire(Site^.LastBytes));
+  TextAdd(Text, ', ');
+  TextAddGrouped(Text, LoadAcquire(Site^.Moves));
+  TextAdd(Text, ' moves, ');
+  TextAddBytes(Text, LoadAcquire(Site^.CopiedBytes));
+  TextAdd(Text, ' copied: ');
+  TextAddChars(Text, Advice[Grower]);
+end;
+
+end.

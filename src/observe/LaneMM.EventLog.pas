@@ -1,0 +1,313 @@
+/// The event log: what was counted at call sites, the most frequent first, with stacks.
+//
+// Owns:       nothing; the text lies in room of its own while it is put together.
+// Invariants: takes no lock and no memory of the heap. The file gets the log of a process in one
+//             write at its end, so several processes can share it.
+// Callers:    any thread, at the end of the program, or in a signal handler.
+unit LaneMM.EventLog;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Adds the log to its file, and its first lines to the standard error output. Does nothing when
+/// nothing was counted. False when only the standard error output could take it.
+function EventLogWrite: Boolean;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Text, LaneMM.SizeClasses,
+  LaneMM.Unwind, LaneMM.CallSites, LaneMM.LogFile, LaneMM.BacktraceText, LaneMM.Events, LaneMM.Growth,
+  LaneMM.Advice;
+
+const
+  TextRoom = 4 shl 20;
+  // Sites that a log can list, and lines on the standard error output.
+  MostListed = 256;
+  LinesOnScreen = 3;
+  WaitKinds = [siArenaWait..siRemoteFree];
+
+type
+  TSiteKinds = set of TSiteKind;
+
+  // The most frequent sites of some kinds, in order, with their counts as they were.
+  TList = record
+    Kinds: TSiteKinds;
+    Sites: array[0..MostListed - 1] of PSite;
+    Counts: array[0..MostListed - 1] of NativeUInt;
+    Length: Cardinal;
+    Limit: Cardinal;
+    AllSites: NativeUInt;
+    AllEvents: NativeUInt;
+  end;
+
+  TLog = record
+    Waits, Growths: TList;
+    Traces: TTraces;
+  end;
+
+// ---------------------------------------------------------------------------- choice
+
+function IsWorthALine(Site: PSite; Count: NativeUInt): Boolean;
+begin
+  // Requests that were answered in place are no growth worth a word.
+  Result := (Count >= Process.Settings.Values[opLeast])
+    and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0));
+end;
+
+procedure Insert(var List: TList; Site: PSite; Count: NativeUInt);
+var
+  Index: Cardinal;
+begin
+  if List.Length < List.Limit then
+    Inc(List.Length)
+  else if (List.Limit = 0) or (List.Counts[List.Length - 1] >= Count) then
+    Exit;
+  Index := List.Length - 1;
+  while (Index > 0) and (List.Counts[Index - 1] < Count) do
+  begin
+    List.Counts[Index] := List.Counts[Index - 1];
+    List.Sites[Index] := List.Sites[Index - 1];
+    Dec(Index);
+  end;
+  List.Counts[Index] := Count;
+  List.Sites[Index] := Site;
+end;
+
+procedure Choose(out List: TList; Kinds: TSiteKinds);
+var
+  Index: Cardinal;
+  Site: PSite;
+  Count: NativeUInt;
+begin
+  List := Default(TList);
+  List.Kinds := Kinds;
+  List.Limit := MostListed;
+  if Process.Settings.Values[opTop] < MostListed then
+    List.Limit := Process.Settings.Values[opTop];
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := SiteAt(Index);
+    if (Site = nil) or not (Site^.Kind in Kinds) then
+      Continue;
+    Count := LoadAcquire(Site^.Count);
+    Inc(List.AllSites);
+    Inc(List.AllEvents, Count);
+    if IsWorthALine(Site, Count) then
+      Insert(List, Site, Count);
+  end;
+end;
+
+procedure AddStacks(var Log: TLog; const List: TList);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(List.Length) - 1 do
+    TracesAdd(Log.Traces, List.Sites[Index]^.Stack);
+end;
+
+procedure OpenLog(out Log: TLog);
+begin
+  Log := Default(TLog);
+  GrowthFlush;
+  Choose(Log.Waits, WaitKinds);
+  Choose(Log.Growths, [siGrowth]);
+  TracesOpen(Log.Traces, Log.Waits.Length + Log.Growths.Length);
+  AddStacks(Log, Log.Waits);
+  AddStacks(Log, Log.Growths);
+  TracesResolve(Log.Traces);
+end;
+
+// ---------------------------------------------------------------------------- lines
+
+procedure AddCall(var Text: TText; Call: TManagerCall);
+const
+  Names: array[TManagerCall] of PAnsiChar = ('the manager', 'GetMem', 'FreeMem', 'FreeMem',
+    'AllocMem', 'ReallocMem', 'MemSize');
+begin
+  TextAddChars(Text, Names[Call]);
+end;
+
+procedure AddLock(var Text: TText; Kind, FirstKind: TSiteKind);
+const
+  Names: array[0..Ord(siSamplesWait)] of PAnsiChar = ('arena', 'registry', 'thread heap',
+    'orphan heap', 'samples');
+begin
+  TextAdd(Text, 'the ');
+  TextAddChars(Text, Names[Ord(Kind) - Ord(FirstKind)]);
+  TextAdd(Text, ' lock');
+end;
+
+procedure AddWait(var Text: TText; Site: PSite);
+begin
+  if Site^.Kind = siRemoteFree then
+  begin
+    TextAdd(Text, ' x another thread''s block of ');
+    TextAddNumber(Text, ClassToSize(Site^.SizeClass));
+    TextAdd(Text, ' bytes freed by ');
+    AddCall(Text, Site^.Stack.Call);
+    Exit;
+  end;
+  TextAdd(Text, ' x ');
+  AddCall(Text, Site^.Stack.Call);
+  if Site^.Kind in [siArenaMiss..siSamplesMiss] then
+  begin
+    TextAdd(Text, ' found ');
+    AddLock(Text, Site^.Kind, siArenaMiss);
+    TextAdd(Text, ' taken, and went on');
+    Exit;
+  end;
+  TextAdd(Text, ' waited for ');
+  AddLock(Text, Site^.Kind, siArenaWait);
+  TextAdd(Text, ', total ');
+  TextAddTime(Text, LoadAcquire(Site^.TotalNs));
+  TextAdd(Text, ', longest ');
+  TextAddTime(Text, LoadAcquire(Site^.LongestNs));
+end;
+
+procedure AddThreads(var Text: TText; Site: PSite);
+begin
+  TextAdd(Text, ', ');
+  TextAddNumber(Text, SiteThreadCount(Site));
+  if SiteThreadCount(Site) = MaxSiteThreads then
+    TextAdd(Text, ' or more');
+  if SiteThreadCount(Site) = 1 then
+    TextAdd(Text, ' thread')
+  else
+    TextAdd(Text, ' threads');
+end;
+
+// The headline of one site.
+procedure AddSite(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
+var
+  Site: PSite;
+begin
+  Site := List.Sites[Index];
+  TextAdd(Text, '  ');
+  TextAddNumber(Text, Index + 1);
+  TextAdd(Text, '. ');
+  if Site^.Kind = siGrowth then
+    AdviceAddGrowth(Text, Log.Traces.Symbols, Site, List.Counts[Index])
+  else
+  begin
+    TextAddGrouped(Text, List.Counts[Index]);
+    AddWait(Text, Site);
+    AddThreads(Text, Site);
+    AdviceAddWhere(Text, Log.Traces.Symbols, Site);
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
+var
+  Index: Cardinal;
+begin
+  if List.Length = 0 then
+    Exit;
+  TextAdd(Text, Title);
+  TextAddGrouped(Text, List.AllEvents);
+  TextAdd(Text, ' events at ');
+  TextAddGrouped(Text, List.AllSites);
+  if List.AllSites = 1 then
+    TextAdd(Text, ' call site:'#10)
+  else
+    TextAdd(Text, ' call sites; the most frequent:'#10);
+  for Index := 0 to List.Length - 1 do
+  begin
+    AddSite(Text, Log, List, Index);
+    TraceAdd(Text, Log.Traces, List.Sites[Index]^.Stack);
+  end;
+end;
+
+procedure AddNotes(var Text: TText; const Log: TLog);
+const
+  FrameNotes: array[Boolean] of PAnsiChar = (
+    '  Routines without frame pointers (-O2 and above) are missing from the stacks.'#10, nil);
+begin
+  if IsLibrary then
+    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` finds lines where there is debug'
+      + ' information.'#10)
+  else if not Log.Traces.HasLines and Log.Traces.Elf.HasUnknownLines then
+    TextAdd(Text, '  The line numbers cannot be read: they are compressed, or DWARF of another'
+      + ' version than 2 to 4; compile with -gl.'#10)
+  else if not Log.Traces.HasLines then
+    TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
+      + ' stripped.'#10);
+  TextAddChars(Text, FrameNotes[IsX64]);
+  if LoadAcquire(Process.SitesLost) > 0 then
+  begin
+    TextAdd(Text, '  The table of call sites was full; not counted: ');
+    TextAddGrouped(Text, LoadAcquire(Process.SitesLost));
+    TextAdd(Text, LineEnd);
+  end;
+end;
+
+procedure AddHead(var Text: TText);
+var
+  Path: TSettingsPath;
+begin
+  TextAdd(Text, 'LaneMM event log of process ');
+  TextAddNumber(Text, OsProcessId);
+  if OsProgramPath(@Path, SizeOf(Path)) > 0 then
+  begin
+    TextAdd(Text, ', ');
+    TextAddChars(Text, @Path);
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+// ---------------------------------------------------------------------------- all
+
+procedure AddScreenLines(var Screen: TText; const Log: TLog; const List: TList);
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while (Index < List.Length) and (Index < LinesOnScreen) do
+  begin
+    AddSite(Screen, Log, List, Index);
+    Inc(Index);
+  end;
+end;
+
+function WriteLog(const Log: TLog; var Text, Screen, Path: TText): Boolean;
+begin
+  AddHead(Text);
+  AddList(Text, Log, Log.Waits, 'Contention: ');
+  AddList(Text, Log, Log.Growths, 'Growth: ');
+  AddNotes(Text, Log);
+  Result := LogFileAppend(Text, EventLogSuffix, Path);
+  if not Result then
+  begin
+    TextWrite(Text, OsStandardError);
+    Exit;
+  end;
+  TextAdd(Screen, 'LaneMM: event log in ');
+  TextAddChars(Screen, Path.Start);
+  TextAdd(Screen, LineEnd);
+  AddScreenLines(Screen, Log, Log.Waits);
+  AddScreenLines(Screen, Log, Log.Growths);
+  TextWrite(Screen, OsStandardError);
+end;
+
+function EventLogWrite: Boolean;
+var
+  Log: TLog;
+  Text, Screen, Path: TText;
+begin
+  ForkNotice;
+  OpenLog(Log);
+  Result := (Log.Waits.Length = 0) and (Log.Growths.Length = 0);
+  if not Result and TextOpen(Text, TextRoom) and TextOpen(Screen, OsPageSize)
+    and TextOpen(Path, OsPageSize) then
+  begin
+    Result := WriteLog(Log, Text, Screen, Path);
+    TextClose(Path);
+    TextClose(Screen);
+    TextClose(Text);
+  end;
+  TracesClose(Log.Traces);
+end;
+
+end.

@@ -1,0 +1,125 @@
+/// Counts where threads find a lock taken, and where they free blocks of other threads.
+//
+// Owns:       Process.WatchWait, WatchMiss, LockMisses, RemoteFrees.
+// Invariants: nothing is counted, and no clock is read, while WatchWait, WatchMiss and
+//             WatchRemoteFree are nil.
+// Callers:    WaitsWatch, WaitsUnwatch: any thread. The rest: slow paths of the manager.
+// Progress:   as without: the waiting thread spins and parks in LaneMM.Lock.
+unit LaneMM.LockProfile;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Counts waits from now on.
+procedure WaitsWatch;
+/// No longer; what was counted stays.
+procedure WaitsUnwatch;
+/// Forgets what was counted, in a child process.
+procedure WaitsForget;
+/// Counts a block of another thread that is freed: what Process.WatchRemoteFree calls.
+procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+/// The same for a debug block that is being freed, if another thread has got it.
+procedure WaitsCountDebugFree(Block: PDebugBlock);
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Unwind, LaneMM.CallSites;
+
+// Where the lock's kind stands in siArenaWait..siSamplesWait and in siArenaMiss..siSamplesMiss.
+function NumberOf(var Lock: TLock): Cardinal;
+var
+  Kind: TSiteKind;
+begin
+  if @Lock = @Process.ArenaLock then
+    Kind := siArenaWait
+  else if @Lock = @Process.RegistryLock then
+    Kind := siRegistryWait
+  else if @Lock = @Process.Orphans^.Lock then
+    Kind := siOrphansWait
+  else if @Lock = @Process.SampleLock then
+    Kind := siSamplesWait
+  else
+    Kind := siHeapWait;
+  Result := Ord(Kind) - Ord(siArenaWait);
+end;
+
+procedure CountWait(var Lock: TLock);
+var
+  Stack: TStack;
+  Site: PSite;
+  Ns: UInt64;
+begin
+  if @Lock = @Process.DebugLock then
+  begin
+    LockPark(Lock); // a wait of debug mode's own making
+    Exit;
+  end;
+  // The stack is taken before the lock, so that nobody waits for it.
+  StackTake(Stack);
+  Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
+  Ns := OsNowNs;
+  LockPark(Lock);
+  if Site = nil then
+    Exit;
+  Ns := OsNowNs - Ns;
+  SiteAddEvents(Site, 1);
+  FetchAdd(Site^.TotalNs, Ns);
+  RaiseTo(Site^.LongestNs, Ns);
+end;
+
+// Counts an event that costs no time worth a clock; Events numbers its kind.
+procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
+var
+  Stack: TStack;
+  Site: PSite;
+  Weight: NativeUInt;
+begin
+  Weight := SampleWeight(Events);
+  if Weight = 0 then
+    Exit;
+  StackTake(Stack);
+  Site := SiteFind(Kind, SizeClass, Stack);
+  if Site <> nil then
+    SiteAddEvents(Site, Weight);
+end;
+
+procedure CountMiss(var Lock: TLock);
+begin
+  CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Process.LockMisses);
+end;
+
+procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+begin
+  CountEvent(siRemoteFree, Span^.SizeClass, Process.RemoteFrees);
+end;
+
+procedure WaitsCountDebugFree(Block: PDebugBlock);
+begin
+  if (Block^.GotThread <> Block^.FreedThread) and (Block^.Size <= MaxClassSize) then
+    CountEvent(siRemoteFree, SizeToClass(Block^.Size), Process.RemoteFrees);
+end;
+
+procedure WaitsForget;
+begin
+  Process.RemoteFrees := 0;
+  Process.LockMisses := 0;
+end;
+
+procedure WaitsWatch;
+begin
+  Process.WatchWait := CountWait;
+  Process.WatchMiss := CountMiss;
+end;
+
+procedure WaitsUnwatch;
+begin
+  Process.WatchWait := nil;
+  Process.WatchMiss := nil;
+end;
+
+end.

@@ -1,0 +1,265 @@
+/// A profile as pprof reads it: protocol buffers in gzip, which is stored, not compressed.
+//
+// Owns:       nothing.
+// Callers:    any thread.
+// Source:     github.com/google/pprof, proto/profile.proto; RFC 1951 (stored blocks), RFC 1952.
+unit LaneMM.Pprof;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.ProfileData;
+
+/// Adds the file to Text.
+procedure PprofAdd(var Text: TText; const Profile: TProfile);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.CallSites, LaneMM.Symbols;
+
+const
+  MessageRoom = 65536;
+  ProfileRoom = 64 shl 20;
+
+  // Wire types.
+  Number = 0;
+  Bytes = 2;
+
+  // Fields of Profile.
+  SampleType = 1;
+  Sample = 2;
+  Mapping = 3;
+  Location = 4;
+  Function_ = 5;
+  StringTable = 6;
+  PeriodType = 11;
+  Period = 12;
+  DefaultSampleType = 14;
+
+type
+  // The message that is built, and the one inside it that is being built.
+  TWriter = record
+    All, Part: TText;
+    TextCount: NativeUInt;  // strings so far
+  end;
+
+// ---------------------------------------------------------------------------- messages
+
+procedure AddVarint(var Text: TText; Value: UInt64);
+begin
+  while Value >= $80 do
+  begin
+    TextAdd(Text, AnsiChar(Value and $7F or $80));
+    Value := Value shr 7;
+  end;
+  TextAdd(Text, AnsiChar(Value));
+end;
+
+procedure AddNumber(var Text: TText; Field: Cardinal; Value: UInt64);
+begin
+  AddVarint(Text, Field shl 3 or Number);
+  AddVarint(Text, Value);
+end;
+
+procedure AddBytes(var Text: TText; Field: Cardinal; const Part: TText);
+begin
+  AddVarint(Text, Field shl 3 or Bytes);
+  AddVarint(Text, Part.Length);
+  TextAddSome(Text, Part.Start, Part.Length);
+end;
+
+// Ends the inner message and makes it a field of the outer one.
+procedure EndPart(var Writer: TWriter; Field: Cardinal);
+begin
+  AddBytes(Writer.All, Field, Writer.Part);
+  Writer.Part.Length := 0;
+end;
+
+// Ends the inner message, which is a string; returns its number.
+function EndText(var Writer: TWriter): NativeUInt;
+begin
+  EndPart(Writer, StringTable);
+  Result := Writer.TextCount;
+  Inc(Writer.TextCount);
+end;
+
+function AddText(var Writer: TWriter; Text: PAnsiChar): NativeUInt;
+begin
+  TextAddChars(Writer.Part, Text);
+  Result := EndText(Writer);
+end;
+
+// ---------------------------------------------------------------------------- parts
+
+procedure AddSampleTypes(var Writer: TWriter; const Profile: TProfile);
+var
+  Index: Cardinal;
+  Name, UnitName: NativeUInt;
+begin
+  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
+  begin
+    Name := AddText(Writer, ValueKinds[Profile.Kind, Index].Name);
+    UnitName := AddText(Writer, ValueKinds[Profile.Kind, Index].UnitName);
+    AddNumber(Writer.Part, 1, Name);
+    AddNumber(Writer.Part, 2, UnitName);
+    EndPart(Writer, SampleType);
+    if Index = MainValues[Profile.Kind] then
+      AddNumber(Writer.All, DefaultSampleType, Name);
+  end;
+end;
+
+// What the samples are taken of, and the mean distance between them.
+procedure AddPeriod(var Writer: TWriter);
+var
+  Name, UnitName: NativeUInt;
+begin
+  Name := AddText(Writer, 'space');
+  UnitName := AddText(Writer, 'bytes');
+  AddNumber(Writer.Part, 1, Name);
+  AddNumber(Writer.Part, 2, UnitName);
+  EndPart(Writer, PeriodType);
+  AddNumber(Writer.All, Period, Process.Settings.Values[opRate]);
+end;
+
+procedure AddMapping(var Writer: TWriter);
+begin
+  AddNumber(Writer.Part, 1, 1);
+  AddNumber(Writer.Part, 2, Process.CodeFirst);
+  AddNumber(Writer.Part, 3, Process.CodeLimit);
+  AddNumber(Writer.Part, 7, 1); // functions, files and lines are here already
+  AddNumber(Writer.Part, 8, 1);
+  AddNumber(Writer.Part, 9, 1);
+  EndPart(Writer, Mapping);
+end;
+
+// One location and one function for each address, with the number of its place in the order.
+procedure AddLocation(var Writer: TWriter; Symbol: PSymbol; Id: NativeUInt);
+var
+  Name, FileName: NativeUInt;
+  Line: TText;
+begin
+  ProfileAddName(Writer.Part, Symbol);
+  Name := EndText(Writer);
+  FileName := AddText(Writer, Symbol^.FileName);
+  AddNumber(Writer.Part, 1, Id);
+  AddNumber(Writer.Part, 2, Name);
+  AddNumber(Writer.Part, 4, FileName);
+  EndPart(Writer, Function_);
+  if not TextOpen(Line, MessageRoom) then
+    Exit;
+  AddNumber(Line, 1, Id);
+  AddNumber(Line, 2, Symbol^.Line);
+  AddNumber(Writer.Part, 1, Id);
+  AddNumber(Writer.Part, 2, 1);
+  AddNumber(Writer.Part, 3, Symbol^.Address);
+  AddBytes(Writer.Part, 4, Line);
+  EndPart(Writer, Location);
+  TextClose(Line);
+end;
+
+procedure AddSample(var Writer: TWriter; const Profile: TProfile; Site: PSite);
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to Site^.Stack.Count - 1 do
+    AddNumber(Writer.Part, 1,
+      SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Index]) - Profile.Symbols.Items + 1);
+  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
+    AddNumber(Writer.Part, 2, ProfileValue(Profile, Site, Index));
+  EndPart(Writer, Sample);
+end;
+
+procedure AddProfile(var Writer: TWriter; const Profile: TProfile);
+var
+  Index: NativeInt;
+  Site: PSite;
+begin
+  AddText(Writer, nil); // the first string is empty
+  AddSampleTypes(Writer, Profile);
+  if Profile.Kind = pkHeap then
+    AddPeriod(Writer);
+  AddMapping(Writer);
+  for Index := 0 to Profile.Symbols.Count - 1 do
+    AddLocation(Writer, @Profile.Symbols.Items[Index], Index + 1);
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      AddSample(Writer, Profile, Site);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- gzip
+
+function Checksum(const Data: TText): Cardinal;
+const
+  Polynomial = Cardinal($EDB88320);
+var
+  Index: NativeUInt;
+  Bit: Cardinal;
+begin
+  Result := Cardinal(-1);
+  Index := 0;
+  while Index < Data.Length do
+  begin
+    Result := Result xor Ord(Data.Start[Index]);
+    for Bit := 1 to 8 do
+      Result := Result shr 1 xor (Polynomial and (0 - Result and 1));
+    Inc(Index);
+  end;
+  Result := not Result;
+end;
+
+// Count bytes of Value, lowest first.
+procedure AddFixed(var Text: TText; Value: NativeUInt; Count: Cardinal);
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Count do
+  begin
+    TextAdd(Text, AnsiChar(Value and $FF));
+    Value := Value shr 8;
+  end;
+end;
+
+procedure AddGzip(var Text: TText; const Data: TText);
+const
+  Head: ShortString = #$1F#$8B#8#0#0#0#0#0#0#$FF;
+  MostStored = 65535;
+var
+  Index, Length: NativeUInt;
+begin
+  TextAdd(Text, Head);
+  Index := 0;
+  repeat
+    Length := Data.Length - Index;
+    if Length > MostStored then
+      Length := MostStored;
+    AddFixed(Text, Ord(Index + Length = Data.Length), 1);
+    AddFixed(Text, Length, 2);
+    AddFixed(Text, not Length, 2);
+    TextAddSome(Text, Data.Start + Index, Length);
+    Inc(Index, Length);
+  until Index = Data.Length;
+  AddFixed(Text, Checksum(Data), 4);
+  AddFixed(Text, Data.Length, 4);
+end;
+
+procedure PprofAdd(var Text: TText; const Profile: TProfile);
+var
+  Writer: TWriter;
+begin
+  Writer := Default(TWriter);
+  if TextOpen(Writer.All, ProfileRoom) and TextOpen(Writer.Part, MessageRoom) then
+  begin
+    AddProfile(Writer, Profile);
+    AddGzip(Text, Writer.All);
+  end;
+  TextClose(Writer.Part);
+  TextClose(Writer.All);
+end;
+
+end.

@@ -1,0 +1,152 @@
+/// One profile: the sites of a kind, their values, and the symbols of their stacks.
+//
+// Owns:       what each TProfile has open.
+// Callers:    any thread; a TProfile belongs to one.
+unit LaneMM.ProfileData;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Text, LaneMM.CallSites, LaneMM.Symbols, LaneMM.Elf;
+
+const
+  /// Most values of a site.
+  MaxValues = 4;
+
+type
+  /// What is profiled.
+  TProfileKind = (pkContention, pkGrowth, pkHeap);
+
+  /// A value that each site of a profile has.
+  TValueKind = record
+    Name: PAnsiChar;      //< as pprof names it
+    UnitName: PAnsiChar;  //< count, bytes or nanoseconds
+  end;
+
+  /// A profile that is being written.
+  TProfile = record
+    Kind: TProfileKind;    //< what is profiled
+    Symbols: TSymbols;     //< of all frames
+    Elf: TElf;             //< holds the texts of Symbols
+  end;
+
+const
+  /// Names of the profiles.
+  ProfileNames: array[TProfileKind] of PAnsiChar = ('contention', 'growth', 'heap');
+  /// Number of values of a site.
+  ValueCounts: array[TProfileKind] of Cardinal = (2, 2, 4);
+  /// The value that a picture shows first.
+  MainValues: array[TProfileKind] of Cardinal = (0, 1, 1);
+  /// The values.
+  ValueKinds: array[TProfileKind, 0..MaxValues - 1] of TValueKind = (
+    ((Name: 'contentions'; UnitName: 'count'), (Name: 'delay'; UnitName: 'nanoseconds'),
+      (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
+    ((Name: 'reallocs'; UnitName: 'count'), (Name: 'copied_space'; UnitName: 'bytes'),
+      (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
+    ((Name: 'alloc_objects'; UnitName: 'count'), (Name: 'alloc_space'; UnitName: 'bytes'),
+      (Name: 'inuse_objects'; UnitName: 'count'), (Name: 'inuse_space'; UnitName: 'bytes')));
+
+/// Collects the frames of the profile and finds their symbols. False when it has no site.
+function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
+/// Gives back what is open.
+procedure ProfileClose(var Profile: TProfile);
+/// Site Index of the table, below SiteLimit, if it belongs to the profile; else nil.
+function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
+/// A value of a site, Index below ValueCounts.
+function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
+/// Adds what a reader knows the frame by: its routine, or its address.
+procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
+
+implementation
+
+uses
+  LaneMM.Atomic;
+
+const
+  Members: array[TProfileKind] of set of TSiteKind = ([siArenaWait..siRemoteFree], [siGrowth],
+    [siAllocation]);
+
+function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
+begin
+  Result := SiteAt(Index);
+  if (Result <> nil) and not (Result^.Kind in Members[Profile.Kind]) then
+    Result := nil;
+end;
+
+function CountFrames(const Profile: TProfile): NativeUInt;
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  Result := 0;
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      Inc(Result, Site^.Stack.Count);
+  end;
+end;
+
+procedure AddFrames(var Profile: TProfile);
+var
+  Index, Frame: Cardinal;
+  Site: PSite;
+begin
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      for Frame := 0 to Site^.Stack.Count - 1 do
+        SymbolsAdd(Profile.Symbols, Site^.Stack.Frames[Frame]);
+  end;
+end;
+
+function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
+var
+  FrameCount: NativeUInt;
+begin
+  Profile := Default(TProfile);
+  Profile.Kind := Kind;
+  FrameCount := CountFrames(Profile);
+  if FrameCount = 0 then
+    Exit(False);
+  SymbolsOpen(Profile.Symbols, FrameCount);
+  AddFrames(Profile);
+  SymbolsSort(Profile.Symbols);
+  ElfOpen(Profile.Elf);
+  ElfResolve(Profile.Elf, Profile.Symbols);
+  Result := Profile.Symbols.Count > 0;
+end;
+
+procedure ProfileClose(var Profile: TProfile);
+begin
+  ElfClose(Profile.Elf);
+  SymbolsClose(Profile.Symbols);
+end;
+
+function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
+begin
+  case Ord(Profile.Kind) * MaxValues + Index of
+    Ord(pkContention) * MaxValues + 1: Result := LoadAcquire(Site^.TotalNs);
+    Ord(pkGrowth) * MaxValues + 1: Result := LoadAcquire(Site^.CopiedBytes);
+    Ord(pkHeap) * MaxValues + 1: Result := LoadAcquire(Site^.Bytes);
+    Ord(pkHeap) * MaxValues + 2: Result := LoadAcquire(Site^.Count) - LoadAcquire(Site^.FreedCount);
+    Ord(pkHeap) * MaxValues + 3: Result := LoadAcquire(Site^.Bytes) - LoadAcquire(Site^.FreedBytes);
+  else
+    Result := LoadAcquire(Site^.Count);
+  end;
+end;
+
+procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
+begin
+  if Symbol^.Routine <> nil then
+    SymbolAddRoutine(Text, Symbol)
+  else if Symbol^.Module <> nil then
+    SymbolAddOffset(Text, Symbol)
+  else
+    TextAddHex(Text, Symbol^.Address, SizeOf(Symbol^.Address) * 2);
+end;
+
+end.

@@ -1,0 +1,371 @@
+/// Samples allocations by bytes: which call sites hold how much, and have got how much.
+//
+// Owns:       Process.Samples, SampleLock, SampleTable, SampledGet; THeap.SampleIn, SampleSeed.
+// Invariants: every byte that a thread asks for has the same chance to be the one that is sampled:
+//             the distances are exponential, Settings.Values[opRate] bytes on average. A block of
+//             Size bytes stands for 1 / (1 - exp(-Size / rate)) of its kind.
+//             A sampled block of a size class lies in a span that the heap Samples owns. No
+//             thread has that heap, so each such block is freed as a block of another thread, and
+//             FreeMem needs no test of its own. These spans are always current: nobody sweeps
+//             or gives them up. Full ones wait in Samples.Queues, linked through Next.
+// Callers:    any thread.
+// Progress:   SampledFree is wait-free. A thread that finds SampleLock taken does not sample.
+// Source:     Gperftools and tcmalloc, sampled heap profiles.
+unit LaneMM.Sampler;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Makes the table and the heap; tells whether they are there.
+function SamplerStart: Boolean;
+/// Sets the distance to the next sample of a thread, Mean bytes on average.
+procedure SampleDistance(Heap: PHeap; Mean: Double);
+/// Gets a block and samples it: what Process.SampledGet calls.
+function SamplerGet(Size: TSize): Pointer;
+/// BlockGetZero, sampled.
+function SamplerGetZero(Size: TSize): Pointer;
+/// BlockRealloc, sampled where the block grows.
+function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Samples the block P of Size bytes where it is, when it is its turn; who frees it calls
+/// SamplerForget. P may be nil.
+procedure SamplerSee(P: Pointer; Size: NativeUInt);
+/// Forgets a block that is freed, if it was sampled.
+procedure SamplerForget(P: Pointer);
+/// Forgets all samples, in a child process.
+procedure SamplerForgetAll;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Unwind, LaneMM.CallSites, LaneMM.Heap,
+  LaneMM.Blocks;
+
+const
+  TableLength = 65536;
+  MostProbes = 64;
+  // Block of an entry that is being written.
+  Busy = 1;
+
+type
+  TSample = record
+    Block: TAtomicWord;  //< shared  the block, 0 or Busy
+    Site: PSite;         //< const   while Block is the block
+    Count: NativeUInt;   //< const   blocks that it stands for
+    Bytes: NativeUInt;   //< const   bytes that it stands for
+  end;
+  PSample = ^TSample;
+
+// ---------------------------------------------------------------------------- chance
+
+// A number of 0 to 1, neither of the two.
+function Random01(Heap: PHeap): Double;
+const
+  Scale = 1 / 4294967296.0;
+begin
+  if Heap^.SampleSeed = 0 then
+    Heap^.SampleSeed := OsRandom;
+  // Xorshift: Marsaglia, "Xorshift RNGs", J. Statistical Software 8 (2003).
+  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shl 13);
+  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shr 7);
+  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shl 17);
+  Result := (Cardinal(Heap^.SampleSeed shr 8) + 0.5) * Scale;
+end;
+
+function Rate: Double;
+begin
+  Result := Process.Settings.Values[opRate];
+  if Result < 1 then
+    Result := 1;
+end;
+
+procedure SampleDistance(Heap: PHeap; Mean: Double);
+begin
+  Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
+end;
+
+procedure SetDistance(Heap: PHeap);
+begin
+  SampleDistance(Heap, Rate);
+end;
+
+// Value, rounded up or down by chance, so that sums are right on average.
+function RoundByChance(Heap: PHeap; Value: Double): NativeUInt;
+begin
+  Result := Trunc(Value + Random01(Heap));
+end;
+
+// ---------------------------------------------------------------------------- the table
+
+function EntryAt(Index: NativeUInt): PSample; inline;
+begin
+  Result := PSample(Process.SampleTable) + Index mod TableLength;
+end;
+
+function FirstIndex(P: Pointer): NativeUInt; inline;
+begin
+  Result := NativeUInt(P) shr 4 xor NativeUInt(P) shr 20;
+end;
+
+procedure Remember(P: Pointer; const Sample: TSample);
+var
+  Entry: PSample;
+  Probe: Cardinal;
+begin
+  for Probe := 0 to MostProbes - 1 do
+  begin
+    Entry := EntryAt(FirstIndex(P) + Probe);
+    if (LoadAcquire(Entry^.Block) = 0) and CompareAndSwap(Entry^.Block, 0, Busy) then
+    begin
+      Entry^.Site := Sample.Site;
+      Entry^.Count := Sample.Count;
+      Entry^.Bytes := Sample.Bytes;
+      // Release: the fields before the block. Pairs with SamplerForget.
+      StoreRelease(Entry^.Block, NativeUInt(P));
+      Exit;
+    end;
+  end;
+  FetchAdd(Process.SamplesLost, 1);
+end;
+
+procedure SamplerForget(P: Pointer);
+var
+  Entry: PSample;
+  Probe: Cardinal;
+begin
+  for Probe := 0 to MostProbes - 1 do
+  begin
+    Entry := EntryAt(FirstIndex(P) + Probe);
+    if LoadAcquire(Entry^.Block) = NativeUInt(P) then
+    begin
+      FetchAdd(Entry^.Site^.FreedCount, Entry^.Count);
+      FetchAdd(Entry^.Site^.FreedBytes, Entry^.Bytes);
+      StoreRelease(Entry^.Block, 0);
+      Exit;
+    end;
+  end;
+end;
+
+// Adds a block of Size bytes to the caller's site, and to the table.
+procedure Count(Heap: PHeap; P: Pointer; Size: NativeUInt);
+var
+  Stack: TStack;
+  Sample: TSample;
+  Share: Double;
+begin
+  StackTake(Stack);
+  Sample.Site := SiteFind(siAllocation, NoSizeClass, Stack);
+  if Sample.Site = nil then
+    Exit;
+  Share := 1 - Exp(-Size / Rate);
+  Sample.Count := RoundByChance(Heap, 1 / Share);
+  Sample.Bytes := RoundByChance(Heap, Size / Share);
+  SiteAddEvents(Sample.Site, Sample.Count);
+  FetchAdd(Sample.Site^.Bytes, Sample.Bytes);
+  Remember(P, Sample);
+end;
+
+// ---------------------------------------------------------------------------- blocks
+
+function NewSpan(SizeClass: Cardinal): PSpan;
+begin
+  Result := ArenaTake(Process.ClassSlices[SizeClass]);
+  if Result = nil then
+    Exit;
+  SpanFormat(Result, SizeClass, Process.Samples);
+  Result^.IsCurrent := True;
+  Inc(Result^.Used);
+end;
+
+// Takes a full span out of the list of which a block was freed since; nil when there is none.
+function TakeRefilled(SizeClass: Cardinal): PSpan;
+var
+  Link: ^PSpan;
+begin
+  Link := @Process.Samples^.Queues[SizeClass];
+  Result := Link^;
+  while Result <> nil do
+  begin
+    if (RemoteCount(Result) > 0) and SpanRefill(Result) then
+    begin
+      Link^ := Result^.Next;
+      Exit;
+    end;
+    Link := @Result^.Next;
+    Result := Link^;
+  end;
+end;
+
+// A block of the class out of the spans for samples; under SampleLock.
+function TakeBlock(SizeClass: Cardinal): Pointer;
+var
+  Span: PSpan;
+begin
+  Span := Process.Samples^.Current[SizeClass];
+  if Odd(Span^.FreeList) and ((Span = @Process.EmptySpan) or not SpanRefill(Span)) then
+  begin
+    if Span <> @Process.EmptySpan then
+    begin
+      Span^.Next := Process.Samples^.Queues[SizeClass];
+      Process.Samples^.Queues[SizeClass] := Span;
+    end;
+    Process.Samples^.Current[SizeClass] := @Process.EmptySpan;
+    Span := TakeRefilled(SizeClass);
+    if Span = nil then
+      Span := NewSpan(SizeClass);
+    if (Span = nil) or Odd(Span^.FreeList) and not SpanRefill(Span) then
+      Exit(nil);
+    Process.Samples^.Current[SizeClass] := Span;
+  end;
+  Result := SpanTake(Span);
+end;
+
+// A block that is seen when it is freed; nil when there is none to be had now.
+function BlockForSample(Size: NativeUInt): Pointer;
+begin
+  if Size > MaxClassSize then
+    Exit(BlockGet(Size));
+  Result := nil;
+  if not LockTry(Process.SampleLock) then
+    Exit;
+  Result := TakeBlock(SizeToClass(Size));
+  LockLeave(Process.SampleLock);
+end;
+
+function SamplerGet(Size: TSize): Pointer;
+var
+  Heap: PHeap;
+  IsFirst: Boolean;
+begin
+  Heap := OsThreadHeap;
+  IsFirst := Heap^.SampleSeed = 0;
+  SetDistance(Heap);
+  if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
+  begin
+    Dec(Heap^.SampleIn, Size); // the thread has only begun to count
+    Exit(BlockGet(Size));
+  end;
+  Result := BlockForSample(Size);
+  if Result <> nil then
+    Count(Heap, Result, Size)
+  else
+  begin
+    FetchAdd(Process.SamplesLost, 1);
+    Result := BlockGet(Size);
+  end;
+end;
+
+procedure SamplerSee(P: Pointer; Size: NativeUInt);
+var
+  Heap: PHeap;
+  IsFirst: Boolean;
+begin
+  Heap := OsThreadHeap;
+  if (P = nil) or (Heap = nil) then
+    Exit;
+  Dec(Heap^.SampleIn, Size);
+  if Heap^.SampleIn >= 0 then
+    Exit;
+  IsFirst := Heap^.SampleSeed = 0;
+  SetDistance(Heap);
+  if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
+    Dec(Heap^.SampleIn, Size) // the thread has only begun to count
+  else
+    Count(Heap, P, Size);
+end;
+
+function SamplerGetZero(Size: TSize): Pointer;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit(BlockGetZero(Size));
+  Dec(Heap^.SampleIn, Size);
+  if Heap^.SampleIn >= 0 then
+    Exit(BlockGetZero(Size));
+  Result := SamplerGet(Size);
+  if Result <> nil then
+    FillChar(Result^, BlockUsableSize(Result), 0);
+end;
+
+// Samples the block P, which has grown to Size bytes: a large one where it is, another one by
+// moving it to where it is seen.
+procedure SampleGrown(var P: Pointer; Size: NativeUInt);
+var
+  Heap: PHeap;
+  Target: Pointer;
+begin
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit;
+  Dec(Heap^.SampleIn, Size);
+  if Heap^.SampleIn >= 0 then
+    Exit;
+  SetDistance(Heap);
+  if Size <= MaxClassSize then
+  begin
+    Target := BlockForSample(BlockUsableSize(P));
+    if Target = nil then
+      Exit;
+    Move(P^, Target^, Size);
+    BlockFree(P);
+    P := Target;
+  end;
+  Count(Heap, P, Size);
+end;
+
+function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+  Span: PSpan;
+  IsGrowing: Boolean;
+begin
+  if P = nil then
+  begin
+    if Size <> 0 then
+      P := CountedBlockGet(Size);
+    Exit(P);
+  end;
+  Before := P;
+  Span := ArenaSpan(P);
+  IsGrowing := (Size > MaxClassSize)
+    and ((Span = nil) or (Span^.Kind <> skLarge) or (Size > Span^.BlockSize));
+  if IsGrowing then
+    SamplerForget(P); // a large block grows in place or moves its pages: nobody frees it
+  Result := BlockRealloc(P, Size);
+  if (Result = nil) or (Result = Before) and not IsGrowing then
+    Exit;
+  SampleGrown(P, Size);
+  Result := P;
+end;
+
+// ---------------------------------------------------------------------------- start
+
+const
+  TableBytes = TableLength * SizeOf(TSample);
+
+procedure SamplerForgetAll;
+begin
+  if Process.SampleTable <> 0 then
+    OsClear(Pointer(Process.SampleTable), TableBytes);
+  Process.SamplesLost := 0;
+end;
+
+function SamplerStart: Boolean;
+begin
+  if Process.SampleTable <> 0 then
+    Exit(True);
+  Process.Samples := OsTakeRoom(SizeOf(THeap));
+  if Process.Samples = nil then
+    Exit(False);
+  HeapFormat(Process.Samples);
+  StoreRelease(Process.SampleTable, NativeUInt(OsTakeRoom(TableBytes)));
+  Result := Process.SampleTable <> 0;
+end;
+
+end.

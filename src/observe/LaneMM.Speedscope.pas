@@ -1,0 +1,160 @@
+/// A profile as folded stacks, which flame graphs are made of, and as JSON for speedscope.
+//
+// Owns:       nothing.
+// Callers:    any thread.
+// Source:     github.com/brendangregg/FlameGraph (stackcollapse); speedscope.app, file format.
+unit LaneMM.Speedscope;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.ProfileData;
+
+/// Adds one line for each site: its frames, the outermost first, and the profile's main value.
+procedure FoldedAdd(var Text: TText; const Profile: TProfile);
+/// Adds a JSON object with all values of the profile.
+procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
+
+implementation
+
+uses
+  LaneMM.CallSites, LaneMM.Symbols;
+
+// ---------------------------------------------------------------------------- folded
+
+procedure FoldSite(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Frame: NativeInt;
+begin
+  for Frame := NativeInt(Site^.Stack.Count) - 1 downto 0 do
+  begin
+    ProfileAddName(Text, SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Frame]));
+    if Frame > 0 then
+      TextAdd(Text, ';');
+  end;
+  TextAdd(Text, ' ');
+  TextAddNumber(Text, ProfileValue(Profile, Site, MainValues[Profile.Kind]));
+  TextAdd(Text, LineEnd);
+end;
+
+procedure FoldedAdd(var Text: TText; const Profile: TProfile);
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      FoldSite(Text, Profile, Site);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- JSON
+
+// Adds a comma unless Text is at the start of a list.
+procedure AddComma(var Text: TText);
+begin
+  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
+    TextAdd(Text, ',');
+end;
+
+procedure AddFrame(var Text: TText; Symbol: PSymbol);
+begin
+  AddComma(Text);
+  TextAdd(Text, '{"name":"');
+  ProfileAddName(Text, Symbol);
+  TextAdd(Text, '"');
+  if Symbol^.Line > 0 then
+  begin
+    TextAdd(Text, ',"file":"');
+    TextAddJson(Text, Symbol^.FileName);
+    TextAdd(Text, '","line":');
+    TextAddNumber(Text, Symbol^.Line);
+  end;
+  TextAdd(Text, '}');
+end;
+
+procedure AddSample(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Frame: NativeInt;
+begin
+  AddComma(Text);
+  TextAdd(Text, '[');
+  for Frame := NativeInt(Site^.Stack.Count) - 1 downto 0 do
+  begin
+    AddComma(Text);
+    TextAddNumber(Text,
+      SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Frame]) - Profile.Symbols.Items);
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure AddSamples(var Text: TText; const Profile: TProfile);
+var
+  Index: Cardinal;
+begin
+  TextAdd(Text, ',"samples":[');
+  for Index := 0 to SiteLimit - 1 do
+    if ProfileSite(Profile, Index) <> nil then
+      AddSample(Text, Profile, ProfileSite(Profile, Index));
+  TextAdd(Text, ']');
+end;
+
+procedure AddWeights(var Text: TText; const Profile: TProfile; ValueIndex: Cardinal);
+var
+  Index: Cardinal;
+  Sum, Value: UInt64;
+begin
+  Sum := 0;
+  TextAdd(Text, ',"weights":[');
+  for Index := 0 to SiteLimit - 1 do
+    if ProfileSite(Profile, Index) <> nil then
+    begin
+      Value := ProfileValue(Profile, ProfileSite(Profile, Index), ValueIndex);
+      Inc(Sum, Value);
+      AddComma(Text);
+      TextAddNumber(Text, Value);
+    end;
+  TextAdd(Text, '],"startValue":0,"endValue":');
+  TextAddNumber(Text, Sum);
+end;
+
+procedure AddValues(var Text: TText; const Profile: TProfile; ValueIndex: Cardinal);
+var
+  UnitName: PAnsiChar;
+begin
+  UnitName := ValueKinds[Profile.Kind, ValueIndex].UnitName;
+  if UnitName^ = 'c' then
+    UnitName := 'none'; // speedscope's word for counts
+  AddComma(Text);
+  TextAdd(Text, '{"type":"sampled","name":"');
+  TextAddChars(Text, ValueKinds[Profile.Kind, ValueIndex].Name);
+  TextAdd(Text, '","unit":"');
+  TextAddChars(Text, UnitName);
+  TextAdd(Text, '"');
+  AddSamples(Text, Profile);
+  AddWeights(Text, Profile, ValueIndex);
+  TextAdd(Text, '}');
+end;
+
+procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
+var
+  Index: NativeInt;
+begin
+  TextAdd(Text, '{"$schema":"https://www.speedscope.app/file-format-schema.json","name":"');
+  TextAddChars(Text, ProfileNames[Profile.Kind]);
+  TextAdd(Text, '","activeProfileIndex":');
+  TextAddNumber(Text, MainValues[Profile.Kind]);
+  TextAdd(Text, ',"shared":{"frames":[');
+  for Index := 0 to Profile.Symbols.Count - 1 do
+    AddFrame(Text, @Profile.Symbols.Items[Index]);
+  TextAdd(Text, ']},"profiles":[');
+  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
+    AddValues(Text, Profile, Index);
+  TextAdd(Text, ']}');
+end;
+
+end.

@@ -1,0 +1,175 @@
+/// The kinds of events, and where each goes: file, standard error output, callback; once or
+/// always; on or the end of the program.
+//
+// Owns:       Process.Events.
+// Callers:    EventRulesStart: once, before any other thread runs. The others: any thread.
+unit LaneMM.EventRules;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Sets what holds unless a setting says otherwise: file and standard error output, always, on.
+procedure EventRulesStart;
+/// The word for Kind in settings.
+function EventName(Kind: TEventKind): PAnsiChar;
+/// Reads `KIND:WORD:...` up to the end of the word, e.g. `double-free:once:halt=3`; the kind `all`
+/// stands for all. Words moves behind what was understood. False, and nothing is changed, when
+/// something is not understood.
+function EventRuleRead(var Words: PAnsiChar): Boolean;
+
+implementation
+
+const
+  Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
+    'write-after', 'write-after-free', 'freed-call', 'wrong-size', 'uninitialised', 'guard',
+    'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit');
+  AnyKind: PAnsiChar = 'all';
+  TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback');
+
+type
+  TRuleSwitch = (rsOff, rsOnce, rsAlways, rsContinue);
+
+const
+  SwitchNames: array[TRuleSwitch] of PAnsiChar = ('off', 'once', 'always', 'continue');
+  HaltName: PAnsiChar = 'halt=';
+  DefaultTargets = [etFile, etScreen, etCall];
+
+procedure EventRulesStart;
+var
+  Kind: TEventKind;
+begin
+  for Kind := Low(TEventKind) to High(TEventKind) do
+  begin
+    Process.Events[Kind] := Default(TEventRule);
+    Process.Events[Kind].Targets := DefaultTargets;
+  end;
+end;
+
+function EventName(Kind: TEventKind): PAnsiChar;
+begin
+  Result := Names[Kind];
+end;
+
+// ---------------------------------------------------------------------------- words
+
+function IsEnd(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := Sign in [#0..' ', ',', ':'];
+end;
+
+// Whether Words goes on with Name; moves behind it then.
+function Takes(var Words: PAnsiChar; Name: PAnsiChar): Boolean;
+var
+  Length: NativeInt;
+begin
+  Length := 0;
+  while (Name[Length] <> #0) and (LowerCase(Words[Length]) = Name[Length]) do
+    Inc(Length);
+  Result := Name[Length] = #0;
+  if Result then
+    Inc(Words, Length);
+end;
+
+// The same for a whole part between two colons.
+function TakesPart(var Words: PAnsiChar; Name: PAnsiChar): Boolean;
+var
+  Kept: PAnsiChar;
+begin
+  Kept := Words;
+  Result := Takes(Words, Name) and IsEnd(Words^);
+  if not Result then
+    Words := Kept;
+end;
+
+// `halt=N` with N from 0 to 255.
+function TakesHalt(var Words: PAnsiChar; var Rule: TEventRule): Boolean;
+var
+  Code: Cardinal;
+begin
+  if not Takes(Words, HaltName) then
+    Exit(False);
+  Result := Words^ in ['0'..'9'];
+  Code := 0;
+  while (Words^ in ['0'..'9']) and (Code <= High(Byte)) do
+  begin
+    Code := Code * 10 + Cardinal(Ord(Words^) - Ord('0'));
+    Inc(Words);
+  end;
+  Result := Result and IsEnd(Words^) and (Code <= High(Byte));
+  Rule.Halts := True;
+  Rule.ExitCode := Code;
+end;
+
+procedure Apply(Switch: TRuleSwitch; var Rule: TEventRule);
+begin
+  case Switch of
+    rsOff: Rule.Targets := [];
+    rsOnce: Rule.IsOnce := True;
+    rsAlways: Rule.IsOnce := False;
+    rsContinue: Rule.Halts := False;
+  end;
+end;
+
+// One part behind the kind. The first target that is named leaves out those that are not:
+// Named is what was named so far.
+function TakesWord(var Words: PAnsiChar; var Rule: TEventRule; var Named: TEventTargets): Boolean;
+var
+  Target: TEventTarget;
+  Switch: TRuleSwitch;
+begin
+  for Target := Low(TEventTarget) to High(TEventTarget) do
+    if TakesPart(Words, TargetNames[Target]) then
+    begin
+      Include(Named, Target);
+      Rule.Targets := Named;
+      Exit(True);
+    end;
+  for Switch := Low(TRuleSwitch) to High(TRuleSwitch) do
+    if TakesPart(Words, SwitchNames[Switch]) then
+    begin
+      Apply(Switch, Rule);
+      Exit(True);
+    end;
+  Result := TakesHalt(Words, Rule);
+end;
+
+function ReadRule(var Words: PAnsiChar; Kind: TEventKind): Boolean;
+var
+  Rule: TEventRule;
+  Named: TEventTargets;
+begin
+  Rule := Process.Events[Kind];
+  Named := [];
+  Result := Words^ = ':';
+  while Result and (Words^ = ':') do
+  begin
+    Inc(Words);
+    Result := TakesWord(Words, Rule, Named);
+  end;
+  if Result then
+    Process.Events[Kind] := Rule;
+end;
+
+function EventRuleRead(var Words: PAnsiChar): Boolean;
+var
+  Kind: TEventKind;
+  Rest: PAnsiChar;
+begin
+  for Kind := Low(TEventKind) to High(TEventKind) do
+    if TakesPart(Words, Names[Kind]) then
+      Exit(ReadRule(Words, Kind));
+  if not TakesPart(Words, AnyKind) then
+    Exit(False);
+  Rest := Words;
+  for Kind := Low(TEventKind) to High(TEventKind) do
+  begin
+    Words := Rest;
+    Result := ReadRule(Words, Kind);
+  end;
+end;
+
+end.

@@ -1,0 +1,132 @@
+/// Where logs go: the setting, beside the program, the current folder.
+//
+// Owns:       nothing.
+// Invariants: a file that exists is added to, or replaced; a link that leads elsewhere is followed
+//             as by any program.
+// Callers:    any thread; uses calls of the system only.
+unit LaneMM.LogFile;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text;
+
+/// Adds Text to the file with the program's name and Suffix. Path is where it went, ended by #0.
+/// False when no folder would take it.
+function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+/// Makes that file anew.
+function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Os;
+
+type
+  TOpenCall = function(Path: PAnsiChar): TOsFile;
+
+// Where the name of the file begins in a path.
+function NameOf(Path: PAnsiChar): PAnsiChar;
+begin
+  Result := Path;
+  while Path^ <> #0 do
+  begin
+    if Path^ = '/' then
+      Result := Path + 1;
+    Inc(Path);
+  end;
+end;
+
+function TryPath(const Text, Path: TText; Open: TOpenCall): Boolean;
+var
+  Handle: TOsFile;
+begin
+  Handle := Open(Path.Start);
+  if Handle < 0 then
+    Exit(False);
+  Result := TextWrite(Text, Handle);
+  OsFileClose(Handle);
+end;
+
+// Folder, which is empty or ends with a slash, the program's name, Suffix.
+procedure MakePath(var Path: TText; Folder: PAnsiChar; FolderLength: NativeUInt;
+  const Suffix: ShortString);
+var
+  ProgramPath: TSettingsPath;
+begin
+  OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
+  Path.Length := 0;
+  TextAddSome(Path, Folder, FolderLength);
+  if (FolderLength > 0) and (Folder[FolderLength - 1] <> '/') then
+    TextAdd(Path, '/');
+  TextAddChars(Path, NameOf(@ProgramPath));
+  TextAdd(Path, Suffix);
+  TextAdd(Path, #0);
+end;
+
+// In the folder that the setting names.
+function TrySetFolder(const Text: TText; const Suffix: ShortString; var Path: TText;
+  Open: TOpenCall): Boolean;
+var
+  Setting: PAnsiChar;
+begin
+  Setting := @Process.Settings.LogPath;
+  if Setting^ = #0 then
+    Exit(False);
+  MakePath(Path, Setting, IndexByte(Setting^, -1, 0), Suffix);
+  Result := TryPath(Text, Path, Open);
+end;
+
+// Beside the file that the setting names.
+function TryBesideSetFile(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+var
+  Setting: PAnsiChar;
+begin
+  Setting := @Process.Settings.LogPath;
+  if NameOf(Setting) = Setting then
+    Exit(False);
+  MakePath(Path, Setting, NameOf(Setting) - Setting, Suffix);
+  Result := TryPath(Text, Path, OsFileCreate);
+end;
+
+function TryOtherFolders(const Text: TText; const Suffix: ShortString; var Path: TText;
+  Open: TOpenCall): Boolean;
+var
+  ProgramPath: TSettingsPath;
+begin
+  OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
+  MakePath(Path, @ProgramPath, NameOf(@ProgramPath) - PAnsiChar(@ProgramPath), Suffix);
+  Result := TryPath(Text, Path, Open);
+  if Result then
+    Exit;
+  MakePath(Path, nil, 0, Suffix);
+  Result := TryPath(Text, Path, Open);
+end;
+
+// The file that the setting names.
+function TrySetFile(const Text: TText; var Path: TText): Boolean;
+begin
+  Path.Length := 0;
+  TextAddChars(Path, @Process.Settings.LogPath);
+  if Path.Length = 0 then
+    Exit(False);
+  TextAdd(Path, #0);
+  Result := TryPath(Text, Path, OsFileAppend);
+end;
+
+function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+begin
+  Result := TrySetFile(Text, Path) or TrySetFolder(Text, Suffix, Path, OsFileAppend)
+    or TryOtherFolders(Text, Suffix, Path, OsFileAppend);
+end;
+
+function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+begin
+  Result := TrySetFolder(Text, Suffix, Path, OsFileCreate)
+    or TryBesideSetFile(Text, Suffix, Path)
+    or TryOtherFolders(Text, Suffix, Path, OsFileCreate);
+end;
+
+end.

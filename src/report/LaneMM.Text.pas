@@ -1,0 +1,249 @@
+/// Text that is put together outside the heap and written with calls of the system.
+//
+// Owns:       the room of each TText, address space of its own that is backed as it fills.
+// Invariants: Length <= Room. What does not fit is left out, and IsCut tells so.
+// Callers:    any thread; a TText belongs to one.
+unit LaneMM.Text;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Os;
+
+type
+  /// A text under construction.
+  TText = record
+    Start: PAnsiChar;    //< its first character; nil without room
+    Length: NativeUInt;  //< characters so far
+    Room: NativeUInt;    //< most characters
+    IsCut: Boolean;      //< something did not fit
+  end;
+
+const
+  /// Ends a line.
+  LineEnd: ShortString = #10;
+
+/// An empty text with room for Room characters, a multiple of the page size, or, where the system
+/// has not so much, for a part of them. False, and all that is added is left out, when it has none.
+function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
+/// Gives the room back.
+procedure TextClose(var Text: TText);
+/// Adds Length characters.
+procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
+/// Adds characters.
+procedure TextAdd(var Text: TText; const Part: ShortString);
+/// Adds characters up to #0; nothing for nil.
+procedure TextAddChars(var Text: TText; Part: PAnsiChar);
+/// Adds characters up to #0 of a JSON string that may also stand inside a script of a page.
+procedure TextAddJson(var Text: TText; Part: PAnsiChar);
+/// Adds characters up to #0 of an XML text or attribute.
+procedure TextAddXml(var Text: TText; Part: PAnsiChar);
+/// Adds a decimal number.
+procedure TextAddNumber(var Text: TText; Value: UInt64);
+/// Adds a decimal number with a comma between groups of three digits.
+procedure TextAddGrouped(var Text: TText; Value: UInt64);
+/// Adds a decimal number, grouped likewise, with its sign if it is negative.
+procedure TextAddSigned(var Text: TText; Value: Int64);
+/// Adds a hexadecimal number of at least Digits digits.
+procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
+/// Adds nanoseconds in a unit that keeps the number short: us, ms or s, with one decimal.
+procedure TextAddTime(var Text: TText; Ns: UInt64);
+/// Adds bytes, in KB, MB or GB with one decimal from 10,000 on.
+procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+/// Whether Name is Pattern, in which a star stands for any characters; large and small ones are the
+/// same. Both end with #0.
+function TextFits(Name, Pattern: PAnsiChar): Boolean;
+/// Writes the text in one call of the system; tells whether it could.
+function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
+
+implementation
+
+function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
+const
+  LeastRoom = 4 * OsPageSize;
+begin
+  Text := Default(TText);
+  Text.Start := OsTakeRoom(Room);
+  while (Text.Start = nil) and (Room > LeastRoom) do
+  begin
+    Room := Room div 2;
+    Text.Start := OsTakeRoom(Room);
+  end;
+  Result := Text.Start <> nil;
+  if Result then
+    Text.Room := Room;
+end;
+
+procedure TextClose(var Text: TText);
+begin
+  if Text.Room <> 0 then
+    OsRelease(Text.Start, Text.Room);
+  Text := Default(TText);
+end;
+
+procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
+begin
+  if Length > Text.Room - Text.Length then
+  begin
+    Length := Text.Room - Text.Length;
+    Text.IsCut := True;
+  end;
+  Move(Part^, Text.Start[Text.Length], Length);
+  Inc(Text.Length, Length);
+end;
+
+procedure TextAdd(var Text: TText; const Part: ShortString);
+begin
+  TextAddSome(Text, @Part[1], Length(Part));
+end;
+
+procedure TextAddChars(var Text: TText; Part: PAnsiChar);
+begin
+  if Part <> nil then
+    TextAddSome(Text, Part, IndexByte(Part^, -1, 0));
+end;
+
+procedure TextAddJson(var Text: TText; Part: PAnsiChar);
+begin
+  while Part^ <> #0 do
+  begin
+    if Part^ in [#1..#31, '"', '\', '<'] then
+    begin
+      TextAdd(Text, '\u');
+      TextAddHex(Text, Ord(Part^), 4);
+    end
+    else
+      TextAdd(Text, Part^);
+    Inc(Part);
+  end;
+end;
+
+procedure TextAddXml(var Text: TText; Part: PAnsiChar);
+begin
+  while Part^ <> #0 do
+  begin
+    case Part^ of
+      '<': TextAdd(Text, '&lt;');
+      '>': TextAdd(Text, '&gt;');
+      '&': TextAdd(Text, '&amp;');
+      '"': TextAdd(Text, '&quot;');
+      #1..#8, #11..#31: TextAdd(Text, '.');
+    else
+      TextAdd(Text, Part^);
+    end;
+    Inc(Part);
+  end;
+end;
+
+procedure TextAddNumber(var Text: TText; Value: UInt64);
+var
+  Digits: ShortString;
+begin
+  Str(Value, Digits);
+  TextAdd(Text, Digits);
+end;
+
+procedure TextAddGrouped(var Text: TText; Value: UInt64);
+var
+  Digits: ShortString;
+  Index: Cardinal;
+begin
+  Str(Value, Digits);
+  for Index := 1 to Length(Digits) do
+  begin
+    if (Index > 1) and ((Cardinal(Length(Digits)) - Index) mod 3 = 2) then
+      TextAdd(Text, ',');
+    TextAdd(Text, Digits[Index]);
+  end;
+end;
+
+procedure TextAddSigned(var Text: TText; Value: Int64);
+begin
+  if Value < 0 then
+    TextAdd(Text, '-');
+  TextAddGrouped(Text, Abs(Value));
+end;
+
+procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
+const
+  Signs: array[0..15] of AnsiChar = '0123456789abcdef';
+begin
+  if (Value > 15) or (Digits > 1) then
+    TextAddHex(Text, Value shr 4, Digits - Ord(Digits > 1));
+  TextAdd(Text, Signs[Value and 15]);
+end;
+
+procedure AddTenths(var Text: TText; Value, UnitSize: UInt64; const UnitName: ShortString);
+begin
+  Value := (Value * 10 + UnitSize div 2) div UnitSize;
+  TextAddGrouped(Text, Value div 10);
+  TextAdd(Text, '.');
+  TextAddNumber(Text, Value mod 10);
+  TextAdd(Text, UnitName);
+end;
+
+procedure TextAddTime(var Text: TText; Ns: UInt64);
+begin
+  if Ns < 1000000 then
+    AddTenths(Text, Ns, 1000, ' us')
+  else if Ns < 1000000000 then
+    AddTenths(Text, Ns, 1000000, ' ms')
+  else
+    AddTenths(Text, Ns, 1000000000, ' s');
+end;
+
+procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+begin
+  if Bytes < 10000 then
+  begin
+    TextAddGrouped(Text, Bytes);
+    TextAdd(Text, ' bytes');
+  end
+  else if Bytes < 1 shl 20 then
+    AddTenths(Text, Bytes, 1 shl 10, ' KB')
+  else if Bytes < 1 shl 30 then
+    AddTenths(Text, Bytes, 1 shl 20, ' MB')
+  else
+    AddTenths(Text, Bytes, 1 shl 30, ' GB');
+end;
+
+// Whether Name is what Pattern says. The last star is tried again one character further on.
+function TextFits(Name, Pattern: PAnsiChar): Boolean;
+var
+  AfterStar, NameAtStar: PAnsiChar;
+begin
+  AfterStar := nil;
+  NameAtStar := nil;
+  while Name^ <> #0 do
+    if Pattern^ = '*' then
+    begin
+      Inc(Pattern);
+      AfterStar := Pattern;
+      NameAtStar := Name;
+    end
+    else if UpCase(Pattern^) = UpCase(Name^) then
+    begin
+      Inc(Pattern);
+      Inc(Name);
+    end
+    else if AfterStar = nil then
+      Exit(False)
+    else
+    begin
+      Pattern := AfterStar;
+      Inc(NameAtStar);
+      Name := NameAtStar;
+    end;
+  while Pattern^ = '*' do
+    Inc(Pattern);
+  Result := Pattern^ = #0;
+end;
+
+function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
+begin
+  Result := OsFileWrite(Handle, Text.Start, Text.Length);
+end;
+
+end.

@@ -1,0 +1,592 @@
+/// The run-time settings: their words, defaults and descriptions, and how they are read.
+//
+// Owns:       Process.Settings.
+// Invariants: later sources win: the defaults, the file `<program>.lanemm` beside the program,
+//             the environment variable LANEMM, the calls of the program. A program with more
+//             rights than its user (set-user-ID) does not read the variable.
+// Callers:    SettingsStart: once, before any other thread runs. SettingsRead: any thread.
+// Errors:     an unknown word or a wrong value is one line on the standard error output; the
+//             other words count.
+unit LaneMM.Settings;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types;
+
+/// Reads the file and the environment.
+procedure SettingsStart;
+/// Reads words and key=value, separated by commas, blanks or line ends; `#` begins a comment.
+/// Source is named in messages. False when something was wrong.
+function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
+/// Reads words that the program itself sets.
+function SettingsChange(const Words: ShortString): Boolean;
+/// Writes all options to the standard error output.
+procedure SettingsHelp;
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Text, LaneMM.EventRules, LaneMM.HeapTrc;
+
+const
+  Variable: ShortString = 'LANEMM';
+  HeapTrcVariable: ShortString = 'HEAPTRC';
+  FileExtension: ShortString = '.lanemm';
+  MaxWords = 4096;
+  MaxWordLength = 31;
+  SmallText = 16384;
+
+type
+  // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
+  TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okRange, okName,
+    okText, okRule, okFormat);
+  TOptionText = record
+    Name: PAnsiChar;
+    Kind: TOptionKind;
+    Default: NativeUInt;
+    Help: PAnsiChar;
+  end;
+
+const
+  FormatNames: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
+  EraseNames: array[TErasure] of PAnsiChar = ('free', 'return');
+
+const
+  OptionTexts: array[TOption] of TOptionText = (
+    (Name: 'off'; Kind: okSwitch; Default: 0;
+      Help: 'leave the previous memory manager in place'),
+    (Name: 'help'; Kind: okSwitch; Default: 0;
+      Help: 'print this list; the program goes on'),
+    (Name: 'contention'; Kind: okSwitch; Default: 0;
+      Help: 'log where threads wait, and where they free blocks of others'),
+    (Name: 'growth'; Kind: okSwitch; Default: 0;
+      Help: 'log which call sites let blocks grow'),
+    (Name: 'profile'; Kind: okSwitch; Default: 0;
+      Help: 'sample allocations; alone: pprof,folded,speedscope'),
+    (Name: 'pprof'; Kind: okSwitch; Default: 0;
+      Help: 'what was watched as a file for pprof'),
+    (Name: 'folded'; Kind: okSwitch; Default: 0;
+      Help: '... as folded stacks, for flame graphs'),
+    (Name: 'speedscope'; Kind: okSwitch; Default: 0;
+      Help: '... as JSON for speedscope'),
+    (Name: 'html'; Kind: okSwitch; Default: 0;
+      Help: '... as one page with table and flame graph'),
+    (Name: 'top'; Kind: okNumber; Default: 10;
+      Help: 'call sites in the event log, the most frequent first'),
+    (Name: 'least'; Kind: okNumber; Default: 10;
+      Help: 'events that make a call site worth a line of the log'),
+    (Name: 'rate'; Kind: okNumber; Default: 524288;
+      Help: 'bytes between two samples of the profile, on average'),
+    (Name: 'signal'; Kind: okNumber; Default: 0;
+      Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
+    (Name: 'huge'; Kind: okNumber; Default: 8388608;
+      Help: 'bytes of the heap from which on it asks for huge pages; 0 for never'),
+    (Name: 'log'; Kind: okText; Default: 0;
+      Help: 'file of the event log, or the folder for it'),
+    (Name: 'event'; Kind: okRule; Default: 0;
+      Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'),
+    (Name: 'leaks'; Kind: okSwitch; Default: 0;
+      Help: 'report at the end what was not freed'),
+    (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
+      Help: 'exit code of a program that would end with 0 but has leaks'),
+    (Name: 'leaks:format'; Kind: okFormat; Default: 0;
+      Help: 'write the leaks to a file, too: json, junit or heaptrc; may be given again'),
+    (Name: 'leaks:ignore'; Kind: okText; Default: 0;
+      Help: 'file of leaks that are expected, by class or routine'),
+    (Name: 'debug'; Kind: okSwitch; Default: 0;
+      Help: 'find wrong frees and writes outside of blocks, with stacks'),
+    (Name: 'check'; Kind: okInterval; Default: 0;
+      Help: 'look at all blocks before each Nth operation of debug mode'),
+    (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
+      Help: 'bytes of freed blocks that debug mode keeps from being used again'),
+    (Name: 'fill'; Kind: okByte; Default: $90;
+      Help: 'what debug mode fills new blocks with, two hexadecimal digits'),
+    (Name: 'freefill'; Kind: okByte; Default: $80;
+      Help: '... and freed blocks'),
+    (Name: 'erase'; Kind: okErase; Default: 0;
+      Help: 'fill blocks with zeros when they are freed, memory before it goes back'),
+    (Name: 'guard'; Kind: okGuard; Default: 0;
+      Help: 'untouchable pages behind debug blocks, or, without debug, one every N bytes'),
+    (Name: 'break'; Kind: okNumber; Default: 0;
+      Help: 'allocation number of debug mode that is reported; 0 for none'),
+    (Name: 'limit'; Kind: okNumber; Default: 0;
+      Help: 'most bytes that the heap may hold; 0 for any'),
+    (Name: 'limit:soft'; Kind: okNumber; Default: 0;
+      Help: 'bytes of the heap that are reported, once each time; 0 for none'),
+    (Name: 'reserve'; Kind: okNumber; Default: 0;
+      Help: 'bytes that are kept back until memory runs out'),
+    (Name: 'trace'; Kind: okSwitch; Default: 0;
+      Help: 'log each get and free of debug mode'),
+    (Name: 'trace:size'; Kind: okRange; Default: 0;
+      Help: '... of blocks of these sizes'),
+    (Name: 'trace:number'; Kind: okRange; Default: 0;
+      Help: '... with these allocation numbers'),
+    (Name: 'trace:group'; Kind: okRange; Default: 0;
+      Help: '... of these allocation groups'),
+    (Name: 'trace:class'; Kind: okName; Default: 0;
+      Help: '... frees of objects of this class, with a star for any characters'),
+    (Name: 'trace:most'; Kind: okNumber; Default: 1000;
+      Help: 'most that are logged'),
+    (Name: 'mixes'; Kind: okSwitch; Default: 0;
+      Help: 'report FreeMem of what New has got, and Dispose of what GetMem has got'));
+
+// What holds unless something is set. Any program may run on the library: many are small, or have
+// threads that use little of each of their spans, and huge pages would back the rest.
+function DefaultOf(Option: TOption): NativeUInt;
+const
+  HugeFromOfMalloc = 64 shl 20;
+begin
+  Result := OptionTexts[Option].Default;
+  if Process.IsMalloc and (Option = opHuge) then
+    Result := HugeFromOfMalloc;
+end;
+
+// ---------------------------------------------------------------------------- messages
+
+procedure AddPrefix(out Text: TText; const Source: ShortString);
+begin
+  TextOpen(Text, SmallText);
+  TextAdd(Text, 'LaneMM: ');
+  TextAdd(Text, Source);
+  TextAdd(Text, ': ');
+end;
+
+procedure Print(var Text: TText);
+begin
+  OsWriteError(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure AddHelpLine(var Text: TText; const Option: TOptionText; Default: NativeUInt);
+const
+  HelpColumn = 14;
+var
+  Start: NativeUInt;
+begin
+  TextAdd(Text, '  ');
+  Start := Text.Length;
+  TextAddChars(Text, Option.Name);
+  case Option.Kind of
+    okNumber: TextAdd(Text, '=N');
+    okInterval: TextAdd(Text, '=N|always');
+    okErase: TextAdd(Text, '=free|return');
+    okGuard: TextAdd(Text, '=pages|sample:N');
+    okByte: TextAdd(Text, '=XX');
+    okText: TextAdd(Text, '=PATH');
+    okRange: TextAdd(Text, '=N|N-N');
+    okName: TextAdd(Text, '=NAME');
+    okRule: TextAdd(Text, '=RULE');
+    okFormat: TextAdd(Text, '=NAME');
+  end;
+  while Text.Length - Start < HelpColumn do
+    TextAdd(Text, ' ');
+  TextAddChars(Text, Option.Help);
+  case Option.Kind of
+    okSwitch, okInterval, okErase, okGuard, okRange, okName:
+      TextAdd(Text, ' (not set)');
+    okNumber:
+      begin
+        TextAdd(Text, ' (');
+        TextAddNumber(Text, Default);
+        TextAdd(Text, ')');
+      end;
+    okByte:
+      begin
+        TextAdd(Text, ' (');
+        TextAddHex(Text, Default, 2);
+        TextAdd(Text, ')');
+      end;
+    okText:
+      TextAdd(Text, ' (beside the program)');
+    okRule:
+      TextAdd(Text, ' (file, stderr)');
+    okFormat:
+      TextAdd(Text, ' (none)');
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+procedure SettingsHelp;
+var
+  Text: TText;
+  Option: TOption;
+begin
+  TextOpen(Text, SmallText);
+  TextAdd(Text, 'LaneMM: words for the environment variable LANEMM, with a comma between them,'#10);
+  TextAdd(Text, 'or for the file <program>.lanemm; in brackets what holds otherwise:'#10);
+  for Option := Low(TOption) to High(TOption) do
+    AddHelpLine(Text, OptionTexts[Option], DefaultOf(Option));
+  TextAdd(Text, 'WORD=0 takes a word back. Numbers may end with K, M or G.'#10);
+  Print(Text);
+end;
+
+// ---------------------------------------------------------------------------- the nearest word
+
+function Least(A, B: Cardinal): Cardinal;
+begin
+  if A < B then
+    Result := A
+  else
+    Result := B;
+end;
+
+// Characters to insert, delete or replace to make Known out of Word.
+// Source: Wagner and Fischer, "The String-to-String Correction Problem", JACM 21 (1974).
+function EditDistance(const Word: ShortString; Known: PAnsiChar): Cardinal;
+var
+  Row: array[0..MaxWordLength] of Cardinal;
+  Index, Diagonal, Above: Cardinal;
+begin
+  for Index := 0 to Length(Word) do
+    Row[Index] := Index;
+  while Known^ <> #0 do
+  begin
+    Diagonal := Row[0];
+    Inc(Row[0]);
+    for Index := 1 to Length(Word) do
+    begin
+      Above := Row[Index];
+      Row[Index] := Least(Diagonal + Ord(Known^ <> Word[Index]),
+        Least(Row[Index - 1], Above) + 1);
+      Diagonal := Above;
+    end;
+    Inc(Known);
+  end;
+  Result := Row[Length(Word)];
+end;
+
+// Best is the distance to it; 0 when it is the word itself.
+function NearestOption(const Word: ShortString; out Best: Cardinal): TOption;
+var
+  Option: TOption;
+  Distance: Cardinal;
+begin
+  Result := opHelp;
+  Best := High(Best);
+  for Option := Low(TOption) to High(TOption) do
+  begin
+    Distance := EditDistance(Word, OptionTexts[Option].Name);
+    if Distance < Best then
+    begin
+      Best := Distance;
+      Result := Option;
+    end;
+  end;
+end;
+
+procedure SayUnknown(const Word, Source: ShortString; Nearest: TOption);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, 'unknown word `');
+  TextAdd(Text, Word);
+  TextAdd(Text, '`, nearest is `');
+  TextAddChars(Text, OptionTexts[Nearest].Name);
+  TextAdd(Text, '`; LANEMM=help lists all'#10);
+  Print(Text);
+end;
+
+procedure SayWrongValue(const Word, Source: ShortString);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, '`');
+  TextAdd(Text, Word);
+  TextAdd(Text, '` has nothing behind `=` that it could use; LANEMM=help lists all'#10);
+  Print(Text);
+end;
+
+// ---------------------------------------------------------------------------- words
+
+function IsEnd(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := Sign in [#0, ',', ' ', #9, #10, #13];
+end;
+
+// The letters up to `=` or the end of the word, in lower case; Words moves behind them.
+function ReadName(var Words: PAnsiChar): ShortString;
+begin
+  Result := '';
+  while not IsEnd(Words^) and (Words^ <> '=') do
+  begin
+    if Length(Result) < MaxWordLength then
+      Result := Result + LowerCase(Words^);
+    Inc(Words);
+  end;
+end;
+
+// A number up to the end of the word.
+function ReadNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
+const
+  MaxValue = High(NativeUInt) shr 40;
+begin
+  Value := 0;
+  Result := Words^ in ['0'..'9'];
+  while (Words^ in ['0'..'9']) and (Value <= MaxValue) do
+  begin
+    Value := Value * 10 + NativeUInt(Ord(Words^) - Ord('0'));
+    Inc(Words);
+  end;
+  case Words^ of
+    'k', 'K': Value := Value shl 10;
+    'm', 'M': Value := Value shl 20;
+    'g', 'G': Value := Value shl 30;
+  end;
+  if Words^ in ['k', 'K', 'm', 'M', 'g', 'G'] then
+    Inc(Words);
+  Result := Result and IsEnd(Words^);
+end;
+
+// The word Name, which stands for 1, or a number.
+function ReadWordOrNumber(var Words: PAnsiChar; const Name: ShortString;
+  out Value: NativeUInt): Boolean;
+begin
+  Value := 1;
+  Result := (CompareByte(Words^, Name[1], Length(Name)) = 0) and IsEnd(Words[Length(Name)]);
+  if not Result then
+    Result := ReadNumber(Words, Value);
+end;
+
+// `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 for neither.
+function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
+const
+  Sample: ShortString = 'sample:';
+begin
+  if CompareByte(Words^, Sample[1], Length(Sample)) <> 0 then
+    Exit(ReadWordOrNumber(Words, 'pages', Value) and (Value <= 1));
+  Inc(Words, Length(Sample));
+  Result := ReadNumber(Words, Value);
+  if Value < 2 then
+    Value := 2;
+end;
+
+function DigitOf(Sign: AnsiChar): Cardinal;
+begin
+  case Sign of
+    '0'..'9': Result := Ord(Sign) - Ord('0');
+    'a'..'f': Result := Ord(Sign) - Ord('a') + 10;
+    'A'..'F': Result := Ord(Sign) - Ord('A') + 10;
+  else
+    Result := High(Result);
+  end;
+end;
+
+// Two hexadecimal digits up to the end of the word.
+function ReadByte(Words: PAnsiChar; out Value: NativeUInt): Boolean;
+begin
+  Value := 0;
+  Result := (DigitOf(Words[0]) <= 15) and (DigitOf(Words[1]) <= 15) and IsEnd(Words[2]);
+  if Result then
+    Value := DigitOf(Words[0]) shl 4 + DigitOf(Words[1]);
+end;
+
+procedure ReadPath(var Words: PAnsiChar; out Path: TSettingsPath);
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while not IsEnd(Words^) and (Index < High(Path)) do
+  begin
+    Path[Index] := Words^;
+    Inc(Index);
+    Inc(Words);
+  end;
+  Path[Index] := #0;
+end;
+
+// One of Count names up to the end of the word, whose bit is added to Bits; 0 takes all back.
+function ReadBit(var Words: PAnsiChar; Names: PPAnsiChar; Count: NativeInt; var Bits: NativeUInt)
+  : Boolean;
+var
+  Name: ShortString;
+  Index: NativeInt;
+begin
+  Name := ReadName(Words);
+  Result := Name = '0';
+  if Result then
+    Bits := 0;
+  for Index := 0 to Count - 1 do
+    if EditDistance(Name, Names[Index]) = 0 then
+    begin
+      Bits := Bits or NativeUInt(1) shl Index;
+      Result := True;
+    end;
+end;
+
+// A word of which more than one may be given.
+function ReadBits(var Words: PAnsiChar; Option: TOption): Boolean;
+begin
+  if Option = opErase then
+    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Process.Settings.Values[Option])
+  else
+    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Process.Settings.Values[Option]);
+end;
+
+// A number, or two with a minus between; 0 alone takes the word back.
+function ReadRange(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUInt): Boolean;
+var
+  Range: TSettingsRange;
+begin
+  Result := ReadNumber(Words, Range.First) or (Words^ = '-');
+  Range.Last := Range.First;
+  IsUsed := Ord((Range.First <> 0) or (Words^ = '-'));
+  if Words^ = '-' then
+  begin
+    Inc(Words);
+    Result := ReadNumber(Words, Range.Last);
+  end;
+  Result := Result and (Range.First <= Range.Last);
+  if Result then
+    Process.Settings.Ranges[Option] := Range;
+end;
+
+// A name; 0 takes it back.
+function ReadPattern(var Words: PAnsiChar; out IsUsed: NativeUInt): Boolean;
+var
+  Pattern: ^TSettingsPath;
+begin
+  Pattern := @Process.Settings.TraceClass;
+  ReadPath(Words, Pattern^);
+  IsUsed := Ord((Pattern^[0] <> '0') or (Pattern^[1] <> #0));
+  Result := Pattern^[0] <> #0;
+end;
+
+// The value behind the name, if any; a switch without one is set.
+function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
+var
+  Value: NativeUInt;
+begin
+  if Words^ = '=' then
+    Inc(Words)
+  else
+  begin
+    Result := OptionTexts[Option].Kind = okSwitch;
+    if Result then
+      Process.Settings.Values[Option] := 1;
+    Exit;
+  end;
+  case Option of
+    opLog: ReadPath(Words, Process.Settings.LogPath);
+    opLeaksIgnore: ReadPath(Words, Process.Settings.IgnorePath);
+  end;
+  case OptionTexts[Option].Kind of
+    okText: Exit(True);
+    okRule: Exit(EventRuleRead(Words) and IsEnd(Words^));
+    okFormat, okErase: Exit(ReadBits(Words, Option));
+  end;
+  case OptionTexts[Option].Kind of
+    okByte: Result := ReadByte(Words, Value);
+    okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
+    okGuard: Result := ReadGuard(Words, Value);
+    okRange: Result := ReadRange(Words, Option, Value);
+    okName: Result := ReadPattern(Words, Value);
+  else
+    Result := ReadNumber(Words, Value);
+  end;
+  if Result then
+    Process.Settings.Values[Option] := Value;
+end;
+
+function ReadWord(var Words: PAnsiChar; const Source: ShortString): Boolean;
+var
+  Name: ShortString;
+  Option: TOption;
+  Distance: Cardinal;
+begin
+  Name := ReadName(Words);
+  Option := NearestOption(Name, Distance);
+  if Distance > 0 then
+  begin
+    SayUnknown(Name, Source, Option);
+    Result := False;
+  end
+  else
+  begin
+    Result := ReadValue(Words, Option);
+    if not Result then
+      SayWrongValue(Name, Source);
+  end;
+  while not IsEnd(Words^) do
+    Inc(Words);
+end;
+
+function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
+begin
+  Result := True;
+  OsKeepStandardError;
+  while Words^ <> #0 do
+    if Words^ = '#' then
+      while not (Words^ in [#0, #10]) do
+        Inc(Words)
+    else if IsEnd(Words^) then
+      Inc(Words)
+    else if not ReadWord(Words, Source) then
+      Result := False;
+end;
+
+function SettingsChange(const Words: ShortString): Boolean;
+var
+  Ended: array[0..High(Byte)] of AnsiChar;
+begin
+  Move(Words[1], Ended, Length(Words));
+  Ended[Length(Words)] := #0;
+  Result := SettingsRead(@Ended, 'LaneMM_Configure');
+end;
+
+// ---------------------------------------------------------------------------- start
+
+procedure ReadSettingsFile;
+var
+  Path: TSettingsPath;
+  Words: array[0..MaxWords] of AnsiChar;
+  Length: NativeInt;
+  Handle: TOsFile;
+begin
+  Length := OsProgramPath(@Path, SizeOf(Path) - 8);
+  if Length = 0 then
+    Exit;
+  Move(FileExtension[1], Path[Length], System.Length(FileExtension));
+  Path[Length + System.Length(FileExtension)] := #0;
+  Handle := OsFileOpen(@Path);
+  if Handle < 0 then
+    Exit;
+  Length := OsFileRead(Handle, @Words, MaxWords);
+  OsFileClose(Handle);
+  if Length < 0 then
+    Exit;
+  Words[Length] := #0;
+  SettingsRead(@Words, 'settings file');
+end;
+
+procedure ReadEnvironment;
+var
+  Words: array[0..MaxWords] of AnsiChar;
+begin
+  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
+    HeapTrcDisable(@Words);
+  if OsEnvironment(Variable, @Words, MaxWords) then
+    SettingsRead(@Words, Variable);
+  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
+    HeapTrcRead(@Words);
+end;
+
+procedure SettingsStart;
+var
+  Option: TOption;
+begin
+  for Option := Low(TOption) to High(TOption) do
+    Process.Settings.Values[Option] := DefaultOf(Option);
+  EventRulesStart;
+  ReadSettingsFile;
+  if not OsIsPrivileged then
+    ReadEnvironment;
+  if (Process.Settings.Values[opHelp] <> 0) and not IsLibrary then
+    SettingsHelp;
+end;
+
+end.

@@ -1,0 +1,327 @@
+/// The executable files of the process: routine names and line numbers of its addresses.
+//
+// Owns:       the mappings of the files in each TElf.
+// Invariants: reads nothing outside a file, whatever it holds.
+// Callers:    any thread; a TElf belongs to one.
+// Source:     System V ABI, chapter 4 (Object Files). The field offsets below hold for the 64-bit
+//             and the 32-bit format, by the size of an address.
+unit LaneMM.Elf;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.Symbols;
+
+const
+  /// Most files whose symbols are found.
+  MaxElfFiles = 64;
+
+type
+  /// A mapped executable file.
+  TElfFile = record
+    Image: PByte;        //< its contents; nil when it could not be read
+    Size: NativeUInt;    //< bytes
+    Bias: NativeUInt;    //< from the addresses in the file to those of the process
+  end;
+
+  /// The files of some symbols.
+  TElf = record
+    Files: array[0..MaxElfFiles - 1] of TElfFile; //< those below Count are mapped
+    Count: Cardinal;                              //< files
+    Paths: TText;                                 //< their paths, each ended by #0
+    HasUnknownLines: Boolean;                     //< one has line numbers that cannot be read
+  end;
+
+/// An empty set of files.
+procedure ElfOpen(out Elf: TElf);
+/// Gives the mappings back; the texts of the symbols are gone then.
+procedure ElfClose(var Elf: TElf);
+/// Finds modules, routines, files and lines of the symbols. False when no file has line numbers
+/// that can be read.
+function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Dwarf;
+
+const
+  AddressSize = SizeOf(Pointer);
+  Is64 = Ord(AddressSize = 8);
+
+  // Fields of the file's head.
+  TypeOffset = 16;
+  SegmentTableOffset = 24 + AddressSize;
+  SectionTableOffset = SegmentTableOffset + AddressSize;
+  CountsOffset = SectionTableOffset + AddressSize + 8;
+  SegmentEntryOffset = CountsOffset - 2;
+  PositionIndependent = 3;
+
+  // Fields of a segment.
+  SegmentFileOffset = AddressSize;
+  SegmentAddress = 2 * AddressSize;
+  SegmentFileSize = 4 * AddressSize;
+
+  // Fields of a section.
+  SectionFileOffset = 8 + 2 * AddressSize;
+  SectionSize = 8 + 3 * AddressSize;
+  SectionLink = 8 + 4 * AddressSize;
+
+  // Fields of a symbol.
+  SymbolInfo = 12 - 8 * Is64;
+  SymbolValue = 4 + 4 * Is64;
+  SymbolSize = SymbolValue + AddressSize;
+  SymbolEntry = 16 + 8 * Is64;
+  SymbolKindMask = 15;
+  RoutineKind = 2;
+
+type
+  TSection = record
+    Start: PByte;
+    Size: NativeUInt;
+    Link: Cardinal;
+  end;
+
+// Whether Length bytes from Offset on lie in the file.
+function Holds(const Elf: TElfFile; Offset, Length: NativeUInt): Boolean; inline;
+begin
+  Result := (Offset <= Elf.Size) and (Length <= Elf.Size - Offset);
+end;
+
+function HalfAt(P: PByte): Cardinal; inline;
+begin
+  Result := PWord(P)^;
+end;
+
+function WordAt(P: PByte): NativeUInt; inline;
+begin
+  Result := PNativeUInt(P)^;
+end;
+
+// ---------------------------------------------------------------------------- the file
+
+// The distance at which the segment with this part of the file was loaded.
+function FindBias(const Elf: TElfFile; const Mapping: TOsMapping): NativeUInt;
+var
+  Segment: PByte;
+  EntrySize, Index: Cardinal;
+  Offset: NativeUInt;
+begin
+  Result := 0;
+  if HalfAt(Elf.Image + TypeOffset) <> PositionIndependent then
+    Exit;
+  EntrySize := HalfAt(Elf.Image + SegmentEntryOffset);
+  Offset := WordAt(Elf.Image + SegmentTableOffset);
+  for Index := 1 to HalfAt(Elf.Image + CountsOffset) do
+  begin
+    if not Holds(Elf, Offset, EntrySize) then
+      Exit;
+    Segment := Elf.Image + Offset;
+    if (Mapping.FileOffset + OsPageSize > WordAt(Segment + SegmentFileOffset))
+      and (Mapping.FileOffset < WordAt(Segment + SegmentFileOffset)
+      + WordAt(Segment + SegmentFileSize)) then
+      Result := Mapping.First - Mapping.FileOffset - WordAt(Segment + SegmentAddress)
+        + WordAt(Segment + SegmentFileOffset);
+    Inc(Offset, EntrySize);
+  end;
+end;
+
+// Maps the file of Mapping; tells whether it is one that can be read.
+function OpenFile(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
+const
+  Magic = $464C457F;
+  HeadSize = 52 + 12 * Is64;
+begin
+  Elf := Default(TElfFile);
+  Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
+  if Elf.Image = nil then
+    Exit(False);
+  Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);
+  if Result then
+    Elf.Bias := FindBias(Elf, Mapping)
+  else
+    OsFileUnmap(Elf.Image, Elf.Size);
+end;
+
+procedure ElfOpen(out Elf: TElf);
+const
+  PathRoom = 65536;
+begin
+  Elf := Default(TElf);
+  TextOpen(Elf.Paths, PathRoom);
+end;
+
+procedure ElfClose(var Elf: TElf);
+begin
+  while Elf.Count > 0 do
+  begin
+    Dec(Elf.Count);
+    OsFileUnmap(Elf.Files[Elf.Count].Image, Elf.Files[Elf.Count].Size);
+  end;
+  TextClose(Elf.Paths);
+end;
+
+// ---------------------------------------------------------------------------- sections
+
+function ReadSection(const Elf: TElfFile; Index: Cardinal; out Section: TSection): Boolean;
+var
+  Offset: NativeUInt;
+  Entry: PByte;
+  EntrySize: Cardinal;
+begin
+  EntrySize := HalfAt(Elf.Image + CountsOffset + 2);
+  Offset := WordAt(Elf.Image + SectionTableOffset) + NativeUInt(Index) * EntrySize;
+  Result := (Index < HalfAt(Elf.Image + CountsOffset + 4)) and Holds(Elf, Offset, EntrySize);
+  if not Result then
+    Exit;
+  Entry := Elf.Image + Offset;
+  Section.Start := Elf.Image + WordAt(Entry + SectionFileOffset);
+  Section.Size := WordAt(Entry + SectionSize);
+  Section.Link := PCardinal(Entry + SectionLink)^;
+  Result := Holds(Elf, WordAt(Entry + SectionFileOffset), Section.Size);
+end;
+
+function SectionName(const Elf: TElfFile; Index: Cardinal; const Names: TSection): PAnsiChar;
+var
+  Offset: Cardinal;
+begin
+  Offset := PCardinal(Elf.Image + WordAt(Elf.Image + SectionTableOffset)
+    + NativeUInt(Index) * HalfAt(Elf.Image + CountsOffset + 2))^;
+  if Offset < Names.Size then
+    Result := PAnsiChar(Names.Start + Offset)
+  else
+    Result := '';
+end;
+
+function FindSection(const Elf: TElfFile; const Name: ShortString; out Section: TSection): Boolean;
+var
+  Names: TSection;
+  Index: Cardinal;
+  Found: PAnsiChar;
+begin
+  Result := False;
+  if not ReadSection(Elf, HalfAt(Elf.Image + CountsOffset + 6), Names) then
+    Exit;
+  for Index := 1 to HalfAt(Elf.Image + CountsOffset + 4) - 1 do
+    if ReadSection(Elf, Index, Section) then
+    begin
+      Found := SectionName(Elf, Index, Names);
+      if (CompareByte(Found^, Name[1], Length(Name)) = 0) and (Found[Length(Name)] = #0) then
+        Exit(True);
+    end;
+end;
+
+// ---------------------------------------------------------------------------- symbols
+
+procedure NameRange(const Symbols: TSymbols; First, Size: NativeUInt; Name: PAnsiChar);
+var
+  Index: NativeInt;
+begin
+  Index := SymbolsIndexOf(Symbols, First);
+  while (Index < Symbols.Count) and (Symbols.Items[Index].Address - First < Size) do
+  begin
+    Symbols.Items[Index].Routine := Name;
+    Inc(Index);
+  end;
+end;
+
+procedure FindRoutines(const Elf: TElfFile; const Symbols: TSymbols);
+var
+  Table, Names: TSection;
+  Entry, Limit: PByte;
+begin
+  if not FindSection(Elf, '.symtab', Table) and not FindSection(Elf, '.dynsym', Table) then
+    Exit;
+  if not ReadSection(Elf, Table.Link, Names) then
+    Exit;
+  Entry := Table.Start;
+  Limit := Table.Start + Table.Size;
+  while Entry + SymbolEntry <= Limit do
+  begin
+    if (Entry[SymbolInfo] and SymbolKindMask = RoutineKind)
+      and (PCardinal(Entry)^ < Names.Size) then
+      NameRange(Symbols, WordAt(Entry + SymbolValue) + Elf.Bias, WordAt(Entry + SymbolSize),
+        PAnsiChar(Names.Start + PCardinal(Entry)^));
+    Inc(Entry, SymbolEntry);
+  end;
+end;
+
+// Tells whether the last file of Elf has line numbers that can be read.
+function ResolveFile(var Elf: TElf; const Symbols: TSymbols): Boolean;
+var
+  Lines: TSection;
+begin
+  FindRoutines(Elf.Files[Elf.Count - 1], Symbols);
+  if not FindSection(Elf.Files[Elf.Count - 1], '.debug_line', Lines) then
+    Exit(False);
+  Result := DwarfFindLines(Symbols, Lines.Start, Lines.Size, Elf.Files[Elf.Count - 1].Bias);
+  if not Result then
+    Elf.HasUnknownLines := True;
+end;
+
+// ---------------------------------------------------------------------------- modules
+
+function KeepPath(var Elf: TElf; const Mapping: TOsMapping): PAnsiChar;
+begin
+  Result := nil;
+  if (Mapping.Path[0] = #0) or Elf.Paths.IsCut then
+    Exit;
+  Result := Elf.Paths.Start + Elf.Paths.Length;
+  TextAddChars(Elf.Paths, @Mapping.Path);
+  TextAdd(Elf.Paths, #0);
+  if Elf.Paths.IsCut then
+    Result := nil;
+end;
+
+// Names the module of the symbols from Index on that lie in Mapping; Bias as in TElfFile. Returns
+// the index of the first one behind it.
+function SetModule(const Symbols: TSymbols; Index: NativeInt; const Mapping: TOsMapping;
+  Module: PAnsiChar; Bias: NativeUInt): NativeInt;
+begin
+  Result := Index;
+  while (Result < Symbols.Count) and (Symbols.Items[Result].Address < Mapping.Limit) do
+  begin
+    Symbols.Items[Result].Module := Module;
+    Symbols.Items[Result].Offset := Symbols.Items[Result].Address - Bias;
+    Inc(Result);
+  end;
+end;
+
+// Resolves the symbol at Index and all others of its module, which has its code in one mapping.
+function ResolveModule(var Elf: TElf; const Symbols: TSymbols; var Index: NativeInt): Boolean;
+var
+  Mapping: TOsMapping;
+  Bias: NativeUInt;
+  IsOpen: Boolean;
+begin
+  Result := False;
+  if not OsFindMapping(Symbols.Items[Index].Address, Mapping) then
+  begin
+    Inc(Index);
+    Exit;
+  end;
+  Bias := Mapping.First - Mapping.FileOffset;
+  IsOpen := (Elf.Count < MaxElfFiles) and OpenFile(Elf.Files[Elf.Count], Mapping);
+  if IsOpen then
+  begin
+    Bias := Elf.Files[Elf.Count].Bias;
+    Inc(Elf.Count);
+    Result := ResolveFile(Elf, Symbols);
+  end;
+  Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
+end;
+
+function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+var
+  Index: NativeInt;
+begin
+  Result := False;
+  Index := 0;
+  while Index < Symbols.Count do
+    if ResolveModule(Elf, Symbols, Index) then
+      Result := True;
+end;
+
+end.

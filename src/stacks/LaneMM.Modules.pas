@@ -1,0 +1,212 @@
+/// The modules of the process: where their data and their code lie, and careful reads of both.
+//
+// Owns:       Process.Modules, a table that is never freed.
+// Invariants: a range that the table names may be gone by the time it is read, with the library
+//             that it belonged to: only this module's own data are read directly.
+// Callers:    any thread, also in the middle of an error report; takes no lock.
+unit LaneMM.Modules;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Looks at what is loaded now. Before the first use, and whenever libraries may have come.
+procedure ModulesLook;
+/// In a child process: forgets that a thread it does not have was looking.
+procedure ModulesRecover;
+/// Whether Size bytes from Address on are readable data of a module.
+function ModulesHaveData(Address, Size: NativeUInt): Boolean;
+/// Whether Address lies in the code of a module.
+function ModulesHaveCode(Address: NativeUInt): Boolean;
+/// Copies Size bytes of a module's data; tells whether they were all there.
+function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+
+const
+  MostRanges = 1024;
+
+type
+  TRange = record
+    First, Limit: NativeUInt;
+    PathKey: NativeUInt;   // of its file
+    IsCode: Boolean;
+    IsOwn: Boolean;        // of this module: it stays
+  end;
+  PRange = ^TRange;
+
+  // What one look found.
+  TRanges = record
+    Count: NativeUInt;
+    Items: array[0..MostRanges - 1] of TRange;
+  end;
+  PRanges = ^TRanges;
+
+  // Readers use one of the two while a look fills the other.
+  TModules = record
+    IsBusy: TAtomicWord;
+    Current: TAtomicWord;
+    Looks: array[0..1] of TRanges;
+  end;
+  PModules = ^TModules;
+
+  TLook = record
+    Ranges: PRanges;
+    OwnKey: NativeUInt;
+  end;
+  PLook = ^TLook;
+
+function PathKeyOf(Path: PAnsiChar): NativeUInt;
+begin
+  Result := 5381;
+  while Path^ <> #0 do
+  begin
+    Result := Result * 33 + Ord(Path^);
+    Inc(Path);
+  end;
+end;
+
+procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Look: PLook;
+  Range: PRange;
+begin
+  Look := Context;
+  if not Mapping.IsReadable or (Mapping.Path[0] <> '/') or (Look^.Ranges^.Count = MostRanges) then
+    Exit;
+  Range := @Look^.Ranges^.Items[Look^.Ranges^.Count];
+  Range^.First := Mapping.First;
+  Range^.Limit := Mapping.Limit;
+  Range^.PathKey := PathKeyOf(@Mapping.Path);
+  Range^.IsCode := Mapping.IsCode;
+  Range^.IsOwn := False;
+  if (NativeUInt(@ModulesLook) >= Mapping.First) and (NativeUInt(@ModulesLook) < Mapping.Limit) then
+    Look^.OwnKey := Range^.PathKey;
+  Inc(Look^.Ranges^.Count);
+end;
+
+function HasCode(const Ranges: TRanges; PathKey: NativeUInt): Boolean;
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(Ranges.Count) - 1 do
+    if Ranges.Items[Index].IsCode and (Ranges.Items[Index].PathKey = PathKey) then
+      Exit(True);
+  Result := False;
+end;
+
+// Leaves out files that are no modules: those without code.
+procedure KeepModules(var Ranges: TRanges; OwnKey: NativeUInt);
+var
+  Index: NativeInt;
+  Kept: NativeUInt;
+  Range: PRange;
+begin
+  Kept := 0;
+  for Index := 0 to NativeInt(Ranges.Count) - 1 do
+  begin
+    Range := @Ranges.Items[Index];
+    if not HasCode(Ranges, Range^.PathKey) then
+      Continue;
+    Range^.IsOwn := Range^.PathKey = OwnKey;
+    Ranges.Items[Kept] := Range^;
+    Inc(Kept);
+  end;
+  Ranges.Count := Kept;
+end;
+
+// The table, made by the first who needs it; nil without memory.
+function Table: PModules;
+begin
+  Result := PModules(LoadAcquire(Process.Modules));
+  if Result <> nil then
+    Exit;
+  Result := OsTakeRoom(SizeOf(TModules));
+  if (Result = nil) or CompareAndSwap(Process.Modules, 0, NativeUInt(Result)) then
+    Exit;
+  OsReleaseRoom(Result, SizeOf(TModules)); // another thread was faster
+  Result := PModules(LoadAcquire(Process.Modules));
+end;
+
+procedure ModulesLook;
+var
+  Modules: PModules;
+  Look: TLook;
+  Next: NativeUInt;
+begin
+  Modules := Table;
+  // Who comes second does without: what it finds is at most a moment old.
+  if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
+    Exit;
+  Next := 1 - LoadAcquire(Modules^.Current);
+  Look.OwnKey := 0;
+  Look.Ranges := @Modules^.Looks[Next];
+  Look.Ranges^.Count := 0;
+  OsVisitMappings(SeeMapping, @Look);
+  KeepModules(Look.Ranges^, Look.OwnKey);
+  // Release: the ranges before they are used. Pairs with FindRange.
+  StoreRelease(Modules^.Current, Next);
+  StoreRelease(Modules^.IsBusy, 0);
+end;
+
+procedure ModulesRecover;
+var
+  Modules: PModules;
+begin
+  Modules := PModules(LoadAcquire(Process.Modules));
+  if Modules <> nil then
+    StoreRelease(Modules^.IsBusy, 0);
+end;
+
+// A copy of the range that holds Address; tells whether there is one.
+function FindRange(Address: NativeUInt; out Range: TRange): Boolean;
+var
+  Modules: PModules;
+  Ranges: PRanges;
+  Index: NativeInt;
+begin
+  Range := Default(TRange);
+  Modules := PModules(LoadAcquire(Process.Modules));
+  if Modules = nil then
+    Exit(False);
+  Ranges := @Modules^.Looks[LoadAcquire(Modules^.Current)];
+  for Index := 0 to NativeInt(Ranges^.Count) - 1 do
+    if (Address >= Ranges^.Items[Index].First) and (Address < Ranges^.Items[Index].Limit) then
+    begin
+      Range := Ranges^.Items[Index];
+      Exit(True);
+    end;
+  Result := False;
+end;
+
+function ModulesHaveData(Address, Size: NativeUInt): Boolean;
+var
+  Range: TRange;
+begin
+  Result := FindRange(Address, Range) and not Range.IsCode and (Size <= Range.Limit - Address);
+end;
+
+function ModulesHaveCode(Address: NativeUInt): Boolean;
+var
+  Range: TRange;
+begin
+  Result := FindRange(Address, Range) and Range.IsCode;
+end;
+
+function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
+var
+  Range: TRange;
+begin
+  Result := FindRange(Address, Range) and (Size <= Range.Limit - Address);
+  if not Result then
+    Exit;
+  if Range.IsOwn then
+    Move(Pointer(Address)^, Target^, Size)
+  else
+    Result := OsRead(Address, Target, Size);
+end;
+
+end.

@@ -1,0 +1,352 @@
+/// Tests of LaneMM.Arena, on the arenas of this process.
+unit Test.Arena;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TArenaTests = class(TLaneTest)
+  strict private
+    function Take(SliceCount: NativeUInt): PSpan;
+    function FreeSlices: NativeUInt;
+    function UsedSlices: NativeUInt;
+    function HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
+  published
+    procedure RunIsAlignedAndUsable;
+    procedure RunsDoNotOverlap;
+    procedure EverySliceOfARunHasItsRecord;
+    procedure OtherAddressesHaveNoRecord;
+    procedure ReleasedRunIsTakenAgain;
+    procedure ReleaseJoinsNeighbours;
+    procedure RunThatClaimsZerosReadsAsZeros;
+    procedure MoreThanThereIsGivesNil;
+    procedure GrowTakesTheFreeSlicesBehind;
+    procedure GrowFailsWhereTheNextSliceIsInUse;
+    procedure GrowBeyondAllMemoryFails;
+    procedure SplitGivesTheRest;
+    procedure ReleaseUnderATakenLockIsNotForgotten;
+    procedure VisitSeesEachSpanInUseOnce;
+    procedure PurgeTakesNoMoreThanAsked;
+    procedure MemoryInSteadyUseIsNotIdle;
+    procedure PurgeGivesMemoryBack;
+    procedure LargeHeapAsksForHugePages;
+    procedure HugePagesCanBeSwitchedOff;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena;
+
+const
+  Megabyte = 1 shl 20;
+
+// What is taken here has no blocks: nothing but these tests may use it.
+function TArenaTests.Take(SliceCount: NativeUInt): PSpan;
+begin
+  Result := ArenaTake(SliceCount);
+  AssertTrue('taken', Result <> nil);
+  Same(SliceCount, Result^.SliceCount, 'slices');
+end;
+
+function TArenaTests.FreeSlices: NativeUInt;
+begin
+  Result := Process.WarmSlices + Process.ColdSlices;
+end;
+
+// Slices that were handed out at some time; beyond them no memory was touched.
+function TArenaTests.UsedSlices: NativeUInt;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 0 to Process.ArenaCount - 1 do
+    Inc(Result, Process.Arenas[Index].Frontier);
+end;
+
+// How often huge pages were asked for while the newest arena grew by one commit step.
+function TArenaTests.HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
+var
+  Span: PSpan;
+  Kept: NativeUInt;
+begin
+  Kept := Process.Settings.Values[opHuge];
+  Process.Settings.Values[opHuge] := HugeFrom;
+  Result := Process.OsCalls[ocHuge];
+  Span := ArenaTake(Process.WarmSlices + Process.ColdSlices + 64 * Megabyte div SliceSize);
+  Result := Process.OsCalls[ocHuge] - Result;
+  Process.Settings.Values[opHuge] := Kept;
+  AssertTrue('taken', Span <> nil);
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.RunIsAlignedAndUsable;
+var
+  Span: PSpan;
+  Length: NativeUInt;
+begin
+  for Length := 1 to 20 do
+  begin
+    Span := Take(Length);
+    Same(0, NativeUInt(Span^.Start) mod SliceSize, 'start modulo a slice');
+    FillPattern(Span^.Start, Length * SliceSize, Length);
+    AssertTrue('usable', HasPattern(Span^.Start, Length * SliceSize, Length));
+    ArenaRelease(Span);
+  end;
+end;
+
+procedure TArenaTests.RunsDoNotOverlap;
+var
+  Spans: array[1..40] of PSpan;
+  Index: Integer;
+begin
+  for Index := 1 to High(Spans) do
+  begin
+    Spans[Index] := Take(1 + Index mod 5);
+    FillPattern(Spans[Index]^.Start, Spans[Index]^.SliceCount * SliceSize, Index);
+  end;
+  for Index := 1 to High(Spans) do
+    AssertTrue('contents',
+      HasPattern(Spans[Index]^.Start, Spans[Index]^.SliceCount * SliceSize, Index));
+  for Index := 1 to High(Spans) do
+    ArenaRelease(Spans[Index]);
+end;
+
+procedure TArenaTests.EverySliceOfARunHasItsRecord;
+var
+  Span: PSpan;
+  Index: Integer;
+begin
+  Span := Take(7);
+  for Index := 0 to 6 do
+  begin
+    AssertTrue('first byte', ArenaSpan(Span^.Start + Index * SliceSize) = Span + Index);
+    AssertTrue('last byte',
+      ArenaSpan(Span^.Start + Index * SliceSize + SliceSize - 1) = Span + Index);
+  end;
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.OtherAddressesHaveNoRecord;
+var
+  Local: Integer;
+begin
+  AssertTrue('nil', ArenaSpan(nil) = nil);
+  AssertTrue('a small number', ArenaSpan(Pointer(16)) = nil);
+  AssertTrue('the stack', ArenaSpan(@Local) = nil);
+  AssertTrue('a global', ArenaSpan(@Process) = nil);
+  AssertTrue('code', ArenaSpan(@ArenaTake) = nil);
+  AssertTrue('before the arena', ArenaSpan(Pointer(Process.Base - 1)) = nil);
+  AssertTrue('the span records', ArenaSpan(Pointer(Process.Spans)) = nil);
+  AssertTrue('the end', ArenaSpan(Pointer(High(NativeUInt))) = nil);
+end;
+
+procedure TArenaTests.ReleasedRunIsTakenAgain;
+var
+  Before: NativeUInt;
+  Round: Integer;
+begin
+  ArenaRelease(Take(501));
+  Before := UsedSlices;
+  for Round := 1 to 100 do
+    ArenaRelease(Take(501));
+  Same(Before, UsedSlices, 'slices ever used');
+end;
+
+procedure TArenaTests.ReleaseJoinsNeighbours;
+var
+  Whole, Second, Third: PSpan;
+  Before: NativeUInt;
+  Round: Integer;
+begin
+  ArenaRelease(Take(603));
+  Before := UsedSlices;
+  for Round := 1 to 100 do
+  begin
+    Whole := Take(603);
+    Third := ArenaSplit(Whole, 402);
+    Second := ArenaSplit(Whole, 201);
+    ArenaRelease(Whole);
+    ArenaRelease(Third);
+    ArenaRelease(Second);
+  end;
+  Same(Before, UsedSlices, 'slices ever used');
+end;
+
+procedure TArenaTests.RunThatClaimsZerosReadsAsZeros;
+var
+  Span: PSpan;
+  Round, Claims: Integer;
+begin
+  Claims := 0;
+  for Round := 1 to 20 do
+  begin
+    Span := Take(10 * Round);
+    if Span^.IsZero then
+    begin
+      Inc(Claims);
+      AssertTrue('zero', IsZero(Span^.Start, Span^.SliceCount * SliceSize));
+    end;
+    FillChar(Span^.Start^, Span^.SliceCount * SliceSize, $A5);
+    ArenaRelease(Span);
+    if Odd(Round) then
+      ArenaPurge(AllSlices);
+  end;
+  AtLeast(1, Claims, 'runs that claimed zeros');
+end;
+
+procedure TArenaTests.MoreThanThereIsGivesNil;
+begin
+  AssertTrue('all addresses', ArenaTake(High(NativeUInt) shr SliceShift) = nil);
+  AssertTrue('any number', ArenaTake(High(NativeUInt)) = nil);
+end;
+
+procedure TArenaTests.GrowTakesTheFreeSlicesBehind;
+var
+  Span, Rest: PSpan;
+begin
+  Span := Take(700);
+  FillPattern(Span^.Start, 300 * SliceSize, 1);
+  Rest := ArenaSplit(Span, 300);
+  ArenaRelease(Rest);
+  AssertTrue('grown', ArenaGrow(Span, 700));
+  Same(700, Span^.SliceCount, 'slices');
+  AssertTrue('contents', HasPattern(Span^.Start, 300 * SliceSize, 1));
+  AssertFalse('claims zeros', Span^.IsZero);
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.GrowFailsWhereTheNextSliceIsInUse;
+var
+  Span, Rest: PSpan;
+begin
+  Span := Take(10);
+  Rest := ArenaSplit(Span, 5);
+  AssertFalse('grown', ArenaGrow(Span, 6));
+  Same(5, Span^.SliceCount, 'slices');
+  ArenaRelease(Rest);
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.GrowBeyondAllMemoryFails;
+var
+  Span: PSpan;
+begin
+  Span := Take(10);
+  AssertFalse('to all addresses', ArenaGrow(Span, High(NativeUInt) shr SliceShift));
+  AssertFalse('to any number', ArenaGrow(Span, High(NativeUInt)));
+  Same(10, Span^.SliceCount, 'slices');
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.SplitGivesTheRest;
+var
+  Span, Rest: PSpan;
+  Start: PByte;
+begin
+  Span := Take(10);
+  Start := Span^.Start;
+  Rest := ArenaSplit(Span, 4);
+  Same(4, Span^.SliceCount, 'slices kept');
+  Same(6, Rest^.SliceCount, 'slices of the rest');
+  AssertTrue('start kept', Span^.Start = Start);
+  AssertTrue('start of the rest', Rest^.Start = Start + 4 * SliceSize);
+  ArenaRelease(Span);
+  ArenaRelease(Rest);
+end;
+
+procedure TArenaTests.ReleaseUnderATakenLockIsNotForgotten;
+var
+  Span: PSpan;
+  Before: NativeUInt;
+  IsWaiting: Boolean;
+begin
+  Span := Take(9);
+  LockEnter(Process.ArenaLock);
+  Before := FreeSlices;
+  ArenaRelease(Span);
+  IsWaiting := LoadAcquire(Process.Released) <> 0;
+  LockLeave(Process.ArenaLock);
+  AssertTrue('waits for the lock', IsWaiting);
+  ArenaRelease(Take(1));
+  AtLeast(Before + 9, FreeSlices, 'free slices');
+  Same(0, LoadAcquire(Process.Released), 'waiting spans');
+end;
+
+procedure CountVisit(Span: PSpan; Context: Pointer);
+begin
+  if Span = Context then
+    Inc(Span^.Used);
+end;
+
+procedure TArenaTests.VisitSeesEachSpanInUseOnce;
+var
+  Span: PSpan;
+begin
+  Span := Take(3);
+  Span^.Used := 0;
+  Span^.BlockSize := SliceSize;
+  Span^.Kind := skLarge;
+  ArenaVisit(CountVisit, Span);
+  Same(1, Span^.Used, 'visits while in use');
+  Span^.Kind := skReleased;
+  ArenaVisit(CountVisit, Span);
+  Same(1, Span^.Used, 'visits after');
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.PurgeTakesNoMoreThanAsked;
+begin
+  ArenaPurge(AllSlices);
+  ArenaRelease(Take(100));
+  ArenaPurge(40);
+  AtLeast(60, Process.WarmSlices, 'warm slices');
+end;
+
+procedure TArenaTests.MemoryInSteadyUseIsNotIdle;
+var
+  Turn: Integer;
+begin
+  ArenaPurge(AllSlices);
+  ArenaRelease(Take(100));
+  ArenaIdleSlices;
+  for Turn := 1 to 3 do
+  begin
+    ArenaRelease(Take(100));
+    AtLeast(0, 99 - Int64(ArenaIdleSlices), 'slices below what is used');
+  end;
+  ArenaIdleSlices;
+  AtLeast(100, ArenaIdleSlices, 'slices that nobody took');
+end;
+
+procedure TArenaTests.PurgeGivesMemoryBack;
+var
+  Span: PSpan;
+  Before: NativeUInt;
+begin
+  Span := Take(64 * Megabyte div SliceSize);
+  FillChar(Span^.Start^, 64 * Megabyte, 1);
+  ArenaRelease(Span);
+  Before := ResidentBytes;
+  ArenaPurge(AllSlices);
+  AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
+  Same(0, Process.WarmSlices, 'warm slices');
+end;
+
+procedure TArenaTests.LargeHeapAsksForHugePages;
+begin
+  Same(1, HugeCallsOfGrowth(Megabyte), 'calls');
+end;
+
+procedure TArenaTests.HugePagesCanBeSwitchedOff;
+begin
+  Same(0, HugeCallsOfGrowth(0), 'calls');
+end;
+
+initialization
+  RegisterTest(TArenaTests);
+end.

@@ -1,0 +1,387 @@
+/// Tests of LaneMM.FreeRuns. Each test puts the runs of the process aside, plays with span
+/// records of its own under the arena lock, and looks at the outcome after everything is back:
+/// nothing may be allocated in between.
+unit Test.FreeRuns;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+const
+  SliceCount = 300;
+
+type
+  /// The part of Process that LaneMM.FreeRuns owns.
+  TRuns = record
+    Warm, Cold: TBins;
+    Oldest, Youngest: PSpan;
+    WarmSlices, ColdSlices: NativeUInt;
+    Epoch: Cardinal;
+  end;
+
+  TFreeRunsTests = class(TLaneTest)
+  strict private
+    Records: array of TSpan;
+    Saved: TRuns;
+    Warm, Cold: NativeUInt;
+    // First records of runs, by the index of their slice; -1 stands for nil.
+    Found: array[0..9] of Integer;
+    IsTaken: array[0..SliceCount - 1] of Boolean;
+    Overlaps: Integer;
+    procedure Enter;
+    procedure Leave;
+    function SpanAt(Index: Integer): PSpan;
+    function IndexOf(Span: PSpan): Integer;
+    procedure Mark(Span: PSpan; Count: Integer; Value: Boolean);
+    procedure PlayRandomly;
+    function CountOfTaken: Integer;
+  published
+    procedure RunIsFoundByItsLength;
+    procedure TakeGivesTheShortestRunThatIsLongEnough;
+    procedure TakeCutsAndTheRestStaysFree;
+    procedure TakeOfMoreThanThereIsGivesNil;
+    procedure TheLongestRunPossibleHasABin;
+    procedure NeighboursBecomeOneRun;
+    procedure WarmAndColdStayApart;
+    procedure RunsOfAnotherEpochAreLeftAlone;
+    procedure RemovedRunIsNoRun;
+    procedure OldestIsTheOneFreedFirst;
+    procedure RestOfACutRunIsTheOldest;
+    procedure ForgetLeavesNothing;
+    procedure RandomUseNeverHandsOutASliceTwice;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Lock, LaneMM.FreeRuns;
+
+function TakeRun(var Bins: TBins; Length: NativeUInt): PSpan;
+begin
+  Result := FreeRunTake(Bins, Length, High(NativeUInt));
+end;
+
+procedure SaveRuns(out Runs: TRuns);
+begin
+  Runs.Warm := Process.Warm;
+  Runs.Cold := Process.Cold;
+  Runs.Oldest := Process.Oldest;
+  Runs.Youngest := Process.Youngest;
+  Runs.WarmSlices := Process.WarmSlices;
+  Runs.ColdSlices := Process.ColdSlices;
+  Runs.Epoch := Process.Epoch;
+end;
+
+procedure RestoreRuns(const Runs: TRuns);
+begin
+  Process.Warm := Runs.Warm;
+  Process.Cold := Runs.Cold;
+  Process.Oldest := Runs.Oldest;
+  Process.Youngest := Runs.Youngest;
+  Process.WarmSlices := Runs.WarmSlices;
+  Process.ColdSlices := Runs.ColdSlices;
+  Process.Epoch := Runs.Epoch;
+end;
+
+procedure TFreeRunsTests.Enter;
+var
+  Index: Integer;
+begin
+  Records := nil;
+  SetLength(Records, SliceCount + 2);
+  for Index := 0 to High(Records) do
+    Records[Index].Start := PByte(NativeUInt(Index) * SliceSize);
+  FillChar(IsTaken, SizeOf(IsTaken), 0);
+  LockEnter(Process.ArenaLock);
+  SaveRuns(Saved);
+  FreeRunsForget;
+end;
+
+procedure TFreeRunsTests.Leave;
+begin
+  Warm := Process.WarmSlices;
+  Cold := Process.ColdSlices;
+  RestoreRuns(Saved);
+  LockLeave(Process.ArenaLock);
+end;
+
+// Slice 0 and the one behind the last have records that are never a run.
+function TFreeRunsTests.SpanAt(Index: Integer): PSpan;
+begin
+  Result := @Records[Index + 1];
+end;
+
+function TFreeRunsTests.IndexOf(Span: PSpan): Integer;
+begin
+  if Span = nil then
+    Exit(-1);
+  Result := Span - SpanAt(0);
+end;
+
+procedure TFreeRunsTests.RunIsFoundByItsLength;
+var
+  Length, Lost, Wrong: Integer;
+begin
+  Lost := 0;
+  Wrong := 0;
+  Enter;
+  for Length := 1 to SliceCount do
+  begin
+    FreeRunAdd(SpanAt(0), Length, True);
+    if TakeRun(Process.Warm, Length) <> SpanAt(0) then
+      Inc(Lost);
+    FreeRunAdd(SpanAt(0), Length, True);
+    if TakeRun(Process.Warm, Length + 1) <> nil then
+      Inc(Wrong);
+    FreeRunRemove(SpanAt(0));
+  end;
+  Leave;
+  Same(0, Lost, 'lengths not found');
+  Same(0, Wrong, 'runs given that are too short');
+end;
+
+procedure TFreeRunsTests.TakeGivesTheShortestRunThatIsLongEnough;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 100, True);
+  FreeRunAdd(SpanAt(120), 5, True);
+  FreeRunAdd(SpanAt(140), 20, True);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 4));
+  Found[1] := IndexOf(TakeRun(Process.Warm, 18));
+  Found[2] := IndexOf(TakeRun(Process.Warm, 18));
+  Leave;
+  Same(120, Found[0], 'four slices');
+  Same(140, Found[1], 'eighteen slices');
+  Same(0, Found[2], 'eighteen more');
+end;
+
+procedure TFreeRunsTests.TakeCutsAndTheRestStaysFree;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(10), 50, True);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 20));
+  Found[1] := IndexOf(TakeRun(Process.Warm, 30));
+  Leave;
+  Same(10, Found[0], 'front');
+  Same(30, Found[1], 'rest');
+  Same(0, Warm, 'free slices at the end');
+end;
+
+procedure TFreeRunsTests.TakeOfMoreThanThereIsGivesNil;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 10, True);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 11));
+  Found[1] := IndexOf(TakeRun(Process.Cold, 1));
+  Leave;
+  Same(-1, Found[0], 'too long');
+  Same(-1, Found[1], 'none there');
+  Same(10, Warm, 'free slices');
+end;
+
+procedure TFreeRunsTests.TheLongestRunPossibleHasABin;
+begin
+  Enter;
+  Found[0] := IndexOf(TakeRun(Process.Warm, MaxRunSlices));
+  Found[1] := IndexOf(TakeRun(Process.Cold, MaxRunSlices));
+  // A bin behind the last one would lie where Cold.Map is, or behind Cold.
+  Process.Cold.Map[0] := 0;
+  Leave;
+  Same(-1, Found[0], 'warm');
+  Same(-1, Found[1], 'cold');
+end;
+
+procedure TFreeRunsTests.NeighboursBecomeOneRun;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(10), 5, True);
+  FreeRunAdd(SpanAt(20), 5, True);
+  FreeRunAdd(SpanAt(15), 5, True);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 15));
+  Leave;
+  Same(10, Found[0], 'the joined run');
+  Same(0, Warm, 'free slices at the end');
+end;
+
+procedure TFreeRunsTests.WarmAndColdStayApart;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 5, True);
+  FreeRunAdd(SpanAt(5), 5, False);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
+  Found[1] := IndexOf(TakeRun(Process.Cold, 6));
+  Found[2] := IndexOf(TakeRun(Process.Cold, 5));
+  Leave;
+  Same(-1, Found[0], 'warm');
+  Same(-1, Found[1], 'cold');
+  Same(5, Found[2], 'the cold run alone');
+  Same(5, Warm, 'warm slices left');
+  Same(0, Cold, 'cold slices left');
+end;
+
+procedure TFreeRunsTests.RunsOfAnotherEpochAreLeftAlone;
+var
+  IsRun: Boolean;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 5, True);
+  FreeRunsForget;
+  FreeRunAdd(SpanAt(5), 5, True);
+  IsRun := IsFreeRun(SpanAt(0));
+  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
+  Leave;
+  AssertFalse('a run', IsRun);
+  Same(-1, Found[0], 'joined with a forgotten run');
+  Same(5, Warm, 'free slices');
+end;
+
+procedure TFreeRunsTests.RemovedRunIsNoRun;
+var
+  IsRun: array[0..1] of Boolean;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 5, True);
+  IsRun[0] := IsFreeRun(SpanAt(0));
+  FreeRunRemove(SpanAt(0));
+  IsRun[1] := IsFreeRun(SpanAt(0));
+  FreeRunAdd(SpanAt(5), 5, True);
+  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
+  Leave;
+  AssertTrue('before', IsRun[0]);
+  AssertFalse('after', IsRun[1]);
+  Same(-1, Found[0], 'joined with a run in use');
+end;
+
+procedure TFreeRunsTests.OldestIsTheOneFreedFirst;
+var
+  Index: Integer;
+begin
+  Enter;
+  for Index := 0 to 4 do
+    FreeRunAdd(SpanAt(Index * 10), 5, True);
+  FreeRunRemove(SpanAt(20));
+  for Index := 0 to 3 do
+  begin
+    Found[Index] := IndexOf(Process.Oldest);
+    FreeRunRemove(Process.Oldest);
+  end;
+  Found[4] := IndexOf(Process.Oldest);
+  Found[5] := IndexOf(Process.Youngest);
+  Leave;
+  Same(0, Found[0], 'first');
+  Same(10, Found[1], 'second');
+  Same(30, Found[2], 'third');
+  Same(40, Found[3], 'last');
+  Same(-1, Found[4], 'oldest of none');
+  Same(-1, Found[5], 'youngest of none');
+end;
+
+procedure TFreeRunsTests.RestOfACutRunIsTheOldest;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 9, True);
+  FreeRunAdd(SpanAt(50), 20, True);
+  FreeRunCut(SpanAt(50), 12);
+  Found[0] := IndexOf(Process.Oldest);
+  Found[1] := IndexOf(Process.Youngest);
+  Leave;
+  Same(62, Found[0], 'oldest');
+  Same(0, Found[1], 'youngest');
+end;
+
+procedure TFreeRunsTests.ForgetLeavesNothing;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 9, True);
+  FreeRunAdd(SpanAt(20), 9, False);
+  FreeRunsForget;
+  Found[0] := IndexOf(TakeRun(Process.Warm, 1));
+  Found[1] := IndexOf(TakeRun(Process.Cold, 1));
+  Found[2] := IndexOf(Process.Oldest);
+  Leave;
+  Same(-1, Found[0], 'warm');
+  Same(-1, Found[1], 'cold');
+  Same(-1, Found[2], 'oldest');
+  Same(0, Warm + Cold, 'slices');
+end;
+
+// ---------------------------------------------------------------------------- a model
+
+procedure TFreeRunsTests.Mark(Span: PSpan; Count: Integer; Value: Boolean);
+var
+  Index: Integer;
+begin
+  for Index := IndexOf(Span) to IndexOf(Span) + Count - 1 do
+  begin
+    if IsTaken[Index] = Value then
+      Inc(Overlaps);
+    IsTaken[Index] := Value;
+  end;
+end;
+
+function TFreeRunsTests.CountOfTaken: Integer;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 0 to SliceCount - 1 do
+    Inc(Result, Ord(IsTaken[Index]));
+end;
+
+// Takes and gives back runs, warm and cold; gives all back at the end.
+procedure TFreeRunsTests.PlayRandomly;
+const
+  TurnCount = 20000;
+  MaxLength = 24;
+var
+  Runs: array[0..15] of PSpan;
+  Lengths: array[0..15] of Integer;
+  Generator: TGenerator;
+  Turn, Index: Integer;
+begin
+  FillChar(Runs, SizeOf(Runs), 0);
+  FillChar(Lengths, SizeOf(Lengths), 0);
+  Generator.Start(TestSeed);
+  for Turn := 1 to TurnCount do
+  begin
+    Index := Generator.Below(Length(Runs));
+    if Runs[Index] <> nil then
+    begin
+      Mark(Runs[Index], Lengths[Index], False);
+      FreeRunAdd(Runs[Index], Lengths[Index], Odd(Generator.Below(4) div 2));
+      Runs[Index] := nil;
+      Continue;
+    end;
+    Lengths[Index] := 1 + Generator.Below(MaxLength);
+    Runs[Index] := TakeRun(Process.Warm, Lengths[Index]);
+    if Runs[Index] = nil then
+      Runs[Index] := TakeRun(Process.Cold, Lengths[Index]);
+    if Runs[Index] <> nil then
+      Mark(Runs[Index], Lengths[Index], True);
+  end;
+  for Index := 0 to High(Runs) do
+    if Runs[Index] <> nil then
+    begin
+      Mark(Runs[Index], Lengths[Index], False);
+      FreeRunAdd(Runs[Index], Lengths[Index], True);
+    end;
+end;
+
+procedure TFreeRunsTests.RandomUseNeverHandsOutASliceTwice;
+begin
+  Overlaps := 0;
+  Enter;
+  FreeRunAdd(SpanAt(0), SliceCount, False);
+  PlayRandomly;
+  Leave;
+  Same(0, Overlaps, 'slices in two places');
+  Same(0, CountOfTaken, 'slices still taken');
+  Same(SliceCount, Warm + Cold, 'free slices at the end');
+end;
+
+initialization
+  RegisterTest(TFreeRunsTests);
+end.

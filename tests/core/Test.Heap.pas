@@ -1,0 +1,339 @@
+/// Tests of LaneMM.Heap, on two heaps of their own that play two threads.
+unit Test.Heap;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  THeapTests = class(TLaneTest)
+  strict private
+    Memory: PByte;
+    Mine, Others: PHeap;
+    Blocks: array of PBlock;
+    BlockCount: Integer;
+    function SpanOf(Block: PBlock): PSpan;
+    function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
+    function Take(Heap: PHeap): PBlock;
+    procedure Put(Heap: PHeap; Block: PBlock);
+    function FillSpan: PSpan;
+    procedure PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
+    function IsGone(Span: PSpan): Boolean;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure NextSpanBecomesCurrent;
+    procedure AllOfASpanIsUsedBeforeTheNext;
+    procedure FullSpanIsGivenUp;
+    procedure FirstFreeIntoAGivenUpSpanTakesItOver;
+    procedure TakenOverSpanIsUsedBeforeANewOne;
+    procedure SpanWithBlocksFreedByOthersIsKept;
+    procedure EmptiedSpanGoesBackToTheArena;
+    procedure EmptiedSpanWaitsWhileTheQueuesAreLocked;
+    procedure SweepGivesBackWhatOthersEmptied;
+    procedure SweepLeavesSpansInUse;
+    procedure SweepNeverWaits;
+    procedure AbandonLeavesNothingInTheHeap;
+    procedure AbandonedSpanIsUsedBeforeANewOne;
+    procedure AbandonKeepsTheReallocCounts;
+    procedure RebuildFindsTheSpansAgain;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.Arena, LaneMM.Span, LaneMM.Heap;
+
+const
+  // A class that nothing else in this program uses much, with few blocks per span.
+  BlockSize = 7168;
+  RecordSize = (SizeOf(THeap) * 2 + OsPageSize - 1) div OsPageSize * OsPageSize;
+
+procedure THeapTests.SetUp;
+begin
+  Memory := OsReserve(RecordSize);
+  OsCommit(Memory, RecordSize);
+  Mine := PHeap(Memory);
+  Others := Mine + 1;
+  HeapFormat(Mine);
+  HeapFormat(Others);
+  SetLength(Blocks, 1000);
+  BlockCount := 0;
+end;
+
+// Nothing may point to the two heaps any more.
+procedure THeapTests.TearDown;
+var
+  Index: Integer;
+begin
+  for Index := 0 to BlockCount - 1 do
+    if Blocks[Index] <> nil then
+      Put(Mine, Blocks[Index]);
+  HeapAbandon(Mine);
+  HeapAbandon(Others);
+  HeapSweep(Process.Orphans);
+  OsRelease(Memory, RecordSize);
+end;
+
+function THeapTests.SpanOf(Block: PBlock): PSpan;
+begin
+  Result := ArenaSpan(Block);
+end;
+
+// What GetMem does.
+function THeapTests.TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
+var
+  Span: PSpan;
+begin
+  Span := Heap^.Current[SizeClass];
+  if Odd(Span^.FreeList) and not SpanRefill(Span) then
+    Span := HeapNextSpan(Heap, SizeClass);
+  Result := SpanTake(Span);
+  Blocks[BlockCount] := Result;
+  Inc(BlockCount);
+end;
+
+function THeapTests.Take(Heap: PHeap): PBlock;
+begin
+  Result := TakeOf(Heap, SizeToClass(BlockSize));
+end;
+
+// What FreeMem does.
+procedure THeapTests.Put(Heap: PHeap; Block: PBlock);
+var
+  Span: PSpan;
+  Index: Integer;
+begin
+  Span := SpanOf(Block);
+  for Index := 0 to BlockCount - 1 do
+    if Blocks[Index] = Block then
+      Blocks[Index] := nil;
+  if Span^.Owner = Heap then
+  begin
+    if SpanPut(Span, Block) then
+      HeapEmptied(Heap, Span);
+  end
+  else if RemotePush(Span, Block) = rpSpanIsYours then
+  begin
+    SpanPut(Span, Block);
+    HeapTakeOver(Heap, Span);
+  end;
+end;
+
+// Takes blocks until the current span has none left; returns that span.
+function THeapTests.FillSpan: PSpan;
+begin
+  Result := SpanOf(Take(Mine));
+  while not SpanIsFull(Result) do
+    Take(Mine);
+end;
+
+procedure THeapTests.PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
+var
+  Index: Integer;
+begin
+  for Index := 0 to BlockCount - 1 do
+    if (Blocks[Index] <> nil) and (SpanOf(Blocks[Index]) = Span) then
+      if ButOne then
+        ButOne := False
+      else
+        Put(Heap, Blocks[Index]);
+end;
+
+function THeapTests.IsGone(Span: PSpan): Boolean;
+begin
+  Result := (Span^.Kind <> skBlocks) or (Span^.Owner <> Mine);
+end;
+
+procedure THeapTests.NextSpanBecomesCurrent;
+var
+  Span: PSpan;
+begin
+  Span := HeapNextSpan(Mine, SizeToClass(BlockSize));
+  AssertTrue('current', Mine^.Current[SizeToClass(BlockSize)] = Span);
+  AssertTrue('knows it', Span^.IsCurrent);
+  AssertTrue('owner', Span^.Owner = Mine);
+  AssertFalse('has blocks', Odd(Span^.FreeList));
+end;
+
+procedure THeapTests.AllOfASpanIsUsedBeforeTheNext;
+var
+  First: PSpan;
+begin
+  First := FillSpan;
+  AssertTrue('still current', Mine^.Current[SizeToClass(BlockSize)] = First);
+  AssertTrue('another span', SpanOf(Take(Mine)) <> First);
+end;
+
+procedure THeapTests.FullSpanIsGivenUp;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  AssertTrue('owner', Span^.Owner = NoOwner);
+  Same(RemoteGivenUp, Span^.Remote, 'word');
+end;
+
+procedure THeapTests.FirstFreeIntoAGivenUpSpanTakesItOver;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Others, Blocks[0]);
+  AssertTrue('owner', Span^.Owner = Others);
+  AssertTrue('the block is given out again', SpanOf(Take(Others)) = Span);
+end;
+
+procedure THeapTests.TakenOverSpanIsUsedBeforeANewOne;
+var
+  First, Second: PSpan;
+begin
+  First := FillSpan;
+  Second := FillSpan;
+  Put(Mine, Blocks[0]);
+  AssertTrue('first again', SpanOf(Take(Mine)) = First);
+  AssertTrue('second was left', Mine^.Current[SizeToClass(BlockSize)] <> Second);
+end;
+
+procedure THeapTests.SpanWithBlocksFreedByOthersIsKept;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Put(Others, Blocks[0]);
+  AssertTrue('the block is given out again', SpanOf(Take(Mine)) = Span);
+  AssertTrue('owner', Span^.Owner = Mine);
+end;
+
+procedure THeapTests.EmptiedSpanGoesBackToTheArena;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  PutAllOf(Span, Mine, False);
+  AssertTrue('gone', IsGone(Span));
+end;
+
+procedure THeapTests.EmptiedSpanWaitsWhileTheQueuesAreLocked;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  LockEnter(Mine^.Lock);
+  PutAllOf(Span, Mine, False);
+  LockLeave(Mine^.Lock);
+  AssertFalse('gone', IsGone(Span));
+  HeapSweep(Mine);
+  AssertTrue('gone after a sweep', IsGone(Span));
+end;
+
+procedure THeapTests.SweepGivesBackWhatOthersEmptied;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Span, Others, False);
+  AssertFalse('gone', IsGone(Span));
+  HeapSweep(Mine);
+  AssertTrue('gone after a sweep', IsGone(Span));
+end;
+
+procedure THeapTests.SweepLeavesSpansInUse;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Span, Others, True);
+  HeapSweep(Mine);
+  AssertFalse('gone', IsGone(Span));
+  Same(1, Span^.Used - RemoteCount(Span), 'blocks in use');
+end;
+
+procedure THeapTests.SweepNeverWaits;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Span, Others, False);
+  LockEnter(Mine^.Lock);
+  HeapSweep(Mine);
+  LockLeave(Mine^.Lock);
+  AssertFalse('gone', IsGone(Span));
+end;
+
+procedure THeapTests.AbandonLeavesNothingInTheHeap;
+var
+  SizeClass: Integer;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    TakeOf(Mine, SizeClass);
+  FillSpan;
+  Put(Mine, Blocks[BlockCount - 1]);
+  HeapAbandon(Mine);
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    AssertTrue('current', Mine^.Current[SizeClass] = @Process.EmptySpan);
+    AssertTrue('queue', Mine^.Queues[SizeClass] = nil);
+    AssertTrue('owner', SpanOf(Blocks[SizeClass])^.Owner <> Mine);
+  end;
+end;
+
+procedure THeapTests.AbandonedSpanIsUsedBeforeANewOne;
+var
+  Span: PSpan;
+begin
+  Span := SpanOf(Take(Mine));
+  HeapAbandon(Mine);
+  // Others may have left spans of the class, too.
+  while (SpanOf(Take(Others)) <> Span) and (BlockCount < 900) do;
+  AssertTrue('owner', Span^.Owner = Others);
+end;
+
+procedure THeapTests.AbandonKeepsTheReallocCounts;
+var
+  Before: NativeUInt;
+begin
+  Before := Process.Orphans^.Realloc.Moves;
+  Mine^.Realloc.Moves := 42;
+  HeapAbandon(Mine);
+  Same(Before + 42, Process.Orphans^.Realloc.Moves, 'moves of ended threads');
+  Same(0, Mine^.Realloc.Moves, 'moves of the heap');
+end;
+
+procedure THeapTests.RebuildFindsTheSpansAgain;
+var
+  First, Second: PSpan;
+begin
+  First := FillSpan;
+  Second := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Second, Mine, True);
+  LockEnter(Mine^.Lock);
+  HeapRebuild(Mine);
+  AssertTrue('the lock is free', LockTry(Mine^.Lock));
+  LockLeave(Mine^.Lock);
+  PutAllOf(First, Mine, False);
+  AssertTrue('a span that is emptied later goes back', IsGone(First));
+  PutAllOf(Second, Mine, False);
+  AssertTrue('another, too', IsGone(Second));
+end;
+
+initialization
+  RegisterTest(THeapTests);
+end.

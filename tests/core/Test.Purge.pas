@@ -1,0 +1,139 @@
+/// Tests of LaneMM.Purge: a quiet program gives its memory back without being asked.
+unit Test.Purge;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TPurgeTests = class(TLaneTest)
+  strict private
+    Blocks: TPointers;
+    procedure GetBlocks;
+    procedure FreeBlocks;
+    procedure FreeATenth;
+    procedure AwaitResident(Limit: NativeUInt);
+  published
+    procedure QuietProgramGivesLargeBlocksBack;
+    procedure QuietProgramGivesSmallBlocksBack;
+    procedure QuietProgramGivesBackWhatOthersFreed;
+    procedure MemoryInUseStays;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Types;
+
+const
+  Megabyte = 1 shl 20;
+  BlockSize = 1000;
+  BurstBytes = 64 * Megabyte;
+
+procedure TPurgeTests.GetBlocks;
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, BurstBytes div BlockSize);
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], BlockSize);
+    FillPattern(Blocks[Index], BlockSize, Index);
+  end;
+end;
+
+procedure TPurgeTests.FreeBlocks;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    FreeMem(Blocks[Index]);
+    Blocks[Index] := nil;
+  end;
+end;
+
+procedure TPurgeTests.FreeATenth;
+var
+  Index: Integer;
+begin
+  GetBlocks;
+  for Index := 0 to High(Blocks) do
+    if Index mod 10 = 0 then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+// Only looks, and calls the memory manager only where the build has no thread for it: then
+// whoever comes by gives the memory back. The runner ends a test that hangs.
+procedure TPurgeTests.AwaitResident(Limit: NativeUInt);
+begin
+  while ResidentBytes > Limit do
+    if Process.HasFastSlot then
+      ThreadSwitch
+    else
+      FreeMem(GetMem(MaxClassSize + 1));
+end;
+
+procedure TPurgeTests.QuietProgramGivesLargeBlocksBack;
+var
+  P: Pointer;
+  Before: NativeUInt;
+begin
+  LaneMM_Trim;
+  Before := ResidentBytes;
+  GetMem(P, BurstBytes);
+  FillChar(P^, BurstBytes, 1);
+  FreeMem(P);
+  AwaitResident(Before + BurstBytes div 10);
+end;
+
+procedure TPurgeTests.QuietProgramGivesSmallBlocksBack;
+var
+  Before: NativeUInt;
+begin
+  LaneMM_Trim;
+  Before := ResidentBytes;
+  GetBlocks;
+  FreeBlocks;
+  AwaitResident(Before + BurstBytes div 10);
+end;
+
+procedure TPurgeTests.QuietProgramGivesBackWhatOthersFreed;
+var
+  Owner: TWorker;
+  Before: NativeUInt;
+begin
+  LaneMM_Trim;
+  Before := ResidentBytes;
+  Owner := StartIdleThread(FreeATenth);
+  FreeBlocks;
+  AwaitResident(Before + BurstBytes div 10);
+  EndThread(Owner);
+end;
+
+procedure TPurgeTests.MemoryInUseStays;
+var
+  P: Pointer;
+  Before: NativeUInt;
+  Index: Integer;
+begin
+  GetBlocks;
+  Before := ResidentBytes;
+  GetMem(P, BurstBytes);
+  FillChar(P^, BurstBytes, 1);
+  FreeMem(P);
+  AwaitResident(Before + BurstBytes div 10);
+  for Index := 0 to High(Blocks) do
+    AssertTrue('contents', HasPattern(Blocks[Index], BlockSize, Index));
+  FreeBlocks;
+end;
+
+initialization
+  RegisterTest(TPurgeTests);
+end.

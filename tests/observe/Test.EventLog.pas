@@ -1,0 +1,384 @@
+/// Tests of LaneMM.EventLog, LaneMM.LockProfile, LaneMM.Growth and LaneMM.LogFile, on a program that
+/// plants what is to be found.
+unit Test.EventLog;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TEventLogTests = class(TLaneTest)
+  strict private
+    procedure Has(const Part, Text: string);
+    procedure HasNot(const Part, Text: string);
+    procedure LogSurvives(const Ending: string; ExitCode: Integer);
+  published
+    procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
+    procedure WaitsAreFoundAtTheirLineWithTheirCount;
+    procedure FailedTriesAreFoundAtTheirLineWithTheirCount;
+    procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
+    procedure GrowthOfATextIsNamed;
+    procedure GrowthOfAListAdvisesCapacity;
+    procedure ProgramWithoutEventsWritesNothing;
+    procedure NothingIsWrittenWhenNothingIsWatched;
+    procedure OptimisedProgramHasTheSameStacks;
+    procedure AllKindsOfDebugInformationAreRead;
+    procedure StrippedProgramSaysWhatIsMissing;
+    procedure UnreadableLinesAreSaidToBeSo;
+    procedure LogSurvivesHalt;
+    procedure LogSurvivesAnException;
+    procedure LogSurvivesASignal;
+    procedure FullDeviceFallsBackBesideTheProgram;
+    procedure FolderThatTakesNoFilesFallsBackBesideTheProgram;
+    procedure LogSurvivesRedirectionAndAClosedErrorOutput;
+    procedure ProcessesAtOnceKeepAllTheirLogs;
+    procedure SettingNamesTheFile;
+    procedure SecondRunIsAddedToTheFirst;
+    procedure TopLimitsTheList;
+    procedure DebugModeLogsContentionAndGrowthToo;
+    procedure ErasedBlocksAreSeenToGrowToo;
+    procedure DebugModeProfilesItsBlocks;
+    procedure DebugModeLooksAtItsBlocksWhenASignalEndsTheProgram;
+    procedure ChildProcessLogsItsOwnEventsAlone;
+    procedure ChildProcessProfilesItsOwnBlocksAlone;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, Test.Programs;
+
+const
+  LogSuffix = 'EventLog.txt';
+
+var
+  Debugged, Optimised, Stripped, Forked, Ended: TTestProgram;
+
+function Planted: TTestProgram;
+begin
+  if Debugged = nil then
+    Debugged := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
+  Result := Debugged;
+end;
+
+function PlaceOf(const What: string): string;
+begin
+  Result := Format('WatchEvents.lpr:%d', [Planted.PlantedLine(What)]);
+end;
+
+procedure TEventLogTests.Has(const Part, Text: string);
+begin
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+procedure TEventLogTests.HasNot(const Part, Text: string);
+begin
+  if Pos(Part, Text) > 0 then
+    Fail('`%s` stands in: %s', [Part, Text]);
+end;
+
+function Forking: TTestProgram;
+begin
+  if Forked = nil then
+    Forked := TTestProgram.Create('WatchFork', '-O1 -gl -Xs-');
+  Result := Forked;
+end;
+
+// How often Part stands in Text.
+function CountOf(const Part, Text: string): Integer;
+begin
+  Result := Length(Text.Split([Part])) - 1;
+end;
+
+procedure TEventLogTests.RemoteFreesAreFoundAtTheirLineWithTheirCount;
+begin
+  Planted.Run('contention', ['frees', '300']);
+  Has('1. 300 x another thread''s block of 112 bytes freed by FreeMem', Planted.Written(LogSuffix));
+  Has('at ' + PlaceOf('remote free'), Planted.Written(LogSuffix));
+  Has('WATCHEVENTS.PLANTFREES', Planted.Written(LogSuffix));
+  Has('1. 300 x', Planted.Errors);
+end;
+
+procedure TEventLogTests.WaitsAreFoundAtTheirLineWithTheirCount;
+begin
+  Planted.Run('contention', ['waits', '20']);
+  Has('1. 20 x GetMem waited for the arena lock, total', Planted.Written(LogSuffix));
+  Has(', 1 thread, at ' + PlaceOf('wait'), Planted.Written(LogSuffix));
+  HasNot('2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.FailedTriesAreFoundAtTheirLineWithTheirCount;
+begin
+  Planted.Run('contention', ['misses', '25']);
+  Has('1. 25 x FreeMem found the arena lock taken, and went on, 1 thread, at '
+    + PlaceOf('miss'), Planted.Written(LogSuffix));
+  HasNot('2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
+begin
+  Planted.Run('growth', ['growth', '100000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array 99,999 times from 32 bytes to 390.6 KB',
+    Planted.Written(LogSuffix));
+  Has('SetLength once', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfATextIsNamed;
+begin
+  Planted.Run('growth', ['text', '100000']);
+  Has(PlaceOf('text') + ' grew an AnsiString ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthOfAListAdvisesCapacity;
+begin
+  Planted.Run('growth', ['list', '1000']);
+  Has(PlaceOf('list') + ' grew a list ', Planted.Written(LogSuffix));
+  Has('set Capacity', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ProgramWithoutEventsWritesNothing;
+begin
+  Planted.Run('contention,growth', ['none', '10000']);
+  AssertEquals('', Planted.Written(LogSuffix));
+  AssertEquals('', Planted.Errors);
+end;
+
+procedure TEventLogTests.NothingIsWrittenWhenNothingIsWatched;
+begin
+  Planted.Run('', ['frees', '300']);
+  AssertEquals('', Planted.Written(LogSuffix));
+  AssertEquals('', Planted.Errors);
+end;
+
+procedure TEventLogTests.OptimisedProgramHasTheSameStacks;
+begin
+  if Optimised = nil then
+    Optimised := TTestProgram.Create('WatchEvents', '-O3 -gl -Xs-');
+  Optimised.Run('contention', ['frees', '300']);
+  Has('1. 300 x', Optimised.Written(LogSuffix));
+  Has('at ' + PlaceOf('remote free'), Optimised.Written(LogSuffix));
+  Has('WATCHEVENTS.PLANTFREES', Optimised.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.AllKindsOfDebugInformationAreRead;
+const
+  Kinds: array[1..5] of string = ('-g', '-gl', '-gw2', '-gw3', '-gw4');
+var
+  Kind: string;
+  Built: TTestProgram;
+begin
+  for Kind in Kinds do
+  begin
+    Built := TTestProgram.Create('WatchEvents', '-O1 -Xs- ' + Kind);
+    try
+      Built.Run('contention', ['frees', '300']);
+      Has('1. 300 x', Built.Written(LogSuffix));
+      Has('at ' + PlaceOf('remote free'), Built.Written(LogSuffix));
+      HasNot('line numbers', LowerCase(Built.Written(LogSuffix)));
+    finally
+      Built.Free;
+    end;
+  end;
+end;
+
+procedure TEventLogTests.UnreadableLinesAreSaidToBeSo;
+var
+  Built: TTestProgram;
+begin
+  Built := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs- -dCOMPRESSED');
+  try
+    Same(0, ExecuteProcess('/usr/bin/objcopy', ['--compress-debug-sections=zlib',
+      Built.Folder + 'WatchEvents']), 'exit code of objcopy');
+    Built.Run('contention', ['frees', '300']);
+    Has('1. 300 x', Built.Written(LogSuffix));
+    Has('The line numbers cannot be read', Built.Written(LogSuffix));
+    HasNot('lpr:', Built.Written(LogSuffix));
+  finally
+    Built.Free;
+  end;
+end;
+
+procedure TEventLogTests.StrippedProgramSaysWhatIsMissing;
+begin
+  if Stripped = nil then
+    Stripped := TTestProgram.Create('WatchEvents', '-O1 -Xs');
+  Stripped.Run('contention', ['frees', '300']);
+  Has('1. 300 x', Stripped.Written(LogSuffix));
+  Has('No line numbers: compile with -gl', Stripped.Written(LogSuffix));
+  HasNot('lpr:', Stripped.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LogSurvives(const Ending: string; ExitCode: Integer);
+begin
+  Planted.Run('contention', ['frees', '300', Ending]);
+  Same(ExitCode, Planted.ExitCode, 'exit code');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LogSurvivesHalt;
+begin
+  LogSurvives('halt', 3);
+end;
+
+procedure TEventLogTests.LogSurvivesAnException;
+begin
+  LogSurvives('exception', 217);
+end;
+
+procedure TEventLogTests.LogSurvivesASignal;
+begin
+  LogSurvives('signal', -15);
+end;
+
+procedure TEventLogTests.FullDeviceFallsBackBesideTheProgram;
+begin
+  Planted.Run('contention,log=/dev/full', ['frees', '300']);
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+// Nobody may make files there, not even a user who may do all else.
+procedure TEventLogTests.FolderThatTakesNoFilesFallsBackBesideTheProgram;
+begin
+  Planted.Run('contention,log=/proc/self/', ['frees', '300']);
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+// Runs a line of the shell in the program's folder.
+procedure RunShell(const Line: string);
+begin
+  Planted.Clean;
+  ExecuteProcess('/bin/sh', ['-c', 'cd "' + Planted.Folder + '"; ' + Line]);
+end;
+
+procedure TEventLogTests.LogSurvivesRedirectionAndAClosedErrorOutput;
+begin
+  RunShell('LANEMM=contention ./WatchEvents frees 300 > WatchEvents_MemoryManager_Screen 2>&1');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+  Has('LaneMM: event log in ', Planted.Written('Screen'));
+  Has('at ' + PlaceOf('remote free') + #10, Planted.Written('Screen'));
+  RunShell('LANEMM=contention ./WatchEvents frees 300 > /dev/full 2>&-');
+  Has('1. 300 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ProcessesAtOnceKeepAllTheirLogs;
+const
+  ProcessCount = 9;
+var
+  Index: Integer;
+  Log: string;
+begin
+  RunShell('for n in 1 2 3 4 5 6 7 8 9; do LANEMM=contention ./WatchEvents frees 10$n 2>&- & done; '
+    + 'wait');
+  Log := Planted.Written(LogSuffix);
+  for Index := 1 to ProcessCount do
+    Has(Format('  1. 10%d x another thread''s block of 112 bytes freed by FreeMem, 1 thread, at %s'#10,
+      [Index, PlaceOf('remote free')]), Log);
+  Same(ProcessCount, Length(Log.Split(['LaneMM event log of process '])) - 1, 'logs');
+end;
+
+procedure TEventLogTests.SettingNamesTheFile;
+begin
+  Planted.Run('contention,log=' + Planted.Folder + 'WatchEvents_MemoryManager_Named.txt',
+    ['frees', '300']);
+  Has('1. 300 x', Planted.Written('Named.txt'));
+  AssertEquals('', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.SecondRunIsAddedToTheFirst;
+var
+  First: string;
+begin
+  Planted.Run('contention', ['frees', '300']);
+  First := Planted.Written(LogSuffix);
+  ExecuteProcess('/bin/sh', ['-c', 'LANEMM=contention "' + Planted.Folder
+    + 'WatchEvents" frees 200 2>/dev/null']);
+  AssertEquals(1, Pos(First, Planted.Written(LogSuffix)));
+  Has('1. 200 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.TopLimitsTheList;
+begin
+  Planted.Run('contention,top=1,least=1', ['frees', '300']);
+  Has('  1. ', Planted.Written(LogSuffix));
+  HasNot('  2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.DebugModeLogsContentionAndGrowthToo;
+begin
+  Planted.Run('debug,contention,growth', ['frees', '300']);
+  Has('1. 300 x another thread''s block of 112 bytes freed by FreeMem, 1 thread, at '
+    + PlaceOf('remote free'), Planted.Written(LogSuffix));
+  Planted.Run('debug,contention,growth', ['growth', '1000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array 999 times', Planted.Written(LogSuffix));
+  Planted.Run('debug', ['frees', '300']);
+  AssertEquals('', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.ErasedBlocksAreSeenToGrowToo;
+begin
+  Planted.Run('erase=free,growth', ['growth', '1000']);
+  Has(PlaceOf('growth') + ' grew a dynamic array', Planted.Written(LogSuffix));
+end;
+
+// Each of the blocks is much larger than the rate.
+procedure TEventLogTests.DebugModeProfilesItsBlocks;
+var
+  Log: string;
+begin
+  Forking.Run('debug,profile,speedscope,folded,rate=1024', ['child']);
+  Log := Forking.Written('heap.*.folded');
+  Has('WATCHFORK.PLANTINCHILD;SYSTEM.GETMEM 30000000'#10, Log);
+  Has('WATCHFORK.PLANTINCHILD;fpc_dynarray_setlength;SYSTEM.REALLOCMEM ', Log);
+  Has('WATCHFORK.GETINTHREAD;SYSTEM.GETMEM ', Log);
+end;
+
+// But not when the thread that is interrupted holds the lock: then the program just ends.
+procedure TEventLogTests.DebugModeLooksAtItsBlocksWhenASignalEndsTheProgram;
+begin
+  Ended := TTestProgram.Create('EndedBySignal', '-O1 -gl -Xs-');
+  Ended.Run('debug', ['damage']);
+  Same(1, CountOf('Somebody has written behind the end of a block.', Ended.Errors), 'reports');
+  Has(Format('EndedBySignal.lpr:%d', [Ended.PlantedLine('got')]), Ended.Errors);
+  Ended.Run('debug', ['clean']);
+  AssertEquals('', Ended.Errors);
+  Ended.Run('debug', ['locked']);
+  AssertEquals('', Ended.Errors);
+end;
+
+procedure TEventLogTests.ChildProcessLogsItsOwnEventsAlone;
+var
+  Log: string;
+begin
+  Forking.Run('contention,growth', []);
+  Log := Forking.Written(LogSuffix);
+  Same(2, CountOf('LaneMM event log of process', Log), 'logs');
+  Same(1, CountOf(Format('WatchFork.lpr:%d grew a dynamic array 1,000 times',
+    [Forking.PlantedLine('growth in the parent')]), Log), 'growth of the parent');
+  Same(1, CountOf(Format('WatchFork.lpr:%d grew a dynamic array 700 times',
+    [Forking.PlantedLine('growth in the child')]), Log), 'growth of the child');
+  Same(1, CountOf(Format('1 thread, at WatchFork.lpr:%d',
+    [Forking.PlantedLine('free in the parent')]), Log), 'frees in the parent');
+  Same(1, CountOf(Format('1 thread, at WatchFork.lpr:%d',
+    [Forking.PlantedLine('free in the child')]), Log), 'frees in the child');
+end;
+
+procedure TEventLogTests.ChildProcessProfilesItsOwnBlocksAlone;
+begin
+  Forking.Run('profile,folded,rate=4096', ['child']);
+  Has('WATCHFORK.PLANTINCHILD;SYSTEM.GETMEM', Forking.Written('heap.*.folded'));
+  HasNot('WATCHFORK.PLANTINPARENT', Forking.Written('heap.*.folded'));
+end;
+
+initialization
+  RegisterTest(TEventLogTests);
+finalization
+  Debugged.Free;
+  Optimised.Free;
+  Stripped.Free;
+  Forked.Free;
+  Ended.Free;
+end.

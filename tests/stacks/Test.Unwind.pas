@@ -1,0 +1,226 @@
+/// Tests of LaneMM.Unwind, LaneMM.Symbols, LaneMM.Elf and LaneMM.CallSites.
+unit Test.Unwind;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types, LaneMM.Unwind;
+
+type
+  TUnwindTests = class(TLaneTest)
+  strict private
+    Taken: TStack;
+    Heaps: array[Boolean] of PHeap;
+    EndSeen, EndOfMapping: NativeUInt;
+    procedure TakeHere;
+    procedure PretendALongStack;
+    procedure SeeTheEnd;
+    procedure TakeDeep(Depth: Integer);
+  published
+    procedure StackHoldsTheCaller;
+    procedure StackIsBounded;
+    procedure StackIsTheSameForTheSamePlace;
+    procedure StackIsTheSameAfterManyOthers;
+    procedure StackCanBeTakenInAThread;
+    procedure ThreadWithAUsedHeapKnowsItsOwnStack;
+    procedure SameStackIsTheSameSite;
+    procedure OtherKindIsAnotherSite;
+    procedure SitesCountThreads;
+    procedure EachOfManyEventsIsLookedAtOnce;
+    procedure NamesAreReadable;
+    procedure AddressesAreFoundInOrder;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Threads, LaneMM.CallSites, LaneMM.Symbols, LaneMM.Text;
+
+procedure TUnwindTests.TakeHere;
+begin
+  StackTake(Taken);
+end;
+
+procedure TUnwindTests.TakeDeep(Depth: Integer);
+begin
+  if Depth = 0 then
+    StackTake(Taken)
+  else
+    TakeDeep(Depth - 1);
+  Inc(Taken.Count, 0); // not the last call: the frame stays
+end;
+
+procedure TUnwindTests.StackHoldsTheCaller;
+begin
+  TakeHere;
+  AtLeast(3, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[0] > NativeUInt(@TUnwindTests.TakeHere));
+  AssertTrue(Taken.Frames[0] < NativeUInt(@TUnwindTests.TakeHere) + 100);
+  AssertTrue(Taken.Frames[1] > NativeUInt(@TUnwindTests.StackHoldsTheCaller));
+end;
+
+procedure TUnwindTests.StackIsBounded;
+begin
+  TakeDeep(100);
+  Same(MaxFrames, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[1] = Taken.Frames[MaxFrames - 1]);
+end;
+
+procedure TUnwindTests.StackIsTheSameForTheSamePlace;
+var
+  Stacks: array[Boolean] of TStack;
+  First: TStack;
+  IsSecond: Boolean;
+  Index: Integer;
+begin
+  IsSecond := False;
+  repeat
+    TakeHere;
+    Stacks[IsSecond] := Taken;
+    IsSecond := not IsSecond;
+  until not IsSecond;
+  First := Stacks[False];
+  Same(First.Count, Taken.Count, 'frames');
+  for Index := 0 to Taken.Count - 1 do
+    AssertTrue(First.Frames[Index] = Taken.Frames[Index]);
+end;
+
+// What is kept of a step, and what is searched anew: both give the same stack.
+procedure TUnwindTests.StackIsTheSameAfterManyOthers;
+const
+  // More often than it is kept that the outermost routine has no caller.
+  Times = 5000;
+var
+  First: TStack;
+  Time: Integer;
+begin
+  First := Default(TStack);
+  for Time := 1 to Times do
+  begin
+    TakeHere;
+    if Time = 1 then
+      First := Taken;
+    if Time = Times div 2 then
+      FillChar(Process.StackSteps, SizeOf(Process.StackSteps), 0);
+    Same(First.Count, Taken.Count, 'frames');
+    AssertTrue(CompareByte(First.Frames, Taken.Frames, First.Count * SizeOf(Pointer)) = 0);
+  end;
+end;
+
+procedure TUnwindTests.StackCanBeTakenInAThread;
+begin
+  InThread(TakeHere);
+  AtLeast(2, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[0] > NativeUInt(@TUnwindTests.TakeHere));
+end;
+
+// A thread whose stack is all that there is.
+procedure TUnwindTests.PretendALongStack;
+begin
+  Heaps[False] := ThreadHeap;
+  ThreadHeap^.StackFirst := OsPageSize;
+  ThreadHeap^.StackLimit := High(NativeUInt);
+end;
+
+procedure TUnwindTests.SeeTheEnd;
+var
+  Mapping: TOsMapping;
+begin
+  Heaps[True] := ThreadHeap;
+  EndSeen := StackEnd(NativeUInt(@Mapping));
+  OsFindMapping(NativeUInt(@Mapping), Mapping);
+  EndOfMapping := Mapping.Limit;
+end;
+
+// The record of an ended thread is used again, by one whose stack may be shorter.
+procedure TUnwindTests.ThreadWithAUsedHeapKnowsItsOwnStack;
+begin
+  InThread(PretendALongStack);
+  InThread(SeeTheEnd);
+  AssertTrue('the record is used again', Heaps[False] = Heaps[True]);
+  AssertTrue('end of the stack', EndSeen = EndOfMapping);
+end;
+
+procedure TUnwindTests.SameStackIsTheSameSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  AssertTrue(SiteFind(siGrowth, 3, Taken) = SiteFind(siGrowth, 3, Taken));
+end;
+
+procedure TUnwindTests.OtherKindIsAnotherSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  AssertTrue(SiteFind(siGrowth, 3, Taken) <> SiteFind(siRemoteFree, 3, Taken));
+  AssertTrue(SiteFind(siGrowth, 3, Taken) <> SiteFind(siGrowth, 4, Taken));
+end;
+
+procedure TUnwindTests.SitesCountThreads;
+var
+  Site: PSite;
+begin
+  AssertTrue(SitesStart);
+  TakeHere;
+  Site := SiteFind(siArenaWait, 77, Taken);
+  SiteAddEvents(Site, 2);
+  SiteAddEvents(Site, 1);
+  Same(3, Site^.Count, 'events');
+  Same(1, SiteThreadCount(Site), 'threads');
+end;
+
+procedure TUnwindTests.EachOfManyEventsIsLookedAtOnce;
+var
+  Events: TAtomicWord;
+  Sum: NativeUInt;
+  Index: Integer;
+begin
+  Events := 0;
+  Sum := 0;
+  for Index := 1 to 1 shl 20 do
+    Inc(Sum, SampleWeight(Events));
+  Same(1 shl 20, Sum, 'sum of the weights');
+end;
+
+function NameOf(const Routine: AnsiString): string;
+var
+  Symbol: TSymbol;
+  Text: TText;
+begin
+  Symbol := Default(TSymbol);
+  Symbol.Routine := PAnsiChar(Routine);
+  TextOpen(Text, 4096);
+  SymbolAddRoutine(Text, @Symbol);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure TUnwindTests.NamesAreReadable;
+begin
+  AssertEquals('SYSTEM.GETMEM', NameOf('SYSTEM_$$_GETMEM$POINTER$QWORD'));
+  AssertEquals('CLASSES.TLIST.ADD', NameOf('CLASSES$_$TLIST_$__$$_ADD$POINTER$$LONGINT'));
+  AssertEquals('DEMO.RUN', NameOf('P$DEMO_$$_RUN$LONGINT'));
+  AssertEquals('fpc_getmem', NameOf('fpc_getmem'));
+end;
+
+procedure TUnwindTests.AddressesAreFoundInOrder;
+var
+  Symbols: TSymbols;
+  Index: Integer;
+begin
+  SymbolsOpen(Symbols, 1000);
+  for Index := 999 downto 0 do
+    SymbolsAdd(Symbols, (Index div 2) * 10 + 1);
+  SymbolsSort(Symbols);
+  Same(500, Symbols.Count, 'addresses');
+  for Index := 0 to 499 do
+    Same(Index, SymbolsFind(Symbols, Index * 10 + 1) - Symbols.Items, 'place');
+  AssertTrue(SymbolsFind(Symbols, 12) = nil);
+  SymbolsClose(Symbols);
+end;
+
+initialization
+  RegisterTest(TUnwindTests);
+end.

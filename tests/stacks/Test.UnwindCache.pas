@@ -1,0 +1,233 @@
+/// Tests of LaneMM.UnwindCache, LaneMM.BacktraceTable and LaneMM.Patterns.
+unit Test.UnwindCache;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Unwind, LaneMM.UnwindCache;
+
+type
+  TUnwindCacheTests = class(TLaneTest)
+  strict private
+    Cache: TStackCache;
+    Random: TGenerator;
+    Looks: Integer;
+    procedure Look;
+    procedure WanderOn(Depth: Integer);
+    procedure LeftHand(Depth: Integer; const Room: array of Byte);
+    function RightHand(Depth: Integer): string; virtual;
+    procedure Wander;
+    procedure LookTwice;
+  protected
+    procedure SetUp; override;
+  published
+    procedure WhatIsReadIsWhatWasWalked;
+    procedure EachThreadHasItsOwnStack;
+    procedure RecordOfAnEndedThreadCanBeUsed;
+    procedure SamePlaceHasTheSameNumber;
+    procedure StackIsReadAsItWasKept;
+    procedure StackOfAWrongNumberIsNone;
+    procedure PatternsAreWrittenToTheByte;
+    procedure PatternsAreReadToTheByte;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.BacktraceTable, LaneMM.Patterns;
+
+const
+  // Not so many that the table of stacks is full.
+  MostLooks = 3000;
+
+procedure TUnwindCacheTests.SetUp;
+begin
+  inherited SetUp;
+  AssertTrue(StacksStart);
+  FillChar(Cache, SizeOf(Cache), 0);
+  Random.Start(TestSeed);
+  Looks := 0;
+end;
+
+// The walk begins at the caller, StackTake's in this routine.
+procedure TUnwindCacheTests.Look;
+var
+  Walked, Kept: TStack;
+  Index, Most: Integer;
+begin
+  Inc(Looks);
+  AssertTrue(StackRead(StackCacheTake(Cache, NativeUInt(get_frame)), Kept));
+  StackTake(Walked);
+  Most := Walked.Count - 1;
+  if Most > Integer(Kept.Count) then
+    Most := Kept.Count;
+  if Walked.Count < MaxFrames then
+    Same(Walked.Count - 1, Kept.Count, 'frames');
+  AtLeast(3, Most, 'frames');
+  for Index := 0 to Most - 1 do
+    if Walked.Frames[Index + 1] <> Kept.Frames[Index] then
+      Fail('frame %d of look %d, seed %d', [Index, Looks, TestSeed]);
+end;
+
+// Frames of several sizes, with and without managed variables.
+procedure TUnwindCacheTests.LeftHand(Depth: Integer; const Room: array of Byte);
+var
+  Bytes: array[0..300] of Byte;
+begin
+  FillChar(Bytes, SizeOf(Bytes), Length(Room));
+  WanderOn(Depth);
+  if Bytes[Depth] > Length(Room) then
+    Look;
+end;
+
+function TUnwindCacheTests.RightHand(Depth: Integer): string;
+begin
+  Result := IntToStr(Depth);
+  WanderOn(Depth);
+  if Result = '-1' then
+    Look;
+end;
+
+procedure TUnwindCacheTests.WanderOn(Depth: Integer);
+var
+  Turn: Integer;
+begin
+  if Looks >= MostLooks then
+    Exit;
+  if Random.Below(4) = 0 then
+    Look;
+  for Turn := 0 to Integer(Random.Below(3)) do
+    if Depth > 0 then
+      case Random.Below(4) of
+        0: LeftHand(Depth - 1, [1, 2, 3]);
+        1: RightHand(Depth - 1);
+        2: LeftHand(Depth div 2, []);
+      else
+        Look;
+      end;
+  if Random.Below(4) = 0 then
+    Look;
+end;
+
+procedure TUnwindCacheTests.Wander;
+begin
+  while Looks < MostLooks do
+    WanderOn(Random.Below(60));
+end;
+
+procedure TUnwindCacheTests.WhatIsReadIsWhatWasWalked;
+begin
+  Wander;
+end;
+
+procedure TUnwindCacheTests.EachThreadHasItsOwnStack;
+begin
+  InThread(Wander);
+end;
+
+// As when the record of a heap is used again: the stack has another place, or the same.
+procedure TUnwindCacheTests.RecordOfAnEndedThreadCanBeUsed;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 20 do
+  begin
+    InThread(LookTwice);
+    LookTwice;
+  end;
+end;
+
+procedure TUnwindCacheTests.LookTwice;
+begin
+  Look;
+  Look;
+end;
+
+procedure TUnwindCacheTests.SamePlaceHasTheSameNumber;
+var
+  Numbers: array[0..2] of Cardinal;
+  Index: Integer;
+begin
+  for Index := 0 to 2 do
+  begin
+    if Index = 2 then
+      FillChar(Cache, SizeOf(Cache), 0);
+    Numbers[Index] := StackCacheTake(Cache, NativeUInt(get_frame));
+  end;
+  AssertTrue(Numbers[0] > 0);
+  Same(Numbers[0], Numbers[1], 'number');
+  Same(Numbers[0], Numbers[2], 'number');
+end;
+
+procedure TUnwindCacheTests.StackIsReadAsItWasKept;
+var
+  Stack, Kept: TStack;
+  Turn, Index: Integer;
+  Number: Cardinal;
+begin
+  for Turn := 1 to 1000 do
+  begin
+    Stack.Call := mcUnknown;
+    Stack.Count := Random.Below(MaxFrames) + 1;
+    for Index := 0 to Stack.Count - 1 do
+      Stack.Frames[Index] := Random.Below(50) + 1;
+    Number := StackKeep(Stack);
+    AssertTrue(StackRead(Number, Kept));
+    Same(Stack.Count, Kept.Count, 'frames');
+    AssertTrue(CompareByte(Stack.Frames, Kept.Frames, Stack.Count * SizeOf(Pointer)) = 0);
+    Same(Number, StackKeep(Stack), 'number');
+  end;
+end;
+
+procedure TUnwindCacheTests.StackOfAWrongNumberIsNone;
+var
+  Stack: TStack;
+begin
+  AssertFalse(StackRead(0, Stack));
+  Same(0, Stack.Count, 'frames');
+  AssertFalse(StackRead(High(Cardinal), Stack));
+end;
+
+procedure TUnwindCacheTests.PatternsAreWrittenToTheByte;
+var
+  Bytes: array[0..1100] of Byte;
+  Turn, First, Size, Index: Integer;
+begin
+  for Turn := 1 to 500 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20);
+    Size := Random.Below(1050);
+    PatternFill(@Bytes[First], Size, $C5);
+    for Index := 0 to High(Bytes) do
+      if (Bytes[Index] = $C5) <> ((Index >= First) and (Index < First + Size)) then
+        Fail('byte %d after %d bytes from %d on', [Index, Size, First]);
+  end;
+end;
+
+procedure TUnwindCacheTests.PatternsAreReadToTheByte;
+var
+  Bytes: array[0..1100] of Byte;
+  Turn, First, Size, Damage: Integer;
+begin
+  for Turn := 1 to 2000 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20);
+    Size := Random.Below(100);
+    FillChar(Bytes[First], Size, $C5);
+    Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
+    Damage := Random.Below(100);
+    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
+    if Damage < Size then
+      Same(Damage, PatternLength(@Bytes[First], Size, $C5), 'length before the damage')
+    else
+      Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
+  end;
+end;
+
+initialization
+  RegisterTest(TUnwindCacheTests);
+end.
