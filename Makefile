@@ -33,6 +33,15 @@ test-release test-checked test-pure:
 	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
 	@build/$@/RunTests
 
+core: ## the engine alone: built without the other rooms, its tests run on a minimal door
+	@sh tools/need.sh fpc
+	@rm -rf build/core
+	@mkdir -p build/core/src build/core/units
+	@cp -R src/core src/LaneMM.inc build/core/src
+	@fpc $(FPCFLAGS) -O3 -Fubuild/core/src/core -Futests -Futests/core -FEbuild/core \
+	  -FUbuild/core/units tests/core/CoreTests.lpr
+	@build/core/CoreTests
+
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh
@@ -122,6 +131,6 @@ docs: ## the documentation of every unit, in build/docs
 clean: ## removes build/
 	rm -rf build
 
-.PHONY: help demo demos test test-release test-checked test-pure test-programs test-pprof
+.PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: test-leakview stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -19,8 +19,8 @@ function AlignedGet(Alignment, Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Blocks,
-  LaneMM.C.Errno;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large,
+  LaneMM.Allocate, LaneMM.C.Errno;
 
 // Makes the slices of Span from FirstSlice on a large block of their own and frees those before.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;

@@ -19,7 +19,7 @@ procedure ForeignManager(out Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
 
 // The process's: what the dynamic linker finds first by these names. Ours, or not.
 function ProcessMalloc(Size: NativeUInt): Pointer; cdecl; external name 'malloc';

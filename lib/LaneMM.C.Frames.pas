@@ -1,6 +1,6 @@
 /// Call stacks of programs in C: through all modules, without the frames of this library.
 //
-// Owns:       Process.FramesTake, CodeFirst, CodeLimit.
+// Owns:       Stacks.TakeFrames, CodeFirst, CodeLimit.
 // Invariants: what watches runs below an entry of LaneMM.C.Malloc, which has a frame pointer; what
 //             lies between has one or leaves rbp alone. So the walk finds out of this library,
 //             which has no unwind tables.
@@ -17,12 +17,12 @@ procedure FramesStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Unwind, LaneMM.C.Unwind;
+  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.Unwind, LaneMM.C.Unwind;
 
 // Whether the library is part of the program's file: its code is not told from the program's then.
 function IsStatic(const Mapping: TOsMapping): Boolean;
 var
-  Path: TSettingsPath;
+  Path: TPath;
   Length: NativeUInt;
 begin
   Length := OsProgramPath(@Path, SizeOf(Path));
@@ -36,16 +36,16 @@ var
 begin
   if OsFindMapping(NativeUInt(@FindOwnCode), Mapping) and not IsStatic(Mapping) then
   begin
-    Process.CodeLimit := Mapping.Limit;
-    Process.CodeFirst := Mapping.First;
+    Stacks.CodeLimit := Mapping.Limit;
+    Stacks.CodeFirst := Mapping.First;
   end
   else
-    Process.CodeFirst := High(NativeUInt);
+    Stacks.CodeFirst := High(NativeUInt);
 end;
 
 function IsOwn(Address: NativeUInt): Boolean; inline;
 begin
-  Result := (Address >= Process.CodeFirst) and (Address < Process.CodeLimit);
+  Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
 end;
 
 // One frame at least.
@@ -53,7 +53,7 @@ function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 var
   Unwind: TUnwind;
 begin
-  if Process.CodeFirst = 0 then
+  if Stacks.CodeFirst = 0 then
     FindOwnCode;
   Unwind.Frame := NativeUInt(get_frame);
   Unwind.Sp := Unwind.Frame;
@@ -74,7 +74,7 @@ end;
 
 procedure FramesStart;
 begin
-  Process.FramesTake := Take;
+  Stacks.TakeFrames := Take;
 end;
 
 end.

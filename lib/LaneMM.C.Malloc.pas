@@ -45,8 +45,9 @@ procedure FreeSlow(P: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign, LaneMM.Blocks,
-  LaneMM.C.Errno, LaneMM.C.Manager, LaneMM.C.Start, LaneMM.C.Aligned;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.C.Aligned, LaneMM.C.Errno,
+  LaneMM.C.Manager, LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -75,7 +76,7 @@ asm
   mov rdx, fs:[rax]
   test rdx, rdx
   jz BlockGetSlow
-  {$I ../src/core/LaneMM.Blocks.x64.Take.inc}
+  {$I ../src/core/LaneMM.Allocate.x64.Take.inc}
 end;
 
 procedure FreeSlow(P: Pointer);
@@ -93,7 +94,7 @@ asm
   jae FreeSlow
   mov rax, [rip + Process.ThreadSlot]
   mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Blocks.x64.Put.inc}
+  {$I ../src/core/LaneMM.Free.x64.Put.inc}
 end;
 
 // The bytes of Count elements; tells whether a block can have so many.

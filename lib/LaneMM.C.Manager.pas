@@ -22,7 +22,7 @@ procedure ManagerStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Arena, LaneMM.Blocks, LaneMM.C.Foreign;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Engine, LaneMM.C.Foreign;
 
 // Before the start: whoever was the process's malloc.
 procedure ManagerRead(out Found: TMemoryManager);
@@ -36,17 +36,17 @@ end;
 
 function IsWatched: Boolean;
 begin
-  Result := (@Process.WatchWait <> nil) or (@Process.WatchRemoteFree <> nil)
-    or (@Process.WatchLargeFree <> nil);
+  Result := (@Hooks.LockWait <> nil) or (@Hooks.RemoteFree <> nil)
+    or (@Hooks.LargeFree <> nil);
 end;
 
-// Whether the record holds what BlockEntries puts there, and the fast paths are among it.
+// Whether the record holds what EngineEntries puts there, and the fast paths are among it.
 function IsPlain: Boolean;
 var
   Plain: TMemoryManager;
 begin
   Plain := Installed;
-  BlockEntries(Plain);
+  EngineEntries(Plain);
   Result := Process.HasFastSlot and (@Installed.GetMem = @Plain.GetMem)
     and (@Installed.FreeMem = @Plain.FreeMem) and (@Installed.AllocMem = @Plain.AllocMem)
     and (@Installed.ReallocMem = @Plain.ReallocMem) and (@Installed.MemSize = @Plain.MemSize);
@@ -68,7 +68,7 @@ var
   Manager: TMemoryManager;
 begin
   FillChar(Manager, SizeOf(Manager), 0);
-  BlockEntries(Manager);
+  EngineEntries(Manager);
   ManagerWrite(Manager);
 end;
 

@@ -16,7 +16,7 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Lock, LaneMM.Blocks, LaneMM.C.Malloc;
+  LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.C.Malloc;
 
 type
   /// The forms of operator new; new[] is the same.

@@ -1,7 +1,7 @@
 /// Where a program in C keeps what is no leak at its end: the data of all modules, the variables and
 /// the stack of the ending thread.
 //
-// Owns:       Process.RootsVisit.
+// Owns:       Leaks.VisitRoots.
 // Invariants: the data of this library are left out: they lead to every block.
 // Callers:    the end of the program, while all other threads wait.
 // Source:     Linux Standard Base 5.0, dl_iterate_phdr; glibc: nptl/descr.h.
@@ -17,7 +17,7 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Unwind;
+  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState;
 
 const
   LoadSegment = 1;
@@ -100,7 +100,7 @@ end;
 
 procedure RootsStart;
 begin
-  Process.RootsVisit := VisitRoots;
+  Leaks.VisitRoots := VisitRoots;
 end;
 
 end.

@@ -19,9 +19,8 @@ function LibraryConfigure(Words: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Settings,
-  LaneMM.Leaks, LaneMM.Watch, LaneMM.C.Manager,
-  LaneMM.C.Frames, LaneMM.C.Roots;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
+  LaneMM.Leaks, LaneMM.Watch, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
 // What src/ asks for only where a program links it. A static program links what is asked for here.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -84,7 +83,7 @@ end;
 procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
 begin
   WatchEnd;
-  if Process.Settings.Values[opLeaks] <> 0 then
+  if Settings.Values[opLeaks] <> 0 then
     EmptyLibc;
   ExitCode := Status;
   LeaksEnd;
@@ -106,9 +105,9 @@ end;
 procedure WatchStart;
 begin
   SettingsStart;
-  if Process.Settings.Values[opOff] <> 0 then
+  if Settings.Values[opOff] <> 0 then
     SayOffMeansNothing;
-  if Process.Settings.Values[opHelp] <> 0 then
+  if Settings.Values[opHelp] <> 0 then
     SettingsHelp;
   FramesStart;
   RootsStart;
@@ -130,10 +129,9 @@ begin
   Result := Process.IsStarted;
   if Result or (@KeyCreate = nil) or (@KeyDelete = nil) or (@KeySet = nil) or (@KeyGet = nil) then
     Exit;
-  Result := ProcessStart;
+  Result := EngineStart;
   if not Result then
     Exit;
-  ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
   Process.IsMalloc := True;
   if Process.ForkMark = nil then
     MarkForks;

@@ -13,9 +13,9 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.DebugBlocks, LaneMM.Threads, LaneMM.Stats,
-  LaneMM.Walk,
-  LaneMM.Watch, LaneMM.C.Errno, LaneMM.C.Start;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
+  LaneMM.Stats, LaneMM.Text, LaneMM.GuardPages, LaneMM.Watch, LaneMM.C.Errno,
+  LaneMM.C.Start;
 
 type
   /// glibc's struct mallinfo2; its words that mean nothing here are 0.
@@ -271,9 +271,9 @@ begin
     Exit;
   Visit.Visitor := Visitor;
   Visit.Context := Context;
-  DebugGuardsHold;
+  GuardPagesHold;
   WalkBlocks(VisitOne, @Visit);
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
 end;
 
 function Configure(Words: PAnsiChar): LongInt; cdecl; [public, alias: 'lanemm_configure'];

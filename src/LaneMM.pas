@@ -9,8 +9,11 @@ unit LaneMM;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Stats, LaneMM.Groups, LaneMM.Leaks;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
+  LaneMM.Groups, LaneMM.Leaks;
+
 
 type
   /// Blocks of one tier, see LaneMM.Stats.
@@ -36,6 +39,78 @@ type
 
   /// What was in use at one moment, see LaneMM.Leaks.
   TLaneMM_Snapshot = PSnapshot;
+
+const
+  // The values of the enumerations above, so that a program names this unit alone.
+
+  /// Settings: the index of TLaneMM_Settings.Values.
+  opOff = LaneMM.SettingsState.opOff;
+  opHelp = LaneMM.SettingsState.opHelp;
+  opContention = LaneMM.SettingsState.opContention;
+  opGrowth = LaneMM.SettingsState.opGrowth;
+  opProfile = LaneMM.SettingsState.opProfile;
+  opPprof = LaneMM.SettingsState.opPprof;
+  opFolded = LaneMM.SettingsState.opFolded;
+  opSpeedscope = LaneMM.SettingsState.opSpeedscope;
+  opHtml = LaneMM.SettingsState.opHtml;
+  opTop = LaneMM.SettingsState.opTop;
+  opLeast = LaneMM.SettingsState.opLeast;
+  opRate = LaneMM.SettingsState.opRate;
+  opSignal = LaneMM.SettingsState.opSignal;
+  opHuge = LaneMM.SettingsState.opHuge;
+  opLog = LaneMM.SettingsState.opLog;
+  opEvent = LaneMM.SettingsState.opEvent;
+  opLeaks = LaneMM.SettingsState.opLeaks;
+  opLeaksExit = LaneMM.SettingsState.opLeaksExit;
+  opLeaksFormat = LaneMM.SettingsState.opLeaksFormat;
+  opLeaksIgnore = LaneMM.SettingsState.opLeaksIgnore;
+  opDebug = LaneMM.SettingsState.opDebug;
+  opCheck = LaneMM.SettingsState.opCheck;
+  opQuarantine = LaneMM.SettingsState.opQuarantine;
+  opFill = LaneMM.SettingsState.opFill;
+  opFreeFill = LaneMM.SettingsState.opFreeFill;
+  opErase = LaneMM.SettingsState.opErase;
+  opGuard = LaneMM.SettingsState.opGuard;
+  opBreak = LaneMM.SettingsState.opBreak;
+  opLimit = LaneMM.SettingsState.opLimit;
+  opLimitSoft = LaneMM.SettingsState.opLimitSoft;
+  opReserve = LaneMM.SettingsState.opReserve;
+  opTrace = LaneMM.SettingsState.opTrace;
+  opTraceSize = LaneMM.SettingsState.opTraceSize;
+  opTraceNumber = LaneMM.SettingsState.opTraceNumber;
+  opTraceGroup = LaneMM.SettingsState.opTraceGroup;
+  opTraceClass = LaneMM.SettingsState.opTraceClass;
+  opTraceMost = LaneMM.SettingsState.opTraceMost;
+  opMixes = LaneMM.SettingsState.opMixes;
+
+  /// Kinds of events.
+  evLeaks = LaneMM.ReportState.evLeaks;
+  evDoubleFree = LaneMM.ReportState.evDoubleFree;
+  evInvalidFree = LaneMM.ReportState.evInvalidFree;
+  evWriteBefore = LaneMM.ReportState.evWriteBefore;
+  evWriteAfter = LaneMM.ReportState.evWriteAfter;
+  evWriteAfterFree = LaneMM.ReportState.evWriteAfterFree;
+  evFreedCall = LaneMM.ReportState.evFreedCall;
+  evWrongSize = LaneMM.ReportState.evWrongSize;
+  evUninitialised = LaneMM.ReportState.evUninitialised;
+  evGuard = LaneMM.ReportState.evGuard;
+  evBookkeeping = LaneMM.ReportState.evBookkeeping;
+  evNumber = LaneMM.ReportState.evNumber;
+  evMix = LaneMM.ReportState.evMix;
+  evAllocation = LaneMM.ReportState.evAllocation;
+  evFree = LaneMM.ReportState.evFree;
+  evLimit = LaneMM.ReportState.evLimit;
+
+  /// Kinds of operating system calls.
+  ocReserve = LaneMM.Layout.ocReserve;
+  ocRelease = LaneMM.Layout.ocRelease;
+  ocCommit = LaneMM.Layout.ocCommit;
+  ocHuge = LaneMM.Layout.ocHuge;
+  ocPurge = LaneMM.Layout.ocPurge;
+  ocMove = LaneMM.Layout.ocMove;
+  ocWait = LaneMM.Layout.ocWait;
+  ocWake = LaneMM.Layout.ocWake;
+  ocClock = LaneMM.Layout.ocClock;
 
 /// Sums up the process; exact while no other thread allocates or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
@@ -129,9 +204,9 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Settings, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugBlocks, LaneMM.Walk,
-  LaneMM.Threads, LaneMM.Foreign, LaneMM.Purge, LaneMM.Blocks, LaneMM.Debug, LaneMM.EventLog,
-  LaneMM.Watch, LaneMM.Suppressions;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Purge, LaneMM.Walk, LaneMM.Engine, LaneMM.Messages,
+  LaneMM.Settings, LaneMM.Unwind, LaneMM.EventLog, LaneMM.DebugState, LaneMM.Debug,
+  LaneMM.GuardPages, LaneMM.Suppressions, LaneMM.Watch;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -140,7 +215,7 @@ end;
 
 function LaneMM_Settings: TLaneMM_Settings;
 begin
-  Result := Process.Settings;
+  Result := Settings;
 end;
 
 function LaneMM_Configure(const Words: ShortString): Boolean;
@@ -152,7 +227,7 @@ end;
 
 procedure SetNumber(Option: TOption; Value: NativeUInt);
 begin
-  Process.Settings.Values[Option] := Value;
+  Settings.Values[Option] := Value;
   if Process.IsStarted then
     WatchApply;
 end;
@@ -184,7 +259,7 @@ end;
 
 procedure LaneMM_EnterDebugMode;
 begin
-  FetchAdd(Process.DebugDepth, 1);
+  FetchAdd(Debug.Depth, 1);
   if Process.IsStarted then
     WatchApply;
 end;
@@ -194,10 +269,10 @@ var
   Depth: NativeUInt;
 begin
   repeat
-    Depth := LoadAcquire(Process.DebugDepth);
+    Depth := LoadAcquire(Debug.Depth);
     if Depth = 0 then
       Exit(False);
-  until CompareAndSwap(Process.DebugDepth, Depth, Depth - 1);
+  until CompareAndSwap(Debug.Depth, Depth, Depth - 1);
   WatchApply;
   Result := True;
 end;
@@ -214,47 +289,29 @@ end;
 
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
 begin
-  DebugGuardsHold;
+  GuardPagesHold;
   Result := WalkFind(P, Info);
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
 end;
 
 function LaneMM_SetGroup(Group: Cardinal): Cardinal;
-var
-  Heap: PHeap;
 begin
-  Result := 0;
-  Heap := ThreadHeap;
-  if Heap = nil then
-    Exit;
-  Result := Heap^.Group;
-  Heap^.Group := Group;
+  Result := GroupSet(Group);
 end;
 
 function LaneMM_BeginGroup(Group: Cardinal): Boolean;
-var
-  Heap: PHeap;
 begin
-  Heap := ThreadHeap;
-  Result := (Heap <> nil) and GroupBegin(Heap, Group);
+  Result := GroupBegin(Group);
 end;
 
 function LaneMM_EndGroup: Boolean;
-var
-  Heap: PHeap;
 begin
-  Heap := ThreadHeap;
-  Result := (Heap <> nil) and GroupEnd(Heap);
+  Result := GroupEnd;
 end;
 
 function LaneMM_CurrentGroup: Cardinal;
-var
-  Heap: PHeap;
 begin
-  Heap := ThreadHeap;
-  Result := 0;
-  if Heap <> nil then
-    Result := Heap^.Group;
+  Result := GroupCurrent;
 end;
 
 function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
@@ -269,14 +326,14 @@ end;
 
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
-  DebugGuardsHold;
+  GuardPagesHold;
   WalkBlocks(Visitor, Context);
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
 end;
 
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
 begin
-  Process.EventCall := Call;
+  Report.Call := Call;
 end;
 
 function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
@@ -286,7 +343,7 @@ end;
 
 procedure LaneMM_ReportMemoryLeaksOnShutdown;
 begin
-  Process.Settings.Values[opLeaks] := 1;
+  Settings.Values[opLeaks] := 1;
 end;
 
 function LaneMM_ReportMemoryInUse: NativeUInt;
@@ -349,57 +406,13 @@ begin
   ProcessTrim;
 end;
 
-function FpcHeapStatus: TFPCHeapStatus;
-var
-  Status: TStatus;
-begin
-  StatusRead(Status);
-  Result.MaxHeapSize := Status.PeakBytes;
-  Result.MaxHeapUsed := StatusPeakUsed;
-  Result.CurrHeapSize := Status.CommittedBytes;
-  Result.CurrHeapUsed := Status.UsedBytes;
-  Result.CurrHeapFree := Status.CommittedBytes - Status.UsedBytes;
-end;
-
-function Saturated(Value: NativeUInt): Cardinal;
-begin
-  if Value > High(Cardinal) then
-    Result := High(Cardinal)
-  else
-    Result := Value;
-end;
-
-function DelphiHeapStatus: THeapStatus;
-var
-  Status: TStatus;
-begin
-  StatusRead(Status);
-  FillChar(Result, SizeOf(Result), 0);
-  Result.TotalAddrSpace := Saturated(Status.ReservedBytes);
-  Result.TotalUncommitted := Saturated(Status.ReservedBytes - Status.CommittedBytes);
-  Result.TotalCommitted := Saturated(Status.CommittedBytes);
-  Result.TotalAllocated := Saturated(Status.UsedBytes);
-  Result.TotalFree := Saturated(Status.CommittedBytes - Status.UsedBytes);
-  Result.FreeSmall := Saturated(Status.Small.SpanBytes - Status.Small.UsedBytes);
-  Result.FreeBig := Saturated(Status.CachedBytes);
-end;
-
 procedure Install;
-var
-  Manager: TMemoryManager;
 begin
   SettingsStart;
-  if Process.Settings.Values[opOff] <> 0 then
+  // Without memory, or with the setting `off`, the previous manager stays.
+  if IsSet(opOff) or not EngineStart then
     Exit;
-  if not ProcessStart then
-    Exit; // no memory at all: the previous manager stays
-  ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
-  FillChar(Manager, SizeOf(Manager), 0);
-  BlockEntries(Manager);
-  Manager.GetHeapStatus := DelphiHeapStatus;
-  Manager.GetFPCHeapStatus := FpcHeapStatus;
-  SetMemoryManager(Manager);
-  Process.PurgerNotify := PurgerNotify;
+  EngineInstall;
   StackStart;
   WatchApply;
 end;
@@ -410,8 +423,5 @@ finalization
   WatchEnd;
   LeaksEnd;
   if IsLibrary and Process.IsStarted then
-  begin
-    ForeignStop(BlockIsOurs);
-    ProcessStop;
-  end;
+    EngineStop;
 end.

@@ -58,7 +58,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Types;
+  SysUtils, Classes, testregistry, LaneMM.Layout;
 
 const
   Megabyte = 1 shl 20;

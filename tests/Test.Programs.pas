@@ -45,6 +45,27 @@ begin
   Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + '../../');
 end;
 
+var
+  Fresh: TStringList; // folders that have no units of an earlier run
+
+// Deletes the units of an earlier run: the compiler does not see that sources have changed which it
+// finds by the unit paths of LaneMM.inc.
+procedure Freshen(const Folder: string);
+var
+  Found: TSearchRec;
+begin
+  if Fresh = nil then
+    Fresh := TStringList.Create;
+  if Fresh.IndexOf(Folder) >= 0 then
+    Exit;
+  Fresh.Add(Folder);
+  if FindFirst(Folder + '*.ppu', 0, Found) = 0 then
+    repeat
+      DeleteFile(Folder + Found.Name);
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
 constructor TTestProgram.Create(const Name, Options: string);
 var
   Output, Path: string;
@@ -53,6 +74,7 @@ begin
   Path := SourceFolder + 'tests/programs/' + Name + '.lpr';
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + Options.Replace(' ', '') + '/';
   ForceDirectories(Folder);
+  Freshen(Folder);
   if not RunCommand('sh', ['-c', Format('fpc -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs"'
     + ' "-FE%s" "-FU%s" "%s"', [Options, SourceFolder, SourceFolder, Folder, Folder, Path])], Output) then
     raise Exception.Create('cannot build ' + Path + ': ' + Output);
@@ -152,4 +174,6 @@ begin
   FindClose(Found);
 end;
 
+finalization
+  Fresh.Free;
 end.

@@ -121,7 +121,7 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  BaseUnix, LaneMM;
+  BaseUnix, LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
 
@@ -274,8 +274,11 @@ end;
 // ---------------------------------------------------------------------------- measurements
 
 function UsedBytes: NativeUInt;
+var
+  Status: TStatus;
 begin
-  Result := LaneMM_HeapStatus.UsedBytes;
+  StatusRead(Status);
+  Result := Status.UsedBytes;
 end;
 
 function ResidentBytes: NativeUInt;

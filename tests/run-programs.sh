@@ -86,6 +86,9 @@ has_no_dynamic_section() {
   ! readelf -d "$out/$1" | grep -q NEEDED
 }
 
+# No units of an earlier run: the compiler does not see that sources have changed which it finds by
+# the unit paths of LaneMM.inc.
+rm -rf "$out"/units*
 mkdir -p "$out"
 
 program 0 BeforeThreads

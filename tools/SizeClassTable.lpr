@@ -4,7 +4,7 @@ program SizeClassTable;
 {$mode objfpc}{$H+}
 
 uses
-  LaneMM, LaneMM.Types, LaneMM.SizeClasses, SysUtils;
+  LaneMM, SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.SizeClasses;
 
 procedure PrintClass(SizeClass: Cardinal);
 var

@@ -5,12 +5,12 @@
 // What has no counterpart does not compile: its name stands here as a number with a hint.
 unit FastMM5;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$unitpath ../core} {$endif}
+{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
 
 interface
 
 uses
-  LaneMM.Types, LaneMM;
+  LaneMM;
 
 type
   /// What is in use, as FastMM5 sums it up.

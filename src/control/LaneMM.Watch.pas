@@ -1,6 +1,6 @@
 /// Turns watching on and off as the settings say, and sees to it that logs are written.
 //
-// Owns:       which entries of the memory manager are installed; Process.WatchRemoteFree,
+// Owns:       which entries of the memory manager are installed; Hooks.RemoteFree,
 //             WatchLargeFree, GrowthCall, EndSignals.
 // Invariants: an entry is replaced only if it is one of ours: another manager that was put in
 //             front of LaneMM stays.
@@ -11,7 +11,7 @@ unit LaneMM.Watch;
 
 interface
 
-/// Does what Process.Settings says, and Process.DebugDepth.
+/// Does what Settings says, and Debug.Depth.
 procedure WatchApply;
 /// Writes what has been counted. False when a file could not be written.
 function WatchWrite: Boolean;
@@ -21,14 +21,21 @@ procedure WatchEnd;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.CallSites, LaneMM.LockProfile, LaneMM.Growth,
-  LaneMM.Sampler, LaneMM.Limits, LaneMM.AllocationLog, LaneMM.Blocks, LaneMM.Erase, LaneMM.Debug,
-  LaneMM.DebugBlocks, LaneMM.DebugSampler, LaneMM.GuardSample, LaneMM.EventLog, LaneMM.Profile;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
+  LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
+  LaneMM.Growth, LaneMM.LimitReport, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
+  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
+  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
 
-function IsSet(Option: TOption): Boolean;
-begin
-  Result := Process.Settings.Values[Option] <> 0;
-end;
+type
+  // The state of the room.
+  TControl = record
+    EndSignals: TAtomicWord; //< shared  1: the signals that end the program are taken
+  end;
+
+var
+  Control: TControl;
 
 // ---------------------------------------------------------------------------- signals
 
@@ -49,10 +56,10 @@ var
 begin
   for Round := 1 to MostRounds do
   begin
-    State := LoadAcquire(Process.DebugLock.State);
+    State := LoadAcquire(Debug.Lock.State);
     if State = 0 then
       Exit(True);
-    OsWaitMs(Process.DebugLock.State, State, PatienceMs);
+    OsWaitMs(Debug.Lock.State, State, PatienceMs);
   end;
   Result := False;
 end;
@@ -62,7 +69,7 @@ end;
 procedure EndBySignal(Signal: LongInt); cdecl;
 begin
   WatchWrite;
-  if (Process.Debug <> nil) and CanCheck then
+  if Debug.IsStarted and CanCheck then
     DebugCheckHeap;
   OsSignalSend(Signal);
 end;
@@ -78,7 +85,7 @@ const
   Interrupt = 2;
   Terminate = 15;
 begin
-  if not CompareAndSwap(Process.EndSignals, 0, 1) then
+  if not CompareAndSwap(Control.EndSignals, 0, 1) then
     Exit;
   OsSignalSet(HangUp, EndBySignal, suLast);
   if not IsLibrary then // interpreters look whether somebody has it
@@ -90,10 +97,15 @@ end;
 
 procedure FreeSeen(Span: PSpan; P: Pointer);
 begin
-  if Span^.Owner = Process.Samples then
+  if Span^.Owner = Observe.Samples then
     SamplerForget(P)
   else if IsSet(opContention) then
-    WaitsCountRemoteFree(Span, P);
+    WaitsCountRemoteFree(Span^.SizeClass);
+end;
+
+procedure CountRemoteFree(Span: PSpan; P: Pointer);
+begin
+  WaitsCountRemoteFree(Span^.SizeClass);
 end;
 
 procedure LargeFreeSeen(Span: PSpan; P: Pointer);
@@ -104,17 +116,17 @@ end;
 // Whether a few blocks get guard pages. A profile has the counter for itself.
 function IsGuarding: Boolean;
 begin
-  Result := (Process.Settings.Values[opGuard] > 1) and not IsSet(opProfile);
+  Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
 end;
 
 function IsErasingFreed: Boolean;
 begin
-  Result := Odd(Process.Settings.Values[opErase] shr Ord(erFree));
+  Result := Odd(Settings.Values[opErase] shr Ord(erFree));
 end;
 
 procedure UseEntries(var Manager: TMemoryManager);
 begin
-  BlockEntries(Manager);
+  EngineEntries(Manager);
   if IsSet(opProfile) then
   begin
     Manager.GetMem := QuickCountedBlockGet();
@@ -149,7 +161,7 @@ end;
 // Around whatever resizes blocks.
 procedure UseGrowthEntry(var Manager: TMemoryManager);
 begin
-  Process.GrowthCall := Manager.ReallocMem;
+  Observe.GrowthCall := Manager.ReallocMem;
   if IsSet(opGrowth) then
     Manager.ReallocMem := GrowthRealloc;
 end;
@@ -175,28 +187,35 @@ begin
   until DebugIsOn = IsDebug;
 end;
 
+// Counts a debug block that is being freed, if another thread allocated it.
+procedure CountDebugFree(Block: PDebugBlock);
+begin
+  if (Block^.AllocThread <> Block^.FreeThread) and (Block^.Size <= MaxClassSize) then
+    WaitsCountRemoteFree(SizeToClass(Block^.Size));
+end;
+
 procedure DebugFreeSeen(Block: PDebugBlock);
 begin
-  if Process.Samples <> nil then
+  if Observe.Samples <> nil then
     SamplerForget(DebugBlockData(Block));
   if IsSet(opContention) then
-    WaitsCountDebugFree(Block);
+    CountDebugFree(Block);
 end;
 
 procedure WatchFrees;
 begin
-  if (Process.Samples <> nil) or IsSet(opContention) then
-    Process.WatchDebugFree := DebugFreeSeen;
-  if Process.Samples <> nil then
+  if (Observe.Samples <> nil) or IsSet(opContention) then
+    Debug.FreeWatch := DebugFreeSeen;
+  if Observe.Samples <> nil then
   begin
     // For good: blocks that were sampled are recognised when they are freed.
-    Process.WatchLargeFree := LargeFreeSeen;
-    Process.WatchRemoteFree := FreeSeen;
+    Hooks.LargeFree := LargeFreeSeen;
+    Hooks.RemoteFree := FreeSeen;
   end
   else if IsSet(opContention) then
-    Process.WatchRemoteFree := WaitsCountRemoteFree
+    Hooks.RemoteFree := CountRemoteFree
   else
-    Process.WatchRemoteFree := nil;
+    Hooks.RemoteFree := nil;
 end;
 
 // ---------------------------------------------------------------------------- all
@@ -211,25 +230,28 @@ begin
     Result := False;
 end;
 
-// What a child process has not counted itself.
-procedure ForgetCounts;
+// In a child process: forgets what it has not counted itself, and frees the locks of lost threads.
+procedure ChildStarted;
 begin
+  ModulesRecover;
   SitesForget;
   WaitsForget;
   GrowthForget;
-  SamplerForgetAll;
+  SamplerRecover;
+  DebugRecover;
+  LockReset(Leaks.Lock); // its entries are whole after every single write
 end;
 
 // What the entries call, before any thread can meet one of them: at the start of the program.
 procedure SetCalls;
 begin
   if IsGuarding then
-    Process.SampledGet := GuardSampleGet
+    Hooks.SampledGet := GuardSampleGet
   else
-    Process.SampledGet := SamplerGet;
-  Process.ForkForget := ForgetCounts;
-  if @Process.GrowthCall = nil then
-    Process.GrowthCall := BlockRealloc;
+    Hooks.SampledGet := SamplerGet;
+  Hooks.ChildStarted := ChildStarted;
+  if @Observe.GrowthCall = nil then
+    Observe.GrowthCall := BlockRealloc;
 end;
 
 // Whether blocks are erased, or were: then entries are to be set.
@@ -244,25 +266,34 @@ end;
 // There is no memory for it.
 procedure StopDebug;
 begin
-  Process.Settings.Values[opDebug] := 0;
-  Process.Settings.Values[opGuard] := 0;
-  Swap(Process.DebugDepth, 0);
+  Settings.Values[opDebug] := 0;
+  Settings.Values[opGuard] := 0;
+  Swap(Debug.Depth, 0);
+end;
+
+// The parameters of the engine.
+procedure ApplyToEngine;
+begin
+  Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
+  Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
+  Hooks.LimitReached := LimitReport;
+  LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 
 procedure WatchApply;
 begin
-  LimitsApply;
+  ApplyToEngine;
   TracingApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;
   if not IsWatching then
   begin
-    if (LoadAcquire(Process.SiteKeys) = 0) and (Process.Debug = nil) and not IsErasing then
+    if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing then
       Exit;
-    Process.Settings.Values[opContention] := 0;
-    Process.Settings.Values[opGrowth] := 0;
-    Process.Settings.Values[opProfile] := 0;
+    Settings.Values[opContention] := 0;
+    Settings.Values[opGrowth] := 0;
+    Settings.Values[opProfile] := 0;
   end;
   if IsSet(opContention) then
     WaitsWatch
@@ -272,15 +303,15 @@ begin
   SetEntries;
   TakeEndSignals;
   if IsSet(opSignal) then
-    OsSignalSet(Process.Settings.Values[opSignal], WriteOnSignal, suAgain);
+    OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
 end;
 
 procedure WatchEnd;
 begin
   TracingEnd;
-  if LoadAcquire(Process.SiteKeys) <> 0 then
+  if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
-  if Process.Debug <> nil then
+  if Debug.IsStarted then
     DebugCheckHeap;
 end;
 

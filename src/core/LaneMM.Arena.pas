@@ -16,7 +16,7 @@ unit LaneMM.Arena;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 const
   /// For ArenaPurge: everything that is free.
@@ -29,10 +29,10 @@ type
 /// A run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when the
 /// system has no more memory. The caller owns it until ArenaRelease.
 function ArenaTake(SliceCount: NativeUInt): PSpan;
-/// The same without pages that are backed already, and RoomCount slices more that may stay unused:
-/// they are counted in Process.RoomSlices.
-function ArenaTakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
-/// Takes slices off Process.RoomSlices that are going to be used; tells whether they may be.
+/// The same without pages that are backed already, and SpareCount slices more that may stay unused:
+/// they are counted in Process.SpareSlices.
+function ArenaTakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
+/// Takes slices off Process.SpareSlices that are going to be used; tells whether they may be.
 function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
 /// Takes a span back. Nobody may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
@@ -126,7 +126,7 @@ procedure UseHugePages(Arena: PArena; First, Limit: NativeUInt);
 var
   HugeFrom: NativeUInt;
 begin
-  HugeFrom := Process.Settings.Values[opHuge] shr SliceShift;
+  HugeFrom := Process.HugeFrom;
   if HugeFrom = 0 then
     Exit;
   if First < HugeFrom then
@@ -270,15 +270,15 @@ procedure AddFree(Span: PSpan);
 var
   Room: PSpan;
 begin
-  if Span^.RoomCount <> 0 then
+  if Span^.SpareCount <> 0 then
   begin
-    FetchAdd(Process.RoomSlices, 0 - NativeUInt(Span^.RoomCount));
+    FetchAdd(Process.SpareSlices, 0 - NativeUInt(Span^.SpareCount));
     if Span^.IsWarm then
     begin
-      Dec(Span^.SliceCount, Span^.RoomCount);
+      Dec(Span^.SliceCount, Span^.SpareCount);
       Room := Span + Span^.SliceCount;
       Room^.Start := Span^.Start + Span^.SliceCount * SliceSize;
-      FreeRunAdd(Room, Span^.RoomCount, False);
+      FreeRunAdd(Room, Span^.SpareCount, False);
     end;
   end;
   FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
@@ -317,7 +317,7 @@ begin
   Result := 0;
   for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
     Inc(Result, Process.Arenas[Index].Frontier);
-  Dec(Result, Process.ColdSlices + LoadAcquire(Process.RoomSlices));
+  Dec(Result, Process.ColdSlices + LoadAcquire(Process.SpareSlices));
 end;
 
 function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
@@ -335,7 +335,7 @@ var
   Limit: ^TLimit;
 begin
   Limit := @Process.Limits[Kind];
-  if (Limit^.State = Ord(lsTold))
+  if (Limit^.State = Ord(lsReported))
     and (ArenaBackedSlices < Limit^.Slices - Limit^.Slices div FallenShare) then
     StoreRelease(Limit^.State, Ord(lsBelow));
   Result := ArenaExceeds(Kind, SliceCount);
@@ -414,7 +414,7 @@ begin
   begin
     SetEnd(Span, SliceCount);
     Span^.IsMoved := False;
-    Span^.RoomCount := 0;
+    Span^.SpareCount := 0;
     Span^.Owner := NoOwner;
     CountBacked;
   end;
@@ -457,32 +457,32 @@ begin
     Result := Take(SliceCount);
 end;
 
-function TakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
+function TakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := nil;
   if MayBack(SliceCount) then
   begin
-    Inc(SliceCount, RoomCount);
+    Inc(SliceCount, SpareCount);
     Result := TakeCold(SliceCount, FewTries);
     if Result = nil then
       Result := TakeUnused(SliceCount);
   end;
   if Result <> nil then
-    FetchAdd(Process.RoomSlices, RoomCount);
+    FetchAdd(Process.SpareSlices, SpareCount);
   Finish(Result, SliceCount);
   if Result <> nil then
-    Result^.RoomCount := RoomCount;
+    Result^.SpareCount := SpareCount;
 end;
 
-function ArenaTakeRoom(SliceCount, RoomCount: NativeUInt): PSpan;
+function ArenaTakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
 begin
-  if SliceCount + RoomCount > MaxRunSlices then
+  if SliceCount + SpareCount > MaxRunSlices then
     Exit(nil);
-  Result := TakeRoom(SliceCount, RoomCount);
+  Result := TakeRoom(SliceCount, SpareCount);
   if (Result = nil) and MakeWay(SliceCount) then
-    Result := TakeRoom(SliceCount, RoomCount);
+    Result := TakeRoom(SliceCount, SpareCount);
 end;
 
 function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
@@ -492,14 +492,14 @@ begin
     Exit;
   if not Process.HasLimits then
   begin
-    FetchAdd(Process.RoomSlices, 0 - SliceCount);
+    FetchAdd(Process.SpareSlices, 0 - SliceCount);
     Exit;
   end;
   LockEnter(Process.ArenaLock);
   FreeReleased;
   Result := MayBack(SliceCount);
   if Result then
-    FetchAdd(Process.RoomSlices, 0 - SliceCount);
+    FetchAdd(Process.SpareSlices, 0 - SliceCount);
   ArenaLeave;
 end;
 
@@ -589,8 +589,8 @@ begin
   ArenaLeave;
   Result^.Start := Span^.Start + SliceCount * SliceSize;
   Result^.IsMoved := Span^.IsMoved;
-  Result^.RoomCount := Span^.RoomCount;
-  Span^.RoomCount := 0;
+  Result^.SpareCount := Span^.SpareCount;
+  Span^.SpareCount := 0;
 end;
 
 function ArenaSpan(P: Pointer): PSpan;
@@ -750,7 +750,7 @@ end;
 
 procedure ArenaRecover;
 begin
-  FetchAdd(Process.RoomSlices, Process.ColdSlices); // as before, they do not count as backed
+  FetchAdd(Process.SpareSlices, Process.ColdSlices); // as before, they do not count as backed
   FreeRunsForget;
   LockReset(Process.ArenaLock);
 end;

@@ -1,23 +1,27 @@
-/// The two errors of the memory manager, raised as the run-time library does.
+/// The ways to fail: run-time errors 203 and 204, and the end for corrupt memory.
 //
 // Owns:       nothing.
-// Callers:    any thread that holds no lock.
+// Callers:    any thread. ErrorOutOfMemory and ErrorInvalidPointer: under no lock.
 unit LaneMM.Errors;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// No memory for Size bytes: tells Process.MemoryFailed, then run-time error 203 (EOutOfMemory), or
-/// nil with ReturnNilIfGrowHeapFails.
-function ErrorOutOfMemory(Size: NativeUInt): Pointer;
-/// Not a block, or a free one: run-time error 204 (EInvalidPointer). Returns 0.
+/// Raises run-time error 203 (EOutOfMemory), or returns nil with ReturnNilIfGrowHeapFails.
+function ErrorOutOfMemory: Pointer;
+/// Raises run-time error 204 (EInvalidPointer). Returns 0.
 function ErrorInvalidPointer: NativeUInt;
+
+/// Ends the program for corrupt memory: one line on the standard error output, then error 204.
+procedure Fatal(const Text: ShortString);
+/// Checks an invariant of LaneMM.Types; call it behind `if Checked then`.
+procedure Check(Law: Boolean; const Text: ShortString);
 
 implementation
 
 uses
-  LaneMM.Types;
+  LaneMM.Os;
 
 const
   OutOfMemory = 203;
@@ -25,11 +29,9 @@ const
 
 procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
 
-function ErrorOutOfMemory(Size: NativeUInt): Pointer;
+function ErrorOutOfMemory: Pointer;
 begin
   Result := nil;
-  if @Process.MemoryFailed <> nil then
-    Process.MemoryFailed(Size);
   if not ReturnNilIfGrowHeapFails then
     HandleError(OutOfMemory);
 end;
@@ -38,6 +40,25 @@ function ErrorInvalidPointer: NativeUInt;
 begin
   Result := 0;
   HandleError(InvalidPointer);
+end;
+
+procedure Fatal(const Text: ShortString);
+const
+  Prefix: ShortString = 'LaneMM: ';
+  LineEnd: ShortString = #10;
+var
+  Line: ShortString;
+begin
+  Line := Prefix + Text;
+  Line := Line + LineEnd;
+  OsWriteError(@Line[1], Length(Line));
+  RunError(InvalidPointer);
+end;
+
+procedure Check(Law: Boolean; const Text: ShortString);
+begin
+  if not Law then
+    Fatal(Text);
 end;
 
 end.

@@ -13,16 +13,12 @@ unit LaneMM.Foreign;
 interface
 
 uses
-  LaneMM.Types;
-
-type
-  /// Whether P is a block of this copy.
-  TBlockOwns = function(P: Pointer): Boolean;
+  LaneMM.Hooks;
 
 /// Registers this copy and keeps the manager that was installed before.
-procedure ForeignStart(Owns: TBlockOwns; FreeBlock, SizeOfBlock: TBlockCall);
+procedure ForeignStart(Owns: TOwnsCall; FreeBlock, SizeOfBlock: TBlockCall);
 /// Takes this copy off the page.
-procedure ForeignStop(Owns: TBlockOwns);
+procedure ForeignStop(Owns: TOwnsCall);
 /// Frees a block of somebody else; tells whether somebody knew it. Size is its usable size.
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;
 /// The usable size of a block of somebody else; tells whether somebody knew it.
@@ -31,7 +27,7 @@ function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
 
 const
   // Raised when TCopy or the meaning of its calls changes.
@@ -41,7 +37,7 @@ const
 type
   TCopy = record
     IsTaken: TAtomicWord;    //< shared  1: a copy has this entry
-    Owns: TAtomicWord;       //< shared  address of its TBlockOwns; 0 before it is complete
+    Owns: TAtomicWord;       //< shared  address of its TOwnsCall; 0 before it is complete
     FreeBlock: TBlockCall;   //< const   while Owns is not 0
     SizeOfBlock: TBlockCall; //< const   while Owns is not 0
   end;
@@ -56,7 +52,7 @@ type
   {$message fatal 'TCopies: more than a page'}
 {$ifend}
 
-procedure Register(Copies: PCopies; Owns: TBlockOwns; FreeBlock, SizeOfBlock: TBlockCall);
+procedure Register(Copies: PCopies; Owns: TOwnsCall; FreeBlock, SizeOfBlock: TBlockCall);
 var
   Copy: PCopy;
   Index: Cardinal;
@@ -84,7 +80,7 @@ begin
     or (Process.Previous.GetFPCHeapStatus().CurrHeapUsed <> 0);
 end;
 
-procedure ForeignStart(Owns: TBlockOwns; FreeBlock, SizeOfBlock: TBlockCall);
+procedure ForeignStart(Owns: TOwnsCall; FreeBlock, SizeOfBlock: TBlockCall);
 var
   Copies: PCopies;
   IsNew: Boolean;
@@ -99,7 +95,7 @@ begin
     Register(Copies, Owns, FreeBlock, SizeOfBlock);
 end;
 
-procedure ForeignStop(Owns: TBlockOwns);
+procedure ForeignStop(Owns: TOwnsCall);
 var
   Copies: PCopies;
   Index: Cardinal;
@@ -128,7 +124,7 @@ begin
     begin
       // Acquire: see the calls. Pairs with Register.
       Owns := LoadAcquire(Copies^.Copies[Index].Owns);
-      if (Owns <> 0) and TBlockOwns(Owns)(P) then
+      if (Owns <> 0) and TOwnsCall(Owns)(P) then
       begin
         Owner := Copies^.Copies[Index];
         Exit(True);

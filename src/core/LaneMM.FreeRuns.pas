@@ -37,7 +37,7 @@ procedure FreeRunsForget;
 implementation
 
 uses
-  LaneMM.Bits;
+  LaneMM.Layout, LaneMM.Bits;
 
 const
   ExactBins = 8;

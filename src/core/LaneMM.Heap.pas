@@ -35,8 +35,8 @@ procedure HeapRetireEmpty(Heap: PHeap);
 /// Process.SweepWanted) when another thread is at the queues, or when spans stay in which
 /// others have freed blocks: the owner's next free may be the last one.
 procedure HeapSweep(Heap: PHeap);
-/// Asks for a sweep; tells whether nobody had. Whoever was the first calls PurgerNotify or
-/// PurgerTick afterwards.
+/// Asks for a sweep; tells whether nobody had. Whoever was the first calls PurgeNotify or
+/// PurgeTick afterwards.
 function WantSweep: Boolean;
 /// Makes the queues anew from the span records. For a child process in which a lost thread
 /// held the lock; no other thread runs.
@@ -45,7 +45,7 @@ procedure HeapRebuild(Heap: PHeap);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
 
 function WantSweep: Boolean;
 begin
@@ -160,7 +160,7 @@ function Reclaim(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
   Orphans: PHeap;
 begin
-  Orphans := Process.Orphans;
+  Orphans := Process.Abandoned;
   // A look without the lock: what is missed now is found next time.
   if (Orphans^.Queues[SizeClass] = nil) and (LoadAcquire(Orphans^.Taken) = 0) then
     Exit(nil);
@@ -308,7 +308,7 @@ var
   SizeClass: Cardinal;
   Orphans: PHeap;
 begin
-  Orphans := Process.Orphans;
+  Orphans := Process.Abandoned;
   LockEnter(Heap^.Lock);
   QueueTaken(Heap);
   for SizeClass := 0 to SizeClassCount - 1 do

@@ -1,7 +1,7 @@
 /// Large blocks: one block, one run of slices.
 //
-// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; RoomCount.
-// Invariants: BlockSize fills all but the last RoomCount slices, but for a part of one. Room is
+// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; SpareCount.
+// Invariants: BlockSize fills all but the last SpareCount slices, but for a part of one. Room is
 //             address space that was never touched through this block; growing into it is free.
 // Callers:    any thread; the block belongs to the caller.
 unit LaneMM.Large;
@@ -29,7 +29,7 @@ function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
 
 const
   // A block that had to move gets a run of this many times its size: it grows on in place, and
@@ -92,7 +92,7 @@ begin
     ArenaRelease(Span);
     Exit;
   end;
-  OsErase(Span^.Start, (Span^.SliceCount - Span^.RoomCount) * SliceSize);
+  OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
   if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
     ArenaReleaseZero(Span)
   else
@@ -114,7 +114,7 @@ begin
   if IsTooLarge(Size) then
     Exit(False);
   Needed := SlicesFor(Size);
-  Room := Span^.RoomCount;
+  Room := Span^.SpareCount;
   if Needed < Span^.SliceCount then
     Dec(Room, Span^.SliceCount - Needed);
   if not ArenaUseRoom(Room) then
@@ -122,10 +122,10 @@ begin
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
   if not Result then
   begin
-    FetchAdd(Process.RoomSlices, Room);
+    FetchAdd(Process.SpareSlices, Room);
     Exit;
   end;
-  Dec(Span^.RoomCount, Room);
+  Dec(Span^.SpareCount, Room);
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
@@ -157,7 +157,7 @@ end;
 // Gives the run back that the pages were moved away from; all of it counts as room.
 procedure ReleaseMoved(Span: PSpan);
 begin
-  Span^.RoomCount := Span^.SliceCount;
+  Span^.SpareCount := Span^.SliceCount;
   ArenaReleaseZero(Span);
 end;
 
@@ -209,7 +209,7 @@ begin
   if (Moving <> 0) and MovePages(Span, Result) then
   begin
     // The pages are there now, and where they were is room.
-    Dec(Result^.RoomCount, Moving);
+    Dec(Result^.SpareCount, Moving);
     ReleaseMoved(Span);
     Exit;
   end;
@@ -218,7 +218,7 @@ begin
     ReleaseUnused(Result); // there is no memory for a copy
     Exit(nil);
   end;
-  Dec(Result^.RoomCount, Moving);
+  Dec(Result^.SpareCount, Moving);
   Copied := Span^.BlockSize;
   Move(Span^.Start^, Result^.Start^, Copied);
   LargeFree(Span);

@@ -1,11 +1,12 @@
-/// Locks for slow paths: bounded spin, then park; and the two ways to stop for good.
+/// Locks for slow paths: bounded spin, then park.
 //
 // Owns:       TLock.
 // Invariants: State 0 is free, 1 taken, 2 taken with threads that may be parked.
-// Callers:    any thread. LockTry never waits. A thread takes locks in ascending rank.
+// Callers:    any thread. LockTry never waits. A thread takes locks in ascending rank, see
+//             LaneMM.Types.
 // Progress:   LockEnter spins Process.SpinLimit turns, none on one CPU, and parks; it never
 //             sleeps in a loop. LockLeave wakes one thread. A child process after fork first
-//             lets Process.ForkRecover free what threads held that it does not have.
+//             calls Hooks.ForkRecover, which frees the locks of threads that it does not have.
 // Source:     Drepper, "Futexes Are Tricky" (2011), mutex 2.
 unit LaneMM.Lock;
 
@@ -14,49 +15,41 @@ unit LaneMM.Lock;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
 
 /// Takes the lock; waits while another thread has it.
 procedure LockEnter(var Lock: TLock);
-/// Takes the lock if it is free; tells whether it did.
+/// The same without a call of Hooks.LockWait: for the locks of what watches.
+procedure LockEnterUnwatched(var Lock: TLock);
+/// Takes the lock if it is free; returns whether it did.
 function LockTry(var Lock: TLock): Boolean;
 /// The same where the thread has tried or held the lock just now: a failure is not counted.
 function LockTryAgain(var Lock: TLock): Boolean;
-/// Gives the lock back. A full barrier: a later read of this thread sees what others wrote
+/// Releases the lock. A full barrier: a later read of this thread sees what other threads wrote
 /// before they failed to take the lock.
 procedure LockLeave(var Lock: TLock);
 /// Takes a lock that was seen taken: spins a little, then parks.
 procedure LockPark(var Lock: TLock);
 /// Frees a lock whose holder does not exist in this process.
 procedure LockReset(var Lock: TLock);
-/// Lets a child process recover that has not taken a lock since its fork: for what counts or
-/// reports without one.
-procedure ForkNotice;
-
-/// Corrupt memory: writes Text to the standard error output and ends the program, code 204.
-procedure Fatal(const Text: ShortString);
-/// States a law of LaneMM.Types; call it behind `if Checked then`.
-procedure Check(Law: Boolean; const Text: ShortString);
+/// Recovers a child process that has not taken a lock since its fork. Every LockEnter and LockTry
+/// does; other callers count or report without a lock.
+procedure LockRecover; inline;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Os;
 
 const
   Free = 0;
   Taken = 1;
   TakenWithWaiters = 2;
 
-procedure RecoverAfterFork; inline;
+procedure LockRecover;
 begin
   if (Process.ForkMark <> nil) and (LoadAcquire(Process.ForkMark^) <> 1) then
-    Process.ForkRecover;
-end;
-
-procedure ForkNotice;
-begin
-  RecoverAfterFork;
+    Hooks.ForkRecover;
 end;
 
 procedure LockPark(var Lock: TLock);
@@ -78,7 +71,7 @@ var
   Watch: TLockCall;
 begin
   FetchAdd(Lock.Contended, 1);
-  Watch := Process.WatchWait;
+  Watch := Hooks.LockWait;
   if @Watch <> nil then
     Watch(Lock)
   else
@@ -87,38 +80,41 @@ end;
 
 procedure LockEnter(var Lock: TLock);
 begin
-  RecoverAfterFork;
+  LockRecover;
   // Acquire: see what the last holder wrote. Pairs with the swap in LockLeave.
   if not CompareAndSwap(Lock.State, Free, Taken) then
     LockWait(Lock);
 end;
 
-procedure LockMissed(var Lock: TLock);
-var
-  Watch: TLockCall;
+procedure LockEnterUnwatched(var Lock: TLock);
 begin
-  FetchAdd(Lock.Contended, 1);
-  Watch := Process.WatchMiss;
-  if @Watch <> nil then
-    Watch(Lock);
+  if not LockTryAgain(Lock) then
+    LockPark(Lock);
 end;
 
 function LockTryAgain(var Lock: TLock): Boolean;
 begin
-  RecoverAfterFork;
+  LockRecover;
+  // Acquire: as in LockEnter.
   Result := CompareAndSwap(Lock.State, Free, Taken);
 end;
 
 function LockTry(var Lock: TLock): Boolean;
+var
+  Watch: TLockCall;
 begin
   Result := LockTryAgain(Lock);
-  if not Result then
-    LockMissed(Lock);
+  if Result then
+    Exit;
+  FetchAdd(Lock.Contended, 1);
+  Watch := Hooks.LockMiss;
+  if @Watch <> nil then
+    Watch(Lock);
 end;
 
 procedure LockLeave(var Lock: TLock);
 begin
-  // Release: the next holder sees what this one wrote. Pairs with LockEnter and LockTry.
+  // Release: the next holder sees what this one wrote. Pairs with LockEnter and LockTryAgain.
   if Swap(Lock.State, Free) = TakenWithWaiters then
     OsWake(Lock.State);
 end;
@@ -126,23 +122,6 @@ end;
 procedure LockReset(var Lock: TLock);
 begin
   StoreRelease(Lock.State, Free);
-end;
-
-procedure Fatal(const Text: ShortString);
-const
-  Prefix: ShortString = 'LaneMM: ';
-  LineEnd: ShortString = #10;
-begin
-  OsWriteError(@Prefix[1], Length(Prefix));
-  OsWriteError(@Text[1], Length(Text));
-  OsWriteError(@LineEnd[1], Length(LineEnd));
-  RunError(204);
-end;
-
-procedure Check(Law: Boolean; const Text: ShortString);
-begin
-  if not Law then
-    Fatal(Text);
 end;
 
 end.

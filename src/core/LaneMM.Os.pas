@@ -14,7 +14,7 @@ unit LaneMM.Os;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 const
   /// Smallest unit of memory protection and backing, in bytes.
@@ -29,20 +29,12 @@ type
   TOsSignalUse = (suAgain, suLast);
   /// Called in the middle of anything: uses nothing but this unit.
   TOsSignalHandler = procedure(Signal: LongInt); cdecl;
-  /// A fault of the processor: an address that cannot be used, and the registers that programs use.
-  TOsFault = record
-    Address: NativeUInt;                  //< 0 where the processor does not tell
-    Pc, Sp, Frame: NativeUInt;            //< instruction, stack and frame pointer
-    Registers: array[0..15] of NativeUInt; //< some of the others
-  end;
-  /// Is told of a fault, in a signal handler.
-  TOsFaultCall = procedure(const Fault: TOsFault);
   /// A range of addresses that the system mapped in one go.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
     IsReadable, IsWritable, IsCode: Boolean; //< what may be done there
     FileOffset: NativeUInt;               //< where First lies in the file
-    Path: array[0..1023] of AnsiChar;     //< the file, or a name in brackets, or nothing
+    Path: TPath;                          //< the file, or a name in brackets, or nothing
   end;
   /// Looks at one mapping. Context is the caller's.
   TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
@@ -56,10 +48,10 @@ function OsReserve(Size: NativeUInt): Pointer;
 /// Gives the address range back.
 procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Memory of at least Size bytes that reads as zeros and is backed on touch; nil when refused. The
-/// caller owns it until OsReleaseRoom.
-function OsTakeRoom(Size: NativeUInt): Pointer;
+/// caller owns it until OsReleasePages.
+function OsTakePages(Size: NativeUInt): Pointer;
 /// Gives it back; nil is allowed.
-procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
+procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 /// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Makes a committed range read as zeros.
@@ -74,7 +66,7 @@ function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// The same for a range that pages were moved to; makes it one with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
-/// Fills a range with zeros if memory is to go back to the system so (see opErase).
+/// Fills a range with zeros before it goes back, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; Source then reads as
 /// zeros. False, and only Target's contents lost, when the system cannot.
@@ -165,8 +157,8 @@ procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 function OsNowNs: UInt64;
 /// Has Handler called on a signal that nobody handles or ignores. False where somebody does.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
-/// Has Call told of faults before the handler that is set now, if it is not already.
-procedure OsFaultSet(Call: TOsFaultCall);
+/// Has Hooks.Fault called on faults, before the handler that is set now, if it is not already.
+procedure OsFaultWatch;
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
 /// Sends a signal to one of its threads.
@@ -175,14 +167,14 @@ procedure OsSignalSendTo(Thread, Signal: Cardinal);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits;
 
 procedure CountCall(Kind: TOsCall); inline;
 begin
   FetchAdd(Process.OsCalls[Kind], 1);
 end;
 
-function OsTakeRoom(Size: NativeUInt): Pointer;
+function OsTakePages(Size: NativeUInt): Pointer;
 begin
   Size := AlignUp(Size, OsPageSize);
   Result := OsReserve(Size);
@@ -195,11 +187,11 @@ end;
 
 procedure OsErase(P: Pointer; Size: NativeUInt);
 begin
-  if Odd(Process.Settings.Values[opErase] shr Ord(erReturn)) then
+  if Process.ErasesPages then
     FillChar(P^, Size, 0);
 end;
 
-procedure OsReleaseRoom(P: Pointer; Size: NativeUInt);
+procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 begin
   if P <> nil then
     OsRelease(P, AlignUp(Size, OsPageSize));

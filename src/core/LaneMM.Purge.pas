@@ -1,41 +1,114 @@
-/// Gives memory back when it was free for a while: by a small thread of its own, or, where there
-/// is none, by whoever comes by.
+/// Memory back to the system: sweeps of all heaps, trims, and purges when it is time.
 //
-// Owns:       Process.Purger.
-// Invariants: the thread exists once at most. It runs only while there is enough to give back,
-//             and is parked, without a timer, otherwise. It starts when a program first frees
-//             more than PurgerStartSlices; small programs never have it, nor have programs
-//             without the thread library, nor libraries.
-// Callers:    PurgerTick: any thread in a slow path; never waits but for the arena lock.
-// Progress:   the thread parks on Process.Purger; PurgerTick wakes it.
+// Owns:       Process.PurgeState, PurgeThread, SweepFrom; Hooks.PurgeNotify.
+// Invariants: the purge thread exists once at most. It runs only while there is memory to give
+//             back, and is parked, without a timer, otherwise. It starts when a program first has
+//             PurgeStartSlices of warm memory or an idle owner has empty spans. Programs without
+//             the thread library do not have it, nor do libraries: there a slow path of any
+//             thread does the work.
+// Callers:    PurgeTick: any thread in a slow path; never waits but for the arena lock.
+//             PurgeNotify: FreeMem; never waits. The others: any thread under no lock.
+// Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
 unit LaneMM.Purge;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Sees to it that memory which is free now is given back later. Cheap: for slow paths that may
-/// wait.
-procedure PurgerTick;
-/// The same for FreeMem: leaves the work to others and never waits. In a program without threads
-/// there is nobody to wait for, and the work is done.
-procedure PurgerNotify;
+/// Sets Hooks.PurgeNotify.
+procedure PurgeStart;
+/// Makes sure that memory which is free now goes back later. Cheap: for slow paths that may wait.
+procedure PurgeTick;
+/// The same for FreeMem: leaves the work to other threads and never waits. In a program without
+/// threads the caller does the work.
+procedure PurgeNotify;
+
+/// Gives all free memory back to the system: empty spans of every heap, and all free runs. Other
+/// threads keep running.
+procedure ProcessTrim;
+/// Gives back what was free all the time since the last call, empty spans of idle owners included.
+procedure ProcessPurge;
+/// Before cold memory is taken: finds the spans of idle owners that other threads emptied, if there
+/// may be some.
+procedure ProcessSweep;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Threads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Heap,
+  LaneMM.Threads, LaneMM.Reserve;
+
+// ---------------------------------------------------------------------------- all heaps
+
+procedure SweepAll;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    HeapSweep(Heap);
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+procedure SweepIfWanted;
+begin
+  if (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0) then
+    SweepAll;
+end;
+
+procedure ProcessTrim;
+var
+  Own: PHeap;
+begin
+  Own := OsThreadHeap;
+  if Own <> nil then
+    HeapRetireEmpty(Own);
+  SweepAll;
+  ArenaPurge(AllSlices);
+  PurgeNotify;
+end;
+
+procedure ProcessPurge;
+begin
+  SweepIfWanted;
+  ArenaPurge(ArenaIdleSlices);
+  if Process.HasLimits then
+    ReserveFill;
+end;
+
+procedure ProcessSweep;
+const
+  // A sweep that finds less than this share of all memory is not repeated before memory has grown
+  // by as much: so the time that sweeps take stays in proportion to what is used or found.
+  SweepShare = 8;
+var
+  Backed: NativeUInt;
+begin
+  if (LoadAcquire(Process.SweepWanted) = 0) or (Process.WarmSlices <> 0) then
+    Exit;
+  Backed := ArenaBackedSlices;
+  if Backed < Process.SweepFrom then
+    Exit;
+  SweepIfWanted;
+  Process.SweepFrom := 0;
+  if Process.WarmSlices < Backed div SweepShare then
+    Process.SweepFrom := Backed + Backed div SweepShare;
+end;
+
+// ---------------------------------------------------------------------------- the thread
 
 const
-  // Values of Process.Purger.
+  // Values of Process.PurgeState.
   NotStarted = 0;
   Running = 1;
   Parked = 2;
   Refused = 3;
 
   // Warm slices that are worth a thread.
-  PurgerStartSlices = 64;
-  // The thread looks only for spans that others have emptied once in so many delays.
+  PurgeStartSlices = 64;
+  // Without warm memory the thread looks for empty spans only once in so many delays.
   DelaysPerSweep = 10;
 
 function HasWork: Boolean;
@@ -54,58 +127,62 @@ begin
 end;
 
 // Runs until the process ends.
-procedure PurgerThread;
+procedure RunThread;
 begin
-  Process.PurgerId := OsThreadId;
+  Process.PurgeThread := OsThreadId;
   repeat
-    OsWaitMs(Process.Purger, Running, LookDelayMs);
+    OsWaitMs(Process.PurgeState, Running, LookDelayMs);
     ProcessPurge;
-    if not HasWork then
-    begin
-      // Swap is a full barrier: either this thread sees the work, or PurgerTick, called after
-      // the work was made, sees Parked.
-      Swap(Process.Purger, Parked);
-      if HasWork and CompareAndSwap(Process.Purger, Parked, Running) then
-        Continue;
-      OsWait(Process.Purger, Parked);
-      CompareAndSwap(Process.Purger, Parked, Running); // woken by chance
-    end;
+    if HasWork then
+      Continue;
+    // Swap is a full barrier: either this thread sees the work, or WakeThread, called after the
+    // work was made, sees Parked.
+    Swap(Process.PurgeState, Parked);
+    if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
+      Continue;
+    OsWait(Process.PurgeState, Parked);
+    CompareAndSwap(Process.PurgeState, Parked, Running); // woken by chance
   until False;
 end;
 
 procedure StartThread;
 begin
   if IsLibrary or not Process.HasThreads then
-    StoreRelease(Process.Purger, Refused)
-  else if CompareAndSwap(Process.Purger, NotStarted, Running) then
-    if not OsThreadStart(PurgerThread) then
-      StoreRelease(Process.Purger, Refused);
+    StoreRelease(Process.PurgeState, Refused)
+  else if CompareAndSwap(Process.PurgeState, NotStarted, Running) then
+    if not OsThreadStart(RunThread) then
+      StoreRelease(Process.PurgeState, Refused);
 end;
 
-// Wakes or starts the thread if there is something to do; tells whether it does the work.
+// Wakes or starts the thread if there is work; returns whether the thread does the work.
 function WakeThread: Boolean;
 begin
-  case LoadAcquire(Process.Purger) of
+  case LoadAcquire(Process.PurgeState) of
     Parked:
-      if HasWork and CompareAndSwap(Process.Purger, Parked, Running) then
-        OsWake(Process.Purger);
+      if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
+        OsWake(Process.PurgeState);
     NotStarted:
-      if (Process.WarmSlices >= PurgerStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
+      if (Process.WarmSlices >= PurgeStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
         StartThread;
   end;
-  Result := LoadAcquire(Process.Purger) in [Running, Parked];
+  Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
 end;
 
-procedure PurgerTick;
+procedure PurgeTick;
 begin
   if not WakeThread and ArenaLookIsDue then
     ProcessPurge;
 end;
 
-procedure PurgerNotify;
+procedure PurgeNotify;
 begin
   if not WakeThread and not Process.HasThreads and ArenaLookIsDue then
     ProcessPurge;
+end;
+
+procedure PurgeStart;
+begin
+  Hooks.PurgeNotify := PurgeNotify;
 end;
 
 end.

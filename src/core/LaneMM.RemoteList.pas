@@ -37,7 +37,7 @@ function RemoteCount(Span: PSpan): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Lock;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors;
 
 const
   CountShift = 1;

@@ -24,7 +24,7 @@ procedure ReserveDrop;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena;
 
 // A piece of the size, or nil.
 function TakePiece: PSpan;

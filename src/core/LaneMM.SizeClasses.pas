@@ -22,7 +22,7 @@ procedure SizeClassesStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Bits;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits;
 
 const
   FineClassCount = 16;

@@ -43,7 +43,7 @@ function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 implementation
 
 uses
-  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList;
+  LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
 const
   // Blocks are put on FreeList for the first time in portions of at most this many bytes, or one

@@ -11,7 +11,7 @@ unit LaneMM.Stats;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
 
 type
   /// Blocks of one tier: small (one slice holds many), medium (some slices do), or large.
@@ -38,13 +38,11 @@ type
 
 /// Sums up the process. Never fails.
 procedure StatusRead(out Status: TStatus);
-/// Highest UsedBytes that any StatusRead has seen.
-function StatusPeakUsed: NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Threads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin
@@ -72,8 +70,8 @@ end;
 procedure VisitDebugSpan(Span: PSpan; var Status: TStatus);
 begin
   Inc(Status.Small.SpanBytes, Span^.SliceCount * SliceSize);
-  if @Process.DebugVisit <> nil then
-    Process.DebugVisit(Span, AddDebugBlock, @Status);
+  if @Hooks.DebugVisit <> nil then
+    Hooks.DebugVisit(Span, AddDebugBlock, @Status);
 end;
 
 procedure VisitSpan(Span: PSpan; Context: Pointer);
@@ -111,7 +109,7 @@ begin
     Inc(Status.CommittedBytes, Process.Arenas[Index].Frontier * SliceSize);
   end;
   Dec(Status.CommittedBytes,
-    (Process.ColdSlices + LoadAcquire(Process.RoomSlices)) * SliceSize);
+    (Process.ColdSlices + LoadAcquire(Process.SpareSlices)) * SliceSize);
   Status.PeakBytes := Process.PeakSlices * SliceSize;
   Status.CachedBytes := Process.WarmSlices * SliceSize;
 end;
@@ -131,11 +129,6 @@ begin
   Status.Contended := LoadAcquire(Process.ArenaLock.Contended)
     + LoadAcquire(Process.RegistryLock.Contended);
   ProcessReallocCounts(Status.Realloc);
-end;
-
-function StatusPeakUsed: NativeUInt;
-begin
-  Result := Process.PeakUsed;
 end;
 
 end.

@@ -13,7 +13,7 @@ unit LaneMM.Walk;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Hooks;
 
 /// Calls Visitor for each block in use, by address.
 procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
@@ -23,7 +23,7 @@ function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 implementation
 
 uses
-  LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span;
 
 type
   TWalk = record
@@ -78,8 +78,8 @@ begin
         Walk^.Visitor(Block, Walk^.Context);
       end;
     skDebug:
-      if @Process.DebugVisit <> nil then
-        Process.DebugVisit(Span, Walk^.Visitor, Walk^.Context);
+      if @Hooks.DebugVisit <> nil then
+        Hooks.DebugVisit(Span, Walk^.Visitor, Walk^.Context);
   end;
 end;
 
@@ -112,8 +112,8 @@ begin
   Span := FindSpan(P);
   if Span = nil then
     Exit;
-  if (Span^.Kind = skDebug) and (@Process.DebugFind <> nil) then
-    Exit(Process.DebugFind(Span, P, Block));
+  if (Span^.Kind = skDebug) and (@Hooks.DebugFind <> nil) then
+    Exit(Hooks.DebugFind(Span, P, Block));
   if not (Span^.Kind in [skBlocks, skLarge]) then
     Exit;
   Offset := NativeUInt(P) - NativeUInt(Span^.Start);

@@ -1,7 +1,7 @@
 /// The log of chosen allocations: each get and free of a debug block that fits the settings is an
 /// event.
 //
-// Owns:       Process.IsTracing, TracedCount; THeap.IsTracing.
+// Owns:       Debug.IsLogging, TracedCount; THeap.IsTracing.
 // Invariants: no more than `trace:most` events are written; how many there would have been is told
 //             at the end. What a callback does with the heap is not traced.
 // Callers:    TracingGot, TracingFreed: the thread that changes the block. The others: any thread.
@@ -11,10 +11,14 @@ unit LaneMM.AllocationLog;
 
 interface
 
-uses
-  LaneMM.Types;
 
-/// Does what Process.Settings says.
+
+uses
+  LaneMM.DebugState;
+
+
+
+/// Does what Settings says.
 procedure TracingApply;
 /// A block was got.
 procedure TracingGot(Block: PDebugBlock);
@@ -26,17 +30,13 @@ procedure TracingEnd;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Text, LaneMM.Messages, LaneMM.Contents, LaneMM.Events,
-  LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugReport;
-
-function IsSet(Option: TOption): Boolean;
-begin
-  Result := Process.Settings.Values[Option] <> 0;
-end;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
+  LaneMM.DebugSpans;
 
 procedure TracingApply;
 begin
-  Process.IsTracing := IsSet(opTrace) or IsSet(opTraceSize) or IsSet(opTraceNumber)
+  Debug.IsLogging := IsSet(opTrace) or IsSet(opTraceSize) or IsSet(opTraceNumber)
     or IsSet(opTraceGroup) or IsSet(opTraceClass);
 end;
 
@@ -46,7 +46,7 @@ function IsInRange(Option: TOption; Value: NativeUInt): Boolean;
 var
   Range: ^TSettingsRange;
 begin
-  Range := @Process.Settings.Ranges[Option];
+  Range := @Settings.Ranges[Option];
   Result := not IsSet(Option) or (Value >= Range^.First) and (Value <= Range^.Last);
 end;
 
@@ -69,7 +69,7 @@ begin
   TextAdd(Name, #0);
   Start := Name.Start;
   repeat
-    Result := TextFits(Start, @Process.Settings.TraceClass);
+    Result := TextFits(Start, @Settings.TraceClass);
     while not (Start^ in ['.', #0]) do
       Inc(Start);
     if Start^ = '.' then
@@ -83,7 +83,7 @@ end;
 // Whether one more may be written.
 function TakesTurn: Boolean;
 begin
-  Result := FetchAdd(Process.TracedCount, 1) < Process.Settings.Values[opTraceMost];
+  Result := FetchAdd(Debug.LoggedCount, 1) < Settings.Values[opTraceMost];
 end;
 
 procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
@@ -92,7 +92,7 @@ var
   Finding: TFinding;
 begin
   Heap := OsThreadHeap;
-  if (Heap = nil) or Heap^.IsTracing or not TakesTurn then
+  if (Heap = nil) or Heap^.Notes.IsLogging or not TakesTurn then
     Exit;
   Finding := Default(TFinding);
   Finding.Kind := Kind;
@@ -101,9 +101,9 @@ begin
   Finding.Data := NativeUInt(DebugBlockData(Block));
   Finding.State := State;
   Finding.FirstWord := Block^.FirstWord;
-  Heap^.IsTracing := True;
+  Heap^.Notes.IsLogging := True;
   DebugTell(Finding);
-  Heap^.IsTracing := False;
+  Heap^.Notes.IsLogging := False;
 end;
 
 procedure TracingGot(Block: PDebugBlock);
@@ -125,8 +125,8 @@ var
   Event: TEvent;
   Fields: TFields;
 begin
-  Count := LoadAcquire(Process.TracedCount);
-  Most := Process.Settings.Values[opTraceMost];
+  Count := LoadAcquire(Debug.LoggedCount);
+  Most := Settings.Values[opTraceMost];
   if (Count <= Most) or not EventOpen(Event, evAllocation) then
     Exit;
   FieldsOpen(Fields);

@@ -15,8 +15,12 @@ unit LaneMM.Contents;
 
 interface
 
+
+
 uses
-  LaneMM.Types, LaneMM.Text;
+  LaneMM.Hooks, LaneMM.Text;
+
+
 
 type
   /// What a block can hold.
@@ -47,7 +51,7 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
 
 const
   // Most ancestors of a class.

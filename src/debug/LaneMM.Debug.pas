@@ -12,8 +12,12 @@ unit LaneMM.Debug;
 
 interface
 
+
+
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
+
+
 
 /// Whether blocks are debug blocks now.
 function DebugIsOn: Boolean;
@@ -31,6 +35,8 @@ function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 function DebugFree(P: Pointer): TSize;
 /// The same with the size that the program believes it asked for, 0 for none.
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+/// Recovers debug mode in a child process.
+procedure DebugRecover;
 /// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged, of
 /// those that were not reported before.
 function DebugCheckHeap: NativeUInt;
@@ -40,10 +46,12 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Patterns, LaneMM.BacktraceTable, LaneMM.Messages,
-  LaneMM.Arena, LaneMM.Span, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.DebugThreads, LaneMM.DebugReport, LaneMM.AllocationLog, LaneMM.Mismatches, LaneMM.Limits,
-  LaneMM.Blocks, LaneMM.FreedObjects, LaneMM.Faults;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.Span, LaneMM.Purge, LaneMM.Limits, LaneMM.Walk, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
+  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // A block that has to move gets this share of its size more to grow on, as blocks of the size
@@ -96,7 +104,7 @@ function GroupOf(Thread: PDebugThread): Cardinal;
 begin
   Result := 0;
   if Thread <> nil then
-    Result := Thread^.Heap^.Group;
+    Result := Thread^.Heap^.Notes.Group;
 end;
 
 // Whether it is time to look who handles faults: units take the signals when they start.
@@ -136,7 +144,7 @@ end;
 // Gives back what blocks that wait in quarantine hold.
 procedure GiveUpFreed(Thread: PDebugThread);
 begin
-  ReleaseSpans(DebugQuarantineEmpty(CacheOf(Thread)));
+  ReleaseSpans(QuarantineEmpty(CacheOf(Thread)));
   ProcessTrim;
 end;
 
@@ -179,17 +187,17 @@ begin
   Result^.Size := Size;
   Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
-  Result^.GotThread := DebugThreadId(Thread);
-  Result^.GotStack := DebugStack(Thread, Frame);
-  Result^.FreedThread := 0;
-  Result^.FreedStack := 0;
+  Result^.AllocThread := DebugThreadId(Thread);
+  Result^.AllocStack := DebugStack(Thread, Frame);
+  Result^.FreeThread := 0;
+  Result^.FreeStack := 0;
   Result^.Group := GroupOf(Thread);
   DebugBlockSeal(Result);
   if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
     FaultsWatch;
-  if Result^.Number = Process.Settings.Values[opBreak] then
+  if Result^.Number = Settings.Values[opBreak] then
     NumberReached(Result);
-  if Process.IsTracing then
+  if Debug.IsLogging then
     TracingGot(Result);
 end;
 
@@ -199,7 +207,7 @@ var
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Room, Process.Settings.Values[opGuard] = GuardPages, Frame, Place);
+  Block := TakeBlock(Size, Room, Settings.Values[opGuard] = GuardPages, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -215,16 +223,16 @@ var
 begin
   if Process.HasLimits then
     LimitsTick;
-  Interval := Process.Settings.Values[opCheck];
-  if (Interval <> 0) and (FetchAdd(Process.DebugOperations, 1) mod Interval = 0) then
+  Interval := Settings.Values[opCheck];
+  if (Interval <> 0) and (FetchAdd(Debug.Operations, 1) mod Interval = 0) then
     DebugCheckHeap;
 end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
 begin
-  Result := GetFilled(Size, Size, Process.NewFill, Frame);
+  Result := GetFilled(Size, Size, Debug.NewFill, Frame);
   if Result = nil then
-    Result := ErrorOutOfMemory(Size);
+    Result := LimitsRefuse(Size);
 end;
 
 function DebugGet(Size: TSize): Pointer;
@@ -251,7 +259,7 @@ begin
   CheckWhenDue;
   Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
   if Result = nil then
-    Result := ErrorOutOfMemory(Size);
+    Result := LimitsRefuse(Size);
 end;
 
 // ---------------------------------------------------------------------------- wrong pointers
@@ -359,7 +367,7 @@ procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAto
 begin
   if not DebugIsTold(Before) then
     TellDamage(Block, dsInUse);
-  if Block^.Size > Place.Room then
+  if Block^.Size > Place.Capacity then
     Block^.Size := 0; // it was written over
   FillGuards(Place, Block^.Size);
 end;
@@ -382,25 +390,25 @@ begin
   Result := Block^.Size;
   if Result >= SizeOf(NativeUInt) then
     Block^.FirstWord := PNativeUInt(P)^;
-  Block^.FreedThread := DebugThreadId(Thread);
-  Block^.FreedStack := DebugStack(Thread, Frame);
+  Block^.FreeThread := DebugThreadId(Thread);
+  Block^.FreeStack := DebugStack(Thread, Frame);
   DebugBlockSeal(Block);
-  if Process.IsTracing then
+  if Debug.IsLogging then
     TracingFreed(Block);
-  if Process.Settings.Values[opMixes] <> 0 then
+  if Settings.Values[opMixes] <> 0 then
     MixesLook(Block);
-  Watch := Process.WatchDebugFree;
+  Watch := Debug.FreeWatch;
   if @Watch <> nil then
     Watch(Block);
   if Place.HasPages then
     DebugBlockClose(Block)
   else
   begin
-    PatternFill(P, Result, Process.FreeFill);
+    PatternFill(P, Result, Debug.FreeFill);
     TrapsSet(P, Result, Block^.FirstWord);
   end;
   DebugBlockSettle(Block, dsFreed);
-  ReleaseSpans(DebugBlockRetire(CacheOf(Thread), Block));
+  ReleaseSpans(QuarantineAdd(CacheOf(Thread), Block));
 end;
 
 // For the entries outside of debug mode.
@@ -448,7 +456,7 @@ end;
 procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
 begin
   if Size > Block^.Size then
-    PatternFill(Place.Data + Block^.Size, Size - Block^.Size, Process.NewFill);
+    PatternFill(Place.Data + Block^.Size, Size - Block^.Size, Debug.NewFill);
   Block^.Size := Size;
   DebugBlockSeal(Block);
   FillGuards(Place, Size);
@@ -464,11 +472,11 @@ begin
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Room, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(Size, Room, Process.NewFill, Frame)
+    Result := GetFilled(Size, Room, Debug.NewFill, Frame)
   else
     Result := BlockGet(Size);
   if Result = nil then
-    Exit(ErrorOutOfMemory(Size));
+    Exit(LimitsRefuse(Size));
   if Size < OldSize then
     OldSize := Size;
   Move(P^, Result^, OldSize);
@@ -489,7 +497,7 @@ begin
   if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
     RepairBlock(Block, Place, Before);
   OldSize := Block^.Size;
-  if (Size <= Place.Room) and (Size >= OldSize div BlockKeptShare)
+  if (Size <= Place.Capacity) and (Size >= OldSize shr KeptShift)
     and ((Size = OldSize) or not Place.HasPages) then
   begin
     ResizeInPlace(Block, Place, Size);
@@ -548,8 +556,8 @@ begin
   Info.UsableSize := Block^.Size;
   Info.Kind := skDebug;
   Info.Number := Block^.Number;
-  Info.Thread := Block^.GotThread;
-  Info.Stack := Block^.GotStack;
+  Info.Thread := Block^.AllocThread;
+  Info.Stack := Block^.AllocStack;
   Info.Group := Block^.Group;
 end;
 
@@ -605,28 +613,43 @@ end;
 
 function DebugIsOn: Boolean;
 begin
-  Result := (Process.Settings.Values[opDebug] <> 0) or (LoadAcquire(Process.DebugDepth) <> 0);
+  Result := (Settings.Values[opDebug] <> 0) or (LoadAcquire(Debug.Depth) <> 0);
 end;
 
-const
-  Calls: TDebugCalls = (Free: FreeDebug; Resize: ResizeDebug; UsableSize: UsableSize; Owns: Owns;
-    Invalid: TellInvalidWhenOn);
+procedure DebugRecover;
+begin
+  Debug.GuardReaders := 0;
+  Debug.GuardChanges := 0;
+  if LoadAcquire(Debug.Lock.State) = 0 then
+    Exit;
+  DebugBlocksRecover;
+  QuarantineRecover;
+  LockReset(Debug.Lock);
+end;
 
 function DebugStart: Boolean;
 begin
-  Process.Quarantine.MostBytes := Process.Settings.Values[opQuarantine];
-  if Process.Debug <> nil then
+  Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
+  if Debug.IsStarted then
     Exit(True);
-  Result := DebugBlocksStart and StacksStart;
+  Result := QuarantineStart and StacksStart;
   if not Result then
     Exit;
   OsKeepStandardError;
-  Process.NewFill := Process.Settings.Values[opFill];
-  Process.FreeFill := Process.Settings.Values[opFreeFill];
+  Debug.NewFill := Settings.Values[opFill];
+  Debug.FreeFill := Settings.Values[opFreeFill];
   TrapsStart;
-  Process.DebugVisit := VisitBlocks;
-  Process.DebugFind := FindBlock;
-  StoreRelease(NativeUInt(Process.Debug), NativeUInt(@Calls));
+  Hooks.InvalidPointer := TellInvalidWhenOn;
+  Hooks.DebugVisit := VisitBlocks;
+  Hooks.DebugFind := FindBlock;
+  Hooks.DebugResize := ResizeDebug;
+  Hooks.DebugSize := UsableSize;
+  Hooks.DebugOwns := Owns;
+  // Release: all that debug mode needs before the hook that is looked at first. Pairs with
+  // nothing here: a debug block reaches another thread through the program's own synchronization.
+  ReleaseFence;
+  Hooks.DebugFree := FreeDebug;
+  Debug.IsStarted := True;
 end;
 
 end.

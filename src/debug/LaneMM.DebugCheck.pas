@@ -11,8 +11,12 @@ unit LaneMM.DebugCheck;
 
 interface
 
+
+
 uses
-  LaneMM.Types, LaneMM.Messages, LaneMM.DebugBlocks;
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugSpans;
+
+
 
 const
   /// Places of damage that are told apart.
@@ -72,7 +76,8 @@ function DebugCheckAll(Call: TFindingCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Patterns, LaneMM.Lock, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
   TPart = (paNotes, paBefore, paBehind, paContents);
@@ -103,7 +108,7 @@ begin
   if not Expected.HasTraps or (Offset + SizeOf(Word) > Expected.Limit) then
     Exit;
   Word := PNativeUInt(Expected.Data + Offset)^;
-  Result := (Word <> 0) and ((Word = Process.ObjectTrap) or (Word = Process.InterfaceTrap));
+  Result := (Word <> 0) and ((Word = Debug.ObjectTrap) or (Word = Debug.InterfaceTrap));
 end;
 
 // The next damaged byte from First on; Limit: none.
@@ -152,7 +157,7 @@ begin
   Finding.DumpOffset := (Offset - BytesBefore) and not LineMask;
   if Finding.DumpOffset < -GuardSize then
     Finding.DumpOffset := -GuardSize;
-  Last := Place.Room + DebugGuardLength(Place, Place.Room);
+  Last := Place.Capacity + DebugGuardLength(Place, Place.Capacity);
   if Last > Finding.DumpOffset + DumpSize then
     Last := Finding.DumpOffset + DumpSize;
   Finding.DumpLength := Last - Finding.DumpOffset;
@@ -186,7 +191,7 @@ begin
     Exit;
   if Part = paBefore then
     Result.First := -GuardSize
-  else if Size <= Place.Room then
+  else if Size <= Place.Capacity then
     if Part = paBehind then
     begin
       Result.First := Size;
@@ -195,7 +200,7 @@ begin
     else if State = dsFreed then
     begin
       Result.Limit := Size;
-      Result.Value := Process.FreeFill;
+      Result.Value := Debug.FreeFill;
       Result.HasTraps := True;
     end;
 end;
@@ -226,13 +231,13 @@ var
   Size: NativeUInt;
 begin
   Size := Block^.Size;
-  if not DebugBlockIsSealed(Block) or (Size > Place.Room) then
+  if not DebugBlockIsSealed(Block) or (Size > Place.Capacity) then
     Exit(False);
   if State <> dsFreed then
     Exit(GuardsAreWhole(Place, Size));
   // The first word may be a trap.
   Result := Place.HasPages or GuardsAreWhole(Place, Size)
-    and ((PatternLength(Place.Data, Size, Process.FreeFill) = Size)
+    and ((PatternLength(Place.Data, Size, Debug.FreeFill) = Size)
     or IsWhole(ExpectedIn(Place, Size, State, paContents)));
 end;
 
@@ -260,7 +265,7 @@ begin
   DebugBlockPlace(Block, Place);
   if TPart(Part) = paNotes then
   begin
-    Result := not DebugBlockIsSealed(Block) or (Block^.Size > Place.Room);
+    Result := not DebugBlockIsSealed(Block) or (Block^.Size > Place.Capacity);
     if Result then
       Note(Block, State, paNotes, Finding);
     Exit;
@@ -319,14 +324,14 @@ end;
 function FindInSpan(Span: PSpan; var Index: Cardinal; var Scan: TScan): Boolean;
 begin
   Result := False;
-  LockEnter(Process.DebugLock);
+  LockEnterUnwatched(Debug.Lock);
   if Span^.Kind = skDebug then
     while not Result and (Index < DebugBlockCount(Span)) do
     begin
       Result := FindDamage(DebugBlockAt(Span, Index), Scan);
       Inc(Index);
     end;
-  LockLeave(Process.DebugLock);
+  LockLeave(Debug.Lock);
 end;
 
 procedure TellAll(var Scan: TScan);
@@ -345,9 +350,9 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  LockEnter(Process.DebugLock);
+  LockEnterUnwatched(Debug.Lock);
   IsDamaged := FindDamage(Block, Scan);
-  LockLeave(Process.DebugLock);
+  LockLeave(Debug.Lock);
   if IsDamaged then
     TellAll(Scan);
   Result := Scan.DamagedCount;

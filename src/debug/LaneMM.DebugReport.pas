@@ -9,8 +9,12 @@ unit LaneMM.DebugReport;
 
 interface
 
+
+
 uses
-  LaneMM.Types, LaneMM.Unwind, LaneMM.DebugCheck;
+  LaneMM.Unwind, LaneMM.DebugCheck;
+
+
 
 /// Reports a finding of the calling thread, now.
 procedure DebugTell(const Finding: TFinding);
@@ -20,8 +24,9 @@ procedure DebugTellAt(const Finding: TFinding; const Here: TStack);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.Messages, LaneMM.Contents, LaneMM.Modules, LaneMM.BacktraceTable,
-  LaneMM.Symbols, LaneMM.Groups, LaneMM.BacktraceText, LaneMM.Events;
+  LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.Text,
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState,
+  LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -118,8 +123,8 @@ procedure AddBlock(var Report: TReport; const Finding: TFinding);
 var
   Stack: TStack;
 begin
-  FieldName(Report.Fields, fiThread, Finding.Block.GotThread);
-  FieldName(Report.Fields, fiFreeThread, Finding.Block.FreedThread);
+  FieldName(Report.Fields, fiThread, Finding.Block.AllocThread);
+  FieldName(Report.Fields, fiFreeThread, Finding.Block.FreeThread);
   MessageAdd(Report.Event.Text, msBlock, Report.Fields);
   if Finding.Block.Group <> 0 then
   begin
@@ -130,11 +135,11 @@ begin
   end;
   if fiClass in Report.Fields.Known then
     MessageAdd(Report.Event.Text, msClass, Report.Fields);
-  StackRead(Finding.Block.GotStack, Stack);
+  StackRead(Finding.Block.AllocStack, Stack);
   AddStack(Report, msGotStack, Stack);
   if Finding.State <> dsFreed then
     Exit;
-  StackRead(Finding.Block.FreedStack, Stack);
+  StackRead(Finding.Block.FreeStack, Stack);
   AddStack(Report, msFreedStack, Stack);
 end;
 
@@ -260,9 +265,9 @@ begin
   TracesAdd(Report.Traces, Here);
   if Finding.Method <> 0 then
     TracesAddCode(Report.Traces, Finding.Method);
-  if StackRead(Finding.Block.GotStack, Stack) then
+  if StackRead(Finding.Block.AllocStack, Stack) then
     TracesAdd(Report.Traces, Stack);
-  if StackRead(Finding.Block.FreedStack, Stack) then
+  if StackRead(Finding.Block.FreeStack, Stack) then
     TracesAdd(Report.Traces, Stack);
   TracesResolve(Report.Traces);
 end;

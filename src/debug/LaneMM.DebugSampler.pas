@@ -1,7 +1,7 @@
 /// Debug mode's entries for a sampled profile.
 //
 // Owns:       nothing.
-// Invariants: a debug block is sampled where it is; Process.WatchDebugFree forgets it.
+// Invariants: a debug block is sampled where it is; Debug.FreeWatch forgets it.
 // Callers:    any thread.
 unit LaneMM.DebugSampler;
 
@@ -9,8 +9,12 @@ unit LaneMM.DebugSampler;
 
 interface
 
+
+
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
+
+
 
 /// DebugGet, sampled.
 function SampledDebugGet(Size: TSize): Pointer;

@@ -9,8 +9,16 @@ unit LaneMM.DebugThreads;
 
 interface
 
+
+
 uses
-  LaneMM.Types, LaneMM.UnwindCache, LaneMM.DebugBlocks;
+  LaneMM.Types, LaneMM.StacksState, LaneMM.UnwindCache, LaneMM.DebugState;
+
+
+
+const
+  /// Most open scopes of allocation groups.
+  MostGroupScopes = 1024;
 
 type
   PDebugThread = ^TDebugThread;
@@ -21,6 +29,7 @@ type
     NextNumber: NativeUInt;   //< owner   of its next allocation
     NumberLimit: NativeUInt;  //< owner   the end of its numbers
     Heap: PHeap;              //< const   the record that it stays with
+    Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   of open scopes, outermost first
   end;
 
 /// That of the calling thread; nil without memory.
@@ -37,7 +46,7 @@ function DebugNumber(Thread: PDebugThread): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Threads;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
   // Numbers that a thread takes at a time.
@@ -51,7 +60,7 @@ begin
   if Heap = nil then
     Exit(nil);
   if Heap^.DebugThread = nil then
-    Heap^.DebugThread := OsTakeRoom(SizeOf(TDebugThread));
+    Heap^.DebugThread := OsTakePages(SizeOf(TDebugThread));
   Result := Heap^.DebugThread;
   if Result <> nil then
     Result^.Heap := Heap;
@@ -72,7 +81,7 @@ function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
   Stack: TStack;
 begin
-  if (Thread <> nil) and (@Process.FramesTake = nil) then
+  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
     Exit(StackCacheTake(Thread^.Stacks, Frame));
   StackTake(Stack);
   Result := StackKeep(Stack);
@@ -90,10 +99,10 @@ end;
 function DebugNumber(Thread: PDebugThread): NativeUInt;
 begin
   if Thread = nil then
-    Exit(FetchAdd(Process.DebugNumber, 1) + 1);
+    Exit(FetchAdd(Debug.LastNumber, 1) + 1);
   if Thread^.NextNumber = Thread^.NumberLimit then
   begin
-    Thread^.NextNumber := FetchAdd(Process.DebugNumber, NumberBatch) + 1;
+    Thread^.NextNumber := FetchAdd(Debug.LastNumber, NumberBatch) + 1;
     Thread^.NumberLimit := Thread^.NextNumber + NumberBatch;
   end;
   Result := Thread^.NextNumber;

@@ -11,8 +11,12 @@ unit LaneMM.Erase;
 
 interface
 
+
+
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
+
+
 
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;
@@ -24,7 +28,7 @@ function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Blocks;
+  LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 function EraseFree(P: Pointer): TSize;
 begin
@@ -45,7 +49,7 @@ begin
   OldSize := 0;
   if BlockIsOurs(P) then
     OldSize := BlockUsableSize(P);
-  if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize div BlockKeptShare) then
+  if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize shr KeptShift) then
   begin
     if Size <> 0 then
       Exit(BlockRealloc(P, Size));

@@ -1,6 +1,6 @@
 /// Faults of the processor that show a use of memory that the program does not have.
 //
-// Owns:       Process.FaultCall and the handler of two signals, in front of the one before, which
+// Owns:       Hooks.Fault and the handler of two signals, in front of the one before, which
 //             is called in any case.
 // Invariants: says something only where debug mode has a part in the fault: a guard page was
 //             touched, or a word that debug mode filled a block with was used as an address.
@@ -18,8 +18,8 @@ procedure FaultsWatch;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Unwind, LaneMM.Messages, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugReport;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
+  LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
   // A word of a pattern that is used as an address has an offset added of at most so many bytes.
@@ -34,7 +34,7 @@ begin
   Result := (Fill <> 0) and (Word - Pattern + MostOffset < 2 * MostOffset);
 end;
 
-function HasNear(const Fault: TOsFault; Fill: Byte): Boolean;
+function HasNear(const Fault: TFault; Fill: Byte): Boolean;
 var
   Index: Cardinal;
 begin
@@ -56,7 +56,7 @@ begin
 end;
 
 // The block with this state where a register leads to a word of the pattern; nil if there is none.
-function FindBlock(const Fault: TOsFault; State: TDebugState; Fill: Byte): PDebugBlock;
+function FindBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
 var
   Index: Cardinal;
 begin
@@ -70,7 +70,7 @@ begin
   Result := nil;
 end;
 
-procedure Tell(const Fault: TOsFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock);
+procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock);
 var
   Finding: TFinding;
   Here: TStack;
@@ -87,22 +87,23 @@ begin
   DebugTellAt(Finding, Here);
 end;
 
-procedure Explain(const Fault: TOsFault);
+procedure Explain(const Fault: TFault);
 var
   Block: PDebugBlock;
 begin
   Block := DebugBlockOf(Pointer(Fault.Address));
   if (Block <> nil) and DebugBlockIsGuarded(Block) then
     Tell(Fault, evGuard, msGuard, Block)
-  else if HasNear(Fault, Process.NewFill) then
-    Tell(Fault, evUninitialised, msNewUsed, FindBlock(Fault, dsInUse, Process.NewFill))
-  else if HasNear(Fault, Process.FreeFill) then
-    Tell(Fault, evUninitialised, msFreedUsed, FindBlock(Fault, dsFreed, Process.FreeFill));
+  else if HasNear(Fault, Debug.NewFill) then
+    Tell(Fault, evUninitialised, msNewUsed, FindBlock(Fault, dsInUse, Debug.NewFill))
+  else if HasNear(Fault, Debug.FreeFill) then
+    Tell(Fault, evUninitialised, msFreedUsed, FindBlock(Fault, dsFreed, Debug.FreeFill));
 end;
 
 procedure FaultsWatch;
 begin
-  OsFaultSet(Explain);
+  Hooks.Fault := Explain;
+  OsFaultWatch;
 end;
 
 end.

@@ -1,6 +1,6 @@
 /// Calls of methods of freed objects: virtual methods, and interfaces.
 //
-// Owns:       Process.ObjectTrap, InterfaceTrap, TrapClasses, and one page of method tables.
+// Owns:       Debug.ObjectTrap, InterfaceTrap, TrapClasses, and one page of method tables.
 // How:        when an object is freed its first word, which led to its class, is made to lead to a
 //             table of ours, and so are the words that its interfaces are. Every method in these
 //             tables reports and raises run-time error 204.
@@ -23,9 +23,9 @@ procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Unwind, LaneMM.Errors,
-  LaneMM.Modules, LaneMM.Messages, LaneMM.Contents, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugReport;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.ReportState, LaneMM.Messages,
+  LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState, LaneMM.Contents, LaneMM.DebugCheck,
+  LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
   // Words of a class record: before the virtual methods, and some of them.
@@ -45,12 +45,12 @@ const
   KnownMask = 3;
 
 type
-  TRoom = record
+  TTraps = record
     ObjectTable: array[0..ClassWords - 1] of NativeUInt;
     InterfaceTable: array[0..InterfaceWords - 1] of NativeUInt;
     Seen: array[0..ClassCount - 1] of TAtomicWord;
   end;
-  PRoom = ^TRoom;
+  PTraps = ^TTraps;
 
 const
   FreedName: ShortString = 'a freed object';
@@ -103,7 +103,7 @@ function Known(ClassId: NativeUInt): NativeUInt;
 var
   Entry: NativeUInt;
 begin
-  Entry := LoadAcquire(PRoom(Process.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount]);
+  Entry := LoadAcquire(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount]);
   if Entry and not KnownMask = ClassId then
     Result := Entry and KnownMask
   else
@@ -130,7 +130,7 @@ begin
     if (Entry.IType <> etStandard) or (Entry.IOffset > NativeUInt(Size - SizeOf(Pointer)))
       or (Entry.IOffset mod SizeOf(Pointer) <> 0) then
       Continue;
-    PNativeUInt(Data + Entry.IOffset)^ := Process.InterfaceTrap;
+    PNativeUInt(Data + Entry.IOffset)^ := Debug.InterfaceTrap;
     Found := HasInterfaces;
   end;
 end;
@@ -156,7 +156,7 @@ procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
 var
   Kind: NativeUInt;
 begin
-  if (Process.ObjectTrap = 0) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
+  if (Debug.ObjectTrap = 0) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
     Exit;
   Kind := Known(ClassId);
   if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
@@ -164,44 +164,39 @@ begin
   if Kind <> HasNone then
   begin
     Kind := SetInterfaces(Data, Size, ClassId);
-    StoreRelease(PRoom(Process.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount],
+    StoreRelease(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount],
       ClassId or Kind);
   end;
-  PNativeUInt(Data)^ := Process.ObjectTrap;
+  PNativeUInt(Data)^ := Debug.ObjectTrap;
 end;
 
 // ---------------------------------------------------------------------------- start
 
-procedure FillTables(Room: PRoom);
+procedure FillTables(Traps: PTraps);
 var
   Index: Cardinal;
 begin
   // A class without ancestors whose objects have one word.
-  Room^.ObjectTable[0] := SizeOf(Pointer);
-  Room^.ObjectTable[1] := NativeUInt(-SizeOf(Pointer));
-  Room^.ObjectTable[NameWord] := NativeUInt(@FreedName);
+  Traps^.ObjectTable[0] := SizeOf(Pointer);
+  Traps^.ObjectTable[1] := NativeUInt(-SizeOf(Pointer));
+  Traps^.ObjectTable[NameWord] := NativeUInt(@FreedName);
   for Index := MethodWord to ClassWords - 1 do
-    Room^.ObjectTable[Index] := NativeUInt(@FreedMethodCalled);
+    Traps^.ObjectTable[Index] := NativeUInt(@FreedMethodCalled);
   for Index := 0 to InterfaceWords - 1 do
-    Room^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
+    Traps^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
 end;
 
 procedure TrapsStart;
 var
-  Room: PRoom;
+  Traps: PTraps;
 begin
   ModulesLook;
-  Room := OsReserve(AlignUp(SizeOf(TRoom), OsPageSize));
-  if Room = nil then
+  Traps := OsTakePages(SizeOf(TTraps));
+  if Traps = nil then
     Exit;
-  if not OsCommit(Room, AlignUp(SizeOf(TRoom), OsPageSize)) then
-  begin
-    OsRelease(Room, AlignUp(SizeOf(TRoom), OsPageSize));
-    Exit;
-  end;
-  FillTables(Room);
-  Process.InterfaceTrap := NativeUInt(@Room^.InterfaceTable);
-  Process.ObjectTrap := NativeUInt(@Room^.ObjectTable);
+  FillTables(Traps);
+  Debug.InterfaceTrap := NativeUInt(@Traps^.InterfaceTable);
+  Debug.ObjectTrap := NativeUInt(@Traps^.ObjectTable);
 end;
 
 end.

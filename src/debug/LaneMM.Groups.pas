@@ -1,6 +1,6 @@
 /// Allocation groups: scopes of a thread, names, totals.
 //
-// Owns:       THeap.GroupStack, GroupDepth; Process.GroupNames.
+// Owns:       THeap.GroupStack, GroupDepth; Debug.GroupNames.
 // Invariants: a group is a number that the program chooses; 0 is none. Debug blocks note the
 //             group of the thread that gets them. Nothing is counted: totals are a walk.
 // Callers:    GroupBegin, GroupEnd: the heap's thread. GroupSetName: one thread at a time. The
@@ -11,8 +11,12 @@ unit LaneMM.Groups;
 
 interface
 
+
+
 uses
-  LaneMM.Types, LaneMM.Text;
+  LaneMM.Text;
+
+
 
 type
   /// Blocks of a group.
@@ -21,11 +25,15 @@ type
     Bytes: NativeUInt;       //< that were asked for
   end;
 
-/// Lets the next blocks of the thread belong to Group, until GroupEnd. False when 1,024 scopes are
-/// open or there is no memory: then they stay in the group in which they are.
-function GroupBegin(Heap: PHeap; Group: Cardinal): Boolean;
-/// Goes back to the group before. False when there is none.
-function GroupEnd(Heap: PHeap): Boolean;
+/// Puts the next blocks of the thread into Group, until GroupEnd. False when 1,024 scopes are open
+/// or there is no memory: then they stay in the group in which they are.
+function GroupBegin(Group: Cardinal): Boolean;
+/// Goes back to the group before. False when no scope is open.
+function GroupEnd: Boolean;
+/// Puts the next blocks of the thread into Group; returns the group before.
+function GroupSet(Group: Cardinal): Cardinal;
+/// Returns the group of the thread's next blocks.
+function GroupCurrent: Cardinal;
 /// Gives a group a name of at most 55 characters, which is copied. False without room: 255 have
 /// one.
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
@@ -39,17 +47,17 @@ procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.DebugBlocks, LaneMM.Walk;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads,
+  LaneMM.Walk, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
 
 const
   NameLimit = 255;
-  NameRoom = 55;
-  StackRoom = 1024;
+  MostNameChars = 55;
 
 type
   TEntry = record
     Group: TAtomicWord;                    //< shared  0: free
-    Name: array[0..NameRoom] of AnsiChar;  //< shared  ended by #0
+    Name: array[0..MostNameChars] of AnsiChar;  //< shared  ended by #0
   end;
   PEntry = ^TEntry;
 
@@ -62,32 +70,64 @@ type
 
 // ---------------------------------------------------------------------------- scopes
 
-function GroupBegin(Heap: PHeap; Group: Cardinal): Boolean;
+function GroupBegin(Group: Cardinal): Boolean;
+var
+  Thread: PDebugThread;
+  Depth: Cardinal;
 begin
-  if Heap^.GroupStack = nil then
-    Heap^.GroupStack := OsTakeRoom(StackRoom * SizeOf(Cardinal));
-  Result := (Heap^.GroupStack <> nil) and (Heap^.GroupDepth < StackRoom);
+  Thread := DebugThread;
+  if Thread = nil then
+    Exit(False);
+  Depth := Thread^.Heap^.Notes.GroupDepth;
+  Result := Depth < MostGroupScopes;
   if not Result then
     Exit;
-  Heap^.GroupStack[Heap^.GroupDepth] := Heap^.Group;
-  Inc(Heap^.GroupDepth);
-  Heap^.Group := Group;
+  Thread^.Groups[Depth] := Thread^.Heap^.Notes.Group;
+  Thread^.Heap^.Notes.GroupDepth := Depth + 1;
+  Thread^.Heap^.Notes.Group := Group;
 end;
 
-function GroupEnd(Heap: PHeap): Boolean;
+function GroupEnd: Boolean;
+var
+  Thread: PDebugThread;
+  Depth: Cardinal;
 begin
-  Result := Heap^.GroupDepth > 0;
+  Thread := DebugThread;
+  Result := (Thread <> nil) and (Thread^.Heap^.Notes.GroupDepth > 0);
   if not Result then
     Exit;
-  Dec(Heap^.GroupDepth);
-  Heap^.Group := Heap^.GroupStack[Heap^.GroupDepth];
+  Depth := Thread^.Heap^.Notes.GroupDepth - 1;
+  Thread^.Heap^.Notes.GroupDepth := Depth;
+  Thread^.Heap^.Notes.Group := Thread^.Groups[Depth];
+end;
+
+function GroupSet(Group: Cardinal): Cardinal;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := ThreadHeap;
+  if Heap = nil then
+    Exit;
+  Result := Heap^.Notes.Group;
+  Heap^.Notes.Group := Group;
+end;
+
+function GroupCurrent: Cardinal;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadHeap;
+  Result := 0;
+  if Heap <> nil then
+    Result := Heap^.Notes.Group;
 end;
 
 // ---------------------------------------------------------------------------- names
 
 function Table: PEntry;
 begin
-  Result := PEntry(LoadAcquire(Process.GroupNames));
+  Result := PEntry(LoadAcquire(Debug.GroupNames));
 end;
 
 // The entry of the group, or the first free one; nil without either. Group 0 finds a free one.
@@ -114,13 +154,13 @@ var
   Index: NativeInt;
 begin
   if Table = nil then
-    StoreRelease(Process.GroupNames, NativeUInt(OsTakeRoom(NameLimit * SizeOf(TEntry))));
+    StoreRelease(Debug.GroupNames, NativeUInt(OsTakePages(NameLimit * SizeOf(TEntry))));
   Entry := FindEntry(Group);
   Result := (Entry <> nil) and (Group <> 0);
   if not Result then
     Exit;
   Index := 0;
-  while (Name[Index] <> #0) and (Index < NameRoom) do
+  while (Name[Index] <> #0) and (Index < MostNameChars) do
   begin
     Entry^.Name[Index] := Name[Index];
     Inc(Index);
@@ -172,9 +212,9 @@ var
 begin
   Sum := Default(TSum);
   Sum.Group := Group;
-  DebugGuardsHold;
+  GuardPagesHold;
   WalkBlocks(AddBlock, @Sum);
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
   Status := Sum.Status;
 end;
 

@@ -10,16 +10,20 @@ unit LaneMM.GuardSample;
 
 interface
 
-uses
-  LaneMM.Types;
 
-/// Gets a guarded block: what Process.SampledGet calls.
+
+uses
+  LaneMM.Layout;
+
+
+
+/// Gets a guarded block: what Hooks.SampledGet calls.
 function GuardSampleGet(Size: TSize): Pointer;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Sampler, LaneMM.Debug, LaneMM.Blocks;
+  LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug;
 
 function GuardSampleGet(Size: TSize): Pointer;
 var
@@ -28,7 +32,7 @@ var
 begin
   Heap := OsThreadHeap;
   IsFirst := Heap^.SampleSeed = 0;
-  SampleDistance(Heap, Process.Settings.Values[opGuard]);
+  SampleDistance(Heap, Settings.Values[opGuard]);
   Result := nil;
   // A thread that has only begun to count has no sample yet, unless all are.
   if not IsFirst or (Heap^.SampleIn < NativeInt(Size)) then

@@ -12,8 +12,12 @@ unit LaneMM.Mismatches;
 
 interface
 
+
+
 uses
-  LaneMM.Types;
+  LaneMM.DebugState;
+
+
 
 /// A block is about to be freed; what is to be noted of that is. Reports it if it is freed by a
 /// call that does not go with the one that got it.
@@ -22,8 +26,8 @@ procedure MixesLook(Block: PDebugBlock);
 implementation
 
 uses
-  LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Messages, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugReport;
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable, LaneMM.Unwind, LaneMM.DebugCheck,
+  LaneMM.DebugReport, LaneMM.DebugSpans;
 
 type
   // How a block is got or freed.
@@ -78,8 +82,8 @@ procedure MixesLook(Block: PDebugBlock);
 var
   Got, Freed: TWay;
 begin
-  Got := WayOf(Block^.GotStack, @NewCall, @ConstructorCall);
-  Freed := WayOf(Block^.FreedStack, @DisposeCall, @DestructorCall);
+  Got := WayOf(Block^.AllocStack, @NewCall, @ConstructorCall);
+  Freed := WayOf(Block^.FreeStack, @DisposeCall, @DestructorCall);
   if (Got = waTyped) and (Freed = waPlain) then
     Tell(Block, msMixedFree)
   else if (Got = waPlain) and (Freed = waTyped) then

@@ -14,7 +14,6 @@ procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
 implementation
-
 const
   WordSize = SizeOf(NativeUInt);
   WordMask = WordSize - 1;

@@ -9,8 +9,10 @@ unit LaneMM.LeakFiles;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.LeakList;
+
 
 /// Adds the report as one JSON object.
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
@@ -23,9 +25,9 @@ procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Contents, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols,
-  LaneMM.BacktraceText,
-  LaneMM.Snapshot, LaneMM.Groups, LaneMM.Retainers, LaneMM.Walk, LaneMM.LeakText;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.BacktraceTable,
+  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.Groups,
+  LaneMM.LeakText, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   NameRoom = 1023;
@@ -119,7 +121,7 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddJsonHolder(var Text: TText; const List: TLeakList; Path: PPath);
+procedure AddJsonHolder(var Text: TText; const List: TLeakList; Path: PRetainerPath);
 var
   Chain: TChain;
   Index: NativeInt;
@@ -146,7 +148,7 @@ const
   MostHolders = 10;
 var
   Rank: Cardinal;
-  Path: PPath;
+  Path: PRetainerPath;
 begin
   OpenJson(Text, 'holders', '[');
   Rank := 0;

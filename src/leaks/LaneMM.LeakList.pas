@@ -8,8 +8,10 @@ unit LaneMM.LeakList;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Text, LaneMM.Unwind, LaneMM.BacktraceText, LaneMM.Snapshot, LaneMM.Retainers;
+  LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Retainers, LaneMM.Snapshot;
+
 
 const
   /// Most links of a chain of holders that are shown.
@@ -54,11 +56,11 @@ function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 function LeakStack(Group: PGroup; out Stack: TStack): Boolean;
 /// The chain of holders of the group at Index that leads to most bytes, behind those of rank Rank;
 /// Path is its last link. False when there is none.
-function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PPath): Boolean;
+function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
 /// The groups above the last link of Path, from the first on; in a cycle: once round.
-procedure LeakChain(const List: TLeakList; Path: PPath; out Chain: TChain);
+procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
 /// Whether an interface is part of the cycle that Path begins with.
-function LeakCycleHasInterface(const List: TLeakList; Path: PPath): Boolean;
+function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
 /// Adds the name of a group: class, kind of string, or its size.
 procedure LeakAddName(var Text: TText; Group: PGroup);
 /// Adds the names of a chain with arrows between.
@@ -126,14 +128,14 @@ end;
 // ---------------------------------------------------------------------------- holders
 
 // Whether the path says more about its group than that it is there.
-function SaysWho(Path: PPath): Boolean;
+function SaysWho(Path: PRetainerPath): Boolean;
 begin
   Result := (Path^.Count > 0) and ((Path^.Parent <> NoPath) or Path^.IsCycle);
 end;
 
-function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PPath): Boolean;
+function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
 var
-  Candidate, Last: PPath;
+  Candidate, Last: PRetainerPath;
   Number: NativeInt;
 begin
   Path := nil;
@@ -159,7 +161,7 @@ begin
 end;
 
 // The first link of the chain.
-function RootOf(const List: TLeakList; Path: PPath): PPath;
+function RootOf(const List: TLeakList; Path: PRetainerPath): PRetainerPath;
 begin
   Result := Path;
   while Result^.Parent <> NoPath do
@@ -209,7 +211,7 @@ begin
   AddLink(Chain, List.Census.Nodes[Entry].Group);
 end;
 
-procedure LeakChain(const List: TLeakList; Path: PPath; out Chain: TChain);
+procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
 begin
   Chain.Count := 0;
   if Path^.IsCycle then
@@ -223,7 +225,7 @@ begin
   Reverse(Chain);
 end;
 
-function LeakCycleHasInterface(const List: TLeakList; Path: PPath): Boolean;
+function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
 var
   Entry, Index, Steps: Cardinal;
 begin

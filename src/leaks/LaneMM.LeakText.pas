@@ -7,8 +7,10 @@ unit LaneMM.LeakText;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.LeakList;
+
 
 /// Adds the report: the groups with most bytes, their holders, their stacks, what is not counted.
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
@@ -18,8 +20,8 @@ procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardin
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Unwind, LaneMM.Contents, LaneMM.Snapshot, LaneMM.Retainers, LaneMM.BacktraceText,
-  LaneMM.Messages, LaneMM.Groups;
+  LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Groups,
+  LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of holders that are shown of a group.
@@ -36,7 +38,7 @@ begin
   FieldsClose(Fields);
 end;
 
-procedure AddHolder(var Text: TText; const List: TLeakList; Path: PPath);
+procedure AddHolder(var Text: TText; const List: TLeakList; Path: PRetainerPath);
 const
   CycleNames: array[Boolean] of PAnsiChar = ('cycle ', 'cycle of interfaces ');
 var
@@ -62,7 +64,7 @@ end;
 procedure AddHolders(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Rank: Cardinal;
-  Path: PPath;
+  Path: PRetainerPath;
 begin
   Rank := 0;
   while (Rank < ShownHolders) and LeakHolder(List, Index, Rank, Path) do
@@ -159,7 +161,7 @@ begin
   Index := 0;
   Blocks := List.Blocks;
   Bytes := List.Bytes;
-  while (Index < List.Count) and (Index < Process.Settings.Values[opTop]) do
+  while (Index < List.Count) and (Index < Settings.Values[opTop]) do
   begin
     LeakTextAddGroup(Text, List, Index);
     Dec(Blocks, LeakGroup(List, Index)^.Count);

@@ -9,8 +9,10 @@ unit LaneMM.Leaks;
 
 interface
 
+
 uses
   LaneMM.Snapshot;
+
 
 type
   /// What was in use at one moment, see SnapshotTake.
@@ -32,9 +34,10 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Text, LaneMM.LogFile, LaneMM.Pause, LaneMM.Arena,
-  LaneMM.Modules, LaneMM.Messages, LaneMM.DebugBlocks, LaneMM.Events, LaneMM.Suppressions,
-  LaneMM.Retainers, LaneMM.LeakList, LaneMM.LeakText, LaneMM.LeakFiles;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.LogFile, LaneMM.Messages, LaneMM.Text, LaneMM.SettingsState, LaneMM.Modules,
+  LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakList, LaneMM.LeakText,
+  LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -79,7 +82,7 @@ end;
 
 function IsWanted(Format: TLeakFormat): Boolean;
 begin
-  Result := Odd(Process.Settings.Values[opLeaksFormat] shr Ord(Format));
+  Result := Odd(Settings.Values[opLeaksFormat] shr Ord(Format));
 end;
 
 procedure WriteList(const List: TLeakList);
@@ -99,11 +102,11 @@ procedure MarkPatterns(var Census: TCensus);
 const
   FileExtension: ShortString = '.lanemm-leaks';
 var
-  Path: TSettingsPath;
+  Path: TPath;
   Length, Size: NativeUInt;
   Patterns: PByte;
 begin
-  Path := Process.Settings.IgnorePath;
+  Path := Settings.IgnorePath;
   if Path[0] = #0 then
   begin
     Length := OsProgramPath(@Path, SizeOf(Path) - 16);
@@ -132,7 +135,7 @@ var
 begin
   Result := 0;
   ModulesLook;
-  DebugGuardsHold;
+  GuardPagesHold;
   if CensusOpen(Census) then
   begin
     CensusSelect(Census, First, Last);
@@ -142,7 +145,7 @@ begin
     WriteList(List);
     LeakListClose(List);
   end;
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
 end;
 
 // ---------------------------------------------------------------------------- the end
@@ -202,7 +205,7 @@ begin
   PauseEnd;
   WriteList(List);
   if (List.Blocks > 0) and (ExitCode = 0) then
-    ExitCode := Process.Settings.Values[opLeaksExit];
+    ExitCode := Settings.Values[opLeaksExit];
   LeakListClose(List);
 end;
 
@@ -211,23 +214,23 @@ var
   Census: TCensus;
 begin
   ModulesLook;
-  DebugGuardsHold; // before: a thread that is stopped there would be waited for
+  GuardPagesHold; // before: a thread that is stopped there would be waited for
   PauseOthers;
   if CensusOpen(Census) then
   begin
     PauseVisitStacks(MarkStack, @Census);
     MarkUnfinished(Census, Frame);
-    if @Process.RootsVisit <> nil then
-      Process.RootsVisit(MarkWords, @Census);
+    if @Leaks.VisitRoots <> nil then
+      Leaks.VisitRoots(MarkWords, @Census);
     WriteEnd(Census);
   end;
   PauseEnd;
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
 end;
 
 procedure LeaksEnd;
 begin
-  if (Process.Settings.Values[opLeaks] = 0) or not Process.IsStarted then
+  if (Settings.Values[opLeaks] = 0) or not Process.IsStarted then
     Exit;
   FinalizeOtherUnits;
   ReportEnd(NativeUInt(get_frame));
@@ -238,24 +241,24 @@ end;
 // Takes note of all groups; tells whether there was memory for that.
 function NoteGroups(out Census: TCensus): Boolean;
 begin
-  DebugGuardsHold;
+  GuardPagesHold;
   Result := CensusOpen(Census);
   if Result then
     CensusGroup(Census);
-  DebugGuardsLetGo;
+  GuardPagesLetGo;
   if Result then
     CensusDropNodes(Census);
 end;
 
 function SnapshotTake: PSnapshot;
 begin
-  Result := OsTakeRoom(SizeOf(TCensus));
+  Result := OsTakePages(SizeOf(TCensus));
   if Result = nil then
     Exit;
   ModulesLook;
   if NoteGroups(Result^) then
     Exit;
-  OsReleaseRoom(Result, SizeOf(TCensus));
+  OsReleasePages(Result, SizeOf(TCensus));
   Result := nil;
 end;
 
@@ -278,7 +281,7 @@ begin
   if Snapshot = nil then
     Exit;
   CensusClose(Snapshot^);
-  OsReleaseRoom(Snapshot, SizeOf(TCensus));
+  OsReleasePages(Snapshot, SizeOf(TCensus));
 end;
 
 end.

@@ -26,7 +26,7 @@ procedure PauseEnd;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.LeaksState;
 
 const
   // Linux's number for urgent data on a socket, which is ignored where nobody handles it, and some
@@ -51,12 +51,12 @@ procedure AwaitEnd(Signal: LongInt); cdecl;
 var
   Place: NativeUInt;
 begin
-  Place := FetchAdd(Process.PauseAnswers, 1);
+  Place := FetchAdd(Leaks.PauseAnswers, 1);
   if Place < MostThreads then
     // Release: pairs with VisitStacks.
-    StoreRelease(PStacks(Process.PauseStacks)^[Place], NativeUInt(@Place));
-  while LoadAcquire(Process.PauseState) = 1 do
-    OsWait(Process.PauseState, 1);
+    StoreRelease(PStacks(Leaks.PauseStacks)^[Place], NativeUInt(@Place));
+  while LoadAcquire(Leaks.PauseState) = 1 do
+    OsWait(Leaks.PauseState, 1);
 end;
 
 // Whether there is a signal that nobody uses.
@@ -65,21 +65,21 @@ var
   Index: Cardinal;
 begin
   for Index := 0 to High(Signals) do
-    if (Process.PauseSignal = 0) and OsSignalSet(Signals[Index], AwaitEnd, suAgain) then
-      Process.PauseSignal := Signals[Index];
-  Result := Process.PauseSignal <> 0;
+    if (Leaks.PauseSignal = 0) and OsSignalSet(Signals[Index], AwaitEnd, suAgain) then
+      Leaks.PauseSignal := Signals[Index];
+  Result := Leaks.PauseSignal <> 0;
 end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin
-  if (Id <> PAsking(Context)^.OwnId) and (Id <> Process.PurgerId) then
+  if (Id <> PAsking(Context)^.OwnId) and (Id <> Process.PurgeThread) then
     Inc(PAsking(Context)^.Count);
 end;
 
 procedure AskThread(Id: Cardinal; Context: Pointer);
 begin
-  if (Id <> PAsking(Context)^.OwnId) and (Id <> Process.PurgerId) then
-    OsSignalSendTo(Id, Process.PauseSignal);
+  if (Id <> PAsking(Context)^.OwnId) and (Id <> Process.PurgeThread) then
+    OsSignalSendTo(Id, Leaks.PauseSignal);
 end;
 
 // Waits until Count threads have answered, or long enough.
@@ -89,10 +89,10 @@ var
 begin
   for Round := 1 to MostRounds do
   begin
-    Answers := LoadAcquire(Process.PauseAnswers);
+    Answers := LoadAcquire(Leaks.PauseAnswers);
     if Answers >= Count then
       Exit;
-    OsWaitMs(Process.PauseAnswers, Answers, PatienceMs);
+    OsWaitMs(Leaks.PauseAnswers, Answers, PatienceMs);
   end;
 end;
 
@@ -102,11 +102,11 @@ var
   Stack: NativeUInt;
   Mapping: TOsMapping;
 begin
-  for Index := 0 to NativeInt(LoadAcquire(Process.PauseAnswers)) - 1 do
+  for Index := 0 to NativeInt(LoadAcquire(Leaks.PauseAnswers)) - 1 do
   begin
     Stack := 0;
     if Index < MostThreads then
-      Stack := LoadAcquire(PStacks(Process.PauseStacks)^[Index]);
+      Stack := LoadAcquire(PStacks(Leaks.PauseStacks)^[Index]);
     if (Stack <> 0) and OsFindMapping(Stack, Mapping) then
       Visitor(Stack and not (SizeOf(Pointer) - 1), Mapping.Limit, Context);
   end;
@@ -121,20 +121,20 @@ begin
   OsVisitThreads(CountThread, @Asking);
   if (Asking.Count = 0) or not TakeSignal then
     Exit;
-  if Process.PauseStacks = nil then
-    Process.PauseStacks := OsTakeRoom(SizeOf(TStacks));
-  if Process.PauseStacks = nil then
+  if Leaks.PauseStacks = nil then
+    Leaks.PauseStacks := OsTakePages(SizeOf(TStacks));
+  if Leaks.PauseStacks = nil then
     Exit;
-  StoreRelease(Process.PauseAnswers, 0);
-  StoreRelease(Process.PauseState, 1);
+  StoreRelease(Leaks.PauseAnswers, 0);
+  StoreRelease(Leaks.PauseState, 1);
   OsVisitThreads(AskThread, @Asking);
   AwaitAnswers(Asking.Count);
 end;
 
 procedure PauseEnd;
 begin
-  StoreRelease(Process.PauseState, 0);
-  OsWakeAll(Process.PauseState);
+  StoreRelease(Leaks.PauseState, 0);
+  OsWakeAll(Leaks.PauseState);
 end;
 
 end.

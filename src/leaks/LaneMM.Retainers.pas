@@ -14,8 +14,10 @@ unit LaneMM.Retainers;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Contents, LaneMM.Snapshot;
+  LaneMM.Snapshot;
+
 
 const
   /// No path: a block that nobody holds has none above it.
@@ -26,10 +28,10 @@ const
   PathDepth = 16;
 
 type
-  PPath = ^TPath;
+  PRetainerPath = ^TRetainerPath;
   /// A chain of holders, without their names: the groups of blocks from one that nobody holds down
   /// to a last one. Blocks of data between objects are left out.
-  TPath = record
+  TRetainerPath = record
     Parent: Cardinal;     //< the chain without its last link, or NoPath
     Group: Cardinal;      //< the last link
     Depth: Cardinal;      //< links
@@ -43,7 +45,7 @@ type
 
   /// The paths of a census.
   THolders = record
-    Paths: PPath;          //< all
+    Paths: PRetainerPath;          //< all
     PathCount: Cardinal;   //< how many, NoPath included
     CycleCount: NativeUInt; //< cycles that nobody holds
     Queue: PCardinal;      //< nodes in the order of the search
@@ -64,7 +66,7 @@ function HeldByInterface(const Census: TCensus; Index: Cardinal): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Modules;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Modules, LaneMM.Contents;
 
 type
   // Looks at a node that a word leads to.
@@ -144,7 +146,7 @@ begin
   Marking.Census := @Census;
   Marking.State := State;
   Marking.QueueCount := 0;
-  Marking.Queue := OsTakeRoom(Census.NodeCount * SizeOf(Cardinal) + 1);
+  Marking.Queue := OsTakePages(Census.NodeCount * SizeOf(Cardinal) + 1);
   if Marking.Queue = nil then
     Exit;
   SeeWords(Census, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
@@ -154,7 +156,7 @@ begin
     SeeNode(Census, Marking.Queue[Next], MarkNode, @Marking);
     Inc(Next);
   end;
-  OsReleaseRoom(Marking.Queue, Census.NodeCount * SizeOf(Cardinal) + 1);
+  OsReleasePages(Marking.Queue, Census.NodeCount * SizeOf(Cardinal) + 1);
 end;
 
 // ---------------------------------------------------------------------------- paths
@@ -180,7 +182,7 @@ end;
 // A new path that goes on from Parent to Group; NoPath when the table is full.
 function AddPath(var Holders: THolders; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
-  Path: PPath;
+  Path: PRetainerPath;
 begin
   if Holders.PathCount = PathLimit then
     Exit(NoPath);
@@ -201,7 +203,7 @@ end;
 function FindPath(var Holders: THolders; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
   Link: PCardinal;
-  Path: PPath;
+  Path: PRetainerPath;
 begin
   Link := @Holders.Paths[Parent].Child;
   while Link^ <> NoPath do
@@ -434,8 +436,8 @@ var
   Search: TSearch;
 begin
   Holders := Default(THolders);
-  Holders.Room := PathLimit * SizeOf(TPath) + Census.NodeCount * SizeOf(Cardinal);
-  Holders.Paths := OsTakeRoom(Holders.Room);
+  Holders.Room := PathLimit * SizeOf(TRetainerPath) + Census.NodeCount * SizeOf(Cardinal);
+  Holders.Paths := OsTakePages(Holders.Room);
   Result := Holders.Paths <> nil;
   if not Result then
     Exit;
@@ -452,7 +454,7 @@ end;
 
 procedure HoldersClose(var Holders: THolders);
 begin
-  OsReleaseRoom(Holders.Paths, Holders.Room);
+  OsReleasePages(Holders.Paths, Holders.Room);
   Holders := Default(THolders);
 end;
 

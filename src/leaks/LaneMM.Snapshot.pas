@@ -11,8 +11,10 @@ unit LaneMM.Snapshot;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Contents;
+  LaneMM.Hooks, LaneMM.Contents;
+
 
 const
   /// No node.
@@ -112,7 +114,7 @@ function CensusOrder(const Census: TCensus; out Count: Cardinal): PCardinal;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.Walk;
+  LaneMM.Os, LaneMM.Walk, LaneMM.Text;
 
 const
   SlotCount = GroupLimit * 2;
@@ -164,7 +166,7 @@ var
   Count: NativeUInt;
 begin
   Census := Default(TCensus);
-  Room := OsTakeRoom(SizeOf(TGroupRoom));
+  Room := OsTakePages(SizeOf(TGroupRoom));
   if Room = nil then
     Exit(False);
   Census.Groups := @Room^.Groups;
@@ -176,7 +178,7 @@ begin
   Inc(Count, SpareNodes);
   if Count > MostNodes then
     Count := MostNodes;
-  Census.Nodes := OsTakeRoom(Count * SizeOf(TNode));
+  Census.Nodes := OsTakePages(Count * SizeOf(TNode));
   if Census.Nodes <> nil then
     Census.NodeLimit := Count;
   WalkBlocks(AddNode, @Census);
@@ -185,7 +187,7 @@ end;
 
 procedure CensusDropNodes(var Census: TCensus);
 begin
-  OsReleaseRoom(Census.Nodes, Census.NodeLimit * SizeOf(TNode));
+  OsReleasePages(Census.Nodes, Census.NodeLimit * SizeOf(TNode));
   Census.Nodes := nil;
   Census.NodeCount := 0;
   Census.NodeLimit := 0;
@@ -194,7 +196,7 @@ end;
 procedure CensusClose(var Census: TCensus);
 begin
   CensusDropNodes(Census);
-  OsReleaseRoom(Census.Groups, SizeOf(TGroupRoom));
+  OsReleasePages(Census.Groups, SizeOf(TGroupRoom));
   Census := Default(TCensus);
 end;
 
@@ -405,7 +407,7 @@ var
   Index: NativeInt;
 begin
   Grown := Default(TCensus);
-  Room := OsTakeRoom(SizeOf(TGroupRoom));
+  Room := OsTakePages(SizeOf(TGroupRoom));
   Result := Room <> nil;
   if not Result then
     Exit;

@@ -1,6 +1,6 @@
 /// Leaks that somebody expects: by block, by class, by size; registered, or named in a file.
 //
-// Owns:       Process.Expected, ExpectedLock.
+// Owns:       Leaks.Suppressions, ExpectedLock.
 // Invariants: an entry with Count 0 is free. Entries are few: they are looked at one by one.
 // Callers:    ExpectedAdd, ExpectedRemove: any thread. ExpectedMark: whoever makes a report.
 unit LaneMM.Suppressions;
@@ -9,8 +9,10 @@ unit LaneMM.Suppressions;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Snapshot;
+  LaneMM.Snapshot;
+
 
 type
   /// How an expected leak is told.
@@ -38,8 +40,9 @@ procedure ExpectedMarkPatterns(var Census: TCensus; Patterns: PAnsiChar; Length:
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Text, LaneMM.Contents,
-  LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.Walk;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols,
+  LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
 const
   MostExpected = 4096;
@@ -73,7 +76,7 @@ begin
   Result := nil;
   for Index := 0 to MostExpected - 1 do
   begin
-    Entry := PExpected(Process.Expected) + Index;
+    Entry := PExpected(Leaks.Suppressions) + Index;
     if Entry^.Count = 0 then
     begin
       if Result = nil then
@@ -88,11 +91,11 @@ function ExpectedAdd(Expectation: TExpectation; Value, Count: NativeUInt): Boole
 var
   Entry: PExpected;
 begin
-  LockEnter(Process.ExpectedLock);
-  if Process.Expected = nil then
-    Process.Expected := OsTakeRoom(MostExpected * SizeOf(TExpected));
+  LockEnter(Leaks.Lock);
+  if Leaks.Suppressions = nil then
+    Leaks.Suppressions := OsTakePages(MostExpected * SizeOf(TExpected));
   Entry := nil;
-  if Process.Expected <> nil then
+  if Leaks.Suppressions <> nil then
     Entry := FindEntry(Expectation, Value);
   Result := (Entry <> nil) and (Count > 0);
   if Result then
@@ -103,21 +106,21 @@ begin
       Count := AnyCount - Entry^.Count;
     Inc(Entry^.Count, Count);
   end;
-  LockLeave(Process.ExpectedLock);
+  LockLeave(Leaks.Lock);
 end;
 
 function ExpectedRemove(Expectation: TExpectation; Value, Count: NativeUInt): Boolean;
 var
   Entry: PExpected;
 begin
-  LockEnter(Process.ExpectedLock);
+  LockEnter(Leaks.Lock);
   Entry := nil;
-  if Process.Expected <> nil then
+  if Leaks.Suppressions <> nil then
     Entry := FindEntry(Expectation, Value);
   Result := (Entry <> nil) and (Entry^.Count >= Count) and (Count > 0);
   if Result then
     Dec(Entry^.Count, Count);
-  LockLeave(Process.ExpectedLock);
+  LockLeave(Leaks.Lock);
 end;
 
 // ---------------------------------------------------------------------------- marks
@@ -166,11 +169,11 @@ procedure ExpectedMark(var Census: TCensus);
 var
   Index: Cardinal;
 begin
-  if Process.Expected = nil then
+  if Leaks.Suppressions = nil then
     Exit;
   for Index := 0 to MostExpected - 1 do
-    if PExpected(Process.Expected)[Index].Count > 0 then
-      MarkEntry(Census, PExpected(Process.Expected)[Index]);
+    if PExpected(Leaks.Suppressions)[Index].Count > 0 then
+      MarkEntry(Census, PExpected(Leaks.Suppressions)[Index]);
 end;
 
 // ---------------------------------------------------------------------------- patterns

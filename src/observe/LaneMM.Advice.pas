@@ -8,11 +8,11 @@ unit LaneMM.Advice;
 
 interface
 
-uses
-  LaneMM.Text, LaneMM.CallSites, LaneMM.Symbols;
 
-/// Adds `File.pas:123`.
-procedure AdviceAddPlace(var Text: TText; Symbol: PSymbol);
+uses
+  LaneMM.Text, LaneMM.Symbols, LaneMM.CallSites;
+
+
 /// Adds where the site is: the innermost line that is known, else its routine, else the address.
 procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
 /// Adds what grew, how often and how far, and how to avoid it.
@@ -22,17 +22,10 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic;
+  LaneMM.Atomic;
 
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grStream);
-
-procedure AdviceAddPlace(var Text: TText; Symbol: PSymbol);
-begin
-  TextAddChars(Text, Symbol^.FileName);
-  TextAdd(Text, ':');
-  TextAddNumber(Text, Symbol^.Line);
-end;
 
 // The innermost frame with a line, else the innermost one outside the run-time library.
 function PlaceOf(const Symbols: TSymbols; Site: PSite): Cardinal;
@@ -61,7 +54,7 @@ var
 begin
   Symbol := SymbolsFind(Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Line > 0) then
-    AdviceAddPlace(Text, Symbol)
+    SymbolAddPlace(Text, Symbol)
   else if (Symbol <> nil) and (Symbol^.Routine <> nil) then
     SymbolAddRoutine(Text, Symbol)
   else if (Symbol <> nil) and (Symbol^.Module <> nil) then

@@ -1,6 +1,6 @@
 /// The table of call sites: who waits, frees blocks of others, lets blocks grow, allocates.
 //
-// Owns:       Process.SiteKeys, SiteRoom, SitesUsed, SitesLost.
+// Owns:       Observe.SiteKeys, SiteRoom, SitesUsed, SitesLost.
 // Invariants: a key is written once, by the thread that then describes the site; a site that is
 //             not described yet is counted already. Sites are never removed. What finds the
 //             table full is counted in SitesLost.
@@ -13,8 +13,10 @@ unit LaneMM.CallSites;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Unwind;
+  LaneMM.Layout, LaneMM.Unwind;
+
 
 const
   /// Entries of the table; three quarters of them are used at most.
@@ -85,7 +87,7 @@ function SiteThreadCount(Site: PSite): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.ObserveState;
 
 const
   MostUsed = SiteLimit div 4 * 3;
@@ -102,23 +104,23 @@ function SitesStart: Boolean;
 var
   Room: PByte;
 begin
-  if Process.SiteKeys <> 0 then
+  if Observe.SiteKeys <> 0 then
     Exit(True);
-  Room := OsTakeRoom(KeyBytes + SiteBytes);
+  Room := OsTakePages(KeyBytes + SiteBytes);
   Result := Room <> nil;
   if not Result then
     Exit;
-  Process.SiteRoom := PSite(Room + KeyBytes);
+  Observe.Sites := PSite(Room + KeyBytes);
   // Release: the room before the keys. Pairs with SiteFind.
-  StoreRelease(Process.SiteKeys, NativeUInt(Room));
+  StoreRelease(Observe.SiteKeys, NativeUInt(Room));
 end;
 
 procedure SitesForget;
 begin
-  if Process.SiteKeys <> 0 then
-    OsClear(Pointer(Process.SiteKeys), KeyBytes + SiteBytes);
-  Process.SitesUsed := 0;
-  Process.SitesLost := 0;
+  if Observe.SiteKeys <> 0 then
+    OsClear(Pointer(Observe.SiteKeys), KeyBytes + SiteBytes);
+  Observe.SitesUsed := 0;
+  Observe.SitesLost := 0;
 end;
 
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
@@ -156,11 +158,11 @@ end;
 // Counts a new site; tells whether there is room for it.
 function MayUse: Boolean;
 begin
-  Result := FetchAdd(Process.SitesUsed, 1) < MostUsed;
+  Result := FetchAdd(Observe.SitesUsed, 1) < MostUsed;
   if Result then
     Exit;
-  FetchAdd(Process.SitesUsed, NativeUInt(-1));
-  FetchAdd(Process.SitesLost, 1);
+  FetchAdd(Observe.SitesUsed, NativeUInt(-1));
+  FetchAdd(Observe.SitesLost, 1);
 end;
 
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): PSite;
@@ -169,14 +171,14 @@ var
   Key, Found: NativeUInt;
   Index: Cardinal;
 begin
-  ForkNotice;
-  Keys := PKeys(LoadAcquire(Process.SiteKeys));
+  LockRecover;
+  Keys := PKeys(LoadAcquire(Observe.SiteKeys));
   if Keys = nil then
     Exit(nil);
   Key := KeyOf(Kind, SizeClass, Stack);
   Index := (Key shr 8) mod SiteLimit;
   repeat
-    Result := PSite(Process.SiteRoom) + Index;
+    Result := PSite(Observe.Sites) + Index;
     Found := LoadAcquire(Keys^[Index]);
     if Found = Key then
       Exit;
@@ -190,17 +192,17 @@ begin
       Exit;
     end
     else
-      FetchAdd(Process.SitesUsed, NativeUInt(-1)); // another thread took the entry: look again
+      FetchAdd(Observe.SitesUsed, NativeUInt(-1)); // another thread took the entry: look again
   until False;
 end;
 
 function SiteAt(Index: Cardinal): PSite;
 begin
   Result := nil;
-  if (LoadAcquire(Process.SiteKeys) = 0)
-    or (LoadAcquire(PKeys(Process.SiteKeys)^[Index]) = 0) then
+  if (LoadAcquire(Observe.SiteKeys) = 0)
+    or (LoadAcquire(PKeys(Observe.SiteKeys)^[Index]) = 0) then
     Exit;
-  Result := PSite(Process.SiteRoom) + Index;
+  Result := PSite(Observe.Sites) + Index;
   // Acquire: see the description. Pairs with Describe.
   if LoadAcquire(Result^.IsReady) = 0 then
     Result := nil;

@@ -17,9 +17,9 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Text, LaneMM.SizeClasses,
-  LaneMM.Unwind, LaneMM.CallSites, LaneMM.LogFile, LaneMM.BacktraceText, LaneMM.Events, LaneMM.Growth,
-  LaneMM.Advice;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
+  LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Unwind,
+  LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
 
 const
   TextRoom = 4 shl 20;
@@ -52,7 +52,7 @@ type
 function IsWorthALine(Site: PSite; Count: NativeUInt): Boolean;
 begin
   // Requests that were answered in place are no growth worth a word.
-  Result := (Count >= Process.Settings.Values[opLeast])
+  Result := (Count >= Settings.Values[opLeast])
     and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0));
 end;
 
@@ -84,8 +84,8 @@ begin
   List := Default(TList);
   List.Kinds := Kinds;
   List.Limit := MostListed;
-  if Process.Settings.Values[opTop] < MostListed then
-    List.Limit := Process.Settings.Values[opTop];
+  if Settings.Values[opTop] < MostListed then
+    List.Limit := Settings.Values[opTop];
   for Index := 0 to SiteLimit - 1 do
   begin
     Site := SiteAt(Index);
@@ -235,17 +235,17 @@ begin
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);
   TextAddChars(Text, FrameNotes[IsX64]);
-  if LoadAcquire(Process.SitesLost) > 0 then
+  if LoadAcquire(Observe.SitesLost) > 0 then
   begin
     TextAdd(Text, '  The table of call sites was full; not counted: ');
-    TextAddGrouped(Text, LoadAcquire(Process.SitesLost));
+    TextAddGrouped(Text, LoadAcquire(Observe.SitesLost));
     TextAdd(Text, LineEnd);
   end;
 end;
 
 procedure AddHead(var Text: TText);
 var
-  Path: TSettingsPath;
+  Path: TPath;
 begin
   TextAdd(Text, 'LaneMM event log of process ');
   TextAddNumber(Text, OsProcessId);
@@ -296,7 +296,7 @@ var
   Log: TLog;
   Text, Screen, Path: TText;
 begin
-  ForkNotice;
+  LockRecover;
   OpenLog(Log);
   Result := (Log.Waits.Length = 0) and (Log.Growths.Length = 0);
   if not Result and TextOpen(Text, TextRoom) and TextOpen(Screen, OsPageSize)

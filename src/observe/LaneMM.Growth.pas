@@ -1,6 +1,6 @@
 /// Counts by call site how blocks grow.
 //
-// Owns:       Process.Growths, a table of blocks that grew lately, and GrowthStacks. GrowthCall
+// Owns:       Observe.Growths, a table of blocks that grew lately, and GrowthStacks. GrowthCall
 //             is BlockRealloc or what stands for it, see LaneMM.Watch.
 // Invariants: an entry's fields belong to its Block. Calls that are answered in place are counted
 //             in the entry, and added to the site when another block takes the entry or the log
@@ -14,12 +14,14 @@ unit LaneMM.Growth;
 
 interface
 
+
 uses
-  LaneMM.Types;
+  LaneMM.Layout;
+
 
 /// Makes the table; tells whether there is one.
 function GrowthStart: Boolean;
-/// Process.GrowthCall, counted.
+/// Observe.GrowthCall, counted.
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds to the sites what their entries hold.
 procedure GrowthFlush;
@@ -29,8 +31,8 @@ procedure GrowthForget;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Unwind, LaneMM.CallSites, LaneMM.Threads,
-  LaneMM.Blocks;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Blocks,
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
 
 const
   EntryCount = 4096;
@@ -52,21 +54,19 @@ type
 
 function GrowthStart: Boolean;
 var
-  Size: NativeUInt;
   Room: Pointer;
 begin
-  if Process.Growths <> 0 then
+  if Observe.Growths <> 0 then
     Exit(True);
-  Size := AlignUp(SizeOf(TEntries), OsPageSize);
-  Room := OsReserve(Size);
-  Result := (Room <> nil) and OsCommit(Room, Size);
+  Room := OsTakePages(SizeOf(TEntries));
+  Result := Room <> nil;
   if Result then
-    StoreRelease(Process.Growths, NativeUInt(Room));
+    StoreRelease(Observe.Growths, NativeUInt(Room));
 end;
 
 function EntryOf(P: Pointer): PEntry; inline;
 begin
-  Result := @PEntries(Process.Growths)^[(NativeUInt(P) shr 4 xor NativeUInt(P) shr 16)
+  Result := @PEntries(Observe.Growths)^[(NativeUInt(P) shr 4 xor NativeUInt(P) shr 16)
     mod EntryCount];
 end;
 
@@ -149,13 +149,13 @@ var
   Weight: NativeUInt;
   Site: PSite;
 begin
-  Weight := SampleWeight(Process.GrowthStacks);
+  Weight := SampleWeight(Observe.GrowthStacks);
   Site := nil;
   if Weight > 0 then
     Site := FindSite(Weight, UsableSize, Size);
   Forget(EntryOf(P), P);
   Before := CountsSoFar;
-  Result := Process.GrowthCall(P, Size);
+  Result := Observe.GrowthCall(P, Size);
   if Result = nil then
     Exit;
   if Site <> nil then
@@ -182,12 +182,12 @@ var
   UsableSize: NativeUInt;
 begin
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
-    Exit(Process.GrowthCall(P, Size));
+    Exit(Observe.GrowthCall(P, Size));
   UsableSize := BlockUsableSize(P);
   if Size > SizeBefore(P, UsableSize) then
     Result := Grow(P, Size, UsableSize)
   else
-    Result := Process.GrowthCall(P, Size);
+    Result := Observe.GrowthCall(P, Size);
 end;
 
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -199,23 +199,23 @@ begin
     Exit(ReallocSlow(P, Size));
   Inc(Entry^.Calls);
   Entry^.LastSize := Size;
-  Result := Process.GrowthCall(P, Size);
+  Result := Observe.GrowthCall(P, Size);
 end;
 
 procedure GrowthForget;
 begin
-  if Process.Growths <> 0 then
-    OsClear(Pointer(Process.Growths), AlignUp(SizeOf(TEntries), OsPageSize));
-  Process.GrowthStacks := 0;
+  if Observe.Growths <> 0 then
+    OsClear(Pointer(Observe.Growths), AlignUp(SizeOf(TEntries), OsPageSize));
+  Observe.GrowthStacks := 0;
 end;
 
 procedure GrowthFlush;
 var
   Index: Cardinal;
 begin
-  if Process.Growths <> 0 then
+  if Observe.Growths <> 0 then
     for Index := 0 to EntryCount - 1 do
-      Flush(@PEntries(Process.Growths)^[Index]);
+      Flush(@PEntries(Observe.Growths)^[Index]);
 end;
 
 end.

@@ -9,8 +9,10 @@ unit LaneMM.Html;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.ProfileData;
+
 
 /// Adds what stands before the profiles.
 procedure HtmlAddHead(var Text: TText);

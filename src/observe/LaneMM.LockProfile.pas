@@ -1,6 +1,6 @@
 /// Counts where threads find a lock taken, and where they free blocks of other threads.
 //
-// Owns:       Process.WatchWait, WatchMiss, LockMisses, RemoteFrees.
+// Owns:       Hooks.LockWait, WatchMiss, LockMisses, RemoteFrees.
 // Invariants: nothing is counted, and no clock is read, while WatchWait, WatchMiss and
 //             WatchRemoteFree are nil.
 // Callers:    WaitsWatch, WaitsUnwatch: any thread. The rest: slow paths of the manager.
@@ -11,8 +11,7 @@ unit LaneMM.LockProfile;
 
 interface
 
-uses
-  LaneMM.Types;
+
 
 /// Counts waits from now on.
 procedure WaitsWatch;
@@ -20,15 +19,14 @@ procedure WaitsWatch;
 procedure WaitsUnwatch;
 /// Forgets what was counted, in a child process.
 procedure WaitsForget;
-/// Counts a block of another thread that is freed: what Process.WatchRemoteFree calls.
-procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
-/// The same for a debug block that is being freed, if another thread has got it.
-procedure WaitsCountDebugFree(Block: PDebugBlock);
+/// Counts a block of another thread that is freed, by size class.
+procedure WaitsCountRemoteFree(SizeClass: Cardinal);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Unwind, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Unwind,
+  LaneMM.ObserveState, LaneMM.CallSites;
 
 // Where the lock's kind stands in siArenaWait..siSamplesWait and in siArenaMiss..siSamplesMiss.
 function NumberOf(var Lock: TLock): Cardinal;
@@ -39,9 +37,9 @@ begin
     Kind := siArenaWait
   else if @Lock = @Process.RegistryLock then
     Kind := siRegistryWait
-  else if @Lock = @Process.Orphans^.Lock then
+  else if @Lock = @Process.Abandoned^.Lock then
     Kind := siOrphansWait
-  else if @Lock = @Process.SampleLock then
+  else if @Lock = @Observe.SampleLock then
     Kind := siSamplesWait
   else
     Kind := siHeapWait;
@@ -54,11 +52,6 @@ var
   Site: PSite;
   Ns: UInt64;
 begin
-  if @Lock = @Process.DebugLock then
-  begin
-    LockPark(Lock); // a wait of debug mode's own making
-    Exit;
-  end;
   // The stack is taken before the lock, so that nobody waits for it.
   StackTake(Stack);
   Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
@@ -90,36 +83,30 @@ end;
 
 procedure CountMiss(var Lock: TLock);
 begin
-  CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Process.LockMisses);
+  CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Observe.LockMisses);
 end;
 
-procedure WaitsCountRemoteFree(Span: PSpan; P: Pointer);
+procedure WaitsCountRemoteFree(SizeClass: Cardinal);
 begin
-  CountEvent(siRemoteFree, Span^.SizeClass, Process.RemoteFrees);
-end;
-
-procedure WaitsCountDebugFree(Block: PDebugBlock);
-begin
-  if (Block^.GotThread <> Block^.FreedThread) and (Block^.Size <= MaxClassSize) then
-    CountEvent(siRemoteFree, SizeToClass(Block^.Size), Process.RemoteFrees);
+  CountEvent(siRemoteFree, SizeClass, Observe.RemoteFrees);
 end;
 
 procedure WaitsForget;
 begin
-  Process.RemoteFrees := 0;
-  Process.LockMisses := 0;
+  Observe.RemoteFrees := 0;
+  Observe.LockMisses := 0;
 end;
 
 procedure WaitsWatch;
 begin
-  Process.WatchWait := CountWait;
-  Process.WatchMiss := CountMiss;
+  Hooks.LockWait := CountWait;
+  Hooks.LockMiss := CountMiss;
 end;
 
 procedure WaitsUnwatch;
 begin
-  Process.WatchWait := nil;
-  Process.WatchMiss := nil;
+  Hooks.LockWait := nil;
+  Hooks.LockMiss := nil;
 end;
 
 end.

@@ -9,8 +9,10 @@ unit LaneMM.Pprof;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.ProfileData;
+
 
 /// Adds the file to Text.
 procedure PprofAdd(var Text: TText; const Profile: TProfile);
@@ -18,7 +20,7 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.CallSites, LaneMM.Symbols;
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
 
 const
   MessageRoom = 65536;
@@ -121,14 +123,14 @@ begin
   AddNumber(Writer.Part, 1, Name);
   AddNumber(Writer.Part, 2, UnitName);
   EndPart(Writer, PeriodType);
-  AddNumber(Writer.All, Period, Process.Settings.Values[opRate]);
+  AddNumber(Writer.All, Period, Settings.Values[opRate]);
 end;
 
 procedure AddMapping(var Writer: TWriter);
 begin
   AddNumber(Writer.Part, 1, 1);
-  AddNumber(Writer.Part, 2, Process.CodeFirst);
-  AddNumber(Writer.Part, 3, Process.CodeLimit);
+  AddNumber(Writer.Part, 2, Stacks.CodeFirst);
+  AddNumber(Writer.Part, 3, Stacks.CodeLimit);
   AddNumber(Writer.Part, 7, 1); // functions, files and lines are here already
   AddNumber(Writer.Part, 8, 1);
   AddNumber(Writer.Part, 9, 1);

@@ -16,19 +16,14 @@ function ProfileWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Text, LaneMM.LogFile, LaneMM.ProfileData, LaneMM.Pprof,
-  LaneMM.Speedscope, LaneMM.Html, LaneMM.Growth;
+  LaneMM.Os, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.Growth, LaneMM.Html,
+  LaneMM.Pprof, LaneMM.ProfileData, LaneMM.Speedscope;
 
 const
   FileRoom = 64 shl 20;
 
 type
   TAdd = procedure(var Text: TText; const Profile: TProfile);
-
-function IsSet(Option: TOption): Boolean;
-begin
-  Result := Process.Settings.Values[Option] <> 0;
-end;
 
 // The formats that are wanted: those that were named; for an allocation profile without a name,
 // all that other programs read.

@@ -8,8 +8,10 @@ unit LaneMM.ProfileData;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Text, LaneMM.CallSites, LaneMM.Symbols, LaneMM.Elf;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.CallSites;
+
 
 const
   /// Most values of a site.

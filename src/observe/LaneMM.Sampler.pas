@@ -1,6 +1,6 @@
 /// Samples allocations by bytes: which call sites hold how much, and have got how much.
 //
-// Owns:       Process.Samples, SampleLock, SampleTable, SampledGet; THeap.SampleIn, SampleSeed.
+// Owns:       Observe.Samples, SampleLock, SampleTable, SampledGet; THeap.SampleIn, SampleSeed.
 // Invariants: every byte that a thread asks for has the same chance to be the one that is sampled:
 //             the distances are exponential, Settings.Values[opRate] bytes on average. A block of
 //             Size bytes stands for 1 / (1 - exp(-Size / rate)) of its kind.
@@ -17,14 +17,16 @@ unit LaneMM.Sampler;
 
 interface
 
+
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
+
 
 /// Makes the table and the heap; tells whether they are there.
 function SamplerStart: Boolean;
 /// Sets the distance to the next sample of a thread, Mean bytes on average.
 procedure SampleDistance(Heap: PHeap; Mean: Double);
-/// Gets a block and samples it: what Process.SampledGet calls.
+/// Gets a block and samples it: what Hooks.SampledGet calls.
 function SamplerGet(Size: TSize): Pointer;
 /// BlockGetZero, sampled.
 function SamplerGetZero(Size: TSize): Pointer;
@@ -35,15 +37,15 @@ function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 /// Forgets a block that is freed, if it was sampled.
 procedure SamplerForget(P: Pointer);
-/// Forgets all samples, in a child process.
-procedure SamplerForgetAll;
+/// Forgets all samples, in a child process, and recovers from a lost thread that held the lock.
+procedure SamplerRecover;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Unwind, LaneMM.CallSites, LaneMM.Heap,
-  LaneMM.Blocks;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena,
+  LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
+  LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
 
 const
   TableLength = 65536;
@@ -78,7 +80,7 @@ end;
 
 function Rate: Double;
 begin
-  Result := Process.Settings.Values[opRate];
+  Result := Settings.Values[opRate];
   if Result < 1 then
     Result := 1;
 end;
@@ -86,11 +88,6 @@ end;
 procedure SampleDistance(Heap: PHeap; Mean: Double);
 begin
   Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
-end;
-
-procedure SetDistance(Heap: PHeap);
-begin
-  SampleDistance(Heap, Rate);
 end;
 
 // Value, rounded up or down by chance, so that sums are right on average.
@@ -103,7 +100,7 @@ end;
 
 function EntryAt(Index: NativeUInt): PSample; inline;
 begin
-  Result := PSample(Process.SampleTable) + Index mod TableLength;
+  Result := PSample(Observe.SampleTable) + Index mod TableLength;
 end;
 
 function FirstIndex(P: Pointer): NativeUInt; inline;
@@ -129,7 +126,7 @@ begin
       Exit;
     end;
   end;
-  FetchAdd(Process.SamplesLost, 1);
+  FetchAdd(Observe.SamplesLost, 1);
 end;
 
 procedure SamplerForget(P: Pointer);
@@ -176,7 +173,7 @@ begin
   Result := ArenaTake(Process.ClassSlices[SizeClass]);
   if Result = nil then
     Exit;
-  SpanFormat(Result, SizeClass, Process.Samples);
+  SpanFormat(Result, SizeClass, Observe.Samples);
   Result^.IsCurrent := True;
   Inc(Result^.Used);
 end;
@@ -186,7 +183,7 @@ function TakeRefilled(SizeClass: Cardinal): PSpan;
 var
   Link: ^PSpan;
 begin
-  Link := @Process.Samples^.Queues[SizeClass];
+  Link := @Observe.Samples^.Queues[SizeClass];
   Result := Link^;
   while Result <> nil do
   begin
@@ -205,21 +202,21 @@ function TakeBlock(SizeClass: Cardinal): Pointer;
 var
   Span: PSpan;
 begin
-  Span := Process.Samples^.Current[SizeClass];
+  Span := Observe.Samples^.Current[SizeClass];
   if Odd(Span^.FreeList) and ((Span = @Process.EmptySpan) or not SpanRefill(Span)) then
   begin
     if Span <> @Process.EmptySpan then
     begin
-      Span^.Next := Process.Samples^.Queues[SizeClass];
-      Process.Samples^.Queues[SizeClass] := Span;
+      Span^.Next := Observe.Samples^.Queues[SizeClass];
+      Observe.Samples^.Queues[SizeClass] := Span;
     end;
-    Process.Samples^.Current[SizeClass] := @Process.EmptySpan;
+    Observe.Samples^.Current[SizeClass] := @Process.EmptySpan;
     Span := TakeRefilled(SizeClass);
     if Span = nil then
       Span := NewSpan(SizeClass);
     if (Span = nil) or Odd(Span^.FreeList) and not SpanRefill(Span) then
       Exit(nil);
-    Process.Samples^.Current[SizeClass] := Span;
+    Observe.Samples^.Current[SizeClass] := Span;
   end;
   Result := SpanTake(Span);
 end;
@@ -230,10 +227,10 @@ begin
   if Size > MaxClassSize then
     Exit(BlockGet(Size));
   Result := nil;
-  if not LockTry(Process.SampleLock) then
+  if not LockTry(Observe.SampleLock) then
     Exit;
   Result := TakeBlock(SizeToClass(Size));
-  LockLeave(Process.SampleLock);
+  LockLeave(Observe.SampleLock);
 end;
 
 function SamplerGet(Size: TSize): Pointer;
@@ -243,7 +240,7 @@ var
 begin
   Heap := OsThreadHeap;
   IsFirst := Heap^.SampleSeed = 0;
-  SetDistance(Heap);
+  SampleDistance(Heap, Rate);
   if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
   begin
     Dec(Heap^.SampleIn, Size); // the thread has only begun to count
@@ -254,7 +251,7 @@ begin
     Count(Heap, Result, Size)
   else
   begin
-    FetchAdd(Process.SamplesLost, 1);
+    FetchAdd(Observe.SamplesLost, 1);
     Result := BlockGet(Size);
   end;
 end;
@@ -271,7 +268,7 @@ begin
   if Heap^.SampleIn >= 0 then
     Exit;
   IsFirst := Heap^.SampleSeed = 0;
-  SetDistance(Heap);
+  SampleDistance(Heap, Rate);
   if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
     Dec(Heap^.SampleIn, Size) // the thread has only begun to count
   else
@@ -306,7 +303,7 @@ begin
   Dec(Heap^.SampleIn, Size);
   if Heap^.SampleIn >= 0 then
     Exit;
-  SetDistance(Heap);
+  SampleDistance(Heap, Rate);
   if Size <= MaxClassSize then
   begin
     Target := BlockForSample(BlockUsableSize(P));
@@ -349,23 +346,33 @@ end;
 const
   TableBytes = TableLength * SizeOf(TSample);
 
-procedure SamplerForgetAll;
+// The spans for samples stay as they are; new ones serve from now on.
+procedure RecoverSpans;
 begin
-  if Process.SampleTable <> 0 then
-    OsClear(Pointer(Process.SampleTable), TableBytes);
-  Process.SamplesLost := 0;
+  FillChar(Observe.Samples^.Queues, SizeOf(Observe.Samples^.Queues), 0);
+  HeapFormat(Observe.Samples);
+  LockReset(Observe.SampleLock);
+end;
+
+procedure SamplerRecover;
+begin
+  if LoadAcquire(Observe.SampleLock.State) <> 0 then
+    RecoverSpans;
+  if Observe.SampleTable <> 0 then
+    OsClear(Pointer(Observe.SampleTable), TableBytes);
+  Observe.SamplesLost := 0;
 end;
 
 function SamplerStart: Boolean;
 begin
-  if Process.SampleTable <> 0 then
+  if Observe.SampleTable <> 0 then
     Exit(True);
-  Process.Samples := OsTakeRoom(SizeOf(THeap));
-  if Process.Samples = nil then
+  Observe.Samples := OsTakePages(SizeOf(THeap));
+  if Observe.Samples = nil then
     Exit(False);
-  HeapFormat(Process.Samples);
-  StoreRelease(Process.SampleTable, NativeUInt(OsTakeRoom(TableBytes)));
-  Result := Process.SampleTable <> 0;
+  HeapFormat(Observe.Samples);
+  StoreRelease(Observe.SampleTable, NativeUInt(OsTakePages(TableBytes)));
+  Result := Observe.SampleTable <> 0;
 end;
 
 end.

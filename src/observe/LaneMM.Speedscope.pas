@@ -9,8 +9,10 @@ unit LaneMM.Speedscope;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.ProfileData;
+
 
 /// Adds one line for each site: its frames, the outermost first, and the profile's main value.
 procedure FoldedAdd(var Text: TText; const Profile: TProfile);
@@ -20,7 +22,7 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.CallSites, LaneMM.Symbols;
+  LaneMM.Symbols, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 

@@ -1,7 +1,7 @@
 /// The kinds of events, and where each goes: file, standard error output, callback; once or
 /// always; on or the end of the program.
 //
-// Owns:       Process.Events.
+// Owns:       Report.Rules.
 // Callers:    EventRulesStart: once, before any other thread runs. The others: any thread.
 unit LaneMM.EventRules;
 
@@ -9,19 +9,19 @@ unit LaneMM.EventRules;
 
 interface
 
-uses
-  LaneMM.Types;
+
 
 /// Sets what holds unless a setting says otherwise: file and standard error output, always, on.
 procedure EventRulesStart;
-/// The word for Kind in settings.
-function EventName(Kind: TEventKind): PAnsiChar;
 /// Reads `KIND:WORD:...` up to the end of the word, e.g. `double-free:once:halt=3`; the kind `all`
 /// stands for all. Words moves behind what was understood. False, and nothing is changed, when
 /// something is not understood.
 function EventRuleRead(var Words: PAnsiChar): Boolean;
 
 implementation
+
+uses
+  LaneMM.ReportState;
 
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
@@ -44,14 +44,9 @@ var
 begin
   for Kind := Low(TEventKind) to High(TEventKind) do
   begin
-    Process.Events[Kind] := Default(TEventRule);
-    Process.Events[Kind].Targets := DefaultTargets;
+    Report.Rules[Kind] := Default(TEventRule);
+    Report.Rules[Kind].Targets := DefaultTargets;
   end;
-end;
-
-function EventName(Kind: TEventKind): PAnsiChar;
-begin
-  Result := Names[Kind];
 end;
 
 // ---------------------------------------------------------------------------- words
@@ -142,7 +137,7 @@ var
   Rule: TEventRule;
   Named: TEventTargets;
 begin
-  Rule := Process.Events[Kind];
+  Rule := Report.Rules[Kind];
   Named := [];
   Result := Words^ = ':';
   while Result and (Words^ = ':') do
@@ -151,7 +146,7 @@ begin
     Result := TakesWord(Words, Rule, Named);
   end;
   if Result then
-    Process.Events[Kind] := Rule;
+    Report.Rules[Kind] := Rule;
 end;
 
 function EventRuleRead(var Words: PAnsiChar): Boolean;

@@ -1,6 +1,6 @@
-/// Reports: to the event log, the standard error output, a callback, as Process.Events says.
+/// Reports: to the event log, the standard error output, a callback, as Report.Rules says.
 //
-// Owns:       Process.EventCall.
+// Owns:       Report.Call.
 // Invariants: the text lies in room of its own; nothing here takes memory of the heap or a lock.
 // Callers:    any thread that holds no lock: a callback may use the heap, and a rule may end the
 //             program.
@@ -10,8 +10,10 @@ unit LaneMM.Events;
 
 interface
 
+
 uses
-  LaneMM.Types, LaneMM.Text;
+  LaneMM.ReportState, LaneMM.Text;
+
 
 const
   /// What follows the program's name in the name of the event log.
@@ -41,8 +43,8 @@ function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
 begin
   Event := Default(TEvent);
   Event.Kind := Kind;
-  Result := (Process.Events[Kind].Targets <> []) or Process.Events[Kind].Halts;
-  if Result and (FetchAdd(Process.Events[Kind].Told, 1) <> 0) and Process.Events[Kind].IsOnce then
+  Result := (Report.Rules[Kind].Targets <> []) or Report.Rules[Kind].Halts;
+  if Result and (FetchAdd(Report.Rules[Kind].Count, 1) <> 0) and Report.Rules[Kind].IsOnce then
     Result := False;
   if Result then
     TextOpen(Event.Text, TextRoom);
@@ -64,12 +66,12 @@ var
   Rule: TEventRule;
   Call: TEventCall;
 begin
-  Rule := Process.Events[Event.Kind];
+  Rule := Report.Rules[Event.Kind];
   if etFile in Rule.Targets then
     ToFile(Event.Text, etScreen in Rule.Targets);
   if etScreen in Rule.Targets then
     TextWrite(Event.Text, OsStandardError);
-  Call := Process.EventCall;
+  Call := Report.Call;
   if (etCall in Rule.Targets) and (@Call <> nil) then
     Call(Event.Kind, Event.Text.Start, Event.Text.Length);
   TextClose(Event.Text);

@@ -10,8 +10,10 @@ unit LaneMM.LogFile;
 
 interface
 
+
 uses
   LaneMM.Text;
+
 
 /// Adds Text to the file with the program's name and Suffix. Path is where it went, ended by #0.
 /// False when no folder would take it.
@@ -22,10 +24,18 @@ function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: T
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
+
+// The setting, ended by #0; nil where there is none.
+function SetPath: PAnsiChar;
+begin
+  Result := PAnsiChar(Report.LogPath);
+  if (Result <> nil) and (Result^ = #0) then
+    Result := nil;
+end;
 
 // Where the name of the file begins in a path.
 function NameOf(Path: PAnsiChar): PAnsiChar;
@@ -54,7 +64,7 @@ end;
 procedure MakePath(var Path: TText; Folder: PAnsiChar; FolderLength: NativeUInt;
   const Suffix: ShortString);
 var
-  ProgramPath: TSettingsPath;
+  ProgramPath: TPath;
 begin
   OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
   Path.Length := 0;
@@ -72,8 +82,8 @@ function TrySetFolder(const Text: TText; const Suffix: ShortString; var Path: TT
 var
   Setting: PAnsiChar;
 begin
-  Setting := @Process.Settings.LogPath;
-  if Setting^ = #0 then
+  Setting := SetPath;
+  if Setting = nil then
     Exit(False);
   MakePath(Path, Setting, IndexByte(Setting^, -1, 0), Suffix);
   Result := TryPath(Text, Path, Open);
@@ -84,8 +94,8 @@ function TryBesideSetFile(const Text: TText; const Suffix: ShortString; var Path
 var
   Setting: PAnsiChar;
 begin
-  Setting := @Process.Settings.LogPath;
-  if NameOf(Setting) = Setting then
+  Setting := SetPath;
+  if (Setting = nil) or (NameOf(Setting) = Setting) then
     Exit(False);
   MakePath(Path, Setting, NameOf(Setting) - Setting, Suffix);
   Result := TryPath(Text, Path, OsFileCreate);
@@ -94,7 +104,7 @@ end;
 function TryOtherFolders(const Text: TText; const Suffix: ShortString; var Path: TText;
   Open: TOpenCall): Boolean;
 var
-  ProgramPath: TSettingsPath;
+  ProgramPath: TPath;
 begin
   OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
   MakePath(Path, @ProgramPath, NameOf(@ProgramPath) - PAnsiChar(@ProgramPath), Suffix);
@@ -109,7 +119,7 @@ end;
 function TrySetFile(const Text: TText; var Path: TText): Boolean;
 begin
   Path.Length := 0;
-  TextAddChars(Path, @Process.Settings.LogPath);
+  TextAddChars(Path, SetPath);
   if Path.Length = 0 then
     Exit(False);
   TextAdd(Path, #0);

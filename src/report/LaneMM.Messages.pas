@@ -1,6 +1,6 @@
 /// The texts of all reports, with named fields, replaceable while the program runs.
 //
-// Owns:       Process.Messages, room for the texts that replace ours.
+// Owns:       Report.Messages, room for the texts that replace ours.
 // Invariants: a text holds fields as `{class}`; a field that a message has no value for stays as
 //             it is written. A text that was replaced is kept for ever: whoever reads it may go
 //             on. Texts are UTF-8.
@@ -11,8 +11,10 @@ unit LaneMM.Messages;
 
 interface
 
+
 uses
   LaneMM.Text;
+
 
 type
   /// The texts.
@@ -86,7 +88,7 @@ function MessageSet(Name, NewText: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
 
 const
   TableRoom = 1 shl 20;
@@ -294,7 +296,7 @@ var
   Table: PTable;
 begin
   // Acquire: see the text. Pairs with MessageSet.
-  Table := PTable(LoadAcquire(Process.Messages));
+  Table := PTable(LoadAcquire(Report.Messages));
   Result := nil;
   if Table <> nil then
     Result := PAnsiChar(LoadAcquire(Table^.Texts[Message]));
@@ -304,18 +306,12 @@ end;
 
 function OpenTable: PTable;
 begin
-  Result := PTable(LoadAcquire(Process.Messages));
+  Result := PTable(LoadAcquire(Report.Messages));
   if Result <> nil then
     Exit;
-  Result := OsReserve(TableRoom);
-  if Result = nil then
-    Exit;
-  if not OsCommit(Result, TableRoom) then
-  begin
-    OsRelease(Result, TableRoom);
-    Exit(nil);
-  end;
-  StoreRelease(Process.Messages, NativeUInt(Result));
+  Result := OsTakePages(TableRoom);
+  if Result <> nil then
+    StoreRelease(Report.Messages, NativeUInt(Result));
 end;
 
 // A copy of the text, or nil.

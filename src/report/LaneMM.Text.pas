@@ -9,8 +9,10 @@ unit LaneMM.Text;
 
 interface
 
+
 uses
   LaneMM.Os;
+
 
 type
   /// A text under construction.
@@ -59,17 +61,16 @@ function TextFits(Name, Pattern: PAnsiChar): Boolean;
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
 implementation
-
 function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
 const
   LeastRoom = 4 * OsPageSize;
 begin
   Text := Default(TText);
-  Text.Start := OsTakeRoom(Room);
+  Text.Start := OsTakePages(Room);
   while (Text.Start = nil) and (Room > LeastRoom) do
   begin
     Room := Room div 2;
-    Text.Start := OsTakeRoom(Room);
+    Text.Start := OsTakePages(Room);
   end;
   Result := Text.Start <> nil;
   if Result then

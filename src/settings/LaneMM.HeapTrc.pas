@@ -19,7 +19,7 @@ procedure HeapTrcRead(Words: PAnsiChar);
 implementation
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.SettingsState;
 
 const
   // What keepreleased means: as much as there is room to note.
@@ -52,19 +52,19 @@ end;
 
 procedure SetDefault(Option: TOption; Default, Value: NativeUInt);
 begin
-  if Process.Settings.Values[Option] = Default then
-    Process.Settings.Values[Option] := Value;
+  if Settings.Values[Option] = Default then
+    Settings.Values[Option] := Value;
 end;
 
 procedure HeapTrcDisable(Words: PAnsiChar);
 begin
   if Find(Words, 'disabled') = nil then
     Exit;
-  Process.Settings.Values[opDebug] := 0;
-  Process.Settings.Values[opLeaks] := 0;
+  Settings.Values[opDebug] := 0;
+  Settings.Values[opLeaks] := 0;
 end;
 
-procedure CopyPath(Words: PAnsiChar; var Path: TSettingsPath);
+procedure CopyPath(Words: PAnsiChar; var Path: TPath);
 var
   Index: Cardinal;
 begin
@@ -86,9 +86,9 @@ begin
   if Find(Words, 'haltonnotreleased') <> nil then
     SetDefault(opLeaksExit, 0, NotReleased);
   Path := Find(Words, 'log=');
-  if (Path <> nil) and (Process.Settings.LogPath[0] = #0)
-    and (Process.Settings.Values[opDebug] or Process.Settings.Values[opLeaks] <> 0) then
-    CopyPath(Path, Process.Settings.LogPath);
+  if (Path <> nil) and (Settings.LogPath[0] = #0)
+    and (Settings.Values[opDebug] or Settings.Values[opLeaks] <> 0) then
+    CopyPath(Path, Settings.LogPath);
 end;
 
 end.

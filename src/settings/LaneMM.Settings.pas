@@ -1,6 +1,6 @@
 /// The run-time settings: their words, defaults and descriptions, and how they are read.
 //
-// Owns:       Process.Settings.
+// Owns:       Settings.
 // Invariants: later sources win: the defaults, the file `<program>.lanemm` beside the program,
 //             the environment variable LANEMM, the calls of the program. A program with more
 //             rights than its user (set-user-ID) does not read the variable.
@@ -13,8 +13,7 @@ unit LaneMM.Settings;
 
 interface
 
-uses
-  LaneMM.Types;
+
 
 /// Reads the file and the environment.
 procedure SettingsStart;
@@ -29,7 +28,8 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.EventRules, LaneMM.HeapTrc;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
+  LaneMM.SettingsState, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -82,7 +82,7 @@ const
       Help: 'bytes between two samples of the profile, on average'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
-    (Name: 'huge'; Kind: okNumber; Default: 8388608;
+    (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
       Help: 'bytes of the heap from which on it asks for huge pages; 0 for never'),
     (Name: 'log'; Kind: okText; Default: 0;
       Help: 'file of the event log, or the folder for it'),
@@ -136,12 +136,10 @@ const
 // What holds unless something is set. Any program may run on the library: many are small, or have
 // threads that use little of each of their spans, and huge pages would back the rest.
 function DefaultOf(Option: TOption): NativeUInt;
-const
-  HugeFromOfMalloc = 64 shl 20;
 begin
   Result := OptionTexts[Option].Default;
   if Process.IsMalloc and (Option = opHuge) then
-    Result := HugeFromOfMalloc;
+    Result := HugeFromMalloc;
 end;
 
 // ---------------------------------------------------------------------------- messages
@@ -385,7 +383,7 @@ begin
     Value := DigitOf(Words[0]) shl 4 + DigitOf(Words[1]);
 end;
 
-procedure ReadPath(var Words: PAnsiChar; out Path: TSettingsPath);
+procedure ReadPath(var Words: PAnsiChar; out Path: TPath);
 var
   Index: Cardinal;
 begin
@@ -422,9 +420,9 @@ end;
 function ReadBits(var Words: PAnsiChar; Option: TOption): Boolean;
 begin
   if Option = opErase then
-    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Process.Settings.Values[Option])
+    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Settings.Values[Option])
   else
-    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Process.Settings.Values[Option]);
+    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Settings.Values[Option]);
 end;
 
 // A number, or two with a minus between; 0 alone takes the word back.
@@ -442,15 +440,15 @@ begin
   end;
   Result := Result and (Range.First <= Range.Last);
   if Result then
-    Process.Settings.Ranges[Option] := Range;
+    Settings.Ranges[Option] := Range;
 end;
 
 // A name; 0 takes it back.
 function ReadPattern(var Words: PAnsiChar; out IsUsed: NativeUInt): Boolean;
 var
-  Pattern: ^TSettingsPath;
+  Pattern: ^TPath;
 begin
-  Pattern := @Process.Settings.TraceClass;
+  Pattern := @Settings.TraceClass;
   ReadPath(Words, Pattern^);
   IsUsed := Ord((Pattern^[0] <> '0') or (Pattern^[1] <> #0));
   Result := Pattern^[0] <> #0;
@@ -467,12 +465,12 @@ begin
   begin
     Result := OptionTexts[Option].Kind = okSwitch;
     if Result then
-      Process.Settings.Values[Option] := 1;
+      Settings.Values[Option] := 1;
     Exit;
   end;
   case Option of
-    opLog: ReadPath(Words, Process.Settings.LogPath);
-    opLeaksIgnore: ReadPath(Words, Process.Settings.IgnorePath);
+    opLog: ReadPath(Words, Settings.LogPath);
+    opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
   end;
   case OptionTexts[Option].Kind of
     okText: Exit(True);
@@ -489,7 +487,7 @@ begin
     Result := ReadNumber(Words, Value);
   end;
   if Result then
-    Process.Settings.Values[Option] := Value;
+    Settings.Values[Option] := Value;
 end;
 
 function ReadWord(var Words: PAnsiChar; const Source: ShortString): Boolean;
@@ -542,7 +540,7 @@ end;
 
 procedure ReadSettingsFile;
 var
-  Path: TSettingsPath;
+  Path: TPath;
   Words: array[0..MaxWords] of AnsiChar;
   Length: NativeInt;
   Handle: TOsFile;
@@ -580,12 +578,13 @@ var
   Option: TOption;
 begin
   for Option := Low(TOption) to High(TOption) do
-    Process.Settings.Values[Option] := DefaultOf(Option);
+    Settings.Values[Option] := DefaultOf(Option);
   EventRulesStart;
+  Report.LogPath := @Settings.LogPath;
   ReadSettingsFile;
   if not OsIsPrivileged then
     ReadEnvironment;
-  if (Process.Settings.Values[opHelp] <> 0) and not IsLibrary then
+  if (Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;
 end;
 

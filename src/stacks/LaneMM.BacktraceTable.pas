@@ -1,6 +1,6 @@
 /// Call stacks, each kept once, under a number.
 //
-// Owns:       Process.StackTable.
+// Owns:       Stacks.Table.
 // Layout:     a tree of calls. A node is a return address and the number of the node that called
 //             from farther out, so stacks share what they have in common, and a longer one is found
 //             from a shorter one with a single look. The number of a stack is its innermost node's.
@@ -15,8 +15,10 @@ unit LaneMM.BacktraceTable;
 
 interface
 
+
 uses
   LaneMM.Unwind;
+
 
 /// Makes the table; tells whether there is one.
 function StacksStart: Boolean;
@@ -32,7 +34,7 @@ function StackRead(Number: Cardinal; out Stack: TStack): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState;
 
 const
   NodeBits = 18;
@@ -53,12 +55,12 @@ function StacksStart: Boolean;
 var
   Room: Pointer;
 begin
-  if LoadAcquire(Process.StackTable) <> 0 then
+  if LoadAcquire(Stacks.Table) <> 0 then
     Exit(True);
-  Room := OsTakeRoom(SizeOf(TTable));
-  if (Room <> nil) and not CompareAndSwap(Process.StackTable, 0, NativeUInt(Room)) then
-    OsReleaseRoom(Room, SizeOf(TTable));
-  Result := LoadAcquire(Process.StackTable) <> 0;
+  Room := OsTakePages(SizeOf(TTable));
+  if (Room <> nil) and not CompareAndSwap(Stacks.Table, 0, NativeUInt(Room)) then
+    OsReleasePages(Room, SizeOf(TTable));
+  Result := LoadAcquire(Stacks.Table) <> 0;
 end;
 
 // Takes an unused node; tells whether this thread has got it.
@@ -76,7 +78,7 @@ var
   Hash: NativeUInt;
   Look: Cardinal;
 begin
-  Table := PTable(LoadAcquire(Process.StackTable));
+  Table := PTable(LoadAcquire(Stacks.Table));
   if Table = nil then
     Exit(0);
   Hash := (Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
@@ -110,7 +112,7 @@ var
 begin
   Stack.Call := mcUnknown;
   Stack.Count := 0;
-  Table := PTable(LoadAcquire(Process.StackTable));
+  Table := PTable(LoadAcquire(Stacks.Table));
   while (Table <> nil) and (Number > 0) and (Number <= NodeCount) and (Stack.Count < MaxFrames) do
   begin
     Outer := LoadAcquire(Table^[Number].Outer);

@@ -8,8 +8,10 @@ unit LaneMM.BacktraceText;
 
 interface
 
+
 uses
-  LaneMM.Text, LaneMM.Unwind, LaneMM.Symbols, LaneMM.Elf;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind;
+
 
 type
   /// Stacks whose addresses are resolved together, as the file with their names is read once.
@@ -34,8 +36,6 @@ procedure TraceAdd(var Text: TText; const Traces: TTraces; const Stack: TStack);
 
 implementation
 
-uses
-  LaneMM.Advice;
 
 procedure TracesOpen(out Traces: TTraces; StackCount: NativeUInt);
 begin
@@ -93,7 +93,7 @@ begin
   if (Symbol <> nil) and (Symbol^.Line > 0) then
   begin
     TextAdd(Text, '  ');
-    AdviceAddPlace(Text, Symbol);
+    SymbolAddPlace(Text, Symbol);
   end
   else if (Symbol <> nil) and (Symbol^.Module <> nil) then
   begin

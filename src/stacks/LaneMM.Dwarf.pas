@@ -10,8 +10,10 @@ unit LaneMM.Dwarf;
 
 interface
 
+
 uses
   LaneMM.Symbols;
+
 
 type
   /// A place in a section, and where the section may not be left.
@@ -32,7 +34,6 @@ function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
 
 implementation
-
 type
   // One unit's table of lines.
   TLineTable = record

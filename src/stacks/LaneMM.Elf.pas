@@ -11,8 +11,10 @@ unit LaneMM.Elf;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.Symbols;
+
 
 const
   /// Most files whose symbols are found.

@@ -1,6 +1,6 @@
 /// The modules of the process: where their data and their code lie, and careful reads of both.
 //
-// Owns:       Process.Modules, a table that is never freed.
+// Owns:       Stacks.Modules, a table that is never freed.
 // Invariants: a range that the table names may be gone by the time it is read, with the library
 //             that it belonged to: only this module's own data are read directly.
 // Callers:    any thread, also in the middle of an error report; takes no lock.
@@ -24,7 +24,7 @@ function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Bo
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.StacksState;
 
 const
   MostRanges = 1024;
@@ -121,14 +121,14 @@ end;
 // The table, made by the first who needs it; nil without memory.
 function Table: PModules;
 begin
-  Result := PModules(LoadAcquire(Process.Modules));
+  Result := PModules(LoadAcquire(Stacks.Modules));
   if Result <> nil then
     Exit;
-  Result := OsTakeRoom(SizeOf(TModules));
-  if (Result = nil) or CompareAndSwap(Process.Modules, 0, NativeUInt(Result)) then
+  Result := OsTakePages(SizeOf(TModules));
+  if (Result = nil) or CompareAndSwap(Stacks.Modules, 0, NativeUInt(Result)) then
     Exit;
-  OsReleaseRoom(Result, SizeOf(TModules)); // another thread was faster
-  Result := PModules(LoadAcquire(Process.Modules));
+  OsReleasePages(Result, SizeOf(TModules)); // another thread was faster
+  Result := PModules(LoadAcquire(Stacks.Modules));
 end;
 
 procedure ModulesLook;
@@ -156,7 +156,7 @@ procedure ModulesRecover;
 var
   Modules: PModules;
 begin
-  Modules := PModules(LoadAcquire(Process.Modules));
+  Modules := PModules(LoadAcquire(Stacks.Modules));
   if Modules <> nil then
     StoreRelease(Modules^.IsBusy, 0);
 end;
@@ -169,7 +169,7 @@ var
   Index: NativeInt;
 begin
   Range := Default(TRange);
-  Modules := PModules(LoadAcquire(Process.Modules));
+  Modules := PModules(LoadAcquire(Stacks.Modules));
   if Modules = nil then
     Exit(False);
   Ranges := @Modules^.Looks[LoadAcquire(Modules^.Current)];

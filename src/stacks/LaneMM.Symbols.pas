@@ -9,8 +9,10 @@ unit LaneMM.Symbols;
 
 interface
 
+
 uses
   LaneMM.Text;
+
 
 type
   PSymbol = ^TSymbol;
@@ -49,31 +51,27 @@ function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as a reader writes it: unit, class, routine.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
+/// Adds `File.pas:123` of a symbol that has a line.
+procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);
 /// Adds `module+0x1234`: what addr2line takes. Nothing when the module is unknown.
 procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os;
-
-function RoomOf(Limit: NativeUInt): NativeUInt;
-begin
-  Result := AlignUp(Limit * SizeOf(TSymbol), OsPageSize);
-end;
+  LaneMM.Os;
 
 procedure SymbolsOpen(out Symbols: TSymbols; Limit: NativeUInt);
 begin
   Symbols := Default(TSymbols);
-  Symbols.Items := OsReserve(RoomOf(Limit));
-  if (Symbols.Items <> nil) and OsCommit(Symbols.Items, RoomOf(Limit)) then
+  Symbols.Items := OsTakePages(Limit * SizeOf(TSymbol));
+  if Symbols.Items <> nil then
     Symbols.Limit := Limit;
 end;
 
 procedure SymbolsClose(var Symbols: TSymbols);
 begin
-  if Symbols.Items <> nil then
-    OsRelease(Symbols.Items, RoomOf(Symbols.Limit));
+  OsReleasePages(Symbols.Items, Symbols.Limit * SizeOf(TSymbol));
   Symbols := Default(TSymbols);
 end;
 
@@ -243,6 +241,13 @@ begin
       TextAdd(Text, Name^);
       Inc(Name);
     end;
+end;
+
+procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);
+begin
+  TextAddChars(Text, Symbol^.FileName);
+  TextAdd(Text, ':');
+  TextAddNumber(Text, Symbol^.Line);
 end;
 
 procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);

@@ -1,6 +1,6 @@
 /// The call stack of the running thread, without debug information and without the heap.
 //
-// Owns:       Process.CodeFirst, CodeLimit, ManagerCalls, StackSteps.
+// Owns:       Stacks.CodeFirst, CodeLimit, ManagerCalls, StackSteps.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and code of this module; nothing else. A frame is taken only if a call
 //             stands before the return address.
@@ -10,7 +10,7 @@
 //             compiler aligns routines. A direct call must lead to that very routine. What was
 //             found for a return address is kept, and tried first the next time.
 // Others:     the chain of frame pointers.
-// In C:       the library walks through all modules, see Process.FramesTake.
+// In C:       the library walks through all modules, see Stacks.TakeFrames.
 // Callers:    StackStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Unwind;
 
@@ -18,8 +18,7 @@ unit LaneMM.Unwind;
 
 interface
 
-uses
-  LaneMM.Types;
+
 
 const
   /// Most frames of a stack.
@@ -81,14 +80,14 @@ function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState;
 
 const
   // Routines begin at multiples of this many bytes and are searched this far back.
   RoutineAlignment = 16;
   SearchBytes = 32768;
   MostSteps = SearchBytes div RoutineAlignment;
-  // Bits for the steps in a word of Process.StackSteps, and the highest number.
+  // Bits for the steps in a word of Stacks.KnownStarts, and the highest number.
   StepBits = 12;
   LastStep = 1 shl StepBits - 1;
   // Bytes that can be read before and after a return address.
@@ -129,7 +128,7 @@ end;
 
 function IsCode(Address: NativeUInt): Boolean; inline;
 begin
-  Result := (Address >= Process.CodeFirst) and (Address < Process.CodeLimit);
+  Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
 end;
 
 // The call before Return; Target is where a direct one leads.
@@ -282,7 +281,7 @@ function SearchBack(var Walk: TStackWalk; out Rule: TStackRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
 begin
-  Last := (Walk.Pc - Process.CodeFirst) div RoutineAlignment;
+  Last := (Walk.Pc - Stacks.CodeFirst) div RoutineAlignment;
   if Last > MostSteps then
     Last := MostSteps;
   for Steps := 0 to Last do
@@ -302,7 +301,7 @@ begin
   Pc := Walk.Pc;
   if not IsCode(Pc) then
     Exit(False);
-  Entry := @Process.StackSteps[(Pc xor Pc shr StepBits) mod StackStepCount];
+  Entry := @Stacks.KnownStarts[(Pc xor Pc shr StepBits) mod KnownStartCount];
   Kept := LoadAcquire(Entry^);
   Steps := Kept and LastStep;
   if Kept shr StepBits = Pc then
@@ -345,14 +344,14 @@ var
   Mapping: TOsMapping;
 begin
   Heap := OsThreadHeap;
-  if (Heap <> nil) and (Sp >= Heap^.StackFirst) and (Sp < Heap^.StackLimit) then
-    Exit(Heap^.StackLimit);
+  if (Heap <> nil) and (Sp >= Heap^.Notes.StackFirst) and (Sp < Heap^.Notes.StackLimit) then
+    Exit(Heap^.Notes.StackLimit);
   if not OsFindMapping(Sp, Mapping) then
     Exit(Sp);
   if Heap <> nil then
   begin
-    Heap^.StackFirst := Mapping.First;
-    Heap^.StackLimit := Mapping.Limit;
+    Heap^.Notes.StackFirst := Mapping.First;
+    Heap^.Notes.StackLimit := Mapping.Limit;
   end;
   Result := Mapping.Limit;
 end;
@@ -372,9 +371,9 @@ begin
   Offset := 0;
   if not IsX64 or not IsCode(Return) then
     Exit;
-  if (Process.ManagerCalls <> 0) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt))) - Process.ManagerCalls
-  else if (Process.ManagerCalls = 0) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
+  if (Stacks.ManagerCalls <> 0) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
+    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt))) - Stacks.ManagerCalls
+  else if (Stacks.ManagerCalls = 0) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
     then
     Offset := PByte(Return)[-1];
   if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
@@ -420,10 +419,10 @@ procedure StackTake(out Stack: TStack);
 var
   Walk: TStackWalk;
 begin
-  if @Process.FramesTake <> nil then
+  if @Stacks.TakeFrames <> nil then
   begin
     Stack.Call := mcUnknown;
-    Stack.Count := Process.FramesTake(@Stack.Frames, MaxFrames);
+    Stack.Count := Stacks.TakeFrames(@Stack.Frames, MaxFrames);
     Exit;
   end;
   StackWalkFrom(NativeUInt(get_frame), Walk);
@@ -489,7 +488,7 @@ var
 begin
   Return := WordAt(NativeUInt(get_frame) + SizeOf(Pointer));
   if IsCode(Return) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Process.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)))
+    Stacks.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)))
       - Ord(mcGetMem) * SizeOf(Pointer);
   Result := nil;
 end;
@@ -512,8 +511,8 @@ var
 begin
   if not OsFindMapping(NativeUInt(@StackStart), Mapping) then
     Exit;
-  Process.CodeFirst := Mapping.First + CodeMargin;
-  Process.CodeLimit := Mapping.Limit - CodeMargin;
+  Stacks.CodeFirst := Mapping.First + CodeMargin;
+  Stacks.CodeLimit := Mapping.Limit - CodeMargin;
   if IsX64 then
     FindManagerCalls;
 end;

@@ -15,8 +15,10 @@ unit LaneMM.UnwindCache;
 
 interface
 
+
 uses
   LaneMM.Unwind;
+
 
 const
   /// Most steps that are remembered, and most that a walk goes that meets none of them.
@@ -73,7 +75,7 @@ function StackCacheTake(var Cache: TStackCache; Frame: NativeUInt): Cardinal;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Bits, LaneMM.BacktraceTable;
+  LaneMM.Bits, LaneMM.BacktraceTable;
 
 // Whether the words that led to a place are still on the stack.
 function IsThere(const Step: TStackStep): Boolean; inline;

@@ -40,7 +40,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena;
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena;
 
 const
   Megabyte = 1 shl 20;
@@ -74,12 +74,12 @@ var
   Span: PSpan;
   Kept: NativeUInt;
 begin
-  Kept := Process.Settings.Values[opHuge];
-  Process.Settings.Values[opHuge] := HugeFrom;
+  Kept := Process.HugeFrom;
+  Process.HugeFrom := HugeFrom shr SliceShift;
   Result := Process.OsCalls[ocHuge];
   Span := ArenaTake(Process.WarmSlices + Process.ColdSlices + 64 * Megabyte div SliceSize);
   Result := Process.OsCalls[ocHuge] - Result;
-  Process.Settings.Values[opHuge] := Kept;
+  Process.HugeFrom := Kept;
   AssertTrue('taken', Span <> nil);
   ArenaRelease(Span);
 end;

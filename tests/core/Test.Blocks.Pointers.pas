@@ -57,7 +57,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types, LaneMM.Arena;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Purge;
 
 const
   BlockCount = 300;
@@ -178,7 +178,7 @@ begin
     GetBlocks;
     Old := Copy(Blocks);
     FreeBlocks;
-    LaneMM_Trim;
+    ProcessTrim;
     for Place := 0 to High(Old) do
       Same(InvalidPointer, ErrorOfFree(Old[Place]), 'second free');
   end;

@@ -7,7 +7,7 @@ unit Test.Blocks.Twins;
 interface
 
 uses
-  Test.Tools, LaneMM.Types, LaneMM.Blocks;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 {$if declared(FastBlockGet)}
 const
@@ -49,7 +49,8 @@ implementation
 
 {$if declared(FastBlockGet)}
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Heap;
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Resize;
 
 const
   HeapBytes = (3 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
@@ -118,12 +119,12 @@ var
 begin
   HeapFormat(Heap);
   Mine := OsThreadHeap;
-  Orphans := Process.Orphans;
-  Process.Orphans := PHeap(Memory);
+  Orphans := Process.Abandoned;
+  Process.Abandoned := PHeap(Memory);
   OsSetThreadHeap(Heap);
   Play(Twins[IsFast], Log[IsFast]);
   OsSetThreadHeap(Mine);
-  Process.Orphans := Orphans;
+  Process.Abandoned := Orphans;
   HeapAbandon(Heap);
 end;
 

@@ -37,7 +37,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types;
+  testregistry, LaneMM.Layout;
 
 const
   PageSize = 4096;

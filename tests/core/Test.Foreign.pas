@@ -6,7 +6,7 @@ unit Test.Foreign;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools;
 
 type
   TForeignTests = class(TLaneTest)
@@ -35,7 +35,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Foreign;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Foreign;
 
 const
   FakeSize = 48;

@@ -57,7 +57,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Lock, LaneMM.FreeRuns;
+  testregistry, LaneMM.Layout, LaneMM.Lock, LaneMM.FreeRuns;
 
 function TakeRun(var Bins: TBins; Length: NativeUInt): PSpan;
 begin

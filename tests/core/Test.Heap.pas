@@ -46,7 +46,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Os, LaneMM.SizeClasses,
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Span, LaneMM.Heap;
 
 const
@@ -76,7 +76,7 @@ begin
       Put(Mine, Blocks[Index]);
   HeapAbandon(Mine);
   HeapAbandon(Others);
-  HeapSweep(Process.Orphans);
+  HeapSweep(Process.Abandoned);
   OsRelease(Memory, RecordSize);
 end;
 
@@ -308,10 +308,10 @@ procedure THeapTests.AbandonKeepsTheReallocCounts;
 var
   Before: NativeUInt;
 begin
-  Before := Process.Orphans^.Realloc.Moves;
+  Before := Process.Abandoned^.Realloc.Moves;
   Mine^.Realloc.Moves := 42;
   HeapAbandon(Mine);
-  Same(Before + 42, Process.Orphans^.Realloc.Moves, 'moves of ended threads');
+  Same(Before + 42, Process.Abandoned^.Realloc.Moves, 'moves of ended threads');
   Same(0, Mine^.Realloc.Moves, 'moves of the heap');
 end;
 

@@ -31,7 +31,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Large;
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;

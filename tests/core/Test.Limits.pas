@@ -6,21 +6,25 @@ unit Test.Limits;
 interface
 
 uses
-  Classes, Test.Tools, LaneMM.Types;
+  Classes, Test.Tools, LaneMM.Hooks;
 
 type
   TLimitsTests = class(TLaneTest)
   strict private
-    KeptEvents: TEventRules;
+    KeptHook: TLimitCall;
+    KeptInvalid: TInvalidPointerCall;
     KeptPeak: NativeUInt;
+    Soft, Hard, Reserve: NativeUInt;
     Limit: NativeUInt;
     Line: TStartLine;
+    procedure SetLimits(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
+    function HasReserve: Boolean;
     procedure LimitTo(Bytes: NativeUInt);
     procedure GetAll(List: TList; Size: NativeUInt);
     procedure FreeAll(List: TList);
     procedure FillHeap;
     procedure Churn;
-    function Told: NativeUInt;
+    function ReportsSoFar: NativeUInt;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -30,34 +34,52 @@ type
     procedure BlockThatGrowsStaysBelowTheLimit;
     procedure FreeMemoryIsGivenBackBeforeARefusal;
     procedure RefusalIsOutOfMemory;
-    procedure RefusalIsToldOnceUntilMemoryHasFallen;
-    procedure WithoutALimitNothingIsTold;
-    procedure SoftLimitIsToldOnceUntilMemoryHasFallen;
-    procedure SoftLimitIsNotToldOfFreeMemory;
+    procedure RefusalIsReportedOnceUntilMemoryHasFallen;
+    procedure WithoutALimitNothingIsReported;
+    procedure SoftLimitIsReportedOnceUntilMemoryHasFallen;
+    procedure SoftLimitIsNotReportedForFreeMemory;
     procedure ReserveIsThereWhenMemoryHasRunOut;
     procedure WithoutAReserveNothingIsThere;
     procedure ReserveIsFilledWhenMemoryIsFree;
     procedure ReserveStaysClosedWhileThereIsMemory;
     procedure ReserveIsNoBlock;
-    procedure LimitCountsInDebugMode;
-    procedure QuarantineIsGivenBackBeforeARefusal;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Arena, LaneMM.Blocks;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Purge,
+  LaneMM.Limits, LaneMM.Blocks;
 
 const
   Megabyte = NativeUInt(1) shl 20;
   Sizes: array[0..4] of NativeUInt = (48, 1000, 20000, 100000, 3000000);
 
+var
+  ReportCount: NativeUInt;
+
+procedure CountReport(Event: TLimitEvent; Size: NativeUInt);
+begin
+  FetchAdd(ReportCount, 1);
+end;
+
+procedure TLimitsTests.SetLimits(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
+begin
+  Soft := SoftBytes;
+  Hard := HardBytes;
+  Reserve := ReserveBytes;
+  LimitsSet(Soft, Hard, Reserve);
+end;
+
 procedure TLimitsTests.SetUp;
 begin
-  LaneMM_Trim;
-  KeptEvents := Process.Events;
+  ProcessTrim;
+  ReportCount := 0;
+  KeptHook := Hooks.LimitReached;
+  Hooks.LimitReached := CountReport;
+  KeptInvalid := Hooks.InvalidPointer;
+  Hooks.InvalidPointer := nil;
   KeptPeak := Process.PeakSlices;
-  LaneMM_Configure('event=limit:callback,event=invalid-free:callback');
   Process.PeakSlices := ArenaBackedSlices;
   ReturnNilIfGrowHeapFails := True;
 end;
@@ -65,23 +87,28 @@ end;
 procedure TLimitsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
-  LaneMM_Configure('limit=0,limit:soft=0,reserve=0,debug=0');
+  SetLimits(0, 0, 0);
   if KeptPeak > Process.PeakSlices then
     Process.PeakSlices := KeptPeak;
-  Process.Events := KeptEvents;
+  Hooks.LimitReached := KeptHook;
+  Hooks.InvalidPointer := KeptInvalid;
 end;
 
-// Reports so far.
-function TLimitsTests.Told: NativeUInt;
+function TLimitsTests.ReportsSoFar: NativeUInt;
 begin
-  Result := LoadAcquire(Process.Events[evLimit].Told);
+  Result := LoadAcquire(ReportCount);
+end;
+
+function TLimitsTests.HasReserve: Boolean;
+begin
+  Result := LoadAcquire(Process.Reserve) <> 0;
 end;
 
 // Lets the heap grow by so many bytes.
 procedure TLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
   Limit := ArenaBackedSlices * SliceSize + Bytes;
-  LaneMM_SetMemoryLimit(Limit);
+  SetLimits(Soft, Limit, Reserve);
 end;
 
 procedure TLimitsTests.GetAll(List: TList; Size: NativeUInt);
@@ -167,7 +194,7 @@ begin
   Line.Start(8);
   InThreads(8, Churn);
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
-  AtLeast(1, Told, 'refusals');
+  AtLeast(1, ReportsSoFar, 'refusals');
 end;
 
 procedure TLimitsTests.BlockThatGrowsStaysBelowTheLimit;
@@ -224,12 +251,12 @@ begin
   FreeMem(P);
   Same(NoError, ErrorOfGet(P, 10 * Megabyte), 'what fits');
   FreeMem(P);
-  LaneMM_SetMemoryLimit(0);
+  SetLimits(Soft, 0, Reserve);
   Same(NoError, ErrorOfGet(P, 20 * Megabyte), 'without a limit');
   FreeMem(P);
 end;
 
-procedure TLimitsTests.RefusalIsToldOnceUntilMemoryHasFallen;
+procedure TLimitsTests.RefusalIsReportedOnceUntilMemoryHasFallen;
 var
   Turn: Integer;
   Kept: Pointer;
@@ -238,68 +265,68 @@ begin
   Kept := GetMem(15 * Megabyte);
   for Turn := 1 to 3 do
     GetMem(4 * Megabyte);
-  Same(1, Told, 'reports');
+  Same(1, ReportsSoFar, 'reports');
   FreeMem(Kept);
-  LaneMM_Trim;
+  ProcessTrim;
   Process.Limits[lkHard].Slices := ArenaBackedSlices * 2 + 16 * Megabyte div SliceSize;
   Kept := GetMem(Process.Limits[lkHard].Slices * SliceSize - (ArenaBackedSlices + 1) * SliceSize);
   for Turn := 1 to 3 do
     GetMem(4 * Megabyte);
-  Same(2, Told, 'reports after it has fallen');
+  Same(2, ReportsSoFar, 'reports after it has fallen');
   FreeMem(Kept);
 end;
 
-procedure TLimitsTests.WithoutALimitNothingIsTold;
+procedure TLimitsTests.WithoutALimitNothingIsReported;
 begin
   AssertTrue('refused', GetMem(NativeUInt(1) shl 50) = nil);
-  Same(0, Told, 'reports');
+  Same(0, ReportsSoFar, 'reports');
   AssertFalse('nothing is counted', Process.HasLimits);
 end;
 
-procedure TLimitsTests.SoftLimitIsToldOnceUntilMemoryHasFallen;
+procedure TLimitsTests.SoftLimitIsReportedOnceUntilMemoryHasFallen;
 var
   P: array[1..4] of Pointer;
   Index, Turn: Integer;
 begin
-  LaneMM_SetSoftMemoryLimit(ArenaBackedSlices * SliceSize + 64 * Megabyte);
+  SetLimits(ArenaBackedSlices * SliceSize + 64 * Megabyte, Hard, Reserve);
   for Turn := 1 to 3 do
   begin
     for Index := 1 to 3 do
       P[Index] := GetMem(20 * Megabyte);
-    Same(Turn - 1, Told, 'reports below');
+    Same(Turn - 1, ReportsSoFar, 'reports below');
     P[4] := GetMem(20 * Megabyte);
-    Same(Turn, Told, 'reports above');
+    Same(Turn, ReportsSoFar, 'reports above');
     FreeMem(P[4]);
     P[4] := GetMem(21 * Megabyte);
-    Same(Turn, Told, 'reports after a little less');
+    Same(Turn, ReportsSoFar, 'reports after a little less');
     for Index := 1 to 4 do
       FreeMem(P[Index]);
-    LaneMM_Trim;
+    ProcessTrim;
     Process.Limits[lkSoft].Slices := ArenaBackedSlices + 64 * Megabyte div SliceSize;
     AtMost(Process.Limits[lkSoft].Slices div 8 * 7, ArenaBackedSlices, 'backed');
   end;
 end;
 
-procedure TLimitsTests.SoftLimitIsNotToldOfFreeMemory;
+procedure TLimitsTests.SoftLimitIsNotReportedForFreeMemory;
 var
   List: TList;
   Size: NativeUInt;
 begin
   LimitTo(30 * Megabyte);
-  LaneMM_SetMemoryLimit(Limit);
+  SetLimits(Soft, Limit, Reserve);
   List := TList.Create;
   List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    LaneMM_SetSoftMemoryLimit(0);
+    SetLimits(0, Hard, Reserve);
     GetAll(List, Size);
     FreeAll(List);
-    LaneMM_SetMemoryLimit(0);
-    LaneMM_SetSoftMemoryLimit(Limit);
-    Process.Events[evLimit].Told := 0;
+    SetLimits(Soft, 0, Reserve);
+    SetLimits(Limit, Hard, Reserve);
+    ReportCount := 0;
     FreeMem(GetMem(20 * Megabyte));
-    Same(0, Told, 'reports');
-    LaneMM_SetMemoryLimit(Limit);
+    Same(0, ReportsSoFar, 'reports');
+    SetLimits(Soft, Limit, Reserve);
   end;
   List.Free;
 end;
@@ -312,11 +339,11 @@ begin
   List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
-  LaneMM_SetReserve(4 * Megabyte);
-  AssertTrue('kept', LaneMM_HasReserve);
+  SetLimits(Soft, Hard, 4 * Megabyte);
+  AssertTrue('kept', HasReserve);
   GetAll(List, 100000);
-  AssertFalse('opened', LaneMM_HasReserve);
-  Same(2, Told, 'reports: the limit, the reserve');
+  AssertFalse('opened', HasReserve);
+  Same(2, ReportsSoFar, 'reports: the limit, the reserve');
   P := GetMem(3 * Megabyte);
   AssertTrue('got', P <> nil);
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
@@ -334,7 +361,7 @@ begin
   LimitTo(32 * Megabyte);
   GetAll(List, 100000);
   AssertTrue('refused', GetMem(3 * Megabyte) = nil);
-  Same(1, Told, 'reports: the limit');
+  Same(1, ReportsSoFar, 'reports: the limit');
   FreeAll(List);
   List.Free;
 end;
@@ -347,15 +374,15 @@ begin
   List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
-  LaneMM_SetReserve(4 * Megabyte);
+  SetLimits(Soft, Hard, 4 * Megabyte);
   for Turn := 1 to 3 do
   begin
     GetAll(List, 100000);
-    AssertFalse('opened', LaneMM_HasReserve);
+    AssertFalse('opened', HasReserve);
     FreeAll(List);
-    LaneMM_Trim;
+    ProcessTrim;
     FreeMem(GetMem(2 * Megabyte));
-    AssertTrue('kept again', LaneMM_HasReserve);
+    AssertTrue('kept again', HasReserve);
   end;
   List.Free;
 end;
@@ -363,10 +390,10 @@ end;
 procedure TLimitsTests.ReserveStaysClosedWhileThereIsMemory;
 begin
   LimitTo(32 * Megabyte);
-  LaneMM_SetReserve(4 * Megabyte);
+  SetLimits(Soft, Hard, 4 * Megabyte);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   AssertTrue('refused', GetMem(NativeUInt(1) shl 50) = nil);
-  AssertTrue('closed', LaneMM_HasReserve);
+  AssertTrue('closed', HasReserve);
 end;
 
 procedure TLimitsTests.ReserveIsNoBlock;
@@ -376,59 +403,13 @@ var
 begin
   ReturnNilIfGrowHeapFails := False;
   Used := UsedBytes;
-  LaneMM_SetReserve(4 * Megabyte);
+  SetLimits(Soft, Hard, 4 * Megabyte);
   Same(Used, UsedBytes, 'used');
   Span := PSpan(Process.Reserve);
   AssertFalse('first', BlockIsOurs(Span^.Start));
   Same(InvalidPointer, ErrorOfFree(Span^.Start), 'freed');
-  LaneMM_SetReserve(0);
-  AssertFalse('given back', LaneMM_HasReserve);
-end;
-
-procedure TLimitsTests.LimitCountsInDebugMode;
-var
-  List: TList;
-begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
-  LaneMM_EnterDebugMode;
-  try
-    LimitTo(32 * Megabyte);
-    GetAll(List, 5000);
-    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
-    AtLeast(1, Told, 'refusals');
-    FreeAll(List);
-  finally
-    LaneMM_SetMemoryLimit(0);
-    LaneMM_ExitDebugMode;
-  end;
-  List.Free;
-end;
-
-procedure TLimitsTests.QuarantineIsGivenBackBeforeARefusal;
-var
-  List: TList;
-  Index: Integer;
-  P: Pointer;
-begin
-  List := TList.Create;
-  LaneMM_EnterDebugMode;
-  try
-    for Index := 1 to 20 do
-      List.Add(GetMem(Megabyte));
-    FreeAll(List);
-    AtLeast(12 * Megabyte, Process.Quarantine.Bytes, 'bytes in quarantine');
-    LaneMM_Trim;
-    LimitTo(16 * Megabyte);
-    P := GetMem(24 * Megabyte);
-    AssertTrue('got', P <> nil);
-    Same(0, Told, 'refusals');
-    FreeMem(P);
-  finally
-    LaneMM_SetMemoryLimit(0);
-    LaneMM_ExitDebugMode;
-  end;
-  List.Free;
+  SetLimits(Soft, Hard, 0);
+  AssertFalse('given back', HasReserve);
 end;
 
 initialization

@@ -6,7 +6,7 @@ unit Test.Lock;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout;
 
 type
   TLockTests = class(TLaneTest)
@@ -19,7 +19,6 @@ type
     procedure EnterOnce;
     procedure TryOnce;
     procedure TryAgain;
-    function RunInChild(Law: Boolean; out Text: string): Integer;
   protected
     procedure SetUp; override;
   published
@@ -32,14 +31,12 @@ type
     procedure FailedTriesAreCountedButNotTheirRepetition;
     procedure UncontendedLockCallsTheSystemNever;
     procedure ParkedThreadsAreWokenOneByOne;
-    procedure FalseLawEndsTheProgramWith204AndItsText;
-    procedure TrueLawDoesNothing;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Atomic, LaneMM.Lock;
+  SysUtils, testregistry, LaneMM.Types, LaneMM.Atomic, LaneMM.Lock;
 
 const
   ThreadCount = 4;
@@ -172,51 +169,6 @@ begin
     EndThread(Workers[Index]);
   Same(ThreadCount, Entered, 'threads that came in');
   AssertTrue('free at the end', LockTry(Lock));
-end;
-
-// States a law in a child process; returns its exit code and what it wrote.
-function TLockTests.RunInChild(Law: Boolean; out Text: string): Integer;
-var
-  Pipe: TFilDes;
-  Child: TPid;
-  Status, Length: Integer;
-  Found: array[0..199] of AnsiChar;
-begin
-  AssertEquals('pipe', 0, FpPipe(Pipe));
-  Flush(Output);
-  Child := FpFork;
-  if Child = 0 then
-  begin
-    FpDup2(Pipe[1], StdErrorHandle);
-    LaneMM.Lock.Check(Law, 'a law of the test');
-    FpExit(0);
-  end;
-  FpClose(Pipe[1]);
-  Text := '';
-  repeat
-    Length := FpRead(Pipe[0], @Found[0], SizeOf(Found));
-    Text := Text + Copy(Found, 1, Length);
-  until Length <= 0;
-  FpClose(Pipe[0]);
-  FpWaitPid(Child, Status, 0);
-  AssertTrue('child has ended by itself', WIfExited(Status));
-  Result := WExitStatus(Status);
-end;
-
-procedure TLockTests.FalseLawEndsTheProgramWith204AndItsText;
-var
-  Text: string;
-begin
-  Same(204, RunInChild(False, Text), 'exit code');
-  AssertTrue('text: ' + Text, Pos('LaneMM: a law of the test'#10, Text) = 1);
-end;
-
-procedure TLockTests.TrueLawDoesNothing;
-var
-  Text: string;
-begin
-  Same(0, RunInChild(True, Text), 'exit code');
-  AssertEquals('text', '', Text);
 end;
 
 initialization

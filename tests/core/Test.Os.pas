@@ -6,7 +6,7 @@ unit Test.Os;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
   TOsTests = class(TLaneTest)

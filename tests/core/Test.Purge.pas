@@ -26,7 +26,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Purge;
 
 const
   Megabyte = 1 shl 20;
@@ -85,7 +85,7 @@ var
   P: Pointer;
   Before: NativeUInt;
 begin
-  LaneMM_Trim;
+  ProcessTrim;
   Before := ResidentBytes;
   GetMem(P, BurstBytes);
   FillChar(P^, BurstBytes, 1);
@@ -97,7 +97,7 @@ procedure TPurgeTests.QuietProgramGivesSmallBlocksBack;
 var
   Before: NativeUInt;
 begin
-  LaneMM_Trim;
+  ProcessTrim;
   Before := ResidentBytes;
   GetBlocks;
   FreeBlocks;
@@ -109,7 +109,7 @@ var
   Owner: TWorker;
   Before: NativeUInt;
 begin
-  LaneMM_Trim;
+  ProcessTrim;
   Before := ResidentBytes;
   Owner := StartIdleThread(FreeATenth);
   FreeBlocks;

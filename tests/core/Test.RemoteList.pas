@@ -6,7 +6,7 @@ unit Test.RemoteList;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 const
   BlockSize = 64;

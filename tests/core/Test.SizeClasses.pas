@@ -26,7 +26,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Types, LaneMM.SizeClasses;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.SizeClasses;
 
 const
   FineLimit = 128;

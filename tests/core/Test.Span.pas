@@ -47,7 +47,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
 
 const
   SmallClass = 2;

@@ -6,7 +6,7 @@ unit Test.Threads;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 const
   ManyThreads = 1200;
@@ -60,7 +60,15 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Threads, LaneMM;
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
+
+function SmallSpanBytes: NativeUInt;
+var
+  Status: TStatus;
+begin
+  StatusRead(Status);
+  Result := Status.Small.SpanBytes;
+end;
 
 const
   Megabyte = 1 shl 20;
@@ -73,13 +81,13 @@ begin
   Turns := 0;
   Damaged := 0;
   Generator.Start(TestSeed);
-  LaneMM_Trim;
+  ProcessTrim;
 end;
 
 procedure TThreadsTests.TearDown;
 begin
   FreeBurst;
-  LaneMM_Trim;
+  ProcessTrim;
 end;
 
 function TThreadsTests.HeapRecordCount: Integer;
@@ -123,7 +131,7 @@ var
   Heap: PHeap;
 begin
   Heap := ThreadHeap;
-  LaneMM_Trim;
+  ProcessTrim;
   AssertTrue('same', ThreadHeap = Heap);
 end;
 
@@ -225,11 +233,11 @@ var
   Index: Integer;
 begin
   InThread(GetMegabyteAndFreeHalf);
-  Before := LaneMM_HeapStatus.Small.SpanBytes;
+  Before := SmallSpanBytes;
   SetLength(Kept, Length(Blocks) div 2);
   for Index := 0 to High(Kept) do
     GetMem(Kept[Index], 112);
-  AtMost(Before + 3 * SliceSize, LaneMM_HeapStatus.Small.SpanBytes, 'bytes of spans');
+  AtMost(Before + 3 * SliceSize, SmallSpanBytes, 'bytes of spans');
   for Index := 0 to High(Kept) do
     FreeMem(Kept[Index]);
 end;
@@ -306,7 +314,7 @@ var
 begin
   TriesLeft := 3000;
   repeat
-    LaneMM_Trim;
+    ProcessTrim;
     ThreadSwitch;
     Dec(TriesLeft);
   until (ResidentBytes <= Limit) or (TriesLeft = 0);
@@ -348,7 +356,7 @@ begin
   Owner := StartIdleThread(GetBurstAndFreeATenth);
   Resident := ResidentBytes;
   FreeBurst;
-  LaneMM_Trim;
+  ProcessTrim;
   GetBurst;
   CompareSecondBurst(Resident);
   EndThread(Owner);
@@ -384,7 +392,7 @@ var
 begin
   GetMany;
   FreeOddBlocks;
-  LaneMM_Trim;
+  ProcessTrim;
   for Index := 0 to High(Blocks) do
     if Blocks[Index] <> nil then
       AssertTrue('contents', HasPattern(Blocks[Index], SampleSizes[Index mod 12], Index));
@@ -427,7 +435,7 @@ begin
   for Index := 1 to WorkerCount do
     Workers[Index] := TWorker.Create(WorkUntilOver, False);
   repeat
-    LaneMM_Trim;
+    ProcessTrim;
   until LoadAcquire(Turns) > TurnCount;
   StoreRelease(IsOver, 1);
   for Index := 1 to WorkerCount do

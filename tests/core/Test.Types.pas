@@ -28,7 +28,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Types;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types;
 
 function OffsetIn(Start, Field: Pointer): NativeUInt;
 begin

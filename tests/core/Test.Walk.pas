@@ -6,7 +6,7 @@ unit Test.Walk;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout;
 
 type
   TWalkTests = class(TLaneTest)
@@ -35,7 +35,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Walk;
+  testregistry, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Walk, LaneMM.Stats;
 
 type
   TVisits = record
@@ -157,12 +157,12 @@ end;
 procedure TWalkTests.SumsAreThoseOfTheStatus;
 var
   Visits: TVisits;
-  Status: TLaneMM_HeapStatus;
+  Status: TStatus;
 begin
   GetBlocks;
   Visits := Default(TVisits);
   WalkBlocks(Visit, @Visits);
-  Status := LaneMM_HeapStatus;
+  StatusRead(Status);
   Same(Status.UsedBytes, Visits.Bytes, 'bytes in use');
   Same(Status.Small.BlockCount + Status.Medium.BlockCount + Status.Large.BlockCount,
     Visits.Blocks, 'blocks in use');

@@ -7,7 +7,7 @@ unit Test.Contents;
 interface
 
 uses
-  Test.Tools, LaneMM.Types, LaneMM.Contents;
+  Test.Tools, LaneMM.Contents;
 
 type
   TContentsTests = class(TLaneTest)
@@ -49,7 +49,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, Contnrs, testregistry, LaneMM.Text, LaneMM.Os, LaneMM.Walk, LaneMM.Modules;
+  SysUtils, Classes, Contnrs, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk,
+  LaneMM.Text, LaneMM.Modules;
 
 type
   TGenericBox<T> = class

@@ -7,7 +7,7 @@ unit Test.Debug;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools;
 
 type
   TDebugTests = class(TLaneTest)
@@ -77,8 +77,9 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, testregistry, LaneMM, LaneMM.Text, LaneMM.Groups, LaneMM.Walk,
-  Test.Programs;
+  SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Hooks,
+  LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
+  LaneMM.Groups;
 
 const
   GotHeading = 'It was got by thread';
@@ -327,10 +328,10 @@ procedure TDebugBlocksTests.SetUp;
 var
   Kind: TEventKind;
 begin
-  KeptRules := Process.Events;
+  KeptRules := Report.Rules;
   for Kind := Low(TEventKind) to High(TEventKind) do
-    Process.Events[Kind].Targets := [etCall];
-  Process.EventCall := CountEvent;
+    Report.Rules[Kind].Targets := [etCall];
+  Report.Call := CountEvent;
   FillChar(Told, SizeOf(Told), 0);
   LaneMM_EnterDebugMode;
 end;
@@ -338,9 +339,9 @@ end;
 procedure TDebugBlocksTests.TearDown;
 begin
   LaneMM_ExitDebugMode;
-  Same(0, Process.DebugDepth, 'levels of debug mode that are left');
-  Process.EventCall := nil;
-  Process.Events := KeptRules;
+  Same(0, Debug.Depth, 'levels of debug mode that are left');
+  Report.Call := nil;
+  Report.Rules := KeptRules;
 end;
 
 function IsDebugBlock(P: Pointer): Boolean;
@@ -658,12 +659,12 @@ begin
     LaneMM_EndGroup;
   end;
   LaneMM_SetGroupName(602, 'middle');
-  Kept := Process.Events;
+  Kept := Report.Rules;
   LaneMM_Configure('event=leaks:callback');
   LaneMM_OnEvent(KeepReport);
   Same(1, LaneMM_ReportGroupsInUse(602, 602), 'blocks');
   LaneMM_OnEvent(nil);
-  Process.Events := Kept;
+  Report.Rules := Kept;
   for Index := 1 to 3 do
     FreeMem(P[Index]);
   AssertTrue(Reported, Pos('12,342', Reported) > 0);
@@ -685,9 +686,9 @@ procedure TDebugBlocksTests.CallbackOfATraceMayUseTheHeap;
 var
   Kept: TEventRules;
 begin
-  Kept := Process.Events;
+  Kept := Report.Rules;
   Traced := 0;
-  Process.TracedCount := 0;
+  Debug.LoggedCount := 0;
   LaneMM_OnEvent(CountTraced);
   LaneMM_Configure('trace:size=54321,event=allocation:callback,event=free:callback');
   try
@@ -696,12 +697,12 @@ begin
   finally
     LaneMM_Configure('trace:size=0');
     LaneMM_OnEvent(nil);
-    Process.Events := Kept;
+    Report.Rules := Kept;
   end;
   Same(2, Traced, 'events');
   FreeMem(GetMem(54321));
   Same(2, Traced, 'events afterwards');
-  Process.TracedCount := 0;
+  Debug.LoggedCount := 0;
 end;
 
 procedure TDebugBlocksTests.GroupIsNotedInItsScope;
@@ -787,20 +788,20 @@ procedure TDebugBlocksTests.ReportsTakeNothingOfTheHeap;
 var
   P: PByte;
   Before: NativeUInt;
-  KeptPath: TSettingsPath;
+  KeptPath: TPath;
 begin
-  KeptPath := Process.Settings.LogPath;
+  KeptPath := Settings.LogPath;
   LaneMM_Configure('log=/dev/null');
-  Process.Events[evWriteAfter].Targets := [etFile];
-  Process.Events[evLeaks].Targets := [etFile];
+  Report.Rules[evWriteAfter].Targets := [etFile];
+  Report.Rules[evLeaks].Targets := [etFile];
   GetMem(P, 100);
   P[100] := 1;
-  Before := Process.DebugNumber;
+  Before := Debug.LastNumber;
   Same(1, LaneMM_CheckHeap, 'damaged blocks');
   AtLeast(1, LaneMM_ReportMemoryInUse, 'blocks');
-  Same(Before, Process.DebugNumber, 'allocations');
+  Same(Before, Debug.LastNumber, 'allocations');
   FreeMem(P);
-  Process.Settings.LogPath := KeptPath;
+  Settings.LogPath := KeptPath;
 end;
 
 initialization

@@ -29,7 +29,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types, LaneMM.Os;
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Os;
 
 function LockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'mlock';
 function UnlockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';

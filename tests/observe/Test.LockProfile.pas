@@ -6,7 +6,7 @@ unit Test.LockProfile;
 interface
 
 uses
-  SyncObjs, Test.Tools, LaneMM.Types;
+  SyncObjs, Test.Tools, LaneMM.Layout;
 
 type
   TLockPointer = ^TLock;
@@ -36,8 +36,8 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Lock, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.CallSites, LaneMM.Sampler, LaneMM;
+  SysUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
 
 const
   ThreadCount = 4;
@@ -116,7 +116,7 @@ end;
 
 procedure TLockProfileTests.ThreadsParkWhileTheOrphanLockIsKept;
 begin
-  WaitersBurnNoCpu(Process.Orphans^.Lock, TakeAndLeave);
+  WaitersBurnNoCpu(Process.Abandoned^.Lock, TakeAndLeave);
 end;
 
 procedure TLockProfileTests.ThreadsParkWhileAHeapLockIsKept;
@@ -137,9 +137,9 @@ var
 begin
   FreeMem(GetMem(1)); // now the thread has a heap
   OsThreadHeap^.SampleSeed := 1;
-  Lost := LoadAcquire(Process.SamplesLost);
+  Lost := LoadAcquire(Observe.SamplesLost);
   P := SamplerGet(100);
-  IsSampled := LoadAcquire(Process.SamplesLost) <= Lost; // a child forgets what was lost
+  IsSampled := LoadAcquire(Observe.SamplesLost) <= Lost; // a child forgets what was lost
   SamplerForget(P);
   FreeMem(P);
 end;
@@ -147,9 +147,9 @@ end;
 procedure TLockProfileTests.SamplesDoNotWaitForTheirLock;
 begin
   AssertTrue('room', SitesStart and SamplerStart);
-  LockEnter(Process.SampleLock);
+  LockEnter(Observe.SampleLock);
   InThread(GetSampled);
-  LockLeave(Process.SampleLock);
+  LockLeave(Observe.SampleLock);
   AssertFalse('sampled while the lock is kept', IsSampled);
   InThread(GetSampled);
   AssertTrue('sampled afterwards', IsSampled);
@@ -203,14 +203,14 @@ var
   Status: Integer;
 begin
   AssertTrue('room', SitesStart and SamplerStart);
-  LockEnter(Process.SampleLock);
+  LockEnter(Observe.SampleLock);
   Child := FpFork;
   if Child = 0 then
   begin
     GetSampled;
     FpExit(Ord(IsSampled));
   end;
-  LockLeave(Process.SampleLock);
+  LockLeave(Observe.SampleLock);
   FpWaitPid(Child, Status, 0);
   AssertTrue('child has ended by itself', WIfExited(Status));
   Same(1, WExitStatus(Status), 'samples of the child');

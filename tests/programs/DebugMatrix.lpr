@@ -11,7 +11,7 @@ program DebugMatrix;
 {$unitpath ../../src/core} {$unitpath ../../src/debug} // behind the door
 
 uses
-  LaneMM, cthreads, SysUtils, LaneMM.Os, LaneMM.DebugBlocks, Churning;
+  LaneMM, cthreads, SysUtils, Churning, LaneMM.Os, LaneMM.DebugSpans;
 
 type
   TUse = procedure;

@@ -5,10 +5,10 @@
 program EndedBySignal;
 
 {$mode delphi}{$H+}{$pointermath on}
-{$unitpath ../../src/core} // behind the door
+{$unitpath ../../src/core} {$unitpath ../../src/debug} // behind the door
 
 uses
-  LaneMM, cthreads, BaseUnix, LaneMM.Types, LaneMM.Lock;
+  LaneMM, cthreads, BaseUnix, LaneMM.Lock, LaneMM.DebugState;
 
 var
   Block: PByte;
@@ -19,7 +19,7 @@ begin
   if ParamStr(1) <> 'clean' then
     Block[100] := 1;
   if ParamStr(1) = 'locked' then
-    LockEnter(Process.DebugLock);
+    LockEnterUnwatched(Debug.Lock);
   FpKill(FpGetPid, SIGTERM);
   repeat
     FpPause;

@@ -7,10 +7,9 @@
 program Fork;
 
 {$mode delphi}{$pointermath on}
-{$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, BaseUnix, LaneMM.Types, Promises, Exchange;
+  LaneMM, cthreads, BaseUnix, Promises, Exchange;
 
 const
   ThreadCount = 8;

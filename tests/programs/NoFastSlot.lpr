@@ -5,7 +5,7 @@ program NoFastSlot;
 {$unitpath ../../src/core} // behind the door
 
 uses
-  TakenKeys, LaneMM, cthreads, LaneMM.Types, Promises, Exchange;
+  TakenKeys, LaneMM, cthreads, Promises, Exchange, LaneMM.Types;
 
 const
   ThreadCount = 4;

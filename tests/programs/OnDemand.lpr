@@ -4,10 +4,9 @@
 program OnDemand;
 
 {$mode delphi}{$H+}{$pointermath on}
-{$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, SysUtils, LaneMM.Types, Promises, Churning;
+  LaneMM, cthreads, SysUtils, Promises, Churning;
 
 type
   TKept = class

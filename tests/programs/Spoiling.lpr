@@ -9,7 +9,8 @@ program Spoiling;
 {$unitpath ../../src/core} {$unitpath ../../src/debug} // behind the door
 
 uses
-  LaneMM, SysUtils, Classes, BaseUnix, LaneMM.Types, LaneMM.DebugBlocks;
+  LaneMM, SysUtils, Classes, BaseUnix, LaneMM.Types, LaneMM.DebugState,
+  LaneMM.DebugSpans;
 
 const
   BlockCount = 200;
@@ -324,7 +325,7 @@ var
   First, Seed: QWord;
   Failed: Integer;
 begin
-  IsDebug := Process.Settings.Values[opDebug] <> 0;
+  IsDebug := LaneMM_Settings.Values[opDebug] <> 0;
   First := StrToQWord(ParamStr(1));
   if ParamCount < 2 then
     RunSeed(First);

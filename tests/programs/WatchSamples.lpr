@@ -11,7 +11,7 @@ program WatchSamples;
 {$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, LaneMM.Types, LaneMM.Os;
+  LaneMM, cthreads, LaneMM.Os;
 
 var
   Kept: array[0..99999] of Pointer;

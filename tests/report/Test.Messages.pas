@@ -6,7 +6,7 @@ unit Test.Messages;
 interface
 
 uses
-  Test.Tools, LaneMM.Text, LaneMM.Messages;
+  Test.Tools, LaneMM.Messages;
 
 type
   TMessagesTests = class(TLaneTest)
@@ -28,7 +28,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Os;
+  testregistry, LaneMM.Os, LaneMM.Text;
 
 procedure TMessagesTests.SetUp;
 begin

@@ -6,7 +6,7 @@ unit Test.Settings;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.ReportState, LaneMM.SettingsState;
 
 type
   TSettingsTests = class(TLaneTest)
@@ -46,8 +46,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Settings, LaneMM.HeapTrc,
-  Test.Programs;
+  SysUtils, Classes, BaseUnix, testregistry, Test.Programs, LaneMM.HeapTrc, LaneMM.Settings;
 
 const
   StdErrorHandle = 2;
@@ -66,8 +65,8 @@ procedure TSettingsTests.SetUp;
 var
   Nowhere: Integer;
 begin
-  Kept := Process.Settings;
-  KeptEvents := Process.Events;
+  Kept := Settings;
+  KeptEvents := Report.Rules;
   // Wrong words are expected here; what LaneMM says to them is looked at in programs.
   KeptError := FpDup(StdErrorHandle);
   Nowhere := FpOpen('/dev/null', O_WRONLY);
@@ -77,8 +76,8 @@ end;
 
 procedure TSettingsTests.TearDown;
 begin
-  Process.Settings := Kept;
-  Process.Events := KeptEvents;
+  Settings := Kept;
+  Report.Rules := KeptEvents;
   FpDup2(KeptError, StdErrorHandle);
   FpClose(KeptError);
 end;
@@ -92,46 +91,46 @@ end;
 procedure TSettingsTests.WordSetsASwitch;
 begin
   AssertTrue(Reads('growth'));
-  Same(1, Process.Settings.Values[opGrowth], 'growth');
+  Same(1, Settings.Values[opGrowth], 'growth');
 end;
 
 procedure TSettingsTests.ZeroTakesAWordBack;
 begin
   AssertTrue(Reads('growth,growth=0'));
-  Same(0, Process.Settings.Values[opGrowth], 'growth');
+  Same(0, Settings.Values[opGrowth], 'growth');
 end;
 
 procedure TSettingsTests.NumbersHaveUnits;
 begin
   AssertTrue(Reads('rate=64K,top=2m'));
-  Same(65536, Process.Settings.Values[opRate], 'rate');
-  Same(2097152, Process.Settings.Values[opTop], 'top');
+  Same(65536, Settings.Values[opRate], 'rate');
+  Same(2097152, Settings.Values[opTop], 'top');
 end;
 
 procedure TSettingsTests.CapitalsDoNotMatter;
 begin
   AssertTrue(Reads('Top=7'));
-  Same(7, Process.Settings.Values[opTop], 'top');
+  Same(7, Settings.Values[opTop], 'top');
 end;
 
 procedure TSettingsTests.SeparatorsAreCommasBlanksAndLines;
 begin
   AssertTrue(Reads(',,top=5 least=6'#13#10'rate=7'#9));
-  Same(5, Process.Settings.Values[opTop], 'top');
-  Same(6, Process.Settings.Values[opLeast], 'least');
-  Same(7, Process.Settings.Values[opRate], 'rate');
+  Same(5, Settings.Values[opTop], 'top');
+  Same(6, Settings.Values[opLeast], 'least');
+  Same(7, Settings.Values[opRate], 'rate');
 end;
 
 procedure TSettingsTests.CommentsAreSkipped;
 begin
   AssertTrue(Reads('# top=1'#10'top=3'));
-  Same(3, Process.Settings.Values[opTop], 'top');
+  Same(3, Settings.Values[opTop], 'top');
 end;
 
 procedure TSettingsTests.UnknownWordIsRefusedAndTheOthersCount;
 begin
   AssertFalse(Reads('nonsense,top=4'));
-  Same(4, Process.Settings.Values[opTop], 'top');
+  Same(4, Settings.Values[opTop], 'top');
 end;
 
 procedure TSettingsTests.NumberWithoutValueIsRefused;
@@ -159,7 +158,7 @@ end;
 procedure TSettingsTests.PathIsKept;
 begin
   AssertTrue(Reads('log=some/Path.txt'));
-  AssertEquals('some/Path.txt', string(PAnsiChar(@Process.Settings.LogPath)));
+  AssertEquals('some/Path.txt', string(PAnsiChar(@Settings.LogPath)));
 end;
 
 procedure TSettingsTests.UnknownWordNamesTheNearest;
@@ -181,17 +180,17 @@ end;
 procedure TSettingsTests.RuleSetsWhatItNames;
 begin
   AssertTrue(Reads('event=double-free:stderr:callback:once:halt=3'));
-  AssertTrue(Process.Events[evDoubleFree].Targets = [etScreen, etCall]);
-  AssertTrue(Process.Events[evDoubleFree].IsOnce);
-  AssertTrue(Process.Events[evDoubleFree].Halts);
-  Same(3, Process.Events[evDoubleFree].ExitCode, 'exit code');
-  AssertTrue(Process.Events[evInvalidFree].Targets = [etFile, etScreen, etCall]);
-  AssertFalse(Process.Events[evInvalidFree].IsOnce);
-  AssertFalse(Process.Events[evInvalidFree].Halts);
+  AssertTrue(Report.Rules[evDoubleFree].Targets = [etScreen, etCall]);
+  AssertTrue(Report.Rules[evDoubleFree].IsOnce);
+  AssertTrue(Report.Rules[evDoubleFree].Halts);
+  Same(3, Report.Rules[evDoubleFree].ExitCode, 'exit code');
+  AssertTrue(Report.Rules[evInvalidFree].Targets = [etFile, etScreen, etCall]);
+  AssertFalse(Report.Rules[evInvalidFree].IsOnce);
+  AssertFalse(Report.Rules[evInvalidFree].Halts);
   AssertTrue(Reads('event=double-free:always:continue:off'));
-  AssertTrue(Process.Events[evDoubleFree].Targets = []);
-  AssertFalse(Process.Events[evDoubleFree].IsOnce);
-  AssertFalse(Process.Events[evDoubleFree].Halts);
+  AssertTrue(Report.Rules[evDoubleFree].Targets = []);
+  AssertFalse(Report.Rules[evDoubleFree].IsOnce);
+  AssertFalse(Report.Rules[evDoubleFree].Halts);
 end;
 
 procedure TSettingsTests.RuleForAllSetsAll;
@@ -200,8 +199,8 @@ var
 begin
   AssertTrue(Reads('event=all:file,top=3'));
   for Kind := Low(TEventKind) to High(TEventKind) do
-    AssertTrue(Process.Events[Kind].Targets = [etFile]);
-  Same(3, Process.Settings.Values[opTop], 'the word behind');
+    AssertTrue(Report.Rules[Kind].Targets = [etFile]);
+  Same(3, Settings.Values[opTop], 'the word behind');
 end;
 
 procedure TSettingsTests.WrongRuleChangesNothing;
@@ -211,41 +210,41 @@ begin
   AssertFalse(Reads('event=double-free'));
   AssertFalse(Reads('event=double-frees:once'));
   AssertFalse(Reads('event'));
-  AssertFalse(Process.Events[evDoubleFree].IsOnce);
+  AssertFalse(Report.Rules[evDoubleFree].IsOnce);
 end;
 
 procedure TSettingsTests.WordsOfHeaptrcFillWhatIsNotSet;
 begin
   AssertTrue(Reads('debug'));
-  Process.Settings.LogPath[0] := #0;
+  Settings.LogPath[0] := #0;
   HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
-  AssertEquals('/tmp/a.trc', string(PAnsiChar(@Process.Settings.LogPath)));
-  AtLeast(Int64(1) shl 60, Process.Settings.Values[opQuarantine], 'quarantine');
-  Same(203, Process.Settings.Values[opLeaksExit], 'exit code');
+  AssertEquals('/tmp/a.trc', string(PAnsiChar(@Settings.LogPath)));
+  AtLeast(Int64(1) shl 60, Settings.Values[opQuarantine], 'quarantine');
+  Same(203, Settings.Values[opLeaksExit], 'exit code');
   AssertTrue(Reads('quarantine=1M,leaks:exit=9,log=/tmp/b'));
   HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
-  AssertEquals('/tmp/b', string(PAnsiChar(@Process.Settings.LogPath)));
-  Same(1 shl 20, Process.Settings.Values[opQuarantine], 'quarantine that was set');
-  Same(9, Process.Settings.Values[opLeaksExit], 'exit code that was set');
+  AssertEquals('/tmp/b', string(PAnsiChar(@Settings.LogPath)));
+  Same(1 shl 20, Settings.Values[opQuarantine], 'quarantine that was set');
+  Same(9, Settings.Values[opLeaksExit], 'exit code that was set');
 end;
 
 procedure TSettingsTests.WordsOfHeaptrcTurnNothingOn;
 begin
   AssertTrue(Reads('debug=0,leaks=0'));
-  Process.Settings.LogPath[0] := #0;
+  Settings.LogPath[0] := #0;
   HeapTrcRead('log=/tmp/a.trc nohalt skipifnoleaks tail_size=8 printleakedblock unknown');
-  AssertTrue('path', Process.Settings.LogPath[0] = #0);
-  Same(0, Process.Settings.Values[opDebug] or Process.Settings.Values[opLeaks], 'words');
+  AssertTrue('path', Settings.LogPath[0] = #0);
+  Same(0, Settings.Values[opDebug] or Settings.Values[opLeaks], 'words');
 end;
 
 procedure TSettingsTests.DisabledTakesBackDebugAndLeaks;
 begin
   AssertTrue(Reads('debug,leaks'));
   HeapTrcDisable('keepreleased');
-  Same(1, Process.Settings.Values[opDebug], 'debug with another word');
+  Same(1, Settings.Values[opDebug], 'debug with another word');
   HeapTrcDisable('nohalt disabled');
-  Same(0, Process.Settings.Values[opDebug], 'debug');
-  Same(0, Process.Settings.Values[opLeaks], 'leaks');
+  Same(0, Settings.Values[opDebug], 'debug');
+  Same(0, Settings.Values[opLeaks], 'leaks');
 end;
 
 procedure TSettingsTests.OffLeavesThePreviousManager;

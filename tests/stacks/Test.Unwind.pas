@@ -36,7 +36,8 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.Threads, LaneMM.CallSites, LaneMM.Symbols, LaneMM.Text;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
+  LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin
@@ -103,7 +104,7 @@ begin
     if Time = 1 then
       First := Taken;
     if Time = Times div 2 then
-      FillChar(Process.StackSteps, SizeOf(Process.StackSteps), 0);
+      FillChar(Stacks.KnownStarts, SizeOf(Stacks.KnownStarts), 0);
     Same(First.Count, Taken.Count, 'frames');
     AssertTrue(CompareByte(First.Frames, Taken.Frames, First.Count * SizeOf(Pointer)) = 0);
   end;
@@ -120,8 +121,8 @@ end;
 procedure TUnwindTests.PretendALongStack;
 begin
   Heaps[False] := ThreadHeap;
-  ThreadHeap^.StackFirst := OsPageSize;
-  ThreadHeap^.StackLimit := High(NativeUInt);
+  ThreadHeap^.Notes.StackFirst := OsPageSize;
+  ThreadHeap^.Notes.StackLimit := High(NativeUInt);
 end;
 
 procedure TUnwindTests.SeeTheEnd;

@@ -6,7 +6,7 @@ unit Test.UnwindCache;
 interface
 
 uses
-  Test.Tools, LaneMM.Unwind, LaneMM.UnwindCache;
+  Test.Tools, LaneMM.UnwindCache;
 
 type
   TUnwindCacheTests = class(TLaneTest)
@@ -36,7 +36,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.BacktraceTable, LaneMM.Patterns;
+  SysUtils, testregistry, LaneMM.BacktraceTable, LaneMM.Unwind, LaneMM.Patterns;
 
 const
   // Not so many that the table of stacks is full.

@@ -1,0 +1,162 @@
+/// GetMem and AllocMem.
+//
+// Owns:       nothing.
+// Invariants: the fast path touches only the thread's heap, the span's first cache line and the
+//             block's first word: no lock, no atomic operation.
+// Callers:    any thread, also before its first allocation and after its thread-end hooks.
+// Errors:     no memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails.
+// Progress:   waits only in slow paths, for a lock.
+// Source:     semantics: FPC rtl/inc/heap.inc.
+unit LaneMM.Allocate;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
+
+/// Allocates a block of at least Size bytes; Size 0 gives a block too.
+function BlockGet(Size: TSize): Pointer;
+/// The same, all usable bytes zero.
+function BlockGetZero(Size: TSize): Pointer;
+/// BlockGet that counts THeap.SampleIn down; Hooks.SampledGet allocates the block that makes it
+/// negative.
+function CountedBlockGet(Size: TSize): Pointer;
+/// The fastest form of CountedBlockGet that can be used here.
+function QuickCountedBlockGet: TSizeCall;
+/// The same as BlockGet; nil without memory. Heap is the calling thread's, which may be nil.
+function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
+
+{$ifdef LANEMM_ASM}
+/// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
+function FastBlockGet(Size: TSize): Pointer;
+/// CountedBlockGet in assembler, likewise.
+function FastCountedBlockGet(Size: TSize): Pointer;
+/// BlockGet where the current span has no block, the thread no heap, or the size no class: where
+/// the fast paths go, those of lib/ too.
+function BlockGetSlow(Size: NativeUInt): Pointer;
+{$endif}
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
+
+function LargeBlock(Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+begin
+  Span := LargeGet(Size);
+  if Span = nil then
+    Exit(nil);
+  Result := Span^.Start;
+  PurgeTick;
+end;
+
+function SmallBlock(SizeClass: Cardinal): Pointer;
+var
+  Heap: PHeap;
+  Span: PSpan;
+begin
+  Heap := ThreadHeap;
+  if Heap = nil then
+    Exit(nil);
+  Span := Heap^.Current[SizeClass];
+  if Odd(Span^.FreeList) and not SpanRefill(Span) then
+  begin
+    ProcessSweep;
+    Span := HeapNextSpan(Heap, SizeClass);
+    if Span = nil then
+      Exit(nil);
+    PurgeTick;
+  end;
+  Result := SpanTake(Span);
+end;
+
+function TryGetOnce(Size: NativeUInt): Pointer;
+begin
+  if Size > MaxClassSize then
+    Result := LargeBlock(Size)
+  else
+    Result := SmallBlock(SizeToClass(Size));
+end;
+
+// A block where the current span has none, or the thread no heap yet. Nil without memory, also
+// after the empty spans of idle threads went back.
+function TryGetSlow(Size: NativeUInt): Pointer;
+begin
+  Result := TryGetOnce(Size);
+  if Result = nil then
+  begin
+    ProcessTrim;
+    Result := TryGetOnce(Size);
+  end;
+  if Process.HasLimits then
+    LimitsTick;
+end;
+
+function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
+begin
+  Result := nil;
+  if (Heap <> nil) and (Size <= MaxClassSize) then
+    Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
+  if Result = nil then
+    Result := TryGetSlow(Size);
+end;
+
+function BlockGet(Size: TSize): Pointer;
+begin
+  Result := BlockTryGet(OsThreadHeap, Size);
+  if Result = nil then
+    Result := LimitsRefuse(Size);
+end;
+
+function CountedBlockGet(Size: TSize): Pointer;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap <> nil then
+  begin
+    Dec(Heap^.SampleIn, Size);
+    if Heap^.SampleIn < 0 then
+      Exit(Hooks.SampledGet(Size));
+  end;
+  Result := BlockGet(Size);
+end;
+
+function QuickCountedBlockGet: TSizeCall;
+begin
+  Result := CountedBlockGet;
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastCountedBlockGet;
+  {$endif}
+end;
+
+function BlockGetZero(Size: TSize): Pointer;
+var
+  Span: PSpan;
+begin
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastBlockGet(Size)
+  else
+  {$endif}
+    Result := BlockGet(Size);
+  if Result = nil then
+    Exit;
+  Span := ArenaSpan(Result);
+  if Span^.Kind = skInner then
+    Dec(Span, Span^.Distance);
+  if (Span^.Kind <> skLarge) or not Span^.IsZero then
+    FillChar(Result^, Span^.BlockSize, 0);
+end;
+
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Allocate.x64.inc}
+{$endif}
+
+end.

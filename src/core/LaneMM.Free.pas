@@ -1,0 +1,164 @@
+/// FreeMem.
+//
+// Owns:       nothing.
+// Invariants: the fast path touches only the thread's heap, the span's record and the block's
+//             first word: no lock, no atomic operation.
+// Callers:    any thread, also before its first allocation and after its thread-end hooks.
+// Errors:     not a block, or a free one: run-time error 204 (EInvalidPointer), nothing changed.
+// Progress:   never waits.
+unit LaneMM.Free;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Types;
+
+/// Frees P; nil is allowed. Returns the usable size that it had.
+function BlockFree(P: Pointer): TSize;
+/// The same; Size, the size that the caller believes it requested, is ignored.
+function BlockFreeSize(P: Pointer; Size: TSize): TSize;
+
+// The parts, for a block P of a size class that is in use, in Span; Heap is the calling thread's.
+
+/// Frees a block of a span that Heap owns.
+procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+/// Frees a block of another heap, or of none. Heap may be nil.
+procedure RemoteBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+
+{$ifdef LANEMM_ASM}
+/// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
+function FastBlockFree(P: Pointer): TSize;
+
+// Where the fast paths go, those of lib/ too.
+
+/// BlockFree of what the fast path does not know to be a block in use.
+function BlockFreeSlow(P: Pointer): NativeUInt;
+/// BlockFree of what lies in the slice of Span, a record that Heap does not own. Heap may be nil.
+function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+/// Releases a span that is not current and whose last block is on FreeList already. Returns Size:
+/// the span may be another's by then.
+function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
+{$endif}
+
+implementation
+
+uses
+  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
+
+procedure RemoteBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+var
+  Watch: TFreeCall;
+begin
+  Watch := Hooks.RemoteFree;
+  if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
+    Watch(Span, P);
+  if RemotePush(Span, P) = rpPushed then
+  begin
+    // An owner that allocates from the span will find the block; another one may never look.
+    if not Span^.IsCurrent and WantSweep then
+      PurgeNotify;
+    Exit;
+  end;
+  // The span was given up and is ours now.
+  SpanPut(Span, P);
+  if Heap = nil then
+    Heap := ThreadHeapOrAbandoned;
+  HeapTakeOver(Heap, Span);
+end;
+
+procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+begin
+  if SpanPut(Span, P) then
+  begin
+    HeapEmptied(Heap, Span);
+    PurgeNotify;
+  end;
+end;
+
+// Frees what lies in no span of blocks.
+function FreeUnknown(P: Pointer): NativeUInt;
+begin
+  if BlockMayBeDebug(P) then
+    Exit(Hooks.DebugFree(P));
+  Result := 0;
+  if (ArenaSpan(P) <> nil) or not ForeignFree(P, Result) then
+    Result := BlockInvalid(P, icFree);
+end;
+
+function FreeLargeBlock(Span: PSpan): NativeUInt;
+var
+  Watch: TFreeCall;
+begin
+  Result := Span^.BlockSize;
+  Watch := Hooks.LargeFree;
+  if @Watch <> nil then
+    Watch(Span, Span^.Start);
+  LargeFree(Span);
+  PurgeNotify;
+end;
+
+function BlockFreeSlow(P: Pointer): NativeUInt;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  if P = nil then
+    Exit(0);
+  Span := BlockSpanExact(P);
+  if Span = nil then
+    Exit(FreeUnknown(P));
+  if Span^.Kind = skLarge then
+    Exit(FreeLargeBlock(Span));
+  Heap := OsThreadHeap;
+  if BlockIsFree(Heap, Span, P) then
+    Exit(BlockInvalid(P, icFree));
+  Result := Span^.BlockSize;
+  if Span^.Owner = Heap then
+    OwnBlockFree(Heap, Span, P)
+  else
+    RemoteBlockFree(Heap, Span, P);
+end;
+
+// Heap may be nil.
+function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+begin
+  if (Span^.Kind <> skBlocks) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+    Exit(BlockFreeSlow(P));
+  Result := Span^.BlockSize;
+  RemoteBlockFree(Heap, Span, P);
+end;
+
+function BlockFree(P: Pointer): TSize;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  Span := ArenaSpan(P);
+  if (Span = nil) or (Span^.Owner = nil) then // nowhere, or in a slice that was never used
+    Exit(BlockFreeSlow(P));
+  if Span^.Owner <> Heap then
+    Exit(BlockFreeUnowned(P, Heap, Span));
+  if not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+    Exit(BlockFreeSlow(P));
+  Result := Span^.BlockSize;
+  OwnBlockFree(Heap, Span, P);
+end;
+
+function BlockFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Exit(FastBlockFree(P));
+  {$endif}
+  Result := BlockFree(P);
+end;
+
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Free.x64.inc}
+{$endif}
+
+end.

@@ -1,0 +1,129 @@
+/// The sizes that the engine is built on, and the small types that its records are made of.
+//
+// Owns:       nothing.
+// Callers:    every unit.
+unit LaneMM.Layout;
+
+{$I ../LaneMM.inc}
+
+interface
+
+const
+  /// True in a build that checks the invariants of LaneMM.Types at run time.
+  Checked = {$ifdef LANEMM_CHECKED} True {$else} False {$endif};
+  /// True on x86_64.
+  IsX64 = {$ifdef LANEMM_X64} True {$else} False {$endif};
+  /// True where the compiler aligns the parts of its type information.
+  TypeInfoIsAligned =
+    {$ifdef FPC_REQUIRES_PROPER_ALIGNMENT} True {$else} False {$endif};
+
+  /// Bytes of a cache line; records that several threads write are aligned to it.
+  CacheLineSize = 64;
+  /// Alignment of every block, in bytes.
+  BlockAlignment = 16;
+
+  /// An arena is cut into slices of this many bytes.
+  SliceShift = 16;
+  SliceSize = NativeUInt(1) shl SliceShift;
+  /// Binary logarithm of the size of a span record, as the assembler uses it.
+  SpanRecordShift = 7;
+  /// Cache lines of a heap record.
+  HeapLines = 21;
+  /// Most arenas of a process.
+  ArenaLimit = 64;
+  /// Bytes of address space that the first arena reserves.
+  WantedArenaSize = NativeUInt(1) shl {$ifdef CPU64} 40 {$else} 30 {$endif};
+  /// Where all copies of LaneMM in a process register, see LaneMM.Foreign.
+  CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
+  /// Longest run of slices: 2 TB, or half of a 32-bit address space.
+  MaxRunSlices = NativeUInt(1) shl {$ifdef CPU64} 25 {$else} 15 {$endif};
+  /// Bins of free runs, by length: exact up to 8 slices, then eight per doubling.
+  BinCount = 192;
+  /// Words of a bitmap with one bit per bin.
+  BinMapWords = BinCount div 32;
+
+  /// Size classes: multiples of 16 up to 256, then eight per doubling.
+  SizeClassCount = 72;
+  /// Largest requested size, in bytes, that a size class serves.
+  MaxClassSize = 32768;
+  /// Largest block size, in bytes, of the size classes whose spans are one slice long.
+  MaxSmallSize = 8192;
+
+  /// Steps of the table from requested size to size class, in bytes, and its length.
+  ClassStepShift = 4;
+  ClassStep = 1 shl ClassStepShift;
+  ClassTableLength = MaxClassSize div ClassStep + 1;
+
+  /// A resize to less than the usable size shr KeptShift moves the block; any other shrinks it in
+  /// place.
+  KeptShift = 2;
+
+  /// Bytes of the heap from which on the arena asks for huge pages, and the same for the C library.
+  HugeFromDefault = 8 shl 20;
+  HugeFromMalloc = 64 shl 20;
+
+type
+  /// A size in bytes as the memory-manager record of the compiler declares it.
+  TSize = {$ifdef FPC} PtrUInt {$else} NativeInt {$endif};
+  /// One word that any thread changes, always through LaneMM.Atomic.
+  TAtomicWord = NativeUInt;
+  /// Padding of one cache line, between fields that different threads write.
+  TCacheLine = array[0..CacheLineSize - 1] of Byte;
+  /// A path, ended by #0.
+  TPath = array[0..1023] of AnsiChar;
+  PPath = ^TPath;
+
+  /// A routine without parameters.
+  TPlainProcedure = procedure;
+
+  /// What a span record stands for.
+  TSpanKind = (
+    skNone,      //< a slice that was never used
+    skFree,      //< first slice of a free run
+    skFreeEnd,   //< last slice of a free run of two slices or more
+    skInner,     //< any other slice of a span; Distance leads to the first
+    skBlocks,    //< first slice of a span of blocks of one size class
+    skLarge,     //< first slice of a large block
+    skReleased,  //< released, waiting for the arena lock
+    skDebug,     //< first slice of a span of debug blocks, see Hooks.DebugFree
+    skReserve    //< first slice of the emergency reserve, see LaneMM.Reserve
+  );
+  /// A set of them.
+  TSpanKinds = set of TSpanKind;
+
+  /// Operating system calls that are counted.
+  TOsCall = (ocReserve, ocRelease, ocCommit, ocHuge, ocPurge, ocMove, ocWait, ocWake, ocClock);
+
+  /// A lock for slow paths; see LaneMM.Lock.
+  TLock = record
+    State: TAtomicWord;       //< shared  0 free, 1 taken, 2 taken and threads may be parked
+    Contended: TAtomicWord;   //< shared  first tries that failed
+  end;
+
+  /// Counts of ReallocMem.
+  TReallocCounts = record
+    Calls: NativeUInt;        //< owner   calls with a block and a size
+    Moves: NativeUInt;        //< owner   calls that changed the address
+    CopiedBytes: NativeUInt;  //< owner   bytes copied by those moves
+  end;
+
+  /// Limits of the memory that the heap holds, see LaneMM.Limits.
+  TLimitKind = (
+    lkSoft,    //< is reported
+    lkHard     //< is not exceeded
+  );
+  /// Whether a limit was reached.
+  TLimitState = (
+    lsBelow,    //< not since memory was clearly less
+    lsReached,  //< reached, not yet reported
+    lsReported  //< reached and reported
+  );
+  /// A limit.
+  TLimit = record
+    Slices: NativeUInt;  //< shared  0: there is none
+    State: TAtomicWord;  //< shared  TLimitState
+  end;
+
+implementation
+
+end.

@@ -1,0 +1,245 @@
+/// ReallocMem.
+//
+// Owns:       THeap.Realloc.
+// Invariants: keeps the smaller of the usable size and the requested one; a block that grew once
+//             gets room to grow on.
+// Callers:    any thread, also before its first allocation and after its thread-end hooks.
+// Errors:     no memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails;
+//             the block stays as it was. Not a block, or a free one: run-time error 204
+//             (EInvalidPointer), nothing changed.
+// Progress:   waits only in slow paths, for a lock.
+// Source:     semantics: FPC rtl/inc/heap.inc; growth: le Riche, FastMM4.pas, ReallocMem.
+unit LaneMM.Resize;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Types;
+
+/// Changes the size of P, which may move; keeps the smaller of the usable size and Size bytes.
+/// P nil allocates, Size 0 frees. Returns P.
+function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Bytes to request when a block of UsableSize bytes has to move to hold Size: with room to grow.
+function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
+/// Counts a block that ReallocMem has moved. Heap is the calling thread's, which may be nil.
+procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
+
+{$ifdef LANEMM_ASM}
+/// BlockRealloc in assembler, where the heap can be read with one instruction.
+function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
+{$endif}
+
+implementation
+
+uses
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Purge,
+  LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
+
+{$ifdef LANEMM_ASM}
+procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
+{$else}
+procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); inline;
+begin
+  Move(Source^, Target^, Size);
+end;
+{$endif}
+
+const
+  // A block that grew once is expected to grow again: at least to twice its size and 32 bytes
+  // while it is small, to one and a half times above.
+  DoubledLimit = 2048;
+  DoubledExtra = 32;
+
+function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
+begin
+  if Process.IsMalloc and (Size <= MaxClassSize) then
+    Exit(Size);
+  if UsableSize <= DoubledLimit then
+    Result := UsableSize * 2 + DoubledExtra
+  else
+    Result := UsableSize + UsableSize shr 1;
+  if Result < Size then
+    Result := Size;
+end;
+
+procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
+begin
+  if Heap = nil then
+    Exit;
+  Inc(Heap^.Realloc.Moves);
+  Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
+end;
+
+// A new block with the contents of P, one of ours, which stays; nil without memory.
+function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
+begin
+  Result := BlockTryGet(Heap, WantedSize);
+  if Result = nil then
+    Result := BlockTryGet(Heap, Size);
+  if Result = nil then
+    Exit(LimitsRefuse(Size));
+  if Size < UsableSize then
+    UsableSize := Size;
+  CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
+  BlockCountMove(Heap, UsableSize);
+end;
+
+// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+function MoveBlock(P: Pointer; UsableSize, Size: NativeUInt): Pointer;
+begin
+  Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
+  if Result <> nil then
+    BlockFree(P);
+end;
+
+// The block with Size bytes, or WantedSize, in place or moved; nil without memory.
+function TryGrowLarge(Span: PSpan; Size, WantedSize: NativeUInt): PSpan;
+var
+  CopiedBytes: NativeUInt;
+begin
+  if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
+    Exit(Span);
+  Result := LargeMove(Span, WantedSize, CopiedBytes);
+  if Result = nil then
+    Result := LargeMove(Span, Size, CopiedBytes);
+  if Result = nil then
+    Exit;
+  BlockCountMove(OsThreadHeap, CopiedBytes);
+  PurgeTick;
+end;
+
+function GrowLarge(Span: PSpan; Size: NativeUInt): Pointer;
+var
+  Target: PSpan;
+begin
+  Target := TryGrowLarge(Span, Size, BlockGrownSize(Span^.BlockSize, Size));
+  if Target = nil then
+  begin
+    ProcessTrim;
+    Target := TryGrowLarge(Span, Size, Size);
+  end;
+  if Process.HasLimits then
+    LimitsTick;
+  if Target = nil then
+    Exit(LimitsRefuse(Size));
+  Result := Target^.Start;
+end;
+
+// The same for a valid block of a size class.
+function ResizeBlock(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
+var
+  WantedSize: NativeUInt;
+begin
+  WantedSize := Size;
+  if Size > Span^.BlockSize then
+    WantedSize := BlockGrownSize(Span^.BlockSize, Size);
+  Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
+  if Result = nil then
+    Exit;
+  if Span^.Owner = Heap then
+    OwnBlockFree(Heap, Span, P)
+  else
+    RemoteBlockFree(Heap, Span, P);
+end;
+
+function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
+begin
+  Result := Span^.Start;
+  if Size > Span^.BlockSize then
+    Result := GrowLarge(Span, Size)
+  else if Size <= MaxClassSize then
+    Result := MoveBlock(Result, Span^.BlockSize, Size)
+  else
+  begin
+    LargeShrink(Span, Size);
+    PurgeNotify;
+  end;
+end;
+
+// Resizes what is no block of a size class and no large one: takes over a block of another manager.
+function ResizeUnknown(var P: Pointer; Size: NativeUInt): Pointer;
+var
+  UsableSize: NativeUInt;
+begin
+  if BlockMayBeDebug(P) then
+    Exit(Hooks.DebugResize(P, Size));
+  if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
+    Exit(Pointer(BlockInvalid(P, icResize)));
+  Result := BlockGet(Size);
+  if Result = nil then
+    Exit;
+  if Size < UsableSize then
+    UsableSize := Size;
+  Move(P^, Result^, UsableSize); // another manager's block may begin and end anywhere
+  BlockFree(P);
+  BlockCountMove(OsThreadHeap, UsableSize);
+end;
+
+// Whether a block of a size class has a fitting size already.
+function KeepsPlace(Span: PSpan; Size: NativeUInt): Boolean; inline;
+begin
+  Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize shr KeptShift);
+end;
+
+function Resize(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
+begin
+  if KeepsPlace(Span, Size) then
+    Result := P
+  else if Span^.Kind = skLarge then
+    Result := ResizeLarge(Span, Size)
+  else
+    Result := ResizeBlock(Heap, Span, P, Size);
+end;
+
+// Of what is no block of ours, or begins like a free one.
+function ResizeUnclear(Heap: PHeap; P: Pointer; Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+begin
+  Span := BlockSpanExact(P);
+  if Span = nil then
+    Result := ResizeUnknown(P, Size)
+  else if (Span^.Kind = skBlocks) and BlockIsFree(Heap, Span, P) then
+    Result := Pointer(BlockInvalid(P, icResize))
+  else
+    Result := Resize(Heap, Span, P, Size);
+end;
+
+function GetOrFree(var P: Pointer; Size: NativeUInt): Pointer;
+begin
+  if Size = 0 then
+  begin
+    BlockFree(P);
+    P := nil;
+  end
+  else
+    P := BlockGet(Size);
+  Result := P;
+end;
+
+function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  if (P = nil) or (Size = 0) then
+    Exit(GetOrFree(P, Size));
+  Heap := OsThreadHeap;
+  if Heap <> nil then
+    Inc(Heap^.Realloc.Calls);
+  Span := BlockSpan(P);
+  if (Span = nil) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+    Result := ResizeUnclear(Heap, P, Size)
+  else
+    Result := Resize(Heap, Span, P, Size);
+  if Result <> nil then
+    P := Result;
+end;
+
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Resize.x64.inc}
+{$endif}
+
+end.

@@ -1,0 +1,14 @@
+/// The tests of core/ alone, on the minimal door. See Test.Runner for the command line.
+program CoreTests;
+
+{$mode delphi}{$H+}
+
+uses
+  CoreDoor, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
+  Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns, Test.Arena, Test.Span,
+  Test.Large, Test.Heap, Test.Threads, Test.Foreign, Test.Purge, Test.Limits, Test.Blocks,
+  Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Stats;
+
+begin
+  ExitCode := Test.Runner.RunTests;
+end.

@@ -1,0 +1,131 @@
+/// Tests of limits in debug mode.
+unit Test.DebugLimits;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Classes, Test.Tools, LaneMM.ReportState;
+
+type
+  TDebugLimitsTests = class(TLaneTest)
+  strict private
+    KeptRules: TEventRules;
+    Limit: NativeUInt;
+    procedure LimitTo(Bytes: NativeUInt);
+    procedure GetAll(List: TList; Size: NativeUInt);
+    procedure FreeAll(List: TList);
+    function Reports: NativeUInt;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure LimitCountsInDebugMode;
+    procedure QuarantineIsGivenBackBeforeARefusal;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.DebugState;
+
+const
+  Megabyte = NativeUInt(1) shl 20;
+
+procedure TDebugLimitsTests.SetUp;
+begin
+  LaneMM_Trim;
+  KeptRules := Report.Rules;
+  LaneMM_Configure('event=limit:callback');
+  ReturnNilIfGrowHeapFails := True;
+end;
+
+procedure TDebugLimitsTests.TearDown;
+begin
+  ReturnNilIfGrowHeapFails := False;
+  LaneMM_Configure('limit=0,debug=0');
+  Report.Rules := KeptRules;
+end;
+
+function TDebugLimitsTests.Reports: NativeUInt;
+begin
+  Result := LoadAcquire(Report.Rules[evLimit].Count) - KeptRules[evLimit].Count;
+end;
+
+// Lets the heap grow by so many bytes.
+procedure TDebugLimitsTests.LimitTo(Bytes: NativeUInt);
+begin
+  Limit := ArenaBackedSlices * SliceSize + Bytes;
+  LaneMM_SetMemoryLimit(Limit);
+end;
+
+procedure TDebugLimitsTests.GetAll(List: TList; Size: NativeUInt);
+var
+  P: Pointer;
+begin
+  repeat
+    P := GetMem(Size);
+    if P <> nil then
+      List.Add(P);
+  until P = nil;
+end;
+
+procedure TDebugLimitsTests.FreeAll(List: TList);
+var
+  Index: Integer;
+begin
+  for Index := 0 to List.Count - 1 do
+    FreeMem(List[Index]);
+  List.Clear;
+end;
+
+procedure TDebugLimitsTests.LimitCountsInDebugMode;
+var
+  List: TList;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
+  LaneMM_EnterDebugMode;
+  try
+    LimitTo(32 * Megabyte);
+    GetAll(List, 5000);
+    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+    AtLeast(1, Reports, 'refusals');
+    FreeAll(List);
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_ExitDebugMode;
+  end;
+  List.Free;
+end;
+
+procedure TDebugLimitsTests.QuarantineIsGivenBackBeforeARefusal;
+var
+  List: TList;
+  Index: Integer;
+  P: Pointer;
+begin
+  List := TList.Create;
+  LaneMM_EnterDebugMode;
+  try
+    for Index := 1 to 20 do
+      List.Add(GetMem(Megabyte));
+    FreeAll(List);
+    AtLeast(12 * Megabyte, Debug.Quarantine.Bytes, 'bytes in quarantine');
+    LaneMM_Trim;
+    LimitTo(16 * Megabyte);
+    P := GetMem(24 * Megabyte);
+    AssertTrue('got', P <> nil);
+    Same(0, Reports, 'refusals');
+    FreeMem(P);
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_ExitDebugMode;
+  end;
+  List.Free;
+end;
+
+initialization
+  RegisterTest(TDebugLimitsTests);
+end.
