@@ -5,7 +5,7 @@ program Lint;
 
 uses
   SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
-  LintRules, LintText;
+  LintUnused, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
@@ -61,6 +61,8 @@ begin
   CheckRooms(Project, Report);
   CheckClosure(Project, Graph, Report);
   Graph.Free;
+  CheckUnusedUnits(Project, Report);
+  CheckUnusedRoutines(Project, Report);
   for Source in Project.Sources do
     if Matches('^src/', Source.FileName) and (RoomOf(Source.FileName) <> ForeignRoom) then
       CheckSource(Source, Report);
