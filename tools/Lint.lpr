@@ -5,7 +5,7 @@ program Lint;
 
 uses
   SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
-  LintUnused, LintRules, LintText;
+  LintUnused, LintNames, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
@@ -68,6 +68,23 @@ begin
       CheckSource(Source, Report);
 end;
 
+// Checks the comments of src/ and lib/, and the documents.
+procedure CheckProse(const Root: string; Files: TStrings; Project: TProject; Report: TReport);
+var
+  Names: TNameChecker;
+  Source: TSource;
+  FileName: string;
+begin
+  Names := TNameChecker.Create(Root, Files, Project, Report);
+  for Source in Project.Sources do
+    if IsProduct(Source.FileName) then
+      Names.CheckComments(Source);
+  for FileName in Files do
+    if Matches('\.md$', FileName) and (FileName <> History) then
+      Names.CheckMarkdown(Root + FileName, FileName);
+  Names.Free;
+end;
+
 procedure CheckAll(const Root: string; Files: TStrings);
 var
   Report: TReport;
@@ -80,6 +97,7 @@ begin
   RemoveCases(Files);
   Project := TProject.Create(Root, Files);
   CheckProject(Project, Report);
+  CheckProse(Root, Files, Project, Report);
   Project.Free;
   Report.Print;
   if not Report.IsClean then

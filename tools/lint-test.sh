@@ -88,7 +88,7 @@ awk 'BEGIN {
   for (i = 1; i <= 680; i++) print ""
 }' > "$cases/house/src/core/LaneMM.Long.inc"
 
-for directory in house rooms unused; do
+for directory in house rooms unused names; do
   check "$directory"
 done
 
