@@ -5,7 +5,7 @@ program Lint;
 
 uses
   SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
-  LintUnused, LintNames, LintRules, LintText;
+  LintUnused, LintNames, LintVocabulary, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
@@ -72,16 +72,25 @@ end;
 procedure CheckProse(const Root: string; Files: TStrings; Project: TProject; Report: TReport);
 var
   Names: TNameChecker;
+  Vocabulary: TVocabulary;
   Source: TSource;
   FileName: string;
 begin
   Names := TNameChecker.Create(Root, Files, Project, Report);
+  Vocabulary := TVocabulary.Create(Root, Report);
   for Source in Project.Sources do
     if IsProduct(Source.FileName) then
+    begin
       Names.CheckComments(Source);
+      Vocabulary.CheckSource(Source);
+    end;
   for FileName in Files do
     if Matches('\.md$', FileName) and (FileName <> History) then
+    begin
       Names.CheckMarkdown(Root + FileName, FileName);
+      Vocabulary.CheckMarkdown(Root + FileName, FileName);
+    end;
+  Vocabulary.Free;
   Names.Free;
 end;
 

@@ -88,7 +88,7 @@ awk 'BEGIN {
   for (i = 1; i <= 680; i++) print ""
 }' > "$cases/house/src/core/LaneMM.Long.inc"
 
-for directory in house rooms unused names; do
+for directory in house rooms unused names words; do
   check "$directory"
 done
 
@@ -119,6 +119,18 @@ make_clean entry
 rm "$cases/entry/src/core/LaneMM.Allocate.pas" "$cases/entry/lib/LaneMM.C.pas"
 echo 'src/core/LaneMM.Allocate.pas:1: missing: it holds GetMem' > "$cases/entry/expected.txt"
 check entry
+
+# Each entry of the list in use can be read.
+make_clean list
+cp tools/lint/words.txt tools/lint/names.txt "$cases/list/tools/lint/"
+echo '# Nobody tells whether it was got by somebody.' > "$cases/list/README.md"
+if build/lint/Lint "$cases/list" > "$cases/list.out"; then
+  fail 'list: README.md has no finding'
+elif grep -q '^tools/lint/' "$cases/list.out"; then
+  fail "list: $(grep '^tools/lint/' "$cases/list.out")"
+else
+  passed=$((passed + 1))
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
