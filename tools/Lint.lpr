@@ -5,7 +5,7 @@ program Lint;
 
 uses
   SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
-  LintUnused, LintNames, LintVocabulary, LintRules, LintText;
+  LintUnused, LintNames, LintVocabulary, LintCommits, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
@@ -108,6 +108,7 @@ begin
   CheckProject(Project, Report);
   CheckProse(Root, Files, Project, Report);
   Project.Free;
+  CheckCommits(Root, Report);
   Report.Print;
   if not Report.IsClean then
     ExitCode := 1;

@@ -120,6 +120,26 @@ rm "$cases/entry/src/core/LaneMM.Allocate.pas" "$cases/entry/lib/LaneMM.C.pas"
 echo 'src/core/LaneMM.Allocate.pas:1: missing: it holds GetMem' > "$cases/entry/expected.txt"
 check entry
 
+# Subjects of commits: 72 characters are allowed, though they may be more bytes; 73 are not.
+make_clean commits
+sixty=$(printf '%060d' 0)
+git -C "$cases/commits" init -q
+commit() { # subject
+  git -C "$cases/commits" -c user.name=Test -c user.email=test@localhost -c commit.gpgsign=false \
+    commit -q --allow-empty -m "$1" -m "A line of the body may be longer: $sixty $sixty $sixty"
+}
+commit "Count ${sixty}é12345"
+if build/lint/Lint "$cases/commits" > "$cases/commits.out"; then
+  passed=$((passed + 1))
+else
+  fail "commits: findings for 72 characters: $(cat "$cases/commits.out")"
+fi
+commit "Count ${sixty}1234567"
+echo "commit $(git -C "$cases/commits" log -1 --format=%h): subject longer than 72 characters" \
+  > "$cases/commits/expected.txt"
+commit 'Short again'
+check commits
+
 # Each entry of the list in use can be read.
 make_clean list
 cp tools/lint/words.txt tools/lint/names.txt "$cases/list/tools/lint/"
