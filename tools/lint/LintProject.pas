@@ -44,7 +44,7 @@ type
     function Find(const Name: string): TModule;
   end;
 
-/// Whether the file is part of the product: below src/ or lib/.
+/// Returns True for a file of the product: below src/ or lib/.
 function IsProduct(const FileName: string): Boolean;
 
 implementation

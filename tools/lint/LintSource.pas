@@ -62,7 +62,7 @@ type
     function LineCount: Integer;
     /// First line whose code is the single word Word; 0 when there is none.
     function LineOf(const Word: string): Integer;
-    /// Whether code of Line lies in a uses clause.
+    /// Returns True when code of Line lies in a uses clause.
     function InUsesClause(Line: Integer): Boolean;
     /// Lines with code on them.
     function CodeLineCount: Integer;
@@ -268,7 +268,8 @@ var
   First: Integer;
 begin
   First := Tokens[Index].Line;
-  repeat
+  while (Index < Tokens.Count - 1) and (Tokens[Index].Text <> ';') do
+  begin
     Inc(Index);
     Token := Tokens[Index];
     Last := Tokens[Index - 1];
@@ -283,7 +284,7 @@ begin
       UsedUnits[High(UsedUnits)].Name := UsedUnits[High(UsedUnits)].Name + '.';
     UsedUnits[High(UsedUnits)].Name := UsedUnits[High(UsedUnits)].Name
       + Copy(Code[Token.Line], Token.Column, Length(Token.Text));
-  until (Token.Text = ';') or (Index = Tokens.Count - 1);
+  end;
   for First := First to Tokens[Index].Line do
     IsUsesLine[First] := True;
 end;
