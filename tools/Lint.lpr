@@ -4,15 +4,25 @@ program Lint;
 {$mode delphi}{$H+}
 
 uses
-  SysUtils, Classes, LintReport, LintSource, LintLayers, LintRules, LintText;
+  SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
+  LintUnused, LintNames, LintVocabulary, LintCommits, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
 const
-  Usage = 'Lint [DIRECTORY]'#10#10
-    + 'Checks the repository in DIRECTORY, by default the current one: the Pascal files in its'#10
-    + 'src/ against the house style, and every text file for blanks, tabs, line ends and machine'#10
-    + 'paths. Prints `file:line: message` for each finding; exit code 1 when there is one.';
+  Usage = 'Lint [--units] [DIRECTORY]'#10#10
+    + 'Checks the repository in DIRECTORY, by default the current one: its src/ against the house'#10
+    + 'style; units, routines and names that nothing has or needs; the words of comments, messages'#10
+    + 'and documents (tools/lint/words.txt, names.txt); every text file for blanks, tabs, line ends'#10
+    + 'and machine paths; the subjects of commits. Prints `file:line: message` for each finding;'#10
+    + 'exit code 1 when there is one.'#10#10
+    + '--units prints the units of src/ and lib/ by room and depth instead.';
+  // The interfaces of other managers, in their names and their style.
+  ForeignRoom = 'compat';
+  // It may name what is gone.
+  History = 'CHANGELOG.md';
+  // What the linter's own tests check: wrong on purpose.
+  LintCases = '^tools/lint-tests/';
 
 // Adds the files below Root/Directory to Files, as paths relative to Root.
 procedure FindFiles(const Root, Directory: string; Files: TStrings);
@@ -22,58 +32,125 @@ begin
   if FindFirst(Root + Directory + '*', faAnyFile or faSymLink, Found) <> 0 then
     Exit;
   repeat
-    if Found.Attr and faSymLink <> 0 then
+    if (Found.Attr and faSymLink <> 0) or (Found.Name = '.git') then
       Continue;
     if Found.Attr and faDirectory = 0 then
       Files.Add(Directory + Found.Name)
-    else if not Matches('^(\.|\.\.|\.git|build|backup)$', Found.Name) then
+    else if not Matches('^(\.|\.\.|build|backup)$', Found.Name) then
       FindFiles(Root, Directory + Found.Name + '/', Files);
   until FindNext(Found) <> 0;
   FindClose(Found);
 end;
 
-procedure CheckSources(const Root: string; Files: TStrings; Report: TReport);
+// Takes what the linter's own tests check out of Files.
+procedure RemoveCases(Files: TStrings);
 var
-  Layers: TLayers;
+  Index: Integer;
+begin
+  for Index := Files.Count - 1 downto 0 do
+    if Matches(LintCases, Files[Index]) then
+      Files.Delete(Index);
+end;
+
+procedure CheckProject(Project: TProject; Report: TReport);
+var
+  Graph: TUnitGraph;
+  Source: TSource;
+begin
+  Graph := TUnitGraph.Create(Project, Report);
+  CheckRooms(Project, Report);
+  CheckClosure(Project, Graph, Report);
+  Graph.Free;
+  CheckUnusedUnits(Project, Report);
+  CheckUnusedRoutines(Project, Report);
+  for Source in Project.Sources do
+    if Matches('^src/', Source.FileName) and (RoomOf(Source.FileName) <> ForeignRoom) then
+      CheckSource(Source, Report);
+end;
+
+// Checks the comments of src/ and lib/, and the documents.
+procedure CheckProse(const Root: string; Files: TStrings; Project: TProject; Report: TReport);
+var
+  Names: TNameChecker;
+  Vocabulary: TVocabulary;
   Source: TSource;
   FileName: string;
 begin
-  Layers := TLayers.Create(Root + 'src/README.md', 'src/README.md', Report);
-  for FileName in Files do
-    if Matches('^src/[^/]*\.(pas|inc)$', FileName) then
+  Names := TNameChecker.Create(Root, Files, Project, Report);
+  Vocabulary := TVocabulary.Create(Root, Report);
+  for Source in Project.Sources do
+    if IsProduct(Source.FileName) then
     begin
-      Source := TSource.Create(Root + FileName, FileName);
-      Layers.Check(Source);
-      CheckSource(Source, Report);
-      Source.Free;
+      Names.CheckComments(Source);
+      Vocabulary.CheckSource(Source);
     end;
-  Layers.CheckRows;
-  Layers.Free;
+  for FileName in Files do
+    if Matches('\.md$', FileName) and (FileName <> History) then
+    begin
+      Names.CheckMarkdown(Root + FileName, FileName);
+      Vocabulary.CheckMarkdown(Root + FileName, FileName);
+    end;
+  Vocabulary.Free;
+  Names.Free;
+end;
+
+procedure CheckAll(const Root: string; Files: TStrings);
+var
+  Report: TReport;
+  Project: TProject;
+  FileName: string;
+begin
+  Report := TReport.Create;
+  for FileName in Files do
+    CheckText(Root + FileName, FileName, Report);
+  RemoveCases(Files);
+  Project := TProject.Create(Root, Files);
+  CheckProject(Project, Report);
+  CheckProse(Root, Files, Project, Report);
+  Project.Free;
+  CheckCommits(Root, Report);
+  Report.Print;
+  if not Report.IsClean then
+    ExitCode := 1;
+  Report.Free;
+end;
+
+procedure ShowUnits(const Root: string; Files: TStrings);
+var
+  Report: TReport;
+  Project: TProject;
+  Graph: TUnitGraph;
+begin
+  RemoveCases(Files);
+  Project := TProject.Create(Root, Files);
+  Report := TReport.Create;
+  Graph := TUnitGraph.Create(Project, Report);
+  PrintUnits(Project, Graph);
+  Graph.Free;
+  Report.Free;
+  Project.Free;
 end;
 
 var
-  Root, FileName: string;
+  Root: string;
   Files: TStringList;
-  Report: TReport;
+  ShowsUnits: Boolean;
 begin
   if ParamStr(1) = '--help' then
   begin
     WriteLn(Usage);
     Halt(0);
   end;
+  ShowsUnits := ParamStr(1) = '--units';
   Root := './';
-  if ParamCount > 0 then
-    Root := IncludeTrailingPathDelimiter(ParamStr(1));
+  if ParamCount > Ord(ShowsUnits) then
+    Root := IncludeTrailingPathDelimiter(ParamStr(1 + Ord(ShowsUnits)));
   Files := TStringList.Create;
   Files.Sorted := True;
   FindFiles(Root, '', Files);
-  Report := TReport.Create;
-  CheckSources(Root, Files, Report);
-  for FileName in Files do
-    CheckText(Root + FileName, FileName, Report);
-  Report.Print;
-  if not Report.IsClean then
-    ExitCode := 1;
-  Report.Free;
+  if ShowsUnits then
+    ShowUnits(Root, Files)
+  else
+    CheckAll(Root, Files);
   Files.Free;
 end.

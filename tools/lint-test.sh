@@ -3,9 +3,10 @@
 #
 #   sh tools/lint-test.sh
 #
-# Copies tools/lint-tests to build/lint-tests, adds what should not stand in the repository
-# (tabs, trailing blanks, machine paths, units that are too long), runs build/lint/Lint on it and
-# compares with tools/lint-tests/expected.txt. Each expected finding is one test.
+# Each directory in tools/lint-tests is a small repository for some of the rules. They are copied
+# to build/lint-tests, together with what should not stand in this repository (tabs, trailing
+# blanks, machine paths, units that are too long, commits). build/lint/Lint runs on each, and what
+# it prints is compared with the file expected.txt in the directory. Each expected line is one test.
 set -eu
 
 case ${1-} in
@@ -14,25 +15,70 @@ esac
 
 cd "$(dirname "$0")/.."
 cases=build/lint-tests
+passed=0
+failed=0
 LC_ALL=C
 export LC_ALL
 
 rm -rf "$cases"
 mkdir -p build
 cp -R tools/lint-tests "$cases"
-mkdir "$cases/text"
+
+# Compares the lines of two files, in any order, and counts.
+compare() { # what expected found
+  sort "$2" > build/lint-tests.expected
+  sort "$3" > build/lint-tests.found
+  comm -23 build/lint-tests.expected build/lint-tests.found | sed "s|^|$1: not found: |"
+  comm -13 build/lint-tests.expected build/lint-tests.found | sed "s|^|$1: should not be found: |"
+  passed=$((passed + $(comm -12 build/lint-tests.expected build/lint-tests.found | wc -l)))
+  failed=$((failed + $(comm -3 build/lint-tests.expected build/lint-tests.found | wc -l)))
+}
+
+# Runs the linter on one of the directories, which has findings.
+check() { # directory
+  mv "$cases/$1/expected.txt" "$cases/$1.expected"
+  build/lint/Lint "$cases/$1" > "$cases/$1.out" && status=0 || status=$?
+  sed '/^lint: /,$d' "$cases/$1.out" > "$cases/$1.findings"
+  compare "$1" "$cases/$1.expected" "$cases/$1.findings"
+  [ "$status" -eq 1 ] || fail "$1: exit code $status instead of 1"
+}
+
+fail() { # message
+  echo "$1"
+  failed=$((failed + 1))
+}
+
+# A repository without findings: empty lists and the unit that holds GetMem.
+make_clean() { # directory
+  mkdir -p "$cases/$1/src/core" "$cases/$1/lib" "$cases/$1/tools/lint"
+  touch "$cases/$1/tools/lint/names.txt" "$cases/$1/tools/lint/words.txt"
+  printf '/// The library.\nunit LaneMM.C;\n\ninterface\n\nimplementation\n\nuses\n  %s;\n\nend.\n' \
+    LaneMM.Allocate > "$cases/$1/lib/LaneMM.C.pas"
+  make_unit "$1" LaneMM.Allocate
+}
+
+# A unit of core that uses another one.
+make_unit() { # directory unit [used unit]
+  {
+    printf '/// A unit.\nunit %s;\n\ninterface\n\n' "$2"
+    [ $# -lt 3 ] || printf 'uses\n  %s;\n\n' "$3"
+    printf 'implementation\n\nend.\n'
+  } > "$cases/$1/src/core/$2.pas"
+}
 
 # Text rules: each is broken in its own file, and kept where it does not apply.
-printf 'one\ntwo \n' > "$cases/text/blank.md"
-printf 'one\ttwo\n' > "$cases/text/tab.sh"
-printf 'one\r\ntwo\r\n' > "$cases/text/crlf.txt"
-printf 'cd /%s/main\n' work > "$cases/text/machine.md"
-printf '\177ELF\0' > "$cases/text/program"
-printf 'PPU\0' > "$cases/text/Unit.ppu"
-printf 'all:\n\techo\n' > "$cases/text/Makefile"
-printf '@echo off\r\n' > "$cases/text/make.bat"
-printf 'frame/%s/README.md\n' work > "$cases/text/relative.md"
-printf 'not text\0 \t\r\n' > "$cases/text/image.png"
+text=$cases/house/text
+mkdir "$text"
+printf 'one\ntwo \n' > "$text/blank.md"
+printf 'one\ttwo\n' > "$text/tab.sh"
+printf 'one\r\ntwo\r\n' > "$text/crlf.txt"
+printf 'cd /%s/main\n' work > "$text/machine.md"
+printf '\177ELF\0' > "$text/program"
+printf 'PPU\0' > "$text/Unit.ppu"
+printf 'all:\n\techo\n' > "$text/Makefile"
+printf '@echo off\r\n' > "$text/make.bat"
+printf 'frame/%s/README.md\n' work > "$text/relative.md"
+printf 'not text\0 \t\r\n' > "$text/image.png"
 
 # An include file with a routine of 61 lines, one of 60 lines, and 801 lines in all.
 awk 'BEGIN {
@@ -40,19 +86,74 @@ awk 'BEGIN {
   print "procedure NotTooLong;"; print "begin"; for (i = 1; i <= 57; i++) print "  Work;"
   print "end;"
   for (i = 1; i <= 680; i++) print ""
-}' > "$cases/src/LaneMM.Long.inc"
+}' > "$cases/house/src/core/LaneMM.Long.inc"
 
-build/lint/Lint "$cases" > build/lint-tests.out && status=0 || status=$?
-sed '/^lint: /,$d' build/lint-tests.out | sort > "$cases/found"
-sort tools/lint-tests/expected.txt > "$cases/expected"
+for directory in house rooms unused names words; do
+  check "$directory"
+done
 
-comm -23 "$cases/expected" "$cases/found" | sed 's/^/not found: /'
-comm -13 "$cases/expected" "$cases/found" | sed 's/^/should not be found: /'
-passed=$(comm -12 "$cases/expected" "$cases/found" | wc -l)
-failed=$(comm -3 "$cases/expected" "$cases/found" | wc -l)
-if [ "$status" -ne 1 ]; then
-  echo "exit code $status instead of 1"
-  failed=$((failed + 1))
+# The table of units.
+build/lint/Lint --units "$cases/rooms" > "$cases/units.out"
+compare units "$cases/rooms/units.txt" "$cases/units.out"
+
+# The closure of the entry unit: 20 units are allowed, 21 are not; it may not be missing.
+make_clean closure
+i=19
+make_unit closure LaneMM.Unit19
+while [ $i -gt 1 ]; do
+  i=$((i - 1))
+  make_unit closure "LaneMM.Unit$i" "LaneMM.Unit$((i + 1))"
+done
+make_unit closure LaneMM.Allocate LaneMM.Unit1
+if build/lint/Lint "$cases/closure" > "$cases/closure.out"; then
+  passed=$((passed + 1))
+else
+  fail "closure: findings for 20 units: $(cat "$cases/closure.out")"
 fi
-echo "$((passed)) passed, $((failed)) failed"
+make_unit closure LaneMM.Unit19 LaneMM.Unit20
+make_unit closure LaneMM.Unit20
+echo 'src/core/LaneMM.Allocate.pas:1: LaneMM.Allocate needs 21 units, more than 20' \
+  > "$cases/closure/expected.txt"
+check closure
+make_clean entry
+rm "$cases/entry/src/core/LaneMM.Allocate.pas" "$cases/entry/lib/LaneMM.C.pas"
+echo 'src/core/LaneMM.Allocate.pas:1: missing: it holds GetMem' > "$cases/entry/expected.txt"
+check entry
+
+# Subjects of commits: 72 characters are allowed, though they may be more bytes; 73 are not.
+make_clean commits
+sixty=$(printf '%060d' 0)
+git -C "$cases/commits" init -q
+commit() { # subject
+  git -C "$cases/commits" -c user.name=Test -c user.email=test@localhost -c commit.gpgsign=false \
+    commit -q --allow-empty -m "$1" -m "A line of the body may be longer: $sixty $sixty $sixty"
+}
+commit "Count ${sixty}é12345"
+if build/lint/Lint "$cases/commits" > "$cases/commits.out"; then
+  passed=$((passed + 1))
+else
+  fail "commits: findings for 72 characters: $(cat "$cases/commits.out")"
+fi
+commit "Count ${sixty}1234567"
+echo "commit $(git -C "$cases/commits" log -1 --format=%h): subject longer than 72 characters" \
+  > "$cases/commits/expected.txt"
+commit 'Short again'
+check commits
+
+# The lists in use: each entry can be read, and they tell wrong words from right ones.
+make_clean list
+mkdir "$cases/list/docs"
+cp tools/lint/words.txt tools/lint/names.txt "$cases/list/tools/lint/"
+cat > "$cases/list/docs/right.md" <<'END'
+Heap block overrun: bytes past the end were modified. Allocated by thread 1588 at the first frame.
+`*` matches any text; matching ignores case. Written before publication, then read by any thread.
+A huge page, a cache line, a local variable, the items of a list, a big program, none of them.
+END
+build/lint/Lint "$cases/list" > "$cases/list.out" && passed=$((passed + 1)) ||
+  fail "list: $(cat "$cases/list.out")"
+echo 'Nobody knows who frees what was got behind the end.' > "$cases/list/docs/wrong.md"
+build/lint/Lint "$cases/list" > "$cases/list.out" && fail 'list: no finding' ||
+  passed=$((passed + $(grep -c '^docs/wrong.md:1: ' "$cases/list.out")))
+
+echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

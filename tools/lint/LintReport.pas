@@ -11,9 +11,10 @@ uses
 type
   /// One rule of the house style. A rule passes when no finding belongs to it.
   TRule = (
-    ruLayers, ruUnitSize, ruRoutineLength, ruColumns, ruWords, ruAtomics, ruConditionals,
+    ruRooms, ruCycles, ruClosure, ruUnusedUnits, ruUnusedRoutines, ruTestRoutines, ruNames,
+    ruVocabulary, ruUnitSize, ruRoutineLength, ruColumns, ruWords, ruAtomics, ruConditionals,
     ruAssembler, ruNesting, ruFieldTags, ruDocumentation,
-    ruTrailingBlanks, ruTabs, ruLineEnds, ruMachinePaths, ruBuiltFiles);
+    ruTrailingBlanks, ruTabs, ruLineEnds, ruMachinePaths, ruBuiltFiles, ruCommits);
 
   /// Collects findings as lines `file:line: message`.
   TReport = class
@@ -27,9 +28,11 @@ type
     destructor Destroy; override;
     /// Adds a finding; Line counts from 1.
     procedure Add(Rule: TRule; const FileName: string; Line: Integer; const Message: string);
+    /// Adds a finding of ruCommits.
+    procedure AddCommit(const Hash, Message: string);
     /// Writes the findings and the counts to the standard output.
     procedure Print;
-    /// Whether nothing was found.
+    /// Returns True when there is no finding.
     function IsClean: Boolean;
   end;
 
@@ -54,6 +57,12 @@ procedure TReport.Add(Rule: TRule; const FileName: string; Line: Integer; const 
 begin
   Findings.Add(Format('%s:%d: %s', [FileName, Line, Message]));
   Inc(FindingsOf[Rule]);
+end;
+
+procedure TReport.AddCommit(const Hash, Message: string);
+begin
+  Findings.Add(Format('commit %s: %s', [Hash, Message]));
+  Inc(FindingsOf[ruCommits]);
 end;
 
 procedure TReport.Print;

@@ -15,7 +15,7 @@ procedure CheckSource(Source: TSource; Report: TReport);
 implementation
 
 uses
-  SysUtils, StrUtils, RegExpr, LintLayers;
+  SysUtils, StrUtils, RegExpr, LintPatterns, LintRooms;
 
 const
   MaxUnitLines = 800;
@@ -32,17 +32,21 @@ const
   AtomicWords = '\b(Interlocked\w+|Atomic(Exchange|CmpExchange|Increment|Decrement)'
     + '|(Read|Write|ReadWrite|Read_?Dependency|Memory)Barrier)\b';
 
-  ConditionalUnits = '^LaneMM\.(Types|Atomic|Bits|Os)$';
+  ConditionalUnits = '^LaneMM\.(Layout|Types|Atomic|Bits|Os)$';
   Conditional = '^\$if(def|ndef|opt)?\b';
   // The compiler checks the size of a record beside its declaration.
   SizeConditional = '^\$if SizeOf\b';
   // These select the assembler entries; the assembler itself is in an include file.
-  EntryUnits = '^LaneMM(\.Blocks|\.Heap)?$';
-  EntryConditional = '^\$ifn?def LANEMM_ASM$';
+  EntryUnits = '^LaneMM\.(Allocate|Free|Resize|Blocks|Entries|Heap)$';
+  EntryConditional = '^\$ifn?def LANEMM_ASM\w*$';
 
-  TaggedUnit = 'LaneMM.Types';
+  // The units that declare the records of a room: of core, and of the rooms above it.
+  CoreTaggedUnits = '^LaneMM\.(Types|Layout|Hooks)$';
+  TaggedUnits = '(Types|State)$';
   Field = '(^|[(;\s])[a-z_]\w*(\s*,\s*[a-z_]\w*)*\s*:([^=]|$)';
-  Tag = '//<\s+(const|owner|shared|lock [A-Z]\w*( or [A-Z]\w*)*|padding)\b';
+  Tag = '//<\s+(const|owner|shared|padding)\b';
+  LockTag = '//<\s+lock [A-Z]\w*( or [A-Z]\w*)*\b';
+  RacyTag = '//<\s+racy\s+\S';
 
   RoutineHeader = '^(procedure|function|constructor|destructor)\b';
 
@@ -103,7 +107,7 @@ begin
   Result := not Matches(Conditional, Directive.Text)
     or Matches(SizeConditional, Directive.Text)
     or Matches(EntryUnits, Source.Name) and Matches(EntryConditional, Directive.Text)
-    or InUsesClause(Source, Directive.Line);
+    or Source.InUsesClause(Directive.Line);
 end;
 
 procedure CheckConditionals(Source: TSource; Report: TReport);
@@ -125,6 +129,11 @@ begin
       Report.Add(ruAssembler, Source.FileName, Line, 'assembler is not allowed in this unit');
 end;
 
+function HasTag(const Line: string): Boolean;
+begin
+  Result := ExecRegExpr(Tag, Line) or ExecRegExpr(LockTag, Line) or ExecRegExpr(RacyTag, Line);
+end;
+
 procedure CheckTags(Source: TSource; Report: TReport);
 var
   Line: Integer;
@@ -136,10 +145,17 @@ begin
       InRecord := True
     else if Matches('^\s*end\b', Source.Code[Line]) then
       InRecord := False
-    else if InRecord and Matches(Field, Source.Code[Line])
-      and not ExecRegExpr(Tag, Source.Raw[Line]) then
+    else if InRecord and Matches(Field, Source.Code[Line]) and not HasTag(Source.Raw[Line]) then
       Report.Add(ruFieldTags, Source.FileName, Line,
-        'field without //< const, owner, shared, lock X or padding');
+        'field without //< const, owner, shared, lock X, racy and why, or padding');
+end;
+
+function IsTagged(Source: TSource): Boolean;
+begin
+  if RoomOf(Source.FileName) = 'core' then
+    Result := Matches(CoreTaggedUnits, Source.Name)
+  else
+    Result := (RoomOf(Source.FileName) <> '') and Matches(TaggedUnits, Source.Name);
 end;
 
 // ---------------------------------------------------------------------------- documentation
@@ -188,7 +204,7 @@ begin
   CheckSizes(Source, Report);
   CheckRoutines(Source, Report);
   CheckWords(Source, Report);
-  if Source.Name = TaggedUnit then
+  if IsTagged(Source) then
     CheckTags(Source, Report);
   if Source.IsInclude then
     Exit;

@@ -15,7 +15,7 @@ procedure CheckText(const Path, FileName: string; Report: TReport);
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, LintSource;
+  SysUtils, StrUtils, Classes, LintPatterns;
 
 const
   // Directories of somebody's machine; in two parts, so that this file passes its own check.

@@ -22,6 +22,7 @@ implementation
 
 procedure Bad;
 begin
+  LaneMM.Words.Bad(First);
 end;
 
 procedure Worse; assembler;

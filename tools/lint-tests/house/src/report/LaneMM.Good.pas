@@ -3,14 +3,14 @@
 // Owns:       class, WriteLn.
 unit LaneMM.Good;
 
-{$I LaneMM.inc}
+{$I ../LaneMM.inc}
 
 interface
 
 uses
   LaneMM.Types,
   {$ifdef MSWINDOWS} LaneMM.Words, {$endif}
-  LaneMM.Layers;
+  LaneMM.Atomic;
 
 const
   /// A text.
@@ -37,6 +37,8 @@ end;
 function Withdraw: Boolean;
 begin
   Result := Answer = Length('//'); { raise }
+  Bad(First);
+  Count(Second);
 end;
 
 end.

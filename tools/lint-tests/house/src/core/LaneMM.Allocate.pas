@@ -1,0 +1,17 @@
+/// Holds the entries: the conditionals of assembler entries are allowed here, and no others.
+unit LaneMM.Allocate;
+
+{$I ../LaneMM.inc}
+
+interface
+
+implementation
+
+{$ifdef LANEMM_ASM}
+{$endif}
+{$ifndef LANEMM_ASM_WINDOWS}
+{$endif}
+{$ifdef MSWINDOWS}
+{$endif}
+
+end.

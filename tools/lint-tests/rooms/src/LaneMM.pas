@@ -1,0 +1,11 @@
+/// The door.
+unit LaneMM;
+
+interface
+
+uses
+  LaneMM.High;
+
+implementation
+
+end.

@@ -1,0 +1,11 @@
+/// Holds the entries.
+unit LaneMM.Allocate;
+
+interface
+
+uses
+  LaneMM.Os;
+
+implementation
+
+end.

@@ -1,0 +1,11 @@
+/// May use what the system offers.
+unit LaneMM.Os;
+
+interface
+
+uses
+  Windows;
+
+implementation
+
+end.

@@ -1,0 +1,11 @@
+/// Closes the cycle, in its implementation.
+unit LaneMM.Higher;
+
+interface
+
+implementation
+
+uses
+  LaneMM.High;
+
+end.

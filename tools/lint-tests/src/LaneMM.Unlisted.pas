@@ -1,8 +1,0 @@
-/// A unit that the table does not have.
-unit LaneMM.Unlisted;
-
-interface
-
-implementation
-
-end.

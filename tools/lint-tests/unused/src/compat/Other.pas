@@ -1,0 +1,13 @@
+/// The same for the interfaces of other managers.
+unit Other;
+
+interface
+
+procedure OtherReport;
+
+implementation
+
+uses
+  LaneMM;
+
+end.

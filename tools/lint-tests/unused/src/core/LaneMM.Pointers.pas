@@ -1,0 +1,12 @@
+/// Not needed.
+unit LaneMM.Pointers;
+
+interface
+
+type
+  /// A pointer.
+  PBlocks = ^Pointer;
+
+implementation
+
+end.

@@ -1,0 +1,9 @@
+program RunTests;
+
+uses
+  SysUtils, LaneMM,
+  LaneMM.Allocate, LaneMM.Kinds;
+
+begin
+  BlockTested;
+end.

@@ -1,0 +1,11 @@
+/// Somebody.
+unit LaneMM.C;
+
+interface
+
+implementation
+
+uses
+  LaneMM.Allocate;
+
+end.

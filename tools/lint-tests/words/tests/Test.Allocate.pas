@@ -1,0 +1,8 @@
+// Somebody may stand in tests.
+unit Test.Allocate;
+
+interface
+
+implementation
+
+end.
