@@ -51,7 +51,7 @@ end;
 // One frame at least.
 function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 var
-  Unwind: TUnwind;
+  Unwind: TTableUnwind;
 begin
   if Stacks.CodeFirst = 0 then
     FindOwnCode;
@@ -60,7 +60,7 @@ begin
   Unwind.Limit := StackEnd(Unwind.Sp);
   Unwind.Pc := NativeUInt(@Take) + 1;
   Result := 0;
-  while (Result < Limit) and UnwindStep(Unwind) do
+  while (Result < Limit) and TableUnwindStep(Unwind) do
     if not IsOwn(Unwind.Pc) then
     begin
       Frames[Result] := Unwind.Pc;

@@ -16,7 +16,7 @@ interface
 
 type
   /// A thread on its way up its own stack.
-  TUnwind = record
+  TTableUnwind = record
     Pc: NativeUInt;     //< the return address into the routine that is left next
     Sp: NativeUInt;     //< its stack pointer when it made its call
     Frame: NativeUInt;  //< its rbp
@@ -24,9 +24,9 @@ type
   end;
 
 /// Leaves a routine; tells whether its caller is known.
-function UnwindStep(var Unwind: TUnwind): Boolean;
+function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
 /// Leaves a routine that has a frame pointer.
-function UnwindByFrame(var Unwind: TUnwind): Boolean;
+function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
 
 implementation
 
@@ -93,7 +93,7 @@ begin
   Result := PLongInt(P)^;
 end;
 
-function IsOnStack(const Unwind: TUnwind; Address: NativeUInt): Boolean; inline;
+function IsOnStack(const Unwind: TTableUnwind; Address: NativeUInt): Boolean; inline;
 begin
   Result := (Address >= Unwind.Sp) and (Address < Unwind.Limit)
     and (Address and (SizeOf(Pointer) - 1) = 0);
@@ -342,7 +342,7 @@ end;
 // ---------------------------------------------------------------------------- steps
 
 // The register's value in the routine; false for one that is not followed.
-function ReadRegister(const Unwind: TUnwind; Number: NativeUInt; out Value: NativeUInt): Boolean;
+function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt; out Value: NativeUInt): Boolean;
 begin
   Result := True;
   case Number of
@@ -354,7 +354,7 @@ begin
 end;
 
 // The address that an expression tells: a register and an offset, and what stands there.
-function FindPlace(const Unwind: TUnwind; Place: PByte; out Address: NativeUInt): Boolean;
+function FindPlace(const Unwind: TTableUnwind; Place: PByte; out Address: NativeUInt): Boolean;
 const
   RegisterAndOffset = $70;
   Dereference = $06;
@@ -379,7 +379,7 @@ begin
   end;
 end;
 
-function FindEnd(const Unwind: TUnwind; const Rules: TRules; out FrameEnd: NativeUInt): Boolean;
+function FindEnd(const Unwind: TTableUnwind; const Rules: TRules; out FrameEnd: NativeUInt): Boolean;
 begin
   if Rules.EndPlace <> nil then
     Exit(FindPlace(Unwind, Rules.EndPlace, FrameEnd));
@@ -388,7 +388,7 @@ begin
 end;
 
 // Replaces Value by what the rule says that it was in the caller; false when nobody knows.
-function Recover(const Unwind: TUnwind; const Rule: TRule; FrameEnd: NativeUInt;
+function Recover(const Unwind: TTableUnwind; const Rule: TRule; FrameEnd: NativeUInt;
   var Value: NativeUInt): Boolean;
 var
   Address: NativeUInt;
@@ -407,7 +407,7 @@ begin
     Value := WordAt(Address);
 end;
 
-function StepByRules(var Unwind: TUnwind; const Rules: TRules): Boolean;
+function StepByRules(var Unwind: TTableUnwind; const Rules: TRules): Boolean;
 var
   FrameEnd, Return, Frame: NativeUInt;
 begin
@@ -424,7 +424,7 @@ begin
   Unwind.Frame := Frame;
 end;
 
-function UnwindByFrame(var Unwind: TUnwind): Boolean;
+function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
 var
   Slot: NativeUInt;
   Module: TModule;
@@ -439,7 +439,7 @@ begin
   Unwind.Frame := WordAt(Slot - SizeOf(Pointer));
 end;
 
-function UnwindStep(var Unwind: TUnwind): Boolean;
+function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
 var
   Module: TModule;
   Entry: PByte;
@@ -451,7 +451,7 @@ begin
   if (Entry <> nil) and FindRules(Entry, Unwind.Pc - 1, Rules) then
     Result := StepByRules(Unwind, Rules)
   else
-    Result := UnwindByFrame(Unwind);
+    Result := TableUnwindByFrame(Unwind);
 end;
 
 end.

@@ -96,7 +96,7 @@ const
   evGuard = LaneMM.ReportState.evGuard;
   evBookkeeping = LaneMM.ReportState.evBookkeeping;
   evNumber = LaneMM.ReportState.evNumber;
-  evMix = LaneMM.ReportState.evMix;
+  evMismatch = LaneMM.ReportState.evMismatch;
   evAllocation = LaneMM.ReportState.evAllocation;
   evFree = LaneMM.ReportState.evFree;
   evLimit = LaneMM.ReportState.evLimit;
@@ -358,32 +358,32 @@ end;
 
 function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;
 begin
-  Result := ExpectedAdd(exBlock, NativeUInt(P), 1);
+  Result := SuppressionAdd(suBlock, NativeUInt(P), 1);
 end;
 
 function LaneMM_UnregisterExpectedMemoryLeak(P: Pointer): Boolean;
 begin
-  Result := ExpectedRemove(exBlock, NativeUInt(P), 1);
+  Result := SuppressionRemove(suBlock, NativeUInt(P), 1);
 end;
 
 function LaneMM_RegisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
 begin
-  Result := ExpectedAdd(exClass, NativeUInt(AnyClass), Count);
+  Result := SuppressionAdd(suClass, NativeUInt(AnyClass), Count);
 end;
 
 function LaneMM_UnregisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
 begin
-  Result := ExpectedRemove(exClass, NativeUInt(AnyClass), Count);
+  Result := SuppressionRemove(suClass, NativeUInt(AnyClass), Count);
 end;
 
 function LaneMM_RegisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
 begin
-  Result := ExpectedAdd(exSize, Size, Count);
+  Result := SuppressionAdd(suSize, Size, Count);
 end;
 
 function LaneMM_UnregisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
 begin
-  Result := ExpectedRemove(exSize, Size, Count);
+  Result := SuppressionRemove(suSize, Size, Count);
 end;
 
 function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
@@ -413,7 +413,7 @@ begin
   if IsSet(opOff) or not EngineStart then
     Exit;
   EngineInstall;
-  StackStart;
+  UnwindStart;
   WatchApply;
 end;
 

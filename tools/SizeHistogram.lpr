@@ -5,7 +5,7 @@ program SizeHistogram;
 {$mode delphi}{$H+}
 
 uses
-  SysUtils, Classes, Bench.Traces;
+  SysUtils, Classes, Bench.Symbolizer;
 
 const
   HighestLog2 = 40;

@@ -1,5 +1,5 @@
 /// Reads what bench/traces/TraceRecorder.pas has written, where the format is described.
-unit Bench.Traces;
+unit Bench.Symbolizer;
 
 {$mode delphi}{$H+}
 

@@ -100,12 +100,12 @@ begin
   if Span^.Owner = Observe.Samples then
     SamplerForget(P)
   else if IsSet(opContention) then
-    WaitsCountRemoteFree(Span^.SizeClass);
+    RemoteFreeCount(Span^.SizeClass);
 end;
 
 procedure CountRemoteFree(Span: PSpan; P: Pointer);
 begin
-  WaitsCountRemoteFree(Span^.SizeClass);
+  RemoteFreeCount(Span^.SizeClass);
 end;
 
 procedure LargeFreeSeen(Span: PSpan; P: Pointer);
@@ -191,7 +191,7 @@ end;
 procedure CountDebugFree(Block: PDebugBlock);
 begin
   if (Block^.AllocThread <> Block^.FreeThread) and (Block^.Size <= MaxClassSize) then
-    WaitsCountRemoteFree(SizeToClass(Block^.Size));
+    RemoteFreeCount(SizeToClass(Block^.Size));
 end;
 
 procedure DebugFreeSeen(Block: PDebugBlock);
@@ -235,7 +235,7 @@ procedure ChildStarted;
 begin
   ModulesRecover;
   SitesForget;
-  WaitsForget;
+  LockProfileForget;
   GrowthForget;
   SamplerRecover;
   DebugRecover;
@@ -283,7 +283,7 @@ end;
 procedure WatchApply;
 begin
   ApplyToEngine;
-  TracingApply;
+  AllocationLogApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;
@@ -296,9 +296,9 @@ begin
     Settings.Values[opProfile] := 0;
   end;
   if IsSet(opContention) then
-    WaitsWatch
+    LockProfileStart
   else
-    WaitsUnwatch;
+    LockProfileStop;
   WatchFrees;
   SetEntries;
   TakeEndSignals;
@@ -308,7 +308,7 @@ end;
 
 procedure WatchEnd;
 begin
-  TracingEnd;
+  AllocationLogEnd;
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
   if Debug.IsStarted then

@@ -31,9 +31,9 @@ type
 function ArenaTake(SliceCount: NativeUInt): PSpan;
 /// The same without pages that are backed already, and SpareCount slices more that may stay unused:
 /// they are counted in Process.SpareSlices.
-function ArenaTakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
+function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
 /// Takes slices off Process.SpareSlices that are going to be used; tells whether they may be.
-function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
+function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
 /// Takes a span back. Nobody may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span whose pages were moved away, so that it reads as zeros.
@@ -268,7 +268,7 @@ end;
 // Takes a released span back, under the lock. The room at its end was never touched.
 procedure AddFree(Span: PSpan);
 var
-  Room: PSpan;
+  Spare: PSpan;
 begin
   if Span^.SpareCount <> 0 then
   begin
@@ -276,9 +276,9 @@ begin
     if Span^.IsWarm then
     begin
       Dec(Span^.SliceCount, Span^.SpareCount);
-      Room := Span + Span^.SliceCount;
-      Room^.Start := Span^.Start + Span^.SliceCount * SliceSize;
-      FreeRunAdd(Room, Span^.SpareCount, False);
+      Spare := Span + Span^.SliceCount;
+      Spare^.Start := Span^.Start + Span^.SliceCount * SliceSize;
+      FreeRunAdd(Spare, Span^.SpareCount, False);
     end;
   end;
   FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
@@ -457,7 +457,7 @@ begin
     Result := Take(SliceCount);
 end;
 
-function TakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
+function TakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   LockEnter(Process.ArenaLock);
   FreeReleased;
@@ -476,16 +476,16 @@ begin
     Result^.SpareCount := SpareCount;
 end;
 
-function ArenaTakeRoom(SliceCount, SpareCount: NativeUInt): PSpan;
+function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   if SliceCount + SpareCount > MaxRunSlices then
     Exit(nil);
-  Result := TakeRoom(SliceCount, SpareCount);
+  Result := TakeSpare(SliceCount, SpareCount);
   if (Result = nil) and MakeWay(SliceCount) then
-    Result := TakeRoom(SliceCount, SpareCount);
+    Result := TakeSpare(SliceCount, SpareCount);
 end;
 
-function ArenaUseRoom(SliceCount: NativeUInt): Boolean;
+function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
 begin
   Result := True;
   if SliceCount = 0 then

@@ -1,7 +1,7 @@
 /// Large blocks: one block, one run of slices.
 //
 // Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; SpareCount.
-// Invariants: BlockSize fills all but the last SpareCount slices, but for a part of one. Room is
+// Invariants: BlockSize fills all but the last SpareCount slices, but for a part of one. Spare is
 //             address space that was never touched through this block; growing into it is free.
 // Callers:    any thread; the block belongs to the caller.
 unit LaneMM.Large;
@@ -34,12 +34,12 @@ uses
 const
   // A block that had to move gets a run of this many times its size: it grows on in place, and
   // what is copied on the way stays a small part of what it becomes.
-  GrowthRoom = 8;
+  GrowthFactor = 8;
   // Below this size a block that moves goes where pages are backed already, if there are any.
-  SmallestRoom = 4 * 1024 * 1024;
+  SmallestSpare = 4 * 1024 * 1024;
   // Below this many bytes copying is cheaper than moving pages, which must be backed anew where
   // they came from.
-  SmallestMove = SmallestRoom;
+  SmallestMove = SmallestSpare;
   // Each range that pages were moved to is up to two more mappings for the system, which has
   // 65,530 of them for a process; above this number blocks are copied.
   MostMoved = 8192;
@@ -74,11 +74,11 @@ begin
 end;
 
 // The same with room to grow in place, if there is so much address space.
-function LargeGetRoom(Size: NativeUInt): PSpan;
+function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
-  if (Size < SmallestRoom) or IsTooLarge(Size) then
+  if (Size < SmallestSpare) or IsTooLarge(Size) then
     Exit(LargeGet(Size));
-  Result := ArenaTakeRoom(SlicesFor(Size), SlicesFor(Size) * (GrowthRoom - 1));
+  Result := ArenaTakeSpare(SlicesFor(Size), SlicesFor(Size) * (GrowthFactor - 1));
   if Result = nil then
     Exit(LargeGet(Size));
   Format(Result, Size);
@@ -109,23 +109,23 @@ end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 var
-  Needed, Room: NativeUInt;
+  Needed, Spare: NativeUInt;
 begin
   if IsTooLarge(Size) then
     Exit(False);
   Needed := SlicesFor(Size);
-  Room := Span^.SpareCount;
+  Spare := Span^.SpareCount;
   if Needed < Span^.SliceCount then
-    Dec(Room, Span^.SliceCount - Needed);
-  if not ArenaUseRoom(Room) then
+    Dec(Spare, Span^.SliceCount - Needed);
+  if not ArenaUseSpare(Spare) then
     Exit(False);
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
   if not Result then
   begin
-    FetchAdd(Process.SpareSlices, Room);
+    FetchAdd(Process.SpareSlices, Spare);
     Exit;
   end;
-  Dec(Span^.SpareCount, Room);
+  Dec(Span^.SpareCount, Spare);
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
@@ -181,15 +181,15 @@ begin
   Result := nil;
   Needed := SlicesFor(Size);
   if Moving <> 0 then
-    Result := ArenaTakeRoom(Needed - Moving, Needed * (GrowthRoom - 1) + Moving);
+    Result := ArenaTakeSpare(Needed - Moving, Needed * (GrowthFactor - 1) + Moving);
   if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
-    Result := ArenaTakeRoom(Needed - Moving, Moving);
+    Result := ArenaTakeSpare(Needed - Moving, Moving);
   if Result <> nil then
     Format(Result, Size)
   else
   begin
     Moving := 0;
-    Result := LargeGetRoom(Size);
+    Result := LargeGetSpare(Size);
   end;
 end;
 
@@ -213,7 +213,7 @@ begin
     ReleaseMoved(Span);
     Exit;
   end;
-  if not ArenaUseRoom(Moving) then
+  if not ArenaUseSpare(Moving) then
   begin
     ReleaseUnused(Result); // there is no memory for a copy
     Exit(nil);

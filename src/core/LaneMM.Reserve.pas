@@ -29,7 +29,7 @@ uses
 // A piece of the size, or nil.
 function TakePiece: PSpan;
 begin
-  Result := ArenaTakeRoom(Process.ReserveSlices, 0);
+  Result := ArenaTakeSpare(Process.ReserveSlices, 0);
 end;
 
 procedure ReleasePiece(Span: PSpan);

@@ -4,7 +4,7 @@
 // Owns:       Debug.IsLogging, TracedCount; THeap.IsTracing.
 // Invariants: no more than `trace:most` events are written; how many there would have been is told
 //             at the end. What a callback does with the heap is not traced.
-// Callers:    TracingGot, TracingFreed: the thread that changes the block. The others: any thread.
+// Callers:    AllocationLogAllocated, AllocationLogFreed: the thread that changes the block. The others: any thread.
 unit LaneMM.AllocationLog;
 
 {$I ../LaneMM.inc}
@@ -19,13 +19,13 @@ uses
 
 
 /// Does what Settings says.
-procedure TracingApply;
+procedure AllocationLogApply;
 /// A block was got.
-procedure TracingGot(Block: PDebugBlock);
+procedure AllocationLogAllocated(Block: PDebugBlock);
 /// A block is about to be freed; what is to be noted of that is.
-procedure TracingFreed(Block: PDebugBlock);
+procedure AllocationLogFreed(Block: PDebugBlock);
 /// The end of the program: says how many were not written.
-procedure TracingEnd;
+procedure AllocationLogEnd;
 
 implementation
 
@@ -34,7 +34,7 @@ uses
   LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
   LaneMM.DebugSpans;
 
-procedure TracingApply;
+procedure AllocationLogApply;
 begin
   Debug.IsLogging := IsSet(opTrace) or IsSet(opTraceSize) or IsSet(opTraceNumber)
     or IsSet(opTraceGroup) or IsSet(opTraceClass);
@@ -102,24 +102,24 @@ begin
   Finding.State := State;
   Finding.FirstWord := Block^.FirstWord;
   Heap^.Notes.IsLogging := True;
-  DebugTell(Finding);
+  FindingReport(Finding);
   Heap^.Notes.IsLogging := False;
 end;
 
-procedure TracingGot(Block: PDebugBlock);
+procedure AllocationLogAllocated(Block: PDebugBlock);
 begin
   // Of what class it will be is not known yet.
   if IsChosen(Block) and not IsSet(opTraceClass) then
-    Tell(Block, evAllocation, msTraceGot, dsInUse);
+    Tell(Block, evAllocation, msLogAllocated, dsInUse);
 end;
 
-procedure TracingFreed(Block: PDebugBlock);
+procedure AllocationLogFreed(Block: PDebugBlock);
 begin
   if IsChosen(Block) and (not IsSet(opTraceClass) or IsOfClass(Block^.FirstWord)) then
-    Tell(Block, evFree, msTraceFreed, dsFreed);
+    Tell(Block, evFree, msLogFreed, dsFreed);
 end;
 
-procedure TracingEnd;
+procedure AllocationLogEnd;
 var
   Count, Most: NativeUInt;
   Event: TEvent;
@@ -135,7 +135,7 @@ begin
   FieldNumber(Fields, fiCount, Count - Most);
   FieldNumber(Fields, fiSize, Most);
   MessageAdd(Event.Text, msHead, Fields);
-  MessageAdd(Event.Text, msTraceLeft, Fields);
+  MessageAdd(Event.Text, msLogLeft, Fields);
   FieldsClose(Fields);
   EventClose(Event);
 end;

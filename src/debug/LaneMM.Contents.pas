@@ -60,8 +60,8 @@ const
   ClassTypeKind = 15;
   // A block is at most this many times as large as what it holds: strings and arrays have room to
   // grow, and shrink in place.
-  MostRoom = 8;
-  MostRoomExtra = 64;
+  MostSlack = 8;
+  MostSlackExtra = 64;
   MostReferences = NativeInt(1) shl 30;
   MostArrayReferences = 65535;
   MostElementSize = 4096;
@@ -273,7 +273,7 @@ end;
 // Whether a block of Size bytes is not too large for Used of them.
 function IsFitting(Size, Used: NativeUInt): Boolean; inline;
 begin
-  Result := (Used <= Size) and (Size <= Used * MostRoom + MostRoomExtra);
+  Result := (Used <= Size) and (Size <= Used * MostSlack + MostSlackExtra);
 end;
 
 // A code page that a string of one byte per character can have.

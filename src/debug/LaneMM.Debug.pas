@@ -74,14 +74,14 @@ begin
 end;
 
 // Reports all damage of a block that this thread is changing; State is how it was.
-procedure TellDamage(Block: PDebugBlock; State: TDebugState);
+procedure ReportDamage(Block: PDebugBlock; State: TDebugState);
 var
   Finding: TFinding;
   Part: Cardinal;
 begin
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Finding) then
-      DebugTell(Finding);
+      FindingReport(Finding);
 end;
 
 // ---------------------------------------------------------------------------- get
@@ -97,7 +97,7 @@ begin
   Finding.Block := Block^;
   Finding.Data := NativeUInt(DebugBlockData(Block));
   Finding.State := dsInUse;
-  DebugTell(Finding);
+  FindingReport(Finding);
 end;
 
 function GroupOf(Thread: PDebugThread): Cardinal;
@@ -133,8 +133,8 @@ begin
     for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
     begin
       Block := DebugBlockAt(Span, Index);
-      if not DebugIsTold(LoadAcquire(Block^.State)) then
-        TellDamage(Block, dsFreed);
+      if not DebugIsReported(LoadAcquire(Block^.State)) then
+        ReportDamage(Block, dsFreed);
     end;
     DebugSpanRelease(Span);
     Span := Next;
@@ -149,7 +149,7 @@ begin
 end;
 
 // A block that was used before, or not; its damage is reported.
-function TakeAnyBlock(Thread: PDebugThread; Size, Room: NativeUInt; IsGuarded: Boolean;
+function TakeAnyBlock(Thread: PDebugThread; Size, Capacity: NativeUInt; IsGuarded: Boolean;
   out Place: TDebugPlace): PDebugBlock;
 var
   Before: TAtomicWord;
@@ -159,7 +159,7 @@ begin
   if IsGuarded then
     Result := DebugBlockTakeGuarded(Size, Before);
   if Result = nil then
-    Result := DebugBlockTake(CacheOf(Thread), Room, Before);
+    Result := DebugBlockTake(CacheOf(Thread), Capacity, Before);
   if Result = nil then
   begin
     GiveUpFreed(Thread);
@@ -168,20 +168,20 @@ begin
   if Result = nil then
     Exit;
   DebugBlockPlace(Result, Place);
-  if (DebugStateOf(Before) = dsFreed) and not DebugIsTold(Before)
+  if (DebugStateOf(Before) = dsFreed) and not DebugIsReported(Before)
     and not DebugBlockIsWhole(Result, Place, dsFreed) then
-    TellDamage(Result, dsFreed);
+    ReportDamage(Result, dsFreed);
 end;
 
 // A block whose contents are as they were, in the state dsChanging; nil without memory. Frame is
 // that of the manager's entry.
-function TakeBlock(Size, Room: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
+function TakeBlock(Size, Capacity: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
   out Place: TDebugPlace): PDebugBlock;
 var
   Thread: PDebugThread;
 begin
   Thread := DebugThread;
-  Result := TakeAnyBlock(Thread, Size, Room, IsGuarded, Place);
+  Result := TakeAnyBlock(Thread, Size, Capacity, IsGuarded, Place);
   if Result = nil then
     Exit;
   Result^.Size := Size;
@@ -198,16 +198,16 @@ begin
   if Result^.Number = Settings.Values[opBreak] then
     NumberReached(Result);
   if Debug.IsLogging then
-    TracingGot(Result);
+    AllocationLogAllocated(Result);
 end;
 
-// A block with Room bytes to grow, all filled with Value; nil without memory.
-function GetFilled(Size, Room: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
+// A block with Capacity bytes to grow, all filled with Value; nil without memory.
+function GetFilled(Size, Capacity: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Room, Settings.Values[opGuard] = GuardPages, Frame, Place);
+  Block := TakeBlock(Size, Capacity, Settings.Values[opGuard] = GuardPages, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -264,14 +264,14 @@ end;
 
 // ---------------------------------------------------------------------------- wrong pointers
 
-procedure TellTwice(Block: PDebugBlock; Message: TMessage);
+procedure ReportTwice(Block: PDebugBlock; Message: TMessage);
 var
   Finding: TFinding;
 begin
   FindingFrom(Finding, Message, Block);
   Finding.Kind := evDoubleFree;
   Finding.Address := Finding.Data;
-  DebugTell(Finding);
+  FindingReport(Finding);
 end;
 
 // Notes what is known of an address that lies in no debug block.
@@ -301,7 +301,7 @@ begin
   end;
 end;
 
-procedure TellInvalid(P: Pointer; Call: TInvalidCall);
+procedure ReportInvalid(P: Pointer; Call: TInvalidCall);
 const
   Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
 var
@@ -321,14 +321,14 @@ begin
   Finding.Address := NativeUInt(P);
   if Block = nil then
     LookAround(P, Finding);
-  DebugTell(Finding);
+  FindingReport(Finding);
 end;
 
 // The same for what LaneMM.Blocks finds, which knows nothing of debug mode.
-procedure TellInvalidWhenOn(P: Pointer; Call: TInvalidCall);
+procedure ReportInvalidWhenOn(P: Pointer; Call: TInvalidCall);
 begin
   if DebugIsOn then
-    TellInvalid(P, Call);
+    ReportInvalid(P, Call);
 end;
 
 // The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
@@ -353,10 +353,10 @@ begin
       if DebugBlockChange(Result, Before) then
         Exit;
     until False;
-    TellTwice(Result, Messages[Call]);
+    ReportTwice(Result, Messages[Call]);
   end
   else
-    TellInvalid(P, Call);
+    ReportInvalid(P, Call);
   ErrorInvalidPointer;
   Result := nil;
 end;
@@ -365,8 +365,8 @@ end;
 
 procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAtomicWord);
 begin
-  if not DebugIsTold(Before) then
-    TellDamage(Block, dsInUse);
+  if not DebugIsReported(Before) then
+    ReportDamage(Block, dsInUse);
   if Block^.Size > Place.Capacity then
     Block^.Size := 0; // it was written over
   FillGuards(Place, Block^.Size);
@@ -384,7 +384,7 @@ begin
   Block := TakeOut(P, icFree, Place, Before);
   if Block = nil then
     Exit(0);
-  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+  if DebugIsReported(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
     RepairBlock(Block, Place, Before);
   Thread := DebugThread;
   Result := Block^.Size;
@@ -394,9 +394,9 @@ begin
   Block^.FreeStack := DebugStack(Thread, Frame);
   DebugBlockSeal(Block);
   if Debug.IsLogging then
-    TracingFreed(Block);
+    AllocationLogFreed(Block);
   if Settings.Values[opMixes] <> 0 then
-    MixesLook(Block);
+    MismatchCheck(Block);
   Watch := Debug.FreeWatch;
   if @Watch <> nil then
     Watch(Block);
@@ -405,7 +405,7 @@ begin
   else
   begin
     PatternFill(P, Result, Debug.FreeFill);
-    TrapsSet(P, Result, Block^.FirstWord);
+    FreedObjectTrap(P, Result, Block^.FirstWord);
   end;
   DebugBlockSettle(Block, dsFreed);
   ReleaseSpans(QuarantineAdd(CacheOf(Thread), Block));
@@ -426,14 +426,14 @@ begin
     Result := BlockFree(P);
 end;
 
-procedure TellWrongSize(Block: PDebugBlock; Size: NativeUInt);
+procedure ReportWrongSize(Block: PDebugBlock; Size: NativeUInt);
 var
   Finding: TFinding;
 begin
   FindingFrom(Finding, msWrongSize, Block);
   Finding.Kind := evWrongSize;
   Finding.Given := Size;
-  DebugTell(Finding);
+  FindingReport(Finding);
 end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
@@ -446,7 +446,7 @@ begin
     Exit(BlockFree(P));
   if (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
     and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
-    TellWrongSize(Block, Size);
+    ReportWrongSize(Block, Size);
   Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
@@ -466,13 +466,13 @@ end;
 // A new block for the contents of P, which is freed; nil, and P kept, without memory.
 function MoveBlock(P: Pointer; OldSize, Size, Frame: NativeUInt): Pointer;
 var
-  Room: NativeUInt;
+  Capacity: NativeUInt;
 begin
-  Room := Size;
+  Capacity := Size;
   if (Size > OldSize) and (Size <= DebugMostSize) then
-    Inc(Room, Size div GrowthShare);
+    Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(Size, Room, Debug.NewFill, Frame)
+    Result := GetFilled(Size, Capacity, Debug.NewFill, Frame)
   else
     Result := BlockGet(Size);
   if Result = nil then
@@ -494,7 +494,7 @@ begin
   Block := TakeOut(P, icResize, Place, Before);
   if Block = nil then
     Exit(nil);
-  if DebugIsTold(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
+  if DebugIsReported(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
     RepairBlock(Block, Place, Before);
   OldSize := Block^.Size;
   if (Size <= Place.Capacity) and (Size >= OldSize shr KeptShift)
@@ -537,7 +537,7 @@ begin
   if (Block <> nil) and (P = DebugBlockData(Block))
     and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
     Exit(Block^.Size);
-  TellInvalid(P, icSize);
+  ReportInvalid(P, icSize);
   Result := ErrorInvalidPointer;
 end;
 
@@ -599,7 +599,7 @@ end;
 
 function DebugCheckHeap: NativeUInt;
 begin
-  Result := DebugCheckAll(DebugTell);
+  Result := DebugCheckAll(FindingReport);
 end;
 
 function DebugIsWhole(P: Pointer): Boolean;
@@ -607,8 +607,8 @@ var
   Block: PDebugBlock;
 begin
   Block := DebugBlockOf(P);
-  Result := (Block = nil) or not DebugIsTold(LoadAcquire(Block^.State))
-    and (DebugCheckBlock(Block, DebugTell) = 0);
+  Result := (Block = nil) or not DebugIsReported(LoadAcquire(Block^.State))
+    and (DebugCheckBlock(Block, FindingReport) = 0);
 end;
 
 function DebugIsOn: Boolean;
@@ -632,14 +632,14 @@ begin
   Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   if Debug.IsStarted then
     Exit(True);
-  Result := QuarantineStart and StacksStart;
+  Result := QuarantineStart and BacktracesStart;
   if not Result then
     Exit;
   OsKeepStandardError;
   Debug.NewFill := Settings.Values[opFill];
   Debug.FreeFill := Settings.Values[opFreeFill];
-  TrapsStart;
-  Hooks.InvalidPointer := TellInvalidWhenOn;
+  FreedObjectsStart;
+  Hooks.InvalidPointer := ReportInvalidWhenOn;
   Hooks.DebugVisit := VisitBlocks;
   Hooks.DebugFind := FindBlock;
   Hooks.DebugResize := ResizeDebug;

@@ -83,7 +83,7 @@ type
   TPart = (paNotes, paBefore, paBehind, paContents);
 
   // A range of bytes that should all be the same.
-  TExpected = record
+  TSuppression = record
     Data: PByte;        // contents of the block
     First, Limit: NativeInt;
     Value: Byte;
@@ -93,14 +93,14 @@ type
 // ---------------------------------------------------------------------------- bytes
 
 // The first offset from First on at which another byte than the expected one lies; Limit: none.
-function FirstOther(const Expected: TExpected; First: NativeInt): NativeInt; inline;
+function FirstOther(const Expected: TSuppression; First: NativeInt): NativeInt; inline;
 begin
   Result := First
     + NativeInt(PatternLength(Expected.Data + First, Expected.Limit - First, Expected.Value));
 end;
 
 // Whether a word of LaneMM.FreedObjects lies at the offset.
-function IsTrap(const Expected: TExpected; Offset: NativeInt): Boolean;
+function IsTrap(const Expected: TSuppression; Offset: NativeInt): Boolean;
 var
   Word: NativeUInt;
 begin
@@ -112,7 +112,7 @@ begin
 end;
 
 // The next damaged byte from First on; Limit: none.
-function NextDamage(const Expected: TExpected; First: NativeInt): NativeInt;
+function NextDamage(const Expected: TSuppression; First: NativeInt): NativeInt;
 const
   WordMask = SizeOf(NativeUInt) - 1;
 begin
@@ -121,7 +121,7 @@ begin
     Result := FirstOther(Expected, (Result or WordMask) + 1);
 end;
 
-procedure FindRanges(const Expected: TExpected; var Finding: TFinding);
+procedure FindRanges(const Expected: TSuppression; var Finding: TFinding);
 var
   Offset, First: NativeInt;
 begin
@@ -180,7 +180,7 @@ end;
 
 // What should stand in a part; nothing where the notes of the block cannot be believed.
 function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState; Part: TPart):
-  TExpected;
+  TSuppression;
 begin
   Result.Data := Place.Data;
   Result.First := 0;
@@ -210,7 +210,7 @@ begin
   Result := Ord(High(TPart)) + 1;
 end;
 
-function IsWhole(const Expected: TExpected): Boolean;
+function IsWhole(const Expected: TSuppression): Boolean;
 begin
   Result := (Expected.First >= Expected.Limit)
     or (NextDamage(Expected, Expected.First) >= Expected.Limit);
@@ -260,7 +260,7 @@ function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 var
   Place: TDebugPlace;
-  Expected: TExpected;
+  Expected: TSuppression;
 begin
   DebugBlockPlace(Block, Place);
   if TPart(Part) = paNotes then
@@ -303,7 +303,7 @@ begin
   Scan.FindingCount := 0;
   // Acquire: the state before what the block holds. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
-  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsTold(Seen) then
+  if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsReported(Seen) then
     Exit(False);
   DebugBlockPlace(Block, Place);
   State := DebugStateOf(Seen);
@@ -316,7 +316,7 @@ begin
     if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then
       Inc(Scan.FindingCount);
   // Only if the state is the same. Pairs with DebugBlockChange.
-  Result := (Scan.FindingCount > 0) and DebugBlockTell(Block, Seen);
+  Result := (Scan.FindingCount > 0) and DebugBlockMarkReported(Block, Seen);
 end;
 
 // The first damage in the span from block Index on, which moves behind it. Under DebugLock no
@@ -334,7 +334,7 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-procedure TellAll(var Scan: TScan);
+procedure ReportAll(var Scan: TScan);
 var
   Index: NativeInt;
 begin
@@ -354,7 +354,7 @@ begin
   IsDamaged := FindDamage(Block, Scan);
   LockLeave(Debug.Lock);
   if IsDamaged then
-    TellAll(Scan);
+    ReportAll(Scan);
   Result := Scan.DamagedCount;
 end;
 
@@ -366,7 +366,7 @@ begin
     Exit;
   Index := 0;
   while FindInSpan(Span, Index, PScan(Context)^) do
-    TellAll(PScan(Context)^);
+    ReportAll(PScan(Context)^);
 end;
 
 function DebugCheckAll(Call: TFindingCall): NativeUInt;

@@ -22,9 +22,9 @@ uses
 /// The state in a word of TDebugBlock.State.
 function DebugStateOf(Word: TAtomicWord): TDebugState;
 /// Whether its damage was reported already.
-function DebugIsTold(Word: TAtomicWord): Boolean;
+function DebugIsReported(Word: TAtomicWord): Boolean;
 /// Notes that the damage of the block was reported; False when its state is no longer Seen.
-function DebugBlockTell(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 /// Goes from Seen, the word that was read, to dsChanging; False when another thread was quicker.
 function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 /// Ends the state dsChanging; what was written before is seen by who sees the state.
@@ -42,8 +42,8 @@ uses
 const
   // In TDebugBlock.State: the state, whether damage was reported, the number of changes.
   StateMask = 3;
-  ToldBit = StateMask + 1;
-  LowMask = StateMask or ToldBit;
+  ReportedBit = StateMask + 1;
+  LowMask = StateMask or ReportedBit;
   NextChange = LowMask + 1;
 
 function DebugStateOf(Word: TAtomicWord): TDebugState;
@@ -58,15 +58,15 @@ begin
     Seen and not LowMask + NextChange + Ord(dsChanging));
 end;
 
-function DebugIsTold(Word: TAtomicWord): Boolean;
+function DebugIsReported(Word: TAtomicWord): Boolean;
 begin
-  Result := Word and ToldBit <> 0;
+  Result := Word and ReportedBit <> 0;
 end;
 
-function DebugBlockTell(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 begin
   // Full barrier: what was read of the block before, and its state is still the same.
-  Result := CompareAndSwap(Block^.State, Seen, Seen or ToldBit);
+  Result := CompareAndSwap(Block^.State, Seen, Seen or ReportedBit);
 end;
 
 procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);

@@ -17,9 +17,9 @@ uses
 
 
 /// Reports a finding of the calling thread, now.
-procedure DebugTell(const Finding: TFinding);
+procedure FindingReport(const Finding: TFinding);
 /// Reports a finding of Here.
-procedure DebugTellAt(const Finding: TFinding; const Here: TStack);
+procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 
 implementation
 
@@ -32,7 +32,7 @@ type
   TReport = record
     Event: TEvent;
     Fields: TFields;
-    Traces: TTraces;
+    Symbolizer: TSymbolizer;
   end;
 
 const
@@ -57,7 +57,7 @@ begin
   if not ClassIsValid(Finding.FirstWord) then
     Exit;
   FieldStart(Fields, fiClass);
-  ClassAddName(Fields.Room, Finding.FirstWord);
+  ClassAddName(Fields.Values, Finding.FirstWord);
   FieldEnd(Fields, fiClass);
 end;
 
@@ -68,14 +68,14 @@ var
 begin
   if Finding.Kind <> evFreedCall then
     Exit;
-  Symbol := SymbolsFind(Report.Traces.Symbols, Finding.Method + 1);
+  Symbol := SymbolsFind(Report.Symbolizer.Symbols, Finding.Method + 1);
   FieldStart(Report.Fields, fiMethod);
   if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil) then
-    SymbolAddRoutine(Report.Fields.Room, Symbol)
+    SymbolAddRoutine(Report.Fields.Values, Symbol)
   else if Finding.Slot >= 0 then
-    TextAddNumber(Report.Fields.Room, Finding.Slot)
+    TextAddNumber(Report.Fields.Values, Finding.Slot)
   else
-    TextAdd(Report.Fields.Room, '?');
+    TextAdd(Report.Fields.Values, '?');
   FieldEnd(Report.Fields, fiMethod);
 end;
 
@@ -110,18 +110,18 @@ begin
   end;
 end;
 
-procedure AddStack(var Report: TReport; Message: TMessage; const Stack: TStack);
+procedure AddStack(var Report: TReport; Message: TMessage; const Stack: TBacktrace);
 begin
   MessageAdd(Report.Event.Text, Message, Report.Fields);
   if Stack.Count > 0 then
-    TraceAdd(Report.Event.Text, Report.Traces, Stack)
+    BacktraceAddText(Report.Event.Text, Report.Symbolizer, Stack)
   else
     MessageAdd(Report.Event.Text, msNoStack, Report.Fields);
 end;
 
 procedure AddBlock(var Report: TReport; const Finding: TFinding);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
   FieldName(Report.Fields, fiThread, Finding.Block.AllocThread);
   FieldName(Report.Fields, fiFreeThread, Finding.Block.FreeThread);
@@ -129,18 +129,18 @@ begin
   if Finding.Block.Group <> 0 then
   begin
     FieldStart(Report.Fields, fiGroup);
-    GroupAddName(Report.Fields.Room, Finding.Block.Group);
+    GroupAddName(Report.Fields.Values, Finding.Block.Group);
     FieldEnd(Report.Fields, fiGroup);
     MessageAdd(Report.Event.Text, msGroup, Report.Fields);
   end;
   if fiClass in Report.Fields.Known then
     MessageAdd(Report.Event.Text, msClass, Report.Fields);
-  StackRead(Finding.Block.AllocStack, Stack);
-  AddStack(Report, msGotStack, Stack);
+  BacktraceRead(Finding.Block.AllocStack, Stack);
+  AddStack(Report, msAllocStack, Stack);
   if Finding.State <> dsFreed then
     Exit;
-  StackRead(Finding.Block.FreeStack, Stack);
-  AddStack(Report, msFreedStack, Stack);
+  BacktraceRead(Finding.Block.FreeStack, Stack);
+  AddStack(Report, msFreeStack, Stack);
 end;
 
 function IsDamaged(const Finding: TFinding; Offset: NativeInt): Boolean;
@@ -257,22 +257,22 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
-procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TStack);
+procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TBacktrace);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
-  TracesOpen(Report.Traces, MostStacks);
-  TracesAdd(Report.Traces, Here);
+  SymbolizerOpen(Report.Symbolizer, MostStacks);
+  SymbolizerAdd(Report.Symbolizer, Here);
   if Finding.Method <> 0 then
-    TracesAddCode(Report.Traces, Finding.Method);
-  if StackRead(Finding.Block.AllocStack, Stack) then
-    TracesAdd(Report.Traces, Stack);
-  if StackRead(Finding.Block.FreeStack, Stack) then
-    TracesAdd(Report.Traces, Stack);
-  TracesResolve(Report.Traces);
+    SymbolizerAddCode(Report.Symbolizer, Finding.Method);
+  if BacktraceRead(Finding.Block.AllocStack, Stack) then
+    SymbolizerAdd(Report.Symbolizer, Stack);
+  if BacktraceRead(Finding.Block.FreeStack, Stack) then
+    SymbolizerAdd(Report.Symbolizer, Stack);
+  SymbolizerResolve(Report.Symbolizer);
 end;
 
-procedure DebugTellAt(const Finding: TFinding; const Here: TStack);
+procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 var
   Report: TReport;
 begin
@@ -291,20 +291,20 @@ begin
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
-  else if not (Finding.Kind in [evAllocation, evFree, evMix]) then // theirs is one of the block's
+  else if not (Finding.Kind in [evAllocation, evFree, evMismatch]) then // theirs is one of the block's
     AddStack(Report, msHereStack, Here);
   AddDump(Report.Event.Text, Finding);
-  TracesClose(Report.Traces);
+  SymbolizerClose(Report.Symbolizer);
   FieldsClose(Report.Fields);
   EventClose(Report.Event);
 end;
 
-procedure DebugTell(const Finding: TFinding);
+procedure FindingReport(const Finding: TFinding);
 var
-  Here: TStack;
+  Here: TBacktrace;
 begin
-  StackTake(Here);
-  DebugTellAt(Finding, Here);
+  BacktraceTake(Here);
+  FindingReportAt(Finding, Here);
 end;
 
 end.

@@ -25,7 +25,7 @@ type
   /// All zero at first.
   TDebugThread = record
     Blocks: TDebugCache;      //< owner   free blocks, and freed ones
-    Stacks: TStackCache;      //< owner   its stack
+    Stacks: TUnwindCache;      //< owner   its stack
     NextNumber: NativeUInt;   //< owner   of its next allocation
     NumberLimit: NativeUInt;  //< owner   the end of its numbers
     Heap: PHeap;              //< const   the record that it stays with
@@ -79,12 +79,12 @@ end;
 
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
-    Exit(StackCacheTake(Thread^.Stacks, Frame));
-  StackTake(Stack);
-  Result := StackKeep(Stack);
+    Exit(UnwindCacheTake(Thread^.Stacks, Frame));
+  BacktraceTake(Stack);
+  Result := BacktraceKeep(Stack);
 end;
 
 function DebugThreadId(Thread: PDebugThread): Cardinal;

@@ -73,7 +73,7 @@ end;
 procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock);
 var
   Finding: TFinding;
-  Here: TStack;
+  Here: TBacktrace;
 begin
   Finding := Default(TFinding);
   if Block <> nil then
@@ -83,8 +83,8 @@ begin
   Finding.Address := Fault.Address;
   if Kind = evGuard then
     Finding.Note := noInner;
-  StackTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
-  DebugTellAt(Finding, Here);
+  BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
+  FindingReportAt(Finding, Here);
 end;
 
 procedure Explain(const Fault: TFault);

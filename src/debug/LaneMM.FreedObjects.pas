@@ -15,10 +15,10 @@ unit LaneMM.FreedObjects;
 interface
 
 /// Makes the tables; without memory there are no traps.
-procedure TrapsStart;
+procedure FreedObjectsStart;
 /// Sets traps in the contents of a debug block that was an object, if it was: ClassId is what its
 /// first word was. The contents hold the pattern of free blocks already.
-procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
+procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 
 implementation
 
@@ -58,7 +58,7 @@ const
 // ---------------------------------------------------------------------------- calls
 
 // Reports the call that returns to Return, and raises.
-procedure TellCall(Instance: Pointer; Message: TMessage; Return: NativeUInt);
+procedure ReportCall(Instance: Pointer; Message: TMessage; Return: NativeUInt);
 var
   Finding: TFinding;
   Block: PDebugBlock;
@@ -74,7 +74,7 @@ begin
   end;
   Finding.Kind := evFreedCall;
   Finding.Address := NativeUInt(Instance);
-  Offset := StackCallOffset(Return);
+  Offset := VirtualCallOffset(Return);
   Finding.Slot := Offset div SizeOf(Pointer);
   if (Message = msFreedMethod) and (Offset >= 0) then
   begin
@@ -82,18 +82,18 @@ begin
     if ClassIsValid(Finding.FirstWord) then
       ModulesRead(Finding.FirstWord + NativeUInt(Offset), @Finding.Method, SizeOf(Finding.Method));
   end;
-  DebugTell(Finding);
+  FindingReport(Finding);
   ErrorInvalidPointer;
 end;
 
 procedure FreedMethodCalled(Instance: Pointer);
 begin
-  TellCall(Instance, msFreedMethod, NativeUInt(get_caller_addr(get_frame)));
+  ReportCall(Instance, msFreedMethod, NativeUInt(get_caller_addr(get_frame)));
 end;
 
 procedure FreedInterfaceCalled(Instance: Pointer); stdcall;
 begin
-  TellCall(Instance, msFreedInterface, NativeUInt(get_caller_addr(get_frame)));
+  ReportCall(Instance, msFreedInterface, NativeUInt(get_caller_addr(get_frame)));
 end;
 
 // ---------------------------------------------------------------------------- setting
@@ -152,7 +152,7 @@ begin
   end;
 end;
 
-procedure TrapsSet(Data: PByte; Size, ClassId: NativeUInt);
+procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 var
   Kind: NativeUInt;
 begin
@@ -186,7 +186,7 @@ begin
     Traps^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
 end;
 
-procedure TrapsStart;
+procedure FreedObjectsStart;
 var
   Traps: PTraps;
 begin

@@ -3,7 +3,7 @@
 // Owns:       nothing.
 // Invariants: who called the manager is told by its return address: the compiler calls routines of
 //             its own for New and Dispose. What is not seen on both sides is not told.
-// Callers:    MixesLook: the thread that frees the block.
+// Callers:    MismatchCheck: the thread that frees the block.
 // Source:     FPC 3.2.2, compiler/pinline.pas (New, Dispose), rtl/inc/heap.inc (FPC_GETMEM,
 //             FPC_FREEMEM), rtl/inc/generic.inc (FPC_HELP_CONSTRUCTOR, FPC_HELP_DESTRUCTOR).
 unit LaneMM.Mismatches;
@@ -21,7 +21,7 @@ uses
 
 /// A block is about to be freed; what is to be noted of that is. Reports it if it is freed by a
 /// call that does not go with the one that got it.
-procedure MixesLook(Block: PDebugBlock);
+procedure MismatchCheck(Block: PDebugBlock);
 
 implementation
 
@@ -53,10 +53,10 @@ end;
 
 function WayOf(Number: Cardinal; Typed, Helper: Pointer): TWay;
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
   Result := waUnknown;
-  if (Typed = nil) or not StackRead(Number, Stack) or (Stack.Call = mcUnknown)
+  if (Typed = nil) or not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown)
     or (Stack.Count < 2) then
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then
@@ -70,24 +70,24 @@ var
   Finding: TFinding;
 begin
   Finding := Default(TFinding);
-  Finding.Kind := evMix;
+  Finding.Kind := evMismatch;
   Finding.Message := Message;
   Finding.Block := Block^;
   Finding.Data := NativeUInt(DebugBlockData(Block));
   Finding.State := dsFreed;
-  DebugTell(Finding);
+  FindingReport(Finding);
 end;
 
-procedure MixesLook(Block: PDebugBlock);
+procedure MismatchCheck(Block: PDebugBlock);
 var
   Got, Freed: TWay;
 begin
   Got := WayOf(Block^.AllocStack, @NewCall, @ConstructorCall);
   Freed := WayOf(Block^.FreeStack, @DisposeCall, @DestructorCall);
   if (Got = waTyped) and (Freed = waPlain) then
-    Tell(Block, msMixedFree)
+    Tell(Block, msMismatchFree)
   else if (Got = waPlain) and (Freed = waTyped) then
-    Tell(Block, msMixedDispose);
+    Tell(Block, msMismatchDispose);
 end;
 
 end.

@@ -30,10 +30,10 @@ uses
   LaneMM.LeakText, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
-  NameRoom = 1023;
+  NameLimit = 1023;
 
 type
-  TName = array[0..NameRoom] of AnsiChar;
+  TName = array[0..NameLimit] of AnsiChar;
 
 // Room for a name; what is left of it is #0.
 procedure OpenName(out Text: TText; out Name: TName);
@@ -41,7 +41,7 @@ begin
   Name := Default(TName);
   Text := Default(TText);
   Text.Start := @Name;
-  Text.Room := NameRoom;
+  Text.Capacity := NameLimit;
 end;
 
 procedure ReadGroupName(Group: PGroup; out Name: TName);
@@ -55,7 +55,7 @@ end;
 procedure ReadProgramName(out Name: TName);
 begin
   Name := Default(TName);
-  OsProgramPath(@Name, NameRoom);
+  OsProgramPath(@Name, NameLimit);
 end;
 
 // ---------------------------------------------------------------------------- JSON
@@ -121,7 +121,7 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddJsonHolder(var Text: TText; const List: TLeakList; Path: PRetainerPath);
+procedure AddJsonRetainer(var Text: TText; const List: TLeakList; Path: PRetainerPath);
 var
   Chain: TChain;
   Index: NativeInt;
@@ -137,24 +137,24 @@ begin
   for Index := 0 to NativeInt(Chain.Count) - 1 do
   begin
     AddComma(Text);
-    ReadGroupName(List.Census.Groups + Chain.Links[Index], Name);
+    ReadGroupName(List.Snapshot.Groups + Chain.Links[Index], Name);
     AddJsonString(Text, @Name);
   end;
   TextAdd(Text, ']}');
 end;
 
-procedure AddJsonHolders(var Text: TText; const List: TLeakList; Index: Cardinal);
+procedure AddJsonRetainers(var Text: TText; const List: TLeakList; Index: Cardinal);
 const
-  MostHolders = 10;
+  MostRetainers = 10;
 var
   Rank: Cardinal;
   Path: PRetainerPath;
 begin
   OpenJson(Text, 'holders', '[');
   Rank := 0;
-  while (Rank < MostHolders) and LeakHolder(List, Index, Rank, Path) do
+  while (Rank < MostRetainers) and LeakRetainer(List, Index, Rank, Path) do
   begin
-    AddJsonHolder(Text, List, Path);
+    AddJsonRetainer(Text, List, Path);
     Inc(Rank);
   end;
   TextAdd(Text, ']');
@@ -179,7 +179,7 @@ var
   Routine: TText;
   Name: TName;
 begin
-  Symbol := SymbolsFind(List.Traces.Symbols, Return);
+  Symbol := SymbolsFind(List.Symbolizer.Symbols, Return);
   OpenJsonItem(Text);
   AddJsonNumber(Text, 'address', Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
@@ -198,7 +198,7 @@ end;
 
 procedure AddJsonStack(var Text: TText; const List: TLeakList; Group: PGroup);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Frame: NativeInt;
 begin
   if not LeakStack(Group, Stack) then
@@ -232,7 +232,7 @@ begin
   AddJsonNumber(Text, 'retained', Group^.Retained);
   AddJsonNumber(Text, 'blockSize', Group^.BlockSize);
   AddJsonTexts(Text, Group);
-  AddJsonHolders(Text, List, Index);
+  AddJsonRetainers(Text, List, Index);
   AddJsonStack(Text, List, Group);
   TextAdd(Text, '}');
 end;
@@ -243,9 +243,9 @@ var
   Total: PTotal;
 begin
   OpenJson(Text, 'allocationGroups', '[');
-  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
   begin
-    Total := List.Census.Totals + Index;
+    Total := List.Snapshot.Totals + Index;
     AddComma(Text);
     TextAdd(Text, '{');
     AddJsonNumber(Text, 'group', Total^.Group);
@@ -270,8 +270,8 @@ begin
   AddJsonNumber(Text, 'exitCode', ExitCode);
   AddJsonNumber(Text, 'blocks', List.Blocks);
   AddJsonNumber(Text, 'bytes', List.Bytes);
-  AddJsonCounts(Text, 'expected', List.Census.Counts[noExpected], List.Census.Bytes[noExpected]);
-  AddJsonCounts(Text, 'running', List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
+  AddJsonCounts(Text, 'expected', List.Snapshot.Counts[nsSuppressed], List.Snapshot.Bytes[nsSuppressed]);
+  AddJsonCounts(Text, 'running', List.Snapshot.Counts[nsRunning], List.Snapshot.Bytes[nsRunning]);
   AddJsonTotals(Text, List);
   OpenJson(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
@@ -356,14 +356,14 @@ end;
 
 // ---------------------------------------------------------------------------- heaptrc
 
-procedure AddHeaptrcFrame(var Text: TText; const Traces: TTraces; Return: NativeUInt);
+procedure AddHeaptrcFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt);
 var
   Symbol: PSymbol;
 begin
   TextAdd(Text, '  $');
   TextAddHex(Text, Return, SizeOf(Return) * 2);
   TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for its rest
-  Symbol := SymbolsFind(Traces.Symbols, Return);
+  Symbol := SymbolsFind(Symbolizer.Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
     SymbolAddRoutine(Text, Symbol);
@@ -384,40 +384,40 @@ var
   Block: TBlockInfo;
 begin
   Result := 0;
-  if (Node^.State = noCounted) and WalkFind(Node^.Address, Block) then
+  if (Node^.State = nsCounted) and WalkFind(Node^.Address, Block) then
     Result := Block.Stack;
 end;
 
 // Finds the names of all code that got a block; a stack is added once.
-procedure FindHeaptrcTraces(out Traces: TTraces; const List: TLeakList);
+procedure FindHeaptrcTraces(out Symbolizer: TSymbolizer; const List: TLeakList);
 const
   SetSize = 1 shl 16;
   MostStacks = 1 shl 14;
 var
   Seen: array[0..SetSize div 8 - 1] of Byte;
   Number: Cardinal;
-  Stack: TStack;
+  Stack: TBacktrace;
   Index: NativeInt;
   Place: Cardinal;
 begin
   FillChar(Seen, SizeOf(Seen), 0);
-  TracesOpen(Traces, MostStacks);
-  for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
+  SymbolizerOpen(Symbolizer, MostStacks);
+  for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
   begin
-    Number := StackOf(List.Census.Nodes + Index);
+    Number := StackOf(List.Snapshot.Nodes + Index);
     Place := Number mod SetSize;
-    if not Odd(Seen[Place shr 3] shr (Place and 7)) and StackRead(Number, Stack) then
+    if not Odd(Seen[Place shr 3] shr (Place and 7)) and BacktraceRead(Number, Stack) then
     begin
       Seen[Place shr 3] := Seen[Place shr 3] or 1 shl (Place and 7);
-      TracesAdd(Traces, Stack);
+      SymbolizerAdd(Symbolizer, Stack);
     end;
   end;
-  TracesResolve(Traces);
+  SymbolizerResolve(Symbolizer);
 end;
 
-procedure AddHeaptrcBlock(var Text: TText; const Traces: TTraces; Node: PNode);
+procedure AddHeaptrcBlock(var Text: TText; const Symbolizer: TSymbolizer; Node: PNode);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Frame: NativeInt;
 begin
   TextAdd(Text, 'Call trace for block $');
@@ -425,9 +425,9 @@ begin
   TextAdd(Text, ' size ');
   TextAddNumber(Text, Node^.Size);
   TextAdd(Text, LineEnd);
-  if StackRead(StackOf(Node), Stack) then
+  if BacktraceRead(StackOf(Node), Stack) then
     for Frame := 0 to NativeInt(Stack.Count) - 1 do
-      AddHeaptrcFrame(Text, Traces, Stack.Frames[Frame]);
+      AddHeaptrcFrame(Text, Symbolizer, Stack.Frames[Frame]);
 end;
 
 procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);
@@ -450,7 +450,7 @@ end;
 procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
-  Traces: TTraces;
+  Symbolizer: TSymbolizer;
   Name: TName;
 begin
   ReadProgramName(Name);
@@ -463,11 +463,11 @@ begin
   AddHeaptrcNumber(Text, ' unfreed memory blocks : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True heap size : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True free heap : ', 0);
-  FindHeaptrcTraces(Traces, List);
-  for Index := 0 to NativeInt(List.Census.NodeCount) - 1 do
-    if List.Census.Nodes[Index].State = noCounted then
-      AddHeaptrcBlock(Text, Traces, List.Census.Nodes + Index);
-  TracesClose(Traces);
+  FindHeaptrcTraces(Symbolizer, List);
+  for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
+    if List.Snapshot.Nodes[Index].State = nsCounted then
+      AddHeaptrcBlock(Text, Symbolizer, List.Snapshot.Nodes + Index);
+  SymbolizerClose(Symbolizer);
 end;
 
 end.

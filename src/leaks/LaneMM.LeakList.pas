@@ -28,10 +28,10 @@ type
   /// The groups of a census, those with most bytes first.
   TLeakList = record
     Topic: TLeakTopic;     //< what it is about
-    Census: TCensus;       //< what is in use
-    Holders: THolders;     //< who holds what
-    HasHolders: Boolean;   //< that is known
-    Traces: TTraces;       //< names of the code
+    Snapshot: TSnapshot;       //< what is in use
+    Retainers: TRetainers;     //< who holds what
+    HasRetainers: Boolean;   //< that is known
+    Symbolizer: TSymbolizer;       //< names of the code
     Order: PCardinal;      //< numbers of the groups
     Count: Cardinal;       //< how many
     Blocks: NativeUInt;    //< in all groups
@@ -45,18 +45,18 @@ type
   end;
 
 /// Lists the groups of the census, which the list takes over, and finds the holders of its blocks.
-procedure LeakListOpen(out List: TLeakList; var Census: TCensus; Topic: TLeakTopic);
+procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 /// The same for groups alone, without nodes.
-procedure LeakListOpenGroups(out List: TLeakList; const Census: TCensus; Topic: TLeakTopic);
+procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
 /// Gives the room back; of the census only if the list has nodes.
 procedure LeakListClose(var List: TLeakList);
 /// The group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 /// Where a block of the group was got, or nil.
-function LeakStack(Group: PGroup; out Stack: TStack): Boolean;
+function LeakStack(Group: PGroup; out Stack: TBacktrace): Boolean;
 /// The chain of holders of the group at Index that leads to most bytes, behind those of rank Rank;
 /// Path is its last link. False when there is none.
-function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
+function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
 /// The groups above the last link of Path, from the first on; in a cycle: once round.
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
 /// Whether an interface is part of the cycle that Path begins with.
@@ -73,34 +73,34 @@ uses
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
-  Result := List.Census.Groups + List.Order[Index];
+  Result := List.Snapshot.Groups + List.Order[Index];
 end;
 
-function LeakStack(Group: PGroup; out Stack: TStack): Boolean;
+function LeakStack(Group: PGroup; out Stack: TBacktrace): Boolean;
 begin
-  Result := StackRead(Group^.First.Stack, Stack);
+  Result := BacktraceRead(Group^.First.Stack, Stack);
 end;
 
 procedure FindTraces(var List: TLeakList);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Index: NativeInt;
 begin
-  TracesOpen(List.Traces, List.Count);
+  SymbolizerOpen(List.Symbolizer, List.Count);
   for Index := 0 to NativeInt(List.Count) - 1 do
     if LeakStack(LeakGroup(List, Index), Stack) then
-      TracesAdd(List.Traces, Stack);
-  TracesResolve(List.Traces);
+      SymbolizerAdd(List.Symbolizer, Stack);
+  SymbolizerResolve(List.Symbolizer);
 end;
 
-procedure LeakListOpenGroups(out List: TLeakList; const Census: TCensus; Topic: TLeakTopic);
+procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
 var
   Index: NativeInt;
 begin
   List := Default(TLeakList);
   List.Topic := Topic;
-  List.Census := Census;
-  List.Order := CensusOrder(List.Census, List.Count);
+  List.Snapshot := Snapshot;
+  List.Order := SnapshotOrder(List.Snapshot, List.Count);
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
     Inc(List.Blocks, LeakGroup(List, Index)^.Count);
@@ -109,20 +109,20 @@ begin
   FindTraces(List);
 end;
 
-procedure LeakListOpen(out List: TLeakList; var Census: TCensus; Topic: TLeakTopic);
+procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 begin
-  LeakListOpenGroups(List, Census, Topic);
-  List.HasHolders := HoldersOpen(List.Holders, List.Census);
-  Census := Default(TCensus);
+  LeakListOpenGroups(List, Snapshot, Topic);
+  List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
+  Snapshot := Default(TSnapshot);
 end;
 
 procedure LeakListClose(var List: TLeakList);
 begin
-  TracesClose(List.Traces);
-  if not List.HasHolders then
+  SymbolizerClose(List.Symbolizer);
+  if not List.HasRetainers then
     Exit;
-  HoldersClose(List.Holders);
-  CensusClose(List.Census);
+  RetainersClose(List.Retainers);
+  SnapshotClose(List.Snapshot);
 end;
 
 // ---------------------------------------------------------------------------- holders
@@ -133,19 +133,19 @@ begin
   Result := (Path^.Count > 0) and ((Path^.Parent <> NoPath) or Path^.IsCycle);
 end;
 
-function LeakHolder(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
+function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
 var
   Candidate, Last: PRetainerPath;
   Number: NativeInt;
 begin
   Path := nil;
   Last := nil;
-  if List.HasHolders then
+  if List.HasRetainers then
     repeat
       Path := nil;
-      for Number := 1 to NativeInt(List.Holders.PathCount) - 1 do
+      for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
       begin
-        Candidate := List.Holders.Paths + Number;
+        Candidate := List.Retainers.Paths + Number;
         if (Candidate^.Group <> List.Order[Index]) or not SaysWho(Candidate) then
           Continue;
         // Those behind the last one, in the order of bytes, then of number.
@@ -165,7 +165,7 @@ function RootOf(const List: TLeakList; Path: PRetainerPath): PRetainerPath;
 begin
   Result := Path;
   while Result^.Parent <> NoPath do
-    Result := List.Holders.Paths + Result^.Parent;
+    Result := List.Retainers.Paths + Result^.Parent;
 end;
 
 procedure AddLink(var Chain: TChain; Group: Cardinal);
@@ -199,16 +199,16 @@ var
   Index: Cardinal;
   Node: PNode;
 begin
-  AddLink(Chain, List.Census.Nodes[Entry].Group);
-  Index := List.Census.Nodes[Entry].Holder;
+  AddLink(Chain, List.Snapshot.Nodes[Entry].Group);
+  Index := List.Snapshot.Nodes[Entry].Retainer;
   while (Index <> Entry) and (Index <> NoNode) and (Chain.Count < ChainLimit - 1) do
   begin
-    Node := List.Census.Nodes + Index;
-    if not (List.Census.Groups[Node^.Group].Kind in [coUnknown, coDynamicArray]) then
+    Node := List.Snapshot.Nodes + Index;
+    if not (List.Snapshot.Groups[Node^.Group].Kind in [coUnknown, coDynamicArray]) then
       AddLink(Chain, Node^.Group);
-    Index := Node^.Holder;
+    Index := Node^.Retainer;
   end;
-  AddLink(Chain, List.Census.Nodes[Entry].Group);
+  AddLink(Chain, List.Snapshot.Nodes[Entry].Group);
 end;
 
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
@@ -219,7 +219,7 @@ begin
   else
     while Path^.Parent <> NoPath do
     begin
-      Path := List.Holders.Paths + Path^.Parent;
+      Path := List.Retainers.Paths + Path^.Parent;
       AddLink(Chain, Path^.Group);
     end;
   Reverse(Chain);
@@ -236,10 +236,10 @@ begin
   Index := Entry;
   Steps := 0;
   repeat
-    Result := HeldByInterface(List.Census, Index);
-    Index := List.Census.Nodes[Index].Holder;
+    Result := RetainedByInterface(List.Snapshot, Index);
+    Index := List.Snapshot.Nodes[Index].Retainer;
     Inc(Steps);
-  until Result or (Index = Entry) or (Index = NoNode) or (Steps = List.Census.NodeCount);
+  until Result or (Index = Entry) or (Index = NoNode) or (Steps = List.Snapshot.NodeCount);
 end;
 
 // ---------------------------------------------------------------------------- names
@@ -273,7 +273,7 @@ begin
   begin
     if Index > 0 then
       TextAdd(Text, ' -> ');
-    LeakAddName(Text, List.Census.Groups + Chain.Links[Index]);
+    LeakAddName(Text, List.Snapshot.Groups + Chain.Links[Index]);
   end;
 end;
 

@@ -25,7 +25,7 @@ uses
 
 const
   // Chains of holders that are shown of a group.
-  ShownHolders = 3;
+  ShownRetainers = 3;
 
 procedure AddCounts(var Text: TText; Message: TMessage; Count, Bytes: NativeUInt);
 var
@@ -38,7 +38,7 @@ begin
   FieldsClose(Fields);
 end;
 
-procedure AddHolder(var Text: TText; const List: TLeakList; Path: PRetainerPath);
+procedure AddRetainer(var Text: TText; const List: TLeakList; Path: PRetainerPath);
 const
   CycleNames: array[Boolean] of PAnsiChar = ('cycle ', 'cycle of interfaces ');
 var
@@ -48,28 +48,28 @@ begin
   LeakChain(List, Path, Chain);
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, Path^.Count);
-  FieldStart(Fields, fiHolder);
-  LeakAddChain(Fields.Room, List, Chain);
-  FieldEnd(Fields, fiHolder);
+  FieldStart(Fields, fiRetainer);
+  LeakAddChain(Fields.Values, List, Chain);
+  FieldEnd(Fields, fiRetainer);
   if Path^.IsCycle then
   begin
     FieldChars(Fields, fiText, CycleNames[LeakCycleHasInterface(List, Path)]);
     MessageAdd(Text, msLeakCycle, Fields);
   end
   else
-    MessageAdd(Text, msLeakHeld, Fields);
+    MessageAdd(Text, msLeakRetained, Fields);
   FieldsClose(Fields);
 end;
 
-procedure AddHolders(var Text: TText; const List: TLeakList; Index: Cardinal);
+procedure AddRetainers(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Rank: Cardinal;
   Path: PRetainerPath;
 begin
   Rank := 0;
-  while (Rank < ShownHolders) and LeakHolder(List, Index, Rank, Path) do
+  while (Rank < ShownRetainers) and LeakRetainer(List, Index, Rank, Path) do
   begin
-    AddHolder(Text, List, Path);
+    AddRetainer(Text, List, Path);
     Inc(Rank);
   end;
 end;
@@ -86,11 +86,11 @@ begin
   for Index := 0 to NativeInt(Group^.ExampleCount) - 1 do
   begin
     if Index > 0 then
-      TextAdd(Fields.Room, ', ');
-    TextAddChars(Fields.Room, @Group^.Examples[Index]);
+      TextAdd(Fields.Values, ', ');
+    TextAddChars(Fields.Values, @Group^.Examples[Index]);
   end;
   if Group^.Count > Group^.ExampleCount then
-    TextAdd(Fields.Room, ', ...');
+    TextAdd(Fields.Values, ', ...');
   FieldEnd(Fields, fiText);
   MessageAdd(Text, msLeakTexts, Fields);
   FieldsClose(Fields);
@@ -99,7 +99,7 @@ end;
 procedure AddStack(var Text: TText; const List: TLeakList; Group: PGroup);
 var
   Fields: TFields;
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
   if not LeakStack(Group, Stack) then
     Exit;
@@ -108,7 +108,7 @@ begin
   FieldName(Fields, fiThread, Group^.First.Thread);
   MessageAdd(Text, msLeakStack, Fields);
   FieldsClose(Fields);
-  TraceAdd(Text, List.Traces, Stack);
+  BacktraceAddText(Text, List.Symbolizer, Stack);
 end;
 
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -121,14 +121,14 @@ begin
   FieldNumber(Fields, fiCount, Group^.Count);
   FieldNumber(Fields, fiSize, Group^.Bytes);
   FieldStart(Fields, fiClass);
-  LeakAddName(Fields.Room, Group);
+  LeakAddName(Fields.Values, Group);
   FieldEnd(Fields, fiClass);
   MessageAdd(Text, msLeakGroup, Fields);
   FieldsClose(Fields);
   AddTexts(Text, Group);
   if Group^.Retained > Group^.Bytes then
-    AddCounts(Text, msLeakHolds, Group^.Count, Group^.Retained);
-  AddHolders(Text, List, Index);
+    AddCounts(Text, msLeakRetains, Group^.Count, Group^.Retained);
+  AddRetainers(Text, List, Index);
   AddStack(Text, List, Group);
 end;
 
@@ -144,13 +144,13 @@ end;
 
 procedure AddNotes(var Text: TText; const List: TLeakList);
 begin
-  if List.Census.Counts[noExpected] > 0 then
-    AddCounts(Text, msLeaksExpected, List.Census.Counts[noExpected],
-      List.Census.Bytes[noExpected]);
-  if List.Census.Counts[noRunning] > 0 then
-    AddCounts(Text, msLeaksRunning, List.Census.Counts[noRunning], List.Census.Bytes[noRunning]);
-  if List.Census.LostCount > 0 then
-    AddNote(Text, msLeaksLost, List.Census.LostCount);
+  if List.Snapshot.Counts[nsSuppressed] > 0 then
+    AddCounts(Text, msLeaksSuppressed, List.Snapshot.Counts[nsSuppressed],
+      List.Snapshot.Bytes[nsSuppressed]);
+  if List.Snapshot.Counts[nsRunning] > 0 then
+    AddCounts(Text, msLeaksRunning, List.Snapshot.Counts[nsRunning], List.Snapshot.Bytes[nsRunning]);
+  if List.Snapshot.LostCount > 0 then
+    AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
 end;
 
 procedure AddGroups(var Text: TText; const List: TLeakList);
@@ -178,16 +178,16 @@ var
   Total: PTotal;
   Fields: TFields;
 begin
-  for Index := 0 to NativeInt(List.Census.TotalCount) - 1 do
+  for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
   begin
-    Total := List.Census.Totals + Index;
+    Total := List.Snapshot.Totals + Index;
     if Total^.Count = 0 then
       Continue;
     FieldsOpen(Fields);
     FieldNumber(Fields, fiCount, Total^.Count);
     FieldNumber(Fields, fiSize, Total^.Bytes);
     FieldStart(Fields, fiGroup);
-    GroupAddName(Fields.Room, Total^.Group);
+    GroupAddName(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiGroup);
     MessageAdd(Text, msLeakTotal, Fields);
     FieldsClose(Fields);

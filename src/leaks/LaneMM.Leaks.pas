@@ -16,7 +16,7 @@ uses
 
 type
   /// What was in use at one moment, see SnapshotTake.
-  PSnapshot = ^TCensus;
+  PSnapshot = ^TSnapshot;
 
 /// Reports what is in use now of the allocation groups First to Last, if it is anything. Returns
 /// the number of blocks.
@@ -61,7 +61,7 @@ type
 // One write of a whole file, in the folder of the log.
 procedure WriteFile(const List: TLeakList; Add: TAddFormat; const Extension: ShortString);
 const
-  FileRoom = 256 shl 20;
+  FileLimit = 256 shl 20;
   FileName: ShortString = '_MemoryManager_Leaks.';
 var
   Text, Path: TText;
@@ -70,7 +70,7 @@ begin
   Str(UInt64(OsProcessId), Number);
   Suffix := FileName + Number;
   Suffix := Suffix + Extension;
-  if TextOpen(Text, FileRoom) and TextOpen(Path, OsPageSize) then
+  if TextOpen(Text, FileLimit) and TextOpen(Path, OsPageSize) then
   begin
     Add(Text, List);
     if not LogFileCreate(Text, Suffix, Path) then
@@ -98,7 +98,7 @@ begin
 end;
 
 // Takes out what a file names: the one of the setting, or `<program>.lanemm-leaks`.
-procedure MarkPatterns(var Census: TCensus);
+procedure MarkPatterns(var Snapshot: TSnapshot);
 const
   FileExtension: ShortString = '.lanemm-leaks';
 var
@@ -116,31 +116,31 @@ begin
   Patterns := OsFileMap(@Path, Size);
   if Patterns = nil then
     Exit;
-  ExpectedMarkPatterns(Census, PAnsiChar(Patterns), Size);
+  SuppressionsMarkPatterns(Snapshot, PAnsiChar(Patterns), Size);
   OsFileUnmap(Patterns, Size);
 end;
 
 // Puts the blocks into groups, without those that are expected.
-procedure GroupUnexpected(var Census: TCensus);
+procedure GroupUnsuppressed(var Snapshot: TSnapshot);
 begin
-  CensusGroup(Census);
-  ExpectedMark(Census);
-  MarkPatterns(Census);
+  SnapshotGroup(Snapshot);
+  SuppressionsMark(Snapshot);
+  MarkPatterns(Snapshot);
 end;
 
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 var
-  Census: TCensus;
+  Snapshot: TSnapshot;
   List: TLeakList;
 begin
   Result := 0;
   ModulesLook;
   GuardPagesHold;
-  if CensusOpen(Census) then
+  if SnapshotOpen(Snapshot) then
   begin
-    CensusSelect(Census, First, Last);
-    GroupUnexpected(Census);
-    LeakListOpen(List, Census, ltInUse);
+    SnapshotSelect(Snapshot, First, Last);
+    GroupUnsuppressed(Snapshot);
+    LeakListOpen(List, Snapshot, ltInUse);
     Result := List.Blocks;
     WriteList(List);
     LeakListClose(List);
@@ -155,7 +155,7 @@ procedure FinalizeOtherUnits; external name 'FPC_FINALIZEUNITS';
 
 procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
 begin
-  HoldersMark(PSnapshot(Context)^, First, Limit, noRunning);
+  RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
 end;
 
 // A thread's variables lie in pages of their own, to which a word on its stack leads.
@@ -185,23 +185,23 @@ end;
 
 // What the ending thread has not come back from: Halt deep down, an exception. Frame is where its
 // stack is left to the end of the program.
-procedure MarkUnfinished(var Census: TCensus; Frame: NativeUInt);
+procedure MarkUnfinished(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Exceptions: Pointer;
   Mapping: TOsMapping;
 begin
   Exceptions := RaiseList;
-  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Census);
+  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Snapshot);
   if (ExitCode <> 0) and OsFindMapping(Frame, Mapping) then
-    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Census);
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
 end;
 
-procedure WriteEnd(var Census: TCensus);
+procedure WriteEnd(var Snapshot: TSnapshot);
 var
   List: TLeakList;
 begin
-  GroupUnexpected(Census);
-  LeakListOpen(List, Census, ltLeaks);
+  GroupUnsuppressed(Snapshot);
+  LeakListOpen(List, Snapshot, ltLeaks);
   PauseEnd;
   WriteList(List);
   if (List.Blocks > 0) and (ExitCode = 0) then
@@ -211,18 +211,18 @@ end;
 
 procedure ReportEnd(Frame: NativeUInt);
 var
-  Census: TCensus;
+  Snapshot: TSnapshot;
 begin
   ModulesLook;
   GuardPagesHold; // before: a thread that is stopped there would be waited for
   PauseOthers;
-  if CensusOpen(Census) then
+  if SnapshotOpen(Snapshot) then
   begin
-    PauseVisitStacks(MarkStack, @Census);
-    MarkUnfinished(Census, Frame);
+    PauseVisitStacks(MarkStack, @Snapshot);
+    MarkUnfinished(Snapshot, Frame);
     if @Leaks.VisitRoots <> nil then
-      Leaks.VisitRoots(MarkWords, @Census);
-    WriteEnd(Census);
+      Leaks.VisitRoots(MarkWords, @Snapshot);
+    WriteEnd(Snapshot);
   end;
   PauseEnd;
   GuardPagesLetGo;
@@ -239,49 +239,49 @@ end;
 // ---------------------------------------------------------------------------- snapshots
 
 // Takes note of all groups; tells whether there was memory for that.
-function NoteGroups(out Census: TCensus): Boolean;
+function NoteGroups(out Snapshot: TSnapshot): Boolean;
 begin
   GuardPagesHold;
-  Result := CensusOpen(Census);
+  Result := SnapshotOpen(Snapshot);
   if Result then
-    CensusGroup(Census);
+    SnapshotGroup(Snapshot);
   GuardPagesLetGo;
   if Result then
-    CensusDropNodes(Census);
+    SnapshotDropNodes(Snapshot);
 end;
 
 function SnapshotTake: PSnapshot;
 begin
-  Result := OsTakePages(SizeOf(TCensus));
+  Result := OsTakePages(SizeOf(TSnapshot));
   if Result = nil then
     Exit;
   ModulesLook;
   if NoteGroups(Result^) then
     Exit;
-  OsReleasePages(Result, SizeOf(TCensus));
+  OsReleasePages(Result, SizeOf(TSnapshot));
   Result := nil;
 end;
 
 function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
 var
-  Grown: TCensus;
+  Grown: TSnapshot;
   List: TLeakList;
 begin
-  if not CensusCopyGrown(Grown, Earlier^, Later^) then
+  if not SnapshotCopyGrown(Grown, Earlier^, Later^) then
     Exit(0);
   LeakListOpenGroups(List, Grown, ltGrown);
   Result := List.Bytes;
   WriteText(List);
   LeakListClose(List);
-  CensusClose(Grown);
+  SnapshotClose(Grown);
 end;
 
 procedure SnapshotFree(Snapshot: PSnapshot);
 begin
   if Snapshot = nil then
     Exit;
-  CensusClose(Snapshot^);
-  OsReleasePages(Snapshot, SizeOf(TCensus));
+  SnapshotClose(Snapshot^);
+  OsReleasePages(Snapshot, SizeOf(TSnapshot));
 end;
 
 end.

@@ -1,6 +1,6 @@
 /// Who holds what: a conservative search through the blocks of a census.
 //
-// Owns:       Holder, Path, Retained, IsHeld, IsSeen, IsCycle of nodes; the room of a THolders.
+// Owns:       Retainer, Path, Retained, IsRetained, IsSeen, IsCycle of nodes; the room of a TRetainers.
 // Invariants: a block holds each block whose bytes one of its words leads to. The search goes from
 //             blocks that nobody holds, breadth first: each block is reached once, on a shortest
 //             chain, and counts for its holder alone, so nothing counts twice. What the search
@@ -44,24 +44,24 @@ type
   end;
 
   /// The paths of a census.
-  THolders = record
+  TRetainers = record
     Paths: PRetainerPath;          //< all
     PathCount: Cardinal;   //< how many, NoPath included
     CycleCount: NativeUInt; //< cycles that nobody holds
     Queue: PCardinal;      //< nodes in the order of the search
     QueueCount: Cardinal;  //< how many
-    Room: NativeUInt;      //< bytes of all
+    Size: NativeUInt;      //< bytes of all
   end;
 
 /// Finds holders, chains and retained bytes of the nodes that count, and sets Retained of their
 /// groups. False without memory: then nobody holds anything.
-function HoldersOpen(out Holders: THolders; var Census: TCensus): Boolean;
+function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Boolean;
 /// Gives the room back.
-procedure HoldersClose(var Holders: THolders);
+procedure RetainersClose(var Retainers: TRetainers);
 /// Marks what the words from First up to Limit lead to, and all that this holds, as State.
-procedure HoldersMark(var Census: TCensus; First, Limit: NativeUInt; State: TNodeState);
+procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
 /// Whether the word of the node's holder that leads to the node is an interface of it.
-function HeldByInterface(const Census: TCensus; Index: Cardinal): Boolean;
+function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 
 implementation
 
@@ -74,7 +74,7 @@ type
 
   // A search that marks.
   TMarking = record
-    Census: ^TCensus;
+    Snapshot: ^TSnapshot;
     State: TNodeState;
     Queue: PCardinal;
     QueueCount: Cardinal;
@@ -83,31 +83,31 @@ type
 
   // A search for holders.
   TSearch = record
-    Census: ^TCensus;
-    Holders: ^THolders;
-    Holder: Cardinal;
+    Snapshot: ^TSnapshot;
+    Retainers: ^TRetainers;
+    Retainer: Cardinal;
   end;
   PSearch = ^TSearch;
 
 // ---------------------------------------------------------------------------- words
 
 // Calls See for each node that a word from First up to Limit leads to.
-procedure SeeWords(const Census: TCensus; First, Limit: PNativeUInt; See: TSeeNode;
+procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
   Context: Pointer);
 var
   Lowest, Bytes: NativeUInt;
   Index: Cardinal;
 begin
-  if Census.NodeCount = 0 then
+  if Snapshot.NodeCount = 0 then
     Exit;
-  Lowest := NativeUInt(Census.Nodes^.Address);
-  Bytes := NativeUInt(Census.Nodes[Census.NodeCount - 1].Address)
-    + Census.Nodes[Census.NodeCount - 1].Size - Lowest;
+  Lowest := NativeUInt(Snapshot.Nodes^.Address);
+  Bytes := NativeUInt(Snapshot.Nodes[Snapshot.NodeCount - 1].Address)
+    + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest;
   while First + 1 <= Limit do
   begin
     if First^ - Lowest < Bytes then
     begin
-      Index := CensusNodeAt(Census, First^);
+      Index := SnapshotNodeAt(Snapshot, First^);
       if Index <> NoNode then
         See(Index, Context);
     end;
@@ -115,12 +115,12 @@ begin
   end;
 end;
 
-procedure SeeNode(const Census: TCensus; Index: Cardinal; See: TSeeNode; Context: Pointer);
+procedure SeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode; Context: Pointer);
 var
   Node: PNode;
 begin
-  Node := Census.Nodes + Index;
-  SeeWords(Census, PNativeUInt(Node^.Address), PNativeUInt(Node^.Address + Node^.Size), See,
+  Node := Snapshot.Nodes + Index;
+  SeeWords(Snapshot, PNativeUInt(Node^.Address), PNativeUInt(Node^.Address + Node^.Size), See,
     Context);
 end;
 
@@ -131,144 +131,144 @@ var
   Marking: PMarking;
 begin
   Marking := Context;
-  if Marking^.Census^.Nodes[Index].State <> noCounted then
+  if Marking^.Snapshot^.Nodes[Index].State <> nsCounted then
     Exit;
-  Marking^.Census^.Nodes[Index].State := Marking^.State;
+  Marking^.Snapshot^.Nodes[Index].State := Marking^.State;
   Marking^.Queue[Marking^.QueueCount] := Index;
   Inc(Marking^.QueueCount);
 end;
 
-procedure HoldersMark(var Census: TCensus; First, Limit: NativeUInt; State: TNodeState);
+procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
 var
   Marking: TMarking;
   Next: Cardinal;
 begin
-  Marking.Census := @Census;
+  Marking.Snapshot := @Snapshot;
   Marking.State := State;
   Marking.QueueCount := 0;
-  Marking.Queue := OsTakePages(Census.NodeCount * SizeOf(Cardinal) + 1);
+  Marking.Queue := OsTakePages(Snapshot.NodeCount * SizeOf(Cardinal) + 1);
   if Marking.Queue = nil then
     Exit;
-  SeeWords(Census, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
+  SeeWords(Snapshot, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
   Next := 0;
   while Next < Marking.QueueCount do
   begin
-    SeeNode(Census, Marking.Queue[Next], MarkNode, @Marking);
+    SeeNode(Snapshot, Marking.Queue[Next], MarkNode, @Marking);
     Inc(Next);
   end;
-  OsReleasePages(Marking.Queue, Census.NodeCount * SizeOf(Cardinal) + 1);
+  OsReleasePages(Marking.Queue, Snapshot.NodeCount * SizeOf(Cardinal) + 1);
 end;
 
 // ---------------------------------------------------------------------------- paths
 
 // Blocks of data between objects: the items of a list.
-function IsBetween(const Census: TCensus; Group: Cardinal): Boolean;
+function IsBetween(const Snapshot: TSnapshot; Group: Cardinal): Boolean;
 begin
-  Result := Census.Groups[Group].Kind in [coUnknown, coDynamicArray];
+  Result := Snapshot.Groups[Group].Kind in [coUnknown, coDynamicArray];
 end;
 
 // Whether Group is a link of the path.
-function PathHas(const Holders: THolders; Path, Group: Cardinal): Boolean;
+function PathHas(const Retainers: TRetainers; Path, Group: Cardinal): Boolean;
 begin
   while Path <> NoPath do
   begin
-    if Holders.Paths[Path].Group = Group then
+    if Retainers.Paths[Path].Group = Group then
       Exit(True);
-    Path := Holders.Paths[Path].Parent;
+    Path := Retainers.Paths[Path].Parent;
   end;
   Result := False;
 end;
 
 // A new path that goes on from Parent to Group; NoPath when the table is full.
-function AddPath(var Holders: THolders; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
+function AddPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
   Path: PRetainerPath;
 begin
-  if Holders.PathCount = PathLimit then
+  if Retainers.PathCount = PathLimit then
     Exit(NoPath);
-  Result := Holders.PathCount;
-  Inc(Holders.PathCount);
-  Path := Holders.Paths + Result;
+  Result := Retainers.PathCount;
+  Inc(Retainers.PathCount);
+  Path := Retainers.Paths + Result;
   Path^.Parent := Parent;
   Path^.Group := Group;
-  Path^.Depth := Holders.Paths[Parent].Depth + 1;
+  Path^.Depth := Retainers.Paths[Parent].Depth + 1;
   Path^.IsCycle := IsCycle;
-  Path^.IsNested := PathHas(Holders, Parent, Group);
+  Path^.IsNested := PathHas(Retainers, Parent, Group);
   Path^.First := NoNode;
-  Path^.Sibling := Holders.Paths[Parent].Child;
-  Holders.Paths[Parent].Child := Result;
+  Path^.Sibling := Retainers.Paths[Parent].Child;
+  Retainers.Paths[Parent].Child := Result;
 end;
 
 // The path that goes on from Parent to Group. What is found comes to the front.
-function FindPath(var Holders: THolders; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
+function FindPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
   Link: PCardinal;
   Path: PRetainerPath;
 begin
-  Link := @Holders.Paths[Parent].Child;
+  Link := @Retainers.Paths[Parent].Child;
   while Link^ <> NoPath do
   begin
     Result := Link^;
-    Path := Holders.Paths + Result;
+    Path := Retainers.Paths + Result;
     if (Path^.Group = Group) and (Path^.IsCycle = IsCycle) then
     begin
       Link^ := Path^.Sibling;
-      Path^.Sibling := Holders.Paths[Parent].Child;
-      Holders.Paths[Parent].Child := Result;
+      Path^.Sibling := Retainers.Paths[Parent].Child;
+      Retainers.Paths[Parent].Child := Result;
       Exit;
     end;
     Link := @Path^.Sibling;
   end;
-  Result := AddPath(Holders, Parent, Group, IsCycle);
+  Result := AddPath(Retainers, Parent, Group, IsCycle);
 end;
 
 // The node that holds Index as a reader sees it, or NoNode.
-function ShownHolder(const Census: TCensus; Index: Cardinal): Cardinal;
+function ShownHolder(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
-  Holder: PNode;
+  Retainer: PNode;
 begin
-  if Census.Nodes[Index].IsCycle then
+  if Snapshot.Nodes[Index].IsCycle then
     Exit(NoNode);
-  Result := Census.Nodes[Index].Holder;
+  Result := Snapshot.Nodes[Index].Retainer;
   if Result = NoNode then
     Exit;
-  Holder := Census.Nodes + Result;
-  if IsBetween(Census, Holder^.Group) and not Holder^.IsCycle and (Holder^.Holder <> NoNode) then
-    Result := Holder^.Holder;
+  Retainer := Snapshot.Nodes + Result;
+  if IsBetween(Snapshot, Retainer^.Group) and not Retainer^.IsCycle and (Retainer^.Retainer <> NoNode) then
+    Result := Retainer^.Retainer;
 end;
 
 // Sets the path of a node whose holder has one.
-procedure SetPath(var Holders: THolders; const Census: TCensus; Index: Cardinal);
+procedure SetPath(var Retainers: TRetainers; const Snapshot: TSnapshot; Index: Cardinal);
 var
   Node: PNode;
-  Holder, Parent: Cardinal;
+  Retainer, Parent: Cardinal;
 begin
-  Node := Census.Nodes + Index;
-  Holder := ShownHolder(Census, Index);
+  Node := Snapshot.Nodes + Index;
+  Retainer := ShownHolder(Snapshot, Index);
   Parent := NoPath;
-  if Holder <> NoNode then
-    Parent := Census.Nodes[Holder].Path;
-  if (Parent <> NoPath) and ((Holders.Paths[Parent].Group = Node^.Group)
-    or (Holders.Paths[Parent].Depth = PathDepth)) then
+  if Retainer <> NoNode then
+    Parent := Snapshot.Nodes[Retainer].Path;
+  if (Parent <> NoPath) and ((Retainers.Paths[Parent].Group = Node^.Group)
+    or (Retainers.Paths[Parent].Depth = PathDepth)) then
     Node^.Path := Parent // a chain of blocks of one kind is one link
   else
-    Node^.Path := FindPath(Holders, Parent, Node^.Group, Node^.IsCycle
-      or (Parent <> NoPath) and Holders.Paths[Parent].IsCycle);
-  Inc(Holders.Paths[Node^.Path].Count);
-  Inc(Holders.Paths[Node^.Path].Bytes, Node^.Size);
-  if Holders.Paths[Node^.Path].First = NoNode then
-    Holders.Paths[Node^.Path].First := Index;
+    Node^.Path := FindPath(Retainers, Parent, Node^.Group, Node^.IsCycle
+      or (Parent <> NoPath) and Retainers.Paths[Parent].IsCycle);
+  Inc(Retainers.Paths[Node^.Path].Count);
+  Inc(Retainers.Paths[Node^.Path].Bytes, Node^.Size);
+  if Retainers.Paths[Node^.Path].First = NoNode then
+    Retainers.Paths[Node^.Path].First := Index;
 end;
 
 // ---------------------------------------------------------------------------- the search
 
 procedure Reach(var Search: TSearch; Index: Cardinal);
 begin
-  Search.Census^.Nodes[Index].IsSeen := True;
-  Search.Census^.Nodes[Index].Holder := Search.Holder;
-  Search.Holders^.Queue[Search.Holders^.QueueCount] := Index;
-  Inc(Search.Holders^.QueueCount);
-  SetPath(Search.Holders^, Search.Census^, Index);
+  Search.Snapshot^.Nodes[Index].IsSeen := True;
+  Search.Snapshot^.Nodes[Index].Retainer := Search.Retainer;
+  Search.Retainers^.Queue[Search.Retainers^.QueueCount] := Index;
+  Inc(Search.Retainers^.QueueCount);
+  SetPath(Search.Retainers^, Search.Snapshot^, Index);
 end;
 
 procedure NoteHeld(Index: Cardinal; Context: Pointer);
@@ -277,11 +277,11 @@ var
   Node: PNode;
 begin
   Search := Context;
-  Node := Search^.Census^.Nodes + Index;
-  if (Index = Search^.Holder) or (Node^.State <> noCounted) then
+  Node := Search^.Snapshot^.Nodes + Index;
+  if (Index = Search^.Retainer) or (Node^.State <> nsCounted) then
     Exit;
-  Node^.IsHeld := True;
-  Node^.Holder := Search^.Holder;
+  Node^.IsRetained := True;
+  Node^.Retainer := Search^.Retainer;
 end;
 
 procedure ReachHeld(Index: Cardinal; Context: Pointer);
@@ -289,18 +289,18 @@ var
   Search: PSearch;
 begin
   Search := Context;
-  if not Search^.Census^.Nodes[Index].IsSeen
-    and (Search^.Census^.Nodes[Index].State = noCounted) then
+  if not Search^.Snapshot^.Nodes[Index].IsSeen
+    and (Search^.Snapshot^.Nodes[Index].State = nsCounted) then
     Reach(Search^, Index);
 end;
 
 // Goes on from the nodes in the queue, from First on, until nothing new is reached.
 procedure Spread(var Search: TSearch; First: Cardinal);
 begin
-  while First < Search.Holders^.QueueCount do
+  while First < Search.Retainers^.QueueCount do
   begin
-    Search.Holder := Search.Holders^.Queue[First];
-    SeeNode(Search.Census^, Search.Holder, ReachHeld, @Search);
+    Search.Retainer := Search.Retainers^.Queue[First];
+    SeeNode(Search.Snapshot^, Search.Retainer, ReachHeld, @Search);
     Inc(First);
   end;
 end;
@@ -309,11 +309,11 @@ procedure FindHeld(var Search: TSearch);
 var
   Index: NativeInt;
 begin
-  for Index := 0 to NativeInt(Search.Census^.NodeCount) - 1 do
-    if Search.Census^.Nodes[Index].State = noCounted then
+  for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
+    if Search.Snapshot^.Nodes[Index].State = nsCounted then
     begin
-      Search.Holder := Index;
-      SeeNode(Search.Census^, Index, NoteHeld, @Search);
+      Search.Retainer := Index;
+      SeeNode(Search.Snapshot^, Index, NoteHeld, @Search);
     end;
 end;
 
@@ -321,10 +321,10 @@ procedure SearchFromRoots(var Search: TSearch);
 var
   Index: NativeInt;
 begin
-  Search.Holder := NoNode;
-  for Index := 0 to NativeInt(Search.Census^.NodeCount) - 1 do
-    if (Search.Census^.Nodes[Index].State = noCounted)
-      and not Search.Census^.Nodes[Index].IsHeld then
+  Search.Retainer := NoNode;
+  for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
+    if (Search.Snapshot^.Nodes[Index].State = nsCounted)
+      and not Search.Snapshot^.Nodes[Index].IsRetained then
       Reach(Search, Index);
   Spread(Search, 0);
 end;
@@ -332,35 +332,35 @@ end;
 // A node of the cycle that is met when the holders of Index are followed up; NoNode when a thread
 // has changed the blocks since they were looked at, and there is none. IsCycle marks the way; it
 // is taken back.
-function FindCycle(const Census: TCensus; Index: Cardinal): Cardinal;
+function FindCycle(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Marked: Cardinal;
 begin
   Result := Index;
-  while (Result <> NoNode) and not Census.Nodes[Result].IsSeen
-    and not Census.Nodes[Result].IsCycle do
+  while (Result <> NoNode) and not Snapshot.Nodes[Result].IsSeen
+    and not Snapshot.Nodes[Result].IsCycle do
   begin
-    Census.Nodes[Result].IsCycle := True;
-    Result := Census.Nodes[Result].Holder;
+    Snapshot.Nodes[Result].IsCycle := True;
+    Result := Snapshot.Nodes[Result].Retainer;
   end;
-  if (Result <> NoNode) and Census.Nodes[Result].IsSeen then
+  if (Result <> NoNode) and Snapshot.Nodes[Result].IsSeen then
     Result := NoNode;
   Marked := Index;
-  while (Marked <> NoNode) and Census.Nodes[Marked].IsCycle do
+  while (Marked <> NoNode) and Snapshot.Nodes[Marked].IsCycle do
   begin
-    Census.Nodes[Marked].IsCycle := False;
-    Marked := Census.Nodes[Marked].Holder;
+    Snapshot.Nodes[Marked].IsCycle := False;
+    Marked := Snapshot.Nodes[Marked].Retainer;
   end;
 end;
 
 // The nearest object above the node in its cycle, or the node.
-function ObjectAbove(const Census: TCensus; Index: Cardinal): Cardinal;
+function ObjectAbove(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 begin
   Result := Index;
   repeat
-    if Census.Groups[Census.Nodes[Result].Group].Kind = coObject then
+    if Snapshot.Groups[Snapshot.Nodes[Result].Group].Kind = coObject then
       Exit;
-    Result := Census.Nodes[Result].Holder;
+    Result := Snapshot.Nodes[Result].Retainer;
   until Result = Index;
 end;
 
@@ -370,12 +370,12 @@ var
   Node: PNode;
   CycleHolder: Cardinal;
 begin
-  Node := Search.Census^.Nodes + Entry;
+  Node := Search.Snapshot^.Nodes + Entry;
   Node^.IsCycle := True;
-  Inc(Search.Holders^.CycleCount);
-  CycleHolder := Node^.Holder;
+  Inc(Search.Retainers^.CycleCount);
+  CycleHolder := Node^.Retainer;
   Reach(Search, Entry);
-  Node^.Holder := CycleHolder;
+  Node^.Retainer := CycleHolder;
 end;
 
 procedure SearchFromCycles(var Search: TSearch);
@@ -383,96 +383,96 @@ var
   Index: NativeInt;
   Entry, First: Cardinal;
 begin
-  for Index := 0 to NativeInt(Search.Census^.NodeCount) - 1 do
+  for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
   begin
-    if (Search.Census^.Nodes[Index].State <> noCounted) or Search.Census^.Nodes[Index].IsSeen then
+    if (Search.Snapshot^.Nodes[Index].State <> nsCounted) or Search.Snapshot^.Nodes[Index].IsSeen then
       Continue;
-    First := Search.Holders^.QueueCount;
-    Search.Holder := NoNode;
-    Entry := FindCycle(Search.Census^, Index);
+    First := Search.Retainers^.QueueCount;
+    Search.Retainer := NoNode;
+    Entry := FindCycle(Search.Snapshot^, Index);
     if Entry = NoNode then
       Reach(Search, Index)
     else
-      ReachCycle(Search, ObjectAbove(Search.Census^, Entry));
+      ReachCycle(Search, ObjectAbove(Search.Snapshot^, Entry));
     Spread(Search, First);
   end;
 end;
 
 // Backwards: what is held was reached after its holder.
-procedure SumUp(const Holders: THolders; var Census: TCensus);
+procedure SumUp(const Retainers: TRetainers; var Snapshot: TSnapshot);
 var
   Index: NativeInt;
   Node: PNode;
 begin
-  for Index := NativeInt(Holders.QueueCount) - 1 downto 0 do
+  for Index := NativeInt(Retainers.QueueCount) - 1 downto 0 do
   begin
-    Node := Census.Nodes + Holders.Queue[Index];
+    Node := Snapshot.Nodes + Retainers.Queue[Index];
     Inc(Node^.Retained, Node^.Size);
-    if (Node^.Holder <> NoNode) and not Node^.IsCycle then
-      Inc(Census.Nodes[Node^.Holder].Retained, Node^.Retained);
+    if (Node^.Retainer <> NoNode) and not Node^.IsCycle then
+      Inc(Snapshot.Nodes[Node^.Retainer].Retained, Node^.Retained);
   end;
 end;
 
 // A node inside another one of its group counts there.
-procedure SumGroups(const Holders: THolders; var Census: TCensus);
+procedure SumGroups(const Retainers: TRetainers; var Snapshot: TSnapshot);
 var
   Index: NativeInt;
   Node: PNode;
-  Holder: Cardinal;
+  Retainer: Cardinal;
 begin
-  for Index := 0 to NativeInt(Holders.QueueCount) - 1 do
+  for Index := 0 to NativeInt(Retainers.QueueCount) - 1 do
   begin
-    Node := Census.Nodes + Holders.Queue[Index];
-    if Holders.Paths[Node^.Path].IsNested then
+    Node := Snapshot.Nodes + Retainers.Queue[Index];
+    if Retainers.Paths[Node^.Path].IsNested then
       Continue;
-    Holder := ShownHolder(Census, Holders.Queue[Index]);
-    if (Holder = NoNode) or (Census.Nodes[Holder].Group <> Node^.Group) then
-      Inc(Census.Groups[Node^.Group].Retained, Node^.Retained);
+    Retainer := ShownHolder(Snapshot, Retainers.Queue[Index]);
+    if (Retainer = NoNode) or (Snapshot.Nodes[Retainer].Group <> Node^.Group) then
+      Inc(Snapshot.Groups[Node^.Group].Retained, Node^.Retained);
   end;
 end;
 
-function HoldersOpen(out Holders: THolders; var Census: TCensus): Boolean;
+function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Boolean;
 var
   Search: TSearch;
 begin
-  Holders := Default(THolders);
-  Holders.Room := PathLimit * SizeOf(TRetainerPath) + Census.NodeCount * SizeOf(Cardinal);
-  Holders.Paths := OsTakePages(Holders.Room);
-  Result := Holders.Paths <> nil;
+  Retainers := Default(TRetainers);
+  Retainers.Size := PathLimit * SizeOf(TRetainerPath) + Snapshot.NodeCount * SizeOf(Cardinal);
+  Retainers.Paths := OsTakePages(Retainers.Size);
+  Result := Retainers.Paths <> nil;
   if not Result then
     Exit;
-  Holders.PathCount := 1;
-  Holders.Queue := PCardinal(Holders.Paths + PathLimit);
-  Search.Census := @Census;
-  Search.Holders := @Holders;
+  Retainers.PathCount := 1;
+  Retainers.Queue := PCardinal(Retainers.Paths + PathLimit);
+  Search.Snapshot := @Snapshot;
+  Search.Retainers := @Retainers;
   FindHeld(Search);
   SearchFromRoots(Search);
   SearchFromCycles(Search);
-  SumUp(Holders, Census);
-  SumGroups(Holders, Census);
+  SumUp(Retainers, Snapshot);
+  SumGroups(Retainers, Snapshot);
 end;
 
-procedure HoldersClose(var Holders: THolders);
+procedure RetainersClose(var Retainers: TRetainers);
 begin
-  OsReleasePages(Holders.Paths, Holders.Room);
-  Holders := Default(THolders);
+  OsReleasePages(Retainers.Paths, Retainers.Size);
+  Retainers := Default(TRetainers);
 end;
 
 // ---------------------------------------------------------------------------- interfaces
 
-function HeldByInterface(const Census: TCensus; Index: Cardinal): Boolean;
+function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 var
-  Node, Holder: PNode;
+  Node, Retainer: PNode;
   Word, Last: PNativeUInt;
   Address: NativeUInt;
 begin
   Result := False;
-  Node := Census.Nodes + Index;
-  if (Node^.Holder = NoNode) or (Census.Groups[Node^.Group].Kind <> coObject) then
+  Node := Snapshot.Nodes + Index;
+  if (Node^.Retainer = NoNode) or (Snapshot.Groups[Node^.Group].Kind <> coObject) then
     Exit;
-  Holder := Census.Nodes + Node^.Holder;
-  Word := PNativeUInt(Holder^.Address);
-  Last := PNativeUInt(Holder^.Address + Holder^.Size) - 1;
+  Retainer := Snapshot.Nodes + Node^.Retainer;
+  Word := PNativeUInt(Retainer^.Address);
+  Last := PNativeUInt(Retainer^.Address + Retainer^.Size) - 1;
   while not Result and (Word <= Last) do
   begin
     // An interface leads to a word behind the first, which holds the address of its methods.

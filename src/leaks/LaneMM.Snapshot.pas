@@ -1,9 +1,9 @@
 /// All blocks in use at one moment, and what they are, in groups.
 //
-// Owns:       the room of each TCensus.
+// Owns:       the room of each TSnapshot.
 // Invariants: takes no memory of the heap. Nodes stand by address. Group 0 takes what finds the
 //             table full.
-// Callers:    any thread; a TCensus belongs to one. While other threads run, blocks that they get
+// Callers:    any thread; a TSnapshot belongs to one. While other threads run, blocks that they get
 //             or free meanwhile may be missing or be there.
 unit LaneMM.Snapshot;
 
@@ -28,11 +28,11 @@ const
 type
   /// Whether a block counts.
   TNodeState = (
-    noCounted,   //< it does
-    noExpected,  //< somebody said that it is there
-    noRunning,   //< a thread that still runs, or an exception, holds it
-    noOther,     //< it is of a group that is not asked for
-    noFreed      //< another thread has freed it since
+    nsCounted,   //< it does
+    nsSuppressed,  //< somebody said that it is there
+    nsRunning,   //< a thread that still runs, or an exception, holds it
+    nsOther,     //< it is of a group that is not asked for
+    nsFreed      //< another thread has freed it since
   );
 
   PNode = ^TNode;
@@ -42,10 +42,10 @@ type
     Size: NativeUInt;      //< its bytes
     Retained: NativeUInt;  //< bytes that it holds, its own included; see LaneMM.Retainers
     Group: Cardinal;       //< what it is
-    Holder: Cardinal;      //< the node that holds it, or NoNode
+    Retainer: Cardinal;      //< the node that holds it, or NoNode
     Path: Cardinal;        //< see LaneMM.Retainers
     State: TNodeState;     //< whether it counts
-    IsHeld: Boolean;       //< another node holds it
+    IsRetained: Boolean;       //< another node holds it
     IsSeen: Boolean;       //< the search has been here
     IsCycle: Boolean;      //< it is held by what it holds itself
   end;
@@ -76,7 +76,7 @@ type
   end;
 
   /// What is in use.
-  TCensus = record
+  TSnapshot = record
     Nodes: PNode;             //< blocks by address
     NodeCount: Cardinal;      //< how many
     NodeLimit: Cardinal;      //< room for them
@@ -91,25 +91,25 @@ type
   end;
 
 /// Takes note of all blocks in use. False without memory.
-function CensusOpen(out Census: TCensus): Boolean;
-/// Lets only the blocks of the allocation groups First to Last count; before CensusGroup.
-procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
+function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
+/// Lets only the blocks of the allocation groups First to Last count; before SnapshotGroup.
+procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
 /// Puts the blocks that count into groups.
-procedure CensusGroup(var Census: TCensus);
+procedure SnapshotGroup(var Snapshot: TSnapshot);
 /// Takes a block that counts out of its group: somebody expects it.
-procedure CensusExclude(var Census: TCensus; Index: Cardinal);
+procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
 /// Gives the room of the nodes back; the groups stay.
-procedure CensusDropNodes(var Census: TCensus);
+procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 /// Gives all room back.
-procedure CensusClose(var Census: TCensus);
+procedure SnapshotClose(var Snapshot: TSnapshot);
 /// The node whose block holds Address, any number, or NoNode.
-function CensusNodeAt(const Census: TCensus; Address: NativeUInt): Cardinal;
+function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 /// A census of the groups that have more bytes in Later than in Earlier, with the differences.
 /// False without memory.
-function CensusCopyGrown(out Grown: TCensus; const Earlier, Later: TCensus): Boolean;
+function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
 /// Numbers of the groups in use, those with most bytes first; Count of them. The room lies behind
 /// the groups and is good until the next call.
-function CensusOrder(const Census: TCensus; out Count: Cardinal): PCardinal;
+function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
 
 implementation
 
@@ -126,14 +126,14 @@ const
 
 type
   // What is needed for the groups: themselves, the slots that find them, their order.
-  TGroupRoom = record
+  TGroupTables = record
     Groups: array[0..GroupLimit - 1] of TGroup;
     Slots: array[0..SlotCount - 1] of Cardinal;
     Order: array[0..GroupLimit - 1] of Cardinal;
     Totals: array[0..TotalLimit - 1] of TTotal;
   end;
-  PGroupRoom = ^TGroupRoom;
-  PCensus = ^TCensus;
+  PGroupTables = ^TGroupTables;
+  PCensus = ^TSnapshot;
 
 // ---------------------------------------------------------------------------- nodes
 
@@ -144,73 +144,73 @@ end;
 
 procedure AddNode(const Block: TBlockInfo; Context: Pointer);
 var
-  Census: PCensus;
+  Snapshot: PCensus;
   Node: PNode;
 begin
-  Census := Context;
-  if Census^.NodeCount = Census^.NodeLimit then
+  Snapshot := Context;
+  if Snapshot^.NodeCount = Snapshot^.NodeLimit then
   begin
-    Inc(Census^.LostCount);
+    Inc(Snapshot^.LostCount);
     Exit;
   end;
-  Node := Census^.Nodes + Census^.NodeCount;
+  Node := Snapshot^.Nodes + Snapshot^.NodeCount;
   Node^.Address := Block.Address;
   Node^.Size := Block.UsableSize;
-  Node^.Holder := NoNode;
-  Inc(Census^.NodeCount);
+  Node^.Retainer := NoNode;
+  Inc(Snapshot^.NodeCount);
 end;
 
-function CensusOpen(out Census: TCensus): Boolean;
+function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 var
-  Room: PGroupRoom;
+  Tables: PGroupTables;
   Count: NativeUInt;
 begin
-  Census := Default(TCensus);
-  Room := OsTakePages(SizeOf(TGroupRoom));
-  if Room = nil then
+  Snapshot := Default(TSnapshot);
+  Tables := OsTakePages(SizeOf(TGroupTables));
+  if Tables = nil then
     Exit(False);
-  Census.Groups := @Room^.Groups;
-  Census.Slots := @Room^.Slots;
-  Census.Totals := @Room^.Totals;
-  Census.GroupCount := 1;
+  Snapshot.Groups := @Tables^.Groups;
+  Snapshot.Slots := @Tables^.Slots;
+  Snapshot.Totals := @Tables^.Totals;
+  Snapshot.GroupCount := 1;
   Count := 0;
   WalkBlocks(CountBlock, @Count);
   Inc(Count, SpareNodes);
   if Count > MostNodes then
     Count := MostNodes;
-  Census.Nodes := OsTakePages(Count * SizeOf(TNode));
-  if Census.Nodes <> nil then
-    Census.NodeLimit := Count;
-  WalkBlocks(AddNode, @Census);
+  Snapshot.Nodes := OsTakePages(Count * SizeOf(TNode));
+  if Snapshot.Nodes <> nil then
+    Snapshot.NodeLimit := Count;
+  WalkBlocks(AddNode, @Snapshot);
   Result := True;
 end;
 
-procedure CensusDropNodes(var Census: TCensus);
+procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 begin
-  OsReleasePages(Census.Nodes, Census.NodeLimit * SizeOf(TNode));
-  Census.Nodes := nil;
-  Census.NodeCount := 0;
-  Census.NodeLimit := 0;
+  OsReleasePages(Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
+  Snapshot.Nodes := nil;
+  Snapshot.NodeCount := 0;
+  Snapshot.NodeLimit := 0;
 end;
 
-procedure CensusClose(var Census: TCensus);
+procedure SnapshotClose(var Snapshot: TSnapshot);
 begin
-  CensusDropNodes(Census);
-  OsReleasePages(Census.Groups, SizeOf(TGroupRoom));
-  Census := Default(TCensus);
+  SnapshotDropNodes(Snapshot);
+  OsReleasePages(Snapshot.Groups, SizeOf(TGroupTables));
+  Snapshot := Default(TSnapshot);
 end;
 
-function CensusNodeAt(const Census: TCensus; Address: NativeUInt): Cardinal;
+function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 var
   First, Limit, Middle: Cardinal;
   Node: PNode;
 begin
   First := 0;
-  Limit := Census.NodeCount;
+  Limit := Snapshot.NodeCount;
   while First < Limit do
   begin
     Middle := (First + Limit) div 2;
-    Node := Census.Nodes + Middle;
+    Node := Snapshot.Nodes + Middle;
     if Address < NativeUInt(Node^.Address) then
       Limit := Middle
     else if Address - NativeUInt(Node^.Address) < Node^.Size then
@@ -239,7 +239,7 @@ begin
 end;
 
 // The slot of the group, or the free one where it belongs.
-function FindSlot(const Census: TCensus; Kind: TContentsKind; ClassId, BlockSize: NativeUInt)
+function FindSlot(const Snapshot: TSnapshot; Kind: TContentsKind; ClassId, BlockSize: NativeUInt)
   : PCardinal;
 var
   Index: Cardinal;
@@ -247,10 +247,10 @@ var
 begin
   Index := SlotOf(Kind, ClassId, BlockSize);
   repeat
-    Result := Census.Slots + Index;
+    Result := Snapshot.Slots + Index;
     if Result^ = 0 then
       Exit;
-    Group := Census.Groups + Result^;
+    Group := Snapshot.Groups + Result^;
     if (Group^.Kind = Kind) and (Group^.ClassId = ClassId) and (Group^.BlockSize = BlockSize) then
       Exit;
     Index := (Index + 1) mod SlotCount;
@@ -258,18 +258,18 @@ begin
 end;
 
 // The number of the group, which is made if it is new.
-function FindGroup(var Census: TCensus; const Contents: TContents; Size: NativeUInt): Cardinal;
+function FindGroup(var Snapshot: TSnapshot; const Contents: TContents; Size: NativeUInt): Cardinal;
 var
   Slot: PCardinal;
   Group: PGroup;
 begin
   Size := SizeInKey(Contents.Kind, Size);
-  Slot := FindSlot(Census, Contents.Kind, Contents.ClassId, Size);
-  if (Slot^ = 0) and (Census.GroupCount < GroupLimit) then
+  Slot := FindSlot(Snapshot, Contents.Kind, Contents.ClassId, Size);
+  if (Slot^ = 0) and (Snapshot.GroupCount < GroupLimit) then
   begin
-    Slot^ := Census.GroupCount;
-    Inc(Census.GroupCount);
-    Group := Census.Groups + Slot^;
+    Slot^ := Snapshot.GroupCount;
+    Inc(Snapshot.GroupCount);
+    Group := Snapshot.Groups + Slot^;
     Group^.Kind := Contents.Kind;
     Group^.ClassId := Contents.ClassId;
     Group^.BlockSize := Size;
@@ -285,13 +285,13 @@ begin
     Exit;
   Text := Default(TText);
   Text.Start := @Group^.Examples[Group^.ExampleCount];
-  Text.Room := SizeOf(TExample) - 1;
+  Text.Capacity := SizeOf(TExample) - 1;
   ContentsAddText(Text, Contents, ExampleLength);
   Inc(Group^.ExampleCount);
 end;
 
 // Adds blocks of an allocation group; a negative number takes them off.
-procedure AddTotal(var Census: TCensus; Group: Cardinal; Count, Bytes: NativeInt);
+procedure AddTotal(var Snapshot: TSnapshot; Group: Cardinal; Count, Bytes: NativeInt);
 var
   Index: Cardinal;
   Total: PTotal;
@@ -299,87 +299,87 @@ begin
   if Group = 0 then
     Exit;
   Index := 0;
-  while (Index < Census.TotalCount) and (Census.Totals[Index].Group <> Group) do
+  while (Index < Snapshot.TotalCount) and (Snapshot.Totals[Index].Group <> Group) do
     Inc(Index);
   if Index = TotalLimit then
     Exit;
-  if Index = Census.TotalCount then
-    Inc(Census.TotalCount);
-  Total := Census.Totals + Index;
+  if Index = Snapshot.TotalCount then
+    Inc(Snapshot.TotalCount);
+  Total := Snapshot.Totals + Index;
   Total^.Group := Group;
   Inc(Total^.Count, Count);
   Inc(Total^.Bytes, Bytes);
 end;
 
-procedure AddToGroup(var Census: TCensus; Node: PNode; const Block: TBlockInfo);
+procedure AddToGroup(var Snapshot: TSnapshot; Node: PNode; const Block: TBlockInfo);
 var
   Contents: TContents;
   Group: PGroup;
 begin
   ContentsRead(Block, Contents);
-  Node^.Group := FindGroup(Census, Contents, Node^.Size);
-  Group := Census.Groups + Node^.Group;
+  Node^.Group := FindGroup(Snapshot, Contents, Node^.Size);
+  Group := Snapshot.Groups + Node^.Group;
   Inc(Group^.Count);
   Inc(Group^.Bytes, Node^.Size);
-  AddTotal(Census, Block.Group, 1, Node^.Size);
+  AddTotal(Snapshot, Block.Group, 1, Node^.Size);
   if Contents.Kind in [coAnsiString, coUnicodeString] then
     AddExample(Group, Contents);
   if (Group^.Count = 1) or (Block.Number < Group^.First.Number) then
     Group^.First := Block;
 end;
 
-procedure CensusSelect(var Census: TCensus; First, Last: Cardinal);
+procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
 var
   Index: NativeInt;
   Node: PNode;
   Block: TBlockInfo;
 begin
-  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
-    Node := Census.Nodes + Index;
+    Node := Snapshot.Nodes + Index;
     if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
-      Node^.State := noOther;
+      Node^.State := nsOther;
   end;
 end;
 
-procedure CensusGroup(var Census: TCensus);
+procedure SnapshotGroup(var Snapshot: TSnapshot);
 var
   Index: NativeInt;
   Node: PNode;
   Block: TBlockInfo;
 begin
-  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
-    Node := Census.Nodes + Index;
-    if Node^.State = noCounted then
+    Node := Snapshot.Nodes + Index;
+    if Node^.State = nsCounted then
       if WalkFind(Node^.Address, Block) then
-        AddToGroup(Census, Node, Block)
+        AddToGroup(Snapshot, Node, Block)
       else
-        Node^.State := noFreed;
-    Inc(Census.Counts[Node^.State]);
-    Inc(Census.Bytes[Node^.State], Node^.Size);
+        Node^.State := nsFreed;
+    Inc(Snapshot.Counts[Node^.State]);
+    Inc(Snapshot.Bytes[Node^.State], Node^.Size);
   end;
 end;
 
-procedure CensusExclude(var Census: TCensus; Index: Cardinal);
+procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
 var
   Node: PNode;
   Block: TBlockInfo;
 begin
-  Node := Census.Nodes + Index;
-  Node^.State := noExpected;
+  Node := Snapshot.Nodes + Index;
+  Node^.State := nsSuppressed;
   if WalkFind(Node^.Address, Block) then
-    AddTotal(Census, Block.Group, -1, -NativeInt(Node^.Size));
-  Dec(Census.Groups[Node^.Group].Count);
-  Dec(Census.Groups[Node^.Group].Bytes, Node^.Size);
-  Dec(Census.Counts[noCounted]);
-  Dec(Census.Bytes[noCounted], Node^.Size);
-  Inc(Census.Counts[noExpected]);
-  Inc(Census.Bytes[noExpected], Node^.Size);
+    AddTotal(Snapshot, Block.Group, -1, -NativeInt(Node^.Size));
+  Dec(Snapshot.Groups[Node^.Group].Count);
+  Dec(Snapshot.Groups[Node^.Group].Bytes, Node^.Size);
+  Dec(Snapshot.Counts[nsCounted]);
+  Dec(Snapshot.Bytes[nsCounted], Node^.Size);
+  Inc(Snapshot.Counts[nsSuppressed]);
+  Inc(Snapshot.Bytes[nsSuppressed], Node^.Size);
 end;
 
 // Takes what Earlier had off the group.
-procedure Subtract(Group: PGroup; const Earlier: TCensus);
+procedure Subtract(Group: PGroup; const Earlier: TSnapshot);
 var
   Before: PGroup;
   Slot: PCardinal;
@@ -401,18 +401,18 @@ begin
     Group^.Count := 0; // no more blocks, but larger ones
 end;
 
-function CensusCopyGrown(out Grown: TCensus; const Earlier, Later: TCensus): Boolean;
+function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
 var
-  Room: PGroupRoom;
+  Tables: PGroupTables;
   Index: NativeInt;
 begin
-  Grown := Default(TCensus);
-  Room := OsTakePages(SizeOf(TGroupRoom));
-  Result := Room <> nil;
+  Grown := Default(TSnapshot);
+  Tables := OsTakePages(SizeOf(TGroupTables));
+  Result := Tables <> nil;
   if not Result then
     Exit;
-  Grown.Groups := @Room^.Groups;
-  Grown.Slots := @Room^.Slots;
+  Grown.Groups := @Tables^.Groups;
+  Grown.Slots := @Tables^.Slots;
   Grown.GroupCount := Later.GroupCount;
   Move(Later.Groups^, Grown.Groups^, Later.GroupCount * SizeOf(TGroup));
   for Index := 0 to NativeInt(Grown.GroupCount) - 1 do
@@ -420,15 +420,15 @@ begin
 end;
 
 // Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
-function CensusOrder(const Census: TCensus; out Count: Cardinal): PCardinal;
+function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
 var
   Gap, Index, Place: NativeInt;
   Moved: Cardinal;
 begin
-  Result := @PGroupRoom(Census.Groups)^.Order;
+  Result := @PGroupTables(Snapshot.Groups)^.Order;
   Count := 0;
-  for Index := 0 to NativeInt(Census.GroupCount) - 1 do
-    if Census.Groups[Index].Bytes > 0 then
+  for Index := 0 to NativeInt(Snapshot.GroupCount) - 1 do
+    if Snapshot.Groups[Index].Bytes > 0 then
     begin
       Result[Count] := Index;
       Inc(Count);
@@ -441,7 +441,7 @@ begin
       Moved := Result[Index];
       Place := Index;
       while (Place >= Gap)
-        and (Census.Groups[Result[Place - Gap]].Bytes < Census.Groups[Moved].Bytes) do
+        and (Snapshot.Groups[Result[Place - Gap]].Bytes < Snapshot.Groups[Moved].Bytes) do
       begin
         Result[Place] := Result[Place - Gap];
         Dec(Place, Gap);

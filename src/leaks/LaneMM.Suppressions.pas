@@ -2,7 +2,7 @@
 //
 // Owns:       Leaks.Suppressions, ExpectedLock.
 // Invariants: an entry with Count 0 is free. Entries are few: they are looked at one by one.
-// Callers:    ExpectedAdd, ExpectedRemove: any thread. ExpectedMark: whoever makes a report.
+// Callers:    SuppressionAdd, SuppressionRemove: any thread. SuppressionsMark: whoever makes a report.
 unit LaneMM.Suppressions;
 
 {$I ../LaneMM.inc}
@@ -16,26 +16,26 @@ uses
 
 type
   /// How an expected leak is told.
-  TExpectation = (
-    exBlock,  //< by an address inside it
-    exClass,  //< by the class of the object
-    exSize    //< by the size that was asked for
+  TSuppressionKind = (
+    suBlock,  //< by an address inside it
+    suClass,  //< by the class of the object
+    suSize    //< by the size that was asked for
   );
 
 const
-  /// For ExpectedAdd: any number of leaks.
+  /// For SuppressionAdd: any number of leaks.
   AnyCount = High(NativeUInt) shr 1;
 
 /// Expects Count more leaks that Value tells. False when there is no room to note it.
-function ExpectedAdd(Expectation: TExpectation; Value, Count: NativeUInt): Boolean;
+function SuppressionAdd(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
 /// Takes back what was registered with the same values. False when there is no such thing.
-function ExpectedRemove(Expectation: TExpectation; Value, Count: NativeUInt): Boolean;
+function SuppressionRemove(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
 /// Takes the expected leaks out of a census that has groups.
-procedure ExpectedMark(var Census: TCensus);
+procedure SuppressionsMark(var Snapshot: TSnapshot);
 /// Takes out what Patterns, the text of a file, names: lines of `class PATTERN` or `routine
 /// PATTERN`, in which a star stands for any characters, large and small ones are the same, and `#`
 /// begins a comment. A routine is looked for in the stack of the allocation, where one is known.
-procedure ExpectedMarkPatterns(var Census: TCensus; Patterns: PAnsiChar; Length: NativeUInt);
+procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar; Length: NativeUInt);
 
 implementation
 
@@ -45,19 +45,19 @@ uses
   LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
 const
-  MostExpected = 4096;
-  NameRoom = 511;
+  MostSuppressions = 4096;
+  NameLimit = 511;
 
 type
-  TExpected = record
-    Expectation: TExpectation;
+  TSuppression = record
+    Kind: TSuppressionKind;
     Value: NativeUInt;
     Count: NativeUInt;
   end;
-  PExpected = ^TExpected;
+  PSuppression = ^TSuppression;
 
   // A name or pattern as text of its own.
-  TName = array[0..NameRoom] of AnsiChar;
+  TName = array[0..NameLimit] of AnsiChar;
 
   // One line of the file.
   TPattern = record
@@ -68,39 +68,39 @@ type
 // ---------------------------------------------------------------------------- registration
 
 // The entry with these values, or a free one; nil when there is none. Under the lock.
-function FindEntry(Expectation: TExpectation; Value: NativeUInt): PExpected;
+function FindEntry(Kind: TSuppressionKind; Value: NativeUInt): PSuppression;
 var
   Index: Cardinal;
-  Entry: PExpected;
+  Entry: PSuppression;
 begin
   Result := nil;
-  for Index := 0 to MostExpected - 1 do
+  for Index := 0 to MostSuppressions - 1 do
   begin
-    Entry := PExpected(Leaks.Suppressions) + Index;
+    Entry := PSuppression(Leaks.Suppressions) + Index;
     if Entry^.Count = 0 then
     begin
       if Result = nil then
         Result := Entry;
     end
-    else if (Entry^.Expectation = Expectation) and (Entry^.Value = Value) then
+    else if (Entry^.Kind = Kind) and (Entry^.Value = Value) then
       Exit(Entry);
   end;
 end;
 
-function ExpectedAdd(Expectation: TExpectation; Value, Count: NativeUInt): Boolean;
+function SuppressionAdd(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
 var
-  Entry: PExpected;
+  Entry: PSuppression;
 begin
   LockEnter(Leaks.Lock);
   if Leaks.Suppressions = nil then
-    Leaks.Suppressions := OsTakePages(MostExpected * SizeOf(TExpected));
+    Leaks.Suppressions := OsTakePages(MostSuppressions * SizeOf(TSuppression));
   Entry := nil;
   if Leaks.Suppressions <> nil then
-    Entry := FindEntry(Expectation, Value);
+    Entry := FindEntry(Kind, Value);
   Result := (Entry <> nil) and (Count > 0);
   if Result then
   begin
-    Entry^.Expectation := Expectation;
+    Entry^.Kind := Kind;
     Entry^.Value := Value;
     if Count > AnyCount - Entry^.Count then
       Count := AnyCount - Entry^.Count;
@@ -109,14 +109,14 @@ begin
   LockLeave(Leaks.Lock);
 end;
 
-function ExpectedRemove(Expectation: TExpectation; Value, Count: NativeUInt): Boolean;
+function SuppressionRemove(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
 var
-  Entry: PExpected;
+  Entry: PSuppression;
 begin
   LockEnter(Leaks.Lock);
   Entry := nil;
   if Leaks.Suppressions <> nil then
-    Entry := FindEntry(Expectation, Value);
+    Entry := FindEntry(Kind, Value);
   Result := (Entry <> nil) and (Entry^.Count >= Count) and (Count > 0);
   if Result then
     Dec(Entry^.Count, Count);
@@ -137,43 +137,43 @@ begin
     Result := Node^.Size = AlignUp(Size, OsPageSize);
 end;
 
-function IsExpected(const Census: TCensus; Node: PNode; const Entry: TExpected): Boolean;
+function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSuppression): Boolean;
 begin
-  case Entry.Expectation of
-    exBlock:
+  case Entry.Kind of
+    suBlock:
       Result := Entry.Value - NativeUInt(Node^.Address) < Node^.Size;
-    exClass:
-      Result := Census.Groups[Node^.Group].ClassId = Entry.Value;
+    suClass:
+      Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value;
   else
     Result := IsOfSize(Node, Entry.Value);
   end;
 end;
 
-procedure MarkEntry(var Census: TCensus; Entry: TExpected);
+procedure MarkEntry(var Snapshot: TSnapshot; Entry: TSuppression);
 var
   Index: NativeInt;
   Node: PNode;
 begin
-  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
-    Node := Census.Nodes + Index;
-    if (Entry.Count > 0) and (Node^.State = noCounted) and IsExpected(Census, Node, Entry) then
+    Node := Snapshot.Nodes + Index;
+    if (Entry.Count > 0) and (Node^.State = nsCounted) and IsSuppressed(Snapshot, Node, Entry) then
     begin
-      CensusExclude(Census, Index);
+      SnapshotExclude(Snapshot, Index);
       Dec(Entry.Count);
     end;
   end;
 end;
 
-procedure ExpectedMark(var Census: TCensus);
+procedure SuppressionsMark(var Snapshot: TSnapshot);
 var
   Index: Cardinal;
 begin
   if Leaks.Suppressions = nil then
     Exit;
-  for Index := 0 to MostExpected - 1 do
-    if PExpected(Leaks.Suppressions)[Index].Count > 0 then
-      MarkEntry(Census, PExpected(Leaks.Suppressions)[Index]);
+  for Index := 0 to MostSuppressions - 1 do
+    if PSuppression(Leaks.Suppressions)[Index].Count > 0 then
+      MarkEntry(Snapshot, PSuppression(Leaks.Suppressions)[Index]);
 end;
 
 // ---------------------------------------------------------------------------- patterns
@@ -183,35 +183,35 @@ begin
   Name := Default(TName);
   Text := Default(TText);
   Text.Start := @Name;
-  Text.Room := NameRoom;
+  Text.Capacity := NameLimit;
 end;
 
-procedure MarkGroup(var Census: TCensus; Group: Cardinal);
+procedure MarkGroup(var Snapshot: TSnapshot; Group: Cardinal);
 var
   Index: NativeInt;
 begin
-  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
-    if (Census.Nodes[Index].Group = Group) and (Census.Nodes[Index].State = noCounted) then
-      CensusExclude(Census, Index);
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+    if (Snapshot.Nodes[Index].Group = Group) and (Snapshot.Nodes[Index].State = nsCounted) then
+      SnapshotExclude(Snapshot, Index);
 end;
 
-procedure MarkClasses(var Census: TCensus; const Pattern: TPattern);
+procedure MarkClasses(var Snapshot: TSnapshot; const Pattern: TPattern);
 var
   Group: Cardinal;
   Text: TText;
   Name: TName;
 begin
-  for Group := 1 to Census.GroupCount - 1 do
-    if (Census.Groups[Group].Kind = coObject) and (Census.Groups[Group].Count > 0) then
+  for Group := 1 to Snapshot.GroupCount - 1 do
+    if (Snapshot.Groups[Group].Kind = coObject) and (Snapshot.Groups[Group].Count > 0) then
     begin
       OpenName(Text, Name);
-      ClassAddName(Text, Census.Groups[Group].ClassId);
+      ClassAddName(Text, Snapshot.Groups[Group].ClassId);
       if TextFits(@Name, @Pattern.Text) then
-        MarkGroup(Census, Group);
+        MarkGroup(Snapshot, Group);
     end;
 end;
 
-function StackFits(const Traces: TTraces; const Stack: TStack;
+function StackFits(const Symbolizer: TSymbolizer; const Stack: TBacktrace;
   const Pattern: TPattern): Boolean;
 var
   Frame: NativeInt;
@@ -222,7 +222,7 @@ begin
   Result := False;
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
   begin
-    Symbol := SymbolsFind(Traces.Symbols, Stack.Frames[Frame]);
+    Symbol := SymbolsFind(Symbolizer.Symbols, Stack.Frames[Frame]);
     if (Symbol = nil) or (Symbol^.Routine = nil) then
       Continue;
     OpenName(Text, Name);
@@ -232,43 +232,43 @@ begin
   end;
 end;
 
-function StackOf(const Census: TCensus; Index: Cardinal): Cardinal;
+function StackOf(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Block: TBlockInfo;
 begin
   Result := 0;
-  if (Census.Nodes[Index].State = noCounted) and WalkFind(Census.Nodes[Index].Address, Block) then
+  if (Snapshot.Nodes[Index].State = nsCounted) and WalkFind(Snapshot.Nodes[Index].Address, Block) then
     Result := Block.Stack;
 end;
 
-procedure MarkRoutines(var Census: TCensus; const Pattern: TPattern);
+procedure MarkRoutines(var Snapshot: TSnapshot; const Pattern: TPattern);
 const
   MostTraced = 65536;
 var
-  Traces: TTraces;
+  Symbolizer: TSymbolizer;
   Index: NativeInt;
   Number, Last: Cardinal;
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
-  TracesOpen(Traces, MostTraced);
+  SymbolizerOpen(Symbolizer, MostTraced);
   Last := 0;
-  for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
-    Number := StackOf(Census, Index);
-    if (Number <> Last) and StackRead(Number, Stack) then
-      TracesAdd(Traces, Stack);
+    Number := StackOf(Snapshot, Index);
+    if (Number <> Last) and BacktraceRead(Number, Stack) then
+      SymbolizerAdd(Symbolizer, Stack);
     Last := Number;
   end;
-  if Traces.Symbols.Count > 0 then
+  if Symbolizer.Symbols.Count > 0 then
   begin
-    TracesResolve(Traces);
-    for Index := 0 to NativeInt(Census.NodeCount) - 1 do
+    SymbolizerResolve(Symbolizer);
+    for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
     begin
-      if StackRead(StackOf(Census, Index), Stack) and StackFits(Traces, Stack, Pattern) then
-        CensusExclude(Census, Index);
+      if BacktraceRead(StackOf(Snapshot, Index), Stack) and StackFits(Symbolizer, Stack, Pattern) then
+        SnapshotExclude(Snapshot, Index);
     end;
   end;
-  TracesClose(Traces);
+  SymbolizerClose(Symbolizer);
 end;
 
 // ---------------------------------------------------------------------------- the file
@@ -302,12 +302,12 @@ begin
   Result := Pattern.IsRoutine or TakesWord(First, Limit, 'class');
   while (Limit > First) and IsBlank(Limit[-1]) do
     Dec(Limit);
-  Result := Result and (Limit > First) and (Limit - First <= NameRoom);
+  Result := Result and (Limit > First) and (Limit - First <= NameLimit);
   if Result then
     Move(First^, Pattern.Text, Limit - First);
 end;
 
-procedure ExpectedMarkPatterns(var Census: TCensus; Patterns: PAnsiChar; Length: NativeUInt);
+procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar; Length: NativeUInt);
 var
   Limit, Last, Ending: PAnsiChar;
   Pattern: TPattern;
@@ -323,9 +323,9 @@ begin
       Inc(Ending);
     if ReadPattern(Patterns, Ending, Pattern) then
       if Pattern.IsRoutine then
-        MarkRoutines(Census, Pattern)
+        MarkRoutines(Snapshot, Pattern)
       else
-        MarkClasses(Census, Pattern);
+        MarkClasses(Snapshot, Pattern);
     Patterns := Last + 1;
   end;
 end;

@@ -1,6 +1,6 @@
 /// The table of call sites: who waits, frees blocks of others, lets blocks grow, allocates.
 //
-// Owns:       Observe.SiteKeys, SiteRoom, SitesUsed, SitesLost.
+// Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost.
 // Invariants: a key is written once, by the thread that then describes the site; a site that is
 //             not described yet is counted already. Sites are never removed. What finds the
 //             table full is counted in SitesLost.
@@ -48,7 +48,7 @@ type
     IsReady: TAtomicWord;      //< shared  1: the next three are written
     Kind: TSiteKind;           //< const   what is counted
     SizeClass: Cardinal;       //< const   index of the block size, or NoSizeClass
-    Stack: TStack;             //< const   where
+    Stack: TBacktrace;             //< const   where
     Count: TAtomicWord;        //< shared  events, all kinds
     TotalNs: TAtomicWord;      //< shared  waited, waits
     LongestNs: TAtomicWord;    //< shared  longest wait, waits
@@ -71,7 +71,7 @@ function SitesStart: Boolean;
 /// Forgets all sites and their counts, in a child process.
 procedure SitesForget;
 /// The site of this kind, class and stack; nil when the table is full.
-function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): PSite;
+function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
 /// Entry Index of the table, below SiteLimit; nil when it is not in use.
 function SiteAt(Index: Cardinal): PSite;
 /// Whether the next event is to be looked at, and for how many it stands; 0: not. Each event is at
@@ -102,17 +102,17 @@ const
 
 function SitesStart: Boolean;
 var
-  Room: PByte;
+  Pages: PByte;
 begin
   if Observe.SiteKeys <> 0 then
     Exit(True);
-  Room := OsTakePages(KeyBytes + SiteBytes);
-  Result := Room <> nil;
+  Pages := OsTakePages(KeyBytes + SiteBytes);
+  Result := Pages <> nil;
   if not Result then
     Exit;
-  Observe.Sites := PSite(Room + KeyBytes);
+  Observe.Sites := PSite(Pages + KeyBytes);
   // Release: the room before the keys. Pairs with SiteFind.
-  StoreRelease(Observe.SiteKeys, NativeUInt(Room));
+  StoreRelease(Observe.SiteKeys, NativeUInt(Pages));
 end;
 
 procedure SitesForget;
@@ -141,12 +141,12 @@ begin
 end;
 
 // Never 0.
-function KeyOf(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): NativeUInt;
+function KeyOf(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): NativeUInt;
 begin
-  Result := StackHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
+  Result := BacktraceHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
 end;
 
-procedure Describe(Site: PSite; Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack);
+procedure Describe(Site: PSite; Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace);
 begin
   Site^.Kind := Kind;
   Site^.SizeClass := SizeClass;
@@ -165,7 +165,7 @@ begin
   FetchAdd(Observe.SitesLost, 1);
 end;
 
-function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TStack): PSite;
+function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
 var
   Keys: PKeys;
   Key, Found: NativeUInt;

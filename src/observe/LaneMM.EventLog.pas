@@ -22,7 +22,7 @@ uses
   LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
 
 const
-  TextRoom = 4 shl 20;
+  TextLimit = 4 shl 20;
   // Sites that a log can list, and lines on the standard error output.
   MostListed = 256;
   LinesOnScreen = 3;
@@ -44,7 +44,7 @@ type
 
   TLog = record
     Waits, Growths: TList;
-    Traces: TTraces;
+    Symbolizer: TSymbolizer;
   end;
 
 // ---------------------------------------------------------------------------- choice
@@ -104,7 +104,7 @@ var
   Index: NativeInt;
 begin
   for Index := 0 to NativeInt(List.Length) - 1 do
-    TracesAdd(Log.Traces, List.Sites[Index]^.Stack);
+    SymbolizerAdd(Log.Symbolizer, List.Sites[Index]^.Stack);
 end;
 
 procedure OpenLog(out Log: TLog);
@@ -113,10 +113,10 @@ begin
   GrowthFlush;
   Choose(Log.Waits, WaitKinds);
   Choose(Log.Growths, [siGrowth]);
-  TracesOpen(Log.Traces, Log.Waits.Length + Log.Growths.Length);
+  SymbolizerOpen(Log.Symbolizer, Log.Waits.Length + Log.Growths.Length);
   AddStacks(Log, Log.Waits);
   AddStacks(Log, Log.Growths);
-  TracesResolve(Log.Traces);
+  SymbolizerResolve(Log.Symbolizer);
 end;
 
 // ---------------------------------------------------------------------------- lines
@@ -188,13 +188,13 @@ begin
   TextAddNumber(Text, Index + 1);
   TextAdd(Text, '. ');
   if Site^.Kind = siGrowth then
-    AdviceAddGrowth(Text, Log.Traces.Symbols, Site, List.Counts[Index])
+    AdviceAddGrowth(Text, Log.Symbolizer.Symbols, Site, List.Counts[Index])
   else
   begin
     TextAddGrouped(Text, List.Counts[Index]);
     AddWait(Text, Site);
     AddThreads(Text, Site);
-    AdviceAddWhere(Text, Log.Traces.Symbols, Site);
+    AdviceAddWhere(Text, Log.Symbolizer.Symbols, Site);
   end;
   TextAdd(Text, LineEnd);
 end;
@@ -216,7 +216,7 @@ begin
   for Index := 0 to List.Length - 1 do
   begin
     AddSite(Text, Log, List, Index);
-    TraceAdd(Text, Log.Traces, List.Sites[Index]^.Stack);
+    BacktraceAddText(Text, Log.Symbolizer, List.Sites[Index]^.Stack);
   end;
 end;
 
@@ -228,10 +228,10 @@ begin
   if IsLibrary then
     TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` finds lines where there is debug'
       + ' information.'#10)
-  else if not Log.Traces.HasLines and Log.Traces.Elf.HasUnknownLines then
+  else if not Log.Symbolizer.HasLines and Log.Symbolizer.Elf.HasUnknownLines then
     TextAdd(Text, '  The line numbers cannot be read: they are compressed, or DWARF of another'
       + ' version than 2 to 4; compile with -gl.'#10)
-  else if not Log.Traces.HasLines then
+  else if not Log.Symbolizer.HasLines then
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);
   TextAddChars(Text, FrameNotes[IsX64]);
@@ -299,7 +299,7 @@ begin
   LockRecover;
   OpenLog(Log);
   Result := (Log.Waits.Length = 0) and (Log.Growths.Length = 0);
-  if not Result and TextOpen(Text, TextRoom) and TextOpen(Screen, OsPageSize)
+  if not Result and TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
     and TextOpen(Path, OsPageSize) then
   begin
     Result := WriteLog(Log, Text, Screen, Path);
@@ -307,7 +307,7 @@ begin
     TextClose(Screen);
     TextClose(Text);
   end;
-  TracesClose(Log.Traces);
+  SymbolizerClose(Log.Symbolizer);
 end;
 
 end.

@@ -54,14 +54,14 @@ type
 
 function GrowthStart: Boolean;
 var
-  Room: Pointer;
+  Pages: Pointer;
 begin
   if Observe.Growths <> 0 then
     Exit(True);
-  Room := OsTakePages(SizeOf(TEntries));
-  Result := Room <> nil;
+  Pages := OsTakePages(SizeOf(TEntries));
+  Result := Pages <> nil;
   if Result then
-    StoreRelease(Observe.Growths, NativeUInt(Room));
+    StoreRelease(Observe.Growths, NativeUInt(Pages));
 end;
 
 function EntryOf(P: Pointer): PEntry; inline;
@@ -119,9 +119,9 @@ end;
 
 function FindSite(Weight, UsableSize, Size: NativeUInt): PSite;
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
-  StackTake(Stack);
+  BacktraceTake(Stack);
   Result := SiteFind(siGrowth, NoSizeClass, Stack);
   if Result = nil then
     Exit;

@@ -34,28 +34,28 @@ begin
   Result := Result shl SliceShift;
 end;
 
-procedure AddStack(var Text: TText; const Fields: TFields; const Here: TStack);
+procedure AddStack(var Text: TText; const Fields: TFields; const Here: TBacktrace);
 var
-  Traces: TTraces;
+  Symbolizer: TSymbolizer;
 begin
   ModulesLook;
-  TracesOpen(Traces, 1);
-  TracesAdd(Traces, Here);
-  TracesResolve(Traces);
+  SymbolizerOpen(Symbolizer, 1);
+  SymbolizerAdd(Symbolizer, Here);
+  SymbolizerResolve(Symbolizer);
   MessageAdd(Text, msHereStack, Fields);
-  TraceAdd(Text, Traces, Here);
-  TracesClose(Traces);
+  BacktraceAddText(Text, Symbolizer, Here);
+  SymbolizerClose(Symbolizer);
 end;
 
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve);
 var
-  Here: TStack;
+  Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
 begin
-  StackTake(Here);
+  BacktraceTake(Here);
   if not EventOpen(Opened, evLimit) then
     Exit;
   FieldsOpen(Fields);

@@ -3,7 +3,7 @@
 // Owns:       Hooks.LockWait, WatchMiss, LockMisses, RemoteFrees.
 // Invariants: nothing is counted, and no clock is read, while WatchWait, WatchMiss and
 //             WatchRemoteFree are nil.
-// Callers:    WaitsWatch, WaitsUnwatch: any thread. The rest: slow paths of the manager.
+// Callers:    LockProfileStart, LockProfileStop: any thread. The rest: slow paths of the manager.
 // Progress:   as without: the waiting thread spins and parks in LaneMM.Lock.
 unit LaneMM.LockProfile;
 
@@ -14,13 +14,13 @@ interface
 
 
 /// Counts waits from now on.
-procedure WaitsWatch;
+procedure LockProfileStart;
 /// No longer; what was counted stays.
-procedure WaitsUnwatch;
+procedure LockProfileStop;
 /// Forgets what was counted, in a child process.
-procedure WaitsForget;
+procedure LockProfileForget;
 /// Counts a block of another thread that is freed, by size class.
-procedure WaitsCountRemoteFree(SizeClass: Cardinal);
+procedure RemoteFreeCount(SizeClass: Cardinal);
 
 implementation
 
@@ -48,12 +48,12 @@ end;
 
 procedure CountWait(var Lock: TLock);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Site: PSite;
   Ns: UInt64;
 begin
   // The stack is taken before the lock, so that nobody waits for it.
-  StackTake(Stack);
+  BacktraceTake(Stack);
   Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
   Ns := OsNowNs;
   LockPark(Lock);
@@ -68,14 +68,14 @@ end;
 // Counts an event that costs no time worth a clock; Events numbers its kind.
 procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Site: PSite;
   Weight: NativeUInt;
 begin
   Weight := SampleWeight(Events);
   if Weight = 0 then
     Exit;
-  StackTake(Stack);
+  BacktraceTake(Stack);
   Site := SiteFind(Kind, SizeClass, Stack);
   if Site <> nil then
     SiteAddEvents(Site, Weight);
@@ -86,24 +86,24 @@ begin
   CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Observe.LockMisses);
 end;
 
-procedure WaitsCountRemoteFree(SizeClass: Cardinal);
+procedure RemoteFreeCount(SizeClass: Cardinal);
 begin
   CountEvent(siRemoteFree, SizeClass, Observe.RemoteFrees);
 end;
 
-procedure WaitsForget;
+procedure LockProfileForget;
 begin
   Observe.RemoteFrees := 0;
   Observe.LockMisses := 0;
 end;
 
-procedure WaitsWatch;
+procedure LockProfileStart;
 begin
   Hooks.LockWait := CountWait;
   Hooks.LockMiss := CountMiss;
 end;
 
-procedure WaitsUnwatch;
+procedure LockProfileStop;
 begin
   Hooks.LockWait := nil;
   Hooks.LockMiss := nil;

@@ -23,8 +23,8 @@ uses
   LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
 
 const
-  MessageRoom = 65536;
-  ProfileRoom = 64 shl 20;
+  MessageLimit = 65536;
+  ProfileLimit = 64 shl 20;
 
   // Wire types.
   Number = 0;
@@ -150,7 +150,7 @@ begin
   AddNumber(Writer.Part, 2, Name);
   AddNumber(Writer.Part, 4, FileName);
   EndPart(Writer, Function_);
-  if not TextOpen(Line, MessageRoom) then
+  if not TextOpen(Line, MessageLimit) then
     Exit;
   AddNumber(Line, 1, Id);
   AddNumber(Line, 2, Symbol^.Line);
@@ -255,7 +255,7 @@ var
   Writer: TWriter;
 begin
   Writer := Default(TWriter);
-  if TextOpen(Writer.All, ProfileRoom) and TextOpen(Writer.Part, MessageRoom) then
+  if TextOpen(Writer.All, ProfileLimit) and TextOpen(Writer.Part, MessageLimit) then
   begin
     AddProfile(Writer, Profile);
     AddGzip(Text, Writer.All);

@@ -20,7 +20,7 @@ uses
   LaneMM.Pprof, LaneMM.ProfileData, LaneMM.Speedscope;
 
 const
-  FileRoom = 64 shl 20;
+  FileLimit = 64 shl 20;
 
 type
   TAdd = procedure(var Text: TText; const Profile: TProfile);
@@ -87,7 +87,7 @@ function WriteAs(const Profile: TProfile; Add: TAdd; Extension: PAnsiChar): Bool
 var
   Text: TText;
 begin
-  Result := TextOpen(Text, FileRoom);
+  Result := TextOpen(Text, FileLimit);
   if not Result then
     Exit;
   Add(Text, Profile);
@@ -115,7 +115,7 @@ var
 begin
   Result := True;
   GrowthFlush;
-  HasPage := IsSet(opHtml) and TextOpen(Page, FileRoom);
+  HasPage := IsSet(opHtml) and TextOpen(Page, FileLimit);
   if HasPage then
     HtmlAddHead(Page);
   for Kind := Low(TProfileKind) to High(TProfileKind) do

@@ -150,11 +150,11 @@ end;
 // Adds a block of Size bytes to the caller's site, and to the table.
 procedure Count(Heap: PHeap; P: Pointer; Size: NativeUInt);
 var
-  Stack: TStack;
+  Stack: TBacktrace;
   Sample: TSample;
   Share: Double;
 begin
-  StackTake(Stack);
+  BacktraceTake(Stack);
   Sample.Site := SiteFind(siAllocation, NoSizeClass, Stack);
   if Sample.Site = nil then
     Exit;

@@ -37,7 +37,7 @@ uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile;
 
 const
-  TextRoom = 4 shl 20;
+  TextLimit = 4 shl 20;
 
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
 begin
@@ -47,7 +47,7 @@ begin
   if Result and (FetchAdd(Report.Rules[Kind].Count, 1) <> 0) and Report.Rules[Kind].IsOnce then
     Result := False;
   if Result then
-    TextOpen(Event.Text, TextRoom);
+    TextOpen(Event.Text, TextLimit);
 end;
 
 procedure ToFile(const Text: TText; IsOnScreen: Boolean);

@@ -27,31 +27,31 @@ type
     msNormalBlock,       //< ... of one that was got while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsNowhere, msIsFree,
-    msGotStack, msFreedStack, msHereStack, msFoundStack, msNoStack,
+    msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
     msLeaks,             //< blocks that were not freed
     msInUse,             //< blocks in use now
     msGrown,             //< blocks more than at another moment
     msNothingGrown,
     msLeakGroup,         //< some of them
-    msLeakHolds, msLeakHeld, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
+    msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
     msLeakTotal,         //< ... of an allocation group
-    msLeaksExpected, msLeaksRunning, msLeaksLost,
+    msLeaksSuppressed, msLeaksRunning, msLeaksLost,
     msNumber,            //< the allocation number that was waited for
-    msMixedFree, msMixedDispose,
-    msTraceGot, msTraceFreed, msTraceLeft,
+    msMismatchFree, msMismatchDispose,
+    msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
     msReserve            //< what was kept back is in use
   );
 
   /// The named values.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiHolder,
+    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiRetainer,
     fiText);
 
   /// Values for the fields of a message.
   TFields = record
     Known: set of TField;                     //< those that have a value
-    Room: TText;                              //< all values, one behind the other
+    Values: TText;                            //< all values, one behind the other
     First: array[TField] of NativeUInt;       //< where the value begins
     Limit: array[TField] of NativeUInt;       //< its end
   end;
@@ -60,7 +60,7 @@ type
 procedure FieldsOpen(out Fields: TFields);
 /// Gives the room back.
 procedure FieldsClose(var Fields: TFields);
-/// Begins the value of Field: what is added to Fields.Room up to FieldEnd.
+/// Begins the value of Field: what is added to Fields.Values up to FieldEnd.
 procedure FieldStart(var Fields: TFields; Field: TField);
 /// Ends it.
 procedure FieldEnd(var Fields: TFields; Field: TField);
@@ -91,8 +91,8 @@ uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
 
 const
-  TableRoom = 1 shl 20;
-  FieldRoom = 16 * OsPageSize;
+  TableSize = 1 shl 20;
+  FieldLimit = 16 * OsPageSize;
 
 type
   TEntry = record
@@ -186,58 +186,58 @@ const
 procedure FieldsOpen(out Fields: TFields);
 begin
   Fields := Default(TFields);
-  TextOpen(Fields.Room, FieldRoom);
+  TextOpen(Fields.Values, FieldLimit);
 end;
 
 procedure FieldsClose(var Fields: TFields);
 begin
-  TextClose(Fields.Room);
+  TextClose(Fields.Values);
 end;
 
 procedure FieldStart(var Fields: TFields; Field: TField);
 begin
-  Fields.First[Field] := Fields.Room.Length;
+  Fields.First[Field] := Fields.Values.Length;
 end;
 
 procedure FieldEnd(var Fields: TFields; Field: TField);
 begin
-  Fields.Limit[Field] := Fields.Room.Length;
+  Fields.Limit[Field] := Fields.Values.Length;
   Include(Fields.Known, Field);
 end;
 
 procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
-  TextAddNumber(Fields.Room, Value);
+  TextAddNumber(Fields.Values, Value);
   FieldEnd(Fields, Field);
 end;
 
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
-  TextAddGrouped(Fields.Room, Value);
+  TextAddGrouped(Fields.Values, Value);
   FieldEnd(Fields, Field);
 end;
 
 procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
 begin
   FieldStart(Fields, Field);
-  TextAddSigned(Fields.Room, Value);
+  TextAddSigned(Fields.Values, Value);
   FieldEnd(Fields, Field);
 end;
 
 procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
 begin
   FieldStart(Fields, Field);
-  TextAdd(Fields.Room, '$');
-  TextAddHex(Fields.Room, Value, SizeOf(Value) * 2);
+  TextAdd(Fields.Values, '$');
+  TextAddHex(Fields.Values, Value, SizeOf(Value) * 2);
   FieldEnd(Fields, Field);
 end;
 
 procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 begin
   FieldStart(Fields, Field);
-  TextAddChars(Fields.Room, Value);
+  TextAddChars(Fields.Values, Value);
   FieldEnd(Fields, Field);
 end;
 
@@ -263,7 +263,7 @@ begin
   for Field := Low(TField) to High(TField) do
     if StartsWith(Part, FieldNames[Field], '}') and (Field in Fields.Known) then
     begin
-      TextAddSome(Text, Fields.Room.Start + Fields.First[Field],
+      TextAddSome(Text, Fields.Values.Start + Fields.First[Field],
         Fields.Limit[Field] - Fields.First[Field]);
       Exit(True);
     end;
@@ -309,7 +309,7 @@ begin
   Result := PTable(LoadAcquire(Report.Messages));
   if Result <> nil then
     Exit;
-  Result := OsTakePages(TableRoom);
+  Result := OsTakePages(TableSize);
   if Result <> nil then
     StoreRelease(Report.Messages, NativeUInt(Result));
 end;
@@ -320,7 +320,7 @@ var
   Length: NativeUInt;
 begin
   Length := IndexByte(NewText^, -1, 0) + 1;
-  if Length > TableRoom - SizeOf(TTable) - Table^.Used then
+  if Length > TableSize - SizeOf(TTable) - Table^.Used then
     Exit(nil);
   Result := PAnsiChar(Table) + SizeOf(TTable) + Table^.Used;
   Move(NewText^, Result^, Length);

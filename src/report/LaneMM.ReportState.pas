@@ -27,7 +27,7 @@ type
     evGuard,           //< access to a guard page
     evBookkeeping,     //< corrupt bookkeeping record of a block
     evNumber,          //< the allocation number of the setting `break`
-    evMix,             //< mismatched free: New with FreeMem, or GetMem with Dispose
+    evMismatch,             //< mismatched free: New with FreeMem, or GetMem with Dispose
     evAllocation,      //< allocation of a chosen block
     evFree,            //< free of a chosen block
     evLimit            //< the heap reached a limit, or its reserve is in use

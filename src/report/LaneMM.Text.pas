@@ -1,7 +1,7 @@
 /// Text that is put together outside the heap and written with calls of the system.
 //
 // Owns:       the room of each TText, address space of its own that is backed as it fills.
-// Invariants: Length <= Room. What does not fit is left out, and IsCut tells so.
+// Invariants: Length <= Capacity. What does not fit is left out, and IsCut tells so.
 // Callers:    any thread; a TText belongs to one.
 unit LaneMM.Text;
 
@@ -19,7 +19,7 @@ type
   TText = record
     Start: PAnsiChar;    //< its first character; nil without room
     Length: NativeUInt;  //< characters so far
-    Room: NativeUInt;    //< most characters
+    Capacity: NativeUInt;    //< most characters
     IsCut: Boolean;      //< something did not fit
   end;
 
@@ -27,9 +27,9 @@ const
   /// Ends a line.
   LineEnd: ShortString = #10;
 
-/// An empty text with room for Room characters, a multiple of the page size, or, where the system
+/// An empty text with room for Capacity characters, a multiple of the page size, or, where the system
 /// has not so much, for a part of them. False, and all that is added is left out, when it has none.
-function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
+function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
 /// Gives the room back.
 procedure TextClose(var Text: TText);
 /// Adds Length characters.
@@ -61,34 +61,34 @@ function TextFits(Name, Pattern: PAnsiChar): Boolean;
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
 implementation
-function TextOpen(out Text: TText; Room: NativeUInt): Boolean;
+function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
 const
-  LeastRoom = 4 * OsPageSize;
+  LeastCapacity = 4 * OsPageSize;
 begin
   Text := Default(TText);
-  Text.Start := OsTakePages(Room);
-  while (Text.Start = nil) and (Room > LeastRoom) do
+  Text.Start := OsTakePages(Capacity);
+  while (Text.Start = nil) and (Capacity > LeastCapacity) do
   begin
-    Room := Room div 2;
-    Text.Start := OsTakePages(Room);
+    Capacity := Capacity div 2;
+    Text.Start := OsTakePages(Capacity);
   end;
   Result := Text.Start <> nil;
   if Result then
-    Text.Room := Room;
+    Text.Capacity := Capacity;
 end;
 
 procedure TextClose(var Text: TText);
 begin
-  if Text.Room <> 0 then
-    OsRelease(Text.Start, Text.Room);
+  if Text.Capacity <> 0 then
+    OsRelease(Text.Start, Text.Capacity);
   Text := Default(TText);
 end;
 
 procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
 begin
-  if Length > Text.Room - Text.Length then
+  if Length > Text.Capacity - Text.Length then
   begin
-    Length := Text.Room - Text.Length;
+    Length := Text.Capacity - Text.Length;
     Text.IsCut := True;
   end;
   Move(Part^, Text.Start[Text.Length], Length);

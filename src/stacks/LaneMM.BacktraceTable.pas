@@ -6,7 +6,7 @@
 //             from a shorter one with a single look. The number of a stack is its innermost node's.
 // Invariants: a node is complete when its Outer is not 0; none is changed or removed then. A stack
 //             that is kept has a number > 0. When the table is full, what is new gets 0.
-// Callers:    StacksStart: under no lock, any number of times. The others: any thread.
+// Callers:    BacktracesStart: under no lock, any number of times. The others: any thread.
 // Progress:   wait-free: a node that another thread is just writing is passed over; the same stack
 //             may so have two numbers.
 unit LaneMM.BacktraceTable;
@@ -21,15 +21,15 @@ uses
 
 
 /// Makes the table; tells whether there is one.
-function StacksStart: Boolean;
+function BacktracesStart: Boolean;
 /// The number of the stack that has Return inside of the stack with the number Outer, which is 0
 /// for none; 0 when it cannot be kept.
-function StackExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
+function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 /// The number of the stack; 0 when it cannot be kept.
-function StackKeep(const Stack: TStack): Cardinal;
+function BacktraceKeep(const Stack: TBacktrace): Cardinal;
 /// The innermost frames of the stack with the number, without the manager's own where they can be
 /// told; False when there is no such stack.
-function StackRead(Number: Cardinal; out Stack: TStack): Boolean;
+function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
 
 implementation
 
@@ -51,15 +51,15 @@ type
   TTable = array[1..NodeCount] of TNode;
   PTable = ^TTable;
 
-function StacksStart: Boolean;
+function BacktracesStart: Boolean;
 var
-  Room: Pointer;
+  Pages: Pointer;
 begin
   if LoadAcquire(Stacks.Table) <> 0 then
     Exit(True);
-  Room := OsTakePages(SizeOf(TTable));
-  if (Room <> nil) and not CompareAndSwap(Stacks.Table, 0, NativeUInt(Room)) then
-    OsReleasePages(Room, SizeOf(TTable));
+  Pages := OsTakePages(SizeOf(TTable));
+  if (Pages <> nil) and not CompareAndSwap(Stacks.Table, 0, NativeUInt(Pages)) then
+    OsReleasePages(Pages, SizeOf(TTable));
   Result := LoadAcquire(Stacks.Table) <> 0;
 end;
 
@@ -68,11 +68,11 @@ function TakeNode(var Node: TNode; Outer, Return: NativeUInt): Boolean;
 begin
   Result := CompareAndSwap(Node.Return, 0, Return);
   if Result then
-    // Release: who sees Outer sees Return. Pairs with StackExtend and StackRead.
+    // Release: who sees Outer sees Return. Pairs with BacktraceExtend and BacktraceRead.
     StoreRelease(Node.Outer, Outer + 1);
 end;
 
-function StackExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
+function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 var
   Table: PTable;
   Hash: NativeUInt;
@@ -96,16 +96,16 @@ begin
   Result := 0;
 end;
 
-function StackKeep(const Stack: TStack): Cardinal;
+function BacktraceKeep(const Stack: TBacktrace): Cardinal;
 var
   Index: NativeInt;
 begin
   Result := 0;
   for Index := NativeInt(Stack.Count) - 1 downto 0 do
-    Result := StackExtend(Result, Stack.Frames[Index]);
+    Result := BacktraceExtend(Result, Stack.Frames[Index]);
 end;
 
-function StackRead(Number: Cardinal; out Stack: TStack): Boolean;
+function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
 var
   Table: PTable;
   Outer: NativeUInt;
@@ -118,7 +118,7 @@ begin
     Outer := LoadAcquire(Table^[Number].Outer);
     if Outer = 0 then
       Break; // no such node: the number was written over
-    StackAdd(Stack, Table^[Number].Return);
+    BacktraceAdd(Stack, Table^[Number].Return);
     Number := Outer - 1;
   end;
   Result := Stack.Count > 0;

@@ -1,7 +1,7 @@
 /// Call stacks as lines of text: address, routine, source line.
 //
-// Owns:       the room of each TTraces.
-// Callers:    any thread; a TTraces belongs to one.
+// Owns:       the room of each TSymbolizer.
+// Callers:    any thread; a TSymbolizer belongs to one.
 unit LaneMM.BacktraceText;
 
 {$I ../LaneMM.inc}
@@ -15,74 +15,74 @@ uses
 
 type
   /// Stacks whose addresses are resolved together, as the file with their names is read once.
-  TTraces = record
+  TSymbolizer = record
     Symbols: TSymbols;   //< all their addresses
     Elf: TElf;           //< their files
     HasLines: Boolean;   //< it has line numbers
   end;
 
 /// Room for the addresses of StackCount stacks.
-procedure TracesOpen(out Traces: TTraces; StackCount: NativeUInt);
+procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 /// Gives the room back.
-procedure TracesClose(var Traces: TTraces);
-/// Adds the addresses of a stack; before TracesResolve.
-procedure TracesAdd(var Traces: TTraces; const Stack: TStack);
-/// Adds the routine at Code; before TracesResolve.
-procedure TracesAddCode(var Traces: TTraces; Code: NativeUInt);
+procedure SymbolizerClose(var Symbolizer: TSymbolizer);
+/// Adds the addresses of a stack; before SymbolizerResolve.
+procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
+/// Adds the routine at Code; before SymbolizerResolve.
+procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds their names.
-procedure TracesResolve(var Traces: TTraces);
+procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
 /// Adds a line for each frame from the first that is not the manager's own on.
-procedure TraceAdd(var Text: TText; const Traces: TTraces; const Stack: TStack);
+procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 
 implementation
 
 
-procedure TracesOpen(out Traces: TTraces; StackCount: NativeUInt);
+procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
-  Traces := Default(TTraces);
-  SymbolsOpen(Traces.Symbols, StackCount * MaxFrames + 1);
+  Symbolizer := Default(TSymbolizer);
+  SymbolsOpen(Symbolizer.Symbols, StackCount * MaxFrames + 1);
 end;
 
-procedure TracesClose(var Traces: TTraces);
+procedure SymbolizerClose(var Symbolizer: TSymbolizer);
 begin
-  ElfClose(Traces.Elf);
-  SymbolsClose(Traces.Symbols);
+  ElfClose(Symbolizer.Elf);
+  SymbolsClose(Symbolizer.Symbols);
 end;
 
-procedure TracesAdd(var Traces: TTraces; const Stack: TStack);
+procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
   Frame: NativeInt;
 begin
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
-    SymbolsAdd(Traces.Symbols, Stack.Frames[Frame]);
+    SymbolsAdd(Symbolizer.Symbols, Stack.Frames[Frame]);
 end;
 
-procedure TracesAddCode(var Traces: TTraces; Code: NativeUInt);
+procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 begin
-  SymbolsAdd(Traces.Symbols, Code + 1);
+  SymbolsAdd(Symbolizer.Symbols, Code + 1);
 end;
 
-procedure TracesResolve(var Traces: TTraces);
+procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
 begin
-  SymbolsSort(Traces.Symbols);
-  ElfOpen(Traces.Elf);
-  Traces.HasLines := ElfResolve(Traces.Elf, Traces.Symbols);
+  SymbolsSort(Symbolizer.Symbols);
+  ElfOpen(Symbolizer.Elf);
+  Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
 
 // The first frame of the stack that is not the manager's own.
-function FirstFrame(const Traces: TTraces; const Stack: TStack): Cardinal;
+function FirstFrame(const Symbolizer: TSymbolizer; const Stack: TBacktrace): Cardinal;
 begin
   Result := 0;
   while (Result + 1 < Stack.Count)
-    and SymbolIsOurs(SymbolsFind(Traces.Symbols, Stack.Frames[Result])) do
+    and SymbolIsOurs(SymbolsFind(Symbolizer.Symbols, Stack.Frames[Result])) do
     Inc(Result);
 end;
 
-procedure AddFrame(var Text: TText; const Traces: TTraces; Return: NativeUInt);
+procedure AddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt);
 var
   Symbol: PSymbol;
 begin
-  Symbol := SymbolsFind(Traces.Symbols, Return);
+  Symbol := SymbolsFind(Symbolizer.Symbols, Return);
   TextAdd(Text, '      ');
   TextAddHex(Text, Return, SizeOf(Return) * 2);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
@@ -103,12 +103,12 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-procedure TraceAdd(var Text: TText; const Traces: TTraces; const Stack: TStack);
+procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
   Frame: NativeInt;
 begin
-  for Frame := FirstFrame(Traces, Stack) to NativeInt(Stack.Count) - 1 do
-    AddFrame(Text, Traces, Stack.Frames[Frame]);
+  for Frame := FirstFrame(Symbolizer, Stack) to NativeInt(Stack.Count) - 1 do
+    AddFrame(Text, Symbolizer, Stack.Frames[Frame]);
 end;
 
 end.

@@ -149,10 +149,10 @@ end;
 
 procedure ElfOpen(out Elf: TElf);
 const
-  PathRoom = 65536;
+  PathLimit = 65536;
 begin
   Elf := Default(TElf);
-  TextOpen(Elf.Paths, PathRoom);
+  TextOpen(Elf.Paths, PathLimit);
 end;
 
 procedure ElfClose(var Elf: TElf);

@@ -11,7 +11,7 @@
 //             found for a return address is kept, and tried first the next time.
 // Others:     the chain of frame pointers.
 // In C:       the library walks through all modules, see Stacks.TakeFrames.
-// Callers:    StackStart: once, before any other thread runs. The rest: any thread.
+// Callers:    UnwindStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Unwind;
 
 {$I ../LaneMM.inc}
@@ -29,16 +29,16 @@ type
   TManagerCall = (mcUnknown, mcGetMem, mcFreeMem, mcFreeMemSize, mcAllocMem, mcReallocMem,
     mcMemSize);
 
-  PStack = ^TStack;
+  PBacktrace = ^TBacktrace;
   /// A call stack: return addresses, the innermost first.
-  TStack = record
+  TBacktrace = record
     Call: TManagerCall;  //< what the program called; its frames are all that follows
     Count: Cardinal;     //< frames
     Frames: array[0..MaxFrames - 1] of NativeUInt; //< the return addresses
   end;
 
   /// Where the return address and the frame pointer of a routine's caller lie.
-  TStackRule = record
+  TUnwindRule = record
     Start: NativeUInt;    //< where the routine begins; 0: not known
     Size: Cardinal;       //< bytes from its stack pointer up to the return address
     SavedFrame: Cardinal; //< bytes from the caller's frame pointer up to it; 0: not saved
@@ -46,7 +46,7 @@ type
   end;
 
   /// A thread on its way up its own stack.
-  TStackWalk = record
+  TUnwind = record
     Pc: NativeUInt;      //< in the routine that is left next
     Sp: NativeUInt;      //< its stack pointer when it made its call
     Frame: NativeUInt;   //< its frame pointer
@@ -55,27 +55,27 @@ type
   end;
 
 /// Finds out where the code lies and how the run-time library calls its memory manager.
-procedure StackStart;
+procedure UnwindStart;
 /// Begins a walk at the caller of the routine with this frame pointer, which is set.
-procedure StackWalkFrom(Frame: NativeUInt; out Walk: TStackWalk);
+procedure UnwindFrom(Frame: NativeUInt; out Walk: TUnwind);
 /// Goes on to the caller; False when there is none, or none is found. Rule says how it was done.
-function StackStep(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Does the same as the rule says; False when that does not fit what is on the stack. Return is a
 /// return address for which it fitted, or 0, and becomes the one that was found.
-function StackLeave(var Walk: TStackWalk; const Rule: TStackRule; var Return: NativeUInt): Boolean;
+function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
 /// Adds a frame. All frames so far were the manager's own if this one is the program's call of it.
-procedure StackAdd(var Stack: TStack; Return: NativeUInt);
+procedure BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt);
 /// Takes the stack of the caller, without the manager's own frames where they can be told.
-procedure StackTake(out Stack: TStack);
+procedure BacktraceTake(out Stack: TBacktrace);
 /// The end of the stack that Sp lies on; Sp itself when it is not known.
 function StackEnd(Sp: NativeUInt): NativeUInt;
 /// The same from a point where a thread was interrupted, with its registers there.
-procedure StackTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TStack);
+procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
 /// The offset in the table of methods that the call before Return has used; -1 when that call is
 /// another one, or cannot be read.
-function StackCallOffset(Return: NativeUInt): NativeInt;
+function VirtualCallOffset(Return: NativeUInt): NativeInt;
 /// A number that depends on Seed, the call and all frames.
-function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
+function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
 implementation
 
@@ -153,7 +153,7 @@ begin
 end;
 
 // Follows push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
-procedure ReadPrologue(Code: PByte; out Rule: TStackRule);
+procedure ReadPrologue(Code: PByte; out Rule: TUnwindRule);
 const
   MovFrame = $E58948;        // mov rbp, rsp
   LeaShort = $24648D48;      // lea rsp, [rsp + byte]
@@ -163,7 +163,7 @@ const
   ThreeBytes = $FFFFFF;
   PushFrame = $55;
 begin
-  Rule := Default(TStackRule);
+  Rule := Default(TUnwindRule);
   Rule.Start := NativeUInt(Code);
   repeat
     if Code^ and $F8 = $50 then
@@ -204,14 +204,14 @@ end;
 
 // ---------------------------------------------------------------------------- steps
 
-function IsOnStack(const Walk: TStackWalk; Address: NativeUInt): Boolean; inline;
+function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
 begin
   Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
     and (Address and (SizeOf(Pointer) - 1) = 0);
 end;
 
 // Leaves the routine whose return address lies at Slot.
-procedure Leave(var Walk: TStackWalk; Slot, SavedFrame: NativeUInt); inline;
+procedure Leave(var Walk: TUnwind; Slot, SavedFrame: NativeUInt); inline;
 begin
   Walk.Pc := WordAt(Slot);
   Walk.Sp := Slot + SizeOf(Pointer);
@@ -224,7 +224,7 @@ begin
 end;
 
 // Whether the call before Return can have led to the routine.
-function IsReturn(Return: NativeUInt; const Rule: TStackRule): Boolean;
+function IsReturn(Return: NativeUInt; const Rule: TUnwindRule): Boolean;
 var
   Target: NativeUInt;
 begin
@@ -238,7 +238,7 @@ begin
   end;
 end;
 
-function StackLeave(var Walk: TStackWalk; const Rule: TStackRule; var Return: NativeUInt): Boolean;
+function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
 var
   Slot, Found: NativeUInt;
 begin
@@ -257,17 +257,17 @@ begin
 end;
 
 // Leaves the routine if it began at Start; tells whether that fits what is on the stack.
-function TryLeave(var Walk: TStackWalk; Start: NativeUInt; out Rule: TStackRule): Boolean;
+function TryLeave(var Walk: TUnwind; Start: NativeUInt; out Rule: TUnwindRule): Boolean;
 var
   Return: NativeUInt;
 begin
   ReadPrologue(PByte(Start), Rule);
   Return := 0;
-  Result := (Rule.Size <> 0) and StackLeave(Walk, Rule, Return);
+  Result := (Rule.Size <> 0) and UnwindLeave(Walk, Rule, Return);
 end;
 
 // Leaves the routine if it began Steps alignments before the one that Pc lies in.
-function TryLeaveBack(var Walk: TStackWalk; Steps: NativeUInt; out Rule: TStackRule): Boolean;
+function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; out Rule: TUnwindRule): Boolean;
   inline;
 var
   Start: NativeUInt;
@@ -277,7 +277,7 @@ begin
 end;
 
 // Leaves the routine; returns those steps, or more than MostSteps when no beginning was found.
-function SearchBack(var Walk: TStackWalk; out Rule: TStackRule): NativeUInt;
+function SearchBack(var Walk: TUnwind; out Rule: TUnwindRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
 begin
@@ -293,7 +293,7 @@ end;
 // A return address and its steps are one word of StackSteps, so threads need not agree. Where no
 // beginning was found the steps count on, and at their end it is searched again: the stack may
 // have been misread.
-function StepByCode(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+function StepByCode(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
   Pc, Kept, Steps: NativeUInt;
   Entry: PNativeUInt;
@@ -319,18 +319,18 @@ begin
   Result := Steps <= MostSteps;
 end;
 
-function StepByFrame(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+function StepByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
   Return: NativeUInt;
 begin
-  Rule := Default(TStackRule);
+  Rule := Default(TUnwindRule);
   Rule.IsFramed := True;
   Rule.SavedFrame := SizeOf(Pointer);
   Return := 0;
-  Result := StackLeave(Walk, Rule, Return);
+  Result := UnwindLeave(Walk, Rule, Return);
 end;
 
-function StackStep(var Walk: TStackWalk; out Rule: TStackRule): Boolean;
+function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
   Result := IsX64 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
 end;
@@ -380,7 +380,7 @@ begin
     Result := TManagerCall(Offset div SizeOf(Pointer));
 end;
 
-procedure StackAdd(var Stack: TStack; Return: NativeUInt);
+procedure BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt);
 var
   Call: TManagerCall;
 begin
@@ -397,27 +397,27 @@ begin
   Inc(Stack.Count);
 end;
 
-procedure WalkOn(var Walk: TStackWalk; out Stack: TStack);
+procedure WalkOn(var Walk: TUnwind; out Stack: TBacktrace);
 var
-  Rule: TStackRule;
+  Rule: TUnwindRule;
 begin
   Stack.Call := mcUnknown;
   Stack.Count := 0;
   repeat
-    StackAdd(Stack, Walk.Pc);
-  until (Stack.Count = MaxFrames) or not StackStep(Walk, Rule);
+    BacktraceAdd(Stack, Walk.Pc);
+  until (Stack.Count = MaxFrames) or not UnwindStep(Walk, Rule);
 end;
 
-procedure StackWalkFrom(Frame: NativeUInt; out Walk: TStackWalk);
+procedure UnwindFrom(Frame: NativeUInt; out Walk: TUnwind);
 begin
   Walk.Sp := Frame;
   Walk.Limit := StackEnd(Frame);
   Leave(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
 end;
 
-procedure StackTake(out Stack: TStack);
+procedure BacktraceTake(out Stack: TBacktrace);
 var
-  Walk: TStackWalk;
+  Walk: TUnwind;
 begin
   if @Stacks.TakeFrames <> nil then
   begin
@@ -425,13 +425,13 @@ begin
     Stack.Count := Stacks.TakeFrames(@Stack.Frames, MaxFrames);
     Exit;
   end;
-  StackWalkFrom(NativeUInt(get_frame), Walk);
+  UnwindFrom(NativeUInt(get_frame), Walk);
   WalkOn(Walk, Stack);
 end;
 
-procedure StackTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TStack);
+procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
 var
-  Walk: TStackWalk;
+  Walk: TUnwind;
 begin
   Walk.Pc := Pc + 1; // as if a call had led away from there
   Walk.Sp := Sp;
@@ -442,7 +442,7 @@ begin
 end;
 
 // FF /2 with a register and an offset of four bytes, one or none.
-function StackCallOffset(Return: NativeUInt): NativeInt;
+function VirtualCallOffset(Return: NativeUInt): NativeInt;
 const
   CallOpcode = $FF;
   Extension = 2 shl 3;
@@ -464,7 +464,7 @@ begin
     Result := 0;
 end;
 
-function StackHash(const Stack: TStack; Seed: NativeUInt): NativeUInt;
+function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 var
   Index: NativeInt;
 begin
@@ -505,11 +505,11 @@ begin
   SetMemoryManager(Manager);
 end;
 
-procedure StackStart;
+procedure UnwindStart;
 var
   Mapping: TOsMapping;
 begin
-  if not OsFindMapping(NativeUInt(@StackStart), Mapping) then
+  if not OsFindMapping(NativeUInt(@UnwindStart), Mapping) then
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;
   Stacks.CodeLimit := Mapping.Limit - CodeMargin;

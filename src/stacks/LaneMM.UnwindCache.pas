@@ -1,6 +1,6 @@
 /// The call stack of a thread, remembered from one look to the next.
 //
-// Owns:       nothing; each TStackCache belongs to one thread.
+// Owns:       nothing; each TUnwindCache belongs to one thread.
 // How:        between two looks only the innermost calls change. The steps of the last walk are
 //             kept, outermost first. A new walk goes up until it comes to a place where the last
 //             one was, too; from there on it is the same, if every word that the last walk read on
@@ -27,50 +27,50 @@ const
   /// Places whose callers are known how to be found; a power of two.
   KnownCount = 256;
   /// Short ways that are kept, and their most steps.
-  WayBits = 5;
-  WayCount = 1 shl WayBits;
-  WaySteps = 6;
+  PathBits = 5;
+  PathCount = 1 shl PathBits;
+  PathFrames = 6;
 
 type
   /// A place on the way up, and the words on the stack that led there.
-  TStackStep = record
-    Pc: NativeUInt;        //< owner   see TStackWalk
+  TCachedFrame = record
+    Pc: NativeUInt;        //< owner   see TUnwind
     Sp: NativeUInt;        //< owner   likewise; the word before it is Pc
     Frame: NativeUInt;     //< owner   likewise
     FrameAt: NativeUInt;   //< owner   where Frame was read, or some word on the stack
     FrameWord: NativeUInt; //< owner   what that word is
     Number: Cardinal;      //< owner   see LaneMM.BacktraceTable
   end;
-  PStackStep = ^TStackStep;
-  PStackWay = ^TStackWay;
+  PCachedFrame = ^TCachedFrame;
+  PCachedPath = ^TCachedPath;
   /// The first steps of a walk, up to where it met the one before.
-  TStackWay = record
+  TCachedPath = record
     Count: NativeUInt;                               //< owner   of the steps; 0: none
     Base: NativeUInt;                                //< owner   steps of the cache that it led to
     BaseSp: NativeUInt;                              //< owner   Sp of the last one of these
     BaseNumber: Cardinal;                            //< owner   its number
     Number: Cardinal;                                //< owner   of the whole stack
-    Steps: array[0..WaySteps - 1] of TStackStep;     //< owner   the innermost first
+    Steps: array[0..PathFrames - 1] of TCachedFrame;     //< owner   the innermost first
   end;
   /// How a place is left.
   TKnownPlace = record
     Pc: NativeUInt;        //< owner   the place; 0: none
     Return: NativeUInt;    //< owner   where it led last
-    Rule: TStackRule;      //< owner
+    Rule: TUnwindRule;      //< owner
   end;
   /// What is remembered of a thread's stack; all zero at first.
-  TStackCache = record
+  TUnwindCache = record
     Count: NativeUInt;                                //< owner   steps that are remembered
     IsWhole: Boolean;                                 //< owner   up to the end of the stack
-    Steps: array[0..MostSteps - 1] of TStackStep;     //< owner   the outermost first
-    Added: array[0..NewSteps - 1] of TStackStep;      //< owner   of a walk, the innermost first
+    Steps: array[0..MostSteps - 1] of TCachedFrame;     //< owner   the outermost first
+    Added: array[0..NewSteps - 1] of TCachedFrame;      //< owner   of a walk, the innermost first
     Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a part of their address
-    Ways: array[0..WayCount - 1] of TStackWay;        //< owner   by parts of where they begin
+    Ways: array[0..PathCount - 1] of TCachedPath;        //< owner   by parts of where they begin
   end;
 
 /// The number of the stack of the caller of the routine with this frame pointer, which is set;
 /// 0 when it cannot be kept.
-function StackCacheTake(var Cache: TStackCache; Frame: NativeUInt): Cardinal;
+function UnwindCacheTake(var Cache: TUnwindCache; Frame: NativeUInt): Cardinal;
 
 implementation
 
@@ -78,21 +78,21 @@ uses
   LaneMM.Bits, LaneMM.BacktraceTable;
 
 // Whether the words that led to a place are still on the stack.
-function IsThere(const Step: TStackStep): Boolean; inline;
+function IsThere(const Step: TCachedFrame): Boolean; inline;
 begin
   Result := (PNativeUInt(Step.Sp)[-1] = Step.Pc) and (PNativeUInt(Step.FrameAt)^ = Step.FrameWord);
 end;
 
 // Whether a stack with so many steps has all frames that are ever read of it.
-function IsEnough(const Cache: TStackCache; Count: NativeUInt): Boolean; inline;
+function IsEnough(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
 begin
   Result := Cache.IsWhole or (Count >= MaxFrames);
 end;
 
 // Whether all that the last walk read in its first Count steps is still there.
-function IsUnchanged(const Cache: TStackCache; Count: NativeUInt): Boolean;
+function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean;
 var
-  Step, First: PStackStep;
+  Step, First: PCachedFrame;
 begin
   First := @Cache.Steps[0];
   Step := First + Count;
@@ -105,9 +105,9 @@ begin
 end;
 
 // Whether the last walk was at this place, too. Forgets the steps that are farther in.
-function HasMet(var Cache: TStackCache; const Walk: TStackWalk): Boolean;
+function HasMet(var Cache: TUnwindCache; const Walk: TUnwind): Boolean;
 var
-  Step: PStackStep;
+  Step: PCachedFrame;
 begin
   while Cache.Count > 0 do
   begin
@@ -124,22 +124,22 @@ end;
 // ---------------------------------------------------------------------------- steps
 
 // Goes on to the caller.
-function Leave(var Cache: TStackCache; var Walk: TStackWalk): Boolean;
+function Leave(var Cache: TUnwindCache; var Walk: TUnwind): Boolean;
 var
   Known: ^TKnownPlace;
 begin
   Known := @Cache.Known[(Walk.Pc xor Walk.Pc shr 8) mod KnownCount];
-  if (Known^.Pc = Walk.Pc) and StackLeave(Walk, Known^.Rule, Known^.Return) then
+  if (Known^.Pc = Walk.Pc) and UnwindLeave(Walk, Known^.Rule, Known^.Return) then
     Exit(True);
   Known^.Pc := Walk.Pc;
-  Result := StackStep(Walk, Known^.Rule);
+  Result := UnwindStep(Walk, Known^.Rule);
   if Result then
     Known^.Return := Walk.Pc
   else
     Known^.Pc := 0;
 end;
 
-procedure Note(out Step: TStackStep; const Walk: TStackWalk);
+procedure Note(out Step: TCachedFrame; const Walk: TUnwind);
 begin
   Step.Pc := Walk.Pc;
   Step.Sp := Walk.Sp;
@@ -154,7 +154,7 @@ end;
 
 // Walks up to where the last walk was, too, or as far as it goes: then what is remembered is
 // forgotten. Returns the steps that are new.
-function WalkUp(var Cache: TStackCache; var Walk: TStackWalk): NativeUInt;
+function WalkUp(var Cache: TUnwindCache; var Walk: TUnwind): NativeUInt;
 var
   IsEnd: Boolean;
 begin
@@ -177,15 +177,15 @@ end;
 
 // ---------------------------------------------------------------------------- ways
 
-function WayFrom(var Cache: TStackCache; const Walk: TStackWalk): PStackWay; inline;
+function WayFrom(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
 begin
-  Result := @Cache.Ways[(Walk.Pc xor Walk.Sp) * SpreadFactor shr (SizeOf(Walk.Pc) * 8 - WayBits)];
+  Result := @Cache.Ways[(Walk.Pc xor Walk.Sp) * SpreadFactor shr (SizeOf(Walk.Pc) * 8 - PathBits)];
 end;
 
 // Whether the walk that begins at Walk goes this way, and then on as the last one.
-function IsOpen(const Cache: TStackCache; const Way: TStackWay; const Walk: TStackWalk): Boolean;
+function IsOpen(const Cache: TUnwindCache; const Way: TCachedPath; const Walk: TUnwind): Boolean;
 var
-  Step: PStackStep;
+  Step: PCachedFrame;
   Index: NativeInt;
 begin
   Result := False;
@@ -203,12 +203,12 @@ begin
 end;
 
 // Keeps the way that was just found, unless it is long.
-procedure Keep(out Way: TStackWay; const Cache: TStackCache; Count: NativeUInt; Number: Cardinal);
+procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt; Number: Cardinal);
 var
-  Base: PStackStep;
+  Base: PCachedFrame;
 begin
   Way.Count := 0;
-  if (Count = 0) or (Count > WaySteps) or (Count = Cache.Count) then
+  if (Count = 0) or (Count > PathFrames) or (Count = Cache.Count) then
     Exit;
   Base := @Cache.Steps[Cache.Count - Count - 1];
   Way.Count := Count;
@@ -216,13 +216,13 @@ begin
   Way.BaseSp := Base^.Sp;
   Way.BaseNumber := Base^.Number;
   Way.Number := Number;
-  Move(Cache.Added, Way.Steps, Count * SizeOf(TStackStep));
+  Move(Cache.Added, Way.Steps, Count * SizeOf(TCachedFrame));
 end;
 
 // ---------------------------------------------------------------------------- the stack
 
 // Puts the new steps on those that are remembered; returns the number of the stack.
-function Append(var Cache: TStackCache; Count: NativeUInt): Cardinal;
+function Append(var Cache: TUnwindCache; Count: NativeUInt): Cardinal;
 begin
   Result := 0;
   if Cache.Count > 0 then
@@ -230,20 +230,20 @@ begin
   while Count > 0 do
   begin
     Dec(Count);
-    Result := StackExtend(Result, Cache.Added[Count].Pc);
+    Result := BacktraceExtend(Result, Cache.Added[Count].Pc);
     Cache.Added[Count].Number := Result;
     Cache.Steps[Cache.Count] := Cache.Added[Count];
     Inc(Cache.Count);
   end;
 end;
 
-function StackCacheTake(var Cache: TStackCache; Frame: NativeUInt): Cardinal;
+function UnwindCacheTake(var Cache: TUnwindCache; Frame: NativeUInt): Cardinal;
 var
-  Walk: TStackWalk;
-  Way: PStackWay;
+  Walk: TUnwind;
+  Way: PCachedPath;
   Count: NativeUInt;
 begin
-  StackWalkFrom(Frame, Walk);
+  UnwindFrom(Frame, Walk);
   if Cache.Steps[0].Sp > Walk.Limit then
     Cache.Count := 0; // of a thread that had the record before: nothing of it may be read
   Way := WayFrom(Cache, Walk);

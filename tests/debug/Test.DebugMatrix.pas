@@ -13,13 +13,13 @@ uses
 type
   /// What is told of a mistake: lines, with words for what was done in braces; pairs of a heading of
   /// a stack and the comment of a line. The line `star` stands for the bytes around the offset.
-  TExpected = record
+  TSuppression = record
     Mistake, Lines, Stacks: string;
   end;
 
   TDebugMatrixTests = class(TLaneTest)
   strict private
-    procedure Compare(const Expected: TExpected; const Settings, Threads: string);
+    procedure Compare(const Expected: TSuppression; const Settings, Threads: string);
     procedure IsSilent(const Settings, Threads: string);
   published
     procedure MistakesAreReportedAsTheyWereMade;
@@ -52,7 +52,7 @@ const
   WasGot = Got + '=got|';
   WasFreed = WasGot + Freed + '=freed|';
 
-  AllExpected: array[0..30] of TExpected = (
+  AllExpected: array[0..30] of TSuppression = (
     (Mistake: 'free-twice'; Lines: 'A block was freed that is free already.|' + BlockLine;
       Stacks: WasFreed + Here + '=free'),
     (Mistake: 'free-twice-threads';
@@ -114,7 +114,7 @@ const
     (Mistake: 'notes'; Lines: 'What was noted of the block at {address} has been written over.|';
       Stacks: Found + '=check'));
 
-  GuardExpected: array[0..1] of TExpected = (
+  GuardExpected: array[0..1] of TSuppression = (
     (Mistake: 'guard-write';
       Lines: '{address} was used, which belongs to no block in use.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=overrun'),
@@ -140,7 +140,7 @@ type
     procedure Has(const Line: string);
     procedure HasStack(const Heading, Comment: string);
     procedure HasDump;
-    procedure Check(const Expected: TExpected);
+    procedure Check(const Expected: TSuppression);
   strict private
     procedure Missing(const What: string);
   end;
@@ -244,7 +244,7 @@ begin
     Missing('one star');
 end;
 
-procedure TChecker.Check(const Expected: TExpected);
+procedure TChecker.Check(const Expected: TSuppression);
 var
   Part: string;
   Pair: TStringArray;
@@ -276,7 +276,7 @@ begin
   SetLength(Result, Length(Result) - 1);
 end;
 
-procedure TDebugMatrixTests.Compare(const Expected: TExpected; const Settings, Threads: string);
+procedure TDebugMatrixTests.Compare(const Expected: TSuppression; const Settings, Threads: string);
 var
   Checker: TChecker;
   Sections: TStringArray;
@@ -314,7 +314,7 @@ end;
 
 procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMade;
 var
-  Expected: TExpected;
+  Expected: TSuppression;
 begin
   for Expected in AllExpected do
     Compare(Expected, 'debug', '0');
@@ -323,7 +323,7 @@ end;
 // Much is freed meanwhile: what was written to must not leave the quarantine before it is found.
 procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMadeWhileThreadsChurn;
 var
-  Expected: TExpected;
+  Expected: TSuppression;
 begin
   for Expected in AllExpected do
     Compare(Expected, 'debug,quarantine=64M', '8');
@@ -331,7 +331,7 @@ end;
 
 procedure TDebugMatrixTests.GuardPagesReportUsesAsTheyWereMade;
 var
-  Expected: TExpected;
+  Expected: TSuppression;
 begin
   for Expected in GuardExpected do
   begin

@@ -15,21 +15,21 @@ end;
 var
   Info: TLeakInfo;
   Status: TLeakStatus;
-  Traces: TStackTraceList;
+  Symbolizer: TStackTraceList;
   Index, Frame: Integer;
   Trace: TStackTrace;
 begin
   REMatchesFunction := @Fits;
-  Traces := TStackTraceList.Create;
+  Symbolizer := TStackTraceList.Create;
   Info := AllocHeapTraceInfo(ParamStr(1));
-  if not Info.GetLeakInfo(Status, Traces) then
+  if not Info.GetLeakInfo(Status, Symbolizer) then
     Halt(1);
   WriteLn('blocks ', Status.LeakCount);
   WriteLn('bytes ', Status.LeakedMem);
-  WriteLn('traces ', Traces.Count);
-  for Index := 0 to Traces.Count - 1 do
+  WriteLn('traces ', Symbolizer.Count);
+  for Index := 0 to Symbolizer.Count - 1 do
   begin
-    Trace := Traces[Index];
+    Trace := Symbolizer[Index];
     WriteLn('block ', Trace.BlockSize, ' ', Trace.Count);
     for Frame := 0 to Trace.Count - 1 do
       WriteLn('frame ', ExtractFileName(Trace.Lines[Frame].FileName), ' ',

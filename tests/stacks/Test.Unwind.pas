@@ -11,7 +11,7 @@ uses
 type
   TUnwindTests = class(TLaneTest)
   strict private
-    Taken: TStack;
+    Taken: TBacktrace;
     Heaps: array[Boolean] of PHeap;
     EndSeen, EndOfMapping: NativeUInt;
     procedure TakeHere;
@@ -41,13 +41,13 @@ uses
 
 procedure TUnwindTests.TakeHere;
 begin
-  StackTake(Taken);
+  BacktraceTake(Taken);
 end;
 
 procedure TUnwindTests.TakeDeep(Depth: Integer);
 begin
   if Depth = 0 then
-    StackTake(Taken)
+    BacktraceTake(Taken)
   else
     TakeDeep(Depth - 1);
   Inc(Taken.Count, 0); // not the last call: the frame stays
@@ -71,8 +71,8 @@ end;
 
 procedure TUnwindTests.StackIsTheSameForTheSamePlace;
 var
-  Stacks: array[Boolean] of TStack;
-  First: TStack;
+  Stacks: array[Boolean] of TBacktrace;
+  First: TBacktrace;
   IsSecond: Boolean;
   Index: Integer;
 begin
@@ -94,10 +94,10 @@ const
   // More often than it is kept that the outermost routine has no caller.
   Times = 5000;
 var
-  First: TStack;
+  First: TBacktrace;
   Time: Integer;
 begin
-  First := Default(TStack);
+  First := Default(TBacktrace);
   for Time := 1 to Times do
   begin
     TakeHere;

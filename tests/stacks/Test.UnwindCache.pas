@@ -11,7 +11,7 @@ uses
 type
   TUnwindCacheTests = class(TLaneTest)
   strict private
-    Cache: TStackCache;
+    Cache: TUnwindCache;
     Random: TGenerator;
     Looks: Integer;
     procedure Look;
@@ -45,21 +45,21 @@ const
 procedure TUnwindCacheTests.SetUp;
 begin
   inherited SetUp;
-  AssertTrue(StacksStart);
+  AssertTrue(BacktracesStart);
   FillChar(Cache, SizeOf(Cache), 0);
   Random.Start(TestSeed);
   Looks := 0;
 end;
 
-// The walk begins at the caller, StackTake's in this routine.
+// The walk begins at the caller, BacktraceTake's in this routine.
 procedure TUnwindCacheTests.Look;
 var
-  Walked, Kept: TStack;
+  Walked, Kept: TBacktrace;
   Index, Most: Integer;
 begin
   Inc(Looks);
-  AssertTrue(StackRead(StackCacheTake(Cache, NativeUInt(get_frame)), Kept));
-  StackTake(Walked);
+  AssertTrue(BacktraceRead(UnwindCacheTake(Cache, NativeUInt(get_frame)), Kept));
+  BacktraceTake(Walked);
   Most := Walked.Count - 1;
   if Most > Integer(Kept.Count) then
     Most := Kept.Count;
@@ -154,7 +154,7 @@ begin
   begin
     if Index = 2 then
       FillChar(Cache, SizeOf(Cache), 0);
-    Numbers[Index] := StackCacheTake(Cache, NativeUInt(get_frame));
+    Numbers[Index] := UnwindCacheTake(Cache, NativeUInt(get_frame));
   end;
   AssertTrue(Numbers[0] > 0);
   Same(Numbers[0], Numbers[1], 'number');
@@ -163,7 +163,7 @@ end;
 
 procedure TUnwindCacheTests.StackIsReadAsItWasKept;
 var
-  Stack, Kept: TStack;
+  Stack, Kept: TBacktrace;
   Turn, Index: Integer;
   Number: Cardinal;
 begin
@@ -173,21 +173,21 @@ begin
     Stack.Count := Random.Below(MaxFrames) + 1;
     for Index := 0 to Stack.Count - 1 do
       Stack.Frames[Index] := Random.Below(50) + 1;
-    Number := StackKeep(Stack);
-    AssertTrue(StackRead(Number, Kept));
+    Number := BacktraceKeep(Stack);
+    AssertTrue(BacktraceRead(Number, Kept));
     Same(Stack.Count, Kept.Count, 'frames');
     AssertTrue(CompareByte(Stack.Frames, Kept.Frames, Stack.Count * SizeOf(Pointer)) = 0);
-    Same(Number, StackKeep(Stack), 'number');
+    Same(Number, BacktraceKeep(Stack), 'number');
   end;
 end;
 
 procedure TUnwindCacheTests.StackOfAWrongNumberIsNone;
 var
-  Stack: TStack;
+  Stack: TBacktrace;
 begin
-  AssertFalse(StackRead(0, Stack));
+  AssertFalse(BacktraceRead(0, Stack));
   Same(0, Stack.Count, 'frames');
-  AssertFalse(StackRead(High(Cardinal), Stack));
+  AssertFalse(BacktraceRead(High(Cardinal), Stack));
 end;
 
 procedure TUnwindCacheTests.PatternsAreWrittenToTheByte;
