@@ -9,7 +9,7 @@ interface
 uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
-{$if declared(FastBlockGet)}
+{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 const
   TurnCount = 100000;
 
@@ -47,7 +47,7 @@ type
 
 implementation
 
-{$if declared(FastBlockGet)}
+{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
   SysUtils, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize;
