@@ -31,8 +31,6 @@ function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
-/// CountedBlockGet in assembler, likewise.
-function FastCountedBlockGet(Size: TSize): Pointer;
 /// BlockGet where the current span has no block, the thread no heap, or the size no class: where
 /// the fast paths go, those of lib/ too.
 function BlockGetSlow(Size: NativeUInt): Pointer;
@@ -127,15 +125,6 @@ begin
   Result := BlockGet(Size);
 end;
 
-function QuickCountedBlockGet: TSizeCall;
-begin
-  Result := CountedBlockGet;
-  {$ifdef LANEMM_ASM}
-  if Process.HasFastSlot then
-    Result := FastCountedBlockGet;
-  {$endif}
-end;
-
 function BlockGetZero(Size: TSize): Pointer;
 var
   Span: PSpan;
@@ -158,5 +147,14 @@ end;
 {$ifdef LANEMM_ASM}
   {$I LaneMM.Allocate.x64.inc}
 {$endif}
+
+function QuickCountedBlockGet: TSizeCall;
+begin
+  Result := CountedBlockGet;
+  {$ifdef LANEMM_ASM}
+  if Process.HasFastSlot then
+    Result := FastCountedBlockGet;
+  {$endif}
+end;
 
 end.

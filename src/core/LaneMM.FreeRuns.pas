@@ -27,8 +27,6 @@ procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
-/// Takes the whole free run Span out.
-procedure FreeRunRemove(Span: PSpan);
 /// Whether Span begins a free run of this process.
 function IsFreeRun(Span: PSpan): Boolean;
 /// Forgets all free runs; their slices are never used again. For a child process.
@@ -155,7 +153,8 @@ begin
   Result := (Span^.Kind = skFree) and (Span^.Epoch = Process.Epoch);
 end;
 
-procedure FreeRunRemove(Span: PSpan);
+// Takes the whole free run Span out.
+procedure Remove(Span: PSpan);
 begin
   BinUnlink(TBins(BinsOf(Span)^), Span);
   if Span^.IsWarm then
@@ -205,13 +204,13 @@ begin
   Neighbour := Span + SliceCount;
   if IsFreeRun(Neighbour) and (Neighbour^.IsWarm = IsWarm) then
   begin
-    FreeRunRemove(Neighbour);
+    Remove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
   end;
   Neighbour := RunBefore(Span);
   if (Neighbour <> nil) and (Neighbour^.IsWarm = IsWarm) then
   begin
-    FreeRunRemove(Neighbour);
+    Remove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
     Span := Neighbour;
   end;
@@ -224,7 +223,7 @@ procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 var
   Rest: PSpan;
 begin
-  FreeRunRemove(Span);
+  Remove(Span);
   if Span^.SliceCount = SliceCount then
     Exit;
   Rest := Span + SliceCount;

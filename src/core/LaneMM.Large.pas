@@ -154,13 +154,6 @@ begin
   FetchAdd(Process.MovedSpans, 1);
 end;
 
-// Gives the run back that the pages were moved away from; all of it counts as room.
-procedure ReleaseMoved(Span: PSpan);
-begin
-  Span^.SpareCount := Span^.SliceCount;
-  ArenaReleaseZero(Span);
-end;
-
 // Gives a run back that was just taken.
 procedure ReleaseUnused(Span: PSpan);
 begin
@@ -208,9 +201,10 @@ begin
     Exit;
   if (Moving <> 0) and MovePages(Span, Result) then
   begin
-    // The pages are there now, and where they were is room.
+    // The pages are there now; all of the run that they left is spare.
     Dec(Result^.SpareCount, Moving);
-    ReleaseMoved(Span);
+    Span^.SpareCount := Span^.SliceCount;
+    ArenaReleaseZero(Span);
     Exit;
   end;
   if not ArenaUseSpare(Moving) then

@@ -26,8 +26,6 @@ procedure PurgeNotify;
 /// Gives all free memory back to the system: empty spans of every heap, and all free runs. Other
 /// threads keep running.
 procedure ProcessTrim;
-/// Gives back what was free all the time since the last call, empty spans of idle owners included.
-procedure ProcessPurge;
 /// Before cold memory is taken: finds the spans of idle owners that other threads emptied, if there
 /// may be some.
 procedure ProcessSweep;
@@ -70,6 +68,7 @@ begin
   PurgeNotify;
 end;
 
+// Gives back what was free all the time since the last call, empty spans of idle owners included.
 procedure ProcessPurge;
 begin
   SweepIfWanted;

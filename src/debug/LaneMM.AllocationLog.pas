@@ -80,19 +80,14 @@ end;
 
 // ---------------------------------------------------------------------------- events
 
-// Whether one more may be written.
-function TakesTurn: Boolean;
-begin
-  Result := FetchAdd(Debug.LoggedCount, 1) < Settings.Values[opTraceMost];
-end;
-
 procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
 var
   Heap: PHeap;
   Finding: TFinding;
 begin
   Heap := OsThreadHeap;
-  if (Heap = nil) or Heap^.Notes.IsLogging or not TakesTurn then
+  if (Heap = nil) or Heap^.Notes.IsLogging
+    or (FetchAdd(Debug.LoggedCount, 1) >= Settings.Values[opTraceMost]) then
     Exit;
   Finding := Default(TFinding);
   Finding.Kind := Kind;

@@ -40,8 +40,6 @@ procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 /// Bytes of an object of the class; 0 when there is no such class.
 function ClassSize(ClassId: NativeUInt): NativeUInt;
-/// Whether the class is, or descends from, the class with this name.
-function ClassDescends(ClassId: NativeUInt; const Ancestor: ShortString): Boolean;
 /// Adds Unit.Class; nothing when there is no such class.
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
 /// Adds the first characters of a string in quotes, at most Most; signs that do not print become
@@ -171,24 +169,6 @@ begin
     Result := Head.Size
   else
     Result := 0;
-end;
-
-function ClassDescends(ClassId: NativeUInt; const Ancestor: ShortString): Boolean;
-var
-  Head: TClassHead;
-  Name: ShortString;
-  Ancestors: NativeInt;
-begin
-  for Ancestors := 1 to MostAncestors do
-  begin
-    if not ReadClass(ClassId, Head) or not ReadName(Head.Name, Name) then
-      Exit(False);
-    if Name = Ancestor then
-      Exit(True);
-    if not ParentOf(Head, ClassId) or (ClassId = 0) then
-      Exit(False);
-  end;
-  Result := False;
 end;
 
 // The unit that declares the class, out of its type information: kind, name, then, aligned where

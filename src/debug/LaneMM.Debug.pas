@@ -100,13 +100,6 @@ begin
   FindingReport(Finding);
 end;
 
-function GroupOf(Thread: PDebugThread): Cardinal;
-begin
-  Result := 0;
-  if Thread <> nil then
-    Result := Thread^.Heap^.Notes.Group;
-end;
-
 // Whether it is time to look who handles faults: units take the signals when they start.
 function IsLookDue(Number: NativeUInt): Boolean;
 begin
@@ -191,7 +184,9 @@ begin
   Result^.AllocStack := DebugStack(Thread, Frame);
   Result^.FreeThread := 0;
   Result^.FreeStack := 0;
-  Result^.Group := GroupOf(Thread);
+  Result^.Group := 0;
+  if Thread <> nil then
+    Result^.Group := Thread^.Heap^.Notes.Group;
   DebugBlockSeal(Result);
   if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
     FaultsWatch;

@@ -140,12 +140,6 @@ begin
     Result := 0;
 end;
 
-// Never 0.
-function KeyOf(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): NativeUInt;
-begin
-  Result := BacktraceHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
-end;
-
 procedure Describe(Site: PSite; Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace);
 begin
   Site^.Kind := Kind;
@@ -175,7 +169,8 @@ begin
   Keys := PKeys(LoadAcquire(Observe.SiteKeys));
   if Keys = nil then
     Exit(nil);
-  Key := KeyOf(Kind, SizeClass, Stack);
+  // Never 0.
+  Key := BacktraceHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
   Index := (Key shr 8) mod SiteLimit;
   repeat
     Result := PSite(Observe.Sites) + Index;

@@ -79,8 +79,6 @@ procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 procedure MessageAdd(var Text: TText; Message: TMessage; const Fields: TFields);
 /// The name of a message in MessageSet.
 function MessageName(Message: TMessage): PAnsiChar;
-/// The text that holds now.
-function MessageText(Message: TMessage): PAnsiChar;
 /// Replaces the text of the message with this name, or, with nil, takes that back. The text is
 /// copied. False when there is no such message, or no room.
 function MessageSet(Name, NewText: PAnsiChar): Boolean;
@@ -269,6 +267,19 @@ begin
     end;
 end;
 
+function MessageText(Message: TMessage): PAnsiChar;
+var
+  Table: PTable;
+begin
+  // Acquire: see the text. Pairs with MessageSet.
+  Table := PTable(LoadAcquire(Report.Messages));
+  Result := nil;
+  if Table <> nil then
+    Result := PAnsiChar(LoadAcquire(Table^.Texts[Message]));
+  if Result = nil then
+    Result := Entries[Message].Text;
+end;
+
 procedure MessageAdd(var Text: TText; Message: TMessage; const Fields: TFields);
 var
   Part: PAnsiChar;
@@ -289,19 +300,6 @@ end;
 function MessageName(Message: TMessage): PAnsiChar;
 begin
   Result := Entries[Message].Name;
-end;
-
-function MessageText(Message: TMessage): PAnsiChar;
-var
-  Table: PTable;
-begin
-  // Acquire: see the text. Pairs with MessageSet.
-  Table := PTable(LoadAcquire(Report.Messages));
-  Result := nil;
-  if Table <> nil then
-    Result := PAnsiChar(LoadAcquire(Table^.Texts[Message]));
-  if Result = nil then
-    Result := Entries[Message].Text;
 end;
 
 function OpenTable: PTable;

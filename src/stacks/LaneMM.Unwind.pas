@@ -256,24 +256,18 @@ begin
   Leave(Walk, Slot, Rule.SavedFrame);
 end;
 
-// Leaves the routine if it began at Start; tells whether that fits what is on the stack.
-function TryLeave(var Walk: TUnwind; Start: NativeUInt; out Rule: TUnwindRule): Boolean;
-var
-  Return: NativeUInt;
-begin
-  ReadPrologue(PByte(Start), Rule);
-  Return := 0;
-  Result := (Rule.Size <> 0) and UnwindLeave(Walk, Rule, Return);
-end;
-
 // Leaves the routine if it began Steps alignments before the one that Pc lies in.
 function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; out Rule: TUnwindRule): Boolean;
-  inline;
 var
-  Start: NativeUInt;
+  Code: PByte;
+  Return: NativeUInt;
 begin
-  Start := Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment;
-  Result := MayStart(PByte(Start)) and TryLeave(Walk, Start, Rule);
+  Code := PByte(Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment);
+  if not MayStart(Code) then
+    Exit(False);
+  ReadPrologue(Code, Rule);
+  Return := 0;
+  Result := (Rule.Size <> 0) and UnwindLeave(Walk, Rule, Return);
 end;
 
 // Leaves the routine; returns those steps, or more than MostSteps when no beginning was found.

@@ -136,7 +136,7 @@ begin
     FreeRunAdd(SpanAt(0), Length, True);
     if TakeRun(Process.Warm, Length + 1) <> nil then
       Inc(Wrong);
-    FreeRunRemove(SpanAt(0));
+    FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
   end;
   Leave;
   Same(0, Lost, 'lengths not found');
@@ -245,7 +245,7 @@ begin
   Enter;
   FreeRunAdd(SpanAt(0), 5, True);
   IsRun[0] := IsFreeRun(SpanAt(0));
-  FreeRunRemove(SpanAt(0));
+  FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
   IsRun[1] := IsFreeRun(SpanAt(0));
   FreeRunAdd(SpanAt(5), 5, True);
   Found[0] := IndexOf(TakeRun(Process.Warm, 6));
@@ -262,11 +262,11 @@ begin
   Enter;
   for Index := 0 to 4 do
     FreeRunAdd(SpanAt(Index * 10), 5, True);
-  FreeRunRemove(SpanAt(20));
+  FreeRunCut(SpanAt(20), SpanAt(20)^.SliceCount);
   for Index := 0 to 3 do
   begin
     Found[Index] := IndexOf(Process.Oldest);
-    FreeRunRemove(Process.Oldest);
+    FreeRunCut(Process.Oldest, Process.Oldest^.SliceCount);
   end;
   Found[4] := IndexOf(Process.Oldest);
   Found[5] := IndexOf(Process.Youngest);

@@ -25,7 +25,6 @@ type
     procedure ClassIsNamedWithItsUnit;
     procedure GenericClassIsNamed;
     procedure EveryClassInUseIsValid;
-    procedure DescentIsSeen;
     procedure AnsiStringIsSeenWithItsText;
     procedure UnicodeStringIsSeenWithItsText;
     procedure LongTextIsCut;
@@ -163,14 +162,6 @@ begin
     AssertTrue(Class_.ClassName, ClassIsValid(NativeUInt(Class_)));
     Same(Class_.InstanceSize, ClassSize(NativeUInt(Class_)), Class_.ClassName);
   end;
-end;
-
-procedure TContentsTests.DescentIsSeen;
-begin
-  AssertTrue('itself', ClassDescends(NativeUInt(TThread), 'TThread'));
-  AssertTrue('ancestor', ClassDescends(NativeUInt(TStringList), 'TPersistent'));
-  AssertFalse('no ancestor', ClassDescends(NativeUInt(TStringList), 'TThread'));
-  AssertFalse('no class', ClassDescends(12345, 'TThread'));
 end;
 
 // ---------------------------------------------------------------------------- strings, arrays

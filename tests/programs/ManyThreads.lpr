@@ -4,7 +4,7 @@ program ManyThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, BaseUnix, Promises, Exchange;
+  LaneMM, cthreads, BaseUnix, Promises;
 
 const
   ThreadCount = 1200;

@@ -19,8 +19,10 @@ uses
   SysUtils, LintDeclarations, LintPatterns, LintRooms, LintTokens;
 
 const
-  // True: a routine in the interface of a unit may be there for tests, demos and tools alone.
-  TestsJustifyRoutines = False;
+  // Routines in an interface that only tests use: a root folder to read from, a name to compare.
+  TestRoutines = '^(OsCpuQuotaIn|MessageName)$';
+  // Routines in an interface that an inline routine of the same unit calls.
+  InlineParts = '^(ArenaSpanSlow|BlockSpanOfSlice)$';
   // What users of LaneMM name; nothing in the repository has to.
   PublicRooms = '^(door|compat)$';
   // Names the units of the C library to have them linked.
@@ -83,12 +85,12 @@ end;
 
 procedure CheckRoutine(Project: TProject; Owner: TModule; const Routine: TRoutine; Report: TReport);
 begin
-  if IsUsed(Project, Owner, Routine.Name, True) then
+  if IsUsed(Project, Owner, Routine.Name, True) or Matches(InlineParts, Routine.Name) then
     Exit;
   if not IsUsed(Project, Owner, Routine.Name, False) then
     Report.Add(ruUnusedRoutines, Owner.Source.FileName, Routine.Line,
       Routine.Name + ' is used nowhere else')
-  else if not TestsJustifyRoutines then
+  else if not Matches(TestRoutines, Routine.Name) then
     Report.Add(ruTestRoutines, Owner.Source.FileName, Routine.Line,
       Routine.Name + ' is used by tests or programs only');
 end;
