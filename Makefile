@@ -16,8 +16,8 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the four below, and the tests of the linter
-	@sh tools/sum-tests.sh test-release test-checked test-pure test-programs lint-test
+test: ## all tests: the six below, and the tests of the linter
+	@sh tools/sum-tests.sh test-release test-checked test-pure core test-programs test-paths lint-test
 
 test-release: ## tests of the build that users get
 test-checked: ## tests of the build that verifies its own laws while it runs
@@ -45,6 +45,10 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh
+
+test-paths: ## one unit path finds all of src/, from anywhere
+	@sh tools/need.sh fpc
+	@sh tests/unit-paths.sh
 
 test-pprof: ## profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc

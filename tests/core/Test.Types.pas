@@ -12,6 +12,7 @@ type
   TTypesTests = class(TLaneTest)
   published
     procedure AssemblerShiftsMatchTheRecords;
+    procedure ResizeKeepsTheShareOfTheConstant;
     procedure OwnerFieldsLieOnTheFirstLine;
     procedure ThreadsThatFreeBlocksOfOthersUseTheSecondLineOnly;
     procedure TrimmingThreadsDoNotWriteOnTheFastPathsLines;
@@ -36,16 +37,28 @@ begin
 end;
 
 procedure TTypesTests.AssemblerShiftsMatchTheRecords;
-const
-  SpanShift = 7;
-  StepShift = 4;
 begin
-  Same(1 shl SpanShift, SizeOf(TSpan), 'size of a span record');
-  Same(1 shl 16, SliceSize, 'a slice is what fits 16 bits');
-  Same(1 shl StepShift, ClassStep, 'class step');
+  Same(1 shl SpanRecordShift, SizeOf(TSpan), 'size of a span record');
+  Same(1 shl SliceShift, SliceSize, 'size of a slice');
+  Same(1 shl ClassStepShift, ClassStep, 'class step');
+  Same(1 shl 16, SliceSize, 'a slice is what a word holds: movzx reads the offset in it');
   Same(-1, Int64(HandedOut), 'the word of a block handed out');
   Same(SizeOf(Byte), SizeOf(Process.ClassOf[0]), 'entry of the class table');
   Same(SizeOf(Cardinal), SizeOf(Process.EmptySpan.Used), 'count of used blocks');
+  Same(SizeOf(Pointer), SizeOf(Process.Abandoned^.Current[0]), 'entry of the current spans');
+end;
+
+procedure TTypesTests.ResizeKeepsTheShareOfTheConstant;
+var
+  P, Kept: Pointer;
+begin
+  GetMem(P, 1024);
+  Kept := P;
+  ReallocMem(P, 1024 shr KeptShift);
+  AssertTrue('kept at the share', P = Kept);
+  ReallocMem(P, 1024 shr KeptShift - 1);
+  AssertTrue('moved below it', P <> Kept);
+  FreeMem(P);
 end;
 
 procedure TTypesTests.OwnerFieldsLieOnTheFirstLine;
