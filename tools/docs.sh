@@ -13,9 +13,9 @@ esac
 cd "$(dirname "$0")/.."
 rm -rf build/docs
 mkdir -p build/docs build/logs
-pasdoc --format html --output build/docs --title LaneMM --name LaneMM --include src \
+pasdoc --format html --output build/docs --title LaneMM --name LaneMM --include src --include src/core \
   --define FPC --define LINUX --define CPU64 --define CPUX86_64 --define CPUX64 \
-  --write-uses-list --auto-abstract --auto-link src/*.pas > build/logs/docs.log 2>&1
+  --write-uses-list --auto-abstract --auto-link src/*.pas src/*/*.pas > build/logs/docs.log 2>&1
 
 # PasDoc does not know the version of the compiler and says so for every unit; no harm.
 if grep '^\(Warning\|Error\)' build/logs/docs.log | grep -v '"FPC_FULLVERSION < '; then
