@@ -38,6 +38,8 @@ function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span whose pages were moved away, so that it reads as zeros.
 procedure ArenaReleaseZero(Span: PSpan);
+/// Takes back a run that was not touched since ArenaTake.
+procedure ArenaReleaseUnused(Span: PSpan);
 /// Lengthens a span without room in place to SliceCount slices; tells whether the slices behind it
 /// were free.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
@@ -535,6 +537,12 @@ end;
 procedure ArenaReleaseZero(Span: PSpan);
 begin
   Span^.IsWarm := False;
+  Release(Span);
+end;
+
+procedure ArenaReleaseUnused(Span: PSpan);
+begin
+  Span^.IsWarm := not Span^.IsZero;
   Release(Span);
 end;
 

@@ -23,6 +23,9 @@ procedure HeapFormat(Heap: PHeap);
 /// Makes another span, with a free block, the current one of the class; nil when there is no
 /// memory. The one before cannot be refilled.
 function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+/// Makes a new span of the class, owned by Heap and in no queue; nil when there is no memory. Any
+/// thread.
+function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush).
 procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
 /// Gives a span back of whose blocks the owner has just freed the last one.
@@ -172,10 +175,30 @@ begin
   LockLeave(Orphans^.Lock);
 end;
 
-function NewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+// Whether the run lies across a multiple of 4 GB. FreeMem compares a block and its first word in the
+// bits above (BlockMayBeFree): there a link to the next block would be taken for the program's word.
+function LiesAcrossHighBits(Span: PSpan): Boolean; inline;
+var
+  First: NativeUInt;
+begin
+  First := NativeUInt(Span^.Start);
+  Result := (First xor (First + Span^.SliceCount * SliceSize - 1)) shr 31 shr 1 <> 0;
+end;
+
+function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+var
+  Rejected: PSpan;
 begin
   Result := ArenaTake(Process.ClassSlices[SizeClass]);
-  if Result <> nil then
+  if Result = nil then
+    Exit;
+  if LiesAcrossHighBits(Result) then
+  begin
+    Rejected := Result;
+    Result := HeapNewSpan(Heap, SizeClass); // another one: this one is still taken
+    ArenaReleaseUnused(Rejected);
+  end
+  else
     SpanFormat(Result, SizeClass, Heap);
 end;
 
@@ -189,7 +212,7 @@ begin
   if Result = nil then
     Result := Reclaim(Heap, SizeClass);
   if Result = nil then
-    Result := NewSpan(Heap, SizeClass);
+    Result := HeapNewSpan(Heap, SizeClass);
   if Result = nil then
     Exit;
   SetCurrent(Heap, Result);

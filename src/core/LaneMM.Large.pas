@@ -154,16 +154,6 @@ begin
   FetchAdd(Process.MovedSpans, 1);
 end;
 
-// Gives a run back that was just taken.
-procedure ReleaseUnused(Span: PSpan);
-begin
-  Span^.Kind := skReleased;
-  if Span^.IsZero then
-    ArenaReleaseZero(Span)
-  else
-    ArenaRelease(Span);
-end;
-
 // A new place for the block. Moving tells how many slices of pages are to be moved there: they
 // count as its room until then, for memory is not needed twice. It becomes 0 where there is no such
 // place.
@@ -209,7 +199,7 @@ begin
   end;
   if not ArenaUseSpare(Moving) then
   begin
-    ReleaseUnused(Result); // there is no memory for a copy
+    ArenaReleaseUnused(Result); // there is no memory for a copy
     Exit(nil);
   end;
   Dec(Result^.SpareCount, Moving);

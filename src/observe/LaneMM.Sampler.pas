@@ -170,10 +170,9 @@ end;
 
 function NewSpan(SizeClass: Cardinal): PSpan;
 begin
-  Result := ArenaTake(Process.ClassSlices[SizeClass]);
+  Result := HeapNewSpan(Observe.Samples, SizeClass);
   if Result = nil then
     Exit;
-  SpanFormat(Result, SizeClass, Observe.Samples);
   Result^.IsCurrent := True;
   Inc(Result^.Used);
 end;

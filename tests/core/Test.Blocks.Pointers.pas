@@ -13,12 +13,17 @@ type
   TBlocksPointersTests = class(TLaneTest)
   strict private
     Blocks: TPointers;
+    Fillers: array[0..16383] of Pointer;
+    FillerCount: Integer;
     Size: NativeUInt;
     Victim: Pointer;
     Answer: Integer;
     Servant: TServant;
     procedure GetBlocks;
-    function GetAcross4GB: Boolean;
+    {$ifdef CPU64}
+    function GetAcross4GB(SliceCount: NativeUInt): Pointer;
+    procedure FreeFillers;
+    {$endif}
     procedure FreeBlocks;
     procedure FreeVictim;
     procedure FreeEvenBlocks;
@@ -234,63 +239,69 @@ begin
   end;
 end;
 
-// Gets blocks until there are two in one span, on both sides of a multiple of 4 GB, the lower one
-// in the first slice; tells whether there are, as the last two of Blocks.
-function TBlocksPointersTests.GetAcross4GB: Boolean;
+{$ifdef CPU64}
+// Allocates a large block of so many slices whose second slice begins at a multiple of 4 GB. Takes all
+// free runs before, and untouched address space up to there; FreeFillers frees them.
+function TBlocksPointersTests.GetAcross4GB(SliceCount: NativeUInt): Pointer;
 var
-  Index, Lower: Integer;
-  Span: PSpan;
+  Arena: PArena;
+  Gap: NativeUInt;
 begin
-  Lower := -1;
-  for Index := 0 to High(Blocks) do
-  begin
-    GetMem(Blocks[Index], Size);
-    Span := ArenaSpan(Blocks[Index]);
-    if (Lower < 0) and (Span^.Kind = skBlocks) and (NativeUInt(Span^.Start) shr 32
-      <> (NativeUInt(Span^.Start) + Span^.SliceCount * SliceSize - 1) shr 32) then
-      Lower := Index;
-    if (Lower >= 0) and (NativeUInt(Blocks[Index] - Blocks[Lower]) < 16 * SliceSize)
-      and (NativeUInt(Blocks[Index]) shr 32 <> NativeUInt(Blocks[Lower]) shr 32) then
-    begin
-      SetLength(Blocks, Index + 1);
-      Span := PSpan(Blocks[Lower]);
-      Blocks[Lower] := Blocks[Index - 1];
-      Blocks[Index - 1] := PByte(Span);
-      Exit(True);
-    end;
-  end;
-  Result := False;
+  repeat
+    Arena := @Process.Arenas[Process.ArenaCount - 1];
+    Gap := -(NativeUInt(Arena^.Base) + (Arena^.Frontier + 1) * SliceSize) and High(Cardinal);
+    if Gap <> 0 then
+      Result := GetMem(Gap)
+    else
+      Result := GetMem(SliceCount * SliceSize);
+    if (Gap = 0) and ((NativeUInt(Result) + SliceSize) and High(Cardinal) = 0) then
+      Exit;
+    Fillers[FillerCount] := Result;
+    Inc(FillerCount);
+  until FillerCount > High(Fillers);
+  Fail('no large block across a multiple of 4 GB');
 end;
 
-// The link in a free block then has other high bits than the block's address.
+procedure TBlocksPointersTests.FreeFillers;
+begin
+  while FillerCount > 0 do
+  begin
+    Dec(FillerCount);
+    FreeMem(Fillers[FillerCount]);
+  end;
+end;
+{$endif}
+
+// A span across a multiple of 4 GB would have links that differ from its blocks in the high bits.
 procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
+const
+  RunSlices = 16;
 var
-  Filler, Lower, Upper: Pointer;
-  Arena: PArena;
-  Room: NativeUInt;
+  Run, P: Pointer;
+  Index: Integer;
+  Boundary: NativeUInt;
+  IsBeside: Boolean;
 begin
   {$ifdef CPU64}
-  Arena := @Process.Arenas[Process.ArenaCount - 1];
-  Room := -(NativeUInt(Arena^.Base) + Arena^.Frontier * SliceSize) and High(Cardinal);
-  if Room < 2 * SliceSize then
-    Exit;
-  // Takes all addresses up to the last slice before the multiple, and touches none.
-  GetMem(Filler, Room - SliceSize);
+  Run := GetAcross4GB(RunSlices);
+  Boundary := NativeUInt(Run) + SliceSize;
+  ProcessTrim;
+  FreeMem(Run); // now the only warm run: new spans come out of it
   Size := 20000;
-  SetLength(Blocks, 5000);
-  if GetAcross4GB then
+  SetLength(Blocks, 2 * RunSlices * SliceSize div Size);
+  GetBlocks;
+  IsBeside := False;
+  // From the last one on: the link of a block in a first slice leads across the boundary.
+  for Index := High(Blocks) downto 0 do
   begin
-    Upper := Blocks[High(Blocks)];
-    Lower := Blocks[High(Blocks) - 1];
-    SetLength(Blocks, Length(Blocks) - 2);
-    FreeMem(Upper);
-    FreeMem(Lower);
-    Refuses(Lower, 'second free');
-    Refuses(Upper, 'second free of the other');
+    P := Blocks[Index];
+    IsBeside := IsBeside or (NativeUInt(P) - (Boundary - SliceSize) < RunSlices * SliceSize);
+    FreeMem(P);
+    Refuses(P, 'second free');
   end;
-  for Upper in Blocks do
-    FreeMem(Upper);
-  FreeMem(Filler);
+  AssertTrue('blocks beside the boundary', IsBeside);
+  Blocks := nil;
+  FreeFillers;
   {$endif}
 end;
 
