@@ -94,6 +94,8 @@ const
   AllTries = High(NativeUInt);
   // Calls between two looks at the clock.
   ClockInterval = 16;
+  // Kinds of the first records of spans in use.
+  KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
   // Memory has clearly fallen below a limit when it is this share of the limit less.
   FallenShare = 8;
 
@@ -643,8 +645,7 @@ begin
   begin
     if Span^.Kind in [skBlocks, skLarge, skDebug] then
       Visitor(Span, Context);
-    if (Span^.Kind in [skBlocks, skLarge, skDebug, skFree, skReserve]) and (Span^.SliceCount > 0)
-      then
+    if (Span^.Kind in KindsInUse + [skFree]) and (Span^.SliceCount > 0) then
       Inc(Span, Span^.SliceCount)
     else
       Inc(Span);
@@ -756,10 +757,48 @@ begin
   ArenaLeave;
 end;
 
-procedure ArenaRecover;
+// Whether Span is the first record of a span that is in use, with the last one at Last.
+function IsInUse(Span, Last: PSpan): Boolean;
 begin
-  FetchAdd(Process.SpareSlices, Process.ColdSlices); // as before, they do not count as backed
+  Result := (Span^.Kind in KindsInUse) and (Span^.SliceCount > 0)
+    and (Span + Span^.SliceCount <= Last);
+end;
+
+// Adds what no span in use has as free runs: what a lost thread was taking or giving back is free.
+procedure RecoverArena(Arena: PArena);
+var
+  Span, First, Last: PSpan;
+begin
+  Span := Arena^.Spans;
+  Last := Span + Arena^.Frontier;
+  while Span < Last do
+    if IsInUse(Span, Last) then
+    begin
+      FetchAdd(Process.SpareSlices, Span^.SpareCount);
+      Inc(Span, Span^.SliceCount);
+    end
+    else
+    begin
+      First := Span;
+      repeat
+        Span^.Kind := skNone;
+        Inc(Span);
+      until (Span = Last) or IsInUse(Span, Last);
+      First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
+      FreeRunAdd(First, Span - First, True);
+    end;
+end;
+
+procedure ArenaRecover;
+var
+  Index: NativeInt;
+begin
   FreeRunsForget;
+  Process.Released := 0; // its spans are free runs like all others
+  Process.SpareSlices := 0;
+  for Index := 0 to NativeInt(Process.ArenaCount) - 1 do
+    RecoverArena(@Process.Arenas[Index]);
+  Process.WarmLow := 0;
   LockReset(Process.ArenaLock);
 end;
 

@@ -6,8 +6,7 @@
 //             heaps are those of idle threads.
 // Callers:    ForkStart: once, before any other thread runs. The recovery: the first thread of a
 //             child that takes a lock.
-// Progress:   threads that the child started before that wait, spinning, for the one that recovers:
-//             there is no lock yet on which they could park.
+// Progress:   threads that the child started before that park on the mark until it has recovered.
 unit LaneMM.Fork;
 
 {$I ../LaneMM.inc}
@@ -26,6 +25,8 @@ uses
 const
   Recovered = 1;
   Recovering = 2;
+  // Longest wait before the mark is read again.
+  PatienceMs = 10;
 
 procedure RecoverChild;
 var
@@ -55,10 +56,11 @@ begin
     RecoverChild;
     // Release: the recovered state before the mark. Pairs with LockRecover and the loop below.
     StoreRelease(Process.ForkMark^, Recovered);
+    OsWakeAll(Process.ForkMark^);
   end
   else
     while LoadAcquire(Process.ForkMark^) <> Recovered do
-      SpinHint;
+      OsWaitMs(Process.ForkMark^, Recovering, PatienceMs);
 end;
 
 procedure ForkStart;

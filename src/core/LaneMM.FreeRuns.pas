@@ -2,11 +2,10 @@
 //
 // Owns:       Process.Warm, Cold, Oldest, Youngest, WarmSlices, ColdSlices; the records of
 //             free runs.
-// Invariants: a free run's first record is skFree with SliceCount and Epoch, its last, if it
+// Invariants: a free run's first record is skFree with SliceCount, its last, if it
 //             is another, skFreeEnd with Distance. Two neighbouring runs of one warmth are one
 //             run. Warm runs may hold backed pages and anything; cold ones read as zeros.
 //             Oldest to Youngest: the warm runs, unused for longest first.
-//             A run of another epoch belongs to a parent process and is left alone.
 // Callers:    holders of Process.ArenaLock only.
 // Source:     bins: Masmano, Ripoll, Crespo and Real, "TLSF: A New Dynamic Memory Allocator
 //             for Real-Time Systems" (2004); neighbours: Knuth, TAOCP 1, 2.5, boundary tags.
@@ -27,9 +26,10 @@ procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
-/// Whether Span begins a free run of this process.
+/// Returns whether Span begins a free run.
 function IsFreeRun(Span: PSpan): Boolean;
-/// Forgets all free runs; their slices are never used again. For a child process.
+/// Empties the bins; the records of the runs stay as they are. For a child process, which adds the
+/// runs anew.
 procedure FreeRunsForget;
 
 implementation
@@ -150,7 +150,7 @@ end;
 
 function IsFreeRun(Span: PSpan): Boolean;
 begin
-  Result := (Span^.Kind = skFree) and (Span^.Epoch = Process.Epoch);
+  Result := Span^.Kind = skFree;
 end;
 
 // Takes the whole free run Span out.
@@ -175,7 +175,6 @@ var
 begin
   Span^.SliceCount := SliceCount;
   Span^.IsWarm := IsWarm;
-  Span^.Epoch := Process.Epoch;
   Last := Span + SliceCount - 1;
   Last^.Kind := skFreeEnd;
   Last^.Distance := SliceCount - 1;
@@ -254,7 +253,6 @@ end;
 
 procedure FreeRunsForget;
 begin
-  Inc(Process.Epoch);
   FillChar(Process.Warm, SizeOf(TBins), 0);
   FillChar(Process.Cold, SizeOf(TBins), 0);
   Process.Oldest := nil;

@@ -51,7 +51,6 @@ type
         Prev: PSpan;              //< lock Heap or Arena  previous one
         Younger: PSpan;           //< lock Arena  next warm run in the order of use
         Older: PSpan;             //< lock Arena  previous warm run
-        Epoch: Cardinal;          //< lock Arena  the free run is valid in this epoch only
         IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages
         IsZero: Boolean;          //< const   the run held only zeros when it was taken
         IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
@@ -169,7 +168,6 @@ type
         WarmLow: NativeUInt;                        //< lock Arena  lowest WarmSlices since a look
         LookedMs: Cardinal;                         //< racy  the clock at the last look; a lost
         ClockDue: Cardinal;                         //< racy  write or countdown moves a look
-        Epoch: Cardinal;                            //< lock Arena  raised when a child recovers
         Released: TAtomicWord;                      //< shared  spans released without the lock
         SweepWanted: TAtomicWord;                   //< shared  1: an idle owner has empty spans
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;

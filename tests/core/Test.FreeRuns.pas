@@ -19,7 +19,6 @@ type
     Warm, Cold: TBins;
     Oldest, Youngest: PSpan;
     WarmSlices, ColdSlices: NativeUInt;
-    Epoch: Cardinal;
   end;
 
   TFreeRunsTests = class(TLaneTest)
@@ -46,7 +45,6 @@ type
     procedure TheLongestRunPossibleHasABin;
     procedure NeighboursBecomeOneRun;
     procedure WarmAndColdStayApart;
-    procedure RunsOfAnotherEpochAreLeftAlone;
     procedure RemovedRunIsNoRun;
     procedure OldestIsTheOneFreedFirst;
     procedure RestOfACutRunIsTheOldest;
@@ -72,7 +70,6 @@ begin
   Runs.Youngest := Process.Youngest;
   Runs.WarmSlices := Process.WarmSlices;
   Runs.ColdSlices := Process.ColdSlices;
-  Runs.Epoch := Process.Epoch;
 end;
 
 procedure RestoreRuns(const Runs: TRuns);
@@ -83,7 +80,6 @@ begin
   Process.Youngest := Runs.Youngest;
   Process.WarmSlices := Runs.WarmSlices;
   Process.ColdSlices := Runs.ColdSlices;
-  Process.Epoch := Runs.Epoch;
 end;
 
 procedure TFreeRunsTests.Enter;
@@ -220,22 +216,6 @@ begin
   Same(5, Found[2], 'the cold run alone');
   Same(5, Warm, 'warm slices left');
   Same(0, Cold, 'cold slices left');
-end;
-
-procedure TFreeRunsTests.RunsOfAnotherEpochAreLeftAlone;
-var
-  IsRun: Boolean;
-begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 5, True);
-  FreeRunsForget;
-  FreeRunAdd(SpanAt(5), 5, True);
-  IsRun := IsFreeRun(SpanAt(0));
-  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
-  Leave;
-  AssertFalse('a run', IsRun);
-  Same(-1, Found[0], 'joined with a forgotten run');
-  Same(5, Warm, 'free slices');
 end;
 
 procedure TFreeRunsTests.RemovedRunIsNoRun;

@@ -1,0 +1,165 @@
+/// Tests of LaneMM.Fork: what a child process has of the memory of its parent.
+unit Test.Fork;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TForkTests = class(TLaneTest)
+  strict private
+    Waiting: Pointer;
+    Expected: NativeUInt;
+    IsWaiting: Boolean;
+    function RunInChild(Work: TWork): Integer;
+    function RunInChildUnderTheLock(Work: TWork): Integer;
+    procedure CheckFreeMemory;
+    procedure CheckSpareSlices;
+    procedure CheckReleasedSpans;
+  published
+    procedure ChildKeepsFreeMemoryWhenAThreadHeldTheArenaLock;
+    procedure ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
+    procedure ChildKeepsSpansThatWaitedForTheArenaLock;
+    procedure ChildWithoutHeldLocksKeepsFreeMemory;
+  end;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Lock,
+  LaneMM.Arena, LaneMM.Purge;
+
+const
+  Megabyte = NativeUInt(1) shl 20;
+  FreeBytes = 200 * Megabyte;
+  Failed = 1;
+
+// Runs Work in a child process; returns its exit code: 0, or Failed where Work raised.
+function TForkTests.RunInChild(Work: TWork): Integer;
+var
+  Child: TPid;
+  Status: Integer;
+begin
+  Flush(Output);
+  Child := FpFork;
+  if Child = 0 then
+  begin
+    try
+      Work;
+    except
+      on Error: Exception do
+      begin
+        WriteLn('in the child: ', Error.Message);
+        Flush(Output);
+        FpExit(Failed);
+      end;
+    end;
+    FpExit(0);
+  end;
+  FpWaitPid(Child, Status, 0);
+  Result := -1;
+  if WIfExited(Status) then
+    Result := WExitStatus(Status);
+end;
+
+// The same while this thread holds the arena lock, as a thread that the child does not have might.
+// Nothing may be allocated meanwhile. Waiting is freed then: its span waits for the lock.
+function TForkTests.RunInChildUnderTheLock(Work: TWork): Integer;
+begin
+  LockEnter(Process.ArenaLock);
+  if Waiting <> nil then
+    FreeMem(Waiting);
+  IsWaiting := LoadAcquire(Process.Released) <> 0;
+  Result := RunInChild(Work);
+  LockLeave(Process.ArenaLock);
+  AssertTrue('the span waits', IsWaiting or (Waiting = nil));
+  Waiting := nil;
+end;
+
+// All slices below the frontiers are in use or free, and a trim leaves nothing warm.
+procedure TForkTests.CheckFreeMemory;
+var
+  P: Pointer;
+  Index: Integer;
+  Frontier, Used: NativeUInt;
+begin
+  LockRecover;
+  Frontier := 0;
+  for Index := 0 to Process.ArenaCount - 1 do
+    Inc(Frontier, Process.Arenas[Index].Frontier);
+  AtLeast(FreeBytes div SliceSize, Process.WarmSlices + Process.ColdSlices, 'free slices');
+  Used := Frontier - Process.WarmSlices - Process.ColdSlices;
+  P := GetMem(FreeBytes);
+  AssertTrue('a free run serves a large block', P <> nil);
+  FreeMem(P);
+  ProcessTrim;
+  Same(0, Process.WarmSlices, 'warm slices after a trim');
+  AtMost(Used + 64, ArenaBackedSlices, 'backed slices after a trim');
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildKeepsFreeMemoryWhenAThreadHeldTheArenaLock;
+var
+  P: Pointer;
+begin
+  P := GetMem(FreeBytes);
+  FillChar(P^, FreeBytes, 1);
+  FreeMem(P);
+  Same(0, RunInChildUnderTheLock(CheckFreeMemory), 'exit code of the child');
+end;
+
+procedure TForkTests.ChildWithoutHeldLocksKeepsFreeMemory;
+var
+  P: Pointer;
+begin
+  P := GetMem(FreeBytes);
+  FillChar(P^, FreeBytes, 1);
+  FreeMem(P);
+  Same(0, RunInChild(CheckFreeMemory), 'exit code of the child');
+end;
+
+procedure TForkTests.CheckSpareSlices;
+begin
+  LockRecover;
+  Same(Expected, Process.SpareSlices, 'spare slices');
+end;
+
+procedure TForkTests.ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
+var
+  P, Behind: Pointer;
+begin
+  ProcessTrim;
+  P := GetMem(5 * Megabyte);
+  Behind := GetMem(4096 * Megabyte);
+  ReallocMem(P, 3072 * Megabyte); // moves its pages to a place with spare slices
+  Expected := LoadAcquire(Process.SpareSlices);
+  AtLeast(1, Expected, 'the resized block has spare slices');
+  Same(0, RunInChildUnderTheLock(CheckSpareSlices), 'exit code of the child');
+  FreeMem(P);
+  FreeMem(Behind);
+end;
+
+procedure TForkTests.CheckReleasedSpans;
+begin
+  LockRecover;
+  Same(0, LoadAcquire(Process.Released), 'spans that wait');
+  AtLeast(FreeBytes div SliceSize, Process.WarmSlices + Process.ColdSlices, 'free slices');
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildKeepsSpansThatWaitedForTheArenaLock;
+var
+  P: Pointer;
+begin
+  P := GetMem(FreeBytes);
+  ProcessTrim;
+  Waiting := P;
+  Same(0, RunInChildUnderTheLock(CheckReleasedSpans), 'exit code of the child');
+end;
+
+initialization
+  RegisterTest(TForkTests);
+end.
