@@ -16,23 +16,23 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
-/// Allocates a block of at least Size bytes; Size 0 gives a block too.
+/// Allocates a block of at least Size bytes; Size 0 allocates a block, too.
 function BlockGet(Size: TSize): Pointer;
 /// The same, all usable bytes zero.
 function BlockGetZero(Size: TSize): Pointer;
-/// BlockGet that counts THeap.SampleIn down; Hooks.SampledGet allocates the block that makes it
-/// negative.
+/// Allocates like BlockGet and counts THeap.SampleIn down; Hooks.SampledGet allocates the block
+/// that makes it negative.
 function CountedBlockGet(Size: TSize): Pointer;
-/// The fastest form of CountedBlockGet that can be used here.
+/// Returns the fastest form of CountedBlockGet available here.
 function QuickCountedBlockGet: TSizeCall;
-/// The same as BlockGet; nil without memory. Heap is the calling thread's, which may be nil.
+/// Allocates like BlockGet, but returns nil without memory. Heap is the calling thread's, or nil.
 function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
-/// BlockGet where the current span has no block, the thread no heap, or the size no class: where
-/// the fast paths go, those of lib/ too.
+/// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
+/// path of the assembler routines, those of lib/ included.
 function BlockGetSlow(Size: NativeUInt): Pointer;
 {$endif}
 
@@ -81,8 +81,8 @@ begin
     Result := SmallBlock(SizeToClass(Size));
 end;
 
-// A block where the current span has none, or the thread no heap yet. Nil without memory, also
-// after the empty spans of idle threads went back.
+// Allocates a block for a current span without one, a thread without a heap, or a large size. Nil
+// without memory, after a second try with the memory that ProcessTrim released.
 function TryGetSlow(Size: NativeUInt): Pointer;
 begin
   Result := TryGetOnce(Size);

@@ -1,13 +1,13 @@
-/// Address ranges from the system, cut into spans, and the way back to the system.
+/// Reserves arenas, cuts spans from them, and purges free memory.
 //
-// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, Released, WarmLow, LookedMs,
-//             ClockDue.
-// Invariants: each arena is one reserved range, backed from its start to Committed; slices
+// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, DirectLimit, Released, PeakSlices,
+//             SpareSlices, WarmLow, LookedMs, ClockDue.
+// Invariants: each arena is one reserved range, committed from its start to Committed; slices
 //             below Frontier belong to spans and free runs, those above were never touched.
-//             A released span waits on Process.Released while another thread has the lock;
-//             whoever leaves the lock looks there once more, so none is forgotten.
-// Callers:    ArenaTake, ArenaGrow, ArenaPurge: any thread, may wait for the lock.
-//             ArenaRelease: any thread, never waits.
+//             A released span waits on Process.Released while another thread has the lock; that
+//             thread checks the list again after it leaves the lock, so no span is lost.
+// Callers:    ArenaRelease, ArenaReleaseZero: any thread, never wait. The others that take the
+//             lock: any thread, may wait for it.
 // Progress:   ArenaRelease is lock-free; it takes the lock only if it is free.
 unit LaneMM.Arena;
 
@@ -19,61 +19,63 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 const
-  /// For ArenaPurge: everything that is free.
+  /// For ArenaPurge: all free slices.
   AllSlices = High(NativeUInt) shr 1;
 
 type
-  /// Looks at one span. Context is the caller's.
+  /// Visits a span. Context is the caller's.
   TSpanVisitor = procedure(Span: PSpan; Context: Pointer);
 
-/// A run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when the
-/// system has no more memory. The caller owns it until ArenaRelease.
+/// Takes a run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when
+/// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease.
 function ArenaTake(SliceCount: NativeUInt): PSpan;
-/// The same without pages that are backed already, and SpareCount slices more that may stay unused:
-/// they are counted in Process.SpareSlices.
+/// The same from slices that are not backed yet, with SpareCount more slices at the end that may
+/// stay unused: they are counted in Process.SpareSlices.
 function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-/// Takes slices off Process.SpareSlices that are going to be used; tells whether they may be.
+/// Takes slices off Process.SpareSlices that the caller is about to use. Returns false, and changes
+/// nothing, when the hard limit refuses them.
 function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
-/// Takes a span back. Nobody may use its blocks any more.
+/// Makes a span a free run. No thread may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
-/// The same for a span whose pages were moved away, so that it reads as zeros.
+/// The same for a span that reads as zeros: its pages were never touched, or moved away.
 procedure ArenaReleaseZero(Span: PSpan);
-/// Takes back a run that was not touched since ArenaTake.
+/// Makes a run that was not touched since ArenaTake free again.
 procedure ArenaReleaseUnused(Span: PSpan);
-/// Lengthens a span without room in place to SliceCount slices; tells whether the slices behind it
-/// were free.
+/// Lengthens a span without spare slices in place to SliceCount slices. Returns false, and changes
+/// nothing, when the slices after it are not free or a hard limit refuses them.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Shortens a span in place to SliceCount slices and returns the rest, all room included, a span
+/// Shortens a span in place to SliceCount slices. Returns the rest, spare slices included, a span
 /// of its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
-/// The span record of the slice that holds P, or nil when P lies in no arena. Any pointer.
+/// Returns the span record of the slice that holds P; nil when P lies in no arena. Any pointer.
 function ArenaSpan(P: Pointer): PSpan; inline;
 /// The same for an address that is not in the first arena.
 function ArenaSpanSlow(P: Pointer): PSpan;
-/// The first record of the span of one of these kinds whose later slice has the record Slice; nil
-/// when there is none. A record of an earlier life may say skInner, too.
+/// Returns the first record of the span, of one of these kinds, that has Slice as a later record;
+/// nil if none. A record left over from an earlier span may be skInner, too.
 function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
-/// Calls Visitor for each span in use, of whatever kind, by address. Any thread; while other
-/// threads run, what it sees of their spans may be out of date.
+/// Calls Visitor for each span of blocks, large block and span of debug blocks, by address. Any
+/// thread; while other threads run, the records of their spans may be out of date.
 procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
 
-/// Tells whether it is time to look for what can be given back: Process.PurgeDelayMs since the
-/// last look. Reads the clock at one call of many.
+/// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
+/// many.
 function ArenaLookIsDue: Boolean;
-/// Warm slices that nobody needed since the last call of this function. Memory that is taken and
-/// given back all the time does not count: it stays warm.
+/// Returns the warm slices that stayed free since the last call of this function. Memory that is
+/// taken and released all the time does not count: it stays warm.
 function ArenaIdleSlices: NativeUInt;
-/// Slices with memory behind them; may be out of date while other threads run.
+/// Returns the slices that count as backed; may be out of date while other threads run.
 function ArenaBackedSlices: NativeUInt;
-/// Whether there is a limit that SliceCount more of them would exceed.
+/// Returns true if a limit of this kind is set that SliceCount more backed slices would exceed.
 function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
-/// Gives the memory of at most SliceCount free slices back to the system, those unused for longest.
+/// Purges at most SliceCount warm slices, those unused for longest.
 procedure ArenaPurge(SliceCount: NativeUInt);
 
-/// Makes Process.DirectLimit what Process.IsDirect asks for.
+/// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure ArenaApplyDirect;
-/// Makes the arenas usable in a child process in which a lost thread held the lock.
+/// Recovers the arenas in a child process in which a lost thread held the lock. Forgets all free
+/// runs.
 procedure ArenaRecover;
 
 implementation
@@ -83,25 +85,25 @@ uses
 
 const
   SmallestArenaSize = NativeUInt(1) shl 22;
-  // An arena that was refused at the wanted size takes this share of what is granted, so that
-  // others, thread stacks for example, still get theirs.
+  // An arena that was refused at the wanted size keeps one part in this many of the granted range:
+  // thread stacks, for example, need addresses too.
   LimitedShare = 4;
   // Slices that are committed at once; their records then fill whole pages.
   CommitStep = 512;
-  // Runs looked at in the bin whose runs may be too short, before a longer one is cut; and when
-  // there is no longer one.
+  // Runs checked in the bin whose runs may be too short, before a longer run is cut; and when there
+  // is no longer run.
   FewTries = 8;
   AllTries = High(NativeUInt);
-  // Calls between two looks at the clock.
+  // Calls between two reads of the clock.
   ClockInterval = 16;
   // Kinds of the first records of spans in use.
   KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
-  // Memory has clearly fallen below a limit when it is this share of the limit less.
+  // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
 // ---------------------------------------------------------------------------- arenas
 
-// Reserves the records of SliceCount slices, and one more at either end whose Kind stays skNone.
+// Reserves the records of SliceCount slices, and one more at each end whose Kind stays skNone.
 function ReserveSpans(SliceCount: NativeUInt): PSpan;
 begin
   Result := OsReserve(AlignUp((SliceCount + 2) * SizeOf(TSpan), SliceSize));
@@ -125,7 +127,8 @@ begin
   Size := Size div LimitedShare;
 end;
 
-// Asks for huge pages, where a program is large enough that their rounding does not count.
+// Requests huge pages above Process.HugeFrom: in a large heap the memory that they round up to is a
+// small part.
 procedure UseHugePages(Arena: PArena; First, Limit: NativeUInt);
 var
   HugeFrom: NativeUInt;
@@ -139,7 +142,8 @@ begin
     OsUseHugePages(Arena^.Base + First * SliceSize, (Limit - First) * SliceSize);
 end;
 
-// An old value of Process.Limit is good, too: what lies beyond takes the slow path.
+// Sets Process.DirectLimit. Under the lock. An old value does no harm: a block above it takes the
+// slow path.
 procedure SetDirectLimit;
 begin
   if Process.IsDirect then
@@ -148,7 +152,7 @@ begin
     StoreRelease(Process.DirectLimit, 0);
 end;
 
-// Backs the arena and its records up to SliceCount slices.
+// Commits the arena and its records up to SliceCount slices.
 function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
   Records, RecordsEnd: PByte;
@@ -166,8 +170,8 @@ begin
   Arena^.Committed := SliceCount;
   if Arena <> @Process.Arenas[0] then
     Exit;
-  // Release: the records exist before a pointer is looked up there. Pairs with nothing here:
-  // a block reaches another thread only through that program's own synchronization.
+  // Release: the records are committed before a lookup reads them. Pairs with nothing here: a block
+  // reaches another thread only through the program's own synchronization.
   StoreRelease(Process.Limit, SliceCount * SliceSize);
   SetDirectLimit;
 end;
@@ -202,11 +206,11 @@ begin
     Process.Base := NativeUInt(Base);
     Process.Spans := NativeUInt(Result^.Spans);
   end;
-  // Release: the arena's fields before its number. Pairs with ArenaSpan.
+  // Release: the arena's fields before the count. Pairs with ArenaSpanSlow.
   StoreRelease(Process.ArenaCount, Process.ArenaCount + 1);
 end;
 
-// A new arena with room for SliceCount slices, or nil.
+// Returns a new arena of at least SliceCount slices, or nil.
 function NewArena(SliceCount: NativeUInt): PArena;
 var
   Size: NativeUInt;
@@ -236,7 +240,7 @@ begin
   Inc(Arena^.Frontier, SliceCount);
 end;
 
-// Slices that were never used: from the newest arena, or from a new one.
+// Takes slices that were never used: from the newest arena, or from a new one.
 function TakeFrontierOrNewArena(SliceCount: NativeUInt): PSpan;
 var
   Arena: PArena;
@@ -257,7 +261,7 @@ begin
   Result := TakeFrontier(Arena, SliceCount);
   if (Result = nil) or (Process.ArenaCount < 2) then
     Exit;
-  // What is left of the arena before becomes a free run.
+  // The rest of the previous arena becomes a free run.
   Arena := @Process.Arenas[Process.ArenaCount - 2];
   Rest := Arena^.SliceCount - Arena^.Frontier;
   if Rest = 0 then
@@ -269,7 +273,8 @@ end;
 
 // ---------------------------------------------------------------------------- the lock
 
-// Takes a released span back, under the lock. The room at its end was never touched.
+// Makes a released span a free run, under the lock. Its spare slices, never touched, become a cold
+// run of their own.
 procedure AddFree(Span: PSpan);
 var
   Spare: PSpan;
@@ -294,7 +299,7 @@ var
 begin
   if LoadAcquire(Process.Released) = 0 then
     Exit;
-  // Acquire: see the links. Pairs with the push in ArenaRelease.
+  // Acquire: see the links. Pairs with the push in Release.
   Span := PSpan(Swap(Process.Released, 0));
   while Span <> nil do
   begin
@@ -309,8 +314,8 @@ begin
   repeat
     FreeReleased;
     LockLeave(Process.ArenaLock);
-    // LockLeave is a full barrier: either this load sees a push, or the pusher's
-    // LockTryAgain, which follows its push, finds the lock free. Pairs with ArenaRelease.
+    // LockLeave is a full barrier: either this load sees a push, or the LockTryAgain that follows
+    // the push finds the lock free. Pairs with Release.
   until (LoadAcquire(Process.Released) = 0) or not LockTryAgain(Process.ArenaLock);
 end;
 
@@ -332,8 +337,8 @@ begin
   Result := (Limit <> 0) and (ArenaBackedSlices + SliceCount > Limit);
 end;
 
-// The same before slices are backed: notes that the limit is reached, or no longer, so that it is
-// told of once until memory has clearly fallen.
+// ArenaExceeds before slices are backed: records that the limit is reached, or no longer, so that
+// it is reported once until memory has clearly fallen.
 function Reaches(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
 var
   Limit: ^TLimit;
@@ -347,8 +352,8 @@ begin
     StoreRelease(Limit^.State, Ord(lsReached));
 end;
 
-// Whether SliceCount more slices may be backed. Under the lock, which counts and takes in one: the
-// limit is exact however many threads there are.
+// Returns true if SliceCount more slices may be backed. Under the lock, so that no other thread
+// takes slices between this check and the taking: the limit is exact with any number of threads.
 function MayBack(SliceCount: NativeUInt): Boolean; inline;
 begin
   Result := True;
@@ -381,7 +386,7 @@ begin
   Last^.Owner := NoOwner;
 end;
 
-// After warm slices were taken.
+// Updates Process.WarmLow after warm slices were taken.
 procedure NoteWarm; inline;
 begin
   if Process.WarmSlices < Process.WarmLow then
@@ -411,7 +416,7 @@ begin
     Result^.IsZero := True;
 end;
 
-// Completes a run that was taken, which may be nil, and leaves the lock.
+// Completes a run just taken, which may be nil, and leaves the lock.
 procedure Finish(Span: PSpan; SliceCount: NativeUInt);
 begin
   if Span <> nil then
@@ -444,7 +449,8 @@ begin
   Finish(Result, SliceCount);
 end;
 
-// Gives warm slices back for SliceCount others that the limit has refused; tells whether it did.
+// Purges warm slices so that SliceCount others fit below the hard limit, which refused them.
+// Returns false if there is no warm slice, or the limit was not the reason.
 function MakeWay(SliceCount: NativeUInt): Boolean;
 begin
   Result := ArenaExceeds(lkHard, SliceCount) and (Process.WarmSlices <> 0);
@@ -523,8 +529,8 @@ begin
   repeat
     Head := LoadAcquire(Process.Released);
     Span^.Next := PSpan(Head);
-    // Release: the span's fields before the list. Pairs with FreeReleased. There is no pop
-    // of one span, hence no ABA.
+    // Release: the span's fields before the list. Pairs with FreeReleased. No operation pops one
+    // span, hence no ABA.
   until CompareAndSwap(Process.Released, Head, NativeUInt(Span));
   if LockTryAgain(Process.ArenaLock) then
     ArenaLeave;
@@ -550,7 +556,7 @@ end;
 
 // ---------------------------------------------------------------------------- in place
 
-// Takes the slices behind Span that were never used.
+// Takes the slices after Span if they were never used. Returns whether it did.
 function GrowIntoFrontier(Span: PSpan; SliceCount: NativeUInt): Boolean;
 var
   Arena: PArena;
@@ -652,7 +658,7 @@ begin
   end;
 end;
 
-// The arena with the lowest address behind Last, which may be nil; nil when there is none.
+// Returns the arena with the lowest address above Last, which may be nil; nil if none.
 function NextArena(Last: PArena): PArena;
 var
   Index: NativeInt;
@@ -686,7 +692,7 @@ function ArenaLookIsDue: Boolean;
 var
   CallsLeft, Now: Cardinal;
 begin
-  // Plain, without the lock: a count that two threads take at once moves the next look a little.
+  // Plain, without the lock: a countdown by two threads at once moves the next look a little.
   CallsLeft := Process.ClockDue;
   if CallsLeft > 0 then
   begin
@@ -709,7 +715,7 @@ begin
   ArenaLeave;
 end;
 
-// Takes out the warm run unused for longest, at most SliceCount slices of it; nil without one.
+// Takes at most SliceCount slices of the warm run unused for longest; nil if none.
 function TakeOldest(SliceCount: NativeUInt): PSpan;
 begin
   LockEnter(Process.ArenaLock);
@@ -732,7 +738,7 @@ var
   SlicesLeft: NativeInt;
   IsPurged: Boolean;
 begin
-  // What is warm now and no more: other threads may free faster than this loop purges.
+  // The slices warm now and no more: other threads may free faster than this loop purges.
   SlicesLeft := Process.WarmSlices;
   if NativeInt(SliceCount) < SlicesLeft then
     SlicesLeft := SliceCount;

@@ -1,13 +1,13 @@
 /// Memory order: the only unit that uses atomic operations or barriers.
 //
-// Order:      LoadAcquire and StoreRelease are what they say. Swap, CompareAndSwap and
-//             FetchAdd are full barriers on every target: nothing moves across them in
-//             either direction. LaneMM.Arena relies on that (give back, then look at the lock).
+// Order:      LoadAcquire has acquire, StoreRelease release semantics. Swap, CompareAndSwap and
+//             FetchAdd are full barriers on every target: no access moves across them in
+//             either direction. LaneMM.Arena relies on that (push a span, then try the lock).
 // Callers:    any unit, any thread.
 // Progress:   wait-free on x86; on AArch64 a load/store-exclusive loop, lock-free.
 // Source:     FPC 3.2.2, rtl/x86_64, rtl/aarch64: Interlocked* is a full fence on x86 and a
-//             bare ldxr/stxr loop on AArch64; Delphi: System.Atomic*. x86 needs no barrier
-//             between plain loads and stores but for a store before a load.
+//             bare ldxr/stxr loop on AArch64; Delphi: System.Atomic*. x86 needs a barrier
+//             between plain accesses only for a store before a load.
 unit LaneMM.Atomic;
 
 {$I ../LaneMM.inc}
@@ -19,18 +19,18 @@ function LoadAcquire(var Word: NativeUInt): NativeUInt; {$ifdef LANEMM_X86} inli
 /// Writes Word; no earlier access of this thread moves after it.
 procedure StoreRelease(var Word: NativeUInt; Value: NativeUInt);
   {$ifdef LANEMM_X86} inline; {$endif}
-/// Writes Value and returns what Word held. Full barrier.
+/// Writes Value and returns the previous value of Word. Full barrier.
 function Swap(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
   {$ifdef LANEMM_X86} inline; {$endif}
-/// Writes Value if Word holds Expected; tells whether it did. Full barrier.
+/// Writes Value if Word holds Expected; returns whether it did. Full barrier.
 function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Boolean;
   {$ifdef LANEMM_X86} inline; {$endif}
-/// Adds Value and returns what Word held before. Full barrier.
+/// Adds Value and returns the previous value of Word. Full barrier.
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
   {$ifdef LANEMM_X86} inline; {$endif}
 /// No earlier read or write of this thread moves after a later write.
 procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
-/// Tells the CPU that this thread waits in a loop.
+/// Hints to the CPU that this thread spins.
 procedure SpinHint;
 
 implementation

@@ -1,7 +1,7 @@
 /// Alignment, bit scans, hints to the CPU.
 //
 // Owns:       nothing.
-// Callers:    any unit, any thread; none changes anything.
+// Callers:    any unit, any thread; the routines have no side effects.
 unit LaneMM.Bits;
 
 {$I ../LaneMM.inc}
@@ -9,16 +9,16 @@ unit LaneMM.Bits;
 interface
 
 const
-  /// Spreads numbers over a word: 2 to the power of its bits, divided by the golden ratio.
+  /// Hash multiplier: 2 to the power of the word's bits, divided by the golden ratio.
   SpreadFactor = NativeUInt({$ifdef CPU64} $9E3779B97F4A7C15 {$else} $9E3779B9 {$endif});
 
-/// The smallest multiple of Alignment, a power of two, that is not below Value; wraps at the top.
+/// Returns the smallest multiple of Alignment, a power of two, not below Value; wraps at the top.
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
-/// Index of the highest set bit of Value, which is not 0.
+/// Returns the index of the highest set bit of Value, which is not 0.
 function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
-/// Index of the lowest set bit of Value, which is not 0.
+/// Returns the index of the lowest set bit of Value, which is not 0.
 function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
-/// Asks the CPU to fetch the cache line at P, which need not be an address, for it is read soon.
+/// Prefetches the cache line at P for a read soon; P need not be a valid address.
 procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
 
 implementation

@@ -1,9 +1,9 @@
-/// What a pointer is: a block of ours, of which span, free or in use.
+/// Classifies pointers: a block of this copy of LaneMM or not, its span, free or in use.
 //
 // Owns:       nothing.
-// Invariants: any pointer is compared with address ranges before anything is read through it.
-//             The check for a free block reads the block's first word, which no program holds by
-//             itself (see LaneMM.Span).
+// Invariants: any pointer is compared with address ranges before it is dereferenced. The check for
+//             a free block reads the block's first word: only a free block has such a word (see
+//             LaneMM.Span).
 // Callers:    any thread.
 unit LaneMM.Blocks;
 
@@ -14,24 +14,28 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena;
 
-/// The first record of the span in use that holds P, or nil. Any pointer.
+/// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
+/// of a large block it finds the first and the last slice only.
 function BlockSpan(P: Pointer): PSpan; inline;
-/// The first record of the span whose later slice has the record Slice, or nil.
+/// Returns the first record of the span that has Slice as a later record, or nil.
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
-/// The span of the block P; nil when no block begins at P. Any pointer.
+/// Returns the span of the block P; nil when no block begins at P. Any pointer.
 function BlockSpanExact(P: Pointer): PSpan;
-/// Whether the first word looks like a link to a block nearby; rarely true for a block in use.
+/// Returns true if the first word looks like a link to a block nearby; rarely true for a block in
+/// use.
 function BlockMayBeFree(P: PBlock): Boolean; inline;
-/// Whether the block is free. Its first word says so; for the owner's own blocks the list, where
-/// it is known, has the last word. Heap is the calling thread's.
+/// Returns true if the block is free: its first word is that of a free block, and, where the span
+/// is Heap's and no other thread has freed blocks in it, the block is on FreeList. Heap is the
+/// calling thread's.
 function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
-/// Whether P, in no span of blocks, lies where debug blocks may be.
+/// Returns true if P, in no span of blocks, lies where debug blocks may be.
 function BlockMayBeDebug(P: Pointer): Boolean;
-/// Whether P is a block in use of this copy of LaneMM, as far as can be told without a walk.
+/// Returns true if P is a block in use of this copy of LaneMM. Walks no list.
 function BlockIsOurs(P: Pointer): Boolean;
-/// The usable size of P; 0 for nil. Run-time error 204 when P is no block.
+/// Returns the usable size of P; 0 for nil. Run-time error 204 when P lies in no span; does not
+/// check that a block in use begins at P.
 function BlockUsableSize(P: Pointer): TSize;
-/// P is no block: reports it and raises run-time error 204. Returns 0.
+/// Reports P, which is no block in use, and raises run-time error 204. Returns 0.
 function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 
 implementation
@@ -91,7 +95,7 @@ begin
   Result := ErrorInvalidPointer;
 end;
 
-// Of a pointer that lies in no span of blocks.
+// BlockUsableSize of a pointer that lies in no span of blocks.
 function UnknownUsableSize(P: Pointer): NativeUInt;
 begin
   if BlockMayBeDebug(P) then

@@ -1,8 +1,8 @@
 /// The engine as a memory manager: its start, its entries, its end.
 //
-// Owns:       which routines are the entries of the memory manager while nothing watches.
+// Owns:       the choice of the memory manager's entries while nothing watches.
 // Callers:    EngineStart, EngineInstall: once, before any other thread runs. EngineStop: before
-//             the code of a library disappears.
+//             a library is unloaded. EngineEntries: any thread.
 unit LaneMM.Engine;
 
 {$I ../LaneMM.inc}
@@ -11,12 +11,12 @@ interface
 
 /// Starts the engine; returns whether it runs. Does nothing the second time.
 function EngineStart: Boolean;
-/// Makes the engine the memory manager of the program. It stays installed for ever: blocks outlive
+/// Makes the engine the memory manager of the program. It is never uninstalled: blocks outlive
 /// every finalization.
 procedure EngineInstall;
-/// Lets go of what would call into this code: for a library that is unloaded.
+/// Unregisters this copy and cancels the calls at thread end, before a library is unloaded.
 procedure EngineStop;
-/// Puts the entries of the engine into Manager, each in the fastest form that can be used here.
+/// Stores the engine's entries in Manager, each in the fastest form available here.
 procedure EngineEntries(var Manager: TMemoryManager);
 
 implementation
@@ -42,7 +42,7 @@ begin
   {$endif}
 end;
 
-// ---------------------------------------------------------------------------- what is in use
+// ---------------------------------------------------------------------------- heap status
 
 function FpcHeapStatus: TFPCHeapStatus;
 var

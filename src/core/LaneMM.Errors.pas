@@ -1,4 +1,4 @@
-/// The ways to fail: run-time errors 203 and 204, and the end for corrupt memory.
+/// The failures: run-time errors 203 and 204, and the fatal end for corrupt memory.
 //
 // Owns:       nothing.
 // Callers:    any thread. ErrorOutOfMemory and ErrorInvalidPointer: under no lock.
@@ -13,9 +13,9 @@ function ErrorOutOfMemory: Pointer;
 /// Raises run-time error 204 (EInvalidPointer). Returns 0.
 function ErrorInvalidPointer: NativeUInt;
 
-/// Ends the program for corrupt memory: one line on the standard error output, then error 204.
+/// Ends the program for corrupt memory: one line to stderr, then run-time error 204.
 procedure Fatal(const Text: ShortString);
-/// Checks an invariant of LaneMM.Types; call it behind `if Checked then`.
+/// Checks an invariant of LaneMM.Types; call it after `if Checked then`.
 procedure Check(Law: Boolean; const Text: ShortString);
 
 implementation

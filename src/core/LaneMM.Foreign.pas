@@ -1,10 +1,10 @@
-/// Pointers that are not ours: other copies of LaneMM in the process, and the previous manager.
+/// Blocks of other copies of LaneMM in the process, and of the previous memory manager.
 //
 // Owns:       Process.Copies, Previous, HasPrevious. A Pascal program and each Pascal library
-//             that it loads have their own copy of this unit; all of them register on one page
-//             at an address that each of them knows.
-// Invariants: a foreign pointer is compared with address ranges, never read through, unless a
-//             copy or the previous manager says that it is theirs.
+//             that it loads have their own copy of this unit; all copies register on one page
+//             at a fixed address (CopiesAddress).
+// Invariants: a pointer that no arena holds is not dereferenced here: each copy checks whether it
+//             owns the block; the rest belongs to the previous manager, if that has blocks in use.
 // Callers:    any thread; ForeignStart and ForeignStop: at start and unload.
 unit LaneMM.Foreign;
 
@@ -15,13 +15,14 @@ interface
 uses
   LaneMM.Hooks;
 
-/// Registers this copy and keeps the manager that was installed before.
+/// Registers this copy and keeps the previous memory manager.
 procedure ForeignStart(Owns: TOwnsCall; FreeBlock, SizeOfBlock: TBlockCall);
-/// Takes this copy off the page.
+/// Removes this copy from the page.
 procedure ForeignStop(Owns: TOwnsCall);
-/// Frees a block of somebody else; tells whether somebody knew it. Size is its usable size.
+/// Frees a block of another copy or of the previous manager. Returns false, and changes nothing, if
+/// it has no owner. Size is its usable size.
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;
-/// The usable size of a block of somebody else; tells whether somebody knew it.
+/// Stores the usable size of such a block in Size. Returns false if it has no owner.
 function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 
 implementation
@@ -30,7 +31,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
 
 const
-  // Raised when TCopy or the meaning of its calls changes.
+  // Increases when TCopy or the meaning of its calls changes.
   Version = NativeUInt($4C4D4D01);
   MaxCopies = 64;
 
@@ -43,8 +44,8 @@ type
   end;
   PCopy = ^TCopy;
   TCopies = record
-    Version: NativeUInt;
-    Copies: array[0..MaxCopies - 1] of TCopy;
+    Version: NativeUInt;                      //< const   Version of the copy that made the page
+    Copies: array[0..MaxCopies - 1] of TCopy; //< shared  see TCopy
   end;
   PCopies = ^TCopies;
 
@@ -64,7 +65,7 @@ begin
     begin
       Copy^.FreeBlock := FreeBlock;
       Copy^.SizeOfBlock := SizeOfBlock;
-      // Release: the calls before Owns, which is looked at first. Pairs with FindOwner.
+      // Release: the calls before Owns, which is read first. Pairs with FindOwner.
       StoreRelease(Copy^.Owns, NativeUInt(@Owns));
       Process.Copies := Copies;
       Exit;
@@ -75,7 +76,7 @@ end;
 procedure KeepPrevious;
 begin
   GetMemoryManager(Process.Previous);
-  // The run-time library's own manager knows how much it has handed out; others may not.
+  // The run-time library's own manager reports the bytes in use; others may not.
   Process.HasPrevious := (@Process.Previous.GetMem <> @SysGetMem)
     or (Process.Previous.GetFPCHeapStatus().CurrHeapUsed <> 0);
 end;
@@ -111,7 +112,8 @@ begin
     end;
 end;
 
-// Finds who has the block P, as far as anybody knows it: Owner gets his calls.
+// Finds the copy that owns the block P, else the previous manager; Owner holds its calls. Returns
+// false if there is neither.
 function FindOwner(P: Pointer; out Owner: TCopy): Boolean;
 var
   Copies: PCopies;

@@ -1,9 +1,9 @@
 /// The engine in a child process after fork.
 //
 // Owns:       Process.ForkMark, Hooks.ForkRecover.
-// Invariants: a child process has one thread and a copy of everything, locks that lost threads
-//             held included. What those threads were changing is left behind or made anew; their
-//             heaps are those of idle threads.
+// Invariants: a child process has one thread and a copy of all memory, with the locks that lost
+//             threads held. A structure that a lost thread may have been changing is dropped or
+//             rebuilt; the heaps of lost threads stay as those of idle threads.
 // Callers:    ForkStart: once, before any other thread runs. The recovery: the first thread of a
 //             child that takes a lock.
 // Progress:   threads that the child started before that park on the mark until it has recovered.
@@ -13,7 +13,7 @@ unit LaneMM.Fork;
 
 interface
 
-/// Lets a child process recover before its first lock.
+/// Makes every child process recover before it takes its first lock.
 procedure ForkStart;
 
 implementation
@@ -33,7 +33,7 @@ var
   Heap: PHeap;
 begin
   Process.PurgeState := 0; // the purge thread is lost, too
-  LockReset(Process.RegistryLock); // its lists are whole after every single write
+  LockReset(Process.RegistryLock); // its lists are consistent after every single write
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
     ArenaRecover;
   Heap := ThreadsFirstHeap;
@@ -50,7 +50,7 @@ end;
 
 procedure ForkRecover;
 begin
-  // Full barrier: one thread recovers, and sees all that the parent wrote before the fork.
+  // Full barrier: one thread recovers, and sees all writes of the parent before the fork.
   if CompareAndSwap(Process.ForkMark^, 0, Recovering) then
   begin
     RecoverChild;

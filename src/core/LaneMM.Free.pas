@@ -15,12 +15,12 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Frees P; nil is allowed. Returns the usable size that it had.
+/// Frees P; nil is allowed. Returns the block's usable size.
 function BlockFree(P: Pointer): TSize;
-/// The same; Size, the size that the caller believes it requested, is ignored.
+/// The same; Size, the requested size as the caller knows it, is ignored.
 function BlockFreeSize(P: Pointer; Size: TSize): TSize;
 
-// The parts, for a block P of a size class that is in use, in Span; Heap is the calling thread's.
+// The parts, for a block P in use, of a size class, in Span; Heap is the calling thread's.
 
 /// Frees a block of a span that Heap owns.
 procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
@@ -31,14 +31,14 @@ procedure RemoteBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
 
-// Where the fast paths go, those of lib/ too.
+// The slow paths of the assembler routines, those of lib/ included.
 
-/// BlockFree of what the fast path does not know to be a block in use.
+/// BlockFree for a pointer that the fast path cannot prove to be a block in use.
 function BlockFreeSlow(P: Pointer): NativeUInt;
-/// BlockFree of what lies in the slice of Span, a record that Heap does not own. Heap may be nil.
+/// BlockFree for a pointer into the slice of Span, a record that Heap, maybe nil, does not own.
 function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
-/// Releases a span that is not current and whose last block is on FreeList already. Returns Size:
-/// the span may be another's by then.
+/// Releases a span that is not current and whose last block in use was just put on FreeList.
+/// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
 {$endif}
 
@@ -57,12 +57,12 @@ begin
     Watch(Span, P);
   if RemotePush(Span, P) = rpPushed then
   begin
-    // An owner that allocates from the span will find the block; another one may never look.
+    // An owner that allocates from the span finds the block; an owner that does not needs a sweep.
     if not Span^.IsCurrent and WantSweep then
       PurgeNotify;
     Exit;
   end;
-  // The span was given up and is ours now.
+  // The span was given up, and now belongs to this thread.
   SpanPut(Span, P);
   if Heap = nil then
     Heap := ThreadHeapOrAbandoned;
@@ -78,7 +78,8 @@ begin
   end;
 end;
 
-// Frees what lies in no span of blocks.
+// Frees a pointer that is in no span of blocks and is no large block: a debug block, a block of
+// another manager, or an invalid free.
 function FreeUnknown(P: Pointer): NativeUInt;
 begin
   if BlockMayBeDebug(P) then
@@ -138,7 +139,7 @@ var
 begin
   Heap := OsThreadHeap;
   Span := ArenaSpan(P);
-  if (Span = nil) or (Span^.Owner = nil) then // nowhere, or in a slice that was never used
+  if (Span = nil) or (Span^.Owner = nil) then // in no arena, or in a slice that was never used
     Exit(BlockFreeSlow(P));
   if Span^.Owner <> Heap then
     Exit(BlockFreeUnowned(P, Heap, Span));

@@ -1,12 +1,12 @@
-/// Runs of free slices: bins by length, neighbours joined, warm ones in order of age.
+/// Runs of free slices: bins by length, neighbours joined, warm runs in order of age.
 //
 // Owns:       Process.Warm, Cold, Oldest, Youngest, WarmSlices, ColdSlices; the records of
 //             free runs.
 // Invariants: a free run's first record is skFree with SliceCount, its last, if it
 //             is another, skFreeEnd with Distance. Two neighbouring runs of one warmth are one
-//             run. Warm runs may hold backed pages and anything; cold ones read as zeros.
+//             run. Warm runs may hold backed pages with any contents; cold runs read as zeros.
 //             Oldest to Youngest: the warm runs, unused for longest first.
-// Callers:    holders of Process.ArenaLock only.
+// Callers:    any thread, under Process.ArenaLock only.
 // Source:     bins: Masmano, Ripoll, Crespo and Real, "TLSF: A New Dynamic Memory Allocator
 //             for Real-Time Systems" (2004); neighbours: Knuth, TAOCP 1, 2.5, boundary tags.
 unit LaneMM.FreeRuns;
@@ -18,15 +18,14 @@ interface
 uses
   LaneMM.Types;
 
-/// Adds the run of SliceCount slices that begins at Span, joined with its free neighbours.
+/// Adds the run of SliceCount slices at Span, joined with its free neighbours of the same warmth.
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
-/// Takes a run of at least SliceCount slices out of Bins and cuts it to that length; prefers the
-/// shortest. Nil when there is none, looking at no more than Tries in the bin whose runs may be
-/// too short.
+/// Takes SliceCount slices from a free run in Bins that has at least as many; prefers short runs.
+/// Checks at most Tries runs in the bin whose runs may be too short. Nil when it finds none.
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
-/// Returns whether Span begins a free run.
+/// Returns true if Span is the first record of a free run.
 function IsFreeRun(Span: PSpan): Boolean;
 /// Empties the bins; the records of the runs stay as they are. For a child process, which adds the
 /// runs anew.
@@ -90,7 +89,7 @@ begin
     Bins.Map[Bin shr 5] := Bins.Map[Bin shr 5] and not (Cardinal(1) shl (Bin and 31));
 end;
 
-// The first run of the first bin from Bin on that is not empty, or nil.
+// Returns the first run of the first non-empty bin from Bin on, or nil.
 function BinFirst(var Bins: TBins; Bin: Cardinal): PSpan;
 var
   Word: Cardinal;
@@ -153,7 +152,7 @@ begin
   Result := Span^.Kind = skFree;
 end;
 
-// Takes the whole free run Span out.
+// Removes the whole free run Span.
 procedure Remove(Span: PSpan);
 begin
   BinUnlink(TBins(BinsOf(Span)^), Span);
@@ -168,7 +167,7 @@ begin
   PSpan(Span + Span^.SliceCount - 1)^.Kind := skNone;
 end;
 
-// Puts a run in place as it is, but not in the order of age.
+// Formats a free run and adds it to its bin, but not to the order of age.
 procedure Insert(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 var
   Last: PSpan;
@@ -186,7 +185,7 @@ begin
     Inc(Process.ColdSlices, SliceCount);
 end;
 
-// The free run that ends right before Span, or nil.
+// Returns the free run that ends right before Span, or nil.
 function RunBefore(Span: PSpan): PSpan;
 begin
   Result := Span - 1;
@@ -229,7 +228,7 @@ begin
   Rest^.Start := Span^.Start + SliceCount * SliceSize;
   Insert(Rest, Span^.SliceCount - SliceCount, Span^.IsWarm);
   if Rest^.IsWarm then
-    AgeLinkOldest(Rest); // it was not needed now either
+    AgeLinkOldest(Rest); // this request did not need it either
 end;
 
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;

@@ -1,12 +1,12 @@
 /// The spans of one heap: the current span of each class, the queues of the others.
 //
-// Owns:       THeap; TSpan.Next and Prev of spans in a queue; TSpan.IsCurrent.
+// Owns:       THeap.Current, Queues, Taken; TSpan.Next and Prev of queued spans; TSpan.IsCurrent.
 // Invariants: an owned span is current, or in its class's queue, or on Taken. Queues are rings:
-//             the first span's Prev is the last. Each queued span has a block to give.
+//             the first span's Prev is the last. Each queued span can serve a block.
 //             A span without a free block is given up, so that an idle owner hoards nothing.
-// Callers:    the heap's thread; HeapSweep: any thread. For the orphan heap: any thread.
-// Progress:   HeapTakeOver and HeapEmptied, which FreeMem calls, never wait: what they cannot
-//             do without the lock, the next HeapNextSpan or HeapSweep does.
+// Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any thread.
+// Progress:   HeapTakeOver and HeapEmptied, which FreeMem calls, never wait: work that needs the
+//             lock while another thread has it is left to the next HeapNextSpan or HeapSweep.
 // Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
 //             Berger et al., "Hoard: A Scalable Memory Allocator", ASPLOS 2000.
 unit LaneMM.Heap;
@@ -20,39 +20,41 @@ uses
 
 /// Makes an all-zero record an empty heap.
 procedure HeapFormat(Heap: PHeap);
-/// Makes another span, with a free block, the current one of the class; nil when there is no
-/// memory. The one before cannot be refilled.
+/// Makes another span, with a free block, the current span of the class; nil when there is no
+/// memory. The current span can serve no block.
 function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Makes a new span of the class, owned by Heap and in no queue; nil when there is no memory. Any
 /// thread.
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush).
 procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
-/// Gives a span back of whose blocks the owner has just freed the last one.
+/// Releases a span whose last block in use the owner has just freed.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
-/// Hands all spans of an ended thread's heap to the orphan heap.
+/// Abandons the spans of an ended thread: moves them to Process.Abandoned. May wait.
 procedure HeapAbandon(Heap: PHeap);
 /// Queues the current spans without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
-/// Gives back all queued spans without a block in use. Any thread. Asks for another sweep (see
-/// Process.SweepWanted) when another thread is at the queues, or when spans stay in which
-/// others have freed blocks: the owner's next free may be the last one.
+/// Releases all queued spans without a block in use. Any thread, never waits. Requests another
+/// sweep (see Process.SweepWanted) when another thread has the lock, or when a span stays in which
+/// other threads have freed blocks: the owner's next free may be the last one.
 procedure HeapSweep(Heap: PHeap);
-/// Asks for a sweep; tells whether nobody had. Whoever was the first calls PurgeNotify or
-/// PurgeTick afterwards.
+/// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
+/// PurgeTick.
 function WantSweep: Boolean;
-/// Makes the queues anew from the span records. For a child process in which a lost thread
-/// held the lock; no other thread runs.
+/// Rebuilds the queues from the span records. For a child process in which a lost thread held the
+/// lock; no other thread runs.
 procedure HeapRebuild(Heap: PHeap);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena,
+  LaneMM.Span;
 
 function WantSweep: Boolean;
 begin
-  // Full barrier: the purge thread sees it, or is seen parked. Pairs with PurgerThread.
+  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with RunThread in
+  // LaneMM.Purge.
   Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
 end;
 
@@ -132,14 +134,15 @@ procedure Retire(Heap: PHeap; Span: PSpan);
 begin
   if SpanIsFull(Span) then
   begin
-    // Before the word: from then on the span may have another owner.
+    // Before RemoteGiveUp: after it the span may have another owner.
     Span^.Owner := NoOwner;
     if RemoteGiveUp(Span) then
       Exit;
-    Span^.Owner := Heap; // a block was freed in between
+    Span^.Owner := Heap; // another thread has freed a block in between
   end;
-  // Who freed a block while the span was current asked for no sweep. Full barrier: either the
-  // block is seen here, or IsCurrent is seen there. Pairs with RemoteFree in LaneMM.Blocks.
+  // A thread that freed a block while the span was current requested no sweep. Full barrier: either
+  // this thread sees the block, or that thread sees IsCurrent cleared. Pairs with RemoteBlockFree
+  // in LaneMM.Free.
   if FetchAdd(Span^.Remote, 0) <> 0 then
     WantSweep;
   QueueAdd(Heap, Span);
@@ -158,13 +161,13 @@ begin
   Retire(Heap, Span);
 end;
 
-// A span of the class that an ended thread left, or nil.
+// Reclaims a span of the class that an ended thread abandoned; nil if none.
 function Reclaim(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
   Orphans: PHeap;
 begin
   Orphans := Process.Abandoned;
-  // A look without the lock: what is missed now is found next time.
+  // Plain, without the lock: a span that this check misses is reclaimed later.
   if (Orphans^.Queues[SizeClass] = nil) and (LoadAcquire(Orphans^.Taken) = 0) then
     Exit(nil);
   LockEnter(Orphans^.Lock);
@@ -245,7 +248,7 @@ begin
     Exit;
   end;
   QueueTaken(Heap);
-  // A sweeping thread may have given the span back since its last block was freed.
+  // A sweeping thread may have released the span since its last block was freed.
   IsOurs := (Span^.Owner = Heap) and (Span^.Used = 0);
   if IsOurs then
   begin
@@ -283,7 +286,7 @@ begin
   repeat
     Span := Next;
     Next := Span^.Next;
-    // No block is in use, so nobody can free one; nobody allocates from a queued span without
+    // No block is in use, so no thread can free one; no thread allocates from a queued span without
     // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
     if SpanIsEmpty(Span) then
     begin
@@ -311,7 +314,7 @@ begin
   LockLeave(Heap^.Lock);
 end;
 
-// ---------------------------------------------------------------------------- the end
+// ---------------------------------------------------------------------------- thread end
 
 procedure MoveQueue(Source, Target: PHeap; SizeClass: Cardinal);
 var

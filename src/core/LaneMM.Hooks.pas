@@ -1,23 +1,35 @@
-/// What the engine calls upwards, in one record: every edge from core/ to the rooms that watch it.
+/// The engine's calls upwards, in one record: every edge from core/ to the rooms that watch it.
 //
-// Owns:       Hooks. All fields are nil while nothing watches; a call is made only where it is set.
-// Table:      hook            called by                      under lock     set by, when
-//   LockWait, LockMiss        LaneMM.Lock                    any            observe, contention on
-//   RemoteFree                LaneMM.Free                    none           control, settings change
-//   LargeFree                 LaneMM.Free                    none           control, profile on
-//   SampledGet                the sampled form of GetMem     none           control, settings change
-//   DebugFree, DebugResize,
-//   DebugSize, DebugOwns      LaneMM.Free, Resize, Blocks    none           debug, at its first start
-//   DebugVisit, DebugFind     LaneMM.Walk, LaneMM.Stats      none           debug, at its first start
-//   InvalidPointer            LaneMM.Blocks                  none           debug, at its first start
-//   LimitReached              LaneMM.Limits                  none           observe, limits set
-//   Fault                     the handler of LaneMM.Os       any            debug, while it is on
-//   ChildStarted              LaneMM.Fork                    none, alone    control, at the start
-//   ForkRecover               LaneMM.Lock                    none           LaneMM.Fork, at the start
-//   PurgeNotify               LaneMM.Threads, LaneMM.Free    none           LaneMM.Engine, at the start
-// Invariants: a hook that was set may still be called for a moment after it was taken back: its
-//             routine stays valid. Debug hooks stay set: debug blocks outlive debug mode.
-// Threads:    a field is one pointer and read once per call, so a change needs no lock.
+// Owns:       Hooks.
+// Table, unit names without LaneMM:
+//   hook            called by             under lock   set by        when
+//   LockWait        Lock                  any          LockProfile   contention on; nil: off
+//   LockMiss        Lock                  any          LockProfile   contention on; nil: off
+//   RemoteFree      Free                  none         Watch         contention on, nil: off;
+//                                                                    profile on, then it stays
+//   LargeFree       Free                  none         Watch         profile on; stays
+//   SampledGet      Allocate, counting    none         Watch         start, settings change
+//                   forms of GetMem
+//   DebugFree       Free                  none         Debug         first start, last of its hooks
+//   DebugResize     Resize                none         Debug         first start
+//   DebugSize       Blocks                none         Debug         first start
+//   DebugOwns       Blocks                none         Debug         first start
+//   DebugVisit      Walk, Stats           none         Debug         first start
+//   DebugFind       Walk                  none         Debug         first start
+//   InvalidPointer  Blocks                none         Debug         first start
+//   LimitReached    Limits                none         Watch         start, settings change
+//   Fault           Os, signal handler    any          Faults        first debug block, before the
+//                                                                    handler
+//   ChildStarted    Fork                  none         Watch         start, settings change
+//   ForkRecover     Lock                  none         Fork          start of the engine
+//   PurgeNotify     Threads               none         Purge         start of the engine
+// Invariants: a caller checks for nil, or another step that comes later shows that the hook is set:
+//             DebugFree for the debug hooks, the handler for Fault, Process.ForkMark for
+//             ForkRecover, the installed entry for SampledGet. A hook that became nil may still be
+//             called for a moment: its routine stays valid. Debug hooks stay set: debug blocks
+//             outlive debug mode.
+// Threads:    a field is one pointer. Those that become nil again are read once per call, so a
+//             change needs no lock.
 unit LaneMM.Hooks;
 
 {$I ../LaneMM.inc}
@@ -28,40 +40,41 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 type
-  /// An invalid use of a pointer that is no block in use.
+  /// An operation that was called with a pointer that is no block in use.
   TInvalidCall = (icFree, icResize, icSize);
-  /// What a report about limits says.
+  /// A limit's event.
   TLimitEvent = (
     leSoft,    //< the heap holds more than the soft limit
     leHard,    //< the hard limit refused memory
-    leReserve  //< no memory: the emergency reserve is in use
+    leReserve  //< no memory: the emergency reserve was opened
   );
-  /// A block in use, as LaneMM.Walk finds it. Only a debug block has more than the first three.
+  /// A block in use, as LaneMM.Walk finds it. Only a debug block has more than the first three
+  /// fields.
   TBlockInfo = record
     Address: PByte;           //< owner   first byte of its data
-    UsableSize: NativeUInt;   //< owner   bytes that it holds; of a debug block, bytes requested
-    Kind: TSpanKind;          //< owner   of the span that it lies in
-    Number: NativeUInt;       //< owner   of the allocation, counted from 1; 0: unknown
+    UsableSize: NativeUInt;   //< owner   usable size; of a debug block, the requested size
+    Kind: TSpanKind;          //< owner   kind of its span
+    Number: NativeUInt;       //< owner   allocation number, from 1; 0: unknown
     Thread: NativeUInt;       //< owner   number of the thread that allocated it; 0: unknown
-    Stack: Cardinal;          //< owner   backtrace of the allocation, by number; 0: unknown
+    Stack: Cardinal;          //< owner   number of the allocation's backtrace; 0: unknown
     Group: Cardinal;          //< owner   allocation group; 0: none
   end;
-  /// A fault of the processor: an address that cannot be used, and the registers that programs use.
+  /// A fault of the processor: an access that it refused, and the registers at that moment.
   TFault = record
-    Address: NativeUInt;                   //< owner   0 where the processor does not report it
+    Address: NativeUInt;                   //< owner   address accessed; 0: not reported
     Pc: NativeUInt;                        //< owner   address of the instruction
     Sp: NativeUInt;                        //< owner   stack pointer
     Frame: NativeUInt;                     //< owner   frame pointer
-    Registers: array[0..15] of NativeUInt; //< owner   some of the others
+    Registers: array[0..15] of NativeUInt; //< owner   general registers, the rest 0
   end;
 
-  /// Visits one block. Context is the caller's.
+  /// Visits a block. Context is the caller's.
   TBlockVisitor = procedure(const Block: TBlockInfo; Context: Pointer);
-  /// Handles a lock.
+  /// Takes, or counts, a lock that another thread has.
   TLockCall = procedure(var Lock: TLock);
-  /// Handles a block of Span that is about to be freed.
+  /// Observes a block of Span before it is freed.
   TFreeCall = procedure(Span: PSpan; P: Pointer);
-  /// Frees or measures a block; returns its usable size.
+  /// Frees a block, or only measures it; returns the usable size.
   TBlockCall = function(P: Pointer): TSize;
   /// Allocates a block.
   TSizeCall = function(Size: TSize): Pointer;
@@ -71,7 +84,7 @@ type
   TOwnsCall = function(P: Pointer): Boolean;
   /// Visits the blocks in use of a debug span.
   TDebugVisit = procedure(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
-  /// Finds the block in use of a debug span whose data hold P; returns whether there is one.
+  /// Finds the block in use of a debug span whose data hold P; returns whether it exists.
   TDebugFind = function(Span: PSpan; P: Pointer; out Block: TBlockInfo): Boolean;
   /// Reports an invalid pointer.
   TInvalidPointerCall = procedure(P: Pointer; Call: TInvalidCall);
@@ -80,25 +93,28 @@ type
   /// Handles a fault, inside a signal handler.
   TFaultCall = procedure(const Fault: TFault);
 
-  /// See the table above.
+  /// The hooks; the table above has callers, locks, and units that set them. A thread that reads an
+  /// old value of a racy field calls the previous routine once more, or misses one event. A block
+  /// reaches another thread only through the program's own synchronization, so a thread with a
+  /// debug block reads the hooks that were set before it.
   THooks = record
-    LockWait: TLockCall;                 //< shared  takes a lock that is taken
-    LockMiss: TLockCall;                 //< shared  after a try that failed
-    RemoteFree: TFreeCall;               //< shared  before a block of another heap is freed
-    LargeFree: TFreeCall;                //< shared  before a large block is freed
-    SampledGet: TSizeCall;               //< shared  allocates the block that is sampled
-    DebugFree: TBlockCall;               //< shared  frees a debug block; set last of the debug hooks
-    DebugResize: TResizeCall;            //< shared  resizes a debug block
-    DebugSize: TBlockCall;               //< shared  the requested size of a debug block
-    DebugOwns: TOwnsCall;                //< shared  whether P is a debug block in use
-    DebugVisit: TDebugVisit;             //< shared  visits the blocks of a debug span
-    DebugFind: TDebugFind;               //< shared  finds a debug block by an address in it
-    InvalidPointer: TInvalidPointerCall; //< shared  before run-time error 204
-    LimitReached: TLimitCall;            //< shared  reports limits
-    Fault: TFaultCall;                   //< shared  before the fault handler of the program
-    ChildStarted: TPlainProcedure;       //< const   recovers the rooms above in a child process
-    ForkRecover: TPlainProcedure;        //< const   recovers the engine in a child process
-    PurgeNotify: TPlainProcedure;        //< const   after memory became free
+    LockWait: TLockCall;                 //< racy   takes a lock that another thread has
+    LockMiss: TLockCall;                 //< racy   after a LockTry that failed
+    RemoteFree: TFreeCall;               //< racy   before a block of another heap is freed
+    LargeFree: TFreeCall;                //< racy   before a large block is freed
+    SampledGet: TSizeCall;               //< racy   allocates the block that is sampled
+    DebugFree: TBlockCall;               //< racy   frees a debug block; set last, see above
+    DebugResize: TResizeCall;            //< racy   resizes a debug block
+    DebugSize: TBlockCall;               //< racy   returns the requested size of a debug block
+    DebugOwns: TOwnsCall;                //< racy   returns whether P is a debug block in use
+    DebugVisit: TDebugVisit;             //< racy   visits the blocks of a debug span
+    DebugFind: TDebugFind;               //< racy   finds a debug block by an address in it
+    InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
+    LimitReached: TLimitCall;            //< racy   reports limits
+    Fault: TFaultCall;                   //< racy   before the fault handler of the program
+    ChildStarted: TPlainProcedure;       //< const  recovers the rooms above in a child process
+    ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
+    PurgeNotify: TPlainProcedure;        //< const  after the spans of a thread were abandoned
   end;
 
 var

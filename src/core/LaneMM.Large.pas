@@ -1,8 +1,9 @@
 /// Large blocks: one block, one run of slices.
 //
-// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; SpareCount.
-// Invariants: BlockSize fills all but the last SpareCount slices, but for a part of one. Spare is
-//             address space that was never touched through this block; growing into it is free.
+// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount and
+//             IsMoved; Process.MovedSpans.
+// Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Spare slices were
+//             never touched through this block; the block grows into them without a move.
 // Callers:    any thread; the block belongs to the caller.
 unit LaneMM.Large;
 
@@ -13,17 +14,17 @@ interface
 uses
   LaneMM.Types;
 
-/// A block of at least Size bytes, rounded to pages; nil when there is no memory.
+/// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
 /// Frees the block. Never waits.
 procedure LargeFree(Span: PSpan);
-/// Makes the usable size at least Size, without moving; tells whether it could.
+/// Makes the usable size at least Size in place. Returns false, and changes nothing, if it cannot.
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
-/// Makes the usable size Size, rounded up, which is smaller than it was.
+/// Reduces the usable size to Size, rounded up to pages.
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
-/// Moves the block's pages to a new place of Size usable bytes, no fewer than it has, without
-/// copying where the system can. Copied tells the bytes that were copied. Nil, and nothing
-/// changed, when there is no memory.
+/// Moves the block to a new place of Size usable bytes, no fewer than it has; moves its pages where
+/// the system can, else copies. Copied is the number of bytes copied. Nil, and nothing changed,
+/// when there is no memory.
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 
 implementation
@@ -32,16 +33,16 @@ uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
 
 const
-  // A block that had to move gets a run of this many times its size: it grows on in place, and
-  // what is copied on the way stays a small part of what it becomes.
+  // A block that had to move takes a run of this many times its size: it then grows in place, and
+  // the bytes copied on the way stay a small part of its final size.
   GrowthFactor = 8;
-  // Below this size a block that moves goes where pages are backed already, if there are any.
+  // Below this size a block moves to pages that are backed already, if there are any.
   SmallestSpare = 4 * 1024 * 1024;
-  // Below this many bytes copying is cheaper than moving pages, which must be backed anew where
-  // they came from.
+  // Below this many bytes copying is cheaper than moving pages, whose old place must then be backed
+  // anew.
   SmallestMove = SmallestSpare;
-  // Each range that pages were moved to is up to two more mappings for the system, which has
-  // 65,530 of them for a process; above this number blocks are copied.
+  // Each range that pages were moved to costs up to two mappings, of which a process may have
+  // 65,530; above this number blocks are copied.
   MostMoved = 8192;
 
 function SlicesFor(Size: NativeUInt): NativeUInt; inline;
@@ -73,7 +74,7 @@ begin
     Format(Result, Size);
 end;
 
-// The same with room to grow in place, if there is so much address space.
+// The same with spare slices to grow into, if there is so much address space.
 function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
   if (Size < SmallestSpare) or IsTooLarge(Size) then
@@ -84,7 +85,8 @@ begin
   Format(Result, Size);
 end;
 
-// Gives a run back. One that pages were moved to is made whole first, and reads as zeros then.
+// Releases a run to the arena. A run that pages were moved to is first made one mapping with its
+// surroundings again, and then reads as zeros.
 procedure Release(Span: PSpan);
 begin
   if not Span^.IsMoved then
@@ -136,15 +138,15 @@ begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
-// Whether the pages of Source may be moved. Not twice: what was moved and has grown since is two
-// mappings.
+// Returns true if the pages of Source may be moved. Not a second time: a block that was moved and
+// has grown since is two mappings.
 function CanMove(Source: PSpan): Boolean;
 begin
   Result := (Source^.BlockSize >= SmallestMove) and not Source^.IsMoved
     and (LoadAcquire(Process.MovedSpans) < MostMoved);
 end;
 
-// Moves the pages of Source, all of them, to the longer run Target.
+// Moves all pages of Source to the longer run Target. Returns whether it did.
 function MovePages(Source, Target: PSpan): Boolean;
 begin
   Result := OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
@@ -154,9 +156,9 @@ begin
   FetchAdd(Process.MovedSpans, 1);
 end;
 
-// A new place for the block. Moving tells how many slices of pages are to be moved there: they
-// count as its room until then, for memory is not needed twice. It becomes 0 where there is no such
-// place.
+// Returns a new place for the block. Moving is the number of slices whose pages are to be moved
+// there: until then they count as spare, since memory is not needed twice. It becomes 0 when there
+// is no such place, and the contents are to be copied.
 function NewPlace(Span: PSpan; Size: NativeUInt; var Moving: NativeUInt): PSpan;
 var
   Needed: NativeUInt;
@@ -191,7 +193,7 @@ begin
     Exit;
   if (Moving <> 0) and MovePages(Span, Result) then
   begin
-    // The pages are there now; all of the run that they left is spare.
+    // The pages are at the new place; the whole run that they left is spare.
     Dec(Result^.SpareCount, Moving);
     Span^.SpareCount := Span^.SliceCount;
     ArenaReleaseZero(Span);

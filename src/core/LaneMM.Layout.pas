@@ -25,7 +25,7 @@ const
   /// An arena is cut into slices of this many bytes.
   SliceShift = 16;
   SliceSize = NativeUInt(1) shl SliceShift;
-  /// Binary logarithm of the size of a span record, as the assembler uses it.
+  /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.
   HeapLines = 21;
@@ -33,7 +33,7 @@ const
   ArenaLimit = 64;
   /// Bytes of address space that the first arena reserves.
   WantedArenaSize = NativeUInt(1) shl {$ifdef CPU64} 40 {$else} 30 {$endif};
-  /// Where all copies of LaneMM in a process register, see LaneMM.Foreign.
+  /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
   CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.
   MaxRunSlices = NativeUInt(1) shl {$ifdef CPU64} 25 {$else} 15 {$endif};
@@ -46,7 +46,7 @@ const
   SizeClassCount = 72;
   /// Largest requested size, in bytes, that a size class serves.
   MaxClassSize = 32768;
-  /// Largest block size, in bytes, of the size classes whose spans are one slice long.
+  /// Largest block size, in bytes, whose spans are one slice long.
   MaxSmallSize = 8192;
 
   /// Steps of the table from requested size to size class, in bytes, and its length.
@@ -54,18 +54,18 @@ const
   ClassStep = 1 shl ClassStepShift;
   ClassTableLength = MaxClassSize div ClassStep + 1;
 
-  /// A resize to less than the usable size shr KeptShift moves the block; any other shrinks it in
-  /// place.
+  /// A resize to less than the usable size shr KeptShift moves the block, or shortens a large block
+  /// in place; any other reduction leaves the block as it is.
   KeptShift = 2;
 
-  /// Bytes of the heap from which on the arena asks for huge pages, and the same for the C library.
+  /// Bytes of the heap from which on the arena requests huge pages, and the same for the C library.
   HugeFromDefault = 8 shl 20;
   HugeFromMalloc = 64 shl 20;
 
 type
   /// A size in bytes as the memory-manager record of the compiler declares it.
   TSize = {$ifdef FPC} PtrUInt {$else} NativeInt {$endif};
-  /// One word that any thread changes, always through LaneMM.Atomic.
+  /// A word that any thread changes, always through LaneMM.Atomic.
   TAtomicWord = NativeUInt;
   /// Padding of one cache line, between fields that different threads write.
   TCacheLine = array[0..CacheLineSize - 1] of Byte;
@@ -81,14 +81,14 @@ type
     skNone,      //< a slice that was never used
     skFree,      //< first slice of a free run
     skFreeEnd,   //< last slice of a free run of two slices or more
-    skInner,     //< any other slice of a span; Distance leads to the first
+    skInner,     //< later slice of a span, of a large block the last; Distance leads to the first
     skBlocks,    //< first slice of a span of blocks of one size class
     skLarge,     //< first slice of a large block
     skReleased,  //< released, waiting for the arena lock
     skDebug,     //< first slice of a span of debug blocks, see Hooks.DebugFree
     skReserve    //< first slice of the emergency reserve, see LaneMM.Reserve
   );
-  /// A set of them.
+  /// A set of kinds.
   TSpanKinds = set of TSpanKind;
 
   /// Operating system calls that are counted.
@@ -100,28 +100,30 @@ type
     Contended: TAtomicWord;   //< shared  first tries that failed
   end;
 
-  /// Counts of ReallocMem.
+  /// Counts of ReallocMem, of one thread or of all. That thread writes; a sum of all threads reads
+  /// without a lock and may be a little old.
   TReallocCounts = record
-    Calls: NativeUInt;        //< owner   calls with a block and a size
-    Moves: NativeUInt;        //< owner   calls that changed the address
-    CopiedBytes: NativeUInt;  //< owner   bytes copied by those moves
+    Calls: NativeUInt;        //< racy    calls with a block and a size
+    Moves: NativeUInt;        //< racy    calls that changed the address
+    CopiedBytes: NativeUInt;  //< racy    bytes copied by those moves
   end;
 
   /// Limits of the memory that the heap holds, see LaneMM.Limits.
   TLimitKind = (
-    lkSoft,    //< is reported
-    lkHard     //< is not exceeded
+    lkSoft,    //< reported when exceeded
+    lkHard     //< memory above it is refused
   );
-  /// Whether a limit was reached.
+  /// Progress of a limit's report.
   TLimitState = (
-    lsBelow,    //< not since memory was clearly less
+    lsBelow,    //< not reached since memory was clearly below it
     lsReached,  //< reached, not yet reported
     lsReported  //< reached and reported
   );
   /// A limit.
   TLimit = record
-    Slices: NativeUInt;  //< shared  0: there is none
-    State: TAtomicWord;  //< shared  TLimitState
+    Slices: NativeUInt;  //< racy    0: no limit; an old value holds a moment longer
+    State: TAtomicWord;  //< shared  TLimitState; read plainly under Arena, where an old value moves
+                         //  a report
   end;
 
 implementation

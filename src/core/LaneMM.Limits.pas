@@ -1,10 +1,10 @@
-/// Limits of the memory that the heap holds: what happens when one is reached.
+/// Soft and hard limits of the memory that the heap holds.
 //
-// Owns:       Process.Limits, HasLimits, ReserveSlices.
-// Invariants: what is limited are the slices that the arena counts as backed: spans in use and
-//             free runs that are warm. They are counted and taken under the arena lock, so a hard
-//             limit is exact. Free memory goes back before a hard limit refuses and before a soft
-//             limit is reported.
+// Owns:       Process.Limits, HasLimits, ReserveSlices. LaneMM.Arena sets TLimit.State, too.
+// Invariants: a limit counts the slices that are backed: spans in use, without spare slices, and
+//             warm free runs. They are counted and taken under the arena lock, so a hard limit is
+//             exact. Free memory is purged before a hard limit refuses and before a soft limit is
+//             reported.
 // Callers:    any thread that holds no lock.
 unit LaneMM.Limits;
 
@@ -14,11 +14,11 @@ interface
 
 /// Sets the limits and the size of the emergency reserve, in bytes; 0: none.
 procedure LimitsSet(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
-/// Reports a soft limit that was reached and refills the reserve. Where memory may have grown, if
-/// Process.HasLimits.
+/// Reports a soft limit that was reached and refills the reserve. Called after memory may have
+/// grown, if Process.HasLimits.
 procedure LimitsTick;
-/// No memory for Size bytes, also after free memory went back: opens the reserve, reports, and
-/// fails as ErrorOutOfMemory.
+/// Handles the failure to allocate Size bytes, after all free memory was purged: opens the reserve,
+/// reports, and fails as ErrorOutOfMemory. Returns nil.
 function LimitsRefuse(Size: NativeUInt): Pointer;
 
 implementation
@@ -33,7 +33,7 @@ begin
     Hooks.LimitReached(Event, Size);
 end;
 
-// Whether the limit was reached and this thread is the one that reports it.
+// Returns true if the limit was reached and this thread is the one that reports it.
 function TakesReport(Kind: TLimitKind): Boolean;
 begin
   Result := CompareAndSwap(Process.Limits[Kind].State, Ord(lsReached), Ord(lsReported));
@@ -41,7 +41,7 @@ end;
 
 // ---------------------------------------------------------------------------- soft
 
-// Gives free memory back; returns whether the soft limit is exceeded still.
+// Purges free memory; returns true if the soft limit is still exceeded.
 function IsAboveSoft: Boolean;
 begin
   ArenaPurge(ArenaBackedSlices - Process.Limits[lkSoft].Slices);

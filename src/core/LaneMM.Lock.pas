@@ -5,8 +5,8 @@
 // Callers:    any thread. LockTry never waits. A thread takes locks in ascending rank, see
 //             LaneMM.Types.
 // Progress:   LockEnter spins Process.SpinLimit turns, none on one CPU, and parks; it never
-//             sleeps in a loop. LockLeave wakes one thread. A child process after fork first
-//             calls Hooks.ForkRecover, which frees the locks of threads that it does not have.
+//             sleeps in a loop. LockLeave wakes one thread. A child process first calls
+//             Hooks.ForkRecover, which resets the locks of threads that it does not have.
 // Source:     Drepper, "Futexes Are Tricky" (2011), mutex 2.
 unit LaneMM.Lock;
 
@@ -19,21 +19,21 @@ uses
 
 /// Takes the lock; waits while another thread has it.
 procedure LockEnter(var Lock: TLock);
-/// The same without a call of Hooks.LockWait: for the locks of what watches.
+/// The same without Hooks.LockWait and without a count: for locks that the lock profile leaves out.
 procedure LockEnterUnwatched(var Lock: TLock);
 /// Takes the lock if it is free; returns whether it did.
 function LockTry(var Lock: TLock): Boolean;
-/// The same where the thread has tried or held the lock just now: a failure is not counted.
+/// The same for a thread that has tried or held the lock just now: a failure is not counted.
 function LockTryAgain(var Lock: TLock): Boolean;
 /// Releases the lock. A full barrier: a later read of this thread sees what other threads wrote
 /// before they failed to take the lock.
 procedure LockLeave(var Lock: TLock);
-/// Takes a lock that was seen taken: spins a little, then parks.
+/// Takes a lock that was taken a moment ago: spins a little, then parks.
 procedure LockPark(var Lock: TLock);
-/// Frees a lock whose holder does not exist in this process.
+/// Makes a lock free: the thread that took it does not exist in this process.
 procedure LockReset(var Lock: TLock);
-/// Recovers a child process that has not taken a lock since its fork. Every LockEnter and LockTry
-/// does; other callers count or report without a lock.
+/// Recovers a child process that has not taken a lock since its fork. LockEnter and LockTry call
+/// it; the other callers count or report without a lock.
 procedure LockRecover; inline;
 
 implementation
@@ -81,7 +81,7 @@ end;
 procedure LockEnter(var Lock: TLock);
 begin
   LockRecover;
-  // Acquire: see what the last holder wrote. Pairs with the swap in LockLeave.
+  // Acquire: see the writes of the last thread that had the lock. Pairs with the swap in LockLeave.
   if not CompareAndSwap(Lock.State, Free, Taken) then
     LockWait(Lock);
 end;
@@ -114,7 +114,8 @@ end;
 
 procedure LockLeave(var Lock: TLock);
 begin
-  // Release: the next holder sees what this one wrote. Pairs with LockEnter and LockTryAgain.
+  // Release: the next thread that takes the lock sees the writes of this one. Pairs with LockEnter,
+  // LockTryAgain and LockPark.
   if Swap(Lock.State, Free) = TakenWithWaiters then
     OsWake(Lock.State);
 end;

@@ -1,8 +1,9 @@
-/// What LaneMM asks of the operating system. One contract, one include file per system.
+/// The interface to the operating system. One contract, include files for each system.
 //
-// Owns:       Process.OsCalls, the counts of the calls below by kind.
-// Invariants: sizes are bytes and multiples of OsPageSize unless said otherwise. No routine
-//             changes errno or allocates.
+// Owns:       Process.OsCalls, FaultHandlers, FaultFlags, HasThreads, HasFastSlot, ThreadSlot,
+//             ThreadKey, MainHeap.
+// Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
+//             routine changes errno or allocates.
 // Callers:    any thread.
 // Source:     Linux: man-pages 2 (mmap, madvise, mremap, futex), kernel 4.14 or later for
 //             MADV_WIPEONFORK; glibc: nptl/descr.h (the thread-specific slots lie in the
@@ -19,61 +20,60 @@ uses
 const
   /// Smallest unit of memory protection and backing, in bytes.
   OsPageSize = 4096;
-  /// The standard error output.
+  /// File number of stderr.
   OsStandardError = 2;
 
 type
-  /// An open file; negative when it could not be opened.
+  /// An open file; negative if the open failed.
   TOsFile = NativeInt;
-  /// What becomes of a signal after its handler: taken again, or the system's default.
+  /// Use of a signal handler: for each signal, or once, after which the system's default applies.
   TOsSignalUse = (suAgain, suLast);
-  /// Called in the middle of anything: uses nothing but this unit.
+  /// Handles a signal. It may interrupt any code, so it calls only routines that allow that.
   TOsSignalHandler = procedure(Signal: LongInt); cdecl;
-  /// A range of addresses that the system mapped in one go.
+  /// A range of addresses that is one mapping of the system.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
-    IsReadable, IsWritable, IsCode: Boolean; //< what may be done there
-    FileOffset: NativeUInt;               //< where First lies in the file
-    Path: TPath;                          //< the file, or a name in brackets, or nothing
+    IsReadable, IsWritable, IsCode: Boolean; //< its access rights
+    FileOffset: NativeUInt;               //< offset of First in the file
+    Path: TPath;                          //< the file, or a name in brackets, or empty
   end;
-  /// Looks at one mapping. Context is the caller's.
+  /// Visits a mapping. Context is the caller's.
   TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
 
-  /// Looks at one thread. Context is the caller's.
+  /// Visits a thread. Context is the caller's.
   TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
 
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
 function OsReserve(Size: NativeUInt): Pointer;
-/// Gives the address range back.
+/// Releases an address range.
 procedure OsRelease(P: Pointer; Size: NativeUInt);
-/// Memory of at least Size bytes that reads as zeros and is backed on touch; nil when refused. The
-/// caller owns it until OsReleasePages.
+/// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on
+/// touch. Nil when refused. The caller owns them until OsReleasePages.
 function OsTakePages(Size: NativeUInt): Pointer;
-/// Gives it back; nil is allowed.
+/// Releases memory of OsTakePages; nil is allowed.
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
-/// Makes a reserved range usable; it reads as zeros and is backed on touch. False when refused.
+/// Commits a reserved range; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Makes a committed range read as zeros.
 procedure OsClear(P: Pointer; Size: NativeUInt);
-/// Asks the system to back a committed range with huge pages (2 MB) where it is touched.
+/// Requests huge pages (2 MB) for a committed range, where it is touched.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
-/// Makes a committed range one that cannot be touched, until it is committed again. False when
-/// refused.
+/// Forbids all access to a committed range until it is committed again. False when refused.
 function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
-/// Gives the memory behind a committed range back; it stays usable and reads as zeros. False,
-/// and nothing changed, when the system refuses (locked memory).
+/// Purges a committed range; it stays usable and reads as zeros. False, and nothing changed, when
+/// the system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
-/// The same for a range that pages were moved to; makes it one with its surroundings again.
+/// The same for a range that pages were moved to; makes it one mapping with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
-/// Fills a range with zeros before it goes back, if Process.ErasesPages.
+/// Fills a range with zeros before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; Source then reads as
-/// zeros. False, and only Target's contents lost, when the system cannot.
+/// zeros. False, with only Target's contents lost, when the system cannot.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
-/// A coarse clock that never goes back, in milliseconds; wraps after 49 days.
+/// Returns a coarse monotonic time in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
-/// CPUs that this process may use, at least 1.
+/// Returns the number of CPUs that this process may use, at least 1.
 function OsCpuCount: Cardinal;
 /// Parks the thread while the low 32 bits of Word are Expected; may return early.
 procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
@@ -81,87 +81,90 @@ procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
 procedure OsWaitMs(var Word: TAtomicWord; Expected, Ms: Cardinal);
 /// Wakes one thread that is parked on Word.
 procedure OsWake(var Word: TAtomicWord);
-/// Wakes all of them.
+/// Wakes all threads that are parked on Word.
 procedure OsWakeAll(var Word: TAtomicWord);
-/// A word that holds 1 and reads 0 in a child process after fork. Nil when there is no such thing.
+/// Returns a word that holds 1, and reads 0 in a child process after fork. Nil where the system
+/// does not support it.
 function OsForkMark: PNativeUInt;
-/// One committed page at Address, shared by whoever asks for the same address in this process.
-/// IsNew tells whether it was made now, all zeros. Nil when the address is used otherwise.
+/// Returns one committed page at Address, the same for all callers in this process. IsNew is true
+/// if this call created it, all zeros. Nil when the address is not available.
 function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
-/// Copies Size bytes from an address that may not be mapped; tells whether it could copy all.
+/// Copies Size bytes from an address that may not be mapped. False if it could not copy all.
 function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
-/// A random word.
+/// Returns a random word.
 function OsRandom: NativeUInt;
-/// Writes Length bytes to the standard error output.
+/// Writes Length bytes to stderr.
 procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 
-/// Finds where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot, ThreadKey of
-/// Process. ThreadEnded is called at the end of each thread that has set a heap.
+/// Creates the slot where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot,
+/// ThreadKey of Process. The thread library calls ThreadEnded at the end of each thread that has a
+/// heap.
 procedure OsThreadSlotCreate(ThreadEnded: Pointer);
-/// Forgets ThreadEnded; for a library that is unloaded.
+/// Destroys the slot, so that ThreadEnded is not called any more; for a library that is unloaded.
 procedure OsThreadSlotDestroy;
-/// The calling thread's heap; nil when it has none.
+/// Returns the calling thread's heap; nil when it has none.
 function OsThreadHeap: PHeap;
-/// Sets the calling thread's heap; tells whether it could.
+/// Sets the calling thread's heap. False when the system refuses.
 function OsSetThreadHeap(Heap: PHeap): Boolean;
 
-/// Starts a thread that runs Routine, which takes no signals and never returns. False where
-/// threads cannot be had.
+/// Starts a thread that runs Routine, which never returns, with all signals blocked. False where
+/// threads are not available.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
 /// Opens a file for reading.
 function OsFileOpen(Path: PAnsiChar): TOsFile;
-/// Opens a file for writing at its end, also while others do; makes it when there is none.
+/// Opens a file for appending, which other processes may do, too; creates a missing file.
 function OsFileAppend(Path: PAnsiChar): TOsFile;
-/// Makes a file, or empties it, for writing.
+/// Creates a file, or empties it, for writing.
 function OsFileCreate(Path: PAnsiChar): TOsFile;
-/// Closes it.
+/// Closes a file.
 procedure OsFileClose(Handle: TOsFile);
-/// Reads up to Size bytes; returns their number, 0 at the end, negative on error.
+/// Reads up to Size bytes, any number; returns the number read, 0 at the end, negative on error.
 function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
-/// Writes all of Size bytes; tells whether it could. Whatever is wrong, no signal comes of it.
+/// Writes all Size bytes, any number. False on error; an error raises no signal.
 function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
-/// Lets nothing but a standard error output have its number: where there is none, a file that the
-/// program opens would get it, and what is written there.
+/// Opens the null device as stderr if stderr is closed: else the next file that the program opens
+/// would have its number, and receive the reports.
 procedure OsKeepStandardError;
-/// The contents of a file, to be read only, until OsFileUnmap. Nil when there is no such file.
+/// Maps a file for reading until OsFileUnmap. Nil when it is empty or cannot be opened.
 function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
-/// Gives the addresses back.
+/// Releases a mapping of OsFileMap.
 procedure OsFileUnmap(P: PByte; Size: NativeUInt);
 
-/// Writes the path of the running program, ended by #0; returns its length, 0 if unknown.
+/// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Copies a variable of the environment that the process was started with, ended by #0 and cut
-/// to Size. False when there is none.
+/// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
+/// False when it is not set.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
-/// Whether the process has more rights than the user who started it: his environment is no order
-/// then.
+/// Returns true if the process has more rights than the user that started it: then the environment
+/// must not be obeyed.
 function OsIsPrivileged: Boolean;
-/// Finds the mapping that holds Address.
+/// Finds the mapping that holds Address. False if none.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
-/// CPUs whose time this process may use at most by a quota of the system, rounded up; the highest
-/// number when there is none.
+/// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the
+/// highest number without a quota.
 function OsCpuQuota: Cardinal;
-/// The same by the control groups (version 2) below the folder Root, and the file that names the
-/// one of the process: it counts with all groups around it.
+/// The same from the control groups (version 2) below the folder Root; GroupFile names the group of
+/// the process. The quotas of that group and of all groups around it apply.
 function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
-/// Number of the process.
+/// Returns the number of the process.
 function OsProcessId: Cardinal;
-/// Number of the calling thread.
+/// Returns the number of the calling thread.
 function OsThreadId: Cardinal;
-/// Calls Visitor for each thread of the process that the system knows.
+/// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
-/// A clock that never goes back, in nanoseconds.
+/// Returns a monotonic time in nanoseconds.
 function OsNowNs: UInt64;
-/// Has Handler called on a signal that nobody handles or ignores. False where somebody does.
+/// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
+/// ignored.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
-/// Has Hooks.Fault called on faults, before the handler that is set now, if it is not already.
+/// Sets a fault handler that calls Hooks.Fault and then the previous handler, unless it is set.
 procedure OsFaultWatch;
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
-/// Sends a signal to one of its threads.
+/// Sends a signal to a thread of this process.
 procedure OsSignalSendTo(Thread, Signal: Cardinal);
 
 implementation

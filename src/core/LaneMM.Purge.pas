@@ -1,12 +1,11 @@
-/// Memory back to the system: sweeps of all heaps, trims, and purges when it is time.
+/// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
 // Owns:       Process.PurgeState, PurgeThread, SweepFrom; Hooks.PurgeNotify.
-// Invariants: the purge thread exists once at most. It runs only while there is memory to give
-//             back, and is parked, without a timer, otherwise. It starts when a program first has
-//             PurgeStartSlices of warm memory or an idle owner has empty spans. Programs without
-//             the thread library do not have it, nor do libraries: there a slow path of any
-//             thread does the work.
-// Callers:    PurgeTick: any thread in a slow path; never waits but for the arena lock.
+// Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
+//             is parked, without a timer, otherwise. It starts when a program first has
+//             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
+//             the thread library have no purge thread: slow paths of any thread do the work.
+// Callers:    PurgeTick: any thread in a slow path; waits only for the arena lock.
 //             PurgeNotify: FreeMem; never waits. The others: any thread under no lock.
 // Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
 unit LaneMM.Purge;
@@ -17,17 +16,17 @@ interface
 
 /// Sets Hooks.PurgeNotify.
 procedure PurgeStart;
-/// Makes sure that memory which is free now goes back later. Cheap: for slow paths that may wait.
+/// Ensures that memory which is free now is purged later. Cheap: for slow paths that may wait.
 procedure PurgeTick;
 /// The same for FreeMem: leaves the work to other threads and never waits. In a program without
-/// threads the caller does the work.
+/// the thread library the caller does the work.
 procedure PurgeNotify;
 
-/// Gives all free memory back to the system: empty spans of every heap, and all free runs. Other
+/// Purges all free memory: releases the empty spans of every heap, then purges all free runs. Other
 /// threads keep running.
 procedure ProcessTrim;
-/// Before cold memory is taken: finds the spans of idle owners that other threads emptied, if there
-/// may be some.
+/// Sweeps all heaps before cold memory is taken, if idle owners may have spans that other threads
+/// emptied and no memory is warm.
 procedure ProcessSweep;
 
 implementation
@@ -68,7 +67,7 @@ begin
   PurgeNotify;
 end;
 
-// Gives back what was free all the time since the last call, empty spans of idle owners included.
+// Purges the memory that stayed free since the last call, empty spans of idle owners included.
 procedure ProcessPurge;
 begin
   SweepIfWanted;
@@ -79,8 +78,8 @@ end;
 
 procedure ProcessSweep;
 const
-  // A sweep that finds less than this share of all memory is not repeated before memory has grown
-  // by as much: so the time that sweeps take stays in proportion to what is used or found.
+  // A sweep that finds less than one part in this many of all memory is not repeated before memory
+  // has grown by as much: the time of sweeps stays in proportion to the memory used or found.
   SweepShare = 8;
 var
   Backed: NativeUInt;
@@ -96,7 +95,7 @@ begin
     Process.SweepFrom := Backed + Backed div SweepShare;
 end;
 
-// ---------------------------------------------------------------------------- the thread
+// ---------------------------------------------------------------------------- purge thread
 
 const
   // Values of Process.PurgeState.
@@ -107,7 +106,7 @@ const
 
   // Warm slices that are worth a thread.
   PurgeStartSlices = 64;
-  // Without warm memory the thread looks for empty spans only once in so many delays.
+  // Without warm memory the thread sweeps only once in this many delays.
   DelaysPerSweep = 10;
 
 function HasWork: Boolean;
@@ -116,7 +115,8 @@ begin
     or (LoadAcquire(Process.SweepWanted) <> 0);
 end;
 
-// Milliseconds until the next look. Without warm memory only a sweep is wanted, maybe for long.
+// Returns the milliseconds until the next purge. Without warm memory only a sweep is wanted, which
+// may stay so for long.
 function LookDelayMs: Cardinal;
 begin
   if Process.WarmSlices <> 0 then
@@ -125,7 +125,7 @@ begin
     Result := Process.PurgeDelayMs * DelaysPerSweep;
 end;
 
-// Runs until the process ends.
+// The purge thread; never returns.
 procedure RunThread;
 begin
   Process.PurgeThread := OsThreadId;
@@ -134,13 +134,13 @@ begin
     ProcessPurge;
     if HasWork then
       Continue;
-    // Swap is a full barrier: either this thread sees the work, or WakeThread, called after the
-    // work was made, sees Parked.
+    // Swap is a full barrier: either this thread sees the work, or WakeThread, called after memory
+    // became free, sees Parked. Pairs with the swap in WantSweep and the locks of LaneMM.Arena.
     Swap(Process.PurgeState, Parked);
     if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
       Continue;
     OsWait(Process.PurgeState, Parked);
-    CompareAndSwap(Process.PurgeState, Parked, Running); // woken by chance
+    CompareAndSwap(Process.PurgeState, Parked, Running); // after a spurious wakeup
   until False;
 end;
 

@@ -1,16 +1,18 @@
-/// Blocks of a span that other threads freed: a list that many push on and one empties.
+/// Blocks of a span that other threads freed: a list that many threads push on and one empties.
 //
 // Owns:       TSpan.Remote, one word: bit 0 given up, bits 1 to 15 the length of the list,
-//             bits 16 to 31 where its first block lies, in units of BlockAlignment from Start.
+//             bits 16 and up the offset of its first block from Start, in units of
+//             BlockAlignment.
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. RemoteGivenUp has no list.
 // Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp: the span's owner.
+//             RemoteCount: any thread.
 // Progress:   RemotePush is lock-free, the others are one atomic operation. There is no pop,
-//             hence no ABA: a push only needs that the first block is still the first.
+//             hence no ABA: a push only needs the first block to be the first still.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
 //             one list per span as in Leijen, Zorn and de Moura, "Mimalloc: Free List Sharding
-//             in Action", MSR-TR-2019-18; the length beside the head so that a list of any
-//             length is taken in one step, without a walk, is ours.
+//             in Action", MSR-TR-2019-18. Added here: the length beside the head, so that a
+//             list of any length is taken in one step, without a walk.
 unit LaneMM.RemoteList;
 
 {$I ../LaneMM.inc}
@@ -21,17 +23,17 @@ uses
   LaneMM.Types;
 
 type
-  /// What became of a pushed block: it is on the list, or the span was given up and now
-  /// belongs to the calling thread, which still has the block in its hand.
+  /// Result of a push: the block is on the list; or the span was given up and now belongs to the
+  /// calling thread, which still has to free the block.
   TRemotePush = (rpPushed, rpSpanIsYours);
 
-/// Gives Block, which the caller no longer uses, to the owner of Span. Never waits.
+/// Pushes Block, which the caller no longer uses, for the owner of Span. Never waits.
 function RemotePush(Span: PSpan; Block: PBlock): TRemotePush;
-/// Takes the whole list; Count is its length. Result is its first block or EndOfList.
+/// Takes the whole list; Count is its length. Returns its first block or EndOfList.
 function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
-/// Gives the span up if nothing is on its list; tells whether it did.
+/// Gives the span up if its list is empty. Returns whether it did.
 function RemoteGiveUp(Span: PSpan): Boolean;
-/// Blocks on the list.
+/// Returns the number of blocks on the list.
 function RemoteCount(Span: PSpan): Cardinal;
 
 implementation
@@ -102,7 +104,7 @@ end;
 
 function RemoteGiveUp(Span: PSpan): Boolean;
 begin
-  // Release: whoever takes the span over sees its fields. Pairs with RemotePush.
+  // Release: the thread that takes the span over sees its fields. Pairs with RemotePush.
   Result := CompareAndSwap(Span^.Remote, 0, RemoteGivenUp);
 end;
 

@@ -1,10 +1,10 @@
-/// Memory that is kept back, and used when there is no other.
+/// The emergency reserve: memory that becomes available when no other is left.
 //
-// Owns:       Process.Reserve; the span that it leads to.
-// Invariants: what is kept back is one span, never touched, which the arena counts as backed: with
-//             a limit it is a part of what the heap may hold, without one the system has granted
-//             it. It is opened when a second piece of its size cannot be had, and filled again
-//             when two can: in between as much must have been freed.
+// Owns:       Process.Reserve and its span.
+// Invariants: the reserve is one span, never touched, which the arena counts as backed: it is part
+//             of the memory that a limit allows; without a limit it is committed. It is opened when
+//             no second span of its size is available, and filled again when two are: in between
+//             the program must have freed as much.
 // Callers:    any thread that holds no lock.
 unit LaneMM.Reserve;
 
@@ -12,13 +12,13 @@ unit LaneMM.Reserve;
 
 interface
 
-/// Puts Process.ReserveSlices aside if nothing is, and if they can be had.
+/// Takes a reserve of Process.ReserveSlices if there is none and the memory is available.
 procedure ReserveTake;
-/// The same if as much again is left for the program.
+/// The same if as much memory again is left for the program.
 procedure ReserveFill;
-/// Gives what is kept back to the program if memory has run out; tells whether it did.
+/// Releases the reserve to the program if memory has run out. Returns whether it did.
 function ReserveOpen: Boolean;
-/// Gives it to the program anyway: another size is wanted.
+/// Releases the reserve in any case: its size is about to change.
 procedure ReserveDrop;
 
 implementation
@@ -26,7 +26,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena;
 
-// A piece of the size, or nil.
+// Takes a span of the reserve's size, or nil.
 function TakePiece: PSpan;
 begin
   Result := ArenaTakeSpare(Process.ReserveSlices, 0);
@@ -66,7 +66,7 @@ begin
   ReleasePiece(Other);
 end;
 
-// Takes the span out; one thread gets it.
+// Takes the reserve's span out; of several threads, one takes it and the others nil.
 function TakeOut: PSpan;
 begin
   Result := PSpan(Swap(Process.Reserve, 0));

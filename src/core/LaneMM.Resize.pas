@@ -1,11 +1,11 @@
 /// ReallocMem.
 //
 // Owns:       THeap.Realloc.
-// Invariants: keeps the smaller of the usable size and the requested one; a block that grew once
-//             gets room to grow on.
+// Invariants: keeps the contents up to the smaller of the old usable and the requested size; a
+//             block that has to move to grow gets spare bytes to grow into.
 // Callers:    any thread, also before its first allocation and after its thread-end hooks.
 // Errors:     no memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails;
-//             the block stays as it was. Not a block, or a free one: run-time error 204
+//             the block is unchanged. Not a block, or a free one: run-time error 204
 //             (EInvalidPointer), nothing changed.
 // Progress:   waits only in slow paths, for a lock.
 // Source:     semantics: FPC rtl/inc/heap.inc; growth: le Riche, FastMM4.pas, ReallocMem.
@@ -18,12 +18,13 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Changes the size of P, which may move; keeps the smaller of the usable size and Size bytes.
-/// P nil allocates, Size 0 frees. Returns P.
+/// Resizes P, which may move; keeps the contents up to the smaller of the usable size and Size.
+/// P nil allocates, Size 0 frees. Returns P; nil, and P unchanged, without memory.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
-/// Bytes to request when a block of UsableSize bytes has to move to hold Size: with room to grow.
+/// Returns the bytes to request when a block of UsableSize bytes has to move to hold Size: Size,
+/// and spare bytes to grow into.
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
-/// Counts a block that ReallocMem has moved. Heap is the calling thread's, which may be nil.
+/// Counts a block that ReallocMem has moved. Heap is the calling thread's, or nil.
 procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
 
 {$ifdef LANEMM_ASM}
@@ -47,8 +48,8 @@ end;
 {$endif}
 
 const
-  // A block that grew once is expected to grow again: at least to twice its size and 32 bytes
-  // while it is small, to one and a half times above.
+  // A block that grew once is expected to grow again: to at least twice its size and 32 bytes while
+  // it is small, to at least one and a half times its size above.
   DoubledLimit = 2048;
   DoubledExtra = 32;
 
@@ -72,7 +73,8 @@ begin
   Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
 end;
 
-// A new block with the contents of P, one of ours, which stays; nil without memory.
+// Allocates a block with the contents of P, a block of a size class or a large block, and keeps P;
+// nil without memory.
 function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
   Result := BlockTryGet(Heap, WantedSize);
@@ -86,7 +88,7 @@ begin
   BlockCountMove(Heap, UsableSize);
 end;
 
-// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+// Moves P to a block of Size bytes; nil, and P unchanged, without memory.
 function MoveBlock(P: Pointer; UsableSize, Size: NativeUInt): Pointer;
 begin
   Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
@@ -94,7 +96,7 @@ begin
     BlockFree(P);
 end;
 
-// The block with Size bytes, or WantedSize, in place or moved; nil without memory.
+// Grows a large block to WantedSize, or to Size, in place or by a move; nil without memory.
 function TryGrowLarge(Span: PSpan; Size, WantedSize: NativeUInt): PSpan;
 var
   CopiedBytes: NativeUInt;
@@ -127,7 +129,7 @@ begin
   Result := Target^.Start;
 end;
 
-// The same for a valid block of a size class.
+// Resizes a valid block of a size class by a move; nil without memory.
 function ResizeBlock(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
 var
   WantedSize: NativeUInt;
@@ -158,7 +160,8 @@ begin
   end;
 end;
 
-// Resizes what is no block of a size class and no large one: takes over a block of another manager.
+// Resizes a pointer that is no block of a size class and no large block: a debug block, a block of
+// another manager, which moves here, or an invalid one.
 function ResizeUnknown(var P: Pointer; Size: NativeUInt): Pointer;
 var
   UsableSize: NativeUInt;
@@ -172,12 +175,12 @@ begin
     Exit;
   if Size < UsableSize then
     UsableSize := Size;
-  Move(P^, Result^, UsableSize); // another manager's block may begin and end anywhere
+  Move(P^, Result^, UsableSize); // CopyBlock needs the alignment of this manager's blocks
   BlockFree(P);
   BlockCountMove(OsThreadHeap, UsableSize);
 end;
 
-// Whether a block of a size class has a fitting size already.
+// Returns true if a block keeps its place and usable size when resized to Size.
 function KeepsPlace(Span: PSpan; Size: NativeUInt): Boolean; inline;
 begin
   Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize shr KeptShift);
@@ -193,7 +196,7 @@ begin
     Result := ResizeBlock(Heap, Span, P, Size);
 end;
 
-// Of what is no block of ours, or begins like a free one.
+// Resizes a pointer that is no block of this manager, or whose first word looks free.
 function ResizeUnclear(Heap: PHeap; P: Pointer; Size: NativeUInt): Pointer;
 var
   Span: PSpan;

@@ -1,22 +1,23 @@
 /// Bytes to size class and back.
 //
 // Classes:    multiples of 16 bytes up to 256, then eight per doubling, up to MaxClassSize.
-//             Above 128 bytes a block is at most 12.5 % larger than what was asked for, below
+//             Above 128 bytes a block is at most 12.5 % larger than the requested size, below
 //             at most 15 bytes: the price of the alignment.
-// Spans:      classes up to MaxSmallSize fill one slice; larger ones take the shortest run of
-//             slices that holds eight blocks and leaves at most a sixteenth unused.
-// Callers:    any thread; all routines are pure but SizeClassesStart.
+// Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
+//             shortest run of slices that holds eight blocks and leaves at most a sixteenth unused.
+// Owns:       Process.ClassOf, ClassSlices.
+// Callers:    any thread; all routines but SizeClassesStart are pure.
 unit LaneMM.SizeClasses;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// The class of a requested size of 0 to MaxClassSize bytes.
+/// Returns the class of a requested size of 0 to MaxClassSize bytes.
 function SizeToClass(Size: NativeUInt): Cardinal;
-/// The usable bytes of a block of the class.
+/// Returns the usable size of a block of the class, in bytes.
 function ClassToSize(SizeClass: Cardinal): NativeUInt;
-/// Fills the tables of Process. Once, before any other thread runs.
+/// Fills the size class tables of Process. Once, before any other thread runs.
 procedure SizeClassesStart;
 
 implementation

@@ -1,11 +1,12 @@
 /// The free list of one span: blocks of one size class.
 //
-// Owns:       the owner fields of TSpan.
+// Owns:       TSpan.FreeList, Used, CarvedBytes, and the fields that SpanFormat sets.
 // Invariants: see TSpan. Blocks are linked by their first word, scrambled with a random key: no
-//             program stores such a word by itself, and SpanTake overwrites it, so it tells a
-//             block that was freed twice.
-// Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread.
-// Progress:   every routine is wait-free, but for the walk in SpanHasFreeBlock.
+//             program stores such a word by itself, and SpanTake overwrites it, so it identifies
+//             a free block and with it a double free.
+// Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread; SpanIsEmpty: the
+//             thread that holds the owner's lock.
+// Progress:   every routine is wait-free, but SpanHasFreeBlock walks the list.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
 //             Direct Computation" (2019).
 unit LaneMM.Span;
@@ -17,27 +18,28 @@ interface
 uses
   LaneMM.Types, LaneMM.Atomic;
 
-/// Makes a fresh run of slices a span of the class, without a free block yet, owned by Heap.
+/// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
-/// Lets the records of the later slices of a span lead to the first.
+/// Makes the records of the later slices of a span lead to the first.
 procedure SpanFormatInner(Span: PSpan);
 /// Takes a free block; nil when FreeList is empty.
 function SpanTake(Span: PSpan): PBlock; inline;
-/// Puts a block back. Tells whether that was the last one in use.
+/// Puts a block on FreeList. Returns true if no block is in use now.
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
-/// Fills an empty FreeList with what others freed or with blocks never used before; tells
-/// whether it has a block now.
+/// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
+/// before. Returns true if it has a block now.
 function SpanRefill(Span: PSpan): Boolean;
-/// Whether the span can serve no block until one is freed.
+/// Returns true if the span can serve no block until one is freed.
 function SpanIsFull(Span: PSpan): Boolean;
-/// Whether no block is in use, counting those that others freed. Not for a current span.
+/// Returns true if no block is in use; blocks that other threads freed count as free. Not for a
+/// current span.
 function SpanIsEmpty(Span: PSpan): Boolean;
 
-/// Whether P is where a block of the span begins that was handed out at some time.
+/// Returns true if a block that was ever put on FreeList begins at P, which lies in the span.
 function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
-/// Whether the first word of the block is one that only a free block of this span has.
+/// Returns true if the first word of the block is one that only a free block of this span has.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
-/// Whether the block is on FreeList. Owner only.
+/// Returns true if the block is on FreeList. Owner only.
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 
 implementation
@@ -46,8 +48,8 @@ uses
   LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
 const
-  // Blocks are put on FreeList for the first time in portions of at most this many bytes, or one
-  // by one, so that memory that nobody uses is not touched.
+  // Untouched blocks are put on FreeList in portions of at most this many bytes, or one by one, so
+  // that unused memory is not touched.
   CarveBytes = 4096;
 
 procedure SpanFormatInner(Span: PSpan);
@@ -94,7 +96,7 @@ function SpanPut(Span: PSpan; Block: PBlock): Boolean;
 begin
   Block^.Link := LinkOf(Span^.FreeList);
   Span^.FreeList := NativeUInt(Block);
-  // A sweeping thread that sees the count sees the list. Pairs with SpanIsEmpty.
+  // A sweeping thread that sees the count sees the list. Pairs with the load in SpanIsEmpty.
   ReleaseFence;
   Dec(Span^.Used);
   Result := Span^.Used = 0;
@@ -144,7 +146,7 @@ begin
       'used and free blocks are the carved ones');
   end;
   if Span^.BlockBytes = 0 then
-    Exit(False); // the empty span, which all heaps share
+    Exit(False); // Process.EmptySpan, which all heaps share
   Collect(Span);
   if Odd(Span^.FreeList) then
     Carve(Span);

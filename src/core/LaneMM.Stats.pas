@@ -1,8 +1,8 @@
-/// What the process holds: a walk over the span records.
+/// The memory status of the process: sums over the span records.
 //
 // Owns:       Process.PeakUsed.
-// Invariants: nothing is counted while blocks are handed out; all is summed up when asked. The
-//             sums are exact while no other thread allocates or frees.
+// Invariants: GetMem and FreeMem count nothing; a status is summed up on request. The sums are
+//             exact while no other thread allocates or frees.
 // Callers:    any thread.
 unit LaneMM.Stats;
 
@@ -14,7 +14,7 @@ uses
   LaneMM.Layout;
 
 type
-  /// Blocks of one tier: small (one slice holds many), medium (some slices do), or large.
+  /// Blocks of one tier: small (spans of one slice), medium (spans of more slices), or large.
   TTierStatus = record
     BlockCount: NativeUInt; //< blocks in use
     UsedBytes: NativeUInt;  //< their usable bytes
@@ -23,20 +23,20 @@ type
 
   /// The state of the whole process.
   TStatus = record
-    ReservedBytes: NativeUInt;  //< address space taken from the system
-    CommittedBytes: NativeUInt; //< of it, what is in use or cached: backed if it was touched
+    ReservedBytes: NativeUInt;  //< reserved address space
+    CommittedBytes: NativeUInt; //< of it, memory in use or cached: backed if it was touched
     PeakBytes: NativeUInt;      //< highest CommittedBytes so far
-    CachedBytes: NativeUInt;    //< of CommittedBytes, free runs that wait to be used or purged
+    CachedBytes: NativeUInt;    //< of CommittedBytes, free runs not yet purged
     UsedBytes: NativeUInt;      //< usable bytes of all blocks in use
-    Small: TTierStatus;         //< classes up to MaxSmallSize
-    Medium: TTierStatus;        //< classes above
+    Small: TTierStatus;         //< size classes up to MaxSmallSize
+    Medium: TTierStatus;        //< size classes above
     Large: TTierStatus;         //< blocks above MaxClassSize
-    OsCalls: array[TOsCall] of NativeUInt; //< calls of the system since the start, by kind
+    OsCalls: array[TOsCall] of NativeUInt; //< system calls since the start, by kind
     Realloc: TReallocCounts;    //< ReallocMem since the start
-    Contended: NativeUInt;      //< first tries of a lock that failed since the start
+    Contended: NativeUInt;      //< failed first tries of the arena and the registry lock
   end;
 
-/// Sums up the process. Never fails.
+/// Sums up the status of the process. Never fails.
 procedure StatusRead(out Status: TStatus);
 
 implementation
@@ -66,7 +66,7 @@ begin
   Inc(Tier^.UsedBytes, Block.UsableSize);
 end;
 
-// Spans of debug blocks count as small: their blocks count where they belong.
+// Spans of debug blocks count as small; their blocks count in the tier of their size.
 procedure VisitDebugSpan(Span: PSpan; var Status: TStatus);
 begin
   Inc(Status.Small.SpanBytes, Span^.SliceCount * SliceSize);
@@ -92,7 +92,7 @@ begin
   end;
   BlockCount := NativeInt(Span^.Used) - Ord(Span^.IsCurrent) - NativeInt(RemoteCount(Span));
   if BlockCount < 0 then
-    BlockCount := 0; // another thread is at work here
+    BlockCount := 0; // another thread is changing the span
   if Span^.BlockSize <= MaxSmallSize then
     AddSpan(Status^.Small, Span, BlockCount)
   else

@@ -1,7 +1,8 @@
-/// Heaps and threads: birth and death.
+/// The heaps of threads, from a thread's first block to its end; the start of Process.
 //
-// Owns:       Process.Heaps, UnusedHeaps, FreshHeaps, Abandoned; the start of Process.
-// Invariants: a heap record is never freed, so whoever finds one in Process.Heaps may look at
+// Owns:       Process.Heaps, UnusedHeaps, FreshHeaps, FreshHeapsEnd, Abandoned, and the fields that
+//             ProcessStart sets.
+// Invariants: a heap record is never freed, so a thread that finds one in Process.Heaps may read
 //             it at any time. A record on UnusedHeaps has no span.
 // Callers:    any thread; ProcessStart once, before any other thread runs.
 unit LaneMM.Threads;
@@ -13,17 +14,17 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Sets Process up; tells whether it could. Does nothing the second time.
+/// Sets Process up. Returns false without memory. Does nothing the second time.
 function ProcessStart: Boolean;
-/// Before the code of this unit disappears: a library that is unloaded.
+/// Cancels the calls at thread end, before a library with this code is unloaded.
 procedure ProcessStop;
-/// The calling thread's heap, made now if it has none; nil when there is no memory.
+/// Returns the calling thread's heap, a new one if it has none; nil when there is no memory.
 function ThreadHeap: PHeap;
-/// The same for FreeMem: never waits. The orphan heap when none can be had now.
+/// The same for FreeMem: never waits. Returns Process.Abandoned when no heap is available now.
 function ThreadHeapOrAbandoned: PHeap;
-/// The first of all heap records, linked through NextHeap; they stay for ever.
+/// Returns the first of all heap records, linked through NextHeap; they are never freed.
 function ThreadsFirstHeap: PHeap;
-/// The system's number of the calling thread.
+/// Returns the system's number of the calling thread.
 function ThreadNumber: Cardinal;
 /// Sums the counts of ReallocMem over all threads, ended ones included.
 procedure ProcessReallocCounts(out Counts: TReallocCounts);
@@ -40,7 +41,7 @@ const
 
 // ---------------------------------------------------------------------------- heaps
 
-// A record that was never used, or nil. Under the registry lock.
+// Returns a record that was never used, or nil. Under the registry lock.
 function NewHeapRecord: PHeap;
 begin
   if (Process.FreshHeaps = nil) or (Process.FreshHeapsEnd - Process.FreshHeaps < SizeOf(THeap)) then
@@ -58,7 +59,7 @@ begin
   StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Result));
 end;
 
-// Under the registry lock, which it leaves.
+// Takes a heap record, or nil, under the registry lock, which it leaves.
 function HeapTakeLocked: PHeap;
 begin
   Result := Process.UnusedHeaps;
@@ -83,7 +84,7 @@ begin
   LockLeave(Process.RegistryLock);
 end;
 
-// Makes Heap the calling thread's; nil when the system refuses.
+// Makes Heap the calling thread's heap; nil when the system refuses.
 function Adopt(Heap: PHeap): PHeap;
 begin
   Result := Heap;
@@ -114,8 +115,8 @@ begin
     Result := Process.Abandoned;
 end;
 
-// The system calls it at the end of a thread that has a heap. A thread that allocates even
-// later gets a new heap and comes here again.
+// The thread library calls it at the end of a thread that has a heap. A thread that allocates even
+// later takes a new heap and ends here again.
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
   HeapAbandon(Heap);
@@ -158,8 +159,8 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// A key that turns neither nil nor HandedOut into an address, nor any address into one that a
-// program could use: the last four bits are 0110, the first bytes are not zero.
+// Returns a key that maps neither nil nor HandedOut to a block's address, and no address to one
+// that a program could use: the last four bits are 0110, the top two bytes are not zero.
 function LinkKeyOf(Random: NativeUInt): NativeUInt;
 const
   TopBit = SizeOf(NativeUInt) * 8 - 1;

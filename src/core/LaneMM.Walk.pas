@@ -1,10 +1,10 @@
-/// Visits all blocks in use, and finds the block that an address lies in.
+/// Visits all blocks in use, and finds the block that holds an address.
 //
 // Owns:       nothing.
-// Invariants: takes no lock and no memory; reads span records and the first word of blocks. That
-//             word tells by itself whether a block is free (see LaneMM.Span), so no list is
-//             walked: a thread that gets or frees blocks meanwhile changes the answer for these
-//             blocks only. Exact while no other thread gets or frees.
+// Invariants: takes no lock and allocates nothing; reads span records and the first word of blocks.
+//             That word alone shows whether a block is free (see LaneMM.Span), so no list is
+//             walked: a thread that allocates or frees blocks meanwhile changes the answer for
+//             these blocks only. Exact while no other thread allocates or frees.
 // Callers:    any thread.
 unit LaneMM.Walk;
 
@@ -17,7 +17,8 @@ uses
 
 /// Calls Visitor for each block in use, by address.
 procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
-/// Finds the block in use whose bytes hold P, any pointer; tells whether there is one.
+/// Finds the block in use that holds P, any pointer; returns whether it exists. In a large block it
+/// finds addresses in the first and the last slice only: the records between do not lead to it.
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 
 implementation
@@ -46,7 +47,7 @@ var
   Address, Limit: PByte;
   Size: NativeUInt;
 begin
-  // Read once: while threads run, the record may become another span's.
+  // Read once: while other threads run, the record may become that of another span.
   Size := Span^.BlockSize;
   Address := Span^.Start;
   Limit := Address + Span^.CarvedBytes;
@@ -92,7 +93,7 @@ begin
   ArenaVisit(VisitSpan, @Walk);
 end;
 
-// The first record of the span in use that holds P, or nil.
+// Returns the first record of the span in use that holds P, or nil.
 function FindSpan(P: Pointer): PSpan;
 const
   Kinds = [skBlocks, skLarge, skDebug];
