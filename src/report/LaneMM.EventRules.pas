@@ -1,5 +1,4 @@
-/// The rules of events: where the reports of each kind go, once or always, and whether the program
-/// ends.
+/// The rules of events: targets of the reports, once or always, and the end of the program.
 //
 // Owns:       Report.Rules, but for TEventRule.Count, which LaneMM.Events counts.
 // Callers:    EventRulesStart: once, before any other thread runs. EventRuleRead: any thread.
