@@ -13,7 +13,7 @@ uses
 
 /// Adds the place of the site: its innermost known line, else its routine, else the address.
 procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
-/// Adds what grew there Count times, from which size to which, and how to avoid it.
+/// Adds the growth: the grower, Count times, from and to which size, and how to avoid it.
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
 
@@ -67,7 +67,7 @@ begin
   AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
 end;
 
-// Returns what grew, by the names of the library routines between the manager and the place.
+// Returns the kind of grower, by the names of the library routines between manager and place.
 function GrowerOf(const Symbols: TSymbols; Site: PSite): TGrower;
 var
   Symbol: PSymbol;

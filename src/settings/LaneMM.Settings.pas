@@ -1,4 +1,4 @@
-/// The run-time settings: names, defaults, descriptions, and how they are read.
+/// The run-time settings: names, defaults, descriptions, and their reader.
 //
 // Owns:       Settings; Report.LogPath.
 // Invariants: later sources override earlier ones: the defaults, the file `<program>.lanemm` beside
