@@ -1,49 +1,49 @@
-/// LaneMM, the memory manager: use it first in the program, or compile with -FaLaneMM.
+/// LaneMM, the memory manager: name it first in the program's `uses`, or compile with -FaLaneMM.
 //
-// Owns:       the installed TMemoryManager. It stays installed for ever: blocks outlive every
-//             finalization.
-// Callers:    any thread.
+// Owns:       the installed TMemoryManager. It stays installed after every finalization, since
+//             blocks outlive it.
+// Callers:    any thread, unless a routine says otherwise. Sizes are bytes.
 unit LaneMM;
 
 {$I LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.Groups, LaneMM.Leaks;
 
-
 type
-  /// Blocks of one tier, see LaneMM.Stats.
+  /// Counts and bytes of one tier of blocks, see LaneMM.Stats.
   TLaneMM_TierStatus = TTierStatus;
-  /// The state of the whole process, see LaneMM.Stats.
+  /// The state of the heap of the whole process, see LaneMM.Stats.
   TLaneMM_HeapStatus = TStatus;
-  /// Kinds of operating system calls, the index of TLaneMM_HeapStatus.OsCalls.
+  /// A kind of operating system calls, the index of TLaneMM_HeapStatus.OsCalls.
   TLaneMM_OsCall = TOsCall;
-  /// What can be set at run time, the index of TLaneMM_Settings.Values.
+  /// A setting, the index of TLaneMM_Settings.Values.
   TLaneMM_Option = TOption;
-  /// The settings, see LaneMM.Settings.
+  /// The values of all settings, see LaneMM.SettingsState.
   TLaneMM_Settings = TSettings;
-  /// Kinds of events, see LaneMM.EventRules.
+  /// A kind of events, see LaneMM.ReportState.
   TLaneMM_EventKind = TEventKind;
-  /// Is told of events.
+  /// Receives the report of an event: its kind, and Length bytes of UTF-8 text, valid during the
+  /// call.
   TLaneMM_EventCall = TEventCall;
-  /// What is known of a block.
+  /// The description of a block in use, see LaneMM.Hooks.
   TLaneMM_BlockInfo = TBlockInfo;
-  /// Blocks of a group in use.
+  /// Number and requested bytes of the debug blocks of a group that are in use.
   TLaneMM_GroupStatus = TGroupStatus;
-  /// Looks at one block.
+  /// Receives one block in use. Context is the caller's.
   TLaneMM_BlockVisitor = TBlockVisitor;
 
-  /// What was in use at one moment, see LaneMM.Leaks.
+  /// A snapshot of the blocks in use: their number and bytes by kind, class and size. The caller
+  /// owns it until LaneMM_FreeSnapshot.
   TLaneMM_Snapshot = PSnapshot;
 
 const
   // The values of the enumerations above, so that a program names this unit alone.
 
-  /// Settings: the index of TLaneMM_Settings.Values.
+  /// The settings. docs/options.md describes each by its name: opLeaksExit is `leaks:exit`.
   opOff = LaneMM.SettingsState.opOff;
   opHelp = LaneMM.SettingsState.opHelp;
   opContention = LaneMM.SettingsState.opContention;
@@ -83,7 +83,7 @@ const
   opTraceMost = LaneMM.SettingsState.opTraceMost;
   opMixes = LaneMM.SettingsState.opMixes;
 
-  /// Kinds of events.
+  /// The kinds of events. LaneMM.ReportState describes each.
   evLeaks = LaneMM.ReportState.evLeaks;
   evDoubleFree = LaneMM.ReportState.evDoubleFree;
   evInvalidFree = LaneMM.ReportState.evInvalidFree;
@@ -101,7 +101,7 @@ const
   evFree = LaneMM.ReportState.evFree;
   evLimit = LaneMM.ReportState.evLimit;
 
-  /// Kinds of operating system calls.
+  /// The kinds of operating system calls.
   ocReserve = LaneMM.Layout.ocReserve;
   ocRelease = LaneMM.Layout.ocRelease;
   ocCommit = LaneMM.Layout.ocCommit;
@@ -112,93 +112,118 @@ const
   ocWake = LaneMM.Layout.ocWake;
   ocClock = LaneMM.Layout.ocClock;
 
-/// Sums up the process; exact while no other thread allocates or frees. Any thread.
+/// Returns the state of the heap, by a walk over all spans. Exact while no other thread allocates
+/// or frees. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
-/// The settings as they are now.
+/// Returns the current settings. Any thread.
 function LaneMM_Settings: TLaneMM_Settings;
-/// Changes settings: words and key=value, with commas between, as in the environment variable
-/// LANEMM; WORD=0 takes a word back. False, and a line on the standard error output, when one is
-/// unknown; the others count. Any thread, any time.
+/// Changes settings: NAME or NAME=VALUE, with commas between, as in the environment variable
+/// LANEMM. NAME=0 clears a setting. Takes effect at once, except for settings that are read at
+/// start only. Any thread, one at a time. Returns False, and prints one line to stderr, for an
+/// unknown name or a wrong value; the rest still apply.
 function LaneMM_Configure(const Words: ShortString): Boolean;
-/// Sets the most bytes that the heap may hold, 0 for any: what goes beyond is out of memory. The
-/// setting `limit` does the same. What it holds is LaneMM_HeapStatus.CommittedBytes. Any thread.
+/// Sets the hard limit: the most bytes that the heap may hold, rounded down to 64 KB but not to 0;
+/// 0 means no limit. The bytes that it holds are LaneMM_HeapStatus.CommittedBytes. An allocation
+/// beyond the limit, after free memory was purged, reports the event evLimit and fails as out of
+/// memory: run-time error 203, or nil with ReturnNilIfGrowHeapFails. A limit below the bytes that
+/// the heap holds stops its growth. The same as the setting `limit`. Any thread, one at a time.
 procedure LaneMM_SetMemoryLimit(Bytes: NativeUInt);
-/// Sets how many bytes of the heap are reported, once each time that it grows beyond them, 0 for
-/// none: the setting `limit:soft`.
+/// Sets the soft limit, rounded as the hard one; 0 means none. When the heap holds more bytes,
+/// after free memory was purged, the event evLimit is reported. Nothing is refused. The same as the
+/// setting `limit:soft`. Any thread, one at a time. The events of both limits are reported again
+/// only after the heap has held an eighth less.
 procedure LaneMM_SetSoftMemoryLimit(Bytes: NativeUInt);
-/// Keeps as many bytes back until memory runs out, 0 for none: the setting `reserve`.
+/// Sets the size of the emergency reserve, rounded up to 64 KB; 0 means none. The reserve counts as
+/// held by the heap. When memory runs out, it becomes available to all threads and the event
+/// evLimit is reported; it is filled again when twice its size is free. The same as the setting
+/// `reserve`. Any thread, one at a time.
 procedure LaneMM_SetReserve(Bytes: NativeUInt);
-/// Whether the reserve is there; False while it is in use, or when there is none.
+/// Returns whether the emergency reserve is full; False while it is in use, or when none is set.
+/// Any thread.
 function LaneMM_HasReserve: Boolean;
-/// Writes now what contention and growth have counted so far. Any thread. False when no file
-/// could be written: then the standard error output got it.
+/// Writes the counts of `contention` and `growth` so far to the event log. Does nothing when there
+/// are none. Returns False when no file could be written; the log then goes to stderr. Any thread.
 function LaneMM_WriteEventLog: Boolean;
-/// From now on new blocks are debug blocks: they find wrong frees and writes outside of blocks.
-/// Calls nest. The setting `debug` does the same for the whole program. Any thread, any time.
+/// Enters debug mode for all threads: new blocks become debug blocks, which detect double and
+/// invalid frees, overruns, underruns and uses after free. Calls nest. Without memory for it, debug
+/// mode stays off. The same as the setting `debug`. Any thread, at any time.
 procedure LaneMM_EnterDebugMode;
-/// Ends what one call of LaneMM_EnterDebugMode began; debug blocks stay what they are. False when
-/// there was none.
+/// Takes back one call of LaneMM_EnterDebugMode; existing debug blocks keep their checks. Returns
+/// False when there is none to take back. Any thread, at any time.
 function LaneMM_ExitDebugMode: Boolean;
-/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged. Any
-/// thread, also while others run.
+/// Checks all debug blocks and reports damage, each once. Returns the number of damaged blocks that
+/// were not reported before. Any thread, also while others allocate and free.
 function LaneMM_CheckHeap: NativeUInt;
-/// The same for the debug block at P, or around it. False when it is damaged.
+/// Checks the debug block that P lies in and reports damage. Returns False when the block is
+/// damaged, also if that was reported before; True when P lies in no debug block. Any thread.
 function LaneMM_CheckBlock(P: Pointer): Boolean;
-/// Tells what is known of the block in use that holds P, any pointer; False when there is none.
+/// Describes the block in use whose bytes hold P. P may be any pointer. Returns False when there is
+/// no such block. Number, Thread, Stack and Group are known of debug blocks only. Any thread.
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
-/// Puts the next debug blocks of this thread into a group, a number that the program chooses, 0 for
-/// none; returns the group before, for the end of a scope.
+/// Puts the next debug blocks of the calling thread into an allocation group, a number that the
+/// program chooses; 0 for none. Returns the group before.
 function LaneMM_SetGroup(Group: Cardinal): Cardinal;
-/// The same as a scope: until LaneMM_EndGroup. Scopes of a thread nest, 1,024 deep.
+/// Opens a scope of the calling thread whose debug blocks belong to Group, until LaneMM_EndGroup.
+/// Scopes nest. Returns False, and opens none, when 1,024 are open or there is no memory.
 function LaneMM_BeginGroup(Group: Cardinal): Boolean;
-/// Ends it: back to the group before. False when no scope is open.
+/// Closes the innermost scope of the calling thread and restores the group before it. Returns False
+/// when no scope is open.
 function LaneMM_EndGroup: Boolean;
-/// The group of the next debug blocks of this thread.
+/// Returns the group of the next debug blocks of the calling thread; 0 for none.
 function LaneMM_CurrentGroup: Cardinal;
-/// Gives a group a name for reports, of at most 55 characters, which is copied. False when 255 have
-/// one. One thread at a time.
+/// Names or renames a group in reports. Copies Name, which ends with #0, up to 55 characters.
+/// Returns False for group 0, when 255 others have a name, or without memory. One thread at a time.
 function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
-/// Sums up the debug blocks of a group that are in use, by a walk. Any thread.
+/// Returns number and requested bytes of the debug blocks of a group that are in use, by a walk
+/// over all blocks. Exact while no other thread allocates or frees. Any thread.
 function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
-/// Calls Visitor for each block in use, by address; of debug blocks it is told number, thread,
-/// stack and group. Any thread; what others do meanwhile may be seen or not. What was visited stays
-/// readable until the end, also a block with guard pages that another thread frees.
+/// Calls Visitor for each block in use, in the order of addresses. Number, Thread, Stack and Group
+/// are known of debug blocks only. Blocks that other threads allocate or free meanwhile may be
+/// visited or not; the memory of a visited block stays readable until the walk ends, also that of a
+/// guarded block that another thread frees. Any thread.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
-/// Has Call told of each event whose rule names `callback`, in the thread that has caused or found
-/// it; nil takes it back. Call may use the heap, but not while a fault is reported, or damage when
-/// a signal ends the program.
+/// Sets the routine that receives each event whose rule names `callback`; nil removes it. It is
+/// called in the thread that caused or detected the event, and may use the heap, but not for a
+/// fault, or for damage that a signal handler detects at the end of the program. Any thread.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
-/// Replaces the text of the message with this name, see LaneMM.Messages; nil restores ours. Texts
-/// are copied, and ended by #0. False when there is no such message. One thread at a time.
+/// Replaces the text of the message Name, see LaneMM.Messages; nil restores the original. Copies
+/// NewText; both end with #0. Returns False when no message has this name, or 1 MB of texts is
+/// full. One thread at a time.
 function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;
-/// Sets `leaks`: what was not freed is reported at the end of the program.
+/// Switches on the setting `leaks`: leaks are reported at the end of the program. Any thread.
 procedure LaneMM_ReportMemoryLeaksOnShutdown;
-/// Reports what is in use now, as at the end. Returns the number of blocks. Any thread.
+/// Reports the blocks in use now, without suppressed ones, as a leak report and in the formats of
+/// `leaks:format`. Returns their number; 0 also without memory. Any thread.
 function LaneMM_ReportMemoryInUse: NativeUInt;
-/// The same for the blocks of the groups First to Last alone.
+/// Does the same for the blocks of the allocation groups First to Last alone; normal blocks are in
+/// group 0.
 function LaneMM_ReportGroupsInUse(First, Last: Cardinal): NativeUInt;
-/// Expects the block that P lies in at the end: it is no leak. False when there is no room to note
-/// it. Any thread, as all that follow.
+/// Suppresses the leak of the block that P lies in. Returns False when 4,096 suppressions exist, or
+/// without memory. Any thread, as for the five routines that follow.
 function LaneMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean;
-/// Takes that back. False when it was not registered.
+/// Removes such a suppression. Returns False when there is none for P.
 function LaneMM_UnregisterExpectedMemoryLeak(P: Pointer): Boolean;
-/// Expects Count more objects of just this class.
+/// Suppresses the leaks of Count more objects of AnyClass, descendants excluded. Returns False as
+/// above, or when Count is 0.
 function LaneMM_RegisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
-/// Takes that back, of Count objects.
+/// Suppresses Count fewer. Returns False, and changes nothing, when fewer are registered.
 function LaneMM_UnregisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUInt): Boolean;
-/// Expects Count more blocks of Size bytes. Without debug mode, where the size that was asked for
-/// is not known, of those bytes that a block of Size gets.
+/// Suppresses the leaks of Count more blocks of Size requested bytes. Of normal blocks the
+/// requested size is unknown: those with the usable size of such a block count. Returns False as
+/// above.
 function LaneMM_RegisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
-/// Takes that back, of Count blocks.
+/// Suppresses Count fewer. Returns False, and changes nothing, when fewer are registered.
 function LaneMM_UnregisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
-/// Takes note of what is in use now; nil without memory. The caller owns it.
+/// Takes a snapshot of the blocks in use now; nil without memory. The caller owns it until
+/// LaneMM_FreeSnapshot. Any thread.
 function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
-/// Reports what is in use at Later beyond what was at Earlier. Returns the bytes of the kinds that
-/// grew.
+/// Reports the growth from one snapshot to a later one; neither may be nil. Returns the bytes that
+/// the groups of blocks grew by; 0 also without memory. Any thread.
 function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
-/// Frees a snapshot; nil is allowed.
+/// Frees a snapshot; nil is allowed. Any thread.
 procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
-/// Gives all memory that is not in use back to the system, of all threads, now. Any thread.
+/// Purges all free memory of the heap now, that of all threads: returns it to the system and keeps
+/// the address space. Any thread.
 procedure LaneMM_Trim;
 
 implementation

@@ -1,8 +1,8 @@
-/// The public routines of FastMM5 and FastMM4 that programs use most, on LaneMM.
+/// The public routines of FastMM5 and FastMM4 that programs use most, on top of LaneMM.
 //
-// A program that uses FastMM5 gets LaneMM by finding this unit instead: put src and src/compat on
-// the unit path. It stays the first unit of the program.
-// What has no counterpart does not compile: its name stands here as a number with a hint.
+// A program that uses FastMM5 gets LaneMM when the compiler finds this unit first: put src and
+// src/compat on the unit path. It stays the first unit of the program.
+// A name without a counterpart is a number here with a hint, so that its use does not compile.
 unit FastMM5;
 
 {$ifdef FPC} {$mode objfpc}{$H+} {$endif}
@@ -13,106 +13,106 @@ uses
   LaneMM;
 
 type
-  /// What is in use, as FastMM5 sums it up.
+  /// A summary of the heap, as FastMM5 gives it.
   TFastMM_UsageSummary = record
     AllocatedBytes: NativeUInt;    //< usable bytes of all blocks in use
-    OverheadBytes: NativeUInt;     //< what the process holds beyond them
-    EfficiencyPercentage: Double;  //< share of the first in both
+    OverheadBytes: NativeUInt;     //< bytes that the heap holds beyond them
+    EfficiencyPercentage: Double;  //< AllocatedBytes as a percentage of both together
   end;
 
-/// The four calls of the memory manager.
+/// Allocates a block of Size bytes, as GetMem.
 function FastMM_GetMem(Size: NativeInt): Pointer;
-/// Returns 0, or the error.
+/// Frees a block, as FreeMem. Returns 0; an invalid pointer is a run-time error.
 function FastMM_FreeMem(P: Pointer): Integer;
-/// Returns where the block is now.
+/// Resizes a block, as ReallocMem; returns its new address.
 function FastMM_ReallocMem(P: Pointer; NewSize: NativeInt): Pointer;
-/// The block is zero.
+/// Allocates a block of Size zero bytes, as AllocMem.
 function FastMM_AllocMem(Size: NativeInt): Pointer;
 
-/// From now on blocks are debug blocks; calls nest.
+/// Enters debug mode, see LaneMM_EnterDebugMode; calls nest. Returns True.
 function FastMM_EnterDebugMode: Boolean;
-/// Takes one call of FastMM_EnterDebugMode back.
+/// Takes back one call of FastMM_EnterDebugMode. Returns False when there is none.
 function FastMM_ExitDebugMode: Boolean;
-/// Reports what is wrong with any debug block.
+/// Checks all debug blocks and reports damage.
 procedure FastMM_ScanDebugBlocksForCorruption;
 
-/// From now on freed blocks are filled with zeros; calls nest. Always True.
+/// Fills freed blocks with zeros from now on; calls nest. Returns True.
 function FastMM_BeginEraseFreedBlockContent: Boolean;
-/// Takes one call of it back. Always True.
+/// Takes back one such call; the last one clears the setting `erase`. Returns True.
 function FastMM_EndEraseFreedBlockContent: Boolean;
-/// Whether they are.
+/// Returns whether the setting `erase` is set.
 function FastMM_EraseFreedBlockContentActive: Boolean;
 
-/// The next debug blocks of this thread belong to a group, until FastMM4's PopAllocationGroup.
+/// Puts the next debug blocks of this thread into a group, until PopAllocationGroup.
 procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);
-/// Back to the group before.
+/// Restores the group before.
 procedure PopAllocationGroup;
-/// Sets the group of this thread.
+/// Sets the group of the next debug blocks of this thread.
 procedure SetCurrentAllocationGroup(Group: Cardinal);
-/// The group of this thread.
+/// Returns the group of the next debug blocks of this thread.
 function GetCurrentAllocationGroup: Cardinal;
-/// Reports the blocks of these groups that are in use.
+/// Reports the blocks in use of these groups.
 procedure LogAllocatedBlocksToFile(FirstAllocationGroupToLog, LastAllocationGroupToLog: Cardinal);
 
 {$ifdef FPC}
-/// As the variable of FastMM5, but each thread has its own.
+/// Stands for the variable of FastMM5, but each thread has its own.
 property FastMM_CurrentAllocationGroup: Cardinal read GetCurrentAllocationGroup
   write SetCurrentAllocationGroup;
 {$endif}
 
-/// The block at P is no leak.
+/// Suppresses the leak of the block at P. Returns False when there is no space to register it.
 function FastMM_RegisterExpectedMemoryLeak(P: Pointer): Boolean; overload;
-/// Nor are Count objects of this class.
+/// Suppresses the leaks of Count objects of this class.
 function FastMM_RegisterExpectedMemoryLeak(AnyClass: TClass; Count: Integer = 1): Boolean;
   overload;
-/// Nor are Count blocks of this size.
+/// Suppresses the leaks of Count blocks of this size.
 function FastMM_RegisterExpectedMemoryLeak(Size: NativeInt; Count: Integer = 1): Boolean;
   overload;
-/// Take these back.
+/// Removes such a suppression. Returns False when it is not registered.
 function FastMM_UnregisterExpectedMemoryLeak(P: Pointer): Boolean; overload;
 function FastMM_UnregisterExpectedMemoryLeak(AnyClass: TClass; Count: Integer = 1): Boolean;
   overload;
 function FastMM_UnregisterExpectedMemoryLeak(Size: NativeInt; Count: Integer = 1): Boolean;
   overload;
 
-/// What is in use.
+/// Returns a summary of the heap.
 function FastMM_GetUsageSummary: TFastMM_UsageSummary;
-/// The same as the run-time library's record.
+/// Returns the status of the heap as GetHeapStatus does.
 function FastMM_GetHeapStatus: THeapStatus;
-/// Most bytes that the heap may hold, 0 for any. After the first refusal a little more can be had:
-/// the reserve is set to a sixteenth of the limit, which it is a part of.
+/// Limits the bytes that the heap may hold; 0 for no limit. A sixteenth of them becomes the
+/// emergency reserve, so that a program can still allocate a little after the first refusal.
 procedure FastMM_SetMemoryUsageLimit(MaximumAllowedMemoryUsage: NativeUInt);
-/// What was set.
+/// Returns the limit in bytes.
 function FastMM_GetMemoryUsageLimit: NativeUInt;
-/// What the limit counts.
+/// Returns the bytes that the limit counts.
 function FastMM_GetCurrentMemoryUsage: NativeUInt;
-/// Where reports go.
+/// Sets the file of the event log. Returns whether LaneMM took the name.
 function FastMM_SetEventLogFilename(FileName: PWideChar): Boolean;
 
-// FastMM4's names of the same.
+// The names of FastMM4 for the same routines.
 
-/// The block at P is no leak.
+/// Suppresses the leak of the block at P. Returns False when there is no space to register it.
 function RegisterExpectedMemoryLeak(P: Pointer): Boolean; overload;
-/// Nor are Count objects of this class.
+/// Suppresses the leaks of Count objects of this class.
 function RegisterExpectedMemoryLeak(AnyClass: TClass; Count: Integer = 1): Boolean; overload;
-/// Nor are Count blocks of this size.
+/// Suppresses the leaks of Count blocks of this size.
 function RegisterExpectedMemoryLeak(Size: NativeInt; Count: Integer): Boolean; overload;
-/// Take these back.
+/// Removes such a suppression. Returns False when it is not registered.
 function UnregisterExpectedMemoryLeak(P: Pointer): Boolean; overload;
 function UnregisterExpectedMemoryLeak(AnyClass: TClass; Count: Integer = 1): Boolean; overload;
 function UnregisterExpectedMemoryLeak(Size: NativeInt; Count: Integer): Boolean; overload;
-/// Reports what is wrong with any debug block.
+/// Checks all debug blocks and reports damage.
 procedure ScanMemoryPoolForCorruptions;
-/// Where reports go.
+/// Sets the file of the event log; nil for the default.
 procedure SetMMLogFileName(FileName: PAnsiChar = nil);
 
-/// Whether what was not freed is reported at the end.
+/// Returns whether leaks are reported at the end of the program.
 function GetReportMemoryLeaksOnShutdown: Boolean;
-/// Says so.
+/// Sets whether leaks are reported at the end of the program.
 procedure SetReportMemoryLeaksOnShutdown(Value: Boolean);
 
 {$ifdef FPC}
-/// As the variable of Delphi's System unit.
+/// Stands for the variable of Delphi's System unit.
 property ReportMemoryLeaksOnShutdown: Boolean read GetReportMemoryLeaksOnShutdown
   write SetReportMemoryLeaksOnShutdown;
 {$endif}

@@ -1,21 +1,22 @@
-/// Turns watching on and off as the settings say, and sees to it that logs are written.
+/// Applies the settings: the entries of the memory manager, the hooks, the signals, the final logs.
 //
-// Owns:       which entries of the memory manager are installed; Hooks.RemoteFree,
-//             WatchLargeFree, GrowthCall, EndSignals.
-// Invariants: an entry is replaced only if it is one of ours: another manager that was put in
+// Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
+//             LimitReached and ChildStarted; Debug.FreeWatch; Observe.GrowthCall; Control.
+// Invariants: entries are replaced only while MemSize is LaneMM's: another manager installed in
 //             front of LaneMM stays.
-// Callers:    WatchApply: any thread. WatchEnd: the end of the program.
+// Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
+//             thread, also in a signal handler. WatchEnd: the end of the program.
 unit LaneMM.Watch;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Does what Settings says, and Debug.Depth.
+/// Applies Settings and Debug.Depth. A feature that finds no memory is switched off again.
 procedure WatchApply;
-/// Writes what has been counted. False when a file could not be written.
+/// Writes the event log and the profiles. Returns False when a file could not be written.
 function WatchWrite: Boolean;
-/// The end of the program: writes what has been counted, for the last time.
+/// At the end of the program: writes the logs for the last time and checks all debug blocks.
 procedure WatchEnd;
 
 implementation
@@ -29,9 +30,9 @@ uses
   LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
 
 type
-  // The state of the room.
+  // The state that the room shares.
   TControl = record
-    EndSignals: TAtomicWord; //< shared  1: the signals that end the program are taken
+    EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
   end;
 
 var
@@ -46,7 +47,7 @@ begin
     Result := False;
 end;
 
-// Whether the interrupted thread does not hold the lock of debug mode: others leave it soon.
+// Returns whether the lock of debug mode becomes free soon: the interrupted thread may hold it.
 function CanCheck: Boolean;
 const
   PatienceMs = 1;
@@ -64,8 +65,8 @@ begin
   Result := False;
 end;
 
-// A signal that ends the program: the logs and the last check first, then what the system does with
-// the signal.
+// Handles a signal that ends the program: writes the logs, checks the heap, and repeats the signal
+// for the system's own action.
 procedure EndBySignal(Signal: LongInt); cdecl;
 begin
   WatchWrite;
@@ -88,7 +89,7 @@ begin
   if not CompareAndSwap(Control.EndSignals, 0, 1) then
     Exit;
   OsSignalSet(HangUp, EndBySignal, suLast);
-  if not IsLibrary then // interpreters look whether somebody has it
+  if not IsLibrary then // interpreters test whether it has a handler
     OsSignalSet(Interrupt, EndBySignal, suLast);
   OsSignalSet(Terminate, EndBySignal, suLast);
 end;
@@ -113,7 +114,7 @@ begin
   SamplerForget(P);
 end;
 
-// Whether a few blocks get guard pages. A profile has the counter for itself.
+// Returns whether sampled blocks get guard pages. A profile needs the same counter for itself.
 function IsGuarding: Boolean;
 begin
   Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
@@ -158,7 +159,7 @@ begin
   Manager.ReallocMem := SampledDebugRealloc;
 end;
 
-// Around whatever resizes blocks.
+// Puts the growth counter in front of the entry that resizes blocks.
 procedure UseGrowthEntry(var Manager: TMemoryManager);
 begin
   Observe.GrowthCall := Manager.ReallocMem;
@@ -174,7 +175,7 @@ begin
   GetMemoryManager(Manager);
   if @Manager.MemSize <> @BlockUsableSize then
     Exit;
-  // Once more when another thread has changed the mode meanwhile: the last one sees it as it is.
+  // Repeated when another thread changed the mode meanwhile: the last one applies the final mode.
   repeat
     IsDebug := DebugIsOn;
     UseEntries(Manager);
@@ -187,7 +188,7 @@ begin
   until DebugIsOn = IsDebug;
 end;
 
-// Counts a debug block that is being freed, if another thread allocated it.
+// Counts the free of a debug block that another thread allocated.
 procedure CountDebugFree(Block: PDebugBlock);
 begin
   if (Block^.AllocThread <> Block^.FreeThread) and (Block^.Size <= MaxClassSize) then
@@ -208,7 +209,7 @@ begin
     Debug.FreeWatch := DebugFreeSeen;
   if Observe.Samples <> nil then
   begin
-    // For good: blocks that were sampled are recognised when they are freed.
+    // Permanently: sampled blocks must be recognized when they are freed.
     Hooks.LargeFree := LargeFreeSeen;
     Hooks.RemoteFree := FreeSeen;
   end
@@ -220,7 +221,7 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
-// Whether something is watched, and can be.
+// Returns whether a feature that watches is set, and has its tables.
 function IsWatching: Boolean;
 begin
   Result := IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile);
@@ -230,7 +231,7 @@ begin
     Result := False;
 end;
 
-// In a child process: forgets what it has not counted itself, and frees the locks of lost threads.
+// In a child process: clears the counts of the parent, and frees the locks of lost threads.
 procedure ChildStarted;
 begin
   ModulesRecover;
@@ -242,7 +243,7 @@ begin
   LockReset(Leaks.Lock); // its entries are whole after every single write
 end;
 
-// What the entries call, before any thread can meet one of them: at the start of the program.
+// Sets the routines that entries call, before a thread can meet such an entry.
 procedure SetCalls;
 begin
   if IsGuarding then
@@ -254,7 +255,7 @@ begin
     Observe.GrowthCall := BlockRealloc;
 end;
 
-// Whether blocks are erased, or were: then entries are to be set.
+// Returns whether freed blocks are erased, or were: then the entries must be set.
 function IsErasing: Boolean;
 var
   Manager: TMemoryManager;
@@ -263,7 +264,7 @@ begin
   Result := IsErasingFreed or (@Manager.FreeMem = @EraseFree);
 end;
 
-// There is no memory for it.
+// Switches debug mode off: there is no memory for it.
 procedure StopDebug;
 begin
   Settings.Values[opDebug] := 0;
@@ -271,7 +272,7 @@ begin
   Swap(Debug.Depth, 0);
 end;
 
-// The parameters of the engine.
+// Sets the parameters of the engine.
 procedure ApplyToEngine;
 begin
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;

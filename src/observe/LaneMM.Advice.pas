@@ -1,21 +1,19 @@
-/// Sentences about a call site: where it is, what grew there, what to do about it.
+/// Text about a call site: its place, the growth there, how to avoid it.
 //
 // Owns:       nothing.
-// Callers:    any thread that puts a log together.
+// Callers:    any thread that writes a log.
 unit LaneMM.Advice;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.Symbols, LaneMM.CallSites;
 
-
-/// Adds where the site is: the innermost line that is known, else its routine, else the address.
+/// Adds the place of the site: its innermost known line, else its routine, else the address.
 procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
-/// Adds what grew, how often and how far, and how to avoid it.
+/// Adds the growth: the grower, Count times, from and to which size, and how to avoid it.
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
 
@@ -27,7 +25,7 @@ uses
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grStream);
 
-// The innermost frame with a line, else the innermost one outside the run-time library.
+// Returns the innermost frame with a line, else the innermost one outside the run-time library.
 function PlaceOf(const Symbols: TSymbols; Site: PSite): Cardinal;
 var
   Symbol: PSymbol;
@@ -69,7 +67,7 @@ begin
   AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
 end;
 
-// What grew, by the names of the library routines between the manager and the place.
+// Returns the kind of grower, by the names of the library routines between manager and place.
 function GrowerOf(const Symbols: TSymbols; Site: PSite): TGrower;
 var
   Symbol: PSymbol;

@@ -1,87 +1,87 @@
-/// The table of call sites: who waits, frees blocks of others, lets blocks grow, allocates.
+/// The table of call sites: lock waits, remote frees, growing blocks, sampled allocations.
 //
 // Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost.
-// Invariants: a key is written once, by the thread that then describes the site; a site that is
-//             not described yet is counted already. Sites are never removed. What finds the
-//             table full is counted in SitesLost.
+// Invariants: a key is written once, by the thread that then describes the site; events are
+//             counted even before the description is complete. Sites are never removed, except
+//             in a child process. Events that find the table full are counted in SitesLost.
 // Callers:    SitesStart: under no lock, any number of times. SitesForget: the one thread of a
-//             child process. SiteFind, SiteAdd...: any thread.
-// Progress:   lock-free: a key that another thread wrote first is looked at again.
+//             child process. The others: any thread.
+// Progress:   lock-free: a thread that loses an entry to another one examines it again.
 unit LaneMM.CallSites;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Unwind;
 
-
 const
-  /// Entries of the table; three quarters of them are used at most.
+  /// Entries of the table; at most three quarters of them are used.
   SiteLimit = 8192;
-  /// Threads that a site can tell apart.
+  /// Threads that a site distinguishes.
   MaxSiteThreads = 8;
 
 type
-  /// What is counted at a site.
+  /// The events that a site counts.
   TSiteKind = (
-    siArenaWait,      //< a thread waited for the lock of the arena
-    siRegistryWait,   //< ... of the registry of threads
-    siHeapWait,       //< ... of a thread heap that another thread swept
-    siOrphansWait,    //< ... of the heap of ended threads
-    siSamplesWait,    //< ... of the spans of sampled blocks
-    siArenaMiss,      //< a thread found the lock of the arena taken, and went on without
-    siRegistryMiss,   //< ... of the registry of threads; the rest as above
-    siHeapMiss,
-    siOrphansMiss,
-    siSamplesMiss,
-    siRemoteFree,     //< a block was freed that belongs to another thread
-    siGrowth,         //< a block was made larger
-    siAllocation      //< a sampled block
+    siArenaWait,      //< a thread waited for the arena lock
+    siRegistryWait,   //< ... the registry lock
+    siHeapWait,       //< ... the lock of a thread heap, which another thread swept
+    siOrphansWait,    //< ... the lock of the abandoned heap
+    siSamplesWait,    //< ... the lock of the spans of sampled blocks
+    siArenaMiss,      //< a thread found the arena lock taken, and went on without it
+    siRegistryMiss,   //< ... the registry lock
+    siHeapMiss,       //< ... the lock of a thread heap
+    siOrphansMiss,    //< ... the lock of the abandoned heap
+    siSamplesMiss,    //< ... the lock of the spans of sampled blocks
+    siRemoteFree,     //< a thread freed a block of another thread
+    siGrowth,         //< a block was resized to a larger size
+    siAllocation      //< a sampled block was allocated
   );
 
   PSite = ^TSite;
-  /// One call site. Of the counts a kind uses those that its line names.
+  /// One call site. Each kind uses the counts that name it.
   TSite = record
     IsReady: TAtomicWord;      //< shared  1: the next three are written
-    Kind: TSiteKind;           //< const   what is counted
+    Kind: TSiteKind;           //< const   the events that are counted
     SizeClass: Cardinal;       //< const   index of the block size, or NoSizeClass
-    Stack: TBacktrace;             //< const   where
+    Stack: TBacktrace;         //< const   backtrace of the call
     Count: TAtomicWord;        //< shared  events, all kinds
-    TotalNs: TAtomicWord;      //< shared  waited, waits
-    LongestNs: TAtomicWord;    //< shared  longest wait, waits
-    Moves: TAtomicWord;        //< shared  changes of the address, growth
-    CopiedBytes: TAtomicWord;  //< shared  copied by them, growth
+    TotalNs: TAtomicWord;      //< shared  nanoseconds waited, waits
+    LongestNs: TAtomicWord;    //< shared  nanoseconds of the longest wait, waits
+    Moves: TAtomicWord;        //< shared  changes of the block's address, growth
+    CopiedBytes: TAtomicWord;  //< shared  bytes copied by them, growth
     FirstBytes: TAtomicWord;   //< shared  smallest usable size before, growth
     LastBytes: TAtomicWord;    //< shared  largest requested size, growth
-    Bytes: TAtomicWord;        //< shared  allocated, allocations
+    Bytes: TAtomicWord;        //< shared  bytes allocated, allocations
     FreedCount: TAtomicWord;   //< shared  of Count, blocks freed since, allocations
-    FreedBytes: TAtomicWord;   //< shared  of Bytes, allocations
-    Threads: array[0..MaxSiteThreads - 1] of TAtomicWord; //< shared  who
+    FreedBytes: TAtomicWord;   //< shared  of Bytes, bytes freed since, allocations
+    Threads: array[0..MaxSiteThreads - 1] of TAtomicWord; //< shared  the first threads seen
   end;
 
 const
-  /// SizeClass of a site where blocks of all sizes count together.
+  /// SizeClass of a site that counts blocks of all sizes together.
   NoSizeClass = High(Cardinal);
 
-/// Makes the table; tells whether there is one.
+/// Creates the table; returns whether it exists.
 function SitesStart: Boolean;
-/// Forgets all sites and their counts, in a child process.
+/// Clears all sites and their counts, in a child process.
 procedure SitesForget;
-/// The site of this kind, class and stack; nil when the table is full.
+/// Returns the site of this kind, size class and backtrace, a new one if needed; nil when the table
+/// is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
-/// Entry Index of the table, below SiteLimit; nil when it is not in use.
+/// Returns the site at Index, below SiteLimit; nil when the entry is unused or not yet described.
 function SiteAt(Index: Cardinal): PSite;
-/// Whether the next event is to be looked at, and for how many it stands; 0: not. Each event is at
-/// first, then one of sixteen, not at a fixed distance. Events counts them.
+/// Counts one event in Events and returns its sampling weight: the number of events that it stands
+/// for, 0 to skip it. The first 65,536 events weigh 1; later, one event of 16, at irregular
+/// distances, weighs 16.
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
-/// Adds Weight events of the calling thread.
+/// Adds Weight events of the calling thread to the site.
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
-/// Raises Word to Value if it is less.
+/// Raises Word to Value if it is less. Lock-free.
 procedure RaiseTo(var Word: TAtomicWord; Value: NativeUInt);
-/// Threads that the site has seen, MaxSiteThreads for that or more.
+/// Returns the number of threads seen at the site; MaxSiteThreads means that many or more.
 function SiteThreadCount(Site: PSite): Cardinal;
 
 implementation
@@ -111,7 +111,7 @@ begin
   if not Result then
     Exit;
   Observe.Sites := PSite(Pages + KeyBytes);
-  // Release: the room before the keys. Pairs with SiteFind.
+  // Release: Sites before the keys. Pairs with SiteFind.
   StoreRelease(Observe.SiteKeys, NativeUInt(Pages));
 end;
 
@@ -133,7 +133,7 @@ begin
   Number := FetchAdd(Events, 1);
   if Number < ExactEvents then
     Exit(1);
-  // One of each Share events, a different one each time: no rhythm of the program matches it.
+  // One of each Share events, at a different place each time: no rhythm of the program matches it.
   if (Number xor (Number div Share * SpreadFactor shr 16)) mod Share = 0 then
     Result := Share
   else
@@ -149,7 +149,7 @@ begin
   StoreRelease(Site^.IsReady, 1);
 end;
 
-// Counts a new site; tells whether there is room for it.
+// Counts a new site; returns whether the table has space for it.
 function MayUse: Boolean;
 begin
   Result := FetchAdd(Observe.SitesUsed, 1) < MostUsed;
@@ -198,7 +198,7 @@ begin
     or (LoadAcquire(PKeys(Observe.SiteKeys)^[Index]) = 0) then
     Exit;
   Result := PSite(Observe.Sites) + Index;
-  // Acquire: see the description. Pairs with Describe.
+  // Acquire: the description before the flag. Pairs with Describe.
   if LoadAcquire(Result^.IsReady) = 0 then
     Result := nil;
 end;
@@ -223,7 +223,7 @@ begin
   if OsThreadHeap <> nil then
     AddThread(Site, NativeUInt(OsThreadHeap))
   else
-    AddThread(Site, OsThreadId); // it has large blocks only
+    AddThread(Site, OsThreadId); // a thread without a heap: it has large blocks only
 end;
 
 procedure RaiseTo(var Word: TAtomicWord; Value: NativeUInt);

@@ -1,8 +1,8 @@
-/// The event log: what was counted at call sites, the most frequent first, with stacks.
+/// The event log: the counts of the call sites, the most frequent first, with backtraces.
 //
-// Owns:       nothing; the text lies in room of its own while it is put together.
-// Invariants: takes no lock and no memory of the heap. The file gets the log of a process in one
-//             write at its end, so several processes can share it.
+// Owns:       nothing; the text lies in pages of its own, which are released after the write.
+// Invariants: takes no lock and no memory of the heap. The log of a process is appended to the
+//             file in one write, so several processes can share the file.
 // Callers:    any thread, at the end of the program, or in a signal handler.
 unit LaneMM.EventLog;
 
@@ -10,8 +10,9 @@ unit LaneMM.EventLog;
 
 interface
 
-/// Adds the log to its file, and its first lines to the standard error output. Does nothing when
-/// nothing was counted. False when only the standard error output could take it.
+/// Appends the log to its file, and writes its first lines to stderr; without a file, writes all of
+/// it to stderr. Does nothing when no site has enough events. Returns False when no file could be
+/// written.
 function EventLogWrite: Boolean;
 
 implementation
@@ -23,7 +24,7 @@ uses
 
 const
   TextLimit = 4 shl 20;
-  // Sites that a log can list, and lines on the standard error output.
+  // Most sites that a log lists, and lines of each list on stderr.
   MostListed = 256;
   LinesOnScreen = 3;
   WaitKinds = [siArenaWait..siRemoteFree];
@@ -31,7 +32,7 @@ const
 type
   TSiteKinds = set of TSiteKind;
 
-  // The most frequent sites of some kinds, in order, with their counts as they were.
+  // The most frequent sites of some kinds, in order, with their counts when they were chosen.
   TList = record
     Kinds: TSiteKinds;
     Sites: array[0..MostListed - 1] of PSite;
@@ -51,7 +52,7 @@ type
 
 function IsWorthALine(Site: PSite; Count: NativeUInt): Boolean;
 begin
-  // Requests that were answered in place are no growth worth a word.
+  // Growth in place copies nothing: only sites where blocks moved are listed.
   Result := (Count >= Settings.Values[opLeast])
     and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0));
 end;
@@ -178,7 +179,7 @@ begin
     TextAdd(Text, ' threads');
 end;
 
-// The headline of one site.
+// Adds the headline of one site.
 procedure AddSite(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
 var
   Site: PSite;

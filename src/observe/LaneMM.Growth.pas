@@ -1,31 +1,29 @@
 /// Counts by call site how blocks grow.
 //
-// Owns:       Observe.Growths, a table of blocks that grew lately, and GrowthStacks. GrowthCall
-//             is BlockRealloc or what stands for it, see LaneMM.Watch.
-// Invariants: an entry's fields belong to its Block. Calls that are answered in place are counted
-//             in the entry, and added to the site when another block takes the entry or the log
-//             is written; a site that lets a block grow is found once per move of the block.
-// Callers:    GrowthRealloc: the installed ReallocMem while growth is watched. GrowthFlush: any
-//             thread; exact while no other thread reallocates.
-// Progress:   wait-free but for BlockRealloc: an entry that another thread is changing is left.
+// Owns:       Observe.Growths, a table of blocks that grew lately, and Observe.GrowthStacks.
+//             LaneMM.Watch sets Observe.GrowthCall, which resizes the blocks.
+// Invariants: an entry's fields belong to its Block. Resizes in place are counted in the entry,
+//             and added to the site when another block takes the entry or the log is written: a
+//             site is looked up only when a block moves or first enters the table.
+// Callers:    GrowthRealloc: the installed ReallocMem while `growth` is set. GrowthFlush: any
+//             thread; exact while no other thread resizes blocks.
+// Progress:   lock-free but for GrowthCall: an entry that another thread is changing is skipped.
 unit LaneMM.Growth;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Layout;
 
-
-/// Makes the table; tells whether there is one.
+/// Creates the table; returns whether it exists. Under no lock, any number of times.
 function GrowthStart: Boolean;
-/// Observe.GrowthCall, counted.
+/// Resizes a block by Observe.GrowthCall and counts it if the block grows.
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
-/// Adds to the sites what their entries hold.
+/// Adds the counts of the entries to their sites.
 procedure GrowthFlush;
-/// Forgets the entries, in a child process.
+/// Clears the entries, in a child process.
 procedure GrowthForget;
 
 implementation
@@ -36,17 +34,17 @@ uses
 
 const
   EntryCount = 4096;
-  // Block of an entry that is being changed.
+  // Block of an entry that a thread is changing.
   Busy = 1;
 
 type
   TEntry = record
     Block: TAtomicWord;      //< shared  the block, 0 or Busy
-    UsableSize: NativeUInt;  //< owner   of the block
-    LastSize: NativeUInt;    //< owner   requested last
-    Calls: NativeUInt;       //< owner   not yet added to the site
+    UsableSize: NativeUInt;  //< owner   usable size of the block
+    LastSize: NativeUInt;    //< owner   size of the last request
+    Calls: NativeUInt;       //< owner   resizes in place, not yet added to the site
     Site: PSite;             //< owner   nil: this block is not counted
-    Weight: NativeUInt;      //< owner   calls that one call stands for
+    Weight: NativeUInt;      //< owner   events that one call stands for
   end;
   PEntry = ^TEntry;
   TEntries = array[0..EntryCount - 1] of TEntry;
@@ -80,7 +78,7 @@ begin
   Entry^.Calls := 0;
 end;
 
-// Lets P take its entry: the calls that follow in place belong to Site.
+// Stores P in its entry: the resizes in place that follow belong to Site.
 procedure Keep(P: Pointer; Size, Weight: NativeUInt; Site: PSite);
 var
   Entry: PEntry;
@@ -93,12 +91,12 @@ begin
   Entry^.LastSize := Size;
   Entry^.Site := Site;
   Entry^.Weight := Weight;
-  // Release: the fields before the block. Pairs with GrowthRealloc, where a thread that owns
-  // the block itself looks.
+  // Release: the fields before the block. Pairs with the read in GrowthRealloc by the thread that
+  // uses the block.
   StoreRelease(Entry^.Block, NativeUInt(P));
 end;
 
-// Takes the counts of a block that moves out of the table.
+// Removes P from its entry, before it moves, and adds its counts to the site.
 procedure Forget(Entry: PEntry; P: Pointer);
 begin
   if CompareAndSwap(Entry^.Block, NativeUInt(P), Busy) then
@@ -130,7 +128,7 @@ begin
   RaiseTo(Result^.LastBytes, Size);
 end;
 
-// What ReallocMem has counted in this thread.
+// Returns the counts of ReallocMem for this thread.
 function CountsSoFar: TReallocCounts;
 var
   Heap: PHeap;
@@ -142,7 +140,7 @@ begin
     Result := Heap^.Realloc;
 end;
 
-// Resizes a block that needs another place, or is not in the table, to more than it was.
+// Resizes a block that must move, or is not in the table, to a larger size.
 function Grow(var P: Pointer; Size, UsableSize: NativeUInt): Pointer;
 var
   Before, After: TReallocCounts;
@@ -167,8 +165,8 @@ begin
   Keep(Result, Size, Weight, Site);
 end;
 
-// The size above which a request makes the block larger. What a block was asked for last is
-// known of those in the table only.
+// Returns the size above which a request makes the block larger. The last requested size is known
+// of blocks in the table only; for others half the usable size stands in for it.
 function SizeBefore(P: Pointer; UsableSize: NativeUInt): NativeUInt;
 begin
   if EntryOf(P)^.Block = NativeUInt(P) then

@@ -1,24 +1,22 @@
-/// Profiles as one page that needs nothing else: a table that can be sorted, a flame graph.
+/// Profiles as one self-contained HTML page: a sortable table and a flame graph.
 //
 // Owns:       nothing.
 // Invariants: the data of the page are the objects that LaneMM.Speedscope writes.
-// Callers:    any thread.
+// Callers:    any thread. HtmlAddHead, any number of HtmlAdd, HtmlAddTail, in this order.
 unit LaneMM.Html;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.ProfileData;
 
-
-/// Adds what stands before the profiles.
+/// Adds the page up to the first profile.
 procedure HtmlAddHead(var Text: TText);
 /// Adds one profile.
 procedure HtmlAdd(var Text: TText; const Profile: TProfile);
-/// Adds what stands behind the profiles.
+/// Adds the page after the last profile.
 procedure HtmlAddTail(var Text: TText);
 
 implementation
@@ -27,7 +25,7 @@ uses
   LaneMM.Speedscope;
 
 const
-  // Up to the data, a list of objects; the script that makes a tree of them; the one that draws.
+  // The page up to the data, a list of objects; the script that builds a tree; the one that draws.
   HeadLines: array[0..29] of PAnsiChar = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width"><title>LaneMM profile</title><style>',

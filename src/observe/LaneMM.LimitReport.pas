@@ -1,4 +1,4 @@
-/// Reports of limits: the soft one, the hard one, the emergency reserve.
+/// Reports of memory limits: the soft one, the hard one, the emergency reserve.
 //
 // Owns:       nothing.
 // Callers:    LimitReport: set as Hooks.LimitReached; any thread that holds no lock.
@@ -8,10 +8,8 @@ unit LaneMM.LimitReport;
 
 interface
 
-
 uses
   LaneMM.Hooks;
-
 
 /// Reports the event with the backtrace of the request; Size is the request in bytes, or 0.
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
@@ -22,7 +20,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
   LaneMM.Messages, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind;
 
-// Bytes of the limit, or of the reserve.
+// Returns the size in bytes of the limit, or of the reserve.
 function BytesOf(Event: TLimitEvent): NativeUInt;
 begin
   case Event of

@@ -1,25 +1,24 @@
-/// Counts where threads find a lock taken, and where they free blocks of other threads.
+/// The lock profile: call sites that find a lock taken, and those that free remote blocks.
 //
-// Owns:       Hooks.LockWait, WatchMiss, LockMisses, RemoteFrees.
-// Invariants: nothing is counted, and no clock is read, while WatchWait, WatchMiss and
-//             WatchRemoteFree are nil.
-// Callers:    LockProfileStart, LockProfileStop: any thread. The rest: slow paths of the manager.
-// Progress:   as without: the waiting thread spins and parks in LaneMM.Lock.
+// Owns:       Hooks.LockWait, LockMiss; Observe.LockMisses, RemoteFrees.
+// Invariants: nothing is counted, and no clock is read, while Hooks.LockWait, LockMiss and
+//             RemoteFree are nil.
+// Callers:    LockProfileStart, LockProfileStop: any thread. LockProfileForget: the one thread of
+//             a child process. The rest: slow paths of the manager.
+// Progress:   as without a profile: the waiting thread spins and parks in LaneMM.Lock.
 unit LaneMM.LockProfile;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
-
-/// Counts waits from now on.
+/// Starts counting waits and failed tries of locks.
 procedure LockProfileStart;
-/// No longer; what was counted stays.
+/// Stops counting; the counts stay.
 procedure LockProfileStop;
-/// Forgets what was counted, in a child process.
+/// Restarts the sampling of events, in a child process.
 procedure LockProfileForget;
-/// Counts a block of another thread that is freed, by size class.
+/// Counts the free of a remote block, by its size class.
 procedure RemoteFreeCount(SizeClass: Cardinal);
 
 implementation
@@ -28,7 +27,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Unwind,
   LaneMM.ObserveState, LaneMM.CallSites;
 
-// Where the lock's kind stands in siArenaWait..siSamplesWait and in siArenaMiss..siSamplesMiss.
+// Returns the position of the lock in siArenaWait..siSamplesWait and siArenaMiss..siSamplesMiss.
 function NumberOf(var Lock: TLock): Cardinal;
 var
   Kind: TSiteKind;
@@ -52,7 +51,7 @@ var
   Site: PSite;
   Ns: UInt64;
 begin
-  // The stack is taken before the lock, so that nobody waits for it.
+  // The backtrace is taken before the lock, so that no thread waits for it.
   BacktraceTake(Stack);
   Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
   Ns := OsNowNs;
@@ -65,7 +64,7 @@ begin
   RaiseTo(Site^.LongestNs, Ns);
 end;
 
-// Counts an event that costs no time worth a clock; Events numbers its kind.
+// Counts an event too short for a clock; Events numbers the events of its kind.
 procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
 var
   Stack: TBacktrace;

@@ -7,26 +7,25 @@ unit LaneMM.ObserveState;
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
-
 type
-  /// What the room shares.
+  /// The state that the room shares.
   TObserve = record
-    SiteKeys: TAtomicWord;      //< shared  see LaneMM.CallSites
-    Sites: Pointer;             //< const   the records of LaneMM.CallSites
+    SiteKeys: TAtomicWord;      //< shared  keys of the sites, see LaneMM.CallSites; 0: no table
+    Sites: Pointer;             //< const   records of the sites, see LaneMM.CallSites
     SitesUsed: TAtomicWord;     //< shared  sites in the table
-    SitesLost: TAtomicWord;     //< shared  events that found it full
-    RemoteFrees: TAtomicWord;   //< shared  counted since they are watched
-    LockMisses: TAtomicWord;    //< shared  see LaneMM.LockProfile
-    Growths: TAtomicWord;       //< shared  see LaneMM.Growth
-    GrowthStacks: TAtomicWord;  //< shared  backtraces that it took
-    GrowthCall: TResizeCall;    //< shared  resizes the blocks that it counts
+    SitesLost: TAtomicWord;     //< shared  events that found the table full
+    RemoteFrees: TAtomicWord;   //< shared  remote frees seen by LaneMM.LockProfile
+    LockMisses: TAtomicWord;    //< shared  failed tries of locks seen by LaneMM.LockProfile
+    Growths: TAtomicWord;       //< shared  the table of LaneMM.Growth; 0: none
+    GrowthStacks: TAtomicWord;  //< shared  growth events that might take a backtrace
+    GrowthCall: TResizeCall;    //< racy    resizes blocks for LaneMM.Growth, see LaneMM.Watch; an
+                                //  old value resizes every block as well
     SampleLock: TLock;          //< shared  guards the spans of Samples; rank before Arena
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
-    SampleTable: TAtomicWord;   //< shared  see LaneMM.Sampler
+    SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Sampler; 0: none
     SamplesLost: TAtomicWord;   //< shared  blocks that could not be sampled
   end;
 
@@ -35,4 +34,5 @@ var
   Observe: TObserve;
 
 implementation
+
 end.

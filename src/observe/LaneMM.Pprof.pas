@@ -1,4 +1,4 @@
-/// A profile as pprof reads it: protocol buffers in gzip, which is stored, not compressed.
+/// A profile in the format of pprof: a protocol buffer in gzip, stored without compression.
 //
 // Owns:       nothing.
 // Callers:    any thread.
@@ -9,12 +9,10 @@ unit LaneMM.Pprof;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.ProfileData;
 
-
-/// Adds the file to Text.
+/// Adds the whole file to Text; adds nothing when there is no memory to build it.
 procedure PprofAdd(var Text: TText; const Profile: TProfile);
 
 implementation
@@ -42,7 +40,7 @@ const
   DefaultSampleType = 14;
 
 type
-  // The message that is built, and the one inside it that is being built.
+  // The message under construction, and the one inside it.
   TWriter = record
     All, Part: TText;
     TextCount: NativeUInt;  // strings so far
@@ -73,14 +71,14 @@ begin
   TextAddSome(Text, Part.Start, Part.Length);
 end;
 
-// Ends the inner message and makes it a field of the outer one.
+// Ends the inner message and adds it to the outer one as Field.
 procedure EndPart(var Writer: TWriter; Field: Cardinal);
 begin
   AddBytes(Writer.All, Field, Writer.Part);
   Writer.Part.Length := 0;
 end;
 
-// Ends the inner message, which is a string; returns its number.
+// Ends the inner message, which is a string; returns its index in the string table.
 function EndText(var Writer: TWriter): NativeUInt;
 begin
   EndPart(Writer, StringTable);
@@ -113,7 +111,7 @@ begin
   end;
 end;
 
-// What the samples are taken of, and the mean distance between them.
+// Adds the unit of the sampling distance, and its mean.
 procedure AddPeriod(var Writer: TWriter);
 var
   Name, UnitName: NativeUInt;
@@ -131,13 +129,13 @@ begin
   AddNumber(Writer.Part, 1, 1);
   AddNumber(Writer.Part, 2, Stacks.CodeFirst);
   AddNumber(Writer.Part, 3, Stacks.CodeLimit);
-  AddNumber(Writer.Part, 7, 1); // functions, files and lines are here already
+  AddNumber(Writer.Part, 7, 1); // has functions, file names and lines: pprof reads no symbols
   AddNumber(Writer.Part, 8, 1);
   AddNumber(Writer.Part, 9, 1);
   EndPart(Writer, Mapping);
 end;
 
-// One location and one function for each address, with the number of its place in the order.
+// Adds one location and one function for an address; Id is its place in the order plus 1.
 procedure AddLocation(var Writer: TWriter; Symbol: PSymbol; Id: NativeUInt);
 var
   Name, FileName: NativeUInt;
@@ -215,7 +213,7 @@ begin
   Result := not Result;
 end;
 
-// Count bytes of Value, lowest first.
+// Adds Count bytes of Value, lowest first.
 procedure AddFixed(var Text: TText; Value: NativeUInt; Count: Cardinal);
 var
   Index: Cardinal;

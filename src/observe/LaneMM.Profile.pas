@@ -1,8 +1,8 @@
-/// Writes what is watched as profiles, in the formats that the settings name.
+/// Writes the profiles to files, in the formats that the settings name.
 //
 // Owns:       nothing.
-// Invariants: a file holds one process: its number is part of the name. It is replaced when the
-//             same process writes again.
+// Invariants: a file holds the profile of one process, whose number is part of the file name. The
+//             process replaces its file when it writes again.
 // Callers:    any thread, at the end of the program, or in a signal handler.
 unit LaneMM.Profile;
 
@@ -10,7 +10,8 @@ unit LaneMM.Profile;
 
 interface
 
-/// Writes the files. False when one could not be written.
+/// Writes the files and prints their paths to stderr. Returns False when a file could not be
+/// written.
 function ProfileWrite: Boolean;
 
 implementation
@@ -25,8 +26,8 @@ const
 type
   TAdd = procedure(var Text: TText; const Profile: TProfile);
 
-// The formats that are wanted: those that were named; for an allocation profile without a name,
-// all that other programs read.
+// Returns whether a format is wanted: one that a setting names; for an allocation profile without
+// a named format, all that other programs read.
 function IsWanted(Format: TOption): Boolean;
 begin
   Result := IsSet(Format) or IsSet(opProfile) and (Format <> opHtml) and not (IsSet(opPprof)

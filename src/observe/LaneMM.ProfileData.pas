@@ -1,6 +1,6 @@
-/// One profile: the sites of a kind, their values, and the symbols of their stacks.
+/// One profile: the sites of a kind, their values, and the symbols of their frames.
 //
-// Owns:       what each TProfile has open.
+// Owns:       nothing; a TProfile owns its symbols and mapped files until ProfileClose.
 // Callers:    any thread; a TProfile belongs to one.
 unit LaneMM.ProfileData;
 
@@ -8,17 +8,15 @@ unit LaneMM.ProfileData;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.CallSites;
-
 
 const
   /// Most values of a site.
   MaxValues = 4;
 
 type
-  /// What is profiled.
+  /// The kinds of profiles.
   TProfileKind = (pkContention, pkGrowth, pkHeap);
 
   /// A value that each site of a profile has.
@@ -27,21 +25,21 @@ type
     UnitName: PAnsiChar;  //< count, bytes or nanoseconds
   end;
 
-  /// A profile that is being written.
+  /// A profile while it is written.
   TProfile = record
-    Kind: TProfileKind;    //< what is profiled
-    Symbols: TSymbols;     //< of all frames
-    Elf: TElf;             //< holds the texts of Symbols
+    Kind: TProfileKind;    //< its kind
+    Symbols: TSymbols;     //< the symbols of all frames
+    Elf: TElf;             //< the files that hold the texts of Symbols
   end;
 
 const
-  /// Names of the profiles.
+  /// The names of the profiles.
   ProfileNames: array[TProfileKind] of PAnsiChar = ('contention', 'growth', 'heap');
-  /// Number of values of a site.
+  /// The number of values of a site.
   ValueCounts: array[TProfileKind] of Cardinal = (2, 2, 4);
-  /// The value that a picture shows first.
+  /// The index of the value that viewers show first.
   MainValues: array[TProfileKind] of Cardinal = (0, 1, 1);
-  /// The values.
+  /// The values of a site, by index.
   ValueKinds: array[TProfileKind, 0..MaxValues - 1] of TValueKind = (
     ((Name: 'contentions'; UnitName: 'count'), (Name: 'delay'; UnitName: 'nanoseconds'),
       (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
@@ -50,15 +48,16 @@ const
     ((Name: 'alloc_objects'; UnitName: 'count'), (Name: 'alloc_space'; UnitName: 'bytes'),
       (Name: 'inuse_objects'; UnitName: 'count'), (Name: 'inuse_space'; UnitName: 'bytes')));
 
-/// Collects the frames of the profile and finds their symbols. False when it has no site.
+/// Collects the frames of the profile and symbolizes them. Returns False when there are none, or no
+/// memory; ProfileClose is due in any case.
 function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
-/// Gives back what is open.
+/// Frees the symbols and unmaps the files.
 procedure ProfileClose(var Profile: TProfile);
-/// Site Index of the table, below SiteLimit, if it belongs to the profile; else nil.
+/// Returns the site at Index of the table, below SiteLimit, if it belongs to the profile; else nil.
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
-/// A value of a site, Index below ValueCounts.
+/// Returns a value of a site; Index is below ValueCounts of the profile's kind.
 function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
-/// Adds what a reader knows the frame by: its routine, or its address.
+/// Adds the name of a frame: its routine, else its module and offset, else its address.
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 
 implementation

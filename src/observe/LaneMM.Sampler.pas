@@ -1,43 +1,41 @@
-/// Samples allocations by bytes: which call sites hold how much, and have got how much.
+/// Samples allocations by bytes: how much memory each call site has in use and has allocated.
 //
-// Owns:       Observe.Samples, SampleLock, SampleTable, SampledGet; THeap.SampleIn, SampleSeed.
-// Invariants: every byte that a thread asks for has the same chance to be the one that is sampled:
-//             the distances are exponential, Settings.Values[opRate] bytes on average. A block of
-//             Size bytes stands for 1 / (1 - exp(-Size / rate)) of its kind.
-//             A sampled block of a size class lies in a span that the heap Samples owns. No
-//             thread has that heap, so each such block is freed as a block of another thread, and
-//             FreeMem needs no test of its own. These spans are always current: nobody sweeps
-//             or gives them up. Full ones wait in Samples.Queues, linked through Next.
-// Callers:    any thread.
-// Progress:   SampledFree is wait-free. A thread that finds SampleLock taken does not sample.
-// Source:     Gperftools and tcmalloc, sampled heap profiles.
+// Owns:       Observe.Samples, SampleLock, SampleTable, SamplesLost; THeap.SampleIn, SampleSeed.
+// Invariants: every byte that a thread requests is sampled with the same probability: the distances
+//             are exponential, Settings.Values[opRate] bytes on average. A block of Size bytes
+//             stands for 1 / (1 - exp(-Size / rate)) blocks of its size.
+//             A sampled block of a size class lies in a span that the heap Samples owns. No thread
+//             has that heap, so each such block is freed as a remote block, and FreeMem needs no
+//             test of its own. These spans are always current: no thread sweeps or abandons them.
+//             Full ones wait in Samples.Queues, linked through Next.
+// Callers:    any thread; SamplerRecover: the one thread of a child process.
+// Progress:   SamplerForget is wait-free. A thread that finds SampleLock taken does not sample.
+// Source:     gperftools and tcmalloc, sampled heap profiles.
 unit LaneMM.Sampler;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Types;
 
-
-/// Makes the table and the heap; tells whether they are there.
+/// Creates the table and the heap; returns whether both exist.
 function SamplerStart: Boolean;
-/// Sets the distance to the next sample of a thread, Mean bytes on average.
+/// Sets the distance to the next sample of a thread: Mean bytes on average.
 procedure SampleDistance(Heap: PHeap; Mean: Double);
-/// Gets a block and samples it: what Hooks.SampledGet calls.
+/// Allocates a block and samples it. Set as Hooks.SampledGet, for threads that have a heap.
 function SamplerGet(Size: TSize): Pointer;
-/// BlockGetZero, sampled.
+/// BlockGetZero with sampling.
 function SamplerGetZero(Size: TSize): Pointer;
-/// BlockRealloc, sampled where the block grows.
+/// BlockRealloc with sampling of blocks that grow.
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
-/// Samples the block P of Size bytes where it is, when it is its turn; who frees it calls
-/// SamplerForget. P may be nil.
+/// Counts Size bytes for the block P, and samples it in place when its turn has come; then
+/// SamplerForget must be called when it is freed. P may be nil.
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
-/// Forgets a block that is freed, if it was sampled.
+/// Removes a block that is being freed, if it was sampled, and counts the free at its site.
 procedure SamplerForget(P: Pointer);
-/// Forgets all samples, in a child process, and recovers from a lost thread that held the lock.
+/// In a child process: clears all samples, and recovers from a lost thread that held the lock.
 procedure SamplerRecover;
 
 implementation
@@ -50,21 +48,21 @@ uses
 const
   TableLength = 65536;
   MostProbes = 64;
-  // Block of an entry that is being written.
+  // Block of an entry that a thread is writing.
   Busy = 1;
 
 type
   TSample = record
     Block: TAtomicWord;  //< shared  the block, 0 or Busy
-    Site: PSite;         //< const   while Block is the block
-    Count: NativeUInt;   //< const   blocks that it stands for
-    Bytes: NativeUInt;   //< const   bytes that it stands for
+    Site: PSite;         //< const   its call site, while Block is the block
+    Count: NativeUInt;   //< const   blocks that the sample stands for
+    Bytes: NativeUInt;   //< const   bytes that the sample stands for
   end;
   PSample = ^TSample;
 
 // ---------------------------------------------------------------------------- chance
 
-// A number of 0 to 1, neither of the two.
+// Returns a random number between 0 and 1, both excluded.
 function Random01(Heap: PHeap): Double;
 const
   Scale = 1 / 4294967296.0;
@@ -90,7 +88,7 @@ begin
   Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
 end;
 
-// Value, rounded up or down by chance, so that sums are right on average.
+// Rounds Value up or down at random, so that sums are right on average.
 function RoundByChance(Heap: PHeap; Value: Double): NativeUInt;
 begin
   Result := Trunc(Value + Random01(Heap));
@@ -177,7 +175,8 @@ begin
   Inc(Result^.Used);
 end;
 
-// Takes a full span out of the list of which a block was freed since; nil when there is none.
+// Takes a span out of the list of full ones that had a block freed since; returns nil when there
+// is none.
 function TakeRefilled(SizeClass: Cardinal): PSpan;
 var
   Link: ^PSpan;
@@ -196,7 +195,7 @@ begin
   end;
 end;
 
-// A block of the class out of the spans for samples; under SampleLock.
+// Allocates a block of the class from the spans of samples; nil without memory. Under SampleLock.
 function TakeBlock(SizeClass: Cardinal): Pointer;
 var
   Span: PSpan;
@@ -220,7 +219,7 @@ begin
   Result := SpanTake(Span);
 end;
 
-// A block that is seen when it is freed; nil when there is none to be had now.
+// Allocates a block whose free is noticed; nil when there is none now.
 function BlockForSample(Size: NativeUInt): Pointer;
 begin
   if Size > MaxClassSize then
@@ -242,7 +241,7 @@ begin
   SampleDistance(Heap, Rate);
   if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
   begin
-    Dec(Heap^.SampleIn, Size); // the thread has only begun to count
+    Dec(Heap^.SampleIn, Size); // the first call of a thread only starts the count
     Exit(BlockGet(Size));
   end;
   Result := BlockForSample(Size);
@@ -269,7 +268,7 @@ begin
   IsFirst := Heap^.SampleSeed = 0;
   SampleDistance(Heap, Rate);
   if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
-    Dec(Heap^.SampleIn, Size) // the thread has only begun to count
+    Dec(Heap^.SampleIn, Size) // the first call of a thread only starts the count
   else
     Count(Heap, P, Size);
 end;
@@ -289,8 +288,8 @@ begin
     FillChar(Result^, BlockUsableSize(Result), 0);
 end;
 
-// Samples the block P, which has grown to Size bytes: a large one where it is, another one by
-// moving it to where it is seen.
+// Samples the block P, which has grown to Size bytes: a large block in place, any other by moving
+// it to a span of samples.
 procedure SampleGrown(var P: Pointer; Size: NativeUInt);
 var
   Heap: PHeap;
@@ -332,7 +331,7 @@ begin
   IsGrowing := (Size > MaxClassSize)
     and ((Span = nil) or (Span^.Kind <> skLarge) or (Size > Span^.BlockSize));
   if IsGrowing then
-    SamplerForget(P); // a large block grows in place or moves its pages: nobody frees it
+    SamplerForget(P); // a large block grows in place or moves its pages, without a free
   Result := BlockRealloc(P, Size);
   if (Result = nil) or (Result = Before) and not IsGrowing then
     Exit;
@@ -345,7 +344,7 @@ end;
 const
   TableBytes = TableLength * SizeOf(TSample);
 
-// The spans for samples stay as they are; new ones serve from now on.
+// The old spans of samples stay as they are; allocations take new ones from now on.
 procedure RecoverSpans;
 begin
   FillChar(Observe.Samples^.Queues, SizeOf(Observe.Samples^.Queues), 0);

@@ -1,4 +1,4 @@
-/// A profile as folded stacks, which flame graphs are made of, and as JSON for speedscope.
+/// A profile as folded stacks, the input of flame graphs, and as JSON for speedscope.
 //
 // Owns:       nothing.
 // Callers:    any thread.
@@ -9,12 +9,10 @@ unit LaneMM.Speedscope;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.ProfileData;
 
-
-/// Adds one line for each site: its frames, the outermost first, and the profile's main value.
+/// Adds one line per site: its frames, outermost first, and the main value of the profile.
 procedure FoldedAdd(var Text: TText; const Profile: TProfile);
 /// Adds a JSON object with all values of the profile.
 procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
@@ -130,7 +128,7 @@ var
 begin
   UnitName := ValueKinds[Profile.Kind, ValueIndex].UnitName;
   if UnitName^ = 'c' then
-    UnitName := 'none'; // speedscope's word for counts
+    UnitName := 'none'; // the unit that speedscope has for counts
   AddComma(Text);
   TextAdd(Text, '{"type":"sampled","name":"');
   TextAddChars(Text, ValueKinds[Profile.Kind, ValueIndex].Name);

@@ -1,21 +1,19 @@
-/// The kinds of events, and where each goes: file, standard error output, callback; once or
-/// always; on or the end of the program.
+/// The rules of events: targets of the reports, once or always, and the end of the program.
 //
-// Owns:       Report.Rules.
-// Callers:    EventRulesStart: once, before any other thread runs. The others: any thread.
+// Owns:       Report.Rules, but for TEventRule.Count, which LaneMM.Events counts.
+// Callers:    EventRulesStart: once, before any other thread runs. EventRuleRead: any thread.
 unit LaneMM.EventRules;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
-
-/// Sets what holds unless a setting says otherwise: file and standard error output, always, on.
+/// Sets the default of every kind: all reports go to file, stderr and callback; none ends the
+/// program.
 procedure EventRulesStart;
-/// Reads `KIND:WORD:...` up to the end of the word, e.g. `double-free:once:halt=3`; the kind `all`
-/// stands for all. Words moves behind what was understood. False, and nothing is changed, when
-/// something is not understood.
+/// Reads `KIND:WORD:...` up to the end of the setting, e.g. `double-free:once:halt=3`; the kind
+/// `all` means every kind. Words moves past the part that was read. Returns False, and changes
+/// nothing, when a part is unknown.
 function EventRuleRead(var Words: PAnsiChar): Boolean;
 
 implementation
@@ -56,7 +54,7 @@ begin
   Result := Sign in [#0..' ', ',', ':'];
 end;
 
-// Whether Words goes on with Name; moves behind it then.
+// Returns whether Words continues with Name, in either case; if so, moves past it.
 function Takes(var Words: PAnsiChar; Name: PAnsiChar): Boolean;
 var
   Length: NativeInt;
@@ -69,7 +67,7 @@ begin
     Inc(Words, Length);
 end;
 
-// The same for a whole part between two colons.
+// The same for a whole part between colons.
 function TakesPart(var Words: PAnsiChar; Name: PAnsiChar): Boolean;
 var
   Kept: PAnsiChar;
@@ -80,7 +78,7 @@ begin
     Words := Kept;
 end;
 
-// `halt=N` with N from 0 to 255.
+// Reads `halt=N`, N from 0 to 255; returns whether it could.
 function TakesHalt(var Words: PAnsiChar; var Rule: TEventRule): Boolean;
 var
   Code: Cardinal;
@@ -109,8 +107,8 @@ begin
   end;
 end;
 
-// One part behind the kind. The first target that is named leaves out those that are not:
-// Named is what was named so far.
+// Reads one part after the kind. The first target that is named drops those that are not: Named
+// holds the targets named so far.
 function TakesWord(var Words: PAnsiChar; var Rule: TEventRule; var Named: TEventTargets): Boolean;
 var
   Target: TEventTarget;

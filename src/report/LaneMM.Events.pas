@@ -1,7 +1,7 @@
-/// Reports: to the event log, the standard error output, a callback, as Report.Rules says.
+/// Sends reports to the event log, stderr and a callback, as Report.Rules says.
 //
-// Owns:       Report.Call.
-// Invariants: the text lies in room of its own; nothing here takes memory of the heap or a lock.
+// Owns:       TEventRule.Count.
+// Invariants: the text lies in pages of its own; takes no lock and no memory of the heap.
 // Callers:    any thread that holds no lock: a callback may use the heap, and a rule may end the
 //             program.
 unit LaneMM.Events;
@@ -10,25 +10,24 @@ unit LaneMM.Events;
 
 interface
 
-
 uses
   LaneMM.ReportState, LaneMM.Text;
 
-
 const
-  /// What follows the program's name in the name of the event log.
+  /// The end of the event log's file name, after the name of the program.
   EventLogSuffix = '_MemoryManager_EventLog.txt';
 
 type
   /// A report under construction.
   TEvent = record
-    Kind: TEventKind;  //< what happened
-    Text: TText;       //< what is said about it
+    Kind: TEventKind;  //< kind of the event
+    Text: TText;       //< text of the report
   end;
 
-/// Begins a report. False when nobody wants to hear of it (again): no EventClose then.
+/// Counts an event and begins its report. Returns False when the rule of its kind suppresses the
+/// report; then EventClose must not be called.
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
-/// Sends the report to where its kind goes, and ends the program if its rule says so.
+/// Sends the report as its rule says and frees the text; ends the program if the rule says so.
 procedure EventClose(var Event: TEvent);
 
 implementation

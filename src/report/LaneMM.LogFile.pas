@@ -1,24 +1,24 @@
-/// Where logs go: the setting, beside the program, the current folder.
+/// Log files: where the setting says, else beside the program, else in the current directory.
 //
 // Owns:       nothing.
-// Invariants: a file that exists is added to, or replaced; a link that leads elsewhere is followed
-//             as by any program.
-// Callers:    any thread; uses calls of the system only.
+// Invariants: an existing file is appended to or replaced; symbolic links are followed, as by any
+//             program.
+// Callers:    any thread; uses system calls only.
 unit LaneMM.LogFile;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Text;
 
-
-/// Adds Text to the file with the program's name and Suffix. Path is where it went, ended by #0.
-/// False when no folder would take it.
+/// Appends Text to the file that the setting names, or to a file with the program's name and Suffix
+/// in the first directory that can be written. Path receives the path, ended by #0. Returns False
+/// when nothing could be written.
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-/// Makes that file anew.
+/// Creates or replaces a file with the program's name and Suffix: in the directory that the setting
+/// names, or that of the file that it names, else as LogFileAppend.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 
 implementation
@@ -29,7 +29,7 @@ uses
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
 
-// The setting, ended by #0; nil where there is none.
+// Returns the setting, ended by #0; nil when it is empty.
 function SetPath: PAnsiChar;
 begin
   Result := PAnsiChar(Report.LogPath);
@@ -37,7 +37,7 @@ begin
     Result := nil;
 end;
 
-// Where the name of the file begins in a path.
+// Returns the file name in a path.
 function NameOf(Path: PAnsiChar): PAnsiChar;
 begin
   Result := Path;
@@ -60,7 +60,7 @@ begin
   OsFileClose(Handle);
 end;
 
-// Folder, which is empty or ends with a slash, the program's name, Suffix.
+// Makes a path of Folder, which may be empty, the program's name and Suffix.
 procedure MakePath(var Path: TText; Folder: PAnsiChar; FolderLength: NativeUInt;
   const Suffix: ShortString);
 var
@@ -76,7 +76,7 @@ begin
   TextAdd(Path, #0);
 end;
 
-// In the folder that the setting names.
+// Tries the directory that the setting names.
 function TrySetFolder(const Text: TText; const Suffix: ShortString; var Path: TText;
   Open: TOpenCall): Boolean;
 var
@@ -89,7 +89,7 @@ begin
   Result := TryPath(Text, Path, Open);
 end;
 
-// Beside the file that the setting names.
+// Tries the directory of the file that the setting names.
 function TryBesideSetFile(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 var
   Setting: PAnsiChar;
@@ -115,7 +115,7 @@ begin
   Result := TryPath(Text, Path, Open);
 end;
 
-// The file that the setting names.
+// Tries the file that the setting names.
 function TrySetFile(const Text: TText; var Path: TText): Boolean;
 begin
   Path.Length := 0;

@@ -1,70 +1,67 @@
-/// The texts of all reports, with named fields, replaceable while the program runs.
+/// The messages of all reports, with named fields, replaceable at run time.
 //
-// Owns:       Report.Messages, room for the texts that replace ours.
-// Invariants: a text holds fields as `{class}`; a field that a message has no value for stays as
-//             it is written. A text that was replaced is kept for ever: whoever reads it may go
-//             on. Texts are UTF-8.
-// Callers:    any thread; MessageSet: one thread at a time.
+// Owns:       Report.Messages, the table of the messages that the program replaced.
+// Invariants: a message has fields as `{class}`; a field without a value stays as it is written. A
+//             replaced text is never freed: a thread may still read it. Texts are UTF-8.
+// Callers:    any thread; a TFields belongs to one. MessageSet: one thread at a time.
 unit LaneMM.Messages;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Text;
 
-
 type
-  /// The texts.
+  /// The messages.
   TMessage = (
     msHead,              //< first line of each report
     msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize,
     msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface,
     msWrongSize, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
-    msBlock,             //< what is known of the block
-    msNormalBlock,       //< ... of one that was got while debug mode was off
+    msBlock,             //< the record of a debug block
+    msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsNowhere, msIsFree,
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
-    msLeaks,             //< blocks that were not freed
-    msInUse,             //< blocks in use now
-    msGrown,             //< blocks more than at another moment
+    msLeaks,             //< total of the leaks
+    msInUse,             //< total of the blocks in use
+    msGrown,             //< growth between two snapshots
     msNothingGrown,
-    msLeakGroup,         //< some of them
+    msLeakGroup,         //< one group of leaks
     msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
-    msLeakTotal,         //< ... of an allocation group
+    msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
-    msNumber,            //< the allocation number that was waited for
+    msNumber,            //< the allocation number of the setting `break`
     msMismatchFree, msMismatchDispose,
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
-    msReserve            //< what was kept back is in use
+    msReserve            //< the emergency reserve is in use
   );
 
-  /// The named values.
+  /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
     fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiRetainer,
     fiText);
 
-  /// Values for the fields of a message.
+  /// The values of the fields of a message.
   TFields = record
-    Known: set of TField;                     //< those that have a value
-    Values: TText;                            //< all values, one behind the other
-    First: array[TField] of NativeUInt;       //< where the value begins
-    Limit: array[TField] of NativeUInt;       //< its end
+    Known: set of TField;                     //< fields that have a value
+    Values: TText;                            //< all values, one after the other
+    First: array[TField] of NativeUInt;       //< offset of the value in Values
+    Limit: array[TField] of NativeUInt;       //< offset of its end
   end;
 
-/// No values yet.
+/// Makes an empty set of values. The caller owns it until FieldsClose.
 procedure FieldsOpen(out Fields: TFields);
-/// Gives the room back.
+/// Frees the values.
 procedure FieldsClose(var Fields: TFields);
-/// Begins the value of Field: what is added to Fields.Values up to FieldEnd.
+/// Begins the value of Field: the text added to Fields.Values until FieldEnd.
 procedure FieldStart(var Fields: TFields; Field: TField);
-/// Ends it.
+/// Ends the value of Field.
 procedure FieldEnd(var Fields: TFields; Field: TField);
-/// Sets a number by which something is known, without commas.
+/// Sets a number that identifies a thing, without commas.
 procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets a number, with commas.
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
@@ -75,12 +72,12 @@ procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
 /// Sets characters up to #0.
 procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 
-/// Adds the message with its fields replaced, and a line end.
+/// Adds the message with its fields replaced by their values, and a line end.
 procedure MessageAdd(var Text: TText; Message: TMessage; const Fields: TFields);
-/// The name of a message in MessageSet.
+/// Returns the name of a message, as MessageSet takes it.
 function MessageName(Message: TMessage): PAnsiChar;
-/// Replaces the text of the message with this name, or, with nil, takes that back. The text is
-/// copied. False when there is no such message, or no room.
+/// Replaces the text of the message Name; nil restores the original. Copies NewText, which ends
+/// with #0. Returns False when no message has this name, or the table of 1 MB is full.
 function MessageSet(Name, NewText: PAnsiChar): Boolean;
 
 implementation
@@ -96,10 +93,10 @@ type
   TEntry = record
     Name, Text: PAnsiChar;
   end;
-  // Texts that replace ours; 0 where ours holds. The texts lie behind the record.
+  // The replaced texts; 0 where the original holds. The texts follow the record.
   TTable = record
     Texts: array[TMessage] of TAtomicWord; //< shared  address of the text
-    Used: NativeUInt;                      //< owner   bytes behind the record
+    Used: NativeUInt;                      //< owner   bytes used after the record
   end;
   PTable = ^TTable;
 
@@ -241,7 +238,7 @@ end;
 
 // ---------------------------------------------------------------------------- texts
 
-// Whether Part begins with Name and Ending behind it.
+// Returns whether Part begins with Name, followed by Ending.
 function StartsWith(Part, Name: PAnsiChar; Ending: AnsiChar): Boolean;
 begin
   while (Name^ <> #0) and (Part^ = Name^) do
@@ -252,7 +249,7 @@ begin
   Result := (Name^ = #0) and (Part^ = Ending);
 end;
 
-// Adds the value of the field that Part, behind a brace, names; tells whether there is one.
+// Adds the value of the field named at Part, after a brace; returns whether it has one.
 function AddField(var Text: TText; Part: PAnsiChar; const Fields: TFields): Boolean;
 var
   Field: TField;
@@ -271,7 +268,7 @@ function MessageText(Message: TMessage): PAnsiChar;
 var
   Table: PTable;
 begin
-  // Acquire: see the text. Pairs with MessageSet.
+  // Acquire: the text before its address. Pairs with MessageSet.
   Table := PTable(LoadAcquire(Report.Messages));
   Result := nil;
   if Table <> nil then
@@ -312,7 +309,7 @@ begin
     StoreRelease(Report.Messages, NativeUInt(Result));
 end;
 
-// A copy of the text, or nil.
+// Returns a copy of the text; nil when the table is full.
 function Kept(Table: PTable; NewText: PAnsiChar): PAnsiChar;
 var
   Length: NativeUInt;

@@ -1,4 +1,4 @@
-/// The state of report/: kinds of events, where reports of each kind go, replaced texts.
+/// The state of report/: the rules of events, the callback, replaced messages.
 //
 // Owns:       Report.
 unit LaneMM.ReportState;
@@ -7,54 +7,54 @@ unit LaneMM.ReportState;
 
 interface
 
-
 uses
   LaneMM.Layout;
 
-
 type
-  /// What is reported; LaneMM.EventRules has the words.
+  /// The kinds of events; LaneMM.EventRules has their names.
   TEventKind = (
-    evLeaks,           //< blocks in use at the end, or a difference between two snapshots
+    evLeaks,           //< leaks at the end, blocks in use, or growth between two snapshots
     evDoubleFree,      //< double free
-    evInvalidFree,     //< invalid free: the pointer is no block
+    evInvalidFree,     //< invalid free: the pointer is no block in use
     evWriteBefore,     //< underrun of a block
     evWriteAfter,      //< overrun of a block
-    evWriteAfterFree,  //< write after free
-    evFreedCall,       //< method call on a freed object
+    evWriteAfterFree,  //< use after free: a freed block was written
+    evFreedCall,       //< use after free: a method of a freed object was called
     evWrongSize,       //< free with a size that is not the block's
     evUninitialised,   //< contents of a new or freed block used as an address
     evGuard,           //< access to a guard page
     evBookkeeping,     //< corrupt bookkeeping record of a block
-    evNumber,          //< the allocation number of the setting `break`
-    evMismatch,             //< mismatched free: New with FreeMem, or GetMem with Dispose
+    evNumber,          //< allocation of the number that the setting `break` names
+    evMismatch,        //< mismatched free: New with FreeMem, or GetMem with Dispose
     evAllocation,      //< allocation of a chosen block
     evFree,            //< free of a chosen block
-    evLimit            //< the heap reached a limit, or its reserve is in use
+    evLimit            //< the heap reached a limit, or the emergency reserve is in use
   );
-  /// Where reports go.
+  /// The targets of reports: the event log, stderr, the callback.
   TEventTarget = (etFile, etScreen, etCall);
-  /// A set of them.
+  /// A set of targets.
   TEventTargets = set of TEventTarget;
-  /// What becomes of the reports of one kind.
+  /// The rule for events of one kind.
   TEventRule = record
     Count: TAtomicWord;       //< shared  events of this kind so far
-    Targets: TEventTargets;   //< racy    where they go; as all that follows, an old value may hold
-    IsOnce: Boolean;          //< racy    for one event more: only the first one is reported
-    Halts: Boolean;           //< racy    the program ends with ExitCode
-    ExitCode: Byte;           //< racy    see Halts
+    Targets: TEventTargets;   //< racy    targets of the reports; an old value of this and of the
+                              //  next three applies to one event more
+    IsOnce: Boolean;          //< racy    only the first event is reported
+    Halts: Boolean;           //< racy    the program ends after the report
+    ExitCode: Byte;           //< racy    its exit code then
   end;
   /// The rules of all kinds.
   TEventRules = array[TEventKind] of TEventRule;
-  /// Receives an event, in the thread that caused or found it; may use the heap.
+  /// Receives the report of an event, in the thread that caused or detected it; may use the heap.
+  /// Text has Length bytes and is valid during the call only.
   TEventCall = procedure(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
 
-  /// What the room shares.
+  /// The state that the room shares.
   TReport = record
-    LogPath: PPath;         //< const   where logs go, see LaneMM.LogFile; nil or empty: no setting
-    Rules: TEventRules;     //< racy    see LaneMM.EventRules
-    Call: TEventCall;       //< shared  receives events; nil: none set
-    Messages: TAtomicWord;  //< shared  replaced texts, see LaneMM.Messages
+    LogPath: PPath;         //< const   the setting `log`, see LaneMM.LogFile; nil or empty: not set
+    Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
+    Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
+    Messages: TAtomicWord;  //< shared  replaced messages, see LaneMM.Messages; 0: none
   end;
 
 var
@@ -62,4 +62,5 @@ var
   Report: TReport;
 
 implementation
+
 end.

@@ -1,7 +1,7 @@
-/// Text that is put together outside the heap and written with calls of the system.
+/// Text that is built outside the heap and written by system calls.
 //
-// Owns:       the room of each TText, address space of its own that is backed as it fills.
-// Invariants: Length <= Capacity. What does not fit is left out, and IsCut tells so.
+// Owns:       nothing; a TText owns its pages until TextClose, backed as it fills.
+// Invariants: Length <= Capacity. Text that does not fit is dropped, and IsCut is set.
 // Callers:    any thread; a TText belongs to one.
 unit LaneMM.Text;
 
@@ -9,58 +9,58 @@ unit LaneMM.Text;
 
 interface
 
-
 uses
   LaneMM.Os;
-
 
 type
   /// A text under construction.
   TText = record
-    Start: PAnsiChar;    //< its first character; nil without room
-    Length: NativeUInt;  //< characters so far
-    Capacity: NativeUInt;    //< most characters
-    IsCut: Boolean;      //< something did not fit
+    Start: PAnsiChar;      //< its first character; nil without memory
+    Length: NativeUInt;    //< characters so far
+    Capacity: NativeUInt;  //< most characters
+    IsCut: Boolean;        //< some text did not fit
   end;
 
 const
   /// Ends a line.
   LineEnd: ShortString = #10;
 
-/// An empty text with room for Capacity characters, a multiple of the page size, or, where the system
-/// has not so much, for a part of them. False, and all that is added is left out, when it has none.
+/// Makes an empty text with space for Capacity characters, a multiple of the page size; for less
+/// when the system refuses that much. Returns False when it refuses all: added text is then
+/// dropped. The caller owns the text until TextClose.
 function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
-/// Gives the room back.
+/// Releases the pages; does nothing for a text without any.
 procedure TextClose(var Text: TText);
-/// Adds Length characters.
+/// Adds Length characters from Part.
 procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
-/// Adds characters.
+/// Adds a string.
 procedure TextAdd(var Text: TText; const Part: ShortString);
 /// Adds characters up to #0; nothing for nil.
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
-/// Adds characters up to #0 of a JSON string that may also stand inside a script of a page.
+/// Adds characters up to #0, escaped for a JSON string, also one inside an HTML script.
 procedure TextAddJson(var Text: TText; Part: PAnsiChar);
-/// Adds characters up to #0 of an XML text or attribute.
+/// Adds characters up to #0, escaped for XML text or an attribute.
 procedure TextAddXml(var Text: TText; Part: PAnsiChar);
 /// Adds a decimal number.
 procedure TextAddNumber(var Text: TText; Value: UInt64);
-/// Adds a decimal number with a comma between groups of three digits.
+/// Adds a decimal number with commas between groups of three digits.
 procedure TextAddGrouped(var Text: TText; Value: UInt64);
-/// Adds a decimal number, grouped likewise, with its sign if it is negative.
+/// The same with a minus sign for a negative number.
 procedure TextAddSigned(var Text: TText; Value: Int64);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
-/// Adds nanoseconds in a unit that keeps the number short: us, ms or s, with one decimal.
+/// Adds a time, given in nanoseconds, in us, ms or s with one decimal.
 procedure TextAddTime(var Text: TText; Ns: UInt64);
-/// Adds bytes, in KB, MB or GB with one decimal from 10,000 on.
+/// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
-/// Whether Name is Pattern, in which a star stands for any characters; large and small ones are the
-/// same. Both end with #0.
+/// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
+/// #0.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
-/// Writes the text in one call of the system; tells whether it could.
+/// Writes the text, in one system call if the system takes it whole; returns whether it did all.
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
 implementation
+
 function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
 const
   LeastCapacity = 4 * OsPageSize;
@@ -210,7 +210,7 @@ begin
     AddTenths(Text, Bytes, 1 shl 30, ' GB');
 end;
 
-// Whether Name is what Pattern says. The last star is tried again one character further on.
+// On a mismatch, lets the last `*` match one character more and tries again.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
 var
   AfterStar, NameAtStar: PAnsiChar;

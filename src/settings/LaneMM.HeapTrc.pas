@@ -1,19 +1,20 @@
-/// The variable HEAPTRC, as users of Free Pascal's heaptrc know it.
+/// The environment variable HEAPTRC of Free Pascal's heaptrc.
 //
 // Owns:       nothing.
-// Invariants: turns nothing on. What a setting of LaneMM says is not changed by it.
+// Invariants: turns nothing on, and overrides no setting of LaneMM but by `disabled`, which comes
+//             before the variable LANEMM.
 // Callers:    LaneMM.Settings, at the start.
-// Source:     FPC 3.2.2, rtl/inc/heaptrc.pp: words are looked for anywhere in the variable, as they
-//             are written; what is not known is not told.
+// Source:     FPC 3.2.2, rtl/inc/heaptrc.pp: keywords are found anywhere in the variable, in lower
+//             case; unknown ones are ignored.
 unit LaneMM.HeapTrc;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Takes `debug` and `leaks` back if Words say `disabled`. Before the variable LANEMM is read.
+/// Clears `debug` and `leaks` if Words contains `disabled`. Before the variable LANEMM is read.
 procedure HeapTrcDisable(Words: PAnsiChar);
-/// Does what Words say where the settings say nothing. After it.
+/// Applies Words where the settings have their defaults. After the variable LANEMM is read.
 procedure HeapTrcRead(Words: PAnsiChar);
 
 implementation
@@ -22,9 +23,9 @@ uses
   LaneMM.Layout, LaneMM.SettingsState;
 
 const
-  // What keepreleased means: as much as there is room to note.
+  // The quarantine of `keepreleased`: bounded only by the number of blocks.
   EveryByte = High(NativeInt);
-  // The exit code of heaptrc.
+  // The exit code of heaptrc for leaks.
   NotReleased = 203;
   DefaultQuarantine = 16 shl 20;
 
@@ -38,7 +39,7 @@ begin
   Result := Index > Length(Word);
 end;
 
-// Behind the first place where Word stands; nil when there is none.
+// Returns the text after the first occurrence of Word; nil when there is none.
 function Find(Words: PAnsiChar; const Word: ShortString): PAnsiChar;
 begin
   while Words^ <> #0 do

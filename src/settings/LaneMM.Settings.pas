@@ -1,28 +1,27 @@
-/// The run-time settings: their words, defaults and descriptions, and how they are read.
+/// The run-time settings: names, defaults, descriptions, and their reader.
 //
-// Owns:       Settings.
-// Invariants: later sources win: the defaults, the file `<program>.lanemm` beside the program,
-//             the environment variable LANEMM, the calls of the program. A program with more
-//             rights than its user (set-user-ID) does not read the variable.
-// Callers:    SettingsStart: once, before any other thread runs. SettingsRead: any thread.
-// Errors:     an unknown word or a wrong value is one line on the standard error output; the
-//             other words count.
+// Owns:       Settings; Report.LogPath.
+// Invariants: later sources override earlier ones: the defaults, the file `<program>.lanemm` beside
+//             the program, the environment variable LANEMM, the calls of the program. A program
+//             with more rights than its user (set-user-ID) does not read the environment.
+// Callers:    SettingsStart: once, before any other thread runs. The others: any thread, one at a
+//             time.
+// Errors:     an unknown setting or a wrong value prints one line to stderr; the rest still apply.
 unit LaneMM.Settings;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
-
-/// Reads the file and the environment.
+/// Sets the defaults, then reads the file and the environment.
 procedure SettingsStart;
-/// Reads words and key=value, separated by commas, blanks or line ends; `#` begins a comment.
-/// Source is named in messages. False when something was wrong.
+/// Reads settings, each NAME or NAME=VALUE, separated by commas, blanks or line ends; `#` begins a
+/// comment. Words ends with #0. Source names the origin in messages. Returns False when a setting
+/// was unknown or its value wrong.
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
-/// Reads words that the program itself sets.
+/// Reads settings from the program itself, as SettingsRead.
 function SettingsChange(const Words: ShortString): Boolean;
-/// Writes all options to the standard error output.
+/// Prints all settings with their defaults to stderr.
 procedure SettingsHelp;
 
 implementation
@@ -40,7 +39,7 @@ const
   SmallText = 16384;
 
 type
-  // How an option is given: by its name alone, or with a number, a text or a rule behind `=`.
+  // The form of a setting: its name alone, or with a number, a text or a rule after `=`.
   TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okRange, okName,
     okText, okRule, okFormat);
   TOptionText = record
@@ -133,8 +132,8 @@ const
     (Name: 'mixes'; Kind: okSwitch; Default: 0;
       Help: 'report FreeMem of what New has got, and Dispose of what GetMem has got'));
 
-// What holds unless something is set. Any program may run on the library: many are small, or have
-// threads that use little of each of their spans, and huge pages would back the rest.
+// Returns the default of a setting. Any program may run on the library: many are small, or have
+// threads that use little of each of their spans, where huge pages would back unused memory.
 function DefaultOf(Option: TOption): NativeUInt;
 begin
   Result := OptionTexts[Option].Default;
@@ -231,7 +230,7 @@ begin
     Result := B;
 end;
 
-// Characters to insert, delete or replace to make Known out of Word.
+// Returns the number of characters to insert, delete or replace to turn Word into Known.
 // Source: Wagner and Fischer, "The String-to-String Correction Problem", JACM 21 (1974).
 function EditDistance(const Word: ShortString; Known: PAnsiChar): Cardinal;
 var
@@ -256,7 +255,7 @@ begin
   Result := Row[Length(Word)];
 end;
 
-// Best is the distance to it; 0 when it is the word itself.
+// Returns the setting with the nearest name; Best receives the distance, 0 for an exact match.
 function NearestOption(const Word: ShortString; out Best: Cardinal): TOption;
 var
   Option: TOption;
@@ -306,7 +305,7 @@ begin
   Result := Sign in [#0, ',', ' ', #9, #10, #13];
 end;
 
-// The letters up to `=` or the end of the word, in lower case; Words moves behind them.
+// Reads the name up to `=` or the end of the setting, in lower case; Words moves past it.
 function ReadName(var Words: PAnsiChar): ShortString;
 begin
   Result := '';
@@ -318,7 +317,7 @@ begin
   end;
 end;
 
-// A number up to the end of the word.
+// Reads a number up to the end of the setting, with K, M or G for binary multiples.
 function ReadNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
 const
   MaxValue = High(NativeUInt) shr 40;
@@ -340,7 +339,7 @@ begin
   Result := Result and IsEnd(Words^);
 end;
 
-// The word Name, which stands for 1, or a number.
+// Reads Name, which means 1, or a number.
 function ReadWordOrNumber(var Words: PAnsiChar; const Name: ShortString;
   out Value: NativeUInt): Boolean;
 begin
@@ -350,7 +349,7 @@ begin
     Result := ReadNumber(Words, Value);
 end;
 
-// `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 for neither.
+// Reads `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 or 1 are allowed as well.
 function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
 const
   Sample: ShortString = 'sample:';
@@ -374,7 +373,7 @@ begin
   end;
 end;
 
-// Two hexadecimal digits up to the end of the word.
+// Reads two hexadecimal digits up to the end of the setting.
 function ReadByte(Words: PAnsiChar; out Value: NativeUInt): Boolean;
 begin
   Value := 0;
@@ -397,7 +396,7 @@ begin
   Path[Index] := #0;
 end;
 
-// One of Count names up to the end of the word, whose bit is added to Bits; 0 takes all back.
+// Reads one of Count names up to the end of the setting and adds its bit to Bits; `0` clears all.
 function ReadBit(var Words: PAnsiChar; Names: PPAnsiChar; Count: NativeInt; var Bits: NativeUInt)
   : Boolean;
 var
@@ -416,7 +415,7 @@ begin
     end;
 end;
 
-// A word of which more than one may be given.
+// Reads the value of a setting that may be given several times.
 function ReadBits(var Words: PAnsiChar; Option: TOption): Boolean;
 begin
   if Option = opErase then
@@ -425,7 +424,7 @@ begin
     Result := ReadBit(Words, @FormatNames, Length(FormatNames), Settings.Values[Option]);
 end;
 
-// A number, or two with a minus between; 0 alone takes the word back.
+// Reads a number, or two with a minus between them; 0 alone clears the setting.
 function ReadRange(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUInt): Boolean;
 var
   Range: TSettingsRange;
@@ -443,7 +442,7 @@ begin
     Settings.Ranges[Option] := Range;
 end;
 
-// A name; 0 takes it back.
+// Reads a pattern; 0 clears the setting.
 function ReadPattern(var Words: PAnsiChar; out IsUsed: NativeUInt): Boolean;
 var
   Pattern: ^TPath;
@@ -454,7 +453,7 @@ begin
   Result := Pattern^[0] <> #0;
 end;
 
-// The value behind the name, if any; a switch without one is set.
+// Reads the value after the name, if any; a switch without one is set.
 function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
 var
   Value: NativeUInt;

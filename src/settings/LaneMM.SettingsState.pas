@@ -1,19 +1,17 @@
-/// The state of settings/: what can be set at run time, and the values.
+/// The state of settings/: the settings and their values.
 //
-// Owns:       Settings. LaneMM.Settings has the words.
+// Owns:       Settings. LaneMM.Settings reads them.
 unit LaneMM.SettingsState;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Layout;
 
-
 type
-  /// What can be set at run time; LaneMM.Settings has the words.
+  /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
@@ -21,34 +19,35 @@ type
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
     opMixes);
-  /// Files that a leak report can be written to besides the log, bits of opLeaksFormat.
+  /// Formats of the leak report besides the log, bits of opLeaksFormat.
   TLeakFormat = (lfJson, lfJunit, lfHeaptrc);
-  /// When memory is filled with zeros, bits of opErase.
+  /// When memory is filled with zeros, bits of opErase: blocks on free, pages before their purge.
   TErasure = (erFree, erReturn);
 
-  /// Numbers from First to Last.
+  /// A range of numbers.
   TSettingsRange = record
     First: NativeUInt;                    //< racy    lowest number
     Last: NativeUInt;                     //< racy    highest number
   end;
-  /// The settings. A program changes them seldom and from one thread; a thread that reads an old
-  /// value applies it to one event more.
+  /// The values of the settings. A program changes them seldom and from one thread; a thread that
+  /// reads an old value applies it to one event more.
   TSettings = record
     Values: array[TOption] of NativeUInt; //< racy    0 or 1, or a number
-    LogPath: TPath;                       //< racy    of opLog; empty: beside the program
-    Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    of these options
-    TraceClass: TPath;                    //< racy    of opTraceClass
-    IgnorePath: TPath;                    //< racy    of opLeaksIgnore; empty: beside the program
+    LogPath: TPath;                       //< racy    opLog; empty: beside the program
+    Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
+    TraceClass: TPath;                    //< racy    opTraceClass, a pattern
+    IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
   end;
 
 var
-  /// The settings as they are now.
+  /// The current settings.
   Settings: TSettings;
 
 /// Returns whether a switch is on, or a number is not 0.
 function IsSet(Option: TOption): Boolean; inline;
 
 implementation
+
 function IsSet(Option: TOption): Boolean;
 begin
   Result := Settings.Values[Option] <> 0;

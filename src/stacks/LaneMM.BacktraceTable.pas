@@ -1,34 +1,32 @@
-/// Call stacks, each kept once, under a number.
+/// The table of backtraces: each is stored once, under a number.
 //
 // Owns:       Stacks.Table.
-// Layout:     a tree of calls. A node is a return address and the number of the node that called
-//             from farther out, so stacks share what they have in common, and a longer one is found
-//             from a shorter one with a single look. The number of a stack is its innermost node's.
-// Invariants: a node is complete when its Outer is not 0; none is changed or removed then. A stack
-//             that is kept has a number > 0. When the table is full, what is new gets 0.
+// Layout:     a tree of calls. A node holds a return address and the number of its caller's node,
+//             so backtraces share their outer frames, and a longer one is found from a shorter one
+//             with one lookup. The number of a backtrace is that of its innermost node.
+// Invariants: a node is complete when its Outer is not 0, and never changes from then on. A stored
+//             backtrace has a number > 0. When the table is full, a new backtrace gets 0.
 // Callers:    BacktracesStart: under no lock, any number of times. The others: any thread.
-// Progress:   wait-free: a node that another thread is just writing is passed over; the same stack
-//             may so have two numbers.
+// Progress:   wait-free: a node that another thread is writing is skipped, so one backtrace may
+//             have two numbers.
 unit LaneMM.BacktraceTable;
 
 {$I ../LaneMM.inc}
 
 interface
 
-
 uses
   LaneMM.Unwind;
 
-
-/// Makes the table; tells whether there is one.
+/// Creates the table; returns whether it exists.
 function BacktracesStart: Boolean;
-/// The number of the stack that has Return inside of the stack with the number Outer, which is 0
-/// for none; 0 when it cannot be kept.
+/// Returns the number of the backtrace that has the frame Return inside the backtrace Outer, 0 for
+/// none. Returns 0 when the table is full or does not exist.
 function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
-/// The number of the stack; 0 when it cannot be kept.
+/// Stores a backtrace; returns its number, 0 when the table is full or does not exist.
 function BacktraceKeep(const Stack: TBacktrace): Cardinal;
-/// The innermost frames of the stack with the number, without the manager's own where they can be
-/// told; False when there is no such stack.
+/// Reads the innermost frames of the backtrace Number, at most MaxFrames, without the frames of the
+/// memory manager where they are recognized. Returns False when there is no such backtrace.
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
 
 implementation
@@ -39,15 +37,15 @@ uses
 const
   NodeBits = 18;
   NodeCount = 1 shl NodeBits;
-  // Nodes that are looked at for one stack before the table counts as full.
+  // Most nodes probed for one frame; after that the table counts as full.
   MostLooks = 16;
 
 type
   TNode = record
-    Return: TAtomicWord; // 0: not used yet
-    Outer: TAtomicWord;  // the number of the outer node plus 1; 0: not written yet
+    Return: TAtomicWord; // 0: unused
+    Outer: TAtomicWord;  // the number of the caller's node plus 1; 0: not written yet
   end;
-  // A node's number is its place.
+  // A node's number is its index.
   TTable = array[1..NodeCount] of TNode;
   PTable = ^TTable;
 
@@ -63,12 +61,12 @@ begin
   Result := LoadAcquire(Stacks.Table) <> 0;
 end;
 
-// Takes an unused node; tells whether this thread has got it.
+// Takes an unused node; returns whether this thread took it.
 function TakeNode(var Node: TNode; Outer, Return: NativeUInt): Boolean;
 begin
   Result := CompareAndSwap(Node.Return, 0, Return);
   if Result then
-    // Release: who sees Outer sees Return. Pairs with BacktraceExtend and BacktraceRead.
+    // Release: Return before Outer. Pairs with BacktraceExtend and BacktraceRead.
     StoreRelease(Node.Outer, Outer + 1);
 end;
 
@@ -86,7 +84,7 @@ begin
   for Look := 0 to MostLooks - 1 do
   begin
     Result := (Hash + Look) and (NodeCount - 1) + 1;
-    // Acquire: a node is as it was written when its Outer is seen. Pairs with TakeNode.
+    // Acquire: Return as it was written before Outer. Pairs with TakeNode.
     if (LoadAcquire(Table^[Result].Outer) = NativeUInt(Outer) + 1)
       and (Table^[Result].Return = Return) then
       Exit;
@@ -117,7 +115,7 @@ begin
   begin
     Outer := LoadAcquire(Table^[Number].Outer);
     if Outer = 0 then
-      Break; // no such node: the number was written over
+      Break; // no such node: the number is corrupt
     BacktraceAdd(Stack, Table^[Number].Return);
     Number := Outer - 1;
   end;

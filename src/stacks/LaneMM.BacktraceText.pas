@@ -1,6 +1,6 @@
-/// Call stacks as lines of text: address, routine, source line.
+/// Backtraces as lines of text: address, routine, source line.
 //
-// Owns:       the room of each TSymbolizer.
+// Owns:       nothing; a TSymbolizer owns its symbols and mapped files until SymbolizerClose.
 // Callers:    any thread; a TSymbolizer belongs to one.
 unit LaneMM.BacktraceText;
 
@@ -8,34 +8,32 @@ unit LaneMM.BacktraceText;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind;
 
-
 type
-  /// Stacks whose addresses are resolved together, as the file with their names is read once.
+  /// Backtraces that are symbolized together, so that each executable file is read once.
   TSymbolizer = record
-    Symbols: TSymbols;   //< all their addresses
-    Elf: TElf;           //< their files
-    HasLines: Boolean;   //< it has line numbers
+    Symbols: TSymbols;   //< the addresses of all frames
+    Elf: TElf;           //< their executable files
+    HasLines: Boolean;   //< the files have line numbers that can be read
   end;
 
-/// Room for the addresses of StackCount stacks.
+/// Makes an empty symbolizer with space for StackCount backtraces and one routine, for none without
+/// memory. The caller owns it until SymbolizerClose.
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
-/// Gives the room back.
+/// Frees the symbols and unmaps the files.
 procedure SymbolizerClose(var Symbolizer: TSymbolizer);
-/// Adds the addresses of a stack; before SymbolizerResolve.
+/// Adds the frames of a backtrace. Before SymbolizerResolve.
 procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
-/// Adds the routine at Code; before SymbolizerResolve.
+/// Adds the routine whose code begins at Code. Before SymbolizerResolve.
 procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
-/// Finds their names.
+/// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
-/// Adds a line for each frame from the first that is not the manager's own on.
+/// Adds a line for each frame, from the first one outside the memory manager outwards.
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 
 implementation
-
 
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
@@ -69,7 +67,7 @@ begin
   Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
 
-// The first frame of the stack that is not the manager's own.
+// Returns the index of the first frame outside the memory manager, at most the outermost frame.
 function FirstFrame(const Symbolizer: TSymbolizer; const Stack: TBacktrace): Cardinal;
 begin
   Result := 0;

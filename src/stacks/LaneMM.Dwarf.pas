@@ -1,6 +1,6 @@
-/// Numbers as debug information writes them, and line numbers out of it, without the heap.
+/// The number formats of DWARF debug information, and its line numbers, without the heap.
 //
-// Invariants: reads nothing outside the section, whatever it holds.
+// Invariants: reads nothing outside the section, even if the section is malformed.
 // Callers:    any thread.
 // Source:     DWARF Debugging Information Format, versions 2 to 4, section 6.2; Free Pascal
 //             writes version 2 for -g, -gl and -gw2, 3 for -gw3, 4 for -gw4.
@@ -10,32 +10,31 @@ unit LaneMM.Dwarf;
 
 interface
 
-
 uses
   LaneMM.Symbols;
 
-
 type
-  /// A place in a section, and where the section may not be left.
+  /// A position in a section.
   TDwarfCursor = record
-    Next, Limit: PByte;  //< the byte that is read next, and the end
+    Next, Limit: PByte;  //< the byte to read next, and the end of the section
   end;
 
-/// Reads Size bytes, at most 8, lowest first; 0 behind the end.
+/// Reads Size bytes, lowest first; bytes past the end of the section and of the result count as 0.
 function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
-/// Reads a number of 7 bits a byte.
+/// Reads an unsigned LEB128 number.
 function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
-/// The same with a sign.
+/// Reads a signed LEB128 number.
 function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 
-/// Sets FileName and Line of the symbols that the section .debug_line knows. Bias is the distance
-/// from the addresses in the file to those of the process.
-/// False when nothing in the section could be read: another version, or compressed.
+/// Sets FileName and Line of the symbols that the section .debug_line describes. Bias is the
+/// distance in bytes from the addresses in the file to those of the process. Returns False when no
+/// unit of the section could be read: another version, or compressed.
 function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
 
 implementation
+
 type
-  // One unit's table of lines.
+  // The header of one unit's line table.
   TLineTable = record
     FileNames: PByte;
     OpcodeLengths: PByte;
@@ -45,7 +44,7 @@ type
     FirstSpecial: Byte;
   end;
 
-  // A row of the table.
+  // A row of the line table.
   TRow = record
     Address: NativeUInt;
     FileIndex: NativeUInt;
@@ -58,8 +57,8 @@ type
     Bias: NativeUInt;
     Table: TLineTable;
     Code: TDwarfCursor;
-    Row: TRow;       // as the program has it now
-    LastRow: TRow;   // the row that holds from its address on
+    Row: TRow;       // the registers of the line program
+    LastRow: TRow;   // the last row, which holds from its address on
   end;
 
 // ---------------------------------------------------------------------------- numbers
@@ -105,7 +104,7 @@ begin
     Result := Result or NativeInt(High(NativeUInt) shl Bits);
 end;
 
-// Moves behind a text; false at the empty text that ends a list.
+// Moves past a string; returns False for the empty string that ends a list.
 function SkipText(var Cursor: TDwarfCursor): Boolean;
 begin
   Result := DwarfReadFixed(Cursor, 1) <> 0;
@@ -115,7 +114,7 @@ end;
 
 // ---------------------------------------------------------------------------- rows
 
-// The name of a file of the unit's list, which counts from 1; nil when it has no such file.
+// Returns the name of a file in the unit's list, which counts from 1; nil when it has no such file.
 function FileName(const Reading: TReading; Index: NativeUInt): PAnsiChar;
 var
   Cursor: TDwarfCursor;
@@ -127,13 +126,13 @@ begin
     Dec(Index);
     if not SkipText(Cursor) or (Cursor.Next >= Cursor.Limit) then
       Exit(nil);
-    DwarfReadUnsigned(Cursor); // folder
+    DwarfReadUnsigned(Cursor); // directory
     DwarfReadUnsigned(Cursor); // time
     DwarfReadUnsigned(Cursor); // length
   until Index = 0;
 end;
 
-// The last row holds up to the address of this one.
+// Applies the last row: it holds up to the address of the current one.
 procedure EndRow(var Reading: TReading);
 var
   Index: NativeInt;
@@ -261,8 +260,8 @@ end;
 
 // ---------------------------------------------------------------------------- units
 
-// Reads the head of a unit's table; the program that follows stays to be read. False for a
-// version or a head that this reader does not know.
+// Reads the header of a unit; the line program that follows remains to be read. Returns False for
+// an unknown version or a malformed header.
 function ReadHead(var Reading: TReading): Boolean;
 const
   FirstWithOperations = 4;
@@ -280,17 +279,17 @@ begin
     Exit(False);
   Behind := Reading.Code.Next + Length;
   Reading.Table.StepLength := DwarfReadFixed(Reading.Code, 1);
-  // Free Pascal leaves the number of operations out in version 4. Then the first opcode's length,
-  // which is 0, stands where otherwise the number of opcodes does.
+  // Free Pascal omits maximum_operations_per_instruction in version 4. The length of the first
+  // opcode, which is 0, then lies where the number of opcodes would.
   if (Version >= FirstWithOperations) and (Reading.Code.Next[OpcodeCountOffset] <> 0) then
     DwarfReadFixed(Reading.Code, 1);
-  DwarfReadFixed(Reading.Code, 1); // whether a row begins a statement
+  DwarfReadFixed(Reading.Code, 1); // default_is_stmt
   Reading.Table.LineBase := ShortInt(DwarfReadFixed(Reading.Code, 1));
   Reading.Table.LineRange := DwarfReadFixed(Reading.Code, 1);
   Reading.Table.FirstSpecial := DwarfReadFixed(Reading.Code, 1);
   Reading.Table.OpcodeLengths := Reading.Code.Next;
   Inc(Reading.Code.Next, Reading.Table.FirstSpecial - 1);
-  while SkipText(Reading.Code) do; // folders
+  while SkipText(Reading.Code) do; // directories
   Reading.Table.FileNames := Reading.Code.Next;
   Reading.Code.Next := Behind;
   Result := (Reading.Table.LineRange > 0) and (Reading.Table.FileNames <= Behind);
@@ -298,7 +297,7 @@ end;
 
 function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
 const
-  LongestUnit = $FFFFFFF0; // above: another format, with 64-bit offsets
+  LongestUnit = $FFFFFFF0; // above: the 64-bit format
 var
   Reading: TReading;
   All: TDwarfCursor;

@@ -1,7 +1,7 @@
-/// The executable files of the process: routine names and line numbers of its addresses.
+/// The executable files of the process: symbols and line numbers of its code addresses.
 //
-// Owns:       the mappings of the files in each TElf.
-// Invariants: reads nothing outside a file, whatever it holds.
+// Owns:       nothing; a TElf owns its mapped files and their paths until ElfClose.
+// Invariants: checks the offsets that it reads from a file against the file's size.
 // Callers:    any thread; a TElf belongs to one.
 // Source:     System V ABI, chapter 4 (Object Files). The field offsets below hold for the 64-bit
 //             and the 32-bit format, by the size of an address.
@@ -11,37 +11,35 @@ unit LaneMM.Elf;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.Symbols;
 
-
 const
-  /// Most files whose symbols are found.
+  /// Most files that one TElf maps; symbols of further files stay unresolved.
   MaxElfFiles = 64;
 
 type
   /// A mapped executable file.
   TElfFile = record
-    Image: PByte;        //< its contents; nil when it could not be read
+    Image: PByte;        //< its contents, mapped read-only
     Size: NativeUInt;    //< bytes
-    Bias: NativeUInt;    //< from the addresses in the file to those of the process
+    Bias: NativeUInt;    //< distance from the addresses in the file to those of the process
   end;
 
-  /// The files of some symbols.
+  /// The executable files of a set of symbols.
   TElf = record
     Files: array[0..MaxElfFiles - 1] of TElfFile; //< those below Count are mapped
-    Count: Cardinal;                              //< files
+    Count: Cardinal;                              //< number of files
     Paths: TText;                                 //< their paths, each ended by #0
-    HasUnknownLines: Boolean;                     //< one has line numbers that cannot be read
+    HasUnknownLines: Boolean;                     //< a file has line numbers that cannot be read
   end;
 
-/// An empty set of files.
+/// Makes an empty set. The caller owns it until ElfClose.
 procedure ElfOpen(out Elf: TElf);
-/// Gives the mappings back; the texts of the symbols are gone then.
+/// Unmaps the files; the texts of the symbols become invalid.
 procedure ElfClose(var Elf: TElf);
-/// Finds modules, routines, files and lines of the symbols. False when no file has line numbers
-/// that can be read.
+/// Sets module, routine, file and line of the symbols, which must be sorted. Returns False when no
+/// file has line numbers that can be read.
 function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
 
 implementation
@@ -53,7 +51,7 @@ const
   AddressSize = SizeOf(Pointer);
   Is64 = Ord(AddressSize = 8);
 
-  // Fields of the file's head.
+  // Fields of the file header.
   TypeOffset = 16;
   SegmentTableOffset = 24 + AddressSize;
   SectionTableOffset = SegmentTableOffset + AddressSize;
@@ -61,17 +59,17 @@ const
   SegmentEntryOffset = CountsOffset - 2;
   PositionIndependent = 3;
 
-  // Fields of a segment.
+  // Fields of a program header.
   SegmentFileOffset = AddressSize;
   SegmentAddress = 2 * AddressSize;
   SegmentFileSize = 4 * AddressSize;
 
-  // Fields of a section.
+  // Fields of a section header.
   SectionFileOffset = 8 + 2 * AddressSize;
   SectionSize = 8 + 3 * AddressSize;
   SectionLink = 8 + 4 * AddressSize;
 
-  // Fields of a symbol.
+  // Fields of a symbol table entry.
   SymbolInfo = 12 - 8 * Is64;
   SymbolValue = 4 + 4 * Is64;
   SymbolSize = SymbolValue + AddressSize;
@@ -86,7 +84,7 @@ type
     Link: Cardinal;
   end;
 
-// Whether Length bytes from Offset on lie in the file.
+// Returns whether Length bytes from Offset on lie in the file.
 function Holds(const Elf: TElfFile; Offset, Length: NativeUInt): Boolean; inline;
 begin
   Result := (Offset <= Elf.Size) and (Length <= Elf.Size - Offset);
@@ -104,7 +102,7 @@ end;
 
 // ---------------------------------------------------------------------------- the file
 
-// The distance at which the segment with this part of the file was loaded.
+// Returns the load bias of the segment that Mapping maps; 0 for a file at fixed addresses.
 function FindBias(const Elf: TElfFile; const Mapping: TOsMapping): NativeUInt;
 var
   Segment: PByte;
@@ -130,7 +128,7 @@ begin
   end;
 end;
 
-// Maps the file of Mapping; tells whether it is one that can be read.
+// Maps the file of Mapping; returns whether it is a readable ELF file.
 function OpenFile(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 const
   Magic = $464C457F;
@@ -250,7 +248,7 @@ begin
   end;
 end;
 
-// Tells whether the last file of Elf has line numbers that can be read.
+// Resolves the symbols of the last file of Elf; returns whether it has readable line numbers.
 function ResolveFile(var Elf: TElf; const Symbols: TSymbols): Boolean;
 var
   Lines: TSection;
@@ -277,8 +275,8 @@ begin
     Result := nil;
 end;
 
-// Names the module of the symbols from Index on that lie in Mapping; Bias as in TElfFile. Returns
-// the index of the first one behind it.
+// Sets the module of the symbols from Index on that lie in Mapping; Bias as in TElfFile. Returns
+// the index of the first symbol after Mapping.
 function SetModule(const Symbols: TSymbols; Index: NativeInt; const Mapping: TOsMapping;
   Module: PAnsiChar; Bias: NativeUInt): NativeInt;
 begin
@@ -291,7 +289,7 @@ begin
   end;
 end;
 
-// Resolves the symbol at Index and all others of its module, which has its code in one mapping.
+// Resolves the symbol at Index and the others of its module, whose code is one mapping.
 function ResolveModule(var Elf: TElf; const Symbols: TSymbols; var Index: NativeInt): Boolean;
 var
   Mapping: TOsMapping;

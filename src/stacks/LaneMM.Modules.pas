@@ -1,24 +1,25 @@
-/// The modules of the process: where their data and their code lie, and careful reads of both.
+/// The modules of the process: the ranges of their data and code, and safe reads of both.
 //
 // Owns:       Stacks.Modules, a table that is never freed.
-// Invariants: a range that the table names may be gone by the time it is read, with the library
-//             that it belonged to: only this module's own data are read directly.
-// Callers:    any thread, also in the middle of an error report; takes no lock.
+// Invariants: a range in the table may be unmapped by the time it is read, with its library: only
+//             this module's own data are read directly.
+// Callers:    any thread, also during an error report; takes no lock.
 unit LaneMM.Modules;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Looks at what is loaded now. Before the first use, and whenever libraries may have come.
+/// Updates the table to the modules that are loaded now. Call it before the first use, and whenever
+/// libraries may have been loaded. Without memory, or while another thread does it, does nothing.
 procedure ModulesLook;
-/// In a child process: forgets that a thread it does not have was looking.
+/// In a child process after fork: resets an update that a thread of the parent had begun.
 procedure ModulesRecover;
-/// Whether Size bytes from Address on are readable data of a module.
+/// Returns whether Size bytes from Address on are readable data of a module.
 function ModulesHaveData(Address, Size: NativeUInt): Boolean;
-/// Whether Address lies in the code of a module.
+/// Returns whether Address lies in the code of a module.
 function ModulesHaveCode(Address: NativeUInt): Boolean;
-/// Copies Size bytes of a module's data; tells whether they were all there.
+/// Copies Size bytes of a module's code or data to Target; returns whether all could be read.
 function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 
 implementation
@@ -32,20 +33,20 @@ const
 type
   TRange = record
     First, Limit: NativeUInt;
-    PathKey: NativeUInt;   // of its file
+    PathKey: NativeUInt;   // hash of the path of its file
     IsCode: Boolean;
-    IsOwn: Boolean;        // of this module: it stays
+    IsOwn: Boolean;        // of this module: it stays mapped
   end;
   PRange = ^TRange;
 
-  // What one look found.
+  // The ranges that one update found.
   TRanges = record
     Count: NativeUInt;
     Items: array[0..MostRanges - 1] of TRange;
   end;
   PRanges = ^TRanges;
 
-  // Readers use one of the two while a look fills the other.
+  // Readers use one of the two tables while an update fills the other.
   TModules = record
     IsBusy: TAtomicWord;
     Current: TAtomicWord;
@@ -98,7 +99,7 @@ begin
   Result := False;
 end;
 
-// Leaves out files that are no modules: those without code.
+// Removes the ranges of files without code: they are no modules.
 procedure KeepModules(var Ranges: TRanges; OwnKey: NativeUInt);
 var
   Index: NativeInt;
@@ -118,7 +119,7 @@ begin
   Ranges.Count := Kept;
 end;
 
-// The table, made by the first who needs it; nil without memory.
+// Returns the table, which the first caller creates; nil without memory.
 function Table: PModules;
 begin
   Result := PModules(LoadAcquire(Stacks.Modules));
@@ -127,7 +128,7 @@ begin
   Result := OsTakePages(SizeOf(TModules));
   if (Result = nil) or CompareAndSwap(Stacks.Modules, 0, NativeUInt(Result)) then
     Exit;
-  OsReleasePages(Result, SizeOf(TModules)); // another thread was faster
+  OsReleasePages(Result, SizeOf(TModules)); // another thread created it first
   Result := PModules(LoadAcquire(Stacks.Modules));
 end;
 
@@ -138,7 +139,7 @@ var
   Next: NativeUInt;
 begin
   Modules := Table;
-  // Who comes second does without: what it finds is at most a moment old.
+  // A second thread does not wait: the ranges that it finds were read a moment ago.
   if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
     Exit;
   Next := 1 - LoadAcquire(Modules^.Current);
@@ -147,7 +148,7 @@ begin
   Look.Ranges^.Count := 0;
   OsVisitMappings(SeeMapping, @Look);
   KeepModules(Look.Ranges^, Look.OwnKey);
-  // Release: the ranges before they are used. Pairs with FindRange.
+  // Release: the ranges before their publication. Pairs with FindRange.
   StoreRelease(Modules^.Current, Next);
   StoreRelease(Modules^.IsBusy, 0);
 end;
@@ -161,7 +162,7 @@ begin
     StoreRelease(Modules^.IsBusy, 0);
 end;
 
-// A copy of the range that holds Address; tells whether there is one.
+// Copies the range that holds Address; returns whether there is one.
 function FindRange(Address: NativeUInt; out Range: TRange): Boolean;
 var
   Modules: PModules;

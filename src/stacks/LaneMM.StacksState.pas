@@ -1,4 +1,4 @@
-/// The state of stacks/: where the code lies, what earlier walks found.
+/// The state of stacks/: the code range of this module, and what earlier unwinds found.
 //
 // Owns:       Stacks.
 unit LaneMM.StacksState;
@@ -7,28 +7,27 @@ unit LaneMM.StacksState;
 
 interface
 
-
 uses
   LaneMM.Layout;
 
-
 const
-  /// Places whose distance from the start of their routine is kept, see LaneMM.Unwind.
+  /// Entries of the cache of routine starts, see LaneMM.Unwind.
   KnownStartCount = 1024;
 
 type
-  /// Writes the return addresses of its callers, at most Limit, innermost first; returns how many.
+  /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
+  /// number, at least 1.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 
-  /// What the room shares.
+  /// The state that the room shares.
   TStacks = record
-    CodeFirst: NativeUInt;    //< const   the code of this module
-    CodeLimit: NativeUInt;    //< const   its end
-    ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record, or 0
-    TakeFrames: TFramesCall;  //< const   unwinds through all modules, set by lib/; nil: none
+    CodeFirst: NativeUInt;    //< racy    start of this module's code; all write the same
+    CodeLimit: NativeUInt;    //< racy    its end; likewise
+    ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
+    TakeFrames: TFramesCall;  //< const   unwinds through all modules, set by lib/; nil: unused
     KnownStarts: array[0..KnownStartCount - 1] of TAtomicWord; //< shared  see LaneMM.Unwind
-    Table: TAtomicWord;       //< shared  see LaneMM.BacktraceTable
-    Modules: TAtomicWord;     //< shared  see LaneMM.Modules
+    Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none
+    Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none
   end;
 
 var
@@ -36,4 +35,5 @@ var
   Stacks: TStacks;
 
 implementation
+
 end.

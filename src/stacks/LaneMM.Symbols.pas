@@ -1,7 +1,7 @@
-/// Addresses of code and what is known about them: routine, file, line.
+/// Code addresses and their symbols: routine, source file, line.
 //
-// Owns:       the room of each TSymbols; the texts lie in files that the caller keeps mapped.
-// Invariants: after SymbolsSort the items stand in ascending order, each address once.
+// Owns:       nothing; a TSymbols owns its array; the texts lie in files that the caller maps.
+// Invariants: after SymbolsSort the addresses ascend, each occurs once.
 // Callers:    any thread; a TSymbols belongs to one.
 unit LaneMM.Symbols;
 
@@ -9,51 +9,50 @@ unit LaneMM.Symbols;
 
 interface
 
-
 uses
   LaneMM.Text;
 
-
 type
   PSymbol = ^TSymbol;
-  /// One address of code.
+  /// One code address and its symbol.
   TSymbol = record
-    Address: NativeUInt;   //< in the call that returns to Address + 1
+    Address: NativeUInt;   //< lies in the call that returns to Address + 1
     Routine: PAnsiChar;    //< the linker's name, ended by #0; nil when unknown
-    FileName: PAnsiChar;   //< of the source, ended by #0; nil when unknown
-    Line: Cardinal;        //< in it; 0 when unknown
-    Module: PAnsiChar;     //< path of the file that holds the code, ended by #0; nil when unknown
-    Offset: NativeUInt;    //< the address in that file's own counting
+    FileName: PAnsiChar;   //< source file, ended by #0; nil when unknown
+    Line: Cardinal;        //< line in FileName; 0 when unknown
+    Module: PAnsiChar;     //< path of the executable file, ended by #0; nil when unknown
+    Offset: NativeUInt;    //< Address as that file counts addresses
   end;
 
-  /// A set of addresses.
+  /// A set of code addresses.
   TSymbols = record
-    Items: PSymbol;        //< the first one
-    Count: NativeInt;      //< how many
-    Limit: NativeInt;      //< most
+    Items: PSymbol;        //< the first item
+    Count: NativeInt;      //< number of items
+    Limit: NativeInt;      //< most items
   end;
 
-/// An empty set that takes Limit addresses; it takes none when there is no memory.
+/// Makes an empty set with space for Limit addresses, for none without memory. The caller owns it
+/// until SymbolsClose.
 procedure SymbolsOpen(out Symbols: TSymbols; Limit: NativeUInt);
-/// Gives the room back.
+/// Frees the array.
 procedure SymbolsClose(var Symbols: TSymbols);
-/// Adds the call that returns to Return. Before SymbolsSort.
+/// Adds the call that returns to Return; does nothing when the set is full. Before SymbolsSort.
 procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
-/// Sorts, and keeps each address once. Before anything below.
+/// Sorts the items and removes duplicates. Required before all that follow.
 procedure SymbolsSort(var Symbols: TSymbols);
-/// Index of the first item at Address or behind it; Count when there is none.
+/// Returns the index of the first item at Address or above; Count when there is none.
 function SymbolsIndexOf(const Symbols: TSymbols; Address: NativeUInt): NativeInt;
-/// The item of the call that returns to Return, or nil.
+/// Returns the item of the call that returns to Return; nil when there is none.
 function SymbolsFind(const Symbols: TSymbols; Return: NativeUInt): PSymbol;
-/// Whether Part, in capitals, stands in the routine's name, written in either case.
+/// Returns whether the routine's name contains Part, which is in upper case; ignores case.
 function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
-/// Whether the routine belongs to the manager itself.
+/// Returns whether the routine belongs to LaneMM itself.
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
-/// Adds the routine's name as a reader writes it: unit, class, routine.
+/// Adds the routine's name as Pascal writes it: unit, class, routine.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
-/// Adds `File.pas:123` of a symbol that has a line.
+/// Adds `File.pas:123`; the symbol must have a line.
 procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);
-/// Adds `module+0x1234`: what addr2line takes. Nothing when the module is unknown.
+/// Adds `module+0x1234`, the form that addr2line takes; nothing when the module is unknown.
 procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 
 implementation
@@ -94,7 +93,7 @@ begin
   Second := Kept;
 end;
 
-// Lets the item at Root sink until its children, at 2 * Root + 1 and + 2, are not greater.
+// Moves the item at Root down until its children, at 2 * Root + 1 and + 2, are not greater.
 procedure Sink(Items: PSymbol; Root, Count: NativeInt);
 var
   Child: NativeInt;
@@ -128,7 +127,7 @@ begin
   Symbols.Count := Kept + 1;
 end;
 
-// Heap sort: no recursion, no room.
+// Heap sort: no recursion, no extra memory.
 procedure SymbolsSort(var Symbols: TSymbols);
 var
   Index: NativeInt;
@@ -208,7 +207,7 @@ begin
 end;
 
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and
-// P$PROGRAM for the unit in a program. Separators become a dot, parameters are left out.
+// P$PROGRAM for the unit of a program. Separators become a dot; parameters are omitted.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
 var
   Name: PAnsiChar;

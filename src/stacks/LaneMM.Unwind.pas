@@ -1,16 +1,15 @@
-/// The call stack of the running thread, without debug information and without the heap.
+/// Unwinds the stack of the calling thread, without debug information and without the heap.
 //
-// Owns:       Stacks.CodeFirst, CodeLimit, ManagerCalls, StackSteps.
+// Owns:       Stacks.CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
-//             mapping, and code of this module; nothing else. A frame is taken only if a call
-//             stands before the return address.
-// x86_64:     the run-time library and optimised code have no frame pointers. The first
-//             instructions of a routine say how far its return address lies from its stack
-//             pointer; they are looked for backwards from the point of the call, where the
-//             compiler aligns routines. A direct call must lead to that very routine. What was
-//             found for a return address is kept, and tried first the next time.
-// Others:     the chain of frame pointers.
-// In C:       the library walks through all modules, see Stacks.TakeFrames.
+//             mapping, and code of this module; nothing else.
+// x86_64:     the run-time library and optimized code have no frame pointers. The prologue of a
+//             routine gives the distance from its stack pointer to its return address; it is
+//             searched for backwards from the call, at the alignment of routines. A call
+//             instruction must precede the return address, and a direct call must lead to that
+//             very routine. The start found for a return address is kept and tried first.
+// Others:     the chain of frame pointers; a return address must lie in code of this module.
+// In C:       the library unwinds through all modules, see Stacks.TakeFrames.
 // Callers:    UnwindStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Unwind;
 
@@ -18,10 +17,8 @@ unit LaneMM.Unwind;
 
 interface
 
-
-
 const
-  /// Most frames of a stack.
+  /// Most frames of a backtrace.
   MaxFrames = 16;
 
 type
@@ -30,51 +27,52 @@ type
     mcMemSize);
 
   PBacktrace = ^TBacktrace;
-  /// A call stack: return addresses, the innermost first.
+  /// A backtrace: return addresses, the innermost first.
   TBacktrace = record
-    Call: TManagerCall;  //< what the program called; its frames are all that follows
-    Count: Cardinal;     //< frames
+    Call: TManagerCall;  //< the manager call that Frames[0] returns from; mcUnknown: none known
+    Count: Cardinal;     //< number of frames
     Frames: array[0..MaxFrames - 1] of NativeUInt; //< the return addresses
   end;
 
-  /// Where the return address and the frame pointer of a routine's caller lie.
+  /// How to unwind a routine: where its return address and its caller's frame pointer lie.
   TUnwindRule = record
-    Start: NativeUInt;    //< where the routine begins; 0: not known
+    Start: NativeUInt;    //< address of the routine; 0: unknown
     Size: Cardinal;       //< bytes from its stack pointer up to the return address
-    SavedFrame: Cardinal; //< bytes from the caller's frame pointer up to it; 0: not saved
+    SavedFrame: Cardinal; //< bytes from the saved frame pointer up to it; 0: not saved
     IsFramed: Boolean;    //< the return address lies above its frame pointer
   end;
 
-  /// A thread on its way up its own stack.
+  /// The position of an unwind: a routine of the calling thread's stack.
   TUnwind = record
-    Pc: NativeUInt;      //< in the routine that is left next
+    Pc: NativeUInt;      //< in the routine to unwind next
     Sp: NativeUInt;      //< its stack pointer when it made its call
     Frame: NativeUInt;   //< its frame pointer
-    FrameAt: NativeUInt; //< where Frame was read; 0: it is the one of the routine left before
+    FrameAt: NativeUInt; //< address that Frame was read from; 0: the inner routine's frame pointer
     Limit: NativeUInt;   //< end of the stack
   end;
 
-/// Finds out where the code lies and how the run-time library calls its memory manager.
+/// Finds the code of this module, and how the run-time library calls its memory manager.
 procedure UnwindStart;
-/// Begins a walk at the caller of the routine with this frame pointer, which is set.
+/// Begins an unwind at the caller of the routine with this frame pointer; that routine has set it.
 procedure UnwindFrom(Frame: NativeUInt; out Walk: TUnwind);
-/// Goes on to the caller; False when there is none, or none is found. Rule says how it was done.
+/// Unwinds one frame; returns False when no caller is found. Rule receives the rule that was used.
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-/// Does the same as the rule says; False when that does not fit what is on the stack. Return is a
-/// return address for which it fitted, or 0, and becomes the one that was found.
+/// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
+/// a return address that the rule fitted before, or 0; it receives the one that was found.
 function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
-/// Adds a frame. All frames so far were the manager's own if this one is the program's call of it.
+/// Adds a frame. If Return follows a call of the memory manager, drops the frames so far: they are
+/// the manager's own. Stack must have fewer than MaxFrames frames.
 procedure BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt);
-/// Takes the stack of the caller, without the manager's own frames where they can be told.
+/// Takes the backtrace of the caller, without the manager's own frames where they are recognized.
 procedure BacktraceTake(out Stack: TBacktrace);
-/// The end of the stack that Sp lies on; Sp itself when it is not known.
+/// Returns the end of the calling thread's stack, which holds Sp; Sp itself when it is unknown.
 function StackEnd(Sp: NativeUInt): NativeUInt;
-/// The same from a point where a thread was interrupted, with its registers there.
+/// Takes a backtrace from the point where a signal interrupted the thread, with its registers.
 procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
-/// The offset in the table of methods that the call before Return has used; -1 when that call is
-/// another one, or cannot be read.
+/// Returns the offset in bytes into the method table that the call before Return used; -1 when that
+/// call is not an indirect one through a register, or cannot be read.
 function VirtualCallOffset(Return: NativeUInt): NativeInt;
-/// A number that depends on Seed, the call and all frames.
+/// Returns a hash of Seed, the manager call and all frames.
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
 implementation
@@ -83,14 +81,14 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState;
 
 const
-  // Routines begin at multiples of this many bytes and are searched this far back.
+  // Routines begin at multiples of this many bytes; the search goes back this far.
   RoutineAlignment = 16;
   SearchBytes = 32768;
   MostSteps = SearchBytes div RoutineAlignment;
-  // Bits for the steps in a word of Stacks.KnownStarts, and the highest number.
+  // Bits of a word of Stacks.KnownStarts that count alignments back, and the highest count.
   StepBits = 12;
   LastStep = 1 shl StepBits - 1;
-  // Bytes that can be read before and after a return address.
+  // Bytes that can be read before and after any return address.
   CodeMargin = 8;
 
 type
@@ -108,7 +106,7 @@ end;
 
 // ---------------------------------------------------------------------------- x86_64 code
 
-// Whether an indirect call stands before Return: FF /2 with one of its operand forms.
+// Returns whether an indirect call precedes Return: FF /2 with one of its operand forms.
 function IsIndirectCall(Return: NativeUInt): Boolean;
 const
   CallOpcode = $FF;
@@ -131,7 +129,7 @@ begin
   Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
 end;
 
-// The call before Return; Target is where a direct one leads.
+// Returns the kind of call before Return; Target receives the target of a direct one.
 function CallBefore(Return: NativeUInt; out Target: NativeUInt): TCallKind;
 const
   CallOpcode = $E8;
@@ -152,7 +150,7 @@ begin
     Result := ckNone;
 end;
 
-// Follows push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
+// Decodes push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
 procedure ReadPrologue(Code: PByte; out Rule: TUnwindRule);
 const
   MovFrame = $E58948;        // mov rbp, rsp
@@ -196,7 +194,7 @@ begin
     Inc(Rule.Size, DistanceAt(NativeUInt(Code + 3)));
 end;
 
-// Whether a routine may begin here.
+// Returns whether a routine may begin here: with a push, or an instruction with a REX prefix.
 function MayStart(Code: PByte): Boolean; inline;
 begin
   Result := (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
@@ -210,7 +208,7 @@ begin
     and (Address and (SizeOf(Pointer) - 1) = 0);
 end;
 
-// Leaves the routine whose return address lies at Slot.
+// Unwinds the routine whose return address lies at Slot.
 procedure Leave(var Walk: TUnwind; Slot, SavedFrame: NativeUInt); inline;
 begin
   Walk.Pc := WordAt(Slot);
@@ -223,7 +221,7 @@ begin
   end;
 end;
 
-// Whether the call before Return can have led to the routine.
+// Returns whether the call before Return can have led to the routine.
 function IsReturn(Return: NativeUInt; const Rule: TUnwindRule): Boolean;
 var
   Target: NativeUInt;
@@ -256,7 +254,7 @@ begin
   Leave(Walk, Slot, Rule.SavedFrame);
 end;
 
-// Leaves the routine if it began Steps alignments before the one that Pc lies in.
+// Unwinds the routine if it begins Steps alignments before the one that Pc lies in.
 function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; out Rule: TUnwindRule): Boolean;
 var
   Code: PByte;
@@ -270,7 +268,7 @@ begin
   Result := (Rule.Size <> 0) and UnwindLeave(Walk, Rule, Return);
 end;
 
-// Leaves the routine; returns those steps, or more than MostSteps when no beginning was found.
+// Unwinds the routine; returns those alignments, more than MostSteps when no start was found.
 function SearchBack(var Walk: TUnwind; out Rule: TUnwindRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
@@ -284,9 +282,9 @@ begin
   Result := MostSteps + 1;
 end;
 
-// A return address and its steps are one word of StackSteps, so threads need not agree. Where no
-// beginning was found the steps count on, and at their end it is searched again: the stack may
-// have been misread.
+// A return address and its count of alignments are one word of Stacks.KnownStarts, so threads need
+// no agreement. Where no start was found, each unwind raises the count, and at its highest value
+// the search is repeated: the stack may have been misread.
 function StepByCode(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
   Pc, Kept, Steps: NativeUInt;
@@ -331,7 +329,7 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// Kept in the thread's heap, as finding it is slow.
+// The bounds are kept in the thread heap: the mapping is slow to find.
 function StackEnd(Sp: NativeUInt): NativeUInt;
 var
   Heap: PHeap;
@@ -350,8 +348,8 @@ begin
   Result := Mapping.Limit;
 end;
 
-// The manager's call that returns to Return, if it is one: call [rip + distance] with an operand
-// in the run-time library's record of calls, or, in position-independent code, call [reg + offset].
+// Returns the manager call that returns to Return: call [rip + distance] with an operand in the
+// run-time library's record, or, in position-independent code, call [reg + offset].
 function ManagerCallBefore(Return: NativeUInt): TManagerCall;
 const
   CallRelative = $15FF;
@@ -427,7 +425,7 @@ procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
 var
   Walk: TUnwind;
 begin
-  Walk.Pc := Pc + 1; // as if a call had led away from there
+  Walk.Pc := Pc + 1; // as if a call returned there: lookups use Pc - 1
   Walk.Sp := Sp;
   Walk.Frame := Frame;
   Walk.FrameAt := 0;
@@ -435,7 +433,7 @@ begin
   WalkOn(Walk, Stack);
 end;
 
-// FF /2 with a register and an offset of four bytes, one or none.
+// FF /2 with a register and an offset of four bytes, one byte or none.
 function VirtualCallOffset(Return: NativeUInt): NativeInt;
 const
   CallOpcode = $FF;
@@ -472,7 +470,7 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// Stands in for GetMem once, to see how it is called.
+// Replaces GetMem for one call, to see how the run-time library calls it.
 function ProbeGetMem(Size: TSize): Pointer;
 const
   CallRelative = $15FF;

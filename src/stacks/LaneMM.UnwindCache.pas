@@ -1,13 +1,13 @@
-/// The call stack of a thread, remembered from one look to the next.
+/// A cache of a thread's last backtrace, from which the next one is taken faster.
 //
 // Owns:       nothing; each TUnwindCache belongs to one thread.
-// How:        between two looks only the innermost calls change. The steps of the last walk are
-//             kept, outermost first. A new walk goes up until it comes to a place where the last
-//             one was, too; from there on it is the same, if every word that the last walk read on
-//             the stack is still there: a step depends on nothing else. Likewise a short way up
-//             from where a walk began is kept, so that two calls in turn are not walked anew.
+// How:        between two backtraces only the innermost calls change. The frames of the last unwind
+//             are kept, outermost first. A new unwind stops at the first frame that the last one
+//             had too: from there outwards both agree if every stack word that the last one read
+//             is unchanged, as a step depends on nothing else. The short path from a starting
+//             point to that frame is kept as well, so that the same call is not unwound again.
 // Invariants: reads the stack of the calling thread between the stack pointer and its end; nothing
-//             else. The Sp of the steps falls. A step's number is that of the stack up to it.
+//             else. Sp falls from frame to frame. A frame has the number of the backtrace up to it.
 // Callers:    the thread that the cache belongs to.
 unit LaneMM.UnwindCache;
 
@@ -15,61 +15,59 @@ unit LaneMM.UnwindCache;
 
 interface
 
-
 uses
   LaneMM.Unwind;
 
-
 const
-  /// Most steps that are remembered, and most that a walk goes that meets none of them.
+  /// Most frames that are kept, and most that one unwind adds without meeting a kept one.
   MostSteps = 64;
   NewSteps = 32;
-  /// Places whose callers are known how to be found; a power of two.
+  /// Code addresses whose unwind rule is kept; a power of two.
   KnownCount = 256;
-  /// Short ways that are kept, and their most steps.
+  /// Paths that are kept, and their most frames.
   PathBits = 5;
   PathCount = 1 shl PathBits;
   PathFrames = 6;
 
 type
-  /// A place on the way up, and the words on the stack that led there.
+  /// A frame of the last unwind, and the stack words that led to it.
   TCachedFrame = record
     Pc: NativeUInt;        //< owner   see TUnwind
     Sp: NativeUInt;        //< owner   likewise; the word before it is Pc
     Frame: NativeUInt;     //< owner   likewise
-    FrameAt: NativeUInt;   //< owner   where Frame was read, or some word on the stack
-    FrameWord: NativeUInt; //< owner   what that word is
-    Number: Cardinal;      //< owner   see LaneMM.BacktraceTable
+    FrameAt: NativeUInt;   //< owner   address of Frame, or of the word before Sp
+    FrameWord: NativeUInt; //< owner   the word at FrameAt
+    Number: Cardinal;      //< owner   of the backtrace, see LaneMM.BacktraceTable
   end;
   PCachedFrame = ^TCachedFrame;
   PCachedPath = ^TCachedPath;
-  /// The first steps of a walk, up to where it met the one before.
+  /// The innermost frames of an unwind, up to the first one that was kept.
   TCachedPath = record
-    Count: NativeUInt;                               //< owner   of the steps; 0: none
-    Base: NativeUInt;                                //< owner   steps of the cache that it led to
-    BaseSp: NativeUInt;                              //< owner   Sp of the last one of these
+    Count: NativeUInt;                               //< owner   number of frames; 0: none
+    Base: NativeUInt;                                //< owner   frames of the cache outside them
+    BaseSp: NativeUInt;                              //< owner   Sp of the innermost of these
     BaseNumber: Cardinal;                            //< owner   its number
-    Number: Cardinal;                                //< owner   of the whole stack
-    Steps: array[0..PathFrames - 1] of TCachedFrame;     //< owner   the innermost first
+    Number: Cardinal;                                //< owner   of the whole backtrace
+    Steps: array[0..PathFrames - 1] of TCachedFrame; //< owner   the innermost first
   end;
-  /// How a place is left.
+  /// How to unwind the routine at a code address.
   TKnownPlace = record
-    Pc: NativeUInt;        //< owner   the place; 0: none
-    Return: NativeUInt;    //< owner   where it led last
-    Rule: TUnwindRule;      //< owner
+    Pc: NativeUInt;        //< owner   the code address; 0: none
+    Return: NativeUInt;    //< owner   the return address found last
+    Rule: TUnwindRule;     //< owner   the rule that found it
   end;
-  /// What is remembered of a thread's stack; all zero at first.
+  /// The cache of one thread; all zero at first.
   TUnwindCache = record
-    Count: NativeUInt;                                //< owner   steps that are remembered
-    IsWhole: Boolean;                                 //< owner   up to the end of the stack
-    Steps: array[0..MostSteps - 1] of TCachedFrame;     //< owner   the outermost first
-    Added: array[0..NewSteps - 1] of TCachedFrame;      //< owner   of a walk, the innermost first
-    Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a part of their address
-    Ways: array[0..PathCount - 1] of TCachedPath;        //< owner   by parts of where they begin
+    Count: NativeUInt;                                //< owner   frames that are kept
+    IsWhole: Boolean;                                 //< owner   they reach the end of the stack
+    Steps: array[0..MostSteps - 1] of TCachedFrame;   //< owner   the outermost first
+    Added: array[0..NewSteps - 1] of TCachedFrame;    //< owner   of an unwind, the innermost first
+    Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a hash of the code address
+    Ways: array[0..PathCount - 1] of TCachedPath;     //< owner   by a hash of the starting point
   end;
 
-/// The number of the stack of the caller of the routine with this frame pointer, which is set;
-/// 0 when it cannot be kept.
+/// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
+/// that routine has set; 0 when it cannot be stored.
 function UnwindCacheTake(var Cache: TUnwindCache; Frame: NativeUInt): Cardinal;
 
 implementation
@@ -77,19 +75,19 @@ implementation
 uses
   LaneMM.Bits, LaneMM.BacktraceTable;
 
-// Whether the words that led to a place are still on the stack.
+// Returns whether the words that led to a frame are still on the stack.
 function IsThere(const Step: TCachedFrame): Boolean; inline;
 begin
   Result := (PNativeUInt(Step.Sp)[-1] = Step.Pc) and (PNativeUInt(Step.FrameAt)^ = Step.FrameWord);
 end;
 
-// Whether a stack with so many steps has all frames that are ever read of it.
+// Returns whether Count frames are all that a backtrace ever reads.
 function IsEnough(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
 begin
   Result := Cache.IsWhole or (Count >= MaxFrames);
 end;
 
-// Whether all that the last walk read in its first Count steps is still there.
+// Returns whether all words that the last unwind read for its first Count frames are unchanged.
 function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean;
 var
   Step, First: PCachedFrame;
@@ -104,7 +102,7 @@ begin
   Result := True;
 end;
 
-// Whether the last walk was at this place, too. Forgets the steps that are farther in.
+// Returns whether the last unwind had this frame too. Drops the kept frames farther in.
 function HasMet(var Cache: TUnwindCache; const Walk: TUnwind): Boolean;
 var
   Step: PCachedFrame;
@@ -123,7 +121,7 @@ end;
 
 // ---------------------------------------------------------------------------- steps
 
-// Goes on to the caller.
+// Unwinds one frame; returns False at the end.
 function Leave(var Cache: TUnwindCache; var Walk: TUnwind): Boolean;
 var
   Known: ^TKnownPlace;
@@ -152,8 +150,8 @@ begin
   Step.FrameWord := Walk.Frame;
 end;
 
-// Walks up to where the last walk was, too, or as far as it goes: then what is remembered is
-// forgotten. Returns the steps that are new.
+// Unwinds to the first frame that the last unwind had too, or as far as possible; then the kept
+// frames are dropped. Returns the number of new frames.
 function WalkUp(var Cache: TUnwindCache; var Walk: TUnwind): NativeUInt;
 var
   IsEnd: Boolean;
@@ -182,7 +180,7 @@ begin
   Result := @Cache.Ways[(Walk.Pc xor Walk.Sp) * SpreadFactor shr (SizeOf(Walk.Pc) * 8 - PathBits)];
 end;
 
-// Whether the walk that begins at Walk goes this way, and then on as the last one.
+// Returns whether the unwind that begins at Walk takes this path, and then goes on as the last one.
 function IsOpen(const Cache: TUnwindCache; const Way: TCachedPath; const Walk: TUnwind): Boolean;
 var
   Step: PCachedFrame;
@@ -202,8 +200,9 @@ begin
   Result := IsUnchanged(Cache, Way.Base);
 end;
 
-// Keeps the way that was just found, unless it is long.
-procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt; Number: Cardinal);
+// Keeps the path that was just found, unless it is long.
+procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt;
+  Number: Cardinal);
 var
   Base: PCachedFrame;
 begin
@@ -221,7 +220,7 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// Puts the new steps on those that are remembered; returns the number of the stack.
+// Adds the new frames to the kept ones; returns the number of the backtrace.
 function Append(var Cache: TUnwindCache; Count: NativeUInt): Cardinal;
 begin
   Result := 0;
@@ -245,7 +244,7 @@ var
 begin
   UnwindFrom(Frame, Walk);
   if Cache.Steps[0].Sp > Walk.Limit then
-    Cache.Count := 0; // of a thread that had the record before: nothing of it may be read
+    Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
   Way := WayFrom(Cache, Walk);
   if IsOpen(Cache, Way^, Walk) then
     Exit(Way^.Number);
