@@ -1,10 +1,11 @@
-/// The log of chosen allocations: each get and free of a debug block that fits the settings is an
-/// event.
+/// The allocation log: an event for each allocation and free of a debug block that the settings
+/// choose.
 //
-// Owns:       Debug.IsLogging, TracedCount; THeap.IsTracing.
-// Invariants: no more than `trace:most` events are written; how many there would have been is told
-//             at the end. What a callback does with the heap is not traced.
-// Callers:    AllocationLogAllocated, AllocationLogFreed: the thread that changes the block. The others: any thread.
+// Owns:       Debug.IsLogging, LoggedCount; TThreadNotes.IsLogging.
+// Invariants: at most `trace:most` events are logged; AllocationLogEnd reports how many more there
+//             were. Allocations and frees of an event callback are not logged.
+// Callers:    AllocationLogAllocated, AllocationLogFreed: the thread that changes the block.
+//             AllocationLogApply: any thread. AllocationLogEnd: the end of the program.
 unit LaneMM.AllocationLog;
 
 {$I ../LaneMM.inc}
@@ -18,13 +19,13 @@ uses
 
 
 
-/// Does what Settings says.
+/// Turns the log on or off, as Settings says.
 procedure AllocationLogApply;
-/// A block was got.
+/// Logs the allocation of Block if it is chosen. Block is in the state dsChanging.
 procedure AllocationLogAllocated(Block: PDebugBlock);
-/// A block is about to be freed; what is to be noted of that is.
+/// Logs the free of Block if it is chosen. Its record is complete, its contents are not filled yet.
 procedure AllocationLogFreed(Block: PDebugBlock);
-/// The end of the program: says how many were not written.
+/// Reports how many events were not logged, if any.
 procedure AllocationLogEnd;
 
 implementation
@@ -56,7 +57,7 @@ begin
     and IsInRange(opTraceGroup, Block^.Group);
 end;
 
-// Whether the block held an object of a class that is chosen: with its unit's name, or without.
+// Returns True if the setting names the class, with the name of its unit or without.
 function IsOfClass(ClassId: NativeUInt): Boolean;
 var
   Name: TText;
@@ -103,7 +104,7 @@ end;
 
 procedure AllocationLogAllocated(Block: PDebugBlock);
 begin
-  // Of what class it will be is not known yet.
+  // The class is not known before the contents are.
   if IsChosen(Block) and not IsSet(opTraceClass) then
     Tell(Block, evAllocation, msLogAllocated, dsInUse);
 end;

@@ -1,12 +1,12 @@
-/// What a block holds: an object of which class, a string, a dynamic array.
+/// Recognizes the contents of a block: an object and its class, a string, a dynamic array.
 //
 // Owns:       nothing.
-// Invariants: nothing is read that may not be there: blocks lie in arenas, which stay readable;
-//             classes are read through LaneMM.Modules. A block is an object only if its first word
-//             leads to the record of a class that is right in every part, back to TObject, and if
-//             it has the size that such an object gets. Strings and arrays are told by the
-//             fields in front of them, which data may have by chance.
-// Callers:    ModulesLook must have been called; any thread, also in an error report.
+// Invariants: only readable memory is read: blocks lie in arenas, which stay readable; class
+//             records are read through LaneMM.Modules. A block is an object only if its first word
+//             points to a class record that is valid in every part, back to TObject, and the block
+//             has the size of such an object. Strings and arrays are recognized by their header
+//             fields, which other data may match by chance.
+// Callers:    any thread, also in an error report, after ModulesLook.
 // Source:     FPC 3.2.2, rtl/inc: objpash.inc (TVmt), objpas.inc (UnitName), astrings.inc,
 //             ustrings.inc, dynarr.inc.
 unit LaneMM.Contents;
@@ -23,27 +23,27 @@ uses
 
 
 type
-  /// What a block can hold.
+  /// The kinds of contents.
   TContentsKind = (coUnknown, coObject, coAnsiString, coUnicodeString, coDynamicArray);
 
-  /// What a block holds.
+  /// The contents of a block.
   TContents = record
-    Kind: TContentsKind;  //< what it is
-    ClassId: NativeUInt;  //< address of the class record, of an object; else 0
+    Kind: TContentsKind;  //< their kind
+    ClassId: NativeUInt;  //< of an object, the address of its class record; else 0
     Data: PByte;          //< first character of a string, first element of an array
     Length: NativeUInt;   //< characters or elements
   end;
 
-/// Tells what the block holds.
+/// Recognizes the contents of Block; Kind is coUnknown for any other data.
 procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
-/// Whether ClassId, any number, is the address of the record of a class.
+/// Returns True if ClassId, any number, is the address of a class record.
 function ClassIsValid(ClassId: NativeUInt): Boolean;
-/// Bytes of an object of the class; 0 when there is no such class.
+/// Returns the bytes of an object of the class; 0 when there is no such class.
 function ClassSize(ClassId: NativeUInt): NativeUInt;
-/// Adds Unit.Class; nothing when there is no such class.
+/// Adds the name as Unit.Class; nothing when there is no such class.
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
-/// Adds the first characters of a string in quotes, at most Most; signs that do not print become
-/// dots. Three dots follow what is cut.
+/// Adds the first characters of a string in quotes, at most Most. Characters that do not print
+/// become dots; three dots follow a text that was cut.
 procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);
 
 implementation
@@ -52,12 +52,12 @@ uses
   LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
 
 const
-  // Most ancestors of a class.
+  // Maximum number of ancestors of a class.
   MostAncestors = 64;
   RootName: ShortString = 'TObject';
   ClassTypeKind = 15;
-  // A block is at most this many times as large as what it holds: strings and arrays have room to
-  // grow, and shrink in place.
+  // A block is at most this many times as large as its contents, plus MostSlackExtra: strings and
+  // arrays have spare capacity, and shrink in place.
   MostSlack = 8;
   MostSlackExtra = 64;
   MostReferences = NativeInt(1) shl 30;
@@ -80,7 +80,7 @@ type
   end;
   PArrayHead = ^TArrayHead;
 
-  // The record of a class as far as it is looked at.
+  // The part of a class record that is read.
   TClassHead = record
     Size: NativeInt;
     NegativeSize: NativeInt;
@@ -99,7 +99,7 @@ begin
   Result := Sign in ['A'..'Z', 'a'..'z', '_', #128..#255];
 end;
 
-// Names of generic classes have their parameters in them.
+// The names of generic classes contain their parameters.
 function IsNamePart(Sign: AnsiChar): Boolean; inline;
 begin
   Result := IsNameStart(Sign) or (Sign in ['0'..'9', '$', '<', '>', ',', '.', '&', ' ']);
@@ -114,7 +114,7 @@ begin
     Result := Result and IsNamePart(Name[Index]);
 end;
 
-// Reads a name; tells whether it is one.
+// Reads a name; returns True if it is valid.
 function ReadName(Address: NativeUInt; out Name: ShortString): Boolean;
 begin
   Name := '';
@@ -122,14 +122,14 @@ begin
     and ModulesRead(Address + 1, @Name[1], Length(Name)) and IsName(Name);
 end;
 
-// The address of the record of the parent class, or 0.
+// Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
 function ParentOf(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 begin
   Parent := 0;
   Result := (Head.Parent = 0) or ModulesRead(Head.Parent, @Parent, SizeOf(Parent));
 end;
 
-// Reads the record of a class; tells whether it can be one, without a look at its ancestors.
+// Reads a class record; returns True if it is valid apart from its name and ancestors.
 function ReadClass(ClassId: NativeUInt; out Head: TClassHead): Boolean;
 var
   Index: Cardinal;
@@ -171,8 +171,8 @@ begin
     Result := 0;
 end;
 
-// The unit that declares the class, out of its type information: kind, name, then, aligned where
-// the processor wants that, class, parent, number of properties, unit.
+// Reads the name of the unit that declares the class, from its type information: kind, name, then,
+// aligned where the processor requires that, class, parent, number of properties, unit.
 function ReadUnitName(const Head: TClassHead; out Name: ShortString): Boolean;
 const
   NumberSize = 2;
@@ -209,7 +209,7 @@ end;
 
 // ---------------------------------------------------------------------------- objects
 
-// Usable bytes of a block of Size bytes.
+// Returns the usable size of a normal block for Size bytes.
 function SizeOfBlock(Size: NativeUInt): NativeUInt;
 begin
   if Size <= MaxClassSize then
@@ -218,7 +218,7 @@ begin
     Result := AlignUp(Size, OsPageSize);
 end;
 
-// Whether nothing but classes stand in the words behind the first: then it is a list of classes.
+// Returns True if all words after the first are classes or 0, not all 0: a list of classes.
 function IsListOfClasses(Words: PNativeUInt; Count: NativeUInt): Boolean;
 var
   Index, Found: NativeUInt;
@@ -250,13 +250,13 @@ end;
 
 // ---------------------------------------------------------------------------- strings, arrays
 
-// Whether a block of Size bytes is not too large for Used of them.
+// Returns True if a block of Size bytes can have contents of Used bytes.
 function IsFitting(Size, Used: NativeUInt): Boolean; inline;
 begin
   Result := (Used <= Size) and (Size <= Used * MostSlack + MostSlackExtra);
 end;
 
-// A code page that a string of one byte per character can have.
+// Returns True for a code page that a string of one byte per character can have.
 function IsCodePage(CodePage: Word): Boolean;
 begin
   case CodePage of

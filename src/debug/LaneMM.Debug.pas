@@ -1,11 +1,12 @@
-/// Debug mode: blocks that know where they were got and freed, and show what was done to them.
+/// Debug mode: blocks that record where they were allocated and freed, and detect invalid writes.
 //
-// Owns:       Process.Debug, DebugDepth, DebugNumber, NewFill, FreeFill.
-// Invariants: debug blocks and normal ones mix freely, whatever the mode is now: the span says
-//             which rules a block has. A block is taken out of use by one thread only, the one
-//             that changes its state; who comes second has freed it twice.
+// Owns:       Debug.IsStarted, NewFill, FreeFill, Operations; the debug hooks of Hooks.
+// Invariants: debug blocks and normal blocks coexist, whatever the mode is now: the kind of the
+//             span decides how a block is freed or resized. One thread takes a block out of use,
+//             the one that changes its state; a second one is reported as a double free.
 // Callers:    any thread. The entries are those of the memory manager while debug mode is on.
-// Errors:     as LaneMM.Blocks, after a report.
+//             DebugRecover: a child process with one thread.
+// Errors:     as LaneMM.Free and LaneMM.Resize, after a report.
 unit LaneMM.Debug;
 
 {$I ../LaneMM.inc}
@@ -19,28 +20,29 @@ uses
 
 
 
-/// Whether blocks are debug blocks now.
+/// Returns True while new blocks are debug blocks.
 function DebugIsOn: Boolean;
-/// Makes what debug mode needs; tells whether it is there.
+/// Sets up debug mode, once; False without memory.
 function DebugStart: Boolean;
 /// GetMem in debug mode.
 function DebugGet(Size: TSize): Pointer;
-/// A block with guard pages whatever the setting, for GuardSample; nil without memory.
+/// Allocates a block with guard pages whatever the setting, if it can have them; for
+/// LaneMM.GuardSample. Nil without memory.
 function DebugGetGuarded(Size: TSize): Pointer;
 /// AllocMem in debug mode.
 function DebugGetZero(Size: TSize): Pointer;
-/// ReallocMem in debug mode, of blocks of either kind.
+/// ReallocMem in debug mode, for debug blocks and normal blocks.
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
-/// FreeMem in debug mode, of blocks of either kind.
+/// FreeMem in debug mode, for debug blocks and normal blocks.
 function DebugFree(P: Pointer): TSize;
-/// The same with the size that the program believes it asked for, 0 for none.
+/// FreeMemSize in debug mode: reports a Size that is not the requested size; 0 is not checked.
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
 /// Recovers debug mode in a child process.
 procedure DebugRecover;
-/// Looks at all debug blocks and reports what is wrong. Returns how many blocks are damaged, of
-/// those that were not reported before.
+/// Checks all debug blocks and reports the damage. Returns the number of damaged blocks that were
+/// not reported before.
 function DebugCheckHeap: NativeUInt;
-/// The same for the block at P, or around it; False when it is damaged.
+/// The same for the debug block at P, or around it. Returns False when it is damaged.
 function DebugIsWhole(P: Pointer): Boolean;
 
 implementation
@@ -54,12 +56,13 @@ uses
   LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
-  // A block that has to move gets this share of its size more to grow on, as blocks of the size
-  // classes do.
+  // A block that grows and has to move is given this share of its size as spare capacity, as normal
+  // blocks are.
   GrowthShare = 8;
-  // The value of opGuard for guard pages behind all debug blocks.
+  // The value of opGuard for guard pages after all debug blocks.
   GuardPages = 1;
-  // Allocations between two looks at who handles faults: one up to the first number, then more.
+  // Allocations between two calls of FaultsWatch: 1 up to FirstNumber, EarlyLooks up to
+  // EarlyNumber, then LateLooks.
   FirstNumber = 64;
   EarlyNumber = 4096;
   EarlyLooks = 16;
@@ -73,7 +76,7 @@ begin
   PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
-// Reports all damage of a block that this thread is changing; State is how it was.
+// Reports all damage of a block that this thread is changing; State is the one before.
 procedure ReportDamage(Block: PDebugBlock; State: TDebugState);
 var
   Finding: TFinding;
@@ -84,9 +87,9 @@ begin
       FindingReport(Finding);
 end;
 
-// ---------------------------------------------------------------------------- get
+// ---------------------------------------------------------------------------- allocate
 
-// Tells that the number was reached that the setting waits for. A good place for a breakpoint.
+// Reports the allocation with the number of the setting `break`. A good place for a breakpoint.
 procedure NumberReached(Block: PDebugBlock);
 var
   Finding: TFinding;
@@ -100,7 +103,7 @@ begin
   FindingReport(Finding);
 end;
 
-// Whether it is time to look who handles faults: units take the signals when they start.
+// Returns True when FaultsWatch is due: units take the signals when they start.
 function IsLookDue(Number: NativeUInt): Boolean;
 begin
   Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
@@ -134,14 +137,14 @@ begin
   end;
 end;
 
-// Gives back what blocks that wait in quarantine hold.
+// Empties the quarantine, releases the empty spans and purges free memory.
 procedure GiveUpFreed(Thread: PDebugThread);
 begin
   ReleaseSpans(QuarantineEmpty(CacheOf(Thread)));
   ProcessTrim;
 end;
 
-// A block that was used before, or not; its damage is reported.
+// Takes a block, new or used before. Reports damage done to it while it was free.
 function TakeAnyBlock(Thread: PDebugThread; Size, Capacity: NativeUInt; IsGuarded: Boolean;
   out Place: TDebugPlace): PDebugBlock;
 var
@@ -166,8 +169,8 @@ begin
     ReportDamage(Result, dsFreed);
 end;
 
-// A block whose contents are as they were, in the state dsChanging; nil without memory. Frame is
-// that of the manager's entry.
+// Takes a block in the state dsChanging and writes its record, not its contents. Frame is that of
+// the memory manager's entry. Nil without memory.
 function TakeBlock(Size, Capacity: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
   out Place: TDebugPlace): PDebugBlock;
 var
@@ -196,7 +199,7 @@ begin
     AllocationLogAllocated(Result);
 end;
 
-// A block with Capacity bytes to grow, all filled with Value; nil without memory.
+// Allocates a block that can grow to Capacity, filled with Value; nil without memory.
 function GetFilled(Size, Capacity: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
@@ -211,7 +214,7 @@ begin
   DebugBlockSettle(Block, dsInUse);
 end;
 
-// Looks at all blocks now and then, as the setting says.
+// Checks all blocks at the interval of the setting `check`.
 procedure CheckWhenDue;
 var
   Interval: NativeUInt;
@@ -257,7 +260,7 @@ begin
     Result := LimitsRefuse(Size);
 end;
 
-// ---------------------------------------------------------------------------- wrong pointers
+// ---------------------------------------------------------------------------- invalid pointers
 
 procedure ReportTwice(Block: PDebugBlock; Message: TMessage);
 var
@@ -269,7 +272,7 @@ begin
   FindingReport(Finding);
 end;
 
-// Notes what is known of an address that lies in no debug block.
+// Adds to Finding where P lies, which is in no debug block.
 procedure LookAround(P: Pointer; var Finding: TFinding);
 var
   Span: PSpan;
@@ -319,15 +322,15 @@ begin
   FindingReport(Finding);
 end;
 
-// The same for what LaneMM.Blocks finds, which knows nothing of debug mode.
+// The same for Hooks.InvalidPointer, which LaneMM.Blocks calls in any mode.
 procedure ReportInvalidWhenOn(P: Pointer; Call: TInvalidCall);
 begin
   if DebugIsOn then
     ReportInvalid(P, Call);
 end;
 
-// The block that begins at P, in the state dsChanging now, which was Before. Otherwise a report,
-// run-time error 204, and nil.
+// Takes the block that begins at P out of use: sets dsChanging, returns its State until then in
+// Before. If there is none: a report, run-time error 204, and nil.
 function TakeOut(P: Pointer; Call: TInvalidCall; out Place: TDebugPlace;
   out Before: TAtomicWord): PDebugBlock;
 const
@@ -341,10 +344,10 @@ begin
   begin
     repeat
       Before := LoadAcquire(Result^.State);
-      // A guarded block whose state was written over may be closed.
+      // The state of a guarded block may be corrupt, and its pages inaccessible.
       if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
         Break;
-      // A scan may have noted damage in between: look again.
+      // A check may have set the reported bit meanwhile: once more.
       if DebugBlockChange(Result, Before) then
         Exit;
     until False;
@@ -363,11 +366,11 @@ begin
   if not DebugIsReported(Before) then
     ReportDamage(Block, dsInUse);
   if Block^.Size > Place.Capacity then
-    Block^.Size := 0; // it was written over
+    Block^.Size := 0; // it is corrupt
   FillGuards(Place, Block^.Size);
 end;
 
-// Frees the block at P; Frame is that of the manager's entry.
+// Frees the block at P; Frame is that of the memory manager's entry.
 function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
 var
   Thread: PDebugThread;
@@ -406,7 +409,7 @@ begin
   ReleaseSpans(QuarantineAdd(CacheOf(Thread), Block));
 end;
 
-// For the entries outside of debug mode.
+// Hooks.DebugFree: for the entries outside of debug mode.
 function FreeDebug(P: Pointer): TSize;
 begin
   Result := FreeAt(P, NativeUInt(get_frame));
@@ -445,9 +448,9 @@ begin
   Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
-// ---------------------------------------------------------------------------- realloc
+// ---------------------------------------------------------------------------- resize
 
-// Changes the size of a block that this thread has taken out, where it is.
+// Resizes a block that this thread has taken out of use, in place.
 procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
 begin
   if Size > Block^.Size then
@@ -458,7 +461,7 @@ begin
   DebugBlockSettle(Block, dsInUse);
 end;
 
-// A new block for the contents of P, which is freed; nil, and P kept, without memory.
+// Moves the contents of P to a new block and frees P. Nil without memory: P stays in use.
 function MoveBlock(P: Pointer; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
@@ -504,7 +507,7 @@ begin
     P := Result;
 end;
 
-// For the entries outside of debug mode.
+// Hooks.DebugResize: for the entries outside of debug mode.
 function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
 begin
   Result := ResizeAt(P, Size, NativeUInt(get_frame));
@@ -522,7 +525,7 @@ begin
   Result := P;
 end;
 
-// ---------------------------------------------------------------------------- what others ask
+// ---------------------------------------------------------------------------- hooks
 
 function UsableSize(P: Pointer): TSize;
 var
@@ -556,18 +559,19 @@ begin
   Info.Group := Block^.Group;
 end;
 
-// Tells what is noted of a block in use; False when it is not, or no longer.
+// Reads the record of a block in use; False when it is not in use, or no longer.
 function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
 var
   Seen: TAtomicWord;
   Place: TDebugPlace;
 begin
+  // Acquire: State before the record. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
   DebugBlockPlace(Block, Place);
   if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
     Exit(False);
   Describe(Block, Info);
-  // Full barrier: what was read before is of this state. Pairs with DebugBlockChange.
+  // Full barrier: the record was read in this state. Pairs with DebugBlockChange.
   Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
 end;
 
@@ -640,7 +644,7 @@ begin
   Hooks.DebugResize := ResizeDebug;
   Hooks.DebugSize := UsableSize;
   Hooks.DebugOwns := Owns;
-  // Release: all that debug mode needs before the hook that is looked at first. Pairs with
+  // Release: all that debug mode needs before the hook that BlockMayBeDebug tests. Pairs with
   // nothing here: a debug block reaches another thread through the program's own synchronization.
   ReleaseFence;
   Hooks.DebugFree := FreeDebug;

@@ -1,10 +1,11 @@
-/// Takes debug blocks out of their spans, and gives empty spans back.
+/// Takes debug blocks from their spans, and releases empty spans.
 //
-// Owns:       Debug.Spans; TSpan.FreeList, Used, Next and Prev of debug spans; the free blocks of
-//             each TDebugCache, which count as in use for the lists.
+// Owns:       Debug.Spans, GuardedBlocks; TSpan.FreeList, Used, Next and Prev of debug spans; the
+//             free blocks of each TDebugCache, which count as Used.
 // Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle.
-// Progress:   lists change under Debug.Lock, which is held for a few instructions, and taken once
-//             for many blocks.
+//             DebugBlocksRecover: a child process with one thread.
+// Progress:   lists change under Debug.Lock, taken once for a batch of blocks and held for a few
+//             instructions each, or for a call of ArenaTake.
 unit LaneMM.DebugBlocks;
 
 {$I ../LaneMM.inc}
@@ -17,18 +18,19 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
 
 
-/// A block for Size bytes, in the state dsChanging, which was Before. The caller fills it. Nil when
-/// there is no memory. Cache is the thread's, or nil.
+/// Takes a block for Size bytes and sets dsChanging; Before is its State until then. The caller
+/// fills it. Cache is the calling thread's, or nil. Nil without memory.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
-/// The same with pages behind it that nobody can touch. Nil also when the system refuses that, or
-/// there are 16,384 such blocks.
+/// The same for a block followed by an inaccessible page. Nil also when the system refuses that,
+/// or there are 16,384 such blocks.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
-/// Lets a freed block be used again. Adds its span to Empty, a chain linked by Next, when that was
-/// the last block in use; DebugSpanRelease takes it. Under Debug.Lock.
+/// Puts a freed block on the free list of its span. Adds the span to Empty, a chain linked through
+/// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
+/// Debug.Lock.
 procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
-/// Gives a span back.
+/// Releases a span without a block in use; keeps it if its pages stay inaccessible.
 procedure DebugSpanRelease(Span: PSpan);
-/// Makes the lists anew in a child process in which a lost thread held Debug.Lock.
+/// Rebuilds the lists in a child process in which a lost thread held Debug.Lock.
 procedure DebugBlocksRecover;
 
 implementation
@@ -38,10 +40,10 @@ uses
   LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
 
 const
-  // Most blocks with guard pages, freed ones included. Each takes two mappings, of which a process
-  // may have 65,530: without any left the system refuses memory, too.
+  // Maximum number of blocks with guard pages, freed ones included. Each takes two mappings, of
+  // which a process may have 65,530: without any left the system refuses memory, too.
   MostGuarded = 16384;
-  // Bytes of the blocks that a thread takes at a time.
+  // Bytes of the blocks that a thread takes at once.
   BatchBytes = 8192;
 
 procedure ListAdd(Span: PSpan);
@@ -73,11 +75,12 @@ begin
   if Result = nil then
     Exit;
   Size := ClassToSize(SizeClass);
-  DebugSpanFormat(Result, SizeClass, Result^.SliceCount * SliceSize div (Size + SizeOf(TDebugBlock)), Size);
+  DebugSpanFormat(Result, SizeClass,
+    Result^.SliceCount * SliceSize div (Size + SizeOf(TDebugBlock)), Size);
   ListAdd(Result);
 end;
 
-// The next one on FreeList, unless the word was written over.
+// Returns the block after Block on FreeList; 0 if there is none, or the link is corrupt.
 function NextFree(Span: PSpan; Block: PDebugBlock): NativeUInt;
 var
   Offset: NativeUInt;
@@ -89,10 +92,10 @@ begin
     Result := 0;
 end;
 
-// A block of a span that is not full.
+// Takes a block of a span that is not full. Under the lock.
 function TakeFrom(Span: PSpan): PDebugBlock;
 begin
-  // Used first: a child process that finds this half done takes it for one more, never for less.
+  // Used first: in a child process that interrupted this, Used is too high by one, never too low.
   Inc(Span^.Used);
   Result := PDebugBlock(Span^.FreeList);
   if Result <> nil then
@@ -120,7 +123,7 @@ begin
     ListRemove(Span);
 end;
 
-// Takes blocks of the class for the cache, so that they are handed out in the order of the lists.
+// Takes blocks of the class for the cache, last first: they are used in the order of the lists.
 procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
 var
   Wanted: NativeUInt;
@@ -147,7 +150,7 @@ begin
   end;
 end;
 
-// Brings into the CPU's cache what will be read of a free block when it is taken.
+// Prefetches the lines of a free block that are read when it is taken.
 procedure Fetch(Block: PDebugBlock);
 var
   Place: TDebugPlace;
@@ -182,7 +185,7 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-// A block with a span of its own.
+// Takes a block with a span of its own.
 function TakeSingle(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
@@ -201,7 +204,7 @@ procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord);
 begin
   repeat
     Before := LoadAcquire(Block^.State);
-  until DebugBlockChange(Block, Before); // a scan may note what it found in between
+  until DebugBlockChange(Block, Before); // a check may set the reported bit meanwhile
 end;
 
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
@@ -216,7 +219,7 @@ begin
     BeginChange(Result, Before);
 end;
 
-// A span for one more guarded block, or nil.
+// Takes a span for one more guarded block; nil without memory, or at the limit.
 function TakeGuardedSpan(Size: NativeUInt): PSpan;
 begin
   Result := nil;
@@ -249,7 +252,6 @@ begin
   end;
 end;
 
-// Lets the block be used again. Adds its span to Empty when that was the last one in use.
 procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
 var
   Span: PSpan;
@@ -279,12 +281,12 @@ procedure DebugSpanRelease(Span: PSpan);
 begin
   if Span^.SizeClass = GuardedClass then
   begin
-    // Pages that stay untouchable cannot be used again.
+    // Pages that stay inaccessible cannot be used again.
     if not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift) then
       Exit;
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
   end;
-  // Under the lock: whoever looks at the blocks of a span under it finds them, or another kind.
+  // Under the lock: a check that holds it finds the blocks of the span, or another kind of span.
   LockEnterUnwatched(Debug.Lock);
   Span^.Kind := skReleased;
   LockLeave(Debug.Lock);

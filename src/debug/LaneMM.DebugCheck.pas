@@ -1,10 +1,10 @@
-/// Finds damage of debug blocks: in one block, in all.
+/// Detects damage of debug blocks: in one block, in all.
 //
 // Owns:       nothing.
-// Invariants: finds what is there and invents nothing, also while other threads allocate, free
-//             and write. A block is looked at between two reads of its state; unless both are the
-//             same, what was seen in between does not count.
-// Callers:    any thread that holds no lock. A finding is told of under none.
+// Invariants: no false positives, also while other threads allocate, free and write. A check
+//             reads a block between two reads of its state, and discards what it found unless
+//             both are the same.
+// Callers:    any thread that holds no lock. Findings are reported under none.
 unit LaneMM.DebugCheck;
 
 {$I ../LaneMM.inc}
@@ -19,58 +19,58 @@ uses
 
 
 const
-  /// Places of damage that are told apart.
+  /// Maximum number of damaged ranges that a report lists.
   MostRanges = 4;
-  /// Bytes that are kept around the first place.
+  /// Maximum number of bytes that a report dumps, around the first of them.
   DumpSize = 96;
 
 type
-  /// Bytes that are not as they should be.
+  /// Consecutive bytes that were modified.
   TDamageRange = record
-    Offset: NativeInt;    //< from the start of the block's contents
+    Offset: NativeInt;    //< bytes from the start of the block's contents
     Length: NativeUInt;   //< bytes
   end;
 
-  /// What else is known of an address.
+  /// Where an address lies that is not the start of a debug block: inside one, in the heap but in
+  /// no block in use, in a normal block, outside of the heap; noNone: nothing to add.
   TNote = (noNone, noInner, noFree, noNormal, noElsewhere);
-  /// What is known when something is found; a copy, nothing in it can change.
+  /// The data of a report, copied from the block: they no longer change.
   TFinding = record
-    Kind: TEventKind;         //< what was found
-    Message: TMessage;        //< what is said about it
-    Note: TNote;              //< of Address
-    Address: NativeUInt;      //< that the program used, or 0
-    Given: NativeUInt;        //< size that the program gave, with evWrongSize
-    Slot: NativeInt;          //< number of the method, with evFreedCall; negative: unknown
-    Method: NativeUInt;       //< its code, or 0
-    Block: TDebugBlock;       //< what is noted of the block
-    State: TDebugState;       //< its state; dsNever: there is no debug block
-    Data: NativeUInt;         //< where its contents begin
-    FirstWord: NativeUInt;    //< of the contents, now or when it was freed
-    RangeCount: Cardinal;     //< places of damage; more are not told apart
+    Kind: TEventKind;         //< kind of event
+    Message: TMessage;        //< its text
+    Note: TNote;              //< where Address lies
+    Address: NativeUInt;      //< address that the program used, or 0
+    Given: NativeUInt;        //< size that the program passed, for evWrongSize
+    Slot: NativeInt;          //< number of the method, for evFreedCall; negative: unknown
+    Method: NativeUInt;       //< address of its code, or 0
+    Block: TDebugBlock;       //< copy of the bookkeeping record
+    State: TDebugState;       //< state of the block; dsNever: there is no debug block
+    Data: NativeUInt;         //< address of its contents
+    FirstWord: NativeUInt;    //< first word of the contents, now or when it was freed
+    RangeCount: Cardinal;     //< damaged ranges; MostRanges + 1: that many or more
     Ranges: array[0..MostRanges - 1] of TDamageRange; //< the first ones
-    DumpOffset: NativeInt;    //< of the bytes that were kept
-    DumpLength: Cardinal;     //< how many
-    Dump: array[0..DumpSize - 1] of Byte; //< the bytes
+    DumpOffset: NativeInt;    //< offset of Dump from Data
+    DumpLength: Cardinal;     //< bytes in Dump
+    Dump: array[0..DumpSize - 1] of Byte; //< the bytes around the first range
   end;
-  /// Is told of a finding.
+  /// Reports a finding.
   TFindingCall = procedure(const Finding: TFinding);
 
-/// Notes Block, which the caller may be changing, in Finding.
+/// Makes a finding about Block, which may be in the state dsChanging.
 procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlock);
-/// Looks for damage of a block that was seen in this state, and is or was before the caller
-/// changed it. Part counts from 0; each has one kind of damage.
+/// Checks one part of a block for damage, Part from 0 to DebugPartCount - 1. State is the state
+/// of the block, or was before the caller set dsChanging. Returns True if it is damaged.
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
-/// Whether a block that lies there, was seen in this state, and is or was before the caller changed
-/// it, has no damage.
+/// Returns True if no part of the block at Place is damaged; State as above.
 function DebugBlockIsWhole(Block: PDebugBlock; const Place: TDebugPlace;
   State: TDebugState): Boolean;
-/// Parts of a block.
+/// Returns the number of parts of a block, each with a kind of damage of its own.
 function DebugPartCount: Cardinal;
-/// Looks at one block that may change at any time. Tells Call of what it finds; returns 1 if the
-/// block is damaged, else 0.
+/// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
+/// the block is damaged and was not reported before, else 0.
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
-/// Looks at all blocks. The same damage is told of once. Returns how many blocks are damaged.
+/// Checks all blocks. Returns the number of damaged blocks that were not reported before.
 function DebugCheckAll(Call: TFindingCall): NativeUInt;
 
 implementation
@@ -82,24 +82,24 @@ uses
 type
   TPart = (paNotes, paBefore, paBehind, paContents);
 
-  // A range of bytes that should all be the same.
+  // A range of bytes that should all have one value.
   TSuppression = record
     Data: PByte;        // contents of the block
     First, Limit: NativeInt;
     Value: Byte;
-    HasTraps: Boolean;  // may hold the words that LaneMM.FreedObjects writes
+    HasTraps: Boolean;  // may contain the words that LaneMM.FreedObjects writes
   end;
 
 // ---------------------------------------------------------------------------- bytes
 
-// The first offset from First on at which another byte than the expected one lies; Limit: none.
+// Returns the offset of the first other byte from First on; Limit if there is none.
 function FirstOther(const Expected: TSuppression; First: NativeInt): NativeInt; inline;
 begin
   Result := First
     + NativeInt(PatternLength(Expected.Data + First, Expected.Limit - First, Expected.Value));
 end;
 
-// Whether a word of LaneMM.FreedObjects lies at the offset.
+// Returns True if a word of LaneMM.FreedObjects lies at Offset.
 function IsTrap(const Expected: TSuppression; Offset: NativeInt): Boolean;
 var
   Word: NativeUInt;
@@ -111,7 +111,7 @@ begin
   Result := (Word <> 0) and ((Word = Debug.ObjectTrap) or (Word = Debug.InterfaceTrap));
 end;
 
-// The next damaged byte from First on; Limit: none.
+// Returns the offset of the next damaged byte from First on; Limit if there is none.
 function NextDamage(const Expected: TSuppression; First: NativeInt): NativeInt;
 const
   WordMask = SizeOf(NativeUInt) - 1;
@@ -146,7 +146,7 @@ end;
 
 // ---------------------------------------------------------------------------- findings
 
-// Keeps the bytes around Offset, between the guards.
+// Copies the bytes around Offset, at most the block and its guards.
 procedure KeepDump(var Finding: TFinding; const Place: TDebugPlace; Offset: NativeInt);
 const
   BytesBefore = 32;
@@ -174,11 +174,11 @@ begin
   if Finding.State = dsFreed then
     Finding.FirstWord := Block^.FirstWord
   else if Block^.Size >= SizeOf(NativeUInt) then
-    // With care: the pages of a guarded block may be out of reach.
+    // Through the system: the pages of a guarded block may be inaccessible.
     OsRead(Finding.Data, @Finding.FirstWord, SizeOf(Finding.FirstWord));
 end;
 
-// What should stand in a part; nothing where the notes of the block cannot be believed.
+// Returns the range that a part should contain; empty where the record of the block is corrupt.
 function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState; Part: TPart):
   TSuppression;
 begin
@@ -235,7 +235,7 @@ begin
     Exit(False);
   if State <> dsFreed then
     Exit(GuardsAreWhole(Place, Size));
-  // The first word may be a trap.
+  // Some words may be traps.
   Result := Place.HasPages or GuardsAreWhole(Place, Size)
     and ((PatternLength(Place.Data, Size, Debug.FreeFill) = Size)
     or IsWhole(ExpectedIn(Place, Size, State, paContents)));
@@ -285,14 +285,14 @@ type
   TScan = record
     Call: TFindingCall;
     DamagedCount: NativeUInt;
-    // Of the block that was looked at last.
+    // Of the block that was checked last.
     FindingCount: NativeInt;
     Findings: array[TPart] of TFinding;
   end;
   PScan = ^TScan;
 
-// Finds all damage of a block that may change at any time, which is noted as told then. Under
-// DebugLock the pages of a guarded block stay readable while it is in use.
+// Finds all damage of a block that may change at any time, and marks it as reported. Under
+// Debug.Lock: the pages of a guarded block that were accessible stay so.
 function FindDamage(Block: PDebugBlock; var Scan: TScan): Boolean;
 var
   Seen: TAtomicWord;
@@ -301,13 +301,13 @@ var
   Part: Cardinal;
 begin
   Scan.FindingCount := 0;
-  // Acquire: the state before what the block holds. Pairs with DebugBlockSettle.
+  // Acquire: the state before the contents of the block. Pairs with DebugBlockSettle.
   Seen := LoadAcquire(Block^.State);
   if not (DebugStateOf(Seen) in [dsInUse, dsFreed]) or DebugIsReported(Seen) then
     Exit(False);
   DebugBlockPlace(Block, Place);
   State := DebugStateOf(Seen);
-  // A guarded block whose state was written over may be closed.
+  // The state of a guarded block may be corrupt, and its pages inaccessible.
   if not DebugPlaceIsOpen(Place) then
     State := dsFreed;
   if DebugBlockIsWhole(Block, Place, State) then
@@ -315,12 +315,12 @@ begin
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then
       Inc(Scan.FindingCount);
-  // Only if the state is the same. Pairs with DebugBlockChange.
+  // Only if the state has not changed. Pairs with DebugBlockChange.
   Result := (Scan.FindingCount > 0) and DebugBlockMarkReported(Block, Seen);
 end;
 
-// The first damage in the span from block Index on, which moves behind it. Under DebugLock no
-// block of the span is taken, and the span is not given back.
+// Finds the next damaged block of the span from Index on; Index becomes the one after it. Under
+// Debug.Lock the span is not released and no thread takes a block from it.
 function FindInSpan(Span: PSpan; var Index: Cardinal; var Scan: TScan): Boolean;
 begin
   Result := False;

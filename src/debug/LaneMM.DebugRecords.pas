@@ -1,12 +1,13 @@
 /// The bookkeeping record of a debug block: its state, its checksum.
 //
 // Owns:       TDebugBlock.State, Sum.
-// Invariants: a block in use has whole guards; a free one that was used before holds the pattern of
-//             free blocks. Only while its state is dsChanging may it be otherwise: then one thread
-//             fills it. A thread that finds something else, and then the state that it saw before,
-//             has found damage, also while other threads run.
+// Invariants: a block in use has intact guards, a freed block the pattern of free blocks, unless
+//             its pages are inaccessible. Only in the state dsChanging may this be broken, by the
+//             one thread that set it. So a thread that reads the state, then other bytes, then the
+//             same state has detected damage, also while other threads run. ABA cannot happen:
+//             State counts its changes.
 // Callers:    any thread.
-// Progress:   every routine is one atomic operation at most.
+// Progress:   wait-free: every routine is one atomic operation at most.
 unit LaneMM.DebugRecords;
 
 {$I ../LaneMM.inc}
@@ -19,19 +20,20 @@ uses
   LaneMM.Layout, LaneMM.DebugState;
 
 
-/// The state in a word of TDebugBlock.State.
+/// Returns the state in a word of TDebugBlock.State.
 function DebugStateOf(Word: TAtomicWord): TDebugState;
-/// Whether its damage was reported already.
+/// Returns True if the damage of the block was reported in this state.
 function DebugIsReported(Word: TAtomicWord): Boolean;
-/// Notes that the damage of the block was reported; False when its state is no longer Seen.
+/// Marks the damage of the block as reported; False when State is no longer Seen.
 function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
-/// Goes from Seen, the word that was read, to dsChanging; False when another thread was quicker.
+/// Changes State from Seen, the word that was read, to dsChanging; False when it is no longer Seen.
 function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
-/// Ends the state dsChanging; what was written before is seen by who sees the state.
+/// Ends the state dsChanging. A thread that reads the new state sees all that was written before.
+/// Called by the thread that set dsChanging.
 procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);
-/// Writes Sum.
+/// Computes and writes Sum. Called by the thread that set dsChanging.
 procedure DebugBlockSeal(Block: PDebugBlock);
-/// Whether Sum fits what is noted.
+/// Returns True if Sum fits the record.
 function DebugBlockIsSealed(Block: PDebugBlock): Boolean;
 
 implementation
@@ -40,7 +42,7 @@ uses
   LaneMM.Atomic;
 
 const
-  // In TDebugBlock.State: the state, whether damage was reported, the number of changes.
+  // Bits of TDebugBlock.State, from the lowest: the state, damage was reported, number of changes.
   StateMask = 3;
   ReportedBit = StateMask + 1;
   LowMask = StateMask or ReportedBit;
@@ -53,7 +55,8 @@ end;
 
 function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 begin
-  // Full barrier: the state before what is written to the block. Pairs with LaneMM.DebugCheck.
+  // Full barrier: the state before the writes to the block. Pairs with DebugBlockMarkReported and
+  // DescribeInUse.
   Result := CompareAndSwap(Block^.State, Seen,
     Seen and not LowMask + NextChange + Ord(dsChanging));
 end;
@@ -65,13 +68,14 @@ end;
 
 function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 begin
-  // Full barrier: what was read of the block before, and its state is still the same.
+  // Full barrier: the block was read before, and its state has not changed since. Pairs with
+  // DebugBlockChange.
   Result := CompareAndSwap(Block^.State, Seen, Seen or ReportedBit);
 end;
 
 procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);
 begin
-  // Release: what was written to the block before the state. Pairs with LaneMM.DebugCheck.
+  // Release: the writes to the block before the state. Pairs with FindDamage and DescribeInUse.
   StoreRelease(Block^.State, Block^.State and not LowMask + NextChange + NativeUInt(Ord(State)));
 end;
 
@@ -84,7 +88,7 @@ var
   Halves: PHalves;
 begin
   Halves := @Block^.AllocStack;
-  // Each field has a factor of its own, odd so that no bit of it is lost.
+  // Each field has a factor of its own, which is odd so that no bit is lost.
   Sum := UInt64(Block^.Size) * $9E3779B97F4A7C15 + UInt64(Block^.Number) * $C2B2AE3D27D4EB4F
     + UInt64(Block^.FirstWord) * $165667B19E3779F9
     + (Halves^[0] + UInt64(Halves^[1]) shl 32) * $85EBCA77C2B2AE63

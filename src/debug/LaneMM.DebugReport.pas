@@ -1,8 +1,8 @@
-/// Reports of debug mode: what was found, the block, its class, the stacks, the bytes.
+/// Reports of debug mode: the error, the block, its class, the backtraces, the bytes.
 //
 // Owns:       nothing.
-// Invariants: reads nothing of the heap: a finding is a copy. Classes are read with care.
-// Callers:    any thread that holds no lock.
+// Invariants: reads no block: a finding is a copy. Class records are read through LaneMM.Modules.
+// Callers:    any thread that holds no lock, and the fault handler.
 unit LaneMM.DebugReport;
 
 {$I ../LaneMM.inc}
@@ -16,9 +16,9 @@ uses
 
 
 
-/// Reports a finding of the calling thread, now.
+/// Reports a finding with the backtrace of the caller.
 procedure FindingReport(const Finding: TFinding);
-/// Reports a finding of Here.
+/// Reports a finding with the backtrace Here.
 procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 
 implementation
@@ -36,10 +36,10 @@ type
   end;
 
 const
-  // Damage that is found some time after it was done.
+  // Damage that is detected some time after the write.
   FoundLater = [evWriteBefore, evWriteAfter, evWriteAfterFree, evBookkeeping];
   BytesPerLine = 16;
-  // Most stacks of a report: got, freed, here.
+  // Maximum number of backtraces in a report: allocation, free, here.
   MostStacks = 3;
 
 // ---------------------------------------------------------------------------- fields
@@ -61,7 +61,7 @@ begin
   FieldEnd(Fields, fiClass);
 end;
 
-// The routine's name if it is known, else its number.
+// Fills in the name of the routine if it is known, else its number.
 procedure FillMethod(var Report: TReport; const Finding: TFinding);
 var
   Symbol: PSymbol;
@@ -154,7 +154,7 @@ begin
       Result := True;
 end;
 
-// One line of bytes; damaged ones have a star before them.
+// Adds a line of bytes; `*` precedes each damaged one.
 procedure AddBytes(var Text: TText; const Finding: TFinding; First, Limit: NativeInt);
 var
   Index: NativeInt;
@@ -214,7 +214,7 @@ begin
   Place^.IsFound := True;
 end;
 
-// Says where an address lies that is in no block.
+// Adds where an address outside of the heap lies.
 procedure AddPlace(var Report: TReport; Address: NativeUInt);
 var
   Place: TPlace;
@@ -291,7 +291,8 @@ begin
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
-  else if not (Finding.Kind in [evAllocation, evFree, evMismatch]) then // theirs is one of the block's
+  else if not (Finding.Kind in [evAllocation, evFree, evMismatch]) then
+    // These events have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
   AddDump(Report.Event.Text, Finding);
   SymbolizerClose(Report.Symbolizer);

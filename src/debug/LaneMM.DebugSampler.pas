@@ -1,7 +1,8 @@
-/// Debug mode's entries for a sampled profile.
+/// The entries of the memory manager for debug mode with a sampled profile.
 //
 // Owns:       nothing.
-// Invariants: a debug block is sampled where it is; Debug.FreeWatch forgets it.
+// Invariants: a sampled debug block is a debug block like any other; Debug.FreeWatch ends its
+//             sample when it is freed.
 // Callers:    any thread.
 unit LaneMM.DebugSampler;
 

@@ -1,13 +1,13 @@
-/// Spans of debug blocks: where the blocks, their guards and their bookkeeping records lie.
+/// Spans of debug blocks: the layout of the blocks, their guards and their bookkeeping records.
 //
-// Owns:       the layout of spans of kind skDebug. The owner fields of their records belong to
+// Owns:       the layout of spans of kind skDebug. The owner fields of their records are guarded by
 //             Debug.Lock: FreeList is the address of a TDebugBlock or 0, Used counts the blocks in
-//             use and in quarantine, BlockBytes and CarvedBytes count blocks, BlockSize is the
-//             distance from one to the next, IsCurrent: the span is in Debug.Spans.
-// Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, with
-//             guard bytes before each and behind each, up to the byte. So a write that misses a
-//             block by a little destroys guard bytes and nothing that the report needs.
-// Callers:    any thread; any pointer may be looked up.
+//             use, in quarantine and in TDebugCache, BlockBytes and CarvedBytes count blocks,
+//             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans.
+// Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, each with
+//             guard bytes before it and right after its requested size. So a small overrun or
+//             underrun modifies guard bytes, and no data that the report needs.
+// Callers:    any thread. DebugSpanFormat: the thread that took the span.
 unit LaneMM.DebugSpans;
 
 {$I ../LaneMM.inc}
@@ -21,51 +21,52 @@ uses
 
 
 const
-  /// Bytes of the guard before a block, and least bytes behind it.
+  /// Bytes of the guard before a block, and least number of bytes after it.
   GuardSize = 16;
-  /// What guards hold.
+  /// The value of guard bytes.
   GuardByte = $E7;
-  /// Behind blocks with more capacity than this only so many bytes are guarded.
+  /// Maximum number of guard bytes after a block with spare capacity.
   MostGuard = 256;
 
-  /// Size class of a block alone in its span.
+  /// TSpan.SizeClass of a span with a single block.
   SingleClass = SizeClassCount;
-  /// ... and of one with guard pages: its record lies in the first page, the contents end, but for
-  /// their alignment, before the last; BlockSize is the requested size.
+  /// The same of a block with guard pages: its record lies in the first page, the contents end
+  /// right before the last, but for their alignment; BlockSize is the requested size.
   GuardedClass = SingleClass + 1;
 
 type
-  /// Where the parts of a block lie.
+  /// The place of the parts of a block.
   TDebugPlace = record
-    Data: PByte;          //< the contents; the first guard ends there
-    Capacity: NativeUInt; //< most bytes of the contents
-    Guarded: NativeUInt;  //< bytes from Data up to the end of what the other guard can cover
+    Data: PByte;          //< start of the contents and end of the guard before them
+    Capacity: NativeUInt; //< maximum size of the contents
+    Guarded: NativeUInt;  //< bytes from Data to the last place for the guard after them
     HasPages: Boolean;    //< the block has guard pages
   end;
 
-/// Largest size of a debug block.
+/// Returns the maximum size of a debug block.
 function DebugMostSize: NativeUInt;
-/// The span of debug blocks that holds P; nil when there is none. Any pointer.
+/// Returns the span of debug blocks that contains P, any pointer; nil when there is none.
 function DebugSpanOf(P: Pointer): PSpan;
-/// The block at P, or around it with its guards; nil when there is none. Any pointer.
+/// Returns the block that contains P, any pointer, its guards included; nil when there is none.
 function DebugBlockOf(P: Pointer): PDebugBlock;
-/// How many blocks of the span were ever handed out.
+/// Returns the number of blocks ever taken from the span.
 function DebugBlockCount(Span: PSpan): Cardinal;
-/// Block Index of the span.
+/// Returns the block number Index of the span, from 0.
 function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
-/// Where its parts lie.
+/// Computes the place of a block.
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
-/// Bytes of the guard behind Size bytes.
+/// Returns the bytes of the guard after contents of Size bytes.
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
-/// Where its contents begin.
+/// Returns the address of the contents of a block.
 function DebugBlockData(Block: PDebugBlock): PByte;
-/// Whether the block has such pages. Only the thread that changes it may touch its contents.
+/// Returns True if the block has guard pages: its contents may be inaccessible, see
+/// DebugPlaceIsOpen.
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
-/// The last page of a span.
+/// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
-/// Makes a run of slices a span of BlockCount blocks at a distance of BlockSize bytes.
+/// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
-/// Whether every block of the span is handed out or was freed into quarantine.
+/// Returns True if no block can be taken from the span.
 function DebugSpanIsFull(Span: PSpan): Boolean;
 
 implementation
@@ -74,7 +75,7 @@ uses
   LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span;
 
 const
-  // TSpan.DivideMagic is so much divided by the size of a block.
+  // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
 
 function DebugMostSize: NativeUInt;
@@ -113,7 +114,7 @@ begin
   Span := DebugSpanOf(P);
   if (Span = nil) or (NativeUInt(P) < NativeUInt(FirstSlot(Span))) then
     Exit;
-  // 0 when the block is alone. Any number when the span is becoming another one.
+  // 0 for a single block. Any number while another thread reuses the span.
   Index := (NativeUInt(P) - NativeUInt(FirstSlot(Span))) * Span^.DivideMagic shr MagicShift;
   if Index < Span^.CarvedBytes then
     Result := DebugBlockAt(Span, Index);
@@ -139,7 +140,7 @@ begin
   end;
   Place.Capacity := Span^.BlockSize - 2 * GuardSize;
   Place.Guarded := Place.Capacity + GuardSize;
-  // A block alone in its span is the first one.
+  // A single block has the number 0.
   Place.Data := FirstSlot(Span) + GuardSize
     + (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize;
 end;

@@ -1,4 +1,4 @@
-/// The state of debug/: debug blocks, the quarantine, what a thread caches.
+/// The state of debug/: the records of debug blocks, the quarantine, the lists of a thread.
 //
 // Owns:       Debug. Debug.Lock is taken before the arena lock.
 unit LaneMM.DebugState;
@@ -15,79 +15,87 @@ uses
 
 
 const
-  /// Most free blocks of one size class that a thread keeps for itself.
+  /// Maximum number of free blocks of one size class that a thread keeps.
   BatchLimit = 16;
-  /// Most freed blocks that wait for the quarantine with the thread that freed them.
+  /// Maximum number of freed blocks that a thread keeps before they go to the quarantine.
   FreedLimit = 64;
 
 type
   PDebugBlock = ^TDebugBlock;
   PDebugCache = ^TDebugCache;
 
-  /// What becomes of a debug block.
+  /// The state of a debug block.
   TDebugState = (
-    dsNever,     //< never handed out
-    dsChanging,  //< one thread fills it
-    dsInUse,     //< the program owns it
-    dsFreed      //< freed; it holds the pattern of free blocks
+    dsNever,     //< never in use so far
+    dsChanging,  //< one thread takes it out of use or prepares it for use
+    dsInUse,     //< in use by the program
+    dsFreed      //< freed: filled with the pattern of free blocks, or its pages are inaccessible
   );
   /// The bookkeeping record of a debug block; it lies at the start of the span, apart from the
   /// block.
+  ///
+  /// The racy fields, but for Next, are written by the thread that set dsChanging. Any other thread
+  /// compares State before and after it reads them (LaneMM.DebugRecords), or uses them for the
+  /// report of a bug of the program only.
   TDebugBlock = record
-    State: TAtomicWord;      //< shared  TDebugState, in the higher bits the number of changes
-    Size: NativeUInt;        //< owner   bytes requested
-    Number: NativeUInt;      //< owner   allocation number, from 1
-    FirstWord: NativeUInt;   //< owner   of the contents when it was freed: its class
-    Next: PDebugBlock;       //< lock Debug  next free block of the span
-    AllocStack: Cardinal;    //< owner   backtrace of the allocation, see LaneMM.BacktraceTable
-    FreeStack: Cardinal;     //< owner   backtrace of the free
-    AllocThread: Cardinal;   //< owner   the system's number of the thread that allocated it
-    FreeThread: Cardinal;    //< owner   the system's number of the thread that freed it
-    Group: Cardinal;         //< owner   allocation group, or 0
-    Sum: Cardinal;           //< owner   checksum of the fields of the owner
+    State: TAtomicWord;      //< shared  TDebugState; the bits above, see LaneMM.DebugRecords
+    Size: NativeUInt;        //< racy    requested size
+    Number: NativeUInt;      //< racy    allocation number, from 1
+    FirstWord: NativeUInt;   //< racy    first word of the contents when it was freed: its class
+    Next: PDebugBlock;       //< racy    next free block of the span, used under Debug.Lock alone;
+                             //  a report copies it with the record
+    AllocStack: Cardinal;    //< racy    backtrace of the allocation, see LaneMM.BacktraceTable
+    FreeStack: Cardinal;     //< racy    backtrace of the free
+    AllocThread: Cardinal;   //< racy    the system's number of the thread that allocated it
+    FreeThread: Cardinal;    //< racy    the system's number of the thread that freed it
+    Group: Cardinal;         //< racy    allocation group, or 0
+    Sum: Cardinal;           //< racy    checksum of the racy fields but for Next
   end;
 
-  /// What a thread keeps so that it seldom needs the lock; all zero at first.
+  /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
   TDebugCache = record
     Counts: array[0..SizeClassCount - 1] of NativeUInt; //< owner   free blocks of each class
-    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner   they
-    Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   the oldest first
-    FreedCount: NativeUInt;                             //< owner   how many
-    FreedBytes: NativeUInt;                             //< owner   bytes that they take
+    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner   the blocks
+    Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   freed blocks, oldest first
+    FreedCount: NativeUInt;                             //< owner   blocks in Freed
+    FreedBytes: NativeUInt;                             //< owner   bytes of these
   end;
 
-  /// Freed debug blocks in the order of their end, which wait before they are used again.
+  /// Freed debug blocks, oldest first, that wait before they are used again.
   TQuarantine = record
     Ring: PNativeUInt;     //< const   their addresses; nil: debug mode never was on
-    First: NativeUInt;     //< lock Debug  where the oldest lies, modulo the length of the ring
-    Limit: NativeUInt;     //< lock Debug  where the next one goes, likewise
-    Bytes: NativeUInt;     //< lock Debug  bytes that they take
-    MostBytes: NativeUInt; //< racy    bytes that they may take; an old value holds a moment longer
+    First: NativeUInt;     //< lock Debug  position of the oldest, modulo the length of the ring
+    Limit: NativeUInt;     //< lock Debug  position of the next one to come, likewise
+    Bytes: NativeUInt;     //< lock Debug  bytes of these blocks
+    MostBytes: NativeUInt; //< racy    maximum of Bytes; an old value holds a moment longer
   end;
 
-  /// Handles a debug block that is being freed.
+  /// Handles a debug block that is being freed, in the state dsChanging.
   TDebugFreeCall = procedure(Block: PDebugBlock);
 
-  /// What the room shares.
+  /// What the units of debug/ share.
   TDebug = record
-    IsStarted: Boolean;         //< shared  debug mode was on at some time: its hooks are set
-    NewFill: Byte;              //< const   what new debug blocks hold
-    FreeFill: Byte;             //< const   what freed debug blocks hold
-    IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog
-    Lock: TLock;                //< shared  guards the next two; rank before Arena
-    Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  with a block to hand out
-    Quarantine: TQuarantine;    //< lock Debug  see there
-    GuardReaders: TAtomicWord;  //< shared  threads that read all blocks
-    GuardChanges: TAtomicWord;  //< shared  threads that make pages untouchable
-    LastNumber: TAtomicWord;    //< shared  allocation numbers given to threads so far
+    IsStarted: Boolean;         //< racy    debug mode was on once: its hooks are set. Never reset;
+                                //  an old False leaves out a check, or repeats DebugStart
+    NewFill: Byte;              //< const   fill byte of new debug blocks
+    FreeFill: Byte;             //< const   fill byte of freed debug blocks
+    IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
+                                //  event more
+    Lock: TLock;                //< shared  guards Spans, Quarantine; rank before Arena
+    Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
+    Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
+    GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
+    GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
+    LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far
     Depth: TAtomicWord;         //< shared  open calls of LaneMM_EnterDebugMode
-    Operations: TAtomicWord;    //< shared  counted for opCheck
-    GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages
+    Operations: TAtomicWord;    //< shared  calls of debug mode, counted while opCheck is set
+    GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages, freed ones included
     ObjectTrap: NativeUInt;     //< const   see LaneMM.FreedObjects; 0: none
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
-    LoggedCount: TAtomicWord;   //< shared  blocks that LaneMM.AllocationLog chose
-    GroupNames: TAtomicWord;    //< shared  see LaneMM.Groups
-    FreeWatch: TDebugFreeCall;  //< shared  called when a debug block is freed; nil: unwatched
+    LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
+    GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
+    FreeWatch: TDebugFreeCall;  //< racy    called when a debug block is freed, or nil; set before
+                                //  the first one is sampled or counted, and never reset
   end;
 
 var

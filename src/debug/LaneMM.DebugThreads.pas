@@ -1,8 +1,8 @@
-/// What a thread keeps for itself in debug mode.
+/// The data of a thread in debug mode.
 //
-// Owns:       THeap.DebugThread and what it leads to. It stays with the record of the heap: the
-//             next thread that gets the record goes on with it.
-// Callers:    the thread itself. All take nil for a thread that has none.
+// Owns:       THeap.DebugThread and the TDebugThread at it, which stays with the THeap: the next
+//             thread that uses this THeap continues with it. Debug.LastNumber.
+// Callers:    the thread itself. Thread may be nil: the thread has no such record.
 unit LaneMM.DebugThreads;
 
 {$I ../LaneMM.inc}
@@ -17,30 +17,31 @@ uses
 
 
 const
-  /// Most open scopes of allocation groups.
+  /// Maximum number of open scopes of allocation groups.
   MostGroupScopes = 1024;
 
 type
   PDebugThread = ^TDebugThread;
-  /// All zero at first.
+  /// The record of a thread; all zero at first.
   TDebugThread = record
-    Blocks: TDebugCache;      //< owner   free blocks, and freed ones
-    Stacks: TUnwindCache;      //< owner   its stack
-    NextNumber: NativeUInt;   //< owner   of its next allocation
-    NumberLimit: NativeUInt;  //< owner   the end of its numbers
-    Heap: PHeap;              //< const   the record that it stays with
-    Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   of open scopes, outermost first
+    Blocks: TDebugCache;      //< owner   free and freed blocks
+    Stacks: TUnwindCache;     //< owner   frames of earlier unwinds
+    NextNumber: NativeUInt;   //< owner   number of its next allocation
+    NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
+    Heap: PHeap;              //< const   the THeap that it stays with
+    Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
+                              //  open scope, outermost first
   end;
 
-/// That of the calling thread; nil without memory.
+/// Returns the record of the calling thread, a new one the first time; nil without memory.
 function DebugThread: PDebugThread;
-/// The number of the stack of the caller of the routine with this frame pointer, which is set;
-/// 0 when it cannot be kept.
+/// Returns the number of a backtrace that begins at the caller of the routine with the frame
+/// pointer Frame; 0 when it cannot be kept in the table.
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
-/// The system's number of the thread.
+/// Returns the system's number of the thread.
 function DebugThreadId(Thread: PDebugThread): Cardinal;
-/// The number of the next allocation. They rise in each thread, and are the order of all
-/// allocations as long as there is one thread.
+/// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
+/// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt;
 
 implementation
@@ -49,7 +50,7 @@ uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
-  // Numbers that a thread takes at a time.
+  // Numbers that a thread reserves at once.
   NumberBatch = 64;
 
 function NewThread: PDebugThread;

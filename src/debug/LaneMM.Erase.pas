@@ -1,10 +1,10 @@
-/// Fills blocks with zeros when they are freed, so that nothing secret stays in memory.
+/// Fills blocks with zeros when they are freed, so that no secret stays in memory.
 //
 // Owns:       nothing.
-// Invariants: whatever leaves a block behind goes through EraseFree: a block that has to move is
-//             copied, and the old one erased.
+// Invariants: every block is freed by EraseFree: a resize that moves a block copies it, then erases
+//             the old one.
 // Callers:    any thread; the entries of the memory manager while the setting `erase` is on.
-// Errors:     as LaneMM.Blocks.
+// Errors:     as LaneMM.Free and LaneMM.Resize.
 unit LaneMM.Erase;
 
 {$I ../LaneMM.inc}
@@ -20,7 +20,7 @@ uses
 
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;
-/// The same with a size, which does not count.
+/// FreeMemSize that erases; Size is ignored.
 function EraseFreeSize(P: Pointer; Size: TSize): TSize;
 /// ReallocMem that erases.
 function EraseRealloc(var P: Pointer; Size: TSize): Pointer;

@@ -1,18 +1,18 @@
-/// Faults of the processor that show a use of memory that the program does not have.
+/// Reports faults of the processor that reveal a use of invalid memory.
 //
-// Owns:       Hooks.Fault and the handler of two signals, in front of the one before, which
-//             is called in any case.
-// Invariants: says something only where debug mode has a part in the fault: a guard page was
-//             touched, or a word that debug mode filled a block with was used as an address.
+// Owns:       Hooks.Fault, which LaneMM.Os calls before the signal handler of the program, which
+//             runs in any case.
+// Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, or a
+//             fill pattern of debug mode used as an address.
 // Callers:    FaultsWatch: any thread, often: the run-time library takes the signals for itself
-//             when SysUtils starts.
+//             when SysUtils starts. Hooks.Fault: the thread that faulted, inside a signal handler.
 unit LaneMM.Faults;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Puts the handler in front, if it is not.
+/// Installs the handler before the one of the program, unless it is there.
 procedure FaultsWatch;
 
 implementation
@@ -22,10 +22,10 @@ uses
   LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
-  // A word of a pattern that is used as an address has an offset added of at most so many bytes.
+  // Maximum offset, in bytes, between a fill pattern used as an address and the address accessed.
   MostOffset = 65536;
 
-// Whether the word is, nearly, what a block was filled with.
+// Returns True if the word is within MostOffset bytes of a word of Fill bytes.
 function IsNear(Word: NativeUInt; Fill: Byte): Boolean;
 var
   Pattern: NativeUInt;
@@ -43,8 +43,8 @@ begin
     Result := Result or IsNear(Fault.Registers[Index], Fill);
 end;
 
-// Whether the word at P is what the block was filled with, or 0, which the run-time library writes
-// over the reference to a string before it looks there.
+// Returns True if P lies in the block and the word there is still the pattern, or 0: the run-time
+// library clears the reference to a string before it accesses the string.
 function HoldsPattern(Block: PDebugBlock; P: Pointer; Fill: Byte): Boolean;
 var
   Offset, Word: NativeUInt;
@@ -55,7 +55,7 @@ begin
     and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsNear(Word, Fill));
 end;
 
-// The block with this state where a register leads to a word of the pattern; nil if there is none.
+// Returns a block in this state where a register points to a word of the pattern; nil for none.
 function FindBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
 var
   Index: Cardinal;

@@ -1,12 +1,13 @@
-/// Calls of methods of freed objects: virtual methods, and interfaces.
+/// Detects calls of virtual methods and of interface methods of freed objects.
 //
-// Owns:       Debug.ObjectTrap, InterfaceTrap, TrapClasses, and one page of method tables.
-// How:        when an object is freed its first word, which led to its class, is made to lead to a
-//             table of ours, and so are the words that its interfaces are. Every method in these
-//             tables reports and raises run-time error 204.
-// Invariants: only what LaneMM.Contents takes for an object is changed, and only after the program
-//             has given it back. Classes are read with care.
-// Callers:    any thread.
+// Owns:       Debug.ObjectTrap, InterfaceTrap; the TTraps that both point into.
+// How:        the first word of a freed object, its class, is replaced by the address of a trap
+//             table, and so is the word of each of its interfaces. Every method of these tables
+//             reports the call and raises run-time error 204.
+// Invariants: only a block that LaneMM.Contents takes for an object is changed, and only after the
+//             program has freed it. Class records are read through LaneMM.Modules.
+// Callers:    FreedObjectsStart: one thread, before the first debug block. FreedObjectTrap: the
+//             thread that frees the block.
 // Source:     FPC 3.2.2, rtl/inc/objpash.inc: TVmt, TInterfaceEntry.
 unit LaneMM.FreedObjects;
 
@@ -14,10 +15,10 @@ unit LaneMM.FreedObjects;
 
 interface
 
-/// Makes the tables; without memory there are no traps.
+/// Makes the trap tables; without memory there are no traps.
 procedure FreedObjectsStart;
-/// Sets traps in the contents of a debug block that was an object, if it was: ClassId is what its
-/// first word was. The contents hold the pattern of free blocks already.
+/// Sets the traps in a freed debug block if it was an object. ClassId is the first word that it
+/// had; the contents are already filled with the pattern of free blocks.
 procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 
 implementation
@@ -28,17 +29,18 @@ uses
   LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
-  // Words of a class record: before the virtual methods, and some of them.
+  // Indexes of words of a class record, MethodWord that of the first virtual method, and the
+  // lengths of the trap tables.
   ParentWord = 2;
   NameWord = 3;
   InterfacesWord = 10;
   MethodWord = 12;
   ClassWords = 256;
   InterfaceWords = 128;
-  // Sane limits for what is read.
+  // Larger counts in a class record are taken for corrupt.
   MostAncestors = 64;
   MostInterfaces = 256;
-  // Classes that were seen, by a part of their address; the low bits tell what is known.
+  // Length of the table of known classes, by a part of their address; the low bits of an entry.
   ClassCount = 1024;
   HasNone = 1;
   HasInterfaces = 2;
@@ -57,7 +59,7 @@ const
 
 // ---------------------------------------------------------------------------- calls
 
-// Reports the call that returns to Return, and raises.
+// Reports the call that returns to Return, and raises run-time error 204.
 procedure ReportCall(Instance: Pointer; Message: TMessage; Return: NativeUInt);
 var
   Finding: TFinding;
@@ -96,13 +98,14 @@ begin
   ReportCall(Instance, msFreedInterface, NativeUInt(get_caller_addr(get_frame)));
 end;
 
-// ---------------------------------------------------------------------------- setting
+// ---------------------------------------------------------------------------- traps
 
-// What is known of a word that may be the address of a class: 0, HasNone or HasInterfaces.
+// Returns HasNone or HasInterfaces for a known class, 0 for any other word.
 function Known(ClassId: NativeUInt): NativeUInt;
 var
   Entry: NativeUInt;
 begin
+  // Any order: the word is complete by itself.
   Entry := LoadAcquire(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount]);
   if Entry and not KnownMask = ClassId then
     Result := Entry and KnownMask
@@ -110,7 +113,7 @@ begin
     Result := 0;
 end;
 
-// The interfaces of one class, without its ancestors.
+// Sets the traps for the interfaces of one class, without its ancestors.
 procedure SetOfClass(Data: PByte; Size, ClassId: NativeUInt; var Found: NativeUInt);
 var
   Table, Count, Index: NativeUInt;
@@ -135,7 +138,7 @@ begin
   end;
 end;
 
-// The interfaces of a class and its ancestors; tells whether there are any.
+// Sets the traps for the interfaces of a class and its ancestors; returns HasNone or HasInterfaces.
 function SetInterfaces(Data: PByte; Size, ClassId: NativeUInt): NativeUInt;
 var
   Ancestors: Cardinal;
@@ -164,6 +167,7 @@ begin
   if Kind <> HasNone then
   begin
     Kind := SetInterfaces(Data, Size, ClassId);
+    // Any order, as in Known.
     StoreRelease(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount],
       ClassId or Kind);
   end;
@@ -176,7 +180,7 @@ procedure FillTables(Traps: PTraps);
 var
   Index: Cardinal;
 begin
-  // A class without ancestors whose objects have one word.
+  // A class without ancestors whose objects are one word.
   Traps^.ObjectTable[0] := SizeOf(Pointer);
   Traps^.ObjectTable[1] := NativeUInt(-SizeOf(Pointer));
   Traps^.ObjectTable[NameWord] := NativeUInt(@FreedName);

@@ -1,10 +1,9 @@
 /// Allocation groups: scopes of a thread, names, totals.
 //
-// Owns:       THeap.GroupStack, GroupDepth; Debug.GroupNames.
-// Invariants: a group is a number that the program chooses; 0 is none. Debug blocks note the
-//             group of the thread that gets them. Nothing is counted: totals are a walk.
-// Callers:    GroupBegin, GroupEnd: the heap's thread. GroupSetName: one thread at a time. The
-//             others: any thread.
+// Owns:       TThreadNotes.Group, GroupDepth; TDebugThread.Groups; Debug.GroupNames.
+// Invariants: a group is a number that the program chooses; 0 is none. A debug block records the
+//             group of the thread that allocates it. Nothing is counted: totals need a walk.
+// Callers:    GroupSetName: one thread at a time. The others: any thread; scopes are its own.
 unit LaneMM.Groups;
 
 {$I ../LaneMM.inc}
@@ -19,27 +18,27 @@ uses
 
 
 type
-  /// Blocks of a group.
+  /// Totals of a group.
   TGroupStatus = record
-    BlockCount: NativeUInt;  //< in use
-    Bytes: NativeUInt;       //< that were asked for
+    BlockCount: NativeUInt;  //< blocks in use
+    Bytes: NativeUInt;       //< their requested bytes
   end;
 
-/// Puts the next blocks of the thread into Group, until GroupEnd. False when 1,024 scopes are open
-/// or there is no memory: then they stay in the group in which they are.
+/// Opens a scope: further blocks of the thread belong to Group, until GroupEnd. False, and nothing
+/// changed, when 1,024 scopes are open or there is no memory.
 function GroupBegin(Group: Cardinal): Boolean;
-/// Goes back to the group before. False when no scope is open.
+/// Closes the scope and restores the group before. False when no scope is open.
 function GroupEnd: Boolean;
-/// Puts the next blocks of the thread into Group; returns the group before.
+/// Makes Group the group of further blocks of the thread; returns the group before.
 function GroupSet(Group: Cardinal): Cardinal;
-/// Returns the group of the thread's next blocks.
+/// Returns the group of further blocks of the thread.
 function GroupCurrent: Cardinal;
-/// Gives a group a name of at most 55 characters, which is copied. False without room: 255 have
-/// one.
+/// Copies a name of at most 55 characters for a group other than 0. False when 255 groups have a
+/// name, or without memory.
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Adds the number of a group, and its name if it has one.
 procedure GroupAddName(var Text: TText; Group: Cardinal);
-/// The name, or nil.
+/// Returns the name, or nil.
 function GroupName(Group: Cardinal): PAnsiChar;
 /// Sums up the blocks of a group.
 procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
@@ -57,11 +56,12 @@ const
 type
   TEntry = record
     Group: TAtomicWord;                    //< shared  0: free
-    Name: array[0..MostNameChars] of AnsiChar;  //< shared  ended by #0
+    Name: array[0..MostNameChars] of AnsiChar;  //< racy    written before Group; a thread that
+                                                //  reads a replaced name may see parts of both
   end;
   PEntry = ^TEntry;
 
-  // What a walk adds up.
+  // The sums of a walk.
   TSum = record
     Group: Cardinal;
     Status: TGroupStatus;
@@ -127,10 +127,12 @@ end;
 
 function Table: PEntry;
 begin
+  // Acquire: the empty entries of the table. Pairs with GroupSetName.
   Result := PEntry(LoadAcquire(Debug.GroupNames));
 end;
 
-// The entry of the group, or the first free one; nil without either. Group 0 finds a free one.
+// Returns the entry of the group, or the first free one; nil without either. Group 0 finds a free
+// one.
 function FindEntry(Group: Cardinal): PEntry;
 var
   Index: NativeInt;
@@ -154,6 +156,7 @@ var
   Index: NativeInt;
 begin
   if Table = nil then
+    // Release: the empty entries before the table. Pairs with Table.
     StoreRelease(Debug.GroupNames, NativeUInt(OsTakePages(NameLimit * SizeOf(TEntry))));
   Entry := FindEntry(Group);
   Result := (Entry <> nil) and (Group <> 0);

@@ -1,11 +1,12 @@
-/// Pages around debug blocks that no thread can touch.
+/// Inaccessible pages around debug blocks.
 //
 // Owns:       Debug.GuardReaders, GuardChanges.
-// Invariants: while a thread reads all blocks (GuardPagesHold), no more pages become untouchable:
-//             what could be read when it was found can be read until the end. Blocks that are
-//             allocated or freed meanwhile do without.
-// Callers:    any thread.
-// Progress:   GuardPagesHold waits a bounded time for threads that make pages untouchable.
+// Invariants: while a thread reads all blocks (GuardPagesHold), no more pages become inaccessible:
+//             a block that was readable when it was found stays readable. Blocks that are allocated
+//             or freed meanwhile have no such pages.
+// Callers:    any thread. DebugBlockClose: the thread that frees the block.
+// Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid. DebugBlockClose
+//             takes Debug.Lock. The others do not wait.
 unit LaneMM.GuardPages;
 
 {$I ../LaneMM.inc}
@@ -18,16 +19,17 @@ uses
   LaneMM.DebugState, LaneMM.DebugSpans;
 
 
-/// From now on no page becomes untouchable, until GuardPagesLetGo: before the contents of blocks
-/// are read that other threads may free. Calls nest. Waits for threads that are at it.
+/// Keeps pages from becoming inaccessible, until GuardPagesLetGo; call it before contents of blocks
+/// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, about
+/// 100 ms at most.
 procedure GuardPagesHold;
-/// Ends what one call of GuardPagesHold began.
+/// Ends one call of GuardPagesHold.
 procedure GuardPagesLetGo;
-/// Makes pages untouchable, unless a thread reads all blocks now; returns whether it did.
+/// Makes pages inaccessible, unless GuardPagesHold is in effect; returns whether it did.
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
-/// Whether the contents can be touched. Asks the system where the block has such pages.
+/// Returns True if the contents are accessible. Asks the system if the block has guard pages.
 function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
-/// Makes the contents of a guarded block untouchable, too, and gives their memory back.
+/// Purges the contents of a guarded block, and makes them inaccessible as GuardPagesForbid does.
 procedure DebugBlockClose(Block: PDebugBlock);
 
 implementation
@@ -36,7 +38,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena;
 
 const
-  // How long a reader waits for threads that take pages away: they may have been stopped there.
+  // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
   PatienceMs = 1;
   MostRounds = 100;
 
@@ -44,7 +46,8 @@ procedure GuardPagesHold;
 var
   Round, Changes: NativeUInt;
 begin
-  // Full barrier: either Forbid sees the reader, or this thread sees it at work and waits.
+  // Full barrier: either GuardPagesForbid sees the reader, or this thread sees GuardChanges and
+  // waits. Pairs with GuardPagesForbid.
   FetchAdd(Debug.GuardReaders, 1);
   for Round := 1 to MostRounds do
   begin
@@ -57,15 +60,17 @@ end;
 
 procedure GuardPagesLetGo;
 begin
+  // Full barrier: the reads of the blocks come before. Pairs with GuardPagesForbid.
   FetchAdd(Debug.GuardReaders, NativeUInt(-1));
 end;
 
-// Makes pages untouchable, unless somebody reads all blocks now; tells whether it did.
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
 begin
-  // Full barrier: pairs with GuardPagesHold.
+  // Full barrier: either this thread sees the reader, or the reader sees GuardChanges and waits.
+  // Pairs with GuardPagesHold.
   FetchAdd(Debug.GuardChanges, 1);
   Result := (LoadAcquire(Debug.GuardReaders) = 0) and OsForbid(P, Size);
+  // Full barrier: the pages before the count. Pairs with GuardPagesHold.
   FetchAdd(Debug.GuardChanges, NativeUInt(-1));
 end;
 
@@ -84,7 +89,7 @@ begin
   Span := ArenaSpan(Block);
   Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
   OsErase(Span^.Start + OsPageSize, Size);
-  LockEnterUnwatched(Debug.Lock); // a scan may be looking at the block
+  LockEnterUnwatched(Debug.Lock); // a check may be reading the block
   OsPurge(Span^.Start + OsPageSize, Size);
   GuardPagesForbid(Span^.Start + OsPageSize, Size);
   LockLeave(Debug.Lock);

@@ -1,8 +1,8 @@
-/// Guard pages behind a few blocks of a program in production.
+/// Guard pages for a few blocks of a program in production.
 //
 // Owns:       nothing; counts with THeap.SampleIn, as LaneMM.Sampler does.
-// Invariants: every byte that a thread asks for has the same chance to bring its block a guard:
-//             the distances are exponential, Settings.Values[opGuard] bytes on average.
+// Invariants: every requested byte of a thread is equally likely to give its block guard pages: the
+//             distances are exponential, Settings.Values[opGuard] bytes on average.
 // Callers:    any thread.
 unit LaneMM.GuardSample;
 
@@ -17,7 +17,8 @@ uses
 
 
 
-/// Gets a guarded block: what Hooks.SampledGet calls.
+/// Hooks.SampledGet: allocates a block with guard pages, or a normal one if that fails. Sets the
+/// distance to the next one.
 function GuardSampleGet(Size: TSize): Pointer;
 
 implementation
@@ -34,7 +35,7 @@ begin
   IsFirst := Heap^.SampleSeed = 0;
   SampleDistance(Heap, Settings.Values[opGuard]);
   Result := nil;
-  // A thread that has only begun to count has no sample yet, unless all are.
+  // The first call of a thread only draws a distance, unless that is shorter than this block.
   if not IsFirst or (Heap^.SampleIn < NativeInt(Size)) then
     Result := DebugGetGuarded(Size);
   if Result = nil then

@@ -1,8 +1,9 @@
-/// Blocks got by New and freed by FreeMem, or got by GetMem and freed by Dispose.
+/// Detects mismatched frees: New with FreeMem, or GetMem with Dispose.
 //
 // Owns:       nothing.
-// Invariants: who called the manager is told by its return address: the compiler calls routines of
-//             its own for New and Dispose. What is not seen on both sides is not told.
+// Invariants: the return address identifies the call: for New and Dispose the compiler calls
+//             routines of their own. Unless both calls of a block are identified, nothing is
+//             reported.
 // Callers:    MismatchCheck: the thread that frees the block.
 // Source:     FPC 3.2.2, compiler/pinline.pas (New, Dispose), rtl/inc/heap.inc (FPC_GETMEM,
 //             FPC_FREEMEM), rtl/inc/generic.inc (FPC_HELP_CONSTRUCTOR, FPC_HELP_DESTRUCTOR).
@@ -19,8 +20,8 @@ uses
 
 
 
-/// A block is about to be freed; what is to be noted of that is. Reports it if it is freed by a
-/// call that does not go with the one that got it.
+/// Reports Block if its backtraces show that the call that frees it does not match the call that
+/// allocated it.
 procedure MismatchCheck(Block: PDebugBlock);
 
 implementation
@@ -30,22 +31,23 @@ uses
   LaneMM.DebugReport, LaneMM.DebugSpans;
 
 type
-  // How a block is got or freed.
+  // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
   TWay = (waUnknown, waPlain, waTyped);
 
-// What New and Dispose call, and the same for objects with a constructor, which get and free their
-// memory as the program's GetMem does. Nil where there is no run-time library.
+// The routines that New and Dispose call. Objects with a constructor or destructor use the helpers,
+// which call the memory manager as the program's GetMem and FreeMem do. Nil without the run-time
+// library.
 procedure NewCall; weakexternal name 'FPC_GETMEM';
 procedure DisposeCall; weakexternal name 'FPC_FREEMEM';
 procedure ConstructorCall; weakexternal name 'FPC_HELP_CONSTRUCTOR';
 procedure DestructorCall; weakexternal name 'FPC_HELP_DESTRUCTOR';
 
 const
-  // Bytes of these routines, at most.
+  // Maximum size of these routines and helpers, in bytes.
   CallLength = 32;
   HelperLength = 256;
 
-// Whether the call that returns to Return stands in the routine.
+// Returns True if the call that returns to Return is part of the routine.
 function IsIn(Return: NativeUInt; Routine: Pointer; Length: NativeUInt): Boolean;
 begin
   Result := (Routine <> nil) and (Return - NativeUInt(Routine) < Length);

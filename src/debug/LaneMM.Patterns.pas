@@ -1,4 +1,4 @@
-/// Bytes that are all the same: written, and looked for.
+/// Fills memory with one byte value, and counts bytes of one value.
 //
 // Owns:       nothing.
 // Callers:    any unit, any thread.
@@ -8,18 +8,18 @@ unit LaneMM.Patterns;
 
 interface
 
-/// Fills Size bytes at P.
+/// Fills Size bytes at P with Value.
 procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
-/// How many of the Size bytes at P, from the first on, have the value.
+/// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
 implementation
 const
   WordSize = SizeOf(NativeUInt);
   WordMask = WordSize - 1;
-  // From so many bytes on the run-time library is faster.
+  // From this size on the run-time library is faster.
   LongSize = 512;
-  // A word of these bytes is the value times this.
+  // A word of equal bytes is their value times this.
   Ones = High(NativeUInt) div High(Byte);
 
 procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);

@@ -1,9 +1,10 @@
-/// Freed debug blocks wait here before they are used again.
+/// The quarantine: freed debug blocks wait here before they are used again.
 //
 // Owns:       Debug.Quarantine; the freed blocks of each TDebugCache.
-// Invariants: a freed block is in the quarantine or in one thread's cache, then on its span's
-//             FreeList.
-// Callers:    any thread that does not hold Debug.Lock.
+// Invariants: a freed block is in the TDebugCache of one thread or in the quarantine, then on
+//             FreeList of its span.
+// Callers:    any thread that does not hold Debug.Lock. QuarantineRecover: a child process with one
+//             thread.
 // Progress:   the ring changes under Debug.Lock, taken once for many blocks.
 unit LaneMM.Quarantine;
 
@@ -17,16 +18,15 @@ uses
   LaneMM.Types, LaneMM.DebugState;
 
 
-/// Makes the quarantine; tells whether it is there.
+/// Makes the quarantine, once; False without memory.
 function QuarantineStart: Boolean;
-/// Puts a block in the state dsFreed into the quarantine, by way of the thread's cache, if that is
-/// not nil. Returns a chain, linked by Next, of spans that are to be given to DebugSpanRelease:
-/// nobody uses their blocks any more.
+/// Puts a block in the state dsFreed into the quarantine, by way of Cache, that of the calling
+/// thread, unless it is nil. Returns the spans that became empty, a chain linked through Next: the
+/// caller passes them to DebugSpanRelease.
 function QuarantineAdd(Cache: PDebugCache; Block: PDebugBlock): PSpan;
-/// Takes all blocks out of the quarantine, and what waits for it in the cache. Returns such spans,
-/// too.
+/// Takes all blocks out of Cache and out of the quarantine. Returns empty spans likewise.
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
-/// Counts the bytes of the ring anew, in a child process.
+/// Recomputes the bytes of the ring, in a child process.
 procedure QuarantineRecover;
 
 implementation
@@ -35,11 +35,11 @@ uses
   LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.DebugBlocks, LaneMM.DebugSpans;
 
 const
-  // Most blocks in quarantine; a power of two.
+  // Maximum number of blocks in quarantine; a power of two.
   RingLength = 1 shl 18;
-  // The share of the quarantine that may wait with a thread.
+  // The share of the quarantine that may wait in a TDebugCache.
   FreedShare = 64;
-  // Blocks of the quarantine that are fetched ahead.
+  // Distance of the block that is prefetched from the oldest.
   FetchedAhead = 8;
 
 function QuarantineStart: Boolean;
@@ -55,7 +55,7 @@ begin
   Result := Debug.Quarantine.Ring + Number mod RingLength;
 end;
 
-// Bytes that the block takes.
+// Returns the bytes that count for the block; of a guarded one its contents are purged.
 function BytesOf(Block: PDebugBlock): NativeUInt; inline;
 begin
   if DebugBlockIsGuarded(Block) then
@@ -78,7 +78,7 @@ end;
 // Under the lock.
 procedure Keep(Block: PDebugBlock; var Empty: PSpan);
 begin
-  // A block that would drive all others out goes at once.
+  // A block of more than half of the quarantine does not wait.
   if BytesOf(Block) > Debug.Quarantine.MostBytes div 2 then
   begin
     DebugBlockRecycle(Block, Empty);

@@ -1,8 +1,9 @@
-/// A leak report for programs: JSON, JUnit's XML, the text of heaptrc.
+/// Leak reports for other programs: JSON, JUnit XML, the text of heaptrc.
 //
-// Callers:    any thread; takes no memory of the heap.
-// Source:     JUnit: the format that the servers for continuous integration read; heaptrc:
-//             FPC 3.2.2, rtl/inc/heaptrc.pp, as the leak view of Lazarus reads it.
+// Owns:       nothing.
+// Callers:    any thread; allocates nothing from the heap.
+// Source:     JUnit: the format that continuous-integration servers read; heaptrc: FPC 3.2.2,
+//             rtl/inc/heaptrc.pp, as the leak view of Lazarus reads it.
 unit LaneMM.LeakFiles;
 
 {$I ../LaneMM.inc}
@@ -16,10 +17,10 @@ uses
 
 /// Adds the report as one JSON object.
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
-/// Adds the report as a test suite: one failure for each group, or one test that passed.
+/// Adds the report as a test suite: one failure for each group, or one test that passes.
 procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
-/// Adds the report as heaptrc would write it, block by block. As allocated and freed blocks it
-/// counts those of the report only.
+/// Adds the report as heaptrc would write it, block by block. The numbers of allocated and freed
+/// blocks cover those of the report only.
 procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 
 implementation
@@ -35,7 +36,7 @@ const
 type
   TName = array[0..NameLimit] of AnsiChar;
 
-// Room for a name; what is left of it is #0.
+// Makes Text write to Name, which is filled with #0.
 procedure OpenName(out Text: TText; out Name: TName);
 begin
   Name := Default(TName);
@@ -270,7 +271,8 @@ begin
   AddJsonNumber(Text, 'exitCode', ExitCode);
   AddJsonNumber(Text, 'blocks', List.Blocks);
   AddJsonNumber(Text, 'bytes', List.Bytes);
-  AddJsonCounts(Text, 'expected', List.Snapshot.Counts[nsSuppressed], List.Snapshot.Bytes[nsSuppressed]);
+  AddJsonCounts(Text, 'expected', List.Snapshot.Counts[nsSuppressed],
+    List.Snapshot.Bytes[nsSuppressed]);
   AddJsonCounts(Text, 'running', List.Snapshot.Counts[nsRunning], List.Snapshot.Bytes[nsRunning]);
   AddJsonTotals(Text, List);
   OpenJson(Text, 'groups', '[');
@@ -299,7 +301,7 @@ begin
   TextAdd(Text, '"');
 end;
 
-// The lines of the report about the group.
+// Adds the lines of the text report about the group.
 procedure AddXmlLines(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Lines: TText;
@@ -362,7 +364,7 @@ var
 begin
   TextAdd(Text, '  $');
   TextAddHex(Text, Return, SizeOf(Return) * 2);
-  TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for its rest
+  TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for a continuation
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
@@ -378,7 +380,7 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-// The number of the stack where the block was got, or 0.
+// Returns the number of the backtrace of the allocation, or 0.
 function StackOf(Node: PNode): Cardinal;
 var
   Block: TBlockInfo;
@@ -388,7 +390,7 @@ begin
     Result := Block.Stack;
 end;
 
-// Finds the names of all code that got a block; a stack is added once.
+// Symbolizes the backtraces of all allocations, each once, as far as Seen can distinguish them.
 procedure FindHeaptrcTraces(out Symbolizer: TSymbolizer; const List: TLeakList);
 const
   SetSize = 1 shl 16;

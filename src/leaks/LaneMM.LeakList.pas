@@ -1,7 +1,7 @@
-/// What a leak report tells, ready to be written in any format.
+/// The data of a leak report, ready to be written in any format.
 //
-// Owns:       the room of each TLeakList.
-// Callers:    any thread; a TLeakList belongs to one. Takes no memory of the heap.
+// Owns:       the memory of each TLeakList.
+// Callers:    any thread; a TLeakList belongs to one. Allocates nothing from the heap.
 unit LaneMM.LeakList;
 
 {$I ../LaneMM.inc}
@@ -14,54 +14,56 @@ uses
 
 
 const
-  /// Most links of a chain of holders that are shown.
+  /// Maximum number of links of a chain of retainers that are reported.
   ChainLimit = PathDepth + 2;
 
 type
-  /// What the list is about.
+  /// The subject of a report.
   TLeakTopic = (
-    ltLeaks,   //< what was not freed
-    ltInUse,   //< what is in use now
-    ltGrown    //< what is in use now and was not before
+    ltLeaks,   //< blocks that were not freed
+    ltInUse,   //< blocks in use now
+    ltGrown    //< growth between two snapshots
   );
 
-  /// The groups of a census, those with most bytes first.
+  /// The groups of a snapshot, in descending order of bytes.
   TLeakList = record
-    Topic: TLeakTopic;     //< what it is about
-    Snapshot: TSnapshot;       //< what is in use
-    Retainers: TRetainers;     //< who holds what
-    HasRetainers: Boolean;   //< that is known
-    Symbolizer: TSymbolizer;       //< names of the code
-    Order: PCardinal;      //< numbers of the groups
-    Count: Cardinal;       //< how many
-    Blocks: NativeUInt;    //< in all groups
-    Bytes: NativeUInt;     //< of them
+    Topic: TLeakTopic;       //< subject of the report
+    Snapshot: TSnapshot;     //< blocks in use and their groups
+    Retainers: TRetainers;   //< chains of retainers, if HasRetainers
+    HasRetainers: Boolean;   //< Retainers is open
+    Symbolizer: TSymbolizer; //< symbols of one backtrace of each group
+    Order: PCardinal;        //< numbers of the groups
+    Count: Cardinal;         //< length of Order
+    Blocks: NativeUInt;      //< blocks of all groups
+    Bytes: NativeUInt;       //< their bytes
   end;
 
-  /// Groups, one holding the next.
+  /// Groups of blocks, each a retainer of the next.
   TChain = record
-    Links: array[0..ChainLimit - 1] of Cardinal; //< numbers of groups
-    Count: Cardinal;                             //< how many
+    Links: array[0..ChainLimit - 1] of Cardinal; //< numbers of the groups
+    Count: Cardinal;                             //< links in use
   end;
 
-/// Lists the groups of the census, which the list takes over, and finds the holders of its blocks.
+/// Lists the groups of Snapshot, which the list takes over, and finds the retainers of its blocks.
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 /// The same for groups alone, without nodes.
 procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
-/// Gives the room back; of the census only if the list has nodes.
+/// Releases the memory; that of the snapshot only if HasRetainers.
 procedure LeakListClose(var List: TLeakList);
-/// The group at Index of the list.
+/// Returns the group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
-/// Where a block of the group was got, or nil.
+/// Reads the backtrace of the allocation of one block of the group; False when there is none.
 function LeakStack(Group: PGroup; out Stack: TBacktrace): Boolean;
-/// The chain of holders of the group at Index that leads to most bytes, behind those of rank Rank;
-/// Path is its last link. False when there is none.
-function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
-/// The groups above the last link of Path, from the first on; in a cycle: once round.
+/// Finds a chain of retainers of the group at Index, by descending bytes, Rank from 0; Path is its
+/// last link. False when there is none.
+function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
+  out Path: PRetainerPath): Boolean;
+/// Lists the groups above the last link of Path, outermost first; of a cycle its links, back to the
+/// first one.
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
-/// Whether an interface is part of the cycle that Path begins with.
+/// Returns True if Path begins with a cycle that has an interface among its references.
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
-/// Adds the name of a group: class, kind of string, or its size.
+/// Adds the name of a group: its class, kind of string, or size.
 procedure LeakAddName(var Text: TText; Group: PGroup);
 /// Adds the names of a chain with arrows between.
 procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TChain);
@@ -125,15 +127,16 @@ begin
   SnapshotClose(List.Snapshot);
 end;
 
-// ---------------------------------------------------------------------------- holders
+// ---------------------------------------------------------------------------- retainers
 
-// Whether the path says more about its group than that it is there.
+// Returns True if the path has blocks, and retainers or a cycle to report.
 function SaysWho(Path: PRetainerPath): Boolean;
 begin
   Result := (Path^.Count > 0) and ((Path^.Parent <> NoPath) or Path^.IsCycle);
 end;
 
-function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal; out Path: PRetainerPath): Boolean;
+function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
+  out Path: PRetainerPath): Boolean;
 var
   Candidate, Last: PRetainerPath;
   Number: NativeInt;
@@ -148,7 +151,7 @@ begin
         Candidate := List.Retainers.Paths + Number;
         if (Candidate^.Group <> List.Order[Index]) or not SaysWho(Candidate) then
           Continue;
-        // Those behind the last one, in the order of bytes, then of number.
+        // Only paths after the last one: of fewer bytes, or as many and a higher number.
         if ((Last = nil) or (Candidate^.Bytes < Last^.Bytes)
           or (Candidate^.Bytes = Last^.Bytes) and (Candidate > Last))
           and ((Path = nil) or (Candidate^.Bytes > Path^.Bytes)) then
@@ -160,7 +163,7 @@ begin
   Result := Path <> nil;
 end;
 
-// The first link of the chain.
+// Returns the first link of the chain.
 function RootOf(const List: TLeakList; Path: PRetainerPath): PRetainerPath;
 begin
   Result := Path;
@@ -193,7 +196,7 @@ begin
   end;
 end;
 
-// From the entry upwards, holder by holder, until the entry is met again.
+// Follows the retainers from Entry until Entry is met again.
 procedure AddCycle(const List: TLeakList; Entry: Cardinal; var Chain: TChain);
 var
   Index: Cardinal;

@@ -1,6 +1,7 @@
-/// A leak report for people.
+/// A leak report as text for the user.
 //
-// Callers:    any thread; takes no memory of the heap.
+// Owns:       nothing.
+// Callers:    any thread; allocates nothing from the heap.
 unit LaneMM.LeakText;
 
 {$I ../LaneMM.inc}
@@ -12,7 +13,8 @@ uses
   LaneMM.Text, LaneMM.LeakList;
 
 
-/// Adds the report: the groups with most bytes, their holders, their stacks, what is not counted.
+/// Adds the report: the groups with most bytes, their retainers, their backtraces, then allocation
+/// groups and the blocks that are not counted.
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
 /// Adds the lines about the group at Index of the list.
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -24,7 +26,7 @@ uses
   LaneMM.Retainers, LaneMM.Snapshot;
 
 const
-  // Chains of holders that are shown of a group.
+  // Chains of retainers that are reported for a group.
   ShownRetainers = 3;
 
 procedure AddCounts(var Text: TText; Message: TMessage; Count, Bytes: NativeUInt);
@@ -148,7 +150,8 @@ begin
     AddCounts(Text, msLeaksSuppressed, List.Snapshot.Counts[nsSuppressed],
       List.Snapshot.Bytes[nsSuppressed]);
   if List.Snapshot.Counts[nsRunning] > 0 then
-    AddCounts(Text, msLeaksRunning, List.Snapshot.Counts[nsRunning], List.Snapshot.Bytes[nsRunning]);
+    AddCounts(Text, msLeaksRunning, List.Snapshot.Counts[nsRunning],
+      List.Snapshot.Bytes[nsRunning]);
   if List.Snapshot.LostCount > 0 then
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
 end;

@@ -1,7 +1,7 @@
 /// Leak reports: at the end of the program, on demand, between two moments.
 //
-// Owns:       the exit code, where `leaks:exit` sets it; the room of each snapshot.
-// Invariants: costs nothing while the program runs: all is found by a walk when it is asked for.
+// Owns:       the exit code, where `leaks:exit` sets it; the memory of each snapshot.
+// Invariants: costs nothing while the program runs: a report is the result of a walk.
 // Callers:    LeaksEnd: the end of the program. The others: any thread that holds no lock.
 unit LaneMM.Leaks;
 
@@ -15,20 +15,23 @@ uses
 
 
 type
-  /// What was in use at one moment, see SnapshotTake.
+  /// The groups of blocks in use at one moment, see SnapshotTake.
   PSnapshot = ^TSnapshot;
 
-/// Reports what is in use now of the allocation groups First to Last, if it is anything. Returns
-/// the number of blocks.
+/// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
+/// their number.
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
-/// The end of the program: reports what was not freed, if the settings want it.
+/// Finalizes the other units, then reports the blocks that were not freed and sets the exit code,
+/// if `leaks` is set.
 procedure LeaksEnd;
 
-/// Takes note of what is in use now; nil without memory.
+/// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
+/// SnapshotFree.
 function SnapshotTake: PSnapshot;
-/// Reports what is in use at Later beyond what was at Earlier. Returns the bytes that grew.
+/// Reports the groups that have more bytes in Later than in Earlier. Returns the number of bytes
+/// that they grew by.
 function SnapshotCompare(Earlier, Later: PSnapshot): NativeUInt;
-/// Gives the room back; nil is allowed.
+/// Releases a snapshot; nil is allowed.
 procedure SnapshotFree(Snapshot: PSnapshot);
 
 implementation
@@ -58,7 +61,7 @@ end;
 type
   TAddFormat = procedure(var Text: TText; const List: TLeakList);
 
-// One write of a whole file, in the folder of the log.
+// Writes the report to a file in the folder of the log, or to stderr if there is none.
 procedure WriteFile(const List: TLeakList; Add: TAddFormat; const Extension: ShortString);
 const
   FileLimit = 256 shl 20;
@@ -97,7 +100,7 @@ begin
     WriteText(List);
 end;
 
-// Takes out what a file names: the one of the setting, or `<program>.lanemm-leaks`.
+// Applies the suppressions of a file: that of `leaks:ignore`, or `<program>.lanemm-leaks`.
 procedure MarkPatterns(var Snapshot: TSnapshot);
 const
   FileExtension: ShortString = '.lanemm-leaks';
@@ -120,7 +123,7 @@ begin
   OsFileUnmap(Patterns, Size);
 end;
 
-// Puts the blocks into groups, without those that are expected.
+// Puts the blocks into groups, and applies the suppressions.
 procedure GroupUnsuppressed(var Snapshot: TSnapshot);
 begin
   SnapshotGroup(Snapshot);
@@ -150,7 +153,7 @@ end;
 
 // ---------------------------------------------------------------------------- the end
 
-// The run-time library's loop over the units that have not been finalized yet.
+// The routine of the run-time library that finalizes the units that are not finalized yet.
 procedure FinalizeOtherUnits; external name 'FPC_FINALIZEUNITS';
 
 procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
@@ -158,7 +161,7 @@ begin
   RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
 end;
 
-// A thread's variables lie in pages of their own, to which a word on its stack leads.
+// A thread's variables lie in pages of their own, which a word on its stack points to.
 procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
 const
   MostVariables = SliceSize;
@@ -183,8 +186,8 @@ begin
   end;
 end;
 
-// What the ending thread has not come back from: Halt deep down, an exception. Frame is where its
-// stack is left to the end of the program.
+// Marks the blocks reachable from exceptions and, if the exit code is not 0, from the stack above
+// Frame: those of routines that were left through Halt or an exception.
 procedure MarkUnfinished(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Exceptions: Pointer;
@@ -214,7 +217,7 @@ var
   Snapshot: TSnapshot;
 begin
   ModulesLook;
-  GuardPagesHold; // before: a thread that is stopped there would be waited for
+  GuardPagesHold; // first: this would wait for a thread that is paused in GuardPagesForbid
   PauseOthers;
   if SnapshotOpen(Snapshot) then
   begin
@@ -238,7 +241,7 @@ end;
 
 // ---------------------------------------------------------------------------- snapshots
 
-// Takes note of all groups; tells whether there was memory for that.
+// Takes a snapshot and keeps its groups only; False without memory.
 function NoteGroups(out Snapshot: TSnapshot): Boolean;
 begin
   GuardPagesHold;

@@ -18,15 +18,17 @@ type
   /// Calls Visitor for ranges of words.
   TRangesCall = procedure(Visitor: TRangeCall; Context: Pointer);
 
-  /// What the room shares.
+  /// What the units of leaks/ share.
   TLeaks = record
-    Lock: TLock;               //< shared  guards the entries at Suppressions; rank: alone
-    Suppressions: Pointer;     //< lock Leaks  see LaneMM.Suppressions
-    VisitRoots: TRangesCall;   //< const   visits words that hold no leaks, set by lib/; nil: none
-    PauseSignal: Cardinal;     //< owner   see LaneMM.Pause; 0: none yet
-    PauseState: TAtomicWord;   //< shared  1: threads that got the signal wait
-    PauseAnswers: TAtomicWord; //< shared  threads that wait
-    PauseStacks: Pointer;      //< owner   their stack pointers
+    Lock: TLock;               //< shared  guards changes of Suppressions; rank: alone
+    Suppressions: Pointer;     //< racy    the table of LaneMM.Suppressions, or nil; changed under
+                               //  Lock. A report reads it without, as a paused thread may hold
+                               //  Lock: of an entry that is being changed it may see parts only
+    VisitRoots: TRangesCall;   //< const   visits roots of the program, set by lib/; nil: none
+    PauseSignal: Cardinal;     //< owner   the signal of LaneMM.Pause; 0: none yet
+    PauseState: TAtomicWord;   //< shared  1: threads that receive the signal wait
+    PauseAnswers: TAtomicWord; //< shared  threads that have received it
+    PauseStacks: Pointer;      //< const   their stack pointers; written before the first signal
   end;
 
 var

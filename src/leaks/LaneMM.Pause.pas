@@ -1,9 +1,9 @@
-/// Lets all other threads wait, so that their stacks can be looked at.
+/// Pauses all other threads, so that their stacks can be read.
 //
-// Owns:       PauseSignal, PauseState, PauseAnswers, PauseStacks of Process.
-// Invariants: a thread that waits does so in a signal handler, on its own stack: its registers lie
-//             there, too. It may hold any lock of the program, but for those of LaneMM's report
-//             there is none. Threads that block the signal do not answer and go on.
+// Owns:       Leaks.PauseSignal, PauseState, PauseAnswers, PauseStacks.
+// Invariants: a paused thread waits in a signal handler, on its own stack: its registers lie there,
+//             too. It may hold any lock, so a report takes none until PauseEnd. A thread that
+//             blocks the signal keeps running.
 // Callers:    one thread, at the end of the program.
 // Progress:   PauseOthers waits for answers for a bounded time.
 unit LaneMM.Pause;
@@ -13,14 +13,14 @@ unit LaneMM.Pause;
 interface
 
 type
-  /// Looks at the words of a stack from First up to Limit. Context is the caller's.
+  /// Visits the words of a stack from First up to Limit. Context is the caller's.
   TStackVisitor = procedure(First, Limit: NativeUInt; Context: Pointer);
 
-/// Lets the other threads wait.
+/// Pauses the other threads, but for the purge thread.
 procedure PauseOthers;
-/// Calls Visitor for the part of the stack of each waiting thread that is in use.
+/// Calls Visitor for the used part of the stack of each paused thread.
 procedure PauseVisitStacks(Visitor: TStackVisitor; Context: Pointer);
-/// Lets them go on.
+/// Resumes the paused threads.
 procedure PauseEnd;
 
 implementation
@@ -29,8 +29,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.LeaksState;
 
 const
-  // Linux's number for urgent data on a socket, which is ignored where nobody handles it, and some
-  // without a meaning.
+  // SIGURG on Linux, which is ignored unless the program handles it, and signals without a meaning.
   Signals: array[0..3] of Cardinal = (23, 60, 61, 62);
   MostThreads = 65536;
   PatienceMs = 10;
@@ -46,20 +45,21 @@ type
   end;
   PAsking = ^TAsking;
 
-// In each thread that is asked.
+// The signal handler: runs in each thread that receives the signal.
 procedure AwaitEnd(Signal: LongInt); cdecl;
 var
   Place: NativeUInt;
 begin
+  // Full barrier: PauseStacks is read after this. Pairs with PauseOthers.
   Place := FetchAdd(Leaks.PauseAnswers, 1);
   if Place < MostThreads then
-    // Release: pairs with VisitStacks.
+    // Release: the stack before its address. Pairs with PauseVisitStacks.
     StoreRelease(PStacks(Leaks.PauseStacks)^[Place], NativeUInt(@Place));
   while LoadAcquire(Leaks.PauseState) = 1 do
     OsWait(Leaks.PauseState, 1);
 end;
 
-// Whether there is a signal that nobody uses.
+// Takes a signal that the program neither handles nor ignores; False when there is none.
 function TakeSignal: Boolean;
 var
   Index: Cardinal;
@@ -82,7 +82,7 @@ begin
     OsSignalSendTo(Id, Leaks.PauseSignal);
 end;
 
-// Waits until Count threads have answered, or long enough.
+// Waits until Count threads have answered, MostRounds * PatienceMs at most.
 procedure AwaitAnswers(Count: NativeUInt);
 var
   Round, Answers: NativeUInt;
@@ -106,6 +106,7 @@ begin
   begin
     Stack := 0;
     if Index < MostThreads then
+      // Acquire: the stack after its address. Pairs with AwaitEnd.
       Stack := LoadAcquire(PStacks(Leaks.PauseStacks)^[Index]);
     if (Stack <> 0) and OsFindMapping(Stack, Mapping) then
       Visitor(Stack and not (SizeOf(Pointer) - 1), Mapping.Limit, Context);
@@ -125,6 +126,7 @@ begin
     Leaks.PauseStacks := OsTakePages(SizeOf(TStacks));
   if Leaks.PauseStacks = nil then
     Exit;
+  // Release: PauseStacks before the count. Pairs with AwaitEnd.
   StoreRelease(Leaks.PauseAnswers, 0);
   StoreRelease(Leaks.PauseState, 1);
   OsVisitThreads(AskThread, @Asking);

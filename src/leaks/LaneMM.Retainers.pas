@@ -1,11 +1,13 @@
-/// Who holds what: a conservative search through the blocks of a census.
+/// Retainers and retained sizes: a conservative search through the blocks of a snapshot.
 //
-// Owns:       Retainer, Path, Retained, IsRetained, IsSeen, IsCycle of nodes; the room of a TRetainers.
-// Invariants: a block holds each block whose bytes one of its words leads to. The search goes from
-//             blocks that nobody holds, breadth first: each block is reached once, on a shortest
-//             chain, and counts for its holder alone, so nothing counts twice. What the search
-//             does not reach is held by itself: there each cycle is entered once.
-// Callers:    any thread; reads blocks of the census only.
+// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and IsCycle of TNode; TGroup.Retained;
+//             the memory of each TRetainers.
+// Invariants: a block references every block that one of its words points into. The search begins
+//             with the blocks without a reference to them and is breadth first: each block is
+//             reached once, on a shortest chain, and counts for that retainer alone, so nothing
+//             counts twice. The blocks that it does not reach are parts of cycles, or referenced
+//             from these: each cycle is entered once.
+// Callers:    any thread; reads blocks of the snapshot only.
 // Source:     Boehm and Weiser, "Garbage Collection in an Uncooperative Environment", Software:
 //             Practice and Experience 18 (1988).
 unit LaneMM.Retainers;
@@ -20,47 +22,48 @@ uses
 
 
 const
-  /// No path: a block that nobody holds has none above it.
+  /// No path: above the first link of a chain; also where all PathLimit paths are in use.
   NoPath = 0;
-  /// Most different paths.
+  /// Maximum number of paths.
   PathLimit = 16384;
-  /// Links of a path at most.
+  /// Maximum number of links of a path.
   PathDepth = 16;
 
 type
   PRetainerPath = ^TRetainerPath;
-  /// A chain of holders, without their names: the groups of blocks from one that nobody holds down
-  /// to a last one. Blocks of data between objects are left out.
+  /// A chain of retainers by their groups, from a block without a retainer or the entry of a cycle
+  /// to a last link. Blocks of data between objects are left out.
   TRetainerPath = record
     Parent: Cardinal;     //< the chain without its last link, or NoPath
-    Group: Cardinal;      //< the last link
-    Depth: Cardinal;      //< links
-    Child, Sibling: Cardinal; //< the first chain with one more link; the next one of the same
-    First: Cardinal;      //< a node that it leads to
-    Count: NativeUInt;    //< nodes that it leads to
+    Group: Cardinal;      //< group of the last link
+    Depth: Cardinal;      //< number of links
+    Child, Sibling: Cardinal; //< first chain with one more link; next chain with the same Parent
+    First: Cardinal;      //< the first node found on this path
+    Count: NativeUInt;    //< nodes on this path
     Bytes: NativeUInt;    //< their bytes
-    IsCycle: Boolean;     //< it begins in a cycle
-    IsNested: Boolean;    //< the last group stands in the chain before, too
+    IsCycle: Boolean;     //< the chain begins in a cycle
+    IsNested: Boolean;    //< Group is a link of Parent, too
   end;
 
-  /// The paths of a census.
+  /// The paths of a snapshot.
   TRetainers = record
-    Paths: PRetainerPath;          //< all
-    PathCount: Cardinal;   //< how many, NoPath included
-    CycleCount: NativeUInt; //< cycles that nobody holds
-    Queue: PCardinal;      //< nodes in the order of the search
-    QueueCount: Cardinal;  //< how many
-    Size: NativeUInt;      //< bytes of all
+    Paths: PRetainerPath;   //< all paths
+    PathCount: Cardinal;    //< number of paths, NoPath included
+    CycleCount: NativeUInt; //< cycles without a retainer outside
+    Queue: PCardinal;       //< nodes in the order of the search
+    QueueCount: Cardinal;   //< nodes in the queue
+    Size: NativeUInt;       //< bytes at Paths, those of Queue included
   end;
 
-/// Finds holders, chains and retained bytes of the nodes that count, and sets Retained of their
-/// groups. False without memory: then nobody holds anything.
+/// Finds the retainer, path and retained size of each node that counts, and the retained size of
+/// their groups. False, and nothing set, without memory.
 function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Boolean;
-/// Gives the room back.
+/// Releases the memory.
 procedure RetainersClose(var Retainers: TRetainers);
-/// Marks what the words from First up to Limit lead to, and all that this holds, as State.
+/// Sets State in all nodes that count and are reachable from the words from First up to Limit.
+/// Changes nothing without memory.
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
-/// Whether the word of the node's holder that leads to the node is an interface of it.
+/// Returns True if the node's retainer has a word that is an interface of the node.
 function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 
 implementation
@@ -69,10 +72,10 @@ uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Modules, LaneMM.Contents;
 
 type
-  // Looks at a node that a word leads to.
+  // Visits a node that a word points into.
   TSeeNode = procedure(Index: Cardinal; Context: Pointer);
 
-  // A search that marks.
+  // The state of RetainersMark.
   TMarking = record
     Snapshot: ^TSnapshot;
     State: TNodeState;
@@ -81,7 +84,7 @@ type
   end;
   PMarking = ^TMarking;
 
-  // A search for holders.
+  // The state of the search for retainers; Retainer is the node that is searched now.
   TSearch = record
     Snapshot: ^TSnapshot;
     Retainers: ^TRetainers;
@@ -91,7 +94,7 @@ type
 
 // ---------------------------------------------------------------------------- words
 
-// Calls See for each node that a word from First up to Limit leads to.
+// Calls See for each node that a word from First up to Limit points into.
 procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
   Context: Pointer);
 var
@@ -161,13 +164,13 @@ end;
 
 // ---------------------------------------------------------------------------- paths
 
-// Blocks of data between objects: the items of a list.
+// Returns True for blocks of data between objects, such as the items of a list.
 function IsBetween(const Snapshot: TSnapshot; Group: Cardinal): Boolean;
 begin
   Result := Snapshot.Groups[Group].Kind in [coUnknown, coDynamicArray];
 end;
 
-// Whether Group is a link of the path.
+// Returns True if Group is a link of the path.
 function PathHas(const Retainers: TRetainers; Path, Group: Cardinal): Boolean;
 begin
   while Path <> NoPath do
@@ -179,7 +182,7 @@ begin
   Result := False;
 end;
 
-// A new path that goes on from Parent to Group; NoPath when the table is full.
+// Adds a path that extends Parent by Group; NoPath when the table is full.
 function AddPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
   Path: PRetainerPath;
@@ -199,7 +202,7 @@ begin
   Retainers.Paths[Parent].Child := Result;
 end;
 
-// The path that goes on from Parent to Group. What is found comes to the front.
+// Returns the path that extends Parent by Group, a new one if there is none; moves it to the front.
 function FindPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
 var
   Link: PCardinal;
@@ -222,7 +225,7 @@ begin
   Result := AddPath(Retainers, Parent, Group, IsCycle);
 end;
 
-// The node that holds Index as a reader sees it, or NoNode.
+// Returns the retainer of Index as reports show it, without data between; NoNode for none.
 function ShownHolder(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Retainer: PNode;
@@ -233,11 +236,12 @@ begin
   if Result = NoNode then
     Exit;
   Retainer := Snapshot.Nodes + Result;
-  if IsBetween(Snapshot, Retainer^.Group) and not Retainer^.IsCycle and (Retainer^.Retainer <> NoNode) then
+  if IsBetween(Snapshot, Retainer^.Group) and not Retainer^.IsCycle
+    and (Retainer^.Retainer <> NoNode) then
     Result := Retainer^.Retainer;
 end;
 
-// Sets the path of a node whose holder has one.
+// Sets the path of a node, from that of its retainer.
 procedure SetPath(var Retainers: TRetainers; const Snapshot: TSnapshot; Index: Cardinal);
 var
   Node: PNode;
@@ -250,7 +254,7 @@ begin
     Parent := Snapshot.Nodes[Retainer].Path;
   if (Parent <> NoPath) and ((Retainers.Paths[Parent].Group = Node^.Group)
     or (Retainers.Paths[Parent].Depth = PathDepth)) then
-    Node^.Path := Parent // a chain of blocks of one kind is one link
+    Node^.Path := Parent // a chain of blocks of one group is one link
   else
     Node^.Path := FindPath(Retainers, Parent, Node^.Group, Node^.IsCycle
       or (Parent <> NoPath) and Retainers.Paths[Parent].IsCycle);
@@ -294,7 +298,7 @@ begin
     Reach(Search^, Index);
 end;
 
-// Goes on from the nodes in the queue, from First on, until nothing new is reached.
+// Continues the search from the nodes in the queue, from First on, until it is exhausted.
 procedure Spread(var Search: TSearch; First: Cardinal);
 begin
   while First < Search.Retainers^.QueueCount do
@@ -329,9 +333,8 @@ begin
   Spread(Search, 0);
 end;
 
-// A node of the cycle that is met when the holders of Index are followed up; NoNode when a thread
-// has changed the blocks since they were looked at, and there is none. IsCycle marks the way; it
-// is taken back.
+// Returns a node of the cycle that the retainers of Index lead to; NoNode when there is none, as
+// another thread has changed the blocks since they were read. IsCycle marks the way and is reset.
 function FindCycle(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Marked: Cardinal;
@@ -353,7 +356,7 @@ begin
   end;
 end;
 
-// The nearest object above the node in its cycle, or the node.
+// Returns the nearest object from Index up its cycle; Index when there is none.
 function ObjectAbove(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 begin
   Result := Index;
@@ -385,7 +388,8 @@ var
 begin
   for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
   begin
-    if (Search.Snapshot^.Nodes[Index].State <> nsCounted) or Search.Snapshot^.Nodes[Index].IsSeen then
+    if (Search.Snapshot^.Nodes[Index].State <> nsCounted)
+      or Search.Snapshot^.Nodes[Index].IsSeen then
       Continue;
     First := Search.Retainers^.QueueCount;
     Search.Retainer := NoNode;
@@ -398,7 +402,7 @@ begin
   end;
 end;
 
-// Backwards: what is held was reached after its holder.
+// Sums up the retained sizes. Backwards: a retainer was reached before its nodes.
 procedure SumUp(const Retainers: TRetainers; var Snapshot: TSnapshot);
 var
   Index: NativeInt;
@@ -413,7 +417,7 @@ begin
   end;
 end;
 
-// A node inside another one of its group counts there.
+// Sums up the retained sizes of groups. A node below another one of its group counts there.
 procedure SumGroups(const Retainers: TRetainers; var Snapshot: TSnapshot);
 var
   Index: NativeInt;
@@ -475,8 +479,8 @@ begin
   Last := PNativeUInt(Retainer^.Address + Retainer^.Size) - 1;
   while not Result and (Word <= Last) do
   begin
-    // An interface leads to a word behind the first, which holds the address of its methods.
-    // (The compiler takes a difference with SizeOf for signed.)
+    // An interface points to a word of the object after the first, which is the address of its
+    // methods. (The compiler takes a difference with SizeOf for signed.)
     Address := LoadAcquire(Word^); // once: a thread may be writing it
     if (Address - NativeUInt(Node^.Address) - 1 < NativeUInt(Node^.Size - SizeOf(Pointer)))
       and (Address and (SizeOf(Pointer) - 1) = 0) then

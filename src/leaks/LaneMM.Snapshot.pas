@@ -1,10 +1,10 @@
-/// All blocks in use at one moment, and what they are, in groups.
+/// A snapshot: all blocks in use at one moment, grouped by their contents.
 //
-// Owns:       the room of each TSnapshot.
-// Invariants: takes no memory of the heap. Nodes stand by address. Group 0 takes what finds the
-//             table full.
-// Callers:    any thread; a TSnapshot belongs to one. While other threads run, blocks that they get
-//             or free meanwhile may be missing or be there.
+// Owns:       the memory of each TSnapshot.
+// Invariants: allocates nothing from the heap. Nodes are sorted by address. Group 0 takes the
+//             blocks of groups that no longer fit into the table.
+// Callers:    any thread; a TSnapshot belongs to one. Blocks that other threads allocate or free
+//             meanwhile may be included or missing.
 unit LaneMM.Snapshot;
 
 {$I ../LaneMM.inc}
@@ -19,35 +19,35 @@ uses
 const
   /// No node.
   NoNode = High(Cardinal);
-  /// Most groups.
+  /// Maximum number of groups, group 0 included.
   GroupLimit = 8192;
-  /// Strings of a group whose first characters are kept, and how many characters.
+  /// Maximum number of strings of a group whose first characters are kept, and of these characters.
   MostExamples = 3;
   ExampleLength = 40;
 
 type
-  /// Whether a block counts.
+  /// How a block counts.
   TNodeState = (
-    nsCounted,   //< it does
-    nsSuppressed,  //< somebody said that it is there
-    nsRunning,   //< a thread that still runs, or an exception, holds it
-    nsOther,     //< it is of a group that is not asked for
-    nsFreed      //< another thread has freed it since
+    nsCounted,    //< it is reported
+    nsSuppressed, //< a suppression matches it
+    nsRunning,    //< reachable from a running thread, an exception or the roots of lib/
+    nsOther,      //< its allocation group is not selected
+    nsFreed       //< another thread has freed it meanwhile
   );
 
   PNode = ^TNode;
   /// A block in use.
   TNode = record
-    Address: PByte;        //< where it begins
-    Size: NativeUInt;      //< its bytes
-    Retained: NativeUInt;  //< bytes that it holds, its own included; see LaneMM.Retainers
-    Group: Cardinal;       //< what it is
-    Retainer: Cardinal;      //< the node that holds it, or NoNode
-    Path: Cardinal;        //< see LaneMM.Retainers
-    State: TNodeState;     //< whether it counts
-    IsRetained: Boolean;       //< another node holds it
-    IsSeen: Boolean;       //< the search has been here
-    IsCycle: Boolean;      //< it is held by what it holds itself
+    Address: PByte;        //< its address
+    Size: NativeUInt;      //< its usable size, of a debug block the requested size
+    Retained: NativeUInt;  //< retained size, Size included; see LaneMM.Retainers
+    Group: Cardinal;       //< number of its group
+    Retainer: Cardinal;    //< its retainer, or NoNode
+    Path: Cardinal;        //< path to it, see LaneMM.Retainers
+    State: TNodeState;     //< how it counts
+    IsRetained: Boolean;   //< another node references it
+    IsSeen: Boolean;       //< the search has reached it
+    IsCycle: Boolean;      //< the search has entered a cycle here
   end;
 
   /// The first characters of a string, in quotes, ended by #0.
@@ -56,59 +56,61 @@ type
   PGroup = ^TGroup;
   /// Blocks of one kind.
   TGroup = record
-    Kind: TContentsKind;   //< objects, strings, ...
-    ClassId: NativeUInt;   //< of objects, see LaneMM.Contents
-    BlockSize: NativeUInt; //< bytes of each block; 0 where they differ
-    Count: NativeUInt;     //< blocks
+    Kind: TContentsKind;   //< kind of their contents
+    ClassId: NativeUInt;   //< class of objects, see LaneMM.Contents; else 0
+    BlockSize: NativeUInt; //< bytes of each block; 0 for strings and group 0
+    Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
-    Retained: NativeUInt;  //< bytes that they hold, their own included; see LaneMM.Retainers
+    Retained: NativeUInt;  //< their retained size, Bytes included; see LaneMM.Retainers
     First: TBlockInfo;     //< the block with the lowest allocation number, or address
-    ExampleCount: Cardinal; //< of Examples
-    Examples: array[0..MostExamples - 1] of TExample; //< of strings
+    ExampleCount: Cardinal; //< strings in Examples
+    Examples: array[0..MostExamples - 1] of TExample; //< the first strings
   end;
 
   PTotal = ^TTotal;
   /// Blocks of one allocation group, see LaneMM.Groups.
   TTotal = record
     Group: Cardinal;       //< its number
-    Count: NativeUInt;     //< blocks
+    Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
   end;
 
-  /// What is in use.
+  /// The blocks in use at one moment.
   TSnapshot = record
     Nodes: PNode;             //< blocks by address
-    NodeCount: Cardinal;      //< how many
-    NodeLimit: Cardinal;      //< room for them
-    LostCount: NativeUInt;    //< blocks that found no room
-    Groups: PGroup;           //< what they are
-    GroupCount: Cardinal;     //< how many, group 0 included
-    Slots: PCardinal;         //< finds a group by what it is
-    Counts: array[TNodeState] of NativeUInt; //< blocks
+    NodeCount: Cardinal;      //< number of nodes
+    NodeLimit: Cardinal;      //< capacity of Nodes
+    LostCount: NativeUInt;    //< blocks beyond this capacity
+    Groups: PGroup;           //< groups of blocks
+    GroupCount: Cardinal;     //< number of groups, group 0 included
+    Slots: PCardinal;         //< hash table of group numbers
+    Counts: array[TNodeState] of NativeUInt; //< number of blocks by state
     Bytes: array[TNodeState] of NativeUInt;  //< their bytes
-    Totals: PTotal;           //< allocation groups; those that find no room are left out
-    TotalCount: Cardinal;     //< how many
+    Totals: PTotal;           //< totals of allocation groups, the first 256
+    TotalCount: Cardinal;     //< number of totals
   end;
 
-/// Takes note of all blocks in use. False without memory.
+/// Takes a snapshot of all blocks in use. False without memory for the groups; blocks without
+/// memory for a node are counted in LostCount.
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
-/// Lets only the blocks of the allocation groups First to Last count; before SnapshotGroup.
+/// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
+/// SnapshotGroup.
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
-/// Puts the blocks that count into groups.
+/// Puts the blocks that count into groups, and fills Counts, Bytes and Totals.
 procedure SnapshotGroup(var Snapshot: TSnapshot);
-/// Takes a block that counts out of its group: somebody expects it.
+/// Takes a block that counts out of its group: a suppression matches it.
 procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
-/// Gives the room of the nodes back; the groups stay.
+/// Releases the memory of the nodes; the groups stay.
 procedure SnapshotDropNodes(var Snapshot: TSnapshot);
-/// Gives all room back.
+/// Releases all memory.
 procedure SnapshotClose(var Snapshot: TSnapshot);
-/// The node whose block holds Address, any number, or NoNode.
+/// Returns the node whose block contains Address, any number; NoNode when there is none.
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
-/// A census of the groups that have more bytes in Later than in Earlier, with the differences.
-/// False without memory.
+/// Makes a snapshot, without nodes, of the growth of the groups from Earlier to Later; groups that
+/// did not grow have 0 bytes. False without memory.
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
-/// Numbers of the groups in use, those with most bytes first; Count of them. The room lies behind
-/// the groups and is good until the next call.
+/// Returns the numbers of the groups with any bytes, in descending order of bytes, Count of them.
+/// They belong to the snapshot and are valid until the next call.
 function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
 
 implementation
@@ -120,12 +122,12 @@ const
   SlotCount = GroupLimit * 2;
   TotalLimit = 256;
   Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
-  // Room for blocks that come while the walk goes on.
+  // Spare nodes for blocks that other threads allocate during the walk.
   SpareNodes = 4096;
   MostNodes = NativeUInt(1) shl 28;
 
 type
-  // What is needed for the groups: themselves, the slots that find them, their order.
+  // The groups, the slots that find them, their order, the totals.
   TGroupTables = record
     Groups: array[0..GroupLimit - 1] of TGroup;
     Slots: array[0..SlotCount - 1] of Cardinal;
@@ -223,7 +225,7 @@ end;
 
 // ---------------------------------------------------------------------------- groups
 
-// Objects of a class, and strings, stand together whatever their size.
+// Returns the size that distinguishes groups; 0 for strings, which form one group of any size.
 function SizeInKey(Kind: TContentsKind; Size: NativeUInt): NativeUInt;
 begin
   if Kind in [coAnsiString, coUnicodeString] then
@@ -238,7 +240,7 @@ begin
     shr (SizeOf(Pointer) * 4) mod SlotCount;
 end;
 
-// The slot of the group, or the free one where it belongs.
+// Returns the slot of the group, or the free slot for it.
 function FindSlot(const Snapshot: TSnapshot; Kind: TContentsKind; ClassId, BlockSize: NativeUInt)
   : PCardinal;
 var
@@ -257,7 +259,7 @@ begin
   until False;
 end;
 
-// The number of the group, which is made if it is new.
+// Returns the number of the group, a new one if there is none; 0 when the table is full.
 function FindGroup(var Snapshot: TSnapshot; const Contents: TContents; Size: NativeUInt): Cardinal;
 var
   Slot: PCardinal;
@@ -290,7 +292,7 @@ begin
   Inc(Group^.ExampleCount);
 end;
 
-// Adds blocks of an allocation group; a negative number takes them off.
+// Adds blocks to the total of an allocation group; negative numbers subtract them.
 procedure AddTotal(var Snapshot: TSnapshot; Group: Cardinal; Count, Bytes: NativeInt);
 var
   Index: Cardinal;
@@ -378,7 +380,7 @@ begin
   Inc(Snapshot.Bytes[nsSuppressed], Node^.Size);
 end;
 
-// Takes what Earlier had off the group.
+// Subtracts the blocks of the group in Earlier.
 procedure Subtract(Group: PGroup; const Earlier: TSnapshot);
 var
   Before: PGroup;
@@ -398,7 +400,7 @@ begin
   if Before^.Count < Group^.Count then
     Dec(Group^.Count, Before^.Count)
   else
-    Group^.Count := 0; // no more blocks, but larger ones
+    Group^.Count := 0; // as many blocks or fewer, but larger ones
 end;
 
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
@@ -419,7 +421,7 @@ begin
     Subtract(Grown.Groups + Index, Earlier);
 end;
 
-// Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
+// Source: Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
 function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
 var
   Gap, Index, Place: NativeInt;

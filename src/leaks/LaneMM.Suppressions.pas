@@ -1,8 +1,11 @@
-/// Leaks that somebody expects: by block, by class, by size; registered, or named in a file.
+/// Suppressions: leaks that are not reported, by block, class, size or routine; registered by calls
+/// of the program, or listed in a file.
 //
-// Owns:       Leaks.Suppressions, ExpectedLock.
-// Invariants: an entry with Count 0 is free. Entries are few: they are looked at one by one.
-// Callers:    SuppressionAdd, SuppressionRemove: any thread. SuppressionsMark: whoever makes a report.
+// Owns:       Leaks.Suppressions, Lock.
+// Invariants: an entry with Count 0 is free. Entries are few: a linear search finds them.
+// Callers:    SuppressionAdd, SuppressionRemove: any thread. SuppressionsMark,
+//             SuppressionsMarkPatterns: the thread that makes a report; they take no lock, as a
+//             paused thread may hold it (LaneMM.Pause).
 unit LaneMM.Suppressions;
 
 {$I ../LaneMM.inc}
@@ -15,27 +18,30 @@ uses
 
 
 type
-  /// How an expected leak is told.
+  /// How a suppression matches a block.
   TSuppressionKind = (
     suBlock,  //< by an address inside it
     suClass,  //< by the class of the object
-    suSize    //< by the size that was asked for
+    suSize    //< by its requested size; of a normal block, by the usable size for that
   );
 
 const
   /// For SuppressionAdd: any number of leaks.
   AnyCount = High(NativeUInt) shr 1;
 
-/// Expects Count more leaks that Value tells. False when there is no room to note it.
+/// Suppresses Count more leaks that match Value. False when Count is 0, the table of 4,096 entries
+/// is full or there is no memory.
 function SuppressionAdd(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
-/// Takes back what was registered with the same values. False when there is no such thing.
+/// Takes back the suppression of Count leaks that match Value. False, and nothing changed, when
+/// Count is 0 or fewer are suppressed.
 function SuppressionRemove(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
-/// Takes the expected leaks out of a census that has groups.
+/// Excludes the leaks that match from a snapshot after SnapshotGroup.
 procedure SuppressionsMark(var Snapshot: TSnapshot);
-/// Takes out what Patterns, the text of a file, names: lines of `class PATTERN` or `routine
-/// PATTERN`, in which a star stands for any characters, large and small ones are the same, and `#`
-/// begins a comment. A routine is looked for in the stack of the allocation, where one is known.
-procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar; Length: NativeUInt);
+/// Excludes the leaks that match Patterns, the text of a file: lines of `class PATTERN` or `routine
+/// PATTERN`. `*` matches any text, matching ignores case, and `#` begins a comment. A routine
+/// matches in any frame of the backtrace of the allocation, where there is one.
+procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
+  Length: NativeUInt);
 
 implementation
 
@@ -56,7 +62,7 @@ type
   end;
   PSuppression = ^TSuppression;
 
-  // A name or pattern as text of its own.
+  // A name or a pattern, ended by #0.
   TName = array[0..NameLimit] of AnsiChar;
 
   // One line of the file.
@@ -67,7 +73,7 @@ type
 
 // ---------------------------------------------------------------------------- registration
 
-// The entry with these values, or a free one; nil when there is none. Under the lock.
+// Returns the entry with these values, or a free one; nil when there is none. Under the lock.
 function FindEntry(Kind: TSuppressionKind; Value: NativeUInt): PSuppression;
 var
   Index: Cardinal;
@@ -237,7 +243,8 @@ var
   Block: TBlockInfo;
 begin
   Result := 0;
-  if (Snapshot.Nodes[Index].State = nsCounted) and WalkFind(Snapshot.Nodes[Index].Address, Block) then
+  if (Snapshot.Nodes[Index].State = nsCounted)
+    and WalkFind(Snapshot.Nodes[Index].Address, Block) then
     Result := Block.Stack;
 end;
 
@@ -264,7 +271,8 @@ begin
     SymbolizerResolve(Symbolizer);
     for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
     begin
-      if BacktraceRead(StackOf(Snapshot, Index), Stack) and StackFits(Symbolizer, Stack, Pattern) then
+      if BacktraceRead(StackOf(Snapshot, Index), Stack)
+        and StackFits(Symbolizer, Stack, Pattern) then
         SnapshotExclude(Snapshot, Index);
     end;
   end;
@@ -278,7 +286,7 @@ begin
   Result := Sign in [' ', #9, #13];
 end;
 
-// Whether the line from First up to Limit begins with Word and a blank; First moves behind them.
+// Returns True if the line from First up to Limit begins with Word and a blank; skips both.
 function TakesWord(var First: PAnsiChar; Limit: PAnsiChar; const Word: ShortString): Boolean;
 var
   Index: Cardinal;
@@ -307,7 +315,8 @@ begin
     Move(First^, Pattern.Text, Limit - First);
 end;
 
-procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar; Length: NativeUInt);
+procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
+  Length: NativeUInt);
 var
   Limit, Last, Ending: PAnsiChar;
   Pattern: TPattern;
