@@ -53,7 +53,7 @@ type
   PTraps = ^TTraps;
 
 const
-  FreedName: ShortString = 'a freed object';
+  FreedName: ShortString = 'TFreedObject';
 
 // ---------------------------------------------------------------------------- calls
 

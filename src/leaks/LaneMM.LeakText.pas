@@ -32,8 +32,8 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Count);
-  FieldNumber(Fields, fiSize, Bytes);
+  FieldCount(Fields, fiBlocks, Count, 'block');
+  FieldCount(Fields, fiSize, Bytes, 'byte');
   MessageAdd(Text, Message, Fields);
   FieldsClose(Fields);
 end;
@@ -119,7 +119,7 @@ begin
   Group := LeakGroup(List, Index);
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, Group^.Count);
-  FieldNumber(Fields, fiSize, Group^.Bytes);
+  FieldCount(Fields, fiSize, Group^.Bytes, 'byte');
   FieldStart(Fields, fiClass);
   LeakAddName(Fields.Values, Group);
   FieldEnd(Fields, fiClass);
@@ -137,7 +137,7 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Number);
+  FieldCount(Fields, fiBlocks, Number, 'block');
   MessageAdd(Text, Message, Fields);
   FieldsClose(Fields);
 end;
@@ -184,8 +184,8 @@ begin
     if Total^.Count = 0 then
       Continue;
     FieldsOpen(Fields);
-    FieldNumber(Fields, fiCount, Total^.Count);
-    FieldNumber(Fields, fiSize, Total^.Bytes);
+    FieldCount(Fields, fiBlocks, Total^.Count, 'block');
+    FieldCount(Fields, fiSize, Total^.Bytes, 'byte');
     FieldStart(Fields, fiGroup);
     GroupAddName(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiGroup);
