@@ -85,7 +85,7 @@ const
     (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
       Help: 'heap size in bytes from which huge pages are requested; 0: never'),
     (Name: 'log'; Kind: okText; Default: 0;
-      Help: 'file of the event log, or directory of logs and profiles'),
+      Help: 'event log file, or directory of logs and profiles'),
     (Name: 'event'; Kind: okRule; Default: 0;
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3'),
     (Name: 'leaks'; Kind: okSwitch; Default: 0;
@@ -95,7 +95,7 @@ const
     (Name: 'leaks:format'; Kind: okFormat; Default: 0;
       Help: 'also write the leaks to a file: json, junit or heaptrc; repeatable'),
     (Name: 'leaks:ignore'; Kind: okText; Default: 0;
-      Help: 'file of suppressions: leaks to ignore, by class or routine'),
+      Help: 'file of leaks to ignore, by class or routine'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
       Help: 'detect invalid frees, overruns and use after free, with backtraces'),
     (Name: 'check'; Kind: okInterval; Default: 0;
@@ -109,7 +109,7 @@ const
     (Name: 'erase'; Kind: okErase; Default: 0;
       Help: 'zero blocks when freed, memory before it is released; repeatable'),
     (Name: 'guard'; Kind: okGuard; Default: 0;
-      Help: 'guard pages after debug blocks; without debug, after one block per N bytes'),
+      Help: 'guard pages after debug blocks; without debug, one per N bytes'),
     (Name: 'break'; Kind: okNumber; Default: 0;
       Help: 'report the allocation with this number in debug mode; 0: none'),
     (Name: 'limit'; Kind: okNumber; Default: 0;
@@ -293,9 +293,9 @@ var
   Text: TText;
 begin
   AddPrefix(Text, Source);
-  TextAdd(Text, '`');
+  TextAdd(Text, 'missing or invalid value of `');
   TextAdd(Text, Word);
-  TextAdd(Text, '` has no value or an invalid one; LANEMM=help lists all settings'#10);
+  TextAdd(Text, '`; LANEMM=help lists all settings'#10);
   Print(Text);
 end;
 
