@@ -50,7 +50,7 @@ begin
   if Handle <> nil then
     Result := SymbolFind(Handle, Names[Form]);
   if Result = nil then
-    Fatal('operator new: no memory, and no C++ library to say so');
+    Fatal('operator new: out of memory, and no C++ library to throw bad_alloc');
 end;
 
 // Jumps to the C++ library's operator. in: TForm in eax, the operator's arguments where they were

@@ -45,7 +45,7 @@ function LibcCompare(First, Second: Pointer; Count: NativeUInt): LongInt; cdecl;
 
 procedure HandleError(Code: LongInt); [public, alias: 'FPC_HANDLEERROR'];
 const
-  Text: ShortString = 'LaneMM: freed or resized what is no block, or is free already'#10;
+  Text: ShortString = 'LaneMM: invalid free or resize: not a heap block, or already freed'#10;
 begin
   if Code = OutOfMemory then
   begin

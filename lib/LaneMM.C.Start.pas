@@ -97,7 +97,8 @@ end;
 // be asked for before the program has started.
 procedure SayOffMeansNothing;
 const
-  Text: ShortString = 'LaneMM: `off` means nothing in the C library; start the program without it'#10;
+  Text: ShortString = 'LaneMM: `off` has no effect in the C library; run the program without'
+    + ' the library'#10;
 begin
   OsWriteError(@Text[1], Length(Text));
 end;

@@ -119,17 +119,18 @@ property ReportMemoryLeaksOnShutdown: Boolean read GetReportMemoryLeaksOnShutdow
 
 const
   FastMM_SetOptimizationStrategy = 0 deprecated 'LaneMM needs no strategy: remove the call';
-  FastMM_EnterMinimumAddressAlignment = 0 deprecated 'all blocks are aligned to 16: remove it';
-  FastMM_ExitMinimumAddressAlignment = 0 deprecated 'all blocks are aligned to 16: remove it';
-  FastMM_ShareMemoryManager = 0 deprecated 'copies of LaneMM find each other: remove the call';
+  FastMM_EnterMinimumAddressAlignment = 0 deprecated 'blocks are always aligned to 16: remove it';
+  FastMM_ExitMinimumAddressAlignment = 0 deprecated 'blocks are always aligned to 16: remove it';
+  FastMM_ShareMemoryManager = 0 deprecated 'copies of LaneMM share blocks: remove the call';
   FastMM_AttemptToUseSharedMemoryManager = 0
-    deprecated 'copies of LaneMM find each other: remove the call';
-  FastMM_Initialize = 0 deprecated 'LaneMM installs itself as first unit: remove the call';
+    deprecated 'copies of LaneMM share blocks: remove the call';
+  FastMM_Initialize = 0 deprecated 'LaneMM installs itself: remove the call';
   FastMM_Finalize = 0 deprecated 'LaneMM stays installed: remove the call';
   FastMM_LoadDebugSupportLibrary = 0 deprecated 'LaneMM needs no library: remove the call';
   FastMM_LogStateToFile = 0 deprecated 'use LaneMM_ReportMemoryInUse';
   FastMM_WalkBlocks = 0 deprecated 'use LaneMM_TakeSnapshot and LaneMM_CompareSnapshots';
-  FastMM_MessageBoxEvents = 0 deprecated 'LaneMM shows no boxes: see event=... in docs/options.md';
+  FastMM_MessageBoxEvents = 0
+    deprecated 'LaneMM shows no message boxes: see event=... in docs/options.md';
   FastMM_LogToFileEvents = 0 deprecated 'use LaneMM_Configure, see event=... in docs/options.md';
   FastMM_OutputDebugStringEvents = 0
     deprecated 'use LaneMM_Configure, see event=... in docs/options.md';

@@ -220,7 +220,7 @@ begin
     Exit;
   SetCurrent(Heap, Result);
   if Odd(Result^.FreeList) and not SpanRefill(Result) then
-    Fatal('a queued span has no block to give');
+    Fatal('a queued span has no free block');
 end;
 
 // ---------------------------------------------------------------------------- frees

@@ -97,7 +97,7 @@ begin
     // Acquire: see every link of the list. Pairs with RemotePush.
     Word := Swap(Span^.Remote, 0);
   if Checked then
-    Check(Word <> RemoteGivenUp, 'the owner of a span did not give it up');
+    Check(Word <> RemoteGivenUp, 'the owner of a span has not given it up');
   Count := CountOf(Word);
   Result := FirstOf(Span, Word);
 end;

@@ -128,8 +128,8 @@ begin
   FieldsOpen(Fields);
   FieldName(Fields, fiProcess, OsProcessId);
   FieldName(Fields, fiThread, OsThreadId);
-  FieldNumber(Fields, fiCount, Count - Most);
-  FieldNumber(Fields, fiSize, Most);
+  FieldCount(Fields, fiCount, Count - Most, 'event');
+  FieldNumber(Fields, fiNumber, Most);
   MessageAdd(Event.Text, msHead, Fields);
   MessageAdd(Event.Text, msLogLeft, Fields);
   FieldsClose(Fields);

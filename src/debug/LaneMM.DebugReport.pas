@@ -47,7 +47,7 @@ const
 procedure FillBlock(var Fields: TFields; const Finding: TFinding);
 begin
   FieldAddress(Fields, fiBlock, Finding.Data);
-  FieldNumber(Fields, fiSize, Finding.Block.Size);
+  FieldCount(Fields, fiSize, Finding.Block.Size, 'byte');
   FieldName(Fields, fiNumber, Finding.Block.Number);
   FieldSigned(Fields, fiOffset, NativeInt(Finding.Address - Finding.Data));
 end;
@@ -84,7 +84,7 @@ begin
   FieldName(Fields, fiProcess, OsProcessId);
   FieldName(Fields, fiThread, OsThreadId);
   FieldAddress(Fields, fiAddress, Finding.Address);
-  FieldNumber(Fields, fiGiven, Finding.Given);
+  FieldCount(Fields, fiGiven, Finding.Given, 'byte');
   if Finding.State = dsNever then
     Exit;
   FillBlock(Fields, Finding);
@@ -105,7 +105,7 @@ begin
       Exit;
     end;
     FieldSigned(Report.Fields, fiOffset, Finding.Ranges[Index].Offset);
-    FieldNumber(Report.Fields, fiLength, Finding.Ranges[Index].Length);
+    FieldCount(Report.Fields, fiLength, Finding.Ranges[Index].Length, 'byte');
     MessageAdd(Report.Event.Text, msDamage, Report.Fields);
   end;
 end;
@@ -225,7 +225,7 @@ begin
   OsVisitMappings(LookAtMapping, @Place);
   FieldChars(Report.Fields, fiPath, @Place.Mapping.Path);
   if not Place.IsFound then
-    Message := msIsNowhere
+    Message := msIsUnmapped
   else if NativeUInt(get_frame) - Place.Mapping.First < Place.Mapping.Limit - Place.Mapping.First
     then
     Message := msIsStack
@@ -246,7 +246,7 @@ begin
       begin
         FieldAddress(Report.Fields, fiBlock, Finding.Data);
         FieldNumber(Report.Fields, fiOffset, Finding.Address - Finding.Data);
-        FieldNumber(Report.Fields, fiUsable, Finding.Block.Size);
+        FieldCount(Report.Fields, fiUsable, Finding.Block.Size, 'byte');
         if Finding.Address <> Finding.Data then
           MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
         MessageAdd(Report.Event.Text, msNormalBlock, Report.Fields);

@@ -55,7 +55,7 @@ type
   PTraps = ^TTraps;
 
 const
-  FreedName: ShortString = 'a freed object';
+  FreedName: ShortString = 'TFreedObject';
 
 // ---------------------------------------------------------------------------- calls
 

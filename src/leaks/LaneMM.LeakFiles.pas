@@ -151,7 +151,7 @@ var
   Rank: Cardinal;
   Path: PRetainerPath;
 begin
-  OpenJson(Text, 'holders', '[');
+  OpenJson(Text, 'retainers', '[');
   Rank := 0;
   while (Rank < MostRetainers) and LeakRetainer(List, Index, Rank, Path) do
   begin
@@ -271,9 +271,10 @@ begin
   AddJsonNumber(Text, 'exitCode', ExitCode);
   AddJsonNumber(Text, 'blocks', List.Blocks);
   AddJsonNumber(Text, 'bytes', List.Bytes);
-  AddJsonCounts(Text, 'expected', List.Snapshot.Counts[nsSuppressed],
+  AddJsonCounts(Text, 'suppressed', List.Snapshot.Counts[nsSuppressed],
     List.Snapshot.Bytes[nsSuppressed]);
-  AddJsonCounts(Text, 'running', List.Snapshot.Counts[nsRunning], List.Snapshot.Bytes[nsRunning]);
+  AddJsonCounts(Text, 'reachable', List.Snapshot.Counts[nsRunning],
+    List.Snapshot.Bytes[nsRunning]);
   AddJsonTotals(Text, List);
   OpenJson(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
@@ -326,10 +327,10 @@ begin
   TextAdd(Text, '<testcase classname="leaks"');
   AddXmlText(Text, 'name', @Name);
   TextAdd(Text, '><failure type="leak" message="');
-  TextAddNumber(Text, Group^.Count);
-  TextAdd(Text, ' blocks, ');
-  TextAddNumber(Text, Group^.Bytes);
-  TextAdd(Text, ' bytes were not freed">');
+  TextAddCount(Text, Group^.Count, 'block');
+  TextAdd(Text, ', ');
+  TextAddCount(Text, Group^.Bytes, 'byte');
+  TextAdd(Text, ' leaked">');
   AddXmlLines(Text, List, Index);
   TextAdd(Text, '</failure></testcase>'#10);
 end;

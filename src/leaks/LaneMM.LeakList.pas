@@ -247,6 +247,13 @@ end;
 
 // ---------------------------------------------------------------------------- names
 
+procedure AddBlockName(var Text: TText; const Contents: ShortString; Size: NativeUInt);
+begin
+  TextAdd(Text, Contents);
+  TextAddGrouped(Text, Size);
+  TextAdd(Text, '-byte block');
+end;
+
 procedure LeakAddName(var Text: TText; Group: PGroup);
 begin
   case Group^.Kind of
@@ -257,14 +264,9 @@ begin
     coUnicodeString:
       TextAdd(Text, 'UnicodeString');
     coDynamicArray:
-      TextAdd(Text, 'dynamic array in ');
+      AddBlockName(Text, 'dynamic array in a ', Group^.BlockSize);
     coUnknown:
-      TextAdd(Text, 'unknown block of ');
-  end;
-  if Group^.Kind in [coDynamicArray, coUnknown] then
-  begin
-    TextAddGrouped(Text, Group^.BlockSize);
-    TextAdd(Text, ' bytes');
+      AddBlockName(Text, '', Group^.BlockSize);
   end;
 end;
 

@@ -34,8 +34,8 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Count);
-  FieldNumber(Fields, fiSize, Bytes);
+  FieldCount(Fields, fiBlocks, Count, 'block');
+  FieldCount(Fields, fiSize, Bytes, 'byte');
   MessageAdd(Text, Message, Fields);
   FieldsClose(Fields);
 end;
@@ -121,7 +121,7 @@ begin
   Group := LeakGroup(List, Index);
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, Group^.Count);
-  FieldNumber(Fields, fiSize, Group^.Bytes);
+  FieldCount(Fields, fiSize, Group^.Bytes, 'byte');
   FieldStart(Fields, fiClass);
   LeakAddName(Fields.Values, Group);
   FieldEnd(Fields, fiClass);
@@ -139,7 +139,7 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Number);
+  FieldCount(Fields, fiBlocks, Number, 'block');
   MessageAdd(Text, Message, Fields);
   FieldsClose(Fields);
 end;
@@ -187,8 +187,8 @@ begin
     if Total^.Count = 0 then
       Continue;
     FieldsOpen(Fields);
-    FieldNumber(Fields, fiCount, Total^.Count);
-    FieldNumber(Fields, fiSize, Total^.Bytes);
+    FieldCount(Fields, fiBlocks, Total^.Count, 'block');
+    FieldCount(Fields, fiSize, Total^.Bytes, 'byte');
     FieldStart(Fields, fiGroup);
     GroupAddName(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiGroup);

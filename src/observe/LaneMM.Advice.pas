@@ -96,8 +96,9 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
 const
   Names: array[TGrower] of PAnsiChar = ('a block', 'an AnsiString', 'a UnicodeString',
     'a dynamic array', 'a list', 'a stream');
-  Advice: array[TGrower] of PAnsiChar = ('get the final size at once', 'SetLength once',
-    'SetLength once', 'SetLength once', 'set Capacity', 'set Size first');
+  Advice: array[TGrower] of PAnsiChar = ('allocate the final size once',
+    'call SetLength once', 'call SetLength once', 'call SetLength once', 'set Capacity first',
+    'set Size first');
 var
   Grower: TGrower;
 begin
@@ -106,14 +107,14 @@ begin
   TextAdd(Text, ' grew ');
   TextAddChars(Text, Names[Grower]);
   TextAdd(Text, ' ');
-  TextAddGrouped(Text, Count);
-  TextAdd(Text, ' times from ');
+  TextAddCount(Text, Count, 'time');
+  TextAdd(Text, ' from ');
   TextAddBytes(Text, LoadAcquire(Site^.FirstBytes));
   TextAdd(Text, ' to ');
   TextAddBytes(Text, LoadAcquire(Site^.LastBytes));
   TextAdd(Text, ', ');
-  TextAddGrouped(Text, LoadAcquire(Site^.Moves));
-  TextAdd(Text, ' moves, ');
+  TextAddCount(Text, LoadAcquire(Site^.Moves), 'move');
+  TextAdd(Text, ', ');
   TextAddBytes(Text, LoadAcquire(Site^.CopiedBytes));
   TextAdd(Text, ' copied: ');
   TextAddChars(Text, Advice[Grower]);

@@ -124,7 +124,7 @@ end;
 
 procedure AddCall(var Text: TText; Call: TManagerCall);
 const
-  Names: array[TManagerCall] of PAnsiChar = ('the manager', 'GetMem', 'FreeMem', 'FreeMem',
+  Names: array[TManagerCall] of PAnsiChar = ('the memory manager', 'GetMem', 'FreeMem', 'FreeMem',
     'AllocMem', 'ReallocMem', 'MemSize');
 begin
   TextAddChars(Text, Names[Call]);
@@ -132,8 +132,8 @@ end;
 
 procedure AddLock(var Text: TText; Kind, FirstKind: TSiteKind);
 const
-  Names: array[0..Ord(siSamplesWait)] of PAnsiChar = ('arena', 'registry', 'thread heap',
-    'orphan heap', 'samples');
+  Names: array[0..Ord(siSamplesWait)] of PAnsiChar = ('arena', 'thread registry', 'thread heap',
+    'abandoned heap', 'sampler');
 begin
   TextAdd(Text, 'the ');
   TextAddChars(Text, Names[Ord(Kind) - Ord(FirstKind)]);
@@ -144,9 +144,9 @@ procedure AddWait(var Text: TText; Site: PSite);
 begin
   if Site^.Kind = siRemoteFree then
   begin
-    TextAdd(Text, ' x another thread''s block of ');
-    TextAddNumber(Text, ClassToSize(Site^.SizeClass));
-    TextAdd(Text, ' bytes freed by ');
+    TextAdd(Text, ' x remote free of a block of ');
+    TextAddCount(Text, ClassToSize(Site^.SizeClass), 'byte');
+    TextAdd(Text, ' by ');
     AddCall(Text, Site^.Stack.Call);
     Exit;
   end;
@@ -156,7 +156,7 @@ begin
   begin
     TextAdd(Text, ' found ');
     AddLock(Text, Site^.Kind, siArenaMiss);
-    TextAdd(Text, ' taken, and went on');
+    TextAdd(Text, ' held and did not wait');
     Exit;
   end;
   TextAdd(Text, ' waited for ');
@@ -170,13 +170,9 @@ end;
 procedure AddThreads(var Text: TText; Site: PSite);
 begin
   TextAdd(Text, ', ');
-  TextAddNumber(Text, SiteThreadCount(Site));
+  TextAddCount(Text, SiteThreadCount(Site), 'thread');
   if SiteThreadCount(Site) = MaxSiteThreads then
     TextAdd(Text, ' or more');
-  if SiteThreadCount(Site) = 1 then
-    TextAdd(Text, ' thread')
-  else
-    TextAdd(Text, ' threads');
 end;
 
 // Adds the headline of one site.
@@ -207,13 +203,12 @@ begin
   if List.Length = 0 then
     Exit;
   TextAdd(Text, Title);
-  TextAddGrouped(Text, List.AllEvents);
-  TextAdd(Text, ' events at ');
-  TextAddGrouped(Text, List.AllSites);
-  if List.AllSites = 1 then
-    TextAdd(Text, ' call site:'#10)
-  else
-    TextAdd(Text, ' call sites; the most frequent:'#10);
+  TextAddCount(Text, List.AllEvents, 'event');
+  TextAdd(Text, ' at ');
+  TextAddCount(Text, List.AllSites, 'call site');
+  if List.AllSites > 1 then
+    TextAdd(Text, ', most frequent first');
+  TextAdd(Text, ':'#10);
   for Index := 0 to List.Length - 1 do
   begin
     AddSite(Text, Log, List, Index);
@@ -224,22 +219,22 @@ end;
 procedure AddNotes(var Text: TText; const Log: TLog);
 const
   FrameNotes: array[Boolean] of PAnsiChar = (
-    '  Routines without frame pointers (-O2 and above) are missing from the stacks.'#10, nil);
+    '  Backtraces lack routines without frame pointers (-O2 and above).'#10, nil);
 begin
   if IsLibrary then
-    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` finds lines where there is debug'
-      + ' information.'#10)
+    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` prints source lines of modules with'
+      + ' debug information.'#10)
   else if not Log.Symbolizer.HasLines and Log.Symbolizer.Elf.HasUnknownLines then
-    TextAdd(Text, '  The line numbers cannot be read: they are compressed, or DWARF of another'
-      + ' version than 2 to 4; compile with -gl.'#10)
+    TextAdd(Text, '  The line numbers cannot be read: compressed debug information, or not'
+      + ' DWARF 2 to 4; compile with -gl.'#10)
   else if not Log.Symbolizer.HasLines then
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);
   TextAddChars(Text, FrameNotes[IsX64]);
   if LoadAcquire(Observe.SitesLost) > 0 then
   begin
-    TextAdd(Text, '  The table of call sites was full; not counted: ');
-    TextAddGrouped(Text, LoadAcquire(Observe.SitesLost));
+    TextAdd(Text, '  The table of call sites is full; not counted: ');
+    TextAddCount(Text, LoadAcquire(Observe.SitesLost), 'event');
     TextAdd(Text, LineEnd);
   end;
 end;
@@ -284,7 +279,7 @@ begin
     TextWrite(Text, OsStandardError);
     Exit;
   end;
-  TextAdd(Screen, 'LaneMM: event log in ');
+  TextAdd(Screen, 'LaneMM: event log written to ');
   TextAddChars(Screen, Path.Start);
   TextAdd(Screen, LineEnd);
   AddScreenLines(Screen, Log, Log.Waits);

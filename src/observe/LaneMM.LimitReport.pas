@@ -59,9 +59,9 @@ begin
   FieldsOpen(Fields);
   FieldName(Fields, fiProcess, OsProcessId);
   FieldName(Fields, fiThread, OsThreadId);
-  FieldNumber(Fields, fiSize, BytesOf(Event));
-  FieldNumber(Fields, fiUsable, ArenaBackedSlices shl SliceShift);
-  FieldNumber(Fields, fiGiven, Size);
+  FieldCount(Fields, fiSize, BytesOf(Event), 'byte');
+  FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
+  FieldCount(Fields, fiGiven, Size, 'byte');
   MessageAdd(Opened.Text, msHead, Fields);
   MessageAdd(Opened.Text, Messages[Event], Fields);
   AddStack(Opened.Text, Fields, Here);

@@ -63,9 +63,9 @@ begin
   if not TextOpen(Text, OsPageSize) then
     Exit;
   if IsWritten then
-    TextAdd(Text, 'LaneMM: profile in ')
+    TextAdd(Text, 'LaneMM: profile written to ')
   else
-    TextAdd(Text, 'LaneMM: cannot write the profile ');
+    TextAdd(Text, 'LaneMM: cannot write profile ');
   TextAddChars(Text, Path.Start);
   TextAdd(Text, LineEnd);
   TextWrite(Text, OsStandardError);

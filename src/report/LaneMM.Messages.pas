@@ -1,8 +1,9 @@
 /// The messages of all reports, with named fields, replaceable at run time.
 //
 // Owns:       Report.Messages, the table of the messages that the program replaced.
-// Invariants: a message has fields as `{class}`; a field without a value stays as it is written. A
-//             replaced text is never freed: a thread may still read it. Texts are UTF-8.
+// Invariants: a message has fields as `{class}`; a field without a value stays as it is written.
+//             Sizes and `{blocks}` include the noun: `1 block`, `64 bytes`. A replaced text is
+//             never freed: a thread may still read it. Texts are UTF-8.
 // Callers:    any thread; a TFields belongs to one. MessageSet: one thread at a time.
 unit LaneMM.Messages;
 
@@ -23,7 +24,7 @@ type
     msBlock,             //< the record of a debug block
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
-    msIsInner, msIsStack, msIsModule, msIsMemory, msIsNowhere, msIsFree,
+    msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
     msLeaks,             //< total of the leaks
     msInUse,             //< total of the blocks in use
@@ -42,8 +43,8 @@ type
 
   /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiGroup, fiMethod, fiPath, fiGiven, fiProcess, fiRetainer,
-    fiText);
+    fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiMethod, fiPath, fiGiven, fiProcess,
+    fiRetainer, fiText);
 
   /// The values of the fields of a message.
   TFields = record
@@ -65,6 +66,8 @@ procedure FieldEnd(var Fields: TFields; Field: TField);
 procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets a number, with commas.
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
+/// Sets a number with commas and its noun: `1 block`, `1,024 bytes`.
+procedure FieldCount(var Fields: TFields; Field: TField; Value: UInt64; const Noun: ShortString);
 /// Sets a number that may be negative, with commas.
 procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
 /// Sets an address.
@@ -102,78 +105,79 @@ type
 
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
-    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'group', 'method',
-    'path', 'given', 'process', 'holder', 'text');
+    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'method',
+    'path', 'given', 'process', 'retainer', 'text');
 
   Entries: array[TMessage] of TEntry = (
     (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}:'),
-    (Name: 'double-free'; Text: 'A block was freed that is free already.'),
-    (Name: 'double-realloc'; Text: 'A block was resized that is free.'),
-    (Name: 'invalid-free'; Text: '{address} was freed, which is no block.'),
-    (Name: 'invalid-realloc'; Text: '{address} was resized, which is no block.'),
-    (Name: 'invalid-size'; Text: 'The size of {address} was asked for, which is no block.'),
-    (Name: 'write-before'; Text: 'Somebody has written before the start of a block.'),
-    (Name: 'write-after'; Text: 'Somebody has written behind the end of a block.'),
-    (Name: 'write-after-free'; Text: 'Somebody has written into a block after it was freed.'),
-    (Name: 'freed-method'; Text: 'Virtual method {method} of a freed object was called.'),
+    (Name: 'double-free'; Text: 'Double free: the block was already freed.'),
+    (Name: 'double-realloc'; Text: 'Invalid resize: the block was already freed.'),
+    (Name: 'invalid-free'; Text: 'Invalid free: {address} is not a heap block.'),
+    (Name: 'invalid-realloc'; Text: 'Invalid resize: {address} is not a heap block.'),
+    (Name: 'invalid-size'; Text: 'Invalid size query: {address} is not a heap block in use.'),
+    (Name: 'write-before'; Text: 'Heap block underrun: bytes before the start were modified.'),
+    (Name: 'write-after'; Text: 'Heap block overrun: bytes past the end were modified.'),
+    (Name: 'write-after-free'; Text: 'Write after free: bytes of a freed block were modified.'),
+    (Name: 'freed-method'; Text:
+      'Use after free: virtual method {method} of a freed object was called.'),
     (Name: 'freed-interface'; Text:
-      'Method {method} of an interface of a freed object was called.'),
-    (Name: 'wrong-size'; Text: 'A block was freed with the size {given}; it has {size} bytes.'),
-    (Name: 'new-used'; Text: 'The contents of a new block were used as an address'
-      + ' before anything was written there.'),
-    (Name: 'freed-used'; Text: 'The contents of a freed block were used as an address.'),
-    (Name: 'guard'; Text: '{address} was used, which belongs to no block in use.'),
-    (Name: 'bookkeeping'; Text: 'What was noted of the block at {address} has been written over.'),
-    (Name: 'block'; Text:
-      '  Block {block}: {size} bytes, allocation number {number}, thread {thread}.'),
+      'Use after free: interface method {method} of a freed object was called.'),
+    (Name: 'wrong-size'; Text: 'Wrong size: allocated with {size}, freed with {given}.'),
+    (Name: 'new-used'; Text: 'Use of uninitialized memory: the contents of a new block were used'
+      + ' as an address.'),
+    (Name: 'freed-used'; Text:
+      'Use after free: the contents of a freed block were used as an address.'),
+    (Name: 'guard'; Text: 'Invalid access: {address} is not in a heap block in use.'),
+    (Name: 'bookkeeping'; Text:
+      'Heap corruption: the bookkeeping record of the block at {address} was overwritten.'),
+    (Name: 'block'; Text: '  Block {block}: {size}, allocation number {number}, thread {thread}.'),
     (Name: 'normal-block'; Text:
-      '  Block {block}: {usable} usable bytes, got while debug mode was off.'),
+      '  Block {block}: {usable} usable, allocated while debug mode was off.'),
     (Name: 'class'; Text: '  Class: {class}'),
     (Name: 'group'; Text: '  Group: {group}'),
-    (Name: 'damage'; Text: '  Damage at offset {offset}, length {length}.'),
-    (Name: 'more-damage'; Text: '  More damage behind that.'),
-    (Name: 'is-inner'; Text: '  The address lies {offset} bytes behind the start of a block.'),
-    (Name: 'is-stack'; Text: '  The address lies on the stack of this thread.'),
-    (Name: 'is-module'; Text: '  The address lies in {path}.'),
-    (Name: 'is-memory'; Text: '  The address lies in memory of another manager.'),
-    (Name: 'is-nowhere'; Text: '  There is no memory at the address.'),
-    (Name: 'is-free'; Text: '  The address lies in memory that is free.'),
-    (Name: 'got-stack'; Text: '  It was got by thread {thread} at'),
-    (Name: 'freed-stack'; Text: '  It was freed by thread {freethread} at'),
-    (Name: 'here-stack'; Text: '  This happened at'),
-    (Name: 'found-stack'; Text: '  It was found at'),
-    (Name: 'no-stack'; Text: '      (this stack was not kept)'),
-    (Name: 'leaks'; Text: '{count} blocks, {size} bytes, were not freed:'),
-    (Name: 'in-use'; Text: '{count} blocks, {size} bytes, are in use:'),
-    (Name: 'grown'; Text: '{count} blocks, {size} bytes, more are in use than before:'),
-    (Name: 'nothing-grown'; Text: 'Nothing more is in use than before.'),
-    (Name: 'leak-group'; Text: '  {count} x {class}, {size} bytes'),
-    (Name: 'leak-holds'; Text: '      with all that is held by them: {size} bytes'),
-    (Name: 'leak-held'; Text: '      {count} held by {holder}'),
-    (Name: 'leak-cycle'; Text: '      {count} held by the {text}{holder}'),
+    (Name: 'damage'; Text: '  Modified: {length} at offset {offset}.'),
+    (Name: 'more-damage'; Text: '  More bytes after these were modified.'),
+    (Name: 'is-inner'; Text: '  The address is at offset {offset} from the start of a block.'),
+    (Name: 'is-stack'; Text: '  The address is on the stack of this thread.'),
+    (Name: 'is-module'; Text: '  The address is in {path}.'),
+    (Name: 'is-memory'; Text: '  The address is in memory that LaneMM does not manage.'),
+    (Name: 'is-unmapped'; Text: '  The address is not mapped.'),
+    (Name: 'is-free'; Text: '  The address is in free heap memory.'),
+    (Name: 'allocated-stack'; Text: '  Allocated by thread {thread} at'),
+    (Name: 'freed-stack'; Text: '  Freed by thread {freethread} at'),
+    (Name: 'here-stack'; Text: '  Occurred at'),
+    (Name: 'detected-stack'; Text: '  Detected at'),
+    (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
+    (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
+    (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
+    (Name: 'grown'; Text: 'Memory growth between the snapshots: {blocks}, {size}:'),
+    (Name: 'nothing-grown'; Text: 'No memory growth between the snapshots.'),
+    (Name: 'leak-group'; Text: '  {count} x {class}, {size}'),
+    (Name: 'leak-retained'; Text: '      retained size: {size}'),
+    (Name: 'leak-retainer'; Text: '      {count} retained by {retainer}'),
+    (Name: 'leak-cycle'; Text: '      {count} retained by the {text}{retainer}'),
     (Name: 'leak-texts'; Text: '      {text}'),
-    (Name: 'leak-stack'; Text: '      allocation number {number}, thread {thread}, at'),
-    (Name: 'more-leaks'; Text: '  and {count} blocks, {size} bytes, of other kinds'),
-    (Name: 'leak-total'; Text: '  Group {group}: {count} blocks, {size} bytes'),
-    (Name: 'leaks-expected'; Text: '  Expected, not counted: {count} blocks, {size} bytes'),
-    (Name: 'leaks-running'; Text:
-      '  Held by what has not ended, not counted: {count} blocks, {size} bytes'),
-    (Name: 'leaks-lost'; Text: '  No room to look at {count} blocks'),
+    (Name: 'leak-stack'; Text:
+      '      allocated by thread {thread}, allocation number {number}, at'),
+    (Name: 'more-leaks'; Text: '  and {blocks}, {size} of other kinds'),
+    (Name: 'leak-total'; Text: '  Group {group}: {blocks}, {size}'),
+    (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
+    (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
+    (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
-    (Name: 'mixed-free'; Text:
-      'A block was got by New and freed by FreeMem: its fields are not finalized.'),
-    (Name: 'mixed-dispose'; Text:
-      'A block was got by GetMem and freed by Dispose: New had not prepared its fields.'),
-    (Name: 'trace-got'; Text: 'A chosen block was got.'),
-    (Name: 'trace-freed'; Text: 'A chosen block was freed.'),
-    (Name: 'trace-left'; Text:
-      '{count} more chosen allocations and frees were not written, after the first {size}.'),
+    (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
+      + ' managed fields were not finalized.'),
+    (Name: 'mismatched-dispose'; Text: 'Mismatched free: allocated by GetMem, freed by Dispose:'
+      + ' managed fields were not initialized.'),
+    (Name: 'log-allocated'; Text: 'Allocation log: a block was allocated.'),
+    (Name: 'log-freed'; Text: 'Allocation log: a block was freed.'),
+    (Name: 'log-left'; Text: 'Allocation log: {count} not logged after the first {number}.'),
     (Name: 'limit-soft'; Text:
-      'The heap holds {usable} bytes, more than the soft limit of {size}.'),
+      'Soft memory limit exceeded: the heap holds {usable}, the limit is {size}.'),
     (Name: 'limit-hard'; Text:
-      '{given} bytes were refused: the heap has come to its limit of {size} bytes.'),
-    (Name: 'reserve'; Text: '{given} bytes were refused: there is no memory, but for a reserve of'
-      + ' {size} bytes, which is in use from now on.')
+      'Memory limit reached: an allocation of {given} failed, the limit is {size}.'),
+    (Name: 'reserve'; Text: 'Out of memory: an allocation of {given} failed, the reserve of {size}'
+      + ' is in use from now on.')
   );
 
 // ---------------------------------------------------------------------------- fields
@@ -211,6 +215,13 @@ procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
   TextAddGrouped(Fields.Values, Value);
+  FieldEnd(Fields, Field);
+end;
+
+procedure FieldCount(var Fields: TFields; Field: TField; Value: UInt64; const Noun: ShortString);
+begin
+  FieldStart(Fields, Field);
+  TextAddCount(Fields.Values, Value, Noun);
   FieldEnd(Fields, Field);
 end;
 

@@ -47,6 +47,8 @@ procedure TextAddNumber(var Text: TText; Value: UInt64);
 procedure TextAddGrouped(var Text: TText; Value: UInt64);
 /// The same with a minus sign for a negative number.
 procedure TextAddSigned(var Text: TText; Value: Int64);
+/// Adds a number with commas and its noun, which gets an `s` unless Value is 1.
+procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds a time, given in nanoseconds, in us, ms or s with one decimal.
@@ -167,6 +169,15 @@ begin
   TextAddGrouped(Text, Abs(Value));
 end;
 
+procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
+begin
+  TextAddGrouped(Text, Value);
+  TextAdd(Text, ' ');
+  TextAdd(Text, Noun);
+  if Value <> 1 then
+    TextAdd(Text, 's');
+end;
+
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 const
   Signs: array[0..15] of AnsiChar = '0123456789abcdef';
@@ -198,10 +209,7 @@ end;
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
 begin
   if Bytes < 10000 then
-  begin
-    TextAddGrouped(Text, Bytes);
-    TextAdd(Text, ' bytes');
-  end
+    TextAddCount(Text, Bytes, 'byte')
   else if Bytes < 1 shl 20 then
     AddTenths(Text, Bytes, 1 shl 10, ' KB')
   else if Bytes < 1 shl 30 then

@@ -58,79 +58,79 @@ const
     (Name: 'off'; Kind: okSwitch; Default: 0;
       Help: 'leave the previous memory manager in place'),
     (Name: 'help'; Kind: okSwitch; Default: 0;
-      Help: 'print this list; the program goes on'),
+      Help: 'print this list and continue'),
     (Name: 'contention'; Kind: okSwitch; Default: 0;
-      Help: 'log where threads wait, and where they free blocks of others'),
+      Help: 'log lock waits and frees of other threads'' blocks, by call site'),
     (Name: 'growth'; Kind: okSwitch; Default: 0;
-      Help: 'log which call sites let blocks grow'),
+      Help: 'log the call sites that grow blocks'),
     (Name: 'profile'; Kind: okSwitch; Default: 0;
-      Help: 'sample allocations; alone: pprof,folded,speedscope'),
+      Help: 'sample allocations; without a format: pprof,folded,speedscope'),
     (Name: 'pprof'; Kind: okSwitch; Default: 0;
-      Help: 'what was watched as a file for pprof'),
+      Help: 'write the profiles for pprof'),
     (Name: 'folded'; Kind: okSwitch; Default: 0;
-      Help: '... as folded stacks, for flame graphs'),
+      Help: 'write the profiles as folded stacks, for flame graphs'),
     (Name: 'speedscope'; Kind: okSwitch; Default: 0;
-      Help: '... as JSON for speedscope'),
+      Help: 'write the profiles as JSON for speedscope'),
     (Name: 'html'; Kind: okSwitch; Default: 0;
-      Help: '... as one page with table and flame graph'),
+      Help: 'write the profiles as one page with a table and a flame graph'),
     (Name: 'top'; Kind: okNumber; Default: 10;
-      Help: 'call sites in the event log, the most frequent first'),
+      Help: 'maximum call sites in the event log and groups in a leak report'),
     (Name: 'least'; Kind: okNumber; Default: 10;
-      Help: 'events that make a call site worth a line of the log'),
+      Help: 'minimum events for a call site to be logged'),
     (Name: 'rate'; Kind: okNumber; Default: 524288;
-      Help: 'bytes between two samples of the profile, on average'),
+      Help: 'average bytes between two samples of the profile'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
-      Help: 'number of the signal on which logs are written, 12 for SIGUSR2; 0 for none'),
+      Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
     (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
-      Help: 'bytes of the heap from which on it asks for huge pages; 0 for never'),
+      Help: 'heap size in bytes from which huge pages are requested; 0: never'),
     (Name: 'log'; Kind: okText; Default: 0;
-      Help: 'file of the event log, or the folder for it'),
+      Help: 'event log file, or directory of logs and profiles'),
     (Name: 'event'; Kind: okRule; Default: 0;
-      Help: 'what becomes of reports, e.g. double-free:stderr:once:halt=3'),
+      Help: 'handling of reports, e.g. double-free:stderr:once:halt=3'),
     (Name: 'leaks'; Kind: okSwitch; Default: 0;
-      Help: 'report at the end what was not freed'),
+      Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
-      Help: 'exit code of a program that would end with 0 but has leaks'),
+      Help: 'exit code of a program that has leaks and would exit with 0'),
     (Name: 'leaks:format'; Kind: okFormat; Default: 0;
-      Help: 'write the leaks to a file, too: json, junit or heaptrc; may be given again'),
+      Help: 'also write the leaks to a file: json, junit or heaptrc; repeatable'),
     (Name: 'leaks:ignore'; Kind: okText; Default: 0;
-      Help: 'file of leaks that are expected, by class or routine'),
+      Help: 'file of leaks to ignore, by class or routine'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
-      Help: 'find wrong frees and writes outside of blocks, with stacks'),
+      Help: 'detect invalid frees, overruns and use after free, with backtraces'),
     (Name: 'check'; Kind: okInterval; Default: 0;
-      Help: 'look at all blocks before each Nth operation of debug mode'),
+      Help: 'check all debug blocks before every Nth heap operation'),
     (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
-      Help: 'bytes of freed blocks that debug mode keeps from being used again'),
+      Help: 'bytes of freed debug blocks that are kept from reuse'),
     (Name: 'fill'; Kind: okByte; Default: $90;
-      Help: 'what debug mode fills new blocks with, two hexadecimal digits'),
+      Help: 'byte that fills new debug blocks, two hexadecimal digits'),
     (Name: 'freefill'; Kind: okByte; Default: $80;
-      Help: '... and freed blocks'),
+      Help: 'byte that fills freed debug blocks'),
     (Name: 'erase'; Kind: okErase; Default: 0;
-      Help: 'fill blocks with zeros when they are freed, memory before it goes back'),
+      Help: 'zero blocks when freed, memory before it is released; repeatable'),
     (Name: 'guard'; Kind: okGuard; Default: 0;
-      Help: 'untouchable pages behind debug blocks, or, without debug, one every N bytes'),
+      Help: 'guard pages after debug blocks; without debug, one per N bytes'),
     (Name: 'break'; Kind: okNumber; Default: 0;
-      Help: 'allocation number of debug mode that is reported; 0 for none'),
+      Help: 'report the allocation with this number in debug mode; 0: none'),
     (Name: 'limit'; Kind: okNumber; Default: 0;
-      Help: 'most bytes that the heap may hold; 0 for any'),
+      Help: 'maximum bytes of the heap; 0: no limit'),
     (Name: 'limit:soft'; Kind: okNumber; Default: 0;
-      Help: 'bytes of the heap that are reported, once each time; 0 for none'),
+      Help: 'report when the heap exceeds this many bytes; 0: never'),
     (Name: 'reserve'; Kind: okNumber; Default: 0;
-      Help: 'bytes that are kept back until memory runs out'),
+      Help: 'bytes held back until memory runs out'),
     (Name: 'trace'; Kind: okSwitch; Default: 0;
-      Help: 'log each get and free of debug mode'),
+      Help: 'log every allocation and free of debug blocks'),
     (Name: 'trace:size'; Kind: okRange; Default: 0;
-      Help: '... of blocks of these sizes'),
+      Help: 'log only blocks of these sizes'),
     (Name: 'trace:number'; Kind: okRange; Default: 0;
-      Help: '... with these allocation numbers'),
+      Help: 'log only these allocation numbers'),
     (Name: 'trace:group'; Kind: okRange; Default: 0;
-      Help: '... of these allocation groups'),
+      Help: 'log only these allocation groups'),
     (Name: 'trace:class'; Kind: okName; Default: 0;
-      Help: '... frees of objects of this class, with a star for any characters'),
+      Help: 'log only frees of objects of this class; * matches any text'),
     (Name: 'trace:most'; Kind: okNumber; Default: 1000;
-      Help: 'most that are logged'),
+      Help: 'maximum number of logged allocations and frees'),
     (Name: 'mixes'; Kind: okSwitch; Default: 0;
-      Help: 'report FreeMem of what New has got, and Dispose of what GetMem has got'));
+      Help: 'report mismatched frees: New with FreeMem, GetMem with Dispose'));
 
 // Returns the default of a setting. Any program may run on the library: many are small, or have
 // threads that use little of each of their spans, where huge pages would back unused memory.
@@ -159,7 +159,7 @@ end;
 
 procedure AddHelpLine(var Text: TText; const Option: TOptionText; Default: NativeUInt);
 const
-  HelpColumn = 14;
+  HelpColumn = 22; // longer than the longest setting with its value
 var
   Start: NativeUInt;
 begin
@@ -183,7 +183,7 @@ begin
   TextAddChars(Text, Option.Help);
   case Option.Kind of
     okSwitch, okInterval, okErase, okGuard, okRange, okName:
-      TextAdd(Text, ' (not set)');
+      TextAdd(Text, ' (off)');
     okNumber:
       begin
         TextAdd(Text, ' (');
@@ -197,7 +197,7 @@ begin
         TextAdd(Text, ')');
       end;
     okText:
-      TextAdd(Text, ' (beside the program)');
+      TextAdd(Text, ' (next to the program)');
     okRule:
       TextAdd(Text, ' (file, stderr)');
     okFormat:
@@ -212,11 +212,11 @@ var
   Option: TOption;
 begin
   TextOpen(Text, SmallText);
-  TextAdd(Text, 'LaneMM: words for the environment variable LANEMM, with a comma between them,'#10);
-  TextAdd(Text, 'or for the file <program>.lanemm; in brackets what holds otherwise:'#10);
+  TextAdd(Text, 'LaneMM: settings for the environment variable LANEMM, separated by commas,'#10);
+  TextAdd(Text, 'or for the file <program>.lanemm; defaults in parentheses:'#10);
   for Option := Low(TOption) to High(TOption) do
     AddHelpLine(Text, OptionTexts[Option], DefaultOf(Option));
-  TextAdd(Text, 'WORD=0 takes a word back. Numbers may end with K, M or G.'#10);
+  TextAdd(Text, 'SETTING=0 turns a setting off. Numbers may end in K, M or G.'#10);
   Print(Text);
 end;
 
@@ -279,11 +279,11 @@ var
   Text: TText;
 begin
   AddPrefix(Text, Source);
-  TextAdd(Text, 'unknown word `');
+  TextAdd(Text, 'unknown setting `');
   TextAdd(Text, Word);
-  TextAdd(Text, '`, nearest is `');
+  TextAdd(Text, '`; did you mean `');
   TextAddChars(Text, OptionTexts[Nearest].Name);
-  TextAdd(Text, '`; LANEMM=help lists all'#10);
+  TextAdd(Text, '`? LANEMM=help lists all settings'#10);
   Print(Text);
 end;
 
@@ -292,9 +292,9 @@ var
   Text: TText;
 begin
   AddPrefix(Text, Source);
-  TextAdd(Text, '`');
+  TextAdd(Text, 'missing or invalid value of `');
   TextAdd(Text, Word);
-  TextAdd(Text, '` has nothing behind `=` that it could use; LANEMM=help lists all'#10);
+  TextAdd(Text, '`; LANEMM=help lists all settings'#10);
   Print(Text);
 end;
 

@@ -73,7 +73,7 @@ names_lines() {
 }
 
 finds_remote_frees() {
-  watch contention,log=logs && frame_below "another thread's block of 208 bytes" \
+  watch contention,log=logs && frame_below 'remote free of a block of 208 bytes' \
     | grep -q ' free_others  watched+0x' && ! has 'Growth:'
 }
 
@@ -94,8 +94,8 @@ writes_beside() {
 }
 
 says_off() {
-  watch off && [ "$(cat err)" = 'LaneMM: `off` means nothing in the C library; start the program without it' ] \
-    && [ "$(cat out)" = done ]
+  watch off && [ "$(cat out)" = done ] && [ "$(cat err)" = \
+    'LaneMM: `off` has no effect in the C library; run the program without the library' ]
 }
 
 reads_file() {
@@ -107,11 +107,11 @@ reads_file() {
 }
 
 is_configured() {
-  watch log=logs configure && has 'grow_it grew' && has "another thread's block"
+  watch log=logs configure && has 'grow_it grew' && has 'remote free of a block'
 }
 
 says_unknown() {
-  watch 'grwth,log=logs' && grep -q 'unknown word `grwth`, nearest is `growth`' err \
+  watch 'grwth,log=logs' && grep -q 'unknown setting `grwth`; did you mean `growth`?' err \
     && [ "$(cat out)" = done ]
 }
 
@@ -155,14 +155,14 @@ print("done")' > out 2> err
 
 # Debug mode tells who got the block, who freed it, who wrote behind it.
 finds_damage() {
-  watch debug,log=logs damage && grep -A 1 'It was got by' "$log" | grep -q ' keep_one  watched+0x' \
-    && has 'behind the end of a block' && [ "$(cat out)" = done ]
+  watch debug,log=logs damage && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched+0x' \
+    && has 'Heap block overrun' && [ "$(cat out)" = done ]
 }
 
 finds_double_free() {
   watch debug,log=logs twice
-  [ $? -ne 0 ] && has 'freed that is free already' \
-    && grep -A 1 'It was freed by' "$log" | grep -q ' free_one  watched+0x'
+  [ $? -ne 0 ] && has 'Double free: the block was already freed' \
+    && grep -A 1 'Freed by' "$log" | grep -q ' free_one  watched+0x'
 }
 
 is_clean() {
@@ -171,8 +171,8 @@ is_clean() {
 
 # What the program has lost is a leak; what its data, thread-local variables and keys lead to is not.
 finds_leaks() {
-  watch leaks,log=logs lose && has '^100 blocks, 4,800 bytes, were not freed' \
-    && has '100 x unknown block of 48 bytes' && [ "$(cat out)" = done ]
+  watch leaks,log=logs lose && has '^Memory leaks: 100 blocks, 4,800 bytes:' \
+    && has '100 x 48-byte block' && [ "$(cat out)" = done ]
 }
 
 finds_leaks_with_stacks() {
@@ -206,7 +206,7 @@ promise 'logs go beside the program' writes_beside
 promise 'off is a line that says so, and the program runs' says_off
 promise 'the settings file beside the program counts' reads_file
 promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured
-promise 'an unknown word is one line, and the program runs' says_unknown
+promise 'an unknown setting is one line, and the program runs' says_unknown
 promise 'the signal of the settings writes the logs' answers_signal
 promise 'SIGTERM writes the logs and ends the program' is_ended
 promise 'the child of a fork logs its own events alone' counts_in_child
@@ -214,7 +214,7 @@ promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a double free, and the program ends' finds_double_free
 promise 'debug finds nothing where nothing is' is_clean
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
-promise 'leaks with debug tells where it was got' finds_leaks_with_stacks
+promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 if [ -x /usr/bin/python3 ]; then

@@ -82,10 +82,10 @@ uses
   LaneMM.Groups;
 
 const
-  GotHeading = 'It was got by thread';
-  FreedHeading = 'It was freed by thread';
-  HereHeading = 'This happened at';
-  FoundHeading = 'It was found at';
+  GotHeading = 'Allocated by thread';
+  FreedHeading = 'Freed by thread';
+  HereHeading = 'Occurred at';
+  FoundHeading = 'Detected at';
   Head = 'LaneMM: process ';
 
 var
@@ -141,8 +141,8 @@ end;
 procedure TDebugTests.DoubleFreeOfANormalBlockIsFound;
 begin
   Plant('normal', 300, '0');
-  Has('A block was freed that is free already.'#10, Program_.Errors);
-  Has(': 320 usable bytes, got while debug mode was off.'#10, Program_.Errors);
+  Has('Double free: the block was already freed.'#10, Program_.Errors);
+  Has(': 320 bytes usable, allocated while debug mode was off.'#10, Program_.Errors);
   SaysWhere(HereHeading, 'here');
 end;
 
@@ -150,14 +150,14 @@ procedure TDebugTests.WriteBeforeAndBehindAreTwoFindings;
 begin
   Plant('both', 20, '0');
   Same(2, Reports, 'reports');
-  Has('  Damage at offset -1, length 1.'#10, Program_.Errors);
-  Has('  Damage at offset 22, length 1.'#10, Program_.Errors);
+  Has('  Modified: 1 byte at offset -1.'#10, Program_.Errors);
+  Has('  Modified: 1 byte at offset 22.'#10, Program_.Errors);
 end;
 
 procedure TDebugTests.WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
 begin
   Plant('reuse', 300, '0');
-  Has('  Damage at offset 0, length 1.'#10, Program_.Errors);
+  Has('  Modified: 1 byte at offset 0.'#10, Program_.Errors);
   SaysWhere(FreedHeading, 'freed');
 end;
 
@@ -165,7 +165,7 @@ procedure TDebugTests.ObjectFreedTwiceIsFound;
 begin
   Plant('again', 0, '0');
   Same(1, Reports, 'reports');
-  Has(#10'Virtual method SYSTEM.TOBJECT.DESTROY of a freed object was called.'#10,
+  Has(#10'Use after free: virtual method SYSTEM.TOBJECT.DESTROY of a freed object was called.'#10,
     Program_.Errors);
   SaysWhere(HereHeading, 'again');
 end;
@@ -217,9 +217,9 @@ procedure TDebugTests.ChosenSizesAreTraced;
 begin
   Program_.Run('debug,trace:size=12340-12350', ['clean', '12345']);
   Same(2, Reports, 'reports');
-  Has('A chosen block was got.'#10, Program_.Errors);
+  Has('Allocation log: a block was allocated.'#10, Program_.Errors);
   SaysWhere(GotHeading, 'got');
-  Has('A chosen block was freed.'#10, Program_.Errors);
+  Has('Allocation log: a block was freed.'#10, Program_.Errors);
   SaysWhere(FreedHeading, 'freed');
   Program_.Run('debug,trace:size=12346-12350', ['clean', '12345']);
   Same(0, Reports, 'reports of others');
@@ -252,7 +252,7 @@ procedure TDebugTests.TraceIsBounded;
 begin
   Program_.Run('debug,trace,trace:most=7', ['objects', '100']);
   Same(8, Reports, 'reports');
-  Has(' more chosen allocations and frees were not written, after the first 7.'#10,
+  Has(' not logged after the first 7.'#10,
     Program_.Errors);
 end;
 
@@ -266,7 +266,7 @@ procedure TDebugTests.MixesOfNewAndFreeMemAreFound;
 begin
   Program_.Run('debug,mixes', ['new', '100']);
   Same(1, Reports, 'reports');
-  Has('A block was got by New and freed by FreeMem', Program_.Errors);
+  Has('Mismatched free: allocated by New, freed by FreeMem: ', Program_.Errors);
   SaysWhere(GotHeading, 'new');
   SaysWhere(FreedHeading, 'freemem');
   Program_.Run('debug', ['new', '100']);
@@ -277,7 +277,7 @@ procedure TDebugTests.MixesOfGetMemAndDisposeAreFound;
 begin
   Program_.Run('debug,mixes', ['dispose', '100']);
   Same(1, Reports, 'reports');
-  Has('A block was got by GetMem and freed by Dispose', Program_.Errors);
+  Has('Mismatched free: allocated by GetMem, freed by Dispose: ', Program_.Errors);
   SaysWhere(GotHeading, 'getmem');
   SaysWhere(FreedHeading, 'dispose');
 end;
@@ -307,7 +307,7 @@ procedure TDebugTests.RuleSaysWhereReportsGo;
 begin
   Program_.Run('debug,event=all:file', ['both', '100']);
   AssertEquals('', Program_.Errors);
-  Has('Damage at offset -1', Program_.Written('EventLog.txt'));
+  Has('1 byte at offset -1', Program_.Written('EventLog.txt'));
   Program_.Run('debug,event=all:off', ['both', '100']);
   AssertEquals('', Program_.Errors);
   AssertEquals('', Program_.Written('EventLog.txt'));
@@ -668,7 +668,7 @@ begin
   for Index := 1 to 3 do
     FreeMem(P[Index]);
   AssertTrue(Reported, Pos('12,342', Reported) > 0);
-  AssertTrue(Reported, Pos('Group 602 (middle): 1 blocks, 12,342 bytes', Reported) > 0);
+  AssertTrue(Reported, Pos('Group 602 (middle): 1 block, 12,342 bytes', Reported) > 0);
   AssertEquals('others', 0, Pos('12,341', Reported) + Pos('Group 601', Reported));
 end;
 

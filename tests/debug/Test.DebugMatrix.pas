@@ -38,55 +38,58 @@ uses
 const
   Planted = 'planted: ';
   Head = 'LaneMM: process ';
-  Got = 'It was got by thread {thread} at';
-  Freed = 'It was freed by thread {freeing} at';
-  Here = 'This happened at';
-  Found = 'It was found at';
-  BlockLine = '  Block {block}: {size} bytes, allocation number {number}, thread {thread}.|';
-  InnerLine = '  The address lies {offset} bytes behind the start of a block.|';
+  Got = 'Allocated by thread {thread} at';
+  Freed = 'Freed by thread {freeing} at';
+  Here = 'Occurred at';
+  Found = 'Detected at';
+  BlockLine = '  Block {block}: {size}, allocation number {number}, thread {thread}.|';
+  InnerLine = '  The address is at offset {offset} from the start of a block.|';
   Star = 'star';
-  DamageLine = '  Damage at offset {offset}, length 1.|' + Star + '|';
-  WrittenBefore = 'Somebody has written before the start of a block.|' + DamageLine + BlockLine;
-  WrittenBehind = 'Somebody has written behind the end of a block.|' + DamageLine + BlockLine;
-  WrittenFreed = 'Somebody has written into a block after it was freed.|' + DamageLine + BlockLine;
+  DamageLine = '  Modified: 1 byte at offset {offset}.|' + Star + '|';
+  WrittenBefore = 'Heap block underrun: bytes before the start were modified.|' + DamageLine
+    + BlockLine;
+  WrittenBehind = 'Heap block overrun: bytes past the end were modified.|' + DamageLine
+    + BlockLine;
+  WrittenFreed = 'Write after free: bytes of a freed block were modified.|' + DamageLine
+    + BlockLine;
   WasGot = Got + '=got|';
   WasFreed = WasGot + Freed + '=freed|';
 
   AllExpected: array[0..30] of TSuppression = (
-    (Mistake: 'free-twice'; Lines: 'A block was freed that is free already.|' + BlockLine;
+    (Mistake: 'free-twice'; Lines: 'Double free: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=free'),
     (Mistake: 'free-twice-threads';
-      Lines: 'A block was freed that is free already.|' + BlockLine;
+      Lines: 'Double free: the block was already freed.|' + BlockLine;
       Stacks: WasGot + Freed + '=freed aside|' + Here + '=free'),
-    (Mistake: 'realloc-freed'; Lines: 'A block was resized that is free.|' + BlockLine;
+    (Mistake: 'realloc-freed'; Lines: 'Invalid resize: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=realloc'),
     (Mistake: 'size-freed';
-      Lines: 'The size of {address} was asked for, which is no block.|' + BlockLine;
+      Lines: 'Invalid size query: {address} is not a heap block in use.|' + BlockLine;
       Stacks: WasFreed + Here + '=size'),
     (Mistake: 'free-inner';
-      Lines: '{address} was freed, which is no block.|' + InnerLine + BlockLine;
+      Lines: 'Invalid free: {address} is not a heap block.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=free'),
     (Mistake: 'realloc-inner';
-      Lines: '{address} was resized, which is no block.|' + InnerLine + BlockLine;
+      Lines: 'Invalid resize: {address} is not a heap block.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=realloc'),
     (Mistake: 'size-inner';
-      Lines: 'The size of {address} was asked for, which is no block.|' + InnerLine + BlockLine;
+      Lines: 'Invalid size query: {address} is not a heap block in use.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=size'),
     (Mistake: 'wrong-size';
-      Lines: 'A block was freed with the size {offset}; it has {size} bytes.|' + BlockLine;
+      Lines: 'Wrong size: allocated with {size}, freed with {given}.|' + BlockLine;
       Stacks: WasGot + Here + '=given'),
-    (Mistake: 'free-wild'; Lines: '{wild} was freed, which is no block.|'
-      + '  There is no memory at the address.|'; Stacks: Here + '=free'),
-    (Mistake: 'realloc-wild'; Lines: '{wild} was resized, which is no block.|'
-      + '  There is no memory at the address.|'; Stacks: Here + '=realloc'),
-    (Mistake: 'size-wild'; Lines: 'The size of {wild} was asked for, which is no block.|'
-      + '  There is no memory at the address.|'; Stacks: Here + '=size'),
-    (Mistake: 'free-stack'; Lines: '  The address lies on the stack of this thread.|';
+    (Mistake: 'free-wild'; Lines: 'Invalid free: {wild} is not a heap block.|'
+      + '  The address is not mapped.|'; Stacks: Here + '=free'),
+    (Mistake: 'realloc-wild'; Lines: 'Invalid resize: {wild} is not a heap block.|'
+      + '  The address is not mapped.|'; Stacks: Here + '=realloc'),
+    (Mistake: 'size-wild'; Lines: 'Invalid size query: {wild} is not a heap block in use.|'
+      + '  The address is not mapped.|'; Stacks: Here + '=size'),
+    (Mistake: 'free-stack'; Lines: '  The address is on the stack of this thread.|';
       Stacks: Here + '=free'),
-    (Mistake: 'realloc-stack'; Lines: '  The address lies on the stack of this thread.|';
+    (Mistake: 'realloc-stack'; Lines: '  The address is on the stack of this thread.|';
       Stacks: Here + '=realloc'),
-    (Mistake: 'free-variable'; Lines: '  The address lies in {program}.|'; Stacks: Here + '=free'),
-    (Mistake: 'free-foreign'; Lines: '  The address lies in memory of another manager.|';
+    (Mistake: 'free-variable'; Lines: '  The address is in {program}.|'; Stacks: Here + '=free'),
+    (Mistake: 'free-foreign'; Lines: '  The address is in memory that LaneMM does not manage.|';
       Stacks: Here + '=free'),
     (Mistake: 'before'; Lines: WrittenBefore; Stacks: WasGot + Found + '=freed'),
     (Mistake: 'far-before'; Lines: WrittenBefore; Stacks: WasGot + Found + '=freed'),
@@ -98,28 +101,31 @@ const
     (Mistake: 'freed-first'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
     (Mistake: 'freed-middle'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
     (Mistake: 'freed-last'; Lines: WrittenFreed; Stacks: WasFreed + Found + '=check'),
-    (Mistake: 'freed-scattered'; Lines: 'Somebody has written into a block after it was freed.|'
-      + '  Damage at offset 1, length 1.|  Damage at offset {offset}, length 3.|'
-      + '  Damage at offset {last}, length 1.|' + BlockLine; Stacks: WasFreed + Found + '=check'),
-    (Mistake: 'method'; Lines: 'Virtual method DEBUGMATRIX.TTHING.ACT of a freed object was'
-      + ' called.|' + BlockLine + '  Class: {class}|';
+    (Mistake: 'freed-scattered'; Lines: 'Write after free: bytes of a freed block were modified.|'
+      + '  Modified: 1 byte at offset 1.|  Modified: 3 bytes at offset {offset}.|'
+      + '  Modified: 1 byte at offset {last}.|' + BlockLine; Stacks: WasFreed + Found + '=check'),
+    (Mistake: 'method'; Lines: 'Use after free: virtual method DEBUGMATRIX.TTHING.ACT of a freed'
+      + ' object was called.|' + BlockLine + '  Class: {class}|';
       Stacks: Got + '=created|' + Freed + '=destroyed|' + Here + '=method'),
-    (Mistake: 'interface'; Lines: 'Method 3 of an interface of a freed object was called.|'
-      + BlockLine + '  Class: {class}|';
+    (Mistake: 'interface';
+      Lines: 'Use after free: interface method 3 of a freed object was called.|' + BlockLine
+      + '  Class: {class}|';
       Stacks: Got + '=actor|' + Freed + '=released|' + Here + '=interface'),
-    (Mistake: 'use-new'; Lines: 'The contents of a new block were used as an address before'
-      + ' anything was written there.|' + BlockLine; Stacks: WasGot + Here + '=text'),
-    (Mistake: 'use-freed'; Lines: 'The contents of a freed block were used as an address.|';
+    (Mistake: 'use-new'; Lines: 'Use of uninitialized memory: the contents of a new block were'
+      + ' used as an address.|' + BlockLine; Stacks: WasGot + Here + '=text'),
+    (Mistake: 'use-freed';
+      Lines: 'Use after free: the contents of a freed block were used as an address.|';
       Stacks: Here + '=followed'),
-    (Mistake: 'notes'; Lines: 'What was noted of the block at {address} has been written over.|';
+    (Mistake: 'notes';
+      Lines: 'Heap corruption: the bookkeeping record of the block at {address} was overwritten.|';
       Stacks: Found + '=check'));
 
   GuardExpected: array[0..1] of TSuppression = (
     (Mistake: 'guard-write';
-      Lines: '{address} was used, which belongs to no block in use.|' + InnerLine + BlockLine;
+      Lines: 'Invalid access: {address} is not in a heap block in use.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=overrun'),
     (Mistake: 'guard-freed';
-      Lines: '{address} was used, which belongs to no block in use.|' + InnerLine + BlockLine;
+      Lines: 'Invalid access: {address} is not in a heap block in use.|' + InnerLine + BlockLine;
       Stacks: WasFreed + Here + '=read'));
 
 type
@@ -184,12 +190,17 @@ begin
   Result := Format('%.0n', [Exact]);
 end;
 
+function Bytes(Value: Int64): string;
+begin
+  Result := Grouped(Value) + ' byte' + IfThen(Value = 1, '', 's');
+end;
+
 function TFacts.Expand(const Text: string): string;
 const
   Wild = 12345;
 begin
-  Result := Text.Replace('{size}', Grouped(Size)).Replace('{offset}', Grouped(Offset))
-    .Replace('{last}', Grouped(Size - 1)).Replace('{block}', Hex(Block))
+  Result := Text.Replace('{size}', Bytes(Size)).Replace('{given}', Bytes(Offset))
+    .Replace('{offset}', Grouped(Offset)).Replace('{last}', Grouped(Size - 1)).Replace('{block}', Hex(Block))
     .Replace('{address}', Hex(Block + NativeUInt(Offset))).Replace('{wild}', Hex(Wild))
     .Replace('{number}', Number).Replace('{thread}', Thread)
     .Replace('{freeing}', FreeingThread).Replace('{class}', ClassName)

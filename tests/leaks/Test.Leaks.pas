@@ -94,7 +94,7 @@ procedure TLeaksTests.ReportsNothing(const What, How: string; ExitCode: Integer)
 begin
   Leaking.Run('leaks,leaks:exit=9', [What, How]);
   Same(ExitCode, Leaking.ExitCode, 'exit code');
-  HasNot('not freed');
+  HasNot('Memory leaks');
   AssertEquals('log', '', Leaking.Written(LogSuffix));
 end;
 
@@ -142,21 +142,21 @@ procedure TLeaksTests.LeaksAreFoundAfterHalt;
 begin
   Reports('cycle', 'halt');
   Same(3, Leaking.ExitCode, 'exit code');
-  Has('6 blocks, 288 bytes, were not freed:');
+  Has('Memory leaks: 6 blocks, 288 bytes:');
 end;
 
 procedure TLeaksTests.LeaksAreFoundAfterAnException;
 begin
   Reports('unknown', 'exception');
   Same(217, Leaking.ExitCode, 'exit code');
-  Has('10 x unknown block of 112 bytes, 1,120 bytes');
+  Has('10 x 112-byte block, 1,120 bytes');
   HasNot('Exception,');
 end;
 
 procedure TLeaksTests.ObjectsAreCountedByClass;
 begin
   Reports('objects', '');
-  Has('14 blocks, 416 bytes, were not freed:');
+  Has('Memory leaks: 14 blocks, 416 bytes:');
   Has('12 x Leaking.TFoo, 384 bytes');
   Has('2 x System.TObject, 32 bytes');
 end;
@@ -164,7 +164,7 @@ end;
 procedure TLeaksTests.StringsAreShownWithTheirFirstCharacters;
 begin
   Reports('texts', '');
-  Has('6 blocks, 208 bytes, were not freed:');
+  Has('Memory leaks: 6 blocks, 208 bytes:');
   Has('5 x AnsiString, 160 bytes');
   Has('"Item 0", "Item 1", "Item 2", ...');
   Has('1 x UnicodeString, 48 bytes');
@@ -174,39 +174,39 @@ end;
 procedure TLeaksTests.ArraysAreCounted;
 begin
   Reports('arrays', '');
-  Has('3 blocks, 12,288 bytes, were not freed:');
-  Has('3 x dynamic array in 4,096 bytes, 12,288 bytes');
+  Has('Memory leaks: 3 blocks, 12,288 bytes:');
+  Has('3 x dynamic array in a 4,096-byte block, 12,288 bytes');
 end;
 
 procedure TLeaksTests.UnknownBlocksAreCountedBySize;
 begin
   Reports('unknown', '');
-  Has('10 blocks, 1,120 bytes, were not freed:');
-  Has('10 x unknown block of 112 bytes, 1,120 bytes');
+  Has('Memory leaks: 10 blocks, 1,120 bytes:');
+  Has('10 x 112-byte block, 1,120 bytes');
 end;
 
 procedure TLeaksTests.LargeBlocksAreCounted;
 begin
   Reports('large', '');
-  Has('1 x unknown block of 3,002,368 bytes, 3,002,368 bytes');
-  Has('1 x unknown block of 102,400 bytes, 102,400 bytes');
+  Has('1 x 3,002,368-byte block, 3,002,368 bytes');
+  Has('1 x 102,400-byte block, 102,400 bytes');
 end;
 
 procedure TLeaksTests.OwnersAreNamedWithWhatTheyHold;
 begin
   Reports('form', '');
-  Has('12,004 blocks, 482,384 bytes, were not freed:');
+  Has('Memory leaks: 12,004 blocks, 482,384 bytes:');
   Has('12,000 x Leaking.TFoo, 384,000 bytes');
-  Has('12,000 held by Leaking.TForm1 -> Classes.TList -> Classes.TFPList');
+  Has('12,000 retained by Leaking.TForm1 -> Classes.TList -> Classes.TFPList');
   Has('1 x Leaking.TForm1, 16 bytes'#10
-    + '      with all that is held by them: 482,384 bytes');
+    + '      retained size: 482,384 bytes');
 end;
 
 procedure TLeaksTests.CyclesOfInterfacesAreNamed;
 begin
   Reports('cycle', '');
-  Has('6 blocks, 288 bytes, were not freed:');
-  Has('held by the cycle of interfaces Leaking.T');
+  Has('Memory leaks: 6 blocks, 288 bytes:');
+  Has('retained by the cycle of interfaces Leaking.T');
   Has('Leaking.TParent -> Leaking.TChild');
   Has('Leaking.TChild -> Leaking.TParent');
 end;
@@ -215,20 +215,20 @@ procedure TLeaksTests.CyclesOfObjectsAreNamed;
 begin
   Reports('ring', '');
   Same(0, Leaking.ExitCode, 'exit code');
-  Has('2 held by the cycle Leaking.TFoo');
+  Has('2 retained by the cycle Leaking.TFoo');
 end;
 
 procedure TLeaksTests.ChainOfOneClassIsNoHolder;
 begin
   Reports('chain', '');
   Has('1,000 x Leaking.TLink, 16,000 bytes');
-  HasNot('held by');
+  HasNot('retained by');
 end;
 
 procedure TLeaksTests.BlocksFreedByAnotherThreadAreNoLeaks;
 begin
   Reports('threads', '');
-  Has('50 blocks, 1,600 bytes, were not freed:');
+  Has('Memory leaks: 50 blocks, 1,600 bytes:');
   Has('50 x Leaking.TFoo, 1,600 bytes');
 end;
 
@@ -263,7 +263,8 @@ begin
     Optimised := TTestProgram.Create('Leaking', '-O4 -Xs');
   Optimised.Run('leaks', ['form']);
   AssertTrue(Optimised.Errors,
-    Pos('12,000 held by Leaking.TForm1 -> Classes.TList -> Classes.TFPList', Optimised.Errors) > 0);
+    Pos('12,000 retained by Leaking.TForm1 -> Classes.TList -> Classes.TFPList',
+      Optimised.Errors) > 0);
 end;
 
 procedure TLeaksTests.TopLimitsTheGroups;
@@ -271,16 +272,16 @@ begin
   Leaking.Run('leaks,top=1', ['objects']);
   Has('12 x Leaking.TFoo');
   HasNot('TObject');
-  Has('and 2 blocks, 32 bytes, of other kinds');
+  Has('and 2 blocks, 32 bytes of other kinds');
 end;
 
 procedure TLeaksTests.ExpectedLeaksAreNotCounted;
 begin
   Reports('expected', '');
-  Has('5 blocks, 400 bytes, were not freed:');
+  Has('Memory leaks: 5 blocks, 400 bytes:');
   Has('2 x Leaking.TFoo, 64 bytes');
-  Has('3 x unknown block of 112 bytes, 336 bytes');
-  Has('Expected, not counted: 20 blocks, 1,184 bytes');
+  Has('3 x 112-byte block, 336 bytes');
+  Has('Suppressed, not counted: 20 blocks, 1,184 bytes');
   HasNot('TObject');
   HasNot('Item 4711');
 end;
@@ -307,15 +308,15 @@ begin
     ['objects']);
   Has('12 x Leaking.TFoo');
   HasNot('2 x System.TObject');
-  Has('Expected, not counted: 2 blocks, 32 bytes');
+  Has('Suppressed, not counted: 2 blocks, 32 bytes');
 end;
 
 procedure TLeaksTests.FileNamesExpectedRoutines;
 begin
   Leaking.Run('leaks,debug,leaks:ignore=' + FileWith('ignore', 'routine *.LeakObjects'),
     ['two']);
-  Has('3 blocks, 12,048 bytes, were not freed:');
-  Has('Expected, not counted: 14 blocks, 304 bytes');
+  Has('Memory leaks: 3 blocks, 12,048 bytes:');
+  Has('Suppressed, not counted: 14 blocks, 304 bytes');
   HasNot('LEAKOBJECTS');
   Has('LEAKARRAYS');
 end;
@@ -333,19 +334,19 @@ procedure TLeaksTests.WhatGrewBetweenSnapshotsIsReported;
 begin
   Leaking.Run('', ['snapshots']);
   Same(1, Leaking.ExitCode, 'the difference was right');
-  Has('17 blocks, 12,704 bytes, more are in use than before:');
+  Has('Memory growth between the snapshots: 17 blocks, 12,704 bytes:');
   Has('12 x Leaking.TFoo, 384 bytes');
-  Has('3 x dynamic array in 4,096 bytes, 12,288 bytes');
+  Has('3 x dynamic array in a 4,096-byte block, 12,288 bytes');
   HasNot('AnsiString');
-  Has('Nothing more is in use than before.');
+  Has('No memory growth between the snapshots.');
 end;
 
 procedure TLeaksTests.WhatIsInUseIsReportedOnDemand;
 begin
   Leaking.Run('', ['now']);
-  Has('are in use:');
+  Has('Memory in use: ');
   Has('12 x Leaking.TFoo, 384 bytes');
-  HasNot('not freed');
+  HasNot('Memory leaks');
 end;
 
 procedure TLeaksTests.ProgramItselfCanWishForTheReport;
@@ -376,10 +377,10 @@ begin
     AssertEquals('object', Group.Strings['kind']);
     Same(12000, Group.Integers['blocks'], 'blocks of the group');
     Same(384000, Group.Integers['bytes'], 'bytes of the group');
-    Same(12000, Group.FindPath('holders[0].blocks').AsInteger, 'held');
-    AssertEquals('Leaking.TForm1', Group.FindPath('holders[0].chain[0]').AsString);
-    AssertEquals('Classes.TFPList', Group.FindPath('holders[0].chain[2]').AsString);
-    AssertFalse('cycle', Group.FindPath('holders[0].cycle').AsBoolean);
+    Same(12000, Group.FindPath('retainers[0].blocks').AsInteger, 'retained');
+    AssertEquals('Leaking.TForm1', Group.FindPath('retainers[0].chain[0]').AsString);
+    AssertEquals('Classes.TFPList', Group.FindPath('retainers[0].chain[2]').AsString);
+    AssertFalse('cycle', Group.FindPath('retainers[0].cycle').AsBoolean);
   finally
     Root.Free;
   end;
@@ -399,7 +400,7 @@ begin
     AssertEquals('2', string(Suite.GetAttribute('failures')));
     Same(2, Suite.ChildNodes.Count, 'test cases');
     AssertEquals('Leaking.TFoo', string((Suite.FirstChild as TDOMElement).GetAttribute('name')));
-    AssertEquals('12 blocks, 288 bytes were not freed',
+    AssertEquals('12 blocks, 288 bytes leaked',
       string((Suite.FirstChild.FirstChild as TDOMElement).GetAttribute('message')));
     AssertTrue('stack', Pos('LEAKOBJECTS', string(Suite.FirstChild.TextContent)) > 0);
     Report.Free;

@@ -18,6 +18,7 @@ type
     procedure TearDown; override;
   published
     procedure FieldsAreReplacedByTheirValues;
+    procedure CountOfOneHasItsNounInTheSingular;
     procedure FieldWithoutValueStays;
     procedure TextCanBeReplacedAndTakenBack;
     procedure ReplacedTextIsACopy;
@@ -52,10 +53,20 @@ end;
 
 procedure TMessagesTests.FieldsAreReplacedByTheirValues;
 begin
-  FieldNumber(Fields, fiSize, 12345);
+  FieldCount(Fields, fiSize, 12345, 'byte');
   FieldChars(Fields, fiGiven, 'seven');
-  AssertEquals('A block was freed with the size seven; it has 12,345 bytes.'#10,
+  AssertEquals('Wrong size: allocated with 12,345 bytes, freed with seven.'#10,
     Said(msWrongSize));
+end;
+
+procedure TMessagesTests.CountOfOneHasItsNounInTheSingular;
+begin
+  FieldCount(Fields, fiBlocks, 1, 'block');
+  FieldCount(Fields, fiSize, 0, 'byte');
+  AssertEquals('Memory leaks: 1 block, 0 bytes:'#10, Said(msLeaks));
+  FieldCount(Fields, fiBlocks, 1001, 'block');
+  FieldCount(Fields, fiSize, 1, 'byte');
+  AssertEquals('Memory leaks: 1,001 blocks, 1 byte:'#10, Said(msLeaks));
 end;
 
 procedure TMessagesTests.FieldWithoutValueStays;

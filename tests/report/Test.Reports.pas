@@ -43,8 +43,8 @@ uses
 
 const
   LogSuffix = 'EventLog.txt';
-  TwiceLine = 'A block was freed that is free already.';
-  BehindLine = 'Somebody has written behind the end of a block.';
+  TwiceLine = 'Double free: the block was already freed.';
+  BehindLine = 'Heap block overrun: bytes past the end were modified.';
 
 var
   Damaged, Spoiling: TTestProgram;

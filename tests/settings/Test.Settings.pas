@@ -164,8 +164,8 @@ end;
 procedure TSettingsTests.UnknownWordNamesTheNearest;
 begin
   Planted.Run('contentoin', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: unknown word `contentoin`, nearest is `contention`; '
-    + 'LANEMM=help lists all', Trim(Planted.Errors));
+  AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
+    + 'LANEMM=help lists all settings', Trim(Planted.Errors));
 end;
 
 procedure TSettingsTests.HelpNamesEveryOption;
@@ -173,6 +173,7 @@ begin
   Planted.Run('help', ['none', '1', 'halt']);
   Same(3, Planted.ExitCode, 'exit code: the program goes on');
   AssertTrue(Pos('  contention ', Planted.Errors) > 0);
+  AssertTrue(Pos('  guard=pages|sample:N  guard pages ', Planted.Errors) > 0);
   AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
   AssertTrue(Pos('(524288)', Planted.Errors) > 0);
 end;
