@@ -343,8 +343,8 @@ end;
 // ---------------------------------------------------------------------------- steps
 
 // Reads the value of a register in the routine; returns false for one that is not tracked.
-function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt; out Value: NativeUInt)
-  : Boolean;
+function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt;
+  out Value: NativeUInt): Boolean;
 begin
   Result := True;
   case Number of
@@ -381,8 +381,8 @@ begin
   end;
 end;
 
-function FindEnd(const Unwind: TTableUnwind; const Rules: TRules; out FrameEnd: NativeUInt)
-  : Boolean;
+function FindEnd(const Unwind: TTableUnwind; const Rules: TRules;
+  out FrameEnd: NativeUInt): Boolean;
 begin
   if Rules.EndPlace <> nil then
     Exit(FindPlace(Unwind, Rules.EndPlace, FrameEnd));
