@@ -1,6 +1,6 @@
 /// The numbers of all runs and what follows from them: medians, ratios, geometric means.
 //
-// Managers and rows are given by their index; BestPeer is whoever has the smallest median in
+// Managers and rows are given by their index; BestPeer is the one with the smallest median in
 // a row, the subject left out. A manager that failed in a row has no numbers there: its
 // median, and all that is computed from it, is NaN.
 unit Runner.Results;

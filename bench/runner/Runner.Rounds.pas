@@ -167,7 +167,7 @@ begin
       FResults.Suite.Rows[Row].Name, ExitStatus, Trim(Output)]));
 end;
 
-// Waits between two rows while somebody wants the machine.
+// Waits between two rows while other programs load the machine.
 procedure WaitWhilePaused;
 begin
   while FileExists(PauseFile) do
