@@ -1,4 +1,4 @@
-/// Runs a suite over Bench programs built with different memory managers; tells who wins.
+/// Runs a suite over Bench programs built with different memory managers; compares them.
 //
 // Exit code: 0 when every workload ran; bars that are missed do not change it.
 program Runner;

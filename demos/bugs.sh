@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes ten mistakes with memory, each under heaptrc and under LaneMM, and prints who found
-# which; see --help.
+# Runs ten planted memory errors, each under heaptrc and under LaneMM, and prints which of the two
+# reports each one; see --help.
 set -eu
 
 demos=$(cd "$(dirname "$0")" && pwd)
@@ -12,15 +12,15 @@ count=${COUNT:-1000000}
 
 usage() {
   cat <<'END'
-bugs.sh        builds PlantedBugs plain, with heaptrc (fpc -gh) and with LaneMM, makes each
-               mistake under both and prints a table in Markdown: found, and whether the
-               report names the marked line; then what both cost
+bugs.sh        builds PlantedBugs plain, with heaptrc (fpc -gh) and with LaneMM, runs each
+               error under both and prints a table in Markdown: found, and whether the
+               report names the marked line; then the cost of both
 bugs.sh --help prints this text
 
 Environment:
-  COUNT       blocks of the run that tells the cost, 1,000,000
+  COUNT       blocks of the run that measures the cost, 1,000,000
   LANEMM_SRC  folder of the unit LaneMM, the src beside demos
-Everything built is below build/bugs, also the reports: build/bugs/KIND/BUG.txt.
+All output is below build/bugs, including the reports: build/bugs/KIND/BUG.txt.
 END
 }
 
@@ -34,7 +34,7 @@ build() {
     >"$dir/build.log" 2>&1 || { cat "$dir/build.log" >&2; exit 1; }
 }
 
-# run KIND BUG: writes the report of that mistake
+# run KIND BUG: writes the report of that error
 run() {
   report=$out/$1/$2.txt
   rm -f "$report"
@@ -47,7 +47,7 @@ run() {
 }
 
 # verdict KIND BUG: `-`, `found`, or `found, line` when the report names the marked line.
-# What the run-time library says of an exception is no report.
+# The run-time library's message about an exception is not a report.
 verdict() {
   report=$out/$1/$2.txt
   line=$(grep -n "planted: $2\$" "$text" | cut -d: -f1)
@@ -65,7 +65,7 @@ verdict() {
   fi
 }
 
-# cost KIND [VARIABLE=VALUE]: user and system seconds, and MB, of a run without a mistake
+# cost KIND [VARIABLE=VALUE]: user and system seconds, and MB, of a run without an error
 cost() {
   kind=$1
   shift
@@ -90,7 +90,7 @@ for bug in $("$out/plain/$program"); do
   echo "| $bug | $(verdict heaptrc "$bug") | $(verdict lanemm "$bug") |"
 done
 echo
-echo "| $count blocks got and freed | CPU time, most memory |"
+echo "| $count blocks allocated and freed | CPU time, peak memory |"
 echo '|---|---|'
 echo "| Free Pascal's heap | $(cost plain) |"
 echo "| heaptrc | $(cost heaptrc) |"

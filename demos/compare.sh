@@ -12,7 +12,7 @@ usage() {
   cat <<'END'
 compare.sh        builds ParallelAllocations and Reallocation under every memory manager, runs
                   them in turn, several rounds, and prints one table: medians of the rounds
-compare.sh all    builds all five demos under LaneMM and shows what they print
+compare.sh all    builds all five demos under LaneMM and shows their output
 compare.sh --help prints this text
 
 Environment:

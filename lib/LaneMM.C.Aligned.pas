@@ -2,9 +2,9 @@
 //
 // Owns:       nothing.
 // Invariants: spans begin at multiples of SliceSize. So a block of a class whose size is a multiple
-//             of the alignment is aligned, and a large block is aligned to SliceSize. For more, the
-//             slices before the first aligned one are given back. An aligned block is a block as
-//             any other: all that takes one finds it where it begins.
+//             of the alignment is aligned, and a large block is aligned to SliceSize. For larger
+//             alignments the slices before the first aligned one are freed. An aligned block is an
+//             ordinary block: its address is the start of the block.
 // Callers:    any thread.
 unit LaneMM.C.Aligned;
 
@@ -12,8 +12,8 @@ unit LaneMM.C.Aligned;
 
 interface
 
-/// A block of at least Size bytes at a multiple of Alignment, a power of two. Nil, and ENOMEM,
-/// when there is no memory.
+/// Allocates at least Size bytes at a multiple of Alignment, a power of two. Returns nil, and sets
+/// errno to ENOMEM, when there is no memory.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
 
 implementation
@@ -22,7 +22,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large,
   LaneMM.Allocate, LaneMM.C.Errno;
 
-// Makes the slices of Span from FirstSlice on a large block of their own and frees those before.
+// Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
 begin
   Result := ArenaSplit(Span, FirstSlice);
@@ -38,7 +38,7 @@ begin
   LargeFree(Span);
 end;
 
-// A large block whose slices begin at a multiple of Alignment, which is more than SliceSize.
+// Allocates a large block at a multiple of Alignment, which is larger than SliceSize.
 function LargeGetAligned(Alignment, Size: NativeUInt): PSpan;
 var
   Front: NativeUInt;
@@ -52,8 +52,8 @@ begin
     Result := CutFront(Result, Front shr SliceShift);
 end;
 
-// The smallest size from Size on, a multiple of Alignment, that is the size of a class, or that of
-// a large block.
+// Returns the smallest multiple of Alignment, at least Size, that is the block size of a size class
+// or larger than all of them.
 function AlignedSize(Alignment, Size: NativeUInt): NativeUInt;
 begin
   Result := Alignment;

@@ -1,7 +1,7 @@
-/// The calling thread's errno.
+/// errno of the calling thread.
 //
-// Owns:       nothing; libc does.
-// Callers:    any thread, also before libc has started: the word lies in thread-local storage.
+// Owns:       nothing; errno belongs to libc.
+// Callers:    any thread, also before libc has started: errno lies in thread-local storage.
 unit LaneMM.C.Errno;
 
 {$I ../src/LaneMM.inc}
@@ -11,10 +11,10 @@ interface
 const
   /// ENOMEM: no memory.
   ErrorNoMemory = 12;
-  /// EINVAL: an argument that means nothing.
+  /// EINVAL: invalid argument.
   ErrorInvalid = 22;
 
-/// Reads errno.
+/// Returns errno.
 function ErrnoGet: LongInt;
 /// Sets errno.
 procedure ErrnoSet(Value: LongInt);

@@ -1,10 +1,10 @@
-/// Pointers that no copy of LaneMM knows.
+/// Pointers that belong to no copy of LaneMM.
 //
-// Owns:       what LaneMM.Foreign takes for the manager that was installed before.
-// Invariants: where the process's malloc is ours, nobody else hands out blocks, but the dynamic
-//             loader before it has loaded us; a free of those is ignored. Where it is not (the
-//             library was loaded late, for one part of a program), they belong to the process's
-//             malloc and go there.
+// Owns:       nothing; supplies the memory manager that LaneMM.Foreign treats as the previous one.
+// Invariants: where this library is the malloc of the process, foreign blocks come only from the
+//             dynamic loader before it has loaded the library; a free of those is ignored.
+//             Otherwise (the library was loaded late, for one part of a program) they belong to
+//             the malloc of the process and go there.
 // Callers:    any thread.
 // Source:     glibc: elf/dl-minimal.c.
 unit LaneMM.C.Foreign;
@@ -13,7 +13,7 @@ unit LaneMM.C.Foreign;
 
 interface
 
-/// The routines of whoever hands out blocks that are not ours, as a memory manager.
+/// Returns the routines that foreign blocks go to, as a memory manager.
 procedure ForeignManager(out Manager: TMemoryManager);
 
 implementation
@@ -21,11 +21,12 @@ implementation
 uses
   LaneMM.Layout;
 
-// The process's: what the dynamic linker finds first by these names. Ours, or not.
+// The malloc of the process: the first definitions of these names that the dynamic linker finds,
+// in this library or in another one.
 function ProcessMalloc(Size: NativeUInt): Pointer; cdecl; external name 'malloc';
 procedure ProcessFree(P: Pointer); cdecl; external name 'free';
 function ProcessUsableSize(P: Pointer): NativeUInt; cdecl; external name 'malloc_usable_size';
-// Ours by a name of our own.
+// The malloc of this library.
 function OwnMalloc(Size: NativeUInt): Pointer; cdecl; external name 'lanemm_malloc';
 
 function IsForProcess: Boolean;
@@ -47,7 +48,8 @@ begin
     Result := ProcessUsableSize(P);
 end;
 
-// Tells the manager before from the run-time library's, which does not exist here.
+// Differs from RtlGet, so the previous manager does not look like the run-time library's, which
+// does not exist here.
 function ForeignGet(Size: TSize): Pointer;
 begin
   Result := nil;

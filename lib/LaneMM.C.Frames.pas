@@ -1,9 +1,9 @@
-/// Call stacks of programs in C: through all modules, without the frames of this library.
+/// Backtraces of programs in C: through all modules, without the frames of this library.
 //
 // Owns:       Stacks.TakeFrames, CodeFirst, CodeLimit.
-// Invariants: what watches runs below an entry of LaneMM.C.Malloc, which has a frame pointer; what
-//             lies between has one or leaves rbp alone. So the walk finds out of this library,
-//             which has no unwind tables.
+// Invariants: a backtrace is taken below an entry of LaneMM.C.Malloc, which has a frame pointer;
+//             the routines in between have one or preserve rbp. So the walk leaves this library,
+//             which has no unwind tables, by frame pointers.
 // Callers:    FramesStart: one thread. The walk: any thread.
 unit LaneMM.C.Frames;
 
@@ -11,7 +11,7 @@ unit LaneMM.C.Frames;
 
 interface
 
-/// Lets LaneMM.Unwind walk through all modules.
+/// Makes LaneMM.Unwind walk through all modules.
 procedure FramesStart;
 
 implementation
@@ -19,7 +19,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.Unwind, LaneMM.C.Unwind;
 
-// Whether the library is part of the program's file: its code is not told from the program's then.
+// Returns whether the library is linked into the program's file. Then its code is not
+// distinguished from that of the program.
 function IsStatic(const Mapping: TOsMapping): Boolean;
 var
   Path: TPath;
@@ -29,7 +30,7 @@ begin
   Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
 end;
 
-// Any number of threads may do it: all find the same.
+// Any number of threads may call it: all write the same values, CodeFirst last.
 procedure FindOwnCode;
 var
   Mapping: TOsMapping;
@@ -48,7 +49,7 @@ begin
   Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
 end;
 
-// One frame at least.
+// Returns the number of frames, at least one.
 function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 var
   Unwind: TTableUnwind;

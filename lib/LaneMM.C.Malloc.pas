@@ -3,8 +3,8 @@
 // Owns:       nothing.
 // Callers:    any thread of any program, also the dynamic loader before libc has started, and exit
 //             handlers after everything has ended.
-// Errors:     no memory, or a size that no block can have: nil, and errno is ENOMEM; the block given
-//             to realloc stays as it was. A success leaves errno alone.
+// Errors:     no memory, or a size beyond the largest block: nil, and errno is ENOMEM; realloc
+//             leaves its block unchanged. Success leaves errno unchanged.
 // Source:     ISO C17 7.22.3; POSIX.1-2017, posix_memalign; glibc 2.36, malloc/malloc.c, and the
 //             chapter "Replacing malloc" of its manual.
 unit LaneMM.C.Malloc;
@@ -14,32 +14,33 @@ unit LaneMM.C.Malloc;
 
 interface
 
-/// A block of at least Size bytes; Size 0 gives a block too.
+/// Allocates at least Size bytes; Size 0 allocates a block too.
 function Malloc(Size: NativeUInt): Pointer; cdecl;
-/// The same for Count elements of Size bytes, all zero.
+/// Allocates Count elements of Size bytes, all zero.
 function Calloc(Count, Size: NativeUInt): Pointer; cdecl;
-/// Changes the size of P, which may move. P nil gets a block; Size 0 frees P and returns nil.
+/// Resizes P, which may move. P nil allocates; Size 0 frees P and returns nil.
 function Realloc(P: Pointer; Size: NativeUInt): Pointer; cdecl;
-/// The same for Count elements of Size bytes.
+/// Resizes P to Count elements of Size bytes.
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer; cdecl;
 /// Frees P; nil is allowed.
 procedure Free(P: Pointer); cdecl;
-/// Writes a block at a multiple of Alignment to P; returns 0, EINVAL or ENOMEM, not in errno.
+/// Allocates a block at a multiple of Alignment and stores it in P; returns 0, EINVAL or ENOMEM
+/// and leaves errno unchanged.
 function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt; cdecl;
-/// A block at a multiple of Alignment; EINVAL when that is no power of two.
+/// Allocates a block at a multiple of Alignment; EINVAL unless that is a power of two.
 function AlignedAlloc(Alignment, Size: NativeUInt): Pointer; cdecl;
-/// The same; rounds Alignment up to a power of two.
+/// Allocates a block at a multiple of Alignment rounded up to a power of two.
 function MemAlign(Alignment, Size: NativeUInt): Pointer; cdecl;
-/// A block that begins a page.
+/// Allocates a block at a page boundary.
 function Valloc(Size: NativeUInt): Pointer; cdecl;
-/// The same, whole pages.
+/// Allocates whole pages.
 function PValloc(Size: NativeUInt): Pointer; cdecl;
-/// The bytes that the block P holds; 0 for nil.
+/// Returns the usable size of P; 0 for nil.
 function UsableSize(P: Pointer): NativeUInt; cdecl;
 
-/// Malloc before the start, while something is watched, and of what has no size class.
+/// Allocates before the start, while a profile or debug mode is on, and beyond the size classes.
 function MallocSlow(Size: NativeUInt): Pointer;
-/// Free before the start, while something is watched, and of what is not in the first arena.
+/// Frees before the start, while a profile or debug mode is on, and outside the first arena.
 procedure FreeSlow(P: Pointer);
 
 implementation
@@ -70,7 +71,7 @@ end;
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc'];
 asm
-  cmp rdi, [rip + Process.DirectSize] // before the start there may be no fs to read
+  cmp rdi, [rip + Process.DirectSize] // before the start fs may not be set up
   jae MallocSlow
   mov rax, [rip + Process.ThreadSlot]
   mov rdx, fs:[rax]
@@ -97,7 +98,7 @@ asm
   {$I ../src/core/LaneMM.Free.x64.Put.inc}
 end;
 
-// The bytes of Count elements; tells whether a block can have so many.
+// Computes the bytes of Count elements; returns whether they fit NativeUInt.
 function Multiply(Count, Size: NativeUInt; out Bytes: NativeUInt): Boolean; inline;
 const
   HalfWord = SizeOf(NativeUInt) * 4;
@@ -106,7 +107,8 @@ begin
   Result := ((Count or Size) shr HalfWord = 0) or (Size = 0) or (Bytes div Size = Count);
 end;
 
-function Calloc(Count, Size: NativeUInt): Pointer; [public, alias: 'calloc', alias: '__libc_calloc'];
+function Calloc(Count, Size: NativeUInt): Pointer;
+  [public, alias: 'calloc', alias: '__libc_calloc'];
 var
   Bytes: NativeUInt;
 begin
@@ -141,7 +143,7 @@ begin
   Free(P);
 end;
 
-// A block of another copy of LaneMM, or of who knows whom.
+// Resizes a block of another copy of LaneMM, or of another memory manager.
 function ReallocForeign(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;
@@ -151,8 +153,8 @@ begin
   Result := MoveBlock(P, Usable, Size);
 end;
 
-// In place, but when it would waste half of the block. Blocks that grow get no room to grow again:
-// programs in C ask for what they want.
+// Resizes in place unless that would waste half of the block. A block that grows gets no spare
+// bytes: programs in C request the capacity that they want.
 function ReallocBlock(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;
@@ -166,7 +168,8 @@ begin
     Result := MoveBlock(P, Usable, Size);
 end;
 
-function Realloc(P: Pointer; Size: NativeUInt): Pointer; [public, alias: 'realloc', alias: '__libc_realloc'];
+function Realloc(P: Pointer; Size: NativeUInt): Pointer;
+  [public, alias: 'realloc', alias: '__libc_realloc'];
 begin
   if P = nil then
     Exit(Malloc(Size));
@@ -235,7 +238,8 @@ begin
   Result := StartAndAlign(Alignment, Size);
 end;
 
-function MemAlign(Alignment, Size: NativeUInt): Pointer; [public, alias: 'memalign', alias: '__libc_memalign'];
+function MemAlign(Alignment, Size: NativeUInt): Pointer;
+  [public, alias: 'memalign', alias: '__libc_memalign'];
 begin
   if Alignment > MaxAlignment then
     Exit(Fail(ErrorInvalid));

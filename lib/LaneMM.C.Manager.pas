@@ -1,11 +1,11 @@
-/// What stands in for the run-time library's record of its memory manager: the routines that malloc
-/// and its relatives call when they do not go straight to the fast paths.
+/// The memory manager record of the C library, in place of the run-time library's: the routines
+/// that malloc and its relatives call when they do not go straight to the fast paths.
 //
-// Owns:       the record; Process.IsDirect, DirectSize.
-// Invariants: IsDirect is set only while the record holds the fast paths and nothing is watched:
-//             stacks are taken below an entry with a frame pointer. LaneMM.Watch replaces
-//             routines in the record to watch, as it does in a Pascal program.
-// Callers:    any thread; the record changes at the start and when watching changes.
+// Owns:       Installed; Process.IsDirect, DirectSize.
+// Invariants: IsDirect is set only while the record holds the fast paths and no profile or debug
+//             mode is on: backtraces are taken below an entry with a frame pointer. LaneMM.Watch
+//             replaces routines of the record, as it does in a Pascal program.
+// Callers:    any thread; the record changes at the start and when the settings change.
 unit LaneMM.C.Manager;
 
 {$I ../src/LaneMM.inc}
@@ -13,7 +13,7 @@ unit LaneMM.C.Manager;
 interface
 
 var
-  /// The record.
+  /// The memory manager record.
   Installed: TMemoryManager;
 
 /// Puts the routines of LaneMM.Blocks into the record.
@@ -24,7 +24,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Engine, LaneMM.C.Foreign;
 
-// Before the start: whoever was the process's malloc.
+// Before the start it returns the malloc of the process.
 procedure ManagerRead(out Found: TMemoryManager);
   [public, alias: 'SYSTEM_$$_GETMEMORYMANAGER$TMEMORYMANAGER'];
 begin
@@ -40,7 +40,7 @@ begin
     or (@Hooks.LargeFree <> nil);
 end;
 
-// Whether the record holds what EngineEntries puts there, and the fast paths are among it.
+// Returns whether the record holds the routines of EngineEntries and these are the fast paths.
 function IsPlain: Boolean;
 var
   Plain: TMemoryManager;

@@ -1,10 +1,10 @@
 /// The operators new and delete of C++.
 //
 // Owns:       nothing.
-// Invariants: memory is a block of malloc. A new that gets none becomes a jump to the C++ library's
-//             own operator of the same name, with the same arguments: that one tries once more,
-//             calls the new handler and throws. So no exception ever passes through a routine here,
-//             and nothing here knows how C++ does it.
+// Invariants: memory comes from malloc. A new that fails jumps to the C++ library's own operator of
+//             the same name, with the same arguments: that operator tries once more, calls the new
+//             handler and throws. So no exception passes through a routine of this unit, and the
+//             unit does not depend on the implementation of exceptions.
 // Callers:    any thread.
 // Source:     ISO C++17 21.6.2; names: Itanium C++ ABI 5.1.
 unit LaneMM.C.Operators;
@@ -19,7 +19,7 @@ uses
   LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.C.Malloc;
 
 type
-  /// The forms of operator new; new[] is the same.
+  /// The forms of operator new; those of new[] are the same.
   TForm = (foPlain, foNoThrow, foAligned, foAlignedNoThrow);
 
 const
@@ -28,7 +28,7 @@ const
     '_ZnwmSt11align_val_t', '_ZnwmSt11align_val_tRKSt9nothrow_t');
   CppLibrary: PAnsiChar = 'libstdc++.so.6';
 
-  // What dlsym and dlopen understand.
+  // Arguments of dlsym and dlopen.
   NextLibrary = Pointer(-1);
   OnlyIfLoaded = 5; // RTLD_LAZY or RTLD_NOLOAD
 
@@ -37,8 +37,8 @@ function LibraryFind(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external 
 
 // ---------------------------------------------------------------------------- new
 
-// The C++ library's operator. A program that loaded that library for one plugin alone does not
-// show it to us; it is asked for by name then.
+// Returns the C++ library's operator. If the program loaded that library for one plugin alone, its
+// symbols are not in the scope of this library; then it is opened by name.
 function CppOperator(Form: TForm): Pointer;
 var
   Handle: Pointer;
@@ -185,7 +185,7 @@ end;
 
 // ---------------------------------------------------------------------------- delete
 
-// Size and alignment, where a form has them, are of no interest.
+// Ignores the size and the alignment of the forms that have them.
 procedure Delete_(P: Pointer); assembler; nostackframe;
   [public, alias: '_ZdlPv', alias: '_ZdaPv', alias: '_ZdlPvm', alias: '_ZdaPvm',
     alias: '_ZdlPvRKSt9nothrow_t', alias: '_ZdaPvRKSt9nothrow_t',

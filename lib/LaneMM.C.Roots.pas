@@ -1,9 +1,9 @@
-/// Where a program in C keeps what is no leak at its end: the data of all modules, the variables and
-/// the stack of the ending thread.
+/// The roots of the leak search in a C program: the data of all modules, the thread-local variables
+/// and the stack of the ending thread. Blocks reachable from them are not leaks.
 //
 // Owns:       Leaks.VisitRoots.
-// Invariants: the data of this library are left out: they lead to every block.
-// Callers:    the end of the program, while all other threads wait.
+// Invariants: the data of this library are left out: every block is reachable from them.
+// Callers:    the end of the program, while all other threads are stopped.
 // Source:     Linux Standard Base 5.0, dl_iterate_phdr; glibc: nptl/descr.h.
 unit LaneMM.C.Roots;
 
@@ -11,7 +11,7 @@ unit LaneMM.C.Roots;
 
 interface
 
-/// Lets LaneMM.Leaks leave out what can still be reached.
+/// Makes LaneMM.Leaks leave out reachable blocks.
 procedure RootsStart;
 
 implementation
@@ -40,7 +40,7 @@ type
     SegmentCount: Word;
     Added, Removed: UInt64;
     TlsNumber: NativeUInt;
-    TlsData: NativeUInt;   // of the calling thread; 0: it has none yet
+    TlsData: NativeUInt;   // of the calling thread; 0: not allocated yet
   end;
   PModule = ^TModule;
 
@@ -79,7 +79,7 @@ begin
   end;
 end;
 
-// The thread's control block begins with its own address.
+// Returns the thread control block, which begins with its own address.
 function ControlBlock: NativeUInt; assembler; nostackframe;
 asm
   mov rax, fs:[0]

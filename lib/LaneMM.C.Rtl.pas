@@ -1,11 +1,11 @@
-/// What src/ uses of the run-time library, supplied without it.
+/// The part of the run-time library that src/ uses, implemented without it.
 //
-// Owns:       the names that the compiler and the units of src/ refer to. One that is missing here
-//             is an undefined symbol when the library is linked, never a surprise later.
+// Owns:       the symbols that the compiler and the units of src/ refer to. A missing one is an
+//             undefined symbol when the library is linked.
 // Invariants: nothing here allocates.
 // Callers:    src/, any thread, also before libc has started.
-// Errors:     no memory: errno becomes ENOMEM, and the caller returns nil. Corrupt memory or a bad
-//             pointer: one line on the standard error output, then SIGABRT, as glibc does.
+// Errors:     no memory: errno becomes ENOMEM, and the caller returns nil. Corrupt memory or an
+//             invalid pointer: one line to stderr, then SIGABRT, as in glibc.
 // Source:     FPC 3.2.2: rtl/inc/systemh.inc, compproc.inc, rtl/x86_64/x86_64.inc; man-pages 2,
 //             rt_sigaction.
 unit LaneMM.C.Rtl;
@@ -24,9 +24,9 @@ const
   OutOfMemory = 203;
 
 var
-  // A failing allocation calls HandleError and returns nil after that.
+  // A failed allocation calls HandleError, then returns nil.
   ReturnsNil: Boolean = False; public name 'U_$SYSTEM_$$_RETURNNILIFGROWHEAPFAILS';
-  // No thread of ours in programs that nobody here wrote.
+  // True: the library starts no thread in the program that loads it.
   IsInLibrary: Boolean = True; public name 'operatingsystem_islibrary';
 
   // The exit code, as LaneMM.C.Start sets it at the end.
@@ -56,7 +56,7 @@ begin
   LibcAbort;
 end;
 
-// No exceptions, no finalizations.
+// There are no exceptions and no finalizations here.
 function RaiseList: Pointer; [public, alias: 'SYSTEM_$$_RAISELIST$$PEXCEPTOBJECT'];
 begin
   Result := nil;
@@ -66,13 +66,13 @@ procedure FinalizeUnits; [public, alias: 'FPC_FINALIZEUNITS'];
 begin
 end;
 
-// A rule for reports ends the program.
+// An event rule (`halt=N`) ends the program.
 procedure Halt(Code: LongInt); [public, alias: 'SYSTEM_$$_HALT$LONGINT'];
 begin
   LibcExit(Code);
 end;
 
-// LaneMM.Lock has written why.
+// LaneMM.Errors has printed the reason.
 procedure RunError(Code: Word); [public, alias: 'SYSTEM_$$_RUNERROR$WORD'];
 begin
   LibcAbort;
@@ -98,7 +98,7 @@ begin
   Result := LibcCompare(First, Second, Count);
 end;
 
-// The index of Value; -1 when there is none. Count -1: there is one.
+// Returns the index of Value, or -1. Count -1: no bound, Value is present.
 function FindByte(P: PByte; Count: Int64; Value: Byte): Int64;
   [public, alias: 'SYSTEM_$$_INDEXBYTE$formal$INT64$BYTE$$INT64'];
 begin
@@ -126,7 +126,7 @@ begin
   Result := Sign;
 end;
 
-// High is the length that Target can have. First may be Target itself, Second is another text.
+// High is the capacity of Target. First may be Target itself, Second may not.
 procedure Join(Target: PByte; High: Int64; First, Second: PByte);
   [public, alias: 'fpc_shortstr_concat'];
 var
@@ -141,13 +141,13 @@ begin
   Target^ := Length + Added;
 end;
 
-// 0 when they are the same.
+// Returns 0 if the texts are equal.
 function Compare(First, Second: PByte): Int64; [public, alias: 'fpc_shortstr_compare_equal'];
 begin
   Result := LibcCompare(First, Second, First^ + 1);
 end;
 
-// Width, which is the least length, is always -1 here.
+// Width, the minimum length, is always -1 here.
 procedure NumberToText(Value: QWord; Width: Int64; Target: PByte; High: Int64);
   [public, alias: 'fpc_shortstr_uint'];
 const
@@ -168,7 +168,7 @@ end;
 
 // ---------------------------------------------------------------------------- numbers
 
-// in: the number, ten bytes, above the return address; out: e to its power, in st(0)
+// in: the exponent, ten bytes, above the return address; out: e to that power, in st(0)
 procedure Exponential; assembler; nostackframe; [public, alias: 'fpc_exp_real'];
 asm
   fld tbyte ptr [rsp + 8]
@@ -187,14 +187,14 @@ end;
 
 // ---------------------------------------------------------------------------- signals
 
-// Where a handler returns to; debuggers know it by these bytes.
+// The return address of a signal handler; debuggers recognise it by these bytes.
 procedure SignalReturn; assembler; nostackframe;
 asm
   mov rax, 15
   syscall
 end;
 
-// The system call, with a way to return from the handler.
+// The system call rt_sigaction, with the return address of the handler added.
 // in: signal in rdi, new action in rsi, old one in rdx, which may be nil; out: rax
 function SignalAction: LongInt; assembler; nostackframe; [public, alias: 'FPC_SYSC_SIGACTION'];
 asm
@@ -211,7 +211,7 @@ end;
 
 // ---------------------------------------------------------------------------- atomic operations
 
-// in: address of Target in rdi, Value in rsi, Expected in rdx; out: rax, what Target held
+// in: address of Target in rdi, Value in rsi, Expected in rdx; out: rax, the old Target
 function CompareExchange(var Target: Int64; Value, Expected: Int64): Int64; assembler;
   nostackframe; [public, alias: 'SYSTEM_$$_INTERLOCKEDCOMPAREEXCHANGE64$INT64$INT64$INT64$$INT64'];
 asm
@@ -219,7 +219,7 @@ asm
   lock cmpxchg [rdi], rsi
 end;
 
-// in: address of Target in rdi, Value in rsi; out: rax, what Target held
+// in: address of Target in rdi, Value in rsi; out: rax, the old Target
 function Exchange(var Target: Int64; Value: Int64): Int64; assembler; nostackframe;
   [public, alias: 'SYSTEM_$$_INTERLOCKEDEXCHANGE64$INT64$INT64$$INT64'];
 asm
@@ -227,7 +227,7 @@ asm
   xchg [rdi], rax
 end;
 
-// in: address of Target in rdi, Value in rsi; out: rax, what Target held
+// in: address of Target in rdi, Value in rsi; out: rax, the old Target
 function ExchangeAdd(var Target: Int64; Value: Int64): Int64; assembler; nostackframe;
   [public, alias: 'SYSTEM_$$_INTERLOCKEDEXCHANGEADD64$INT64$INT64$$INT64'];
 asm

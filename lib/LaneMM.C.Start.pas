@@ -1,8 +1,8 @@
-/// The start of the library: at the first call, whatever that is, or when it is loaded.
+/// The start of the library: at the first call of any function, or when it is loaded.
 //
-// Owns:       nothing but what stands in for Process.ForkMark; LaneMM.Threads owns the rest.
-// Invariants: a record Process that is all zeros is valid: each entry of the library looks whether
-//             it was started. Nothing ends: blocks outlive every exit handler.
+// Owns:       ForkMark, the substitute for the page that Process.ForkMark points to.
+// Invariants: a record Process that is all zeros is valid: each entry of the library checks whether
+//             it was started. The allocator never shuts down: blocks outlive every exit handler.
 // Callers:    LibraryStart: one thread. The dynamic loader allocates before any thread exists, and
 //             a library that is loaded late is initialized before it can be called.
 unit LaneMM.C.Start;
@@ -11,9 +11,9 @@ unit LaneMM.C.Start;
 
 interface
 
-/// Starts the allocator; tells whether it runs. Does nothing the second time.
+/// Starts the allocator unless it runs; returns whether it runs.
 function LibraryStart: Boolean; cdecl;
-/// Changes settings as the variable LANEMM does; tells whether all words were known.
+/// Changes settings as the variable LANEMM does; returns whether all words were known.
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 
 implementation
@@ -22,7 +22,7 @@ uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
   LaneMM.Leaks, LaneMM.Watch, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
-// What src/ asks for only where a program links it. A static program links what is asked for here.
+// src/ refers to these weakly. The references here make a static program link them.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
 function KeyDelete: LongInt; cdecl; external name 'pthread_key_delete';
 function KeySet: LongInt; cdecl; external name 'pthread_setspecific';
@@ -30,8 +30,8 @@ function KeyGet: LongInt; cdecl; external name 'pthread_getspecific';
 
 // ---------------------------------------------------------------------------- fork
 
-// Where the system does not mark child processes, libc tells of them. That misses children that a
-// program makes by the system call alone.
+// Where the system does not mark child processes, a fork handler of libc does. It misses children
+// that a program creates by the system call alone.
 function LibcAtFork(Prepare, Parent, Child, Library_: Pointer): LongInt; cdecl;
   weakexternal name '__register_atfork';
 
@@ -60,7 +60,7 @@ function LibcAtExit(Routine: TExitCall; Argument: Pointer): LongInt; cdecl;
 function LibcFlush(Stream: Pointer): LongInt; cdecl; external name 'fflush';
 procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 
-// libc's own list of what it keeps for later, stacks of ended threads among it.
+// Frees the memory that libc caches, such as the stacks of ended threads.
 procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
 
 procedure CountThread(Id: Cardinal; Context: Pointer);
@@ -68,7 +68,8 @@ begin
   Inc(PCardinal(Context)^);
 end;
 
-// Lets libc give back what it keeps, so that it is no leak. Other threads might be using it.
+// Makes libc free its caches, so that they are not reported as leaks; only if no other thread is
+// left that might use them.
 procedure EmptyLibc;
 var
   ThreadCount: Cardinal;
@@ -93,8 +94,8 @@ begin
   LibcEnd(ExitCode);
 end;
 
-// What would be the manager before is the malloc that the dynamic linker did not choose: it may not
-// be asked for before the program has started.
+// The previous manager would be the malloc that the dynamic linker did not choose: it must not be
+// looked up before the program has started.
 procedure SayOffMeansNothing;
 const
   Text: ShortString = 'LaneMM: `off` has no effect in the C library; run the program without'

@@ -1,5 +1,5 @@
-/// What the process holds, for C: glibc's mallinfo2, malloc_stats, malloc_info, malloc_trim and
-/// mallopt, and the library's own calls, declared in include/lanemm.h.
+/// Memory statistics for C: glibc's mallinfo2, malloc_stats, malloc_info, malloc_trim and mallopt,
+/// and the library's own functions, declared in include/lanemm.h.
 //
 // Owns:       Process.PurgeDelayMs, once the program sets it.
 // Callers:    any thread; the sums are exact while no other thread allocates or frees.
@@ -18,9 +18,9 @@ uses
   LaneMM.C.Start;
 
 type
-  /// glibc's struct mallinfo2; its words that mean nothing here are 0.
+  /// glibc's struct mallinfo2; fields without a comment are 0.
   TMallInfo2 = record
-    Arena: NativeUInt;    //< bytes held for blocks of size classes, free ones included
+    Arena: NativeUInt;    //< bytes of the spans of size classes, free blocks included
     OrdBlks: NativeUInt;
     SmBlks: NativeUInt;
     Hblks: NativeUInt;    //< large blocks in use
@@ -29,7 +29,7 @@ type
     FsmBlks: NativeUInt;
     UordBlks: NativeUInt; //< bytes of other blocks in use
     FordBlks: NativeUInt; //< bytes of Arena that are free
-    KeepCost: NativeUInt; //< bytes that malloc_trim would give back at once
+    KeepCost: NativeUInt; //< bytes that malloc_trim would purge
   end;
   PMallInfo2 = ^TMallInfo2;
   /// glibc's struct mallinfo: the same words as int.
@@ -90,8 +90,9 @@ begin
   Result := Ord(LoadAcquire(Process.OsCalls[ocPurge]) <> PurgesBefore);
 end;
 
-// There is nothing to tune by these numbers.
-function MallOpt(Parameter, Value: LongInt): LongInt; cdecl; [public, alias: 'mallopt', alias: '__libc_mallopt'];
+// Accepts and ignores every parameter.
+function MallOpt(Parameter, Value: LongInt): LongInt; cdecl;
+  [public, alias: 'mallopt', alias: '__libc_mallopt'];
 begin
   Result := 1;
 end;
@@ -199,8 +200,8 @@ begin
   Target.SpanBytes := Source.SpanBytes;
 end;
 
-// Size is what the caller's header says of the record: an older one gets the part that it knows, a
-// newer one zeros for what is not known here.
+// Size is the size of the record in the caller's header: an older header gets the fields that it
+// has, a newer one zeros in the fields that this library does not have.
 procedure LibraryStatusRead(Target: Pointer; Size: NativeUInt); cdecl;
   [public, alias: 'lanemm_status_read'];
 var

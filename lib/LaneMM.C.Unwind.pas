@@ -1,11 +1,12 @@
-/// One step up the stack, from a routine to its caller, in any module of the process.
+/// Unwinds one frame, from a routine to its caller, in any module of the process.
 //
 // Owns:       nothing.
 // Invariants: reads the stack between the stack pointer and its end, and the unwind tables of the
-//             modules. A step goes up, so every walk ends. Of the registers only rsp and rbp are
-//             followed: nothing else tells where a frame of compiled code ends.
-// Callers:    any thread; takes no lock and no memory.
-// Errors:     code without a table is left by its frame pointer, if that leads to code.
+//             modules. The stack pointer only grows, so every walk ends. Of the registers only rsp
+//             and rbp are tracked: compiled code defines the end of a frame (the CFA of DWARF) by
+//             no other.
+// Callers:    any thread; takes no lock and allocates no memory.
+// Errors:     code without a table is unwound by its frame pointer, if that leads to code.
 // Source:     DWARF Debugging Information Format 4, section 6.4; Linux Standard Base 5.0, 10.6
 //             (.eh_frame, .eh_frame_hdr); glibc 2.35, _dl_find_object.
 unit LaneMM.C.Unwind;
@@ -15,17 +16,17 @@ unit LaneMM.C.Unwind;
 interface
 
 type
-  /// A thread on its way up its own stack.
+  /// The state of a walk up the stack of the calling thread.
   TTableUnwind = record
-    Pc: NativeUInt;     //< the return address into the routine that is left next
+    Pc: NativeUInt;     //< the return address into the routine to unwind next
     Sp: NativeUInt;     //< its stack pointer when it made its call
     Frame: NativeUInt;  //< its rbp
     Limit: NativeUInt;  //< end of the stack
   end;
 
-/// Leaves a routine; tells whether its caller is known.
+/// Unwinds a frame; returns false if the caller is unknown.
 function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
-/// Leaves a routine that has a frame pointer.
+/// Unwinds the frame of a routine that has a frame pointer; returns false if it has none.
 function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
 
 implementation
@@ -34,13 +35,13 @@ uses
   LaneMM.Dwarf;
 
 const
-  // Numbers of registers.
+  // DWARF numbers of registers.
   RegisterRbp = 6;
   RegisterRsp = 7;
   RegisterReturn = 16;
 
 type
-  // What libc knows of a module.
+  // glibc's struct dl_find_object.
   TModule = record
     Flags: UInt64;
     First, Limit: NativeUInt;
@@ -50,8 +51,8 @@ type
   end;
 
   TRuleKind = (rkSame, rkAtOffset, rkAtPlace, rkUnknown);
-  // Where a register's value was kept: at an offset from the frame's end, or at a place that an
-  // expression tells.
+  // Where a register was saved: at an offset from the end of the frame, or at the address that an
+  // expression computes.
   TRule = record
     Kind: TRuleKind;
     Offset: NativeInt;
@@ -59,8 +60,8 @@ type
   end;
 
   TRuleOwner = (roRbp, roReturn, roOther);
-  // How to leave a routine at one of its instructions. The frame's end is a register and an
-  // offset, or what an expression tells.
+  // How to unwind a routine at one of its instructions. The end of the frame is a register and an
+  // offset, or the value of an expression.
   TRules = record
     EndRegister: NativeUInt;
     EndOffset: NativeInt;
@@ -68,7 +69,7 @@ type
     Kept: array[TRuleOwner] of TRule;
   end;
 
-  // A program that changes the rules from instruction to instruction.
+  // The state of a call frame program, which changes the rules from instruction to instruction.
   TRun = record
     Code: TDwarfCursor;
     CodeUnit: NativeUInt;
@@ -101,7 +102,7 @@ end;
 
 // ---------------------------------------------------------------------------- tables
 
-// The entry of .eh_frame for the last routine that begins at Pc or before, or nil.
+// Returns the entry of .eh_frame for the last routine that begins at Pc or before, or nil.
 function FindEntry(Table: PByte; Pc: NativeUInt): PByte;
 const
   UsualEncodings = $3B031B01; // version 1; distances of four bytes, sorted
@@ -128,14 +129,14 @@ begin
   Result := Table + DistanceAt(Table + RowsOffset + (First - 1) * RowSize + 4);
 end;
 
-// The fields behind the length of an entry.
+// Returns the fields after the length of an entry.
 function OpenEntry(Entry: PByte): TDwarfCursor;
 begin
   Result.Next := Entry + 4;
   Result.Limit := Result.Next + PCardinal(Entry)^;
 end;
 
-// Bytes of an address in this encoding.
+// Returns the bytes of an address in this encoding.
 function EncodedSize(Encoding: Byte): Cardinal;
 begin
   if Encoding and 7 = 3 then
@@ -144,7 +145,7 @@ begin
     Result := 8;
 end;
 
-// Reads the letters at Letters and what stands for them in the entry: the encoding of addresses.
+// Reads the augmentation string at Letters with its data; returns the encoding of addresses.
 function ReadEncoding(Letters: PAnsiChar; var Fields: TDwarfCursor): Byte;
 begin
   Result := 0;
@@ -163,7 +164,7 @@ begin
   end;
 end;
 
-// Reads the entry that several routines share; its program gives the first rules.
+// Reads the common information entry of several routines; its program yields the initial rules.
 function OpenShared(Entry: PByte; out Run: TRun; out Encoding: Byte): Boolean;
 var
   Letters: PAnsiChar;
@@ -211,7 +212,7 @@ begin
   Run.Rules.Kept[OwnerOf(Number)] := Run.FirstRules.Kept[OwnerOf(Number)];
 end;
 
-// An expression; the next operation stands behind it.
+// Returns the expression at the cursor and skips it.
 function ReadPlace(var Run: TRun): PByte;
 var
   Length: NativeUInt;
@@ -252,7 +253,7 @@ begin
   Run.Rules.EndOffset := Offset;
 end;
 
-// Operations that name a register, or a length of arguments.
+// Runs the operations that name a register, or the size of arguments.
 procedure RunRegister(var Run: TRun; Operation: Byte);
 var
   Number: NativeUInt;
@@ -269,7 +270,7 @@ begin
     $10: SetPlace(Run, Number);
     $11: SetRule(Run, Number, rkAtOffset, DwarfReadSigned(Run.Code) * Run.DataUnit);
     $12: SetEnd(Run, Number, DwarfReadSigned(Run.Code) * Run.DataUnit);
-    $2E: ; // bytes of arguments, of interest to nobody
+    $2E: ; // size of the arguments: not needed
   else
     Run.IsUnknown := True;
   end;
@@ -312,7 +313,7 @@ begin
     RunOperation(Run);
 end;
 
-// The rules at Pc out of the entry of its routine; false when they cannot be told.
+// Reads the rules at Pc from the entry of its routine; returns false if they are unknown.
 function FindRules(Entry: PByte; Pc: NativeUInt; out Rules: TRules): Boolean;
 var
   Run: TRun;
@@ -341,8 +342,9 @@ end;
 
 // ---------------------------------------------------------------------------- steps
 
-// The register's value in the routine; false for one that is not followed.
-function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt; out Value: NativeUInt): Boolean;
+// Reads the value of a register in the routine; returns false for one that is not tracked.
+function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt;
+  out Value: NativeUInt): Boolean;
 begin
   Result := True;
   case Number of
@@ -353,7 +355,7 @@ begin
   end;
 end;
 
-// The address that an expression tells: a register and an offset, and what stands there.
+// Evaluates an expression: a register and an offset, then any number of dereferences.
 function FindPlace(const Unwind: TTableUnwind; Place: PByte; out Address: NativeUInt): Boolean;
 const
   RegisterAndOffset = $70;
@@ -379,7 +381,8 @@ begin
   end;
 end;
 
-function FindEnd(const Unwind: TTableUnwind; const Rules: TRules; out FrameEnd: NativeUInt): Boolean;
+function FindEnd(const Unwind: TTableUnwind; const Rules: TRules;
+  out FrameEnd: NativeUInt): Boolean;
 begin
   if Rules.EndPlace <> nil then
     Exit(FindPlace(Unwind, Rules.EndPlace, FrameEnd));
@@ -387,7 +390,7 @@ begin
   Inc(FrameEnd, Rules.EndOffset);
 end;
 
-// Replaces Value by what the rule says that it was in the caller; false when nobody knows.
+// Replaces Value by its value in the caller, according to Rule; returns false if unknown.
 function Recover(const Unwind: TTableUnwind; const Rule: TRule; FrameEnd: NativeUInt;
   var Value: NativeUInt): Boolean;
 var

@@ -1,4 +1,4 @@
-/// The C library: all units of it, to compile with one call. See README.md.
+/// Uses all units of the C library, so that one call compiles it. See README.md.
 unit LaneMM.C;
 
 {$I ../src/LaneMM.inc}
@@ -8,6 +8,7 @@ interface
 implementation
 
 uses
-  LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Malloc, LaneMM.C.Operators, LaneMM.C.Status;
+  LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Malloc, LaneMM.C.Operators,
+  LaneMM.C.Status;
 
 end.

@@ -52,8 +52,8 @@ link_shared() {
     -Wl,-init=lanemm_start -o "$out/liblanemm.so" "$out"/units/*.o
 }
 
-# One object that shows only what the map says. Not the operators of C++ nor libc's inner names:
-# where all is static, they call our malloc or nobody calls them.
+# One object that exports only the names of the map, without the operators of C++ and libc's
+# internal names: in a static program they call this malloc or are never called.
 link_static() {
   names | grep -v '^_' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")

@@ -554,7 +554,7 @@ begin
   List.Free;
 end;
 
-// Calls for memory: those of LaneMM's own thread that looks at the clock are another matter.
+// Returns the system calls for memory, without those of the purge thread, which reads the clock.
 function MemoryCalls(const Status: TLaneMM_HeapStatus): NativeUInt;
 begin
   Result := Status.OsCalls[ocReserve] + Status.OsCalls[ocRelease] + Status.OsCalls[ocCommit]

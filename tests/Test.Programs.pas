@@ -1,4 +1,4 @@
-/// Builds and runs the programs of tests/programs, for tests that look at what they leave behind.
+/// Builds and runs the programs of tests/programs, for tests that check their output.
 unit Test.Programs;
 
 {$mode delphi}{$H+}

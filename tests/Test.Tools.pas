@@ -48,7 +48,7 @@ type
     destructor Destroy; override;
     /// Returns when the method is done; a parking thread goes on sleeping.
     procedure AwaitWork;
-    /// Lets the thread end and waits for that.
+    /// Ends the thread and waits for it.
     procedure AwaitEnd;
   end;
 
@@ -115,7 +115,7 @@ function IsZero(P: PByte; Size: NativeUInt): Boolean;
 function UsedBytes: NativeUInt;
 /// Resident memory of this process in bytes.
 function ResidentBytes: NativeUInt;
-/// Uses blocks of all tiers; tells whether they are separate and keep their contents.
+/// Uses blocks of all tiers; returns whether they are disjoint and keep their contents.
 function HeapWorks: Boolean;
 
 implementation

@@ -1,8 +1,8 @@
 /// Tagged blocks of typical size mixes, and the private generator that picks them.
 //
 // Every block is made from a 64-bit key: the key gives the size and is written to the start
-// of the block, to each of its pages and to its last byte; who frees the block gives the key
-// again, and all of them must match. So each page of a block is touched.
+// of the block, to each of its pages and to its last byte; the free passes the key again, and
+// all copies must match. So each page of a block is touched.
 // Source: xorshift64, G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8
 //         (2003). The small mix: docs/seeds.md, D6 (objects under 100 bytes and strings).
 unit Bench.Blocks;

@@ -9,7 +9,7 @@ uses
   Classes;
 
 const
-  /// What happens to a block: it is got, freed, resized.
+  /// Operations on a block: allocate, free, resize.
   KindNew = 0;
   KindFree = 1;
   KindResize = 2;

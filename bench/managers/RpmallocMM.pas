@@ -1,6 +1,6 @@
 /// rpmalloc as the memory manager.
 //
-// rpmalloc must be told when a thread ends; Pascal's run-time library does it.
+// rpmalloc must be notified when a thread ends; Pascal's run-time library does it.
 // Source: the crate rpmalloc-sys, built by bench/peers.sh.
 unit RpmallocMM;
 

@@ -11,7 +11,7 @@ uses
 /// Describes the machine in lines of `what: value`; names no host.
 function MachineDescription: TStringArray;
 /// Touches and frees Bytes of memory. A virtual machine's host takes idle memory back, and
-/// whoever touches it first then waits up to ten times as long: no measured run shall.
+/// the first touch afterwards takes up to ten times as long: no measured run shall pay for it.
 procedure MemoryWarm(Bytes: NativeUInt);
 
 implementation

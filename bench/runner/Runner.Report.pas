@@ -1,4 +1,4 @@
-/// Results as text: tables to read, bars to judge by, a file to keep.
+/// Results as text: tables, targets, a CSV file.
 unit Runner.Report;
 
 {$I Bench.inc}
@@ -9,15 +9,15 @@ uses
   Runner.Results, Runner.Suite;
 
 /// Prints a table of Measure: the base's numbers divided by UnitSize, the others relative
-/// to the base, and the geometric means. Caption says what the numbers are.
+/// to the base, and the geometric means. Caption is the heading of the table.
 procedure TablePrint(Results: TResults; Measure: TMeasure; const Caption: string;
   UnitSize: Double);
 /// Prints how far the manager that takes part twice differs from itself.
 procedure ControlPrint(Results: TResults);
-/// Prints for each bar of the suite whether its subject passes it, and the number.
-/// A bar between managers that do not both take part is left out.
+/// Prints for each target (bar) of the suite whether its subject meets it, and the number.
+/// A target between managers that do not both take part is left out.
 procedure BarsPrint(Results: TResults);
-/// Prints the numbers that only some workloads tell, for every manager.
+/// Prints the numbers that only some workloads measure, for every manager.
 procedure FactsPrint(Results: TResults);
 /// Writes medians, extremes and the time of each run as CSV, below the comment lines Header.
 procedure ResultsSave(Results: TResults; const FileName: string; const Header: array of string);
@@ -133,10 +133,10 @@ begin
   WriteLn(Format('Noise: %s relative to itself is %.3f in the geometric mean, %.2f to %.2f in ' +
     'single rows.', [Results.Managers[Base], Results.MeanRatio(Again, Base, '*', meTime), Lowest,
     Highest]));
-  WriteLn('A smaller difference between two managers means nothing.');
+  WriteLn('A smaller difference between two managers is not significant.');
 end;
 
-/// Gives 'PASS' if Number is at most Limit.
+/// Returns 'PASS' if Number is at most Limit, else 'MISS'.
 function Verdict(Number, Limit: Double): string;
 begin
   if Number <= Limit then
@@ -224,7 +224,7 @@ begin
   end;
 end;
 
-/// Tells whether the managers of Bar take part.
+/// Returns whether the managers of Bar take part.
 function CanCompare(Results: TResults; const Bar: TBar): Boolean;
 begin
   Result := (Results.IndexOf(Bar.Subject) >= 0)
@@ -244,7 +244,7 @@ begin
     if Bar.Subject <> Subject then
     begin
       WriteLn;
-      WriteLn('Bars for ', Bar.Subject, ' (geometric means over the rows)');
+      WriteLn('Targets for ', Bar.Subject, ' (geometric means over the rows)');
       Subject := Bar.Subject;
     end;
     PrintBar(Results, Bar);
@@ -289,7 +289,7 @@ begin
   Result := Result + ',all_ns';
 end;
 
-/// Gives a number, or nothing if it is none.
+/// Returns a number as text, empty for NaN.
 function FactText(Number: Double): string;
 begin
   if IsNan(Number) then

@@ -1,6 +1,6 @@
 /// The numbers of all runs and what follows from them: medians, ratios, geometric means.
 //
-// Managers and rows are given by their index; BestPeer is whoever has the smallest median in
+// Managers and rows are given by their index; BestPeer is the one with the smallest median in
 // a row, the subject left out. A manager that failed in a row has no numbers there: its
 // median, and all that is computed from it, is NaN.
 unit Runner.Results;
@@ -38,9 +38,9 @@ type
     procedure Add(Manager, Row: Integer; const Run: TRun);
     /// Drops the runs of Manager in Row; there will be none from now on.
     procedure MarkFailed(Manager, Row: Integer);
-    /// Tells whether Manager failed in Row.
+    /// Returns whether Manager failed in Row.
     function HasFailed(Manager, Row: Integer): Boolean;
-    /// Tells whether any manager failed in any row.
+    /// Returns whether any manager failed in any row.
     function HasAnyFailed: Boolean;
     /// Number of runs.
     function RunCount(Manager, Row: Integer): Integer;
@@ -58,7 +58,7 @@ type
     function MeanRatio(Manager, Base: Integer; const Pattern: string; Measure: TMeasure): Double;
     /// The index of a manager, BestPeer for `best`, -1 if it does not take part.
     function IndexOf(const Manager: string): Integer;
-    /// Tells whether any run has a number for Measure.
+    /// Returns whether any run has a number for Measure.
     function HasMeasure(Measure: TMeasure): Boolean;
     /// The index of a row, -1 if the suite does not have it.
     function RowIndexOf(const Name: string): Integer;

@@ -1,9 +1,9 @@
 /// Runs the binaries: round after round, every workload under every manager in turn.
 //
-// Chance, from a fixed seed, tells the order of the managers, and memory is warmed before
-// each run, so that no manager always has the better place. Round 0 has few operations and
-// is not counted: it brings the files into memory and finds what cannot run. A run that takes
-// very long is not repeated.
+// The order of the managers is shuffled, with a fixed seed, and memory is warmed before each
+// run, so that no manager always has the better place. Round 0 has few operations and is not
+// counted: it loads the files into memory and finds the runs that fail. A run that takes very
+// long is not repeated.
 unit Runner.Rounds;
 
 {$I Bench.inc}
@@ -14,7 +14,7 @@ uses
   SysUtils, Runner.Results, Runner.Suite;
 
 type
-  /// The rounds of one suite. Tells progress and failures on stderr.
+  /// The rounds of one suite. Prints progress and failures to stderr.
   TRounds = class
   private
     FResults: TResults;
@@ -50,7 +50,7 @@ const
   LongRunSeconds = 8;
   FirstNumber = 3; // field of the line that Bench prints
 
-/// Returns what Binary wrote to stdout and stderr. ExitStatus: as wait(2) tells it; 0 is good.
+/// Returns what Binary wrote to stdout and stderr. ExitStatus: as from wait(2); 0 is success.
 function BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
   out ExitStatus: Integer): string;
 var
@@ -167,7 +167,7 @@ begin
       FResults.Suite.Rows[Row].Name, ExitStatus, Trim(Output)]));
 end;
 
-// Waits between two rows while somebody wants the machine.
+// Waits between two rows while other programs load the machine.
 procedure WaitWhilePaused;
 begin
   while FileExists(PauseFile) do

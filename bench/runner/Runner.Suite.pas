@@ -1,19 +1,19 @@
-/// A suite: which workloads run with how many threads, and what the numbers must reach.
+/// A suite: the workloads, their numbers of threads, and the targets for the numbers.
 //
 // A suite is a text file, one entry per line:
-//   title TEXT                          what the page of the results is called; Benchmarks unless given
-//   managers NAME...                    who takes part; all unless given (read by run.sh)
-//   base MANAGER                        what the ratios are relative to
-//   subject MANAGER                     whose numbers the bars below this line judge
+//   title TEXT                          the title of the page of results; Benchmarks unless given
+//   managers NAME...                    the managers to run; all unless given (read by run.sh)
+//   base MANAGER                        the manager that ratios are relative to
+//   subject MANAGER                     the manager that the bars below this line judge
 //   row WORKLOAD THREADS...             one row of the tables for each number of threads
 //   once WORKLOAD THREADS...            the same, but only in the first round
 //   mean TITLE PATTERN                  a geometric mean over the rows that match
 //   bar MEASURE PATTERN MANAGER LIMIT   subject / MANAGER over these rows: at most LIMIT
-//   each MEASURE PATTERN MANAGER LIMIT  the same for every single one of these rows
+//   each MEASURE PATTERN MANAGER LIMIT  the same for every one of these rows
 //   scale MEASURE ROW ROW LIMIT         subject in the first row / in the second: at most LIMIT
 //   fact MEASURE ROW LIMIT              subject in this row: at most LIMIT
 // A row is named workload/threads; in a pattern `*` stands for any text. MEASURE is one of
-// MeasureNames. MANAGER may be `best`: whoever is best in a row, the subject left out.
+// MeasureNames. MANAGER may be `best`: the best manager of a row, without the subject.
 // Lines that start with # are comments.
 unit Runner.Suite;
 
@@ -22,7 +22,7 @@ unit Runner.Suite;
 interface
 
 type
-  /// What is measured: the first four in every run, the others where a workload tells them.
+  /// The measures: the first four of every run, the others where a workload measures them.
   TMeasure = (meTime, meCpu, mePeak, meFinal, meIdle0, meIdle2, meIdle10, meP50, meP99, meP999,
     meLongest);
 
@@ -76,7 +76,7 @@ const
 function SuiteLoad(const FileName: string): TSuite;
 /// Finds a measure. Raises EConvertError if there is none of that name.
 function MeasureByName(const Name: string): TMeasure;
-/// Tells whether the row called Name is one of those that Pattern stands for.
+/// Returns whether the row called Name matches Pattern.
 function RowMatches(const Name, Pattern: string): Boolean;
 
 implementation

@@ -31,7 +31,7 @@ var
   EventCount: PtrUInt;
   Buffer: array[0..BufferSize - 1] of Byte;
   Filled: PtrUInt;
-  FreeSlots: array[0..MostSlots - 1] of PtrUInt; // those given back
+  FreeSlots: array[0..MostSlots - 1] of PtrUInt; // freed ones
   FreeCount, SlotCount: PtrUInt;
 
 procedure Flush;

@@ -1,8 +1,8 @@
-/// What does it cost to let one big block grow in small steps?
+/// What does it cost to grow one large block in small steps?
 //
 // ReallocMem takes a block from 1 MB to 256 MB in steps of 64 KB; every page of the new part
 // is written, and at the end all pages are checked. One operation is one step.
-// Source: docs/seeds.md, B4 and B5: who copies at each step is orders of magnitude slower;
+// Source: docs/seeds.md, B4 and B5: copying at each step is orders of magnitude slower;
 //         mremap(2) moves pages instead.
 unit Workload.Grow;
 

@@ -1,4 +1,4 @@
-/// What does the shortest way through the manager cost: a block taken and given back at once?
+/// What does the shortest path through the manager cost: a block allocated and freed at once?
 //
 // One operation is GetMem and FreeMem of one block, of which the first and the last word are
 // written. Blocks of the same size before and after it live through the run and must keep
@@ -35,7 +35,7 @@ begin
   FSize := Size;
 end;
 
-/// Takes and gives back Count blocks of Size bytes.
+/// Allocates and frees Count blocks of Size bytes.
 procedure TakeAndGiveBack(Size: NativeUInt; Count: Int64);
 var
   Block: PUInt64;

@@ -30,7 +30,7 @@ type
   TRing = record
     Numbers: array of Integer;   //< lock    the numbers, from Next on
     Next, Count: Integer;        //< lock    first one, how many
-    Lock: TSemaphore;            //< shared  one permit: who has it may change the ring
+    Lock: TSemaphore;            //< shared  one permit: its holder may change the ring
     Filled: TSemaphore;          //< shared  counts the numbers
   end;
 

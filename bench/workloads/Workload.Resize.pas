@@ -5,8 +5,8 @@
 // resize-up, resize-down: one operation is one step of a block that grows from 16 to 2,048
 // bytes by 32 at a time, or shrinks so, among 1,000 others that do the same.
 // downsize: one operation is one block of 1 KB to 64 KB that is made, cut to a sixteenth,
-// checked and freed; 20,000 live at the same time: the peak of memory tells whether the
-// manager takes the tails back.
+// checked and freed; 20,000 live at the same time: the peak of memory shows whether the
+// manager reuses the tails.
 // Source: docs/seeds.md, D7 and E2 (allocate, reallocate, free in many threads) and E4:
 //         the downsize, small upsize and small downsize cases of the FastCode challenge.
 unit Workload.Resize;

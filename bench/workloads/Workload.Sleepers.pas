@@ -1,4 +1,4 @@
-/// Many threads, active but mostly sleeping, on few cores: who waits, and for how long?
+/// Many threads, active but mostly sleeping, on few cores: how long do they wait?
 //
 // One operation is a burst of 200 replacements of blocks of the small mix, then a sleep of
 // 200 microseconds. All threads share the table of blocks, so they free those of the others.

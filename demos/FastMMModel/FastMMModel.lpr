@@ -1,5 +1,5 @@
-/// The story of the book in numbers: ParallelAllocations on a model of FastMM's locks, with each
-/// thing that a thread can do when a lock is taken, and on the memory manager of this build.
+/// The comparison of the book: ParallelAllocations on a model of FastMM's locks, under each policy
+/// for a taken lock, and on the memory manager of this build.
 program FastMMModel;
 
 {$mode delphi}{$H+}

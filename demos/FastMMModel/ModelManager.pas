@@ -1,5 +1,6 @@
-/// A model of FastMM's small blocks: one lock for each size class, and what threads do when it is
-/// taken. Larger blocks, and all blocks while no policy is chosen, go to the manager in use.
+/// A model of FastMM's small blocks: one lock for each size class, and a policy for threads that
+/// find it taken. Larger blocks, and all blocks while no policy is chosen, go to the manager in
+/// use.
 unit ModelManager;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -7,12 +8,12 @@ unit ModelManager;
 interface
 
 type
-  /// What a thread does whose lock is taken. All try the next two sizes first in GetMem.
+  /// The policy of a thread that finds a lock taken. All try the next two sizes first in GetMem.
   TPolicy = (
     poNone,          //< the memory manager that this program was built with
-    poSleep,         //< gives up the CPU, then sleeps a millisecond: the default
-    poNeverSleep,    //< turns until the lock is free: NeverSleepOnThreadContention
-    poReleaseStack); //< FreeMem leaves the block on a stack for the next one who has the lock
+    poSleep,         //< yields the CPU, then sleeps a millisecond: the default
+    poNeverSleep,    //< spins until the lock is free: NeverSleepOnThreadContention
+    poReleaseStack); //< FreeMem leaves the block on a stack for the next holder of the lock
 
 const
   PolicyNames: array[TPolicy] of string = ('the manager of this build', 'lock per class, sleep',

@@ -1,7 +1,7 @@
 /// Three ways to make a record of strings; the third one forgets Initialize.
 //
-// GetMem hands out memory as it is: the record holds four wild string pointers, and the
-// first assignment lets go of a string that never was.
+// GetMem returns uninitialised memory: the record holds four wild string pointers, and the
+// first assignment releases a string that never existed.
 program InitializeFinalize;
 
 {$mode delphi}{$H+}
@@ -12,7 +12,7 @@ uses
 const
   Usage =
     'Makes a record of four strings in three ways. The first two must print 42, the third,'#10 +
-    'GetMem without Initialize, must fail. Exit code 0 when all went so, else 1.'#10;
+    'GetMem without Initialize, must fail. Exit code 0 if that happened, else 1.'#10;
   Dirt = $80; // a pointer of such bytes leads to no memory, in any process
 
 type

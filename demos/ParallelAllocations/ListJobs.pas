@@ -1,4 +1,4 @@
-/// Lists that get objects and lose them again, one after the other or shared out to threads.
+/// Lists that are filled with objects and emptied again, one by one or spread over threads.
 unit ListJobs;
 
 {$mode delphi}{$H+}
@@ -8,7 +8,7 @@ interface
 var
   /// Lists to work through.
   ListCount: Integer;
-  /// Objects that each list gets.
+  /// Objects of each list.
   ObjectCount: Integer;
   /// Threads of RunParallel.
   ThreadCount: Integer;

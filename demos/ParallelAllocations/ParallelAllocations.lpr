@@ -1,4 +1,4 @@
-/// A hundred lists that each get 12,000 objects and lose them again, one after the other
+/// A hundred lists that are each filled with 12,000 objects and emptied again, one after the other
 /// and in several threads at once.
 program ParallelAllocations;
 

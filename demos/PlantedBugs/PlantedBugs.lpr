@@ -1,6 +1,6 @@
-/// Ten mistakes with memory, one in each run: what does the memory manager say of it?
+/// Ten memory errors, one in each run: does the memory manager report it?
 ///
-/// `demos/bugs.sh` runs each mistake under heaptrc of Free Pascal and under LaneMM, and looks
+/// `demos/bugs.sh` runs each error under heaptrc of Free Pascal and under LaneMM, and checks
 /// whether the report names the line that is marked here.
 program PlantedBugs;
 
@@ -11,9 +11,9 @@ uses
 
 const
   Usage =
-    'Makes one mistake with memory and ends as if nothing had happened.'#10 +
-    '  --bug=NAME      the mistake; without it, all names are printed'#10 +
-    '  --work=N        no mistake: gets and frees N blocks of mixed sizes instead'#10;
+    'Makes one memory error and ends normally.'#10 +
+    '  --bug=NAME      the error; without it, all names are printed'#10 +
+    '  --work=N        no error: allocates and frees N blocks of mixed sizes instead'#10;
   BlockSize = 100;
 
 type
@@ -172,7 +172,7 @@ begin
     WriteLn(Bug.Name);
 end;
 
-/// Gets and frees Count blocks of 16 to 1,015 bytes, a thousand in use at a time.
+/// Allocates and frees Count blocks of 16 to 1,015 bytes, a thousand in use at a time.
 procedure Work(Count: Integer);
 const
   SizeCount = 1000;

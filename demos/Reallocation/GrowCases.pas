@@ -1,4 +1,4 @@
-/// A string, an array and a list that grow to Count elements: one by one, or room first.
+/// A string, an array and a list that grow to Count elements: one by one, or capacity first.
 unit GrowCases;
 
 {$mode delphi}{$H+}

@@ -1,4 +1,4 @@
-/// What it costs to let a string, an array and a list grow element by element.
+/// The cost of growing a string, an array and a list element by element.
 program Reallocation;
 
 {$mode delphi}{$H+}
@@ -9,12 +9,12 @@ uses
 
 const
   Usage =
-    'Lets a string, an array and a list grow to N elements: one by one, and with the room'#10 +
-    'reserved first. Prints the time, and what ReallocMem did in a second, counted pass.'#10 +
+    'Grows a string, an array and a list to N elements: one by one, and with the capacity'#10 +
+    'set first. Prints the time, and the calls of ReallocMem of a second, counted pass.'#10 +
     '  --count=N       elements: 10,000,000; with --no-growth 200,000, as N elements then'#10 +
     '                  copy up to N * N / 2 bytes'#10 +
     '  --no-growth     in the second pass every ReallocMem moves its block to a new one of'#10 +
-    '                  exactly the size asked for; prints how much slower that is'#10;
+    '                  exactly the requested size; prints how much slower that is'#10;
 
 var
   Count: Integer;

@@ -13,7 +13,7 @@ interface
 /// Usage: what --help prints above the options that every demo has.
 procedure OptionsRead(const Usage: string; const Names: array of string);
 
-/// Tells whether --Name was given.
+/// Returns whether --Name was given.
 function OptionGiven(const Name: string): Boolean;
 
 /// Returns the value of --Name=, or Default.
@@ -49,7 +49,7 @@ end;
 
 procedure OptionFail(const Problem: string);
 begin
-  WriteLn(StdErr, ProgramName, ': ', Problem, '; --help tells what is known');
+  WriteLn(StdErr, ProgramName, ': ', Problem, '; --help lists the options');
   Halt(2);
 end;
 

@@ -31,7 +31,7 @@ type
   end;
 
 var
-  // One block of either half each; whoever takes it out frees it in its own way.
+  // Blocks of either half; the half that takes one out frees it by its own routine.
   Shared: array[0..Places - 1] of Pointer;
   PassedCount, FailedCount: Integer;
   IsKept: Boolean = True;

@@ -125,7 +125,7 @@ begin
   Same(ThreadCount * AddCount, Word, 'sum');
 end;
 
-// Each thread puts numbers of its own in and counts whatever comes out.
+// Each thread puts its own numbers in and counts the numbers that it takes out.
 procedure TAtomicTests.TakeTokens;
 var
   Index, First: Integer;

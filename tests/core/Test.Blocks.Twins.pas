@@ -187,7 +187,7 @@ var
 begin
   P := FastBlockGet(48);
   Span := ArenaSpan(P);
-  // Behind the blocks handed out so far: all that follows in the span, and the next span.
+  // After the blocks allocated so far: the rest of the span, and the next span.
   Wrong := 0;
   Offset := Span^.CarvedBytes;
   while Offset < SliceSize do

@@ -41,7 +41,7 @@ const
   FakeSize = 48;
 
 var
-  // What stands for a block of somebody else: an address outside of LaneMM's arenas.
+  // Stands for a foreign block: an address outside LaneMM's arenas.
   FakeBlock: array[0..FakeSize - 1] of Byte;
   FreedByCopy, FreedByPrevious: Integer;
 

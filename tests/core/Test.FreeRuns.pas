@@ -1,6 +1,6 @@
-/// Tests of LaneMM.FreeRuns. Each test puts the runs of the process aside, plays with span
-/// records of its own under the arena lock, and looks at the outcome after everything is back:
-/// nothing may be allocated in between.
+/// Tests of LaneMM.FreeRuns. Each test sets the runs of the process aside, uses span records of
+/// its own under the arena lock, and checks the outcome after the runs are restored: nothing may
+/// be allocated in between.
 unit Test.FreeRuns;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -104,7 +104,7 @@ begin
   LockLeave(Process.ArenaLock);
 end;
 
-// Slice 0 and the one behind the last have records that are never a run.
+// Slice 0 and the one after the last have records that are never a run.
 function TFreeRunsTests.SpanAt(Index: Integer): PSpan;
 begin
   Result := @Records[Index + 1];
@@ -183,7 +183,7 @@ begin
   Enter;
   Found[0] := IndexOf(TakeRun(Process.Warm, MaxRunSlices));
   Found[1] := IndexOf(TakeRun(Process.Cold, MaxRunSlices));
-  // A bin behind the last one would lie where Cold.Map is, or behind Cold.
+  // A bin after the last one would lie where Cold.Map is, or after Cold.
   Process.Cold.Map[0] := 0;
   Leave;
   Same(-1, Found[0], 'warm');
@@ -311,7 +311,7 @@ begin
     Inc(Result, Ord(IsTaken[Index]));
 end;
 
-// Takes and gives back runs, warm and cold; gives all back at the end.
+// Takes and releases runs, warm and cold; releases all at the end.
 procedure TFreeRunsTests.PlayRandomly;
 const
   TurnCount = 20000;

@@ -85,7 +85,7 @@ var
   Span, Rest: PSpan;
   Start: PByte;
 begin
-  // Two neighbours; the second makes room.
+  // Two neighbours; the second is freed, so the first can grow.
   Span := Get(10 * Megabyte);
   Start := Span^.Start;
   LargeShrink(Span, Megabyte);

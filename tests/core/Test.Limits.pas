@@ -104,7 +104,7 @@ begin
   Result := LoadAcquire(Process.Reserve) <> 0;
 end;
 
-// Lets the heap grow by so many bytes.
+// Sets a limit of Bytes more than the heap holds now.
 procedure TLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
   Limit := ArenaBackedSlices * SliceSize + Bytes;
@@ -161,7 +161,7 @@ begin
   AssertTrue('the heap works', HeapWorks);
 end;
 
-// Gets and frees blocks of all tiers; what is refused is refused.
+// Allocates and frees blocks of all tiers; refused requests are ignored.
 procedure TLimitsTests.Churn;
 var
   Blocks: array[0..199] of Pointer;

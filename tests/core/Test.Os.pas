@@ -58,7 +58,7 @@ const
   RangeSize = 4 * SliceSize;
   Megabyte = 1 shl 20;
 
-// A range that the test gives back with OsRelease.
+// Returns a range that the test frees with OsRelease.
 function TOsTests.CommittedRange(Size: NativeUInt): PByte;
 begin
   Result := OsReserve(Size);

@@ -69,8 +69,8 @@ begin
     end;
 end;
 
-// Only looks, and calls the memory manager only where the build has no thread for it: then
-// whoever comes by gives the memory back. The runner ends a test that hangs.
+// Only polls, and calls the memory manager only where the build has no purge thread: then the next
+// slow path of any thread purges. The runner ends a test that hangs.
 procedure TPurgeTests.AwaitResident(Limit: NativeUInt);
 begin
   while ResidentBytes > Limit do

@@ -283,8 +283,8 @@ begin
   FreeMem(P);
 end;
 
-// Whoever points at each word of this module's data finds a class only where one is: its name then
-// is the name that the run-time library knows.
+// Of all words of this module's data only the class records are taken for classes: their names are
+// those that the run-time library returns.
 procedure TContentsTests.EveryWordOfTheModuleIsNoClassButClasses;
 var
   Mapping: TOsMapping;

@@ -53,7 +53,7 @@ begin
   Result := LoadAcquire(Report.Rules[evLimit].Count) - KeptRules[evLimit].Count;
 end;
 
-// Lets the heap grow by so many bytes.
+// Sets a limit of Bytes more than the heap holds now.
 procedure TDebugLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
   Limit := ArenaBackedSlices * SliceSize + Bytes;

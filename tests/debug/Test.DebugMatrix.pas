@@ -1,6 +1,6 @@
-/// Tests of all that debug mode finds, in blocks of all tiers of sizes, alone and while threads
-/// churn, both ways: a program makes each mistake and says what it did, and the report must tell
-/// just that; the same program without the mistakes reports nothing.
+/// Tests of everything that debug mode detects, in blocks of all size tiers, alone and while
+/// threads churn, both ways: a program makes each error and prints it, and the report must show
+/// exactly that error; the same program without the errors reports nothing.
 unit Test.DebugMatrix;
 
 {$mode delphi}{$H+}
@@ -11,8 +11,8 @@ uses
   Test.Tools;
 
 type
-  /// What is told of a mistake: lines, with words for what was done in braces; pairs of a heading of
-  /// a stack and the comment of a line. The line `star` stands for the bytes around the offset.
+  /// The report of an error: lines, with placeholders in braces; pairs of a heading of a backtrace
+  /// and the comment of a line. The line `star` stands for the bytes around the offset.
   TSuppression = record
     Mistake, Lines, Stacks: string;
   end;

@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Leaks and what it is made of, on a program that leaks what it is told to.
+/// Tests of LaneMM.Leaks and the units below it, with a program that leaks on request.
 unit Test.Leaks;
 
 {$mode delphi}{$H+}
@@ -461,7 +461,7 @@ begin
     [Leaking.PlantedLine('leak')]), Text) > 0);
 end;
 
-// What units of the compiler's own packages do is no mistake, and nothing of theirs is left.
+// The units of the compiler's own packages cause no reports and leave no leaks.
 procedure TLeaksTests.CommonUnitsLeaveNothing;
 const
   AllSettings: array[0..4] of string = ('leaks', 'debug,mixes,leaks', 'debug,check=100,leaks',

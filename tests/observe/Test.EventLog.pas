@@ -1,5 +1,5 @@
-/// Tests of LaneMM.EventLog, LaneMM.LockProfile, LaneMM.Growth and LaneMM.LogFile, on a program that
-/// plants what is to be found.
+/// Tests of LaneMM.EventLog, LaneMM.LockProfile, LaneMM.Growth and LaneMM.LogFile, with a program
+/// that plants the events to be found.
 unit Test.EventLog;
 
 {$mode delphi}{$H+}
@@ -240,7 +240,7 @@ begin
   Has('1. 300 x', Planted.Written(LogSuffix));
 end;
 
-// Nobody may make files there, not even a user who may do all else.
+// No user can create files there, not even root.
 procedure TEventLogTests.FolderThatTakesNoFilesFallsBackBesideTheProgram;
 begin
   Planted.Run('contention,log=/proc/self/', ['frees', '300']);

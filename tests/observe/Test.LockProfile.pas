@@ -129,7 +129,7 @@ begin
   WaitersBurnNoCpu(Process.ArenaLock, GetAndFreeLarge);
 end;
 
-// Gets a block that is to be sampled; IsSampled tells whether it was.
+// Allocates a block that should be sampled; IsSampled returns whether it was.
 procedure TLockProfileTests.GetSampled;
 var
   P: Pointer;

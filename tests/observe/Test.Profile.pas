@@ -93,9 +93,10 @@ begin
   Result := Copy(Result, 1, Pos(#10, Result));
 end;
 
-// A block of Size bytes is sampled with probability Share = 1 - exp(-Size / Rate), independently of
-// the others, and stands for 1 / Share blocks then. So the estimate of Count blocks has the variance
-// Count * (1 - Share) / Share; rounding by chance adds at most a quarter for each sampled block.
+// A block of Size bytes is sampled with probability Share = 1 - exp(-Size / Rate), independently
+// of the others, and then stands for 1 / Share blocks. So the estimate of Count blocks has the
+// variance Count * (1 - Share) / Share; random rounding adds at most a quarter for each sampled
+// block.
 procedure TProfileTests.Near(Count, Size: Integer; BytesOfOne, Actual: Double; const What: string);
 const
   // One wrong alarm in two million seeds.
@@ -177,8 +178,8 @@ begin
   AssertEquals('bytes freed by another thread', 0, ValueOf('inuse_space', 'CROSS'), 0);
 end;
 
-// The text ends with 30,000,000 characters; the room that it got last was asked for when it had two
-// thirds of them at least. So large a block is certain to be sampled.
+// The text ends with 30,000,000 characters; its last resize was requested when it had at least two
+// thirds of them. So large a block is certain to be sampled.
 procedure TProfileTests.TextIsSampled(const Settings: string);
 begin
   RunSamples(Settings);

@@ -1,4 +1,4 @@
-/// Threads that get, resize, fill and free blocks of many sizes until they are told to end.
+/// Threads that allocate, resize, fill and free blocks of many sizes until they are stopped.
 unit Churning;
 
 {$mode delphi}{$H+}

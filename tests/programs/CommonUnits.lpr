@@ -185,7 +185,7 @@ begin
     Workers[Index].FreeOnTerminate := Index = 3;
     Workers[Index].Start;
   end;
-  while Told < 7 do // what was queued by the one that frees itself may be lost
+  while Told < 7 do // calls queued by the thread that frees itself may be lost
     CheckSynchronize(1);
   for Index := 0 to 2 do
   begin

@@ -1,5 +1,5 @@
-/// Writes behind a block that nobody frees, frees another one twice, and ends as its argument says:
-/// `halt` with exit code 3, `exception` by one that nobody handles, `fault`, `kill`, else by itself;
+/// Overruns a block that is never freed, frees another one twice, and ends as its argument says:
+/// `halt` with exit code 3, an unhandled `exception`, `fault`, `kill`, otherwise normally;
 /// `file` frees twice once more while it writes a file, whose path is its second argument.
 program DamagedEnd;
 

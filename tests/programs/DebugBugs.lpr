@@ -1,6 +1,6 @@
 /// Plants one bug for the settings of debug mode, at known lines. DebugMatrix has all bugs.
 ///   DebugBugs BUG SIZE [THREADS]
-/// SIZE is that of the block in bytes. THREADS threads get and free blocks meanwhile.
+/// SIZE is the size of the block in bytes. THREADS threads allocate and free blocks meanwhile.
 program DebugBugs;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -100,7 +100,7 @@ begin
   GetMem(Block, Size);
 end;
 
-// Nobody frees it: only a check before the next operation can tell so early.
+// The block is never freed: only a check before the next operation can report it so early.
 procedure WriteAfterEarly;
 begin
   GetBlock;
@@ -117,7 +117,7 @@ begin
   Thing.Free; // planted: again
 end;
 
-// Behind the alignment of the block.
+// Beyond the alignment of the block.
 procedure Overrun;
 begin
   GetBlock;

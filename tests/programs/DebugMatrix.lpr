@@ -1,10 +1,10 @@
-/// Makes one mistake with memory in blocks of all tiers of sizes, at known lines; a test compares
-/// what debug mode reports with what was done.
+/// Makes one memory error in blocks of all size tiers, at known lines; a test compares the reports
+/// of debug mode with the errors.
 ///   DebugMatrix MISTAKE [THREADS]
-/// THREADS threads churn meanwhile. Before each mistake a line says what is known of the block:
+/// THREADS threads churn meanwhile. Before each error a line describes the block:
 ///   planted: SIZE ADDRESS NUMBER THREAD FREEING-THREAD OFFSET CLASS
-/// OFFSET is where the mistake is made, from the start of the block, or the wrong size. MISTAKE
-/// `none` does all the same but for the mistakes, and writes nothing.
+/// OFFSET is the place of the error, from the start of the block, or the wrong size. MISTAKE `none`
+/// does the same work without the errors, and writes nothing.
 program DebugMatrix;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -96,7 +96,7 @@ begin
   LaneMM_CheckHeap; // planted: check all
 end;
 
-// Tells of the mistake that is about to be made; False where none is wanted.
+// Prints the error that is about to be made; returns False where none is wanted.
 function Wants(Offset: NativeInt; const ClassName: string = '-'): Boolean;
 begin
   Result := IsWrong;
@@ -456,7 +456,7 @@ end;
 
 // ---------------------------------------------------------------------------- guard pages
 
-// In the first page that nobody can touch.
+// Writes into the first inaccessible page.
 procedure WriteIntoGuard;
 begin
   GetBlock;

@@ -1,7 +1,7 @@
 /// Is ended by SIGTERM, in debug mode.
-///   EndedBySignal damage   after it has written behind a block
+///   EndedBySignal damage   after an overrun of a block
 ///   EndedBySignal locked   the same while its thread holds the lock of debug mode
-///   EndedBySignal clean    after it has done nothing wrong
+///   EndedBySignal clean    without an error
 program EndedBySignal;
 
 {$mode delphi}{$H+}{$pointermath on}

@@ -1,7 +1,7 @@
 /// Forks while threads are at work. The child has one thread and a copy of all memory, as it was
-/// at any moment; it must be able to do everything: get, resize and free blocks, its own and
+/// at any moment; it must be able to do everything: allocate, resize and free blocks, its own and
 /// those it inherited from threads that it does not have, and start a thread. In debug mode it
-/// looks at all blocks, too: they are whole but for the one that it spoils, which is reported.
+/// checks all blocks too: all are intact but the one that it corrupts, which is reported.
 ///   Fork system   by the system call, 200 times
 ///   Fork library  by the C library's fork, 50 times, while threads end and are born
 program Fork;

@@ -1,6 +1,6 @@
-/// Takes all memory there is, in blocks of the size that is given, catches EOutOfMemory, and saves
-/// its work then: that needs some megabytes. Exit code 0 when it could; without a reserve it cannot.
-/// With `grow` it lets a block of 40 MB grow to 60 MB: the pages move, nothing is needed twice.
+/// Allocates all available memory, in blocks of a given size, catches EOutOfMemory, and then saves
+/// its work, which needs some megabytes. Exit code 0 on success; without a reserve it fails.
+/// With `grow` it resizes a block of 40 MB to 60 MB: the pages move, so they are not needed twice.
 program LastWords;
 
 {$mode delphi}{$H+}
@@ -52,7 +52,7 @@ begin
   Lines.Free;
 end;
 
-// Whether the file begins with the number of the block that was got last.
+// Returns whether the file begins with the number of the block allocated last.
 function IsSaved(const FileName: string): Boolean;
 var
   Saved: TextFile;

@@ -28,8 +28,8 @@ begin
   end;
 end;
 
-// Gets blocks until there is no more; returns how many megabytes that were. When not even a small
-// block is left, nobody could raise an exception: then GetMem has to give nil.
+// Allocates blocks until memory runs out; returns the megabytes allocated. When not even a small
+// block is left, no exception can be raised: then GetMem has to return nil.
 function GetAll(Size: NativeUInt; HasExceptions: Boolean): NativeUInt;
 var
   First, Block: PLink;

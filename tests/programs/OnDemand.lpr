@@ -1,5 +1,5 @@
-/// Reports, snapshots, walks and checks again and again while threads get, resize and free blocks:
-/// nothing faults, and what is told is there.
+/// Reports, snapshots, walks and checks repeatedly while threads allocate, resize and free blocks:
+/// nothing faults, and every reported block exists.
 ///   OnDemand   with LANEMM=debug,guard=pages or guard=sample:N, or without
 program OnDemand;
 

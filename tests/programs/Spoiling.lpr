@@ -1,4 +1,4 @@
-/// Spoils memory at random, in many ways, and lets LaneMM look at it: no report may fault or hang.
+/// Corrupts memory at random, in many ways, and makes LaneMM check it: no report may fault or hang.
 ///   Spoiling SEED COUNT
 /// Each seed from SEED on runs in a process of its own. Prints the seeds whose process ended
 /// otherwise than by itself; the exit code is their number. Run it with LANEMM=debug,leaks; without

@@ -60,7 +60,7 @@ begin
     GetMem(Kept[Index], LargeSize);
 end;
 
-// Frees what the parent has got, and gets something itself.
+// Frees the blocks of the parent, and allocates some itself.
 procedure PlantInChild;
 var
   Items: array of LongInt;

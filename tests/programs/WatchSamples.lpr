@@ -77,7 +77,7 @@ begin
   for Index := 1 to 30000000 do
     Text := Text + 'x'; // planted: text
   KeptText := Pointer(Text);
-  Pointer(Text) := nil; // so that nobody frees it before the profile is written
+  Pointer(Text) := nil; // so that it is not freed before the profile is written
 end;
 
 procedure SetSeed(Seed: UInt64);

@@ -114,7 +114,7 @@ begin
   IsComplete(Program_.Written(LogSuffix));
 end;
 
-// Nobody reads any more when the program starts; a file has its exit code.
+// The reading end is closed before the program starts; a file holds its exit code.
 procedure TReportsTests.ClosedPipeDoesNotEndTheProgram;
 begin
   Program_.RunInShell('debug,event=all:stderr', 'rm -f "$P.closed";'

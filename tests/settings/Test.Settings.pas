@@ -67,7 +67,7 @@ var
 begin
   Kept := Settings;
   KeptEvents := Report.Rules;
-  // Wrong words are expected here; what LaneMM says to them is looked at in programs.
+  // Wrong words are intended here; the tests of programs check the messages.
   KeptError := FpDup(StdErrorHandle);
   Nowhere := FpOpen('/dev/null', O_WRONLY);
   FpDup2(Nowhere, StdErrorHandle);
@@ -82,7 +82,7 @@ begin
   FpClose(KeptError);
 end;
 
-// Whether all words are known; messages go to the standard error output.
+// Returns whether all words are known; messages go to stderr.
 function Reads(const Words: string): Boolean;
 begin
   Result := SettingsRead(PAnsiChar(Words), 'test');

@@ -1,15 +1,15 @@
-/// What a thread of the stress test does.
+/// The work of a thread of the stress test.
 //
-// A block in a slot says by itself what it holds: its first word is the requested size, mixed
-// with its address and the seed of the run, the rest a pattern of the same. Whoever takes it out
-// can check every byte.
+// A block in a slot describes its contents: its first word is the requested size, combined with its
+// address and the seed of the run, the rest a pattern of the same. The thread that takes it out can
+// check every byte.
 unit StressWork;
 
 {$mode delphi}{$H+}{$pointermath on}
 
 interface
 
-/// Works for one round, frees most of its blocks and leaves the others to whoever comes by.
+/// Works for one round, frees most of its blocks and leaves the others to other threads.
 /// Argument is the seed.
 function WorkOneRound(Argument: Pointer): PtrInt;
 /// Frees what is in the slots.
