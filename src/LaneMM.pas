@@ -9,9 +9,11 @@ unit LaneMM;
 
 interface
 
+
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.Groups, LaneMM.Leaks;
+  LaneMM.Groups, LaneMM.Snapshot;
+
 
 type
   /// Counts and bytes of one tier of blocks, see LaneMM.Stats.
@@ -229,9 +231,9 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Purge, LaneMM.Walk, LaneMM.Engine, LaneMM.Messages,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine, LaneMM.Messages,
   LaneMM.Settings, LaneMM.Unwind, LaneMM.EventLog, LaneMM.DebugState, LaneMM.Debug,
-  LaneMM.GuardPages, LaneMM.Suppressions, LaneMM.Watch;
+  LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Suppressions, LaneMM.Watch;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin

@@ -3,7 +3,8 @@
 #
 #   sh tools/docs.sh
 #
-# Exit code 1 when PasDoc warns of anything.
+# Exit code 1 when PasDoc warns of anything. A comment that begins with two blanks goes on with the one
+# above it: PasDoc leaves it out.
 set -eu
 
 case ${1-} in
@@ -13,9 +14,11 @@ esac
 cd "$(dirname "$0")/.."
 rm -rf build/docs
 mkdir -p build/docs build/logs
-pasdoc --format html --output build/docs --title LaneMM --name LaneMM --include src --include src/core \
+pasdoc --format html --output build/docs --title LaneMM --name LaneMM \
+  --include src --include src/core \
   --define FPC --define LINUX --define CPU64 --define CPUX86_64 --define CPUX64 \
-  --write-uses-list --auto-abstract --auto-link src/*.pas src/*/*.pas > build/logs/docs.log 2>&1
+  --ignore-marker='  ' --write-uses-list --auto-abstract --auto-link \
+  src/*.pas src/*/*.pas > build/logs/docs.log 2>&1
 
 # PasDoc does not know the version of the compiler and says so for every unit; no harm.
 if grep '^\(Warning\|Error\)' build/logs/docs.log | grep -v '"FPC_FULLVERSION < '; then

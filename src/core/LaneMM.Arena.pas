@@ -19,12 +19,10 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 const
+  /// Kinds of the first records of spans in use.
+  KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
   /// For ArenaPurge: all free slices.
   AllSlices = High(NativeUInt) shr 1;
-
-type
-  /// Visits a span. Context is the caller's.
-  TSpanVisitor = procedure(Span: PSpan; Context: Pointer);
 
 /// Takes a run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when
 /// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease.
@@ -55,10 +53,6 @@ function ArenaSpanSlow(P: Pointer): PSpan;
 /// nil if none. A record left over from an earlier span may be skInner, too.
 function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
-/// Calls Visitor for each span of blocks, large block and span of debug blocks, by address. Any
-/// thread; while other threads run, the records of their spans may be out of date.
-procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
-
 /// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
 /// many.
 function ArenaLookIsDue: Boolean;
@@ -74,9 +68,6 @@ procedure ArenaPurge(SliceCount: NativeUInt);
 
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure ArenaApplyDirect;
-/// Recovers the arenas in a child process in which a lost thread held the lock. Forgets all free
-/// runs.
-procedure ArenaRecover;
 
 implementation
 
@@ -96,8 +87,6 @@ const
   AllTries = High(NativeUInt);
   // Calls between two reads of the clock.
   ClockInterval = 16;
-  // Kinds of the first records of spans in use.
-  KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
@@ -641,51 +630,6 @@ begin
     Result := nil;
 end;
 
-procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
-var
-  Span, Last: PSpan;
-begin
-  Span := Arena^.Spans;
-  Last := Span + Arena^.Frontier;
-  while Span < Last do
-  begin
-    if Span^.Kind in [skBlocks, skLarge, skDebug] then
-      Visitor(Span, Context);
-    if (Span^.Kind in KindsInUse + [skFree]) and (Span^.SliceCount > 0) then
-      Inc(Span, Span^.SliceCount)
-    else
-      Inc(Span);
-  end;
-end;
-
-// Returns the arena with the lowest address above Last, which may be nil; nil if none.
-function NextArena(Last: PArena): PArena;
-var
-  Index: NativeInt;
-  Arena: PArena;
-begin
-  Result := nil;
-  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
-  begin
-    Arena := @Process.Arenas[Index];
-    if ((Last = nil) or (Arena^.Base > Last^.Base))
-      and ((Result = nil) or (Arena^.Base < Result^.Base)) then
-      Result := Arena;
-  end;
-end;
-
-procedure ArenaVisit(Visitor: TSpanVisitor; Context: Pointer);
-var
-  Arena: PArena;
-begin
-  Arena := NextArena(nil);
-  while Arena <> nil do
-  begin
-    VisitArena(Arena, Visitor, Context);
-    Arena := NextArena(Arena);
-  end;
-end;
-
 // ---------------------------------------------------------------------------- purge
 
 function ArenaLookIsDue: Boolean;
@@ -761,51 +705,6 @@ begin
   LockEnter(Process.ArenaLock);
   SetDirectLimit;
   ArenaLeave;
-end;
-
-// Whether Span is the first record of a span that is in use, with the last one at Last.
-function IsInUse(Span, Last: PSpan): Boolean;
-begin
-  Result := (Span^.Kind in KindsInUse) and (Span^.SliceCount > 0)
-    and (Span + Span^.SliceCount <= Last);
-end;
-
-// Adds what no span in use has as free runs: what a lost thread was taking or giving back is free.
-procedure RecoverArena(Arena: PArena);
-var
-  Span, First, Last: PSpan;
-begin
-  Span := Arena^.Spans;
-  Last := Span + Arena^.Frontier;
-  while Span < Last do
-    if IsInUse(Span, Last) then
-    begin
-      FetchAdd(Process.SpareSlices, Span^.SpareCount);
-      Inc(Span, Span^.SliceCount);
-    end
-    else
-    begin
-      First := Span;
-      repeat
-        Span^.Kind := skNone;
-        Inc(Span);
-      until (Span = Last) or IsInUse(Span, Last);
-      First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
-      FreeRunAdd(First, Span - First, True);
-    end;
-end;
-
-procedure ArenaRecover;
-var
-  Index: NativeInt;
-begin
-  FreeRunsForget;
-  Process.Released := 0; // its spans are free runs like all others
-  Process.SpareSlices := 0;
-  for Index := 0 to NativeInt(Process.ArenaCount) - 1 do
-    RecoverArena(@Process.Arenas[Index]);
-  Process.WarmLow := 0;
-  LockReset(Process.ArenaLock);
 end;
 
 end.

@@ -19,14 +19,81 @@ procedure ForkStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.Heap,
-  LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
+  LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
 
 const
   Recovered = 1;
   Recovering = 2;
   // Longest wait before the mark is read again.
   PatienceMs = 10;
+
+// ---------------------------------------------------------------------------- arenas
+
+// Returns True when Span is the first record of a span in use that ends before Limit.
+function IsInUse(Span, Limit: PSpan): Boolean;
+begin
+  Result := (Span^.Kind in KindsInUse) and (Span^.SliceCount > 0)
+    and (Span + Span^.SliceCount <= Limit);
+end;
+
+// Makes free runs of all slices that no span in use has, also of those that a lost thread was
+// taking or releasing.
+procedure RecoverArena(Arena: PArena);
+var
+  Span, First, Limit: PSpan;
+begin
+  Span := Arena^.Spans;
+  Limit := Span + Arena^.Frontier;
+  while Span < Limit do
+    if IsInUse(Span, Limit) then
+    begin
+      FetchAdd(Process.SpareSlices, Span^.SpareCount);
+      Inc(Span, Span^.SliceCount);
+    end
+    else
+    begin
+      First := Span;
+      repeat
+        Span^.Kind := skNone;
+        Inc(Span);
+      until (Span = Limit) or IsInUse(Span, Limit);
+      First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
+      FreeRunAdd(First, Span - First, True);
+    end;
+end;
+
+procedure RecoverArenas;
+var
+  Index: NativeInt;
+begin
+  FreeRunsForget;
+  Process.Released := 0; // its spans become free runs like all others
+  Process.SpareSlices := 0;
+  for Index := 0 to NativeInt(Process.ArenaCount) - 1 do
+    RecoverArena(@Process.Arenas[Index]);
+  Process.WarmLow := 0;
+  LockReset(Process.ArenaLock);
+end;
+
+// ---------------------------------------------------------------------------- heaps
+
+procedure VisitSpan(Span: PSpan; Context: Pointer);
+begin
+  if (Span^.Kind = skBlocks) and (Span^.Owner = Context) and not Span^.IsCurrent then
+    HeapRequeue(Context, Span);
+end;
+
+procedure RecoverHeap(Heap: PHeap);
+begin
+  Heap^.ThreadNumber := 0;
+  if LoadAcquire(Heap^.Lock.State) = 0 then
+    Exit;
+  HeapReset(Heap);
+  WalkSpans(VisitSpan, Heap);
+end;
+
+// ---------------------------------------------------------------------------- all
 
 procedure RecoverChild;
 var
@@ -35,13 +102,11 @@ begin
   Process.PurgeState := 0; // the purge thread is lost, too
   LockReset(Process.RegistryLock); // its lists are consistent after every single write
   if LoadAcquire(Process.ArenaLock.State) <> 0 then
-    ArenaRecover;
+    RecoverArenas;
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
-    Heap^.ThreadNumber := 0;
-    if LoadAcquire(Heap^.Lock.State) <> 0 then
-      HeapRebuild(Heap);
+    RecoverHeap(Heap);
     Heap := Heap^.NextHeap;
   end;
   if @Hooks.ChildStarted <> nil then

@@ -41,9 +41,11 @@ procedure HeapSweep(Heap: PHeap);
 /// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
 /// PurgeTick.
 function WantSweep: Boolean;
-/// Rebuilds the queues from the span records. For a child process in which a lost thread held the
-/// lock; no other thread runs.
-procedure HeapRebuild(Heap: PHeap);
+/// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
+/// no other thread runs. HeapRequeue puts the spans back.
+procedure HeapReset(Heap: PHeap);
+/// Queues a span of Heap that is in no queue and not current, or gives it up if it is full.
+procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 
 implementation
 
@@ -164,22 +166,22 @@ end;
 // Reclaims a span of the class that an ended thread abandoned; nil if none.
 function Reclaim(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
-  Orphans: PHeap;
+  Abandoned: PHeap;
 begin
-  Orphans := Process.Abandoned;
+  Abandoned := Process.Abandoned;
   // Plain, without the lock: a span that this check misses is reclaimed later.
-  if (Orphans^.Queues[SizeClass] = nil) and (LoadAcquire(Orphans^.Taken) = 0) then
+  if (Abandoned^.Queues[SizeClass] = nil) and (LoadAcquire(Abandoned^.Taken) = 0) then
     Exit(nil);
-  LockEnter(Orphans^.Lock);
-  QueueTaken(Orphans);
-  Result := QueueTake(Orphans, SizeClass);
+  LockEnter(Abandoned^.Lock);
+  QueueTaken(Abandoned);
+  Result := QueueTake(Abandoned, SizeClass);
   if Result <> nil then
     Result^.Owner := Heap;
-  LockLeave(Orphans^.Lock);
+  LockLeave(Abandoned^.Lock);
 end;
 
-// Whether the run lies across a multiple of 4 GB. FreeMem compares a block and its first word in the
-// bits above (BlockMayBeFree): there a link to the next block would be taken for the program's word.
+// Returns True when the run lies across a multiple of 4 GB. FreeMem compares a block and its first
+// word in the bits above (BlockMayBeFree): a link across would look like a word of the program.
 function LiesAcrossHighBits(Span: PSpan): Boolean; inline;
 var
   First: NativeUInt;
@@ -332,9 +334,9 @@ end;
 procedure HeapAbandon(Heap: PHeap);
 var
   SizeClass: Cardinal;
-  Orphans: PHeap;
+  Abandoned: PHeap;
 begin
-  Orphans := Process.Abandoned;
+  Abandoned := Process.Abandoned;
   LockEnter(Heap^.Lock);
   QueueTaken(Heap);
   for SizeClass := 0 to SizeClassCount - 1 do
@@ -342,28 +344,26 @@ begin
     RetireCurrent(Heap, SizeClass);
     SweepQueue(Heap, SizeClass);
   end;
-  LockEnter(Orphans^.Lock);
+  LockEnter(Abandoned^.Lock);
   for SizeClass := 0 to SizeClassCount - 1 do
-    MoveQueue(Heap, Orphans, SizeClass);
-  Inc(Orphans^.Realloc.Calls, Heap^.Realloc.Calls);
-  Inc(Orphans^.Realloc.Moves, Heap^.Realloc.Moves);
-  Inc(Orphans^.Realloc.CopiedBytes, Heap^.Realloc.CopiedBytes);
+    MoveQueue(Heap, Abandoned, SizeClass);
+  Inc(Abandoned^.Realloc.Calls, Heap^.Realloc.Calls);
+  Inc(Abandoned^.Realloc.Moves, Heap^.Realloc.Moves);
+  Inc(Abandoned^.Realloc.CopiedBytes, Heap^.Realloc.CopiedBytes);
   FillChar(Heap^.Realloc, SizeOf(Heap^.Realloc), 0);
-  LockLeave(Orphans^.Lock);
+  LockLeave(Abandoned^.Lock);
   LockLeave(Heap^.Lock);
 end;
 
-procedure RebuildVisit(Span: PSpan; Context: Pointer);
+procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 begin
-  if (Span^.Kind = skBlocks) and (Span^.Owner = Context) and not Span^.IsCurrent then
-    Retire(Context, Span);
+  Retire(Heap, Span);
 end;
 
-procedure HeapRebuild(Heap: PHeap);
+procedure HeapReset(Heap: PHeap);
 begin
   FillChar(Heap^.Queues, SizeOf(Heap^.Queues), 0);
   Heap^.Taken := 0;
-  ArenaVisit(RebuildVisit, Heap);
   LockReset(Heap^.Lock);
 end;
 

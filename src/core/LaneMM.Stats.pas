@@ -42,7 +42,7 @@ procedure StatusRead(out Status: TStatus);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Threads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin
@@ -119,7 +119,7 @@ var
   Kind: TOsCall;
 begin
   Status := Default(TStatus);
-  ArenaVisit(VisitSpan, @Status);
+  WalkSpans(VisitSpan, @Status);
   ReadArenas(Status);
   Status.UsedBytes := Status.Small.UsedBytes + Status.Medium.UsedBytes + Status.Large.UsedBytes;
   if Status.UsedBytes > Process.PeakUsed then

@@ -38,7 +38,7 @@ type
   /// only the second, so it does not take the first from an owner that allocates.
   ///
   /// Const and owner hold for one life of a span: the thread that takes a run formats its record
-  /// anew. A walk (ArenaVisit) reads records at any time; its answer is inexact while spans change.
+  /// anew. A walk (WalkSpans) reads records at any time; its answer is inexact while spans change.
   ///
   /// Always, for skBlocks: (Used + length(FreeList)) * BlockSize = CarvedBytes, with one more in
   /// Used while the span is current; Used counts the blocks on Remote too. CarvedBytes <=

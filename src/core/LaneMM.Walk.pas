@@ -13,18 +13,69 @@ unit LaneMM.Walk;
 interface
 
 uses
-  LaneMM.Hooks;
+  LaneMM.Types, LaneMM.Hooks;
 
+type
+  /// Visits a span. Context is the caller's.
+  TSpanVisitor = procedure(Span: PSpan; Context: Pointer);
+
+/// Calls Visitor for each span of blocks, large block and span of debug blocks, by address. Any
+/// thread; while other threads run, the records of their spans may be out of date.
+procedure WalkSpans(Visitor: TSpanVisitor; Context: Pointer);
 /// Calls Visitor for each block in use, by address.
 procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
-/// Finds the block in use that holds P, any pointer; returns whether it exists. In a large block it
-/// finds addresses in the first and the last slice only: the records between do not lead to it.
+/// Finds the block in use that holds P, any pointer; returns whether it exists.
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Span;
+
+procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
+var
+  Span, Last: PSpan;
+begin
+  Span := Arena^.Spans;
+  Last := Span + Arena^.Frontier;
+  while Span < Last do
+  begin
+    if Span^.Kind in [skBlocks, skLarge, skDebug] then
+      Visitor(Span, Context);
+    if (Span^.Kind in KindsInUse + [skFree]) and (Span^.SliceCount > 0) then
+      Inc(Span, Span^.SliceCount)
+    else
+      Inc(Span);
+  end;
+end;
+
+// Returns the arena with the lowest address above Last, which may be nil; nil if none.
+function NextArena(Last: PArena): PArena;
+var
+  Index: NativeInt;
+  Arena: PArena;
+begin
+  Result := nil;
+  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+  begin
+    Arena := @Process.Arenas[Index];
+    if ((Last = nil) or (Arena^.Base > Last^.Base))
+      and ((Result = nil) or (Arena^.Base < Result^.Base)) then
+      Result := Arena;
+  end;
+end;
+
+procedure WalkSpans(Visitor: TSpanVisitor; Context: Pointer);
+var
+  Arena: PArena;
+begin
+  Arena := NextArena(nil);
+  while Arena <> nil do
+  begin
+    VisitArena(Arena, Visitor, Context);
+    Arena := NextArena(Arena);
+  end;
+end;
 
 type
   TWalk = record
@@ -90,17 +141,43 @@ var
 begin
   Walk.Visitor := Visitor;
   Walk.Context := Context;
-  ArenaVisit(VisitSpan, @Walk);
+  WalkSpans(VisitSpan, @Walk);
 end;
 
-// Returns the first record of the span in use that holds P, or nil.
+type
+  TSearch = record
+    Address: NativeUInt;
+    Found: PSpan;
+  end;
+  PSearch = ^TSearch;
+
+procedure SearchSpan(Span: PSpan; Context: Pointer);
+var
+  Search: PSearch;
+begin
+  Search := Context;
+  if Search^.Address - NativeUInt(Span^.Start) < Span^.SliceCount * SliceSize then
+    Search^.Found := Span;
+end;
+
+// Returns the first record of the span in use that holds P, or nil. The records of the slices
+// inside a large block do not lead to its first one: a walk over all spans finds it.
 function FindSpan(P: Pointer): PSpan;
 const
   Kinds = [skBlocks, skLarge, skDebug];
+var
+  Search: TSearch;
 begin
   Result := ArenaSpan(P);
-  if (Result <> nil) and not (Result^.Kind in Kinds) then
-    Result := ArenaFirst(Result, Kinds);
+  if (Result = nil) or (Result^.Kind in Kinds) then
+    Exit;
+  Result := ArenaFirst(Result, Kinds);
+  if Result <> nil then
+    Exit;
+  Search.Address := NativeUInt(P);
+  Search.Found := nil;
+  WalkSpans(SearchSpan, @Search);
+  Result := Search.Found;
 end;
 
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;

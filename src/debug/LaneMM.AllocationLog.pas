@@ -12,12 +12,8 @@ unit LaneMM.AllocationLog;
 
 interface
 
-
-
 uses
   LaneMM.DebugState;
-
-
 
 /// Turns the log on or off, as Settings says.
 procedure AllocationLogApply;

@@ -15,12 +15,8 @@ unit LaneMM.Contents;
 
 interface
 
-
-
 uses
   LaneMM.Hooks, LaneMM.Text;
-
-
 
 type
   /// The kinds of contents.

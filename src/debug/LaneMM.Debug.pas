@@ -13,12 +13,8 @@ unit LaneMM.Debug;
 
 interface
 
-
-
 uses
   LaneMM.Layout;
-
-
 
 /// Returns True while new blocks are debug blocks.
 function DebugIsOn: Boolean;

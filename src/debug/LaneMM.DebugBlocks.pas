@@ -12,11 +12,8 @@ unit LaneMM.DebugBlocks;
 
 interface
 
-
-
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
-
 
 /// Takes a block for Size bytes and sets dsChanging; Before is its State until then. The caller
 /// fills it. Cache is the calling thread's, or nil. Nil without memory.
@@ -37,7 +34,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
-  LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
+  LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
 
 const
   // Maximum number of blocks with guard pages, freed ones included. Each takes two mappings, of
@@ -305,7 +302,7 @@ end;
 procedure DebugBlocksRecover;
 begin
   FillChar(Debug.Spans, SizeOf(Debug.Spans), 0);
-  ArenaVisit(RecoverSpan, nil);
+  WalkSpans(RecoverSpan, nil);
 end;
 
 end.

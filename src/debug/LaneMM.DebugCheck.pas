@@ -11,12 +11,8 @@ unit LaneMM.DebugCheck;
 
 interface
 
-
-
 uses
   LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugSpans;
-
-
 
 const
   /// Maximum number of damaged ranges that a report lists.
@@ -76,14 +72,14 @@ function DebugCheckAll(Call: TFindingCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Walk,
   LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
   TPart = (paNotes, paBefore, paBehind, paContents);
 
   // A range of bytes that should all have one value.
-  TSuppression = record
+  TPattern = record
     Data: PByte;        // contents of the block
     First, Limit: NativeInt;
     Value: Byte;
@@ -93,14 +89,14 @@ type
 // ---------------------------------------------------------------------------- bytes
 
 // Returns the offset of the first other byte from First on; Limit if there is none.
-function FirstOther(const Expected: TSuppression; First: NativeInt): NativeInt; inline;
+function FirstOther(const Expected: TPattern; First: NativeInt): NativeInt; inline;
 begin
   Result := First
     + NativeInt(PatternLength(Expected.Data + First, Expected.Limit - First, Expected.Value));
 end;
 
 // Returns True if a word of LaneMM.FreedObjects lies at Offset.
-function IsTrap(const Expected: TSuppression; Offset: NativeInt): Boolean;
+function IsTrap(const Expected: TPattern; Offset: NativeInt): Boolean;
 var
   Word: NativeUInt;
 begin
@@ -112,7 +108,7 @@ begin
 end;
 
 // Returns the offset of the next damaged byte from First on; Limit if there is none.
-function NextDamage(const Expected: TSuppression; First: NativeInt): NativeInt;
+function NextDamage(const Expected: TPattern; First: NativeInt): NativeInt;
 const
   WordMask = SizeOf(NativeUInt) - 1;
 begin
@@ -121,7 +117,7 @@ begin
     Result := FirstOther(Expected, (Result or WordMask) + 1);
 end;
 
-procedure FindRanges(const Expected: TSuppression; var Finding: TFinding);
+procedure FindRanges(const Expected: TPattern; var Finding: TFinding);
 var
   Offset, First: NativeInt;
 begin
@@ -180,7 +176,7 @@ end;
 
 // Returns the range that a part should contain; empty where the record of the block is corrupt.
 function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState; Part: TPart):
-  TSuppression;
+  TPattern;
 begin
   Result.Data := Place.Data;
   Result.First := 0;
@@ -210,7 +206,7 @@ begin
   Result := Ord(High(TPart)) + 1;
 end;
 
-function IsWhole(const Expected: TSuppression): Boolean;
+function IsWhole(const Expected: TPattern): Boolean;
 begin
   Result := (Expected.First >= Expected.Limit)
     or (NextDamage(Expected, Expected.First) >= Expected.Limit);
@@ -260,7 +256,7 @@ function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 var
   Place: TDebugPlace;
-  Expected: TSuppression;
+  Expected: TPattern;
 begin
   DebugBlockPlace(Block, Place);
   if TPart(Part) = paNotes then
@@ -375,7 +371,7 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  ArenaVisit(ScanSpan, @Scan);
+  WalkSpans(ScanSpan, @Scan);
   Result := Scan.DamagedCount;
 end;
 

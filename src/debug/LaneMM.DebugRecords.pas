@@ -14,11 +14,8 @@ unit LaneMM.DebugRecords;
 
 interface
 
-
-
 uses
   LaneMM.Layout, LaneMM.DebugState;
-
 
 /// Returns the state in a word of TDebugBlock.State.
 function DebugStateOf(Word: TAtomicWord): TDebugState;

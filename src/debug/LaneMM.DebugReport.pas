@@ -9,12 +9,8 @@ unit LaneMM.DebugReport;
 
 interface
 
-
-
 uses
   LaneMM.Unwind, LaneMM.DebugCheck;
-
-
 
 /// Reports a finding with the backtrace of the caller.
 procedure FindingReport(const Finding: TFinding);

@@ -10,12 +10,8 @@ unit LaneMM.DebugSampler;
 
 interface
 
-
-
 uses
   LaneMM.Layout;
-
-
 
 /// DebugGet, sampled.
 function SampledDebugGet(Size: TSize): Pointer;

@@ -14,11 +14,8 @@ unit LaneMM.DebugSpans;
 
 interface
 
-
-
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
-
 
 const
   /// Bytes of the guard before a block, and least number of bytes after it.

@@ -7,12 +7,8 @@ unit LaneMM.DebugState;
 
 interface
 
-
-
 uses
   LaneMM.Layout, LaneMM.Types;
-
-
 
 const
   /// Maximum number of free blocks of one size class that a thread keeps.

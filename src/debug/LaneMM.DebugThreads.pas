@@ -9,12 +9,8 @@ unit LaneMM.DebugThreads;
 
 interface
 
-
-
 uses
   LaneMM.Types, LaneMM.StacksState, LaneMM.UnwindCache, LaneMM.DebugState;
-
-
 
 const
   /// Maximum number of open scopes of allocation groups.

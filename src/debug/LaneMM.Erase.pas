@@ -11,12 +11,8 @@ unit LaneMM.Erase;
 
 interface
 
-
-
 uses
   LaneMM.Layout;
-
-
 
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;

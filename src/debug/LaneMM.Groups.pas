@@ -10,12 +10,8 @@ unit LaneMM.Groups;
 
 interface
 
-
-
 uses
   LaneMM.Text;
-
-
 
 type
   /// Totals of a group.

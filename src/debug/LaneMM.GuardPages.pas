@@ -13,11 +13,8 @@ unit LaneMM.GuardPages;
 
 interface
 
-
-
 uses
   LaneMM.DebugState, LaneMM.DebugSpans;
-
 
 /// Keeps pages from becoming inaccessible, until GuardPagesLetGo; call it before contents of blocks
 /// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, about

@@ -10,12 +10,8 @@ unit LaneMM.GuardSample;
 
 interface
 
-
-
 uses
   LaneMM.Layout;
-
-
 
 /// Hooks.SampledGet: allocates a block with guard pages, or a normal one if that fails. Sets the
 /// distance to the next one.

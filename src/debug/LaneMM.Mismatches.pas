@@ -13,12 +13,8 @@ unit LaneMM.Mismatches;
 
 interface
 
-
-
 uses
   LaneMM.DebugState;
-
-
 
 /// Reports Block if its backtraces show that the call that frees it does not match the call that
 /// allocated it.

@@ -12,11 +12,8 @@ unit LaneMM.Quarantine;
 
 interface
 
-
-
 uses
   LaneMM.Types, LaneMM.DebugState;
-
 
 /// Makes the quarantine, once; False without memory.
 function QuarantineStart: Boolean;

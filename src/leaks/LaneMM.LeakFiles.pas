@@ -10,10 +10,8 @@ unit LaneMM.LeakFiles;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.LeakList;
-
 
 /// Adds the report as one JSON object.
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);

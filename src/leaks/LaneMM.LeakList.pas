@@ -8,10 +8,8 @@ unit LaneMM.LeakList;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Retainers, LaneMM.Snapshot;
-
 
 const
   /// Maximum number of links of a chain of retainers that are reported.

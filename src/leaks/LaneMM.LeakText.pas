@@ -8,10 +8,8 @@ unit LaneMM.LeakText;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.LeakList;
-
 
 /// Adds the report: the groups with most bytes, their retainers, their backtraces, then allocation
 /// groups and the blocks that are not counted.

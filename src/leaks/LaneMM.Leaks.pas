@@ -14,10 +14,6 @@ uses
   LaneMM.Snapshot;
 
 
-type
-  /// The groups of blocks in use at one moment, see SnapshotTake.
-  PSnapshot = ^TSnapshot;
-
 /// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
 /// their number.
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;

@@ -7,10 +7,8 @@ unit LaneMM.LeaksState;
 
 interface
 
-
 uses
   LaneMM.Layout;
-
 
 type
   /// Visits the words from First up to Limit. Context is the caller's.

@@ -16,10 +16,8 @@ unit LaneMM.Retainers;
 
 interface
 
-
 uses
   LaneMM.Snapshot;
-
 
 const
   /// No path: above the first link of a chain; also where all PathLimit paths are in use.

@@ -11,10 +11,8 @@ unit LaneMM.Snapshot;
 
 interface
 
-
 uses
   LaneMM.Hooks, LaneMM.Contents;
-
 
 const
   /// No node.
@@ -75,6 +73,7 @@ type
     Bytes: NativeUInt;     //< their bytes
   end;
 
+  PSnapshot = ^TSnapshot;
   /// The blocks in use at one moment.
   TSnapshot = record
     Nodes: PNode;             //< blocks by address
@@ -135,7 +134,6 @@ type
     Totals: array[0..TotalLimit - 1] of TTotal;
   end;
   PGroupTables = ^TGroupTables;
-  PCensus = ^TSnapshot;
 
 // ---------------------------------------------------------------------------- nodes
 
@@ -146,7 +144,7 @@ end;
 
 procedure AddNode(const Block: TBlockInfo; Context: Pointer);
 var
-  Snapshot: PCensus;
+  Snapshot: PSnapshot;
   Node: PNode;
 begin
   Snapshot := Context;

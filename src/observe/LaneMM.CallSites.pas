@@ -28,12 +28,12 @@ type
     siArenaWait,      //< a thread waited for the arena lock
     siRegistryWait,   //< ... the registry lock
     siHeapWait,       //< ... the lock of a thread heap, which another thread swept
-    siOrphansWait,    //< ... the lock of the abandoned heap
+    siAbandonedWait,    //< ... the lock of the abandoned heap
     siSamplesWait,    //< ... the lock of the spans of sampled blocks
     siArenaMiss,      //< a thread found the arena lock taken, and went on without it
     siRegistryMiss,   //< ... the registry lock
     siHeapMiss,       //< ... the lock of a thread heap
-    siOrphansMiss,    //< ... the lock of the abandoned heap
+    siAbandonedMiss,    //< ... the lock of the abandoned heap
     siSamplesMiss,    //< ... the lock of the spans of sampled blocks
     siRemoteFree,     //< a thread freed a block of another thread
     siGrowth,         //< a block was resized to a larger size

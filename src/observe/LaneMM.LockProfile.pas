@@ -37,7 +37,7 @@ begin
   else if @Lock = @Process.RegistryLock then
     Kind := siRegistryWait
   else if @Lock = @Process.Abandoned^.Lock then
-    Kind := siOrphansWait
+    Kind := siAbandonedWait
   else if @Lock = @Observe.SampleLock then
     Kind := siSamplesWait
   else

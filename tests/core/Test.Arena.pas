@@ -40,7 +40,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena;
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena, LaneMM.Walk;
 
 const
   Megabyte = 1 shl 20;
@@ -291,10 +291,10 @@ begin
   Span^.Used := 0;
   Span^.BlockSize := SliceSize;
   Span^.Kind := skLarge;
-  ArenaVisit(CountVisit, Span);
+  WalkSpans(CountVisit, Span);
   Same(1, Span^.Used, 'visits while in use');
   Span^.Kind := skReleased;
-  ArenaVisit(CountVisit, Span);
+  WalkSpans(CountVisit, Span);
   Same(1, Span^.Used, 'visits after');
   ArenaRelease(Span);
 end;

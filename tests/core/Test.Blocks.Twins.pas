@@ -115,16 +115,16 @@ end;
 // Plays as a thread whose heap is empty, where no thread has left anything.
 procedure TBlocksTwinsTests.PlayOn(Heap: PHeap; IsFast: Boolean);
 var
-  Mine, Orphans: PHeap;
+  Mine, Kept: PHeap;
 begin
   HeapFormat(Heap);
   Mine := OsThreadHeap;
-  Orphans := Process.Abandoned;
+  Kept := Process.Abandoned;
   Process.Abandoned := PHeap(Memory);
   OsSetThreadHeap(Heap);
   Play(Twins[IsFast], Log[IsFast]);
   OsSetThreadHeap(Mine);
-  Process.Abandoned := Orphans;
+  Process.Abandoned := Kept;
   HeapAbandon(Heap);
 end;
 

@@ -40,14 +40,14 @@ type
     procedure AbandonLeavesNothingInTheHeap;
     procedure AbandonedSpanIsUsedBeforeANewOne;
     procedure AbandonKeepsTheReallocCounts;
-    procedure RebuildFindsTheSpansAgain;
+    procedure ResetAndRequeueFindTheSpansAgain;
   end;
 
 implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Heap;
+  LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -315,7 +315,13 @@ begin
   Same(0, Mine^.Realloc.Moves, 'moves of the heap');
 end;
 
-procedure THeapTests.RebuildFindsTheSpansAgain;
+procedure RequeueOf(Span: PSpan; Context: Pointer);
+begin
+  if (Span^.Kind = skBlocks) and (Span^.Owner = Context) and not Span^.IsCurrent then
+    HeapRequeue(Context, Span);
+end;
+
+procedure THeapTests.ResetAndRequeueFindTheSpansAgain;
 var
   First, Second: PSpan;
 begin
@@ -325,7 +331,8 @@ begin
   Put(Mine, Blocks[0]);
   PutAllOf(Second, Mine, True);
   LockEnter(Mine^.Lock);
-  HeapRebuild(Mine);
+  HeapReset(Mine);
+  WalkSpans(RequeueOf, Mine);
   AssertTrue('the lock is free', LockTry(Mine^.Lock));
   LockLeave(Mine^.Lock);
   PutAllOf(First, Mine, False);

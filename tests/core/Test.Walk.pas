@@ -205,7 +205,7 @@ end;
 
 procedure TWalkTests.EveryByteLeadsToItsBlock;
 var
-  Index: Integer;
+  Index, Part: Integer;
   Block: TBlockInfo;
   Size: NativeUInt;
 begin
@@ -218,6 +218,11 @@ begin
     Same(Size, Block.UsableSize, 'its size');
     AssertTrue('last byte', WalkFind(Blocks[Index] + Size - 1, Block));
     Same(NativeInt(Blocks[Index]), NativeInt(Block.Address), 'block of the last byte');
+    for Part := 1 to 7 do
+    begin
+      AssertTrue('byte inside', WalkFind(Blocks[Index] + Size div 8 * Part, Block));
+      Same(NativeInt(Blocks[Index]), NativeInt(Block.Address), 'block of a byte inside');
+    end;
     if WalkFind(Blocks[Index] + Size, Block) then
       AssertTrue('the byte behind is another block''s', Block.Address = Blocks[Index] + Size);
   end;

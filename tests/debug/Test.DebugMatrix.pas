@@ -13,13 +13,13 @@ uses
 type
   /// The report of an error: lines, with placeholders in braces; pairs of a heading of a backtrace
   /// and the comment of a line. The line `star` stands for the bytes around the offset.
-  TSuppression = record
+  TExpected = record
     Mistake, Lines, Stacks: string;
   end;
 
   TDebugMatrixTests = class(TLaneTest)
   strict private
-    procedure Compare(const Expected: TSuppression; const Settings, Threads: string);
+    procedure Compare(const Expected: TExpected; const Settings, Threads: string);
     procedure IsSilent(const Settings, Threads: string);
   published
     procedure MistakesAreReportedAsTheyWereMade;
@@ -55,7 +55,7 @@ const
   WasGot = Got + '=got|';
   WasFreed = WasGot + Freed + '=freed|';
 
-  AllExpected: array[0..30] of TSuppression = (
+  AllExpected: array[0..30] of TExpected = (
     (Mistake: 'free-twice'; Lines: 'Double free: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=free'),
     (Mistake: 'free-twice-threads';
@@ -120,7 +120,7 @@ const
       Lines: 'Heap corruption: the bookkeeping record of the block at {address} was overwritten.|';
       Stacks: Found + '=check'));
 
-  GuardExpected: array[0..1] of TSuppression = (
+  GuardExpected: array[0..1] of TExpected = (
     (Mistake: 'guard-write';
       Lines: 'Invalid access: {address} is not in a heap block in use.|' + InnerLine + BlockLine;
       Stacks: WasGot + Here + '=overrun'),
@@ -146,7 +146,7 @@ type
     procedure Has(const Line: string);
     procedure HasStack(const Heading, Comment: string);
     procedure HasDump;
-    procedure Check(const Expected: TSuppression);
+    procedure Check(const Expected: TExpected);
   strict private
     procedure Missing(const What: string);
   end;
@@ -255,7 +255,7 @@ begin
     Missing('one star');
 end;
 
-procedure TChecker.Check(const Expected: TSuppression);
+procedure TChecker.Check(const Expected: TExpected);
 var
   Part: string;
   Pair: TStringArray;
@@ -287,7 +287,7 @@ begin
   SetLength(Result, Length(Result) - 1);
 end;
 
-procedure TDebugMatrixTests.Compare(const Expected: TSuppression; const Settings, Threads: string);
+procedure TDebugMatrixTests.Compare(const Expected: TExpected; const Settings, Threads: string);
 var
   Checker: TChecker;
   Sections: TStringArray;
@@ -325,7 +325,7 @@ end;
 
 procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMade;
 var
-  Expected: TSuppression;
+  Expected: TExpected;
 begin
   for Expected in AllExpected do
     Compare(Expected, 'debug', '0');
@@ -334,7 +334,7 @@ end;
 // Much is freed meanwhile: what was written to must not leave the quarantine before it is found.
 procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMadeWhileThreadsChurn;
 var
-  Expected: TSuppression;
+  Expected: TExpected;
 begin
   for Expected in AllExpected do
     Compare(Expected, 'debug,quarantine=64M', '8');
@@ -342,7 +342,7 @@ end;
 
 procedure TDebugMatrixTests.GuardPagesReportUsesAsTheyWereMade;
 var
-  Expected: TSuppression;
+  Expected: TExpected;
 begin
   for Expected in GuardExpected do
   begin

@@ -25,7 +25,7 @@ type
   published
     procedure ThreadsParkWhileTheArenaLockIsKept;
     procedure ThreadsParkWhileTheRegistryLockIsKept;
-    procedure ThreadsParkWhileTheOrphanLockIsKept;
+    procedure ThreadsParkWhileTheAbandonedLockIsKept;
     procedure ThreadsParkWhileAHeapLockIsKept;
     procedure LargeBlocksParkWhileTheArenaLockIsKept;
     procedure SamplesDoNotWaitForTheirLock;
@@ -114,7 +114,7 @@ begin
   WaitersBurnNoCpu(Process.RegistryLock, TakeAndLeave);
 end;
 
-procedure TLockProfileTests.ThreadsParkWhileTheOrphanLockIsKept;
+procedure TLockProfileTests.ThreadsParkWhileTheAbandonedLockIsKept;
 begin
   WaitersBurnNoCpu(Process.Abandoned^.Lock, TakeAndLeave);
 end;
