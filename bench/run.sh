@@ -117,7 +117,7 @@ build() {
     add "$MM" -Fa"$MM" -Fu"${MM_PATH:-.}" -Fi"${MM_PATH:-.}"
   fi
   if [ -e src/LaneMM.pas ]; then
-    add LaneMM -FaLaneMM -Fusrc
+    add LaneMM -FaLaneMM -Fusrc '-Fusrc/*'
   else
     say 'Left out: LaneMM; there is no src/LaneMM.pas'
   fi

@@ -30,7 +30,7 @@ build() {
   shift
   rm -rf "$dir"
   mkdir -p "$dir/units"
-  fpc -O2 -gl -Xs- -v0 "$@" "-Fu$source" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" "$text" \
+  fpc -O2 -gl -Xs- -v0 "$@" "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" "$text" \
     >"$dir/build.log" 2>&1 || { cat "$dir/build.log" >&2; exit 1; }
 }
 

@@ -38,7 +38,7 @@ build() {
   mkdir -p "$dir/units"
   select=
   [ "$1" = default ] || select=-Fa$1
-  fpc -O2 -v0 $select "-Fu$source" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
+  fpc -O2 -v0 $select "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
     "-FE$dir" "-FU$dir/units" "$demos/$2/$2.lpr" >"$log" 2>&1 || { cat "$log" >&2; fail "cannot build $2 with $1"; }
 }
 

@@ -300,7 +300,8 @@ begin
     if Depth = 0 then
       Exit(False);
   until CompareAndSwap(Debug.Depth, Depth, Depth - 1);
-  WatchApply;
+  if Process.IsStarted then
+    WatchApply;
   Result := True;
 end;
 

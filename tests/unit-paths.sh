@@ -3,10 +3,10 @@
 #
 #   sh tests/unit-paths.sh
 #
-# Compiles and runs a program with src/ on a relative and an absolute path, from the folder of the
-# program and from another one, by -Fa and by its uses clause, from a copy of src/ elsewhere that
-# cannot be written to, with compat/ beside it, and the C library's units. Ends with `N passed, N
-# failed`.
+# Compiles a program twice and runs it, with src/* and with src on a relative and an absolute path, from
+# the folder of the program and another one, by -Fa and by its uses clause, from a copy of src/ that
+# cannot be written to, with compat/ beside it, and the C library's units; and that a changed source
+# is compiled again. Ends with `N passed, N failed`.
 set -u
 
 case ${1-} in
@@ -41,7 +41,7 @@ sed 's/^program plain;/program used;\nuses LaneMM;/; s/^  FreeMem/  if LaneMM_He
 sed 's/^program plain;/program compat;\nuses FastMM5;/' "$out/program/plain.lpr" \
   > "$out/program/compat.lpr"
 
-# check NAME FOLDER SOURCE OPTION...: compiles SOURCE in FOLDER with the options and runs it.
+# check NAME FOLDER SOURCE OPTION...: compiles SOURCE in FOLDER with the options, twice, and runs it.
 check() {
   name=$1
   folder=$2
@@ -49,7 +49,8 @@ check() {
   shift 3
   rm -rf "$out/units"
   mkdir -p "$out/units"
-  if (cd "$folder" && fpc -l- -v0 -vew "$@" -FU"$out/units" -o"$out/units/run" "$source") \
+  if (cd "$folder" && fpc -l- -v0 -vew "$@" -FU"$out/units" -o"$out/units/run" "$source" \
+    && fpc -l- -v0 -vew "$@" -FU"$out/units" -o"$out/units/run" "$source") \
     > "$out/log" 2>&1 && [ ! -s "$out/log" ] && "$out/units/run" >> "$out/log" 2>&1; then
     passed=$((passed + 1))
     echo "passed: $name"
@@ -61,6 +62,15 @@ check() {
 }
 
 program=$out/program
+for star in "$repository/src/*" '../../../src/*'; do
+  check "$(echo "$star" | grep -q '^/' && echo absolute || echo relative) path with a star" "$program" \
+    used.lpr -Fu"$star"
+  check "$(echo "$star" | grep -q '^/' && echo absolute || echo relative) path with a star, -Fa" "$program" \
+    plain.lpr -FaLaneMM -Fu"$star"
+done
+check 'path with a star, source elsewhere' "$repository" build/unit-paths/program/used.lpr '-Fusrc/*'
+check 'path with a star, compat' "$program" compat.lpr -Fu"$repository/src/*"
+check 'installed copy, path with a star' "$program" used.lpr -Fu"$out/installed/share/lanemm/src/*"
 check 'absolute path' "$program" used.lpr -Fu"$repository/src"
 check 'absolute path, -Fa' "$program" plain.lpr -FaLaneMM -Fu"$repository/src"
 check 'relative path' "$program" used.lpr -Fu../../../src
@@ -74,8 +84,37 @@ check 'installed copy' "$program" used.lpr -Fu"$out/installed/share/lanemm/src"
 check 'installed copy, relative, -Fa' "$out/elsewhere" ../program/plain.lpr -FaLaneMM \
   -Fu../installed/share/lanemm/src
 check 'compat' "$program" compat.lpr -Fu"$repository/src" -Fu"$repository/src/compat"
+check 'compat by src/*' "$program" compat.lpr -Fu"$repository/src/*"
 check 'all build options' "$program" used.lpr -Fu"$repository/src" -dLANEMM_CHECKED \
   -dLANEMM_PUREPASCAL -O4 -gl
+
+# recompiled NAME COUNT OPTION...: a change of one unit of core is seen by the next compilation, in
+# which at least COUNT units are compiled.
+recompiled() {
+  name=$1
+  wanted=$2
+  shift 2
+  rm -rf "$out/changed"
+  mkdir -p "$out/changed/units"
+  cp -R src "$out/changed/src"
+  fpc -l- -v0 "$@" -o"$out/changed/run" "$program/used.lpr" > "$out/log" 2>&1
+  sleep 1 # the compiler sees times in seconds
+  echo '// changed' >> "$out/changed/src/core/LaneMM.Span.pas"
+  count=$(fpc -l- -v0i "$@" -o"$out/changed/run" "$program/used.lpr" 2>&1 | tee -a "$out/log" \
+    | grep -c '^Compiling.*LaneMM.Span')
+  if [ "$count" -ge "$wanted" ]; then
+    passed=$((passed + 1))
+    echo "passed: $name"
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+    sed 's/^/  /' "$out/log"
+  fi
+}
+
+changed=$out/changed
+recompiled 'change seen where units lie beside their sources' 1 -Fu"$changed/src/*"
+recompiled 'change seen with a folder for units' 1 -Fu"$changed/src/*" -FU"$changed/units"
 
 # lib/ finds the rooms too, by the same list.
 rm -rf "$out/units"
@@ -90,7 +129,22 @@ else
   sed 's/^/  /' "$out/log"
 fi
 
-# Nothing was written beside the sources.
+# Where compiled units lie beside their sources, in a copy: compiled twice.
+rm -rf "$out/beside"
+mkdir -p "$out/beside"
+cp -R src "$out/beside/src"
+if (cd "$program" && fpc -l- -v0 -vew -Fu"$out/beside/src/*" -o"$out/beside/run" used.lpr \
+  && fpc -l- -v0 -vew -Fu"$out/beside/src/*" -o"$out/beside/run" used.lpr) > "$out/log" 2>&1 \
+  && [ ! -s "$out/log" ] && "$out/beside/run"; then
+  passed=$((passed + 1))
+  echo 'passed: compiled twice beside the sources'
+else
+  failed=$((failed + 1))
+  echo 'FAILED: compiled twice beside the sources'
+  sed 's/^/  /' "$out/log"
+fi
+
+# Nothing was written beside the sources of the repository and the installed copy.
 if [ -z "$(find src lib "$out/installed" -name '*.ppu' -o -name '*.o')" ]; then
   passed=$((passed + 1))
   echo 'passed: nothing is written beside the sources'

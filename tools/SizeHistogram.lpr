@@ -5,7 +5,7 @@ program SizeHistogram;
 {$mode delphi}{$H+}
 
 uses
-  SysUtils, Classes, Bench.Symbolizer;
+  SysUtils, Classes, Bench.Traces;
 
 const
   HighestLog2 = 40;

@@ -1,5 +1,5 @@
 /// Reads what bench/traces/TraceRecorder.pas has written, where the format is described.
-unit Bench.Symbolizer;
+unit Bench.Traces;
 
 {$mode delphi}{$H+}
 

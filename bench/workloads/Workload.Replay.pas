@@ -14,7 +14,7 @@ interface
 implementation
 
 uses
-  SysUtils, Classes, Bench.Symbolizer, Bench.Blocks, Bench.Sized, Bench.Workloads;
+  SysUtils, Classes, Bench.Traces, Bench.Blocks, Bench.Sized, Bench.Workloads;
 
 const
   TraceFile = '../../../bench/traces/lint.trace'; // from where run.sh puts this program

@@ -1,7 +1,7 @@
 /// The public routines of FastMM5 and FastMM4 that programs use most, on top of LaneMM.
 //
-// A program that uses FastMM5 gets LaneMM when the compiler finds this unit first: put src and
-// src/compat on the unit path. It stays the first unit of the program.
+// A program that uses FastMM5 gets LaneMM when the compiler finds this unit first: put src/* on the
+// unit path. It stays the first unit of the program.
 // A name without a counterpart is a number here with a hint, so that its use does not compile.
 unit FastMM5;
 

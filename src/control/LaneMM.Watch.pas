@@ -32,6 +32,7 @@ uses
 type
   // The state that the room shares.
   TControl = record
+    Lock: TLock;             //< shared  guards WatchApply; rank: before all others
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
   end;
 
@@ -240,6 +241,7 @@ begin
   GrowthForget;
   SamplerRecover;
   DebugRecover;
+  LockReset(Control.Lock);
   LockReset(Leaks.Lock); // its entries are whole after every single write
 end;
 
@@ -281,7 +283,7 @@ begin
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 
-procedure WatchApply;
+procedure Apply;
 begin
   ApplyToEngine;
   AllocationLogApply;
@@ -305,6 +307,13 @@ begin
   TakeEndSignals;
   if IsSet(opSignal) then
     OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
+end;
+
+procedure WatchApply;
+begin
+  LockEnterUnwatched(Control.Lock); // the starts of the rooms find one thread at a time
+  Apply;
+  LockLeave(Control.Lock);
 end;
 
 procedure WatchEnd;

@@ -11,8 +11,10 @@ unit LaneMM.Blocks;
 
 interface
 
+
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena;
+
 
 /// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
 /// of a large block it finds the first and the last slice only.
@@ -41,7 +43,7 @@ function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Errors, LaneMM.RemoteList, LaneMM.Span, LaneMM.Foreign;
+  LaneMM.Os, LaneMM.Errors, LaneMM.RemoteList, LaneMM.Span, LaneMM.Foreign;
 
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 begin
@@ -95,13 +97,29 @@ begin
   Result := ErrorInvalidPointer;
 end;
 
-// BlockUsableSize of a pointer that lies in no span of blocks.
+// BlockUsableSize where no block of a span begins.
 function UnknownUsableSize(P: Pointer): NativeUInt;
 begin
+  if P = nil then
+    Exit(0);
   if BlockMayBeDebug(P) then
     Exit(Hooks.DebugSize(P));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, Result) then
     Result := BlockInvalid(P, icSize);
+end;
+
+// BlockUsableSize of a pointer that is no block, or begins like a free one.
+function UnclearUsableSize(P: Pointer): NativeUInt;
+var
+  Span: PSpan;
+begin
+  Span := BlockSpanExact(P);
+  if Span = nil then
+    Result := UnknownUsableSize(P)
+  else if (Span^.Kind = skBlocks) and BlockIsFree(OsThreadHeap, Span, P) then
+    Result := BlockInvalid(P, icSize)
+  else
+    Result := Span^.BlockSize;
 end;
 
 function BlockUsableSize(P: Pointer): TSize;
@@ -109,12 +127,9 @@ var
   Span: PSpan;
 begin
   Span := BlockSpan(P);
-  if Span <> nil then
-    Result := Span^.BlockSize
-  else if P = nil then
-    Result := 0
-  else
-    Result := UnknownUsableSize(P);
+  if (Span = nil) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+    Exit(UnclearUsableSize(P));
+  Result := Span^.BlockSize;
 end;
 
 end.

@@ -101,6 +101,7 @@ begin
   Slices := (Bytes + SliceSize - 1) shr SliceShift;
   if Slices = Process.ReserveSlices then
     Exit;
+  Process.ReserveSlices := 0; // no thread fills the reserve meanwhile
   ReserveDrop;
   Process.ReserveSlices := Slices;
 end;

@@ -77,7 +77,9 @@ begin
   Finding.Kind := evFreedCall;
   Finding.Address := NativeUInt(Instance);
   Offset := VirtualCallOffset(Return);
-  Finding.Slot := Offset div SizeOf(Pointer);
+  Finding.Slot := -1;
+  if Offset >= 0 then
+    Finding.Slot := Offset div SizeOf(Pointer);
   if (Message = msFreedMethod) and (Offset >= 0) then
   begin
     Dec(Finding.Slot, MethodWord);

@@ -8,8 +8,10 @@ unit LaneMM.LeakList;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Retainers, LaneMM.Snapshot;
+
 
 const
   /// Maximum number of links of a chain of retainers that are reported.
@@ -29,6 +31,7 @@ type
     Snapshot: TSnapshot;     //< blocks in use and their groups
     Retainers: TRetainers;   //< chains of retainers, if HasRetainers
     HasRetainers: Boolean;   //< Retainers is open
+    OwnsSnapshot: Boolean; //< the list frees Snapshot
     Symbolizer: TSymbolizer; //< symbols of one backtrace of each group
     Order: PCardinal;        //< numbers of the groups
     Count: Cardinal;         //< length of Order
@@ -113,16 +116,17 @@ procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLea
 begin
   LeakListOpenGroups(List, Snapshot, Topic);
   List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
+  List.OwnsSnapshot := True;
   Snapshot := Default(TSnapshot);
 end;
 
 procedure LeakListClose(var List: TLeakList);
 begin
   SymbolizerClose(List.Symbolizer);
-  if not List.HasRetainers then
-    Exit;
-  RetainersClose(List.Retainers);
-  SnapshotClose(List.Snapshot);
+  if List.HasRetainers then
+    RetainersClose(List.Retainers);
+  if List.OwnsSnapshot then
+    SnapshotClose(List.Snapshot);
 end;
 
 // ---------------------------------------------------------------------------- retainers

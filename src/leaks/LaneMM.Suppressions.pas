@@ -12,8 +12,10 @@ unit LaneMM.Suppressions;
 
 interface
 
+
 uses
   LaneMM.Snapshot;
+
 
 type
   /// How a suppression matches a block.
@@ -44,9 +46,9 @@ procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols,
-  LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.Lock, LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
+  LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
 const
   MostSuppressions = 4096;
@@ -108,7 +110,8 @@ begin
     Entry^.Value := Value;
     if Count > AnyCount - Entry^.Count then
       Count := AnyCount - Entry^.Count;
-    Inc(Entry^.Count, Count);
+    // Release: Kind and Value before Count. Pairs with SuppressionsMark.
+    StoreRelease(Entry^.Count, Entry^.Count + Count);
   end;
   LockLeave(Leaks.Lock);
 end;

@@ -17,8 +17,10 @@ unit LaneMM.Sampler;
 
 interface
 
+
 uses
   LaneMM.Layout, LaneMM.Types;
+
 
 /// Creates the table and the heap; returns whether both exist.
 function SamplerStart: Boolean;
@@ -362,15 +364,25 @@ begin
 end;
 
 function SamplerStart: Boolean;
+var
+  Table: Pointer;
+  Heap: PHeap;
 begin
   if Observe.SampleTable <> 0 then
     Exit(True);
-  Observe.Samples := OsTakePages(SizeOf(THeap));
-  if Observe.Samples = nil then
-    Exit(False);
-  HeapFormat(Observe.Samples);
-  StoreRelease(Observe.SampleTable, NativeUInt(OsTakePages(TableBytes)));
-  Result := Observe.SampleTable <> 0;
+  Table := OsTakePages(TableBytes);
+  Heap := OsTakePages(SizeOf(THeap));
+  Result := (Table <> nil) and (Heap <> nil);
+  if not Result then
+  begin
+    OsReleasePages(Table, TableBytes);
+    OsReleasePages(Heap, SizeOf(THeap));
+    Exit;
+  end;
+  HeapFormat(Heap);
+  Observe.Samples := Heap;
+  // Release: the heap before the table. Pairs with SamplerRecover.
+  StoreRelease(Observe.SampleTable, NativeUInt(Table));
 end;
 
 end.

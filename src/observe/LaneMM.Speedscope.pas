@@ -9,8 +9,10 @@ unit LaneMM.Speedscope;
 
 interface
 
+
 uses
   LaneMM.Text, LaneMM.ProfileData;
+
 
 /// Adds one line per site: its frames, outermost first, and the main value of the profile.
 procedure FoldedAdd(var Text: TText; const Profile: TProfile);
@@ -20,7 +22,7 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Symbols, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 
@@ -62,10 +64,19 @@ begin
 end;
 
 procedure AddFrame(var Text: TText; Symbol: PSymbol);
+var
+  Name: TText;
+  Characters: TPath;
 begin
+  // Through a text of its own: a file name may hold characters that JSON escapes.
+  Characters := Default(TPath);
+  Name := Default(TText);
+  Name.Start := @Characters;
+  Name.Capacity := High(Characters);
+  ProfileAddName(Name, Symbol);
   AddComma(Text);
   TextAdd(Text, '{"name":"');
-  ProfileAddName(Text, Symbol);
+  TextAddJson(Text, @Characters);
   TextAdd(Text, '"');
   if Symbol^.Line > 0 then
   begin

@@ -143,8 +143,13 @@ begin
     Inc(Words);
     Result := TakesWord(Words, Rule, Named);
   end;
-  if Result then
-    Report.Rules[Kind] := Rule;
+  if not Result then
+    Exit;
+  // All but Count: another thread may count an event meanwhile.
+  Report.Rules[Kind].Targets := Rule.Targets;
+  Report.Rules[Kind].IsOnce := Rule.IsOnce;
+  Report.Rules[Kind].Halts := Rule.Halts;
+  Report.Rules[Kind].ExitCode := Rule.ExitCode;
 end;
 
 function EventRuleRead(var Words: PAnsiChar): Boolean;

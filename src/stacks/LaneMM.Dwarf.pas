@@ -65,10 +65,10 @@ type
 
 function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
 var
-  Index: Cardinal;
+  Index: NativeInt;
 begin
   Result := 0;
-  for Index := 0 to Size - 1 do
+  for Index := 0 to NativeInt(Size) - 1 do
     if Cursor.Next < Cursor.Limit then
     begin
       if Index < SizeOf(Result) then

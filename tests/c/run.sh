@@ -91,7 +91,7 @@ build() {
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
     gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
   }
-  fpc -l- -v0 -vew -vm6018 -O2 -Fusrc -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
+  fpc -l- -v0 -vew -vm6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr
 }
 

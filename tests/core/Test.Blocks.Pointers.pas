@@ -47,6 +47,8 @@ type
     procedure WildPointersAreRefused;
     procedure WildPointersAreRefusedByReallocMem;
     procedure WildPointersAreRefusedByMemSize;
+    procedure FreedBlockIsRefusedByMemSize;
+    procedure InnerPointersAreRefusedByMemSize;
     procedure BlocksNeverHandedOutAreRefused;
     procedure TailOfASpanIsRefused;
     procedure SecondFreeIsRefusedWhereHighAddressBitsChange;
@@ -444,6 +446,40 @@ var
 begin
   for P in WildPointers(@P) do
     Same(InvalidPointer, ErrorOfMemSize(P), 'error');
+end;
+
+procedure TBlocksPointersTests.FreedBlockIsRefusedByMemSize;
+var
+  Index: Integer;
+begin
+  for Index := 1 to MostSampled - 1 do
+  begin
+    Size := SampleSizes[Index];
+    if Size > MaxClassSize then
+      Continue;
+    GetBlocks;
+    Victim := Blocks[50];
+    Blocks[50] := nil;
+    FreeMem(Victim);
+    Same(InvalidPointer, ErrorOfMemSize(Victim), 'error of a free block');
+    FreeBlocks;
+  end;
+end;
+
+procedure TBlocksPointersTests.InnerPointersAreRefusedByMemSize;
+var
+  P: PByte;
+begin
+  for Size in SampleSizes do
+    if Size > 16 then
+    begin
+      GetMem(P, Size);
+      Same(InvalidPointer, ErrorOfMemSize(P + 16), 'error of the next multiple of 16');
+      Same(InvalidPointer, ErrorOfMemSize(P + 1), 'error of the next byte');
+      Same(InvalidPointer, ErrorOfMemSize(P + Size - 1), 'error of the last byte');
+      AtLeast(Size, MemSize(P), 'size of the block');
+      FreeMem(P);
+    end;
 end;
 
 procedure TBlocksPointersTests.BlocksNeverHandedOutAreRefused;

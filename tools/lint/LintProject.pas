@@ -55,6 +55,8 @@ uses
 const
   ProductPattern = '^(src|lib)/.*\.(pas|inc)$';
   OtherPattern = '^(tests|demos|bench|tools)/.*\.(pas|pp|lpr|dpr|inc)$';
+  // Only includes src/LaneMM.pas: a second unit of the same name, without a line of its own.
+  SecondDoor = 'src/door/LaneMM.pas';
 
 function IsProduct(const FileName: string): Boolean;
 begin
@@ -147,7 +149,7 @@ var
   Source: TSource;
 begin
   for FileName in Files do
-    if Matches(Pattern, FileName) then
+    if Matches(Pattern, FileName) and (FileName <> SecondDoor) then
     begin
       Source := TSource.Create(Root + FileName, FileName);
       Sources.Add(Source);
