@@ -11,10 +11,8 @@ unit LaneMM.Blocks;
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena;
-
 
 /// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
 /// of a large block it finds the first and the last slice only.
@@ -108,28 +106,27 @@ begin
     Result := BlockInvalid(P, icSize);
 end;
 
-// BlockUsableSize of a pointer that is no block, or begins like a free one.
-function UnclearUsableSize(P: Pointer): NativeUInt;
+// BlockUsableSize of any pointer.
+function AnyUsableSize(P: Pointer): NativeUInt;
 var
   Span: PSpan;
 begin
   Span := BlockSpanExact(P);
   if Span = nil then
     Result := UnknownUsableSize(P)
-  else if (Span^.Kind = skBlocks) and BlockIsFree(OsThreadHeap, Span, P) then
+  else if BlockMayBeFree(P) and (Span^.Kind = skBlocks) and BlockIsFree(OsThreadHeap, Span, P) then
     Result := BlockInvalid(P, icSize)
   else
     Result := Span^.BlockSize;
 end;
 
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Blocks.x64.inc}
+{$else}
 function BlockUsableSize(P: Pointer): TSize;
-var
-  Span: PSpan;
 begin
-  Span := BlockSpan(P);
-  if (Span = nil) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
-    Exit(UnclearUsableSize(P));
-  Result := Span^.BlockSize;
+  Result := AnyUsableSize(P);
 end;
+{$endif}
 
 end.

@@ -8,7 +8,8 @@
  *   LaneMM.Heap        QueueTaken (Swap of Taken), Retire, RetireCurrent, HeapRetireEmpty, Reclaim,
  *                      HeapNextSpan, HeapTakeOver (CompareAndSwap of Taken), HeapEmptied (LockTry),
  *                      SweepQueue, HeapSweep (LockTry), HeapAbandon, MoveQueue
- *   LaneMM.Blocks      SmallBlock, RemoteFree, OwnFree, BlockFree (the look at Owner)
+ *   LaneMM.Allocate    SmallBlock
+ *   LaneMM.Free        RemoteBlockFree, OwnBlockFree, BlockFree (the look at Owner)
  *   LaneMM.Threads     ThreadEnded; frees after it, when the thread has no heap any more
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
@@ -44,7 +45,7 @@
 #endif
 
 #define All ((1 << Blocks) - 1)
-#define Orphans 3      /* heaps: 1 and 2 of those threads, 3 the orphans; 0 is NoOwner or no heap */
+#define Abandoned 3      /* heaps: 1 and 2 of those threads, 3 Process.Abandoned; 0 is NoOwner or no heap */
 #define Bit(h) (1 << (h))
 #define Freeing 9      /* holder of a block that a thread is giving back just now */
 
@@ -205,19 +206,19 @@ inline SetCurrent(h) {
 
 inline Reclaim(h) {
   if
-  :: Queued & Bit(Orphans) || Taken & Bit(Orphans) ->          /* without the lock */
-    atomic { LockEnter(Orphans); QueueTaken(Orphans) };
+  :: Queued & Bit(Abandoned) || Taken & Bit(Abandoned) ->          /* without the lock */
+    atomic { LockEnter(Abandoned); QueueTaken(Abandoned) };
     d_step {
       if
-      :: Queued & Bit(Orphans) ->
-        QueueRemove(Orphans);
+      :: Queued & Bit(Abandoned) ->
+        QueueRemove(Abandoned);
 #ifndef RECLAIM_SILENT
         Owner = h;
 #endif
         found = true
       :: else
       fi;
-      LockLeave(Orphans)
+      LockLeave(Abandoned)
     }
   :: else
   fi
@@ -351,13 +352,13 @@ inline HeapAbandon(h) {
   RetireCurrent(h);
 #endif
   SweepQueue(h);
-  LockEnter(Orphans);
+  LockEnter(Abandoned);
   d_step {
     if
-    :: Queued & Bit(h) -> QueueRemove(h); Owner = Orphans; QueueAdd(Orphans)
+    :: Queued & Bit(h) -> QueueRemove(h); Owner = Abandoned; QueueAdd(Abandoned)
     :: else
     fi;
-    LockLeave(Orphans);
+    LockLeave(Abandoned);
     LockLeave(h)
   }
 }
@@ -411,7 +412,7 @@ inline BlockFree(me, b) {
     :: ok ->
       SpanPut(b, ok);
       if
-      :: heap == 0 -> HeapTakeOver(Orphans)
+      :: heap == 0 -> HeapTakeOver(Abandoned)
       :: else -> HeapTakeOver(heap)
       fi
     :: else
@@ -458,7 +459,7 @@ proctype Sweeper() {
   do
   :: HeapSweep(1)
   :: HeapSweep(2)
-  :: HeapSweep(Orphans)
+  :: HeapSweep(Abandoned)
   :: break
   od;
   atomic { l = 0; ok = false; Done++ }
@@ -477,7 +478,7 @@ init {
   Done == 4;
   HeapSweep(1);
   HeapSweep(2);
-  HeapSweep(Orphans);
+  HeapSweep(Abandoned);
   d_step {
     Law(0, NobodyUses && Locks == 0);
     Law(4, !Live || (Carved -> (FreeList | Remote) == All : FreeList == 0));

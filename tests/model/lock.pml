@@ -1,7 +1,7 @@
 /* The lock of the slow paths: spin, then park.
  *
  * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Lock  LockEnter (CompareAndSwap), LockTry (CompareAndSwap), LockPark (LoadAcquire and
+ *   LaneMM.Lock        LockEnter (CompareAndSwap), LockTry (CompareAndSwap), LockPark (LoadAcquire and
  *                      CompareAndSwap in the spin, Swap before each OsWait), LockLeave (Swap, OsWake)
  *   LaneMM.Os          OsWait: the system compares the word and parks in one step; it may also return
  *                      for no reason. OsWake: wakes one thread that is parked, if there is one

@@ -4,7 +4,7 @@
  *   LaneMM.Arena       Release (LockTry, LoadAcquire and CompareAndSwap of Released, LockTry),
  *                      FreeReleased (LoadAcquire, Swap), ArenaLeave (LockLeave, LoadAcquire, LockTry),
  *                      ArenaTake (LockEnter)
- *   LaneMM.Lock  LockTry (CompareAndSwap), LockLeave (Swap); LockEnter waits, see lock.pml
+ *   LaneMM.Lock        LockTry (CompareAndSwap), LockLeave (Swap); LockEnter waits, see lock.pml
  *
  * Threads: two that give spans back and take spans again; one that takes. Any of them may stop for
  * ever while it holds the lock (a thread that is not scheduled): the others must get through

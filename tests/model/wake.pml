@@ -2,12 +2,13 @@
  * given back.
  *
  * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Purge      PurgerThread (Swap of Purger, HasWork, CompareAndSwap, OsWait), HasWork,
- *                      WakeThread (LoadAcquire, CompareAndSwap, OsWake), PurgerTick, PurgerNotify
+ *   LaneMM.Purge       RunThread (Swap of PurgeState, HasWork, CompareAndSwap, OsWait), HasWork,
+ *                      WakeThread (LoadAcquire, CompareAndSwap, OsWake), PurgeTick, PurgeNotify,
+ *                      SweepIfWanted (LoadAcquire, Swap), ProcessTrim
  *   LaneMM.Heap        WantSweep (LoadAcquire, Swap), HeapEmptied and HeapSweep (LockTry), SweepQueue,
  *                      RetireCurrent, Retire, HeapAbandon
- *   LaneMM.Threads     SweepIfWanted (LoadAcquire, Swap), ProcessTrim, ThreadEnded
- *   LaneMM.Blocks      RemoteFree (the look at IsCurrent), OwnFree
+ *   LaneMM.Threads     ThreadEnded
+ *   LaneMM.Free        RemoteBlockFree (the look at IsCurrent), OwnBlockFree
  *   LaneMM.Arena       Release, FreeReleased, ArenaLeave: as far as WarmSlices and Released change
  *
  * Threads: the owner of a span with one or two blocks in use frees one, retires the span if it is
@@ -30,14 +31,14 @@
 #define Law(n, c) assert(c)
 #endif
 
-byte Purger = Running;
-bool Asleep;                        /* the system's: the purge thread is parked on Purger */
+byte Purge = Running;
+bool Asleep;                        /* the system's: the purge thread is parked on its state */
 bool SweepWanted;
 byte WarmSlices;
 byte Released;                      /* spans on Process.Released */
 bool ArenaLock;
 
-bool HeapLock[2];                   /* heap 0: the owner's; 1: the orphans' */
+bool HeapLock[2];                   /* heap 0: the owner's; 1: Process.Abandoned's */
 byte At;                            /* heap whose queue has the span; 2 none: current, or released */
 bool IsCurrent;
 byte Used, Remote;                  /* counts */
@@ -45,7 +46,7 @@ byte Owner;                         /* heap that has the span; 2 NoOwner */
 
 #define Nowhere 2
 
-/* ------------------------------------------------------------------------------- purger */
+/* ------------------------------------------------------------------------------- purge */
 
 inline WantSweep() {
   r = SweepWanted;
@@ -70,16 +71,16 @@ inline HasWork() {
   if :: !r -> r = SweepWanted :: else fi
 }
 
-/* WakeThread, PurgerTick, PurgerNotify: the purge thread exists. */
+/* WakeThread, PurgeTick, PurgeNotify: the purge thread exists. */
 inline Notify() {
   if
-  :: Purger == Parked ->
+  :: Purge == Parked ->
     HasWork();
     if
     :: r ->
       atomic {                                                 /* CompareAndSwap, OsWake */
         if
-        :: Purger == Parked -> Purger = Running; Asleep = false
+        :: Purge == Parked -> Purge = Running; Asleep = false
         :: else
         fi
       }
@@ -264,7 +265,7 @@ proctype Taker() {                                             /* ArenaTake */
 #endif
 }
 
-proctype PurgerThread() {
+proctype PurgeThread() {
   bool r;
 #ifdef WANT_BY_STORE
   bool late;
@@ -287,17 +288,17 @@ proctype PurgerThread() {
     HasWork();
     if
     :: !r ->
-      Purger = Parked;                                         /* Swap */
+      Purge = Parked;                                         /* Swap */
 #ifndef PARK_BLIND
       HasWork();
 #endif
       if
-      :: r -> atomic { if :: Purger == Parked -> Purger = Running :: else fi; r = false }
+      :: r -> atomic { if :: Purge == Parked -> Purge = Running :: else fi; r = false }
       :: else ->
-        atomic { if :: Purger == Parked -> Asleep = true :: else fi };
+        atomic { if :: Purge == Parked -> Asleep = true :: else fi };
 end_parked:
         !Asleep;
-        atomic { if :: Purger == Parked -> Purger = Running :: else fi; r = false }
+        atomic { if :: Purge == Parked -> Purge = Running :: else fi; r = false }
       fi
     :: else -> r = false
     fi
@@ -325,7 +326,7 @@ init {
     :: run Taker()
     fi;
 #endif
-    run OwnerThread(); run PurgerThread()
+    run OwnerThread(); run PurgeThread()
   };
   timeout ->
     Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent))
