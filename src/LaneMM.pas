@@ -443,6 +443,7 @@ begin
   EngineInstall;
   UnwindStart;
   WatchApply;
+  WatchForSuccessor;
 end;
 
 initialization

@@ -109,6 +109,19 @@ program 0 NoFastSlot
 program 0 ManyThreads
 program 0 LockedMemory
 program 0 HeapTrace -gh
+if is_wanted Successor; then
+  for successor in -dHEAPTRC -dCMEM; do
+    build tests/programs/Successor.lpr $successor > "$out/log"
+    LANEMM=debug "$out/Successor" 2> "$out/log"
+    grep -q '^LaneMM: another memory manager was installed after it' "$out/log"
+    report "Successor ($successor: a manager that took over is named)" $? "$out/log"
+    LANEMM= "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+    report "Successor ($successor: not without a setting)" $? "$out/log"
+  done
+  build tests/programs/Successor.lpr > "$out/log"
+  LANEMM=debug "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+  report 'Successor (nothing took over)' $? "$out/log"
+fi
 program 204 RunError
 
 program 0 FromFastMM -Fusrc/compat

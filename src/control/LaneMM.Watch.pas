@@ -16,6 +16,8 @@ interface
 procedure WatchApply;
 /// Writes the event log and the profiles. Returns False when a file could not be written.
 function WatchWrite: Boolean;
+/// Once, after the start: lets the end of the program say when another manager took over.
+procedure WatchForSuccessor;
 /// At the end of the program: writes the logs for the last time and checks all debug blocks.
 procedure WatchEnd;
 
@@ -24,16 +26,17 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
-  LaneMM.Growth, LaneMM.LimitReport, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
-  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
+  LaneMM.SettingsState, LaneMM.Settings, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.EventLog, LaneMM.Growth, LaneMM.LimitReport, LaneMM.LockProfile, LaneMM.Profile,
+  LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler,
+  LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
 
 type
   // The state that the room shares.
   TControl = record
     Lock: TLock;             //< shared  guards WatchApply; rank: before all others
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
+    NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
   end;
 
 var
@@ -168,13 +171,19 @@ begin
     Manager.ReallocMem := GrowthRealloc;
 end;
 
+// Returns whether the installed manager, which Manager receives, is LaneMM.
+function IsInstalled(out Manager: TMemoryManager): Boolean;
+begin
+  GetMemoryManager(Manager);
+  Result := @Manager.MemSize = @BlockUsableSize;
+end;
+
 procedure SetEntries;
 var
   Manager: TMemoryManager;
   IsDebug: Boolean;
 begin
-  GetMemoryManager(Manager);
-  if @Manager.MemSize <> @BlockUsableSize then
+  if not IsInstalled(Manager) then
     Exit;
   // Repeated when another thread changed the mode meanwhile: the last one applies the final mode.
   repeat
@@ -314,6 +323,28 @@ begin
   LockEnterUnwatched(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
   LockLeave(Control.Lock);
+end;
+
+// An exit procedure of the program: it runs before cmem and the like are finalized and install the
+// entries that they found.
+procedure SaySuccessor;
+const
+  Line: ShortString = 'LaneMM: another memory manager was installed after it, such as cmem or'
+    + ' heaptrc; the settings apply only to calls that this manager passes on'#10;
+var
+  Manager: TMemoryManager;
+begin
+  ExitProc := Control.NextExit;
+  if (SettingsChanged <> []) and not IsInstalled(Manager) then
+    OsWriteError(@Line[1], Length(Line));
+end;
+
+procedure WatchForSuccessor;
+begin
+  if IsLibrary then
+    Exit;
+  Control.NextExit := ExitProc;
+  ExitProc := @SaySuccessor;
 end;
 
 procedure WatchEnd;

@@ -157,6 +157,9 @@ function OsThreadId: Cardinal;
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// Returns a monotonic time in nanoseconds.
 function OsNowNs: UInt64;
+/// Returns true if a program may use the signal for purposes of its own: it exists, is no fault,
+/// ends nothing by itself, and can be caught.
+function OsSignalIsFree(Signal: NativeUInt): Boolean;
 /// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
 /// ignored.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;

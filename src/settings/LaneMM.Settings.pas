@@ -13,6 +13,9 @@ unit LaneMM.Settings;
 
 interface
 
+uses
+  LaneMM.SettingsState;
+
 /// Sets the defaults, then reads the file and the environment.
 procedure SettingsStart;
 /// Reads settings, each NAME or NAME=VALUE, separated by commas, blanks or line ends; `#` begins a
@@ -21,6 +24,8 @@ procedure SettingsStart;
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
 /// Reads settings from the program itself, as SettingsRead.
 function SettingsChange(const Words: ShortString): Boolean;
+/// Returns the settings that have another number than their default.
+function SettingsChanged: TOptions;
 /// Prints all settings with their defaults to stderr.
 procedure SettingsHelp;
 
@@ -28,7 +33,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.HeapTrc;
+  LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -139,6 +144,25 @@ begin
   Result := OptionTexts[Option].Default;
   if Process.IsMalloc and (Option = opHuge) then
     Result := HugeFromMalloc;
+end;
+
+// Returns the highest number that a setting accepts.
+function HighestOf(Option: TOption): NativeUInt;
+begin
+  case Option of
+    opTop: Result := 256;       // call sites that the event log can list
+    opLeaksExit: Result := 255; // exit codes of a process
+  else
+    Result := High(NativeUInt);
+  end;
+  if OptionTexts[Option].Kind = okSwitch then
+    Result := 1;
+end;
+
+function IsAllowed(Option: TOption; Value: NativeUInt): Boolean;
+begin
+  Result := (Value <= HighestOf(Option))
+    and ((Option <> opSignal) or (Value = 0) or OsSignalIsFree(Value));
 end;
 
 // ---------------------------------------------------------------------------- messages
@@ -298,6 +322,52 @@ begin
   Print(Text);
 end;
 
+// Says that a setting cannot have the number Value.
+procedure SayNotAllowed(Option: TOption; Value: NativeUInt; const Source: ShortString);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, 'invalid value of `');
+  TextAddChars(Text, OptionTexts[Option].Name);
+  TextAdd(Text, '`: ');
+  TextAddNumber(Text, Value);
+  if Value > HighestOf(Option) then
+  begin
+    TextAdd(Text, ' is more than ');
+    TextAddNumber(Text, HighestOf(Option));
+  end
+  else
+    TextAdd(Text, ' is not a signal that a program can use; 12 is SIGUSR2');
+  TextAdd(Text, LineEnd);
+  Print(Text);
+end;
+
+// Says which of Options are set in vain, as Needed is not.
+procedure SayWithoutEffect(Options: TOptions; const Needed: ShortString);
+var
+  Text: TText;
+  Option: TOption;
+  IsFirst: Boolean;
+begin
+  TextOpen(Text, SmallText);
+  TextAdd(Text, 'LaneMM: no effect without ');
+  TextAdd(Text, Needed);
+  TextAdd(Text, ': ');
+  IsFirst := True;
+  for Option in Options do
+  begin
+    if not IsFirst then
+      TextAdd(Text, ', ');
+    IsFirst := False;
+    TextAdd(Text, '`');
+    TextAddChars(Text, OptionTexts[Option].Name);
+    TextAdd(Text, '`');
+  end;
+  TextAdd(Text, LineEnd);
+  Print(Text);
+end;
+
 // ---------------------------------------------------------------------------- words
 
 function IsEnd(Sign: AnsiChar): Boolean; inline;
@@ -453,11 +523,11 @@ begin
   Result := Pattern^[0] <> #0;
 end;
 
-// Reads the value after the name, if any; a switch without one is set.
-function ReadValue(var Words: PAnsiChar; Option: TOption): Boolean;
-var
-  Value: NativeUInt;
+// Reads the value after the name, if any; a switch without one is set. Returns False, and in Value
+// the number read so far, when the value is wrong or not allowed.
+function ReadValue(var Words: PAnsiChar; Option: TOption; out Value: NativeUInt): Boolean;
 begin
+  Value := 0;
   if Words^ = '=' then
     Inc(Words)
   else
@@ -485,6 +555,7 @@ begin
   else
     Result := ReadNumber(Words, Value);
   end;
+  Result := Result and IsAllowed(Option, Value);
   if Result then
     Settings.Values[Option] := Value;
 end;
@@ -494,6 +565,7 @@ var
   Name: ShortString;
   Option: TOption;
   Distance: Cardinal;
+  Value: NativeUInt;
 begin
   Name := ReadName(Words);
   Option := NearestOption(Name, Distance);
@@ -504,8 +576,10 @@ begin
   end
   else
   begin
-    Result := ReadValue(Words, Option);
-    if not Result then
+    Result := ReadValue(Words, Option, Value);
+    if not IsAllowed(Option, Value) then
+      SayNotAllowed(Option, Value, Source)
+    else if not Result then
       SayWrongValue(Name, Source);
   end;
   while not IsEnd(Words^) do
@@ -560,6 +634,35 @@ begin
   SettingsRead(@Words, 'settings file');
 end;
 
+function SettingsChanged: TOptions;
+var
+  Option: TOption;
+begin
+  Result := [];
+  for Option := Low(TOption) to High(TOption) do
+    if Settings.Values[Option] <> DefaultOf(Option) then
+      Include(Result, Option);
+end;
+
+// Names the settings that are set in vain. Those of heaptrc's variable are read later: they are
+// meant for heaptrc.
+procedure CheckEffects;
+const
+  OfDebug = [opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
+  OfLeaks = [opLeaksExit, opLeaksFormat];
+  OfProfiles = [opPprof..opHtml];
+var
+  Changed: TOptions;
+begin
+  Changed := SettingsChanged;
+  if not (opDebug in Changed) and (Changed * OfDebug <> []) then
+    SayWithoutEffect(Changed * OfDebug, '`debug`');
+  if not (opLeaks in Changed) and (Changed * OfLeaks <> []) then
+    SayWithoutEffect(Changed * OfLeaks, '`leaks`');
+  if (Changed * [opContention, opGrowth, opProfile] = []) and (Changed * OfProfiles <> []) then
+    SayWithoutEffect(Changed * OfProfiles, '`contention`, `growth` or `profile`');
+end;
+
 procedure ReadEnvironment;
 var
   Words: array[0..MaxWords] of AnsiChar;
@@ -568,6 +671,7 @@ begin
     HeapTrcDisable(@Words);
   if OsEnvironment(Variable, @Words, MaxWords) then
     SettingsRead(@Words, Variable);
+  CheckEffects;
   if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
     HeapTrcRead(@Words);
 end;

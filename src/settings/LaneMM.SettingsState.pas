@@ -24,6 +24,9 @@ type
   /// When memory is filled with zeros, bits of opErase: blocks on free, pages before their purge.
   TErasure = (erFree, erReturn);
 
+  /// Some of the settings.
+  TOptions = set of TOption;
+
   /// A range of numbers.
   TSettingsRange = record
     First: NativeUInt;                    //< racy    lowest number

@@ -31,6 +31,9 @@ type
     procedure LongWordIsRefused;
     procedure PathIsKept;
     procedure UnknownWordNamesTheNearest;
+    procedure NumbersThatNothingCanMeanAreRefused;
+    procedure RefusedNumberIsOneLine;
+    procedure SettingWithoutEffectIsOneLine;
     procedure HelpNamesEveryOption;
     procedure RuleSetsWhatItNames;
     procedure RuleForAllSetsAll;
@@ -102,9 +105,9 @@ end;
 
 procedure TSettingsTests.NumbersHaveUnits;
 begin
-  AssertTrue(Reads('rate=64K,top=2m'));
+  AssertTrue(Reads('rate=64K,least=2m'));
   Same(65536, Settings.Values[opRate], 'rate');
-  Same(2097152, Settings.Values[opTop], 'top');
+  Same(2097152, Settings.Values[opLeast], 'least');
 end;
 
 procedure TSettingsTests.CapitalsDoNotMatter;
@@ -166,6 +169,43 @@ begin
   Planted.Run('contentoin', ['none', '1']);
   AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
     + 'LANEMM=help lists all settings', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.NumbersThatNothingCanMeanAreRefused;
+const
+  Wrong: array[0..8] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'signal=9', 'signal=11',
+    'signal=19', 'signal=32', 'signal=65', 'signal=4294967308');
+  Right: array[0..5] of string = ('debug=1', 'top=256', 'leaks:exit=255', 'signal=12', 'signal=0',
+    'signal=64');
+var
+  Words: string;
+begin
+  for Words in Wrong do
+    AssertFalse(Words, Reads(Words));
+  for Words in Right do
+    AssertTrue(Words, Reads(Words));
+end;
+
+procedure TSettingsTests.RefusedNumberIsOneLine;
+begin
+  Planted.Run('signal=11', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: invalid value of `signal`: 11 is not a signal that a program can use; '
+    + '12 is SIGUSR2', Trim(Planted.Errors));
+  Planted.Run('top=999999', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: invalid value of `top`: 999999 is more than 256', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.SettingWithoutEffectIsOneLine;
+begin
+  Planted.Run('trace,mixes,check=5', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `debug`: `check`, `trace`, `mixes`', Trim(Planted.Errors));
+  Planted.Run('leaks:exit=3', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
+  Planted.Run('pprof', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`',
+    Trim(Planted.Errors));
+  Planted.Run('trace,mixes,check=5,debug', ['none', '1']);
+  AssertTrue(Planted.Errors, Pos('no effect', Planted.Errors) = 0);
 end;
 
 procedure TSettingsTests.HelpNamesEveryOption;
