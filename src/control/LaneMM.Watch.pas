@@ -124,11 +124,6 @@ begin
   Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
 end;
 
-function IsErasingFreed: Boolean;
-begin
-  Result := Odd(Settings.Values[opErase] shr Ord(erFree));
-end;
-
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   EngineEntries(Manager);

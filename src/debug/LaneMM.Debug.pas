@@ -206,7 +206,10 @@ begin
     Exit(nil);
   Result := Place.Data;
   FillGuards(Place, Size);
-  PatternFill(Result, Size, Value);
+  if Value = 0 then
+    PatternFill(Result, Size, Value)
+  else
+    PatternFillEnds(Result, Size, Value);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -366,6 +369,14 @@ begin
   FillGuards(Place, Block^.Size);
 end;
 
+procedure FillFreed(P: PByte; Size: NativeUInt);
+begin
+  if IsErasingFreed then
+    PatternFill(P, Size, Debug.FreeFill)
+  else
+    PatternFillEnds(P, Size, Debug.FreeFill);
+end;
+
 // Frees the block at P; Frame is that of the memory manager's entry.
 function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
 var
@@ -398,7 +409,7 @@ begin
     DebugBlockClose(Block)
   else
   begin
-    PatternFill(P, Result, Debug.FreeFill);
+    FillFreed(P, Result);
     FreedObjectTrap(P, Result, Block^.FirstWord);
   end;
   DebugBlockSettle(Block, dsFreed);
@@ -450,7 +461,7 @@ end;
 procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
 begin
   if Size > Block^.Size then
-    PatternFill(Place.Data + Block^.Size, Size - Block^.Size, Debug.NewFill);
+    PatternFillEnds(Place.Data + Block^.Size, Size - Block^.Size, Debug.NewFill);
   Block^.Size := Size;
   DebugBlockSeal(Block);
   FillGuards(Place, Size);

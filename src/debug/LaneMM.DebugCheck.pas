@@ -76,7 +76,7 @@ uses
   LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
-  TPart = (paNotes, paBefore, paBehind, paContents);
+  TPart = (paNotes, paBefore, paBehind, paHead, paTail);
 
   // A range of bytes that should all have one value.
   TPattern = record
@@ -195,7 +195,12 @@ begin
     end
     else if State = dsFreed then
     begin
-      Result.Limit := Size;
+      Result.Limit := PatternHead(Size);
+      if Part = paTail then
+      begin
+        Result.First := Size - PatternTail(Size);
+        Result.Limit := Size;
+      end;
       Result.Value := Debug.FreeFill;
       Result.HasTraps := True;
     end;
@@ -233,16 +238,17 @@ begin
     Exit(GuardsAreWhole(Place, Size));
   // Some words may be traps.
   Result := Place.HasPages or GuardsAreWhole(Place, Size)
-    and ((PatternLength(Place.Data, Size, Debug.FreeFill) = Size)
-    or IsWhole(ExpectedIn(Place, Size, State, paContents)));
+    and ((PatternLength(Place.Data, PatternHead(Size), Debug.FreeFill) = PatternHead(Size))
+    or IsWhole(ExpectedIn(Place, Size, State, paHead)))
+    and ((PatternTail(Size) = 0) or IsWhole(ExpectedIn(Place, Size, State, paTail)));
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
 const
   Kinds: array[TPart] of TEventKind = (evBookkeeping, evWriteBefore, evWriteAfter,
-    evWriteAfterFree);
+    evWriteAfterFree, evWriteAfterFree);
   Messages: array[TPart] of TMessage = (msBookkeeping, msWriteBefore, msWriteAfter,
-    msWriteAfterFree);
+    msWriteAfterFree, msWriteAfterFree);
 begin
   FindingFrom(Finding, Messages[Part], Block);
   Finding.Kind := Kinds[Part];

@@ -108,7 +108,8 @@ const
       Help: 'bytes of freed debug blocks that are kept from reuse'),
     (Name: 'fill'; Kind: okByte; Default: $90;
       Help: 'byte that fills new debug blocks, two hexadecimal digits'),
-    (Name: 'freefill'; Kind: okByte; Default: $80;
+    // Positive as a number, so that a freed string looks counted: a second release changes it.
+    (Name: 'freefill'; Kind: okByte; Default: $7E;
       Help: 'byte that fills freed debug blocks'),
     (Name: 'erase'; Kind: okErase; Default: 0;
       Help: 'zero blocks when freed, memory before it is released; repeatable'),

@@ -48,12 +48,19 @@ var
 
 /// Returns whether a switch is on, or a number is not 0.
 function IsSet(Option: TOption): Boolean; inline;
+/// Returns whether freed blocks are erased.
+function IsErasingFreed: Boolean; inline;
 
 implementation
 
 function IsSet(Option: TOption): Boolean;
 begin
   Result := Settings.Values[Option] <> 0;
+end;
+
+function IsErasingFreed: Boolean;
+begin
+  Result := Odd(Settings.Values[opErase] shr Ord(erFree));
 end;
 
 end.

@@ -21,6 +21,7 @@ type
     procedure WriteBeforeAndBehindAreTwoFindings;
     procedure WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
     procedure ObjectFreedTwiceIsFound;
+    procedure StringReleasedTwiceIsFound;
     procedure CheckAlwaysFindsDamageAtTheNextOperation;
     procedure CheckNowAndThenFindsDamage;
     procedure SampledGuardFindsAnOverrunWithoutDebugMode;
@@ -60,6 +61,10 @@ type
     procedure HugeSizesAreRefused;
     procedure ZeroBytesAreABlock;
     procedure FreedBlocksWaitInQuarantine;
+    procedure MemoryThatNobodyTouchesIsNotTaken;
+    procedure LargeFreedBlocksAreCheckedAtBothEnds;
+    procedure SmallerFreedBlocksAreCheckedAsAWhole;
+    procedure EraseFreeErasesAllOfALargeBlock;
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
@@ -159,6 +164,15 @@ begin
   Plant('reuse', 300, '0');
   Has('  Modified: 1 byte at offset 0.'#10, Program_.Errors);
   SaysWhere(FreedHeading, 'freed');
+end;
+
+// Its count of references is bytes of freefill: positive, so the second release decrements it.
+procedure TDebugTests.StringReleasedTwiceIsFound;
+begin
+  Plant('string', 100, '0');
+  Same(1, Reports, 'reports');
+  Has(#10'Write after free: bytes of a freed block were modified.'#10, Program_.Errors);
+  SaysWhere(FreedHeading, 'released');
 end;
 
 procedure TDebugTests.ObjectFreedTwiceIsFound;
@@ -513,6 +527,68 @@ begin
   end;
   Same(InvalidPointer, ErrorOfFree(P), 'double free');
   Same(1, Told[evDoubleFree], 'reports');
+end;
+
+procedure TDebugBlocksTests.MemoryThatNobodyTouchesIsNotTaken;
+const
+  Reserved = NativeUInt(2) shl 30;
+var
+  P: Pointer;
+  Before: NativeUInt;
+begin
+  Before := ResidentBytes;
+  GetMem(P, Reserved);
+  AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes with the block');
+  FreeMem(P);
+  AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes after it');
+end;
+
+// Writes to a freed block of Size bytes. Returns how many reports that made.
+function ReportsOfWrite(Size, Offset: NativeUInt): Integer;
+var
+  P: PByte;
+begin
+  FillChar(Told, SizeOf(Told), 0);
+  GetMem(P, Size);
+  FreeMem(P);
+  P[Offset] := 1;
+  LaneMM_CheckHeap;
+  Result := Told[evWriteAfterFree];
+end;
+
+procedure TDebugBlocksTests.LargeFreedBlocksAreCheckedAtBothEnds;
+const
+  Size = 2 shl 20;
+begin
+  Same(1, ReportsOfWrite(Size, 100), 'at the start');
+  Same(1, ReportsOfWrite(Size, Size - 100), 'at the end');
+  Same(0, ReportsOfWrite(Size, Size div 2), 'in between');
+end;
+
+procedure TDebugBlocksTests.SmallerFreedBlocksAreCheckedAsAWhole;
+const
+  Size = 1 shl 20;
+begin
+  Same(1, ReportsOfWrite(Size, 100), 'at the start');
+  Same(1, ReportsOfWrite(Size, Size - 100), 'at the end');
+  Same(1, ReportsOfWrite(Size, Size div 2), 'in between');
+end;
+
+procedure TDebugBlocksTests.EraseFreeErasesAllOfALargeBlock;
+const
+  Size = 2 shl 20;
+var
+  P: PByte;
+begin
+  Settings.Values[opErase] := 1 shl Ord(erFree);
+  try
+    GetMem(P, Size);
+    P[Size div 2] := 42;
+    FreeMem(P);
+    Same(Debug.FreeFill, P[Size div 2], 'byte in the middle');
+  finally
+    Settings.Values[opErase] := 0;
+  end;
 end;
 
 procedure TDebugBlocksTests.FillAndFree(Size: NativeUInt);

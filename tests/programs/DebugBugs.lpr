@@ -83,6 +83,17 @@ begin
   FreeBlock;
 end;
 
+// Two references to a string that was counted once.
+procedure ReleaseStringTwice;
+var
+  First, Second: string;
+begin
+  First := StringOfChar('x', Size);
+  Pointer(Second) := Pointer(First); // planted: not counted
+  First := ''; // planted: released
+  Second := '';
+end;
+
 procedure WriteBoth;
 begin
   GetBlock;
@@ -226,12 +237,13 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..15] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..16] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
-    'new', 'dispose', 'unmixed', 'many');
-  Bugs: array[0..15] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'new', 'dispose', 'unmixed', 'many', 'string');
+  Bugs: array[0..16] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
-    Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many);
+    Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
+    ReleaseStringTwice);
 var
   Index: Integer;
 begin

@@ -51,6 +51,8 @@ const
   Largest = 20000000;
   // Blocks that are larger do not wait before they are used again.
   MostKept = 8000000;
+  // Freed blocks that are larger are checked at their ends only.
+  MostWhole = 1 shl 20;
   Sizes: array[0..12] of NativeInt = (1, 8, 16, 32, OneSize, 1000, 5000, 32736, 32737, 100000,
     1100000, 3000000, Largest);
   Things: array[0..6] of TThingClass = (TThing, TThing16, TThing100, TThing1000, TThing32736,
@@ -503,9 +505,9 @@ const
     (Name: 'behind-shrunk'; Run: WriteBehindShrunk; Least: 8; Most: Largest),
     (Name: 'behind-grown'; Run: WriteBehindGrown; Least: 1; Most: Largest),
     (Name: 'freed-first'; Run: WriteFirstAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostWhole),
     (Name: 'freed-last'; Run: WriteLastAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostKept),
+    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostWhole),
     (Name: 'method'; Run: CallMethodOfFreed; Least: 8; Most: MostKept),
     (Name: 'interface'; Run: CallInterfaceOfFreed; Least: 32; Most: MostKept),
     (Name: 'use-new'; Run: UseNew; Least: 8; Most: Largest),
