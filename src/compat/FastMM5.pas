@@ -38,9 +38,9 @@ procedure FastMM_ScanDebugBlocksForCorruption;
 
 /// Fills freed blocks with zeros from now on; calls nest. Returns True.
 function FastMM_BeginEraseFreedBlockContent: Boolean;
-/// Takes back one such call; the last one clears the setting `erase`. Returns True.
+/// Takes back one such call; the last one clears `erase=free`. Returns True.
 function FastMM_EndEraseFreedBlockContent: Boolean;
-/// Returns whether the setting `erase` is set.
+/// Returns whether `erase=free` is set.
 function FastMM_EraseFreedBlockContentActive: Boolean;
 
 /// Puts the next debug blocks of this thread into a group, until PopAllocationGroup.
@@ -186,16 +186,27 @@ begin
   Result := True;
 end;
 
+// Clears `erase=free`, and leaves `erase=return` as it is.
+procedure StopErasing;
+const
+  ReturnBit = 1;
+begin
+  if Odd(LaneMM_Settings.Values[opErase] shr ReturnBit) then
+    LaneMM_Configure('erase=0,erase=return')
+  else
+    LaneMM_Configure('erase=0');
+end;
+
 function FastMM_EndEraseFreedBlockContent: Boolean;
 begin
   if InterlockedDecrement(EraseDepth) = 0 then
-    LaneMM_Configure('erase=0');
+    StopErasing;
   Result := True;
 end;
 
 function FastMM_EraseFreedBlockContentActive: Boolean;
 begin
-  Result := LaneMM_Settings.Values[opErase] <> 0;
+  Result := Odd(LaneMM_Settings.Values[opErase]);
 end;
 
 procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);

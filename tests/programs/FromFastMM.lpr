@@ -40,6 +40,12 @@ begin
   Expect(FastMM_EraseFreedBlockContentActive, 'freed blocks are erased');
   FastMM_EndEraseFreedBlockContent;
   Expect(not FastMM_EraseFreedBlockContentActive, 'freed blocks stay as they are');
+  LaneMM_Configure('erase=return');
+  FastMM_BeginEraseFreedBlockContent;
+  FastMM_EndEraseFreedBlockContent;
+  Expect(not FastMM_EraseFreedBlockContentActive, 'freed blocks stay as they are again');
+  Expect(LaneMM_Settings.Values[opErase] <> 0, 'memory that goes back is still erased');
+  LaneMM_Configure('erase=0');
   PushAllocationGroup(5);
   Expect(FastMM_CurrentAllocationGroup = 5, 'a group begins');
   FastMM_CurrentAllocationGroup := 6;
