@@ -111,6 +111,9 @@ function HasPattern(P: PByte; Size: NativeUInt; Key: UInt64): Boolean;
 /// Whether Size bytes are zero.
 function IsZero(P: PByte; Size: NativeUInt): Boolean;
 
+/// Frees every Step-th of Blocks, the first of them included, and sets them to nil.
+procedure FreeEach(const Blocks: TPointers; Step: Integer);
+
 /// Usable bytes of all blocks in use, as LaneMM counts them.
 function UsedBytes: NativeUInt;
 /// Resident memory of this process in bytes.
@@ -272,6 +275,17 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- measurements
+
+procedure FreeEach(const Blocks: TPointers; Step: Integer);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) div Step do
+  begin
+    FreeMem(Blocks[Index * Step]);
+    Blocks[Index * Step] := nil;
+  end;
+end;
 
 function UsedBytes: NativeUInt;
 var

@@ -46,27 +46,14 @@ begin
 end;
 
 procedure TPurgeTests.FreeBlocks;
-var
-  Index: Integer;
 begin
-  for Index := 0 to High(Blocks) do
-  begin
-    FreeMem(Blocks[Index]);
-    Blocks[Index] := nil;
-  end;
+  FreeEach(Blocks, 1);
 end;
 
 procedure TPurgeTests.FreeATenth;
-var
-  Index: Integer;
 begin
   GetBlocks;
-  for Index := 0 to High(Blocks) do
-    if Index mod 10 = 0 then
-    begin
-      FreeMem(Blocks[Index]);
-      Blocks[Index] := nil;
-    end;
+  FreeEach(Blocks, 10);
 end;
 
 // Only polls, and calls the memory manager only where the build has no purge thread: then the next

@@ -277,27 +277,14 @@ begin
 end;
 
 procedure TThreadsTests.FreeBurst;
-var
-  Index: Integer;
 begin
-  for Index := 0 to High(Blocks) do
-  begin
-    FreeMem(Blocks[Index]);
-    Blocks[Index] := nil;
-  end;
+  FreeEach(Blocks, 1);
 end;
 
 procedure TThreadsTests.GetBurstAndFreeATenth;
-var
-  Index: Integer;
 begin
   GetBurst;
-  for Index := 0 to High(Blocks) do
-    if Index mod 10 = 0 then
-    begin
-      FreeMem(Blocks[Index]);
-      Blocks[Index] := nil;
-    end;
+  FreeEach(Blocks, 10);
 end;
 
 // Resident is the size with the first burst in use.
