@@ -330,7 +330,7 @@ var
   Manager: TMemoryManager;
 begin
   ExitProc := Control.NextExit;
-  if (SettingsChanged <> []) and not IsInstalled(Manager) then
+  if SettingsAreChanged and not IsInstalled(Manager) then
     OsWriteError(@Line[1], Length(Line));
 end;
 

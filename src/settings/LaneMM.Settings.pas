@@ -13,9 +13,6 @@ unit LaneMM.Settings;
 
 interface
 
-uses
-  LaneMM.SettingsState;
-
 /// Sets the defaults, then reads the file and the environment.
 procedure SettingsStart;
 /// Reads settings, each NAME or NAME=VALUE, separated by commas, blanks or line ends; `#` begins a
@@ -24,8 +21,8 @@ procedure SettingsStart;
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
 /// Reads settings from the program itself, as SettingsRead.
 function SettingsChange(const Words: ShortString): Boolean;
-/// Returns the settings that have another number than their default.
-function SettingsChanged: TOptions;
+/// Returns whether a setting has another number than its default.
+function SettingsAreChanged: Boolean;
 /// Prints all settings with their defaults to stderr.
 procedure SettingsHelp;
 
@@ -33,7 +30,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
-  LaneMM.HeapTrc;
+  LaneMM.SettingsState, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -145,6 +142,20 @@ begin
   Result := OptionTexts[Option].Default;
   if Process.IsMalloc and (Option = opHuge) then
     Result := HugeFromMalloc;
+end;
+
+function IsChanged(Option: TOption): Boolean;
+begin
+  Result := Settings.Values[Option] <> DefaultOf(Option);
+end;
+
+function SettingsAreChanged: Boolean;
+var
+  Option: TOption;
+begin
+  Result := False;
+  for Option := Low(TOption) to High(TOption) do
+    Result := Result or IsChanged(Option);
 end;
 
 // Returns the highest number that a setting accepts.
@@ -344,8 +355,10 @@ begin
   Print(Text);
 end;
 
-// Says which of Options are set in vain, as Needed is not.
-procedure SayWithoutEffect(Options: TOptions; const Needed: ShortString);
+// Names those of Options that are set, in vain, as Needed is not.
+procedure SayWithoutEffect(const Options: TOptions; const Needed: ShortString);
+const
+  Separators: array[Boolean] of ShortString = (', `', ': `');
 var
   Text: TText;
   Option: TOption;
@@ -354,19 +367,20 @@ begin
   TextOpen(Text, SmallText);
   TextAdd(Text, 'LaneMM: no effect without ');
   TextAdd(Text, Needed);
-  TextAdd(Text, ': ');
   IsFirst := True;
-  for Option in Options do
-  begin
-    if not IsFirst then
-      TextAdd(Text, ', ');
-    IsFirst := False;
-    TextAdd(Text, '`');
-    TextAddChars(Text, OptionTexts[Option].Name);
-    TextAdd(Text, '`');
-  end;
+  for Option := Low(TOption) to High(TOption) do
+    if (Option in Options) and IsChanged(Option) then
+    begin
+      TextAdd(Text, Separators[IsFirst]);
+      TextAddChars(Text, OptionTexts[Option].Name);
+      TextAdd(Text, '`');
+      IsFirst := False;
+    end;
   TextAdd(Text, LineEnd);
-  Print(Text);
+  if IsFirst then
+    TextClose(Text)
+  else
+    Print(Text);
 end;
 
 // ---------------------------------------------------------------------------- words
@@ -635,16 +649,6 @@ begin
   SettingsRead(@Words, 'settings file');
 end;
 
-function SettingsChanged: TOptions;
-var
-  Option: TOption;
-begin
-  Result := [];
-  for Option := Low(TOption) to High(TOption) do
-    if Settings.Values[Option] <> DefaultOf(Option) then
-      Include(Result, Option);
-end;
-
 // Names the settings that are set in vain. Those of heaptrc's variable are read later: they are
 // meant for heaptrc.
 procedure CheckEffects;
@@ -652,16 +656,13 @@ const
   OfDebug = [opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
   OfLeaks = [opLeaksExit, opLeaksFormat];
   OfProfiles = [opPprof..opHtml];
-var
-  Changed: TOptions;
 begin
-  Changed := SettingsChanged;
-  if not (opDebug in Changed) and (Changed * OfDebug <> []) then
-    SayWithoutEffect(Changed * OfDebug, '`debug`');
-  if not (opLeaks in Changed) and (Changed * OfLeaks <> []) then
-    SayWithoutEffect(Changed * OfLeaks, '`leaks`');
-  if (Changed * [opContention, opGrowth, opProfile] = []) and (Changed * OfProfiles <> []) then
-    SayWithoutEffect(Changed * OfProfiles, '`contention`, `growth` or `profile`');
+  if not IsSet(opDebug) then
+    SayWithoutEffect(OfDebug, '`debug`');
+  if not IsSet(opLeaks) then
+    SayWithoutEffect(OfLeaks, '`leaks`');
+  if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
+    SayWithoutEffect(OfProfiles, '`contention`, `growth` or `profile`');
 end;
 
 procedure ReadEnvironment;
