@@ -83,11 +83,12 @@ end;
 // Called after the program's own exit handlers and the destructors of its libraries.
 procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
 begin
+  ExitCode := Status;
   WatchEnd;
   if Settings.Values[opLeaks] <> 0 then
     EmptyLibc;
-  ExitCode := Status;
   LeaksEnd;
+  WatchExitCode;
   if ExitCode = Status then
     Exit;
   LibcFlush(nil);

@@ -67,6 +67,7 @@ const
   opLeaksFormat = LaneMM.SettingsState.opLeaksFormat;
   opLeaksIgnore = LaneMM.SettingsState.opLeaksIgnore;
   opDebug = LaneMM.SettingsState.opDebug;
+  opDebugExit = LaneMM.SettingsState.opDebugExit;
   opCheck = LaneMM.SettingsState.opCheck;
   opQuarantine = LaneMM.SettingsState.opQuarantine;
   opFill = LaneMM.SettingsState.opFill;
@@ -451,6 +452,7 @@ initialization
 finalization
   WatchEnd;
   LeaksEnd;
+  WatchExitCode;
   if IsLibrary and Process.IsStarted then
     EngineStop;
 end.

@@ -1,11 +1,12 @@
 /// Applies the settings: the entries of the memory manager, the hooks, the signals, the final logs.
 //
 // Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
-//             LimitReached and ChildStarted; Debug.FreeWatch; Observe.GrowthCall; Control.
+//             LimitReached and ChildStarted; Debug.FreeWatch; Observe.GrowthCall; Control; the
+//             exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while MemSize is LaneMM's: another manager installed in
 //             front of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
-//             thread, also in a signal handler. WatchEnd: the end of the program.
+//             thread, also in a signal handler. WatchEnd, WatchExitCode: the end of the program.
 unit LaneMM.Watch;
 
 {$I ../LaneMM.inc}
@@ -20,16 +21,20 @@ function WatchWrite: Boolean;
 procedure WatchForSuccessor;
 /// At the end of the program: writes the logs for the last time and checks all debug blocks.
 procedure WatchEnd;
+/// After WatchEnd and LeaksEnd: sets the exit code of `debug:exit`, if it is 0 and memory errors
+/// were reported.
+procedure WatchExitCode;
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.SettingsState, LaneMM.Settings, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
-  LaneMM.EventLog, LaneMM.Growth, LaneMM.LimitReport, LaneMM.LockProfile, LaneMM.Profile,
-  LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler,
-  LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
+  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.Modules,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Growth, LaneMM.LimitReport,
+  LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog,
+  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample,
+  LaneMM.LeaksState;
 
 type
   // The state that the room shares.
@@ -245,6 +250,7 @@ begin
   GrowthForget;
   SamplerRecover;
   DebugRecover;
+  StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
   LockReset(Leaks.Lock); // its entries are whole after every single write
 end;
@@ -349,6 +355,12 @@ begin
     WatchWrite;
   if Debug.IsStarted then
     DebugCheckHeap;
+end;
+
+procedure WatchExitCode;
+begin
+  if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
+    ExitCode := Settings.Values[opDebugExit];
 end;
 
 end.

@@ -1,6 +1,6 @@
 /// Sends reports to the event log, stderr and a callback, as Report.Rules says.
 //
-// Owns:       TEventRule.Count.
+// Owns:       TEventRule.Count; Report.DamageCount.
 // Invariants: the text lies in pages of its own; takes no lock and no memory of the heap.
 // Callers:    any thread that holds no lock: a callback may use the heap, and a rule may end the
 //             program.
@@ -37,12 +37,16 @@ uses
 
 const
   TextLimit = 4 shl 20;
+  // Memory errors of the program, for the setting `debug:exit`.
+  Damage = [evDoubleFree..evBookkeeping, evMismatch];
 
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
 begin
   Event := Default(TEvent);
   Event.Kind := Kind;
   Result := (Report.Rules[Kind].Targets <> []) or Report.Rules[Kind].Halts;
+  if Result and (Kind in Damage) then
+    FetchAdd(Report.DamageCount, 1); // any order: a count
   if Result and (FetchAdd(Report.Rules[Kind].Count, 1) <> 0) and Report.Rules[Kind].IsOnce then
     Result := False;
   if Result then

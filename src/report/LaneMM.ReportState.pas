@@ -54,6 +54,7 @@ type
     LogPath: PPath;         //< const   the setting `log`, see LaneMM.LogFile; nil or empty: not set
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
+    DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events
     Messages: TAtomicWord;  //< shared  replaced messages, see LaneMM.Messages; 0: none
   end;
 

@@ -99,6 +99,8 @@ const
       Help: 'file of leaks to ignore, by class or routine'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;
       Help: 'detect invalid frees, overruns and use after free, with backtraces'),
+    (Name: 'debug:exit'; Kind: okNumber; Default: 0;
+      Help: 'exit code of a program with memory errors that would exit with 0'),
     (Name: 'check'; Kind: okInterval; Default: 0;
       Help: 'check all debug blocks before every Nth heap operation'),
     (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
@@ -162,8 +164,8 @@ end;
 function HighestOf(Option: TOption): NativeUInt;
 begin
   case Option of
-    opTop: Result := 256;       // call sites that the event log can list
-    opLeaksExit: Result := 255; // exit codes of a process
+    opTop: Result := 256; // call sites that the event log can list
+    opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
     Result := High(NativeUInt);
   end;
@@ -653,7 +655,7 @@ end;
 // meant for heaptrc.
 procedure CheckEffects;
 const
-  OfDebug = [opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
+  OfDebug = [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
   OfLeaks = [opLeaksExit, opLeaksFormat];
   OfProfiles = [opPprof..opHtml];
 begin

@@ -15,7 +15,7 @@ type
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
-    opDebug, opCheck, opQuarantine, opFill, opFreeFill, opErase,
+    opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
     opMixes);

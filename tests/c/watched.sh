@@ -169,6 +169,12 @@ is_clean() {
   watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+sets_exit_code_of_errors() {
+  watch debug,debug:exit=9,log=logs damage
+  [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch debug,debug:exit=9,log=logs \
+    && watch debug,log=logs damage
+}
+
 # What the program has lost is a leak; what its data, thread-local variables and keys lead to is not.
 finds_leaks() {
   watch leaks,log=logs lose && has '^Memory leaks: 100 blocks, 4,800 bytes:' \
@@ -213,6 +219,7 @@ promise 'the child of a fork logs its own events alone' counts_in_child
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a double free, and the program ends' finds_double_free
 promise 'debug finds nothing where nothing is' is_clean
+promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks
 promise 'leaks says nothing when nothing is lost' finds_no_leaks

@@ -36,6 +36,9 @@ type
     procedure MixesOfGetMemAndDisposeAreFound;
     procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
+    procedure ExitCodeIsThatOfMemoryErrors;
+    procedure ExitCodeStaysWithoutMemoryErrors;
+    procedure ExitCodeOfTheProgramAndOfRulesStay;
     procedure RuleOnceTellsOnce;
     procedure RuleSaysWhereReportsGo;
   end;
@@ -308,6 +311,43 @@ begin
   Program_.Run('debug,event=double-free:halt=7', ['double-free', '100']);
   Same(1, Reports, 'reports');
   Same(7, Program_.ExitCode, 'exit code');
+end;
+
+procedure TDebugTests.ExitCodeIsThatOfMemoryErrors;
+const
+  Bugs: array[0..4] of string = ('double-free', 'after', 'both', 'overrun', 'string');
+var
+  Bug: string;
+begin
+  for Bug in Bugs do
+  begin
+    Program_.Run('debug,debug:exit=9', [Bug, '100']);
+    Same(9, Program_.ExitCode, Bug);
+    Program_.Run('debug', [Bug, '100']);
+    Same(0, Program_.ExitCode, Bug + ' without the setting');
+  end;
+  Program_.Run('debug,mixes,debug:exit=9', ['new', '100']);
+  Same(9, Program_.ExitCode, 'mismatched free');
+  Program_.Run('debug,leaks,debug:exit=9', ['overrun', '100']);
+  Same(9, Program_.ExitCode, 'leaks alone have no exit code');
+end;
+
+procedure TDebugTests.ExitCodeStaysWithoutMemoryErrors;
+begin
+  Program_.Run('debug,debug:exit=9', ['none', '100']);
+  Same(0, Program_.ExitCode, 'no error');
+  Program_.Run('debug,debug:exit=9,trace,break=3', ['objects', '100']);
+  Same(0, Program_.ExitCode, 'reports that are no errors');
+  Program_.Run('debug,debug:exit=9,event=all:off', ['after', '100']);
+  Same(0, Program_.ExitCode, 'an error that is not reported');
+end;
+
+procedure TDebugTests.ExitCodeOfTheProgramAndOfRulesStay;
+begin
+  Program_.Run('debug,debug:exit=9,event=double-free:halt=7', ['double-free', '100']);
+  Same(7, Program_.ExitCode, 'exit code of the rule');
+  Program_.Run('debug,debug:exit=9,leaks,leaks:exit=5', ['overrun', '100']);
+  Same(5, Program_.ExitCode, 'exit code of leaks');
 end;
 
 procedure TDebugTests.RuleOnceTellsOnce;

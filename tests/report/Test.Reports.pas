@@ -28,6 +28,7 @@ type
     procedure DamageIsReportedAtTheEnd;
     procedure DamageIsReportedAfterHalt;
     procedure DamageIsReportedAfterAnException;
+    procedure DamageSetsTheExitCodeOfAProgramWithoutOne;
     procedure ReportsBeforeAFaultAreComplete;
     procedure ReportsBeforeAKillAreComplete;
     procedure NothingSpoiltMakesAReportFault;
@@ -167,6 +168,16 @@ procedure TReportsTests.DamageIsReportedAfterAnException;
 begin
   IsWholeEnd('exception', 217);
   Has('nobody handles this', Program_.Errors);
+end;
+
+procedure TReportsTests.DamageSetsTheExitCodeOfAProgramWithoutOne;
+begin
+  Program_.Run('debug,debug:exit=9', ['']);
+  Same(9, Program_.ExitCode, 'normal end');
+  Program_.Run('debug,debug:exit=9', ['halt']);
+  Same(3, Program_.ExitCode, 'exit code of the program');
+  Program_.Run('debug,debug:exit=9', ['exception']);
+  Same(217, Program_.ExitCode, 'exception');
 end;
 
 procedure TReportsTests.ReportsBeforeAFaultAreComplete;

@@ -173,7 +173,7 @@ end;
 
 procedure TSettingsTests.NumbersThatNothingCanMeanAreRefused;
 const
-  Wrong: array[0..8] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'signal=9', 'signal=11',
+  Wrong: array[0..9] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'debug:exit=256', 'signal=9', 'signal=11',
     'signal=19', 'signal=32', 'signal=65', 'signal=4294967308');
   Right: array[0..5] of string = ('debug=1', 'top=256', 'leaks:exit=255', 'signal=12', 'signal=0',
     'signal=64');
@@ -199,6 +199,8 @@ procedure TSettingsTests.SettingWithoutEffectIsOneLine;
 begin
   Planted.Run('trace,mixes,check=5', ['none', '1']);
   AssertEquals('LaneMM: no effect without `debug`: `check`, `trace`, `mixes`', Trim(Planted.Errors));
+  Planted.Run('debug:exit=3', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `debug`: `debug:exit`', Trim(Planted.Errors));
   Planted.Run('leaks:exit=3', ['none', '1']);
   AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
   Planted.Run('pprof', ['none', '1']);
