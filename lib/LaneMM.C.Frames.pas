@@ -1,9 +1,8 @@
 /// Backtraces of programs in C: through all modules, without the frames of this library.
 //
 // Owns:       Stacks.TakeFrames, CodeFirst, CodeLimit.
-// Invariants: a backtrace is taken below an entry of LaneMM.C.Malloc, which has a frame pointer;
-//             the routines in between have one or preserve rbp. So the walk leaves this library,
-//             which has no unwind tables, by frame pointers.
+// Invariants: Take has a frame pointer, by which the walk leaves it. From there on it uses unwind
+//             tables; those of this library are written by build.sh.
 // Callers:    FramesStart: one thread. The walk: any thread.
 unit LaneMM.C.Frames;
 
@@ -59,14 +58,15 @@ begin
   Unwind.Frame := NativeUInt(get_frame);
   Unwind.Sp := Unwind.Frame;
   Unwind.Limit := StackEnd(Unwind.Sp);
-  Unwind.Pc := NativeUInt(@Take) + 1;
+  Unwind.Pc := NativeUInt(@Take);
   Result := 0;
-  while (Result < Limit) and TableUnwindStep(Unwind) do
-    if not IsOwn(Unwind.Pc) then
-    begin
-      Frames[Result] := Unwind.Pc;
-      Inc(Result);
-    end;
+  if TableUnwindByFrame(Unwind) then
+    while (Result < Limit) and TableUnwindStep(Unwind) do
+      if not IsOwn(Unwind.Pc) then
+      begin
+        Frames[Result] := Unwind.Pc;
+        Inc(Result);
+      end;
   if Result > 0 then
     Exit;
   Frames^ := Unwind.Pc;

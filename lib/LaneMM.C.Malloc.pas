@@ -10,7 +10,7 @@
 unit LaneMM.C.Malloc;
 
 {$I ../src/LaneMM.inc}
-{$stackframes on} // LaneMM.C.Frames finds the caller by them
+{$stackframes on} // LaneMM.C.Frames finds the caller by them where libc has no _dl_find_object
 
 interface
 

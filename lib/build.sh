@@ -34,6 +34,7 @@ names() {
   sed -n 's/^ *\([A-Za-z_][A-Za-z_0-9]*\);$/\1/p' $map
 }
 
+# The compiler writes assembler files (-s), to which unwind.awk adds unwind information.
 # -Cg: code for shared libraries. -vm7119: no warning about assembler that reads Process directly:
 # the map hides it, so no other library can have it. The others are those of src/LaneMM.inc, which
 # the compiler forgets at times.
@@ -41,8 +42,13 @@ compile() {
   rm -rf "$out/units"
   mkdir -p "$out/units"
   # shellcheck disable=SC2086 # a list of options
-  fpc -l- -v0 -vew -vm4055,4082,5057,5058,6018,7119 -Cg -CX- -Cn ${options:--O3} \
+  fpc -l- -v0 -vew -vm4055,4082,5057,5058,6018,7119 -Cg -CX- -Cn -s -Aas ${options:--O3} \
     "-Fusrc/*" -Fulib -FU"$out/units" lib/LaneMM.C.pas
+  for unit in "$out"/units/*.s; do
+    awk -f lib/unwind.awk "$unit" > "$out/units/unwind"
+    as -o "${unit%.s}.o" "$out/units/unwind"
+    rm "$unit"
+  done
 }
 
 # nodelete: blocks outlive any dlclose. init: for a library that is loaded when threads run.

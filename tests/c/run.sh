@@ -32,7 +32,7 @@ patience=120
 
 compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
 programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins
-  handoff"
+  handoff frames"
 
 # Adds up a log whose last line is `N passed, N failed`; shows what failed.
 count() {
