@@ -26,6 +26,9 @@ const
 type
   /// An open file; negative if the open failed.
   TOsFile = NativeInt;
+  /// Why a file could not be opened: it is a symbolic link, it is a pipe or a device without a
+  /// reader, any other reason.
+  TOsFileError = (feLink, feNoReader, feOther);
   /// Use of a signal handler: for each signal, or once, after which the system's default applies.
   TOsSignalUse = (suAgain, suLast);
   /// Handles a signal. It may interrupt any code, so it calls only routines that allow that.
@@ -111,17 +114,25 @@ function OsSetThreadHeap(Heap: PHeap): Boolean;
 /// threads are not available.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
-/// Opens a file for reading.
+/// Opens a file for reading. Does not wait for a writer of a pipe.
 function OsFileOpen(Path: PAnsiChar): TOsFile;
-/// Opens a file for appending, which other processes may do, too; creates a missing file.
+/// Opens a file for appending, which other processes may do, too; creates a missing one with
+/// rights for the owner alone. Fails for a symbolic link and for a pipe without a reader, see
+/// OsFileError.
 function OsFileAppend(Path: PAnsiChar): TOsFile;
-/// Creates a file, or empties it, for writing.
+/// Opens an existing file or device for appending, follows links; creates nothing.
+function OsFileAppendExisting(Path: PAnsiChar): TOsFile;
+/// Creates a new file for writing, with rights for the owner alone, after it has deleted a regular
+/// file of the same owner. Fails when the name exists then: nothing is followed or emptied.
 function OsFileCreate(Path: PAnsiChar): TOsFile;
+/// Returns the reason for a negative result of the routines above.
+function OsFileError(Handle: TOsFile): TOsFileError;
 /// Closes a file.
 procedure OsFileClose(Handle: TOsFile);
 /// Reads up to Size bytes, any number; returns the number read, 0 at the end, negative on error.
 function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
-/// Writes all Size bytes, any number. False on error; an error raises no signal.
+/// Writes all Size bytes, any number. False on error; an error raises no signal. A pipe or a
+/// terminal that takes nothing for a second is an error when one of the routines above opened it.
 function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
 /// Opens the null device as stderr if stderr is closed: else the next file that the program opens
 /// would have its number, and receive the reports.
@@ -131,6 +142,9 @@ function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
 /// Releases a mapping of OsFileMap.
 procedure OsFileUnmap(P: PByte; Size: NativeUInt);
 
+/// Stores the absolute path of a folder, without links, in Buffer, ended by #0; returns its
+/// length, 0 if there is no such folder.
+function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.

@@ -1,8 +1,11 @@
 /// Log files: where the setting says, else beside the program, else in the current directory.
 //
-// Owns:       nothing.
-// Invariants: an existing file is appended to or replaced; symbolic links are followed, as by any
-//             program.
+// Owns:       Report.LogState.
+// Invariants: every file that LaneMM writes is opened here. A log is appended to, any other file is
+//             new. No symbolic link is followed, no file of another user is emptied, and none is
+//             created in a folder of the system; a file there that the setting names is appended
+//             to. New files are for the owner alone. No pipe or terminal stops the program for
+//             long.
 // Callers:    any thread; uses system calls only.
 unit LaneMM.LogFile;
 
@@ -15,19 +18,63 @@ uses
 
 /// Appends Text to the file that the setting names, or to a file with the program's name and Suffix
 /// in the first directory that can be written. Path receives the path, ended by #0. Returns False
-/// when nothing could be written.
+/// when nothing could be written. The first time that it is not the first choice, a line on stderr
+/// says why and where; a place where writing fails is not tried again.
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-/// Creates or replaces a file with the program's name and Suffix: in the directory that the setting
-/// names, or that of the file that it names, else as LogFileAppend.
+/// Creates a file with the program's name and Suffix: in the directory that the setting names, or
+/// that of the file that it names, else as LogFileAppend. Replaces a regular file of the same user.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
+
+  // Where a file may go, in this order.
+  TPlace = (plSetting, plProgram, plCurrent);
+
+  // A file that looks for its place.
+  TSearch = record
+    Text: TText;         // its contents
+    Suffix: PShortString; // the end of its name
+    Open: TOpenCall;     // OsFileAppend or OsFileCreate
+    Path: TText;         // the path that was tried last, ended by #0
+    Notice: TText;       // the first choice and why it was refused; empty: not refused
+    HasFailed: Boolean;  // the file could be opened, not written
+  end;
+
+const
+  // Bits of Report.LogState: of each place, that a log could not be written there; that a line said
+  // where the log is, where another file is.
+  LogNoticeBit = 8;
+  FileNoticeBit = 16;
+
+  IsSystem: ShortString = ' is in a folder of the system';
+  Reasons: array[TOsFileError] of ShortString = (' is a symbolic link', ' has no reader',
+    ' cannot be written');
+
+// Sets a bit of Report.LogState; returns whether this call did.
+function SetBit(Bit: NativeUInt): Boolean;
+var
+  Seen: NativeUInt;
+begin
+  repeat
+    Seen := LoadAcquire(Report.LogState);
+    if Seen and Bit <> 0 then
+      Exit(False);
+  until CompareAndSwap(Report.LogState, Seen, Seen or Bit); // any order: the bit says all
+  Result := True;
+end;
+
+function BitOf(Place: TPlace): NativeUInt; inline;
+begin
+  Result := NativeUInt(1) shl Ord(Place);
+end;
+
+// ---------------------------------------------------------------------------- paths
 
 // Returns the setting, ended by #0; nil when it is empty.
 function SetPath: PAnsiChar;
@@ -49,94 +96,221 @@ begin
   end;
 end;
 
-function TryPath(const Text, Path: TText; Open: TOpenCall): Boolean;
+// Copies the folder of the file in a path, `./` for a mere name.
+procedure CopyFolder(Path: PAnsiChar; out Folder: TPath);
+const
+  Current: array[0..2] of AnsiChar = './'#0;
+var
+  Length: NativeUInt;
+begin
+  Length := NameOf(Path) - Path;
+  if Length = 0 then
+    Move(Current, Folder, SizeOf(Current))
+  else
+  begin
+    Move(Path^, Folder, Length);
+    Folder[Length] := #0;
+  end;
+end;
+
+// Returns whether Path begins with the folder Start, which ends with a slash.
+function IsBelow(const Path: TText; const Start: ShortString): Boolean;
+begin
+  Result := (Path.Length >= Length(Start))
+    and (CompareByte(Path.Start^, Start[1], Length(Start)) = 0);
+end;
+
+// Returns whether a path, absolute and without links, lies in a folder that belongs to the system.
+function IsOfSystem(const Path: TText): Boolean;
+const
+  Folders: array[0..11] of ShortString = ('/usr/', '/bin/', '/sbin/', '/lib/', '/lib32/', '/lib64/',
+    '/libx32/', '/etc/', '/dev/', '/proc/', '/sys/', '/boot/');
+  ForAll: ShortString = '/dev/shm/'; // a folder for temporary files of any user
+var
+  Index: Cardinal;
+begin
+  Result := False;
+  for Index := 0 to High(Folders) do
+    Result := Result or IsBelow(Path, Folders[Index]);
+  Result := Result and not IsBelow(Path, ForAll);
+end;
+
+// Makes Path the absolute path of a folder without links, or the one that was given where that is
+// not known, and a slash.
+procedure SetFolder(var Path: TText; Folder: PAnsiChar);
+var
+  Real: TPath;
+begin
+  Path.Length := 0;
+  if OsFolderPath(Folder, @Real, SizeOf(Real)) > 0 then
+    Folder := @Real;
+  TextAddChars(Path, Folder);
+  if (Path.Length > 0) and (Path.Start[Path.Length - 1] <> '/') then
+    TextAdd(Path, '/');
+end;
+
+// ---------------------------------------------------------------------------- attempts
+
+procedure Refuse(var Search: TSearch; const Reason: ShortString);
+begin
+  if Search.Notice.Length > 0 then
+    Exit;
+  TextAdd(Search.Notice, 'LaneMM: ');
+  TextAddChars(Search.Notice, Search.Path.Start);
+  TextAdd(Search.Notice, Reason);
+end;
+
+function TryPath(var Search: TSearch; Open: TOpenCall): Boolean;
 var
   Handle: TOsFile;
 begin
-  Handle := Open(Path.Start);
+  Handle := Open(Search.Path.Start);
   if Handle < 0 then
+  begin
+    Refuse(Search, Reasons[OsFileError(Handle)]);
     Exit(False);
-  Result := TextWrite(Text, Handle);
+  end;
+  Result := TextWrite(Search.Text, Handle);
   OsFileClose(Handle);
+  Search.HasFailed := not Result;
+  if not Result then
+    Refuse(Search, Reasons[feOther]);
 end;
 
-// Makes a path of Folder, which may be empty, the program's name and Suffix.
-procedure MakePath(var Path: TText; Folder: PAnsiChar; FolderLength: NativeUInt;
-  const Suffix: ShortString);
+// Tries a file with the program's name and the suffix.
+function TryFolder(var Search: TSearch; Folder: PAnsiChar): Boolean;
 var
   ProgramPath: TPath;
 begin
   OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
-  Path.Length := 0;
-  TextAddSome(Path, Folder, FolderLength);
-  if (FolderLength > 0) and (Folder[FolderLength - 1] <> '/') then
-    TextAdd(Path, '/');
-  TextAddChars(Path, NameOf(@ProgramPath));
-  TextAdd(Path, Suffix);
-  TextAdd(Path, #0);
-end;
-
-// Tries the directory that the setting names.
-function TrySetFolder(const Text: TText; const Suffix: ShortString; var Path: TText;
-  Open: TOpenCall): Boolean;
-var
-  Setting: PAnsiChar;
-begin
-  Setting := SetPath;
-  if Setting = nil then
-    Exit(False);
-  MakePath(Path, Setting, IndexByte(Setting^, -1, 0), Suffix);
-  Result := TryPath(Text, Path, Open);
-end;
-
-// Tries the directory of the file that the setting names.
-function TryBesideSetFile(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-var
-  Setting: PAnsiChar;
-begin
-  Setting := SetPath;
-  if (Setting = nil) or (NameOf(Setting) = Setting) then
-    Exit(False);
-  MakePath(Path, Setting, NameOf(Setting) - Setting, Suffix);
-  Result := TryPath(Text, Path, OsFileCreate);
-end;
-
-function TryOtherFolders(const Text: TText; const Suffix: ShortString; var Path: TText;
-  Open: TOpenCall): Boolean;
-var
-  ProgramPath: TPath;
-begin
-  OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
-  MakePath(Path, @ProgramPath, NameOf(@ProgramPath) - PAnsiChar(@ProgramPath), Suffix);
-  Result := TryPath(Text, Path, Open);
+  SetFolder(Search.Path, Folder);
+  TextAddChars(Search.Path, NameOf(@ProgramPath));
+  TextAdd(Search.Path, Search.Suffix^);
+  TextAdd(Search.Path, #0);
+  Result := not IsOfSystem(Search.Path);
   if Result then
-    Exit;
-  MakePath(Path, nil, 0, Suffix);
-  Result := TryPath(Text, Path, Open);
+    Result := TryPath(Search, Search.Open)
+  else
+    Refuse(Search, IsSystem);
 end;
 
-// Tries the file that the setting names.
-function TrySetFile(const Text: TText; var Path: TText): Boolean;
+// Tries the file that the setting names. Links in folders of the system are those of the system,
+// such as /dev/stderr.
+function TrySetFile(var Search: TSearch): Boolean;
+var
+  Folder: TPath;
+  Open: TOpenCall;
 begin
-  Path.Length := 0;
-  TextAddChars(Path, SetPath);
-  if Path.Length = 0 then
+  CopyFolder(SetPath, Folder);
+  SetFolder(Search.Path, @Folder);
+  Open := OsFileAppend;
+  if IsOfSystem(Search.Path) then
+    Open := OsFileAppendExisting;
+  Search.Path.Length := 0;
+  TextAddChars(Search.Path, SetPath);
+  TextAdd(Search.Path, #0);
+  Result := TryPath(Search, Open);
+end;
+
+// Tries what the setting names: a folder, or a file, beside which all but the log goes.
+function TrySetting(var Search: TSearch): Boolean;
+var
+  Folder: TPath;
+begin
+  if SetPath = nil then
     Exit(False);
-  TextAdd(Path, #0);
-  Result := TryPath(Text, Path, OsFileAppend);
+  if OsFolderPath(SetPath, @Folder, SizeOf(Folder)) > 0 then
+    Exit(TryFolder(Search, SetPath));
+  if @Search.Open = @OsFileAppend then
+    Exit(TrySetFile(Search));
+  Result := NameOf(SetPath) <> SetPath;
+  if not Result then
+    Exit;
+  CopyFolder(SetPath, Folder);
+  Result := TryFolder(Search, @Folder);
+end;
+
+function TryPlace(var Search: TSearch; Place: TPlace): Boolean;
+var
+  ProgramPath, Folder: TPath;
+begin
+  case Place of
+    plSetting: Result := TrySetting(Search);
+    plProgram:
+      begin
+        OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
+        CopyFolder(@ProgramPath, Folder);
+        Result := TryFolder(Search, @Folder);
+      end;
+  else
+    Result := TryFolder(Search, './');
+  end;
+end;
+
+// Writes the file to the first place that takes it. FailedBits: of Report.LogState, places to leave
+// out; those where writing fails are added.
+function WriteAnywhere(var Search: TSearch; FailedBits: NativeUInt): Boolean;
+var
+  Place: TPlace;
+begin
+  Result := False;
+  for Place := Low(TPlace) to High(TPlace) do
+  begin
+    if Result or (FailedBits and BitOf(Place) <> 0) then
+      Continue;
+    Search.HasFailed := False;
+    Result := TryPlace(Search, Place);
+    if Search.HasFailed and (@Search.Open = @OsFileAppend) then
+      SetBit(BitOf(Place));
+  end;
+end;
+
+// Prints the first choice, why it was refused, and where the file is.
+procedure SayMoved(var Search: TSearch; IsWritten: Boolean);
+begin
+  if IsWritten then
+  begin
+    TextAdd(Search.Notice, '; written to ');
+    TextAddChars(Search.Notice, Search.Path.Start);
+  end;
+  TextAdd(Search.Notice, LineEnd);
+  TextWrite(Search.Notice, OsStandardError);
+end;
+
+// Writes the file and says where, unless it is the first choice or was said for NoticeBit.
+function Settle(var Search: TSearch; FailedBits, NoticeBit: NativeUInt): Boolean;
+begin
+  TextOpen(Search.Notice, 2 * OsPageSize);
+  Result := WriteAnywhere(Search, FailedBits);
+  if (Search.Notice.Length > 0) and SetBit(NoticeBit) then
+    SayMoved(Search, Result);
+  TextClose(Search.Notice);
 end;
 
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+var
+  Search: TSearch;
 begin
-  Result := TrySetFile(Text, Path) or TrySetFolder(Text, Suffix, Path, OsFileAppend)
-    or TryOtherFolders(Text, Suffix, Path, OsFileAppend);
+  Search := Default(TSearch);
+  Search.Text := Text;
+  Search.Suffix := @Suffix;
+  Search.Path := Path;
+  Search.Open := OsFileAppend;
+  Result := Settle(Search, LoadAcquire(Report.LogState), LogNoticeBit);
+  Path := Search.Path;
 end;
 
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+var
+  Search: TSearch;
 begin
-  Result := TrySetFolder(Text, Suffix, Path, OsFileCreate)
-    or TryBesideSetFile(Text, Suffix, Path)
-    or TryOtherFolders(Text, Suffix, Path, OsFileCreate);
+  Search := Default(TSearch);
+  Search.Text := Text;
+  Search.Suffix := @Suffix;
+  Search.Path := Path;
+  Search.Open := OsFileCreate;
+  Result := Settle(Search, 0, FileNoticeBit);
+  Path := Search.Path;
 end;
 
 end.

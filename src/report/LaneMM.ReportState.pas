@@ -55,6 +55,7 @@ type
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events
+    LogState: TAtomicWord;  //< shared  bits of LaneMM.LogFile
     Messages: TAtomicWord;  //< shared  replaced messages, see LaneMM.Messages; 0: none
   end;
 

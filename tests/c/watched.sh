@@ -93,6 +93,18 @@ writes_beside() {
   watch growth && [ -s watched_MemoryManager_EventLog.txt ] && rm watched_Memory*
 }
 
+# Root could write there.
+spares_folders_of_system() {
+  rm -rf logs
+  mkdir logs
+  name=$(basename "$(realpath /usr/bin/python3)")
+  (cd logs && LANEMM=profile,folded,rate=1 LD_PRELOAD=$library /usr/bin/python3 -c 1) > out 2> err
+  stray=$(find /usr/bin/ /bin/ -name "${name}_MemoryManager_*")
+  rm -f $stray
+  [ -z "$stray" ] && [ -n "$(ls logs)" ] && grep -q "profile written to $work/logs/${name}_" err \
+    && grep -q "bin/${name}_.* is in a folder of the system; written to " err
+}
+
 says_off() {
   watch off && [ "$(cat out)" = done ] && [ "$(cat err)" = \
     'LaneMM: `off` has no effect in the C library; run the program without the library' ]
@@ -225,6 +237,7 @@ promise 'leaks with debug reports the allocating routine' finds_leaks_with_stack
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 if [ -x /usr/bin/python3 ]; then
+  promise 'a program of the system is logged in the current folder' spares_folders_of_system
   promise 'python3 is profiled through all its modules' profiles_python
 fi
 echo "$passed passed, $failed failed"

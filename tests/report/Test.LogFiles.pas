@@ -1,0 +1,269 @@
+/// Tests of LaneMM.LogFile: where files go, and what stands there already.
+unit Test.LogFiles;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TLogFilesTests = class(TLaneTest)
+  strict private
+    procedure Has(const Part, Text: string);
+    procedure Lacks(const Part, Text: string);
+    procedure RunIn(const Settings, Command: string);
+    function Content(const Name: string): string;
+    procedure LogGoesHere;
+  published
+    procedure LogIsNotWrittenThroughALink;
+    procedure LogThatTheSettingNamesIsNotWrittenThroughALink;
+    procedure ProfileIsNotWrittenThroughALink;
+    procedure ProfileDoesNotEmptyAnotherFileOfItsName;
+    procedure ProfileOfItsNameThatIsNoFileStays;
+    procedure PipeWithoutAReaderDoesNotStopTheProgram;
+    procedure PipeBesideTheProgramDoesNotStopTheProgram;
+    procedure FullPipeDoesNotStopTheProgram;
+    procedure PipeWithAReaderGetsTheReport;
+    procedure SettingsFileThatIsAPipeDoesNotStopTheProgram;
+    procedure NullDeviceAsLogTakesTheLogAndNoProfile;
+    procedure StandardErrorCanBeTheLog;
+    procedure FolderOfTheSystemGetsNoFile;
+    procedure FileOfTheSystemIsNotCreated;
+    procedure FolderForTemporaryFilesIsNoneOfTheSystem;
+    procedure FilesAreForTheirOwner;
+    procedure OneLineSaysWhereTheLogWent;
+    procedure FirstChoiceIsNotMentioned;
+  end;
+
+implementation
+
+uses
+  Classes, SysUtils, testregistry, Test.Programs;
+
+const
+  LogName = 'DamagedEnd_MemoryManager_EventLog.txt';
+  Overrun = 'Heap block overrun: bytes past the end were modified.';
+  Profiling = 'profile,rate=1,folded';
+  ProfileName = 'DamagedEnd_MemoryManager_heap.$$.folded';
+
+var
+  Damaged: TTestProgram;
+
+function Program_: TTestProgram;
+begin
+  if Damaged = nil then
+    Damaged := TTestProgram.Create('DamagedEnd', '-O1 -gl -Xs-');
+  Result := Damaged;
+end;
+
+procedure TLogFilesTests.Has(const Part, Text: string);
+begin
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+procedure TLogFilesTests.Lacks(const Part, Text: string);
+begin
+  if Pos(Part, Text) > 0 then
+    Fail('`%s` is in: %s', [Part, Text]);
+end;
+
+// Runs a line of the shell in an empty folder below that of the program.
+procedure TLogFilesTests.RunIn(const Settings, Command: string);
+begin
+  Program_.RunInShell(Settings, 'rm -rf "$P.d"; mkdir "$P.d"; cd "$P.d"; umask 022; ' + Command);
+end;
+
+// The contents of a file in that folder; '' when it is missing.
+function TLogFilesTests.Content(const Name: string): string;
+var
+  Lines: TStringList;
+begin
+  Result := '';
+  if not FileExists(Program_.Folder + 'DamagedEnd.d/' + Name) then
+    Exit;
+  Lines := TStringList.Create;
+  Lines.LoadFromFile(Program_.Folder + 'DamagedEnd.d/' + Name);
+  Result := Lines.Text;
+  Lines.Free;
+end;
+
+// The log is in the current folder, and the program has ended as ever.
+procedure TLogFilesTests.LogGoesHere;
+begin
+  Same(3, Program_.ExitCode, 'exit code');
+  Has(Overrun, Content(LogName));
+end;
+
+procedure TLogFilesTests.LogIsNotWrittenThroughALink;
+begin
+  RunIn('debug', 'echo own > own; ln -s "$PWD/own" "${P}_MemoryManager_EventLog.txt"; "$P" halt; '
+    + 'code=$?; rm "${P}_MemoryManager_EventLog.txt"; exit $code');
+  AssertEquals('own'#10, Content('own'));
+  LogGoesHere;
+  Has(' is a symbolic link; written to ', Program_.Errors);
+end;
+
+procedure TLogFilesTests.LogThatTheSettingNamesIsNotWrittenThroughALink;
+begin
+  RunIn('debug,log=link', 'echo own > own; ln -s own link; "$P" halt');
+  AssertEquals('own'#10, Content('own'));
+  Same(3, Program_.ExitCode, 'exit code');
+  Has(Overrun, Program_.Written(LogName.Replace('DamagedEnd_MemoryManager_', '')));
+  Has('LaneMM: link is a symbolic link; written to ', Program_.Errors);
+end;
+
+procedure TLogFilesTests.ProfileIsNotWrittenThroughALink;
+begin
+  RunIn(Profiling + ',log=to/', 'mkdir to; echo own > own; ln -s ../own "to/' + ProfileName
+    + '"; exec "$P" halt');
+  AssertEquals('own'#10, Content('own'));
+  Same(3, Program_.ExitCode, 'exit code');
+  Has('main;', Program_.Written('.folded'));
+  Has('LaneMM: profile written to ' + Program_.Folder, Program_.Errors);
+end;
+
+// The other name of the file stands for what somebody else may have opened.
+procedure TLogFilesTests.ProfileDoesNotEmptyAnotherFileOfItsName;
+begin
+  RunIn(Profiling + ',log=to/', 'mkdir to; echo own > own; ln own "to/' + ProfileName
+    + '"; ln -s "to/' + ProfileName + '" seen; exec "$P" halt');
+  AssertEquals('own'#10, Content('own'));
+  Has('main;', Content('seen'));
+end;
+
+procedure TLogFilesTests.ProfileOfItsNameThatIsNoFileStays;
+begin
+  RunIn(Profiling + ',log=to/', 'mkdir to; timeout -k 1 10 sh -c ''mkfifo "to/' + ProfileName
+    + '"; exec "$P" halt''; code=$?; find to -type p >&2; exit $code');
+  Same(3, Program_.ExitCode, 'exit code');
+  Has(#10'to/DamagedEnd_MemoryManager_heap.', Program_.Errors);
+  Has('main;', Program_.Written('.folded'));
+end;
+
+procedure TLogFilesTests.PipeWithoutAReaderDoesNotStopTheProgram;
+begin
+  RunIn('debug,log=pipe', 'mkfifo pipe; timeout -k 1 10 "$P" halt');
+  Same(3, Program_.ExitCode, 'exit code');
+  Has('LaneMM: pipe has no reader; written to ', Program_.Errors);
+  Has(Overrun, Program_.Written('EventLog.txt'));
+end;
+
+procedure TLogFilesTests.PipeBesideTheProgramDoesNotStopTheProgram;
+begin
+  RunIn('debug', 'mkfifo "${P}_MemoryManager_EventLog.txt"; timeout -k 1 10 "$P" halt; code=$?; '
+    + 'rm "${P}_MemoryManager_EventLog.txt"; exit $code');
+  LogGoesHere;
+  Has('EventLog.txt has no reader; written to ', Program_.Errors);
+end;
+
+// The first report waits for a second, the others go elsewhere at once.
+procedure TLogFilesTests.FullPipeDoesNotStopTheProgram;
+begin
+  RunIn('debug,trace,event=all:file,log=pipe', 'mkfifo pipe; exec 9<> pipe; '
+    + 'head -c 65536 /dev/zero >&9; timeout -k 1 10 "$P" halt');
+  Same(3, Program_.ExitCode, 'exit code');
+  Has('LaneMM: pipe cannot be written; written to ', Program_.Errors);
+  Has(Overrun, Program_.Written('EventLog.txt'));
+end;
+
+procedure TLogFilesTests.PipeWithAReaderGetsTheReport;
+begin
+  RunIn('debug,event=all:file,log=pipe', 'mkfifo pipe; { sleep 1; cat; } < pipe > got & '
+    + 'exec 9> pipe; "$P" halt; code=$?; exec 9>&-; wait; exit $code');
+  Same(3, Program_.ExitCode, 'exit code');
+  Has(Overrun, Content('got'));
+  AssertEquals('', Program_.Errors);
+end;
+
+procedure TLogFilesTests.SettingsFileThatIsAPipeDoesNotStopTheProgram;
+begin
+  RunIn('', 'mkfifo "$P.lanemm"; timeout -k 1 10 "$P" halt; code=$?; rm "$P.lanemm"; exit $code');
+  Same(3, Program_.ExitCode, 'exit code');
+end;
+
+procedure TLogFilesTests.NullDeviceAsLogTakesTheLogAndNoProfile;
+begin
+  RunIn(Profiling + ',debug,event=all:file,log=/dev/null', '"$P" halt; code=$?; '
+    + 'ls /dev | grep DamagedEnd >&2; rm -f /dev/DamagedEnd_MemoryManager_*; exit $code');
+  Same(3, Program_.ExitCode, 'exit code');
+  Lacks(#10'DamagedEnd_MemoryManager_', #10 + Program_.Errors);
+  Has('main;', Program_.Written('.folded'));
+  AssertEquals('the log', '', Program_.Written('EventLog.txt'));
+  AssertTrue('device', (FileGetAttr('/dev/null') >= 0) and not FileExists('/dev/null/x'));
+end;
+
+procedure TLogFilesTests.StandardErrorCanBeTheLog;
+begin
+  RunIn('debug,event=all:file,log=/dev/stderr', '"$P" halt');
+  Same(3, Program_.ExitCode, 'exit code');
+  Has(Overrun, Program_.Errors);
+  AssertEquals('', Program_.Written('EventLog.txt'));
+  RunIn('debug,event=all:file,log=/dev/stderr', '"$P" halt 2> errors');
+  Has(Overrun, Content('errors'));
+end;
+
+procedure TLogFilesTests.FolderOfTheSystemGetsNoFile;
+const
+  Folders: array[0..5] of string = ('/dev', '/etc/', '/usr/lib', '/bin', '/proc/self',
+    '//usr/../etc');
+var
+  Folder: string;
+begin
+  for Folder in Folders do
+  begin
+    RunIn('debug,log=' + Folder, Format('"$P" halt; code=$?; '
+      + 'ls "%0:s" | grep DamagedEnd >&2; rm -f "%0:s"/DamagedEnd_Memory*; exit $code', [Folder]));
+    Same(3, Program_.ExitCode, 'exit code');
+    Lacks(#10 + LogName, Program_.Errors);
+    Has(' is in a folder of the system; written to ' + Program_.Folder + LogName, Program_.Errors);
+    Has(Overrun, Program_.Written('EventLog.txt'));
+  end;
+end;
+
+procedure TLogFilesTests.FileOfTheSystemIsNotCreated;
+begin
+  RunIn('debug,log=/dev/DamagedEnd.log', '"$P" halt; code=$?; ls /dev | grep DamagedEnd >&2; '
+    + 'rm -f /dev/DamagedEnd.log; exit $code');
+  Same(3, Program_.ExitCode, 'exit code');
+  Lacks(#10'DamagedEnd.log', Program_.Errors);
+  Has('LaneMM: /dev/DamagedEnd.log cannot be written; written to ', Program_.Errors);
+end;
+
+procedure TLogFilesTests.FolderForTemporaryFilesIsNoneOfTheSystem;
+begin
+  RunIn('debug,log=/dev/shm', '"$P" halt; code=$?; cp /dev/shm/' + LogName + ' .; rm /dev/shm/'
+    + LogName + '; exit $code');
+  LogGoesHere;
+end;
+
+procedure TLogFilesTests.FilesAreForTheirOwner;
+begin
+  RunIn('debug,leaks,leaks:format=json,' + Profiling + ',log=to/',
+    'mkdir to; "$P" > /dev/null 2>&1; stat -c "%a" to/* >&2');
+  AssertEquals('600'#10'600'#10'600'#10, Program_.Errors);
+end;
+
+procedure TLogFilesTests.OneLineSaysWhereTheLogWent;
+begin
+  RunIn('debug,log=/dev/', '"$P" halt; rm -f /dev/' + LogName);
+  Same(1, Length(Program_.Errors.Split([' is in a folder of the system;'])) - 1, 'lines');
+  Has('LaneMM: /dev/' + LogName + ' is in a folder of the system; written to ' + Program_.Folder
+    + LogName + #10, Program_.Errors);
+end;
+
+procedure TLogFilesTests.FirstChoiceIsNotMentioned;
+begin
+  RunIn('debug,event=all:file,leaks,leaks:format=json', '"$P"');
+  AssertEquals('', Program_.Errors);
+  RunIn('debug,event=all:file,leaks,leaks:format=json,log=to/', 'mkdir to; "$P"');
+  AssertEquals('', Program_.Errors);
+end;
+
+initialization
+  RegisterTest(TLogFilesTests);
+finalization
+  Damaged.Free;
+end.
