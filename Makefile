@@ -58,9 +58,14 @@ test-leakview: ## leaks read by the parser of Lazarus' leak view
 	@sh tools/need.sh fpc
 	@sh tests/leakview.sh
 
-stress: ## of the programs above, the stress test alone
+stress: ## of the programs above, the stress test alone; MINUTES=N of CPU, STOP=1 stops threads
 	@sh tools/need.sh fpc
-	@sh tests/run-programs.sh Stress
+	@STRESS="$(strip $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(STOP),--stop))" \
+	  sh tests/run-programs.sh Stress
+
+test-yield: ## a build that yields at every atomic operation: unit tests, stress; SEEDS=N, SEED=N
+	@sh tools/need.sh fpc
+	@SEEDS=$(SEEDS) SEED=$(SEED) sh tests/run-yield.sh
 
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
@@ -137,5 +142,5 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: test-leakview stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
+.PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -11,7 +11,7 @@ function RunTests: Integer;
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, BaseUnix, fpcunit, testregistry, Test.Tools;
+  SysUtils, Classes, StrUtils, BaseUnix, fpcunit, testregistry, Test.Tools, Yielding;
 
 const
   Usage = 'RunTests [--suite=NAME] [--list] [--seed=N]'#10
@@ -146,6 +146,7 @@ begin
   TestSeed := StrToInt64Def(Option('seed'), TestSeed);
   if not HasSwitch('list') then
     WriteLn('seed ', TestSeed);
+  YieldingStart(TestSeed);
   FpSignal(SIGALRM, TestHangs);
   Listener := TListener.Create;
   Suites := GetTestRegistry;

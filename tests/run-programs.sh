@@ -4,7 +4,7 @@
 #   sh tests/run-programs.sh [NAME...]
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
-# With names, only the runs of these programs.
+# With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
 set -u
 
 case ${1-} in
@@ -190,8 +190,16 @@ if is_wanted OnDemand && build tests/programs/OnDemand.lpr -O3; then
 fi
 
 if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
-  run 0 'Stress (8 threads)' "$out/Stress" --threads=8
-  run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 "$out/Stress" --threads=9
+  if [ -n "${STRESS-}" ]; then
+    seconds=86400
+    # shellcheck disable=SC2086 # a list of options
+    run 0 "Stress $STRESS" "$out/Stress" $STRESS
+    cat "$out/log"
+  else
+    run 0 'Stress (8 threads)' "$out/Stress" --threads=8
+    run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 "$out/Stress" --threads=9
+    run 0 'Stress (threads that stand still)' "$out/Stress" --rounds=20 --stop
+  fi
 fi
 
 echo "$passed passed, $failed failed"

@@ -156,6 +156,7 @@ begin
   if not Result then
     Exit;
   UseHugePages(Arena, Arena^.Committed, SliceCount);
+  YieldPoint;
   Arena^.Committed := SliceCount;
   if Arena <> @Process.Arenas[0] then
     Exit;
@@ -226,6 +227,7 @@ begin
     Exit(nil);
   Result := Arena^.Spans + Arena^.Frontier;
   Result^.Start := Arena^.Base + Arena^.Frontier * SliceSize;
+  YieldPoint;
   Inc(Arena^.Frontier, SliceCount);
 end;
 
@@ -367,6 +369,7 @@ var
   Last: PSpan;
 begin
   Span^.SliceCount := SliceCount;
+  YieldPoint;
   if SliceCount = 1 then
     Exit;
   Last := Span + SliceCount - 1;
@@ -507,7 +510,9 @@ var
   Head: TAtomicWord;
 begin
   Span^.Owner := NoOwner;
+  YieldPoint;
   Span^.Remote := 0;
+  YieldPoint;
   Span^.Kind := skReleased;
   if LockTry(Process.ArenaLock) then
   begin

@@ -3,6 +3,8 @@
 // Order:      LoadAcquire has acquire, StoreRelease release semantics. Swap, CompareAndSwap and
 //             FetchAdd are full barriers on every target: no access moves across them in
 //             either direction. LaneMM.Arena relies on that (push a span, then try the lock).
+// Yields:     in a build with LANEMM_YIELD each operation calls Hooks.Yield before and after it, a
+//             fence once, and tests run other threads there (tests/Yielding.pas).
 // Callers:    any unit, any thread.
 // Progress:   wait-free on x86; on AArch64 a load/store-exclusive loop, lock-free.
 // Source:     FPC 3.2.2, rtl/x86_64, rtl/aarch64: Interlocked* is a full fence on x86 and a
@@ -32,8 +34,24 @@ function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
 procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// Hints to the CPU that this thread spins.
 procedure SpinHint;
+/// A place between two plain accesses that other threads may see apart: there, too, a build with
+/// LANEMM_YIELD calls Hooks.Yield. In other builds it does nothing.
+procedure YieldPoint; {$ifndef LANEMM_YIELD} inline; {$endif}
 
 implementation
+
+{$ifdef LANEMM_YIELD}
+uses
+  LaneMM.Hooks;
+{$endif}
+
+procedure YieldPoint;
+begin
+  {$ifdef LANEMM_YIELD}
+  if @Hooks.Yield <> nil then
+    Hooks.Yield;
+  {$endif}
+end;
 
 // A barrier in both directions, where the target's plain accesses and atomic operations need it.
 procedure Fence; {$ifdef LANEMM_X86} inline; {$endif}
@@ -45,23 +63,29 @@ end;
 
 procedure ReleaseFence;
 begin
+  YieldPoint;
   {$ifndef LANEMM_X86} Fence; {$endif}
 end;
 
 function LoadAcquire(var Word: NativeUInt): NativeUInt;
 begin
+  YieldPoint;
   Result := Word;
   {$ifndef LANEMM_X86} Fence; {$endif}
+  YieldPoint;
 end;
 
 procedure StoreRelease(var Word: NativeUInt; Value: NativeUInt);
 begin
+  YieldPoint;
   {$ifndef LANEMM_X86} Fence; {$endif}
   Word := Value;
+  YieldPoint;
 end;
 
 function Swap(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
 begin
+  YieldPoint;
   {$ifndef LANEMM_X86} Fence; {$endif}
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedExchange64(Int64(Word), Int64(Value)));
@@ -71,10 +95,12 @@ begin
   Result := NativeUInt(AtomicExchange(NativeInt(Word), NativeInt(Value)));
   {$endif}
   {$ifndef LANEMM_X86} Fence; {$endif}
+  YieldPoint;
 end;
 
 function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Boolean;
 begin
+  YieldPoint;
   {$ifndef LANEMM_X86} Fence; {$endif}
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedCompareExchange64(Int64(Word), Int64(Value),
@@ -87,10 +113,12 @@ begin
     NativeInt(Expected))) = Expected;
   {$endif}
   {$ifndef LANEMM_X86} Fence; {$endif}
+  YieldPoint;
 end;
 
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
 begin
+  YieldPoint;
   {$ifndef LANEMM_X86} Fence; {$endif}
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedExchangeAdd64(Int64(Word), Int64(Value)));
@@ -100,6 +128,7 @@ begin
   Result := NativeUInt(AtomicIncrement(NativeInt(Word), NativeInt(Value))) - Value;
   {$endif}
   {$ifndef LANEMM_X86} Fence; {$endif}
+  YieldPoint;
 end;
 
 {$ifdef LANEMM_X64}

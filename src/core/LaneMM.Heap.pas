@@ -127,6 +127,7 @@ end;
 procedure SetCurrent(Heap: PHeap; Span: PSpan);
 begin
   Span^.IsCurrent := True;
+  YieldPoint;
   Inc(Span^.Used);
   Heap^.Current[Span^.SizeClass] := Span;
 end;
@@ -159,6 +160,7 @@ begin
     Exit;
   Heap^.Current[SizeClass] := @Process.EmptySpan;
   Span^.IsCurrent := False;
+  YieldPoint;
   Dec(Span^.Used);
   Retire(Heap, Span);
 end;
@@ -255,6 +257,7 @@ begin
   if IsOurs then
   begin
     QueueRemove(Heap, Span);
+    YieldPoint;
     Span^.Owner := NoOwner;
   end;
   LockLeave(Heap^.Lock);
@@ -327,6 +330,7 @@ begin
     if Span = nil then
       Exit;
     Span^.Owner := Target;
+    YieldPoint;
     QueueAdd(Target, Span);
   until False;
 end;

@@ -23,6 +23,8 @@
 //   ChildStarted    Fork                  none         Watch         start, settings change
 //   ForkRecover     Lock                  none         Fork          start of the engine
 //   PurgeNotify     Threads               none         Purge         start of the engine
+//   Yield           Atomic, in a build    any          tests         before threads start
+//                   with LANEMM_YIELD
 // Invariants: a caller checks for nil, or another step that comes later shows that the hook is set:
 //             DebugFree for the debug hooks, the handler for Fault, Process.ForkMark for
 //             ForkRecover, the installed entry for SampledGet. A hook that became nil may still be
@@ -115,6 +117,7 @@ type
     ChildStarted: TPlainProcedure;       //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     PurgeNotify: TPlainProcedure;        //< const  after the spans of a thread were abandoned
+    Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;
 
 var

@@ -79,6 +79,7 @@ begin
   Span^.Remote := 0;
   Span^.Owner := Heap;
   SpanFormatInner(Span);
+  YieldPoint;
   Span^.Kind := skBlocks;
 end;
 
@@ -99,6 +100,7 @@ begin
   // A sweeping thread that sees the count sees the list. Pairs with the load in SpanIsEmpty.
   ReleaseFence;
   Dec(Span^.Used);
+  YieldPoint; // a sweeping thread may release the span, and another one take it
   Result := Span^.Used = 0;
 end;
 

@@ -30,12 +30,13 @@ type
     procedure CompareAndSwapLosesNothingBetweenThreads;
     procedure SwapHandsEachValueToOneThread;
     procedure WritesBeforeStoreReleaseAreSeenAfterLoadAcquire;
+    procedure OnlyABuildThatYieldsCallsHooksYield;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Atomic;
+  testregistry, LaneMM.Hooks, LaneMM.Atomic;
 
 const
   ThreadCount = 4;
@@ -185,6 +186,38 @@ begin
   end;
   EndThread(Worker);
   Same(0, Lost, 'messages seen late');
+end;
+
+var
+  YieldingThread: TThreadID;
+  Yields: Integer;
+
+procedure CountYield;
+begin
+  if GetCurrentThreadId = YieldingThread then
+    Inc(Yields);
+end;
+
+procedure TAtomicTests.OnlyABuildThatYieldsCallsHooksYield;
+const
+  // Before and after each of five operations, at the fence, and at a place of its own.
+  Expected = {$ifdef LANEMM_YIELD} 2 * 5 + 2 {$else} 0 {$endif};
+var
+  Kept: procedure;
+begin
+  Kept := Hooks.Yield;
+  YieldingThread := GetCurrentThreadId;
+  Yields := 0;
+  Hooks.Yield := CountYield;
+  LoadAcquire(Word);
+  StoreRelease(Word, 1);
+  Swap(Word, 2);
+  CompareAndSwap(Word, 2, 3);
+  FetchAdd(Word, 1);
+  ReleaseFence;
+  YieldPoint;
+  Hooks.Yield := Kept;
+  Same(Expected, Yields, 'calls');
 end;
 
 initialization

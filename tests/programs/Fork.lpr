@@ -2,8 +2,8 @@
 /// at any moment; it must be able to do everything: allocate, resize and free blocks, its own and
 /// those it inherited from threads that it does not have, and start a thread. In debug mode it
 /// checks all blocks too: all are intact but the one that it corrupts, which is reported.
-///   Fork system   by the system call, 200 times
-///   Fork library  by the C library's fork, 50 times, while threads end and are born
+///   Fork system [COUNT]   by the system call, 200 times
+///   Fork library [COUNT]  by the C library's fork, 50 times, while threads end and are born
 program Fork;
 
 {$mode delphi}{$pointermath on}
@@ -232,6 +232,16 @@ begin
   end;
 end;
 
+// The count on the command line, or Default.
+function ForkCount(Default: Integer): Integer;
+var
+  Code: Word;
+begin
+  Val(ParamStr(2), Result, Code);
+  if Code <> 0 then
+    Result := Default;
+end;
+
 procedure Run(IsByLibrary: Boolean);
 var
   Threads: array[1..ThreadCount] of TThreadID;
@@ -249,9 +259,9 @@ begin
     ThreadSwitch;
   LeaveInheritance(InheritedCount);
   if IsByLibrary then
-    ForkMany(50, True)
+    ForkMany(ForkCount(50), True)
   else
-    ForkMany(200, False);
+    ForkMany(ForkCount(200), False);
   InterlockedIncrement(IsOver);
   for Index := 1 to ThreadCount do
     WaitForThreadTerminate(Threads[Index], 0);

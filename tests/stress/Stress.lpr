@@ -5,12 +5,15 @@ program Stress;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, StrUtils, StressWork;
+  LaneMM, cthreads, SysUtils, StrUtils, BaseUnix, StressWork, Yielding,
+  Stopping;
 
 const
-  Usage = 'Stress [--threads=N] [--rounds=N] [--seed=N]'#10
+  Usage = 'Stress [--threads=N] [--rounds=N] [--minutes=N] [--seed=N] [--stop]'#10
     + '  --threads=N  threads at a time (8)'#10
     + '  --rounds=N   how often each of them ends and another is born (40)'#10
+    + '  --minutes=N  minutes of CPU time instead of rounds'#10
+    + '  --stop       a thread stops the others all the time, by a signal whose handler waits'#10
     + '  --seed=N     seed of all random numbers; printed, so that a run can be repeated'#10
     + 'Exit code 1 when a block was damaged or lost.';
 
@@ -42,51 +45,86 @@ begin
   WriteLn(Promise, ': expected ', Expected, ', found ', Found);
 end;
 
-// Each thread ends after a round; the next one takes its place, with another seed.
-procedure RunThreads(ThreadCount, RoundCount: Integer; Seed: NativeUInt);
+// The CPU time of this process in seconds.
+function CpuSeconds: Int64;
+const
+  TicksPerSecond = 100;
+var
+  Times: Tms;
+begin
+  FpTimes(Times);
+  Result := (Times.tms_utime + Times.tms_stime) div TicksPerSecond;
+end;
+
+// Each thread ends after a round; the next one takes its place, with another seed. After RoundCount
+// rounds the next one begins only while the process has used less than Seconds of CPU time.
+procedure RunThreads(ThreadCount, RoundCount: Integer; Seconds: Int64; Seed: NativeUInt);
 var
   Ids: TIds;
   Index, Round: Integer;
 begin
   Ids := nil;
   SetLength(Ids, ThreadCount);
-  for Round := 1 to RoundCount do
+  Round := 0;
+  while (Round < RoundCount) or (CpuSeconds < Seconds) do
+  begin
     for Index := 0 to ThreadCount - 1 do
     begin
-      if Round > 1 then
+      if Round > 0 then
         WaitForThreadTerminate(Ids[Index], 0);
       Inc(Seed);
       Ids[Index] := BeginThread(WorkOneRound, Pointer(Seed));
     end;
+    Inc(Round);
+  end;
   for Index := 0 to ThreadCount - 1 do
     WaitForThreadTerminate(Ids[Index], 0);
 end;
 
-procedure Run;
+procedure ReportStops;
+var
+  Sampled, Inside: Integer;
+begin
+  Inside := StopsInside(Sampled);
+  WriteLn(StopCount, ' stops; of the first ', Sampled, ' ', Inside, ' inside LaneMM; ', CpuSeconds,
+    ' s of CPU');
+  Report('stops inside LaneMM', 1, Ord(Inside > 0));
+end;
+
+procedure Run(IsStopping: Boolean);
 var
   ThreadCount, RoundCount: Integer;
+  Seconds: Int64;
   Seed, Before: NativeUInt;
   Status: TLaneMM_HeapStatus;
 begin
   ThreadCount := Option('threads', 8);
-  RoundCount := Option('rounds', 40);
+  Seconds := 60 * Option('minutes', 0);
+  RoundCount := Option('rounds', 40 * Ord(Seconds = 0));
   Seed := Option('seed', Int64(GetTickCount64));
   WriteLn('threads ', ThreadCount, ', rounds ', RoundCount, ', seed ', Seed);
   Flush(Output);
+  YieldingStart(Seed);
+  if IsStopping then
+    StoppingStart(Seed);
   // The first threads make things that stay: their memory is not counted.
-  RunThreads(ThreadCount, 1, Seed);
+  RunThreads(ThreadCount, 1, 0, Seed);
   EmptySlots;
   Before := LaneMM_HeapStatus.UsedBytes;
-  RunThreads(ThreadCount, RoundCount, Seed + ThreadCount);
+  RunThreads(ThreadCount, RoundCount, Seconds, Seed + ThreadCount);
+  if IsStopping then
+    StoppingEnd;
   EmptySlots;
   LaneMM_Trim;
   Status := LaneMM_HeapStatus;
   WriteLn(TurnCount, ' turns, ', PassedOn, ' blocks passed on, peak ',
-    Status.PeakBytes shr 20, ' MB');
+    Status.PeakBytes shr 20, ' MB, ', YieldingCount, ' places to yield');
   Report('damaged blocks', 0, DamagedCount);
   Report('refused calls', 0, RefusedCount);
   Report('bytes in use', Before, Status.UsedBytes);
   Report('large blocks in use', 0, Status.Large.BlockCount);
+  if IsStopping then
+    ReportStops;
 end;
 
 begin
@@ -95,7 +133,7 @@ begin
     WriteLn(Usage);
     Halt(0);
   end;
-  Run;
+  Run(FindCmdLineSwitch('-stop'));
   WriteLn(PassedCount, ' passed, ', FailedCount, ' failed');
   Halt(Ord(FailedCount > 0));
 end.

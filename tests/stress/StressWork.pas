@@ -26,7 +26,7 @@ var
 implementation
 
 uses
-  SysUtils, Test.Tools;
+  SysUtils, Test.Tools, Stopping;
 
 const
   SlotCount = 500;
@@ -217,6 +217,7 @@ end;
 function WorkOneRound(Argument: Pointer): PtrInt;
 begin
   Result := 0;
+  StoppingJoin;
   try
     WorkTurns(NativeUInt(Argument));
   except
