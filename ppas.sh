@@ -35,6 +35,14 @@ echo Assembling lanemm.c.rtl
 /usr/bin/as --64 -o build/lib/units/LaneMM.C.Rtl.o   build/lib/units/LaneMM.C.Rtl.s
 if [ $? != 0 ]; then DoExitAsm lanemm.c.rtl; fi
 rm build/lib/units/LaneMM.C.Rtl.s
+echo Assembling lanemm.c.modules
+/usr/bin/as --64 -o build/lib/units/LaneMM.C.Modules.o   build/lib/units/LaneMM.C.Modules.s
+if [ $? != 0 ]; then DoExitAsm lanemm.c.modules; fi
+rm build/lib/units/LaneMM.C.Modules.s
+echo Assembling lanemm.c.libc
+/usr/bin/as --64 -o build/lib/units/LaneMM.C.Libc.o   build/lib/units/LaneMM.C.Libc.s
+if [ $? != 0 ]; then DoExitAsm lanemm.c.libc; fi
+rm build/lib/units/LaneMM.C.Libc.s
 echo Assembling lanemm.c.foreign
 /usr/bin/as --64 -o build/lib/units/LaneMM.C.Foreign.o   build/lib/units/LaneMM.C.Foreign.s
 if [ $? != 0 ]; then DoExitAsm lanemm.c.foreign; fi
@@ -403,6 +411,10 @@ echo Assembling lanemm.c.operators
 /usr/bin/as --64 -o build/lib/units/LaneMM.C.Operators.o   build/lib/units/LaneMM.C.Operators.s
 if [ $? != 0 ]; then DoExitAsm lanemm.c.operators; fi
 rm build/lib/units/LaneMM.C.Operators.s
+echo Assembling lanemm.c.deepbind
+/usr/bin/as --64 -o build/lib/units/LaneMM.C.DeepBind.o   build/lib/units/LaneMM.C.DeepBind.s
+if [ $? != 0 ]; then DoExitAsm lanemm.c.deepbind; fi
+rm build/lib/units/LaneMM.C.DeepBind.s
 echo Assembling lanemm.c.status
 /usr/bin/as --64 -o build/lib/units/LaneMM.C.Status.o   build/lib/units/LaneMM.C.Status.s
 if [ $? != 0 ]; then DoExitAsm lanemm.c.status; fi

@@ -1,25 +1,32 @@
 /// Pointers that belong to no copy of LaneMM.
 //
 // Owns:       nothing; supplies the memory manager that LaneMM.Foreign treats as the previous one.
-// Invariants: where this library is the malloc of the process, foreign blocks come only from the
-//             dynamic loader before it has loaded the library; a free of those is ignored.
-//             Otherwise (the library was loaded late, for one part of a program) they belong to
-//             the malloc of the process and go there.
+// Invariants: where this library is the malloc of the process, a block of libc's own malloc goes
+//             back there; any other foreign pointer is an error, which ends the program with a
+//             line. Otherwise (the library was loaded late, for one part of a program) foreign
+//             pointers go to the malloc of the process.
 // Callers:    any thread.
-// Source:     glibc: elf/dl-minimal.c.
+// Errors:     one line to stderr with the kind of address, then SIGABRT, as in glibc.
 unit LaneMM.C.Foreign;
 
 {$I ../src/LaneMM.inc}
 
 interface
 
+uses
+  LaneMM.Hooks;
+
 /// Returns the routines that foreign blocks go to, as a memory manager.
 procedure ForeignManager(out Manager: TMemoryManager);
+/// Returns whether the malloc of the process is another one.
+function ForeignIsForProcess: Boolean;
+/// Ends the program: P, in no arena, is no heap block.
+procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
 
 implementation
 
 uses
-  LaneMM.Layout;
+  LaneMM.Layout, LaneMM.Os, LaneMM.C.Libc, LaneMM.C.Modules;
 
 // The malloc of the process: the first definitions of these names that the dynamic linker finds,
 // in this library or in another one.
@@ -29,23 +36,172 @@ function ProcessUsableSize(P: Pointer): NativeUInt; cdecl; external name 'malloc
 // The malloc of this library.
 function OwnMalloc(Size: NativeUInt): Pointer; cdecl; external name 'lanemm_malloc';
 
-function IsForProcess: Boolean;
+procedure LibcAbort; cdecl; external name 'abort';
+
+function ForeignIsForProcess: Boolean;
 begin
   Result := @ProcessMalloc <> @OwnMalloc;
 end;
 
+// ---------------------------------------------------------------------------- invalid pointers
+
+type
+  // An address, and the text of what it is in.
+  TPlace = record
+    Address: NativeUInt;
+    Kind: PAnsiChar;
+    Name: PAnsiChar;
+  end;
+  PPlace = ^TPlace;
+
+  TLine = record
+    Length: NativeUInt;
+    Text: array[0..1023] of AnsiChar;
+  end;
+
+procedure Add(var Line: TLine; Part: PAnsiChar);
+begin
+  while (Part^ <> #0) and (Line.Length < SizeOf(Line.Text)) do
+  begin
+    Line.Text[Line.Length] := Part^;
+    Inc(Line.Length);
+    Inc(Part);
+  end;
+end;
+
+procedure AddAddress(var Line: TLine; Address: NativeUInt);
+const
+  Digits: array[0..15] of AnsiChar = '0123456789abcdef';
+var
+  Text: array[0..SizeOf(Address) * 2] of AnsiChar;
+  Index: NativeInt;
+begin
+  Index := High(Text);
+  Text[Index] := #0;
+  repeat
+    Dec(Index);
+    Text[Index] := Digits[Address and 15];
+    Address := Address shr 4;
+  until Address = 0;
+  Add(Line, '0x');
+  Add(Line, @Text[Index]);
+end;
+
+function KindOf(const Segment: TSegment): PAnsiChar;
+begin
+  if Segment.Flags and IsCode <> 0 then
+    Result := 'the code of '
+  else if Segment.Flags and IsWritable <> 0 then
+    Result := 'the data of '
+  else
+    Result := 'the constants of ';
+end;
+
+function LookAt(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
+var
+  Place: PPlace;
+  Index: NativeInt;
+  Segment: PSegment;
+begin
+  Result := 0;
+  Place := Context;
+  for Index := 0 to NativeInt(Module^.SegmentCount) - 1 do
+  begin
+    Segment := @Module^.Segments[Index];
+    if (Segment^.Kind = LoadSegment)
+      and (Place^.Address - (Module^.Base + Segment^.Address) < Segment^.Size) then
+    begin
+      Place^.Kind := KindOf(Segment^);
+      Place^.Name := Module^.Name;
+    end
+    else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0)
+      and (Place^.Address - Module^.TlsData < Segment^.Size) then
+    begin
+      Place^.Kind := 'the thread-local variables of ';
+      Place^.Name := Module^.Name;
+    end;
+  end;
+end;
+
+procedure AddMapping(var Line: TLine; Address: NativeUInt);
+var
+  Mapping: TOsMapping;
+  Own: NativeUInt;
+begin
+  Own := NativeUInt(get_frame);
+  if not OsFindMapping(Address, Mapping) then
+    Add(Line, 'is not mapped')
+  else if Own - Mapping.First < Mapping.Limit - Mapping.First then
+    Add(Line, 'is in the stack of this thread')
+  else if Mapping.Path[0] <> #0 then
+  begin
+    Add(Line, 'is in ');
+    Add(Line, @Mapping.Path);
+  end
+  else
+    Add(Line, 'is in memory that is no heap of LaneMM');
+end;
+
+procedure AddPlace(var Line: TLine; Address: NativeUInt);
+var
+  Place: TPlace;
+begin
+  Place.Address := Address;
+  Place.Kind := nil;
+  ModulesVisit(LookAt, @Place);
+  if Place.Kind = nil then
+  begin
+    AddMapping(Line, Address);
+    Exit;
+  end;
+  Add(Line, 'is in ');
+  Add(Line, Place.Kind);
+  if Place.Name^ = #0 then
+    Place.Name := 'the program';
+  Add(Line, Place.Name);
+end;
+
+procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
+const
+  Calls: array[TInvalidCall] of PAnsiChar = ('free', 'realloc', 'malloc_usable_size');
+var
+  Line: TLine;
+begin
+  if @Hooks.InvalidPointer <> nil then
+    Hooks.InvalidPointer(P, Call);
+  Line.Length := 0;
+  Add(Line, 'LaneMM: invalid ');
+  Add(Line, Calls[Call]);
+  Add(Line, ': not a heap block: ');
+  AddAddress(Line, NativeUInt(P));
+  Add(Line, ' ');
+  AddPlace(Line, NativeUInt(P));
+  Add(Line, #10);
+  OsWriteError(@Line.Text, Line.Length);
+  LibcAbort;
+end;
+
+// ---------------------------------------------------------------------------- the manager
+
 function ForeignFree(P: Pointer): TSize;
 begin
   Result := 0;
-  if IsForProcess then
-    ProcessFree(P);
+  if ForeignIsForProcess then
+    ProcessFree(P)
+  else if LibcOwns(P) then
+    Libc.Free(P)
+  else
+    ForeignInvalid(P, icFree);
 end;
 
+// Returns 0 for what is no block.
 function ForeignUsableSize(P: Pointer): TSize;
 begin
   Result := 0;
-  if IsForProcess then
-    Result := ProcessUsableSize(P);
+  if ForeignIsForProcess then
+    Result := ProcessUsableSize(P)
+  else if LibcOwns(P) then
+    Result := Libc.UsableSize(P);
 end;
 
 // Differs from RtlGet, so the previous manager does not look like the run-time library's, which

@@ -46,9 +46,9 @@ procedure FreeSlow(P: Pointer);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign,
   LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.C.Aligned, LaneMM.C.Errno,
-  LaneMM.C.Manager, LaneMM.C.Start;
+  LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -122,12 +122,15 @@ begin
     Result := Fail(ErrorNoMemory);
 end;
 
+// A foreign pointer of size 0 is no block.
 function UsableSize(P: Pointer): NativeUInt; [public, alias: 'malloc_usable_size'];
 begin
   if Process.IsDirect or not LibraryStart then
     Result := BlockUsableSize(P)
   else
     Result := Installed.MemSize(P);
+  if (Result = 0) and (P <> nil) and (ArenaSpan(P) = nil) then
+    ForeignInvalid(P, icSize);
 end;
 
 // ---------------------------------------------------------------------------- realloc
@@ -149,7 +152,7 @@ var
   Usable: NativeUInt;
 begin
   if not ForeignSize(P, Usable) or (Usable = 0) then
-    Exit(Fail(ErrorNoMemory));
+    ForeignInvalid(P, icResize);
   Result := MoveBlock(P, Usable, Size);
 end;
 

@@ -4,7 +4,7 @@
 // Owns:       Leaks.VisitRoots.
 // Invariants: the data of this library are left out: every block is reachable from them.
 // Callers:    the end of the program, while all other threads are stopped.
-// Source:     Linux Standard Base 5.0, dl_iterate_phdr; glibc: nptl/descr.h.
+// Source:     glibc: nptl/descr.h.
 unit LaneMM.C.Roots;
 
 {$I ../src/LaneMM.inc}
@@ -17,43 +17,18 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState;
+  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Modules;
 
 const
-  LoadSegment = 1;
-  TlsSegment = 7;
-  IsWritable = 2;
   // Bytes of a thread's control block, which holds the values of its keys.
   ControlBlockSize = 2304;
 
 type
-  TSegment = record
-    Kind, Flags: Cardinal;
-    Offset, Address, Physical, FileSize, Size, Alignment: NativeUInt;
-  end;
-  PSegment = ^TSegment;
-
-  TModule = record
-    Base: NativeUInt;
-    Name: PAnsiChar;
-    Segments: PSegment;
-    SegmentCount: Word;
-    Added, Removed: UInt64;
-    TlsNumber: NativeUInt;
-    TlsData: NativeUInt;   // of the calling thread; 0: not allocated yet
-  end;
-  PModule = ^TModule;
-
   TRoots = record
     Visitor: TRangeCall;
     Context: Pointer;
   end;
   PRoots = ^TRoots;
-
-  TModuleCall = function(Module: PModule; Size: NativeUInt; Roots: PRoots): LongInt; cdecl;
-
-function LibcVisitModules(Visitor: TModuleCall; Roots: PRoots): LongInt; cdecl;
-  external name 'dl_iterate_phdr';
 
 procedure Visit(Roots: PRoots; First, Size: NativeUInt);
 begin
@@ -63,7 +38,7 @@ begin
     Roots^.Visitor(First, First + Size, Roots^.Context);
 end;
 
-function VisitModule(Module: PModule; Size: NativeUInt; Roots: PRoots): LongInt; cdecl;
+function VisitModule(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Index: NativeInt;
   Segment: PSegment;
@@ -73,9 +48,9 @@ begin
   begin
     Segment := @Module^.Segments[Index];
     if (Segment^.Kind = LoadSegment) and (Segment^.Flags and IsWritable <> 0) then
-      Visit(Roots, Module^.Base + Segment^.Address, Segment^.Size)
+      Visit(Context, Module^.Base + Segment^.Address, Segment^.Size)
     else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0) then
-      Visit(Roots, Module^.TlsData, Segment^.Size);
+      Visit(Context, Module^.TlsData, Segment^.Size);
   end;
 end;
 
@@ -92,7 +67,7 @@ var
 begin
   Roots.Visitor := Visitor;
   Roots.Context := Context;
-  LibcVisitModules(VisitModule, @Roots);
+  ModulesVisit(VisitModule, @Roots);
   Visit(@Roots, ControlBlock, ControlBlockSize);
   Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);

@@ -58,12 +58,12 @@ link_shared() {
     -Wl,-init=lanemm_start -o "$out/liblanemm.so" "$out"/units/*.o
 }
 
-# One object that exports only the names of the map, without the operators of C++ and libc's
-# internal names: in a static program they call this malloc or are never called.
+# One object that exports only the names of the map, without the operators of C++, libc's internal
+# names and dlopen: in a static program they call this malloc or are never called.
 link_static() {
-  names | grep -v '^_' > "$out/names"
+  names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
-  objects=$(ls "$out"/units/*.o | grep -v Operators)
+  objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
   # shellcheck disable=SC2086 # lists
   ld -r --gc-sections $roots -o "$out/lanemm.o" $objects
   objcopy --strip-unneeded --keep-global-symbols="$out/names" "$out/lanemm.o"

@@ -4,7 +4,7 @@
 #   sh tools/need.sh TOOL...
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
-# (the library), python-tests (those of Debian's python3), redis (server and client), or a command
+# (the library), python-tests (those of Debian's python3), redis (server and client), php, or a command
 # with a Debian package of the same name. A missing tool is installed
 # with apt where that is possible without a password; elsewhere one line says what to install, and
 # the exit code is 1.
@@ -48,6 +48,7 @@ packages() {
     sources) echo dpkg-dev xz-utils ca-certificates ;;
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
+    php) echo php-cli ;;
     redis) echo redis-server redis-tools ;;
     *) echo "$1" ;;
   esac

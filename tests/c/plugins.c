@@ -44,5 +44,18 @@ int main(int count, char **arguments) {
   for (int i = 0; i < THREADS; i++)
     pthread_join(threads[i], NULL);
   promise("a library that comes and goes can allocate, and its blocks outlive it", is_kept);
+
+  void *bound = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  char *(*get)(size_t) = (char *(*)(size_t))dlsym(bound, "plugin_get");
+  void (*give)(void *) = (void (*)(void *))dlsym(bound, "plugin_free");
+  char *(*resize)(void *, size_t) = (char *(*)(void *, size_t))dlsym(bound, "plugin_resize");
+  char *block = get ? get(100) : NULL;
+  promise("so can one that binds to libc first", block != NULL);
+  promise("it uses the malloc of the process", dlsym(bound, "malloc") == (void *)malloc
+      && dlsym(bound, "free") == (void *)free);
+  free(block);
+  give(malloc(100));
+  free(resize(malloc(100), 100000));
+  promise("it is unloaded", dlclose(bound) == 0);
   return counts();
 }

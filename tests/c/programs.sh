@@ -3,7 +3,7 @@
 #
 #   sh tests/c/programs.sh LIBRARY [PROGRAM...]
 #
-# PROGRAM is one of python, gcc, sqlite, redis, git, perl, cmake, coreutils; all if none is given. A
+# PROGRAM is one of python, gcc, sqlite, redis, git, perl, php, cmake, coreutils; all if none is given. A
 # program that is missing and cannot be installed is skipped with a line that says so. The last line
 # is `N passed, N failed`.
 set -eu
@@ -179,6 +179,16 @@ test_perl() {
   same_output 'perl counts, matches, sorts and forks the same' perl "$inputs/words.pl"
 }
 
+# PHP opens its modules with RTLD_DEEPBIND, so they would look malloc up in libc first. By default it
+# takes large pieces from malloc; USE_ZEND_ALLOC=0 makes each of its blocks one of malloc's.
+test_php() {
+  need php || return 0
+  same_output 'php lists its modules' php -m
+  same_output 'php works with arrays, objects, texts and files' php "$inputs/work.php"
+  same_output 'php does so with a block of malloc for each of its own' \
+    env USE_ZEND_ALLOC=0 php "$inputs/work.php"
+}
+
 test_cmake() {
   need cmake make || return 0
   mkdir -p project
@@ -215,7 +225,7 @@ test_coreutils() {
     bash -c "declare -A a; for i in {1..20000}; do a[\$((i % 999))]+=\$i; done; echo \${#a[*]} \${a[7]}" | cksum'
 }
 
-for program in ${*:-python gcc sqlite redis git perl cmake coreutils}; do
+for program in ${*:-python gcc sqlite redis git perl php cmake coreutils}; do
   "test_$program"
 done
 echo "$passed passed, $failed failed"

@@ -38,6 +38,9 @@ declared() {
   echo cfree
 }
 
+# What else the shared library replaces: see LaneMM.C.DeepBind.
+echo dlopen > "$work/replaced"
+
 # The file of a library that gcc links.
 file_of() {
   gcc -print-file-name="$1"
@@ -54,7 +57,8 @@ nm -D --defined-only "$(file_of libstdc++.so.6)" | sed 's/.* //; s/@.*//' \
   | grep -E '^_Z(n[wa]|d[la])' > "$work/operators"
 grep -o 'lanemm_[a-z_]*(' lib/include/lanemm.h | tr -d '(' > "$work/header"
 grep '^lanemm_' "$work/shared" > "$work/own"
-sort -u "$work/declared" "$work/inner" "$work/operators" "$work/header" > "$work/known"
+sort -u "$work/declared" "$work/inner" "$work/operators" "$work/header" \
+  "$work/replaced" > "$work/known"
 sort -u "$work/declared" "$work/header" > "$work/c"
 
 are_in 'all functions of malloc.h and stdlib.h are there' "$work/declared" "$work/shared"
