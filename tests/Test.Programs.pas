@@ -1,4 +1,5 @@
-/// Builds and runs the programs of tests/programs, for tests that check their output.
+/// Builds and runs the programs of tests/programs, for tests that check their output: with the options
+/// of LaneMM.inc that the tests themselves were built with.
 unit Test.Programs;
 
 {$mode delphi}{$H+}
@@ -9,7 +10,7 @@ uses
   Classes;
 
 type
-  /// A program, built once, and what its last run left.
+  /// A program, built once after each change of a source, and what its last run left.
   TTestProgram = class
   public
     /// Its folder, with a slash; its source, by lines.
@@ -38,47 +39,89 @@ type
 implementation
 
 uses
-  SysUtils, Process;
+  SysUtils, StrUtils, Process, Test.Tools;
 
 function SourceFolder: string;
 begin
   Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + '../../');
 end;
 
-var
-  Fresh: TStringList; // folders that have no units of an earlier run
+type
+  TBuildOption = record
+    Name: string;
+    IsOn: Boolean;
+  end;
 
-// Deletes the units of an earlier run: the compiler does not see that sources have changed which it
-// finds by the unit paths of LaneMM.inc.
-procedure Freshen(const Folder: string);
+const
+  // The options of LaneMM.inc, and whether this program was built with them.
+  BuildOptions: array[0..2] of TBuildOption = (
+    (Name: 'LANEMM_CHECKED'; IsOn: {$ifdef LANEMM_CHECKED} True {$else} False {$endif}),
+    (Name: 'LANEMM_PUREPASCAL'; IsOn: {$ifdef LANEMM_PUREPASCAL} True {$else} False {$endif}),
+    (Name: 'LANEMM_YIELD'; IsOn: {$ifdef LANEMM_YIELD} True {$else} False {$endif}));
+
+// The option of LaneMM.inc as the compiler wants it: '' when this program was built without it.
+function Flag(const Name: string): string;
 var
-  Found: TSearchRec;
+  Option: TBuildOption;
 begin
-  if Fresh = nil then
-    Fresh := TStringList.Create;
-  if Fresh.IndexOf(Folder) >= 0 then
-    Exit;
-  Fresh.Add(Folder);
-  if FindFirst(Folder + '*.ppu', 0, Found) = 0 then
-    repeat
-      DeleteFile(Folder + Found.Name);
-    until FindNext(Found) <> 0;
-  FindClose(Found);
+  for Option in BuildOptions do
+    if Option.Name = Name then
+      Exit(IfThen(Option.IsOn, ' -d' + Name));
+  raise Exception.Create('BuildOptions of Test.Programs lacks ' + Name + ' of LaneMM.inc');
+end;
+
+// The flags of the build under test: the programs get them, too.
+function BuildFlags: string;
+const
+  Entry = '//   ';
+var
+  Lines: TStringList;
+  Line: string;
+begin
+  Result := '';
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(SourceFolder + 'src/LaneMM.inc');
+    for Line in Lines do
+      if StartsStr(Entry + 'LANEMM_', Line) then
+        Result := Result + Flag(ExtractWord(1, Copy(Line, Length(Entry) + 1), [' ']));
+  finally
+    Lines.Free;
+  end;
+end;
+
+function OutputOf(const Command: string): string;
+begin
+  if not RunCommand('sh', ['-c', Command + ' 2>&1'], Result) then
+    raise Exception.Create(Command + ': ' + Result);
+end;
+
+// Deletes all that was built into Folder before the last change of a source. The compiler does not see
+// that sources have changed which it finds by the unit paths of LaneMM.inc.
+procedure Freshen(const Folder: string);
+const
+  Command = 'cd "%s" && sources="%ssrc %stests/programs"'
+    + ' && if [ ! -e begun ] || [ -n "$(find $sources -newer begun | head -n 1)" ]; then'
+    + ' find . -type f -delete; : > begun; fi';
+begin
+  ForceDirectories(Folder);
+  OutputOf(Format(Command, [Folder, SourceFolder, SourceFolder]));
 end;
 
 constructor TTestProgram.Create(const Name, Options: string);
+const
+  Compile = 'fpc -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
 var
-  Output, Path: string;
+  All, Path: string;
 begin
   Self.Name := Name;
+  All := Options + BuildFlags;
   Path := SourceFolder + 'tests/programs/' + Name + '.lpr';
-  Folder := ExtractFilePath(ParamStr(0)) + 'programs' + Options.Replace(' ', '') + '/';
-  ForceDirectories(Folder);
-  Freshen(Folder);
-  if not RunCommand('sh', ['-c', Format('fpc -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs"'
-    + ' "-FE%s" "-FU%s" "%s"', [Options, SourceFolder, SourceFolder, Folder, Folder, Path])], Output) then
-    raise Exception.Create('cannot build ' + Path + ': ' + Output);
+  Folder := ExtractFilePath(ParamStr(0)) + 'programs' + All.Replace(' ', '') + '/';
   FileName := Folder + Name;
+  Freshen(Folder);
+  if not FileExists(FileName) then
+    OutputOf(Format(Compile, [All, SourceFolder, SourceFolder, Folder, Folder, Path]));
   Source := TStringList.Create;
   Source.LoadFromFile(Path);
 end;
@@ -98,18 +141,6 @@ begin
       DeleteFile(Folder + Found.Name);
     until FindNext(Found) <> 0;
   FindClose(Found);
-end;
-
-function ReadAll(Stream: TStream): string;
-var
-  Part: array[0..4095] of Char;
-  Count: Integer;
-begin
-  Result := '';
-  repeat
-    Count := Stream.Read(Part, SizeOf(Part));
-    Result := Result + Copy(Part, 1, Count);
-  until Count <= 0;
 end;
 
 procedure TTestProgram.Start(const Executable, Settings: string;
@@ -174,6 +205,4 @@ begin
   FindClose(Found);
 end;
 
-finalization
-  Fresh.Free;
 end.

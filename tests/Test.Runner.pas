@@ -1,4 +1,4 @@
-/// Runs the registered tests and prints what fails.
+/// Runs the registered tests, in their order or shuffled, and prints what fails.
 unit Test.Runner;
 
 {$mode delphi}{$H+}
@@ -11,13 +11,17 @@ function RunTests: Integer;
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, BaseUnix, fpcunit, testregistry, Test.Tools, Yielding;
+  SysUtils, Classes, StrUtils, BaseUnix, Process, fpcunit, testregistry, Test.Tools, Yielding;
 
 const
-  Usage = 'RunTests [--suite=NAME] [--list] [--seed=N]'#10
-    + '  --suite=NAME  only the tests of one unit, e.g. Blocks'#10
-    + '  --list        print the names of the tests'#10
-    + '  --seed=N      seed of the random sequences';
+  Usage = 'RunTests [--suite=NAME] [--alone] [--shuffle] [--seed=N] [--times] [--list]'#10
+    + '  --suite=NAME  only the tests of one unit, e.g. Blocks, or of several: Blocks,Walk'#10
+    + '  --alone       each suite in a process of its own'#10
+    + '  --shuffle     the suites, and the tests of each, in an order that the seed gives'#10
+    + '  --seed=N      the seed of the order and of the random sequences; it is printed. Without'#10
+    + '                it: always the same, and with --shuffle another one in each run'#10
+    + '  --times       print the processor seconds of each suite'#10
+    + '  --list        print the names of the tests';
   // A test that takes longer hangs.
   SecondsPerTest = 120;
 
@@ -105,57 +109,189 @@ begin
     Result := Result or (ParamStr(Index) = '--' + Name);
 end;
 
-function IsWanted(Suite: TTest; const Name: string): Boolean;
+function IsOption(const Argument: string): Boolean;
 begin
-  Result := (Name = '') or SameText(Suite.TestName, Name)
-    or SameText(Suite.TestName, 'T' + Name + 'Tests');
+  Result := MatchStr(Argument, ['--help', '--alone', '--shuffle', '--times', '--list'])
+    or StartsStr('--suite=', Argument)
+    or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0);
+end;
+
+// The first argument without a meaning; '' when there is none.
+function UnknownArgument: string;
+var
+  Index: Integer;
+begin
+  Result := '';
+  for Index := ParamCount downto 1 do
+    if not IsOption(ParamStr(Index)) then
+      Result := ParamStr(Index);
+end;
+
+procedure ChooseSeed;
+const
+  SeedCount = 1000000000;
+begin
+  if Option('seed') <> '' then
+    TestSeed := StrToInt64(Option('seed'))
+  else if HasSwitch('shuffle') then
+    TestSeed := (GetTickCount64 * 1000 + UInt64(FpGetPid)) mod SeedCount;
+end;
+
+// Whether the suite was asked for, by its name or that of its unit.
+function IsWanted(Suite: TTest): Boolean;
+var
+  Wanted: string;
+begin
+  Result := Option('suite') = '';
+  for Wanted in Option('suite').Split([',']) do
+    Result := Result or SameText(Suite.TestName, Wanted)
+      or SameText(Suite.TestName, 'T' + Wanted + 'Tests');
+end;
+
+// The tests of Suite, or the suites of the registry, in the order of this run.
+function InOrder(Suite: TTestSuite): TFPList;
+var
+  Order: TGenerator;
+  Index: Integer;
+begin
+  Result := TFPList.Create;
+  for Index := 0 to Suite.ChildTestCount - 1 do
+    Result.Add(Suite.Test[Index]);
+  if not HasSwitch('shuffle') then
+    Exit;
+  Order.Start(TestSeed);
+  for Index := Result.Count - 1 downto 1 do
+    Result.Exchange(Index, Order.Below(Index + 1));
 end;
 
 procedure ListSuite(Suite: TTestSuite);
 var
+  Tests: TFPList;
   Index: Integer;
 begin
-  for Index := 0 to Suite.ChildTestCount - 1 do
-    WriteLn(Suite.TestName, '.', Suite.Test[Index].TestName);
+  Tests := InOrder(Suite);
+  for Index := 0 to Tests.Count - 1 do
+    WriteLn(Suite.TestName, '.', TTest(Tests[Index]).TestName);
+  Tests.Free;
 end;
 
 procedure RunSuite(Suite: TTestSuite; Listener: ITestListener);
 var
   Outcome: TTestResult;
+  Tests: TFPList;
+  Index: Integer;
 begin
+  Tests := InOrder(Suite);
   Outcome := TTestResult.Create;
   try
     Outcome.AddListener(Listener);
-    Suite.Run(Outcome);
+    for Index := 0 to Tests.Count - 1 do
+      TTest(Tests[Index]).Run(Outcome);
   finally
     Outcome.Free;
+    Tests.Free;
   end;
+end;
+
+// Takes the lines that the process of one suite printed: its counts are added, the rest is printed.
+procedure TakeLines(Lines: TStrings; out HasCounts: Boolean);
+var
+  Line: string;
+  Passed, Failed: Integer;
+begin
+  HasCounts := False;
+  for Line in Lines do
+    if SScanf(Line, '%d passed, %d failed', [@Passed, @Failed]) = 2 then
+    begin
+      HasCounts := True;
+      Inc(RunCount, Passed + Failed);
+      Inc(FailedCount, Failed);
+    end
+    else if not StartsStr('seed ', Line) then
+      WriteLn(Line);
+end;
+
+// Runs Suite in a process of its own. A process without counts is one failed test.
+procedure RunAlone(Suite: TTestSuite);
+var
+  Child: TProcess;
+  Lines: TStringList;
+  HasCounts: Boolean;
+begin
+  Child := TProcess.Create(nil);
+  Lines := TStringList.Create;
+  try
+    Child.Executable := ParamStr(0);
+    Child.Parameters.Add('--suite=' + Suite.TestName);
+    Child.Parameters.Add('--seed=' + IntToStr(TestSeed));
+    if HasSwitch('shuffle') then
+      Child.Parameters.Add('--shuffle');
+    Child.Options := [poUsePipes, poStderrToOutPut];
+    Child.Execute;
+    Lines.Text := ReadAll(Child.Output);
+    Child.WaitOnExit;
+    TakeLines(Lines, HasCounts);
+    if HasCounts then
+      Exit;
+    WriteLn(Suite.TestName, ': ended without a result, status ', Child.ExitStatus);
+    Inc(RunCount);
+    Inc(FailedCount);
+  finally
+    Lines.Free;
+    Child.Free;
+  end;
+end;
+
+// Processor seconds of this process and of its children that have ended.
+function ProcessorSeconds: Double;
+const
+  TicksPerSecond = 100;
+var
+  Ticks: tms;
+begin
+  FpTimes(Ticks);
+  Result := (Ticks.tms_utime + Ticks.tms_stime + Ticks.tms_cutime + Ticks.tms_cstime)
+    / TicksPerSecond;
+end;
+
+procedure DoSuite(Suite: TTestSuite; Listener: ITestListener);
+var
+  Before: Double;
+begin
+  Before := ProcessorSeconds;
+  if HasSwitch('list') then
+    ListSuite(Suite)
+  else if HasSwitch('alone') then
+    RunAlone(Suite)
+  else
+    RunSuite(Suite, Listener);
+  if HasSwitch('times') then
+    WriteLn(Suite.TestName, ': ', ProcessorSeconds - Before:0:1, ' s');
 end;
 
 function RunTests: Integer;
 var
-  Suites: TTestSuite;
+  Suites: TFPList;
   Listener: ITestListener;
   Index: Integer;
 begin
-  if HasSwitch('help') then
+  if HasSwitch('help') or (UnknownArgument <> '') then
   begin
     WriteLn(Usage);
-    Exit(0);
+    Exit(Ord(not HasSwitch('help')));
   end;
-  TestSeed := StrToInt64Def(Option('seed'), TestSeed);
+  ChooseSeed;
   if not HasSwitch('list') then
     WriteLn('seed ', TestSeed);
   YieldingStart(TestSeed);
   FpSignal(SIGALRM, TestHangs);
+  TTestCase.CheckAssertCalled := True; // a test that ends without a single check fails
   Listener := TListener.Create;
-  Suites := GetTestRegistry;
-  for Index := 0 to Suites.ChildTestCount - 1 do
-    if IsWanted(Suites.Test[Index], Option('suite')) then
-      if HasSwitch('list') then
-        ListSuite(Suites.Test[Index] as TTestSuite)
-      else
-        RunSuite(Suites.Test[Index] as TTestSuite, Listener);
+  Suites := InOrder(GetTestRegistry);
+  for Index := 0 to Suites.Count - 1 do
+    if IsWanted(TTest(Suites[Index])) then
+      DoSuite(TTestSuite(Suites[Index]), Listener);
+  Suites.Free;
   if HasSwitch('list') then
     Exit(0);
   PrintCounts;

@@ -84,6 +84,10 @@ type
     procedure AtMost(Limit, Actual: Int64; const What: string);
     /// Fails unless Actual >= Limit.
     procedure AtLeast(Limit, Actual: Int64; const What: string);
+    /// Fails unless Part stands in Text.
+    procedure Has(const Part, Text: string);
+    /// Fails if Part stands in Text, or if there is no text.
+    procedure HasNot(const Part, Text: string);
     /// Runs Work in a new thread and waits for its end. A failure there is a failure here.
     procedure InThread(Work: TWork);
     /// Runs Work in Count threads at a time.
@@ -110,6 +114,9 @@ procedure FillPattern(P: PByte; Size: NativeUInt; Key: UInt64);
 function HasPattern(P: PByte; Size: NativeUInt; Key: UInt64): Boolean;
 /// Whether Size bytes are zero.
 function IsZero(P: PByte; Size: NativeUInt): Boolean;
+
+/// All that Stream still gives.
+function ReadAll(Stream: TStream): string;
 
 /// Frees every Step-th of Blocks, the first of them included, and sets them to nil.
 procedure FreeEach(const Blocks: TPointers; Step: Integer);
@@ -275,6 +282,18 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- measurements
+
+function ReadAll(Stream: TStream): string;
+var
+  Part: array[0..4095] of Char;
+  Count: Integer;
+begin
+  Result := '';
+  repeat
+    Count := Stream.Read(Part, SizeOf(Part));
+    Result := Result + Copy(Part, 1, Count);
+  until Count <= 0;
+end;
 
 procedure FreeEach(const Blocks: TPointers; Step: Integer);
 var
@@ -443,20 +462,37 @@ end;
 
 procedure TLaneTest.Same(Expected, Actual: Int64; const What: string);
 begin
+  Inc(AssertCount);
   if Expected <> Actual then
     Fail('%s: expected %d, found %d', [What, Expected, Actual]);
 end;
 
 procedure TLaneTest.AtMost(Limit, Actual: Int64; const What: string);
 begin
+  Inc(AssertCount);
   if Actual > Limit then
     Fail('%s: expected at most %d, found %d', [What, Limit, Actual]);
 end;
 
 procedure TLaneTest.AtLeast(Limit, Actual: Int64; const What: string);
 begin
+  Inc(AssertCount);
   if Actual < Limit then
     Fail('%s: expected at least %d, found %d', [What, Limit, Actual]);
+end;
+
+procedure TLaneTest.Has(const Part, Text: string);
+begin
+  Inc(AssertCount);
+  if Pos(Part, Text) = 0 then
+    Fail('`%s` is missing in: %s', [Part, Text]);
+end;
+
+procedure TLaneTest.HasNot(const Part, Text: string);
+begin
+  Inc(AssertCount);
+  if (Text = '') or (Pos(Part, Text) > 0) then
+    Fail('`%s` stands in: %s', [Part, Text]);
 end;
 
 function TLaneTest.StartIdleThread(Work: TWork): TWorker;

@@ -132,8 +132,7 @@ procedure TBlocksTwinsTests.TwinsAgreeOnRandomSequences;
 var
   Turn, Different: Integer;
 begin
-  if not Process.HasFastSlot then
-    Exit;
+  AssertTrue('this thread has a fast slot', Process.HasFastSlot);
   Memory := OsReserve(HeapBytes);
   OsCommit(Memory, HeapBytes);
   HeapFormat(PHeap(Memory));

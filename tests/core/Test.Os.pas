@@ -322,8 +322,7 @@ var
   Status: Integer;
 begin
   Mark := OsForkMark;
-  if Mark = nil then
-    Exit; // the system has no such thing
+  AssertTrue('the system has such a mark', Mark <> nil);
   Same(1, Mark^, 'mark here');
   Child := FpFork;
   if Child = 0 then

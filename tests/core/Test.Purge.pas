@@ -26,7 +26,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Purge;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Purge;
 
 const
   Megabyte = 1 shl 20;
@@ -59,12 +59,16 @@ end;
 // Only polls, and calls the memory manager only where the build has no purge thread: then the next
 // slow path of any thread purges. The runner ends a test that hangs.
 procedure TPurgeTests.AwaitResident(Limit: NativeUInt);
+var
+  Resident: NativeUInt;
 begin
-  while ResidentBytes > Limit do
-    if Process.HasFastSlot then
-      ThreadSwitch
-    else
+  repeat
+    Sleep(1); // leaves the processor to others
+    if not Process.HasFastSlot then
       FreeMem(GetMem(MaxClassSize + 1));
+    Resident := ResidentBytes;
+  until Resident <= Limit;
+  AtMost(Limit, Resident, 'resident bytes');
 end;
 
 procedure TPurgeTests.QuietProgramGivesLargeBlocksBack;

@@ -12,7 +12,6 @@ uses
 type
   TDebugTests = class(TLaneTest)
   strict private
-    procedure Has(const Part, Text: string);
     function Reports: Integer;
     procedure Plant(const Bug: string; Size: NativeInt; const Threads: string);
     procedure SaysWhere(const Heading, What: string);
@@ -105,12 +104,6 @@ begin
   if Bugs = nil then
     Bugs := TTestProgram.Create('DebugBugs', '-O1 -gl -Xs-');
   Result := Bugs;
-end;
-
-procedure TDebugTests.Has(const Part, Text: string);
-begin
-  if Pos(Part, Text) = 0 then
-    Fail('`%s` is missing in: %s', [Part, Text]);
 end;
 
 function TDebugTests.Reports: Integer;

@@ -12,8 +12,6 @@ uses
 type
   TEventLogTests = class(TLaneTest)
   strict private
-    procedure Has(const Part, Text: string);
-    procedure HasNot(const Part, Text: string);
     procedure LogSurvives(const Ending: string; ExitCode: Integer);
   published
     procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
@@ -67,18 +65,6 @@ end;
 function PlaceOf(const What: string): string;
 begin
   Result := Format('WatchEvents.lpr:%d', [Planted.PlantedLine(What)]);
-end;
-
-procedure TEventLogTests.Has(const Part, Text: string);
-begin
-  if Pos(Part, Text) = 0 then
-    Fail('`%s` is missing in: %s', [Part, Text]);
-end;
-
-procedure TEventLogTests.HasNot(const Part, Text: string);
-begin
-  if Pos(Part, Text) > 0 then
-    Fail('`%s` stands in: %s', [Part, Text]);
 end;
 
 function Forking: TTestProgram;

@@ -12,7 +12,6 @@ uses
 type
   TReportsTests = class(TLaneTest)
   strict private
-    procedure Has(const Part, Text: string);
     procedure IsComplete(const Text: string);
     procedure IsWholeEnd(const How: string; ExitCode: Integer);
     procedure SpoiltMemoryIsReported(const Settings: string; Count: Integer);
@@ -55,12 +54,6 @@ begin
   if Damaged = nil then
     Damaged := TTestProgram.Create('DamagedEnd', '-O1 -gl -Xs-');
   Result := Damaged;
-end;
-
-procedure TReportsTests.Has(const Part, Text: string);
-begin
-  if Pos(Part, Text) = 0 then
-    Fail('`%s` is missing in: %s', [Part, Text]);
 end;
 
 // The double free, with its stack, and the damage, down to the bytes.
