@@ -139,50 +139,50 @@ echo Assembling lanemm.c.manager
 /usr/bin/as --64 -o build/lib/units/LaneMM.C.Manager.o   build/lib/units/LaneMM.C.Manager.s
 if [ $? != 0 ]; then DoExitAsm lanemm.c.manager; fi
 rm build/lib/units/LaneMM.C.Manager.s
-echo Assembling lanemm.c.aligned
-/usr/bin/as --64 -o build/lib/units/LaneMM.C.Aligned.o   build/lib/units/LaneMM.C.Aligned.s
-if [ $? != 0 ]; then DoExitAsm lanemm.c.aligned; fi
-rm build/lib/units/LaneMM.C.Aligned.s
+echo Assembling lanemm.debugstate
+/usr/bin/as --64 -o build/lib/units/LaneMM.DebugState.o   build/lib/units/LaneMM.DebugState.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debugstate; fi
+rm build/lib/units/LaneMM.DebugState.s
 echo Assembling lanemm.settingsstate
 /usr/bin/as --64 -o build/lib/units/LaneMM.SettingsState.o   build/lib/units/LaneMM.SettingsState.s
 if [ $? != 0 ]; then DoExitAsm lanemm.settingsstate; fi
 rm build/lib/units/LaneMM.SettingsState.s
-echo Assembling lanemm.reportstate
-/usr/bin/as --64 -o build/lib/units/LaneMM.ReportState.o   build/lib/units/LaneMM.ReportState.s
-if [ $? != 0 ]; then DoExitAsm lanemm.reportstate; fi
-rm build/lib/units/LaneMM.ReportState.s
-echo Assembling lanemm.eventrules
-/usr/bin/as --64 -o build/lib/units/LaneMM.EventRules.o   build/lib/units/LaneMM.EventRules.s
-if [ $? != 0 ]; then DoExitAsm lanemm.eventrules; fi
-rm build/lib/units/LaneMM.EventRules.s
-echo Assembling lanemm.text
-/usr/bin/as --64 -o build/lib/units/LaneMM.Text.o   build/lib/units/LaneMM.Text.s
-if [ $? != 0 ]; then DoExitAsm lanemm.text; fi
-rm build/lib/units/LaneMM.Text.s
-echo Assembling lanemm.heaptrc
-/usr/bin/as --64 -o build/lib/units/LaneMM.HeapTrc.o   build/lib/units/LaneMM.HeapTrc.s
-if [ $? != 0 ]; then DoExitAsm lanemm.heaptrc; fi
-rm build/lib/units/LaneMM.HeapTrc.s
-echo Assembling lanemm.settings
-/usr/bin/as --64 -o build/lib/units/LaneMM.Settings.o   build/lib/units/LaneMM.Settings.s
-if [ $? != 0 ]; then DoExitAsm lanemm.settings; fi
-rm build/lib/units/LaneMM.Settings.s
 echo Assembling lanemm.stacksstate
 /usr/bin/as --64 -o build/lib/units/LaneMM.StacksState.o   build/lib/units/LaneMM.StacksState.s
 if [ $? != 0 ]; then DoExitAsm lanemm.stacksstate; fi
 rm build/lib/units/LaneMM.StacksState.s
-echo Assembling lanemm.modules
-/usr/bin/as --64 -o build/lib/units/LaneMM.Modules.o   build/lib/units/LaneMM.Modules.s
-if [ $? != 0 ]; then DoExitAsm lanemm.modules; fi
-rm build/lib/units/LaneMM.Modules.s
-echo Assembling lanemm.contents
-/usr/bin/as --64 -o build/lib/units/LaneMM.Contents.o   build/lib/units/LaneMM.Contents.s
-if [ $? != 0 ]; then DoExitAsm lanemm.contents; fi
-rm build/lib/units/LaneMM.Contents.s
-echo Assembling lanemm.snapshot
-/usr/bin/as --64 -o build/lib/units/LaneMM.Snapshot.o   build/lib/units/LaneMM.Snapshot.s
-if [ $? != 0 ]; then DoExitAsm lanemm.snapshot; fi
-rm build/lib/units/LaneMM.Snapshot.s
+echo Assembling lanemm.unwind
+/usr/bin/as --64 -o build/lib/units/LaneMM.Unwind.o   build/lib/units/LaneMM.Unwind.s
+if [ $? != 0 ]; then DoExitAsm lanemm.unwind; fi
+rm build/lib/units/LaneMM.Unwind.s
+echo Assembling lanemm.observestate
+/usr/bin/as --64 -o build/lib/units/LaneMM.ObserveState.o   build/lib/units/LaneMM.ObserveState.s
+if [ $? != 0 ]; then DoExitAsm lanemm.observestate; fi
+rm build/lib/units/LaneMM.ObserveState.s
+echo Assembling lanemm.callsites
+/usr/bin/as --64 -o build/lib/units/LaneMM.CallSites.o   build/lib/units/LaneMM.CallSites.s
+if [ $? != 0 ]; then DoExitAsm lanemm.callsites; fi
+rm build/lib/units/LaneMM.CallSites.s
+echo Assembling lanemm.sampler
+/usr/bin/as --64 -o build/lib/units/LaneMM.Sampler.o   build/lib/units/LaneMM.Sampler.s
+if [ $? != 0 ]; then DoExitAsm lanemm.sampler; fi
+rm build/lib/units/LaneMM.Sampler.s
+echo Assembling lanemm.reportstate
+/usr/bin/as --64 -o build/lib/units/LaneMM.ReportState.o   build/lib/units/LaneMM.ReportState.s
+if [ $? != 0 ]; then DoExitAsm lanemm.reportstate; fi
+rm build/lib/units/LaneMM.ReportState.s
+echo Assembling lanemm.text
+/usr/bin/as --64 -o build/lib/units/LaneMM.Text.o   build/lib/units/LaneMM.Text.s
+if [ $? != 0 ]; then DoExitAsm lanemm.text; fi
+rm build/lib/units/LaneMM.Text.s
+echo Assembling lanemm.messages
+/usr/bin/as --64 -o build/lib/units/LaneMM.Messages.o   build/lib/units/LaneMM.Messages.s
+if [ $? != 0 ]; then DoExitAsm lanemm.messages; fi
+rm build/lib/units/LaneMM.Messages.s
+echo Assembling lanemm.backtracetable
+/usr/bin/as --64 -o build/lib/units/LaneMM.BacktraceTable.o   build/lib/units/LaneMM.BacktraceTable.s
+if [ $? != 0 ]; then DoExitAsm lanemm.backtracetable; fi
+rm build/lib/units/LaneMM.BacktraceTable.s
 echo Assembling lanemm.logfile
 /usr/bin/as --64 -o build/lib/units/LaneMM.LogFile.o   build/lib/units/LaneMM.LogFile.s
 if [ $? != 0 ]; then DoExitAsm lanemm.logfile; fi
@@ -191,26 +191,34 @@ echo Assembling lanemm.events
 /usr/bin/as --64 -o build/lib/units/LaneMM.Events.o   build/lib/units/LaneMM.Events.s
 if [ $? != 0 ]; then DoExitAsm lanemm.events; fi
 rm build/lib/units/LaneMM.Events.s
-echo Assembling lanemm.messages
-/usr/bin/as --64 -o build/lib/units/LaneMM.Messages.o   build/lib/units/LaneMM.Messages.s
-if [ $? != 0 ]; then DoExitAsm lanemm.messages; fi
-rm build/lib/units/LaneMM.Messages.s
-echo Assembling lanemm.debugstate
-/usr/bin/as --64 -o build/lib/units/LaneMM.DebugState.o   build/lib/units/LaneMM.DebugState.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debugstate; fi
-rm build/lib/units/LaneMM.DebugState.s
+echo Assembling lanemm.modules
+/usr/bin/as --64 -o build/lib/units/LaneMM.Modules.o   build/lib/units/LaneMM.Modules.s
+if [ $? != 0 ]; then DoExitAsm lanemm.modules; fi
+rm build/lib/units/LaneMM.Modules.s
+echo Assembling lanemm.contents
+/usr/bin/as --64 -o build/lib/units/LaneMM.Contents.o   build/lib/units/LaneMM.Contents.s
+if [ $? != 0 ]; then DoExitAsm lanemm.contents; fi
+rm build/lib/units/LaneMM.Contents.s
 echo Assembling lanemm.debugspans
 /usr/bin/as --64 -o build/lib/units/LaneMM.DebugSpans.o   build/lib/units/LaneMM.DebugSpans.s
 if [ $? != 0 ]; then DoExitAsm lanemm.debugspans; fi
 rm build/lib/units/LaneMM.DebugSpans.s
+echo Assembling lanemm.debugrecords
+/usr/bin/as --64 -o build/lib/units/LaneMM.DebugRecords.o   build/lib/units/LaneMM.DebugRecords.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debugrecords; fi
+rm build/lib/units/LaneMM.DebugRecords.s
 echo Assembling lanemm.guardpages
 /usr/bin/as --64 -o build/lib/units/LaneMM.GuardPages.o   build/lib/units/LaneMM.GuardPages.s
 if [ $? != 0 ]; then DoExitAsm lanemm.guardpages; fi
 rm build/lib/units/LaneMM.GuardPages.s
-echo Assembling lanemm.leaksstate
-/usr/bin/as --64 -o build/lib/units/LaneMM.LeaksState.o   build/lib/units/LaneMM.LeaksState.s
-if [ $? != 0 ]; then DoExitAsm lanemm.leaksstate; fi
-rm build/lib/units/LaneMM.LeaksState.s
+echo Assembling lanemm.patterns
+/usr/bin/as --64 -o build/lib/units/LaneMM.Patterns.o   build/lib/units/LaneMM.Patterns.s
+if [ $? != 0 ]; then DoExitAsm lanemm.patterns; fi
+rm build/lib/units/LaneMM.Patterns.s
+echo Assembling lanemm.debugcheck
+/usr/bin/as --64 -o build/lib/units/LaneMM.DebugCheck.o   build/lib/units/LaneMM.DebugCheck.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debugcheck; fi
+rm build/lib/units/LaneMM.DebugCheck.s
 echo Assembling lanemm.symbols
 /usr/bin/as --64 -o build/lib/units/LaneMM.Symbols.o   build/lib/units/LaneMM.Symbols.s
 if [ $? != 0 ]; then DoExitAsm lanemm.symbols; fi
@@ -223,26 +231,10 @@ echo Assembling lanemm.elf
 /usr/bin/as --64 -o build/lib/units/LaneMM.Elf.o   build/lib/units/LaneMM.Elf.s
 if [ $? != 0 ]; then DoExitAsm lanemm.elf; fi
 rm build/lib/units/LaneMM.Elf.s
-echo Assembling lanemm.unwind
-/usr/bin/as --64 -o build/lib/units/LaneMM.Unwind.o   build/lib/units/LaneMM.Unwind.s
-if [ $? != 0 ]; then DoExitAsm lanemm.unwind; fi
-rm build/lib/units/LaneMM.Unwind.s
 echo Assembling lanemm.backtracetext
 /usr/bin/as --64 -o build/lib/units/LaneMM.BacktraceText.o   build/lib/units/LaneMM.BacktraceText.s
 if [ $? != 0 ]; then DoExitAsm lanemm.backtracetext; fi
 rm build/lib/units/LaneMM.BacktraceText.s
-echo Assembling lanemm.retainers
-/usr/bin/as --64 -o build/lib/units/LaneMM.Retainers.o   build/lib/units/LaneMM.Retainers.s
-if [ $? != 0 ]; then DoExitAsm lanemm.retainers; fi
-rm build/lib/units/LaneMM.Retainers.s
-echo Assembling lanemm.backtracetable
-/usr/bin/as --64 -o build/lib/units/LaneMM.BacktraceTable.o   build/lib/units/LaneMM.BacktraceTable.s
-if [ $? != 0 ]; then DoExitAsm lanemm.backtracetable; fi
-rm build/lib/units/LaneMM.BacktraceTable.s
-echo Assembling lanemm.leaklist
-/usr/bin/as --64 -o build/lib/units/LaneMM.LeakList.o   build/lib/units/LaneMM.LeakList.s
-if [ $? != 0 ]; then DoExitAsm lanemm.leaklist; fi
-rm build/lib/units/LaneMM.LeakList.s
 echo Assembling lanemm.unwindcache
 /usr/bin/as --64 -o build/lib/units/LaneMM.UnwindCache.o   build/lib/units/LaneMM.UnwindCache.s
 if [ $? != 0 ]; then DoExitAsm lanemm.unwindcache; fi
@@ -255,6 +247,74 @@ echo Assembling lanemm.groups
 /usr/bin/as --64 -o build/lib/units/LaneMM.Groups.o   build/lib/units/LaneMM.Groups.s
 if [ $? != 0 ]; then DoExitAsm lanemm.groups; fi
 rm build/lib/units/LaneMM.Groups.s
+echo Assembling lanemm.debugreport
+/usr/bin/as --64 -o build/lib/units/LaneMM.DebugReport.o   build/lib/units/LaneMM.DebugReport.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debugreport; fi
+rm build/lib/units/LaneMM.DebugReport.s
+echo Assembling lanemm.allocationlog
+/usr/bin/as --64 -o build/lib/units/LaneMM.AllocationLog.o   build/lib/units/LaneMM.AllocationLog.s
+if [ $? != 0 ]; then DoExitAsm lanemm.allocationlog; fi
+rm build/lib/units/LaneMM.AllocationLog.s
+echo Assembling lanemm.debugblocks
+/usr/bin/as --64 -o build/lib/units/LaneMM.DebugBlocks.o   build/lib/units/LaneMM.DebugBlocks.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debugblocks; fi
+rm build/lib/units/LaneMM.DebugBlocks.s
+echo Assembling lanemm.faults
+/usr/bin/as --64 -o build/lib/units/LaneMM.Faults.o   build/lib/units/LaneMM.Faults.s
+if [ $? != 0 ]; then DoExitAsm lanemm.faults; fi
+rm build/lib/units/LaneMM.Faults.s
+echo Assembling lanemm.freedobjects
+/usr/bin/as --64 -o build/lib/units/LaneMM.FreedObjects.o   build/lib/units/LaneMM.FreedObjects.s
+if [ $? != 0 ]; then DoExitAsm lanemm.freedobjects; fi
+rm build/lib/units/LaneMM.FreedObjects.s
+echo Assembling lanemm.mismatches
+/usr/bin/as --64 -o build/lib/units/LaneMM.Mismatches.o   build/lib/units/LaneMM.Mismatches.s
+if [ $? != 0 ]; then DoExitAsm lanemm.mismatches; fi
+rm build/lib/units/LaneMM.Mismatches.s
+echo Assembling lanemm.quarantine
+/usr/bin/as --64 -o build/lib/units/LaneMM.Quarantine.o   build/lib/units/LaneMM.Quarantine.s
+if [ $? != 0 ]; then DoExitAsm lanemm.quarantine; fi
+rm build/lib/units/LaneMM.Quarantine.s
+echo Assembling lanemm.debug
+/usr/bin/as --64 -o build/lib/units/LaneMM.Debug.o   build/lib/units/LaneMM.Debug.s
+if [ $? != 0 ]; then DoExitAsm lanemm.debug; fi
+rm build/lib/units/LaneMM.Debug.s
+echo Assembling lanemm.c.aligned
+/usr/bin/as --64 -o build/lib/units/LaneMM.C.Aligned.o   build/lib/units/LaneMM.C.Aligned.s
+if [ $? != 0 ]; then DoExitAsm lanemm.c.aligned; fi
+rm build/lib/units/LaneMM.C.Aligned.s
+echo Assembling lanemm.c.families
+/usr/bin/as --64 -o build/lib/units/LaneMM.C.Families.o   build/lib/units/LaneMM.C.Families.s
+if [ $? != 0 ]; then DoExitAsm lanemm.c.families; fi
+rm build/lib/units/LaneMM.C.Families.s
+echo Assembling lanemm.eventrules
+/usr/bin/as --64 -o build/lib/units/LaneMM.EventRules.o   build/lib/units/LaneMM.EventRules.s
+if [ $? != 0 ]; then DoExitAsm lanemm.eventrules; fi
+rm build/lib/units/LaneMM.EventRules.s
+echo Assembling lanemm.heaptrc
+/usr/bin/as --64 -o build/lib/units/LaneMM.HeapTrc.o   build/lib/units/LaneMM.HeapTrc.s
+if [ $? != 0 ]; then DoExitAsm lanemm.heaptrc; fi
+rm build/lib/units/LaneMM.HeapTrc.s
+echo Assembling lanemm.settings
+/usr/bin/as --64 -o build/lib/units/LaneMM.Settings.o   build/lib/units/LaneMM.Settings.s
+if [ $? != 0 ]; then DoExitAsm lanemm.settings; fi
+rm build/lib/units/LaneMM.Settings.s
+echo Assembling lanemm.snapshot
+/usr/bin/as --64 -o build/lib/units/LaneMM.Snapshot.o   build/lib/units/LaneMM.Snapshot.s
+if [ $? != 0 ]; then DoExitAsm lanemm.snapshot; fi
+rm build/lib/units/LaneMM.Snapshot.s
+echo Assembling lanemm.leaksstate
+/usr/bin/as --64 -o build/lib/units/LaneMM.LeaksState.o   build/lib/units/LaneMM.LeaksState.s
+if [ $? != 0 ]; then DoExitAsm lanemm.leaksstate; fi
+rm build/lib/units/LaneMM.LeaksState.s
+echo Assembling lanemm.retainers
+/usr/bin/as --64 -o build/lib/units/LaneMM.Retainers.o   build/lib/units/LaneMM.Retainers.s
+if [ $? != 0 ]; then DoExitAsm lanemm.retainers; fi
+rm build/lib/units/LaneMM.Retainers.s
+echo Assembling lanemm.leaklist
+/usr/bin/as --64 -o build/lib/units/LaneMM.LeakList.o   build/lib/units/LaneMM.LeakList.s
+if [ $? != 0 ]; then DoExitAsm lanemm.leaklist; fi
+rm build/lib/units/LaneMM.LeakList.s
 echo Assembling lanemm.leaktext
 /usr/bin/as --64 -o build/lib/units/LaneMM.LeakText.o   build/lib/units/LaneMM.LeakText.s
 if [ $? != 0 ]; then DoExitAsm lanemm.leaktext; fi
@@ -275,14 +335,6 @@ echo Assembling lanemm.leaks
 /usr/bin/as --64 -o build/lib/units/LaneMM.Leaks.o   build/lib/units/LaneMM.Leaks.s
 if [ $? != 0 ]; then DoExitAsm lanemm.leaks; fi
 rm build/lib/units/LaneMM.Leaks.s
-echo Assembling lanemm.observestate
-/usr/bin/as --64 -o build/lib/units/LaneMM.ObserveState.o   build/lib/units/LaneMM.ObserveState.s
-if [ $? != 0 ]; then DoExitAsm lanemm.observestate; fi
-rm build/lib/units/LaneMM.ObserveState.s
-echo Assembling lanemm.callsites
-/usr/bin/as --64 -o build/lib/units/LaneMM.CallSites.o   build/lib/units/LaneMM.CallSites.s
-if [ $? != 0 ]; then DoExitAsm lanemm.callsites; fi
-rm build/lib/units/LaneMM.CallSites.s
 echo Assembling lanemm.advice
 /usr/bin/as --64 -o build/lib/units/LaneMM.Advice.o   build/lib/units/LaneMM.Advice.s
 if [ $? != 0 ]; then DoExitAsm lanemm.advice; fi
@@ -323,54 +375,6 @@ echo Assembling lanemm.profile
 /usr/bin/as --64 -o build/lib/units/LaneMM.Profile.o   build/lib/units/LaneMM.Profile.s
 if [ $? != 0 ]; then DoExitAsm lanemm.profile; fi
 rm build/lib/units/LaneMM.Profile.s
-echo Assembling lanemm.sampler
-/usr/bin/as --64 -o build/lib/units/LaneMM.Sampler.o   build/lib/units/LaneMM.Sampler.s
-if [ $? != 0 ]; then DoExitAsm lanemm.sampler; fi
-rm build/lib/units/LaneMM.Sampler.s
-echo Assembling lanemm.debugrecords
-/usr/bin/as --64 -o build/lib/units/LaneMM.DebugRecords.o   build/lib/units/LaneMM.DebugRecords.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debugrecords; fi
-rm build/lib/units/LaneMM.DebugRecords.s
-echo Assembling lanemm.patterns
-/usr/bin/as --64 -o build/lib/units/LaneMM.Patterns.o   build/lib/units/LaneMM.Patterns.s
-if [ $? != 0 ]; then DoExitAsm lanemm.patterns; fi
-rm build/lib/units/LaneMM.Patterns.s
-echo Assembling lanemm.debugcheck
-/usr/bin/as --64 -o build/lib/units/LaneMM.DebugCheck.o   build/lib/units/LaneMM.DebugCheck.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debugcheck; fi
-rm build/lib/units/LaneMM.DebugCheck.s
-echo Assembling lanemm.debugreport
-/usr/bin/as --64 -o build/lib/units/LaneMM.DebugReport.o   build/lib/units/LaneMM.DebugReport.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debugreport; fi
-rm build/lib/units/LaneMM.DebugReport.s
-echo Assembling lanemm.allocationlog
-/usr/bin/as --64 -o build/lib/units/LaneMM.AllocationLog.o   build/lib/units/LaneMM.AllocationLog.s
-if [ $? != 0 ]; then DoExitAsm lanemm.allocationlog; fi
-rm build/lib/units/LaneMM.AllocationLog.s
-echo Assembling lanemm.debugblocks
-/usr/bin/as --64 -o build/lib/units/LaneMM.DebugBlocks.o   build/lib/units/LaneMM.DebugBlocks.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debugblocks; fi
-rm build/lib/units/LaneMM.DebugBlocks.s
-echo Assembling lanemm.faults
-/usr/bin/as --64 -o build/lib/units/LaneMM.Faults.o   build/lib/units/LaneMM.Faults.s
-if [ $? != 0 ]; then DoExitAsm lanemm.faults; fi
-rm build/lib/units/LaneMM.Faults.s
-echo Assembling lanemm.freedobjects
-/usr/bin/as --64 -o build/lib/units/LaneMM.FreedObjects.o   build/lib/units/LaneMM.FreedObjects.s
-if [ $? != 0 ]; then DoExitAsm lanemm.freedobjects; fi
-rm build/lib/units/LaneMM.FreedObjects.s
-echo Assembling lanemm.mismatches
-/usr/bin/as --64 -o build/lib/units/LaneMM.Mismatches.o   build/lib/units/LaneMM.Mismatches.s
-if [ $? != 0 ]; then DoExitAsm lanemm.mismatches; fi
-rm build/lib/units/LaneMM.Mismatches.s
-echo Assembling lanemm.quarantine
-/usr/bin/as --64 -o build/lib/units/LaneMM.Quarantine.o   build/lib/units/LaneMM.Quarantine.s
-if [ $? != 0 ]; then DoExitAsm lanemm.quarantine; fi
-rm build/lib/units/LaneMM.Quarantine.s
-echo Assembling lanemm.debug
-/usr/bin/as --64 -o build/lib/units/LaneMM.Debug.o   build/lib/units/LaneMM.Debug.s
-if [ $? != 0 ]; then DoExitAsm lanemm.debug; fi
-rm build/lib/units/LaneMM.Debug.s
 echo Assembling lanemm.debugsampler
 /usr/bin/as --64 -o build/lib/units/LaneMM.DebugSampler.o   build/lib/units/LaneMM.DebugSampler.s
 if [ $? != 0 ]; then DoExitAsm lanemm.debugsampler; fi

@@ -15,12 +15,15 @@ interface
 /// Allocates at least Size bytes at a multiple of Alignment, a power of two. Returns nil, and sets
 /// errno to ENOMEM, when there is no memory.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
+/// The same while a profile or debug mode is on: the block is a debug block, or is sampled.
+function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large,
-  LaneMM.Allocate, LaneMM.C.Errno;
+  LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug, LaneMM.C.Errno,
+  LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
@@ -78,13 +81,50 @@ begin
   Result := nil;
 end;
 
+// Returns the size of a block that is aligned to Alignment, at most SliceSize, wherever it lies.
+function SizeToGet(Alignment, Size: NativeUInt): NativeUInt;
+begin
+  Result := Size;
+  if (Alignment > BlockAlignment) and (Size <= MaxClassSize) then
+    Result := AlignedSize(Alignment, Size);
+end;
+
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
 begin
   if Alignment > SliceSize then
-    Exit(LargeAligned(Alignment, Size));
-  if (Alignment > BlockAlignment) and (Size <= MaxClassSize) then
-    Size := AlignedSize(Alignment, Size);
-  Result := BlockGet(Size);
+    Result := LargeAligned(Alignment, Size)
+  else
+    Result := BlockGet(SizeToGet(Alignment, Size));
+end;
+
+// The memory manager record holds the sampling entry.
+function AlignedGetSampled(Alignment, Size: NativeUInt): Pointer;
+begin
+  if Alignment <= SliceSize then
+    Exit(Installed.GetMem(SizeToGet(Alignment, Size)));
+  Result := LargeAligned(Alignment, Size);
+  SamplerSee(Result, Size);
+end;
+
+function AlignedGetDebug(Alignment, Size: NativeUInt): Pointer;
+begin
+  if Alignment <= BlockAlignment then
+    Exit(Installed.GetMem(Size));
+  Result := DebugGetAligned(Size, FloorLog2(Alignment));
+  if Result = nil then
+    Exit(AlignedGet(Alignment, Size));
+  if IsSet(opProfile) then
+    SamplerSee(Result, Size);
+end;
+
+function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
+begin
+  if DebugIsOn then
+    Result := AlignedGetDebug(Alignment, Size)
+  else if IsSet(opProfile) then
+    Result := AlignedGetSampled(Alignment, Size)
+  else
+    Result := AlignedGet(Alignment, Size);
 end;
 
 end.

@@ -14,6 +14,9 @@ unit LaneMM.C.Malloc;
 
 interface
 
+uses
+  LaneMM.DebugState;
+
 /// Allocates at least Size bytes; Size 0 allocates a block too.
 function Malloc(Size: NativeUInt): Pointer; cdecl;
 /// Allocates Count elements of Size bytes, all zero.
@@ -42,13 +45,15 @@ function UsableSize(P: Pointer): NativeUInt; cdecl;
 function MallocSlow(Size: NativeUInt): Pointer;
 /// Frees before the start, while a profile or debug mode is on, and outside the first arena.
 procedure FreeSlow(P: Pointer);
+/// The same for a block that belongs to Family and has this size, which 0 leaves open.
+procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Foreign,
   LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.C.Aligned, LaneMM.C.Errno,
-  LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
+  LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -80,10 +85,17 @@ asm
   {$I ../src/core/LaneMM.Allocate.x64.Take.inc}
 end;
 
+procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);
+begin
+  if (P = nil) or not LibraryStart then
+    Exit;
+  FamilyCheck(P, Size, Family);
+  Installed.FreeMem(P);
+end;
+
 procedure FreeSlow(P: Pointer);
 begin
-  if (P <> nil) and LibraryStart then
-    Installed.FreeMem(P);
+  FreeOfFamily(P, 0, faPlain);
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe;
@@ -188,7 +200,10 @@ begin
   else if Process.IsDirect then
     Result := ReallocBlock(P, Size)
   else
+  begin
+    FamilyCheck(P, 0, faPlain);
     Result := Installed.ReallocMem(P, Size);
+  end;
 end;
 
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer;
@@ -210,9 +225,12 @@ end;
 
 function StartAndAlign(Alignment, Size: NativeUInt): Pointer;
 begin
-  if not Process.IsDirect and not LibraryStart then
-    Exit(Fail(ErrorNoMemory));
-  Result := AlignedGet(Alignment, Size);
+  if Process.IsDirect then
+    Result := AlignedGet(Alignment, Size)
+  else if LibraryStart then
+    Result := AlignedGetWatched(Alignment, Size)
+  else
+    Result := Fail(ErrorNoMemory);
 end;
 
 function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt;

@@ -16,7 +16,8 @@ interface
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.C.Malloc;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.Free, LaneMM.DebugState, LaneMM.C.Families,
+  LaneMM.C.Malloc;
 
 type
   /// The forms of operator new; those of new[] are the same.
@@ -69,13 +70,19 @@ end;
 
 // The slow halves of the operators have frame pointers, for LaneMM.C.Frames.
 
-procedure NewSlow; assembler; nostackframe;
+function NewWatched(Size: NativeUInt; Family: TFamily): Pointer;
+begin
+  Result := FamilySet(MallocSlow(Size), Family);
+end;
+
+// in: size in rdi, TFamily in esi
+procedure NewOfFamily; assembler; nostackframe;
 asm
   push rbp
   mov rbp, rsp
   push rdi
   push rdi // keeps the stack aligned
-  call MallocSlow
+  call NewWatched
   pop rdi
   pop rdi
   pop rbp
@@ -86,9 +93,20 @@ asm
 @Done:
 end;
 
+procedure NewSlow; assembler; nostackframe;
+asm
+  mov esi, faNew
+  jmp NewOfFamily
+end;
+
+procedure NewArraySlow; assembler; nostackframe;
+asm
+  mov esi, faNewArray
+  jmp NewOfFamily
+end;
+
 // in: size in rdi; out: rax
-function New_(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_Znwm', alias: '_Znam'];
+function New_(Size: NativeUInt): Pointer; assembler; nostackframe; [public, alias: '_Znwm'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewSlow
@@ -102,13 +120,29 @@ asm
 @Done:
 end;
 
-procedure NewNoThrowSlow; assembler; nostackframe;
+function NewArray(Size: NativeUInt): Pointer; assembler; nostackframe; [public, alias: '_Znam'];
+asm
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je NewArraySlow
+  push rdi
+  call FastBlockGet
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foPlain
+  jmp NewFailed
+@Done:
+end;
+
+// in: size in rdi, nothrow in rsi, TFamily in edx
+procedure NewNoThrowOfFamily; assembler; nostackframe;
 asm
   push rbp
   mov rbp, rsp
   push rdi
   push rsi
-  call MallocSlow
+  mov esi, edx
+  call NewWatched
   pop rsi
   pop rdi
   pop rbp
@@ -119,9 +153,21 @@ asm
 @Done:
 end;
 
+procedure NewNoThrowSlow; assembler; nostackframe;
+asm
+  mov edx, faNew
+  jmp NewNoThrowOfFamily
+end;
+
+procedure NewArrayNoThrowSlow; assembler; nostackframe;
+asm
+  mov edx, faNewArray
+  jmp NewNoThrowOfFamily
+end;
+
 // in: size in rdi, nothrow in rsi; out: rax
 function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmRKSt9nothrow_t', alias: '_ZnamRKSt9nothrow_t'];
+  [public, alias: '_ZnwmRKSt9nothrow_t'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewNoThrowSlow
@@ -135,14 +181,30 @@ asm
 @Done:
 end;
 
-function AlignedNew(Size, Alignment: NativeUInt): Pointer;
-begin
-  Result := MemAlign(Alignment, Size);
+function NewArrayNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnamRKSt9nothrow_t'];
+asm
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je NewArrayNoThrowSlow
+  push rdi
+  call FastBlockGet
+  pop rdi
+  test rax, rax
+  jnz @Done
+  mov eax, foNoThrow
+  jmp NewFailed
+@Done:
 end;
 
-// in: size in rdi, alignment in rsi; out: rax
-function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmSt11align_val_t', alias: '_ZnamSt11align_val_t'];
+function AlignedNew(Size, Alignment: NativeUInt; Family: TFamily): Pointer;
+begin
+  Result := MemAlign(Alignment, Size);
+  if not Process.IsDirect then
+    FamilySet(Result, Family);
+end;
+
+// in: size in rdi, alignment in rsi, TFamily in edx
+procedure NewAlignedOfFamily; assembler; nostackframe;
 asm
   push rbp
   mov rbp, rsp
@@ -159,10 +221,23 @@ asm
 @Done:
 end;
 
-// in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
-function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t',
-    alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+// in: size in rdi, alignment in rsi; out: rax
+function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmSt11align_val_t'];
+asm
+  mov edx, faNewAligned
+  jmp NewAlignedOfFamily
+end;
+
+function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnamSt11align_val_t'];
+asm
+  mov edx, faNewArrayAligned
+  jmp NewAlignedOfFamily
+end;
+
+// in: size in rdi, alignment in rsi, nothrow in rdx, TFamily in ecx
+procedure NewAlignedNoThrowOfFamily; assembler; nostackframe;
 asm
   push rbp
   mov rbp, rsp
@@ -170,6 +245,7 @@ asm
   push rsi
   push rdx
   push rdx // keeps the stack aligned
+  mov edx, ecx
   call AlignedNew
   pop rdx
   pop rdx
@@ -183,16 +259,139 @@ asm
 @Done:
 end;
 
+// in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
+function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov ecx, faNewAligned
+  jmp NewAlignedNoThrowOfFamily
+end;
+
+function NewArrayAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov ecx, faNewArrayAligned
+  jmp NewAlignedNoThrowOfFamily
+end;
+
 // ---------------------------------------------------------------------------- delete
 
-// Ignores the size and the alignment of the forms that have them.
-procedure Delete_(P: Pointer); assembler; nostackframe;
-  [public, alias: '_ZdlPv', alias: '_ZdaPv', alias: '_ZdlPvm', alias: '_ZdaPvm',
-    alias: '_ZdlPvRKSt9nothrow_t', alias: '_ZdaPvRKSt9nothrow_t',
-    alias: '_ZdlPvSt11align_val_t', alias: '_ZdaPvSt11align_val_t',
-    alias: '_ZdlPvmSt11align_val_t', alias: '_ZdaPvmSt11align_val_t',
-    alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+// While no debug mode is on, all are the same as free. The slow paths take the size, if there is
+// one, in rsi and the family in edx.
+
+procedure DeleteSlow; assembler; nostackframe;
 asm
+  xor esi, esi
+  mov edx, faNew
+  jmp FreeOfFamily
+end;
+
+procedure DeleteArraySlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  mov edx, faNewArray
+  jmp FreeOfFamily
+end;
+
+procedure DeleteSizedSlow; assembler; nostackframe;
+asm
+  mov edx, faNew
+  jmp FreeOfFamily
+end;
+
+procedure DeleteArraySizedSlow; assembler; nostackframe;
+asm
+  mov edx, faNewArray
+  jmp FreeOfFamily
+end;
+
+// in: address in rdi
+procedure Delete_(P: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdlPv', alias: '_ZdlPvRKSt9nothrow_t'];
+asm
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae DeleteSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rsi, fs:[rax]
+  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+end;
+
+procedure DeleteArray(P: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdaPv', alias: '_ZdaPvRKSt9nothrow_t'];
+asm
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae DeleteArraySlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rsi, fs:[rax]
+  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+end;
+
+// in: address in rdi, size in rsi
+procedure DeleteSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
+  [public, alias: '_ZdlPvm'];
+asm
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae DeleteSizedSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rsi, fs:[rax]
+  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+end;
+
+procedure DeleteArraySized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
+  [public, alias: '_ZdaPvm'];
+asm
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae DeleteArraySizedSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rsi, fs:[rax]
+  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+end;
+
+// in: address in rdi, alignment in rsi
+procedure DeleteAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
+  [public, alias: '_ZdlPvSt11align_val_t', alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t'];
+asm
+  xor esi, esi
+  mov edx, faNewAligned
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeOfFamily
+  jmp Free
+end;
+
+procedure DeleteArrayAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
+  [public, alias: '_ZdaPvSt11align_val_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+asm
+  xor esi, esi
+  mov edx, faNewArrayAligned
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeOfFamily
+  jmp Free
+end;
+
+// in: address in rdi, size in rsi, alignment in rdx
+procedure DeleteSizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler; nostackframe;
+  [public, alias: '_ZdlPvmSt11align_val_t'];
+asm
+  mov edx, faNewAligned
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeOfFamily
+  jmp Free
+end;
+
+procedure DeleteArraySizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler;
+  nostackframe; [public, alias: '_ZdaPvmSt11align_val_t'];
+asm
+  mov edx, faNewArrayAligned
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeOfFamily
   jmp Free
 end;
 

@@ -14,7 +14,7 @@ unit LaneMM.Debug;
 interface
 
 uses
-  LaneMM.Layout;
+  LaneMM.Layout, LaneMM.DebugState;
 
 /// Returns True while new blocks are debug blocks.
 function DebugIsOn: Boolean;
@@ -22,6 +22,9 @@ function DebugIsOn: Boolean;
 function DebugStart: Boolean;
 /// GetMem in debug mode.
 function DebugGet(Size: TSize): Pointer;
+/// Allocates a block at a multiple of 2 to the power of Shift; 0: of BlockAlignment. Nil without
+/// memory, then no error is raised; with guard pages, up to the page size only.
+function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
 /// Allocates a block with guard pages whatever the setting, if it can have them; for
 /// LaneMM.GuardSample. Nil without memory.
 function DebugGetGuarded(Size: TSize): Pointer;
@@ -33,6 +36,13 @@ function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 function DebugFree(P: Pointer): TSize;
 /// FreeMemSize in debug mode: reports a Size that is not the requested size; 0 is not checked.
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+/// Reports a Size that is not the requested size of the debug block at P, in use; 0 is not checked.
+procedure DebugSizeCheck(P: Pointer; Size: TSize);
+/// Sets the family of the debug block at P, which the caller has just allocated. Does nothing for
+/// any other pointer.
+procedure DebugSetFamily(P: Pointer; Family: TFamily);
+/// Reports that the debug block at P, in use, is of another family than the call that frees it.
+procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
 /// Recovers debug mode in a child process.
 procedure DebugRecover;
 /// Checks all debug blocks and reports the damage. Returns the number of damaged blocks that were
@@ -47,7 +57,7 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Arena,
   LaneMM.Span, LaneMM.Purge, LaneMM.Limits, LaneMM.Walk, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
-  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
   LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
@@ -64,11 +74,20 @@ const
   EarlyLooks = 16;
   LateLooks = 4096;
 
+type
+  // What is asked of a block.
+  TRequest = record
+    Size: NativeUInt;      // requested size
+    Capacity: NativeUInt;  // size that it can grow to
+    Shift: Byte;           // its alignment, see TDebugBlock.AlignShift
+    IsGuarded: Boolean;    // it gets guard pages if it can have them
+  end;
+
 // ---------------------------------------------------------------------------- contents
 
 procedure FillGuards(const Place: TDebugPlace; Size: NativeUInt);
 begin
-  PatternFill(Place.Data - GuardSize, GuardSize, GuardByte);
+  PatternFill(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte);
   PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
@@ -140,49 +159,64 @@ begin
   ProcessTrim;
 end;
 
-// Takes a block, new or used before. Reports damage done to it while it was free.
-function TakeAnyBlock(Thread: PDebugThread; Size, Capacity: NativeUInt; IsGuarded: Boolean;
-  out Place: TDebugPlace): PDebugBlock;
+// Takes a block, new or used before; Before is its State until then.
+function TakeWithRoom(Thread: PDebugThread; const Request: TRequest; out Before: TAtomicWord):
+  PDebugBlock;
 var
-  Before: TAtomicWord;
+  Unused: NativeUInt;
 begin
   Result := nil;
   Before := 0;
-  if IsGuarded then
-    Result := DebugBlockTakeGuarded(Size, Before);
+  Unused := DebugAlignmentSize(Request.Shift);
+  if Request.IsGuarded then
+    Result := DebugBlockTakeGuarded(Request.Size, Before);
   if Result = nil then
-    Result := DebugBlockTake(CacheOf(Thread), Capacity, Before);
+    Result := DebugBlockTake(CacheOf(Thread), Request.Capacity + Unused, Before);
   if Result = nil then
   begin
     GiveUpFreed(Thread);
-    Result := DebugBlockTake(CacheOf(Thread), Size, Before);
+    Result := DebugBlockTake(CacheOf(Thread), Request.Size + Unused, Before);
   end;
+end;
+
+// The same; gives it the alignment, and reports damage done to it while it was free.
+function TakeAnyBlock(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace):
+  PDebugBlock;
+var
+  Before: TAtomicWord;
+begin
+  Result := TakeWithRoom(Thread, Request, Before);
   if Result = nil then
     Exit;
   DebugBlockPlace(Result, Place);
   if (DebugStateOf(Before) = dsFreed) and not DebugIsReported(Before)
     and not DebugBlockIsWhole(Result, Place, dsFreed) then
     ReportDamage(Result, dsFreed);
+  if Result^.AlignShift = Request.Shift then
+    Exit;
+  Result^.AlignShift := Request.Shift;
+  DebugBlockPlace(Result, Place);
 end;
 
 // Takes a block in the state dsChanging and writes its record, not its contents. Frame is that of
 // the memory manager's entry. Nil without memory.
-function TakeBlock(Size, Capacity: NativeUInt; IsGuarded: Boolean; Frame: NativeUInt;
-  out Place: TDebugPlace): PDebugBlock;
+function TakeBlock(const Request: TRequest; Frame: NativeUInt; out Place: TDebugPlace):
+  PDebugBlock;
 var
   Thread: PDebugThread;
 begin
   Thread := DebugThread;
-  Result := TakeAnyBlock(Thread, Size, Capacity, IsGuarded, Place);
+  Result := TakeAnyBlock(Thread, Request, Place);
   if Result = nil then
     Exit;
-  Result^.Size := Size;
+  Result^.Size := Request.Size;
   Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
   Result^.AllocThread := DebugThreadId(Thread);
   Result^.AllocStack := DebugStack(Thread, Frame);
   Result^.FreeThread := 0;
   Result^.FreeStack := 0;
+  Result^.Family := faPlain;
   Result^.Group := 0;
   if Thread <> nil then
     Result^.Group := Thread^.Heap^.Notes.Group;
@@ -195,21 +229,30 @@ begin
     AllocationLogAllocated(Result);
 end;
 
-// Allocates a block that can grow to Capacity, filled with Value; nil without memory.
-function GetFilled(Size, Capacity: NativeUInt; Value: Byte; Frame: NativeUInt): Pointer;
+function RequestOf(Size, Capacity: NativeUInt; Shift: Byte): TRequest;
+begin
+  Result.Size := Size;
+  Result.Capacity := Capacity;
+  Result.Shift := Shift;
+  Result.IsGuarded := (Settings.Values[opGuard] = GuardPages)
+    and (DebugAlignmentSize(Shift) < OsPageSize);
+end;
+
+// Allocates a block filled with Value; nil without memory.
+function GetFilled(const Request: TRequest; Value: Byte; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Capacity, Settings.Values[opGuard] = GuardPages, Frame, Place);
+  Block := TakeBlock(Request, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
-  FillGuards(Place, Size);
+  FillGuards(Place, Request.Size);
   if Value = 0 then
-    PatternFill(Result, Size, Value)
+    PatternFill(Result, Request.Size, Value)
   else
-    PatternFillEnds(Result, Size, Value);
+    PatternFillEnds(Result, Request.Size, Value);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -227,9 +270,17 @@ end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
 begin
-  Result := GetFilled(Size, Size, Debug.NewFill, Frame);
+  Result := GetFilled(RequestOf(Size, Size, 0), Debug.NewFill, Frame);
   if Result = nil then
     Result := LimitsRefuse(Size);
+end;
+
+function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
+begin
+  CheckWhenDue;
+  Result := nil;
+  if (Size <= DebugMostSize) and (DebugAlignmentSize(Shift) <= DebugMostSize - Size) then
+    Result := GetFilled(RequestOf(Size, Size, Shift), Debug.NewFill, NativeUInt(get_frame));
 end;
 
 function DebugGet(Size: TSize): Pointer;
@@ -240,10 +291,13 @@ end;
 
 function DebugGetGuarded(Size: TSize): Pointer;
 var
+  Request: TRequest;
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  Block := TakeBlock(Size, Size, True, NativeUInt(get_frame), Place);
+  Request := RequestOf(Size, Size, 0);
+  Request.IsGuarded := True;
+  Block := TakeBlock(Request, NativeUInt(get_frame), Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -254,7 +308,7 @@ end;
 function DebugGetZero(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
+  Result := GetFilled(RequestOf(Size, Size, 0), 0, NativeUInt(get_frame));
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -441,18 +495,58 @@ begin
   FindingReport(Finding);
 end;
 
-function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+// Returns the debug block in use that begins at P, any pointer; nil if there is none.
+function BlockInUse(P: Pointer): PDebugBlock;
+begin
+  Result := DebugBlockOf(P);
+  if (Result <> nil) and ((P <> DebugBlockData(Result))
+    or (DebugStateOf(LoadAcquire(Result^.State)) <> dsInUse)) then
+    Result := nil;
+end;
+
+procedure DebugSizeCheck(P: Pointer; Size: TSize);
 var
   Block: PDebugBlock;
 begin
-  CheckWhenDue;
-  Block := DebugBlockOf(P);
-  if Block = nil then
-    Exit(BlockFree(P));
-  if (P = DebugBlockData(Block)) and (Size <> 0) and (Size <> Block^.Size)
-    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+  if Size = 0 then
+    Exit;
+  Block := BlockInUse(P);
+  if (Block <> nil) and (Size <> Block^.Size) then
     ReportWrongSize(Block, Size);
+end;
+
+function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  CheckWhenDue;
+  if DebugSpanOf(P) = nil then
+    Exit(BlockFree(P));
+  DebugSizeCheck(P, Size);
   Result := FreeAt(P, NativeUInt(get_frame));
+end;
+
+procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
+var
+  Block: PDebugBlock;
+begin
+  Block := BlockInUse(P);
+  if (Block <> nil) and (Block^.Family <> Family) then
+    MismatchReport(Block, Family);
+end;
+
+procedure DebugSetFamily(P: Pointer; Family: TFamily);
+var
+  Block: PDebugBlock;
+  Seen: TAtomicWord;
+begin
+  Block := BlockInUse(P);
+  if Block = nil then
+    Exit;
+  repeat
+    Seen := LoadAcquire(Block^.State);
+  until DebugBlockChange(Block, Seen); // a check may set the reported bit meanwhile
+  Block^.Family := Family;
+  DebugBlockSeal(Block);
+  DebugBlockSettle(Block, dsInUse);
 end;
 
 // ---------------------------------------------------------------------------- resize
@@ -477,7 +571,7 @@ begin
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(Size, Capacity, Debug.NewFill, Frame)
+    Result := GetFilled(RequestOf(Size, Capacity, 0), Debug.NewFill, Frame)
   else
     Result := BlockGet(Size);
   if Result = nil then
@@ -538,21 +632,16 @@ function UsableSize(P: Pointer): TSize;
 var
   Block: PDebugBlock;
 begin
-  Block := DebugBlockOf(P);
-  if (Block <> nil) and (P = DebugBlockData(Block))
-    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse) then
+  Block := BlockInUse(P);
+  if Block <> nil then
     Exit(Block^.Size);
   ReportInvalid(P, icSize);
   Result := ErrorInvalidPointer;
 end;
 
 function Owns(P: Pointer): Boolean;
-var
-  Block: PDebugBlock;
 begin
-  Block := DebugBlockOf(P);
-  Result := (Block <> nil) and (P = DebugBlockData(Block))
-    and (DebugStateOf(LoadAcquire(Block^.State)) = dsInUse);
+  Result := BlockInUse(P) <> nil;
 end;
 
 procedure Describe(Block: PDebugBlock; out Info: TBlockInfo);

@@ -15,8 +15,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
 
-/// Takes a block for Size bytes and sets dsChanging; Before is its State until then. The caller
-/// fills it. Cache is the calling thread's, or nil. Nil without memory.
+/// Takes a block for Size bytes, those of an alignment included, and sets dsChanging; Before is its
+/// State until then. The caller fills it. Cache is the calling thread's, or nil. Nil without memory.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// The same for a block followed by an inaccessible page. Nil also when the system refuses that,
 /// or there are 16,384 such blocks.
@@ -187,7 +187,7 @@ function TakeSingle(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
 begin
-  Inc(Size, SizeOf(TDebugBlock) + 2 * GuardSize);
+  Inc(Size, SizeOf(TDebugBlock) + GuardsSize);
   Span := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
   if Span = nil then
     Exit(nil);
@@ -208,8 +208,8 @@ function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomi
 begin
   if Size > DebugMostSize then
     Exit(nil);
-  if Size + 2 * GuardSize <= MaxClassSize then
-    Result := TakeOfClass(Cache, SizeToClass(Size + 2 * GuardSize))
+  if Size + GuardsSize <= MaxClassSize then
+    Result := TakeOfClass(Cache, SizeToClass(Size + GuardsSize))
   else
     Result := TakeSingle(Size);
   if Result <> nil then

@@ -37,6 +37,7 @@ type
     Note: TNote;              //< where Address lies
     Address: NativeUInt;      //< address that the program used, or 0
     Given: NativeUInt;        //< size that the program passed, for evWrongSize
+    Family: TFamily;          //< routines that the program freed it with, for msMismatchFamily
     Slot: NativeInt;          //< number of the method, for evFreedCall; negative: unknown
     Method: NativeUInt;       //< address of its code, or 0
     Block: TDebugBlock;       //< copy of the bookkeeping record
@@ -151,8 +152,8 @@ var
   Last: NativeInt;
 begin
   Finding.DumpOffset := (Offset - BytesBefore) and not LineMask;
-  if Finding.DumpOffset < -GuardSize then
-    Finding.DumpOffset := -GuardSize;
+  if Finding.DumpOffset < -FrontGuardSize then
+    Finding.DumpOffset := -FrontGuardSize;
   Last := Place.Capacity + DebugGuardLength(Place, Place.Capacity);
   if Last > Finding.DumpOffset + DumpSize then
     Last := Finding.DumpOffset + DumpSize;
@@ -186,7 +187,7 @@ begin
   if (State = dsFreed) and Place.HasPages then
     Exit;
   if Part = paBefore then
-    Result.First := -GuardSize
+    Result.First := -FrontGuardSize
   else if Size <= Place.Capacity then
     if Part = paBehind then
     begin
@@ -222,7 +223,8 @@ var
   Behind: NativeUInt;
 begin
   Behind := DebugGuardLength(Place, Size);
-  Result := (PatternLength(Place.Data - GuardSize, GuardSize, GuardByte) = GuardSize)
+  Result := (PatternLength(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
+    = FrontGuardSize)
     and (PatternLength(Place.Data + Size, Behind, GuardByte) = Behind);
 end;
 

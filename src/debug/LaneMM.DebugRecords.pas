@@ -76,7 +76,7 @@ begin
   StoreRelease(Block^.State, Block^.State and not LowMask + NextChange + NativeUInt(Ord(State)));
 end;
 
-function SumOf(Block: PDebugBlock): Cardinal;
+function SumOf(Block: PDebugBlock): Word;
 type
   PHalves = ^THalves;
   THalves = array[0..4] of Cardinal;
@@ -89,8 +89,11 @@ begin
   Sum := UInt64(Block^.Size) * $9E3779B97F4A7C15 + UInt64(Block^.Number) * $C2B2AE3D27D4EB4F
     + UInt64(Block^.FirstWord) * $165667B19E3779F9
     + (Halves^[0] + UInt64(Halves^[1]) shl 32) * $85EBCA77C2B2AE63
-    + (Halves^[2] + UInt64(Halves^[3]) shl 32) * $27D4EB2F165667C5 + Halves^[4];
-  Result := Sum shr 32 xor Sum;
+    + (Halves^[2] + UInt64(Halves^[3]) shl 32) * $27D4EB2F165667C5
+    + (Halves^[4] + UInt64(Block^.AlignShift) shl 32 + UInt64(Ord(Block^.Family)) shl 40)
+    * $9FB21C651E98DF25;
+  Sum := Sum shr 32 xor Sum;
+  Result := Sum shr 16 xor Sum;
 end;
 
 procedure DebugBlockSeal(Block: PDebugBlock);

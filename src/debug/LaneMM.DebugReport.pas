@@ -75,6 +75,20 @@ begin
   FieldEnd(Report.Fields, fiMethod);
 end;
 
+// Both families, for msMismatchFamily. The record of the block may be corrupt.
+procedure FillFamilies(var Fields: TFields; const Finding: TFinding);
+const
+  Allocators: array[TFamily] of PAnsiChar = ('malloc', 'operator new', 'operator new[]',
+    'aligned operator new', 'aligned operator new[]');
+  Deallocators: array[TFamily] of PAnsiChar = ('free or realloc', 'operator delete',
+    'operator delete[]', 'aligned operator delete', 'aligned operator delete[]');
+begin
+  if Finding.Block.Family > High(TFamily) then
+    Exit;
+  FieldChars(Fields, fiAllocator, Allocators[Finding.Block.Family]);
+  FieldChars(Fields, fiDeallocator, Deallocators[Finding.Family]);
+end;
+
 procedure FillFields(var Fields: TFields; const Finding: TFinding);
 begin
   FieldName(Fields, fiProcess, OsProcessId);
@@ -85,6 +99,8 @@ begin
     Exit;
   FillBlock(Fields, Finding);
   FillClass(Fields, Finding);
+  if Finding.Message = msMismatchFamily then
+    FillFamilies(Fields, Finding);
 end;
 
 // ---------------------------------------------------------------------------- parts
@@ -287,8 +303,9 @@ begin
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
-  else if not (Finding.Kind in [evAllocation, evFree, evMismatch]) then
-    // These events have it among the backtraces of the block.
+  else if not (Finding.Kind in [evAllocation, evFree])
+    and not (Finding.Message in [msMismatchFree, msMismatchDispose]) then
+    // These have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
   AddDump(Report.Event.Text, Finding);
   SymbolizerClose(Report.Symbolizer);

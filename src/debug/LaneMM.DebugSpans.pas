@@ -6,7 +6,9 @@
 //             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans.
 // Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, each with
 //             guard bytes before it and right after its requested size. So a small overrun or
-//             underrun modifies guard bytes, and no data that the report needs.
+//             underrun modifies guard bytes, and no data that the report needs. A block with an
+//             alignment begins at its first multiple after the guard; the bytes up to there are
+//             unused.
 // Callers:    any thread. DebugSpanFormat: the thread that took the span.
 unit LaneMM.DebugSpans;
 
@@ -18,8 +20,12 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
 
 const
-  /// Bytes of the guard before a block, and least number of bytes after it.
+  /// Bytes of the guard before a block.
+  FrontGuardSize = 32;
+  /// Least number of bytes of the guard after it.
   GuardSize = 16;
+  /// Bytes of a slot besides the contents of a block without an alignment.
+  GuardsSize = FrontGuardSize + GuardSize;
   /// The value of guard bytes.
   GuardByte = $E7;
   /// Maximum number of guard bytes after a block with spare capacity.
@@ -40,6 +46,8 @@ type
     HasPages: Boolean;    //< the block has guard pages
   end;
 
+/// Returns the bytes of a slot that an alignment of 2 to the power of Shift takes; 0 for Shift 0.
+function DebugAlignmentSize(Shift: Byte): NativeUInt;
 /// Returns the maximum size of a debug block.
 function DebugMostSize: NativeUInt;
 /// Returns the span of debug blocks that contains P, any pointer; nil when there is none.
@@ -74,10 +82,19 @@ uses
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
+  // The page size is 2 to this power.
+  PageShift = 12;
+
+function DebugAlignmentSize(Shift: Byte): NativeUInt;
+begin
+  Result := 0;
+  if Shift <> 0 then
+    Result := NativeUInt(1) shl Shift - BlockAlignment;
+end;
 
 function DebugMostSize: NativeUInt;
 begin
-  Result := MaxRunSlices shl SliceShift - SizeOf(TDebugBlock) - 2 * GuardSize;
+  Result := MaxRunSlices shl SliceShift - SizeOf(TDebugBlock) - GuardsSize;
 end;
 
 function DebugSpanOf(P: Pointer): PSpan;
@@ -122,24 +139,47 @@ begin
   Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
 end;
 
+// Returns the start of the contents in a slot. A shift that leads out of the slot is corrupt.
+function DataIn(Slot: PByte; Size: NativeUInt; Shift: Byte): PByte;
+var
+  Aligned: NativeUInt;
+begin
+  Result := Slot + FrontGuardSize;
+  if (Shift = 0) or (DebugAlignmentSize(Shift and 63) > Size) then
+    Exit;
+  Aligned := AlignUp(NativeUInt(Result), NativeUInt(1) shl (Shift and 63));
+  if Aligned - NativeUInt(Slot) <= Size - GuardSize then
+    Result := PByte(Aligned);
+end;
+
+procedure PlaceInPages(Span: PSpan; Shift: Byte; out Place: TDebugPlace);
+begin
+  Place.HasPages := True;
+  Place.Capacity := Span^.BlockSize;
+  if (Shift = 0) or (Shift > PageShift) then
+    Place.Guarded := AlignUp(Place.Capacity, BlockAlignment)
+  else
+    Place.Guarded := AlignUp(Place.Capacity, NativeUInt(1) shl Shift);
+  Place.Data := DebugLastPage(Span) - Place.Guarded;
+end;
+
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
 var
   Span: PSpan;
+  Slot: PByte;
 begin
   Span := ArenaSpan(Block);
-  Place.HasPages := Span^.SizeClass = GuardedClass;
-  if Place.HasPages then
+  if Span^.SizeClass = GuardedClass then
   begin
-    Place.Capacity := Span^.BlockSize;
-    Place.Guarded := AlignUp(Place.Capacity, BlockAlignment);
-    Place.Data := DebugLastPage(Span) - Place.Guarded;
+    PlaceInPages(Span, Block^.AlignShift, Place);
     Exit;
   end;
-  Place.Capacity := Span^.BlockSize - 2 * GuardSize;
-  Place.Guarded := Place.Capacity + GuardSize;
+  Place.HasPages := False;
   // A single block has the number 0.
-  Place.Data := FirstSlot(Span) + GuardSize
-    + (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize;
+  Slot := FirstSlot(Span) + (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize;
+  Place.Data := DataIn(Slot, Span^.BlockSize, Block^.AlignShift);
+  Place.Guarded := Span^.BlockSize - NativeUInt(Place.Data - Slot);
+  Place.Capacity := Place.Guarded - GuardSize;
 end;
 
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt;

@@ -27,6 +27,15 @@ type
     dsInUse,     //< in use by the program
     dsFreed      //< freed: filled with the pattern of free blocks, or its pages are inaccessible
   );
+  /// The routines that allocate a block, and may free it. Free Pascal has the first one only: see
+  /// LaneMM.Mismatches.
+  TFamily = (
+    faPlain,           //< GetMem; malloc and free of C
+    faNew,             //< operator new and delete of C++
+    faNewArray,        //< operator new[] and delete[]
+    faNewAligned,      //< operator new and delete with an alignment
+    faNewArrayAligned  //< operator new[] and delete[] with an alignment
+  );
   /// The bookkeeping record of a debug block; it lies at the start of the span, apart from the
   /// block.
   ///
@@ -45,7 +54,10 @@ type
     AllocThread: Cardinal;   //< racy    the system's number of the thread that allocated it
     FreeThread: Cardinal;    //< racy    the system's number of the thread that freed it
     Group: Cardinal;         //< racy    allocation group, or 0
-    Sum: Cardinal;           //< racy    checksum of the racy fields but for Next
+    Sum: Word;               //< racy    checksum of the racy fields but for Next
+    AlignShift: Byte;        //< racy    its contents begin at a multiple of 2 to this power; 0: of
+                             //  BlockAlignment
+    Family: TFamily;         //< racy    the routines that allocated it, see DebugSetFamily
   end;
 
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.

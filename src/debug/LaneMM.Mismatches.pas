@@ -1,4 +1,4 @@
-/// Detects mismatched frees: New with FreeMem, or GetMem with Dispose.
+/// Detects mismatched frees: New with FreeMem, or GetMem with Dispose; in C++, other families.
 //
 // Owns:       nothing.
 // Invariants: the return address identifies the call: for New and Dispose the compiler calls
@@ -19,6 +19,8 @@ uses
 /// Reports Block if its backtraces show that the call that frees it does not match the call that
 /// allocated it.
 procedure MismatchCheck(Block: PDebugBlock);
+/// Reports Block, in use, which a routine of Family is about to free. Its own family is another.
+procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 
 implementation
 
@@ -73,6 +75,16 @@ begin
   Finding.Block := Block^;
   Finding.Data := NativeUInt(DebugBlockData(Block));
   Finding.State := dsFreed;
+  FindingReport(Finding);
+end;
+
+procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, msMismatchFamily, Block);
+  Finding.Kind := evMismatch;
+  Finding.Family := Family;
   FindingReport(Finding);
 end;
 

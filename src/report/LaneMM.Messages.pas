@@ -35,7 +35,7 @@ type
     msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
     msNumber,            //< the allocation number of the setting `break`
-    msMismatchFree, msMismatchDispose,
+    msMismatchFree, msMismatchDispose, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
     msReserve            //< the emergency reserve is in use
@@ -44,7 +44,7 @@ type
   /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
     fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiMethod, fiPath, fiGiven, fiProcess,
-    fiRetainer, fiText);
+    fiRetainer, fiText, fiAllocator, fiDeallocator);
 
   /// The values of the fields of a message.
   TFields = record
@@ -106,7 +106,7 @@ type
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
     'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'method',
-    'path', 'given', 'process', 'retainer', 'text');
+    'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator');
 
   Entries: array[TMessage] of TEntry = (
     (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}:'),
@@ -169,6 +169,8 @@ const
       + ' managed fields were not finalized.'),
     (Name: 'mismatched-dispose'; Text: 'Mismatched free: allocated by GetMem, freed by Dispose:'
       + ' managed fields were not initialized.'),
+    (Name: 'mismatched-family'; Text:
+      'Mismatched free: allocated by {allocator}, freed by {deallocator}.'),
     (Name: 'log-allocated'; Text: 'Allocation log: a block was allocated.'),
     (Name: 'log-freed'; Text: 'Allocation log: a block was freed.'),
     (Name: 'log-left'; Text: 'Allocation log: {count} not logged after the first {number}.'),

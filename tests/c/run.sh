@@ -90,6 +90,8 @@ build() {
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
     gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
+    g++ $compiler_flags -std=c++17 -Wno-mismatched-new-delete -o "$out/mismatched" \
+      tests/c/mismatched.cc
   }
   fpc -l- -v0 -vew -vm6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr
@@ -196,14 +198,20 @@ run mixed linked "$out/Mixed"
 run symbols release sh tests/c/symbols.sh "$lib"
 run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
   LANEMM=debug,check=500,quarantine=1M,event=all:halt=99 "$out/forks"
-run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched"
+mkdir -p "$out/alignments.logs"
+for settings in debug,event=all:halt=99 debug,guard=pages,event=all:halt=99 profile,rate=1K; do
+  run alignments "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" \
+    "LANEMM=$settings,log=$root/$out/alignments.logs" "$out/alignments"
+done
+run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$out/mismatched"
 
 if [ $quick = no ]; then
   sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
   for program in $programs operators; do
     run_on "$checked/liblanemm.so" checked "$program"
   done
-  run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched"
+  run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched" \
+    "$out/mismatched"
   run_in_sandbox
   run_in_little_space
   run_without_overcommit

@@ -1,10 +1,11 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | twice | lose | fork]
+ *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
- * wait: waits to be ended. damage: writes behind a block. twice: frees a block twice.
+ * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
+ * aligned: writes behind blocks with alignments, and keeps such blocks. twice: frees a block twice.
  * lose: loses a list, and keeps blocks in all other ways. fork: a child lets blocks grow in a routine
  * of its own. */
 #define _GNU_SOURCE
@@ -48,12 +49,33 @@ __attribute__((noinline)) void free_one(char *block) {
   check_passed++; /* no tail call: the routine stays on the stack */
 }
 
+__attribute__((noinline)) char *keep_aligned(size_t alignment) {
+  char *block = aligned_alloc(alignment, 24);
+  memset(block, 1, 24);
+  return block;
+}
+
+/* As many bytes as keep_blocks, half of them with an alignment for which blocks are cut to size. */
+__attribute__((noinline)) void keep_aligned_blocks(void) {
+  for (int i = 0; i < KEPT; i++)
+    kept[i] = aligned_alloc(64, KEPT_SIZE / 2);
+  for (int i = 0; i < KEPT / 20; i++)
+    check_passed += aligned_alloc(1 << 17, KEPT_SIZE * 10) != NULL;
+}
+
 /* Bugs on purpose. */
 static void spoil(const char *mode) {
   char *volatile block = keep_one();
   if (strcmp(mode, "damage") == 0)
     block[24] = 1;
+  if (strcmp(mode, "before") == 0)
+    block[-32] = 1;
   free_one(block);
+  for (int log2 = 5; strcmp(mode, "aligned") == 0 && log2 < 20; log2++) {
+    block = keep_aligned(1 << log2);
+    block[24] = 1;
+    free_one(block);
+  }
   if (strcmp(mode, "twice") == 0)
     free_one(block);
 }
@@ -81,7 +103,7 @@ __attribute__((noinline)) void lose_list(void) {
   pthread_setspecific(key, malloc(800));
 }
 
-static void work(void) {
+static void work(int is_aligned) {
   void *block = NULL;
   pthread_t thread;
   for (size_t i = 1; i <= GROWTHS; i++)
@@ -92,6 +114,8 @@ static void work(void) {
   pthread_create(&thread, NULL, free_others, NULL);
   pthread_join(thread, NULL);
   keep_blocks();
+  if (is_aligned)
+    keep_aligned_blocks();
   for (int i = 0; i < KEPT / 2; i++)
     free(kept[i]);
 }
@@ -126,7 +150,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "lose") == 0)
     lose_list();
   spoil(mode);
-  work();
+  work(strcmp(mode, "aligned") == 0);
   if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))
     return 3;
   struct sigaction action;

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Watches programs in C and checks what the logs say.
 #
-#   sh tests/c/watched.sh LIBRARY PROGRAM
+#   sh tests/c/watched.sh LIBRARY WATCHED MISMATCHED
 #
-# PROGRAM is built from watched.c, with debug information. The last line is `N passed, N failed`.
+# The programs are built from watched.c and mismatched.cc, with debug information. The last line is
+# `N passed, N failed`.
 set -eu
 
 case ${1-} in
@@ -12,11 +13,13 @@ esac
 
 library=$(realpath "$1")
 program=$(realpath "$2")
+mismatched=$(realpath "$3")
 work=$(dirname "$program")/watched.work
 rm -rf "$work"
 mkdir -p "$work/logs"
 cd "$work"
 cp "$program" watched
+cp "$mismatched" mismatched
 passed=0
 failed=0
 
@@ -177,6 +180,40 @@ finds_double_free() {
     && grep -A 1 'Freed by' "$log" | grep -q ' free_one  watched+0x'
 }
 
+finds_underrun() {
+  watch debug,log=logs before && has 'Heap block underrun' && has 'Modified: 1 byte at offset -32' \
+    && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched+0x'
+}
+
+finds_damage_of_aligned() {
+  watch "debug,log=logs$1" aligned && [ "$(grep -c 'Heap block overrun' "$log")" -eq 15 ] \
+    && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched+0x')" -eq 15 ]
+}
+
+# As counts_bytes: 40 MB each of both kinds of alignment.
+counts_bytes_of_aligned() {
+  watch "profile,folded,log=logs$1" aligned && awk '/keep_aligned_blocks/ { sum += $NF }
+    END { exit !(sum > 60000000 && sum < 100000000) }' logs/watched_MemoryManager_heap.*.folded
+}
+
+# A pair of mismatched.cc: its name, and what the report says of it.
+finds_mismatch() {
+  rm -rf logs
+  mkdir logs
+  env LANEMM=debug,mixes,log=logs "LD_PRELOAD=$library" ./mismatched "$1" > out 2> err
+  events=logs/mismatched_MemoryManager_EventLog.txt
+  [ "$(cat out)" = done ] && [ "$(grep -c '^LaneMM: process' $events)" -eq 1 ] \
+    && grep -qF "$2" $events && grep -A 1 'Allocated by' $events | grep -q ' get_.*  mismatched+0x' \
+    && grep -A 1 'Occurred at' $events | grep -q " $3  mismatched+0x"
+}
+
+finds_no_mismatch() {
+  rm -rf logs
+  mkdir logs
+  env LANEMM=debug,mixes,log=logs "LD_PRELOAD=$library" ./mismatched all > out 2> err \
+    && [ "$(cat out)" = done ] && [ -z "$(ls logs)" ]
+}
+
 is_clean() {
   watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -229,7 +266,39 @@ promise 'the signal of the settings writes the logs' answers_signal
 promise 'SIGTERM writes the logs and ends the program' is_ended
 promise 'the child of a fork logs its own events alone' counts_in_child
 promise 'debug finds a write behind a block' finds_damage
+promise 'debug finds a write 32 bytes before a block' finds_underrun
+promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned ''
+promise 'debug finds it in front of guard pages, too' finds_damage_of_aligned ,guard=pages
+promise 'profile counts the bytes of blocks with an alignment' counts_bytes_of_aligned ''
+promise 'it does so in debug mode' counts_bytes_of_aligned ,debug
 promise 'debug finds a double free, and the program ends' finds_double_free
+promise 'mixes reports delete of a block of malloc' finds_mismatch malloc-delete \
+  'allocated by malloc, freed by operator delete.' put_delete
+promise 'and delete[]' finds_mismatch malloc-array \
+  'allocated by malloc, freed by operator delete[].' put_array
+promise 'free of a block of new' finds_mismatch new-free \
+  'allocated by operator new, freed by free or realloc.' put_plain
+promise 'and realloc' finds_mismatch new-realloc \
+  'allocated by operator new, freed by free or realloc.' resize
+promise 'delete[] of a block of new' finds_mismatch new-array \
+  'allocated by operator new, freed by operator delete[].' put_array_sized
+promise 'delete of a block of new[]' finds_mismatch array-delete \
+  'allocated by operator new[], freed by operator delete.' put_delete
+promise 'and free' finds_mismatch array-free \
+  'allocated by operator new[], freed by free or realloc.' put_plain
+promise 'also with the size' finds_mismatch array-delete-sized \
+  'allocated by operator new[], freed by operator delete.' put_sized
+promise 'plain delete of a block of aligned new' finds_mismatch aligned-delete \
+  'allocated by aligned operator new, freed by operator delete.' put_delete
+promise 'and the reverse' finds_mismatch new-aligned \
+  'allocated by operator new, freed by aligned operator delete.' put_aligned
+promise 'aligned delete[] of a block of aligned new' finds_mismatch aligned-array \
+  'allocated by aligned operator new, freed by aligned operator delete[].' put_array_aligned
+promise 'delete with a wrong size' finds_mismatch wrong-size \
+  'allocated with 24 bytes, freed with 32 bytes.' put_wrong_size
+promise 'and delete[]' finds_mismatch array-wrong-size \
+  'allocated with 24 bytes, freed with 16 bytes.' put_array_wrong_size
+promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks

@@ -57,6 +57,8 @@ type
     procedure ModeNests;
     procedure BlockHasTheSizeThatWasAskedFor;
     procedure BlocksAreAligned;
+    procedure BlocksWithAnAlignmentAreDebugBlocks;
+    procedure DamageOfBlocksWithAnAlignmentIsFound;
     procedure NewBlockHoldsThePattern;
     procedure AllocMemIsZero;
     procedure ReallocKeepsContents;
@@ -87,7 +89,7 @@ implementation
 uses
   SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Hooks,
   LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
-  LaneMM.Groups;
+  LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups;
 
 const
   GotHeading = 'Allocated by thread';
@@ -457,6 +459,51 @@ begin
     GetMem(P, Size);
     Same(0, NativeUInt(P) mod BlockAlignment, 'alignment');
     FreeMem(P);
+  end;
+end;
+
+procedure TDebugBlocksTests.BlocksWithAnAlignmentAreDebugBlocks;
+var
+  Size: NativeUInt;
+  Shift: Byte;
+  P: PByte;
+begin
+  for Size in SampleSizes do
+    for Shift := 5 to 20 do // a block of no bytes is not found by WalkFind
+    begin
+      P := DebugGetAligned(Size, Shift);
+      Same(0, NativeUInt(P) and (NativeUInt(1) shl Shift - 1), 'alignment');
+      AssertTrue('debug block', (Size = 0) or IsDebugBlock(P));
+      Same(Size, MemSize(P), 'size');
+      if Size > 0 then
+        P[0] := 1;
+      ReallocMem(P, Size * 2 + 1);
+      Same(Ord(Size > 0), P[0] and 1, 'byte');
+      FreeMem(P);
+    end;
+  Same(0, LaneMM_CheckHeap, 'damaged');
+end;
+
+procedure TDebugBlocksTests.DamageOfBlocksWithAnAlignmentIsFound;
+var
+  Shift: Byte;
+  P: PByte;
+begin
+  for Shift := 5 to 20 do
+  begin
+    P := DebugGetAligned(100, Shift);
+    P[-FrontGuardSize] := 1;
+    FreeMem(P);
+    Same(1, Told[evWriteBefore], 'underrun');
+    P := DebugGetAligned(100, Shift);
+    P[100] := 1;
+    Same(1, LaneMM_CheckHeap, 'overrun');
+    FreeMem(P);
+    P := DebugGetAligned(100, Shift);
+    FreeMem(P);
+    P[50] := 1;
+    Same(1, LaneMM_CheckHeap, 'after free');
+    Told[evWriteBefore] := 0;
   end;
 end;
 

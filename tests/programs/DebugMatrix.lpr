@@ -275,7 +275,7 @@ end;
 
 procedure WriteFarBefore;
 begin
-  WriteOutside(-16);
+  WriteOutside(-32);
 end;
 
 procedure WriteBehind;
