@@ -16,7 +16,8 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
 
 /// Takes a block for Size bytes, those of an alignment included, and sets dsChanging; Before is its
-/// State until then. The caller fills it. Cache is the calling thread's, or nil. Nil without memory.
+/// State until then. The caller fills it. Cache is the calling thread's, or nil. Nil without
+/// memory.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 /// The same for a block followed by an inaccessible page. Nil also when the system refuses that,
 /// or there are 16,384 such blocks.
