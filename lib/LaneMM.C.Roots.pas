@@ -1,10 +1,16 @@
 /// The roots of the leak search in a C program: the data of all modules, the thread-local variables
-/// and the stack of the ending thread. Blocks reachable from them are not leaks.
+/// of all threads, and the stack of the ending thread. Blocks reachable from them are not leaks.
 //
 // Owns:       Leaks.VisitRoots.
-// Invariants: the data of this library are left out: every block is reachable from them.
+// Invariants: the data of this library are left out: every block is reachable from them. glibc
+//             lists its threads for debuggers, with tables of its exported names that say where the
+//             lists are; a list that is not linked both ways is not followed. Of an ended thread
+//             whose stack glibc keeps for the next one, only the vector of thread-local variables
+//             is a root: glibc uses it again.
+// Limits:     other thread libraries and static programs have no such tables: there, a thread that
+//             blocks the signal of LaneMM.Pause does not show its variables.
 // Callers:    the end of the program, while all other threads are stopped.
-// Source:     glibc: nptl/descr.h.
+// Source:     glibc 2.36: nptl/descr.h, nptl_db/structs.def, sysdeps/generic/ldsodefs.h.
 unit LaneMM.C.Roots;
 
 {$I ../src/LaneMM.inc}
@@ -17,7 +23,7 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Modules;
+  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Libc, LaneMM.C.Modules;
 
 const
   // Bytes of a thread's control block, which holds the values of its keys.
@@ -27,8 +33,16 @@ type
   TRoots = record
     Visitor: TRangeCall;
     Context: Pointer;
+    OwnControl: NativeUInt;  // the control block of the calling thread
+    VariablesSize: NativeUInt; // bytes of thread-local variables before a control block
   end;
   PRoots = ^TRoots;
+
+  // glibc's list_t, a ring through the control blocks of threads and the head of the list.
+  PLink = ^TLink;
+  TLink = record
+    Next, Prev: PLink;
+  end;
 
 procedure Visit(Roots: PRoots; First, Size: NativeUInt);
 begin
@@ -36,6 +50,19 @@ begin
   Size := Size and not (SizeOf(Pointer) - 1);
   if NativeUInt(@Process) - First >= Size then
     Roots^.Visitor(First, First + Size, Roots^.Context);
+end;
+
+// The variables of modules that were loaded at the start lie before the control block; later ones
+// are heap blocks, which the vector leads to.
+procedure NoteVariables(Roots: PRoots; Variables: NativeUInt);
+const
+  MostBytes = NativeUInt(1) shl 20;
+var
+  Distance: NativeUInt;
+begin
+  Distance := Roots^.OwnControl - Variables;
+  if (Distance <= MostBytes) and (Distance > Roots^.VariablesSize) then
+    Roots^.VariablesSize := Distance;
 end;
 
 function VisitModule(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
@@ -50,8 +77,91 @@ begin
     if (Segment^.Kind = LoadSegment) and (Segment^.Flags and IsWritable <> 0) then
       Visit(Context, Module^.Base + Segment^.Address, Segment^.Size)
     else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0) then
+    begin
       Visit(Context, Module^.TlsData, Segment^.Size);
+      NoteVariables(Context, Module^.TlsData);
+    end;
   end;
+end;
+
+// ---------------------------------------------------------------------------- threads
+
+// Returns the value of a name of libc, or nil.
+function LibcData(Name: PAnsiChar): Pointer;
+var
+  Symbol: PSymbol;
+begin
+  Result := nil;
+  Symbol := NamesFind(Libc.Names, Name);
+  if Symbol <> nil then
+    Result := Pointer(Libc.Names.Base + Symbol^.Value);
+end;
+
+// Reads where a field lies; its table has the bits of an element, their number, and the offset.
+function FieldOffset(Name: PAnsiChar; out Offset: NativeUInt): Boolean;
+const
+  OffsetIndex = 2;
+var
+  Table: PCardinal;
+begin
+  Table := LibcData(Name);
+  Result := Table <> nil;
+  if Result then
+    Offset := Table[OffsetIndex];
+end;
+
+procedure VisitLive(Roots: PRoots; Control: NativeUInt);
+begin
+  Visit(Roots, Control - Roots^.VariablesSize, Roots^.VariablesSize + ControlBlockSize);
+end;
+
+procedure VisitEnded(Roots: PRoots; Control: NativeUInt);
+const
+  VectorOffset = SizeOf(Pointer);
+begin
+  Visit(Roots, Control + VectorOffset, SizeOf(Pointer));
+end;
+
+type
+  TControlCall = procedure(Roots: PRoots; Control: NativeUInt);
+
+// Calls VisitControl for each control block of a list; Offset is that of the link in it.
+procedure VisitList(Roots: PRoots; Head: PLink; Offset: NativeUInt; VisitControl: TControlCall);
+const
+  MostThreads = 1 shl 20;
+var
+  Link: PLink;
+  Count: Cardinal;
+begin
+  Link := Head^.Next;
+  Count := 0;
+  while (Link <> nil) and (Link <> Head) and (Link^.Next <> nil) and (Link^.Next^.Prev = Link)
+    and (Count < MostThreads) do
+  begin
+    VisitControl(Roots, NativeUInt(Link) - Offset);
+    Link := Link^.Next;
+    Inc(Count);
+  end;
+end;
+
+// glibc has three lists, one after the other: threads on its stacks, on the program's stacks, and
+// stacks of ended threads; its tables have the first two.
+procedure VisitThreads(Roots: PRoots);
+var
+  Global: ^PByte;
+  OnOwnStacks, OnUserStacks, LinkOffset: NativeUInt;
+begin
+  if not LibcFind then
+    Exit;
+  Global := LibcData('__nptl_rtld_global');
+  if (Global = nil) or not FieldOffset('_thread_db_pthread_list', LinkOffset)
+    or not FieldOffset('_thread_db_rtld_global__dl_stack_used', OnOwnStacks)
+    or not FieldOffset('_thread_db_rtld_global__dl_stack_user', OnUserStacks) then
+    Exit;
+  VisitList(Roots, PLink(Global^ + OnOwnStacks), LinkOffset, VisitLive);
+  VisitList(Roots, PLink(Global^ + OnUserStacks), LinkOffset, VisitLive);
+  if OnUserStacks = OnOwnStacks + SizeOf(TLink) then
+    VisitList(Roots, PLink(Global^ + OnUserStacks) + 1, LinkOffset, VisitEnded);
 end;
 
 // Returns the thread control block, which begins with its own address.
@@ -67,8 +177,11 @@ var
 begin
   Roots.Visitor := Visitor;
   Roots.Context := Context;
+  Roots.OwnControl := ControlBlock;
+  Roots.VariablesSize := 0;
   ModulesVisit(VisitModule, @Roots);
-  Visit(@Roots, ControlBlock, ControlBlockSize);
+  Visit(@Roots, Roots.OwnControl, ControlBlockSize);
+  VisitThreads(@Roots);
   Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);
 end;

@@ -1,17 +1,20 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | fork]
+ *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | threads |
+ *           fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
  * aligned: writes behind blocks with alignments, and keeps such blocks. twice: frees a block twice.
- * lose: loses a list, and keeps blocks in all other ways. fork: a child lets blocks grow in a routine
+ * lose: loses a list, and keeps blocks in all other ways. threads: ends while threads run that no
+ * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
  * of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +106,38 @@ __attribute__((noinline)) void lose_list(void) {
   pthread_setspecific(key, malloc(800));
 }
 
+static int is_ready[2];
+
+static void *hold(void *is_ending) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, NULL);
+  if (is_ending == NULL)
+    in_thread = malloc(900);
+  if (write(is_ready[1], "", 1) == 1 && is_ending == NULL)
+    pause();
+  return NULL;
+}
+
+/* Threads on stacks of libc and of the program, and ended ones whose stacks libc keeps. */
+static void leave_threads(void) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  char end;
+  if (pipe(is_ready) != 0)
+    return;
+  for (int i = 0; i < 12; i++) {
+    pthread_attr_init(&attributes);
+    if (i % 3 == 0)
+      pthread_attr_setstack(&attributes, mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1 << 20);
+    pthread_create(&thread, &attributes, hold, i % 3 == 1 ? is_ready : NULL);
+    check_failed += read(is_ready[0], &end, 1) != 1;
+    if (i % 3 == 1)
+      pthread_join(thread, NULL);
+  }
+}
+
 static void work(int is_aligned) {
   void *block = NULL;
   pthread_t thread;
@@ -149,6 +184,8 @@ int main(int count, char **arguments) {
     return 2;
   if (strcmp(mode, "lose") == 0)
     lose_list();
+  if (strcmp(mode, "threads") == 0)
+    leave_threads();
   spoil(mode);
   work(strcmp(mode, "aligned") == 0);
   if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))

@@ -238,6 +238,10 @@ finds_no_leaks() {
   watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+finds_no_leaks_of_threads() {
+  watch "leaks,log=logs$1" threads && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
 sets_exit_code() {
   watch leaks,leaks:exit=9,log=logs lose
   [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch leaks,leaks:exit=9,log=logs
@@ -304,6 +308,8 @@ promise 'debug:exit sets the exit code of a program with memory errors' sets_exi
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
+promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
+promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 if [ -x /usr/bin/python3 ]; then
   promise 'a program of the system is logged in the current folder' spares_folders_of_system
