@@ -43,6 +43,7 @@ type
     procedure SharedPageIsNilWhereTheAddressIsTaken;
     procedure ReadOfMappedMemoryCopies;
     procedure ReadOfUnmappedMemoryFails;
+    procedure ReadWorksInASandboxThatRefusesTheSystemCall;
     procedure MappingsAreVisitedInOrderWithTheirRights;
     procedure ErrorsAreWrittenWhole;
     procedure EachThreadHasItsOwnSlot;
@@ -382,6 +383,83 @@ begin
   AssertFalse('reserved', OsRead(NativeUInt(Range) + OsPageSize, @Target, SizeOf(Target)));
   AssertFalse('half of it', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, SizeOf(Target)));
   AssertTrue('committed part', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, 8));
+  OsRelease(Range, RangeSize);
+end;
+
+// From now on the system refuses a call of this process. False if it cannot.
+function Refuse(Call: Cardinal): Boolean;
+const
+  NoNewPrivileges = 38;
+  SetSeccomp = 22;
+  FilterMode = 2;
+  Load = $20;          // the number of the call
+  JumpIfEqual = $15;
+  Return = $06;
+  NotPermitted = $00050001;
+  Allowed = $7FFF0000;
+type
+  TInstruction = record
+    Code: System.Word;
+    IfTrue, IfFalse: Byte;
+    Value: Cardinal;
+  end;
+var
+  Filter: array[0..3] of TInstruction;
+  Head: record
+    Length: NativeUInt;
+    First: Pointer;
+  end;
+begin
+  FillChar(Filter, SizeOf(Filter), 0);
+  Filter[0].Code := Load;
+  Filter[1].Code := JumpIfEqual;
+  Filter[1].Value := Call;
+  Filter[1].IfFalse := 1;
+  Filter[2].Code := Return;
+  Filter[2].Value := NotPermitted;
+  Filter[3].Code := Return;
+  Filter[3].Value := Allowed;
+  Head.Length := Length(Filter);
+  Head.First := @Filter;
+  Result := (Do_SysCall(syscall_nr_prctl, NoNewPrivileges, 1, 0, 0, 0) = 0)
+    and (Do_SysCall(syscall_nr_prctl, SetSeccomp, FilterMode, TSysParam(@Head)) = 0);
+end;
+
+// Returns the number of the first read that goes wrong, 0 if none.
+function ReadsInASandbox(Range: PByte): Integer;
+const
+  ReadMemory = {$if defined(CPUX86_64)} 310 {$elseif defined(CPUAARCH64)} 270 {$else} 347 {$ifend};
+var
+  Word: UInt64;
+begin
+  if not Refuse(ReadMemory) then
+    Exit(1);
+  Word := 0;
+  if not OsRead(NativeUInt(Range) + OsPageSize - 3, @Word, 8) or (Word <> $0807060504030201) then
+    Exit(2);
+  if not OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 1) then
+    Exit(3);
+  if OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 2) then
+    Exit(4);
+  Result := 5 * Ord(OsRead(0, @Word, 8));
+end;
+
+procedure TOsTests.ReadWorksInASandboxThatRefusesTheSystemCall;
+var
+  Range: PByte;
+  Child: TPid;
+  Status, Index: Integer;
+begin
+  Range := OsReserve(RangeSize);
+  AssertTrue('committed', OsCommit(Range, 2 * OsPageSize));
+  for Index := 1 to 8 do
+    Range[OsPageSize - 4 + Index] := Index;
+  Child := FpFork;
+  if Child = 0 then
+    Do_SysCall(syscall_nr_exit_group, ReadsInASandbox(Range));
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended', WIfExited(Status));
+  Same(0, WExitStatus(Status), 'read that went wrong');
   OsRelease(Range, RangeSize);
 end;
 
