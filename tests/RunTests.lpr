@@ -9,7 +9,7 @@ uses
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Fork, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
-  Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.EventLog, Test.Profile,
+  Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
   Test.Leaks, Test.Limits, Test.LimitReport, Test.DebugLimits;
 
 begin

@@ -1,7 +1,8 @@
 /// The executable files of the process: symbols and line numbers of its code addresses.
 //
 // Owns:       nothing; a TElf owns its mapped files and their paths until ElfClose.
-// Invariants: checks the offsets that it reads from a file against the file's size.
+// Invariants: checks the offsets that it reads from a file against the file's size; names end
+//             within their section. A file that is shortened while it is read faults.
 // Callers:    any thread; a TElf belongs to one.
 // Source:     System V ABI, chapter 4 (Object Files). The field offsets below hold for the 64-bit
 //             and the 32-bit format, by the size of an address.
@@ -63,11 +64,13 @@ const
   SegmentFileOffset = AddressSize;
   SegmentAddress = 2 * AddressSize;
   SegmentFileSize = 4 * AddressSize;
+  SegmentHeaderSize = 32 + 24 * Is64;
 
   // Fields of a section header.
   SectionFileOffset = 8 + 2 * AddressSize;
   SectionSize = 8 + 3 * AddressSize;
   SectionLink = 8 + 4 * AddressSize;
+  SectionHeaderSize = 40 + 24 * Is64;
 
   // Fields of a symbol table entry.
   SymbolInfo = 12 - 8 * Is64;
@@ -116,7 +119,7 @@ begin
   Offset := WordAt(Elf.Image + SegmentTableOffset);
   for Index := 1 to HalfAt(Elf.Image + CountsOffset) do
   begin
-    if not Holds(Elf, Offset, EntrySize) then
+    if not Holds(Elf, Offset, SegmentHeaderSize) then
       Exit;
     Segment := Elf.Image + Offset;
     if (Mapping.FileOffset + OsPageSize > WordAt(Segment + SegmentFileOffset))
@@ -173,7 +176,8 @@ var
 begin
   EntrySize := HalfAt(Elf.Image + CountsOffset + 2);
   Offset := WordAt(Elf.Image + SectionTableOffset) + NativeUInt(Index) * EntrySize;
-  Result := (Index < HalfAt(Elf.Image + CountsOffset + 4)) and Holds(Elf, Offset, EntrySize);
+  Result := (Index < HalfAt(Elf.Image + CountsOffset + 4))
+    and Holds(Elf, Offset, SectionHeaderSize);
   if not Result then
     Exit;
   Entry := Elf.Image + Offset;
@@ -181,6 +185,24 @@ begin
   Section.Size := WordAt(Entry + SectionSize);
   Section.Link := PCardinal(Entry + SectionLink)^;
   Result := Holds(Elf, WordAt(Entry + SectionFileOffset), Section.Size);
+end;
+
+// Reads a section of names, each ended by #0, the last one too.
+function ReadNames(const Elf: TElfFile; Index: Cardinal; out Names: TSection): Boolean;
+begin
+  Result := ReadSection(Elf, Index, Names) and (Names.Size > 0)
+    and (Names.Start[Names.Size - 1] = 0);
+end;
+
+// Returns whether Found, ended by #0, is Name.
+function IsName(Found: PAnsiChar; const Name: ShortString): Boolean;
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Length(Name) do
+    if Found[Index - 1] <> Name[Index] then
+      Exit(False);
+  Result := Found[Length(Name)] = #0;
 end;
 
 function SectionName(const Elf: TElfFile; Index: Cardinal; const Names: TSection): PAnsiChar;
@@ -199,18 +221,13 @@ function FindSection(const Elf: TElfFile; const Name: ShortString; out Section: 
 var
   Names: TSection;
   Index: Cardinal;
-  Found: PAnsiChar;
 begin
   Result := False;
-  if not ReadSection(Elf, HalfAt(Elf.Image + CountsOffset + 6), Names) then
+  if not ReadNames(Elf, HalfAt(Elf.Image + CountsOffset + 6), Names) then
     Exit;
   for Index := 1 to HalfAt(Elf.Image + CountsOffset + 4) - 1 do
-    if ReadSection(Elf, Index, Section) then
-    begin
-      Found := SectionName(Elf, Index, Names);
-      if (CompareByte(Found^, Name[1], Length(Name)) = 0) and (Found[Length(Name)] = #0) then
-        Exit(True);
-    end;
+    if ReadSection(Elf, Index, Section) and IsName(SectionName(Elf, Index, Names), Name) then
+      Exit(True);
 end;
 
 // ---------------------------------------------------------------------------- symbols
@@ -234,7 +251,7 @@ var
 begin
   if not FindSection(Elf, '.symtab', Table) and not FindSection(Elf, '.dynsym', Table) then
     Exit;
-  if not ReadSection(Elf, Table.Link, Names) then
+  if not ReadNames(Elf, Table.Link, Names) then
     Exit;
   Entry := Table.Start;
   Limit := Table.Start + Table.Size;

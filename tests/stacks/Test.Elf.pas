@@ -1,0 +1,215 @@
+/// Tests of LaneMM.Elf: files whose headers and names reach past their end. tests/fuzz makes others.
+unit Test.Elf;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Symbols, LaneMM.Elf;
+
+type
+  TElfTests = class(TLaneTest)
+  strict private
+    Image: array[0..4095] of Byte;
+    FileName: string;
+    Start: PByte;
+    Symbols: TSymbols;
+    Elf: TElf;
+    procedure SetHalf(Offset, Value: Cardinal);
+    procedure SetWord(Offset: Cardinal; Value: UInt64);
+    procedure SetText(Offset: Cardinal; const Text: string);
+    procedure SetSection(Index, Name, First, Size, Link: Cardinal);
+    procedure WriteFile;
+    procedure Resolve;
+    function Routine: string;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure RoutineHasItsName;
+    procedure SegmentsPastTheEndOfTheFileAreNotRead;
+    procedure SectionsPastTheEndOfTheFileAreNotRead;
+    procedure SectionNameThatTheFileCutsIsNoName;
+    procedure RoutineNameThatTheFileCutsIsNoName;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Os, LaneMM.Text;
+
+const
+  TypeOffset = 16;
+  SegmentsOffset = 32;
+  SectionsOffset = 40;
+  SegmentLengthOffset = 54;
+  SegmentCountOffset = 56;
+  SectionLengthOffset = 58;
+  SectionCountOffset = 60;
+  NamesIndexOffset = 62;
+  SectionTable = 256;
+  SectionLength = 64;
+  SymbolTable = 1024;
+  SymbolLength = 24;
+  NameTable = 2048;
+  RoutineOffset = 3000;   // of the code
+  RoutineSize = 100;
+
+procedure TElfTests.SetHalf(Offset, Value: Cardinal);
+begin
+  PWord(@Image[Offset])^ := Value;
+end;
+
+procedure TElfTests.SetWord(Offset: Cardinal; Value: UInt64);
+begin
+  PUInt64(@Image[Offset])^ := Value;
+end;
+
+procedure TElfTests.SetText(Offset: Cardinal; const Text: string);
+begin
+  Move(Text[1], Image[Offset], Length(Text));
+end;
+
+procedure TElfTests.SetSection(Index, Name, First, Size, Link: Cardinal);
+var
+  Entry: Cardinal;
+begin
+  Entry := SectionTable + Index * SectionLength;
+  PCardinal(@Image[Entry])^ := Name;
+  SetWord(Entry + 24, First);
+  SetWord(Entry + 32, Size);
+  PCardinal(@Image[Entry + 40])^ := Link;
+end;
+
+// A library of one page with one routine: sections 1 names, 2 symbols.
+procedure TElfTests.SetUp;
+begin
+  FillChar(Image, SizeOf(Image), 0);
+  SetText(0, #$7F'ELF');
+  SetHalf(TypeOffset, 3);
+  SetWord(SectionsOffset, SectionTable);
+  SetHalf(SectionLengthOffset, SectionLength);
+  SetHalf(SectionCountOffset, 3);
+  SetHalf(NamesIndexOffset, 1);
+  SetHalf(SegmentLengthOffset, 56);
+  SetText(NameTable, #0'.strtab'#0'.symtab'#0'ROUTINE'#0);
+  SetSection(1, 1, NameTable, 25, 0);
+  SetSection(2, 9, SymbolTable, 2 * SymbolLength, 1);
+  PCardinal(@Image[SymbolTable + SymbolLength])^ := 17;
+  Image[SymbolTable + SymbolLength + 4] := 2;
+  SetWord(SymbolTable + SymbolLength + 8, RoutineOffset);
+  SetWord(SymbolTable + SymbolLength + 16, RoutineSize);
+  FileName := ExtractFilePath(ParamStr(0)) + 'one-page.elf';
+end;
+
+procedure TElfTests.WriteFile;
+var
+  Stream: TFileStream;
+begin
+  Stream := TFileStream.Create(FileName, fmCreate);
+  Stream.WriteBuffer(Image, SizeOf(Image));
+  Stream.Free;
+end;
+
+// Maps the file as a loader does, and reads its symbols. The page after the file that ElfResolve maps
+// cannot be read.
+procedure TElfTests.Resolve;
+var
+  Handle: Integer;
+  Free: PByte;
+begin
+  WriteFile;
+  Handle := FpOpen(FileName, O_RDONLY);
+  Start := FpMMap(nil, SizeOf(Image), PROT_READ or PROT_EXEC, MAP_PRIVATE, Handle, 0);
+  FpClose(Handle);
+  SymbolsOpen(Symbols, 1);
+  SymbolsAdd(Symbols, NativeUInt(Start) + RoutineOffset + 1);
+  SymbolsSort(Symbols);
+  ElfOpen(Elf);
+  Free := FpMMap(nil, 2 * OsPageSize, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  FpMUnMap(Free, OsPageSize);
+  ElfResolve(Elf, Symbols);
+  if Elf.Count > 0 then
+    AssertTrue('the file lies before the page', Elf.Files[0].Image = Free);
+end;
+
+function TElfTests.Routine: string;
+var
+  Text: TText;
+begin
+  Result := '';
+  if Symbols.Items[0].Routine = nil then
+    Exit;
+  TextOpen(Text, OsPageSize);
+  SymbolAddRoutine(Text, @Symbols.Items[0]);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure TElfTests.TearDown;
+begin
+  ElfClose(Elf);
+  SymbolsClose(Symbols);
+  FpMUnMap(Start, SizeOf(Image));
+  DeleteFile(FileName);
+end;
+
+procedure TElfTests.RoutineHasItsName;
+begin
+  // Segment: offset 0 in the file, address 0, the whole file.
+  SetWord(SegmentsOffset, 64);
+  SetHalf(SegmentCountOffset, 1);
+  SetWord(64 + 32, SizeOf(Image));
+  Resolve;
+  AssertEquals('name', 'ROUTINE', Routine);
+end;
+
+procedure TElfTests.SegmentsPastTheEndOfTheFileAreNotRead;
+begin
+  SetHalf(SegmentLengthOffset, 1);
+  SetHalf(SegmentCountOffset, 1);
+  SetWord(SegmentsOffset, SizeOf(Image) - 2);
+  Resolve;
+  AssertEquals('files', 1, Elf.Count);
+end;
+
+procedure TElfTests.SectionsPastTheEndOfTheFileAreNotRead;
+begin
+  SetHalf(SectionLengthOffset, 1);
+  SetWord(SectionsOffset, SizeOf(Image) - 4);
+  Resolve;
+  AssertEquals('name', '', Routine);
+end;
+
+procedure TElfTests.SectionNameThatTheFileCutsIsNoName;
+begin
+  SetText(SizeOf(Image) - 4, '.sym');
+  SetSection(1, 0, SizeOf(Image) - 4, 4, 0);
+  SetSection(2, 0, SymbolTable, 2 * SymbolLength, 1);
+  Resolve;
+  AssertEquals('name', '', Routine);
+end;
+
+procedure TElfTests.RoutineNameThatTheFileCutsIsNoName;
+begin
+  SetWord(SegmentsOffset, 64);
+  SetHalf(SegmentCountOffset, 1);
+  SetWord(64 + 32, SizeOf(Image));
+  // The names of the routines, section 3, reach to the end of the file.
+  SetHalf(SectionCountOffset, 4);
+  SetSection(2, 9, SymbolTable, 2 * SymbolLength, 3);
+  SetSection(3, 1, SizeOf(Image) - 8, 8, 0);
+  SetText(SizeOf(Image) - 8, 'ROUTINES');
+  PCardinal(@Image[SymbolTable + SymbolLength])^ := 1;
+  Resolve;
+  AssertEquals('name', '', Routine);
+end;
+
+initialization
+  // The offsets above are those of the 64-bit format.
+  {$ifdef CPU64}
+  RegisterTest(TElfTests);
+  {$endif}
+
+end.
