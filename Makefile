@@ -67,6 +67,31 @@ test-yield: ## a build that yields at every atomic operation: unit tests, stress
 	@sh tools/need.sh fpc
 	@SEEDS=$(SEEDS) SEED=$(SEED) sh tests/run-yield.sh
 
+faults: ## every kind of system call fails, each time by itself: tests, stress, real C programs
+	@sh tools/need.sh fpc gcc
+	-@sh tools/need.sh sqlite3 perl git
+	@sh tests/faults/run.sh
+
+test-faults: ## the same in short, without real programs
+	@sh tools/need.sh fpc
+	@sh tests/faults/run.sh --short
+
+fuzz: ## random settings, files of suppressions and damaged executable files; CASES=N, SEED=N
+	@sh tools/need.sh fpc
+	@sh tests/fuzz/build.sh
+	@build/fuzz/Fuzz $(if $(CASES),--cases=$(CASES)) $(if $(SEED),--seed=$(SEED))
+
+test-fuzz: CASES = 400
+test-fuzz: fuzz ## the same in short
+
+soak: ## MINUTES=N of mixed work: the resident memory at the rests does not drift; SEED=N
+	@sh tools/need.sh fpc
+	@mkdir -p build/soak
+	@fpc $(FPCFLAGS) -O3 -Fusrc "-Fusrc/*" -Futests -Futests/stress -FEbuild/soak -FUbuild/soak \
+	  tests/stress/Soak.lpr
+	@build/soak/Soak --csv=build/soak/lows.csv $(if $(MINUTES),--minutes=$(MINUTES)) \
+	  $(if $(SEED),--seed=$(SEED))
+
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
 	@sh tools/selfcompile.sh
@@ -142,5 +167,6 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
+.PHONY: faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -18,6 +18,8 @@ procedure EmptySlots;
 var
   /// Blocks whose contents were not what they should be.
   DamagedCount: LongInt;
+  /// What a thread does in a round.
+  TurnsPerRound: Integer = 150000;
   /// Calls that raised an error.
   RefusedCount: LongInt;
   /// What was done, for the report.
@@ -31,7 +33,6 @@ uses
 const
   SlotCount = 500;
   OwnCount = 200;
-  TurnsPerRound = 150000;
   SmallestBlock = SizeOf(UInt64);
   LargestBlock = 3000000;
   // Of longer blocks only the edges and a word here and there are written and checked.
@@ -193,6 +194,17 @@ begin
   end;
 end;
 
+// A call that is refused leaves all blocks as they were.
+procedure TryOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed: Int64);
+begin
+  try
+    WorkOneTurn(Blocks, Generator, Passed);
+  except
+    on EOutOfMemory do
+      InterlockedIncrement(RefusedCount);
+  end;
+end;
+
 procedure WorkTurns(Seed: UInt64);
 var
   Blocks: TBlocks;
@@ -204,7 +216,7 @@ begin
   Generator.Start(Seed);
   Passed := 0;
   for Turn := 1 to TurnsPerRound do
-    WorkOneTurn(Blocks, Generator, Passed);
+    TryOneTurn(Blocks, Generator, Passed);
   for Index := 0 to High(Blocks) do
     if Odd(Index) then
       PassOn(Blocks[Index], Generator.Below(SlotCount));

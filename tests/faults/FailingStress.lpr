@@ -1,0 +1,75 @@
+/// The stress test in short, while system calls fail: calls may be refused, but no block is lost or
+/// damaged. Then the calls succeed again, and none is refused.
+program FailingStress;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, SysUtils, StressWork, CallPlans;
+
+const
+  ThreadCount = 4;
+  RoundCount = 2;
+  ShortRound = 2500;
+
+var
+  FailedCount: Integer = 0;
+
+procedure Expect(IsKept: Boolean; const Promise: string);
+begin
+  if IsKept then
+    Exit;
+  Inc(FailedCount);
+  WriteLn('broken: ', Promise);
+  Flush(Output);
+end;
+
+function TryStart(Seed: NativeUInt): TThreadID;
+begin
+  Result := TThreadID(0);
+  try
+    Result := BeginThread(WorkOneRound, Pointer(Seed));
+  except
+    on EOutOfMemory do; // of the run-time library, for the thread's record
+  end;
+end;
+
+procedure RunThreads;
+var
+  Ids: array[1..ThreadCount] of TThreadID;
+  Index, Round: Integer;
+begin
+  for Round := 1 to RoundCount do
+  begin
+    for Index := 1 to ThreadCount do
+      Ids[Index] := TryStart(Round * ThreadCount + Index);
+    for Index := 1 to ThreadCount do
+      if Ids[Index] <> TThreadID(0) then
+        WaitForThreadTerminate(Ids[Index], 0);
+    LaneMM_Trim;
+  end;
+end;
+
+var
+  Before: NativeUInt;
+  Refused: Integer;
+begin
+  TurnsPerRound := ShortRound;
+  RunThreads;
+  if ParamStr(1) = 'list' then
+  begin
+    CallsPrint;
+    Halt(0);
+  end;
+  CallsSucceed;
+  RunThreads; // makes what stays
+  EmptySlots;
+  Before := LaneMM_HeapStatus.UsedBytes;
+  Refused := RefusedCount;
+  RunThreads;
+  EmptySlots;
+  Expect(DamagedCount = 0, 'blocks keep their contents');
+  Expect(RefusedCount = Refused, 'no call is refused when the system calls succeed again');
+  Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
+  Halt(Ord(FailedCount > 0));
+end.

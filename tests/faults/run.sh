@@ -1,0 +1,56 @@
+#!/bin/sh
+# Lets system calls fail: in a program that works with all of LaneMM, in the stress test, and in real
+# programs on the C library.
+#
+#   sh tests/faults/run.sh [--short]
+#
+# --short  fewer calls, and no real programs
+#
+# The last line is the sum of all runs, `N passed, N failed`; exit code 1 when one failed.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.."
+out=build/faults
+log=$out/log
+rm -rf $out
+mkdir -p $out/driver $out/checked
+passed=0
+failed=0
+
+# compile UNITS OPTIONS...: with system calls that can fail.
+compile() {
+  units=$1
+  shift
+  fpc -l- -v0 -vew -vm6018 -Fusrc '-Fusrc/*' -Futests -Futests/programs -Futests/stress -Futests/faults \
+    -Fitests/faults -dLANEMM_FAULTS -g -gl -Xs- "-FE$units" "-FU$units" "$@"
+}
+
+# run COMMAND...: adds up the counts in its last line.
+run() {
+  code=0
+  "$@" > $log 2>&1 || code=$?
+  sed '$d' $log
+  counts=$(sed -n '$s/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' $log)
+  [ -n "$counts" ] || counts='0 1'
+  passed=$((passed + ${counts% *}))
+  failed=$((failed + ${counts#* }))
+}
+
+compile $out -O3 tests/faults/Failing.lpr
+compile $out/checked -dLANEMM_CHECKED tests/faults/FailingStress.lpr
+fpc -l- -v0 -vew -vm6018 -O2 -FE$out -FU$out/driver tests/faults/RunFaults.lpr
+if [ "${1-}" = --short ]; then
+  run $out/RunFaults --short $out/Failing
+  run $out/RunFaults --short --plain $out/checked/FailingStress
+else
+  run $out/RunFaults $out/Failing
+  run $out/RunFaults --plain $out/checked/FailingStress
+  sh lib/build.sh
+  run sh tests/c/failing.sh build/lib/liblanemm.so
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,250 @@
+/// Phases of work of all kinds, with rests between them, for as long as wanted: the resident memory
+/// at the rests must not drift.
+program Soak;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+uses
+  LaneMM, cthreads, SysUtils, StrUtils, Classes, Test.Tools, StressWork;
+
+const
+  Usage = 'Soak [--minutes=N] [--seed=N] [--csv=FILE]'#10
+    + '  --minutes=N  how long (15)'#10
+    + '  --seed=N     seed of all random numbers; printed, so that a run can be repeated'#10
+    + '  --csv=FILE   writes a line per rest: seconds; resident, backed, used bytes'#10
+    + 'Exit code 1 when the median of the resident memory at the rests of the last third of the time'#10
+    + 'is more than 5 % and 1 MB above that of the first third, or when a block was damaged.';
+  KeptCount = 30000;     // blocks that live through many phases
+  LargestKept = 2000;
+  ReplacedPerPhase = 6000;
+  ListLength = 400000;
+  ThreadCount = 6;
+  LargestGrown = 48 shl 20;
+  RestMs = 6000;         // the purge thread looks every 400 ms, for idle threads every 4 s
+  FewestLows = 9;
+  DriftPercent = 5;
+  DriftBytes = 1 shl 20;
+
+type
+  TLow = record
+    Seconds: Integer;
+    Resident, Backed, Used: NativeUInt;
+  end;
+
+var
+  Kept: array[0..KeptCount - 1] of PByte;
+  Sizes: array[0..KeptCount - 1] of NativeUInt;
+  Lows: array of TLow = nil;
+  Random: TGenerator;
+  DamagedKept: Integer;
+  StartMs: Int64;
+
+function Option(const Name, Default: string): string;
+var
+  Index: Integer;
+begin
+  Result := Default;
+  for Index := 1 to ParamCount do
+    if StartsStr('--' + Name + '=', ParamStr(Index)) then
+      Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
+end;
+
+// ---------------------------------------------------------------------------- phases
+
+procedure ReplaceKept;
+var
+  Turn, Index: Integer;
+begin
+  for Turn := 1 to ReplacedPerPhase do
+  begin
+    Index := Random.Below(KeptCount);
+    if (Kept[Index] <> nil) and not HasPattern(Kept[Index], Sizes[Index], Index) then
+      Inc(DamagedKept);
+    FreeMem(Kept[Index]);
+    Sizes[Index] := Random.NextSize(LargestKept);
+    GetMem(Kept[Index], Sizes[Index]);
+    FillPattern(Kept[Index], Sizes[Index], Index);
+  end;
+end;
+
+// A list of strings grows, and goes away.
+procedure GrowList;
+var
+  List: TStringList;
+  Index: Integer;
+begin
+  List := TStringList.Create;
+  for Index := 1 to ListLength do
+    List.Add(StringOfChar('x', Random.Below(100)) + IntToStr(Index));
+  List.Free;
+end;
+
+// Threads come and go, resize blocks and pass them on.
+procedure RunThreads;
+var
+  Ids: array[1..ThreadCount] of TThreadID;
+  Index: Integer;
+begin
+  for Index := 1 to ThreadCount do
+    Ids[Index] := BeginThread(WorkOneRound, Pointer(NativeUInt(Random.Next shr 8)));
+  for Index := 1 to ThreadCount do
+    WaitForThreadTerminate(Ids[Index], 0);
+  EmptySlots;
+end;
+
+var
+  Shared: TPointers;
+
+function FreeShared(Argument: Pointer): PtrInt;
+begin
+  FreeEach(Shared, 1);
+  Result := 0;
+end;
+
+// One thread takes all blocks, another one frees them.
+procedure FreeAcross;
+var
+  Index: Integer;
+begin
+  SetLength(Shared, 200000);
+  for Index := 0 to High(Shared) do
+    GetMem(Shared[Index], Random.NextSize(1000));
+  WaitForThreadTerminate(BeginThread(FreeShared), 0);
+  Shared := nil;
+end;
+
+procedure GrowLarge;
+var
+  First, Second: PByte;
+  Size: NativeUInt;
+begin
+  First := nil;
+  Second := nil;
+  Size := 40000 + Random.Below(100000);
+  while Size < LargestGrown do
+  begin
+    ReallocMem(First, Size);
+    First[Size - 1] := 1;
+    FillChar(First^, Size div 2, 1);
+    ReallocMem(Second, Size div 3);
+    FillChar(Second^, Size div 3, 2);
+    Inc(Size, Size div 2);
+  end;
+  ReallocMem(First, 100000);
+  FreeMem(First);
+  FreeMem(Second);
+end;
+
+procedure WorkOnePhase;
+begin
+  case Random.Below(4) of
+    0: GrowList;
+    1: RunThreads;
+    2: FreeAcross;
+  else
+    GrowLarge;
+  end;
+  ReplaceKept;
+end;
+
+// ---------------------------------------------------------------------------- rests
+
+function Elapsed: Int64;
+begin
+  Result := Int64(GetTickCount64) - StartMs;
+end;
+
+procedure Rest;
+const
+  BytesPerSign = 1 shl 20;
+var
+  Low: TLow;
+begin
+  Sleep(RestMs);
+  Low.Seconds := Elapsed div 1000;
+  Low.Resident := ResidentBytes;
+  Low.Used := UsedBytes;
+  Low.Backed := LaneMM_HeapStatus.CommittedBytes;
+  SetLength(Lows, Length(Lows) + 1);
+  Lows[High(Lows)] := Low;
+  WriteLn(Format('%5d s %8d KB resident, %8d KB backed, %6d KB used %s', [Low.Seconds,
+    Low.Resident shr 10, Low.Backed shr 10, Low.Used shr 10, StringOfChar('#', Low.Resident div BytesPerSign)]));
+  Flush(Output);
+end;
+
+// The median of the resident memory of the lows from First to Last.
+function Median(First, Last: Integer): Int64;
+var
+  Values: TFPList;
+  Index, Place: Integer;
+begin
+  Values := TFPList.Create;
+  for Index := First to Last do
+  begin
+    Place := 0;
+    while (Place < Values.Count) and (NativeUInt(Values[Place]) < Lows[Index].Resident) do
+      Inc(Place);
+    Values.Insert(Place, Pointer(Lows[Index].Resident));
+  end;
+  Result := Int64(NativeUInt(Values[Values.Count div 2]));
+  Values.Free;
+end;
+
+procedure WriteCsv(const FileName: string);
+var
+  Lines: TStringList;
+  Index: Integer;
+begin
+  Lines := TStringList.Create;
+  Lines.Add('seconds,resident,backed,used');
+  for Index := 0 to High(Lows) do
+    Lines.Add(Format('%d,%d,%d,%d', [Lows[Index].Seconds, Lows[Index].Resident,
+      Lows[Index].Backed, Lows[Index].Used]));
+  Lines.SaveToFile(FileName);
+  Lines.Free;
+end;
+
+// Counts the promises kept; returns whether all were.
+function Judge: Boolean;
+var
+  Early, Late: Int64;
+  Passed: Integer;
+begin
+  Early := Median(0, Length(Lows) div 3 - 1);
+  Late := Median(Length(Lows) - Length(Lows) div 3, High(Lows));
+  WriteLn(Format('%d rests; median resident memory %d KB in the first third, %d KB in the last: %s%d KB',
+    [Length(Lows), Early shr 10, Late shr 10, IfThen(Late >= Early, '+', '-'),
+    Abs(Late - Early) shr 10]));
+  Passed := Ord(Late - Early <= Early * DriftPercent div 100 + DriftBytes)
+    + Ord((DamagedCount = 0) and (DamagedKept = 0)) + Ord(RefusedCount = 0);
+  WriteLn(Passed, ' passed, ', 3 - Passed, ' failed');
+  Result := Passed = 3;
+end;
+
+var
+  Index: Integer;
+  Seed: Int64;
+  Minutes: Integer;
+begin
+  if ParamStr(1) = '--help' then
+  begin
+    WriteLn(Usage);
+    Halt(0);
+  end;
+  Minutes := StrToInt(Option('minutes', '15'));
+  StartMs := GetTickCount64;
+  Seed := StrToInt64(Option('seed', IntToStr(StartMs)));
+  WriteLn('minutes ', Minutes, ', seed ', Seed);
+  Random.Start(Seed);
+  for Index := 1 to 10 do
+    ReplaceKept;
+  while (Elapsed < Int64(Minutes) * 60000) or (Length(Lows) < FewestLows) do
+  begin
+    for Index := 0 to Random.Below(4) do
+      WorkOnePhase;
+    Rest;
+  end;
+  if Option('csv', '') <> '' then
+    WriteCsv(Option('csv', ''));
+  Halt(Ord(not Judge));
+end.
