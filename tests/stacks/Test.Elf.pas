@@ -11,7 +11,7 @@ uses
 type
   TElfTests = class(TLaneTest)
   strict private
-    Image: array[0..4095] of Byte;
+    Image: array[0..1 shl 20 - 1] of Byte; // longer than the gaps between mappings
     FileName: string;
     Start: PByte;
     Symbols: TSymbols;
@@ -82,7 +82,7 @@ begin
   PCardinal(@Image[Entry + 40])^ := Link;
 end;
 
-// A library of one page with one routine: sections 1 names, 2 symbols.
+// A library with one routine: sections 1 names, 2 symbols.
 procedure TElfTests.SetUp;
 begin
   FillChar(Image, SizeOf(Image), 0);
@@ -100,7 +100,7 @@ begin
   Image[SymbolTable + SymbolLength + 4] := 2;
   SetWord(SymbolTable + SymbolLength + 8, RoutineOffset);
   SetWord(SymbolTable + SymbolLength + 16, RoutineSize);
-  FileName := ExtractFilePath(ParamStr(0)) + 'one-page.elf';
+  FileName := ExtractFilePath(ParamStr(0)) + 'one-routine.elf';
 end;
 
 procedure TElfTests.WriteFile;
@@ -127,8 +127,8 @@ begin
   SymbolsAdd(Symbols, NativeUInt(Start) + RoutineOffset + 1);
   SymbolsSort(Symbols);
   ElfOpen(Elf);
-  Free := FpMMap(nil, 2 * OsPageSize, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
-  FpMUnMap(Free, OsPageSize);
+  Free := FpMMap(nil, SizeOf(Image) + OsPageSize, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  FpMUnMap(Free, SizeOf(Image));
   ElfResolve(Elf, Symbols);
   if Elf.Count > 0 then
     AssertTrue('the file lies before the page', Elf.Files[0].Image = Free);
