@@ -347,10 +347,10 @@ echo Assembling lanemm.eventlog
 /usr/bin/as --64 -o build/lib/units/LaneMM.EventLog.o   build/lib/units/LaneMM.EventLog.s
 if [ $? != 0 ]; then DoExitAsm lanemm.eventlog; fi
 rm build/lib/units/LaneMM.EventLog.s
-echo Assembling lanemm.limitreport
-/usr/bin/as --64 -o build/lib/units/LaneMM.LimitReport.o   build/lib/units/LaneMM.LimitReport.s
-if [ $? != 0 ]; then DoExitAsm lanemm.limitreport; fi
-rm build/lib/units/LaneMM.LimitReport.s
+echo Assembling lanemm.enginereports
+/usr/bin/as --64 -o build/lib/units/LaneMM.EngineReports.o   build/lib/units/LaneMM.EngineReports.s
+if [ $? != 0 ]; then DoExitAsm lanemm.enginereports; fi
+rm build/lib/units/LaneMM.EngineReports.s
 echo Assembling lanemm.lockprofile
 /usr/bin/as --64 -o build/lib/units/LaneMM.LockProfile.o   build/lib/units/LaneMM.LockProfile.s
 if [ $? != 0 ]; then DoExitAsm lanemm.lockprofile; fi

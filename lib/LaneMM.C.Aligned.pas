@@ -21,8 +21,8 @@ function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large,
-  LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug, LaneMM.C.Errno,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Arena,
+  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug, LaneMM.C.Errno,
   LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
@@ -31,7 +31,7 @@ begin
   Result := ArenaSplit(Span, FirstSlice);
   Result^.BlockSize := Span^.BlockSize - FirstSlice shl SliceShift;
   Result^.Owner := NoOwner;
-  Result^.Remote := 0;
+  RemoteStartLife(Result);
   Result^.Used := 1;
   Result^.IsZero := Span^.IsZero;
   Result^.DivideMagic := Span^.DivideMagic;

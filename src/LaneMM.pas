@@ -103,6 +103,7 @@ const
   evAllocation = LaneMM.ReportState.evAllocation;
   evFree = LaneMM.ReportState.evFree;
   evLimit = LaneMM.ReportState.evLimit;
+  evCorruption = LaneMM.ReportState.evCorruption;
 
   /// The kinds of operating system calls.
   ocReserve = LaneMM.Layout.ocReserve;

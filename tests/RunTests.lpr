@@ -7,10 +7,10 @@ uses
   LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns,
   Test.Arena, Test.Span, Test.Large, Test.Heap, Test.Threads, Test.Fork, Test.Foreign,
-  Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Blocks.Twins, Test.Walk, Test.Contents,
+  Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
   Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
-  Test.Leaks, Test.Limits, Test.LimitReport, Test.DebugLimits;
+  Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits;
 
 begin
   ExitCode := Test.Runner.RunTests;

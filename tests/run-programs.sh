@@ -123,6 +123,7 @@ if is_wanted Successor; then
   report 'Successor (nothing took over)' $? "$out/log"
 fi
 program 204 RunError
+program 0 RacingFrees
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then

@@ -1,8 +1,8 @@
 /// Applies the settings: the entries of the memory manager, the hooks, the signals, the final logs.
 //
 // Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
-//             LimitReached and ChildStarted; Debug.FreeWatch; Observe.GrowthCall; Control; the
-//             exit code, where `debug:exit` sets it.
+//             LimitReached, Corruption and ChildStarted; Debug.FreeWatch; Observe.GrowthCall;
+//             Control; the exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while MemSize is LaneMM's: another manager installed in
 //             front of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
@@ -31,7 +31,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
   LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.Modules,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Growth, LaneMM.LimitReport,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
   LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog,
   LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample,
   LaneMM.LeaksState;
@@ -290,6 +290,7 @@ begin
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Hooks.LimitReached := LimitReport;
+  Hooks.Corruption := CorruptionReport;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 

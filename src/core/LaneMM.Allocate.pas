@@ -61,16 +61,20 @@ begin
   Heap := ThreadHeap;
   if Heap = nil then
     Exit(nil);
-  Span := Heap^.Current[SizeClass];
-  if Odd(Span^.FreeList) and not SpanRefill(Span) then
-  begin
-    ProcessSweep;
-    Span := HeapNextSpan(Heap, SizeClass);
-    if Span = nil then
-      Exit(nil);
-    PurgeTick;
-  end;
-  Result := SpanTake(Span);
+  repeat
+    Span := Heap^.Current[SizeClass];
+    if (Span^.FreeList = EndOfList) and not SpanRefill(Span) then
+    begin
+      ProcessSweep;
+      Span := HeapNextSpan(Heap, SizeClass);
+      if Span = nil then
+        Exit(nil);
+      PurgeTick;
+    end;
+    Result := SpanTake(Span, SizeClass);
+    if Result = nil then
+      SpanReport(coLink, Span, SpanDropList(Span));
+  until Result <> nil;
 end;
 
 function TryGetOnce(Size: NativeUInt): Pointer;
@@ -96,10 +100,15 @@ begin
 end;
 
 function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
+var
+  SizeClass: Cardinal;
 begin
   Result := nil;
   if (Heap <> nil) and (Size <= MaxClassSize) then
-    Result := SpanTake(Heap^.Current[Process.ClassOf[(Size + ClassStep - 1) div ClassStep]]);
+  begin
+    SizeClass := Process.ClassOf[(Size + ClassStep - 1) div ClassStep];
+    Result := SpanTake(Heap^.Current[SizeClass], SizeClass);
+  end;
   if Result = nil then
     Result := TryGetSlow(Size);
 end;

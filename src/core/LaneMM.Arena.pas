@@ -511,8 +511,6 @@ var
 begin
   Span^.Owner := NoOwner;
   YieldPoint;
-  Span^.Remote := 0;
-  YieldPoint;
   Span^.Kind := skReleased;
   if LockTry(Process.ArenaLock) then
   begin

@@ -21,8 +21,7 @@ function BlockSpan(P: Pointer): PSpan; inline;
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 /// Returns the span of the block P; nil when no block begins at P. Any pointer.
 function BlockSpanExact(P: Pointer): PSpan;
-/// Returns true if the first word looks like a link to a block nearby; rarely true for a block in
-/// use.
+/// Returns true if the first word looks like that of a free block; rarely true for a block in use.
 function BlockMayBeFree(P: PBlock): Boolean; inline;
 /// Returns true if the block is free: its first word is that of a free block, and, where the span
 /// is Heap's and no other thread has freed blocks in it, the block is on FreeList. Heap is the
@@ -64,7 +63,7 @@ end;
 
 function BlockMayBeFree(P: PBlock): Boolean;
 begin
-  Result := (LinkOf(P^.Link) xor NativeUInt(P)) shr 31 shr 1 = 0;
+  Result := WordMayBeLink(P^.Link);
 end;
 
 function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;

@@ -24,8 +24,9 @@ function BlockFreeSize(P: Pointer; Size: TSize): TSize;
 
 /// Frees a block of a span that Heap owns.
 procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
-/// Frees a block of another heap, or of none. Heap may be nil.
-procedure RemoteBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+/// Frees a pointer that lies in Span, a record that Heap, maybe nil, does not own.
+/// Returns the usable size.
+function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 
 {$ifdef LANEMM_ASM}
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
@@ -35,8 +36,6 @@ function FastBlockFree(P: Pointer): TSize;
 
 /// BlockFree for a pointer that the fast path cannot prove to be a block in use.
 function BlockFreeSlow(P: Pointer): NativeUInt;
-/// BlockFree for a pointer into the slice of Span, a record that Heap, maybe nil, does not own.
-function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Releases a span that is not current and whose last block in use was just put on FreeList.
 /// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
@@ -48,25 +47,32 @@ uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
   LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
 
-procedure RemoteBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
+// Frees the block P of another heap, or of none; Heap may be nil. Word and Seen: see RemotePush.
+// Returns false if another thread has freed it.
+function RemoteBlockFree(Heap: PHeap; Span: PSpan; P: PBlock; Word, Seen: NativeUInt): Boolean;
 var
   Watch: TFreeCall;
 begin
   Watch := Hooks.RemoteFree;
   if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
     Watch(Span, P);
-  if RemotePush(Span, P) = rpPushed then
-  begin
-    // An owner that allocates from the span finds the block; an owner that does not needs a sweep.
-    if not Span^.IsCurrent and WantSweep then
-      PurgeNotify;
-    Exit;
+  Result := True;
+  case RemotePush(Span, P, Word, Seen) of
+    rpPushed:
+      // An owner that allocates from the span finds the block; an owner that does not needs a
+      // sweep.
+      if not Span^.IsCurrent and WantSweep then
+        PurgeNotify;
+    rpSpanIsYours:
+      begin
+        SpanPut(Span, P);
+        if Heap = nil then
+          Heap := ThreadHeapOrAbandoned;
+        HeapTakeOver(Heap, Span);
+      end;
+    rpNotInUse:
+      Result := False;
   end;
-  // The span was given up, and now belongs to this thread.
-  SpanPut(Span, P);
-  if Heap = nil then
-    Heap := ThreadHeapOrAbandoned;
-  HeapTakeOver(Heap, Span);
 end;
 
 procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
@@ -89,7 +95,8 @@ begin
     Result := BlockInvalid(P, icFree);
 end;
 
-function FreeLargeBlock(Span: PSpan): NativeUInt;
+// Frees a large block; Word: see RemoteTryEndLife.
+function FreeLargeBlock(Span: PSpan; Word: TAtomicWord): NativeUInt;
 var
   Watch: TFreeCall;
 begin
@@ -97,6 +104,8 @@ begin
   Watch := Hooks.LargeFree;
   if @Watch <> nil then
     Watch(Span, Span^.Start);
+  if not RemoteTryEndLife(Span, Word) then
+    Exit(BlockInvalid(Span^.Start, icFree)); // another thread has freed it at the same moment
   LargeFree(Span);
   PurgeNotify;
 end;
@@ -105,31 +114,40 @@ function BlockFreeSlow(P: Pointer): NativeUInt;
 var
   Span: PSpan;
   Heap: PHeap;
+  Word, Seen: NativeUInt;
 begin
   if P = nil then
     Exit(0);
-  Span := BlockSpanExact(P);
+  Span := BlockSpan(P);
   if Span = nil then
     Exit(FreeUnknown(P));
+  Word := RemoteWord(Span);
+  if not SpanBlockIsValid(Span, P) then
+    Exit(FreeUnknown(P));
   if Span^.Kind = skLarge then
-    Exit(FreeLargeBlock(Span));
+    Exit(FreeLargeBlock(Span, Word));
   Heap := OsThreadHeap;
-  if BlockIsFree(Heap, Span, P) then
-    Exit(BlockInvalid(P, icFree));
+  Seen := PBlock(P)^.Link;
   Result := Span^.BlockSize;
-  if Span^.Owner = Heap then
+  if BlockIsFree(Heap, Span, P) then
+    Result := BlockInvalid(P, icFree)
+  else if Span^.Owner = Heap then
     OwnBlockFree(Heap, Span, P)
-  else
-    RemoteBlockFree(Heap, Span, P);
+  else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
+    Result := BlockInvalid(P, icFree);
 end;
 
-// Heap may be nil.
 function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+var
+  Word, Seen: NativeUInt;
 begin
-  if (Span^.Kind <> skBlocks) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+  Word := RemoteWord(Span);
+  if (Span^.Kind <> skBlocks) or not SpanBlockIsValid(Span, P) then
     Exit(BlockFreeSlow(P));
+  Seen := P^.Link;
   Result := Span^.BlockSize;
-  RemoteBlockFree(Heap, Span, P);
+  if WordMayBeLink(Seen) or not RemoteBlockFree(Heap, Span, P, Word, Seen) then
+    Result := BlockFreeSlow(P);
 end;
 
 function BlockFree(P: Pointer): TSize;

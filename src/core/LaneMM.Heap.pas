@@ -50,8 +50,8 @@ procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.Span;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Arena, LaneMM.Span;
 
 function WantSweep: Boolean;
 begin
@@ -146,7 +146,7 @@ begin
   // A thread that freed a block while the span was current requested no sweep. Full barrier: either
   // this thread sees the block, or that thread sees IsCurrent cleared. Pairs with RemoteBlockFree
   // in LaneMM.Free.
-  if FetchAdd(Span^.Remote, 0) <> 0 then
+  if RemoteIsUsed(Span) then
     WantSweep;
   QueueAdd(Heap, Span);
 end;
@@ -182,30 +182,10 @@ begin
   LockLeave(Abandoned^.Lock);
 end;
 
-// Returns True when the run lies across a multiple of 4 GB. FreeMem compares a block and its first
-// word in the bits above (BlockMayBeFree): a link across would look like a word of the program.
-function LiesAcrossHighBits(Span: PSpan): Boolean; inline;
-var
-  First: NativeUInt;
-begin
-  First := NativeUInt(Span^.Start);
-  Result := (First xor (First + Span^.SliceCount * SliceSize - 1)) shr 31 shr 1 <> 0;
-end;
-
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
-var
-  Rejected: PSpan;
 begin
   Result := ArenaTake(Process.ClassSlices[SizeClass]);
-  if Result = nil then
-    Exit;
-  if LiesAcrossHighBits(Result) then
-  begin
-    Rejected := Result;
-    Result := HeapNewSpan(Heap, SizeClass); // another one: this one is still taken
-    ArenaReleaseUnused(Rejected);
-  end
-  else
+  if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;
 
@@ -223,7 +203,7 @@ begin
   if Result = nil then
     Exit;
   SetCurrent(Heap, Result);
-  if Odd(Result^.FreeList) and not SpanRefill(Result) then
+  if (Result^.FreeList = EndOfList) and not SpanRefill(Result) then
     Fatal('a queued span has no free block');
 end;
 
@@ -242,27 +222,43 @@ begin
   until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
 end;
 
+// Takes a span that is to be released out of its queue. Under the heap's lock.
+procedure Remove(Heap: PHeap; Span: PSpan);
+begin
+  QueueRemove(Heap, Span);
+  YieldPoint;
+  Span^.Owner := NoOwner;
+  RemoteEndLife(Span);
+end;
+
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 var
   IsOurs: Boolean;
+  Uncounted: PBlock;
 begin
   if not LockTry(Heap^.Lock) then
   begin
     WantSweep;
     Exit;
   end;
+  Uncounted := nil;
   QueueTaken(Heap);
   // A sweeping thread may have released the span since its last block was freed.
   IsOurs := (Span^.Owner = Heap) and (Span^.Used = 0);
   if IsOurs then
-  begin
-    QueueRemove(Heap, Span);
-    YieldPoint;
-    Span^.Owner := NoOwner;
-  end;
+    Uncounted := SpanUncountedBlock(Span);
+  if IsOurs and (Uncounted = nil) then
+    Remove(Heap, Span);
   LockLeave(Heap^.Lock);
-  if IsOurs then
-    ArenaRelease(Span);
+  if not IsOurs then
+    Exit;
+  if Uncounted = nil then
+    ArenaRelease(Span)
+  else
+  begin
+    SpanDropList(Span);
+    SpanReport(coCount, Span, Uncounted);
+  end;
 end;
 
 procedure HeapRetireEmpty(Heap: PHeap);
@@ -293,10 +289,9 @@ begin
     Next := Span^.Next;
     // No block is in use, so no thread can free one; no thread allocates from a queued span without
     // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
-    if SpanIsEmpty(Span) then
+    if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) then
     begin
-      QueueRemove(Heap, Span);
-      Span^.Owner := NoOwner;
+      Remove(Heap, Span);
       ArenaRelease(Span);
     end
     else if RemoteCount(Span) <> 0 then

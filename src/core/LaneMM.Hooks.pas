@@ -18,6 +18,7 @@
 //   DebugFind       Walk                  none         Debug         first start
 //   InvalidPointer  Blocks                none         Debug         first start
 //   LimitReached    Limits                none         Watch         start, settings change
+//   Corruption      Span                  none         Watch         start, settings change
 //   Fault           Os, signal handler    any          Faults        first debug block, before the
 //                                                                    handler
 //   ChildStarted    Fork                  none         Watch         start, settings change
@@ -92,6 +93,13 @@ type
   TInvalidPointerCall = procedure(P: Pointer; Call: TInvalidCall);
   /// Reports a limit; Size is the request in bytes, 0 for the soft limit.
   TLimitCall = procedure(Event: TLimitEvent; Size: NativeUInt);
+  /// A corruption of a span.
+  TCorruption = (
+    coLink,  //< the first word of a free block was overwritten
+    coCount  //< a block is in use, though as many were freed as were handed out
+  );
+  /// Reports that Span is corrupt at Block, which is nil if the block is unknown.
+  TCorruptionCall = procedure(Corruption: TCorruption; Span: PSpan; Block: PBlock);
   /// Handles a fault, inside a signal handler.
   TFaultCall = procedure(const Fault: TFault);
 
@@ -113,6 +121,7 @@ type
     DebugFind: TDebugFind;               //< racy   finds a debug block by an address in it
     InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
     LimitReached: TLimitCall;            //< racy   reports limits
+    Corruption: TCorruptionCall;         //< racy   reports a corrupt span
     Fault: TFaultCall;                   //< racy   before the fault handler of the program
     ChildStarted: TPlainProcedure;       //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process

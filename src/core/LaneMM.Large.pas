@@ -30,7 +30,7 @@ function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena;
 
 const
   // A block that had to move takes a run of this many times its size: it then grows in place, and
@@ -58,7 +58,7 @@ end;
 procedure Format(Span: PSpan; Size: NativeUInt);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
-  Span^.Remote := 0;
+  RemoteStartLife(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
   Span^.CarvedBytes := 1;
@@ -104,6 +104,7 @@ end;
 procedure LargeFree(Span: PSpan);
 begin
   Span^.Kind := skReleased;
+  RemoteEndLife(Span);
   if Span^.IsMoved then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
   Release(Span);
@@ -196,6 +197,7 @@ begin
     // The pages are at the new place; the whole run that they left is spare.
     Dec(Result^.SpareCount, Moving);
     Span^.SpareCount := Span^.SliceCount;
+    RemoteEndLife(Span);
     ArenaReleaseZero(Span);
     Exit;
   end;

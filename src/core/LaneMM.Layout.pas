@@ -25,6 +25,10 @@ const
   /// An arena is cut into slices of this many bytes.
   SliceShift = 16;
   SliceSize = NativeUInt(1) shl SliceShift;
+  /// A span of blocks is shorter than 2 to this power.
+  OffsetBits = 20;
+  /// Step of the count of lives in TSpan.Remote; a word of 32 bits has no room for one.
+  LifeStep = {$ifdef CPU64} NativeUInt(1) shl 32 {$else} NativeUInt(0) {$endif};
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.

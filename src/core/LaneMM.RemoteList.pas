@@ -1,12 +1,18 @@
 /// Blocks of a span that other threads freed: a list that many threads push on and one empties.
 //
 // Owns:       TSpan.Remote, one word: bit 0 given up, bits 1 to 15 the length of the list,
-//             bits 16 and up the offset of its first block from Start, in units of
-//             BlockAlignment.
+//             bits 16 to 31 the offset of its first block from Start, in units of
+//             BlockAlignment; of 64 bits the upper half counts the lives of the record.
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
-//             A block is on at most one list. RemoteGivenUp has no list.
-// Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp: the span's owner.
-//             RemoteCount: any thread.
+//             A block is on at most one list. A span that was given up has no list.
+// Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
+//             threads that free a block at the same moment one loses; so does one that frees it
+//             after the span's release, by the count of lives. The owner claims nothing: a block
+//             that it frees at the same moment is on FreeList, too. LaneMM.Span hands it out once.
+// Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp, RemoteIsUsed: the span's owner.
+//             RemoteWord, RemoteCount: any thread. RemoteStartLife: the thread that formats the
+//             record. RemoteEndLife: the thread that releases the span. RemoteTryEndLife: any
+//             thread that frees a large block.
 // Progress:   RemotePush is lock-free, the others are one atomic operation. There is no pop,
 //             hence no ABA: a push only needs the first block to be the first still.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
@@ -20,43 +26,60 @@ unit LaneMM.RemoteList;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 type
-  /// Result of a push: the block is on the list; or the span was given up and now belongs to the
-  /// calling thread, which still has to free the block.
-  TRemotePush = (rpPushed, rpSpanIsYours);
+  /// Result of a push.
+  TRemotePush = (
+    rpPushed,       //< the block is on the list
+    rpSpanIsYours,  //< the span was given up and now belongs to the caller, which frees the block
+    rpNotInUse      //< another thread has freed the block
+  );
 
-/// Pushes Block, which the caller no longer uses, for the owner of Span. Never waits.
-function RemotePush(Span: PSpan; Block: PBlock): TRemotePush;
-/// Takes the whole list; Count is its length. Returns its first block or EndOfList.
+/// Returns the list's word, for RemotePush and RemoteTryEndLife.
+function RemoteWord(Span: PSpan): TAtomicWord; inline;
+/// Pushes Block for the owner of Span. The caller read Word, by RemoteWord, then saw that Span has
+/// the block, then read Seen, the block's first word, which is that of a block in use. Never waits.
+function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
+/// Takes the whole list; Count is its length. Returns the offset of its first block or EndOfList.
 function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 /// Gives the span up if its list is empty. Returns whether it did.
 function RemoteGiveUp(Span: PSpan): Boolean;
 /// Returns the number of blocks on the list.
 function RemoteCount(Span: PSpan): Cardinal;
+/// Returns whether the list has a block. Full barrier.
+function RemoteIsUsed(Span: PSpan): Boolean;
+/// Empties the list of a record that no thread uses.
+procedure RemoteStartLife(Span: PSpan);
+/// Ends the life of a span that is released: a push that began in it fails.
+procedure RemoteEndLife(Span: PSpan);
+/// The same for a large block, whose word was Word. Returns false if another thread has ended it.
+function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Errors;
+  LaneMM.Atomic, LaneMM.Errors;
 
 const
   CountShift = 1;
   CountMask = (1 shl 15) - 1;
   FirstShift = 16;
+  FirstMask = (1 shl 16) - 1;
+  GivenUp = TAtomicWord(1);
+  LifeMask = not (LifeStep - 1);
 
 function CountOf(Word: TAtomicWord): Cardinal; inline;
 begin
   Result := (Word shr CountShift) and CountMask;
 end;
 
-function FirstOf(Span: PSpan; Word: TAtomicWord): NativeUInt; inline;
+function FirstOf(Word: TAtomicWord): NativeUInt; inline;
 begin
   if CountOf(Word) = 0 then
-    Result := EndOfList(Span)
+    Result := EndOfList
   else
-    Result := NativeUInt(Span^.Start) + (Word shr FirstShift) * BlockAlignment;
+    Result := ((Word shr FirstShift) and FirstMask) * BlockAlignment;
 end;
 
 function Pack(Span: PSpan; Block: PBlock; Count: Cardinal): TAtomicWord; inline;
@@ -65,52 +88,90 @@ begin
     or Count shl CountShift;
 end;
 
-function RemotePush(Span: PSpan; Block: PBlock): TRemotePush;
-var
-  Word, Pushed: TAtomicWord;
+function RemoteWord(Span: PSpan): TAtomicWord;
 begin
+  // Acquire: the record's later fields are read in this life of the span, or a later one.
+  Result := LoadAcquire(Span^.Remote);
+end;
+
+function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
+var
+  Life, Pushed: TAtomicWord;
+begin
+  Life := Word and LifeMask;
+  // The claim: of all threads that saw the block in use one goes on.
+  if not CompareAndSwap(Block^.Link, Seen, LinkOf(FirstOf(Word))) then
+    Exit(rpNotInUse);
   repeat
-    Word := LoadAcquire(Span^.Remote);
-    if Word = RemoteGivenUp then
+    if Word and LifeMask <> Life then
+      Exit(rpNotInUse);
+    if Word and not LifeMask = GivenUp then
     begin
       Result := rpSpanIsYours;
-      Pushed := 0;
+      Pushed := Life;
     end
     else
     begin
       Result := rpPushed;
-      Block^.Link := LinkOf(FirstOf(Span, Word));
-      Pushed := Pack(Span, Block, CountOf(Word) + 1);
+      Block^.Link := LinkOf(FirstOf(Word));
+      Pushed := Life or Pack(Span, Block, CountOf(Word) + 1);
     end;
     // Release: the block's link, and all that this thread wrote to the block, before the word.
     // Acquire, when the span changes hands: the fields that the last owner wrote before
     // RemoteGiveUp. Pairs with RemoteTakeAll and RemoteGiveUp.
-  until CompareAndSwap(Span^.Remote, Word, Pushed);
+    if CompareAndSwap(Span^.Remote, Word, Pushed) then
+      Exit;
+    Word := LoadAcquire(Span^.Remote);
+  until False;
 end;
 
 function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 var
   Word: TAtomicWord;
 begin
-  Word := 0;
-  if LoadAcquire(Span^.Remote) <> 0 then // the common case: no atomic operation
+  Word := LoadAcquire(Span^.Remote);
+  if Word and not LifeMask <> 0 then // rarely: in the common case no atomic operation
     // Acquire: see every link of the list. Pairs with RemotePush.
-    Word := Swap(Span^.Remote, 0);
+    Word := Swap(Span^.Remote, Word and LifeMask);
   if Checked then
-    Check(Word <> RemoteGivenUp, 'the owner of a span has not given it up');
+    Check(Word and not LifeMask <> GivenUp, 'the owner of a span has not given it up');
   Count := CountOf(Word);
-  Result := FirstOf(Span, Word);
+  Result := FirstOf(Word);
 end;
 
 function RemoteGiveUp(Span: PSpan): Boolean;
+var
+  Life: TAtomicWord;
 begin
+  Life := Span^.Remote and LifeMask; // the owner's: no other thread changes it
   // Release: the thread that takes the span over sees its fields. Pairs with RemotePush.
-  Result := CompareAndSwap(Span^.Remote, 0, RemoteGivenUp);
+  Result := CompareAndSwap(Span^.Remote, Life, Life or GivenUp);
 end;
 
 function RemoteCount(Span: PSpan): Cardinal;
 begin
   Result := CountOf(LoadAcquire(Span^.Remote));
+end;
+
+function RemoteIsUsed(Span: PSpan): Boolean;
+begin
+  Result := CountOf(FetchAdd(Span^.Remote, 0)) <> 0;
+end;
+
+procedure RemoteStartLife(Span: PSpan);
+begin
+  Span^.Remote := Span^.Remote and LifeMask;
+end;
+
+procedure RemoteEndLife(Span: PSpan);
+begin
+  // A push that succeeds just before this is lost with its block, which is free.
+  StoreRelease(Span^.Remote, (Span^.Remote and LifeMask) + LifeStep);
+end;
+
+function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  Result := CompareAndSwap(Span^.Remote, Word, (Word and LifeMask) + LifeStep);
 end;
 
 end.

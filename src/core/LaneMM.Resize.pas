@@ -143,7 +143,7 @@ begin
   if Span^.Owner = Heap then
     OwnBlockFree(Heap, Span, P)
   else
-    RemoteBlockFree(Heap, Span, P);
+    BlockFreeUnowned(P, Heap, Span);
 end;
 
 function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;

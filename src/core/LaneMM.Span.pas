@@ -4,6 +4,11 @@
 // Invariants: see TSpan. Blocks are linked by their first word, scrambled with a random key: no
 //             program stores such a word by itself, and SpanTake overwrites it, so it identifies
 //             a free block and with it a double free.
+// Corruption: SpanTake hands out a block only if its word is that of a free block, so a block in
+//             use is on no list that is served. If the word was overwritten, SpanDropList gives
+//             up the rest of the list, whose blocks count as used from then on. When two threads
+//             free one block at the same moment, Used may be too low: a span in which other
+//             threads have freed blocks is released only when all its blocks look free.
 // Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread; SpanIsEmpty: the
 //             thread that holds the owner's lock.
 // Progress:   every routine is wait-free, but SpanHasFreeBlock walks the list.
@@ -16,27 +21,39 @@ unit LaneMM.Span;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Atomic;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
 
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 /// Makes the records of the later slices of a span lead to the first.
 procedure SpanFormatInner(Span: PSpan);
-/// Takes a free block; nil when FreeList is empty.
-function SpanTake(Span: PSpan): PBlock; inline;
+/// Takes a free block. SizeClass is the span's. Nil when FreeList is empty, or when the first word
+/// of its first block is not that of a free block: then call SpanDropList.
+function SpanTake(Span: PSpan; SizeClass: Cardinal): PBlock; inline;
 /// Puts a block on FreeList. Returns true if no block is in use now.
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
 /// before. Returns true if it has a block now.
 function SpanRefill(Span: PSpan): Boolean;
+/// Gives up FreeList. Returns its first block, whose first word was overwritten; nil if it is
+/// unknown.
+function SpanDropList(Span: PSpan): PBlock;
+/// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
+procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 /// Returns true if the span can serve no block until one is freed.
 function SpanIsFull(Span: PSpan): Boolean;
 /// Returns true if no block is in use; blocks that other threads freed count as free. Not for a
 /// current span.
 function SpanIsEmpty(Span: PSpan): Boolean;
+/// Returns the first block that does not look free, of a span without a block in use by its counts;
+/// nil if all do, or if no other thread has freed a block of it.
+function SpanUncountedBlock(Span: PSpan): PBlock;
 
 /// Returns true if a block that was ever put on FreeList begins at P, which lies in the span.
 function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
+/// Returns true if Word is the first word of a free block; of the words that a program writes, one
+/// in 2 ** 44.
+function WordMayBeLink(Word: NativeUInt): Boolean; inline;
 /// Returns true if the first word of the block is one that only a free block of this span has.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 /// Returns true if the block is on FreeList. Owner only.
@@ -68,7 +85,8 @@ end;
 
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 begin
-  Span^.FreeList := EndOfList(Span);
+  Span^.FreeList := EndOfList;
+  Span^.Origin := Span^.Start;
   Span^.Used := 0;
   Span^.CarvedBytes := 0;
   Span^.BlockSize := ClassToSize(SizeClass);
@@ -76,19 +94,25 @@ begin
   Span^.BlockBytes := Span^.SliceCount * SliceSize div Span^.BlockSize * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
-  Span^.Remote := 0;
+  Span^.IsShared := False;
+  RemoteStartLife(Span);
   Span^.Owner := Heap;
   SpanFormatInner(Span);
   YieldPoint;
   Span^.Kind := skBlocks;
 end;
 
-function SpanTake(Span: PSpan): PBlock;
+function SpanTake(Span: PSpan; SizeClass: Cardinal): PBlock;
+var
+  Next: NativeUInt;
 begin
   if Odd(Span^.FreeList) then
     Exit(nil);
-  Result := PBlock(Span^.FreeList);
-  Span^.FreeList := LinkOf(Result^.Link);
+  Result := PBlock(Span^.Origin + Span^.FreeList);
+  Next := LinkOf(Result^.Link);
+  if Next and Process.LinkMasks[SizeClass] <> 0 then
+    Exit(nil);
+  Span^.FreeList := Next;
   Result^.Link := HandedOut;
   Inc(Span^.Used);
 end;
@@ -96,7 +120,7 @@ end;
 function SpanPut(Span: PSpan; Block: PBlock): Boolean;
 begin
   Block^.Link := LinkOf(Span^.FreeList);
-  Span^.FreeList := NativeUInt(Block);
+  Span^.FreeList := NativeUInt(Block) - NativeUInt(Span^.Origin);
   // A sweeping thread that sees the count sees the list. Pairs with the load in SpanIsEmpty.
   ReleaseFence;
   Dec(Span^.Used);
@@ -107,8 +131,7 @@ end;
 // Puts the next portion of untouched blocks on the empty FreeList, in the order of address.
 procedure Carve(Span: PSpan);
 var
-  Size: NativeUInt;
-  Block, Last: PByte;
+  Size, Next: NativeUInt;
 begin
   Size := Span^.BlockSize;
   if Size < CarveBytes then
@@ -117,16 +140,14 @@ begin
     Size := Span^.BlockBytes - Span^.CarvedBytes;
   if Size = 0 then
     Exit;
-  Block := Span^.Start + Span^.CarvedBytes;
-  Last := Block + Size - Span^.BlockSize;
+  Next := Span^.CarvedBytes;
   Inc(Span^.CarvedBytes, Size);
-  Span^.FreeList := NativeUInt(Block);
-  while Block < Last do
-  begin
-    PBlock(Block)^.Link := LinkOf(NativeUInt(Block + Span^.BlockSize));
-    Inc(Block, Span^.BlockSize);
-  end;
-  PBlock(Last)^.Link := LinkOf(EndOfList(Span));
+  Span^.FreeList := Next;
+  repeat
+    Inc(Next, Span^.BlockSize);
+    PBlock(Span^.Start + Next - Span^.BlockSize)^.Link := LinkOf(Next);
+  until Next = Span^.CarvedBytes;
+  PBlock(Span^.Start + Next - Span^.BlockSize)^.Link := LinkOf(EndOfList);
 end;
 
 procedure Collect(Span: PSpan);
@@ -134,9 +155,12 @@ var
   Count: Cardinal;
 begin
   Span^.FreeList := RemoteTakeAll(Span, Count);
+  if Count = 0 then
+    Exit;
   if Checked then
     Check(Count <= Span^.Used, 'the blocks on Remote are counted in Used');
   Dec(Span^.Used, Count);
+  Span^.IsShared := True;
 end;
 
 function SpanRefill(Span: PSpan): Boolean;
@@ -155,6 +179,21 @@ begin
   Result := not Odd(Span^.FreeList);
 end;
 
+function SpanDropList(Span: PSpan): PBlock;
+begin
+  Result := nil;
+  if not Odd(Span^.FreeList) then
+    Result := PBlock(Span^.Origin + Span^.FreeList);
+  Span^.FreeList := EndOfList;
+  Span^.Used := Span^.CarvedBytes div Span^.BlockSize + Ord(Span^.IsCurrent);
+end;
+
+procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  if @Hooks.Corruption <> nil then
+    Hooks.Corruption(Corruption, Span, Block);
+end;
+
 function SpanIsFull(Span: PSpan): Boolean;
 begin
   Result := Odd(Span^.FreeList) and (Span^.CarvedBytes = Span^.BlockBytes)
@@ -166,6 +205,24 @@ begin
   Result := Span^.Used = RemoteCount(Span);
 end;
 
+function SpanUncountedBlock(Span: PSpan): PBlock;
+var
+  Offset: NativeUInt;
+begin
+  Result := nil;
+  if not Span^.IsShared and (RemoteCount(Span) = 0) then
+    Exit;
+  Offset := 0;
+  while Offset < Span^.CarvedBytes do
+  begin
+    Result := PBlock(Span^.Start + Offset);
+    if not WordMayBeLink(Result^.Link) then
+      Exit;
+    Inc(Offset, Span^.BlockSize);
+  end;
+  Result := nil;
+end;
+
 function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean;
 var
   Offset: NativeUInt;
@@ -175,24 +232,34 @@ begin
     and (Offset < Span^.CarvedBytes);
 end;
 
+function WordMayBeLink(Word: NativeUInt): Boolean;
+begin
+  Result := LinkOf(Word) shr OffsetBits = 0;
+end;
+
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 var
   Next: NativeUInt;
 begin
   Next := LinkOf(Block^.Link);
-  Result := (Next = EndOfList(Span))
-    or (Next - NativeUInt(Span^.Start) < Span^.SliceCount * SliceSize)
-    and SpanBlockIsValid(Span, Pointer(Next));
+  Result := (Next = EndOfList)
+    or (Next < Span^.CarvedBytes) and SpanBlockIsValid(Span, Span^.Start + Next);
 end;
 
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 var
-  Free: NativeUInt;
+  Free, StepsLeft: NativeUInt;
 begin
+  // The list may be damaged: no more steps than blocks, and none outside of the span.
+  StepsLeft := Span^.CarvedBytes div Span^.BlockSize;
   Free := Span^.FreeList;
-  while not Odd(Free) and (Free <> NativeUInt(Block)) do
-    Free := LinkOf(PBlock(Free)^.Link);
-  Result := Free = NativeUInt(Block);
+  Result := False;
+  while not Result and (StepsLeft > 0) and (Free < Span^.CarvedBytes) and not Odd(Free) do
+  begin
+    Result := Span^.Start + Free = PByte(Block);
+    Free := LinkOf(PBlock(Span^.Start + Free)^.Link);
+    Dec(StepsLeft);
+  end;
 end;
 
 end.

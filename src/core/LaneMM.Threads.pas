@@ -159,14 +159,16 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// Returns a key that maps neither nil nor HandedOut to a block's address, and no address to one
-// that a program could use: the last four bits are 0110, the top two bytes are not zero.
+// Returns a key with which neither nil nor HandedOut nor an address that a program could use is a
+// link: of its top bits some are 1, one is 0. The last four bits are 0110, so that a link whose
+// lowest byte was overwritten with zero leads to no block.
 function LinkKeyOf(Random: NativeUInt): NativeUInt;
 const
   TopBit = SizeOf(NativeUInt) * 8 - 1;
 begin
   Result := Random and not NativeUInt(15) or 6;
   Result := Result or NativeUInt(1) shl TopBit or NativeUInt(1) shl (TopBit - 8);
+  Result := Result and not (NativeUInt(1) shl (TopBit - 1));
 end;
 
 function ProcessStart: Boolean;
@@ -174,7 +176,7 @@ begin
   if Process.IsStarted then
     Exit(True);
   SizeClassesStart;
-  Process.EmptySpan.FreeList := EndOfList(@Process.EmptySpan);
+  Process.EmptySpan.FreeList := EndOfList;
   Process.LinkKey := LinkKeyOf(OsRandom);
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   Process.HugeFrom := HugeFromDefault shr SliceShift;

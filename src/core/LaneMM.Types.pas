@@ -5,7 +5,7 @@
 //   free      a run of slices in the arena's bins. Touched only under the arena lock.
 //   owned     Owner is a heap; Remote is a list, maybe empty. The owner alone uses the
 //             owner fields; any thread may push on Remote (LaneMM.RemoteList).
-//   given up  Owner is NoOwner, Remote is RemoteGivenUp, every block is in use. The first
+//   given up  Owner is NoOwner, Remote says so, every block is in use. The first
 //             thread that frees one of its blocks takes it over with one compare-and-swap.
 //   Spans of ended threads belong to Process.Abandoned; the thread that holds its lock acts as
 //   owner. A span without a block in use goes back to the arena: through its owner, or, out of an
@@ -42,14 +42,16 @@ type
   ///
   /// Always, for skBlocks: (Used + length(FreeList)) * BlockSize = CarvedBytes, with one more in
   /// Used while the span is current; Used counts the blocks on Remote too. CarvedBytes <=
-  /// BlockBytes. FreeList is odd (EndOfList) when it is empty.
+  /// BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption (LaneMM.Span) lost
+  /// blocks count as used.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so a block begins only at Start. The
   /// thread that resizes or frees the block acts as owner.
   /// For skDebug the owner fields belong to debug/, under Debug.Lock, see LaneMM.DebugSpans.
   TSpan = record
     case Byte of
       0: (
-        FreeList: NativeUInt;     //< owner   first free block, or EndOfList
+        FreeList: NativeUInt;     //< owner   offset of the first free block, or EndOfList
+        Origin: PByte;            //< owner   Start, repeated for the owner's line
         Used: Cardinal;           //< racy    blocks in use, plus one while the span is current;
                                   //  written by the owner. An old value is too high for a sweep,
                                   //  which leaves the span alone, and makes a sum inexact
@@ -62,6 +64,7 @@ type
                                   //  by the thread that releases the span
         IsZero: Boolean;          //< owner   the run held only zeros when it was taken
         IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
+        IsShared: Boolean;        //< owner   other threads have freed blocks of it
         SpareCount: Cardinal;     //< owner   untouched slices at its end, counted in SpareSlices
       );
       1: (
@@ -236,23 +239,25 @@ type
         Reserve: TAtomicWord;                       //< shared  its span, or 0
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
+        LinkMasks: array[0..SizeClassCount - 1] of NativeUInt;     //< const  bits that are 0 in
+                                                    //  FreeList, see LaneMM.SizeClasses
       );
   end;
 
   /// A free block. A block in use has no header at all.
   TBlock = record
-    Link: NativeUInt; //< racy    address of the next free block, or EndOfList, xor Process.LinkKey;
-                      //  written by the thread that frees or takes the block. A check that reads
-                      //  an old value judges the block as it was
+    Link: NativeUInt; //< racy    offset of the next free block in the span, or EndOfList, xor
+                      //  Process.LinkKey; written by the thread that frees or takes the block. A
+                      //  check that reads an old value judges the block as it was
   end;
 
 const
   /// Owner of a span that no heap owns. No heap has this address, nor has nil.
   NoOwner = PHeap(1);
+  /// Ends the free list of a span: odd, so no block has this offset.
+  EndOfList = NativeUInt(1);
   /// First word of a block when it is handed out: no free block has it, and it is no address.
   HandedOut = High(NativeUInt);
-  /// TSpan.Remote of a span that was given up.
-  RemoteGivenUp = TAtomicWord(1);
 
 {$ifdef FPC} {$codealign varmin=64} {$endif}
 var
@@ -260,9 +265,8 @@ var
   Process: TProcess;
 {$ifdef FPC} {$codealign varmin=1} {$endif}
 
-/// Returns the value that ends the free lists of Span: odd, so no block has it.
-function EndOfList(Span: PSpan): NativeUInt; inline;
-/// Returns the first word of a free block before Next; of such a word, returns Next.
+/// Returns the first word of a free block before the block at offset Next; of such a word, returns
+/// Next.
 function LinkOf(Next: NativeUInt): NativeUInt; inline;
 
 implementation
@@ -277,11 +281,6 @@ implementation
 function LinkOf(Next: NativeUInt): NativeUInt;
 begin
   Result := Next xor Process.LinkKey;
-end;
-
-function EndOfList(Span: PSpan): NativeUInt;
-begin
-  Result := NativeUInt(Span^.Start) or 1;
 end;
 
 end.

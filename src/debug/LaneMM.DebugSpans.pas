@@ -77,7 +77,7 @@ function DebugSpanIsFull(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
 
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
@@ -214,7 +214,7 @@ begin
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
-  Span^.Remote := 0;
+  RemoteStartLife(Span);
   Span^.Owner := NoOwner;
   SpanFormatInner(Span);
   Span^.Kind := skDebug;

@@ -43,9 +43,9 @@ procedure SamplerRecover;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
-  LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
 
 const
   TableLength = 65536;
@@ -197,10 +197,9 @@ begin
   end;
 end;
 
-// Allocates a block of the class from the spans of samples; nil without memory. Under SampleLock.
-function TakeBlock(SizeClass: Cardinal): Pointer;
-var
-  Span: PSpan;
+// Allocates a block of the class from Span, one of the spans of samples. Nil without memory, or
+// when a link of Span was overwritten. Under SampleLock.
+function TakeBlock(SizeClass: Cardinal; out Span: PSpan): Pointer;
 begin
   Span := Observe.Samples^.Current[SizeClass];
   if Odd(Span^.FreeList) and ((Span = @Process.EmptySpan) or not SpanRefill(Span)) then
@@ -214,23 +213,35 @@ begin
     Span := TakeRefilled(SizeClass);
     if Span = nil then
       Span := NewSpan(SizeClass);
-    if (Span = nil) or Odd(Span^.FreeList) and not SpanRefill(Span) then
+    if Span = nil then
       Exit(nil);
+    if Odd(Span^.FreeList) then
+      SpanRefill(Span);
     Observe.Samples^.Current[SizeClass] := Span;
   end;
-  Result := SpanTake(Span);
+  Result := SpanTake(Span, SizeClass);
 end;
 
 // Allocates a block whose free is noticed; nil when there is none now.
 function BlockForSample(Size: NativeUInt): Pointer;
+var
+  Span: PSpan;
+  Block: PBlock;
+  IsCorrupt: Boolean;
 begin
   if Size > MaxClassSize then
     Exit(BlockGet(Size));
   Result := nil;
+  Block := nil;
   if not LockTry(Observe.SampleLock) then
     Exit;
-  Result := TakeBlock(SizeToClass(Size));
+  Result := TakeBlock(SizeToClass(Size), Span);
+  IsCorrupt := (Result = nil) and (Span <> nil) and not Odd(Span^.FreeList);
+  if IsCorrupt then
+    Block := SpanDropList(Span);
   LockLeave(Observe.SampleLock);
+  if IsCorrupt then
+    SpanReport(coLink, Span, Block);
 end;
 
 function SamplerGet(Size: TSize): Pointer;

@@ -24,7 +24,8 @@ uses
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
     'write-after', 'write-after-free', 'freed-call', 'wrong-size', 'uninitialised', 'guard',
-    'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit');
+    'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit',
+    'corruption');
   AnyKind: PAnsiChar = 'all';
   TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback');
 

@@ -38,7 +38,7 @@ uses
 const
   TextLimit = 4 shl 20;
   // Memory errors of the program, for the setting `debug:exit`.
-  Damage = [evDoubleFree..evBookkeeping, evMismatch];
+  Damage = [evDoubleFree..evBookkeeping, evMismatch, evCorruption];
 
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
 begin

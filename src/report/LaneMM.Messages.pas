@@ -38,7 +38,9 @@ type
     msMismatchFree, msMismatchDispose, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
-    msReserve            //< the emergency reserve is in use
+    msReserve,           //< the emergency reserve is in use
+    msCorruptLink, msCorruptList, msCorruptCount, msCorruptWord, msBlockBefore,
+    msDebugAdvice        //< how to find the cause of a corruption
   );
 
   /// The named fields.
@@ -179,7 +181,18 @@ const
     (Name: 'limit-hard'; Text:
       'Memory limit reached: an allocation of {given} failed, the limit is {size}.'),
     (Name: 'reserve'; Text: 'Out of memory: an allocation of {given} failed, the reserve of {size}'
-      + ' is in use from now on.')
+      + ' is in use from now on.'),
+    (Name: 'corrupt-link'; Text:
+      'Heap corruption: the first bytes of the free block {address} of {size} were overwritten.'),
+    (Name: 'corrupt-list'; Text:
+      'Heap corruption: the first bytes of a free block of {size} were overwritten.'),
+    (Name: 'corrupt-count'; Text: 'Heap corruption: of the blocks of {size} around {address}, which'
+      + ' is in use, one was freed twice.'),
+    (Name: 'corrupt-word'; Text: '  Found: {text}'),
+    (Name: 'block-before'; Text: '  Either the block before it, {block}, was written past its end,'
+      + ' or {address} was written after its free.'),
+    (Name: 'debug-advice'; Text: '  The free blocks after it are not used any more. To find the'
+      + ' faulty line, run the program with LANEMM=debug.')
   );
 
 // ---------------------------------------------------------------------------- fields

@@ -28,7 +28,8 @@ type
     evMismatch,        //< mismatched free: New with FreeMem, or GetMem with Dispose
     evAllocation,      //< allocation of a chosen block
     evFree,            //< free of a chosen block
-    evLimit            //< the heap reached a limit, or the emergency reserve is in use
+    evLimit,           //< the heap reached a limit, or the emergency reserve is in use
+    evCorruption       //< a free block was overwritten, or a block freed twice, found in any mode
   );
   /// The targets of reports: the event log, stderr, the callback.
   TEventTarget = (etFile, etScreen, etCall);

@@ -35,6 +35,7 @@ type
     procedure EmptiedSpanGoesBackToTheArena;
     procedure EmptiedSpanWaitsWhileTheQueuesAreLocked;
     procedure SweepGivesBackWhatOthersEmptied;
+    procedure BlockThatIsNotCountedKeepsItsSpan;
     procedure SweepLeavesSpansInUse;
     procedure SweepNeverWaits;
     procedure AbandonLeavesNothingInTheHeap;
@@ -46,13 +47,21 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap;
+  testregistry, LaneMM.Hooks, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
   RecordSize = (SizeOf(THeap) * 2 + OsPageSize - 1) div OsPageSize * OsPageSize;
+
+var
+  Corruptions: Integer;
+
+procedure NoteCorruption(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  Inc(Corruptions, Ord(Corruption = coCount));
+end;
 
 procedure THeapTests.SetUp;
 begin
@@ -93,7 +102,7 @@ begin
   Span := Heap^.Current[SizeClass];
   if Odd(Span^.FreeList) and not SpanRefill(Span) then
     Span := HeapNextSpan(Heap, SizeClass);
-  Result := SpanTake(Span);
+  Result := SpanTake(Span, Span^.SizeClass);
   Blocks[BlockCount] := Result;
   Inc(BlockCount);
 end;
@@ -118,7 +127,7 @@ begin
     if SpanPut(Span, Block) then
       HeapEmptied(Heap, Span);
   end
-  else if RemotePush(Span, Block) = rpSpanIsYours then
+  else if RemotePush(Span, Block, RemoteWord(Span), Block^.Link) = rpSpanIsYours then
   begin
     SpanPut(Span, Block);
     HeapTakeOver(Heap, Span);
@@ -177,7 +186,7 @@ begin
   Span := FillSpan;
   Take(Mine);
   AssertTrue('owner', Span^.Owner = NoOwner);
-  Same(RemoteGivenUp, Span^.Remote, 'word');
+  AssertTrue('word', Odd(Span^.Remote));
 end;
 
 procedure THeapTests.FirstFreeIntoAGivenUpSpanTakesItOver;
@@ -247,6 +256,34 @@ begin
   AssertFalse('gone', IsGone(Span));
   HeapSweep(Mine);
   AssertTrue('gone after a sweep', IsGone(Span));
+end;
+
+procedure THeapTests.BlockThatIsNotCountedKeepsItsSpan;
+var
+  KeptHook: TCorruptionCall;
+  Span: PSpan;
+begin
+  KeptHook := Hooks.Corruption;
+  Hooks.Corruption := NoteCorruption;
+  Corruptions := 0;
+  try
+    Span := FillSpan;
+    Put(Others, Blocks[0]);
+    Take(Mine);
+    Take(Mine); // of another span
+    Put(Mine, Blocks[1]);
+    Dec(Span^.Used); // as when two threads have freed one block at the same moment
+    PutAllOf(Span, Mine, True);
+    AssertFalse('gone', IsGone(Span));
+    Same(1, Corruptions, 'reports');
+    HeapSweep(Mine);
+    AssertFalse('gone after a sweep', IsGone(Span));
+    Span^.Used := 1;
+    PutAllOf(Span, Mine, False);
+    AssertTrue('gone without a block in use', IsGone(Span));
+  finally
+    Hooks.Corruption := KeptHook;
+  end;
 end;
 
 procedure THeapTests.SweepLeavesSpansInUse;

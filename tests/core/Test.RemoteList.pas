@@ -6,7 +6,7 @@ unit Test.RemoteList;
 interface
 
 uses
-  Test.Tools, LaneMM.Layout, LaneMM.Types;
+  Test.Tools, LaneMM.Layout, LaneMM.Types, LaneMM.RemoteList;
 
 const
   BlockSize = 64;
@@ -23,6 +23,7 @@ type
     Winners: LongInt;
     Line: TStartLine;
     function BlockAt(Index: NativeUInt): PBlock;
+    function Push(Block: PBlock): TRemotePush;
     procedure CountTaken(First: NativeUInt; Count: Cardinal);
     procedure PushShare;
     procedure PushOne;
@@ -40,12 +41,15 @@ type
     procedure SecondPushOnAGivenUpSpanIsOnTheList;
     procedure OneThreadOnlyWinsAGivenUpSpan;
     procedure ConcurrentPushesAreTakenOnceEach;
+    procedure OneThreadOnlyFreesABlock;
+    procedure PushOfALifeThatEndedFails;
+    procedure LargeBlockIsFreedByOneThreadOnly;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList;
+  testregistry, LaneMM.Atomic, LaneMM.Os;
 
 const
   SpanSize = 16 * SliceSize;
@@ -70,6 +74,11 @@ begin
   Result := PBlock(Memory + Index * BlockSize);
 end;
 
+function TRemoteListTests.Push(Block: PBlock): TRemotePush;
+begin
+  Result := RemotePush(@Span, Block, RemoteWord(@Span), Block^.Link);
+end;
+
 procedure TRemoteListTests.PushedBlocksAreTakenNewestFirst;
 var
   Index: Integer;
@@ -77,22 +86,22 @@ var
   First: NativeUInt;
 begin
   for Index := 1 to 5 do
-    RemotePush(@Span, BlockAt(Index));
+    Push(BlockAt(Index));
   First := RemoteTakeAll(@Span, Count);
   Same(5, Count, 'blocks');
   for Index := 5 downto 1 do
   begin
-    AssertTrue('order', First = NativeUInt(BlockAt(Index)));
-    First := LinkOf(PBlock(First)^.Link);
+    AssertTrue('order', Memory + First = PByte(BlockAt(Index)));
+    First := LinkOf(PBlock(Memory + First)^.Link);
   end;
-  AssertTrue('end', First = EndOfList(@Span));
+  AssertTrue('end', First = EndOfList);
 end;
 
 procedure TRemoteListTests.TakeAllLeavesTheListEmpty;
 var
   Count: Cardinal;
 begin
-  RemotePush(@Span, BlockAt(0));
+  Push(BlockAt(0));
   RemoteTakeAll(@Span, Count);
   Same(0, RemoteCount(@Span), 'blocks on the list');
   RemoteTakeAll(@Span, Count);
@@ -103,7 +112,7 @@ procedure TRemoteListTests.TakeAllOfAnEmptyListIsTheEndOfTheList;
 var
   Count: Cardinal;
 begin
-  AssertTrue('end', RemoteTakeAll(@Span, Count) = EndOfList(@Span));
+  AssertTrue('end', RemoteTakeAll(@Span, Count) = EndOfList);
   Same(0, Count, 'blocks');
 end;
 
@@ -114,7 +123,7 @@ begin
   for Index := 0 to BlockCount - 1 do
   begin
     Same(Index, RemoteCount(@Span), 'blocks');
-    AssertTrue('pushed', RemotePush(@Span, BlockAt(Index)) = rpPushed);
+    AssertTrue('pushed', Push(BlockAt(Index)) = rpPushed);
   end;
 end;
 
@@ -124,17 +133,17 @@ var
   Count: Cardinal;
 begin
   Last := PBlock(Memory + SpanSize - BlockAlignment);
-  RemotePush(@Span, BlockAt(0));
-  RemotePush(@Span, Last);
-  AssertTrue('last place', RemoteTakeAll(@Span, Count) = NativeUInt(Last));
-  AssertTrue('first place', LinkOf(Last^.Link) = NativeUInt(Memory));
+  Push(BlockAt(0));
+  Push(Last);
+  AssertTrue('last place', Memory + RemoteTakeAll(@Span, Count) = PByte(Last));
+  Same(0, LinkOf(Last^.Link), 'first place');
 end;
 
 procedure TRemoteListTests.GiveUpNeedsAnEmptyList;
 var
   Count: Cardinal;
 begin
-  RemotePush(@Span, BlockAt(0));
+  Push(BlockAt(0));
   AssertFalse('with a block', RemoteGiveUp(@Span));
   Same(1, RemoteCount(@Span), 'blocks on the list');
   RemoteTakeAll(@Span, Count);
@@ -145,15 +154,15 @@ end;
 procedure TRemoteListTests.PushOnAGivenUpSpanHandsItOver;
 begin
   RemoteGiveUp(@Span);
-  AssertTrue('handed over', RemotePush(@Span, BlockAt(0)) = rpSpanIsYours);
+  AssertTrue('handed over', Push(BlockAt(0)) = rpSpanIsYours);
   Same(0, RemoteCount(@Span), 'the block stays in the hand');
 end;
 
 procedure TRemoteListTests.SecondPushOnAGivenUpSpanIsOnTheList;
 begin
   RemoteGiveUp(@Span);
-  RemotePush(@Span, BlockAt(0));
-  AssertTrue('pushed', RemotePush(@Span, BlockAt(1)) = rpPushed);
+  Push(BlockAt(0));
+  AssertTrue('pushed', Push(BlockAt(1)) = rpPushed);
   Same(1, RemoteCount(@Span), 'blocks on the list');
 end;
 
@@ -163,7 +172,7 @@ var
 begin
   Index := FetchAdd(NextBlock, 1);
   Line.Await;
-  if RemotePush(@Span, BlockAt(Index)) = rpSpanIsYours then
+  if Push(BlockAt(Index)) = rpSpanIsYours then
     InterlockedIncrement(Winners);
 end;
 
@@ -193,7 +202,7 @@ begin
     Index := FetchAdd(NextBlock, 1);
     if Index >= BlockCount then
       Break;
-    RemotePush(@Span, BlockAt(Index));
+    Push(BlockAt(Index));
   until False;
   FetchAdd(Pushing, NativeUInt(-1));
 end;
@@ -202,8 +211,8 @@ procedure TRemoteListTests.CountTaken(First: NativeUInt; Count: Cardinal);
 begin
   while not Odd(First) do
   begin
-    Inc(Taken[(First - NativeUInt(Memory)) div BlockSize]);
-    First := LinkOf(PBlock(First)^.Link);
+    Inc(Taken[First div BlockSize]);
+    First := LinkOf(PBlock(Memory + First)^.Link);
     Dec(Count);
   end;
   Same(0, Integer(Count), 'count beside the length of the list');
@@ -235,6 +244,37 @@ begin
     for Index := 0 to BlockCount - 1 do
       Same(1, Taken[Index], 'times that a block was taken');
   end;
+end;
+
+procedure TRemoteListTests.OneThreadOnlyFreesABlock;
+var
+  Word, Seen: NativeUInt;
+begin
+  Word := RemoteWord(@Span);
+  Seen := BlockAt(0)^.Link;
+  AssertTrue('first', RemotePush(@Span, BlockAt(0), Word, Seen) = rpPushed);
+  AssertTrue('second', RemotePush(@Span, BlockAt(0), Word, Seen) = rpNotInUse);
+  Same(1, RemoteCount(@Span), 'blocks on the list');
+end;
+
+procedure TRemoteListTests.PushOfALifeThatEndedFails;
+var
+  Word: NativeUInt;
+begin
+  Word := RemoteWord(@Span);
+  RemoteEndLife(@Span);
+  RemoteStartLife(@Span);
+  AssertTrue('refused', RemotePush(@Span, BlockAt(0), Word, BlockAt(0)^.Link) = rpNotInUse);
+  Same(0, RemoteCount(@Span), 'blocks on the list');
+end;
+
+procedure TRemoteListTests.LargeBlockIsFreedByOneThreadOnly;
+var
+  Word: NativeUInt;
+begin
+  Word := RemoteWord(@Span);
+  AssertTrue('first', RemoteTryEndLife(@Span, Word));
+  AssertFalse('second', RemoteTryEndLife(@Span, Word));
 end;
 
 initialization

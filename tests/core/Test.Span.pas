@@ -18,6 +18,7 @@ type
     Memory: PByte;
     Span: PSpan;
     procedure Format(SizeClass: Cardinal);
+    procedure Push(Block: PBlock);
     function TakeOrRefill: PBlock;
     function TakeAll: Integer;
     procedure CheckStarts(SizeClass: Cardinal);
@@ -73,11 +74,16 @@ begin
   SpanFormat(Span, SizeClass, NoOwner);
 end;
 
+procedure TSpanTests.Push(Block: PBlock);
+begin
+  RemotePush(Span, Block, RemoteWord(Span), Block^.Link);
+end;
+
 function TSpanTests.TakeOrRefill: PBlock;
 begin
-  Result := SpanTake(Span);
+  Result := SpanTake(Span, Span^.SizeClass);
   if (Result = nil) and SpanRefill(Span) then
-    Result := SpanTake(Span);
+    Result := SpanTake(Span, Span^.SizeClass);
 end;
 
 function TSpanTests.TakeAll: Integer;
@@ -90,9 +96,9 @@ end;
 procedure TSpanTests.FreshSpanHasNoBlockToGiveBeforeARefill;
 begin
   Format(SmallClass);
-  AssertTrue('nil', SpanTake(Span) = nil);
+  AssertTrue('nil', SpanTake(Span, Span^.SizeClass) = nil);
   AssertTrue('refilled', SpanRefill(Span));
-  AssertTrue('a block', SpanTake(Span) <> nil);
+  AssertTrue('a block', SpanTake(Span, Span^.SizeClass) <> nil);
 end;
 
 procedure TSpanTests.EveryClassGivesAllBlocksThatFit;
@@ -150,8 +156,8 @@ begin
   Second := TakeOrRefill;
   SpanPut(Span, First);
   SpanPut(Span, Second);
-  AssertTrue('last', SpanTake(Span) = Second);
-  AssertTrue('first', SpanTake(Span) = First);
+  AssertTrue('last', SpanTake(Span, Span^.SizeClass) = Second);
+  AssertTrue('first', SpanTake(Span, Span^.SizeClass) = First);
 end;
 
 procedure TSpanTests.PutTellsTheLastBlock;
@@ -171,8 +177,8 @@ var
 begin
   Format(SmallClass);
   Count := TakeAll;
-  RemotePush(Span, PBlock(Memory));
-  RemotePush(Span, PBlock(Memory + Span^.BlockSize));
+  Push(PBlock(Memory));
+  Push(PBlock(Memory + Span^.BlockSize));
   AssertTrue('refilled', SpanRefill(Span));
   Same(2, TakeAll, 'blocks');
   Same(Count, Span^.Used, 'blocks in use');
@@ -184,7 +190,7 @@ begin
   AssertFalse('fresh', SpanIsFull(Span));
   TakeAll;
   AssertTrue('all are taken', SpanIsFull(Span));
-  RemotePush(Span, PBlock(Memory));
+  Push(PBlock(Memory));
   AssertFalse('one was freed by another thread', SpanIsFull(Span));
   SpanRefill(Span);
   AssertFalse('one is on the list', SpanIsFull(Span));
@@ -197,7 +203,7 @@ begin
   Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
-  RemotePush(Span, First);
+  Push(First);
   AssertFalse('one is in use', SpanIsEmpty(Span));
   SpanPut(Span, Second);
   AssertTrue('none is in use', SpanIsEmpty(Span));
@@ -261,9 +267,9 @@ begin
   Third := TakeOrRefill;
   SpanPut(Span, First);
   AssertTrue('freed by the owner', BlockLooksFree(Span, First));
-  RemotePush(Span, Second);
+  Push(Second);
   AssertTrue('freed by others, the end of the list', BlockLooksFree(Span, Second));
-  RemotePush(Span, Third);
+  Push(Third);
   AssertTrue('freed by others', BlockLooksFree(Span, Third));
 end;
 
@@ -298,7 +304,7 @@ begin
   AssertFalse('address of a neighbour', BlockLooksFree(Span, PBlock(Block)));
   Block^ := not Neighbour;
   AssertFalse('address of a neighbour, inverted', BlockLooksFree(Span, PBlock(Block)));
-  Block^ := not EndOfList(Span);
+  Block^ := not EndOfList;
   AssertFalse('end of the list, inverted', BlockLooksFree(Span, PBlock(Block)));
 end;
 
@@ -314,7 +320,7 @@ begin
   SpanPut(Span, Second);
   AssertTrue('free, at the front', SpanHasFreeBlock(Span, Second));
   AssertTrue('free, behind', SpanHasFreeBlock(Span, First));
-  SpanTake(Span);
+  SpanTake(Span, Span^.SizeClass);
   AssertFalse('in use again', SpanHasFreeBlock(Span, Second));
 end;
 

@@ -1,5 +1,5 @@
-/// Tests of LaneMM.LimitReport: what a report about a limit says.
-unit Test.LimitReport;
+/// Tests of LaneMM.EngineReports: what reports about limits and corrupt spans say.
+unit Test.EngineReports;
 
 {$mode delphi}{$H+}
 
@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.ReportState;
 
 type
-  TLimitReportTests = class(TLaneTest)
+  TEngineReportsTests = class(TLaneTest)
   strict private
     KeptRules: TEventRules;
     procedure Has(const Part: string);
@@ -21,6 +21,7 @@ type
     procedure SoftLimitIsReportedWithItsSize;
     procedure ReserveIsReportedWhenItIsOpened;
     procedure ReportHasTheBacktraceOfTheRequest;
+    procedure SmallOverrunIsReportedWithItsBlockAndTheClass;
   end;
 
 implementation
@@ -36,21 +37,21 @@ var
 
 procedure Collect(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
 begin
-  if Kind = evLimit then
+  if Kind in [evLimit, evCorruption] then
     Reported := Reported + Copy(string(Text), 1, Length);
 end;
 
-procedure TLimitReportTests.SetUp;
+procedure TEngineReportsTests.SetUp;
 begin
   LaneMM_Trim;
   KeptRules := Report.Rules;
   Reported := '';
-  LaneMM_Configure('event=limit:callback');
+  LaneMM_Configure('event=limit:callback,event=corruption:callback');
   LaneMM_OnEvent(Collect);
   ReturnNilIfGrowHeapFails := True;
 end;
 
-procedure TLimitReportTests.TearDown;
+procedure TEngineReportsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
   LaneMM_Configure('limit=0,limit:soft=0,reserve=0');
@@ -58,7 +59,7 @@ begin
   Report.Rules := KeptRules;
 end;
 
-procedure TLimitReportTests.Has(const Part: string);
+procedure TEngineReportsTests.Has(const Part: string);
 begin
   AssertTrue(Part + ' in ' + Reported, Pos(Part, Reported) > 0);
 end;
@@ -74,7 +75,7 @@ begin
       Insert(',', Result, Index + 1);
 end;
 
-procedure TLimitReportTests.HardLimitIsReportedWithItsSizeAndTheRequest;
+procedure TEngineReportsTests.HardLimitIsReportedWithItsSizeAndTheRequest;
 var
   Limit: NativeUInt;
 begin
@@ -85,7 +86,7 @@ begin
   Has(Grouped(Limit));
 end;
 
-procedure TLimitReportTests.SoftLimitIsReportedWithItsSize;
+procedure TEngineReportsTests.SoftLimitIsReportedWithItsSize;
 var
   Limit: NativeUInt;
 begin
@@ -95,7 +96,7 @@ begin
   Has(Grouped(Limit));
 end;
 
-procedure TLimitReportTests.ReserveIsReportedWhenItIsOpened;
+procedure TEngineReportsTests.ReserveIsReportedWhenItIsOpened;
 var
   Blocks: array[1..8] of Pointer;
   Index: Integer;
@@ -109,13 +110,43 @@ begin
     FreeMem(Blocks[Index]);
 end;
 
-procedure TLimitReportTests.ReportHasTheBacktraceOfTheRequest;
+procedure TEngineReportsTests.ReportHasTheBacktraceOfTheRequest;
 begin
   LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize + 16 * Megabyte);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   Has('RunTests');
 end;
 
+procedure TEngineReportsTests.SmallOverrunIsReportedWithItsBlockAndTheClass;
+const
+  Size = 512;
+var
+  Blocks: array[0..63] of PByte;
+  Block: PByte;
+  Index, Kept: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    Blocks[Index] := GetMem(Size);
+  Kept := 20;
+  while Blocks[Kept] <> Blocks[Kept - 1] + Size do
+    Inc(Kept);
+  FreeMem(Blocks[Kept]);
+  PWord(Blocks[Kept - 1] + Size)^ := 0; // as a string's end written past it
+  Block := GetMem(Size);
+  Has('Heap corruption');
+  Has('512 bytes');
+  Has(LowerCase(HexStr(Blocks[Kept])));
+  Has(LowerCase(HexStr(Blocks[Kept - 1])));
+  Has('00 00');
+  Has('LANEMM=debug');
+  Has('RunTests');
+  FreeMem(Block);
+  for Index := 0 to High(Blocks) do
+    if Index <> Kept then
+      FreeMem(Blocks[Index]);
+  AssertTrue('the program goes on', HeapWorks);
+end;
+
 initialization
-  RegisterTest(TLimitReportTests);
+  RegisterTest(TEngineReportsTests);
 end.

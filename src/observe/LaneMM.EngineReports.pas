@@ -1,0 +1,136 @@
+/// Reports of what the engine itself notices: memory limits, and corrupt spans.
+//
+// Owns:       nothing.
+// Callers:    any thread that holds no lock: LimitReport is set as Hooks.LimitReached,
+//             CorruptionReport as Hooks.Corruption.
+unit LaneMM.EngineReports;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Types, LaneMM.Hooks;
+
+/// Reports the event with the backtrace of the request; Size is the request in bytes, or 0.
+procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
+/// Reports that Span is corrupt at Block, with the backtrace of the call that noticed it; nil: the
+/// block is unknown.
+procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Messages, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind;
+
+// Returns the size in bytes of the limit, or of the reserve.
+function BytesOf(Event: TLimitEvent): NativeUInt;
+begin
+  case Event of
+    leSoft: Result := Process.Limits[lkSoft].Slices;
+    leHard: Result := Process.Limits[lkHard].Slices;
+  else
+    Result := Process.ReserveSlices;
+  end;
+  Result := Result shl SliceShift;
+end;
+
+procedure AddStack(var Text: TText; Message: TMessage; const Fields: TFields;
+  const Here: TBacktrace);
+var
+  Symbolizer: TSymbolizer;
+begin
+  ModulesLook;
+  SymbolizerOpen(Symbolizer, 1);
+  SymbolizerAdd(Symbolizer, Here);
+  SymbolizerResolve(Symbolizer);
+  MessageAdd(Text, Message, Fields);
+  BacktraceAddText(Text, Symbolizer, Here);
+  SymbolizerClose(Symbolizer);
+end;
+
+procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
+const
+  Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve);
+var
+  Here: TBacktrace;
+  Opened: TEvent;
+  Fields: TFields;
+begin
+  BacktraceTake(Here);
+  if not EventOpen(Opened, evLimit) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  FieldCount(Fields, fiSize, BytesOf(Event), 'byte');
+  FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
+  FieldCount(Fields, fiGiven, Size, 'byte');
+  MessageAdd(Opened.Text, msHead, Fields);
+  MessageAdd(Opened.Text, Messages[Event], Fields);
+  AddStack(Opened.Text, msHereStack, Fields, Here);
+  FieldsClose(Fields);
+  EventClose(Opened);
+end;
+
+// Adds the bytes of a block's first word, in hexadecimal digits and as characters.
+procedure AddWord(var Text: TText; Block: PByte);
+var
+  Index: Integer;
+begin
+  for Index := 0 to SizeOf(TBlock) - 1 do
+  begin
+    TextAddHex(Text, Block[Index], 2);
+    TextAdd(Text, ' ');
+  end;
+  for Index := 0 to SizeOf(TBlock) - 1 do
+    if Block[Index] in [32..126] then
+      TextAdd(Text, AnsiChar(Block[Index]))
+    else
+      TextAdd(Text, '.');
+end;
+
+procedure FillBlock(var Fields: TFields; Span: PSpan; Block: PBlock);
+begin
+  FieldCount(Fields, fiSize, Span^.BlockSize, 'byte');
+  if Block = nil then
+    Exit;
+  FieldAddress(Fields, fiAddress, NativeUInt(Block));
+  FieldAddress(Fields, fiBlock, NativeUInt(Block) - Span^.BlockSize);
+  FieldStart(Fields, fiText);
+  AddWord(Fields.Values, PByte(Block));
+  FieldEnd(Fields, fiText);
+end;
+
+procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+const
+  Messages: array[Boolean, TCorruption] of TMessage = ((msCorruptLink, msCorruptCount),
+    (msCorruptList, msCorruptCount));
+var
+  Here: TBacktrace;
+  Opened: TEvent;
+  Fields: TFields;
+begin
+  BacktraceTake(Here);
+  if not EventOpen(Opened, evCorruption) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  FillBlock(Fields, Span, Block);
+  MessageAdd(Opened.Text, msHead, Fields);
+  MessageAdd(Opened.Text, Messages[Block = nil, Corruption], Fields);
+  if (Corruption = coLink) and (Block <> nil) then
+  begin
+    MessageAdd(Opened.Text, msCorruptWord, Fields);
+    if PByte(Block) <> Span^.Start then
+      MessageAdd(Opened.Text, msBlockBefore, Fields);
+  end;
+  MessageAdd(Opened.Text, msDebugAdvice, Fields);
+  AddStack(Opened.Text, msFoundStack, Fields, Here);
+  FieldsClose(Fields);
+  EventClose(Opened);
+end;
+
+end.

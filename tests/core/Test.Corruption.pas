@@ -1,0 +1,284 @@
+/// Tests of what the engine does with a span that the program has damaged: it reports the damage, hands
+/// out no block twice and none that is no block, and goes on.
+unit Test.Corruption;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types, LaneMM.Hooks;
+
+type
+  TCorruptionTests = class(TLaneTest)
+  strict private
+    KeptHook: TCorruptionCall;
+    Blocks: TPointers;
+    Size: NativeUInt;
+    Servant: TServant;
+    First: Integer;
+    procedure GetBlocks;
+    procedure FreeOne;
+    procedure FreeAllBut(Kept: Integer);
+    procedure OverwritesLink(const Bytes: array of Byte; const What: string);
+    procedure OverwriteAll(const Bytes: array of Byte; const What: string);
+    procedure AllDisjoint(const More: TPointers);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure TextPastTheEndIsNoLink;
+    procedure ZeroPastTheEndIsNoLink;
+    procedure LinkOfABlockThatAnotherThreadFreedIsChecked;
+    procedure OddLinkEndsTheListWithAReport;
+    procedure BlocksOfALostListAreNotHandedOut;
+    procedure SearchInADamagedListEnds;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Span, LaneMM.Purge;
+
+const
+  LeastBlocks = 100;
+  ClassSizes: array[0..8] of NativeUInt = (16, 32, 48, 64, 512, 768, 3072, 8192, 20480);
+
+var
+  Reports: Integer;
+  LastCorruption: TCorruption;
+  LastBlock: Pointer;
+  Damaged: array[1..100] of PSpan;
+
+procedure Note(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  Inc(Reports);
+  Damaged[Reports] := Span;
+  if Block <> nil then
+    Block^.Link := LinkOf(EndOfList); // for Repair
+  LastCorruption := Corruption;
+  LastBlock := Block;
+end;
+
+// Puts all blocks of the span that look free on its list, as if nothing had been lost.
+procedure Repair(Span: PSpan);
+var
+  Offset: NativeUInt;
+  Block: PBlock;
+begin
+  SpanDropList(Span);
+  Offset := 0;
+  while Offset < Span^.CarvedBytes do
+  begin
+    Block := PBlock(Span^.Start + Offset);
+    if WordMayBeLink(Block^.Link) then
+      SpanPut(Span, Block);
+    Inc(Offset, Span^.BlockSize);
+  end;
+end;
+
+procedure RepairAll;
+begin
+  while Reports > 0 do
+  begin
+    Repair(Damaged[Reports]);
+    Dec(Reports);
+  end;
+end;
+
+procedure TCorruptionTests.SetUp;
+begin
+  ProcessTrim;
+  KeptHook := Hooks.Corruption;
+  Hooks.Corruption := Note;
+  Reports := 0;
+  Servant := TServant.Create;
+  SetLength(Blocks, LeastBlocks * 2);
+end;
+
+procedure TCorruptionTests.TearDown;
+begin
+  RepairAll;
+  Servant.Free;
+  AssertTrue('heap works', HeapWorks);
+  Hooks.Corruption := KeptHook;
+end;
+
+// Gets blocks until one begins where the block before it ends: First is its number, and the current
+// span has it.
+procedure TCorruptionTests.GetBlocks;
+begin
+  First := -1;
+  repeat
+    Inc(First);
+    if First > High(Blocks) then
+      SetLength(Blocks, First * 2);
+    Blocks[First] := GetMem(Size);
+    FillPattern(Blocks[First], Size, First);
+  until (First >= LeastBlocks) and (Blocks[First] = Blocks[First - 1] + Size)
+    and (NativeUInt(Blocks[First]) mod SliceSize <> 0);
+  SetLength(Blocks, First + 1);
+end;
+
+procedure TCorruptionTests.FreeOne;
+begin
+  FreeMem(Blocks[First]);
+end;
+
+procedure TCorruptionTests.FreeAllBut(Kept: Integer);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if Index <> Kept then
+    begin
+      AssertTrue('contents', HasPattern(Blocks[Index], Size, Index));
+      FreeMem(Blocks[Index]);
+    end;
+end;
+
+procedure TCorruptionTests.AllDisjoint(const More: TPointers);
+var
+  Index, Other: Integer;
+begin
+  for Index := 0 to High(More) do
+    for Other := 0 to High(Blocks) do
+      if Other <> First then
+        AssertTrue('a block in use is not handed out', (More[Index] >= Blocks[Other] + Size)
+          or (More[Index] + Size <= Blocks[Other]));
+end;
+
+procedure TCorruptionTests.OverwritesLink(const Bytes: array of Byte; const What: string);
+var
+  More: TPointers;
+  Index: Integer;
+begin
+  SetLength(More, 20);
+  GetBlocks;
+  FreeMem(Blocks[First]);
+  Move(Bytes[0], (Blocks[First - 1] + Size)^, Length(Bytes));
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, Format('%s, %d bytes: reports', [What, Size]));
+  AssertTrue(What + ': kind', LastCorruption = coLink);
+  AssertTrue(What + ': block', LastBlock = Blocks[First]);
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+  begin
+    Same(0, NativeUInt(More[Index]) mod BlockAlignment, What + ': alignment');
+    FreeMem(More[Index]);
+  end;
+  FreeAllBut(First);
+  RepairAll;
+end;
+
+procedure TCorruptionTests.OverwriteAll(const Bytes: array of Byte; const What: string);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(ClassSizes) do
+  begin
+    Size := ClassSizes[Index];
+    OverwritesLink(Bytes, What);
+  end;
+end;
+
+procedure TCorruptionTests.TextPastTheEndIsNoLink;
+begin
+  OverwriteAll([Ord('A')], 'one letter');
+  OverwriteAll([Ord('l'), Ord('a'), Ord('n'), Ord('e')], 'four letters');
+  OverwriteAll([Ord('a'), 0, Ord('b'), 0, Ord('c'), 0, Ord('d'), 0], 'wide letters');
+end;
+
+procedure TCorruptionTests.ZeroPastTheEndIsNoLink;
+begin
+  OverwriteAll([0], 'a byte');
+  OverwriteAll([0, 0], 'two bytes');
+  OverwriteAll([0, 0, 0, 0], 'four bytes');
+  OverwriteAll([0, 0, 0, 0, 0, 0, 0, 0], 'a word');
+  OverwriteAll([$FF, $FF, $FF, $FF, $FF, $FF, $FF, $FF], 'ones');
+end;
+
+procedure TCorruptionTests.LinkOfABlockThatAnotherThreadFreedIsChecked;
+var
+  More: TPointers;
+  Index: Integer;
+begin
+  Size := 512;
+  GetBlocks;
+  Servant.Call(FreeOne);
+  PWord(Blocks[First])^ := 0;
+  SetLength(More, 500);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
+  AssertTrue('block', LastBlock = Blocks[First]);
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
+  FreeAllBut(First);
+end;
+
+procedure TCorruptionTests.OddLinkEndsTheListWithAReport;
+var
+  More: TPointers;
+  Index: Integer;
+begin
+  Size := 64;
+  GetBlocks;
+  FreeMem(Blocks[First]);
+  PBlock(Blocks[First])^.Link := LinkOf(Size * 3 + 1); // an odd offset, of no block
+  SetLength(More, 20);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
+  FreeAllBut(First);
+end;
+
+procedure TCorruptionTests.BlocksOfALostListAreNotHandedOut;
+var
+  More: TPointers;
+  Index, Lost: Integer;
+begin
+  Size := 512;
+  GetBlocks;
+  Lost := First - 1;
+  FreeMem(Blocks[Lost]);
+  FreeMem(Blocks[First]);
+  PWord(Blocks[First])^ := 0;
+  SetLength(More, 200);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
+  for Index := 0 to High(More) do
+    AssertTrue('a lost block', More[Index] <> Blocks[Lost]);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
+  for Index := 0 to Lost - 1 do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TCorruptionTests.SearchInADamagedListEnds;
+var
+  Answer: Integer;
+begin
+  Size := 512;
+  GetBlocks;
+  FreeMem(Blocks[First - 1]);
+  FreeMem(Blocks[First]);
+  // A circle.
+  PBlock(Blocks[First - 1])^.Link := LinkOf(Blocks[First] - ArenaSpan(Blocks[First])^.Start);
+  AssertFalse('not in the list', SpanHasFreeBlock(ArenaSpan(Blocks[First]),
+    PBlock(Blocks[First - 2])));
+  Answer := ErrorOfFree(Blocks[First - 1]);
+  Same(InvalidPointer, Answer, 'second free');
+  Reports := 1;
+  Damaged[1] := ArenaSpan(Blocks[First]);
+end;
+
+initialization
+  RegisterTest(TCorruptionTests);
+end.
