@@ -54,8 +54,8 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Arena,
-  LaneMM.Span, LaneMM.Purge, LaneMM.Limits, LaneMM.Walk, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
+  LaneMM.Arena, LaneMM.Span, LaneMM.Purge, LaneMM.Limits, LaneMM.Walk, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
@@ -238,8 +238,8 @@ begin
     and (DebugAlignmentSize(Shift) < OsPageSize);
 end;
 
-// Allocates a block filled with Value; nil without memory.
-function GetFilled(const Request: TRequest; Value: Byte; Frame: NativeUInt): Pointer;
+// Allocates a block that is filled as new ones are; nil without memory.
+function GetFilled(const Request: TRequest; Frame: NativeUInt): Pointer;
 var
   Block: PDebugBlock;
   Place: TDebugPlace;
@@ -249,10 +249,47 @@ begin
     Exit(nil);
   Result := Place.Data;
   FillGuards(Place, Request.Size);
-  if Value = 0 then
-    PatternFill(Result, Request.Size, Value)
-  else
-    PatternFillEnds(Result, Request.Size, Value);
+  PatternFillEnds(Result, Request.Size, Debug.NewFill);
+  DebugBlockSettle(Block, dsInUse);
+end;
+
+// Zeroes new contents. Of a large block the pages are purged instead: those that the program never
+// touches get no memory.
+procedure ZeroContents(Data: PByte; Size: NativeUInt);
+var
+  First, Limit: NativeUInt;
+begin
+  First := AlignUp(NativeUInt(Data), OsPageSize);
+  Limit := (NativeUInt(Data) + Size) and not (OsPageSize - 1);
+  if PatternTail(Size) > 0 then
+  begin
+    OsErase(Pointer(First), Limit - First);
+    if OsPurge(Pointer(First), Limit - First) then
+    begin
+      PatternFill(Data, First - NativeUInt(Data), 0);
+      PatternFill(PByte(Limit), NativeUInt(Data) + Size - Limit, 0);
+      Exit;
+    end;
+  end;
+  PatternFill(Data, Size, 0);
+end;
+
+// Allocates a block of zeros; nil without memory. A block with a span of its own is the first in
+// it.
+function GetZeroed(const Request: TRequest; Frame: NativeUInt): Pointer;
+var
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+  Span: PSpan;
+begin
+  Block := TakeBlock(Request, Frame, Place);
+  if Block = nil then
+    Exit(nil);
+  Result := Place.Data;
+  Span := ArenaSpan(Block);
+  if (Span^.SizeClass < SingleClass) or not Span^.IsZero then
+    ZeroContents(Result, Request.Size);
+  FillGuards(Place, Request.Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -270,7 +307,7 @@ end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
 begin
-  Result := GetFilled(RequestOf(Size, Size, 0), Debug.NewFill, Frame);
+  Result := GetFilled(RequestOf(Size, Size, 0), Frame);
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -280,7 +317,7 @@ begin
   CheckWhenDue;
   Result := nil;
   if (Size <= DebugMostSize) and (DebugAlignmentSize(Shift) <= DebugMostSize - Size) then
-    Result := GetFilled(RequestOf(Size, Size, Shift), Debug.NewFill, NativeUInt(get_frame));
+    Result := GetFilled(RequestOf(Size, Size, Shift), NativeUInt(get_frame));
 end;
 
 function DebugGet(Size: TSize): Pointer;
@@ -308,7 +345,7 @@ end;
 function DebugGetZero(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(RequestOf(Size, Size, 0), 0, NativeUInt(get_frame));
+  Result := GetZeroed(RequestOf(Size, Size, 0), NativeUInt(get_frame));
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -460,7 +497,11 @@ begin
   if @Watch <> nil then
     Watch(Block);
   if Place.HasPages then
-    DebugBlockClose(Block)
+  begin
+    if IsErasingFreed then
+      PatternFill(P, Result, Debug.FreeFill); // the purge may leave them in memory
+    DebugBlockClose(Block);
+  end
   else
   begin
     FillFreed(P, Result);
@@ -571,7 +612,7 @@ begin
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(RequestOf(Size, Capacity, 0), Debug.NewFill, Frame)
+    Result := GetFilled(RequestOf(Size, Capacity, 0), Frame)
   else
     Result := BlockGet(Size);
   if Result = nil then

@@ -67,9 +67,13 @@ type
     procedure ZeroBytesAreABlock;
     procedure FreedBlocksWaitInQuarantine;
     procedure MemoryThatNobodyTouchesIsNotTaken;
+    procedure ZerosThatNobodyTouchesAreNotTaken;
+    procedure PatternOfZerosThatNobodyTouchesIsNotTaken;
+    procedure ZerosOfAUsedLargeBlockAreZeros;
     procedure LargeFreedBlocksAreCheckedAtBothEnds;
     procedure SmallerFreedBlocksAreCheckedAsAWhole;
     procedure EraseFreeErasesAllOfALargeBlock;
+    procedure EraseFreeErasesBlocksBehindGuardPages;
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
@@ -89,7 +93,7 @@ implementation
 uses
   SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Hooks,
   LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
-  LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups;
+  LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
 const
   GotHeading = 'Allocated by thread';
@@ -624,6 +628,68 @@ begin
   AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes after it');
 end;
 
+procedure TDebugBlocksTests.ZerosThatNobodyTouchesAreNotTaken;
+const
+  Reserved = NativeUInt(2) shl 30;
+var
+  P: PByte;
+  Before: NativeUInt;
+  Round: Integer;
+begin
+  Before := ResidentBytes;
+  for Round := 1 to 3 do // the first one untouched, the others where one was
+  begin
+    P := AllocMem(Reserved);
+    AssertTrue('zeros', IsZero(P, 100000) and IsZero(P + Reserved div 2, 100000)
+      and IsZero(P + Reserved - 100000, 100000));
+    AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes with the block');
+    FreeMem(P);
+    AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes after it');
+  end;
+end;
+
+procedure TDebugBlocksTests.PatternOfZerosThatNobodyTouchesIsNotTaken;
+const
+  Reserved = NativeUInt(2) shl 30;
+var
+  P: PByte;
+  Before: NativeUInt;
+  KeptFill: Byte;
+begin
+  Before := ResidentBytes;
+  KeptFill := Debug.NewFill;
+  Debug.NewFill := 0;
+  GetMem(P, Reserved);
+  Debug.NewFill := KeptFill;
+  AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes with the block');
+  FreeMem(P);
+end;
+
+procedure TDebugBlocksTests.ZerosOfAUsedLargeBlockAreZeros;
+const
+  Size = 3000001;
+var
+  P, Q: PByte;
+  Guard: NativeUInt;
+begin
+  LaneMM_Configure('quarantine=0');
+  for Guard := 0 to 1 do
+  begin
+    Settings.Values[opGuard] := Guard;
+    GetMem(P, Size);
+    FillChar(P^, Size, 42);
+    LaneMM_Trim; // no other free memory is warm
+    FreeMem(P);
+    Q := AllocMem(Size);
+    AssertTrue(IsZero(Q, Size));
+    AssertTrue('the same place', P = Q);
+    FreeMem(Q);
+    Same(0, LaneMM_CheckHeap, 'damaged blocks');
+  end;
+  Settings.Values[opGuard] := 0;
+  LaneMM_Configure('quarantine=16M');
+end;
+
 // Writes to a freed block of Size bytes. Returns how many reports that made.
 function ReportsOfWrite(Size, Offset: NativeUInt): Integer;
 var
@@ -668,6 +734,34 @@ begin
     Same(Debug.FreeFill, P[Size div 2], 'byte in the middle');
   finally
     Settings.Values[opErase] := 0;
+  end;
+end;
+
+function MemoryLock(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'mlock';
+function MemoryUnlock(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';
+
+// The system keeps locked pages when they are purged, and the pages stay accessible while a heap
+// walk is under way.
+procedure TDebugBlocksTests.EraseFreeErasesBlocksBehindGuardPages;
+const
+  Size = 1000;
+var
+  P: PByte;
+begin
+  Settings.Values[opErase] := 1 shl Ord(erFree);
+  Settings.Values[opGuard] := 1;
+  P := DebugGetGuarded(Size);
+  GuardPagesHold;
+  try
+    FillChar(P^, Size, 42);
+    Same(0, MemoryLock(P, Size), 'mlock');
+    FreeMem(P);
+    AssertTrue('no byte is left', IndexByte(P^, Size, 42) < 0);
+    MemoryUnlock(P, Size);
+  finally
+    GuardPagesLetGo;
+    Settings.Values[opErase] := 0;
+    Settings.Values[opGuard] := 0;
   end;
 end;
 
