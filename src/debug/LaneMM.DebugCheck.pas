@@ -105,7 +105,8 @@ begin
   if not Expected.HasTraps or (Offset + SizeOf(Word) > Expected.Limit) then
     Exit;
   Word := PNativeUInt(Expected.Data + Offset)^;
-  Result := (Word <> 0) and ((Word = Debug.ObjectTrap) or (Word = Debug.InterfaceTrap));
+  Result := (Word <> 0) and (Word = Debug.InterfaceTrap)
+    or (Offset = 0) and (Word = FreedClassBase + NativeUInt(Expected.Data));
 end;
 
 // Returns the offset of the next damaged byte from First on; Limit if there is none.

@@ -16,6 +16,10 @@ const
   /// Maximum number of freed blocks that a thread keeps before they go to the quarantine.
   FreedLimit = 64;
 
+  /// Added to the address of a freed object it is the first word of that object, in place of the
+  /// class: an address in the system's half of the address space. 0 where there is no such half.
+  FreedClassBase = UInt64(High(UInt64)) shl 47 and High(NativeUInt);
+
 type
   PDebugBlock = ^TDebugBlock;
   PDebugCache = ^TDebugCache;
@@ -98,7 +102,7 @@ type
     Depth: TAtomicWord;         //< shared  open calls of LaneMM_EnterDebugMode
     Operations: TAtomicWord;    //< shared  calls of debug mode, counted while opCheck is set
     GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages, freed ones included
-    ObjectTrap: NativeUInt;     //< const   see LaneMM.FreedObjects; 0: none
+    Traps: Pointer;             //< const   the tables of LaneMM.FreedObjects; nil: none
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
     LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none

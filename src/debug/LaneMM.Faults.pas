@@ -2,8 +2,8 @@
 //
 // Owns:       Hooks.Fault, which LaneMM.Os calls before the signal handler of the program, which
 //             runs in any case.
-// Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, or a
-//             fill pattern of debug mode used as an address.
+// Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, a use
+//             of the class of a freed object, or a fill pattern of debug mode used as an address.
 // Callers:    FaultsWatch: any thread, often: the run-time library takes the signals for itself
 //             when SysUtils starts. Hooks.Fault: the thread that faulted, inside a signal handler.
 unit LaneMM.Faults;
@@ -19,7 +19,8 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
-  LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
+  LaneMM.FreedObjects;
 
 const
   // Maximum offset, in bytes, between a fill pattern used as an address and the address accessed.
@@ -94,6 +95,8 @@ begin
   Block := DebugBlockOf(Pointer(Fault.Address));
   if (Block <> nil) and DebugBlockIsGuarded(Block) then
     Tell(Fault, evGuard, msGuard, Block)
+  else if FreedObjectExplain(Fault) then
+    Exit
   else if HasNear(Fault, Debug.NewFill) then
     Tell(Fault, evUninitialised, msNewUsed, FindBlock(Fault, dsInUse, Debug.NewFill))
   else if HasNear(Fault, Debug.FreeFill) then

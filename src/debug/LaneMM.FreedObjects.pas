@@ -1,13 +1,15 @@
-/// Detects calls of virtual methods and of interface methods of freed objects.
+/// Detects uses of the class of freed objects, and calls of their virtual and interface methods.
 //
-// Owns:       Debug.ObjectTrap, InterfaceTrap; the TTraps that both point into.
-// How:        the first word of a freed object, its class, is replaced by the address of a trap
-//             table, and so is the word of each of its interfaces. Every method of these tables
-//             reports the call and raises run-time error 204.
+// Owns:       Debug.Traps, InterfaceTrap.
+// How:        the first word of a freed object, its class, is replaced by an address of the
+//             system's half of the address space, one for each object: a virtual call, `is`, `as`
+//             and ClassName fault there, and the fault tells the object and what was read of its
+//             class. The word of each interface is replaced by the address of a table whose
+//             methods report the call and raise run-time error 204.
 // Invariants: only a block that LaneMM.Contents takes for an object is changed, and only after the
 //             program has freed it. Class records are read through LaneMM.Modules.
 // Callers:    FreedObjectsStart: one thread, before the first debug block. FreedObjectTrap: the
-//             thread that frees the block.
+//             thread that frees the block. FreedObjectExplain: the fault handler.
 // Source:     FPC 3.2.2, rtl/inc/objpash.inc: TVmt, TInterfaceEntry.
 unit LaneMM.FreedObjects;
 
@@ -15,27 +17,31 @@ unit LaneMM.FreedObjects;
 
 interface
 
+uses
+  LaneMM.Hooks;
+
 /// Makes the trap tables; without memory there are no traps.
 procedure FreedObjectsStart;
 /// Sets the traps in a freed debug block if it was an object. ClassId is the first word that it
 /// had; the contents are already filled with the pattern of free blocks.
 procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
+/// Reports a fault that a use of the class of a freed object raised. Returns False for any other.
+function FreedObjectExplain(const Fault: TFault): Boolean;
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.ReportState, LaneMM.Messages,
   LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState, LaneMM.Contents, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
-  // Indexes of words of a class record, MethodWord that of the first virtual method, and the
-  // lengths of the trap tables.
+  // Indexes of words of a class record, MethodWord that of the first virtual method.
   ParentWord = 2;
-  NameWord = 3;
   InterfacesWord = 10;
   MethodWord = 12;
-  ClassWords = 256;
+  // Bytes of a class record that a use may read; length of the trap table of interfaces.
+  MostOffset = 65536;
   InterfaceWords = 128;
   // Larger counts in a class record are taken for corrupt.
   MostAncestors = 64;
@@ -48,23 +54,17 @@ const
 
 type
   TTraps = record
-    ObjectTable: array[0..ClassWords - 1] of NativeUInt;
     InterfaceTable: array[0..InterfaceWords - 1] of NativeUInt;
     Seen: array[0..ClassCount - 1] of TAtomicWord;
   end;
   PTraps = ^TTraps;
 
-const
-  FreedName: ShortString = 'TFreedObject';
-
 // ---------------------------------------------------------------------------- calls
 
-// Reports the call that returns to Return, and raises run-time error 204.
-procedure ReportCall(Instance: Pointer; Message: TMessage; Return: NativeUInt);
+// Makes a finding about the freed object at or around Instance.
+procedure Find(Instance: Pointer; Message: TMessage; out Finding: TFinding);
 var
-  Finding: TFinding;
   Block: PDebugBlock;
-  Offset: NativeInt;
 begin
   Block := DebugBlockOf(Instance);
   if Block <> nil then
@@ -76,28 +76,68 @@ begin
   end;
   Finding.Kind := evFreedCall;
   Finding.Address := NativeUInt(Instance);
-  Offset := VirtualCallOffset(Return);
   Finding.Slot := -1;
+end;
+
+procedure FreedInterfaceCalled(Instance: Pointer); stdcall;
+var
+  Finding: TFinding;
+  Offset: NativeInt;
+begin
+  Find(Instance, msFreedInterface, Finding);
+  Offset := VirtualCallOffset(NativeUInt(get_caller_addr(get_frame)));
   if Offset >= 0 then
     Finding.Slot := Offset div SizeOf(Pointer);
-  if (Message = msFreedMethod) and (Offset >= 0) then
-  begin
-    Dec(Finding.Slot, MethodWord);
-    if ClassIsValid(Finding.FirstWord) then
-      ModulesRead(Finding.FirstWord + NativeUInt(Offset), @Finding.Method, SizeOf(Finding.Method));
-  end;
   FindingReport(Finding);
   ErrorInvalidPointer;
 end;
 
-procedure FreedMethodCalled(Instance: Pointer);
+// Returns the freed object whose class a register holds, and which the fault accessed at Offset;
+// nil for none.
+function FreedObjectIn(const Fault: TFault; out Offset: NativeUInt): Pointer;
+var
+  Index: Cardinal;
+  Block: PDebugBlock;
 begin
-  ReportCall(Instance, msFreedMethod, NativeUInt(get_caller_addr(get_frame)));
+  for Index := 0 to High(Fault.Registers) do
+  begin
+    Offset := Fault.Address - Fault.Registers[Index];
+    if (Fault.Registers[Index] < FreedClassBase) or (Offset >= MostOffset) then
+      Continue;
+    Result := Pointer(Fault.Registers[Index] - FreedClassBase);
+    Block := DebugBlockOf(Result);
+    if (Block <> nil) and (DebugBlockData(Block) = Result)
+      and (DebugStateOf(LoadAcquire(Block^.State)) = dsFreed) then
+      Exit;
+  end;
+  Result := nil;
 end;
 
-procedure FreedInterfaceCalled(Instance: Pointer); stdcall;
+function FreedObjectExplain(const Fault: TFault): Boolean;
+const
+  FirstMethod = MethodWord * SizeOf(Pointer);
+var
+  Instance: Pointer;
+  Offset: NativeUInt;
+  Finding: TFinding;
+  Here: TBacktrace;
 begin
-  ReportCall(Instance, msFreedInterface, NativeUInt(get_caller_addr(get_frame)));
+  Instance := nil;
+  if FreedClassBase <> 0 then
+    Instance := FreedObjectIn(Fault, Offset);
+  Result := Instance <> nil;
+  if not Result then
+    Exit;
+  Find(Instance, msFreedClass, Finding);
+  if Offset >= FirstMethod then
+  begin
+    Finding.Message := msFreedMethod;
+    Finding.Slot := (Offset - FirstMethod) div SizeOf(Pointer);
+    if ClassIsValid(Finding.FirstWord) then
+      ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
+  end;
+  BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
+  FindingReportAt(Finding, Here);
 end;
 
 // ---------------------------------------------------------------------------- traps
@@ -108,7 +148,7 @@ var
   Entry: NativeUInt;
 begin
   // Any order: the word is complete by itself.
-  Entry := LoadAcquire(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount]);
+  Entry := LoadAcquire(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod ClassCount]);
   if Entry and not KnownMask = ClassId then
     Result := Entry and KnownMask
   else
@@ -161,7 +201,7 @@ procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 var
   Kind: NativeUInt;
 begin
-  if (Debug.ObjectTrap = 0) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
+  if (Debug.Traps = nil) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
     Exit;
   Kind := Known(ClassId);
   if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
@@ -170,39 +210,28 @@ begin
   begin
     Kind := SetInterfaces(Data, Size, ClassId);
     // Any order, as in Known.
-    StoreRelease(PTraps(Debug.ObjectTrap)^.Seen[ClassId shr 4 mod ClassCount],
+    StoreRelease(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod ClassCount],
       ClassId or Kind);
   end;
-  PNativeUInt(Data)^ := Debug.ObjectTrap;
+  if FreedClassBase <> 0 then
+    PNativeUInt(Data)^ := FreedClassBase + NativeUInt(Data);
 end;
 
 // ---------------------------------------------------------------------------- start
 
-procedure FillTables(Traps: PTraps);
-var
-  Index: Cardinal;
-begin
-  // A class without ancestors whose objects are one word.
-  Traps^.ObjectTable[0] := SizeOf(Pointer);
-  Traps^.ObjectTable[1] := NativeUInt(-SizeOf(Pointer));
-  Traps^.ObjectTable[NameWord] := NativeUInt(@FreedName);
-  for Index := MethodWord to ClassWords - 1 do
-    Traps^.ObjectTable[Index] := NativeUInt(@FreedMethodCalled);
-  for Index := 0 to InterfaceWords - 1 do
-    Traps^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
-end;
-
 procedure FreedObjectsStart;
 var
   Traps: PTraps;
+  Index: Cardinal;
 begin
   ModulesLook;
   Traps := OsTakePages(SizeOf(TTraps));
   if Traps = nil then
     Exit;
-  FillTables(Traps);
+  for Index := 0 to InterfaceWords - 1 do
+    Traps^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
   Debug.InterfaceTrap := NativeUInt(@Traps^.InterfaceTable);
-  Debug.ObjectTrap := NativeUInt(@Traps^.ObjectTable);
+  Debug.Traps := Traps;
 end;
 
 end.

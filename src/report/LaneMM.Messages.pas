@@ -19,7 +19,7 @@ type
   TMessage = (
     msHead,              //< first line of each report
     msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize,
-    msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface,
+    msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface, msFreedClass,
     msWrongSize, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
     msBlock,             //< the record of a debug block
     msNormalBlock,       //< a block that was allocated while debug mode was off
@@ -124,6 +124,7 @@ const
       'Use after free: virtual method {method} of a freed object was called.'),
     (Name: 'freed-interface'; Text:
       'Use after free: interface method {method} of a freed object was called.'),
+    (Name: 'freed-class'; Text: 'Use after free: the class of a freed object was read.'),
     (Name: 'wrong-size'; Text: 'Wrong size: allocated with {size}, freed with {given}.'),
     (Name: 'new-used'; Text: 'Use of uninitialized memory: the contents of a new block were used'
       + ' as an address.'),

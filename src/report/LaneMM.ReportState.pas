@@ -19,7 +19,7 @@ type
     evWriteBefore,     //< underrun of a block
     evWriteAfter,      //< overrun of a block
     evWriteAfterFree,  //< use after free: a freed block was written
-    evFreedCall,       //< use after free: a method of a freed object was called
+    evFreedCall,       //< use after free: a method of a freed object was called, its class read
     evWrongSize,       //< free with a size that is not the block's
     evUninitialised,   //< contents of a new or freed block used as an address
     evGuard,           //< access to a guard page

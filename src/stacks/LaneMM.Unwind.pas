@@ -389,12 +389,16 @@ begin
   Inc(Stack.Count);
 end;
 
-procedure WalkOn(var Walk: TUnwind; out Stack: TBacktrace);
-var
-  Rule: TUnwindRule;
+procedure Clear(out Stack: TBacktrace);
 begin
   Stack.Call := mcUnknown;
   Stack.Count := 0;
+end;
+
+procedure WalkOn(var Walk: TUnwind; var Stack: TBacktrace);
+var
+  Rule: TUnwindRule;
+begin
   repeat
     BacktraceAdd(Stack, Walk.Pc);
   until (Stack.Count = MaxFrames) or not UnwindStep(Walk, Rule);
@@ -411,14 +415,31 @@ procedure BacktraceTake(out Stack: TBacktrace);
 var
   Walk: TUnwind;
 begin
+  Clear(Stack);
   if @Stacks.TakeFrames <> nil then
   begin
-    Stack.Call := mcUnknown;
     Stack.Count := Stacks.TakeFrames(@Stack.Frames, MaxFrames);
     Exit;
   end;
   UnwindFrom(NativeUInt(get_frame), Walk);
   WalkOn(Walk, Stack);
+end;
+
+// Returns whether the routine that was interrupted has nothing on the stack but the return address
+// of the direct call that led to it.
+function IsLeaf(const Walk: TUnwind): Boolean;
+const
+  MostBytes = 4096;
+var
+  Target: NativeUInt;
+  Rule: TUnwindRule;
+begin
+  Result := IsX64 and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
+    and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect) and (Walk.Pc - Target < MostBytes);
+  if not Result then
+    Exit;
+  ReadPrologue(PByte(Target), Rule);
+  Result := (Rule.Size = 0) and not Rule.IsFramed;
 end;
 
 procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
@@ -430,6 +451,12 @@ begin
   Walk.Frame := Frame;
   Walk.FrameAt := 0;
   Walk.Limit := StackEnd(Sp);
+  Clear(Stack);
+  if IsLeaf(Walk) then
+  begin
+    BacktraceAdd(Stack, Walk.Pc);
+    Leave(Walk, Sp, 0);
+  end;
   WalkOn(Walk, Stack);
 end;
 

@@ -55,7 +55,11 @@ const
   WasGot = Got + '=got|';
   WasFreed = WasGot + Freed + '=freed|';
 
-  AllExpected: array[0..30] of TExpected = (
+  ClassRead = 'Use after free: the class of a freed object was read.|' + BlockLine
+    + '  Class: {class}|';
+  WasDestroyed = Got + '=created|' + Freed + '=destroyed|';
+
+  AllExpected: array[0..36] of TExpected = (
     (Mistake: 'free-twice'; Lines: 'Double free: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=free'),
     (Mistake: 'free-twice-threads';
@@ -106,7 +110,14 @@ const
       + '  Modified: 1 byte at offset {last}.|' + BlockLine; Stacks: WasFreed + Found + '=check'),
     (Mistake: 'method'; Lines: 'Use after free: virtual method DEBUGMATRIX.TTHING.ACT of a freed'
       + ' object was called.|' + BlockLine + '  Class: {class}|';
-      Stacks: Got + '=created|' + Freed + '=destroyed|' + Here + '=method'),
+      Stacks: WasDestroyed + Here + '=method'),
+    (Mistake: 'is'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=is'),
+    (Mistake: 'as'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=as'),
+    (Mistake: 'name'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=name'),
+    (Mistake: 'inherits'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=inherits'),
+    (Mistake: 'instance-size'; Lines: ClassRead;
+      Stacks: WasDestroyed + Here + '=instance size'),
+    (Mistake: 'supports'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=supports'),
     (Mistake: 'interface';
       Lines: 'Use after free: interface method 3 of a freed object was called.|' + BlockLine
       + '  Class: {class}|';
