@@ -439,7 +439,7 @@ end;
 procedure Install;
 begin
   SettingsStart;
-  // Without memory, or with the setting `off`, the previous manager stays.
+  // Without memory or a thread key, or with the setting `off`, the previous manager stays.
   if IsSet(opOff) or not EngineStart then
     Exit;
   EngineInstall;

@@ -101,8 +101,8 @@ procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 
 /// Creates the slot where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot,
 /// ThreadKey of Process. The thread library calls ThreadEnded at the end of each thread that has a
-/// heap.
-procedure OsThreadSlotCreate(ThreadEnded: Pointer);
+/// heap. False where it has no key left: threads could not keep their heaps apart.
+function OsThreadSlotCreate(ThreadEnded: Pointer): Boolean;
 /// Destroys the slot, so that ThreadEnded is not called any more; for a library that is unloaded.
 procedure OsThreadSlotDestroy;
 /// Returns the calling thread's heap; nil when it has none.

@@ -14,7 +14,7 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Sets Process up. Returns false without memory. Does nothing the second time.
+/// Sets Process up. Returns false without memory or a thread key. Does nothing the second time.
 function ProcessStart: Boolean;
 /// Cancels the calls at thread end, before a library with this code is unloaded.
 procedure ProcessStop;
@@ -182,10 +182,9 @@ begin
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
-  Process.Abandoned := HeapTake;
-  Result := Process.Abandoned <> nil;
-  if Result then
-    OsThreadSlotCreate(@ThreadEnded);
+  if Process.Abandoned = nil then
+    Process.Abandoned := HeapTake;
+  Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(@ThreadEnded);
   Process.IsStarted := Result;
 end;
 
