@@ -7,22 +7,21 @@ unit Test.Blocks.Pointers;
 interface
 
 uses
-  Test.Tools;
+  Test.Tools, LaneMM.Types;
 
 type
   TBlocksPointersTests = class(TLaneTest)
   strict private
     Blocks: TPointers;
-    Fillers: array[0..16383] of Pointer;
-    FillerCount: Integer;
+    Neighbours: array[0..1] of PSpan;
     Size: NativeUInt;
     Victim: Pointer;
     Answer: Integer;
     Servant: TServant;
     procedure GetBlocks;
     {$ifdef CPU64}
-    function GetAcross4GB(SliceCount: NativeUInt): Pointer;
-    procedure FreeFillers;
+    function FreeRunAcross4GB(SliceCount: NativeUInt): NativeUInt;
+    procedure FreeNeighbours;
     {$endif}
     procedure FreeBlocks;
     procedure FreeVictim;
@@ -64,7 +63,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Purge;
+  testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Purge;
 
 const
   BlockCount = 300;
@@ -242,34 +241,34 @@ begin
 end;
 
 {$ifdef CPU64}
-// Allocates a large block of so many slices whose second slice begins at a multiple of 4 GB. Takes all
-// free runs before, and untouched address space up to there; FreeFillers frees them.
-function TBlocksPointersTests.GetAcross4GB(SliceCount: NativeUInt): Pointer;
+// Leaves one warm free run, of so many slices, whose second slice begins at a multiple of 4 GB; returns
+// that address. FreeNeighbours frees the slices around it, which were never touched.
+function TBlocksPointersTests.FreeRunAcross4GB(SliceCount: NativeUInt): NativeUInt;
+const
+  Multiple = NativeUInt(1) shl 32;
 var
-  Arena: PArena;
-  Gap: NativeUInt;
+  Run: PSpan;
 begin
-  repeat
-    Arena := @Process.Arenas[Process.ArenaCount - 1];
-    Gap := -(NativeUInt(Arena^.Base) + (Arena^.Frontier + 1) * SliceSize) and High(Cardinal);
-    if Gap <> 0 then
-      Result := GetMem(Gap)
-    else
-      Result := GetMem(SliceCount * SliceSize);
-    if (Gap = 0) and ((NativeUInt(Result) + SliceSize) and High(Cardinal) = 0) then
-      Exit;
-    Fillers[FillerCount] := Result;
-    Inc(FillerCount);
-  until FillerCount > High(Fillers);
-  Fail('no large block across a multiple of 4 GB');
+  ProcessTrim;
+  Neighbours[0] := ArenaTake(Multiple div SliceSize + 2 * SliceCount);
+  AssertTrue('4 GB of addresses', Neighbours[0] <> nil);
+  Result := NativeUInt(Neighbours[0]^.Start) + 2 * SliceSize;
+  Result := (Result + Multiple - 1) and not (Multiple - 1);
+  Run := ArenaSplit(Neighbours[0],
+    (Result - SliceSize - NativeUInt(Neighbours[0]^.Start)) div SliceSize);
+  Neighbours[1] := ArenaSplit(Run, SliceCount);
+  Run^.IsWarm := True; // new spans come out of it
+  ArenaRelease(Run);
 end;
 
-procedure TBlocksPointersTests.FreeFillers;
+procedure TBlocksPointersTests.FreeNeighbours;
+var
+  Neighbour: PSpan;
 begin
-  while FillerCount > 0 do
+  for Neighbour in Neighbours do
   begin
-    Dec(FillerCount);
-    FreeMem(Fillers[FillerCount]);
+    Neighbour^.IsWarm := False;
+    ArenaRelease(Neighbour);
   end;
 end;
 {$endif}
@@ -279,16 +278,13 @@ procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
 const
   RunSlices = 16;
 var
-  Run, P: Pointer;
+  P: Pointer;
   Index: Integer;
   Boundary: NativeUInt;
   IsBeside: Boolean;
 begin
   {$ifdef CPU64}
-  Run := GetAcross4GB(RunSlices);
-  Boundary := NativeUInt(Run) + SliceSize;
-  ProcessTrim;
-  FreeMem(Run); // now the only warm run: new spans come out of it
+  Boundary := FreeRunAcross4GB(RunSlices);
   Size := 20000;
   SetLength(Blocks, 2 * RunSlices * SliceSize div Size);
   GetBlocks;
@@ -303,7 +299,7 @@ begin
   end;
   AssertTrue('blocks beside the boundary', IsBeside);
   Blocks := nil;
-  FreeFillers;
+  FreeNeighbours;
   {$endif}
 end;
 
