@@ -16,22 +16,27 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the six below, and the tests of the linter
-	@sh tools/sum-tests.sh test-release test-checked test-pure core test-programs test-paths lint-test
+test: ## all tests: the six below, two at a time, and the tests of the linter
+	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths core lint-test
 
-test-release: ## tests of the build that users get
-test-checked: ## tests of the build that verifies its own laws while it runs
+test-release: ## tests of the build that users get, in the order of a new seed
+test-checked: ## tests of the build that verifies its own laws, each suite alone
 test-pure: ## tests of the build without assembler
 
 test-release: FLAGS = -O3
 test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
 test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 
+# How the suites run, see build/test-release/RunTests --help; once more in the order of a seed:
+# make test-release ORDER='--shuffle --seed=N'.
+test-release core: ORDER = --shuffle
+test-checked: ORDER = --alone
+
 test-release test-checked test-pure:
 	@sh tools/need.sh fpc
 	@mkdir -p build/$@
 	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
-	@build/$@/RunTests
+	@build/$@/RunTests $(ORDER)
 
 core: ## the engine alone: built without the other rooms, its tests run on a minimal door
 	@sh tools/need.sh fpc
@@ -40,7 +45,7 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@cp -R src/core src/LaneMM.inc build/core/src
 	@fpc $(FPCFLAGS) -O3 -Fubuild/core/src/core -Futests -Futests/core -FEbuild/core \
 	  -FUbuild/core/units tests/core/CoreTests.lpr
-	@build/core/CoreTests
+	@build/core/CoreTests $(ORDER)
 
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc

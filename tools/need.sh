@@ -66,6 +66,9 @@ as_root() {
 install() {
   command -v apt-get > /dev/null || return 1
   as_root true 2> /dev/null || return 1
+  # One at a time: targets that run side by side may miss the same packages.
+  exec 9> "$build/need/lock"
+  flock 9
   echo "need.sh: installing $*"
   # Package lists that are missing or old make the first try fail.
   for update in no yes; do

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes targets one after the other and adds up their tests.
+# Makes targets and adds up their tests.
 #
 #   sh tools/sum-tests.sh TARGET...
 #
-# Each target ends with a line `N passed, N failed`; the sum is the last line here. A target that
-# prints no such line, fails although its line says 0 failed, or takes longer than ten minutes
-# counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
+# JOBS targets run at a time, 2 unless the environment says otherwise; what they print comes in the
+# order of the arguments. Each target ends with a line `N passed, N failed`; the sum is the last line
+# here. A target that prints no such line, fails although its line says 0 failed, or takes longer than
+# ten minutes counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
 set -eu
 
 case ${1-} in
@@ -20,17 +21,32 @@ failed=0
 summary=
 
 for target in "$@"; do
+  rm -f "$logs/$target.exit"
+done
+# A target is done when its file with the exit code is there.
+# shellcheck disable=SC2016 # the inner shell expands them
+printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh -c '
+  log=$0/$1.log
+  code=0
+  timeout -k 10 600 make --no-print-directory "$1" > "$log" 2>&1 || code=$?
+  echo "$code" > "$log.new"
+  mv "$log.new" "$0/$1.exit"' "$logs" &
+trap 'kill "$!" 2> /dev/null || true' EXIT
+
+for target in "$@"; do
   echo "== $target"
   log=$logs/$target.log
-  { timeout -k 10 600 make --no-print-directory "$target" 2>&1 && echo 0 > "$log.exit" \
-    || echo $? > "$log.exit"; } | tee "$log"
+  until [ -e "$logs/$target.exit" ]; do
+    sleep 0.2
+  done
+  cat "$log"
   counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
   target_passed=${counts% *}
   target_failed=${counts#* }
   if [ -z "$counts" ]; then
     target_passed=0
     target_failed=1
-  elif [ "$(cat "$log.exit")" -ne 0 ] && [ "$target_failed" -eq 0 ]; then
+  elif [ "$(cat "$logs/$target.exit")" -ne 0 ] && [ "$target_failed" -eq 0 ]; then
     target_failed=1
   fi
   passed=$((passed + target_passed))
@@ -39,6 +55,7 @@ for target in "$@"; do
     "$target_failed")
 "
 done
+wait
 
 printf '\n%s\n' "$summary"
 echo "$passed passed, $failed failed"
