@@ -114,11 +114,12 @@ callcount: ## instructions per operation, counted by valgrind
 	@sh tools/need.sh fpc valgrind
 	@sh bench/callcount.sh
 
-model: ## the model checker on the protocol of remote frees
+model: ## the model checker on the protocols of threads; models and code compared
 	@sh tools/need.sh spin gcc
 	@sh tests/model/run.sh
 
 lint: build/lint/Lint ## the house style, as far as a program can check it
+	@sh tests/model/steps.sh --quiet
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter

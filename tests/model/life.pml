@@ -1,16 +1,55 @@
 /* The life of one span: owned, queued, given up, taken over, swept, abandoned, reclaimed, released,
  * taken again.
  *
- * Mirrors (one labelled step or one d_step for each access to memory that two threads use):
- *   LaneMM.Span        SpanTake, SpanPut, SpanRefill (Collect, Carve), SpanIsFull, SpanIsEmpty
- *   LaneMM.RemoteList  RemotePush (CompareAndSwap), RemoteTakeAll (Swap),
- *                      RemoteGiveUp (CompareAndSwap); the list itself is model remote.pml
- *   LaneMM.Heap        QueueTaken (Swap of Taken), Retire, RetireCurrent, HeapRetireEmpty, Reclaim,
- *                      HeapNextSpan, HeapTakeOver (CompareAndSwap of Taken), HeapEmptied (LockTry),
- *                      SweepQueue, HeapSweep (LockTry), HeapAbandon, MoveQueue
- *   LaneMM.Allocate    SmallBlock
- *   LaneMM.Free        RemoteBlockFree, OwnBlockFree, BlockFree (the look at Owner)
- *   LaneMM.Threads     ThreadEnded; frees after it, when the thread has no heap any more
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Span
+ *     SpanTake: FreeList FreeList Link FreeList:= Link:= Used+
+ *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
+ *     SpanRefill: Collect FreeList Carve FreeList
+ *     Collect: FreeList:= RemoteTakeAll Used-
+ *     Carve: FreeList:= Link:= Link:=
+ *     SpanIsFull: FreeList RemoteCount
+ *     SpanIsEmpty: Used RemoteCount
+ *   LaneMM.RemoteList
+ *     RemotePush: CompareAndSwap Link FirstOf Link:= FirstOf Pack CountOf CompareAndSwap Remote
+ *       LoadAcquire Remote
+ *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
+ *     RemoteGiveUp: Remote CompareAndSwap Remote
+ *     RemoteWord: LoadAcquire Remote
+ *     RemoteIsUsed: CountOf FetchAdd Remote
+ *     RemoteEndLife: StoreRelease Remote Remote
+ *     RemoteCount: CountOf LoadAcquire Remote
+ *   LaneMM.Heap
+ *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
+ *     SetCurrent: IsCurrent:= Used+
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
+ *     RetireCurrent: IsCurrent:= Used- Retire
+ *     HeapRetireEmpty: LockEnter Used RemoteCount RetireCurrent LockLeave
+ *     Reclaim: LoadAcquire Taken LockEnter QueueTaken Owner:= LockLeave
+ *     HeapNextSpan: LockEnter QueueTaken RetireCurrent LockLeave Reclaim SetCurrent FreeList
+ *       SpanRefill
+ *     HeapTakeOver: Owner:= LoadAcquire Taken CompareAndSwap Taken
+ *     Remove: QueueRemove Owner:= RemoteEndLife
+ *     HeapEmptied: LockTry WantSweep QueueTaken Owner Used Remove LockLeave ArenaRelease
+ *     SweepQueue: SpanIsEmpty Remove ArenaRelease RemoteCount WantSweep
+ *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
+ *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
+ *       LockLeave
+ *     MoveQueue: Owner:= QueueAdd
+ *     QueueAdd:
+ *     QueueRemove:
+ *   LaneMM.Arena
+ *     ArenaRelease: Release
+ *   LaneMM.Allocate
+ *     SmallBlock: FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
+ *   LaneMM.Free
+ *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
+ *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
+ *     BlockFreeUnowned: RemoteWord Link RemoteBlockFree
+ *     BlockFree: Owner Owner BlockFreeUnowned OwnBlockFree
+ *   LaneMM.Threads
+ *     ThreadEnded: HeapAbandon
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
  * allocates once, and may end at any time; 3 has no heap, it only frees; 4 sweeps all heaps, again
@@ -107,7 +146,7 @@ inline ArenaRelease() {
     Law(3, Live);
     Law(2, NobodyUses);
     Law(0, Queued == 0 && Taken == 0 && IsCurrent == 0);
-    Live = false; Remote = 0; GivenUp = false; Owner = 0
+    Live = false; Owner = 0
   }
 }
 
@@ -120,7 +159,7 @@ inline SpanPut(b, last) {
   last = (Used == 0)
 }
 
-/* SpanRefill: FreeList is empty. */
+/* SpanRefill: FreeList is empty. Collect, RemoteTakeAll, then Carve: all blocks at once. */
 inline SpanRefill() {
   Law(0, FreeList == 0);
 #ifdef TAKE_BY_STORE
@@ -158,6 +197,7 @@ inline QueueTaken(h) {
   }
 }
 
+/* SpanIsFull, RemoteCount, RemoteGiveUp; RemoteIsUsed is in wake.pml. */
 inline Retire(h) {
   if
   :: FreeList == 0 && Carved && Remote == 0 ->                 /* SpanIsFull */
@@ -278,6 +318,12 @@ inline HeapTakeOver(h) {
   d_step { Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
 }
 
+/* No block is in use, and, in a correct program, none is being freed: SpanUncountedBlock finds none,
+ * and no thread has read RemoteWord of this life. RemoteEndLife empties the list. */
+inline Remove(h) {
+  d_step { QueueRemove(h); Owner = 0; Remote = 0; GivenUp = false }
+}
+
 inline HeapEmptied(h) {
   atomic {
     LockTry(h, ok);
@@ -287,11 +333,11 @@ inline HeapEmptied(h) {
   :: ok ->
 #ifdef EMPTIED_BLIND
     ok = true;
-    d_step { Queued = Queued & ~Bit(h) };
+    d_step { Queued = Queued & ~Bit(h); Remote = 0 };
 #else
     ok = (Owner == h);
     if :: ok -> ok = (Used == 0) :: else fi;
-    if :: ok -> d_step { QueueRemove(h); Owner = 0 } :: else fi;
+    if :: ok -> Remove(h) :: else fi;
 #endif
     LockLeave(h);
     if :: ok -> ArenaRelease() :: else fi
@@ -302,7 +348,7 @@ inline HeapEmptied(h) {
 inline SweepQueue(h) {
   if
   :: Queued & Bit(h) ->
-    /* SpanIsEmpty: two reads, in either order. */
+    /* SpanIsEmpty: Used and RemoteCount, in either order. */
     if
     :: l = Used; ok = (l == Count(Remote))
     :: l = Count(Remote); ok = (l == Used)
@@ -311,7 +357,7 @@ inline SweepQueue(h) {
     ok = true;
 #endif
     if
-    :: ok -> d_step { QueueRemove(h); Owner = 0 }; ArenaRelease()
+    :: ok -> Remove(h); ArenaRelease()
     :: else
     fi
   :: else
@@ -353,7 +399,7 @@ inline HeapAbandon(h) {
 #endif
   SweepQueue(h);
   LockEnter(Abandoned);
-  d_step {
+  d_step {                                                     /* MoveQueue */
     if
     :: Queued & Bit(h) -> QueueRemove(h); Owner = Abandoned; QueueAdd(Abandoned)
     :: else
@@ -395,6 +441,8 @@ inline BlockGet(me) {
   fi
 }
 
+/* BlockFree, with OwnBlockFree, BlockFreeUnowned and RemoteBlockFree. The list of RemotePush is model remote.pml. A
+ * thread also frees after ThreadEnded, when it has no heap any more. */
 inline BlockFree(me, b) {
   if
   :: heap != 0 && Owner == heap ->

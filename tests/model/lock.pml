@@ -1,10 +1,17 @@
 /* The lock of the slow paths: spin, then park.
  *
- * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Lock        LockEnter (CompareAndSwap), LockTry (CompareAndSwap), LockPark (LoadAcquire and
- *                      CompareAndSwap in the spin, Swap before each OsWait), LockLeave (Swap, OsWake)
- *   LaneMM.Os          OsWait: the system compares the word and parks in one step; it may also return
- *                      for no reason. OsWake: wakes one thread that is parked, if there is one
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Lock
+ *     LockEnter: LockRecover CompareAndSwap State LockWait
+ *     LockTry: LockTryAgain FetchAdd
+ *     LockTryAgain: LockRecover CompareAndSwap State
+ *     LockWait: FetchAdd LockPark
+ *     LockPark: LoadAcquire State CompareAndSwap State Swap State OsWait State
+ *     LockLeave: Swap State OsWake State
+ *
+ * OsWait: the system compares the word and parks in one step; it may also return for no reason.
+ * OsWake wakes one thread that is parked, if there is one. LockRecover is for child processes.
  *
  * Threads: three that enter and leave, or try, again and again, as long as they like.
  *
@@ -79,7 +86,7 @@ inline LockEnter() {
   CompareAndSwap();
   if
   :: ok
-  :: else ->
+  :: else ->                        /* LockWait, LockPark */
     do                              /* the spin, any number of turns */
     :: State == Free -> CompareAndSwap(); if :: ok -> break :: else fi
     :: true -> break
@@ -121,7 +128,7 @@ proctype Thread(byte me) {
   bool spurious = true;
   do
   :: LockEnter(); Use(); LockLeave(); atomic { was = 0; ok = false }
-  :: CompareAndSwap();                                         /* LockTry */
+  :: CompareAndSwap();                                         /* LockTry, LockTryAgain */
     if
     :: ok -> Use(); LockLeave(); atomic { was = 0; ok = false }
     :: else

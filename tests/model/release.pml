@@ -1,10 +1,18 @@
 /* Spans that are given back while another thread holds the arena lock.
  *
- * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Arena       Release (LockTry, LoadAcquire and CompareAndSwap of Released, LockTry),
- *                      FreeReleased (LoadAcquire, Swap), ArenaLeave (LockLeave, LoadAcquire, LockTry),
- *                      ArenaTake (LockEnter)
- *   LaneMM.Lock        LockTry (CompareAndSwap), LockLeave (Swap); LockEnter waits, see lock.pml
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Arena
+ *     Release: Owner:= LockTry ArenaLeave LoadAcquire Released CompareAndSwap Released
+ *       LockTryAgain ArenaLeave
+ *     FreeReleased: LoadAcquire Released Swap Released
+ *     ArenaLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
+ *     Take: LockEnter FreeReleased Finish
+ *     Finish: Owner:= ArenaLeave
+ *   LaneMM.Lock
+ *     LockTry: LockTryAgain FetchAdd
+ *     LockTryAgain: LockRecover CompareAndSwap State
+ *     LockLeave: Swap State OsWake State
  *
  * Threads: two that give spans back and take spans again; one that takes. Any of them may stop for
  * ever while it holds the lock (a thread that is not scheduled): the others must get through
@@ -66,6 +74,7 @@ inline FreeReleased() {
   fi
 }
 
+/* LockTry and LockTryAgain; LockEnter waits, see lock.pml. */
 inline LockTry() {
   d_step { ok = !Lock; Lock = true }
 }
@@ -86,7 +95,7 @@ inline ArenaLeave() {
     ok = (Released != Nil);         /* the read overtakes the write of the lock */
     Lock = false;
 #else
-    Lock = false;                                              /* Swap */
+    Lock = false;                                              /* LockLeave: Swap */
     ok = (Released != Nil);
 #endif
 #ifdef NO_RECHECK
@@ -140,7 +149,7 @@ inline Release(sp) {
   atomic { inside = false; Releasing-- }
 }
 
-/* ArenaTake: any free span, or none. */
+/* ArenaTake: Take, which finds any free span, or none, and Finish. */
 inline ArenaTake() {
   rounds--;
 end_take:

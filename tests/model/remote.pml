@@ -1,9 +1,20 @@
 /* The list of blocks that others freed, with its links and its word (first block, length).
  *
- * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.RemoteList  RemotePush (LoadAcquire, write of the link, CompareAndSwap), RemoteTakeAll
- *                      (LoadAcquire, Swap), RemoteGiveUp (CompareAndSwap), Pack, CountOf, FirstOf
- *   LaneMM.Span        SpanTake, SpanPut, Collect, as far as they touch links
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.RemoteList
+ *     RemoteWord: LoadAcquire Remote
+ *     RemotePush: CompareAndSwap Link FirstOf Link:= FirstOf Pack CountOf CompareAndSwap Remote
+ *       LoadAcquire Remote
+ *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
+ *     RemoteGiveUp: Remote CompareAndSwap Remote
+ *     CountOf:
+ *     FirstOf: CountOf
+ *     Pack:
+ *   LaneMM.Span
+ *     SpanTake: FreeList FreeList Link FreeList:= Link:= Used+
+ *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
+ *     Collect: FreeList:= RemoteTakeAll Used-
  *
  * Threads: three of the same kind. One of them owns the span at a time: it takes blocks, hands them
  * to anybody, frees its own, takes the whole list, gives the span up. Whoever frees into a given-up
@@ -55,6 +66,8 @@ inline SpanTake() {
   }
 }
 
+/* RemoteWord before the first turn, the claim of the block: in a correct program no other thread
+ * frees it, so the claim is a write of a link that the first turn writes again. */
 inline RemotePush(b) {
   do
   :: w = Remote;

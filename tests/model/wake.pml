@@ -1,15 +1,40 @@
 /* Memory that becomes free in a program that then does nothing more: who sees to it that it is
  * given back.
  *
- * Mirrors, one step for each access to memory that two threads use:
- *   LaneMM.Purge       RunThread (Swap of PurgeState, HasWork, CompareAndSwap, OsWait), HasWork,
- *                      WakeThread (LoadAcquire, CompareAndSwap, OsWake), PurgeTick, PurgeNotify,
- *                      SweepIfWanted (LoadAcquire, Swap), ProcessTrim
- *   LaneMM.Heap        WantSweep (LoadAcquire, Swap), HeapEmptied and HeapSweep (LockTry), SweepQueue,
- *                      RetireCurrent, Retire, HeapAbandon
- *   LaneMM.Threads     ThreadEnded
- *   LaneMM.Free        RemoteBlockFree (the look at IsCurrent), OwnBlockFree
- *   LaneMM.Arena       Release, FreeReleased, ArenaLeave: as far as WarmSlices and Released change
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Purge
+ *     RunThread: OsWaitMs PurgeState HasWork Swap PurgeState HasWork CompareAndSwap PurgeState
+ *       OsWait PurgeState CompareAndSwap PurgeState
+ *     HasWork: WarmSlices LoadAcquire Released LoadAcquire SweepWanted
+ *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
+ *       WarmSlices LoadAcquire SweepWanted LoadAcquire PurgeState
+ *     PurgeTick: WakeThread
+ *     PurgeNotify: WakeThread
+ *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted
+ *     ProcessTrim: HeapRetireEmpty PurgeNotify
+ *   LaneMM.RemoteList
+ *     RemoteIsUsed: CountOf FetchAdd Remote
+ *   LaneMM.Heap
+ *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
+ *     HeapEmptied: LockTry WantSweep QueueTaken Owner Used Remove LockLeave ArenaRelease
+ *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
+ *     SweepQueue: SpanIsEmpty Remove ArenaRelease RemoteCount WantSweep
+ *     RetireCurrent: IsCurrent:= Used- Retire
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
+ *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
+ *       LockLeave
+ *   LaneMM.Threads
+ *     ThreadEnded: HeapAbandon
+ *   LaneMM.Free
+ *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
+ *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
+ *   LaneMM.Arena
+ *     ArenaRelease: Release
+ *     Release: Owner:= LockTry ArenaLeave LoadAcquire Released CompareAndSwap Released
+ *       LockTryAgain ArenaLeave
+ *     FreeReleased: LoadAcquire Released Swap Released
+ *     ArenaLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
  *
  * Threads: the owner of a span with one or two blocks in use frees one, retires the span if it is
  * current, and may end, in any order; another thread frees the other block; a third gives memory back by
@@ -96,7 +121,7 @@ inline Notify() {
 
 /* ------------------------------------------------------------------------------- arena */
 
-/* With the lock: ends without it. */
+/* With the lock: ends without it. FreeReleased, then LockLeave. */
 inline ArenaLeave() {
   do
   :: if
@@ -113,6 +138,7 @@ inline ArenaLeave() {
   od
 }
 
+/* Release. */
 inline ArenaRelease() {
   atomic { r = !ArenaLock; ArenaLock = true };
   if
@@ -167,6 +193,7 @@ inline LockEnter(h) {
 inline RetireCurrent() {
   IsCurrent = false;
   d_step { Used--; At = 0 };
+  /* RemoteIsUsed */
 #ifndef RETIRE_SILENT
   if :: Remote != 0 -> WantSweep() :: else fi
 #endif
@@ -189,6 +216,7 @@ inline HeapEmptied() {
   fi
 }
 
+/* RemoteBlockFree: the look at IsCurrent. OwnBlockFree is in the thread below. */
 inline RemoteFree() {
   Remote++;
   if
@@ -215,7 +243,7 @@ proctype OwnerThread() {
     RetireCurrent();
     HeapLock[0] = false;
     Notify()
-  :: !ended ->                                                 /* ThreadEnded */
+  :: !ended ->                                                 /* ThreadEnded, HeapAbandon */
     ended = true;
     LockEnter(0);
     if :: IsCurrent -> RetireCurrent() :: else fi;
@@ -265,7 +293,7 @@ proctype Taker() {                                             /* ArenaTake */
 #endif
 }
 
-proctype PurgeThread() {
+proctype PurgeThread() {                                       /* RunThread */
   bool r;
 #ifdef WANT_BY_STORE
   bool late;

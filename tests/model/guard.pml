@@ -1,0 +1,157 @@
+/* Pages that become inaccessible, and threads that read all blocks.
+ *
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.GuardPages
+ *     GuardPagesHold: FetchAdd GuardReaders LoadAcquire GuardChanges OsWaitMs GuardChanges
+ *     GuardPagesLetGo: FetchAdd GuardReaders
+ *     GuardPagesForbid: FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
+ *       GuardChanges
+ *     DebugPlaceIsOpen: OsRead
+ *
+ * Threads: two readers, one of which nests its calls; two that forbid the page and open it again
+ * (OsCommit), each of which may stop between its look and OsForbid, until no reader is left or for
+ * ever: paused by a report, or not scheduled. A reader ends its wait without an answer only when all
+ * threads that it waits for have stopped so: the model's word for 100 ms.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 readable  a page that a reader found accessible stays so until it lets go
+ *                                     FORBID_BLIND, HOLD_BLIND, LOOK_FIRST, WAIT_FIRST, CHANGE_EARLY,
+ *                                     READERS_AS_FLAG
+ *   2 bounded   no reader waits for ever, also when a thread has stopped
+ *                                     WAIT_FOR_EVER, REFUSED_KEPT
+ *   3 counts    in the end no reader is counted, and only stopped threads are
+ *                                     LET_GO_BY_STORE
+ */
+
+#ifndef Rounds
+#define Rounds 2
+#endif
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+byte Readers;                       /* Debug.GuardReaders */
+byte Changes;                       /* Debug.GuardChanges */
+bool Forbidden;                     /* the system's: the page is inaccessible */
+
+byte Reading;                       /* ghost: readers that found the page accessible */
+byte Stopped;                       /* ghost: threads that stand still in GuardPagesForbid */
+byte Through;                       /* ghost: readers at the end */
+
+inline GuardPagesHold() {
+#ifdef WAIT_FIRST
+  (Changes == Stopped);   /* the read overtakes the write of the count */
+#endif
+#ifdef READERS_AS_FLAG
+  Readers = 1;
+#else
+  Readers++;                                                   /* FetchAdd */
+#endif
+#ifdef HOLD_BLIND
+  skip;
+#elif defined(WAIT_FOR_EVER)
+  (Changes == 0);
+#elif !defined(WAIT_FIRST)
+  (Changes == Stopped);                              /* LoadAcquire, OsWaitMs */
+#endif
+}
+
+inline GuardPagesLetGo() {
+#ifdef READERS_AS_FLAG
+  Readers = 0;
+#elif defined(LET_GO_BY_STORE)
+  n = Readers;
+  d_step { Readers = n - 1; n = 0 }
+#else
+  Readers--;                                                   /* FetchAdd */
+#endif
+}
+
+/* An inaccessible page is skipped. */
+inline ReadIfOpen() {
+  if
+  :: atomic { !Forbidden -> Reading++ };                       /* DebugPlaceIsOpen */
+    d_step { Law(1, !Forbidden); Reading-- }
+  :: Forbidden
+  fi
+}
+
+/* The thread stands still until no reader is left, or for ever. */
+inline MayStop() {
+  if
+  :: true
+  :: Stopped++;
+end_stopped:
+    atomic { Readers == 0 -> Stopped-- }
+  fi
+}
+
+inline GuardPagesForbid() {
+#ifdef LOOK_FIRST
+  n = Readers;                      /* the read overtakes the write of the count */
+  Changes++;
+#else
+  Changes++;                                                   /* FetchAdd */
+  n = Readers;                                                 /* LoadAcquire */
+#endif
+#ifdef FORBID_BLIND
+  n = 0;
+#endif
+  if
+  :: n == 0 ->
+    MayStop();
+#ifdef CHANGE_EARLY
+    Changes--;
+#endif
+    d_step { Forbidden = true; Law(1, Reading == 0) };         /* OsForbid */
+#ifndef CHANGE_EARLY
+    Changes--                                                  /* FetchAdd */
+#endif
+  :: else ->
+#ifdef REFUSED_KEPT
+    skip
+#else
+    Changes--
+#endif
+  fi;
+  n = 0
+}
+
+proctype Reader(bool isNesting) {
+  byte n, rounds = Rounds;
+  do
+  :: rounds > 0 ->
+    GuardPagesHold();
+    if
+    :: isNesting -> GuardPagesHold(); ReadIfOpen(); GuardPagesLetGo()
+    :: else
+    fi;
+    ReadIfOpen();
+    GuardPagesLetGo();
+    rounds--
+  :: rounds == 0 -> break
+  od;
+  Through++
+}
+
+proctype Forbidder() {
+  byte n, rounds = Rounds;
+  do
+  :: rounds > 0 ->
+    GuardPagesForbid();
+    Forbidden = false;                                         /* OsCommit */
+    rounds--
+  :: rounds == 0 -> break
+  od
+}
+
+init {
+  atomic { run Reader(false); run Reader(true); run Forbidder(); run Forbidder() };
+  timeout ->
+    Law(2, Through == 2);
+    Law(3, Readers == 0 && Changes == Stopped)
+}
