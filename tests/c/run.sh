@@ -160,6 +160,14 @@ run_without_overcommit() {
   trap - EXIT
 }
 
+# Static programs have the unwind tables of the library, too. (Those that are not position-independent
+# have code of glibc without any, in all programs.)
+run_static_frames() {
+  # shellcheck disable=SC2086
+  gcc $compiler_flags -static-pie -o "$out/frames-static" tests/c/frames.c "$lib/liblanemm.a"
+  run frames static-pie "$out/frames-static"
+}
+
 # A set-user-ID program does not read LANEMM: whoever starts it could have it write files.
 run_privileged() {
   echo '#include <stdio.h>
@@ -217,6 +225,7 @@ if [ $quick = no ]; then
   run_without_overcommit
   run_static
   run_static_stacks
+  run_static_frames
   run_privileged
   run install release sh tests/c/install.sh
   run_programs
