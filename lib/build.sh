@@ -43,7 +43,7 @@ compile() {
   mkdir -p "$out/units"
   # shellcheck disable=SC2086 # a list of options
   fpc -l- -v0 -vew -vm4055,4082,5057,5058,6018,7119 -Cg -CX- -Cn -s -Aas ${options:--O3} \
-    "-Fusrc/*" -Fulib -FU"$out/units" lib/LaneMM.C.pas
+    "-Fusrc/*" -Fulib -FU"$out/units" -FE"$out/units" lib/LaneMM.C.pas
   for unit in "$out"/units/*.s; do
     awk -f lib/unwind.awk "$unit" > "$out/units/unwind"
     as -o "${unit%.s}.o" "$out/units/unwind"
