@@ -26,15 +26,16 @@ uses
   LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Libc, LaneMM.C.Modules;
 
 const
-  // Bytes of a thread's control block, which holds the values of its keys.
-  ControlBlockSize = 2304;
+  // Bytes of a thread's control block, which holds the values of its keys, where glibc does not say.
+  UsualControlSize = 2304;
 
 type
   TRoots = record
     Visitor: TRangeCall;
     Context: Pointer;
-    OwnControl: NativeUInt;  // the control block of the calling thread
-    VariablesSize: NativeUInt; // bytes of thread-local variables before a control block
+    OwnControl: NativeUInt;    // the control block of the calling thread
+    ControlSize: NativeUInt;   // bytes of a control block
+    VariablesSize: NativeUInt; // bytes of thread-local variables before it
   end;
   PRoots = ^TRoots;
 
@@ -86,12 +87,14 @@ end;
 
 // ---------------------------------------------------------------------------- threads
 
-// Returns the value of a name of libc, or nil.
+// Returns the address of a name of libc, or nil.
 function LibcData(Name: PAnsiChar): Pointer;
 var
   Symbol: PSymbol;
 begin
   Result := nil;
+  if not LibcFind then
+    Exit;
   Symbol := NamesFind(Libc.Names, Name);
   if Symbol <> nil then
     Result := Pointer(Libc.Names.Base + Symbol^.Value);
@@ -112,7 +115,7 @@ end;
 
 procedure VisitLive(Roots: PRoots; Control: NativeUInt);
 begin
-  Visit(Roots, Control - Roots^.VariablesSize, Roots^.VariablesSize + ControlBlockSize);
+  Visit(Roots, Control - Roots^.VariablesSize, Roots^.VariablesSize + Roots^.ControlSize);
 end;
 
 procedure VisitEnded(Roots: PRoots; Control: NativeUInt);
@@ -144,6 +147,16 @@ begin
   end;
 end;
 
+function ControlSize: NativeUInt;
+var
+  Size: PCardinal;
+begin
+  Size := LibcData('_thread_db_sizeof_pthread');
+  Result := UsualControlSize;
+  if Size <> nil then
+    Result := Size^;
+end;
+
 // glibc has three lists, one after the other: threads on its stacks, on the program's stacks, and
 // stacks of ended threads; its tables have the first two.
 procedure VisitThreads(Roots: PRoots);
@@ -151,8 +164,6 @@ var
   Global: ^PByte;
   OnOwnStacks, OnUserStacks, LinkOffset: NativeUInt;
 begin
-  if not LibcFind then
-    Exit;
   Global := LibcData('__nptl_rtld_global');
   if (Global = nil) or not FieldOffset('_thread_db_pthread_list', LinkOffset)
     or not FieldOffset('_thread_db_rtld_global__dl_stack_used', OnOwnStacks)
@@ -180,7 +191,8 @@ begin
   Roots.OwnControl := ControlBlock;
   Roots.VariablesSize := 0;
   ModulesVisit(VisitModule, @Roots);
-  Visit(@Roots, Roots.OwnControl, ControlBlockSize);
+  Roots.ControlSize := ControlSize;
+  Visit(@Roots, Roots.OwnControl, Roots.ControlSize);
   VisitThreads(@Roots);
   Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);
