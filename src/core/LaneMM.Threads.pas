@@ -41,22 +41,34 @@ const
 
 // ---------------------------------------------------------------------------- heaps
 
-// Returns a record that was never used, or nil. Under the registry lock.
-function NewHeapRecord: PHeap;
+// Returns memory for one more record, or nil. Under the registry lock.
+function TakeFresh: PHeap;
 begin
   if (Process.FreshHeaps = nil) or (Process.FreshHeapsEnd - Process.FreshHeaps < SizeOf(THeap)) then
   begin
     Process.FreshHeaps := OsTakePages(FreshHeapsSize);
-    if Process.FreshHeaps = nil then
-      Exit(nil);
     Process.FreshHeapsEnd := Process.FreshHeaps + FreshHeapsSize;
   end;
   Result := PHeap(Process.FreshHeaps);
-  Inc(Process.FreshHeaps, SizeOf(THeap));
-  HeapFormat(Result);
-  Result^.NextHeap := Process.Heaps;
+  if Result <> nil then
+    Inc(Process.FreshHeaps, SizeOf(THeap));
+end;
+
+procedure Publish(Heap: PHeap);
+begin
+  HeapFormat(Heap);
+  Heap^.NextHeap := Process.Heaps;
   // Release: the record before the list. Pairs with ThreadsFirstHeap.
-  StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Result));
+  StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Heap));
+end;
+
+// Returns a record that was never used, or nil. Under the registry lock. Publish is apart: Free
+// Pascal 3.2.2 loses the nil of an Exit where the last statement stores Result.
+function NewHeapRecord: PHeap;
+begin
+  Result := TakeFresh;
+  if Result <> nil then
+    Publish(Result);
 end;
 
 // Takes a heap record, or nil, under the registry lock, which it leaves.

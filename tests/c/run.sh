@@ -226,6 +226,7 @@ if [ $quick = no ]; then
   run_static
   run_static_stacks
   run_static_frames
+  run failing starved sh tests/c/failing.sh "$lib/liblanemm.so" --short starved
   run_privileged
   run install release sh tests/c/install.sh
   run_programs
