@@ -55,6 +55,7 @@ while [ "$seed" -lt $((first + seeds)) ]; do
     run "$out/RunTests" --suite="$suite" --seed="$seed"
   done
   run "$out/Stress" --threads=8 --rounds=1 --seed="$seed"
+  run "$out/Stress" --threads=8 --rounds=40 --narrow --seed="$seed"
   seed=$((seed + 1))
 done
 echo "$passed passed, $failed failed"

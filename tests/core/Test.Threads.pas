@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 const
-  ManyThreads = 1200;
+  ManyThreads = {$ifdef LANEMM_YIELD} 60 {$else} 1200 {$endif};
   BurstBytes = 200 shl 20;
 
 type

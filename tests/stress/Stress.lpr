@@ -10,10 +10,12 @@ uses
 
 const
   Usage = 'Stress [--threads=N] [--rounds=N] [--minutes=N] [--seed=N] [--stop]'#10
+    + '       [--narrow]'#10
     + '  --threads=N  threads at a time (8)'#10
     + '  --rounds=N   how often each of them ends and another is born (40)'#10
     + '  --minutes=N  minutes of CPU time instead of rounds'#10
     + '  --stop       a thread stops the others all the time, by a signal whose handler waits'#10
+    + '  --narrow     few blocks and size classes: spans change hands all the time'#10
     + '  --seed=N     seed of all random numbers; printed, so that a run can be repeated'#10
     + 'Exit code 1 when a block was damaged or lost.';
 
@@ -105,6 +107,8 @@ begin
   WriteLn('threads ', ThreadCount, ', rounds ', RoundCount, ', seed ', Seed);
   Flush(Output);
   YieldingStart(Seed);
+  if FindCmdLineSwitch('-narrow') then
+    WorkNarrowly;
   if IsStopping then
     StoppingStart(Seed);
   // The first threads make things that stay: their memory is not counted.

@@ -9,6 +9,9 @@ unit StressWork;
 
 interface
 
+/// Narrow work: few blocks of two size classes, few to a span, short rounds, trims. Spans are given
+/// up, taken over, emptied, swept, abandoned and reclaimed all the time. Before threads start.
+procedure WorkNarrowly;
 /// Works for one round, frees most of its blocks and leaves the others to other threads.
 /// Argument is the seed.
 function WorkOneRound(Argument: Pointer): PtrInt;
@@ -28,11 +31,17 @@ var
 implementation
 
 uses
-  SysUtils, Test.Tools, Stopping;
+  SysUtils, Test.Tools, LaneMM, Stopping;
 
 const
   SlotCount = 500;
   OwnCount = 200;
+  NarrowSlots = 24;
+  NarrowOwn = 8;
+  NarrowTurns = 4000;
+  NarrowSizes: array[0..2] of NativeUInt = (12000, 16000, 30000);
+  // One turn in so many of narrow work.
+  TurnsPerTrim = 256;
   SmallestBlock = SizeOf(UInt64);
   LargestBlock = 3000000;
   // Of longer blocks only the edges and a word here and there are written and checked.
@@ -46,6 +55,17 @@ type
 
 var
   Slots: array[0..SlotCount - 1] of Pointer;
+  IsNarrow: Boolean;
+  SlotsUsed: Cardinal = SlotCount;
+  OwnUsed: Cardinal = OwnCount;
+
+procedure WorkNarrowly;
+begin
+  IsNarrow := True;
+  SlotsUsed := NarrowSlots;
+  OwnUsed := NarrowOwn;
+  TurnsPerRound := NarrowTurns;
+end;
 
 procedure Damaged(Block: Pointer; const What: string);
 begin
@@ -123,6 +143,8 @@ end;
 
 function SomeSize(var Generator: TGenerator): NativeUInt;
 begin
+  if IsNarrow then
+    Exit(NarrowSizes[Generator.Below(Length(NarrowSizes))]);
   Result := SmallestBlock + Generator.NextSize(LargestBlock - SmallestBlock);
   // Large blocks are rarer than their tier: they take the time of thousands of others.
   if (Result > 100000) and (Generator.Below(8) <> 0) then
@@ -178,11 +200,13 @@ procedure WorkOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed
 var
   Index: Cardinal;
 begin
-  Index := Generator.Below(OwnCount);
+  if IsNarrow and (Generator.Below(TurnsPerTrim) = 0) then
+    LaneMM_Trim;
+  Index := Generator.Below(OwnUsed);
   case Generator.Below(10) of
     0..2:
       begin
-        PassOn(Blocks[Index], Generator.Below(SlotCount));
+        PassOn(Blocks[Index], Generator.Below(SlotsUsed));
         Inc(Passed);
       end;
     3..4:
@@ -219,7 +243,7 @@ begin
     TryOneTurn(Blocks, Generator, Passed);
   for Index := 0 to High(Blocks) do
     if Odd(Index) then
-      PassOn(Blocks[Index], Generator.Below(SlotCount));
+      PassOn(Blocks[Index], Generator.Below(SlotsUsed));
   for Index := 0 to High(Blocks) do
     Free(Blocks[Index]);
   InterlockedExchangeAdd64(TurnCount, TurnsPerRound);
