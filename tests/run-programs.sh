@@ -125,6 +125,7 @@ if is_wanted Successor; then
 fi
 program 204 RunError
 program 0 RacingFrees
+program 0 LastRound
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then

@@ -60,7 +60,7 @@ var
 begin
   Heap := ThreadHeap;
   if Heap = nil then
-    Exit(nil);
+    Exit(HeapLateBlock(SizeClass));
   repeat
     Span := Heap^.Current[SizeClass];
     if (Span^.FreeList = EndOfList) and not SpanRefill(Span) then

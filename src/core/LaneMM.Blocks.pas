@@ -68,7 +68,7 @@ end;
 
 function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 begin
-  Result := BlockLooksFree(Span, P) and ((Span^.Owner <> Heap) or (RemoteCount(Span) > 0)
+  Result := BlockLooksFree(Span, P) and ((OwnerOf(Span) <> Heap) or (RemoteCount(Span) > 0)
     or SpanHasFreeBlock(Span, P));
 end;
 

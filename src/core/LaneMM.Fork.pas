@@ -80,7 +80,7 @@ end;
 
 procedure VisitSpan(Span: PSpan; Context: Pointer);
 begin
-  if (Span^.Kind = skBlocks) and (Span^.Owner = Context) and not Span^.IsCurrent then
+  if (Span^.Kind = skBlocks) and (OwnerOf(Span) = Context) and not Span^.IsCurrent then
     HeapRequeue(Context, Span);
 end;
 

@@ -131,8 +131,12 @@ begin
   Result := Span^.BlockSize;
   if BlockIsFree(Heap, Span, P) then
     Result := BlockInvalid(P, icFree)
-  else if Span^.Owner = Heap then
-    OwnBlockFree(Heap, Span, P)
+  else if OwnerOf(Span) = Heap then
+  begin
+    if Span^.Owner <> Heap then
+      HeapAwaitedFree(Heap, Span);
+    OwnBlockFree(Heap, Span, P);
+  end
   else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockInvalid(P, icFree);
 end;
@@ -142,7 +146,7 @@ var
   Word, Seen: NativeUInt;
 begin
   Word := RemoteWord(Span);
-  if (Span^.Kind <> skBlocks) or not SpanBlockIsValid(Span, P) then
+  if (Span^.Kind <> skBlocks) or (OwnerOf(Span) = Heap) or not SpanBlockIsValid(Span, P) then
     Exit(BlockFreeSlow(P));
   Seen := P^.Link;
   Result := Span^.BlockSize;

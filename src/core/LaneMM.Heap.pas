@@ -4,6 +4,12 @@
 // Invariants: an owned span is current, or in its class's queue, or on Taken. Queues are rings:
 //             the first span's Prev is the last. Each queued span can serve a block.
 //             A span without a free block is given up, so that an idle owner hoards nothing.
+// Sweeps:     a queued span becomes empty by a free of another thread, which requests a sweep, or
+//             by one of its owner, which does not know how many blocks others have freed. So a
+//             sweep that finds such blocks adds AwaitsFree to Owner: the owner's next free takes
+//             the slow path and counts them (HeapAwaitedFree). The owner may be in the middle of a
+//             free that has read Owner before: two more sweeps are requested, and the later one
+//             comes a whole delay of the purge thread after this one.
 // Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any thread.
 // Progress:   HeapTakeOver and HeapEmptied, which FreeMem calls, never wait: work that needs the
 //             lock while another thread has it is left to the next HeapNextSpan or HeapSweep.
@@ -26,8 +32,14 @@ function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Makes a new span of the class, owned by Heap and in no queue; nil when there is no memory. Any
 /// thread.
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+/// Allocates a block of the class for a thread without a heap, from the spans of ended threads; nil
+/// when there is no memory. May wait.
+function HeapLateBlock(SizeClass: Cardinal): PBlock;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush).
 procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
+/// Prepares a free of the owner into a span with AwaitsFree: takes over the blocks that other
+/// threads have freed.
+procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
 /// Releases a span whose last block in use the owner has just freed.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 /// Abandons the spans of an ended thread: moves them to Process.Abandoned. May wait.
@@ -35,8 +47,7 @@ procedure HeapAbandon(Heap: PHeap);
 /// Queues the current spans without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
 /// Releases all queued spans without a block in use. Any thread, never waits. Requests another
-/// sweep (see Process.SweepWanted) when another thread has the lock, or when a span stays in which
-/// other threads have freed blocks: the owner's next free may be the last one.
+/// sweep (see Process.SweepWanted) when another thread has the lock, or when AwaitsFree was added.
 procedure HeapSweep(Heap: PHeap);
 /// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
 /// PurgeTick.
@@ -127,6 +138,7 @@ end;
 procedure SetCurrent(Heap: PHeap; Span: PSpan);
 begin
   Span^.IsCurrent := True;
+  Span^.Owner := Heap; // without AwaitsFree
   YieldPoint;
   Inc(Span^.Used);
   Heap^.Current[Span^.SizeClass] := Span;
@@ -207,6 +219,42 @@ begin
     Fatal('a queued span has no free block');
 end;
 
+// Returns a span of the class that can serve a block; nil when there is no memory. Under the lock.
+function LateSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+begin
+  QueueTaken(Heap);
+  Result := QueueTake(Heap, SizeClass);
+  if Result = nil then
+    Result := HeapNewSpan(Heap, SizeClass);
+  if (Result <> nil) and (Result^.FreeList = EndOfList) then
+    SpanRefill(Result);
+end;
+
+function HeapLateBlock(SizeClass: Cardinal): PBlock;
+var
+  Heap: PHeap;
+  Span: PSpan;
+  Lost: PBlock;
+begin
+  Heap := Process.Abandoned;
+  repeat
+    Result := nil;
+    Lost := nil;
+    LockEnter(Heap^.Lock);
+    Span := LateSpan(Heap, SizeClass);
+    if Span <> nil then
+    begin
+      Result := SpanTake(Span, SizeClass);
+      if Result = nil then
+        Lost := SpanDropList(Span);
+      Retire(Heap, Span);
+    end;
+    LockLeave(Heap^.Lock);
+    if (Span <> nil) and (Result = nil) then
+      SpanReport(coLink, Span, Lost);
+  until (Result <> nil) or (Span = nil);
+end;
+
 // ---------------------------------------------------------------------------- frees
 
 procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
@@ -231,6 +279,12 @@ begin
   RemoteEndLife(Span);
 end;
 
+procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
+begin
+  Span^.Owner := Heap;
+  SpanCollect(Span);
+end;
+
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 var
   IsOurs: Boolean;
@@ -244,7 +298,7 @@ begin
   Uncounted := nil;
   QueueTaken(Heap);
   // A sweeping thread may have released the span since its last block was freed.
-  IsOurs := (Span^.Owner = Heap) and (Span^.Used = 0);
+  IsOurs := (OwnerOf(Span) = Heap) and (Span^.Used = 0);
   if IsOurs then
     Uncounted := SpanUncountedBlock(Span);
   if IsOurs and (Uncounted = nil) then
@@ -276,6 +330,18 @@ begin
   LockLeave(Heap^.Lock);
 end;
 
+// Lets the owner's next free count the blocks that other threads have freed in the span.
+procedure AwaitFree(Heap: PHeap; Span: PSpan);
+var
+  Owner: NativeUInt;
+begin
+  Owner := NativeUInt(Span^.Owner);
+  if Owner = NativeUInt(Heap) + AwaitsFree * 2 then
+    Exit;
+  CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
+  WantSweep;
+end;
+
 procedure SweepQueue(Heap: PHeap; SizeClass: Cardinal);
 var
   Span, Next, Last: PSpan;
@@ -287,15 +353,15 @@ begin
   repeat
     Span := Next;
     Next := Span^.Next;
+    if RemoteIsUsed(Span) then
+      AwaitFree(Heap, Span);
     // No block is in use, so no thread can free one; no thread allocates from a queued span without
     // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
     if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) then
     begin
       Remove(Heap, Span);
       ArenaRelease(Span);
-    end
-    else if RemoteCount(Span) <> 0 then
-      WantSweep;
+    end;
   until Span = Last;
 end;
 

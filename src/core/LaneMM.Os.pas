@@ -1,7 +1,7 @@
 /// The interface to the operating system. One contract, include files for each system.
 //
 // Owns:       Process.OsCalls, FaultHandlers, FaultFlags, HasThreads, HasFastSlot, ThreadSlot,
-//             ThreadKey, MainHeap.
+//             ThreadKey, EndingKey, MainHeap.
 // Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
 //             routine changes errno or allocates.
 // Callers:    any thread.
@@ -100,8 +100,8 @@ function OsRandom: NativeUInt;
 procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 
 /// Creates the slot where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot,
-/// ThreadKey of Process. The thread library calls ThreadEnded at the end of each thread that has a
-/// heap. False where it has no key left: threads could not keep their heaps apart.
+/// ThreadKey, EndingKey of Process. The thread library calls ThreadEnded at the end of each thread
+/// that has a heap. False where it has no key left: threads could not keep their heaps apart.
 function OsThreadSlotCreate(ThreadEnded: Pointer): Boolean;
 /// Destroys the slot, so that ThreadEnded is not called any more; for a library that is unloaded.
 procedure OsThreadSlotDestroy;
@@ -109,6 +109,10 @@ procedure OsThreadSlotDestroy;
 function OsThreadHeap: PHeap;
 /// Sets the calling thread's heap. False when the system refuses.
 function OsSetThreadHeap(Heap: PHeap): Boolean;
+/// Notes that the calling thread ends: the thread library has called ThreadEnded.
+procedure OsSetThreadEnding;
+/// Returns whether OsSetThreadEnding was called in this thread.
+function OsThreadIsEnding: Boolean;
 
 /// Starts a thread that runs Routine, which never returns, with all signals blocked. False where
 /// threads are not available.

@@ -106,8 +106,6 @@ const
 
   // Warm slices that are worth a thread.
   PurgeStartSlices = 64;
-  // Without warm memory the thread sweeps only once in this many delays.
-  DelaysPerSweep = 10;
 
 function HasWork: Boolean;
 begin
@@ -115,22 +113,12 @@ begin
     or (LoadAcquire(Process.SweepWanted) <> 0);
 end;
 
-// Returns the milliseconds until the next purge. Without warm memory only a sweep is wanted, which
-// may stay so for long.
-function LookDelayMs: Cardinal;
-begin
-  if Process.WarmSlices <> 0 then
-    Result := Process.PurgeDelayMs
-  else
-    Result := Process.PurgeDelayMs * DelaysPerSweep;
-end;
-
 // The purge thread; never returns.
 procedure RunThread;
 begin
   Process.PurgeThread := OsThreadId;
   repeat
-    OsWaitMs(Process.PurgeState, Running, LookDelayMs);
+    OsWaitMs(Process.PurgeState, Running, Process.PurgeDelayMs);
     ProcessPurge;
     if HasWork then
       Continue;

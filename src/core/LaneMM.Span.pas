@@ -40,6 +40,8 @@ function SpanRefill(Span: PSpan): Boolean;
 function SpanDropList(Span: PSpan): PBlock;
 /// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+/// Puts the blocks that other threads freed on FreeList, which may have blocks.
+procedure SpanCollect(Span: PSpan);
 /// Returns true if the span can serve no block until one is freed.
 function SpanIsFull(Span: PSpan): Boolean;
 /// Returns true if no block is in use; blocks that other threads freed count as free. Not for a
@@ -177,6 +179,24 @@ begin
   if Odd(Span^.FreeList) then
     Carve(Span);
   Result := not Odd(Span^.FreeList);
+end;
+
+procedure SpanCollect(Span: PSpan);
+var
+  Next: NativeUInt;
+  Block: PBlock;
+  Count: Cardinal;
+begin
+  Next := RemoteTakeAll(Span, Count);
+  Span^.IsShared := Span^.IsShared or (Count > 0);
+  // A link that was overwritten ends the list early: the rest counts as used.
+  while (Count > 0) and (Next and Process.LinkMasks[Span^.SizeClass] = 0) and not Odd(Next) do
+  begin
+    Block := PBlock(Span^.Origin + Next);
+    Next := LinkOf(Block^.Link);
+    SpanPut(Span, Block);
+    Dec(Count);
+  end;
 end;
 
 function SpanDropList(Span: PSpan): PBlock;

@@ -18,7 +18,8 @@ uses
 function ProcessStart: Boolean;
 /// Cancels the calls at thread end, before a library with this code is unloaded.
 procedure ProcessStop;
-/// Returns the calling thread's heap, a new one if it has none; nil when there is no memory.
+/// Returns the calling thread's heap, a new one if it has none; nil when there is no memory, or
+/// when the thread ends.
 function ThreadHeap: PHeap;
 /// The same for FreeMem: never waits. Returns Process.Abandoned when no heap is available now.
 function ThreadHeapOrAbandoned: PHeap;
@@ -114,23 +115,28 @@ end;
 function ThreadHeap: PHeap;
 begin
   Result := OsThreadHeap;
-  if Result = nil then
+  if (Result = nil) and not OsThreadIsEnding then
     Result := Adopt(HeapTake);
 end;
 
 function ThreadHeapOrAbandoned: PHeap;
 begin
   Result := OsThreadHeap;
-  if (Result = nil) and LockTry(Process.RegistryLock) then
+  if (Result = nil) and not OsThreadIsEnding and LockTry(Process.RegistryLock) then
     Result := Adopt(HeapTakeLocked);
   if Result = nil then
     Result := Process.Abandoned;
 end;
 
-// The thread library calls it at the end of a thread that has a heap. A thread that allocates even
-// later takes a new heap and ends here again.
+// The thread library calls it at the end of a thread that has a heap. It calls all such routines
+// again, up to four times, while they set their values: others may allocate after this call. They
+// get no heap, which nothing would abandon, but blocks of Process.Abandoned. The mark may be
+// allocated: the heap is still there.
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
+  OsSetThreadHeap(Heap);
+  OsSetThreadEnding;
+  OsSetThreadHeap(nil);
   HeapAbandon(Heap);
   HeapReturn(Heap);
   if @Hooks.PurgeNotify <> nil then

@@ -69,8 +69,9 @@ type
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
-        Owner: PHeap;             //< racy    the owning heap or NoOwner; a thread that reads its
-                                  //  own heap here owns the span, any other value may be old
+        Owner: PHeap;             //< racy    the owning heap, maybe plus AwaitsFree, or NoOwner; a
+                                  //  thread that reads its own heap here owns the span, any other
+                                  //  value may be old
         Remote: TAtomicWord;      //< shared  blocks freed by other threads, see LaneMM.RemoteList
         BlockSize: NativeUInt;    //< racy    usable bytes of a block. Only a large block changes it
                                   //  in use; a walk with the old value reports the old size
@@ -171,6 +172,7 @@ type
                                   //  old value a call is slower, or is not watched
         IsMalloc: Boolean;        //< const   this is liblanemm, see lib/
         ThreadKey: Cardinal;      //< const   the thread library's key for the thread's heap
+        EndingKey: Cardinal;      //< const   its key for a mark: the thread ends
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< racy    how long memory is unused before it is purged; an old
@@ -254,6 +256,8 @@ type
 const
   /// Owner of a span that no heap owns. No heap has this address, nor has nil.
   NoOwner = PHeap(1);
+  /// Added to Owner, once or twice, by sweeps that wait for the owner's next free: see LaneMM.Heap.
+  AwaitsFree = 2;
   /// Ends the free list of a span: odd, so no block has this offset.
   EndOfList = NativeUInt(1);
   /// First word of a block when it is handed out: no free block has it, and it is no address.
@@ -265,6 +269,8 @@ var
   Process: TProcess;
 {$ifdef FPC} {$codealign varmin=1} {$endif}
 
+/// Returns the heap that owns Span, or NoOwner.
+function OwnerOf(Span: PSpan): PHeap; inline;
 /// Returns the first word of a free block before the block at offset Next; of such a word, returns
 /// Next.
 function LinkOf(Next: NativeUInt): NativeUInt; inline;
@@ -277,6 +283,11 @@ implementation
 {$if SizeOf(TSpan) <> 1 shl SpanRecordShift}
   {$message fatal 'TSpan: the fields no longer fit two cache lines'}
 {$ifend}
+
+function OwnerOf(Span: PSpan): PHeap;
+begin
+  Result := PHeap(NativeUInt(Span^.Owner) and not NativeUInt(AwaitsFree * 3));
+end;
 
 function LinkOf(Next: NativeUInt): NativeUInt;
 begin

@@ -156,7 +156,7 @@ end;
 
 function THeapTests.IsGone(Span: PSpan): Boolean;
 begin
-  Result := (Span^.Kind <> skBlocks) or (Span^.Owner <> Mine);
+  Result := (Span^.Kind <> skBlocks) or (OwnerOf(Span) <> Mine);
 end;
 
 procedure THeapTests.NextSpanBecomesCurrent;

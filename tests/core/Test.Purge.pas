@@ -15,18 +15,22 @@ type
     procedure GetBlocks;
     procedure FreeBlocks;
     procedure FreeATenth;
+    procedure KeepAQuarter;
     procedure AwaitResident(Limit: NativeUInt);
+    procedure AwaitRest;
   published
     procedure QuietProgramGivesLargeBlocksBack;
     procedure QuietProgramGivesSmallBlocksBack;
     procedure QuietProgramGivesBackWhatOthersFreed;
+    procedure ProcessAtRestHasNoWakeUps;
+    procedure LastFreeOfTheOwnerGivesBackWhatOthersFreed;
     procedure MemoryInUseStays;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Purge;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Purge;
 
 const
   Megabyte = 1 shl 20;
@@ -106,6 +110,76 @@ begin
   FreeBlocks;
   AwaitResident(Before + BurstBytes div 10);
   EndThread(Owner);
+end;
+
+// Frees three quarters, which may be blocks of another thread.
+procedure TPurgeTests.KeepAQuarter;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if Index mod 4 <> 0 then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+// Returns when no thread of LaneMM has waited for a time in which the purge thread would look many
+// times.
+procedure TPurgeTests.AwaitRest;
+var
+  Waits: TAtomicWord;
+begin
+  repeat
+    Waits := LoadAcquire(Process.OsCalls[ocWait]);
+    Sleep(100);
+    if not Process.HasFastSlot then
+      FreeMem(GetMem(MaxClassSize + 1));
+  until (LoadAcquire(Process.SweepWanted) = 0) and (LoadAcquire(Process.OsCalls[ocWait]) = Waits);
+end;
+
+procedure TPurgeTests.ProcessAtRestHasNoWakeUps;
+var
+  Owner: TWorker;
+  Delay: Cardinal;
+begin
+  Delay := Process.PurgeDelayMs;
+  Process.PurgeDelayMs := 5;
+  try
+    Owner := StartIdleThread(FreeATenth);
+    KeepAQuarter; // the owner's spans stay in use
+    AwaitRest;
+    AssertTrue('the owner has blocks', UsedBytes > BurstBytes div 5);
+    FreeBlocks;
+    AwaitRest;
+    EndThread(Owner);
+  finally
+    Process.PurgeDelayMs := Delay;
+  end;
+end;
+
+procedure TPurgeTests.LastFreeOfTheOwnerGivesBackWhatOthersFreed;
+var
+  Owner: TServant;
+  Before: NativeUInt;
+  Delay: Cardinal;
+begin
+  ProcessTrim;
+  Before := ResidentBytes;
+  Delay := Process.PurgeDelayMs;
+  Process.PurgeDelayMs := 5;
+  Owner := TServant.Create;
+  try
+    Owner.Call(GetBlocks);
+    KeepAQuarter;
+    AwaitRest;
+    Owner.Call(FreeBlocks);
+    AwaitResident(Before + BurstBytes div 10);
+  finally
+    Owner.Free;
+    Process.PurgeDelayMs := Delay;
+  end;
 end;
 
 procedure TPurgeTests.MemoryInUseStays;

@@ -22,7 +22,7 @@
  *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
- *     SetCurrent: IsCurrent:= Used+
+ *     SetCurrent: IsCurrent:= Owner:= Used+
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
  *     RetireCurrent: IsCurrent:= Used- Retire
  *     HeapRetireEmpty: LockEnter Used RemoteCount RetireCurrent LockLeave
@@ -31,8 +31,8 @@
  *       SpanRefill
  *     HeapTakeOver: Owner:= LoadAcquire Taken CompareAndSwap Taken
  *     Remove: QueueRemove Owner:= RemoteEndLife
- *     HeapEmptied: LockTry WantSweep QueueTaken Owner Used Remove LockLeave ArenaRelease
- *     SweepQueue: SpanIsEmpty Remove ArenaRelease RemoteCount WantSweep
+ *     HeapEmptied: LockTry WantSweep QueueTaken Used Remove LockLeave ArenaRelease
+ *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
  *       LockLeave

@@ -17,9 +17,11 @@
  *     RemoteIsUsed: CountOf FetchAdd Remote
  *   LaneMM.Heap
  *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
- *     HeapEmptied: LockTry WantSweep QueueTaken Owner Used Remove LockLeave ArenaRelease
+ *     HeapEmptied: LockTry WantSweep QueueTaken Used Remove LockLeave ArenaRelease
+ *     HeapAwaitedFree: Owner:=
+ *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     SweepQueue: SpanIsEmpty Remove ArenaRelease RemoteCount WantSweep
+ *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty Remove ArenaRelease
  *     RetireCurrent: IsCurrent:= Used- Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
  *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
@@ -43,8 +45,12 @@
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
  *                  Released, unless the span is still current in the heap of a thread that lives
- *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, RETIRE_SILENT, END_SILENT, TRIM_SILENT,
- *                        TAKE_SILENT, WANT_BY_STORE, PARK_BLIND
+ *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, RETIRE_SILENT,
+ *                        END_SILENT, TRIM_SILENT, TAKE_SILENT, WANT_BY_STORE, PARK_BLIND
+ *
+ * A free that has begun ends before the next look of the purge thread, 400 ms later: the purge thread
+ * waits for InFree here. A thread that is stopped for longer in the middle of a free keeps its span until
+ * its next call.
  */
 
 #define Running 1
@@ -68,6 +74,8 @@ byte At;                            /* heap whose queue has the span; 2 none: cu
 bool IsCurrent;
 byte Used, Remote;                  /* counts */
 byte Owner;                         /* heap that has the span; 2 NoOwner */
+byte Awaits;                        /* how often AwaitsFree is added to it */
+bool InFree;                        /* ghost: the owner is between its look at Owner and its last write */
 
 #define Nowhere 2
 
@@ -156,16 +164,26 @@ inline ArenaRelease() {
 inline SweepQueue(h) {
   if
   :: At == h ->
+#ifndef NO_AWAIT
+    if
+    :: Remote != 0 ->                                          /* AwaitFree */
+      u = Awaits;
+      if
+      :: u < 2 ->
+        d_step { if :: Awaits == u -> Awaits = u + 1 :: else fi }; /* CompareAndSwap */
+#ifndef NO_REARM
+        WantSweep()
+#endif
+      :: else
+      fi
+    :: else
+    fi;
+#endif
     u = Used;
     r = (u == Remote);
     if
     :: r -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ArenaRelease()
-    :: else ->
-#ifndef NO_REARM
-      if :: Remote != 0 -> WantSweep() :: else fi
-#else
-      skip
-#endif
+    :: else
     fi;
     u = 0
   :: else
@@ -235,7 +253,19 @@ proctype OwnerThread() {
   byte s, u;
   do
   :: !freed && !ended ->
-    d_step { Used--; freed = true; r = (Used == 0) };          /* SpanPut */
+    d_step { InFree = true; r = (Awaits != 0) };
+    if
+    :: r ->
+#ifndef AWAITED_BLIND
+      Awaits = 0;                                              /* HeapAwaitedFree */
+      d_step { s = Remote; Remote = 0 };                       /* Swap */
+      d_step { Used = Used - s; s = 0 }
+#else
+      skip
+#endif
+    :: else
+    fi;
+    d_step { Used--; freed = true; InFree = false; r = (Used == 0) }; /* SpanPut */
     if :: r -> HeapEmptied(); Notify() :: else fi; r = false
   :: !freed && ended -> freed = true; RemoteFree(); r = false
   :: !ended && IsCurrent && Remote != 0 ->                     /* HeapNextSpan */
@@ -249,7 +279,7 @@ proctype OwnerThread() {
     if :: IsCurrent -> RetireCurrent() :: else fi;
     SweepQueue(0);
     LockEnter(1);
-    d_step { if :: At == 0 -> At = 1; Owner = 1 :: else fi };
+    d_step { if :: At == 0 -> At = 1; Owner = 1; Awaits = 0 :: else fi };
     HeapLock[1] = false;
     HeapLock[0] = false;
 #ifndef END_SILENT
@@ -300,7 +330,8 @@ proctype PurgeThread() {                                       /* RunThread */
 #endif
   byte s, u;
   do
-  :: r = SweepWanted;                                          /* SweepIfWanted */
+  :: !InFree ->                                                /* OsWaitMs */
+    r = SweepWanted;                                           /* SweepIfWanted */
     if
     :: r ->
       d_step { r = SweepWanted; SweepWanted = false };         /* Swap */
