@@ -32,6 +32,7 @@ begin
   Result^.BlockSize := Span^.BlockSize - FirstSlice shl SliceShift;
   Result^.Owner := NoOwner;
   RemoteStartLife(Result);
+  RemoteGiveUp(Result);
   Result^.Used := 1;
   Result^.IsZero := Span^.IsZero;
   Result^.DivideMagic := Span^.DivideMagic;

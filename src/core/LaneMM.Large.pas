@@ -59,6 +59,7 @@ procedure Format(Span: PSpan; Size: NativeUInt);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   RemoteStartLife(Span);
+  RemoteGiveUp(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
   Span^.CarvedBytes := 1;

@@ -5,6 +5,7 @@
 //             BlockAlignment; of 64 bits the upper half counts the lives of the record.
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. A span that was given up has no list.
+// Large:      the span of a large block is given up: the thread that frees the block ends its life.
 // Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
@@ -53,7 +54,8 @@ function RemoteIsUsed(Span: PSpan): Boolean;
 procedure RemoteStartLife(Span: PSpan);
 /// Ends the life of a span that is released: a push that began in it fails.
 procedure RemoteEndLife(Span: PSpan);
-/// The same for a large block, whose word was Word. Returns false if another thread has ended it.
+/// The same for a large block, a span that was given up, whose word was Word. Returns false if
+/// another thread has ended its life.
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
 
 implementation
@@ -171,7 +173,8 @@ end;
 
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
 begin
-  Result := CompareAndSwap(Span^.Remote, Word, (Word and LifeMask) + LifeStep);
+  Result := (Word and not LifeMask = GivenUp)
+    and CompareAndSwap(Span^.Remote, Word, (Word and LifeMask) + LifeStep);
 end;
 
 end.

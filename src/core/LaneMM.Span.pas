@@ -183,17 +183,19 @@ end;
 
 procedure SpanCollect(Span: PSpan);
 var
-  Next: NativeUInt;
+  Mask, Next: NativeUInt;
   Block: PBlock;
   Count: Cardinal;
 begin
+  Mask := Process.LinkMasks[Span^.SizeClass];
   Next := RemoteTakeAll(Span, Count);
   Span^.IsShared := Span^.IsShared or (Count > 0);
-  // A link that was overwritten ends the list early: the rest counts as used.
-  while (Count > 0) and (Next and Process.LinkMasks[Span^.SizeClass] = 0) and not Odd(Next) do
+  while (Count > 0) and not Odd(Next) do
   begin
     Block := PBlock(Span^.Origin + Next);
     Next := LinkOf(Block^.Link);
+    if Next and Mask <> 0 then
+      Exit; // overwritten: this block and those after it count as used
     SpanPut(Span, Block);
     Dec(Count);
   end;

@@ -45,7 +45,7 @@ type
   /// BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption (LaneMM.Span) lost
   /// blocks count as used.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so a block begins only at Start. The
-  /// thread that resizes or frees the block acts as owner.
+  /// span is given up; the thread that resizes or frees the block acts as owner.
   /// For skDebug the owner fields belong to debug/, under Debug.Lock, see LaneMM.DebugSpans.
   TSpan = record
     case Byte of

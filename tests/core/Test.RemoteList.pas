@@ -272,9 +272,11 @@ procedure TRemoteListTests.LargeBlockIsFreedByOneThreadOnly;
 var
   Word: NativeUInt;
 begin
+  RemoteGiveUp(@Span);
   Word := RemoteWord(@Span);
   AssertTrue('first', RemoteTryEndLife(@Span, Word));
-  AssertFalse('second', RemoteTryEndLife(@Span, Word));
+  AssertFalse('at the same moment', RemoteTryEndLife(@Span, Word));
+  AssertFalse('later', RemoteTryEndLife(@Span, RemoteWord(@Span)));
 end;
 
 initialization
