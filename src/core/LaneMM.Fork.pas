@@ -23,6 +23,7 @@ uses
   LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
 
 const
+  // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.
   Recovered = 1;
   Recovering = 2;
   // Longest wait before the mark is read again.
@@ -113,19 +114,27 @@ begin
     Hooks.ChildStarted;
 end;
 
+// What the recovery itself calls may take a lock, and comes here again: it goes on.
 procedure ForkRecover;
+var
+  Own, Mark: NativeUInt;
 begin
+  Own := Recovering + OsThreadId;
   // Full barrier: one thread recovers, and sees all writes of the parent before the fork.
-  if CompareAndSwap(Process.ForkMark^, 0, Recovering) then
+  if CompareAndSwap(Process.ForkMark^, 0, Own) then
   begin
     RecoverChild;
     // Release: the recovered state before the mark. Pairs with LockRecover and the loop below.
     StoreRelease(Process.ForkMark^, Recovered);
     OsWakeAll(Process.ForkMark^);
-  end
-  else
-    while LoadAcquire(Process.ForkMark^) <> Recovered do
-      OsWaitMs(Process.ForkMark^, Recovering, PatienceMs);
+    Exit;
+  end;
+  Mark := LoadAcquire(Process.ForkMark^);
+  while (Mark <> Recovered) and (Mark <> Own) do
+  begin
+    OsWaitMs(Process.ForkMark^, Mark, PatienceMs);
+    Mark := LoadAcquire(Process.ForkMark^);
+  end;
 end;
 
 procedure ForkStart;

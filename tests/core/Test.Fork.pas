@@ -15,6 +15,7 @@ type
     Expected: NativeUInt;
     IsWaiting: Boolean;
     function RunInChild(Work: TWork): Integer;
+    procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
     procedure CheckFreeMemory;
     procedure CheckSpareSlices;
@@ -24,18 +25,22 @@ type
     procedure ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
     procedure ChildKeepsSpansThatWaitedForTheArenaLock;
     procedure ChildWithoutHeldLocksKeepsFreeMemory;
+    procedure LockInsideOfTheRecoveryDoesNotWaitForIt;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Lock,
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Lock,
   LaneMM.Arena, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
   FreeBytes = 200 * Megabyte;
   Failed = 1;
+
+var
+  RecoveryLock: TLock;
 
 // Runs Work in a child process; returns its exit code: 0, or Failed where Work raised.
 function TForkTests.RunInChild(Work: TWork): Integer;
@@ -119,6 +124,24 @@ begin
   FillChar(P^, FreeBytes, 1);
   FreeMem(P);
   Same(0, RunInChild(CheckFreeMemory), 'exit code of the child');
+end;
+
+procedure TakeLock;
+begin
+  LockEnter(RecoveryLock);
+  LockLeave(RecoveryLock);
+end;
+
+procedure TForkTests.CheckRecovery;
+begin
+  Hooks.ChildStarted := TakeLock;
+  LockRecover;
+  Same(1, Process.ForkMark^, 'mark');
+end;
+
+procedure TForkTests.LockInsideOfTheRecoveryDoesNotWaitForIt;
+begin
+  Same(0, RunInChild(CheckRecovery), 'exit code of the child');
 end;
 
 procedure TForkTests.CheckSpareSlices;
