@@ -20,7 +20,7 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.Text,
+  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.Text,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState,
   LaneMM.Contents, LaneMM.Groups;
 
@@ -213,6 +213,8 @@ type
     Address: NativeUInt;
     Mapping: TOsMapping;
     IsFound: Boolean;
+    FileEnd: NativeUInt; // end of the mapping of a file before this one
+    FilePath: TPath;
   end;
 
 procedure LookAtMapping(const Mapping: TOsMapping; Context: Pointer);
@@ -220,10 +222,18 @@ var
   Place: ^TPlace;
 begin
   Place := Context;
-  if (Place^.Address < Mapping.First) or (Place^.Address >= Mapping.Limit) then
+  if Place^.IsFound then
     Exit;
   Place^.Mapping := Mapping;
-  Place^.IsFound := True;
+  Place^.IsFound := (Place^.Address >= Mapping.First) and (Place^.Address < Mapping.Limit);
+  if Mapping.Path[0] = '/' then
+  begin
+    Place^.FileEnd := Mapping.Limit;
+    Place^.FilePath := Mapping.Path;
+  end
+  // The variables of a module that begin as zero lie in a mapping without a file behind its data.
+  else if (Mapping.Path[0] = #0) and (Mapping.First = Place^.FileEnd) then
+    Place^.Mapping.Path := Place^.FilePath;
 end;
 
 // Adds where an address outside of the heap lies.

@@ -59,7 +59,7 @@ const
     + '  Class: {class}|';
   WasDestroyed = Got + '=created|' + Freed + '=destroyed|';
 
-  AllExpected: array[0..36] of TExpected = (
+  AllExpected: array[0..37] of TExpected = (
     (Mistake: 'free-twice'; Lines: 'Double free: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=free'),
     (Mistake: 'free-twice-threads';
@@ -93,6 +93,8 @@ const
     (Mistake: 'realloc-stack'; Lines: '  The address is on the stack of this thread.|';
       Stacks: Here + '=realloc'),
     (Mistake: 'free-variable'; Lines: '  The address is in {program}.|'; Stacks: Here + '=free'),
+    (Mistake: 'free-zero-variable'; Lines: '  The address is in {program}.|';
+      Stacks: Here + '=free'),
     (Mistake: 'free-foreign'; Lines: '  The address is in memory that LaneMM does not manage.|';
       Stacks: Here + '=free'),
     (Mistake: 'before'; Lines: WrittenBefore; Stacks: WasGot + Found + '=freed'),

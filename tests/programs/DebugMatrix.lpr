@@ -251,6 +251,14 @@ begin
   UseStray(@Size, FreeTarget);
 end;
 
+var
+  Zeros: array[0..65535] of Int64; // pages that no file backs
+
+procedure FreeZeroVariable;
+begin
+  UseStray(@Zeros[High(Zeros) div 2], FreeTarget);
+end;
+
 procedure FreeForeign;
 begin
   UseStray(LibcMalloc(Size), FreeTarget);
@@ -562,7 +570,7 @@ end;
 // ---------------------------------------------------------------------------- all
 
 const
-  Mistakes: array[0..38] of TMistake = (
+  Mistakes: array[0..39] of TMistake = (
     (Name: 'free-twice'; Run: FreeTwice; Least: 1; Most: MostKept),
     (Name: 'free-twice-threads'; Run: FreeTwiceFromThreads; Least: 1; Most: MostKept),
     (Name: 'realloc-freed'; Run: ResizeFreed; Least: 1; Most: MostKept),
@@ -577,6 +585,7 @@ const
     (Name: 'free-stack'; Run: FreeStack; Least: OneSize; Most: OneSize),
     (Name: 'realloc-stack'; Run: ResizeStack; Least: OneSize; Most: OneSize),
     (Name: 'free-variable'; Run: FreeVariable; Least: OneSize; Most: OneSize),
+    (Name: 'free-zero-variable'; Run: FreeZeroVariable; Least: OneSize; Most: OneSize),
     (Name: 'free-foreign'; Run: FreeForeign; Least: 1; Most: 100000),
     (Name: 'before'; Run: WriteBefore; Least: 1; Most: Largest),
     (Name: 'far-before'; Run: WriteFarBefore; Least: 1; Most: Largest),
