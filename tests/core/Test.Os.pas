@@ -43,6 +43,7 @@ type
     procedure SharedPageIsNilWhereTheAddressIsTaken;
     procedure ReadOfMappedMemoryCopies;
     procedure ReadOfUnmappedMemoryFails;
+    procedure CallThatFailsAfterAThreadEndedHarmsNothing;
     procedure ReadWorksInASandboxThatRefusesTheSystemCall;
     procedure MappingsAreVisitedInOrderWithTheirRights;
     procedure ErrorsAreWrittenWhole;
@@ -442,6 +443,33 @@ begin
   if OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 2) then
     Exit(4);
   Result := 5 * Ord(OsRead(0, @Word, 8));
+end;
+
+procedure ThreadExit(Value: Pointer); cdecl; external 'c' name 'pthread_exit';
+
+var
+  FailedCalls: Integer;
+
+// Ends as every thread does: the run-time library releases the thread's variables, and later the
+// thread library calls LaneMM. Here that call comes at once.
+function EndWithACall(Argument: Pointer): PtrInt;
+var
+  Manager: TThreadManager;
+  Sign: Byte;
+begin
+  GetThreadManager(Manager);
+  Manager.ReleaseThreadVars;
+  if not OsRead(1, @Sign, SizeOf(Sign)) then
+    Inc(FailedCalls);
+  ThreadExit(nil);
+  Result := 0;
+end;
+
+procedure TOsTests.CallThatFailsAfterAThreadEndedHarmsNothing;
+begin
+  FailedCalls := 0;
+  WaitForThreadTerminate(BeginThread(EndWithACall), 0);
+  Same(1, FailedCalls, 'calls that failed');
 end;
 
 procedure TOsTests.ReadWorksInASandboxThatRefusesTheSystemCall;
