@@ -101,12 +101,10 @@ var
   Life, Pushed: TAtomicWord;
 begin
   Life := Word and LifeMask;
-  // The claim: of all threads that saw the block in use one goes on.
+  // The claim: of all threads that saw the block in use one goes on. It writes the link, too.
   if not CompareAndSwap(Block^.Link, Seen, LinkOf(FirstOf(Word))) then
     Exit(rpNotInUse);
   repeat
-    if Word and LifeMask <> Life then
-      Exit(rpNotInUse);
     if Word and not LifeMask = GivenUp then
     begin
       Result := rpSpanIsYours;
@@ -115,7 +113,6 @@ begin
     else
     begin
       Result := rpPushed;
-      Block^.Link := LinkOf(FirstOf(Word));
       Pushed := Life or Pack(Span, Block, CountOf(Word) + 1);
     end;
     // Release: the block's link, and all that this thread wrote to the block, before the word.
@@ -124,6 +121,9 @@ begin
     if CompareAndSwap(Span^.Remote, Word, Pushed) then
       Exit;
     Word := LoadAcquire(Span^.Remote);
+    if Word and LifeMask <> Life then
+      Exit(rpNotInUse);
+    Block^.Link := LinkOf(FirstOf(Word));
   until False;
 end;
 

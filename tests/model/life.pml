@@ -12,8 +12,8 @@
  *     SpanIsFull: FreeList RemoteCount
  *     SpanIsEmpty: Used RemoteCount
  *   LaneMM.RemoteList
- *     RemotePush: CompareAndSwap Link FirstOf Link:= FirstOf Pack CountOf CompareAndSwap Remote
- *       LoadAcquire Remote
+ *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire Remote
+ *       Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     RemoteWord: LoadAcquire Remote
@@ -31,8 +31,9 @@
  *       SpanRefill
  *     HeapTakeOver: Owner:= LoadAcquire Taken CompareAndSwap Taken
  *     Remove: QueueRemove Owner:= RemoteEndLife
- *     HeapEmptied: LockTry WantSweep QueueTaken Used Remove LockLeave ArenaRelease
- *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty Remove ArenaRelease
+ *     HeapEmptied: LockTry WantSweep QueueTaken Used SpanUncountedBlock Remove LockLeave
+ *       ArenaRelease SpanDropList
+ *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
  *       LockLeave
@@ -42,7 +43,7 @@
  *   LaneMM.Arena
  *     ArenaRelease: Release
  *   LaneMM.Allocate
- *     SmallBlock: FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
+ *     SmallBlock: FreeList SpanRefill HeapNextSpan PurgeTick SpanTake SpanDropList
  *   LaneMM.Free
  *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify

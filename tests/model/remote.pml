@@ -4,8 +4,8 @@
  * threads use:
  *   LaneMM.RemoteList
  *     RemoteWord: LoadAcquire Remote
- *     RemotePush: CompareAndSwap Link FirstOf Link:= FirstOf Pack CountOf CompareAndSwap Remote
- *       LoadAcquire Remote
+ *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire Remote
+ *       Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     CountOf:
@@ -67,7 +67,7 @@ inline SpanTake() {
 }
 
 /* RemoteWord before the first turn, the claim of the block: in a correct program no other thread
- * frees it, so the claim is a write of a link that the first turn writes again. */
+ * frees it, so the claim is the write of the link in the first turn. See twice.pml for others. */
 inline RemotePush(b) {
   do
   :: w = Remote;

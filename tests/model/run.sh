@@ -82,6 +82,12 @@ breaks remote 2 PUSH_BY_STORE
 breaks remote 2 TAKE_BY_STORE
 breaks remote 3 CLAIM_BY_STORE
 
+holds twice
+breaks twice 1 TAKE_BLIND
+breaks twice 2 RELEASE_BLIND
+breaks twice 3 NO_LIFE
+breaks twice 4 NO_CLAIM
+
 holds release
 breaks release 1 NO_RECHECK
 breaks release 1 NO_SECOND_TRY

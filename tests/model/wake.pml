@@ -17,11 +17,12 @@
  *     RemoteIsUsed: CountOf FetchAdd Remote
  *   LaneMM.Heap
  *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
- *     HeapEmptied: LockTry WantSweep QueueTaken Used Remove LockLeave ArenaRelease
+ *     HeapEmptied: LockTry WantSweep QueueTaken Used SpanUncountedBlock Remove LockLeave
+ *       ArenaRelease SpanDropList
  *     HeapAwaitedFree: Owner:=
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty Remove ArenaRelease
+ *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     RetireCurrent: IsCurrent:= Used- Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
  *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
