@@ -14,6 +14,7 @@ type
     Manager: TMemoryManager;
     Before, After: TLaneMM_HeapStatus;
     procedure FailedResizeKeeps(Size: NativeUInt);
+    procedure GetBlocksOfAllSizes;
     procedure DirtyThenZero(Size: NativeUInt);
     procedure UseRecords;
     procedure UseStrings;
@@ -115,7 +116,7 @@ begin
   AssertTrue('heap works', HeapWorks);
 end;
 
-procedure TLaneMMTests.GetMemOfAnySizeGivesABlockOrRaises;
+procedure TLaneMMTests.GetBlocksOfAllSizes;
 var
   Log2: Integer;
   P: Pointer;
@@ -129,6 +130,13 @@ begin
       FreeMem(P);
     end;
   AssertTrue('heap works', HeapWorks);
+end;
+
+// In a child: the arenas of terabytes would stay, and each later child would go through all their
+// slices.
+procedure TLaneMMTests.GetMemOfAnySizeGivesABlockOrRaises;
+begin
+  Same(0, RunInChild(GetBlocksOfAllSizes), 'exit code of the child');
 end;
 
 procedure TLaneMMTests.GetMemGivesNilWhereThatIsWanted;

@@ -95,6 +95,8 @@ type
     /// Runs Work in a new thread that then sleeps, until it is given to EndThread.
     function StartIdleThread(Work: TWork): TWorker;
     procedure EndThread(Worker: TWorker);
+    /// Runs Work in a child process; returns its exit code: 0, or 1 where Work raised.
+    function RunInChild(Work: TWork): Integer;
   end;
 
 var
@@ -510,6 +512,34 @@ begin
   Worker.Free;
   if Failure <> '' then
     Fail('in a thread: ' + Failure);
+end;
+
+function TLaneTest.RunInChild(Work: TWork): Integer;
+const
+  Failed = 1;
+var
+  Child: TPid;
+  Status: Integer;
+begin
+  Flush(Output);
+  Child := FpFork;
+  if Child = 0 then
+  begin
+    try
+      Work;
+    except
+      on Error: Exception do
+      begin
+        WriteLn('in the child: ', Error.Message);
+        Flush(Output);
+        FpExit(Failed);
+      end;
+    end;
+    FpExit(0);
+  end;
+  Same(Child, FpWaitPid(Child, Status, 0), 'child that has ended');
+  AssertTrue(Format('child has ended by itself, status %d', [Status]), WIfExited(Status));
+  Result := WExitStatus(Status);
 end;
 
 procedure TLaneTest.InThread(Work: TWork);

@@ -14,7 +14,6 @@ type
     Waiting: Pointer;
     Expected: NativeUInt;
     IsWaiting: Boolean;
-    function RunInChild(Work: TWork): Integer;
     procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
     procedure CheckFreeMemory;
@@ -37,40 +36,11 @@ uses
 const
   Megabyte = NativeUInt(1) shl 20;
   FreeBytes = 200 * Megabyte;
-  Failed = 1;
 
 var
   RecoveryLock: TLock;
 
-// Runs Work in a child process; returns its exit code: 0, or Failed where Work raised.
-function TForkTests.RunInChild(Work: TWork): Integer;
-var
-  Child: TPid;
-  Status: Integer;
-begin
-  Flush(Output);
-  Child := FpFork;
-  if Child = 0 then
-  begin
-    try
-      Work;
-    except
-      on Error: Exception do
-      begin
-        WriteLn('in the child: ', Error.Message);
-        Flush(Output);
-        FpExit(Failed);
-      end;
-    end;
-    FpExit(0);
-  end;
-  FpWaitPid(Child, Status, 0);
-  Result := -1;
-  if WIfExited(Status) then
-    Result := WExitStatus(Status);
-end;
-
-// The same while this thread holds the arena lock, as a thread that the child does not have might.
+// RunInChild while this thread holds the arena lock, as a thread that the child does not have might.
 // Nothing may be allocated meanwhile. Waiting is freed then: its span waits for the lock.
 function TForkTests.RunInChildUnderTheLock(Work: TWork): Integer;
 begin
