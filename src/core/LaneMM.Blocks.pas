@@ -24,8 +24,7 @@ function BlockSpanExact(P: Pointer): PSpan;
 /// Returns true if the first word looks like that of a free block; rarely true for a block in use.
 function BlockMayBeFree(P: PBlock): Boolean; inline;
 /// Returns true if the block is free: its first word is that of a free block, and, where the span
-/// is Heap's and no other thread has freed blocks in it, the block is on FreeList. Heap is the
-/// calling thread's.
+/// is Heap's, the block is on one of its lists. Heap is the calling thread's.
 function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 /// Returns true if P, in no span of blocks, lies where debug blocks may be.
 function BlockMayBeDebug(P: Pointer): Boolean;
@@ -40,7 +39,7 @@ function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Errors, LaneMM.RemoteList, LaneMM.Span, LaneMM.Foreign;
+  LaneMM.Os, LaneMM.Errors, LaneMM.Span, LaneMM.Foreign;
 
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 begin
@@ -68,8 +67,7 @@ end;
 
 function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
 begin
-  Result := BlockLooksFree(Span, P) and ((OwnerOf(Span) <> Heap) or (RemoteCount(Span) > 0)
-    or SpanHasFreeBlock(Span, P));
+  Result := BlockLooksFree(Span, P) and ((OwnerOf(Span) <> Heap) or SpanHasFreeBlock(Span, P));
 end;
 
 function BlockMayBeDebug(P: Pointer): Boolean;

@@ -10,7 +10,8 @@
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
 //             that it frees at the same moment is on FreeList, too. LaneMM.Span hands it out once.
-// Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp, RemoteIsUsed: the span's owner.
+// Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp, RemoteFirst, RemoteIsUsed: the
+//             span's owner.
 //             RemoteWord, RemoteCount: any thread. RemoteStartLife: the thread that formats the
 //             record. RemoteEndLife: the thread that releases the span. RemoteTryEndLife: any
 //             thread that frees a large block.
@@ -48,6 +49,9 @@ function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 function RemoteGiveUp(Span: PSpan): Boolean;
 /// Returns the number of blocks on the list.
 function RemoteCount(Span: PSpan): Cardinal;
+/// Returns the offset of the list's first block or EndOfList. The blocks from there on stay on the
+/// list until the owner takes it.
+function RemoteFirst(Span: PSpan): NativeUInt;
 /// Returns whether the list has a block. Full barrier.
 function RemoteIsUsed(Span: PSpan): Boolean;
 /// Empties the list of a record that no thread uses.
@@ -153,6 +157,12 @@ end;
 function RemoteCount(Span: PSpan): Cardinal;
 begin
   Result := CountOf(LoadAcquire(Span^.Remote));
+end;
+
+function RemoteFirst(Span: PSpan): NativeUInt;
+begin
+  // Acquire: see every link of the list. Pairs with RemotePush.
+  Result := FirstOf(LoadAcquire(Span^.Remote));
 end;
 
 function RemoteIsUsed(Span: PSpan): Boolean;

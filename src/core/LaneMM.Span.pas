@@ -11,7 +11,7 @@
 //             threads have freed blocks is released only when all its blocks look free.
 // Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread; SpanIsEmpty: the
 //             thread that holds the owner's lock.
-// Progress:   every routine is wait-free, but SpanHasFreeBlock walks the list.
+// Progress:   every routine is wait-free, but SpanHasFreeBlock walks both lists.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
 //             Direct Computation" (2019).
 unit LaneMM.Span;
@@ -58,7 +58,8 @@ function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
 function WordMayBeLink(Word: NativeUInt): Boolean; inline;
 /// Returns true if the first word of the block is one that only a free block of this span has.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
-/// Returns true if the block is on FreeList. Owner only.
+/// Returns true if the block is on FreeList or on the list of what other threads freed. Owner
+/// only.
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 
 implementation
@@ -268,13 +269,13 @@ begin
     or (Next < Span^.CarvedBytes) and SpanBlockIsValid(Span, Span^.Start + Next);
 end;
 
-function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
+// Returns true if Block is on the list that begins at the offset Free.
+function ListHas(Span: PSpan; Free: NativeUInt; Block: PBlock): Boolean;
 var
-  Free, StepsLeft: NativeUInt;
+  StepsLeft: NativeUInt;
 begin
   // The list may be damaged: no more steps than blocks, and none outside of the span.
   StepsLeft := Span^.CarvedBytes div Span^.BlockSize;
-  Free := Span^.FreeList;
   Result := False;
   while not Result and (StepsLeft > 0) and (Free < Span^.CarvedBytes) and not Odd(Free) do
   begin
@@ -282,6 +283,11 @@ begin
     Free := LinkOf(PBlock(Span^.Start + Free)^.Link);
     Dec(StepsLeft);
   end;
+end;
+
+function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
+begin
+  Result := ListHas(Span, Span^.FreeList, Block) or ListHas(Span, RemoteFirst(Span), Block);
 end;
 
 end.

@@ -56,6 +56,7 @@ type
     procedure NastyFirstWordsAreFreedByAnotherThread;
     procedure NastyFirstWordsAreFreedAfterTheOwnersEnd;
     procedure NastyFirstWordsAreFreedWhileOthersFree;
+    procedure LinkOfAFreedBlockIsNoFreeBlockAfterOthersFreed;
     procedure NastyFirstWordsAreResized;
     procedure BlocksNeverWrittenAreFreed;
   end;
@@ -478,23 +479,30 @@ begin
     end;
 end;
 
+// Takes blocks until one lies in a span with blocks that were never handed out.
 procedure TBlocksPointersTests.BlocksNeverHandedOutAreRefused;
+const
+  MostBlocks = 100000;
+  Sizes: array[0..5] of NativeUInt = (16, 48, 100, 250, 1000, 3000);
 var
-  P: Pointer;
   Span: PSpan;
+  Count: Integer;
 begin
-  for Size in SampleSizes do
-    if Size <= MaxSmallSize then
-    begin
-      GetMem(P, Size);
-      Span := ArenaSpan(P);
-      if Span^.CarvedBytes < Span^.BlockBytes then
-      begin
-        RefusesInEachThread(Span^.Start + Span^.CarvedBytes, 'the next block');
-        RefusesInEachThread(Span^.Start + Span^.BlockBytes - Span^.BlockSize, 'the last block');
-      end;
-      FreeMem(P);
-    end;
+  SetLength(Blocks, MostBlocks);
+  for Size in Sizes do
+  begin
+    Count := 0;
+    repeat
+      GetMem(Blocks[Count], Size);
+      FillPattern(Blocks[Count], Size, Count);
+      Span := ArenaSpan(Blocks[Count]);
+      Inc(Count);
+    until (Span^.CarvedBytes < Span^.BlockBytes) or (Count = MostBlocks);
+    AtMost(MostBlocks - 1, Count, 'blocks until a span has some that were never handed out');
+    RefusesInEachThread(Span^.Start + Span^.CarvedBytes, 'the next block');
+    RefusesInEachThread(Span^.Start + Span^.BlockBytes - Span^.BlockSize, 'the last block');
+    FreeBlocks;
+  end;
 end;
 
 procedure TBlocksPointersTests.TailOfASpanIsRefused;
@@ -624,6 +632,30 @@ begin
     EndThread(Other);
     Same(0, Answer, 'blocks refused');
   end;
+end;
+
+// A new block may hold what ReallocMem copied out of memory that the program never wrote: a link, too.
+procedure TBlocksPointersTests.LinkOfAFreedBlockIsNoFreeBlockAfterOthersFreed;
+var
+  Index: Integer;
+  Link: NativeUInt;
+begin
+  Size := 48;
+  GetBlocks;
+  Victim := Blocks[High(Blocks)];
+  FreeMem(Victim);
+  Link := PNativeUInt(Victim)^;
+  Blocks[High(Blocks)] := nil;
+  Answer := 0;
+  Servant.Call(FreeEvenBlocks);
+  Same(0, Answer, 'blocks refused');
+  for Index := 0 to High(Blocks) do
+    if Blocks[Index] <> nil then
+    begin
+      PNativeUInt(Blocks[Index])^ := Link;
+      Same(NoError, ErrorOfFree(Blocks[Index]), 'error');
+      Same(InvalidPointer, ErrorOfFree(Blocks[Index]), 'error of the second free');
+    end;
 end;
 
 procedure TBlocksPointersTests.NastyFirstWordsAreResized;
