@@ -35,6 +35,7 @@ begin
   RemoteGiveUp(Result);
   Result^.Used := 1;
   Result^.IsZero := Span^.IsZero;
+  LargeForget(Result);
   Result^.DivideMagic := Span^.DivideMagic;
   Result^.CarvedBytes := Span^.CarvedBytes;
   Result^.Kind := skLarge;

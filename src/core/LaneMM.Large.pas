@@ -16,6 +16,9 @@ uses
 
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
+/// Overwrites the link that a block of a former span may have left where Span begins: ReallocMem
+/// would copy it into a block, which would then look free.
+procedure LargeForget(Span: PSpan);
 /// Frees the block. Never waits.
 procedure LargeFree(Span: PSpan);
 /// Makes the usable size at least Size in place. Returns false, and changes nothing, if it cannot.
@@ -55,11 +58,18 @@ begin
   Result := Size > MaxRunSlices shl SliceShift;
 end;
 
+procedure LargeForget(Span: PSpan);
+begin
+  if not Span^.IsZero then
+    PBlock(Span^.Start)^.Link := HandedOut;
+end;
+
 procedure Format(Span: PSpan; Size: NativeUInt);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   RemoteStartLife(Span);
   RemoteGiveUp(Span);
+  LargeForget(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
   Span^.CarvedBytes := 1;

@@ -26,12 +26,13 @@ type
     procedure MoveToMoreThanThereIsChangesNothing;
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ManyMovesLeaveTheSystemItsMappings;
+    procedure BlockHoldsNoLinkOfAFormerSpan;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Large;
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -253,6 +254,25 @@ begin
   for Index := 1 to BlockCount do
     LargeFree(Spans[Index]);
   AtMost(Before + 4 * BlockCount, MappingCount, 'mappings after');
+end;
+
+procedure TLargeTests.BlockHoldsNoLinkOfAFormerSpan;
+var
+  Blocks: TPointers;
+  Large: array[0..19] of PSpan;
+  Index: Integer;
+begin
+  SetLength(Blocks, 20000);
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], 200);
+  FreeEach(Blocks, 1);
+  for Index := 0 to High(Large) do
+  begin
+    Large[Index] := Get(SliceSize);
+    AssertFalse('a link', WordMayBeLink(PBlock(Large[Index]^.Start)^.Link));
+  end;
+  for Index := 0 to High(Large) do
+    LargeFree(Large[Index]);
 end;
 
 initialization
