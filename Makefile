@@ -72,6 +72,10 @@ test-yield: ## a build that yields at every atomic operation: unit tests, stress
 	@sh tools/need.sh fpc
 	@SEEDS=$(SEEDS) SEED=$(SEED) sh tests/run-yield.sh
 
+mutants: ## one mistake after the other in src/core: a test notices each; MUTANTS='NAME...' for some
+	@sh tools/need.sh fpc
+	@sh tests/mutants/run.sh $(MUTANTS)
+
 faults: ## every kind of system call fails, each time by itself: tests, stress, real C programs
 	@sh tools/need.sh fpc gcc
 	-@sh tools/need.sh sqlite3 perl git
@@ -120,6 +124,7 @@ model: ## the model checker on the protocols of threads; models and code compare
 
 lint: build/lint/Lint ## the house style, as far as a program can check it
 	@sh tests/model/steps.sh --quiet
+	@sh tests/mutants/run.sh --check > build/mutants.check || { cat build/mutants.check; exit 1; }
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter
@@ -173,6 +178,6 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: faults test-faults fuzz test-fuzz soak
+.PHONY: mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -14,16 +14,18 @@ uses
   SysUtils, Classes, StrUtils, BaseUnix, Process, fpcunit, testregistry, Test.Tools, Yielding;
 
 const
-  Usage = 'RunTests [--suite=NAME] [--alone] [--shuffle] [--seed=N] [--times] [--list]'#10
+  Usage = 'RunTests [--suite=NAME] [--alone] [--shuffle] [--seed=N] [--limit=N] [--times]'#10
+    + '         [--list]'#10
     + '  --suite=NAME  only the tests of one unit, e.g. Blocks, or of several: Blocks,Walk'#10
     + '  --alone       each suite in a process of its own'#10
     + '  --shuffle     the suites, and the tests of each, in an order that the seed gives'#10
     + '  --seed=N      the seed of the order and of the random sequences; it is printed. Without'#10
     + '                it: always the same, and with --shuffle another one in each run'#10
+    + '  --limit=N     the seconds after which a test hangs (120)'#10
     + '  --times       print the processor seconds of each suite'#10
     + '  --list        print the names of the tests';
-  // A test that takes longer hangs.
-  SecondsPerTest = 120;
+  // A test that takes longer hangs, unless --limit says another time.
+  DefaultLimit = 120;
 
 type
   /// Keeps the count and prints the failures as they come.
@@ -39,6 +41,7 @@ type
 
 var
   RunCount, FailedCount: Integer;
+  SecondsPerTest: Integer;
   CurrentTest: string;
 
 procedure PrintCounts;
@@ -113,7 +116,8 @@ function IsOption(const Argument: string): Boolean;
 begin
   Result := MatchStr(Argument, ['--help', '--alone', '--shuffle', '--times', '--list'])
     or StartsStr('--suite=', Argument)
-    or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0);
+    or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0)
+    or StartsStr('--limit=', Argument) and (StrToIntDef(Option('limit'), 0) > 0);
 end;
 
 // The first argument without a meaning; '' when there is none.
@@ -281,6 +285,7 @@ begin
     Exit(Ord(not HasSwitch('help')));
   end;
   ChooseSeed;
+  SecondsPerTest := StrToIntDef(Option('limit'), DefaultLimit);
   if not HasSwitch('list') then
     WriteLn('seed ', TestSeed);
   YieldingStart(TestSeed);
