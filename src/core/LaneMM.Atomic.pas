@@ -30,6 +30,8 @@ function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Bool
 /// Adds Value and returns the previous value of Word. Full barrier.
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
   {$ifdef LANEMM_X86} inline; {$endif}
+/// No later read or write of this thread moves before an earlier read.
+procedure AcquireFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// No earlier read or write of this thread moves after a later write.
 procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// Hints to the CPU that this thread spins.
@@ -59,6 +61,12 @@ begin
   {$ifndef LANEMM_X86}
   {$ifdef FPC} ReadWriteBarrier; {$else} MemoryBarrier; {$endif}
   {$endif}
+end;
+
+procedure AcquireFence;
+begin
+  YieldPoint;
+  {$ifndef LANEMM_X86} Fence; {$endif}
 end;
 
 procedure ReleaseFence;

@@ -224,8 +224,14 @@ begin
 end;
 
 function SpanIsEmpty(Span: PSpan): Boolean;
+var
+  Used: Cardinal;
 begin
-  Result := Span^.Used = RemoteCount(Span);
+  Used := Span^.Used;
+  // Used before the list's length: it only falls while the span is queued, and is never below that
+  // length. In the reverse order, SpanCollect between the two makes them equal with blocks in use.
+  AcquireFence;
+  Result := Used = RemoteCount(Span);
 end;
 
 function SpanUncountedBlock(Span: PSpan): PBlock;

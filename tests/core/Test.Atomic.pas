@@ -200,8 +200,8 @@ end;
 
 procedure TAtomicTests.OnlyABuildThatYieldsCallsHooksYield;
 const
-  // Before and after each of five operations, at the fence, and at a place of its own.
-  Expected = {$ifdef LANEMM_YIELD} 2 * 5 + 2 {$else} 0 {$endif};
+  // Before and after each of five operations, at two fences, and at a place of its own.
+  Expected = {$ifdef LANEMM_YIELD} 2 * 5 + 3 {$else} 0 {$endif};
 var
   Kept: procedure;
 begin
@@ -215,6 +215,7 @@ begin
   CompareAndSwap(Word, 2, 3);
   FetchAdd(Word, 1);
   ReleaseFence;
+  AcquireFence;
   YieldPoint;
   Hooks.Yield := Kept;
   Same(Expected, Yields, 'calls');

@@ -43,12 +43,15 @@ type
     procedure NastyFirstWordsLookInUse;
     procedure ListKnowsItsBlocks;
     procedure InnerRecordsLeadToTheFirst;
+    {$ifdef LANEMM_YIELD}
+    procedure SpanThatIsCollectedMeanwhileIsNotEmpty;
+    {$endif}
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
+  testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
 
 const
   SmallClass = 2;
@@ -336,6 +339,47 @@ begin
     Same(Index, Records[Index].Distance, 'distance');
   end;
 end;
+
+{$ifdef LANEMM_YIELD}
+var
+  CollectedSpan: PSpan;
+  PlacesLeft: Integer;
+
+// The owner's step, at a place where the sweeping thread may have to wait.
+procedure CollectAtPlace;
+begin
+  Dec(PlacesLeft);
+  if PlacesLeft = 0 then
+    SpanCollect(CollectedSpan);
+end;
+
+// Two blocks are in use, others freed two: a count of the list from before the owner collects it
+// equals a count of the blocks from after that.
+procedure TSpanTests.SpanThatIsCollectedMeanwhileIsNotEmpty;
+const
+  MostPlaces = 6;
+var
+  Place, Index: Integer;
+  Blocks: array[1..4] of PBlock;
+  Kept: TPlainProcedure;
+begin
+  Kept := Hooks.Yield;
+  for Place := 1 to MostPlaces do
+  begin
+    Format(SmallClass);
+    for Index := 1 to High(Blocks) do
+      Blocks[Index] := TakeOrRefill;
+    Push(Blocks[1]);
+    Push(Blocks[2]);
+    CollectedSpan := Span;
+    PlacesLeft := Place;
+    Hooks.Yield := CollectAtPlace;
+    Index := Ord(SpanIsEmpty(Span));
+    Hooks.Yield := Kept;
+    Same(0, Index, 'empty');
+  end;
+end;
+{$endif}
 
 initialization
   RegisterTest(TSpanTests);

@@ -10,10 +10,11 @@
  *     Collect: FreeList:= RemoteTakeAll Used-
  *     Carve: FreeList:= Link:= Link:=
  *     SpanIsFull: FreeList RemoteCount
- *     SpanIsEmpty: Used RemoteCount
+ *     SpanCollect: RemoteTakeAll Link SpanPut
+ *     SpanIsEmpty: Used AcquireFence RemoteCount
  *   LaneMM.RemoteList
- *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire Remote
- *       Link:= FirstOf
+ *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire
+ *       Remote Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     RemoteWord: LoadAcquire Remote
@@ -29,9 +30,10 @@
  *     Reclaim: LoadAcquire Taken LockEnter QueueTaken Owner:= LockLeave
  *     HeapNextSpan: LockEnter QueueTaken RetireCurrent LockLeave Reclaim SetCurrent FreeList
  *       SpanRefill
+ *     HeapAwaitedFree: Owner:= SpanCollect
  *     HeapTakeOver: Owner:= LoadAcquire Taken CompareAndSwap Taken
  *     Remove: QueueRemove Owner:= RemoteEndLife
- *     HeapEmptied: LockTry WantSweep QueueTaken Used SpanUncountedBlock Remove LockLeave
+ *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
  *       ArenaRelease SpanDropList
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
@@ -47,8 +49,9 @@
  *   LaneMM.Free
  *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
- *     BlockFreeUnowned: RemoteWord Link RemoteBlockFree
- *     BlockFree: Owner Owner BlockFreeUnowned OwnBlockFree
+ *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
+ *     BlockFreeUnowned: RemoteWord OwnerOf BlockFreeSlow Link RemoteBlockFree BlockFreeSlow
+ *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
  *   LaneMM.Threads
  *     ThreadEnded: HeapAbandon
  *
@@ -58,7 +61,8 @@
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT
- *   2 safe      a span is released only when no block is in use     THIEF_BLIND, SWEEP_UNLOCKED
+ *   2 safe      a span is released only when no block is in use     THIEF_BLIND, SWEEP_UNLOCKED,
+ *                                                                   LENGTH_FIRST
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
  *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT
@@ -349,11 +353,12 @@ inline HeapEmptied(h) {
 inline SweepQueue(h) {
   if
   :: Queued & Bit(h) ->
-    /* SpanIsEmpty: Used and RemoteCount, in either order. */
-    if
-    :: l = Used; ok = (l == Count(Remote))
-    :: l = Count(Remote); ok = (l == Used)
-    fi;
+    /* SpanIsEmpty: Used, then RemoteCount. SpanUncountedBlock is for wrong programs. */
+#ifdef LENGTH_FIRST
+    l = Count(Remote); ok = (l == Used);
+#else
+    l = Used; ok = (l == Count(Remote));
+#endif
 #ifdef THIEF_BLIND
     ok = true;
 #endif
@@ -442,11 +447,26 @@ inline BlockGet(me) {
   fi
 }
 
+/* A sweep may have marked the span with AwaitsFree, or not: then BlockFreeSlow collects the list. */
+inline HeapAwaitedFree() {
+  if
+  :: IsCurrent != heap && Remote != 0 ->                       /* SpanCollect */
+    d_step { l = Remote; Remote = 0 };                         /* Swap */
+    FreeList = FreeList | l;
+    do
+    :: l != 0 -> l = l & (l - 1); Used = Used - 1
+    :: else -> break
+    od
+  :: true
+  fi
+}
+
 /* BlockFree, with OwnBlockFree, BlockFreeUnowned and RemoteBlockFree. The list of RemotePush is model remote.pml. A
  * thread also frees after ThreadEnded, when it has no heap any more. */
 inline BlockFree(me, b) {
   if
   :: heap != 0 && Owner == heap ->
+    HeapAwaitedFree();
     SpanPut(b, ok);
     if :: ok -> HeapEmptied(heap) :: else fi
   :: else ->

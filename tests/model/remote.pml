@@ -4,8 +4,8 @@
  * threads use:
  *   LaneMM.RemoteList
  *     RemoteWord: LoadAcquire Remote
- *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire Remote
- *       Link:= FirstOf
+ *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire
+ *       Remote Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     CountOf:

@@ -47,11 +47,16 @@ holds() {
   fi
 }
 
-# model law mutation: the search finds a state that breaks the law.
+# model law mutation definitions...: the search finds a state that breaks the law.
 breaks() {
-  search -O0 "$1" "-D$3" "-DOnly=$2" # a short search: compiling would take longer
-  Text="$1 $3 breaks law $2, $(states) states"
-  if grep -q "assertion violated (($2!=$2)||" pan.log
+  Law=$2
+  Text="$1 $3 breaks law $2"
+  Mutated=$1
+  Mutation=$3
+  shift 3
+  search -O0 "$Mutated" "-D$Mutation" "-DOnly=$Law" "$@" # short: compiling would take longer
+  Text="$Text, $(states) states"
+  if grep -q "assertion violated (*($Law!=$Law)||" pan.log
   then pass "$Text"
   else fail "$Text"; grep 'pan:\|rror' pan.log
   fi
@@ -62,11 +67,12 @@ then pass 'the models have the steps of the code'
 else fail 'the models have not the steps of the code'
 fi
 
-holds life
+holds life -DBlocks=3
 breaks life 1 TAKE_BY_LOAD
 breaks life 1 OWNER_KEPT
 breaks life 2 THIEF_BLIND
 breaks life 2 SWEEP_UNLOCKED
+breaks life 2 LENGTH_FIRST -DBlocks=3
 breaks life 3 EMPTIED_BLIND
 breaks life 4 GIVE_UP_BY_STORE
 breaks life 4 TAKE_BY_STORE

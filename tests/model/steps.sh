@@ -133,7 +133,7 @@ function compare(i, unit, name, model) {
 }
 
 BEGIN {
-  count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence LockEnter LockTry" \
+  count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence AcquireFence OwnerOf LockEnter LockTry" \
     " LockTryAgain LockLeave LockPark LockRecover OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead", words, " ")
   for (i = 1; i <= count; i++) operations[words[i]] = 1
   count = split("Owner Used FreeList Remote IsCurrent Taken Released SweepWanted PurgeState" \

@@ -17,9 +17,9 @@
  *     RemoteIsUsed: CountOf FetchAdd Remote
  *   LaneMM.Heap
  *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
- *     HeapEmptied: LockTry WantSweep QueueTaken Used SpanUncountedBlock Remove LockLeave
+ *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
  *       ArenaRelease SpanDropList
- *     HeapAwaitedFree: Owner:=
+ *     HeapAwaitedFree: Owner:= SpanCollect
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
