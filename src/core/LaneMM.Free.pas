@@ -126,6 +126,8 @@ begin
     Exit(FreeUnknown(P));
   if Span^.Kind = skLarge then
     Exit(FreeLargeBlock(Span, Word));
+  if Span^.Kind <> skBlocks then
+    Exit(FreeUnknown(P)); // another thread has freed it at the same moment
   Heap := OsThreadHeap;
   Seen := PBlock(P)^.Link;
   Result := Span^.BlockSize;

@@ -36,6 +36,9 @@ type
     procedure PurgeGivesMemoryBack;
     procedure LargeHeapAsksForHugePages;
     procedure HugePagesCanBeSwitchedOff;
+    procedure FirstRecordReachesItsLastSlice;
+    procedure GrowNeedsEnoughFreeSlices;
+    procedure RunThatCouldNotBePurgedClaimsNoZeros;
   end;
 
 implementation
@@ -45,6 +48,9 @@ uses
 
 const
   Megabyte = 1 shl 20;
+
+function LockPages(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'mlock';
+function UnlockPages(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';
 
 // What is taken here has no blocks: nothing but these tests may use it.
 function TArenaTests.Take(SliceCount: NativeUInt): PSpan;
@@ -368,6 +374,56 @@ end;
 procedure TArenaTests.HugePagesCanBeSwitchedOff;
 begin
   Same(0, HugeCallsOfGrowth(0), 'calls');
+end;
+
+procedure TArenaTests.FirstRecordReachesItsLastSlice;
+var
+  Span: PSpan;
+begin
+  Span := Take(10);
+  PSpan(Span + 2)^.Distance := 7;
+  ArenaRelease(ArenaSplit(Span, 3));
+  Span^.Kind := skLarge;
+  AssertTrue('last slice', ArenaFirst(Span + 2, [skLarge]) = Span);
+  AssertTrue('another kind', ArenaFirst(Span + 2, [skBlocks]) = nil);
+  Span^.SliceCount := 2;
+  AssertTrue('a slice after the span', ArenaFirst(Span + 2, [skLarge]) = nil);
+  Span^.SliceCount := 3;
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.GrowNeedsEnoughFreeSlices;
+var
+  Span, Gap, Rest: PSpan;
+begin
+  Span := Take(10);
+  Gap := ArenaSplit(Span, 5);
+  Rest := ArenaSplit(Gap, 2);
+  ArenaRelease(Gap);
+  AssertFalse('one too many', ArenaGrow(Span, 8));
+  Same(5, Span^.SliceCount, 'slices');
+  AssertTrue('all there are', ArenaGrow(Span, 7));
+  ArenaRelease(Rest);
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.RunThatCouldNotBePurgedClaimsNoZeros;
+var
+  Span, Again: PSpan;
+  Start: PByte;
+begin
+  ArenaPurge(AllSlices);
+  Span := Take(1);
+  Start := Span^.Start;
+  FillChar(Start^, SliceSize, 1);
+  Same(0, LockPages(Start, SliceSize), 'the system locks the pages');
+  ArenaRelease(Span);
+  ArenaPurge(AllSlices);
+  Again := Take(1);
+  AssertTrue('the same run', Again^.Start = Start);
+  AssertTrue('zeros, or no claim', not Again^.IsZero or IsZero(Start, SliceSize));
+  UnlockPages(Start, SliceSize);
+  ArenaRelease(Again);
 end;
 
 initialization

@@ -32,6 +32,9 @@ type
     procedure FirstBlockHasNoSlack;
     procedure GrowthByteByByteMovesRarely;
     procedure ResizeOfABlockOfAnotherThreadKeepsTheContents;
+    procedure ZeroedBlockIsZeroWhereABlockWas;
+    procedure SizeBeyondAllMemoryIsRefused;
+    procedure LastFreeOfASpanReturnsTheSize;
   end;
 
 implementation
@@ -360,6 +363,47 @@ begin
     EndThread(Owner);
   end;
   Giver.Free;
+end;
+
+procedure TBlocksTests.ZeroedBlockIsZeroWhereABlockWas;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  for Size in SampleSizes do
+  begin
+    GetMem(P, Size);
+    FillChar(P^, Size, 1);
+    FreeMem(P);
+    P := AllocMem(Size);
+    AssertTrue('zeros', IsZero(P, MemSize(P)));
+    FreeMem(P);
+  end;
+end;
+
+procedure TBlocksTests.SizeBeyondAllMemoryIsRefused;
+var
+  P: Pointer;
+  Distance: NativeUInt;
+begin
+  for Distance := 0 to 40 do
+  begin
+    Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) - Distance), 'close to the top');
+    Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) div 2 + Distance), 'half of all');
+  end;
+end;
+
+procedure TBlocksTests.LastFreeOfASpanReturnsTheSize;
+const
+  Size = 7168;
+var
+  Kept: array[0..59] of Pointer;
+  Index: Integer;
+begin
+  for Index := 0 to High(Kept) do
+    GetMem(Kept[Index], Size);
+  for Index := 0 to High(Kept) do
+    Same(Size, FreeMem(Kept[Index]), 'usable size');
 end;
 
 initialization

@@ -30,12 +30,13 @@ type
     procedure MemSizeReachesTheCopy;
     procedure ReallocMemTakesTheBlockOver;
     procedure PlainProgramHasNoPreviousManager;
+    procedure FreedBlockIsNotOurs;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Foreign;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Foreign, LaneMM.Blocks;
 
 const
   FakeSize = 48;
@@ -214,6 +215,16 @@ end;
 procedure TForeignTests.PlainProgramHasNoPreviousManager;
 begin
   AssertFalse('LaneMM comes first here', HadPrevious);
+end;
+
+procedure TForeignTests.FreedBlockIsNotOurs;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  AssertTrue('in use', BlockIsOurs(P));
+  FreeMem(P);
+  AssertFalse('freed', BlockIsOurs(P));
 end;
 
 initialization

@@ -19,18 +19,24 @@ type
     procedure CheckFreeMemory;
     procedure CheckSpareSlices;
     procedure CheckReleasedSpans;
+    procedure CheckPurgeState;
+    procedure CheckRegistryLock;
+    procedure CheckQueue;
   published
     procedure ChildKeepsFreeMemoryWhenAThreadHeldTheArenaLock;
     procedure ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
     procedure ChildKeepsSpansThatWaitedForTheArenaLock;
     procedure ChildWithoutHeldLocksKeepsFreeMemory;
+    procedure ChildStartsItsOwnPurgeThread;
+    procedure ChildFreesTheRegistryLock;
+    procedure ChildKeepsTheQueuesOfAHeapThatWasLocked;
     procedure LockInsideOfTheRecoveryDoesNotWaitForIt;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Lock,
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
   LaneMM.Arena, LaneMM.Purge;
 
 const
@@ -151,6 +157,60 @@ begin
   ProcessTrim;
   Waiting := P;
   Same(0, RunInChildUnderTheLock(CheckReleasedSpans), 'exit code of the child');
+end;
+
+procedure TForkTests.CheckPurgeState;
+begin
+  Process.PurgeState := 1; // as if a thread of the parent were running
+  LockRecover;
+  Same(0, LoadAcquire(Process.PurgeState), 'state of the purge thread');
+end;
+
+procedure TForkTests.CheckRegistryLock;
+begin
+  LockRecover;
+  Same(0, LoadAcquire(Process.RegistryLock.State), 'state of the lock');
+end;
+
+const
+  QueuedSize = 7168;
+
+procedure TForkTests.CheckQueue;
+begin
+  LockRecover;
+  Same(0, LoadAcquire(OsThreadHeap^.Lock.State), 'state of the lock');
+  AssertTrue('a queued span', OsThreadHeap^.Queues[SizeToClass(QueuedSize)] <> nil);
+end;
+
+procedure TForkTests.ChildStartsItsOwnPurgeThread;
+begin
+  Same(0, RunInChild(CheckPurgeState), 'exit code of the child');
+end;
+
+procedure TForkTests.ChildFreesTheRegistryLock;
+var
+  Answer: Integer;
+begin
+  LockEnter(Process.RegistryLock);
+  Answer := RunInChild(CheckRegistryLock);
+  LockLeave(Process.RegistryLock);
+  Same(0, Answer, 'exit code of the child');
+end;
+
+procedure TForkTests.ChildKeepsTheQueuesOfAHeapThatWasLocked;
+var
+  Queued: array[0..59] of Pointer;
+  Index, Answer: Integer;
+begin
+  for Index := 0 to High(Queued) do
+    Queued[Index] := GetMem(QueuedSize);
+  FreeMem(Queued[0]);
+  LockEnter(OsThreadHeap^.Lock);
+  Answer := RunInChild(CheckQueue);
+  LockLeave(OsThreadHeap^.Lock);
+  for Index := 1 to High(Queued) do
+    FreeMem(Queued[Index]);
+  Same(0, Answer, 'exit code of the child');
 end;
 
 initialization

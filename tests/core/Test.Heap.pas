@@ -42,6 +42,16 @@ type
     procedure AbandonedSpanIsUsedBeforeANewOne;
     procedure AbandonKeepsTheReallocCounts;
     procedure ResetAndRequeueFindTheSpansAgain;
+    procedure SpanThatTheAbandonedHeapTookOverIsUsedBeforeANewOne;
+    procedure SweepAwaitsTheNextFreeTwice;
+    procedure CurrentSpanAwaitsNoFree;
+    procedure SweepKeepsASpanWithABlockThatIsNotCounted;
+    procedure FreeThatBeganBeforeTheReleaseFails;
+    procedure QueuedSpansAreTakenOneByOne;
+    procedure AbandonReleasesWhatOthersEmptied;
+    procedure AbandonMovesSpansJustTakenOver;
+    procedure CurrentSpanThatOthersEmptiedIsRetired;
+    procedure LateBlocksShareSpans;
   end;
 
 implementation
@@ -376,6 +386,157 @@ begin
   AssertTrue('a span that is emptied later goes back', IsGone(First));
   PutAllOf(Second, Mine, False);
   AssertTrue('another, too', IsGone(Second));
+end;
+
+procedure THeapTests.SpanThatTheAbandonedHeapTookOverIsUsedBeforeANewOne;
+var
+  Span: PSpan;
+  SizeClass: Cardinal;
+begin
+  SizeClass := SizeToClass(BlockSize);
+  Span := FillSpan;
+  Take(Mine);
+  // Others may have left spans of the class, too.
+  repeat
+    while not SpanIsFull(Others^.Current[SizeClass]) do
+      Take(Others);
+    if Process.Abandoned^.Queues[SizeClass] <> nil then
+      Take(Others);
+  until (Process.Abandoned^.Queues[SizeClass] = nil)
+    and SpanIsFull(Others^.Current[SizeClass]);
+  Put(Process.Abandoned, Blocks[0]);
+  AssertTrue('taken over', Span^.Owner = Process.Abandoned);
+  AssertTrue('used', SpanOf(Take(Others)) = Span);
+end;
+
+procedure THeapTests.SweepAwaitsTheNextFreeTwice;
+var
+  Span: PSpan;
+  Turn: Integer;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  Put(Others, Blocks[1]);
+  for Turn := 1 to 3 do
+  begin
+    HeapSweep(Mine);
+    AssertTrue('owner', OwnerOf(Span) = Mine);
+    Same(AwaitsFree * (Turn - Turn div 3), NativeUInt(Span^.Owner) - NativeUInt(Mine), 'awaits');
+  end;
+  HeapAwaitedFree(Mine, Span);
+  AssertTrue('awaits no more', Span^.Owner = Mine);
+  Same(0, RemoteCount(Span), 'blocks that others freed and the owner has not counted');
+end;
+
+procedure THeapTests.CurrentSpanAwaitsNoFree;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  FillSpan;
+  Put(Mine, Blocks[0]);
+  Put(Others, Blocks[1]);
+  HeapSweep(Mine);
+  AssertFalse('awaits', Span^.Owner = Mine);
+  AssertTrue('current', SpanOf(Take(Mine)) = Span);
+  AssertTrue('awaits no more', Span^.Owner = Mine);
+end;
+
+procedure THeapTests.SweepKeepsASpanWithABlockThatIsNotCounted;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Span, Others, True);
+  Dec(Span^.Used); // as when two threads have freed one block at the same moment
+  HeapSweep(Mine);
+  AssertFalse('gone', IsGone(Span));
+  Inc(Span^.Used);
+end;
+
+procedure THeapTests.FreeThatBeganBeforeTheReleaseFails;
+var
+  Span: PSpan;
+  Block: PBlock;
+  Word: NativeUInt;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Block := Blocks[0];
+  Put(Mine, Block);
+  Word := RemoteWord(Span);
+  PutAllOf(Span, Mine, False);
+  AssertTrue('gone', IsGone(Span));
+  AssertTrue('refused', RemotePush(Span, Block, Word, Block^.Link) = rpNotInUse);
+end;
+
+procedure THeapTests.QueuedSpansAreTakenOneByOne;
+var
+  First, Second, Taken: PSpan;
+begin
+  First := FillSpan;
+  Second := FillSpan;
+  FillSpan;
+  Put(Mine, Blocks[0]);
+  Put(Mine, Blocks[First^.BlockBytes div First^.BlockSize]);
+  Taken := SpanOf(Take(Mine));
+  AssertTrue('one', (Taken = First) or (Taken = Second));
+  AssertTrue('the other', NativeUInt(Taken) xor NativeUInt(SpanOf(Take(Mine)))
+    = NativeUInt(First) xor NativeUInt(Second));
+end;
+
+procedure THeapTests.AbandonReleasesWhatOthersEmptied;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  PutAllOf(Span, Others, False);
+  AssertTrue('in use', Span^.Kind = skBlocks);
+  HeapAbandon(Mine);
+  AssertFalse('released', Span^.Kind = skBlocks);
+end;
+
+procedure THeapTests.AbandonMovesSpansJustTakenOver;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  HeapAbandon(Mine);
+  Same(0, Mine^.Taken, 'spans taken over');
+  AssertTrue('owner', OwnerOf(Span) = Process.Abandoned);
+end;
+
+procedure THeapTests.CurrentSpanThatOthersEmptiedIsRetired;
+var
+  Span: PSpan;
+begin
+  Span := SpanOf(Take(Mine));
+  Put(Others, Blocks[0]);
+  HeapRetireEmpty(Mine);
+  HeapSweep(Mine);
+  AssertTrue('gone', IsGone(Span));
+end;
+
+procedure THeapTests.LateBlocksShareSpans;
+var
+  Index, Changes: Integer;
+begin
+  Changes := 0;
+  for Index := 0 to 26 do
+  begin
+    Blocks[Index] := HeapLateBlock(SizeToClass(BlockSize));
+    Inc(BlockCount);
+    Inc(Changes, Ord((Index > 0) and (SpanOf(Blocks[Index]) <> SpanOf(Blocks[Index - 1]))));
+  end;
+  // Nine blocks are a span; others may have left spans with a few.
+  AtMost(18, Changes, 'changes of the span');
 end;
 
 initialization

@@ -13,6 +13,7 @@ type
   strict private
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
+    function GetMoved(Size, MovedSize: NativeUInt): PSpan;
   published
     procedure WasteIsLessThanAPage;
     procedure BlockStartsASlice;
@@ -26,13 +27,18 @@ type
     procedure MoveToMoreThanThereIsChangesNothing;
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ManyMovesLeaveTheSystemItsMappings;
+    procedure ShrinkByOneSliceFreesIt;
+    procedure SpareSlicesAreThoseOfTheBlocks;
+    procedure SpareSlicesOfAFreedBlockAreCold;
+    procedure BlockThatWasMovedIsCopied;
+    procedure PlaceOfAMovedBlockReadsAsZeros;
     procedure BlockHoldsNoLinkOfAFormerSpan;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large;
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -273,6 +279,104 @@ begin
   end;
   for Index := 0 to High(Large) do
     LargeFree(Large[Index]);
+end;
+
+// Returns a block that was moved from Size to MovedSize bytes, by its pages. The system moves those of
+// one mapping alone, so the first blocks may have been copied.
+function TLargeTests.GetMoved(Size, MovedSize: NativeUInt): PSpan;
+var
+  Tried: array[1..20] of PSpan;
+  Count: Integer;
+  Copied: NativeUInt;
+begin
+  Count := 0;
+  repeat
+    Inc(Count);
+    Tried[Count] := LargeMove(Get(Size), MovedSize, Copied);
+    AssertTrue('moved', Tried[Count] <> nil);
+  until Tried[Count]^.IsMoved or (Count = High(Tried));
+  Result := Tried[Count];
+  for Count := Count - 1 downto 1 do
+    LargeFree(Tried[Count]);
+  AssertTrue('its pages were moved', Result^.IsMoved);
+end;
+
+procedure TLargeTests.ShrinkByOneSliceFreesIt;
+var
+  Span: PSpan;
+begin
+  Span := Get(2 * SliceSize);
+  LargeShrink(Span, SliceSize);
+  Same(1, Span^.SliceCount, 'slices');
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.SpareSlicesAreThoseOfTheBlocks;
+var
+  Span: PSpan;
+  Before, Kept, Moved: NativeUInt;
+begin
+  Before := LoadAcquire(Process.SpareSlices);
+  Moved := LoadAcquire(Process.MovedSpans);
+  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
+  Same(Moved + 1, LoadAcquire(Process.MovedSpans), 'moved blocks');
+  AtLeast(1, Span^.SpareCount, 'spare slices');
+  Same(Before + Span^.SpareCount, LoadAcquire(Process.SpareSlices), 'after a move');
+  AssertTrue('grown', LargeGrow(Span, 7 * Megabyte));
+  Same(Before + Span^.SpareCount, LoadAcquire(Process.SpareSlices), 'after growth into them');
+  Kept := Span^.SpareCount;
+  AssertFalse('all memory', LargeGrow(Span, MaxRunSlices * SliceSize));
+  Same(Kept, Span^.SpareCount, 'spare slices of the block after growth that failed');
+  Same(Before + Kept, LoadAcquire(Process.SpareSlices), 'after growth that failed');
+  LargeShrink(Span, 6 * Megabyte);
+  Same(0, Span^.SpareCount, 'spare slices of the block after a shrink');
+  Same(Before, LoadAcquire(Process.SpareSlices), 'after a shrink');
+  LargeFree(Span);
+  Same(Before, LoadAcquire(Process.SpareSlices), 'after the end');
+  Same(Moved, LoadAcquire(Process.MovedSpans), 'moved blocks at the end');
+  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
+  LargeFree(Span);
+  Same(Before, LoadAcquire(Process.SpareSlices), 'after the end of a block with spare slices');
+end;
+
+procedure TLargeTests.SpareSlicesOfAFreedBlockAreCold;
+var
+  Span: PSpan;
+  Before, Used, Copied: NativeUInt;
+begin
+  Span := LargeMove(Get(Megabyte), 5 * Megabyte, Copied);
+  AssertFalse('moved', Span^.IsMoved);
+  AtLeast(1, Span^.SpareCount, 'spare slices');
+  Used := Span^.SliceCount - Span^.SpareCount;
+  Before := Process.WarmSlices;
+  LargeFree(Span);
+  AtMost(Before + Used, Process.WarmSlices, 'warm slices');
+end;
+
+procedure TLargeTests.BlockThatWasMovedIsCopied;
+var
+  Span: PSpan;
+  Copied: NativeUInt;
+begin
+  Span := GetMoved(5 * Megabyte, 5 * Megabyte);
+  Span := LargeMove(Span, 100 * Megabyte, Copied);
+  Same(5 * Megabyte, Copied, 'bytes copied');
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.PlaceOfAMovedBlockReadsAsZeros;
+var
+  Span: PSpan;
+  Start: PByte;
+  Warm: NativeUInt;
+begin
+  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
+  Start := Span^.Start;
+  Warm := Process.WarmSlices;
+  FillChar(Start^, 6 * Megabyte, 1);
+  LargeFree(Span);
+  Same(Warm, Process.WarmSlices, 'warm slices');
+  AssertTrue('zeros', IsZero(Start, 6 * Megabyte));
 end;
 
 initialization

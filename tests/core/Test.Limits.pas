@@ -25,6 +25,9 @@ type
     procedure FillHeap;
     procedure Churn;
     function ReportsSoFar: NativeUInt;
+  strict private
+    Blocks: TList;
+    procedure FillAndFreeATenth;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -43,12 +46,20 @@ type
     procedure ReserveIsFilledWhenMemoryIsFree;
     procedure ReserveStaysClosedWhileThereIsMemory;
     procedure ReserveIsNoBlock;
+    procedure BlockThatGrowsAtTheFrontierStaysBelowTheLimit;
+    procedure BlockThatGrowsIntoAColdRunStaysBelowTheLimit;
+    procedure BlockThatGrowsIntoSpareSlicesStaysBelowTheLimit;
+    procedure WarmMemoryMakesWayForALongerRun;
+    procedure RefusalThatLeavesTheReserveClosedTakesNothing;
+    procedure ReserveStaysOpenUntilThereIsTwiceItsSize;
+    procedure LimitBelowASliceIsALimit;
+    procedure MemoryThatOthersFreedIsGivenBackBeforeARefusal;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
 const
@@ -410,6 +421,164 @@ begin
   Same(InvalidPointer, ErrorOfFree(Span^.Start), 'freed');
   SetLimits(Soft, Hard, 0);
   AssertFalse('given back', HasReserve);
+end;
+
+// Takes 16 MB, frees a tenth, so that the spans stay in this thread's queues.
+procedure TLimitsTests.FillAndFreeATenth;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 16 * Megabyte div 1000 - 1 do
+    Blocks.Add(GetMem(1000));
+  for Index := 0 to Blocks.Count - 1 do
+    if Index mod 10 = 0 then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+procedure TLimitsTests.BlockThatGrowsAtTheFrontierStaysBelowTheLimit;
+var
+  Span: PSpan;
+  Arena: PArena;
+  Backed: NativeUInt;
+begin
+  // Longer than all free runs.
+  Span := LargeGet((Process.WarmSlices + Process.ColdSlices + 1) * SliceSize);
+  AssertTrue('got', Span <> nil);
+  Arena := @Process.Arenas[Process.ArenaCount - 1];
+  AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
+  LimitTo(Megabyte);
+  Backed := ArenaBackedSlices;
+  AssertFalse('grown', LargeGrow(Span, Span^.BlockSize + 2 * Megabyte));
+  Same(Backed, ArenaBackedSlices, 'backed slices');
+  AssertTrue('grown below the limit', LargeGrow(Span, Span^.BlockSize + SliceSize));
+  SetLimits(0, 0, 0);
+  LargeFree(Span);
+end;
+
+procedure TLimitsTests.BlockThatGrowsIntoAColdRunStaysBelowTheLimit;
+var
+  Span, Rest: PSpan;
+begin
+  Span := LargeGet(8 * Megabyte);
+  AssertTrue('got', Span <> nil);
+  Rest := ArenaSplit(Span, Megabyte div SliceSize);
+  LargeShrink(Span, Megabyte);
+  ArenaReleaseZero(Rest);
+  LimitTo(Megabyte);
+  AssertFalse('grown', LargeGrow(Span, 4 * Megabyte));
+  Same(Megabyte div SliceSize, Span^.SliceCount, 'slices');
+  SetLimits(0, 0, 0);
+  LargeFree(Span);
+end;
+
+procedure TLimitsTests.BlockThatGrowsIntoSpareSlicesStaysBelowTheLimit;
+var
+  Span: PSpan;
+  Copied, Spare: NativeUInt;
+begin
+  Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
+  AssertTrue('got', Span <> nil);
+  Spare := Span^.SpareCount;
+  AtLeast(4 * Megabyte div SliceSize, Spare, 'spare slices');
+  LimitTo(Megabyte);
+  AssertFalse('grown', LargeGrow(Span, 10 * Megabyte));
+  Same(Spare, Span^.SpareCount, 'spare slices after');
+  SetLimits(0, 0, 0);
+  LargeFree(Span);
+end;
+
+procedure TLimitsTests.WarmMemoryMakesWayForALongerRun;
+var
+  Spans: array[0..31] of PSpan;
+  Index: Integer;
+  Span: PSpan;
+begin
+  for Index := 0 to High(Spans) do
+    Spans[Index] := ArenaTake(Megabyte div SliceSize);
+  for Index := 0 to High(Spans) do
+    if Odd(Index) then
+      ArenaRelease(Spans[Index]);
+  LimitTo(0);
+  Span := ArenaTake(3 * Megabyte div SliceSize);
+  AssertTrue('taken', Span <> nil);
+  AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+  ArenaRelease(Span);
+  for Index := 0 to High(Spans) do
+    if not Odd(Index) then
+      ArenaRelease(Spans[Index]);
+end;
+
+procedure TLimitsTests.RefusalThatLeavesTheReserveClosedTakesNothing;
+var
+  Backed: NativeUInt;
+begin
+  LimitTo(32 * Megabyte);
+  SetLimits(Soft, Hard, 4 * Megabyte);
+  Backed := ArenaBackedSlices - Process.WarmSlices;
+  AssertTrue('refused', GetMem(40 * Megabyte) = nil);
+  AssertTrue('refused', GetMem(40 * Megabyte) = nil);
+  AtMost(Backed, ArenaBackedSlices - Process.WarmSlices, 'slices in use');
+end;
+
+procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
+var
+  List: TList;
+  Turn: Integer;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
+  LimitTo(32 * Megabyte);
+  SetLimits(Soft, Hard, 8 * Megabyte);
+  GetAll(List, 100000);
+  AssertFalse('opened', HasReserve);
+  Turn := 0;
+  while ArenaBackedSlices - Process.WarmSlices > (Limit - 12 * Megabyte) div SliceSize do
+  begin
+    FreeMem(List[Turn]);
+    List[Turn] := nil;
+    Inc(Turn);
+  end;
+  ProcessTrim;
+  FreeMem(GetMem(100000));
+  AssertFalse('closed with less', HasReserve);
+  FreeAll(List);
+  ProcessTrim;
+  FreeMem(GetMem(100000));
+  AssertTrue('closed with enough', HasReserve);
+  List.Free;
+end;
+
+procedure TLimitsTests.LimitBelowASliceIsALimit;
+begin
+  SetLimits(0, 1, 0);
+  AssertTrue('a limit', Process.HasLimits);
+  AssertTrue('refused', GetMem(Megabyte) = nil);
+end;
+
+procedure TLimitsTests.MemoryThatOthersFreedIsGivenBackBeforeARefusal;
+var
+  Owner: TWorker;
+  P: Pointer;
+  Delay, Index: Integer;
+begin
+  Delay := Process.PurgeDelayMs;
+  Process.PurgeDelayMs := 100000; // the purge thread does not help
+  Blocks := TList.Create;
+  Blocks.Capacity := 1 shl 16;
+  Owner := StartIdleThread(FillAndFreeATenth);
+  for Index := 0 to Blocks.Count - 1 do
+    FreeMem(Blocks[Index]);
+  Blocks.Free;
+  LimitTo(4 * Megabyte);
+  P := GetMem(14 * Megabyte);
+  AssertTrue('got', P <> nil);
+  FreeMem(P);
+  SetLimits(0, 0, 0);
+  Process.PurgeDelayMs := Delay;
+  EndThread(Owner);
 end;
 
 initialization

@@ -51,6 +51,12 @@ type
     procedure VerifyReleasedOnce;
     procedure VerifyBothAreFree;
     procedure UnlockAndVerify;
+  strict private
+    LargeBlock: Pointer;
+    Answers: array[0..1] of Integer;
+    procedure PrepareLargeBlock;
+    procedure FreeLargeBlock;
+    procedure VerifyFreedOnce;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -62,6 +68,8 @@ type
     procedure LockLeftWhileASpanIsReleasedForgetsNothing;
     procedure SpansReleasedTogetherAreBothFree;
     procedure WaitingSpansAreTakenOnce;
+    procedure EmptiedSpanUnderATakenLockIsSweptLater;
+    procedure LargeBlockIsFreedByOneOfTwoThreads;
   end;
 
 implementation
@@ -402,6 +410,44 @@ end;
 procedure TPlacesTests.WaitingSpansAreTakenOnce;
 begin
   AtEachPlace(PrepareWaitingRun, Drain, ReleaseSecond, VerifyBothAreFree);
+end;
+
+procedure TPlacesTests.PrepareLargeBlock;
+begin
+  LargeBlock := GetMem(5 * SliceSize);
+  FillChar(Answers, SizeOf(Answers), 0);
+  FreeBefore := Process.WarmSlices + Process.ColdSlices;
+end;
+
+procedure TPlacesTests.FreeLargeBlock;
+var
+  Answer: Integer;
+begin
+  Answer := ErrorOfFree(LargeBlock);
+  Inc(Answers[Ord(Answer <> NoError)]);
+end;
+
+procedure TPlacesTests.VerifyFreedOnce;
+begin
+  Same(1, Answers[0], 'frees');
+  Same(1, Answers[1], 'refusals');
+  Same(FreeBefore + 5, Process.WarmSlices + Process.ColdSlices, 'free slices');
+end;
+
+procedure TPlacesTests.EmptiedSpanUnderATakenLockIsSweptLater;
+begin
+  PrepareLastBlock;
+  LockEnter(Mine^.Lock);
+  StoreRelease(Process.SweepWanted, 0);
+  FreeLast;
+  LockLeave(Mine^.Lock);
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+  VerifyReleasedOnce;
+end;
+
+procedure TPlacesTests.LargeBlockIsFreedByOneOfTwoThreads;
+begin
+  AtEachPlace(PrepareLargeBlock, FreeLargeBlock, FreeLargeBlock, VerifyFreedOnce);
 end;
 
 {$ifdef LANEMM_YIELD}

@@ -46,6 +46,10 @@ type
     {$ifdef LANEMM_YIELD}
     procedure SpanThatIsCollectedMeanwhileIsNotEmpty;
     {$endif}
+    procedure FreshSpanHasNothingOfItsFormerLife;
+    procedure CollectTakesWhatOthersFreed;
+    procedure OverwrittenLinkEndsACollectedList;
+    procedure EachBlockIsLookedAtWhereOthersFreed;
   end;
 
 implementation
@@ -309,6 +313,8 @@ begin
   AssertFalse('address of a neighbour, inverted', BlockLooksFree(Span, PBlock(Block)));
   Block^ := not EndOfList;
   AssertFalse('end of the list, inverted', BlockLooksFree(Span, PBlock(Block)));
+  Block^ := LinkOf(Span^.BlockSize + 8);
+  AssertFalse('link to the middle of a block', BlockLooksFree(Span, PBlock(Block)));
 end;
 
 procedure TSpanTests.ListKnowsItsBlocks;
@@ -380,6 +386,76 @@ begin
   end;
 end;
 {$endif}
+
+procedure TSpanTests.FreshSpanHasNothingOfItsFormerLife;
+begin
+  Format(SmallClass);
+  Span^.Remote := LifeStep * 3 + LifeStep div 2 + 3; // as a thread lost in a fork may leave it
+  Span^.IsShared := True;
+  SpanFormat(Span, SmallClass, NoOwner);
+  Same(0, RemoteCount(Span), 'blocks that others freed');
+  AssertTrue('refilled', SpanRefill(Span));
+  AssertFalse('shared', Span^.IsShared);
+end;
+
+procedure TSpanTests.CollectTakesWhatOthersFreed;
+var
+  Count: Integer;
+begin
+  Format(SmallClass);
+  Count := TakeAll;
+  Push(PBlock(Memory));
+  Push(PBlock(Memory + Span^.BlockSize));
+  SpanCollect(Span);
+  Same(Count - 2, Span^.Used, 'blocks in use');
+  AssertTrue('shared', Span^.IsShared);
+  Same(2, TakeAll, 'blocks');
+end;
+
+procedure TSpanTests.OverwrittenLinkEndsACollectedList;
+var
+  Count: Integer;
+begin
+  Format(SmallClass);
+  Count := TakeAll;
+  Push(PBlock(Memory));
+  Push(PBlock(Memory + Span^.BlockSize));
+  Push(PBlock(Memory + Span^.BlockSize * 2));
+  PBlock(Memory + Span^.BlockSize)^.Link := 0;
+  SpanCollect(Span);
+  Same(Count - 1, Span^.Used, 'blocks in use: the rest of the list is lost');
+  Same(1, TakeAll, 'blocks');
+end;
+
+procedure TSpanTests.EachBlockIsLookedAtWhereOthersFreed;
+var
+  First, Second: PBlock;
+  IsFirst: Boolean;
+begin
+  for IsFirst in Boolean do
+  begin
+    Format(SmallClass);
+    First := TakeOrRefill;
+    Second := TakeOrRefill;
+    AssertTrue('without another thread none is', SpanUncountedBlock(Span) = nil);
+    if IsFirst then
+      Push(Second)
+    else
+      Push(First);
+    AssertFalse('one looks used', SpanUncountedBlock(Span) = nil);
+    if IsFirst then
+    begin
+      AssertTrue('the first', SpanUncountedBlock(Span) = First);
+      SpanPut(Span, First);
+    end
+    else
+    begin
+      AssertTrue('the second', SpanUncountedBlock(Span) = Second);
+      SpanPut(Span, Second);
+    end;
+    AssertTrue('all look free', SpanUncountedBlock(Span) = nil);
+  end;
+end;
 
 initialization
   RegisterTest(TSpanTests);

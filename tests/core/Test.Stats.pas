@@ -34,12 +34,13 @@ type
     procedure ReallocCallsMovesAndBytesAreCounted;
     procedure SystemCallsAreCounted;
     procedure StatusCanBeReadWhileThreadsWork;
+    procedure SpareSlicesAreNotCommitted;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Types, LaneMM.Atomic, LaneMM.Purge;
+  testregistry, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge;
 
 const
   Megabyte = 1 shl 20;
@@ -283,6 +284,19 @@ begin
   StoreRelease(IsOver, 1);
   for Index := 1 to High(Workers) do
     EndThread(Workers[Index]);
+end;
+
+procedure TStatsTests.SpareSlicesAreNotCommitted;
+var
+  Span: PSpan;
+  Copied: NativeUInt;
+  Status: TStatus;
+begin
+  Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
+  AtLeast(1, LoadAcquire(Process.SpareSlices), 'spare slices');
+  StatusRead(Status);
+  Same(ArenaBackedSlices * SliceSize, Status.CommittedBytes, 'committed');
+  LargeFree(Span);
 end;
 
 initialization

@@ -36,6 +36,11 @@ type
     procedure CompareSecondBurst(Resident: NativeUInt);
     procedure CheckBlocks;
     function HeapRecordCount: Integer;
+  strict private
+    GivenHeap: PHeap;
+    AwaitedSpan: PSpan;
+    procedure AskForAHeapWhileEnding;
+    procedure FreeAllButBlock30;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -55,12 +60,15 @@ type
     procedure TrimLeavesBlocksInUseAlone;
     procedure TrimHarmsNoThreadAtWork;
     procedure ReallocCountsOfEndedThreadsAreKept;
+    procedure EndingThreadGetsNoHeap;
+    procedure FreeThatASweepAwaitsReleasesItsSpan;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Heap, LaneMM.Threads,
+  LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;
 var
@@ -450,6 +458,67 @@ begin
   AtLeast(Before.Calls + 2, After.Calls, 'calls');
   AtLeast(Before.Moves + 2, After.Moves, 'moves');
   AtLeast(Before.CopiedBytes + 100, After.CopiedBytes, 'bytes copied');
+end;
+
+// Asks as a routine does that the thread library calls after LaneMM's.
+procedure TThreadsTests.AskForAHeapWhileEnding;
+var
+  Kept: PHeap;
+begin
+  Kept := ThreadHeap;
+  OsSetThreadEnding;
+  OsSetThreadHeap(nil);
+  GivenHeap := ThreadHeap;
+  OsSetThreadHeap(Kept);
+end;
+
+const
+  AwaitedSize = 7168;
+
+procedure TThreadsTests.FreeAllButBlock30;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    if (Index <> 30) and (Blocks[Index] <> nil) and (ArenaSpan(Blocks[Index]) = AwaitedSpan) then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+    end;
+end;
+
+procedure TThreadsTests.EndingThreadGetsNoHeap;
+begin
+  InThread(AskForAHeapWhileEnding);
+  AssertTrue('heap', GivenHeap = nil);
+end;
+
+procedure TThreadsTests.FreeThatASweepAwaitsReleasesItsSpan;
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, 60);
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], AwaitedSize);
+  // A span between others: full, so given up. The first free takes it over.
+  AwaitedSpan := ArenaSpan(Blocks[30]);
+  for Index := 31 to 59 do
+    if ArenaSpan(Blocks[Index]) = AwaitedSpan then
+    begin
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := nil;
+      Break;
+    end;
+  AssertTrue('taken over', OwnerOf(AwaitedSpan) = OsThreadHeap);
+  InThread(FreeAllButBlock30);
+  HeapSweep(OsThreadHeap);
+  AssertTrue('awaits', (OwnerOf(AwaitedSpan) = OsThreadHeap)
+    and (AwaitedSpan^.Owner <> OsThreadHeap));
+  FreeMem(Blocks[30]);
+  Blocks[30] := nil;
+  AssertFalse('released', (AwaitedSpan^.Kind = skBlocks)
+    and (OwnerOf(AwaitedSpan) = OsThreadHeap));
+  FreeEach(Blocks, 1);
 end;
 
 initialization

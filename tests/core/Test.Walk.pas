@@ -30,6 +30,7 @@ type
     procedure EveryByteLeadsToItsBlock;
     procedure NoFreeBlockIsFound;
     procedure ForeignAddressesAreNotFound;
+    procedure NoAddressPastALargeBlockIsFound;
   end;
 
 implementation
@@ -252,6 +253,18 @@ begin
   AssertFalse('data', WalkFind(@Process, Block));
   AssertFalse('beyond', WalkFind(Pointer(High(NativeUInt)), Block));
   AssertFalse('untouched', WalkFind(PByte(Process.Base) + Process.Limit - 1, Block));
+end;
+
+procedure TWalkTests.NoAddressPastALargeBlockIsFound;
+var
+  P: PByte;
+  Block: TBlockInfo;
+begin
+  GetMem(P, MaxClassSize + 3 * SliceSize + 1);
+  AssertTrue('last byte', WalkFind(P + MemSize(P) - 1, Block));
+  AssertTrue('not a whole slice', MemSize(P) mod SliceSize <> 0);
+  AssertFalse('next byte', WalkFind(P + MemSize(P), Block));
+  FreeMem(P);
 end;
 
 initialization
