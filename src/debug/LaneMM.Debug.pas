@@ -443,7 +443,7 @@ begin
     until False;
     ReportTwice(Result, Messages[Call]);
   end
-  else
+  else if (Result <> nil) or DebugIsOn then
     ReportInvalid(P, Call);
   ErrorInvalidPointer;
   Result := nil;
