@@ -6,7 +6,8 @@
 # JOBS targets run at a time, 2 unless the environment says otherwise; what they print comes in the
 # order of the arguments. Each target ends with a line `N passed, N failed`; the sum is the last line
 # here. A target that prints no such line, fails although its line says 0 failed, or takes longer than
-# ten minutes counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
+# twenty minutes counts as one failed test. The targets after it still run. Exit code 1 when a test
+# failed.
 set -eu
 
 case ${1-} in
@@ -28,7 +29,7 @@ done
 printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh -c '
   log=$0/$1.log
   code=0
-  timeout -k 10 600 make --no-print-directory "$1" > "$log" 2>&1 || code=$?
+  timeout -k 10 1200 make --no-print-directory "$1" > "$log" 2>&1 || code=$?
   echo "$code" > "$log.new"
   mv "$log.new" "$0/$1.exit"' "$logs" &
 trap 'kill "$!" 2> /dev/null || true' EXIT

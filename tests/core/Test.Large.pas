@@ -13,6 +13,7 @@ type
   strict private
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
+    function GetInOneMapping(Size: NativeUInt): PSpan;
     function GetMoved(Size, MovedSize: NativeUInt): PSpan;
   published
     procedure WasteIsLessThanAPage;
@@ -281,23 +282,35 @@ begin
     LargeFree(Large[Index]);
 end;
 
-// Returns a block that was moved from Size to MovedSize bytes, by its pages. The system moves those of
-// one mapping alone, so the first blocks may have been copied.
-function TLargeTests.GetMoved(Size, MovedSize: NativeUInt): PSpan;
+// Returns a block of Size bytes whose pages are one mapping: the system moves only such pages. Other
+// tests may have left much memory in many mappings.
+function TLargeTests.GetInOneMapping(Size: NativeUInt): PSpan;
 var
-  Tried: array[1..20] of PSpan;
+  Others: array[1..2000] of PSpan;
   Count: Integer;
-  Copied: NativeUInt;
+  Mapping: TOsMapping;
 begin
   Count := 0;
+  FillChar(Others, SizeOf(Others), 0);
   repeat
+    Result := Get(Size);
+    AssertTrue('mapped', OsFindMapping(NativeUInt(Result^.Start), Mapping));
+    if Mapping.Limit - NativeUInt(Result^.Start) >= Result^.SliceCount * SliceSize then
+      Break;
     Inc(Count);
-    Tried[Count] := LargeMove(Get(Size), MovedSize, Copied);
-    AssertTrue('moved', Tried[Count] <> nil);
-  until Tried[Count]^.IsMoved or (Count = High(Tried));
-  Result := Tried[Count];
-  for Count := Count - 1 downto 1 do
-    LargeFree(Tried[Count]);
+    Others[Count] := Result;
+  until Count = High(Others);
+  for Count := Count downto 1 do
+    LargeFree(Others[Count]);
+end;
+
+// Returns a block that was moved from Size to MovedSize bytes, by its pages.
+function TLargeTests.GetMoved(Size, MovedSize: NativeUInt): PSpan;
+var
+  Copied: NativeUInt;
+begin
+  Result := LargeMove(GetInOneMapping(Size), MovedSize, Copied);
+  AssertTrue('moved', Result <> nil);
   AssertTrue('its pages were moved', Result^.IsMoved);
 end;
 

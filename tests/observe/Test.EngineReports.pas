@@ -121,29 +121,32 @@ procedure TEngineReportsTests.SmallOverrunIsReportedWithItsBlockAndTheClass;
 const
   Size = 512;
 var
-  Blocks: array[0..63] of PByte;
+  Blocks: TPointers;
   Block: PByte;
-  Index, Kept: Integer;
+  Last: Integer;
 begin
-  for Index := 0 to High(Blocks) do
-    Blocks[Index] := GetMem(Size);
-  Kept := 20;
-  while Blocks[Kept] <> Blocks[Kept - 1] + Size do
-    Inc(Kept);
-  FreeMem(Blocks[Kept]);
-  PWord(Blocks[Kept - 1] + Size)^ := 0; // as a string's end written past it
+  // Until a block begins where the block before it ends: then it is of the current span.
+  SetLength(Blocks, 10000);
+  Last := 0;
+  Blocks[0] := GetMem(Size);
+  repeat
+    Inc(Last);
+    Blocks[Last] := GetMem(Size);
+  until (Blocks[Last] = Blocks[Last - 1] + Size)
+    and (NativeUInt(Blocks[Last]) mod SliceSize <> 0);
+  FreeMem(Blocks[Last]);
+  PWord(Blocks[Last - 1] + Size)^ := 0; // as a string's end written past it
   Block := GetMem(Size);
   Has('Heap corruption');
   Has('512 bytes');
-  Has(LowerCase(HexStr(Blocks[Kept])));
-  Has(LowerCase(HexStr(Blocks[Kept - 1])));
+  Has(LowerCase(HexStr(Blocks[Last])));
+  Has(LowerCase(HexStr(Blocks[Last - 1])));
   Has('00 00');
   Has('LANEMM=debug');
   Has('RunTests');
   FreeMem(Block);
-  for Index := 0 to High(Blocks) do
-    if Index <> Kept then
-      FreeMem(Blocks[Index]);
+  Blocks[Last] := nil;
+  FreeEach(Blocks, 1);
   AssertTrue('the program goes on', HeapWorks);
 end;
 
