@@ -38,7 +38,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Span, LaneMM.Purge;
+  SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Arena, LaneMM.Span, LaneMM.Purge;
 
 const
   LeastBlocks = 100;
@@ -55,33 +55,16 @@ begin
   Inc(Reports);
   Damaged[Reports] := Span;
   if Block <> nil then
-    Block^.Link := LinkOf(EndOfList); // for Repair
+    Block^.Link := LinkOf(EndOfList); // for SpanRepair
   LastCorruption := Corruption;
   LastBlock := Block;
-end;
-
-// Puts all blocks of the span that look free on its list, as if nothing had been lost.
-procedure Repair(Span: PSpan);
-var
-  Offset: NativeUInt;
-  Block: PBlock;
-begin
-  SpanDropList(Span);
-  Offset := 0;
-  while Offset < Span^.CarvedBytes do
-  begin
-    Block := PBlock(Span^.Start + Offset);
-    if WordMayBeLink(Block^.Link) then
-      SpanPut(Span, Block);
-    Inc(Offset, Span^.BlockSize);
-  end;
 end;
 
 procedure RepairAll;
 begin
   while Reports > 0 do
   begin
-    Repair(Damaged[Reports]);
+    SpanRepair(Damaged[Reports]);
     Dec(Reports);
   end;
 end;

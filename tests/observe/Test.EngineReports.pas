@@ -27,7 +27,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM, LaneMM.Layout, LaneMM.Arena;
+  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Arena;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -145,6 +145,8 @@ begin
   Has('LANEMM=debug');
   Has('RunTests');
   FreeMem(Block);
+  PBlock(Blocks[Last])^.Link := LinkOf(EndOfList);
+  SpanRepair(ArenaSpan(Blocks[Last]));
   Blocks[Last] := nil;
   FreeEach(Blocks, 1);
   AssertTrue('the program goes on', HeapWorks);
