@@ -31,7 +31,6 @@ type
     procedure ShrinkByOneSliceFreesIt;
     procedure SpareSlicesAreThoseOfTheBlocks;
     procedure SpareSlicesOfAFreedBlockAreCold;
-    procedure BlockThatWasMovedIsCopied;
     procedure PlaceOfAMovedBlockReadsAsZeros;
     procedure BlockHoldsNoLinkOfAFormerSpan;
   end;
@@ -364,17 +363,6 @@ begin
   Before := Process.WarmSlices;
   LargeFree(Span);
   AtMost(Before + Used, Process.WarmSlices, 'warm slices');
-end;
-
-procedure TLargeTests.BlockThatWasMovedIsCopied;
-var
-  Span: PSpan;
-  Copied: NativeUInt;
-begin
-  Span := GetMoved(5 * Megabyte, 5 * Megabyte);
-  Span := LargeMove(Span, 100 * Megabyte, Copied);
-  Same(5 * Megabyte, Copied, 'bytes copied');
-  LargeFree(Span);
 end;
 
 procedure TLargeTests.PlaceOfAMovedBlockReadsAsZeros;

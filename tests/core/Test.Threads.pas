@@ -62,13 +62,14 @@ type
     procedure ReallocCountsOfEndedThreadsAreKept;
     procedure EndingThreadGetsNoHeap;
     procedure FreeThatASweepAwaitsReleasesItsSpan;
+    procedure TrimReleasesCurrentSpansWithoutABlock;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Heap, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Stats;
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
+  LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;
 var
@@ -518,6 +519,25 @@ begin
   Blocks[30] := nil;
   AssertFalse('released', (AwaitedSpan^.Kind = skBlocks)
     and (OwnerOf(AwaitedSpan) = OsThreadHeap));
+  FreeEach(Blocks, 1);
+end;
+
+procedure TThreadsTests.TrimReleasesCurrentSpansWithoutABlock;
+var
+  P: Pointer;
+  Index: Integer;
+begin
+  SetLength(Blocks, 60);
+  Index := -1;
+  repeat // until the block is the first of its span
+    Inc(Index);
+    GetMem(Blocks[Index], AwaitedSize);
+  until ArenaSpan(Blocks[Index])^.Used = 2;
+  P := Blocks[Index];
+  Blocks[Index] := nil;
+  FreeMem(P);
+  ProcessTrim;
+  AssertTrue('current', OsThreadHeap^.Current[SizeToClass(AwaitedSize)] = @Process.EmptySpan);
   FreeEach(Blocks, 1);
 end;
 
