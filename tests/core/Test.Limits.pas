@@ -59,7 +59,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
 const
@@ -578,6 +578,7 @@ begin
   FreeMem(P);
   SetLimits(0, 0, 0);
   Process.PurgeDelayMs := Delay;
+  OsWake(Process.PurgeState); // the purge thread may have begun the long wait
   EndThread(Owner);
 end;
 
