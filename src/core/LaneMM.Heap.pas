@@ -331,6 +331,7 @@ begin
 end;
 
 // Lets the owner's next free count the blocks that other threads have freed in the span.
+// The owner may write Owner at this moment: then its value stays. Pairs with HeapAwaitedFree.
 procedure AwaitFree(Heap: PHeap; Span: PSpan);
 var
   Owner: NativeUInt;

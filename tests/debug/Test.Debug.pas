@@ -67,8 +67,8 @@ type
     procedure ZeroBytesAreABlock;
     procedure FreedBlocksWaitInQuarantine;
     procedure MemoryThatNobodyTouchesIsNotTaken;
-    procedure ZerosThatNobodyTouchesAreNotTaken;
-    procedure PatternOfZerosThatNobodyTouchesIsNotTaken;
+    procedure UntouchedZerosAreNotTaken;
+    procedure UntouchedPatternOfZerosIsNotTaken;
     procedure ZerosOfAUsedLargeBlockAreZeros;
     procedure LargeFreedBlocksAreCheckedAtBothEnds;
     procedure SmallerFreedBlocksAreCheckedAsAWhole;
@@ -628,7 +628,7 @@ begin
   AtMost(Before + 32 shl 20, ResidentBytes, 'resident bytes after it');
 end;
 
-procedure TDebugBlocksTests.ZerosThatNobodyTouchesAreNotTaken;
+procedure TDebugBlocksTests.UntouchedZerosAreNotTaken;
 const
   Reserved = NativeUInt(2) shl 30;
 var
@@ -648,7 +648,7 @@ begin
   end;
 end;
 
-procedure TDebugBlocksTests.PatternOfZerosThatNobodyTouchesIsNotTaken;
+procedure TDebugBlocksTests.UntouchedPatternOfZerosIsNotTaken;
 const
   Reserved = NativeUInt(2) shl 30;
 var
