@@ -26,6 +26,8 @@ const
     + '  --list        print the names of the tests';
   // A test that takes longer hangs, unless --limit says another time.
   DefaultLimit = 120;
+  // Begins the lines before the counts that name the failed tests.
+  FailedMark = 'failed: ';
 
 type
   /// Keeps the count and prints the failures as they come.
@@ -43,6 +45,14 @@ var
   RunCount, FailedCount: Integer;
   SecondsPerTest: Integer;
   CurrentTest: string;
+  // Names of failed tests, as lines for the end of the output.
+  FailedNames: string;
+
+procedure CountFailure(const Name: string);
+begin
+  Inc(FailedCount);
+  FailedNames := FailedNames + FailedMark + Name + LineEnding;
+end;
 
 procedure PrintCounts;
 begin
@@ -50,25 +60,29 @@ begin
   Flush(Output);
 end;
 
+// Allocates nothing: the test may hang inside the memory manager.
 procedure TestHangs(Signal: LongInt); cdecl;
 begin
   WriteLn(CurrentTest, ': hangs');
   Inc(FailedCount);
+  Write(FailedNames);
+  WriteLn(FailedMark, CurrentTest);
   PrintCounts;
   FpKill(FpGetPid, SIGKILL);
 end;
 
 procedure TListener.AddFailure(Test: TTest; Failure: TTestFailure);
 begin
-  Inc(FailedCount);
+  CountFailure(CurrentTest);
   WriteLn(CurrentTest, ': ', Failure.ExceptionMessage);
   Flush(Output);
 end;
 
 procedure TListener.AddError(Test: TTest; Error: TTestFailure);
 begin
-  Inc(FailedCount);
+  CountFailure(CurrentTest);
   WriteLn(CurrentTest, ': ', Error.ExceptionClassName, ': ', Error.ExceptionMessage);
+  WriteLn(Error.LocationInfo);
   Flush(Output);
 end;
 
@@ -197,7 +211,8 @@ begin
   end;
 end;
 
-// Takes the lines that the process of one suite printed: its counts are added, the rest is printed.
+// Takes the lines that the process of one suite printed: its counts and the names of its failed tests
+// are added to those of this process, the rest is printed.
 procedure TakeLines(Lines: TStrings; out HasCounts: Boolean);
 var
   Line: string;
@@ -211,6 +226,8 @@ begin
       Inc(RunCount, Passed + Failed);
       Inc(FailedCount, Failed);
     end
+    else if StartsStr(FailedMark, Line) then
+      FailedNames := FailedNames + Line + LineEnding
     else if not StartsStr('seed ', Line) then
       WriteLn(Line);
 end;
@@ -239,7 +256,7 @@ begin
       Exit;
     WriteLn(Suite.TestName, ': ended without a result, status ', Child.ExitStatus);
     Inc(RunCount);
-    Inc(FailedCount);
+    CountFailure(Suite.TestName);
   finally
     Lines.Free;
     Child.Free;
@@ -299,6 +316,7 @@ begin
   Suites.Free;
   if HasSwitch('list') then
     Exit(0);
+  Write(FailedNames);
   PrintCounts;
   Result := Ord((FailedCount > 0) or (RunCount = 0));
 end;

@@ -5,9 +5,10 @@
 #
 # JOBS targets run at a time, 2 unless the environment says otherwise; what they print comes in the
 # order of the arguments. Each target ends with a line `N passed, N failed`; the sum is the last line
-# here. A target that prints no such line, fails although its line says 0 failed, or takes longer than
-# twenty minutes counts as one failed test. The targets after it still run. Exit code 1 when a test
-# failed.
+# here. Before it come a table of the targets and, for each that failed, the lines `failed: NAME` of
+# its output or, without any, its last lines. A target that prints no counts, fails although its line
+# says 0 failed, or takes longer than twenty minutes counts as one failed test. The targets after it
+# still run. Exit code 1 when a test failed.
 set -eu
 
 case ${1-} in
@@ -20,6 +21,12 @@ mkdir -p "$logs"
 passed=0
 failed=0
 summary=
+failures=
+
+# What failed in a log; its last lines where no line says it.
+failures_in() { # LOG
+  grep -a -i '^failed: ' "$1" || tail -n 5 "$1"
+}
 
 for target in "$@"; do
   rm -f "$logs/$target.exit"
@@ -52,12 +59,17 @@ for target in "$@"; do
   fi
   passed=$((passed + target_passed))
   failed=$((failed + target_failed))
+  if [ "$target_failed" -ne 0 ]; then
+    failures="$failures
+$target
+$(failures_in "$log" | sed 's/^/  /')"
+  fi
   summary="$summary$(printf '%-14s %5d passed %5d failed' "$target" "$target_passed" \
     "$target_failed")
 "
 done
 wait
 
-printf '\n%s\n' "$summary"
+printf '\n%s%s\n' "$summary" "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -49,7 +49,7 @@ count() {
   passed=$((passed + more_passed))
   failed=$((failed + more_failed))
   printf '%-28s %4d passed %4d failed\n' "$name" "$more_passed" "$more_failed"
-  [ "$more_failed" -eq 0 ] || tail -n 20 "$log"
+  [ "$more_failed" -eq 0 ] || { tail -n 20 "$log"; echo "failed: $name"; }
 }
 
 # Runs a test program: its name, how it runs, and the command.
