@@ -99,6 +99,16 @@ type
     function RunInChild(Work: TWork): Integer;
   end;
 
+  /// A test case during which LaneMM's own thread sleeps: a test that counts free slices or system
+  /// calls finds what it did itself. All free memory is cold at the start.
+  TQuietTest = class(TLaneTest)
+  strict private
+    KeptDelay: Cardinal;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  end;
+
 var
   /// The seed of this run; set before the tests start.
   TestSeed: UInt64 = 20250101;
@@ -127,13 +137,16 @@ procedure FreeEach(const Blocks: TPointers; Step: Integer);
 function UsedBytes: NativeUInt;
 /// Resident memory of this process in bytes.
 function ResidentBytes: NativeUInt;
+/// Returns the end of the first arena's committed memory. The slice before it was never taken.
+function UntouchedLimit: PByte;
 /// Uses blocks of all tiers; returns whether they are disjoint and keep their contents.
 function HeapWorks: Boolean;
 
 implementation
 
 uses
-  BaseUnix, LaneMM.Stats;
+  BaseUnix, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Purge,
+  LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
 
@@ -333,6 +346,22 @@ begin
   if Code <> 0 then
     raise EInOutError.Create('statm: ' + Text);
   Result := Result * PageSize;
+end;
+
+function UntouchedLimit: PByte;
+var
+  Arena: PArena;
+  SliceCount: NativeUInt;
+begin
+  Arena := @Process.Arenas[0];
+  if Arena^.Frontier = Arena^.Committed then
+  begin
+    // More slices than any free run has. The frontier becomes an odd number, where no commit ends.
+    SliceCount := Process.WarmSlices + Process.ColdSlices + 1;
+    Inc(SliceCount, Ord(not Odd(Arena^.Frontier + SliceCount)));
+    ArenaReleaseUnused(ArenaTake(SliceCount));
+  end;
+  Result := PByte(Process.Base + Process.Limit);
 end;
 
 function HeapWorks: Boolean;
@@ -566,6 +595,37 @@ begin
   end;
   if Failure <> '' then
     Fail('in a thread: ' + Failure);
+end;
+
+// ---------------------------------------------------------------------------- TQuietTest
+
+// Purges until LaneMM's own thread has nothing to do and parks, if it runs.
+procedure AwaitParkedPurgeThread;
+const
+  Running = 1; // see LaneMM.Purge
+begin
+  ProcessTrim;
+  while LoadAcquire(Process.PurgeState) = Running do
+  begin
+    OsWake(Process.PurgeState); // it may have begun a long wait
+    ThreadSwitch;
+    ProcessTrim;
+  end;
+end;
+
+procedure TQuietTest.SetUp;
+const
+  LongTimeMs = 1000000;
+begin
+  KeptDelay := Process.PurgeDelayMs;
+  Process.PurgeDelayMs := LongTimeMs;
+  AwaitParkedPurgeThread;
+end;
+
+procedure TQuietTest.TearDown;
+begin
+  Process.PurgeDelayMs := KeptDelay;
+  AwaitParkedPurgeThread;
 end;
 
 end.

@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Types;
 
 type
-  TArenaTests = class(TLaneTest)
+  TArenaTests = class(TQuietTest)
   strict private
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;

@@ -403,9 +403,9 @@ begin
   Result[7] := PByte(Process.Spans);
   Result[8] := PByte(Process.Heaps);
   Result[9] := PByte(Process.Base - 16);
-  Result[10] := PByte(Process.Base + Process.Limit);
-  Result[11] := PByte(Process.Base + Process.Limit - 16);
-  Result[12] := PByte(Process.Base + Process.Limit - SliceSize);
+  Result[10] := UntouchedLimit;
+  Result[11] := UntouchedLimit - 16;
+  Result[12] := UntouchedLimit - SliceSize;
   Result[13] := PByte(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 1));
   Result[14] := PByte(High(NativeUInt));
   Result[15] := PByte(High(NativeUInt) - 15);

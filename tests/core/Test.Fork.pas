@@ -9,7 +9,7 @@ uses
   Test.Tools;
 
 type
-  TForkTests = class(TLaneTest)
+  TForkTests = class(TQuietTest)
   strict private
     Waiting: Pointer;
     Expected: NativeUInt;
@@ -37,7 +37,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Arena, LaneMM.Purge;
+  LaneMM.Arena, LaneMM.Large, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -128,17 +128,16 @@ end;
 
 procedure TForkTests.ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
 var
-  P, Behind: Pointer;
+  Span: PSpan;
+  Copied: NativeUInt;
 begin
-  ProcessTrim;
-  P := GetMem(5 * Megabyte);
-  Behind := GetMem(4096 * Megabyte);
-  ReallocMem(P, 3072 * Megabyte); // moves its pages to a place with spare slices
+  Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
+  AssertTrue('moved', Span <> nil);
+  AtLeast(1, Span^.SpareCount, 'spare slices of the moved block');
   Expected := LoadAcquire(Process.SpareSlices);
-  AtLeast(1, Expected, 'the resized block has spare slices');
+  AtLeast(Span^.SpareCount, Expected, 'spare slices');
   Same(0, RunInChildUnderTheLock(CheckSpareSlices), 'exit code of the child');
-  FreeMem(P);
-  FreeMem(Behind);
+  LargeFree(Span);
 end;
 
 procedure TForkTests.CheckReleasedSpans;

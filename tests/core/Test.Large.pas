@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Types;
 
 type
-  TLargeTests = class(TLaneTest)
+  TLargeTests = class(TQuietTest)
   strict private
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);

@@ -9,7 +9,7 @@ uses
   Classes, Test.Tools, LaneMM.Hooks;
 
 type
-  TLimitsTests = class(TLaneTest)
+  TLimitsTests = class(TQuietTest)
   strict private
     KeptHook: TLimitCall;
     KeptInvalid: TInvalidPointerCall;
@@ -59,7 +59,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
 const
@@ -84,7 +84,7 @@ end;
 
 procedure TLimitsTests.SetUp;
 begin
-  ProcessTrim;
+  inherited SetUp;
   ReportCount := 0;
   KeptHook := Hooks.LimitReached;
   Hooks.LimitReached := CountReport;
@@ -103,6 +103,7 @@ begin
     Process.PeakSlices := KeptPeak;
   Hooks.LimitReached := KeptHook;
   Hooks.InvalidPointer := KeptInvalid;
+  inherited TearDown;
 end;
 
 function TLimitsTests.ReportsSoFar: NativeUInt;
@@ -562,10 +563,8 @@ procedure TLimitsTests.MemoryThatOthersFreedIsGivenBackBeforeARefusal;
 var
   Owner: TWorker;
   P: Pointer;
-  Delay, Index: Integer;
+  Index: Integer;
 begin
-  Delay := Process.PurgeDelayMs;
-  Process.PurgeDelayMs := 100000; // the purge thread does not help
   Blocks := TList.Create;
   Blocks.Capacity := 1 shl 16;
   Owner := StartIdleThread(FillAndFreeATenth);
@@ -577,8 +576,6 @@ begin
   AssertTrue('got', P <> nil);
   FreeMem(P);
   SetLimits(0, 0, 0);
-  Process.PurgeDelayMs := Delay;
-  OsWake(Process.PurgeState); // the purge thread may have begun the long wait
   EndThread(Owner);
 end;
 

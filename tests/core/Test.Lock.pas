@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Layout;
 
 type
-  TLockTests = class(TLaneTest)
+  TLockTests = class(TQuietTest)
   strict private
     Lock: TLock;
     Sum: Integer;
@@ -44,6 +44,7 @@ const
 
 procedure TLockTests.SetUp;
 begin
+  inherited SetUp;
   FillChar(Lock, SizeOf(Lock), 0);
   Sum := 0;
   Entered := 0;

@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Stats;
 
 type
-  TStatsTests = class(TLaneTest)
+  TStatsTests = class(TQuietTest)
   strict private
     Before, After: TStatus;
     Blocks: TPointers;

@@ -252,7 +252,7 @@ begin
   AssertFalse('stack', WalkFind(@Block, Block));
   AssertFalse('data', WalkFind(@Process, Block));
   AssertFalse('beyond', WalkFind(Pointer(High(NativeUInt)), Block));
-  AssertFalse('untouched', WalkFind(PByte(Process.Base) + Process.Limit - 1, Block));
+  AssertFalse('untouched', WalkFind(UntouchedLimit - 1, Block));
 end;
 
 procedure TWalkTests.NoAddressPastALargeBlockIsFound;
