@@ -14,8 +14,8 @@ uses
   Workload.Append, Workload.Batch, Workload.Burst, Workload.Churn, Workload.CrossFree,
   Workload.Grow, Workload.Handover, Workload.Lifo, Workload.Nexus, Workload.Pairs,
   Workload.Parallel, Workload.Producers, Workload.Raw, Workload.Replay, Workload.Resize,
-  Workload.Sleepers, Workload.Space, Workload.Spawn, Workload.Strings, Workload.Traversal,
-  Workload.Wild;
+  Workload.Sleepers, Workload.Space, Workload.Spawn, Workload.Starved, Workload.Stopped,
+  Workload.Strings, Workload.Traversal, Workload.Wild;
 
 const
   ManagerName = {$I %BENCH_MANAGER%};

@@ -9,7 +9,8 @@ Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/res
        bench/run.sh build            only build; prints NAME=BINARY for each manager
 
 Suites: quick (about five minutes), full (about 50 minutes), costs (what LaneMM's diagnoses
-cost, about five minutes). RESULT is SUITE unless given.
+cost, about five minutes), stopped (threads that wait for a stopped one, about 20 minutes with
+ROUNDS=1). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
@@ -117,7 +118,7 @@ build() {
     add "$MM" -Fa"$MM" -Fu"${MM_PATH:-.}" -Fi"${MM_PATH:-.}"
   fi
   if [ -e src/LaneMM.pas ]; then
-    add LaneMM -FaLaneMM -Fusrc '-Fusrc/*'
+    add LaneMM -FaLaneMM,LaneMMTrim -Fubench/managers -Fusrc '-Fusrc/*'
   else
     say 'Left out: LaneMM; there is no src/LaneMM.pas'
   fi

@@ -25,6 +25,9 @@ var
   /// 256 KB to 8 MB, every doubling as often as the next: images and big arrays.
   LargeMix: TSizeMix; //< const   written at start
 
+/// Fills Mix with sizes from First to Last bytes whose logarithms are spread evenly.
+procedure MixFillEvenly(out Mix: TSizeMix; First, Last: Cardinal);
+
 /// Gives the start of the sequence number Index; fixed, so that every run does the same.
 function RandomSeed(Index: Integer): UInt64;
 /// Steps State, which must not be 0, and returns it.
@@ -171,8 +174,7 @@ begin
     end;
 end;
 
-/// Fills Mix with sizes from First to Last bytes whose logarithms are spread evenly.
-procedure FillEvenly(out Mix: TSizeMix; First, Last: Cardinal);
+procedure MixFillEvenly(out Mix: TSizeMix; First, Last: Cardinal);
 var
   I: Integer;
 begin
@@ -182,7 +184,7 @@ end;
 
 initialization
   FillSmallMix;
-  FillEvenly(MidMix, 1 shl 10, 64 shl 10);
-  FillEvenly(LargeMix, 256 shl 10, 8 shl 20);
+  MixFillEvenly(MidMix, 1 shl 10, 64 shl 10);
+  MixFillEvenly(LargeMix, 256 shl 10, 8 shl 20);
 
 end.

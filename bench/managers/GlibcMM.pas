@@ -9,6 +9,9 @@ interface
 
 implementation
 
+uses
+  Bench.Trim;
+
 const
   LibraryName = 'c';
   MallocName = 'malloc';
@@ -16,6 +19,13 @@ const
   CallocName = 'calloc';
   ReallocName = 'realloc';
   UsableSizeName = 'malloc_usable_size';
+
+function MallocTrim(Kept: PtrUInt): LongInt; cdecl; external LibraryName name 'malloc_trim';
+
+procedure Trim;
+begin
+  MallocTrim(0);
+end;
 
 {$I CManager.inc}
 

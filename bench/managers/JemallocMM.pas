@@ -10,6 +10,9 @@ interface
 
 implementation
 
+uses
+  Bench.Trim;
+
 const
   LibraryName = 'jemalloc';
   MallocName = 'malloc';
@@ -17,6 +20,14 @@ const
   CallocName = 'calloc';
   ReallocName = 'realloc';
   UsableSizeName = 'malloc_usable_size';
+
+function MallCtl(Name: PAnsiChar; Old, OldSize, New: Pointer; NewSize: PtrUInt): LongInt; cdecl;
+  external LibraryName name 'mallctl';
+
+procedure Trim;
+begin
+  MallCtl('arena.4096.purge', nil, nil, nil, 0); // 4096: all arenas
+end;
 
 {$I CManager.inc}
 

@@ -9,6 +9,9 @@ interface
 
 implementation
 
+uses
+  Bench.Trim;
+
 const
   LibraryName = 'mimalloc';
   MallocName = 'mi_malloc';
@@ -16,6 +19,13 @@ const
   CallocName = 'mi_calloc';
   ReallocName = 'mi_realloc';
   UsableSizeName = 'mi_usable_size';
+
+procedure Collect(IsForced: ByteBool); cdecl; external LibraryName name 'mi_collect';
+
+procedure Trim;
+begin
+  Collect(True);
+end;
 
 {$I CManager.inc}
 

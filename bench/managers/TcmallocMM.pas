@@ -9,6 +9,9 @@ interface
 
 implementation
 
+uses
+  Bench.Trim;
+
 const
   LibraryName = 'tcmalloc_minimal';
   MallocName = 'tc_malloc';
@@ -16,6 +19,14 @@ const
   CallocName = 'tc_calloc';
   ReallocName = 'tc_realloc';
   UsableSizeName = 'tc_malloc_size';
+
+procedure ReleaseFreeMemory; cdecl;
+  external LibraryName name 'MallocExtension_ReleaseFreeMemory';
+
+procedure Trim;
+begin
+  ReleaseFreeMemory;
+end;
 
 {$I CManager.inc}
 

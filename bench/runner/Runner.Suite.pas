@@ -24,7 +24,7 @@ interface
 type
   /// The measures: the first four of every run, the others where a workload measures them.
   TMeasure = (meTime, meCpu, mePeak, meFinal, meIdle0, meIdle2, meIdle10, meP50, meP99, meP999,
-    meLongest);
+    meLongest, meInside, meStalled);
 
   /// One line of the tables.
   TRow = record
@@ -66,7 +66,7 @@ type
 const
   /// The names of the measures, as in suite and results files.
   MeasureNames: array[TMeasure] of string = ('time', 'cpu', 'peak', 'final', 'idle0_kb',
-    'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns');
+    'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns', 'inside', 'stalled');
   /// The last measure that every run has.
   LastCommonMeasure = meFinal;
   /// Stands for the best of all managers but the subject.

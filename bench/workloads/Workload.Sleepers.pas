@@ -15,77 +15,49 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Threads, Bench.Workloads;
+  Bench.Blocks, Bench.Durations, Bench.Threads, Bench.Workloads;
 
 const
   PlaceCount = 4096;
   BurstLength = 200;
   TimedLength = 20;
   SleepLengthUs = 200;
-  LongestNs = 1 shl 30;
-  BinsPerDoubling = 16;
-  BinCount = 31 * BinsPerDoubling;
 
 type
-  /// Counts of calls by their duration; a bin is 4 % wide.
-  TBins = array[0..BinCount - 1] of Int64;
-
   TSleepers = class(TWorkload)
   private
     FPlaces: array[0..PlaceCount - 1] of Pointer;
-    FBins: TBins;
-    procedure Burst(var State: UInt64; var Bins: TBins);
+    FCalls: TDurations;
+    procedure Burst(var State: UInt64; var Calls: TDurations);
   public
     procedure Run(const Job: TJob); override;
     procedure Finish; override;
   end;
 
-/// Gives the bin of a duration: its binary logarithm, in steps of a sixteenth.
-function BinOf(Duration: Int64): Integer;
-var
-  Exponent: Integer;
-begin
-  if Duration > LongestNs then
-    Duration := LongestNs;
-  if Duration < BinsPerDoubling then
-    Exit(Duration);
-  Exponent := BsrQWord(Duration);
-  Result := (Exponent - 3) * BinsPerDoubling +
-    (Duration shr (Exponent - 4)) and (BinsPerDoubling - 1);
-end;
-
-/// Gives the shortest duration in a bin.
-function BinStart(Bin: Integer): Int64;
-begin
-  if Bin < BinsPerDoubling then
-    Exit(Bin);
-  Result := Int64(BinsPerDoubling + Bin mod BinsPerDoubling) shl (Bin div BinsPerDoubling - 1);
-end;
-
 /// Counts a call that began at StartNs and has just ended.
-procedure CountCall(var Bins: TBins; StartNs: Int64);
+procedure CountCall(var Calls: TDurations; StartNs: Int64);
 begin
-  Inc(Bins[BinOf(ClockNs(ClockWall) - StartNs)]);
+  DurationCount(Calls, ClockNs(ClockWall) - StartNs);
 end;
 
 /// Replaces a random block and times both calls.
-procedure TimedReplace(var Place: Pointer; Key: UInt64; var Bins: TBins);
+procedure TimedReplace(var Place: Pointer; Key: UInt64; var Calls: TDurations);
 var
   Block, Old: Pointer;
   StartNs: Int64;
 begin
   StartNs := ClockNs(ClockWall);
   Block := BlockNew(SmallMix, Key);
-  CountCall(Bins, StartNs);
+  CountCall(Calls, StartNs);
   Old := InterlockedExchange(Place, Block);
   if Old = nil then
     Exit;
   StartNs := ClockNs(ClockWall);
   BlockRelease(SmallMix, Old);
-  CountCall(Bins, StartNs);
+  CountCall(Calls, StartNs);
 end;
 
-procedure TSleepers.Burst(var State: UInt64; var Bins: TBins);
+procedure TSleepers.Burst(var State: UInt64; var Calls: TDurations);
 var
   Key: UInt64;
   I: Integer;
@@ -97,54 +69,31 @@ begin
       BlockRelease(SmallMix, InterlockedExchange(FPlaces[RandomIndex(Key, PlaceCount)],
         BlockNew(SmallMix, Key)))
     else
-      TimedReplace(FPlaces[RandomIndex(Key, PlaceCount)], Key, Bins);
+      TimedReplace(FPlaces[RandomIndex(Key, PlaceCount)], Key, Calls);
   end;
 end;
 
 procedure TSleepers.Run(const Job: TJob);
 var
-  Bins: TBins;
+  Calls: TDurations;
   State: UInt64;
   I: Int64;
 begin
-  Bins := Default(TBins);
+  Calls := Default(TDurations);
   State := RandomSeed(Job.Thread);
   for I := 1 to Job.Operations do
   begin
-    Burst(State, Bins);
+    Burst(State, Calls);
     SleepUs(SleepLengthUs);
   end;
-  for I := 0 to High(Bins) do
-    InterlockedExchangeAdd64(FBins[I], Bins[I]);
-end;
-
-/// Gives the duration that Share of all calls do not exceed.
-function Percentile(const Bins: TBins; Share: Double): Int64;
-var
-  Left, Count: Int64;
-  I: Integer;
-begin
-  Left := 0;
-  for Count in Bins do
-    Inc(Left, Count);
-  Left := Round(Left * Share);
-  for I := 0 to High(Bins) do
-  begin
-    Dec(Left, Bins[I]);
-    if Left <= 0 then
-      Exit(BinStart(I));
-  end;
-  Result := LongestNs;
+  DurationsAdd(FCalls, Calls);
 end;
 
 procedure TSleepers.Finish;
 var
   I: Integer;
 begin
-  TellFact('p50_ns', Percentile(FBins, 0.5));
-  TellFact('p99_ns', Percentile(FBins, 0.99));
-  TellFact('p999_ns', Percentile(FBins, 0.999));
-  TellFact('longest_ns', Percentile(FBins, 1));
+  DurationsTell(FCalls);
   for I := 0 to PlaceCount - 1 do
     BlockRelease(SmallMix, FPlaces[I]);
 end;
