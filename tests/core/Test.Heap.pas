@@ -9,10 +9,11 @@ uses
   Test.Tools, LaneMM.Types;
 
 type
-  THeapTests = class(TLaneTest)
+  THeapTests = class(TQuietTest)
   strict private
     Memory: PByte;
     Mine, Others: PHeap;
+    KeptAbandoned: PHeap;
     Blocks: array of PBlock;
     BlockCount: Integer;
     function SpanOf(Block: PBlock): PSpan;
@@ -63,7 +64,7 @@ uses
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
-  RecordSize = (SizeOf(THeap) * 2 + OsPageSize - 1) div OsPageSize * OsPageSize;
+  RecordSize = (SizeOf(THeap) * 3 + OsPageSize - 1) div OsPageSize * OsPageSize;
 
 var
   Corruptions: Integer;
@@ -73,19 +74,24 @@ begin
   Inc(Corruptions, Ord(Corruption = coCount));
 end;
 
+// Spans that other threads left when they ended are set aside: some of their blocks may be in use.
 procedure THeapTests.SetUp;
 begin
+  inherited SetUp;
   Memory := OsReserve(RecordSize);
   OsCommit(Memory, RecordSize);
   Mine := PHeap(Memory);
   Others := Mine + 1;
   HeapFormat(Mine);
   HeapFormat(Others);
+  KeptAbandoned := Process.Abandoned;
+  Process.Abandoned := Others + 1;
+  HeapFormat(Process.Abandoned);
   SetLength(Blocks, 1000);
   BlockCount := 0;
 end;
 
-// Nothing may point to the two heaps any more.
+// Nothing may point to the heaps of the test any more.
 procedure THeapTests.TearDown;
 var
   Index: Integer;
@@ -95,8 +101,10 @@ begin
       Put(Mine, Blocks[Index]);
   HeapAbandon(Mine);
   HeapAbandon(Others);
-  HeapSweep(Process.Abandoned);
+  Process.Abandoned := KeptAbandoned;
+  HeapAbandon(Others + 1);
   OsRelease(Memory, RecordSize);
+  inherited TearDown;
 end;
 
 function THeapTests.SpanOf(Block: PBlock): PSpan;

@@ -18,6 +18,7 @@ type
   strict private
     Memory: PByte;
     Mine, Others: PHeap;
+    KeptAbandoned: PHeap;
     SizeClass: Cardinal;
     Blocks: array of PBlock;
     BlockCount: Integer;
@@ -81,7 +82,7 @@ uses
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
-  RecordSize = (SizeOf(THeap) * 2 + OsPageSize - 1) div OsPageSize * OsPageSize;
+  RecordSize = (SizeOf(THeap) * 3 + OsPageSize - 1) div OsPageSize * OsPageSize;
 
 var
   // The place to come to, the call there, and its thread.
@@ -98,6 +99,7 @@ begin
     OtherCall();
 end;
 
+// Spans that other threads left when they ended are set aside: some of their blocks may be in use.
 procedure TPlacesTests.SetUp;
 begin
   Memory := OsReserve(RecordSize);
@@ -106,18 +108,22 @@ begin
   Others := Mine + 1;
   HeapFormat(Mine);
   HeapFormat(Others);
+  KeptAbandoned := Process.Abandoned;
+  Process.Abandoned := Others + 1;
+  HeapFormat(Process.Abandoned);
   SizeClass := SizeToClass(BlockSize);
   SetLength(Blocks, 1000);
   BlockCount := 0;
 end;
 
-// Nothing may point to the two heaps any more.
+// Nothing may point to the heaps of the test any more.
 procedure TPlacesTests.TearDown;
 begin
   Clean;
   HeapAbandon(Mine);
   HeapAbandon(Others);
-  HeapSweep(Process.Abandoned);
+  Process.Abandoned := KeptAbandoned;
+  HeapAbandon(Others + 1);
   OsRelease(Memory, RecordSize);
 end;
 
