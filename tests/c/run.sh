@@ -28,7 +28,7 @@ mkdir -p "$out"
 passed=0
 failed=0
 # Seconds after which a test program hangs.
-patience=120
+patience=300
 
 compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
 programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins
