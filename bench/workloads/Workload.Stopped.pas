@@ -12,7 +12,7 @@
 // stopped-shared-N: one turn in sixteen exchanges a block with the other threads, so that blocks are
 //                  freed and resized by threads that did not allocate them.
 // stopped-spawn-N: the work is done by threads of 300 turns, which leave their blocks to the next
-//                  one; a thread is stopped at its birth and its end, too.
+//                  one; a thread is stopped at its first allocation and its end, too.
 // stopped-trim-N:  one thread calls the trim of the manager all the time; in every second stop it
 //                  is the one that is stopped.
 // Source: docs/seeds.md, D1: a thread that loses its time slice inside the memory manager.
