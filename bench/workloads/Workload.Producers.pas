@@ -14,7 +14,7 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Semaphore, Bench.Workloads;
+  Bench.Blocks, Bench.Ring, Bench.Workloads;
 
 const
   BatchSize = 1024;
@@ -24,14 +24,6 @@ type
   TBatch = record
     Blocks: array[0..BatchSize - 1] of Pointer; //< owner   blocks of the small mix
     Seed: UInt64;                               //< owner   start of their keys
-  end;
-
-  /// A queue of numbers of batches that has room for all of them.
-  TRing = record
-    Numbers: array of Integer;   //< lock    the numbers, from Next on
-    Next, Count: Integer;        //< lock    first one, how many
-    Lock: TSemaphore;            //< shared  one permit: its holder may change the ring
-    Filled: TSemaphore;          //< shared  counts the numbers
   end;
 
   TProducers = class(TWorkload)
@@ -44,32 +36,6 @@ type
     procedure Prepare(ThreadCount: Integer); override;
     procedure Run(const Job: TJob); override;
   end;
-
-procedure RingStart(var Ring: TRing; Room: Integer);
-begin
-  SetLength(Ring.Numbers, Room);
-  SemaphoreStart(Ring.Lock, 1);
-  SemaphoreStart(Ring.Filled, 0);
-end;
-
-procedure RingPut(var Ring: TRing; Number: Integer);
-begin
-  SemaphoreWait(Ring.Lock);
-  Ring.Numbers[(Ring.Next + Ring.Count) mod Length(Ring.Numbers)] := Number;
-  Inc(Ring.Count);
-  SemaphorePost(Ring.Lock);
-  SemaphorePost(Ring.Filled);
-end;
-
-function RingTake(var Ring: TRing): Integer;
-begin
-  SemaphoreWait(Ring.Filled);
-  SemaphoreWait(Ring.Lock);
-  Result := Ring.Numbers[Ring.Next];
-  Ring.Next := (Ring.Next + 1) mod Length(Ring.Numbers);
-  Dec(Ring.Count);
-  SemaphorePost(Ring.Lock);
-end;
 
 procedure BatchFill(var Batch: TBatch; Seed: UInt64);
 var
