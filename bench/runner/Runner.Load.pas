@@ -17,7 +17,7 @@ function ResultsLoad(const FileName: string; const Suite: TSuite;
 implementation
 
 uses
-  Classes, Math;
+  Classes, Math, StrUtils;
 
 const
   ManagerField = 0;
@@ -25,6 +25,9 @@ const
   ThreadsField = 2;
   FirstMeasureField = 4;
   NumbersPerMeasure = 3; // median, smallest, largest of a common measure
+
+type
+  TFields = array[TMeasure] of Integer;
 
 /// Moves the comment lines from Lines to the result, without their `# `.
 function TakeHeader(Lines: TStringList): TStringArray;
@@ -53,14 +56,16 @@ begin
   end;
 end;
 
-/// Gives the field that holds the median of Measure.
-function MedianField(Measure: TMeasure): Integer;
+/// Finds the fields that hold the medians by the Heading; a file may lack the last measures.
+function MedianFields(const Heading: TStringArray): TFields;
+var
+  Measure: TMeasure;
 begin
-  if Measure <= LastCommonMeasure then
-    Result := FirstMeasureField + NumbersPerMeasure * Ord(Measure)
-  else
-    Result := FirstMeasureField + NumbersPerMeasure * (Ord(LastCommonMeasure) + 1) +
-      Ord(Measure) - Ord(LastCommonMeasure) - 1;
+  for Measure in TMeasure do
+    if Measure <= LastCommonMeasure then
+      Result[Measure] := FirstMeasureField + NumbersPerMeasure * Ord(Measure)
+    else
+      Result[Measure] := IndexStr(MeasureNames[Measure], Heading);
 end;
 
 /// Leaves only those rows in Suite that some of the Lines have.
@@ -81,7 +86,7 @@ begin
   end;
 end;
 
-procedure AddLine(Results: TResults; const Fields: TStringArray);
+procedure AddLine(Results: TResults; const Fields: TStringArray; const Medians: TFields);
 var
   Manager, Row: Integer;
   Measure: TMeasure;
@@ -93,7 +98,10 @@ begin
   if Row < 0 then
     Exit;
   for Measure in TMeasure do
-    Run[Measure] := StrToFloatDef(Fields[MedianField(Measure)], NaN);
+    if Medians[Measure] < 0 then
+      Run[Measure] := NaN
+    else
+      Run[Measure] := StrToFloatDef(Fields[Medians[Measure]], NaN);
   if IsNan(Run[meTime]) then
     Results.MarkFailed(Manager, Row)
   else
@@ -109,6 +117,7 @@ function ResultsLoad(const FileName: string; const Suite: TSuite;
 var
   Lines: TStringList;
   Measured: TSuite;
+  Medians: TFields;
   I: Integer;
 begin
   Lines := TStringList.Create;
@@ -117,9 +126,10 @@ begin
     Header := TakeHeader(Lines);
     Measured := Suite;
     DropMissingRows(Measured, Lines);
+    Medians := MedianFields(Lines[0].Split([',']));
     Result := TResults.Create(Measured, ManagersIn(Lines));
     for I := 1 to Lines.Count - 1 do
-      AddLine(Result, Lines[I].Split([',']));
+      AddLine(Result, Lines[I].Split([',']), Medians);
   finally
     Lines.Free;
   end;

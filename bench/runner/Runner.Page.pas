@@ -146,7 +146,8 @@ begin
   WriteLn('## Latency and idle memory');
   WriteLn;
   WriteLn('`p50_ns` to `longest_ns`: latency of one call of GetMem or FreeMem. `idle0_kb` to');
-  WriteLn('`idle10_kb`: resident memory 0, 2 and 10 seconds after a burst of 1 GB was freed.');
+  WriteLn('`idle10_kb`: resident memory 0, 2 and 10 seconds after a burst of 1 GB was freed; `quiet_kb`:');
+  WriteLn('after 2.5 seconds in which the program slept.');
   WriteLn;
   Write('```');
   FactsPrint(Results);

@@ -29,6 +29,7 @@ type
     FManagers: TStringArray;
     FRuns: array of array of array of TRun;
     FFailed: array of array of Boolean;
+    function IsPeer(const Manager: string): Boolean;
     function BestOfPeers(Row: Integer; Measure: TMeasure): Double;
     function Sorted(Manager, Row: Integer; Measure: TMeasure): TArray<Double>;
   public
@@ -71,7 +72,7 @@ type
 implementation
 
 uses
-  Math;
+  Math, StrUtils;
 
 constructor TResults.Create(const Suite: TSuite; const Managers: TStringArray);
 begin
@@ -148,6 +149,12 @@ begin
   Result := (Values[(Count - 1) div 2] + Values[Count div 2]) / 2;
 end;
 
+function TResults.IsPeer(const Manager: string): Boolean;
+begin
+  Result := (Manager <> FSuite.Subject) and not Manager.EndsWith(AgainSuffix)
+    and ((FSuite.Peers = nil) or (IndexStr(Manager, FSuite.Peers) >= 0));
+end;
+
 function TResults.BestOfPeers(Row: Integer; Measure: TMeasure): Double;
 var
   Manager: Integer;
@@ -155,7 +162,7 @@ var
 begin
   Result := NaN;
   for Manager := 0 to High(FManagers) do
-    if (FManagers[Manager] <> FSuite.Subject) and not FManagers[Manager].EndsWith(AgainSuffix) then
+    if IsPeer(FManagers[Manager]) then
     begin
       Number := Median(Manager, Row, Measure);
       if not IsNan(Number) and (IsNan(Result) or (Number < Result)) then

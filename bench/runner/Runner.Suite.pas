@@ -3,6 +3,7 @@
 // A suite is a text file, one entry per line:
 //   title TEXT                          the title of the page of results; Benchmarks unless given
 //   managers NAME...                    the managers to run; all unless given (read by run.sh)
+//   peers MANAGER...                    the managers that `best` is one of; all unless given
 //   base MANAGER                        the manager that ratios are relative to
 //   subject MANAGER                     the manager that the bars below this line judge
 //   row WORKLOAD THREADS...             one row of the tables for each number of threads
@@ -13,7 +14,7 @@
 //   scale MEASURE ROW ROW LIMIT         subject in the first row / in the second: at most LIMIT
 //   fact MEASURE ROW LIMIT              subject in this row: at most LIMIT
 // A row is named workload/threads; in a pattern `*` stands for any text. MEASURE is one of
-// MeasureNames. MANAGER may be `best`: the best manager of a row, without the subject.
+// MeasureNames. MANAGER may be `best`: the best of the peers in a row, without the subject.
 // Lines that start with # are comments.
 unit Runner.Suite;
 
@@ -21,10 +22,13 @@ unit Runner.Suite;
 
 interface
 
+uses
+  SysUtils;
+
 type
   /// The measures: the first four of every run, the others where a workload measures them.
   TMeasure = (meTime, meCpu, mePeak, meFinal, meIdle0, meIdle2, meIdle10, meP50, meP99, meP999,
-    meLongest, meInside, meStalled);
+    meLongest, meInside, meStalled, meIdle1, meQuiet);
 
   /// One line of the tables.
   TRow = record
@@ -56,6 +60,7 @@ type
   /// A suite file.
   TSuite = record
     Title: string;          //< const   of the page
+    Peers: TStringArray;    //< const   managers that `best` is one of; none: all
     Base: string;           //< const   manager that the ratios are relative to
     Subject: string;        //< const   manager named last that bars judge
     Rows: array of TRow;    //< const   in the order of the file
@@ -66,10 +71,11 @@ type
 const
   /// The names of the measures, as in suite and results files.
   MeasureNames: array[TMeasure] of string = ('time', 'cpu', 'peak', 'final', 'idle0_kb',
-    'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns', 'inside', 'stalled');
+    'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns', 'inside', 'stalled',
+    'idle1_kb', 'quiet_kb');
   /// The last measure that every run has.
   LastCommonMeasure = meFinal;
-  /// Stands for the best of all managers but the subject.
+  /// Stands for the best of the peers, without the subject.
   BestName = 'best';
 
 /// Reads a suite file. Raises EConvertError on a line that it does not understand.
@@ -82,12 +88,12 @@ function RowMatches(const Name, Pattern: string): Boolean;
 implementation
 
 uses
-  SysUtils, Classes, StrUtils;
+  Classes, StrUtils;
 
 type
   /// The first words of lines.
-  TLineKind = (lkTitle, lkManagers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar, lkEach,
-    lkScale, lkFact);
+  TLineKind = (lkTitle, lkManagers, lkPeers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar,
+    lkEach, lkScale, lkFact);
 
 const
   /// How lines begin, and the number of words they have at least.
@@ -97,6 +103,7 @@ const
   end = (
     (Name: 'title'; WordCount: 2),
     (Name: 'managers'; WordCount: 2),
+    (Name: 'peers'; WordCount: 2),
     (Name: 'base'; WordCount: 2),
     (Name: 'subject'; WordCount: 2),
     (Name: 'row'; WordCount: 3),
@@ -173,6 +180,7 @@ begin
   case LineKind(Words) of
     lkTitle: Suite.Title := string.Join(' ', Copy(Words, 1, MaxInt));
     lkManagers: ;
+    lkPeers: Suite.Peers := Copy(Words, 1, MaxInt);
     lkBase: Suite.Base := Words[1];
     lkSubject: Suite.Subject := Words[1];
     lkRow, lkOnce: AddRows(Suite, Words);
