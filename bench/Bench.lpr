@@ -9,13 +9,14 @@ program Bench;
 
 uses
   cthreads,
-  SysUtils, BaseUnix,
-  Bench.Blocks, Bench.Measure, Bench.Workloads,
+  SysUtils, BaseUnix, Math,
+  Bench.Blocks, Bench.Measure, Bench.Rest, Bench.Workloads,
   Workload.Append, Workload.Batch, Workload.Burst, Workload.Churn, Workload.CrossFree,
-  Workload.Grow, Workload.Handover, Workload.Lifo, Workload.Nexus, Workload.Pairs,
-  Workload.Parallel, Workload.Producers, Workload.Raw, Workload.Replay, Workload.Resize,
-  Workload.Sleepers, Workload.Space, Workload.Spawn, Workload.Starved, Workload.Stopped,
-  Workload.Strings, Workload.Traversal, Workload.Wild;
+  Workload.Grow, Workload.Handover, Workload.Hoard, Workload.Lifo, Workload.Live,
+  Workload.Nexus, Workload.Pairs, Workload.Parallel, Workload.Pipeline, Workload.Producers,
+  Workload.Raw, Workload.Replay, Workload.Resize, Workload.Sleepers, Workload.Space,
+  Workload.Sparse, Workload.Spawn, Workload.Starved, Workload.Stopped, Workload.Strings,
+  Workload.Together, Workload.Traversal, Workload.Wild;
 
 const
   ManagerName = {$I %BENCH_MANAGER%};
@@ -26,7 +27,7 @@ const
     '  Prints: manager,workload,threads,ns per operation,CPU ns per operation,' + LineEnding +
     '  peak resident kB,final resident kB, and what only this workload knows.' + LineEnding +
     '  One operation: see the workload''s unit.' + LineEnding +
-    '  --scale X       X times the usual operations' + LineEnding +
+    '  --scale X       X times the usual operations, and rests if X is below 1' + LineEnding +
     '  --operations N  exactly N operations, over all threads' + LineEnding +
     'Workloads:' + LineEnding;
 
@@ -57,6 +58,7 @@ procedure Main;
 var
   Workload: TWorkload;
   Operations: string;
+  Scale: Double;
 begin
   Workload := WorkloadByName(ParamStr(1));
   if Workload = nil then
@@ -64,8 +66,9 @@ begin
     Write(StdErr, Usage, WorkloadNames);
     Halt(2);
   end;
-  Operations := OptionValue('--operations',
-    IntToStr(Round(Workload.Operations * StrToFloat(OptionValue('--scale', '1')))));
+  Scale := StrToFloat(OptionValue('--scale', '1'));
+  RestScale := Min(1, Scale);
+  Operations := OptionValue('--operations', IntToStr(Round(Workload.Operations * Scale)));
   FpAlarm(LongestRunSeconds); // a run that hangs is a run that fails
   PrintRun(Workload, StrToInt(OptionValue('--threads', '1')), StrToInt64(Operations));
 end;

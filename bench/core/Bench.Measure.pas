@@ -32,7 +32,10 @@ function ResidentKb: Int64;
 implementation
 
 uses
-  SysUtils, Classes, Bench.Semaphore, Bench.Threads;
+  SysUtils, BaseUnix, Math, Bench.Blocks, Bench.Semaphore, Bench.Threads;
+
+const
+  StatusSize = 4096;
 
 type
   PWorker = ^TWorker;
@@ -89,18 +92,26 @@ begin
     ThreadJoin(Workers[I].Thread);
 end;
 
-/// Reads a field of /proc/self/status that is given in kB.
-function StatusKb(const Field: string): Int64;
+/// Reads a field of /proc/self/status that is given in kB. Makes no block: a call of the manager
+/// may be the moment at which it returns memory.
+function StatusKb(Field: PAnsiChar): Int64;
 var
-  Status: TStringList;
+  Text: array[0..StatusSize] of AnsiChar;
+  Status: LongInt;
+  Place: PAnsiChar;
 begin
-  Status := TStringList.Create;
-  try
-    Status.NameValueSeparator := ':';
-    Status.LoadFromFile('/proc/self/status');
-    Result := StrToInt64(Trim(StringReplace(Status.Values[Field], 'kB', '', [])));
-  finally
-    Status.Free;
+  Status := FpOpen('/proc/self/status', O_RDONLY);
+  Text[Max(0, FpRead(Status, PAnsiChar(@Text), StatusSize))] := #0;
+  FpClose(Status);
+  Place := StrPos(Text, Field);
+  Check(Place <> nil, 'the kernel does not count this memory');
+  Inc(Place, StrLen(Field));
+  Result := 0;
+  while Place^ in [':', #9, ' ', '0'..'9'] do
+  begin
+    if Place^ in ['0'..'9'] then
+      Result := 10 * Result + Ord(Place^) - Ord('0');
+    Inc(Place);
   end;
 end;
 

@@ -1,8 +1,11 @@
 /// Does memory go back to the system after a burst, in a program that then does nothing?
 //
-// Makes and frees 1 GB of blocks: half of the bytes in the small mix, half from 1 KB to
+// burst-idle: makes and frees 1 GB of blocks: half of the bytes in the small mix, half from 1 KB to
 // 64 KB. Then the program sleeps; its resident memory is reported after 0, 2 and 10 seconds.
 // One operation is one block, made and freed; the sleep is not in its time.
+// burst-partly: makes 100 MB of blocks of the small mix and frees all but one in 64, so that spans
+// stay partly used; after a second it frees these too. The resident memory is reported after 0, 1 and 2
+// seconds more. One operation is one block, made; the frees are not in its time.
 // Source: docs/seeds.md, E6 ("does not release memory?").
 unit Workload.Burst;
 
@@ -13,14 +16,23 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Measure, Bench.Slots, Bench.Threads, Bench.Workloads;
+  Bench.Blocks, Bench.Measure, Bench.Rest, Bench.Slots, Bench.Workloads;
 
 const
+  PartlyCount = 800000;
+  KeptEvery = 64;
   MidShare = 128; // small blocks per block of 1 KB to 64 KB, for as many bytes of each
-  SecondUs = 1000000;
 
 type
   TBurst = class(TWorkload)
+  public
+    procedure Run(const Job: TJob); override;
+    procedure Finish; override;
+  end;
+
+  TBurstPartly = class(TWorkload)
+  private
+    FSlots: TSlots;   //< owner   the live blocks
   public
     procedure Run(const Job: TJob); override;
     procedure Finish; override;
@@ -43,13 +55,41 @@ end;
 procedure TBurst.Finish;
 begin
   TellFact('idle0_kb', ResidentKb);
-  SleepUs(2 * SecondUs);
+  Rest(2000);
   TellFact('idle2_kb', ResidentKb);
-  SleepUs(8 * SecondUs);
+  Rest(8000);
   TellFact('idle10_kb', ResidentKb);
+end;
+
+procedure TBurstPartly.Run(const Job: TJob);
+var
+  State: UInt64;
+begin
+  State := RandomSeed(Job.Thread);
+  SlotsFill(FSlots, Job.Operations, SmallMix, State);
+end;
+
+procedure TBurstPartly.Finish;
+var
+  I: Integer;
+begin
+  for I := 0 to High(FSlots) do
+    if I mod KeptEvery <> 0 then
+      BlockFree(SmallMix, FSlots[I].Block, FSlots[I].Key);
+  Rest(1000);
+  for I := 0 to High(FSlots) do
+    if I mod KeptEvery = 0 then
+      BlockFree(SmallMix, FSlots[I].Block, FSlots[I].Key);
+  FSlots := nil;
+  TellFact('idle0_kb', ResidentKb);
+  Rest(1000);
+  TellFact('idle1_kb', ResidentKb);
+  Rest(1000);
+  TellFact('idle2_kb', ResidentKb);
 end;
 
 initialization
   TBurst.Create('burst-idle', 4200000);
+  TBurstPartly.Create('burst-partly', PartlyCount);
 
 end.
