@@ -56,11 +56,14 @@ build() {
   library snmalloc gcc "$snmalloc/snmalloc/override/malloc.cc" -I"$sources/crates/$snmalloc" \
     -std=c++20 -fno-exceptions -fno-rtti -mcx16 -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 \
     -DSNMALLOC_STATIC_LIBRARY_PREFIX=sn_ -DSNMALLOC_USE_PTHREAD_DESTRUCTORS
+  library snmalloc-malloc g++ "$snmalloc/snmalloc/override/malloc.cc" \
+    -I"$sources/crates/$snmalloc" -std=c++20 -fno-exceptions -fno-rtti -mcx16 \
+    -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 -DSNMALLOC_USE_PTHREAD_DESTRUCTORS
   # PRELOAD: a thread that rpmalloc was not told of starts at its first call.
   library rpmalloc gcc rpmalloc-sys/rpmalloc/rpmalloc/rpmalloc.c -D_GNU_SOURCE -DENABLE_PRELOAD=1
 }
 
-if [ -f "$out/libmimalloc3-malloc.so" ] && [ "$(cat "$out/built" 2>/dev/null)" = "$crates" ]; then
+if [ -f "$out/libsnmalloc-malloc.so" ] && [ "$(cat "$out/built" 2>/dev/null)" = "$crates" ]; then
   exit
 fi
 for tool in cargo gcc g++; do

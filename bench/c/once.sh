@@ -53,6 +53,11 @@ is_right() {
   cksum < "$result" | cmp -s "$expected" -
 }
 
+# What only this workload knows; programs write something else.
+facts() {
+  [ ! -x "$out/$workload" ] || cat out
+}
+
 rm -rf "$out/here"
 mkdir -p "$out/here" "$out/expected"
 cd "$out/here"
@@ -62,4 +67,4 @@ if ! is_right; then
   echo "once.sh: $workload gives another result with $manager" >&2
   exit 1
 fi
-echo "$manager,$workload,$threads,$(cat numbers)"
+echo "$manager,$workload,$threads,$(cat numbers)$(facts)"

@@ -5,16 +5,18 @@ set -eu
 
 usage() {
   cat <<'END'
-Usage: bench/c/run.sh [RESULT]   run bench/suites/c.txt, write bench/results/RESULT.csv, `c` if not
-                                 given; bench/report.sh c [RESULT] makes docs/benchmarks-c.md of it
+Usage: bench/c/run.sh [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv, SUITE if
+                                 not given; bench/report.sh c [RESULT] makes docs/benchmarks-c.md
 
 The workloads are the C programs in bench/c and real programs, each of which must give what it
 gives with glibc. Takes about 20 minutes on two cores, a fifth of that for each round.
 
 Environment:
+  SUITE=c              the suite: c, or memory-c (memory by use, about five minutes)
   ROUNDS=5             runs of each workload under each allocator
-  MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb; all that can be
-                       had. mimalloc is Debian's, version 2; bench/peers.sh builds mimalloc3
+  MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
+                       suite names, or all but the last one, if they can be had. mimalloc is
+                       Debian's, version 2; bench/peers.sh builds mimalloc3 and snmalloc
   WORKLOADS='NAME...'  only these, for example 'larson python'
   SCALE=1              factor of the work; below 1 programs tell their version only
 
@@ -28,9 +30,10 @@ esac
 
 cd "$(dirname "$0")/../.."
 root=$PWD
-name=${1:-c}
+name=${1:-${SUITE:-c}}
 rounds=${ROUNDS:-5}
 scale=${SCALE:-1}
+suite=bench/suites/${SUITE:-c}.txt
 workloads=${WORKLOADS:-}
 out=build/bench-c
 binaries=
@@ -41,7 +44,9 @@ library_of() {
   case $1 in
     glibc) return ;;
     LaneMM) echo "$root/build/lib/liblanemm.so" ;;
-    mimalloc3) ls "$root/build/bench/lib/libmimalloc3-malloc.so" 2> /dev/null || true ;;
+    mimalloc3 | snmalloc)
+      ls "$root/build/bench/lib/lib$1-malloc.so" 2> /dev/null || true
+      ;;
     mimalloc) installed libmimalloc.so.2 ;;
     jemalloc) installed libjemalloc.so.2 ;;
     tcmalloc) installed libtcmalloc_minimal.so.4 ;;
@@ -58,7 +63,7 @@ package_of() {
   case $1 in
     glibc) echo libc6 ;;
     mimalloc) echo libmimalloc2.0 ;;
-    mimalloc3) echo cargo ;;
+    mimalloc3 | snmalloc) echo cargo ;;
     jemalloc) echo libjemalloc2 ;;
     tcmalloc) echo libtcmalloc-minimal4 ;;
     tbb) echo libtbbmalloc2 ;;
@@ -71,11 +76,15 @@ add_source() {
 library: $1"
 }
 
+describe_crate() {
+  add_source "crate $(sed -n "s/^$1 = \"=\(.*\)\"/$1 \1/p" build/bench/lib/built)"
+}
+
 describe() {
   case $1 in
     LaneMM) ;;
-    mimalloc3) add_source "crate $(sed -n 's/^libmimalloc-sys = "=\(.*\)"/libmimalloc-sys \1/p' \
-      build/bench/lib/built)" ;;
+    mimalloc3) describe_crate libmimalloc-sys ;;
+    snmalloc) describe_crate snmalloc-sys ;;
     *) add_source "$(dpkg-query -W -f '${Package} ${Version}' "$(package_of "$1")" 2> /dev/null)" ;;
   esac
 }
@@ -95,7 +104,7 @@ add() {
 }
 
 build_programs() {
-  for program in measure larson xmalloc cache_scratch sh_bench mstress; do
+  for program in measure larson xmalloc cache_scratch sh_bench mstress aligned calloc burst; do
     gcc -O2 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-free -Wall -Wextra \
       -o "$out/$program" "bench/c/$program.c" -lpthread
   done
@@ -119,8 +128,8 @@ build_inputs() {
 # The suite, or those of its rows that are wanted.
 build_suite() {
   awk -v wanted=" $workloads " '
-    $1 == "row" && wanted != "  " && !index(wanted, " " $2 " ") { next }
-    { print }' bench/suites/c.txt > "$out/suite.txt"
+    ($1 == "row" || $1 == "once") && wanted != "  " && !index(wanted, " " $2 " ") { next }
+    { print }' "$suite" > "$out/suite.txt"
 }
 
 # What the programs give with glibc, which all others must give too.
@@ -136,6 +145,7 @@ expect() {
 
 # command_line ARGUMENTS: what the user typed
 command_line() {
+  [ -z "${SUITE:-}" ] || printf 'SUITE=%s ' "$SUITE"
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "$workloads" ] || printf "WORKLOADS='%s' " "$workloads"
   [ "$scale" = 1 ] || printf 'SCALE=%s ' "$scale"
@@ -152,7 +162,8 @@ revision() {
 mkdir -p "$out" bench/results
 sh lib/build.sh
 sh bench/peers.sh
-for manager in ${MANAGERS:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
+named=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
+for manager in ${named:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
   add "$manager"
 done
 build_programs
