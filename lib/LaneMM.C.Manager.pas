@@ -22,7 +22,7 @@ procedure ManagerStart;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Engine, LaneMM.C.Foreign;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Frontier, LaneMM.Engine, LaneMM.C.Foreign;
 
 // Before the start it returns the malloc of the process.
 procedure ManagerRead(out Found: TMemoryManager);
@@ -36,8 +36,7 @@ end;
 
 function IsWatched: Boolean;
 begin
-  Result := (@Hooks.LockWait <> nil) or (@Hooks.RemoteFree <> nil)
-    or (@Hooks.LargeFree <> nil);
+  Result := (@Hooks.RemoteFree <> nil) or (@Hooks.LargeFree <> nil);
 end;
 
 // Returns whether the record holds the routines of EngineEntries and these are the fast paths.
@@ -60,7 +59,7 @@ begin
   Process.DirectSize := 0;
   if Process.IsDirect then
     Process.DirectSize := MaxClassSize + 1;
-  ArenaApplyDirect;
+  FrontierApplyDirect;
 end;
 
 procedure ManagerStart;

@@ -137,6 +137,8 @@ procedure FreeEach(const Blocks: TPointers; Step: Integer);
 function UsedBytes: NativeUInt;
 /// Resident memory of this process in bytes.
 function ResidentBytes: NativeUInt;
+/// Returns the slices of all cold runs.
+function ColdSlices: NativeUInt;
 /// Returns the end of the first arena's committed memory. The slice before it was never taken.
 function UntouchedLimit: PByte;
 /// Uses blocks of all tiers; returns whether they are disjoint and keep their contents.
@@ -145,7 +147,7 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  BaseUnix, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Purge,
+  BaseUnix, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
   LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
@@ -348,16 +350,25 @@ begin
   Result := Result * PageSize;
 end;
 
+function ColdSlices: NativeUInt;
+var
+  Number: NativeUInt;
+begin
+  Result := 0;
+  for Number := 1 to Process.ShardCount do
+    Inc(Result, Process.Shards[Number].ColdSlices);
+end;
+
 function UntouchedLimit: PByte;
 var
   Arena: PArena;
   SliceCount: NativeUInt;
 begin
-  Arena := @Process.Arenas[0];
+  Arena := FrontierArena(0);
   if Arena^.Frontier = Arena^.Committed then
   begin
     // More slices than any free run has. The frontier becomes an odd number, where no commit ends.
-    SliceCount := Process.WarmSlices + Process.ColdSlices + 1;
+    SliceCount := ArenaWarmSlices + ColdSlices + 1;
     Inc(SliceCount, Ord(not Odd(Arena^.Frontier + SliceCount)));
     ArenaReleaseUnused(ArenaTake(SliceCount));
   end;

@@ -126,6 +126,8 @@ fi
 program 204 RunError
 program 0 RacingFrees
 program 0 LastRound
+# With symbols: a failure names the routine in which the stopped thread is.
+program 0 StoppedThreads -Xs-
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then
@@ -163,7 +165,9 @@ if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
     run 217 "LastWords (limit) $size" env "LANEMM=limit=64M,log=$out/" "$out/LastWords" $size
     run 0 "LastWords (200 MB, reserve) $size" env "LANEMM=reserve=12M,log=$out/" MALLOC_ARENA_MAX=1 \
       sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
-    run 217 "LastWords (200 MB) $size" env "LANEMM=log=$out/" MALLOC_ARENA_MAX=1 \
+    # Of 1,500 large blocks the text is short: what LaneMM keeps for an exception is enough for it.
+    [ "$size" = 100000 ] && expected=0 || expected=217
+    run $expected "LastWords (200 MB) $size" env "LANEMM=log=$out/" MALLOC_ARENA_MAX=1 \
       sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
   done
 fi

@@ -30,7 +30,7 @@ struct lanemm_status {
   struct lanemm_tier medium_blocks; /* up to 64 KB */
   struct lanemm_tier large_blocks;  /* above */
   size_t os_calls;               /* system calls since the start */
-  size_t contended;              /* failed first attempts to take a lock, since the start */
+  size_t contended;              /* failed attempts to lock an arena shard, since the start */
 };
 
 /* Fills *status; exact while no other thread allocates or frees. size is

@@ -322,7 +322,7 @@ end;
 
 procedure WatchApply;
 begin
-  LockEnterUnwatched(Control.Lock); // the starts of the rooms find one thread at a time
+  LockEnter(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
   LockLeave(Control.Lock);
 end;

@@ -39,18 +39,25 @@ function BlockGetSlow(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
-  LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.Large,
+  LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
+  Heap: PHeap;
   Span: PSpan;
 begin
-  Span := LargeGet(Size);
+  Span := nil;
+  Heap := ThreadHeap;
+  if Heap <> nil then
+    Span := LargeGetKept(Heap, Size);
+  if (Span = nil) or (Process.PurgeThread = 0) then
+    PurgeTick; // with a purge thread, memory that is kept needs no look
   if Span = nil then
-    Exit(nil);
-  Result := Span^.Start;
-  PurgeTick;
+    Span := LargeGet(Size);
+  Result := nil;
+  if Span <> nil then
+    Result := Span^.Start;
 end;
 
 function SmallBlock(SizeClass: Cardinal): Pointer;
@@ -60,7 +67,11 @@ var
 begin
   Heap := ThreadHeap;
   if Heap = nil then
-    Exit(HeapLateBlock(SizeClass));
+  begin
+    Result := HeapLateBlock(SizeClass);
+    PurgeTick;
+    Exit;
+  end;
   repeat
     Span := Heap^.Current[SizeClass];
     if (Span^.FreeList = EndOfList) and not SpanRefill(Span) then
@@ -95,6 +106,10 @@ begin
     ProcessTrim;
     Result := TryGetOnce(Size);
   end;
+  if (Result = nil) and (Size <= MaxSmallSize) and LastRunGive then
+    Result := TryGetOnce(Size);
+  if (LoadAcquire(Process.LastRun) <= LastRunGiven) and (Result <> nil) then
+    LastRunTick(Size);
   if Process.HasLimits then
     LimitsTick;
 end;

@@ -1,14 +1,15 @@
-/// Reserves arenas, cuts spans from them, and purges free memory.
+/// Takes spans from free runs and from the frontier, and purges free memory.
 //
-// Owns:       Process.Arenas, ArenaCount, Base, Limit, Spans, DirectLimit, Released, PeakSlices,
-//             SpareSlices, WarmLow, LookedMs, ClockDue.
-// Invariants: each arena is one reserved range, committed from its start to Committed; slices
-//             below Frontier belong to spans and free runs, those above were never touched.
-//             A released span waits on Process.Released while another thread has the lock; that
-//             thread checks the list again after it leaves the lock, so no span is lost.
-// Callers:    ArenaRelease, ArenaReleaseZero: any thread, never wait. The others that take the
-//             lock: any thread, may wait for it.
-// Progress:   ArenaRelease is lock-free; it takes the lock only if it is free.
+// Owns:       TShard.Released, WarmLow; Process.Backed, PeakSlices, LookedMs, ClockDue.
+// Invariants: a released span waits on its shard's Released list while another thread has the lock;
+//             that thread checks the list again after it leaves the lock, so no span is lost.
+//             Backed is raised before slices are taken and lowered after they are given back: a
+//             hard limit is exact with any number of threads.
+// Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones;
+//             a shard whose lock is taken is passed over.
+// Callers:    any thread.
+// Progress:   no thread waits for another: a lock is taken only if it is free, but ArenaPurge tries
+//             a while. All else is lock-free, but for the system calls.
 unit LaneMM.Arena;
 
 {$I ../LaneMM.inc}
@@ -23,16 +24,21 @@ const
   KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
   /// For ArenaPurge: all free slices.
   AllSlices = High(NativeUInt) shr 1;
+  /// Slices that a shard gets from the frontier at once.
+  StepSlices = 64;
 
 /// Takes a run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when
-/// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease.
-function ArenaTake(SliceCount: NativeUInt): PSpan;
+/// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease. IsDense:
+/// the caller expects to touch all of it, and as much again soon: it may come from a huge page.
+function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean = False): PSpan;
 /// The same from slices that are not backed yet, with SpareCount more slices at the end that may
-/// stay unused: they are counted in Process.SpareSlices.
+/// stay unused: they are not counted in Process.Backed.
 function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-/// Takes slices off Process.SpareSlices that the caller is about to use. Returns false, and changes
+/// Counts spare slices as backed that the caller is about to use. Returns false, and changes
 /// nothing, when the hard limit refuses them.
 function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
+/// Takes back ArenaUseSpare: the slices were not used.
+procedure ArenaUnuseSpare(SliceCount: NativeUInt);
 /// Makes a span a free run. No thread may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
 /// The same for a span that reads as zeros: its pages were never touched, or moved away.
@@ -40,7 +46,8 @@ procedure ArenaReleaseZero(Span: PSpan);
 /// Makes a run that was not touched since ArenaTake free again.
 procedure ArenaReleaseUnused(Span: PSpan);
 /// Lengthens a span without spare slices in place to SliceCount slices. Returns false, and changes
-/// nothing, when the slices after it are not free or a hard limit refuses them.
+/// nothing, when the slices after it are not free, or another thread has their shard, or a hard
+/// limit refuses them.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
 /// Shortens a span in place to SliceCount slices. Returns the rest, spare slices included, a span
 /// of its own that the caller releases.
@@ -53,34 +60,33 @@ function ArenaSpanSlow(P: Pointer): PSpan;
 /// nil if none. A record left over from an earlier span may be skInner, too.
 function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
+/// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
+/// PurgeTick.
+function WantSweep: Boolean;
 /// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
 /// many.
 function ArenaLookIsDue: Boolean;
-/// Returns the warm slices that stayed free since the last call of this function. Memory that is
-/// taken and released all the time does not count: it stays warm.
-function ArenaIdleSlices: NativeUInt;
 /// Returns the slices that count as backed; may be out of date while other threads run.
 function ArenaBackedSlices: NativeUInt;
+/// Returns the slices of warm runs; likewise.
+function ArenaWarmSlices: NativeUInt;
+/// Returns true if a free run or a released span is warm, of any shard.
+function ArenaHasWarm: Boolean;
 /// Returns true if a limit of this kind is set that SliceCount more backed slices would exceed.
 function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
-/// Purges at most SliceCount warm slices, those unused for longest.
+/// Purges at most SliceCount warm slices, of each shard those unused for longest. A shard that
+/// another thread keeps is left out.
 procedure ArenaPurge(SliceCount: NativeUInt);
-
-/// Sets Process.DirectLimit as Process.IsDirect requires.
-procedure ArenaApplyDirect;
+/// Purges the warm slices that stayed free since the last call of this routine. Memory that is
+/// taken and released all the time stays warm.
+procedure ArenaPurgeIdle;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier;
 
 const
-  SmallestArenaSize = NativeUInt(1) shl 22;
-  // An arena that was refused at the wanted size keeps one part in this many of the granted range:
-  // thread stacks, for example, need addresses too.
-  LimitedShare = 4;
-  // Slices that are committed at once; their records then fill whole pages.
-  CommitStep = 512;
   // Runs checked in the bin whose runs may be too short, before a longer run is cut; and when there
   // is no longer run.
   FewTries = 8;
@@ -90,179 +96,121 @@ const
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
-// ---------------------------------------------------------------------------- arenas
+// ---------------------------------------------------------------------------- backed slices
 
-// Reserves the records of SliceCount slices, and one more at each end whose Kind stays skNone.
-function ReserveSpans(SliceCount: NativeUInt): PSpan;
+function ArenaBackedSlices: NativeUInt;
 begin
-  Result := OsReserve(AlignUp((SliceCount + 2) * SizeOf(TSpan), SliceSize));
-  if Result <> nil then
-    Inc(Result);
+  Result := LoadAcquire(Process.Backed);
 end;
 
-function ReserveRange(out Size: NativeUInt): PByte;
+// Returns true if Backed slices exceed a limit of this kind.
+function Exceed(Kind: TLimitKind; Backed: NativeUInt): Boolean;
+var
+  Limit: NativeUInt;
 begin
-  Size := WantedArenaSize;
-  Result := OsReserve(Size);
-  if Result <> nil then
-    Exit;
+  Limit := Process.Limits[Kind].Slices;
+  Result := (Limit <> 0) and (Backed > Limit);
+end;
+
+function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
+begin
+  Result := Exceed(Kind, ArenaBackedSlices + SliceCount);
+end;
+
+// Exceed for Backed slices that rise by SliceCount: records that the limit is reached, or no
+// longer, so that it is reported once until memory has clearly fallen.
+function Reach(Kind: TLimitKind; Backed, SliceCount: NativeUInt): Boolean;
+var
+  Limit: ^TLimit;
+begin
+  Limit := @Process.Limits[Kind];
+  if (LoadAcquire(Limit^.State) = Ord(lsReported))
+    and (Backed < Limit^.Slices - Limit^.Slices div FallenShare) then
+    CompareAndSwap(Limit^.State, Ord(lsReported), Ord(lsBelow));
+  Result := Exceed(Kind, Backed + SliceCount);
+  if Result then
+    CompareAndSwap(Limit^.State, Ord(lsBelow), Ord(lsReached));
+end;
+
+// Counts SliceCount slices as backed unless the hard limit refuses them.
+function CountUp(SliceCount: NativeUInt): Boolean;
+var
+  Backed: NativeUInt;
+begin
   repeat
-    Size := Size shr 1;
-    if Size < SmallestArenaSize then
-      Exit(nil);
-    Result := OsReserve(Size);
-  until Result <> nil;
-  OsRelease(Result + Size div LimitedShare, Size - Size div LimitedShare);
-  Size := Size div LimitedShare;
+    Backed := LoadAcquire(Process.Backed);
+    if Process.HasLimits and Reach(lkHard, Backed, SliceCount) then
+      Exit(False);
+  until CompareAndSwap(Process.Backed, Backed, Backed + SliceCount);
+  if Process.HasLimits then
+    Reach(lkSoft, Backed, SliceCount);
+  if Backed + SliceCount > Process.PeakSlices then
+    Process.PeakSlices := Backed + SliceCount;
+  Result := True;
 end;
 
-// Requests huge pages above Process.HugeFrom: in a large heap the memory that they round up to is a
-// small part.
-procedure UseHugePages(Arena: PArena; First, Limit: NativeUInt);
+procedure CountDown(SliceCount: NativeUInt);
+begin
+  FetchAdd(Process.Backed, 0 - SliceCount);
+end;
+
+function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
+begin
+  Result := (SliceCount = 0) or CountUp(SliceCount);
+end;
+
+procedure ArenaUnuseSpare(SliceCount: NativeUInt);
+begin
+  CountDown(SliceCount);
+end;
+
+// ---------------------------------------------------------------------------- shards
+
+// Returns the shard of this number, from 1 on; numbers above ShardCount begin again.
+function ShardAt(Number: NativeUInt): PShard;
+begin
+  Result := @Process.Shards[(Number - 1) and (Process.ShardCount - 1) + 1];
+end;
+
+// Returns the number of the calling thread's home shard.
+function Home: NativeUInt;
 var
-  HugeFrom: NativeUInt;
+  Heap: PHeap;
 begin
-  HugeFrom := Process.HugeFrom;
-  if HugeFrom = 0 then
-    Exit;
-  if First < HugeFrom then
-    First := HugeFrom;
-  if First < Limit then
-    OsUseHugePages(Arena^.Base + First * SliceSize, (Limit - First) * SliceSize);
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit(1);
+  Result := Heap^.HomeShard;
 end;
 
-// Sets Process.DirectLimit. Under the lock. An old value does no harm: a block above it takes the
-// slow path.
-procedure SetDirectLimit;
-begin
-  if Process.IsDirect then
-    StoreRelease(Process.DirectLimit, Process.Limit)
-  else
-    StoreRelease(Process.DirectLimit, 0);
-end;
-
-// Commits the arena and its records up to SliceCount slices.
-function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
+function ArenaWarmSlices: NativeUInt;
 var
-  Records, RecordsEnd: PByte;
+  Number: NativeUInt;
 begin
-  Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Arena^.Committed + 1), OsPageSize));
-  if Arena^.Committed = 0 then
-    Records := PByte(Arena^.Spans - 1);
-  RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsPageSize));
-  Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
-    and OsCommit(Arena^.Base + Arena^.Committed * SliceSize,
-      (SliceCount - Arena^.Committed) * SliceSize);
-  if not Result then
-    Exit;
-  UseHugePages(Arena, Arena^.Committed, SliceCount);
-  YieldPoint;
-  Arena^.Committed := SliceCount;
-  if Arena <> @Process.Arenas[0] then
-    Exit;
-  // Release: the records are committed before a lookup reads them. Pairs with nothing here: a block
-  // reaches another thread only through the program's own synchronization.
-  StoreRelease(Process.Limit, SliceCount * SliceSize);
-  SetDirectLimit;
+  Result := 0;
+  for Number := 1 to Process.ShardCount do
+    Inc(Result, Process.Shards[Number].WarmSlices);
 end;
 
-function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
+function ArenaHasWarm: Boolean;
 var
-  Ahead: NativeUInt;
+  Number: NativeUInt;
 begin
-  if SliceCount <= Arena^.Committed then
-    Exit(True);
-  Ahead := AlignUp(SliceCount, CommitStep);
-  if Ahead > Arena^.SliceCount then
-    Ahead := Arena^.SliceCount;
-  Result := Commit(Arena, Ahead) or Commit(Arena, SliceCount);
-end;
-
-function AddArena(Size: NativeUInt; Base: PByte): PArena;
-begin
-  Result := @Process.Arenas[Process.ArenaCount];
-  Result^.Spans := ReserveSpans(Size shr SliceShift);
-  if Result^.Spans = nil then
-  begin
-    OsRelease(Base, Size);
-    Exit(nil);
-  end;
-  Result^.Base := Base;
-  Result^.SliceCount := Size shr SliceShift;
-  Result^.Frontier := 0;
-  Result^.Committed := 0;
-  if Process.ArenaCount = 0 then
-  begin
-    Process.Base := NativeUInt(Base);
-    Process.Spans := NativeUInt(Result^.Spans);
-  end;
-  // Release: the arena's fields before the count. Pairs with ArenaSpanSlow.
-  StoreRelease(Process.ArenaCount, Process.ArenaCount + 1);
-end;
-
-// Returns a new arena of at least SliceCount slices, or nil.
-function NewArena(SliceCount: NativeUInt): PArena;
-var
-  Size: NativeUInt;
-  Base: PByte;
-begin
-  if Process.ArenaCount = ArenaLimit then
-    Exit(nil);
-  Base := ReserveRange(Size);
-  if (Base <> nil) and (Size shr SliceShift < SliceCount) then
-  begin
-    OsRelease(Base, Size);
-    Size := SliceCount shl SliceShift;
-    Base := OsReserve(Size);
-  end;
-  if Base = nil then
-    Exit(nil);
-  Result := AddArena(Size, Base);
-end;
-
-function TakeFrontier(Arena: PArena; SliceCount: NativeUInt): PSpan;
-begin
-  if (SliceCount > Arena^.SliceCount - Arena^.Frontier)
-    or not CommitAhead(Arena, Arena^.Frontier + SliceCount) then
-    Exit(nil);
-  Result := Arena^.Spans + Arena^.Frontier;
-  Result^.Start := Arena^.Base + Arena^.Frontier * SliceSize;
-  YieldPoint;
-  Inc(Arena^.Frontier, SliceCount);
-end;
-
-// Takes slices that were never used: from the newest arena, or from a new one.
-function TakeFrontierOrNewArena(SliceCount: NativeUInt): PSpan;
-var
-  Arena: PArena;
-  Rest: NativeUInt;
-  Tail: PSpan;
-begin
-  if Process.ArenaCount <> 0 then
-  begin
-    Arena := @Process.Arenas[Process.ArenaCount - 1];
-    Result := TakeFrontier(Arena, SliceCount);
-    Rest := Arena^.SliceCount - Arena^.Frontier;
-    if (Result <> nil) or (SliceCount <= Rest) then
+  Result := True;
+  for Number := 1 to Process.ShardCount do
+    if (Process.Shards[Number].WarmSlices <> 0)
+      or (LoadAcquire(Process.Shards[Number].Released) <> 0) then
       Exit;
-  end;
-  Arena := NewArena(SliceCount);
-  if Arena = nil then
-    Exit(nil);
-  Result := TakeFrontier(Arena, SliceCount);
-  if (Result = nil) or (Process.ArenaCount < 2) then
-    Exit;
-  // The rest of the previous arena becomes a free run.
-  Arena := @Process.Arenas[Process.ArenaCount - 2];
-  Rest := Arena^.SliceCount - Arena^.Frontier;
-  if Rest = 0 then
-    Exit;
-  Tail := TakeFrontier(Arena, Rest);
-  if Tail <> nil then
-    FreeRunAdd(Tail, Rest, False);
+  Result := False;
 end;
 
-// ---------------------------------------------------------------------------- the lock
+// Returns the record of the slices of a run from number Skipped on.
+function PartOf(Run: PSpan; Skipped: NativeUInt): PSpan;
+begin
+  Result := Run + Skipped;
+  Result^.Start := Run^.Start + Skipped * SliceSize;
+  Result^.Shard := Run^.Shard;
+end;
 
 // Makes a released span a free run, under the lock. Its spare slices, never touched, become a cold
 // run of their own.
@@ -270,28 +218,23 @@ procedure AddFree(Span: PSpan);
 var
   Spare: PSpan;
 begin
-  if Span^.SpareCount <> 0 then
+  if Span^.IsWarm and (Span^.SpareCount <> 0) then
   begin
-    FetchAdd(Process.SpareSlices, 0 - NativeUInt(Span^.SpareCount));
-    if Span^.IsWarm then
-    begin
-      Dec(Span^.SliceCount, Span^.SpareCount);
-      Spare := Span + Span^.SliceCount;
-      Spare^.Start := Span^.Start + Span^.SliceCount * SliceSize;
-      FreeRunAdd(Spare, Span^.SpareCount, False);
-    end;
+    Dec(Span^.SliceCount, Span^.SpareCount);
+    Spare := PartOf(Span, Span^.SliceCount);
+    FreeRunAdd(Spare, Span^.SpareCount, False);
   end;
   FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
 end;
 
-procedure FreeReleased;
+procedure FreeReleased(Shard: PShard);
 var
   Span, Next: PSpan;
 begin
-  if LoadAcquire(Process.Released) = 0 then
+  if LoadAcquire(Shard^.Released) = 0 then
     Exit;
   // Acquire: see the links. Pairs with the push in Release.
-  Span := PSpan(Swap(Process.Released, 0));
+  Span := PSpan(Swap(Shard^.Released, 0));
   while Span <> nil do
   begin
     Next := Span^.Next;
@@ -300,69 +243,74 @@ begin
   end;
 end;
 
-procedure ArenaLeave;
+procedure ShardLeave(Shard: PShard);
 begin
   repeat
-    FreeReleased;
-    LockLeave(Process.ArenaLock);
+    FreeReleased(Shard);
+    LockLeave(Shard^.Lock);
     // LockLeave is a full barrier: either this load sees a push, or the LockTryAgain that follows
     // the push finds the lock free. Pairs with Release.
-  until (LoadAcquire(Process.Released) = 0) or not LockTryAgain(Process.ArenaLock);
+  until (LoadAcquire(Shard^.Released) = 0) or not LockTryAgain(Shard^.Lock);
 end;
 
-function ArenaBackedSlices: NativeUInt;
+// Updates WarmLow after warm slices were taken. Under the lock.
+procedure NoteWarm(Shard: PShard); inline;
+begin
+  if Shard^.WarmSlices < Shard^.WarmLow then
+    Shard^.WarmLow := Shard^.WarmSlices;
+end;
+
+// ---------------------------------------------------------------------------- release
+
+procedure Release(Span: PSpan);
 var
-  Index: NativeInt;
+  Shard: PShard;
+  Head: TAtomicWord;
 begin
-  Result := 0;
-  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
-    Inc(Result, Process.Arenas[Index].Frontier);
-  Dec(Result, Process.ColdSlices + LoadAcquire(Process.SpareSlices));
-end;
-
-function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
-var
-  Limit: NativeUInt;
-begin
-  Limit := Process.Limits[Kind].Slices;
-  Result := (Limit <> 0) and (ArenaBackedSlices + SliceCount > Limit);
-end;
-
-// ArenaExceeds before slices are backed: records that the limit is reached, or no longer, so that
-// it is reported once until memory has clearly fallen.
-function Reaches(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
-var
-  Limit: ^TLimit;
-begin
-  Limit := @Process.Limits[Kind];
-  if (Limit^.State = Ord(lsReported))
-    and (ArenaBackedSlices < Limit^.Slices - Limit^.Slices div FallenShare) then
-    StoreRelease(Limit^.State, Ord(lsBelow));
-  Result := ArenaExceeds(Kind, SliceCount);
-  if Result and (Limit^.State = Ord(lsBelow)) then
-    StoreRelease(Limit^.State, Ord(lsReached));
-end;
-
-// Returns true if SliceCount more slices may be backed. Under the lock, so that no other thread
-// takes slices between this check and the taking: the limit is exact with any number of threads.
-function MayBack(SliceCount: NativeUInt): Boolean; inline;
-begin
-  Result := True;
-  if not Process.HasLimits then
+  Shard := ShardOf(Span);
+  Span^.Owner := NoOwner;
+  YieldPoint;
+  Span^.Kind := skReleased;
+  if LockTry(Shard^.Lock) then
+  begin
+    AddFree(Span);
+    ShardLeave(Shard);
     Exit;
-  Result := not Reaches(lkHard, SliceCount);
-  if Result then
-    Reaches(lkSoft, SliceCount);
+  end;
+  repeat
+    Head := LoadAcquire(Shard^.Released);
+    Span^.Next := PSpan(Head);
+    // Release: the span's fields before the list. Pairs with FreeReleased. No operation pops one
+    // span, hence no ABA.
+  until CompareAndSwap(Shard^.Released, Head, NativeUInt(Span));
+  if LockTryAgain(Shard^.Lock) then
+    ShardLeave(Shard);
 end;
 
-procedure CountBacked; inline;
-var
-  Backed: NativeUInt;
+procedure ArenaRelease(Span: PSpan);
 begin
-  Backed := ArenaBackedSlices;
-  if NativeInt(Backed - Process.PeakSlices) > 0 then
-    Process.PeakSlices := Backed;
+  LockRecover; // before the span is none of those in use
+  Span^.IsWarm := True;
+  Release(Span);
 end;
+
+procedure ArenaReleaseZero(Span: PSpan);
+begin
+  LockRecover; // as above
+  CountDown(Span^.SliceCount - Span^.SpareCount);
+  Span^.IsWarm := False;
+  Release(Span);
+end;
+
+procedure ArenaReleaseUnused(Span: PSpan);
+begin
+  if Span^.IsZero then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
+end;
+
+// ---------------------------------------------------------------------------- take
 
 procedure SetEnd(Span: PSpan; SliceCount: NativeUInt);
 var
@@ -378,228 +326,287 @@ begin
   Last^.Owner := NoOwner;
 end;
 
-// Updates Process.WarmLow after warm slices were taken.
-procedure NoteWarm; inline;
+// Takes a warm or a cold run of the shard if its lock is free; nil if none.
+function TakeOf(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 begin
-  if Process.WarmSlices < Process.WarmLow then
-    Process.WarmLow := Process.WarmSlices;
+  if not LockTry(Shard^.Lock) then
+    Exit(nil);
+  if IsWarm then
+    Result := FreeRunTake(Shard^.Warm, SliceCount, Tries)
+  else
+    Result := FreeRunTake(Shard^.Cold, SliceCount, Tries);
+  NoteWarm(Shard);
+  ShardLeave(Shard);
+  if Result <> nil then
+    Result^.IsZero := not IsWarm;
 end;
 
-function TakeWarm(SliceCount, Tries: NativeUInt): PSpan;
+function TakeWarm(First, SliceCount, Tries: NativeUInt): PSpan;
+var
+  Number: NativeUInt;
 begin
-  Result := FreeRunTake(Process.Warm, SliceCount, Tries);
+  Result := nil;
+  for Number := First to First + Process.ShardCount - 1 do
+  begin
+    if ShardAt(Number)^.WarmSlices >= SliceCount then
+      Result := TakeOf(ShardAt(Number), True, SliceCount, Tries);
+    if Result <> nil then
+      Exit;
+  end;
+end;
+
+function TakeCold(First, SliceCount, Tries: NativeUInt): PSpan;
+var
+  Number: NativeUInt;
+begin
+  Result := nil;
+  for Number := First to First + Process.ShardCount - 1 do
+  begin
+    if ShardAt(Number)^.ColdSlices >= SliceCount then
+      Result := TakeOf(ShardAt(Number), False, SliceCount, Tries);
+    if Result <> nil then
+      Exit;
+  end;
+end;
+
+// Makes slices that were never used a cold run of this shard; they are not counted as backed.
+procedure ReleaseNew(Span: PSpan; SliceCount, Number: NativeUInt);
+begin
+  Span^.SliceCount := SliceCount;
+  Span^.SpareCount := 0;
+  Span^.IsWarm := False;
+  Span^.Shard := Number;
+  Release(Span);
+end;
+
+// Returns the number of the first shard from Number on whose lock is free; 0 if there is none.
+function FreeShard(First: NativeUInt): NativeUInt;
+var
+  Number: NativeUInt;
+begin
+  for Number := First to First + Process.ShardCount - 1 do
+    if LoadAcquire(ShardAt(Number)^.Lock.State) = 0 then
+      Exit((Number - 1) and (Process.ShardCount - 1) + 1);
+  Result := 0;
+end;
+
+// Takes slices that were never used, StepSlices or more if a shard is free to keep the rest.
+function TakeNew(First, SliceCount: NativeUInt): PSpan;
+var
+  Number, Count, TailCount: NativeUInt;
+  Tail: PSpan;
+begin
+  Count := SliceCount;
+  Number := FreeShard(First);
+  if Number = 0 then
+    Number := First
+  else if Count < StepSlices then
+    Count := StepSlices;
+  Result := FrontierTake(Count, Tail, TailCount);
+  if Tail <> nil then
+    ReleaseNew(Tail, TailCount, Number);
+  if (Result = nil) and (Count > SliceCount) then
+  begin
+    Count := SliceCount;
+    Result := FrontierTake(Count, Tail, TailCount);
+    if Tail <> nil then
+      ReleaseNew(Tail, TailCount, Number);
+  end;
   if Result = nil then
     Exit;
-  Result^.IsZero := False;
-  NoteWarm;
+  Result^.Shard := Number;
+  Result^.IsZero := True;
+  if Count = SliceCount then
+    Exit;
+  ReleaseNew(PartOf(Result, SliceCount), Count - SliceCount, Number);
 end;
 
-function TakeCold(SliceCount, Tries: NativeUInt): PSpan;
+// Takes slices that were counted as backed, but not warm ones.
+function TakeUnbacked(First, SliceCount: NativeUInt): PSpan;
 begin
-  Result := FreeRunTake(Process.Cold, SliceCount, Tries);
-  if Result <> nil then
-    Result^.IsZero := True;
-end;
-
-function TakeUnused(SliceCount: NativeUInt): PSpan;
-begin
-  Result := TakeFrontierOrNewArena(SliceCount);
-  if Result <> nil then
-    Result^.IsZero := True;
-end;
-
-// Completes a run just taken, which may be nil, and leaves the lock.
-procedure Finish(Span: PSpan; SliceCount: NativeUInt);
-begin
-  if Span <> nil then
-  begin
-    SetEnd(Span, SliceCount);
-    Span^.IsMoved := False;
-    Span^.SpareCount := 0;
-    Span^.Owner := NoOwner;
-    CountBacked;
-  end;
-  ArenaLeave;
-end;
-
-function Take(SliceCount: NativeUInt): PSpan;
-var
-  IsGrowing: Boolean;
-begin
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
-  Result := TakeWarm(SliceCount, FewTries);
-  IsGrowing := (Result = nil) and MayBack(SliceCount);
-  if IsGrowing then
-    Result := TakeCold(SliceCount, FewTries);
-  if IsGrowing and (Result = nil) then
-    Result := TakeUnused(SliceCount);
+  Result := TakeCold(First, SliceCount, FewTries);
   if Result = nil then
-    Result := TakeWarm(SliceCount, AllTries);
-  if IsGrowing and (Result = nil) then
-    Result := TakeCold(SliceCount, AllTries);
-  Finish(Result, SliceCount);
+    Result := TakeNew(First, SliceCount);
+  if Result = nil then
+    Result := TakeCold(First, SliceCount, AllTries);
+end;
+
+// Backs a range of HugeSlices, all zero, by one huge page, if the system has one. Small pages stay
+// the rule there: what is purged and touched again is backed page by page.
+procedure BackByHugePage(P: PByte);
+begin
+  OsUseHugePages(P, HugeSlices * SliceSize);
+  P^ := 0;
+  OsUseSmallPages(P, HugeSlices * SliceSize);
+end;
+
+// Takes slices out of a huge page of its own; the others become warm. Nil without memory.
+function TakeOfHugePage(First, SliceCount: NativeUInt): PSpan;
+const
+  RunSlices = HugeSlices * 2 - 1; // has one that is aligned
+var
+  Run, Rest: PSpan;
+  Skipped: NativeUInt;
+begin
+  if not CountUp(HugeSlices) then
+    Exit(nil);
+  Run := TakeUnbacked(First, RunSlices);
+  if Run = nil then
+  begin
+    CountDown(HugeSlices);
+    Exit(nil);
+  end;
+  Skipped := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
+  Result := Run;
+  if Skipped <> 0 then
+  begin
+    Result := PartOf(Run, Skipped);
+    ReleaseNew(Run, Skipped, Run^.Shard);
+  end;
+  if Skipped < HugeSlices - 1 then
+    ReleaseNew(PartOf(Result, HugeSlices), HugeSlices - 1 - Skipped, Result^.Shard);
+  BackByHugePage(Result^.Start);
+  Result^.IsZero := True;
+  Rest := PartOf(Result, SliceCount);
+  Rest^.SliceCount := HugeSlices - SliceCount;
+  Rest^.SpareCount := 0;
+  ArenaRelease(Rest);
+end;
+
+// Takes a run without spare slices; nil if there is none.
+function Take(First, SliceCount: NativeUInt; IsDense: Boolean): PSpan;
+begin
+  Result := TakeWarm(First, SliceCount, FewTries);
+  if (Result = nil) and IsDense then
+    Result := TakeOfHugePage(First, SliceCount);
+  if Result <> nil then
+    Exit;
+  if CountUp(SliceCount) then
+  begin
+    Result := TakeUnbacked(First, SliceCount);
+    if Result <> nil then
+      Exit;
+    CountDown(SliceCount);
+  end;
+  Result := TakeWarm(First, SliceCount, AllTries);
+end;
+
+// The same with spare slices, none of them warm.
+function TakeSpare(First, SliceCount, SpareCount: NativeUInt): PSpan;
+begin
+  if not CountUp(SliceCount) then
+    Exit(nil);
+  Result := TakeUnbacked(First, SliceCount + SpareCount);
+  if Result = nil then
+    CountDown(SliceCount);
+end;
+
+// Completes a run just taken, which may be nil.
+function Finish(Span: PSpan; SliceCount, SpareCount: NativeUInt): PSpan;
+begin
+  Result := Span;
+  if Span = nil then
+    Exit;
+  SetEnd(Span, SliceCount + SpareCount);
+  Span^.IsMoved := False;
+  Span^.IsHuge := False;
+  Span^.SpareCount := SpareCount;
+  Span^.Owner := NoOwner;
 end;
 
 // Purges warm slices so that SliceCount others fit below the hard limit, which refused them.
 // Returns false if there is no warm slice, or the limit was not the reason.
 function MakeWay(SliceCount: NativeUInt): Boolean;
+var
+  Missing: NativeInt;
 begin
-  Result := ArenaExceeds(lkHard, SliceCount) and (Process.WarmSlices <> 0);
-  if Result then
-    ArenaPurge(ArenaBackedSlices + SliceCount - Process.Limits[lkHard].Slices);
+  Missing := ArenaBackedSlices + SliceCount - Process.Limits[lkHard].Slices;
+  Result := ArenaExceeds(lkHard, SliceCount) and ArenaHasWarm;
+  if Result and (Missing > 0) then
+    ArenaPurge(Missing);
 end;
 
-function ArenaTake(SliceCount: NativeUInt): PSpan;
+function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean): PSpan;
 begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
-  Result := Take(SliceCount);
+  LockRecover; // before slices are taken that a recovery would take for lost ones
+  IsDense := IsDense and (SliceCount < HugeSlices) and (Process.HugeFrom <> 0);
+  Result := Take(Home, SliceCount, IsDense);
   if (Result = nil) and MakeWay(SliceCount) then
-    Result := Take(SliceCount);
-end;
-
-function TakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-begin
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
-  Result := nil;
-  if MayBack(SliceCount) then
-  begin
-    Inc(SliceCount, SpareCount);
-    Result := TakeCold(SliceCount, FewTries);
-    if Result = nil then
-      Result := TakeUnused(SliceCount);
-  end;
-  if Result <> nil then
-    FetchAdd(Process.SpareSlices, SpareCount);
-  Finish(Result, SliceCount);
-  if Result <> nil then
-    Result^.SpareCount := SpareCount;
+    Result := Take(Home, SliceCount, False);
+  Result := Finish(Result, SliceCount, 0);
 end;
 
 function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   if SliceCount + SpareCount > MaxRunSlices then
     Exit(nil);
-  Result := TakeSpare(SliceCount, SpareCount);
+  LockRecover; // as above
+  Result := TakeSpare(Home, SliceCount, SpareCount);
   if (Result = nil) and MakeWay(SliceCount) then
-    Result := TakeSpare(SliceCount, SpareCount);
-end;
-
-function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
-begin
-  Result := True;
-  if SliceCount = 0 then
-    Exit;
-  if not Process.HasLimits then
-  begin
-    FetchAdd(Process.SpareSlices, 0 - SliceCount);
-    Exit;
-  end;
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
-  Result := MayBack(SliceCount);
-  if Result then
-    FetchAdd(Process.SpareSlices, 0 - SliceCount);
-  ArenaLeave;
-end;
-
-procedure Release(Span: PSpan);
-var
-  Head: TAtomicWord;
-begin
-  Span^.Owner := NoOwner;
-  YieldPoint;
-  Span^.Kind := skReleased;
-  if LockTry(Process.ArenaLock) then
-  begin
-    AddFree(Span);
-    ArenaLeave;
-    Exit;
-  end;
-  repeat
-    Head := LoadAcquire(Process.Released);
-    Span^.Next := PSpan(Head);
-    // Release: the span's fields before the list. Pairs with FreeReleased. No operation pops one
-    // span, hence no ABA.
-  until CompareAndSwap(Process.Released, Head, NativeUInt(Span));
-  if LockTryAgain(Process.ArenaLock) then
-    ArenaLeave;
-end;
-
-procedure ArenaRelease(Span: PSpan);
-begin
-  Span^.IsWarm := True;
-  Release(Span);
-end;
-
-procedure ArenaReleaseZero(Span: PSpan);
-begin
-  Span^.IsWarm := False;
-  Release(Span);
-end;
-
-procedure ArenaReleaseUnused(Span: PSpan);
-begin
-  Span^.IsWarm := not Span^.IsZero;
-  Release(Span);
+    Result := TakeSpare(Home, SliceCount, SpareCount);
+  Result := Finish(Result, SliceCount, SpareCount);
 end;
 
 // ---------------------------------------------------------------------------- in place
 
-// Takes the slices after Span if they were never used. Returns whether it did.
-function GrowIntoFrontier(Span: PSpan; SliceCount: NativeUInt): Boolean;
+// Takes Count slices from the front of Run, if it is a free run that has them, of Span's shard.
+function TakeNeighbour(Span, Run: PSpan; Count: NativeUInt): Boolean;
 var
-  Arena: PArena;
+  Shard: PShard;
 begin
-  Arena := @Process.Arenas[Process.ArenaCount - 1];
-  Result := (Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier)
-    and (TakeFrontier(Arena, SliceCount - Span^.SliceCount) <> nil);
+  Shard := ShardOf(Span);
+  if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or not LockTry(Shard^.Lock) then
+    Exit(False);
+  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (Run^.IsWarm or CountUp(Count));
+  if Result then
+  begin
+    FreeRunCut(Run, Count);
+    NoteWarm(Shard);
+  end;
+  ShardLeave(Shard);
+end;
+
+// Takes the slices after Span if they were never used. Returns whether it did.
+function GrowIntoFrontier(SpanEnd: PSpan; Count: NativeUInt): Boolean;
+begin
+  if not CountUp(Count) then
+    Exit(False);
+  Result := FrontierGrow(SpanEnd, Count);
+  if not Result then
+    CountDown(Count);
 end;
 
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
 var
-  Neighbour: PSpan;
+  SpanEnd: PSpan;
   Missing: NativeUInt;
 begin
   if SliceCount > MaxRunSlices then
     Exit(False);
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
   Missing := SliceCount - Span^.SliceCount;
-  Neighbour := Span + Span^.SliceCount;
-  Result := IsFreeRun(Neighbour) and (Neighbour^.SliceCount >= Missing)
-    and (Neighbour^.IsWarm or MayBack(Missing));
-  if Result then
-    FreeRunCut(Neighbour, Missing)
-  else
-    Result := MayBack(Missing) and GrowIntoFrontier(Span, SliceCount);
+  SpanEnd := Span + Span^.SliceCount;
+  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing);
   if Result then
   begin
     SetEnd(Span, SliceCount);
     Span^.IsZero := False;
-    NoteWarm;
-    CountBacked;
   end;
-  ArenaLeave;
 end;
 
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
-var
-  RestCount: NativeUInt;
 begin
-  Result := Span + SliceCount;
-  RestCount := Span^.SliceCount - SliceCount;
-  LockEnter(Process.ArenaLock);
-  SetEnd(Span, SliceCount);
-  SetEnd(Result, RestCount);
-  ArenaLeave;
-  Result^.Start := Span^.Start + SliceCount * SliceSize;
+  Result := PartOf(Span, SliceCount);
+  Result^.IsHuge := Span^.IsHuge;
   Result^.IsMoved := Span^.IsMoved;
   Result^.SpareCount := Span^.SpareCount;
   Span^.SpareCount := 0;
+  SetEnd(Result, Span^.SliceCount - SliceCount);
+  SetEnd(Span, SliceCount);
 end;
+
+// ---------------------------------------------------------------------------- lookup
 
 function ArenaSpan(P: Pointer): PSpan;
 begin
@@ -611,14 +618,18 @@ end;
 
 function ArenaSpanSlow(P: Pointer): PSpan;
 var
-  Offset: NativeUInt;
-  Index: NativeInt;
+  Offset, Index: NativeUInt;
+  Arena: PArena;
 begin
-  for Index := 1 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+  Index := 1;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
   begin
-    Offset := NativeUInt(P) - NativeUInt(Process.Arenas[Index].Base);
-    if Offset < LoadAcquire(Process.Arenas[Index].Committed) * SliceSize then
-      Exit(Process.Arenas[Index].Spans + Offset shr SliceShift);
+    Offset := NativeUInt(P) - NativeUInt(Arena^.Base);
+    if Offset < LoadAcquire(Arena^.Committed) * SliceSize then
+      Exit(Arena^.Spans + Offset shr SliceShift);
+    Inc(Index);
+    Arena := FrontierArena(Index);
   end;
   Result := nil;
 end;
@@ -653,61 +664,111 @@ begin
     Process.LookedMs := Now;
 end;
 
-function ArenaIdleSlices: NativeUInt;
+function WantSweep: Boolean;
 begin
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
-  Result := Process.WarmLow;
-  Process.WarmLow := Process.WarmSlices;
-  ArenaLeave;
+  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with RunThread in
+  // LaneMM.Purge.
+  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
+end;
+
+// Takes the lock of a shard; returns false if another thread keeps it.
+function Enter(Shard: PShard): Boolean;
+var
+  Turn: Cardinal;
+begin
+  for Turn := 0 to Process.SpinLimit do
+  begin
+    if LockTryAgain(Shard^.Lock) then
+      Exit(True);
+    SpinHint;
+  end;
+  Result := False;
 end;
 
 // Takes at most SliceCount slices of the warm run unused for longest; nil if none.
-function TakeOldest(SliceCount: NativeUInt): PSpan;
+function TakeOldest(Shard: PShard; SliceCount: NativeUInt): PSpan;
 begin
-  LockEnter(Process.ArenaLock);
-  FreeReleased;
-  Result := Process.Oldest;
+  if not Enter(Shard) then
+    Exit(nil);
+  FreeReleased(Shard);
+  Result := Shard^.Oldest;
   if Result <> nil then
   begin
     if SliceCount > Result^.SliceCount then
       SliceCount := Result^.SliceCount;
     FreeRunCut(Result, SliceCount);
     Result^.SliceCount := SliceCount;
-    NoteWarm;
+    NoteWarm(Shard);
   end;
-  ArenaLeave;
+  ShardLeave(Shard);
+end;
+
+// Purges at most SliceCount slices of the warm run unused for longest; returns how many.
+function PurgeOldest(Shard: PShard; SliceCount: NativeUInt): NativeUInt;
+var
+  Span: PSpan;
+begin
+  Result := 0;
+  Span := TakeOldest(Shard, SliceCount);
+  if Span = nil then
+    Exit;
+  Result := Span^.SliceCount;
+  Span^.SpareCount := 0;
+  OsErase(Span^.Start, Result * SliceSize);
+  if OsPurge(Span^.Start, Result * SliceSize) then
+    ArenaReleaseZero(Span)
+  else
+    ArenaRelease(Span);
+end;
+
+// Purges at most SliceCount warm slices of the shard; returns how many.
+function PurgeShard(Shard: PShard; SliceCount: NativeUInt): NativeUInt;
+var
+  Limit, Purged: NativeUInt;
+begin
+  Result := 0;
+  if not Enter(Shard) then
+    Exit;
+  ShardLeave(Shard); // its released spans are warm now
+  // The slices warm now and no more: other threads may free faster than this loop purges.
+  Limit := Shard^.WarmSlices;
+  if SliceCount < Limit then
+    Limit := SliceCount;
+  while Result < Limit do
+  begin
+    // A child process that was forked meanwhile finds the slices in no list.
+    FetchAdd(Process.PurgesUnderWay, 1);
+    Purged := PurgeOldest(Shard, Limit - Result);
+    FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+    if Purged = 0 then
+      Exit;
+    Inc(Result, Purged);
+  end;
 end;
 
 procedure ArenaPurge(SliceCount: NativeUInt);
 var
-  Span: PSpan;
-  SlicesLeft: NativeInt;
-  IsPurged: Boolean;
+  Number: NativeUInt;
 begin
-  // The slices warm now and no more: other threads may free faster than this loop purges.
-  SlicesLeft := Process.WarmSlices;
-  if NativeInt(SliceCount) < SlicesLeft then
-    SlicesLeft := SliceCount;
-  while SlicesLeft > 0 do
-  begin
-    Span := TakeOldest(SlicesLeft);
-    if Span = nil then
-      Exit;
-    Dec(SlicesLeft, Span^.SliceCount);
-    OsErase(Span^.Start, Span^.SliceCount * SliceSize);
-    IsPurged := OsPurge(Span^.Start, Span^.SliceCount * SliceSize); // without the lock
-    LockEnter(Process.ArenaLock);
-    FreeRunAdd(Span, Span^.SliceCount, not IsPurged);
-    ArenaLeave;
-  end;
+  for Number := 1 to Process.ShardCount do
+    Dec(SliceCount, PurgeShard(@Process.Shards[Number], SliceCount));
 end;
 
-procedure ArenaApplyDirect;
+procedure ArenaPurgeIdle;
+var
+  Number, Idle: NativeUInt;
+  Shard: PShard;
 begin
-  LockEnter(Process.ArenaLock);
-  SetDirectLimit;
-  ArenaLeave;
+  for Number := 1 to Process.ShardCount do
+  begin
+    Shard := @Process.Shards[Number];
+    if not Enter(Shard) then
+      Continue;
+    Idle := Shard^.WarmLow;
+    Shard^.WarmLow := Shard^.WarmSlices;
+    ShardLeave(Shard);
+    PurgeShard(Shard, Idle);
+  end;
 end;
 
 end.

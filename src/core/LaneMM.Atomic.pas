@@ -30,6 +30,8 @@ function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Bool
 /// Adds Value and returns the previous value of Word. Full barrier.
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
   {$ifdef LANEMM_X86} inline; {$endif}
+/// Raises Word to Value if it is less. Lock-free.
+procedure RaiseTo(var Word: NativeUInt; Value: NativeUInt);
 /// No later read or write of this thread moves before an earlier read.
 procedure AcquireFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// No earlier read or write of this thread moves after a later write.
@@ -137,6 +139,15 @@ begin
   {$endif}
   {$ifndef LANEMM_X86} Fence; {$endif}
   YieldPoint;
+end;
+
+procedure RaiseTo(var Word: NativeUInt; Value: NativeUInt);
+var
+  Last: NativeUInt;
+begin
+  repeat
+    Last := LoadAcquire(Word);
+  until (Last >= Value) or CompareAndSwap(Word, Last, Value);
 end;
 
 {$ifdef LANEMM_X64}

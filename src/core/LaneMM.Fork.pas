@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
-  LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
 
 const
   // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.
@@ -38,18 +38,25 @@ begin
     and (Span + Span^.SliceCount <= Limit);
 end;
 
+// Counts the slices of a span in use as backed.
+procedure CountSpan(Span: PSpan);
+begin
+  Inc(Process.Backed, Span^.SliceCount - Span^.SpareCount);
+end;
+
 // Makes free runs of all slices that no span in use has, also of those that a lost thread was
-// taking or releasing.
+// taking or releasing. All slices become those of the first shard.
 procedure RecoverArena(Arena: PArena);
 var
   Span, First, Limit: PSpan;
 begin
   Span := Arena^.Spans;
-  Limit := Span + Arena^.Frontier;
+  Limit := Span + LoadAcquire(Arena^.Frontier);
   while Span < Limit do
     if IsInUse(Span, Limit) then
     begin
-      FetchAdd(Process.SpareSlices, Span^.SpareCount);
+      Span^.Shard := 1;
+      CountSpan(Span);
       Inc(Span, Span^.SliceCount);
     end
     else
@@ -60,21 +67,44 @@ begin
         Inc(Span);
       until (Span = Limit) or IsInUse(Span, Limit);
       First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
+      First^.Shard := 1;
+      Inc(Process.Backed, Span - First);
       FreeRunAdd(First, Span - First, True);
     end;
 end;
 
+procedure ResetShard(Shard: PShard);
+begin
+  FreeRunsForget(Shard);
+  Shard^.Released := 0; // its spans become free runs like all others
+  Shard^.WarmLow := 0;
+  LockReset(Shard^.Lock);
+end;
+
 procedure RecoverArenas;
 var
-  Index: NativeInt;
+  Index: NativeUInt;
 begin
-  FreeRunsForget;
-  Process.Released := 0; // its spans become free runs like all others
-  Process.SpareSlices := 0;
-  for Index := 0 to NativeInt(Process.ArenaCount) - 1 do
-    RecoverArena(@Process.Arenas[Index]);
-  Process.WarmLow := 0;
-  LockReset(Process.ArenaLock);
+  for Index := 1 to Process.ShardCount do
+    ResetShard(@Process.Shards[Index]);
+  Process.PurgesUnderWay := 0;
+  Process.Backed := 0;
+  Index := 0;
+  while FrontierArena(Index) <> nil do
+  begin
+    RecoverArena(FrontierArena(Index));
+    Inc(Index);
+  end;
+end;
+
+// Returns true if a lost thread had the lock of a shard, or slices to purge.
+function SlicesAreLost: Boolean;
+var
+  Number: NativeUInt;
+begin
+  Result := LoadAcquire(Process.PurgesUnderWay) <> 0;
+  for Number := 1 to Process.ShardCount do
+    Result := Result or (LoadAcquire(Process.Shards[Number].Lock.State) <> 0);
 end;
 
 // ---------------------------------------------------------------------------- heaps
@@ -99,14 +129,18 @@ end;
 procedure RecoverChild;
 var
   Heap: PHeap;
+  IsRebuilt: Boolean;
 begin
   Process.PurgeState := 0; // the purge thread is lost, too
-  LockReset(Process.RegistryLock); // its lists are consistent after every single write
-  if LoadAcquire(Process.ArenaLock.State) <> 0 then
+  Process.PurgeThread := 0;
+  IsRebuilt := SlicesAreLost;
+  if IsRebuilt then
     RecoverArenas;
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
+    if IsRebuilt then
+      FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
     RecoverHeap(Heap);
     Heap := Heap^.NextHeap;
   end;

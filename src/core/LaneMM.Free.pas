@@ -68,7 +68,8 @@ begin
         SpanPut(Span, P);
         if Heap = nil then
           Heap := ThreadHeapOrAbandoned;
-        HeapTakeOver(Heap, Span);
+        if HeapTakeOver(Heap, Span) then
+          PurgeNotify;
       end;
     rpNotInUse:
       Result := False;
@@ -84,6 +85,21 @@ begin
   end;
 end;
 
+// Frees a block of a span that Heap has just claimed. The span gets to the queue after that: until
+// then no thread sweeps it.
+procedure ClaimedBlockFree(Heap: PHeap; Span: PSpan; P: PBlock);
+var
+  IsEmpty: Boolean;
+begin
+  IsEmpty := SpanPut(Span, P);
+  if HeapTakeOver(Heap, Span) then
+    PurgeNotify;
+  if not IsEmpty then
+    Exit;
+  HeapEmptied(Heap, Span);
+  PurgeNotify;
+end;
+
 // Frees a pointer that is in no span of blocks and is no large block: a debug block, a block of
 // another manager, or an invalid free.
 function FreeUnknown(P: Pointer): NativeUInt;
@@ -95,8 +111,8 @@ begin
     Result := BlockInvalid(P, icFree);
 end;
 
-// Frees a large block; Word: see RemoteTryEndLife.
-function FreeLargeBlock(Span: PSpan; Word: TAtomicWord): NativeUInt;
+// Frees a large block. Heap is the calling thread's, or nil; Word: see RemoteTryEndLife.
+function FreeLargeBlock(Heap: PHeap; Span: PSpan; Word: TAtomicWord): NativeUInt;
 var
   Watch: TFreeCall;
 begin
@@ -106,7 +122,13 @@ begin
     Watch(Span, Span^.Start);
   if not RemoteTryEndLife(Span, Word) then
     Exit(BlockInvalid(Span^.Start, icFree)); // another thread has freed it at the same moment
-  LargeFree(Span);
+  if (Heap <> nil) and LargeKeep(Heap, Span) then
+  begin
+    if not WantSweep then // which gives the run back if the thread does not need it
+      Exit;
+  end
+  else
+    LargeRelease(Span);
   PurgeNotify;
 end;
 
@@ -125,7 +147,7 @@ begin
   if not SpanBlockIsValid(Span, P) then
     Exit(FreeUnknown(P));
   if Span^.Kind = skLarge then
-    Exit(FreeLargeBlock(Span, Word));
+    Exit(FreeLargeBlock(OsThreadHeap, Span, Word));
   if Span^.Kind <> skBlocks then
     Exit(FreeUnknown(P)); // another thread has freed it at the same moment
   Heap := OsThreadHeap;
@@ -148,11 +170,30 @@ var
   Word, Seen: NativeUInt;
 begin
   Word := RemoteWord(Span);
+  if (Span^.Kind = skLarge) and (Span^.Start = PByte(P)) then
+    Exit(FreeLargeBlock(Heap, Span, Word));
+  if (Span^.Kind = skInner) and (Heap <> nil) then
+  begin
+    // A later slice of a span; of one that this thread owns if the first record, wherever an old
+    // distance leads, says so.
+    Dec(Span, Span^.Distance);
+    if (Span^.Owner = Heap) and SpanBlockIsValid(Span, P) and not WordMayBeLink(P^.Link) then
+    begin
+      Result := Span^.BlockSize;
+      OwnBlockFree(Heap, Span, P);
+      Exit;
+    end;
+    Exit(BlockFreeSlow(P));
+  end;
   if (Span^.Kind <> skBlocks) or (OwnerOf(Span) = Heap) or not SpanBlockIsValid(Span, P) then
     Exit(BlockFreeSlow(P));
   Seen := P^.Link;
   Result := Span^.BlockSize;
-  if WordMayBeLink(Seen) or not RemoteBlockFree(Heap, Span, P, Word, Seen) then
+  if WordMayBeLink(Seen) then
+    Exit(BlockFreeSlow(P));
+  if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Span) then
+    ClaimedBlockFree(Heap, Span, P)
+  else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockFreeSlow(P);
 end;
 

@@ -1,12 +1,15 @@
-/// Runs of free slices: bins by length, neighbours joined, warm runs in order of age.
+/// Runs of free slices of a shard: bins by length, neighbours joined, warm runs in order of age.
 //
-// Owns:       Process.Warm, Cold, Oldest, Youngest, WarmSlices, ColdSlices; the records of
+// Owns:       TShard.Warm, Cold, Oldest, Youngest, WarmSlices, ColdSlices; the records of
 //             free runs.
 // Invariants: a free run's first record is skFree with SliceCount, its last, if it
-//             is another, skFreeEnd with Distance. Two neighbouring runs of one warmth are one
-//             run. Warm runs may hold backed pages with any contents; cold runs read as zeros.
+//             is another, skFreeEnd with Distance; both have the number of the shard. Two
+//             neighbouring runs of one warmth and one shard are one run. Warm runs may hold backed
+//             pages with any contents; cold runs read as zeros.
 //             Oldest to Youngest: the warm runs, unused for longest first.
-// Callers:    any thread, under Process.ArenaLock only.
+// Other shards: a neighbour of another shard may change at any time. Its number never does, and is
+//             0 before it is written: a thread never takes it for one of its own shard.
+// Callers:    any thread, under the lock of the runs' shard only.
 // Source:     bins: Masmano, Ripoll, Crespo and Real, "TLSF: A New Dynamic Memory Allocator
 //             for Real-Time Systems" (2004); neighbours: Knuth, TAOCP 1, 2.5, boundary tags.
 unit LaneMM.FreeRuns;
@@ -19,6 +22,7 @@ uses
   LaneMM.Types;
 
 /// Adds the run of SliceCount slices at Span, joined with its free neighbours of the same warmth.
+/// Span has the number of the shard.
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 /// Takes SliceCount slices from a free run in Bins that has at least as many; prefers short runs.
 /// Checks at most Tries runs in the bin whose runs may be too short. Nil when it finds none.
@@ -27,9 +31,11 @@ function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 /// Returns true if Span is the first record of a free run.
 function IsFreeRun(Span: PSpan): Boolean;
-/// Empties the bins; the records of the runs stay as they are. For a child process, which adds the
-/// runs anew.
-procedure FreeRunsForget;
+/// Empties the bins of a shard; the records of the runs stay as they are. For a child process,
+/// which adds the runs anew.
+procedure FreeRunsForget(Shard: PShard);
+/// Returns the shard of a span or a free run.
+function ShardOf(Span: PSpan): PShard; inline;
 
 implementation
 
@@ -51,12 +57,17 @@ begin
   Result := (Log2 - 2) * ExactBins + Cardinal(SliceCount shr (Log2 - 3)) - ExactBins;
 end;
 
+function ShardOf(Span: PSpan): PShard;
+begin
+  Result := @Process.Shards[Span^.Shard];
+end;
+
 function BinsOf(Span: PSpan): Pointer; inline;
 begin
   if Span^.IsWarm then
-    Result := @Process.Warm
+    Result := @ShardOf(Span)^.Warm
   else
-    Result := @Process.Cold;
+    Result := @ShardOf(Span)^.Cold;
 end;
 
 procedure BinLink(var Bins: TBins; Span: PSpan);
@@ -111,36 +122,36 @@ end;
 
 // ---------------------------------------------------------------------------- age
 
-procedure AgeLinkYoungest(Span: PSpan);
+procedure AgeLinkYoungest(Shard: PShard; Span: PSpan);
 begin
   Span^.Younger := nil;
-  Span^.Older := Process.Youngest;
-  Process.Youngest := Span;
+  Span^.Older := Shard^.Youngest;
+  Shard^.Youngest := Span;
   if Span^.Older = nil then
-    Process.Oldest := Span
+    Shard^.Oldest := Span
   else
     Span^.Older^.Younger := Span;
 end;
 
-procedure AgeLinkOldest(Span: PSpan);
+procedure AgeLinkOldest(Shard: PShard; Span: PSpan);
 begin
   Span^.Older := nil;
-  Span^.Younger := Process.Oldest;
-  Process.Oldest := Span;
+  Span^.Younger := Shard^.Oldest;
+  Shard^.Oldest := Span;
   if Span^.Younger = nil then
-    Process.Youngest := Span
+    Shard^.Youngest := Span
   else
     Span^.Younger^.Older := Span;
 end;
 
-procedure AgeUnlink(Span: PSpan);
+procedure AgeUnlink(Shard: PShard; Span: PSpan);
 begin
   if Span^.Older = nil then
-    Process.Oldest := Span^.Younger
+    Shard^.Oldest := Span^.Younger
   else
     Span^.Older^.Younger := Span^.Younger;
   if Span^.Younger = nil then
-    Process.Youngest := Span^.Older
+    Shard^.Youngest := Span^.Older
   else
     Span^.Younger^.Older := Span^.Older;
 end;
@@ -158,11 +169,11 @@ begin
   BinUnlink(TBins(BinsOf(Span)^), Span);
   if Span^.IsWarm then
   begin
-    AgeUnlink(Span);
-    Dec(Process.WarmSlices, Span^.SliceCount);
+    AgeUnlink(ShardOf(Span), Span);
+    Dec(ShardOf(Span)^.WarmSlices, Span^.SliceCount);
   end
   else
-    Dec(Process.ColdSlices, Span^.SliceCount);
+    Dec(ShardOf(Span)^.ColdSlices, Span^.SliceCount);
   Span^.Kind := skNone;
   PSpan(Span + Span^.SliceCount - 1)^.Kind := skNone;
 end;
@@ -177,22 +188,27 @@ begin
   Last := Span + SliceCount - 1;
   Last^.Kind := skFreeEnd;
   Last^.Distance := SliceCount - 1;
+  Last^.Shard := Span^.Shard;
   Span^.Kind := skFree;
   BinLink(TBins(BinsOf(Span)^), Span);
   if IsWarm then
-    Inc(Process.WarmSlices, SliceCount)
+    Inc(ShardOf(Span)^.WarmSlices, SliceCount)
   else
-    Inc(Process.ColdSlices, SliceCount);
+    Inc(ShardOf(Span)^.ColdSlices, SliceCount);
 end;
 
-// Returns the free run that ends right before Span, or nil.
+// Returns true if Run is the first record of a free run of this shard and warmth.
+function IsRunOf(Run: PSpan; Shard: Byte; IsWarm: Boolean): Boolean;
+begin
+  Result := (Run^.Shard = Shard) and IsFreeRun(Run) and (Run^.IsWarm = IsWarm);
+end;
+
+// Returns the first record of the free run of Span's shard that may end right before Span.
 function RunBefore(Span: PSpan): PSpan;
 begin
   Result := Span - 1;
-  if Result^.Kind = skFreeEnd then
+  if (Result^.Shard = Span^.Shard) and (Result^.Kind = skFreeEnd) then
     Dec(Result, Result^.Distance);
-  if not IsFreeRun(Result) then
-    Result := nil;
 end;
 
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
@@ -200,13 +216,13 @@ var
   Neighbour: PSpan;
 begin
   Neighbour := Span + SliceCount;
-  if IsFreeRun(Neighbour) and (Neighbour^.IsWarm = IsWarm) then
+  if IsRunOf(Neighbour, Span^.Shard, IsWarm) then
   begin
     Remove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
   end;
   Neighbour := RunBefore(Span);
-  if (Neighbour <> nil) and (Neighbour^.IsWarm = IsWarm) then
+  if IsRunOf(Neighbour, Span^.Shard, IsWarm) then
   begin
     Remove(Neighbour);
     Inc(SliceCount, Neighbour^.SliceCount);
@@ -214,7 +230,7 @@ begin
   end;
   Insert(Span, SliceCount, IsWarm);
   if IsWarm then
-    AgeLinkYoungest(Span);
+    AgeLinkYoungest(ShardOf(Span), Span);
 end;
 
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
@@ -226,9 +242,10 @@ begin
     Exit;
   Rest := Span + SliceCount;
   Rest^.Start := Span^.Start + SliceCount * SliceSize;
+  Rest^.Shard := Span^.Shard;
   Insert(Rest, Span^.SliceCount - SliceCount, Span^.IsWarm);
   if Rest^.IsWarm then
-    AgeLinkOldest(Rest); // this request did not need it either
+    AgeLinkOldest(ShardOf(Rest), Rest); // this request did not need it either
 end;
 
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
@@ -250,14 +267,14 @@ begin
     FreeRunCut(Result, SliceCount);
 end;
 
-procedure FreeRunsForget;
+procedure FreeRunsForget(Shard: PShard);
 begin
-  FillChar(Process.Warm, SizeOf(TBins), 0);
-  FillChar(Process.Cold, SizeOf(TBins), 0);
-  Process.Oldest := nil;
-  Process.Youngest := nil;
-  Process.WarmSlices := 0;
-  Process.ColdSlices := 0;
+  FillChar(Shard^.Warm, SizeOf(TBins), 0);
+  FillChar(Shard^.Cold, SizeOf(TBins), 0);
+  Shard^.Oldest := nil;
+  Shard^.Youngest := nil;
+  Shard^.WarmSlices := 0;
+  Shard^.ColdSlices := 0;
 end;
 
 end.

@@ -2,8 +2,9 @@
 //
 // Owns:       THeap.Current, Queues, Taken; TSpan.Next and Prev of queued spans; TSpan.IsCurrent.
 // Invariants: an owned span is current, or in its class's queue, or on Taken. Queues are rings:
-//             the first span's Prev is the last. Each queued span can serve a block.
-//             A span without a free block is given up, so that an idle owner hoards nothing.
+//             the first span's Prev is the last; a span in no queue has no Prev. Each queued span
+//             can serve a block. A span without a free block is given up, so that an idle owner
+//             hoards nothing.
 // Sweeps:     a queued span becomes empty by a free of another thread, which requests a sweep, or
 //             by one of its owner, which does not know how many blocks others have freed. So a
 //             sweep that finds such blocks adds AwaitsFree to Owner: the owner's next free takes
@@ -11,8 +12,8 @@
 //             free that has read Owner before: two more sweeps are requested, and the later one
 //             comes a whole delay of the purge thread after this one.
 // Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any thread.
-// Progress:   HeapTakeOver and HeapEmptied, which FreeMem calls, never wait: work that needs the
-//             lock while another thread has it is left to the next HeapNextSpan or HeapSweep.
+// Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on
+//             Taken for the next that has it, and takes a span elsewhere, at last from the arena.
 // Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
 //             Berger et al., "Hoard: A Scalable Memory Allocator", ASPLOS 2000.
 unit LaneMM.Heap;
@@ -33,43 +34,40 @@ function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// thread.
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Allocates a block of the class for a thread without a heap, from the spans of ended threads; nil
-/// when there is no memory. May wait.
+/// when there is no memory.
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
-/// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush).
-procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
+/// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush). Returns
+/// true if it requested a sweep and none was requested yet: the caller then calls PurgeNotify.
+function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
+/// Takes a span that an ended thread abandoned out of its queue, if it waits in one and no other
+/// thread has that lock. Returns whether it did: then the caller calls HeapTakeOver.
+function HeapClaim(Span: PSpan): Boolean;
 /// Prepares a free of the owner into a span with AwaitsFree: takes over the blocks that other
 /// threads have freed.
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
 /// Releases a span whose last block in use the owner has just freed.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
-/// Abandons the spans of an ended thread: moves them to Process.Abandoned. May wait.
-procedure HeapAbandon(Heap: PHeap);
-/// Queues the current spans without a block in use, for HeapSweep. The heap's thread.
+/// Abandons the spans of an ended thread: moves them to Process.Abandoned. Returns false when some
+/// are left because another thread has the lock: then to be repeated.
+function HeapAbandon(Heap: PHeap): Boolean;
+/// Retires the current spans without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
-/// Releases all queued spans without a block in use. Any thread, never waits. Requests another
-/// sweep (see Process.SweepWanted) when another thread has the lock, or when AwaitsFree was added.
+/// Releases the runs that the heap keeps, and all queued spans without a block in use. Any thread.
+/// Requests another sweep (see Process.SweepWanted) when another thread has the lock, or when
+/// AwaitsFree was added.
 procedure HeapSweep(Heap: PHeap);
-/// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
-/// PurgeTick.
-function WantSweep: Boolean;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
 /// no other thread runs. HeapRequeue puts the spans back.
 procedure HeapReset(Heap: PHeap);
-/// Queues a span of Heap that is in no queue and not current, or gives it up if it is full.
+/// Leaves a span of Heap that is in no queue and not current to be queued, or gives it up if it is
+/// full.
 procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span;
-
-function WantSweep: Boolean;
-begin
-  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with RunThread in
-  // LaneMM.Purge.
-  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
-end;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Large, LaneMM.Span;
 
 // ---------------------------------------------------------------------------- queues
 
@@ -99,6 +97,7 @@ begin
     Heap^.Queues[Span^.SizeClass] := Span^.Next;
   Span^.Prev^.Next := Span^.Next;
   Span^.Next^.Prev := Span^.Prev;
+  Span^.Prev := nil;
 end;
 
 function QueueTake(Heap: PHeap; SizeClass: Cardinal): PSpan;
@@ -144,7 +143,26 @@ begin
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
-// Gives the span up if it is full, else queues it.
+// Leaves an owned span, not current and in no queue, to the next thread that has the lock. Returns
+// true if it requested a sweep and none was requested yet: see WantSweep.
+function PushTaken(Heap: PHeap; Span: PSpan): Boolean;
+var
+  Head: TAtomicWord;
+begin
+  repeat
+    Head := LoadAcquire(Heap^.Taken);
+    Span^.Next := PSpan(Head);
+    // Release: the span's fields before the list. Pairs with QueueTaken. There is no pop of
+    // one span, hence no ABA.
+  until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
+  // Threads that freed a block before requested no sweep, since the span was current, or one that
+  // did not see the span yet. The swap is a full barrier: either this thread sees the block, or the
+  // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free. The
+  // span may have been released by now; then this requests a sweep too many.
+  Result := (RemoteCount(Span) <> 0) and WantSweep;
+end;
+
+// Gives the span up if it is full, else leaves it to be queued.
 procedure Retire(Heap: PHeap; Span: PSpan);
 begin
   if SpanIsFull(Span) then
@@ -155,12 +173,7 @@ begin
       Exit;
     Span^.Owner := Heap; // another thread has freed a block in between
   end;
-  // A thread that freed a block while the span was current requested no sweep. Full barrier: either
-  // this thread sees the block, or that thread sees IsCurrent cleared. Pairs with RemoteBlockFree
-  // in LaneMM.Free.
-  if RemoteIsUsed(Span) then
-    WantSweep;
-  QueueAdd(Heap, Span);
+  PushTaken(Heap, Span);
 end;
 
 procedure RetireCurrent(Heap: PHeap; SizeClass: Cardinal);
@@ -184,9 +197,9 @@ var
 begin
   Abandoned := Process.Abandoned;
   // Plain, without the lock: a span that this check misses is reclaimed later.
-  if (Abandoned^.Queues[SizeClass] = nil) and (LoadAcquire(Abandoned^.Taken) = 0) then
+  if (Abandoned^.Queues[SizeClass] = nil) and (LoadAcquire(Abandoned^.Taken) = 0)
+    or not LockTry(Abandoned^.Lock) then
     Exit(nil);
-  LockEnter(Abandoned^.Lock);
   QueueTaken(Abandoned);
   Result := QueueTake(Abandoned, SizeClass);
   if Result <> nil then
@@ -196,18 +209,52 @@ end;
 
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 begin
-  Result := ArenaTake(Process.ClassSlices[SizeClass]);
+  Result := nil;
+  if Heap = OsThreadHeap then
+    Result := RunTake(Heap, Process.ClassSlices[SizeClass]);
+  // A huge page is then at most one part in eight of what the thread has used to the end.
+  if Result = nil then
+    Result := ArenaTake(Process.ClassSlices[SizeClass],
+    (Heap^.CarvedSlices >= Process.HugeFrom) and (SizeClass < FirstCoarseClass));
   if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;
 
-function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+// Takes a span of the class from Taken; nil if none. For a thread that finds the lock taken, maybe
+// by one that never goes on: Taken would grow for ever.
+function TakeTaken(Heap: PHeap; SizeClass: Cardinal): PSpan;
+var
+  Span, Next: PSpan;
 begin
-  LockEnter(Heap^.Lock);
+  Result := nil;
+  // Acquire: see the links. Pairs with PushTaken. Of several threads each has other spans.
+  Span := PSpan(Swap(Heap^.Taken, 0));
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    if (Result = nil) and (Span^.SizeClass = SizeClass) then
+      Result := Span
+    else
+      PushTaken(Heap, Span);
+    Span := Next;
+  end;
+end;
+
+// Takes a queued span of the class, or, while another thread has the lock, one that is not queued
+// yet; nil if none.
+function TakeQueued(Heap: PHeap; SizeClass: Cardinal): PSpan;
+begin
+  if not LockTry(Heap^.Lock) then
+    Exit(TakeTaken(Heap, SizeClass));
   QueueTaken(Heap);
-  RetireCurrent(Heap, SizeClass);
   Result := QueueTake(Heap, SizeClass);
   LockLeave(Heap^.Lock);
+end;
+
+function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+begin
+  RetireCurrent(Heap, SizeClass);
+  Result := TakeQueued(Heap, SizeClass);
   if Result = nil then
     Result := Reclaim(Heap, SizeClass);
   if Result = nil then
@@ -219,11 +266,11 @@ begin
     Fatal('a queued span has no free block');
 end;
 
-// Returns a span of the class that can serve a block; nil when there is no memory. Under the lock.
+// Returns a span of the class that can serve a block and is in no queue: the caller alone uses it;
+// nil when there is no memory.
 function LateSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 begin
-  QueueTaken(Heap);
-  Result := QueueTake(Heap, SizeClass);
+  Result := TakeQueued(Heap, SizeClass);
   if Result = nil then
     Result := HeapNewSpan(Heap, SizeClass);
   if (Result <> nil) and (Result^.FreeList = EndOfList) then
@@ -240,7 +287,6 @@ begin
   repeat
     Result := nil;
     Lost := nil;
-    LockEnter(Heap^.Lock);
     Span := LateSpan(Heap, SizeClass);
     if Span <> nil then
     begin
@@ -249,7 +295,6 @@ begin
         Lost := SpanDropList(Span);
       Retire(Heap, Span);
     end;
-    LockLeave(Heap^.Lock);
     if (Span <> nil) and (Result = nil) then
       SpanReport(coLink, Span, Lost);
   until (Result <> nil) or (Span = nil);
@@ -257,17 +302,26 @@ end;
 
 // ---------------------------------------------------------------------------- frees
 
-procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
-var
-  Head: TAtomicWord;
+function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
   Span^.Owner := Heap;
-  repeat
-    Head := LoadAcquire(Heap^.Taken);
-    Span^.Next := PSpan(Head);
-    // Release: the span's fields before the list. Pairs with QueueTaken. There is no pop of
-    // one span, hence no ABA.
-  until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
+  YieldPoint;
+  Result := PushTaken(Heap, Span);
+end;
+
+function HeapClaim(Span: PSpan): Boolean;
+var
+  Abandoned: PHeap;
+begin
+  Abandoned := Process.Abandoned;
+  if not LockTry(Abandoned^.Lock) then
+    Exit(False);
+  QueueTaken(Abandoned);
+  // A span that another thread is just taking or leaving is in no queue.
+  Result := (OwnerOf(Span) = Abandoned) and (Span^.Prev <> nil);
+  if Result then
+    QueueRemove(Abandoned, Span);
+  LockLeave(Abandoned^.Lock);
 end;
 
 // Takes a span that is to be released out of its queue. Under the heap's lock.
@@ -283,6 +337,15 @@ procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
 begin
   Span^.Owner := Heap;
   SpanCollect(Span);
+end;
+
+// Releases a run, now or, if the thread keeps it for another span, later.
+procedure GiveBack(Heap: PHeap; Span: PSpan);
+begin
+  if RunKeep(Heap, Span) then
+    WantSweep
+  else
+    ArenaRelease(Span);
 end;
 
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
@@ -307,7 +370,7 @@ begin
   if not IsOurs then
     Exit;
   if Uncounted = nil then
-    ArenaRelease(Span)
+    GiveBack(Heap, Span)
   else
   begin
     SpanDropList(Span);
@@ -320,14 +383,12 @@ var
   SizeClass: Cardinal;
   Span: PSpan;
 begin
-  LockEnter(Heap^.Lock);
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
     if (Span <> @Process.EmptySpan) and (Span^.Used - 1 = RemoteCount(Span)) then
       RetireCurrent(Heap, SizeClass);
   end;
-  LockLeave(Heap^.Lock);
 end;
 
 // Lets the owner's next free count the blocks that other threads have freed in the span.
@@ -370,6 +431,7 @@ procedure HeapSweep(Heap: PHeap);
 var
   SizeClass: Cardinal;
 begin
+  LargeReleaseKept(Heap);
   if not LockTry(Heap^.Lock) then
   begin
     WantSweep;
@@ -391,38 +453,42 @@ begin
     Span := QueueTake(Source, SizeClass);
     if Span = nil then
       Exit;
-    Span^.Owner := Target;
-    YieldPoint;
-    QueueAdd(Target, Span);
+    HeapTakeOver(Target, Span);
   until False;
 end;
 
-procedure HeapAbandon(Heap: PHeap);
+// Adds the counts of an ended thread to those of all.
+procedure MoveCounts(Source, Target: PHeap);
+begin
+  FetchAdd(Target^.Realloc.Calls, Source^.Realloc.Calls);
+  FetchAdd(Target^.Realloc.Moves, Source^.Realloc.Moves);
+  FetchAdd(Target^.Realloc.CopiedBytes, Source^.Realloc.CopiedBytes);
+  FillChar(Source^.Realloc, SizeOf(Source^.Realloc), 0);
+end;
+
+function HeapAbandon(Heap: PHeap): Boolean;
 var
   SizeClass: Cardinal;
-  Abandoned: PHeap;
 begin
-  Abandoned := Process.Abandoned;
-  LockEnter(Heap^.Lock);
+  LargeReleaseKept(Heap);
+  for SizeClass := 0 to SizeClassCount - 1 do
+    RetireCurrent(Heap, SizeClass);
+  Result := LockTry(Heap^.Lock);
+  if not Result then
+    Exit;
   QueueTaken(Heap);
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
-    RetireCurrent(Heap, SizeClass);
     SweepQueue(Heap, SizeClass);
+    MoveQueue(Heap, Process.Abandoned, SizeClass);
   end;
-  LockEnter(Abandoned^.Lock);
-  for SizeClass := 0 to SizeClassCount - 1 do
-    MoveQueue(Heap, Abandoned, SizeClass);
-  Inc(Abandoned^.Realloc.Calls, Heap^.Realloc.Calls);
-  Inc(Abandoned^.Realloc.Moves, Heap^.Realloc.Moves);
-  Inc(Abandoned^.Realloc.CopiedBytes, Heap^.Realloc.CopiedBytes);
-  FillChar(Heap^.Realloc, SizeOf(Heap^.Realloc), 0);
-  LockLeave(Abandoned^.Lock);
+  MoveCounts(Heap, Process.Abandoned);
   LockLeave(Heap^.Lock);
 end;
 
 procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 begin
+  Span^.Prev := nil; // it was in a queue that HeapReset has dropped
   Retire(Heap, Span);
 end;
 

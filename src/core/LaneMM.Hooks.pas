@@ -3,7 +3,6 @@
 // Owns:       Hooks.
 // Table, unit names without LaneMM:
 //   hook            called by             under lock   set by        when
-//   LockWait        Lock                  any          LockProfile   contention on; nil: off
 //   LockMiss        Lock                  any          LockProfile   contention on; nil: off
 //   RemoteFree      Free                  none         Watch         contention on, nil: off;
 //                                                                    profile on, then it stays
@@ -73,7 +72,7 @@ type
 
   /// Visits a block. Context is the caller's.
   TBlockVisitor = procedure(const Block: TBlockInfo; Context: Pointer);
-  /// Takes, or counts, a lock that another thread has.
+  /// Counts a lock that another thread has.
   TLockCall = procedure(var Lock: TLock);
   /// Observes a block of Span before it is freed.
   TFreeCall = procedure(Span: PSpan; P: Pointer);
@@ -108,7 +107,6 @@ type
   /// reaches another thread only through the program's own synchronization, so a thread with a
   /// debug block reads the hooks that were set before it.
   THooks = record
-    LockWait: TLockCall;                 //< racy   takes a lock that another thread has
     LockMiss: TLockCall;                 //< racy   after a LockTry that failed
     RemoteFree: TFreeCall;               //< racy   before a block of another heap is freed
     LargeFree: TFreeCall;                //< racy   before a large block is freed

@@ -1,10 +1,16 @@
 /// Large blocks: one block, one run of slices.
 //
-// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount and
-//             IsMoved; Process.MovedSpans.
+// Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount,
+//             IsMoved and IsHuge; Process.MovedSpans, LargeProbe, LargeDensity; THeap.Runs,
+//             RunCounts, KeptSlices.
 // Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Spare slices were
 //             never touched through this block; the block grows into them without a move.
-// Callers:    any thread; the block belongs to the caller.
+// Kept runs:  a thread keeps short runs that it has freed for its next blocks. Such a run is
+//             skReleased, with the end that ArenaTake gave it; it counts as backed. The heap's
+//             thread alone stores in an empty place; any thread empties one, by a swap, so a run
+//             has one taker. Each sweep releases them all.
+// Callers:    any thread; the block belongs to the caller. LargeKeep, LargeGetKept: the heap's
+//             thread.
 unit LaneMM.Large;
 
 {$I ../LaneMM.inc}
@@ -16,11 +22,18 @@ uses
 
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
+/// The same from the runs that the heap keeps; nil if it has none.
+function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
 /// Overwrites the link that a block of a former span may have left where Span begins: ReallocMem
 /// would copy it into a block, which would then look free.
 procedure LargeForget(Span: PSpan);
-/// Frees the block. Never waits.
+/// Frees the block.
 procedure LargeFree(Span: PSpan);
+/// Keeps the run of a block whose life has ended for the next large block of the heap's thread;
+/// false if it has no room: then to be released.
+function LargeKeep(Heap: PHeap; Span: PSpan): Boolean;
+/// Releases the run of a block whose life has ended.
+procedure LargeRelease(Span: PSpan);
 /// Makes the usable size at least Size in place. Returns false, and changes nothing, if it cannot.
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 /// Reduces the usable size to Size, rounded up to pages.
@@ -30,10 +43,22 @@ procedure LargeShrink(Span: PSpan; Size: NativeUInt);
 /// when there is no memory.
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 
+/// Keeps the run of a span that the caller owns, formatted as by ArenaTake; false if there is no
+/// place for it. The heap's thread, which then calls WantSweep.
+function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
+/// Takes the run of SliceCount slices that was kept last, as ArenaTake does; nil if none. The
+/// heap's thread.
+function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
+/// Releases all runs that the heap keeps. Any thread.
+procedure LargeReleaseKept(Heap: PHeap);
+/// Returns the slices of the runs that the heap keeps; may be out of date.
+function LargeKeptSlices(Heap: PHeap): NativeUInt;
+
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Arena;
 
 const
   // A block that had to move takes a run of this many times its size: it then grows in place, and
@@ -44,18 +69,23 @@ const
   // Below this many bytes copying is cheaper than moving pages, whose old place must then be backed
   // anew.
   SmallestMove = SmallestSpare;
-  // Each range that pages were moved to costs up to two mappings, of which a process may have
-  // 65,530; above this number blocks are copied.
-  MostMoved = 8192;
+  // From this size on the system is asked how much it has.
+  SmallestDoubt = NativeUInt(1) shl 30;
+  // Each range that pages were moved to costs some mappings, of which a process may have 65,530;
+  // above this number blocks are copied.
+  MostMoved = 4096;
 
 function SlicesFor(Size: NativeUInt): NativeUInt; inline;
 begin
   Result := AlignUp(Size, SliceSize) shr SliceShift;
 end;
 
-function IsTooLarge(Size: NativeUInt): Boolean; inline;
+// Returns true for a size that the system cannot back. It would find out when the block is touched,
+// and end some program.
+function IsTooLarge(Size: NativeUInt): Boolean;
 begin
-  Result := Size > MaxRunSlices shl SliceShift;
+  Result := (Size > MaxRunSlices shl SliceShift)
+    or (Size >= SmallestDoubt) and (Size > OsMostBytes);
 end;
 
 procedure LargeForget(Span: PSpan);
@@ -64,11 +94,184 @@ begin
     PBlock(Span^.Start)^.Link := HandedOut;
 end;
 
+// ---------------------------------------------------------------------------- kept runs
+
+const
+  // A heap keeps at most so many slices, 4 MB: a thread that exchanges blocks of 64 to 512 KB finds
+  // runs of each length.
+  MostKept = 64;
+  // From this length on, a run of one slice more serves, too: at most a fifth of it is unused.
+  ShortestInexact = 4;
+
+function LargeKeptSlices(Heap: PHeap): NativeUInt;
+var
+  Length, Place: Cardinal;
+begin
+  Result := 0;
+  for Length := ShortestKept to LongestKept do
+    for Place := 0 to RunPlaces - 1 do
+      if LoadAcquire(Heap^.Runs[Length, Place]) <> 0 then
+        Inc(Result, Length);
+end;
+
+// Returns true if the heap may keep SliceCount more slices. Other threads empty places without a
+// count: then it is taken anew.
+function HasRoom(Heap: PHeap; SliceCount: NativeUInt): Boolean; inline;
+begin
+  if (Heap^.KeptSlices + SliceCount > MostKept) and (LoadAcquire(Heap^.RunsSwept) <> 0) then
+  begin
+    StoreRelease(Heap^.RunsSwept, 0);
+    Heap^.KeptSlices := LargeKeptSlices(Heap);
+  end;
+  Result := Heap^.KeptSlices + SliceCount <= MostKept;
+end;
+
+function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
+var
+  Length, Top: NativeUInt;
+begin
+  Length := Span^.SliceCount;
+  if (Length < ShortestKept) or (Length > LongestKept) or not HasRoom(Heap, Length) then
+    Exit(False);
+  Top := Heap^.RunCounts[Length];
+  if (Top = RunPlaces) and (LoadAcquire(Heap^.Runs[Length, RunPlaces - 1]) = 0) then
+    Top := 0; // a sweep has emptied all places
+  if (Top = RunPlaces) or (LoadAcquire(Heap^.Runs[Length, Top]) <> 0) then
+    Exit(False);
+  Inc(Heap^.KeptSlices, Length);
+  Heap^.RunCounts[Length] := Top + 1;
+  // Release: the span's fields. Pairs with the swaps.
+  Span^.Kind := skReleased;
+  StoreRelease(Heap^.Runs[Length, Top], NativeUInt(Span));
+  Result := True;
+end;
+
+function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
+var
+  Top: NativeUInt;
+begin
+  Result := nil;
+  if (SliceCount < ShortestKept) or (SliceCount > LongestKept) then
+    Exit;
+  Top := Heap^.RunCounts[SliceCount];
+  while (Top > 0) and (Result = nil) do
+  begin
+    Dec(Top);
+    // Acquire: the span's fields. Pairs with RunKeep.
+    Result := PSpan(Swap(Heap^.Runs[SliceCount, Top], 0));
+  end;
+  Heap^.RunCounts[SliceCount] := Top;
+  if Result = nil then
+    Exit;
+  Dec(Heap^.KeptSlices, SliceCount);
+  Result^.IsZero := False;
+end;
+
+procedure LargeReleaseKept(Heap: PHeap);
+var
+  Length, Place: Cardinal;
+  Span: PSpan;
+begin
+  for Length := ShortestKept to LongestKept do
+    for Place := 0 to RunPlaces - 1 do
+      if LoadAcquire(Heap^.Runs[Length, Place]) <> 0 then
+      begin
+        Span := PSpan(Swap(Heap^.Runs[Length, Place], 0));
+        StoreRelease(Heap^.RunsSwept, 1);
+        if Span <> nil then
+          ArenaRelease(Span);
+      end;
+end;
+
+// ---------------------------------------------------------------------------- huge pages
+
+// Large blocks get huge pages where such blocks are used densely. Process.LargeProbe is one without
+// huge pages; before the next block is taken, or when it is freed, its density is measured. Each
+// dense one counts Process.LargeDensity up, a sparse one clears it. From UseFrom on blocks get huge
+// pages, each of which counts up, too; at NextProbe one does not.
+const
+  UseFrom = 3;
+  AfterProbe = 8;
+  NextProbe = 16;
+  // Dense: all but one part in this many of the block is backed.
+  SparseShare = 8;
+  // Shorter blocks are not measured; of longer ones, this many bytes are.
+  ShortestProbe = 4;
+  MostMeasured = 8 * 1024 * 1024;
+
+procedure MeasureProbe;
+var
+  Span: PSpan;
+  Size: NativeUInt;
+begin
+  Span := Process.LargeProbe;
+  if Span = nil then
+    Exit;
+  Process.LargeProbe := nil;
+  Size := Span^.BlockSize; // of another block by now, perhaps
+  if Span^.Kind <> skLarge then
+    Exit;
+  if Size > MostMeasured then
+    Size := MostMeasured;
+  Dec(Size, Size mod OsPageSize);
+  if OsBackedPages(Span^.Start, Size) * OsPageSize < Size - Size div SparseShare then
+    Process.LargeDensity := 0
+  else if Process.LargeDensity < UseFrom then
+    Inc(Process.LargeDensity);
+end;
+
+// Returns whether the next block, of SliceCount slices, is to have huge pages.
+function WantsHugePages(SliceCount: NativeUInt): Boolean;
+var
+  Density: NativeInt;
+begin
+  if (SliceCount < ShortestProbe) or (Process.HugeFrom = 0) then
+    Exit(False);
+  MeasureProbe;
+  Density := Process.LargeDensity;
+  if Density < UseFrom then
+    Exit(False);
+  Result := Density < NextProbe;
+  if Result then
+    Process.LargeDensity := Density + 1
+  else
+    Process.LargeDensity := AfterProbe;
+end;
+
+// Requests huge pages, or forbids them, in the whole ones of a span.
+procedure AdviseHuge(Span: PSpan; IsWanted: Boolean);
+var
+  First, Limit: NativeUInt;
+begin
+  First := AlignUp(NativeUInt(Span^.Start), HugeSlices * SliceSize);
+  Limit := NativeUInt(Span^.Start) + Span^.SliceCount * SliceSize;
+  Dec(Limit, Limit mod (HugeSlices * SliceSize));
+  Span^.IsHuge := IsWanted;
+  if First >= Limit then
+    Exit;
+  if IsWanted then
+    OsUseHugePages(Pointer(First), Limit - First)
+  else
+    OsUseSmallPages(Pointer(First), Limit - First);
+end;
+
+// Prepares the memory of a new block that was not backed.
+procedure ChooseHuge(Span: PSpan; IsWanted: Boolean);
+begin
+  if not Span^.IsZero or (Process.HugeFrom = 0) then
+    Exit;
+  if not IsWanted then
+    Process.LargeProbe := Span
+  else if Span^.SliceCount >= HugeSlices then
+    AdviseHuge(Span, True);
+end;
+
+// ---------------------------------------------------------------------------- get and free
+
 procedure Format(Span: PSpan; Size: NativeUInt);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
-  RemoteStartLife(Span);
-  RemoteGiveUp(Span);
+  RemoteStartGivenUp(Span);
   LargeForget(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
@@ -76,13 +279,32 @@ begin
   Span^.Kind := skLarge;
 end;
 
+function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
+var
+  SliceCount: NativeUInt;
+begin
+  LockRecover; // before a run is taken that a recovery would take for a lost one
+  SliceCount := SlicesFor(Size);
+  Result := RunTake(Heap, SliceCount);
+  if (Result = nil) and (SliceCount >= ShortestInexact) then
+    Result := RunTake(Heap, SliceCount + 1);
+  if Result <> nil then
+    Format(Result, Size);
+end;
+
 function LargeGet(Size: NativeUInt): PSpan;
+var
+  IsHuge: Boolean;
 begin
   if IsTooLarge(Size) then
     Exit(nil);
-  Result := ArenaTake(SlicesFor(Size));
-  if Result <> nil then
-    Format(Result, Size);
+  IsHuge := WantsHugePages(SlicesFor(Size));
+  Result := ArenaTake(SlicesFor(Size), IsHuge);
+  if Result = nil then
+    Exit;
+  Format(Result, Size);
+  if SlicesFor(Size) >= ShortestProbe then
+    ChooseHuge(Result, IsHuge);
 end;
 
 // The same with spare slices to grow into, if there is so much address space.
@@ -94,12 +316,15 @@ begin
   if Result = nil then
     Exit(LargeGet(Size));
   Format(Result, Size);
+  ChooseHuge(Result, WantsHugePages(SlicesFor(Size)));
 end;
 
 // Releases a run to the arena. A run that pages were moved to is first made one mapping with its
 // surroundings again, and then reads as zeros.
 procedure Release(Span: PSpan);
 begin
+  if Span^.IsHuge then
+    AdviseHuge(Span, False);
   if not Span^.IsMoved then
   begin
     ArenaRelease(Span);
@@ -112,13 +337,29 @@ begin
     ArenaRelease(Span);
 end;
 
-procedure LargeFree(Span: PSpan);
+procedure LargeRelease(Span: PSpan);
 begin
+  LockRecover; // before the span is none of those in use
+  if Span = Process.LargeProbe then
+    MeasureProbe;
   Span^.Kind := skReleased;
-  RemoteEndLife(Span);
   if Span^.IsMoved then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
   Release(Span);
+end;
+
+procedure LargeFree(Span: PSpan);
+begin
+  RemoteEndLife(Span);
+  LargeRelease(Span);
+end;
+
+function LargeKeep(Heap: PHeap; Span: PSpan): Boolean;
+begin
+  if Span^.IsMoved or (Span^.SpareCount <> 0) then
+    Exit(False);
+  LockRecover; // as in LargeRelease
+  Result := RunKeep(Heap, Span);
 end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
@@ -127,6 +368,7 @@ var
 begin
   if IsTooLarge(Size) then
     Exit(False);
+  LockRecover; // before slices are counted that the record does not have yet
   Needed := SlicesFor(Size);
   Spare := Span^.SpareCount;
   if Needed < Span^.SliceCount then
@@ -136,7 +378,7 @@ begin
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
   if not Result then
   begin
-    FetchAdd(Process.SpareSlices, Spare);
+    ArenaUnuseSpare(Spare);
     Exit;
   end;
   Dec(Span^.SpareCount, Spare);
@@ -145,27 +387,36 @@ end;
 
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
 begin
+  LockRecover; // before the rest is none of the spans in use
   if SlicesFor(Size) < Span^.SliceCount then
     Release(ArenaSplit(Span, SlicesFor(Size)));
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
-// Returns true if the pages of Source may be moved. Not a second time: a block that was moved and
-// has grown since is two mappings.
+// Returns true if the pages of Source may be moved.
 function CanMove(Source: PSpan): Boolean;
 begin
-  Result := (Source^.BlockSize >= SmallestMove) and not Source^.IsMoved
+  Result := (Source^.BlockSize >= SmallestMove)
     and (LoadAcquire(Process.MovedSpans) < MostMoved);
 end;
 
-// Moves all pages of Source to the longer run Target. Returns whether it did.
+// Moves all pages of Source to the longer run Target. Returns whether it did; else the contents are
+// in Source.
 function MovePages(Source, Target: PSpan): Boolean;
+var
+  Size, Moved: NativeUInt;
 begin
-  Result := OsMove(Source^.Start, Target^.Start, Source^.SliceCount * SliceSize);
-  if not Result then
+  if Source^.IsHuge then
+    AdviseHuge(Source, False); // the fewer mappings, the fewer calls
+  Size := Source^.SliceCount * SliceSize;
+  Moved := OsMove(Source^.Start, Target^.Start, Size);
+  Result := Moved = Size;
+  if Moved = 0 then
     Exit;
   Target^.IsMoved := True;
   FetchAdd(Process.MovedSpans, 1);
+  if not Result then
+    Move(Target^.Start^, Source^.Start^, Moved);
 end;
 
 // Returns a new place for the block. Moving is the number of slices whose pages are to be moved

@@ -32,9 +32,17 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.
-  HeapLines = 21;
+  HeapLines = 27;
   /// Most arenas of a process.
   ArenaLimit = 64;
+  /// A word with the address of a heap and a count: the address is shifted by this many bits (a
+  /// process has 48 bits of addresses), and the bits below it count.
+  HeapWordShift = {$ifdef CPU64} 16 {$else} 0 {$endif};
+  HeapWordCountBits = HeapWordShift + 6;
+  /// Most shards of the free runs; a process uses a power of two.
+  ShardLimit = 16;
+  /// Cache lines of a shard.
+  ShardLines = 50;
   /// Bytes of address space that the first arena reserves.
   WantedArenaSize = NativeUInt(1) shl {$ifdef CPU64} 40 {$else} 30 {$endif};
   /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
@@ -46,10 +54,12 @@ const
   /// Words of a bitmap with one bit per bin.
   BinMapWords = BinCount div 32;
 
-  /// Size classes: multiples of 16 up to 256, then eight per doubling.
-  SizeClassCount = 72;
+  /// Size classes: multiples of 16 up to 256, then eight per doubling up to 32 KB, then four.
+  SizeClassCount = 76;
+  /// The first of the last four: a block of them may be longer than requested by whole pages.
+  FirstCoarseClass = 72;
   /// Largest requested size, in bytes, that a size class serves.
-  MaxClassSize = 32768;
+  MaxClassSize = 65536;
   /// Largest block size, in bytes, whose spans are one slice long.
   MaxSmallSize = 8192;
 
@@ -58,13 +68,19 @@ const
   ClassStep = 1 shl ClassStepShift;
   ClassTableLength = MaxClassSize div ClassStep + 1;
 
+  /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.Large.
+  ShortestKept = 2;
+  LongestKept = 8;
+  RunPlaces = 4;
+
   /// A resize to less than the usable size shr KeptShift moves the block, or shortens a large block
   /// in place; any other reduction leaves the block as it is.
   KeptShift = 2;
 
-  /// Bytes of the heap from which on the arena requests huge pages, and the same for the C library.
-  HugeFromDefault = 8 shl 20;
-  HugeFromMalloc = 64 shl 20;
+  /// Bytes that a thread must have used in spans that are full before it may get a huge page.
+  HugeFromDefault = 16 shl 20;
+  /// Slices of a huge page (2 MB).
+  HugeSlices = 32;
 
 type
   /// A size in bytes as the memory-manager record of the compiler declares it.
@@ -90,7 +106,7 @@ type
     skLarge,     //< first slice of a large block
     skReleased,  //< released, waiting for the arena lock
     skDebug,     //< first slice of a span of debug blocks, see Hooks.DebugFree
-    skReserve    //< first slice of the emergency reserve, see LaneMM.Reserve
+    skReserve    //< first slice of the emergency reserve, see LaneMM.Limits
   );
   /// A set of kinds.
   TSpanKinds = set of TSpanKind;
@@ -126,8 +142,7 @@ type
   /// A limit.
   TLimit = record
     Slices: NativeUInt;  //< racy    0: no limit; an old value holds a moment longer
-    State: TAtomicWord;  //< shared  TLimitState; read plainly under Arena, where an old value moves
-                         //  a report
+    State: TAtomicWord;  //< shared  TLimitState
   end;
 
 implementation

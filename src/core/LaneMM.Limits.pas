@@ -1,10 +1,17 @@
-/// Soft and hard limits of the memory that the heap holds.
+/// Soft and hard limits of the memory that the heap holds, and the emergency reserve.
 //
-// Owns:       Process.Limits, HasLimits, ReserveSlices. LaneMM.Arena sets TLimit.State, too.
+// Owns:       Process.Limits, HasLimits, ReserveSlices, Reserve, LastRun and their spans.
+//             LaneMM.Arena sets TLimit.State, too.
 // Invariants: a limit counts the slices that are backed: spans in use, without spare slices, and
-//             warm free runs. They are counted and taken under the arena lock, so a hard limit is
-//             exact. Free memory is purged before a hard limit refuses and before a soft limit is
+//             warm free runs. They are counted before they are taken, so a hard limit is exact.
+//             Free memory is purged before a hard limit refuses and before a soft limit is
 //             reported.
+//             The reserve is one span, never touched, which counts as backed: it is part of the
+//             memory that a limit allows; without a limit it is committed. It is opened when no
+//             second span of its size is available, and filled again when two are: in between the
+//             program must have freed as much.
+//             The last run is a few slices of addresses that only small blocks get, once all other
+//             memory is refused.
 // Callers:    any thread that holds no lock.
 unit LaneMM.Limits;
 
@@ -12,11 +19,21 @@ unit LaneMM.Limits;
 
 interface
 
+const
+  /// Value of Process.LastRun after it was given. A lower one: it was not taken yet.
+  LastRunGiven = 1;
+
 /// Sets the limits and the size of the emergency reserve, in bytes; 0: none.
 procedure LimitsSet(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
 /// Reports a soft limit that was reached and refills the reserve. Called after memory may have
 /// grown, if Process.HasLimits.
 procedure LimitsTick;
+/// Takes the last run if there is none, after Size bytes were allocated: after it was given, only
+/// if that was more than a small block.
+procedure LastRunTick(Size: NativeUInt);
+/// Gives the last run to the program, which has no memory left for a small block: an exception
+/// needs some. Returns whether there was one.
+function LastRunGive: Boolean;
 /// Handles the failure to allocate Size bytes, after all free memory was purged: opens the reserve,
 /// reports, and fails as ErrorOutOfMemory. Returns nil.
 function LimitsRefuse(Size: NativeUInt): Pointer;
@@ -25,7 +42,118 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Arena,
-  LaneMM.Reserve, LaneMM.Purge;
+  LaneMM.Purge;
+
+// ---------------------------------------------------------------------------- reserve
+
+// Takes a span of the reserve's size, or nil.
+function TakePiece: PSpan;
+begin
+  Result := ArenaTakeSpare(Process.ReserveSlices, 0);
+end;
+
+procedure ReleasePiece(Span: PSpan);
+begin
+  if Span <> nil then
+    ArenaReleaseZero(Span);
+end;
+
+procedure ReserveTake;
+var
+  Span: PSpan;
+begin
+  if (Process.ReserveSlices = 0) or (LoadAcquire(Process.Reserve) <> 0) then
+    Exit;
+  Span := TakePiece;
+  if Span = nil then
+    Exit;
+  Span^.Kind := skReserve;
+  // Release: the span before its address. Pairs with TakeOut.
+  if not CompareAndSwap(Process.Reserve, 0, NativeUInt(Span)) then
+    ReleasePiece(Span);
+end;
+
+procedure ReserveFill;
+var
+  Other: PSpan;
+begin
+  if (Process.ReserveSlices = 0) or (LoadAcquire(Process.Reserve) <> 0) then
+    Exit;
+  Other := TakePiece;
+  if Other = nil then
+    Exit;
+  ReserveTake;
+  ReleasePiece(Other);
+end;
+
+// Takes the reserve's span out; of several threads, one takes it and the others nil.
+function TakeOut: PSpan;
+begin
+  Result := PSpan(Swap(Process.Reserve, 0));
+end;
+
+function ReserveOpen: Boolean;
+var
+  Kept, Other: PSpan;
+begin
+  if LoadAcquire(Process.Reserve) = 0 then
+    Exit(False);
+  Other := TakePiece;
+  ReleasePiece(Other);
+  if Other <> nil then
+    Exit(False);
+  Kept := TakeOut;
+  ReleasePiece(Kept);
+  Result := Kept <> nil;
+end;
+
+procedure ReserveDrop;
+begin
+  ReleasePiece(TakeOut);
+end;
+
+// ---------------------------------------------------------------------------- last run
+
+const
+  // Enough for a span of each of the classes that an exception needs.
+  LastRunSlices = 8;
+
+// Takes a last run in place of Value, if it can one that is not backed.
+procedure TakeLastRun(Value: TAtomicWord);
+var
+  Span: PSpan;
+begin
+  Span := ArenaTakeSpare(0, LastRunSlices);
+  if Span = nil then
+    Span := ArenaTake(LastRunSlices);
+  if Span = nil then
+    Exit;
+  Span^.Kind := skReserve;
+  // Release: the span before its address. Pairs with LastRunGive.
+  if not CompareAndSwap(Process.LastRun, Value, NativeUInt(Span)) then
+    ArenaReleaseUnused(Span);
+end;
+
+procedure LastRunTick(Size: NativeUInt);
+var
+  Last: TAtomicWord;
+begin
+  Last := LoadAcquire(Process.LastRun);
+  if (Last = 0) or (Last = LastRunGiven) and (Size > MaxSmallSize) then
+    TakeLastRun(Last);
+end;
+
+function LastRunGive: Boolean;
+var
+  Last: TAtomicWord;
+begin
+  Last := Swap(Process.LastRun, LastRunGiven);
+  Result := Last > LastRunGiven;
+  if Result then
+    ArenaReleaseUnused(PSpan(Last));
+end;
+
+// ---------------------------------------------------------------------------- reports
 
 procedure Report(Event: TLimitEvent; Size: NativeUInt);
 begin

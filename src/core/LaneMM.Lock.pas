@@ -17,10 +17,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
 
-/// Takes the lock; waits while another thread has it.
+/// Takes the lock; waits while another thread has it. For the rooms above: the engine only tries.
 procedure LockEnter(var Lock: TLock);
-/// The same without Hooks.LockWait and without a count: for locks that the lock profile leaves out.
-procedure LockEnterUnwatched(var Lock: TLock);
 /// Takes the lock if it is free; returns whether it did.
 function LockTry(var Lock: TLock): Boolean;
 /// The same for a thread that has tried or held the lock just now: a failure is not counted.
@@ -28,8 +26,6 @@ function LockTryAgain(var Lock: TLock): Boolean;
 /// Releases the lock. A full barrier: a later read of this thread sees what other threads wrote
 /// before they failed to take the lock.
 procedure LockLeave(var Lock: TLock);
-/// Takes a lock that was taken a moment ago: spins a little, then parks.
-procedure LockPark(var Lock: TLock);
 /// Makes a lock free: the thread that took it does not exist in this process.
 procedure LockReset(var Lock: TLock);
 /// Recovers a child process that has not taken a lock since its fork. LockEnter and LockTry call
@@ -52,6 +48,7 @@ begin
     Hooks.ForkRecover;
 end;
 
+// Takes a lock that was taken a moment ago: spins a little, then parks.
 procedure LockPark(var Lock: TLock);
 var
   Turn: Cardinal;
@@ -67,15 +64,9 @@ begin
 end;
 
 procedure LockWait(var Lock: TLock);
-var
-  Watch: TLockCall;
 begin
   FetchAdd(Lock.Contended, 1);
-  Watch := Hooks.LockWait;
-  if @Watch <> nil then
-    Watch(Lock)
-  else
-    LockPark(Lock);
+  LockPark(Lock);
 end;
 
 procedure LockEnter(var Lock: TLock);
@@ -84,12 +75,6 @@ begin
   // Acquire: see the writes of the last thread that had the lock. Pairs with the swap in LockLeave.
   if not CompareAndSwap(Lock.State, Free, Taken) then
     LockWait(Lock);
-end;
-
-procedure LockEnterUnwatched(var Lock: TLock);
-begin
-  if not LockTryAgain(Lock) then
-    LockPark(Lock);
 end;
 
 function LockTryAgain(var Lock: TLock): Boolean;

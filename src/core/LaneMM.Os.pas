@@ -62,6 +62,10 @@ function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 procedure OsClear(P: Pointer; Size: NativeUInt);
 /// Requests huge pages (2 MB) for a committed range, where it is touched.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
+/// Forbids huge pages in a committed range from now on: what is touched is backed by small ones.
+procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);
+/// Returns the number of backed pages in a committed range.
+function OsBackedPages(P: Pointer; Size: NativeUInt): NativeUInt;
 /// Forbids all access to a committed range until it is committed again. False when refused.
 function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a committed range; it stays usable and reads as zeros. False, and nothing changed, when
@@ -71,9 +75,13 @@ function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Fills a range with zeros before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
-/// Moves the pages of Source to Target, both committed, without copying; Source then reads as
-/// zeros. False, with only Target's contents lost, when the system cannot.
-function OsMove(Source, Target: Pointer; Size: NativeUInt): Boolean;
+/// Moves the pages of Source to Target, both committed, without copying; where it did, Source then
+/// reads as zeros. Returns the bytes that it moved, from the start on: fewer than Size when the
+/// system cannot move more.
+function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
+/// Returns the bytes of memory and swap that the system has, the highest number where it lets
+/// programs take more (Linux: vm.overcommit_memory is 1).
+function OsMostBytes: NativeUInt;
 /// Returns a coarse monotonic time in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
 /// Returns the number of CPUs that this process may use, at least 1.
@@ -173,8 +181,6 @@ function OsProcessId: Cardinal;
 function OsThreadId: Cardinal;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
-/// Returns a monotonic time in nanoseconds.
-function OsNowNs: UInt64;
 /// Returns true if a program may use the signal for purposes of its own: it exists, is no fault,
 /// ends nothing by itself, and can be caught.
 function OsSignalIsFree(Signal: NativeUInt): Boolean;

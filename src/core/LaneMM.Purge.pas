@@ -5,8 +5,8 @@
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
 //             the thread library have no purge thread: slow paths of any thread do the work.
-// Callers:    PurgeTick: any thread in a slow path; waits only for the arena lock.
-//             PurgeNotify: FreeMem; never waits. The others: any thread under no lock.
+// Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify: FreeMem. The others: any
+//             thread under no lock.
 // Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
 unit LaneMM.Purge;
 
@@ -18,8 +18,8 @@ interface
 procedure PurgeStart;
 /// Ensures that memory which is free now is purged later. Cheap: for slow paths that may wait.
 procedure PurgeTick;
-/// The same for FreeMem: leaves the work to other threads and never waits. In a program without
-/// the thread library the caller does the work.
+/// The same for FreeMem: leaves the work to other threads. In a program without the thread library
+/// the caller does the work.
 procedure PurgeNotify;
 
 /// Purges all free memory: releases the empty spans of every heap, then purges all free runs. Other
@@ -32,8 +32,8 @@ procedure ProcessSweep;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Heap,
-  LaneMM.Threads, LaneMM.Reserve;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -51,8 +51,10 @@ end;
 
 procedure SweepIfWanted;
 begin
-  if (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0) then
-    SweepAll;
+  if (LoadAcquire(Process.SweepWanted) = 0) or (Swap(Process.SweepWanted, 0) = 0) then
+    Exit;
+  ThreadsAbandonEnded;
+  SweepAll;
 end;
 
 procedure ProcessTrim;
@@ -71,9 +73,7 @@ end;
 procedure ProcessPurge;
 begin
   SweepIfWanted;
-  ArenaPurge(ArenaIdleSlices);
-  if Process.HasLimits then
-    ReserveFill;
+  ArenaPurgeIdle;
 end;
 
 procedure ProcessSweep;
@@ -84,14 +84,14 @@ const
 var
   Backed: NativeUInt;
 begin
-  if (LoadAcquire(Process.SweepWanted) = 0) or (Process.WarmSlices <> 0) then
+  if (LoadAcquire(Process.SweepWanted) = 0) or ArenaHasWarm then
     Exit;
   Backed := ArenaBackedSlices;
   if Backed < Process.SweepFrom then
     Exit;
   SweepIfWanted;
   Process.SweepFrom := 0;
-  if Process.WarmSlices < Backed div SweepShare then
+  if ArenaWarmSlices < Backed div SweepShare then
     Process.SweepFrom := Backed + Backed div SweepShare;
 end;
 
@@ -107,10 +107,24 @@ const
   // Warm slices that are worth a thread.
   PurgeStartSlices = 64;
 
+// Returns true if a heap keeps runs. A thread that keeps one requests a sweep, but may read an old
+// request that is being obeyed.
+function RunsAreKept: Boolean;
+var
+  Heap: PHeap;
+begin
+  Result := False;
+  Heap := ThreadsFirstHeap;
+  while (Heap <> nil) and not Result do
+  begin
+    Result := LargeKeptSlices(Heap) <> 0;
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
 function HasWork: Boolean;
 begin
-  Result := (Process.WarmSlices <> 0) or (LoadAcquire(Process.Released) <> 0)
-    or (LoadAcquire(Process.SweepWanted) <> 0);
+  Result := (LoadAcquire(Process.SweepWanted) <> 0) or ArenaHasWarm;
 end;
 
 // The purge thread; never returns.
@@ -120,6 +134,8 @@ begin
   repeat
     OsWaitMs(Process.PurgeState, Running, Process.PurgeDelayMs);
     ProcessPurge;
+    if RunsAreKept then
+      WantSweep;
     if HasWork then
       Continue;
     // Swap is a full barrier: either this thread sees the work, or WakeThread, called after memory
@@ -149,7 +165,7 @@ begin
       if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
         OsWake(Process.PurgeState);
     NotStarted:
-      if (Process.WarmSlices >= PurgeStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
+      if (ArenaWarmSlices >= PurgeStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
         StartThread;
   end;
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];

@@ -12,9 +12,9 @@
 //             that it frees at the same moment is on FreeList, too. LaneMM.Span hands it out once.
 // Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp, RemoteFirst, RemoteIsUsed: the
 //             span's owner.
-//             RemoteWord, RemoteCount: any thread. RemoteStartLife: the thread that formats the
-//             record. RemoteEndLife: the thread that releases the span. RemoteTryEndLife: any
-//             thread that frees a large block.
+//             RemoteWord, RemoteCount: any thread. RemoteStartLife, RemoteStartGivenUp: the thread
+//             that formats the record. RemoteEndLife: the thread that releases the span.
+//             RemoteTryEndLife: any thread that frees a large block.
 // Progress:   RemotePush is lock-free, the others are one atomic operation. There is no pop,
 //             hence no ABA: a push only needs the first block to be the first still.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
@@ -56,6 +56,8 @@ function RemoteFirst(Span: PSpan): NativeUInt;
 function RemoteIsUsed(Span: PSpan): Boolean;
 /// Empties the list of a record that no thread uses.
 procedure RemoteStartLife(Span: PSpan);
+/// The same, and gives the span up.
+procedure RemoteStartGivenUp(Span: PSpan);
 /// Ends the life of a span that is released: a push that began in it fails.
 procedure RemoteEndLife(Span: PSpan);
 /// The same for a large block, a span that was given up, whose word was Word. Returns false if
@@ -173,6 +175,11 @@ end;
 procedure RemoteStartLife(Span: PSpan);
 begin
   Span^.Remote := Span^.Remote and LifeMask;
+end;
+
+procedure RemoteStartGivenUp(Span: PSpan);
+begin
+  Span^.Remote := Span^.Remote and LifeMask or GivenUp;
 end;
 
 procedure RemoteEndLife(Span: PSpan);

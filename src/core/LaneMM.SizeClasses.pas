@@ -1,10 +1,12 @@
 /// Bytes to size class and back.
 //
-// Classes:    multiples of 16 bytes up to 256, then eight per doubling, up to MaxClassSize.
-//             Above 128 bytes a block is at most 12.5 % larger than the requested size, below
-//             at most 15 bytes: the price of the alignment.
+// Classes:    multiples of 16 bytes up to 256, then eight per doubling up to 32 KB, then four, up
+//             to MaxClassSize. Above 128 bytes a block is at most 12.5 % larger than the requested
+//             size, above 32 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
+//             15 bytes: the price of the alignment.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
-//             shortest run of slices that holds eight blocks and leaves at most a sixteenth unused.
+//             shortest run of slices that holds four blocks, or eight above 32 KB, and leaves at
+//             most a sixteenth unused.
 // Links:      the offsets of a span's blocks have bits in common that are 0: a link that was
 //             overwritten is found by them. Above 8 KB a span is not always a power of two long;
 //             then an offset beyond its end may have these bits, too.
@@ -32,7 +34,11 @@ const
   FineClassCount = 16;
   FineLimitLog2 = 8; // 256 bytes
   ClassesPerDoublingLog2 = 3;
-  BlocksPerMediumSpan = 8;
+  CoarseLimitLog2 = 15;
+  CoarseLimit = 1 shl CoarseLimitLog2;
+  CoarsePerDoublingLog2 = 2;
+  // Fewest blocks of a span of more than one slice, below and above the coarse limit.
+  BlocksPerSpan: array[Boolean] of NativeUInt = (4, 8);
   UnusedShare = 16;
 
 function SizeToClass(Size: NativeUInt): Cardinal;
@@ -45,6 +51,9 @@ begin
   if Size < NativeUInt(1) shl FineLimitLog2 then
     Exit(Size div BlockAlignment);
   Log2 := FloorLog2(Size);
+  if Log2 >= CoarseLimitLog2 then
+    Exit(FirstCoarseClass + (Log2 - CoarseLimitLog2) shl CoarsePerDoublingLog2
+      + Cardinal(Size shr (Log2 - CoarsePerDoublingLog2)) - 1 shl CoarsePerDoublingLog2);
   Result := FineClassCount + (Log2 - FineLimitLog2) shl ClassesPerDoublingLog2
     + Cardinal(Size shr (Log2 - ClassesPerDoublingLog2)) - 1 shl ClassesPerDoublingLog2;
 end;
@@ -55,6 +64,14 @@ var
 begin
   if SizeClass < FineClassCount then
     Exit((SizeClass + 1) * BlockAlignment);
+  if SizeClass >= FirstCoarseClass then
+  begin
+    Dec(SizeClass, FirstCoarseClass);
+    Log2 := CoarseLimitLog2 + SizeClass shr CoarsePerDoublingLog2;
+    SizeClass := SizeClass and (1 shl CoarsePerDoublingLog2 - 1);
+    Exit(NativeUInt(SizeClass + 1 shl CoarsePerDoublingLog2 + 1)
+      shl (Log2 - CoarsePerDoublingLog2));
+  end;
   Dec(SizeClass, FineClassCount);
   Log2 := FineLimitLog2 + SizeClass shr ClassesPerDoublingLog2;
   SizeClass := SizeClass and (1 shl ClassesPerDoublingLog2 - 1);
@@ -71,7 +88,7 @@ begin
     Exit;
   repeat
     Size := Result * SliceSize;
-    if (Size div BlockSize >= BlocksPerMediumSpan)
+    if (Size div BlockSize >= BlocksPerSpan[BlockSize > CoarseLimit])
       and (Size mod BlockSize <= Size div UnusedShare) then
       Exit;
     Inc(Result);

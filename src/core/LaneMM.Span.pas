@@ -90,6 +90,7 @@ procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 begin
   Span^.FreeList := EndOfList;
   Span^.Origin := Span^.Start;
+  Span^.Prev := nil;
   Span^.Used := 0;
   Span^.CarvedBytes := 0;
   Span^.BlockSize := ClassToSize(SizeClass);
@@ -145,6 +146,8 @@ begin
     Exit;
   Next := Span^.CarvedBytes;
   Inc(Span^.CarvedBytes, Size);
+  if Span^.CarvedBytes = Span^.BlockBytes then
+    Inc(OwnerOf(Span)^.CarvedSlices, Span^.SliceCount);
   Span^.FreeList := Next;
   repeat
     Inc(Next, Span^.BlockSize);

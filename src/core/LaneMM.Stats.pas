@@ -33,7 +33,7 @@ type
     Large: TTierStatus;         //< blocks above MaxClassSize
     OsCalls: array[TOsCall] of NativeUInt; //< system calls since the start, by kind
     Realloc: TReallocCounts;    //< ReallocMem since the start
-    Contended: NativeUInt;      //< failed first tries of the arena and the registry lock
+    Contended: NativeUInt;      //< failed tries to take the lock of a shard
   end;
 
 /// Sums up the status of the process. Never fails.
@@ -42,7 +42,8 @@ procedure StatusRead(out Status: TStatus);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Walk, LaneMM.Threads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin
@@ -99,19 +100,43 @@ begin
     AddSpan(Status^.Medium, Span, BlockCount);
 end;
 
+// Returns the slices of all runs that threads keep.
+function KeptSlices: NativeUInt;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    Inc(Result, LargeKeptSlices(Heap));
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
 procedure ReadArenas(var Status: TStatus);
 var
-  Index: NativeInt;
+  Index: NativeUInt;
 begin
-  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+  Index := 0;
+  while FrontierArena(Index) <> nil do
   begin
-    Inc(Status.ReservedBytes, Process.Arenas[Index].SliceCount * SliceSize);
-    Inc(Status.CommittedBytes, Process.Arenas[Index].Frontier * SliceSize);
+    Inc(Status.ReservedBytes, FrontierArena(Index)^.SliceCount * SliceSize);
+    Inc(Index);
   end;
-  Dec(Status.CommittedBytes,
-    (Process.ColdSlices + LoadAcquire(Process.SpareSlices)) * SliceSize);
+  Status.CommittedBytes := ArenaBackedSlices * SliceSize;
   Status.PeakBytes := Process.PeakSlices * SliceSize;
-  Status.CachedBytes := Process.WarmSlices * SliceSize;
+  Status.CachedBytes := (ArenaWarmSlices + KeptSlices) * SliceSize;
+end;
+
+// Returns the failed tries to take the lock of a shard.
+function ShardMisses: NativeUInt;
+var
+  Number: NativeUInt;
+begin
+  Result := 0;
+  for Number := 1 to Process.ShardCount do
+    Inc(Result, LoadAcquire(Process.Shards[Number].Lock.Contended));
 end;
 
 procedure StatusRead(out Status: TStatus);
@@ -126,8 +151,7 @@ begin
     Process.PeakUsed := Status.UsedBytes;
   for Kind := Low(TOsCall) to High(TOsCall) do
     Status.OsCalls[Kind] := LoadAcquire(Process.OsCalls[Kind]);
-  Status.Contended := LoadAcquire(Process.ArenaLock.Contended)
-    + LoadAcquire(Process.RegistryLock.Contended);
+  Status.Contended := ShardMisses;
   ProcessReallocCounts(Status.Realloc);
 end;
 

@@ -1,10 +1,15 @@
 /// The heaps of threads, from a thread's first block to its end; the start of Process.
 //
-// Owns:       Process.Heaps, UnusedHeaps, FreshHeaps, FreshHeapsEnd, Abandoned, and the fields that
-//             ProcessStart sets.
+// Owns:       Process.Heaps, UnusedHeaps, EndedHeaps, FreshHeaps, Abandoned, and the fields that
+//             ProcessStart sets; THeap.NextHeap, NextUnused, HomeShard.
 // Invariants: a heap record is never freed, so a thread that finds one in Process.Heaps may read
-//             it at any time. A record on UnusedHeaps has no span.
+//             it at any time. A record on UnusedHeaps has no span. One on EndedHeaps still has
+//             spans: a sweep had its lock when its thread ended.
 // Callers:    any thread; ProcessStart once, before any other thread runs.
+// Progress:   lock-free. UnusedHeaps is a stack that threads pop one record from: beside the
+//             record it counts the changes, so that a pop which was overtaken fails (ABA).
+// Source:     the stack: Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118
+//             (1986), with the count of IBM System/370 "Principles of Operation", appendix A.
 unit LaneMM.Threads;
 
 {$I ../LaneMM.inc}
@@ -21,8 +26,10 @@ procedure ProcessStop;
 /// Returns the calling thread's heap, a new one if it has none; nil when there is no memory, or
 /// when the thread ends.
 function ThreadHeap: PHeap;
-/// The same for FreeMem: never waits. Returns Process.Abandoned when no heap is available now.
+/// The same for FreeMem: returns Process.Abandoned instead of nil.
 function ThreadHeapOrAbandoned: PHeap;
+/// Abandons the heaps of ended threads that could not be abandoned yet.
+procedure ThreadsAbandonEnded;
 /// Returns the first of all heap records, linked through NextHeap; they are never freed.
 function ThreadsFirstHeap: PHeap;
 /// Returns the system's number of the calling thread.
@@ -33,68 +40,123 @@ procedure ProcessReallocCounts(out Counts: TReallocCounts);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Heap;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
+  LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;
   SpinTurns = 200;
   DefaultPurgeDelayMs = 400;
+  FewestShards = 4;
+  // The part of UnusedHeaps that counts its changes; the rest is the address of the first record.
+  CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
 
 // ---------------------------------------------------------------------------- heaps
 
-// Returns memory for one more record, or nil. Under the registry lock.
-function TakeFresh: PHeap;
+// Returns the bytes from Fresh on, a value of Process.FreshHeaps, that are not used yet.
+function FreshBytes(Fresh: NativeUInt): NativeUInt;
 begin
-  if (Process.FreshHeaps = nil) or (Process.FreshHeapsEnd - Process.FreshHeaps < SizeOf(THeap)) then
-  begin
-    Process.FreshHeaps := OsTakePages(FreshHeapsSize);
-    Process.FreshHeapsEnd := Process.FreshHeaps + FreshHeapsSize;
-  end;
-  Result := PHeap(Process.FreshHeaps);
-  if Result <> nil then
-    Inc(Process.FreshHeaps, SizeOf(THeap));
+  // The pages end at a multiple of their size.
+  Result := AlignUp(Fresh, FreshHeapsSize) - Fresh;
 end;
 
+// Takes the next record of the pages at hand; nil if they are used up.
+function TakeFresh: PHeap;
+var
+  Fresh: NativeUInt;
+begin
+  repeat
+    Fresh := LoadAcquire(Process.FreshHeaps);
+    if FreshBytes(Fresh) < SizeOf(THeap) then
+      Exit(nil);
+  until CompareAndSwap(Process.FreshHeaps, Fresh, Fresh + SizeOf(THeap));
+  Result := PHeap(Fresh);
+end;
+
+// Takes pages for further records; of several threads at once, one does. Returns false without
+// memory.
+function AddFreshPages: Boolean;
+var
+  Fresh: NativeUInt;
+  Pages: Pointer;
+begin
+  Fresh := LoadAcquire(Process.FreshHeaps);
+  if FreshBytes(Fresh) >= SizeOf(THeap) then
+    Exit(True); // another thread has added pages
+  Pages := OsTakePages(FreshHeapsSize);
+  Result := Pages <> nil;
+  // The first line stays unused: no record begins where those of other pages end.
+  if Result and not CompareAndSwap(Process.FreshHeaps, Fresh,
+    NativeUInt(Pages) + CacheLineSize) then
+    OsReleasePages(Pages, FreshHeapsSize);
+end;
+
+// Adds a new record to the list of all heaps.
 procedure Publish(Heap: PHeap);
+var
+  First: NativeUInt;
 begin
   HeapFormat(Heap);
-  Heap^.NextHeap := Process.Heaps;
-  // Release: the record before the list. Pairs with ThreadsFirstHeap.
-  StoreRelease(NativeUInt(Process.Heaps), NativeUInt(Heap));
+  repeat
+    First := LoadAcquire(Process.Heaps);
+    Heap^.NextHeap := PHeap(First);
+    Heap^.HomeShard := 1;
+    if First <> 0 then
+      Heap^.HomeShard := Heap^.NextHeap^.HomeShard and (Process.ShardCount - 1) + 1;
+    // Release: the record before the list. Pairs with ThreadsFirstHeap.
+  until CompareAndSwap(Process.Heaps, First, NativeUInt(Heap));
 end;
 
-// Returns a record that was never used, or nil. Under the registry lock. Publish is apart: Free
-// Pascal 3.2.2 loses the nil of an Exit where the last statement stores Result.
+// Returns a record that was never used, or nil.
 function NewHeapRecord: PHeap;
 begin
-  Result := TakeFresh;
+  repeat
+    Result := TakeFresh;
+  until (Result <> nil) or not AddFreshPages;
   if Result <> nil then
     Publish(Result);
 end;
 
-// Takes a heap record, or nil, under the registry lock, which it leaves.
-function HeapTakeLocked: PHeap;
+function UnusedFirst(Word: TAtomicWord): PHeap;
 begin
-  Result := Process.UnusedHeaps;
-  if Result <> nil then
-    Process.UnusedHeaps := Result^.NextUnused
-  else
-    Result := NewHeapRecord;
-  LockLeave(Process.RegistryLock);
+  Result := PHeap((Word and not CountMask) shr HeapWordShift);
+end;
+
+function UnusedWord(First: PHeap; Last: TAtomicWord): TAtomicWord;
+begin
+  Result := NativeUInt(First) shl HeapWordShift or (Last + 1) and CountMask;
+end;
+
+procedure HeapReturn(Heap: PHeap);
+var
+  Word: TAtomicWord;
+begin
+  repeat
+    Word := LoadAcquire(Process.UnusedHeaps);
+    Heap^.NextUnused := UnusedFirst(Word);
+    // Release: what the last thread wrote to the record. Pairs with TakeUnused.
+  until CompareAndSwap(Process.UnusedHeaps, Word, UnusedWord(Heap, Word));
+end;
+
+// Takes a record of an ended thread; nil if none.
+function TakeUnused: PHeap;
+var
+  Word: TAtomicWord;
+begin
+  repeat
+    Word := LoadAcquire(Process.UnusedHeaps);
+    Result := UnusedFirst(Word);
+    if Result = nil then
+      Exit;
+    // If another thread takes the record now, NextUnused is read too late: the count has changed.
+  until CompareAndSwap(Process.UnusedHeaps, Word, UnusedWord(Result^.NextUnused, Word));
 end;
 
 function HeapTake: PHeap;
 begin
-  LockEnter(Process.RegistryLock);
-  Result := HeapTakeLocked;
-end;
-
-procedure HeapReturn(Heap: PHeap);
-begin
-  LockEnter(Process.RegistryLock);
-  Heap^.NextUnused := Process.UnusedHeaps;
-  Process.UnusedHeaps := Heap;
-  LockLeave(Process.RegistryLock);
+  Result := TakeUnused;
+  if Result = nil then
+    Result := NewHeapRecord;
 end;
 
 // Makes Heap the calling thread's heap; nil when the system refuses.
@@ -121,11 +183,48 @@ end;
 
 function ThreadHeapOrAbandoned: PHeap;
 begin
-  Result := OsThreadHeap;
-  if (Result = nil) and not OsThreadIsEnding and LockTry(Process.RegistryLock) then
-    Result := Adopt(HeapTakeLocked);
+  Result := ThreadHeap;
   if Result = nil then
     Result := Process.Abandoned;
+end;
+
+procedure PushEnded(Heap: PHeap);
+var
+  First: NativeUInt;
+begin
+  repeat
+    First := LoadAcquire(Process.EndedHeaps);
+    Heap^.NextUnused := PHeap(First);
+    // Release: the heap's fields before the list. Pairs with ThreadsAbandonEnded.
+  until CompareAndSwap(Process.EndedHeaps, First, NativeUInt(Heap));
+end;
+
+// Abandons the heap of an ended thread, now or, when a sweep has its lock, later.
+procedure Abandon(Heap: PHeap);
+begin
+  if HeapAbandon(Heap) then
+    HeapReturn(Heap)
+  else
+  begin
+    PushEnded(Heap);
+    WantSweep; // whose thread abandons it
+  end;
+end;
+
+procedure ThreadsAbandonEnded;
+var
+  Heap, Next: PHeap;
+begin
+  if LoadAcquire(Process.EndedHeaps) = 0 then
+    Exit;
+  // Acquire: the heaps' fields. Pairs with PushEnded.
+  Heap := PHeap(Swap(Process.EndedHeaps, 0));
+  while Heap <> nil do
+  begin
+    Next := Heap^.NextUnused;
+    Abandon(Heap);
+    Heap := Next;
+  end;
 end;
 
 // The thread library calls it at the end of a thread that has a heap. It calls all such routines
@@ -137,15 +236,14 @@ begin
   OsSetThreadHeap(Heap);
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
-  HeapAbandon(Heap);
-  HeapReturn(Heap);
+  Abandon(Heap);
   if @Hooks.PurgeNotify <> nil then
     Hooks.PurgeNotify;
 end;
 
 function ThreadsFirstHeap: PHeap;
 begin
-  Result := PHeap(LoadAcquire(NativeUInt(Process.Heaps)));
+  Result := PHeap(LoadAcquire(Process.Heaps));
 end;
 
 function ThreadNumber: Cardinal;
@@ -189,6 +287,15 @@ begin
   Result := Result and not (NativeUInt(1) shl (TopBit - 1));
 end;
 
+// Returns a power of two of at least two shards for each CPU: a thread that was stopped with a lock
+// leaves enough for the others.
+function ShardCountFor(CpuCount: Cardinal): Cardinal;
+begin
+  Result := FewestShards;
+  while (Result < CpuCount * 2) and (Result < ShardLimit) do
+    Result := Result * 2;
+end;
+
 function ProcessStart: Boolean;
 begin
   if Process.IsStarted then
@@ -200,6 +307,7 @@ begin
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
+  Process.ShardCount := ShardCountFor(OsCpuCount);
   if Process.Abandoned = nil then
     Process.Abandoned := HeapTake;
   Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(@ThreadEnded);

@@ -2,7 +2,7 @@
 //
 // Owns:       Process, the engine's one mutable global. LaneMM.Hooks holds its calls upwards.
 // Life of a span (TSpan.Remote and TSpan.Owner say where it stands):
-//   free      a run of slices in the arena's bins. Touched only under the arena lock.
+//   free      a run of slices in the bins of its shard. Touched only under the shard's lock.
 //   owned     Owner is a heap; Remote is a list, maybe empty. The owner alone uses the
 //             owner fields; any thread may push on Remote (LaneMM.RemoteList).
 //   given up  Owner is NoOwner, Remote says so, every block is in use. The first
@@ -15,8 +15,8 @@
 //             shared  any thread, through LaneMM.Atomic
 //             lock X  under that lock only
 //             racy    plain access by any thread; the comment says why an old value does no harm
-// Lock ranks, taken in ascending order: 1 Registry, 2 Heap, 3 Heap of Process.Abandoned, 4 Arena.
-//             Of the rooms above: Debug and Sample before Arena and no other, Leaks alone.
+// Locks:      Heap (one of each heap) and Shard are never waited for: who finds one taken goes
+//             another way. Of the rooms above: Debug, Sample and Leaks, see docs/design.md.
 unit LaneMM.Types;
 
 {$I ../LaneMM.inc}
@@ -55,17 +55,18 @@ type
         Used: Cardinal;           //< racy    blocks in use, plus one while the span is current;
                                   //  written by the owner. An old value is too high for a sweep,
                                   //  which leaves the span alone, and makes a sum inexact
-        Next: PSpan;              //< lock Heap or Arena or Debug or Sample  next in its list; set
+        IsHuge: Boolean;          //< owner   huge pages were requested for a large block
+        Next: PSpan;              //< lock Heap or Shard or Debug or Sample  next in its list; set
                                   //  without it by the thread that releases or takes over the span
-        Prev: PSpan;              //< lock Heap or Arena or Debug  previous in its list
-        Younger: PSpan;           //< lock Arena  next warm run in the order of use
-        Older: PSpan;             //< lock Arena  previous warm run
-        IsWarm: Boolean;          //< lock Arena  the free run may hold backed pages; set without it
+        Prev: PSpan;              //< lock Heap or Shard or Debug  previous in its list
+        Younger: PSpan;           //< lock Shard  next warm run in the order of use
+        Older: PSpan;             //< lock Shard  previous warm run
+        IsWarm: Boolean;          //< lock Shard  the free run may hold backed pages; set without it
                                   //  by the thread that releases the span
         IsZero: Boolean;          //< owner   the run held only zeros when it was taken
         IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
         IsShared: Boolean;        //< owner   other threads have freed blocks of it
-        SpareCount: Cardinal;     //< owner   untouched slices at its end, counted in SpareSlices
+        SpareCount: Cardinal;     //< owner   untouched slices at its end, not counted in Backed
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
@@ -77,9 +78,9 @@ type
                                   //  in use; a walk with the old value reports the old size
         DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: a block begins
         Start: PByte;             //< const   address of the first slice
-        SliceCount: NativeUInt;   //< racy    slices of the run; written under Arena. Of a span in
-                                  //  use it changes when a large block is resized: a walk with the
-                                  //  old value may miss the span after it
+        SliceCount: NativeUInt;   //< racy    slices of the run; of a free run written under Shard.
+                                  //  Of a span in use it changes when a large block is resized: a
+                                  //  walk with the old value may miss the span after it
         BlockBytes: Cardinal;     //< const   bytes of all blocks that the span can hold
         CarvedBytes: Cardinal;    //< racy    bytes of the blocks ever handed out or on FreeList;
                                   //  written by the owner, only grows while a block is in use
@@ -89,6 +90,8 @@ type
         SizeClass: Byte;          //< const   index of the block size
         IsCurrent: Boolean;       //< racy    the heap allocates from it now; written by the owner.
                                   //  An old value costs one sweep; Retire makes up for a missed one
+        Shard: Byte;              //< const   number of the shard that its slices belong to, for
+                                  //  ever; 0 in a record that never was the first or last of a run
       );
       2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
   end;
@@ -123,32 +126,67 @@ type
                                                         //  written under Heap. Reclaim checks those
                                                         //  of Process.Abandoned without it: a span
                                                         //  that it misses is reclaimed later
-        Lock: TLock;                                    //< shared  rank 2, 3 for Process.Abandoned
-        Taken: TAtomicWord;                             //< shared  spans taken over, not yet queued
+        Lock: TLock;                                    //< shared  of Queues
+        Taken: TAtomicWord;                             //< shared  owned spans that are not yet
+                                                        //  queued
+        Runs: array[ShortestKept..LongestKept, 0..RunPlaces - 1] of TAtomicWord; //< shared  kept
+                                                        //  runs by length, PSpan or 0; see
+                                                        //  LaneMM.Large
+        RunCounts: array[ShortestKept..LongestKept] of Byte; //< owner   places of Runs in use, or
+                                                        //  that were until a sweep
+        KeptSlices: NativeUInt;                         //< owner   slices of Runs, or more
+        RunsSwept: TAtomicWord;                         //< shared  1: another thread has emptied
+                                                        //  places of Runs
+        CarvedSlices: NativeUInt;                       //< racy    slices of spans that were carved
+                                                        //  to the end for this thread; a lost
+                                                        //  count delays its first huge page
         NextHeap: PHeap;                                //< const   next in Process.Heaps
-        NextUnused: PHeap;                              //< lock Registry  next record to reuse
+        NextUnused: PHeap;                              //< racy    next record to reuse, or next of
+                                                        //  an ended thread; see LaneMM.Threads
+        HomeShard: Byte;                                //< const   number of the shard where the
+                                                        //  thread looks first
       );
       1: (Lines: array[0..HeapLines - 1] of TCacheLine); //< padding whole lines
   end;
 
-  /// An address range from the operating system, cut into slices, and its span records.
+  /// An address range from the operating system, cut into slices, and its span records. It lies in
+  /// front of them.
   TArena = record
     Base: PByte;               //< const   address of slice 0
     Spans: PSpan;              //< const   record of slice 0; one record before and after exist
     SliceCount: NativeUInt;    //< const   slices reserved
-    Frontier: NativeUInt;      //< racy    slices ever handed out, those above are untouched;
-                               //  written under Arena. A sum or a walk with an old value misses
-                               //  new spans
-    Committed: NativeUInt;     //< racy    slices that are backed on touch; written under Arena. A
-                               //  block reaches another thread through the program's own
+    Frontier: TAtomicWord;     //< shared  slices ever handed out, those above are untouched. A sum
+                               //  or a walk with an old value misses new spans
+    Committed: TAtomicWord;    //< shared  slices that are backed on touch, only grows. A block
+                               //  reaches another thread through the program's own
                                //  synchronization, and the value that covers it comes along
   end;
 
   /// Free runs by length, with a bitmap of the bins that are not empty.
   TBins = record
-    Map: array[0..BinMapWords - 1] of Cardinal; //< lock Arena  bit B: Heads[B] is not nil
-    Heads: array[0..BinCount - 1] of PSpan;     //< lock Arena  first free run of bin B
+    Map: array[0..BinMapWords - 1] of Cardinal; //< lock Shard  bit B: Heads[B] is not nil
+    Heads: array[0..BinCount - 1] of PSpan;     //< lock Shard  first free run of bin B
   end;
+
+  /// Free runs of slices. Runs of two shards are never joined, so their locks do not meet.
+  TShard = record
+    case Byte of
+      0: (
+        Lock: TLock;                //< shared  held for a bounded time, without a system call
+        Released: TAtomicWord;      //< shared  spans released without the lock
+        Warm: TBins;                //< lock Shard  free runs with backed pages
+        Cold: TBins;                //< lock Shard  free runs without
+        Oldest: PSpan;              //< lock Shard  warm run unused for longest
+        Youngest: PSpan;            //< lock Shard  warm run freed last
+        WarmSlices: NativeUInt;     //< racy  in Warm; written under Shard. An old value decides
+                                    //  only where memory is taken, when and how much to purge,
+                                    //  and makes a sum inexact
+        ColdSlices: NativeUInt;     //< racy  in Cold; likewise
+        WarmLow: NativeUInt;        //< lock Shard  lowest WarmSlices since the last ArenaPurgeIdle
+      );
+      1: (Lines: array[0..ShardLines - 1] of TCacheLine); //< padding whole lines
+  end;
+  PShard = ^TShard;
 
   /// All that the threads of the process share. The first lines are read by every call, and
   /// written at the start, when an arena grows, and when a setting changes.
@@ -157,14 +195,14 @@ type
       0: (
         ThreadSlot: NativeUInt;   //< const   thread-local offset of the thread's heap
         Base: NativeUInt;         //< const   address of the first arena; Limit publishes it
-        Limit: NativeUInt;        //< racy    bytes of the first arena that have span records;
-                                  //  written under Arena, only grows. As for TArena.Committed, a
-                                  //  thread that has a block reads a value that covers it
+        Limit: NativeUInt;        //< racy    bytes of the first arena that have span records; only
+                                  //  grows. As for TArena.Committed, a thread that has a block
+                                  //  reads a value that covers it
         Spans: NativeUInt;        //< const   address of its span records; Limit publishes it
         LinkKey: NativeUInt;      //< const   random, see TBlock.Link
         DirectSize: NativeUInt;   //< racy    MaxClassSize + 1 while IsDirect, else 0; like IsDirect
-        DirectLimit: NativeUInt;  //< racy    Limit while IsDirect, else 0; written under Arena. A
-                                  //  block above an old value takes the slow path
+        DirectLimit: NativeUInt;  //< racy    Limit while IsDirect, else 0. A block above an old
+                                  //  value takes the slow path
         HasThreads: Boolean;      //< const   the program links the thread library
         HasFastSlot: Boolean;     //< const   ThreadSlot can be read directly
         IsStarted: Boolean;       //< const   LaneMM.Threads has set this record up
@@ -183,30 +221,22 @@ type
       );
       1: (
         ReadLines: array[0..1] of TCacheLine;       //< padding  end of what every call reads
-        ArenaLock: TLock;                           //< shared  rank 4
-        Arenas: array[0..ArenaLimit - 1] of TArena; //< shared  the first ArenaCount are in use; see
-                                                    //  TArena. Another one is added under Arena
-        ArenaCount: NativeUInt;                     //< shared  written under Arena
-        Warm: TBins;                                //< lock Arena  free runs with backed pages
-        Cold: TBins;                                //< lock Arena  free runs without
-        Oldest: PSpan;                              //< lock Arena  warm run unused for longest
-        Youngest: PSpan;                            //< lock Arena  warm run freed last
-        WarmSlices: NativeUInt;                     //< racy  in Warm; written under Arena. An old
-                                                    //  value decides only when and how much to
-                                                    //  purge, and makes a sum inexact
-        ColdSlices: NativeUInt;                     //< racy  in Cold; likewise, for sums
-        PeakSlices: NativeUInt;                     //< racy  most slices backed at a time; likewise
-        SpareSlices: TAtomicWord;                   //< shared  sum of all spans' SpareCount
+        Shards: array[1..ShardLimit] of TShard;     //< shared  the first ShardCount are in use
+        ShardCount: Cardinal;                       //< const   a power of two
+        Arenas: array[0..ArenaLimit - 1] of TAtomicWord; //< shared  PArena or 0; the arenas come
+                                                    //  first and stay
+        Backed: TAtomicWord;                        //< shared  slices that count as backed: those
+                                                    //  of spans in use, without spare slices, and
+                                                    //  of warm runs
+        PeakSlices: NativeUInt;                     //< racy  most slices backed at a time; of two
+                                                    //  at once the later one stays
         MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
         PeakUsed: NativeUInt;                       //< racy  most bytes in use that a status saw;
                                                     //  of two at once the later one stays
-        WarmLow: NativeUInt;                        //< lock Arena  lowest WarmSlices since the last
-                                                    //  ArenaIdleSlices
         LookedMs: Cardinal;                         //< racy  time of the last look for memory to
                                                     //  purge; a lost write moves a look
         ClockDue: Cardinal;                         //< racy  calls until the clock is read again;
                                                     //  a lost countdown moves a look
-        Released: TAtomicWord;                      //< shared  spans released without the lock
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;
                                                     //  two threads at once sweep once too often
@@ -214,16 +244,24 @@ type
         PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
                                                     //  writes it itself. A pause with an old value
                                                     //  waits for its answer until the time is up
-        HugeFrom: NativeUInt;                       //< racy  slices from which huge pages are
-                                                    //  requested, 0: never; an old value decides
-                                                    //  for one more commit
+        HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved
+                                                    //  before it gets huge pages, 0: never; an old
+                                                    //  value decides for one more
+        LargeDensity: NativeInt;                    //< racy  how densely large blocks were used,
+                                                    //  see LaneMM.Large; a lost write moves a
+                                                    //  decision
+        LargeProbe: PSpan;                          //< racy  the large block whose density is
+                                                    //  measured next, or nil; an old value measures
+                                                    //  another block
+        PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge
-        RegistryLock: TLock;                        //< shared  rank 1
-        Heaps: PHeap;                               //< shared  all heaps; written under Registry
-        UnusedHeaps: PHeap;                         //< lock Registry  records of ended threads
-        FreshHeaps: PByte;                          //< lock Registry  memory of further records
-        FreshHeapsEnd: PByte;                       //< lock Registry  its end
+        Heaps: TAtomicWord;                         //< shared  first of all heaps
+        UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
+        EndedHeaps: TAtomicWord;                    //< shared  heaps of ended threads that could
+                                                    //  not be abandoned yet
+        FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
+                                                    //  never used, or of the end of its pages, or 0
         OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
         FaultHandlers: array[0..1] of NativeUInt;   //< racy  the fault handlers before LaneMM's;
                                                     //  written before it is set. A fault at that
@@ -239,6 +277,9 @@ type
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
                                                     //  old value the reserve has the old size
         Reserve: TAtomicWord;                       //< shared  its span, or 0
+        LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an
+                                                    //  error report: a span, 0 before it is taken,
+                                                    //  or LastRunGiven
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         LinkMasks: array[0..SizeClassCount - 1] of NativeUInt;     //< const  bits that are 0 in
@@ -279,6 +320,9 @@ implementation
 
 {$if SizeOf(THeap) <> HeapLines * CacheLineSize}
   {$message fatal 'THeap: the fields no longer fit HeapLines'}
+{$ifend}
+{$if SizeOf(TShard) <> ShardLines * CacheLineSize}
+  {$message fatal 'TShard: the fields no longer fit ShardLines'}
 {$ifend}
 {$if SizeOf(TSpan) <> 1 shl SpanRecordShift}
   {$message fatal 'TSpan: the fields no longer fit two cache lines'}

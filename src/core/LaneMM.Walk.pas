@@ -30,14 +30,14 @@ function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span;
 
 procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
 var
   Span, Last: PSpan;
 begin
   Span := Arena^.Spans;
-  Last := Span + Arena^.Frontier;
+  Last := Span + LoadAcquire(Arena^.Frontier);
   while Span < Last do
   begin
     if Span^.Kind in [skBlocks, skLarge, skDebug] then
@@ -52,16 +52,19 @@ end;
 // Returns the arena with the lowest address above Last, which may be nil; nil if none.
 function NextArena(Last: PArena): PArena;
 var
-  Index: NativeInt;
+  Index: NativeUInt;
   Arena: PArena;
 begin
   Result := nil;
-  for Index := 0 to NativeInt(LoadAcquire(Process.ArenaCount)) - 1 do
+  Index := 0;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
   begin
-    Arena := @Process.Arenas[Index];
     if ((Last = nil) or (Arena^.Base > Last^.Base))
       and ((Result = nil) or (Arena^.Base < Result^.Base)) then
       Result := Arena;
+    Inc(Index);
+    Arena := FrontierArena(Index);
   end;
 end;
 

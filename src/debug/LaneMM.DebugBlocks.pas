@@ -132,7 +132,7 @@ begin
   if Wanted > BatchLimit then
     Wanted := BatchLimit;
   Index := 0;
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   repeat
     Taken[Index] := TakeLocked(SizeClass);
     Inc(Index);
@@ -178,7 +178,7 @@ function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock;
 begin
   if Cache <> nil then
     Exit(TakeCached(Cache^, SizeClass));
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   Result := TakeLocked(SizeClass);
   LockLeave(Debug.Lock);
 end;
@@ -192,7 +192,7 @@ begin
   Span := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
   if Span = nil then
     Exit(nil);
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   DebugSpanFormat(Span, SingleClass, 1, Span^.SliceCount shl SliceShift - SizeOf(TDebugBlock));
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
@@ -237,7 +237,7 @@ begin
   Span := TakeGuardedSpan(Size);
   if Span = nil then
     Exit;
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   DebugSpanFormat(Span, GuardedClass, 1, Size);
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
@@ -285,7 +285,7 @@ begin
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
   end;
   // Under the lock: a check that holds it finds the blocks of the span, or another kind of span.
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   Span^.Kind := skReleased;
   LockLeave(Debug.Lock);
   ArenaRelease(Span);

@@ -329,7 +329,7 @@ end;
 function FindInSpan(Span: PSpan; var Index: Cardinal; var Scan: TScan): Boolean;
 begin
   Result := False;
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   if Span^.Kind = skDebug then
     while not Result and (Index < DebugBlockCount(Span)) do
     begin
@@ -355,7 +355,7 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   IsDamaged := FindDamage(Block, Scan);
   LockLeave(Debug.Lock);
   if IsDamaged then

@@ -1,6 +1,6 @@
 /// The state of debug/: the records of debug blocks, the quarantine, the lists of a thread.
 //
-// Owns:       Debug. Debug.Lock is taken before the arena lock.
+// Owns:       Debug. Debug.Lock is waited for; shards are tried while it is held.
 unit LaneMM.DebugState;
 
 {$I ../LaneMM.inc}
@@ -93,7 +93,7 @@ type
     FreeFill: Byte;             //< const   fill byte of freed debug blocks
     IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
                                 //  event more
-    Lock: TLock;                //< shared  guards Spans, Quarantine; rank before Arena
+    Lock: TLock;                //< shared  guards Spans, Quarantine
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold

@@ -86,7 +86,7 @@ begin
   Span := ArenaSpan(Block);
   Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
   OsErase(Span^.Start + OsPageSize, Size);
-  LockEnterUnwatched(Debug.Lock); // a check may be reading the block
+  LockEnter(Debug.Lock); // a check may be reading the block
   OsPurge(Span^.Start + OsPageSize, Size);
   GuardPagesForbid(Span^.Start + OsPageSize, Size);
   LockLeave(Debug.Lock);

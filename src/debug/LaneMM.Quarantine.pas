@@ -94,7 +94,7 @@ procedure KeepFreed(var Cache: TDebugCache; var Empty: PSpan);
 var
   Index: NativeInt;
 begin
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   for Index := 0 to NativeInt(Cache.FreedCount) - 1 do
     Keep(Cache.Freed[Index], Empty);
   LockLeave(Debug.Lock);
@@ -107,7 +107,7 @@ begin
   Result := nil;
   if Cache = nil then
   begin
-    LockEnterUnwatched(Debug.Lock);
+    LockEnter(Debug.Lock);
     Keep(Block, Result);
     LockLeave(Debug.Lock);
     Exit;
@@ -125,7 +125,7 @@ begin
   Result := nil;
   if Cache <> nil then
     KeepFreed(Cache^, Result);
-  LockEnterUnwatched(Debug.Lock);
+  LockEnter(Debug.Lock);
   while Debug.Quarantine.First <> Debug.Quarantine.Limit do
     RecycleOldest(Result);
   LockLeave(Debug.Lock);

@@ -1,4 +1,4 @@
-/// The table of call sites: lock waits, remote frees, growing blocks, sampled allocations.
+/// The table of call sites: taken locks, remote frees, growing blocks, sampled allocations.
 //
 // Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost.
 // Invariants: a key is written once, by the thread that then describes the site; events are
@@ -25,15 +25,9 @@ const
 type
   /// The events that a site counts.
   TSiteKind = (
-    siArenaWait,      //< a thread waited for the arena lock
-    siRegistryWait,   //< ... the registry lock
-    siHeapWait,       //< ... the lock of a thread heap, which another thread swept
-    siAbandonedWait,    //< ... the lock of the abandoned heap
-    siSamplesWait,    //< ... the lock of the spans of sampled blocks
-    siArenaMiss,      //< a thread found the arena lock taken, and went on without it
-    siRegistryMiss,   //< ... the registry lock
+    siShardMiss,      //< a thread found the lock of a shard taken, and went another way
     siHeapMiss,       //< ... the lock of a thread heap
-    siAbandonedMiss,    //< ... the lock of the abandoned heap
+    siAbandonedMiss,  //< ... the lock of the abandoned heap
     siSamplesMiss,    //< ... the lock of the spans of sampled blocks
     siRemoteFree,     //< a thread freed a block of another thread
     siGrowth,         //< a block was resized to a larger size
@@ -48,8 +42,6 @@ type
     SizeClass: Cardinal;       //< const   index of the block size, or NoSizeClass
     Stack: TBacktrace;         //< const   backtrace of the call
     Count: TAtomicWord;        //< shared  events, all kinds
-    TotalNs: TAtomicWord;      //< shared  nanoseconds waited, waits
-    LongestNs: TAtomicWord;    //< shared  nanoseconds of the longest wait, waits
     Moves: TAtomicWord;        //< shared  changes of the block's address, growth
     CopiedBytes: TAtomicWord;  //< shared  bytes copied by them, growth
     FirstBytes: TAtomicWord;   //< shared  smallest usable size before, growth
@@ -79,8 +71,6 @@ function SiteAt(Index: Cardinal): PSite;
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
 /// Adds Weight events of the calling thread to the site.
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
-/// Raises Word to Value if it is less. Lock-free.
-procedure RaiseTo(var Word: TAtomicWord; Value: NativeUInt);
 /// Returns the number of threads seen at the site; MaxSiteThreads means that many or more.
 function SiteThreadCount(Site: PSite): Cardinal;
 
@@ -224,15 +214,6 @@ begin
     AddThread(Site, NativeUInt(OsThreadHeap))
   else
     AddThread(Site, OsThreadId); // a thread without a heap: it has large blocks only
-end;
-
-procedure RaiseTo(var Word: TAtomicWord; Value: NativeUInt);
-var
-  Old: NativeUInt;
-begin
-  repeat
-    Old := LoadAcquire(Word);
-  until (Old >= Value) or CompareAndSwap(Word, Old, Value);
 end;
 
 function SiteThreadCount(Site: PSite): Cardinal;

@@ -27,7 +27,7 @@ const
   // Most sites that a log lists, and lines of each list on stderr.
   MostListed = 256;
   LinesOnScreen = 3;
-  WaitKinds = [siArenaWait..siRemoteFree];
+  ContentionKinds = [siShardMiss..siRemoteFree];
 
 type
   TSiteKinds = set of TSiteKind;
@@ -44,7 +44,7 @@ type
   end;
 
   TLog = record
-    Waits, Growths: TList;
+    Contention, Growths: TList;
     Symbolizer: TSymbolizer;
   end;
 
@@ -112,10 +112,10 @@ procedure OpenLog(out Log: TLog);
 begin
   Log := Default(TLog);
   GrowthFlush;
-  Choose(Log.Waits, WaitKinds);
+  Choose(Log.Contention, ContentionKinds);
   Choose(Log.Growths, [siGrowth]);
-  SymbolizerOpen(Log.Symbolizer, Log.Waits.Length + Log.Growths.Length);
-  AddStacks(Log, Log.Waits);
+  SymbolizerOpen(Log.Symbolizer, Log.Contention.Length + Log.Growths.Length);
+  AddStacks(Log, Log.Contention);
   AddStacks(Log, Log.Growths);
   SymbolizerResolve(Log.Symbolizer);
 end;
@@ -130,17 +130,17 @@ begin
   TextAddChars(Text, Names[Call]);
 end;
 
-procedure AddLock(var Text: TText; Kind, FirstKind: TSiteKind);
+procedure AddLock(var Text: TText; Kind: TSiteKind);
 const
-  Names: array[0..Ord(siSamplesWait)] of PAnsiChar = ('arena', 'thread registry', 'thread heap',
-    'abandoned heap', 'sampler');
+  Names: array[siShardMiss..siSamplesMiss] of PAnsiChar = ('an arena shard', 'a thread heap',
+    'the abandoned heap', 'the sampler');
 begin
-  TextAdd(Text, 'the ');
-  TextAddChars(Text, Names[Ord(Kind) - Ord(FirstKind)]);
-  TextAdd(Text, ' lock');
+  TextAdd(Text, ' found the lock of ');
+  TextAddChars(Text, Names[Kind]);
+  TextAdd(Text, ' taken and went another way');
 end;
 
-procedure AddWait(var Text: TText; Site: PSite);
+procedure AddContention(var Text: TText; Site: PSite);
 begin
   if Site^.Kind = siRemoteFree then
   begin
@@ -152,19 +152,7 @@ begin
   end;
   TextAdd(Text, ' x ');
   AddCall(Text, Site^.Stack.Call);
-  if Site^.Kind in [siArenaMiss..siSamplesMiss] then
-  begin
-    TextAdd(Text, ' found ');
-    AddLock(Text, Site^.Kind, siArenaMiss);
-    TextAdd(Text, ' held and did not wait');
-    Exit;
-  end;
-  TextAdd(Text, ' waited for ');
-  AddLock(Text, Site^.Kind, siArenaWait);
-  TextAdd(Text, ', total ');
-  TextAddTime(Text, LoadAcquire(Site^.TotalNs));
-  TextAdd(Text, ', longest ');
-  TextAddTime(Text, LoadAcquire(Site^.LongestNs));
+  AddLock(Text, Site^.Kind);
 end;
 
 procedure AddThreads(var Text: TText; Site: PSite);
@@ -189,7 +177,7 @@ begin
   else
   begin
     TextAddGrouped(Text, List.Counts[Index]);
-    AddWait(Text, Site);
+    AddContention(Text, Site);
     AddThreads(Text, Site);
     AdviceAddWhere(Text, Log.Symbolizer.Symbols, Site);
   end;
@@ -270,7 +258,7 @@ end;
 function WriteLog(const Log: TLog; var Text, Screen, Path: TText): Boolean;
 begin
   AddHead(Text);
-  AddList(Text, Log, Log.Waits, 'Contention: ');
+  AddList(Text, Log, Log.Contention, 'Contention: ');
   AddList(Text, Log, Log.Growths, 'Growth: ');
   AddNotes(Text, Log);
   Result := LogFileAppend(Text, EventLogSuffix, Path);
@@ -282,7 +270,7 @@ begin
   TextAdd(Screen, 'LaneMM: event log written to ');
   TextAddChars(Screen, Path.Start);
   TextAdd(Screen, LineEnd);
-  AddScreenLines(Screen, Log, Log.Waits);
+  AddScreenLines(Screen, Log, Log.Contention);
   AddScreenLines(Screen, Log, Log.Growths);
   TextWrite(Screen, OsStandardError);
 end;
@@ -294,7 +282,7 @@ var
 begin
   LockRecover;
   OpenLog(Log);
-  Result := (Log.Waits.Length = 0) and (Log.Growths.Length = 0);
+  Result := (Log.Contention.Length = 0) and (Log.Growths.Length = 0);
   if not Result and TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
     and TextOpen(Path, OsPageSize) then
   begin

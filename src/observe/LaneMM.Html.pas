@@ -58,16 +58,15 @@ const
     '"use strict";',
     'const files=[');
 
-  TreeLines: array[0..41] of PAnsiChar = (
+  TreeLines: array[0..40] of PAnsiChar = (
     '];',
     'const $=id=>document.getElementById(id);',
-    'const titles={contentions:"events",delay:"wait time",reallocs:"reallocations",',
+    'const titles={contentions:"events",reallocs:"reallocations",',
     '  copied_space:"bytes copied",alloc_objects:"blocks allocated",alloc_space:"bytes allocated",',
     '  inuse_objects:"blocks in use",inuse_space:"bytes in use"};',
     'let file,profile,root,shown,order=2,isUp=false;',
     '// Amounts with their unit: the sizes of each, and its name.',
-    'const units={bytes:[[2**30,"GB"],[2**20,"MB"],[1e4,"KB",2**10],[0,"B",1]],',
-    '  nanoseconds:[[1e9,"s"],[1e6,"ms"],[0,"us",1e3]]};',
+    'const units={bytes:[[2**30,"GB"],[2**20,"MB"],[1e4,"KB",2**10],[0,"B",1]]};',
     'function amount(n){',
     '  for(const [least,name,size=least] of units[profile.unit]||[])',
     '    if(n>=least)',

@@ -1,18 +1,17 @@
 /// The lock profile: call sites that find a lock taken, and those that free remote blocks.
 //
-// Owns:       Hooks.LockWait, LockMiss; Observe.LockMisses, RemoteFrees.
-// Invariants: nothing is counted, and no clock is read, while Hooks.LockWait, LockMiss and
-//             RemoteFree are nil.
+// Owns:       Hooks.LockMiss; Observe.LockMisses, RemoteFrees.
+// Invariants: nothing is counted while Hooks.LockMiss and RemoteFree are nil.
 // Callers:    LockProfileStart, LockProfileStop: any thread. LockProfileForget: the one thread of
 //             a child process. The rest: slow paths of the manager.
-// Progress:   as without a profile: the waiting thread spins and parks in LaneMM.Lock.
+// Progress:   lock-free, as LaneMM.CallSites.
 unit LaneMM.LockProfile;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Starts counting waits and failed tries of locks.
+/// Starts counting the locks that threads find taken.
 procedure LockProfileStart;
 /// Stops counting; the counts stay.
 procedure LockProfileStop;
@@ -24,47 +23,23 @@ procedure RemoteFreeCount(SizeClass: Cardinal);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Unwind,
-  LaneMM.ObserveState, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Unwind, LaneMM.ObserveState,
+  LaneMM.CallSites;
 
-// Returns the position of the lock in siArenaWait..siSamplesWait and siArenaMiss..siSamplesMiss.
-function NumberOf(var Lock: TLock): Cardinal;
-var
-  Kind: TSiteKind;
+// Returns the kind of the events of this lock.
+function KindOf(var Lock: TLock): TSiteKind;
 begin
-  if @Lock = @Process.ArenaLock then
-    Kind := siArenaWait
-  else if @Lock = @Process.RegistryLock then
-    Kind := siRegistryWait
+  if NativeUInt(@Lock) - NativeUInt(@Process.Shards) < SizeOf(Process.Shards) then
+    Result := siShardMiss
   else if @Lock = @Process.Abandoned^.Lock then
-    Kind := siAbandonedWait
+    Result := siAbandonedMiss
   else if @Lock = @Observe.SampleLock then
-    Kind := siSamplesWait
+    Result := siSamplesMiss
   else
-    Kind := siHeapWait;
-  Result := Ord(Kind) - Ord(siArenaWait);
+    Result := siHeapMiss;
 end;
 
-procedure CountWait(var Lock: TLock);
-var
-  Stack: TBacktrace;
-  Site: PSite;
-  Ns: UInt64;
-begin
-  // The backtrace is taken before the lock, so that no thread waits for it.
-  BacktraceTake(Stack);
-  Site := SiteFind(TSiteKind(Ord(siArenaWait) + NumberOf(Lock)), NoSizeClass, Stack);
-  Ns := OsNowNs;
-  LockPark(Lock);
-  if Site = nil then
-    Exit;
-  Ns := OsNowNs - Ns;
-  SiteAddEvents(Site, 1);
-  FetchAdd(Site^.TotalNs, Ns);
-  RaiseTo(Site^.LongestNs, Ns);
-end;
-
-// Counts an event too short for a clock; Events numbers the events of its kind.
+// Counts an event; Events numbers the events of its kind.
 procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
 var
   Stack: TBacktrace;
@@ -82,7 +57,7 @@ end;
 
 procedure CountMiss(var Lock: TLock);
 begin
-  CountEvent(TSiteKind(Ord(siArenaMiss) + NumberOf(Lock)), NoSizeClass, Observe.LockMisses);
+  CountEvent(KindOf(Lock), NoSizeClass, Observe.LockMisses);
 end;
 
 procedure RemoteFreeCount(SizeClass: Cardinal);
@@ -98,13 +73,11 @@ end;
 
 procedure LockProfileStart;
 begin
-  Hooks.LockWait := CountWait;
   Hooks.LockMiss := CountMiss;
 end;
 
 procedure LockProfileStop;
 begin
-  Hooks.LockWait := nil;
   Hooks.LockMiss := nil;
 end;
 

@@ -1,6 +1,6 @@
 /// The state of observe/: the tables of call sites, growing blocks and samples.
 //
-// Owns:       Observe. SampleLock is taken before the arena lock.
+// Owns:       Observe. SampleLock is only tried, and held while shards are tried.
 unit LaneMM.ObserveState;
 
 {$I ../LaneMM.inc}
@@ -23,7 +23,7 @@ type
     GrowthStacks: TAtomicWord;  //< shared  growth events that might take a backtrace
     GrowthCall: TResizeCall;    //< racy    resizes blocks for LaneMM.Growth, see LaneMM.Watch; an
                                 //  old value resizes every block as well
-    SampleLock: TLock;          //< shared  guards the spans of Samples; rank before Arena
+    SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Sampler; 0: none
     SamplesLost: TAtomicWord;   //< shared  blocks that could not be sampled

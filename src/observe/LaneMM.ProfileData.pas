@@ -22,7 +22,7 @@ type
   /// A value that each site of a profile has.
   TValueKind = record
     Name: PAnsiChar;      //< as pprof names it
-    UnitName: PAnsiChar;  //< count, bytes or nanoseconds
+    UnitName: PAnsiChar;  //< count or bytes
   end;
 
   /// A profile while it is written.
@@ -36,12 +36,12 @@ const
   /// The names of the profiles.
   ProfileNames: array[TProfileKind] of PAnsiChar = ('contention', 'growth', 'heap');
   /// The number of values of a site.
-  ValueCounts: array[TProfileKind] of Cardinal = (2, 2, 4);
+  ValueCounts: array[TProfileKind] of Cardinal = (1, 2, 4);
   /// The index of the value that viewers show first.
   MainValues: array[TProfileKind] of Cardinal = (0, 1, 1);
   /// The values of a site, by index.
   ValueKinds: array[TProfileKind, 0..MaxValues - 1] of TValueKind = (
-    ((Name: 'contentions'; UnitName: 'count'), (Name: 'delay'; UnitName: 'nanoseconds'),
+    ((Name: 'contentions'; UnitName: 'count'), (Name: nil; UnitName: nil),
       (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
     ((Name: 'reallocs'; UnitName: 'count'), (Name: 'copied_space'; UnitName: 'bytes'),
       (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
@@ -66,7 +66,7 @@ uses
   LaneMM.Atomic;
 
 const
-  Members: array[TProfileKind] of set of TSiteKind = ([siArenaWait..siRemoteFree], [siGrowth],
+  Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
     [siAllocation]);
 
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
@@ -130,7 +130,6 @@ end;
 function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
 begin
   case Ord(Profile.Kind) * MaxValues + Index of
-    Ord(pkContention) * MaxValues + 1: Result := LoadAcquire(Site^.TotalNs);
     Ord(pkGrowth) * MaxValues + 1: Result := LoadAcquire(Site^.CopiedBytes);
     Ord(pkHeap) * MaxValues + 1: Result := LoadAcquire(Site^.Bytes);
     Ord(pkHeap) * MaxValues + 2: Result := LoadAcquire(Site^.Count) - LoadAcquire(Site^.FreedCount);

@@ -51,8 +51,6 @@ procedure TextAddSigned(var Text: TText; Value: Int64);
 procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
-/// Adds a time, given in nanoseconds, in us, ms or s with one decimal.
-procedure TextAddTime(var Text: TText; Ns: UInt64);
 /// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
 /// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
@@ -194,16 +192,6 @@ begin
   TextAdd(Text, '.');
   TextAddNumber(Text, Value mod 10);
   TextAdd(Text, UnitName);
-end;
-
-procedure TextAddTime(var Text: TText; Ns: UInt64);
-begin
-  if Ns < 1000000 then
-    AddTenths(Text, Ns, 1000, ' us')
-  else if Ns < 1000000000 then
-    AddTenths(Text, Ns, 1000000, ' ms')
-  else
-    AddTenths(Text, Ns, 1000000000, ' s');
 end;
 
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);

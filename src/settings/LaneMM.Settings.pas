@@ -29,7 +29,7 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
+  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
   LaneMM.SettingsState, LaneMM.HeapTrc;
 
 const
@@ -62,7 +62,7 @@ const
     (Name: 'help'; Kind: okSwitch; Default: 0;
       Help: 'print this list and continue'),
     (Name: 'contention'; Kind: okSwitch; Default: 0;
-      Help: 'log lock waits and frees of other threads'' blocks, by call site'),
+      Help: 'log taken locks and frees of other threads'' blocks, by call site'),
     (Name: 'growth'; Kind: okSwitch; Default: 0;
       Help: 'log the call sites that grow blocks'),
     (Name: 'profile'; Kind: okSwitch; Default: 0;
@@ -84,7 +84,7 @@ const
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
     (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
-      Help: 'heap size in bytes from which huge pages are requested; 0: never'),
+      Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Default: 0;
       Help: 'event log file, or directory of logs and profiles'),
     (Name: 'event'; Kind: okRule; Default: 0;
@@ -137,18 +137,9 @@ const
     (Name: 'mixes'; Kind: okSwitch; Default: 0;
       Help: 'report mismatched frees: New with FreeMem, GetMem with Dispose'));
 
-// Returns the default of a setting. Any program may run on the library: many are small, or have
-// threads that use little of each of their spans, where huge pages would back unused memory.
-function DefaultOf(Option: TOption): NativeUInt;
-begin
-  Result := OptionTexts[Option].Default;
-  if Process.IsMalloc and (Option = opHuge) then
-    Result := HugeFromMalloc;
-end;
-
 function IsChanged(Option: TOption): Boolean;
 begin
-  Result := Settings.Values[Option] <> DefaultOf(Option);
+  Result := Settings.Values[Option] <> OptionTexts[Option].Default;
 end;
 
 function SettingsAreChanged: Boolean;
@@ -253,7 +244,7 @@ begin
   TextAdd(Text, 'LaneMM: settings for the environment variable LANEMM, separated by commas,'#10);
   TextAdd(Text, 'or for the file <program>.lanemm; defaults in parentheses:'#10);
   for Option := Low(TOption) to High(TOption) do
-    AddHelpLine(Text, OptionTexts[Option], DefaultOf(Option));
+    AddHelpLine(Text, OptionTexts[Option], OptionTexts[Option].Default);
   TextAdd(Text, 'SETTING=0 turns a setting off. Numbers may end in K, M or G.'#10);
   Print(Text);
 end;
@@ -685,7 +676,7 @@ var
   Option: TOption;
 begin
   for Option := Low(TOption) to High(TOption) do
-    Settings.Values[Option] := DefaultOf(Option);
+    Settings.Values[Option] := OptionTexts[Option].Default;
   EventRulesStart;
   Report.LogPath := @Settings.LogPath;
   ReadSettingsFile;

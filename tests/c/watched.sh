@@ -61,7 +61,7 @@ is_quiet() {
 }
 
 helps() {
-  watch help && grep -q '^  contention ' err && grep -q '^  huge=N .* (67108864)$' err \
+  watch help && grep -q '^  contention ' err && grep -q '^  huge=N .* (16777216)$' err \
     && [ "$(cat out)" = done ]
 }
 

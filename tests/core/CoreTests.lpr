@@ -5,8 +5,8 @@ program CoreTests;
 
 uses
   CoreDoor, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
-  Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns, Test.Arena, Test.Span,
-  Test.Large, Test.Heap, Test.Threads, Test.Fork, Test.Foreign, Test.Purge, Test.Limits, Test.Blocks,
+  Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns, Test.Frontier, Test.Arena,
+  Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Fork, Test.Foreign, Test.Purge, Test.Limits, Test.Blocks,
   Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Stats, Test.Places;
 
 begin

@@ -11,11 +11,13 @@ uses
 type
   TArenaTests = class(TQuietTest)
   strict private
+    IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function UsedSlices: NativeUInt;
-    function CommittedSlices: NativeUInt;
-    function HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
+    function WarmAfterOneSlice(HugeFrom, Carved: NativeUInt): NativeUInt;
+    procedure LockShards;
+    procedure UnlockShards;
   published
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
@@ -34,17 +36,26 @@ type
     procedure PurgeTakesNoMoreThanAsked;
     procedure MemoryInSteadyUseIsNotIdle;
     procedure PurgeGivesMemoryBack;
-    procedure LargeHeapAsksForHugePages;
+    procedure DenseThreadTakesSlicesOfAHugePage;
+    procedure SlicesOfAHugePageAreZeros;
+    procedure SparseThreadTakesNoHugePage;
     procedure HugePagesCanBeSwitchedOff;
     procedure FirstRecordReachesItsLastSlice;
     procedure GrowNeedsEnoughFreeSlices;
     procedure RunThatCouldNotBePurgedClaimsNoZeros;
+    procedure ReleasedSpanThatWaitsIsWarm;
+    procedure WarmRunOfAnyShardIsTakenFirst;
+    procedure TakeNeverWaits;
+    procedure GrowNeverWaits;
+    procedure SlicesReadyForUseAreOfTheirShard;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Arena, LaneMM.Walk;
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier,
+  LaneMM.Arena, LaneMM.Heap,
+  LaneMM.Walk;
 
 const
   Megabyte = 1 shl 20;
@@ -62,7 +73,7 @@ end;
 
 function TArenaTests.FreeSlices: NativeUInt;
 begin
-  Result := Process.WarmSlices + Process.ColdSlices;
+  Result := ArenaWarmSlices + ColdSlices;
 end;
 
 // Slices that were handed out at some time; beyond them no memory was touched.
@@ -71,46 +82,32 @@ var
   Index: Integer;
 begin
   Result := 0;
-  for Index := 0 to Process.ArenaCount - 1 do
-    Inc(Result, Process.Arenas[Index].Frontier);
-end;
-
-function TArenaTests.CommittedSlices: NativeUInt;
-var
-  Index: Integer;
-begin
-  Result := 0;
-  for Index := 0 to Process.ArenaCount - 1 do
-    Inc(Result, Process.Arenas[Index].Committed);
-end;
-
-// How often huge pages were asked for when the newest arena grew by one commit step. Takes the free
-// runs of that length before: all at once could be more than the system commits.
-function TArenaTests.HugeCallsOfGrowth(HugeFrom: NativeUInt): NativeUInt;
-const
-  RunSlices = 64 * Megabyte div SliceSize;
-var
-  Spans, Span: PSpan;
-  Kept, Before, Committed: NativeUInt;
-begin
-  Kept := Process.HugeFrom;
-  Process.HugeFrom := HugeFrom shr SliceShift;
-  Spans := nil;
-  Committed := CommittedSlices;
-  repeat
-    Before := Process.OsCalls[ocHuge];
-    Span := Take(RunSlices);
-    Result := Process.OsCalls[ocHuge] - Before;
-    Span^.Next := Spans;
-    Spans := Span;
-  until CommittedSlices > Committed;
-  Process.HugeFrom := Kept;
-  while Spans <> nil do
+  Index := 0;
+  while FrontierArena(Index) <> nil do
   begin
-    Span := Spans;
-    Spans := Span^.Next;
-    ArenaRelease(Span);
+    Inc(Result, FrontierArena(Index)^.Frontier);
+    Inc(Index);
   end;
+end;
+
+// Returns the warm slices after a thread that has carved Carved slices took one slice, where none was
+// warm.
+function TArenaTests.WarmAfterOneSlice(HugeFrom, Carved: NativeUInt): NativeUInt;
+var
+  Span: PSpan;
+  KeptFrom, KeptCarved: NativeUInt;
+begin
+  KeptFrom := Process.HugeFrom;
+  KeptCarved := OsThreadHeap^.CarvedSlices;
+  ArenaPurge(AllSlices);
+  Process.HugeFrom := HugeFrom;
+  OsThreadHeap^.CarvedSlices := Carved;
+  Span := HeapNewSpan(OsThreadHeap, 0);
+  Result := ArenaWarmSlices;
+  IsAtHugePage := NativeUInt(Span^.Start) mod (HugeSlices * SliceSize) = 0;
+  Process.HugeFrom := KeptFrom;
+  OsThreadHeap^.CarvedSlices := KeptCarved;
+  ArenaRelease(Span);
 end;
 
 procedure TArenaTests.RunIsAlignedAndUsable;
@@ -214,7 +211,7 @@ begin
   Claims := 0;
   for Round := 1 to 20 do
   begin
-    Span := Take(10 * Round);
+    Span := Take(10 * (Round div 2 + 1)); // as long as the one before, or longer
     if Span^.IsZero then
     begin
       Inc(Claims);
@@ -284,6 +281,7 @@ begin
   Same(6, Rest^.SliceCount, 'slices of the rest');
   AssertTrue('start kept', Span^.Start = Start);
   AssertTrue('start of the rest', Rest^.Start = Start + 4 * SliceSize);
+  Same(Span^.Shard, Rest^.Shard, 'shard of the rest');
   ArenaRelease(Span);
   ArenaRelease(Rest);
 end;
@@ -291,19 +289,21 @@ end;
 procedure TArenaTests.ReleaseUnderATakenLockIsNotForgotten;
 var
   Span: PSpan;
+  Shard: PShard;
   Before: NativeUInt;
   IsWaiting: Boolean;
 begin
   Span := Take(9);
-  LockEnter(Process.ArenaLock);
+  Shard := ShardOf(Span);
+  LockEnter(Shard^.Lock);
   Before := FreeSlices;
   ArenaRelease(Span);
-  IsWaiting := LoadAcquire(Process.Released) <> 0;
-  LockLeave(Process.ArenaLock);
+  IsWaiting := LoadAcquire(Shard^.Released) <> 0;
+  LockLeave(Shard^.Lock);
   AssertTrue('waits for the lock', IsWaiting);
-  ArenaRelease(Take(1));
+  ArenaPurgeIdle;
   AtLeast(Before + 9, FreeSlices, 'free slices');
-  Same(0, LoadAcquire(Process.Released), 'waiting spans');
+  Same(0, LoadAcquire(Shard^.Released), 'waiting spans');
 end;
 
 procedure CountVisit(Span: PSpan; Context: Pointer);
@@ -333,7 +333,7 @@ begin
   ArenaPurge(AllSlices);
   ArenaRelease(Take(100));
   ArenaPurge(40);
-  AtLeast(60, Process.WarmSlices, 'warm slices');
+  AtLeast(60, ArenaWarmSlices, 'warm slices');
 end;
 
 procedure TArenaTests.MemoryInSteadyUseIsNotIdle;
@@ -342,14 +342,15 @@ var
 begin
   ArenaPurge(AllSlices);
   ArenaRelease(Take(100));
-  ArenaIdleSlices;
+  ArenaPurgeIdle;
   for Turn := 1 to 3 do
   begin
     ArenaRelease(Take(100));
-    AtLeast(0, 99 - Int64(ArenaIdleSlices), 'slices below what is used');
+    ArenaPurgeIdle;
+    AtLeast(100, ArenaWarmSlices, 'warm slices that are used all the time');
   end;
-  ArenaIdleSlices;
-  AtLeast(100, ArenaIdleSlices, 'slices that nobody took');
+  ArenaPurgeIdle;
+  Same(0, ArenaWarmSlices, 'warm slices that nobody took');
 end;
 
 procedure TArenaTests.PurgeGivesMemoryBack;
@@ -363,17 +364,49 @@ begin
   Before := ResidentBytes;
   ArenaPurge(AllSlices);
   AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
-  Same(0, Process.WarmSlices, 'warm slices');
+  Same(0, ArenaWarmSlices, 'warm slices');
 end;
 
-procedure TArenaTests.LargeHeapAsksForHugePages;
+procedure TArenaTests.DenseThreadTakesSlicesOfAHugePage;
+var
+  Others: NativeUInt;
 begin
-  Same(1, HugeCallsOfGrowth(Megabyte), 'calls');
+  Others := UsedSlices - ArenaBackedSlices - ColdSlices;
+  Same(HugeSlices - 1, WarmAfterOneSlice(100, 100), 'warm slices');
+  AssertTrue('the first of the huge page', IsAtHugePage);
+  Same(Others, UsedSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
+end;
+
+procedure TArenaTests.SlicesOfAHugePageAreZeros;
+var
+  Spans: array[0..1] of PSpan;
+  Kept: NativeUInt;
+  Index: Integer;
+begin
+  Kept := Process.HugeFrom;
+  Process.HugeFrom := 1;
+  for Index := 0 to 1 do // one of two runs begins between huge pages
+  begin
+    ArenaPurge(AllSlices);
+    Spans[Index] := ArenaTake(3, True);
+  end;
+  Process.HugeFrom := Kept;
+  for Index := 0 to 1 do
+  begin
+    AssertTrue('claims zeros', Spans[Index]^.IsZero);
+    AssertTrue('zeros', IsZero(Spans[Index]^.Start, 3 * SliceSize));
+    ArenaRelease(Spans[Index]);
+  end;
+end;
+
+procedure TArenaTests.SparseThreadTakesNoHugePage;
+begin
+  Same(0, WarmAfterOneSlice(100, 99), 'warm slices');
 end;
 
 procedure TArenaTests.HugePagesCanBeSwitchedOff;
 begin
-  Same(0, HugeCallsOfGrowth(0), 'calls');
+  Same(0, WarmAfterOneSlice(0, 100), 'warm slices');
 end;
 
 procedure TArenaTests.FirstRecordReachesItsLastSlice;
@@ -424,6 +457,108 @@ begin
   AssertTrue('zeros, or no claim', not Again^.IsZero or IsZero(Start, SliceSize));
   UnlockPages(Start, SliceSize);
   ArenaRelease(Again);
+end;
+
+procedure TArenaTests.ReleasedSpanThatWaitsIsWarm;
+var
+  Span: PSpan;
+  IsWarm: Boolean;
+begin
+  ArenaPurge(AllSlices);
+  Span := Take(9);
+  LockEnter(ShardOf(Span)^.Lock);
+  ArenaRelease(Span);
+  IsWarm := ArenaHasWarm;
+  LockLeave(ShardOf(Span)^.Lock);
+  AssertTrue('warm', IsWarm);
+  ArenaPurge(AllSlices);
+  AssertFalse('after a purge', ArenaHasWarm);
+end;
+
+procedure TArenaTests.WarmRunOfAnyShardIsTakenFirst;
+var
+  Span, Again: PSpan;
+  Kept: Byte;
+  Number: Integer;
+begin
+  ArenaPurge(AllSlices);
+  Span := Take(500);
+  Kept := OsThreadHeap^.HomeShard;
+  for Number := 1 to Process.ShardCount do
+  begin
+    ArenaRelease(Span);
+    OsThreadHeap^.HomeShard := Number;
+    Again := ArenaTake(500);
+    OsThreadHeap^.HomeShard := Kept;
+    AssertTrue('the warm run', Again = Span);
+    AssertFalse('claims zeros', Again^.IsZero);
+  end;
+  ArenaRelease(Span);
+end;
+
+// Plays threads that stand still with the locks. Nothing may be allocated before UnlockShards.
+procedure TArenaTests.LockShards;
+var
+  Number: Integer;
+begin
+  for Number := 1 to Process.ShardCount do
+    LockEnter(Process.Shards[Number].Lock);
+end;
+
+procedure TArenaTests.UnlockShards;
+var
+  Number: Integer;
+begin
+  for Number := 1 to Process.ShardCount do
+    LockLeave(Process.Shards[Number].Lock);
+end;
+
+procedure TArenaTests.TakeNeverWaits;
+var
+  Warm, Span, Spare: PSpan;
+begin
+  Warm := Take(20);
+  ArenaRelease(Warm);
+  LockShards;
+  Span := ArenaTake(3);
+  Spare := ArenaTakeSpare(3, 20);
+  UnlockShards;
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('taken with spare slices', Spare <> nil);
+  ArenaRelease(Span);
+  ArenaRelease(Spare);
+  ArenaPurge(AllSlices);
+  Same(0, ArenaWarmSlices, 'warm slices');
+end;
+
+procedure TArenaTests.GrowNeverWaits;
+var
+  Span: PSpan;
+  IsGrown: Boolean;
+begin
+  Span := Take(700);
+  ArenaRelease(ArenaSplit(Span, 300));
+  LockShards;
+  IsGrown := ArenaGrow(Span, 700);
+  UnlockShards;
+  AssertFalse('grown', IsGrown);
+  Same(300, Span^.SliceCount, 'slices');
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.SlicesReadyForUseAreOfTheirShard;
+var
+  Spans: array[1..40] of PSpan;
+  Index: Integer;
+begin
+  for Index := 1 to High(Spans) do
+  begin
+    Spans[Index] := Take(Index);
+    AtLeast(1, Spans[Index]^.Shard, 'shard');
+    AtMost(Process.ShardCount, Spans[Index]^.Shard, 'shard');
+  end;
+  for Index := 1 to High(Spans) do
+    ArenaRelease(Spans[Index]);
 end;
 
 initialization

@@ -312,7 +312,7 @@ var
   P: Pointer;
   Before: NativeUInt;
 begin
-  for Index := 1 to 13 do
+  for Index := 1 to 16 do
   begin
     Size := SampleSizes[Index];
     GetBlocks;

@@ -18,7 +18,7 @@ type
     procedure EverySizeGivesABlockThatHoldsIt;
     procedure EveryBlockIsAlignedTo16;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
     procedure WasteOfALargeBlockIsLessThanAPage;
     procedure BlocksDoNotOverlap;
     procedure LastFreedBlockIsHandedOutNext;
@@ -34,13 +34,14 @@ type
     procedure ResizeOfABlockOfAnotherThreadKeepsTheContents;
     procedure ZeroedBlockIsZeroWhereABlockWas;
     procedure SizeBeyondAllMemoryIsRefused;
+    procedure SizeBeyondMemoryAndSwapIsRefused;
     procedure LastFreeOfASpanReturnsTheSize;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout;
+  testregistry, LaneMM.Layout, LaneMM.Os;
 
 const
   PageSize = 4096;
@@ -107,9 +108,10 @@ begin
   Same(0, CountWasteful(1, 128, 1, 15, 1000), 'sizes that waste more');
 end;
 
-procedure TBlocksTests.WasteIsAtMostAnEighthAbove128;
+procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
 begin
-  Same(0, CountWasteful(129, MaxClassSize, 1, 0, 8), 'sizes that waste more');
+  Same(0, CountWasteful(129, 32768, 1, 0, 8), 'sizes that waste more');
+  Same(0, CountWasteful(32769, MaxClassSize, 1, 0, 4), 'sizes above 32 KB that waste more');
 end;
 
 procedure TBlocksTests.WasteOfALargeBlockIsLessThanAPage;
@@ -391,6 +393,18 @@ begin
     Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) - Distance), 'close to the top');
     Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) div 2 + Distance), 'half of all');
   end;
+end;
+
+procedure TBlocksTests.SizeBeyondMemoryAndSwapIsRefused;
+var
+  P: Pointer;
+begin
+  if OsMostBytes = High(NativeUInt) then
+    Exit; // this system lets programs take more
+  Same(OutOfMemory, ErrorOfGet(P, OsMostBytes + 1), 'a new block');
+  P := GetMem(5 * Megabyte);
+  Same(OutOfMemory, ErrorOfRealloc(P, OsMostBytes + 1), 'a block that grows');
+  FreeMem(P);
 end;
 
 procedure TBlocksTests.LastFreeOfASpanReturnsTheSize;

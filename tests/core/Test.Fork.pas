@@ -11,7 +11,7 @@ uses
 type
   TForkTests = class(TQuietTest)
   strict private
-    Waiting: Pointer;
+    Waiting, Kept: Pointer;
     Expected: NativeUInt;
     IsWaiting: Boolean;
     procedure CheckRecovery;
@@ -19,16 +19,18 @@ type
     procedure CheckFreeMemory;
     procedure CheckSpareSlices;
     procedure CheckReleasedSpans;
+    procedure CheckFirstFree;
+    procedure CheckKeptRuns;
     procedure CheckPurgeState;
-    procedure CheckRegistryLock;
     procedure CheckQueue;
   published
-    procedure ChildKeepsFreeMemoryWhenAThreadHeldTheArenaLock;
-    procedure ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
-    procedure ChildKeepsSpansThatWaitedForTheArenaLock;
+    procedure ChildKeepsFreeMemoryWhenAThreadHeldAShardLock;
+    procedure ChildCountsSpareSlicesWhenAThreadHeldAShardLock;
+    procedure ChildKeepsSpansThatWaitedForTheShardLock;
+    procedure ChildReleasesItsFirstLargeBlockOnce;
+    procedure ChildKeepsNoRunThatIsFree;
     procedure ChildWithoutHeldLocksKeepsFreeMemory;
     procedure ChildStartsItsOwnPurgeThread;
-    procedure ChildFreesTheRegistryLock;
     procedure ChildKeepsTheQueuesOfAHeapThatWasLocked;
     procedure LockInsideOfTheRecoveryDoesNotWaitForIt;
   end;
@@ -36,8 +38,8 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Arena, LaneMM.Large, LaneMM.Purge;
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
+  LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -46,16 +48,21 @@ const
 var
   RecoveryLock: TLock;
 
-// RunInChild while this thread holds the arena lock, as a thread that the child does not have might.
-// Nothing may be allocated meanwhile. Waiting is freed then: its span waits for the lock.
+// RunInChild while this thread holds the lock of a shard, as a thread that the child does not have
+// might. Waiting is freed then: its span waits for the lock.
 function TForkTests.RunInChildUnderTheLock(Work: TWork): Integer;
+var
+  Shard: PShard;
 begin
-  LockEnter(Process.ArenaLock);
+  Shard := @Process.Shards[1];
+  if Waiting <> nil then
+    Shard := ShardOf(ArenaSpan(Waiting));
+  LockEnter(Shard^.Lock);
   if Waiting <> nil then
     FreeMem(Waiting);
-  IsWaiting := LoadAcquire(Process.Released) <> 0;
+  IsWaiting := LoadAcquire(Shard^.Released) <> 0;
   Result := RunInChild(Work);
-  LockLeave(Process.ArenaLock);
+  LockLeave(Shard^.Lock);
   AssertTrue('the span waits', IsWaiting or (Waiting = nil));
   Waiting := nil;
 end;
@@ -64,25 +71,21 @@ end;
 procedure TForkTests.CheckFreeMemory;
 var
   P: Pointer;
-  Index: Integer;
-  Frontier, Used: NativeUInt;
+  Used: NativeUInt;
 begin
   LockRecover;
-  Frontier := 0;
-  for Index := 0 to Process.ArenaCount - 1 do
-    Inc(Frontier, Process.Arenas[Index].Frontier);
-  AtLeast(FreeBytes div SliceSize, Process.WarmSlices + Process.ColdSlices, 'free slices');
-  Used := Frontier - Process.WarmSlices - Process.ColdSlices;
+  AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
+  Used := ArenaBackedSlices - ArenaWarmSlices;
   P := GetMem(FreeBytes);
   AssertTrue('a free run serves a large block', P <> nil);
   FreeMem(P);
   ProcessTrim;
-  Same(0, Process.WarmSlices, 'warm slices after a trim');
+  Same(0, ArenaWarmSlices, 'warm slices after a trim');
   AtMost(Used + 64, ArenaBackedSlices, 'backed slices after a trim');
   AssertTrue('the heap works', HeapWorks);
 end;
 
-procedure TForkTests.ChildKeepsFreeMemoryWhenAThreadHeldTheArenaLock;
+procedure TForkTests.ChildKeepsFreeMemoryWhenAThreadHeldAShardLock;
 var
   P: Pointer;
 begin
@@ -123,10 +126,10 @@ end;
 procedure TForkTests.CheckSpareSlices;
 begin
   LockRecover;
-  Same(Expected, Process.SpareSlices, 'spare slices');
+  Same(Expected, ArenaBackedSlices + ColdSlices, 'slices without the spare ones');
 end;
 
-procedure TForkTests.ChildCountsSpareSlicesWhenAThreadHeldTheArenaLock;
+procedure TForkTests.ChildCountsSpareSlicesWhenAThreadHeldAShardLock;
 var
   Span: PSpan;
   Copied: NativeUInt;
@@ -134,21 +137,23 @@ begin
   Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
   AssertTrue('moved', Span <> nil);
   AtLeast(1, Span^.SpareCount, 'spare slices of the moved block');
-  Expected := LoadAcquire(Process.SpareSlices);
-  AtLeast(Span^.SpareCount, Expected, 'spare slices');
+  Expected := ArenaBackedSlices + ColdSlices;
   Same(0, RunInChildUnderTheLock(CheckSpareSlices), 'exit code of the child');
   LargeFree(Span);
 end;
 
 procedure TForkTests.CheckReleasedSpans;
+var
+  Number: Integer;
 begin
   LockRecover;
-  Same(0, LoadAcquire(Process.Released), 'spans that wait');
-  AtLeast(FreeBytes div SliceSize, Process.WarmSlices + Process.ColdSlices, 'free slices');
+  for Number := 1 to ShardLimit do
+    Same(0, LoadAcquire(Process.Shards[Number].Released), 'spans that wait');
+  AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
   AssertTrue('the heap works', HeapWorks);
 end;
 
-procedure TForkTests.ChildKeepsSpansThatWaitedForTheArenaLock;
+procedure TForkTests.ChildKeepsSpansThatWaitedForTheShardLock;
 var
   P: Pointer;
 begin
@@ -158,17 +163,46 @@ begin
   Same(0, RunInChildUnderTheLock(CheckReleasedSpans), 'exit code of the child');
 end;
 
+// The first call that reaches the arena is a free: no slice is in two free runs after it.
+procedure TForkTests.CheckFirstFree;
+var
+  P, Other: PByte;
+begin
+  FreeMem(Kept);
+  P := GetMem(FreeBytes);
+  Other := GetMem(FreeBytes);
+  AssertTrue('two blocks', (P + FreeBytes <= Other) or (Other + FreeBytes <= P));
+  FreeMem(P);
+  FreeMem(Other);
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildReleasesItsFirstLargeBlockOnce;
+begin
+  Kept := GetMem(FreeBytes);
+  Same(0, RunInChildUnderTheLock(CheckFirstFree), 'exit code of the child');
+  FreeMem(Kept);
+end;
+
+procedure TForkTests.CheckKeptRuns;
+begin
+  LockRecover;
+  Same(0, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildKeepsNoRunThatIsFree;
+begin
+  FreeMem(GetMem(5 * SliceSize));
+  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(0, RunInChildUnderTheLock(CheckKeptRuns), 'exit code of the child');
+end;
+
 procedure TForkTests.CheckPurgeState;
 begin
   Process.PurgeState := 1; // as if a thread of the parent were running
   LockRecover;
   Same(0, LoadAcquire(Process.PurgeState), 'state of the purge thread');
-end;
-
-procedure TForkTests.CheckRegistryLock;
-begin
-  LockRecover;
-  Same(0, LoadAcquire(Process.RegistryLock.State), 'state of the lock');
 end;
 
 const
@@ -178,22 +212,13 @@ procedure TForkTests.CheckQueue;
 begin
   LockRecover;
   Same(0, LoadAcquire(OsThreadHeap^.Lock.State), 'state of the lock');
+  HeapSweep(OsThreadHeap); // queues the spans
   AssertTrue('a queued span', OsThreadHeap^.Queues[SizeToClass(QueuedSize)] <> nil);
 end;
 
 procedure TForkTests.ChildStartsItsOwnPurgeThread;
 begin
   Same(0, RunInChild(CheckPurgeState), 'exit code of the child');
-end;
-
-procedure TForkTests.ChildFreesTheRegistryLock;
-var
-  Answer: Integer;
-begin
-  LockEnter(Process.RegistryLock);
-  Answer := RunInChild(CheckRegistryLock);
-  LockLeave(Process.RegistryLock);
-  Same(0, Answer, 'exit code of the child');
 end;
 
 procedure TForkTests.ChildKeepsTheQueuesOfAHeapThatWasLocked;

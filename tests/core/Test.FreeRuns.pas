@@ -1,5 +1,5 @@
 /// Tests of LaneMM.FreeRuns. Each test sets the runs of the process aside, uses span records of
-/// its own under the arena lock, and checks the outcome after the runs are restored: nothing may
+/// its own under the shards' locks, and checks the outcome after the runs are restored: nothing may
 /// be allocated in between.
 unit Test.FreeRuns;
 
@@ -24,7 +24,7 @@ type
   TFreeRunsTests = class(TLaneTest)
   strict private
     Records: array of TSpan;
-    Saved: TRuns;
+    Saved, SavedSecond: TRuns;
     Warm, Cold: NativeUInt;
     // First records of runs, by the index of their slice; -1 stands for nil.
     Found: array[0..9] of Integer;
@@ -49,6 +49,8 @@ type
     procedure OldestIsTheOneFreedFirst;
     procedure RestOfACutRunIsTheOldest;
     procedure ForgetLeavesNothing;
+    procedure RunsOfTwoShardsStayApart;
+    procedure EndOfARunOfAnotherShardIsNotFollowed;
     procedure RandomUseNeverHandsOutASliceTwice;
   end;
 
@@ -62,24 +64,27 @@ begin
   Result := FreeRunTake(Bins, Length, High(NativeUInt));
 end;
 
-procedure SaveRuns(out Runs: TRuns);
+procedure SaveRuns(Shard: PShard; out Runs: TRuns);
 begin
-  Runs.Warm := Process.Warm;
-  Runs.Cold := Process.Cold;
-  Runs.Oldest := Process.Oldest;
-  Runs.Youngest := Process.Youngest;
-  Runs.WarmSlices := Process.WarmSlices;
-  Runs.ColdSlices := Process.ColdSlices;
+  LockEnter(Shard^.Lock);
+  Runs.Warm := Shard^.Warm;
+  Runs.Cold := Shard^.Cold;
+  Runs.Oldest := Shard^.Oldest;
+  Runs.Youngest := Shard^.Youngest;
+  Runs.WarmSlices := Shard^.WarmSlices;
+  Runs.ColdSlices := Shard^.ColdSlices;
+  FreeRunsForget(Shard);
 end;
 
-procedure RestoreRuns(const Runs: TRuns);
+procedure RestoreRuns(Shard: PShard; const Runs: TRuns);
 begin
-  Process.Warm := Runs.Warm;
-  Process.Cold := Runs.Cold;
-  Process.Oldest := Runs.Oldest;
-  Process.Youngest := Runs.Youngest;
-  Process.WarmSlices := Runs.WarmSlices;
-  Process.ColdSlices := Runs.ColdSlices;
+  Shard^.Warm := Runs.Warm;
+  Shard^.Cold := Runs.Cold;
+  Shard^.Oldest := Runs.Oldest;
+  Shard^.Youngest := Runs.Youngest;
+  Shard^.WarmSlices := Runs.WarmSlices;
+  Shard^.ColdSlices := Runs.ColdSlices;
+  LockLeave(Shard^.Lock);
 end;
 
 procedure TFreeRunsTests.Enter;
@@ -89,19 +94,21 @@ begin
   Records := nil;
   SetLength(Records, SliceCount + 2);
   for Index := 0 to High(Records) do
+  begin
     Records[Index].Start := PByte(NativeUInt(Index) * SliceSize);
+    Records[Index].Shard := 1;
+  end;
   FillChar(IsTaken, SizeOf(IsTaken), 0);
-  LockEnter(Process.ArenaLock);
-  SaveRuns(Saved);
-  FreeRunsForget;
+  SaveRuns(@Process.Shards[1], Saved);
+  SaveRuns(@Process.Shards[2], SavedSecond);
 end;
 
 procedure TFreeRunsTests.Leave;
 begin
-  Warm := Process.WarmSlices;
-  Cold := Process.ColdSlices;
-  RestoreRuns(Saved);
-  LockLeave(Process.ArenaLock);
+  Warm := Process.Shards[1].WarmSlices;
+  Cold := Process.Shards[1].ColdSlices;
+  RestoreRuns(@Process.Shards[2], SavedSecond);
+  RestoreRuns(@Process.Shards[1], Saved);
 end;
 
 // Slice 0 and the one after the last have records that are never a run.
@@ -127,10 +134,10 @@ begin
   for Length := 1 to SliceCount do
   begin
     FreeRunAdd(SpanAt(0), Length, True);
-    if TakeRun(Process.Warm, Length) <> SpanAt(0) then
+    if TakeRun(Process.Shards[1].Warm, Length) <> SpanAt(0) then
       Inc(Lost);
     FreeRunAdd(SpanAt(0), Length, True);
-    if TakeRun(Process.Warm, Length + 1) <> nil then
+    if TakeRun(Process.Shards[1].Warm, Length + 1) <> nil then
       Inc(Wrong);
     FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
   end;
@@ -145,9 +152,9 @@ begin
   FreeRunAdd(SpanAt(0), 100, True);
   FreeRunAdd(SpanAt(120), 5, True);
   FreeRunAdd(SpanAt(140), 20, True);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 4));
-  Found[1] := IndexOf(TakeRun(Process.Warm, 18));
-  Found[2] := IndexOf(TakeRun(Process.Warm, 18));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 4));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Warm, 18));
+  Found[2] := IndexOf(TakeRun(Process.Shards[1].Warm, 18));
   Leave;
   Same(120, Found[0], 'four slices');
   Same(140, Found[1], 'eighteen slices');
@@ -158,8 +165,8 @@ procedure TFreeRunsTests.TakeCutsAndTheRestStaysFree;
 begin
   Enter;
   FreeRunAdd(SpanAt(10), 50, True);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 20));
-  Found[1] := IndexOf(TakeRun(Process.Warm, 30));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 20));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Warm, 30));
   Leave;
   Same(10, Found[0], 'front');
   Same(30, Found[1], 'rest');
@@ -170,8 +177,8 @@ procedure TFreeRunsTests.TakeOfMoreThanThereIsGivesNil;
 begin
   Enter;
   FreeRunAdd(SpanAt(0), 10, True);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 11));
-  Found[1] := IndexOf(TakeRun(Process.Cold, 1));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 11));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 1));
   Leave;
   Same(-1, Found[0], 'too long');
   Same(-1, Found[1], 'none there');
@@ -181,10 +188,10 @@ end;
 procedure TFreeRunsTests.TheLongestRunPossibleHasABin;
 begin
   Enter;
-  Found[0] := IndexOf(TakeRun(Process.Warm, MaxRunSlices));
-  Found[1] := IndexOf(TakeRun(Process.Cold, MaxRunSlices));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, MaxRunSlices));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, MaxRunSlices));
   // A bin after the last one would lie where Cold.Map is, or after Cold.
-  Process.Cold.Map[0] := 0;
+  Process.Shards[1].Cold.Map[0] := 0;
   Leave;
   Same(-1, Found[0], 'warm');
   Same(-1, Found[1], 'cold');
@@ -196,7 +203,7 @@ begin
   FreeRunAdd(SpanAt(10), 5, True);
   FreeRunAdd(SpanAt(20), 5, True);
   FreeRunAdd(SpanAt(15), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 15));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 15));
   Leave;
   Same(10, Found[0], 'the joined run');
   Same(0, Warm, 'free slices at the end');
@@ -207,9 +214,9 @@ begin
   Enter;
   FreeRunAdd(SpanAt(0), 5, True);
   FreeRunAdd(SpanAt(5), 5, False);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
-  Found[1] := IndexOf(TakeRun(Process.Cold, 6));
-  Found[2] := IndexOf(TakeRun(Process.Cold, 5));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 6));
+  Found[2] := IndexOf(TakeRun(Process.Shards[1].Cold, 5));
   Leave;
   Same(-1, Found[0], 'warm');
   Same(-1, Found[1], 'cold');
@@ -228,7 +235,7 @@ begin
   FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
   IsRun[1] := IsFreeRun(SpanAt(0));
   FreeRunAdd(SpanAt(5), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Warm, 6));
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
   Leave;
   AssertTrue('before', IsRun[0]);
   AssertFalse('after', IsRun[1]);
@@ -245,11 +252,11 @@ begin
   FreeRunCut(SpanAt(20), SpanAt(20)^.SliceCount);
   for Index := 0 to 3 do
   begin
-    Found[Index] := IndexOf(Process.Oldest);
-    FreeRunCut(Process.Oldest, Process.Oldest^.SliceCount);
+    Found[Index] := IndexOf(Process.Shards[1].Oldest);
+    FreeRunCut(Process.Shards[1].Oldest, Process.Shards[1].Oldest^.SliceCount);
   end;
-  Found[4] := IndexOf(Process.Oldest);
-  Found[5] := IndexOf(Process.Youngest);
+  Found[4] := IndexOf(Process.Shards[1].Oldest);
+  Found[5] := IndexOf(Process.Shards[1].Youngest);
   Leave;
   Same(0, Found[0], 'first');
   Same(10, Found[1], 'second');
@@ -265,8 +272,8 @@ begin
   FreeRunAdd(SpanAt(0), 9, True);
   FreeRunAdd(SpanAt(50), 20, True);
   FreeRunCut(SpanAt(50), 12);
-  Found[0] := IndexOf(Process.Oldest);
-  Found[1] := IndexOf(Process.Youngest);
+  Found[0] := IndexOf(Process.Shards[1].Oldest);
+  Found[1] := IndexOf(Process.Shards[1].Youngest);
   Leave;
   Same(62, Found[0], 'oldest');
   Same(0, Found[1], 'youngest');
@@ -277,15 +284,47 @@ begin
   Enter;
   FreeRunAdd(SpanAt(0), 9, True);
   FreeRunAdd(SpanAt(20), 9, False);
-  FreeRunsForget;
-  Found[0] := IndexOf(TakeRun(Process.Warm, 1));
-  Found[1] := IndexOf(TakeRun(Process.Cold, 1));
-  Found[2] := IndexOf(Process.Oldest);
+  FreeRunsForget(@Process.Shards[1]);
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 1));
+  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 1));
+  Found[2] := IndexOf(Process.Shards[1].Oldest);
   Leave;
   Same(-1, Found[0], 'warm');
   Same(-1, Found[1], 'cold');
   Same(-1, Found[2], 'oldest');
   Same(0, Warm + Cold, 'slices');
+end;
+
+procedure TFreeRunsTests.RunsOfTwoShardsStayApart;
+begin
+  Enter;
+  SpanAt(5)^.Shard := 2;
+  FreeRunAdd(SpanAt(0), 5, True);
+  FreeRunAdd(SpanAt(10), 5, True);
+  FreeRunAdd(SpanAt(5), 5, True);
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
+  Found[1] := IndexOf(TakeRun(Process.Shards[2].Warm, 6));
+  Found[2] := IndexOf(TakeRun(Process.Shards[2].Warm, 5));
+  Leave;
+  Same(-1, Found[0], 'a run of the first shard');
+  Same(-1, Found[1], 'a run of the second');
+  Same(5, Found[2], 'the run of the second');
+  Same(10, Warm, 'warm slices left');
+end;
+
+// The other shard's lock is not taken: its thread may be about to write the record.
+procedure TFreeRunsTests.EndOfARunOfAnotherShardIsNotFollowed;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 5, True);
+  SpanAt(9)^.Shard := 2;
+  SpanAt(9)^.Kind := skFreeEnd;
+  SpanAt(9)^.Distance := 9;
+  FreeRunAdd(SpanAt(10), 5, True);
+  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
+  Leave;
+  Same(-1, Found[0], 'the run of both');
+  Same(10, Warm, 'warm slices left');
 end;
 
 // ---------------------------------------------------------------------------- a model
@@ -336,9 +375,9 @@ begin
       Continue;
     end;
     Lengths[Index] := 1 + Generator.Below(MaxLength);
-    Runs[Index] := TakeRun(Process.Warm, Lengths[Index]);
+    Runs[Index] := TakeRun(Process.Shards[1].Warm, Lengths[Index]);
     if Runs[Index] = nil then
-      Runs[Index] := TakeRun(Process.Cold, Lengths[Index]);
+      Runs[Index] := TakeRun(Process.Shards[1].Cold, Lengths[Index]);
     if Runs[Index] <> nil then
       Mark(Runs[Index], Lengths[Index], True);
   end;

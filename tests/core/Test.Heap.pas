@@ -20,7 +20,9 @@ type
     function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
     function Take(Heap: PHeap): PBlock;
     procedure Put(Heap: PHeap; Block: PBlock);
+    function FillSpanOf(SizeClass: Cardinal): PSpan;
     function FillSpan: PSpan;
+    function BlockOf(Span: PSpan): PBlock;
     procedure PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
     function IsGone(Span: PSpan): Boolean;
   protected
@@ -53,17 +55,24 @@ type
     procedure AbandonMovesSpansJustTakenOver;
     procedure CurrentSpanThatOthersEmptiedIsRetired;
     procedure LateBlocksShareSpans;
+    procedure NextSpanNeverWaits;
+    procedure SpanThatIsLeftWithAFreedBlockRequestsASweep;
+    procedure SpanTakenOverIsUsedWhileTheQueuesAreLocked;
+    procedure EmptiedLongSpanIsKeptUntilASweep;
+    procedure AbandonNeverWaits;
   end;
 
 implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Walk, LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
+  // Of another class, whose spans are one slice, too.
+  OtherSize = 5000;
   RecordSize = (SizeOf(THeap) * 3 + OsPageSize - 1) div OsPageSize * OsPageSize;
 
 var
@@ -110,6 +119,8 @@ end;
 function THeapTests.SpanOf(Block: PBlock): PSpan;
 begin
   Result := ArenaSpan(Block);
+  if Result^.Kind = skInner then
+    Dec(Result, Result^.Distance);
 end;
 
 // What GetMem does.
@@ -153,11 +164,27 @@ begin
 end;
 
 // Takes blocks until the current span has none left; returns that span.
+function THeapTests.FillSpanOf(SizeClass: Cardinal): PSpan;
+begin
+  Result := SpanOf(TakeOf(Mine, SizeClass));
+  while not SpanIsFull(Result) do
+    TakeOf(Mine, SizeClass);
+end;
+
 function THeapTests.FillSpan: PSpan;
 begin
-  Result := SpanOf(Take(Mine));
-  while not SpanIsFull(Result) do
-    Take(Mine);
+  Result := FillSpanOf(SizeToClass(BlockSize));
+end;
+
+// Returns a block in use.
+function THeapTests.BlockOf(Span: PSpan): PBlock;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  for Index := 0 to BlockCount - 1 do
+    if (Blocks[Index] <> nil) and (SpanOf(Blocks[Index]) = Span) then
+      Exit(Blocks[Index]);
 end;
 
 procedure THeapTests.PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
@@ -545,6 +572,99 @@ begin
   end;
   // Nine blocks are a span; others may have left spans with a few.
   AtMost(18, Changes, 'changes of the span');
+end;
+
+procedure THeapTests.NextSpanNeverWaits;
+var
+  Span, Next: PSpan;
+begin
+  Span := FillSpan;
+  FillSpan;
+  Put(Process.Abandoned, Blocks[0]);
+  LockEnter(Mine^.Lock);
+  LockEnter(Process.Abandoned^.Lock);
+  Next := HeapNextSpan(Mine, SizeToClass(BlockSize));
+  LockLeave(Process.Abandoned^.Lock);
+  LockLeave(Mine^.Lock);
+  AssertTrue('a span', (Next <> nil) and (Next <> Span));
+  AssertTrue('the other stays', OwnerOf(Span) = Process.Abandoned);
+end;
+
+// The other thread requests none while the span is current.
+procedure THeapTests.SpanThatIsLeftWithAFreedBlockRequestsASweep;
+var
+  First, Second: PSpan;
+begin
+  First := FillSpan;
+  Second := FillSpan;
+  Put(Mine, BlockOf(First));
+  HeapSweep(Mine); // queues First
+  Put(Others, BlockOf(Second));
+  StoreRelease(Process.SweepWanted, 0);
+  AssertTrue('next', HeapNextSpan(Mine, SizeToClass(BlockSize)) = First);
+  AssertTrue('left', OwnerOf(Second) = Mine);
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+end;
+
+procedure THeapTests.SpanTakenOverIsUsedWhileTheQueuesAreLocked;
+var
+  First, Second, Other, Next: PSpan;
+begin
+  First := FillSpan;
+  Second := FillSpan;
+  FillSpan;
+  Other := FillSpanOf(SizeToClass(OtherSize));
+  TakeOf(Mine, SizeToClass(OtherSize));
+  Put(Mine, BlockOf(First));
+  Put(Mine, BlockOf(Second));
+  Put(Mine, BlockOf(Other));
+  LockEnter(Mine^.Lock);
+  Next := HeapNextSpan(Mine, SizeToClass(BlockSize));
+  LockLeave(Mine^.Lock);
+  AssertTrue('one of the two', (Next = First) or (Next = Second));
+  HeapSweep(Mine); // queues the others
+  if Next = First then
+    First := Second;
+  AssertTrue('the second', Mine^.Queues[SizeToClass(BlockSize)] = First);
+  AssertTrue('the third', Mine^.Queues[SizeToClass(OtherSize)] = Other);
+end;
+
+// A span of two slices or more.
+procedure THeapTests.EmptiedLongSpanIsKeptUntilASweep;
+const
+  LongSize = 20000;
+var
+  Span: PSpan;
+  Last: Integer;
+begin
+  Span := FillSpanOf(SizeToClass(LongSize));
+  AtLeast(2, Span^.SliceCount, 'slices');
+  Last := BlockCount;
+  TakeOf(Mine, SizeToClass(LongSize)); // of another span
+  AssertTrue('another span', SpanOf(Blocks[Last]) <> Span);
+  StoreRelease(Process.SweepWanted, 0);
+  PutAllOf(Span, Mine, False);
+  Same(Span^.SliceCount, LargeKeptSlices(Mine), 'kept slices');
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+  HeapSweep(Mine);
+  Same(0, LargeKeptSlices(Mine), 'kept slices after a sweep');
+end;
+
+procedure THeapTests.AbandonNeverWaits;
+var
+  Span: PSpan;
+  IsDone: Boolean;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Mine, Blocks[0]);
+  LockEnter(Mine^.Lock);
+  IsDone := HeapAbandon(Mine);
+  LockLeave(Mine^.Lock);
+  AssertFalse('done under the lock', IsDone);
+  AssertTrue('owner', OwnerOf(Span) = Mine);
+  AssertTrue('done later', HeapAbandon(Mine));
+  AssertTrue('owner later', OwnerOf(Span) = Process.Abandoned);
 end;
 
 initialization

@@ -15,6 +15,8 @@ type
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
     function GetInOneMapping(Size: NativeUInt): PSpan;
     function GetMoved(Size, MovedSize: NativeUInt): PSpan;
+    function UseBlocks(Count: Integer; UsedBytes: NativeUInt): Integer;
+    procedure ForgetDensity(HugeFrom: NativeUInt);
   published
     procedure WasteIsLessThanAPage;
     procedure BlockStartsASlice;
@@ -29,16 +31,22 @@ type
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ManyMovesLeaveTheSystemItsMappings;
     procedure ShrinkByOneSliceFreesIt;
+    procedure BlockThatMovesAgainIsNotCopied;
+    procedure MovedBlockThatShrankIsNotCopied;
     procedure SpareSlicesAreThoseOfTheBlocks;
     procedure SpareSlicesOfAFreedBlockAreCold;
     procedure PlaceOfAMovedBlockReadsAsZeros;
     procedure BlockHoldsNoLinkOfAFormerSpan;
+    procedure BlocksUsedDenselyGetHugePages;
+    procedure BlocksUsedSparselyGetNoHugePages;
+    procedure BlocksThatBecomeSparseLoseHugePages;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large;
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -323,32 +331,100 @@ begin
   LargeFree(Span);
 end;
 
+// Writes Mark to the first byte of each megabyte.
+procedure MarkMegabytes(Span: PSpan; First, Limit: NativeUInt; Mark: Byte);
+begin
+  while First < Limit do
+  begin
+    Span^.Start[First * Megabyte] := Mark + First;
+    Inc(First);
+  end;
+end;
+
+function CountLostMarks(Span: PSpan; Limit: NativeUInt; Mark: Byte): NativeUInt;
+var
+  Index: NativeUInt;
+begin
+  Result := 0;
+  for Index := 0 to Limit - 1 do
+    Inc(Result, Ord(Span^.Start[Index * Megabyte] <> Byte(Mark + Index)));
+end;
+
+procedure TLargeTests.BlockThatMovesAgainIsNotCopied;
+var
+  Span: PSpan;
+  Size, Copied: NativeUInt;
+  Turn: Integer;
+begin
+  Span := Get(5 * Megabyte);
+  MarkMegabytes(Span, 0, 5, 7);
+  Size := 5;
+  for Turn := 1 to 6 do
+  begin
+    Span := LargeMove(Span, (Size + 6) * Megabyte, Copied);
+    Same(0, Copied, 'bytes copied');
+    MarkMegabytes(Span, Size, Size + 6, 7);
+    Inc(Size, 6);
+    Same(0, CountLostMarks(Span, Size, 7), 'lost marks');
+  end;
+  LargeFree(Span);
+end;
+
+procedure TLargeTests.MovedBlockThatShrankIsNotCopied;
+var
+  Span: PSpan;
+  Copied: NativeUInt;
+begin
+  Span := GetMoved(9 * Megabyte, 20 * Megabyte);
+  MarkMegabytes(Span, 0, 5, 3);
+  LargeShrink(Span, 5 * Megabyte);
+  Span := LargeMove(Span, 12 * Megabyte, Copied);
+  Same(0, Copied, 'bytes copied');
+  Same(0, CountLostMarks(Span, 5, 3), 'lost marks');
+  LargeFree(Span);
+end;
+
+// Slices that were handed out at some time and are neither backed nor in a cold run.
+function SpareSlices: NativeUInt;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  Index := 0;
+  while FrontierArena(Index) <> nil do
+  begin
+    Inc(Result, FrontierArena(Index)^.Frontier);
+    Inc(Index);
+  end;
+  Dec(Result, ArenaBackedSlices + ColdSlices);
+end;
+
 procedure TLargeTests.SpareSlicesAreThoseOfTheBlocks;
 var
   Span: PSpan;
   Before, Kept, Moved: NativeUInt;
 begin
-  Before := LoadAcquire(Process.SpareSlices);
+  Before := SpareSlices;
   Moved := LoadAcquire(Process.MovedSpans);
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   Same(Moved + 1, LoadAcquire(Process.MovedSpans), 'moved blocks');
   AtLeast(1, Span^.SpareCount, 'spare slices');
-  Same(Before + Span^.SpareCount, LoadAcquire(Process.SpareSlices), 'after a move');
+  Same(Before + Span^.SpareCount, SpareSlices, 'after a move');
   AssertTrue('grown', LargeGrow(Span, 7 * Megabyte));
-  Same(Before + Span^.SpareCount, LoadAcquire(Process.SpareSlices), 'after growth into them');
+  Same(Before + Span^.SpareCount, SpareSlices, 'after growth into them');
   Kept := Span^.SpareCount;
   AssertFalse('all memory', LargeGrow(Span, MaxRunSlices * SliceSize));
   Same(Kept, Span^.SpareCount, 'spare slices of the block after growth that failed');
-  Same(Before + Kept, LoadAcquire(Process.SpareSlices), 'after growth that failed');
+  Same(Before + Kept, SpareSlices, 'after growth that failed');
   LargeShrink(Span, 6 * Megabyte);
   Same(0, Span^.SpareCount, 'spare slices of the block after a shrink');
-  Same(Before, LoadAcquire(Process.SpareSlices), 'after a shrink');
+  Same(Before, SpareSlices, 'after a shrink');
   LargeFree(Span);
-  Same(Before, LoadAcquire(Process.SpareSlices), 'after the end');
+  Same(Before, SpareSlices, 'after the end');
   Same(Moved, LoadAcquire(Process.MovedSpans), 'moved blocks at the end');
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   LargeFree(Span);
-  Same(Before, LoadAcquire(Process.SpareSlices), 'after the end of a block with spare slices');
+  Same(Before, SpareSlices, 'after the end of a block with spare slices');
 end;
 
 procedure TLargeTests.SpareSlicesOfAFreedBlockAreCold;
@@ -360,9 +436,9 @@ begin
   AssertFalse('moved', Span^.IsMoved);
   AtLeast(1, Span^.SpareCount, 'spare slices');
   Used := Span^.SliceCount - Span^.SpareCount;
-  Before := Process.WarmSlices;
+  Before := ArenaWarmSlices;
   LargeFree(Span);
-  AtMost(Before + Used, Process.WarmSlices, 'warm slices');
+  AtMost(Before + Used, ArenaWarmSlices, 'warm slices');
 end;
 
 procedure TLargeTests.PlaceOfAMovedBlockReadsAsZeros;
@@ -373,11 +449,75 @@ var
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   Start := Span^.Start;
-  Warm := Process.WarmSlices;
+  Warm := ArenaWarmSlices;
   FillChar(Start^, 6 * Megabyte, 1);
   LargeFree(Span);
-  Same(Warm, Process.WarmSlices, 'warm slices');
+  Same(Warm, ArenaWarmSlices, 'warm slices');
   AssertTrue('zeros', IsZero(Start, 6 * Megabyte));
+end;
+
+procedure TLargeTests.ForgetDensity(HugeFrom: NativeUInt);
+begin
+  Process.HugeFrom := HugeFrom;
+  Process.LargeDensity := 0;
+  Process.LargeProbe := nil;
+end;
+
+// Allocates a block, uses its first bytes and frees it, again and again. Returns how many of the
+// blocks got huge pages.
+function TLargeTests.UseBlocks(Count: Integer; UsedBytes: NativeUInt): Integer;
+var
+  P: PByte;
+begin
+  Result := 0;
+  for Count := Count downto 1 do
+  begin
+    ArenaPurge(AllSlices);
+    P := GetMem(6 * Megabyte);
+    FillChar(P^, UsedBytes, 1);
+    Inc(Result, Ord(ArenaSpan(P)^.IsHuge));
+    FreeMem(P);
+  end;
+end;
+
+procedure TLargeTests.BlocksUsedDenselyGetHugePages;
+var
+  Kept: NativeUInt;
+  First, Later: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  First := UseBlocks(3, 6 * Megabyte);
+  Later := UseBlocks(5, 6 * Megabyte);
+  ForgetDensity(Kept);
+  Same(0, First, 'of three blocks');
+  Same(5, Later, 'of five more');
+end;
+
+procedure TLargeTests.BlocksUsedSparselyGetNoHugePages;
+var
+  Kept: NativeUInt;
+  Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  Huge := UseBlocks(20, 3 * Megabyte);
+  ForgetDensity(Kept);
+  Same(0, Huge, 'of twenty blocks');
+end;
+
+procedure TLargeTests.BlocksThatBecomeSparseLoseHugePages;
+var
+  Kept: NativeUInt;
+  Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  UseBlocks(6, 6 * Megabyte);
+  UseBlocks(20, 3 * Megabyte);
+  Huge := UseBlocks(20, 3 * Megabyte);
+  ForgetDensity(Kept);
+  Same(0, Huge, 'of the last twenty blocks');
 end;
 
 initialization

@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Limits and LaneMM.Reserve.
+/// Tests of LaneMM.Limits.
 unit Test.Limits;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -59,7 +59,8 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Large, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
 const
@@ -446,9 +447,9 @@ var
   Backed: NativeUInt;
 begin
   // Longer than all free runs.
-  Span := LargeGet((Process.WarmSlices + Process.ColdSlices + 1) * SliceSize);
+  Span := LargeGet((ArenaWarmSlices + ColdSlices + 1) * SliceSize);
   AssertTrue('got', Span <> nil);
-  Arena := @Process.Arenas[Process.ArenaCount - 1];
+  Arena := FrontierArena(0);
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
   LimitTo(Megabyte);
   Backed := ArenaBackedSlices;
@@ -518,10 +519,10 @@ var
 begin
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
-  Backed := ArenaBackedSlices - Process.WarmSlices;
+  Backed := ArenaBackedSlices - ArenaWarmSlices;
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
-  AtMost(Backed, ArenaBackedSlices - Process.WarmSlices, 'slices in use');
+  AtMost(Backed, ArenaBackedSlices - ArenaWarmSlices, 'slices in use');
 end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
@@ -536,7 +537,7 @@ begin
   GetAll(List, 100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
-  while ArenaBackedSlices - Process.WarmSlices > (Limit - 12 * Megabyte) div SliceSize do
+  while ArenaBackedSlices - ArenaWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
   begin
     FreeMem(List[Turn]);
     List[Turn] := nil;

@@ -29,6 +29,7 @@ type
     procedure PurgeOfLockedMemoryDoesNotClaimZeros;
     procedure PurgeGivesMemoryBack;
     procedure MovedPagesKeepTheirContents;
+    procedure PagesOfSeveralMappingsAreMoved;
     procedure MoveLeavesZeros;
     procedure MoveOfUnusableMemoryChangesNothing;
     procedure ClockNeverGoesBack;
@@ -150,12 +151,30 @@ begin
   Target := CommittedRange(RangeSize);
   FillPattern(Source, RangeSize, 1);
   FillPattern(Target, RangeSize, 2);
-  if OsMove(Source, Target, RangeSize) then
+  if OsMove(Source, Target, RangeSize) = RangeSize then
     AssertTrue('moved', HasPattern(Target, RangeSize, 1))
   else
     AssertTrue('unchanged', HasPattern(Source, RangeSize, 1) and HasPattern(Target, RangeSize, 2));
   OsRelease(Source, RangeSize);
   OsRelease(Target, RangeSize);
+end;
+
+procedure TOsTests.PagesOfSeveralMappingsAreMoved;
+var
+  Source, Target, Other: PByte;
+begin
+  Source := CommittedRange(RangeSize * 2);
+  Target := CommittedRange(RangeSize * 2);
+  Other := CommittedRange(RangeSize);
+  FillPattern(Other, RangeSize, 5);
+  Same(RangeSize, OsMove(Other, Source, RangeSize), 'bytes moved to the first half');
+  FillPattern(Source + RangeSize, RangeSize, 6);
+  Same(RangeSize * 2, OsMove(Source, Target, RangeSize * 2), 'bytes moved');
+  AssertTrue('first half', HasPattern(Target, RangeSize, 5));
+  AssertTrue('second half', HasPattern(Target + RangeSize, RangeSize, 6));
+  OsRelease(Source, RangeSize * 2);
+  OsRelease(Target, RangeSize * 2);
+  OsRelease(Other, RangeSize);
 end;
 
 procedure TOsTests.MoveLeavesZeros;
@@ -165,7 +184,7 @@ begin
   Source := CommittedRange(RangeSize);
   Target := CommittedRange(RangeSize);
   FillPattern(Source, RangeSize, 1);
-  if OsMove(Source, Target, RangeSize) then
+  if OsMove(Source, Target, RangeSize) = RangeSize then
   begin
     AssertTrue('zero', IsZero(Source, RangeSize));
     FillPattern(Source, RangeSize, 3);
@@ -183,7 +202,7 @@ begin
   FillPattern(Target, RangeSize, 2);
   Source := OsReserve(RangeSize);
   OsRelease(Source, RangeSize);
-  AssertFalse('moved', OsMove(Source, Target, RangeSize));
+  Same(0, OsMove(Source, Target, RangeSize), 'bytes moved');
   AssertTrue('unchanged', HasPattern(Target, RangeSize, 2));
   OsRelease(Target, RangeSize);
 end;

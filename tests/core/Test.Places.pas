@@ -49,6 +49,9 @@ type
     procedure Drain;
     procedure VerifyFreedBlock;
     procedure VerifyBothAreMine;
+    procedure NextSpanUnderTheLock;
+    function IsQueued(Span: PSpan): Boolean;
+    procedure VerifyBothStay;
     procedure VerifyReleasedOnce;
     procedure VerifyBothAreFree;
     procedure UnlockAndVerify;
@@ -58,12 +61,45 @@ type
     procedure PrepareLargeBlock;
     procedure FreeLargeBlock;
     procedure VerifyFreedOnce;
+  strict private
+    Runs: array[0..4] of PSpan;
+    procedure KeepRun(Span: PSpan);
+    procedure PrepareKeptRuns;
+    procedure TakeKeptRuns;
+    procedure ReleaseKeptRuns;
+    procedure VerifyRunsHaveOneTaker;
+    procedure PrepareRunsToKeep;
+    procedure KeepFourRuns;
+    procedure VerifyNoRunIsLost;
+    procedure PrepareLimit;
+    procedure TakeThree;
+    procedure TakeThreeMore;
+    procedure VerifyLimit;
+    procedure PrepareFrontier;
+    procedure TakeNew;
+    procedure TakeMoreNew;
+    procedure VerifyTwoRunsOfTheFrontier;
+  strict private
+    Heaps: array[0..3] of PHeap;
+    function AdoptHeap: PHeap;
+    procedure ReturnHeap(Heap: PHeap);
+    procedure PrepareUnusedHeaps;
+    procedure AdoptFirst;
+    procedure AdoptTwoAndReturnOne;
+    procedure VerifyHeapsAreDifferent;
+  strict private
+    Unused: array of PHeap;
+    UnusedCount: Integer;
+    procedure PrepareNoUnusedHeaps;
+    procedure AdoptSecond;
+    procedure VerifyFreshHeapsAreDifferent;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
   published
     procedure BlockFreedWhileItsSpanIsLeftIsNotLost;
     procedure SpanTakenOverMeanwhileIsNotLost;
+    procedure SpanTakenUnderALockIsTakenOnce;
     procedure SpanSweptMeanwhileIsReleasedOnce;
     procedure SpanReleasedWhileTheLockIsLeftIsNotForgotten;
     procedure LockLeftWhileASpanIsReleasedForgetsNothing;
@@ -71,13 +107,21 @@ type
     procedure WaitingSpansAreTakenOnce;
     procedure EmptiedSpanUnderATakenLockIsSweptLater;
     procedure LargeBlockIsFreedByOneOfTwoThreads;
+    procedure KeptRunIsTakenOrReleased;
+    procedure KeptRunIsReleasedOrTaken;
+    procedure RunKeptDuringASweepIsNotLost;
+    procedure SlicesTakenTogetherStayBelowTheLimit;
+    procedure SlicesOfTheFrontierAreTakenOnce;
+    procedure UnusedHeapIsTakenByOneThread;
+    procedure FreshHeapIsTakenByOneThread;
   end;
 
 implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Free;
+  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Limits, LaneMM.Free;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -89,6 +133,12 @@ var
   PlacesLeft: Integer;
   OtherCall: TWork;
   CallingThread: TThreadID;
+
+// Returns the free slices of all shards.
+function FreeSlices: NativeUInt;
+begin
+  Result := ArenaWarmSlices + ColdSlices;
+end;
 
 procedure CallAtPlace;
 begin
@@ -231,12 +281,13 @@ end;
 
 // ---------------------------------------------------------------------------- frees
 
-// First has a free block and waits on Taken. Second is current, and full.
+// First has a free block and is queued. Second is current, and full.
 procedure TPlacesTests.PrepareFullCurrent;
 begin
   First := FillSpan;
   Second := FillSpan;
   FreeBy(Mine, First);
+  HeapSweep(Mine); // queues First
   StoreRelease(Process.SweepWanted, 0);
 end;
 
@@ -286,25 +337,48 @@ begin
   FreeBy(Mine, Second);
 end;
 
-procedure TPlacesTests.VerifyBothAreMine;
+function TPlacesTests.IsQueued(Span: PSpan): Boolean;
 var
-  Count: Integer;
-  Span: PSpan;
+  Queued: PSpan;
+begin
+  Result := False;
+  Queued := Mine^.Queues[SizeClass];
+  if Queued <> nil then
+    repeat
+      Result := Result or (Queued = Span);
+      Queued := Queued^.Next;
+    until Queued = Mine^.Queues[SizeClass];
+end;
+
+procedure TPlacesTests.VerifyBothAreMine;
 begin
   HeapSweep(Mine); // queues what was taken over
-  Count := 0;
-  Span := Mine^.Queues[SizeClass];
-  if Span <> nil then
-    repeat
-      Inc(Count, Ord((Span = First) or (Span = Second)));
-      Span := Span^.Next;
-    until Span = Mine^.Queues[SizeClass];
-  Same(2, Count, 'queued spans');
+  AssertTrue('first', IsQueued(First));
+  AssertTrue('second', IsQueued(Second));
 end;
 
 procedure TPlacesTests.SpanTakenOverMeanwhileIsNotLost;
 begin
   AtEachPlace(PrepareTwoGivenUp, Sweep, FreeSecondOfMine, VerifyBothAreMine);
+end;
+
+procedure TPlacesTests.NextSpanUnderTheLock;
+begin
+  LockEnter(Mine^.Lock);
+  HeapNextSpan(Mine, SizeClass);
+  LockLeave(Mine^.Lock);
+end;
+
+procedure TPlacesTests.VerifyBothStay;
+begin
+  HeapSweep(Mine); // queues what waits
+  AssertTrue('first', First^.IsCurrent or IsQueued(First));
+  AssertTrue('second', Second^.IsCurrent or IsQueued(Second));
+end;
+
+procedure TPlacesTests.SpanTakenUnderALockIsTakenOnce;
+begin
+  AtEachPlace(PrepareTwoGivenUp, NextSpanUnderTheLock, FreeSecondOfMine, VerifyBothStay);
 end;
 
 // First has one block in use, and a queue.
@@ -314,7 +388,7 @@ begin
   Take;
   FreeAllOf(First, True);
   HeapSweep(Mine);
-  FreeBefore := Process.WarmSlices + Process.ColdSlices;
+  FreeBefore := FreeSlices;
 end;
 
 procedure TPlacesTests.FreeLast;
@@ -325,7 +399,7 @@ end;
 procedure TPlacesTests.VerifyReleasedOnce;
 begin
   HeapSweep(Mine);
-  Same(FreeBefore + Process.ClassSlices[SizeClass], Process.WarmSlices + Process.ColdSlices,
+  Same(FreeBefore + Process.ClassSlices[SizeClass], FreeSlices,
     'free slices');
 end;
 
@@ -340,20 +414,20 @@ procedure TPlacesTests.PrepareTwoRuns;
 begin
   First := ArenaTake(3);
   Second := ArenaTake(3);
-  FreeBefore := Process.WarmSlices + Process.ColdSlices;
+  FreeBefore := FreeSlices;
 end;
 
 procedure TPlacesTests.PrepareTwoRunsUnderTheLock;
 begin
   PrepareTwoRuns;
-  LockEnter(Process.ArenaLock);
+  LockEnter(ShardOf(First)^.Lock);
 end;
 
 procedure TPlacesTests.PrepareWaitingRun;
 begin
   PrepareTwoRunsUnderTheLock;
   ArenaRelease(First);
-  LockLeave(Process.ArenaLock);
+  LockLeave(ShardOf(First)^.Lock);
 end;
 
 procedure TPlacesTests.ReleaseFirst;
@@ -369,8 +443,8 @@ end;
 // What a thread does that leaves the lock.
 procedure TPlacesTests.Unlock;
 begin
-  LockLeave(Process.ArenaLock);
-  if LoadAcquire(Process.Released) <> 0 then
+  LockLeave(ShardOf(First)^.Lock);
+  if LoadAcquire(ShardOf(First)^.Released) <> 0 then
     Drain;
 end;
 
@@ -383,13 +457,13 @@ end;
 // Takes and leaves the lock.
 procedure TPlacesTests.Drain;
 begin
-  ArenaIdleSlices;
+  ArenaPurgeIdle;
 end;
 
 procedure TPlacesTests.VerifyBothAreFree;
 begin
-  Same(0, LoadAcquire(Process.Released), 'waiting spans');
-  Same(FreeBefore + 6, Process.WarmSlices + Process.ColdSlices, 'free slices');
+  Same(0, LoadAcquire(ShardOf(First)^.Released), 'waiting spans');
+  Same(FreeBefore + 6, FreeSlices, 'free slices');
 end;
 
 procedure TPlacesTests.UnlockAndVerify;
@@ -418,11 +492,16 @@ begin
   AtEachPlace(PrepareWaitingRun, Drain, ReleaseSecond, VerifyBothAreFree);
 end;
 
+const
+  // Of a block in use.
+  FirstWord = 1000;
+
 procedure TPlacesTests.PrepareLargeBlock;
 begin
   LargeBlock := GetMem(5 * SliceSize);
+  PNativeUInt(LargeBlock)^ := FirstWord;
   FillChar(Answers, SizeOf(Answers), 0);
-  FreeBefore := Process.WarmSlices + Process.ColdSlices;
+  FreeBefore := FreeSlices + LargeKeptSlices(OsThreadHeap);
 end;
 
 procedure TPlacesTests.FreeLargeBlock;
@@ -435,9 +514,10 @@ end;
 
 procedure TPlacesTests.VerifyFreedOnce;
 begin
+  Same(FirstWord, PNativeUInt(LargeBlock)^, 'first word of the free run');
   Same(1, Answers[0], 'frees');
   Same(1, Answers[1], 'refusals');
-  Same(FreeBefore + 5, Process.WarmSlices + Process.ColdSlices, 'free slices');
+  Same(FreeBefore + 5, FreeSlices + LargeKeptSlices(OsThreadHeap), 'free and kept slices');
 end;
 
 procedure TPlacesTests.EmptiedSpanUnderATakenLockIsSweptLater;
@@ -454,6 +534,262 @@ end;
 procedure TPlacesTests.LargeBlockIsFreedByOneOfTwoThreads;
 begin
   AtEachPlace(PrepareLargeBlock, FreeLargeBlock, FreeLargeBlock, VerifyFreedOnce);
+end;
+
+// ---------------------------------------------------------------------------- kept runs
+
+procedure TPlacesTests.KeepRun(Span: PSpan);
+begin
+  RemoteEndLife(Span);
+  if not LargeKeep(Mine, Span) then
+    LargeRelease(Span);
+end;
+
+procedure TPlacesTests.PrepareKeptRuns;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 1 do
+    Runs[Index] := LargeGet(3 * SliceSize);
+  FreeBefore := FreeSlices;
+  for Index := 0 to 1 do
+    KeepRun(Runs[Index]);
+  First := nil;
+  Second := nil;
+end;
+
+procedure TPlacesTests.TakeKeptRuns;
+begin
+  First := LargeGetKept(Mine, 3 * SliceSize);
+  Second := LargeGetKept(Mine, 3 * SliceSize);
+end;
+
+procedure TPlacesTests.ReleaseKeptRuns;
+begin
+  LargeReleaseKept(Mine);
+end;
+
+procedure TPlacesTests.VerifyRunsHaveOneTaker;
+begin
+  Same(0, LargeKeptSlices(Mine), 'kept slices');
+  Same(FreeBefore + 3 * (Ord(First = nil) + Ord(Second = nil)), FreeSlices, 'free slices');
+  if First <> nil then
+    LargeFree(First);
+  if Second <> nil then
+    LargeFree(Second);
+  Same(FreeBefore + 6, FreeSlices, 'free slices after');
+end;
+
+procedure TPlacesTests.PrepareRunsToKeep;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Runs) do
+    Runs[Index] := LargeGet(2 * SliceSize);
+  FreeBefore := FreeSlices;
+end;
+
+procedure TPlacesTests.KeepFourRuns;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 3 do
+    KeepRun(Runs[Index]);
+end;
+
+procedure TPlacesTests.VerifyNoRunIsLost;
+begin
+  KeepRun(Runs[4]);
+  Same(FreeBefore + 10, FreeSlices + LargeKeptSlices(Mine), 'free and kept slices');
+end;
+
+procedure TPlacesTests.KeptRunIsTakenOrReleased;
+begin
+  AtEachPlace(PrepareKeptRuns, TakeKeptRuns, ReleaseKeptRuns, VerifyRunsHaveOneTaker);
+end;
+
+procedure TPlacesTests.KeptRunIsReleasedOrTaken;
+begin
+  AtEachPlace(PrepareKeptRuns, ReleaseKeptRuns, TakeKeptRuns, VerifyRunsHaveOneTaker);
+end;
+
+procedure TPlacesTests.RunKeptDuringASweepIsNotLost;
+begin
+  AtEachPlace(PrepareRunsToKeep, ReleaseKeptRuns, KeepFourRuns, VerifyNoRunIsLost);
+end;
+
+// ---------------------------------------------------------------------------- new slices
+
+// Memory for one run is left.
+procedure TPlacesTests.PrepareLimit;
+begin
+  ArenaPurge(AllSlices);
+  LimitsSet(0, (ArenaBackedSlices + 3) * SliceSize, 0);
+end;
+
+procedure TPlacesTests.TakeThree;
+begin
+  First := ArenaTake(3);
+end;
+
+procedure TPlacesTests.TakeThreeMore;
+begin
+  Second := ArenaTake(3);
+end;
+
+procedure TPlacesTests.VerifyLimit;
+var
+  Limit: NativeUInt;
+begin
+  Limit := Process.Limits[lkHard].Slices;
+  LimitsSet(0, 0, 0);
+  AtMost(Limit, ArenaBackedSlices, 'backed slices');
+  AssertTrue('one run', (First = nil) <> (Second = nil));
+  if First = nil then
+    First := Second;
+  ArenaRelease(First);
+end;
+
+procedure TPlacesTests.SlicesTakenTogetherStayBelowTheLimit;
+begin
+  AtEachPlace(PrepareLimit, TakeThree, TakeThreeMore, VerifyLimit);
+end;
+
+procedure TPlacesTests.PrepareFrontier;
+begin
+  FreeBefore := FrontierArena(0)^.Frontier;
+end;
+
+procedure TPlacesTests.TakeNew;
+var
+  Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  First := FrontierTake(3, Tail, TailCount);
+end;
+
+procedure TPlacesTests.TakeMoreNew;
+var
+  Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  Second := FrontierTake(3, Tail, TailCount);
+end;
+
+procedure TPlacesTests.VerifyTwoRunsOfTheFrontier;
+begin
+  AssertTrue('two runs', (First <> nil) and (Second <> nil) and (Abs(First - Second) = 3));
+  Same(FreeBefore + 6, FrontierArena(0)^.Frontier, 'frontier');
+  if Second < First then
+    First := Second;
+  First^.Shard := 1;
+  First^.SliceCount := 6;
+  First^.SpareCount := 6; // not counted as backed
+  ArenaReleaseZero(First);
+end;
+
+procedure TPlacesTests.SlicesOfTheFrontierAreTakenOnce;
+begin
+  AtEachPlace(PrepareFrontier, TakeNew, TakeMoreNew, VerifyTwoRunsOfTheFrontier);
+end;
+
+// ---------------------------------------------------------------------------- unused heaps
+
+// What a new thread does. Allocates nothing.
+function TPlacesTests.AdoptHeap: PHeap;
+var
+  Kept: PHeap;
+begin
+  Kept := OsThreadHeap;
+  OsSetThreadHeap(nil);
+  Result := ThreadHeap;
+  OsSetThreadHeap(Kept);
+end;
+
+// What the end of a thread does.
+procedure TPlacesTests.ReturnHeap(Heap: PHeap);
+begin
+  Heap^.NextUnused := PHeap(LoadAcquire(Process.EndedHeaps));
+  StoreRelease(Process.EndedHeaps, NativeUInt(Heap));
+  ThreadsAbandonEnded;
+end;
+
+procedure TPlacesTests.PrepareUnusedHeaps;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Heaps) do
+    Heaps[Index] := AdoptHeap;
+  for Index := 0 to High(Heaps) do
+    ReturnHeap(Heaps[Index]);
+end;
+
+procedure TPlacesTests.AdoptFirst;
+begin
+  Heaps[0] := AdoptHeap;
+end;
+
+procedure TPlacesTests.AdoptTwoAndReturnOne;
+var
+  Returned: PHeap;
+begin
+  Returned := AdoptHeap;
+  Heaps[1] := AdoptHeap;
+  ReturnHeap(Returned);
+end;
+
+procedure TPlacesTests.VerifyHeapsAreDifferent;
+var
+  Index: Integer;
+begin
+  Heaps[2] := AdoptHeap;
+  AssertTrue('first', Heaps[0] <> Heaps[1]);
+  AssertTrue('third', (Heaps[2] <> Heaps[0]) and (Heaps[2] <> Heaps[1]));
+  for Index := 0 to 2 do
+    ReturnHeap(Heaps[Index]);
+end;
+
+procedure TPlacesTests.UnusedHeapIsTakenByOneThread;
+begin
+  AtEachPlace(PrepareUnusedHeaps, AdoptFirst, AdoptTwoAndReturnOne, VerifyHeapsAreDifferent);
+end;
+
+// Takes all unused heaps, and a new one.
+procedure TPlacesTests.PrepareNoUnusedHeaps;
+var
+  Newest: PHeap;
+begin
+  Newest := ThreadsFirstHeap;
+  repeat
+    Unused[UnusedCount] := AdoptHeap;
+    Inc(UnusedCount);
+  until ThreadsFirstHeap <> Newest;
+end;
+
+procedure TPlacesTests.AdoptSecond;
+begin
+  Heaps[1] := AdoptHeap;
+end;
+
+procedure TPlacesTests.VerifyFreshHeapsAreDifferent;
+begin
+  AssertTrue('two', Heaps[0] <> Heaps[1]);
+  AssertTrue('both', (Heaps[0] <> nil) and (Heaps[1] <> nil));
+  AssertTrue('apart', Abs(PByte(Heaps[0]) - PByte(Heaps[1])) >= SizeOf(THeap));
+  ReturnHeap(Heaps[0]);
+  ReturnHeap(Heaps[1]);
+end;
+
+procedure TPlacesTests.FreshHeapIsTakenByOneThread;
+begin
+  SetLength(Unused, 10000);
+  UnusedCount := 0;
+  AtEachPlace(PrepareNoUnusedHeaps, AdoptFirst, AdoptSecond, VerifyFreshHeapsAreDifferent);
+  while UnusedCount > 0 do
+  begin
+    Dec(UnusedCount);
+    ReturnHeap(Unused[UnusedCount]);
+  end;
 end;
 
 {$ifdef LANEMM_YIELD}

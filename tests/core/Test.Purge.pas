@@ -69,7 +69,7 @@ begin
   repeat
     Sleep(1); // leaves the processor to others
     if not Process.HasFastSlot then
-      FreeMem(GetMem(MaxClassSize + 1));
+      FreeMem(GetMem(LongestKept * SliceSize + 1)); // no kept run
     Resident := ResidentBytes;
   until Resident <= Limit;
   AtMost(Limit, Resident, 'resident bytes');
@@ -135,7 +135,7 @@ begin
     Waits := LoadAcquire(Process.OsCalls[ocWait]);
     Sleep(100);
     if not Process.HasFastSlot then
-      FreeMem(GetMem(MaxClassSize + 1));
+      FreeMem(GetMem(LongestKept * SliceSize + 1)); // no kept run
   until (LoadAcquire(Process.SweepWanted) = 0) and (LoadAcquire(Process.OsCalls[ocWait]) = Waits);
 end;
 

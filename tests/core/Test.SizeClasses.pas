@@ -15,11 +15,11 @@ type
     procedure EverySizeGetsTheSmallestClassThatFits;
     procedure TheTableAgreesWithTheComputation;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
     procedure ClassSizesAscendAndKeepTheAlignment;
     procedure TheLastClassServesTheLargestSize;
     procedure SmallSpansAreOneSlice;
-    procedure MediumSpansHoldEightBlocksAndWasteASixteenth;
+    procedure MediumSpansHoldFourBlocksAndWasteASixteenth;
     procedure EverySpanFitsTheWordOfItsRemoteList;
     procedure LinksOfASpanAndNoneBeyondPassItsMask;
   end;
@@ -31,6 +31,7 @@ uses
 
 const
   FineLimit = 128;
+  CoarseLimit = 32768;
 
 // Requested sizes of First to Last that get more than they need by more than the limit.
 function CountWasteful(First, Last, LimitBytes, LimitShare: NativeUInt): Integer;
@@ -87,9 +88,10 @@ begin
   Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, 0), 'sizes that waste more');
 end;
 
-procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128;
+procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
 begin
-  Same(0, CountWasteful(FineLimit + 1, MaxClassSize, 0, 8), 'sizes that waste more');
+  Same(0, CountWasteful(FineLimit + 1, CoarseLimit, 0, 8), 'sizes that waste more');
+  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, 0, 4), 'sizes above 32 KB that waste more');
 end;
 
 procedure TSizeClassesTests.ClassSizesAscendAndKeepTheAlignment;
@@ -118,7 +120,7 @@ begin
     Same(1, Process.ClassSlices[Index], 'slices');
 end;
 
-procedure TSizeClassesTests.MediumSpansHoldEightBlocksAndWasteASixteenth;
+procedure TSizeClassesTests.MediumSpansHoldFourBlocksAndWasteASixteenth;
 var
   Index: Integer;
   Size: NativeUInt;
@@ -126,7 +128,7 @@ begin
   for Index := SizeToClass(MaxSmallSize) to SizeClassCount - 1 do
   begin
     Size := Process.ClassSlices[Index] * SliceSize;
-    AtLeast(8, Size div ClassToSize(Index), 'blocks of a span');
+    AtLeast(4, Size div ClassToSize(Index), 'blocks of a span');
     AtMost(Size div 16, Size mod ClassToSize(Index), 'bytes behind the last block');
   end;
 end;

@@ -78,7 +78,7 @@ begin
   Span^.Start := Memory;
   Span^.SliceCount := Process.ClassSlices[SizeClass];
   AtMost(MostSlices, Span^.SliceCount, 'slices of a span');
-  SpanFormat(Span, SizeClass, NoOwner);
+  SpanFormat(Span, SizeClass, Process.Abandoned);
 end;
 
 procedure TSpanTests.Push(Block: PBlock);
@@ -392,7 +392,7 @@ begin
   Format(SmallClass);
   Span^.Remote := LifeStep * 3 + LifeStep div 2 + 3; // as a thread lost in a fork may leave it
   Span^.IsShared := True;
-  SpanFormat(Span, SmallClass, NoOwner);
+  SpanFormat(Span, SmallClass, Process.Abandoned);
   Same(0, RemoteCount(Span), 'blocks that others freed');
   AssertTrue('refilled', SpanRefill(Span));
   AssertFalse('shared', Span^.IsShared);

@@ -47,6 +47,7 @@ type
   published
     procedure EachThreadHasItsOwnHeap;
     procedure HeapOfAThreadStaysTheSame;
+    procedure HeapsAreSpreadOverTheShards;
     procedure HeapsOfEndedThreadsAreUsedAgain;
     procedure BlocksOfAnEndedThreadStayValid;
     procedure BlocksOfAnEndedThreadCanBeResized;
@@ -65,10 +66,24 @@ type
     procedure TrimReleasesCurrentSpansWithoutABlock;
   end;
 
+  TEndedThreadsTests = class(TQuietTest)
+  strict private
+    Heap: PHeap;
+    Blocks: array[0..59] of Pointer;
+    procedure GetBlocks;
+    procedure GetOneBlock;
+    procedure LeaveBlocks;
+  published
+    procedure HeapThatASweepHeldWhenItsThreadEndedIsAbandonedLater;
+    procedure FirstFreeTakesOverASpanOfAnEndedThread;
+    procedure LastFreeReleasesASpanOfAnEndedThread;
+    procedure FreeOfABlockOfAnEndedThreadWaitsForNoLock;
+  end;
+
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;
@@ -104,7 +119,7 @@ var
   Heap: PHeap;
 begin
   Result := 0;
-  Heap := Process.Heaps;
+  Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
     Inc(Result);
@@ -142,6 +157,27 @@ begin
   Heap := ThreadHeap;
   ProcessTrim;
   AssertTrue('same', ThreadHeap = Heap);
+end;
+
+procedure TThreadsTests.HeapsAreSpreadOverTheShards;
+var
+  Counts: array[1..ShardLimit] of Integer;
+  Heap: PHeap;
+  Number, Total: Integer;
+begin
+  Line.Start(Length(Heaps));
+  InThreads(Length(Heaps), NoteHeap);
+  FillChar(Counts, SizeOf(Counts), 0);
+  Total := 0;
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    Inc(Counts[Heap^.HomeShard]);
+    Inc(Total);
+    Heap := Heap^.NextHeap;
+  end;
+  for Number := 1 to Process.ShardCount do
+    AtLeast(Total div Process.ShardCount, Counts[Number], 'heaps of a shard');
 end;
 
 procedure TThreadsTests.HeapsOfEndedThreadsAreUsedAgain;
@@ -503,8 +539,8 @@ begin
     GetMem(Blocks[Index], AwaitedSize);
   // A span between others: full, so given up. The first free takes it over.
   AwaitedSpan := ArenaSpan(Blocks[30]);
-  for Index := 31 to 59 do
-    if ArenaSpan(Blocks[Index]) = AwaitedSpan then
+  for Index := 0 to High(Blocks) do
+    if (Index <> 30) and (ArenaSpan(Blocks[Index]) = AwaitedSpan) then
     begin
       FreeMem(Blocks[Index]);
       Blocks[Index] := nil;
@@ -541,6 +577,84 @@ begin
   FreeEach(Blocks, 1);
 end;
 
+// ---------------------------------------------------------------------------- ends under a lock
+
+procedure TEndedThreadsTests.GetBlocks;
+var
+  Index: Integer;
+begin
+  Heap := ThreadHeap;
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], AwaitedSize);
+  FreeMem(Blocks[0]);
+end;
+
+procedure TEndedThreadsTests.HeapThatASweepHeldWhenItsThreadEndedIsAbandonedLater;
+var
+  Owner: TWorker;
+  Index: Integer;
+begin
+  Owner := StartIdleThread(GetBlocks);
+  LockEnter(Heap^.Lock);
+  EndThread(Owner);
+  LockLeave(Heap^.Lock);
+  AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[1])) = Heap);
+  ThreadsAbandonEnded;
+  AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[1])) = Process.Abandoned);
+  Same(0, LoadAcquire(Process.EndedHeaps), 'heaps left');
+  for Index := 1 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+// Ends a thread that leaves one span with all blocks of Blocks but the first.
+procedure TEndedThreadsTests.LeaveBlocks;
+begin
+  EndThread(StartIdleThread(GetBlocks));
+  AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = Process.Abandoned);
+end;
+
+procedure TEndedThreadsTests.FirstFreeTakesOverASpanOfAnEndedThread;
+var
+  Index: Integer;
+begin
+  LeaveBlocks;
+  FreeMem(Blocks[High(Blocks)]);
+  AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = OsThreadHeap);
+  for Index := 1 to High(Blocks) - 1 do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TEndedThreadsTests.GetOneBlock;
+begin
+  GetMem(Blocks[0], AwaitedSize);
+end;
+
+procedure TEndedThreadsTests.LastFreeReleasesASpanOfAnEndedThread;
+var
+  Span: PSpan;
+begin
+  EndThread(StartIdleThread(GetOneBlock));
+  Span := ArenaSpan(Blocks[0]);
+  AssertTrue('abandoned', OwnerOf(Span) = Process.Abandoned);
+  Same(1, Span^.Used, 'blocks in use');
+  FreeMem(Blocks[0]);
+  AssertTrue('kind', Span^.Kind <> skBlocks);
+end;
+
+procedure TEndedThreadsTests.FreeOfABlockOfAnEndedThreadWaitsForNoLock;
+var
+  Index: Integer;
+begin
+  LeaveBlocks;
+  LockEnter(Process.Abandoned^.Lock);
+  FreeMem(Blocks[High(Blocks)]);
+  AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = Process.Abandoned);
+  LockLeave(Process.Abandoned^.Lock);
+  for Index := 1 to High(Blocks) - 1 do
+    FreeMem(Blocks[Index]);
+end;
+
 initialization
   RegisterTest(TThreadsTests);
+  RegisterTest(TEndedThreadsTests);
 end.

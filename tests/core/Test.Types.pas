@@ -28,7 +28,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Threads;
 
 function OffsetIn(Start, Field: Pointer): NativeUInt;
 begin
@@ -96,7 +96,7 @@ procedure TTypesTests.FieldsReadByEveryCallLieBeforeTheLocks;
 var
   LockLine: NativeUInt;
 begin
-  LockLine := OffsetIn(@Process, @Process.ArenaLock) div CacheLineSize;
+  LockLine := OffsetIn(@Process, @Process.Shards) div CacheLineSize;
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.ThreadSlot) div CacheLineSize, 'ThreadSlot');
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.Base) div CacheLineSize, 'Base');
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.Limit) div CacheLineSize, 'Limit');
@@ -113,7 +113,7 @@ procedure TTypesTests.HeapsLieOnCacheLines;
 var
   Heap: PHeap;
 begin
-  Heap := Process.Heaps;
+  Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
     Same(0, NativeUInt(Heap) mod CacheLineSize, 'address of a heap modulo a line');
@@ -141,7 +141,7 @@ var
   Heap: PHeap;
 begin
   AssertTrue('nil', NoOwner <> nil);
-  Heap := Process.Heaps;
+  Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
     AssertTrue('a heap', NoOwner <> Heap);

@@ -15,8 +15,8 @@ type
     procedure LogSurvives(const Ending: string; ExitCode: Integer);
   published
     procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
-    procedure WaitsAreFoundAtTheirLineWithTheirCount;
-    procedure FailedTriesAreFoundAtTheirLineWithTheirCount;
+    procedure TakenShardsAreFoundAtTheirLineWithTheirCount;
+    procedure TakenHeapsAreFoundAtTheirLineWithTheirCount;
     procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
     procedure GrowthOfATextIsNamed;
     procedure GrowthOfAListAdvisesCapacity;
@@ -89,20 +89,25 @@ begin
   Has('1. 300 x', Planted.Errors);
 end;
 
-procedure TEventLogTests.WaitsAreFoundAtTheirLineWithTheirCount;
+procedure TEventLogTests.TakenShardsAreFoundAtTheirLineWithTheirCount;
 begin
-  Planted.Run('contention', ['waits', '20']);
-  Has('1. 20 x GetMem waited for the arena lock, total', Planted.Written(LogSuffix));
-  Has(', 1 thread, at ' + PlaceOf('wait'), Planted.Written(LogSuffix));
+  Planted.Run('contention', ['misses', '25']);
+  Has('1. 25 x FreeMem found the lock of an arena shard taken and went another way, 1 thread, at '
+    + PlaceOf('miss'), Planted.Written(LogSuffix));
   HasNot('2. ', Planted.Written(LogSuffix));
 end;
 
-procedure TEventLogTests.FailedTriesAreFoundAtTheirLineWithTheirCount;
+procedure TEventLogTests.TakenHeapsAreFoundAtTheirLineWithTheirCount;
+const
+  Names: array[1..2] of string = ('a thread heap', 'the abandoned heap');
+var
+  Name: string;
 begin
-  Planted.Run('contention', ['misses', '25']);
-  Has('1. 25 x FreeMem found the arena lock held and did not wait, 1 thread, at '
-    + PlaceOf('miss'), Planted.Written(LogSuffix));
-  HasNot('2. ', Planted.Written(LogSuffix));
+  Planted.Run('contention', ['sweeps', '25']);
+  for Name in Names do
+    Has(Format('. 25 x the memory manager found the lock of %s taken and went another way, '
+      + '1 thread, at %s', [Name, PlaceOf('sweep')]), Planted.Written(LogSuffix));
+  HasNot('3. ', Planted.Written(LogSuffix));
 end;
 
 procedure TEventLogTests.GrowthOfAnArrayIsFoundAtItsLineWithItsCount;

@@ -6,28 +6,37 @@ unit Test.LockProfile;
 interface
 
 uses
-  SyncObjs, Test.Tools, LaneMM.Layout;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
   TLockPointer = ^TLock;
+  TLocks = array of TLockPointer;
 
   TLockProfileTests = class(TLaneTest)
   strict private
-    Lock: TLockPointer;
-    Wanted: TWork;
-    Gate: TEvent;
+    Servant: TServant;
+    Heap: PHeap;
+    Random: TGenerator;
+    Blocks: array[1..16] of PByte;
+    LeftBehind, Large: Pointer;
+    IsIntact: Boolean;
     IsSampled: Boolean;
+    procedure LeaveABlock;
+    procedure StartAndEndAThread;
+    procedure Change(Index: Integer);
+    procedure UseMemory;
+    procedure FindHeap;
+    procedure GoesOnWithout(const Locks: TLocks);
     procedure GetSampled;
-    procedure WorkAtTheGate;
-    procedure TakeAndLeave;
-    procedure GetAndFreeLarge;
-    procedure WaitersBurnNoCpu(var Which: TLock; Work: TWork);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
   published
-    procedure ThreadsParkWhileTheArenaLockIsKept;
-    procedure ThreadsParkWhileTheRegistryLockIsKept;
-    procedure ThreadsParkWhileTheAbandonedLockIsKept;
-    procedure ThreadsParkWhileAHeapLockIsKept;
-    procedure LargeBlocksParkWhileTheArenaLockIsKept;
+    procedure ThreadGoesOnWhileTheLockOfAShardIsKept;
+    procedure ThreadGoesOnWhileTheLocksOfAllShardsAreKept;
+    procedure ThreadGoesOnAndEndsWhileTheLockOfItsHeapIsKept;
+    procedure ThreadGoesOnWhileTheLockOfAnotherHeapIsKept;
+    procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
@@ -36,97 +45,157 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
+  SysUtils, BaseUnix, testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  LaneMM.Arena, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
 
+procedure TLockProfileTests.SetUp;
 const
-  ThreadCount = 4;
-  StartMs = 50;
-  KeptMs = 300;
-  // Four threads that turn for KeptMs on two CPUs use twice as much as that.
-  MostCpuMs = 100;
+  LargeSize = (LongestKept + 1) * SliceSize; // no heap keeps its run
+begin
+  Random.Start(TestSeed);
+  IsIntact := True;
+  Servant := TServant.Create;
+  Servant.Call(FindHeap);
+  GetMem(Large, LargeSize);
+end;
 
-function CpuMs: Int64;
+procedure TLockProfileTests.TearDown;
+begin
+  FreeAndNil(Servant);
+  FreeMem(Large);
+end;
+
+procedure TLockProfileTests.FindHeap;
+begin
+  FreeMem(GetMem(1)); // now the thread has a heap
+  Heap := OsThreadHeap;
+end;
+
+// The thread's heap leaves a span to the abandoned heap.
+procedure TLockProfileTests.LeaveABlock;
 const
-  MsPerTick = 10;
+  Size = 1000;
+begin
+  GetMem(LeftBehind, Size);
+end;
+
+procedure TLockProfileTests.StartAndEndAThread;
+begin
+  InThread(LeaveABlock);
+  FreeMem(LeftBehind);
+end;
+
+// Replaces or resizes a block; all powers of two are equally frequent.
+procedure TLockProfileTests.Change(Index: Integer);
+const
+  SmallestSize = 16;
+  LargestSize = 2000000;
+  Doublings = 17;
 var
-  Times: TMS;
+  Size: NativeUInt;
 begin
-  FpTimes(Times);
-  Result := Int64(Times.tms_utime + Times.tms_stime) * MsPerTick;
-end;
-
-procedure TLockProfileTests.TakeAndLeave;
-begin
-  LockEnter(Lock^);
-  LockLeave(Lock^);
-end;
-
-procedure TLockProfileTests.GetAndFreeLarge;
-var
-  P: Pointer;
-begin
-  GetMem(P, 300000);
-  FreeMem(P);
-end;
-
-procedure TLockProfileTests.WorkAtTheGate;
-begin
-  Gate.WaitFor(INFINITE);
-  Wanted;
-end;
-
-// The threads start before the lock is taken: starting one takes locks, too.
-procedure TLockProfileTests.WaitersBurnNoCpu(var Which: TLock; Work: TWork);
-var
-  Workers: array[1..ThreadCount] of TWorker;
-  Index: Integer;
-  Used: Int64;
-begin
-  Lock := @Which;
-  Wanted := Work;
-  Gate := TEvent.Create(nil, True, False, '');
-  for Index := 1 to ThreadCount do
-    Workers[Index] := TWorker.Create(WorkAtTheGate, False);
-  Sleep(StartMs);
-  LockEnter(Which);
-  Used := CpuMs;
-  Gate.SetEvent;
-  Sleep(KeptMs);
-  Used := CpuMs - Used;
-  LockLeave(Which);
-  for Index := 1 to ThreadCount do
+  Size := NativeUInt(SmallestSize) shl Random.Below(Doublings);
+  Inc(Size, Random.Below(Size));
+  if Size > LargestSize then
+    Size := LargestSize;
+  if Random.Below(2) = 0 then
+    ReallocMem(Blocks[Index], Size)
+  else
   begin
-    Workers[Index].AwaitEnd;
-    Workers[Index].Free;
+    FreeMem(Blocks[Index]);
+    GetMem(Blocks[Index], Size);
+    FillPattern(Blocks[Index], SmallestSize, Index);
   end;
-  Gate.Free;
-  AtMost(MostCpuMs, Used, 'CPU time in ms');
+  IsIntact := IsIntact and HasPattern(Blocks[Index], SmallestSize, Index);
 end;
 
-procedure TLockProfileTests.ThreadsParkWhileTheArenaLockIsKept;
+// Begins with a free that needs the lock of a shard, the one of the large block.
+procedure TLockProfileTests.UseMemory;
+const
+  Changes = 1000;
+  ChangesPerThread = 50;
+var
+  Index: Integer;
 begin
-  WaitersBurnNoCpu(Process.ArenaLock, TakeAndLeave);
+  FreeMem(Large);
+  Large := nil;
+  for Index := 1 to High(Blocks) do
+  begin
+    Blocks[Index] := GetMem(100);
+    FillPattern(Blocks[Index], 100, Index);
+  end;
+  for Index := 1 to Changes do
+  begin
+    Change(1 + Random.Below(High(Blocks)));
+    if Index mod ChangesPerThread <> 0 then
+      Continue;
+    StartAndEndAThread;
+    LaneMM_Trim;
+  end;
+  for Index := 1 to High(Blocks) do
+    FreeMem(Blocks[Index]);
 end;
 
-procedure TLockProfileTests.ThreadsParkWhileTheRegistryLockIsKept;
+// How often threads have found the locks taken.
+function MissesOf(const Locks: TLocks): Int64;
+var
+  Index: Integer;
 begin
-  WaitersBurnNoCpu(Process.RegistryLock, TakeAndLeave);
+  Result := 0;
+  for Index := 0 to High(Locks) do
+    Inc(Result, LoadAcquire(Locks[Index]^.Contended));
 end;
 
-procedure TLockProfileTests.ThreadsParkWhileTheAbandonedLockIsKept;
+// Another thread uses memory while this one keeps the locks: if it waits for one of them, the test
+// hangs until its time limit.
+procedure TLockProfileTests.GoesOnWithout(const Locks: TLocks);
+var
+  Index: Integer;
+  Misses: Int64;
 begin
-  WaitersBurnNoCpu(Process.Abandoned^.Lock, TakeAndLeave);
+  for Index := 0 to High(Locks) do
+    LockEnter(Locks[Index]^);
+  Misses := MissesOf(Locks);
+  Servant.Call(UseMemory);
+  Misses := MissesOf(Locks) - Misses;
+  for Index := 0 to High(Locks) do
+    LockLeave(Locks[Index]^);
+  AtLeast(1, Misses, 'times that a lock was found taken');
+  AssertTrue('blocks keep their contents', IsIntact);
 end;
 
-procedure TLockProfileTests.ThreadsParkWhileAHeapLockIsKept;
+procedure TLockProfileTests.ThreadGoesOnWhileTheLockOfAShardIsKept;
 begin
-  WaitersBurnNoCpu(OsThreadHeap^.Lock, TakeAndLeave);
+  GoesOnWithout([@ShardOf(ArenaSpan(Large))^.Lock]);
 end;
 
-procedure TLockProfileTests.LargeBlocksParkWhileTheArenaLockIsKept;
+procedure TLockProfileTests.ThreadGoesOnWhileTheLocksOfAllShardsAreKept;
+var
+  Locks: TLocks;
+  Number: Integer;
 begin
-  WaitersBurnNoCpu(Process.ArenaLock, GetAndFreeLarge);
+  SetLength(Locks, Process.ShardCount);
+  for Number := 1 to Process.ShardCount do
+    Locks[Number - 1] := @Process.Shards[Number].Lock;
+  GoesOnWithout(Locks);
+end;
+
+procedure TLockProfileTests.ThreadGoesOnAndEndsWhileTheLockOfItsHeapIsKept;
+begin
+  GoesOnWithout([@Heap^.Lock]);
+  LockEnter(Heap^.Lock);
+  FreeAndNil(Servant);
+  LockLeave(Heap^.Lock);
+end;
+
+procedure TLockProfileTests.ThreadGoesOnWhileTheLockOfAnotherHeapIsKept;
+begin
+  GoesOnWithout([@OsThreadHeap()^.Lock]);
+end;
+
+procedure TLockProfileTests.ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
+begin
+  GoesOnWithout([@Process.Abandoned^.Lock]);
 end;
 
 // Allocates a block that should be sampled; IsSampled returns whether it was.

@@ -19,7 +19,7 @@ begin
   if ParamStr(1) <> 'clean' then
     Block[100] := 1;
   if ParamStr(1) = 'locked' then
-    LockEnterUnwatched(Debug.Lock);
+    LockEnter(Debug.Lock);
   FpKill(FpGetPid, SIGTERM);
   repeat
     FpPause;

@@ -3,8 +3,10 @@
 ///   growth N    an array grows by one element at a time, to N elements of four bytes
 ///   text N      an AnsiString grows by one character at a time, to N characters
 ///   list N      a list grows to N elements
-///   waits N     N times a thread gets a large block while another keeps the lock of the arena
-///   misses N    a thread frees N large blocks while another keeps that lock; N at most 30
+///   misses N    a thread frees N large blocks while another keeps the locks of all shards; N at
+///               most 30
+///   sweeps N    a thread trims N times while another keeps the locks of its own heap and of the
+///               abandoned heap
 ///   none        threads keep to their own blocks
 /// A second word says how the program ends: end, halt, exception or signal.
 program WatchEvents;
@@ -13,12 +15,12 @@ program WatchEvents;
 {$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs, LaneMM.Types, LaneMM.Atomic,
-  LaneMM.Lock;
+  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs, LaneMM.Layout, LaneMM.Types,
+  LaneMM.Os, LaneMM.Lock;
 
 const
   MaxBlocks = 500;
-  LargeSize = 100000; // so few of them do not start the purge thread, which takes locks, too
+  LargeSize = (LongestKept + 1) * SliceSize; // no heap keeps its run
 
 var
   Blocks: array[0..MaxBlocks - 1] of Pointer;
@@ -87,43 +89,6 @@ begin
   List.Free;
 end;
 
-function Waiter(Unused: Pointer): PtrInt;
-var
-  Index: Integer;
-  Block: Pointer;
-begin
-  for Index := 1 to Count do
-  begin
-    Filled.WaitFor(INFINITE);
-    GetMem(Block, LargeSize); // planted: wait
-    FreeMem(Block);
-    Finished.SetEvent;
-  end;
-  Result := 0;
-end;
-
-procedure PlantWaits;
-var
-  Thread: TThreadID;
-  Index: Integer;
-  Before: NativeUInt;
-begin
-  Filled := TEvent.Create(nil, False, False, '');
-  Finished := TEvent.Create(nil, False, False, '');
-  Thread := BeginThread(Waiter, nil);
-  for Index := 1 to Count do
-  begin
-    LockEnter(Process.ArenaLock);
-    Before := LoadAcquire(Process.ArenaLock.Contended);
-    Filled.SetEvent;
-    while LoadAcquire(Process.ArenaLock.Contended) = Before do
-      ThreadSwitch;
-    LockLeave(Process.ArenaLock);
-    Finished.WaitFor(INFINITE);
-  end;
-  WaitForThreadTerminate(Thread, 0);
-end;
-
 function Freer(Unused: Pointer): PtrInt;
 var
   Index: Integer;
@@ -145,10 +110,39 @@ begin
   for Index := 0 to Count - 1 do
     GetMem(Blocks[Index], LargeSize);
   Thread := BeginThread(Freer, nil);
-  LockEnter(Process.ArenaLock);
+  for Index := 1 to Process.ShardCount do
+    LockEnter(Process.Shards[Index].Lock);
   Filled.SetEvent;
   Finished.WaitFor(INFINITE);
-  LockLeave(Process.ArenaLock);
+  for Index := 1 to Process.ShardCount do
+    LockLeave(Process.Shards[Index].Lock);
+  WaitForThreadTerminate(Thread, 0);
+end;
+
+function Sweeper(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  Filled.WaitFor(INFINITE);
+  for Index := 1 to Count do
+    LaneMM_Trim; // planted: sweep
+  Finished.SetEvent;
+  Result := 0;
+end;
+
+procedure PlantSweeps;
+var
+  Thread: TThreadID;
+begin
+  Filled := TEvent.Create(nil, True, False, '');
+  Finished := TEvent.Create(nil, True, False, '');
+  Thread := BeginThread(Sweeper, nil);
+  LockEnter(OsThreadHeap^.Lock);
+  LockEnter(Process.Abandoned^.Lock);
+  Filled.SetEvent;
+  Finished.WaitFor(INFINITE);
+  LockLeave(Process.Abandoned^.Lock);
+  LockLeave(OsThreadHeap^.Lock);
   WaitForThreadTerminate(Thread, 0);
 end;
 
@@ -186,10 +180,10 @@ begin
     PlantText
   else if What = 'list' then
     PlantList
-  else if What = 'waits' then
-    PlantWaits
   else if What = 'misses' then
     PlantMisses
+  else if What = 'sweeps' then
+    PlantSweeps
   else if What = 'none' then
     RunThreads(Loner);
 end;

@@ -165,7 +165,7 @@ var
 begin
   AssertTrue(SitesStart);
   TakeHere;
-  Site := SiteFind(siArenaWait, 77, Taken);
+  Site := SiteFind(siShardMiss, 77, Taken);
   SiteAddEvents(Site, 2);
   SiteAddEvents(Site, 1);
   Same(3, Site^.Count, 'events');

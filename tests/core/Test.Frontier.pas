@@ -1,0 +1,198 @@
+/// Tests of LaneMM.Frontier. What needs another arena, or a system that refuses, is done in a child
+/// process.
+unit Test.Frontier;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types;
+
+type
+  TFrontierTests = class(TQuietTest)
+  strict private
+    function Arena: PArena;
+    function Take(SliceCount: NativeUInt): PSpan;
+    procedure GiveBack(Span: PSpan; SliceCount: NativeUInt);
+    procedure LeaveSlices(SliceCount: NativeUInt);
+    procedure CheckRefusal;
+    procedure CheckNewArena;
+    procedure CheckRestOfTheLastArena;
+  published
+    procedure SlicesAreTakenInOrder;
+    procedure SlicesReadAsZerosAndHaveRecords;
+    procedure SpanAtTheFrontierGrows;
+    procedure OtherSpansDoNotGrow;
+    procedure RefusedMemoryTakesNoSlices;
+    procedure FullArenaIsFollowedByANewOne;
+    procedure RestOfAFullArenaBecomesFree;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena;
+
+const
+  // More slices than are committed ahead.
+  ManySlices = 4096;
+
+// Returns the newest arena.
+function TFrontierTests.Arena: PArena;
+var
+  Index: Integer;
+begin
+  Index := 0;
+  while FrontierArena(Index + 1) <> nil do
+    Inc(Index);
+  Result := FrontierArena(Index);
+end;
+
+function TFrontierTests.Take(SliceCount: NativeUInt): PSpan;
+var
+  Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  Result := FrontierTake(SliceCount, Tail, TailCount);
+  AssertTrue('taken', Result <> nil);
+  AssertTrue('no new arena', Tail = nil);
+end;
+
+// Makes slices of this test a free run.
+procedure TFrontierTests.GiveBack(Span: PSpan; SliceCount: NativeUInt);
+begin
+  Span^.Shard := 1;
+  Span^.SliceCount := SliceCount;
+  Span^.SpareCount := SliceCount; // not counted as backed
+  ArenaReleaseZero(Span);
+end;
+
+procedure TFrontierTests.SlicesAreTakenInOrder;
+var
+  First, Second: PSpan;
+  Last: NativeUInt;
+begin
+  Last := Arena^.Frontier;
+  First := Take(3);
+  Second := Take(5);
+  AssertTrue('first', First = Arena^.Spans + Last);
+  AssertTrue('second', Second = First + 3);
+  Same(Last + 8, Arena^.Frontier, 'frontier');
+  GiveBack(First, 8);
+end;
+
+procedure TFrontierTests.SlicesReadAsZerosAndHaveRecords;
+var
+  Span: PSpan;
+begin
+  Span := Take(ManySlices);
+  AssertTrue('record', ArenaSpan(Span^.Start) = Span);
+  AssertTrue('last record', ArenaSpan(Span^.Start + ManySlices * SliceSize - 1)
+    = Span + ManySlices - 1);
+  AssertTrue('zero', IsZero(Span^.Start, SliceSize));
+  AssertTrue('zero at the end', IsZero(Span^.Start + (ManySlices - 1) * SliceSize, SliceSize));
+  GiveBack(Span, ManySlices);
+end;
+
+procedure TFrontierTests.SpanAtTheFrontierGrows;
+var
+  Span: PSpan;
+begin
+  Span := Take(3);
+  AssertTrue('grown', FrontierGrow(Span + 3, ManySlices));
+  AssertTrue('record', ArenaSpan(Span^.Start + (ManySlices + 3) * SliceSize - 1)
+    = Span + ManySlices + 2);
+  GiveBack(Span, ManySlices + 3);
+end;
+
+procedure TFrontierTests.OtherSpansDoNotGrow;
+var
+  Span: PSpan;
+  Last: NativeUInt;
+begin
+  Span := Take(5);
+  Last := Arena^.Frontier;
+  AssertFalse('before the frontier', FrontierGrow(Span + 4, 1));
+  AssertFalse('behind the frontier', FrontierGrow(Span + 6, 1));
+  AssertFalse('past the end of the arena', FrontierGrow(Span + 5, Arena^.SliceCount - Last + 1));
+  Same(Last, Arena^.Frontier, 'frontier');
+  GiveBack(Span, 5);
+end;
+
+procedure TFrontierTests.CheckRefusal;
+var
+  Span, Tail: PSpan;
+  Last, TailCount: NativeUInt;
+begin
+  Last := Arena^.Frontier;
+  // Addresses that were released cannot be committed.
+  OsRelease(Arena^.Base + (Arena^.Committed + ManySlices div 2) * SliceSize, SliceSize);
+  Span := FrontierTake(ManySlices, Tail, TailCount);
+  AssertTrue('refused', Span = nil);
+  AssertTrue('no new arena', Tail = nil);
+  Same(Last, Arena^.Frontier, 'frontier');
+  AssertTrue('less is there', Take(10) = Arena^.Spans + Last);
+end;
+
+procedure TFrontierTests.RefusedMemoryTakesNoSlices;
+begin
+  Same(0, RunInChild(CheckRefusal), 'exit code of the child');
+end;
+
+// Makes the newest arena one that has this many slices left.
+procedure TFrontierTests.LeaveSlices(SliceCount: NativeUInt);
+begin
+  Arena^.SliceCount := Arena^.Frontier + SliceCount;
+end;
+
+procedure TFrontierTests.CheckNewArena;
+var
+  Last: PArena;
+  Frontier: NativeUInt;
+  Span, Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  LeaveSlices(10);
+  Last := Arena;
+  Frontier := Last^.Frontier;
+  Span := FrontierTake(20, Tail, TailCount);
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('a new arena', Arena <> Last);
+  AssertTrue('its first slice', Span = Arena^.Spans);
+  AssertTrue('found', ArenaSpan(Span^.Start + 19 * SliceSize) = Span + 19);
+  AssertTrue('no slice after it', ArenaSpan(Arena^.Base + Arena^.Committed * SliceSize) = nil);
+  FillChar(Span^.Start^, 20 * SliceSize, 1);
+  AssertTrue('the rest', Tail = Last^.Spans + Frontier);
+  Same(10, TailCount, 'slices of the rest');
+  Same(Last^.SliceCount, Last^.Frontier, 'frontier of the last arena');
+end;
+
+procedure TFrontierTests.FullArenaIsFollowedByANewOne;
+begin
+  Same(0, RunInChild(CheckNewArena), 'exit code of the child');
+end;
+
+procedure TFrontierTests.CheckRestOfTheLastArena;
+var
+  Last: PArena;
+  Span: PSpan;
+  Cold: NativeUInt;
+begin
+  Cold := ColdSlices;
+  LeaveSlices(10);
+  Last := Arena;
+  Span := ArenaTake(Cold + ManySlices);
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('a new arena', Arena <> Last);
+  Same(Cold + 10, ColdSlices, 'cold slices');
+end;
+
+procedure TFrontierTests.RestOfAFullArenaBecomesFree;
+begin
+  Same(0, RunInChild(CheckRestOfTheLastArena), 'exit code of the child');
+end;
+
+initialization
+  RegisterTest(TFrontierTests);
+end.
