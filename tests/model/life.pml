@@ -8,7 +8,7 @@
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
  *     SpanRefill: Collect FreeList Carve FreeList
  *     Collect: FreeList:= RemoteTakeAll Used-
- *     Carve: FreeList:= Link:= Link:=
+ *     Carve: OwnerOf FreeList:= Link:= Link:=
  *     SpanIsFull: FreeList RemoteCount
  *     SpanCollect: RemoteTakeAll Link SpanPut
  *     SpanIsEmpty: Used AcquireFence RemoteCount
@@ -24,51 +24,71 @@
  *   LaneMM.Heap
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
  *     SetCurrent: IsCurrent:= Owner:= Used+
- *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
  *     RetireCurrent: IsCurrent:= Used- Retire
- *     HeapRetireEmpty: LockEnter Used RemoteCount RetireCurrent LockLeave
- *     Reclaim: LoadAcquire Taken LockEnter QueueTaken Owner:= LockLeave
- *     HeapNextSpan: LockEnter QueueTaken RetireCurrent LockLeave Reclaim SetCurrent FreeList
- *       SpanRefill
+ *     HeapRetireEmpty: Used RemoteCount RetireCurrent
+ *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
+ *     TakeTaken: Swap Taken PushTaken
+ *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
+ *     HeapNewSpan:
+ *     HeapNextSpan: RetireCurrent TakeQueued Reclaim HeapNewSpan SetCurrent FreeList SpanRefill
+ *     LateSpan: TakeQueued HeapNewSpan FreeList SpanRefill
+ *     HeapLateBlock: LateSpan SpanTake SpanDropList Retire
  *     HeapAwaitedFree: Owner:= SpanCollect
- *     HeapTakeOver: Owner:= LoadAcquire Taken CompareAndSwap Taken
+ *     HeapClaim: LockTry QueueTaken OwnerOf QueueRemove LockLeave
+ *     HeapTakeOver: Owner:= PushTaken
  *     Remove: QueueRemove Owner:= RemoteEndLife
  *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
- *       ArenaRelease SpanDropList
+ *       GiveBack SpanDropList
+ *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
- *       LockLeave
- *     MoveQueue: Owner:= QueueAdd
+ *     HeapAbandon: RetireCurrent LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     MoveQueue: QueueTake HeapTakeOver
+ *     QueueTake: QueueRemove
  *     QueueAdd:
  *     QueueRemove:
  *   LaneMM.Arena
- *     ArenaRelease: Release
+ *     ArenaRelease: LockRecover Release
  *   LaneMM.Allocate
- *     SmallBlock: FreeList SpanRefill HeapNextSpan PurgeTick SpanTake SpanDropList
+ *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
+ *       SpanDropList
  *   LaneMM.Free
  *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
+ *       PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
- *     BlockFreeUnowned: RemoteWord OwnerOf BlockFreeSlow Link RemoteBlockFree BlockFreeSlow
+ *     ClaimedBlockFree: SpanPut HeapTakeOver PurgeNotify HeapEmptied PurgeNotify
+ *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
+ *       BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
  *   LaneMM.Threads
- *     ThreadEnded: HeapAbandon
+ *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
+ *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
+ *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
+ *     ThreadEnded: Abandon
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
- * allocates once, and may end at any time; 3 has no heap, it only frees; 4 sweeps all heaps, again
- * and again. One span, Blocks blocks of it, all in one size class.
+ * allocates once, and may end at any time; 3 has no heap, it frees, and allocates Allocs3 times; 4
+ * sweeps all heaps and abandons ended ones, again and again, and may stop for ever with the lock of a
+ * heap. One span, Blocks blocks of it, all in one size class.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
- *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT
+ *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT,
+ *                                                                   CLAIM_UNQUEUED
  *   2 safe      a span is released only when no block is in use     THIEF_BLIND, SWEEP_UNLOCKED,
  *                                                                   LENGTH_FIRST
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
- *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT
+ *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT,
+ *                                                                   PUSH_EARLY
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
+ *   7 usable    ... before which no heap of an ended thread has it  ENDED_FORGOTTEN, ENDED_KEPT
+ *   8 no wait   when no thread can go on, the sweeper has stopped, and the others are through
+ *                                                   TAKE_ENTERS, RECLAIM_ENTERS, ABANDON_ENTERS
  *   0           what must hold for the other laws to make sense; checked in the full run only
  */
 
@@ -86,6 +106,9 @@
 #endif
 #ifndef Allocs2
 #define Allocs2 1
+#endif
+#ifndef Allocs3
+#define Allocs3 0
 #endif
 
 #define All ((1 << Blocks) - 1)
@@ -106,6 +129,7 @@ byte IsCurrent;        /* the heap whose current span it is, or 0 */
 byte Queued;           /* set of heaps that have the span in a queue */
 byte Taken;            /* set of heaps that have it on Taken */
 byte Locks;            /* set of heaps whose lock is taken */
+byte EndedHeaps;       /* set of heaps */
 
 /* Ghosts */
 bool Live;             /* not in the arena */
@@ -113,6 +137,7 @@ byte Holder[Blocks];   /* thread that uses the block, Freeing, or 0 */
 byte Done;             /* threads that are through */
 bool GiverDone;
 bool Alive[4];         /* the heap has a thread */
+bool Stopped;          /* the sweeper stopped with a lock */
 
 #if Blocks == 2
 #define Count(s) (((s) & 1) + ((s) >> 1 & 1))
@@ -126,17 +151,44 @@ bool Alive[4];         /* the heap has a thread */
 
 /* ------------------------------------------------------------------------------- locks */
 
-inline LockEnter(h) {
-  atomic { (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h) }
+inline QueueAdd(h) {
+  d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Queued = Bit(h) }
 }
 
+inline QueueRemove(h) {
+  d_step { Law(0, Queued == Bit(h)); Queued = 0 }
+}
+
+inline QueueTaken(h) {
+  d_step {
+    if
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); QueueAdd(h)
+    :: else
+    fi
+  }
+}
+
+/* LockTry, then QueueTaken: what other threads push in between might as well come before. */
 inline LockTry(h, ok) {
   d_step {
     if
-    :: (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h); ok = true
+    :: (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h); ok = true; QueueTaken(h)
     :: else -> ok = false
     fi
   }
+}
+
+/* Mutations: the same, but waits. */
+inline LockEnter(h, ok) {
+  atomic { (Locks & Bit(h)) == 0 -> LockTry(h, ok) }
+}
+
+/* The sweeper has a lock. It may stop here, for ever. */
+inline MayStop() {
+  if
+  :: true
+  :: atomic { stops -> Stopped = true; goto stop }
+  fi
 }
 
 inline LockLeave(h) {
@@ -145,7 +197,8 @@ inline LockLeave(h) {
 
 /* ------------------------------------------------------------------------------- span */
 
-/* ArenaRelease: the deferred list is model release.pml. */
+/* ArenaRelease: the deferred list is model release.pml. GiveBack is the same here: a kept run is one that
+ * the arena has. */
 inline ArenaRelease() {
   d_step {
     Law(3, Live);
@@ -185,24 +238,12 @@ inline SpanRefill() {
 
 /* ------------------------------------------------------------------------------- heap */
 
-inline QueueAdd(h) {
-  d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Queued = Bit(h) }
+/* RemoteCount and WantSweep after it, and RemoteIsUsed in SweepQueue, are in wake.pml. */
+inline PushTaken(h) {
+  d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
 }
 
-inline QueueRemove(h) {
-  d_step { Law(0, Queued == Bit(h)); Queued = 0 }
-}
-
-inline QueueTaken(h) {
-  d_step {
-    if
-    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); QueueAdd(h)
-    :: else
-    fi
-  }
-}
-
-/* SpanIsFull, RemoteCount, RemoteGiveUp; RemoteIsUsed is in wake.pml. */
+/* SpanIsFull, RemoteCount, RemoteGiveUp. */
 inline Retire(h) {
   if
   :: FreeList == 0 && Carved && Remote == 0 ->                 /* SpanIsFull */
@@ -226,9 +267,14 @@ inline Retire(h) {
 #ifdef OWNER_AFTER
        -> Owner = 0
 #endif
-    :: else -> Owner = h; QueueAdd(h)
+    :: else ->
+#ifdef PUSH_EARLY
+      PushTaken(h); Owner = h
+#else
+      Owner = h; PushTaken(h)
+#endif
     fi
-  :: else -> QueueAdd(h)
+  :: else -> PushTaken(h)
   fi
 }
 
@@ -249,28 +295,59 @@ inline SetCurrent(h) {
   }
 }
 
+/* Of one size class: no span goes back. */
+inline TakeTaken(h) {
+  d_step {
+    if
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); found = true     /* Swap */
+    :: else
+    fi
+  }
+}
+
+/* TakeQueued; Reclaim without the first check. */
+inline TakeFrom(from, h) {
+  d_step {                                                     /* QueueTake */
+    if
+    :: ok && Queued & Bit(from) ->
+      QueueRemove(from);
+#ifndef RECLAIM_SILENT
+      Owner = h;
+#endif
+      found = true
+    :: else
+    fi;
+    if :: ok -> LockLeave(from) :: else fi
+  }
+}
+
+inline TakeQueued(h) {
+#ifdef TAKE_ENTERS
+  LockEnter(h, ok);
+#else
+  LockTry(h, ok);
+#endif
+  if
+  :: ok -> TakeFrom(h, h)
+  :: else -> TakeTaken(h)
+  fi
+}
+
 inline Reclaim(h) {
   if
   :: Queued & Bit(Abandoned) || Taken & Bit(Abandoned) ->          /* without the lock */
-    atomic { LockEnter(Abandoned); QueueTaken(Abandoned) };
-    d_step {
-      if
-      :: Queued & Bit(Abandoned) ->
-        QueueRemove(Abandoned);
-#ifndef RECLAIM_SILENT
-        Owner = h;
+#ifdef RECLAIM_ENTERS
+    LockEnter(Abandoned, ok);
+#else
+    LockTry(Abandoned, ok);
 #endif
-        found = true
-      :: else
-      fi;
-      LockLeave(Abandoned)
-    }
+    TakeFrom(Abandoned, h)
   :: else
   fi
 }
 
 /* ArenaTake, SpanFormat. */
-inline NewSpan(h) {
+inline HeapNewSpan(h) {
   atomic {
     if
     :: !Live ->
@@ -295,17 +372,10 @@ inline HeapNextSpan(h) {
   if
   :: IsCurrent == h && FreeList != 0
   :: else ->
-    atomic { LockEnter(h); QueueTaken(h) };
     RetireCurrent(h);
-    d_step {
-      if
-      :: Queued & Bit(h) -> QueueRemove(h); found = true
-      :: else
-      fi;
-      LockLeave(h)
-    };
+    TakeQueued(h);
     if :: !found -> Reclaim(h) :: else fi;
-    if :: !found -> NewSpan(h) :: else fi;
+    if :: !found -> HeapNewSpan(h) :: else fi;
     if
     :: found ->
       SetCurrent(h);
@@ -320,7 +390,7 @@ inline HeapNextSpan(h) {
 
 inline HeapTakeOver(h) {
   Owner = h;
-  d_step { Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
+  PushTaken(h)
 }
 
 /* No block is in use, and, in a correct program, none is being freed: SpanUncountedBlock finds none,
@@ -330,10 +400,7 @@ inline Remove(h) {
 }
 
 inline HeapEmptied(h) {
-  atomic {
-    LockTry(h, ok);
-    if :: ok -> QueueTaken(h) :: else fi
-  };
+  LockTry(h, ok);
   if
   :: ok ->
 #ifdef EMPTIED_BLIND
@@ -375,14 +442,13 @@ inline HeapSweep(h) {
   skip;
   SweepQueue(h)
 #else
-  atomic {
-    LockTry(h, ok);
-#ifndef SWEEP_NO_TAKEN
-    if :: ok -> QueueTaken(h) :: else fi
+#ifdef SWEEP_NO_TAKEN
+  d_step { ok = !(Locks & Bit(h)); Locks = Locks | Bit(h) };
+#else
+  LockTry(h, ok);
 #endif
-  };
   if
-  :: ok -> SweepQueue(h); LockLeave(h)
+  :: ok -> MayStop(); SweepQueue(h); LockLeave(h)
   :: else
   fi
 #endif
@@ -390,29 +456,48 @@ inline HeapSweep(h) {
 
 /* HeapRetireEmpty, by the heap's thread. */
 inline HeapRetireEmpty(h) {
-  LockEnter(h);
   if
   :: IsCurrent == h && Used - 1 == Count(Remote) -> RetireCurrent(h)
   :: else
-  fi;
-  LockLeave(h)
+  fi
 }
 
-inline HeapAbandon(h) {
-  atomic { LockEnter(h); QueueTaken(h) };
+/* HeapAbandon; Abandon. */
+inline Abandon(h) {
 #ifndef ABANDON_CURRENT
   RetireCurrent(h);
 #endif
-  SweepQueue(h);
-  LockEnter(Abandoned);
-  d_step {                                                     /* MoveQueue */
-    if
-    :: Queued & Bit(h) -> QueueRemove(h); Owner = Abandoned; QueueAdd(Abandoned)
+#ifdef ABANDON_ENTERS
+  LockEnter(h, ok);
+#else
+  LockTry(h, ok);
+#endif
+  if
+  :: ok ->
+    SweepQueue(h);
+    if                                                         /* MoveQueue */
+    :: Queued & Bit(h) -> QueueRemove(h); HeapTakeOver(Abandoned)
     :: else
     fi;
-    LockLeave(Abandoned);
     LockLeave(h)
-  }
+  :: else ->
+#ifdef ENDED_FORGOTTEN
+    skip
+#else
+    d_step { Law(0, !(EndedHeaps & Bit(h))); EndedHeaps = EndedHeaps | Bit(h) } /* PushEnded */
+#endif
+  fi
+}
+
+inline ThreadsAbandonEnded() {
+#ifdef ENDED_KEPT
+  skip
+#else
+  d_step { ended = EndedHeaps; EndedHeaps = 0 };               /* Swap */
+  if :: ended & Bit(1) -> Abandon(1) :: else fi;
+  if :: ended & Bit(2) -> Abandon(2) :: else fi;
+  ended = 0
+#endif
 }
 
 /* ------------------------------------------------------------------------------- blocks */
@@ -429,11 +514,25 @@ inline SpanTake(me) {
   d_step {
     Law(1, Holder[b] == 0);
     Law(0, Live);
-    Law(5, Owner == heap);
+    Law(5, Owner == (heap != 0 -> heap : Abandoned));
     Holder[b] = me; FreeList = l & ~Bit(b)
   };
   l = Used;
   Used = l + 1
+}
+
+/* HeapLateBlock, LateSpan. */
+inline HeapLateBlock(me) {
+  found = false;
+  TakeQueued(Abandoned);
+  if :: !found -> HeapNewSpan(Abandoned) :: else fi;
+  if
+  :: found ->
+    if :: FreeList == 0 -> SpanRefill() :: else fi;
+    SpanTake(me);
+    Retire(Abandoned)
+  :: else                             /* no memory: the span is in use elsewhere */
+  fi
 }
 
 inline BlockGet(me) {
@@ -461,6 +560,50 @@ inline HeapAwaitedFree() {
   fi
 }
 
+/* A span of an ended thread; found says whether this thread has it now. */
+inline HeapClaim() {
+  found = false;
+  LockTry(Abandoned, ok);
+  if
+  :: ok ->
+#ifdef CLAIM_UNQUEUED
+    if :: Owner == Abandoned -> QueueRemove(Abandoned); found = true :: else fi;
+#else
+    if
+    :: Owner == Abandoned && Queued & Bit(Abandoned) -> QueueRemove(Abandoned); found = true
+    :: else
+    fi;
+#endif
+    LockLeave(Abandoned)
+  :: else
+  fi
+}
+
+inline ClaimedBlockFree(b) {
+  SpanPut(b, found);
+  HeapTakeOver(heap);
+  if :: found -> HeapEmptied(heap) :: else fi
+}
+
+inline RemoteBlockFree(b) {
+  d_step {                          /* RemotePush, CompareAndSwap */
+    ok = GivenUp;
+    if
+    :: GivenUp -> GivenUp = false; Remote = 0
+    :: else -> Law(0, Live && !(Remote & Bit(b))); Remote = Remote | Bit(b); Holder[b] = 0
+    fi
+  };
+  if
+  :: ok ->
+    SpanPut(b, ok);
+    if
+    :: heap == 0 -> HeapTakeOver(Abandoned)
+    :: else -> HeapTakeOver(heap)
+    fi
+  :: else
+  fi
+}
+
 /* BlockFree, with OwnBlockFree, BlockFreeUnowned and RemoteBlockFree. The list of RemotePush is model remote.pml. A
  * thread also frees after ThreadEnded, when it has no heap any more. */
 inline BlockFree(me, b) {
@@ -469,29 +612,19 @@ inline BlockFree(me, b) {
     HeapAwaitedFree();
     SpanPut(b, ok);
     if :: ok -> HeapEmptied(heap) :: else fi
-  :: else ->
-    d_step {                          /* RemotePush, CompareAndSwap */
-      ok = GivenUp;
-      if
-      :: GivenUp -> GivenUp = false; Remote = 0
-      :: else -> Law(0, Live && !(Remote & Bit(b))); Remote = Remote | Bit(b); Holder[b] = 0
-      fi
-    };
+  :: heap != 0 && Owner == Abandoned ->
+    HeapClaim();
     if
-    :: ok ->
-      SpanPut(b, ok);
-      if
-      :: heap == 0 -> HeapTakeOver(Abandoned)
-      :: else -> HeapTakeOver(heap)
-      fi
-    :: else
+    :: found -> ClaimedBlockFree(b)
+    :: else -> RemoteBlockFree(b)
     fi
+  :: else -> RemoteBlockFree(b)
   fi
 }
 
 inline ThreadEnded() {
-  HeapAbandon(heap);
   Alive[heap] = false;
+  Abandon(heap);
   heap = 0
 }
 
@@ -507,6 +640,9 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
   bool ok, found;
   do
   :: atomic { heap != 0 && allocs > 0 -> allocs-- }; BlockGet(me); Forget()
+#if Allocs3 > 0
+  :: atomic { me == 3 && allocs > 0 -> allocs-- }; HeapLateBlock(me); Forget()
+#endif
   :: atomic { Holder[0] == me -> Holder[0] = Freeing }; BlockFree(me, 0); Forget()
   :: atomic { Holder[1] == me -> Holder[1] = Freeing }; BlockFree(me, 1); Forget()
   :: atomic { gives && Holder[0] == me -> if :: Holder[0] = 2 :: Holder[0] = 3 fi }
@@ -523,28 +659,43 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
 }
 
 proctype Sweeper() {
-  byte l;
+  byte l, ended;
   bool ok;
+  bool stops = true;
   do
   :: HeapSweep(1)
   :: HeapSweep(2)
   :: HeapSweep(Abandoned)
+  :: EndedHeaps != 0 -> ThreadsAbandonEnded()
   :: break
   od;
-  atomic { l = 0; ok = false; Done++ }
+  atomic { l = 0; ok = false; Done++ };
+  goto over;
+stop:
+  l = 0;
+end_stop:
+  false;
+over:
+  skip
 }
 
 init {
-  byte l;
+  byte l, ended;
   bool ok;
+  bool stops = false;
   atomic {
     Alive[1] = true; Alive[2] = true;
     run Thread(1, 1, Allocs1, true);
     run Thread(2, 2, Allocs2, false);
-    run Thread(3, 0, 0, false);
+    run Thread(3, 0, Allocs3, false);
     run Sweeper()
   };
-  Done == 4;
+  if
+  :: Done == 4
+  :: timeout -> Law(8, Stopped && Done == 3); goto stop
+  fi;
+  ThreadsAbandonEnded();
+  Law(7, !Live || Owner == Abandoned || Alive[Owner]);
   HeapSweep(1);
   HeapSweep(2);
   HeapSweep(Abandoned);
@@ -556,5 +707,7 @@ init {
     Law(5, !Live || IsCurrent == 0 || Owner == IsCurrent);
     Law(6, !Live || IsCurrent != 0 && Alive[IsCurrent]);
     Law(0, Queued == 0 && Taken == 0 && !GivenUp && (Live || IsCurrent == 0))
-  }
+  };
+stop:
+  skip
 }

@@ -1,22 +1,22 @@
-/* Spans that are given back while another thread holds the arena lock.
+/* Spans that are given back while another thread holds the lock of their shard.
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Arena
- *     Release: Owner:= LockTry ArenaLeave LoadAcquire Released CompareAndSwap Released
- *       LockTryAgain ArenaLeave
+ *     Release: Owner:= LockTry ShardLeave LoadAcquire Released CompareAndSwap Released
+ *       LockTryAgain ShardLeave
  *     FreeReleased: LoadAcquire Released Swap Released
- *     ArenaLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
- *     Take: LockEnter FreeReleased Finish
- *     Finish: Owner:= ArenaLeave
+ *     ShardLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
+ *     TakeOf: LockTry ShardLeave
  *   LaneMM.Lock
  *     LockTry: LockTryAgain FetchAdd
  *     LockTryAgain: LockRecover CompareAndSwap State
  *     LockLeave: Swap State OsWake State
  *
  * Threads: two that give spans back and take spans again; one that takes. Any of them may stop for
- * ever while it holds the lock (a thread that is not scheduled): the others must get through
- * their releases all the same.
+ * ever while it holds the lock (a thread that is not scheduled): the others get through all the
+ * same. All spans are those of one shard; a thread that finds its lock taken looks elsewhere, which
+ * is nowhere here.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 found     when all threads are through and nobody has the lock, Released is empty
@@ -25,8 +25,8 @@
  *                                                   TAKE_BY_LOAD
  *   3 whole     in the end each span is taken, free, or on Released
  *                                                   PUSH_BY_STORE, TAKE_BY_STORE
- *   4 no wait   when no thread can go on, one has stopped with the lock, and none of the others is in
- *               a release                           RELEASE_ENTERS
+ *   4 no wait   when no thread can go on, one has stopped with the lock, and the others are through
+ *                                                   RELEASE_ENTERS, TAKE_ENTERS
  */
 
 #define Spans 3
@@ -42,13 +42,12 @@
 #define Rounds 2
 #endif
 
-bool Lock;                          /* Process.ArenaLock */
-byte Released = Nil;                /* Process.Released: first span */
+bool Lock;                          /* TShard.Lock */
+byte Released = Nil;                /* TShard.Released: first span */
 byte Next[Spans];
 byte Kind[Spans];                   /* ghost: 0 free run, 1 in use, 2 released */
 byte Through;                       /* ghost: threads at the end */
 bool Stopped;                       /* ghost: a thread stopped with the lock */
-byte Releasing;                     /* ghost: threads in Release that have not stopped */
 
 inline FreeRunAdd(s) {
   d_step { Law(2, Kind[s] == 2); Kind[s] = 0 }
@@ -74,7 +73,7 @@ inline FreeReleased() {
   fi
 }
 
-/* LockTry and LockTryAgain; LockEnter waits, see lock.pml. */
+/* LockTry and LockTryAgain. */
 inline LockTry() {
   d_step { ok = !Lock; Lock = true }
 }
@@ -87,7 +86,7 @@ inline MayStop() {
   fi
 }
 
-inline ArenaLeave() {
+inline ShardLeave() {
   do
   :: FreeReleased();
     MayStop();
@@ -113,7 +112,6 @@ inline ArenaLeave() {
 }
 
 inline Release(sp) {
-  atomic { inside = true; Releasing++ };
 #ifdef RELEASE_ENTERS
   atomic { !Lock -> Lock = true; ok = true };
 #else
@@ -122,7 +120,7 @@ inline Release(sp) {
   if
   :: ok ->
     FreeRunAdd(sp);
-    ArenaLeave()
+    ShardLeave()
   :: else ->
     do
     :: n = Released;
@@ -141,51 +139,55 @@ inline Release(sp) {
 #ifndef NO_SECOND_TRY
     LockTry();
     if
-    :: ok -> ArenaLeave()
+    :: ok -> ShardLeave()
     :: else
     fi
 #endif
-  fi;
-  atomic { inside = false; Releasing-- }
+  fi
 }
 
-/* ArenaTake: Take, which finds any free span, or none, and Finish. */
-inline ArenaTake() {
+/* TakeOf: takes any free span, or none. */
+inline TakeOf() {
   rounds--;
-end_take:
-  atomic { !Lock -> Lock = true };                             /* LockEnter */
-  FreeReleased();
-  atomic {
-    own = Nil;
-    if
-    :: Kind[0] == 0 -> own = 0
-    :: Kind[1] == 0 -> own = 1
-    :: Kind[2] == 0 -> own = 2
-    :: else
-    fi;
-    if
-    :: own != Nil -> Kind[own] = 1
-    :: else
-    fi
-  };
-  ArenaLeave()
+#ifdef TAKE_ENTERS
+  atomic { !Lock -> Lock = true; ok = true };
+#else
+  LockTry();
+#endif
+  if
+  :: ok ->
+    atomic {
+      own = Nil;
+      if
+      :: Kind[0] == 0 -> own = 0
+      :: Kind[1] == 0 -> own = 1
+      :: Kind[2] == 0 -> own = 2
+      :: else
+      fi;
+      if
+      :: own != Nil -> Kind[own] = 1
+      :: else
+      fi
+    };
+    ShardLeave()
+  :: else
+  fi
 }
 
 proctype Thread(byte own; byte rounds) {
   byte s, n;
-  bool ok, inside;
+  bool ok;
   do
   :: own != Nil ->
     Kind[own] = 2;
     Release(own);
     atomic { own = Nil; s = 0; n = 0; ok = false }
-  :: own == Nil && rounds > 0 -> ArenaTake(); atomic { s = 0; n = 0; ok = false }
+  :: own == Nil && rounds > 0 -> TakeOf(); atomic { s = 0; n = 0; ok = false }
   :: own == Nil && rounds == 0 -> break
   od;
   Through++;
   goto over;
 stop:
-  Releasing = Releasing - inside;
 end_stop:
   false;
 over:
@@ -204,6 +206,6 @@ init {
       Law(1, Released == Nil);
       Law(3, Kind[0] == 0 && Kind[1] == 0 && Kind[2] == 0)
     }
-  :: timeout -> Law(4, Stopped && Lock && Releasing == 0)
+  :: timeout -> Law(4, Stopped && Lock && Through == 2)
   fi
 }

@@ -3,7 +3,7 @@
 # to the model that must break the law named with it. Prints a line for each; exit code 1 if any is
 # not as expected, 2 without spin.
 #
-#   run.sh            all of it, each search complete; needs spin, a C compiler, 2 GB of memory
+#   run.sh            all of it, each search complete; needs spin, a C compiler, 4 GB of memory
 #   run.sh --deep     larger configurations as well; minutes, 8 GB
 #   CC, CFLAGS        the C compiler (gcc) and its options for complete searches (-O2)
 
@@ -67,7 +67,7 @@ then pass 'the models have the steps of the code'
 else fail 'the models have not the steps of the code'
 fi
 
-holds life -DBlocks=3
+holds life
 breaks life 1 TAKE_BY_LOAD
 breaks life 1 OWNER_KEPT
 breaks life 2 THIEF_BLIND
@@ -78,8 +78,15 @@ breaks life 4 GIVE_UP_BY_STORE
 breaks life 4 TAKE_BY_STORE
 breaks life 5 OWNER_AFTER
 breaks life 5 RECLAIM_SILENT
+breaks life 5 PUSH_EARLY
+breaks life 1 CLAIM_UNQUEUED
 breaks life 6 SWEEP_NO_TAKEN
 breaks life 6 ABANDON_CURRENT
+breaks life 7 ENDED_FORGOTTEN
+breaks life 7 ENDED_KEPT
+breaks life 8 TAKE_ENTERS
+breaks life 8 RECLAIM_ENTERS
+breaks life 8 ABANDON_ENTERS
 
 holds remote
 breaks remote 1 FIRST_ONLY
@@ -102,6 +109,26 @@ breaks release 2 TAKE_BY_LOAD
 breaks release 3 PUSH_BY_STORE
 breaks release 3 TAKE_BY_STORE
 breaks release 4 RELEASE_ENTERS
+breaks release 4 TAKE_ENTERS
+
+holds frontier
+breaks frontier 1 TAKE_BY_STORE
+breaks frontier 2 TAKE_FIRST
+breaks frontier 2 PUBLISH_FIRST
+breaks frontier 3 LIMIT_LATE
+breaks frontier 3 RAISE_BY_STORE
+breaks frontier 4 TAKE_TORN
+
+holds count
+breaks count 1 CHECK_LATER
+breaks count 1 ADD_APART
+breaks count 2 DOWN_BY_STORE
+
+holds stack
+breaks stack 1 NO_COUNT
+breaks stack 1 POP_BY_STORE
+breaks stack 2 PUSH_BY_STORE
+breaks stack 2 TAKE_BY_STORE
 
 holds lock
 breaks lock 1 ENTER_BY_STORE
@@ -110,11 +137,12 @@ breaks lock 2 WAIT_BLIND
 breaks lock 2 LEAVE_SILENT
 
 holds wake
-for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND RETIRE_SILENT \
-  END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND
+for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH_SILENT \
+  PUSH_LATE TAKE_OVER_SILENT END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND
 do
   breaks wake 1 "$Mutation"
 done
+breaks wake 2 ENDED_SILENT
 
 holds guard
 for Mutation in FORBID_BLIND HOLD_BLIND LOOK_FIRST WAIT_FIRST CHANGE_EARLY READERS_AS_FLAG
@@ -127,7 +155,8 @@ breaks guard 3 LET_GO_BY_STORE
 
 if [ "$1" = --deep ]
 then
-  holds life -DBlocks=3 -DAllocs1=4
+  holds life -DBlocks=3
+  holds life -DAllocs1=2 -DAllocs3=1
   holds release -DRounds=3
   holds wake -DBoth
 fi

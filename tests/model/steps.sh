@@ -134,10 +134,11 @@ function compare(i, unit, name, model) {
 
 BEGIN {
   count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence AcquireFence OwnerOf LockEnter LockTry" \
-    " LockTryAgain LockLeave LockPark LockRecover OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead", words, " ")
+    " LockTryAgain LockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead", words, " ")
   for (i = 1; i <= count; i++) operations[words[i]] = 1
   count = split("Owner Used FreeList Remote IsCurrent Taken Released SweepWanted PurgeState" \
-    " WarmSlices State Link GuardReaders GuardChanges", words, " ")
+    " WarmSlices State Link GuardReaders GuardChanges Backed Frontier Committed Limit Heaps" \
+    " UnusedHeaps EndedHeaps FreshHeaps NextUnused", words, " ")
   for (i = 1; i <= count; i++) fields[words[i]] = 1
   passed = 0
   failed = 0

@@ -4,50 +4,65 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Purge
- *     RunThread: OsWaitMs PurgeState HasWork Swap PurgeState HasWork CompareAndSwap PurgeState
- *       OsWait PurgeState CompareAndSwap PurgeState
- *     HasWork: WarmSlices LoadAcquire Released LoadAcquire SweepWanted
+ *     RunThread: OsWaitMs PurgeState WantSweep HasWork Swap PurgeState HasWork CompareAndSwap
+ *       PurgeState OsWait PurgeState CompareAndSwap PurgeState
+ *     HasWork: LoadAcquire SweepWanted ArenaHasWarm
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
- *       WarmSlices LoadAcquire SweepWanted LoadAcquire PurgeState
+ *       LoadAcquire SweepWanted LoadAcquire PurgeState
  *     PurgeTick: WakeThread
  *     PurgeNotify: WakeThread
- *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted
+ *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted ThreadsAbandonEnded
  *     ProcessTrim: HeapRetireEmpty PurgeNotify
  *   LaneMM.RemoteList
- *     RemoteIsUsed: CountOf FetchAdd Remote
+ *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
- *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
  *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
- *       ArenaRelease SpanDropList
+ *       GiveBack SpanDropList
+ *     GiveBack: WantSweep ArenaRelease
  *     HeapAwaitedFree: Owner:= SpanCollect
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
  *     RetireCurrent: IsCurrent:= Used- Retire
- *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= RemoteIsUsed WantSweep QueueAdd
- *     HeapAbandon: LockEnter QueueTaken RetireCurrent SweepQueue LockEnter MoveQueue LockLeave
- *       LockLeave
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
+ *     HeapTakeOver: Owner:= PushTaken
+ *     HeapAbandon: RetireCurrent LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *   LaneMM.Threads
- *     ThreadEnded: HeapAbandon
+ *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
+ *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
+ *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
+ *     ThreadEnded: Abandon
  *   LaneMM.Free
  *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
+ *       PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *   LaneMM.Arena
- *     ArenaRelease: Release
- *     Release: Owner:= LockTry ArenaLeave LoadAcquire Released CompareAndSwap Released
- *       LockTryAgain ArenaLeave
+ *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
+ *     ArenaRelease: LockRecover Release
+ *     Release: Owner:= LockTry ShardLeave LoadAcquire Released CompareAndSwap Released
+ *       LockTryAgain ShardLeave
  *     FreeReleased: LoadAcquire Released Swap Released
- *     ArenaLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
+ *     ShardLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
+ *     ArenaHasWarm: WarmSlices LoadAcquire Released
+ *     TakeOf: LockTry ShardLeave
+ *     Enter: LockTryAgain
+ *     TakeOldest: Enter FreeReleased ShardLeave
+ *     ArenaPurgeIdle: Enter WarmSlices ShardLeave
  *
- * Threads: the owner of a span with one or two blocks in use frees one, retires the span if it is
- * current, and may end, in any order; another thread frees the other block; a third gives memory back by
- * ProcessTrim, or takes a span from the arena, so that it has a lock at a bad time; the purge thread.
+ * Threads: the owner of a span with one or two blocks in use, or of none that is given up, frees one,
+ * retires the span if it is current, and may end, in any order; another thread, without a heap, frees
+ * the other block; a third gives memory back by ProcessTrim, or takes a span from the arena, so that it
+ * has a lock at a bad time; the purge thread.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
  *                  Released, unless the span is still current in the heap of a thread that lives
- *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, RETIRE_SILENT,
- *                        END_SILENT, TRIM_SILENT, TAKE_SILENT, WANT_BY_STORE, PARK_BLIND
+ *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
+ *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
+ *                        WANT_BY_STORE, PARK_BLIND
+ *   2 abandoned    ... and no heap of an ended thread waits to be abandoned
+ *                        ENDED_SILENT
  *
  * A free that has begun ends before the next look of the purge thread, 400 ms later: the purge thread
  * waits for InFree here. A thread that is stopped for longer in the middle of a free keeps its span until
@@ -67,11 +82,14 @@ byte Purge = Running;
 bool Asleep;                        /* the system's: the purge thread is parked on its state */
 bool SweepWanted;
 byte WarmSlices;
-byte Released;                      /* spans on Process.Released */
-bool ArenaLock;
+byte Released;                      /* spans on TShard.Released */
+bool ShardLock;
 
 bool HeapLock[2];                   /* heap 0: the owner's; 1: Process.Abandoned's */
-byte At;                            /* heap whose queue has the span; 2 none: current, or released */
+byte At;                            /* heap whose queue has the span; 2 none */
+byte Taken;                         /* heap that has it on Taken; 2 none */
+bool GivenUp;
+bool EndedHeaps;                    /* heap 0 is on Process.EndedHeaps */
 bool IsCurrent;
 byte Used, Remote;                  /* counts */
 byte Owner;                         /* heap that has the span; 2 NoOwner */
@@ -100,9 +118,9 @@ inline WantSweep() {
 }
 
 inline HasWork() {
-  r = (WarmSlices != 0);
-  if :: !r -> r = (Released != 0) :: else fi;
-  if :: !r -> r = SweepWanted :: else fi
+  r = SweepWanted;
+  if :: !r -> r = (WarmSlices != 0) :: else fi;                /* ArenaHasWarm */
+  if :: !r -> r = (Released != 0) :: else fi
 }
 
 /* WakeThread, PurgeTick, PurgeNotify: the purge thread exists. */
@@ -131,7 +149,7 @@ inline Notify() {
 /* ------------------------------------------------------------------------------- arena */
 
 /* With the lock: ends without it. FreeReleased, then LockLeave. */
-inline ArenaLeave() {
+inline ShardLeave() {
   do
   :: if
      :: Released != 0 ->
@@ -139,23 +157,23 @@ inline ArenaLeave() {
        d_step { WarmSlices = WarmSlices + s; s = 0 }
      :: else
      fi;
-     ArenaLock = false;
+     ShardLock = false;
      if
      :: Released == 0 -> break
-     :: else -> atomic { if :: ArenaLock -> break :: else -> ArenaLock = true fi }
+     :: else -> atomic { if :: ShardLock -> break :: else -> ShardLock = true fi }
      fi
   od
 }
 
 /* Release. */
 inline ArenaRelease() {
-  atomic { r = !ArenaLock; ArenaLock = true };
+  atomic { r = !ShardLock; ShardLock = true };
   if
-  :: r -> WarmSlices++; ArenaLeave()
+  :: r -> WarmSlices++; ShardLeave()
   :: else ->
     Released++;
-    atomic { r = !ArenaLock; ArenaLock = true };
-    if :: r -> ArenaLeave() :: else fi
+    atomic { r = !ShardLock; ShardLock = true };
+    if :: r -> ShardLeave() :: else fi
   fi
 }
 
@@ -191,8 +209,20 @@ inline SweepQueue(h) {
   fi
 }
 
+/* LockTry, then QueueTaken. */
+inline LockTry(h) {
+  d_step {
+    r = !HeapLock[h];
+    HeapLock[h] = true;
+    if
+    :: r && Taken == h -> Taken = Nowhere; At = h              /* QueueTaken */
+    :: else
+    fi
+  }
+}
+
 inline HeapSweep(h) {
-  atomic { r = !HeapLock[h]; HeapLock[h] = true };
+  LockTry(h);
   if
   :: r -> SweepQueue(h); HeapLock[h] = false
   :: else ->
@@ -204,22 +234,35 @@ inline HeapSweep(h) {
   fi
 }
 
-inline LockEnter(h) {
-  atomic { !HeapLock[h] -> HeapLock[h] = true }
-}
-
-/* Retire: Remote is not empty, else the span were given up. See model life.pml for that. */
-inline RetireCurrent() {
-  IsCurrent = false;
-  d_step { Used--; At = 0 };
-  /* RemoteIsUsed */
-#ifndef RETIRE_SILENT
-  if :: Remote != 0 -> WantSweep() :: else fi
+inline PushTaken(h) {
+#ifdef PUSH_LATE
+  r = (Remote != 0);
+  if :: r -> WantSweep() :: else fi;
+  Taken = h
+#elif defined(PUSH_SILENT)
+  Taken = h
+#else
+  Taken = h;                                                   /* CompareAndSwap */
+  r = (Remote != 0);                                           /* RemoteCount */
+  if :: r -> WantSweep() :: else fi
 #endif
 }
 
+/* Retire: Remote is not empty, else the span were given up, or it has a free block. See model
+ * life.pml for that. */
+inline RetireCurrent() {
+  IsCurrent = false;
+  Used--;
+  PushTaken(0)
+}
+
+inline HeapTakeOver(h) {
+  Owner = h;
+  PushTaken(h)
+}
+
 inline HeapEmptied() {
-  atomic { r = !HeapLock[0]; HeapLock[0] = true };
+  LockTry(0);
   if
   :: r ->
     r = (Owner == 0 && Used == 0);
@@ -235,11 +278,56 @@ inline HeapEmptied() {
   fi
 }
 
-/* RemoteBlockFree: the look at IsCurrent. OwnBlockFree is in the thread below. */
-inline RemoteFree() {
-  Remote++;
+/* RemoteBlockFree, for a thread with heap h. */
+inline RemoteFree(h) {
+  d_step {                                                     /* RemotePush, CompareAndSwap */
+    r = GivenUp;
+    if
+    :: GivenUp -> GivenUp = false
+    :: else -> Remote++
+    fi
+  };
   if
-  :: !IsCurrent -> WantSweep(); if :: r -> Notify() :: else fi
+  :: r ->
+    d_step { Used--; r = false };                              /* SpanPut */
+    HeapTakeOver(h);
+#ifndef TAKE_OVER_SILENT
+    if :: r -> Notify() :: else fi
+#endif
+  :: else ->
+    if
+    :: !IsCurrent -> WantSweep(); if :: r -> Notify() :: else fi
+    :: else
+    fi
+  fi
+}
+
+/* HeapAbandon, of heap 0, whose current span is retired. */
+inline Abandon() {
+  LockTry(0);
+  if
+  :: r ->
+    SweepQueue(0);
+    if                                                         /* MoveQueue */
+    :: At == 0 ->
+      At = Nowhere;
+      d_step { Owner = 1; Awaits = 0 };
+      PushTaken(1)
+    :: else
+    fi;
+    HeapLock[0] = false
+  :: else ->
+    EndedHeaps = true;                                         /* PushEnded */
+#ifndef ENDED_SILENT
+    WantSweep()
+#endif
+  fi
+}
+
+inline ThreadsAbandonEnded() {
+  d_step { r = EndedHeaps; EndedHeaps = false };               /* Swap */
+  if
+  :: r -> Abandon()
   :: else
   fi
 }
@@ -253,7 +341,7 @@ proctype OwnerThread() {
 #endif
   byte s, u;
   do
-  :: !freed && !ended ->
+  :: !freed && !ended && Owner == 0 ->                         /* OwnBlockFree */
     d_step { InFree = true; r = (Awaits != 0) };
     if
     :: r ->
@@ -268,21 +356,17 @@ proctype OwnerThread() {
     fi;
     d_step { Used--; freed = true; InFree = false; r = (Used == 0) }; /* SpanPut */
     if :: r -> HeapEmptied(); Notify() :: else fi; r = false
-  :: !freed && ended -> freed = true; RemoteFree(); r = false
+  :: !freed && !ended && Owner != 0 -> freed = true; RemoteFree(0); r = false
+  :: !freed && ended -> freed = true; RemoteFree(1); r = false
   :: !ended && IsCurrent && Remote != 0 ->                     /* HeapNextSpan */
-    LockEnter(0);
     RetireCurrent();
-    HeapLock[0] = false;
+    LockTry(0);
+    if :: r -> HeapLock[0] = false :: else fi;
     Notify()
   :: !ended ->                                                 /* ThreadEnded, HeapAbandon */
     ended = true;
-    LockEnter(0);
     if :: IsCurrent -> RetireCurrent() :: else fi;
-    SweepQueue(0);
-    LockEnter(1);
-    d_step { if :: At == 0 -> At = 1; Owner = 1; Awaits = 0 :: else fi };
-    HeapLock[1] = false;
-    HeapLock[0] = false;
+    Abandon();
 #ifndef END_SILENT
     Notify()
 #endif
@@ -295,7 +379,7 @@ proctype Remover() {
 #ifdef WANT_BY_STORE
   bool late;
 #endif
-  RemoteFree()
+  RemoteFree(1)
 }
 
 proctype Trimmer() {                                           /* ProcessTrim */
@@ -311,19 +395,20 @@ proctype Trimmer() {                                           /* ProcessTrim */
 #endif
 }
 
-proctype Taker() {                                             /* ArenaTake */
+proctype Taker() {                                             /* TakeOf */
   bool r;
 #ifdef WANT_BY_STORE
   bool late;
 #endif
   byte s;
-  atomic { !ArenaLock -> ArenaLock = true };
-  ArenaLeave();
+  d_step { r = !ShardLock; ShardLock = true };                 /* LockTry */
+  if :: r -> ShardLeave() :: else fi;
 #ifndef TAKE_SILENT
   Notify()
 #endif
 }
 
+/* Kept runs (GiveBack, and the WantSweep of this thread for them) are not modelled. */
 proctype PurgeThread() {                                       /* RunThread */
   bool r;
 #ifdef WANT_BY_STORE
@@ -336,15 +421,19 @@ proctype PurgeThread() {                                       /* RunThread */
     if
     :: r ->
       d_step { r = SweepWanted; SweepWanted = false };         /* Swap */
-      if :: r -> HeapSweep(0); HeapSweep(1) :: else fi
+      if :: r -> ThreadsAbandonEnded(); HeapSweep(0); HeapSweep(1) :: else fi
     :: else
     fi;
-    atomic { !ArenaLock -> ArenaLock = true };                 /* TakeOldest */
+    d_step { r = !ShardLock; ShardLock = true };               /* ArenaPurgeIdle, TakeOldest: Enter */
     if
-    :: WarmSlices = 0
-    :: true                         /* not old enough */
+    :: r ->
+      if
+      :: WarmSlices = 0
+      :: true                       /* not old enough */
+      fi;
+      ShardLeave()
+    :: else
     fi;
-    ArenaLeave();
     HasWork();
     if
     :: !r ->
@@ -369,14 +458,14 @@ init {
   atomic {
     /* Queued or current; the owner's block alone, or another thread's as well. */
     Used = 1;
-    At = 0;
+    At = Nowhere;
+    Taken = Nowhere;
     if
-    :: IsCurrent = true; Used++; At = Nowhere
-    :: true
-    fi;
-    if
-    :: Used++; run Remover()
-    :: true
+#ifndef TAKE_OVER_SILENT            /* the others would only take time */
+    :: IsCurrent = true; Used++; if :: Used++; run Remover() :: true fi
+    :: At = 0; if :: Used++; run Remover() :: true fi
+#endif
+    :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
     fi;
 #ifdef Both
     run Trimmer(); run Taker();
@@ -388,6 +477,8 @@ init {
 #endif
     run OwnerThread(); run PurgeThread()
   };
-  timeout ->
-    Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent))
+  timeout -> d_step {
+    Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent));
+    Law(2, !EndedHeaps)
+  }
 }

@@ -1,0 +1,202 @@
+/* Slices that were never used: who commits them, and who takes them.
+ *
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Frontier
+ *     Publish: RaiseTo Limit RaiseTo Committed
+ *     Commit: LoadAcquire Committed Publish
+ *     CommitAhead: LoadAcquire Committed Commit Commit
+ *     TakeAt: CompareAndSwap Frontier
+ *     FrontierGrow: LoadAcquire Frontier CommitAhead TakeAt
+ *   LaneMM.Atomic
+ *     RaiseTo: LoadAcquire CompareAndSwap
+ *
+ * One arena, the first, of Slices slices; CommitStep of them are committed ahead. The routine that
+ * takes slices of an arena does as FrontierGrow, again and again, from where the frontier is. The
+ * system may refuse to commit.
+ *
+ * Threads: three that take one or two slices, one of them twice. None waits for another, so a thread that
+ * stops for ever anywhere is one that takes no further step: laws 1 to 3 cover it.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 once      no slice is taken twice                       TAKE_BY_STORE
+ *   2 usable    a slice that is taken is committed            TAKE_FIRST, PUBLISH_FIRST
+ *   3 found     ... and lies below Committed and Limit        LIMIT_LATE, RAISE_BY_STORE
+ *   4 whole     in the end all slices below the frontier are taken
+ *                                                             TAKE_TORN
+ */
+
+#define Slices 4
+#define CommitStep 2
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+byte Frontier, Committed;           /* TArena */
+byte Limit;                         /* Process.Limit, in slices */
+
+byte Usable;                        /* ghost: set of slices that the system has committed */
+byte TakenSlices;                   /* ghost: set of slices that threads took */
+byte Through;                       /* ghost: threads at the end */
+
+#define Below(n) ((1 << (n)) - 1)
+
+/* Atomic.RaiseTo */
+inline RaiseTo(word, value) {
+#ifdef RAISE_BY_STORE
+  if
+  :: word < value -> word = value
+  :: else
+  fi
+#else
+  do
+  :: last = word;                                              /* LoadAcquire */
+    if
+    :: last >= value -> break
+    :: else ->
+      atomic {                                                 /* CompareAndSwap */
+        if
+        :: word == last -> word = value; break
+        :: else
+        fi
+      }
+    fi
+  od;
+  last = 0
+#endif
+}
+
+inline Publish(upto) {
+#ifdef LIMIT_LATE
+  RaiseTo(Committed, upto);
+  RaiseTo(Limit, upto)
+#else
+  RaiseTo(Limit, upto);
+  RaiseTo(Committed, upto)
+#endif
+}
+
+/* ok: all slices below upto are committed. */
+inline Commit(upto) {
+  from = Committed;                                            /* LoadAcquire */
+  if
+  :: from >= upto -> ok = true
+  :: else ->
+#ifdef PUBLISH_FIRST
+    Publish(upto);
+#endif
+    if
+    :: Usable = Usable | (Below(upto) & ~Below(from)); ok = true /* OsCommit */
+    :: ok = false                                              /* the system refuses */
+    fi;
+    if
+    :: ok -> Publish(upto)
+    :: else
+    fi
+  fi;
+  from = 0
+}
+
+inline CommitAhead(upto) {
+  ok = (upto <= Committed);                                    /* LoadAcquire */
+  if
+  :: ok
+  :: else ->
+    ahead = ((upto + CommitStep - 1) / CommitStep) * CommitStep;
+    Commit(ahead);
+    if :: ok -> skip :: else -> Commit(upto) fi;
+    ahead = 0
+  fi
+}
+
+inline Taken() {
+  d_step {
+    Law(1, (TakenSlices & Below(first + count) & ~Below(first)) == 0);
+    Law(2, (Below(first + count) & ~Below(first) & ~Usable) == 0);
+    Law(3, first + count <= Committed && first + count <= Limit);
+    TakenSlices = TakenSlices | (Below(first + count) & ~Below(first))
+  }
+}
+
+inline TakeAt() {
+#ifdef TAKE_BY_STORE
+  ok = (Frontier == first);
+  if
+  :: ok -> Frontier = first + count; Taken()
+  :: else
+  fi
+#elif defined(TAKE_TORN)
+  ok = true;
+  first = Frontier;
+  Frontier = Frontier + count;
+  if
+  :: first + count <= Committed -> Taken()
+  :: else
+  fi
+#else
+  atomic {                                                     /* CompareAndSwap */
+    ok = (Frontier == first);
+    if
+    :: ok -> Frontier = first + count; Taken()
+    :: else
+    fi
+  }
+#endif
+}
+
+/* FrontierGrow, and one turn of the loop that takes slices anywhere. */
+inline FrontierGrow() {
+  first = Frontier;                                            /* LoadAcquire */
+  if
+  :: first + count > Slices -> ok = true                       /* no room */
+  :: else ->
+#ifdef TAKE_FIRST
+    atomic {
+      ok = (Frontier == first);
+      if
+      :: ok -> Frontier = first + count
+      :: else
+      fi
+    };
+    if
+    :: ok -> Taken(); CommitAhead(first + count)
+    :: else
+    fi
+#else
+    CommitAhead(first + count);
+    if
+    :: ok -> TakeAt()
+    :: else -> ok = true                                       /* refused: gives up */
+    fi
+#endif
+  fi
+}
+
+proctype Thread(byte rounds) {
+  byte first, count, from, ahead, last;
+  bool ok;
+  do
+  :: rounds > 0 ->
+    if
+    :: count = 1
+    :: count = 2
+    fi;
+    ok = false;
+    do
+    :: !ok -> FrontierGrow()
+    :: ok -> break
+    od;
+    atomic { rounds--; first = 0; count = 0; ok = false }
+  :: else -> break
+  od;
+  Through++
+}
+
+init {
+  atomic { run Thread(2); run Thread(1); run Thread(1) };
+  Through == 3;
+  Law(4, TakenSlices == Below(Frontier))
+}
