@@ -17,7 +17,8 @@
 # The old lines have to occur in FILE once, so that mutants and code stay in step. BUILD is core (the
 # tests of the engine), pure (without assembler), yield (with LANEMM_YIELD, checked), or model
 # (tests/model/steps.sh compares with the model; SUITE is `-`, TEST the routine). All builds pass
-# without a mutant first. A mutant is noticed when TEST fails or takes more than LIMIT seconds (30), or
+# without a mutant first. TEST may be several names with commas, where chance decides which of them
+# comes first to hang. A mutant is noticed when TEST fails or takes more than LIMIT seconds (30), or
 # when the program ends by itself. Ends with `N passed, N failed`; passed are the noticed ones.
 set -u
 
@@ -95,7 +96,9 @@ baseline() { # BUILD
 noticed() { # STATUS TEST
   [ "$1" -ne 0 ] || return
   [ "$1" -ne 124 ] || { echo 'takes too long'; return; }
-  test=$(sed -n "s/^\(T[A-Za-z]*Tests\.$2\): .*/\1/p" "$out/log" | head -n 1)
+  test=$(echo "$2" | tr , '\n' | while read -r name; do
+    sed -n "s/^\(T[A-Za-z]*Tests\.$name\): .*/\1/p" "$out/log" | head -n 1
+  done)
   if [ -n "$test" ]; then
     echo "$test"
   elif grep -q "[ .]$2 " "$out/log"; then
