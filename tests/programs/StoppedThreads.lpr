@@ -1,0 +1,380 @@
+/// A thread that stands still, wherever it is, makes no other thread wait.
+///
+/// Three threads allocate, free and resize blocks. A signal stops one of them at a random
+/// instruction, until both others have done a number of turns: no time is measured. If one of them
+/// waits for the stopped thread, the program hangs, and says where the stopped thread is.
+///
+///   StoppedThreads [STOPS [SEED]]     stops for each range of sizes and each kind of work
+program StoppedThreads;
+
+{$mode delphi}{$pointermath on}
+
+uses
+  LaneMM, cthreads, BaseUnix, Syscall, SysUtils, Promises, LaneMM.Elf, LaneMM.Symbols,
+  LaneMM.Text;
+
+const
+  NrThreadNumber = {$ifdef CPUX86_64} 186 {$else} 178 {$endif};
+  NrSignalTo = {$ifdef CPUX86_64} 234 {$else} 131 {$endif};
+  StandardOutput = 1;
+  DefaultStops = 100;
+  LaneCount = 3;
+  PlaceCount = 64;
+  // What the others do while a thread stands: births and ends of threads among it.
+  TurnsPerStop = 50;
+  TurnsPerThread = 100;
+  ShortPauseNs = 50000;
+  LongestPauseUs = 1000;
+  // So many short pauses, some seconds: the others stand still.
+  PausesBeforeMessage = 50000;
+  Smallest = 16;
+
+type
+  /// How the work is done: each block stays in its thread; blocks are exchanged; by threads that
+  /// end soon; beside a thread that trims, and is stopped, too.
+  TKind = (kiPlain, kiShared, kiSpawn, kiTrim);
+  TRange = record
+    First, Last: Cardinal;
+  end;
+
+  /// The head of a block; its last byte is that of its size.
+  PBlock = ^TBlock;
+  TBlock = record
+    Size, Key: NativeUInt;
+  end;
+
+  /// A sequence of turns, done by one thread, or by one thread after the other.
+  PLane = ^TLane;
+  TLane = record
+    Blocks: array[0..PlaceCount - 1] of PBlock;
+    State: Cardinal;
+    TurnCount: Int64;
+    Thread: Cardinal;
+    IsInside: Boolean;       //< in a call of the memory manager
+    Padding: array[0..15] of Int64;
+  end;
+
+  TStop = (stNone, stWanted, stStanding);
+
+const
+  KindNames: array[TKind] of string = ('plain', 'shared', 'spawn', 'trim');
+  Ranges: array[0..3] of TRange = ((First: Smallest; Last: 1000), (First: 1000; Last: 32000),
+    (First: 33000; Last: 500000), (First: Smallest; Last: 2000000));
+
+var
+  Lanes: array[0..LaneCount] of TLane; // the last one trims
+  Shared: array[0..PlaceCount - 1] of PBlock;
+  Kind: TKind;
+  Range: TRange;
+  IsOver: Boolean;
+  Stop: LongInt;           // a TStop
+  Victim: PLane;
+  Place: NativeUInt;       // where the stopped thread is
+
+// ---------------------------------------------------------------------------- turns
+
+procedure Mark(Block: PBlock; Size: NativeUInt);
+begin
+  Block^.Size := Size;
+  Block^.Key := Size xor NativeUInt(Block);
+  if Size > SizeOf(TBlock) then
+    PByte(Block)[Size - 1] := Byte(Size);
+end;
+
+// Checks the first Kept bytes of what Mark wrote when the block was at Origin.
+procedure CheckMark(Block: PBlock; Origin, Kept: NativeUInt);
+begin
+  Expect(Block^.Key = Block^.Size xor Origin, 'a block keeps its contents');
+  if (Block^.Size > SizeOf(TBlock)) and (Kept >= Block^.Size) then
+    Expect(PByte(Block)[Block^.Size - 1] = Byte(Block^.Size), 'a block keeps its last byte');
+end;
+
+procedure Release(var Lane: TLane; var Block: PBlock);
+var
+  Old: PBlock;
+begin
+  Old := Block;
+  if Old = nil then
+    Exit;
+  Block := nil;
+  CheckMark(Old, NativeUInt(Old), Old^.Size);
+  Lane.IsInside := True;
+  FreeMem(Old);
+  Lane.IsInside := False;
+end;
+
+procedure Make(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
+begin
+  Lane.IsInside := True;
+  GetMem(Block, Size);
+  Lane.IsInside := False;
+  Mark(Block, Size);
+end;
+
+procedure Resize(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
+var
+  Origin: NativeUInt;
+begin
+  Origin := NativeUInt(Block);
+  Lane.IsInside := True;
+  ReallocMem(Block, Size);
+  Lane.IsInside := False;
+  CheckMark(Block, Origin, Size);
+  Mark(Block, Size);
+end;
+
+// A size of the range; every doubling is as frequent as the next.
+function SomeSize(var State: Cardinal): Cardinal;
+var
+  Top: Cardinal;
+begin
+  Top := Range.Last shr NextRandom(State, BsrDWord(Range.Last div Range.First) + 1);
+  Result := Range.First + NextRandom(State, Top - Range.First + 1);
+end;
+
+// The size of the block, up to an eighth smaller or larger.
+function SimilarSize(Block: PBlock; var State: Cardinal): Cardinal;
+begin
+  Result := Block^.Size - Block^.Size div 8 + NextRandom(State, Block^.Size div 4 + 1);
+  if Result < Smallest then
+    Result := Smallest;
+end;
+
+// Resizes that copy are rare, or the stops would all be in copies.
+procedure Turn(var Lane: TLane);
+var
+  Block: ^PBlock;
+begin
+  Block := @Lane.Blocks[NextRandom(Lane.State, PlaceCount)];
+  if Block^ = nil then
+    Make(Lane, Block^, SomeSize(Lane.State))
+  else
+    case NextRandom(Lane.State, 16) of
+      0..2: Resize(Lane, Block^, SimilarSize(Block^, Lane.State));
+      3: Resize(Lane, Block^, SomeSize(Lane.State));
+      4..5:
+        if Kind = kiShared then
+          Block^ := InterlockedExchange(Pointer(Shared[NextRandom(Lane.State, PlaceCount)]), Block^)
+        else
+          Release(Lane, Block^);
+    else
+      Release(Lane, Block^);
+    end;
+  Inc(Lane.TurnCount);
+end;
+
+function WorkShortly(Lane: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  PLane(Lane)^.Thread := Do_SysCall(NrThreadNumber);
+  for Index := 1 to TurnsPerThread do
+    Turn(PLane(Lane)^);
+  Result := 0;
+end;
+
+function Work(Lane: Pointer): PtrInt;
+begin
+  repeat
+    if Kind = kiSpawn then
+      WaitForThreadTerminate(BeginThread(WorkShortly, Lane), 0)
+    else
+      WorkShortly(Lane);
+  until IsOver;
+  Result := 0;
+end;
+
+function Trim(Lane: Pointer): PtrInt;
+begin
+  PLane(Lane)^.Thread := Do_SysCall(NrThreadNumber);
+  PLane(Lane)^.IsInside := True;
+  repeat
+    LaneMM_Trim;
+    Inc(PLane(Lane)^.TurnCount);
+  until IsOver;
+  Result := 0;
+end;
+
+// ---------------------------------------------------------------------------- stops
+
+// The C library's own, whose errno needs no thread that the run-time library knows.
+function NanoSleep(Time, Rest: PTimeSpec): LongInt; cdecl; external 'c' name 'nanosleep';
+
+procedure PauseNs(Ns: Cardinal);
+var
+  Time: TTimeSpec;
+begin
+  Time.tv_sec := 0;
+  Time.tv_nsec := Ns;
+  NanoSleep(@Time, nil);
+end;
+
+// The signal handler: only system calls. A signal that comes too late stops nothing.
+procedure StandStill(Signal: LongInt; Info: PSigInfo; Context: PSigContext); cdecl;
+var
+  Index, Needed: Integer;
+  Ends: array[0..LaneCount - 1] of Int64;
+begin
+  if InterlockedCompareExchange(Stop, Ord(stStanding), Ord(stWanted)) <> Ord(stWanted) then
+    Exit;
+  {$ifdef CPUX86_64}
+  Place := Context^.rip;
+  {$endif}
+  Needed := TurnsPerStop;
+  if Kind = kiSpawn then
+    Needed := 2 * TurnsPerThread;
+  for Index := 0 to LaneCount - 1 do
+    Ends[Index] := Lanes[Index].TurnCount + Needed;
+  for Index := 0 to LaneCount - 1 do
+    while (@Lanes[Index] <> Victim) and (Lanes[Index].TurnCount < Ends[Index]) do
+      PauseNs(ShortPauseNs);
+  InterlockedExchange(Stop, Ord(stNone));
+end;
+
+// Sends Signal; 0 only asks for the thread. Returns whether it has not ended.
+function SignalTo(Thread: Cardinal; Signal: LongInt): Boolean;
+begin
+  Result := Do_SysCall(NrSignalTo, FpGetPid, Thread, Signal) = 0;
+end;
+
+function StopIs(State: TStop): Boolean;
+begin
+  Result := InterlockedCompareExchange(Stop, Ord(State), Ord(State)) = Ord(State);
+end;
+
+// Stops a thread by its number; false if it has ended before.
+function StopBegin(Thread: Cardinal): Boolean;
+begin
+  InterlockedExchange(Stop, Ord(stWanted));
+  if SignalTo(Thread, SIGUSR2) then
+    repeat
+      PauseNs(ShortPauseNs);
+    until not StopIs(stWanted) or not SignalTo(Thread, 0);
+  Result := InterlockedCompareExchange(Stop, Ord(stNone), Ord(stWanted)) <> Ord(stWanted);
+end;
+
+// Allocates nothing: the stopped thread may be the reason why nothing can be allocated.
+procedure PrintPlace;
+var
+  Symbols: TSymbols;
+  Elf: TElf;
+  Text: TText;
+  Symbol: PSymbol;
+begin
+  SymbolsOpen(Symbols, 1);
+  SymbolsAdd(Symbols, Place + 1);
+  SymbolsSort(Symbols);
+  ElfOpen(Elf);
+  ElfResolve(Elf, Symbols);
+  Symbol := SymbolsFind(Symbols, Place + 1);
+  if TextOpen(Text, 4096) then
+  begin
+    TextAdd(Text, '  threads stand still; the stopped one is in ');
+    if (Symbol <> nil) and (Symbol^.Routine <> nil) then
+      SymbolAddRoutine(Text, Symbol);
+    TextAdd(Text, #10);
+    TextWrite(Text, StandardOutput);
+  end;
+end;
+
+// Returns when the stop is over.
+procedure AwaitEnd;
+var
+  Pauses: Integer;
+begin
+  Pauses := 0;
+  while StopIs(stStanding) do
+  begin
+    PauseNs(ShortPauseNs);
+    Inc(Pauses);
+    if Pauses = PausesBeforeMessage then
+      PrintPlace;
+  end;
+end;
+
+// Returns whether the thread was stopped in a call of the memory manager.
+function StopOne(var State: Cardinal): Boolean;
+begin
+  repeat
+    PauseNs(1000 * NextRandom(State, LongestPauseUs));
+    if (Kind = kiTrim) and (NextRandom(State, 2) = 0) then
+      Victim := @Lanes[LaneCount]
+    else
+      Victim := @Lanes[NextRandom(State, LaneCount)];
+  until StopBegin(Victim^.Thread);
+  Result := Victim^.IsInside;
+  AwaitEnd;
+end;
+
+// ---------------------------------------------------------------------------- runs
+
+procedure EmptyAll;
+var
+  Lane, Index: Integer;
+begin
+  for Index := 0 to PlaceCount - 1 do
+  begin
+    Release(Lanes[0], Shared[Index]);
+    for Lane := 0 to LaneCount - 1 do
+      Release(Lanes[Lane], Lanes[Lane].Blocks[Index]);
+  end;
+end;
+
+procedure AwaitTurns;
+var
+  Index: Integer;
+begin
+  for Index := 0 to LaneCount - 1 + Ord(Kind = kiTrim) do
+    while Lanes[Index].TurnCount = 0 do
+      PauseNs(ShortPauseNs);
+end;
+
+procedure Run(StopCount: Integer; Seed: Cardinal);
+var
+  Threads: array[0..LaneCount] of TThreadID;
+  Index, Inside: Integer;
+begin
+  Write(KindNames[Kind], ', ', Range.First, ' to ', Range.Last, ' bytes: ');
+  Flush(Output);
+  FillChar(Lanes, SizeOf(Lanes), 0);
+  IsOver := False;
+  for Index := 0 to LaneCount - 1 do
+  begin
+    Lanes[Index].State := Seed + Cardinal(Index);
+    Threads[Index] := BeginThread(Work, @Lanes[Index]);
+  end;
+  if Kind = kiTrim then
+    Threads[LaneCount] := BeginThread(Trim, @Lanes[LaneCount]);
+  AwaitTurns;
+  Inside := 0;
+  for Index := 1 to StopCount do
+    Inc(Inside, Ord(StopOne(Seed)));
+  IsOver := True;
+  for Index := 0 to LaneCount - 1 + Ord(Kind = kiTrim) do
+    WaitForThreadTerminate(Threads[Index], 0);
+  EmptyAll;
+  WriteLn(StopCount, ' stops, ', Inside, ' in a call of the memory manager');
+  Expect(Inside > 0, 'a thread is stopped in the memory manager');
+end;
+
+procedure Prepare;
+var
+  Action: SigActionRec;
+begin
+  FillChar(Action, SizeOf(Action), 0);
+  Action.sa_handler := SigActionHandler(@StandStill);
+  Action.sa_flags := SA_RESTART or SA_SIGINFO;
+  FpSigAction(SIGUSR2, @Action, nil);
+end;
+
+var
+  Seed: Cardinal;
+begin
+  Seed := StrToIntDef(ParamStr(2), GetTickCount64 and $FFFFFF);
+  WriteLn('seed ', Seed);
+  Prepare;
+  for Kind in TKind do
+    for Range in Ranges do
+      Run(StrToIntDef(ParamStr(1), DefaultStops), Seed);
+  Finish;
+end.
