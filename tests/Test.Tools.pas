@@ -139,6 +139,8 @@ function UsedBytes: NativeUInt;
 function ResidentBytes: NativeUInt;
 /// Returns the slices of all cold runs.
 function ColdSlices: NativeUInt;
+/// Returns the slices that were handed out at some time; beyond them no memory was touched.
+function HandedOutSlices: NativeUInt;
 /// Returns the end of the first arena's committed memory. The slice before it was never taken.
 function UntouchedLimit: PByte;
 /// Uses blocks of all tiers; returns whether they are disjoint and keep their contents.
@@ -357,6 +359,19 @@ begin
   Result := 0;
   for Number := 1 to Process.ShardCount do
     Inc(Result, Process.Shards[Number].ColdSlices);
+end;
+
+function HandedOutSlices: NativeUInt;
+var
+  Index: NativeUInt;
+begin
+  Result := 0;
+  Index := 0;
+  while FrontierArena(Index) <> nil do
+  begin
+    Inc(Result, LoadAcquire(FrontierArena(Index)^.Frontier));
+    Inc(Index);
+  end;
 end;
 
 function UntouchedLimit: PByte;

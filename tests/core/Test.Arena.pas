@@ -14,7 +14,6 @@ type
     IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
-    function UsedSlices: NativeUInt;
     function WarmAfterOneSlice(HugeFrom, Carved: NativeUInt): NativeUInt;
     procedure LockShards;
     procedure UnlockShards;
@@ -53,7 +52,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier,
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Arena, LaneMM.Heap,
   LaneMM.Walk;
 
@@ -74,20 +73,6 @@ end;
 function TArenaTests.FreeSlices: NativeUInt;
 begin
   Result := ArenaWarmSlices + ColdSlices;
-end;
-
-// Slices that were handed out at some time; beyond them no memory was touched.
-function TArenaTests.UsedSlices: NativeUInt;
-var
-  Index: Integer;
-begin
-  Result := 0;
-  Index := 0;
-  while FrontierArena(Index) <> nil do
-  begin
-    Inc(Result, FrontierArena(Index)^.Frontier);
-    Inc(Index);
-  end;
 end;
 
 // Returns the warm slices after a thread that has carved Carved slices took one slice, where none was
@@ -177,10 +162,10 @@ var
   Round: Integer;
 begin
   ArenaRelease(Take(501));
-  Before := UsedSlices;
+  Before := HandedOutSlices;
   for Round := 1 to 100 do
     ArenaRelease(Take(501));
-  Same(Before, UsedSlices, 'slices ever used');
+  Same(Before, HandedOutSlices, 'slices ever used');
 end;
 
 procedure TArenaTests.ReleaseJoinsNeighbours;
@@ -190,7 +175,7 @@ var
   Round: Integer;
 begin
   ArenaRelease(Take(603));
-  Before := UsedSlices;
+  Before := HandedOutSlices;
   for Round := 1 to 100 do
   begin
     Whole := Take(603);
@@ -200,7 +185,7 @@ begin
     ArenaRelease(Third);
     ArenaRelease(Second);
   end;
-  Same(Before, UsedSlices, 'slices ever used');
+  Same(Before, HandedOutSlices, 'slices ever used');
 end;
 
 procedure TArenaTests.RunThatClaimsZerosReadsAsZeros;
@@ -371,10 +356,10 @@ procedure TArenaTests.DenseThreadTakesSlicesOfAHugePage;
 var
   Others: NativeUInt;
 begin
-  Others := UsedSlices - ArenaBackedSlices - ColdSlices;
+  Others := HandedOutSlices - ArenaBackedSlices - ColdSlices;
   Same(HugeSlices - 1, WarmAfterOneSlice(100, 100), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
-  Same(Others, UsedSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
+  Same(Others, HandedOutSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
 
 procedure TArenaTests.SlicesOfAHugePageAreZeros;
