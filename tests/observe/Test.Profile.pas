@@ -187,13 +187,13 @@ begin
   AssertEquals('bytes freed by another thread', 0, ValueOf('inuse_space', 'CROSS'), 0);
 end;
 
-// The text ends with 30,000,000 characters; its last resize was requested when it had at least two
+// The text ends with 20,000,000 characters; its last resize was requested when it had at least two
 // thirds of them. So large a block is certain to be sampled.
 procedure TProfileTests.TextIsSampled(const Settings: string);
 begin
   RunSamples(Settings);
-  AtLeast(19900000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
-  AtMost(30001000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
+  AtLeast(13200000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
+  AtMost(20001000, Round(ValueOf('inuse_space', 'TEXT')), 'bytes of the text');
 end;
 
 procedure TProfileTests.GrownBlocksAreSampledAnew;

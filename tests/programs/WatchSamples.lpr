@@ -3,7 +3,7 @@
 ///   Turn    1,000,000 blocks of 96 bytes, each freed at once: 96,000,000 bytes
 ///   Cross   50,000 blocks of 320 bytes, freed by another thread: 16,000,000 bytes
 ///   Large   100 blocks of 300,000 bytes, every second one freed
-///   Text    an AnsiString that grows to 30,000,000 characters, kept
+///   Text    an AnsiString that grows to 20,000,000 characters, kept
 /// With a number as its argument, the samples are those that follow from this seed.
 program WatchSamples;
 
@@ -74,7 +74,7 @@ var
   Text: AnsiString;
 begin
   Text := '';
-  for Index := 1 to 30000000 do
+  for Index := 1 to 20000000 do
     Text := Text + 'x'; // planted: text
   KeptText := Pointer(Text);
   Pointer(Text) := nil; // so that it is not freed before the profile is written
