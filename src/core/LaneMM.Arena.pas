@@ -49,6 +49,9 @@ procedure ArenaReleaseUnused(Span: PSpan);
 /// nothing, when the slices after it are not free, or another thread has their shard, or a hard
 /// limit refuses them.
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
+/// Returns the free slices right behind a span that ArenaGrow could take now; others may take them
+/// first.
+function ArenaRoom(Span: PSpan): NativeUInt;
 /// Shortens a span in place to SliceCount slices. Returns the rest, spare slices included, a span
 /// of its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
@@ -578,6 +581,25 @@ begin
     CountDown(Count);
 end;
 
+// Takes Missing slices from Run on, a free run of Span's shard that ends at the frontier and is too
+// short. Returns whether it did.
+function TakeOverFrontier(Span, Run: PSpan; Missing: NativeUInt): Boolean;
+var
+  Count: NativeUInt;
+begin
+  Count := Run^.SliceCount;
+  if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or (Count >= Missing)
+    or not GrowIntoFrontier(Run + Count, Missing - Count) then
+    Exit(False);
+  Result := TakeNeighbour(Span, Run, Count);
+  if Result then
+    Exit;
+  // Another thread has taken slices of the run.
+  CountDown(Missing - Count);
+  PSpan(Run + Count)^.Start := Span^.Start + (Span^.SliceCount + Count) * SliceSize;
+  ReleaseNew(Run + Count, Missing - Count, Span^.Shard);
+end;
+
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
 var
   SpanEnd: PSpan;
@@ -587,12 +609,23 @@ begin
     Exit(False);
   Missing := SliceCount - Span^.SliceCount;
   SpanEnd := Span + Span^.SliceCount;
-  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing);
+  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
+    or TakeOverFrontier(Span, SpanEnd, Missing);
   if Result then
   begin
     SetEnd(Span, SliceCount);
     Span^.IsZero := False;
   end;
+end;
+
+function ArenaRoom(Span: PSpan): NativeUInt;
+var
+  Run: PSpan;
+begin
+  Result := 0;
+  Run := Span + Span^.SliceCount;
+  if (Run^.Shard = Span^.Shard) and IsFreeRun(Run) then
+    Result := Run^.SliceCount;
 end;
 
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;

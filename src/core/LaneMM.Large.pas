@@ -34,6 +34,8 @@ procedure LargeFree(Span: PSpan);
 function LargeKeep(Heap: PHeap; Span: PSpan): Boolean;
 /// Releases the run of a block whose life has ended.
 procedure LargeRelease(Span: PSpan);
+/// Returns the most usable bytes that the block could have in place now.
+function LargeRoom(Span: PSpan): NativeUInt;
 /// Makes the usable size at least Size in place. Returns false, and changes nothing, if it cannot.
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 /// Reduces the usable size to Size, rounded up to pages.
@@ -360,6 +362,11 @@ begin
     Exit(False);
   LockRecover; // as in LargeRelease
   Result := RunKeep(Heap, Span);
+end;
+
+function LargeRoom(Span: PSpan): NativeUInt;
+begin
+  Result := (Span^.SliceCount + ArenaRoom(Span)) * SliceSize;
 end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;

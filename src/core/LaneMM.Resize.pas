@@ -96,12 +96,25 @@ begin
     BlockFree(P);
 end;
 
+// Grows a large block in place to WantedSize, or as far as it can, but to Size. Returns whether it did.
+function GrowInPlace(Span: PSpan; Size, WantedSize: NativeUInt): Boolean;
+var
+  Room: NativeUInt;
+begin
+  if LargeGrow(Span, WantedSize) then
+    Exit(True);
+  Room := LargeRoom(Span);
+  if Room > WantedSize then
+    Room := WantedSize;
+  Result := (Room > Size) and LargeGrow(Span, Room) or LargeGrow(Span, Size);
+end;
+
 // Grows a large block to WantedSize, or to Size, in place or by a move; nil without memory.
 function TryGrowLarge(Span: PSpan; Size, WantedSize: NativeUInt): PSpan;
 var
   CopiedBytes: NativeUInt;
 begin
-  if LargeGrow(Span, WantedSize) or LargeGrow(Span, Size) then
+  if GrowInPlace(Span, Size, WantedSize) then
     Exit(Span);
   Result := LargeMove(Span, WantedSize, CopiedBytes);
   if Result = nil then

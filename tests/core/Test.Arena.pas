@@ -29,6 +29,7 @@ type
     procedure GrowTakesTheFreeSlicesBehind;
     procedure GrowFailsWhereTheNextSliceIsInUse;
     procedure GrowBeyondAllMemoryFails;
+    procedure GrowTakesTheFreeSlicesBehindAndTheFrontier;
     procedure SplitGivesTheRest;
     procedure ReleaseUnderATakenLockIsNotForgotten;
     procedure VisitSeesEachSpanInUseOnce;
@@ -52,7 +53,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier,
   LaneMM.Arena, LaneMM.Heap,
   LaneMM.Walk;
 
@@ -240,6 +241,23 @@ begin
   AssertFalse('grown', ArenaGrow(Span, 6));
   Same(5, Span^.SliceCount, 'slices');
   ArenaRelease(Rest);
+  ArenaRelease(Span);
+end;
+
+procedure TArenaTests.GrowTakesTheFreeSlicesBehindAndTheFrontier;
+var
+  Span: PSpan;
+  Count: NativeUInt;
+begin
+  Count := FreeSlices + 1; // longer than all free runs: from the frontier
+  Span := Take(Count);
+  AssertTrue('ends at the frontier', Span + Count = FrontierArena(0)^.Spans + FrontierArena(0)^.Frontier);
+  ArenaRelease(ArenaSplit(Span, Count - 1));
+  AssertTrue('grown', ArenaGrow(Span, Count + 9));
+  Same(Count + 9, Span^.SliceCount, 'slices');
+  AssertTrue('ends at the frontier again',
+    Span + Count + 9 = FrontierArena(0)^.Spans + FrontierArena(0)^.Frontier);
+  Span^.Start[(Count + 9) * SliceSize - 1] := 1;
   ArenaRelease(Span);
 end;
 

@@ -31,6 +31,7 @@ type
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ManyMovesLeaveTheSystemItsMappings;
     procedure ShrinkByOneSliceFreesIt;
+    procedure BlockGrowsInPlaceAsFarAsItCan;
     procedure BlockThatMovesAgainIsNotCopied;
     procedure MovedBlockThatShrankIsNotCopied;
     procedure SpareSlicesAreThoseOfTheBlocks;
@@ -348,6 +349,25 @@ begin
   Result := 0;
   for Index := 0 to Limit - 1 do
     Inc(Result, Ord(Span^.Start[Index * Megabyte] <> Byte(Mark + Index)));
+end;
+
+// Four slices are free behind the block, fewer than its next resizes would like.
+procedure TLargeTests.BlockGrowsInPlaceAsFarAsItCan;
+var
+  Span, Gap, Wall: PSpan;
+  P: Pointer;
+begin
+  Span := Get(30 * SliceSize);
+  Gap := ArenaSplit(Span, 20);
+  Wall := ArenaSplit(Gap, 4);
+  Span^.BlockSize := 20 * SliceSize;
+  ArenaRelease(Gap);
+  P := Span^.Start;
+  ReallocMem(P, 20 * SliceSize + 1);
+  AssertTrue('in place', P = Span^.Start);
+  Same(24 * SliceSize, MemSize(P), 'usable bytes');
+  FreeMem(P);
+  ArenaRelease(Wall);
 end;
 
 procedure TLargeTests.BlockThatMovesAgainIsNotCopied;
