@@ -1,6 +1,6 @@
 /// Takes spans from free runs and from the frontier, and purges free memory.
 //
-// Owns:       TShard.Released, WarmLow; Process.Backed, PeakSlices, LookedMs, ClockDue.
+// Owns:       TShard.Released, WarmLow; Process.Backed, PeakSlices.
 // Invariants: a released span waits on its shard's Released list while another thread has the lock;
 //             that thread checks the list again after it leaves the lock, so no span is lost.
 //             Backed is raised before slices are taken and lowered after they are given back: a
@@ -66,9 +66,6 @@ function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 /// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
 /// PurgeTick.
 function WantSweep: Boolean;
-/// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
-/// many.
-function ArenaLookIsDue: Boolean;
 /// Returns the slices that count as backed; may be out of date while other threads run.
 function ArenaBackedSlices: NativeUInt;
 /// Returns the slices of warm runs; likewise.
@@ -94,8 +91,6 @@ const
   // is no longer run.
   FewTries = 8;
   AllTries = High(NativeUInt);
-  // Calls between two reads of the clock.
-  ClockInterval = 16;
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
@@ -678,24 +673,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- purge
-
-function ArenaLookIsDue: Boolean;
-var
-  CallsLeft, Now: Cardinal;
-begin
-  // Plain, without the lock: a countdown by two threads at once moves the next look a little.
-  CallsLeft := Process.ClockDue;
-  if CallsLeft > 0 then
-  begin
-    Process.ClockDue := CallsLeft - 1;
-    Exit(False);
-  end;
-  Process.ClockDue := ClockInterval;
-  Now := OsNowMs;
-  Result := Integer(Now - Process.LookedMs) >= Integer(Process.PurgeDelayMs);
-  if Result then
-    Process.LookedMs := Now;
-end;
 
 function WantSweep: Boolean;
 begin

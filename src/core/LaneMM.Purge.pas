@@ -1,6 +1,6 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
-// Owns:       Process.PurgeState, PurgeThread, SweepFrom; Hooks.PurgeNotify.
+// Owns:       Process.PurgeState, PurgeThread, SweepFrom, LookedMs, ClockDue; Hooks.PurgeNotify.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -104,6 +104,8 @@ const
   Parked = 2;
   Refused = 3;
 
+  // Calls between two reads of the clock.
+  ClockInterval = 16;
   // Warm slices that are worth a thread.
   PurgeStartSlices = 64;
 
@@ -171,15 +173,35 @@ begin
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
 end;
 
+// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
+// many.
+function LookIsDue: Boolean;
+var
+  CallsLeft, Now: Cardinal;
+begin
+  // Plain, without the lock: a countdown by two threads at once moves the next look a little.
+  CallsLeft := Process.ClockDue;
+  if CallsLeft > 0 then
+  begin
+    Process.ClockDue := CallsLeft - 1;
+    Exit(False);
+  end;
+  Process.ClockDue := ClockInterval;
+  Now := OsNowMs;
+  Result := Integer(Now - Process.LookedMs) >= Integer(Process.PurgeDelayMs);
+  if Result then
+    Process.LookedMs := Now;
+end;
+
 procedure PurgeTick;
 begin
-  if not WakeThread and ArenaLookIsDue then
+  if not WakeThread and LookIsDue then
     ProcessPurge;
 end;
 
 procedure PurgeNotify;
 begin
-  if not WakeThread and not Process.HasThreads and ArenaLookIsDue then
+  if not WakeThread and not Process.HasThreads and LookIsDue then
     ProcessPurge;
 end;
 

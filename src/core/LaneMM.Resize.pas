@@ -96,7 +96,8 @@ begin
     BlockFree(P);
 end;
 
-// Grows a large block in place to WantedSize, or as far as it can, but to Size. Returns whether it did.
+// Grows a large block in place to WantedSize, or as far as it can, but to Size. Returns whether it
+// did.
 function GrowInPlace(Span: PSpan; Size, WantedSize: NativeUInt): Boolean;
 var
   Room: NativeUInt;
