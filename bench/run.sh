@@ -10,8 +10,8 @@ Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/res
 
 Suites: quick (about five minutes), full (about 50 minutes), costs (what LaneMM's diagnoses
 cost, about five minutes), stopped (threads that wait for a stopped one, about 20 minutes with
-ROUNDS=1), memory (resident memory by use, about 12 minutes for a round). RESULT is SUITE unless
-given.
+ROUNDS=1), memory (resident memory by use, about 12 minutes for a round), mid (blocks above 32 KB,
+about ten minutes). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
