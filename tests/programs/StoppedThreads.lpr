@@ -173,11 +173,31 @@ begin
   Result := 0;
 end;
 
+// Of the C library: a thread of the run-time library takes a lock of its own heap, which is not the
+// one that is tested, at its start and end (System.FinalizeHeap).
+function pthread_create(out Thread: NativeUInt; Attributes, Start, Argument: Pointer): LongInt;
+  cdecl; external 'c';
+function pthread_join(Thread: NativeUInt; Answer: Pointer): LongInt; cdecl; external 'c';
+
+function LiveShortly(Lane: Pointer): Pointer; cdecl;
+begin
+  WorkShortly(Lane);
+  Result := nil;
+end;
+
+procedure StartAndAwait(Lane: Pointer);
+var
+  Thread: NativeUInt;
+begin
+  if pthread_create(Thread, nil, @LiveShortly, Lane) = 0 then
+    pthread_join(Thread, nil);
+end;
+
 function Work(Lane: Pointer): PtrInt;
 begin
   repeat
     if Kind = kiSpawn then
-      WaitForThreadTerminate(BeginThread(WorkShortly, Lane), 0)
+      StartAndAwait(Lane)
     else
       WorkShortly(Lane);
   until IsOver;
