@@ -174,7 +174,7 @@ begin
 end;
 
 // Of the C library: a thread of the run-time library takes a lock of its own heap, which is not the
-// one that is tested, at its start and end (System.FinalizeHeap).
+// one that is tested, at its start and end (rtl/inc/heap.inc).
 function pthread_create(out Thread: NativeUInt; Attributes, Start, Argument: Pointer): LongInt;
   cdecl; external 'c';
 function pthread_join(Thread: NativeUInt; Answer: Pointer): LongInt; cdecl; external 'c';
