@@ -206,15 +206,22 @@ begin
   TextIsSampled('profile,growth');
 end;
 
+// The first line of a log without its moves: they depend on where other threads have a lock.
+function GrowthOf(const Log: string): string;
+begin
+  Result := FirstLineOf(Log);
+  Result := Copy(Result, 1, Pos(' KB, ', Result));
+end;
+
 procedure TProfileTests.GrowthIsCountedExactlyWhileBlocksAreSampled;
 var
   Expected: string;
 begin
   PlantedEvents.Run('growth', ['growth', '100000']);
-  Expected := FirstLineOf(PlantedEvents.Written('EventLog.txt'));
+  Expected := GrowthOf(PlantedEvents.Written('EventLog.txt'));
   AssertTrue(Expected, Pos(' 99,999 times ', Expected) > 0);
   PlantedEvents.Run('growth,profile,folded,rate=1K', ['growth', '100000']);
-  AssertEquals(Expected, FirstLineOf(PlantedEvents.Written('EventLog.txt')));
+  AssertEquals(Expected, GrowthOf(PlantedEvents.Written('EventLog.txt')));
 end;
 
 procedure TProfileTests.FoldedStacksGoFromOuterToInner;
