@@ -164,10 +164,15 @@ end;
 
 // ---------------------------------------------------------------------------- shards
 
-// Returns the shard of this number, from 1 on; numbers above ShardCount begin again.
-function ShardAt(Number: NativeUInt): PShard;
+// Returns the number of the shard at this place, from 1 on; behind ShardCount they begin again.
+function ShardNumber(Place: NativeUInt): NativeUInt; inline;
 begin
-  Result := @Process.Shards[(Number - 1) and (Process.ShardCount - 1) + 1];
+  Result := (Place - 1) and (Process.ShardCount - 1) + 1;
+end;
+
+function ShardAt(Place: NativeUInt): PShard;
+begin
+  Result := @Process.Shards[ShardNumber(Place)];
 end;
 
 // Returns the number of the calling thread's home shard.
@@ -339,29 +344,21 @@ begin
     Result^.IsZero := not IsWarm;
 end;
 
-function TakeWarm(First, SliceCount, Tries: NativeUInt): PSpan;
+// The same from any shard, the first of them first, that seems to have so many slices.
+function TakeFree(First: NativeUInt; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 var
-  Number: NativeUInt;
+  Number, Available: NativeUInt;
+  Shard: PShard;
 begin
   Result := nil;
   for Number := First to First + Process.ShardCount - 1 do
   begin
-    if ShardAt(Number)^.WarmSlices >= SliceCount then
-      Result := TakeOf(ShardAt(Number), True, SliceCount, Tries);
-    if Result <> nil then
-      Exit;
-  end;
-end;
-
-function TakeCold(First, SliceCount, Tries: NativeUInt): PSpan;
-var
-  Number: NativeUInt;
-begin
-  Result := nil;
-  for Number := First to First + Process.ShardCount - 1 do
-  begin
-    if ShardAt(Number)^.ColdSlices >= SliceCount then
-      Result := TakeOf(ShardAt(Number), False, SliceCount, Tries);
+    Shard := ShardAt(Number);
+    Available := Shard^.ColdSlices;
+    if IsWarm then
+      Available := Shard^.WarmSlices;
+    if Available >= SliceCount then
+      Result := TakeOf(Shard, IsWarm, SliceCount, Tries);
     if Result <> nil then
       Exit;
   end;
@@ -384,7 +381,7 @@ var
 begin
   for Number := First to First + Process.ShardCount - 1 do
     if LoadAcquire(ShardAt(Number)^.Lock.State) = 0 then
-      Exit((Number - 1) and (Process.ShardCount - 1) + 1);
+      Exit(ShardNumber(Number));
   Result := 0;
 end;
 
@@ -422,11 +419,11 @@ end;
 // Takes slices that were counted as backed, but not warm ones.
 function TakeUnbacked(First, SliceCount: NativeUInt): PSpan;
 begin
-  Result := TakeCold(First, SliceCount, FewTries);
+  Result := TakeFree(First, False, SliceCount, FewTries);
   if Result = nil then
     Result := TakeNew(First, SliceCount);
   if Result = nil then
-    Result := TakeCold(First, SliceCount, AllTries);
+    Result := TakeFree(First, False, SliceCount, AllTries);
 end;
 
 // Backs a range of HugeSlices, all zero, by one huge page, if the system has one. Small pages stay
@@ -474,7 +471,7 @@ end;
 // Takes a run without spare slices; nil if there is none.
 function Take(First, SliceCount: NativeUInt; IsDense: Boolean): PSpan;
 begin
-  Result := TakeWarm(First, SliceCount, FewTries);
+  Result := TakeFree(First, True, SliceCount, FewTries);
   if (Result = nil) and IsDense then
     Result := TakeOfHugePage(First, SliceCount);
   if Result <> nil then
@@ -486,7 +483,7 @@ begin
       Exit;
     CountDown(SliceCount);
   end;
-  Result := TakeWarm(First, SliceCount, AllTries);
+  Result := TakeFree(First, True, SliceCount, AllTries);
 end;
 
 // The same with spare slices, none of them warm.
