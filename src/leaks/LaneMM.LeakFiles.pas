@@ -26,7 +26,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.BacktraceTable,
   LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.Groups,
-  LaneMM.LeakText, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   NameLimit = 1023;
@@ -195,20 +195,38 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddJsonStack(var Text: TText; const List: TLeakList; Group: PGroup);
+procedure AddJsonPlace(var Text: TText; const List: TLeakList; Place: PPlace);
 var
   Stack: TBacktrace;
   Frame: NativeInt;
 begin
-  if not LeakStack(Group, Stack) then
-    Exit;
-  OpenJson(Text, 'allocation', '{');
-  AddJsonNumber(Text, 'number', Group^.First.Number);
-  AddJsonNumber(Text, 'thread', Group^.First.Thread);
+  OpenJsonItem(Text);
+  AddJsonNumber(Text, 'blocks', Place^.Count);
+  AddJsonNumber(Text, 'bytes', Place^.Bytes);
+  AddJsonNumber(Text, 'number', Place^.Number);
+  AddJsonNumber(Text, 'thread', Place^.Thread);
   OpenJson(Text, 'stack', '[');
-  for Frame := 0 to NativeInt(Stack.Count) - 1 do
-    AddJsonFrame(Text, List, Stack.Frames[Frame]);
+  if BacktraceRead(Place^.Stack, Stack) then
+    for Frame := 0 to NativeInt(Stack.Count) - 1 do
+      AddJsonFrame(Text, List, Stack.Frames[Frame]);
   TextAdd(Text, ']}');
+end;
+
+procedure AddJsonPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Rank: Cardinal;
+  Place: PPlace;
+begin
+  OpenJson(Text, 'places', '[');
+  Rank := 0;
+  Place := LeakPlace(List, Index, nil);
+  while (Place <> nil) and (Rank < MostPlaces) do
+  begin
+    AddJsonPlace(Text, List, Place);
+    Inc(Rank);
+    Place := LeakPlace(List, Index, Place);
+  end;
+  TextAdd(Text, ']');
 end;
 
 procedure AddJsonGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -232,7 +250,7 @@ begin
   AddJsonNumber(Text, 'blockSize', Group^.BlockSize);
   AddJsonTexts(Text, Group);
   AddJsonRetainers(Text, List, Index);
-  AddJsonStack(Text, List, Group);
+  AddJsonPlaces(Text, List, Index);
   TextAdd(Text, '}');
 end;
 

@@ -10,12 +10,15 @@ interface
 
 
 uses
-  LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Places, LaneMM.Retainers,
+  LaneMM.Snapshot;
 
 
 const
   /// Maximum number of links of a chain of retainers that are reported.
   ChainLimit = PathDepth + 2;
+  /// Maximum number of places of a group that are reported.
+  MostPlaces = 10;
 
 type
   /// The subject of a report.
@@ -25,16 +28,18 @@ type
     ltGrown    //< growth between two snapshots
   );
 
-  /// The groups of a snapshot, in descending order of bytes.
+  /// The groups of a snapshot. Leaks: first those that nothing retains, by what they retain; the
+  /// others, and all groups of another topic, in descending order of bytes.
   TLeakList = record
     Topic: TLeakTopic;       //< subject of the report
     Snapshot: TSnapshot;     //< blocks in use and their groups
     Retainers: TRetainers;   //< chains of retainers, if HasRetainers
     HasRetainers: Boolean;   //< Retainers is open
     OwnsSnapshot: Boolean; //< the list frees Snapshot
-    Symbolizer: TSymbolizer; //< symbols of one backtrace of each group
+    Symbolizer: TSymbolizer; //< symbols of the places that are reported
     Order: PCardinal;        //< numbers of the groups
     Count: Cardinal;         //< length of Order
+    PlaceCount: Cardinal;    //< places that may be reported
     Blocks: NativeUInt;      //< blocks of all groups
     Bytes: NativeUInt;       //< their bytes
   end;
@@ -53,10 +58,11 @@ procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Top
 procedure LeakListClose(var List: TLeakList);
 /// Returns the group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
-/// Reads the backtrace of the allocation of one block of the group; False when there is none.
-function LeakStack(Group: PGroup; out Stack: TBacktrace): Boolean;
+/// Returns the place of the group at Index with most bytes after Last, or of all if Last is nil;
+/// nil when there is none. The first MostPlaces have symbols.
+function LeakPlace(const List: TLeakList; Index: Cardinal; Last: PPlace): PPlace;
 /// Finds a chain of retainers of the group at Index, by descending bytes, Rank from 0; Path is its
-/// last link. False when there is none.
+/// last link. A cycle is found once, for all that it retains. False when there is none.
 function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
   out Path: PRetainerPath): Boolean;
 /// Lists the groups above the last link of Path, outermost first; of a cycle its links, back to the
@@ -79,31 +85,97 @@ begin
   Result := List.Snapshot.Groups + List.Order[Index];
 end;
 
-function LeakStack(Group: PGroup; out Stack: TBacktrace): Boolean;
+// Returns the first link of the chain.
+function RootOf(const List: TLeakList; Path: PRetainerPath): PRetainerPath;
 begin
-  Result := BacktraceRead(Group^.First.Stack, Stack);
+  Result := Path;
+  while Result^.Parent <> NoPath do
+    Result := List.Retainers.Paths + Result^.Parent;
+end;
+
+// Counts the nodes of Path, in a cycle, for an earlier path with the same group and cycle, if there
+// is one: a report names the cycle only.
+procedure JoinCycle(const List: TLeakList; Path: PRetainerPath);
+var
+  Earlier, Root: PRetainerPath;
+begin
+  Root := RootOf(List, Path);
+  Earlier := Root;
+  while (Earlier < Path)
+    and ((Earlier^.Group <> Path^.Group) or (RootOf(List, Earlier) <> Root)) do
+    Inc(Earlier);
+  if Earlier = Path then
+    Exit;
+  Inc(Earlier^.Count, Path^.Count);
+  Inc(Earlier^.Bytes, Path^.Bytes);
+  Path^.Count := 0;
+  Path^.Bytes := 0;
+end;
+
+procedure JoinCycles(const List: TLeakList);
+var
+  Number: NativeInt;
+begin
+  for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
+    if List.Retainers.Paths[Number].IsCycle then
+      JoinCycle(List, List.Retainers.Paths + Number);
+end;
+
+function LeakPlace(const List: TLeakList; Index: Cardinal; Last: PPlace): PPlace;
+begin
+  Result := PlacesNext(List.Snapshot.Places^, LeakGroup(List, Index)^.Place, Last);
+end;
+
+type
+  TVisitPlace = procedure(var List: TLeakList; Place: PPlace);
+
+// Calls Visit for each place that may be reported.
+procedure VisitPlaces(var List: TLeakList; Visit: TVisitPlace);
+var
+  Index: NativeInt;
+  Rank: Cardinal;
+  Place: PPlace;
+begin
+  for Index := 0 to NativeInt(List.Count) - 1 do
+  begin
+    Rank := 0;
+    Place := LeakPlace(List, Index, nil);
+    while (Place <> nil) and (Rank < MostPlaces) do
+    begin
+      Visit(List, Place);
+      Inc(Rank);
+      Place := LeakPlace(List, Index, Place);
+    end;
+  end;
+end;
+
+procedure CountPlace(var List: TLeakList; Place: PPlace);
+begin
+  Inc(List.PlaceCount);
+end;
+
+procedure AddPlace(var List: TLeakList; Place: PPlace);
+var
+  Stack: TBacktrace;
+begin
+  if BacktraceRead(Place^.Stack, Stack) then
+    SymbolizerAdd(List.Symbolizer, Stack);
 end;
 
 procedure FindTraces(var List: TLeakList);
-var
-  Stack: TBacktrace;
-  Index: NativeInt;
 begin
-  SymbolizerOpen(List.Symbolizer, List.Count);
-  for Index := 0 to NativeInt(List.Count) - 1 do
-    if LeakStack(LeakGroup(List, Index), Stack) then
-      SymbolizerAdd(List.Symbolizer, Stack);
+  VisitPlaces(List, CountPlace);
+  SymbolizerOpen(List.Symbolizer, List.PlaceCount);
+  VisitPlaces(List, AddPlace);
   SymbolizerResolve(List.Symbolizer);
 end;
 
-procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
+// Lists the groups and sums them up. After the search for retainers, if there is one.
+procedure ListGroups(var List: TLeakList);
 var
   Index: NativeInt;
 begin
-  List := Default(TLeakList);
-  List.Topic := Topic;
-  List.Snapshot := Snapshot;
-  List.Order := SnapshotOrder(List.Snapshot, List.Count);
+  List.Order := SnapshotOrder(List.Snapshot, List.Topic = ltLeaks, List.Count);
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
     Inc(List.Blocks, LeakGroup(List, Index)^.Count);
@@ -112,12 +184,25 @@ begin
   FindTraces(List);
 end;
 
+procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
+begin
+  List := Default(TLeakList);
+  List.Topic := Topic;
+  List.Snapshot := Snapshot;
+  ListGroups(List);
+end;
+
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 begin
-  LeakListOpenGroups(List, Snapshot, Topic);
-  List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
+  List := Default(TLeakList);
+  List.Topic := Topic;
+  List.Snapshot := Snapshot;
   List.OwnsSnapshot := True;
   Snapshot := Default(TSnapshot);
+  List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
+  if List.HasRetainers then
+    JoinCycles(List);
+  ListGroups(List);
 end;
 
 procedure LeakListClose(var List: TLeakList);
@@ -163,14 +248,6 @@ begin
       Dec(Rank);
     until (Path = nil) or (Rank = High(Rank));
   Result := Path <> nil;
-end;
-
-// Returns the first link of the chain.
-function RootOf(const List: TLeakList; Path: PRetainerPath): PRetainerPath;
-begin
-  Result := Path;
-  while Result^.Parent <> NoPath do
-    Result := List.Retainers.Paths + Result^.Parent;
 end;
 
 procedure AddLink(var Chain: TChain; Group: Cardinal);

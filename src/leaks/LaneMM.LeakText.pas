@@ -21,11 +21,13 @@ implementation
 
 uses
   LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Groups,
-  LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.BacktraceTable, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of retainers that are reported for a group.
   ShownRetainers = 3;
+  // Places that are reported for a group.
+  ShownPlaces = 3;
 
 procedure AddCounts(var Text: TText; Message: TMessage; Count, Bytes: NativeUInt);
 var
@@ -96,19 +98,46 @@ begin
   FieldsClose(Fields);
 end;
 
-procedure AddStack(var Text: TText; const List: TLeakList; Group: PGroup);
+procedure AddPlace(var Text: TText; const List: TLeakList; Place: PPlace);
 var
   Fields: TFields;
   Stack: TBacktrace;
 begin
-  if not LeakStack(Group, Stack) then
-    Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiNumber, Group^.First.Number);
-  FieldName(Fields, fiThread, Group^.First.Thread);
+  FieldNumber(Fields, fiCount, Place^.Count);
+  FieldCount(Fields, fiSize, Place^.Bytes, 'byte');
+  FieldName(Fields, fiNumber, Place^.Number);
+  FieldName(Fields, fiThread, Place^.Thread);
   MessageAdd(Text, msLeakStack, Fields);
   FieldsClose(Fields);
-  BacktraceAddText(Text, List.Symbolizer, Stack);
+  if BacktraceRead(Place^.Stack, Stack) then
+    BacktraceAddText(Text, List.Symbolizer, Stack);
+end;
+
+procedure AddPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);
+var
+  Group: PGroup;
+  Place: PPlace;
+  Rank: Cardinal;
+  Blocks, Bytes: NativeUInt;
+begin
+  Group := LeakGroup(List, Index);
+  Place := LeakPlace(List, Index, nil);
+  if Place = nil then
+    Exit;
+  Blocks := Group^.Count;
+  Bytes := Group^.Bytes;
+  Rank := 0;
+  while (Place <> nil) and (Rank < ShownPlaces) do
+  begin
+    AddPlace(Text, List, Place);
+    Dec(Blocks, Place^.Count);
+    Dec(Bytes, Place^.Bytes);
+    Inc(Rank);
+    Place := LeakPlace(List, Index, Place);
+  end;
+  if Bytes > 0 then
+    AddCounts(Text, msMorePlaces, Blocks, Bytes);
 end;
 
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -129,7 +158,7 @@ begin
   if Group^.Retained > Group^.Bytes then
     AddCounts(Text, msLeakRetains, Group^.Count, Group^.Retained);
   AddRetainers(Text, List, Index);
-  AddStack(Text, List, Group);
+  AddPlaces(Text, List, Index);
 end;
 
 procedure AddNote(var Text: TText; Message: TMessage; Number: NativeUInt);
@@ -152,6 +181,8 @@ begin
       List.Snapshot.Bytes[nsRunning]);
   if List.Snapshot.LostCount > 0 then
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
+  if (List.Topic = ltLeaks) and (List.PlaceCount = 0) then
+    AddNote(Text, msLeaksAdvice, List.Blocks);
 end;
 
 procedure AddGroups(var Text: TText; const List: TLeakList);

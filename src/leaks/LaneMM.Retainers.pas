@@ -1,7 +1,7 @@
 /// Retainers and retained sizes: a conservative search through the blocks of a snapshot.
 //
-// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and IsCycle of TNode; TGroup.Retained;
-//             the memory of each TRetainers.
+// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and IsCycle of TNode; Retained and
+//             RootRetained of TGroup; the memory of each TRetainers.
 // Invariants: a block references every block that one of its words points into. The search begins
 //             with the blocks without a reference to them and is breadth first: each block is
 //             reached once, on a shortest chain, and counts for that retainer alone, so nothing
@@ -430,6 +430,8 @@ begin
     Retainer := ShownHolder(Snapshot, Retainers.Queue[Index]);
     if (Retainer = NoNode) or (Snapshot.Nodes[Retainer].Group <> Node^.Group) then
       Inc(Snapshot.Groups[Node^.Group].Retained, Node^.Retained);
+    if Retainer = NoNode then
+      Inc(Snapshot.Groups[Node^.Group].RootRetained, Node^.Retained);
   end;
 end;
 

@@ -12,7 +12,7 @@ unit LaneMM.Snapshot;
 interface
 
 uses
-  LaneMM.Hooks, LaneMM.Contents;
+  LaneMM.Contents, LaneMM.Places;
 
 const
   /// No node.
@@ -60,7 +60,8 @@ type
     Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
     Retained: NativeUInt;  //< their retained size, Bytes included; see LaneMM.Retainers
-    First: TBlockInfo;     //< the block with the lowest allocation number, or address
+    RootRetained: NativeUInt; //< the part of Retained below blocks without a retainer
+    Place: Cardinal;       //< the first of its places, see LaneMM.Places
     ExampleCount: Cardinal; //< strings in Examples
     Examples: array[0..MostExamples - 1] of TExample; //< the first strings
   end;
@@ -83,6 +84,7 @@ type
     Groups: PGroup;           //< groups of blocks
     GroupCount: Cardinal;     //< number of groups, group 0 included
     Slots: PCardinal;         //< hash table of group numbers
+    Places: PPlaces;          //< the places of the groups
     Counts: array[TNodeState] of NativeUInt; //< number of blocks by state
     Bytes: array[TNodeState] of NativeUInt;  //< their bytes
     Totals: PTotal;           //< totals of allocation groups, the first 256
@@ -108,14 +110,16 @@ function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardina
 /// Makes a snapshot, without nodes, of the growth of the groups from Earlier to Later; groups that
 /// did not grow have 0 bytes. False without memory.
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
-/// Returns the numbers of the groups with any bytes, in descending order of bytes, Count of them.
-/// They belong to the snapshot and are valid until the next call.
-function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
+/// Returns the numbers of the groups with any bytes, Count of them, in descending order of bytes;
+/// with RootsFirst in descending order of RootRetained, then of bytes. They belong to the snapshot
+/// and are valid until the next call.
+function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count: Cardinal)
+  : PCardinal;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Walk, LaneMM.Text;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text;
 
 const
   SlotCount = GroupLimit * 2;
@@ -126,12 +130,13 @@ const
   MostNodes = NativeUInt(1) shl 28;
 
 type
-  // The groups, the slots that find them, their order, the totals.
+  // The groups, the slots that find them, their order, the totals, the places.
   TGroupTables = record
     Groups: array[0..GroupLimit - 1] of TGroup;
     Slots: array[0..SlotCount - 1] of Cardinal;
     Order: array[0..GroupLimit - 1] of Cardinal;
     Totals: array[0..TotalLimit - 1] of TTotal;
+    Places: TPlaces;
   end;
   PGroupTables = ^TGroupTables;
 
@@ -160,18 +165,28 @@ begin
   Inc(Snapshot^.NodeCount);
 end;
 
-function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
+// Makes an empty snapshot; False without memory.
+function TakeTables(out Snapshot: TSnapshot): Boolean;
 var
   Tables: PGroupTables;
-  Count: NativeUInt;
 begin
   Snapshot := Default(TSnapshot);
   Tables := OsTakePages(SizeOf(TGroupTables));
-  if Tables = nil then
-    Exit(False);
+  Result := Tables <> nil;
+  if not Result then
+    Exit;
   Snapshot.Groups := @Tables^.Groups;
   Snapshot.Slots := @Tables^.Slots;
   Snapshot.Totals := @Tables^.Totals;
+  Snapshot.Places := @Tables^.Places;
+end;
+
+function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
+var
+  Count: NativeUInt;
+begin
+  if not TakeTables(Snapshot) then
+    Exit(False);
   Snapshot.GroupCount := 1;
   Count := 0;
   WalkBlocks(CountBlock, @Count);
@@ -324,8 +339,7 @@ begin
   AddTotal(Snapshot, Block.Group, 1, Node^.Size);
   if Contents.Kind in [coAnsiString, coUnicodeString] then
     AddExample(Group, Contents);
-  if (Group^.Count = 1) or (Block.Number < Group^.First.Number) then
-    Group^.First := Block;
+  PlacesAdd(Snapshot.Places^, Node^.Group, Group^.Place, Block, Node^.Size);
 end;
 
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
@@ -369,7 +383,10 @@ begin
   Node := Snapshot.Nodes + Index;
   Node^.State := nsSuppressed;
   if WalkFind(Node^.Address, Block) then
+  begin
     AddTotal(Snapshot, Block.Group, -1, -NativeInt(Node^.Size));
+    PlacesExclude(Snapshot.Places^, Node^.Group, Block, Node^.Size);
+  end;
   Dec(Snapshot.Groups[Node^.Group].Count);
   Dec(Snapshot.Groups[Node^.Group].Bytes, Node^.Size);
   Dec(Snapshot.Counts[nsCounted]);
@@ -378,8 +395,42 @@ begin
   Inc(Snapshot.Bytes[nsSuppressed], Node^.Size);
 end;
 
+// Subtracts what was there before; no fewer than 0 remain.
+procedure SubtractCounts(var Count, Bytes: NativeUInt; EarlierCount, EarlierBytes: NativeUInt);
+begin
+  if EarlierBytes >= Bytes then
+  begin
+    Count := 0;
+    Bytes := 0;
+    Exit;
+  end;
+  Dec(Bytes, EarlierBytes);
+  if EarlierCount < Count then
+    Dec(Count, EarlierCount)
+  else
+    Count := 0; // as many blocks or fewer, but larger ones
+end;
+
+// Subtracts the blocks of the places of the group Number in Earlier.
+procedure SubtractPlaces(var Grown: TSnapshot; Group: PGroup; const Earlier: TSnapshot;
+  Number: Cardinal);
+var
+  Index: Cardinal;
+  Place, Before: PPlace;
+begin
+  Index := Group^.Place;
+  while Index <> NoPlace do
+  begin
+    Place := @Grown.Places^.Items[Index];
+    Before := PlacesFind(Earlier.Places^, Number, Place^.Stack);
+    if Before <> nil then
+      SubtractCounts(Place^.Count, Place^.Bytes, Before^.Count, Before^.Bytes);
+    Index := Place^.Next;
+  end;
+end;
+
 // Subtracts the blocks of the group in Earlier.
-procedure Subtract(Group: PGroup; const Earlier: TSnapshot);
+procedure Subtract(var Grown: TSnapshot; Group: PGroup; const Earlier: TSnapshot);
 var
   Before: PGroup;
   Slot: PCardinal;
@@ -388,43 +439,49 @@ begin
   if Slot^ = 0 then
     Exit;
   Before := Earlier.Groups + Slot^;
-  if Before^.Bytes >= Group^.Bytes then
-  begin
-    Group^.Count := 0;
-    Group^.Bytes := 0;
-    Exit;
-  end;
-  Dec(Group^.Bytes, Before^.Bytes);
-  if Before^.Count < Group^.Count then
-    Dec(Group^.Count, Before^.Count)
-  else
-    Group^.Count := 0; // as many blocks or fewer, but larger ones
+  SubtractCounts(Group^.Count, Group^.Bytes, Before^.Count, Before^.Bytes);
+  SubtractPlaces(Grown, Group, Earlier, Slot^);
 end;
 
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
 var
-  Tables: PGroupTables;
   Index: NativeInt;
 begin
-  Grown := Default(TSnapshot);
-  Tables := OsTakePages(SizeOf(TGroupTables));
-  Result := Tables <> nil;
+  Result := TakeTables(Grown);
   if not Result then
     Exit;
-  Grown.Groups := @Tables^.Groups;
-  Grown.Slots := @Tables^.Slots;
   Grown.GroupCount := Later.GroupCount;
   Move(Later.Groups^, Grown.Groups^, Later.GroupCount * SizeOf(TGroup));
+  Move(Later.Places^, Grown.Places^, SizeOf(TPlaces));
   for Index := 0 to NativeInt(Grown.GroupCount) - 1 do
-    Subtract(Grown.Groups + Index, Earlier);
+    Subtract(Grown, Grown.Groups + Index, Earlier);
+end;
+
+// Returns True if A comes before B.
+function ByBytes(A, B: PGroup): Boolean;
+begin
+  Result := A^.Bytes > B^.Bytes;
+end;
+
+function ByRootRetained(A, B: PGroup): Boolean;
+begin
+  if A^.RootRetained <> B^.RootRetained then
+    Result := A^.RootRetained > B^.RootRetained
+  else
+    Result := ByBytes(A, B);
 end;
 
 // Source: Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
-function SnapshotOrder(const Snapshot: TSnapshot; out Count: Cardinal): PCardinal;
+function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count: Cardinal)
+  : PCardinal;
 var
   Gap, Index, Place: NativeInt;
   Moved: Cardinal;
+  ComesBefore: function(A, B: PGroup): Boolean;
 begin
+  ComesBefore := ByBytes;
+  if RootsFirst then
+    ComesBefore := ByRootRetained;
   Result := @PGroupTables(Snapshot.Groups)^.Order;
   Count := 0;
   for Index := 0 to NativeInt(Snapshot.GroupCount) - 1 do
@@ -441,7 +498,7 @@ begin
       Moved := Result[Index];
       Place := Index;
       while (Place >= Gap)
-        and (Snapshot.Groups[Result[Place - Gap]].Bytes < Snapshot.Groups[Moved].Bytes) do
+        and ComesBefore(Snapshot.Groups + Moved, Snapshot.Groups + Result[Place - Gap]) do
       begin
         Result[Place] := Result[Place - Gap];
         Dec(Place, Gap);

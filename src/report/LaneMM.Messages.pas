@@ -31,9 +31,12 @@ type
     msGrown,             //< growth between two snapshots
     msNothingGrown,
     msLeakGroup,         //< one group of leaks
-    msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack, msMoreLeaks,
+    msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack,
+    msMorePlaces,        //< leaks of a group that were allocated at other places
+    msMoreLeaks,
     msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
+    msLeaksAdvice,       //< how to find where leaks were allocated
     msNumber,            //< the allocation number of the setting `break`
     msMismatchFree, msMismatchDispose, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
@@ -161,12 +164,14 @@ const
     (Name: 'leak-cycle'; Text: '      {count} retained by the {text}{retainer}'),
     (Name: 'leak-texts'; Text: '      {text}'),
     (Name: 'leak-stack'; Text:
-      '      allocated by thread {thread}, allocation number {number}, at'),
+      '      {count}, {size} allocated, the first as number {number} by thread {thread}, at'),
+    (Name: 'more-places'; Text: '      and {blocks}, {size} allocated at other places'),
     (Name: 'more-leaks'; Text: '  and {blocks}, {size} of other kinds'),
     (Name: 'leak-total'; Text: '  Group {group}: {blocks}, {size}'),
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
+    (Name: 'leaks-advice'; Text: '  LANEMM=leaks,debug also tells where they were allocated.'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
       + ' managed fields were not finalized.'),

@@ -15,6 +15,7 @@ type
     procedure HasNot(const Part: string);
     procedure ReportsNothing(const What, How: string; ExitCode: Integer);
     procedure Reports(const What, How: string);
+    function PlaceOf(const Mark, Text: string): Integer;
   published
     procedure NothingIsReportedWithoutTheSetting;
     procedure ProgramWithoutLeaksReportsNothing;
@@ -47,6 +48,12 @@ type
     procedure WhatIsInUseIsReportedOnDemand;
     procedure ProgramItselfCanWishForTheReport;
     procedure StackIsShownInDebugMode;
+    procedure LeaksOfOneKindAreCountedByPlace;
+    procedure JsonHasAllPlaces;
+    procedure JunitHasThreePlaces;
+    procedure GrowthIsCountedByPlace;
+    procedure WithoutStacksTheReportTellsHowToGetThem;
+    procedure WhatNothingRetainsComesFirst;
     procedure JsonIsReadByAParser;
     procedure JunitIsReadByAParser;
     procedure JunitWithoutLeaksPasses;
@@ -360,6 +367,87 @@ begin
   Has(Format('Leaking.lpr:%d', [Leaking.PlantedLine('leak')]));
 end;
 
+// Where the planted line stands in the text; a failure when it is not there.
+function TLeaksTests.PlaceOf(const Mark, Text: string): Integer;
+begin
+  Result := Pos(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine(Mark)]), Text);
+  AssertTrue('planted line ' + Mark + ' in'#10 + Text, Result > 0);
+end;
+
+procedure TLeaksTests.LeaksOfOneKindAreCountedByPlace;
+var
+  Text: string;
+begin
+  Leaking.Run('leaks,debug', ['places']);
+  Text := Leaking.Errors;
+  Has('10,014 x Leaking.TFoo, 240,336 bytes');
+  Has('10,000, 240,000 bytes allocated, the first as number ');
+  Has('10, 240 bytes allocated, the first as number ');
+  Has('3, 72 bytes allocated, the first as number ');
+  Has('and 1 block, 24 bytes allocated at other places');
+  AssertTrue(Text, PlaceOf('most', Text) < PlaceOf('ten', Text));
+  AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
+  HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('one')]));
+  HasNot('also tells where');
+end;
+
+procedure TLeaksTests.JsonHasAllPlaces;
+const
+  Counts: array[0..3] of Integer = (10000, 10, 3, 1);
+var
+  Root: TJSONData;
+  Places: TJSONArray;
+  Index: Integer;
+begin
+  Leaking.Run('leaks,debug,leaks:format=json', ['places']);
+  Root := GetJSON(Leaking.Written('.json'));
+  try
+    Places := Root.FindPath('groups[0].places') as TJSONArray;
+    Same(Length(Counts), Places.Count, 'places');
+    for Index := 0 to High(Counts) do
+    begin
+      Same(Counts[Index], Places.Objects[Index].Integers['blocks'], 'blocks');
+      Same(Counts[Index] * 24, Places.Objects[Index].Integers['bytes'], 'bytes');
+      AtLeast(2, Places.Objects[Index].Arrays['stack'].Count, 'frames');
+    end;
+  finally
+    Root.Free;
+  end;
+end;
+
+procedure TLeaksTests.JunitHasThreePlaces;
+var
+  Text: string;
+begin
+  Leaking.Run('leaks,debug,leaks:format=junit', ['places']);
+  Text := Leaking.Written('.xml');
+  AssertTrue(PlaceOf('most', Text) < PlaceOf('ten', Text));
+  AssertTrue(PlaceOf('ten', Text) < PlaceOf('three', Text));
+end;
+
+procedure TLeaksTests.GrowthIsCountedByPlace;
+begin
+  Leaking.Run('debug', ['grow']);
+  Has('Memory growth between the snapshots: 7 blocks, 168 bytes:');
+  Has('7, 168 bytes allocated, the first as number ');
+  PlaceOf('growth', Leaking.Errors);
+  HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('most')]));
+end;
+
+procedure TLeaksTests.WithoutStacksTheReportTellsHowToGetThem;
+begin
+  Reports('places', '');
+  Has('10,014 x Leaking.TFoo');
+  Has('LANEMM=leaks,debug also tells where they were allocated.');
+end;
+
+procedure TLeaksTests.WhatNothingRetainsComesFirst;
+begin
+  Reports('form', '');
+  AssertTrue(Leaking.Errors, Pos('1 x Leaking.TForm1, 16 bytes', Leaking.Errors)
+    < Pos('12,000 x Leaking.TFoo', Leaking.Errors));
+end;
+
 procedure TLeaksTests.JsonIsReadByAParser;
 var
   Root: TJSONData;
@@ -370,7 +458,9 @@ begin
   try
     Same(12004, Root.FindPath('blocks').AsInteger, 'blocks');
     Same(482384, Root.FindPath('bytes').AsInteger, 'bytes');
-    Group := Root.FindPath('groups[0]') as TJSONObject;
+    AssertEquals('Leaking.TForm1', Root.FindPath('groups[0].name').AsString);
+    Same(482384, Root.FindPath('groups[0].retained').AsInteger, 'retained by the form');
+    Group := Root.FindPath('groups[1]') as TJSONObject;
     AssertEquals('Leaking.TFoo', Group.Strings['name']);
     AssertEquals('object', Group.Strings['kind']);
     Same(12000, Group.Integers['blocks'], 'blocks of the group');

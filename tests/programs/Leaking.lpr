@@ -241,6 +241,35 @@ begin
   LeakObjects;
 end;
 
+// The objects of one kind of which most are allocated at the last of four lines.
+procedure LeakAtPlaces;
+var
+  Index: Integer;
+begin
+  TFoo.Create; // planted: one
+  for Index := 1 to 10 do
+    TFoo.Create; // planted: ten
+  for Index := 1 to 3 do
+    TFoo.Create; // planted: three
+  for Index := 1 to 10000 do
+    TFoo.Create; // planted: most
+end;
+
+procedure GrowAtPlaces;
+var
+  Before, After: TLaneMM_Snapshot;
+  Index: Integer;
+begin
+  LeakAtPlaces;
+  Before := LaneMM_TakeSnapshot;
+  for Index := 1 to 7 do
+    TFoo.Create; // planted: growth
+  After := LaneMM_TakeSnapshot;
+  LaneMM_CompareSnapshots(Before, After);
+  LaneMM_FreeSnapshot(Before);
+  LaneMM_FreeSnapshot(After);
+end;
+
 type
   TPlan = record
     Name: string;
@@ -248,7 +277,7 @@ type
   end;
 
 const
-  Plans: array[0..14] of TPlan = (
+  Plans: array[0..16] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -256,7 +285,8 @@ const
     (Name: 'ring'; Run: LeakRing),
     (Name: 'threads'; Run: LeakAcrossThreads),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
-    (Name: 'two'; Run: LeakTwoKinds),
+    (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
+    (Name: 'grow'; Run: GrowAtPlaces),
     (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish));
 
 procedure Leak(const What: string);

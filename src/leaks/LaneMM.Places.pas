@@ -1,0 +1,169 @@
+/// Places: the blocks of each group of a snapshot by the backtrace of their allocation.
+//
+// Owns:       the records in each TPlaces; its memory is the caller's.
+// Invariants: a group and a backtrace have one place. The places of a group are a list, from the
+//             number that PlacesOf returns. Blocks of places that no longer fit into the table are
+//             counted in none, so a group may have more blocks than its places.
+// Callers:    any thread; a TPlaces belongs to one. Allocates nothing.
+unit LaneMM.Places;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Hooks;
+
+const
+  /// Maximum number of places of a snapshot.
+  PlaceLimit = 16384;
+  /// No place.
+  NoPlace = 0;
+
+type
+  PPlace = ^TPlace;
+  /// The blocks of one group that were allocated at one place.
+  TPlace = record
+    Group: Cardinal;     //< number of the group
+    Stack: Cardinal;     //< number of the backtrace, see LaneMM.BacktraceTable
+    Next: Cardinal;      //< next place of the group, or NoPlace
+    Count: NativeUInt;   //< number of blocks that count
+    Bytes: NativeUInt;   //< their bytes
+    Number: NativeUInt;  //< the lowest allocation number of the blocks
+    Thread: NativeUInt;  //< the thread that allocated that block
+  end;
+
+  PPlaces = ^TPlaces;
+  /// The places of a snapshot, zero at the start.
+  TPlaces = record
+    Count: Cardinal;                               //< number of places
+    Items: array[1..PlaceLimit] of TPlace;         //< the places
+    Slots: array[0..PlaceLimit * 2 - 1] of Cardinal; //< hash table of their numbers
+  end;
+
+/// Adds Block, of Size bytes, to its place in Group. First is the first place of the group. A block
+/// without a backtrace has no place.
+procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
+  const Block: TBlockInfo; Size: NativeUInt);
+/// Takes a block out of its place again.
+procedure PlacesExclude(var Places: TPlaces; Group: Cardinal; const Block: TBlockInfo;
+  Size: NativeUInt);
+/// Returns the place of a group and a backtrace; nil when there is none.
+function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
+/// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
+/// on that have blocks; nil when there is none.
+function PlacesNext(const Places: TPlaces; First: Cardinal; Last: PPlace): PPlace;
+
+implementation
+
+uses
+  LaneMM.Bits;
+
+const
+  SlotCount = PlaceLimit * 2;
+
+// Returns the number of the slot of the place, or of the free slot for it.
+function SlotOf(const Places: TPlaces; Group, Stack: Cardinal): Cardinal;
+var
+  Number: Cardinal;
+begin
+  Result := NativeUInt((NativeUInt(Group) shl 20 xor Stack) * SpreadFactor)
+    shr (SizeOf(Pointer) * 4) mod SlotCount;
+  repeat
+    Number := Places.Slots[Result];
+    if (Number = NoPlace)
+      or (Places.Items[Number].Group = Group) and (Places.Items[Number].Stack = Stack) then
+      Exit;
+    Result := (Result + 1) mod SlotCount;
+  until False;
+end;
+
+function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
+var
+  Number: Cardinal;
+begin
+  Number := Places.Slots[SlotOf(Places, Group, Stack)];
+  Result := nil;
+  if Number <> NoPlace then
+    Result := @Places.Items[Number];
+end;
+
+// Returns the place of the group and the backtrace, a new one if there is none; nil when the table
+// is full.
+function PlaceFor(var Places: TPlaces; Group, Stack: Cardinal; var First: Cardinal): PPlace;
+var
+  Slot: Cardinal;
+begin
+  Slot := SlotOf(Places, Group, Stack);
+  if (Places.Slots[Slot] = NoPlace) and (Places.Count < PlaceLimit) then
+  begin
+    Inc(Places.Count);
+    Places.Slots[Slot] := Places.Count;
+    Result := @Places.Items[Places.Count];
+    Result^.Group := Group;
+    Result^.Stack := Stack;
+    Result^.Next := First;
+    First := Places.Count;
+  end
+  else
+    Result := PlacesFind(Places, Group, Stack);
+end;
+
+procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
+  const Block: TBlockInfo; Size: NativeUInt);
+var
+  Place: PPlace;
+begin
+  if Block.Stack = 0 then
+    Exit;
+  Place := PlaceFor(Places, Group, Block.Stack, First);
+  if Place = nil then
+    Exit;
+  if (Place^.Count = 0) or (Block.Number < Place^.Number) then
+  begin
+    Place^.Number := Block.Number;
+    Place^.Thread := Block.Thread;
+  end;
+  Inc(Place^.Count);
+  Inc(Place^.Bytes, Size);
+end;
+
+procedure PlacesExclude(var Places: TPlaces; Group: Cardinal; const Block: TBlockInfo;
+  Size: NativeUInt);
+var
+  Place: PPlace;
+begin
+  Place := PlacesFind(Places, Group, Block.Stack);
+  if Place = nil then
+    Exit;
+  Dec(Place^.Count);
+  Dec(Place^.Bytes, Size);
+end;
+
+// Returns True if A comes before B: more bytes, or as many and a lower allocation number.
+function ComesBefore(A, B: PPlace): Boolean;
+begin
+  if A^.Bytes <> B^.Bytes then
+    Result := A^.Bytes > B^.Bytes
+  else if A^.Number <> B^.Number then
+    Result := A^.Number < B^.Number
+  else
+    Result := A^.Stack < B^.Stack;
+end;
+
+function PlacesNext(const Places: TPlaces; First: Cardinal; Last: PPlace): PPlace;
+var
+  Candidate: PPlace;
+begin
+  Result := nil;
+  while First <> NoPlace do
+  begin
+    Candidate := @Places.Items[First];
+    if (Candidate^.Bytes > 0) and ((Last = nil) or ComesBefore(Last, Candidate))
+      and ((Result = nil) or ComesBefore(Candidate, Result)) then
+      Result := Candidate;
+    First := Candidate^.Next;
+  end;
+end;
+
+end.
