@@ -68,9 +68,14 @@ first() {
   read_file "$1" -top -cum -sample_index="$2" | sed -n 's/.* \(WATCHSAMPLES[^ ]*\)$/\1/p' | head -n 1
 }
 
-# folded KIND ROUTINE: the same of the profile's main value, out of the folded stacks
+# first_itself KIND VALUE: the routine that has most of the value itself, without its calls
+first_itself() {
+  read_file "$1" -top -sample_index="$2" | awk '$1 == "flat" { getline; print $6 }'
+}
+
+# folded KIND PATTERN: the same of the profile's main value, out of the folded stacks
 folded() {
-  awk -v name="$2" 'index($0, name) { sum += $NF } END { printf "%d\n", sum }' \
+  awk -v pattern="$2" '$0 ~ pattern { sum += $NF } END { printf "%d\n", sum }' \
     "$out"/logs/*_MemoryManager_"$1".*.folded
 }
 
@@ -101,10 +106,11 @@ same 'the distance between samples' 'space bytes 4096' \
   "$(read_file heap -raw | sed -n 's/^PeriodType: //p; s/^Period: //p' | paste -s -d ' ')"
 same 'all that was allocated' "$(folded heap ' ')" "$(total heap alloc_space)"
 for routine in KEEP TURN CROSS LARGE TEXT; do
-  same "allocated by $routine" "$(folded heap "WATCHSAMPLES.$routine;")" \
+  same "allocated by $routine" "$(folded heap "WATCHSAMPLES[.]$routine[; ]")" \
     "$(with_calls heap alloc_space "WATCHSAMPLES.$routine")"
 done
 same 'who allocated most' WATCHSAMPLES.TURN "$(first heap alloc_space)"
+same 'who allocated most itself' WATCHSAMPLES.TURN "$(first_itself heap alloc_space)"
 same 'who holds most' WATCHSAMPLES.KEEP "$(first heap inuse_space)"
 same 'nothing is held of what was freed at once' 0 "$(with_calls heap inuse_space WATCHSAMPLES.TURN)"
 same 'the line' "WatchSamples.lpr:$(line_of WatchSamples keep)" \

@@ -207,8 +207,9 @@ begin
   AddJsonNumber(Text, 'thread', Place^.Thread);
   OpenJson(Text, 'stack', '[');
   if BacktraceRead(Place^.Stack, Stack) then
-    for Frame := 0 to NativeInt(Stack.Count) - 1 do
-      AddJsonFrame(Text, List, Stack.Frames[Frame]);
+    BacktraceFold(List.Symbolizer.Symbols, Stack);
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    AddJsonFrame(Text, List, Stack.Frames[Frame]);
   TextAdd(Text, ']}');
 end;
 
@@ -445,8 +446,9 @@ begin
   TextAddNumber(Text, Node^.Size);
   TextAdd(Text, LineEnd);
   if BacktraceRead(StackOf(Node), Stack) then
-    for Frame := 0 to NativeInt(Stack.Count) - 1 do
-      AddHeaptrcFrame(Text, Symbolizer, Stack.Frames[Frame]);
+    BacktraceFold(Symbolizer.Symbols, Stack);
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    AddHeaptrcFrame(Text, Symbolizer, Stack.Frames[Frame]);
 end;
 
 procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);

@@ -18,7 +18,8 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Unwind,
+  LaneMM.CallSites;
 
 const
   MessageLimit = 65536;
@@ -162,11 +163,13 @@ end;
 
 procedure AddSample(var Writer: TWriter; const Profile: TProfile; Site: PSite);
 var
+  Stack: TBacktrace;
   Index: Cardinal;
 begin
-  for Index := 0 to Site^.Stack.Count - 1 do
+  ProfileReadStack(Profile, Site, Stack);
+  for Index := 0 to Stack.Count - 1 do
     AddNumber(Writer.Part, 1,
-      SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Index]) - Profile.Symbols.Items + 1);
+      SymbolsFind(Profile.Symbols, Stack.Frames[Index]) - Profile.Symbols.Items + 1);
   for Index := 0 to ValueCounts[Profile.Kind] - 1 do
     AddNumber(Writer.Part, 2, ProfileValue(Profile, Site, Index));
   EndPart(Writer, Sample);

@@ -9,7 +9,7 @@ unit LaneMM.ProfileData;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
 
 const
   /// Most values of a site.
@@ -55,6 +55,8 @@ function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
 procedure ProfileClose(var Profile: TProfile);
 /// Returns the site at Index of the table, below SiteLimit, if it belongs to the profile; else nil.
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
+/// Reads the frames of a site that reports show, see BacktraceFold; at least one.
+procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
 /// Returns a value of a site; Index is below ValueCounts of the profile's kind.
 function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
 /// Adds the name of a frame: its routine, else its module and offset, else its address.
@@ -63,7 +65,7 @@ procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Atomic;
+  LaneMM.Atomic, LaneMM.BacktraceText;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -125,6 +127,12 @@ procedure ProfileClose(var Profile: TProfile);
 begin
   ElfClose(Profile.Elf);
   SymbolsClose(Profile.Symbols);
+end;
+
+procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
+begin
+  Stack := Site^.Stack;
+  BacktraceFold(Profile.Symbols, Stack);
 end;
 
 function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;

@@ -22,17 +22,19 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 
 procedure FoldSite(var Text: TText; const Profile: TProfile; Site: PSite);
 var
+  Stack: TBacktrace;
   Frame: NativeInt;
 begin
-  for Frame := NativeInt(Site^.Stack.Count) - 1 downto 0 do
+  ProfileReadStack(Profile, Site, Stack);
+  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
   begin
-    ProfileAddName(Text, SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Frame]));
+    ProfileAddName(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]));
     if Frame > 0 then
       TextAdd(Text, ';');
   end;
@@ -90,15 +92,17 @@ end;
 
 procedure AddSample(var Text: TText; const Profile: TProfile; Site: PSite);
 var
+  Stack: TBacktrace;
   Frame: NativeInt;
 begin
+  ProfileReadStack(Profile, Site, Stack);
   AddComma(Text);
   TextAdd(Text, '[');
-  for Frame := NativeInt(Site^.Stack.Count) - 1 downto 0 do
+  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
   begin
     AddComma(Text);
     TextAddNumber(Text,
-      SymbolsFind(Profile.Symbols, Site^.Stack.Frames[Frame]) - Profile.Symbols.Items);
+      SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
   end;
   TextAdd(Text, ']');
 end;

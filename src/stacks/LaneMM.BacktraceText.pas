@@ -19,6 +19,9 @@ type
     HasLines: Boolean;   //< the files have line numbers that can be read
   end;
 
+/// Removes the frames that reports do not show: those of the memory manager and of unit System
+/// inside the program's, and those outside its main block.
+procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
 /// Makes an empty symbolizer with space for StackCount backtraces and one routine, for none without
 /// memory. The caller owns it until SymbolizerClose.
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
@@ -30,7 +33,7 @@ procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
 procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
-/// Adds a line for each frame, from the first one outside the memory manager outwards.
+/// Adds a line for each frame that BacktraceFold leaves.
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 
 implementation
@@ -67,13 +70,42 @@ begin
   Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
 
-// Returns the index of the first frame outside the memory manager, at most the outermost frame.
-function FirstFrame(const Symbolizer: TSymbolizer; const Stack: TBacktrace): Cardinal;
+type
+  TIsFolded = function(Symbol: PSymbol): Boolean;
+
+// Returns the index of the first frame below Limit that IsFolded is false for; Limit if none.
+function FirstOutside(const Symbols: TSymbols; const Stack: TBacktrace; Limit: Cardinal;
+  IsFolded: TIsFolded): Cardinal;
 begin
   Result := 0;
-  while (Result + 1 < Stack.Count)
-    and SymbolIsOurs(SymbolsFind(Symbolizer.Symbols, Stack.Frames[Result])) do
+  while (Result < Limit) and IsFolded(SymbolsFind(Symbols, Stack.Frames[Result])) do
     Inc(Result);
+end;
+
+// Returns the number of frames up to the main block; all, when it is not among them.
+function UpToMain(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
+begin
+  Result := 0;
+  while Result < Stack.Count do
+  begin
+    Inc(Result);
+    if SymbolIsMain(SymbolsFind(Symbols, Stack.Frames[Result - 1])) then
+      Exit;
+  end;
+end;
+
+procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
+var
+  First, Limit: Cardinal;
+begin
+  Limit := UpToMain(Symbols, Stack);
+  First := FirstOutside(Symbols, Stack, Limit, SymbolIsInner);
+  if First = Limit then
+    First := FirstOutside(Symbols, Stack, Limit, SymbolIsOurs);
+  if First = Limit then
+    First := 0;
+  Stack.Count := Limit - First;
+  Move(Stack.Frames[First], Stack.Frames[0], Stack.Count * SizeOf(Stack.Frames[0]));
 end;
 
 procedure AddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt);
@@ -103,10 +135,13 @@ end;
 
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
+  Folded: TBacktrace;
   Frame: NativeInt;
 begin
-  for Frame := FirstFrame(Symbolizer, Stack) to NativeInt(Stack.Count) - 1 do
-    AddFrame(Text, Symbolizer, Stack.Frames[Frame]);
+  Folded := Stack;
+  BacktraceFold(Symbolizer.Symbols, Folded);
+  for Frame := 0 to NativeInt(Folded.Count) - 1 do
+    AddFrame(Text, Symbolizer, Folded.Frames[Frame]);
 end;
 
 end.

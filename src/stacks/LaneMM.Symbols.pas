@@ -48,6 +48,11 @@ function SymbolsFind(const Symbols: TSymbols; Return: NativeUInt): PSymbol;
 function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 /// Returns whether the routine belongs to LaneMM itself.
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
+/// Returns whether the routine belongs to LaneMM or to Free Pascal's unit System, which stand
+/// between a program and its heap.
+function SymbolIsInner(Symbol: PSymbol): Boolean;
+/// Returns whether the routine is the program's main block; a C program's `main`.
+function SymbolIsMain(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as Pascal writes it: unit, class, routine.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
 /// Adds `File.pas:123`; the symbol must have a line.
@@ -204,6 +209,20 @@ function SymbolIsOurs(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
     and (StartsWith(Symbol^.Routine, 'LANEMM.') or StartsWith(Symbol^.Routine, 'LANEMM_'));
+end;
+
+function SymbolIsInner(Symbol: PSymbol): Boolean;
+begin
+  Result := SymbolIsOurs(Symbol)
+    or (Symbol <> nil) and (Symbol^.Routine <> nil)
+      and (StartsWith(Symbol^.Routine, 'SYSTEM_$$_') or StartsWith(Symbol^.Routine, 'SYSTEM$_$')
+        or StartsWith(Symbol^.Routine, 'fpc_') or StartsWith(Symbol^.Routine, 'FPC_'));
+end;
+
+function SymbolIsMain(Symbol: PSymbol): Boolean;
+begin
+  Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
+    and StartsWith(Symbol^.Routine, 'main') and (Symbol^.Routine[4] = #0);
 end;
 
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and

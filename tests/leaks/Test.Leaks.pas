@@ -49,6 +49,7 @@ type
     procedure ProgramItselfCanWishForTheReport;
     procedure StackIsShownInDebugMode;
     procedure LeaksOfOneKindAreCountedByPlace;
+    procedure StacksBeginAndEndInTheProgram;
     procedure JsonHasAllPlaces;
     procedure JunitHasThreePlaces;
     procedure GrowthIsCountedByPlace;
@@ -388,7 +389,23 @@ begin
   AssertTrue(Text, PlaceOf('most', Text) < PlaceOf('ten', Text));
   AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('one')]));
-  HasNot('also tells where');
+  HasNot('also shows where');
+end;
+
+procedure TLeaksTests.StacksBeginAndEndInTheProgram;
+var
+  Lines: TStringArray;
+  First: Integer;
+begin
+  Leaking.Run('leaks,debug,top=1', ['objects']);
+  HasNot('SYSTEM.');
+  Lines := Leaking.Errors.Split([#10]);
+  First := 0;
+  while Pos('allocated, the first', Lines[First]) = 0 do
+    Inc(First);
+  inherited Has(Format('Leaking.lpr:%d', [Leaking.PlantedLine('leak')]), Lines[First + 1]);
+  inherited Has('  main  ', Lines[First + 3]);
+  inherited HasNot('Leaking', Lines[First + 4]);
 end;
 
 procedure TLeaksTests.JsonHasAllPlaces;
@@ -438,7 +455,7 @@ procedure TLeaksTests.WithoutStacksTheReportTellsHowToGetThem;
 begin
   Reports('places', '');
   Has('10,014 x Leaking.TFoo');
-  Has('LANEMM=leaks,debug also tells where they were allocated.');
+  Has('LANEMM=leaks,debug also shows where they were allocated.');
 end;
 
 procedure TLeaksTests.WhatNothingRetainsComesFirst;
