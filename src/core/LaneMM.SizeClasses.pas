@@ -5,8 +5,8 @@
 //             size, above 32 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
 //             15 bytes: the price of the alignment.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
-//             shortest run of slices that holds four blocks, or eight above 32 KB, and leaves at
-//             most a sixteenth unused.
+//             shortest run of slices that holds four blocks, or 16 above 32 KB, and leaves at most
+//             a sixteenth unused.
 // Links:      the offsets of a span's blocks have bits in common that are 0: a link that was
 //             overwritten is found by them. Above 8 KB a span is not always a power of two long;
 //             then an offset beyond its end may have these bits, too.
@@ -38,7 +38,7 @@ const
   CoarseLimit = 1 shl CoarseLimitLog2;
   CoarsePerDoublingLog2 = 2;
   // Fewest blocks of a span of more than one slice, below and above the coarse limit.
-  BlocksPerSpan: array[Boolean] of NativeUInt = (4, 8);
+  BlocksPerSpan: array[Boolean] of NativeUInt = (4, 16);
   UnusedShare = 16;
 
 function SizeToClass(Size: NativeUInt): Cardinal;

@@ -64,7 +64,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Purge;
+  testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Purge, LaneMM.Blocks;
 
 const
   BlockCount = 300;
@@ -483,7 +483,7 @@ end;
 procedure TBlocksPointersTests.BlocksNeverHandedOutAreRefused;
 const
   MostBlocks = 100000;
-  Sizes: array[0..5] of NativeUInt = (16, 48, 100, 250, 1000, 3000);
+  Sizes: array[0..6] of NativeUInt = (16, 48, 100, 250, 1000, 3000, 40000);
 var
   Span: PSpan;
   Count: Integer;
@@ -495,7 +495,7 @@ begin
     repeat
       GetMem(Blocks[Count], Size);
       FillPattern(Blocks[Count], Size, Count);
-      Span := ArenaSpan(Blocks[Count]);
+      Span := BlockSpan(Blocks[Count]);
       Inc(Count);
     until (Span^.CarvedBytes < Span^.BlockBytes) or (Count = MostBlocks);
     AtMost(MostBlocks - 1, Count, 'blocks until a span has some that were never handed out');
