@@ -74,14 +74,29 @@ begin
     Result := Heap^.DebugThread;
 end;
 
-function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+// Returns StackEnd, which keeps the bounds of the stack in the notes.
+function EndOfStack(const Notes: TThreadNotes; Frame: NativeUInt): NativeUInt; inline;
+begin
+  Result := Notes.StackLimit;
+  if (Frame < Notes.StackFirst) or (Frame >= Result) then
+    Result := StackEnd(Frame);
+end;
+
+// Without a cache.
+function WholeStack: Cardinal;
 var
   Stack: TBacktrace;
 begin
-  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
-    Exit(UnwindCacheTake(Thread^.Stacks, Frame));
   BacktraceTake(Stack);
   Result := BacktraceKeep(Stack);
+end;
+
+function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+begin
+  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
+    Result := UnwindCacheTake(Thread^.Stacks, Frame, EndOfStack(Thread^.Heap^.Notes, Frame))
+  else
+    Result := WholeStack;
 end;
 
 function DebugThreadId(Thread: PDebugThread): Cardinal;

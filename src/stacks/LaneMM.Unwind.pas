@@ -54,7 +54,8 @@ type
 /// Finds the code of this module, and how the run-time library calls its memory manager.
 procedure UnwindStart;
 /// Begins an unwind at the caller of the routine with this frame pointer; that routine has set it.
-procedure UnwindFrom(Frame: NativeUInt; out Walk: TUnwind);
+/// Limit is the end of the thread's stack.
+procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind);
 /// Unwinds one frame; returns False when no caller is found. Rule receives the rule that was used.
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
@@ -404,10 +405,9 @@ begin
   until (Stack.Count = MaxFrames) or not UnwindStep(Walk, Rule);
 end;
 
-procedure UnwindFrom(Frame: NativeUInt; out Walk: TUnwind);
+procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind);
 begin
-  Walk.Sp := Frame;
-  Walk.Limit := StackEnd(Frame);
+  Walk.Limit := Limit;
   Leave(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
 end;
 
@@ -421,7 +421,7 @@ begin
     Stack.Count := Stacks.TakeFrames(@Stack.Frames, MaxFrames);
     Exit;
   end;
-  UnwindFrom(NativeUInt(get_frame), Walk);
+  UnwindFrom(NativeUInt(get_frame), StackEnd(NativeUInt(get_frame)), Walk);
   WalkOn(Walk, Stack);
 end;
 

@@ -20,8 +20,10 @@ uses
 
 const
   /// Most frames that are kept, and most that one unwind adds without meeting a kept one.
-  MostSteps = 64;
-  NewSteps = 32;
+  MostSteps = 4 * MaxFrames;
+  NewSteps = 2 * MaxFrames;
+  /// Most words of the stack that lead to a frame from the one inside it.
+  StepWords = 2;
   /// Code addresses whose unwind rule is kept; a power of two.
   KnownCount = 256;
   /// Paths that are kept, and their most frames.
@@ -30,25 +32,35 @@ const
   PathFrames = 6;
 
 type
-  /// A frame of the last unwind, and the stack words that led to it.
+  PStackWord = ^TStackWord;
+  /// A word of the stack that an unwind read.
+  TStackWord = record
+    At: PNativeUInt;       //< owner   its address
+    Value: NativeUInt;     //< owner   what it held
+  end;
+  /// A frame of the last unwind.
   TCachedFrame = record
     Pc: NativeUInt;        //< owner   see TUnwind
     Sp: NativeUInt;        //< owner   likewise; the word before it is Pc
     Frame: NativeUInt;     //< owner   likewise
-    FrameAt: NativeUInt;   //< owner   address of Frame, or of the word before Sp
-    FrameWord: NativeUInt; //< owner   the word at FrameAt
+    FrameAt: NativeUInt;   //< owner   likewise
     Number: Cardinal;      //< owner   of the backtrace, see LaneMM.BacktraceTable
+    WordCount: Cardinal;   //< owner   words that were read up to this frame, from the outermost on
   end;
   PCachedFrame = ^TCachedFrame;
   PCachedPath = ^TCachedPath;
   /// The innermost frames of an unwind, up to the first one that was kept.
   TCachedPath = record
-    Count: NativeUInt;                               //< owner   number of frames; 0: none
-    Base: NativeUInt;                                //< owner   frames of the cache outside them
-    BaseSp: NativeUInt;                              //< owner   Sp of the innermost of these
-    BaseNumber: Cardinal;                            //< owner   its number
-    Number: Cardinal;                                //< owner   of the whole backtrace
-    Steps: array[0..PathFrames - 1] of TCachedFrame; //< owner   the innermost first
+    Pc: NativeUInt;        //< owner   where it begins, see TUnwind; 0: no path
+    Sp: NativeUInt;        //< owner   likewise
+    Frame: NativeUInt;     //< owner   likewise
+    Base: PCachedFrame;    //< owner   the kept frame that it leads to
+    BaseSp: NativeUInt;    //< owner   its Sp
+    BaseNumber: Cardinal;  //< owner   its number
+    Number: Cardinal;      //< owner   of the whole backtrace
+    BaseLimit: PStackWord; //< owner   end of the words that led to Base and farther out
+    Limit: PStackWord;     //< owner   end of Words
+    Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start
   end;
   /// How to unwind the routine at a code address.
   TKnownPlace = record
@@ -58,27 +70,42 @@ type
   end;
   /// The cache of one thread; all zero at first.
   TUnwindCache = record
+    Limit: NativeUInt;                                //< owner   end of the stack
     Count: NativeUInt;                                //< owner   frames that are kept
     IsWhole: Boolean;                                 //< owner   they reach the end of the stack
     Steps: array[0..MostSteps - 1] of TCachedFrame;   //< owner   the outermost first
+    Words: array[0..MostSteps * StepWords - 1] of TStackWord; //< owner   that led to them
     Added: array[0..NewSteps - 1] of TCachedFrame;    //< owner   of an unwind, the innermost first
     Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a hash of the code address
     Ways: array[0..PathCount - 1] of TCachedPath;     //< owner   by a hash of the starting point
   end;
 
 /// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
-/// that routine has set; 0 when it cannot be stored.
-function UnwindCacheTake(var Cache: TUnwindCache; Frame: NativeUInt): Cardinal;
+/// that routine has set; 0 when it cannot be stored. Limit is the end of the thread's stack.
+function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 
 implementation
 
 uses
   LaneMM.Bits, LaneMM.BacktraceTable;
 
-// Returns whether the words that led to a frame are still on the stack.
-function IsThere(const Step: TCachedFrame): Boolean; inline;
+// Returns whether these words of the stack, at least one, still hold what they held.
+function AreThere(Word, Limit: PStackWord): Boolean; inline;
+var
+  Changes: NativeUInt;
 begin
-  Result := (PNativeUInt(Step.Sp)[-1] = Step.Pc) and (PNativeUInt(Step.FrameAt)^ = Step.FrameWord);
+  Changes := 0;
+  if (NativeUInt(Limit) - NativeUInt(Word)) and SizeOf(TStackWord) <> 0 then
+  begin
+    Changes := Word^.At^ xor Word^.Value;
+    Inc(Word);
+  end;
+  while Word < Limit do
+  begin
+    Changes := Changes or (Word^.At^ xor Word^.Value) or (Word[1].At^ xor Word[1].Value);
+    Inc(Word, 2);
+  end;
+  Result := Changes = 0;
 end;
 
 // Returns whether Count frames are all that a backtrace ever reads.
@@ -88,18 +115,9 @@ begin
 end;
 
 // Returns whether all words that the last unwind read for its first Count frames are unchanged.
-function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean;
-var
-  Step, First: PCachedFrame;
+function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
 begin
-  First := @Cache.Steps[0];
-  Step := First + Count;
-  repeat
-    Dec(Step);
-    if not IsThere(Step^) then
-      Exit(False);
-  until Step = First;
-  Result := True;
+  Result := AreThere(@Cache.Words[0], @Cache.Words[Cache.Steps[Count - 1].WordCount]);
 end;
 
 // Returns whether the last unwind had this frame too. Drops the kept frames farther in.
@@ -142,12 +160,22 @@ begin
   Step.Pc := Walk.Pc;
   Step.Sp := Walk.Sp;
   Step.Frame := Walk.Frame;
-  Step.FrameAt := Walk.Sp - SizeOf(Pointer);
-  Step.FrameWord := Walk.Pc;
-  if Walk.FrameAt = 0 then
-    Exit;
   Step.FrameAt := Walk.FrameAt;
-  Step.FrameWord := Walk.Frame;
+end;
+
+procedure AddWord(var Next: PStackWord; At, Value: NativeUInt);
+begin
+  Next^.At := PNativeUInt(At);
+  Next^.Value := Value;
+  Inc(Next);
+end;
+
+// Adds the words that led to the frame.
+procedure AddWords(var Next: PStackWord; const Step: TCachedFrame);
+begin
+  AddWord(Next, Step.Sp - SizeOf(Pointer), Step.Pc);
+  if Step.FrameAt <> 0 then
+    AddWord(Next, Step.FrameAt, Step.Frame);
 end;
 
 // Unwinds to the first frame that the last unwind had too, or as far as possible; then the kept
@@ -182,75 +210,95 @@ end;
 
 // Returns whether the unwind that begins at Walk takes this path, and then goes on as the last one.
 function IsOpen(const Cache: TUnwindCache; const Way: TCachedPath; const Walk: TUnwind): Boolean;
+  inline;
 var
-  Step: PCachedFrame;
-  Index: NativeInt;
+  Base: PCachedFrame;
 begin
-  Result := False;
-  if (Way.Count = 0) or (Way.Steps[0].Pc <> Walk.Pc) or (Way.Steps[0].Sp <> Walk.Sp)
-    or (Way.Steps[0].Frame <> Walk.Frame) or (Way.Base > Cache.Count)
-    or not IsEnough(Cache, Way.Base + Way.Count) then
-    Exit;
-  Step := @Cache.Steps[Way.Base - 1];
-  if (Step^.Sp <> Way.BaseSp) or (Step^.Number <> Way.BaseNumber) then
-    Exit;
-  for Index := 1 to NativeInt(Way.Count) - 1 do
-    if not IsThere(Way.Steps[Index]) then
-      Exit;
-  Result := IsUnchanged(Cache, Way.Base);
+  Base := Way.Base;
+  Result := (Way.Pc = Walk.Pc) and (Way.Sp = Walk.Sp) and (Way.Frame = Walk.Frame)
+    and (Base < @Cache.Steps[Cache.Count])
+    and (Base^.Sp = Way.BaseSp) and (Base^.Number = Way.BaseNumber)
+    and AreThere(@Way.Words, Way.Limit) and AreThere(@Cache.Words, Way.BaseLimit);
 end;
 
-// Keeps the path that was just found, unless it is long.
+// Keeps the path that was just found, unless it is long or was cut.
 procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt;
   Number: Cardinal);
 var
   Base: PCachedFrame;
+  Index: NativeInt;
 begin
-  Way.Count := 0;
-  if (Count = 0) or (Count > PathFrames) or (Count = Cache.Count) then
+  Way.Pc := 0;
+  if (Count = 0) or (Count > PathFrames) or (Count = Cache.Count)
+    or not IsEnough(Cache, Cache.Count) then
     Exit;
   Base := @Cache.Steps[Cache.Count - Count - 1];
-  Way.Count := Count;
-  Way.Base := Cache.Count - Count;
+  Way.Pc := Cache.Added[0].Pc;
+  Way.Sp := Cache.Added[0].Sp;
+  Way.Frame := Cache.Added[0].Frame;
+  Way.Base := Base;
+  Way.BaseLimit := @Cache.Words[Base^.WordCount];
   Way.BaseSp := Base^.Sp;
   Way.BaseNumber := Base^.Number;
   Way.Number := Number;
-  Move(Cache.Added, Way.Steps, Count * SizeOf(TCachedFrame));
+  Way.Limit := @Way.Words;
+  for Index := 1 to NativeInt(Count) - 1 do
+    AddWords(Way.Limit, Cache.Added[Index]);
 end;
 
 // ---------------------------------------------------------------------------- the stack
 
 // Adds the new frames to the kept ones; returns the number of the backtrace.
 function Append(var Cache: TUnwindCache; Count: NativeUInt): Cardinal;
+var
+  Next: PStackWord;
+  Step: PCachedFrame;
 begin
   Result := 0;
+  Next := @Cache.Words[0];
   if Cache.Count > 0 then
+  begin
     Result := Cache.Steps[Cache.Count - 1].Number;
+    Inc(Next, Cache.Steps[Cache.Count - 1].WordCount);
+  end;
   while Count > 0 do
   begin
     Dec(Count);
-    Result := BacktraceExtend(Result, Cache.Added[Count].Pc);
-    Cache.Added[Count].Number := Result;
-    Cache.Steps[Cache.Count] := Cache.Added[Count];
+    Step := @Cache.Steps[Cache.Count];
+    Step^ := Cache.Added[Count];
+    Result := BacktraceExtend(Result, Step^.Pc);
+    AddWords(Next, Step^);
+    Step^.Number := Result;
+    Step^.WordCount := Next - PStackWord(@Cache.Words[0]);
     Inc(Cache.Count);
   end;
 end;
 
-function UnwindCacheTake(var Cache: TUnwindCache; Frame: NativeUInt): Cardinal;
+function TakeAnew(var Cache: TUnwindCache; var Walk: TUnwind; Way: PCachedPath): Cardinal;
 var
-  Walk: TUnwind;
-  Way: PCachedPath;
   Count: NativeUInt;
 begin
-  UnwindFrom(Frame, Walk);
-  if Cache.Steps[0].Sp > Walk.Limit then
-    Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
-  Way := WayFrom(Cache, Walk);
-  if IsOpen(Cache, Way^, Walk) then
-    Exit(Way^.Number);
   Count := WalkUp(Cache, Walk);
   Result := Append(Cache, Count);
   Keep(Way^, Cache, Count, Result);
+end;
+
+function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+var
+  Walk: TUnwind;
+  Way: PCachedPath;
+begin
+  if Cache.Limit <> Limit then
+  begin
+    Cache.Limit := Limit;
+    Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
+  end;
+  UnwindFrom(Frame, Limit, Walk);
+  Way := WayFrom(Cache, Walk);
+  if IsOpen(Cache, Way^, Walk) then
+    Result := Way^.Number
+  else
+    Result := TakeAnew(Cache, Walk, Way);
 end;
 
 end.

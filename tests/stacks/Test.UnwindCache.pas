@@ -14,6 +14,7 @@ type
     Cache: TUnwindCache;
     Random: TGenerator;
     Looks: Integer;
+    function TakeHere(Frame: NativeUInt): Cardinal;
     procedure Look;
     procedure WanderOn(Depth: Integer);
     procedure LeftHand(Depth: Integer; const Room: array of Byte);
@@ -51,6 +52,11 @@ begin
   Looks := 0;
 end;
 
+function TUnwindCacheTests.TakeHere(Frame: NativeUInt): Cardinal;
+begin
+  Result := UnwindCacheTake(Cache, Frame, StackEnd(Frame));
+end;
+
 // The walk begins at the caller, BacktraceTake's in this routine.
 procedure TUnwindCacheTests.Look;
 var
@@ -58,7 +64,7 @@ var
   Index, Most: Integer;
 begin
   Inc(Looks);
-  AssertTrue(BacktraceRead(UnwindCacheTake(Cache, NativeUInt(get_frame)), Kept));
+  AssertTrue(BacktraceRead(TakeHere(NativeUInt(get_frame)), Kept));
   BacktraceTake(Walked);
   Most := Walked.Count - 1;
   if Most > Integer(Kept.Count) then
@@ -154,7 +160,7 @@ begin
   begin
     if Index = 2 then
       FillChar(Cache, SizeOf(Cache), 0);
-    Numbers[Index] := UnwindCacheTake(Cache, NativeUInt(get_frame));
+    Numbers[Index] := TakeHere(NativeUInt(get_frame));
   end;
   AssertTrue(Numbers[0] > 0);
   Same(Numbers[0], Numbers[1], 'number');
