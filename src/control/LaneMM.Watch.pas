@@ -288,6 +288,9 @@ end;
 procedure ApplyToEngine;
 begin
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
+  // Reports name the usable size, which is to be that of the class.
+  Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
+    or IsSet(opProfile));
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Hooks.LimitReached := LimitReport;
   Hooks.Corruption := CorruptionReport;

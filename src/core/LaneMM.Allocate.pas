@@ -72,6 +72,7 @@ begin
     PurgeTick;
     Exit;
   end;
+  SizeClass := HeapServingClass(Heap, SizeClass);
   repeat
     Span := Heap^.Current[SizeClass];
     if (Span^.FreeList = EndOfList) and not SpanRefill(Span) then

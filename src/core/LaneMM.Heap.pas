@@ -27,6 +27,9 @@ uses
 
 /// Makes an all-zero record an empty heap.
 procedure HeapFormat(Heap: PHeap);
+/// Returns the class from whose span the next block of a class comes, if the class has no current
+/// span with a block: a larger one while the thread has few blocks of the class. The heap's thread.
+function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
 /// Makes another span, with a free block, the current span of the class; nil when there is no
 /// memory. The current span can serve no block.
 function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
@@ -67,7 +70,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Large, LaneMM.Span;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Span;
 
 // ---------------------------------------------------------------------------- queues
 
@@ -132,6 +135,21 @@ var
 begin
   for SizeClass := 0 to SizeClassCount - 1 do
     Heap^.Current[SizeClass] := @Process.EmptySpan;
+end;
+
+// Of two thousand threads each would touch a page for each class. The program's first heap, the
+// one after that of ended threads, is no such thread: its classes have their own spans.
+function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
+const
+  MostBorrowed = 2048; // bytes of a class
+begin
+  if (SizeClass > LastSharedClass) or not Process.SharesSpans
+    or (Heap^.NextHeap = Process.Abandoned) then
+    Exit(SizeClass);
+  Result := ServingClass(SizeClass);
+  if Heap^.Borrowed[SizeClass] * ClassToSize(Result) >= MostBorrowed then
+    Exit(SizeClass);
+  Inc(Heap^.Borrowed[SizeClass]);
 end;
 
 procedure SetCurrent(Heap: PHeap; Span: PSpan);

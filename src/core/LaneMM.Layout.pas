@@ -56,6 +56,8 @@ const
 
   /// Size classes: multiples of 16 up to 256, then eight per doubling up to 32 KB, then four.
   SizeClassCount = 76;
+  /// The last class whose first blocks in a thread come from spans of a larger class.
+  LastSharedClass = 39;
   /// The first of the last four: a block of them may be longer than requested by whole pages.
   FirstCoarseClass = 72;
   /// Largest requested size, in bytes, that a size class serves.

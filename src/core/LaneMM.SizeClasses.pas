@@ -22,13 +22,19 @@ interface
 function SizeToClass(Size: NativeUInt): Cardinal;
 /// Returns the usable size of a block of the class, in bytes.
 function ClassToSize(SizeClass: Cardinal): NativeUInt;
+/// Returns the class of which a thread's first blocks of a class up to LastSharedClass are, see
+/// LaneMM.Heap.
+function ServingClass(SizeClass: Cardinal): Cardinal;
+/// Returns true if a block for Size requested bytes may have BlockSize usable bytes, before it is
+/// resized.
+function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;
 /// Fills the size class tables of Process. Once, before any other thread runs.
 procedure SizeClassesStart;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os;
 
 const
   FineClassCount = 16;
@@ -77,6 +83,30 @@ begin
   SizeClass := SizeClass and (1 shl ClassesPerDoublingLog2 - 1);
   Result := NativeUInt(SizeClass + 1 shl ClassesPerDoublingLog2 + 1)
     shl (Log2 - ClassesPerDoublingLog2);
+end;
+
+function ServingClass(SizeClass: Cardinal): Cardinal;
+const
+  // Those of 64, 128, 512 and 2,048 bytes: their pages serve all classes up to them.
+  Serving: array[0..3] of Byte = (3, 7, 23, LastSharedClass);
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while Serving[Index] < SizeClass do
+    Inc(Index);
+  Result := Serving[Index];
+end;
+
+function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;
+var
+  SizeClass: Cardinal;
+begin
+  if Size > MaxClassSize then
+    Exit(BlockSize = AlignUp(Size, OsPageSize));
+  SizeClass := SizeToClass(Size);
+  Result := (BlockSize = ClassToSize(SizeClass))
+    or (SizeClass <= LastSharedClass) and (BlockSize = ClassToSize(ServingClass(SizeClass)));
 end;
 
 function SpanSlices(BlockSize: NativeUInt): NativeUInt;

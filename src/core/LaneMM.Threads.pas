@@ -167,6 +167,7 @@ begin
   begin
     Heap^.ThreadNumber := 0;
     Heap^.Notes := Default(TThreadNotes);
+    FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
@@ -304,6 +305,7 @@ begin
   Process.EmptySpan.FreeList := EndOfList;
   Process.LinkKey := LinkKeyOf(OsRandom);
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
+  Process.SharesSpans := True;
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;

@@ -113,6 +113,8 @@ type
     case Byte of
       0: (
         Current: array[0..SizeClassCount - 1] of PSpan; //< owner  the span that serves a class
+        Borrowed: array[0..LastSharedClass] of Byte;    //< owner  blocks of a class so far from
+                                                        //  spans of a larger one
         Realloc: TReallocCounts;                        //< racy   counted by this thread; a sum of
                                                         //  all threads may be a little old
         SampleIn: NativeInt;                            //< owner  bytes to the next sampled block
@@ -209,6 +211,8 @@ type
         IsDirect: Boolean;        //< racy    C calls take the fast paths at once, see lib/; with an
                                   //  old value a call is slower, or is not watched
         IsMalloc: Boolean;        //< const   this is liblanemm, see lib/
+        SharesSpans: Boolean;     //< racy    a thread's first blocks of a class may be larger, see
+                                  //  HeapServingClass; an old value decides for one more
         ThreadKey: Cardinal;      //< const   the thread library's key for the thread's heap
         EndingKey: Cardinal;      //< const   its key for a mark: the thread ends
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left

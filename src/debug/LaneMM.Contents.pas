@@ -45,7 +45,7 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Modules;
 
 const
   // Maximum number of ancestors of a class.
@@ -205,15 +205,6 @@ end;
 
 // ---------------------------------------------------------------------------- objects
 
-// Returns the usable size of a normal block for Size bytes.
-function SizeOfBlock(Size: NativeUInt): NativeUInt;
-begin
-  if Size <= MaxClassSize then
-    Result := ClassToSize(SizeToClass(Size))
-  else
-    Result := AlignUp(Size, OsPageSize);
-end;
-
 // Returns True if all words after the first are classes or 0, not all 0: a list of classes.
 function IsListOfClasses(Words: PNativeUInt; Count: NativeUInt): Boolean;
 var
@@ -240,7 +231,7 @@ begin
   if Block.Kind = skDebug then
     Result := Block.UsableSize = Size
   else
-    Result := Block.UsableSize = SizeOfBlock(Size);
+    Result := SizeMayBe(Size, Block.UsableSize);
   Result := Result and not IsListOfClasses(PNativeUInt(Block.Address), Size div SizeOf(Pointer));
 end;
 
@@ -249,7 +240,8 @@ end;
 // Returns True if a block of Size bytes can have contents of Used bytes.
 function IsFitting(Size, Used: NativeUInt): Boolean; inline;
 begin
-  Result := (Used <= Size) and (Size <= Used * MostSlack + MostSlackExtra);
+  Result := (Used <= Size)
+    and ((Size <= Used * MostSlack + MostSlackExtra) or SizeMayBe(Used, Size));
 end;
 
 // Returns True for a code page that a string of one byte per character can have.

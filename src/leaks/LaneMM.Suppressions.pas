@@ -46,7 +46,7 @@ procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
   LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
@@ -138,10 +138,8 @@ var
 begin
   if WalkFind(Node^.Address, Block) and (Block.Kind = skDebug) then
     Result := Node^.Size = Size
-  else if Size <= MaxClassSize then
-    Result := Node^.Size = ClassToSize(SizeToClass(Size))
   else
-    Result := Node^.Size = AlignUp(Size, OsPageSize);
+    Result := SizeMayBe(Size, Node^.Size);
 end;
 
 function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSuppression): Boolean;

@@ -60,6 +60,8 @@ type
     procedure SpanTakenOverIsUsedWhileTheQueuesAreLocked;
     procedure EmptiedLongSpanIsKeptUntilASweep;
     procedure AbandonNeverWaits;
+    procedure FirstBlocksOfAClassAreLarger;
+    procedure FirstHeapHasBlocksOfTheirClass;
   end;
 
 implementation
@@ -665,6 +667,29 @@ begin
   AssertTrue('owner', OwnerOf(Span) = Mine);
   AssertTrue('done later', HeapAbandon(Mine));
   AssertTrue('owner later', OwnerOf(Span) = Process.Abandoned);
+end;
+
+procedure THeapTests.FirstBlocksOfAClassAreLarger;
+var
+  SizeClass, Serving, Count: Cardinal;
+begin
+  for SizeClass := 0 to LastSharedClass do
+  begin
+    Serving := HeapServingClass(Mine, SizeClass);
+    Count := 1;
+    while HeapServingClass(Mine, SizeClass) <> SizeClass do
+      Inc(Count);
+    AtLeast(SizeClass, Serving, 'serving class');
+    AtMost(4 * ClassToSize(SizeClass), ClassToSize(Serving), 'size');
+    AtMost(OsPageSize div 2, Count * ClassToSize(Serving), 'bytes');
+  end;
+  Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
+end;
+
+procedure THeapTests.FirstHeapHasBlocksOfTheirClass;
+begin
+  Mine^.NextHeap := Process.Abandoned;
+  Same(0, HeapServingClass(Mine, 0), 'class');
 end;
 
 initialization

@@ -41,6 +41,9 @@ type
     AwaitedSpan: PSpan;
     procedure AskForAHeapWhileEnding;
     procedure FreeAllButBlock30;
+    procedure GetOneOfEachSize;
+    procedure GetManyOfEachSize;
+    procedure CheckPages;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -64,6 +67,9 @@ type
     procedure EndingThreadGetsNoHeap;
     procedure FreeThatASweepAwaitsReleasesItsSpan;
     procedure TrimReleasesCurrentSpansWithoutABlock;
+    procedure FewBlocksOfManySizesTakeFewPages;
+    procedure ThreadWithManyBlocksHasBlocksOfTheirSize;
+    procedure NextThreadOfARecordTakesFewPages;
   end;
 
   TEndedThreadsTests = class(TQuietTest)
@@ -652,6 +658,66 @@ begin
   LockLeave(Process.Abandoned^.Lock);
   for Index := 1 to High(Blocks) - 1 do
     FreeMem(Blocks[Index]);
+end;
+
+procedure TThreadsTests.GetOneOfEachSize;
+var
+  SizeClass: Integer;
+begin
+  SetLength(Blocks, LastSharedClass + 1);
+  for SizeClass := 0 to LastSharedClass do
+    GetMem(Blocks[SizeClass], ClassToSize(SizeClass));
+end;
+
+procedure TThreadsTests.GetManyOfEachSize;
+const
+  BlocksPerSize = 40;
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, (LastSharedClass + 1) * BlocksPerSize);
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], ClassToSize(Index mod (LastSharedClass + 1)));
+end;
+
+// 64 and 128 bytes: a page each; 512 bytes: 16 blocks; 2 KB: 16 blocks.
+procedure TThreadsTests.CheckPages;
+const
+  MostPages = 1 + 1 + 2 + 8;
+var
+  Index, PageCount: Integer;
+begin
+  PageCount := 0;
+  for Index := 0 to High(Blocks) do
+    if NativeUInt(Blocks[Index]) mod OsPageSize = 0 then
+      Inc(PageCount);
+  AtMost(MostPages, PageCount, 'pages');
+end;
+
+procedure TThreadsTests.FewBlocksOfManySizesTakeFewPages;
+begin
+  InThread(GetOneOfEachSize);
+  CheckPages;
+end;
+
+procedure TThreadsTests.ThreadWithManyBlocksHasBlocksOfTheirSize;
+var
+  SizeClass: Integer;
+begin
+  InThread(GetManyOfEachSize);
+  for SizeClass := 0 to LastSharedClass do
+    Same(ClassToSize(SizeClass), MemSize(Blocks[High(Blocks) - LastSharedClass + SizeClass]),
+      'usable size');
+end;
+
+procedure TThreadsTests.NextThreadOfARecordTakesFewPages;
+var
+  Index: Integer;
+begin
+  InThread(GetManyOfEachSize);
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  FewBlocksOfManySizesTakeFewPages;
 end;
 
 initialization
