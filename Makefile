@@ -5,6 +5,13 @@
 # one about unreachable code, because options are constants and code says `if`.
 FPCFLAGS = -l- -v0 -vew -vm6018
 
+# Another compiler, a command that runs its programs, and a folder of its own for what it builds;
+# for another target see tests/matrix. The tools of this file are built by fpc.
+FPC = fpc
+RUN =
+OUT = build
+export FPC RUN OUT
+
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
@@ -34,18 +41,19 @@ test-checked: ORDER = --alone
 
 test-release test-checked test-pure:
 	@sh tools/need.sh fpc
-	@mkdir -p build/$@
-	@fpc $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FEbuild/$@ -FUbuild/$@ tests/RunTests.lpr
-	@build/$@/RunTests $(ORDER)
+	@mkdir -p $(OUT)/$@
+	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FE$(OUT)/$@ -FU$(OUT)/$@ \
+	  tests/RunTests.lpr
+	@$(RUN) $(OUT)/$@/RunTests $(ORDER)
 
 core: ## the engine alone: built without the other rooms, its tests run on a minimal door
 	@sh tools/need.sh fpc
-	@rm -rf build/core
-	@mkdir -p build/core/src build/core/units
-	@cp -R src/core src/LaneMM.inc build/core/src
-	@fpc $(FPCFLAGS) -O3 -Fubuild/core/src/core -Futests -Futests/core -FEbuild/core \
-	  -FUbuild/core/units tests/core/CoreTests.lpr
-	@build/core/CoreTests $(ORDER)
+	@rm -rf $(OUT)/core
+	@mkdir -p $(OUT)/core/src $(OUT)/core/units
+	@cp -R src/core src/LaneMM.inc $(OUT)/core/src
+	@$(FPC) $(FPCFLAGS) -O3 -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
+	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
+	@$(RUN) $(OUT)/core/CoreTests $(ORDER)
 
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
@@ -100,6 +108,14 @@ soak: ## MINUTES=N of mixed work: the resident memory at the rests does not drif
 	  tests/stress/Soak.lpr
 	@build/soak/Soak --csv=build/soak/lows.csv $(if $(MINUTES),--minutes=$(MINUTES)) \
 	  $(if $(SEED),--seed=$(SEED))
+
+matrix: ## tests and demos on every target, see docs/platforms.md; TARGETS='NAME...' for some
+	@sh tools/need.sh fpc sources
+	@sh tests/matrix/run.sh $(TARGETS)
+
+test-matrix: ## the same in short
+	@sh tools/need.sh fpc sources
+	@sh tests/matrix/run.sh --quick $(TARGETS)
 
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
@@ -178,6 +194,6 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: mutants faults test-faults fuzz test-fuzz soak
+.PHONY: matrix test-matrix mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
 .PHONY: lint-test classes histogram docs clean

@@ -3,7 +3,7 @@
 set -eu
 
 demos=$(cd "$(dirname "$0")" && pwd)
-out=$(dirname "$demos")/build/demos
+out=${OUT:-$(dirname "$demos")/build}/demos
 source=${LANEMM_SRC:-$(dirname "$demos")/src}
 managers=${MANAGERS:-default LaneMM}
 rounds=${ROUNDS:-3}
@@ -20,6 +20,8 @@ Environment:
   MANAGERS    managers to compare, "default LaneMM"; a name other than default is a unit
               that `fpc -Fa` puts first, such as cmem
   LANEMM_SRC  folder of the unit LaneMM, the src beside demos
+  FPC, RUN    another compiler, and the command that runs its programs
+  OUT         folder for what is built, build
 Everything built is below build/demos/MANAGER. Exit code 1 when a build or a run fails.
 END
 }
@@ -38,7 +40,7 @@ build() {
   mkdir -p "$dir/units"
   select=
   [ "$1" = default ] || select=-Fa$1
-  fpc -O2 -v0 $select "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
+  "${FPC:-fpc}" -O2 -v0 $select "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
     "-FE$dir" "-FU$dir/units" "$demos/$2/$2.lpr" >"$log" 2>&1 || { cat "$log" >&2; fail "cannot build $2 with $1"; }
 }
 
@@ -48,7 +50,7 @@ run() {
   job=$2
   program=$3
   shift 3
-  "$out/$manager/$program" --csv --manager="$manager" "$@" >"$out/run.csv" ||
+  ${RUN-} "$out/$manager/$program" --csv --manager="$manager" "$@" >"$out/run.csv" ||
     fail "$program failed with $manager"
   sed "s/^/$job $manager /; s/=/ /" "$out/run.csv" >>"$out/results.txt"
 }
@@ -133,7 +135,7 @@ show() {
   program=$1
   shift
   echo
-  "$out/LaneMM/$program" --manager=LaneMM "$@" || fail "$program failed"
+  ${RUN-} "$out/LaneMM/$program" --manager=LaneMM "$@" || fail "$program failed"
 }
 
 show_all() {

@@ -32,18 +32,33 @@ type
     /// Deletes what it wrote.
     procedure Clean;
   strict private
-    FileName, Name: string;
+    FileName, Starter, Name: string;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
 implementation
 
 uses
-  SysUtils, StrUtils, Process, Test.Tools;
+  SysUtils, StrUtils, BaseUnix, Process, Test.Tools;
 
+// The folder of the repository: the tests are built somewhere below it.
 function SourceFolder: string;
 begin
-  Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + '../../');
+  Result := ExtractFilePath(ExpandFileName(ParamStr(0)));
+  while not FileExists(Result + 'src/LaneMM.inc') do
+  begin
+    if Length(Result) <= 1 then
+      raise Exception.Create('The sources are not around ' + ParamStr(0));
+    Result := ExtractFilePath(ExcludeTrailingPathDelimiter(Result));
+  end;
+end;
+
+// The compiler: that of the tests.
+function Compiler: string;
+begin
+  Result := GetEnvironmentVariable('FPC');
+  if Result = '' then
+    Result := 'fpc';
 end;
 
 type
@@ -109,9 +124,25 @@ begin
   OutputOf(Format(Command, [Folder, SourceFolder, SourceFolder]));
 end;
 
+// Returns what starts the program: itself, or a script where the environment's RUN runs it.
+function StarterOf(const FileName: string): string;
+var
+  Script: TStringList;
+begin
+  if GetEnvironmentVariable('RUN') = '' then
+    Exit(FileName);
+  Result := FileName + '.start';
+  Script := TStringList.Create;
+  Script.Add('#!/bin/sh');
+  Script.Add(Format('exec "%s" "%s" "$@"', [GetEnvironmentVariable('RUN'), FileName]));
+  Script.SaveToFile(Result);
+  Script.Free;
+  FpChmod(Result, &755);
+end;
+
 constructor TTestProgram.Create(const Name, Options: string);
 const
-  Compile = 'fpc -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
+  Compile = '"%s" -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
 var
   All, Path: string;
 begin
@@ -122,7 +153,8 @@ begin
   FileName := Folder + Name;
   Freshen(Folder);
   if not FileExists(FileName) then
-    OutputOf(Format(Compile, [All, SourceFolder, SourceFolder, Folder, Folder, Path]));
+    OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, Folder, Path]));
+  Starter := StarterOf(FileName);
   Source := TStringList.Create;
   Source.LoadFromFile(Path);
 end;
@@ -162,7 +194,7 @@ begin
       if not GetEnvironmentString(Index).StartsWith('LANEMM=') then
         Child.Environment.Add(GetEnvironmentString(Index));
     Child.Environment.Add('LANEMM=' + Settings);
-    Child.Environment.Add('P=' + FileName);
+    Child.Environment.Add('P=' + Starter);
     Child.Options := [poUsePipes];
     Child.Execute;
     Errors := ReadAll(Child.Stderr);
@@ -175,7 +207,7 @@ end;
 
 procedure TTestProgram.Run(const Settings: string; const Arguments: array of string);
 begin
-  Start(FileName, Settings, Arguments);
+  Start(Starter, Settings, Arguments);
 end;
 
 procedure TTestProgram.RunInShell(const Settings, Command: string);

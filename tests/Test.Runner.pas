@@ -242,7 +242,11 @@ begin
   Child := TProcess.Create(nil);
   Lines := TStringList.Create;
   try
-    Child.Executable := ParamStr(0);
+    Child.Executable := GetEnvironmentVariable('RUN');
+    if Child.Executable = '' then
+      Child.Executable := ParamStr(0)
+    else
+      Child.Parameters.Add(ParamStr(0));
     Child.Parameters.Add('--suite=' + Suite.TestName);
     Child.Parameters.Add('--seed=' + IntToStr(TestSeed));
     if HasSwitch('shuffle') then

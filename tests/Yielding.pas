@@ -10,7 +10,8 @@
 //             exists: no call here allocates, locks, or changes errno.
 unit Yielding;
 
-{$mode delphi}{$asmmode intel}{$pointermath on}
+{$mode delphi}{$pointermath on}
+{$ifdef CPUX86_64} {$asmmode intel} {$endif}
 
 interface
 
@@ -27,13 +28,8 @@ uses
   Syscall, LaneMM.Hooks, LaneMM.Atomic;
 
 const
-  {$ifdef CPUX86_64}
-  NrYield = 24;
-  NrSleep = 35;
-  {$else}
-  NrYield = 124;
-  NrSleep = 101;
-  {$endif}
+  NrYield = syscall_nr_sched_yield;
+  NrSleep = syscall_nr_nanosleep;
   StreamCount = 4096;
   MostTries = 16;
   Mix = UInt64($9E3779B97F4A7C15);
@@ -52,7 +48,7 @@ type
   PStream = ^TStream;
 
   TTime = record
-    Seconds, Nanoseconds: Int64;
+    Seconds, Nanoseconds: NativeInt;
   end;
 
   /// In 1024 places of a mood: how many times the thread does what. A sleep is of 1 to LongestNs.
@@ -73,7 +69,7 @@ const
 
 var
   FirstSeed: UInt64;
-  StreamsUsed: Int64;
+  StreamsUsed: LongInt;
   Streams: array[0..StreamCount - 1] of TStream;
 
 {$ifdef CPUX86_64}
@@ -108,9 +104,9 @@ end;
 // Takes an unused stream; False when another thread was faster.
 function Take(Stream: PStream; Thread: NativeUInt): Boolean;
 begin
-  Result := InterlockedCompareExchange64(Int64(Stream^.Thread), Thread, 0) = 0;
+  Result := InterlockedCompareExchange(Pointer(Stream^.Thread), Pointer(Thread), nil) = nil;
   if Result then
-    Stream^.State := (FirstSeed + UInt64(InterlockedIncrement64(StreamsUsed))) * Mix or 1;
+    Stream^.State := (FirstSeed + UInt64(InterlockedIncrement(StreamsUsed))) * Mix or 1;
 end;
 
 // The stream of the calling thread. A thread that the library gives the name of an ended one goes
@@ -123,7 +119,7 @@ begin
   Thread := NativeUInt(GetCurrentThreadId);
   for Turn := 0 to MostTries do
   begin
-    Result := @Streams[((Thread * Mix) shr 52 + Turn) mod StreamCount];
+    Result := @Streams[((UInt64(Thread) * Mix) shr 52 + Turn) mod StreamCount];
     if (Result^.Thread = Thread) or (Result^.Thread = 0) and Take(Result, Thread) then
       Exit;
   end;

@@ -11,8 +11,11 @@ case ${1-} in
   --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
+# FPC, RUN and OUT are those of the Makefile.
 cd "$(dirname "$0")/.."
-out=build/programs
+fpc=${FPC:-fpc}
+start=${RUN-}
+out=${OUT:-build}/programs
 wanted=" $* "
 passed=0
 failed=0
@@ -26,7 +29,7 @@ build() {
   shift
   units=$out/units$(echo "$*" | tr -cd 'A-Za-z0-9')
   mkdir -p "$units"
-  fpc -l- -v0 -vew -vm6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
+  "$fpc" -l- -v0 -vew -vm6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
     "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
 }
 
@@ -69,7 +72,7 @@ program() {
   shift 2
   is_wanted "$name" || return 0
   if build "tests/programs/$name.lpr" -O3 "$@"; then
-    run "$code" "$name" "$out/$name"
+    run "$code" "$name" $start "$out/$name"
   else
     report "$name (build)" 1 /dev/null
   fi
@@ -78,7 +81,7 @@ program() {
 # again EXIT-CODE NAME ARGUMENT: runs a program that is already built.
 again() {
   if is_wanted "$2"; then
-    run "$1" "$2 $3" "$out/$2" "$3"
+    run "$1" "$2 $3" $start "$out/$2" "$3"
   fi
 }
 
@@ -95,7 +98,7 @@ program 0 BeforeThreads
 program 0 AfterThreads
 # The blocks of cmem begin 8 bytes behind a multiple of 16.
 if is_wanted AfterThreads && build tests/programs/AfterThreads.lpr -O3 -Facmem; then
-  run 0 'AfterThreads (cmem before)' "$out/AfterThreads"
+  run 0 'AfterThreads (cmem before)' $start "$out/AfterThreads"
 fi
 program 0 NoThreads
 program 0 StaticProgram
@@ -113,14 +116,14 @@ program 0 HeapTrace -gh
 if is_wanted Successor; then
   for successor in -dHEAPTRC -dCMEM; do
     build tests/programs/Successor.lpr $successor > "$out/log"
-    LANEMM=debug "$out/Successor" 2> "$out/log"
+    LANEMM=debug $start "$out/Successor" 2> "$out/log"
     grep -q '^LaneMM: another memory manager was installed after it' "$out/log"
     report "Successor ($successor: a manager that took over is named)" $? "$out/log"
-    LANEMM= "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+    LANEMM= $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
     report "Successor ($successor: not without a setting)" $? "$out/log"
   done
   build tests/programs/Successor.lpr > "$out/log"
-  LANEMM=debug "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+  LANEMM=debug $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
   report 'Successor (nothing took over)' $? "$out/log"
 fi
 program 204 RunError
@@ -143,32 +146,32 @@ program 0 Host
 
 if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \
-    sh -c "ulimit -v 307200; exec '$out/LimitedMemory'"
+    sh -c "ulimit -v 307200; exec $start '$out/LimitedMemory'"
 fi
 
 # heaptrc's own variable, which turns nothing on.
 if is_wanted Leaking && build tests/programs/Leaking.lpr -O1 -gl -Xs-; then
   run 203 'Leaking (HEAPTRC)' env 'HEAPTRC=keepreleased haltonnotreleased' \
-    "LANEMM=leaks,log=$out/" "$out/Leaking" objects
+    "LANEMM=leaks,log=$out/" $start "$out/Leaking" objects
   run 9 'Leaking (HEAPTRC, LANEMM wins)' env HEAPTRC=haltonnotreleased \
-    "LANEMM=leaks,leaks:exit=9,log=$out/" "$out/Leaking" objects
-  run 0 'Leaking (HEAPTRC alone)' env HEAPTRC=haltonnotreleased "$out/Leaking" objects
+    "LANEMM=leaks,leaks:exit=9,log=$out/" $start "$out/Leaking" objects
+  run 0 'Leaking (HEAPTRC alone)' env HEAPTRC=haltonnotreleased $start "$out/Leaking" objects
 fi
 
 # Saves its work when memory has run out: by a limit, and by the system.
 if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
-  run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" "$out/LastWords" grow
-  run 217 'LastWords grow (50 MB)' env "LANEMM=limit=50M,log=$out/" "$out/LastWords" grow
+  run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" $start "$out/LastWords" grow
+  run 217 'LastWords grow (50 MB)' env "LANEMM=limit=50M,log=$out/" $start "$out/LastWords" grow
   for size in 40 5000 100000; do
     run 0 "LastWords (limit, reserve) $size" env "LANEMM=limit=64M,reserve=12M,log=$out/" \
-      "$out/LastWords" $size
-    run 217 "LastWords (limit) $size" env "LANEMM=limit=64M,log=$out/" "$out/LastWords" $size
+      $start "$out/LastWords" $size
+    run 217 "LastWords (limit) $size" env "LANEMM=limit=64M,log=$out/" $start "$out/LastWords" $size
     run 0 "LastWords (200 MB, reserve) $size" env "LANEMM=reserve=12M,log=$out/" MALLOC_ARENA_MAX=1 \
-      sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
+      sh -c "ulimit -v 204800; exec $start '$out/LastWords' $size"
     # Of 1,500 large blocks the text is short: what LaneMM keeps for an exception is enough for it.
     [ "$size" = 100000 ] && expected=0 || expected=217
     run $expected "LastWords (200 MB) $size" env "LANEMM=log=$out/" MALLOC_ARENA_MAX=1 \
-      sh -c "ulimit -v 204800; exec '$out/LastWords' $size"
+      sh -c "ulimit -v 204800; exec $start '$out/LastWords' $size"
   done
 fi
 
@@ -183,16 +186,16 @@ if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
   again 0 Fork library
   # A fork in the middle of what the diagnoses do.
   run 0 'Fork system (watched)' env "LANEMM=contention,growth,profile,rate=1K,log=$out/" \
-    "$out/Fork" system
+    $start "$out/Fork" system
   for settings in debug debug,guard=pages; do
     run 0 "Fork library ($settings)" env "LANEMM=$settings,quarantine=1M,event=all:callback" \
-      "$out/Fork" library
+      $start "$out/Fork" library
   done
 fi
 
 if is_wanted OnDemand && build tests/programs/OnDemand.lpr -O3; then
   for settings in '' debug debug,guard=pages guard=sample:20; do
-    run 0 "OnDemand ($settings)" env "LANEMM=$settings" "$out/OnDemand"
+    run 0 "OnDemand ($settings)" env "LANEMM=$settings" $start "$out/OnDemand"
   done
 fi
 
@@ -200,12 +203,12 @@ if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs
   if [ -n "${STRESS-}" ]; then
     seconds=86400
     # shellcheck disable=SC2086 # a list of options
-    run 0 "Stress $STRESS" "$out/Stress" $STRESS
+    run 0 "Stress $STRESS" $start "$out/Stress" $STRESS
     cat "$out/log"
   else
-    run 0 'Stress (8 threads)' "$out/Stress" --threads=8
-    run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 "$out/Stress" --threads=9
-    run 0 'Stress (threads that stand still)' "$out/Stress" --rounds=20 --stop
+    run 0 'Stress (8 threads)' $start "$out/Stress" --threads=8
+    run 0 'Stress (9 threads on 2 CPUs)' taskset -c 0,1 $start "$out/Stress" --threads=9
+    run 0 'Stress (threads that stand still)' $start "$out/Stress" --rounds=20 --stop
   fi
 fi
 

@@ -8,9 +8,8 @@
 # byte. An identical file is a passed test. Prints time and peak memory of both, of one run each:
 # an impression, not a benchmark.
 #
-# The source is Debian's source package, fetched with apt-get into build/selfcompile and kept
-# there; the package sources of the machine are read but not changed. SOURCE is an unpacked
-# source package to use instead; the script writes a few generated files into it.
+# The source is that of tools/compiler-source.sh. SOURCE is an unpacked source package to use
+# instead; a few generated files are written into it.
 set -eu
 
 case ${1-} in
@@ -20,7 +19,6 @@ esac
 cd "$(dirname "$0")/.."
 repository=$(pwd)
 work=$repository/build/selfcompile
-source=${1:-$work/source}
 mkdir -p "$work/logs"
 
 # The compiler writes today's date into one unit: let it be the same for both.
@@ -36,57 +34,6 @@ fail() {
   say "$1"
   echo '0 passed, 1 failed'
   exit 1
-}
-
-# Runs apt-get on the machine's package sources turned into sources of source packages, with
-# lists and cache of its own.
-private_apt() {
-  apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources" \
-    -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
-    -o APT::Sandbox::User="$(id -un)" "$@"
-}
-
-write_package_sources() {
-  rm -rf "$work/apt"
-  mkdir -p "$work/apt/sources" "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-  for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [ ! -f "$list" ] || sed -n 's/^deb /deb-src /p' "$list" >> "$work/apt/sources/all.list"
-  done
-  for list in /etc/apt/sources.list.d/*.sources; do
-    [ ! -f "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" \
-      > "$work/apt/sources/$(basename "$list")"
-  done
-}
-
-# Fetches the source package of the compiler that is installed here, or else the newest one.
-fetch_source() {
-  say 'fetching the source package of the compiler (33 MB)'
-  write_package_sources
-  private_apt update > "$work/logs/update" 2>&1 || true # sources of other packages may fail
-  version=$(dpkg-query -W -f '${source:Version}' "fp-compiler-$(fpc -iV)" 2> /dev/null || true)
-  rm -rf "$work/unpack" "$work/source"
-  mkdir "$work/unpack"
-  cd "$work/unpack"
-  private_apt source "fpc=$version" > "$work/logs/fetch" 2>&1 \
-    || private_apt source fpc > "$work/logs/fetch" 2>&1 \
-    || fail 'apt-get source fpc failed' "$work/logs/fetch"
-  mv fpc-*/ "$work/source"
-  rm -rf "$work/unpack" "$work/apt"
-}
-
-# The directory that holds the units of the installed compiler.
-find_units() {
-  echo 'begin end.' > "$work/probe.pas"
-  fpc -v0u -Cn -FU"$work" "$work/probe.pas" \
-    | sed -n 's|.*PPU Name: \(.*\)/rtl/system.ppu|\1|p' | sed 1q
-}
-
-# Writes the files that the compiler's makefiles would generate.
-generate() {
-  fpc -v0 -FE"$work" utils/msg2inc.pp > "$work/logs/msg2inc" 2>&1 \
-    || fail 'msg2inc does not compile' "$work/logs/msg2inc"
-  "$work/msg2inc" msg/errore.msg msg msg > "$work/logs/msg2inc"
-  echo "'selfcompile'" > version.inc
 }
 
 # How to compile the compiler, all but the output directory: sets $options.
@@ -149,11 +96,9 @@ compare() {
 }
 
 [ "$(fpc -iTP)-$(fpc -iTO)" = x86_64-linux ] || fail 'this script knows x86_64 Linux only'
-[ -d "$source" ] || fetch_source
-cd "$source/fpcsrc/compiler"
-units=$(find_units)
-[ -n "$units" ] || fail 'the units of the installed compiler were not found'
-generate
+source=$(sh tools/compiler-source.sh ${1+"$1"}) || fail 'no source of the compiler'
+units=$(sh tools/compiler-source.sh --units) || fail 'no units of the compiler'
+cd "$source"
 compiler_options
 build_compiler default
 build_compiler lanemm -FaLaneMM -Fu"$repository/src" -vm6018

@@ -40,12 +40,22 @@ begin
   ReportValue(Kind.Key + '.resident_bytes', Bytes);
 end;
 
-/// Prints the row of Kind from a new process.
+/// Prints the row of Kind from a new process, which the command RUN of the environment runs, if it is
+/// set (another target, see tests/matrix).
 procedure PrintKindApart(const Kind: TKind; Count: Integer);
+var
+  Starter, Arguments: string;
 begin
   Flush(Output);
-  if ExecuteProcess(ParamStr(0), Format('--kind=%s --count=%d%s',
-    [Kind.Key, Count, IfThen(OptionGiven('csv'), ' --csv')])) <> 0 then
+  Starter := ParamStr(0);
+  Arguments := Format('--kind=%s --count=%d%s',
+    [Kind.Key, Count, IfThen(OptionGiven('csv'), ' --csv')]);
+  if GetEnvironmentVariable('RUN') <> '' then
+  begin
+    Arguments := Starter + ' ' + Arguments;
+    Starter := GetEnvironmentVariable('RUN');
+  end;
+  if ExecuteProcess(Starter, Arguments) <> 0 then
     Halt(1);
 end;
 

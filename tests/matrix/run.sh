@@ -1,0 +1,120 @@
+#!/bin/sh
+# Runs the tests on other targets, and writes the table of docs/platforms.md.
+#
+#   sh tests/matrix/run.sh [--quick] [TARGET...]
+#
+# Without targets all of them; --quick: the parts that a target names as quick, and no table. Prints
+# a line for each target and part. Ends with `N passed, N failed`.
+#
+# A target is a file tests/matrix/targets/TARGET.sh. It is read by this script after tests/matrix/tools.sh,
+# in a process of its own whose current directory is the repository, and sets or defines
+#   how         how its programs run, for the table
+#   parts       what of the list below it runs
+#   quick       the same for --quick
+#   prepare     a function that makes $dir/fpc, a compiler for the target that takes the options of
+#               fpc, and $dir/run, a command that runs a program of the target with its arguments.
+#               $dir, an absolute path, is kept: what is there already is not made again. It prints
+#               why it failed.
+# Parts:
+#   suites      unit tests of the build that users get
+#   checked     unit tests of the build that verifies its own laws
+#   pure        unit tests of the build without assembler
+#   engine      the engine alone
+#   programs    whole programs
+#   demos       all demos
+#   NAME=SUITES one column NAME for these suites of the checked build
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 1
+repository=$(pwd)
+results=build/matrix/results
+kind=full
+if [ "${1-}" = --quick ]; then
+  kind=quick
+  shift
+fi
+if [ $# -eq 0 ]; then
+  for file in tests/matrix/targets/*.sh; do
+    set -- "$@" "$(basename "$file" .sh)"
+  done
+fi
+mkdir -p "$results"
+
+# make_part PART: the tests of one part, with counts in the last line.
+make_part() {
+  case $1 in
+    suites) make_for test-release ORDER= ;;
+    checked) make_for test-checked ;;
+    pure) make_for test-pure ;;
+    engine) make_for core ;;
+    programs) make_for test-programs ;;
+    demos) run_demos ;;
+    *=*) make_for test-checked ORDER="--suite=${1#*=}" ;;
+  esac
+}
+
+make_for() {
+  make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir"
+}
+
+# A demo that ends with another exit code than 0 ends the script.
+run_demos() {
+  if FPC=$dir/fpc RUN=$dir/run OUT=$dir sh demos/compare.sh all; then
+    echo '1 passed, 0 failed'
+  else
+    echo '0 passed, 1 failed'
+  fi
+}
+
+# counts LOG STATUS: prints `PASSED FAILED`; a part that fails otherwise is one failed test.
+counts() {
+  sum=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1)
+  case $sum in
+    '') echo '0 1' ;;
+    *' 0') [ "$2" -eq 0 ] && echo "$sum" || echo "${sum% *} 1" ;;
+    *) echo "$sum" ;;
+  esac
+}
+
+# run_target TARGET: writes lines `PART PASSED FAILED` to $results/TARGET.
+run_target() (
+  target=$1
+  dir=$repository/build/matrix/$target
+  mkdir -p "$dir"
+  : > "$results/$target"
+  # shellcheck source=/dev/null
+  . tests/matrix/tools.sh
+  # shellcheck source=/dev/null
+  . "tests/matrix/targets/$target.sh"
+  if ! prepare > "$dir/prepare.log" 2>&1; then
+    tail -n 5 "$dir/prepare.log" | sed "s/^/$target: /"
+    echo "prepare 0 1" > "$results/$target"
+    return
+  fi
+  if [ "$kind" = quick ]; then
+    parts=$quick
+  fi
+  for part in $parts; do
+    log=$dir/${part%%=*}.log
+    status=0
+    make_part "$part" > "$log" 2>&1 || status=$?
+    sum=$(counts "$log" "$status")
+    echo "${part%%=*} $sum" >> "$results/$target"
+    printf '%-14s %-9s %5d passed %5d failed\n' "$target" "${part%%=*}" "${sum% *}" "${sum#* }"
+    case $sum in
+      *' 0') ;;
+      *) grep -a -i '^failed: ' "$log" || tail -n 5 "$log" ;;
+    esac
+  done
+)
+
+for target in "$@"; do
+  run_target "$target"
+done
+cd "$results" || exit 1
+awk '{ passed += $2; failed += $3 }
+  END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || NR == 0 }' "$@"

@@ -1,0 +1,8 @@
+# x86_64-linux: this machine.
+how='native'
+parts='suites checked pure engine programs demos'
+quick='engine'
+
+prepare() {
+  write_command fpc fpc && write_command run ''
+}
