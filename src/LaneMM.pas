@@ -57,6 +57,7 @@ const
   opHtml = LaneMM.SettingsState.opHtml;
   opTop = LaneMM.SettingsState.opTop;
   opLeast = LaneMM.SettingsState.opLeast;
+  opDepth = LaneMM.SettingsState.opDepth;
   opRate = LaneMM.SettingsState.opRate;
   opSignal = LaneMM.SettingsState.opSignal;
   opHuge = LaneMM.SettingsState.opHuge;

@@ -10,7 +10,8 @@ uses
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
   Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
-  Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places;
+  Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places,
+  Test.DeepStacks;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -30,7 +30,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.Modules,
+  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Modules,
   LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
   LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog,
   LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample,
@@ -300,6 +300,7 @@ end;
 procedure Apply;
 begin
   ApplyToEngine;
+  Stacks.Depth := Settings.Values[opDepth];
   AllocationLogApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then

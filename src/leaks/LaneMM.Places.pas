@@ -25,7 +25,7 @@ type
   /// The blocks of one group that were allocated at one place.
   TPlace = record
     Group: Cardinal;     //< number of the group
-    Stack: Cardinal;     //< number of the backtrace, see LaneMM.BacktraceTable
+    Stack: Cardinal;     //< number of the backtrace, see BacktraceTrim
     Next: Cardinal;      //< next place of the group, or NoPlace
     Count: NativeUInt;   //< number of blocks that count
     Bytes: NativeUInt;   //< their bytes
@@ -57,7 +57,7 @@ function PlacesNext(const Places: TPlaces; First: Cardinal; Last: PPlace): PPlac
 implementation
 
 uses
-  LaneMM.Bits;
+  LaneMM.Bits, LaneMM.BacktraceTable;
 
 const
   SlotCount = PlaceLimit * 2;
@@ -116,7 +116,7 @@ var
 begin
   if Block.Stack = 0 then
     Exit;
-  Place := PlaceFor(Places, Group, Block.Stack, First);
+  Place := PlaceFor(Places, Group, BacktraceTrim(Block.Stack), First);
   if Place = nil then
     Exit;
   if (Place^.Count = 0) or (Block.Number < Place^.Number) then
@@ -133,7 +133,7 @@ procedure PlacesExclude(var Places: TPlaces; Group: Cardinal; const Block: TBloc
 var
   Place: PPlace;
 begin
-  Place := PlacesFind(Places, Group, Block.Stack);
+  Place := PlacesFind(Places, Group, BacktraceTrim(Block.Stack));
   if Place = nil then
     Exit;
   Dec(Place^.Count);

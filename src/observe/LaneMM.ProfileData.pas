@@ -59,7 +59,8 @@ function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
 procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
 /// Returns a value of a site; Index is below ValueCounts of the profile's kind.
 function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
-/// Adds the name of a frame: its routine, else its module and offset, else its address.
+/// Adds the name of a frame: its routine, else its module and offset, else its address; `(cut)` for
+/// CutFrame.
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 
 implementation
@@ -149,7 +150,9 @@ end;
 
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 begin
-  if Symbol^.Routine <> nil then
+  if Symbol^.Address = CutFrame - 1 then
+    TextAdd(Text, '(cut)')
+  else if Symbol^.Routine <> nil then
     SymbolAddRoutine(Text, Symbol)
   else if Symbol^.Module <> nil then
     SymbolAddOffset(Text, Symbol)

@@ -79,6 +79,8 @@ const
       Help: 'maximum call sites in the event log and groups in a leak report'),
     (Name: 'least'; Kind: okNumber; Default: 10;
       Help: 'minimum events for a call site to be logged'),
+    (Name: 'depth'; Kind: okNumber; Default: DefaultFrames;
+      Help: 'maximum frames of a backtrace, 1 to 256'),
     (Name: 'rate'; Kind: okNumber; Default: 524288;
       Help: 'average bytes between two samples of the profile'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
@@ -156,6 +158,7 @@ function HighestOf(Option: TOption): NativeUInt;
 begin
   case Option of
     opTop: Result := 256; // call sites that the event log can list
+    opDepth: Result := MaxFrames;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
     Result := High(NativeUInt);
@@ -167,6 +170,7 @@ end;
 function IsAllowed(Option: TOption; Value: NativeUInt): Boolean;
 begin
   Result := (Value <= HighestOf(Option))
+    and ((Option <> opDepth) or (Value > 0))
     and ((Option <> opSignal) or (Value = 0) or OsSignalIsFree(Value));
 end;
 

@@ -10,10 +10,15 @@ interface
 uses
   LaneMM.Layout;
 
+const
+  /// Highest and initial value of opDepth, the most frames of a backtrace.
+  MaxFrames = 256;
+  DefaultFrames = 64;
+
 type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opRate, opSignal, opHuge, opLog, opEvent,
+    opHtml, opTop, opLeast, opDepth, opRate, opSignal, opHuge, opLog, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,

@@ -25,9 +25,12 @@ function BacktracesStart: Boolean;
 function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 /// Stores a backtrace; returns its number, 0 when the table is full or does not exist.
 function BacktraceKeep(const Stack: TBacktrace): Cardinal;
-/// Reads the innermost frames of the backtrace Number, at most MaxFrames, without the frames of the
-/// memory manager where they are recognized. Returns False when there is no such backtrace.
+/// Reads the innermost frames of the backtrace Number, at most Stacks.Depth, without the frames of
+/// the memory manager where they are recognized. Returns False when there is no such backtrace.
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
+/// Returns the number of the backtrace that BacktraceRead reads: the same for all that differ only
+/// in what it leaves out. Number itself when the table is full.
+function BacktraceTrim(Number: Cardinal): Cardinal;
 
 implementation
 
@@ -111,15 +114,25 @@ begin
   Stack.Call := mcUnknown;
   Stack.Count := 0;
   Table := PTable(LoadAcquire(Stacks.Table));
-  while (Table <> nil) and (Number > 0) and (Number <= NodeCount) and (Stack.Count < MaxFrames) do
+  while (Table <> nil) and (Number > 0) and (Number <= NodeCount) do
   begin
     Outer := LoadAcquire(Table^[Number].Outer);
-    if Outer = 0 then
-      Break; // no such node: the number is corrupt
-    BacktraceAdd(Stack, Table^[Number].Return);
+    if (Outer = 0) or not BacktraceAdd(Stack, Table^[Number].Return) then
+      Break; // no such node: the number is corrupt; or it has more frames
     Number := Outer - 1;
   end;
   Result := Stack.Count > 0;
+end;
+
+function BacktraceTrim(Number: Cardinal): Cardinal;
+var
+  Stack: TBacktrace;
+begin
+  Result := 0;
+  if BacktraceRead(Number, Stack) then
+    Result := BacktraceKeep(Stack);
+  if Result = 0 then
+    Result := Number;
 end;
 
 end.

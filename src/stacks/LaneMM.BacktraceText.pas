@@ -38,10 +38,13 @@ procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const
 
 implementation
 
+uses
+  LaneMM.StacksState;
+
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
   Symbolizer := Default(TSymbolizer);
-  SymbolsOpen(Symbolizer.Symbols, StackCount * MaxFrames + 1);
+  SymbolsOpen(Symbolizer.Symbols, StackCount * (Stacks.Depth + 1) + 1);
 end;
 
 procedure SymbolizerClose(var Symbolizer: TSymbolizer);
@@ -141,7 +144,10 @@ begin
   Folded := Stack;
   BacktraceFold(Symbolizer.Symbols, Folded);
   for Frame := 0 to NativeInt(Folded.Count) - 1 do
-    AddFrame(Text, Symbolizer, Folded.Frames[Frame]);
+    if Folded.Frames[Frame] = CutFrame then
+      TextAdd(Text, '      (cut here: depth=N sets the number of frames)'#10)
+    else
+      AddFrame(Text, Symbolizer, Folded.Frames[Frame]);
 end;
 
 end.

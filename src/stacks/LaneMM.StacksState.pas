@@ -21,6 +21,7 @@ type
 
   /// The state that the room shares.
   TStacks = record
+    Depth: Cardinal;          //< racy    most frames of a backtrace, see LaneMM.Unwind
     CodeFirst: NativeUInt;    //< racy    start of this module's code; all write the same
     CodeLimit: NativeUInt;    //< racy    its end; likewise
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown

@@ -225,6 +225,25 @@ begin
     and StartsWith(Symbol^.Routine, 'main') and (Symbol^.Routine[4] = #0);
 end;
 
+// Returns the length of the number of parameters and the checksum that the compiler adds to the
+// name of a specialized generic, $1$CRC0123ABCD; 0 if none is here.
+function LengthOfSpecialization(Name: PAnsiChar): NativeUInt;
+const
+  Digits = 8;
+  Mark: ShortString = '$CRC';
+begin
+  Result := 0;
+  if Name[0] <> '$' then
+    Exit;
+  repeat
+    Inc(Result);
+  until not (Name[Result] in ['0'..'9']);
+  if (Result > 1) and StartsWith(Name + Result, Mark) then
+    Inc(Result, NativeUInt(Length(Mark)) + Digits)
+  else
+    Result := 0;
+end;
+
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and
 // P$PROGRAM for the unit of a program. Separators become a dot; parameters are omitted.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
@@ -237,7 +256,9 @@ begin
     Inc(Name, 2);
   IsRoutine := False;
   while (Name^ <> #0) and not (IsRoutine and (Name^ = '$')) do
-    if StartsWith(Name, '_$__$$_') then
+    if LengthOfSpecialization(Name) > 0 then
+      Inc(Name, LengthOfSpecialization(Name))
+    else if StartsWith(Name, '_$__$$_') then
     begin
       TextAdd(Text, '.');
       IsRoutine := True;

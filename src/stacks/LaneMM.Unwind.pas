@@ -1,6 +1,6 @@
 /// Unwinds the stack of the calling thread, without debug information and without the heap.
 //
-// Owns:       Stacks.CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
+// Owns:       Stacks.Depth, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and code of this module; nothing else.
 // x86_64:     the run-time library and optimized code have no frame pointers. The prologue of a
@@ -17,9 +17,12 @@ unit LaneMM.Unwind;
 
 interface
 
+uses
+  LaneMM.SettingsState;
+
 const
-  /// Most frames of a backtrace.
-  MaxFrames = 16;
+  /// Stands for the outer frames of a backtrace that has more than Stacks.Depth; the last frame.
+  CutFrame = NativeUInt(1);
 
 type
   /// A call of the memory manager by the program.
@@ -31,7 +34,7 @@ type
   TBacktrace = record
     Call: TManagerCall;  //< the manager call that Frames[0] returns from; mcUnknown: none known
     Count: Cardinal;     //< number of frames
-    Frames: array[0..MaxFrames - 1] of NativeUInt; //< the return addresses
+    Frames: array[0..MaxFrames] of NativeUInt; //< the return addresses; CutFrame
   end;
 
   /// How to unwind a routine: where its return address and its caller's frame pointer lie.
@@ -62,8 +65,9 @@ function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// a return address that the rule fitted before, or 0; it receives the one that was found.
 function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
 /// Adds a frame. If Return follows a call of the memory manager, drops the frames so far: they are
-/// the manager's own. Stack must have fewer than MaxFrames frames.
-procedure BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt);
+/// the manager's own. Adds CutFrame instead where Stack has Stacks.Depth frames; returns whether it
+/// has space for more.
+function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 /// Takes the backtrace of the caller, without the manager's own frames where they are recognized.
 procedure BacktraceTake(out Stack: TBacktrace);
 /// Returns the end of the calling thread's stack, which holds Sp; Sp itself when it is unknown.
@@ -151,8 +155,9 @@ begin
     Result := ckNone;
 end;
 
-// Decodes push, mov rbp,rsp and the subtraction from rsp at the start of a routine.
-procedure ReadPrologue(Code: PByte; out Rule: TUnwindRule);
+// Decodes push, mov rbp,rsp and the subtraction from rsp at the start of a routine. Returns whether
+// there is more than pushes, which are bytes that other instructions have too.
+function ReadPrologue(Code: PByte; out Rule: TUnwindRule): Boolean;
 const
   MovFrame = $E58948;        // mov rbp, rsp
   LeaShort = $24648D48;      // lea rsp, [rsp + byte]
@@ -180,11 +185,12 @@ begin
     else if (PCardinal(Code)^ and ThreeBytes = MovFrame) and (Rule.SavedFrame <> 0) then
     begin
       Rule.IsFramed := True;
-      Exit;
+      Exit(True);
     end
     else
       Break;
   until False;
+  Result := True;
   if PCardinal(Code)^ = LeaShort then
     Dec(Rule.Size, NativeInt(PShortInt(Code + 4)^))
   else if PCardinal(Code)^ = LeaLong then
@@ -192,7 +198,26 @@ begin
   else if PCardinal(Code)^ and ThreeBytes = SubShort then
     Inc(Rule.Size, NativeInt(PShortInt(Code + 3)^))
   else if PCardinal(Code)^ and ThreeBytes = SubLong then
-    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 3)));
+    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 3)))
+  else
+    Result := False;
+end;
+
+// Returns whether a return stands before Code, with nothing but bytes of the assembler's fillers
+// between.
+function FollowsRoutine(Code: PByte): Boolean;
+const
+  ReturnOpcode = $C3;
+  Fillers = [$90, $66, $0F, $1F, $2E, $40, $44, $80, $84, $00, $8D, $B4, $B6, $BC, $26, $27, $76,
+    $74];
+var
+  First: PByte;
+begin
+  First := Code - RoutineAlignment;
+  repeat
+    Dec(Code);
+  until (Code = First) or not (Code^ in Fillers);
+  Result := Code^ = ReturnOpcode;
 end;
 
 // Returns whether a routine may begin here: with a push, or an instruction with a REX prefix.
@@ -255,31 +280,48 @@ begin
   Leave(Walk, Slot, Rule.SavedFrame);
 end;
 
-// Unwinds the routine if it begins Steps alignments before the one that Pc lies in.
-function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; out Rule: TUnwindRule): Boolean;
+// Returns whether a direct call of the routine left the return address that its rule leads to.
+function IsCalledDirectly(const Walk: TUnwind; const Rule: TUnwindRule): Boolean;
+var
+  Slot, Target: NativeUInt;
+begin
+  Slot := Walk.Sp + Rule.Size;
+  Result := IsOnStack(Walk, Slot) and (CallBefore(WordAt(Slot), Target) = ckDirect)
+    and (Target = Rule.Start);
+end;
+
+// Unwinds the routine if it begins Steps alignments before the one that Pc lies in. With IsSure set
+// there must be more than a push that a call through a register may have led to.
+function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule)
+  : Boolean;
 var
   Code: PByte;
   Return: NativeUInt;
+  IsWhole: Boolean;
 begin
   Code := PByte(Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment);
   if not MayStart(Code) then
     Exit(False);
-  ReadPrologue(Code, Rule);
+  IsWhole := ReadPrologue(Code, Rule);
   Return := 0;
-  Result := (Rule.Size <> 0) and UnwindLeave(Walk, Rule, Return);
+  Result := (Rule.Size <> 0)
+    and (not IsSure or IsWhole or FollowsRoutine(Code) or IsCalledDirectly(Walk, Rule))
+    and UnwindLeave(Walk, Rule, Return);
 end;
 
 // Unwinds the routine; returns those alignments, more than MostSteps when no start was found.
 function SearchBack(var Walk: TUnwind; out Rule: TUnwindRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
+  IsSure: Boolean;
 begin
   Last := (Walk.Pc - Stacks.CodeFirst) div RoutineAlignment;
   if Last > MostSteps then
     Last := MostSteps;
-  for Steps := 0 to Last do
-    if TryLeaveBack(Walk, Steps, Rule) then
-      Exit(Steps);
+  for IsSure := True downto False do
+    for Steps := 0 to Last do
+      if TryLeaveBack(Walk, Steps, IsSure, Rule) then
+        Exit(Steps);
   Result := MostSteps + 1;
 end;
 
@@ -299,7 +341,7 @@ begin
   Steps := Kept and LastStep;
   if Kept shr StepBits = Pc then
   begin
-    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, Rule) then
+    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule) then
       Exit(True);
     if (Steps > MostSteps) and (Steps < LastStep) then
     begin
@@ -373,10 +415,13 @@ begin
     Result := TManagerCall(Offset div SizeOf(Pointer));
 end;
 
-procedure BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt);
+function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 var
   Call: TManagerCall;
 begin
+  Result := Stack.Count < Stacks.Depth;
+  if not Result then
+    Return := CutFrame;
   if Stack.Call = mcUnknown then
   begin
     Call := ManagerCallBefore(Return);
@@ -400,9 +445,7 @@ procedure WalkOn(var Walk: TUnwind; var Stack: TBacktrace);
 var
   Rule: TUnwindRule;
 begin
-  repeat
-    BacktraceAdd(Stack, Walk.Pc);
-  until (Stack.Count = MaxFrames) or not UnwindStep(Walk, Rule);
+  while BacktraceAdd(Stack, Walk.Pc) and UnwindStep(Walk, Rule) do ;
 end;
 
 procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind);
@@ -418,7 +461,9 @@ begin
   Clear(Stack);
   if @Stacks.TakeFrames <> nil then
   begin
-    Stack.Count := Stacks.TakeFrames(@Stack.Frames, MaxFrames);
+    Stack.Count := Stacks.TakeFrames(@Stack.Frames, Stacks.Depth + 1);
+    if Stack.Count > Stacks.Depth then
+      Stack.Frames[Stacks.Depth] := CutFrame;
     Exit;
   end;
   UnwindFrom(NativeUInt(get_frame), StackEnd(NativeUInt(get_frame)), Walk);
@@ -528,6 +573,7 @@ procedure UnwindStart;
 var
   Mapping: TOsMapping;
 begin
+  Stacks.Depth := DefaultFrames;
   if not OsFindMapping(NativeUInt(@UnwindStart), Mapping) then
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;

@@ -16,12 +16,12 @@ unit LaneMM.UnwindCache;
 interface
 
 uses
-  LaneMM.Unwind;
+  LaneMM.SettingsState, LaneMM.Unwind;
 
 const
   /// Most frames that are kept, and most that one unwind adds without meeting a kept one.
-  MostSteps = 4 * MaxFrames;
-  NewSteps = 2 * MaxFrames;
+  MostSteps = MaxFrames;
+  NewSteps = MaxFrames;
   /// Most words of the stack that lead to a frame from the one inside it.
   StepWords = 2;
   /// Code addresses whose unwind rule is kept; a power of two.
@@ -87,7 +87,7 @@ function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Car
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.BacktraceTable;
+  LaneMM.Bits, LaneMM.StacksState, LaneMM.BacktraceTable;
 
 // Returns whether these words of the stack, at least one, still hold what they held.
 function AreThere(Word, Limit: PStackWord): Boolean; inline;
@@ -111,7 +111,7 @@ end;
 // Returns whether Count frames are all that a backtrace ever reads.
 function IsEnough(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
 begin
-  Result := Cache.IsWhole or (Count >= MaxFrames);
+  Result := Cache.IsWhole or (Count > Stacks.Depth);
 end;
 
 // Returns whether all words that the last unwind read for its first Count frames are unchanged.
@@ -196,7 +196,7 @@ begin
     Note(Cache.Added[Result], Walk);
     Inc(Result);
     IsEnd := not Leave(Cache, Walk);
-  until IsEnd or (Result = NewSteps);
+  until IsEnd or (Result > Stacks.Depth) or (Result = NewSteps);
   Cache.Count := 0;
   Cache.IsWhole := IsEnd;
 end;
@@ -254,13 +254,16 @@ var
   Next: PStackWord;
   Step: PCachedFrame;
 begin
-  Result := 0;
   Next := @Cache.Words[0];
   if Cache.Count > 0 then
   begin
     Result := Cache.Steps[Cache.Count - 1].Number;
     Inc(Next, Cache.Steps[Cache.Count - 1].WordCount);
-  end;
+  end
+  else if Cache.IsWhole then
+    Result := 0
+  else
+    Result := BacktraceExtend(0, CutFrame);
   while Count > 0 do
   begin
     Dec(Count);

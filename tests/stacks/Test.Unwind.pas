@@ -37,7 +37,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
-  LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin
@@ -64,9 +64,10 @@ end;
 
 procedure TUnwindTests.StackIsBounded;
 begin
-  TakeDeep(100);
-  Same(MaxFrames, Taken.Count, 'frames');
-  AssertTrue(Taken.Frames[1] = Taken.Frames[MaxFrames - 1]);
+  TakeDeep(1000);
+  Same(DefaultFrames + 1, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[1] = Taken.Frames[DefaultFrames - 1]);
+  AssertTrue('says that it was cut', Taken.Frames[DefaultFrames] = CutFrame);
 end;
 
 procedure TUnwindTests.StackIsTheSameForTheSamePlace;

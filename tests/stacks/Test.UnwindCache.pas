@@ -1,4 +1,4 @@
-/// Tests of LaneMM.UnwindCache, LaneMM.BacktraceTable and LaneMM.Patterns.
+/// Tests of LaneMM.SettingsState, LaneMM.UnwindCache, LaneMM.BacktraceTable and LaneMM.Patterns.
 unit Test.UnwindCache;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -37,7 +37,8 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.BacktraceTable, LaneMM.Unwind, LaneMM.Patterns;
+  SysUtils, testregistry, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
+  LaneMM.Patterns;
 
 const
   // Not so many that the table of stacks is full.
@@ -69,7 +70,9 @@ begin
   Most := Walked.Count - 1;
   if Most > Integer(Kept.Count) then
     Most := Kept.Count;
-  if Walked.Count < MaxFrames then
+  if Walked.Frames[Most] = CutFrame then
+    Dec(Most)
+  else
     Same(Walked.Count - 1, Kept.Count, 'frames');
   AtLeast(3, Most, 'frames');
   for Index := 0 to Most - 1 do
@@ -176,9 +179,9 @@ begin
   for Turn := 1 to 1000 do
   begin
     Stack.Call := mcUnknown;
-    Stack.Count := Random.Below(MaxFrames) + 1;
+    Stack.Count := Random.Below(DefaultFrames) + 1;
     for Index := 0 to Stack.Count - 1 do
-      Stack.Frames[Index] := Random.Below(50) + 1;
+      Stack.Frames[Index] := CutFrame + 1 + Random.Below(50);
     Number := BacktraceKeep(Stack);
     AssertTrue(BacktraceRead(Number, Kept));
     Same(Stack.Count, Kept.Count, 'frames');
