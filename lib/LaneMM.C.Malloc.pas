@@ -77,12 +77,20 @@ function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc'];
 asm
   cmp rdi, [rip + Process.DirectSize] // before the start fs may not be set up
-  jae MallocSlow
+  jae @Check
   mov rax, [rip + Process.ThreadSlot]
   mov rdx, fs:[rax]
   test rdx, rdx
   jz BlockGetSlow
   {$I ../src/core/LaneMM.Allocate.x64.Take.inc}
+@Check:
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je MallocSlow
+  mov rax, [rip + Process.ThreadSlot]
+  mov rdx, fs:[rax]
+  test rdx, rdx
+  jnz @Larger
+  jmp BlockGetSlow
 end;
 
 procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);

@@ -31,6 +31,8 @@ function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
+/// The same for a process whose Process.ThreadSlot is FirstKeySlot.
+function FirstKeyBlockGet(Size: TSize): Pointer;
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
 /// path of the assembler routines, those of lib/ included.
 function BlockGetSlow(Size: NativeUInt): Pointer;
@@ -83,7 +85,7 @@ begin
         Exit(nil);
       PurgeTick;
     end;
-    Result := SpanTake(Span, SizeClass);
+    Result := SpanTake(Span);
     if Result = nil then
       SpanReport(coLink, Span, SpanDropList(Span));
   until Result <> nil;
@@ -122,8 +124,11 @@ begin
   Result := nil;
   if (Heap <> nil) and (Size <= MaxClassSize) then
   begin
-    SizeClass := Process.ClassOf[(Size + ClassStep - 1) div ClassStep];
-    Result := SpanTake(Heap^.Current[SizeClass], SizeClass);
+    if Size < QuickSizes then
+      SizeClass := Heap^.ClassOf[Size]
+    else
+      SizeClass := Process.ClassOf[(Size + ClassStep - 1) div ClassStep];
+    Result := SpanTake(Heap^.Current[SizeClass]);
   end;
   if Result = nil then
     Result := TryGetSlow(Size);

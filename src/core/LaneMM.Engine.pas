@@ -22,8 +22,8 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats,
-  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge,
+  LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin
@@ -39,6 +39,10 @@ begin
   Manager.GetMem := FastBlockGet;
   Manager.FreeMem := FastBlockFree;
   Manager.ReallocMem := FastBlockRealloc;
+  if Process.ThreadSlot <> FirstKeySlot then
+    Exit;
+  Manager.GetMem := FirstKeyBlockGet;
+  Manager.FreeMem := FirstKeyBlockFree;
   {$endif}
 end;
 

@@ -185,6 +185,7 @@ var
 begin
   Span^.SliceCount := SliceCount;
   Span^.IsWarm := IsWarm;
+  Span^.Owner := NoOwner; // not that of a thread without a heap: see LaneMM.Free.x64.Put.inc
   Last := Span + SliceCount - 1;
   Last^.Kind := skFreeEnd;
   Last^.Distance := SliceCount - 1;

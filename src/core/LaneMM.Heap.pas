@@ -131,10 +131,12 @@ end;
 
 procedure HeapFormat(Heap: PHeap);
 var
-  SizeClass: Cardinal;
+  SizeClass, Size: Cardinal;
 begin
   for SizeClass := 0 to SizeClassCount - 1 do
     Heap^.Current[SizeClass] := @Process.EmptySpan;
+  for Size := 0 to QuickSizes - 1 do
+    Heap^.ClassOf[Size] := SizeToClass(Size);
 end;
 
 // Of two thousand threads each would touch a page for each class. The program's first heap, the
@@ -308,7 +310,7 @@ begin
     Span := LateSpan(Heap, SizeClass);
     if Span <> nil then
     begin
-      Result := SpanTake(Span, SizeClass);
+      Result := SpanTake(Span);
       if Result = nil then
         Lost := SpanDropList(Span);
       Retire(Heap, Span);

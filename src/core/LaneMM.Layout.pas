@@ -32,7 +32,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.
-  HeapLines = 27;
+  HeapLines = 35;
   /// Most arenas of a process.
   ArenaLimit = 64;
   /// A word with the address of a heap and a count: the address is shifted by this many bits (a
@@ -69,6 +69,8 @@ const
   ClassStepShift = 4;
   ClassStep = 1 shl ClassStepShift;
   ClassTableLength = MaxClassSize div ClassStep + 1;
+  /// Requested sizes below it have an entry each in THeap.ClassOf.
+  QuickSizes = 512;
 
   /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.Large.
   ShortestKept = 2;
@@ -83,6 +85,10 @@ const
   HugeFromDefault = 16 shl 20;
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;
+
+  /// Thread-local offset of the first thread-library key of a process in glibc on x86_64; where the
+  /// key of this process is, is found at the start.
+  FirstKeySlot = $318;
 
 type
   /// A size in bytes as the memory-manager record of the compiler declares it.

@@ -27,9 +27,9 @@ uses
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 /// Makes the records of the later slices of a span lead to the first.
 procedure SpanFormatInner(Span: PSpan);
-/// Takes a free block. SizeClass is the span's. Nil when FreeList is empty, or when the first word
-/// of its first block is not that of a free block: then call SpanDropList.
-function SpanTake(Span: PSpan; SizeClass: Cardinal): PBlock; inline;
+/// Takes a free block. Nil when FreeList is empty, or when the first word of its first block is not
+/// that of a free block: then call SpanDropList.
+function SpanTake(Span: PSpan): PBlock; inline;
 /// Puts a block on FreeList. Returns true if no block is in use now.
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
@@ -94,7 +94,9 @@ begin
   Span^.Used := 0;
   Span^.CarvedBytes := 0;
   Span^.BlockSize := ClassToSize(SizeClass);
-  Span^.DivideMagic := High(UInt64) div Span^.BlockSize + 1;
+  Span^.DivideMagic := High(UInt64) div Span^.BlockSize + 2;
+  Span^.ProductLimit := 0;
+  Span^.LinkMask := Process.LinkMasks[SizeClass];
   Span^.BlockBytes := Span^.SliceCount * SliceSize div Span^.BlockSize * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
@@ -106,7 +108,7 @@ begin
   Span^.Kind := skBlocks;
 end;
 
-function SpanTake(Span: PSpan; SizeClass: Cardinal): PBlock;
+function SpanTake(Span: PSpan): PBlock;
 var
   Next: NativeUInt;
 begin
@@ -114,7 +116,7 @@ begin
     Exit(nil);
   Result := PBlock(Span^.Origin + Span^.FreeList);
   Next := LinkOf(Result^.Link);
-  if Next and Process.LinkMasks[SizeClass] <> 0 then
+  if Next and Span^.LinkMask <> 0 then
     Exit(nil);
   Span^.FreeList := Next;
   Result^.Link := HandedOut;
@@ -146,6 +148,7 @@ begin
     Exit;
   Next := Span^.CarvedBytes;
   Inc(Span^.CarvedBytes, Size);
+  Span^.ProductLimit := Span^.CarvedBytes * Span^.DivideMagic;
   if Span^.CarvedBytes = Span^.BlockBytes then
     Inc(OwnerOf(Span)^.CarvedSlices, Span^.SliceCount);
   Span^.FreeList := Next;
@@ -191,7 +194,7 @@ var
   Block: PBlock;
   Count: Cardinal;
 begin
-  Mask := Process.LinkMasks[Span^.SizeClass];
+  Mask := Span^.LinkMask;
   Next := RemoteTakeAll(Span, Count);
   Span^.IsShared := Span^.IsShared or (Count > 0);
   while (Count > 0) and not Odd(Next) do

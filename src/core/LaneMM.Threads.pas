@@ -278,14 +278,15 @@ end;
 
 // Returns a key with which neither nil nor HandedOut nor an address that a program could use is a
 // link: of its top bits some are 1, one is 0. The last four bits are 0110, so that a link whose
-// lowest byte was overwritten with zero leads to no block.
+// lowest byte was overwritten with zero leads to no block. Of 64 bits both halves are equal: the
+// assembler has the upper one, which all links have, in the register of the lower one.
 function LinkKeyOf(Random: NativeUInt): NativeUInt;
 const
-  TopBit = SizeOf(NativeUInt) * 8 - 1;
+  Ones = $80800006;
+  Zeros = $40000009;
+  TwoHalves = UInt64($100000001);
 begin
-  Result := Random and not NativeUInt(15) or 6;
-  Result := Result or NativeUInt(1) shl TopBit or NativeUInt(1) shl (TopBit - 8);
-  Result := Result and not (NativeUInt(1) shl (TopBit - 1));
+  Result := NativeUInt(UInt64(Cardinal(Random) and not Cardinal(Zeros) or Ones) * TwoHalves);
 end;
 
 // Returns a power of two of at least two shards for each CPU: a thread that was stopped with a lock

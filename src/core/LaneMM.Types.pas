@@ -59,14 +59,23 @@ type
         Next: PSpan;              //< lock Heap or Shard or Debug or Sample  next in its list; set
                                   //  without it by the thread that releases or takes over the span
         Prev: PSpan;              //< lock Heap or Shard or Debug  previous in its list
-        Younger: PSpan;           //< lock Shard  next warm run in the order of use
-        Older: PSpan;             //< lock Shard  previous warm run
         IsWarm: Boolean;          //< lock Shard  the free run may hold backed pages; set without it
                                   //  by the thread that releases the span
         IsZero: Boolean;          //< owner   the run held only zeros when it was taken
         IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
         IsShared: Boolean;        //< owner   other threads have freed blocks of it
         SpareCount: Cardinal;     //< owner   untouched slices at its end, not counted in Backed
+        case Byte of
+          0: (
+            Younger: PSpan;         //< lock Shard  next warm run in the order of use
+            Older: PSpan;           //< lock Shard  previous warm run
+          );
+          1: (
+            ProductLimit: NativeUInt; //< owner   of a span of blocks: Offset * DivideMagic is less
+                                    //  where one of the carved blocks begins
+            LinkMask: NativeUInt;   //< owner   likewise: bits that are 0 in FreeList, see
+                                    //  LaneMM.SizeClasses
+          );
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
@@ -115,6 +124,7 @@ type
         Current: array[0..SizeClassCount - 1] of PSpan; //< owner  the span that serves a class
         Borrowed: array[0..LastSharedClass] of Byte;    //< owner  blocks of a class so far from
                                                         //  spans of a larger one
+        ClassOf: array[0..QuickSizes - 1] of Byte;      //< const  size class by requested size
         Realloc: TReallocCounts;                        //< racy   counted by this thread; a sum of
                                                         //  all threads may be a little old
         SampleIn: NativeInt;                            //< owner  bytes to the next sampled block
@@ -202,7 +212,7 @@ type
                                   //  reads a value that covers it
         Spans: NativeUInt;        //< const   address of its span records; Limit publishes it
         LinkKey: NativeUInt;      //< const   random, see TBlock.Link
-        DirectSize: NativeUInt;   //< racy    MaxClassSize + 1 while IsDirect, else 0; like IsDirect
+        DirectSize: NativeUInt;   //< racy    QuickSizes while IsDirect, else 0; like IsDirect
         DirectLimit: NativeUInt;  //< racy    Limit while IsDirect, else 0. A block above an old
                                   //  value takes the slow path
         HasThreads: Boolean;      //< const   the program links the thread library

@@ -219,7 +219,7 @@ begin
       SpanRefill(Span);
     Observe.Samples^.Current[SizeClass] := Span;
   end;
-  Result := SpanTake(Span, SizeClass);
+  Result := SpanTake(Span);
 end;
 
 // Allocates a block whose free is noticed; nil when there is none now.

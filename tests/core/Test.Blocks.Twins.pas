@@ -23,15 +23,17 @@ type
     Realloc: TRealloc;
   end;
 
+  TTwinKind = (tkPascal, tkFast, tkFirstKey);
+
   TBlocksTwinsTests = class(TLaneTest)
   strict private
     Memory: PByte;
     Spans: array[0..9999] of PSpan;
     SpanCount: Integer;
-    Log: array[Boolean, 0..TurnCount] of NativeUInt;
+    Log: array[TTwinKind, 0..TurnCount] of NativeUInt;
     function PlaceOf(P: Pointer): NativeUInt;
     procedure Play(const Twin: TTwin; out Results: array of NativeUInt);
-    procedure PlayOn(Heap: PHeap; IsFast: Boolean);
+    procedure PlayOn(Heap: PHeap; Kind: TTwinKind);
     function ErrorOf(Free: TFree; P: Pointer): Integer;
     function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
   published
@@ -53,11 +55,21 @@ uses
   LaneMM.Resize;
 
 const
-  HeapBytes = (3 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
+  HeapBytes = (4 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
   PlaceShift = 24;
-  Twins: array[Boolean] of TTwin = (
+  Twins: array[TTwinKind] of TTwin = (
     (Get: BlockGet; Free: BlockFree; Realloc: BlockRealloc),
-    (Get: FastBlockGet; Free: FastBlockFree; Realloc: FastBlockRealloc));
+    (Get: FastBlockGet; Free: FastBlockFree; Realloc: FastBlockRealloc),
+    (Get: FirstKeyBlockGet; Free: FirstKeyBlockFree; Realloc: FastBlockRealloc));
+
+// The last kind can be used where the process has the first key, as the runner of the tests has
+// with the glibc that FirstKeySlot stands for.
+function LastKind: TTwinKind;
+begin
+  Result := tkFast;
+  if Process.ThreadSlot = FirstKeySlot then
+    Result := tkFirstKey;
+end;
 
 // Where a block lies, in numbers that do not depend on addresses: the how-manieth span that this
 // run has seen, and the offset in it.
@@ -113,7 +125,7 @@ begin
 end;
 
 // Plays as a thread whose heap is empty, where no thread has left anything.
-procedure TBlocksTwinsTests.PlayOn(Heap: PHeap; IsFast: Boolean);
+procedure TBlocksTwinsTests.PlayOn(Heap: PHeap; Kind: TTwinKind);
 var
   Mine, Kept: PHeap;
 begin
@@ -122,7 +134,7 @@ begin
   Kept := Process.Abandoned;
   Process.Abandoned := PHeap(Memory);
   OsSetThreadHeap(Heap);
-  Play(Twins[IsFast], Log[IsFast]);
+  Play(Twins[Kind], Log[Kind]);
   OsSetThreadHeap(Mine);
   Process.Abandoned := Kept;
   HeapAbandon(Heap);
@@ -130,18 +142,20 @@ end;
 
 procedure TBlocksTwinsTests.TwinsAgreeOnRandomSequences;
 var
+  Kind: TTwinKind;
   Turn, Different: Integer;
 begin
   AssertTrue('this thread has a fast slot', Process.HasFastSlot);
   Memory := OsReserve(HeapBytes);
   OsCommit(Memory, HeapBytes);
   HeapFormat(PHeap(Memory));
-  PlayOn(PHeap(Memory) + 1, False);
-  PlayOn(PHeap(Memory) + 2, True);
+  for Kind := tkPascal to LastKind do
+    PlayOn(PHeap(Memory) + 1 + Ord(Kind), Kind);
   OsRelease(Memory, HeapBytes);
   Different := 0;
-  for Turn := 0 to TurnCount do
-    Inc(Different, Ord(Log[False, Turn] <> Log[True, Turn]));
+  for Kind := tkFast to LastKind do
+    for Turn := 0 to TurnCount do
+      Inc(Different, Ord(Log[tkPascal, Turn] <> Log[Kind, Turn]));
   Same(0, Different, 'turns that differ');
 end;
 
@@ -245,17 +259,17 @@ end;
 
 procedure TBlocksTwinsTests.TwinsGetAndFreeByRealloc;
 var
-  IsFast: Boolean;
+  Kind: TTwinKind;
   P: Pointer;
 begin
-  for IsFast in Boolean do
+  for Kind := tkPascal to LastKind do
   begin
     P := nil;
-    AssertTrue('nil gets nothing', Twins[IsFast].Realloc(P, 0) = nil);
-    AssertTrue('nil gets a block', Twins[IsFast].Realloc(P, 100) = P);
-    AtLeast(100, Twins[IsFast].Free(P), 'usable size');
-    P := Twins[IsFast].Get(100);
-    AssertTrue('size 0 frees', Twins[IsFast].Realloc(P, 0) = nil);
+    AssertTrue('nil gets nothing', Twins[Kind].Realloc(P, 0) = nil);
+    AssertTrue('nil gets a block', Twins[Kind].Realloc(P, 100) = P);
+    AtLeast(100, Twins[Kind].Free(P), 'usable size');
+    P := Twins[Kind].Get(100);
+    AssertTrue('size 0 frees', Twins[Kind].Realloc(P, 0) = nil);
     AssertTrue('nil', P = nil);
   end;
 end;
@@ -282,8 +296,9 @@ var
   Manager: TMemoryManager;
 begin
   GetMemoryManager(Manager);
-  AssertTrue('GetMem', (@Manager.GetMem = @FastBlockGet) = Process.HasFastSlot);
-  AssertTrue('FreeMem', (@Manager.FreeMem = @FastBlockFree) = Process.HasFastSlot);
+  AssertTrue('a fast slot', Process.HasFastSlot);
+  AssertTrue('GetMem', @Manager.GetMem = @Twins[LastKind].Get);
+  AssertTrue('FreeMem', @Manager.FreeMem = @Twins[LastKind].Free);
 end;
 
 initialization

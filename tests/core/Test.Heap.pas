@@ -133,7 +133,7 @@ begin
   Span := Heap^.Current[SizeClass];
   if Odd(Span^.FreeList) and not SpanRefill(Span) then
     Span := HeapNextSpan(Heap, SizeClass);
-  Result := SpanTake(Span, Span^.SizeClass);
+  Result := SpanTake(Span);
   Blocks[BlockCount] := Result;
   Inc(BlockCount);
 end;

@@ -196,7 +196,7 @@ begin
   Span := Mine^.Current[SizeClass];
   if Odd(Span^.FreeList) and not SpanRefill(Span) then
     Span := HeapNextSpan(Mine, SizeClass);
-  Result := SpanTake(Span, SizeClass);
+  Result := SpanTake(Span);
   Blocks[BlockCount] := Result;
   Inc(BlockCount);
 end;

@@ -21,6 +21,7 @@ type
     procedure Push(Block: PBlock);
     function TakeOrRefill: PBlock;
     function TakeAll: Integer;
+    procedure CheckProducts;
     procedure CheckStarts(SizeClass: Cardinal);
   protected
     procedure SetUp; override;
@@ -38,6 +39,7 @@ type
     procedure EmptyCountsWhatOthersFreed;
     procedure BlockIsValidAtItsStartOnly;
     procedure BlockBeyondTheCarvedOnesIsNotValid;
+    procedure ProductLimitSaysWhereBlocksBegin;
     procedure FreeBlockLooksFree;
     procedure BlockHandedOutLooksInUse;
     procedure NastyFirstWordsLookInUse;
@@ -55,7 +57,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
 
 const
   SmallClass = 2;
@@ -88,9 +90,9 @@ end;
 
 function TSpanTests.TakeOrRefill: PBlock;
 begin
-  Result := SpanTake(Span, Span^.SizeClass);
+  Result := SpanTake(Span);
   if (Result = nil) and SpanRefill(Span) then
-    Result := SpanTake(Span, Span^.SizeClass);
+    Result := SpanTake(Span);
 end;
 
 function TSpanTests.TakeAll: Integer;
@@ -103,9 +105,9 @@ end;
 procedure TSpanTests.FreshSpanHasNoBlockToGiveBeforeARefill;
 begin
   Format(SmallClass);
-  AssertTrue('nil', SpanTake(Span, Span^.SizeClass) = nil);
+  AssertTrue('nil', SpanTake(Span) = nil);
   AssertTrue('refilled', SpanRefill(Span));
-  AssertTrue('a block', SpanTake(Span, Span^.SizeClass) <> nil);
+  AssertTrue('a block', SpanTake(Span) <> nil);
 end;
 
 procedure TSpanTests.EveryClassGivesAllBlocksThatFit;
@@ -163,8 +165,8 @@ begin
   Second := TakeOrRefill;
   SpanPut(Span, First);
   SpanPut(Span, Second);
-  AssertTrue('last', SpanTake(Span, Span^.SizeClass) = Second);
-  AssertTrue('first', SpanTake(Span, Span^.SizeClass) = First);
+  AssertTrue('last', SpanTake(Span) = Second);
+  AssertTrue('first', SpanTake(Span) = First);
 end;
 
 procedure TSpanTests.PutTellsTheLastBlock;
@@ -264,6 +266,33 @@ begin
   end;
 end;
 
+procedure TSpanTests.CheckProducts;
+var
+  Offset: NativeUInt;
+  Wrong: Cardinal;
+begin
+  Wrong := 0;
+  for Offset := 0 to Span^.SliceCount * SliceSize - 1 do
+    Inc(Wrong, Ord((UInt64(Offset) * Span^.DivideMagic < Span^.ProductLimit)
+      <> (Offset mod Span^.BlockSize = 0) and (Offset < Span^.CarvedBytes)));
+  Same(0, Wrong, 'offsets that the product judges wrongly, class ' + IntToStr(Span^.SizeClass));
+end;
+
+procedure TSpanTests.ProductLimitSaysWhereBlocksBegin;
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Format(SizeClass);
+    CheckProducts;
+    SpanRefill(Span);
+    CheckProducts;
+    TakeAll;
+    CheckProducts;
+  end;
+end;
+
 procedure TSpanTests.FreeBlockLooksFree;
 var
   First, Second, Third: PBlock;
@@ -329,7 +358,7 @@ begin
   SpanPut(Span, Second);
   AssertTrue('free, at the front', SpanHasFreeBlock(Span, Second));
   AssertTrue('free, behind', SpanHasFreeBlock(Span, First));
-  SpanTake(Span, Span^.SizeClass);
+  SpanTake(Span);
   AssertFalse('in use again', SpanHasFreeBlock(Span, Second));
 end;
 
