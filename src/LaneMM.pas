@@ -62,6 +62,9 @@ const
   opSignal = LaneMM.SettingsState.opSignal;
   opHuge = LaneMM.SettingsState.opHuge;
   opLog = LaneMM.SettingsState.opLog;
+  opLogMost = LaneMM.SettingsState.opLogMost;
+  opSyslog = LaneMM.SettingsState.opSyslog;
+  opDump = LaneMM.SettingsState.opDump;
   opEvent = LaneMM.SettingsState.opEvent;
   opLeaks = LaneMM.SettingsState.opLeaks;
   opLeaksExit = LaneMM.SettingsState.opLeaksExit;

@@ -11,7 +11,7 @@ uses
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
   Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
   Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places,
-  Test.DeepStacks;
+  Test.DeepStacks, Test.ReportHead;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -301,6 +301,8 @@ procedure Apply;
 begin
   ApplyToEngine;
   Stacks.Depth := Settings.Values[opDepth];
+  Report.LogMost := Settings.Values[opLogMost];
+  Report.HidesContents := not IsSet(opDump);
   AllocationLogApply;
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then

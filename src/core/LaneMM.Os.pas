@@ -137,6 +137,13 @@ function OsFileAppendExisting(Path: PAnsiChar): TOsFile;
 /// Creates a new file for writing, with rights for the owner alone, after it has deleted a regular
 /// file of the same owner. Fails when the name exists then: nothing is followed or emptied.
 function OsFileCreate(Path: PAnsiChar): TOsFile;
+/// Renames a file; replaces one that has the new name. False on error.
+function OsFileRename(Path, NewPath: PAnsiChar): Boolean;
+/// Returns the length of a file; 0 of a pipe or a device.
+function OsFileLength(Handle: TOsFile): UInt64;
+/// Sends a message to the socket of the system's log at Path; waits for nothing. False when there
+/// is none, or it takes no more.
+function OsLogSend(Path, Text: PAnsiChar; Length: NativeUInt): Boolean;
 /// Returns the reason for a negative result of the routines above.
 function OsFileError(Handle: TOsFile): TOsFileError;
 /// Closes a file.
@@ -159,6 +166,9 @@ procedure OsFileUnmap(P: PByte; Size: NativeUInt);
 function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
+/// Stores the words of the command line in Buffer, with spaces between, cut to Size; returns the
+/// length, 0 if unknown.
+function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
 /// False when it is not set.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
@@ -175,6 +185,8 @@ function OsCpuQuota: Cardinal;
 /// The same from the control groups (version 2) below the folder Root; GroupFile names the group of
 /// the process. The quotas of that group and of all groups around it apply.
 function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
+/// Returns the seconds since 1970-01-01 00:00:00 UTC.
+function OsUnixSeconds: UInt64;
 /// Returns the number of the process.
 function OsProcessId: Cardinal;
 /// Returns the number of the calling thread.

@@ -28,8 +28,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
-  LaneMM.DebugSpans;
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck,
+  LaneMM.DebugReport, LaneMM.DebugSpans;
 
 procedure AllocationLogApply;
 begin
@@ -122,11 +122,9 @@ begin
   if (Count <= Most) or not EventOpen(Event, evAllocation) then
     Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
   FieldCount(Fields, fiCount, Count - Most, 'event');
   FieldNumber(Fields, fiNumber, Most);
-  MessageAdd(Event.Text, msHead, Fields);
+  HeadAdd(Event.Text, Fields);
   MessageAdd(Event.Text, msLogLeft, Fields);
   FieldsClose(Fields);
   EventClose(Event);

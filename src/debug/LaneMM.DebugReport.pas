@@ -20,9 +20,9 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.Text,
-  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState,
-  LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols,
+  LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -91,8 +91,6 @@ end;
 
 procedure FillFields(var Fields: TFields; const Finding: TFinding);
 begin
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
   FieldAddress(Fields, fiAddress, Finding.Address);
   FieldCount(Fields, fiGiven, Finding.Given, 'byte');
   if Finding.State = dsNever then
@@ -305,7 +303,7 @@ begin
   FillFields(Report.Fields, Finding);
   AddTraces(Report, Finding, Here);
   FillMethod(Report, Finding);
-  MessageAdd(Report.Event.Text, msHead, Report.Fields);
+  HeadAdd(Report.Event.Text, Report.Fields);
   MessageAdd(Report.Event.Text, Finding.Message, Report.Fields);
   AddNote(Report, Finding);
   AddRanges(Report, Finding);
@@ -317,7 +315,8 @@ begin
     and not (Finding.Message in [msMismatchFree, msMismatchDispose]) then
     // These have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
-  AddDump(Report.Event.Text, Finding);
+  if not LaneMM.ReportState.Report.HidesContents then
+    AddDump(Report.Event.Text, Finding);
   SymbolizerClose(Report.Symbolizer);
   FieldsClose(Report.Fields);
   EventClose(Report.Event);

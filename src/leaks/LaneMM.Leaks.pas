@@ -34,9 +34,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.LogFile, LaneMM.Messages, LaneMM.Text, LaneMM.SettingsState, LaneMM.Modules,
-  LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakList, LaneMM.LeakText,
-  LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.Modules, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakList,
+  LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -46,9 +46,7 @@ begin
   if not EventOpen(Event, evLeaks) then
     Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
-  MessageAdd(Event.Text, msHead, Fields);
+  HeadAdd(Event.Text, Fields);
   FieldsClose(Fields);
   LeakTextAdd(Event.Text, List);
   EventClose(Event);

@@ -119,7 +119,7 @@ function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState;
 
 const
   SlotCount = GroupLimit * 2;
@@ -296,7 +296,7 @@ procedure AddExample(Group: PGroup; const Contents: TContents);
 var
   Text: TText;
 begin
-  if Group^.ExampleCount = MostExamples then
+  if (Group^.ExampleCount = MostExamples) or Report.HidesContents then
     Exit;
   Text := Default(TText);
   Text.Start := @Group^.Examples[Group^.ExampleCount];

@@ -21,8 +21,9 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.Messages, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind;
+  LaneMM.Layout, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
+  LaneMM.Unwind;
 
 // Returns the size in bytes of the limit, or of the reserve.
 function BytesOf(Event: TLimitEvent): NativeUInt;
@@ -62,12 +63,10 @@ begin
   if not EventOpen(Opened, evLimit) then
     Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
   FieldCount(Fields, fiSize, BytesOf(Event), 'byte');
   FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
   FieldCount(Fields, fiGiven, Size, 'byte');
-  MessageAdd(Opened.Text, msHead, Fields);
+  HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[Event], Fields);
   AddStack(Opened.Text, msHereStack, Fields, Here);
   FieldsClose(Fields);
@@ -116,14 +115,13 @@ begin
   if not EventOpen(Opened, evCorruption) then
     Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
   FillBlock(Fields, Span, Block);
-  MessageAdd(Opened.Text, msHead, Fields);
+  HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[Block = nil, Corruption], Fields);
   if (Corruption = coLink) and (Block <> nil) then
   begin
-    MessageAdd(Opened.Text, msCorruptWord, Fields);
+    if not Report.HidesContents then
+      MessageAdd(Opened.Text, msCorruptWord, Fields);
     if PByte(Block) <> Span^.Start then
       MessageAdd(Opened.Text, msBlockBefore, Fields);
   end;

@@ -19,8 +19,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
-  LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Unwind,
-  LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
+  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
 
 const
   TextLimit = 4 shl 20;
@@ -228,16 +228,13 @@ begin
 end;
 
 procedure AddHead(var Text: TText);
-var
-  Path: TPath;
 begin
   TextAdd(Text, 'LaneMM event log of process ');
   TextAddNumber(Text, OsProcessId);
-  if OsProgramPath(@Path, SizeOf(Path)) > 0 then
-  begin
-    TextAdd(Text, ', ');
-    TextAddChars(Text, @Path);
-  end;
+  TextAdd(Text, ', ');
+  HeadAddTime(Text, OsUnixSeconds);
+  TextAdd(Text, ', ');
+  HeadAddCommand(Text);
   TextAdd(Text, LineEnd);
 end;
 

@@ -27,7 +27,8 @@ const
     'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit',
     'corruption');
   AnyKind: PAnsiChar = 'all';
-  TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback');
+  TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback',
+    'syslog');
 
 type
   TRuleSwitch = (rsOff, rsOnce, rsAlways, rsContinue);

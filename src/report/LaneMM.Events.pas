@@ -1,4 +1,4 @@
-/// Sends reports to the event log, stderr and a callback, as Report.Rules says.
+/// Sends reports to the event log, stderr, a callback and the system's log, as Report.Rules says.
 //
 // Owns:       TEventRule.Count; Report.DamageCount.
 // Invariants: the text lies in pages of its own; takes no lock and no memory of the heap.
@@ -33,7 +33,7 @@ procedure EventClose(var Event: TEvent);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.SystemLog;
 
 const
   TextLimit = 4 shl 20;
@@ -72,6 +72,8 @@ begin
   Rule := Report.Rules[Event.Kind];
   if etFile in Rule.Targets then
     ToFile(Event.Text, etScreen in Rule.Targets);
+  if etSystemLog in Rule.Targets then
+    SystemLogSend(Event.Text);
   if etScreen in Rule.Targets then
     TextWrite(Event.Text, OsStandardError);
   Call := Report.Call;

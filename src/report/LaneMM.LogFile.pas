@@ -1,11 +1,11 @@
 /// Log files: where the setting says, else beside the program, else in the current directory.
 //
 // Owns:       Report.LogState.
-// Invariants: every file that LaneMM writes is opened here. A log is appended to, any other file is
-//             new. No symbolic link is followed, no file of another user is emptied, and none is
-//             created in a folder of the system; a file there that the setting names is appended
-//             to. New files are for the owner alone. No pipe or terminal stops the program for
-//             long.
+// Invariants: every file that LaneMM writes is opened here. A log is appended to; one that would
+//             exceed Report.LogMost is renamed, and a new one begins. Any other file is new. No
+//             symbolic link is followed, no file of another user is emptied, and none is created
+//             in a folder of the system; a file there that the setting names is appended to. New
+//             files are for the owner alone. No pipe or terminal stops the program for long.
 // Callers:    any thread; uses system calls only.
 unit LaneMM.LogFile;
 
@@ -51,6 +51,8 @@ const
   // where the log is, where another file is.
   LogNoticeBit = 8;
   FileNoticeBit = 16;
+  // That a thread renames the log.
+  RenamingBit = 32;
 
   IsSystem: ShortString = ' is in a folder of the system';
   Reasons: array[TOsFileError] of ShortString = (' is a symbolic link', ' has no reader',
@@ -67,6 +69,15 @@ begin
       Exit(False);
   until CompareAndSwap(Report.LogState, Seen, Seen or Bit); // any order: the bit says all
   Result := True;
+end;
+
+procedure ClearBit(Bit: NativeUInt);
+var
+  Seen: NativeUInt;
+begin
+  repeat
+    Seen := LoadAcquire(Report.LogState);
+  until CompareAndSwap(Report.LogState, Seen, Seen and not Bit);
 end;
 
 function BitOf(Place: TPlace): NativeUInt; inline;
@@ -160,11 +171,36 @@ begin
   TextAdd(Search.Notice, Reason);
 end;
 
+// Gives the log at the path the ending `.1` if it would exceed its limit, and opens a new one.
+procedure BeginAnew(var Search: TSearch; Open: TOpenCall; var Handle: TOsFile);
+var
+  OldPath: TText;
+  Length: UInt64;
+begin
+  Length := OsFileLength(Handle);
+  if (Length = 0) or (Length + Search.Text.Length <= Report.LogMost) or not SetBit(RenamingBit) then
+    Exit;
+  if TextOpen(OldPath, 2 * OsPageSize) then
+  begin
+    TextAddChars(OldPath, Search.Path.Start);
+    TextAdd(OldPath, '.1'#0);
+    if OsFileRename(Search.Path.Start, OldPath.Start) then
+    begin
+      OsFileClose(Handle);
+      Handle := Open(Search.Path.Start);
+    end;
+    TextClose(OldPath);
+  end;
+  ClearBit(RenamingBit);
+end;
+
 function TryPath(var Search: TSearch; Open: TOpenCall): Boolean;
 var
   Handle: TOsFile;
 begin
   Handle := Open(Search.Path.Start);
+  if (Handle >= 0) and (@Open = @OsFileAppend) and (Report.LogMost > 0) then
+    BeginAnew(Search, Open, Handle);
   if Handle < 0 then
   begin
     Refuse(Search, Reasons[OsFileError(Handle)]);

@@ -49,7 +49,7 @@ type
   /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
     fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiMethod, fiPath, fiGiven, fiProcess,
-    fiRetainer, fiText, fiAllocator, fiDeallocator);
+    fiRetainer, fiText, fiAllocator, fiDeallocator, fiTime, fiCommand);
 
   /// The values of the fields of a message.
   TFields = record
@@ -111,10 +111,11 @@ type
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
     'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'method',
-    'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator');
+    'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator', 'time',
+    'command');
 
   Entries: array[TMessage] of TEntry = (
-    (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}:'),
+    (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}, {time}, {command}:'),
     (Name: 'double-free'; Text: 'Double free: the block was already freed.'),
     (Name: 'double-realloc'; Text: 'Invalid resize: the block was already freed.'),
     (Name: 'invalid-free'; Text: 'Invalid free: {address} is not a heap block.'),

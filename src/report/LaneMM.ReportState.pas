@@ -31,8 +31,8 @@ type
     evLimit,           //< the heap reached a limit, or the emergency reserve is in use
     evCorruption       //< a free block was overwritten, or a block freed twice, found in any mode
   );
-  /// The targets of reports: the event log, stderr, the callback.
-  TEventTarget = (etFile, etScreen, etCall);
+  /// The targets of reports: the event log, stderr, the callback, the system's log.
+  TEventTarget = (etFile, etScreen, etCall, etSystemLog);
   /// A set of targets.
   TEventTargets = set of TEventTarget;
   /// The rule for events of one kind.
@@ -53,6 +53,9 @@ type
   /// The state that the room shares.
   TReport = record
     LogPath: PPath;         //< const   the setting `log`, see LaneMM.LogFile; nil or empty: not set
+    LogMost: NativeUInt;    //< racy    bytes of the event log before a new one begins; 0: any
+    SystemLog: PPath;       //< const   the socket of the system's log, see LaneMM.SystemLog
+    HidesContents: Boolean; //< racy    reports leave out contents of blocks and arguments
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events

@@ -1,6 +1,6 @@
 /// The run-time settings: names, defaults, descriptions, and their reader.
 //
-// Owns:       Settings; Report.LogPath.
+// Owns:       Settings; Report.LogPath, SystemLog.
 // Invariants: later sources override earlier ones: the defaults, the file `<program>.lanemm` beside
 //             the program, the environment variable LANEMM, the calls of the program. A program
 //             with more rights than its user (set-user-ID) does not read the environment.
@@ -89,6 +89,12 @@ const
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Default: 0;
       Help: 'event log file, or directory of logs and profiles'),
+    (Name: 'log:most'; Kind: okNumber; Default: 0;
+      Help: 'bytes of the event log before it gets the ending .1 and a new one begins; 0: any'),
+    (Name: 'syslog'; Kind: okText; Default: 0;
+      Help: 'socket of the system''s log, for event=KIND:syslog; /dev/log'),
+    (Name: 'dump'; Kind: okNumber; Default: 1;
+      Help: '0: no contents of blocks and no arguments of the program in reports'),
     (Name: 'event'; Kind: okRule; Default: 0;
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3'),
     (Name: 'leaks'; Kind: okSwitch; Default: 0;
@@ -159,6 +165,7 @@ begin
   case Option of
     opTop: Result := 256; // call sites that the event log can list
     opDepth: Result := MaxFrames;
+    opDump: Result := 1;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
     Result := High(NativeUInt);
@@ -552,6 +559,7 @@ begin
   case Option of
     opLog: ReadPath(Words, Settings.LogPath);
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
+    opSyslog: ReadPath(Words, Settings.SyslogPath);
   end;
   case OptionTexts[Option].Kind of
     okText: Exit(True);
@@ -683,6 +691,7 @@ begin
     Settings.Values[Option] := OptionTexts[Option].Default;
   EventRulesStart;
   Report.LogPath := @Settings.LogPath;
+  Report.SystemLog := @Settings.SyslogPath;
   ReadSettingsFile;
   if not OsIsPrivileged then
     ReadEnvironment;

@@ -18,7 +18,8 @@ const
 type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opDepth, opRate, opSignal, opHuge, opLog, opEvent,
+    opHtml, opTop, opLeast, opDepth, opRate, opSignal, opHuge, opLog, opLogMost,
+    opSyslog, opDump, opEvent,
     opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
@@ -42,6 +43,7 @@ type
   TSettings = record
     Values: array[TOption] of NativeUInt; //< racy    0 or 1, or a number
     LogPath: TPath;                       //< racy    opLog; empty: beside the program
+    SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program

@@ -35,6 +35,8 @@ type
     procedure FilesAreForTheirOwner;
     procedure OneLineSaysWhereTheLogWent;
     procedure FirstChoiceIsNotMentioned;
+    procedure LogThatIsFullBeginsAnew;
+    procedure DeviceAsLogIsNotRenamed;
   end;
 
 implementation
@@ -260,6 +262,24 @@ begin
   AssertEquals('', Program_.Errors);
   RunIn('debug,event=all:file,leaks,leaks:format=json,log=to/', 'mkdir to; "$P"');
   AssertEquals('', Program_.Errors);
+end;
+
+procedure TLogFilesTests.LogThatIsFullBeginsAnew;
+begin
+  RunIn('debug,event=all:file,log=log,log:most=6K', 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do '
+    + '"$P" halt; done; ls >&2');
+  Has(Overrun, Content('log'));
+  Has(Overrun, Content('log.1'));
+  AtMost(6144, Length(Content('log')), 'bytes of the log');
+  AtMost(6144, Length(Content('log.1')), 'bytes of the log before');
+  AtLeast(3000, Length(Content('log.1')), 'bytes of the log before');
+  AssertEquals('log'#10'log.1'#10, Program_.Errors);
+end;
+
+procedure TLogFilesTests.DeviceAsLogIsNotRenamed;
+begin
+  RunIn('debug,event=all:file,log=/dev/null,log:most=1', '"$P" halt; "$P" halt; ls /dev/null*>&2');
+  AssertEquals('/dev/null'#10, Program_.Errors);
 end;
 
 initialization

@@ -1,0 +1,117 @@
+/// The first line of each report: process, thread, time, command line.
+//
+// Owns:       nothing.
+// Callers:    any thread; uses system calls only.
+unit LaneMM.ReportHead;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.Messages;
+
+/// Sets the fields of the head and adds it.
+procedure HeadAdd(var Text: TText; var Fields: TFields);
+/// Adds a time, in seconds since 1970: `2026-11-22 14:08:01 UTC`.
+procedure HeadAddTime(var Text: TText; Seconds: UInt64);
+/// Adds the command line of the process, cut to 200 characters, and to the program alone where
+/// Report.HidesContents is set. Control characters become `?`.
+procedure HeadAddCommand(var Text: TText);
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.ReportState;
+
+type
+  TDate = record
+    Year, Month, Day: Cardinal;
+  end;
+
+// Returns the date that is Days after 1970-01-01. Counts years from March on, so that a leap day is
+// the last of its year.
+// Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2014).
+function DateOf(Days: Cardinal): TDate;
+const
+  DaysToEpoch = 719468;     // from 0000-03-01
+  DaysOfCycle = 146097;     // of 400 years
+  DaysOfCentury = 36524;
+  DaysOfFour = 1461;
+  DaysOfYear = 365;
+  DaysOfFiveMonths = 153;
+var
+  Cycle, Rest, Year, Month: Cardinal;
+begin
+  Inc(Days, DaysToEpoch);
+  Cycle := Days div DaysOfCycle;
+  Rest := Days mod DaysOfCycle;
+  Year := (Rest - Rest div (DaysOfFour - 1) + Rest div DaysOfCentury - Rest div (DaysOfCycle - 1))
+    div DaysOfYear;
+  Dec(Rest, Year * DaysOfYear + Year div 4 - Year div 100);
+  Month := (5 * Rest + 2) div DaysOfFiveMonths;
+  Result.Day := Rest - (DaysOfFiveMonths * Month + 2) div 5 + 1;
+  Result.Month := (Month + 2) mod 12 + 1;
+  Result.Year := Cycle * 400 + Year + Cardinal(Ord(Result.Month <= 2));
+end;
+
+procedure AddTwoDigits(var Text: TText; Value: Cardinal; const After: ShortString);
+begin
+  TextAdd(Text, AnsiChar(Ord('0') + Value div 10));
+  TextAdd(Text, AnsiChar(Ord('0') + Value mod 10));
+  TextAdd(Text, After);
+end;
+
+procedure HeadAddTime(var Text: TText; Seconds: UInt64);
+const
+  SecondsOfDay = 86400;
+var
+  Date: TDate;
+  Rest: Cardinal;
+begin
+  Date := DateOf(Seconds div SecondsOfDay);
+  Rest := Seconds mod SecondsOfDay;
+  TextAddNumber(Text, Date.Year);
+  TextAdd(Text, '-');
+  AddTwoDigits(Text, Date.Month, '-');
+  AddTwoDigits(Text, Date.Day, ' ');
+  AddTwoDigits(Text, Rest div 3600, ':');
+  AddTwoDigits(Text, Rest div 60 mod 60, ':');
+  AddTwoDigits(Text, Rest mod 60, ' UTC');
+end;
+
+procedure HeadAddCommand(var Text: TText);
+const
+  Most = 200;
+var
+  Line: array[0..Most + 1] of AnsiChar;
+  Length, Index: NativeUInt;
+begin
+  Length := OsCommandLine(@Line, SizeOf(Line));
+  Index := 0;
+  while (Index < Length) and (Index < Most)
+    and not (Report.HidesContents and (Line[Index] = ' ')) do
+  begin
+    if Line[Index] in [#0..#31, #127] then
+      Line[Index] := '?';
+    Inc(Index);
+  end;
+  TextAddSome(Text, @Line, Index);
+  if (Index = Most) and (Length > Most) then
+    TextAdd(Text, '...');
+end;
+
+procedure HeadAdd(var Text: TText; var Fields: TFields);
+begin
+  FieldName(Fields, fiProcess, OsProcessId);
+  FieldName(Fields, fiThread, OsThreadId);
+  FieldStart(Fields, fiTime);
+  HeadAddTime(Fields.Values, OsUnixSeconds);
+  FieldEnd(Fields, fiTime);
+  FieldStart(Fields, fiCommand);
+  HeadAddCommand(Fields.Values);
+  FieldEnd(Fields, fiCommand);
+  MessageAdd(Text, msHead, Fields);
+end;
+
+end.

@@ -1,0 +1,216 @@
+/// Tests of LaneMM.ReportHead and of what reports leave out, with a program that damages a block.
+unit Test.ReportHead;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TReportHeadTests = class(TLaneTest)
+  strict private
+    procedure IsWritten(const Expected: string; Seconds: UInt64);
+  published
+    procedure TimesAreWrittenAsTheCalendarHasThem;
+    procedure ReportHasProcessTimeAndCommandLine;
+    procedure LogOfEventsHasThemToo;
+    procedure LongCommandLineIsCut;
+    procedure ContentsAndArgumentsCanBeLeftOut;
+    procedure SystemLogGetsEachReport;
+    procedure MissingSystemLogStopsNothing;
+    procedure FullSystemLogStopsNothing;
+  end;
+
+implementation
+
+uses
+  Classes, SysUtils, DateUtils, BaseUnix, Sockets, testregistry, Test.Programs, LaneMM.Text,
+  LaneMM.ReportHead;
+
+procedure TReportHeadTests.IsWritten(const Expected: string; Seconds: UInt64);
+var
+  Text: TText;
+  Written: string;
+begin
+  AssertTrue(TextOpen(Text, 4096));
+  HeadAddTime(Text, Seconds);
+  SetString(Written, Text.Start, Text.Length);
+  TextClose(Text);
+  AssertEquals(Expected, Written);
+end;
+
+procedure TReportHeadTests.TimesAreWrittenAsTheCalendarHasThem;
+var
+  Time: TDateTime;
+  Day: Integer;
+begin
+  IsWritten('1970-01-01 00:00:00 UTC', 0);
+  IsWritten('2000-02-29 23:59:59 UTC', 951868799);
+  for Day := 0 to 60000 do
+  begin
+    Time := UnixToDateTime(Day * Int64(86400) + Day);
+    IsWritten(FormatDateTime('yyyy"-"mm"-"dd" "hh":"nn":"ss', Time) + ' UTC',
+      Day * UInt64(86400) + Day);
+  end;
+end;
+
+function Damaged: TTestProgram;
+begin
+  Result := TTestProgram.Create('DamagedEnd', '-O1 -gl -Xs-');
+end;
+
+procedure TReportHeadTests.ReportHasProcessTimeAndCommandLine;
+var
+  Before, After: string;
+  Users: TTestProgram;
+begin
+  Users := Damaged;
+  Before := FormatDateTime('yyyy"-"mm"-"dd" "hh":', LocalTimeToUniversal(Now));
+  Users.Run('debug', ['halt']);
+  After := FormatDateTime('yyyy"-"mm"-"dd" "hh":', LocalTimeToUniversal(Now));
+  Has('LaneMM: process ', Users.Errors);
+  if Pos(After, Users.Errors) = 0 then
+    Has(Before, Users.Errors);
+  Has(' UTC, ' + Users.Folder + 'DamagedEnd halt:'#10, Users.Errors);
+  Users.Free;
+end;
+
+procedure TReportHeadTests.LogOfEventsHasThemToo;
+var
+  Events: TTestProgram;
+begin
+  Events := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
+  Events.Run('growth', ['growth', '1000']);
+  Has('LaneMM event log of process ', Events.Written('EventLog.txt'));
+  Has(' UTC, ' + Events.Folder + 'WatchEvents growth 1000'#10, Events.Written('EventLog.txt'));
+  Events.Free;
+end;
+
+procedure TReportHeadTests.LongCommandLineIsCut;
+var
+  Users: TTestProgram;
+begin
+  Users := Damaged;
+  Users.Run('debug', ['halt', StringOfChar('x', 40) + #10 + StringOfChar('y', 150)]);
+  Has('x?y', Users.Errors);
+  Has('yyy...:'#10, Users.Errors);
+  HasNot(StringOfChar('y', 150), Users.Errors);
+  Users.Free;
+end;
+
+procedure TReportHeadTests.ContentsAndArgumentsCanBeLeftOut;
+var
+  Leaking: TTestProgram;
+begin
+  Leaking := TTestProgram.Create('Leaking', '-O1 -gl -Xs-');
+  Leaking.Run('leaks,leaks:format=json', ['texts']);
+  Has('Item 0', Leaking.Errors);
+  Has('Item 0', Leaking.Written('.json'));
+  Leaking.Run('leaks,leaks:format=json,dump=0', ['texts']);
+  Has('5 x AnsiString', Leaking.Errors);
+  HasNot('Item 0', Leaking.Errors);
+  HasNot('Leaking texts', Leaking.Errors);
+  HasNot('Item 0', Leaking.Written('.json'));
+  Leaking.Free;
+end;
+
+// ---------------------------------------------------------------------------- the system's log
+
+type
+  // A socket as the system's log has it.
+  TSystemLog = class
+    Path: string;
+    Handle: LongInt;
+    constructor Create(const Name: string);
+    destructor Destroy; override;
+    function Take: string;
+  end;
+
+constructor TSystemLog.Create(const Name: string);
+var
+  Address: sockaddr_un;
+begin
+  Path := Name;
+  DeleteFile(Path);
+  Handle := fpSocket(AF_UNIX, SOCK_DGRAM, 0);
+  Address := Default(sockaddr_un);
+  Address.sun_family := AF_UNIX;
+  Move(Path[1], Address.sun_path, Length(Path));
+  if fpBind(Handle, @Address, SizeOf(Address)) <> 0 then
+    raise Exception.CreateFmt('no socket at %s: error %d', [Path, SocketError]);
+end;
+
+destructor TSystemLog.Destroy;
+begin
+  fpClose(Handle);
+  DeleteFile(Path);
+end;
+
+// All that was sent, a line for each message.
+function TSystemLog.Take: string;
+const
+  DoNotWait = $40;
+var
+  Message: array[0..8191] of AnsiChar;
+  Count: NativeInt;
+  Part: string;
+begin
+  Result := '';
+  repeat
+    Count := fpRecv(Handle, @Message, SizeOf(Message), DoNotWait);
+    if Count <= 0 then
+      Exit;
+    SetString(Part, PAnsiChar(@Message), Count);
+    Result := Result + Part + #10;
+  until False;
+end;
+
+procedure TReportHeadTests.SystemLogGetsEachReport;
+var
+  Users: TTestProgram;
+  Log: TSystemLog;
+  Text: string;
+begin
+  Users := Damaged;
+  Log := TSystemLog.Create(Users.Folder + 'log.socket');
+  Users.Run('debug,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Same(3, Users.ExitCode, 'exit code');
+  AssertEquals('on the screen', '', Users.Errors);
+  Text := Log.Take;
+  Has('Heap block overrun: bytes past the end were modified.', Text);
+  Same(2, Length(Text.Split(['<12>DamagedEnd['])) - 1, 'messages');
+  Has(']: LaneMM: process ', Text);
+  Log.Free;
+  Users.Free;
+end;
+
+procedure TReportHeadTests.MissingSystemLogStopsNothing;
+var
+  Users: TTestProgram;
+begin
+  Users := Damaged;
+  Users.Run('debug,event=all:syslog:file,syslog=' + Users.Folder + 'none', ['halt']);
+  Same(3, Users.ExitCode, 'exit code');
+  Has('Heap block overrun', Users.Written('EventLog.txt'));
+  Users.Free;
+end;
+
+procedure TReportHeadTests.FullSystemLogStopsNothing;
+var
+  Users: TTestProgram;
+  Log: TSystemLog;
+begin
+  Users := Damaged;
+  Log := TSystemLog.Create(Users.Folder + 'log.socket');
+  Users.Run('debug,trace,trace:most=100000,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Same(3, Users.ExitCode, 'exit code');
+  Has('Allocation log: a block was allocated.', Log.Take);
+  Log.Free;
+  Users.Free;
+end;
+
+initialization
+  RegisterTest(TReportHeadTests);
+end.
