@@ -1,9 +1,9 @@
 /// Reserves arenas, commits them ahead of use, and hands out slices that were never used.
 //
 // Owns:       Process.Arenas, Base, Limit, Spans, DirectLimit; TArena.
-// Invariants: each arena is one reserved range, committed from its start to Committed; slices
-//             below Frontier belong to spans and free runs, those above were never touched. An
-//             arena in Process.Arenas stays, so a thread may use it at any time.
+// Invariants: an arena is one range of addresses, reserved from its start to Reserved, committed to
+//             Committed; slices below Frontier belong to spans and free runs, those above were
+//             never touched. An arena in Process.Arenas stays: a thread may use it at any time.
 // Commit:     without a lock: two threads may commit the same slices, which changes nothing, and
 //             then one of them takes them. A thread that was stopped before its call can so
 //             lift a guard page of debug mode in those slices: once in CommitStep slices.
@@ -36,9 +36,9 @@ uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
 
 const
-  SmallestArenaSize = NativeUInt(1) shl 22;
-  // An arena that was refused at the wanted size keeps one part in this many of the granted range:
-  // thread stacks, for example, need addresses too.
+  ShortestArena = 64;
+  // An arena that was refused FirstStep slices keeps one part in this many of those that are
+  // granted: thread stacks, for example, need addresses too.
   LimitedShare = 4;
   // Slices that are committed at once; their records then fill whole pages.
   CommitStep = 512;
@@ -68,79 +68,171 @@ begin
   Result := AlignUp((SliceCount + RecordsBefore + 1) * SizeOf(TSpan), SliceSize);
 end;
 
-function ReserveRange(out Size: NativeUInt): PByte;
-begin
-  Size := WantedArenaSize;
-  Result := OsReserve(Size);
-  if Result <> nil then
-    Exit;
-  repeat
-    Size := Size shr 1;
-    if Size < SmallestArenaSize then
-      Exit(nil);
-    Result := OsReserve(Size);
-  until Result <> nil;
-  OsRelease(Result + Size div LimitedShare, Size - Size div LimitedShare);
-  Size := Size div LimitedShare;
-end;
-
-// Reserves a range of at least SliceCount slices, or returns nil.
-function ReserveAtLeast(SliceCount: NativeUInt; out Size: NativeUInt): PByte;
-begin
-  Result := ReserveRange(Size);
-  if (Result = nil) or (Size shr SliceShift >= SliceCount) then
-    Exit;
-  OsRelease(Result, Size);
-  Size := SliceCount shl SliceShift;
-  Result := OsReserve(Size);
-end;
-
 procedure ReleaseArena(Arena: PArena);
 begin
-  OsRelease(Arena^.Base, Arena^.SliceCount * SliceSize);
-  OsRelease(Arena, RecordBytes(Arena^.SliceCount));
+  OsRelease(Arena^.Base, Arena^.Reserved * SliceSize);
+  OsRelease(Arena, RecordBytes(Arena^.Reserved));
 end;
 
-// Makes a record of the range at Base, or returns nil and releases it.
-function NewRecord(Base: PByte; Size: NativeUInt): PArena;
-var
-  Bytes: NativeUInt;
+// Makes an arena of reserved addresses, or returns nil and releases them: records of SliceCount
+// slices at P, their slices at Base. It may grow to MostSlices.
+function NewArena(P, Base: PByte; SliceCount, MostSlices: NativeUInt): PArena;
 begin
-  Bytes := RecordBytes(Size shr SliceShift);
-  Result := OsReserve(Bytes);
-  if (Result <> nil) and not OsCommit(Result, OsPageSize) then
+  if not OsCommit(P, OsPageSize) then
   begin
-    OsRelease(Result, Bytes);
-    Result := nil;
+    OsRelease(Base, SliceCount * SliceSize);
+    OsRelease(P, RecordBytes(SliceCount));
+    Exit(nil);
+  end;
+  Result := PArena(P);
+  Result^.Base := Base;
+  Result^.Spans := PSpan(P) + RecordsBefore;
+  Result^.MostSlices := MostSlices;
+  Result^.Reserved := SliceCount;
+end;
+
+// Reserves an arena that does not grow, or returns nil.
+function ReserveFixed(SliceCount: NativeUInt): PArena;
+var
+  P, Base: PByte;
+begin
+  Base := OsReserve(SliceCount * SliceSize);
+  if Base = nil then
+    Exit(nil);
+  P := OsReserve(RecordBytes(SliceCount));
+  if P <> nil then
+    Exit(NewArena(P, Base, SliceCount, SliceCount));
+  OsRelease(Base, SliceCount * SliceSize);
+  Result := nil;
+end;
+
+// Reserves the first SliceCount slices of an arena that ends at the address Top when it has grown
+// to MostSlices; nil if their place is not free.
+function ReserveBelow(Top, SliceCount, MostSlices: NativeUInt): PArena;
+var
+  P, Base: NativeUInt;
+begin
+  Base := Top - MostSlices * SliceSize;
+  P := Base - RecordBytes(MostSlices);
+  if (P >= Top) or not OsReserveAt(Pointer(P), RecordBytes(SliceCount)) then
+    Exit(nil);
+  if OsReserveAt(Pointer(Base), SliceCount * SliceSize) then
+    Exit(NewArena(PByte(P), PByte(Base), SliceCount, MostSlices));
+  OsRelease(Pointer(P), RecordBytes(SliceCount));
+  Result := nil;
+end;
+
+// Returns an arena like Fixed with addresses to grow into, and releases Fixed; or Fixed. Systems
+// hand out addresses from the top down: those below are free, and what is handed out later lies
+// far above the arena's first slices.
+function ReserveGrowing(Fixed: PArena): PArena;
+var
+  MostSlices: NativeUInt;
+begin
+  Result := nil;
+  MostSlices := LongestArena;
+  while (Result = nil) and (MostSlices > Fixed^.MostSlices) do
+  begin
+    Result := ReserveBelow(NativeUInt(Fixed^.Base), Fixed^.MostSlices, MostSlices);
+    MostSlices := MostSlices shr 1;
   end;
   if Result = nil then
-  begin
-    OsRelease(Base, Size);
+    Exit(Fixed);
+  ReleaseArena(Fixed);
+end;
+
+// Reserves part of what the system grants where it has refused FirstStep slices.
+function ReserveLimited: PArena;
+var
+  SliceCount: NativeUInt;
+begin
+  SliceCount := FirstStep;
+  repeat
+    SliceCount := SliceCount shr 1;
+    if SliceCount < ShortestArena then
+      Exit(nil);
+    Result := ReserveFixed(SliceCount);
+  until Result <> nil;
+  ReleaseArena(Result);
+  Result := ReserveFixed(SliceCount div LimitedShare);
+end;
+
+// Reserves an arena with room for SliceCount slices, or returns nil.
+function ReserveArena(SliceCount: NativeUInt): PArena;
+var
+  Wanted: NativeUInt;
+begin
+  Wanted := FirstStep;
+  if Wanted < SliceCount then
+    Wanted := SliceCount;
+  Result := ReserveFixed(Wanted);
+  if Result <> nil then
+    Exit(ReserveGrowing(Result));
+  Result := ReserveLimited;
+  if (Result = nil) or (Result^.MostSlices >= SliceCount) then
     Exit;
-  end;
-  Result^.Base := Base;
-  Result^.Spans := PSpan(Result) + RecordsBefore;
-  Result^.SliceCount := Size shr SliceShift;
+  ReleaseArena(Result);
+  Result := ReserveFixed(SliceCount);
 end;
 
 // Adds arena number Index with room for SliceCount slices. Returns true when it is there now, also
 // if another thread has added it.
 function AddArena(Index, SliceCount: NativeUInt): Boolean;
 var
-  Base: PByte;
-  Size: NativeUInt;
   Arena: PArena;
 begin
   if Index = ArenaLimit then
     Exit(False);
-  Base := ReserveAtLeast(SliceCount, Size);
-  if Base = nil then
-    Exit(False);
-  Arena := NewRecord(Base, Size);
+  Arena := ReserveArena(SliceCount);
   Result := Arena <> nil;
   // Release: the arena's fields. Pairs with FrontierArena.
   if Result and not CompareAndSwap(Process.Arenas[Index], 0, NativeUInt(Arena)) then
     ReleaseArena(Arena);
+end;
+
+// ---------------------------------------------------------------------------- more addresses
+
+// Reserves the slices from Reserved to SliceCount, and their records. False when the addresses
+// belong to others or the system refuses. Of several threads one succeeds: an address is reserved
+// once.
+function ReserveNext(Arena: PArena; Reserved, SliceCount: NativeUInt): Boolean;
+var
+  First: PByte;
+  Records: NativeUInt;
+begin
+  if SliceCount > Arena^.MostSlices then
+    Exit(False);
+  First := Arena^.Base + Reserved * SliceSize;
+  if not OsReserveAt(First, (SliceCount - Reserved) * SliceSize) then
+    Exit(False);
+  Records := RecordBytes(Reserved);
+  Result := (RecordBytes(SliceCount) = Records)
+    or OsReserveAt(PByte(Arena) + Records, RecordBytes(SliceCount) - Records);
+  if Result then
+    // Release: with nothing; a thread that sees the value may commit these addresses.
+    RaiseTo(Arena^.Reserved, SliceCount)
+  else
+    OsRelease(First, (SliceCount - Reserved) * SliceSize);
+end;
+
+// Returns whether the arena has SliceCount reserved slices at least. Lengthens it: to twice its
+// length, or else so far. A thread that was stopped before it could publish its addresses makes the
+// others take another arena. Lock-free: one more turn follows another thread's success.
+function Extend(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Reserved, Wanted: NativeUInt;
+begin
+  repeat
+    Reserved := LoadAcquire(Arena^.Reserved);
+    if SliceCount <= Reserved then
+      Exit(True);
+    Wanted := Reserved * 2;
+    if Wanted < SliceCount then
+      Wanted := SliceCount;
+    if not ReserveNext(Arena, Reserved, Wanted) and not ReserveNext(Arena, Reserved, SliceCount)
+      and (LoadAcquire(Arena^.Reserved) = Reserved) then
+      Exit(False);
+  until False;
 end;
 
 // ---------------------------------------------------------------------------- commit
@@ -203,11 +295,12 @@ end;
 
 function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
-  Ahead: NativeUInt;
+  Ahead, Reserved: NativeUInt;
 begin
   Ahead := AlignUp(SliceCount, CommitStep);
-  if Ahead > Arena^.SliceCount then
-    Ahead := Arena^.SliceCount;
+  Reserved := LoadAcquire(Arena^.Reserved);
+  if Ahead > Reserved then
+    Ahead := Reserved;
   Result := (SliceCount <= LoadAcquire(Arena^.Committed)) or Commit(Arena, Ahead)
     or Commit(Arena, SliceCount);
 end;
@@ -228,7 +321,7 @@ var
 begin
   repeat
     First := LoadAcquire(Arena^.Frontier);
-    HasRoom := SliceCount <= Arena^.SliceCount - First;
+    HasRoom := Extend(Arena, First + SliceCount);
     if not HasRoom or not CommitAhead(Arena, First + SliceCount) then
       Exit(nil);
   until TakeAt(Arena, First, SliceCount);
@@ -239,10 +332,12 @@ end;
 // Takes all that is left of the arena; nil if nothing is.
 function TakeTail(Arena: PArena; out SliceCount: NativeUInt): PSpan;
 var
+  First: NativeUInt;
   HasRoom: Boolean;
 begin
   repeat
-    SliceCount := Arena^.SliceCount - LoadAcquire(Arena^.Frontier);
+    First := LoadAcquire(Arena^.Frontier);
+    SliceCount := LoadAcquire(Arena^.Reserved) - First; // read after it, so not below it
     if SliceCount = 0 then
       Exit(nil);
     Result := TakeOf(Arena, SliceCount, HasRoom);
@@ -277,7 +372,7 @@ var
 begin
   Arena := FrontierArena(ArenaCount - 1);
   First := LoadAcquire(Arena^.Frontier);
-  Result := (SpanEnd = Arena^.Spans + First) and (SliceCount <= Arena^.SliceCount - First)
+  Result := (SpanEnd = Arena^.Spans + First) and Extend(Arena, First + SliceCount)
     and CommitAhead(Arena, First + SliceCount) and TakeAt(Arena, First, SliceCount);
 end;
 

@@ -43,8 +43,10 @@ const
   ShardLimit = 16;
   /// Cache lines of a shard.
   ShardLines = 50;
-  /// Bytes of address space that the first arena reserves.
-  WantedArenaSize = NativeUInt(1) shl {$ifdef CPU64} 40 {$else} 30 {$endif};
+  /// Slices that an arena reserves at first (1 GB; 32 MB), and how many it may grow to (1 TB;
+  /// 1 GB): emulators pay for each reserved page, and a 32-bit program needs addresses itself.
+  FirstStep = NativeUInt(1) shl {$ifdef CPU64} 14 {$else} 9 {$endif};
+  LongestArena = NativeUInt(1) shl {$ifdef CPU64} 24 {$else} 14 {$endif};
   /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
   CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.

@@ -49,6 +49,9 @@ type
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
 function OsReserve(Size: NativeUInt): Pointer;
+/// Reserves the addresses from P on, a multiple of SliceSize. Returns false, and changes nothing,
+/// when one of them is in use or the system refuses.
+function OsReserveAt(P: Pointer; Size: NativeUInt): Boolean;
 /// Releases an address range.
 procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on

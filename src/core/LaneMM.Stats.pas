@@ -121,7 +121,7 @@ begin
   Index := 0;
   while FrontierArena(Index) <> nil do
   begin
-    Inc(Status.ReservedBytes, FrontierArena(Index)^.SliceCount * SliceSize);
+    Inc(Status.ReservedBytes, LoadAcquire(FrontierArena(Index)^.Reserved) * SliceSize);
     Inc(Index);
   end;
   Status.CommittedBytes := ArenaBackedSlices * SliceSize;

@@ -166,7 +166,8 @@ type
   TArena = record
     Base: PByte;               //< const   address of slice 0
     Spans: PSpan;              //< const   record of slice 0; one record before and after exist
-    SliceCount: NativeUInt;    //< const   slices reserved
+    MostSlices: NativeUInt;    //< const   slices that it may grow to
+    Reserved: TAtomicWord;     //< shared  slices whose addresses are reserved, only grows
     Frontier: TAtomicWord;     //< shared  slices ever handed out, those above are untouched. A sum
                                //  or a walk with an old value misses new spans
     Committed: TAtomicWord;    //< shared  slices that are backed on touch, only grows. A block

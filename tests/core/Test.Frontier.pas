@@ -19,6 +19,8 @@ type
     procedure CheckRefusal;
     procedure CheckNewArena;
     procedure CheckRestOfTheLastArena;
+    procedure CheckGrowth;
+    procedure CheckOccupiedAddresses;
   published
     procedure SlicesAreTakenInOrder;
     procedure SlicesReadAsZerosAndHaveRecords;
@@ -27,6 +29,8 @@ type
     procedure RefusedMemoryTakesNoSlices;
     procedure FullArenaIsFollowedByANewOne;
     procedure RestOfAFullArenaBecomesFree;
+    procedure ArenaGrowsWhereAddressesAreFree;
+    procedure ArenaEndsAtAddressesOfOthers;
   end;
 
 implementation
@@ -115,7 +119,7 @@ begin
   Last := Arena^.Frontier;
   AssertFalse('before the frontier', FrontierGrow(Span + 4, 1));
   AssertFalse('behind the frontier', FrontierGrow(Span + 6, 1));
-  AssertFalse('past the end of the arena', FrontierGrow(Span + 5, Arena^.SliceCount - Last + 1));
+  AssertFalse('past the end of the arena', FrontierGrow(Span + 5, Arena^.MostSlices - Last + 1));
   Same(Last, Arena^.Frontier, 'frontier');
   GiveBack(Span, 5);
 end;
@@ -125,6 +129,8 @@ var
   Span, Tail: PSpan;
   Last, TailCount: NativeUInt;
 begin
+  while Arena^.Reserved - Arena^.Committed < ManySlices do
+    Take(Arena^.Reserved - Arena^.Frontier + 1);
   Last := Arena^.Frontier;
   // Addresses that were released cannot be committed.
   OsRelease(Arena^.Base + (Arena^.Committed + ManySlices div 2) * SliceSize, SliceSize);
@@ -143,7 +149,8 @@ end;
 // Makes the newest arena one that has this many slices left.
 procedure TFrontierTests.LeaveSlices(SliceCount: NativeUInt);
 begin
-  Arena^.SliceCount := Arena^.Frontier + SliceCount;
+  Arena^.Reserved := Arena^.Frontier + SliceCount;
+  Arena^.MostSlices := Arena^.Reserved;
 end;
 
 procedure TFrontierTests.CheckNewArena;
@@ -165,7 +172,7 @@ begin
   FillChar(Span^.Start^, 20 * SliceSize, 1);
   AssertTrue('the rest', Tail = Last^.Spans + Frontier);
   Same(10, TailCount, 'slices of the rest');
-  Same(Last^.SliceCount, Last^.Frontier, 'frontier of the last arena');
+  Same(Last^.MostSlices, Last^.Frontier, 'frontier of the last arena');
 end;
 
 procedure TFrontierTests.FullArenaIsFollowedByANewOne;
@@ -191,6 +198,46 @@ end;
 procedure TFrontierTests.RestOfAFullArenaBecomesFree;
 begin
   Same(0, RunInChild(CheckRestOfTheLastArena), 'exit code of the child');
+end;
+
+procedure TFrontierTests.CheckGrowth;
+var
+  Last, Count: NativeUInt;
+  Span: PSpan;
+begin
+  Last := Arena^.Reserved;
+  Count := Last - Arena^.Frontier + 10;
+  Span := Take(Count);
+  Same(Last * 2, Arena^.Reserved, 'reserved slices');
+  AssertTrue('found', ArenaSpan(Span^.Start + Count * SliceSize - 1) = Span + Count - 1);
+  FillChar((Span^.Start + (Count - 10) * SliceSize)^, 10 * SliceSize, 1);
+end;
+
+procedure TFrontierTests.ArenaGrowsWhereAddressesAreFree;
+begin
+  Same(0, RunInChild(CheckGrowth), 'exit code of the child');
+end;
+
+procedure TFrontierTests.CheckOccupiedAddresses;
+var
+  Last: PArena;
+  Count, Frontier, TailCount: NativeUInt;
+  Span, Tail: PSpan;
+begin
+  Last := Arena;
+  Frontier := Last^.Frontier;
+  Count := Last^.Reserved - Frontier;
+  AssertTrue('occupied', OsReserveAt(Last^.Base + Last^.Reserved * SliceSize, SliceSize));
+  Span := FrontierTake(Count + 1, Tail, TailCount);
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('a new arena', Arena <> Last);
+  AssertTrue('the rest', Tail = Last^.Spans + Frontier);
+  Same(Count, TailCount, 'slices of the rest');
+end;
+
+procedure TFrontierTests.ArenaEndsAtAddressesOfOthers;
+begin
+  Same(0, RunInChild(CheckOccupiedAddresses), 'exit code of the child');
 end;
 
 initialization

@@ -5,15 +5,17 @@
  *   LaneMM.Frontier
  *     Publish: RaiseTo Limit RaiseTo Committed
  *     Commit: LoadAcquire Committed Publish
- *     CommitAhead: LoadAcquire Committed Commit Commit
+ *     CommitAhead: LoadAcquire Reserved LoadAcquire Committed Commit Commit
  *     TakeAt: CompareAndSwap Frontier
- *     FrontierGrow: LoadAcquire Frontier CommitAhead TakeAt
+ *     ReserveNext: RaiseTo Reserved
+ *     Extend: LoadAcquire Reserved ReserveNext ReserveNext LoadAcquire Reserved
+ *     FrontierGrow: LoadAcquire Frontier Extend CommitAhead TakeAt
  *   LaneMM.Atomic
  *     RaiseTo: LoadAcquire CompareAndSwap
  *
- * One arena, the first, of Slices slices; CommitStep of them are committed ahead. The routine that
- * takes slices of an arena does as FrontierGrow, again and again, from where the frontier is. The
- * system may refuse to commit.
+ * One arena, the first, of Slices slices; CommitStep of them are committed ahead, the first ReserveStep
+ * are reserved from the start. The routine that takes slices of an arena does as FrontierGrow, again
+ * and again, from where the frontier is. The system may refuse to commit, and to reserve.
  *
  * Threads: three that take one or two slices, one of them twice. None waits for another, so a thread that
  * stops for ever anywhere is one that takes no further step: laws 1 to 3 cover it.
@@ -22,12 +24,14 @@
  *   1 once      no slice is taken twice                       TAKE_BY_STORE
  *   2 usable    a slice that is taken is committed            TAKE_FIRST, PUBLISH_FIRST
  *   3 found     ... and lies below Committed and Limit        LIMIT_LATE, RAISE_BY_STORE
+ *   5 reserved  ... and its addresses are the arena's         RESERVED_FIRST
  *   4 whole     in the end all slices below the frontier are taken
  *                                                             TAKE_TORN
  */
 
 #define Slices 4
 #define CommitStep 2
+#define ReserveStep 2
 
 #ifdef Only
 #define Law(n, c) assert((n) != Only || (c))
@@ -36,8 +40,10 @@
 #endif
 
 byte Frontier, Committed;           /* TArena */
+byte Reserved = ReserveStep;        /* TArena */
 byte Limit;                         /* Process.Limit, in slices */
 
+byte Owned = (1 << ReserveStep) - 1; /* ghost: set of slices whose addresses the arena has */
 byte Usable;                        /* ghost: set of slices that the system has committed */
 byte TakenSlices;                   /* ghost: set of slices that threads took */
 byte Through;                       /* ghost: threads at the end */
@@ -79,6 +85,51 @@ inline Publish(upto) {
 #endif
 }
 
+/* ok: the slices from had to wanted were reserved. The system gives an address once, or refuses. */
+inline ReserveNext(wanted) {
+#ifdef RESERVED_FIRST
+  RaiseTo(Reserved, wanted);
+#endif
+  atomic {                                                     /* OsReserveAt */
+    if
+    :: wanted <= Slices && (Owned & Below(wanted) & ~Below(had)) == 0 ->
+      Owned = Owned | (Below(wanted) & ~Below(had));
+      ok = true
+    :: ok = false
+    fi
+  };
+  if
+  :: ok -> RaiseTo(Reserved, wanted)
+  :: else
+  fi
+}
+
+/* ok: all slices below upto are reserved. */
+inline Extend(upto) {
+  do
+  :: had = Reserved;                                           /* LoadAcquire */
+    if
+    :: upto <= had -> ok = true; break
+    :: else ->
+      if
+      :: had * 2 > upto -> ahead = had * 2
+      :: else -> ahead = upto
+      fi;
+      ReserveNext(ahead);
+      if
+      :: !ok -> ahead = upto; ReserveNext(ahead)
+      :: else
+      fi;
+      if
+      :: !ok && Reserved == had -> break                       /* LoadAcquire */
+      :: else
+      fi
+    fi
+  od;
+  had = 0;
+  ahead = 0
+}
+
 /* ok: all slices below upto are committed. */
 inline Commit(upto) {
   from = Committed;                                            /* LoadAcquire */
@@ -101,21 +152,26 @@ inline Commit(upto) {
 }
 
 inline CommitAhead(upto) {
+  ahead = ((upto + CommitStep - 1) / CommitStep) * CommitStep;
+  if
+  :: ahead > Reserved -> ahead = Reserved                      /* LoadAcquire */
+  :: else
+  fi;
   ok = (upto <= Committed);                                    /* LoadAcquire */
   if
   :: ok
   :: else ->
-    ahead = ((upto + CommitStep - 1) / CommitStep) * CommitStep;
     Commit(ahead);
-    if :: ok -> skip :: else -> Commit(upto) fi;
-    ahead = 0
-  fi
+    if :: ok -> skip :: else -> Commit(upto) fi
+  fi;
+  ahead = 0
 }
 
 inline Taken() {
   d_step {
     Law(1, (TakenSlices & Below(first + count) & ~Below(first)) == 0);
     Law(2, (Below(first + count) & ~Below(first) & ~Usable) == 0);
+    Law(5, (Below(first + count) & ~Below(first) & ~Owned) == 0);
     Law(3, first + count <= Committed && first + count <= Limit);
     TakenSlices = TakenSlices | (Below(first + count) & ~Below(first))
   }
@@ -150,8 +206,9 @@ inline TakeAt() {
 /* FrontierGrow, and one turn of the loop that takes slices anywhere. */
 inline FrontierGrow() {
   first = Frontier;                                            /* LoadAcquire */
+  Extend(first + count);
   if
-  :: first + count > Slices -> ok = true                       /* no room */
+  :: !ok -> ok = true                                          /* another arena */
   :: else ->
 #ifdef TAKE_FIRST
     atomic {
@@ -176,7 +233,7 @@ inline FrontierGrow() {
 }
 
 proctype Thread(byte rounds) {
-  byte first, count, from, ahead, last;
+  byte first, count, from, ahead, last, had;
   bool ok;
   do
   :: rounds > 0 ->

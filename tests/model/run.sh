@@ -118,6 +118,7 @@ breaks frontier 2 PUBLISH_FIRST
 breaks frontier 3 LIMIT_LATE
 breaks frontier 3 RAISE_BY_STORE
 breaks frontier 4 TAKE_TORN
+breaks frontier 5 RESERVED_FIRST
 
 holds count
 breaks count 1 CHECK_LATER
