@@ -11,7 +11,8 @@ interface
 uses
   LaneMM.Text, LaneMM.Symbols, LaneMM.CallSites;
 
-/// Adds the place of the site: its innermost known line, else its routine, else the address.
+/// Adds the place of the site, the program's innermost: its line, else its routine, else the
+/// address.
 procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
 /// Adds the growth: the grower, Count times, from and to which size, and how to avoid it.
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
@@ -23,27 +24,16 @@ uses
   LaneMM.Atomic;
 
 type
-  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grStream);
+  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grBuilder, grStream);
 
-// Returns the innermost frame with a line, else the innermost one outside the run-time library.
+// Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
+// theirs.
 function PlaceOf(const Symbols: TSymbols; Site: PSite): Cardinal;
-var
-  Symbol: PSymbol;
-  Index: Cardinal;
 begin
-  for Index := 0 to Site^.Stack.Count - 1 do
-  begin
-    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
-    if (Symbol <> nil) and (Symbol^.Line > 0) and not SymbolIsOurs(Symbol) then
-      Exit(Index);
-  end;
   Result := 0;
-  repeat
-    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Result]);
+  while (Result + 1 < Site^.Stack.Count)
+    and SymbolIsLibrary(SymbolsFind(Symbols, Site^.Stack.Frames[Result])) do
     Inc(Result);
-  until (Result >= Site^.Stack.Count) or not SymbolIsOurs(Symbol)
-    and not SymbolHas(Symbol, 'SYSTEM_$$_') and not SymbolHas(Symbol, 'FPC_');
-  Dec(Result);
 end;
 
 procedure AddPlaceAt(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
@@ -79,8 +69,10 @@ begin
     Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
     if SymbolHas(Symbol, 'STREAM') then
       Exit(grStream)
+    else if SymbolHas(Symbol, 'STRINGBUILDER') then
+      Exit(grBuilder)
     else if SymbolHas(Symbol, '_SETCAPACITY') or SymbolHas(Symbol, 'LIST_$__$$_')
-      or SymbolHas(Symbol, '$TLIST$') or SymbolHas(Symbol, 'DICTIONARY') then
+      or SymbolHas(Symbol, 'LIST$1$CRC') or SymbolHas(Symbol, 'DICTIONARY') then
       Exit(grList)
     else if SymbolHas(Symbol, 'ANSISTR') then
       Result := grAnsiString
@@ -91,14 +83,31 @@ begin
   end;
 end;
 
+// Adds the routine of a library that the program called, if it called one.
+procedure AddCalled(var Text: TText; const Symbols: TSymbols; Site: PSite);
+var
+  Place: Cardinal;
+  Called: PSymbol;
+begin
+  Place := PlaceOf(Symbols, Site);
+  if Place = 0 then
+    Exit;
+  Called := SymbolsFind(Symbols, Site^.Stack.Frames[Place - 1]);
+  if SymbolIsInner(Called) or not SymbolIsLibrary(Called) then
+    Exit;
+  TextAdd(Text, ' (');
+  SymbolAddRoutine(Text, Called);
+  TextAdd(Text, ')');
+end;
+
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
 const
   Names: array[TGrower] of PAnsiChar = ('a block', 'an AnsiString', 'a UnicodeString',
-    'a dynamic array', 'a list', 'a stream');
+    'a dynamic array', 'a list', 'a string builder', 'a stream');
   Advice: array[TGrower] of PAnsiChar = ('allocate the final size once',
-    'call SetLength once', 'call SetLength once', 'call SetLength once', 'set Capacity first',
-    'set Size first');
+    'call SetLength once, or use TStringBuilder', 'call SetLength once', 'call SetLength once',
+    'set Capacity first', 'create it with its capacity', 'set Size first');
 var
   Grower: TGrower;
 begin
@@ -106,6 +115,7 @@ begin
   AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
   TextAdd(Text, ' grew ');
   TextAddChars(Text, Names[Grower]);
+  AddCalled(Text, Symbols, Site);
   TextAdd(Text, ' ');
   TextAddCount(Text, Count, 'time');
   TextAdd(Text, ' from ');

@@ -32,11 +32,13 @@ const
 type
   TSiteKinds = set of TSiteKind;
 
-  // The most frequent sites of some kinds, in order, with their counts when they were chosen.
+  // The first sites of some kinds, those of most work first, with their counts when they were
+  // chosen.
   TList = record
     Kinds: TSiteKinds;
     Sites: array[0..MostListed - 1] of PSite;
     Counts: array[0..MostListed - 1] of NativeUInt;
+    Work: array[0..MostListed - 1] of UInt64;
     Length: Cardinal;
     Limit: Cardinal;
     AllSites: NativeUInt;
@@ -57,23 +59,38 @@ begin
     and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0));
 end;
 
+// Returns the work that a site has caused: its events; of growth, which advice can save, in bytes
+// copied, where a call counts as much as CallBytes.
+function WorkOf(Site: PSite; Count: NativeUInt): UInt64;
+const
+  CallBytes = 128;
+begin
+  Result := Count;
+  if Site^.Kind = siGrowth then
+    Result := Result * CallBytes + LoadAcquire(Site^.CopiedBytes);
+end;
+
 procedure Insert(var List: TList; Site: PSite; Count: NativeUInt);
 var
   Index: Cardinal;
+  Work: UInt64;
 begin
+  Work := WorkOf(Site, Count);
   if List.Length < List.Limit then
     Inc(List.Length)
-  else if (List.Limit = 0) or (List.Counts[List.Length - 1] >= Count) then
+  else if (List.Limit = 0) or (List.Work[List.Length - 1] >= Work) then
     Exit;
   Index := List.Length - 1;
-  while (Index > 0) and (List.Counts[Index - 1] < Count) do
+  while (Index > 0) and (List.Work[Index - 1] < Work) do
   begin
     List.Counts[Index] := List.Counts[Index - 1];
     List.Sites[Index] := List.Sites[Index - 1];
+    List.Work[Index] := List.Work[Index - 1];
     Dec(Index);
   end;
   List.Counts[Index] := Count;
   List.Sites[Index] := Site;
+  List.Work[Index] := Work;
 end;
 
 procedure Choose(out List: TList; Kinds: TSiteKinds);
@@ -185,6 +202,8 @@ begin
 end;
 
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
+const
+  Orders: array[Boolean] of PAnsiChar = (', most frequent first', ', most work first');
 var
   Index: Cardinal;
 begin
@@ -195,7 +214,7 @@ begin
   TextAdd(Text, ' at ');
   TextAddCount(Text, List.AllSites, 'call site');
   if List.AllSites > 1 then
-    TextAdd(Text, ', most frequent first');
+    TextAddChars(Text, Orders[siGrowth in List.Kinds]);
   TextAdd(Text, ':'#10);
   for Index := 0 to List.Length - 1 do
   begin

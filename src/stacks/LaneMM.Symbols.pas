@@ -51,6 +51,9 @@ function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to Free Pascal's unit System, which stand
 /// between a program and its heap.
 function SymbolIsInner(Symbol: PSymbol): Boolean;
+/// Returns whether the routine belongs to LaneMM or to a unit that comes with Free Pascal: its
+/// run-time library or its collections; also if the program specializes a generic of theirs.
+function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is the program's main block; a C program's `main`.
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as Pascal writes it: unit, class, routine.
@@ -217,6 +220,37 @@ begin
     or (Symbol <> nil) and (Symbol^.Routine <> nil)
       and (StartsWith(Symbol^.Routine, 'SYSTEM_$$_') or StartsWith(Symbol^.Routine, 'SYSTEM$_$')
         or StartsWith(Symbol^.Routine, 'fpc_') or StartsWith(Symbol^.Routine, 'FPC_'));
+end;
+
+// Returns whether the routine belongs to the unit UnitName, in upper case.
+function IsOfUnit(Routine: PAnsiChar; const UnitName: ShortString): Boolean;
+begin
+  Result := StartsWith(Routine, UnitName)
+    and (StartsWith(Routine + Length(UnitName), '_$$_')
+      or StartsWith(Routine + Length(UnitName), '$_$'));
+end;
+
+// Returns whether the source file is one of Free Pascal's generic collections.
+function IsGenericSource(FileName: PAnsiChar): Boolean;
+begin
+  Result := (FileName <> nil) and (StartsWith(FileName, 'generics.')
+    or StartsWith(FileName, 'fgl.pp'));
+end;
+
+function SymbolIsLibrary(Symbol: PSymbol): Boolean;
+const
+  Units: array[0..15] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
+    'STRUTILS', 'TYPINFO', 'VARIANTS', 'MATH', 'DATEUTILS', 'INIFILES', 'SYNCOBJS', 'CTHREADS',
+    'GENERICS.COLLECTIONS', 'GENERICS.DEFAULTS', 'GENERICS.HASHES');
+var
+  Index: Cardinal;
+begin
+  Result := SymbolIsInner(Symbol);
+  if Result or (Symbol = nil) or (Symbol^.Routine = nil) then
+    Exit;
+  Result := IsGenericSource(Symbol^.FileName);
+  for Index := 0 to High(Units) do
+    Result := Result or IsOfUnit(Symbol^.Routine, Units[Index]);
 end;
 
 function SymbolIsMain(Symbol: PSymbol): Boolean;

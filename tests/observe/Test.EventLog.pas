@@ -20,6 +20,8 @@ type
     procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
     procedure GrowthOfATextIsNamed;
     procedure GrowthOfAListAdvisesCapacity;
+    procedure GrowthInALibraryNamesTheProgramsLine;
+    procedure GrowthIsSortedByTheWorkItCauses;
     procedure ProgramWithoutEventsWritesNothing;
     procedure NothingIsWrittenWhenNothingIsWatched;
     procedure OptimisedProgramHasTheSameStacks;
@@ -129,6 +131,75 @@ begin
   Planted.Run('growth', ['list', '1000']);
   Has(PlaceOf('list') + ' grew a list ', Planted.Written(LogSuffix));
   Has('set Capacity first', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.GrowthInALibraryNamesTheProgramsLine;
+const
+  Growers: array[0..5, 0..1] of string = (('numbers', 'a list (GROWING.TFPGLIST.ADD)'),
+    ('others', 'a list (GROWING.TLIST.ADD)'), ('objects', 'a list (CONTNRS.TOBJECTLIST.ADD)'),
+    ('stream', 'a stream (CLASSES.TMEMORYSTREAM.WRITE)'),
+    ('builder', 'a string builder (SYSUTILS.TANSISTRINGBUILDER.APPEND)'), ('text', 'an AnsiString'));
+var
+  Growing: TTestProgram;
+  Index: Integer;
+begin
+  Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
+  Growing.Run('growth,top=20,least=1', []);
+  Same(5, Growing.ExitCode, 'exit code');
+  for Index := 0 to High(Growers) do
+    Has(Format('. Growing.lpr:%d grew %s ', [Growing.PlantedLine(Growers[Index, 0]),
+      Growers[Index, 1]]), Growing.Written(LogSuffix));
+  HasNot('LaneMM.', Growing.Written(LogSuffix));
+  Growing.Free;
+end;
+
+procedure TEventLogTests.GrowthIsSortedByTheWorkItCauses;
+var
+  Growing: TTestProgram;
+  Line, Log: string;
+  Work, Last: Double;
+  Lines: Integer;
+
+  // The number before a word, without its commas.
+  function NumberBefore(const Word: string): Double;
+  var
+    Start, Limit: Integer;
+  begin
+    Limit := Pos(Word, Line) - 1;
+    Start := Limit;
+    while (Start > 1) and (Line[Start - 1] in ['0'..'9', ',', '.']) do
+      Dec(Start);
+    Result := StrToFloat(StringReplace(Copy(Line, Start, Limit - Start + 1), ',', '',
+      [rfReplaceAll]));
+  end;
+
+  function BytesCopied: Double;
+  begin
+    if Pos(' MB copied', Line) > 0 then
+      Result := NumberBefore(' MB copied') * 1048576
+    else if Pos(' KB copied', Line) > 0 then
+      Result := NumberBefore(' KB copied') * 1024
+    else
+      Result := NumberBefore(' bytes copied');
+  end;
+
+begin
+  Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
+  Growing.Run('growth,top=20,least=1', []);
+  Log := Growing.Written(LogSuffix);
+  Has(', most work first:', Log);
+  Last := 1e18;
+  Lines := 0;
+  for Line in Log.Split([#10]) do
+    if Pos(' copied: ', Line) > 0 then
+    begin
+      Work := NumberBefore(' times') * 128 + BytesCopied;
+      AssertTrue(Log, Work <= Last * 1.001 + 110000); // sizes are rounded
+      Last := Work;
+      Inc(Lines);
+    end;
+  AtLeast(6, Lines, 'lines');
+  Growing.Free;
 end;
 
 procedure TEventLogTests.ProgramWithoutEventsWritesNothing;
