@@ -15,6 +15,10 @@ export FPC RUN OUT
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
+units: ## LaneMM compiled once, for -FaLaneMM -Fu<the folder that it prints>
+	@sh tools/need.sh fpc
+	@sh tools/units.sh
+
 demo: ## two demos on the default manager and on LaneMM, side by side
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh

@@ -4,7 +4,7 @@
 #   sh tests/unit-paths.sh
 #
 # Compiles a program twice and runs it, with src/* and with src on a relative and an absolute path, from
-# the folder of the program and another one, by -Fa and by its uses clause, from a copy of src/ that
+# the folder of the program and another one, by -Fa and by its uses clause, with units compiled before, from a copy of src/ that
 # cannot be written to, with compat/ beside it, and the C library's units; and that a changed source
 # is compiled again. Ends with `N passed, N failed`.
 set -u
@@ -85,6 +85,18 @@ check 'installed copy, relative, -Fa' "$out/elsewhere" ../program/plain.lpr -FaL
   -Fu../installed/share/lanemm/src
 check 'compat' "$program" compat.lpr -Fu"$repository/src" -Fu"$repository/src/compat"
 check 'compat by src/*' "$program" compat.lpr -Fu"$repository/src/*"
+# A unit of the program that its uses clause names with its file: -Fa needs units compiled before.
+mkdir -p "$program/parts"
+echo 'unit Part; interface implementation end.' > "$program/parts/Part.pas"
+sed "s/^program plain;/program parted;\nuses Part in 'parts\/Part.pas';/" "$program/plain.lpr" \
+  > "$program/parted.lpr"
+sed "s/^uses LaneMM;/uses LaneMM, Part in 'parts\/Part.pas';/" "$program/used.lpr" > "$program/both.lpr"
+units=$(sh tools/units.sh | sed 's/.* -Fu\(.*\) PROGRAM/\1/')
+check 'units compiled before, -Fa' "$program" plain.lpr -FaLaneMM -Fu"$units"
+check 'units compiled before, -Fa, a unit named with its file' "$program" parted.lpr -FaLaneMM \
+  -Fu"$units"
+check 'units compiled before, first in uses' "$program" both.lpr -Fu"$units"
+check 'sources, first in uses, a unit named with its file' "$program" both.lpr -Fu"$repository/src/*"
 check 'all build options' "$program" used.lpr -Fu"$repository/src" -dLANEMM_CHECKED \
   -dLANEMM_PUREPASCAL -O4 -gl
 

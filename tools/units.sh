@@ -1,0 +1,22 @@
+#!/bin/sh
+# Compiles LaneMM once for the compiler in FPC (fpc), and prints the options that put it first in any
+# program.
+#
+#   sh tools/units.sh [OPTION...]
+#
+# The units go to build/units/CPU-OS. OPTIONs are options of the compiler. Free Pascal 3.2.2 ends with
+# an internal error when -Fa names a unit that is not compiled yet and the program has `X in 'file'` in
+# its uses clause.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.."
+fpc=${FPC-fpc}
+units=build/units/$("$fpc" -iTP)-$("$fpc" -iTO)
+rm -rf "$units"
+mkdir -p "$units"
+"$fpc" -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' "$@" -FU"$units" src/LaneMM.pas
+echo "fpc -FaLaneMM -Fu$(pwd)/$units PROGRAM"
