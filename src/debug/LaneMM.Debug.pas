@@ -55,11 +55,12 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Purge, LaneMM.Limits, LaneMM.Walk, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Arena, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
-  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
+  LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // A block that grows and has to move is given this share of its size as spare capacity, as normal
@@ -85,10 +86,15 @@ type
 
 // ---------------------------------------------------------------------------- contents
 
+procedure FillGuardBehind(const Place: TDebugPlace; Size: NativeUInt);
+begin
+  PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
+end;
+
 procedure FillGuards(const Place: TDebugPlace; Size: NativeUInt);
 begin
   PatternFill(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte);
-  PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
+  FillGuardBehind(Place, Size);
 end;
 
 // Reports all damage of a block that this thread is changing; State is the one before.
@@ -179,7 +185,18 @@ begin
   end;
 end;
 
-// The same; gives it the alignment, and reports damage done to it while it was free.
+// Returns True if the block, State before it was taken, waited in quarantine undamaged. Reports
+// damage done to it while it was free.
+function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean;
+begin
+  Result := (DebugStateOf(State) = dsFreed) and not DebugIsReported(State);
+  if not Result or DebugBlockIsWhole(Place, dsFreed) then
+    Exit;
+  ReportDamage(Place.Block, dsFreed);
+  Result := False;
+end;
+
+// The same as TakeWithRoom; gives the block alignment and guards.
 function TakeAnyBlock(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace):
   PDebugBlock;
 var
@@ -189,13 +206,15 @@ begin
   if Result = nil then
     Exit;
   DebugBlockPlace(Result, Place);
-  if (DebugStateOf(Before) = dsFreed) and not DebugIsReported(Before)
-    and not DebugBlockIsWhole(Result, Place, dsFreed) then
-    ReportDamage(Result, dsFreed);
-  if Result^.AlignShift = Request.Shift then
+  if StayedWhole(Place, Before) and (Result^.AlignShift = Request.Shift) and not Place.HasPages then
+  begin
+    if Result^.Size <> Request.Size then
+      FillGuardBehind(Place, Request.Size);
     Exit;
+  end;
   Result^.AlignShift := Request.Shift;
   DebugBlockPlace(Result, Place);
+  FillGuards(Place, Request.Size);
 end;
 
 // Takes a block in the state dsChanging and writes its record, not its contents. Frame is that of
@@ -248,7 +267,6 @@ begin
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
-  FillGuards(Place, Request.Size);
   PatternFillEnds(Result, Request.Size, Debug.NewFill);
   DebugBlockSettle(Block, dsInUse);
 end;
@@ -289,12 +307,10 @@ begin
   Span := ArenaSpan(Block);
   if (Span^.SizeClass < SingleClass) or not Span^.IsZero then
     ZeroContents(Result, Request.Size);
-  FillGuards(Place, Request.Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
-// Checks all blocks at the interval of the setting `check`.
-procedure CheckWhenDue;
+procedure CheckIfDue;
 var
   Interval: NativeUInt;
 begin
@@ -303,6 +319,13 @@ begin
   Interval := Settings.Values[opCheck];
   if (Interval <> 0) and (FetchAdd(Debug.Operations, 1) mod Interval = 0) then
     DebugCheckHeap;
+end;
+
+// Checks all blocks at the interval of the setting `check`.
+procedure CheckWhenDue; inline;
+begin
+  if Process.HasLimits or (Settings.Values[opCheck] <> 0) then
+    CheckIfDue;
 end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
@@ -338,7 +361,6 @@ begin
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
-  FillGuards(Place, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -352,112 +374,49 @@ end;
 
 // ---------------------------------------------------------------------------- invalid pointers
 
-procedure ReportTwice(Block: PDebugBlock; Message: TMessage);
-var
-  Finding: TFinding;
-begin
-  FindingFrom(Finding, Message, Block);
-  Finding.Kind := evDoubleFree;
-  Finding.Address := Finding.Data;
-  FindingReport(Finding);
-end;
-
-// Adds to Finding where P lies, which is in no debug block.
-procedure LookAround(P: Pointer; var Finding: TFinding);
-var
-  Span: PSpan;
-  Info: TBlockInfo;
-begin
-  Finding.Note := noElsewhere;
-  Span := ArenaSpan(P);
-  if Span = nil then
-    Exit;
-  Finding.Note := noFree;
-  if WalkFind(P, Info) then
-  begin
-    Finding.Note := noNormal;
-    Finding.Data := NativeUInt(Info.Address);
-    Finding.Block.Size := Info.UsableSize;
-  end
-  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
-  begin
-    Finding.Kind := evDoubleFree;
-    Finding.Message := msDoubleFree;
-    Finding.Note := noNormal;
-    Finding.Data := NativeUInt(P);
-    Finding.Block.Size := Span^.BlockSize;
-  end;
-end;
-
-procedure ReportInvalid(P: Pointer; Call: TInvalidCall);
-const
-  Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
-var
-  Finding: TFinding;
-  Block: PDebugBlock;
-begin
-  Block := DebugBlockOf(P);
-  if Block <> nil then
-  begin
-    FindingFrom(Finding, Messages[Call], Block);
-    Finding.Note := noInner;
-  end
-  else
-    Finding := Default(TFinding);
-  Finding.Kind := evInvalidFree;
-  Finding.Message := Messages[Call];
-  Finding.Address := NativeUInt(P);
-  if Block = nil then
-    LookAround(P, Finding);
-  FindingReport(Finding);
-end;
-
-// The same for Hooks.InvalidPointer, which LaneMM.Blocks calls in any mode.
+// Hooks.InvalidPointer, which LaneMM.Blocks calls in any mode.
 procedure ReportInvalidWhenOn(P: Pointer; Call: TInvalidCall);
 begin
   if DebugIsOn then
-    ReportInvalid(P, Call);
+    InvalidReport(P, Call);
 end;
 
-// Takes the block that begins at P out of use: sets dsChanging, returns its State until then in
-// Before. If there is none: a report, run-time error 204, and nil.
-function TakeOut(P: Pointer; Call: TInvalidCall; out Place: TDebugPlace;
-  out Before: TAtomicWord): PDebugBlock;
+// Takes the block at Place, which DebugPlaceFind found for P, out of use: sets dsChanging, returns
+// its State until then in Before. If no block begins there: a report, run-time error 204, and
+// False.
+function TakeOut(P: Pointer; Call: TInvalidCall; const Place: TDebugPlace;
+  out Before: TAtomicWord): Boolean;
 const
   Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
 begin
-  Result := DebugBlockOf(P);
-  Place.Data := nil;
-  if Result <> nil then
-    DebugBlockPlace(Result, Place);
-  if (Result <> nil) and (P = Place.Data) then
+  if (Place.Block <> nil) and (P = Place.Data) then
   begin
     repeat
-      Before := LoadAcquire(Result^.State);
+      Before := LoadAcquire(Place.Block^.State);
       // The state of a guarded block may be corrupt, and its pages inaccessible.
       if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
         Break;
       // A check may have set the reported bit meanwhile: once more.
-      if DebugBlockChange(Result, Before) then
-        Exit;
+      if DebugBlockChange(Place.Block, Before) then
+        Exit(True);
     until False;
-    ReportTwice(Result, Messages[Call]);
+    InvalidReportTwice(Place.Block, Messages[Call]);
   end
-  else if (Result <> nil) or DebugIsOn then
-    ReportInvalid(P, Call);
+  else if (Place.Block <> nil) or DebugIsOn then
+    InvalidReport(P, Call);
   ErrorInvalidPointer;
-  Result := nil;
+  Result := False;
 end;
 
 // ---------------------------------------------------------------------------- free
 
-procedure RepairBlock(Block: PDebugBlock; const Place: TDebugPlace; Before: TAtomicWord);
+procedure RepairBlock(const Place: TDebugPlace; Before: TAtomicWord);
 begin
   if not DebugIsReported(Before) then
-    ReportDamage(Block, dsInUse);
-  if Block^.Size > Place.Capacity then
-    Block^.Size := 0; // it is corrupt
-  FillGuards(Place, Block^.Size);
+    ReportDamage(Place.Block, dsInUse);
+  if Place.Block^.Size > Place.Capacity then
+    Place.Block^.Size := 0; // it is corrupt
+  FillGuards(Place, Place.Block^.Size);
 end;
 
 procedure FillFreed(P: PByte; Size: NativeUInt);
@@ -468,27 +427,25 @@ begin
     PatternFillEnds(P, Size, Debug.FreeFill);
 end;
 
-// Frees the block at P; Frame is that of the memory manager's entry.
-function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
+// Overwrites the contents of a freed block, or makes them inaccessible.
+procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt);
+begin
+  if not Place.HasPages then
+  begin
+    FillFreed(Place.Data, Size);
+    FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
+    Exit;
+  end;
+  if IsErasingFreed then
+    PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
+  DebugBlockClose(Place.Block);
+end;
+
+// Tells those who watch frees. The block is in the state dsChanging.
+procedure TellFree(Block: PDebugBlock);
 var
-  Thread: PDebugThread;
-  Block: PDebugBlock;
-  Place: TDebugPlace;
-  Before: TAtomicWord;
   Watch: TDebugFreeCall;
 begin
-  Block := TakeOut(P, icFree, Place, Before);
-  if Block = nil then
-    Exit(0);
-  if DebugIsReported(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
-    RepairBlock(Block, Place, Before);
-  Thread := DebugThread;
-  Result := Block^.Size;
-  if Result >= SizeOf(NativeUInt) then
-    Block^.FirstWord := PNativeUInt(P)^;
-  Block^.FreeThread := DebugThreadId(Thread);
-  Block^.FreeStack := DebugStack(Thread, Frame);
-  DebugBlockSeal(Block);
   if Debug.IsLogging then
     AllocationLogFreed(Block);
   if Settings.Values[opMixes] <> 0 then
@@ -496,32 +453,56 @@ begin
   Watch := Debug.FreeWatch;
   if @Watch <> nil then
     Watch(Block);
-  if Place.HasPages then
-  begin
-    if IsErasingFreed then
-      PatternFill(P, Result, Debug.FreeFill); // the purge may leave them in memory
-    DebugBlockClose(Block);
-  end
-  else
-  begin
-    FillFreed(P, Result);
-    FreedObjectTrap(P, Result, Block^.FirstWord);
-  end;
+end;
+
+// Frees the block that begins at P; Place is what DebugPlaceFind found, Frame is that of the memory
+// manager's entry.
+function FreeAt(P: Pointer; const Place: TDebugPlace; Frame: NativeUInt): TSize;
+var
+  Thread: PDebugThread;
+  Block: PDebugBlock;
+  Before: TAtomicWord;
+  Stack: Cardinal;
+  Empty: PSpan;
+begin
+  Block := Place.Block;
+  CacheFetch(Block); // it comes while the stack is unwound
+  Thread := DebugThread;
+  Stack := DebugStack(Thread, Frame);
+  if not TakeOut(P, icFree, Place, Before) then
+    Exit(0);
+  if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
+    RepairBlock(Place, Before);
+  Result := Block^.Size;
+  if Result >= SizeOf(NativeUInt) then
+    Block^.FirstWord := PNativeUInt(P)^;
+  Block^.FreeThread := DebugThreadId(Thread);
+  Block^.FreeStack := Stack;
+  DebugBlockSeal(Block);
+  TellFree(Block);
+  SpoilContents(Place, Result);
   DebugBlockSettle(Block, dsFreed);
-  ReleaseSpans(QuarantineAdd(CacheOf(Thread), Block));
+  Empty := QuarantineAdd(CacheOf(Thread), Place);
+  if Empty <> nil then
+    ReleaseSpans(Empty);
 end;
 
 // Hooks.DebugFree: for the entries outside of debug mode.
 function FreeDebug(P: Pointer): TSize;
+var
+  Place: TDebugPlace;
 begin
-  Result := FreeAt(P, NativeUInt(get_frame));
+  DebugPlaceFind(P, Place);
+  Result := FreeAt(P, Place, NativeUInt(get_frame));
 end;
 
 function DebugFree(P: Pointer): TSize;
+var
+  Place: TDebugPlace;
 begin
   CheckWhenDue;
-  if DebugSpanOf(P) <> nil then
-    Result := FreeAt(P, NativeUInt(get_frame))
+  if DebugPlaceFind(P, Place) then
+    Result := FreeAt(P, Place, NativeUInt(get_frame))
   else
     Result := BlockFree(P);
 end;
@@ -557,12 +538,14 @@ begin
 end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
+var
+  Place: TDebugPlace;
 begin
   CheckWhenDue;
-  if DebugSpanOf(P) = nil then
+  if not DebugPlaceFind(P, Place) then
     Exit(BlockFree(P));
   DebugSizeCheck(P, Size);
-  Result := FreeAt(P, NativeUInt(get_frame));
+  Result := FreeAt(P, Place, NativeUInt(get_frame));
 end;
 
 procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
@@ -593,18 +576,22 @@ end;
 // ---------------------------------------------------------------------------- resize
 
 // Resizes a block that this thread has taken out of use, in place.
-procedure ResizeInPlace(Block: PDebugBlock; const Place: TDebugPlace; Size: NativeUInt);
+procedure ResizeInPlace(const Place: TDebugPlace; Size: NativeUInt);
+var
+  Block: PDebugBlock;
 begin
+  Block := Place.Block;
   if Size > Block^.Size then
     PatternFillEnds(Place.Data + Block^.Size, Size - Block^.Size, Debug.NewFill);
   Block^.Size := Size;
   DebugBlockSeal(Block);
-  FillGuards(Place, Size);
+  FillGuardBehind(Place, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
-// Moves the contents of P to a new block and frees P. Nil without memory: P stays in use.
-function MoveBlock(P: Pointer; OldSize, Size, Frame: NativeUInt): Pointer;
+// Moves the contents of the block at Place to a new block and frees it. Nil without memory: the
+// block stays in use.
+function MoveBlock(const Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
 begin
@@ -619,51 +606,54 @@ begin
     Exit(LimitsRefuse(Size));
   if Size < OldSize then
     OldSize := Size;
-  Move(P^, Result^, OldSize);
+  Move(Place.Data^, Result^, OldSize);
   BlockCountMove(OsThreadHeap, OldSize);
-  FreeAt(P, Frame);
+  FreeAt(Place.Data, Place, Frame);
 end;
 
-function ResizeAt(var P: Pointer; Size: TSize; Frame: NativeUInt): Pointer;
+function ResizeAt(var P: Pointer; const Place: TDebugPlace; Size: TSize; Frame: NativeUInt):
+  Pointer;
 var
-  Block: PDebugBlock;
-  Place: TDebugPlace;
   Before: TAtomicWord;
   OldSize: NativeUInt;
 begin
-  Block := TakeOut(P, icResize, Place, Before);
-  if Block = nil then
+  if not TakeOut(P, icResize, Place, Before) then
     Exit(nil);
-  if DebugIsReported(Before) or not DebugBlockIsWhole(Block, Place, dsInUse) then
-    RepairBlock(Block, Place, Before);
-  OldSize := Block^.Size;
+  if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
+    RepairBlock(Place, Before);
+  OldSize := Place.Block^.Size;
   if (Size <= Place.Capacity) and (Size >= OldSize shr KeptShift)
     and ((Size = OldSize) or not Place.HasPages) then
   begin
-    ResizeInPlace(Block, Place, Size);
+    ResizeInPlace(Place, Size);
     Exit(P);
   end;
-  DebugBlockSettle(Block, dsInUse);
-  Result := MoveBlock(P, OldSize, Size, Frame);
+  DebugBlockSettle(Place.Block, dsInUse);
+  Result := MoveBlock(Place, OldSize, Size, Frame);
   if Result <> nil then
     P := Result;
 end;
 
 // Hooks.DebugResize: for the entries outside of debug mode.
 function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
+var
+  Place: TDebugPlace;
 begin
-  Result := ResizeAt(P, Size, NativeUInt(get_frame));
+  DebugPlaceFind(P, Place);
+  Result := ResizeAt(P, Place, Size, NativeUInt(get_frame));
 end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Place: TDebugPlace;
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
     P := GetAt(Size, NativeUInt(get_frame))
-  else if (Size = 0) or (DebugSpanOf(P) = nil) then
+  else if (Size = 0) or not DebugPlaceFind(P, Place) then
     Exit(BlockRealloc(P, Size))
   else
-    Exit(ResizeAt(P, Size, NativeUInt(get_frame)));
+    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
   Result := P;
 end;
 
@@ -676,7 +666,7 @@ begin
   Block := BlockInUse(P);
   if Block <> nil then
     Exit(Block^.Size);
-  ReportInvalid(P, icSize);
+  InvalidReport(P, icSize);
   Result := ErrorInvalidPointer;
 end;
 

@@ -43,6 +43,9 @@ const
   MostGuarded = 16384;
   // Bytes of the blocks that a thread takes at once.
   BatchBytes = 8192;
+  // The share of Process.HugeFrom, in spans of debug blocks, from which on more of them may come
+  // from huge pages: quarantine spreads the blocks of a program over many pages.
+  HugeShare = 4;
 
 procedure ListAdd(Span: PSpan);
 begin
@@ -69,9 +72,11 @@ function NewSpan(SizeClass: Cardinal): PSpan;
 var
   Size: NativeUInt;
 begin
-  Result := ArenaTake(Process.ClassSlices[SizeClass]);
+  Result := ArenaTake(Process.ClassSlices[SizeClass],
+    {IsDense} Debug.SpanSlices >= Process.HugeFrom div HugeShare);
   if Result = nil then
     Exit;
+  Inc(Debug.SpanSlices, Result^.SliceCount);
   Size := ClassToSize(SizeClass);
   DebugSpanFormat(Result, SizeClass,
     Result^.SliceCount * SliceSize div (Size + SizeOf(TDebugBlock)), Size);
@@ -143,20 +148,10 @@ begin
     Dec(Index);
     if Taken[Index] = nil then
       Continue;
+    DebugBlockFetch(Taken[Index]);
     Cache.Blocks[SizeClass, Cache.Counts[SizeClass]] := Taken[Index];
     Inc(Cache.Counts[SizeClass]);
   end;
-end;
-
-// Prefetches the lines of a free block that are read when it is taken.
-procedure Fetch(Block: PDebugBlock);
-var
-  Place: TDebugPlace;
-begin
-  DebugBlockPlace(Block, Place);
-  CacheFetch(Block);
-  CacheFetch(Place.Data);
-  CacheFetch(Place.Data + CacheLineSize);
 end;
 
 function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock;
@@ -170,8 +165,6 @@ begin
     Exit(nil);
   Cache.Counts[SizeClass] := Count - 1;
   Result := Cache.Blocks[SizeClass, Count - 1];
-  if Count > 1 then
-    Fetch(Cache.Blocks[SizeClass, Count - 2]);
 end;
 
 function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock;

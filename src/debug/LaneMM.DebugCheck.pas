@@ -60,8 +60,7 @@ procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlo
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 /// Returns True if no part of the block at Place is damaged; State as above.
-function DebugBlockIsWhole(Block: PDebugBlock; const Place: TDebugPlace;
-  State: TDebugState): Boolean;
+function DebugBlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
 /// Returns the number of parts of a block, each with a kind of damage of its own.
 function DebugPartCount: Cardinal;
 /// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
@@ -220,30 +219,29 @@ begin
 end;
 
 function GuardsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean; inline;
-var
-  Behind: NativeUInt;
 begin
-  Behind := DebugGuardLength(Place, Size);
-  Result := (PatternLength(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
-    = FrontGuardSize)
-    and (PatternLength(Place.Data + Size, Behind, GuardByte) = Behind);
+  Result := PatternIsWhole(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
+    and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
-function DebugBlockIsWhole(Block: PDebugBlock; const Place: TDebugPlace;
-  State: TDebugState): Boolean;
+// Returns True if the contents of a freed block are whole, traps included.
+function ContentsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean;
+begin
+  Result := PatternEndsAreWhole(Place.Data, Size, Debug.FreeFill)
+    or IsWhole(ExpectedIn(Place, Size, dsFreed, paHead))
+    and IsWhole(ExpectedIn(Place, Size, dsFreed, paTail));
+end;
+
+function DebugBlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
 var
   Size: NativeUInt;
 begin
-  Size := Block^.Size;
-  if not DebugBlockIsSealed(Block) or (Size > Place.Capacity) then
+  Size := Place.Block^.Size;
+  if not DebugBlockIsSealed(Place.Block) or (Size > Place.Capacity) then
     Exit(False);
   if State <> dsFreed then
     Exit(GuardsAreWhole(Place, Size));
-  // Some words may be traps.
-  Result := Place.HasPages or GuardsAreWhole(Place, Size)
-    and ((PatternLength(Place.Data, PatternHead(Size), Debug.FreeFill) = PatternHead(Size))
-    or IsWhole(ExpectedIn(Place, Size, State, paHead)))
-    and ((PatternTail(Size) = 0) or IsWhole(ExpectedIn(Place, Size, State, paTail)));
+  Result := Place.HasPages or GuardsAreWhole(Place, Size) and ContentsAreWhole(Place, Size);
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
@@ -315,7 +313,7 @@ begin
   // The state of a guarded block may be corrupt, and its pages inaccessible.
   if not DebugPlaceIsOpen(Place) then
     State := dsFreed;
-  if DebugBlockIsWhole(Block, Place, State) then
+  if DebugBlockIsWhole(Place, State) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then

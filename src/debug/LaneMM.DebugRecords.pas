@@ -76,24 +76,24 @@ begin
   StoreRelease(Block^.State, Block^.State and not LowMask + NextChange + NativeUInt(Ord(State)));
 end;
 
+// A word that is added and multiplied by an odd number changes the sum.
 function SumOf(Block: PDebugBlock): Word;
 type
-  PHalves = ^THalves;
-  THalves = array[0..4] of Cardinal;
+  // The fields from AllocStack on; Sum is the high half of the last Cardinal.
+  TTail = array[0..2] of UInt64;
+  PTail = ^TTail;
+const
+  Factor = UInt64($9E3779B97F4A7C15);
+  SumBits = SizeOf(Block^.Sum) * 8;
 var
   Sum: UInt64;
-  Halves: PHalves;
+  Tail: PTail;
 begin
-  Halves := @Block^.AllocStack;
-  // Each field has a factor of its own, which is odd so that no bit is lost.
-  Sum := UInt64(Block^.Size) * $9E3779B97F4A7C15 + UInt64(Block^.Number) * $C2B2AE3D27D4EB4F
-    + UInt64(Block^.FirstWord) * $165667B19E3779F9
-    + (Halves^[0] + UInt64(Halves^[1]) shl 32) * $85EBCA77C2B2AE63
-    + (Halves^[2] + UInt64(Halves^[3]) shl 32) * $27D4EB2F165667C5
-    + (Halves^[4] + UInt64(Block^.AlignShift) shl 32 + UInt64(Ord(Block^.Family)) shl 40)
-    * $9FB21C651E98DF25;
-  Sum := Sum shr 32 xor Sum;
-  Result := Sum shr 16 xor Sum;
+  Tail := @Block^.AllocStack;
+  Sum := (Block^.Size * Factor + Block^.Number) * Factor + Block^.FirstWord;
+  Sum := (Sum * Factor + Tail^[0]) * Factor + Tail^[1];
+  Sum := (Sum * Factor + Tail^[2] shl SumBits) * Factor;
+  Result := Sum shr 48 xor Sum shr 32;
 end;
 
 procedure DebugBlockSeal(Block: PDebugBlock);

@@ -4,6 +4,7 @@
 //             Debug.Lock: FreeList is the address of a TDebugBlock or 0, Used counts the blocks in
 //             use, in quarantine and in TDebugCache, BlockBytes and CarvedBytes count blocks,
 //             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans.
+//             Any thread reads Origin, the address of the first block with its guards.
 // Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, each with
 //             guard bytes before it and right after its requested size. So a small overrun or
 //             underrun modifies guard bytes, and no data that the report needs. A block with an
@@ -40,6 +41,8 @@ const
 type
   /// The place of the parts of a block.
   TDebugPlace = record
+    Span: PSpan;          //< the span
+    Block: PDebugBlock;   //< the bookkeeping record
     Data: PByte;          //< start of the contents and end of the guard before them
     Capacity: NativeUInt; //< maximum size of the contents
     Guarded: NativeUInt;  //< bytes from Data to the last place for the guard after them
@@ -50,14 +53,18 @@ type
 function DebugAlignmentSize(Shift: Byte): NativeUInt;
 /// Returns the maximum size of a debug block.
 function DebugMostSize: NativeUInt;
-/// Returns the span of debug blocks that contains P, any pointer; nil when there is none.
-function DebugSpanOf(P: Pointer): PSpan;
 /// Returns the block that contains P, any pointer, its guards included; nil when there is none.
 function DebugBlockOf(P: Pointer): PDebugBlock;
+/// Finds the block that contains P, any pointer, its guards included, and computes its place.
+/// Returns False when P lies in no span of debug blocks. Place.Block is nil when P lies in no
+/// block; then nothing but Place.Span is known.
+function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
 /// Returns the number of blocks ever taken from the span.
-function DebugBlockCount(Span: PSpan): Cardinal;
+function DebugBlockCount(Span: PSpan): Cardinal; inline;
 /// Returns the block number Index of the span, from 0.
-function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
+function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock; inline;
+/// Prefetches a block's record, and its slot as far as it is short.
+procedure DebugBlockFetch(Block: PDebugBlock);
 /// Computes the place of a block.
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
 /// Returns the bytes of the guard after contents of Size bytes.
@@ -69,6 +76,9 @@ function DebugBlockData(Block: PDebugBlock): PByte;
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
+/// Returns the bytes that a freed block counts in quarantine; a guarded one, whose contents are
+/// purged, a page.
+function DebugBytesHeld(const Place: TDebugPlace): NativeUInt; inline;
 /// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
 /// Returns True if no block can be taken from the span.
@@ -97,7 +107,8 @@ begin
   Result := MaxRunSlices shl SliceShift - SizeOf(TDebugBlock) - GuardsSize;
 end;
 
-function DebugSpanOf(P: Pointer): PSpan;
+// Returns the span of debug blocks that contains P, any pointer; nil when there is none.
+function DebugSpanOf(P: Pointer): PSpan; inline;
 begin
   Result := ArenaSpan(P);
   if (Result <> nil) and (Result^.Kind <> skDebug) then
@@ -114,72 +125,120 @@ begin
   Result := PDebugBlock(Span^.Start) + Index;
 end;
 
-function FirstSlot(Span: PSpan): PByte; inline;
-begin
-  Result := Span^.Start + Span^.BlockBytes * SizeOf(TDebugBlock);
-end;
-
-function DebugBlockOf(P: Pointer): PDebugBlock;
-var
-  Span: PSpan;
-  Index: UInt64;
-begin
-  Result := nil;
-  Span := DebugSpanOf(P);
-  if (Span = nil) or (NativeUInt(P) < NativeUInt(FirstSlot(Span))) then
-    Exit;
-  // 0 for a single block. Any number while another thread reuses the span.
-  Index := (NativeUInt(P) - NativeUInt(FirstSlot(Span))) * Span^.DivideMagic shr MagicShift;
-  if Index < Span^.CarvedBytes then
-    Result := DebugBlockAt(Span, Index);
-end;
-
 function DebugLastPage(Span: PSpan): PByte; inline;
 begin
   Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
 end;
 
-// Returns the start of the contents in a slot. A shift that leads out of the slot is corrupt.
-function DataIn(Slot: PByte; Size: NativeUInt; Shift: Byte): PByte;
+// Returns the start of contents with an alignment in a slot. A shift that leads out of the slot is
+// corrupt.
+function AlignedIn(Slot: PByte; Size: NativeUInt; Shift: Byte): PByte;
 var
   Aligned: NativeUInt;
 begin
   Result := Slot + FrontGuardSize;
-  if (Shift = 0) or (DebugAlignmentSize(Shift and 63) > Size) then
+  if DebugAlignmentSize(Shift and 63) > Size then
     Exit;
   Aligned := AlignUp(NativeUInt(Result), NativeUInt(1) shl (Shift and 63));
   if Aligned - NativeUInt(Slot) <= Size - GuardSize then
     Result := PByte(Aligned);
 end;
 
-procedure PlaceInPages(Span: PSpan; Shift: Byte; out Place: TDebugPlace);
+procedure PlaceInPages(var Place: TDebugPlace);
+var
+  Shift: Byte;
 begin
+  Shift := Place.Block^.AlignShift;
   Place.HasPages := True;
-  Place.Capacity := Span^.BlockSize;
+  Place.Capacity := Place.Span^.BlockSize;
   if (Shift = 0) or (Shift > PageShift) then
     Place.Guarded := AlignUp(Place.Capacity, BlockAlignment)
   else
     Place.Guarded := AlignUp(Place.Capacity, NativeUInt(1) shl Shift);
-  Place.Data := DebugLastPage(Span) - Place.Guarded;
+  Place.Data := DebugLastPage(Place.Span) - Place.Guarded;
+end;
+
+// Computes the place of the block number Index, 0 of a single block, from Place.Span and Block.
+procedure PlaceInSlot(var Place: TDebugPlace; Index: NativeUInt); inline;
+var
+  Size: NativeUInt;
+  Slot: PByte;
+begin
+  Size := Place.Span^.BlockSize;
+  Slot := Place.Span^.Origin + Index * Size;
+  Place.HasPages := False;
+  Place.Data := Slot + FrontGuardSize;
+  if Place.Block^.AlignShift <> 0 then
+    Place.Data := AlignedIn(Slot, Size, Place.Block^.AlignShift);
+  Place.Guarded := Size - NativeUInt(Place.Data - Slot);
+  Place.Capacity := Place.Guarded - GuardSize;
 end;
 
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+begin
+  Place.Span := ArenaSpan(Block);
+  Place.Block := Block;
+  if Place.Span^.SizeClass = GuardedClass then
+    PlaceInPages(Place)
+  else
+    PlaceInSlot(Place, Block - DebugBlockAt(Place.Span, 0));
+end;
+
+procedure DebugBlockFetch(Block: PDebugBlock);
+const
+  MostLines = 8;
 var
   Span: PSpan;
-  Slot: PByte;
+  Line, Limit: PByte;
 begin
   Span := ArenaSpan(Block);
-  if Span^.SizeClass = GuardedClass then
+  CacheFetch(Block);
+  Line := Span^.Origin + (Block - DebugBlockAt(Span, 0)) * Span^.BlockSize;
+  Limit := Line + Span^.BlockSize;
+  if Limit > Line + MostLines * CacheLineSize then
+    Limit := Line + MostLines * CacheLineSize;
+  while Line < Limit do
   begin
-    PlaceInPages(Span, Block^.AlignShift, Place);
-    Exit;
+    CacheFetch(Line);
+    Inc(Line, CacheLineSize);
   end;
-  Place.HasPages := False;
-  // A single block has the number 0.
-  Slot := FirstSlot(Span) + (Block - PDebugBlock(Span^.Start)) * Span^.BlockSize;
-  Place.Data := DataIn(Slot, Span^.BlockSize, Block^.AlignShift);
-  Place.Guarded := Span^.BlockSize - NativeUInt(Place.Data - Slot);
-  Place.Capacity := Place.Guarded - GuardSize;
+end;
+
+// Returns the number of the block of the span that contains P; none below CarvedBytes if P lies in
+// no block. 0 for a single block. Any number while another thread reuses the span.
+function IndexOf(Span: PSpan; P: Pointer): UInt64; inline;
+begin
+  Result := (NativeUInt(P) - NativeUInt(Span^.Origin)) * Span^.DivideMagic shr MagicShift;
+  if NativeUInt(P) < NativeUInt(Span^.Origin) then
+    Result := High(Result);
+end;
+
+function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
+var
+  Index: UInt64;
+begin
+  Place.Span := DebugSpanOf(P);
+  Place.Block := nil;
+  Result := Place.Span <> nil;
+  if not Result then
+    Exit;
+  Index := IndexOf(Place.Span, P);
+  if Index >= Place.Span^.CarvedBytes then
+    Exit;
+  Place.Block := DebugBlockAt(Place.Span, Index);
+  if Place.Span^.SizeClass = GuardedClass then
+    PlaceInPages(Place)
+  else
+    PlaceInSlot(Place, Index);
+end;
+
+function DebugBlockOf(P: Pointer): PDebugBlock;
+var
+  Place: TDebugPlace;
+begin
+  Result := nil;
+  if DebugPlaceFind(P, Place) then
+    Result := Place.Block;
 end;
 
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt;
@@ -192,6 +251,14 @@ end;
 function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
 begin
   Result := ArenaSpan(Block)^.SizeClass = GuardedClass;
+end;
+
+function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
+begin
+  if Place.HasPages then
+    Result := OsPageSize
+  else
+    Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
 end;
 
 function DebugBlockData(Block: PDebugBlock): PByte;
@@ -211,6 +278,7 @@ begin
   if SizeClass < SingleClass then
     Span^.DivideMagic := UInt64(1) shl MagicShift div BlockSize + 1;
   Span^.BlockBytes := BlockCount;
+  Span^.Origin := Span^.Start + BlockCount * SizeOf(TDebugBlock);
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;

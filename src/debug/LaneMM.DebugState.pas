@@ -48,20 +48,21 @@ type
   /// report of a bug of the program only.
   TDebugBlock = record
     State: TAtomicWord;      //< shared  TDebugState; the bits above, see LaneMM.DebugRecords
+    Next: PDebugBlock;       //< racy    next free block of the span, used under Debug.Lock alone;
+                             //  a report copies it with the record
     Size: NativeUInt;        //< racy    requested size
     Number: NativeUInt;      //< racy    allocation number, from 1
     FirstWord: NativeUInt;   //< racy    first word of the contents when it was freed: its class
-    Next: PDebugBlock;       //< racy    next free block of the span, used under Debug.Lock alone;
-                             //  a report copies it with the record
     AllocStack: Cardinal;    //< racy    backtrace of the allocation, see LaneMM.BacktraceTable
     FreeStack: Cardinal;     //< racy    backtrace of the free
     AllocThread: Cardinal;   //< racy    the system's number of the thread that allocated it
     FreeThread: Cardinal;    //< racy    the system's number of the thread that freed it
     Group: Cardinal;         //< racy    allocation group, or 0
-    Sum: Word;               //< racy    checksum of the racy fields but for Next
     AlignShift: Byte;        //< racy    its contents begin at a multiple of 2 to this power; 0: of
                              //  BlockAlignment
     Family: TFamily;         //< racy    the routines that allocated it, see DebugSetFamily
+    Sum: Word;               //< racy    checksum of the racy fields but for Next: the high half of
+                             //  the last word
   end;
 
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
@@ -73,9 +74,10 @@ type
     FreedBytes: NativeUInt;                             //< owner   bytes of these
   end;
 
-  /// Freed debug blocks, oldest first, that wait before they are used again.
+  /// Freed debug blocks, oldest first, that wait before they are used again. They come and go in
+  /// parcels: the number of blocks, their bytes, then the address of each.
   TQuarantine = record
-    Ring: PNativeUInt;     //< const   their addresses; nil: debug mode never was on
+    Ring: PNativeUInt;     //< const   the parcels; nil: debug mode never was on
     First: NativeUInt;     //< lock Debug  position of the oldest, modulo the length of the ring
     Limit: NativeUInt;     //< lock Debug  position of the next one to come, likewise
     Bytes: NativeUInt;     //< lock Debug  bytes of these blocks
@@ -95,6 +97,7 @@ type
                                 //  event more
     Lock: TLock;                //< shared  guards Spans, Quarantine
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
+    SpanSlices: NativeUInt;     //< lock Debug  slices of such spans that were ever taken
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid

@@ -35,7 +35,7 @@ function DebugThread: PDebugThread;
 /// pointer Frame; 0 when it cannot be kept in the table.
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread.
-function DebugThreadId(Thread: PDebugThread): Cardinal;
+function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt;

@@ -1,4 +1,4 @@
-/// Fills memory with one byte value, and counts bytes of one value.
+/// Fills memory with one byte value, and finds out whether it holds that value.
 //
 // Owns:       nothing.
 // Callers:    any unit, any thread.
@@ -17,7 +17,11 @@ function PatternHead(Size: NativeUInt): NativeUInt; inline;
 /// Returns how many bytes at its end: 0 where PatternHead is all of it.
 function PatternTail(Size: NativeUInt): NativeUInt; inline;
 /// Fills head and tail of a block of Size bytes at P with Value.
-procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
+procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte); inline;
+/// Returns True if the Size bytes at P all are Value.
+function PatternIsWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
+/// Returns True if head and tail of a block of Size bytes at P are Value.
+function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean; inline;
 /// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
@@ -29,36 +33,63 @@ const
   EndSize = 64 shl 10;
   WordSize = SizeOf(NativeUInt);
   WordMask = WordSize - 1;
+  PairSize = 2 * WordSize;
+  StepSize = 4 * WordSize;
   // From this size on the run-time library is faster.
   LongSize = 512;
   // A word of equal bytes is their value times this.
   Ones = High(NativeUInt) div High(Byte);
 
-procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
+procedure FillBytes(P: PByte; Size: NativeUInt; Value: Byte);
+begin
+  while Size > 0 do
+  begin
+    Dec(Size);
+    P[Size] := Value;
+  end;
+end;
+
+procedure FillStep(P: PNativeUInt; Word: NativeUInt); inline;
+begin
+  P[0] := Word;
+  P[1] := Word;
+  P[2] := Word;
+  P[3] := Word;
+end;
+
+procedure FillPair(P: PNativeUInt; Word: NativeUInt); inline;
+begin
+  P[0] := Word;
+  P[1] := Word;
+end;
+
+// The last step begins where it ends at the end of the range: it may overlap the one before it.
+procedure FillSteps(P: PByte; Size, Word: NativeUInt); inline;
 var
-  Limit: PByte;
+  Last: PByte;
+begin
+  Last := P + Size - StepSize;
+  while P < Last do
+  begin
+    FillStep(PNativeUInt(P), Word);
+    Inc(P, StepSize);
+  end;
+  FillStep(PNativeUInt(Last), Word);
+end;
+
+procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
 begin
   if Size >= LongSize then
+    FillChar(P^, Size, Value)
+  else if Size >= StepSize then
+    FillSteps(P, Size, Value * Ones)
+  else if Size >= PairSize then
   begin
-    FillChar(P^, Size, Value);
-    Exit;
-  end;
-  Limit := P + Size;
-  while (P < Limit) and (NativeUInt(P) and WordMask <> 0) do
-  begin
-    P^ := Value;
-    Inc(P);
-  end;
-  while P + WordSize <= Limit do
-  begin
-    PNativeUInt(P)^ := Value * Ones;
-    Inc(P, WordSize);
-  end;
-  while P < Limit do
-  begin
-    P^ := Value;
-    Inc(P);
-  end;
+    FillPair(PNativeUInt(P), Value * Ones);
+    FillPair(PNativeUInt(P + Size - PairSize), Value * Ones);
+  end
+  else
+    FillBytes(P, Size, Value);
 end;
 
 function PatternHead(Size: NativeUInt): NativeUInt;
@@ -75,10 +106,72 @@ begin
     Result := EndSize;
 end;
 
+procedure FillBothEnds(P: PByte; Size: NativeUInt; Value: Byte);
+begin
+  PatternFill(P, EndSize, Value);
+  PatternFill(P + Size - EndSize, EndSize, Value);
+end;
+
 procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
 begin
-  PatternFill(P, PatternHead(Size), Value);
-  PatternFill(P + Size - PatternTail(Size), PatternTail(Size), Value);
+  if Size <= WholeSize then
+    PatternFill(P, Size, Value)
+  else
+    FillBothEnds(P, Size, Value);
+end;
+
+function BytesAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
+begin
+  while (Size > 0) and (P[Size - 1] = Value) do
+    Dec(Size);
+  Result := Size = 0;
+end;
+
+// Return the bits in which the words at P differ from Word.
+function OthersInStep(P: PNativeUInt; Word: NativeUInt): NativeUInt; inline;
+begin
+  Result := (P[0] xor Word) or (P[1] xor Word) or (P[2] xor Word) or (P[3] xor Word);
+end;
+
+function OthersInPair(P: PNativeUInt; Word: NativeUInt): NativeUInt; inline;
+begin
+  Result := (P[0] xor Word) or (P[1] xor Word);
+end;
+
+// In steps as FillSteps; the bits that differ are collected, for few branches.
+function StepsAreWhole(P: PByte; Size, Word: NativeUInt): Boolean; inline;
+var
+  Last: PByte;
+  Others: NativeUInt;
+begin
+  Last := P + Size - StepSize;
+  Others := OthersInStep(PNativeUInt(Last), Word);
+  while P < Last do
+  begin
+    Others := Others or OthersInStep(PNativeUInt(P), Word);
+    Inc(P, StepSize);
+  end;
+  Result := Others = 0;
+end;
+
+function PatternIsWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
+begin
+  if Size >= StepSize then
+    Result := StepsAreWhole(P, Size, Value * Ones)
+  else if Size >= PairSize then
+    Result := OthersInPair(PNativeUInt(P), Value * Ones)
+      or OthersInPair(PNativeUInt(P + Size - PairSize), Value * Ones) = 0
+  else
+    Result := BytesAreWhole(P, Size, Value);
+end;
+
+function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
+begin
+  if Size <= WholeSize then
+    Result := PatternIsWhole(P, Size, Value)
+  else
+    Result := PatternIsWhole(P, EndSize, Value)
+      and PatternIsWhole(P + Size - EndSize, EndSize, Value);
 end;
 
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;

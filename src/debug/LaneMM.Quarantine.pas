@@ -13,14 +13,14 @@ unit LaneMM.Quarantine;
 interface
 
 uses
-  LaneMM.Types, LaneMM.DebugState;
+  LaneMM.Types, LaneMM.DebugState, LaneMM.DebugSpans;
 
 /// Makes the quarantine, once; False without memory.
 function QuarantineStart: Boolean;
 /// Puts a block in the state dsFreed into the quarantine, by way of Cache, that of the calling
 /// thread, unless it is nil. Returns the spans that became empty, a chain linked through Next: the
 /// caller passes them to DebugSpanRelease.
-function QuarantineAdd(Cache: PDebugCache; Block: PDebugBlock): PSpan;
+function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
 /// Takes all blocks out of Cache and out of the quarantine. Returns empty spans likewise.
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
 /// Recomputes the bytes of the ring, in a child process.
@@ -29,14 +29,16 @@ procedure QuarantineRecover;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.DebugBlocks, LaneMM.DebugSpans;
+  LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.DebugBlocks;
 
 const
-  // Maximum number of blocks in quarantine; a power of two.
+  // Words of the ring; a power of two.
   RingLength = 1 shl 18;
+  // Words of a parcel before its blocks.
+  HeadWords = 2;
   // The share of the quarantine that may wait in a TDebugCache.
   FreedShare = 64;
-  // Distance of the block that is prefetched from the oldest.
+  // Distance of the block that is prefetched from the one that is recycled.
   FetchedAhead = 8;
 
 function QuarantineStart: Boolean;
@@ -52,71 +54,88 @@ begin
   Result := Debug.Quarantine.Ring + Number mod RingLength;
 end;
 
-// Returns the bytes that count for the block; of a guarded one its contents are purged.
-function BytesOf(Block: PDebugBlock): NativeUInt; inline;
-begin
-  if DebugBlockIsGuarded(Block) then
-    Result := OsPageSize
-  else
-    Result := ArenaSpan(Block)^.BlockSize + SizeOf(TDebugBlock);
-end;
-
+// Takes the oldest parcel out. Under the lock, like the two routines after it.
 procedure RecycleOldest(var Empty: PSpan);
 var
-  Block: PDebugBlock;
+  Next, Limit: NativeUInt;
 begin
-  Block := PDebugBlock(RingPlace(Debug.Quarantine.First)^);
-  CacheFetch(Pointer(RingPlace(Debug.Quarantine.First + FetchedAhead)^));
-  Inc(Debug.Quarantine.First);
-  Dec(Debug.Quarantine.Bytes, BytesOf(Block));
-  DebugBlockRecycle(Block, Empty);
+  Next := Debug.Quarantine.First + HeadWords;
+  Limit := Next + RingPlace(Debug.Quarantine.First)^;
+  Dec(Debug.Quarantine.Bytes, RingPlace(Debug.Quarantine.First + 1)^);
+  Debug.Quarantine.First := Limit;
+  while Next <> Limit do
+  begin
+    CacheFetch(Pointer(RingPlace(Next + FetchedAhead)^));
+    DebugBlockRecycle(PDebugBlock(RingPlace(Next)^), Empty);
+    Inc(Next);
+  end;
 end;
 
-// Under the lock.
-procedure Keep(Block: PDebugBlock; var Empty: PSpan);
+// Adds a parcel. It is in the ring when Limit passes its last word: a child process that
+// interrupts this loses its blocks.
+procedure AddParcel(Blocks: PNativeUInt; Count, Bytes: NativeUInt);
+var
+  Place: NativeUInt;
+  Index: NativeInt;
 begin
-  // A block of more than half of the quarantine does not wait.
-  if BytesOf(Block) > Debug.Quarantine.MostBytes div 2 then
-  begin
-    DebugBlockRecycle(Block, Empty);
-    Exit;
-  end;
-  if Debug.Quarantine.Limit - Debug.Quarantine.First = RingLength then
+  Place := Debug.Quarantine.Limit;
+  RingPlace(Place)^ := Count;
+  RingPlace(Place + 1)^ := Bytes;
+  Inc(Place, HeadWords);
+  for Index := 0 to NativeInt(Count) - 1 do
+    RingPlace(Place + NativeUInt(Index))^ := Blocks[Index];
+  Debug.Quarantine.Limit := Place + Count;
+  Inc(Debug.Quarantine.Bytes, Bytes);
+end;
+
+procedure Keep(Blocks: PNativeUInt; Count, Bytes: NativeUInt; var Empty: PSpan);
+begin
+  while Debug.Quarantine.Limit + HeadWords + Count - Debug.Quarantine.First > RingLength do
     RecycleOldest(Empty);
-  RingPlace(Debug.Quarantine.Limit)^ := NativeUInt(Block);
-  Inc(Debug.Quarantine.Limit);
-  Inc(Debug.Quarantine.Bytes, BytesOf(Block));
+  AddParcel(Blocks, Count, Bytes);
   while Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes do
     RecycleOldest(Empty);
 end;
 
 procedure KeepFreed(var Cache: TDebugCache; var Empty: PSpan);
-var
-  Index: NativeInt;
 begin
+  if Cache.FreedCount = 0 then
+    Exit;
   LockEnter(Debug.Lock);
-  for Index := 0 to NativeInt(Cache.FreedCount) - 1 do
-    Keep(Cache.Freed[Index], Empty);
+  Keep(PNativeUInt(@Cache.Freed), Cache.FreedCount, Cache.FreedBytes, Empty);
   LockLeave(Debug.Lock);
   Cache.FreedCount := 0;
   Cache.FreedBytes := 0;
 end;
 
-function QuarantineAdd(Cache: PDebugCache; Block: PDebugBlock): PSpan;
+// Adds a block that does not wait in a TDebugCache; one of more than half of the quarantine does
+// not wait at all.
+procedure AddAlone(Block: PDebugBlock; Bytes: NativeUInt; var Empty: PSpan);
+begin
+  LockEnter(Debug.Lock);
+  if Bytes > Debug.Quarantine.MostBytes div 2 then
+    DebugBlockRecycle(Block, Empty)
+  else
+    Keep(PNativeUInt(@Block), 1, Bytes, Empty);
+  LockLeave(Debug.Lock);
+end;
+
+function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
+var
+  Bytes, Most: NativeUInt;
 begin
   Result := nil;
-  if Cache = nil then
+  Bytes := DebugBytesHeld(Place);
+  Most := Debug.Quarantine.MostBytes div FreedShare;
+  if (Cache = nil) or (Bytes > Most) then
   begin
-    LockEnter(Debug.Lock);
-    Keep(Block, Result);
-    LockLeave(Debug.Lock);
+    AddAlone(Place.Block, Bytes, Result);
     Exit;
   end;
-  Cache^.Freed[Cache^.FreedCount] := Block;
+  Cache^.Freed[Cache^.FreedCount] := Place.Block;
   Inc(Cache^.FreedCount);
-  Inc(Cache^.FreedBytes, BytesOf(Block));
-  if (Cache^.FreedCount = FreedLimit)
-    or (Cache^.FreedBytes > Debug.Quarantine.MostBytes div FreedShare) then
+  Inc(Cache^.FreedBytes, Bytes);
+  if (Cache^.FreedCount = FreedLimit) or (Cache^.FreedBytes > Most) then
     KeepFreed(Cache^, Result);
 end;
 
@@ -139,8 +158,8 @@ begin
   Number := Debug.Quarantine.First;
   while Number <> Debug.Quarantine.Limit do
   begin
-    Inc(Debug.Quarantine.Bytes, BytesOf(PDebugBlock(RingPlace(Number)^)));
-    Inc(Number);
+    Inc(Debug.Quarantine.Bytes, RingPlace(Number + 1)^);
+    Inc(Number, HeadWords + RingPlace(Number)^);
   end;
 end;
 

@@ -1,0 +1,85 @@
+/// Reports pointers that are no block in use, in a free, a resize or a question for the size.
+//
+// Owns:       nothing.
+// Callers:    any thread that holds no lock.
+unit LaneMM.InvalidPointers;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Hooks, LaneMM.Messages, LaneMM.DebugState;
+
+/// Reports a call for a block that is not in use any more.
+procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
+/// Reports a call with P, any pointer at which no debug block in use begins, and where it lies.
+procedure InvalidReport(P: Pointer; Call: TInvalidCall);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
+
+procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, Message, Block);
+  Finding.Kind := evDoubleFree;
+  Finding.Address := Finding.Data;
+  FindingReport(Finding);
+end;
+
+// Adds to Finding where P lies, which is in no debug block.
+procedure LookAround(P: Pointer; var Finding: TFinding);
+var
+  Span: PSpan;
+  Info: TBlockInfo;
+begin
+  Finding.Note := noElsewhere;
+  Span := ArenaSpan(P);
+  if Span = nil then
+    Exit;
+  Finding.Note := noFree;
+  if WalkFind(P, Info) then
+  begin
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(Info.Address);
+    Finding.Block.Size := Info.UsableSize;
+  end
+  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
+  begin
+    Finding.Kind := evDoubleFree;
+    Finding.Message := msDoubleFree;
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(P);
+    Finding.Block.Size := Span^.BlockSize;
+  end;
+end;
+
+procedure InvalidReport(P: Pointer; Call: TInvalidCall);
+const
+  Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
+var
+  Finding: TFinding;
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if Block <> nil then
+  begin
+    FindingFrom(Finding, Messages[Call], Block);
+    Finding.Note := noInner;
+  end
+  else
+    Finding := Default(TFinding);
+  Finding.Kind := evInvalidFree;
+  Finding.Message := Messages[Call];
+  Finding.Address := NativeUInt(P);
+  if Block = nil then
+    LookAround(P, Finding);
+  FindingReport(Finding);
+end;
+
+end.
