@@ -31,10 +31,10 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
   LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Modules,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
-  LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState, LaneMM.AllocationLog,
-  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.GuardSample,
-  LaneMM.LeaksState;
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
+  LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState,
+  LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase,
+  LaneMM.GuardSample, LaneMM.LeaksState;
 
 type
   // The state that the room shares.
@@ -163,12 +163,21 @@ begin
   Manager.ReallocMem := SampledDebugRealloc;
 end;
 
-// Puts the growth counter in front of the entry that resizes blocks.
-procedure UseGrowthEntry(var Manager: TMemoryManager);
+// Puts the growth counter in front of the entries: blocks grow by a resize, or by a copy.
+procedure UseGrowthEntries(var Manager: TMemoryManager);
 begin
   Observe.GrowthCall := Manager.ReallocMem;
-  if IsSet(opGrowth) then
-    Manager.ReallocMem := GrowthRealloc;
+  Observe.GetCall := Manager.GetMem;
+  Observe.GetZeroCall := Manager.AllocMem;
+  Observe.FreeCall := Manager.FreeMem;
+  Observe.FreeSizeCall := Manager.FreeMemSize;
+  if not IsSet(opGrowth) then
+    Exit;
+  Manager.ReallocMem := GrowthRealloc;
+  Manager.GetMem := CopiesGet;
+  Manager.AllocMem := CopiesGetZero;
+  Manager.FreeMem := CopiesFree;
+  Manager.FreeMemSize := CopiesFreeSize;
 end;
 
 // Returns whether the installed manager, which Manager receives, is LaneMM.
@@ -193,7 +202,7 @@ begin
       UseDebugEntries(Manager)
     else if IsErasingFreed then
       UseEraseEntries(Manager);
-    UseGrowthEntry(Manager);
+    UseGrowthEntries(Manager);
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
 end;
@@ -235,7 +244,7 @@ end;
 function IsWatching: Boolean;
 begin
   Result := IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile);
-  if Result and not (SitesStart and GrowthStart) then
+  if Result and not (SitesStart and GrowthStart and CopiesStart) then
     Result := False;
   if IsSet(opProfile) and not SamplerStart then
     Result := False;
@@ -248,6 +257,7 @@ begin
   SitesForget;
   LockProfileForget;
   GrowthForget;
+  CopiesForget;
   SamplerRecover;
   DebugRecover;
   StoreRelease(Report.DamageCount, 0);

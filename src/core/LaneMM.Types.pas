@@ -112,6 +112,8 @@ type
     Group: Cardinal;          //< owner   allocation group of its next debug blocks
     GroupDepth: Cardinal;     //< owner   open scopes of groups
     IsLogging: Boolean;       //< owner   LaneMM.AllocationLog is writing an event
+    LastGot: Pointer;         //< owner   the block allocated last, see LaneMM.Copies; or nil
+    LastGotSize: NativeUInt;  //< owner   its size
   end;
 
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a

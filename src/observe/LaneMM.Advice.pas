@@ -24,7 +24,8 @@ uses
   LaneMM.Atomic;
 
 type
-  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grBuilder, grStream);
+  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grDictionary,
+    grBuilder, grStream);
 
 // Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
 // theirs.
@@ -71,8 +72,10 @@ begin
       Exit(grStream)
     else if SymbolHas(Symbol, 'STRINGBUILDER') then
       Exit(grBuilder)
+    else if SymbolHas(Symbol, 'REHASH') or SymbolHas(Symbol, 'DICTIONARY') then
+      Exit(grDictionary)
     else if SymbolHas(Symbol, '_SETCAPACITY') or SymbolHas(Symbol, 'LIST_$__$$_')
-      or SymbolHas(Symbol, 'LIST$1$CRC') or SymbolHas(Symbol, 'DICTIONARY') then
+      or SymbolHas(Symbol, 'LIST$1$CRC') then
       Exit(grList)
     else if SymbolHas(Symbol, 'ANSISTR') then
       Result := grAnsiString
@@ -104,10 +107,11 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
 const
   Names: array[TGrower] of PAnsiChar = ('a block', 'an AnsiString', 'a UnicodeString',
-    'a dynamic array', 'a list', 'a string builder', 'a stream');
+    'a dynamic array', 'a list', 'a dictionary', 'a string builder', 'a stream');
   Advice: array[TGrower] of PAnsiChar = ('allocate the final size once',
     'call SetLength once, or use TStringBuilder', 'call SetLength once', 'call SetLength once',
-    'set Capacity first', 'create it with its capacity', 'set Size first');
+    'set Capacity first', 'create it with its capacity', 'create it with its capacity',
+    'set Size first');
 var
   Grower: TGrower;
 begin

@@ -23,6 +23,8 @@ function GrowthStart: Boolean;
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds the counts of the entries to their sites.
 procedure GrowthFlush;
+/// Counts a block of UsableSize bytes that the program copied to one of Size bytes.
+procedure GrowthCountCopy(UsableSize, Size: NativeUInt);
 /// Clears the entries, in a child process.
 procedure GrowthForget;
 
@@ -126,6 +128,21 @@ begin
   SiteAddEvents(Result, Weight);
   LowerTo(Result^.FirstBytes, UsableSize);
   RaiseTo(Result^.LastBytes, Size);
+end;
+
+procedure GrowthCountCopy(UsableSize, Size: NativeUInt);
+var
+  Weight: NativeUInt;
+  Site: PSite;
+begin
+  Weight := SampleWeight(Observe.GrowthStacks);
+  if Weight = 0 then
+    Exit;
+  Site := FindSite(Weight, UsableSize, Size);
+  if Site = nil then
+    Exit;
+  FetchAdd(Site^.Moves, Weight);
+  FetchAdd(Site^.CopiedBytes, UsableSize * Weight);
 end;
 
 // Returns the counts of ReallocMem for this thread.

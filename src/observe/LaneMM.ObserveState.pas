@@ -11,6 +11,11 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 type
+  /// Frees a block; returns its usable size.
+  TFreeMemCall = function(P: Pointer): TSize;
+  /// The same for a block of Size bytes.
+  TFreeSizeCall = function(P: Pointer; Size: TSize): TSize;
+
   /// The state that the room shares.
   TObserve = record
     SiteKeys: TAtomicWord;      //< shared  keys of the sites, see LaneMM.CallSites; 0: no table
@@ -23,6 +28,10 @@ type
     GrowthStacks: TAtomicWord;  //< shared  growth events that might take a backtrace
     GrowthCall: TResizeCall;    //< racy    resizes blocks for LaneMM.Growth, see LaneMM.Watch; an
                                 //  old value resizes every block as well
+    Chains: TAtomicWord;        //< shared  the table of LaneMM.Copies; 0: none
+    GetCall, GetZeroCall: TSizeCall; //< racy    get blocks for LaneMM.Copies, likewise
+    FreeCall: TFreeMemCall;     //< racy    frees blocks for it
+    FreeSizeCall: TFreeSizeCall; //< racy   likewise
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Sampler; 0: none

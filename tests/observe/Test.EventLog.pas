@@ -22,6 +22,7 @@ type
     procedure GrowthOfAListAdvisesCapacity;
     procedure GrowthInALibraryNamesTheProgramsLine;
     procedure GrowthIsSortedByTheWorkItCauses;
+    procedure LargerObjectInThePlaceOfAnotherIsNoGrowth;
     procedure ProgramWithoutEventsWritesNothing;
     procedure NothingIsWrittenWhenNothingIsWatched;
     procedure OptimisedProgramHasTheSameStacks;
@@ -135,8 +136,10 @@ end;
 
 procedure TEventLogTests.GrowthInALibraryNamesTheProgramsLine;
 const
-  Growers: array[0..5, 0..1] of string = (('numbers', 'a list (GROWING.TFPGLIST.ADD)'),
+  Growers: array[0..7, 0..1] of string = (('numbers', 'a list (GROWING.TFPGLIST.ADD)'),
     ('others', 'a list (GROWING.TLIST.ADD)'), ('objects', 'a list (CONTNRS.TOBJECTLIST.ADD)'),
+    ('strings', 'a list (CLASSES.TSTRINGLIST.ADD)'),
+    ('places', 'a dictionary (GROWING.TOPENADDRESSING.DOADD)'),
     ('stream', 'a stream (CLASSES.TMEMORYSTREAM.WRITE)'),
     ('builder', 'a string builder (SYSUTILS.TANSISTRINGBUILDER.APPEND)'), ('text', 'an AnsiString'));
 var
@@ -199,6 +202,17 @@ begin
       Inc(Lines);
     end;
   AtLeast(6, Lines, 'lines');
+  Growing.Free;
+end;
+
+procedure TEventLogTests.LargerObjectInThePlaceOfAnotherIsNoGrowth;
+var
+  Growing: TTestProgram;
+begin
+  Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
+  Growing.Run('growth,top=20,least=1', ['replace']);
+  Same(0, Growing.ExitCode, 'exit code');
+  AssertEquals('', Growing.Written(LogSuffix));
   Growing.Free;
 end;
 
