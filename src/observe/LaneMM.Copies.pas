@@ -70,7 +70,7 @@ var
   Heap: PHeap;
 begin
   Heap := OsThreadHeap;
-  if (Size < LeastWatched) or (Heap = nil) then
+  if Heap = nil then
     Exit;
   Heap^.Notes.LastGot := P;
   Heap^.Notes.LastGotSize := Size;
@@ -115,13 +115,15 @@ end;
 function CopiesGet(Size: TSize): Pointer;
 begin
   Result := Observe.GetCall(Size);
-  NoteGot(Result, Size);
+  if Size >= LeastWatched then
+    NoteGot(Result, Size);
 end;
 
 function CopiesGetZero(Size: TSize): Pointer;
 begin
   Result := Observe.GetZeroCall(Size);
-  NoteGot(Result, Size);
+  if Size >= LeastWatched then
+    NoteGot(Result, Size);
 end;
 
 function CopiesFree(P: Pointer): TSize;
