@@ -138,21 +138,38 @@ begin
     Result := @Thread^.Blocks;
 end;
 
+// Returns True if a freed block, with this word as its State, is undamaged. Reports damage that was
+// not reported before.
+function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean;
+begin
+  Result := not DebugIsReported(State);
+  if not Result or DebugBlockIsWhole(Place, dsFreed) then
+    Exit;
+  ReportDamage(Place.Block, dsFreed);
+  Result := False;
+end;
+
+// Reports damage done to the free blocks of a span that is released.
+procedure CheckLastTime(Span: PSpan);
+var
+  Index: NativeInt;
+  Place: TDebugPlace;
+begin
+  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+  begin
+    DebugBlockPlace(DebugBlockAt(Span, Index), Place);
+    StayedWhole(Place, LoadAcquire(Place.Block^.State));
+  end;
+end;
+
 procedure ReleaseSpans(Span: PSpan);
 var
   Next: PSpan;
-  Index: NativeInt;
-  Block: PDebugBlock;
 begin
   while Span <> nil do
   begin
     Next := Span^.Next;
-    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
-    begin
-      Block := DebugBlockAt(Span, Index);
-      if not DebugIsReported(LoadAcquire(Block^.State)) then
-        ReportDamage(Block, dsFreed);
-    end;
+    CheckLastTime(Span);
     DebugSpanRelease(Span);
     Span := Next;
   end;
@@ -185,17 +202,6 @@ begin
   end;
 end;
 
-// Returns True if the block, State before it was taken, waited in quarantine undamaged. Reports
-// damage done to it while it was free.
-function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean;
-begin
-  Result := (DebugStateOf(State) = dsFreed) and not DebugIsReported(State);
-  if not Result or DebugBlockIsWhole(Place, dsFreed) then
-    Exit;
-  ReportDamage(Place.Block, dsFreed);
-  Result := False;
-end;
-
 // The same as TakeWithRoom; gives the block alignment and guards.
 function TakeAnyBlock(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace):
   PDebugBlock;
@@ -206,7 +212,8 @@ begin
   if Result = nil then
     Exit;
   DebugBlockPlace(Result, Place);
-  if StayedWhole(Place, Before) and (Result^.AlignShift = Request.Shift) and not Place.HasPages then
+  if (DebugStateOf(Before) = dsFreed) and StayedWhole(Place, Before)
+    and (Result^.AlignShift = Request.Shift) and not Place.HasPages then
   begin
     if Result^.Size <> Request.Size then
       FillGuardBehind(Place, Request.Size);
@@ -466,7 +473,10 @@ var
   Empty: PSpan;
 begin
   Block := Place.Block;
-  CacheFetch(Block); // it comes while the stack is unwound
+  // They come while the stack is unwound.
+  CacheFetch(Block);
+  CacheFetch(Place.Data - FrontGuardSize);
+  CacheFetch(Place.Data + Place.Capacity);
   Thread := DebugThread;
   Stack := DebugStack(Thread, Frame);
   if not TakeOut(P, icFree, Place, Before) then

@@ -224,10 +224,22 @@ begin
     and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
+// Returns the bytes at the start of a freed block that take the place of its class; 0 for none.
+function ClassTrapSize(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
+begin
+  Result := 0;
+  if (Size >= SizeOf(NativeUInt)) and (FreedClassBase <> 0)
+    and (PNativeUInt(Place.Data)^ = FreedClassBase + NativeUInt(Place.Data)) then
+    Result := SizeOf(NativeUInt);
+end;
+
 // Returns True if the contents of a freed block are whole, traps included.
 function ContentsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean;
+var
+  First: NativeUInt;
 begin
-  Result := PatternEndsAreWhole(Place.Data, Size, Debug.FreeFill)
+  First := ClassTrapSize(Place, Size);
+  Result := PatternEndsAreWhole(Place.Data + First, Size - First, Debug.FreeFill)
     or IsWhole(ExpectedIn(Place, Size, dsFreed, paHead))
     and IsWhole(ExpectedIn(Place, Size, dsFreed, paTail));
 end;

@@ -204,10 +204,10 @@ begin
   if (Debug.Traps = nil) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
     Exit;
   Kind := Known(ClassId);
-  if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
-    Exit;
   if Kind <> HasNone then
   begin
+    if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
+      Exit;
     Kind := SetInterfaces(Data, Size, ClassId);
     // Any order, as in Known.
     StoreRelease(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod ClassCount],
