@@ -38,6 +38,8 @@ function FirstKeyBlockFree(P: Pointer): TSize;
 
 /// BlockFree for a pointer that the fast path cannot prove to be a block in use.
 function BlockFreeSlow(P: Pointer): NativeUInt;
+/// BlockFree for a pointer in Span, a record that Heap, maybe nil, does not own.
+function FastBlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Releases a span that is not current and whose last block in use was just put on FreeList.
 /// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
@@ -49,17 +51,12 @@ uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
   LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
 
-// Frees the block P of another heap, or of none; Heap may be nil. Word and Seen: see RemotePush.
-// Returns false if another thread has freed it.
-function RemoteBlockFree(Heap: PHeap; Span: PSpan; P: PBlock; Word, Seen: NativeUInt): Boolean;
-var
-  Watch: TFreeCall;
+// Frees the block P of another heap, or of none, after its push; Heap may be nil. Returns false if
+// another thread has freed it.
+function AfterPush(Heap: PHeap; Span: PSpan; P: PBlock; Push: TRemotePush): Boolean;
 begin
-  Watch := Hooks.RemoteFree;
-  if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
-    Watch(Span, P);
   Result := True;
-  case RemotePush(Span, P, Word, Seen) of
+  case Push of
     rpPushed:
       // An owner that allocates from the span finds the block; an owner that does not needs a
       // sweep.
@@ -76,6 +73,18 @@ begin
     rpNotInUse:
       Result := False;
   end;
+end;
+
+// Frees the block P of another heap, or of none; Heap may be nil. Word and Seen: see RemotePush.
+// Returns false if another thread has freed it.
+function RemoteBlockFree(Heap: PHeap; Span: PSpan; P: PBlock; Word, Seen: NativeUInt): Boolean;
+var
+  Watch: TFreeCall;
+begin
+  Watch := Hooks.RemoteFree;
+  if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
+    Watch(Span, P);
+  Result := AfterPush(Heap, Span, P, RemotePush(Span, P, Word, Seen));
 end;
 
 procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);

@@ -27,6 +27,11 @@ const
   SliceSize = NativeUInt(1) shl SliceShift;
   /// A span of blocks is shorter than 2 to this power.
   OffsetBits = 20;
+  /// Most blocks of a span, a mask of their count in TSpan.Remote; the shift of the offset in it,
+  /// and the word of a span that was given up, see LaneMM.RemoteList.
+  MostSpanBlocks = 4095;
+  RemoteFirstShift = 12;
+  GivenUpSpan = 2 shl RemoteFirstShift;
   /// Step of the count of lives in TSpan.Remote; a word of 32 bits has no room for one.
   LifeStep = {$ifdef CPU64} NativeUInt(1) shl 32 {$else} NativeUInt(0) {$endif};
   /// Binary logarithm of the size of a span record, for the assembler.

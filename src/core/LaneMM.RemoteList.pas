@@ -1,8 +1,8 @@
 /// Blocks of a span that other threads freed: a list that many threads push on and one empties.
 //
-// Owns:       TSpan.Remote, one word: bit 0 given up, bits 1 to 15 the length of the list,
-//             bits 16 to 31 the offset of its first block from Start, in units of
-//             BlockAlignment; of 64 bits the upper half counts the lives of the record.
+// Owns:       TSpan.Remote, one word: bits 0 to 11 the length of the list, bits 12 to 31 the offset
+//             of its first block from Start, xor EndOfList, so that an empty list is 0; bit 13,
+//             which no offset has, given up; of 64 bits the upper half counts the record's lives.
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. A span that was given up has no list.
 // Large:      the span of a large block is given up: the thread that frees the block ends its life.
@@ -10,8 +10,10 @@
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
 //             that it frees at the same moment is on FreeList, too. LaneMM.Span hands it out once.
-// Callers:    RemotePush: any thread. RemoteTakeAll, RemoteGiveUp, RemoteFirst, RemoteIsUsed: the
-//             span's owner.
+// Assembler:  LaneMM.Free.x64.inc claims and pushes as RemotePush does, once; it leaves a second
+//             push to RemotePushClaimed.
+// Callers:    RemotePush, RemotePushClaimed: any thread. RemoteTakeAll, RemoteGiveUp, RemoteFirst,
+//             RemoteIsUsed: the span's owner.
 //             RemoteWord, RemoteCount: any thread. RemoteStartLife, RemoteStartGivenUp: the thread
 //             that formats the record. RemoteEndLife: the thread that releases the span.
 //             RemoteTryEndLife: any thread that frees a large block.
@@ -43,6 +45,8 @@ function RemoteWord(Span: PSpan): TAtomicWord; inline;
 /// Pushes Block for the owner of Span. The caller read Word, by RemoteWord, then saw that Span has
 /// the block, then read Seen, the block's first word, which is that of a block in use. Never waits.
 function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
+/// The same for a block that the caller has claimed, with the word that it read before.
+function RemotePushClaimed(Span: PSpan; Block: PBlock; Word: NativeUInt): TRemotePush;
 /// Takes the whole list; Count is its length. Returns the offset of its first block or EndOfList.
 function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 /// Gives the span up if its list is empty. Returns whether it did.
@@ -70,30 +74,24 @@ uses
   LaneMM.Atomic, LaneMM.Errors;
 
 const
-  CountShift = 1;
-  CountMask = (1 shl 15) - 1;
-  FirstShift = 16;
-  FirstMask = (1 shl 16) - 1;
-  GivenUp = TAtomicWord(1);
+  FirstMask = NativeUInt(1) shl OffsetBits - BlockAlignment + EndOfList;
+  GivenUp = TAtomicWord(GivenUpSpan);
   LifeMask = not (LifeStep - 1);
 
 function CountOf(Word: TAtomicWord): Cardinal; inline;
 begin
-  Result := (Word shr CountShift) and CountMask;
+  Result := Word and MostSpanBlocks;
 end;
 
 function FirstOf(Word: TAtomicWord): NativeUInt; inline;
 begin
-  if CountOf(Word) = 0 then
-    Result := EndOfList
-  else
-    Result := ((Word shr FirstShift) and FirstMask) * BlockAlignment;
+  Result := Word shr RemoteFirstShift and FirstMask xor EndOfList;
 end;
 
 function Pack(Span: PSpan; Block: PBlock; Count: Cardinal): TAtomicWord; inline;
 begin
-  Result := ((NativeUInt(Block) - NativeUInt(Span^.Start)) div BlockAlignment) shl FirstShift
-    or Count shl CountShift;
+  Result := (NativeUInt(Block) - NativeUInt(Span^.Start)) xor EndOfList;
+  Result := Result shl RemoteFirstShift or Count;
 end;
 
 function RemoteWord(Span: PSpan): TAtomicWord;
@@ -103,13 +101,18 @@ begin
 end;
 
 function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
+begin
+  // The claim: of all threads that saw the block in use one goes on. It writes the link, too.
+  if not CompareAndSwap(Block^.Link, Seen, LinkOf(FirstOf(Word))) then
+    Exit(rpNotInUse);
+  Result := RemotePushClaimed(Span, Block, Word);
+end;
+
+function RemotePushClaimed(Span: PSpan; Block: PBlock; Word: NativeUInt): TRemotePush;
 var
   Life, Pushed: TAtomicWord;
 begin
   Life := Word and LifeMask;
-  // The claim: of all threads that saw the block in use one goes on. It writes the link, too.
-  if not CompareAndSwap(Block^.Link, Seen, LinkOf(FirstOf(Word))) then
-    Exit(rpNotInUse);
   repeat
     if Word and not LifeMask = GivenUp then
     begin

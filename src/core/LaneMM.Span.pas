@@ -86,6 +86,14 @@ begin
   end;
 end;
 
+// Returns the number of blocks that the span can hold.
+function BlockCount(Span: PSpan): Cardinal;
+begin
+  Result := Span^.SliceCount * SliceSize div Span^.BlockSize;
+  if Result > MostSpanBlocks then
+    Result := MostSpanBlocks;
+end;
+
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 begin
   Span^.FreeList := EndOfList;
@@ -97,7 +105,7 @@ begin
   Span^.DivideMagic := High(UInt64) div Span^.BlockSize + 2;
   Span^.ProductLimit := 0;
   Span^.LinkMask := Process.LinkMasks[SizeClass];
-  Span^.BlockBytes := Span^.SliceCount * SliceSize div Span^.BlockSize * Span^.BlockSize;
+  Span^.BlockBytes := BlockCount(Span) * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
   Span^.IsShared := False;

@@ -33,6 +33,7 @@ type
     Log: array[TTwinKind, 0..TurnCount] of NativeUInt;
     function PlaceOf(P: Pointer): NativeUInt;
     procedure Play(const Twin: TTwin; out Results: array of NativeUInt);
+    procedure FreeOthers(Heap: PHeap; Kind: TTwinKind);
     procedure PlayOn(Heap: PHeap; Kind: TTwinKind);
     function ErrorOf(Free: TFree; P: Pointer): Integer;
     function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
@@ -43,6 +44,8 @@ type
     procedure TwinsRefuseToResizeTheSamePointers;
     procedure TwinsGetAndFreeByRealloc;
     procedure TwinsServeAThreadWithoutAHeap;
+    procedure TwinsFreeBlocksOfAnotherThread;
+    procedure TwinsRefuseASecondFreeOfAnothersBlock;
     procedure TheManagerUsesTheAssembler;
   end;
 {$ifend}
@@ -51,11 +54,11 @@ implementation
 
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
+  SysUtils, testregistry, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize;
 
 const
-  HeapBytes = (4 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
+  HeapBytes = (7 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
   PlaceShift = 24;
   Twins: array[TTwinKind] of TTwin = (
     (Get: BlockGet; Free: BlockFree; Realloc: BlockRealloc),
@@ -289,6 +292,97 @@ begin
   OsSetThreadHeap(Mine);
   Same(2 * 112, Results, 'usable sizes');
   Same(Before, UsedBytes, 'bytes in use');
+end;
+
+// Frees this thread's blocks as the thread of Heap, so that spans stay with their owner, are given up
+// before, or are empty then; logs sizes, lists and counts. Then takes the blocks from the lists.
+procedure TBlocksTwinsTests.FreeOthers(Heap: PHeap; Kind: TTwinKind);
+var
+  Blocks: array[0..9999] of Pointer;
+  Generator: TGenerator;
+  Index: Integer;
+  Span: PSpan;
+  Mine, Kept: PHeap;
+begin
+  Generator.Start(TestSeed);
+  HeapFormat(Heap);
+  HeapFormat(Heap + 1);
+  Mine := OsThreadHeap;
+  Kept := Process.Abandoned;
+  Process.Abandoned := PHeap(Memory);
+  OsSetThreadHeap(Heap);
+  for Index := 0 to High(Blocks) do
+    Blocks[Index] := Twins[Kind].Get(1 + Generator.NextSize(12000));
+  OsSetThreadHeap(Heap + 1);
+  for Index := 0 to High(Blocks) do
+  begin
+    Span := ArenaSpan(Blocks[Index]);
+    Log[Kind, 3 * Index] := Twins[Kind].Free(Blocks[Index]);
+    Log[Kind, 3 * Index + 1] := RemoteCount(Span);
+    Log[Kind, 3 * Index + 2] := Span^.Used + Ord(Span^.Owner = Heap) shl 20;
+  end;
+  OsSetThreadHeap(Heap);
+  SpanCount := 0;
+  for Index := 0 to High(Blocks) do
+  begin
+    Blocks[Index] := Twins[Kind].Get(1 + Generator.NextSize(12000));
+    Log[Kind, 3 * Index] := Log[Kind, 3 * Index] shl 32 + PlaceOf(Blocks[Index]);
+  end;
+  for Index := 0 to High(Blocks) do
+    Twins[Kind].Free(Blocks[Index]);
+  OsSetThreadHeap(Mine);
+  Process.Abandoned := Kept;
+  HeapAbandon(Heap);
+  HeapAbandon(Heap + 1);
+end;
+
+procedure TBlocksTwinsTests.TwinsFreeBlocksOfAnotherThread;
+var
+  Kind: TTwinKind;
+  Turn, Different, Remote: Integer;
+begin
+  Memory := OsReserve(HeapBytes);
+  OsCommit(Memory, HeapBytes);
+  HeapFormat(PHeap(Memory));
+  for Kind := tkPascal to LastKind do
+    FreeOthers(PHeap(Memory) + 1 + 2 * Ord(Kind), Kind);
+  OsRelease(Memory, HeapBytes);
+  Different := 0;
+  Remote := 0;
+  for Turn := 0 to 3 * 10000 - 1 do
+  begin
+    Inc(Remote, Ord((Turn mod 3 = 1) and (Log[tkPascal, Turn] > 1)));
+    for Kind := tkFast to LastKind do
+      Inc(Different, Ord(Log[tkPascal, Turn] <> Log[Kind, Turn]));
+  end;
+  Same(0, Different, 'results that differ');
+  AtLeast(100, Remote, 'frees behind another one on a list');
+end;
+
+procedure TBlocksTwinsTests.TwinsRefuseASecondFreeOfAnothersBlock;
+var
+  P, Q: PByte;
+  Mine: PHeap;
+  Wrong, Offset: Integer;
+begin
+  Memory := OsReserve(HeapBytes);
+  OsCommit(Memory, HeapBytes);
+  HeapFormat(PHeap(Memory));
+  P := BlockGet(100);
+  Q := BlockGet(100);
+  Mine := OsThreadHeap;
+  OsSetThreadHeap(PHeap(Memory));
+  Wrong := 0;
+  for Offset := 1 to 99 do
+    Inc(Wrong, Ord(ErrorOf(FastBlockFree, P + Offset) <> InvalidPointer));
+  FastBlockFree(P);
+  FastBlockFree(Q);
+  Inc(Wrong, Ord(ErrorOf(FastBlockFree, P) <> InvalidPointer));
+  Inc(Wrong, Ord(ErrorOf(FastBlockFree, Q) <> InvalidPointer));
+  Inc(Wrong, Ord(ErrorOf(BlockFree, P) <> InvalidPointer));
+  OsSetThreadHeap(Mine);
+  OsRelease(Memory, HeapBytes);
+  Same(0, Wrong, 'wrong answers');
 end;
 
 procedure TBlocksTwinsTests.TheManagerUsesTheAssembler;

@@ -13,8 +13,8 @@
  *     SpanCollect: RemoteTakeAll Link SpanPut
  *     SpanIsEmpty: Used AcquireFence RemoteCount
  *   LaneMM.RemoteList
- *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire
- *       Remote Link:= FirstOf
+ *     RemotePush: CompareAndSwap Link FirstOf RemotePushClaimed
+ *     RemotePushClaimed: Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     RemoteWord: LoadAcquire Remote
@@ -55,8 +55,8 @@
  *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
  *       SpanDropList
  *   LaneMM.Free
- *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
- *       PurgeNotify
+ *     RemoteBlockFree: Owner AfterPush RemotePush
+ *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
  *     ClaimedBlockFree: SpanPut HeapTakeOver PurgeNotify HeapEmptied PurgeNotify
@@ -586,14 +586,14 @@ inline ClaimedBlockFree(b) {
 }
 
 inline RemoteBlockFree(b) {
-  d_step {                          /* RemotePush, CompareAndSwap */
+  d_step {                          /* RemotePush, RemotePushClaimed: CompareAndSwap */
     ok = GivenUp;
     if
     :: GivenUp -> GivenUp = false; Remote = 0
     :: else -> Law(0, Live && !(Remote & Bit(b))); Remote = Remote | Bit(b); Holder[b] = 0
     fi
   };
-  if
+  if                                /* AfterPush */
   :: ok ->
     SpanPut(b, ok);
     if

@@ -4,12 +4,12 @@
  * threads use:
  *   LaneMM.RemoteList
  *     RemoteWord: LoadAcquire Remote
- *     RemotePush: CompareAndSwap Link FirstOf Pack CountOf CompareAndSwap Remote LoadAcquire
- *       Remote Link:= FirstOf
+ *     RemotePush: CompareAndSwap Link FirstOf RemotePushClaimed
+ *     RemotePushClaimed: Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:= FirstOf
  *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     CountOf:
- *     FirstOf: CountOf
+ *     FirstOf:
  *     Pack:
  *   LaneMM.Span
  *     SpanTake: FreeList FreeList Link FreeList:= Link:= Used+
@@ -67,7 +67,8 @@ inline SpanTake() {
 }
 
 /* RemoteWord before the first turn, the claim of the block: in a correct program no other thread
- * frees it, so the claim is the write of the link in the first turn. See twice.pml for others. */
+ * frees it, so the claim is the write of the link in the first turn. See twice.pml for others.
+ * The turns are RemotePushClaimed. FastBlockFreeUnowned, in assembler, does the same first turn. */
 inline RemotePush(b) {
   do
   :: w = Remote;

@@ -34,8 +34,8 @@
  *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
  *     ThreadEnded: Abandon
  *   LaneMM.Free
- *     RemoteBlockFree: Owner RemotePush IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver
- *       PurgeNotify
+ *     RemoteBlockFree: Owner AfterPush RemotePush
+ *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *   LaneMM.Arena
  *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
@@ -278,7 +278,7 @@ inline HeapEmptied() {
   fi
 }
 
-/* RemoteBlockFree, for a thread with heap h. */
+/* RemoteBlockFree, AfterPush, for a thread with heap h. */
 inline RemoteFree(h) {
   d_step {                                                     /* RemotePush, CompareAndSwap */
     r = GivenUp;
