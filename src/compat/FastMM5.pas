@@ -138,9 +138,12 @@ const
 
 implementation
 
+uses
+  LaneMM.Atomic;
+
 function FastMM_GetMem(Size: NativeInt): Pointer;
 begin
-  Result := GetMem(Size);
+  GetMem(Result, Size);
 end;
 
 function FastMM_FreeMem(P: Pointer): Integer;
@@ -177,11 +180,11 @@ begin
 end;
 
 var
-  EraseDepth: LongInt;
+  EraseDepth: NativeUInt;
 
 function FastMM_BeginEraseFreedBlockContent: Boolean;
 begin
-  if InterlockedIncrement(EraseDepth) = 1 then
+  if FetchAdd(EraseDepth, 1) = 0 then
     LaneMM_Configure('erase=free');
   Result := True;
 end;
@@ -199,7 +202,7 @@ end;
 
 function FastMM_EndEraseFreedBlockContent: Boolean;
 begin
-  if InterlockedDecrement(EraseDepth) = 0 then
+  if FetchAdd(EraseDepth, NativeUInt(-1)) = 1 then
     StopErasing;
   Result := True;
 end;

@@ -28,13 +28,13 @@ procedure WatchExitCode;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Modules,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
-  LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler, LaneMM.DebugState,
-  LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.Erase,
-  LaneMM.GuardSample, LaneMM.LeaksState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize,
+  LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
+  LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
+  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
+  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
+  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
 
 type
   // The state that the room shares.
@@ -76,7 +76,7 @@ end;
 
 // Handles a signal that ends the program: writes the logs, checks the heap, and repeats the signal
 // for the system's own action.
-procedure EndBySignal(Signal: LongInt); cdecl;
+procedure EndBySignal(Signal: Integer); cdecl;
 begin
   WatchWrite;
   if Debug.IsStarted and CanCheck then
@@ -84,7 +84,7 @@ begin
   OsSignalSend(Signal);
 end;
 
-procedure WriteOnSignal(Signal: LongInt); cdecl;
+procedure WriteOnSignal(Signal: Integer); cdecl;
 begin
   WatchWrite;
 end;

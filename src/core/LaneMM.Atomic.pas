@@ -150,8 +150,13 @@ begin
   until (Last >= Value) or CompareAndSwap(Word, Last, Value);
 end;
 
-{$ifdef LANEMM_X64}
-procedure SpinHint; assembler; {$ifdef FPC} nostackframe; {$endif}
+{$if not defined(FPC)}
+procedure SpinHint;
+begin
+  YieldProcessor;
+end;
+{$elseif defined(LANEMM_X64)}
+procedure SpinHint; assembler; nostackframe;
 asm
   pause
 end;
@@ -160,6 +165,6 @@ procedure SpinHint;
 begin
   Fence;
 end;
-{$endif}
+{$ifend}
 
 end.

@@ -1,4 +1,4 @@
-/// Alignment, bit scans, hints to the CPU.
+/// Alignment, bit scans, hints to the CPU; texts that end with #0.
 //
 // Owns:       nothing.
 // Callers:    any unit, any thread; the routines have no side effects.
@@ -21,7 +21,38 @@ function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
 /// Prefetches the cache line at P for a read soon; P need not be a valid address.
 procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
 
+/// Returns the length of a text that ends with #0.
+function TextLength(Text: PAnsiChar): NativeUInt;
+/// Returns True if a text, which may be longer, begins with Start.
+function TextBegins(Text: PAnsiChar; const Start: ShortString): Boolean;
+/// Returns Sign in lower case; only letters of ASCII have one here.
+function TextLower(Sign: AnsiChar): AnsiChar;
+
 implementation
+
+function TextLength(Text: PAnsiChar): NativeUInt;
+begin
+  Result := 0;
+  while Text[Result] <> #0 do
+    Inc(Result);
+end;
+
+function TextBegins(Text: PAnsiChar; const Start: ShortString): Boolean;
+var
+  Index: NativeUInt;
+begin
+  Index := 0;
+  while (Index < Length(Start)) and (Text[Index] = Start[Index + 1]) do
+    Inc(Index);
+  Result := Index = Length(Start);
+end;
+
+function TextLower(Sign: AnsiChar): AnsiChar;
+begin
+  Result := Sign;
+  if Sign in ['A'..'Z'] then
+    Inc(Result, Ord('a') - Ord('A'));
+end;
 
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
 begin

@@ -12,7 +12,7 @@ unit LaneMM.Blocks;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Span;
 
 /// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
 /// of a large block it finds the first and the last slice only.
@@ -39,7 +39,7 @@ function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Errors, LaneMM.Span, LaneMM.Foreign;
+  LaneMM.Os, LaneMM.Errors, LaneMM.Foreign;
 
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 begin

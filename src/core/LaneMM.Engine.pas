@@ -9,6 +9,9 @@ unit LaneMM.Engine;
 
 interface
 
+uses
+  LaneMM.Layout;
+
 /// Starts the engine; returns whether it runs. Does nothing the second time.
 function EngineStart: Boolean;
 /// Makes the engine the memory manager of the program. It is never uninstalled: blocks outlive
@@ -22,8 +25,8 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge,
-  LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Types, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin

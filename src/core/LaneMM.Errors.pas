@@ -27,7 +27,20 @@ const
   OutOfMemory = 203;
   InvalidPointer = 204;
 
-procedure HandleError(Code: LongInt); external name 'FPC_HANDLEERROR';
+{$ifdef FPC}
+procedure HandleError(Code: Integer); external name 'FPC_HANDLEERROR';
+{$else}
+const
+  ReturnNilIfGrowHeapFails = False;
+
+procedure HandleError(Code: Integer);
+begin
+  if Code = OutOfMemory then
+    System.Error(reOutOfMemory)
+  else
+    System.Error(reInvalidPtr);
+end;
+{$endif}
 
 function ErrorOutOfMemory: Pointer;
 begin

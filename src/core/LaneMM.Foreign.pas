@@ -28,7 +28,7 @@ function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl;
 
 const
   // Increases when TCopy or the meaning of its calls changes.
@@ -151,7 +151,7 @@ function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 var
   Owner: TCopy;
 begin
-  Result := FindOwner(P, Owner);
+  Result := FindOwner(P, Owner) and (@Owner.SizeOfBlock <> nil);
   if Result then
     Size := Owner.SizeOfBlock(P);
 end;

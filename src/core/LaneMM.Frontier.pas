@@ -16,7 +16,7 @@ unit LaneMM.Frontier;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic;
 
 /// Takes slices that were never used: Start is set. Nil when the system refuses memory. Tail is
 /// nil, or what was left of the last arena before a new one: a run of TailCount slices, Start is
@@ -33,7 +33,7 @@ procedure FrontierApplyDirect;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Bits, LaneMM.Os;
 
 const
   ShortestArena = 64;

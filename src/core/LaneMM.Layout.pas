@@ -98,8 +98,8 @@ const
   FirstKeySlot = $318;
 
 type
-  /// A size in bytes as the memory-manager record of the compiler declares it.
-  TSize = {$ifdef FPC} PtrUInt {$else} NativeInt {$endif};
+  /// A size in bytes as the memory-manager record of Free Pascal declares it.
+  TSize = {$ifdef FPC} PtrUInt {$else} NativeUInt {$endif};
   /// A word that any thread changes, always through LaneMM.Atomic.
   TAtomicWord = NativeUInt;
   /// Padding of one cache line, between fields that different threads write.
@@ -159,6 +159,27 @@ type
     Slices: NativeUInt;  //< racy    0: no limit; an old value holds a moment longer
     State: TAtomicWord;  //< shared  TLimitState
   end;
+
+{$ifndef FPC}
+  // Records of Free Pascal's run-time library that Delphi lacks, see LaneMM.Rtl.
+
+  /// The status of the heap.
+  TFPCHeapStatus = record
+    MaxHeapSize, MaxHeapUsed: NativeUInt;                //< owner   most bytes so far
+    CurrHeapSize, CurrHeapUsed, CurrHeapFree: NativeUInt; //< owner   bytes now
+  end;
+  /// The routines of a memory manager; while they are replaced, a thread may call an old one.
+  TMemoryManager = record
+    GetMem: function(Size: NativeUInt): Pointer;                     //< racy   see above
+    FreeMem: function(P: Pointer): NativeUInt;                       //< racy   see above
+    FreeMemSize: function(P: Pointer; Size: NativeUInt): NativeUInt; //< racy   see above
+    AllocMem: function(Size: NativeUInt): Pointer;                   //< racy   see above
+    ReallocMem: function(var P: Pointer; Size: NativeUInt): Pointer; //< racy   see above
+    MemSize: function(P: Pointer): NativeUInt;                       //< racy   see above
+    GetHeapStatus: function: THeapStatus;                            //< racy   see above
+    GetFPCHeapStatus: function: TFPCHeapStatus;                      //< racy   see above
+  end;
+{$endif}
 
 implementation
 

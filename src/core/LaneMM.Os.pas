@@ -32,7 +32,7 @@ type
   /// Use of a signal handler: for each signal, or once, after which the system's default applies.
   TOsSignalUse = (suAgain, suLast);
   /// Handles a signal. It may interrupt any code, so it calls only routines that allow that.
-  TOsSignalHandler = procedure(Signal: LongInt); cdecl;
+  TOsSignalHandler = procedure(Signal: Integer); cdecl;
   /// A range of addresses that is one mapping of the system.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses

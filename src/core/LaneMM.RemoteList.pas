@@ -30,7 +30,7 @@ unit LaneMM.RemoteList;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic;
 
 type
   /// Result of a push.
@@ -71,7 +71,7 @@ function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Errors;
+  LaneMM.Errors;
 
 const
   FirstMask = NativeUInt(1) shl OffsetBits - BlockAlignment + EndOfList;

@@ -21,7 +21,7 @@ unit LaneMM.Span;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
 
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
@@ -65,7 +65,7 @@ function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
+  LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
 const
   // Untouched blocks are put on FreeList in portions of at most this many bytes, or one by one, so

@@ -7,8 +7,7 @@
 //             has the size of such an object. Strings and arrays are recognized by their header
 //             fields, which other data may match by chance.
 // Callers:    any thread, also in an error report, after ModulesLook.
-// Source:     FPC 3.2.2, rtl/inc: objpash.inc (TVmt), objpas.inc (UnitName), astrings.inc,
-//             ustrings.inc, dynarr.inc.
+// Source:     FPC 3.2.2, rtl/inc/objpas.inc (UnitName); see LaneMM.RtlRecords.
 unit LaneMM.Contents;
 
 {$I ../LaneMM.inc}
@@ -45,13 +44,12 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Modules;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Modules, LaneMM.RtlRecords;
 
 const
   // Maximum number of ancestors of a class.
   MostAncestors = 64;
   RootName: ShortString = 'TObject';
-  ClassTypeKind = 15;
   // A block is at most this many times as large as its contents, plus MostSlackExtra: strings and
   // arrays have spare capacity, and shrink in place.
   MostSlack = 8;
@@ -59,34 +57,6 @@ const
   MostReferences = NativeInt(1) shl 30;
   MostArrayReferences = 65535;
   MostElementSize = 4096;
-
-type
-  TStringHead = record
-    CodePage: Word;
-    ElementSize: Word;
-    {$if SizeOf(Pointer) = 8} Padding: Cardinal; {$ifend}
-    References: NativeInt;
-    Length: NativeInt;
-  end;
-  PStringHead = ^TStringHead;
-
-  TArrayHead = record
-    References: NativeInt;
-    High: NativeInt;
-  end;
-  PArrayHead = ^TArrayHead;
-
-  // The part of a class record that is read.
-  TClassHead = record
-    Size: NativeInt;
-    NegativeSize: NativeInt;
-    Parent: NativeUInt;      // address of the address of the parent's record
-    Name: NativeUInt;
-    Tables: array[0..2] of NativeUInt;
-    TypeInfo: NativeUInt;
-    MoreTables: array[0..3] of NativeUInt;
-    Methods: array[0..2] of NativeUInt; // Destroy, NewInstance, FreeInstance
-  end;
 
 // ---------------------------------------------------------------------------- classes
 
@@ -121,38 +91,41 @@ end;
 // Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
 function ParentOf(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 begin
-  Parent := 0;
-  Result := (Head.Parent = 0) or ModulesRead(Head.Parent, @Parent, SizeOf(Parent));
+  Parent := ClassWord(Head, vmtParent);
+  Result := (Parent = 0) or ModulesRead(Parent, @Parent, SizeOf(Parent));
 end;
 
 // Reads a class record; returns True if it is valid apart from its name and ancestors.
 function ReadClass(ClassId: NativeUInt; out Head: TClassHead): Boolean;
 var
-  Index: Cardinal;
+  First: NativeUInt;
 begin
   Head := Default(TClassHead);
-  Result := (ClassId and (SizeOf(Pointer) - 1) = 0) and ModulesHaveData(ClassId, SizeOf(Head))
-    and ModulesRead(ClassId, @Head, SizeOf(Head))
-    and (Head.Size >= SizeOf(Pointer)) and (Head.NegativeSize = -Head.Size);
-  for Index := 0 to High(Head.Methods) do
-    Result := Result and ModulesHaveCode(Head.Methods[Index]);
+  First := ClassId + NativeUInt(ClassFirst);
+  Result := (ClassId and (SizeOf(Pointer) - 1) = 0) and ModulesHaveData(First, SizeOf(Head))
+    and ModulesRead(First, @Head, SizeOf(Head))
+    and (ClassObjectSize(Head) >= SizeOf(Pointer)) and ClassIsMarked(Head, ClassId)
+    and ModulesHaveCode(ClassWord(Head, vmtDestroy))
+    and ModulesHaveCode(ClassWord(Head, vmtNewInstance))
+    and ModulesHaveCode(ClassWord(Head, vmtFreeInstance));
 end;
 
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 var
   Head: TClassHead;
   Name: ShortString;
-  Ancestors, Size: NativeInt;
+  Ancestors: Cardinal;
+  Size: NativeUInt;
 begin
   Size := High(Size);
   for Ancestors := 1 to MostAncestors do
   begin
-    if not ReadClass(ClassId, Head) or (Head.Size > Size) or not ReadName(Head.Name, Name)
-      or not ParentOf(Head, ClassId) then
+    if not ReadClass(ClassId, Head) or (ClassObjectSize(Head) > Size)
+      or not ReadName(ClassWord(Head, vmtClassName), Name) or not ParentOf(Head, ClassId) then
       Exit(False);
     if ClassId = 0 then
-      Exit((Name = RootName) and (Head.Size = SizeOf(Pointer)));
-    Size := Head.Size;
+      Exit((Name = RootName) and (ClassObjectSize(Head) = RootSize));
+    Size := ClassObjectSize(Head);
   end;
   Result := False;
 end;
@@ -162,7 +135,7 @@ var
   Head: TClassHead;
 begin
   if ReadClass(ClassId, Head) then
-    Result := Head.Size
+    Result := ClassObjectSize(Head)
   else
     Result := 0;
 end;
@@ -177,11 +150,11 @@ var
   Data: NativeUInt;
 begin
   Kind[0] := 0;
-  Result := (Head.TypeInfo <> 0) and ModulesRead(Head.TypeInfo, @Kind, SizeOf(Kind))
-    and (Kind[0] = ClassTypeKind);
+  Data := ClassWord(Head, vmtTypeInfo);
+  Result := (Data <> 0) and ModulesRead(Data, @Kind, SizeOf(Kind)) and (Kind[0] = ClassTypeKind);
   if not Result then
     Exit;
-  Data := Head.TypeInfo + SizeOf(Kind) + Kind[1];
+  Inc(Data, SizeOf(Kind) + Kind[1]);
   if TypeInfoIsAligned then
     Data := AlignUp(Data, SizeOf(Pointer));
   Result := ReadName(Data + 2 * SizeOf(Pointer) + NumberSize, Name);
@@ -199,7 +172,7 @@ begin
     TextAdd(Text, Name);
     TextAdd(Text, '.');
   end;
-  if ReadName(Head.Name, Name) then
+  if ReadName(ClassWord(Head, vmtClassName), Name) then
     TextAdd(Text, Name);
 end;
 
@@ -297,12 +270,13 @@ begin
   if Block.UsableSize <= SizeOf(Head) then
     Exit;
   Head := PArrayHead(Block.Address)^;
-  if (Head.References < 1) or (Head.References > MostArrayReferences) or (Head.High < 0)
-    or (NativeUInt(Head.High) >= Block.UsableSize - SizeOf(Head)) then
+  if (Head.References < 1) or (Head.References > MostArrayReferences)
+    or (Head.Size < 1 - ArrayExtra)
+    or (NativeUInt(Head.Size) > Block.UsableSize - SizeOf(Head) - ArrayExtra) then
     Exit;
   Contents.Kind := coDynamicArray;
   Contents.Data := Block.Address + SizeOf(Head);
-  Contents.Length := NativeUInt(Head.High) + 1;
+  Contents.Length := NativeUInt(Head.Size) + ArrayExtra;
   ElementSize := (Block.UsableSize - SizeOf(Head)) div Contents.Length;
   Result := (ElementSize <= MostElementSize)
     and IsFitting(Block.UsableSize, SizeOf(Head) + Contents.Length * ElementSize);

@@ -54,13 +54,12 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.Arena, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
+  LaneMM.Lock, LaneMM.Arena, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
-  LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
-  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
-  LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords,
+  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects,
+  LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // A block that grows and has to move is given this share of its size as spare capacity, as normal

@@ -20,9 +20,9 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
-  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols,
-  LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules,
+  LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record

@@ -18,7 +18,7 @@ unit LaneMM.DebugSpans;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.DebugState;
 
 const
   /// Bytes of the guard before a block.
@@ -87,7 +87,7 @@ function DebugSpanIsFull(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Bits, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
 
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.

@@ -10,7 +10,7 @@ unit LaneMM.DebugThreads;
 interface
 
 uses
-  LaneMM.Types, LaneMM.StacksState, LaneMM.UnwindCache, LaneMM.DebugState;
+  LaneMM.Types, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache, LaneMM.DebugState;
 
 const
   /// Maximum number of open scopes of allocation groups.
@@ -43,7 +43,7 @@ function DebugNumber(Thread: PDebugThread): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.BacktraceTable, LaneMM.Unwind;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
   // Numbers that a thread reserves at once.

@@ -10,7 +10,7 @@
 //             program has freed it. Class records are read through LaneMM.Modules.
 // Callers:    FreedObjectsStart: one thread, before the first debug block. FreedObjectTrap: the
 //             thread that frees the block. FreedObjectExplain: the fault handler.
-// Source:     FPC 3.2.2, rtl/inc/objpash.inc: TVmt, TInterfaceEntry.
+// Source:     LaneMM.RtlRecords.
 unit LaneMM.FreedObjects;
 
 {$I ../LaneMM.inc}
@@ -31,15 +31,11 @@ function FreedObjectExplain(const Fault: TFault): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.ReportState, LaneMM.Messages,
-  LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState, LaneMM.Contents, LaneMM.DebugCheck,
-  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.ReportState,
+  LaneMM.Messages, LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState, LaneMM.RtlRecords,
+  LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
-  // Indexes of words of a class record, MethodWord that of the first virtual method.
-  ParentWord = 2;
-  InterfacesWord = 10;
-  MethodWord = 12;
   // Bytes of a class record that a use may read; length of the trap table of interfaces.
   MostOffset = 65536;
   InterfaceWords = 128;
@@ -85,7 +81,7 @@ var
   Offset: NativeInt;
 begin
   Find(Instance, msFreedInterface, Finding);
-  Offset := VirtualCallOffset(NativeUInt(get_caller_addr(get_frame)));
+  Offset := VirtualCallOffset(PNativeUInt(get_frame)[1]);
   if Offset >= 0 then
     Finding.Slot := Offset div SizeOf(Pointer);
   FindingReport(Finding);
@@ -114,8 +110,6 @@ begin
 end;
 
 function FreedObjectExplain(const Fault: TFault): Boolean;
-const
-  FirstMethod = MethodWord * SizeOf(Pointer);
 var
   Instance: Pointer;
   Offset: NativeUInt;
@@ -129,10 +123,10 @@ begin
   if not Result then
     Exit;
   Find(Instance, msFreedClass, Finding);
-  if Offset >= FirstMethod then
+  if Offset >= ClassMethods then
   begin
     Finding.Message := msFreedMethod;
-    Finding.Slot := (Offset - FirstMethod) div SizeOf(Pointer);
+    Finding.Slot := (Offset - ClassMethods) div SizeOf(Pointer);
     if ClassIsValid(Finding.FirstWord) then
       ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
   end;
@@ -158,24 +152,26 @@ end;
 // Sets the traps for the interfaces of one class, without its ancestors.
 procedure SetOfClass(Data: PByte; Size, ClassId: NativeUInt; var Found: NativeUInt);
 var
-  Table, Count, Index: NativeUInt;
+  Table, Index, Offset: NativeUInt;
+  Count: Cardinal;
   Entry: TInterfaceEntry;
 begin
   Table := 0;
   Count := 0;
-  if not ModulesRead(ClassId + InterfacesWord * SizeOf(Pointer), @Table, SizeOf(Table))
+  if not ModulesRead(ClassId + NativeUInt(vmtIntfTable), @Table, SizeOf(Table))
     or (Table = 0) or not ModulesRead(Table, @Count, SizeOf(Count)) or (Count > MostInterfaces) then
     Exit;
-  Inc(Table, SizeOf(Count));
+  Inc(Table, SizeOf(Pointer));
   for Index := 1 to Count do
   begin
     if not ModulesRead(Table, @Entry, SizeOf(Entry)) then
       Exit;
     Inc(Table, SizeOf(Entry));
-    if (Entry.IType <> etStandard) or (Entry.IOffset > NativeUInt(Size - SizeOf(Pointer)))
-      or (Entry.IOffset mod SizeOf(Pointer) <> 0) then
+    Offset := InterfaceOffset(Entry);
+    if (Offset = 0) or (Offset > NativeUInt(Size - SizeOf(Pointer)))
+      or (Offset mod SizeOf(Pointer) <> 0) then
       Continue;
-    PNativeUInt(Data + Entry.IOffset)^ := Debug.InterfaceTrap;
+    PNativeUInt(Data + Offset)^ := Debug.InterfaceTrap;
     Found := HasInterfaces;
   end;
 end;
@@ -191,7 +187,7 @@ begin
   begin
     SetOfClass(Data, Size, ClassId, Result);
     Parent := 0;
-    if not ModulesRead(ClassId + ParentWord * SizeOf(Pointer), @Parent, SizeOf(Parent))
+    if not ModulesRead(ClassId + NativeUInt(vmtParent), @Parent, SizeOf(Parent))
       or (Parent = 0) or not ModulesRead(Parent, @ClassId, SizeOf(ClassId)) then
       Exit;
   end;

@@ -25,23 +25,16 @@ procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 implementation
 
 uses
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable, LaneMM.Unwind, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable, LaneMM.Unwind,
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
   TWay = (waUnknown, waPlain, waTyped);
 
-// The routines that New and Dispose call. Objects with a constructor or destructor use the helpers,
-// which call the memory manager as the program's GetMem and FreeMem do. Nil without the run-time
-// library.
-procedure NewCall; weakexternal name 'FPC_GETMEM';
-procedure DisposeCall; weakexternal name 'FPC_FREEMEM';
-procedure ConstructorCall; weakexternal name 'FPC_HELP_CONSTRUCTOR';
-procedure DestructorCall; weakexternal name 'FPC_HELP_DESTRUCTOR';
-
 const
-  // Maximum size of these routines and helpers, in bytes.
+  // Maximum size of the routines of New and Dispose, in bytes, and of the helpers for objects with
+  // a constructor or destructor, which call the memory manager as the program's GetMem does.
   CallLength = 32;
   HelperLength = 256;
 
@@ -92,8 +85,8 @@ procedure MismatchCheck(Block: PDebugBlock);
 var
   Got, Freed: TWay;
 begin
-  Got := WayOf(Block^.AllocStack, @NewCall, @ConstructorCall);
-  Freed := WayOf(Block^.FreeStack, @DisposeCall, @DestructorCall);
+  Got := WayOf(Block^.AllocStack, RtlCall(rcNew), RtlCall(rcConstructor));
+  Freed := WayOf(Block^.FreeStack, RtlCall(rcDispose), RtlCall(rcDestructor));
   if (Got = waTyped) and (Freed = waPlain) then
     Tell(Block, msMismatchFree)
   else if (Got = waPlain) and (Freed = waTyped) then

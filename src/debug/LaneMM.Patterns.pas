@@ -8,6 +8,12 @@ unit LaneMM.Patterns;
 
 interface
 
+const
+  /// The largest block that is filled as a whole.
+  WholeSize = 1 shl 20;
+  /// The length of an end of a larger one.
+  EndSize = 64 shl 10;
+
 /// Fills Size bytes at P with Value.
 procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
 /// Returns how many bytes at the start of a block of Size bytes are filled and checked: all of a
@@ -28,9 +34,6 @@ function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 implementation
 
 const
-  // The largest block that is filled as a whole, and the length of an end of a larger one.
-  WholeSize = 1 shl 20;
-  EndSize = 64 shl 10;
   WordSize = SizeOf(NativeUInt);
   WordMask = WordSize - 1;
   PairSize = 2 * WordSize;

@@ -33,10 +33,10 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState,
-  LaneMM.Modules, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakList,
-  LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.ReportState,
+  LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
+  LaneMM.SettingsState, LaneMM.Modules, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
+  LaneMM.LeakList, LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -147,9 +147,6 @@ end;
 
 // ---------------------------------------------------------------------------- the end
 
-// The routine of the run-time library that finalizes the units that are not finalized yet.
-procedure FinalizeOtherUnits; external name 'FPC_FINALIZEUNITS';
-
 procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
 begin
   RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
@@ -229,7 +226,7 @@ procedure LeaksEnd;
 begin
   if (Settings.Values[opLeaks] = 0) or not Process.IsStarted then
     Exit;
-  FinalizeOtherUnits;
+  RtlFinalizeUnits;
   ReportEnd(NativeUInt(get_frame));
 end;
 

@@ -46,7 +46,7 @@ type
   PAsking = ^TAsking;
 
 // The signal handler: runs in each thread that receives the signal.
-procedure AwaitEnd(Signal: LongInt); cdecl;
+procedure AwaitEnd(Signal: Integer); cdecl;
 var
   Place: NativeUInt;
 begin

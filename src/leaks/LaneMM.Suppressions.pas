@@ -46,7 +46,7 @@ procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
   LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
@@ -292,7 +292,7 @@ var
 begin
   Result := (Limit - First > Length(Word)) and IsBlank(First[Length(Word)]);
   for Index := 1 to Length(Word) do
-    Result := Result and (LowerCase(First[Index - 1]) = Word[Index]);
+    Result := Result and (TextLower(First[Index - 1]) = Word[Index]);
   if not Result then
     Exit;
   Inc(First, Length(Word));

@@ -19,7 +19,7 @@ function EventRuleRead(var Words: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.ReportState;
+  LaneMM.Bits, LaneMM.ReportState;
 
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
@@ -62,7 +62,7 @@ var
   Length: NativeInt;
 begin
   Length := 0;
-  while (Name[Length] <> #0) and (LowerCase(Words[Length]) = Name[Length]) do
+  while (Name[Length] <> #0) and (TextLower(Words[Length]) = Name[Length]) do
     Inc(Length);
   Result := Name[Length] = #0;
   if Result then

@@ -28,7 +28,7 @@ function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: T
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
@@ -127,8 +127,7 @@ end;
 // Returns whether Path begins with the folder Start, which ends with a slash.
 function IsBelow(const Path: TText; const Start: ShortString): Boolean;
 begin
-  Result := (Path.Length >= Length(Start))
-    and (CompareByte(Path.Start^, Start[1], Length(Start)) = 0);
+  Result := (Path.Length >= Length(Start)) and TextBegins(Path.Start, Start);
 end;
 
 // Returns whether a path, absolute and without links, lies in a folder that belongs to the system.

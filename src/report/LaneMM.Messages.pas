@@ -91,7 +91,7 @@ function MessageSet(Name, NewText: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState;
 
 const
   TableSize = 1 shl 20;
@@ -347,7 +347,7 @@ function Kept(Table: PTable; NewText: PAnsiChar): PAnsiChar;
 var
   Length: NativeUInt;
 begin
-  Length := IndexByte(NewText^, -1, 0) + 1;
+  Length := TextLength(NewText) + 1;
   if Length > TableSize - SizeOf(TTable) - Table^.Used then
     Exit(nil);
   Result := PAnsiChar(Table) + SizeOf(TTable) + Table^.Used;

@@ -61,6 +61,9 @@ function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
 implementation
 
+uses
+  LaneMM.Bits;
+
 function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
 const
   LeastCapacity = 4 * OsPageSize;
@@ -103,7 +106,7 @@ end;
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
 begin
   if Part <> nil then
-    TextAddSome(Text, Part, IndexByte(Part^, -1, 0));
+    TextAddSome(Text, Part, TextLength(Part));
 end;
 
 procedure TextAddJson(var Text: TText; Part: PAnsiChar);

@@ -20,7 +20,7 @@ procedure HeapTrcRead(Words: PAnsiChar);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.SettingsState;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.SettingsState;
 
 const
   // The quarantine of `keepreleased`: bounded only by the number of blocks.
@@ -29,22 +29,12 @@ const
   NotReleased = 203;
   DefaultQuarantine = 16 shl 20;
 
-function BeginsWith(Words: PAnsiChar; const Word: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  Index := 1;
-  while (Index <= Length(Word)) and (Words[Index - 1] = Word[Index]) do
-    Inc(Index);
-  Result := Index > Length(Word);
-end;
-
 // Returns the text after the first occurrence of Word; nil when there is none.
 function Find(Words: PAnsiChar; const Word: ShortString): PAnsiChar;
 begin
   while Words^ <> #0 do
   begin
-    if BeginsWith(Words, Word) then
+    if TextBegins(Words, Word) then
       Exit(Words + Length(Word));
     Inc(Words);
   end;

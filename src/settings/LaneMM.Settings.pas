@@ -29,7 +29,7 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
   LaneMM.SettingsState, LaneMM.HeapTrc;
 
 const
@@ -401,7 +401,7 @@ begin
   while not IsEnd(Words^) and (Words^ <> '=') do
   begin
     if Length(Result) < MaxWordLength then
-      Result := Result + LowerCase(Words^);
+      Result := Result + TextLower(Words^);
     Inc(Words);
   end;
 end;
@@ -433,7 +433,7 @@ function ReadWordOrNumber(var Words: PAnsiChar; const Name: ShortString;
   out Value: NativeUInt): Boolean;
 begin
   Value := 1;
-  Result := (CompareByte(Words^, Name[1], Length(Name)) = 0) and IsEnd(Words[Length(Name)]);
+  Result := TextBegins(Words, Name) and IsEnd(Words[Length(Name)]);
   if not Result then
     Result := ReadNumber(Words, Value);
 end;
@@ -443,7 +443,7 @@ function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
 const
   Sample: ShortString = 'sample:';
 begin
-  if CompareByte(Words^, Sample[1], Length(Sample)) <> 0 then
+  if not TextBegins(Words, Sample) then
     Exit(ReadWordOrNumber(Words, 'pages', Value) and (Value <= 1));
   Inc(Words, Length(Sample));
   Result := ReadNumber(Words, Value);

@@ -83,7 +83,8 @@ function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl,
+  LaneMM.StacksState;
 
 const
   // Routines begin at multiples of this many bytes; the search goes back this far.
@@ -106,7 +107,7 @@ end;
 
 function DistanceAt(Address: NativeUInt): NativeInt; inline;
 begin
-  Result := PLongInt(Address)^;
+  Result := PInteger(Address)^;
 end;
 
 // ---------------------------------------------------------------------------- x86_64 code
@@ -145,7 +146,7 @@ begin
     Exit(ckNone);
   if PByte(Return - CallLength)^ = CallOpcode then
   begin
-    Target := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)));
+    Target := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)));
     if IsCode(Target) then
       Exit(ckDirect);
   end;
@@ -407,7 +408,7 @@ begin
   if not IsX64 or not IsCode(Return) then
     Exit;
   if (Stacks.ManagerCalls <> 0) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt))) - Stacks.ManagerCalls
+    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer))) - Stacks.ManagerCalls
   else if (Stacks.ManagerCalls = 0) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
     then
     Offset := PByte(Return)[-1];
@@ -521,7 +522,7 @@ begin
     Exit;
   Code := PByte(Return);
   if (Code[-6] = CallOpcode) and (Code[-5] and FormMask = LongForm) then
-    Result := DistanceAt(Return - SizeOf(LongInt))
+    Result := DistanceAt(Return - SizeOf(Integer))
   else if (Code[-3] = CallOpcode) and (Code[-2] and FormMask = ShortForm) then
     Result := PShortInt(Code - 1)^
   else if (Code[-2] = CallOpcode) and (Code[-1] and FormMask = Extension) then
@@ -552,7 +553,7 @@ var
 begin
   Return := WordAt(NativeUInt(get_frame) + SizeOf(Pointer));
   if IsCode(Return) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Stacks.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(LongInt)))
+    Stacks.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)))
       - Ord(mcGetMem) * SizeOf(Pointer);
   Result := nil;
 end;
@@ -560,12 +561,13 @@ end;
 procedure FindManagerCalls;
 var
   Manager, Probe: TMemoryManager;
+  Ignored: Pointer;
 begin
   GetMemoryManager(Manager);
   Probe := Manager;
   Probe.GetMem := ProbeGetMem;
   SetMemoryManager(Probe);
-  GetMem(1);
+  GetMem(Ignored, 1);
   SetMemoryManager(Manager);
 end;
 

@@ -16,6 +16,9 @@ type
     procedure AlignUpWrapsAtTheTop;
     procedure FloorLog2FindsTheHighestBit;
     procedure LowestBitFindsTheLowestBit;
+    procedure TextLengthEndsAtTheFirstZero;
+    procedure TextBeginsComparesAllOfTheStart;
+    procedure TextLowerChangesCapitalsOnly;
   end;
 
 implementation
@@ -51,8 +54,9 @@ procedure TBitsTests.AlignUpWrapsAtTheTop;
 var
   Value: NativeUInt;
 begin
-  Value := High(NativeUInt);
-  Same(0, AlignUp(Value, 16), 'the highest value');
+  // Not a constant: the compiler would refuse the overflow.
+  Value := High(NativeUInt) - NativeUInt(Random(15));
+  Same(0, AlignUp(Value, 16), 'one of the highest values');
 end;
 
 procedure TBitsTests.FloorLog2FindsTheHighestBit;
@@ -75,6 +79,32 @@ begin
     Same(Bit, LowestBit(Cardinal(1) shl Bit), 'one bit');
     Same(Bit, LowestBit(High(Cardinal) shl Bit), 'all bits above');
   end;
+end;
+
+procedure TBitsTests.TextLengthEndsAtTheFirstZero;
+begin
+  Same(0, TextLength(''), 'empty');
+  Same(3, TextLength('abc'#0'd'), 'a zero inside');
+end;
+
+procedure TBitsTests.TextBeginsComparesAllOfTheStart;
+begin
+  AssertTrue('a longer text', TextBegins('words', 'wor'));
+  AssertTrue('the same', TextBegins('wor', 'wor'));
+  AssertTrue('an empty start', TextBegins('', ''));
+  AssertFalse('a shorter text', TextBegins('wo', 'wor'));
+  AssertFalse('another letter', TextBegins('wOrds', 'wor'));
+end;
+
+procedure TBitsTests.TextLowerChangesCapitalsOnly;
+var
+  Sign: AnsiChar;
+begin
+  for Sign := #0 to #255 do
+    if Sign in ['A'..'Z'] then
+      Same(Ord(Sign) + 32, Ord(TextLower(Sign)), 'a capital letter')
+    else
+      Same(Ord(Sign), Ord(TextLower(Sign)), 'another character');
 end;
 
 initialization

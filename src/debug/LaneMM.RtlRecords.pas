@@ -1,0 +1,133 @@
+/// The records of the run-time library by which contents are recognized: strings, arrays, classes.
+//
+// Owns:       nothing.
+// Invariants: one layout for each compiler and version; the code of other units fits all of them.
+//             A class is known by the address of its record, which has words before that address
+//             in Delphi, after it in Free Pascal.
+// Callers:    any thread.
+// Source:     Free Pascal 3.2.2 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc (the count of
+//             references became shorter), dynarr.inc, objpash.inc. Delphi: docwiki, Internal Data
+//             Formats; API:System.
+unit LaneMM.RtlRecords;
+
+{$I ../LaneMM.inc}
+
+interface
+
+const
+  {$ifdef FPC}
+  /// Words of a class record that are read: offset of the first, and of the end.
+  ClassFirst = vmtInstanceSize;
+  ClassLimit = vmtFreeInstance + SizeOf(Pointer);
+  /// Offset of the first virtual method in a class record.
+  ClassMethods = vmtMethodStart;
+  /// The kind of classes in type information.
+  ClassTypeKind = 15;
+  /// Bytes of an object of the class TObject.
+  RootSize = SizeOf(Pointer);
+  /// The length of a dynamic array less the number in its header.
+  ArrayExtra = 1;
+  {$else}
+  ClassFirst = vmtSelfPtr;
+  ClassLimit = vmtDestroy + SizeOf(Pointer);
+  ClassMethods = 0;
+  ClassTypeKind = 7;
+  RootSize = 2 * SizeOf(Pointer); // the class, the monitor
+  ArrayExtra = 0;
+  {$endif}
+
+type
+  {$ifdef FPC}
+  /// The count of references of a string.
+  TStringReferences = {$if FPC_FULLVERSION < 30300} NativeInt {$else} Integer {$ifend};
+  /// The number of characters in its header.
+  TStringLength = NativeInt;
+  /// The count of references of a dynamic array.
+  TArrayReferences = NativeInt;
+  {$else}
+  /// The count of references of a string.
+  TStringReferences = Integer;
+  /// The number of characters in its header.
+  TStringLength = Integer;
+  /// The count of references of a dynamic array.
+  TArrayReferences = Integer;
+  {$endif}
+
+  /// What precedes the first character of a string.
+  TStringHead = record
+    {$if not defined(FPC) and defined(CPU64)} Padding: Integer; {$ifend}
+    CodePage: Word;                //< of its characters
+    ElementSize: Word;             //< bytes of a character
+    References: TStringReferences; //< negative: a constant
+    Length: TStringLength;         //< in characters
+  end;
+  PStringHead = ^TStringHead;
+
+  /// What precedes the first element of a dynamic array.
+  TArrayHead = record
+    {$if not defined(FPC) and defined(CPU64)} Padding: Integer; {$ifend}
+    References: TArrayReferences; //< of the array
+    Size: NativeInt;              //< its length less ArrayExtra
+  end;
+  PArrayHead = ^TArrayHead;
+
+  /// The words of a class record that are read.
+  TClassHead = array[0..(ClassLimit - ClassFirst) div SizeOf(Pointer) - 1] of NativeUInt;
+
+/// Returns the word of a class record at Offset, one of the constants vmt... of the System unit.
+function ClassWord(const Head: TClassHead; Offset: NativeInt): NativeUInt; inline;
+/// Returns the bytes of an object of the class.
+function ClassObjectSize(const Head: TClassHead): NativeUInt;
+/// Returns True if a class record says of itself that it is one.
+function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
+/// Returns the offset of an interface in the object; 0 if it is not in the object itself.
+function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
+
+implementation
+
+function ClassWord(const Head: TClassHead; Offset: NativeInt): NativeUInt;
+begin
+  Result := Head[(Offset - ClassFirst) div SizeOf(Pointer)];
+end;
+
+{$ifdef FPC}
+
+function ClassObjectSize(const Head: TClassHead): NativeUInt;
+begin
+  Result := ClassWord(Head, vmtInstanceSize);
+end;
+
+// The second word is the size, negated.
+function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
+begin
+  Result := NativeUInt(Head[0] + Head[1]) = 0;
+end;
+
+function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
+begin
+  Result := 0;
+  if Entry.IType = etStandard then
+    Result := Entry.IOffset;
+end;
+
+{$else}
+
+function ClassObjectSize(const Head: TClassHead): NativeUInt;
+begin
+  Result := Cardinal(ClassWord(Head, vmtInstanceSize));
+end;
+
+// The first word is the address of the class.
+function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
+begin
+  Result := Head[0] = ClassId;
+end;
+
+function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
+begin
+  Result := Cardinal(Entry.IOffset);
+end;
+
+{$endif}
+
+end.
