@@ -61,9 +61,12 @@ type
     Stack: Cardinal;          //< owner   number of the allocation's backtrace; 0: unknown
     Group: Cardinal;          //< owner   allocation group; 0: none
   end;
+  /// What a faulting instruction did.
+  TFaultAccess = (faUnknown, faRead, faWrite);
   /// A fault of the processor: an access that it refused, and the registers at that moment.
   TFault = record
     Address: NativeUInt;                   //< owner   address accessed; 0: not reported
+    Access: TFaultAccess;                  //< owner   how
     Pc: NativeUInt;                        //< owner   address of the instruction
     Sp: NativeUInt;                        //< owner   stack pointer
     Frame: NativeUInt;                     //< owner   frame pointer

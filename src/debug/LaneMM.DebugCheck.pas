@@ -12,7 +12,7 @@ unit LaneMM.DebugCheck;
 interface
 
 uses
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugSpans;
+  LaneMM.Hooks, LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugSpans;
 
 const
   /// Maximum number of damaged ranges that a report lists.
@@ -36,6 +36,7 @@ type
     Message: TMessage;        //< its text
     Note: TNote;              //< where Address lies
     Address: NativeUInt;      //< address that the program used, or 0
+    Access: TFaultAccess;     //< how, for evGuard
     Given: NativeUInt;        //< size that the program passed, for evWrongSize
     Family: TFamily;          //< routines that the program freed it with, for msMismatchFamily
     Slot: NativeInt;          //< number of the method, for evFreedCall; negative: unknown

@@ -20,9 +20,9 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules,
-  LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
+  LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -75,6 +75,14 @@ begin
   FieldEnd(Report.Fields, fiMethod);
 end;
 
+// The kind of access.
+procedure FillAccess(var Fields: TFields; const Finding: TFinding);
+const
+  Names: array[TFaultAccess] of PAnsiChar = ('access', 'read', 'write');
+begin
+  FieldChars(Fields, fiText, Names[Finding.Access]);
+end;
+
 // Both families, for msMismatchFamily. The record of the block may be corrupt.
 procedure FillFamilies(var Fields: TFields; const Finding: TFinding);
 const
@@ -97,6 +105,8 @@ begin
     Exit;
   FillBlock(Fields, Finding);
   FillClass(Fields, Finding);
+  if Finding.Kind = evGuard then
+    FillAccess(Fields, Finding);
   if Finding.Message = msMismatchFamily then
     FillFamilies(Fields, Finding);
 end;

@@ -82,10 +82,20 @@ begin
   Finding.Kind := Kind;
   Finding.Message := Message;
   Finding.Address := Fault.Address;
-  if Kind = evGuard then
-    Finding.Note := noInner;
+  Finding.Access := Fault.Access;
   BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
   FindingReportAt(Finding, Here);
+end;
+
+// Returns what the access to a guarded block was.
+function GuardMessage(const Fault: TFault; Block: PDebugBlock): TMessage;
+begin
+  if DebugStateOf(Block^.State) <> dsInUse then
+    Result := msGuardFreed
+  else if Fault.Address >= NativeUInt(DebugBlockData(Block)) + Block^.Size then
+    Result := msGuardAfter
+  else
+    Result := msGuardBefore;
 end;
 
 procedure Explain(const Fault: TFault);
@@ -94,7 +104,7 @@ var
 begin
   Block := DebugBlockOf(Pointer(Fault.Address));
   if (Block <> nil) and DebugBlockIsGuarded(Block) then
-    Tell(Fault, evGuard, msGuard, Block)
+    Tell(Fault, evGuard, GuardMessage(Fault, Block), Block)
   else if FreedObjectExplain(Fault) then
     Exit
   else if HasNear(Fault, Debug.NewFill) then

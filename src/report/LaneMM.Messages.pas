@@ -20,7 +20,8 @@ type
     msHead,              //< first line of each report
     msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize,
     msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface, msFreedClass,
-    msWrongSize, msNewUsed, msFreedUsed, msGuard, msBookkeeping,
+    msWrongSize, msNewUsed, msFreedUsed, msGuardBefore, msGuardAfter, msGuardFreed,
+    msBookkeeping,
     msBlock,             //< the record of a debug block
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
@@ -134,7 +135,10 @@ const
       + ' as an address.'),
     (Name: 'freed-used'; Text:
       'Use after free: the contents of a freed block were used as an address.'),
-    (Name: 'guard'; Text: 'Invalid access: {address} is not in a heap block in use.'),
+    (Name: 'guard-before'; Text: 'Heap block underrun: {text} at offset {offset} of a block.'),
+    (Name: 'guard-after'; Text:
+      'Heap block overrun: {text} at offset {offset} of a block of {size}.'),
+    (Name: 'guard-freed'; Text: 'Use after free: {text} at offset {offset} of a freed block.'),
     (Name: 'bookkeeping'; Text:
       'Heap corruption: the bookkeeping record of the block at {address} was overwritten.'),
     (Name: 'block'; Text: '  Block {block}: {size}, allocation number {number}, thread {thread}.'),

@@ -135,10 +135,10 @@ const
 
   GuardExpected: array[0..1] of TExpected = (
     (Mistake: 'guard-write';
-      Lines: 'Invalid access: {address} is not in a heap block in use.|' + InnerLine + BlockLine;
+      Lines: 'Heap block overrun: write at offset {offset} of a block of {size}.|' + BlockLine;
       Stacks: WasGot + Here + '=overrun'),
     (Mistake: 'guard-freed';
-      Lines: 'Invalid access: {address} is not in a heap block in use.|' + InnerLine + BlockLine;
+      Lines: 'Use after free: read at offset {offset} of a freed block.|' + BlockLine;
       Stacks: WasFreed + Here + '=read'));
 
 type
