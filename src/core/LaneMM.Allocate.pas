@@ -36,6 +36,8 @@ function FirstKeyBlockGet(Size: TSize): Pointer;
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
 /// path of the assembler routines, those of lib/ included.
 function BlockGetSlow(Size: NativeUInt): Pointer;
+/// BlockGet for a large size. In: Size in rdi, the thread's heap in rdx; out: rax.
+procedure LargeBlockGet;
 {$endif}
 
 implementation
@@ -46,20 +48,27 @@ uses
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
-  Heap: PHeap;
   Span: PSpan;
 begin
-  Span := nil;
-  Heap := ThreadHeap;
-  if Heap <> nil then
-    Span := LargeGetKept(Heap, Size);
-  if (Span = nil) or (Process.PurgeThread = 0) then
-    PurgeTick; // with a purge thread, memory that is kept needs no look
-  if Span = nil then
-    Span := LargeGet(Size);
+  ThreadHeap; // it keeps the run when the block is freed
+  PurgeTick;
+  Span := LargeGet(Size);
   Result := nil;
   if Span <> nil then
     Result := Span^.Start;
+end;
+
+// Allocates a large block from the runs that the heap keeps; nil if it has none.
+function KeptBlock(Heap: PHeap; Size: NativeUInt): Pointer; inline;
+var
+  Span: PSpan;
+begin
+  Span := LargeGetKept(Heap, Size);
+  if Span = nil then
+    Exit(nil);
+  if Process.PurgeThread = 0 then
+    PurgeTick; // with a purge thread, memory that is kept needs no look
+  Result := Span^.Start;
 end;
 
 function SmallBlock(SizeClass: Cardinal): Pointer;
@@ -129,7 +138,9 @@ begin
     else
       SizeClass := Process.ClassOf[(Size + ClassStep - 1) div ClassStep];
     Result := SpanTake(Heap^.Current[SizeClass]);
-  end;
+  end
+  else if Heap <> nil then
+    Result := KeptBlock(Heap, Size);
   if Result = nil then
     Result := TryGetSlow(Size);
 end;

@@ -140,7 +140,10 @@ begin
   while Heap <> nil do
   begin
     if IsRebuilt then
+    begin
       FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
+      Heap^.KeptSlices := 0;
+    end;
     RecoverHeap(Heap);
     Heap := Heap^.NextHeap;
   end;

@@ -27,7 +27,6 @@ procedure OwnBlockFree(Heap: PHeap; Span: PSpan; P: Pointer);
 /// Frees a pointer that lies in Span, a record that Heap, maybe nil, does not own.
 /// Returns the usable size.
 function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
-
 {$ifdef LANEMM_ASM}
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
@@ -43,6 +42,9 @@ function FastBlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Releases a span that is not current and whose last block in use was just put on FreeList.
 /// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
+/// Frees a pointer that lies in the first slice of Span, which was a large block when the caller
+/// looked. Heap is the calling thread's, or nil. Returns the usable size.
+function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 {$endif}
 
 implementation
@@ -122,17 +124,22 @@ begin
     Result := BlockInvalid(P, icFree);
 end;
 
-// Frees a large block. Heap is the calling thread's, or nil; Word: see RemoteTryEndLife.
-function FreeLargeBlock(Heap: PHeap; Span: PSpan; Word: TAtomicWord): NativeUInt;
+// Frees a pointer that lies in the first slice of Span, which was a large block when the caller
+// looked. Heap is the calling thread's, or nil. Returns the usable size.
+function FreeLargeBlock(P: PBlock; Heap: PHeap; Span: PSpan): NativeUInt;
 var
+  Word: TAtomicWord;
   Watch: TFreeCall;
 begin
+  Word := RemoteWord(Span);
+  if (Span^.Kind <> skLarge) or (Span^.Start <> PByte(P)) then
+    Exit(FreeUnknown(P)); // no block, or another thread has freed it at the same moment
   Result := Span^.BlockSize;
   Watch := Hooks.LargeFree;
   if @Watch <> nil then
-    Watch(Span, Span^.Start);
+    Watch(Span, P);
   if not RemoteTryEndLife(Span, Word) then
-    Exit(BlockInvalid(Span^.Start, icFree)); // another thread has freed it at the same moment
+    Exit(BlockInvalid(P, icFree)); // likewise
   if (Heap <> nil) and LargeKeep(Heap, Span) then
   begin
     if not WantSweep then // which gives the run back if the thread does not need it
@@ -158,7 +165,7 @@ begin
   if not SpanBlockIsValid(Span, P) then
     Exit(FreeUnknown(P));
   if Span^.Kind = skLarge then
-    Exit(FreeLargeBlock(OsThreadHeap, Span, Word));
+    Exit(FreeLargeBlock(P, OsThreadHeap, Span));
   if Span^.Kind <> skBlocks then
     Exit(FreeUnknown(P)); // another thread has freed it at the same moment
   Heap := OsThreadHeap;
@@ -180,9 +187,9 @@ function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 var
   Word, Seen: NativeUInt;
 begin
+  if Span^.Kind = skLarge then
+    Exit(FreeLargeBlock(P, Heap, Span));
   Word := RemoteWord(Span);
-  if (Span^.Kind = skLarge) and (Span^.Start = PByte(P)) then
-    Exit(FreeLargeBlock(Heap, Span, Word));
   if (Span^.Kind = skInner) and (Heap <> nil) then
   begin
     // A later slice of a span; of one that this thread owns if the first record, wherever an old

@@ -2,13 +2,14 @@
 //
 // Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount,
 //             IsMoved and IsHuge; Process.MovedSpans, LargeProbe, LargeDensity; THeap.Runs,
-//             RunCounts, KeptSlices.
+//             KeptSlices, MissedSlices, RunsSwept.
 // Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Spare slices were
 //             never touched through this block; the block grows into them without a move.
 // Kept runs:  a thread keeps short runs that it has freed for its next blocks. Such a run is
 //             skReleased, with the end that ArenaTake gave it; it counts as backed. The heap's
 //             thread alone stores in an empty place; any thread empties one, by a swap, so a run
-//             has one taker. Each sweep releases them all.
+//             has one taker. The places of a length from Count on are empty. Each sweep
+//             releases all runs.
 // Callers:    any thread; the block belongs to the caller. LargeKeep, LargeGetKept: the heap's
 //             thread.
 unit LaneMM.Large;
@@ -98,13 +99,6 @@ end;
 
 // ---------------------------------------------------------------------------- kept runs
 
-const
-  // A heap keeps at most so many slices, 4 MB: a thread that exchanges blocks of 64 to 512 KB finds
-  // runs of each length.
-  MostKept = 64;
-  // From this length on, a run of one slice more serves, too: at most a fifth of it is unused.
-  ShortestInexact = 4;
-
 function LargeKeptSlices(Heap: PHeap): NativeUInt;
 var
   Length, Place: Cardinal;
@@ -112,61 +106,107 @@ begin
   Result := 0;
   for Length := ShortestKept to LongestKept do
     for Place := 0 to RunPlaces - 1 do
-      if LoadAcquire(Heap^.Runs[Length, Place]) <> 0 then
+      if LoadAcquire(Heap^.Runs[Length].Places[Place]) <> 0 then
         Inc(Result, Length);
 end;
 
-// Returns true if the heap may keep SliceCount more slices. Other threads empty places without a
-// count: then it is taken anew.
-function HasRoom(Heap: PHeap; SliceCount: NativeUInt): Boolean; inline;
+// Returns true if the heap may keep one more run of this length.
+function HasRoom(Heap: PHeap; Length: NativeUInt): Boolean; inline;
 begin
-  if (Heap^.KeptSlices + SliceCount > MostKept) and (LoadAcquire(Heap^.RunsSwept) <> 0) then
+  Result := (Heap^.KeptSlices + Length <= LeastKept + Heap^.MissedSlices)
+    and (Heap^.Runs[Length].Count < RunPlaces);
+end;
+
+// Counts places and slices anew, after other threads have emptied places.
+procedure CountKept(Heap: PHeap);
+var
+  Length: Cardinal;
+  Kept: PKeptRuns;
+begin
+  StoreRelease(Heap^.RunsSwept, 0);
+  for Length := ShortestKept to LongestKept do
   begin
-    StoreRelease(Heap^.RunsSwept, 0);
-    Heap^.KeptSlices := LargeKeptSlices(Heap);
+    Kept := @Heap^.Runs[Length];
+    while (Kept^.Count > 0) and (LoadAcquire(Kept^.Places[Kept^.Count - 1]) = 0) do
+      Dec(Kept^.Count);
   end;
-  Result := Heap^.KeptSlices + SliceCount <= MostKept;
+  Heap^.KeptSlices := LargeKeptSlices(Heap);
+  Heap^.MissedSlices := 0;
+end;
+
+// Counts SliceCount slices that the heap did not have.
+procedure CountMissed(Heap: PHeap; SliceCount: NativeUInt);
+begin
+  Inc(Heap^.MissedSlices, SliceCount);
+  if Heap^.MissedSlices > MostKept - LeastKept then
+    Heap^.MissedSlices := MostKept - LeastKept;
 end;
 
 function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
 var
-  Length, Top: NativeUInt;
+  Length: NativeUInt;
+  Kept: PKeptRuns;
 begin
   Length := Span^.SliceCount;
-  if (Length < ShortestKept) or (Length > LongestKept) or not HasRoom(Heap, Length) then
+  if (Length < ShortestKept) or (Length > LongestKept) then
     Exit(False);
-  Top := Heap^.RunCounts[Length];
-  if (Top = RunPlaces) and (LoadAcquire(Heap^.Runs[Length, RunPlaces - 1]) = 0) then
-    Top := 0; // a sweep has emptied all places
-  if (Top = RunPlaces) or (LoadAcquire(Heap^.Runs[Length, Top]) <> 0) then
-    Exit(False);
+  if not HasRoom(Heap, Length) and (LoadAcquire(Heap^.RunsSwept) <> 0) then
+    CountKept(Heap);
+  Result := HasRoom(Heap, Length);
+  if not Result then
+    Exit;
+  Kept := @Heap^.Runs[Length];
   Inc(Heap^.KeptSlices, Length);
-  Heap^.RunCounts[Length] := Top + 1;
-  // Release: the span's fields. Pairs with the swaps.
   Span^.Kind := skReleased;
-  StoreRelease(Heap^.Runs[Length, Top], NativeUInt(Span));
-  Result := True;
+  // Release: the span's fields. Pairs with the swaps.
+  StoreRelease(Kept^.Places[Kept^.Count], NativeUInt(Span));
+  Inc(Kept^.Count);
+end;
+
+// Takes the run that was kept last; nil if none.
+function KeptTake(Heap: PHeap; SliceCount: NativeUInt): PSpan; inline;
+var
+  Kept: PKeptRuns;
+begin
+  Result := nil;
+  Kept := @Heap^.Runs[SliceCount];
+  while (Kept^.Count > 0) and (Result = nil) do
+  begin
+    Dec(Kept^.Count);
+    // Acquire: the span's fields. Pairs with RunKeep.
+    Result := PSpan(Swap(Kept^.Places[Kept^.Count], 0));
+  end;
+  if Result <> nil then
+    Dec(Heap^.KeptSlices, SliceCount);
 end;
 
 function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
-var
-  Top: NativeUInt;
 begin
   Result := nil;
-  if (SliceCount < ShortestKept) or (SliceCount > LongestKept) then
-    Exit;
-  Top := Heap^.RunCounts[SliceCount];
-  while (Top > 0) and (Result = nil) do
-  begin
-    Dec(Top);
-    // Acquire: the span's fields. Pairs with RunKeep.
-    Result := PSpan(Swap(Heap^.Runs[SliceCount, Top], 0));
-  end;
-  Heap^.RunCounts[SliceCount] := Top;
+  if (SliceCount >= ShortestKept) and (SliceCount <= LongestKept) then
+    Result := KeptTake(Heap, SliceCount);
+  if Result <> nil then
+    Result^.IsZero := False;
+end;
+
+// Takes a run of about this length, of which at most a third is unused; nil if none.
+function KeptTakeAbout(Heap: PHeap; SliceCount: NativeUInt): PSpan;
+var
+  Length, Longest: NativeUInt;
+begin
+  LockRecover; // before a run is taken that a recovery would take for a lost one
+  Longest := SliceCount + SliceCount shr 1;
+  if Longest > LongestKept then
+    Longest := LongestKept;
+  Length := SliceCount;
+  repeat
+    Result := KeptTake(Heap, Length);
+    Inc(Length);
+  until (Result <> nil) or (Length > Longest);
   if Result = nil then
-    Exit;
-  Dec(Heap^.KeptSlices, SliceCount);
-  Result^.IsZero := False;
+    CountMissed(Heap, SliceCount)
+  else
+    Result^.IsZero := False;
 end;
 
 procedure LargeReleaseKept(Heap: PHeap);
@@ -176,9 +216,9 @@ var
 begin
   for Length := ShortestKept to LongestKept do
     for Place := 0 to RunPlaces - 1 do
-      if LoadAcquire(Heap^.Runs[Length, Place]) <> 0 then
+      if LoadAcquire(Heap^.Runs[Length].Places[Place]) <> 0 then
       begin
-        Span := PSpan(Swap(Heap^.Runs[Length, Place], 0));
+        Span := PSpan(Swap(Heap^.Runs[Length].Places[Place], 0));
         StoreRelease(Heap^.RunsSwept, 1);
         if Span <> nil then
           ArenaRelease(Span);
@@ -270,7 +310,7 @@ end;
 
 // ---------------------------------------------------------------------------- get and free
 
-procedure Format(Span: PSpan; Size: NativeUInt);
+procedure Format(Span: PSpan; Size: NativeUInt); inline;
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   RemoteStartGivenUp(Span);
@@ -285,11 +325,10 @@ function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
 var
   SliceCount: NativeUInt;
 begin
-  LockRecover; // before a run is taken that a recovery would take for a lost one
-  SliceCount := SlicesFor(Size);
-  Result := RunTake(Heap, SliceCount);
-  if (Result = nil) and (SliceCount >= ShortestInexact) then
-    Result := RunTake(Heap, SliceCount + 1);
+  Result := nil;
+  SliceCount := (Size - 1) shr SliceShift + 1;
+  if SliceCount <= LongestKept then
+    Result := KeptTakeAbout(Heap, SliceCount);
   if Result <> nil then
     Format(Result, Size);
 end;

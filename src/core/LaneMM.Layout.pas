@@ -37,7 +37,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.
-  HeapLines = 35;
+  HeapLines = 39;
   /// Most arenas of a process.
   ArenaLimit = 64;
   /// A word with the address of a heap and a count: the address is shifted by this many bits (a
@@ -82,7 +82,14 @@ const
   /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.Large.
   ShortestKept = 2;
   LongestKept = 8;
-  RunPlaces = 4;
+  RunPlaces = 7;
+  /// Binary logarithm of the size of TKeptRuns, for the assembler.
+  KeptRunsShift = {$ifdef CPU64} 6 {$else} 5 {$endif};
+  /// A heap keeps at most so many slices, 2 MB, and as many more as it has lately not found when it
+  /// needed them; never more than 8 MB. So a thread that exchanges blocks of 64 to 512 KB finds a
+  /// run 99 times of 100, and one that frees the blocks of others keeps few.
+  LeastKept = 32;
+  MostKept = 128;
 
   /// A resize to less than the usable size shr KeptShift moves the block, or shortens a large block
   /// in place; any other reduction leaves the block as it is.

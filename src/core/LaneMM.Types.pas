@@ -116,6 +116,14 @@ type
     LastGotSize: NativeUInt;  //< owner   its size
   end;
 
+  /// Free runs of one length that a heap keeps.
+  TKeptRuns = record
+    Count: NativeUInt;                               //< owner   places in use, or that were until
+                                                     //  a sweep; those from here on are empty
+    Places: array[0..RunPlaces - 1] of TAtomicWord;  //< shared  PSpan or 0
+  end;
+  PKeptRuns = ^TKeptRuns;
+
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
   /// third kind: LaneMM.Sampler uses its Current and Queues by rules of its own, under SampleLock.
   ///
@@ -143,12 +151,10 @@ type
         Lock: TLock;                                    //< shared  of Queues
         Taken: TAtomicWord;                             //< shared  owned spans that are not yet
                                                         //  queued
-        Runs: array[ShortestKept..LongestKept, 0..RunPlaces - 1] of TAtomicWord; //< shared  kept
-                                                        //  runs by length, PSpan or 0; see
-                                                        //  LaneMM.Large
-        RunCounts: array[ShortestKept..LongestKept] of Byte; //< owner   places of Runs in use, or
-                                                        //  that were until a sweep
+        Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< shared  by length; see LaneMM.Large
         KeptSlices: NativeUInt;                         //< owner   slices of Runs, or more
+        MissedSlices: NativeUInt;                       //< owner   slices that were not found in
+                                                        //  Runs since it was last swept, or longer
         RunsSwept: TAtomicWord;                         //< shared  1: another thread has emptied
                                                         //  places of Runs
         CarvedSlices: NativeUInt;                       //< racy    slices of spans that were carved
@@ -337,6 +343,9 @@ implementation
 
 {$if SizeOf(THeap) <> HeapLines * CacheLineSize}
   {$message fatal 'THeap: the fields no longer fit HeapLines'}
+{$ifend}
+{$if SizeOf(TKeptRuns) <> 1 shl KeptRunsShift}
+  {$message fatal 'TKeptRuns: the places no longer fit KeptRunsShift'}
 {$ifend}
 {$if SizeOf(TShard) <> ShardLines * CacheLineSize}
   {$message fatal 'TShard: the fields no longer fit ShardLines'}

@@ -18,6 +18,7 @@ type
     function Keep(SliceCount: NativeUInt): Boolean;
     procedure KeepEach(SliceCount: NativeUInt; Count: Integer);
     function Take(SliceCount: NativeUInt): PSpan;
+    procedure MissMany;
     function Place(SliceCount: NativeUInt; Index: Integer): PSpan;
   protected
     procedure SetUp; override;
@@ -26,11 +27,14 @@ type
     procedure RunThatWasKeptIsTakenOnce;
     procedure KeptRunIsNoBlock;
     procedure RunKeptLastIsTakenFirst;
-    procedure RunOfOneSliceMoreServesALongBlock;
+    procedure RunThatIsAThirdLongerServesABlock;
     procedure ShortAndLongRunsAreNotKept;
     procedure BlockWithSpareSlicesIsNotKept;
     procedure HeapKeepsFewRunsOfALength;
+    procedure HeapThatMissedNoRunKeepsFew;
+    procedure HeapKeepsAsManyMoreAsItMissed;
     procedure HeapKeepsFewSlices;
+    procedure HeapThatMissedRunsBeforeASweepKeepsFew;
     procedure HeapThatASweepEmptiedKeepsAsMuchAgain;
     procedure TakeAfterASweepLeavesTheLimitAsItIs;
     procedure RunThatASweepMissedIsNotLost;
@@ -40,6 +44,10 @@ type
     procedure ThreadThatEndsReleasesKeptRuns;
     procedure BlockFreedLastIsAllocatedAgain;
     procedure KeptRunsCountAsCached;
+    procedure BlocksAreServedFromKeptRuns;
+    procedure ZeroedBlockFromAKeptRunIsZero;
+    procedure FreeMemKeepsNoSpareAndNoMovedRun;
+    procedure ThreadThatOnlyFreesKeepsFew;
   end;
 
 implementation
@@ -50,8 +58,6 @@ uses
 
 const
   RecordSize = (SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
-  // Slices that a heap keeps at most, see LaneMM.Large.
-  MostKept = 64;
 
 procedure TLargeKeptTests.SetUp;
 begin
@@ -105,7 +111,7 @@ end;
 
 function TLargeKeptTests.Place(SliceCount: NativeUInt; Index: Integer): PSpan;
 begin
-  Result := PSpan(LoadAcquire(Mine^.Runs[SliceCount, Index]));
+  Result := PSpan(LoadAcquire(Mine^.Runs[SliceCount].Places[Index]));
 end;
 
 procedure TLargeKeptTests.RunThatWasKeptIsTakenOnce;
@@ -146,17 +152,16 @@ begin
   LargeFree(Second);
 end;
 
-procedure TLargeKeptTests.RunOfOneSliceMoreServesALongBlock;
+procedure TLargeKeptTests.RunThatIsAThirdLongerServesABlock;
 var
   Long, Longer: PSpan;
 begin
-  KeepEach(3, 1);
-  AssertTrue('two slices of three', Take(2) = nil);
-  Long := Get(5);
-  Longer := Get(6);
+  Long := Get(6);
+  Longer := Get(7);
   AssertTrue('kept', KeepSpan(Long) and KeepSpan(Longer));
-  AssertTrue('four slices of five', Take(4) = Long);
-  AssertTrue('not of six', Take(4) = nil);
+  AssertTrue('three slices', Take(3) = nil);
+  AssertTrue('four slices of six', Take(4) = Long);
+  AssertTrue('not of seven', Take(4) = nil);
   LargeFree(Long);
 end;
 
@@ -191,13 +196,43 @@ begin
   Same(2 * RunPlaces, LargeKeptSlices(Mine), 'kept slices');
 end;
 
-procedure TLargeKeptTests.HeapKeepsFewSlices;
+procedure TLargeKeptTests.HeapThatMissedNoRunKeepsFew;
 begin
+  KeepEach(8, 3);
+  KeepEach(6, 1);
+  KeepEach(2, 1);
+  Same(LeastKept, LargeKeptSlices(Mine), 'kept slices');
+  AssertFalse('one more', Keep(2));
+end;
+
+procedure TLargeKeptTests.HeapKeepsAsManyMoreAsItMissed;
+begin
+  AssertTrue('none', Take(5) = nil);
+  AssertTrue('none', Take(3) = nil);
+  KeepEach(8, 5);
+  Same(LeastKept + 8, LargeKeptSlices(Mine), 'kept slices');
+  AssertFalse('one more', Keep(2));
+end;
+
+// Looks for more runs than the heap may keep.
+procedure TLargeKeptTests.MissMany;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to MostKept do
+    AssertTrue('none', Take(2) = nil);
+end;
+
+procedure TLargeKeptTests.HeapKeepsFewSlices;
+var
+  Length: Integer;
+begin
+  MissMany;
   KeepEach(8, RunPlaces);
   KeepEach(7, RunPlaces);
-  KeepEach(4, 1);
+  for Length := 6 downto 2 do
+    while Keep(Length) do;
   Same(MostKept, LargeKeptSlices(Mine), 'kept slices');
-  AssertFalse('one more', Keep(2));
 end;
 
 procedure TLargeKeptTests.HeapThatASweepEmptiedKeepsAsMuchAgain;
@@ -206,28 +241,40 @@ var
 begin
   for Turn := 1 to 3 do
   begin
-    KeepEach(8, RunPlaces);
+    KeepEach(8, LeastKept div 8);
     LargeReleaseKept(Mine);
     Same(0, LargeKeptSlices(Mine), 'kept slices');
   end;
+end;
+
+procedure TLargeKeptTests.HeapThatMissedRunsBeforeASweepKeepsFew;
+begin
+  MissMany;
+  KeepEach(8, RunPlaces);
+  LargeReleaseKept(Mine);
+  while Keep(7) do;
+  while Keep(6) do;
+  AtMost(MostKept, LargeKeptSlices(Mine), 'kept slices');
+  LargeReleaseKept(Mine);
+  while Keep(5) do;
+  AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices after another sweep');
 end;
 
 procedure TLargeKeptTests.TakeAfterASweepLeavesTheLimitAsItIs;
 var
   Length, Index: Integer;
 begin
-  KeepEach(8, RunPlaces);
-  KeepEach(7, 3);
+  KeepEach(8, 3);
   KeepEach(6, 1);
-  KeepEach(5, 1);
-  Same(MostKept, LargeKeptSlices(Mine), 'kept slices at first');
+  KeepEach(2, 1);
+  Same(LeastKept, LargeKeptSlices(Mine), 'kept slices at first');
   LargeReleaseKept(Mine);
   KeepEach(4, 1);
-  AssertTrue('none', Take(5) = nil);
+  AssertTrue('none', RunTake(Mine, 5) = nil);
   for Length := 8 downto 2 do
     for Index := 1 to RunPlaces do
       Keep(Length);
-  AtMost(MostKept, LargeKeptSlices(Mine), 'kept slices');
+  AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices');
 end;
 
 // A sweep that began before the first run was kept takes those after it.
@@ -240,7 +287,8 @@ begin
   KeepEach(2, RunPlaces);
   First := Place(2, 0);
   for Index := 1 to RunPlaces - 1 do
-    ArenaRelease(PSpan(Swap(Mine^.Runs[2, Index], 0)));
+    ArenaRelease(PSpan(Swap(Mine^.Runs[2].Places[Index], 0)));
+  StoreRelease(Mine^.RunsSwept, 1);
   IsKept := Keep(2);
   Same(2 + 2 * Ord(IsKept), LargeKeptSlices(Mine), 'kept slices');
   AssertTrue('the first', Place(2, 0) = First);
@@ -315,12 +363,88 @@ var
   P: Pointer;
 begin
   P := GetMem(5 * SliceSize);
+  WantSweep;
   StatusRead(Before);
   FreeMem(P);
   StatusRead(After);
   Same(Before.CachedBytes + 5 * SliceSize, After.CachedBytes, 'cached');
   Same(Before.UsedBytes - 5 * SliceSize, After.UsedBytes, 'used');
   Same(Before.CommittedBytes, After.CommittedBytes, 'committed');
+end;
+
+// While a sweep is wanted, and while none is, FreeMem takes different ways.
+procedure TLargeKeptTests.BlocksAreServedFromKeptRuns;
+var
+  Turn: Integer;
+  P: Pointer;
+  Kept: NativeUInt;
+begin
+  Kept := LargeKeptSlices(OsThreadHeap);
+  for Turn := 1 to 4 * MostKept do
+  begin
+    P := GetMem(5 * SliceSize);
+    WantSweep;
+    FreeMem(P);
+    if Turn = 1 then
+      Kept := LargeKeptSlices(OsThreadHeap);
+    Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  end;
+end;
+
+procedure TLargeKeptTests.ZeroedBlockFromAKeptRunIsZero;
+var
+  P: PByte;
+  Index, Wrong: Integer;
+begin
+  ArenaPurge(AllSlices);
+  P := Get(5)^.Start;
+  FillChar(P^, 5 * SliceSize, 1);
+  FreeMem(P);
+  AssertTrue('the same', AllocMem(5 * SliceSize) = P);
+  Wrong := 0;
+  for Index := 0 to 5 * SliceSize - 1 do
+    Inc(Wrong, Ord(P[Index] <> 0));
+  Same(0, Wrong, 'bytes that are not zero');
+  FreeMem(P);
+end;
+
+procedure TLargeKeptTests.FreeMemKeepsNoSpareAndNoMovedRun;
+var
+  Span: PSpan;
+  Kept: NativeUInt;
+begin
+  Kept := LargeKeptSlices(OsThreadHeap);
+  Span := Get(6);
+  Dec(Span^.BlockSize, 2 * SliceSize);
+  ArenaUnuseSpare(2);
+  Span^.SpareCount := 2;
+  WantSweep;
+  FreeMem(Span^.Start);
+  Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices after spare ones');
+  Span := Get(6);
+  Span^.IsMoved := True;
+  FetchAdd(Process.MovedSpans, 1);
+  WantSweep;
+  FreeMem(Span^.Start);
+  Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices after moved ones');
+end;
+
+procedure TLargeKeptTests.ThreadThatOnlyFreesKeepsFew;
+var
+  Spans: array[0..9] of PSpan;
+  Index: Integer;
+begin
+  LargeReleaseKept(OsThreadHeap);
+  OsThreadHeap^.MissedSlices := 0;
+  for Index := 0 to High(Spans) do
+    Spans[Index] := Get(3 + Index mod 6);
+  for Index := 0 to High(Spans) do
+  begin
+    WantSweep;
+    FreeMem(Spans[Index]^.Start);
+  end;
+  AtMost(LeastKept, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtLeast(LeastKept - 2, LargeKeptSlices(OsThreadHeap), 'kept slices');
 end;
 
 initialization
