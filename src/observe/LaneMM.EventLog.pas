@@ -223,20 +223,28 @@ begin
   end;
 end;
 
+// Adds why a log has no line numbers.
+procedure AddLineNote(var Text: TText; const Log: TLog);
+begin
+  if Log.Symbolizer.HasLines then
+    Exit;
+  if IsLibrary then
+    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` prints source lines of modules with'
+      + ' debug information.'#10)
+  else if Log.Symbolizer.Elf.HasUnknownLines then
+    TextAdd(Text, '  The line numbers cannot be read: compressed debug information, or not'
+      + ' DWARF 2 to 5; compile with -gl.'#10)
+  else
+    TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
+      + ' stripped.'#10);
+end;
+
 procedure AddNotes(var Text: TText; const Log: TLog);
 const
   FrameNotes: array[Boolean] of PAnsiChar = (
     '  Backtraces lack routines without frame pointers (-O2 and above).'#10, nil);
 begin
-  if IsLibrary then
-    TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` prints source lines of modules with'
-      + ' debug information.'#10)
-  else if not Log.Symbolizer.HasLines and Log.Symbolizer.Elf.HasUnknownLines then
-    TextAdd(Text, '  The line numbers cannot be read: compressed debug information, or not'
-      + ' DWARF 2 to 4; compile with -gl.'#10)
-  else if not Log.Symbolizer.HasLines then
-    TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
-      + ' stripped.'#10);
+  AddLineNote(Text, Log);
   TextAddChars(Text, FrameNotes[IsX64]);
   if LoadAcquire(Observe.SitesLost) > 0 then
   begin

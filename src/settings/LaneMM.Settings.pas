@@ -43,7 +43,7 @@ const
 type
   // The form of a setting: its name alone, or with a number, a text or a rule after `=`.
   TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okRange, okName,
-    okText, okRule, okFormat);
+    okText, okSocket, okRule, okFormat);
   TOptionText = record
     Name: PAnsiChar;
     Kind: TOptionKind;
@@ -91,8 +91,8 @@ const
       Help: 'event log file, or directory of logs and profiles'),
     (Name: 'log:most'; Kind: okNumber; Default: 0;
       Help: 'bytes of the event log before it gets the ending .1 and a new one begins; 0: any'),
-    (Name: 'syslog'; Kind: okText; Default: 0;
-      Help: 'socket of the system''s log, for event=KIND:syslog; /dev/log'),
+    (Name: 'syslog'; Kind: okSocket; Default: 0;
+      Help: 'socket of the system''s log, for event=KIND:syslog'),
     (Name: 'dump'; Kind: okNumber; Default: 1;
       Help: '0: no contents of blocks and no arguments of the program in reports'),
     (Name: 'event'; Kind: okRule; Default: 0;
@@ -212,7 +212,7 @@ begin
     okErase: TextAdd(Text, '=free|return');
     okGuard: TextAdd(Text, '=pages|sample:N');
     okByte: TextAdd(Text, '=XX');
-    okText: TextAdd(Text, '=PATH');
+    okText, okSocket: TextAdd(Text, '=PATH');
     okRange: TextAdd(Text, '=N|N-N');
     okName: TextAdd(Text, '=NAME');
     okRule: TextAdd(Text, '=RULE');
@@ -238,6 +238,8 @@ begin
       end;
     okText:
       TextAdd(Text, ' (next to the program)');
+    okSocket:
+      TextAdd(Text, ' (/dev/log)');
     okRule:
       TextAdd(Text, ' (file, stderr)');
     okFormat:
@@ -562,7 +564,7 @@ begin
     opSyslog: ReadPath(Words, Settings.SyslogPath);
   end;
   case OptionTexts[Option].Kind of
-    okText: Exit(True);
+    okText, okSocket: Exit(True);
     okRule: Exit(EventRuleRead(Words) and IsEnd(Words^));
     okFormat, okErase: Exit(ReadBits(Words, Option));
   end;

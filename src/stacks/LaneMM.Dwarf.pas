@@ -2,8 +2,8 @@
 //
 // Invariants: reads nothing outside the section, even if the section is malformed.
 // Callers:    any thread.
-// Source:     DWARF Debugging Information Format, versions 2 to 4, section 6.2; Free Pascal
-//             writes version 2 for -g, -gl and -gw2, 3 for -gw3, 4 for -gw4.
+// Source:     DWARF Debugging Information Format, versions 2 to 5, section 6.2; Free Pascal
+//             writes version 2 for -g, -gl and -gw2, 3 for -gw3, 4 for -gw4; gcc writes 5.
 unit LaneMM.Dwarf;
 
 {$I ../LaneMM.inc}
@@ -19,6 +19,18 @@ type
     Next, Limit: PByte;  //< the byte to read next, and the end of the section
   end;
 
+  /// A section of a file; Start nil: the file has none.
+  TDwarfSection = record
+    Start: PByte;
+    Size: NativeUInt;
+  end;
+  /// The sections of line numbers.
+  TDwarfLines = record
+    Lines: TDwarfSection;      //< .debug_line
+    LineNames: TDwarfSection;  //< .debug_line_str; ends with #0
+    Names: TDwarfSection;      //< .debug_str; ends with #0
+  end;
+
 /// Reads Size bytes, lowest first; bytes past the end of the section and of the result count as 0.
 function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
 /// Reads an unsigned LEB128 number.
@@ -26,10 +38,11 @@ function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
 /// Reads a signed LEB128 number.
 function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 
-/// Sets FileName and Line of the symbols that the section .debug_line describes. Bias is the
-/// distance in bytes from the addresses in the file to those of the process. Returns False when no
-/// unit of the section could be read: another version, or compressed.
-function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
+/// Sets FileName and Line of the symbols that Lines describes. Bias is the distance in bytes from
+/// the addresses in the file to those of the process. Returns False when no unit of the section
+/// could be read: another version, or compressed.
+function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
+  : Boolean;
 
 implementation
 
@@ -37,6 +50,9 @@ type
   // The header of one unit's line table.
   TLineTable = record
     FileNames: PByte;
+    FileFormats: PByte;    // kind and form of each field of a file; nil before version 5
+    FieldCount: Byte;      // number of these fields
+    FileCount: NativeUInt; // number of files; before version 5 the list ends itself
     OpcodeLengths: PByte;
     StepLength: Byte;
     LineBase: ShortInt;
@@ -54,6 +70,7 @@ type
 
   TReading = record
     Symbols: ^TSymbols;
+    Lines: ^TDwarfLines;
     Bias: NativeUInt;
     Table: TLineTable;
     Code: TDwarfCursor;
@@ -114,8 +131,91 @@ end;
 
 // ---------------------------------------------------------------------------- rows
 
-// Returns the name of a file in the unit's list, which counts from 1; nil when it has no such file.
-function FileName(const Reading: TReading; Index: NativeUInt): PAnsiChar;
+// Returns the name at an offset of a section; nil when it has no such name.
+function NameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
+begin
+  Result := nil;
+  if Offset < Section.Size then
+    Result := PAnsiChar(Section.Start + Offset);
+end;
+
+// Reads a field of a file or a directory. Name receives its name, if the field has one; nil
+// otherwise. Returns False for a form that is not known.
+function ReadField(const Lines: TDwarfLines; var Cursor: TDwarfCursor; Form: NativeUInt;
+  out Name: PAnsiChar): Boolean;
+const
+  FormData2 = $05; FormData4 = $06; FormData8 = $07; FormText = $08; FormBlock = $09;
+  FormData1 = $0B; FormName = $0E; FormNumber = $0F; FormData16 = $1E; FormLineName = $1F;
+begin
+  Name := nil;
+  Result := True;
+  case Form of
+    FormText:
+      begin
+        Name := PAnsiChar(Cursor.Next);
+        SkipText(Cursor);
+      end;
+    FormLineName: Name := NameAt(Lines.LineNames, DwarfReadFixed(Cursor, 4));
+    FormName: Name := NameAt(Lines.Names, DwarfReadFixed(Cursor, 4));
+    FormData1: DwarfReadFixed(Cursor, 1);
+    FormData2: DwarfReadFixed(Cursor, 2);
+    FormData4: DwarfReadFixed(Cursor, 4);
+    FormData8: DwarfReadFixed(Cursor, 8);
+    FormData16: DwarfReadFixed(Cursor, 16);
+    FormNumber: DwarfReadUnsigned(Cursor);
+    FormBlock: DwarfReadFixed(Cursor, DwarfReadUnsigned(Cursor));
+  else
+    Result := False;
+  end;
+end;
+
+// Reads the fields of a file or a directory, Count of them, whose kinds and forms lie at Formats.
+// Name receives its path, nil if there is none.
+function ReadEntry(const Reading: TReading; var Cursor: TDwarfCursor; Formats: PByte;
+  Count: Cardinal; out Name: PAnsiChar): Boolean;
+const
+  KindPath = 1;
+var
+  Format: TDwarfCursor;
+  Kind: NativeUInt;
+  Found: PAnsiChar;
+begin
+  Name := nil;
+  Result := True;
+  Format.Next := Formats;
+  Format.Limit := Cursor.Limit;
+  while Result and (Count > 0) do
+  begin
+    Kind := DwarfReadUnsigned(Format);
+    Result := (Cursor.Next < Cursor.Limit)
+      and ReadField(Reading.Lines^, Cursor, DwarfReadUnsigned(Format), Found);
+    if Kind = KindPath then
+      Name := Found;
+    Dec(Count);
+  end;
+end;
+
+// Returns the name of a file of a unit of version 5, whose list counts from 0.
+function FileNameByFormat(const Reading: TReading; Index: NativeUInt): PAnsiChar;
+var
+  Cursor: TDwarfCursor;
+begin
+  Result := nil;
+  if Index >= Reading.Table.FileCount then
+    Exit;
+  Cursor.Next := Reading.Table.FileNames;
+  Cursor.Limit := Reading.Code.Limit;
+  repeat
+    if not ReadEntry(Reading, Cursor, Reading.Table.FileFormats, Reading.Table.FieldCount, Result)
+      then
+      Exit(nil);
+    Dec(Index);
+  until Index = High(Index);
+end;
+
+// Returns the name of a file in the list of a unit before version 5, which counts from 1; nil when
+// it has no such file.
+function FileNameInList(const Reading: TReading; Index: NativeUInt): PAnsiChar;
 var
   Cursor: TDwarfCursor;
 begin
@@ -130,6 +230,24 @@ begin
     DwarfReadUnsigned(Cursor); // time
     DwarfReadUnsigned(Cursor); // length
   until Index = 0;
+end;
+
+// Returns the name of a file without its folders; nil when it is not known.
+function FileName(const Reading: TReading; Index: NativeUInt): PAnsiChar;
+var
+  Next: PAnsiChar;
+begin
+  if Reading.Table.FileFormats = nil then
+    Result := FileNameInList(Reading, Index)
+  else
+    Result := FileNameByFormat(Reading, Index);
+  Next := Result;
+  while (Next <> nil) and (Next^ <> #0) do
+  begin
+    if Next^ = '/' then
+      Result := Next + 1;
+    Inc(Next);
+  end;
 end;
 
 // Applies the last row: it holds up to the address of the current one.
@@ -260,11 +378,48 @@ end;
 
 // ---------------------------------------------------------------------------- units
 
+// Reads the formats of a list of version 5, and the number of its entries, into the fields of
+// Table for files.
+procedure ReadFormats(var Code: TDwarfCursor; var Table: TLineTable);
+var
+  Index: NativeInt;
+begin
+  Table.FieldCount := DwarfReadFixed(Code, 1);
+  Table.FileFormats := Code.Next;
+  for Index := 1 to NativeInt(Table.FieldCount) * 2 do
+    DwarfReadUnsigned(Code);
+  Table.FileCount := DwarfReadUnsigned(Code);
+end;
+
+// Moves past the directories of a unit of version 5, and finds its files.
+function FindFiles(var Reading: TReading): Boolean;
+var
+  Name: PAnsiChar;
+begin
+  ReadFormats(Reading.Code, Reading.Table);
+  Result := True;
+  while Result and (Reading.Table.FileCount > 0) do
+  begin
+    Result := ReadEntry(Reading, Reading.Code, Reading.Table.FileFormats,
+      Reading.Table.FieldCount, Name);
+    Dec(Reading.Table.FileCount);
+  end;
+  ReadFormats(Reading.Code, Reading.Table);
+end;
+
+// The same before version 5.
+procedure FindFilesInList(var Reading: TReading);
+begin
+  while SkipText(Reading.Code) do; // directories
+  Reading.Table.FileFormats := nil;
+end;
+
 // Reads the header of a unit; the line program that follows remains to be read. Returns False for
 // an unknown version or a malformed header.
 function ReadHead(var Reading: TReading): Boolean;
 const
   FirstWithOperations = 4;
+  FirstWithFormats = 5;
   OpcodeCountOffset = 4;
   ShortestHead = 16;
 var
@@ -273,15 +428,18 @@ var
   Behind: PByte;
 begin
   Version := DwarfReadFixed(Reading.Code, 2);
+  if Version >= FirstWithFormats then
+    DwarfReadFixed(Reading.Code, 2); // sizes of an address and of a segment
   Length := DwarfReadFixed(Reading.Code, 4);
-  if not (Version in [2..4]) or (Length < ShortestHead)
+  if not (Version in [2..5]) or (Length < ShortestHead)
     or (Length > NativeUInt(Reading.Code.Limit - Reading.Code.Next)) then
     Exit(False);
   Behind := Reading.Code.Next + Length;
   Reading.Table.StepLength := DwarfReadFixed(Reading.Code, 1);
   // Free Pascal omits maximum_operations_per_instruction in version 4. The length of the first
   // opcode, which is 0, then lies where the number of opcodes would.
-  if (Version >= FirstWithOperations) and (Reading.Code.Next[OpcodeCountOffset] <> 0) then
+  if (Version >= FirstWithFormats)
+    or (Version = FirstWithOperations) and (Reading.Code.Next[OpcodeCountOffset] <> 0) then
     DwarfReadFixed(Reading.Code, 1);
   DwarfReadFixed(Reading.Code, 1); // default_is_stmt
   Reading.Table.LineBase := ShortInt(DwarfReadFixed(Reading.Code, 1));
@@ -289,13 +447,18 @@ begin
   Reading.Table.FirstSpecial := DwarfReadFixed(Reading.Code, 1);
   Reading.Table.OpcodeLengths := Reading.Code.Next;
   Inc(Reading.Code.Next, Reading.Table.FirstSpecial - 1);
-  while SkipText(Reading.Code) do; // directories
+  Result := Reading.Table.LineRange > 0;
+  if Version < FirstWithFormats then
+    FindFilesInList(Reading)
+  else
+    Result := FindFiles(Reading) and Result;
   Reading.Table.FileNames := Reading.Code.Next;
   Reading.Code.Next := Behind;
-  Result := (Reading.Table.LineRange > 0) and (Reading.Table.FileNames <= Behind);
+  Result := Result and (Reading.Table.FileNames <= Behind);
 end;
 
-function DwarfFindLines(const Symbols: TSymbols; Section: PByte; Size, Bias: NativeUInt): Boolean;
+function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
+  : Boolean;
 const
   LongestUnit = $FFFFFFF0; // above: the 64-bit format
 var
@@ -306,8 +469,9 @@ begin
   Result := False;
   Reading.Symbols := @Symbols;
   Reading.Bias := Bias;
-  All.Next := Section;
-  All.Limit := Section + Size;
+  Reading.Lines := @Lines;
+  All.Next := Lines.Lines.Start;
+  All.Limit := Lines.Lines.Start + Lines.Lines.Size;
   while All.Next < All.Limit do
   begin
     Length := DwarfReadFixed(All, 4);

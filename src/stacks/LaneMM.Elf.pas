@@ -265,15 +265,38 @@ begin
   end;
 end;
 
+// Returns a section for LaneMM.Dwarf.
+function DebugSection(const Elf: TElfFile; const Name: ShortString): TDwarfSection;
+var
+  Section: TSection;
+begin
+  Result := Default(TDwarfSection);
+  if not FindSection(Elf, Name, Section) then
+    Exit;
+  Result.Start := Section.Start;
+  Result.Size := Section.Size;
+end;
+
+// The same for a section of names: none, if its last name has no end.
+function DebugNames(const Elf: TElfFile; const Name: ShortString): TDwarfSection;
+begin
+  Result := DebugSection(Elf, Name);
+  if (Result.Size > 0) and (Result.Start[Result.Size - 1] <> 0) then
+    Result := Default(TDwarfSection);
+end;
+
 // Resolves the symbols of the last file of Elf; returns whether it has readable line numbers.
 function ResolveFile(var Elf: TElf; const Symbols: TSymbols): Boolean;
 var
-  Lines: TSection;
+  Lines: TDwarfLines;
 begin
   FindRoutines(Elf.Files[Elf.Count - 1], Symbols);
-  if not FindSection(Elf.Files[Elf.Count - 1], '.debug_line', Lines) then
+  Lines.Lines := DebugSection(Elf.Files[Elf.Count - 1], '.debug_line');
+  if Lines.Lines.Start = nil then
     Exit(False);
-  Result := DwarfFindLines(Symbols, Lines.Start, Lines.Size, Elf.Files[Elf.Count - 1].Bias);
+  Lines.LineNames := DebugNames(Elf.Files[Elf.Count - 1], '.debug_line_str');
+  Lines.Names := DebugNames(Elf.Files[Elf.Count - 1], '.debug_str');
+  Result := DwarfFindLines(Symbols, Lines, Elf.Files[Elf.Count - 1].Bias);
   if not Result then
     Elf.HasUnknownLines := True;
 end;

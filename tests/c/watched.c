@@ -25,7 +25,7 @@ enum { GROWTHS = 2000, OTHERS = 20000, KEPT = 4000, KEPT_SIZE = 20000 };
 static void *others[OTHERS], *kept[KEPT];
 
 __attribute__((noinline)) void *grow_it(void *block, size_t size) {
-  block = realloc(block, size);
+  block = realloc(block, size); /* marked: grow it */
   memset(block, 1, size);
   return block;
 }
@@ -156,7 +156,7 @@ static void work(int is_aligned) {
 }
 
 __attribute__((noinline)) void *grow_in_child(void *block, size_t size) {
-  block = realloc(block, size);
+  block = realloc(block, size); /* marked: grow in child */
   memset(block, 1, size);
   return block;
 }

@@ -12,6 +12,7 @@ case ${1-} in
 esac
 
 library=$(realpath "$1")
+here=$(realpath "$(dirname "$0")")
 program=$(realpath "$2")
 mismatched=$(realpath "$3")
 work=$(dirname "$program")/watched.work
@@ -66,18 +67,23 @@ helps() {
 }
 
 finds_growth() {
-  watch growth,log=logs && frame_below 'grew a block' | grep -q ' grow_it  watched+0x' \
-    && has 'grow_it grew a block 1,9[0-9][0-9] times' && grep -q 'grow_it grew a block' err
+  watch growth,log=logs && frame_below 'grew a block' | grep -q ' grow_it  watched.c:[0-9]' \
+    && has 'watched.c:[0-9]* grew a block 1,9[0-9][0-9] times' \
+    && grep -q 'watched.c:[0-9]* grew a block' err
+}
+
+# The line of the mark in the source.
+marked() {
+  grep -n "/\* marked: $1 \*/" "$here/watched.c" | sed 's/:.*//'
 }
 
 names_lines() {
-  offset=$(frame_below 'grew a block' | sed 's/.*watched+//')
-  addr2line -Cfie ./watched "$offset" | grep -q 'watched.c:[0-9]'
+  frame_below 'grew a block' | grep -q " grow_it  watched.c:$(marked 'grow it')\$"
 }
 
 finds_remote_frees() {
   watch contention,log=logs && frame_below 'remote free of a block of 208 bytes' \
-    | grep -q ' free_others  watched+0x' && ! has 'Growth:'
+    | grep -q ' free_others  watched.c:[0-9]' && ! has 'Growth:'
 }
 
 # Within a quarter: about 150 samples of 80 MB.
@@ -115,14 +121,14 @@ says_off() {
 
 reads_file() {
   echo 'growth log=logs # a comment' > watched.lanemm
-  watch '' && has 'grow_it grew'
+  watch '' && has 'watched.c:[0-9]* grew'
   code=$?
   rm -f watched.lanemm
   return $code
 }
 
 is_configured() {
-  watch log=logs configure && has 'grow_it grew' && has 'remote free of a block'
+  watch log=logs configure && has 'watched.c:[0-9]* grew' && has 'remote free of a block'
 }
 
 says_unknown() {
@@ -149,7 +155,7 @@ is_ended() {
   kill -TERM $pid
   code=0
   wait $pid 2> wait.err || code=$?
-  [ $code -eq 143 ] && has 'grow_it grew'
+  [ $code -eq 143 ] && has 'watched.c:[0-9]* grew'
 }
 
 # Python, which has threads, many modules and no frame pointers.
@@ -170,24 +176,24 @@ print("done")' > out 2> err
 
 # Debug mode tells who got the block, who freed it, who wrote behind it.
 finds_damage() {
-  watch debug,log=logs damage && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched+0x' \
+  watch debug,log=logs damage && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched.c:[0-9]' \
     && has 'Heap block overrun' && [ "$(cat out)" = done ]
 }
 
 finds_double_free() {
   watch debug,log=logs twice
   [ $? -ne 0 ] && has 'Double free: the block was already freed' \
-    && grep -A 1 'Freed by' "$log" | grep -q ' free_one  watched+0x'
+    && grep -A 1 'Freed by' "$log" | grep -q ' free_one  watched.c:[0-9]'
 }
 
 finds_underrun() {
   watch debug,log=logs before && has 'Heap block underrun' && has 'Modified: 1 byte at offset -32' \
-    && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched+0x'
+    && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched.c:[0-9]'
 }
 
 finds_damage_of_aligned() {
   watch "debug,log=logs$1" aligned && [ "$(grep -c 'Heap block overrun' "$log")" -eq 15 ] \
-    && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched+0x')" -eq 15 ]
+    && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched.c:[0-9]')" -eq 15 ]
 }
 
 # As counts_bytes: 40 MB each of both kinds of alignment.
@@ -203,8 +209,8 @@ finds_mismatch() {
   env LANEMM=debug,mixes,log=logs "LD_PRELOAD=$library" ./mismatched "$1" > out 2> err
   events=logs/mismatched_MemoryManager_EventLog.txt
   [ "$(cat out)" = done ] && [ "$(grep -c '^LaneMM: process' $events)" -eq 1 ] \
-    && grep -qF "$2" $events && grep -A 1 'Allocated by' $events | grep -q ' get_.*  mismatched+0x' \
-    && grep -A 1 'Occurred at' $events | grep -q " $3  mismatched+0x"
+    && grep -qF "$2" $events && grep -A 1 'Allocated by' $events | grep -q ' get_.*  mismatched.cc:[0-9]' \
+    && grep -A 1 'Occurred at' $events | grep -q " $3  mismatched.cc:[0-9]"
 }
 
 finds_no_mismatch() {
@@ -231,7 +237,7 @@ finds_leaks() {
 }
 
 finds_leaks_with_stacks() {
-  watch leaks,debug,log=logs lose && has ' lose_list  watched+0x'
+  watch leaks,debug,log=logs lose && has ' lose_list  watched.c:[0-9]'
 }
 
 finds_no_leaks() {
@@ -250,14 +256,14 @@ sets_exit_code() {
 # The child of a fork counts from its start: the log has the growth of each once.
 counts_in_child() {
   watch growth,log=logs fork && [ "$(grep -c '^LaneMM event log' "$log")" -eq 2 ] \
-    && [ "$(grep -c ' grow_it grew a block' "$log")" -eq 1 ] \
-    && [ "$(grep -c ' grow_in_child grew a block' "$log")" -eq 1 ]
+    && [ "$(grep -c " watched.c:$(marked 'grow it') grew a block" "$log")" -eq 1 ] \
+    && [ "$(grep -c " watched.c:$(marked 'grow in child') grew a block" "$log")" -eq 1 ]
 }
 
 promise 'a program that is not watched runs as ever and writes nothing' is_quiet
 promise 'help prints the list, and the program goes on' helps
 promise 'growth names the routine and its place in the module' finds_growth
-promise 'addr2line finds the line of such a place' names_lines
+promise 'such a place has its line, by DWARF 5' names_lines
 promise 'contention names who frees blocks of another thread' finds_remote_frees
 promise 'profile counts the bytes of a routine' counts_bytes
 promise 'profile writes all formats' writes_formats
