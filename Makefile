@@ -178,6 +178,10 @@ bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 2
 	-@sh tools/need.sh python3 sqlite3 perl cmake redis
 	@sh bench/c/run.sh
 
+delphi-syntax: ## all of src/ parsed as Delphi would; names resolved. Needs Java, Maven and a network
+	@sh tools/need.sh java mvn
+	@sh tools/delphi-syntax/run.sh
+
 classes: ## the table of size classes
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
@@ -200,4 +204,4 @@ clean: ## removes build/
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
-.PHONY: lint-test classes histogram docs clean
+.PHONY: delphi-syntax lint-test classes histogram docs clean

@@ -33,6 +33,7 @@ has() {
       && command -v xz > /dev/null ;;
     mimalloc) ld -shared -o "$need/probe.so" -lmimalloc 2> /dev/null ;;
     time) [ -x /usr/bin/time ] ;;
+    java) command -v javac > /dev/null ;; # a run-time environment alone compiles nothing
     python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
@@ -45,6 +46,8 @@ packages() {
     fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl libc6-dev ;;
     gcc) echo gcc libc6-dev ;;
     go) echo golang-go ca-certificates ;;
+    java) echo default-jdk-headless ;;
+    mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;

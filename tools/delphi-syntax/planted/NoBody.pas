@@ -1,0 +1,15 @@
+unit NoBody;
+
+interface
+
+procedure Work;
+
+implementation
+
+{$ifdef FPC}
+procedure Work;
+begin
+end;
+{$endif}
+
+end.

@@ -1,0 +1,12 @@
+unit SyntaxError;
+
+interface
+
+implementation
+
+procedure Work;
+begin
+  if then
+end;
+
+end.

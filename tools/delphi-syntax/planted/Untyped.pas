@@ -1,0 +1,14 @@
+unit Untyped;
+
+interface
+
+function Next(P: Pointer): Pointer;
+
+implementation
+
+function Next(P: Pointer): Pointer;
+begin
+  Result := P + 1;
+end;
+
+end.
