@@ -4,9 +4,10 @@ program RunTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
+  LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os, {$ifdef LINUX} Test.Os.Linux, Test.Fork, {$endif}
+  {$ifdef MSWINDOWS} Test.Os.Windows, {$endif}
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns,
-  Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Fork, Test.Foreign,
+  Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
   Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,

@@ -11,12 +11,13 @@ function RunTests: Integer;
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, BaseUnix, Syscall, Process, fpcunit, testregistry, Test.Tools, Yielding;
+  SysUtils, Classes, StrUtils, Process, fpcunit, testregistry, Test.System, Test.Tools, Yielding;
 
 const
-  Usage = 'RunTests [--suite=NAME] [--alone] [--shuffle] [--seed=N] [--limit=N] [--times]'#10
+  Usage = 'RunTests [--suite=NAME] [--test=NAME] [--alone] [--shuffle] [--seed=N] [--limit=N] [--times]'#10
     + '         [--list]'#10
     + '  --suite=NAME  only the tests of one unit, e.g. Blocks, or of several: Blocks,Walk'#10
+    + '  --test=NAME   only the tests of this name'#10
     + '  --alone       each suite in a process of its own'#10
     + '  --shuffle     the suites, and the tests of each, in an order that the seed gives'#10
     + '  --seed=N      the seed of the order and of the random sequences; it is printed. Without'#10
@@ -61,14 +62,14 @@ begin
 end;
 
 // Allocates nothing: the test may hang inside the memory manager.
-procedure TestHangs(Signal: LongInt); cdecl;
+procedure TestHangs;
 begin
   WriteLn(CurrentTest, ': hangs');
   Inc(FailedCount);
   Write(FailedNames);
   WriteLn(FailedMark, CurrentTest);
   PrintCounts;
-  FpKill(FpGetPid, SIGKILL);
+  EndProcess(1);
 end;
 
 procedure TListener.AddFailure(Test: TTest; Failure: TTestFailure);
@@ -90,12 +91,12 @@ procedure TListener.StartTest(Test: TTest);
 begin
   Inc(RunCount);
   CurrentTest := Test.TestSuiteName + '.' + Test.TestName;
-  FpAlarm(SecondsPerTest);
+  SetAlarm(SecondsPerTest, TestHangs);
 end;
 
 procedure TListener.EndTest(Test: TTest);
 begin
-  FpAlarm(0);
+  SetAlarm(0, TestHangs);
 end;
 
 procedure TListener.StartTestSuite(Suite: TTestSuite);
@@ -129,7 +130,7 @@ end;
 function IsOption(const Argument: string): Boolean;
 begin
   Result := MatchStr(Argument, ['--help', '--alone', '--shuffle', '--times', '--list'])
-    or StartsStr('--suite=', Argument)
+    or StartsStr('--suite=', Argument) or StartsStr('--test=', Argument)
     or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0)
     or StartsStr('--limit=', Argument) and (StrToIntDef(Option('limit'), 0) > 0);
 end;
@@ -152,7 +153,7 @@ begin
   if Option('seed') <> '' then
     TestSeed := StrToInt64(Option('seed'))
   else if HasSwitch('shuffle') then
-    TestSeed := (GetTickCount64 * 1000 + UInt64(FpGetPid)) mod SeedCount;
+    TestSeed := (GetTickCount64 * 1000 + UInt64(GetProcessID)) mod SeedCount;
 end;
 
 // Whether the suite was asked for, by its name or that of its unit.
@@ -204,7 +205,8 @@ begin
   try
     Outcome.AddListener(Listener);
     for Index := 0 to Tests.Count - 1 do
-      TTest(Tests[Index]).Run(Outcome);
+      if (Option('test') = '') or SameText(Option('test'), TTest(Tests[Index]).TestName) then
+        TTest(Tests[Index]).Run(Outcome);
   finally
     Outcome.Free;
     Tests.Free;
@@ -267,18 +269,6 @@ begin
   end;
 end;
 
-// Processor seconds of this process and of its children that have ended.
-function ProcessorSeconds: Double;
-const
-  TicksPerSecond = 100;
-var
-  Ticks: tms;
-begin
-  FpTimes(Ticks);
-  Result := (Ticks.tms_utime + Ticks.tms_stime + Ticks.tms_cutime + Ticks.tms_cstime)
-    / TicksPerSecond;
-end;
-
 procedure DoSuite(Suite: TTestSuite; Listener: ITestListener);
 var
   Before: Double;
@@ -292,15 +282,6 @@ begin
     RunSuite(Suite, Listener);
   if HasSwitch('times') then
     WriteLn(Suite.TestName, ': ', ProcessorSeconds - Before:0:1, ' s');
-end;
-
-// With huge pages the system backs free memory around a page in use, at the first touch or at any
-// later time: tests that measure resident memory would measure that, too.
-procedure TurnHugePagesOff;
-const
-  SetHugePagesDisabled = 41;
-begin
-  Do_SysCall(syscall_nr_prctl, SetHugePagesDisabled, 1, 0, 0, 0);
 end;
 
 function RunTests: Integer;
@@ -320,7 +301,6 @@ begin
     WriteLn('seed ', TestSeed);
   YieldingStart(TestSeed);
   TurnHugePagesOff;
-  FpSignal(SIGALRM, TestHangs);
   TTestCase.CheckAssertCalled := True; // a test that ends without a single check fails
   Listener := TListener.Create;
   Suites := InOrder(GetTestRegistry);

@@ -6,7 +6,7 @@ unit Test.Tools;
 interface
 
 uses
-  Classes, SysUtils, SyncObjs, fpcunit;
+  Classes, SysUtils, SyncObjs, fpcunit, Test.System;
 
 const
   /// The errors of the memory manager, as numbers.
@@ -31,7 +31,7 @@ type
   end;
 
   TPointers = array of PByte;
-  TWork = procedure of object;
+  TWork = Test.System.TWork;
 
   /// Runs a method in a thread of its own.
   TWorker = class
@@ -77,6 +77,8 @@ type
 
   /// A test case with the words that the tests use.
   TLaneTest = class(TTestCase)
+  strict private
+    ChildCount: Integer;
   strict protected
     /// Fails unless both numbers are the same.
     procedure Same(Expected, Actual: Int64; const What: string);
@@ -96,7 +98,9 @@ type
     function StartIdleThread(Work: TWork): TWorker;
     procedure EndThread(Worker: TWorker);
     /// Runs Work in a child process; returns its exit code: 0, or 1 where Work raised.
-    function RunInChild(Work: TWork): Integer;
+    function RunInChild(Work: TWork): Integer; overload;
+    /// The same; Errors is what it wrote to stderr.
+    function RunInChild(Work: TWork; out Errors: string): Integer; overload;
   end;
 
   /// A test case during which LaneMM's own thread sleeps: a test that counts free slices or system
@@ -149,7 +153,7 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  BaseUnix, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
   LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
@@ -334,22 +338,8 @@ begin
 end;
 
 function ResidentBytes: NativeUInt;
-const
-  PageSize = 4096;
-var
-  Text: string[255];
-  Handle, Code: Integer;
 begin
-  Handle := FpOpen('/proc/self/statm', O_RDONLY);
-  SetLength(Text, FpRead(Handle, @Text[1], 255));
-  FpClose(Handle);
-  // The second of its numbers counts the resident pages.
-  Delete(Text, 1, Pos(' ', Text));
-  SetLength(Text, Pos(' ', Text) - 1);
-  Val(Text, Result, Code);
-  if Code <> 0 then
-    raise EInOutError.Create('statm: ' + Text);
-  Result := Result * PageSize;
+  Result := Test.System.ResidentBytes;
 end;
 
 function ColdSlices: NativeUInt;
@@ -570,31 +560,17 @@ begin
 end;
 
 function TLaneTest.RunInChild(Work: TWork): Integer;
-const
-  Failed = 1;
 var
-  Child: TPid;
-  Status: Integer;
+  Errors: string;
 begin
-  Flush(Output);
-  Child := FpFork;
-  if Child = 0 then
-  begin
-    try
-      Work;
-    except
-      on Error: Exception do
-      begin
-        WriteLn('in the child: ', Error.Message);
-        Flush(Output);
-        FpExit(Failed);
-      end;
-    end;
-    FpExit(0);
-  end;
-  Same(Child, FpWaitPid(Child, Status, 0), 'child that has ended');
-  AssertTrue(Format('child has ended by itself, status %d', [Status]), WIfExited(Status));
-  Result := WExitStatus(Status);
+  Result := RunInChild(Work, Errors);
+end;
+
+function TLaneTest.RunInChild(Work: TWork; out Errors: string): Integer;
+begin
+  Inc(ChildCount);
+  Result := RunInChildProcess(Work, ClassName, TestName, ChildCount, Errors);
+  AssertTrue('child has ended by itself', Result >= 0);
 end;
 
 procedure TLaneTest.InThread(Work: TWork);

@@ -25,11 +25,13 @@ function YieldingCount: Int64;
 implementation
 
 uses
-  Syscall, LaneMM.Hooks, LaneMM.Atomic;
+  {$ifdef LINUX} Syscall, {$endif} LaneMM.Hooks, LaneMM.Atomic;
 
 const
+  {$ifdef LINUX}
   NrYield = syscall_nr_sched_yield;
   NrSleep = syscall_nr_nanosleep;
+  {$endif}
   StreamCount = 4096;
   MostTries = 16;
   Mix = UInt64($9E3779B97F4A7C15);
@@ -72,6 +74,21 @@ var
   StreamsUsed: LongInt;
   Streams: array[0..StreamCount - 1] of TStream;
 
+{$ifdef MSWINDOWS}
+procedure Sleep(Ms: Cardinal); stdcall; external 'kernel32.dll';
+
+procedure SystemYield;
+begin
+  Sleep(0);
+end;
+
+procedure StandStill(Ns: Cardinal);
+const
+  NsPerMs = 1000000;
+begin
+  Sleep((Ns + NsPerMs - 1) div NsPerMs);
+end;
+{$else}
 {$ifdef CPUX86_64}
 // The system call without errno.
 function Call(Number, P1, P2: NativeUInt): NativeInt; assembler; nostackframe;
@@ -85,6 +102,21 @@ end;
 function Call(Number, P1, P2: NativeUInt): NativeInt;
 begin
   Result := Do_SysCall(Number, P1, P2);
+end;
+{$endif}
+
+procedure SystemYield;
+begin
+  Call(NrYield, 0, 0);
+end;
+
+procedure StandStill(Ns: Cardinal);
+var
+  Time: TTime;
+begin
+  Time.Seconds := 0;
+  Time.Nanoseconds := Ns;
+  Call(NrSleep, NativeUInt(@Time), 0);
 end;
 {$endif}
 
@@ -125,15 +157,6 @@ begin
   end;
 end;
 
-procedure StandStill(Ns: Cardinal);
-var
-  Time: TTime;
-begin
-  Time.Seconds := 0;
-  Time.Nanoseconds := Ns;
-  Call(NrSleep, NativeUInt(@Time), 0);
-end;
-
 procedure Act(Stream: PStream; const Mood: TMood);
 var
   Choice, Turn: Cardinal;
@@ -142,7 +165,7 @@ begin
   if Choice < Mood.Sleeps then
     StandStill(1 + Next(Stream) mod Mood.LongestNs)
   else if Choice < Mood.Sleeps + Mood.Yields then
-    Call(NrYield, 0, 0)
+    SystemYield
   else if Choice < Mood.Sleeps + Mood.Yields + Mood.Spins then
     for Turn := 1 to Next(Stream) mod MostSpins do
       SpinHint;

@@ -9,7 +9,7 @@ interface
 uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
-{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+{$if defined(CPUX86_64) and defined(LINUX) and not defined(LANEMM_PUREPASCAL)}
 const
   TurnCount = 100000;
 
@@ -52,7 +52,7 @@ type
 
 implementation
 
-{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+{$if defined(CPUX86_64) and defined(LINUX) and not defined(LANEMM_PUREPASCAL)}
 uses
   SysUtils, testregistry, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize;

@@ -33,6 +33,8 @@ uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Purge;
 
 const
+  // Of Process.PurgeState: there is no purge thread.
+  Refused = 3;
   Megabyte = 1 shl 20;
   BlockSize = 1000;
   BurstBytes = 64 * Megabyte;
@@ -68,7 +70,7 @@ var
 begin
   repeat
     Sleep(1); // leaves the processor to others
-    if not Process.HasFastSlot then
+    if LoadAcquire(Process.PurgeState) = Refused then
       FreeMem(GetMem(LongestKept * SliceSize + 1)); // no kept run
     Resident := ResidentBytes;
   until Resident <= Limit;
@@ -134,7 +136,7 @@ begin
   repeat
     Waits := LoadAcquire(Process.OsCalls[ocWait]);
     Sleep(100);
-    if not Process.HasFastSlot then
+    if LoadAcquire(Process.PurgeState) = Refused then
       FreeMem(GetMem(LongestKept * SliceSize + 1)); // no kept run
   until (LoadAcquire(Process.SweepWanted) = 0) and (LoadAcquire(Process.OsCalls[ocWait]) = Waits);
 end;

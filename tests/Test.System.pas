@@ -1,0 +1,44 @@
+/// What the tests need of the operating system: the time of a test, memory, children.
+unit Test.System;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+type
+  TWork = procedure of object;
+  TAlarmCall = procedure;
+
+/// Calls Call, once, after so many seconds, in whatever thread; 0 cancels the call.
+procedure SetAlarm(Seconds: Cardinal; Call: TAlarmCall);
+/// Ends the process at once, without finalization.
+procedure EndProcess(Code: Cardinal);
+/// Processor seconds of this process, and of its children that have ended where the system counts
+/// them.
+function ProcessorSeconds: Double;
+/// Bytes of physical memory of this process.
+function ResidentBytes: NativeUInt;
+/// Keeps pages in physical memory. False when the system refuses.
+function LockPages(P: Pointer; Size: NativeUInt): Boolean;
+/// Takes that back.
+procedure UnlockPages(P: Pointer; Size: NativeUInt);
+/// With huge pages the system backs free memory around a page in use, at the first touch or at any
+/// later time: tests that measure resident memory would measure that, too.
+procedure TurnHugePagesOff;
+
+/// Runs Work in a child process, and returns its exit code, or -1 if it did not end by itself: 0, or
+/// 1 where Work raised. Errors is what it wrote to stderr. Number counts the children of the running
+/// test from 1 on. Without fork, the child is a copy of this program that runs the same test,
+/// up to here.
+function RunInChildProcess(Work: TWork; const Suite, Test: string; Number: Integer;
+  out Errors: string): Integer;
+
+implementation
+
+{$ifdef UNIX}
+  {$I Test.System.Unix.inc}
+{$else}
+  {$I Test.System.Windows.inc}
+{$endif}
+
+end.

@@ -1,0 +1,294 @@
+/// Tests of LaneMM.Os for Linux: what that system alone has.
+unit Test.Os.Linux;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Layout;
+
+type
+  TOsLinuxTests = class(TLaneTest)
+  strict private
+    Cpus: Cardinal;
+    procedure CountOnOneCpu;
+    procedure WriteText(const FileName, Text: string);
+    function QuotaOf(const Outer, Inner, Group: string): Cardinal;
+  published
+    procedure PurgeOfLockedMemoryDoesNotClaimZeros;
+    procedure PagesOfSeveralMappingsAreMoved;
+    procedure MoveOfUnusableMemoryChangesNothing;
+    procedure CpuCountFollowsTheAffinity;
+    procedure CpuQuotaIsRoundedUp;
+    procedure CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
+    procedure CpuQuotaIsUnlimitedWhereNothingSaysOtherwise;
+    procedure ForkMarkReadsZeroInAChildOnly;
+    procedure CallThatFailsAfterAThreadEndedHarmsNothing;
+    procedure ReadWorksInASandboxThatRefusesTheSystemCall;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os;
+
+const
+  RangeSize = 4 * SliceSize;
+
+// Returns a range that the test frees with OsRelease.
+function CommittedRange(Size: NativeUInt): PByte;
+begin
+  Result := OsReserve(Size);
+  if (Result = nil) or not OsCommit(Result, Size) then
+    raise EOutOfMemory.Create('no memory for a test');
+end;
+
+procedure TOsLinuxTests.PurgeOfLockedMemoryDoesNotClaimZeros;
+var
+  Range: PByte;
+begin
+  Range := CommittedRange(SliceSize);
+  FillPattern(Range, SliceSize, 1);
+  // Without the right to lock memory this is a purge like any other.
+  Do_SysCall(syscall_nr_mlock, TSysParam(Range), SliceSize);
+  AssertTrue('zero, or not claimed', not OsPurge(Range, SliceSize) or IsZero(Range, SliceSize));
+  OsRelease(Range, SliceSize);
+end;
+
+procedure TOsLinuxTests.PagesOfSeveralMappingsAreMoved;
+var
+  Source, Target, Other: PByte;
+begin
+  Source := CommittedRange(RangeSize * 2);
+  Target := CommittedRange(RangeSize * 2);
+  Other := CommittedRange(RangeSize);
+  FillPattern(Other, RangeSize, 5);
+  Same(RangeSize, OsMove(Other, Source, RangeSize), 'bytes moved to the first half');
+  FillPattern(Source + RangeSize, RangeSize, 6);
+  Same(RangeSize * 2, OsMove(Source, Target, RangeSize * 2), 'bytes moved');
+  AssertTrue('first half', HasPattern(Target, RangeSize, 5));
+  AssertTrue('second half', HasPattern(Target + RangeSize, RangeSize, 6));
+  OsRelease(Source, RangeSize * 2);
+  OsRelease(Target, RangeSize * 2);
+  OsRelease(Other, RangeSize);
+end;
+
+procedure TOsLinuxTests.MoveOfUnusableMemoryChangesNothing;
+var
+  Source, Target: PByte;
+begin
+  Target := CommittedRange(RangeSize);
+  FillPattern(Target, RangeSize, 2);
+  Source := OsReserve(RangeSize);
+  OsRelease(Source, RangeSize);
+  Same(0, OsMove(Source, Target, RangeSize), 'bytes moved');
+  AssertTrue('unchanged', HasPattern(Target, RangeSize, 2));
+  OsRelease(Target, RangeSize);
+end;
+
+procedure TOsLinuxTests.CountOnOneCpu;
+var
+  Mask: array[0..127] of NativeUInt;
+  Index: Integer;
+begin
+  FillChar(Mask, SizeOf(Mask), 0);
+  Do_SysCall(syscall_nr_sched_getaffinity, 0, SizeOf(Mask), TSysParam(@Mask));
+  Index := 0;
+  while Mask[Index] = 0 do
+    Inc(Index);
+  Mask[Index] := Mask[Index] and not (Mask[Index] - 1);
+  Do_SysCall(syscall_nr_sched_setaffinity, 0, (Index + 1) * SizeOf(NativeUInt),
+    TSysParam(@Mask));
+  Cpus := OsCpuCount;
+end;
+
+procedure TOsLinuxTests.CpuCountFollowsTheAffinity;
+begin
+  AtLeast(1, OsCpuCount, 'CPUs of the process');
+  InThread(CountOnOneCpu);
+  Same(1, Cpus, 'CPUs of a thread that is bound to one');
+end;
+
+procedure TOsLinuxTests.WriteText(const FileName, Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.TrailingLineBreak := False;
+  Lines.Text := Text;
+  Lines.SaveToFile(FileName);
+  Lines.Free;
+end;
+
+// The quota of a process by made-up control groups: Outer around Inner, and the file that names
+// the group of the process.
+function TOsLinuxTests.QuotaOf(const Outer, Inner, Group: string): Cardinal;
+var
+  Root: string;
+begin
+  Root := ExtractFilePath(ParamStr(0)) + 'groups';
+  ForceDirectories(Root + '/outer/inner');
+  WriteText(Root + '/outer/cpu.max', Outer);
+  WriteText(Root + '/outer/inner/cpu.max', Inner);
+  WriteText(Root + '/group', Group);
+  Result := OsCpuQuotaIn(PAnsiChar(Root), PAnsiChar(Root + '/group'));
+end;
+
+const
+  InnerGroup = '0::/outer/inner'#10;
+
+procedure TOsLinuxTests.CpuQuotaIsRoundedUp;
+begin
+  Same(1, QuotaOf('max 100000', '50000 100000'#10, InnerGroup), 'half a CPU');
+  Same(1, QuotaOf('max 100000', '100000 100000', InnerGroup), 'one CPU');
+  Same(2, QuotaOf('max 100000', '150000 100000', InnerGroup), 'one and a half');
+  Same(4, QuotaOf('max 100000', '400000 100000', InnerGroup), 'four CPUs');
+end;
+
+procedure TOsLinuxTests.CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
+begin
+  Same(2, QuotaOf('200000 100000', '400000 100000', InnerGroup), 'outer is less');
+  Same(2, QuotaOf('200000 100000', 'max 100000', InnerGroup), 'only outer');
+  Same(3, QuotaOf('300000 100000', '100000 100000', '0::/outer'#10), 'inner is another''s');
+  Same(1, QuotaOf('300000 100000', '100000 100000',
+    '12:cpu,cpuacct:/outer'#10'1:name=systemd:/'#10 + InnerGroup), 'version 1 beside version 2');
+end;
+
+procedure TOsLinuxTests.CpuQuotaIsUnlimitedWhereNothingSaysOtherwise;
+begin
+  Same(High(Cardinal), QuotaOf('max 100000', 'max 100000', InnerGroup), 'max');
+  Same(High(Cardinal), QuotaOf('', '', InnerGroup), 'empty files');
+  Same(High(Cardinal), QuotaOf('0 100000', '100000', InnerGroup), 'half a line');
+  Same(High(Cardinal), QuotaOf('100000 0', '1 x', InnerGroup), 'no period');
+  Same(High(Cardinal), QuotaOf('100000 100000', '100000 100000', ''), 'no group');
+  Same(High(Cardinal), QuotaOf('100000 100000', '100000 100000', '0::/'#10), 'the root');
+  Same(High(Cardinal), OsCpuQuotaIn('/nowhere', '/nowhere'), 'no such folder');
+  AtLeast(1, OsCpuQuota, 'quota of this process');
+end;
+
+procedure TOsLinuxTests.ForkMarkReadsZeroInAChildOnly;
+var
+  Mark: PNativeUInt;
+  Child: TPid;
+  Status: Integer;
+begin
+  Mark := OsForkMark;
+  AssertTrue('the system has such a mark', Mark <> nil);
+  Same(1, Mark^, 'mark here');
+  Child := FpFork;
+  if Child = 0 then
+    Do_SysCall(syscall_nr_exit_group, Mark^);
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended', WIfExited(Status));
+  Same(0, WExitStatus(Status), 'mark in a child');
+  Same(1, Mark^, 'mark here after fork');
+end;
+
+// From now on the system refuses a call of this process. False if it cannot.
+function Refuse(Call: Cardinal): Boolean;
+const
+  NoNewPrivileges = 38;
+  SetSeccomp = 22;
+  FilterMode = 2;
+  Load = $20;          // the number of the call
+  JumpIfEqual = $15;
+  Return = $06;
+  NotPermitted = $00050001;
+  Allowed = $7FFF0000;
+type
+  TInstruction = record
+    Code: System.Word;
+    IfTrue, IfFalse: Byte;
+    Value: Cardinal;
+  end;
+var
+  Filter: array[0..3] of TInstruction;
+  Head: record
+    Length: NativeUInt;
+    First: Pointer;
+  end;
+begin
+  FillChar(Filter, SizeOf(Filter), 0);
+  Filter[0].Code := Load;
+  Filter[1].Code := JumpIfEqual;
+  Filter[1].Value := Call;
+  Filter[1].IfFalse := 1;
+  Filter[2].Code := Return;
+  Filter[2].Value := NotPermitted;
+  Filter[3].Code := Return;
+  Filter[3].Value := Allowed;
+  Head.Length := Length(Filter);
+  Head.First := @Filter;
+  Result := (Do_SysCall(syscall_nr_prctl, NoNewPrivileges, 1, 0, 0, 0) = 0)
+    and (Do_SysCall(syscall_nr_prctl, SetSeccomp, FilterMode, TSysParam(@Head)) = 0);
+end;
+
+// Returns the number of the first read that goes wrong, 0 if none.
+function ReadsInASandbox(Range: PByte): Integer;
+const
+  ReadMemory = {$if defined(CPUX86_64)} 310 {$elseif defined(CPUAARCH64)} 270 {$else} 347 {$ifend};
+var
+  Word: UInt64;
+begin
+  if not Refuse(ReadMemory) then
+    Exit(1);
+  Word := 0;
+  if not OsRead(NativeUInt(Range) + OsPageSize - 3, @Word, 8) or (Word <> $0807060504030201) then
+    Exit(2);
+  if not OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 1) then
+    Exit(3);
+  if OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 2) then
+    Exit(4);
+  Result := 5 * Ord(OsRead(0, @Word, 8));
+end;
+
+procedure ThreadExit(Value: Pointer); cdecl; external 'c' name 'pthread_exit';
+
+var
+  FailedCalls: Integer;
+
+// Ends as every thread does: the run-time library releases the thread's variables, and later the
+// thread library calls LaneMM. Here that call comes at once.
+function EndWithACall(Argument: Pointer): PtrInt;
+var
+  Manager: TThreadManager;
+  Sign: Byte;
+begin
+  GetThreadManager(Manager);
+  Manager.ReleaseThreadVars;
+  if not OsRead(1, @Sign, SizeOf(Sign)) then
+    Inc(FailedCalls);
+  ThreadExit(nil);
+  Result := 0;
+end;
+
+procedure TOsLinuxTests.CallThatFailsAfterAThreadEndedHarmsNothing;
+begin
+  FailedCalls := 0;
+  WaitForThreadTerminate(BeginThread(EndWithACall), 0);
+  Same(1, FailedCalls, 'calls that failed');
+end;
+
+procedure TOsLinuxTests.ReadWorksInASandboxThatRefusesTheSystemCall;
+var
+  Range: PByte;
+  Child: TPid;
+  Status, Index: Integer;
+begin
+  Range := OsReserve(RangeSize);
+  AssertTrue('committed', OsCommit(Range, 2 * OsPageSize));
+  for Index := 1 to 8 do
+    Range[OsPageSize - 4 + Index] := Index;
+  Child := FpFork;
+  if Child = 0 then
+    Do_SysCall(syscall_nr_exit_group, ReadsInASandbox(Range));
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended', WIfExited(Status));
+  Same(0, WExitStatus(Status), 'read that went wrong');
+  OsRelease(Range, RangeSize);
+end;
+
+initialization
+  RegisterTest(TOsLinuxTests);
+end.

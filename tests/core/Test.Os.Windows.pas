@@ -1,0 +1,194 @@
+/// Tests of LaneMM.Os for Windows: what that system alone has.
+unit Test.Os.Windows;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
+
+type
+  TOsWindowsTests = class(TLaneTest)
+  strict private
+    Word, Waiting, Woken: TAtomicWord;
+    procedure WaitOnce;
+    procedure WakeOne(Worker: TWorker);
+    procedure CheckRefusal;
+  published
+    procedure CallsKeepTheLastErrorOfTheThread;
+    procedure ThreadsWaitWithoutTheCallsOfWindows8;
+    procedure WaitForTheSemaphoreEndsInTime;
+    procedure PurgedMemoryIsNotCommitted;
+    procedure RunsThatTheSystemRefusesStayFree;
+    procedure PathsAreUtf8WithSlashes;
+  end;
+
+implementation
+
+uses
+  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Large;
+
+procedure TOsWindowsTests.CallsKeepTheLastErrorOfTheThread;
+const
+  SomeError = 12345;
+var
+  Path: TPath;
+  Range: Pointer;
+  Sign: Byte;
+begin
+  SetLastError(SomeError);
+  Same(0, NativeUInt(OsReserve(High(NativeUInt) - SliceSize + 1)), 'refused');
+  Range := OsReserve(SliceSize);
+  OsCommit(Range, SliceSize);
+  OsPurge(Range, SliceSize);
+  OsRead(NativeUInt(Range), @Sign, 1);
+  OsRelease(Range, SliceSize);
+  OsRead(1, @Sign, 1);
+  OsThreadHeap;
+  OsThreadIsEnding;
+  OsWaitMs(Word, Word, 1);
+  OsWake(Word);
+  OsFileOpen('no such file');
+  OsFileCreate('no such folder/x');
+  OsFolderPath('no such folder', @Path, SizeOf(Path));
+  OsEnvironment('NO_SUCH_VARIABLE', @Path, SizeOf(Path));
+  OsProgramPath(@Path, 2);
+  Same(SomeError, GetLastError, 'last error');
+end;
+
+procedure TOsWindowsTests.WaitOnce;
+begin
+  StoreRelease(Waiting, 1);
+  while LoadAcquire(Word) = 0 do
+    OsWait(Word, 0);
+  StoreRelease(Woken, 1);
+end;
+
+procedure TOsWindowsTests.WakeOne(Worker: TWorker);
+begin
+  while LoadAcquire(Waiting) = 0 do
+    ThreadSwitch;
+  StoreRelease(Word, 1);
+  while LoadAcquire(Woken) = 0 do
+    OsWake(Word);
+end;
+
+procedure TOsWindowsTests.ThreadsWaitWithoutTheCallsOfWindows8;
+var
+  Kept: TWaiting;
+  Worker: TWorker;
+begin
+  Word := 0;
+  Waiting := 0;
+  Woken := 0;
+  Kept := Process.Waiting;
+  AssertTrue('this system has the calls', Kept.Wait <> nil);
+  // Threads that wait by the calls meanwhile wait again, with a time or for the next wake-up.
+  Process.Waiting.Wait := nil;
+  Process.Waiting.Wake := nil;
+  Process.Waiting.WakeAll := nil;
+  Worker := TWorker.Create(WaitOnce, False);
+  try
+    WakeOne(Worker);
+    Same(0, LoadAcquire(Process.Waiting.Waiters), 'waiters left');
+  finally
+    Process.Waiting.Wait := Kept.Wait;
+    Process.Waiting.Wake := Kept.Wake;
+    Process.Waiting.WakeAll := Kept.WakeAll;
+    EndThread(Worker);
+  end;
+end;
+
+procedure TOsWindowsTests.WaitForTheSemaphoreEndsInTime;
+var
+  Kept: Pointer;
+begin
+  Word := 0;
+  Kept := Process.Waiting.Wait;
+  Process.Waiting.Wait := nil;
+  OsWaitMs(Word, 0, 5);
+  Process.Waiting.Wait := Kept;
+  Same(0, LoadAcquire(Process.Waiting.Waiters), 'waiters left');
+end;
+
+procedure TOsWindowsTests.PurgedMemoryIsNotCommitted;
+var
+  Range: PByte;
+  Sign: Byte;
+begin
+  Range := OsReserve(SliceSize);
+  AssertTrue('committed', OsCommit(Range, SliceSize));
+  AssertTrue('readable', OsRead(NativeUInt(Range), @Sign, 1));
+  AssertTrue('purged', OsPurge(Range, SliceSize));
+  AssertFalse('readable after it', OsRead(NativeUInt(Range), @Sign, 1));
+  OsRelease(Range, SliceSize);
+end;
+
+// A large block that has moved once, with spare slices behind it.
+function GetSpare(Size: NativeUInt): PSpan;
+var
+  Wall: PSpan;
+  Copied: NativeUInt;
+begin
+  Result := LargeGet(Size);
+  Wall := ArenaTake(1);
+  Result := LargeMove(Result, Size + SliceSize, Copied);
+  ArenaRelease(Wall);
+end;
+
+// With a second arena whose addresses are released, so that the system commits none.
+procedure TOsWindowsTests.CheckRefusal;
+var
+  First: PArena;
+  Span: PSpan;
+  Cold, Backed, Spare: NativeUInt;
+begin
+  First := FrontierArena(0);
+  First^.Reserved := First^.Frontier;
+  First^.MostSlices := First^.Frontier;
+  Span := GetSpare((ColdSlices + 200) * SliceSize);
+  AssertTrue('of a new arena', FrontierArena(1) <> nil);
+  Spare := Span^.SpareCount;
+  AtLeast(1, Spare, 'spare slices');
+  OsRelease(FrontierArena(1)^.Base, 0);
+  Cold := ColdSlices;
+  Backed := ArenaBackedSlices;
+  AssertFalse('spare slices used', LargeGrow(Span, Span^.SliceCount * SliceSize));
+  Span^.SpareCount := 0;
+  AssertFalse('grown', ArenaGrow(Span, Span^.SliceCount + 20));
+  Span^.SpareCount := Spare;
+  AssertTrue('taken', ArenaTake(Cold + ArenaWarmSlices + 100) = nil);
+  Same(Backed, ArenaBackedSlices, 'backed slices');
+end;
+
+procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;
+begin
+  Same(0, RunInChild(CheckRefusal), 'exit code of the child');
+end;
+
+procedure TOsWindowsTests.PathsAreUtf8WithSlashes;
+var
+  Path, Folder: TPath;
+  Name: UnicodeString;
+  Handle: TOsFile;
+begin
+  AtLeast(1, OsProgramPath(@Path, SizeOf(Path)), 'length of the program''s path');
+  AssertEquals('separators', 0, Pos('\', PAnsiChar(@Path)));
+  Name := ExtractFilePath(UnicodeString(ParamStr(0))) + 'folder ' + WideChar($E4);
+  CreateDirectoryW(PWideChar(Name), nil);
+  AtLeast(1, OsFolderPath(PAnsiChar(UTF8Encode(Name)), @Folder, SizeOf(Folder)),
+    'length of the folder''s path');
+  AssertTrue('its name', Pos(UTF8Encode(UnicodeString('/folder ') + WideChar($E4)),
+    RawByteString(PAnsiChar(@Folder))) > 0);
+  Handle := OsFileCreate(PAnsiChar(UTF8Encode(Name + '/file')));
+  AssertTrue('a file in it', Handle >= 0);
+  OsFileClose(Handle);
+  DeleteFileW(PWideChar(Name + '/file'));
+  RemoveDirectoryW(PWideChar(Name));
+end;
+
+initialization
+  RegisterTest(TOsWindowsTests);
+end.
