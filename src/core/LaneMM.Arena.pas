@@ -34,9 +34,9 @@ function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean = False): PSpan;
 /// The same from slices that are not backed yet, with SpareCount more slices at the end that may
 /// stay unused: they are not counted in Process.Backed.
 function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-/// Counts spare slices as backed that the caller is about to use. Returns false, and changes
-/// nothing, when the hard limit refuses them.
-function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
+/// Counts the first spare slices of a span as backed, which the caller is about to use. Returns
+/// false, and changes nothing, when the system or the hard limit refuses them.
+function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
 /// Takes back ArenaUseSpare: the slices were not used.
 procedure ArenaUnuseSpare(SliceCount: NativeUInt);
 /// Makes a span a free run. No thread may use its blocks any more.
@@ -87,8 +87,7 @@ uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier;
 
 const
-  // Runs checked in the bin whose runs may be too short, before a longer run is cut; and when there
-  // is no longer run.
+  // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
   FewTries = 8;
   AllTries = High(NativeUInt);
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
@@ -152,9 +151,14 @@ begin
   FetchAdd(Process.Backed, 0 - SliceCount);
 end;
 
-function ArenaUseSpare(SliceCount: NativeUInt): Boolean;
+function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
 begin
   Result := (SliceCount = 0) or CountUp(SliceCount);
+  if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
+    SliceCount * SliceSize) then
+    Exit;
+  CountDown(SliceCount);
+  Result := False;
 end;
 
 procedure ArenaUnuseSpare(SliceCount: NativeUInt);
@@ -496,7 +500,7 @@ begin
     CountDown(SliceCount);
 end;
 
-// Completes a run just taken, which may be nil.
+// Completes a run just taken, which may be nil. Returns nil if the system refuses its memory.
 function Finish(Span: PSpan; SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   Result := Span;
@@ -507,6 +511,10 @@ begin
   Span^.IsHuge := False;
   Span^.SpareCount := SpareCount;
   Span^.Owner := NoOwner;
+  if not Span^.IsZero or OsUse(Span^.Start, SliceCount * SliceSize) then
+    Exit;
+  ArenaReleaseZero(Span);
+  Result := nil;
 end;
 
 // Purges warm slices so that SliceCount others fit below the hard limit, which refused them.
@@ -526,7 +534,7 @@ begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
   LockRecover; // before slices are taken that a recovery would take for lost ones
-  IsDense := IsDense and (SliceCount < HugeSlices) and (Process.HugeFrom <> 0);
+  IsDense := OsHasHugePages and IsDense and (SliceCount < HugeSlices) and (Process.HugeFrom <> 0);
   Result := Take(Home, SliceCount, IsDense);
   if (Result = nil) and MakeWay(SliceCount) then
     Result := Take(Home, SliceCount, False);
@@ -573,6 +581,13 @@ begin
     CountDown(Count);
 end;
 
+// Releases Count slices from number First of Span on, past its end, that were counted and not used.
+procedure ReturnSlices(Span: PSpan; First, Count: NativeUInt);
+begin
+  CountDown(Count);
+  ReleaseNew(PartOf(Span, First), Count, Span^.Shard);
+end;
+
 // Takes Missing slices from Run on, a free run of Span's shard that ends at the frontier and is too
 // short. Returns whether it did.
 function TakeOverFrontier(Span, Run: PSpan; Missing: NativeUInt): Boolean;
@@ -587,9 +602,7 @@ begin
   if Result then
     Exit;
   // Another thread has taken slices of the run.
-  CountDown(Missing - Count);
-  PSpan(Run + Count)^.Start := Span^.Start + (Span^.SliceCount + Count) * SliceSize;
-  ReleaseNew(Run + Count, Missing - Count, Span^.Shard);
+  ReturnSlices(Span, Span^.SliceCount + Count, Missing - Count);
 end;
 
 function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
@@ -603,11 +616,17 @@ begin
   SpanEnd := Span + Span^.SliceCount;
   Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
     or TakeOverFrontier(Span, SpanEnd, Missing);
-  if Result then
+  if not Result then
+    Exit;
+  Result := OsUse(Span^.Start + Span^.SliceCount * SliceSize, Missing * SliceSize);
+  if not Result then
   begin
-    SetEnd(Span, SliceCount);
-    Span^.IsZero := False;
+    OsPurge(Span^.Start + Span^.SliceCount * SliceSize, Missing * SliceSize);
+    ReturnSlices(Span, Span^.SliceCount, Missing);
+    Exit;
   end;
+  SetEnd(Span, SliceCount);
+  Span^.IsZero := False;
 end;
 
 function ArenaRoom(Span: PSpan): NativeUInt;

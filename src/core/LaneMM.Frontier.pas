@@ -285,7 +285,7 @@ begin
   Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Committed + 1), OsPageSize));
   RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsPageSize));
   Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
-    and OsCommit(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+    and OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
   if not Result then
     Exit;
   // Otherwise a system that uses huge pages everywhere backs 2 MB where a page is touched.

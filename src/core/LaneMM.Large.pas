@@ -419,7 +419,7 @@ begin
   Spare := Span^.SpareCount;
   if Needed < Span^.SliceCount then
     Dec(Spare, Span^.SliceCount - Needed);
-  if not ArenaUseSpare(Spare) then
+  if not ArenaUseSpare(Span, Spare) then
     Exit(False);
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
   if not Result then
@@ -442,7 +442,7 @@ end;
 // Returns true if the pages of Source may be moved.
 function CanMove(Source: PSpan): Boolean;
 begin
-  Result := (Source^.BlockSize >= SmallestMove)
+  Result := OsMovesPages and (Source^.BlockSize >= SmallestMove)
     and (LoadAcquire(Process.MovedSpans) < MostMoved);
 end;
 
@@ -509,7 +509,7 @@ begin
     ArenaReleaseZero(Span);
     Exit;
   end;
-  if not ArenaUseSpare(Moving) then
+  if not ArenaUseSpare(Result, Moving) then
   begin
     ArenaReleaseUnused(Result); // there is no memory for a copy
     Exit(nil);

@@ -50,8 +50,14 @@ const
   ShardLines = 50;
   /// Slices that an arena reserves at first (1 GB; 32 MB), and how many it may grow to (1 TB;
   /// 1 GB): emulators pay for each reserved page, and a 32-bit program needs addresses itself.
+  /// Windows commits no range of two reservations: arenas do not grow (64 GB; 256 MB).
+  {$ifdef MSWINDOWS}
+  FirstStep = NativeUInt(1) shl {$ifdef CPU64} 20 {$else} 12 {$endif};
+  LongestArena = FirstStep;
+  {$else}
   FirstStep = NativeUInt(1) shl {$ifdef CPU64} 14 {$else} 9 {$endif};
   LongestArena = NativeUInt(1) shl {$ifdef CPU64} 24 {$else} 14 {$endif};
+  {$endif}
   /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
   CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.
@@ -96,7 +102,7 @@ const
   KeptShift = 2;
 
   /// Bytes that a thread must have used in spans that are full before it may get a huge page.
-  HugeFromDefault = 16 shl 20;
+  HugeFromDefault = {$ifdef MSWINDOWS} 0 {$else} 16 shl 20 {$endif};
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;
 
@@ -161,6 +167,12 @@ type
     lsReached,  //< reached, not yet reported
     lsReported  //< reached and reported
   );
+  /// How threads wait on Windows, see LaneMM.Os.
+  TWaiting = record
+    Wait, Wake, WakeAll: Pointer; //< const   calls of Windows 8 or later; nil: the semaphore serves
+    Semaphore: TAtomicWord;       //< shared  the handle, 0 before the first wait
+    Waiters: TAtomicWord;         //< shared  threads that wait for it, or are about to
+  end;
   /// A limit.
   TLimit = record
     Slices: NativeUInt;  //< racy    0: no limit; an old value holds a moment longer

@@ -7,7 +7,8 @@
 // Callers:    any thread.
 // Source:     Linux: man-pages 2 (mmap, madvise, mremap, futex), kernel 4.14 or later for
 //             MADV_WIPEONFORK; glibc: nptl/descr.h (the thread-specific slots lie in the
-//             thread control block).
+//             thread control block). Windows: learn.microsoft.com, Windows 7 or later; the
+//             thread-local slots lie in the thread environment block.
 unit LaneMM.Os;
 
 {$I ../LaneMM.inc}
@@ -22,6 +23,16 @@ const
   OsPageSize = 4096;
   /// File number of stderr.
   OsStandardError = 2;
+  /// True where pages can be moved, see OsMove.
+  OsMovesPages = {$ifdef LINUX} True {$else} False {$endif};
+  /// True where huge pages can be requested, see OsUseHugePages.
+  OsHasHugePages = OsMovesPages;
+  /// True where a purged range stays committed: OsUse does nothing.
+  OsPurgedIsCommitted = OsMovesPages;
+  /// True where the run-time library keeps the arguments of the program in blocks, from argv on.
+  OsArgumentsAreBlocks = {$ifdef MSWINDOWS} True {$else} False {$endif};
+  /// The characters that separate the folders of a path.
+  OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
 
 type
   /// An open file; negative if the open failed.
@@ -37,7 +48,8 @@ type
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
     IsReadable, IsWritable, IsCode: Boolean; //< its access rights
-    FileOffset: NativeUInt;               //< offset of First in the file
+    IsFile: Boolean;                      //< Path is a file
+    FileOffset: NativeUInt;               //< offset of First in the file; Windows: in the module
     Path: TPath;                          //< the file, or a name in brackets, or empty
   end;
   /// Visits a mapping. Context is the caller's.
@@ -52,7 +64,7 @@ function OsReserve(Size: NativeUInt): Pointer;
 /// Reserves the addresses from P on, a multiple of SliceSize. Returns false, and changes nothing,
 /// when one of them is in use or the system refuses.
 function OsReserveAt(P: Pointer; Size: NativeUInt): Boolean;
-/// Releases an address range.
+/// Releases an address range; Windows: one that a single call has reserved, whatever Size is.
 procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on
 /// touch. Nil when refused. The caller owns them until OsReleasePages.
@@ -61,6 +73,11 @@ function OsTakePages(Size: NativeUInt): Pointer;
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 /// Commits a reserved range; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
+/// Prepares a reserved range for OsUse. False when refused.
+function OsPrepare(P: Pointer; Size: NativeUInt): Boolean;
+/// Commits a range that was prepared or purged, or is in use: it is backed on touch; what was not
+/// in use reads as zeros. False when refused.
+function OsUse(P: Pointer; Size: NativeUInt): Boolean;
 /// Makes a committed range read as zeros.
 procedure OsClear(P: Pointer; Size: NativeUInt);
 /// Requests huge pages (2 MB) for a committed range, where it is touched.
@@ -71,8 +88,8 @@ procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);
 function OsBackedPages(P: Pointer; Size: NativeUInt): NativeUInt;
 /// Forbids all access to a committed range until it is committed again. False when refused.
 function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
-/// Purges a committed range; it stays usable and reads as zeros. False, and nothing changed, when
-/// the system refuses (locked memory).
+/// Purges a committed range: after OsUse it reads as zeros. False, and nothing changed, when the
+/// system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// The same for a range that pages were moved to; makes it one mapping with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
@@ -145,7 +162,7 @@ function OsFileRename(Path, NewPath: PAnsiChar): Boolean;
 /// Returns the length of a file; 0 of a pipe or a device.
 function OsFileLength(Handle: TOsFile): UInt64;
 /// Sends a message to the socket of the system's log at Path; waits for nothing. False when there
-/// is none, or it takes no more.
+/// is none, or it takes no more. Windows: to the output of a debugger.
 function OsLogSend(Path, Text: PAnsiChar; Length: NativeUInt): Boolean;
 /// Returns the reason for a negative result of the routines above.
 function OsFileError(Handle: TOsFile): TOsFileError;
@@ -185,9 +202,11 @@ procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the
 /// highest number without a quota.
 function OsCpuQuota: Cardinal;
+{$ifdef LINUX}
 /// The same from the control groups (version 2) below the folder Root; GroupFile names the group of
 /// the process. The quotas of that group and of all groups around it apply.
 function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
+{$endif}
 /// Returns the seconds since 1970-01-01 00:00:00 UTC.
 function OsUnixSeconds: UInt64;
 /// Returns the number of the process.
@@ -244,16 +263,20 @@ end;
 
 procedure OsClear(P: Pointer; Size: NativeUInt);
 begin
-  if not OsPurge(P, Size) then
+  if not OsPurgedIsCommitted or not OsPurge(P, Size) then
     FillChar(P^, Size, 0);
 end;
 
-{$ifdef LINUX}
+{$if defined(LINUX)}
   {$I LaneMM.Os.Linux.inc}
   {$I LaneMM.Os.Linux.Files.inc}
   {$I LaneMM.Os.Linux.Faults.inc}
+{$elseif defined(MSWINDOWS)}
+  {$I LaneMM.Os.Windows.inc}
+  {$I LaneMM.Os.Windows.Files.inc}
+  {$I LaneMM.Os.Windows.Faults.inc}
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
-{$endif}
+{$ifend}
 
 end.

@@ -290,6 +290,12 @@ type
                                                     //  written before it is set. A fault at that
                                                     //  moment may reach the previous or the new one
         FaultFlags: array[0..1] of NativeUInt;      //< racy  their flags; likewise
+        {$ifdef MSWINDOWS}
+        EndCallKey: Cardinal;                       //< const  fiber-local slot of the heap, for the
+                                                    //  call at the end of a thread
+        ThreadEnded: Pointer;                       //< const  that call
+        Waiting: TWaiting;                          //< shared  see TWaiting
+        {$endif}
         Previous: TMemoryManager;                   //< const   the manager installed before
         HasPrevious: Boolean;                       //< const   it may have blocks in use
         Copies: Pointer;                            //< const   see LaneMM.Foreign

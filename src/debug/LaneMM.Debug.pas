@@ -285,7 +285,7 @@ var
 begin
   First := AlignUp(NativeUInt(Data), OsPageSize);
   Limit := (NativeUInt(Data) + Size) and not (OsPageSize - 1);
-  if PatternTail(Size) > 0 then
+  if OsPurgedIsCommitted and (PatternTail(Size) > 0) then
   begin
     OsErase(Pointer(First), Limit - First);
     if OsPurge(Pointer(First), Limit - First) then

@@ -234,14 +234,17 @@ begin
     Exit;
   Place^.Mapping := Mapping;
   Place^.IsFound := (Place^.Address >= Mapping.First) and (Place^.Address < Mapping.Limit);
-  if Mapping.Path[0] = '/' then
+  if Mapping.IsFile then
   begin
     Place^.FileEnd := Mapping.Limit;
     Place^.FilePath := Mapping.Path;
   end
   // The variables of a module that begin as zero lie in a mapping without a file behind its data.
   else if (Mapping.Path[0] = #0) and (Mapping.First = Place^.FileEnd) then
+  begin
     Place^.Mapping.Path := Place^.FilePath;
+    Place^.Mapping.IsFile := True;
+  end;
 end;
 
 // Adds where an address outside of the heap lies.
@@ -259,7 +262,7 @@ begin
   else if NativeUInt(get_frame) - Place.Mapping.First < Place.Mapping.Limit - Place.Mapping.First
     then
     Message := msIsStack
-  else if Place.Mapping.Path[0] = '/' then
+  else if Place.Mapping.IsFile then
     Message := msIsModule
   else
     Message := msIsMemory;

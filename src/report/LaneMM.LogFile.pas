@@ -101,7 +101,7 @@ begin
   Result := Path;
   while Path^ <> #0 do
   begin
-    if Path^ = '/' then
+    if Path^ in OsSeparators then
       Result := Path + 1;
     Inc(Path);
   end;

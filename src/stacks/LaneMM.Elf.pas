@@ -1,5 +1,6 @@
 /// The executable files of the process: symbols and line numbers of its code addresses.
 //
+// Formats:    ELF is read here, that of Windows by LaneMM.Pe; the first bytes of a file tell.
 // Owns:       nothing; a TElf owns its mapped files and their paths until ElfClose.
 // Invariants: checks the offsets that it reads from a file against the file's size; names end
 //             within their section. A file that is shortened while it is read faults.
@@ -13,7 +14,7 @@ unit LaneMM.Elf;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Symbols;
+  LaneMM.Text, LaneMM.Symbols, LaneMM.Pe;
 
 const
   /// Most files that one TElf maps; symbols of further files stay unresolved.
@@ -25,6 +26,8 @@ type
     Image: PByte;        //< its contents, mapped read-only
     Size: NativeUInt;    //< bytes
     Bias: NativeUInt;    //< distance from the addresses in the file to those of the process
+    IsPe: Boolean;       //< it has the format of Windows
+    Pe: TPeFile;         //< then: its tables
   end;
 
   /// The executable files of a set of symbols.
@@ -131,7 +134,7 @@ begin
   end;
 end;
 
-// Maps the file of Mapping; returns whether it is a readable ELF file.
+// Maps the file of Mapping; returns whether it is a readable executable file.
 function OpenFile(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 const
   Magic = $464C457F;
@@ -144,6 +147,12 @@ begin
   Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);
   if Result then
     Elf.Bias := FindBias(Elf, Mapping)
+  else if PeOpen(Elf.Pe, Elf.Image, Elf.Size, Mapping.First - Mapping.FileOffset) then
+  begin
+    Elf.IsPe := True;
+    Elf.Bias := Elf.Pe.Bias;
+    Result := True;
+  end
   else
     OsFileUnmap(Elf.Image, Elf.Size);
 end;
@@ -265,12 +274,25 @@ begin
   end;
 end;
 
+procedure NameRoutines(const Elf: TElfFile; const Symbols: TSymbols);
+begin
+  if Elf.IsPe then
+    PeFindRoutines(Elf.Pe, Symbols)
+  else
+    FindRoutines(Elf, Symbols);
+end;
+
 // Returns a section for LaneMM.Dwarf.
 function DebugSection(const Elf: TElfFile; const Name: ShortString): TDwarfSection;
 var
   Section: TSection;
 begin
   Result := Default(TDwarfSection);
+  if Elf.IsPe then
+  begin
+    PeFindSection(Elf.Pe, Name, Result.Start, Result.Size);
+    Exit;
+  end;
   if not FindSection(Elf, Name, Section) then
     Exit;
   Result.Start := Section.Start;
@@ -290,7 +312,7 @@ function ResolveFile(var Elf: TElf; const Symbols: TSymbols): Boolean;
 var
   Lines: TDwarfLines;
 begin
-  FindRoutines(Elf.Files[Elf.Count - 1], Symbols);
+  NameRoutines(Elf.Files[Elf.Count - 1], Symbols);
   Lines.Lines := DebugSection(Elf.Files[Elf.Count - 1], '.debug_line');
   if Lines.Lines.Start = nil then
     Exit(False);

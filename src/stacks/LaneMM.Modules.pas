@@ -76,7 +76,7 @@ var
   Range: PRange;
 begin
   Look := Context;
-  if not Mapping.IsReadable or (Mapping.Path[0] <> '/') or (Look^.Ranges^.Count = MostRanges) then
+  if not Mapping.IsReadable or not Mapping.IsFile or (Look^.Ranges^.Count = MostRanges) then
     Exit;
   Range := @Look^.Ranges^.Items[Look^.Ranges^.Count];
   Range^.First := Mapping.First;

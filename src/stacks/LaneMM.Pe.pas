@@ -1,0 +1,264 @@
+/// The executable files of Windows: their sections and the names of their routines.
+//
+// Owns:       nothing; the caller maps the file.
+// Invariants: checks the offsets that it reads from a file against the file's size; names end
+//             within their table. A name of eight characters, which has no end, counts as none.
+// Callers:    any thread.
+// Source:     Microsoft, PE Format: COFF header, optional header, section and symbol tables. Free
+//             Pascal writes the symbol table, and names of sections longer than eight characters
+//             into its string table.
+unit LaneMM.Pe;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Symbols;
+
+type
+  /// A mapped file and its tables.
+  TPeFile = record
+    Image: PByte;             //< its contents, mapped read-only
+    Size: NativeUInt;         //< bytes
+    Base: NativeUInt;         //< address that the module was loaded to
+    Bias: NativeUInt;         //< distance from the addresses in the file to those of the process
+    LoadedSize: NativeUInt;   //< bytes of the loaded module
+    Sections: NativeUInt;     //< offset of the section table
+    SectionCount: Cardinal;   //< its entries
+    Symbols: NativeUInt;      //< offset of the symbol table; the texts follow it
+    SymbolCount: NativeUInt;  //< its entries
+  end;
+
+/// Reads the headers of a mapped file that was loaded to Base. Returns false if it is no executable
+/// file of Windows.
+function PeOpen(out Pe: TPeFile; Image: PByte; Size, Base: NativeUInt): Boolean;
+/// Returns a section of the file; false, and nothing, if it has none of this name.
+function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
+  out Size: NativeUInt): Boolean;
+/// Sets the routines of the symbols that lie in the module. Offset holds the start of the routine
+/// meanwhile; it must be 0.
+procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
+
+implementation
+
+const
+  // Offsets in the file; those of the headers count from the signature `PE`.
+  HeaderAt = $3C;
+  Signature = $4550;
+  SectionCountAt = 6;
+  SymbolsAt = 12;
+  SymbolCountAt = 16;
+  OptionalSizeAt = 20;
+  OptionalAt = 24;
+  Base32At = OptionalAt + 28;
+  Base64At = OptionalAt + 24;
+  LoadedSizeAt = OptionalAt + 56;
+  HeadersSize = OptionalAt + 60;
+  Is64Magic = $20B;
+
+  // Fields of an entry of the section table, after its name.
+  NameLength = 8;
+  SectionAddress = 12;
+  SectionSize = 16;
+  SectionOffset = 20;
+  SectionFlags = 36;
+  SectionEntry = 40;
+  ContainsCode = $20;
+
+  // Fields of an entry of the symbol table, after its name.
+  SymbolValue = 8;
+  SymbolSection = 12;
+  SymbolExtras = 17;
+  SymbolEntry = 18;
+
+// Returns whether Length bytes from Offset on lie in the file.
+function Holds(const Pe: TPeFile; Offset, Length: NativeUInt): Boolean; inline;
+begin
+  Result := (Offset <= Pe.Size) and (Length <= Pe.Size - Offset);
+end;
+
+function HalfAt(const Pe: TPeFile; Offset: NativeUInt): Cardinal; inline;
+begin
+  Result := PWord(Pe.Image + Offset)^;
+end;
+
+function LongAt(const Pe: TPeFile; Offset: NativeUInt): Cardinal; inline;
+begin
+  Result := PCardinal(Pe.Image + Offset)^;
+end;
+
+function PeOpen(out Pe: TPeFile; Image: PByte; Size, Base: NativeUInt): Boolean;
+var
+  Header: NativeUInt;
+begin
+  Pe := Default(TPeFile);
+  Pe.Image := Image;
+  Pe.Size := Size;
+  Pe.Base := Base;
+  if not Holds(Pe, HeaderAt, SizeOf(Cardinal)) then
+    Exit(False);
+  Header := LongAt(Pe, HeaderAt);
+  if not Holds(Pe, Header, HeadersSize) or (LongAt(Pe, Header) <> Signature) then
+    Exit(False);
+  Pe.SectionCount := HalfAt(Pe, Header + SectionCountAt);
+  Pe.Sections := Header + OptionalAt + HalfAt(Pe, Header + OptionalSizeAt);
+  Pe.Symbols := LongAt(Pe, Header + SymbolsAt);
+  Pe.SymbolCount := LongAt(Pe, Header + SymbolCountAt);
+  Pe.LoadedSize := LongAt(Pe, Header + LoadedSizeAt);
+  if HalfAt(Pe, Header + OptionalAt) = Is64Magic then
+    Pe.Bias := Base - PNativeUInt(Pe.Image + Header + Base64At)^
+  else
+    Pe.Bias := Base - LongAt(Pe, Header + Base32At);
+  Result := Holds(Pe, Pe.Sections, NativeUInt(Pe.SectionCount) * SectionEntry);
+  if not Holds(Pe, Pe.Symbols, Pe.SymbolCount * SymbolEntry) then
+    Pe.SymbolCount := 0;
+end;
+
+// ---------------------------------------------------------------------------- names
+
+// Returns the text at Offset of the string table; empty if it does not end within the file.
+function TextAt(const Pe: TPeFile; Offset: NativeUInt): PAnsiChar;
+var
+  Start, Last: NativeUInt;
+begin
+  Result := '';
+  Start := Pe.Symbols + Pe.SymbolCount * SymbolEntry + Offset;
+  if (Pe.SymbolCount = 0) or not Holds(Pe, Start, 1) then
+    Exit;
+  Last := Start;
+  while (Last < Pe.Size) and (Pe.Image[Last] <> 0) do
+    Inc(Last);
+  if Last < Pe.Size then
+    Result := PAnsiChar(Pe.Image + Start);
+end;
+
+// Returns a name that is ended by #0 within its eight bytes; else an empty one.
+function ShortName(P: PAnsiChar): PAnsiChar;
+begin
+  Result := P;
+  if P[NameLength - 1] <> #0 then
+    Result := '';
+end;
+
+// Returns the name of a section: a slash and digits stand for an offset of the string table.
+function SectionName(const Pe: TPeFile; Entry: NativeUInt): PAnsiChar;
+var
+  Offset: NativeUInt;
+  Index: Cardinal;
+begin
+  Result := ShortName(PAnsiChar(Pe.Image + Entry));
+  if Result^ <> '/' then
+    Exit;
+  Offset := 0;
+  Index := 1;
+  while Result[Index] in ['0'..'9'] do
+  begin
+    Offset := Offset * 10 + NativeUInt(Ord(Result[Index]) - Ord('0'));
+    Inc(Index);
+  end;
+  Result := TextAt(Pe, Offset);
+end;
+
+// Returns the name of a symbol: four zeros stand before an offset of the string table.
+function SymbolName(const Pe: TPeFile; Entry: NativeUInt): PAnsiChar;
+begin
+  if LongAt(Pe, Entry) = 0 then
+    Result := TextAt(Pe, LongAt(Pe, Entry + SizeOf(Cardinal)))
+  else
+    Result := ShortName(PAnsiChar(Pe.Image + Entry));
+end;
+
+// Returns whether Found, ended by #0, is Name.
+function IsName(Found: PAnsiChar; const Name: ShortString): Boolean;
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Length(Name) do
+    if Found[Index - 1] <> Name[Index] then
+      Exit(False);
+  Result := Found[Length(Name)] = #0;
+end;
+
+// ---------------------------------------------------------------------------- sections
+
+function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
+  out Size: NativeUInt): Boolean;
+var
+  Entry, Offset, Length: NativeUInt;
+  Index: Cardinal;
+begin
+  Result := False;
+  Start := nil;
+  Size := 0;
+  Entry := Pe.Sections;
+  for Index := 1 to Pe.SectionCount do
+  begin
+    if IsName(SectionName(Pe, Entry), Name) then
+    begin
+      Offset := LongAt(Pe, Entry + SectionOffset);
+      Length := LongAt(Pe, Entry + SectionSize);
+      Result := Holds(Pe, Offset, Length);
+      if not Result then
+        Exit;
+      Start := Pe.Image + Offset;
+      Size := Length;
+      Exit;
+    end;
+    Inc(Entry, SectionEntry);
+  end;
+end;
+
+// Returns the address of section Number, from 1 on, in the process; 0 if it has no code.
+function CodeAddress(const Pe: TPeFile; Number: Cardinal): NativeUInt;
+var
+  Entry: NativeUInt;
+begin
+  Result := 0;
+  if (Number = 0) or (Number > Pe.SectionCount) then
+    Exit;
+  Entry := Pe.Sections + NativeUInt(Number - 1) * SectionEntry;
+  if LongAt(Pe, Entry + SectionFlags) and ContainsCode <> 0 then
+    Result := Pe.Base + LongAt(Pe, Entry + SectionAddress);
+end;
+
+// ---------------------------------------------------------------------------- symbols
+
+// Gives the routine that begins at Start to the symbols from there on, up to those of a routine
+// that begins later. The table has no sizes.
+procedure NameFrom(const Pe: TPeFile; const Symbols: TSymbols; Start: NativeUInt; Name: PAnsiChar);
+var
+  Index: NativeInt;
+  Symbol: PSymbol;
+begin
+  for Index := SymbolsIndexOf(Symbols, Start) to Symbols.Count - 1 do
+  begin
+    Symbol := @Symbols.Items[Index];
+    if (NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize) or (Symbol^.Offset > Start) then
+      Exit;
+    Symbol^.Routine := Name;
+    Symbol^.Offset := Start;
+  end;
+end;
+
+procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
+var
+  Index, Entry, Code: NativeUInt;
+  Name: PAnsiChar;
+begin
+  Index := 0;
+  while Index < Pe.SymbolCount do
+  begin
+    Entry := Pe.Symbols + Index * SymbolEntry;
+    Code := CodeAddress(Pe, HalfAt(Pe, Entry + SymbolSection));
+    if Code <> 0 then
+    begin
+      Name := SymbolName(Pe, Entry);
+      if Name^ <> #0 then
+        NameFrom(Pe, Symbols, Code + LongAt(Pe, Entry + SymbolValue), Name);
+    end;
+    Inc(Index, 1 + Pe.Image[Entry + SymbolExtras]);
+  end;
+end;
+
+end.
