@@ -145,7 +145,8 @@ end;
 // Puts the next portion of untouched blocks on the empty FreeList, in the order of address.
 procedure Carve(Span: PSpan);
 var
-  Size, Next: NativeUInt;
+  Size, Next, Step, Last: NativeUInt;
+  Block: PByte;
 begin
   Size := Span^.BlockSize;
   if Size < CarveBytes then
@@ -160,11 +161,16 @@ begin
   if Span^.CarvedBytes = Span^.BlockBytes then
     Inc(OwnerOf(Span)^.CarvedSlices, Span^.SliceCount);
   Span^.FreeList := Next;
-  repeat
-    Inc(Next, Span^.BlockSize);
-    PBlock(Span^.Start + Next - Span^.BlockSize)^.Link := LinkOf(Next);
-  until Next = Span^.CarvedBytes;
-  PBlock(Span^.Start + Next - Span^.BlockSize)^.Link := LinkOf(EndOfList);
+  Block := Span^.Start + Next;
+  Step := Span^.BlockSize;
+  Last := Next + Size - Step;
+  while Next <> Last do
+  begin
+    Inc(Next, Step);
+    PBlock(Block)^.Link := LinkOf(Next);
+    Inc(Block, Step);
+  end;
+  PBlock(Block)^.Link := LinkOf(EndOfList);
 end;
 
 procedure Collect(Span: PSpan);
