@@ -64,9 +64,9 @@ uses
 const
   Megabyte = 1 shl 20;
   // More than any address space of today can hold.
-  Impossible: array[0..6] of NativeUInt = (NativeUInt(1) shl 50, NativeUInt(1) shl 62,
-    High(NativeUInt) shr 1, NativeUInt(1) shl 63, High(NativeUInt) - 65536,
-    High(NativeUInt) - 15, High(NativeUInt));
+  ImpossibleSizes: array[0..{$ifdef CPU64} 6 {$else} 3 {$endif}] of NativeUInt = (
+    {$ifdef CPU64} NativeUInt(1) shl 50, NativeUInt(1) shl 62, High(NativeUInt) shr 1, {$endif}
+    Impossible, High(NativeUInt) - 65536, High(NativeUInt) - 15, High(NativeUInt));
 
 procedure TLaneMMTests.SetUp;
 begin
@@ -106,9 +106,9 @@ var
   Distance: NativeUInt;
   P: Pointer;
 begin
-  for Index := 0 to High(Impossible) do
+  for Index := 0 to High(ImpossibleSizes) do
   begin
-    Same(OutOfMemory, ErrorOfGet(P, Impossible[Index]), 'error');
+    Same(OutOfMemory, ErrorOfGet(P, ImpossibleSizes[Index]), 'error');
     AssertTrue('nil', P = nil);
   end;
   for Distance := 0 to 3 * 4096 do
@@ -145,7 +145,7 @@ var
 begin
   ReturnNilIfGrowHeapFails := True;
   try
-    for Size in Impossible do
+    for Size in ImpossibleSizes do
     begin
       AssertTrue('GetMem', Manager.GetMem(Size) = nil);
       AssertTrue('AllocMem', Manager.AllocMem(Size) = nil);
@@ -209,7 +209,7 @@ var
   Size: NativeUInt;
   P: Pointer;
 begin
-  for Size in Impossible do
+  for Size in ImpossibleSizes do
     Same(OutOfMemory, ErrorOfAlloc(P, Size), 'error');
 end;
 
@@ -311,7 +311,7 @@ begin
   FillPattern(P, Size, 1);
   Old := P;
   Used := UsedBytes;
-  for TooMuch in Impossible do
+  for TooMuch in ImpossibleSizes do
   begin
     if ReturnNilIfGrowHeapFails then
       AssertTrue('result', Manager.ReallocMem(P, TooMuch) = nil)

@@ -14,6 +14,9 @@ const
   OutOfMemory = 203;
   InvalidPointer = 204;
 
+  /// More bytes than any address space of today can hold.
+  Impossible = {$ifdef CPU64} NativeUInt(1) shl 50 {$else} NativeUInt(7) shl 29 {$endif};
+
   /// Requested sizes in bytes of all tiers, on both sides of their borders.
   SampleSizes: array[0..19] of NativeUInt = (0, 1, 15, 16, 17, 48, 100, 250, 1000, 3000, 8192,
     8193, 20000, 40000, 65536, 65537, 100000, 262144, 1000000, 5000000);

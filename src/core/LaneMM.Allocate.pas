@@ -136,7 +136,7 @@ begin
     if Size < QuickSizes then
       SizeClass := Heap^.ClassOf[Size]
     else
-      SizeClass := Process.ClassOf[(Size + ClassStep - 1) div ClassStep];
+      SizeClass := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
     Result := SpanTake(Heap^.Current[SizeClass]);
   end
   else if Heap <> nil then

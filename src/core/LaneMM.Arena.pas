@@ -122,7 +122,7 @@ var
 begin
   Limit := @Process.Limits[Kind];
   if (LoadAcquire(Limit^.State) = Ord(lsReported))
-    and (Backed < Limit^.Slices - Limit^.Slices div FallenShare) then
+    and (Backed < NativeUInt(Limit^.Slices - Limit^.Slices div FallenShare)) then
     CompareAndSwap(Limit^.State, Ord(lsReported), Ord(lsBelow));
   Result := Exceed(Kind, Backed + SliceCount);
   if Result then
@@ -654,8 +654,8 @@ end;
 
 function ArenaSpan(P: Pointer): PSpan;
 begin
-  if NativeUInt(P) - Process.Base < Process.Limit then
-    Result := PSpan(Process.Spans) + (NativeUInt(P) - Process.Base) shr SliceShift
+  if NativeUInt(NativeUInt(P) - Process.Base) < Process.Limit then
+    Result := PSpan(Process.Spans) + NativeUInt(NativeUInt(P) - Process.Base) shr SliceShift
   else
     Result := ArenaSpanSlow(P);
 end;

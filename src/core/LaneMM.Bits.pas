@@ -56,7 +56,7 @@ end;
 
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
 begin
-  Result := (Value + Alignment - 1) and not (Alignment - 1);
+  Result := NativeUInt(Value + Alignment - 1) and not NativeUInt(Alignment - 1);
 end;
 
 procedure CacheFetch(P: Pointer);

@@ -65,7 +65,7 @@ end;
 
 function Saturated(Value: NativeUInt): Cardinal;
 begin
-  if Value > High(Cardinal) then
+  if UInt64(Value) > High(Cardinal) then
     Result := High(Cardinal)
   else
     Result := Value;

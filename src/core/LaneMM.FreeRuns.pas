@@ -109,7 +109,7 @@ begin
   Word := Bin shr 5;
   if Word >= BinMapWords then
     Exit(nil);
-  Bits := Bins.Map[Word] and not (Cardinal(1) shl (Bin and 31) - 1);
+  Bits := Bins.Map[Word] and not Cardinal(Cardinal(1) shl (Bin and 31) - 1);
   while Bits = 0 do
   begin
     Inc(Word);

@@ -227,6 +227,8 @@ begin
     if SliceCount <= Reserved then
       Exit(True);
     Wanted := Reserved * 2;
+    if Wanted > Arena^.MostSlices then
+      Wanted := Arena^.MostSlices;
     if Wanted < SliceCount then
       Wanted := SliceCount;
     if not ReserveNext(Arena, Reserved, Wanted) and not ReserveNext(Arena, Reserved, SliceCount)

@@ -406,7 +406,7 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
-    if (Span <> @Process.EmptySpan) and (Span^.Used - 1 = RemoteCount(Span)) then
+    if (Span <> @Process.EmptySpan) and (Cardinal(Span^.Used - 1) = RemoteCount(Span)) then
       RetireCurrent(Heap, SizeClass);
   end;
 end;

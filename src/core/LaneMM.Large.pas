@@ -256,7 +256,7 @@ begin
   if Size > MostMeasured then
     Size := MostMeasured;
   Dec(Size, Size mod OsPageSize);
-  if OsBackedPages(Span^.Start, Size) * OsPageSize < Size - Size div SparseShare then
+  if OsBackedPages(Span^.Start, Size) * OsPageSize < NativeUInt(Size - Size div SparseShare) then
     Process.LargeDensity := 0
   else if Process.LargeDensity < UseFrom then
     Inc(Process.LargeDensity);
@@ -326,7 +326,7 @@ var
   SliceCount: NativeUInt;
 begin
   Result := nil;
-  SliceCount := (Size - 1) shr SliceShift + 1;
+  SliceCount := NativeUInt(Size - 1) shr SliceShift + 1;
   if SliceCount <= LongestKept then
     Result := KeptTakeAbout(Heap, SliceCount);
   if Result <> nil then

@@ -226,7 +226,7 @@ procedure SetReserve(Bytes: NativeUInt);
 var
   Slices: NativeUInt;
 begin
-  Slices := (Bytes + SliceSize - 1) shr SliceShift;
+  Slices := NativeUInt(Bytes + SliceSize - 1) shr SliceShift;
   if Slices = Process.ReserveSlices then
     Exit;
   Process.ReserveSlices := 0; // no thread fills the reserve meanwhile

@@ -129,7 +129,7 @@ end;
 // the span, and those below the largest power of two that divides the block size.
 function LinkMaskOf(BlockSize, SpanBytes: NativeUInt): NativeUInt;
 begin
-  Result := not (NativeUInt(2) shl FloorLog2(SpanBytes - 1) - 1);
+  Result := not NativeUInt(NativeUInt(2) shl FloorLog2(SpanBytes - 1) - 1);
   Result := Result or ((BlockSize and (0 - BlockSize)) - 1) and not EndOfList;
 end;
 

@@ -151,7 +151,7 @@ begin
   Size := Span^.BlockSize;
   if Size < CarveBytes then
     Size := CarveBytes div Span^.BlockSize * Span^.BlockSize;
-  if Size > Span^.BlockBytes - Span^.CarvedBytes then
+  if Size > Cardinal(Span^.BlockBytes - Span^.CarvedBytes) then
     Size := Span^.BlockBytes - Span^.CarvedBytes;
   if Size = 0 then
     Exit;

@@ -159,7 +159,7 @@ var
   Search: PSearch;
 begin
   Search := Context;
-  if Search^.Address - NativeUInt(Span^.Start) < Span^.SliceCount * SliceSize then
+  if NativeUInt(Search^.Address - NativeUInt(Span^.Start)) < Span^.SliceCount * SliceSize then
     Search^.Found := Span;
 end;
 

@@ -122,7 +122,7 @@ begin
   if (Count <= Most) or not EventOpen(Event, evAllocation) then
     Exit;
   FieldsOpen(Fields);
-  FieldCount(Fields, fiCount, Count - Most, 'event');
+  FieldCount(Fields, fiCount, NativeUInt(Count - Most), 'event');
   FieldNumber(Fields, fiNumber, Most);
   HeadAdd(Event.Text, Fields);
   MessageAdd(Event.Text, msLogLeft, Fields);

@@ -272,12 +272,12 @@ begin
   Head := PArrayHead(Block.Address)^;
   if (Head.References < 1) or (Head.References > MostArrayReferences)
     or (Head.Size < 1 - ArrayExtra)
-    or (NativeUInt(Head.Size) > Block.UsableSize - SizeOf(Head) - ArrayExtra) then
+    or (NativeUInt(Head.Size) > NativeUInt(Block.UsableSize - SizeOf(Head) - ArrayExtra)) then
     Exit;
   Contents.Kind := coDynamicArray;
   Contents.Data := Block.Address + SizeOf(Head);
   Contents.Length := NativeUInt(Head.Size) + ArrayExtra;
-  ElementSize := (Block.UsableSize - SizeOf(Head)) div Contents.Length;
+  ElementSize := NativeUInt(Block.UsableSize - SizeOf(Head)) div Contents.Length;
   Result := (ElementSize <= MostElementSize)
     and IsFitting(Block.UsableSize, SizeOf(Head) + Contents.Length * ElementSize);
 end;

@@ -345,7 +345,8 @@ function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
 begin
   CheckWhenDue;
   Result := nil;
-  if (Size <= DebugMostSize) and (DebugAlignmentSize(Shift) <= DebugMostSize - Size) then
+  if (Size <= DebugMostSize)
+    and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size)) then
     Result := GetFilled(RequestOf(Size, Size, Shift), NativeUInt(get_frame));
 end;
 
@@ -727,7 +728,7 @@ var
 begin
   Block := DebugBlockOf(P);
   Result := (Block <> nil) and DescribeInUse(Block, Info)
-    and (NativeUInt(P) - NativeUInt(Info.Address) < Info.UsableSize);
+    and (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize);
 end;
 
 // ---------------------------------------------------------------------------- all

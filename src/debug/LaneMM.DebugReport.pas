@@ -259,7 +259,8 @@ begin
   FieldChars(Report.Fields, fiPath, @Place.Mapping.Path);
   if not Place.IsFound then
     Message := msIsUnmapped
-  else if NativeUInt(get_frame) - Place.Mapping.First < Place.Mapping.Limit - Place.Mapping.First
+  else if NativeUInt(NativeUInt(get_frame) - Place.Mapping.First)
+    < NativeUInt(Place.Mapping.Limit - Place.Mapping.First)
     then
     Message := msIsStack
   else if Place.Mapping.IsFile then

@@ -140,7 +140,7 @@ begin
   if DebugAlignmentSize(Shift and 63) > Size then
     Exit;
   Aligned := AlignUp(NativeUInt(Result), NativeUInt(1) shl (Shift and 63));
-  if Aligned - NativeUInt(Slot) <= Size - GuardSize then
+  if NativeUInt(Aligned - NativeUInt(Slot)) <= NativeUInt(Size - GuardSize) then
     Result := PByte(Aligned);
 end;
 
@@ -208,7 +208,7 @@ end;
 // no block. 0 for a single block. Any number while another thread reuses the span.
 function IndexOf(Span: PSpan; P: Pointer): UInt64; inline;
 begin
-  Result := (NativeUInt(P) - NativeUInt(Span^.Origin)) * Span^.DivideMagic shr MagicShift;
+  Result := NativeUInt(NativeUInt(P) - NativeUInt(Span^.Origin)) * Span^.DivideMagic shr MagicShift;
   if NativeUInt(P) < NativeUInt(Span^.Origin) then
     Result := High(Result);
 end;

@@ -32,7 +32,7 @@ var
   Pattern: NativeUInt;
 begin
   Pattern := Fill * (High(NativeUInt) div High(Byte));
-  Result := (Fill <> 0) and (Word - Pattern + MostOffset < 2 * MostOffset);
+  Result := (Fill <> 0) and (NativeUInt(Word - Pattern + MostOffset) < 2 * MostOffset);
 end;
 
 function HasNear(const Fault: TFault; Fill: Byte): Boolean;

@@ -126,7 +126,7 @@ begin
   if Offset >= ClassMethods then
   begin
     Finding.Message := msFreedMethod;
-    Finding.Slot := (Offset - ClassMethods) div SizeOf(Pointer);
+    Finding.Slot := NativeUInt(Offset - ClassMethods) div SizeOf(Pointer);
     if ClassIsValid(Finding.FirstWord) then
       ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
   end;

@@ -41,7 +41,7 @@ const
 // Returns True if the call that returns to Return is part of the routine.
 function IsIn(Return: NativeUInt; Routine: Pointer; Length: NativeUInt): Boolean;
 begin
-  Result := (Routine <> nil) and (Return - NativeUInt(Routine) < Length);
+  Result := (Routine <> nil) and (NativeUInt(Return - NativeUInt(Routine)) < Length);
 end;
 
 function WayOf(Number: Cardinal; Typed, Helper: Pointer): TWay;

@@ -90,7 +90,8 @@ end;
 
 procedure Keep(Blocks: PNativeUInt; Count, Bytes: NativeUInt; var Empty: PSpan);
 begin
-  while Debug.Quarantine.Limit + HeadWords + Count - Debug.Quarantine.First > RingLength do
+  while NativeUInt(Debug.Quarantine.Limit + HeadWords + Count - Debug.Quarantine.First)
+    > RingLength do
     RecycleOldest(Empty);
   AddParcel(Blocks, Count, Bytes);
   while Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes do

@@ -169,7 +169,7 @@ begin
     if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
       and OsFindMapping(Word, Mapping) and Mapping.IsWritable and (Mapping.Path[0] = #0) then
     begin
-      if Mapping.Limit - Word > MostVariables then
+      if NativeUInt(Mapping.Limit - Word) > MostVariables then
         Mapping.Limit := Word + MostVariables;
       MarkWords(Word, Mapping.Limit, Context);
     end;

@@ -106,7 +106,7 @@ begin
     + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest;
   while First + 1 <= Limit do
   begin
-    if First^ - Lowest < Bytes then
+    if NativeUInt(First^ - Lowest) < Bytes then
     begin
       Index := SnapshotNodeAt(Snapshot, First^);
       if Index <> NoNode then
@@ -482,7 +482,8 @@ begin
     // An interface points to a word of the object after the first, which is the address of its
     // methods. (The compiler takes a difference with SizeOf for signed.)
     Address := LoadAcquire(Word^); // once: a thread may be writing it
-    if (Address - NativeUInt(Node^.Address) - 1 < NativeUInt(Node^.Size - SizeOf(Pointer)))
+    if (NativeUInt(Address - NativeUInt(Node^.Address) - 1)
+      < NativeUInt(Node^.Size - SizeOf(Pointer)))
       and (Address and (SizeOf(Pointer) - 1) = 0) then
       Result := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
     Inc(Word);

@@ -228,7 +228,7 @@ begin
     Node := Snapshot.Nodes + Middle;
     if Address < NativeUInt(Node^.Address) then
       Limit := Middle
-    else if Address - NativeUInt(Node^.Address) < Node^.Size then
+    else if NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size then
       Exit(Middle)
     else
       First := Middle + 1;

@@ -108,7 +108,7 @@ begin
   begin
     Entry^.Kind := Kind;
     Entry^.Value := Value;
-    if Count > AnyCount - Entry^.Count then
+    if Count > Cardinal(AnyCount - Entry^.Count) then
       Count := AnyCount - Entry^.Count;
     // Release: Kind and Value before Count. Pairs with SuppressionsMark.
     StoreRelease(Entry^.Count, Entry^.Count + Count);
@@ -146,7 +146,7 @@ function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSupp
 begin
   case Entry.Kind of
     suBlock:
-      Result := Entry.Value - NativeUInt(Node^.Address) < Node^.Size;
+      Result := NativeUInt(Entry.Value - NativeUInt(Node^.Address)) < Node^.Size;
     suClass:
       Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value;
   else

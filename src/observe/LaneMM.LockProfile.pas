@@ -29,7 +29,7 @@ uses
 // Returns the kind of the events of this lock.
 function KindOf(var Lock: TLock): TSiteKind;
 begin
-  if NativeUInt(@Lock) - NativeUInt(@Process.Shards) < SizeOf(Process.Shards) then
+  if NativeUInt(NativeUInt(@Lock) - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
     Result := siShardMiss
   else if @Lock = @Process.Abandoned^.Lock then
     Result := siAbandonedMiss

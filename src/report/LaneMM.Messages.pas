@@ -352,7 +352,7 @@ var
   Length: NativeUInt;
 begin
   Length := TextLength(NewText) + 1;
-  if Length > TableSize - SizeOf(TTable) - Table^.Used then
+  if Length > NativeUInt(TableSize - SizeOf(TTable) - Table^.Used) then
     Exit(nil);
   Result := PAnsiChar(Table) + SizeOf(TTable) + Table^.Used;
   Move(NewText^, Result^, Length);

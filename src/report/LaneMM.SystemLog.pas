@@ -61,7 +61,7 @@ function EndOf(const Text: TText; First: NativeUInt): NativeUInt;
 var
   Last: NativeUInt;
 begin
-  if Text.Length - First <= MostBytes then
+  if NativeUInt(Text.Length - First) <= MostBytes then
     Exit(Text.Length);
   Last := First + MostBytes;
   Result := Last;

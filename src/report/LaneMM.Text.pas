@@ -89,7 +89,7 @@ end;
 
 procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
 begin
-  if Length > Text.Capacity - Text.Length then
+  if Length > NativeUInt(Text.Capacity - Text.Length) then
   begin
     Length := Text.Capacity - Text.Length;
     Text.IsCut := True;
@@ -157,7 +157,7 @@ begin
   Str(Value, Digits);
   for Index := 1 to Length(Digits) do
   begin
-    if (Index > 1) and ((Cardinal(Length(Digits)) - Index) mod 3 = 2) then
+    if (Index > 1) and (Cardinal(Length(Digits) - Index) mod 3 = 2) then
       TextAdd(Text, ',');
     TextAdd(Text, Digits[Index]);
   end;

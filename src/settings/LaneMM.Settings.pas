@@ -218,7 +218,7 @@ begin
     okRule: TextAdd(Text, '=RULE');
     okFormat: TextAdd(Text, '=NAME');
   end;
-  while Text.Length - Start < HelpColumn do
+  while NativeUInt(Text.Length - Start) < HelpColumn do
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of

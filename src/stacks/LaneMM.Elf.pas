@@ -93,7 +93,7 @@ type
 // Returns whether Length bytes from Offset on lie in the file.
 function Holds(const Elf: TElfFile; Offset, Length: NativeUInt): Boolean; inline;
 begin
-  Result := (Offset <= Elf.Size) and (Length <= Elf.Size - Offset);
+  Result := (Offset <= Elf.Size) and (Length <= NativeUInt(Elf.Size - Offset));
 end;
 
 function HalfAt(P: PByte): Cardinal; inline;
@@ -246,7 +246,7 @@ var
   Index: NativeInt;
 begin
   Index := SymbolsIndexOf(Symbols, First);
-  while (Index < Symbols.Count) and (Symbols.Items[Index].Address - First < Size) do
+  while (Index < Symbols.Count) and (NativeUInt(Symbols.Items[Index].Address - First) < Size) do
   begin
     Symbols.Items[Index].Routine := Name;
     Inc(Index);

@@ -187,7 +187,8 @@ function ModulesHaveData(Address, Size: NativeUInt): Boolean;
 var
   Range: TRange;
 begin
-  Result := FindRange(Address, Range) and not Range.IsCode and (Size <= Range.Limit - Address);
+  Result := FindRange(Address, Range) and not Range.IsCode
+    and (Size <= NativeUInt(Range.Limit - Address));
 end;
 
 function ModulesHaveCode(Address: NativeUInt): Boolean;
@@ -201,7 +202,7 @@ function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Bo
 var
   Range: TRange;
 begin
-  Result := FindRange(Address, Range) and (Size <= Range.Limit - Address);
+  Result := FindRange(Address, Range) and (Size <= NativeUInt(Range.Limit - Address));
   if not Result then
     Exit;
   if Range.IsOwn then

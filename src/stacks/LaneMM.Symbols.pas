@@ -171,7 +171,7 @@ var
   Index: NativeInt;
 begin
   Index := SymbolsIndexOf(Symbols, Return - 1);
-  if (Index < Symbols.Count) and (Symbols.Items[Index].Address = Return - 1) then
+  if (Index < Symbols.Count) and (Symbols.Items[Index].Address = NativeUInt(Return - 1)) then
     Result := @Symbols.Items[Index]
   else
     Result := nil;

@@ -316,7 +316,7 @@ var
   Last, Steps: NativeUInt;
   IsSure: Boolean;
 begin
-  Last := (Walk.Pc - Stacks.CodeFirst) div RoutineAlignment;
+  Last := NativeUInt(Walk.Pc - Stacks.CodeFirst) div RoutineAlignment;
   if Last > MostSteps then
     Last := MostSteps;
   for IsSure := True downto False do
@@ -481,7 +481,8 @@ var
   Rule: TUnwindRule;
 begin
   Result := IsX64 and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
-    and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect) and (Walk.Pc - Target < MostBytes);
+    and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect)
+    and (NativeUInt(Walk.Pc - Target) < MostBytes);
   if not Result then
     Exit;
   ReadPrologue(PByte(Target), Rule);

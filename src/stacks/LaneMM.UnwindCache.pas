@@ -95,7 +95,7 @@ var
   Changes: NativeUInt;
 begin
   Changes := 0;
-  if (NativeUInt(Limit) - NativeUInt(Word)) and SizeOf(TStackWord) <> 0 then
+  if NativeUInt(NativeUInt(Limit) - NativeUInt(Word)) and SizeOf(TStackWord) <> 0 then
   begin
     Changes := Word^.At^ xor Word^.Value;
     Inc(Word);

@@ -154,7 +154,7 @@ begin
   AssertTrue('code', ArenaSpan(@ArenaTake) = nil);
   AssertTrue('before the arena', ArenaSpan(Pointer(Process.Base - 1)) = nil);
   AssertTrue('the span records', ArenaSpan(Pointer(Process.Spans)) = nil);
-  AssertTrue('the end', ArenaSpan(Pointer(High(NativeUInt))) = nil);
+  AssertTrue('the end', ArenaSpan(Pointer(NativeInt(-1))) = nil);
 end;
 
 procedure TArenaTests.ReleasedRunIsTakenAgain;

@@ -87,8 +87,9 @@ end;
 procedure TAtomicTests.AllBitsTakePart;
 begin
   Word := High(NativeUInt);
-  AssertFalse('only the low half is as expected', CompareAndSwap(Word, High(Cardinal), 0));
-  Same(-1, Swap(Word, High(NativeUInt) - 1), 'result of Swap');
+  AssertFalse('only the low half is as expected',
+    CompareAndSwap(Word, High(NativeUInt) shr (SizeOf(Word) * 4), 0));
+  Same(-1, NativeInt(Swap(Word, High(NativeUInt) - 1)), 'result of Swap');
   AssertTrue('all bits are as expected', CompareAndSwap(Word, High(NativeUInt) - 1, 7));
   Same(7, LoadAcquire(Word), 'word');
 end;

@@ -50,7 +50,7 @@ type
     procedure InnerPointersAreRefusedByMemSize;
     procedure BlocksNeverHandedOutAreRefused;
     procedure TailOfASpanIsRefused;
-    procedure SecondFreeIsRefusedWhereHighAddressBitsChange;
+    {$ifdef CPU64} procedure SecondFreeIsRefusedWhereHighAddressBitsChange; {$endif}
     procedure FreedBlockIsRefusedByReallocMem;
     procedure NastyFirstWordsAreFreed;
     procedure NastyFirstWordsAreFreedByAnotherThread;
@@ -275,6 +275,7 @@ end;
 {$endif}
 
 // A span across a multiple of 4 GB would have links that differ from its blocks in the high bits.
+{$ifdef CPU64}
 procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
 const
   RunSlices = 16;
@@ -284,7 +285,6 @@ var
   Boundary: NativeUInt;
   IsBeside: Boolean;
 begin
-  {$ifdef CPU64}
   Boundary := FreeRunAcross4GB(RunSlices);
   Size := 20000;
   SetLength(Blocks, 2 * RunSlices * SliceSize div Size);
@@ -301,8 +301,8 @@ begin
   AssertTrue('blocks beside the boundary', IsBeside);
   Blocks := nil;
   FreeNeighbours;
-  {$endif}
 end;
+{$endif}
 
 procedure TBlocksPointersTests.FreedBlockIsRefusedByReallocMem;
 const

@@ -48,7 +48,7 @@ uses
 
 const
   // More slices than are committed ahead.
-  ManySlices = 4096;
+  ManySlices = 1536;
 
 // Returns the newest arena.
 function TFrontierTests.Arena: PArena;
@@ -237,6 +237,8 @@ var
   Count, Frontier, TailCount: NativeUInt;
   Span, Tail: PSpan;
 begin
+  while Arena^.Reserved - Arena^.Frontier < 10 do
+    Take(10);
   Last := Arena;
   Frontier := Last^.Frontier;
   Count := Last^.Reserved - Frontier;

@@ -291,7 +291,7 @@ end;
 
 procedure TLimitsTests.WithoutALimitNothingIsReported;
 begin
-  AssertTrue('refused', GetMem(NativeUInt(1) shl 50) = nil);
+  AssertTrue('refused', GetMem(Impossible) = nil);
   Same(0, ReportsSoFar, 'reports');
   AssertFalse('nothing is counted', Process.HasLimits);
 end;
@@ -405,7 +405,7 @@ begin
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
-  AssertTrue('refused', GetMem(NativeUInt(1) shl 50) = nil);
+  AssertTrue('refused', GetMem(Impossible) = nil);
   AssertTrue('closed', HasReserve);
 end;
 

@@ -41,7 +41,7 @@ begin
   Same(1 shl SliceShift, SliceSize, 'size of a slice');
   Same(1 shl ClassStepShift, ClassStep, 'class step');
   Same(1 shl 16, SliceSize, 'a slice is what a word holds: movzx reads the offset in it');
-  Same(-1, Int64(HandedOut), 'the word of a block handed out');
+  Same(-1, NativeInt(HandedOut), 'the word of a block handed out');
   Same(SizeOf(Byte), SizeOf(Process.ClassOf[0]), 'entry of the class table');
   Same(SizeOf(Cardinal), SizeOf(Process.EmptySpan.Used), 'count of used blocks');
   Same(SizeOf(Pointer), SizeOf(Process.Abandoned^.Current[0]), 'entry of the current spans');

@@ -232,13 +232,15 @@ end;
 
 procedure TWalkTests.NoFreeBlockIsFound;
 var
-  Index: Integer;
+  Index, Wrong: Integer;
   Block: TBlockInfo;
 begin
+  Wrong := 0;
   GetBlocks;
   FreeEverySecond;
-  for Index := 0 to High(Blocks) do
-    AssertEquals('found', not Odd(Index), WalkFind(Blocks[Index], Block));
+  for Index := 0 to High(Blocks) do // without an allocation, which would take one of the free blocks
+    Inc(Wrong, Ord(WalkFind(Blocks[Index], Block) = Odd(Index)));
+  Same(0, Wrong, 'wrong answers');
   for Index := 0 to High(Blocks) do
     if not Odd(Index) then
       FreeMem(Blocks[Index]);

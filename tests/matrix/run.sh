@@ -2,9 +2,10 @@
 # Runs the tests on other targets, and writes the table of docs/platforms.md.
 #
 #   sh tests/matrix/run.sh [--quick] [TARGET...]
+#   sh tests/matrix/run.sh --prepare TARGET
 #
 # Without targets all of them; --quick: the parts that a target names as quick, and no table. Prints
-# a line for each target and part. Ends with `N passed, N failed`.
+# a line for each target and part. Ends with `N passed, N failed`. --prepare: only makes its compiler.
 #
 # A target is a file tests/matrix/targets/TARGET.sh. It is read by this script after tests/matrix/tools.sh,
 # in a process of its own whose current directory is the repository, and sets or defines
@@ -33,10 +34,10 @@ cd "$(dirname "$0")/../.." || exit 1
 repository=$(pwd)
 results=build/matrix/results
 kind=full
-if [ "${1-}" = --quick ]; then
-  kind=quick
-  shift
-fi
+case ${1-} in
+  --quick) kind=quick; shift ;;
+  --prepare) kind=prepare; shift ;;
+esac
 if [ $# -eq 0 ]; then
   for file in tests/matrix/targets/*.sh; do
     set -- "$@" "$(basename "$file" .sh)"
@@ -80,19 +81,26 @@ counts() {
   esac
 }
 
-# run_target TARGET: writes lines `PART PASSED FAILED` to $results/TARGET.
-run_target() (
+# Reads the target and makes its compiler.
+prepare_target() { # TARGET
   target=$1
   dir=$repository/build/matrix/$target
   mkdir -p "$dir"
-  : > "$results/$target"
   # shellcheck source=/dev/null
   . tests/matrix/tools.sh
   # shellcheck source=/dev/null
   . "tests/matrix/targets/$target.sh"
   if ! prepare > "$dir/prepare.log" 2>&1; then
     tail -n 5 "$dir/prepare.log" | sed "s/^/$target: /"
-    echo "prepare 0 1" > "$results/$target"
+    return 1
+  fi
+}
+
+# run_target TARGET: writes lines `PART PASSED FAILED` to $results/TARGET.
+run_target() (
+  : > "$results/$1"
+  if ! prepare_target "$1"; then
+    echo "prepare 0 1" > "$results/$1"
     return
   fi
   if [ "$kind" = quick ]; then
@@ -112,6 +120,10 @@ run_target() (
   done
 )
 
+if [ "$kind" = prepare ]; then
+  prepare_target "$1"
+  exit
+fi
 for target in "$@"; do
   run_target "$target"
 done

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Finds differences that lack their cast to an unsigned word.
+#
+#   sh tests/matrix/wide.sh
+#
+# On 32-bit targets Free Pascal evaluates a difference of two words as a number of 64 bits: below zero
+# where the code expects it to wrap around, so `NativeUInt(P) - Base < Limit` holds for each P below
+# Base. In the machine code for i386 these are subtractions with borrow. This script compiles src/ for
+# i386 and lists the lines of src/ that have one, but for those in tests/matrix/wide.txt, which
+# are meant to have 64 bits. Ends with `N passed, N failed`.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 1
+out=build/matrix/wide
+rm -rf "$out"
+mkdir -p "$out"
+
+sh tests/matrix/run.sh --prepare i386-linux || exit 1
+echo 'program Probe; uses LaneMM, FastMM5; begin end.' > "$out/probe.pas"
+build/matrix/i386-linux/fpc -l- -v0 -ve -vm6018 -O1 -gw2 -Fusrc '-Fusrc/*' -FU"$out" -FE"$out" \
+  "$out/probe.pas" > "$out/log" 2>&1 || { cat "$out/log"; echo '0 passed, 1 failed'; exit 1; }
+
+# FILE:LINE of each subtraction with borrow, for inline routines that of the routine itself.
+for object in "$out"/LaneMM*.o; do
+  objdump -dl "$object"
+done | awk '/^[^ ].*\.(pas|inc):[0-9]+/ { place = $1 } /\tsbb[ l]/ { print place }' \
+  | sed 's|.*/||' | sort -u > "$out/places"
+
+failed=0
+while IFS=: read -r file line; do
+  path=$(find src -name "$file")
+  text=$(sed -n "${line}p" "$path" | sed 's/^ *//')
+  if ! grep -qxF "$file: $text" tests/matrix/wide.txt; then
+    echo "$path:$line: a difference without a cast: $text"
+    failed=$((failed + 1))
+  fi
+done < "$out/places"
+echo "$(wc -l < "$out/places") subtractions of 64 bits"
+if [ "$failed" -eq 0 ]; then
+  echo '1 passed, 0 failed'
+else
+  echo "0 passed, $failed failed"
+  exit 1
+fi
