@@ -169,7 +169,11 @@ end;
 function BlockGetZero(Size: TSize): Pointer;
 var
   Span: PSpan;
+  Heap: PHeap;
 begin
+  Heap := OsThreadHeap;
+  if Heap <> nil then
+    Heap^.Carved := nil;
   {$ifdef LANEMM_ASM}
   if Process.HasFastSlot then
     Result := FastBlockGet(Size)
@@ -181,8 +185,10 @@ begin
   Span := ArenaSpan(Result);
   if Span^.Kind = skInner then
     Dec(Span, Span^.Distance);
-  if (Span^.Kind <> skLarge) or not Span^.IsZero then
-    FillChar(Result^, Span^.BlockSize, 0);
+  if not Span^.IsZero or (Span^.Kind <> skLarge) and ((Heap = nil) or (Heap^.Carved <> Result)) then
+    FillChar(Result^, Span^.BlockSize, 0)
+  else
+    PBlock(Result)^.Link := 0; // all else was never touched
 end;
 
 {$ifdef LANEMM_ASM}

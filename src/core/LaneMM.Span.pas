@@ -147,6 +147,7 @@ procedure Carve(Span: PSpan);
 var
   Size, Next, Step, Last: NativeUInt;
   Block: PByte;
+  Heap: PHeap;
 begin
   Size := Span^.BlockSize;
   if Size < CarveBytes then
@@ -156,10 +157,12 @@ begin
   if Size = 0 then
     Exit;
   Next := Span^.CarvedBytes;
+  Heap := OwnerOf(Span);
+  Heap^.Carved := Span^.Start + Next;
   Inc(Span^.CarvedBytes, Size);
   Span^.ProductLimit := Span^.CarvedBytes * Span^.DivideMagic;
   if Span^.CarvedBytes = Span^.BlockBytes then
-    Inc(OwnerOf(Span)^.CarvedSlices, Span^.SliceCount);
+    Inc(Heap^.CarvedSlices, Span^.SliceCount);
   Span^.FreeList := Next;
   Block := Span^.Start + Next;
   Step := Span^.BlockSize;

@@ -157,6 +157,9 @@ type
                                                         //  Runs since it was last swept, or longer
         RunsSwept: TAtomicWord;                         //< shared  1: another thread has emptied
                                                         //  places of Runs
+        Carved: Pointer;                                //< racy    first block of what was carved
+                                                        //  last for this thread, which alone reads
+                                                        //  it, see BlockGetZero
         CarvedSlices: NativeUInt;                       //< racy    slices of spans that were carved
                                                         //  to the end for this thread; a lost
                                                         //  count delays its first huge page

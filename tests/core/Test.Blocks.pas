@@ -33,6 +33,8 @@ type
     procedure GrowthByteByByteMovesRarely;
     procedure ResizeOfABlockOfAnotherThreadKeepsTheContents;
     procedure ZeroedBlockIsZeroWhereABlockWas;
+    procedure ZeroedBlockIsZeroWhereABlockWasBefore;
+    procedure ZeroedBlocksOfFreshSpansAreNotTouched;
     procedure SizeBeyondAllMemoryIsRefused;
     procedure SizeBeyondMemoryAndSwapIsRefused;
     procedure LastFreeOfASpanReturnsTheSize;
@@ -41,7 +43,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Large, LaneMM.Purge;
 
 const
   PageSize = 4096;
@@ -381,6 +383,60 @@ begin
     AssertTrue('zeros', IsZero(P, MemSize(P)));
     FreeMem(P);
   end;
+end;
+
+// The block may be the first of a page of blocks that was just carved.
+procedure TBlocksTests.ZeroedBlockIsZeroWhereABlockWasBefore;
+var
+  Blocks: array[0..99] of PByte;
+  Size: NativeUInt;
+  Index: Integer;
+begin
+  for Size in SampleSizes do
+  begin
+    ArenaPurge(AllSlices);
+    for Index := 0 to High(Blocks) do
+    begin
+      GetMem(Blocks[Index], Size);
+      FillChar(Blocks[Index]^, Size, 1);
+      FreeMem(Blocks[Index]);
+      Blocks[Index] := AllocMem(Size);
+      AssertTrue('zeros', IsZero(Blocks[Index], MemSize(Blocks[Index])));
+    end;
+    for Index := 0 to High(Blocks) do
+      FreeMem(Blocks[Index]);
+  end;
+end;
+
+procedure TBlocksTests.ZeroedBlocksOfFreshSpansAreNotTouched;
+const
+  Sizes: array[0..2] of NativeUInt = (9000, 30000, 60000);
+var
+  Blocks: array[0..199] of PByte;
+  Size, Pages, HugeFrom: NativeUInt;
+  Index: Integer;
+begin
+  HugeFrom := Process.HugeFrom;
+  Process.HugeFrom := 0;
+  for Size in Sizes do
+  begin
+    LargeReleaseKept(OsThreadHeap);
+    ProcessTrim;
+    Pages := 0;
+    for Index := 0 to High(Blocks) do
+    begin
+      Blocks[Index] := AllocMem(Size);
+      Inc(Pages, OsBackedPages(Blocks[Index] + OsPageSize - NativeUInt(Blocks[Index]) mod OsPageSize,
+        Size and not (OsPageSize - 1) - OsPageSize));
+    end;
+    AtMost(Length(Blocks) div 4, Pages, 'pages that are backed behind the first of each block');
+    for Index := 0 to High(Blocks) do
+    begin
+      AssertTrue('zeros', IsZero(Blocks[Index], MemSize(Blocks[Index])));
+      FreeMem(Blocks[Index]);
+    end;
+  end;
+  Process.HugeFrom := HugeFrom;
 end;
 
 procedure TBlocksTests.SizeBeyondAllMemoryIsRefused;
