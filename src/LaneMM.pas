@@ -12,7 +12,7 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.Groups, LaneMM.Snapshot;
+  LaneMM.StacksState, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot, LaneMM.Suppressions;
 
 
 type
@@ -37,6 +37,35 @@ type
   TLaneMM_GroupStatus = TGroupStatus;
   /// Receives one block in use. Context is the caller's.
   TLaneMM_BlockVisitor = TBlockVisitor;
+
+  /// The blocks of one size class, see LaneMM.Stats.
+  TLaneMM_ClassStatus = TClassStatus;
+  /// The blocks of all size classes, from the smallest block size.
+  TLaneMM_ClassStatuses = TClassStatuses;
+  /// A span, or a large block, see LaneMM.Stats.
+  TLaneMM_SpanInfo = TSpanInfo;
+  /// Receives one span. Context is the caller's.
+  TLaneMM_SpanVisitor = TSpanInfoVisitor;
+  /// The kind of a span, see LaneMM.Layout.
+  TLaneMM_SpanKind = TSpanKind;
+  /// A kind of contents, see LaneMM.Contents.
+  TLaneMM_ContentsKind = TContentsKind;
+  /// What a block contains, see LaneMM.Contents.
+  TLaneMM_Contents = TContents;
+  /// A registered suppression, see LaneMM.Suppressions.
+  TLaneMM_SuppressionInfo = TSuppressionInfo;
+  /// Receives one suppression. Context is the caller's.
+  TLaneMM_SuppressionVisitor = TSuppressionVisitor;
+  /// A target of reports, see LaneMM.ReportState.
+  TLaneMM_EventTarget = TEventTarget;
+  /// A set of targets.
+  TLaneMM_EventTargets = TEventTargets;
+  /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
+  /// number. Runs inside of GetMem and FreeMem: it uses no heap.
+  TLaneMM_FramesCall = TFramesCall;
+  /// Writes return addresses as text to Buffer, see LaneMM.StacksState. Runs in reports: it uses no
+  /// heap.
+  TLaneMM_FramesTextCall = TFramesTextCall;
 
   /// A snapshot of the blocks in use: their number and bytes by kind, class and size. The caller
   /// owns it until LaneMM_FreeSnapshot.
@@ -109,6 +138,24 @@ const
   evLimit = LaneMM.ReportState.evLimit;
   evCorruption = LaneMM.ReportState.evCorruption;
 
+  /// The targets of reports.
+  etFile = LaneMM.ReportState.etFile;
+  etScreen = LaneMM.ReportState.etScreen;
+  etCall = LaneMM.ReportState.etCall;
+  etSystemLog = LaneMM.ReportState.etSystemLog;
+
+  /// The kinds of contents.
+  coUnknown = LaneMM.Contents.coUnknown;
+  coObject = LaneMM.Contents.coObject;
+  coAnsiString = LaneMM.Contents.coAnsiString;
+  coUnicodeString = LaneMM.Contents.coUnicodeString;
+  coDynamicArray = LaneMM.Contents.coDynamicArray;
+
+  /// The kinds of spans that LaneMM_WalkSpans visits: of blocks, of a large block, of debug blocks.
+  skBlocks = LaneMM.Layout.skBlocks;
+  skLarge = LaneMM.Layout.skLarge;
+  skDebug = LaneMM.Layout.skDebug;
+
   /// The kinds of operating system calls.
   ocReserve = LaneMM.Layout.ocReserve;
   ocRelease = LaneMM.Layout.ocRelease;
@@ -159,6 +206,40 @@ procedure LaneMM_EnterDebugMode;
 /// Takes back one call of LaneMM_EnterDebugMode; existing debug blocks keep their checks. Returns
 /// False when there is none to take back. Any thread, at any time.
 function LaneMM_ExitDebugMode: Boolean;
+/// Returns True while new blocks are debug blocks: debug mode is on, by the setting or by
+/// LaneMM_EnterDebugMode, and no other memory manager is installed. Any thread.
+function LaneMM_DebugModeActive: Boolean;
+/// Returns True while LaneMM is the memory manager of the program; False with the setting `off`, or
+/// when another manager was installed later, also one that passes calls on. Any thread.
+function LaneMM_IsInstalled: Boolean;
+/// Allocates one debug block, whatever the mode. FreeMem frees it; ReallocMem may move it to a
+/// normal block outside of debug mode. Without memory for debug mode, a normal block. Any thread.
+function LaneMM_DebugGetMem(Size: NativeUInt): Pointer;
+/// The same, filled with zeros.
+function LaneMM_DebugAllocMem(Size: NativeUInt): Pointer;
+/// Moves the contents of P, a block of any kind or nil, to a new debug block of Size bytes, always;
+/// frees P if Size is 0. Returns P. Any thread.
+function LaneMM_DebugReallocMem(var P: Pointer; Size: NativeUInt): Pointer;
+/// Returns the allocation number of the last debug block that the calling thread allocated; 0 if
+/// none. Numbers rise within a thread.
+function LaneMM_LastAllocationNumber: NativeUInt;
+/// Sets the routine that takes backtraces instead of LaneMM's own; nil restores that. It may be
+/// called for a moment after it was replaced. Any thread, one at a time.
+procedure LaneMM_OnTakeStack(Call: TLaneMM_FramesCall);
+/// Sets the routine that writes backtraces in reports instead of LaneMM's own; nil restores that.
+/// As LaneMM_OnTakeStack.
+procedure LaneMM_OnStackText(Call: TLaneMM_FramesTextCall);
+/// Writes the return addresses of the calling thread's routines to Frames, innermost first, at most
+/// Limit; returns their number. Any thread.
+function LaneMM_TakeStack(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+/// Writes the return addresses of a stored backtrace, such as TLaneMM_BlockInfo.Stack; returns
+/// their number, 0 for an unknown one. Any thread.
+function LaneMM_ReadStack(Stack: Cardinal; Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+/// Writes return addresses to Buffer as reports show them: a line each, with routine and source
+/// line where they are known, at most Size bytes; returns the length. Takes time: it reads the
+/// debug information. Any thread.
+function LaneMM_StackText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar;
+  Size: NativeUInt): NativeUInt;
 /// Checks all debug blocks and reports damage, each once. Returns the number of damaged blocks that
 /// were not reported before. Any thread, also while others allocate and free.
 function LaneMM_CheckHeap: NativeUInt;
@@ -190,6 +271,36 @@ function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
 /// visited or not; the memory of a visited block stays readable until the walk ends, also that of a
 /// guarded block that another thread frees. Any thread.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
+/// Calls Visitor for each free block of the heap's spans, as LaneMM_WalkBlocks: it was in use
+/// before, or is the next to be handed out. Freed debug blocks are none.
+procedure LaneMM_WalkFreeBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
+/// Calls Visitor for each span and each large block, in the order of addresses: the map of the
+/// heap. Any thread; exact while no other thread allocates or frees.
+procedure LaneMM_WalkSpans(Visitor: TLaneMM_SpanVisitor; Context: Pointer);
+/// Returns blocks and spans of each size class, by a walk over all spans; large blocks are in
+/// LaneMM_HeapStatus. Any thread; exact while no other thread allocates or frees.
+procedure LaneMM_ReadClasses(out Statuses: TLaneMM_ClassStatuses);
+/// Returns the class of the object that P points to, nil if its first word is no class. P points to
+/// a readable word. Classes of libraries that were loaded after the last LaneMM_WalkBlocks, or the
+/// last report, are unknown. Any thread.
+function LaneMM_DetectClass(P: Pointer): TClass;
+/// Returns what a block contains, from its bytes: an object, a string, a dynamic array. Classes as
+/// for LaneMM_DetectClass; other data may look like a string or an array by chance. Any thread.
+function LaneMM_DetectContents(const Info: TLaneMM_BlockInfo): TLaneMM_Contents;
+/// Returns the targets of the reports of a kind of events. Any thread.
+function LaneMM_EventTargets(Kind: TLaneMM_EventKind): TLaneMM_EventTargets;
+/// Sets the targets of the reports of a kind of events, as the setting `event` does. Any thread.
+procedure LaneMM_SetEventTargets(Kind: TLaneMM_EventKind; Targets: TLaneMM_EventTargets);
+/// Stores the path of the event log, ended by #0 and cut to Size bytes: the file that the next
+/// report is appended to, if it can be written. Returns its length, 0 when there is none left.
+function LaneMM_EventLogPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
+/// Sets the file of the event log, or the directory of logs and profiles, as the setting `log`, but
+/// for any path of up to 1,023 bytes, in UTF-8, ended by #0; nil or an empty path restores the
+/// default. Returns False, and changes nothing, for a longer path. One thread at a time.
+function LaneMM_SetEventLogPath(Path: PAnsiChar): Boolean;
+/// Deletes the event log; the next report begins a new one. Returns False when there is none, or
+/// the system refuses. Any thread.
+function LaneMM_DeleteEventLog: Boolean;
 /// Sets the routine that receives each event whose rule names `callback`; nil removes it. It is
 /// called in the thread that caused or detected the event, and may use the heap, but not for a
 /// fault, or for damage that a signal handler detects at the end of the program. Any thread.
@@ -222,6 +333,8 @@ function LaneMM_UnregisterExpectedLeakOfClass(AnyClass: TClass; Count: NativeUIn
 function LaneMM_RegisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
 /// Suppresses Count fewer. Returns False, and changes nothing, when fewer are registered.
 function LaneMM_UnregisterExpectedLeakOfSize(Size, Count: NativeUInt): Boolean;
+/// Calls Visitor for each registered suppression. It may add and remove suppressions. Any thread.
+procedure LaneMM_WalkSuppressions(Visitor: TLaneMM_SuppressionVisitor; Context: Pointer);
 /// Takes a snapshot of the blocks in use now; nil without memory. The caller owns it until
 /// LaneMM_FreeSnapshot. Any thread.
 function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
@@ -237,9 +350,10 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine, LaneMM.Messages,
-  LaneMM.Settings, LaneMM.Unwind, LaneMM.EventLog, LaneMM.DebugState, LaneMM.Debug,
-  LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Suppressions, LaneMM.Watch;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine, LaneMM.Text,
+  LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.DebugState, LaneMM.Debug,
+  LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch, LaneMM.SingleBlocks;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -360,6 +474,8 @@ end;
 
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
+  if LoadAcquire(Stacks.Modules) <> 0 then
+    ModulesLook; // for LaneMM_DetectClass
   GuardPagesHold;
   WalkBlocks(Visitor, Context);
   GuardPagesLetGo;
@@ -438,6 +554,170 @@ end;
 procedure LaneMM_Trim;
 begin
   ProcessTrim;
+end;
+
+function LaneMM_DebugModeActive: Boolean;
+begin
+  Result := WatchDebugIsActive;
+end;
+
+function LaneMM_IsInstalled: Boolean;
+begin
+  Result := Process.IsStarted and WatchIsInstalled;
+end;
+
+function LaneMM_DebugGetMem(Size: NativeUInt): Pointer;
+begin
+  Result := SingleGet(Size);
+end;
+
+function LaneMM_DebugAllocMem(Size: NativeUInt): Pointer;
+begin
+  Result := SingleGetZero(Size);
+end;
+
+function LaneMM_DebugReallocMem(var P: Pointer; Size: NativeUInt): Pointer;
+begin
+  Result := SingleRealloc(P, Size);
+end;
+
+function LaneMM_LastAllocationNumber: NativeUInt;
+begin
+  Result := DebugLastNumber;
+end;
+
+procedure LaneMM_OnTakeStack(Call: TLaneMM_FramesCall);
+begin
+  Stacks.TakeFrames := Call;
+end;
+
+procedure LaneMM_OnStackText(Call: TLaneMM_FramesTextCall);
+begin
+  Stacks.FramesText := Call;
+end;
+
+// Copies the frames of a backtrace without CutFrame, at most Limit; returns their number.
+function CopyFrames(const Stack: TBacktrace; Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+begin
+  Result := Stack.Count;
+  if (Result > 0) and (Stack.Frames[Result - 1] = CutFrame) then
+    Dec(Result);
+  if Result > Limit then
+    Result := Limit;
+  Move(Stack.Frames, Frames^, Result * SizeOf(Frames^));
+end;
+
+function LaneMM_TakeStack(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+var
+  Stack: TBacktrace;
+begin
+  BacktraceTake(Stack);
+  Result := CopyFrames(Stack, Frames, Limit);
+end;
+
+function LaneMM_ReadStack(Stack: Cardinal; Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+var
+  Found: TBacktrace;
+begin
+  Result := 0;
+  if BacktraceRead(Stack, Found) then
+    Result := CopyFrames(Found, Frames, Limit);
+end;
+
+function LaneMM_StackText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar;
+  Size: NativeUInt): NativeUInt;
+begin
+  Result := FramesToText(Frames, Count, Buffer, Size);
+end;
+
+procedure LaneMM_WalkFreeBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
+begin
+  WalkFreeBlocks(Visitor, Context);
+end;
+
+procedure LaneMM_WalkSpans(Visitor: TLaneMM_SpanVisitor; Context: Pointer);
+begin
+  SpansVisit(Visitor, Context);
+end;
+
+procedure LaneMM_ReadClasses(out Statuses: TLaneMM_ClassStatuses);
+begin
+  ClassStatusRead(Statuses);
+end;
+
+// Finds the modules of the program, unless that was done before.
+procedure KnowModules;
+begin
+  if LoadAcquire(Stacks.Modules) = 0 then
+    ModulesLook;
+end;
+
+function LaneMM_DetectClass(P: Pointer): TClass;
+begin
+  KnowModules;
+  Result := nil;
+  if ClassIsValid(PNativeUInt(P)^) then
+    Result := TClass(PNativeUInt(P)^);
+end;
+
+function LaneMM_DetectContents(const Info: TLaneMM_BlockInfo): TLaneMM_Contents;
+begin
+  KnowModules;
+  ContentsRead(Info, Result);
+end;
+
+function LaneMM_EventTargets(Kind: TLaneMM_EventKind): TLaneMM_EventTargets;
+begin
+  Result := Report.Rules[Kind].Targets;
+end;
+
+procedure LaneMM_SetEventTargets(Kind: TLaneMM_EventKind; Targets: TLaneMM_EventTargets);
+begin
+  Report.Rules[Kind].Targets := Targets;
+end;
+
+function LaneMM_EventLogPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
+var
+  Path: TText;
+begin
+  Result := 0;
+  if not TextOpen(Path, OsPageSize) then
+    Exit;
+  if LogFilePath(EventLogSuffix, Path) and (Size > 0) then
+  begin
+    Result := Path.Length - 1;
+    if Result >= Size then
+      Result := Size - 1;
+    Move(Path.Start^, Buffer^, Result);
+    Buffer[Result] := #0;
+  end;
+  TextClose(Path);
+end;
+
+function LaneMM_SetEventLogPath(Path: PAnsiChar): Boolean;
+var
+  Length: NativeUInt;
+begin
+  Length := 0;
+  if Path <> nil then
+    while Path[Length] <> #0 do
+      Inc(Length);
+  Result := Length <= High(Settings.LogPath);
+  if not Result then
+    Exit;
+  if Length > 0 then
+    Move(Path^, Settings.LogPath, Length);
+  Settings.LogPath[Length] := #0;
+end;
+
+function LaneMM_DeleteEventLog: Boolean;
+begin
+  Result := LogFileDelete(EventLogSuffix);
+end;
+
+procedure LaneMM_WalkSuppressions(Visitor: TLaneMM_SuppressionVisitor; Context: Pointer);
+begin
+  SuppressionsVisit(Visitor, Context);
 end;
 
 procedure Install;

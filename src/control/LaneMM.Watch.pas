@@ -3,8 +3,8 @@
 // Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
 //             LimitReached, Corruption and ChildStarted; Debug.FreeWatch; Observe.GrowthCall;
 //             Control; the exit code, where `debug:exit` sets it.
-// Invariants: entries are replaced only while MemSize is LaneMM's: another manager installed in
-//             front of LaneMM stays.
+// Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
+//             of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
 //             thread, also in a signal handler. WatchEnd, WatchExitCode: the end of the program.
 unit LaneMM.Watch;
@@ -15,6 +15,13 @@ interface
 
 /// Applies Settings and Debug.Depth. A feature that finds no memory is switched off again.
 procedure WatchApply;
+/// Returns True while LaneMM's routines are the memory manager; False while another manager is
+/// installed, also one that passes calls on to them.
+function WatchIsInstalled: Boolean;
+/// Returns True while new blocks are debug blocks: debug mode is on and its routines are installed.
+function WatchDebugIsActive: Boolean;
+/// Sets up debug mode for single blocks; False without memory.
+function WatchDebugStart: Boolean;
 /// Writes the event log and the profiles. Returns False when a file could not be written.
 function WatchWrite: Boolean;
 /// Once, after the start: lets the end of the program say when another manager took over.
@@ -29,7 +36,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
   LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
@@ -42,6 +49,9 @@ type
     Lock: TLock;             //< shared  guards WatchApply; rank: before all others
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
+    Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
+                             //  LaneMM.Engine. Written under Lock; a reader may take LaneMM for
+                             //  another manager for a moment
   end;
 
 var
@@ -180,11 +190,41 @@ begin
   Manager.FreeMemSize := CopiesFreeSize;
 end;
 
+// Puts the routines that fill new blocks in front of those that allocate and resize them.
+procedure UseFillEntries(var Manager: TMemoryManager);
+begin
+  Debug.GetBehind := Manager.GetMem;
+  Debug.ResizeBehind := Manager.ReallocMem;
+  Manager.GetMem := EraseGet;
+  Manager.ReallocMem := EraseNewRealloc;
+end;
+
 // Returns whether the installed manager, which Manager receives, is LaneMM.
 function IsInstalled(out Manager: TMemoryManager): Boolean;
+var
+  Own: TMemoryManager;
 begin
   GetMemoryManager(Manager);
-  Result := @Manager.MemSize = @BlockUsableSize;
+  Own := Control.Entries;
+  if @Own.GetMem = nil then
+    EngineEntries(Own);
+  Result := (@Manager.GetMem = @Own.GetMem) and (@Manager.FreeMem = @Own.FreeMem)
+    and (@Manager.AllocMem = @Own.AllocMem) and (@Manager.ReallocMem = @Own.ReallocMem)
+    and (@Manager.MemSize = @Own.MemSize);
+end;
+
+function WatchIsInstalled: Boolean;
+var
+  Manager: TMemoryManager;
+begin
+  Result := IsInstalled(Manager);
+end;
+
+function WatchDebugIsActive: Boolean;
+var
+  Manager: TMemoryManager;
+begin
+  Result := IsInstalled(Manager) and (@Observe.FreeCall = @DebugFree);
 end;
 
 procedure SetEntries;
@@ -202,7 +242,10 @@ begin
       UseDebugEntries(Manager)
     else if IsErasingFreed then
       UseEraseEntries(Manager);
+    if IsErasingNew and not IsDebug then
+      UseFillEntries(Manager);
     UseGrowthEntries(Manager);
+    Control.Entries := Manager;
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
 end;
@@ -277,13 +320,15 @@ begin
     Observe.GrowthCall := BlockRealloc;
 end;
 
-// Returns whether freed blocks are erased, or were: then the entries must be set.
+// Returns whether blocks are filled when they are freed or new, or were: then the entries must be
+// set.
 function IsErasing: Boolean;
 var
   Manager: TMemoryManager;
 begin
   GetMemoryManager(Manager);
-  Result := IsErasingFreed or (@Manager.FreeMem = @EraseFree);
+  Result := IsErasingFreed or IsErasingNew or (@Manager.FreeMem = @EraseFree)
+    or (@Manager.GetMem = @EraseGet);
 end;
 
 // Switches debug mode off: there is no memory for it.
@@ -340,6 +385,15 @@ procedure WatchApply;
 begin
   LockEnter(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
+  LockLeave(Control.Lock);
+end;
+
+function WatchDebugStart: Boolean;
+begin
+  if Debug.IsStarted then
+    Exit(True);
+  LockEnter(Control.Lock); // DebugStart finds one thread at a time
+  Result := Process.IsStarted and DebugStart;
   LockLeave(Control.Lock);
 end;
 

@@ -164,6 +164,9 @@ function OsFileLength(Handle: TOsFile): UInt64;
 /// Sends a message to the socket of the system's log at Path; waits for nothing. False when there
 /// is none, or it takes no more. Windows: to the output of a debugger.
 function OsLogSend(Path, Text: PAnsiChar; Length: NativeUInt): Boolean;
+/// Deletes a regular file of the user that the process acts for, no link. False when there is none
+/// or the system refuses.
+function OsFileDelete(Path: PAnsiChar): Boolean;
 /// Returns the reason for a negative result of the routines above.
 function OsFileError(Handle: TOsFile): TOsFileError;
 /// Closes a file.

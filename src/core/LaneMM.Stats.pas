@@ -36,14 +36,43 @@ type
     Contended: NativeUInt;      //< failed tries to take the lock of a shard
   end;
 
+  /// The blocks of one size class.
+  TClassStatus = record
+    BlockSize: NativeUInt;  //< usable bytes of a block
+    BlockCount: NativeUInt; //< blocks in use; debug blocks count in the class of their requested
+                            //  size, without a span
+    FreeCount: NativeUInt;  //< blocks of the spans that are not in use
+    SpanCount: NativeUInt;  //< spans of this class
+    SpanBytes: NativeUInt;  //< their bytes
+  end;
+  /// All size classes, from the smallest block size; the last one holds blocks of MaxClassSize.
+  TClassStatuses = array[0..SizeClassCount - 1] of TClassStatus;
+
+  /// A span.
+  TSpanInfo = record
+    Address: PByte;         //< its first byte
+    Bytes: NativeUInt;      //< its bytes
+    Kind: TSpanKind;        //< skBlocks, skLarge or skDebug
+    BlockSize: NativeUInt;  //< usable bytes of a block; in a span of debug blocks the distance of
+                            //  two blocks
+    BlockCount: NativeUInt; //< blocks in use; in a span of debug blocks with those in quarantine
+    Capacity: NativeUInt;   //< blocks that it can hold
+  end;
+  /// Visits a span. Context is the caller's.
+  TSpanInfoVisitor = procedure(const Span: TSpanInfo; Context: Pointer);
+
 /// Sums up the status of the process. Never fails.
 procedure StatusRead(out Status: TStatus);
+/// Sums up the size classes. Never fails.
+procedure ClassStatusRead(out Statuses: TClassStatuses);
+/// Calls Visitor for each span of blocks, large block and span of debug blocks, by address.
+procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
 
 implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
+  LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin
@@ -75,10 +104,20 @@ begin
     Hooks.DebugVisit(Span, AddDebugBlock, @Status);
 end;
 
+// Returns the blocks in use of a span of blocks; 0 while another thread is changing it.
+function BlocksInUse(Span: PSpan): NativeUInt;
+var
+  Count: NativeInt;
+begin
+  Count := NativeInt(Span^.Used) - Ord(Span^.IsCurrent) - NativeInt(RemoteCount(Span));
+  if Count < 0 then
+    Count := 0;
+  Result := Count;
+end;
+
 procedure VisitSpan(Span: PSpan; Context: Pointer);
 var
   Status: ^TStatus;
-  BlockCount: NativeInt;
 begin
   Status := Context;
   if Span^.Kind = skLarge then
@@ -91,13 +130,10 @@ begin
     VisitDebugSpan(Span, Status^);
     Exit;
   end;
-  BlockCount := NativeInt(Span^.Used) - Ord(Span^.IsCurrent) - NativeInt(RemoteCount(Span));
-  if BlockCount < 0 then
-    BlockCount := 0; // another thread is changing the span
   if Span^.BlockSize <= MaxSmallSize then
-    AddSpan(Status^.Small, Span, BlockCount)
+    AddSpan(Status^.Small, Span, BlocksInUse(Span))
   else
-    AddSpan(Status^.Medium, Span, BlockCount);
+    AddSpan(Status^.Medium, Span, BlocksInUse(Span));
 end;
 
 // Returns the slices of all runs that threads keep.
@@ -153,6 +189,95 @@ begin
     Status.OsCalls[Kind] := LoadAcquire(Process.OsCalls[Kind]);
   Status.Contended := ShardMisses;
   ProcessReallocCounts(Status.Realloc);
+end;
+
+// ---------------------------------------------------------------------------- classes, spans
+
+type
+  PClassStatuses = ^TClassStatuses;
+
+procedure CountDebugBlock(const Block: TBlockInfo; Context: Pointer);
+begin
+  if Block.UsableSize <= MaxClassSize then
+    Inc(PClassStatuses(Context)^[SizeToClass(Block.UsableSize)].BlockCount);
+end;
+
+// Returns the number of blocks that a span of blocks can hold.
+function CapacityOf(Span: PSpan): NativeUInt;
+begin
+  Result := 0;
+  if Span^.BlockSize <> 0 then
+    Result := Span^.BlockBytes div Span^.BlockSize;
+end;
+
+procedure AddToClass(Span: PSpan; Context: Pointer);
+var
+  Status: ^TClassStatus;
+  Count: NativeUInt;
+begin
+  if (Span^.Kind = skDebug) and (@Hooks.DebugVisit <> nil) then
+    Hooks.DebugVisit(Span, CountDebugBlock, Context);
+  if (Span^.Kind <> skBlocks) or (Span^.SizeClass >= SizeClassCount) then
+    Exit;
+  Status := @PClassStatuses(Context)^[Span^.SizeClass];
+  Count := BlocksInUse(Span);
+  Inc(Status^.BlockCount, Count);
+  if Count < CapacityOf(Span) then
+    Inc(Status^.FreeCount, CapacityOf(Span) - Count);
+  Inc(Status^.SpanCount);
+  Inc(Status^.SpanBytes, Span^.SliceCount * SliceSize);
+end;
+
+procedure ClassStatusRead(out Statuses: TClassStatuses);
+var
+  SizeClass: Cardinal;
+begin
+  Statuses := Default(TClassStatuses);
+  for SizeClass := 0 to SizeClassCount - 1 do
+    Statuses[SizeClass].BlockSize := ClassToSize(SizeClass);
+  WalkSpans(AddToClass, @Statuses);
+end;
+
+type
+  TSpanWalk = record
+    Visitor: TSpanInfoVisitor;
+    Context: Pointer;
+  end;
+  PSpanWalk = ^TSpanWalk;
+
+procedure DescribeSpan(Span: PSpan; Context: Pointer);
+var
+  Info: TSpanInfo;
+begin
+  Info.Address := Span^.Start;
+  Info.Bytes := Span^.SliceCount * SliceSize;
+  Info.Kind := Span^.Kind;
+  Info.BlockSize := Span^.BlockSize;
+  case Info.Kind of
+    skBlocks:
+      begin
+        Info.Capacity := CapacityOf(Span);
+        Info.BlockCount := BlocksInUse(Span);
+      end;
+    skDebug:
+      begin
+        Info.Capacity := Span^.BlockBytes;
+        Info.BlockCount := Span^.Used;
+      end;
+  else
+    Info.Capacity := 1;
+    Info.BlockCount := 1;
+  end;
+  PSpanWalk(Context)^.Visitor(Info, PSpanWalk(Context)^.Context);
+end;
+
+procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
+var
+  Walk: TSpanWalk;
+begin
+  Walk.Visitor := Visitor;
+  Walk.Context := Context;
+  WalkSpans(DescribeSpan, @Walk);
 end;
 
 end.

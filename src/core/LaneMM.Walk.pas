@@ -24,6 +24,9 @@ type
 procedure WalkSpans(Visitor: TSpanVisitor; Context: Pointer);
 /// Calls Visitor for each block in use, by address.
 procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
+/// Calls Visitor for each free block of the spans of blocks, by address: it was in use before, or
+/// is the next to be handed out. Freed debug blocks and free runs are none.
+procedure WalkFreeBlocks(Visitor: TBlockVisitor; Context: Pointer);
 /// Finds the block in use that holds P, any pointer; returns whether it exists.
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 
@@ -84,6 +87,7 @@ type
   TWalk = record
     Visitor: TBlockVisitor;
     Context: Pointer;
+    WantsFree: Boolean; // visits free blocks, else those in use
   end;
   PWalk = ^TWalk;
 
@@ -109,7 +113,7 @@ begin
     Exit;
   while Address + Size <= Limit do
   begin
-    if not BlockLooksFree(Span, PBlock(Address)) then
+    if BlockLooksFree(Span, PBlock(Address)) = Walk^.WantsFree then
     begin
       Describe(Span, Address, Size, Block);
       Walk^.Visitor(Block, Walk^.Context);
@@ -144,7 +148,24 @@ var
 begin
   Walk.Visitor := Visitor;
   Walk.Context := Context;
+  Walk.WantsFree := False;
   WalkSpans(VisitSpan, @Walk);
+end;
+
+procedure VisitFree(Span: PSpan; Context: Pointer);
+begin
+  if Span^.Kind = skBlocks then
+    VisitBlocks(Span, PWalk(Context));
+end;
+
+procedure WalkFreeBlocks(Visitor: TBlockVisitor; Context: Pointer);
+var
+  Walk: TWalk;
+begin
+  Walk.Visitor := Visitor;
+  Walk.Context := Context;
+  Walk.WantsFree := True;
+  WalkSpans(VisitFree, @Walk);
 end;
 
 type

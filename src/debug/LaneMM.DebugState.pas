@@ -8,7 +8,7 @@ unit LaneMM.DebugState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 const
   /// Maximum number of free blocks of one size class that a thread keeps.
@@ -109,6 +109,9 @@ type
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
     LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
+    GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
+                                //  and never reset. An old one allocates one block more
+    ResizeBehind: TResizeCall;  //< racy    ReallocMem behind EraseNewRealloc; likewise
     FreeWatch: TDebugFreeCall;  //< racy    called when a debug block is freed, or nil; set before
                                 //  the first one is sampled or counted, and never reset
   end;

@@ -39,6 +39,9 @@ function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt;
+/// Returns the number of the last allocation of the calling thread, or of the last thread that used
+/// its record; 0 if there is none.
+function DebugLastNumber: NativeUInt;
 
 implementation
 
@@ -119,6 +122,18 @@ begin
   end;
   Result := Thread^.NextNumber;
   Inc(Thread^.NextNumber);
+end;
+
+function DebugLastNumber: NativeUInt;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Heap^.DebugThread <> nil) then
+    Result := PDebugThread(Heap^.DebugThread)^.NextNumber;
+  if Result <> 0 then
+    Dec(Result);
 end;
 
 end.

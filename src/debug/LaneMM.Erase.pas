@@ -1,6 +1,7 @@
-/// Fills blocks with zeros when they are freed, so that no secret stays in memory.
+/// Fills blocks with zeros when they are freed, so that no secret stays in memory, and new blocks
+/// with the byte of the setting `fill`, so that a program cannot rely on their contents.
 //
-// Owns:       nothing.
+// Owns:       nothing. LaneMM.Watch sets Debug.GetBehind and ResizeBehind.
 // Invariants: every block is freed by EraseFree: a resize that moves a block copies it, then erases
 //             the old one.
 // Callers:    any thread; the entries of the memory manager while the setting `erase` is on.
@@ -20,11 +21,16 @@ function EraseFree(P: Pointer): TSize;
 function EraseFreeSize(P: Pointer; Size: TSize): TSize;
 /// ReallocMem that erases.
 function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
+/// GetMem that fills the block.
+function EraseGet(Size: TSize): Pointer;
+/// ReallocMem that fills the bytes that it adds.
+function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
+  LaneMM.DebugState;
 
 function EraseFree(P: Pointer): TSize;
 begin
@@ -65,6 +71,37 @@ begin
   BlockCountMove(OsThreadHeap, OldSize);
   EraseFree(P);
   P := Result;
+end;
+
+// Fills the usable bytes of a block from the offset First on.
+procedure FillNew(P: PByte; First: NativeUInt);
+var
+  Size: NativeUInt;
+begin
+  Size := BlockUsableSize(P);
+  if Size > First then
+    FillChar(P[First], Size - First, Byte(Settings.Values[opFill]));
+end;
+
+function EraseGet(Size: TSize): Pointer;
+begin
+  Result := Debug.GetBehind(Size);
+  if Result <> nil then
+    FillNew(Result, 0);
+end;
+
+function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  OldSize: NativeUInt;
+  IsKnown: Boolean;
+begin
+  IsKnown := (P = nil) or BlockIsOurs(P);
+  OldSize := 0;
+  if IsKnown and (P <> nil) then
+    OldSize := BlockUsableSize(P);
+  Result := Debug.ResizeBehind(P, Size);
+  if IsKnown and (Result <> nil) then
+    FillNew(Result, OldSize);
 end;
 
 end.

@@ -25,6 +25,16 @@ type
     suSize    //< by its requested size; of a normal block, by the usable size for that
   );
 
+  /// A registered suppression. Of Block, AnyClass and Size only the one that it matches by is set.
+  TSuppressionInfo = record
+    Block: Pointer;    //< an address inside the block
+    AnyClass: TClass;  //< class of the objects
+    Size: NativeUInt;  //< requested size of the blocks
+    Count: NativeUInt; //< number of leaks that it suppresses
+  end;
+  /// Visits a suppression. Context is the caller's.
+  TSuppressionVisitor = procedure(const Suppression: TSuppressionInfo; Context: Pointer);
+
 const
   /// For SuppressionAdd: any number of leaks.
   AnyCount = High(NativeUInt) shr 1;
@@ -35,6 +45,9 @@ function SuppressionAdd(Kind: TSuppressionKind; Value, Count: NativeUInt): Boole
 /// Takes back the suppression of Count leaks that match Value. False, and nothing changed, when
 /// Count is 0 or fewer are suppressed.
 function SuppressionRemove(Kind: TSuppressionKind; Value, Count: NativeUInt): Boolean;
+/// Calls Visitor for each suppression of the table, not those of a file, under no lock. Those that
+/// are added or removed meanwhile may be visited or not.
+procedure SuppressionsVisit(Visitor: TSuppressionVisitor; Context: Pointer);
 /// Excludes the leaks that match from a snapshot after SnapshotGroup.
 procedure SuppressionsMark(var Snapshot: TSnapshot);
 /// Excludes the leaks that match Patterns, the text of a file: lines of `class PATTERN` or `routine
@@ -128,6 +141,38 @@ begin
   if Result then
     Dec(Entry^.Count, Count);
   LockLeave(Leaks.Lock);
+end;
+
+procedure Describe(const Entry: TSuppression; out Info: TSuppressionInfo);
+begin
+  Info := Default(TSuppressionInfo);
+  Info.Count := Entry.Count;
+  case Entry.Kind of
+    suBlock: Info.Block := Pointer(Entry.Value);
+    suClass: Info.AnyClass := TClass(Entry.Value);
+  else
+    Info.Size := Entry.Value;
+  end;
+end;
+
+procedure SuppressionsVisit(Visitor: TSuppressionVisitor; Context: Pointer);
+var
+  Index: Cardinal;
+  Entry: TSuppression;
+  Info: TSuppressionInfo;
+begin
+  for Index := 0 to MostSuppressions - 1 do
+  begin
+    Entry.Count := 0;
+    LockEnter(Leaks.Lock);
+    if Leaks.Suppressions <> nil then
+      Entry := PSuppression(Leaks.Suppressions)[Index];
+    LockLeave(Leaks.Lock);
+    if Entry.Count = 0 then
+      Continue;
+    Describe(Entry, Info);
+    Visitor(Info, Context);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- marks

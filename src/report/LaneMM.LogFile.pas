@@ -24,6 +24,12 @@ function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: T
 /// Creates a file with the program's name and Suffix: in the directory that the setting names, or
 /// that of the file that it names, else as LogFileAppend. Replaces a regular file of the same user.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+/// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
+/// False when there is none left.
+function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
+/// Deletes that file. Returns False when it does not exist, is no regular file of this user, or the
+/// system refuses.
+function LogFileDelete(const Suffix: ShortString): Boolean;
 
 implementation
 
@@ -44,6 +50,7 @@ type
     Path: TText;         // the path that was tried last, ended by #0
     Notice: TText;       // the first choice and why it was refused; empty: not refused
     HasFailed: Boolean;  // the file could be opened, not written
+    WantsPath: Boolean;  // only the path is wanted: opens no file
   end;
 
 const
@@ -197,6 +204,8 @@ function TryPath(var Search: TSearch; Open: TOpenCall): Boolean;
 var
   Handle: TOsFile;
 begin
+  if Search.WantsPath then
+    Exit(True);
   Handle := Open(Search.Path.Start);
   if (Handle >= 0) and (@Open = @OsFileAppend) and (Report.LogMost > 0) then
     BeginAnew(Search, Open, Handle);
@@ -346,6 +355,27 @@ begin
   Search.Open := OsFileCreate;
   Result := Settle(Search, 0, FileNoticeBit);
   Path := Search.Path;
+end;
+
+function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
+var
+  Search: TSearch;
+begin
+  Search := Default(TSearch);
+  Search.Suffix := @Suffix;
+  Search.Path := Path;
+  Search.Open := OsFileAppend;
+  Search.WantsPath := True;
+  Result := WriteAnywhere(Search, LoadAcquire(Report.LogState));
+  Path := Search.Path;
+end;
+
+function LogFileDelete(const Suffix: ShortString): Boolean;
+var
+  Path: TText;
+begin
+  Result := TextOpen(Path, OsPageSize) and LogFilePath(Suffix, Path) and OsFileDelete(Path.Start);
+  TextClose(Path);
 end;
 
 end.

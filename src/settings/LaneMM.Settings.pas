@@ -53,7 +53,7 @@ type
 
 const
   FormatNames: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
-  EraseNames: array[TErasure] of PAnsiChar = ('free', 'return');
+  EraseNames: array[TErasure] of PAnsiChar = ('free', 'return', 'new');
 
 const
   OptionTexts: array[TOption] of TOptionText = (
@@ -119,7 +119,7 @@ const
     (Name: 'freefill'; Kind: okByte; Default: $7E;
       Help: 'byte that fills freed debug blocks'),
     (Name: 'erase'; Kind: okErase; Default: 0;
-      Help: 'zero blocks when freed, memory before it is released; repeatable'),
+      Help: 'zero freed blocks, returned memory; fill new blocks; repeatable'),
     (Name: 'guard'; Kind: okGuard; Default: 0;
       Help: 'guard pages after debug blocks; without debug, one per N bytes'),
     (Name: 'break'; Kind: okNumber; Default: 0;
@@ -209,7 +209,7 @@ begin
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
     okInterval: TextAdd(Text, '=N|always');
-    okErase: TextAdd(Text, '=free|return');
+    okErase: TextAdd(Text, '=free|return|new');
     okGuard: TextAdd(Text, '=pages|sample:N');
     okByte: TextAdd(Text, '=XX');
     okText, okSocket: TextAdd(Text, '=PATH');

@@ -27,8 +27,9 @@ type
     opMixes);
   /// Formats of the leak report besides the log, bits of opLeaksFormat.
   TLeakFormat = (lfJson, lfJunit, lfHeaptrc);
-  /// When memory is filled with zeros, bits of opErase: blocks on free, pages before their purge.
-  TErasure = (erFree, erReturn);
+  /// When memory is filled, bits of opErase: blocks on free and pages before their purge with
+  /// zeros, new blocks with opFill.
+  TErasure = (erFree, erReturn, erNew);
 
   /// Some of the settings.
   TOptions = set of TOption;
@@ -57,6 +58,8 @@ var
 function IsSet(Option: TOption): Boolean; inline;
 /// Returns whether freed blocks are erased.
 function IsErasingFreed: Boolean; inline;
+/// Returns whether new blocks are filled.
+function IsErasingNew: Boolean; inline;
 
 implementation
 
@@ -68,6 +71,11 @@ end;
 function IsErasingFreed: Boolean;
 begin
   Result := Odd(Settings.Values[opErase] shr Ord(erFree));
+end;
+
+function IsErasingNew: Boolean;
+begin
+  Result := Odd(Settings.Values[opErase] shr Ord(erNew));
 end;
 
 end.

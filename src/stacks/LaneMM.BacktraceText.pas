@@ -34,12 +34,17 @@ procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
 /// Adds a line for each frame that BacktraceFold leaves.
+/// With Stacks.FramesText, adds the text of that routine instead.
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
+/// Writes LaneMM's text of up to MaxFrames return addresses to Buffer, at most Size bytes; returns
+/// its length.
+function FramesToText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; Size: NativeUInt):
+  NativeUInt;
 
 implementation
 
 uses
-  LaneMM.StacksState;
+  LaneMM.SettingsState, LaneMM.StacksState;
 
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
@@ -136,18 +141,70 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
+// Adds the text that the program's routine gives, at the end of Text.
+procedure AddTextOf(FramesText: TFramesTextCall; var Text: TText; const Stack: TBacktrace);
+var
+  Count: Cardinal;
+  Length: NativeUInt;
+begin
+  Count := Stack.Count;
+  if (Count > 0) and (Stack.Frames[Count - 1] = CutFrame) then
+    Dec(Count);
+  Length := 0;
+  if Text.Start <> nil then
+    Length := FramesText(@Stack.Frames, Count, Text.Start + Text.Length,
+      Text.Capacity - Text.Length);
+  if Length <= Text.Capacity - Text.Length then
+    Inc(Text.Length, Length);
+end;
+
+procedure AddFrames(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
+var
+  Frame: NativeInt;
+begin
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    if Stack.Frames[Frame] = CutFrame then
+      TextAdd(Text, '      (cut here: depth=N sets the number of frames)'#10)
+    else
+      AddFrame(Text, Symbolizer, Stack.Frames[Frame]);
+end;
+
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
   Folded: TBacktrace;
-  Frame: NativeInt;
+  FramesText: TFramesTextCall;
 begin
   Folded := Stack;
   BacktraceFold(Symbolizer.Symbols, Folded);
-  for Frame := 0 to NativeInt(Folded.Count) - 1 do
-    if Folded.Frames[Frame] = CutFrame then
-      TextAdd(Text, '      (cut here: depth=N sets the number of frames)'#10)
-    else
-      AddFrame(Text, Symbolizer, Folded.Frames[Frame]);
+  FramesText := Stacks.FramesText; // once: the program may reset it meanwhile
+  if @FramesText <> nil then
+    AddTextOf(FramesText, Text, Folded)
+  else
+    AddFrames(Text, Symbolizer, Folded);
+end;
+
+function FramesToText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; Size: NativeUInt):
+  NativeUInt;
+var
+  Text: TText;
+  Symbolizer: TSymbolizer;
+  Stack: TBacktrace;
+begin
+  Text := Default(TText);
+  Text.Start := Buffer;
+  Text.Capacity := Size;
+  Stack := Default(TBacktrace);
+  if Count > MaxFrames then
+    Count := MaxFrames;
+  Stack.Count := Count;
+  Move(Frames^, Stack.Frames, Count * SizeOf(Frames^));
+  SymbolizerOpen(Symbolizer, 1);
+  SymbolizerAdd(Symbolizer, Stack);
+  SymbolizerResolve(Symbolizer);
+  BacktraceFold(Symbolizer.Symbols, Stack);
+  AddFrames(Text, Symbolizer, Stack);
+  SymbolizerClose(Symbolizer);
+  Result := Text.Length;
 end;
 
 end.

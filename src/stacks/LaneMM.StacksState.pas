@@ -18,6 +18,10 @@ type
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
   /// number, at least 1.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
+  /// Writes Count return addresses as text of at most Size bytes, lines ended by #10; returns its
+  /// length. Runs in reports: uses no heap.
+  TFramesTextCall = function(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar;
+    Size: NativeUInt): NativeUInt;
 
   /// The state that the room shares.
   TStacks = record
@@ -25,7 +29,11 @@ type
     CodeFirst: NativeUInt;    //< racy    start of this module's code; all write the same
     CodeLimit: NativeUInt;    //< racy    its end; likewise
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
-    TakeFrames: TFramesCall;  //< const   unwinds through all modules, set by lib/; nil: unused
+    TakeFrames: TFramesCall;  //< racy    unwinds instead of LaneMM.Unwind: set by lib/, which
+                              //  unwinds through all modules, or by the program; nil: unused. An
+                              //  old value takes one backtrace more
+    FramesText: TFramesTextCall; //< racy the program's text of backtraces; nil: LaneMM's own. As
+                              //  TakeFrames
     KnownStarts: array[0..KnownStartCount - 1] of TAtomicWord; //< shared  see LaneMM.Unwind
     Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none
     Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none

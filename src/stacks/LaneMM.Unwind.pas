@@ -458,11 +458,13 @@ end;
 procedure BacktraceTake(out Stack: TBacktrace);
 var
   Walk: TUnwind;
+  TakeFrames: TFramesCall;
 begin
   Clear(Stack);
-  if @Stacks.TakeFrames <> nil then
+  TakeFrames := Stacks.TakeFrames; // once: the program may reset it meanwhile
+  if @TakeFrames <> nil then
   begin
-    Stack.Count := Stacks.TakeFrames(@Stack.Frames, Stacks.Depth + 1);
+    Stack.Count := TakeFrames(@Stack.Frames, Stacks.Depth + 1);
     if Stack.Count > Stacks.Depth then
       Stack.Frames[Stacks.Depth] := CutFrame;
     Exit;

@@ -28,6 +28,9 @@ type
     procedure BlocksFreedByAnotherThreadCountAsFree;
     procedure BlocksOfAnEndedThreadCountUntilTheyAreFreed;
     procedure SpansHoldTheirBlocks;
+    procedure ClassesAddUpToTheTiers;
+    procedure BlockCountsInItsClass;
+    procedure SpansAreThoseOfTheTiers;
     procedure CachedMemoryIsGoneAfterTrim;
     procedure PeakIsNeverBelowNow;
     procedure PeakUseIsTheHighestSeen;
@@ -191,6 +194,66 @@ begin
   AtLeast(After.Medium.UsedBytes, After.Medium.SpanBytes, 'medium');
   AtLeast(After.Large.UsedBytes, After.Large.SpanBytes, 'large');
   AtLeast(After.Small.SpanBytes + After.Medium.SpanBytes, After.CommittedBytes, 'committed');
+end;
+
+procedure TStatsTests.ClassesAddUpToTheTiers;
+var
+  Classes: TClassStatuses;
+  Index: Integer;
+  Blocks, Bytes: NativeUInt;
+begin
+  StatusRead(After);
+  ClassStatusRead(Classes);
+  Blocks := 0;
+  Bytes := 0;
+  for Index := 0 to High(Classes) do
+  begin
+    Inc(Blocks, Classes[Index].BlockCount);
+    Inc(Bytes, Classes[Index].SpanBytes);
+    AtMost(Classes[Index].SpanBytes, (Classes[Index].BlockCount + Classes[Index].FreeCount)
+      * Classes[Index].BlockSize, 'bytes of blocks');
+  end;
+  Same(After.Small.BlockCount + After.Medium.BlockCount, Blocks, 'blocks');
+  Same(After.Small.SpanBytes + After.Medium.SpanBytes, Bytes, 'bytes of spans');
+end;
+
+procedure TStatsTests.BlockCountsInItsClass;
+var
+  First, Second: TClassStatuses;
+  Index: Integer;
+  P: Pointer;
+begin
+  ClassStatusRead(First);
+  GetMem(P, 1000);
+  ClassStatusRead(Second);
+  for Index := 0 to High(First) do
+    Same(Ord(Second[Index].BlockSize = MemSize(P)),
+      Int64(Second[Index].BlockCount) - Int64(First[Index].BlockCount), 'new blocks');
+  FreeMem(P);
+end;
+
+type
+  TSpanSums = record
+    Bytes, Blocks: NativeUInt;
+  end;
+  PSpanSums = ^TSpanSums;
+
+procedure AddSpanInfo(const Span: TSpanInfo; Context: Pointer);
+begin
+  Inc(PSpanSums(Context)^.Bytes, Span.Bytes);
+  Inc(PSpanSums(Context)^.Blocks, Span.BlockCount);
+end;
+
+procedure TStatsTests.SpansAreThoseOfTheTiers;
+var
+  Sums: TSpanSums;
+begin
+  StatusRead(After);
+  Sums := Default(TSpanSums);
+  SpansVisit(AddSpanInfo, @Sums);
+  Same(After.Small.SpanBytes + After.Medium.SpanBytes + After.Large.SpanBytes, Sums.Bytes, 'bytes');
+  Same(After.Small.BlockCount + After.Medium.BlockCount + After.Large.BlockCount, Sums.Blocks,
+    'blocks');
 end;
 
 procedure TStatsTests.CachedMemoryIsGoneAfterTrim;

@@ -29,6 +29,7 @@ type
     procedure BlocksInUseAreVisitedWhileThreadsChurn;
     procedure EveryByteLeadsToItsBlock;
     procedure NoFreeBlockIsFound;
+    procedure FreeBlocksAreVisitedOnce;
     procedure ForeignAddressesAreNotFound;
     procedure NoAddressPastALargeBlockIsFound;
   end;
@@ -244,6 +245,27 @@ begin
   for Index := 0 to High(Blocks) do
     if not Odd(Index) then
       FreeMem(Blocks[Index]);
+end;
+
+procedure TWalkTests.FreeBlocksAreVisitedOnce;
+var
+  Visits: TVisits;
+  Index: Integer;
+begin
+  GetBlocks;
+  for Index := 0 to Length(SampleSizes) * 3 - 1 do // the others keep the spans in use
+  begin
+    Visits := Default(TVisits);
+    Visits.Wanted := Blocks[Index];
+    WalkFreeBlocks(Visit, @Visits);
+    Same(0, Visits.Count, 'visits of a block in use');
+    FreeMem(Blocks[Index]);
+    WalkFreeBlocks(Visit, @Visits);
+    Blocks[Index] := nil;
+    Same(Ord(SampleSizes[Index mod Length(SampleSizes)] <= MaxClassSize), Visits.Count,
+      'visits of a free block');
+  end;
+  FreeBlocks;
 end;
 
 procedure TWalkTests.ForeignAddressesAreNotFound;

@@ -22,6 +22,11 @@ type
     procedure ReallocKeepsContents;
     procedure DoubleFreeIsStillAnError;
     procedure BlocksStayAsTheyAreWithoutTheSetting;
+    procedure NewBlockIsFilled;
+    procedure GrownBytesAreFilled;
+    procedure AllocMemStaysZero;
+    procedure NewAndFreedBlocksAreFilled;
+    procedure ResizedDebugBlockKeepsContents;
     procedure MemoryGoesBackAsZeros;
     procedure MemoryGoesBackAsItIsWithoutTheSetting;
   end;
@@ -35,6 +40,8 @@ function LockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' 
 function UnlockMemory(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';
 
 const
+  // The default of the setting `fill`.
+  NewByte = $90;
   Sizes: array[0..4] of NativeUInt = (32, 300, 8000, 30000, 200000);
 
 procedure TEraseTests.SetUp;
@@ -118,6 +125,81 @@ begin
   FreeMem(P);
   Same(InvalidPointer, ErrorOfFree(P), 'error');
   Same(InvalidPointer, ErrorOfFree(Pointer(12345)), 'error');
+end;
+
+procedure TEraseTests.NewBlockIsFilled;
+var
+  P: PByte;
+  Size, Index: NativeUInt;
+begin
+  LaneMM_Configure('erase=0,erase=new');
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    for Index := 0 to MemSize(P) - 1 do
+      if P[Index] <> NewByte then
+        Fail('byte %d of %d is %d', [Index, Size, P[Index]]);
+    FreeMem(P);
+  end;
+  LaneMM_Configure('erase=0');
+  GetMem(P, 64 * SliceSize);
+  AssertTrue('fresh memory without the setting', IsZero(P + OsPageSize, OsPageSize));
+  FreeMem(P);
+end;
+
+procedure TEraseTests.GrownBytesAreFilled;
+var
+  P: PByte;
+  Size, Old: NativeUInt;
+begin
+  LaneMM_Configure('erase=0,erase=new');
+  for Size in Sizes do
+  begin
+    P := nil;
+    ReallocMem(P, Size);
+    Same(NewByte, P[0], 'first byte');
+    FillPattern(P, Size, Size);
+    Old := MemSize(P);
+    ReallocMem(P, Old + Size);
+    AssertTrue(HasPattern(P, Size and not 7, Size));
+    Same(NewByte, P[Old], 'first byte that was added');
+    Same(NewByte, P[Old + Size - 1], 'last byte');
+    ReallocMem(P, 0);
+  end;
+end;
+
+procedure TEraseTests.AllocMemStaysZero;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('erase=0,erase=new');
+  P := AllocMem(1000);
+  AssertTrue(IsZero(P, 1000));
+  FreeMem(P);
+end;
+
+procedure TEraseTests.NewAndFreedBlocksAreFilled;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('erase=new');
+  GetMem(P, 300);
+  Same(NewByte, P[299], 'last byte');
+  FreeMem(P);
+  LooksErased(P, 300);
+end;
+
+procedure TEraseTests.ResizedDebugBlockKeepsContents;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('erase=0,erase=new');
+  P := LaneMM_DebugGetMem(100);
+  FillPattern(P, 96, 1);
+  ReallocMem(P, 5000);
+  AssertTrue(HasPattern(P, 96, 1));
+  Same(NewByte, P[4999], 'last byte');
+  FreeMem(P);
 end;
 
 procedure TEraseTests.BlocksStayAsTheyAreWithoutTheSetting;

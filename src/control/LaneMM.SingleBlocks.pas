@@ -1,0 +1,70 @@
+/// Debug blocks one at a time, whatever the mode: for the blocks of one part of a program.
+//
+// Owns:       nothing.
+// Invariants: FreeMem and ReallocMem know a debug block in any mode; but outside of debug mode
+//             ReallocMem may move it to a normal block, SingleRealloc does not.
+// Callers:    any thread.
+// Errors:     as GetMem and ReallocMem. Without memory for debug mode, normal blocks.
+unit LaneMM.SingleBlocks;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout;
+
+/// Allocates a debug block.
+function SingleGet(Size: TSize): Pointer;
+/// Allocates a debug block of zeros.
+function SingleGetZero(Size: TSize): Pointer;
+/// Moves the contents of P, a block of any kind or nil, to a new debug block of Size bytes; frees P
+/// if Size is 0. The block always moves, so that uses of the old address are detected.
+function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
+
+implementation
+
+uses
+  LaneMM.Blocks, LaneMM.Debug, LaneMM.Watch;
+
+function SingleGet(Size: TSize): Pointer;
+begin
+  if WatchDebugStart then
+    Result := DebugGet(Size)
+  else
+    Result := GetMem(Size);
+end;
+
+function SingleGetZero(Size: TSize): Pointer;
+begin
+  if WatchDebugStart then
+    Result := DebugGetZero(Size)
+  else
+    Result := AllocMem(Size);
+end;
+
+function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  OldSize: NativeUInt;
+begin
+  if Size = 0 then
+  begin
+    FreeMem(P);
+    P := nil;
+    Exit(nil);
+  end;
+  OldSize := 0;
+  if P <> nil then
+    OldSize := BlockUsableSize(P);
+  Result := SingleGet(Size);
+  if Result = nil then
+    Exit;
+  if OldSize > Size then
+    OldSize := Size;
+  if OldSize > 0 then
+    Move(P^, Result^, OldSize);
+  FreeMem(P);
+  P := Result;
+end;
+
+end.
