@@ -12,7 +12,7 @@ uses
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
   Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
   Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places,
-  Test.DeepStacks, Test.ReportHead;
+  Test.DeepStacks, Test.ReportHead, Test.FastMM5, Test.FastMM4, Test.CompatNames;
 
 begin
   ExitCode := Test.Runner.RunTests;

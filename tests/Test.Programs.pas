@@ -36,6 +36,11 @@ type
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
+/// The folder of this repository, with a slash.
+function SourceFolder: string;
+/// The compiler: that of the tests.
+function Compiler: string;
+
 implementation
 
 uses
@@ -53,7 +58,6 @@ begin
   end;
 end;
 
-// The compiler: that of the tests.
 function Compiler: string;
 begin
   Result := GetEnvironmentVariable('FPC');

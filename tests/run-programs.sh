@@ -135,7 +135,7 @@ program 0 StoppedThreads -Xs-
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then
   build tests/programs/FromFastMM.lpr -Fusrc/compat -dWITHOUT_COUNTERPART > "$out/log"
-  grep -q 'LaneMM needs no strategy: remove the call' "$out/log"
+  grep -q 'expected "LaneMM_needs_no_strategy__remove_this"' "$out/log"
   report 'FromFastMM (what has no counterpart does not compile)' $? "$out/log"
 fi
 

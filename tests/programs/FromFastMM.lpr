@@ -5,7 +5,7 @@ program FromFastMM;
 {$mode delphi}{$H+}
 
 uses
-  FastMM5, Promises, SysUtils, LaneMM;
+  FastMM5, FastMM4, Promises, SysUtils, LaneMM;
 
 type
   TKept = class

@@ -1,0 +1,179 @@
+/// The switches of FastMM that nest, and the routines behind its variables.
+//
+// Owns:       how often each kind of erasing was begun; the path of EventLogName.
+// Callers:    any thread; settings change from one thread at a time.
+unit LaneMM.Compat.Modes;
+
+{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+
+interface
+
+uses
+  LaneMM.SettingsState;
+
+/// Begins a kind of erasing; calls nest. Returns False, and only counts, while another memory
+/// manager is installed.
+function ErasingBegin(Kind: TErasure): Boolean;
+/// Takes back one such call; the last one ends this kind. Returns False while another memory
+/// manager is installed.
+function ErasingEnd(Kind: TErasure): Boolean;
+/// Returns whether this kind of erasing is on.
+function ErasingIsOn(Kind: TErasure): Boolean;
+/// Returns the path of the event log, valid until the next call of any thread.
+function EventLogName: PWideChar;
+/// Returns the group of the next debug blocks of this thread.
+function CurrentGroup: Cardinal;
+/// Sets it.
+procedure SetCurrentGroup(Group: Cardinal);
+/// Returns the number of this thread's last debug block.
+function LastNumber: Cardinal;
+/// Returns the setting `break`.
+function BreakNumber: Cardinal;
+/// Sets it: the allocation with this number is reported; 0 for none.
+procedure SetBreakNumber(Number: Cardinal);
+/// Returns the setting `depth`, at most 255.
+function FrameLimit: Byte;
+/// Sets it; 0 counts as 1.
+procedure SetFrameLimit(Count: Byte);
+/// Returns whether each operation checks all debug blocks.
+function ChecksAlways: Boolean;
+/// Sets `check=always`, or `check=0`.
+procedure SetChecksAlways(Value: Boolean);
+/// Returns whether leaks are reported at the end of the program.
+function ReportsLeaks: Boolean;
+/// Sets whether leaks are reported at the end of the program.
+procedure SetReportsLeaks(Value: Boolean);
+
+implementation
+
+uses
+  LaneMM, LaneMM.Layout, LaneMM.Atomic;
+
+const
+  EraseWords: array[TErasure] of ShortString = (',erase=free', ',erase=return', ',erase=new');
+  MostPath = 1023;
+
+var
+  Depths: array[TErasure] of TAtomicWord;
+  LogName: array[0..MostPath] of WideChar;
+
+// ---------------------------------------------------------------------------- erasing
+
+// Sets the bits of `erase`.
+procedure SetErasures(Bits: NativeUInt);
+var
+  Words: ShortString;
+  Kind: TErasure;
+begin
+  Words := 'erase=0';
+  for Kind := Low(Kind) to High(Kind) do
+    if Odd(Bits shr Ord(Kind)) then
+      Words := Words + EraseWords[Kind];
+  LaneMM_Configure(Words);
+end;
+
+function ErasingBegin(Kind: TErasure): Boolean;
+begin
+  FetchAdd(Depths[Kind], 1);
+  Result := LaneMM_IsInstalled;
+  if Result then
+    SetErasures(LaneMM_Settings.Values[opErase] or NativeUInt(1) shl Ord(Kind));
+end;
+
+function ErasingEnd(Kind: TErasure): Boolean;
+begin
+  if FetchAdd(Depths[Kind], NativeUInt(-1)) = 1 then
+    SetErasures(LaneMM_Settings.Values[opErase] and not (NativeUInt(1) shl Ord(Kind)));
+  Result := LaneMM_IsInstalled;
+end;
+
+function ErasingIsOn(Kind: TErasure): Boolean;
+begin
+  Result := LaneMM_IsInstalled and Odd(LaneMM_Settings.Values[opErase] shr Ord(Kind));
+end;
+
+// ---------------------------------------------------------------------------- variables
+
+function EventLogName: PWideChar;
+var
+  Path: array[0..MostPath] of AnsiChar;
+  Length: NativeUInt;
+begin
+  Length := LaneMM_EventLogPath(@Path, SizeOf(Path));
+  LogName[0] := #0;
+  if Length > 0 then
+    Utf8ToUnicode(@LogName, MostPath + 1, @Path, Length);
+  Result := @LogName;
+end;
+
+function CurrentGroup: Cardinal;
+begin
+  Result := LaneMM_CurrentGroup;
+end;
+
+procedure SetCurrentGroup(Group: Cardinal);
+begin
+  LaneMM_SetGroup(Group);
+end;
+
+function LastNumber: Cardinal;
+begin
+  Result := LaneMM_LastAllocationNumber;
+end;
+
+function BreakNumber: Cardinal;
+begin
+  Result := LaneMM_Settings.Values[opBreak];
+end;
+
+procedure SetNumber(const Setting: ShortString; Number: Cardinal);
+var
+  Digits: ShortString;
+begin
+  Str(Number, Digits);
+  LaneMM_Configure(Setting + Digits);
+end;
+
+procedure SetBreakNumber(Number: Cardinal);
+begin
+  SetNumber('break=', Number);
+end;
+
+function FrameLimit: Byte;
+begin
+  Result := High(Byte);
+  if LaneMM_Settings.Values[opDepth] < Result then
+    Result := LaneMM_Settings.Values[opDepth];
+end;
+
+procedure SetFrameLimit(Count: Byte);
+begin
+  SetNumber('depth=', Count + Ord(Count = 0));
+end;
+
+function ChecksAlways: Boolean;
+begin
+  Result := LaneMM_Settings.Values[opCheck] = 1;
+end;
+
+procedure SetChecksAlways(Value: Boolean);
+const
+  Words: array[Boolean] of ShortString = ('check=0', 'check=always');
+begin
+  LaneMM_Configure(Words[Value]);
+end;
+
+function ReportsLeaks: Boolean;
+begin
+  Result := LaneMM_Settings.Values[opLeaks] <> 0;
+end;
+
+procedure SetReportsLeaks(Value: Boolean);
+begin
+  if Value then
+    LaneMM_Configure('leaks')
+  else
+    LaneMM_Configure('leaks=0');
+end;
+
+end.

@@ -1,0 +1,146 @@
+/// FastMM5's walk over blocks and spans, on top of LaneMM's three walks.
+//
+// Owns:       nothing.
+// Callers:    any thread; blocks that other threads allocate or free meanwhile may be missing.
+unit LaneMM.Compat.Walks;
+
+{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+
+interface
+
+uses
+  LaneMM.Compat.Reasons;
+
+type
+  /// The record of a debug block, a copy that is valid during a call of the visitor.
+  TFastMM_DebugBlockHeader = record
+    AllocationNumber: Cardinal;   //< see LaneMM_LastAllocationNumber
+    UserSize: NativeInt;          //< requested size
+    AllocationGroup: Cardinal;    //< allocation group; 0: none
+    AllocatedByThread: Cardinal;  //< the system's number of the thread that allocated it
+    AllocationTickCount: LaneMM_records_no_time_of_allocation; //< not recorded
+  end;
+  PFastMM_DebugBlockHeader = ^TFastMM_DebugBlockHeader;
+
+  /// What FastMM_WalkBlocks visits. Blocks up to 8,192 bytes are small, up to 65,536 medium. Debug
+  /// blocks have spans of their own, which are walked as spans of small blocks.
+  TFastMM_WalkAllocatedBlocksBlockType = (btLargeBlock, btMediumBlockSpan, btMediumBlock,
+    btSmallBlockSpan, btSmallBlock);
+  TFastMM_WalkBlocksBlockTypes = set of TFastMM_WalkAllocatedBlocksBlockType;
+
+  /// A block or a span.
+  TFastMM_WalkAllocatedBlocks_BlockInfo = record
+    BlockAddress: Pointer;                     //< its first byte
+    DebugInformation: PFastMM_DebugBlockHeader; //< of a debug block, else nil
+    BlockSize: NativeInt;                      //< its bytes; LaneMM has no headers
+    UsableSize: NativeInt;                     //< the same; of a debug block, the requested size
+    UserData: Pointer;                         //< the caller's
+    BlockType: TFastMM_WalkAllocatedBlocksBlockType; //< its type
+    BlockIsFree: Boolean;                      //< a free block
+    SmallBlockSpanBlockSize: Word;             //< block size of a span of small blocks, else 0
+  end;
+  TFastMM_WalkBlocksCallback = procedure(const BlockInfo: TFastMM_WalkAllocatedBlocks_BlockInfo);
+
+/// Calls CallBack for all blocks and spans of these types; [] for all types. Freed debug blocks are
+/// not visited. The groups are those of debug blocks; others are in group 0. No lock is taken.
+procedure BlocksWalk(CallBack: TFastMM_WalkBlocksCallback; WalkBlockTypes:
+  TFastMM_WalkBlocksBlockTypes; WalkUsedBlocksOnly: Boolean; UserData: Pointer;
+  FirstGroup, LastGroup: Cardinal);
+
+implementation
+
+uses
+  LaneMM, LaneMM.Layout;
+
+type
+  TWalk = record
+    CallBack: TFastMM_WalkBlocksCallback;
+    Types: TFastMM_WalkBlocksBlockTypes;
+    Info: TFastMM_WalkAllocatedBlocks_BlockInfo; // what all visits share
+    FirstGroup, LastGroup: Cardinal;
+  end;
+  PWalk = ^TWalk;
+
+function TypeOf(Size: NativeUInt): TFastMM_WalkAllocatedBlocksBlockType;
+begin
+  if Size <= MaxSmallSize then
+    Result := btSmallBlock
+  else if Size <= MaxClassSize then
+    Result := btMediumBlock
+  else
+    Result := btLargeBlock;
+end;
+
+procedure Visit(var Walk: TWalk; Address: Pointer; Size: NativeUInt;
+  BlockType: TFastMM_WalkAllocatedBlocksBlockType);
+begin
+  Walk.Info.BlockAddress := Address;
+  Walk.Info.BlockSize := Size;
+  Walk.Info.UsableSize := Size;
+  Walk.Info.BlockType := BlockType;
+  if BlockType in Walk.Types then
+    Walk.CallBack(Walk.Info);
+end;
+
+procedure VisitBlock(const Block: TLaneMM_BlockInfo; Context: Pointer);
+var
+  Walk: PWalk;
+  Header: TFastMM_DebugBlockHeader;
+begin
+  Walk := Context;
+  if (Block.Group < Walk^.FirstGroup) or (Block.Group > Walk^.LastGroup) then
+    Exit;
+  Walk^.Info.DebugInformation := nil;
+  if Block.Kind = skDebug then
+  begin
+    Header.AllocationNumber := Block.Number;
+    Header.UserSize := Block.UsableSize;
+    Header.AllocationGroup := Block.Group;
+    Header.AllocatedByThread := Block.Thread;
+    Walk^.Info.DebugInformation := @Header;
+  end;
+  Visit(Walk^, Block.Address, Block.UsableSize, TypeOf(Block.UsableSize));
+end;
+
+procedure VisitSpan(const Span: TLaneMM_SpanInfo; Context: Pointer);
+var
+  Walk: PWalk;
+begin
+  Walk := Context;
+  Walk^.Info.SmallBlockSpanBlockSize := 0;
+  if (Span.Kind = skBlocks) and (TypeOf(Span.BlockSize) = btSmallBlock) then
+    Walk^.Info.SmallBlockSpanBlockSize := Span.BlockSize;
+  if (Span.Kind = skDebug) or (Walk^.Info.SmallBlockSpanBlockSize <> 0) then
+    Visit(Walk^, Span.Address, Span.Bytes, btSmallBlockSpan)
+  else if Span.Kind = skBlocks then
+    Visit(Walk^, Span.Address, Span.Bytes, btMediumBlockSpan);
+end;
+
+procedure BlocksWalk(CallBack: TFastMM_WalkBlocksCallback; WalkBlockTypes:
+  TFastMM_WalkBlocksBlockTypes; WalkUsedBlocksOnly: Boolean; UserData: Pointer;
+  FirstGroup, LastGroup: Cardinal);
+const
+  SpanTypes = [btMediumBlockSpan, btSmallBlockSpan];
+  AllTypes = [btLargeBlock..btSmallBlock];
+var
+  Walk: TWalk;
+begin
+  if WalkBlockTypes = [] then
+    WalkBlockTypes := AllTypes;
+  FillChar(Walk, SizeOf(Walk), 0);
+  Walk.CallBack := CallBack;
+  Walk.Types := WalkBlockTypes;
+  Walk.Info.UserData := UserData;
+  Walk.FirstGroup := FirstGroup;
+  Walk.LastGroup := LastGroup;
+  LaneMM_WalkBlocks({$ifdef FPC}@{$endif}VisitBlock, @Walk);
+  Walk.Info.DebugInformation := nil;
+  if WalkBlockTypes * SpanTypes <> [] then
+    LaneMM_WalkSpans({$ifdef FPC}@{$endif}VisitSpan, @Walk);
+  Walk.Info.SmallBlockSpanBlockSize := 0;
+  Walk.Info.BlockIsFree := True;
+  if not WalkUsedBlocksOnly then
+    LaneMM_WalkFreeBlocks({$ifdef FPC}@{$endif}VisitBlock, @Walk);
+end;
+
+end.

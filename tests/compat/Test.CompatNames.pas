@@ -1,0 +1,338 @@
+/// Tests of the names of FastMM4 and FastMM5 as lists: each name works and is tested, or does not
+/// compile and the compiler names the reason; each is in docs/migrating.md, as each option is.
+unit Test.CompatNames;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Classes, Test.Tools;
+
+type
+  TCompatNamesTests = class(TLaneTest)
+  strict private
+    Names, Reasons, Uses_: TStringList;
+    procedure ReadNames(const ListName: string);
+    function Text(const FileName: string): string;
+    procedure Compile(const Source, Options: string; out Output: TStringList);
+    procedure AllAreTested(const UnitName: string);
+    procedure OthersGiveTheirReasons(const UnitName: string);
+    procedure OthersGiveThem(const UnitName, Mode: string);
+    procedure AllAreDocumented(const ListName: string);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure ListHasAllNamesOfFastMM5;
+    procedure NamesOfFastMM5ThatWorkAreTested;
+    procedure OtherNamesOfFastMM5GiveTheirReasons;
+    procedure NamesOfFastMM4ThatWorkAreTested;
+    procedure OtherNamesOfFastMM4GiveTheirReasons;
+    procedure AddressOfARoutineWithoutCounterpartDoesNotLink;
+    procedure OptionsThatStopGiveTheirReasons;
+    procedure OptionsThatActDo;
+    procedure AllNamesAndOptionsAreDocumented;
+  end;
+
+implementation
+
+uses
+  SysUtils, Process, testregistry, Test.Programs;
+
+const
+  Works = 'works';
+  // Statements of a program that uses the names.
+  Variables = 'var Total: Cardinal; Header: TFastMM_DebugBlockHeader; Handler: TProcedure;';
+
+var
+  IsFresh: Boolean;
+
+function Folder: string;
+begin
+  Result := ExtractFilePath(ParamStr(0)) + 'names/';
+end;
+
+// Deletes what an earlier run compiled: the compiler does not see that sources have changed which
+// it finds by the unit paths of LaneMM.inc.
+procedure Freshen;
+var
+  Printed: string;
+begin
+  if IsFresh then
+    Exit;
+  RunCommand('rm', ['-rf', Folder], Printed);
+  IsFresh := True;
+end;
+
+procedure TCompatNamesTests.SetUp;
+begin
+  Freshen;
+  Names := TStringList.Create;
+  Reasons := TStringList.Create;
+  Uses_ := TStringList.Create;
+  ForceDirectories(Folder);
+end;
+
+procedure TCompatNamesTests.TearDown;
+begin
+  Names.Free;
+  Reasons.Free;
+  Uses_.Free;
+end;
+
+function TCompatNamesTests.Text(const FileName: string): string;
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(SourceFolder + FileName);
+    Result := Lines.Text;
+  finally
+    Lines.Free;
+  end;
+end;
+
+// Reads the lines of a list: name, reason, use.
+procedure TCompatNamesTests.ReadNames(const ListName: string);
+var
+  Lines: TStringList;
+  Line: string;
+  Parts: TStringArray;
+begin
+  Names.Clear;
+  Reasons.Clear;
+  Uses_.Clear;
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(SourceFolder + 'tests/compat/' + ListName + '.txt');
+    for Line in Lines do
+    begin
+      if (Line = '') or (Line[1] = '#') then
+        Continue;
+      Parts := (Line + ' | ').Split([' | ']);
+      Names.Add(Parts[0]);
+      Reasons.Add(Parts[1]);
+      Uses_.Add(Parts[2]);
+    end;
+  finally
+    Lines.Free;
+  end;
+  AtLeast(40, Names.Count, 'names');
+end;
+
+// Returns whether Name stands in Text, not as a part of a longer name.
+function HasName(const Text, Name: string): Boolean;
+const
+  Letters = ['A'..'Z', 'a'..'z', '0'..'9', '_'];
+var
+  Place: SizeInt;
+begin
+  Place := Pos(Name, Text);
+  while Place > 0 do
+  begin
+    if not ((Text + ' ')[Place + Length(Name)] in Letters)
+      and ((Place = 1) or not (Text[Place - 1] in Letters)) then
+      Exit(True);
+    Place := Pos(Name, Text, Place + 1);
+  end;
+  Result := False;
+end;
+
+// Compiles a program, also one that has errors; returns the lines that the compiler printed.
+procedure TCompatNamesTests.Compile(const Source, Options: string; out Output: TStringList);
+const
+  Command = 'cd "%s" && "%s" -l- -v0 -vew -Se999 %s "-Fu%ssrc" "-Fu%ssrc/compat" -FUunits Names.lpr'
+    + ' 2>&1';
+var
+  Lines: TStringList;
+  Printed: string;
+begin
+  ForceDirectories(Folder + 'units');
+  Lines := TStringList.Create;
+  Lines.Text := Source;
+  Lines.SaveToFile(Folder + 'Names.lpr');
+  Lines.Free;
+  RunCommand('sh', ['-c', Format(Command, [Folder, Compiler, Options, SourceFolder, SourceFolder])],
+    Printed);
+  Output := TStringList.Create;
+  Output.Text := Printed;
+end;
+
+procedure TCompatNamesTests.ListHasAllNamesOfFastMM5;
+var
+  Index, Values: Integer;
+begin
+  ReadNames('FastMM5');
+  Values := 0;
+  for Index := 0 to Names.Count - 1 do
+    Inc(Values, Ord((Pos('FastMM_', Names[Index]) <> 1)
+      and (Pos('DebugLibrary_', Names[Index]) <> 1)));
+  // 60 routines and 40 variables; three names are both, as an option decides.
+  Same(60 + 40 - 3, Names.Count - Values, 'names');
+end;
+
+procedure TCompatNamesTests.AllAreTested(const UnitName: string);
+var
+  Source: string;
+  Index: Integer;
+begin
+  ReadNames(UnitName);
+  Source := Text('tests/compat/Test.' + UnitName + '.pas');
+  for Index := 0 to Names.Count - 1 do
+    if (Reasons[Index] = Works) and not HasName(Source, Names[Index]) then
+      Fail('%s is not tested', [Names[Index]]);
+end;
+
+procedure TCompatNamesTests.NamesOfFastMM5ThatWorkAreTested;
+begin
+  AllAreTested('FastMM5');
+end;
+
+procedure TCompatNamesTests.NamesOfFastMM4ThatWorkAreTested;
+begin
+  AllAreTested('FastMM4');
+end;
+
+// Returns whether the compiler printed an error for a line, and the reason with it: the error names
+// its type, or the warning for the same line says it.
+function GivesReason(Output: TStringList; Line: Integer; const Name, Reason: string): Boolean;
+var
+  Printed: string;
+  HasError, HasReason: Boolean;
+begin
+  HasError := False;
+  HasReason := False;
+  for Printed in Output do
+    if Pos(Format('Names.lpr(%d,', [Line]), Printed) = 1 then
+    begin
+      HasError := HasError or (Pos(' Error: ', Printed) > 0);
+      HasReason := HasReason or HasName(Printed, Reason)
+        or (Pos(Format('"%s" is deprecated: "', [Name]), Printed) > 0);
+    end;
+  Result := HasError and HasReason;
+end;
+
+procedure TCompatNamesTests.OthersGiveTheirReasons(const UnitName: string);
+begin
+  ReadNames(UnitName);
+  OthersGiveThem(UnitName, 'delphi');
+  OthersGiveThem(UnitName, 'objfpc');
+end;
+
+procedure TCompatNamesTests.OthersGiveThem(const UnitName, Mode: string);
+const
+  // The first use is in this line.
+  FirstLine = 6;
+var
+  Source: string;
+  Output: TStringList;
+  Index, Line: Integer;
+begin
+  Source := 'program Names;'#10'{$mode ' + Mode + '}'#10'uses FastMM5, ' + UnitName + ';'#10 + Variables
+    + #10'begin'#10;
+  for Index := 0 to Names.Count - 1 do
+    if Reasons[Index] <> Works then
+      Source := Source + Uses_[Index] + #10;
+  Compile(Source.Replace('FastMM5, FastMM5', 'FastMM5') + 'end.', '', Output);
+  Line := FirstLine;
+  try
+    for Index := 0 to Names.Count - 1 do
+      if Reasons[Index] <> Works then
+      begin
+        if not GivesReason(Output, Line, Names[Index], Reasons[Index]) then
+          Fail('%s, line %d, does not give its reason: %s', [Names[Index], Line, Output.Text]);
+        Inc(Line);
+      end;
+  finally
+    Output.Free;
+  end;
+end;
+
+procedure TCompatNamesTests.OtherNamesOfFastMM5GiveTheirReasons;
+begin
+  OthersGiveTheirReasons('FastMM5');
+end;
+
+procedure TCompatNamesTests.OtherNamesOfFastMM4GiveTheirReasons;
+begin
+  OthersGiveTheirReasons('FastMM4');
+end;
+
+procedure TCompatNamesTests.AddressOfARoutineWithoutCounterpartDoesNotLink;
+var
+  Output: TStringList;
+begin
+  Compile('program Names;'#10'uses FastMM5;'#10'begin'#10
+    + 'if @FastMM_SetOptimizationStrategy <> nil then;'#10'end.', '', Output);
+  Has('LaneMM needs no strategy: remove this', Output.Text);
+  Output.Free;
+end;
+
+procedure TCompatNamesTests.OptionsThatStopGiveTheirReasons;
+var
+  Output: TStringList;
+  Index: Integer;
+begin
+  ReadNames('options');
+  for Index := 0 to Names.Count - 1 do
+    if Reasons[Index] = 'stops' then
+    begin
+      DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
+      Compile('program Names;'#10'uses FastMM5;'#10'begin'#10'end.', '-d' + Names[Index], Output);
+      Has('LaneMM.Compat.Options.pas(', Output.Text);
+      Has('Fatal: User defined: ', Output.Text);
+      Output.Free;
+    end;
+end;
+
+procedure TCompatNamesTests.OptionsThatActDo;
+const
+  Source = 'program Names;'#10'uses FastMM5, LaneMM;'#10'begin'#10
+    + 'if not FastMM_DebugModeActive then Halt(1);'#10
+    + 'if LaneMM_Settings.Values[opLeaks] = 0 then Halt(2);'#10
+    + 'if LaneMM_Settings.Values[opErase] <> 3 then Halt(3);'#10
+    + 'if LaneMM_Settings.Values[opContention] = 0 then Halt(4);'#10
+    + 'if LaneMM_Settings.Values[opDump] <> 0 then Halt(5);'#10
+    + 'Halt(77);'#10'end.';
+var
+  Output: TStringList;
+  Index: Integer;
+  Options, Printed: string;
+begin
+  ReadNames('options');
+  Options := '';
+  for Index := 0 to Names.Count - 1 do
+    if Reasons[Index] = 'acts' then
+      Options := Options + ' -d' + Names[Index];
+  DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
+  Compile(Source, Options, Output);
+  DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
+  Output.Free;
+  RunCommandInDir(Folder, 'sh', ['-c', '$RUN ./Names > log 2>&1; echo $?'], Printed);
+  AssertEquals('77', Trim(Printed));
+end;
+
+procedure TCompatNamesTests.AllAreDocumented(const ListName: string);
+var
+  Document: string;
+  Index: Integer;
+begin
+  ReadNames(ListName);
+  Document := Text('docs/migrating.md');
+  for Index := 0 to Names.Count - 1 do
+    if not HasName(Document, Names[Index]) then
+      Fail('%s is missing in docs/migrating.md', [Names[Index]]);
+end;
+
+procedure TCompatNamesTests.AllNamesAndOptionsAreDocumented;
+begin
+  AllAreDocumented('FastMM5');
+  AllAreDocumented('FastMM4');
+  AllAreDocumented('options');
+end;
+
+initialization
+  RegisterTest(TCompatNamesTests);
+end.

@@ -1,0 +1,1130 @@
+/// Tests of FastMM5's names: what FastMM5's own test programs check, and each name of its interface
+/// that works. Test.FastMM.Names checks the names that do not compile.
+unit Test.FastMM5;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM;
+
+type
+  /// What FastMM5's own test programs check: debug mode, double frees, changes of mode, checks of
+  /// the heap, size classes, use.
+  TFastMM5Tests = class(TLaneTest)
+  strict private
+    Mailbox: array[0..63] of Pointer;
+    IsOver, Errors, Handled: LongInt;
+    procedure HoldsItsContents(P: PByte; Size: NativeUInt);
+    procedure WalkSlowly;
+    procedure ExchangeBlocks;
+    procedure ChurnUntilOver;
+    function IsDamageFound: Boolean;
+    procedure Hammer(Size, Count: NativeUInt);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BlocksOfBothModesHoldTheirContents;
+    procedure SizeOfADebugBlockIsTheRequestedOne;
+    procedure ReallocationsKeepTheFirstByte;
+    procedure EverySizeHoldsItsContents;
+    procedure UseReturnsToItsStart;
+    procedure DoubleFreeDuringAWalkIsRefused;
+    procedure FailedBeginOfErasingFreedCounts;
+    procedure FailedBeginOfErasingNewCounts;
+    procedure FailedEnterOfDebugModeCounts;
+    procedure ModesNest;
+    procedure ThreadsThatExchangeBlocksLeaveNothing;
+    procedure OverrunIsFoundByAScan;
+    procedure UnderrunIsFoundByAScan;
+    procedure CorruptRecordIsFoundByAScan;
+    procedure CorruptSizeOfARecordIsFoundByAScan;
+    procedure WriteAfterFreeIsFoundByAScan;
+    procedure ScanBesideChurnInventsNothing;
+    procedure ChurnOfEverySizeKeepsTheOverheadBounded;
+  end;
+
+  /// The other names.
+  TFastMM5NamesTests = class(TLaneTest)
+  strict private
+    Path: string;
+    function Content: string;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure MemoryRoutinesWork;
+    procedure SingleDebugBlocksNeedNoDebugMode;
+    procedure SingleDebugBlockStaysOneWhenItGrows;
+    procedure RegisteredLeaksAreListed;
+    procedure WalkVisitsBlocksByType;
+    procedure WalkVisitsFreeBlocks;
+    procedure WalkVisitsAGroup;
+    procedure WalkKnowsDebugBlocks;
+    procedure StringsAreDetected;
+    procedure ClassesAreDetected;
+    procedure SummariesCount;
+    procedure StateCountsBySize;
+    procedure MapHasTheProgram;
+    procedure StateFileListsClasses;
+    procedure StateFileSubtractsGroups;
+    procedure LaneMMIsInstalled;
+    procedure AlignmentIsSixteen;
+    procedure MemoryUsageLimitIsKept;
+    procedure NewBlocksAreFilledOnRequest;
+    procedure DebugModeHasFrames;
+    procedure OwnHandlerTakesStacks;
+    procedure OwnHandlerWritesStacks;
+    procedure OwnHandlersCanBeRead;
+    procedure EventLogHasItsName;
+    procedure EventLogIsDeleted;
+    procedure NumbersRise;
+    procedure NumberToBreakAtIsASetting;
+    procedure ScanBeforeEveryOperationIsASetting;
+    procedure EventsHaveTargets;
+    procedure LeakEventsSwitchTheReportOn;
+    procedure VariablesWithOneValueHaveIt;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, testregistry, FastMM5, LaneMM.Layout, LaneMM.DebugState, LaneMM.DebugSpans;
+
+const
+  // Blocks of each tier, small ones first.
+  Sizes: array[0..3] of NativeUInt = (100, 2000, 50000, 300000);
+
+var
+  Walked: Pointer;
+  WalkWaits: LongInt;
+
+procedure Report(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+end;
+
+// Reports of planted mistakes go nowhere.
+procedure SilenceReports;
+begin
+  LaneMM_Configure('event=all:callback');
+  LaneMM_OnEvent(Report);
+end;
+
+procedure RestoreReports;
+begin
+  LaneMM_OnEvent(nil);
+  LaneMM_Configure('event=all:file:stderr:callback');
+end;
+
+// ---------------------------------------------------------------------------- FastMM5's own tests
+
+procedure TFastMM5Tests.SetUp;
+begin
+  SilenceReports;
+end;
+
+procedure TFastMM5Tests.TearDown;
+begin
+  while LaneMM_ExitDebugMode do;
+  RestoreReports;
+end;
+
+procedure TFastMM5Tests.HoldsItsContents(P: PByte; Size: NativeUInt);
+begin
+  FillPattern(P, Size, Size);
+  AssertTrue('contents', HasPattern(P, Size, Size));
+end;
+
+procedure TFastMM5Tests.BlocksOfBothModesHoldTheirContents;
+var
+  P, Q: Pointer;
+  IsDebug: Boolean;
+begin
+  for IsDebug := False to True do
+  begin
+    if IsDebug then
+      AssertTrue(FastMM_EnterDebugMode);
+    GetMem(P, 100);
+    GetMem(Q, 100);
+    AssertTrue('two blocks', P <> Q);
+    FillPattern(P, 100, 1);
+    FillPattern(Q, 100, 2);
+    AssertTrue(HasPattern(P, 100, 1) and HasPattern(Q, 100, 2));
+    AtLeast(100, FastMM_BlockCurrentUserBytes(P), 'bytes');
+    AtLeast(FastMM_BlockCurrentUserBytes(P), FastMM_BlockMaximumUserBytes(P), 'most bytes');
+    FreeMem(Q);
+    FreeMem(P);
+  end;
+  AssertTrue(FastMM_ExitDebugMode);
+end;
+
+procedure TFastMM5Tests.SizeOfADebugBlockIsTheRequestedOne;
+var
+  P: Pointer;
+begin
+  AssertTrue(FastMM_EnterDebugMode);
+  GetMem(P, 100);
+  Same(100, FastMM_BlockCurrentUserBytes(P), 'size');
+  FreeMem(P);
+end;
+
+procedure TFastMM5Tests.ReallocationsKeepTheFirstByte;
+var
+  P: PByte;
+  Step: Integer;
+begin
+  AssertTrue(FastMM_EnterDebugMode);
+  GetMem(P, 10);
+  P^ := $5A;
+  for Step := 1 to 200 do
+  begin
+    ReallocMem(P, Step * 12347 mod 300000 + 1);
+    Same($5A, P^, 'first byte');
+  end;
+  ReallocMem(P, 2000);
+  for Step := 2001 to 2400 do
+  begin
+    ReallocMem(P, Step);
+    Same($5A, P^, 'first byte, grown byte by byte');
+  end;
+  FreeMem(P);
+end;
+
+procedure TFastMM5Tests.EverySizeHoldsItsContents;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  AssertTrue(FastMM_EnterDebugMode);
+  Size := 1;
+  while Size <= 2000000 do
+  begin
+    GetMem(P, Size);
+    HoldsItsContents(P, Size);
+    FreeMem(P);
+    if Size < 70000 then
+      Inc(Size, 61)
+    else
+      Inc(Size, 100000);
+  end;
+end;
+
+procedure TFastMM5Tests.UseReturnsToItsStart;
+var
+  Before: NativeUInt;
+  P: Pointer;
+begin
+  Before := FastMM_GetUsageSummary.AllocatedBytes;
+  FastMM_EnterDebugMode;
+  GetMem(P, 5000);
+  FreeMem(P);
+  FastMM_ExitDebugMode;
+  Same(Before, FastMM_GetUsageSummary.AllocatedBytes, 'bytes in use');
+end;
+
+procedure WaitAtTheBlock(const Info: TFastMM_WalkAllocatedBlocks_BlockInfo);
+begin
+  if (Info.BlockAddress <> Walked) or (InterlockedCompareExchange(WalkWaits, 1, 0) <> 0) then
+    Exit;
+  while InterlockedExchangeAdd(WalkWaits, 0) = 1 do
+    ThreadSwitch;
+end;
+
+procedure TFastMM5Tests.WalkSlowly;
+begin
+  FastMM_WalkBlocks(WaitAtTheBlock, [btSmallBlock, btMediumBlock, btLargeBlock], False, nil, 5000);
+end;
+
+procedure TFastMM5Tests.DoubleFreeDuringAWalkIsRefused;
+var
+  Worker: TWorker;
+  Size: NativeUInt;
+  FirstWord: NativeUInt;
+begin
+  for Size in Sizes do
+  begin
+    GetMem(Walked, Size);
+    WalkWaits := 0;
+    Worker := TWorker.Create(WalkSlowly, False);
+    while InterlockedExchangeAdd(WalkWaits, 0) = 0 do
+      ThreadSwitch;
+    FreeMem(Walked);
+    FirstWord := 0;
+    if Size <= MaxClassSize then
+      FirstWord := PNativeUInt(Walked)^;
+    Same(InvalidPointer, ErrorOfFree(Walked), 'error of the second free');
+    if Size <= MaxClassSize then
+    begin
+      AssertTrue('no link to itself', PNativeUInt(Walked)^ <> NativeUInt(Walked));
+      AssertTrue('the link stays', PNativeUInt(Walked)^ = FirstWord);
+    end;
+    InterlockedExchange(WalkWaits, 2);
+    EndThread(Worker);
+  end;
+end;
+
+// ---- changes of mode under another manager
+
+function ForwardGet(Size: PtrUInt): Pointer;
+begin
+  Result := LaneMM_DebugGetMem(Size);
+end;
+
+// A manager in front of LaneMM; returns the one before.
+function InstallAnother: TMemoryManager;
+var
+  Another: TMemoryManager;
+begin
+  GetMemoryManager(Result);
+  Another := Result;
+  Another.GetMem := ForwardGet;
+  SetMemoryManager(Another);
+end;
+
+type
+  TSwitch = function: Boolean;
+
+// The calls count also while they fail, and the last good one decides.
+procedure FailedBeginCounts(Test: TLaneTest; BeginIt, EndIt, IsActive: TSwitch);
+var
+  Own: TMemoryManager;
+  HasBegun, WasActive: Boolean;
+begin
+  Own := InstallAnother;
+  HasBegun := BeginIt;
+  WasActive := IsActive;
+  SetMemoryManager(Own);
+  Test.AssertFalse('begun under another manager', HasBegun);
+  Test.AssertFalse('active under another manager', WasActive);
+  Test.AssertTrue('the end in balance', EndIt);
+  Test.AssertTrue('begun', BeginIt);
+  Test.AssertTrue('active', IsActive);
+  Test.AssertTrue('ended', EndIt);
+  Test.AssertFalse('still active', IsActive);
+end;
+
+procedure TFastMM5Tests.FailedBeginOfErasingFreedCounts;
+begin
+  FailedBeginCounts(Self, FastMM_BeginEraseFreedBlockContent, FastMM_EndEraseFreedBlockContent,
+    FastMM_EraseFreedBlockContentActive);
+end;
+
+procedure TFastMM5Tests.FailedBeginOfErasingNewCounts;
+begin
+  FailedBeginCounts(Self, FastMM_BeginEraseAllocatedBlockContent,
+    FastMM_EndEraseAllocatedBlockContent, FastMM_EraseAllocatedBlockContentActive);
+end;
+
+procedure TFastMM5Tests.FailedEnterOfDebugModeCounts;
+begin
+  FailedBeginCounts(Self, FastMM_EnterDebugMode, FastMM_ExitDebugMode, FastMM_DebugModeActive);
+end;
+
+procedure TFastMM5Tests.ModesNest;
+begin
+  AssertTrue(FastMM_EnterDebugMode and FastMM_EnterDebugMode and FastMM_ExitDebugMode);
+  AssertTrue('once more', FastMM_DebugModeActive);
+  AssertTrue(FastMM_ExitDebugMode);
+  AssertFalse('no more', FastMM_DebugModeActive);
+  AssertTrue(FastMM_BeginEraseFreedBlockContent and FastMM_BeginEraseFreedBlockContent
+    and FastMM_EndEraseFreedBlockContent);
+  AssertTrue('erased', FastMM_EraseFreedBlockContentActive);
+  AssertTrue(FastMM_EndEraseFreedBlockContent);
+  AssertFalse('not erased', FastMM_EraseFreedBlockContentActive);
+end;
+
+// ---- threads
+
+procedure TFastMM5Tests.ExchangeBlocks;
+const
+  Rounds = 3000;
+  MostSize = 70000;
+var
+  Generator: TGenerator;
+  Round: Integer;
+  Size: NativeUInt;
+  P: PByte;
+begin
+  Generator.Start(TestSeed + UInt64(InterlockedIncrement(Handled)));
+  for Round := 1 to Rounds do
+  begin
+    Size := Generator.Below(MostSize) + 1;
+    GetMem(P, Size);
+    FillPattern(P, Size, Size);
+    if not HasPattern(P, Size, Size) then
+      InterlockedIncrement(Errors);
+    if Generator.Below(8) = 0 then
+      P := InterlockedExchange(Mailbox[Generator.Below(Length(Mailbox))], P);
+    FreeMem(P);
+  end;
+end;
+
+procedure TFastMM5Tests.ThreadsThatExchangeBlocksLeaveNothing;
+var
+  Before: NativeUInt;
+  Index: Integer;
+begin
+  Before := FastMM_GetUsageSummary.AllocatedBytes;
+  FastMM_EnterDebugMode;
+  InThreads(4, ExchangeBlocks);
+  for Index := 0 to High(Mailbox) do
+    FreeMem(Mailbox[Index]);
+  Same(0, Errors, 'blocks that lost their contents');
+  AssertTrue(FastMM_ProcessAllPendingFrees);
+  AtMost(Before + 65536, FastMM_GetUsageSummary.AllocatedBytes, 'bytes in use');
+end;
+
+procedure TFastMM5Tests.ChurnUntilOver;
+var
+  Blocks: array[0..63] of PByte;
+  Generator: TGenerator;
+  Index: Integer;
+begin
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  Generator.Start(TestSeed);
+  while InterlockedExchangeAdd(IsOver, 0) = 0 do
+  begin
+    Index := Generator.Below(Length(Blocks));
+    if (Blocks[Index] <> nil) and (Blocks[Index]^ <> Index) then
+      InterlockedIncrement(Errors);
+    FreeMem(Blocks[Index]);
+    GetMem(Blocks[Index], 16 + Generator.Below(2000));
+    Blocks[Index]^ := Index;
+    InterlockedIncrement(Handled);
+  end;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TFastMM5Tests.ScanBesideChurnInventsNothing;
+const
+  Scans = 200;
+var
+  Worker: TWorker;
+  Index: Integer;
+begin
+  FastMM_EnterDebugMode;
+  Worker := TWorker.Create(ChurnUntilOver, False);
+  try
+    for Index := 1 to Scans do
+      AssertTrue(FastMM_ScanDebugBlocksForCorruption(1000));
+    while InterlockedExchangeAdd(Handled, 0) = 0 do
+      ThreadSwitch;
+  finally
+    InterlockedExchange(IsOver, 1);
+    EndThread(Worker);
+  end;
+  Same(0, Errors, 'blocks that lost their contents');
+end;
+
+// ---- damage
+
+function TFastMM5Tests.IsDamageFound: Boolean;
+begin
+  Result := False;
+  try
+    FastMM_ScanDebugBlocksForCorruption(1000);
+  except
+    on EInvalidPointer do
+      Result := True;
+  end;
+end;
+
+procedure TFastMM5Tests.OverrunIsFoundByAScan;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    AssertFalse('before', IsDamageFound);
+    P[Size] := P[Size] xor $FF;
+    AssertTrue('found', IsDamageFound);
+    P[Size] := P[Size] xor $FF;
+    AssertFalse('repaired', IsDamageFound);
+    FreeMem(P);
+  end;
+end;
+
+procedure TFastMM5Tests.UnderrunIsFoundByAScan;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    P[-1] := P[-1] xor $FF;
+    AssertTrue('found', IsDamageFound);
+    P[-1] := P[-1] xor $FF;
+    AssertFalse('repaired', IsDamageFound);
+    FreeMem(P);
+  end;
+end;
+
+procedure TFastMM5Tests.CorruptRecordIsFoundByAScan;
+var
+  P: PByte;
+  Block: PDebugBlock;
+  Size: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    Block := DebugBlockOf(P);
+    Block^.Sum := Block^.Sum xor $DEAD;
+    AssertTrue('found', IsDamageFound);
+    Block^.Sum := Block^.Sum xor $DEAD;
+    AssertFalse('repaired', IsDamageFound);
+    FreeMem(P);
+  end;
+end;
+
+procedure TFastMM5Tests.CorruptSizeOfARecordIsFoundByAScan;
+var
+  P: PByte;
+  Block: PDebugBlock;
+  Size, Before: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    Block := DebugBlockOf(P);
+    Before := Block^.Size;
+    Block^.Size := $30000000; // far outside the block
+    AssertTrue('found', IsDamageFound);
+    Block^.Size := Before;
+    FreeMem(P);
+  end;
+end;
+
+procedure TFastMM5Tests.WriteAfterFreeIsFoundByAScan;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  for Size in Sizes do
+  begin
+    GetMem(P, Size);
+    FreeMem(P);
+    P[Size - 1] := P[Size - 1] xor $FF;
+    AssertTrue('found', IsDamageFound);
+    P[Size - 1] := P[Size - 1] xor $FF;
+    AssertFalse('repaired', IsDamageFound);
+  end;
+end;
+
+// ---- use
+
+procedure TFastMM5Tests.Hammer(Size, Count: NativeUInt);
+var
+  Before, Round: NativeUInt;
+  P: PByte;
+begin
+  Before := FastMM_GetUsageSummary.AllocatedBytes;
+  for Round := 1 to Count do
+  begin
+    GetMem(P, Size);
+    FillChar(P^, Size, 1);
+    FreeMem(P);
+  end;
+  AtMost(Before + 4096, FastMM_GetUsageSummary.AllocatedBytes, 'bytes in use');
+end;
+
+procedure TFastMM5Tests.ChurnOfEverySizeKeepsTheOverheadBounded;
+const
+  Rounds = 500;
+  // Freed debug blocks wait up to this many bytes.
+  Quarantine = 16 shl 20;
+var
+  First: NativeUInt;
+begin
+  FastMM_EnterDebugMode;
+  Hammer(500, Rounds);
+  First := FastMM_GetUsageSummary.OverheadBytes;
+  Hammer(3000, Rounds);
+  Hammer(10000, Rounds);
+  Hammer(40000, Rounds);
+  Hammer(70000, Rounds);
+  Hammer(200000, Rounds);
+  Hammer(500000, Rounds);
+  AtMost(First * 4 + 2 * Quarantine, FastMM_GetUsageSummary.OverheadBytes, 'overhead');
+end;
+
+// ---------------------------------------------------------------------------- the other names
+
+procedure TFastMM5NamesTests.SetUp;
+begin
+  SilenceReports;
+  Path := GetTempDir + 'FastMM5-' + IntToStr(GetProcessID) + '.txt';
+end;
+
+procedure TFastMM5NamesTests.TearDown;
+begin
+  while LaneMM_ExitDebugMode do;
+  RestoreReports;
+  FastMM_SetDefaultEventLogFilename;
+  DeleteFile(Path);
+end;
+
+function TFastMM5NamesTests.Content: string;
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(Path);
+    Result := Lines.Text;
+  finally
+    Lines.Free;
+  end;
+end;
+
+procedure TFastMM5NamesTests.MemoryRoutinesWork;
+var
+  P: PByte;
+begin
+  P := FastMM_GetMem(100);
+  FillPattern(P, 100, 1);
+  P := FastMM_ReallocMem(P, 100000);
+  AssertTrue(HasPattern(P, 100, 1));
+  Same(0, FastMM_FreeMem(P), 'result');
+  P := FastMM_AllocMem(1000);
+  AssertTrue(IsZero(P, 1000));
+  FastMM_FreeMem(P);
+end;
+
+procedure TFastMM5NamesTests.SingleDebugBlocksNeedNoDebugMode;
+var
+  P, Q: PByte;
+begin
+  AssertFalse(FastMM_DebugModeActive);
+  P := FastMM_DebugGetMem(100);
+  Q := FastMM_DebugAllocMem(100);
+  Same(100, FastMM_BlockCurrentUserBytes(P), 'size of a debug block');
+  AssertTrue('zeros', IsZero(Q, 100));
+  Same(0, FastMM_DebugFreeMem(P), 'result');
+  Same(InvalidPointer, ErrorOfFree(P), 'double free');
+  P := Q;
+  P[100] := P[100] xor $FF;
+  AssertFalse('overrun', LaneMM_CheckBlock(P));
+  FreeMem(P);
+end;
+
+procedure TFastMM5NamesTests.SingleDebugBlockStaysOneWhenItGrows;
+var
+  P, Before: PByte;
+begin
+  GetMem(P, 100);
+  FillPattern(P, 100, 1);
+  P := FastMM_DebugReallocMem(P, 1001);
+  Same(1001, FastMM_BlockCurrentUserBytes(P), 'size of a normal block made a debug block');
+  AssertTrue(HasPattern(P, 100, 1));
+  Before := P;
+  P := FastMM_DebugReallocMem(P, 33);
+  AssertTrue('moved', P <> Before);
+  Same(33, FastMM_BlockCurrentUserBytes(P), 'size');
+  AssertTrue(HasPattern(P, 32, 1)); // whole words
+  Same(InvalidPointer, ErrorOfFree(Before), 'free of the old address');
+  AssertTrue(FastMM_DebugReallocMem(P, 0) = nil);
+end;
+
+procedure TFastMM5NamesTests.RegisteredLeaksAreListed;
+var
+  Leaks: TFastMM_RegisteredMemoryLeaks;
+  Before: Integer;
+  P: Pointer;
+begin
+  Before := Length(FastMM_GetRegisteredMemoryLeaks);
+  GetMem(P, 10);
+  AssertTrue(FastMM_RegisterExpectedMemoryLeak(P));
+  AssertTrue(FastMM_RegisterExpectedMemoryLeak(TStringList, 3));
+  AssertTrue(FastMM_RegisterExpectedMemoryLeak(NativeInt(77), 2));
+  Leaks := FastMM_GetRegisteredMemoryLeaks;
+  Same(Before + 3, Length(Leaks), 'entries');
+  AssertTrue('block', Leaks[Before].LeakAddress = P);
+  AssertTrue('class', Leaks[Before + 1].LeakedClass = TStringList);
+  Same(3, Leaks[Before + 1].LeakCount, 'objects');
+  Same(77, Leaks[Before + 2].LeakSize, 'size');
+  AssertTrue(FastMM_UnregisterExpectedMemoryLeak(P));
+  AssertTrue(FastMM_UnregisterExpectedMemoryLeak(TStringList, 3));
+  AssertTrue(FastMM_UnregisterExpectedMemoryLeak(NativeInt(77), 2));
+  Same(Before, Length(FastMM_GetRegisteredMemoryLeaks), 'entries');
+  FreeMem(P);
+end;
+
+type
+  TCounts = array[TFastMM_WalkAllocatedBlocksBlockType] of Integer;
+  PCounts = ^TCounts;
+
+procedure CountTypes(const Info: TFastMM_WalkAllocatedBlocks_BlockInfo);
+begin
+  Inc(PCounts(Info.UserData)^[Info.BlockType]);
+end;
+
+procedure TFastMM5NamesTests.WalkVisitsBlocksByType;
+var
+  All, Large: TCounts;
+  P, Q: Pointer;
+begin
+  GetMem(P, 50000);
+  GetMem(Q, 500000);
+  All := Default(TCounts);
+  Large := Default(TCounts);
+  AssertTrue(FastMM_WalkBlocks(CountTypes, [], True, @All));
+  AssertTrue(FastMM_WalkBlocks(CountTypes, [btLargeBlock], True, @Large));
+  AtLeast(1, All[btSmallBlock], 'small blocks');
+  AtLeast(1, All[btMediumBlock], 'medium blocks');
+  AtLeast(1, All[btSmallBlockSpan], 'spans of small blocks');
+  AtLeast(1, All[btMediumBlockSpan], 'spans of medium blocks');
+  Same(All[btLargeBlock], Large[btLargeBlock], 'large blocks');
+  Same(0, Large[btSmallBlock] + Large[btMediumBlock] + Large[btSmallBlockSpan], 'others');
+  FreeMem(P);
+  FreeMem(Q);
+end;
+
+type
+  TFind = record
+    Address: Pointer;
+    Used, Free: Integer;
+    Number, Group: Cardinal;
+  end;
+  PFind = ^TFind;
+
+procedure FindBlock(const Info: TFastMM_WalkAllocatedBlocks_BlockInfo);
+var
+  Find: PFind;
+begin
+  Find := Info.UserData;
+  if Info.BlockAddress <> Find^.Address then
+    Exit;
+  if Info.BlockIsFree then
+    Inc(Find^.Free)
+  else
+    Inc(Find^.Used);
+  if Info.DebugInformation = nil then
+    Exit;
+  Find^.Number := Info.DebugInformation^.AllocationNumber;
+  Find^.Group := Info.DebugInformation^.AllocationGroup;
+end;
+
+procedure TFastMM5NamesTests.WalkVisitsFreeBlocks;
+const
+  Blocks = [btSmallBlock, btMediumBlock, btLargeBlock];
+var
+  Find: TFind;
+begin
+  Find := Default(TFind);
+  GetMem(Find.Address, 100);
+  FastMM_WalkBlocks(FindBlock, Blocks, False, @Find);
+  Same(1, Find.Used, 'visits while it is in use');
+  Same(0, Find.Free, 'visits as a free block');
+  FreeMem(Find.Address);
+  FastMM_WalkBlocks(FindBlock, Blocks, True, @Find);
+  Same(0, Find.Free, 'visits of blocks in use');
+  FastMM_WalkBlocks(FindBlock, Blocks, False, @Find);
+  Same(1, Find.Used, 'visits since');
+  Same(1, Find.Free, 'visits while it is free');
+end;
+
+procedure TFastMM5NamesTests.WalkVisitsAGroup;
+var
+  Counts: TCounts;
+  P: Pointer;
+  Index: Integer;
+begin
+  Counts := Default(TCounts);
+  FastMM_CurrentAllocationGroup := 4711;
+  P := FastMM_DebugGetMem(100);
+  FastMM_CurrentAllocationGroup := 0;
+  FastMM_WalkBlocks(CountTypes, [btSmallBlock, btMediumBlock, btLargeBlock], True, @Counts, 1000,
+    4711, 4711);
+  FreeMem(P);
+  Same(1, Counts[btSmallBlock], 'blocks of the group');
+  for Index := 0 to Ord(btMediumBlock) do
+    Same(0, Counts[TFastMM_WalkAllocatedBlocksBlockType(Index)], 'others');
+end;
+
+procedure TFastMM5NamesTests.WalkKnowsDebugBlocks;
+var
+  Find: TFind;
+begin
+  Find := Default(TFind);
+  FastMM_CurrentAllocationGroup := 12;
+  Find.Address := FastMM_DebugGetMem(100);
+  FastMM_CurrentAllocationGroup := 0;
+  FastMM_WalkBlocks(FindBlock, [btSmallBlock], True, @Find);
+  Same(FastMM_LastAllocationNumber, Find.Number, 'number');
+  Same(12, Find.Group, 'group');
+  FreeMem(Find.Address);
+end;
+
+procedure TFastMM5NamesTests.StringsAreDetected;
+const
+  AnsiHead = {$ifdef CPU64} 24 {$else} 12 {$endif};
+var
+  Ansi: AnsiString;
+  Wide: UnicodeString;
+  Zeros: array[0..15] of NativeUInt;
+begin
+  Ansi := StringOfChar(AnsiChar('a'), 100);
+  Wide := UnicodeString(Ansi);
+  FillChar(Zeros, SizeOf(Zeros), 0);
+  AssertTrue(FastMM_DetectStringData(PByte(Ansi) - AnsiHead, 128) = sdtAnsiString);
+  AssertTrue(FastMM_DetectStringData(PByte(Wide) - AnsiHead, 256) = sdtUnicodeString);
+  AssertTrue(FastMM_DetectStringData(@Zeros, SizeOf(Zeros)) = sdtNotAString);
+end;
+
+procedure TFastMM5NamesTests.ClassesAreDetected;
+var
+  List: TStringList;
+  Zero: NativeUInt;
+begin
+  List := TStringList.Create;
+  Zero := 0;
+  AssertTrue(FastMM_DetectClassInstance(List) = TStringList);
+  AssertTrue(FastMM_DetectClassInstance(@Zero) = nil);
+  List.Free;
+end;
+
+procedure TFastMM5NamesTests.SummariesCount;
+var
+  Summary: TFastMM_UsageSummary;
+begin
+  Summary := FastMM_GetUsageSummary;
+  AtLeast(1, Summary.AllocatedBytes, 'bytes in use');
+  AssertTrue((Summary.EfficiencyPercentage > 0) and (Summary.EfficiencyPercentage <= 100));
+  AtLeast(Summary.AllocatedBytes, FastMM_GetCurrentMemoryUsage, 'bytes held');
+  AtLeast(1, FastMM_GetHeapStatus.TotalAllocated, 'bytes in use');
+end;
+
+procedure TFastMM5NamesTests.StateCountsBySize;
+var
+  Before, After: TFastMM_MemoryManagerState;
+  Index: Integer;
+  P, Q, R: Pointer;
+begin
+  FastMM_GetMemoryManagerState(Before);
+  GetMem(P, 64);
+  GetMem(Q, 40000);
+  GetMem(R, 1000000);
+  FastMM_GetMemoryManagerState(After);
+  FreeMem(P);
+  FreeMem(Q);
+  FreeMem(R);
+  Same(56, After.SmallBlockTypeCount, 'sizes');
+  for Index := 0 to After.SmallBlockTypeCount - 1 do
+    Same(Ord(After.SmallBlockTypeStates[Index].UseableBlockSize = 64),
+      Int64(After.SmallBlockTypeStates[Index].AllocatedBlockCount)
+      - Int64(Before.SmallBlockTypeStates[Index].AllocatedBlockCount), 'new blocks of a size');
+  Same(Before.AllocatedMediumBlockCount + 1, After.AllocatedMediumBlockCount, 'medium blocks');
+  Same(Before.AllocatedLargeBlockCount + 1, After.AllocatedLargeBlockCount, 'large blocks');
+  AtLeast(Before.TotalAllocatedLargeBlockSize + 1000000, After.TotalAllocatedLargeBlockSize,
+    'bytes of large blocks');
+end;
+
+procedure TFastMM5NamesTests.MapHasTheProgram;
+var
+  Map: ^TMemoryMap;
+  Status: TChunkStatus;
+  Mapped, Index: Integer;
+begin
+  New(Map);
+  FastMM_GetMemoryMap(Map^);
+  AssertTrue('the lowest 64 KB', Map^[0] = csUnallocated);
+  Mapped := 0;
+  for Index := 0 to High(Map^) do
+  begin
+    Status := Map^[Index];
+    Inc(Mapped, Ord(Status in [csSysAllocated, csSysReserved, csAllocated, csReserved]));
+  end;
+  Dispose(Map);
+  AtLeast(1, Mapped, 'entries in use');
+end;
+
+type
+  TListed = class
+    Data: array[0..99] of Byte;
+  end;
+
+procedure TFastMM5NamesTests.StateFileListsClasses;
+var
+  Objects: array[0..2] of TListed;
+  Index: Integer;
+begin
+  for Index := 0 to High(Objects) do
+    Objects[Index] := TListed.Create;
+  AssertTrue(FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'details'));
+  for Index := 0 to High(Objects) do
+    Objects[Index].Free;
+  Has('details', Content);
+  Has('TListed x 3 (', Content);
+  AssertTrue('appended', FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'more', False,
+    soAlphabetical));
+  Has('details', Content);
+  Has('more', Content);
+  AssertFalse(FastMM_LogStateToFile('/nowhere/at/all', nil));
+end;
+
+procedure TFastMM5NamesTests.StateFileSubtractsGroups;
+var
+  Objects: array[0..4] of TListed;
+  Index: Integer;
+begin
+  FastMM_EnterDebugMode;
+  for Index := 0 to High(Objects) do
+  begin
+    FastMM_CurrentAllocationGroup := 100 + Ord(Index >= 3);
+    Objects[Index] := TListed.Create;
+  end;
+  FastMM_CurrentAllocationGroup := 0;
+  AssertTrue(FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), nil, True,
+    soDescendingTotalMemoryUsage, 50, 100, 100, 101, 101));
+  for Index := 0 to High(Objects) do
+    Objects[Index].Free;
+  Has('TListed x 1 (', Content);
+end;
+
+procedure TFastMM5NamesTests.LaneMMIsInstalled;
+var
+  Own: TMemoryManager;
+  State: TFastMM_MemoryManagerInstallationState;
+begin
+  AssertTrue(FastMM_GetInstallationState = mmisInstalled);
+  Own := InstallAnother;
+  State := FastMM_GetInstallationState;
+  SetMemoryManager(Own);
+  AssertTrue(State = mmisOtherThirdPartyMemoryManagerInstalled);
+  Same(507, CFastMM_Version, 'version');
+end;
+
+procedure TFastMM5NamesTests.AlignmentIsSixteen;
+var
+  P: Pointer;
+begin
+  FastMM_EnterMinimumAddressAlignment(maa16Bytes);
+  GetMem(P, 1);
+  Same(0, NativeUInt(P) mod 16, 'address');
+  AssertTrue(FastMM_GetCurrentMinimumAddressAlignment = maa16Bytes);
+  FastMM_ExitMinimumAddressAlignment(maa16Bytes);
+  FreeMem(P);
+end;
+
+procedure TFastMM5NamesTests.MemoryUsageLimitIsKept;
+const
+  Megabyte = 1 shl 20;
+var
+  P: Pointer;
+begin
+  FastMM_SetMemoryUsageLimit(FastMM_GetCurrentMemoryUsage + 64 * Megabyte);
+  AtLeast(64 * Megabyte, FastMM_GetMemoryUsageLimit, 'limit');
+  try
+    Same(OutOfMemory, ErrorOfGet(P, 80 * Megabyte), 'error beyond the limit');
+  finally
+    FastMM_SetMemoryUsageLimit(0);
+  end;
+  FastMM_FreeMem(FastMM_GetMem(80 * Megabyte));
+end;
+
+procedure TFastMM5NamesTests.NewBlocksAreFilledOnRequest;
+var
+  P: PByte;
+begin
+  AssertTrue(FastMM_BeginEraseAllocatedBlockContent);
+  GetMem(P, 100);
+  Same($90, P[0], 'first byte');
+  Same($90, P[99], 'last byte');
+  FreeMem(P);
+  AssertTrue(FastMM_EndEraseAllocatedBlockContent);
+  AssertFalse(FastMM_EraseAllocatedBlockContentActive);
+end;
+
+procedure TFastMM5NamesTests.DebugModeHasFrames;
+var
+  Before: Byte;
+begin
+  Before := FastMM_GetDebugModeStackTraceEntryCount;
+  AtLeast(1, Before, 'frames');
+  FastMM_SetDebugModeStackTraceEntryCount(20);
+  Same(20, LaneMM_Settings.Values[opDepth], 'setting');
+  Same(20, FastMM_GetDebugModeStackTraceEntryCount, 'frames');
+  FastMM_SetDebugModeStackTraceEntryCount(Before);
+end;
+
+procedure TwoAddresses(ReturnAddresses: PNativeUInt; MaxDepth, SkipFrames: Cardinal);
+begin
+  FillChar(ReturnAddresses^, MaxDepth * SizeOf(NativeUInt), 0);
+  ReturnAddresses[0] := 4711;
+  ReturnAddresses[1] := 4712;
+end;
+
+function NumberText(ReturnAddresses: PNativeUInt; MaxDepth: Cardinal; Buffer, BufferEnd: PWideChar)
+  : PWideChar;
+const
+  Line: UnicodeString = #13#10'my own text';
+begin
+  Move(PWideChar(Line)^, Buffer^, Length(Line) * SizeOf(WideChar));
+  Result := Buffer + Length(Line);
+end;
+
+procedure TFastMM5NamesTests.OwnHandlerTakesStacks;
+var
+  P: Pointer;
+  Info: TLaneMM_BlockInfo;
+  Frames: array[0..7] of NativeUInt;
+begin
+  FastMM_GetStackTrace := TwoAddresses;
+  P := FastMM_DebugGetMem(10);
+  FastMM_GetStackTrace := FastMM_NoOpGetStackTrace;
+  FreeMem(FastMM_DebugGetMem(10));
+  FastMM_GetStackTrace := nil;
+  AssertTrue(LaneMM_BlockInfo(P, Info));
+  Same(2, LaneMM_ReadStack(Info.Stack, @Frames, Length(Frames)), 'frames');
+  Same(4711, Frames[0], 'innermost frame');
+  Same(4712, Frames[1], 'next frame');
+  FreeMem(P);
+end;
+
+var
+  Reported: string;
+
+procedure KeepReport(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  SetString(Reported, Text, Length);
+end;
+
+procedure TFastMM5NamesTests.OwnHandlerWritesStacks;
+var
+  P: PByte;
+begin
+  LaneMM_OnEvent(KeepReport);
+  FastMM_ConvertStackTraceToText := NumberText;
+  P := FastMM_DebugGetMem(10);
+  P[10] := P[10] xor $FF;
+  LaneMM_CheckBlock(P);
+  FastMM_ConvertStackTraceToText := nil;
+  FreeMem(P);
+  Has('my own text', Reported);
+end;
+
+procedure TFastMM5NamesTests.OwnHandlersCanBeRead;
+var
+  Frames: array[0..15] of NativeUInt;
+  Text: array[0..4095] of WideChar;
+  Get: TFastMM_GetStackTrace;
+  Convert: TFastMM_ConvertStackTraceToText;
+begin
+  Get := FastMM_GetStackTrace;
+  Convert := FastMM_ConvertStackTraceToText;
+  Get(@Frames, Length(Frames), 0);
+  AssertTrue('a frame', Frames[0] <> 0);
+  AssertTrue('its text', Convert(@Frames, Length(Frames), @Text, @Text[High(Text)]) > @Text);
+  FastMM_NoOpGetStackTrace(@Frames, Length(Frames), 0);
+  AssertTrue('no frame', Frames[0] = 0);
+  AssertTrue('no text',
+    FastMM_NoOpConvertStackTraceToText(@Frames, Length(Frames), @Text, @Text[High(Text)]) = @Text);
+end;
+
+procedure TFastMM5NamesTests.EventLogHasItsName;
+begin
+  FastMM_SetEventLogFilename(PWideChar(UnicodeString(Path)));
+  AssertEquals(Path, UTF8Encode(UnicodeString(FastMM_GetEventLogFilename)));
+  FastMM_SetDefaultEventLogFilename;
+  Has('_MemoryManager_EventLog.txt', UTF8Encode(UnicodeString(FastMM_GetEventLogFilename)));
+end;
+
+procedure TFastMM5NamesTests.EventLogIsDeleted;
+var
+  P: PByte;
+begin
+  FastMM_SetEventLogFilename(PWideChar(UnicodeString(Path + ' with blanks, and more')));
+  AssertFalse('none yet', FastMM_DeleteEventLogFile);
+  LaneMM_Configure('event=all:file');
+  P := FastMM_DebugGetMem(10);
+  P[10] := P[10] xor $FF;
+  LaneMM_CheckBlock(P);
+  FreeMem(P);
+  AssertTrue('written', FileExists(Path + ' with blanks, and more'));
+  AssertTrue('deleted', FastMM_DeleteEventLogFile);
+  AssertFalse('gone', FileExists(Path + ' with blanks, and more'));
+end;
+
+procedure TFastMM5NamesTests.NumbersRise;
+var
+  P: Pointer;
+  Before: Cardinal;
+  Info: TLaneMM_BlockInfo;
+begin
+  FreeMem(FastMM_DebugGetMem(10));
+  Before := FastMM_LastAllocationNumber;
+  P := FastMM_DebugGetMem(10);
+  AtLeast(Before + 1, FastMM_LastAllocationNumber, 'number');
+  AssertTrue(LaneMM_BlockInfo(P, Info));
+  Same(FastMM_LastAllocationNumber, Info.Number, 'number of the block');
+  FreeMem(P);
+end;
+
+procedure TFastMM5NamesTests.NumberToBreakAtIsASetting;
+begin
+  FastMM_DebugBreakAllocationNumber := 99;
+  Same(99, LaneMM_Settings.Values[opBreak], 'setting');
+  Same(99, FastMM_DebugBreakAllocationNumber, 'variable');
+  FastMM_DebugBreakAllocationNumber := 0;
+end;
+
+procedure TFastMM5NamesTests.ScanBeforeEveryOperationIsASetting;
+begin
+  FastMM_DebugMode_ScanForCorruptionBeforeEveryOperation := True;
+  Same(1, LaneMM_Settings.Values[opCheck], 'setting');
+  AssertTrue(FastMM_DebugMode_ScanForCorruptionBeforeEveryOperation);
+  FastMM_DebugMode_ScanForCorruptionBeforeEveryOperation := False;
+  Same(0, LaneMM_Settings.Values[opCheck], 'setting');
+end;
+
+procedure TFastMM5NamesTests.EventsHaveTargets;
+begin
+  FastMM_LogToFileEvents := [mmetDebugBlockFooterCorruption, mmetDebugBlockHeaderCorruption];
+  AssertTrue('overrun', etFile in LaneMM_EventTargets(evWriteAfter));
+  AssertTrue('underrun', etFile in LaneMM_EventTargets(evWriteBefore));
+  AssertFalse('double free', etFile in LaneMM_EventTargets(evDoubleFree));
+  AssertTrue(FastMM_LogToFileEvents
+    = [mmetDebugBlockFooterCorruption, mmetDebugBlockHeaderCorruption]);
+  FastMM_OutputDebugStringEvents := FastMM_OutputDebugStringEvents + [mmetDebugBlockDoubleFree];
+  AssertTrue('double free', etScreen in LaneMM_EventTargets(evDoubleFree));
+  FastMM_OutputDebugStringEvents := [];
+  AssertTrue(FastMM_OutputDebugStringEvents = []);
+end;
+
+procedure TFastMM5NamesTests.LeakEventsSwitchTheReportOn;
+var
+  Before: Boolean;
+begin
+  Before := ReportMemoryLeaksOnShutdown;
+  ReportMemoryLeaksOnShutdown := False;
+  FastMM_LogToFileEvents := FastMM_LogToFileEvents + [mmetDebugBlockDoubleFree];
+  AssertFalse('not asked for', ReportMemoryLeaksOnShutdown);
+  FastMM_LogToFileEvents := FastMM_LogToFileEvents + [mmetUnexpectedMemoryLeakSummary];
+  AssertTrue('asked for', ReportMemoryLeaksOnShutdown);
+  ReportMemoryLeaksOnShutdown := Before;
+end;
+
+procedure TFastMM5NamesTests.VariablesWithOneValueHaveIt;
+begin
+  FastMM_TextFileEncoding := teUTF8;
+  FastMM_MessageBoxEvents := [];
+  AssertTrue(FastMM_MessageBoxEvents = []);
+  AssertTrue(FastMM_TextFileEncoding = teUTF8);
+end;
+
+initialization
+  RegisterTest(TFastMM5Tests);
+  RegisterTest(TFastMM5NamesTests);
+end.
