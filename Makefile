@@ -98,7 +98,7 @@ test-faults: ## the same in short, without real programs
 	@sh tests/faults/run.sh --short
 
 fuzz: ## random settings, files of suppressions and damaged executable files; CASES=N, SEED=N
-	@sh tools/need.sh fpc
+	@sh tools/need.sh fpc gcc
 	@sh tests/fuzz/build.sh
 	@build/fuzz/Fuzz $(if $(CASES),--cases=$(CASES)) $(if $(SEED),--seed=$(SEED))
 

@@ -91,7 +91,7 @@ begin
   ForceDirectories(Scratch);
   Random.Start(Seed);
   SettingsPrepare(Folder + 'Target');
-  ElfPrepare([Folder + 'Target', Folder + 'libMapped.so']);
+  ElfPrepare([Folder + 'Target', Folder + 'libMapped.so', Folder + 'libMappedC.so']);
   RunCases('settings', SettingsCase);
   RunCases('elf', ElfCase);
   WriteLn(PassedCount, ' passed, ', FailedCount, ' failed');
