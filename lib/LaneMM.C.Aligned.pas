@@ -22,8 +22,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug, LaneMM.C.Errno,
-  LaneMM.C.Manager;
+  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.BlockNotes,
+  LaneMM.Debug, LaneMM.C.Errno, LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
@@ -122,11 +122,12 @@ end;
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 begin
   if DebugIsOn then
-    Result := AlignedGetDebug(Alignment, Size)
-  else if IsSet(opProfile) then
+    Exit(AlignedGetDebug(Alignment, Size));
+  if IsSet(opProfile) then
     Result := AlignedGetSampled(Alignment, Size)
   else
     Result := AlignedGet(Alignment, Size);
+  NoteBlock(Result, NativeUInt(get_frame));
 end;
 
 end.

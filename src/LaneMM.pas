@@ -247,7 +247,8 @@ function LaneMM_CheckHeap: NativeUInt;
 /// damaged, also if that was reported before; True when P lies in no debug block. Any thread.
 function LaneMM_CheckBlock(P: Pointer): Boolean;
 /// Describes the block in use whose bytes hold P. P may be any pointer. Returns False when there is
-/// no such block. Number, Thread, Stack and Group are known of debug blocks only. Any thread.
+/// no such block. Number, Thread and Stack are known of debug blocks, and with `stacks` of all
+/// blocks; Group of debug blocks. Any thread.
 function LaneMM_BlockInfo(P: Pointer; out Info: TLaneMM_BlockInfo): Boolean;
 /// Puts the next debug blocks of the calling thread into an allocation group, a number that the
 /// program chooses; 0 for none. Returns the group before.
@@ -266,8 +267,8 @@ function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Returns number and requested bytes of the debug blocks of a group that are in use, by a walk
 /// over all blocks. Exact while no other thread allocates or frees. Any thread.
 function LaneMM_GroupStatus(Group: Cardinal): TLaneMM_GroupStatus;
-/// Calls Visitor for each block in use, in the order of addresses. Number, Thread, Stack and Group
-/// are known of debug blocks only. Blocks that other threads allocate or free meanwhile may be
+/// Calls Visitor for each block in use, in the order of addresses, with the same fields as
+/// LaneMM_BlockInfo. Blocks that other threads allocate or free meanwhile may be
 /// visited or not; the memory of a visited block stays readable until the walk ends, also that of a
 /// guarded block that another thread frees. Any thread.
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);

@@ -10,7 +10,7 @@ uses
   Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
-  Test.Erase, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
+  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
   Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places,
   Test.DeepStacks, Test.ReportHead, Test.FastMM5, Test.FastMM4, Test.CompatNames;
 

@@ -1,8 +1,8 @@
 /// Applies the settings: the entries of the memory manager, the hooks, the signals, the final logs.
 //
 // Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
-//             LimitReached, Corruption and ChildStarted; Debug.FreeWatch; Observe.GrowthCall;
-//             Control; the exit code, where `debug:exit` sets it.
+//             LimitReached, Corruption and ChildStarted; Debug.FreeWatch, NotedGet, NotedGetZero,
+//             NotedResize; Observe.GrowthCall; Control; the exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
 //             of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
@@ -40,7 +40,8 @@ uses
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
   LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
-  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
+  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
+  LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
 
 type
@@ -48,6 +49,7 @@ type
   TControl = record
     Lock: TLock;             //< shared  guards WatchApply; rank: before all others
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
+    HasNotes: Boolean;       //< lock Control  `stacks` is on
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
                              //  LaneMM.Engine. Written under Lock; a reader may take LaneMM for
@@ -173,6 +175,17 @@ begin
   Manager.ReallocMem := SampledDebugRealloc;
 end;
 
+// Puts the notes of allocations in front of the entries that allocate blocks.
+procedure UseNotedEntries(var Manager: TMemoryManager);
+begin
+  Debug.NotedGet := Manager.GetMem;
+  Debug.NotedGetZero := Manager.AllocMem;
+  Debug.NotedResize := Manager.ReallocMem;
+  Manager.GetMem := NotedGet;
+  Manager.AllocMem := NotedGetZero;
+  Manager.ReallocMem := NotedRealloc;
+end;
+
 // Puts the growth counter in front of the entries: blocks grow by a resize, or by a copy.
 procedure UseGrowthEntries(var Manager: TMemoryManager);
 begin
@@ -244,6 +257,8 @@ begin
       UseEraseEntries(Manager);
     if IsErasingNew and not IsDebug then
       UseFillEntries(Manager);
+    if IsSet(opStacks) and not IsDebug then
+      UseNotedEntries(Manager);
     UseGrowthEntries(Manager);
     Control.Entries := Manager;
     SetMemoryManager(Manager);
@@ -352,6 +367,14 @@ begin
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 
+// Starts the notes of allocations when they are switched on.
+procedure ApplyStacks;
+begin
+  if IsSet(opStacks) and not Control.HasNotes and not NotesStart then
+    Settings.Values[opStacks] := 0;
+  Control.HasNotes := IsSet(opStacks);
+end;
+
 procedure Apply;
 begin
   ApplyToEngine;
@@ -362,9 +385,11 @@ begin
   SetCalls;
   if (DebugIsOn or IsGuarding) and not DebugStart then
     StopDebug;
+  ApplyStacks;
   if not IsWatching then
   begin
-    if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing then
+    if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
+      and (Debug.Notes = nil) then
       Exit;
     Settings.Values[opContention] := 0;
     Settings.Values[opGrowth] := 0;

@@ -16,6 +16,7 @@
 //   DebugVisit      Walk, Stats           none         Debug         first start
 //   DebugFind       Walk                  none         Debug         first start
 //   InvalidPointer  Blocks                none         Debug         first start
+//   BlockNote       Walk                  any          BlockNotes    stacks on; stays
 //   LimitReached    Limits                none         Watch         start, settings change
 //   Corruption      Span                  none         Watch         start, settings change
 //   Fault           Os, signal handler    any          Faults        first debug block, before the
@@ -50,8 +51,8 @@ type
     leHard,    //< the hard limit refused memory
     leReserve  //< no memory: the emergency reserve was opened
   );
-  /// A block in use, as LaneMM.Walk finds it. Only a debug block has more than the first three
-  /// fields.
+  /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first three
+  /// fields; with BlockNote any block has Number, Thread and Stack.
   TBlockInfo = record
     Address: PByte;           //< owner   first byte of its data
     UsableSize: NativeUInt;   //< owner   usable size; of a debug block, the requested size
@@ -91,6 +92,8 @@ type
   TDebugVisit = procedure(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
   /// Finds the block in use of a debug span whose data hold P; returns whether it exists.
   TDebugFind = function(Span: PSpan; P: Pointer; out Block: TBlockInfo): Boolean;
+  /// Adds to Block, of Span, the fields about its allocation.
+  TBlockNoteCall = procedure(Span: PSpan; var Block: TBlockInfo);
   /// Reports an invalid pointer.
   TInvalidPointerCall = procedure(P: Pointer; Call: TInvalidCall);
   /// Reports a limit; Size is the request in bytes, 0 for the soft limit.
@@ -120,6 +123,7 @@ type
     DebugOwns: TOwnsCall;                //< racy   returns whether P is a debug block in use
     DebugVisit: TDebugVisit;             //< racy   visits the blocks of a debug span
     DebugFind: TDebugFind;               //< racy   finds a debug block by an address in it
+    BlockNote: TBlockNoteCall;           //< racy   describes a block that is no debug block
     InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
     LimitReached: TLimitCall;            //< racy   reports limits
     Corruption: TCorruptionCall;         //< racy   reports a corrupt span

@@ -97,6 +97,8 @@ begin
   Block.Address := Address;
   Block.UsableSize := Size;
   Block.Kind := Span^.Kind;
+  if @Hooks.BlockNote <> nil then
+    Hooks.BlockNote(Span, Block);
 end;
 
 procedure VisitBlocks(Span: PSpan; Walk: PWalk);

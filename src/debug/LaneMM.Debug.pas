@@ -57,9 +57,10 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
   LaneMM.Lock, LaneMM.Arena, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
-  LaneMM.AllocationLog, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords,
-  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects,
-  LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
+  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
+  LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // A block that grows and has to move is given this share of its size as spare capacity, as normal
@@ -517,16 +518,6 @@ begin
     Result := BlockFree(P);
 end;
 
-procedure ReportWrongSize(Block: PDebugBlock; Size: NativeUInt);
-var
-  Finding: TFinding;
-begin
-  FindingFrom(Finding, msWrongSize, Block);
-  Finding.Kind := evWrongSize;
-  Finding.Given := Size;
-  FindingReport(Finding);
-end;
-
 // Returns the debug block in use that begins at P, any pointer; nil if there is none.
 function BlockInUse(P: Pointer): PDebugBlock;
 begin
@@ -544,7 +535,7 @@ begin
     Exit;
   Block := BlockInUse(P);
   if (Block <> nil) and (Size <> Block^.Size) then
-    ReportWrongSize(Block, Size);
+    InvalidReportSize(Block, Size);
 end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
@@ -611,7 +602,10 @@ begin
   if DebugIsOn then
     Result := GetFilled(RequestOf(Size, Capacity, 0), Frame)
   else
+  begin
     Result := BlockGet(Size);
+    NoteBlock(Result, Frame);
+  end;
   if Result = nil then
     Exit(LimitsRefuse(Size));
   if Size < OldSize then
@@ -653,6 +647,17 @@ begin
   Result := ResizeAt(P, Place, Size, NativeUInt(get_frame));
 end;
 
+// Resizes a block from outside of debug mode.
+function ResizeNormal(var P: Pointer; Size: TSize; Frame: NativeUInt): Pointer;
+var
+  Before: Pointer;
+begin
+  Before := P;
+  Result := BlockRealloc(P, Size);
+  if P <> Before then
+    NoteBlock(P, Frame);
+end;
+
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Place: TDebugPlace;
@@ -661,7 +666,7 @@ begin
   if (P = nil) and (Size <> 0) then
     P := GetAt(Size, NativeUInt(get_frame))
   else if (Size = 0) or not DebugPlaceFind(P, Place) then
-    Exit(BlockRealloc(P, Size))
+    Exit(ResizeNormal(P, Size, NativeUInt(get_frame)))
   else
     Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
   Result := P;

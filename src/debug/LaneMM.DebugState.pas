@@ -99,6 +99,11 @@ type
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
     SpanSlices: NativeUInt;     //< lock Debug  slices of such spans that were ever taken
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
+    Notes: Pointer;             //< const   the mirror of LaneMM.BlockNotes; nil: none
+    NotedGet: TSizeCall;        //< racy    allocates blocks for it, see LaneMM.Watch; an old one
+                                //  still does. Never nil once an entry calls it
+    NotedGetZero: TSizeCall;    //< racy    likewise, blocks of zeros
+    NotedResize: TResizeCall;   //< racy    likewise, resizes them
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
     LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far

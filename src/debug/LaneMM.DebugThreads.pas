@@ -38,7 +38,7 @@ function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
-function DebugNumber(Thread: PDebugThread): NativeUInt;
+function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
 /// Returns the number of the last allocation of the calling thread, or of the last thread that used
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
@@ -111,17 +111,22 @@ begin
     Result := ThreadNumber;
 end;
 
-function DebugNumber(Thread: PDebugThread): NativeUInt;
+// Reserves numbers for the thread; returns the first.
+function ReserveNumbers(Thread: PDebugThread): NativeUInt;
 begin
   if Thread = nil then
     Exit(FetchAdd(Debug.LastNumber, 1) + 1);
-  if Thread^.NextNumber = Thread^.NumberLimit then
-  begin
-    Thread^.NextNumber := FetchAdd(Debug.LastNumber, NumberBatch) + 1;
-    Thread^.NumberLimit := Thread^.NextNumber + NumberBatch;
-  end;
+  Result := FetchAdd(Debug.LastNumber, NumberBatch) + 1;
+  Thread^.NextNumber := Result + 1;
+  Thread^.NumberLimit := Result + NumberBatch;
+end;
+
+function DebugNumber(Thread: PDebugThread): NativeUInt;
+begin
+  if (Thread = nil) or (Thread^.NextNumber = Thread^.NumberLimit) then
+    Exit(ReserveNumbers(Thread));
   Result := Thread^.NextNumber;
-  Inc(Thread^.NextNumber);
+  Thread^.NextNumber := Result + 1;
 end;
 
 function DebugLastNumber: NativeUInt;

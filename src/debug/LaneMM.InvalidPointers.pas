@@ -15,6 +15,8 @@ uses
 procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
 /// Reports a call with P, any pointer at which no debug block in use begins, and where it lies.
 procedure InvalidReport(P: Pointer; Call: TInvalidCall);
+/// Reports a free of Block with Size, which is not its size.
+procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
 
 implementation
 
@@ -79,6 +81,16 @@ begin
   Finding.Address := NativeUInt(P);
   if Block = nil then
     LookAround(P, Finding);
+  FindingReport(Finding);
+end;
+
+procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, msWrongSize, Block);
+  Finding.Kind := evWrongSize;
+  Finding.Given := Size;
   FindingReport(Finding);
 end;
 

@@ -176,7 +176,7 @@ const
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
-    (Name: 'leaks-advice'; Text: '  LANEMM=leaks,debug also shows where they were allocated.'),
+    (Name: 'leaks-advice'; Text: '  LANEMM=leaks,stacks also shows where they were allocated.'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
       + ' managed fields were not finalized.'),

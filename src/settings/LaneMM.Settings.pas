@@ -97,6 +97,8 @@ const
       Help: '0: no contents of blocks and no arguments of the program in reports'),
     (Name: 'event'; Kind: okRule; Default: 0;
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3'),
+    (Name: 'stacks'; Kind: okSwitch; Default: 0;
+      Help: 'note where each block is allocated, for leak reports and walks'),
     (Name: 'leaks'; Kind: okSwitch; Default: 0;
       Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Default: 0;

@@ -20,7 +20,7 @@ type
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opTop, opLeast, opDepth, opRate, opSignal, opHuge, opLog, opLogMost,
     opSyslog, opDump, opEvent,
-    opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
+    opStacks, opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,

@@ -58,7 +58,7 @@ type
 procedure UnwindStart;
 /// Begins an unwind at the caller of the routine with this frame pointer; that routine has set it.
 /// Limit is the end of the thread's stack.
-procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind);
+procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind); inline;
 /// Unwinds one frame; returns False when no caller is found. Rule receives the rule that was used.
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is

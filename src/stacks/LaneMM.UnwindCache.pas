@@ -221,29 +221,35 @@ begin
     and AreThere(@Way.Words, Way.Limit) and AreThere(@Cache.Words, Way.BaseLimit);
 end;
 
-// Keeps the path that was just found, unless it is long or was cut.
+// Keeps the path from the innermost frame past the Count new ones, unless it is long or was cut. It
+// passes the innermost frame at least, new or not.
 procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt;
   Number: Cardinal);
 var
-  Base: PCachedFrame;
-  Index: NativeInt;
+  Base, Step: PCachedFrame;
 begin
   Way.Pc := 0;
-  if (Count = 0) or (Count > PathFrames) or (Count = Cache.Count)
-    or not IsEnough(Cache, Cache.Count) then
+  if Count = 0 then
+    Count := 1;
+  if (Count > PathFrames) or (Count >= Cache.Count) or not IsEnough(Cache, Cache.Count) then
     Exit;
-  Base := @Cache.Steps[Cache.Count - Count - 1];
-  Way.Pc := Cache.Added[0].Pc;
-  Way.Sp := Cache.Added[0].Sp;
-  Way.Frame := Cache.Added[0].Frame;
+  Step := @Cache.Steps[Cache.Count - 1];
+  Base := Step - Count;
+  Way.Pc := Step^.Pc;
+  Way.Sp := Step^.Sp;
+  Way.Frame := Step^.Frame;
   Way.Base := Base;
   Way.BaseLimit := @Cache.Words[Base^.WordCount];
   Way.BaseSp := Base^.Sp;
   Way.BaseNumber := Base^.Number;
   Way.Number := Number;
   Way.Limit := @Way.Words;
-  for Index := 1 to NativeInt(Count) - 1 do
-    AddWords(Way.Limit, Cache.Added[Index]);
+  Dec(Step);
+  while Step <> Base do
+  begin
+    AddWords(Way.Limit, Step^);
+    Dec(Step);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- the stack

@@ -236,8 +236,9 @@ finds_leaks() {
     && has '100 x 48-byte block' && [ "$(cat out)" = done ]
 }
 
+# finds_leaks_with_stacks WORD
 finds_leaks_with_stacks() {
-  watch leaks,debug,log=logs lose && has ' lose_list  watched.c:[0-9]'
+  watch "leaks,$1,log=logs" lose && has ' lose_list  watched.c:[0-9]'
 }
 
 finds_no_leaks() {
@@ -312,7 +313,8 @@ promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
-promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks
+promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks debug
+promise 'leaks with stacks alone does so too' finds_leaks_with_stacks stacks
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug

@@ -22,7 +22,7 @@ const
   // What LaneMM is set to: each of its rooms makes calls of its own.
   SettingsCount = 5;
   AllSettings: array[1..SettingsCount] of string = ('', 'debug,leaks,guard=pages,trace,trace:most=5,mixes',
-    'profile,html,rate=10K,contention,least=1,growth', 'leaks,leaks:format=json,guard=sample:1000',
+    'profile,html,rate=10K,contention,least=1,growth', 'leaks,stacks,leaks:format=json,guard=sample:1000',
     'limit=100M,reserve=4M,huge=1M,erase=return');
 
   NeverFail = [39, 186]; // the numbers of the process and of the thread

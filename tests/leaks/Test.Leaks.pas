@@ -15,6 +15,7 @@ type
     procedure HasNot(const Part: string);
     procedure ReportsNothing(const What, How: string; ExitCode: Integer);
     procedure Reports(const What, How: string);
+    procedure CountsByPlace(const Words: string; Size: Integer);
     function PlaceOf(const Mark, Text: string): Integer;
   published
     procedure NothingIsReportedWithoutTheSetting;
@@ -49,6 +50,7 @@ type
     procedure ProgramItselfCanWishForTheReport;
     procedure StackIsShownInDebugMode;
     procedure LeaksOfOneKindAreCountedByPlace;
+    procedure StacksAloneGiveThePlacesOfLeaks;
     procedure StacksBeginAndEndInTheProgram;
     procedure JsonHasAllPlaces;
     procedure JunitHasThreePlaces;
@@ -376,16 +378,26 @@ begin
 end;
 
 procedure TLeaksTests.LeaksOfOneKindAreCountedByPlace;
+begin
+  CountsByPlace('leaks,debug', 24);
+end;
+
+procedure TLeaksTests.StacksAloneGiveThePlacesOfLeaks;
+begin
+  CountsByPlace('leaks,stacks', 32); // usable bytes instead of those asked for
+end;
+
+procedure TLeaksTests.CountsByPlace(const Words: string; Size: Integer);
 var
   Text: string;
 begin
-  Leaking.Run('leaks,debug', ['places']);
+  Leaking.Run(Words, ['places']);
   Text := Leaking.Errors;
-  Has('10,014 x Leaking.TFoo, 240,336 bytes');
-  Has('10,000, 240,000 bytes allocated, the first as number ');
-  Has('10, 240 bytes allocated, the first as number ');
-  Has('3, 72 bytes allocated, the first as number ');
-  Has('and 1 block, 24 bytes allocated at other places');
+  Has(Format('10,014 x Leaking.TFoo, %.0n bytes', [10014.0 * Size]));
+  Has(Format('10,000, %.0n bytes allocated, the first as number ', [10000.0 * Size]));
+  Has(Format('10, %d bytes allocated, the first as number ', [10 * Size]));
+  Has(Format('3, %d bytes allocated, the first as number ', [3 * Size]));
+  Has(Format('and 1 block, %d bytes allocated at other places', [Size]));
   AssertTrue(Text, PlaceOf('most', Text) < PlaceOf('ten', Text));
   AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('one')]));
@@ -455,7 +467,7 @@ procedure TLeaksTests.WithoutStacksTheReportTellsHowToGetThem;
 begin
   Reports('places', '');
   Has('10,014 x Leaking.TFoo');
-  Has('LANEMM=leaks,debug also shows where they were allocated.');
+  Has('LANEMM=leaks,stacks also shows where they were allocated.');
 end;
 
 procedure TLeaksTests.WhatNothingRetainsComesFirst;

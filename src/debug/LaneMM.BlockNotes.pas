@@ -1,0 +1,206 @@
+/// Notes beside the heap: where each block of the release mode was allocated.
+//
+// Owns:       Debug.Notes, NotedGet, NotedGetZero, NotedResize.
+// Layout:     the heap from Process.Base on has a mirror, of pieces that are made when they are
+//             first needed. The note of block number I of a span lies in the mirror of its address
+//             plus I notes. As no note is longer than a block, the notes of a span fit into its own
+//             mirror, and stand without gaps.
+// Invariants: a thread writes the note of its block before it returns the block. Frees leave notes
+//             alone: a walk looks at those of blocks in use. A walk that meets a block while it is
+//             allocated may read the note of the one before it. Blocks outside of the mirror, and
+//             those without memory for it, have no note. NotesStart forgets the notes from before.
+// Callers:    NotesStart: LaneMM.Watch, while it holds its lock. The others: any thread.
+// Progress:   lock-free: of two pieces that are made at once, one is given back.
+unit LaneMM.BlockNotes;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Hooks;
+
+/// Makes the mirror, and forgets all notes; returns False without memory.
+function NotesStart: Boolean;
+/// Makes the note of the block at P, which the caller has just got: it was allocated by the caller
+/// of the routine with the frame pointer Frame. Does nothing for any pointer but a block of the
+/// release mode, or while `stacks` is off.
+procedure NoteBlock(P: Pointer; Frame: NativeUInt);
+/// Allocates a block by Debug.NotedGet, and makes its note.
+function NotedGet(Size: TSize): Pointer;
+/// The same by Debug.NotedGetZero.
+function NotedGetZero(Size: TSize): Pointer;
+/// Resizes a block by Debug.NotedResize; one that moves gets a new note.
+function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.SettingsState,
+  LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugThreads;
+
+const
+  // Bytes of a piece of the mirror, as a power of two, and the number of pieces.
+  PieceShift = 24;
+  PieceSize = NativeUInt(1) shl PieceShift;
+  PieceCount = 1 shl 16;
+
+type
+  TNote = record
+    Number: NativeUInt;
+    Stack: Cardinal;
+    Thread: Cardinal;
+  end;
+  PNote = ^TNote;
+
+  TMirror = array[0..PieceCount - 1] of TAtomicWord; // addresses of pieces; 0: none
+  PMirror = ^TMirror;
+
+// Returns the bytes from Process.Base to the note of the block at Address, before it is mirrored.
+function OffsetOf(Span: PSpan; Address: PByte): NativeUInt; inline;
+begin
+  Result := NativeUInt(Span^.Start) - Process.Base;
+  if Span^.Kind = skBlocks then
+    Inc(Result, Cardinal(Address - Span^.Start) div Cardinal(Span^.BlockSize) * SizeOf(TNote));
+end;
+
+// Makes the piece number Index, if the mirror reaches that far; returns its address, or 0.
+function NewPiece(Index: NativeUInt): NativeUInt;
+var
+  Piece: Pointer;
+  Place: PNativeUInt;
+begin
+  if Index >= PieceCount then
+    Exit(0);
+  Place := @PMirror(Debug.Notes)^[Index];
+  Piece := OsTakePages(PieceSize);
+  if (Piece <> nil) and not CompareAndSwap(Place^, 0, NativeUInt(Piece)) then
+    OsReleasePages(Piece, PieceSize);
+  Result := LoadAcquire(Place^);
+end;
+
+// Returns the address of a piece; 0 if there is none.
+function PieceAt(Index: NativeUInt): NativeUInt; inline;
+begin
+  Result := 0;
+  if Index < PieceCount then
+    Result := LoadAcquire(PMirror(Debug.Notes)^[Index]);
+end;
+
+// Returns the first record of the span of blocks, or of the large block, that Slice belongs to; nil
+// if there is none.
+function FirstOf(Slice: PSpan): PSpan;
+begin
+  Result := Slice;
+  if Result^.Kind = skInner then
+    Dec(Result, Result^.Distance);
+  if not (Result^.Kind in [skBlocks, skLarge]) then
+    Result := nil;
+end;
+
+// Returns the note of the block at P, any pointer; nil if it has none.
+function NoteFor(P: Pointer): PNote;
+var
+  Span: PSpan;
+  Offset, Piece: NativeUInt;
+begin
+  Span := ArenaSpan(P);
+  if (Span <> nil) and (Span^.Kind <> skBlocks) then
+    Span := FirstOf(Span);
+  if Span = nil then
+    Exit(nil);
+  Offset := OffsetOf(Span, P);
+  Piece := PieceAt(Offset shr PieceShift);
+  if Piece = 0 then
+    Piece := NewPiece(Offset shr PieceShift);
+  Result := nil;
+  if Piece <> 0 then
+    Result := PNote(Piece + Offset and (PieceSize - 1));
+end;
+
+// Writes the note of the block at P, if it can have one.
+procedure Note(P: Pointer; Frame: NativeUInt);
+var
+  Place: PNote;
+  Thread: PDebugThread;
+begin
+  Place := NoteFor(P);
+  if Place = nil then
+    Exit;
+  Thread := DebugThread;
+  Place^.Number := DebugNumber(Thread);
+  Place^.Stack := DebugStack(Thread, Frame);
+  Place^.Thread := DebugThreadId(Thread);
+end;
+
+procedure NoteBlock(P: Pointer; Frame: NativeUInt);
+begin
+  if IsSet(opStacks) then
+    Note(P, Frame);
+end;
+
+function NotedGet(Size: TSize): Pointer;
+begin
+  Result := Debug.NotedGet(Size);
+  Note(Result, NativeUInt(get_frame));
+end;
+
+function NotedGetZero(Size: TSize): Pointer;
+begin
+  Result := Debug.NotedGetZero(Size);
+  Note(Result, NativeUInt(get_frame));
+end;
+
+function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+begin
+  Before := P;
+  Result := Debug.NotedResize(P, Size);
+  if P <> Before then
+    Note(P, NativeUInt(get_frame));
+end;
+
+// Hooks.BlockNote: adds the note of a block.
+procedure ReadNote(Span: PSpan; var Block: TBlockInfo);
+var
+  Offset, Piece: NativeUInt;
+  Place: PNote;
+begin
+  if not IsSet(opStacks) then
+    Exit;
+  Offset := OffsetOf(Span, Block.Address);
+  Piece := PieceAt(Offset shr PieceShift);
+  if Piece = 0 then
+    Exit;
+  Place := PNote(Piece + Offset and (PieceSize - 1));
+  Block.Number := Place^.Number;
+  Block.Thread := Place^.Thread;
+  Block.Stack := Place^.Stack;
+end;
+
+procedure ForgetAll;
+var
+  Index: Cardinal;
+  Piece: NativeUInt;
+begin
+  for Index := 0 to PieceCount - 1 do
+  begin
+    Piece := LoadAcquire(PMirror(Debug.Notes)^[Index]);
+    if Piece <> 0 then
+      OsClear(Pointer(Piece), PieceSize);
+  end;
+end;
+
+function NotesStart: Boolean;
+begin
+  if Debug.Notes <> nil then
+    ForgetAll
+  else
+    Debug.Notes := OsTakePages(SizeOf(TMirror));
+  Result := (Debug.Notes <> nil) and BacktracesStart;
+  if Result then
+    Hooks.BlockNote := ReadNote;
+end;
+
+end.
