@@ -100,6 +100,8 @@ const
   /// A resize to less than the usable size shr KeptShift moves the block, or shortens a large block
   /// in place; any other reduction leaves the block as it is.
   KeptShift = 2;
+  /// No reduction moves a block of at most so many bytes, two cache lines.
+  MostTiny = 2 * CacheLineSize;
 
   /// Bytes that a thread must have used in spans that are full before it may get a huge page.
   HugeFromDefault = {$ifdef MSWINDOWS} 0 {$else} 16 shl 20 {$endif};

@@ -197,7 +197,8 @@ end;
 // Returns true if a block keeps its place and usable size when resized to Size.
 function KeepsPlace(Span: PSpan; Size: NativeUInt): Boolean; inline;
 begin
-  Result := (Size <= Span^.BlockSize) and (Size >= Span^.BlockSize shr KeptShift);
+  Result := (Size <= Span^.BlockSize)
+    and ((Size >= Span^.BlockSize shr KeptShift) or (Span^.BlockSize <= MostTiny));
 end;
 
 function Resize(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;

@@ -27,6 +27,7 @@ type
     procedure RandomResizesKeepTheContents;
     procedure ResizeWithinTheUsableSizeStaysInPlace;
     procedure ShrinkToAQuarterStaysInPlace;
+    procedure TinyBlockStaysWhenItIsReduced;
     procedure ShrinkToLittleGivesMemoryBack;
     procedure BlockThatGrewOnceHasRoomToGrowAgain;
     procedure FirstBlockHasNoSlack;
@@ -270,6 +271,23 @@ begin
     AssertTrue('a quarter', P = Q);
     FreeMem(P);
     Size := Size + Size div 3 + 1;
+  end;
+end;
+
+procedure TBlocksTests.TinyBlockStaysWhenItIsReduced;
+var
+  Size: NativeUInt;
+  P, Q: Pointer;
+begin
+  Size := BlockAlignment;
+  while Size <= MostTiny do
+  begin
+    GetMem(P, Size);
+    Q := P;
+    ReallocMem(Q, 1);
+    AssertTrue('the same', P = Q);
+    FreeMem(P);
+    Inc(Size, BlockAlignment);
   end;
 end;
 
