@@ -154,12 +154,13 @@ begin
   Inc(Heap^.Borrowed[SizeClass]);
 end;
 
-procedure SetCurrent(Heap: PHeap; Span: PSpan);
+procedure SetCurrent(Heap: PHeap; Span: PSpan; Held: Byte);
 begin
   Span^.IsCurrent := True;
   Span^.Owner := Heap; // without AwaitsFree
   YieldPoint;
-  Inc(Span^.Used);
+  Span^.Held := Held;
+  Inc(Span^.Used, Held);
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
@@ -196,6 +197,15 @@ begin
   PushTaken(Heap, Span);
 end;
 
+procedure EndCurrent(Heap: PHeap; Span: PSpan);
+begin
+  Heap^.Current[Span^.SizeClass] := @Process.EmptySpan;
+  Span^.IsCurrent := False;
+  YieldPoint;
+  Dec(Span^.Used, Span^.Held);
+  Span^.Held := 0;
+end;
+
 procedure RetireCurrent(Heap: PHeap; SizeClass: Cardinal);
 var
   Span: PSpan;
@@ -203,10 +213,7 @@ begin
   Span := Heap^.Current[SizeClass];
   if Span = @Process.EmptySpan then
     Exit;
-  Heap^.Current[SizeClass] := @Process.EmptySpan;
-  Span^.IsCurrent := False;
-  YieldPoint;
-  Dec(Span^.Used);
+  EndCurrent(Heap, Span);
   Retire(Heap, Span);
 end;
 
@@ -271,8 +278,14 @@ begin
   LockLeave(Heap^.Lock);
 end;
 
+// The first span of a class stays current when its last block is freed, so that a program which
+// allocates and frees few blocks takes no span each time. A span after one that was filled is
+// released then: a thread that goes idle keeps nothing of a burst.
 function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+var
+  Held: Byte;
 begin
+  Held := Ord(Heap^.Current[SizeClass] = @Process.EmptySpan);
   RetireCurrent(Heap, SizeClass);
   Result := TakeQueued(Heap, SizeClass);
   if Result = nil then
@@ -281,7 +294,7 @@ begin
     Result := HeapNewSpan(Heap, SizeClass);
   if Result = nil then
     Exit;
-  SetCurrent(Heap, Result);
+  SetCurrent(Heap, Result, Held);
   if (Result^.FreeList = EndOfList) and not SpanRefill(Result) then
     Fatal('a queued span has no free block');
 end;
@@ -344,13 +357,18 @@ begin
   LockLeave(Abandoned^.Lock);
 end;
 
+procedure EndLife(Span: PSpan);
+begin
+  Span^.Owner := NoOwner;
+  RemoteEndLife(Span);
+end;
+
 // Takes a span that is to be released out of its queue. Under the heap's lock.
 procedure Remove(Heap: PHeap; Span: PSpan);
 begin
   QueueRemove(Heap, Span);
   YieldPoint;
-  Span^.Owner := NoOwner;
-  RemoteEndLife(Span);
+  EndLife(Span);
 end;
 
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
@@ -368,11 +386,40 @@ begin
     ArenaRelease(Span);
 end;
 
+// Keeps a span without a block in use by its counts, but with a block that does not look free.
+procedure KeepUncounted(Span: PSpan; Uncounted: PBlock);
+begin
+  SpanDropList(Span);
+  SpanReport(coCount, Span, Uncounted);
+end;
+
+// HeapEmptied for a current span, which is in no queue: no thread sweeps it.
+procedure CurrentEmptied(Heap: PHeap; Span: PSpan);
+var
+  Uncounted: PBlock;
+begin
+  Uncounted := SpanUncountedBlock(Span);
+  if Uncounted <> nil then
+  begin
+    KeepUncounted(Span, Uncounted);
+    Exit;
+  end;
+  EndCurrent(Heap, Span);
+  EndLife(Span);
+  GiveBack(Heap, Span);
+end;
+
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 var
   IsOurs: Boolean;
   Uncounted: PBlock;
 begin
+  // If a sweeping thread has released the span, any class here has another one.
+  if Heap^.Current[Span^.SizeClass] = Span then
+  begin
+    CurrentEmptied(Heap, Span);
+    Exit;
+  end;
   if not LockTry(Heap^.Lock) then
   begin
     WantSweep;
@@ -392,10 +439,7 @@ begin
   if Uncounted = nil then
     GiveBack(Heap, Span)
   else
-  begin
-    SpanDropList(Span);
-    SpanReport(coCount, Span, Uncounted);
-  end;
+    KeepUncounted(Span, Uncounted);
 end;
 
 procedure HeapRetireEmpty(Heap: PHeap);
@@ -406,7 +450,7 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
-    if (Span <> @Process.EmptySpan) and (Cardinal(Span^.Used - 1) = RemoteCount(Span)) then
+    if (Span <> @Process.EmptySpan) and (Cardinal(Span^.Used - Span^.Held) = RemoteCount(Span)) then
       RetireCurrent(Heap, SizeClass);
   end;
 end;

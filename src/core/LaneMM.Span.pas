@@ -108,6 +108,7 @@ begin
   Span^.BlockBytes := BlockCount(Span) * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
+  Span^.Held := 0;
   Span^.IsShared := False;
   RemoteStartLife(Span);
   Span^.Owner := Heap;
@@ -194,7 +195,7 @@ begin
   if Checked then
   begin
     Check(Odd(Span^.FreeList), 'a span is refilled when FreeList is empty');
-    Check((Span^.Used - Ord(Span^.IsCurrent)) * Span^.BlockSize = Span^.CarvedBytes,
+    Check((Span^.Used - Span^.Held) * Span^.BlockSize = Span^.CarvedBytes,
       'used and free blocks are the carved ones');
   end;
   if Span^.BlockBytes = 0 then
@@ -231,7 +232,7 @@ begin
   if not Odd(Span^.FreeList) then
     Result := PBlock(Span^.Origin + Span^.FreeList);
   Span^.FreeList := EndOfList;
-  Span^.Used := Span^.CarvedBytes div Span^.BlockSize + Ord(Span^.IsCurrent);
+  Span^.Used := Span^.CarvedBytes div Span^.BlockSize + Span^.Held;
 end;
 
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);

@@ -109,7 +109,7 @@ function BlocksInUse(Span: PSpan): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(Span^.Used) - Ord(Span^.IsCurrent) - NativeInt(RemoteCount(Span));
+  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
   if Count < 0 then
     Count := 0;
   Result := Count;

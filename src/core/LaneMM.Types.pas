@@ -40,8 +40,8 @@ type
   /// Const and owner hold for one life of a span: the thread that takes a run formats its record
   /// anew. A walk (WalkSpans) reads records at any time; its answer is inexact while spans change.
   ///
-  /// Always, for skBlocks: (Used + length(FreeList)) * BlockSize = CarvedBytes, with one more in
-  /// Used while the span is current; Used counts the blocks on Remote too. CarvedBytes <=
+  /// Always, for skBlocks: (Used - Held + length(FreeList)) * BlockSize = CarvedBytes; Held is 0
+  /// unless the span is current; Used counts the blocks on Remote too. CarvedBytes <=
   /// BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption (LaneMM.Span) lost
   /// blocks count as used.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so a block begins only at Start. The
@@ -52,10 +52,12 @@ type
       0: (
         FreeList: NativeUInt;     //< owner   offset of the first free block, or EndOfList
         Origin: PByte;            //< owner   Start, repeated for the owner's line
-        Used: Cardinal;           //< racy    blocks in use, plus one while the span is current;
-                                  //  written by the owner. An old value is too high for a sweep,
-                                  //  which leaves the span alone, and makes a sum inexact
+        Used: Cardinal;           //< racy    blocks in use, plus Held; written by the owner. An
+                                  //  old value is too high for a sweep, which leaves the span
+                                  //  alone, and makes a sum inexact
         IsHuge: Boolean;          //< owner   huge pages were requested for a large block
+        Held: Byte;               //< racy    1: current, and kept when its last block is freed;
+                                  //  written by the owner. An old value makes a sum inexact
         Next: PSpan;              //< lock Heap or Shard or Debug or Sample  next in its list; set
                                   //  without it by the thread that releases or takes over the span
         Prev: PSpan;              //< lock Heap or Shard or Debug  previous in its list

@@ -174,6 +174,7 @@ begin
   if Result = nil then
     Exit;
   Result^.IsCurrent := True;
+  Result^.Held := 1;
   Inc(Result^.Used);
 end;
 

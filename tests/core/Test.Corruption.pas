@@ -88,8 +88,10 @@ begin
 end;
 
 // Gets blocks until one begins where the block before it ends: First is its number, and the current
-// span has it.
+// span has it, and one more: a free of the two does not release the span.
 procedure TCorruptionTests.GetBlocks;
+var
+  Span: PSpan;
 begin
   First := -1;
   repeat
@@ -98,7 +100,8 @@ begin
       SetLength(Blocks, First * 2);
     Blocks[First] := GetMem(Size);
     FillPattern(Blocks[First], Size, First);
-  until (First >= LeastBlocks) and (Blocks[First] = Blocks[First - 1] + Size)
+    Span := ArenaSpan(Blocks[First]);
+  until (First >= LeastBlocks) and (Span^.Used - Span^.Held > 2) and (Blocks[First] = Blocks[First - 1] + Size)
     and (NativeUInt(Blocks[First]) mod SliceSize <> 0);
   SetLength(Blocks, First + 1);
 end;

@@ -62,6 +62,9 @@ type
     procedure AbandonNeverWaits;
     procedure FirstBlocksOfAClassAreLarger;
     procedure FirstHeapHasBlocksOfTheirClass;
+    procedure FirstSpanOfAClassStaysCurrent;
+    procedure SpanAfterAFullOneIsReleasedWithItsLastBlock;
+    procedure CurrentSpanWithABlockThatIsNotCountedIsKept;
   end;
 
 implementation
@@ -692,6 +695,51 @@ procedure THeapTests.FirstHeapHasBlocksOfTheirClass;
 begin
   Mine^.NextHeap := Process.Abandoned;
   Same(0, HeapServingClass(Mine, 0), 'class');
+end;
+
+procedure THeapTests.FirstSpanOfAClassStaysCurrent;
+var
+  Span: PSpan;
+begin
+  Span := SpanOf(Take(Mine));
+  Put(Mine, Blocks[0]);
+  AssertTrue('current', Mine^.Current[SizeToClass(BlockSize)] = Span);
+  AssertTrue('the same', SpanOf(Take(Mine)) = Span);
+end;
+
+procedure THeapTests.SpanAfterAFullOneIsReleasedWithItsLastBlock;
+var
+  Span: PSpan;
+  Last: Integer;
+begin
+  FillSpan;
+  Last := BlockCount;
+  Span := SpanOf(Take(Mine));
+  Put(Mine, Blocks[Last]);
+  AssertTrue('no span', Mine^.Current[SizeToClass(BlockSize)] = @Process.EmptySpan);
+  AssertTrue('released', IsGone(Span));
+end;
+
+procedure THeapTests.CurrentSpanWithABlockThatIsNotCountedIsKept;
+var
+  KeptHook: TCorruptionCall;
+  Span: PSpan;
+  First: Integer;
+begin
+  FillSpan;
+  First := BlockCount;
+  Span := SpanOf(Take(Mine));
+  Take(Mine);
+  Span^.IsShared := True;
+  Dec(Span^.Used); // as when two threads have freed one block at the same moment
+  KeptHook := Hooks.Corruption;
+  Corruptions := 0;
+  Hooks.Corruption := NoteCorruption;
+  Put(Mine, Blocks[First]);
+  Hooks.Corruption := KeptHook;
+  Same(1, Corruptions, 'reports');
+  AssertTrue('current', Mine^.Current[SizeToClass(BlockSize)] = Span);
+  Span^.Used := 1; // the block that was not counted
 end;
 
 initialization

@@ -574,10 +574,13 @@ begin
   repeat // until the block is the first of its span
     Inc(Index);
     GetMem(Blocks[Index], AwaitedSize);
-  until ArenaSpan(Blocks[Index])^.Used = 2;
+  until ArenaSpan(Blocks[Index])^.Used = ArenaSpan(Blocks[Index])^.Held + 1;
   P := Blocks[Index];
   Blocks[Index] := nil;
+  FreeMem(P); // a span after a full one is released here; the next one stays
+  GetMem(P, AwaitedSize);
   FreeMem(P);
+  Same(1, OsThreadHeap^.Current[SizeToClass(AwaitedSize)]^.Used, 'held');
   ProcessTrim;
   AssertTrue('current', OsThreadHeap^.Current[SizeToClass(AwaitedSize)] = @Process.EmptySpan);
   FreeEach(Blocks, 1);

@@ -24,9 +24,10 @@
  *   LaneMM.Heap
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
  *     SetCurrent: IsCurrent:= Owner:= Used+
+ *     EndCurrent: IsCurrent:= Used-
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
- *     RetireCurrent: IsCurrent:= Used- Retire
+ *     RetireCurrent: EndCurrent Retire
  *     HeapRetireEmpty: Used RemoteCount RetireCurrent
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
  *     TakeTaken: Swap Taken PushTaken
@@ -38,9 +39,11 @@
  *     HeapAwaitedFree: Owner:= SpanCollect
  *     HeapClaim: LockTry QueueTaken OwnerOf QueueRemove LockLeave
  *     HeapTakeOver: Owner:= PushTaken
- *     Remove: QueueRemove Owner:= RemoteEndLife
- *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
- *       GiveBack SpanDropList
+ *     EndLife: Owner:= RemoteEndLife
+ *     Remove: QueueRemove EndLife
+ *     CurrentEmptied: SpanUncountedBlock EndCurrent EndLife GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
+ *       LockLeave GiveBack
  *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
@@ -82,7 +85,7 @@
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
  *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT,
- *                                                                   PUSH_EARLY
+ *                                                                   PUSH_EARLY, CURRENT_BLIND
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
@@ -124,6 +127,7 @@ byte Remote;           /* set of blocks */
 bool GivenUp;          /* Remote = RemoteGivenUp */
 bool Carved;
 byte IsCurrent;        /* the heap whose current span it is, or 0 */
+byte Held;             /* 1: current, and its last free is not noticed */
 
 /* Heaps */
 byte Queued;           /* set of heaps that have the span in a queue */
@@ -281,17 +285,22 @@ inline Retire(h) {
 inline RetireCurrent(h) {
   if
   :: IsCurrent == h ->
-    d_step { IsCurrent = 0; Used = Used - 1 };
+    d_step { IsCurrent = 0; Used = Used - Held; Held = 0 };
     Retire(h)
   :: else
   fi
 }
 
+/* The class may have had a full span before, or none. */
 inline SetCurrent(h) {
+  if
+  :: Held = 0
+  :: Held = 1
+  fi;
   d_step {
     Law(5, Owner == h);
     Law(0, Live && Queued == 0 && Taken == 0 && IsCurrent == 0);
-    IsCurrent = h; Used = Used + 1
+    IsCurrent = h; Used = Used + Held
   }
 }
 
@@ -399,8 +408,22 @@ inline Remove(h) {
   d_step { QueueRemove(h); Owner = 0; Remote = 0; GivenUp = false }
 }
 
+/* EndCurrent, EndLife: no other thread reads IsCurrent for more than a sweep too many. */
+inline CurrentEmptied(h) {
+  d_step { IsCurrent = 0; Held = 0 };
+  d_step { Owner = 0; Remote = 0; GivenUp = false };
+  ArenaRelease()
+}
+
 inline HeapEmptied(h) {
+#ifndef CURRENT_BLIND
+  if
+  :: IsCurrent == h -> CurrentEmptied(h); ok = false
+  :: else -> LockTry(h, ok)
+  fi;
+#else
   LockTry(h, ok);
+#endif
   if
   :: ok ->
 #ifdef EMPTIED_BLIND
@@ -457,7 +480,7 @@ inline HeapSweep(h) {
 /* HeapRetireEmpty, by the heap's thread. */
 inline HeapRetireEmpty(h) {
   if
-  :: IsCurrent == h && Used - 1 == Count(Remote) -> RetireCurrent(h)
+  :: IsCurrent == h && Used - Held == Count(Remote) -> RetireCurrent(h)
   :: else
   fi
 }
@@ -703,7 +726,7 @@ init {
     Law(0, NobodyUses && Locks == 0);
     Law(4, !Live || (Carved -> (FreeList | Remote) == All : FreeList == 0));
     Law(4, !Live || (FreeList & Remote) == 0);
-    Law(4, !Live || Used == Count(Remote) + (IsCurrent != 0 -> 1 : 0));
+    Law(4, !Live || Used == Count(Remote) + Held);
     Law(5, !Live || IsCurrent == 0 || Owner == IsCurrent);
     Law(6, !Live || IsCurrent != 0 && Alive[IsCurrent]);
     Law(0, Queued == 0 && Taken == 0 && !GivenUp && (Live || IsCurrent == 0))

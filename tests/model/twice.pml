@@ -6,7 +6,7 @@
  *     RemoteEndLife: StoreRelease Remote Remote
  *   LaneMM.Span
  *     SpanUncountedBlock: RemoteCount Link
- *     SpanDropList: FreeList FreeList FreeList:= Used:= IsCurrent
+ *     SpanDropList: FreeList FreeList FreeList:= Used:=
  *
  * and RemotePush, SpanTake, SpanPut, Collect as remote.pml has them.
  *

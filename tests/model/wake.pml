@@ -16,15 +16,18 @@
  *   LaneMM.RemoteList
  *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
- *     HeapEmptied: LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove LockLeave
- *       GiveBack SpanDropList
+ *     EndCurrent: IsCurrent:= Used-
+ *     EndLife: Owner:= RemoteEndLife
+ *     CurrentEmptied: SpanUncountedBlock EndCurrent EndLife GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
+ *       LockLeave GiveBack
  *     GiveBack: WantSweep ArenaRelease
  *     HeapAwaitedFree: Owner:= SpanCollect
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
- *     RetireCurrent: IsCurrent:= Used- Retire
+ *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
  *     HeapTakeOver: Owner:= PushTaken
  *     HeapAbandon: RetireCurrent LockTry QueueTaken SweepQueue MoveQueue LockLeave
@@ -91,6 +94,7 @@ byte Taken;                         /* heap that has it on Taken; 2 none */
 bool GivenUp;
 bool EndedHeaps;                    /* heap 0 is on Process.EndedHeaps */
 bool IsCurrent;
+byte Held;                          /* 1: current, and its last free is not noticed */
 byte Used, Remote;                  /* counts */
 byte Owner;                         /* heap that has the span; 2 NoOwner */
 byte Awaits;                        /* how often AwaitsFree is added to it */
@@ -250,9 +254,13 @@ inline PushTaken(h) {
 
 /* Retire: Remote is not empty, else the span were given up, or it has a free block. See model
  * life.pml for that. */
-inline RetireCurrent() {
+inline EndCurrent() {
   IsCurrent = false;
-  Used--;
+  d_step { Used = Used - Held; Held = 0 }
+}
+
+inline RetireCurrent() {
+  EndCurrent();
   PushTaken(0)
 }
 
@@ -261,20 +269,31 @@ inline HeapTakeOver(h) {
   PushTaken(h)
 }
 
+/* EndLife as well. */
+inline CurrentEmptied() {
+  EndCurrent();
+  Owner = Nowhere;
+  ArenaRelease()
+}
+
 inline HeapEmptied() {
-  LockTry(0);
   if
-  :: r ->
-    r = (Owner == 0 && Used == 0);
-    if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
-    HeapLock[0] = false;
-    if :: r -> ArenaRelease() :: else fi
+  :: IsCurrent -> CurrentEmptied()
   :: else ->
+    LockTry(0);
+    if
+    :: r ->
+      r = (Owner == 0 && Used == 0);
+      if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
+      HeapLock[0] = false;
+      if :: r -> ArenaRelease() :: else fi
+    :: else ->
 #ifndef EMPTIED_SILENT
-    WantSweep()
+      WantSweep()
 #else
-    skip
+      skip
 #endif
+    fi
   fi
 }
 
@@ -462,7 +481,9 @@ init {
     Taken = Nowhere;
     if
 #ifndef TAKE_OVER_SILENT            /* the others would only take time */
-    :: IsCurrent = true; Used++; if :: Used++; run Remover() :: true fi
+    :: IsCurrent = true;
+      if :: Held = 1; Used++ :: true fi;
+      if :: Used++; run Remover() :: true fi
     :: At = 0; if :: Used++; run Remover() :: true fi
 #endif
     :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
