@@ -5,7 +5,7 @@
 // options.
 unit FastMM4;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$ifdef FPC} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
 
 interface
 

@@ -7,7 +7,7 @@
 // Delphi has no properties outside of classes: there the routines behind them are called.
 unit FastMM5;
 
-{$ifdef FPC} {$mode objfpc}{$H+}{$pointermath on} {$endif}
+{$ifdef FPC} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
 
 interface
 

@@ -4,7 +4,7 @@
 // Callers:    any thread.
 unit LaneMM.Compat.Events;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 

@@ -4,7 +4,7 @@
 // Callers:    any thread; settings change from one thread at a time.
 unit LaneMM.Compat.Modes;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 

@@ -5,7 +5,7 @@
 // all of them.
 unit LaneMM.Compat.Options;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$I ../LaneMM.inc}
 
 {$if defined(InstallOnlyIfRunningInIDE) or defined(FullDebugModeInIDE)
   or defined(RequireIDEPresenceForLeakReporting)

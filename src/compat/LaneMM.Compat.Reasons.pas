@@ -9,7 +9,7 @@
 // effect where it stands, not where a name is used.
 unit LaneMM.Compat.Reasons;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 

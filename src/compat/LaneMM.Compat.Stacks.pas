@@ -4,7 +4,7 @@
 // Callers:    the handlers: any thread, also inside of GetMem and in reports; they use no heap.
 unit LaneMM.Compat.Stacks;
 
-{$ifdef FPC} {$mode objfpc}{$H+}{$pointermath on} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 
@@ -127,13 +127,13 @@ end;
 
 procedure SetStackTraceHandler(Handler: TFastMM_GetStackTrace);
 begin
-  if Handler = nil then
-    Handler := {$ifdef FPC}@{$endif}OwnStackTrace;
+  if @Handler = nil then
+    Handler := OwnStackTrace;
   TraceHandler := Handler;
-  if Handler = {$ifdef FPC}@{$endif}OwnStackTrace then
+  if @Handler = @OwnStackTrace then
     LaneMM_OnTakeStack(nil)
   else
-    LaneMM_OnTakeStack({$ifdef FPC}@{$endif}TakeByHandler);
+    LaneMM_OnTakeStack(TakeByHandler);
 end;
 
 function StackTextHandler: TFastMM_ConvertStackTraceToText;
@@ -143,16 +143,16 @@ end;
 
 procedure SetStackTextHandler(Handler: TFastMM_ConvertStackTraceToText);
 begin
-  if Handler = nil then
-    Handler := {$ifdef FPC}@{$endif}OwnStackText;
+  if @Handler = nil then
+    Handler := OwnStackText;
   TextHandler := Handler;
-  if Handler = {$ifdef FPC}@{$endif}OwnStackText then
+  if @Handler = @OwnStackText then
     LaneMM_OnStackText(nil)
   else
-    LaneMM_OnStackText({$ifdef FPC}@{$endif}TextByHandler);
+    LaneMM_OnStackText(TextByHandler);
 end;
 
 initialization
-  TraceHandler := {$ifdef FPC}@{$endif}OwnStackTrace;
-  TextHandler := {$ifdef FPC}@{$endif}OwnStackText;
+  TraceHandler := OwnStackTrace;
+  TextHandler := OwnStackText;
 end.

@@ -4,7 +4,7 @@
 // Callers:    any thread; exact while no other thread allocates or frees.
 unit LaneMM.Compat.State;
 
-{$ifdef FPC} {$mode objfpc}{$H+}{$pointermath on} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 
@@ -149,7 +149,7 @@ var
   Arena: PArena;
 begin
   FillChar(Map, SizeOf(Map), 0);
-  OsVisitMappings({$ifdef FPC}@{$endif}SeeMapping, @Map);
+  OsVisitMappings(SeeMapping, @Map);
   Index := 0;
   Arena := FrontierArena(Index);
   while Arena <> nil do
@@ -158,7 +158,7 @@ begin
     Inc(Index);
     Arena := FrontierArena(Index);
   end;
-  LaneMM_WalkSpans({$ifdef FPC}@{$endif}SeeSpan, @Map);
+  LaneMM_WalkSpans(SeeSpan, @Map);
 end;
 
 // ---------------------------------------------------------------------------- suppressions
@@ -183,7 +183,7 @@ end;
 function RegisteredLeaks: TFastMM_RegisteredMemoryLeaks;
 begin
   Result := nil;
-  LaneMM_WalkSuppressions({$ifdef FPC}@{$endif}AddLeak, @Result);
+  LaneMM_WalkSuppressions(AddLeak, @Result);
 end;
 
 end.

@@ -4,7 +4,7 @@
 // Callers:    any thread; blocks that other threads allocate or free meanwhile may be missing.
 unit LaneMM.Compat.Usage;
 
-{$ifdef FPC} {$mode objfpc}{$H+}{$pointermath on} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 
@@ -103,12 +103,12 @@ begin
   Usages.From := Request.AddFrom;
   Usages.UpTo := Request.AddUpTo;
   Usages.Sign := 1;
-  LaneMM_WalkBlocks({$ifdef FPC}@{$endif}Count, @Usages);
+  LaneMM_WalkBlocks(Count, @Usages);
   Usages.From := Request.SubtractFrom;
   Usages.UpTo := Request.SubtractUpTo;
   Usages.Sign := -1;
   if Usages.From <= Usages.UpTo then
-    LaneMM_WalkBlocks({$ifdef FPC}@{$endif}Count, @Usages);
+    LaneMM_WalkBlocks(Count, @Usages);
 end;
 
 // ---------------------------------------------------------------------------- order

@@ -4,7 +4,7 @@
 // Callers:    any thread; blocks that other threads allocate or free meanwhile may be missing.
 unit LaneMM.Compat.Walks;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif}
+{$I ../LaneMM.inc}
 
 interface
 
@@ -133,14 +133,14 @@ begin
   Walk.Info.UserData := UserData;
   Walk.FirstGroup := FirstGroup;
   Walk.LastGroup := LastGroup;
-  LaneMM_WalkBlocks({$ifdef FPC}@{$endif}VisitBlock, @Walk);
+  LaneMM_WalkBlocks(VisitBlock, @Walk);
   Walk.Info.DebugInformation := nil;
   if WalkBlockTypes * SpanTypes <> [] then
-    LaneMM_WalkSpans({$ifdef FPC}@{$endif}VisitSpan, @Walk);
+    LaneMM_WalkSpans(VisitSpan, @Walk);
   Walk.Info.SmallBlockSpanBlockSize := 0;
   Walk.Info.BlockIsFree := True;
   if not WalkUsedBlocksOnly then
-    LaneMM_WalkFreeBlocks({$ifdef FPC}@{$endif}VisitBlock, @Walk);
+    LaneMM_WalkFreeBlocks(VisitBlock, @Walk);
 end;
 
 end.

@@ -32,7 +32,7 @@ begin
   if WatchDebugStart then
     Result := DebugGet(Size)
   else
-    Result := GetMem(Size);
+    GetMem(Result, Size);
 end;
 
 function SingleGetZero(Size: TSize): Pointer;

@@ -35,6 +35,7 @@ type
     procedure FreeInstance; virtual;
     class function NewInstance: TObject; virtual;
     class function ClassParent: TClass;
+    class function ClassName: string;
     class function InstanceSize: Integer;
   end;
   IInterface = interface
@@ -83,7 +84,17 @@ type
     reExternalException, reIntfCastError, reSafeCallError, reMonitorNotLocked,
     reNoMonitorSupport, rePlatformNotImplemented, reObjectDisposed);
 
+  TSmallBlockTypeState = packed record
+    InternalBlockSize: Cardinal;
+    UseableBlockSize: Cardinal;
+    AllocatedBlockCount: NativeUInt;
+    ReservedAddressSpace: NativeUInt;
+  end;
+  TChunkStatus = (csUnallocated, csAllocated, csReserved, csSysAllocated, csSysReserved);
+  TMemoryMap = array[0..65535] of TChunkStatus;
+
 const
+  CP_UTF8 = 65001;
   vmtSelfPtr = -88;
   vmtIntfTable = -84;
   vmtTypeInfo = -72;
@@ -110,6 +121,13 @@ function GetHeapStatus: THeapStatus;
 function AllocMem(Size: NativeInt): Pointer;
 function Exp(const X: Extended): Extended;
 function Ln(const X: Extended): Extended;
+function AssignFile(var F: Text; FileName: string; CodePage: Word): Integer;
+function IOResult: Integer;
+function UTF8Encode(const WS: UnicodeString): RawByteString;
+function Utf8ToUnicode(Dest: PWideChar; MaxDestChars: Cardinal; Source: PAnsiChar;
+  SourceBytes: Cardinal): Cardinal;
+function UnicodeToUtf8(Dest: PAnsiChar; MaxDestBytes: Cardinal; Source: PWideChar;
+  SourceChars: Cardinal): Cardinal;
 function UpCase(Ch: Char): Char;
 
 implementation
