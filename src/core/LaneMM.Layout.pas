@@ -13,9 +13,9 @@ const
   Checked = {$ifdef LANEMM_CHECKED} True {$else} False {$endif};
   /// True on x86_64.
   IsX64 = {$ifdef LANEMM_X64} True {$else} False {$endif};
-  /// True where the compiler aligns the parts of its type information.
-  TypeInfoIsAligned =
-    {$ifdef FPC_REQUIRES_PROPER_ALIGNMENT} True {$else} False {$endif};
+  /// Bytes that the compiler aligns the parts of its type information to.
+  TypeInfoAlignment =
+    {$ifdef FPC_REQUIRES_PROPER_ALIGNMENT} SizeOf(Pointer) {$else} 1 {$endif};
 
   /// Bytes of a cache line; records that several threads write are aligned to it.
   CacheLineSize = 64;

@@ -155,8 +155,7 @@ begin
   if not Result then
     Exit;
   Inc(Data, SizeOf(Kind) + Kind[1]);
-  if TypeInfoIsAligned then
-    Data := AlignUp(Data, SizeOf(Pointer));
+  Data := AlignUp(Data, TypeInfoAlignment);
   Result := ReadName(Data + 2 * SizeOf(Pointer) + NumberSize, Name);
 end;
 
