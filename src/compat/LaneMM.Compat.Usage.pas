@@ -1,4 +1,4 @@
-/// FastMM's state file: a summary, and the blocks in use by class, in UTF-8.
+/// FastMM's state file: time and command, a summary, and the blocks in use by class, in UTF-8.
 //
 // Owns:       nothing.
 // Callers:    any thread; blocks that other threads allocate or free meanwhile may be missing.
@@ -28,7 +28,7 @@ function UsageWrite(const FileName: UnicodeString; const Request: TUsageRequest)
 implementation
 
 uses
-  LaneMM;
+  LaneMM, LaneMM.Os, LaneMM.Text, LaneMM.ReportHead;
 
 const
   MostKinds = 16384;
@@ -169,6 +169,21 @@ end;
 
 // ---------------------------------------------------------------------------- the file
 
+// Writes the time and the command line.
+procedure WriteHead(var Target: Text);
+var
+  Line: TText;
+begin
+  if not TextOpen(Line, OsPageSize) then
+    Exit;
+  HeadAddTime(Line, OsUnixSeconds);
+  TextAdd(Line, ', ');
+  HeadAddCommand(Line);
+  TextAdd(Line, #0);
+  WriteLn(Target, PAnsiChar(Line.Start));
+  TextClose(Line);
+end;
+
 procedure WriteSummary(var Target: Text; const Status: TLaneMM_HeapStatus);
 begin
   WriteLn(Target, 'Heap: ', Status.UsedBytes, ' bytes in use, ',
@@ -221,6 +236,7 @@ begin
   Compact(Usages);
   Sort(Usages, Request.Order);
   {$push}{$I-}
+  WriteHead(Target);
   if Request.Details <> '' then
     WriteLn(Target, Request.Details);
   WriteSummary(Target, Status);

@@ -865,6 +865,7 @@ begin
   AssertTrue(FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'details'));
   for Index := 0 to High(Objects) do
     Objects[Index].Free;
+  Has(' UTC, ', Content);
   Has('details', Content);
   Has('TListed x 3 (', Content);
   AssertTrue('appended', FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'more', False,
