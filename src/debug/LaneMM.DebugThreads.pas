@@ -85,13 +85,15 @@ begin
     Result := StackEnd(Frame);
 end;
 
-// Without a cache.
+// Without a cache; 0 for a backtrace that another routine took without a frame.
 function WholeStack: Cardinal;
 var
   Stack: TBacktrace;
 begin
   BacktraceTake(Stack);
-  Result := BacktraceKeep(Stack);
+  Result := 0;
+  if Stack.Frames[0] <> CutFrame then
+    Result := BacktraceKeep(Stack);
 end;
 
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;

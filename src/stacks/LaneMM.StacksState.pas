@@ -16,7 +16,7 @@ const
 
 type
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
-  /// number, at least 1.
+  /// number. Without any the backtrace is unknown.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
   /// Writes Count return addresses as text of at most Size bytes, lines ended by #10; returns its
   /// length. Runs in reports: uses no heap.

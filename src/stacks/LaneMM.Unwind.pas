@@ -455,6 +455,17 @@ begin
   Leave(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
 end;
 
+// Marks a backtrace of another routine that has too many frames, or none, as cut.
+procedure MarkCut(var Stack: TBacktrace);
+begin
+  if (Stack.Count > 0) and (Stack.Count <= Stacks.Depth) then
+    Exit;
+  if Stack.Count > Stacks.Depth then
+    Stack.Count := Stacks.Depth;
+  Stack.Frames[Stack.Count] := CutFrame;
+  Inc(Stack.Count);
+end;
+
 procedure BacktraceTake(out Stack: TBacktrace);
 var
   Walk: TUnwind;
@@ -465,8 +476,7 @@ begin
   if @TakeFrames <> nil then
   begin
     Stack.Count := TakeFrames(@Stack.Frames, Stacks.Depth + 1);
-    if Stack.Count > Stacks.Depth then
-      Stack.Frames[Stacks.Depth] := CutFrame;
+    MarkCut(Stack);
     Exit;
   end;
   UnwindFrom(NativeUInt(get_frame), StackEnd(NativeUInt(get_frame)), Walk);

@@ -978,15 +978,19 @@ end;
 
 procedure TFastMM5NamesTests.OwnHandlerTakesStacks;
 var
-  P: Pointer;
+  P, Q: Pointer;
   Info: TLaneMM_BlockInfo;
   Frames: array[0..7] of NativeUInt;
 begin
   FastMM_GetStackTrace := TwoAddresses;
   P := FastMM_DebugGetMem(10);
   FastMM_GetStackTrace := FastMM_NoOpGetStackTrace;
-  FreeMem(FastMM_DebugGetMem(10));
+  Q := FastMM_DebugGetMem(10);
+  Same(0, LaneMM_TakeStack(@Frames, Length(Frames)), 'frames of no backtrace');
   FastMM_GetStackTrace := nil;
+  AssertTrue(LaneMM_BlockInfo(Q, Info));
+  Same(0, Info.Stack, 'no backtrace');
+  FreeMem(Q);
   AssertTrue(LaneMM_BlockInfo(P, Info));
   Same(2, LaneMM_ReadStack(Info.Stack, @Frames, Length(Frames)), 'frames');
   Same(4711, Frames[0], 'innermost frame');
