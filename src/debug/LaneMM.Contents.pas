@@ -124,7 +124,7 @@ begin
       or not ReadName(ClassWord(Head, vmtClassName), Name) or not ParentOf(Head, ClassId) then
       Exit(False);
     if ClassId = 0 then
-      Exit((Name = RootName) and (ClassObjectSize(Head) = RootSize));
+      Exit((Name = RootName) and (ClassObjectSize(Head) <= RootSize));
     Size := ClassObjectSize(Head);
   end;
   Result := False;
@@ -141,10 +141,8 @@ begin
 end;
 
 // Reads the name of the unit that declares the class, from its type information: kind, name, then,
-// aligned where the processor requires that, class, parent, number of properties, unit.
+// aligned where the processor requires that, the data with the name of the unit.
 function ReadUnitName(const Head: TClassHead; out Name: ShortString): Boolean;
-const
-  NumberSize = 2;
 var
   Kind: array[0..1] of Byte;
   Data: NativeUInt;
@@ -156,7 +154,7 @@ begin
     Exit;
   Inc(Data, SizeOf(Kind) + Kind[1]);
   Data := AlignUp(Data, TypeInfoAlignment);
-  Result := ReadName(Data + 2 * SizeOf(Pointer) + NumberSize, Name);
+  Result := ReadName(Data + ClassUnitName, Name);
 end;
 
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);

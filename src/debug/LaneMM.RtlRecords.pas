@@ -5,9 +5,9 @@
 //             A class is known by the address of its record, which has words before that address
 //             in Delphi, after it in Free Pascal.
 // Callers:    any thread.
-// Source:     Free Pascal 3.2.2 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc (the count of
-//             references became shorter), dynarr.inc, objpash.inc. Delphi: docwiki, Internal Data
-//             Formats; API:System.
+// Source:     Free Pascal 3.2.2 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc, dynarr.inc,
+//             objpash.inc, objpas.inc (UnitName). Delphi: docwiki, Internal Data Formats;
+//             API:System.
 unit LaneMM.RtlRecords;
 
 {$I ../LaneMM.inc}
@@ -23,8 +23,11 @@ const
   ClassMethods = vmtMethodStart;
   /// The kind of classes in type information.
   ClassTypeKind = 15;
-  /// Bytes of an object of the class TObject.
-  RootSize = SizeOf(Pointer);
+  /// Bytes after the name in the type information of a class, up to the name of its unit: its class,
+  /// its parent, the number of properties; from 3.3 on attributes first.
+  ClassUnitName = {$if FPC_FULLVERSION < 30300} 2 {$else} 3 {$ifend} * SizeOf(Pointer) + 2;
+  /// Most bytes of an object of the class TObject: the class; from 3.3 on, a monitor.
+  RootSize = {$if FPC_FULLVERSION < 30300} 1 {$else} 2 {$ifend} * SizeOf(Pointer);
   /// The length of a dynamic array less the number in its header.
   ArrayExtra = 1;
   {$else}
@@ -32,7 +35,8 @@ const
   ClassLimit = vmtDestroy + SizeOf(Pointer);
   ClassMethods = 0;
   ClassTypeKind = 7;
-  RootSize = 2 * SizeOf(Pointer); // the class, the monitor
+  ClassUnitName = 2 * SizeOf(Pointer) + 2;
+  RootSize = 2 * SizeOf(Pointer);
   ArrayExtra = 0;
   {$endif}
 

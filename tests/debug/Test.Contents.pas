@@ -7,7 +7,7 @@ unit Test.Contents;
 interface
 
 uses
-  Test.Tools, LaneMM.Contents;
+  Test.Tools, LaneMM.RtlRecords, LaneMM.Contents;
 
 type
   TContentsTests = class(TLaneTest)
@@ -171,7 +171,7 @@ var
   Text: string;
 begin
   Text := 'Item ' + IntToStr(12345);
-  Read(PByte(Text) - 24);
+  Read(PByte(Text) - SizeOf(TStringHead));
   AssertTrue('kind', Contents.Kind = coAnsiString);
   Same(10, Contents.Length, 'length');
   AssertEquals('"Item 12345"', TextOf(20));
@@ -182,7 +182,7 @@ var
   Text: UnicodeString;
 begin
   Text := UnicodeString('Wide ' + IntToStr(678));
-  Read(PByte(Text) - 24);
+  Read(PByte(Text) - SizeOf(TStringHead));
   AssertTrue('kind', Contents.Kind = coUnicodeString);
   Same(8, Contents.Length, 'length');
   AssertEquals('"Wide 678"', TextOf(20));
@@ -193,7 +193,7 @@ var
   Text: string;
 begin
   Text := StringOfChar('x', 100000);
-  Read(PByte(Text) - 24);
+  Read(PByte(Text) - SizeOf(TStringHead));
   AssertEquals('"xxxxx"...', TextOf(5));
 end;
 
@@ -202,7 +202,7 @@ var
   Text: string;
 begin
   Text := 'a' + StringOfChar(#1, 3) + 'b';
-  Read(PByte(Text) - 24);
+  Read(PByte(Text) - SizeOf(TStringHead));
   AssertEquals('"a...b"', TextOf(20));
 end;
 
@@ -211,7 +211,7 @@ var
   Items: array of Integer;
 begin
   SetLength(Items, 1000);
-  Read(PByte(Items) - 16);
+  Read(PByte(Items) - SizeOf(TArrayHead));
   AssertTrue('kind', Contents.Kind = coDynamicArray);
   Same(1000, Contents.Length, 'length');
 end;
@@ -225,7 +225,7 @@ begin
   for Length_ := 2 to 5000 do
   begin
     Text := Text + 'y';
-    Read(PByte(Text) - 24);
+    Read(PByte(Text) - SizeOf(TStringHead));
     AssertTrue('kind', Contents.Kind = coAnsiString);
     Same(Length_, Contents.Length, 'length');
   end;
@@ -386,7 +386,7 @@ var
 begin
   Text := 'Item ' + IntToStr(12345);
   (PChar(Text) + Length(Text))^ := 'x';
-  Read(PByte(Text) - 24);
+  Read(PByte(Text) - SizeOf(TStringHead));
   (PChar(Text) + Length(Text))^ := #0;
   AssertTrue('kind', Contents.Kind <> coAnsiString);
 end;
@@ -403,7 +403,7 @@ begin
   for Wrong in WrongLengths do
   begin
     PNativeInt(PByte(Text) - 8)^ := Wrong;
-    Read(PByte(Text) - 24);
+    Read(PByte(Text) - SizeOf(TStringHead));
     PNativeInt(PByte(Text) - 8)^ := 10;
     AssertTrue('kind', Contents.Kind <> coAnsiString);
   end;
