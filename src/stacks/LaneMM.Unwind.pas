@@ -95,7 +95,7 @@ const
   StepBits = 12;
   LastStep = 1 shl StepBits - 1;
   // Bytes that can be read before and after any return address.
-  CodeMargin = 8;
+  CodeMargin = 16;
 
 type
   TCallKind = (ckNone, ckDirect, ckIndirect);
@@ -392,12 +392,38 @@ begin
   Result := Mapping.Limit;
 end;
 
-// Returns the manager call that returns to Return: call [rip + distance] with an operand in the
-// run-time library's record, or, in position-independent code, call [reg + offset].
-function ManagerCallBefore(Return: NativeUInt): TManagerCall;
+// Returns the address of the pointer that the call before Return goes through, 0 for any other call:
+// call [rip + distance]; from Free Pascal 3.3 on, call [address], and in the run-time library
+// lea rax, [rip + distance], call [rax + offset].
+function CallPointer(Return: NativeUInt): NativeUInt;
 const
   CallRelative = $15FF;
   CallRelativeLength = 6;
+  CallAbsolute = $2514FF;
+  CallAbsoluteLength = 7;
+  CallOffset = $50FF;
+  CallOffsetLength = 3;
+  LeaRelative = $058D48;
+  LeaRelativeLength = 7;
+  ThreeBytes = $FFFFFF;
+var
+  Call: NativeUInt;
+begin
+  Result := 0;
+  Call := Return - CallOffsetLength;
+  if PWord(Return - CallRelativeLength)^ = CallRelative then
+    Result := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)))
+  else if PCardinal(Return - CallAbsoluteLength)^ and ThreeBytes = CallAbsolute then
+    Result := PCardinal(Return - SizeOf(Cardinal))^
+  else if (PWord(Call)^ = CallOffset)
+    and (PCardinal(Call - LeaRelativeLength)^ and ThreeBytes = LeaRelative) then
+    Result := Call + NativeUInt(DistanceAt(Call - SizeOf(Integer))) + PByte(Return)[-1];
+end;
+
+// Returns the manager call that returns to Return: a call through the run-time library's record or,
+// in position-independent code, call [reg + offset].
+function ManagerCallBefore(Return: NativeUInt): TManagerCall;
+const
   CallOffset = $50FF;
   CallOffsetLength = 3;
 var
@@ -407,10 +433,9 @@ begin
   Offset := 0;
   if not IsX64 or not IsCode(Return) then
     Exit;
-  if (Stacks.ManagerCalls <> 0) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Offset := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer))) - Stacks.ManagerCalls
-  else if (Stacks.ManagerCalls = 0) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
-    then
+  if Stacks.ManagerCalls <> 0 then
+    Offset := CallPointer(Return) - Stacks.ManagerCalls
+  else if PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset then
     Offset := PByte(Return)[-1];
   if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
     Result := TManagerCall(Offset div SizeOf(Pointer));
@@ -558,16 +583,12 @@ end;
 
 // Replaces GetMem for one call, to see how the run-time library calls it.
 function ProbeGetMem(Size: TSize): Pointer;
-const
-  CallRelative = $15FF;
-  CallRelativeLength = 6;
 var
   Return: NativeUInt;
 begin
   Return := WordAt(NativeUInt(get_frame) + SizeOf(Pointer));
-  if IsCode(Return) and (PWord(Return - CallRelativeLength)^ = CallRelative) then
-    Stacks.ManagerCalls := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)))
-      - Ord(mcGetMem) * SizeOf(Pointer);
+  if IsCode(Return) and (CallPointer(Return) <> 0) then
+    Stacks.ManagerCalls := CallPointer(Return) - Ord(mcGetMem) * SizeOf(Pointer);
   Result := nil;
 end;
 
