@@ -73,37 +73,12 @@ begin
   end;
 end;
 
-// Returns the bytes that a block of the run-time library's own manager counts for.
-function CountedBytes(P: Pointer): NativeUInt;
-const
-  MostOfFixed = 536; // usable bytes; larger blocks have two words before them, others one
-begin
-  Result := SysMemSize(P) + SizeOf(Pointer);
-  if Result > MostOfFixed + SizeOf(Pointer) then
-    Inc(Result, SizeOf(Pointer));
-end;
-
-// Returns the bytes of the program's arguments, where they are blocks; they are never freed. The
-// C library, which has no arguments, needs the condition around all.
-function ArgumentBytes: NativeUInt;
-var
-  Index: NativeInt;
-begin
-  Result := 0;
-  if OsArgumentsAreBlocks then
-  begin
-    Result := CountedBytes(argv);
-    for Index := 0 to argc - 1 do
-      Inc(Result, CountedBytes(PPointer(argv)[Index]));
-  end;
-end;
-
 procedure KeepPrevious;
 begin
   GetMemoryManager(Process.Previous);
   // The run-time library's own manager reports the bytes in use; others may not.
   Process.HasPrevious := (@Process.Previous.GetMem <> @SysGetMem)
-    or (Process.Previous.GetFPCHeapStatus().CurrHeapUsed <> ArgumentBytes);
+    or (Process.Previous.GetFPCHeapStatus().CurrHeapUsed <> RtlArgumentBytes);
 end;
 
 procedure ForeignStart(Owns: TOwnsCall; FreeBlock, SizeOfBlock: TBlockCall);

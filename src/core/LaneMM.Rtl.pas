@@ -24,6 +24,8 @@ type
 function RtlCall(Call: TRtlCall): Pointer;
 /// Finalizes the units that are not finalized yet.
 procedure RtlFinalizeUnits;
+/// Returns the bytes of the program's arguments, where they are blocks; they are never freed.
+function RtlArgumentBytes: NativeUInt;
 
 {$ifndef FPC}
 
@@ -44,6 +46,9 @@ function RaiseList: Pointer;
 implementation
 
 {$ifdef FPC}
+uses
+  LaneMM.Os;
+
   {$I LaneMM.Rtl.Fpc.inc}
 {$else}
   {$I LaneMM.Rtl.Delphi.inc}

@@ -23,8 +23,8 @@ const
   ClassMethods = vmtMethodStart;
   /// The kind of classes in type information.
   ClassTypeKind = 15;
-  /// Bytes after the name in the type information of a class, up to the name of its unit: its class,
-  /// its parent, the number of properties; from 3.3 on attributes first.
+  /// Bytes after the name in the type information of a class, up to the name of its unit: class,
+  /// parent, number of properties; from 3.3 on attributes first.
   ClassUnitName = {$if FPC_FULLVERSION < 30300} 2 {$else} 3 {$ifend} * SizeOf(Pointer) + 2;
   /// Most bytes of an object of the class TObject: the class; from 3.3 on, a monitor.
   RootSize = {$if FPC_FULLVERSION < 30300} 1 {$else} 2 {$ifend} * SizeOf(Pointer);

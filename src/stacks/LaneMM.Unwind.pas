@@ -392,7 +392,7 @@ begin
   Result := Mapping.Limit;
 end;
 
-// Returns the address of the pointer that the call before Return goes through, 0 for any other call:
+// Returns the address of the pointer that the call before Return goes through, 0 for any other:
 // call [rip + distance]; from Free Pascal 3.3 on, call [address], and in the run-time library
 // lea rax, [rip + distance], call [rax + offset].
 function CallPointer(Return: NativeUInt): NativeUInt;
