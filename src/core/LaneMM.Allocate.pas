@@ -43,7 +43,7 @@ procedure LargeBlockGet;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.Large,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Frontier, LaneMM.Span, LaneMM.Large,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;

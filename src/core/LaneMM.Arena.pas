@@ -20,8 +20,6 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 const
-  /// Kinds of the first records of spans in use.
-  KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
   /// For ArenaPurge: all free slices.
   AllSlices = High(NativeUInt) shr 1;
   /// Slices that a shard gets from the frontier at once.
@@ -55,13 +53,6 @@ function ArenaRoom(Span: PSpan): NativeUInt;
 /// Shortens a span in place to SliceCount slices. Returns the rest, spare slices included, a span
 /// of its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
-/// Returns the span record of the slice that holds P; nil when P lies in no arena. Any pointer.
-function ArenaSpan(P: Pointer): PSpan; inline;
-/// The same for an address that is not in the first arena.
-function ArenaSpanSlow(P: Pointer): PSpan;
-/// Returns the first record of the span, of one of these kinds, that has Slice as a later record;
-/// nil if none. A record left over from an earlier span may be skInner, too.
-function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
 /// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
 /// PurgeTick.
@@ -439,24 +430,28 @@ begin
   OsUseSmallPages(P, HugeSlices * SliceSize);
 end;
 
-// Takes slices out of a huge page of its own; the others become warm. Nil without memory.
-function TakeOfHugePage(First, SliceCount: NativeUInt): PSpan;
-const
-  RunSlices = HugeSlices * 2 - 1; // has one that is aligned
+// Returns the slices of a run in front of its first huge page.
+function SlicesBefore(Run: PSpan): NativeUInt;
+begin
+  Result := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
+end;
+
+// Takes the slices of a huge page, not backed; nil without memory.
+function TakeHugeSlices(First: NativeUInt): PSpan;
 var
-  Run, Rest: PSpan;
+  Run: PSpan;
   Skipped: NativeUInt;
 begin
-  if not CountUp(HugeSlices) then
-    Exit(nil);
-  Run := TakeUnbacked(First, RunSlices);
+  Run := TakeFree(First, False, HugeSlices, FewTries); // the last time may have left one
+  if (Run <> nil) and (SlicesBefore(Run) <> 0) then
+    ReleaseNew(Run, HugeSlices, Run^.Shard)
+  else if Run <> nil then
+    Exit(Run);
+  Run := TakeUnbacked(First, HugeSlices * 2 - 1); // has one
   if Run = nil then
-  begin
-    CountDown(HugeSlices);
     Exit(nil);
-  end;
-  Skipped := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
   Result := Run;
+  Skipped := SlicesBefore(Run);
   if Skipped <> 0 then
   begin
     Result := PartOf(Run, Skipped);
@@ -464,6 +459,21 @@ begin
   end;
   if Skipped < HugeSlices - 1 then
     ReleaseNew(PartOf(Result, HugeSlices), HugeSlices - 1 - Skipped, Result^.Shard);
+end;
+
+// Takes slices out of a huge page of its own; the others become warm. Nil without memory.
+function TakeOfHugePage(First, SliceCount: NativeUInt): PSpan;
+var
+  Rest: PSpan;
+begin
+  if not CountUp(HugeSlices) then
+    Exit(nil);
+  Result := TakeHugeSlices(First);
+  if Result = nil then
+  begin
+    CountDown(HugeSlices);
+    Exit;
+  end;
   BackByHugePage(Result^.Start);
   Result^.IsZero := True;
   Rest := PartOf(Result, SliceCount);
@@ -648,44 +658,6 @@ begin
   Span^.SpareCount := 0;
   SetEnd(Result, Span^.SliceCount - SliceCount);
   SetEnd(Span, SliceCount);
-end;
-
-// ---------------------------------------------------------------------------- lookup
-
-function ArenaSpan(P: Pointer): PSpan;
-begin
-  if NativeUInt(NativeUInt(P) - Process.Base) < Process.Limit then
-    Result := PSpan(Process.Spans) + NativeUInt(NativeUInt(P) - Process.Base) shr SliceShift
-  else
-    Result := ArenaSpanSlow(P);
-end;
-
-function ArenaSpanSlow(P: Pointer): PSpan;
-var
-  Offset, Index: NativeUInt;
-  Arena: PArena;
-begin
-  Index := 1;
-  Arena := FrontierArena(Index);
-  while Arena <> nil do
-  begin
-    Offset := NativeUInt(P) - NativeUInt(Arena^.Base);
-    if Offset < LoadAcquire(Arena^.Committed) * SliceSize then
-      Exit(Arena^.Spans + Offset shr SliceShift);
-    Inc(Index);
-    Arena := FrontierArena(Index);
-  end;
-  Result := nil;
-end;
-
-function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan;
-begin
-  if Slice^.Kind <> skInner then
-    Exit(nil);
-  Result := Slice - Slice^.Distance;
-  // The span that the record leads to must reach this far.
-  if not (Result^.Kind in Kinds) or (Slice^.Distance >= Result^.SliceCount) then
-    Result := nil;
 end;
 
 // ---------------------------------------------------------------------------- purge

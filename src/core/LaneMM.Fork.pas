@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
-  LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
 
 const
   // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.

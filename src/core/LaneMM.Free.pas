@@ -50,8 +50,8 @@ function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
-  LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
 
 // Frees the block P of another heap, or of none, after its push; Heap may be nil. Returns false if
 // another thread has freed it.

@@ -1,4 +1,5 @@
-/// Reserves arenas, commits them ahead of use, and hands out slices that were never used.
+/// Reserves arenas, commits them ahead of use, hands out slices that were never used, and finds the
+/// record of an address.
 //
 // Owns:       Process.Arenas, Base, Limit, Spans, DirectLimit; TArena.
 // Invariants: an arena is one range of addresses, reserved from its start to Reserved, committed to
@@ -30,6 +31,14 @@ function FrontierArena(Index: NativeUInt): PArena; inline;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
 
+/// Returns the span record of the slice that holds P; nil when P lies in no arena. Any pointer.
+function ArenaSpan(P: Pointer): PSpan; inline;
+/// The same for an address that is not in the first arena.
+function ArenaSpanSlow(P: Pointer): PSpan;
+/// Returns the first record of the span, of one of these kinds, that has Slice as a later record;
+/// nil if none. A record left over from an earlier span may be skInner, too.
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
+
 implementation
 
 uses
@@ -59,6 +68,44 @@ begin
   Result := 0;
   while FrontierArena(Result) <> nil do
     Inc(Result);
+end;
+
+// ---------------------------------------------------------------------------- lookup
+
+function ArenaSpan(P: Pointer): PSpan;
+begin
+  if NativeUInt(NativeUInt(P) - Process.Base) < Process.Limit then
+    Result := PSpan(Process.Spans) + NativeUInt(NativeUInt(P) - Process.Base) shr SliceShift
+  else
+    Result := ArenaSpanSlow(P);
+end;
+
+function ArenaSpanSlow(P: Pointer): PSpan;
+var
+  Offset, Index: NativeUInt;
+  Arena: PArena;
+begin
+  Index := 1;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
+  begin
+    Offset := NativeUInt(P) - NativeUInt(Arena^.Base);
+    if Offset < LoadAcquire(Arena^.Committed) * SliceSize then
+      Exit(Arena^.Spans + Offset shr SliceShift);
+    Inc(Index);
+    Arena := FrontierArena(Index);
+  end;
+  Result := nil;
+end;
+
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan;
+begin
+  if Slice^.Kind <> skInner then
+    Exit(nil);
+  Result := Slice - Slice^.Distance;
+  // The span that the record leads to must reach this far.
+  if not (Result^.Kind in Kinds) or (Slice^.Distance >= Result^.SliceCount) then
+    Result := nil;
 end;
 
 // ---------------------------------------------------------------------------- new arenas

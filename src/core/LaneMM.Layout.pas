@@ -141,6 +141,12 @@ type
   /// A set of kinds.
   TSpanKinds = set of TSpanKind;
 
+const
+  /// Kinds of the first records of spans in use.
+  KindsInUse = [skBlocks, skLarge, skDebug, skReserve];
+
+type
+
   /// Operating system calls that are counted.
   TOsCall = (ocReserve, ocRelease, ocCommit, ocHuge, ocPurge, ocMove, ocWait, ocWake, ocClock);
 

@@ -55,7 +55,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
-  LaneMM.Lock, LaneMM.Arena, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Lock, LaneMM.Frontier, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,

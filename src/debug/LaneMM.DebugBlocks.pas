@@ -34,8 +34,8 @@ procedure DebugBlocksRecover;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
-  LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
+  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
 
 const
   // Maximum number of blocks with guard pages, freed ones included. Each takes two mappings, of

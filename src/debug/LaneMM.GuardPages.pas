@@ -32,7 +32,7 @@ procedure DebugBlockClose(Block: PDebugBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier;
 
 const
   // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.

@@ -33,7 +33,7 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.ReportState,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier, LaneMM.ReportState,
   LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
   LaneMM.SettingsState, LaneMM.Modules, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
   LaneMM.LeakList, LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;

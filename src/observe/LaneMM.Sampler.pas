@@ -44,7 +44,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Frontier, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
 
 const

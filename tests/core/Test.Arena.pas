@@ -40,6 +40,7 @@ type
     procedure DenseThreadTakesSlicesOfAHugePage;
     {$endif}
     procedure SlicesOfAHugePageAreZeros;
+    procedure HugePagesLieSideBySide;
     procedure SparseThreadTakesNoHugePage;
     procedure HugePagesCanBeSwitchedOff;
     procedure FirstRecordReachesItsLastSlice;
@@ -402,6 +403,40 @@ begin
     AssertTrue('zeros', IsZero(Spans[Index]^.Start, 3 * SliceSize));
     ArenaRelease(Spans[Index]);
   end;
+end;
+
+procedure TArenaTests.HugePagesLieSideBySide;
+const
+  PageCount = 20;
+var
+  Spans: array of PSpan;
+  Before, Kept: NativeUInt;
+  Index: Integer;
+
+  procedure Add(Span: PSpan);
+  begin
+    Insert(Span, Spans, Length(Spans));
+  end;
+
+begin
+  Spans := nil;
+  Kept := Process.HugeFrom;
+  Process.HugeFrom := 1;
+  ArenaPurge(AllSlices);
+  Before := HandedOutSlices;
+  repeat // until no run is long enough
+    Add(ArenaTake(HugeSlices));
+  until HandedOutSlices > Before;
+  Before := HandedOutSlices;
+  for Index := 1 to PageCount do
+  begin
+    Add(ArenaTake(3, True));
+    Add(ArenaTake(HugeSlices - 3)); // no warm memory
+  end;
+  Process.HugeFrom := Kept;
+  AtMost(HugeSlices * (PageCount + PageCount div 4), HandedOutSlices - Before, 'new slices');
+  for Index := 0 to High(Spans) do
+    ArenaRelease(Spans[Index]);
 end;
 
 procedure TArenaTests.SparseThreadTakesNoHugePage;

@@ -64,7 +64,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Arena, LaneMM.Purge, LaneMM.Blocks;
+  testregistry, LaneMM.Layout, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge, LaneMM.Blocks;
 
 const
   BlockCount = 300;

@@ -54,7 +54,7 @@ implementation
 
 {$if defined(CPUX86_64) and defined(LINUX) and not defined(LANEMM_PUREPASCAL)}
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
+  SysUtils, testregistry, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize;
 
 const

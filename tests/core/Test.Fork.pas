@@ -39,7 +39,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Purge;
+  LaneMM.Frontier, LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;

@@ -71,7 +71,7 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Walk, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Walk, LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.

@@ -50,7 +50,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span,
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
   LaneMM.Large;
 
 const

@@ -89,7 +89,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;

@@ -27,7 +27,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Arena;
+  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Arena;
 
 const
   Megabyte = NativeUInt(1) shl 20;

@@ -46,7 +46,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Arena, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
+  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
 const
