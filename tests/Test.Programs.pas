@@ -25,6 +25,8 @@ type
     procedure Run(const Settings: string; const Arguments: array of string);
     /// The same through a shell: Command calls the program as "$P".
     procedure RunInShell(const Settings, Command: string);
+    /// Its path as reports name it; the drive Z of wine is the root folder.
+    function ReportedPath: string;
     /// The line, from 1, of the comment `// planted: What`; 0 when there is none.
     function PlantedLine(const What: string): Integer;
     /// The contents of the file of this program whose name ends with Suffix; '' without one.
@@ -33,6 +35,7 @@ type
     procedure Clean;
   strict private
     FileName, Starter, Name: string;
+    function BuiltFile: string;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
@@ -144,6 +147,21 @@ begin
   FpChmod(Result, &755);
 end;
 
+// Returns the executable file, which has an extension on Windows.
+function TTestProgram.BuiltFile: string;
+begin
+  Result := FileName;
+  if FileExists(FileName + '.exe') then
+    Result := FileName + '.exe';
+end;
+
+function TTestProgram.ReportedPath: string;
+begin
+  Result := BuiltFile;
+  if Result <> FileName then
+    Result := 'Z:' + Result;
+end;
+
 constructor TTestProgram.Create(const Name, Options: string);
 const
   Compile = '"%s" -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
@@ -156,7 +174,7 @@ begin
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + All.Replace(' ', '') + '/';
   FileName := Folder + Name;
   Freshen(Folder);
-  if not FileExists(FileName) then
+  if not FileExists(BuiltFile) then
     OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, Folder, Path]));
   Starter := StarterOf(FileName);
   Source := TStringList.Create;
@@ -201,7 +219,7 @@ begin
     Child.Environment.Add('P=' + Starter);
     Child.Options := [poUsePipes];
     Child.Execute;
-    Errors := ReadAll(Child.Stderr);
+    Errors := ReadAll(Child.Stderr).Replace(#13#10, #10);
     Child.WaitOnExit;
     ExitCode := Child.ExitStatus;
   finally

@@ -295,6 +295,7 @@ begin
     WriteLn(Usage);
     Exit(Ord(not HasSwitch('help')));
   end;
+  SetTextLineEnding(Output, #10); // scripts read it, on every system
   ChooseSeed;
   SecondsPerTest := StrToIntDef(Option('limit'), DefaultLimit);
   if not HasSwitch('list') then

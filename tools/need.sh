@@ -43,6 +43,7 @@ has() {
 # The Debian packages of a tool.
 packages() {
   case $1 in
+    wine) echo wine wine64 ;;
     fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl libc6-dev ;;
     gcc) echo gcc libc6-dev ;;
     go) echo golang-go ca-certificates ;;

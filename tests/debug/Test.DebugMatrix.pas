@@ -217,7 +217,7 @@ begin
     .Replace('{address}', Hex(Block + NativeUInt(Offset))).Replace('{wild}', Hex(Wild))
     .Replace('{number}', Number).Replace('{thread}', Thread)
     .Replace('{freeing}', FreeingThread).Replace('{class}', ClassName)
-    .Replace('{program}', Program_.Folder + 'DebugMatrix');
+    .Replace('{program}', Program_.ReportedPath);
 end;
 
 // ---------------------------------------------------------------------------- reports

@@ -205,7 +205,8 @@ end;
 
 // ---------------------------------------------------------------------------- no blocks at all
 
-function LibcMalloc(Bytes: NativeUInt): Pointer; cdecl; external 'c' name 'malloc';
+function LibcMalloc(Bytes: NativeUInt): Pointer; cdecl;
+  external {$ifdef MSWINDOWS} 'msvcrt' {$else} 'c' {$endif} name 'malloc';
 
 procedure UseStray(Address: Pointer; Use: TUse);
 begin

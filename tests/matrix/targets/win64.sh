@@ -1,0 +1,14 @@
+# win64: this machine's compiler writes programs for 64-bit Windows; units built from Debian's source
+# package, wine.
+how='wine'
+parts='engine'
+quick='engine'
+
+prepare() {
+  # shellcheck source=/dev/null
+  . tests/matrix/windows.sh
+  compiler=ppcx64
+  windows_units x86_64 win64 || return 1
+  windows_run || return 1
+  write_command fpc "ppcx64 -n -Twin64 -Sgic -dLANEMM_PORT '-Fu$dir/units' '-Fu$repository/tests/matrix/windows'"
+}
