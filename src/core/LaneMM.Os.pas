@@ -189,6 +189,8 @@ procedure OsFileUnmap(P: PByte; Size: NativeUInt);
 function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
+/// The same without the extension that programs of the system have: names of other files begin so.
+function OsProgramName(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the words of the command line in Buffer, with spaces between, cut to Size; returns the
 /// length, 0 if unknown.
 function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;

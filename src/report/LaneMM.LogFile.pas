@@ -226,7 +226,7 @@ function TryFolder(var Search: TSearch; Folder: PAnsiChar): Boolean;
 var
   ProgramPath: TPath;
 begin
-  OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
+  OsProgramName(@ProgramPath, SizeOf(ProgramPath));
   SetFolder(Search.Path, Folder);
   TextAddChars(Search.Path, NameOf(@ProgramPath));
   TextAdd(Search.Path, Search.Suffix^);
@@ -282,7 +282,7 @@ begin
     plSetting: Result := TrySetting(Search);
     plProgram:
       begin
-        OsProgramPath(@ProgramPath, SizeOf(ProgramPath));
+        OsProgramName(@ProgramPath, SizeOf(ProgramPath));
         CopyFolder(@ProgramPath, Folder);
         Result := TryFolder(Search, @Folder);
       end;

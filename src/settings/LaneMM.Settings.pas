@@ -642,7 +642,7 @@ var
   Length: NativeInt;
   Handle: TOsFile;
 begin
-  Length := OsProgramPath(@Path, SizeOf(Path) - 8);
+  Length := OsProgramName(@Path, SizeOf(Path) - 8);
   if Length = 0 then
     Exit;
   Move(FileExtension[1], Path[Length], System.Length(FileExtension));
