@@ -21,6 +21,7 @@ type
     procedure ExchangeBlocks;
     procedure ChurnUntilOver;
     function IsDamageFound: Boolean;
+    procedure CorruptFieldIsFound(P: PByte; IsSize: Boolean);
     procedure Hammer(Size, Count: NativeUInt);
   protected
     procedure SetUp; override;
@@ -40,7 +41,7 @@ type
     procedure OverrunIsFoundByAScan;
     procedure UnderrunIsFoundByAScan;
     procedure CorruptRecordIsFoundByAScan;
-    procedure CorruptSizeOfARecordIsFoundByAScan;
+    procedure CorruptFieldsOfARecordAreFoundByAScan;
     procedure WriteAfterFreeIsFoundByAScan;
     procedure ScanBesideChurnInventsNothing;
     procedure ChurnOfEverySizeKeepsTheOverheadBounded;
@@ -402,11 +403,12 @@ procedure TFastMM5Tests.ScanBesideChurnInventsNothing;
 const
   Scans = 200;
 var
-  Worker: TWorker;
+  Workers: array[0..2] of TWorker;
   Index: Integer;
 begin
   FastMM_EnterDebugMode;
-  Worker := TWorker.Create(ChurnUntilOver, False);
+  for Index := 0 to High(Workers) do
+    Workers[Index] := TWorker.Create(ChurnUntilOver, False);
   try
     for Index := 1 to Scans do
       AssertTrue(FastMM_ScanDebugBlocksForCorruption(1000));
@@ -414,7 +416,8 @@ begin
       ThreadSwitch;
   finally
     InterlockedExchange(IsOver, 1);
-    EndThread(Worker);
+    for Index := 0 to High(Workers) do
+      EndThread(Workers[Index]);
   end;
   Same(0, Errors, 'blocks that lost their contents');
 end;
@@ -486,23 +489,40 @@ begin
   end;
 end;
 
-procedure TFastMM5Tests.CorruptSizeOfARecordIsFoundByAScan;
+// Changes what decides where a check reads: the size, or the number of the backtrace.
+procedure TFastMM5Tests.CorruptFieldIsFound(P: PByte; IsSize: Boolean);
+var
+  Block: PDebugBlock;
+  Before: TDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Before := Block^;
+  if IsSize then
+    Block^.Size := $30000000 // far outside the block
+  else
+    Block^.AllocStack := High(Block^.AllocStack);
+  AssertTrue('found', IsDamageFound);
+  Block^.Size := Before.Size;
+  Block^.AllocStack := Before.AllocStack;
+  AssertFalse('repaired', IsDamageFound);
+end;
+
+// A change of the block's state in between: damage is reported once in each.
+procedure TFastMM5Tests.CorruptFieldsOfARecordAreFoundByAScan;
 var
   P: PByte;
-  Block: PDebugBlock;
-  Size, Before: NativeUInt;
+  Size: NativeUInt;
+  IsSize: Boolean;
 begin
   FastMM_EnterDebugMode;
-  for Size in Sizes do
-  begin
-    GetMem(P, Size);
-    Block := DebugBlockOf(P);
-    Before := Block^.Size;
-    Block^.Size := $30000000; // far outside the block
-    AssertTrue('found', IsDamageFound);
-    Block^.Size := Before;
-    FreeMem(P);
-  end;
+  for IsSize := False to True do
+    for Size in Sizes do
+    begin
+      GetMem(P, Size);
+      CorruptFieldIsFound(P, IsSize);
+      FreeMem(P);
+      CorruptFieldIsFound(P, IsSize);
+    end;
 end;
 
 procedure TFastMM5Tests.WriteAfterFreeIsFoundByAScan;
