@@ -46,7 +46,7 @@ function SymbolsIndexOf(const Symbols: TSymbols; Address: NativeUInt): NativeInt
 function SymbolsFind(const Symbols: TSymbols; Return: NativeUInt): PSymbol;
 /// Returns whether the routine's name contains Part, which is in upper case; ignores case.
 function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
-/// Returns whether the routine belongs to LaneMM itself.
+/// Returns whether the routine belongs to LaneMM itself, or to its units FastMM4 and FastMM5.
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to Free Pascal's unit System, which stand
 /// between a program and its heap.
@@ -208,10 +208,19 @@ begin
   end;
 end;
 
+// Returns whether the routine belongs to the unit UnitName, in upper case.
+function IsOfUnit(Routine: PAnsiChar; const UnitName: ShortString): Boolean;
+begin
+  Result := StartsWith(Routine, UnitName)
+    and (StartsWith(Routine + Length(UnitName), '_$$_')
+      or StartsWith(Routine + Length(UnitName), '$_$'));
+end;
+
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and (StartsWith(Symbol^.Routine, 'LANEMM.') or StartsWith(Symbol^.Routine, 'LANEMM_'));
+    and (StartsWith(Symbol^.Routine, 'LANEMM.') or StartsWith(Symbol^.Routine, 'LANEMM_')
+      or IsOfUnit(Symbol^.Routine, 'FASTMM5') or IsOfUnit(Symbol^.Routine, 'FASTMM4'));
 end;
 
 function SymbolIsInner(Symbol: PSymbol): Boolean;
@@ -220,14 +229,6 @@ begin
     or (Symbol <> nil) and (Symbol^.Routine <> nil)
       and (StartsWith(Symbol^.Routine, 'SYSTEM_$$_') or StartsWith(Symbol^.Routine, 'SYSTEM$_$')
         or StartsWith(Symbol^.Routine, 'fpc_') or StartsWith(Symbol^.Routine, 'FPC_'));
-end;
-
-// Returns whether the routine belongs to the unit UnitName, in upper case.
-function IsOfUnit(Routine: PAnsiChar; const UnitName: ShortString): Boolean;
-begin
-  Result := StartsWith(Routine, UnitName)
-    and (StartsWith(Routine + Length(UnitName), '_$$_')
-      or StartsWith(Routine + Length(UnitName), '$_$'));
 end;
 
 // Returns whether the source file is one of Free Pascal's generic collections.

@@ -33,6 +33,7 @@ type
     procedure OptionsThatStopGiveTheirReasons;
     procedure OptionsThatActDo;
     procedure AllNamesAndOptionsAreDocumented;
+    procedure ReportBeginsAtTheProgramsOwnLine;
   end;
 
 implementation
@@ -331,6 +332,22 @@ begin
   AllAreDocumented('FastMM5');
   AllAreDocumented('FastMM4');
   AllAreDocumented('options');
+end;
+
+procedure TCompatNamesTests.ReportBeginsAtTheProgramsOwnLine;
+var
+  Caller: TTestProgram;
+begin
+  Caller := TTestProgram.Create('FromFastMM', '-gl -Xs- -Fu' + SourceFolder + 'src/compat');
+  try
+    Caller.Run('event=all:stderr', []);
+    Same(0, Caller.ExitCode, 'exit code');
+    Has('Memory limit reached', Caller.Errors);
+    Has('FromFastMM.lpr:', Caller.Errors);
+    HasNot('FASTMM5.', Caller.Errors);
+  finally
+    Caller.Free;
+  end;
 end;
 
 initialization
