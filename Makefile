@@ -10,7 +10,9 @@ FPCFLAGS = -l- -v0 -vew -vm6018
 FPC = fpc
 RUN =
 OUT = build
-export FPC RUN OUT
+# A file that names tests to leave out, and why.
+WITHOUT =
+export FPC RUN OUT WITHOUT
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -48,7 +50,7 @@ test-release test-checked test-pure:
 	@mkdir -p $(OUT)/$@
 	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FE$(OUT)/$@ -FU$(OUT)/$@ \
 	  tests/RunTests.lpr
-	@$(RUN) $(OUT)/$@/RunTests $(ORDER)
+	@$(RUN) $(OUT)/$@/RunTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 
 core: ## the engine alone: built without the other rooms, its tests run on a minimal door
 	@sh tools/need.sh fpc
@@ -57,7 +59,7 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@cp -R src/core src/LaneMM.inc $(OUT)/core/src
 	@$(FPC) $(FPCFLAGS) -O3 -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
-	@$(RUN) $(OUT)/core/CoreTests $(ORDER)
+	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc

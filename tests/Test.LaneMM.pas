@@ -410,7 +410,7 @@ var
   Reserved: NativeUInt;
 begin
   Reserved := LaneMM_HeapStatus.ReservedBytes;
-  if Reserved > High(Cardinal) then
+  if UInt64(Reserved) > High(Cardinal) then
     Reserved := High(Cardinal);
   Status := GetHeapStatus;
   Same(Reserved, Status.TotalAddrSpace, 'address space');

@@ -34,7 +34,7 @@ type
     /// Deletes what it wrote.
     procedure Clean;
   strict private
-    FileName, Starter, Name: string;
+    FileName, Name: string;
     function BuiltFile: string;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
@@ -47,7 +47,7 @@ function Compiler: string;
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, Process, Test.Tools;
+  SysUtils, StrUtils, Process, Test.Tools;
 
 // The folder of the repository: the tests are built somewhere below it.
 function SourceFolder: string;
@@ -113,6 +113,12 @@ begin
   end;
 end;
 
+// The command that runs a program of another target; '' where the system does.
+function Runner: string;
+begin
+  Result := GetEnvironmentVariable('RUN');
+end;
+
 function OutputOf(const Command: string): string;
 begin
   if not RunCommand('sh', ['-c', Command + ' 2>&1'], Result) then
@@ -129,22 +135,6 @@ const
 begin
   ForceDirectories(Folder);
   OutputOf(Format(Command, [Folder, SourceFolder, SourceFolder]));
-end;
-
-// Returns what starts the program: itself, or a script where the environment's RUN runs it.
-function StarterOf(const FileName: string): string;
-var
-  Script: TStringList;
-begin
-  if GetEnvironmentVariable('RUN') = '' then
-    Exit(FileName);
-  Result := FileName + '.start';
-  Script := TStringList.Create;
-  Script.Add('#!/bin/sh');
-  Script.Add(Format('exec "%s" "%s" "$@"', [GetEnvironmentVariable('RUN'), FileName]));
-  Script.SaveToFile(Result);
-  Script.Free;
-  FpChmod(Result, &755);
 end;
 
 // Returns the executable file, which has an extension on Windows.
@@ -176,7 +166,6 @@ begin
   Freshen(Folder);
   if not FileExists(BuiltFile) then
     OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, Folder, Path]));
-  Starter := StarterOf(FileName);
   Source := TStringList.Create;
   Source.LoadFromFile(Path);
 end;
@@ -209,6 +198,11 @@ begin
   Child := TProcess.Create(nil);
   try
     Child.Executable := Executable;
+    if (Runner <> '') and (Executable = FileName) then
+    begin
+      Child.Executable := Runner;
+      Child.Parameters.Add(FileName);
+    end;
     Child.CurrentDirectory := Folder;
     for Argument in Arguments do
       Child.Parameters.Add(Argument);
@@ -216,7 +210,7 @@ begin
       if not GetEnvironmentString(Index).StartsWith('LANEMM=') then
         Child.Environment.Add(GetEnvironmentString(Index));
     Child.Environment.Add('LANEMM=' + Settings);
-    Child.Environment.Add('P=' + Starter);
+    Child.Environment.Add('P=' + FileName);
     Child.Options := [poUsePipes];
     Child.Execute;
     Errors := ReadAll(Child.Stderr).Replace(#13#10, #10);
@@ -229,12 +223,13 @@ end;
 
 procedure TTestProgram.Run(const Settings: string; const Arguments: array of string);
 begin
-  Start(Starter, Settings, Arguments);
+  Start(FileName, Settings, Arguments);
 end;
 
 procedure TTestProgram.RunInShell(const Settings, Command: string);
 begin
-  Start('/bin/sh', Settings, ['-c', Command]);
+  Start('/bin/sh', Settings, ['-c', IfThen(Runner = '', Command,
+    Command.Replace('"$P"', '"$RUN" "$P"'))]);
 end;
 
 function TTestProgram.PlantedLine(const What: string): Integer;

@@ -24,6 +24,8 @@ const
     + '                it: always the same, and with --shuffle another one in each run'#10
     + '  --limit=N     the seconds after which a test hangs (120)'#10
     + '  --times       print the processor seconds of each suite'#10
+    + '  --without=FILE  not the tests that begin a line of FILE, each followed by a colon and the'#10
+    + '                reason: what an emulator or a target cannot do, see tests/matrix'#10
     + '  --list        print the names of the tests';
   // A test that takes longer hangs, unless --limit says another time.
   DefaultLimit = 120;
@@ -43,6 +45,8 @@ type
   end;
 
 var
+  // Names of tests that this run is still to leave out.
+  LeftOut: TStringList;
   RunCount, FailedCount: Integer;
   SecondsPerTest: Integer;
   CurrentTest: string;
@@ -130,7 +134,7 @@ end;
 function IsOption(const Argument: string): Boolean;
 begin
   Result := MatchStr(Argument, ['--help', '--alone', '--shuffle', '--times', '--list'])
-    or StartsStr('--suite=', Argument) or StartsStr('--test=', Argument)
+    or StartsStr('--suite=', Argument) or StartsStr('--without=', Argument) or StartsStr('--test=', Argument)
     or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0)
     or StartsStr('--limit=', Argument) and (StrToIntDef(Option('limit'), 0) > 0);
 end;
@@ -183,6 +187,48 @@ begin
     Result.Exchange(Index, Order.Below(Index + 1));
 end;
 
+// Reads the names of the tests that this run leaves out.
+procedure ReadLeftOut;
+var
+  Lines: TStringList;
+  Line: string;
+begin
+  LeftOut := TStringList.Create;
+  if Option('without') = '' then
+    Exit;
+  Lines := TStringList.Create;
+  Lines.LoadFromFile(Option('without'));
+  for Line in Lines do
+    if Pos(':', Line) > 0 then
+      LeftOut.Add(Copy(Line, 1, Pos(':', Line) - 1));
+  Lines.Free;
+end;
+
+// Whether this run has the test. A name that is left out is gone from the list then.
+function IsInRun(Suite: TTestSuite; const Name: string): Boolean;
+var
+  Index: Integer;
+begin
+  Index := LeftOut.IndexOf(Suite.TestName + '.' + Name);
+  Result := (Index < 0) and ((Option('test') = '') or SameText(Option('test'), Name));
+  if Index >= 0 then
+    LeftOut.Delete(Index);
+end;
+
+// A name of a suite of this program that no test has is a mistake in the list.
+procedure CheckLeftOut;
+var
+  Name: string;
+  Index: Integer;
+begin
+  if HasSwitch('alone') or HasSwitch('list') or (Option('suite') + Option('test') <> '') then
+    Exit;
+  for Name in LeftOut do
+    for Index := 0 to GetTestRegistry.ChildTestCount - 1 do
+      if StartsStr(GetTestRegistry.Test[Index].TestName + '.', Name) then
+        CountFailure(Name + ' is no test');
+end;
+
 procedure ListSuite(Suite: TTestSuite);
 var
   Tests: TFPList;
@@ -205,7 +251,7 @@ begin
   try
     Outcome.AddListener(Listener);
     for Index := 0 to Tests.Count - 1 do
-      if (Option('test') = '') or SameText(Option('test'), TTest(Tests[Index]).TestName) then
+      if IsInRun(Suite, TTest(Tests[Index]).TestName) then
         TTest(Tests[Index]).Run(Outcome);
   finally
     Outcome.Free;
@@ -253,6 +299,8 @@ begin
     Child.Parameters.Add('--seed=' + IntToStr(TestSeed));
     if HasSwitch('shuffle') then
       Child.Parameters.Add('--shuffle');
+    if Option('without') <> '' then
+      Child.Parameters.Add('--without=' + Option('without'));
     Child.Options := [poUsePipes, poStderrToOutPut];
     Child.Execute;
     Lines.Text := ReadAll(Child.Output);
@@ -300,6 +348,7 @@ begin
   SecondsPerTest := StrToIntDef(Option('limit'), DefaultLimit);
   if not HasSwitch('list') then
     WriteLn('seed ', TestSeed);
+  ReadLeftOut;
   YieldingStart(TestSeed);
   TurnHugePagesOff;
   TTestCase.CheckAssertCalled := True; // a test that ends without a single check fails
@@ -308,6 +357,7 @@ begin
   for Index := 0 to Suites.Count - 1 do
     if IsWanted(TTest(Suites[Index])) then
       DoSuite(TTestSuite(Suites[Index]), Listener);
+  CheckLeftOut;
   Suites.Free;
   if HasSwitch('list') then
     Exit(0);

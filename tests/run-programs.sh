@@ -11,7 +11,7 @@ case ${1-} in
   --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
-# FPC, RUN and OUT are those of the Makefile.
+# FPC, RUN, OUT and WITHOUT are those of the Makefile.
 cd "$(dirname "$0")/.."
 fpc=${FPC:-fpc}
 start=${RUN-}
@@ -57,8 +57,11 @@ run() {
   report "$name" "$([ "$status" -eq "$expected" ]; echo $?)" "$log"
 }
 
-# is_wanted NAME: whether the runs of this program were asked for.
+# is_wanted NAME: whether the runs of this program were asked for, and WITHOUT does not name it.
 is_wanted() {
+  if [ -n "${WITHOUT-}" ] && grep -q "^$1:" "$WITHOUT"; then
+    return 1
+  fi
   case $wanted in
     '  ' | *" $1 "*) return 0 ;;
     *) return 1 ;;

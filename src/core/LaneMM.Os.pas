@@ -200,6 +200,8 @@ function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeU
 /// Returns true if the process has more rights than the user that started it: then the environment
 /// must not be obeyed.
 function OsIsPrivileged: Boolean;
+/// Returns true if the system's pages are OsPageSize bytes long.
+function OsPagesFit: Boolean;
 /// Finds the mapping that holds Address. False if none.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.

@@ -47,22 +47,26 @@ type
   /// compares State before and after it reads them (LaneMM.DebugRecords), or uses them for the
   /// report of a bug of the program only.
   TDebugBlock = record
-    State: TAtomicWord;      //< shared  TDebugState; the bits above, see LaneMM.DebugRecords
-    Next: PDebugBlock;       //< racy    next free block of the span, used under Debug.Lock alone;
-                             //  a report copies it with the record
-    Size: NativeUInt;        //< racy    requested size
-    Number: NativeUInt;      //< racy    allocation number, from 1
-    FirstWord: NativeUInt;   //< racy    first word of the contents when it was freed: its class
-    AllocStack: Cardinal;    //< racy    backtrace of the allocation, see LaneMM.BacktraceTable
-    FreeStack: Cardinal;     //< racy    backtrace of the free
-    AllocThread: Cardinal;   //< racy    the system's number of the thread that allocated it
-    FreeThread: Cardinal;    //< racy    the system's number of the thread that freed it
-    Group: Cardinal;         //< racy    allocation group, or 0
-    AlignShift: Byte;        //< racy    its contents begin at a multiple of 2 to this power; 0: of
-                             //  BlockAlignment
-    Family: TFamily;         //< racy    the routines that allocated it, see DebugSetFamily
-    Sum: Word;               //< racy    checksum of the racy fields but for Next: the high half of
-                             //  the last word
+    case Byte of
+      0: (
+        State: TAtomicWord;      //< shared  TDebugState; the bits above, see LaneMM.DebugRecords
+        Next: PDebugBlock;       //< racy    next free block of the span, used under Debug.Lock
+                                 //  alone; a report copies it with the record
+        Size: NativeUInt;        //< racy    requested size
+        Number: NativeUInt;      //< racy    allocation number, from 1
+        FirstWord: NativeUInt;   //< racy    first word of the contents when it was freed: its class
+        AllocStack: Cardinal;    //< racy    backtrace of the allocation, see LaneMM.BacktraceTable
+        FreeStack: Cardinal;     //< racy    backtrace of the free
+        AllocThread: Cardinal;   //< racy    the system's number of the thread that allocated it
+        FreeThread: Cardinal;    //< racy    the system's number of the thread that freed it
+        Group: Cardinal;         //< racy    allocation group, or 0
+        AlignShift: Byte;        //< racy    its contents begin at a multiple of 2 to this power;
+                                 //  0: of BlockAlignment
+        Family: TFamily;         //< racy    the routines that allocated it, see DebugSetFamily
+        Sum: Word;               //< racy    checksum of the racy fields but for Next: the high half
+                                 //  of the last Cardinal before the padding
+      );
+      1: (Line: TCacheLine);     //< padding the blocks behind the records are aligned
   end;
 
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.

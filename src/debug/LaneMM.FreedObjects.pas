@@ -98,7 +98,7 @@ begin
   for Index := 0 to High(Fault.Registers) do
   begin
     Offset := Fault.Address - Fault.Registers[Index];
-    if (Fault.Registers[Index] < FreedClassBase) or (Offset >= MostOffset) then
+    if (Fault.Registers[Index] and FreedClassBase <> FreedClassBase) or (Offset >= MostOffset) then
       Continue;
     Result := Pointer(Fault.Registers[Index] - FreedClassBase);
     Block := DebugBlockOf(Result);
@@ -117,6 +117,7 @@ var
   Here: TBacktrace;
 begin
   Instance := nil;
+  Offset := 0;
   if FreedClassBase <> 0 then
     Instance := FreedObjectIn(Fault, Offset);
   Result := Instance <> nil;

@@ -410,23 +410,29 @@ begin
   end;
 end;
 
-// Reads a number up to the end of the setting, with K, M or G for binary multiples.
+// Reads a number up to the end of the setting, with K, M or G for binary multiples; what a
+// word cannot hold becomes its highest number.
 function ReadNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
 const
-  MaxValue = High(NativeUInt) shr 40;
+  MaxValue = High(UInt64) shr 40;
+var
+  Number: UInt64;
 begin
-  Value := 0;
+  Number := 0;
   Result := Words^ in ['0'..'9'];
-  while (Words^ in ['0'..'9']) and (Value <= MaxValue) do
+  while (Words^ in ['0'..'9']) and (Number <= MaxValue) do
   begin
-    Value := Value * 10 + NativeUInt(Ord(Words^) - Ord('0'));
+    Number := Number * 10 + UInt64(Ord(Words^) - Ord('0'));
     Inc(Words);
   end;
   case Words^ of
-    'k', 'K': Value := Value shl 10;
-    'm', 'M': Value := Value shl 20;
-    'g', 'G': Value := Value shl 30;
+    'k', 'K': Number := Number shl 10;
+    'm', 'M': Number := Number shl 20;
+    'g', 'G': Number := Number shl 30;
   end;
+  Value := NativeUInt(Number);
+  if Value <> Number then
+    Value := High(NativeUInt);
   if Words^ in ['k', 'K', 'm', 'M', 'g', 'G'] then
     Inc(Words);
   Result := Result and IsEnd(Words^);

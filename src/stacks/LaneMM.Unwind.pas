@@ -227,6 +227,49 @@ begin
   Result := (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
 end;
 
+// ---------------------------------------------------------------------------- AArch64 code
+
+type
+  PInstruction = ^Cardinal;
+
+// Returns whether the instruction is a call through a register.
+function A64IsCall(Instruction: Cardinal; out Register: Cardinal): Boolean;
+begin
+  Result := Instruction and $FFFFFC1F = $D63F0000; // blr
+  Register := Instruction shr 5 and 31;
+end;
+
+// Returns the offset that the instruction adds to a register to load this one; -1 if it is another
+// instruction.
+function A64LoadOffset(Instruction, Register: Cardinal): NativeInt;
+begin
+  Result := -1;
+  if Instruction and $FFC0001F = $F9400000 or Register then // ldr
+    Result := Instruction shr 10 and $FFF * SizeOf(Pointer)
+  else if Instruction and $FFF00C1F = $F8400000 or Register then // ldur, offset not negative
+    Result := Instruction shr 12 and $FF;
+end;
+
+// adrp base, page; add base, base, offset; ldr register, [base, offset]; blr register
+function A64CallPointer(Return: PInstruction): NativeUInt;
+var
+  Register, Base: Cardinal;
+  Offset, Pages: NativeInt;
+begin
+  Result := 0;
+  if not A64IsCall(Return[-1], Register) then
+    Exit;
+  Offset := A64LoadOffset(Return[-2], Register);
+  Base := Return[-2] shr 5 and 31;
+  if (Offset < 0) or (Return[-3] and $FFC003FF <> $91000000 or Base shl 5 or Base)
+    or (Return[-4] and $9F00001F <> $90000000 or Base) then
+    Exit;
+  // The number of pages is signed; its lowest two bits stand apart.
+  Pages := Integer(Return[-4] shl 8 and not $1FFF) div $800 + Integer(Return[-4] shr 29 and 3);
+  Result := NativeUInt(Return - 4) and not NativeUInt(4095)
+    + NativeUInt(Pages * 4096 + NativeInt(Return[-3] shr 10 and $FFF) + Offset);
+end;
+
 // ---------------------------------------------------------------------------- steps
 
 function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
@@ -395,7 +438,7 @@ end;
 // Returns the address of the pointer that the call before Return goes through, 0 for any other:
 // call [rip + distance]; from Free Pascal 3.3 on, call [address], and in the run-time library
 // lea rax, [rip + distance], call [rax + offset].
-function CallPointer(Return: NativeUInt): NativeUInt;
+function X64CallPointer(Return: NativeUInt): NativeUInt;
 const
   CallRelative = $15FF;
   CallRelativeLength = 6;
@@ -420,8 +463,21 @@ begin
     Result := Call + NativeUInt(DistanceAt(Call - SizeOf(Integer))) + PByte(Return)[-1];
 end;
 
-// Returns the manager call that returns to Return: a call through the run-time library's record or,
-// in position-independent code, call [reg + offset].
+// Returns the address of the pointer that the call before Return goes through; 0 if it is not part
+// of the instructions.
+function CallPointer(Return: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  if not IsCode(Return) then
+    Exit;
+  if IsA64 then
+    Result := A64CallPointer(PInstruction(Return))
+  else if IsX64 then
+    Result := X64CallPointer(Return);
+end;
+
+// Returns the manager call that returns to Return: one through a word of the run-time library's
+// record, or, in position-independent code of x86_64, call [reg + offset].
 function ManagerCallBefore(Return: NativeUInt): TManagerCall;
 const
   CallOffset = $50FF;
@@ -431,11 +487,10 @@ var
 begin
   Result := mcUnknown;
   Offset := 0;
-  if not IsX64 or not IsCode(Return) then
-    Exit;
   if Stacks.ManagerCalls <> 0 then
     Offset := CallPointer(Return) - Stacks.ManagerCalls
-  else if PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset then
+  else if IsX64 and IsCode(Return) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
+    then
     Offset := PByte(Return)[-1];
   if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
     Result := TManagerCall(Offset div SizeOf(Pointer));
@@ -544,7 +599,7 @@ begin
   WalkOn(Walk, Stack);
 end;
 
-// FF /2 with a register and an offset of four bytes, one byte or none.
+// x86_64: FF /2 with a register and an offset of four bytes, one byte or none.
 function VirtualCallOffset(Return: NativeUInt): NativeInt;
 const
   CallOpcode = $FF;
@@ -554,8 +609,11 @@ const
   FormMask = $F8;
 var
   Code: PByte;
+  Register: Cardinal;
 begin
   Result := -1;
+  if IsA64 and IsCode(Return) and A64IsCall(PInstruction(Return)[-1], Register) then
+    Exit(A64LoadOffset(PInstruction(Return)[-2], Register));
   if not IsX64 or not IsCode(Return) then
     Exit;
   Code := PByte(Return);
@@ -584,11 +642,11 @@ end;
 // Replaces GetMem for one call, to see how the run-time library calls it.
 function ProbeGetMem(Size: TSize): Pointer;
 var
-  Return: NativeUInt;
+  Field: NativeUInt;
 begin
-  Return := WordAt(NativeUInt(get_frame) + SizeOf(Pointer));
-  if IsCode(Return) and (CallPointer(Return) <> 0) then
-    Stacks.ManagerCalls := CallPointer(Return) - Ord(mcGetMem) * SizeOf(Pointer);
+  Field := CallPointer(WordAt(NativeUInt(get_frame) + SizeOf(Pointer)));
+  if Field <> 0 then
+    Stacks.ManagerCalls := Field - Ord(mcGetMem) * SizeOf(Pointer);
   Result := nil;
 end;
 
@@ -614,8 +672,7 @@ begin
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;
   Stacks.CodeLimit := Mapping.Limit - CodeMargin;
-  if IsX64 then
-    FindManagerCalls;
+  FindManagerCalls;
 end;
 
 end.

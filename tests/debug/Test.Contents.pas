@@ -49,7 +49,7 @@ implementation
 
 uses
   SysUtils, Classes, Contnrs, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk,
-  LaneMM.Text, LaneMM.Modules;
+  LaneMM.Text, LaneMM.Modules, LaneMM.RtlRecords;
 
 type
   TGenericBox<T> = class
@@ -371,8 +371,9 @@ end;
 
 procedure TContentsTests.UnmappedAddressesAreNoClasses;
 const
-  Addresses: array[0..6] of NativeUInt = (0, 8, 4096, NativeUInt($7FFFFFFFFFF8),
-    NativeUInt($800000000000), High(NativeUInt) - 7, High(NativeUInt) - 4095);
+  Addresses: array[0..{$ifdef CPU64} 6 {$else} 4 {$endif}] of NativeUInt = (0, 8, 4096,
+    {$ifdef CPU64} NativeUInt($7FFFFFFFFFF8), NativeUInt($800000000000), {$endif}
+    High(NativeUInt) - 7, High(NativeUInt) - 4095);
 var
   Address: NativeUInt;
 begin

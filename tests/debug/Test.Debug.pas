@@ -616,7 +616,7 @@ end;
 
 procedure TDebugBlocksTests.MemoryThatNobodyTouchesIsNotTaken;
 const
-  Reserved = NativeUInt(2) shl 30;
+  Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
 var
   P: Pointer;
   Before: NativeUInt;
@@ -630,7 +630,7 @@ end;
 
 procedure TDebugBlocksTests.UntouchedZerosAreNotTaken;
 const
-  Reserved = NativeUInt(2) shl 30;
+  Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
 var
   P: PByte;
   Before: NativeUInt;
@@ -650,7 +650,7 @@ end;
 
 procedure TDebugBlocksTests.UntouchedPatternOfZerosIsNotTaken;
 const
-  Reserved = NativeUInt(2) shl 30;
+  Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
 var
   P: PByte;
   Before: NativeUInt;

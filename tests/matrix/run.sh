@@ -16,6 +16,8 @@
 #               fpc, and $dir/run, a command that runs a program of the target with its arguments.
 #               $dir, an absolute path, is kept: what is there already is not made again. It prints
 #               why it failed.
+# Beside it TARGET.without names what cannot work there: lines `TSuite.Test: reason` for unit tests,
+# `Program: reason` for whole programs.
 # Parts:
 #   suites      unit tests of the build that users get
 #   checked     unit tests of the build that verifies its own laws
@@ -32,7 +34,6 @@ esac
 
 cd "$(dirname "$0")/../.." || exit 1
 repository=$(pwd)
-results=build/matrix/results
 kind=full
 case ${1-} in
   --quick) kind=quick; shift ;;
@@ -43,6 +44,7 @@ if [ $# -eq 0 ]; then
     set -- "$@" "$(basename "$file" .sh)"
   done
 fi
+results=build/matrix/results-$kind
 mkdir -p "$results"
 
 # make_part PART: the tests of one part, with counts in the last line.
@@ -59,7 +61,9 @@ make_part() {
 }
 
 make_for() {
-  make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir"
+  without=tests/matrix/targets/$target.without
+  [ -e "$without" ] || without=
+  make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir" WITHOUT="$without"
 }
 
 # A demo that ends with another exit code than 0 ends the script.
@@ -127,6 +131,9 @@ fi
 for target in "$@"; do
   run_target "$target"
 done
+if [ "$kind" = full ]; then
+  sh tests/matrix/table.sh
+fi
 cd "$results" || exit 1
 awk '{ passed += $2; failed += $3 }
   END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || NR == 0 }' "$@"

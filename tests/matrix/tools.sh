@@ -50,10 +50,10 @@ cross_compiler() {
   for directory in "$@"; do
     paths="$paths -Fu$directory -Fi$directory"
   done
-  mkdir -p "$dir/compiler"
+  mkdir -p "$compiler.units"
   # shellcheck disable=SC2086 # a list of options
   (cd "$source" && fpc -n -v0 -ve "-Fu$units/*" "-d$cpu" -dGDB -dBROWSERLOG $paths -Fusystems -O2 \
-    -FU"$dir/compiler" -o"$compiler" pp.pas)
+    -FU"$compiler.units" -o"$compiler" pp.pas)
 }
 
 # write_command NAME LINE: makes $dir/NAME a script that replaces itself by the command.

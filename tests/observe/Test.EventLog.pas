@@ -267,8 +267,8 @@ var
 begin
   Built := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs- -dCOMPRESSED');
   try
-    Same(0, ExecuteProcess('/usr/bin/objcopy', ['--compress-debug-sections=zlib',
-      Built.Folder + 'WatchEvents']), 'exit code of objcopy');
+    Same(0, ExecuteProcess('/bin/sh', ['-c', '${OBJCOPY:-objcopy} --compress-debug-sections=zlib '
+      + Built.Folder + 'WatchEvents']), 'exit code of objcopy');
     Built.Run('contention', ['frees', '300']);
     Has('1. 300 x', Built.Written(LogSuffix));
     Has('The line numbers cannot be read', Built.Written(LogSuffix));
@@ -332,11 +332,11 @@ end;
 
 procedure TEventLogTests.LogSurvivesRedirectionAndAClosedErrorOutput;
 begin
-  RunShell('LANEMM=contention ./WatchEvents frees 300 > WatchEvents_MemoryManager_Screen 2>&1');
+  RunShell('LANEMM=contention $RUN ./WatchEvents frees 300 > WatchEvents_MemoryManager_Screen 2>&1');
   Has('1. 300 x', Planted.Written(LogSuffix));
   Has('LaneMM: event log written to ', Planted.Written('Screen'));
   Has('at ' + PlaceOf('remote free') + #10, Planted.Written('Screen'));
-  RunShell('LANEMM=contention ./WatchEvents frees 300 > /dev/full 2>&-');
+  RunShell('LANEMM=contention $RUN ./WatchEvents frees 300 > /dev/full 2>&-');
   Has('1. 300 x', Planted.Written(LogSuffix));
 end;
 
@@ -347,7 +347,7 @@ var
   Index: Integer;
   Log: string;
 begin
-  RunShell('for n in 1 2 3 4 5 6 7 8 9; do LANEMM=contention ./WatchEvents frees 10$n 2>&- & done; '
+  RunShell('for n in 1 2 3 4 5 6 7 8 9; do LANEMM=contention $RUN ./WatchEvents frees 10$n 2>&- & done; '
     + 'wait');
   Log := Planted.Written(LogSuffix);
   for Index := 1 to ProcessCount do
@@ -370,7 +370,7 @@ var
 begin
   Planted.Run('contention', ['frees', '300']);
   First := Planted.Written(LogSuffix);
-  ExecuteProcess('/bin/sh', ['-c', 'LANEMM=contention "' + Planted.Folder
+  ExecuteProcess('/bin/sh', ['-c', 'LANEMM=contention $RUN "' + Planted.Folder
     + 'WatchEvents" frees 200 2>/dev/null']);
   AssertEquals(1, Pos(First, Planted.Written(LogSuffix)));
   Has('1. 200 x', Planted.Written(LogSuffix));

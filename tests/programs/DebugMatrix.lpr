@@ -260,9 +260,11 @@ begin
   UseStray(@Zeros[High(Zeros) div 2], FreeTarget);
 end;
 
+// Large enough for a mapping of its own: not every emulator tells the C library's heap from the
+// program's variables.
 procedure FreeForeign;
 begin
-  UseStray(LibcMalloc(Size), FreeTarget);
+  UseStray(LibcMalloc(1 shl 20 + Size), FreeTarget);
 end;
 
 // ---------------------------------------------------------------------------- writes

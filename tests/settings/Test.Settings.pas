@@ -262,7 +262,7 @@ begin
   Settings.LogPath[0] := #0;
   HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
   AssertEquals('/tmp/a.trc', string(PAnsiChar(@Settings.LogPath)));
-  AtLeast(Int64(1) shl 60, Settings.Values[opQuarantine], 'quarantine');
+  AtLeast(High(NativeInt), Settings.Values[opQuarantine], 'quarantine');
   Same(203, Settings.Values[opLeaksExit], 'exit code');
   AssertTrue(Reads('quarantine=1M,leaks:exit=9,log=/tmp/b'));
   HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');

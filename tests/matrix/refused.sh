@@ -1,0 +1,52 @@
+#!/bin/sh
+# Tests that LaneMM refuses each target that it is not ported to, by one message that names it.
+#
+#   sh tests/matrix/refused.sh
+#
+# Compilers for such targets come without units; -Us compiles a unit without any, and LaneMM.inc is
+# read before anything else is missed. Ends with `N passed, N failed`.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 1
+repository=$(pwd)
+dir=$repository/build/matrix/refused
+mkdir -p "$dir"
+# shellcheck source=tests/matrix/tools.sh
+. tests/matrix/tools.sh
+passed=0
+failed=0
+
+# refused NAME COMPILER OPTION...: the compiler says so, and nothing else.
+refused() {
+  name=$1
+  shift
+  "$@" -n -l- -v0ewn -Us -Cn -FU"$dir" src/core/LaneMM.Layout.pas > "$dir/log" 2>&1
+  if grep -q "Fatal: User defined: LaneMM: not ported to $name$" "$dir/log" \
+    && [ "$(grep -c 'Fatal:' "$dir/log")" -eq 2 ]; then # the second one: compilation aborted
+    passed=$((passed + 1))
+    echo "passed: $* is refused: $name"
+  else
+    failed=$((failed + 1))
+    echo "failed: $* is refused: $name"
+    sed 's/^/  /' "$dir/log"
+  fi
+}
+
+if ! cross_compiler ARM ppcrossarm arm armgen > "$dir/log" 2>&1 \
+  || ! cross_compiler AARCH64 ppcrossa64 aarch64 armgen > "$dir/log" 2>&1; then
+  cat "$dir/log"
+  echo '0 passed, 1 failed'
+  exit 1
+fi
+refused 'macOS and iOS' fpc -Tdarwin
+refused FreeBSD fpc -Tfreebsd
+refused 'this operating system' fpc -Topenbsd
+refused 'macOS and iOS' "$dir/ppcrossa64" -Tdarwin
+refused Android "$dir/ppcrossa64" -Tandroid
+refused '32-bit ARM' "$dir/ppcrossarm" -Tlinux
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Writes the tables of docs/platforms.md from the results of tests/matrix/run.sh: for each target the
+# tests that passed, in parts, and the tests that are left out there.
+#
+#   sh tests/matrix/table.sh
+#
+# A target without results keeps its row.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 1
+page=docs/platforms.md
+parts='suites checked pure engine programs demos'
+
+# row TARGET: its row of the table; that of the page where nothing was run.
+row() {
+  results=build/matrix/results-full/$1
+  if [ ! -s "$results" ]; then
+    grep "^| $1 |" "$page"
+    return
+  fi
+  how=$(sed -n "s/^how='\(.*\)'$/\1/p" "tests/matrix/targets/$1.sh")
+  printf '| %s | %s |' "$1" "$how"
+  for part in $parts; do
+    awk -v part="$part" '
+      $1 == part { text = $3 ? $2 ", " $3 " failed" : $2 }
+      END { printf " %s |", text == "" ? "-" : text }' "$results"
+  done
+  left=0
+  if [ -e "tests/matrix/targets/$1.without" ]; then
+    left=$(grep -c '^[A-Z].*:' "tests/matrix/targets/$1.without")
+  fi
+  printf ' %s | %s |\n' "$left" "$(date -u +%Y-%m-%d)"
+}
+
+# left_out TARGET: its list of what is left out.
+left_out() {
+  list=tests/matrix/targets/$1.without
+  [ -e "$list" ] || return 0
+  printf '\n**%s**\n\n| left out | why |\n|---|---|\n' "$1"
+  sed -n 's/^\([A-Z][^:]*\): \(.*\)/| `\1` | \2 |/p' "$list"
+}
+
+new=build/matrix/platforms.md
+{
+  sed '/<!-- table -->/q' "$page"
+  echo '| target | how it runs | unit tests | checked build | without assembler | engine alone | programs | demos | left out | run on |'
+  echo '|---|---|---|---|---|---|---|---|---|---|'
+  for file in tests/matrix/targets/*.sh; do
+    row "$(basename "$file" .sh)"
+  done
+  sed -n '/<!-- end of table -->/,/<!-- left out -->/p' "$page"
+  for file in tests/matrix/targets/*.sh; do
+    left_out "$(basename "$file" .sh)"
+  done
+  sed -n '/<!-- end of left out -->/,$p' "$page"
+} > "$new"
+mv "$new" "$page"
