@@ -123,7 +123,7 @@ begin
   if Size = 0 then
     Exit;
   Index := First shr SliceShift;
-  Last := (First + Size - 1) shr SliceShift;
+  Last := NativeUInt(First + Size - 1) shr SliceShift;
   while (Index <= Last) and (Index <= High(Map^)) do
   begin
     Map^[Index] := Status;

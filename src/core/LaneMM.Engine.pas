@@ -25,8 +25,8 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Rtl, LaneMM.Os, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork,
-  LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Types, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin
@@ -88,21 +88,11 @@ end;
 
 // ---------------------------------------------------------------------------- start, end
 
-procedure SayPagesDoNotFit;
-const
-  Text: ShortString = 'LaneMM: not in use: the pages of this system are not 4 KB long'#10;
-begin
-  OsWriteError(@Text[1], Length(Text));
-end;
-
 function EngineStart: Boolean;
 begin
   if Process.IsStarted then
     Exit(True);
-  Result := OsPagesFit;
-  if not Result then
-    SayPagesDoNotFit;
-  Result := Result and ProcessStart;
+  Result := ProcessStart;
   if not Result then
     Exit;
   ForkStart;

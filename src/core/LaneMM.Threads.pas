@@ -19,7 +19,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Sets Process up. Returns false without memory or a thread key. Does nothing the second time.
+/// Sets Process up. Returns false without memory or a thread key, or where the system's pages are
+/// not OsPageSize bytes long, which is reported. Does nothing the second time.
 function ProcessStart: Boolean;
 /// Cancels the calls at thread end, before a library with this code is unloaded.
 procedure ProcessStop;
@@ -298,10 +299,22 @@ begin
     Result := Result * 2;
 end;
 
+procedure SayPagesDoNotFit;
+const
+  Text: ShortString = 'LaneMM: not in use: the pages of this system are not 4 KB long'#10;
+begin
+  OsWriteError(@Text[1], Length(Text));
+end;
+
 function ProcessStart: Boolean;
 begin
   if Process.IsStarted then
     Exit(True);
+  if not OsPagesFit then
+  begin
+    SayPagesDoNotFit;
+    Exit(False);
+  end;
   SizeClassesStart;
   Process.EmptySpan.FreeList := EndOfList;
   Process.LinkKey := LinkKeyOf(OsRandom);

@@ -154,7 +154,7 @@ begin
   if Text.Start <> nil then
     Length := FramesText(@Stack.Frames, Count, Text.Start + Text.Length,
       Text.Capacity - Text.Length);
-  if Length <= Text.Capacity - Text.Length then
+  if Length <= NativeUInt(Text.Capacity - Text.Length) then
     Inc(Text.Length, Length);
 end;
 

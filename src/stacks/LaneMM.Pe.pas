@@ -75,7 +75,7 @@ const
 // Returns whether Length bytes from Offset on lie in the file.
 function Holds(const Pe: TPeFile; Offset, Length: NativeUInt): Boolean; inline;
 begin
-  Result := (Offset <= Pe.Size) and (Length <= Pe.Size - Offset);
+  Result := (Offset <= Pe.Size) and (Length <= NativeUInt(Pe.Size - Offset));
 end;
 
 function HalfAt(const Pe: TPeFile; Offset: NativeUInt): Cardinal; inline;
