@@ -49,7 +49,7 @@ implementation
 
 uses
   SysUtils, Classes, Contnrs, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk,
-  LaneMM.Text, LaneMM.Modules, LaneMM.RtlRecords;
+  LaneMM.Text, LaneMM.Modules;
 
 type
   TGenericBox<T> = class
