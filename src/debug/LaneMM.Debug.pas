@@ -125,10 +125,12 @@ begin
 end;
 
 // Returns True when FaultsWatch is due: units take the signals when they start.
-function IsLookDue(Number: NativeUInt): Boolean;
+function IsLookDue(Number: NativeUInt; IsGuarded: Boolean): Boolean;
 begin
   Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
-    and ((Number < EarlyNumber) or (Number mod LateLooks = 0));
+    and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0));
+  // A block with guard pages may be the only one.
+  Result := Result or IsGuarded and (Settings.Values[opGuard] <> GuardPages);
 end;
 
 function CacheOf(Thread: PDebugThread): PDebugCache;
@@ -247,7 +249,7 @@ begin
   if Thread <> nil then
     Result^.Group := Thread^.Heap^.Notes.Group;
   DebugBlockSeal(Result);
-  if IsLookDue(Result^.Number) or DebugBlockIsGuarded(Result) then
+  if IsLookDue(Result^.Number, Place.HasPages) then
     FaultsWatch;
   if Result^.Number = Settings.Values[opBreak] then
     NumberReached(Result);
@@ -446,7 +448,7 @@ begin
   end;
   if IsErasingFreed then
     PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
-  DebugBlockClose(Place.Block);
+  DebugBlockClose(Place);
 end;
 
 // Tells those who watch frees. The block is in the state dsChanging.

@@ -1,7 +1,7 @@
 /// Takes debug blocks from their spans, and releases empty spans.
 //
-// Owns:       Debug.Spans, GuardedBlocks; TSpan.FreeList, Used, Next and Prev of debug spans; the
-//             free blocks of each TDebugCache, which count as Used.
+// Owns:       Debug.Spans, KeptSpans, KeptCount, GuardedBlocks; TSpan.FreeList, Used, Next and Prev
+//             of debug spans; the free blocks of each TDebugCache, which count as Used.
 // Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle.
 //             DebugBlocksRecover: a child process with one thread.
 // Progress:   lists change under Debug.Lock, taken once for a batch of blocks and held for a few
@@ -26,7 +26,7 @@ function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebu
 /// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
 /// Debug.Lock.
 procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
-/// Releases a span without a block in use; keeps it if its pages stay inaccessible.
+/// Releases a span without a block in use, or keeps it for the next guarded block.
 procedure DebugSpanRelease(Span: PSpan);
 /// Rebuilds the lists in a child process in which a lost thread held Debug.Lock.
 procedure DebugBlocksRecover;
@@ -41,6 +41,10 @@ const
   // Maximum number of blocks with guard pages, freed ones included. Each takes two mappings, of
   // which a process may have 65,530: without any left the system refuses memory, too.
   MostGuarded = 16384;
+  // Maximum number of spans of freed guarded blocks that are kept for the next ones, and the size
+  // of a block that fits into each.
+  MostKept = 256;
+  KeptSize = SliceSize - 3 * OsPageSize;
   // Bytes of the blocks that a thread takes at once.
   BatchBytes = 8192;
   // The share of Process.HugeFrom, in spans of debug blocks, from which on more of them may come
@@ -210,6 +214,71 @@ begin
     BeginChange(Result, Before);
 end;
 
+// Gives a span back.
+procedure Release(Span: PSpan);
+begin
+  // Under the lock: a check that holds it finds the blocks of the span, or another kind of span.
+  LockEnter(Debug.Lock);
+  Span^.Kind := skReleased;
+  LockLeave(Debug.Lock);
+  ArenaRelease(Span);
+end;
+
+procedure ReleaseGuarded(Span: PSpan);
+begin
+  // Pages that stay inaccessible cannot be used again.
+  if not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift) then
+    Exit;
+  FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
+  Release(Span);
+end;
+
+// Takes the span of a guarded block that was freed, if Size bytes fit into it; nil for none.
+function TakeKeptSpan(Size: NativeUInt): PSpan;
+begin
+  Result := nil;
+  if Size > KeptSize then
+    Exit;
+  LockEnter(Debug.Lock);
+  Result := Debug.KeptSpans;
+  if Result <> nil then
+  begin
+    Debug.KeptSpans := Result^.Next;
+    Dec(Debug.KeptCount);
+  end;
+  LockLeave(Debug.Lock);
+end;
+
+// Keeps the span of a guarded block, its contents and the page behind them inaccessible, for the
+// next one; returns False if it is too long, or there are enough.
+function KeepSpan(Span: PSpan): Boolean;
+begin
+  LockEnter(Debug.Lock);
+  Result := (Span^.SliceCount = 1) and (Debug.KeptCount < MostKept);
+  if Result then
+  begin
+    Span^.Next := Debug.KeptSpans;
+    Debug.KeptSpans := Span;
+    Inc(Debug.KeptCount);
+  end;
+  LockLeave(Debug.Lock);
+end;
+
+// Takes the block of such a span.
+function TakeKept(Span: PSpan; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+begin
+  if not DebugBlockOpen(Span) then
+    Exit(nil); // pages that stay inaccessible cannot be used again
+  Span^.IsZero := False;
+  LockEnter(Debug.Lock);
+  Result := TakeFrom(Span);
+  LockLeave(Debug.Lock);
+  BeginChange(Result, Before);
+  // Only now: in the state dsFreed the block's old size would seem too large to a check.
+  Span^.BlockSize := Size;
+  Before := Ord(dsNever); // it was checked when its span was kept
+end;
+
 // Takes a span for one more guarded block; nil without memory, or at the limit.
 function TakeGuardedSpan(Size: NativeUInt): PSpan;
 begin
@@ -227,18 +296,22 @@ begin
   Result := nil;
   if Size > DebugMostSize - 2 * OsPageSize then
     Exit;
+  Span := TakeKeptSpan(Size);
+  if Span <> nil then
+    Exit(TakeKept(Span, Size, Before));
   Span := TakeGuardedSpan(Size);
   if Span = nil then
     Exit;
   LockEnter(Debug.Lock);
   DebugSpanFormat(Span, GuardedClass, 1, Size);
+  Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
   if GuardPagesForbid(DebugLastPage(Span), OsPageSize) then
     BeginChange(Result, Before)
   else
   begin
-    DebugSpanRelease(Span);
+    ReleaseGuarded(Span);
     Result := nil;
   end;
 end;
@@ -270,18 +343,10 @@ end;
 
 procedure DebugSpanRelease(Span: PSpan);
 begin
-  if Span^.SizeClass = GuardedClass then
-  begin
-    // Pages that stay inaccessible cannot be used again.
-    if not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift) then
-      Exit;
-    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
-  end;
-  // Under the lock: a check that holds it finds the blocks of the span, or another kind of span.
-  LockEnter(Debug.Lock);
-  Span^.Kind := skReleased;
-  LockLeave(Debug.Lock);
-  ArenaRelease(Span);
+  if Span^.SizeClass <> GuardedClass then
+    Release(Span)
+  else if not KeepSpan(Span) then
+    ReleaseGuarded(Span);
 end;
 
 procedure RecoverSpan(Span: PSpan; Context: Pointer);
@@ -296,6 +361,8 @@ end;
 procedure DebugBlocksRecover;
 begin
   FillChar(Debug.Spans, SizeOf(Debug.Spans), 0);
+  Debug.KeptSpans := nil; // they are lost
+  Debug.KeptCount := 0;
   WalkSpans(RecoverSpan, nil);
 end;
 

@@ -3,7 +3,8 @@
 // Owns:       the layout of spans of kind skDebug. The owner fields of their records are guarded by
 //             Debug.Lock: FreeList is the address of a TDebugBlock or 0, Used counts the blocks in
 //             use, in quarantine and in TDebugCache, BlockBytes and CarvedBytes count blocks,
-//             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans.
+//             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans;
+//             of a guarded block: its contents are accessible, see LaneMM.GuardPages.
 //             Any thread reads Origin, the address of the first block with its guards.
 // Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, each with
 //             guard bytes before it and right after its requested size. So a small overrun or

@@ -102,6 +102,8 @@ type
     Lock: TLock;                //< shared  guards Spans, Quarantine
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
     SpanSlices: NativeUInt;     //< lock Debug  slices of such spans that were ever taken
+    KeptSpans: PSpan;           //< lock Debug  spans of freed guarded blocks, linked through Next
+    KeptCount: NativeUInt;      //< lock Debug  their number
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
     Notes: Pointer;             //< const   the mirror of LaneMM.BlockNotes; nil: none
     NotedGet: TSizeCall;        //< racy    allocates blocks for it, see LaneMM.Watch; an old one

@@ -3,8 +3,10 @@
 // Owns:       Debug.GuardReaders, GuardChanges.
 // Invariants: while a thread reads all blocks (GuardPagesHold), no more pages become inaccessible:
 //             a block that was readable when it was found stays readable. Blocks that are allocated
-//             or freed meanwhile have no such pages.
-// Callers:    any thread. DebugBlockClose: the thread that frees the block.
+//             or freed meanwhile have no such pages. TSpan.IsCurrent of a guarded block is False
+//             while its contents are inaccessible, or are about to be.
+// Callers:    any thread. DebugBlockClose: the thread that frees the block; DebugBlockOpen: the one
+//             that takes it.
 // Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid. DebugBlockClose
 //             takes Debug.Lock. The others do not wait.
 unit LaneMM.GuardPages;
@@ -14,7 +16,7 @@ unit LaneMM.GuardPages;
 interface
 
 uses
-  LaneMM.DebugState, LaneMM.DebugSpans;
+  LaneMM.Types, LaneMM.DebugSpans;
 
 /// Keeps pages from becoming inaccessible, until GuardPagesLetGo; call it before contents of blocks
 /// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, about
@@ -24,15 +26,19 @@ procedure GuardPagesHold;
 procedure GuardPagesLetGo;
 /// Makes pages inaccessible, unless GuardPagesHold is in effect; returns whether it did.
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
-/// Returns True if the contents are accessible. Asks the system if the block has guard pages.
-function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
-/// Purges the contents of a guarded block, and makes them inaccessible as GuardPagesForbid does.
-procedure DebugBlockClose(Block: PDebugBlock);
+/// Returns True if the contents are accessible.
+function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean; inline;
+/// Makes the contents of a guarded block inaccessible as GuardPagesForbid does; purges them if they
+/// are longer than a page.
+procedure DebugBlockClose(const Place: TDebugPlace);
+/// Makes the contents of a guarded block accessible that is going to be used again; returns False
+/// when the system refuses.
+function DebugBlockOpen(Span: PSpan): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.DebugState;
 
 const
   // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
@@ -72,24 +78,50 @@ begin
 end;
 
 function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
-var
-  Sign: Byte;
 begin
-  Result := not Place.HasPages or OsRead(NativeUInt(Place.Data) - 1, @Sign, SizeOf(Sign));
+  Result := not Place.HasPages or Place.Span^.IsCurrent;
 end;
 
-procedure DebugBlockClose(Block: PDebugBlock);
+// Returns the start of the pages between the record of a guarded block and the guard page behind
+// it, and their size.
+function ContentsOf(Span: PSpan; out Size: NativeUInt): PByte; inline;
+begin
+  Result := Span^.Start + OsPageSize;
+  Size := NativeUInt(DebugLastPage(Span) - Result);
+end;
+
+procedure DebugBlockClose(const Place: TDebugPlace);
 var
   Span: PSpan;
+  Pages: PByte;
   Size: NativeUInt;
 begin
-  Span := ArenaSpan(Block);
-  Size := (Span^.SliceCount shl SliceShift) - 2 * OsPageSize;
-  OsErase(Span^.Start + OsPageSize, Size);
+  Span := Place.Span;
+  Pages := ContentsOf(Span, Size);
+  if Place.Guarded > OsPageSize then
+    OsErase(Pages, Size);
   LockEnter(Debug.Lock); // a check may be reading the block
-  OsPurge(Span^.Start + OsPageSize, Size);
-  GuardPagesForbid(Span^.Start + OsPageSize, Size);
+  // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
+  Span^.IsCurrent := False;
+  if Place.Guarded > OsPageSize then
+    OsPurge(Pages, Size);
+  if not GuardPagesForbid(Pages, Size) then
+    Span^.IsCurrent := True;
   LockLeave(Debug.Lock);
+end;
+
+function DebugBlockOpen(Span: PSpan): Boolean;
+var
+  Pages: PByte;
+  Size: NativeUInt;
+begin
+  Pages := ContentsOf(Span, Size);
+  Result := Span^.IsCurrent or OsCommit(Pages, Size);
+  if not Result then
+    Exit;
+  // Release: the pages before the sign that they are accessible. Pairs with DebugPlaceIsOpen.
+  ReleaseFence;
+  Span^.IsCurrent := True;
 end;
 
 end.

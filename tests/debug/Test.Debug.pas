@@ -74,6 +74,8 @@ type
     procedure SmallerFreedBlocksAreCheckedAsAWhole;
     procedure EraseFreeErasesAllOfALargeBlock;
     procedure EraseFreeErasesBlocksBehindGuardPages;
+    procedure GuardedBlockTakesTwoSystemCalls;
+    procedure GuardedBlockUsedAgainKeepsItsPages;
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
@@ -91,8 +93,8 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Hooks,
-  LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
+  SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks,
+  LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
   LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
 const
@@ -762,6 +764,66 @@ begin
     GuardPagesLetGo;
     Settings.Values[opErase] := 0;
     Settings.Values[opGuard] := 0;
+  end;
+end;
+
+// When the quarantine is full, the block that leaves it is the next one.
+procedure TDebugBlocksTests.GuardedBlockTakesTwoSystemCalls;
+const
+  Pairs = 1000;
+var
+  Index: Integer;
+  Kind: TOsCall;
+  Calls, Before: NativeUInt;
+begin
+  Settings.Values[opGuard] := 1;
+  Debug.Quarantine.MostBytes := 1 shl 20;
+  try
+    Before := 0;
+    for Index := 1 to 2 * Pairs do
+    begin
+      FreeMem(GetMem(64 + Index mod 100));
+      Calls := 0;
+      for Kind in [ocCommit, ocPurge, ocReserve, ocRelease] do
+        Inc(Calls, Process.OsCalls[Kind]);
+      if Index = Pairs then
+        Before := Calls;
+    end;
+    Same(2 * Pairs, Calls - Before, 'calls');
+  finally
+    Settings.Values[opGuard] := 0;
+    Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
+  end;
+end;
+
+procedure TDebugBlocksTests.GuardedBlockUsedAgainKeepsItsPages;
+var
+  Blocks: array[0..299] of PByte;
+  Turn, Index: Integer;
+  Sign: Byte;
+begin
+  Settings.Values[opGuard] := 1;
+  Debug.Quarantine.MostBytes := 1 shl 18;
+  try
+    for Turn := 1 to 5 do
+    begin
+      for Index := 0 to High(Blocks) do
+      begin
+        Blocks[Index] := GetMem(1 + Index * 37);
+        FillChar(Blocks[Index]^, 1 + Index * 37, Turn);
+        AssertFalse('the page behind is open',
+          OsRead((NativeUInt(Blocks[Index]) + Index * 37 + 16) and not 15, @Sign, 1));
+      end;
+      for Index := 0 to High(Blocks) do
+      begin
+        AssertEquals('contents', Turn, Blocks[Index][Index * 37]);
+        FreeMem(Blocks[Index]);
+        AssertFalse('the freed block is open', OsRead(NativeUInt(Blocks[Index]), @Sign, 1));
+      end;
+    end;
+  finally
+    Settings.Values[opGuard] := 0;
+    Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   end;
 end;
 

@@ -7,17 +7,22 @@
  *     GuardPagesLetGo: FetchAdd GuardReaders
  *     GuardPagesForbid: FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
  *       GuardChanges
- *     DebugPlaceIsOpen: OsRead
+ *     DebugPlaceIsOpen: IsCurrent
+ *     DebugBlockClose: LockEnter IsCurrent:= GuardPagesForbid IsCurrent:= LockLeave
+ *     DebugBlockOpen: IsCurrent ReleaseFence IsCurrent:=
  *
- * Threads: two readers, one of which nests its calls; two that forbid the page and open it again
- * (OsCommit), each of which may stop between its look and OsForbid, until no reader is left or for
+ * Two pages: one of contents, which has IsCurrent (under the lock, which one thread here stands for),
+ * and the last one of a new span, which a reader may know as part of a block from before.
+ *
+ * Threads: two readers, one of which nests its calls; two that forbid a page and open it again
+ * (OsCommit), one for each page, each of which may stop between its look and OsForbid, until no reader is left or for
  * ever: paused by a report, or not scheduled. A reader ends its wait without an answer only when all
  * threads that it waits for have stopped so: the model's word for 100 ms.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 readable  a page that a reader found accessible stays so until it lets go
  *                                     FORBID_BLIND, HOLD_BLIND, LOOK_FIRST, WAIT_FIRST, CHANGE_EARLY,
- *                                     READERS_AS_FLAG
+ *                                     READERS_AS_FLAG, SIGN_LATE
  *   2 bounded   no reader waits for ever, also when a thread has stopped
  *                                     WAIT_FOR_EVER, REFUSED_KEPT
  *   3 counts    in the end no reader is counted, and only stopped threads are
@@ -36,9 +41,10 @@
 
 byte Readers;                       /* Debug.GuardReaders */
 byte Changes;                       /* Debug.GuardChanges */
-bool Forbidden;                     /* the system's: the page is inaccessible */
+bool IsCurrent = true;              /* TSpan.IsCurrent of the page of contents */
+bool Forbidden[2];                  /* the system's: the page is inaccessible */
 
-byte Reading;                       /* ghost: readers that found the page accessible */
+byte Reading[2];                    /* ghost: readers that found the page accessible */
 byte Stopped;                       /* ghost: threads that stand still in GuardPagesForbid */
 byte Through;                       /* ghost: readers at the end */
 
@@ -71,12 +77,16 @@ inline GuardPagesLetGo() {
 #endif
 }
 
-/* An inaccessible page is skipped. */
+/* An inaccessible page is skipped: that of contents by its sign; the other one was found in a block
+   from before. */
 inline ReadIfOpen() {
   if
-  :: atomic { !Forbidden -> Reading++ };                       /* DebugPlaceIsOpen */
-    d_step { Law(1, !Forbidden); Reading-- }
-  :: Forbidden
+  :: atomic { IsCurrent -> Reading[0]++ };                     /* DebugPlaceIsOpen */
+    d_step { Law(1, !Forbidden[0]); Reading[0]-- }
+  :: !IsCurrent
+  :: atomic { !Forbidden[1] -> Reading[1]++ };
+    d_step { Law(1, !Forbidden[1]); Reading[1]-- }
+  :: Forbidden[1]
   fi
 }
 
@@ -107,18 +117,39 @@ inline GuardPagesForbid() {
 #ifdef CHANGE_EARLY
     Changes--;
 #endif
-    d_step { Forbidden = true; Law(1, Reading == 0) };         /* OsForbid */
+    d_step { Forbidden[page] = true; Law(1, Reading[page] == 0) }; /* OsForbid */
 #ifndef CHANGE_EARLY
-    Changes--                                                  /* FetchAdd */
+    Changes--;                                                 /* FetchAdd */
 #endif
+    isForbidden = true
   :: else ->
 #ifdef REFUSED_KEPT
-    skip
+    skip;
 #else
-    Changes--
+    Changes--;
 #endif
+    isForbidden = false
   fi;
   n = 0
+}
+
+inline DebugBlockClose() {
+#ifndef SIGN_LATE
+  IsCurrent = false;
+#endif
+  GuardPagesForbid();
+#ifdef SIGN_LATE
+  IsCurrent = false;
+#endif
+  if
+  :: isForbidden
+  :: !isForbidden -> IsCurrent = true
+  fi
+}
+
+inline DebugBlockOpen() {
+  Forbidden[page] = false;                                     /* OsCommit */
+  IsCurrent = true
 }
 
 proctype Reader(bool isNesting) {
@@ -138,19 +169,22 @@ proctype Reader(bool isNesting) {
   Through++
 }
 
-proctype Forbidder() {
+proctype Forbidder(byte page) {
   byte n, rounds = Rounds;
+  bool isForbidden;
   do
   :: rounds > 0 ->
-    GuardPagesForbid();
-    Forbidden = false;                                         /* OsCommit */
+    if
+    :: page == 0 -> DebugBlockClose(); DebugBlockOpen()
+    :: page == 1 -> GuardPagesForbid(); Forbidden[page] = false /* OsCommit */
+    fi;
     rounds--
   :: rounds == 0 -> break
   od
 }
 
 init {
-  atomic { run Reader(false); run Reader(true); run Forbidder(); run Forbidder() };
+  atomic { run Reader(false); run Reader(true); run Forbidder(0); run Forbidder(1) };
   timeout ->
     Law(2, Through == 2);
     Law(3, Readers == 0 && Changes == Stopped)
