@@ -140,6 +140,13 @@ callcount: ## instructions per operation, counted by valgrind
 	@sh tools/need.sh fpc valgrind
 	@sh bench/callcount.sh
 
+lock-sections: ## how long each lock of the engine is held: instructions, and system calls
+	@sh tools/need.sh fpc
+	@mkdir -p build/locks
+	@fpc $(FPCFLAGS) -O3 -Xs- -Fusrc -Futests -Futests/programs -FEbuild/locks -FUbuild/locks \
+	  tests/programs/LockSections.lpr
+	@build/locks/LockSections
+
 model: ## the model checker on the protocols of threads; models and code compared
 	@sh tools/need.sh spin gcc
 	@sh tests/model/run.sh
@@ -205,5 +212,5 @@ clean: ## removes build/
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix mutants faults test-faults fuzz test-fuzz soak
-.PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount model lint
+.PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: delphi-syntax lint-test classes histogram docs clean

@@ -134,6 +134,10 @@ program 0 RacingFrees
 program 0 LastRound
 # With symbols: a failure names the routine in which the stopped thread is.
 program 0 StoppedThreads -Xs-
+# Steps through machine code. The symbols name the routines that take a lock.
+if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ]; then
+  program 0 LockSections -Xs-
+fi
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then
