@@ -15,6 +15,8 @@ about ten minutes). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
+  OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
+                              LaneMM built by it, LaneMM-VERSION
   MANAGERS='NAME...'          only these managers, instead of those that the suite names
   ROUNDS=5                    runs of each workload under each manager
   SCALE=1                     factor of the operations; 0.01 shows quickly that all works
@@ -28,6 +30,8 @@ out=build/bench
 rounds=${ROUNDS:-5}
 scale=${SCALE:-1}
 wanted=${MANAGERS:-}
+compiler=fpc
+rebuild=-B
 binaries=
 sources=
 
@@ -47,7 +51,7 @@ compile() {
   program=$1 output=$2 units=$3
   shift 3
   mkdir -p "$units"
-  fpc -B -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Fubench/workloads \
+  "$compiler" $rebuild -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Fubench/workloads \
     -Fubench/runner -Fl"$out/lib" -FU"$units" -o"$output" "$program" >&2
 }
 
@@ -110,6 +114,26 @@ build_c_managers() {
   add_setting mimalloc3-nothp mimalloc3 MIMALLOC_ALLOW_THP=0
 }
 
+add_lanemm() { # NAME
+  add "$1" -FaLaneMM,LaneMMTrim -Fubench/managers -Fusrc '-Fusrc/*'
+}
+
+# build_other: the heap of another compiler, and LaneMM, in the program that it compiles. -Fa needs
+# units that are compiled already.
+build_other() {
+  compiler=$OTHER_FPC
+  version=$("$compiler" -iV)
+  add "FPC-$version"
+  rebuild=
+  rm -rf "$out/LaneMM-$version"
+  compile bench/managers/LaneMMTrim.pas "$out/LaneMM-$version/LaneMMTrim.o" \
+    "$out/LaneMM-$version/units" -Fusrc '-Fusrc/*'
+  add_lanemm "LaneMM-$version"
+  rebuild=-B
+  add_source "Free Pascal $version of $("$compiler" -iD)"
+  compiler=fpc
+}
+
 build() {
   mkdir -p "$out"
   if is_wanted FPC; then add FPC; fi
@@ -119,10 +143,11 @@ build() {
     add "$MM" -Fa"$MM" -Fu"${MM_PATH:-.}" -Fi"${MM_PATH:-.}"
   fi
   if [ -e src/LaneMM.pas ]; then
-    add LaneMM -FaLaneMM,LaneMMTrim -Fubench/managers -Fusrc '-Fusrc/*'
+    add_lanemm LaneMM
   else
     say 'Left out: LaneMM; there is no src/LaneMM.pas'
   fi
+  [ -z "${OTHER_FPC:-}" ] || build_other
   [ -z "$wanted" ] || build_watched
 }
 
@@ -138,6 +163,7 @@ build_watched() {
 # command_line ARGUMENTS: what the user typed, without the paths of this machine
 command_line() {
   [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
+  [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
   [ -z "${SCALE:-}" ] || printf 'SCALE=%s ' "$SCALE"

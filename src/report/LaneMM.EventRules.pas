@@ -164,12 +164,12 @@ begin
       Exit(ReadRule(Words, Kind));
   if not TakesPart(Words, AnyKind) then
     Exit(False);
-  Rest := Words;
   for Kind := Low(TEventKind) to High(TEventKind) do
   begin
-    Words := Rest;
-    Result := ReadRule(Words, Kind);
+    Rest := Words;
+    Result := ReadRule(Rest, Kind);
   end;
+  Words := Rest;
 end;
 
 end.

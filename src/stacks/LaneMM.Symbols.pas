@@ -68,6 +68,10 @@ implementation
 uses
   LaneMM.Os;
 
+const
+  // Digits of a checksum in the name of a routine.
+  ChecksumLength = 8;
+
 procedure SymbolsOpen(out Symbols: TSymbols; Limit: NativeUInt);
 begin
   Symbols := Default(TSymbols);
@@ -260,21 +264,35 @@ begin
     and StartsWith(Symbol^.Routine, 'main') and (Symbol^.Routine[4] = #0);
 end;
 
+// Returns true if eight hexadecimal digits begin at Name.
+function IsChecksum(Name: PAnsiChar): Boolean;
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while (Index < ChecksumLength) and (Name[Index] in ['0'..'9', 'A'..'F']) do
+    Inc(Index);
+  Result := Index = ChecksumLength;
+end;
+
 // Returns the length of the number of parameters and the checksum that the compiler adds to the
-// name of a specialized generic, $1$CRC0123ABCD; 0 if none is here.
+// name of a specialized generic, $1$CRC0123ABCD, or of the checksum _CRC0123ABCD that Free Pascal
+// 3.3 adds after it; 0 if none is here.
 function LengthOfSpecialization(Name: PAnsiChar): NativeUInt;
 const
-  Digits = 8;
   Mark: ShortString = '$CRC';
+  NextMark: ShortString = '_CRC';
 begin
   Result := 0;
+  if StartsWith(Name, NextMark) and IsChecksum(Name + Length(NextMark)) then
+    Exit(Length(NextMark) + ChecksumLength);
   if Name[0] <> '$' then
     Exit;
   repeat
     Inc(Result);
   until not (Name[Result] in ['0'..'9']);
   if (Result > 1) and StartsWith(Name + Result, Mark) then
-    Inc(Result, NativeUInt(Length(Mark)) + Digits)
+    Inc(Result, NativeUInt(Length(Mark)) + ChecksumLength)
   else
     Result := 0;
 end;
