@@ -13,6 +13,10 @@ program DebugMatrix;
 uses
   LaneMM, cthreads, SysUtils, Churning, LaneMM.Os, LaneMM.DebugSpans;
 
+const
+  // Bytes of a TActor, with a monitor from Free Pascal 3.3 on.
+  ActorSize = {$if FPC_FULLVERSION < 30300} 32 {$else} 40 {$endif};
+
 type
   TUse = procedure;
   TMistake = record
@@ -40,9 +44,9 @@ type
   public
     procedure Act;
   end;
-  TActor1000 = class(TActor) Room: array[1..968] of Byte; end;
-  TActor32736 = class(TActor) Room: array[1..32704] of Byte; end;
-  TActor3000000 = class(TActor) Room: array[1..2999968] of Byte; end;
+  TActor1000 = class(TActor) Room: array[1..1000 - ActorSize] of Byte; end;
+  TActor32736 = class(TActor) Room: array[1..32736 - ActorSize] of Byte; end;
+  TActor3000000 = class(TActor) Room: array[1..3000000 - ActorSize] of Byte; end;
   TActorClass = class of TActor;
 
 const
@@ -53,7 +57,7 @@ const
   MostKept = 8000000;
   // Freed blocks that are larger are checked at their ends only.
   MostWhole = 1 shl 20;
-  Sizes: array[0..12] of NativeInt = (1, 8, 16, 32, OneSize, 1000, 5000, 32736, 32737, 100000,
+  Sizes: array[0..12] of NativeInt = (1, 8, 16, ActorSize, OneSize, 1000, 5000, 32736, 32737, 100000,
     1100000, 3000000, Largest);
   Things: array[0..6] of TThingClass = (TThing, TThing16, TThing100, TThing1000, TThing32736,
     TThing100000, TThing3000000);
@@ -608,7 +612,7 @@ const
     (Name: 'inherits'; Run: AskAncestorOfFreed; Least: 8; Most: MostKept),
     (Name: 'instance-size'; Run: AskSizeOfFreed; Least: 8; Most: MostKept),
     (Name: 'supports'; Run: AskInterfaceOfFreed; Least: 8; Most: MostKept),
-    (Name: 'interface'; Run: CallInterfaceOfFreed; Least: 32; Most: MostKept),
+    (Name: 'interface'; Run: CallInterfaceOfFreed; Least: ActorSize; Most: MostKept),
     (Name: 'use-new'; Run: UseNew; Least: 8; Most: Largest),
     (Name: 'use-freed'; Run: UseFreed; Least: 8; Most: MostKept),
     (Name: 'notes'; Run: SpoilNotes; Least: 1; Most: Largest),
