@@ -154,7 +154,7 @@ build() {
 # build_watched: LaneMM again for each of its diagnoses; only for suites that name them. Logs go to
 # the folder of the manager.
 build_watched() {
-  for word in contention growth profile leaks debug; do
+  for word in contention growth profile leaks stacks debug; do
     add_setting "LaneMM-$word" LaneMM "LANEMM=$word,log=$out/LaneMM-$word"
   done
   add_setting LaneMM-guard LaneMM "LANEMM=guard=sample:16M,log=$out/LaneMM-guard"
