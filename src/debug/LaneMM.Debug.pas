@@ -86,7 +86,7 @@ type
 
 // ---------------------------------------------------------------------------- contents
 
-procedure FillGuardBehind(const Place: TDebugPlace; Size: NativeUInt);
+procedure FillGuardBehind(const Place: TDebugPlace; Size: NativeUInt); inline;
 begin
   PatternFill(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
 end;
@@ -133,7 +133,7 @@ begin
   Result := Result or IsGuarded and (Settings.Values[opGuard] <> GuardPages);
 end;
 
-function CacheOf(Thread: PDebugThread): PDebugCache;
+function CacheOf(Thread: PDebugThread): PDebugCache; inline;
 begin
   Result := nil;
   if Thread <> nil then
@@ -142,7 +142,7 @@ end;
 
 // Returns True if a freed block, with this word as its State, is undamaged. Reports damage that was
 // not reported before.
-function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean;
+function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean; inline;
 begin
   Result := not DebugIsReported(State);
   if not Result or DebugBlockIsWhole(Place, dsFreed) then
@@ -337,7 +337,7 @@ begin
     CheckIfDue;
 end;
 
-function GetAt(Size: TSize; Frame: NativeUInt): Pointer;
+function GetAt(Size: TSize; Frame: NativeUInt): Pointer; inline;
 begin
   Result := GetFilled(RequestOf(Size, Size, 0), Frame);
   if Result = nil then
@@ -429,7 +429,7 @@ begin
   FillGuards(Place, Place.Block^.Size);
 end;
 
-procedure FillFreed(P: PByte; Size: NativeUInt);
+procedure FillFreed(P: PByte; Size: NativeUInt); inline;
 begin
   if IsErasingFreed then
     PatternFill(P, Size, Debug.FreeFill)
@@ -452,7 +452,7 @@ begin
 end;
 
 // Tells those who watch frees. The block is in the state dsChanging.
-procedure TellFree(Block: PDebugBlock);
+procedure TellFree(Block: PDebugBlock); inline;
 var
   Watch: TDebugFreeCall;
 begin

@@ -100,7 +100,7 @@ begin
 end;
 
 // Takes a block of a span that is not full. Under the lock.
-function TakeFrom(Span: PSpan): PDebugBlock;
+function TakeFrom(Span: PSpan): PDebugBlock; inline;
 begin
   // Used first: in a child process that interrupted this, Used is too high by one, never too low.
   Inc(Span^.Used);
@@ -158,7 +158,7 @@ begin
   end;
 end;
 
-function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock;
+function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock; inline;
 var
   Count: NativeUInt;
 begin
@@ -171,7 +171,7 @@ begin
   Result := Cache.Blocks[SizeClass, Count - 1];
 end;
 
-function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock;
+function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock; inline;
 begin
   if Cache <> nil then
     Exit(TakeCached(Cache^, SizeClass));
@@ -195,7 +195,7 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord);
+procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord); inline;
 begin
   repeat
     Before := LoadAcquire(Block^.State);

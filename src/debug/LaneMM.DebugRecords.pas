@@ -77,7 +77,7 @@ begin
 end;
 
 // A word that is added and multiplied by an odd number changes the sum.
-function SumOf(Block: PDebugBlock): Word;
+function SumOf(Block: PDebugBlock): Word; inline;
 type
   // The fields from AllocStack on; Sum is the high half of the last Cardinal.
   TTail = array[0..2] of UInt64;
