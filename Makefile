@@ -143,8 +143,8 @@ callcount: ## instructions per operation, counted by valgrind
 lock-sections: ## how long each lock of the engine is held: instructions, and system calls
 	@sh tools/need.sh fpc
 	@mkdir -p build/locks
-	@fpc $(FPCFLAGS) -O3 -Xs- -Fusrc -Futests -Futests/programs -FEbuild/locks -FUbuild/locks \
-	  tests/programs/LockSections.lpr
+	@fpc $(FPCFLAGS) -O3 -Xs- -Fusrc "-Fusrc/*" -Futests -Futests/programs -FEbuild/locks \
+	  -FUbuild/locks tests/programs/LockSections.lpr
 	@build/locks/LockSections
 
 model: ## the model checker on the protocols of threads; models and code compared

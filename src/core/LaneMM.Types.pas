@@ -127,7 +127,7 @@ type
   PKeptRuns = ^TKeptRuns;
 
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
-  /// third kind: LaneMM.Sampler uses its Current and Queues by rules of its own, under SampleLock.
+  /// third kind: LaneMM.Sampler uses Current, Queues and Taken by its own rules, under SampleLock.
   ///
   /// Always: a span in Queues[C] is owned by this heap, has size class C, and is not current.
   THeap = record

@@ -7,7 +7,8 @@
 //             A sampled block of a size class lies in a span that the heap Samples owns. No thread
 //             has that heap, so each such block is freed as a remote block, and FreeMem needs no
 //             test of its own. These spans are always current: no thread sweeps or abandons them.
-//             Full ones wait in Samples.Queues, linked through Next.
+//             Full ones wait in Samples.Queues, new ones first on Samples.Taken, linked through
+//             Next. No system call is made under SampleLock.
 // Callers:    any thread; SamplerRecover: the one thread of a child process.
 // Progress:   SamplerForget is wait-free. A thread that finds SampleLock taken does not sample.
 // Source:     gperftools and tcmalloc, sampled heap profiles.
@@ -168,18 +169,47 @@ end;
 
 // ---------------------------------------------------------------------------- blocks
 
-function NewSpan(SizeClass: Cardinal): PSpan;
+// Makes another span of samples; false without memory. Without the lock, for it may take system
+// calls: the span waits on Taken for the next thread that has the lock.
+function AddSpan(SizeClass: Cardinal): Boolean;
+var
+  Span: PSpan;
 begin
-  Result := HeapNewSpan(Observe.Samples, SizeClass);
-  if Result = nil then
+  Span := HeapNewSpan(Observe.Samples, SizeClass);
+  Result := Span <> nil;
+  if not Result then
     Exit;
-  Result^.IsCurrent := True;
-  Result^.Held := 1;
-  Inc(Result^.Used);
+  Span^.IsCurrent := True;
+  Span^.Held := 1;
+  Inc(Span^.Used);
+  HeapTakeOver(Observe.Samples, Span);
 end;
 
-// Takes a span out of the list of full ones that had a block freed since; returns nil when there
-// is none.
+procedure QueueAdd(Span: PSpan);
+begin
+  Span^.Next := Observe.Samples^.Queues[Span^.SizeClass];
+  Observe.Samples^.Queues[Span^.SizeClass] := Span;
+end;
+
+// Queues the spans that were added.
+procedure QueueTaken;
+var
+  Span, Next: PSpan;
+begin
+  if LoadAcquire(Observe.Samples^.Taken) = 0 then
+    Exit;
+  // Acquire: see the links. Pairs with HeapTakeOver.
+  Span := PSpan(Swap(Observe.Samples^.Taken, 0));
+  while Span <> nil do
+  begin
+    Next := Span^.Next;
+    QueueAdd(Span);
+    Span := Next;
+  end;
+end;
+
+// Takes a span that is new or had a block freed since it was full out of the list of those; returns
+// nil when there is none.
 function TakeRefilled(SizeClass: Cardinal): PSpan;
 var
   Link: ^PSpan;
@@ -188,7 +218,7 @@ begin
   Result := Link^;
   while Result <> nil do
   begin
-    if (RemoteCount(Result) > 0) and SpanRefill(Result) then
+    if ((RemoteCount(Result) > 0) or (Result^.CarvedBytes = 0)) and SpanRefill(Result) then
     begin
       Link^ := Result^.Next;
       Exit;
@@ -198,26 +228,20 @@ begin
   end;
 end;
 
-// Allocates a block of the class from Span, one of the spans of samples. Nil without memory, or
-// when a link of Span was overwritten. Under SampleLock.
+// Allocates a block of the class from Span, one of the spans of samples. Nil when there is none
+// with a free block, and Span is nil; or when a link of Span was overwritten. Under SampleLock.
 function TakeBlock(SizeClass: Cardinal; out Span: PSpan): Pointer;
 begin
   Span := Observe.Samples^.Current[SizeClass];
   if Odd(Span^.FreeList) and ((Span = @Process.EmptySpan) or not SpanRefill(Span)) then
   begin
     if Span <> @Process.EmptySpan then
-    begin
-      Span^.Next := Observe.Samples^.Queues[SizeClass];
-      Observe.Samples^.Queues[SizeClass] := Span;
-    end;
+      QueueAdd(Span);
     Observe.Samples^.Current[SizeClass] := @Process.EmptySpan;
+    QueueTaken;
     Span := TakeRefilled(SizeClass);
     if Span = nil then
-      Span := NewSpan(SizeClass);
-    if Span = nil then
       Exit(nil);
-    if Odd(Span^.FreeList) then
-      SpanRefill(Span);
     Observe.Samples^.Current[SizeClass] := Span;
   end;
   Result := SpanTake(Span);
@@ -237,6 +261,13 @@ begin
   if not LockTry(Observe.SampleLock) then
     Exit;
   Result := TakeBlock(SizeToClass(Size), Span);
+  if Span = nil then
+  begin
+    LockLeave(Observe.SampleLock);
+    if not AddSpan(SizeToClass(Size)) or not LockTryAgain(Observe.SampleLock) then
+      Exit;
+    Result := TakeBlock(SizeToClass(Size), Span);
+  end;
   IsCorrupt := (Result = nil) and (Span <> nil) and not Odd(Span^.FreeList);
   if IsCorrupt then
     Block := SpanDropList(Span);

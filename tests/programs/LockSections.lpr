@@ -11,7 +11,7 @@ program LockSections;
 
 uses
   LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Atomic, LaneMM.Arena, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
+  LaneMM.Atomic, LaneMM.Arena, LaneMM.Frontier, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
   TKind = (kiShard, kiHeap, kiAbandoned, kiSamples);
@@ -36,6 +36,9 @@ const
   RunBlock = 16 * SliceSize; // a large block that its thread does not keep when it is freed
   SpanBlock = 2048;
   BlocksPerSpan = SliceSize div SpanBlock;
+  RareBlock = 60000;
+  RareSlices = 16;         // of a span of such blocks
+  MostSlices = 4096;       // more than are committed at the start
 
 var
   Blocks, Others: TBlocks;
@@ -317,6 +320,40 @@ begin
   FreeAll(Blocks);
 end;
 
+function ColdSlices: NativeUInt;
+var
+  Number: Integer;
+begin
+  Result := 0;
+  for Number := 1 to Process.ShardCount do
+    Inc(Result, Process.Shards[Number].ColdSlices);
+end;
+
+// A sampled block whose class has no span, where no other free slices are committed.
+procedure SampleNewSlices;
+var
+  Arena: PArena;
+  Index: Integer;
+begin
+  Arena := FrontierArena(0);
+  SetLength(Blocks, MostSlices);
+  Index := 0;
+  while (Index < MostSlices) and ((ArenaWarmSlices + ColdSlices >= RareSlices)
+    or (Arena^.Frontier + StepSlices <= Arena^.Committed)) do
+  begin
+    GetMem(Blocks[Index], 2 * SliceSize);
+    Inc(Index);
+  end;
+  Expect(Index < MostSlices, 'all committed slices are used');
+  LaneMM_Configure('profile,rate=1');
+  StepsWatch;
+  Others := NewBlocks(1, RareBlock);
+  StepsPass;
+  LaneMM_Configure('profile=0');
+  FreeAll(Others);
+  FreeAll(Blocks);
+end;
+
 type
   /// Work with Few and with Many items, whose longest sections are compared.
   TGrowth = record
@@ -536,11 +573,13 @@ end;
 
 begin
   Process.PurgeState := NoPurgeThread;
+  Process.PurgeDelayMs := MaxInt; // no purge by the clock: Purge does it, and the runs are alike
   if not StepsPrepare then
   begin
     WriteLn('the code of LaneMM.Lock is not as expected');
     Halt(1);
   end;
+  SampleNewSlices;
   Mix(TurnCount);
   Bear;
   Lengthen;
