@@ -53,7 +53,9 @@ procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 /// Abandons the spans of an ended thread: moves them to Process.Abandoned. Returns false when some
 /// are left because another thread has the lock: then to be repeated.
 function HeapAbandon(Heap: PHeap): Boolean;
-/// Retires the current spans without a block in use, for HeapSweep. The heap's thread.
+/// Retires all current spans: the next block of each class takes the slow path. The heap's thread.
+procedure HeapRetireAll(Heap: PHeap);
+/// Retires those without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
 /// Releases the runs that the heap keeps, and all queued spans without a block in use. Any thread.
 /// Requests another sweep (see Process.SweepWanted) when another thread has the lock, or when
@@ -442,6 +444,14 @@ begin
     KeepUncounted(Span, Uncounted);
 end;
 
+procedure HeapRetireAll(Heap: PHeap);
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    RetireCurrent(Heap, SizeClass);
+end;
+
 procedure HeapRetireEmpty(Heap: PHeap);
 var
   SizeClass: Cardinal;
@@ -535,8 +545,7 @@ var
   SizeClass: Cardinal;
 begin
   LargeReleaseKept(Heap);
-  for SizeClass := 0 to SizeClassCount - 1 do
-    RetireCurrent(Heap, SizeClass);
+  HeapRetireAll(Heap);
   Result := LockTry(Heap^.Lock);
   if not Result then
     Exit;

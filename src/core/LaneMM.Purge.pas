@@ -4,7 +4,9 @@
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
-//             the thread library have no purge thread: slow paths of any thread do the work.
+//             the thread library have no purge thread: slow paths of any thread do the work. There
+//             each free that empties a span counts, too: after some, the clock is read at the next
+//             slow path, which is the thread's next call, for it has no current spans then.
 // Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify: FreeMem. The others: any
 //             thread under no lock.
 // Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
@@ -106,7 +108,9 @@ const
 
   // Calls between two reads of the clock.
   ClockInterval = 16;
-  // Warm slices that are worth a thread.
+  // Another thread may have read the clock later and written LookedMs before; in ms.
+  ClockSlack = 1000;
+  // Warm slices that are worth a thread, or, without one, that a thread leaves its current spans.
   PurgeStartSlices = 64;
 
 // Returns true if a heap keeps runs. A thread that keeps one requests a sweep, but may read an old
@@ -173,40 +177,57 @@ begin
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
 end;
 
-// Returns true once per Process.PurgeDelayMs: it is time to purge. Reads the clock at one call of
-// many.
-function LookIsDue: Boolean;
-var
-  CallsLeft, Now: Cardinal;
+// Counts one call; returns how many were left before the clock is read.
+function CountCall: Cardinal;
 begin
-  // Plain, without the lock: a countdown by two threads at once moves the next look a little.
-  CallsLeft := Process.ClockDue;
-  if CallsLeft > 0 then
-  begin
-    Process.ClockDue := CallsLeft - 1;
-    Exit(False);
-  end;
+  // Plain, without a lock: a countdown by two threads at once moves the next look a little.
+  Result := Process.ClockDue;
+  if Result > 0 then
+    Process.ClockDue := Result - 1;
+end;
+
+// Once per Process.PurgeDelayMs, purges the memory that stayed free since the last look. One that
+// comes twice as late purges all: no more than ClockInterval calls have needed memory meanwhile.
+procedure Look;
+var
+  Now: Cardinal;
+  UnseenMs: Int64;
+begin
   Process.ClockDue := ClockInterval;
   Now := OsNowMs;
-  Result := Integer(Now - Process.LookedMs) >= Integer(Process.PurgeDelayMs);
-  if Result then
-    Process.LookedMs := Now;
+  UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
+  if UnseenMs < Process.PurgeDelayMs then
+    Exit;
+  Process.LookedMs := Now;
+  ProcessPurge;
+  if UnseenMs div 2 >= Process.PurgeDelayMs then
+    ArenaPurge(AllSlices);
 end;
 
 procedure PurgeTick;
 begin
-  if not WakeThread and LookIsDue then
-    ProcessPurge;
+  if not WakeThread and (CountCall = 0) then
+    Look;
 end;
 
 procedure PurgeNotify;
+var
+  Own: PHeap;
 begin
-  if not WakeThread and not Process.HasThreads and LookIsDue then
-    ProcessPurge;
+  if WakeThread or (CountCall <> 1) then
+    Exit;
+  Own := OsThreadHeap;
+  if not Process.HasThreads then
+    Look
+  else if (Own <> nil) and (ArenaWarmSlices >= PurgeStartSlices) then
+    HeapRetireAll(Own) // the countdown is over: the thread's next call reads the clock
+  else
+    Process.ClockDue := ClockInterval;
 end;
 
 procedure PurgeStart;
 begin
+  Process.LookedMs := OsNowMs;
   Hooks.PurgeNotify := PurgeNotify;
 end;
 

@@ -18,6 +18,11 @@ type
     procedure KeepAQuarter;
     procedure AwaitResident(Limit: NativeUInt);
     procedure AwaitRest;
+    procedure FreeABurst;
+    procedure CallAfter(QuietMs: Cardinal);
+    procedure CheckCallAfterARest;
+    procedure CheckCallAfterAMonth;
+    procedure CheckCallAtOnce;
   published
     procedure QuietProgramGivesLargeBlocksBack;
     procedure QuietProgramGivesSmallBlocksBack;
@@ -25,12 +30,18 @@ type
     procedure ProcessAtRestHasNoWakeUps;
     procedure LastFreeOfTheOwnerGivesBackWhatOthersFreed;
     procedure MemoryInUseStays;
+    {$ifdef UNIX}
+    procedure FirstCallAfterARestGivesABurstBack;
+    procedure ClockThatHasWrappedGivesABurstBack;
+    procedure CallRightAfterABurstKeepsItWarm;
+    {$endif}
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Purge;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.Lock, LaneMM.Arena, LaneMM.Purge;
 
 const
   // Of Process.PurgeState: there is no purge thread.
@@ -38,6 +49,12 @@ const
   Megabyte = 1 shl 20;
   BlockSize = 1000;
   BurstBytes = 64 * Megabyte;
+  MsPerDay = 24 * 3600 * 1000;
+
+function WarmBytes: NativeUInt;
+begin
+  Result := ArenaWarmSlices * SliceSize;
+end;
 
 procedure TPurgeTests.GetBlocks;
 var
@@ -200,6 +217,62 @@ begin
     AssertTrue('contents', HasPattern(Blocks[Index], BlockSize, Index));
   FreeBlocks;
 end;
+
+// Frees what GetBlocks got, in a process without a purge thread, such as a C program. The span that
+// blocks come from keeps one.
+procedure TPurgeTests.FreeABurst;
+begin
+  LockRecover; // which sets PurgeState
+  StoreRelease(Process.PurgeState, Refused);
+  ProcessTrim;
+  GetBlocks;
+  Blocks[High(Blocks)] := nil;
+  FreeBlocks;
+  AtLeast(BurstBytes * 9 div 10, WarmBytes, 'warm bytes after the burst');
+end;
+
+// Makes one call, as if no other had been made for so long.
+procedure TPurgeTests.CallAfter(QuietMs: Cardinal);
+begin
+  FreeABurst;
+  Process.LookedMs := OsNowMs - QuietMs;
+  FreeMem(GetMem(BlockSize));
+end;
+
+procedure TPurgeTests.CheckCallAfterARest;
+begin
+  CallAfter(Process.PurgeDelayMs * 4);
+  Same(0, WarmBytes, 'warm bytes after the call');
+end;
+
+procedure TPurgeTests.CheckCallAfterAMonth;
+begin
+  CallAfter(30 * MsPerDay);
+  Same(0, WarmBytes, 'warm bytes after the call');
+end;
+
+procedure TPurgeTests.CheckCallAtOnce;
+begin
+  CallAfter(0);
+  AtLeast(BurstBytes * 9 div 10, WarmBytes, 'warm bytes after the call');
+end;
+
+{$ifdef UNIX}
+procedure TPurgeTests.FirstCallAfterARestGivesABurstBack;
+begin
+  Same(0, RunInChild(CheckCallAfterARest), 'exit code of the child');
+end;
+
+procedure TPurgeTests.ClockThatHasWrappedGivesABurstBack;
+begin
+  Same(0, RunInChild(CheckCallAfterAMonth), 'exit code of the child');
+end;
+
+procedure TPurgeTests.CallRightAfterABurstKeepsItWarm;
+begin
+  Same(0, RunInChild(CheckCallAtOnce), 'exit code of the child');
+end;
+{$endif}
 
 initialization
   RegisterTest(TPurgeTests);

@@ -28,6 +28,7 @@
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
  *     RetireCurrent: EndCurrent Retire
+ *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: Used RemoteCount RetireCurrent
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
  *     TakeTaken: Swap Taken PushTaken
@@ -47,7 +48,7 @@
  *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     HeapAbandon: RetireCurrent LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *     MoveQueue: QueueTake HeapTakeOver
  *     QueueTake: QueueRemove
  *     QueueAdd:
@@ -477,10 +478,13 @@ inline HeapSweep(h) {
 #endif
 }
 
-/* HeapRetireEmpty, by the heap's thread. */
+/* HeapRetireEmpty, by the heap's thread; with RetireAll, HeapRetireAll as well. */
 inline HeapRetireEmpty(h) {
   if
   :: IsCurrent == h && Used - Held == Count(Remote) -> RetireCurrent(h)
+#ifdef RetireAll
+  :: IsCurrent == h && Used - Held != Count(Remote) -> RetireCurrent(h)
+#endif
   :: else
   fi
 }
@@ -488,7 +492,7 @@ inline HeapRetireEmpty(h) {
 /* HeapAbandon; Abandon. */
 inline Abandon(h) {
 #ifndef ABANDON_CURRENT
-  RetireCurrent(h);
+  RetireCurrent(h);                                            /* HeapRetireAll */
 #endif
 #ifdef ABANDON_ENTERS
   LockEnter(h, ok);

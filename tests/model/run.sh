@@ -160,6 +160,7 @@ if [ "$1" = --deep ]
 then
   holds life -DBlocks=3
   holds life -DAllocs1=2 -DAllocs3=1
+  holds life -DRetireAll
   holds release -DRounds=3
   holds wake -DBoth
 fi

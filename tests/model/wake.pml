@@ -10,7 +10,7 @@
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       LoadAcquire SweepWanted LoadAcquire PurgeState
  *     PurgeTick: WakeThread
- *     PurgeNotify: WakeThread
+ *     PurgeNotify: WakeThread HeapRetireAll
  *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted ThreadsAbandonEnded
  *     ProcessTrim: HeapRetireEmpty PurgeNotify
  *   LaneMM.RemoteList
@@ -30,7 +30,8 @@
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
  *     HeapTakeOver: Owner:= PushTaken
- *     HeapAbandon: RetireCurrent LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapRetireAll: RetireCurrent
+ *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *   LaneMM.Threads
  *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
  *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
@@ -127,7 +128,7 @@ inline HasWork() {
   if :: !r -> r = (Released != 0) :: else fi
 }
 
-/* WakeThread, PurgeTick, PurgeNotify: the purge thread exists. */
+/* WakeThread, PurgeTick, PurgeNotify: the purge thread exists, so HeapRetireAll is not called. */
 inline Notify() {
   if
   :: Purge == Parked ->
