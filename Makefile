@@ -63,7 +63,7 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 
 test-programs: ## whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
-	@sh tests/run-programs.sh
+	@sh tests/run-programs.sh $(PROGRAMS)
 
 test-paths: ## one unit path finds all of src/, from anywhere
 	@sh tools/need.sh fpc

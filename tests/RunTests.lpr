@@ -4,15 +4,18 @@ program RunTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os, {$ifdef LINUX} Test.Os.Linux, Test.Fork, {$endif}
-  {$ifdef MSWINDOWS} Test.Os.Windows, {$endif}
+  LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
+  {$ifdef LINUX} Test.Os.Linux, Test.Fork, {$else} Test.Os.Windows, {$endif}
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns,
   Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
-  Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug, Test.DebugMatrix, Test.Reports, Test.LogFiles,
-  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Unwind, Test.UnwindCache, Test.Elf, Test.EventLog, Test.Profile,
-  Test.Leaks, Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places,
-  Test.DeepStacks, Test.ReportHead, Test.FastMM5, Test.FastMM4, Test.CompatNames;
+  Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug,
+  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Unwind, Test.UnwindCache,
+  {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
+  Test.DebugMatrix, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile, Test.Leaks,
+  Test.DeepStacks, Test.ReportHead, Test.CompatNames,
+  {$endif}
+  Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -291,7 +291,8 @@ begin
   Lines := TStringList.Create;
   try
     Child.Executable := GetEnvironmentVariable('RUN');
-    if Child.Executable = '' then
+    // What runs programs of Windows is no program of Windows, and not needed inside.
+    if (Child.Executable = '') or (PathDelim = '\') then
       Child.Executable := ParamStr(0)
     else
       Child.Parameters.Add(ParamStr(0));

@@ -22,6 +22,10 @@ function ResidentBytes: NativeUInt;
 function LockPages(P: Pointer; Size: NativeUInt): Boolean;
 /// Takes that back.
 procedure UnlockPages(P: Pointer; Size: NativeUInt);
+/// Sends stderr to the null device, until RestoreErrors.
+procedure SilenceErrors;
+/// Takes that back.
+procedure RestoreErrors;
 /// With huge pages the system backs free memory around a page in use, at the first touch or at any
 /// later time: tests that measure resident memory would measure that, too.
 procedure TurnHugePagesOff;

@@ -156,6 +156,18 @@ if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
     sh -c "ulimit -v 307200; exec $start '$out/LimitedMemory'"
 fi
 
+# Without a console on Windows: settings beside the program, reports in the log with their lines.
+if is_wanted Windowed && build tests/programs/Windowed.lpr -O1 -gl -Xs-; then
+  rm -f "$out"/Windowed_MemoryManager_*
+  echo debug,leaks > "$out/Windowed.lanemm"
+  run 3 Windowed $start "$out/Windowed"
+  for what in 'leak' 'first free' 'second free'; do
+    line=$(grep -n "// planted: $what" tests/programs/Windowed.lpr | cut -d : -f 1)
+    tr -d "\r" < "$out/Windowed_MemoryManager_EventLog.txt" | grep -q "  Windowed.lpr:$line$"
+    report "Windowed (the log has the line of the $what)" $? "$out/log"
+  done
+fi
+
 # heaptrc's own variable, which turns nothing on.
 if is_wanted Leaking && build tests/programs/Leaking.lpr -O1 -gl -Xs-; then
   run 203 'Leaking (HEAPTRC)' env 'HEAPTRC=keepreleased haltonnotreleased' \

@@ -93,7 +93,8 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, testregistry, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks,
+  SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types,
+  LaneMM.Hooks,
   LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
   LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
@@ -739,9 +740,6 @@ begin
   end;
 end;
 
-function MemoryLock(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'mlock';
-function MemoryUnlock(P: Pointer; Size: NativeUInt): LongInt; cdecl; external 'c' name 'munlock';
-
 // The system keeps locked pages when they are purged, and the pages stay accessible while a heap
 // walk is under way.
 procedure TDebugBlocksTests.EraseFreeErasesBlocksBehindGuardPages;
@@ -756,10 +754,10 @@ begin
   GuardPagesHold;
   try
     FillChar(P^, Size, 42);
-    Same(0, MemoryLock(P, Size), 'mlock');
+    AssertTrue('locked', LockPages(P, Size));
     FreeMem(P);
     AssertTrue('no byte is left', IndexByte(P^, Size, 42) < 0);
-    MemoryUnlock(P, Size);
+    UnlockPages(P, Size);
   finally
     GuardPagesLetGo;
     Settings.Values[opErase] := 0;

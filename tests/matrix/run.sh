@@ -23,7 +23,8 @@
 #   checked     unit tests of the build that verifies its own laws
 #   pure        unit tests of the build without assembler
 #   engine      the engine alone
-#   programs    whole programs
+#   programs    whole programs; those that the target's variable $programs names, if it does
+#   reports     the unit tests that $reports names, run here: they build and run programs of the target
 #   demos       all demos
 #   NAME=SUITES one column NAME for these suites of the checked build
 set -u
@@ -54,7 +55,8 @@ make_part() {
     checked) make_for test-checked ;;
     pure) make_for test-pure ;;
     engine) make_for core ;;
-    programs) make_for test-programs ;;
+    programs) make_for test-programs PROGRAMS="${programs-}" ;;
+    reports) run_reports ;;
     demos) run_demos ;;
     *=*) make_for test-checked ORDER="--suite=${1#*=}" ;;
   esac
@@ -64,6 +66,14 @@ make_for() {
   without=tests/matrix/targets/$target.without
   [ -e "$without" ] || without=
   make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir" WITHOUT="$without"
+}
+
+# The tests run on this machine: what they start is of the target.
+run_reports() {
+  mkdir -p "$dir/reports"
+  fpc -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$dir/reports" -FU"$dir/reports" \
+    tests/RunTests.lpr || return 1
+  FPC=$dir/fpc RUN=$dir/run "$dir/reports/RunTests" --suite="$reports" --limit=600
 }
 
 # A demo that ends with another exit code than 0 ends the script.

@@ -39,13 +39,15 @@ type
     procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
+    {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
+    {$endif}
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  SysUtils, {$ifdef LINUX} BaseUnix, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
@@ -266,6 +268,7 @@ begin
   Same(500, Bytes[4] - Bytes[0], 'one of zeros');
 end;
 
+{$ifdef LINUX}
 procedure TLockProfileTests.ChildProcessSamplesAfterAForkUnderTheLock;
 var
   Child: TPid;
@@ -284,6 +287,7 @@ begin
   AssertTrue('child has ended by itself', WIfExited(Status));
   Same(1, WExitStatus(Status), 'samples of the child');
 end;
+{$endif}
 
 initialization
   RegisterTest(TLockProfileTests);

@@ -6,7 +6,7 @@ program DamagedEnd;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, BaseUnix;
+  LaneMM, cthreads, SysUtils {$ifdef LINUX}, BaseUnix {$endif};
 
 var
   Block, Freed: PByte;
@@ -48,9 +48,11 @@ begin
   else if How = 'fault' then
     PByte(nil)^ := 1
   else if How = 'file' then
-    FreeTwiceBesideFile(ParamStr(2))
-  else if How = 'kill' then
+    FreeTwiceBesideFile(ParamStr(2));
+  {$ifdef LINUX}
+  if How = 'kill' then
     FpKill(FpGetPid, SIGKILL);
+  {$endif}
 end;
 
 begin

@@ -21,7 +21,8 @@ var
 
 procedure Load;
 begin
-  Guest := LoadLibrary(ExtractFilePath(ParamStr(0)) + 'libGuest.so');
+  Guest := LoadLibrary(ExtractFilePath(ParamStr(0))
+    + {$ifdef MSWINDOWS} 'Guest.dll' {$else} 'libGuest.so' {$endif});
   Expect(Guest <> NilHandle, 'the library is loaded');
   if Guest = NilHandle then
     Finish;

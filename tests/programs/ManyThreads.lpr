@@ -4,7 +4,7 @@ program ManyThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, BaseUnix, Promises;
+  LaneMM, cthreads, {$ifdef LINUX} BaseUnix, {$endif} Promises;
 
 const
   ThreadCount = 1200;

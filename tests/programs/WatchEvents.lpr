@@ -15,7 +15,7 @@ program WatchEvents;
 {$unitpath ../../src/core} // behind the door
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, BaseUnix, SyncObjs, LaneMM.Layout, LaneMM.Types,
+  LaneMM, cthreads, SysUtils, Classes, {$ifdef LINUX} BaseUnix, {$endif} SyncObjs, LaneMM.Layout, LaneMM.Types,
   LaneMM.Os, LaneMM.Lock;
 
 const
@@ -193,9 +193,11 @@ begin
   if How = 'halt' then
     Halt(3)
   else if How = 'exception' then
-    raise Exception.Create('planted')
-  else if How = 'signal' then
+    raise Exception.Create('planted');
+  {$ifdef LINUX}
+  if How = 'signal' then
     FpKill(FpGetPid, SIGTERM);
+  {$endif}
 end;
 
 begin

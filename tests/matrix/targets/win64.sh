@@ -1,8 +1,11 @@
 # win64: this machine's compiler writes programs for 64-bit Windows; units built from Debian's source
 # package, wine.
 how='wine'
-parts='engine'
+parts='suites checked engine reports programs'
 quick='engine'
+reports=DebugMatrix,Debug
+programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM Host
+  Halting OnDemand Windowed'
 
 prepare() {
   # shellcheck source=/dev/null
@@ -10,5 +13,5 @@ prepare() {
   compiler=ppcx64
   windows_units x86_64 win64 || return 1
   windows_run || return 1
-  write_command fpc "ppcx64 -n -Twin64 -Sgic -dLANEMM_PORT '-Fu$dir/units' '-Fu$repository/tests/matrix/windows'"
+  write_command fpc "ppcx64 -n -Twin64 -Sgic '-Fu$dir/units' '-Fu$repository/tests/matrix/windows'"
 }
