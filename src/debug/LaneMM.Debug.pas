@@ -288,10 +288,11 @@ var
 begin
   First := AlignUp(NativeUInt(Data), OsPageSize);
   Limit := (NativeUInt(Data) + Size) and not (OsPageSize - 1);
-  if OsPurgedIsCommitted and (PatternTail(Size) > 0) then
+  if PatternTail(Size) > 0 then
   begin
     OsErase(Pointer(First), Limit - First);
-    if OsPurge(Pointer(First), Limit - First) then
+    // Where purged memory is not committed, a refusal of what was purged just now ends in a fault.
+    if OsPurge(Pointer(First), Limit - First) and OsUse(Pointer(First), Limit - First) then
     begin
       PatternFill(Data, First - NativeUInt(Data), 0);
       PatternFill(PByte(Limit), NativeUInt(Data) + Size - Limit, 0);

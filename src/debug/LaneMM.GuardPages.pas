@@ -103,7 +103,7 @@ begin
   LockEnter(Debug.Lock); // a check may be reading the block
   // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
   Span^.IsCurrent := False;
-  if Place.Guarded > OsPageSize then
+  if OsPurgedIsCommitted and (Place.Guarded > OsPageSize) then // else a walk could not read them
     OsPurge(Pages, Size);
   if not GuardPagesForbid(Pages, Size) then
     Span^.IsCurrent := True;

@@ -4,9 +4,11 @@
 // Invariants: checks the offsets that it reads from a file against the file's size; names end
 //             within their table. A name of eight characters, which has no end, counts as none.
 // Callers:    any thread.
-// Source:     Microsoft, PE Format: COFF header, optional header, section and symbol tables. Free
-//             Pascal writes the symbol table, and names of sections longer than eight characters
-//             into its string table.
+// Names:      Free Pascal writes the routines of interfaces and of programs into the symbol table,
+//             and where the code of a unit with debug information begins and ends. Another routine
+//             of such a unit gets the name of the unit, or that of the routine before it, where
+//             LaneMM and System need no more; elsewhere none, as far as .pdata tells.
+// Source:     Microsoft, PE Format: headers, section and symbol tables, .pdata.
 unit LaneMM.Pe;
 
 {$I ../LaneMM.inc}
@@ -241,6 +243,75 @@ begin
   end;
 end;
 
+// Returns whether a name begins with Part.
+function StartsWith(Name: PAnsiChar; const Part: ShortString): Boolean;
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Length(Part) do
+    if Name[Index - 1] <> Part[Index] then
+      Exit(False);
+  Result := True;
+end;
+
+// Returns the name that a symbol gives to code from there on; nil where the code of a unit ends.
+function CodeName(Name: PAnsiChar): PAnsiChar;
+const
+  UnitStart: ShortString = 'DEBUGSTART_$';
+  UnitEnd: ShortString = 'DEBUGEND_$';
+begin
+  Result := Name;
+  if StartsWith(Name, UnitStart) then
+    Inc(Result, Length(UnitStart))
+  else if StartsWith(Name, UnitEnd) then
+    Result := nil;
+end;
+
+// Returns the start of the routine that holds Address, as .pdata says; 0 if it does not.
+function RoutineStart(const Pe: TPeFile; Table: PCardinal; Size, Address: NativeUInt): NativeUInt;
+const
+  EntryWords = 3;
+var
+  First, Limit, Middle, Offset: NativeUInt;
+begin
+  Offset := Address - Pe.Base;
+  First := 0;
+  Limit := Size div (EntryWords * SizeOf(Cardinal));
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    if Table[Middle * EntryWords + 1] <= Offset then
+      First := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  Result := 0;
+  if (First < Size div (EntryWords * SizeOf(Cardinal))) and (Table[First * EntryWords] <= Offset)
+    then
+    Result := Pe.Base + Table[First * EntryWords];
+end;
+
+// Takes back the names of routines that begin elsewhere.
+procedure DropWrongNames(const Pe: TPeFile; const Symbols: TSymbols);
+var
+  Table: PByte;
+  Size, Start: NativeUInt;
+  Index: NativeInt;
+  Symbol: PSymbol;
+begin
+  if not PeFindSection(Pe, '.pdata', Table, Size) then
+    Exit;
+  for Index := SymbolsIndexOf(Symbols, Pe.Base) to Symbols.Count - 1 do
+  begin
+    Symbol := @Symbols.Items[Index];
+    if NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize then
+      Exit;
+    Start := RoutineStart(Pe, PCardinal(Table), Size, Symbol^.Address);
+    if (Start <> 0) and (Start <> Symbol^.Offset) and not SymbolIsInner(Symbol) then
+      Symbol^.Routine := nil;
+  end;
+end;
+
 procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
 var
   Index, Entry, Code: NativeUInt;
@@ -255,10 +326,11 @@ begin
     begin
       Name := SymbolName(Pe, Entry);
       if Name^ <> #0 then
-        NameFrom(Pe, Symbols, Code + LongAt(Pe, Entry + SymbolValue), Name);
+        NameFrom(Pe, Symbols, Code + LongAt(Pe, Entry + SymbolValue), CodeName(Name));
     end;
     Inc(Index, 1 + Pe.Image[Entry + SymbolExtras]);
   end;
+  DropWrongNames(Pe, Symbols);
 end;
 
 end.
