@@ -300,6 +300,8 @@ begin
     Child.Parameters.Add('--seed=' + IntToStr(TestSeed));
     if HasSwitch('shuffle') then
       Child.Parameters.Add('--shuffle');
+    if Option('limit') <> '' then
+      Child.Parameters.Add('--limit=' + Option('limit'));
     if Option('without') <> '' then
       Child.Parameters.Add('--without=' + Option('without'));
     Child.Options := [poUsePipes, poStderrToOutPut];

@@ -12,6 +12,7 @@
 #   how         how its programs run, for the table
 #   parts       what of the list below it runs
 #   quick       the same for --quick
+#   options     more options for the unit tests, optional
 #   prepare     a function that makes $dir/fpc, a compiler for the target that takes the options of
 #               fpc, and $dir/run, a command that runs a program of the target with its arguments.
 #               $dir, an absolute path, is kept: what is there already is not made again. It prints
@@ -51,14 +52,14 @@ mkdir -p "$results"
 # make_part PART: the tests of one part, with counts in the last line.
 make_part() {
   case $1 in
-    suites) make_for test-release ORDER= ;;
-    checked) make_for test-checked ;;
-    pure) make_for test-pure ;;
-    engine) make_for core ;;
+    suites) make_for test-release ORDER="${options-}" ;;
+    checked) make_for test-checked ORDER="--alone ${options-}" ;;
+    pure) make_for test-pure ORDER="${options-}" ;;
+    engine) make_for core ORDER="--shuffle ${options-}" ;;
     programs) make_for test-programs PROGRAMS="${programs-}" ;;
     reports) run_reports ;;
     demos) run_demos ;;
-    *=*) make_for test-checked ORDER="--suite=${1#*=}" ;;
+    *=*) make_for test-checked ORDER="--suite=${1#*=} ${options-}" ;;
   esac
 }
 
