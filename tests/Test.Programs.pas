@@ -160,6 +160,10 @@ var
 begin
   Self.Name := Name;
   All := Options + BuildFlags;
+  {$ifdef CPUI386} // where -gl alone writes stabs, which LaneMM does not read
+  if (Pos('-gl', All) > 0) and (Pos('-gw', All) = 0) then
+    All := All + ' -gw2';
+  {$endif}
   Path := SourceFolder + 'tests/programs/' + Name + '.lpr';
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + All.Replace(' ', '') + '/';
   FileName := Folder + Name;

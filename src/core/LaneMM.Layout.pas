@@ -13,6 +13,8 @@ const
   Checked = {$ifdef LANEMM_CHECKED} True {$else} False {$endif};
   /// True on x86_64.
   IsX64 = {$ifdef LANEMM_X64} True {$else} False {$endif};
+  /// True on x86_64 and i386.
+  IsX86 = {$ifdef LANEMM_X86} True {$else} False {$endif};
   /// True on AArch64.
   IsA64 = {$if defined(CPUAARCH64) or defined(CPUARM64)} True {$else} False {$ifend};
   /// Bytes that the compiler aligns the parts of its type information to.

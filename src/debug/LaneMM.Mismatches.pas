@@ -25,14 +25,16 @@ procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 implementation
 
 uses
-  LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable, LaneMM.Unwind,
-  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Layout, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
+  LaneMM.Unwind, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
   TWay = (waUnknown, waPlain, waTyped);
 
 const
+  // The code of i386 is not read for them.
+  IdentifiesCalls = IsX64 or IsA64;
   // Maximum size of the routines of New and Dispose, in bytes, and of the helpers for objects with
   // a constructor or destructor, which call the memory manager as the program's GetMem does.
   CallLength = 32;
@@ -49,7 +51,7 @@ var
   Stack: TBacktrace;
 begin
   Result := waUnknown;
-  if (Typed = nil) or not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown)
+  if not IdentifiesCalls or (Typed = nil) or not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown)
     or (Stack.Count < 2) then
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then

@@ -240,12 +240,8 @@ begin
 end;
 
 procedure AddNotes(var Text: TText; const Log: TLog);
-const
-  FrameNotes: array[Boolean] of PAnsiChar = (
-    '  Backtraces lack routines without frame pointers (-O2 and above).'#10, nil);
 begin
   AddLineNote(Text, Log);
-  TextAddChars(Text, FrameNotes[IsX64]);
   if LoadAcquire(Observe.SitesLost) > 0 then
   begin
     TextAdd(Text, '  The table of call sites is full; not counted: ');

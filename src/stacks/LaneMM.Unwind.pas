@@ -3,7 +3,7 @@
 // Owns:       Stacks.Depth, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and code of this module; nothing else.
-// x86_64:     the run-time library and optimized code have no frame pointers. The prologue of a
+// x86:        the run-time library and optimized code have no frame pointers. The prologue of a
 //             routine gives the distance from its stack pointer to its return address; it is
 //             searched for backwards from the call, at the alignment of routines. A call
 //             instruction must precede the return address, and a direct call must lead to that
@@ -110,7 +110,7 @@ begin
   Result := PInteger(Address)^;
 end;
 
-// ---------------------------------------------------------------------------- x86_64 code
+// ---------------------------------------------------------------------------- x86 code
 
 // Returns whether an indirect call precedes Return: FF /2 with one of its operand forms.
 function IsIndirectCall(Return: NativeUInt): Boolean;
@@ -157,16 +157,22 @@ begin
 end;
 
 // Decodes push, mov rbp,rsp and the subtraction from rsp at the start of a routine. Returns whether
-// there is more than pushes, which are bytes that other instructions have too.
+// there is more than pushes, which are bytes that other instructions have too. The instructions of
+// i386 are the same without the prefix of 64 bits.
 function ReadPrologue(Code: PByte; out Rule: TUnwindRule): Boolean;
 const
-  MovFrame = $E58948;        // mov rbp, rsp
-  LeaShort = $24648D48;      // lea rsp, [rsp + byte]
-  LeaLong = $24A48D48;       // lea rsp, [rsp + long]
-  SubShort = $EC8348;        // sub rsp, byte
-  SubLong = $EC8148;         // sub rsp, long
+  Prefix = $48;
+  PrefixLength = Ord(IsX64);
+  MovFrame = $E589;          // mov rbp, rsp
+  LeaShort = $24648D;        // lea rsp, [rsp + byte]
+  LeaLong = $24A48D;         // lea rsp, [rsp + long]
+  SubShort = $EC83;          // sub rsp, byte
+  SubLong = $EC81;           // sub rsp, long
+  TwoBytes = $FFFF;
   ThreeBytes = $FFFFFF;
   PushFrame = $55;
+var
+  Instruction: Cardinal;
 begin
   Rule := Default(TUnwindRule);
   Rule.Start := NativeUInt(Code);
@@ -178,28 +184,29 @@ begin
         Rule.SavedFrame := Rule.Size;
       Inc(Code);
     end
-    else if (Code^ = $41) and (Code[1] and $F8 = $50) then
+    else if IsX64 and (Code^ = $41) and (Code[1] and $F8 = $50) then
     begin
       Inc(Rule.Size, SizeOf(Pointer));
       Inc(Code, 2);
     end
-    else if (PCardinal(Code)^ and ThreeBytes = MovFrame) and (Rule.SavedFrame <> 0) then
-    begin
-      Rule.IsFramed := True;
-      Exit(True);
-    end
     else
       Break;
   until False;
-  Result := True;
-  if PCardinal(Code)^ = LeaShort then
-    Dec(Rule.Size, NativeInt(PShortInt(Code + 4)^))
-  else if PCardinal(Code)^ = LeaLong then
-    Dec(Rule.Size, DistanceAt(NativeUInt(Code + 4)))
-  else if PCardinal(Code)^ and ThreeBytes = SubShort then
-    Inc(Rule.Size, NativeInt(PShortInt(Code + 3)^))
-  else if PCardinal(Code)^ and ThreeBytes = SubLong then
-    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 3)))
+  Result := not IsX64 or (Code^ = Prefix);
+  if not Result then
+    Exit;
+  Inc(Code, PrefixLength);
+  Instruction := PCardinal(Code)^ and ThreeBytes;
+  if (Instruction and TwoBytes = MovFrame) and (Rule.SavedFrame <> 0) then
+    Rule.IsFramed := True
+  else if Instruction = LeaShort then
+    Dec(Rule.Size, NativeInt(PShortInt(Code + 3)^))
+  else if Instruction = LeaLong then
+    Dec(Rule.Size, DistanceAt(NativeUInt(Code + 3)))
+  else if Instruction and TwoBytes = SubShort then
+    Inc(Rule.Size, NativeInt(PShortInt(Code + 2)^))
+  else if Instruction and TwoBytes = SubLong then
+    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 2)))
   else
     Result := False;
 end;
@@ -209,6 +216,7 @@ end;
 function FollowsRoutine(Code: PByte): Boolean;
 const
   ReturnOpcode = $C3;
+  ReturnPopOpcode = $C2; // i386: with the bytes of arguments, less than 256
   Fillers = [$90, $66, $0F, $1F, $2E, $40, $44, $80, $84, $00, $8D, $B4, $B6, $BC, $26, $27, $76,
     $74];
 var
@@ -218,13 +226,15 @@ begin
   repeat
     Dec(Code);
   until (Code = First) or not (Code^ in Fillers);
-  Result := Code^ = ReturnOpcode;
+  Result := (Code^ = ReturnOpcode) or not IsX64 and (Code[-1] = ReturnPopOpcode);
 end;
 
-// Returns whether a routine may begin here: with a push, or an instruction with a REX prefix.
+// Returns whether a routine may begin here: with a push, or an instruction with a REX prefix; on
+// i386, a subtraction or lea.
 function MayStart(Code: PByte): Boolean; inline;
 begin
-  Result := (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
+  Result := (Code^ and $F8 = $50) or IsX64 and (Code^ in [$41, $48])
+    or not IsX64 and (Code^ in [$81, $83, $8D]);
 end;
 
 // ---------------------------------------------------------------------------- AArch64 code
@@ -296,7 +306,7 @@ function IsReturn(Return: NativeUInt; const Rule: TUnwindRule): Boolean;
 var
   Target: NativeUInt;
 begin
-  if not IsX64 then
+  if not IsX86 then
     Exit(IsCode(Return));
   case CallBefore(Return, Target) of
     ckDirect: Result := (Target = Rule.Start) or (Rule.Start = 0);
@@ -334,6 +344,26 @@ begin
     and (Target = Rule.Start);
 end;
 
+// i386: arguments that the routine has pushed for its call lie below what its prologue took. A direct
+// call of the routine shows how many words they are.
+procedure AddArguments(const Walk: TUnwind; var Rule: TUnwindRule);
+const
+  MostArguments = 8;
+var
+  Prologue: Cardinal;
+begin
+  Prologue := Rule.Size;
+  while not IsCalledDirectly(Walk, Rule) do
+  begin
+    Inc(Rule.Size, SizeOf(Pointer));
+    if Rule.IsFramed or (Rule.Size > Prologue + MostArguments * SizeOf(Pointer)) then
+    begin
+      Rule.Size := Prologue;
+      Exit;
+    end;
+  end;
+end;
+
 // Unwinds the routine if it begins Steps alignments before the one that Pc lies in. With IsSure set
 // there must be more than a push that a call through a register may have led to.
 function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule)
@@ -348,6 +378,8 @@ begin
     Exit(False);
   IsWhole := ReadPrologue(Code, Rule);
   Return := 0;
+  if not IsX64 then
+    AddArguments(Walk, Rule);
   Result := (Rule.Size <> 0)
     and (not IsSure or IsWhole or FollowsRoutine(Code) or IsCalledDirectly(Walk, Rule))
     and UnwindLeave(Walk, Rule, Return);
@@ -411,7 +443,7 @@ end;
 
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
-  Result := IsX64 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
+  Result := IsX86 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -466,6 +498,9 @@ end;
 // Returns the address of the pointer that the call before Return goes through; 0 if it is not part
 // of the instructions.
 function CallPointer(Return: NativeUInt): NativeUInt;
+const
+  CallAbsolute = $15FF; // i386: call [address]
+  CallAbsoluteLength = 6;
 begin
   Result := 0;
   if not IsCode(Return) then
@@ -473,7 +508,9 @@ begin
   if IsA64 then
     Result := A64CallPointer(PInstruction(Return))
   else if IsX64 then
-    Result := X64CallPointer(Return);
+    Result := X64CallPointer(Return)
+  else if IsX86 and (PWord(Return - CallAbsoluteLength)^ = CallAbsolute) then
+    Result := PNativeUInt(Return - SizeOf(Pointer))^;
 end;
 
 // Returns the manager call that returns to Return: one through a word of the run-time library's
@@ -489,7 +526,7 @@ begin
   Offset := 0;
   if Stacks.ManagerCalls <> 0 then
     Offset := CallPointer(Return) - Stacks.ManagerCalls
-  else if IsX64 and IsCode(Return) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
+  else if IsX86 and IsCode(Return) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
     then
     Offset := PByte(Return)[-1];
   if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
@@ -572,7 +609,7 @@ var
   Target: NativeUInt;
   Rule: TUnwindRule;
 begin
-  Result := IsX64 and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
+  Result := IsX86 and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
     and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect)
     and (NativeUInt(Walk.Pc - Target) < MostBytes);
   if not Result then
@@ -614,7 +651,7 @@ begin
   Result := -1;
   if IsA64 and IsCode(Return) and A64IsCall(PInstruction(Return)[-1], Register) then
     Exit(A64LoadOffset(PInstruction(Return)[-2], Register));
-  if not IsX64 or not IsCode(Return) then
+  if not IsX86 or not IsCode(Return) then
     Exit;
   Code := PByte(Return);
   if (Code[-6] = CallOpcode) and (Code[-5] and FormMask = LongForm) then
