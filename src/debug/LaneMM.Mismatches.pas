@@ -51,8 +51,8 @@ var
   Stack: TBacktrace;
 begin
   Result := waUnknown;
-  if not IdentifiesCalls or (Typed = nil) or not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown)
-    or (Stack.Count < 2) then
+  if not IdentifiesCalls or (Typed = nil) or not BacktraceRead(Number, Stack)
+    or (Stack.Call = mcUnknown) or (Stack.Count < 2) then
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then
     Result := waTyped

@@ -18,7 +18,7 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
   LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
 

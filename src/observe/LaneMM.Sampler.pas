@@ -69,14 +69,19 @@ type
 function Random01(Heap: PHeap): Double;
 const
   Scale = 1 / 4294967296.0;
+  // Of a full period, for words of 64 and of 32 bits; the low bits of 64 are the less random ones.
+  Is64 = Ord(SizeOf(NativeUInt) = 8);
+  SecondShift = 17 - 10 * Is64;
+  ThirdShift = 5 + 12 * Is64;
+  LowBits = 8 * Is64;
 begin
   if Heap^.SampleSeed = 0 then
     Heap^.SampleSeed := OsRandom;
   // Xorshift: Marsaglia, "Xorshift RNGs", J. Statistical Software 8 (2003).
   Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shl 13);
-  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shr 7);
-  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shl 17);
-  Result := (Cardinal(Heap^.SampleSeed shr 8) + 0.5) * Scale;
+  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shr SecondShift);
+  Heap^.SampleSeed := Heap^.SampleSeed xor (Heap^.SampleSeed shl ThirdShift);
+  Result := (Cardinal(Heap^.SampleSeed shr LowBits) + 0.5) * Scale;
 end;
 
 function Rate: Double;

@@ -344,8 +344,8 @@ begin
     and (Target = Rule.Start);
 end;
 
-// i386: arguments that the routine has pushed for its call lie below what its prologue took. A direct
-// call of the routine shows how many words they are.
+// i386: arguments that the routine has pushed for its call lie below what its prologue took. A
+// direct call of the routine shows how many words they are.
 procedure AddArguments(const Walk: TUnwind; var Rule: TUnwindRule);
 const
   MostArguments = 8;
