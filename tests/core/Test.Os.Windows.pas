@@ -21,6 +21,9 @@ type
     procedure WaitForTheSemaphoreEndsInTime;
     procedure PurgedMemoryIsNotCommitted;
     procedure RunsThatTheSystemRefusesStayFree;
+    {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+    procedure HeapIsReadAsTheSystemReadsIt;
+    {$ifend}
     procedure PathsAreUtf8WithSlashes;
   end;
 
@@ -167,6 +170,21 @@ procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;
 begin
   Same(0, RunInChild(CheckRefusal), 'exit code of the child');
 end;
+
+{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+procedure TOsWindowsTests.HeapIsReadAsTheSystemReadsIt;
+var
+  Mine: PHeap;
+begin
+  AssertTrue('this thread has a fast slot', Process.HasFastSlot);
+  Mine := OsThreadHeap;
+  AssertTrue('a heap', Mine <> nil);
+  AssertTrue('the same', Mine = TlsGetValue(Process.ThreadKey));
+  TlsSetValue(Process.ThreadKey, @Word);
+  AssertTrue('after a change', OsThreadHeap = @Word);
+  TlsSetValue(Process.ThreadKey, Mine);
+end;
+{$ifend}
 
 procedure TOsWindowsTests.PathsAreUtf8WithSlashes;
 var
