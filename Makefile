@@ -123,6 +123,14 @@ test-matrix: ## the same in short
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/run.sh --quick $(TARGETS)
 
+test-casts: ## each difference of words in src/ has its cast, seen in the code for i386
+	@sh tools/need.sh fpc
+	@sh tests/matrix/wide.sh
+
+test-refused: ## targets that no test runs on do not compile
+	@sh tools/need.sh fpc sources
+	@sh tests/matrix/refused.sh
+
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
 	@sh tools/selfcompile.sh
@@ -211,6 +219,6 @@ clean: ## removes build/
 	rm -rf build
 
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: matrix test-matrix mutants faults test-faults fuzz test-fuzz soak
+.PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: delphi-syntax lint-test classes histogram docs clean
