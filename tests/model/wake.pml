@@ -483,8 +483,12 @@ init {
     if
 #ifndef TAKE_OVER_SILENT            /* the others would only take time */
     :: IsCurrent = true;
+#ifdef Both
       if :: Held = 1; Used++ :: true fi;
       if :: Used++; run Remover() :: true fi
+#else                               /* one of them: both take four times as long */
+      if :: Held = 1; Used++ :: Used++; run Remover() :: true fi
+#endif
     :: At = 0; if :: Used++; run Remover() :: true fi
 #endif
     :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
