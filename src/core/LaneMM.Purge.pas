@@ -214,15 +214,13 @@ procedure PurgeNotify;
 var
   Own: PHeap;
 begin
-  if WakeThread or (CountCall <> 1) then
+  if WakeThread or (CountCall > 1) then
     Exit;
   Own := OsThreadHeap;
   if not Process.HasThreads then
     Look
   else if (Own <> nil) and (ArenaWarmSlices >= PurgeStartSlices) then
-    HeapRetireAll(Own) // the countdown is over: the thread's next call reads the clock
-  else
-    Process.ClockDue := ClockInterval;
+    HeapRetireAll(Own); // the countdown is over: the thread's next call reads the clock
 end;
 
 procedure PurgeStart;
