@@ -55,7 +55,7 @@ make_part() {
     suites) make_for test-release ORDER="${options-}" ;;
     checked) make_for test-checked ORDER="--alone ${options-}" ;;
     pure) make_for test-pure ORDER="${options-}" ;;
-    engine) make_for core ORDER="--shuffle ${options-}" ;;
+    engine) make_for core ORDER="${options---shuffle}" ;;
     programs) make_for test-programs PROGRAMS="${programs-}" ;;
     reports) run_reports ;;
     demos) run_demos ;;

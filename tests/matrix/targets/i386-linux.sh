@@ -1,8 +1,9 @@
 # i386-linux: the kernel of x86_64 runs its programs. Compiler, units and C library are Debian's; the
 # programs name the loader and the library where they were unpacked.
 how='native, on a kernel of x86_64'
-parts='suites checked pure engine programs demos'
-quick='suites engine'
+options='--alone' # each suite with all addresses
+parts='suites checked engine programs' # FastMMModel, a demo, needs atomic operations of 64 bits
+quick='engine'
 
 prepare() {
   # shellcheck disable=SC2086 # a list of packages
