@@ -22,7 +22,7 @@ function ProcessorCount: Integer;
 implementation
 
 uses
-  {$ifdef linux} Linux, UnixType, {$endif} SysUtils, Classes;
+  {$ifdef linux} Linux, UnixType, {$else} Windows, {$endif} SysUtils, Classes;
 
 function ClockMs: Double;
 {$ifdef linux}
@@ -36,8 +36,14 @@ begin
   Result := Time.tv_sec * MsPerSecond + Time.tv_nsec / NsPerMs;
 end;
 {$else}
+const
+  MsPerSecond: Double = 1e3;
+var
+  Ticks, PerSecond: Int64;
 begin
-  Result := GetTickCount64;
+  QueryPerformanceCounter(Ticks);
+  QueryPerformanceFrequency(PerSecond);
+  Result := Ticks * MsPerSecond / PerSecond;
 end;
 {$endif}
 

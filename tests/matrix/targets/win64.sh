@@ -4,8 +4,8 @@ how='wine'
 parts='suites checked engine reports programs'
 quick='engine'
 reports=DebugMatrix,Debug
-programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM Host
-  Halting OnDemand Windowed'
+programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
+programs="$programs Host Halting OnDemand Windowed"
 
 prepare() {
   # shellcheck source=/dev/null
