@@ -371,6 +371,7 @@ function UntouchedLimit: PByte;
 var
   Arena: PArena;
   SliceCount: NativeUInt;
+  Span: PSpan;
 begin
   Arena := FrontierArena(0);
   if Arena^.Frontier = Arena^.Committed then
@@ -378,7 +379,10 @@ begin
     // More slices than any free run has. The frontier becomes an odd number, where no commit ends.
     SliceCount := ArenaWarmSlices + ColdSlices + 1;
     Inc(SliceCount, Ord(not Odd(Arena^.Frontier + SliceCount)));
-    ArenaReleaseUnused(ArenaTake(SliceCount));
+    Span := ArenaTake(SliceCount);
+    if Span = nil then
+      raise Exception.CreateFmt('no run of %d slices beyond the frontier', [SliceCount]);
+    ArenaReleaseUnused(Span);
   end;
   Result := PByte(Process.Base + Process.Limit);
 end;

@@ -25,7 +25,7 @@ type
 
   TTwinKind = (tkPascal, tkFast, tkFirstKey);
 
-  TBlocksTwinsTests = class(TLaneTest)
+  TBlocksTwinsTests = class(TQuietTest)
   strict private
     Memory: PByte;
     Spans: array[0..9999] of PSpan;
