@@ -64,10 +64,11 @@ fetch_source() {
   rm -rf "$work/unpack" "$work/apt"
 }
 
-# The directory that holds the units of the installed compiler.
+# The directory that holds the units of the installed compiler. -Cn leaves a script for the linker in
+# the current folder.
 find_units() {
   echo 'begin end.' > "$work/probe.pas"
-  fpc -v0u -Cn -FU"$work" "$work/probe.pas" \
+  (cd "$work" && fpc -v0u -Cn -FU. probe.pas) \
     | sed -n 's|.*PPU Name: \(.*\)/rtl/system.ppu|\1|p' | sed 1q
 }
 
