@@ -74,6 +74,14 @@ begin
     Result := tkFirstKey;
 end;
 
+// The first record of the span of a block: what later ones hold besides their distance is left over.
+function FirstRecord(P: Pointer): PSpan;
+begin
+  Result := ArenaSpan(P);
+  if Result^.Kind = skInner then
+    Dec(Result, Result^.Distance);
+end;
+
 // Where a block lies, in numbers that do not depend on addresses: the how-manieth span that this
 // run has seen, and the offset in it.
 function TBlocksTwinsTests.PlaceOf(P: Pointer): NativeUInt;
@@ -81,11 +89,9 @@ var
   Span: PSpan;
   Index: Integer;
 begin
-  Span := ArenaSpan(P);
+  Span := FirstRecord(P);
   if Span^.Kind = skLarge then
     Exit(0);
-  if Span^.Kind = skInner then
-    Dec(Span, Span^.Distance);
   Index := 0;
   while (Index < SpanCount) and (Spans[Index] <> Span) do
     Inc(Index);
@@ -324,7 +330,7 @@ begin
   OsSetThreadHeap(Heap + 1);
   for Index := 0 to High(Blocks) do
   begin
-    Span := ArenaSpan(Blocks[Index]);
+    Span := FirstRecord(Blocks[Index]);
     Log[Kind, 3 * Index] := Twins[Kind].Free(Blocks[Index]);
     Log[Kind, 3 * Index + 1] := RemoteCount(Span);
     Log[Kind, 3 * Index + 2] := Span^.Used + Ord(Span^.Owner = Heap) shl 20;
