@@ -177,6 +177,12 @@ lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 	@sh tools/need.sh fpc gcc
 	@sh lib/build.sh
 
+lanemm: ## the tool that looks at running programs: build/lanemm
+	@sh tools/need.sh fpc
+	@mkdir -p build/tool
+	@fpc $(FPCFLAGS) -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
+	  tools/lanemm/lanemm.lpr
+
 PREFIX = /usr/local
 
 install: ## the C library, its header and its pkg-config file, below PREFIX (and DESTDIR)
@@ -221,4 +227,4 @@ clean: ## removes build/
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: delphi-syntax lint-test classes histogram docs clean
+.PHONY: lanemm delphi-syntax lint-test classes histogram docs clean
