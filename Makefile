@@ -205,6 +205,10 @@ delphi-syntax: ## all of src/ parsed as Delphi would; names resolved. Needs Java
 	@sh tools/need.sh java mvn
 	@sh tools/delphi-syntax/run.sh
 
+seeds: ## each founding requirement by its test or its row of results; ROWS='C4 D2' for some
+	@sh tools/need.sh fpc
+	@sh tools/seeds.sh $(ROWS)
+
 classes: ## the table of size classes
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
@@ -224,6 +228,7 @@ docs: ## the documentation of every unit, in build/docs
 clean: ## removes build/
 	rm -rf build
 
+.PHONY: seeds
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
