@@ -9,13 +9,28 @@ uses
 const
   Usage =
     'Report SUITE RESULTS LINK CHARTS DATA' + LineEnding +
+    'Report --summary SUITE RESULTS' + LineEnding +
     '  SUITE    the suite file' + LineEnding +
     '  RESULTS  the CSV file that Runner wrote' + LineEnding +
     '  LINK     the same file, as the page links to it' + LineEnding +
     '  CHARTS   the directory of the charts, as the page links to it' + LineEnding +
     '  DATA     the directory where the data of the charts go' + LineEnding +
-    '  The page goes to the output.';
+    '  The page goes to the output; with --summary the numbers of README.md.';
   ArgumentCount = 5;
+  SummaryArgumentCount = 3;
+
+procedure WriteSummary;
+var
+  Results: TResults;
+  Header: TStringArray;
+begin
+  Results := ResultsLoad(ParamStr(3), SuiteLoad(ParamStr(2)), Header);
+  try
+    SummaryWrite(Results, Header);
+  finally
+    Results.Free;
+  end;
+end;
 
 procedure Main;
 var
@@ -32,10 +47,13 @@ begin
 end;
 
 begin
-  if ParamCount <> ArgumentCount then
+  if (ParamCount = SummaryArgumentCount) and (ParamStr(1) = '--summary') then
+    WriteSummary
+  else if ParamCount = ArgumentCount then
+    Main
+  else
   begin
     WriteLn(StdErr, Usage);
     Halt(2);
   end;
-  Main;
 end.

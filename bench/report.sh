@@ -9,6 +9,11 @@ Usage: bench/report.sh [SUITE [RESULT]]
 Reads bench/results/RESULT.csv, which bench/run.sh or bench/c/run.sh has written, and writes
 docs/benchmarks.md with docs/benchmarks/*.svg, or, for the suite c, docs/benchmarks-c.md with
 docs/benchmarks-c/*.svg. SUITE is full and RESULT is SUITE unless given. Needs fpc and gnuplot.
+
+For the suite full it also writes the numbers of README.md, between the two lines that name this
+script. It refuses numbers that were not made at SCALE=1, and those of another engine: the core of
+their revision has to compile to the same machine code as that of the work tree. Needs git and
+objdump then.
 END
 }
 
@@ -26,6 +31,57 @@ mkdir -p "$out/units" "$data" "docs/$page"
 fpc -B -l- -v0ewn -vm6018,6058 -Fibench/core -Fubench/core -Fubench/runner -FU"$out/units" \
   -o"$out/report" bench/Report.lpr >&2
 rm -f "$data"/*
+
+refuse() {
+  echo "README.md keeps its numbers: $1" >&2
+  exit 1
+}
+
+# engine_code SOURCES FOLDER: prints the machine code of the engine in SOURCES
+engine_code() {
+  rm -rf "$2"
+  mkdir -p "$2"
+  fpc -B -l- -v0ew -O3 -Fu"$1/src" -Fu"$1/src/*" -FU"$2" -o"$2/engine.o" "$1/src/LaneMM.pas" >&2
+  for unit in "$1"/src/core/*.pas; do
+    object=$2/$(basename "$unit" .pas | tr '[:upper:]' '[:lower:]').o
+    [ ! -e "$object" ] || objdump -dr --no-show-raw-insn "$object" | sed 1,3d
+  done
+}
+
+# check_results FILE: refuses results that README must not state
+check_results() {
+  head=$(sed -n 's/^# //p' "$1")
+  case $(echo "$head" | sed -n '1s/.*SCALE=\([^ ]*\).*/\1/p') in
+    '' | 1) ;;
+    *) refuse "those of $1 are not of SCALE=1" ;;
+  esac
+  measured=$(echo "$head" | sed -n 's/^revision: //p')
+  case $measured in
+    '' | *' '*) refuse "those of $1 are not of a commit" ;;
+  esac
+  git diff --quiet "$measured" -- src/core src/LaneMM.pas && return
+  rm -rf "$out/measured"
+  mkdir -p "$out/measured"
+  git archive "$measured" src | tar -x -C "$out/measured"
+  engine_code "$out/measured" "$out/code-measured" > "$out/code-measured.txt"
+  engine_code . "$out/code-today" > "$out/code-today.txt"
+  cmp -s "$out/code-measured.txt" "$out/code-today.txt" ||
+    refuse "those of $1 are of the engine of $measured, which is another one"
+}
+
+# write_readme: puts the numbers between the two lines of README.md that name this script
+write_readme() {
+  "$out/report" --summary "bench/suites/$suite.txt" "bench/results/$result.csv" > "$out/summary.md"
+  sed -e "/^<!-- bench\/report.sh writes/r $out/summary.md" \
+    -e '/^<!-- bench\/report.sh writes/,/^<!-- end of bench\/report.sh/{//!d}' README.md \
+    > "$out/README.md"
+  cat "$out/README.md" > README.md
+}
+
+if [ "$suite" = full ]; then
+  check_results "bench/results/$result.csv"
+  write_readme
+fi
 "$out/report" "bench/suites/$suite.txt" "bench/results/$result.csv" \
   "../bench/results/$result.csv" "$page" "$data" > "docs/$page.md"
 if ! command -v gnuplot > /dev/null; then

@@ -15,6 +15,8 @@ about ten minutes). RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
+  PASCAL_PEERS=DIRECTORY      adds those of mORMot2 and FastMM4-AVX, whose sources lie in folders
+                              of these names there
   OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
                               LaneMM built by it, LaneMM-VERSION
   MANAGERS='NAME...'          only these managers, instead of those that the suite names
@@ -114,6 +116,45 @@ build_c_managers() {
   add_setting mimalloc3-nothp mimalloc3 MIMALLOC_ALLOW_THP=0
 }
 
+# add_pascal_peer NAME UNIT FOLDER FPC-OPTIONS...: a manager in Pascal out of PASCAL_PEERS
+add_pascal_peer() {
+  folder=${PASCAL_PEERS:-}/$3
+  is_wanted "$1" && [ -n "${PASCAL_PEERS:-}" ] && [ -d "$folder" ] || return 0
+  name=$1 unit=$2
+  add_source "$name is $3"
+  shift 3
+  add "$name" -Fa"$unit" -Fu"$folder" -Fi"$folder" -Fi"$folder/.." "$@"
+}
+
+# FastMM4-AVX is written in Delphi's dialect, so it is compiled on its own before. It makes locks at
+# its start, so the thread library has to come before it.
+add_fastmm4_avx() {
+  folder=${PASCAL_PEERS:-}/FastMM4-AVX
+  is_wanted fastmm4-avx && [ -n "${PASCAL_PEERS:-}" ] && [ -d "$folder" ] || return 0
+  if [ ! -e "$folder/FastMM4_AVX512_Linux.o" ]; then
+    say "Left out: fastmm4-avx; run Compile_FastMM4_AVX512_Linux.sh in its folder, which needs nasm"
+    return
+  fi
+  rm -rf "$out/fastmm4-avx"
+  mkdir -p "$out/fastmm4-avx/units"
+  "$compiler" -l- -v0e -Mdelphi -O3 -FU"$out/fastmm4-avx/units" "$folder/FastMM4.pas" >&2
+  echo 'unit FastMM4AvxMM; interface implementation uses cthreads, FastMM4; end.' \
+    > "$out/fastmm4-avx/FastMM4AvxMM.pas"
+  rebuild=
+  add fastmm4-avx -FaFastMM4AvxMM -Fu"$out/fastmm4-avx" -Fo"$folder"
+  rebuild=-B
+  add_source "fastmm4-avx is FastMM4-AVX $(sed -n 's/^Version \([0-9.]*\).*/\1/p' "$folder/FastMM4.pas")"
+}
+
+# Each in the modes that its documentation names for programs with threads.
+build_pascal_peers() {
+  add_pascal_peer mormot mormot.core.fpcx64mm mORMot2/src/core
+  add_pascal_peer mormot-server mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_SERVER
+  add_pascal_peer mormot-boost mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_BOOST
+  add_pascal_peer mormot-booster mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_BOOSTER
+  add_fastmm4_avx
+}
+
 add_lanemm() { # NAME
   add "$1" -FaLaneMM,LaneMMTrim -Fubench/managers -Fusrc '-Fusrc/*'
 }
@@ -142,6 +183,7 @@ build() {
   if [ -n "${MM:-}" ]; then
     add "$MM" -Fa"$MM" -Fu"${MM_PATH:-.}" -Fi"${MM_PATH:-.}"
   fi
+  build_pascal_peers
   if [ -e src/LaneMM.pas ]; then
     add_lanemm LaneMM
   else
@@ -163,6 +205,7 @@ build_watched() {
 # command_line ARGUMENTS: what the user typed, without the paths of this machine
 command_line() {
   [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
+  [ -z "${PASCAL_PEERS:-}" ] || printf 'PASCAL_PEERS=DIRECTORY '
   [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
@@ -170,9 +213,10 @@ command_line() {
   printf 'bench/run.sh %s' "$*"
 }
 
-# revision: the commit that is measured, if this is a git work tree
+# revision: the day, and the commit that is measured, if this is a git work tree
 revision() {
   commit=$(git rev-parse --short HEAD 2>/dev/null) || return 0
+  printf '\ndate: %s' "$(date -u +%F)"
   printf '\nrevision: %s' "$commit"
   git --no-optional-locks diff --quiet HEAD -- src bench || printf ' with changes'
 }

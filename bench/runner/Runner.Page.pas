@@ -11,6 +11,8 @@ uses
 /// Writes the page to the output. Header: the comment lines of the results; Source: the name
 /// of the results file, Charts: that of the directory of the charts, as links on the page.
 procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
+/// Writes the numbers that README.md states to the output. Header as for PageWrite.
+procedure SummaryWrite(Results: TResults; const Header: TStringArray);
 /// Writes what the charts of bench/charts draw, as *.dat files in Directory.
 procedure ChartDataWrite(Results: TResults; const Directory: string);
 
@@ -20,12 +22,20 @@ uses
   Math, Runner.Report, Runner.Suite;
 
 const
-  WorthTuning = 1.25; // of the best peer: from here on a cell is printed in bold
+  WorthTuning = 1.25; // of the time of the best peer: from here on a cell is printed in bold
+  WorthSaving = 1.50; // of the memory of the leanest peer: from here on a row is named
+  NamedRows = 3;      // at most so many of the rows that the subject loses by most
   ThreadWorkloads: array[0..3] of string = ('pairs-64', 'churn-small', 'resize-random', 'nexus');
 
 function SubjectIndex(Results: TResults): Integer;
 begin
   Result := Results.IndexOf(Results.Suite.Subject);
+end;
+
+/// Returns whether a manager is in the charts; the second name of one that runs twice is not.
+function IsCharted(const Manager: string): Boolean;
+begin
+  Result := not Manager.EndsWith(AgainSuffix);
 end;
 
 /// Returns a ratio with two digits, `-` for none; in bold if it exceeds Limit.
@@ -165,11 +175,176 @@ begin
   WriteLn('```');
 end;
 
+type
+  // Rows in which the subject needs more than the best peer.
+  TLostRows = record
+    Count: Integer;  //< const   how many
+    Names: string;   //< const   those that it loses by most, with their ratios
+  end;
+
+/// Returns the rows in which the subject has more than Limit times Measure of the best peer.
+function LostRows(Results: TResults; Measure: TMeasure; Limit: Double): TLostRows;
+var
+  Row, Named, Worst, Subject: Integer;
+  Bound: Double;
+
+  function Lost(Row: Integer): Double;
+  begin
+    Result := Results.Ratio(Subject, BestPeer, Row, Measure);
+    if IsNan(Result) then
+      Result := 0;
+  end;
+
+begin
+  Subject := SubjectIndex(Results);
+  Result := Default(TLostRows);
+  for Row := 0 to High(Results.Suite.Rows) do
+    if Lost(Row) > Limit then
+      Inc(Result.Count);
+  Bound := Infinity;
+  for Named := 1 to Min(Result.Count, NamedRows) do
+  begin
+    Worst := -1;
+    for Row := 0 to High(Results.Suite.Rows) do
+      if (Lost(Row) < Bound) and ((Worst < 0) or (Lost(Row) > Lost(Worst))) then
+        Worst := Row;
+    if Worst < 0 then
+      Break;
+    Bound := Lost(Worst);
+    if Named > 1 then
+      Result.Names := Result.Names + ', ';
+    Result.Names := Result.Names + Format('`%s` %.2f', [Results.Suite.Rows[Worst].Name, Bound]);
+  end;
+end;
+
+/// Writes one sentence: the mean of Measure against the best peer, and the rows above Limit.
+procedure WriteLost(Results: TResults; const What: string; Measure: TMeasure; Limit: Double);
+var
+  Lost: TLostRows;
+begin
+  Lost := LostRows(Results, Measure, Limit);
+  Write(Format('%s needs %.2f of the %s of the best manager of each row in the mean; ',
+    [Results.Suite.Subject, Results.MeanRatio(SubjectIndex(Results), BestPeer, '*', Measure),
+    What]));
+  if Lost.Count = 0 then
+    WriteLn(Format('in no row more than %.2f.', [Limit]))
+  else
+    WriteLn(Format('in %d of %d rows more than %.2f (most: %s).', [Lost.Count,
+      Length(Results.Suite.Rows), Limit, Lost.Names]));
+end;
+
+/// Returns how many rows the subject wins or shares: no other manager needs less of Measure.
+function WonRows(Results: TResults; Measure: TMeasure): Integer;
+var
+  Row: Integer;
+begin
+  Result := 0;
+  for Row := 0 to High(Results.Suite.Rows) do
+    if Results.Ratio(SubjectIndex(Results), BestPeer, Row, Measure) <= 1 then
+      Inc(Result);
+end;
+
+/// Returns the indexes of the managers in the charts, those with the lowest time first.
+function ManagersByTime(Results: TResults): TArray<Integer>;
+var
+  Manager, Place: Integer;
+
+  function Time(Manager: Integer): Double;
+  begin
+    Result := Results.MeanRatio(Manager, Results.IndexOf(Results.Suite.Base), '*', meTime);
+  end;
+
+begin
+  Result := nil;
+  for Manager := 0 to High(Results.Managers) do
+    if IsCharted(Results.Managers[Manager]) then
+    begin
+      Place := 0;
+      while (Place < Length(Result)) and (Time(Result[Place]) <= Time(Manager)) do
+        Inc(Place);
+      Insert(Manager, Result, Place);
+    end;
+end;
+
+/// Writes the means of all rows: a line for each manager, the fastest first.
+procedure WriteStanding(Results: TResults);
+var
+  Manager, Base: Integer;
+begin
+  Base := Results.IndexOf(Results.Suite.Base);
+  WriteLn('| | time | peak memory |');
+  WriteLn('|---|---:|---:|');
+  for Manager in ManagersByTime(Results) do
+    WriteLn(Format('| %s | %.2f | %.2f |', [Results.Managers[Manager],
+      Results.MeanRatio(Manager, Base, '*', meTime), Results.MeanRatio(Manager, Base, '*', mePeak)]));
+end;
+
+/// Writes what the numbers say, in sentences.
+procedure WriteMeaning(Results: TResults);
+var
+  Base, Subject, Own: Integer;
+begin
+  Base := Results.IndexOf(Results.Suite.Base);
+  Subject := SubjectIndex(Results);
+  WriteLn(Format('- Over all %d rows %s needs %.2f of the time and %.2f of the peak memory of %s.',
+    [Length(Results.Suite.Rows), Results.Suite.Subject,
+    Results.MeanRatio(Subject, Base, '*', meTime), Results.MeanRatio(Subject, Base, '*', mePeak),
+    Results.Suite.Base]));
+  Own := Results.IndexOf('FPC');
+  if Own >= 0 then
+    WriteLn(Format('- Beside Free Pascal''s own heap: %.2f of the time, %.2f of the memory.',
+      [Results.MeanRatio(Subject, Own, '*', meTime), Results.MeanRatio(Subject, Own, '*', mePeak)]));
+  WriteLn(Format('- No other manager is faster in %d of the rows, or leaner in %d.',
+    [WonRows(Results, meTime), WonRows(Results, mePeak)]));
+  Write('- ');
+  WriteLost(Results, 'time', meTime, WorthTuning);
+  Write('- ');
+  WriteLost(Results, 'peak memory', mePeak, WorthSaving);
+  WriteLn('- The best in time and the best in memory of a row are mostly two managers.');
+  WriteLn('- No row is left out, and none is weighed: where a program spends its time decides which');
+  WriteLn('  rows speak for it.');
+end;
+
+/// Returns what Header states after Name, or ''.
+function HeaderValue(const Header: TStringArray; const Name: string): string;
+var
+  Line: string;
+begin
+  Result := '';
+  for Line in Header do
+    if Line.StartsWith(Name + ': ') then
+      Exit(Line.Substring(Length(Name) + 2));
+end;
+
+procedure SummaryWrite(Results: TResults; const Header: TStringArray);
+begin
+  WriteLn('Time per operation and peak memory relative to ', Results.Suite.Base,
+    ' (less is better): geometric means over ', Length(Results.Suite.Rows), ' rows,');
+  WriteLn('each the median of interleaved runs on two cores. `', HeaderValue(Header, 'command'),
+    '`, revision ', HeaderValue(Header, 'revision'), ',');
+  WriteLn(HeaderValue(Header, 'date'), '.');
+  WriteLn;
+  WriteStanding(Results);
+  WriteLn;
+  WriteLost(Results, 'time', meTime, WorthTuning);
+  WriteLost(Results, 'peak memory', mePeak, WorthSaving);
+  WriteLn;
+end;
+
 procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
 var
   Line: string;
 begin
   WriteLn('# ', Results.Suite.Title);
+  WriteLn;
+  WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
+  WriteLn;
+  WriteMeaning(Results);
+  if HasThreadWorkloads(Results) then
+  begin
+    WriteLn;
+    WriteLn('![time over threads](', Charts, '/threads.svg)');
+  end;
   WriteLn;
   WriteLn('Generated by `bench/report.sh` from [', ExtractFileName(Source), '](', Source, '), which');
   WriteLn('has all numbers, including the extremes. [bench](../bench/README.md) describes the method.');
@@ -181,13 +356,6 @@ begin
   for Line in Header do
     WriteLn(Line);
   WriteLn('```');
-  WriteLn;
-  WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
-  if HasThreadWorkloads(Results) then
-  begin
-    WriteLn;
-    WriteLn('![time over threads](', Charts, '/threads.svg)');
-  end;
   WriteTables(Results);
   WriteAgainstBest(Results);
   WriteBars(Results);
@@ -200,12 +368,6 @@ procedure StartData(var Data: TextFile; const Directory, Name: string);
 begin
   AssignFile(Data, Directory + '/' + Name + '.dat');
   Rewrite(Data);
-end;
-
-/// Returns whether a manager is in the charts; the second name of one that runs twice is not.
-function IsCharted(const Manager: string): Boolean;
-begin
-  Result := not Manager.EndsWith(AgainSuffix);
 end;
 
 /// Writes one line per manager: name, time, peak memory.

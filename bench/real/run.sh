@@ -1,0 +1,98 @@
+#!/bin/sh
+# Measures whole server programs in Pascal under several memory managers, as bench/run.sh does it
+# with its workloads.
+set -eu
+
+usage() {
+  cat <<'END'
+Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh
+
+Builds mORMot 2's tests of its services (bench/real/Soa.lpr) once per memory manager, runs them in
+turn, and writes bench/results/real.csv: a row's time and peak memory are those of a whole run.
+DIRECTORY has the sources in mORMot2, as bench/README.md tells. Needs fpc, gcc and libsqlite3.
+
+Environment:
+  ROUNDS=5          runs of the program under each manager
+  MANAGERS='NAME...' only these managers
+END
+}
+
+case ${1:-} in
+  -h | --help) usage; exit ;;
+esac
+cd "$(dirname "$0")/../.."
+root=$PWD
+out=$root/build/bench-real
+sources=
+binaries=
+mormot=$out/mORMot2
+if [ ! -d "${PASCAL_PEERS:-}/mORMot2/src" ]; then
+  usage >&2
+  exit 2
+fi
+
+# A copy that links none of the static libraries, which are not in mORMot's repository.
+copy_sources() {
+  mkdir -p "$mormot"
+  cp -r "$PASCAL_PEERS/mORMot2/src" "$PASCAL_PEERS/mORMot2/test" "$mormot"
+  sed -i \
+    -e 's/{$undef LIZARD_EXTERNALONLY}//' \
+    -e 's/{$define \(LIB[A-Z]*STATIC\|SHA512_X64\|CRC32C_X64\)}//' \
+    "$mormot/src/mormot.defines.inc" "$mormot/src/crypt/mormot.crypt.core.pas"
+}
+
+# compile NAME FPC-OPTIONS...
+compile() {
+  name=$1
+  shift
+  mkdir -p "$out/$name/units"
+  # The options are those of mORMot's own build.
+  for folder in app core crypt db lib net orm rest soa script misc; do
+    set -- "$@" "-Fu$mormot/src/$folder"
+  done
+  fpc -B -l- -v0e -MDelphi -Sci -Ci -O3 -CX -XX -dNOSTATIC -dNOSQLITE3STATIC \
+    -Fi"$mormot/src" -Fi"$mormot/src/core" -Fi"$mormot/src/net" "$@" -Fu"$mormot/test" \
+    -FU"$out/$name/units" -o"$out/$name/soa" bench/real/Soa.lpr >&2
+}
+
+# add NAME SETTING FPC-OPTIONS...: the program with that manager; SETTING is VARIABLE=VALUE
+add() {
+  case " ${MANAGERS:-$1} " in
+    *" $1 "*) ;;
+    *) return 0 ;;
+  esac
+  name=$1 setting=$2
+  shift 2
+  compile "$name" "$@"
+  cat > "$out/$name/bench" <<END
+#!/bin/sh
+set -eu
+rm -rf "$out/here"
+mkdir -p "$out/here"
+cd "$out/here"
+numbers=\$(env $setting "$out/measure" "$out/$name/soa")
+echo "$name,\$1,1,\$numbers"
+END
+  chmod +x "$out/$name/bench"
+  binaries="$binaries $name=$out/$name/bench"
+}
+
+mkdir -p "$out" bench/results build/bench/units
+copy_sources
+gcc -O2 -o "$out/measure" bench/c/measure.c
+fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
+  -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
+add FPC LANEMM=
+add glibc LANEMM= -FaGlibcMM -Fubench/managers -Fubench/core -Fibench/core
+add mormot LANEMM= -Famormot.core.fpcx64mm
+add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER
+add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'
+add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
+revision=$(git rev-parse --short HEAD)
+git --no-optional-locks diff --quiet HEAD -- src bench || revision="$revision with changes"
+# shellcheck disable=SC2086
+"$out/runner" bench/suites/real.txt bench/results/real.csv "${ROUNDS:-5}" 1 \
+  "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh
+date: $(date -u +%F)
+revision: $revision
+library: mORMot $(sed -n 's/^.\(.*\).$/\1/p' "$mormot/src/mormot.commit.inc")" $binaries
