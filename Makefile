@@ -86,7 +86,7 @@ test-yield: ## a build that yields at every atomic operation: unit tests, stress
 	@sh tools/need.sh fpc
 	@SEEDS=$(SEEDS) SEED=$(SEED) sh tests/run-yield.sh
 
-mutants: ## one mistake after the other in src/core: a test notices each; MUTANTS='NAME...' for some
+mutants: ## one mistake after the other in src: a test notices each; MUTANTS='NAME...' for some
 	@sh tools/need.sh fpc
 	@sh tests/mutants/run.sh $(MUTANTS)
 

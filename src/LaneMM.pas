@@ -12,7 +12,8 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.StacksState, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot, LaneMM.Suppressions;
+  LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
+  LaneMM.Suppressions;
 
 
 type
@@ -67,6 +68,8 @@ type
   /// heap.
   TLaneMM_FramesTextCall = TFramesTextCall;
 
+  /// A report of the sampled heap.
+  TLaneMM_HeapReport = THeapReport;
   /// A snapshot of the blocks in use: their number and bytes by kind, class and size. The caller
   /// owns it until LaneMM_FreeSnapshot.
   TLaneMM_Snapshot = PSnapshot;
@@ -84,10 +87,14 @@ const
   opFolded = LaneMM.SettingsState.opFolded;
   opSpeedscope = LaneMM.SettingsState.opSpeedscope;
   opHtml = LaneMM.SettingsState.opHtml;
+  opJson = LaneMM.SettingsState.opJson;
   opTop = LaneMM.SettingsState.opTop;
   opLeast = LaneMM.SettingsState.opLeast;
   opDepth = LaneMM.SettingsState.opDepth;
   opRate = LaneMM.SettingsState.opRate;
+  opTemporary = LaneMM.SettingsState.opTemporary;
+  opEvery = LaneMM.SettingsState.opEvery;
+  opKeep = LaneMM.SettingsState.opKeep;
   opSignal = LaneMM.SettingsState.opSignal;
   opHuge = LaneMM.SettingsState.opHuge;
   opLog = LaneMM.SettingsState.opLog;
@@ -118,6 +125,13 @@ const
   opTraceClass = LaneMM.SettingsState.opTraceClass;
   opTraceMost = LaneMM.SettingsState.opTraceMost;
   opMixes = LaneMM.SettingsState.opMixes;
+
+  /// The reports of the heap. LaneMM.HeapReport describes each.
+  hrInUse = LaneMM.HeapReport.hrInUse;
+  hrPeak = LaneMM.HeapReport.hrPeak;
+  hrAllocated = LaneMM.HeapReport.hrAllocated;
+  hrTemporary = LaneMM.HeapReport.hrTemporary;
+  hrFragments = LaneMM.HeapReport.hrFragments;
 
   /// The kinds of events. LaneMM.ReportState describes each.
   evLeaks = LaneMM.ReportState.evLeaks;
@@ -199,6 +213,13 @@ function LaneMM_HasReserve: Boolean;
 /// Writes the counts of `contention` and `growth` so far to the event log. Does nothing when there
 /// are none. Returns False when no file could be written; the log then goes to stderr. Any thread.
 function LaneMM_WriteEventLog: Boolean;
+/// Writes the profiles, like the end of the program, with the next number in their names. Returns
+/// False when a file could not be written. Any thread.
+function LaneMM_WriteProfiles: Boolean;
+/// Adds a report of the sampled heap to the event log: which call sites and classes have most of
+/// what Report names. Returns False when no file could be written; the report then goes to stderr;
+/// or when nothing was sampled. Any thread.
+function LaneMM_WriteHeapReport(Report: TLaneMM_HeapReport): Boolean;
 /// Enters debug mode for all threads: new blocks become debug blocks, which detect double and
 /// invalid frees, overruns, underruns and uses after free. Calls nest. Without memory for it, debug
 /// mode stays off. The same as the setting `debug`. Any thread, at any time.
@@ -353,8 +374,9 @@ implementation
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine, LaneMM.Text,
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
-  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.DebugState, LaneMM.Debug,
-  LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch, LaneMM.SingleBlocks;
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
+  LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
+  LaneMM.SingleBlocks;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -403,6 +425,16 @@ end;
 function LaneMM_WriteEventLog: Boolean;
 begin
   Result := EventLogWrite;
+end;
+
+function LaneMM_WriteProfiles: Boolean;
+begin
+  Result := ProfileWrite;
+end;
+
+function LaneMM_WriteHeapReport(Report: TLaneMM_HeapReport): Boolean;
+begin
+  Result := HeapReportWrite(Report);
 end;
 
 procedure LaneMM_EnterDebugMode;

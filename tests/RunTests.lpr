@@ -10,9 +10,10 @@ uses
   Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug,
-  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Unwind, Test.UnwindCache,
+  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Samples, Test.Unwind, Test.UnwindCache,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
-  Test.DebugMatrix, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile, Test.Leaks,
+  Test.DebugMatrix, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
+  Test.HeapProfile, Test.Leaks,
   Test.DeepStacks, Test.ReportHead, Test.CompatNames,
   {$endif}
   Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;

@@ -79,6 +79,12 @@ folded() {
     "$out"/logs/*_MemoryManager_"$1".*.folded
 }
 
+# of_class KIND VALUE CLASS: what samples with this class have of the value
+of_class() {
+  read_file "$1" -top -unit=B -sample_index="$2" -tagfocus="class=$3" |
+    sed -n 's/^Showing nodes accounting for .*, \([0-9]*\)B* total$/\1/p; s/.*accounting for \([0-9]*\)B*,.*/\1/p' | head -n 1
+}
+
 # line_of PROGRAM MARK: the number of the line that is marked in the source
 line_of() {
   grep -n "// planted: $2\$" "tests/programs/$1.lpr" | sed 's/:.*//'
@@ -97,10 +103,12 @@ same() {
 
 build WatchSamples
 build WatchEvents
+build PlantedHeap
 
 profile profile,rate=4K WatchSamples 1
 same 'the values of the heap profile' \
-  'alloc_objects/count alloc_space/bytes[dflt] inuse_objects/count inuse_space/bytes' \
+  'alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt] peak_objects/count'\
+' peak_space/bytes temporary_objects/count temporary_space/bytes slack_space/bytes fragment_space/bytes' \
   "$(read_file heap -raw | sed -n '/^alloc_objects/p')"
 same 'the distance between samples' 'space bytes 4096' \
   "$(read_file heap -raw | sed -n 's/^PeriodType: //p; s/^Period: //p' | paste -s -d ' ')"
@@ -115,6 +123,18 @@ same 'who holds most' WATCHSAMPLES.KEEP "$(first heap inuse_space)"
 same 'nothing is held of what was freed at once' 0 "$(with_calls heap inuse_space WATCHSAMPLES.TURN)"
 same 'the line' "WatchSamples.lpr:$(line_of WatchSamples keep)" \
   "$(read_file heap -top -lines -sample_index=inuse_space | sed -n 's/.* WATCHSAMPLES.KEEP //p')"
+
+same 'in use at the peak' "$(folded heap-peak ' ')" "$(total heap peak_space)"
+same 'temporary' "$(folded heap-temporary 'WATCHSAMPLES[.]TURN[; ]')" \
+  "$(with_calls heap temporary_space WATCHSAMPLES.TURN)"
+
+profile profile,rate=1 PlantedHeap classes
+same 'objects of a class' 100 "$(of_class heap inuse_objects PlantedHeap.TThing)"
+same 'all objects of a class' 50 "$(of_class heap alloc_objects PlantedHeap.TOther)"
+profile profile,rate=1 PlantedHeap peak
+same 'the peak of a routine' 1000000 "$(with_calls heap peak_space PLANTEDHEAP.BURST)"
+same 'its temporary blocks' 100000 \
+  "$(profile profile,rate=1 PlantedHeap temporary; with_calls heap temporary_space PLANTEDHEAP.TURN)"
 
 profile contention WatchEvents frees 300
 same 'blocks of another thread freed' 300 "$(with_calls contention contentions WATCHEVENTS.FREEBLOCK)"

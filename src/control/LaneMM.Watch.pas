@@ -39,7 +39,8 @@ uses
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
-  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Sampler,
+  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
+  LaneMM.Sampler,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
@@ -120,7 +121,7 @@ end;
 procedure FreeSeen(Span: PSpan; P: Pointer);
 begin
   if Span^.Owner = Observe.Samples then
-    SamplerForget(P)
+    SamplesRemove(P)
   else if IsSet(opContention) then
     RemoteFreeCount(Span^.SizeClass);
 end;
@@ -132,7 +133,7 @@ end;
 
 procedure LargeFreeSeen(Span: PSpan; P: Pointer);
 begin
-  SamplerForget(P);
+  SamplesRemove(P);
 end;
 
 // Returns whether sampled blocks get guard pages. A profile needs the same counter for itself.
@@ -275,7 +276,7 @@ end;
 procedure DebugFreeSeen(Block: PDebugBlock);
 begin
   if Observe.Samples <> nil then
-    SamplerForget(DebugBlockData(Block));
+    SamplesRemove(DebugBlockData(Block));
   if IsSet(opContention) then
     CountDebugFree(Block);
 end;
@@ -331,6 +332,7 @@ begin
   else
     Hooks.SampledGet := SamplerGet;
   Hooks.ChildStarted := ChildStarted;
+  Observe.WriteReport := ProfileWriteQuietly;
   if @Observe.GrowthCall = nil then
     Observe.GrowthCall := BlockRealloc;
 end;

@@ -14,13 +14,16 @@ unit LaneMM.CallSites;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Unwind;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Unwind;
 
 const
   /// Entries of the table; at most three quarters of them are used.
   SiteLimit = 8192;
   /// Threads that a site distinguishes.
   MaxSiteThreads = 8;
+  /// Upper limits of the classes of lifetimes, in milliseconds; blocks of the last class live
+  /// longer.
+  LifeLimits: array[0..4] of Cardinal = (10, 100, 1000, 10000, 100000);
 
 type
   /// The events that a site counts.
@@ -49,7 +52,34 @@ type
     Bytes: TAtomicWord;        //< shared  bytes allocated, allocations
     FreedCount: TAtomicWord;   //< shared  of Count, blocks freed since, allocations
     FreedBytes: TAtomicWord;   //< shared  of Bytes, bytes freed since, allocations
+    Slack: TAtomicWord;        //< shared  usable less requested bytes of all blocks, allocations
+    FreedSlack: TAtomicWord;   //< shared  of Slack, of blocks freed since, allocations
+    Samples: TAtomicWord;      //< shared  samples that Count stands for, allocations
+    FreedSamples: TAtomicWord; //< shared  of Samples, of blocks freed since, allocations
+    TemporaryCount: TAtomicWord; //< shared  of FreedCount, temporary blocks, allocations
+    TemporaryBytes: TAtomicWord; //< shared  of FreedBytes, bytes of them, allocations
+    LifeMs: TAtomicWord;       //< shared  sum of the lifetimes of FreedCount, allocations
+    Lives: array[0..High(LifeLimits) + 1] of TAtomicWord; //< shared  FreedCount by class of
+                               //  lifetime, allocations
+    KeptPeak: TAtomicWord;     //< shared  the peak of the next two, see LaneMM.Samples, allocations
+    PeakCount: TAtomicWord;    //< shared  blocks in use at that peak, allocations
+    PeakBytes: TAtomicWord;    //< shared  bytes in use at that peak, allocations
     Threads: array[0..MaxSiteThreads - 1] of TAtomicWord; //< shared  the first threads seen
+  end;
+
+  PSample = ^TSample;
+  /// A sampled block in use, see LaneMM.Samples.
+  TSample = record
+    Block: TAtomicWord;     //< shared  the block, 0, or 1 while a thread writes the rest
+    Site: PSite;            //< const   its call site; this and the rest, while Block is the block
+    Count: NativeUInt;      //< const   blocks that the sample stands for
+    Bytes: NativeUInt;      //< const   bytes that the sample stands for
+    Size: NativeUInt;       //< const   requested bytes of the block
+    UsableSize: NativeUInt; //< const   its usable bytes, when it was allocated
+    BornMs: Cardinal;       //< const   when it was allocated, by OsNowMs
+    Heap: PHeap;            //< const   the heap of the thread that allocated it
+    Number: NativeUInt;     //< const   the number of the allocation, see LaneMM.Temporaries
+    Like: PSpan;            //< const   the thread's current span of the size class then; nil: none
   end;
 
 const
@@ -63,6 +93,8 @@ procedure SitesForget;
 /// Returns the site of this kind, size class and backtrace, a new one if needed; nil when the table
 /// is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
+/// Returns the index of a site, below SiteLimit.
+function SiteIndex(Site: PSite): Cardinal;
 /// Returns the site at Index, below SiteLimit; nil when the entry is unused or not yet described.
 function SiteAt(Index: Cardinal): PSite;
 /// Counts one event in Events and returns its sampling weight: the number of events that it stands
@@ -71,6 +103,8 @@ function SiteAt(Index: Cardinal): PSite;
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
 /// Adds Weight events of the calling thread to the site.
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
+/// Returns All less Part, two sums of which Part grows second; never negative.
+function Remaining(var All, Part: TAtomicWord): NativeUInt;
 /// Returns the number of threads seen at the site; MaxSiteThreads means that many or more.
 function SiteThreadCount(Site: PSite): Cardinal;
 
@@ -181,6 +215,11 @@ begin
   until False;
 end;
 
+function SiteIndex(Site: PSite): Cardinal;
+begin
+  Result := Site - PSite(Observe.Sites);
+end;
+
 function SiteAt(Index: Cardinal): PSite;
 begin
   Result := nil;
@@ -214,6 +253,15 @@ begin
     AddThread(Site, NativeUInt(OsThreadHeap))
   else
     AddThread(Site, OsThreadId); // a thread without a heap: it has large blocks only
+end;
+
+function Remaining(var All, Part: TAtomicWord): NativeUInt;
+var
+  Gone: NativeUInt;
+begin
+  // This order: what is added meanwhile counts too much, and never as less than nothing.
+  Gone := LoadAcquire(Part);
+  Result := LoadAcquire(All) - Gone;
 end;
 
 function SiteThreadCount(Site: PSite): Cardinal;

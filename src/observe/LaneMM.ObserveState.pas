@@ -16,6 +16,20 @@ type
   /// The same for a block of Size bytes.
   TFreeSizeCall = function(P: Pointer; Size: TSize): TSize;
 
+  /// Samples of a size class, or of a power of two above the largest one, as blocks and bytes.
+  TSizeCounts = record
+    Count: TAtomicWord;         //< shared  blocks allocated
+    Bytes: TAtomicWord;         //< shared  their requested bytes
+    FreedCount: TAtomicWord;    //< shared  of Count, blocks freed since
+    FreedBytes: TAtomicWord;    //< shared  of Bytes, bytes freed since
+  end;
+  PSizeCounts = ^TSizeCounts;
+
+const
+  /// Sizes that the samples distinguish.
+  SizeCount = SizeClassCount + 8 * SizeOf(NativeUInt) - 16;
+
+type
   /// The state that the room shares.
   TObserve = record
     SiteKeys: TAtomicWord;      //< shared  keys of the sites, see LaneMM.CallSites; 0: no table
@@ -34,8 +48,25 @@ type
     FreeSizeCall: TFreeSizeCall; //< racy   likewise
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
-    SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Sampler; 0: none
+    SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Samples; 0: none
     SamplesLost: TAtomicWord;   //< shared  blocks that could not be sampled
+    Windows: TAtomicWord;       //< shared  the table of LaneMM.Temporaries; 0: none
+    ClassTable: TAtomicWord;    //< shared  the table of LaneMM.SampledClasses; 0: none
+    InUseCount: TAtomicWord;    //< shared  blocks in use that the samples stand for
+    InUseBytes: TAtomicWord;    //< shared  their bytes
+    AllocatedBytes: TAtomicWord; //< shared  bytes allocated that the samples stand for
+    PeakTotal: TAtomicWord;     //< shared  highest InUseBytes
+    PeakMs: TAtomicWord;        //< shared  when it changed last, see RunMs
+    Sizes: array[0..SizeCount - 1] of TSizeCounts; //< shared  by size, see LaneMM.Samples
+    TimeLine: TAtomicWord;      //< shared  the points of LaneMM.TimeLine; 0: none
+    TimeLineBusy: TAtomicWord;  //< shared  1: a thread reads or writes the points
+    TimeLineMs: TAtomicWord;    //< shared  OsNowMs of the last point
+    TimeLineStepMs: TAtomicWord; //< shared  least distance of two points
+    StartMs: Cardinal;          //< const   OsNowMs at the start of the profile
+    StartSeconds: UInt64;       //< const   OsUnixSeconds then
+    ReportMs: TAtomicWord;      //< shared  OsNowMs of the last report of the every=N setting
+    ReportCount: TAtomicWord;   //< shared  reports written so far
+    WriteReport: TPlainProcedure; //< const   writes a report for that setting; see LaneMM.Watch
   end;
 
 var

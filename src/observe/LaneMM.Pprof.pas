@@ -19,7 +19,7 @@ implementation
 
 uses
   LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Unwind,
-  LaneMM.CallSites;
+  LaneMM.CallSites, LaneMM.SampledClasses;
 
 const
   MessageLimit = 65536;
@@ -45,6 +45,7 @@ type
   TWriter = record
     All, Part: TText;
     TextCount: NativeUInt;  // strings so far
+    ClassLabel: NativeUInt; // the key of labels with classes
   end;
 
 // ---------------------------------------------------------------------------- messages
@@ -97,17 +98,17 @@ end;
 
 procedure AddSampleTypes(var Writer: TWriter; const Profile: TProfile);
 var
-  Index: Cardinal;
+  Value: TProfileValue;
   Name, UnitName: NativeUInt;
 begin
-  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
+  for Value := ValueRanges[Profile.Kind].First to ValueRanges[Profile.Kind].Shown do
   begin
-    Name := AddText(Writer, ValueKinds[Profile.Kind, Index].Name);
-    UnitName := AddText(Writer, ValueKinds[Profile.Kind, Index].UnitName);
+    Name := AddText(Writer, ValueKinds[Value].Name);
+    UnitName := AddText(Writer, ValueKinds[Value].UnitName);
     AddNumber(Writer.Part, 1, Name);
     AddNumber(Writer.Part, 2, UnitName);
     EndPart(Writer, SampleType);
-    if Index = MainValues[Profile.Kind] then
+    if Value = ValueRanges[Profile.Kind].Main then
       AddNumber(Writer.All, DefaultSampleType, Name);
   end;
 end;
@@ -161,18 +162,46 @@ begin
   TextClose(Line);
 end;
 
-procedure AddSample(var Writer: TWriter; const Profile: TProfile; Site: PSite);
+// Adds a sample of Stack with the part of the site's values that belongs to Item, one of its
+// classes; all of them for nil.
+procedure AddPart(var Writer: TWriter; const Profile: TProfile; const Part: TSitePart);
 var
   Stack: TBacktrace;
   Index: Cardinal;
+  Value: TProfileValue;
+  Name: NativeUInt;
+  Label_: TText;
 begin
-  ProfileReadStack(Profile, Site, Stack);
+  Name := 0;
+  if Part.Item <> nil then
+  begin
+    ClassIdAddName(Writer.Part, Part.Item^.ClassId);
+    Name := EndText(Writer);
+  end;
+  ProfileReadStack(Profile, Part.Site, Stack);
   for Index := 0 to Stack.Count - 1 do
     AddNumber(Writer.Part, 1,
       SymbolsFind(Profile.Symbols, Stack.Frames[Index]) - Profile.Symbols.Items + 1);
-  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
-    AddNumber(Writer.Part, 2, ProfileValue(Profile, Site, Index));
+  for Value := ValueRanges[Profile.Kind].First to ValueRanges[Profile.Kind].Shown do
+    AddNumber(Writer.Part, 2, SitePartValue(Profile, Part, Value));
+  if (Part.Item <> nil) and TextOpen(Label_, MessageLimit) then
+  begin
+    AddNumber(Label_, 1, Writer.ClassLabel);
+    AddNumber(Label_, 2, Name);
+    AddBytes(Writer.Part, 3, Label_);
+    TextClose(Label_);
+  end;
   EndPart(Writer, Sample);
+end;
+
+procedure AddSite(var Writer: TWriter; const Profile: TProfile; Site: PSite);
+var
+  Part: TSitePart;
+begin
+  SitePartFirst(Profile, Site, Part);
+  repeat
+    AddPart(Writer, Profile, Part);
+  until not SitePartNext(Part);
 end;
 
 procedure AddProfile(var Writer: TWriter; const Profile: TProfile);
@@ -184,6 +213,7 @@ begin
   AddSampleTypes(Writer, Profile);
   if Profile.Kind = pkHeap then
     AddPeriod(Writer);
+  Writer.ClassLabel := AddText(Writer, 'class');
   AddMapping(Writer);
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddLocation(Writer, @Profile.Symbols.Items[Index], Index + 1);
@@ -191,7 +221,7 @@ begin
   begin
     Site := ProfileSite(Profile, Index);
     if Site <> nil then
-      AddSample(Writer, Profile, Site);
+      AddSite(Writer, Profile, Site);
   end;
 end;
 

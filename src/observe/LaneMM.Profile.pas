@@ -1,8 +1,8 @@
 /// Writes the profiles to files, in the formats that the settings name.
 //
 // Owns:       nothing.
-// Invariants: a file holds the profile of one process, whose number is part of the file name. The
-//             process replaces its file when it writes again.
+// Invariants: a file holds the profile of one process at one time: the numbers of the process and
+//             of the report, from 1, are part of the file name.
 // Callers:    any thread, at the end of the program, or in a signal handler.
 unit LaneMM.Profile;
 
@@ -13,12 +13,15 @@ interface
 /// Writes the files and prints their paths to stderr. Returns False when a file could not be
 /// written.
 function ProfileWrite: Boolean;
+/// The same, but prints only what could not be written.
+procedure ProfileWriteQuietly;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.Growth, LaneMM.Html,
-  LaneMM.Pprof, LaneMM.ProfileData, LaneMM.Speedscope;
+  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof, LaneMM.ProfileData,
+  LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
   FileLimit = 64 shl 20;
@@ -26,12 +29,32 @@ const
 type
   TAdd = procedure(var Text: TText; const Profile: TProfile);
 
+  // A report while it is written.
+  TReport = record
+    Number: NativeUInt;    // from 1
+    IsQuiet: Boolean;      // prints only what could not be written
+    Page, Data: TText;     // the formats that hold all profiles; without memory or not wanted: nil
+    IsWritten: Boolean;    // no file failed
+  end;
+
+  // A file of folded stacks: a value, and the name of the file.
+  TFolded = record
+    Value: TProfileValue;
+    Name: PAnsiChar;
+  end;
+
+const
+  FoldedFiles: array[0..5] of TFolded = (
+    (Value: pvContentions; Name: 'contention'), (Value: pvCopiedBytes; Name: 'growth'),
+    (Value: pvAllocatedBytes; Name: 'heap'), (Value: pvInUseBytes; Name: 'heap-inuse'),
+    (Value: pvPeakBytes; Name: 'heap-peak'), (Value: pvTemporaryBytes; Name: 'heap-temporary'));
+
 // Returns whether a format is wanted: one that a setting names; for an allocation profile without
 // a named format, all that other programs read.
 function IsWanted(Format: TOption): Boolean;
 begin
-  Result := IsSet(Format) or IsSet(opProfile) and (Format <> opHtml) and not (IsSet(opPprof)
-    or IsSet(opFolded) or IsSet(opSpeedscope) or IsSet(opHtml));
+  Result := IsSet(Format) or IsSet(opProfile) and not (IsSet(opPprof) or IsSet(opFolded)
+    or IsSet(opSpeedscope) or IsSet(opHtml) or IsSet(opJson));
 end;
 
 procedure Add(var Suffix: ShortString; Part: PAnsiChar);
@@ -43,17 +66,39 @@ begin
   end;
 end;
 
-function Suffix(Name, Extension: PAnsiChar): ShortString;
+function Suffix(Name, Extension: PAnsiChar; Number: NativeUInt): ShortString;
 var
   Digits: ShortString;
 begin
-  Str(UInt64(OsProcessId), Digits);
   Result := '';
   Add(Result, '_MemoryManager_');
   Add(Result, Name);
-  Add(Result, '.');
-  Result := Result + Digits;
+  Str(UInt64(OsProcessId), Digits);
+  Result := Result + '.' + Digits;
+  Str(UInt64(Number), Digits);
+  Result := Result + '.' + Digits;
   Add(Result, Extension);
+end;
+
+// Deletes the files of older reports beside Path, which ends with Written: those which the setting
+// does not keep, down to the first that is missing.
+procedure DeleteOlder(var Path: TText; const Written: ShortString; Name, Extension: PAnsiChar;
+  Number: NativeUInt);
+var
+  Start: NativeUInt;
+begin
+  if not IsSet(opKeep) then
+    Exit;
+  Start := TextLength(Path.Start) - Length(Written);
+  while Number > Settings.Values[opKeep] do
+  begin
+    Path.Length := Start;
+    TextAdd(Path, Suffix(Name, Extension, Number - Settings.Values[opKeep]));
+    TextAdd(Path, #0);
+    if not OsFileDelete(Path.Start) then
+      Exit;
+    Dec(Number);
+  end;
 end;
 
 procedure SayWhere(const Path: TText; IsWritten: Boolean);
@@ -72,68 +117,132 @@ begin
   TextClose(Text);
 end;
 
-function WriteFile(const Text: TText; Name, Extension: PAnsiChar): Boolean;
+procedure WriteFile(var Report: TReport; const Text: TText; Name, Extension: PAnsiChar);
 var
   Path: TText;
+  Ending: ShortString;
+  IsWritten: Boolean;
 begin
-  Result := TextOpen(Path, OsPageSize);
-  if not Result then
-    Exit;
-  Result := LogFileCreate(Text, Suffix(Name, Extension), Path);
-  SayWhere(Path, Result);
+  Ending := Suffix(Name, Extension, Report.Number);
+  IsWritten := TextOpen(Path, OsPageSize) and LogFileCreate(Text, Ending, Path);
+  if not (IsWritten and Report.IsQuiet) then
+    SayWhere(Path, IsWritten);
+  if IsWritten then
+    DeleteOlder(Path, Ending, Name, Extension, Report.Number)
+  else
+    Report.IsWritten := False;
   TextClose(Path);
 end;
 
-function WriteAs(const Profile: TProfile; Add: TAdd; Extension: PAnsiChar): Boolean;
+procedure WriteAs(var Report: TReport; const Profile: TProfile; Add: TAdd; Extension: PAnsiChar);
 var
   Text: TText;
 begin
-  Result := TextOpen(Text, FileLimit);
-  if not Result then
-    Exit;
-  Add(Text, Profile);
-  Result := WriteFile(Text, ProfileNames[Profile.Kind], Extension);
+  if TextOpen(Text, FileLimit) then
+  begin
+    Add(Text, Profile);
+    WriteFile(Report, Text, ProfileNames[Profile.Kind], Extension);
+  end
+  else
+    Report.IsWritten := False;
   TextClose(Text);
 end;
 
-function WriteFormats(const Profile: TProfile): Boolean;
+procedure WriteFolded(var Report: TReport; const Profile: TProfile);
+var
+  Text: TText;
+  Index: Cardinal;
 begin
-  Result := True;
-  if IsWanted(opPprof) and not WriteAs(Profile, PprofAdd, '.pb.gz') then
-    Result := False;
-  if IsWanted(opFolded) and not WriteAs(Profile, FoldedAdd, '.folded') then
-    Result := False;
-  if IsWanted(opSpeedscope) and not WriteAs(Profile, SpeedscopeAdd, '.speedscope.json') then
-    Result := False;
+  for Index := 0 to High(FoldedFiles) do
+  begin
+    if (FoldedFiles[Index].Value < ValueRanges[Profile.Kind].First)
+      or (FoldedFiles[Index].Value > ValueRanges[Profile.Kind].Last) then
+      Continue;
+    if TextOpen(Text, FileLimit) then
+    begin
+      FoldedAdd(Text, Profile, FoldedFiles[Index].Value);
+      if Text.Length > 0 then
+        WriteFile(Report, Text, FoldedFiles[Index].Name, '.folded');
+    end
+    else
+      Report.IsWritten := False;
+    TextClose(Text);
+  end;
+end;
+
+// Writes a profile in the formats that have a file for each.
+procedure WriteProfile(var Report: TReport; const Profile: TProfile);
+begin
+  if IsWanted(opPprof) then
+    WriteAs(Report, Profile, PprofAdd, '.pb.gz');
+  if IsWanted(opFolded) then
+    WriteFolded(Report, Profile);
+  if IsWanted(opSpeedscope) then
+    WriteAs(Report, Profile, SpeedscopeAdd, '.speedscope.json');
+  if Report.Page.Start <> nil then
+    HtmlAdd(Report.Page, Profile);
+  if Report.Data.Start <> nil then
+    ProfileJsonAdd(Report.Data, Profile);
+end;
+
+procedure OpenAll(out Report: TReport);
+begin
+  Report := Default(TReport);
+  Report.IsWritten := True;
+  Report.Number := FetchAdd(Observe.ReportCount, 1) + 1;
+  GrowthFlush;
+  if IsSet(opHtml) and TextOpen(Report.Page, FileLimit) then
+    HtmlAddHead(Report.Page);
+  if IsSet(opJson) and TextOpen(Report.Data, FileLimit) then
+    ProfileJsonBegin(Report.Data, Report.Number);
+end;
+
+procedure CloseAll(var Report: TReport);
+begin
+  if Report.Page.Start <> nil then
+  begin
+    HtmlAddTail(Report.Page);
+    WriteFile(Report, Report.Page, 'Profile', '.html');
+  end;
+  if Report.Data.Start <> nil then
+  begin
+    ProfileJsonEnd(Report.Data);
+    WriteFile(Report, Report.Data, 'Profile', '.json');
+  end;
+  TextClose(Report.Page);
+  TextClose(Report.Data);
+end;
+
+procedure WriteAll(var Report: TReport);
+var
+  Profile: TProfile;
+  Kind: TProfileKind;
+begin
+  for Kind := Low(TProfileKind) to High(TProfileKind) do
+  begin
+    if ProfileOpen(Profile, Kind) then
+      WriteProfile(Report, Profile);
+    ProfileClose(Profile);
+  end;
+  CloseAll(Report);
 end;
 
 function ProfileWrite: Boolean;
 var
-  Profile: TProfile;
-  Kind: TProfileKind;
-  Page: TText;
-  HasPage: Boolean;
+  Report: TReport;
 begin
-  Result := True;
-  GrowthFlush;
-  HasPage := IsSet(opHtml) and TextOpen(Page, FileLimit);
-  if HasPage then
-    HtmlAddHead(Page);
-  for Kind := Low(TProfileKind) to High(TProfileKind) do
-  begin
-    if ProfileOpen(Profile, Kind) then
-    begin
-      Result := WriteFormats(Profile) and Result;
-      if HasPage then
-        HtmlAdd(Page, Profile);
-    end;
-    ProfileClose(Profile);
-  end;
-  if not HasPage then
-    Exit;
-  HtmlAddTail(Page);
-  Result := WriteFile(Page, 'Profile', '.html') and Result;
-  TextClose(Page);
+  OpenAll(Report);
+  WriteAll(Report);
+  Result := Report.IsWritten;
+end;
+
+procedure ProfileWriteQuietly;
+var
+  Report: TReport;
+begin
+  OpenAll(Report);
+  Report.IsQuiet := True;
+  WriteAll(Report);
 end;
 
 end.

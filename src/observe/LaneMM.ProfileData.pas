@@ -9,44 +9,70 @@ unit LaneMM.ProfileData;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
-
-const
-  /// Most values of a site.
-  MaxValues = 4;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses;
 
 type
   /// The kinds of profiles.
   TProfileKind = (pkContention, pkGrowth, pkHeap);
 
+  /// The values of the sites, those of each kind of profile in a row.
+  TProfileValue = (pvContentions, pvReallocs, pvCopiedBytes, pvAllocatedCount, pvAllocatedBytes,
+    pvInUseCount, pvInUseBytes, pvPeakCount, pvPeakBytes, pvTemporaryCount, pvTemporaryBytes,
+    pvSlack, pvFragments, pvFreedCount, pvLifeMs, pvAllocatedSamples, pvInUseSamples);
+
   /// A value that each site of a profile has.
   TValueKind = record
     Name: PAnsiChar;      //< as pprof names it
-    UnitName: PAnsiChar;  //< count or bytes
+    UnitName: PAnsiChar;  //< count, bytes or ms
   end;
+
+  /// Some values: those of a kind of profile.
+  TValueRange = record
+    First: TProfileValue; //< the first value
+    Shown: TProfileValue; //< the last one that viewers of other formats get
+    Last: TProfileValue;  //< the last one
+    Main: TProfileValue;  //< the one that viewers show first
+  end;
+
+  PSiteSums = ^TSiteSums;
+  /// A sum for each site.
+  TSiteSums = array[0..SiteLimit - 1] of UInt64;
 
   /// A profile while it is written.
   TProfile = record
     Kind: TProfileKind;    //< its kind
     Symbols: TSymbols;     //< the symbols of all frames
     Elf: TElf;             //< the files that hold the texts of Symbols
+    Contents: TSiteClasses; //< the classes of sampled blocks, by site
+    Fragments: PSiteSums;  //< pvFragments by site; nil: none
+  end;
+  PProfile = ^TProfile;
+
+  /// A part of a site: the blocks of one class.
+  TSitePart = record
+    Site: PSite;           //< the site
+    Item: PSiteClass;      //< the class; nil: all of the site
   end;
 
 const
   /// The names of the profiles.
   ProfileNames: array[TProfileKind] of PAnsiChar = ('contention', 'growth', 'heap');
-  /// The number of values of a site.
-  ValueCounts: array[TProfileKind] of Cardinal = (1, 2, 4);
-  /// The index of the value that viewers show first.
-  MainValues: array[TProfileKind] of Cardinal = (0, 1, 1);
-  /// The values of a site, by index.
-  ValueKinds: array[TProfileKind, 0..MaxValues - 1] of TValueKind = (
-    ((Name: 'contentions'; UnitName: 'count'), (Name: nil; UnitName: nil),
-      (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
-    ((Name: 'reallocs'; UnitName: 'count'), (Name: 'copied_space'; UnitName: 'bytes'),
-      (Name: nil; UnitName: nil), (Name: nil; UnitName: nil)),
-    ((Name: 'alloc_objects'; UnitName: 'count'), (Name: 'alloc_space'; UnitName: 'bytes'),
-      (Name: 'inuse_objects'; UnitName: 'count'), (Name: 'inuse_space'; UnitName: 'bytes')));
+  /// The values of the profiles.
+  ValueRanges: array[TProfileKind] of TValueRange = (
+    (First: pvContentions; Shown: pvContentions; Last: pvContentions; Main: pvContentions),
+    (First: pvReallocs; Shown: pvCopiedBytes; Last: pvCopiedBytes; Main: pvCopiedBytes),
+    (First: pvAllocatedCount; Shown: pvFragments; Last: pvInUseSamples; Main: pvInUseBytes));
+  /// The names and units of the values.
+  ValueKinds: array[TProfileValue] of TValueKind = (
+    (Name: 'contentions'; UnitName: 'count'),
+    (Name: 'reallocs'; UnitName: 'count'), (Name: 'copied_space'; UnitName: 'bytes'),
+    (Name: 'alloc_objects'; UnitName: 'count'), (Name: 'alloc_space'; UnitName: 'bytes'),
+    (Name: 'inuse_objects'; UnitName: 'count'), (Name: 'inuse_space'; UnitName: 'bytes'),
+    (Name: 'peak_objects'; UnitName: 'count'), (Name: 'peak_space'; UnitName: 'bytes'),
+    (Name: 'temporary_objects'; UnitName: 'count'), (Name: 'temporary_space'; UnitName: 'bytes'),
+    (Name: 'slack_space'; UnitName: 'bytes'), (Name: 'fragment_space'; UnitName: 'bytes'),
+    (Name: 'freed_objects'; UnitName: 'count'), (Name: 'life_ms'; UnitName: 'ms'),
+    (Name: 'alloc_samples'; UnitName: 'count'), (Name: 'inuse_samples'; UnitName: 'count'));
 
 /// Collects the frames of the profile and symbolizes them. Returns False when there are none, or no
 /// memory; ProfileClose is due in any case.
@@ -57,8 +83,18 @@ procedure ProfileClose(var Profile: TProfile);
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
 /// Reads the frames of a site that reports show, see BacktraceFold; at least one.
 procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
-/// Returns a value of a site; Index is below ValueCounts of the profile's kind.
-function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
+/// Returns a value of a site, one of ValueRanges of the profile's kind.
+function ProfileValue(const Profile: TProfile; Site: PSite; Value: TProfileValue): UInt64;
+/// Returns the sum of a value over all sites.
+function ProfileSum(const Profile: TProfile; Value: TProfileValue): UInt64;
+/// Stores the first part of a site in Part: a class, or all of the site where no class is known.
+procedure SitePartFirst(const Profile: TProfile; Site: PSite; out Part: TSitePart);
+/// Moves to the next part; returns whether there is one.
+function SitePartNext(var Part: TSitePart): Boolean;
+/// Returns what a part has of a value of its site. Values that are not known by class are divided
+/// like those in use or allocated. The sum of all parts is the value.
+function SitePartValue(const Profile: TProfile; const Part: TSitePart; Value: TProfileValue):
+  UInt64;
 /// Adds the name of a frame: its routine, else its module and offset, else its address; `(cut)` for
 /// CutFrame.
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
@@ -66,7 +102,7 @@ procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.BacktraceText;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.Fragments, LaneMM.Samples;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -107,6 +143,25 @@ begin
   end;
 end;
 
+procedure AddSample(const Sample: TSample; Context: Pointer);
+var
+  Profile: PProfile;
+begin
+  Profile := Context;
+  SiteClassesAdd(Profile^.Contents, Sample);
+  if Profile^.Fragments <> nil then
+    Inc(Profile^.Fragments^[SiteIndex(Sample.Site)], FragmentsOfSample(Sample));
+end;
+
+// Looks at the samples in use.
+procedure AddSamples(var Profile: TProfile);
+begin
+  SiteClassesOpen(Profile.Contents);
+  Profile.Fragments := OsTakePages(SizeOf(TSiteSums));
+  SamplesVisit(AddSample, @Profile);
+  SiteClassesSort(Profile.Contents);
+end;
+
 function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
 var
   FrameCount: NativeUInt;
@@ -121,11 +176,15 @@ begin
   SymbolsSort(Profile.Symbols);
   ElfOpen(Profile.Elf);
   ElfResolve(Profile.Elf, Profile.Symbols);
+  if Kind = pkHeap then
+    AddSamples(Profile);
   Result := Profile.Symbols.Count > 0;
 end;
 
 procedure ProfileClose(var Profile: TProfile);
 begin
+  OsReleasePages(Profile.Fragments, SizeOf(TSiteSums));
+  SiteClassesClose(Profile.Contents);
   ElfClose(Profile.Elf);
   SymbolsClose(Profile.Symbols);
 end;
@@ -136,16 +195,110 @@ begin
   BacktraceFold(Profile.Symbols, Stack);
 end;
 
-function ProfileValue(const Profile: TProfile; Site: PSite; Index: Cardinal): UInt64;
+// Returns blocks of the site at the peak, or their bytes.
+function PeakOf(Site: PSite; Value: TProfileValue): UInt64;
+var
+  Count, Bytes: NativeUInt;
 begin
-  case Ord(Profile.Kind) * MaxValues + Index of
-    Ord(pkGrowth) * MaxValues + 1: Result := LoadAcquire(Site^.CopiedBytes);
-    Ord(pkHeap) * MaxValues + 1: Result := LoadAcquire(Site^.Bytes);
-    Ord(pkHeap) * MaxValues + 2: Result := LoadAcquire(Site^.Count) - LoadAcquire(Site^.FreedCount);
-    Ord(pkHeap) * MaxValues + 3: Result := LoadAcquire(Site^.Bytes) - LoadAcquire(Site^.FreedBytes);
+  SitePeak(Site, Count, Bytes);
+  if Value = pvPeakCount then
+    Result := Count
+  else
+    Result := Bytes;
+end;
+
+function FragmentsOf(const Profile: TProfile; Site: PSite): UInt64;
+begin
+  Result := 0;
+  if Profile.Fragments <> nil then
+    Result := Profile.Fragments^[SiteIndex(Site)];
+end;
+
+function ProfileValue(const Profile: TProfile; Site: PSite; Value: TProfileValue): UInt64;
+begin
+  case Value of
+    pvCopiedBytes: Result := LoadAcquire(Site^.CopiedBytes);
+    pvAllocatedBytes: Result := LoadAcquire(Site^.Bytes);
+    pvInUseCount: Result := Remaining(Site^.Count, Site^.FreedCount);
+    pvInUseBytes: Result := Remaining(Site^.Bytes, Site^.FreedBytes);
+    pvPeakCount, pvPeakBytes: Result := PeakOf(Site, Value);
+    pvTemporaryCount: Result := LoadAcquire(Site^.TemporaryCount);
+    pvTemporaryBytes: Result := LoadAcquire(Site^.TemporaryBytes);
+    pvSlack: Result := Remaining(Site^.Slack, Site^.FreedSlack);
+    pvFragments: Result := FragmentsOf(Profile, Site);
+    pvFreedCount: Result := LoadAcquire(Site^.FreedCount);
+    pvLifeMs: Result := LoadAcquire(Site^.LifeMs);
+    pvAllocatedSamples: Result := LoadAcquire(Site^.Samples);
+    pvInUseSamples: Result := Remaining(Site^.Samples, Site^.FreedSamples);
   else
     Result := LoadAcquire(Site^.Count);
   end;
+end;
+
+function ProfileSum(const Profile: TProfile; Value: TProfileValue): UInt64;
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  Result := 0;
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      Inc(Result, ProfileValue(Profile, Site, Value));
+  end;
+end;
+
+procedure SitePartFirst(const Profile: TProfile; Site: PSite; out Part: TSitePart);
+begin
+  Part.Site := Site;
+  Part.Item := SiteClassesOf(Profile.Contents, Site);
+end;
+
+function SitePartNext(var Part: TSitePart): Boolean;
+begin
+  if Part.Item <> nil then
+    Part.Item := Part.Item^.Next;
+  Result := Part.Item <> nil;
+end;
+
+// Returns the weight of a class in a value of its site.
+function WeightOf(Item: PSiteClass; Value: TProfileValue): UInt64;
+begin
+  case Value of
+    pvAllocatedCount: Result := Item^.Count;
+    pvInUseCount: Result := Item^.InUseCount;
+    pvInUseBytes, pvSlack, pvFragments: Result := Item^.InUseBytes;
+  else
+    Result := Item^.Bytes;
+  end;
+end;
+
+function SitePartValue(const Profile: TProfile; const Part: TSitePart; Value: TProfileValue):
+  UInt64;
+var
+  Each: PSiteClass;
+  All, Before, Weight: UInt64;
+begin
+  Result := ProfileValue(Profile, Part.Site, Value);
+  if Part.Item = nil then
+    Exit;
+  All := 0;
+  Before := 0;
+  Each := SiteClassesOf(Profile.Contents, Part.Site);
+  while Each <> nil do
+  begin
+    if Each = Part.Item then
+      Before := All;
+    Inc(All, WeightOf(Each, Value));
+    Each := Each^.Next;
+  end;
+  Weight := WeightOf(Part.Item, Value);
+  if All > 0 then
+    // Differences of rounded sums: so that they add up.
+    Result := UInt64(Round(Result * ((Before + Weight) / All)) - Round(Result * (Before / All)))
+  else if Part.Item <> SiteClassesOf(Profile.Contents, Part.Site) then
+    Result := 0;
 end;
 
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);

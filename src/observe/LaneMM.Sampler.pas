@@ -1,6 +1,6 @@
-/// Samples allocations by bytes: how much memory each call site has in use and has allocated.
+/// Samples allocations by bytes: which blocks are sampled, and where they lie.
 //
-// Owns:       Observe.Samples, SampleLock, SampleTable, SamplesLost; THeap.SampleIn, SampleSeed.
+// Owns:       Observe.Samples, SampleLock; THeap.SampleIn, SampleSeed.
 // Invariants: every byte that a thread requests is sampled with the same probability: the distances
 //             are exponential, Settings.Values[opRate] bytes on average. A block of Size bytes
 //             stands for 1 / (1 - exp(-Size / rate)) blocks of its size.
@@ -10,7 +10,7 @@
 //             Full ones wait in Samples.Queues, new ones first on Samples.Taken, linked through
 //             Next. No system call is made under SampleLock.
 // Callers:    any thread; SamplerRecover: the one thread of a child process.
-// Progress:   SamplerForget is wait-free. A thread that finds SampleLock taken does not sample.
+// Progress:   A thread that finds SampleLock taken does not sample.
 // Source:     gperftools and tcmalloc, sampled heap profiles.
 unit LaneMM.Sampler;
 
@@ -34,10 +34,8 @@ function SamplerGetZero(Size: TSize): Pointer;
 /// BlockRealloc with sampling of blocks that grow.
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Counts Size bytes for the block P, and samples it in place when its turn has come; then
-/// SamplerForget must be called when it is freed. P may be nil.
+/// SamplesRemove must be called when it is freed. P may be nil.
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
-/// Removes a block that is being freed, if it was sampled, and counts the free at its site.
-procedure SamplerForget(P: Pointer);
 /// In a child process: clears all samples, and recovers from a lost thread that held the lock.
 procedure SamplerRecover;
 
@@ -46,22 +44,8 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Frontier, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites;
-
-const
-  TableLength = 65536;
-  MostProbes = 64;
-  // Block of an entry that a thread is writing.
-  Busy = 1;
-
-type
-  TSample = record
-    Block: TAtomicWord;  //< shared  the block, 0 or Busy
-    Site: PSite;         //< const   its call site, while Block is the block
-    Count: NativeUInt;   //< const   blocks that the sample stands for
-    Bytes: NativeUInt;   //< const   bytes that the sample stands for
-  end;
-  PSample = ^TSample;
+  LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.Samples, LaneMM.Temporaries;
 
 // ---------------------------------------------------------------------------- chance
 
@@ -96,70 +80,45 @@ begin
   Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
 end;
 
+// Returns whether an allocation of Size bytes, for which SampleIn has become negative, is to be
+// sampled; sets SampleIn, to the distance to the next sample if so.
+function IsDue(Heap: PHeap; Size: NativeUInt): Boolean;
+var
+  IsFirst: Boolean;
+begin
+  if WindowPasses(Heap, Size) then
+    Exit(False);
+  IsFirst := Heap^.SampleSeed = 0;
+  SampleDistance(Heap, Rate);
+  Result := not IsFirst or (Heap^.SampleIn < NativeInt(Size));
+  if not Result then
+    Dec(Heap^.SampleIn, Size); // the first call of a thread only starts the count
+end;
+
 // Rounds Value up or down at random, so that sums are right on average.
 function RoundByChance(Heap: PHeap; Value: Double): NativeUInt;
 begin
   Result := Trunc(Value + Random01(Heap));
 end;
 
-// ---------------------------------------------------------------------------- the table
-
-function EntryAt(Index: NativeUInt): PSample; inline;
+// Returns the span that now serves the thread's blocks of Size bytes; nil when there is none.
+function SpanOfAlike(Heap: PHeap; Size: NativeUInt): PSpan;
 begin
-  Result := PSample(Observe.SampleTable) + Index mod TableLength;
+  Result := nil;
+  if Size <= MaxClassSize then
+    Result := Heap^.Current[SizeToClass(Size)];
+  if Result = @Process.EmptySpan then
+    Result := nil;
 end;
 
-function FirstIndex(P: Pointer): NativeUInt; inline;
-begin
-  Result := NativeUInt(P) shr 4 xor NativeUInt(P) shr 20;
-end;
-
-procedure Remember(P: Pointer; const Sample: TSample);
-var
-  Entry: PSample;
-  Probe: Cardinal;
-begin
-  for Probe := 0 to MostProbes - 1 do
-  begin
-    Entry := EntryAt(FirstIndex(P) + Probe);
-    if (LoadAcquire(Entry^.Block) = 0) and CompareAndSwap(Entry^.Block, 0, Busy) then
-    begin
-      Entry^.Site := Sample.Site;
-      Entry^.Count := Sample.Count;
-      Entry^.Bytes := Sample.Bytes;
-      // Release: the fields before the block. Pairs with SamplerForget.
-      StoreRelease(Entry^.Block, NativeUInt(P));
-      Exit;
-    end;
-  end;
-  FetchAdd(Observe.SamplesLost, 1);
-end;
-
-procedure SamplerForget(P: Pointer);
-var
-  Entry: PSample;
-  Probe: Cardinal;
-begin
-  for Probe := 0 to MostProbes - 1 do
-  begin
-    Entry := EntryAt(FirstIndex(P) + Probe);
-    if LoadAcquire(Entry^.Block) = NativeUInt(P) then
-    begin
-      FetchAdd(Entry^.Site^.FreedCount, Entry^.Count);
-      FetchAdd(Entry^.Site^.FreedBytes, Entry^.Bytes);
-      StoreRelease(Entry^.Block, 0);
-      Exit;
-    end;
-  end;
-end;
-
-// Adds a block of Size bytes to the caller's site, and to the table.
+// Samples the block P of Size bytes, for which IsDue has returned True.
 procedure Count(Heap: PHeap; P: Pointer; Size: NativeUInt);
 var
   Stack: TBacktrace;
   Sample: TSample;
   Share: Double;
 begin
+  Sample := Default(TSample);
   BacktraceTake(Stack);
   Sample.Site := SiteFind(siAllocation, NoSizeClass, Stack);
   if Sample.Site = nil then
@@ -167,9 +126,13 @@ begin
   Share := 1 - Exp(-Size / Rate);
   Sample.Count := RoundByChance(Heap, 1 / Share);
   Sample.Bytes := RoundByChance(Heap, Size / Share);
-  SiteAddEvents(Sample.Site, Sample.Count);
-  FetchAdd(Sample.Site^.Bytes, Sample.Bytes);
-  Remember(P, Sample);
+  Sample.Size := Size;
+  Sample.UsableSize := BlockUsableSize(P);
+  Sample.Heap := Heap;
+  Sample.Number := WindowNumber(Heap);
+  Sample.Like := SpanOfAlike(Heap, Size);
+  WindowOpen(Heap);
+  SamplesAdd(P, Sample);
 end;
 
 // ---------------------------------------------------------------------------- blocks
@@ -284,16 +247,10 @@ end;
 function SamplerGet(Size: TSize): Pointer;
 var
   Heap: PHeap;
-  IsFirst: Boolean;
 begin
   Heap := OsThreadHeap;
-  IsFirst := Heap^.SampleSeed = 0;
-  SampleDistance(Heap, Rate);
-  if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
-  begin
-    Dec(Heap^.SampleIn, Size); // the first call of a thread only starts the count
+  if not IsDue(Heap, Size) then
     Exit(BlockGet(Size));
-  end;
   Result := BlockForSample(Size);
   if Result <> nil then
     Count(Heap, Result, Size)
@@ -307,19 +264,12 @@ end;
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 var
   Heap: PHeap;
-  IsFirst: Boolean;
 begin
   Heap := OsThreadHeap;
   if (P = nil) or (Heap = nil) then
     Exit;
   Dec(Heap^.SampleIn, Size);
-  if Heap^.SampleIn >= 0 then
-    Exit;
-  IsFirst := Heap^.SampleSeed = 0;
-  SampleDistance(Heap, Rate);
-  if IsFirst and (Heap^.SampleIn >= NativeInt(Size)) then
-    Dec(Heap^.SampleIn, Size) // the first call of a thread only starts the count
-  else
+  if (Heap^.SampleIn < 0) and IsDue(Heap, Size) then
     Count(Heap, P, Size);
 end;
 
@@ -349,9 +299,8 @@ begin
   if Heap = nil then
     Exit;
   Dec(Heap^.SampleIn, Size);
-  if Heap^.SampleIn >= 0 then
+  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size) then
     Exit;
-  SampleDistance(Heap, Rate);
   if Size <= MaxClassSize then
   begin
     Target := BlockForSample(BlockUsableSize(P));
@@ -381,7 +330,7 @@ begin
   IsGrowing := (Size > MaxClassSize)
     and ((Span = nil) or (Span^.Kind <> skLarge) or (Size > Span^.BlockSize));
   if IsGrowing then
-    SamplerForget(P); // a large block grows in place or moves its pages, without a free
+    SamplesRemove(P); // a large block grows in place or moves its pages, without a free
   Result := BlockRealloc(P, Size);
   if (Result = nil) or (Result = Before) and not IsGrowing then
     Exit;
@@ -390,9 +339,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- start
-
-const
-  TableBytes = TableLength * SizeOf(TSample);
 
 // The old spans of samples stay as they are; allocations take new ones from now on.
 procedure RecoverSpans;
@@ -406,31 +352,23 @@ procedure SamplerRecover;
 begin
   if LoadAcquire(Observe.SampleLock.State) <> 0 then
     RecoverSpans;
-  if Observe.SampleTable <> 0 then
-    OsClear(Pointer(Observe.SampleTable), TableBytes);
-  Observe.SamplesLost := 0;
+  SamplesForget;
 end;
 
 function SamplerStart: Boolean;
 var
-  Table: Pointer;
   Heap: PHeap;
 begin
-  if Observe.SampleTable <> 0 then
+  if Observe.Samples <> nil then
     Exit(True);
-  Table := OsTakePages(TableBytes);
+  if not SamplesStart then
+    Exit(False);
   Heap := OsTakePages(SizeOf(THeap));
-  Result := (Table <> nil) and (Heap <> nil);
+  Result := Heap <> nil;
   if not Result then
-  begin
-    OsReleasePages(Table, TableBytes);
-    OsReleasePages(Heap, SizeOf(THeap));
     Exit;
-  end;
   HeapFormat(Heap);
   Observe.Samples := Heap;
-  // Release: the heap before the table. Pairs with SamplerRecover.
-  StoreRelease(Observe.SampleTable, NativeUInt(Table));
 end;
 
 end.

@@ -14,8 +14,8 @@ uses
   LaneMM.Text, LaneMM.ProfileData;
 
 
-/// Adds one line per site: its frames, outermost first, and the main value of the profile.
-procedure FoldedAdd(var Text: TText; const Profile: TProfile);
+/// Adds one line per site that has some of the value: its frames, outermost first, and the value.
+procedure FoldedAdd(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 /// Adds a JSON object with all values of the profile.
 procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 
@@ -26,7 +26,7 @@ uses
 
 // ---------------------------------------------------------------------------- folded
 
-procedure FoldSite(var Text: TText; const Profile: TProfile; Site: PSite);
+procedure FoldSite(var Text: TText; const Profile: TProfile; Site: PSite; Amount: UInt64);
 var
   Stack: TBacktrace;
   Frame: NativeInt;
@@ -39,20 +39,24 @@ begin
       TextAdd(Text, ';');
   end;
   TextAdd(Text, ' ');
-  TextAddNumber(Text, ProfileValue(Profile, Site, MainValues[Profile.Kind]));
+  TextAddNumber(Text, Amount);
   TextAdd(Text, LineEnd);
 end;
 
-procedure FoldedAdd(var Text: TText; const Profile: TProfile);
+procedure FoldedAdd(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 var
   Index: Cardinal;
   Site: PSite;
+  Amount: UInt64;
 begin
   for Index := 0 to SiteLimit - 1 do
   begin
     Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      FoldSite(Text, Profile, Site);
+    if Site = nil then
+      Continue;
+    Amount := ProfileValue(Profile, Site, Value);
+    if Amount > 0 then
+      FoldSite(Text, Profile, Site, Amount);
   end;
 end;
 
@@ -118,57 +122,60 @@ begin
   TextAdd(Text, ']');
 end;
 
-procedure AddWeights(var Text: TText; const Profile: TProfile; ValueIndex: Cardinal);
+procedure AddWeights(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 var
   Index: Cardinal;
-  Sum, Value: UInt64;
+  Sum, Weight: UInt64;
 begin
   Sum := 0;
   TextAdd(Text, ',"weights":[');
   for Index := 0 to SiteLimit - 1 do
     if ProfileSite(Profile, Index) <> nil then
     begin
-      Value := ProfileValue(Profile, ProfileSite(Profile, Index), ValueIndex);
-      Inc(Sum, Value);
+      Weight := ProfileValue(Profile, ProfileSite(Profile, Index), Value);
+      Inc(Sum, Weight);
       AddComma(Text);
-      TextAddNumber(Text, Value);
+      TextAddNumber(Text, Weight);
     end;
   TextAdd(Text, '],"startValue":0,"endValue":');
   TextAddNumber(Text, Sum);
 end;
 
-procedure AddValues(var Text: TText; const Profile: TProfile; ValueIndex: Cardinal);
+procedure AddValues(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 var
   UnitName: PAnsiChar;
 begin
-  UnitName := ValueKinds[Profile.Kind, ValueIndex].UnitName;
+  UnitName := ValueKinds[Value].UnitName;
   if UnitName^ = 'c' then
     UnitName := 'none'; // the unit that speedscope has for counts
   AddComma(Text);
   TextAdd(Text, '{"type":"sampled","name":"');
-  TextAddChars(Text, ValueKinds[Profile.Kind, ValueIndex].Name);
+  TextAddChars(Text, ValueKinds[Value].Name);
   TextAdd(Text, '","unit":"');
   TextAddChars(Text, UnitName);
   TextAdd(Text, '"');
   AddSamples(Text, Profile);
-  AddWeights(Text, Profile, ValueIndex);
+  AddWeights(Text, Profile, Value);
   TextAdd(Text, '}');
 end;
 
 procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 var
   Index: NativeInt;
+  Range: TValueRange;
+  Value: TProfileValue;
 begin
+  Range := ValueRanges[Profile.Kind];
   TextAdd(Text, '{"$schema":"https://www.speedscope.app/file-format-schema.json","name":"');
   TextAddChars(Text, ProfileNames[Profile.Kind]);
   TextAdd(Text, '","activeProfileIndex":');
-  TextAddNumber(Text, MainValues[Profile.Kind]);
+  TextAddNumber(Text, Ord(Range.Main) - Ord(Range.First));
   TextAdd(Text, ',"shared":{"frames":[');
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddFrame(Text, @Profile.Symbols.Items[Index]);
   TextAdd(Text, ']},"profiles":[');
-  for Index := 0 to ValueCounts[Profile.Kind] - 1 do
-    AddValues(Text, Profile, Index);
+  for Value := Range.First to Range.Shown do
+    AddValues(Text, Profile, Value);
   TextAdd(Text, ']}');
 end;
 

@@ -42,7 +42,7 @@ const
 
 type
   // The form of a setting: its name alone, or with a number, a text or a rule after `=`.
-  TOptionKind = (okSwitch, okNumber, okInterval, okErase, okGuard, okByte, okRange, okName,
+  TOptionKind = (okSwitch, okNumber, okTime, okInterval, okErase, okGuard, okByte, okRange, okName,
     okText, okSocket, okRule, okFormat);
   TOptionText = record
     Name: PAnsiChar;
@@ -75,6 +75,8 @@ const
       Help: 'write the profiles as JSON for speedscope'),
     (Name: 'html'; Kind: okSwitch; Default: 0;
       Help: 'write the profiles as one page with a table and a flame graph'),
+    (Name: 'json'; Kind: okSwitch; Default: 0;
+      Help: 'write the profiles with all numbers as one JSON object'),
     (Name: 'top'; Kind: okNumber; Default: 10;
       Help: 'maximum call sites in the event log and groups in a leak report'),
     (Name: 'least'; Kind: okNumber; Default: 10;
@@ -83,6 +85,12 @@ const
       Help: 'maximum frames of a backtrace, 1 to 256'),
     (Name: 'rate'; Kind: okNumber; Default: 524288;
       Help: 'average bytes between two samples of the profile'),
+    (Name: 'temporary'; Kind: okNumber; Default: 1;
+      Help: 'other allocations of the thread before the free of a temporary block'),
+    (Name: 'every'; Kind: okTime; Default: 0;
+      Help: 'time after which the profiles are written again, such as 10s; 0: never'),
+    (Name: 'keep'; Kind: okNumber; Default: 0;
+      Help: 'profiles of the process to keep, the newest; 0: all'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
     (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
@@ -167,6 +175,7 @@ begin
   case Option of
     opTop: Result := 256; // call sites that the event log can list
     opDepth: Result := MaxFrames;
+    opTemporary: Result := 1000; // each is numbered
     opDump: Result := 1;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
@@ -210,6 +219,7 @@ begin
   TextAddChars(Text, Option.Name);
   case Option.Kind of
     okNumber: TextAdd(Text, '=N');
+    okTime: TextAdd(Text, '=N|Ns|Nm|Nh');
     okInterval: TextAdd(Text, '=N|always');
     okErase: TextAdd(Text, '=free|return|new');
     okGuard: TextAdd(Text, '=pages|sample:N');
@@ -224,7 +234,7 @@ begin
     TextAdd(Text, ' ');
   TextAddChars(Text, Option.Help);
   case Option.Kind of
-    okSwitch, okInterval, okErase, okGuard, okRange, okName:
+    okSwitch, okTime, okInterval, okErase, okGuard, okRange, okName:
       TextAdd(Text, ' (off)');
     okNumber:
       begin
@@ -448,6 +458,38 @@ begin
     Result := ReadNumber(Words, Value);
 end;
 
+// Reads a time into milliseconds: seconds, or with ms, s, m or h behind the number.
+function ReadTime(var Words: PAnsiChar; out Ms: NativeUInt): Boolean;
+const
+  Most = High(Cardinal) div 2;
+var
+  Number: UInt64;
+  UnitMs: Cardinal;
+begin
+  Number := 0;
+  UnitMs := 1000;
+  Result := Words^ in ['0'..'9'];
+  while (Words^ in ['0'..'9']) and (Number <= Most) do
+  begin
+    Number := Number * 10 + UInt64(Ord(Words^) - Ord('0'));
+    Inc(Words);
+  end;
+  case TextLower(Words^) of
+    'm': UnitMs := 60000;
+    'h': UnitMs := 3600000;
+  end;
+  if TextBegins(Words, 'ms') then
+  begin
+    UnitMs := 1;
+    Inc(Words);
+  end;
+  if TextLower(Words^) in ['s', 'm', 'h'] then
+    Inc(Words);
+  Number := Number * UnitMs;
+  Ms := NativeUInt(Number);
+  Result := Result and (Number <= Most) and IsEnd(Words^);
+end;
+
 // Reads `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 or 1 are allowed as well.
 function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
 const
@@ -577,6 +619,7 @@ begin
     okFormat, okErase: Exit(ReadBits(Words, Option));
   end;
   case OptionTexts[Option].Kind of
+    okTime: Result := ReadTime(Words, Value);
     okByte: Result := ReadByte(Words, Value);
     okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
     okGuard: Result := ReadGuard(Words, Value);
@@ -670,7 +713,8 @@ procedure CheckEffects;
 const
   OfDebug = [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
   OfLeaks = [opLeaksExit, opLeaksFormat];
-  OfProfiles = [opPprof..opHtml];
+  OfProfiles = [opPprof..opJson, opKeep];
+  OfSamples = [opTemporary, opEvery];
 begin
   if not IsSet(opDebug) then
     SayWithoutEffect(OfDebug, '`debug`');
@@ -678,6 +722,8 @@ begin
     SayWithoutEffect(OfLeaks, '`leaks`');
   if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
     SayWithoutEffect(OfProfiles, '`contention`, `growth` or `profile`');
+  if not IsSet(opProfile) then
+    SayWithoutEffect(OfSamples, '`profile`');
 end;
 
 procedure ReadEnvironment;

@@ -18,8 +18,8 @@ const
 type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opTop, opLeast, opDepth, opRate, opSignal, opHuge, opLog, opLogMost,
-    opSyslog, opDump, opEvent,
+    opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep, opSignal,
+    opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
     opStacks, opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes one mistake after the other in a copy of src/core and runs the test that has to notice it.
+# Makes one mistake after the other in a copy of src and runs the test that has to notice it.
 #
 #   sh tests/mutants/run.sh                all mutants
 #   sh tests/mutants/run.sh NAME...        some of them
@@ -14,8 +14,9 @@
 #   +new line
 #    line that stays
 #
-# The old lines have to occur in FILE once, so that mutants and code stay in step. BUILD is core (the
-# tests of the engine), pure (without assembler), yield (with LANEMM_YIELD, checked), or model
+# FILE lies in src/core, or in the folder of src that it names. The old lines have to occur in it
+# once, so that mutants and code stay in step. BUILD is core (the tests of the engine), rooms (those of
+# all rooms; their programs are built from the source as it is), pure (without assembler), yield (with LANEMM_YIELD, checked), or model
 # (tests/model/steps.sh compares with the model; SUITE is `-`, TEST the routine). All builds pass
 # without a mutant first. TEST may be several names with commas, where chance decides which of them
 # comes first to hang. A mutant is noticed when TEST fails or takes more than LIMIT seconds (30), or
@@ -34,10 +35,18 @@ passed=0
 failed=0
 table=$(awk '$1 == "@" { print $2, $3, $4, $5, $6 }' tests/mutants/*.txt)
 
+# source_of FILE: its path in src
+source_of() {
+  case $1 in
+    */*) echo "$1" ;;
+    *) echo "core/$1" ;;
+  esac
+}
+
 # mutate NAME: prints the file with the mistake, or fails with a line to stderr.
 mutate() {
   file=$(echo "$table" | awk -v name="$1" '$1 == name { print $2 }')
-  awk -v wanted="$1" -v source="src/core/$file" -f tests/mutants/mutate.awk tests/mutants/*.txt
+  awk -v wanted="$1" -v source="src/$(source_of "$file")" -f tests/mutants/mutate.awk tests/mutants/*.txt
 }
 
 check() {
@@ -50,7 +59,7 @@ check() {
 # The options of a build.
 flags() {
   case $1 in
-    core) echo '-O3' ;;
+    core | rooms) echo '-O3' ;;
     pure) echo '-O3 -dLANEMM_PUREPASCAL' ;;
     yield) echo '-O3 -dLANEMM_YIELD -dLANEMM_PUREPASCAL -dLANEMM_CHECKED -g -gl -Xs-' ;;
   esac
@@ -64,6 +73,11 @@ copy() {
 }
 
 build() { # BUILD
+  if [ "$1" = rooms ]; then
+    fpc -l- -v0 -vew -vm6018 -O3 "-Fu$out/tree/src" "-Fu$out/tree/src/*" -Futests '-Futests/*' \
+      "-FE$out/units" "-FU$out/units" tests/RunTests.lpr > "$out/log" 2>&1
+    return
+  fi
   # shellcheck disable=SC2046 # a list of options
   fpc -l- -v0 -vew -vm6018 $(flags "$1") "-Fu$out/tree/src/core" -Futests -Futests/core \
     "-FE$out/units" "-FU$out/units" tests/core/CoreTests.lpr > "$out/log" 2>&1
@@ -74,6 +88,8 @@ run() {
   if [ "$1" = model ]; then
     cp -R tests/model "$out/tree/tests"
     sh "$out/tree/tests/model/steps.sh" > "$out/log" 2>&1
+  elif [ "$1" = rooms ]; then
+    timeout -k 2 300 "$out/units/RunTests" ${2:+"--suite=$2"} "--limit=$limit" > "$out/log" 2>&1
   else
     timeout -k 2 300 "$out/units/CoreTests" ${2:+"--suite=$2"} "--limit=$limit" > "$out/log" 2>&1
   fi
@@ -115,7 +131,7 @@ others() {
 
 mutant() { # NAME FILE BUILD SUITE TEST
   copy
-  if ! mutate "$1" > "$out/tree/src/core/$2"; then
+  if ! mutate "$1" > "$out/tree/src/$(source_of "$2")"; then
     failed=$((failed + 1))
     return
   fi

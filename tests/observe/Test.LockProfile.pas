@@ -48,7 +48,8 @@ implementation
 
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Sampler;
+  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Samples,
+  LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
 const
@@ -211,7 +212,7 @@ begin
   Lost := LoadAcquire(Observe.SamplesLost);
   P := SamplerGet(100);
   IsSampled := LoadAcquire(Observe.SamplesLost) <= Lost; // a child forgets what was lost
-  SamplerForget(P);
+  SamplesRemove(P);
   FreeMem(P);
 end;
 

@@ -31,6 +31,8 @@ type
 
 /// Recognizes the contents of Block; Kind is coUnknown for any other data.
 procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
+/// The same for a block that is being freed: strings and arrays have no reference left.
+procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
 /// Returns True if ClassId, any number, is the address of a class record.
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 /// Returns the bytes of an object of the class; 0 when there is no such class.
@@ -227,7 +229,8 @@ begin
   end;
 end;
 
-function IsString(const Block: TBlockInfo; out Contents: TContents): Boolean;
+// References: the least number of references.
+function IsString(const Block: TBlockInfo; References: NativeInt; out Contents: TContents): Boolean;
 const
   Utf16 = 1200; // or 0, in a program without a widestring manager
 var
@@ -238,7 +241,7 @@ begin
   if Block.UsableSize <= SizeOf(Head) then
     Exit;
   Head := PStringHead(Block.Address)^;
-  if (Head.References < 1) or (Head.References > MostReferences) or (Head.Length < 1)
+  if (Head.References < References) or (Head.References > MostReferences) or (Head.Length < 1)
     or (NativeUInt(Head.Length) > Block.UsableSize) then
     Exit;
   Contents.Data := Block.Address + SizeOf(Head);
@@ -258,7 +261,7 @@ begin
   end;
 end;
 
-function IsArray(const Block: TBlockInfo; out Contents: TContents): Boolean;
+function IsArray(const Block: TBlockInfo; References: NativeInt; out Contents: TContents): Boolean;
 var
   Head: TArrayHead;
   ElementSize: NativeUInt;
@@ -267,7 +270,7 @@ begin
   if Block.UsableSize <= SizeOf(Head) then
     Exit;
   Head := PArrayHead(Block.Address)^;
-  if (Head.References < 1) or (Head.References > MostArrayReferences)
+  if (Head.References < References) or (Head.References > MostArrayReferences)
     or (Head.Size < 1 - ArrayExtra)
     or (NativeUInt(Head.Size) > NativeUInt(Block.UsableSize - SizeOf(Head) - ArrayExtra)) then
     Exit;
@@ -281,7 +284,7 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
-procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
+procedure Recognize(const Block: TBlockInfo; References: NativeInt; out Contents: TContents);
 var
   First: NativeUInt;
 begin
@@ -294,8 +297,19 @@ begin
     Contents.Kind := coObject;
     Contents.ClassId := First;
   end
-  else if not IsString(Block, Contents) and not IsArray(Block, Contents) then
+  else if not IsString(Block, References, Contents)
+    and not IsArray(Block, References, Contents) then
     Contents := Default(TContents);
+end;
+
+procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
+begin
+  Recognize(Block, 1, Contents);
+end;
+
+procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
+begin
+  Recognize(Block, 0, Contents);
 end;
 
 procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);

@@ -1,0 +1,335 @@
+/// Reports of the sampled heap as text: by call site, by class and by size.
+//
+// Owns:       nothing; the text lies in pages of its own, which are released after the write.
+// Invariants: takes no lock and no memory of the heap. A report is appended to the log in one
+//             write.
+// Callers:    any thread, also in a signal handler.
+unit LaneMM.HeapReport;
+
+{$I ../LaneMM.inc}
+
+interface
+
+type
+  /// The reports: the order of their call sites.
+  THeapReport = (
+    hrInUse,      //< bytes in use now
+    hrPeak,       //< bytes in use when they were most
+    hrAllocated,  //< bytes allocated since the start
+    hrTemporary,  //< bytes of blocks that were freed at once
+    hrFragments   //< free bytes that partly used spans keep
+  );
+
+const
+  /// The words for the reports, in this order.
+  HeapReportNames: array[THeapReport] of PAnsiChar = ('inuse', 'peak', 'allocated', 'temporary',
+    'fragments');
+
+/// Appends the report to the event log, and writes its first lines to stderr; without a file,
+/// writes all of it to stderr. Returns False when no file could be written, or nothing was sampled.
+function HeapReportWrite(Report: THeapReport): Boolean;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Events, LaneMM.LogFile, LaneMM.ReportHead,
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.ObserveState,
+  LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.ProfileData;
+
+const
+  TextLimit = 4 shl 20;
+  LinesOnScreen = 3;
+  MostListed = 256;
+
+type
+  TReportValues = record
+    Count: TProfileValue;  // the blocks of a report
+    Bytes: TProfileValue;  // the bytes, which order the sites
+    Samples: TProfileValue; // the samples that both come from
+    Title: PAnsiChar;
+  end;
+
+  // An entry of a list: a call site or a class, with its blocks and bytes.
+  TEntry = record
+    Count, Bytes: UInt64;
+    Site: PSite;
+    ClassId: NativeUInt;
+  end;
+  TEntries = record
+    Items: array[0..MostListed - 1] of TEntry;
+    Length: NativeInt;
+    Limit: NativeInt;
+  end;
+
+const
+  Values: array[THeapReport] of TReportValues = (
+    (Count: pvInUseCount; Bytes: pvInUseBytes; Samples: pvInUseSamples; Title: 'In use'),
+    (Count: pvPeakCount; Bytes: pvPeakBytes; Samples: pvAllocatedSamples;
+      Title: 'In use at the peak'),
+    (Count: pvAllocatedCount; Bytes: pvAllocatedBytes; Samples: pvAllocatedSamples;
+      Title: 'Allocated'),
+    (Count: pvTemporaryCount; Bytes: pvTemporaryBytes; Samples: pvAllocatedSamples;
+      Title: 'Temporary'),
+    (Count: pvInUseCount; Bytes: pvFragments; Samples: pvInUseSamples;
+      Title: 'Free in partly used spans, kept by blocks in use'));
+
+// ---------------------------------------------------------------------------- lists
+
+// Adds an entry at its place: most bytes first.
+procedure Insert(var List: TEntries; const Entry: TEntry);
+var
+  Index: NativeInt;
+begin
+  if List.Length < List.Limit then
+    Inc(List.Length)
+  else if (List.Limit = 0) or (List.Items[List.Length - 1].Bytes >= Entry.Bytes) then
+    Exit;
+  Index := List.Length - 1;
+  while (Index > 0) and (List.Items[Index - 1].Bytes < Entry.Bytes) do
+  begin
+    List.Items[Index] := List.Items[Index - 1];
+    Dec(Index);
+  end;
+  List.Items[Index] := Entry;
+end;
+
+procedure OpenList(out List: TEntries);
+begin
+  List := Default(TEntries);
+  List.Limit := MostListed;
+  if Settings.Values[opTop] < MostListed then
+    List.Limit := Settings.Values[opTop];
+end;
+
+procedure ChooseSites(const Profile: TProfile; Report: THeapReport; out List: TEntries);
+var
+  Index: Cardinal;
+  Entry: TEntry;
+begin
+  OpenList(List);
+  Entry := Default(TEntry);
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Entry.Site := ProfileSite(Profile, Index);
+    if Entry.Site = nil then
+      Continue;
+    Entry.Count := ProfileValue(Profile, Entry.Site, Values[Report].Count);
+    Entry.Bytes := ProfileValue(Profile, Entry.Site, Values[Report].Bytes);
+    if Entry.Bytes > 0 then
+      Insert(List, Entry);
+  end;
+end;
+
+// Adds a part of a site to the sums of its class, at the index of the class or at the end.
+procedure AddToClass(const Profile: TProfile; const Part: TSitePart; Report: THeapReport;
+  var List: TEntries);
+var
+  Index: NativeInt;
+begin
+  Index := 0;
+  while (Index < List.Length) and (List.Items[Index].ClassId <> Part.Item^.ClassId) do
+    Inc(Index);
+  if Index = MostListed then
+    Exit;
+  if Index = List.Length then
+    Inc(List.Length);
+  List.Items[Index].ClassId := Part.Item^.ClassId;
+  Inc(List.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
+  Inc(List.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
+end;
+
+procedure ChooseClasses(const Profile: TProfile; Report: THeapReport; out List: TEntries);
+var
+  All: TEntries;
+  Index: NativeInt;
+  Site: PSite;
+  Part: TSitePart;
+begin
+  All := Default(TEntries);
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site = nil then
+      Continue;
+    SitePartFirst(Profile, Site, Part);
+    if Part.Item <> nil then
+      repeat
+        AddToClass(Profile, Part, Report, All);
+      until not SitePartNext(Part);
+  end;
+  OpenList(List);
+  for Index := 0 to All.Length - 1 do
+    if All.Items[Index].Bytes > 0 then
+      Insert(List, All.Items[Index]);
+end;
+
+// ---------------------------------------------------------------------------- lines
+
+// Adds how far an amount of this many samples may be off; the samples of some are not known.
+procedure AddError(var Text: TText; Report: THeapReport; Samples: UInt64);
+begin
+  if (Settings.Values[opRate] <= 1) or (Report in [hrPeak, hrTemporary]) then
+    Exit;
+  TextAdd(Text, ', from ');
+  TextAddCount(Text, Samples, 'sample');
+  if Samples = 0 then
+    Exit;
+  TextAdd(Text, ', standard error ');
+  TextAddNumber(Text, Round(100 / Sqrt(Samples)));
+  TextAdd(Text, ' %');
+end;
+
+procedure AddAmount(var Text: TText; const Entry: TEntry);
+begin
+  TextAddBytes(Text, Entry.Bytes);
+  TextAdd(Text, ', ');
+  TextAddCount(Text, Entry.Count, 'block');
+end;
+
+procedure AddLifetime(var Text: TText; Site: PSite);
+var
+  Freed: UInt64;
+begin
+  Freed := LoadAcquire(Site^.FreedCount);
+  if Freed = 0 then
+    Exit;
+  TextAdd(Text, ', ');
+  TextAddCount(Text, Freed, 'block');
+  TextAdd(Text, ' freed after ');
+  TextAddGrouped(Text, LoadAcquire(Site^.LifeMs) div Freed);
+  TextAdd(Text, ' ms on average');
+end;
+
+procedure AddSite(var Text: TText; const Profile: TProfile; Report: THeapReport;
+  const Entry: TEntry);
+begin
+  AddAmount(Text, Entry);
+  AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples));
+  AddLifetime(Text, Entry.Site);
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddNumber(var Text: TText; Index: NativeInt);
+begin
+  TextAdd(Text, '  ');
+  TextAddNumber(Text, Index + 1);
+  TextAdd(Text, '. ');
+end;
+
+procedure AddTitle(var Text: TText; const Profile: TProfile; Report: THeapReport);
+var
+  All: TEntry;
+begin
+  All := Default(TEntry);
+  All.Count := ProfileSum(Profile, Values[Report].Count);
+  All.Bytes := ProfileSum(Profile, Values[Report].Bytes);
+  TextAddChars(Text, Values[Report].Title);
+  TextAdd(Text, ': ');
+  AddAmount(Text, All);
+  AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples));
+  TextAdd(Text, '; by call site, most bytes first:'#10);
+end;
+
+procedure AddSites(var Text: TText; const Profile: TProfile; Report: THeapReport;
+  const List: TEntries);
+var
+  Symbolizer: TSymbolizer;
+  Index: NativeInt;
+begin
+  AddTitle(Text, Profile, Report);
+  SymbolizerOpen(Symbolizer, List.Length);
+  for Index := 0 to List.Length - 1 do
+    SymbolizerAdd(Symbolizer, List.Items[Index].Site^.Stack);
+  SymbolizerResolve(Symbolizer);
+  for Index := 0 to List.Length - 1 do
+  begin
+    AddNumber(Text, Index);
+    AddSite(Text, Profile, Report, List.Items[Index]);
+    BacktraceAddText(Text, Symbolizer, List.Items[Index].Site^.Stack);
+  end;
+  SymbolizerClose(Symbolizer);
+end;
+
+procedure AddClasses(var Text: TText; const List: TEntries);
+var
+  Index: NativeInt;
+begin
+  if List.Length = 0 then
+    Exit;
+  TextAdd(Text, 'By class:'#10);
+  for Index := 0 to List.Length - 1 do
+  begin
+    AddNumber(Text, Index);
+    ClassIdAddName(Text, List.Items[Index].ClassId);
+    TextAdd(Text, ': ');
+    AddAmount(Text, List.Items[Index]);
+    TextAdd(Text, LineEnd);
+  end;
+end;
+
+procedure AddHead(var Text: TText);
+begin
+  TextAdd(Text, 'LaneMM heap report of process ');
+  TextAddNumber(Text, OsProcessId);
+  TextAdd(Text, ', ');
+  HeadAddTime(Text, OsUnixSeconds);
+  TextAdd(Text, ', ');
+  HeadAddCommand(Text);
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddLost(var Text: TText);
+begin
+  if LoadAcquire(Observe.SamplesLost) = 0 then
+    Exit;
+  TextAdd(Text, '  Not counted: ');
+  TextAddCount(Text, LoadAcquire(Observe.SamplesLost), 'sample');
+  TextAdd(Text, ', for which the sampler had no space or no lock'#10);
+end;
+
+// Writes Text to the log, and its first lines to stderr; all where there is no log.
+function WriteText(const Text: TText): Boolean;
+var
+  Screen, Path: TText;
+  Lines: Cardinal;
+  Index: NativeUInt;
+begin
+  Result := TextOpen(Path, OsPageSize) and LogFileAppend(Text, EventLogSuffix, Path);
+  Screen := Text;
+  if Result then
+  begin
+    Lines := 0;
+    Index := 0;
+    while (Index < Text.Length) and (Lines < LinesOnScreen) do
+    begin
+      Inc(Lines, Ord(Text.Start[Index] = LineEnd[1]));
+      Inc(Index);
+    end;
+    Screen.Length := Index;
+  end;
+  TextWrite(Screen, OsStandardError);
+  TextClose(Path);
+end;
+
+function HeapReportWrite(Report: THeapReport): Boolean;
+var
+  Profile: TProfile;
+  Text: TText;
+  Sites, ByClass: TEntries;
+begin
+  Result := ProfileOpen(Profile, pkHeap) and TextOpen(Text, TextLimit);
+  if Result then
+  begin
+    ChooseSites(Profile, Report, Sites);
+    ChooseClasses(Profile, Report, ByClass);
+    AddHead(Text);
+    AddSites(Text, Profile, Report, Sites);
+    AddClasses(Text, ByClass);
+    AddLost(Text);
+    Result := WriteText(Text);
+    TextClose(Text);
+  end;
+  ProfileClose(Profile);
+end;
+
+end.

@@ -1,0 +1,480 @@
+/// The profiles as one JSON object, with all values: the data of a page; docs/profile-data.md.
+//
+// Owns:       nothing.
+// Invariants: no `<` in the text, so that it can stand inside an HTML script.
+// Callers:    any thread. ProfileJsonBegin, ProfileJsonAdd for each profile, ProfileJsonEnd.
+unit LaneMM.ProfileJson;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Text, LaneMM.ProfileData;
+
+/// Begins the object: what was measured, in the report of this number.
+procedure ProfileJsonBegin(var Text: TText; ReportNumber: NativeUInt);
+/// Adds a profile.
+procedure ProfileJsonAdd(var Text: TText; const Profile: TProfile);
+/// Ends the object.
+procedure ProfileJsonEnd(var Text: TText);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.ReportHead, LaneMM.SettingsState,
+  LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses,
+  LaneMM.Samples, LaneMM.TimeLine;
+
+const
+  // Distinct classes that a report names; the others count as `other`.
+  MostClasses = 1024;
+
+type
+  // The classes of a report, by their number in it.
+  TClassList = record
+    Ids: array[0..MostClasses - 1] of NativeUInt;
+    Count: Cardinal;
+  end;
+
+// ---------------------------------------------------------------------------- parts of JSON
+
+// Adds a comma unless Text is at the start of a list.
+procedure AddComma(var Text: TText);
+begin
+  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
+    TextAdd(Text, ',');
+end;
+
+procedure AddName(var Text: TText; const Name: ShortString);
+begin
+  AddComma(Text);
+  TextAdd(Text, '"');
+  TextAdd(Text, Name);
+  TextAdd(Text, '":');
+end;
+
+procedure AddNumber(var Text: TText; const Name: ShortString; Value: UInt64);
+begin
+  AddName(Text, Name);
+  TextAddNumber(Text, Value);
+end;
+
+procedure AddItem(var Text: TText; Value: UInt64);
+begin
+  AddComma(Text);
+  TextAddNumber(Text, Value);
+end;
+
+procedure AddText(var Text: TText; const Name: ShortString; Value: PAnsiChar);
+begin
+  AddName(Text, Name);
+  TextAdd(Text, '"');
+  if Value <> nil then
+    TextAddJson(Text, Value);
+  TextAdd(Text, '"');
+end;
+
+// Makes an empty text in Characters, which stays ended by #0.
+procedure OpenSmall(out Small: TText; out Characters: TPath);
+begin
+  Characters := Default(TPath);
+  Small := Default(TText);
+  Small.Start := @Characters;
+  Small.Capacity := High(Characters);
+end;
+
+// Begins an object or a list with a name.
+procedure BeginPart(var Text: TText; const Name, Bracket: ShortString);
+begin
+  AddName(Text, Name);
+  TextAdd(Text, Bracket);
+end;
+
+// Begins an object on a line of its own.
+procedure BeginItem(var Text: TText);
+begin
+  AddComma(Text);
+  TextAdd(Text, LineEnd);
+  TextAdd(Text, '{');
+end;
+
+// ---------------------------------------------------------------------------- head
+
+// Returns the samples of all sites.
+function AllSamples: UInt64;
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  Result := 0;
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := SiteAt(Index);
+    if Site <> nil then
+      Inc(Result, LoadAcquire(Site^.Samples));
+  end;
+end;
+
+// Adds the standard error of a sum of this many samples, as a share with four decimals.
+procedure AddError(var Text: TText; Samples: UInt64);
+var
+  Digits: ShortString;
+  Error: Double;
+begin
+  Error := 0;
+  if (Samples > 0) and (Settings.Values[opRate] > 1) then
+    Error := 1 / Sqrt(Samples);
+  Str(Error:0:4, Digits);
+  AddName(Text, 'error');
+  TextAdd(Text, Digits);
+end;
+
+procedure AddProgram(var Text: TText);
+var
+  Characters: TPath;
+  Line: TText;
+begin
+  Characters := Default(TPath);
+  OsProgramPath(@Characters, SizeOf(Characters));
+  AddText(Text, 'program', @Characters);
+  OpenSmall(Line, Characters);
+  HeadAddCommand(Line);
+  AddText(Text, 'command', @Characters);
+end;
+
+procedure ProfileJsonBegin(var Text: TText; ReportNumber: NativeUInt);
+var
+  Status: TStatus;
+  Samples: UInt64;
+begin
+  StatusRead(Status);
+  Samples := AllSamples;
+  TextAdd(Text, '{"format":"lanemm","version":1,"head":{');
+  AddProgram(Text);
+  AddNumber(Text, 'process', OsProcessId);
+  AddNumber(Text, 'report', ReportNumber);
+  AddNumber(Text, 'time', OsUnixSeconds);
+  AddNumber(Text, 'run_ms', RunMs);
+  AddNumber(Text, 'rate', Settings.Values[opRate]);
+  AddNumber(Text, 'samples', Samples);
+  AddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
+  AddNumber(Text, 'events_lost', LoadAcquire(Observe.SitesLost));
+  AddError(Text, Samples);
+  AddNumber(Text, 'temporary', Settings.Values[opTemporary]);
+  AddNumber(Text, 'every_ms', Settings.Values[opEvery]);
+  AddNumber(Text, 'committed', Status.CommittedBytes);
+  AddNumber(Text, 'used', Status.UsedBytes);
+  TextAdd(Text, '},"profiles":[');
+end;
+
+procedure ProfileJsonEnd(var Text: TText);
+begin
+  TextAdd(Text, LineEnd);
+  TextAdd(Text, ']}');
+  TextAdd(Text, LineEnd);
+end;
+
+// ---------------------------------------------------------------------------- columns, frames
+
+procedure AddColumns(var Text: TText; const Range: TValueRange);
+var
+  Value: TProfileValue;
+begin
+  BeginPart(Text, 'columns', '[');
+  for Value := Range.First to Range.Last do
+  begin
+    AddComma(Text);
+    TextAdd(Text, '{');
+    AddText(Text, 'name', ValueKinds[Value].Name);
+    AddText(Text, 'unit', ValueKinds[Value].UnitName);
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+  AddNumber(Text, 'main', Ord(Range.Main) - Ord(Range.First));
+end;
+
+procedure AddFrame(var Text: TText; Symbol: PSymbol);
+var
+  Name: TText;
+  Characters: TPath;
+begin
+  OpenSmall(Name, Characters);
+  ProfileAddName(Name, Symbol);
+  BeginItem(Text);
+  AddText(Text, 'name', @Characters);
+  if Symbol^.Line > 0 then
+  begin
+    AddText(Text, 'file', Symbol^.FileName);
+    AddNumber(Text, 'line', Symbol^.Line);
+  end;
+  if (Symbol^.Routine <> nil) and SymbolIsLibrary(Symbol) then
+    AddNumber(Text, 'library', 1);
+  TextAdd(Text, '}');
+end;
+
+procedure AddFrames(var Text: TText; const Profile: TProfile);
+var
+  Index: NativeInt;
+begin
+  BeginPart(Text, 'frames', '[');
+  for Index := 0 to Profile.Symbols.Count - 1 do
+    AddFrame(Text, @Profile.Symbols.Items[Index]);
+  TextAdd(Text, ']');
+end;
+
+// ---------------------------------------------------------------------------- sites
+
+procedure AddStack(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Stack: TBacktrace;
+  Frame: NativeInt;
+begin
+  ProfileReadStack(Profile, Site, Stack);
+  BeginPart(Text, 'stack', '[');
+  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
+    AddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
+  TextAdd(Text, ']');
+end;
+
+procedure AddValues(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Range: TValueRange;
+  Value: TProfileValue;
+begin
+  Range := ValueRanges[Profile.Kind];
+  BeginPart(Text, 'values', '[');
+  for Value := Range.First to Range.Last do
+    AddItem(Text, ProfileValue(Profile, Site, Value));
+  TextAdd(Text, ']');
+end;
+
+procedure AddLives(var Text: TText; Site: PSite);
+var
+  Index: Cardinal;
+begin
+  if LoadAcquire(Site^.FreedCount) = 0 then
+    Exit;
+  BeginPart(Text, 'life', '[');
+  for Index := 0 to High(Site^.Lives) do
+    AddItem(Text, LoadAcquire(Site^.Lives[Index]));
+  TextAdd(Text, ']');
+end;
+
+procedure AddSiteLine(var Text: TText; Line: PTimeLine; Site: PSite);
+var
+  Index: NativeUInt;
+begin
+  Index := 0;
+  while (Index < Line^.Count) and (Line^.Sites[Index][SiteIndex(Site)] = 0) do
+    Inc(Index);
+  if Index = Line^.Count then
+    Exit;
+  BeginPart(Text, 'line', '[');
+  while Index < Line^.Count do
+  begin
+    AddItem(Text, Line^.Sites[Index][SiteIndex(Site)]);
+    Inc(Index);
+  end;
+  TextAdd(Text, ']');
+end;
+
+// Returns the number of a class in the report, a new one if needed.
+function NumberOf(var List: TClassList; ClassId: NativeUInt): Cardinal;
+begin
+  Result := 0;
+  while (Result < List.Count) and (List.Ids[Result] <> ClassId) do
+    Inc(Result);
+  if Result < List.Count then
+    Exit;
+  if List.Count = MostClasses then
+    Exit(0); // `other`
+  List.Ids[Result] := ClassId;
+  Inc(List.Count);
+end;
+
+procedure AddSiteClasses(var Text: TText; const Profile: TProfile; Site: PSite;
+  var List: TClassList);
+var
+  Part: TSitePart;
+  Value: TProfileValue;
+begin
+  SitePartFirst(Profile, Site, Part);
+  if Part.Item = nil then
+    Exit;
+  BeginPart(Text, 'classes', '[');
+  repeat
+    AddComma(Text);
+    TextAdd(Text, '[');
+    TextAddNumber(Text, NumberOf(List, Part.Item^.ClassId));
+    for Value := pvAllocatedCount to pvInUseBytes do
+      AddItem(Text, SitePartValue(Profile, Part, Value));
+    TextAdd(Text, ']');
+  until not SitePartNext(Part);
+  TextAdd(Text, ']');
+end;
+
+procedure AddSites(var Text: TText; const Profile: TProfile; Line: PTimeLine;
+  var List: TClassList);
+var
+  Index: Cardinal;
+  Site: PSite;
+begin
+  BeginPart(Text, 'sites', '[');
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site = nil then
+      Continue;
+    BeginItem(Text);
+    AddStack(Text, Profile, Site);
+    AddValues(Text, Profile, Site);
+    if Profile.Kind = pkHeap then
+    begin
+      AddLives(Text, Site);
+      if Line <> nil then
+        AddSiteLine(Text, Line, Site);
+      AddSiteClasses(Text, Profile, Site, List);
+    end;
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
+// ---------------------------------------------------------------------------- the heap
+
+procedure AddPeak(var Text: TText; const Profile: TProfile);
+begin
+  BeginPart(Text, 'peak', '{');
+  AddNumber(Text, 'ms', LoadAcquire(Observe.PeakMs));
+  AddNumber(Text, 'objects', ProfileSum(Profile, pvPeakCount));
+  AddNumber(Text, 'space', ProfileSum(Profile, pvPeakBytes));
+  TextAdd(Text, '}');
+end;
+
+procedure AddLifeLimits(var Text: TText);
+var
+  Index: Cardinal;
+begin
+  BeginPart(Text, 'life_limits', '[');
+  for Index := 0 to High(LifeLimits) do
+    AddItem(Text, LifeLimits[Index]);
+  TextAdd(Text, ']');
+end;
+
+procedure AddLine(var Text: TText; Line: PTimeLine);
+const
+  Names: array[0..4] of PAnsiChar = ('ms', 'inuse_objects', 'inuse_space', 'alloc_space',
+    'committed');
+var
+  Column: Cardinal;
+  Index: NativeInt;
+begin
+  BeginPart(Text, 'line', '{');
+  for Column := 0 to High(Names) do
+  begin
+    BeginPart(Text, Names[Column], '[');
+    for Index := 0 to NativeInt(Line^.Count) - 1 do
+      case Column of
+        0: AddItem(Text, Line^.Points[Index].Ms);
+        1: AddItem(Text, Line^.Points[Index].InUseCount);
+        2: AddItem(Text, Line^.Points[Index].InUseBytes);
+        3: AddItem(Text, Line^.Points[Index].AllocatedBytes);
+      else
+        AddItem(Text, Line^.Points[Index].Committed);
+      end;
+    TextAdd(Text, ']');
+  end;
+  TextAdd(Text, '}');
+end;
+
+procedure AddClasses(var Text: TText; const List: TClassList);
+var
+  Index: NativeInt;
+  Name: TText;
+  Characters: TPath;
+begin
+  BeginPart(Text, 'classes', '[');
+  for Index := 0 to NativeInt(List.Count) - 1 do
+  begin
+    OpenSmall(Name, Characters);
+    ClassIdAddName(Name, List.Ids[Index]);
+    BeginItem(Text);
+    AddText(Text, 'name', @Characters);
+    AddText(Text, 'kind', ClassIdKind(List.Ids[Index]));
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure AddSpans(var Text: TText; const Status: TClassStatus);
+begin
+  AddNumber(Text, 'spans', Status.SpanCount);
+  AddNumber(Text, 'span_space', Status.SpanBytes);
+  AddNumber(Text, 'free_space', Status.FreeCount * Status.BlockSize);
+end;
+
+procedure AddSizes(var Text: TText);
+var
+  Statuses: TClassStatuses;
+  Index: Cardinal;
+  Counts: PSizeCounts;
+begin
+  ClassStatusRead(Statuses);
+  BeginPart(Text, 'sizes', '[');
+  for Index := 0 to SizeCount - 1 do
+  begin
+    Counts := @Observe.Sizes[Index];
+    if LoadAcquire(Counts^.Count) = 0 then
+      Continue;
+    BeginItem(Text);
+    AddNumber(Text, 'size', SizeLimitAt(Index));
+    AddNumber(Text, 'alloc_objects', LoadAcquire(Counts^.Count));
+    AddNumber(Text, 'alloc_space', LoadAcquire(Counts^.Bytes));
+    AddNumber(Text, 'inuse_objects', Remaining(Counts^.Count, Counts^.FreedCount));
+    AddNumber(Text, 'inuse_space', Remaining(Counts^.Bytes, Counts^.FreedBytes));
+    if Index < SizeClassCount then
+      AddSpans(Text, Statuses[Index]);
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
+procedure AddHeap(var Text: TText; const Profile: TProfile);
+var
+  Line: PTimeLine;
+  List: TClassList;
+begin
+  List.Count := 0;
+  NumberOf(List, OtherClass);
+  Line := TimeLineOpen;
+  AddSites(Text, Profile, Line, List);
+  if Line <> nil then
+    AddLine(Text, Line);
+  TimeLineClose(Line);
+  AddPeak(Text, Profile);
+  AddLifeLimits(Text);
+  if Profile.Contents.Table <> nil then
+    AddClasses(Text, List);
+  AddSizes(Text);
+end;
+
+procedure ProfileJsonAdd(var Text: TText; const Profile: TProfile);
+var
+  Range: TValueRange;
+  None: TClassList;
+begin
+  Range := ValueRanges[Profile.Kind];
+  BeginItem(Text);
+  AddText(Text, 'kind', ProfileNames[Profile.Kind]);
+  AddColumns(Text, Range);
+  AddFrames(Text, Profile);
+  None.Count := 0;
+  if Profile.Kind = pkHeap then
+    AddHeap(Text, Profile)
+  else
+    AddSites(Text, Profile, nil, None);
+  TextAdd(Text, '}');
+end;
+
+end.

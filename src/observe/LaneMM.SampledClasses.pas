@@ -1,0 +1,282 @@
+/// The sampled blocks by call site and class: what they hold is read when they are freed, or when a
+/// report is written.
+//
+// Owns:       Observe.ClassTable; a TSiteClasses owns its pages until SiteClassesClose.
+// Invariants: a key is written once, by the thread that then describes the entry; counts are added
+//             even before the description is complete. Entries are never removed, except in a child
+//             process. What finds the table full counts as `other` in reports: it is missing in
+//             the sums by class alone.
+//             In the C library there are no classes and no table.
+// Callers:    ClassesStart: under no lock. ClassesForget: the one thread of a child process. The
+//             others: any thread; a TSiteClasses belongs to one.
+// Progress:   lock-free: a thread that loses an entry to another one tries the next.
+unit LaneMM.SampledClasses;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Text, LaneMM.CallSites;
+
+const
+  /// Entries of a table.
+  SiteClassLimit = 16384;
+
+  /// Class numbers that are no addresses of class records: other contents, and their order.
+  OtherClass = 0;
+  AnsiStringClass = 1;
+  UnicodeStringClass = 2;
+  ArrayClass = 3;
+
+type
+  PSiteClass = ^TSiteClass;
+  /// The blocks of a class at a call site.
+  TSiteClass = record
+    Key: TAtomicWord;      //< shared  hash of site and class; 0: unused
+    IsReady: TAtomicWord;  //< shared  1: the next two are written
+    Site: PSite;           //< const   the call site
+    ClassId: NativeUInt;   //< const   address of the class record, or one of the numbers above
+    Count: TAtomicWord;    //< shared  blocks allocated; before SiteClassesOpen those freed
+    Bytes: TAtomicWord;    //< shared  their bytes
+    InUseCount: NativeUInt; //< owner  of Count, blocks in use, after SiteClassesOpen
+    InUseBytes: NativeUInt; //< owner  of Bytes, their bytes, after SiteClassesOpen
+    Next: PSiteClass;      //< owner   the next class of the site, after SiteClassesSort
+  end;
+
+  PSiteClassTable = ^TSiteClassTable;
+  /// The items, and the first of each site.
+  TSiteClassTable = record
+    Items: array[0..SiteClassLimit - 1] of TSiteClass; //< owner   by hash
+    Firsts: array[0..SiteLimit - 1] of PSiteClass;     //< owner   by index of the site
+  end;
+  /// The sums of a report.
+  TSiteClasses = record
+    Table: PSiteClassTable; //< owner   nil without memory, or without classes
+  end;
+
+/// Creates the table; returns whether it exists, which it need not in the C library.
+function ClassesStart: Boolean;
+/// Clears the table, in a child process.
+procedure ClassesForget;
+/// Reads the contents of the block P of Sample, which is being freed, and adds it to the sums.
+procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
+/// Starts the sums of a report with the freed blocks. No sums without memory.
+procedure SiteClassesOpen(out Sums: TSiteClasses);
+/// Adds a sample in use.
+procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+/// Orders the sums of each site: most bytes first. Required before SiteClassesOf.
+procedure SiteClassesSort(var Sums: TSiteClasses);
+/// Frees the pages.
+procedure SiteClassesClose(var Sums: TSiteClasses);
+/// Returns the first class of the site, with the others behind Next; nil for none.
+function SiteClassesOf(const Sums: TSiteClasses; Site: PSite): PSiteClass;
+/// Adds the name of a class: Unit.Class, or what other numbers stand for.
+procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);
+/// Returns the kind of contents: object, string, array or other.
+function ClassIdKind(ClassId: NativeUInt): PAnsiChar;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Hooks,
+  LaneMM.Frontier, LaneMM.Modules, LaneMM.ObserveState, LaneMM.Contents;
+
+const
+  TableBytes = SiteClassLimit * SizeOf(TSiteClass);
+  MostProbes = 64;
+
+function ClassesStart: Boolean;
+var
+  Table: Pointer;
+begin
+  if IsLibrary or (Observe.ClassTable <> 0) then
+    Exit(True);
+  Table := OsTakePages(TableBytes);
+  Result := Table <> nil;
+  if not Result then
+    Exit;
+  ModulesLook;
+  StoreRelease(Observe.ClassTable, NativeUInt(Table)); // the modules before the table
+end;
+
+procedure ClassesForget;
+begin
+  if Observe.ClassTable <> 0 then
+    OsClear(Pointer(Observe.ClassTable), TableBytes);
+end;
+
+// ---------------------------------------------------------------------------- the table
+
+// Returns the entry of the table for site and class, a new one if needed; nil when it is full.
+function EntryOf(Table: PSiteClass; Site: PSite; ClassId: NativeUInt): PSiteClass;
+var
+  Key, Found: NativeUInt;
+  Probe: Cardinal;
+begin
+  // Never 0.
+  Key := ((ClassId * SpreadFactor + SiteIndex(Site)) * SpreadFactor) or 1;
+  for Probe := 0 to MostProbes - 1 do
+  begin
+    Result := Table + ((Key shr 8 + Probe) mod SiteClassLimit);
+    Found := LoadAcquire(Result^.Key);
+    if Found = Key then
+      Exit;
+    if (Found = 0) and CompareAndSwap(Result^.Key, 0, Key) then
+    begin
+      Result^.Site := Site;
+      Result^.ClassId := ClassId;
+      // Release: the description before the flag. Pairs with SiteClassesOpen.
+      StoreRelease(Result^.IsReady, 1);
+      Exit;
+    end;
+    if LoadAcquire(Result^.Key) = Key then
+      Exit;
+  end;
+  Result := nil;
+end;
+
+// The size is that of the sample: another thread may be freeing the block.
+procedure ReadBlock(P: Pointer; const Sample: TSample; out Block: TBlockInfo);
+begin
+  Block := Default(TBlockInfo);
+  Block.Address := P;
+  Block.UsableSize := Sample.UsableSize;
+  if ArenaSpan(P) <> nil then
+    Block.Kind := ArenaSpan(P)^.Kind;
+end;
+
+function NumberOf(const Contents: TContents): NativeUInt;
+begin
+  case Contents.Kind of
+    coObject: Result := Contents.ClassId;
+    coAnsiString: Result := AnsiStringClass;
+    coUnicodeString: Result := UnicodeStringClass;
+    coDynamicArray: Result := ArrayClass;
+  else
+    Result := OtherClass;
+  end;
+end;
+
+procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
+var
+  Table: PSiteClass;
+  Entry: PSiteClass;
+  Block: TBlockInfo;
+  Contents: TContents;
+begin
+  Table := PSiteClass(LoadAcquire(Observe.ClassTable));
+  if Table = nil then
+    Exit;
+  ReadBlock(P, Sample, Block);
+  ContentsReadFreed(Block, Contents);
+  Entry := EntryOf(Table, Sample.Site, NumberOf(Contents));
+  if Entry = nil then
+    Exit;
+  FetchAdd(Entry^.Count, Sample.Count);
+  FetchAdd(Entry^.Bytes, Sample.Bytes);
+end;
+
+// ---------------------------------------------------------------------------- reports
+
+procedure SiteClassesOpen(out Sums: TSiteClasses);
+var
+  Table: PSiteClass;
+  Index: NativeInt;
+begin
+  Sums := Default(TSiteClasses);
+  Table := PSiteClass(LoadAcquire(Observe.ClassTable));
+  if Table = nil then
+    Exit;
+  ModulesLook;
+  Sums.Table := OsTakePages(SizeOf(TSiteClassTable));
+  if Sums.Table = nil then
+    Exit;
+  for Index := 0 to SiteClassLimit - 1 do
+    if LoadAcquire(Table[Index].IsReady) <> 0 then
+      Sums.Table^.Items[Index] := Table[Index];
+end;
+
+procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+var
+  Entry: PSiteClass;
+  Block: TBlockInfo;
+  Contents: TContents;
+begin
+  if Sums.Table = nil then
+    Exit;
+  ReadBlock(Pointer(Sample.Block), Sample, Block);
+  ContentsRead(Block, Contents);
+  Entry := EntryOf(@Sums.Table^.Items, Sample.Site, NumberOf(Contents));
+  if Entry = nil then
+    Exit;
+  Inc(Entry^.Count, Sample.Count);
+  Inc(Entry^.Bytes, Sample.Bytes);
+  Inc(Entry^.InUseCount, Sample.Count);
+  Inc(Entry^.InUseBytes, Sample.Bytes);
+end;
+
+function IsBefore(const First, Second: TSiteClass): Boolean;
+begin
+  if First.Bytes <> Second.Bytes then
+    Result := First.Bytes > Second.Bytes
+  else
+    Result := First.ClassId < Second.ClassId;
+end;
+
+procedure SiteClassesSort(var Sums: TSiteClasses);
+var
+  Index: NativeInt;
+  Item: PSiteClass;
+  Link: ^PSiteClass;
+begin
+  if Sums.Table = nil then
+    Exit;
+  for Index := 0 to SiteClassLimit - 1 do
+  begin
+    Item := @Sums.Table^.Items[Index];
+    if Item^.Count = 0 then
+      Continue;
+    Link := @Sums.Table^.Firsts[SiteIndex(Item^.Site)];
+    while (Link^ <> nil) and IsBefore(Link^^, Item^) do
+      Link := @Link^^.Next;
+    Item^.Next := Link^;
+    Link^ := Item;
+  end;
+end;
+
+procedure SiteClassesClose(var Sums: TSiteClasses);
+begin
+  OsReleasePages(Sums.Table, SizeOf(TSiteClassTable));
+  Sums := Default(TSiteClasses);
+end;
+
+function SiteClassesOf(const Sums: TSiteClasses; Site: PSite): PSiteClass;
+begin
+  Result := nil;
+  if Sums.Table <> nil then
+    Result := Sums.Table^.Firsts[SiteIndex(Site)];
+end;
+
+procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);
+const
+  Names: array[OtherClass..ArrayClass] of PAnsiChar = ('other', 'AnsiString', 'UnicodeString',
+    'dynamic array');
+begin
+  if ClassId > ArrayClass then
+    ClassAddName(Text, ClassId)
+  else
+    TextAddChars(Text, Names[ClassId]);
+end;
+
+function ClassIdKind(ClassId: NativeUInt): PAnsiChar;
+const
+  Kinds: array[OtherClass..ArrayClass] of PAnsiChar = ('other', 'string', 'string', 'array');
+begin
+  if ClassId > ArrayClass then
+    Result := 'object'
+  else
+    Result := Kinds[ClassId];
+end;
+
+end.

@@ -1,0 +1,199 @@
+/// The time line of the samples: bytes in use at points in time, by call site; timed reports.
+//
+// Owns:       Observe.TimeLine, TimeLineBusy, TimeLineMs, TimeLineStepMs, StartMs, StartSeconds,
+//             ReportMs.
+// Invariants: no clock runs: the first sampled event after the time for a point adds the point;
+//             each report adds one. TimeLineStepMs lie between two points at least, but for those
+//             of reports. When there are MostPoints, every second one is removed, and
+//             TimeLineStepMs doubles. The points belong to the thread that has set TimeLineBusy; a
+//             thread that finds it set goes on without.
+// Callers:    TimeLineStart: under no lock. TimeLineForget: the one thread of a child process. The
+//             others: any thread.
+// Progress:   wait-free.
+unit LaneMM.TimeLine;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.CallSites;
+
+const
+  /// Most points.
+  MostPoints = 128;
+
+type
+  /// The sums at a point in time.
+  TPoint = record
+    Ms: UInt64;              //< lock TimeLineBusy  milliseconds since the start of the profile
+    InUseCount: NativeUInt;  //< lock TimeLineBusy  blocks in use
+    InUseBytes: NativeUInt;  //< lock TimeLineBusy  bytes in use
+    AllocatedBytes: NativeUInt; //< lock TimeLineBusy  bytes allocated since the start
+    Committed: NativeUInt;   //< lock TimeLineBusy  bytes that the heap has from the system
+  end;
+  /// Bytes in use of each site.
+  TPointSites = array[0..SiteLimit - 1] of NativeUInt;
+  PTimeLine = ^TTimeLine;
+  /// The points so far.
+  TTimeLine = record
+    Count: NativeUInt;                             //< lock TimeLineBusy  points
+    Points: array[0..MostPoints - 1] of TPoint;    //< lock TimeLineBusy  the sums
+    Sites: array[0..MostPoints - 1] of TPointSites; //< lock TimeLineBusy  the same by site
+  end;
+
+/// Creates the table; returns whether it exists.
+function TimeLineStart: Boolean;
+/// In a child process: removes all points.
+procedure TimeLineForget;
+/// Adds a point if it is time for it.
+procedure TimeLineTick;
+/// Writes the report of the every=N setting if it is time for it. Under no lock.
+procedure TimedReport;
+/// Adds a point for now and returns the points; nil when there are none, or another thread has
+/// them. The caller has them until TimeLineClose.
+function TimeLineOpen: PTimeLine;
+/// Ends what TimeLineOpen began; does nothing for nil.
+procedure TimeLineClose(Line: PTimeLine);
+/// Returns the milliseconds since the start of the profile.
+function RunMs: UInt64;
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Layout, LaneMM.SettingsState,
+  LaneMM.ObserveState;
+
+const
+  FirstStepMs = 100;
+
+function RunMs: UInt64;
+const
+  Wrap = UInt64(1) shl 32;
+var
+  Ms: Cardinal;
+  Rough: UInt64;
+begin
+  Ms := OsNowMs - Observe.StartMs;
+  // The fine clock wraps; the rough one says how often.
+  Rough := (OsUnixSeconds - Observe.StartSeconds) * 1000 + Wrap div 2;
+  Result := Ms;
+  if Rough > Ms then
+    Inc(Result, (Rough - Ms) and not (Wrap - 1));
+end;
+
+procedure Restart;
+begin
+  Observe.StartMs := OsNowMs;
+  Observe.StartSeconds := OsUnixSeconds;
+  Observe.TimeLineMs := Observe.StartMs;
+  Observe.TimeLineStepMs := FirstStepMs;
+  Observe.ReportMs := Observe.StartMs;
+end;
+
+function TimeLineStart: Boolean;
+var
+  Line: PTimeLine;
+begin
+  if Observe.TimeLine <> 0 then
+    Exit(True);
+  Line := OsTakePages(SizeOf(TTimeLine));
+  Result := Line <> nil;
+  if not Result then
+    Exit;
+  Restart;
+  // Release: the start before the points. Pairs with TimeLineOpen.
+  StoreRelease(Observe.TimeLine, NativeUInt(Line));
+end;
+
+procedure TimeLineForget;
+begin
+  if Observe.TimeLine <> 0 then
+    PTimeLine(Observe.TimeLine)^.Count := 0;
+  Observe.TimeLineBusy := 0;
+  Restart;
+end;
+
+// Removes every second point.
+procedure Thin(Line: PTimeLine);
+var
+  Index: NativeUInt;
+begin
+  for Index := 0 to MostPoints div 2 - 1 do
+  begin
+    Line^.Points[Index] := Line^.Points[2 * Index + 1];
+    Line^.Sites[Index] := Line^.Sites[2 * Index + 1];
+  end;
+  Line^.Count := MostPoints div 2;
+  StoreRelease(Observe.TimeLineStepMs, 2 * LoadAcquire(Observe.TimeLineStepMs));
+end;
+
+function InUseOf(Site: PSite): NativeUInt;
+begin
+  if (Site <> nil) and (Site^.Kind = siAllocation) then
+    Result := Remaining(Site^.Bytes, Site^.FreedBytes)
+  else
+    Result := 0;
+end;
+
+procedure AddPoint(Line: PTimeLine);
+var
+  Point: ^TPoint;
+  Index: Cardinal;
+begin
+  if Line^.Count = MostPoints then
+    Thin(Line);
+  Point := @Line^.Points[Line^.Count];
+  Point^.Ms := RunMs;
+  Point^.InUseCount := LoadAcquire(Observe.InUseCount);
+  Point^.InUseBytes := LoadAcquire(Observe.InUseBytes);
+  Point^.AllocatedBytes := LoadAcquire(Observe.AllocatedBytes);
+  Point^.Committed := ArenaBackedSlices * SliceSize;
+  for Index := 0 to SiteLimit - 1 do
+    Line^.Sites[Line^.Count][Index] := InUseOf(SiteAt(Index));
+  Inc(Line^.Count);
+  StoreRelease(Observe.TimeLineMs, OsNowMs);
+end;
+
+function TimeLineOpen: PTimeLine;
+begin
+  Result := PTimeLine(LoadAcquire(Observe.TimeLine));
+  if Result = nil then
+    Exit;
+  // Acquire: the points that another thread wrote. Pairs with TimeLineClose.
+  if not CompareAndSwap(Observe.TimeLineBusy, 0, 1) then
+    Exit(nil);
+  AddPoint(Result);
+end;
+
+procedure TimeLineClose(Line: PTimeLine);
+begin
+  if Line <> nil then
+    StoreRelease(Observe.TimeLineBusy, 0); // the points before it
+end;
+
+// Returns whether Step milliseconds have passed since Last, a value of OsNowMs.
+function IsDue(var Last: TAtomicWord; Step: NativeUInt): Boolean;
+begin
+  Result := Cardinal(OsNowMs - Cardinal(LoadAcquire(Last))) >= Step;
+end;
+
+procedure TimeLineTick;
+begin
+  if IsDue(Observe.TimeLineMs, LoadAcquire(Observe.TimeLineStepMs)) then
+    TimeLineClose(TimeLineOpen);
+end;
+
+procedure TimedReport;
+var
+  Last: NativeUInt;
+begin
+  if not IsSet(opEvery) or not IsDue(Observe.ReportMs, Settings.Values[opEvery]) then
+    Exit;
+  Last := LoadAcquire(Observe.ReportMs);
+  // One of the threads that see the time pass writes.
+  if CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
+    Observe.WriteReport;
+end;
+
+end.
