@@ -279,6 +279,18 @@ begin
       Results.MeanRatio(Manager, Base, '*', meTime), Results.MeanRatio(Manager, Base, '*', mePeak)]));
 end;
 
+/// Writes which manager failed in which row, if one did.
+procedure WriteFailed(Results: TResults);
+var
+  Manager, Row: Integer;
+begin
+  for Manager := 0 to High(Results.Managers) do
+    for Row := 0 to High(Results.Suite.Rows) do
+      if Results.RunCount(Manager, Row) = 0 then
+        WriteLn(Results.Managers[Manager], ' failed in `', Results.Suite.Rows[Row].Name,
+          '`, which its means leave out.');
+end;
+
 /// Writes what the numbers say, in sentences.
 procedure WriteMeaning(Results: TResults);
 var
@@ -328,6 +340,7 @@ begin
   WriteLn;
   WriteLost(Results, 'time', meTime, WorthTuning);
   WriteLost(Results, 'peak memory', mePeak, WorthSaving);
+  WriteFailed(Results);
   WriteLn;
 end;
 
@@ -340,6 +353,8 @@ begin
   WriteLn('![time and memory of all managers](', Charts, '/overall.svg)');
   WriteLn;
   WriteMeaning(Results);
+  WriteLn;
+  WriteFailed(Results);
   if HasThreadWorkloads(Results) then
   begin
     WriteLn;

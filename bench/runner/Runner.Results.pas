@@ -2,7 +2,7 @@
 //
 // Managers and rows are given by their index; BestPeer is the one with the smallest median in
 // a row, the subject left out. A manager that failed in a row has no numbers there: its
-// median, and all that is computed from it, is NaN.
+// median and its ratios are NaN, and means leave the row out.
 unit Runner.Results;
 
 {$I Bench.inc}
@@ -55,7 +55,8 @@ type
     function Largest(Manager, Row: Integer; Measure: TMeasure): Double;
     /// The median of Manager relative to that of Base.
     function Ratio(Manager, Base, Row: Integer; Measure: TMeasure): Double;
-    /// The geometric mean of the ratios over the rows that match Pattern.
+    /// The geometric mean of the ratios over the rows that match Pattern, without those in which one
+    /// of the two failed.
     function MeanRatio(Manager, Base: Integer; const Pattern: string; Measure: TMeasure): Double;
     /// The index of a manager, BestPeer for `best`, -1 if it does not take part.
     function IndexOf(const Manager: string): Integer;
@@ -198,10 +199,9 @@ begin
   Count := 0;
   Sum := 0;
   for Row := 0 to High(FSuite.Rows) do
-    if RowMatches(FSuite.Rows[Row].Name, Pattern) then
+    if RowMatches(FSuite.Rows[Row].Name, Pattern)
+      and not IsNan(Ratio(Manager, Base, Row, Measure)) then
     begin
-      if IsNan(Ratio(Manager, Base, Row, Measure)) then
-        Exit(NaN);
       Sum := Sum + Ln(Ratio(Manager, Base, Row, Measure));
       Inc(Count);
     end;
