@@ -341,6 +341,7 @@ begin
   WriteLost(Results, 'time', meTime, WorthTuning);
   WriteLost(Results, 'peak memory', mePeak, WorthSaving);
   WriteFailed(Results);
+  ControlPrint(Results);
   WriteLn;
 end;
 
