@@ -29,8 +29,8 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the six below, two at a time, and the tests of the linter
-	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths core lint-test
+test: ## all tests: the seven below, two at a time, and the tests of the linter
+	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core lint-test
 
 test-release: ## tests of the build that users get, in the order of a new seed
 test-checked: ## tests of the build that verifies its own laws, each suite alone
@@ -76,6 +76,10 @@ test-pprof: ## profiles opened with the real pprof, which needs Go
 test-leakview: ## leaks read by the parser of Lazarus' leak view
 	@sh tools/need.sh fpc
 	@sh tests/leakview.sh
+
+test-lazarus: ## the package for Lazarus, a project that requires it, the online package
+	@sh tools/need.sh fpc lazbuild zip unzip python3
+	@sh tests/lazarus.sh
 
 stress: ## of the programs above, the stress test alone; MINUTES=N of CPU, STOP=1 stops threads
 	@sh tools/need.sh fpc
@@ -221,14 +225,16 @@ histogram: ## the sizes that a real program asks for, out of a recorded trace
 	@fpc $(FPCFLAGS) -Fubench/core -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
 	@build/classes/SizeHistogram bench/traces/lint.trace
 
-docs: ## the documentation of every unit, in build/docs
-	@sh tools/need.sh pasdoc
+docs: ## the site of the documentation, in build/docs/site; its links are checked
+	@sh tools/need.sh pasdoc mkdocs linkchecker
 	@sh tools/docs.sh
 
-clean: ## removes build/
+clean: ## removes build/, and compiled units that lie beside their sources
 	rm -rf build
+	find src lib -name '*.ppu' -exec rm {} +
+	find src lib -name '*.o' -exec rm {} +
 
-.PHONY: seeds
+.PHONY: seeds test-lazarus
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint

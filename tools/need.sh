@@ -35,6 +35,7 @@ has() {
     time) [ -x /usr/bin/time ] ;;
     java) command -v javac > /dev/null ;; # a run-time environment alone compiles nothing
     python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
+    lazbuild) [ -d "$(dirname "$(readlink -f "$(command -v lazbuild)")")/packager/globallinks" ] ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
   esac
@@ -50,6 +51,7 @@ packages() {
     java) echo default-jdk-headless ;;
     mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
+    lazbuild) echo lcl-utils lcl-units ;; # it crashes without the packages of Lazarus
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
     php) echo php-cli ;;

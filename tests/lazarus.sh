@@ -1,0 +1,86 @@
+#!/bin/sh
+# Builds the package for Lazarus and a project that requires it, with lazbuild, and runs the project.
+#
+#   sh tests/lazarus.sh
+#
+# Lazarus keeps its settings in build/lazarus/config, away from those of the user. Ends with
+# `N passed, N failed`.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.." || exit 1
+out=$(pwd)/build/lazarus
+passed=0
+failed=0
+
+rm -rf "$out"
+mkdir -p "$out"
+
+# report NAME STATUS: counts a test, whose output is in the log.
+report() {
+  if [ "$2" -eq 0 ]; then
+    passed=$((passed + 1))
+    echo "passed: $1"
+  else
+    failed=$((failed + 1))
+    echo "failed: $1"
+    sed 's/^/  /' "$out/log"
+  fi
+}
+
+# build FILE [OPTION...]: lazbuild of a package or a project.
+build() {
+  lazbuild --primary-config-path="$out/config" "$@" > "$out/log" 2>&1
+}
+
+build packages/lazarus/lanemm_units.lpk
+report 'the package compiles' $?
+
+! grep -E '(Warning|Error|Note):' "$out/log"
+report 'without a warning' $?
+
+build --add-package-link packages/lazarus/lanemm_units.lpk \
+  && build --build-all tests/lazarus/Sample.lpi
+report 'a project that requires it compiles' $?
+
+LANEMM=help "$out/Sample" > "$out/log" 2>&1 && grep -q '^ *contention ' "$out/log"
+report 'the project runs on LaneMM, which its source does not mention' $?
+
+LANEMM=leaks:exit=3,leaks,log="$out/" "$out/Sample" > "$out/log" 2>&1
+[ $? -eq 3 ] && grep -q '1 x Classes.TStringList' "$out/log"
+report 'its leak is reported' $?
+
+# The files for the Online Package Manager: the package builds from them alone.
+url=https://example.org/lanemm
+sh packages/lazarus/online.sh "$url" > "$out/log" 2>&1 \
+  && python3 - "$out/online" "$url" >> "$out/log" 2>&1 <<'END'
+import hashlib, json, os, sys
+folder, url = sys.argv[1:]
+content = open(folder + '/lanemm.zip', 'rb').read()
+description = json.load(open(folder + '/packagelist.json'))
+data, files = description['PackageData0'], description['PackageFiles0']
+update = json.load(open(folder + '/update_lanemm.json'))
+assert data['RepositoryFileSize'] == len(content)
+assert data['RepositoryFileHash'] == hashlib.md5(content).hexdigest()
+assert data['PackageBaseDir'] == 'lanemm\\/'
+assert data['DownloadURL'] == url + '/update_lanemm.json'
+assert update['UpdatePackageData']['DownloadZipURL'] == url + '/lanemm.zip'
+assert files[0]['Name'] == update['UpdateLazPackages'][0]['Name'] == 'lanemm_units.lpk'
+assert files[0]['VersionAsString'] == update['UpdateLazPackages'][0]['Version']
+END
+report 'the description of the online package is that of its file' $?
+
+mkdir -p "$out/unpacked"
+(cd "$out/unpacked" && unzip -q ../online/lanemm.zip) > "$out/log" 2>&1 \
+  && build "$out/unpacked/lanemm/packages/lazarus/lanemm_units.lpk"
+report 'the online package compiles' $?
+
+md5sum "$out/online/lanemm.zip" > "$out/sum"
+sh packages/lazarus/online.sh "$url" > "$out/log" 2>&1 && md5sum --check "$out/sum" >> "$out/log" 2>&1
+report 'the zip file of the same sources is the same' $?
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
