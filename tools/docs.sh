@@ -1,27 +1,96 @@
 #!/bin/sh
-# Writes the documentation of every unit in src/ to build/docs, with PasDoc.
+# Makes the site of the documentation in build/docs/site: the pages of this repository with MkDocs,
+# the documentation of every unit in src/ with PasDoc; then checks all links with LinkChecker.
 #
 #   sh tools/docs.sh
 #
-# Exit code 1 when PasDoc warns of anything. A comment that begins with two blanks goes on with the one
-# above it: PasDoc leaves it out.
-set -eu
+# Each of the three is a test, which fails on any warning; ends with `N passed, N failed`. A comment that
+# begins with two blanks goes on with the one above it: PasDoc leaves it out.
+set -u
 
 case ${1-} in
   --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
-cd "$(dirname "$0")/.."
-rm -rf build/docs
-mkdir -p build/docs build/logs
-pasdoc --format html --output build/docs --title LaneMM --name LaneMM \
-  --include src --include src/core \
-  --define FPC --define LINUX --define CPU64 --define CPUX86_64 --define CPUX64 \
-  --ignore-marker='  ' --write-uses-list --auto-abstract --auto-link \
-  $(find src -name '*.pas' ! -path 'src/door/*') > build/logs/docs.log 2>&1
+cd "$(dirname "$0")/.." || exit 1
+out=build/docs
+pages=$out/pages
+log=build/logs/docs.log
+rm -rf "$out"
+mkdir -p "$pages/api" build/logs
 
-# PasDoc does not know the version of the compiler and says so for every unit; no harm.
-if grep '^\(Warning\|Error\)' build/logs/docs.log | grep -v '"FPC_FULLVERSION < '; then
-  exit 1
-fi
-echo "build/docs/index.html"
+units() {
+  pasdoc --format html --output "$pages/api" --title LaneMM --name LaneMM \
+    --include src --include src/core \
+    --define FPC --define LINUX --define CPU64 --define CPUX86_64 --define CPUX64 \
+    --ignore-marker='  ' --write-uses-list --auto-abstract --auto-link \
+    $(find src -name '*.pas' ! -path 'src/door/*') > "$log" 2>&1 || { cat "$log"; return 1; }
+  # PasDoc cannot evaluate the conditions of LaneMM.inc that stop old compilers and other targets, and
+  # says so for every unit; no harm.
+  ! grep '^\(Warning\|Error\)' "$log" | grep -v ': Cannot evaluate this $if '
+}
+
+# The files and folders of this repository that a page links to.
+links_of() { # PAGE
+  grep -o ']([^)]*)' "$1" | sed 's/^](//; s/[)#].*//; /^$/d; /:/d' | sort -u | while read -r link; do
+    realpath -m --relative-to=. "$(dirname "$1")/$link"
+  done
+}
+
+# A page that lists a folder, for links to it.
+listing() { # FOLDER
+  echo "# $1"
+  echo
+  find "$1" -maxdepth 1 -type f | LC_ALL=C sort | sed 's/.*/- `&`/'
+}
+
+# Copies the pages, with the files that they link to, to the same places below $pages.
+collect() {
+  find . -name '*.md' ! -path './build/*' ! -path './.*' ! -path './tools/lint-tests/*' | sed 's/^..//' > "$out/list"
+  while read -r page; do
+    mkdir -p "$pages/$(dirname "$page")"
+    cp "$page" "$pages/$page"
+    links_of "$page"
+  done < "$out/list" | sort -u > "$out/links"
+  while read -r target; do
+    if [ -d "$target" ]; then
+      [ -e "$target/README.md" ] || {
+        mkdir -p "$pages/$target"
+        listing "$target" > "$pages/$target/README.md"
+      }
+    elif [ -f "$target" ]; then
+      mkdir -p "$pages/$(dirname "$target")"
+      cp "$target" "$pages/$target"
+    fi
+  done < "$out/links"
+}
+
+# report NAME STATUS: counts a test, whose output is in the log.
+passed=0
+failed=0
+report() {
+  if [ "$2" -eq 0 ]; then
+    passed=$((passed + 1))
+    echo "passed: $1"
+  else
+    failed=$((failed + 1))
+    echo "failed: $1"
+    sed 's/^/  /' "$log"
+  fi
+}
+
+units > "$out/warnings"
+status=$?
+cp "$out/warnings" "$log"
+report 'the units are documented' $status
+
+collect
+mkdocs build --strict --config-file tools/mkdocs.yml > "$log" 2>&1
+report 'the pages are a site' $?
+
+linkchecker --config tools/linkchecker.ini --no-status "$out/site/index.html" > "$log" 2>&1
+report 'all links lead somewhere' $?
+
+echo "$out/site/index.html"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
