@@ -318,6 +318,7 @@ begin
   GrowthForget;
   CopiesForget;
   SamplerRecover;
+  StoreRelease(Observe.ReportCount, 0);
   DebugRecover;
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);

@@ -32,9 +32,9 @@ function HeapReportWrite(Report: THeapReport): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Events, LaneMM.LogFile, LaneMM.ReportHead,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.ProfileData;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Events, LaneMM.LogFile,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples, LaneMM.ProfileData;
 
 const
   TextLimit = 4 shl 20;
@@ -267,6 +267,51 @@ begin
   end;
 end;
 
+procedure AddCounts(var Text: TText; Count, Bytes: UInt64);
+var
+  Entry: TEntry;
+begin
+  Entry := Default(TEntry);
+  Entry.Count := Count;
+  Entry.Bytes := Bytes;
+  AddAmount(Text, Entry);
+end;
+
+procedure AddSize(var Text: TText; Index: Cardinal; const Statuses: TClassStatuses);
+var
+  Counts: PSizeCounts;
+begin
+  Counts := @Observe.Sizes[Index];
+  TextAdd(Text, '  up to ');
+  TextAddBytes(Text, SizeLimitAt(Index));
+  TextAdd(Text, ': ');
+  AddCounts(Text, Remaining(Counts^.Count, Counts^.FreedCount),
+    Remaining(Counts^.Bytes, Counts^.FreedBytes));
+  TextAdd(Text, ' in use; ');
+  AddCounts(Text, LoadAcquire(Counts^.Count), LoadAcquire(Counts^.Bytes));
+  TextAdd(Text, ' allocated');
+  if Index < SizeClassCount then
+  begin
+    TextAdd(Text, '; ');
+    TextAddBytes(Text, Statuses[Index].FreeCount * Statuses[Index].BlockSize);
+    TextAdd(Text, ' free in ');
+    TextAddCount(Text, Statuses[Index].SpanCount, 'span');
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+procedure AddSizes(var Text: TText);
+var
+  Statuses: TClassStatuses;
+  Index: Cardinal;
+begin
+  ClassStatusRead(Statuses);
+  TextAdd(Text, 'By size:'#10);
+  for Index := 0 to SizeCount - 1 do
+    if LoadAcquire(Observe.Sizes[Index].Count) > 0 then
+      AddSize(Text, Index, Statuses);
+end;
+
 procedure AddHead(var Text: TText);
 begin
   TextAdd(Text, 'LaneMM heap report of process ');
@@ -325,6 +370,7 @@ begin
     AddHead(Text);
     AddSites(Text, Profile, Report, Sites);
     AddClasses(Text, ByClass);
+    AddSizes(Text);
     AddLost(Text);
     Result := WriteText(Text);
     TextClose(Text);

@@ -497,6 +497,7 @@ begin
   AssertTrue(Log, Pos('  1. 146.5 KB, 150 blocks'#10, Log) > 0);
   AssertTrue(Log, Pos('PLANTEDHEAP.FIRST', Log) > 0);
   AssertTrue(Log, Pos('By class:', Log) > 0);
+  AssertTrue(Log, Pos(#10'  up to 1,024 bytes: 146.5 KB, 150 blocks in use; ', Log) > 0);
   AssertTrue(Planted.Errors, Pos('LaneMM heap report of process ', Planted.Errors) > 0);
 end;
 
