@@ -158,7 +158,9 @@ if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
 fi
 
 # Without a console on Windows: settings beside the program, reports in the log with their lines.
-if is_wanted Windowed && build tests/programs/Windowed.lpr -O1 -gl -Xs-; then
+lines=-gl
+[ "$("$fpc" -iTP)" != i386 ] || lines=-glw2 # -gl alone writes stabs there
+if is_wanted Windowed && build tests/programs/Windowed.lpr -O1 "$lines" -Xs-; then
   rm -f "$out"/Windowed_MemoryManager_*
   echo debug,leaks > "$out/Windowed.lanemm"
   run 3 Windowed $start "$out/Windowed"

@@ -54,9 +54,9 @@ const
   ShardLines = 50;
   /// Slices that an arena reserves at first (1 GB; 32 MB), and how many it may grow to (1 TB;
   /// 1 GB): emulators pay for each reserved page, and a 32-bit program needs addresses itself.
-  /// Windows commits no range of two reservations: arenas do not grow (64 GB; 256 MB).
+  /// Windows commits no range of two reservations: arenas do not grow (64 GB; 128 MB).
   {$ifdef MSWINDOWS}
-  FirstStep = NativeUInt(1) shl {$ifdef CPU64} 20 {$else} 12 {$endif};
+  FirstStep = NativeUInt(1) shl {$ifdef CPU64} 20 {$else} 11 {$endif};
   LongestArena = FirstStep;
   {$else}
   FirstStep = NativeUInt(1) shl {$ifdef CPU64} 14 {$else} 9 {$endif};

@@ -230,11 +230,10 @@ begin
 end;
 
 // Returns whether a routine may begin here: with a push, or an instruction with a REX prefix; on
-// i386, a subtraction or lea.
+// i386 with any instruction, since a routine may have no prologue.
 function MayStart(Code: PByte): Boolean; inline;
 begin
-  Result := (Code^ and $F8 = $50) or IsX64 and (Code^ in [$41, $48])
-    or not IsX64 and (Code^ in [$81, $83, $8D]);
+  Result := not IsX64 or (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
 end;
 
 // ---------------------------------------------------------------------------- AArch64 code
@@ -380,8 +379,8 @@ begin
   Return := 0;
   if not IsX64 then
     AddArguments(Walk, Rule);
-  Result := (Rule.Size <> 0)
-    and (not IsSure or IsWhole or FollowsRoutine(Code) or IsCalledDirectly(Walk, Rule))
+  Result := ((Rule.Size <> 0)
+    and (not IsSure or IsWhole or FollowsRoutine(Code)) or IsCalledDirectly(Walk, Rule))
     and UnwindLeave(Walk, Rule, Return);
 end;
 

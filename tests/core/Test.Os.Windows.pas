@@ -21,9 +21,9 @@ type
     procedure WaitForTheSemaphoreEndsInTime;
     procedure PurgedMemoryIsNotCommitted;
     procedure RunsThatTheSystemRefusesStayFree;
-    {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+    {$ifndef LANEMM_PUREPASCAL}
     procedure HeapIsReadAsTheSystemReadsIt;
-    {$ifend}
+    {$endif}
     procedure PathsAreUtf8WithSlashes;
   end;
 
@@ -151,7 +151,9 @@ begin
   First := FrontierArena(0);
   First^.Reserved := First^.Frontier;
   First^.MostSlices := First^.Frontier;
-  Span := GetSpare((ColdSlices + 200) * SliceSize);
+  LockShards;
+  Span := GetSpare(100 * SliceSize);
+  UnlockShards;
   AssertTrue('of a new arena', FrontierArena(1) <> nil);
   Spare := Span^.SpareCount;
   AtLeast(1, Spare, 'spare slices');
@@ -171,7 +173,7 @@ begin
   Same(0, RunInChild(CheckRefusal), 'exit code of the child');
 end;
 
-{$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
+{$ifndef LANEMM_PUREPASCAL}
 procedure TOsWindowsTests.HeapIsReadAsTheSystemReadsIt;
 var
   Mine: PHeap;
@@ -184,7 +186,7 @@ begin
   AssertTrue('after a change', OsThreadHeap = @Word);
   TlsSetValue(Process.ThreadKey, Mine);
 end;
-{$ifend}
+{$endif}
 
 procedure TOsWindowsTests.PathsAreUtf8WithSlashes;
 var

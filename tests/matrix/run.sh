@@ -6,6 +6,7 @@
 #
 # Without targets all of them; --quick: the parts that a target names as quick, and no table. Prints
 # a line for each target and part. Ends with `N passed, N failed`. --prepare: only makes its compiler.
+# PARTS='NAME...' in the environment: only these parts; the results of the others stay.
 #
 # A target is a file tests/matrix/targets/TARGET.sh. It is read by this script after tests/matrix/tools.sh,
 # in a process of its own whose current directory is the repository, and sets or defines
@@ -17,8 +18,9 @@
 #               fpc, and $dir/run, a command that runs a program of the target with its arguments.
 #               $dir, an absolute path, is kept: what is there already is not made again. It prints
 #               why it failed.
-# Beside it TARGET.without names what cannot work there: lines `TSuite.Test: reason` for unit tests,
-# `Program: reason` for whole programs.
+#   without     files NAME.without beside it that name what cannot work there: lines `TSuite.Test: reason`
+#               for unit tests, `Program: reason` for whole programs; optional
+#   reports_without  the same for the part reports
 # Parts:
 #   suites      unit tests of the build that users get
 #   checked     unit tests of the build that verifies its own laws
@@ -63,10 +65,17 @@ make_part() {
   esac
 }
 
+# lists NAME...: their files as one, $dir/without; prints its path.
+lists() {
+  for name in "$@"; do
+    cat "tests/matrix/targets/$name.without"
+  done > "$dir/without"
+  echo "$dir/without"
+}
+
 make_for() {
-  without=tests/matrix/targets/$target.without
-  [ -e "$without" ] || without=
-  make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir" WITHOUT="$without"
+  # shellcheck disable=SC2086 # a list of names
+  make --no-print-directory "$@" FPC="$dir/fpc" RUN="$dir/run" OUT="$dir" WITHOUT="$(lists ${without-})"
 }
 
 # The tests run on this machine: what they start is of the target.
@@ -74,7 +83,9 @@ run_reports() {
   mkdir -p "$dir/reports"
   fpc -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$dir/reports" -FU"$dir/reports" \
     tests/RunTests.lpr || return 1
-  FPC=$dir/fpc RUN=$dir/run "$dir/reports/RunTests" --suite="$reports" --limit=600
+  # shellcheck disable=SC2086 # a list of names
+  FPC=$dir/fpc RUN=$dir/run "$dir/reports/RunTests" --suite="$reports" --limit=600 \
+    --without="$(lists ${reports_without-})"
 }
 
 # A demo that ends with another exit code than 0 ends the script.
@@ -111,22 +122,30 @@ prepare_target() { # TARGET
   fi
 }
 
+# record PART SUM: in the results of the target, in the place of what stands there for the part.
+record() {
+  grep -v "^$1 " "$results/$target" > "$results/$target.new"
+  echo "$1 $2" >> "$results/$target.new"
+  mv "$results/$target.new" "$results/$target"
+}
+
 # run_target TARGET: writes lines `PART PASSED FAILED` to $results/TARGET.
 run_target() (
-  : > "$results/$1"
+  [ -n "${PARTS-}" ] || : > "$results/$1"
+  touch "$results/$1"
   if ! prepare_target "$1"; then
-    echo "prepare 0 1" > "$results/$1"
+    record prepare '0 1'
     return
   fi
   if [ "$kind" = quick ]; then
     parts=$quick
   fi
-  for part in $parts; do
+  for part in ${PARTS:-$parts}; do
     log=$dir/${part%%=*}.log
     status=0
     make_part "$part" > "$log" 2>&1 || status=$?
     sum=$(counts "$log" "$status")
-    echo "${part%%=*} $sum" >> "$results/$target"
+    record "${part%%=*}" "$sum"
     printf '%-14s %-9s %5d passed %5d failed\n' "$target" "${part%%=*}" "${sum% *}" "${sum#* }"
     case $sum in
       *' 0') ;;

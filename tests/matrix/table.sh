@@ -13,7 +13,7 @@ esac
 
 cd "$(dirname "$0")/../.." || exit 1
 page=docs/platforms.md
-parts='suites checked pure engine programs demos'
+parts='suites checked pure engine reports programs demos'
 
 # row TARGET: its row of the table; that of the page where nothing was run.
 row() {
@@ -30,31 +30,29 @@ row() {
       END { printf " %s |", text == "" ? "-" : text }' "$results"
   done
   left=0
-  if [ -e "tests/matrix/targets/$1.without" ]; then
-    left=$(grep -c '^[A-Z].*:' "tests/matrix/targets/$1.without")
-  fi
+  for list in $(sed -n "s/^\(reports_\)\{0,1\}without=//p" "tests/matrix/targets/$1.sh" | tr -d "'"); do
+    left=$((left + $(grep '^[A-Z].*:' "tests/matrix/targets/$list.without" | grep -vc 'part `reports`$')))
+  done
   printf ' %s | %s |\n' "$left" "$(date -u +%Y-%m-%d)"
 }
 
-# left_out TARGET: its list of what is left out.
+# left_out FILE: its list of what is left out, under its name.
 left_out() {
-  list=tests/matrix/targets/$1.without
-  [ -e "$list" ] || return 0
-  printf '\n**%s**\n\n| left out | why |\n|---|---|\n' "$1"
-  sed -n 's/^\([A-Z][^:]*\): \(.*\)/| `\1` | \2 |/p' "$list"
+  printf '\n**%s**\n\n| left out | why |\n|---|---|\n' "$(basename "$1" .without)"
+  sed -n 's/^\([A-Z][^:]*\): \(.*\)/| `\1` | \2 |/p' "$1"
 }
 
 new=build/matrix/platforms.md
 {
   sed '/<!-- table -->/q' "$page"
-  echo '| target | how it runs | unit tests | checked build | without assembler | engine alone | programs | demos | left out | run on |'
-  echo '|---|---|---|---|---|---|---|---|---|---|'
+  echo '| target | how it runs | unit tests | checked build | without assembler | engine alone | reports | programs | demos | left out | run on |'
+  echo '|---|---|---|---|---|---|---|---|---|---|---|'
   for file in tests/matrix/targets/*.sh; do
     row "$(basename "$file" .sh)"
   done
   sed -n '/<!-- end of table -->/,/<!-- left out -->/p' "$page"
-  for file in tests/matrix/targets/*.sh; do
-    left_out "$(basename "$file" .sh)"
+  for file in tests/matrix/targets/*.without; do
+    left_out "$file"
   done
   sed -n '/<!-- end of left out -->/,$p' "$page"
 } > "$new"

@@ -28,7 +28,9 @@ unpack() {
   for package in "$dir"/packages/*.deb; do
     dpkg-deb -x "$package" "$dir/sysroot" || return 1
   done
-  sed -i 's|/[^ ]*/\(libc[_.]\)|\1|g; s|/[^ ]*/\(ld-linux\)|-l:\1|' "$dir"/sysroot/usr/lib/*/libc.so
+  for script in "$dir"/sysroot/usr/lib/*/libc.so; do
+    [ ! -e "$script" ] || sed -i 's|/[^ ]*/\(libc[_.]\)|\1|g; s|/[^ ]*/\(ld-linux\)|-l:\1|' "$script"
+  done
   rm -rf "$dir/packages"
   : > "$dir/sysroot.done"
 }

@@ -31,20 +31,48 @@ END
     && $compiler $options "$rtl/inc/lnfodwrf.pp" && touch "$dir/units.done"
 }
 
-# windows_run: makes $dir/run, with a Windows of its own in $dir/wine. A program needs no `.exe`.
+# wine32: wine for 32-bit programs, Debian's package in $dir/sysroot, which names its loader and
+# libraries by where they were unpacked.
+wine32() {
+  unpack i386 fp-compiler-3.2.2 wine32 libwine libz-mingw-w64 libc6 libgcc-s1 libunwind8 liblzma5 \
+    || return 1
+  root=$dir/sysroot
+  libraries=$root/lib/i386-linux-gnu:$root/usr/lib/i386-linux-gnu
+  [ ! -e "$dir/wine32.done" ] || return 0
+  for program in wine wineserver32; do
+    patchelf --set-interpreter "$root/lib/ld-linux.so.2" --set-rpath "$libraries" \
+      "$root/usr/lib/wine/$program" || return 1
+  done
+  ln -sf wineserver32 "$root/usr/lib/wine/wineserver"
+  # Each program would say on stderr that there are no fonts.
+  LC_ALL=C sed -i 's/Wine cannot find the FreeType/\x00ine cannot find the FreeType/' \
+    "$root/usr/lib/i386-linux-gnu/wine/i386-unix/win32u.so"
+  # What the package does when it is installed: wine takes the library only with this mark.
+  zlib=$root/usr/i686-w64-mingw32/lib/zlib1.dll
+  { head -c 64 "$zlib"; printf 'Wine builtin DLL'; head -c 16 /dev/zero; tail -c +97 "$zlib"; } \
+    > "$root/usr/lib/i386-linux-gnu/wine/i386-windows/zlib1.dll" && touch "$dir/wine32.done"
+}
+
+# windows_run FOLDER BITS [VARIABLE...]: makes $dir/run, with a Windows of its own in $dir/wine, from the
+# folder of wine's programs and what its environment needs. A program needs no `.exe`. Wine's server stays
+# for ten seconds after a program: else each one would start a Windows anew.
 windows_run() {
-  sh tools/need.sh wine || return 1
-  windows="env WINEPREFIX=$dir/wine WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml=d"
+  server=$1/wineserver$2
+  wine=$1/wine
+  [ "$2" = 32 ] || wine=${wine}64
+  shift 2
+  windows="env WINEPREFIX=$dir/wine WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml=d $*"
   if [ ! -e "$dir/wine.done" ]; then
     # shellcheck disable=SC2086 # a command and its arguments
-    timeout 300 $windows wineboot -i && touch "$dir/wine.done" || return 1
+    timeout 300 $windows "$wine" wineboot -i && touch "$dir/wine.done" || return 1
   fi
   cat > "$dir/run" << END
 #!/bin/sh
 program=\$1
 shift
 [ ! -e "\$program.exe" ] || program=\$program.exe
-exec $windows wine "\$program" "\$@"
+$windows "$server" -p10 < /dev/null > /dev/null 2>&1
+exec $windows "$wine" "\$program" "\$@"
 END
   chmod +x "$dir/run"
 }

@@ -1,4 +1,5 @@
 # aarch64-linux: a cross compiler that is built here, units and C library of Debian's, qemu-user.
+without=aarch64-linux
 how='qemu-user'
 options='--alone --limit=900' # an emulator is slow, several times more on a busy machine
 OBJCOPY=aarch64-linux-gnu-objcopy

@@ -1,8 +1,9 @@
 # i386-linux: the kernel of x86_64 runs its programs. Compiler, units and C library are Debian's; the
 # programs name the loader and the library where they were unpacked.
+without=i386
 how='native, on a kernel of x86_64'
 options='--alone' # each suite with all addresses
-parts='suites checked engine programs' # FastMMModel, a demo, needs atomic operations of 64 bits
+parts='suites checked engine programs demos'
 quick='engine'
 
 prepare() {

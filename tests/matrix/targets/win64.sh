@@ -1,9 +1,11 @@
 # win64: this machine's compiler writes programs for 64-bit Windows; units built from Debian's source
 # package, wine.
+without=windows
+reports_without=windows-reports
 how='wine'
 parts='suites checked engine reports programs'
 quick='engine'
-reports=DebugMatrix,Debug
+reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,LogFiles,Reports,ReportHead,DeepStacks
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting OnDemand Windowed"
 
@@ -12,6 +14,6 @@ prepare() {
   . tests/matrix/windows.sh
   compiler=ppcx64
   windows_units x86_64 win64 || return 1
-  windows_run || return 1
+  sh tools/need.sh wine && windows_run /usr/lib/wine 64 || return 1
   write_command fpc "ppcx64 -n -Twin64 -Sgic '-Fu$dir/units' '-Fu$repository/tests/matrix/windows'"
 }

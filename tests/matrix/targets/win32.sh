@@ -1,0 +1,21 @@
+# win32: the compiler of i386-linux writes programs for 32-bit Windows; units built from Debian's source
+# package, wine.
+without=windows
+reports_without='windows-reports i386'
+how='wine'
+options='--alone' # each suite with all addresses
+parts='suites checked engine reports programs'
+quick='engine'
+reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,LogFiles,Reports,ReportHead,DeepStacks
+programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
+programs="$programs Host Halting OnDemand Windowed"
+
+prepare() {
+  # shellcheck source=/dev/null
+  . tests/matrix/windows.sh
+  sh tools/need.sh patchelf && wine32 || return 1
+  compiler=$dir/sysroot/usr/lib/i386-linux-gnu/fpc/3.2.2/ppc386
+  windows_units i386 win32 || return 1
+  windows_run "$root/usr/lib/wine" 32 WINEARCH=win32 "LD_LIBRARY_PATH=$libraries" || return 1
+  write_command fpc "$compiler -n -Twin32 -Sgic '-Fu$dir/units' '-Fu$repository/tests/matrix/windows'"
+}
