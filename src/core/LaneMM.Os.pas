@@ -33,6 +33,10 @@ const
   OsArgumentsAreBlocks = {$ifdef MSWINDOWS} True {$else} False {$endif};
   /// The characters that separate the folders of a path.
   OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
+  {$ifdef MSWINDOWS}
+  /// Thread-local slots that lie in the record of a thread.
+  OsFastSlots = 64;
+  {$endif}
 
 type
   /// An open file; negative if the open failed.
@@ -57,6 +61,15 @@ type
 
   /// Visits a thread. Context is the caller's.
   TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
+  {$ifdef MSWINDOWS}
+  /// A paused thread.
+  TOsPaused = record
+    Handle: NativeUInt;                    //< the system's handle
+    Sp: NativeUInt;                        //< its stack pointer
+    Registers: array[0..15] of NativeUInt; //< its general registers, the rest 0
+    Slots: PNativeUInt;                    //< its OsFastSlots thread-local slots; nil: unknown
+  end;
+  {$endif}
 
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
@@ -222,6 +235,21 @@ function OsProcessId: Cardinal;
 function OsThreadId: Cardinal;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
+{$ifdef MSWINDOWS}
+/// Pauses a thread of this process, which may hold any lock, also one of the process heap: until
+/// OsThreadResume only routines of this unit may be called. False when the system refuses.
+/// OsPauseBegin comes before the first thread.
+function OsThreadPause(Id: Cardinal; out Thread: TOsPaused): Boolean;
+/// Resumes a paused thread.
+procedure OsThreadResume(const Thread: TOsPaused);
+/// Takes the lock of the system's loader, so that no paused thread has it: OsFindMapping needs it.
+/// Returns what OsPauseEnd takes.
+function OsPauseBegin: NativeUInt;
+/// Leaves it. After the last thread was resumed.
+procedure OsPauseEnd(Cookie: NativeUInt);
+/// Returns whether a thread-local slot, from 0 on, is one of LaneMM's own.
+function OsIsOwnSlot(Slot: Cardinal): Boolean;
+{$endif}
 /// Returns true if a program may use the signal for purposes of its own: it exists, is no fault,
 /// ends nothing by itself, and can be caught.
 function OsSignalIsFree(Signal: NativeUInt): Boolean;

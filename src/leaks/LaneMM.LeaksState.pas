@@ -25,8 +25,10 @@ type
     VisitRoots: TRangesCall;   //< const   visits roots of the program, set by lib/; nil: none
     PauseSignal: Cardinal;     //< owner   the signal of LaneMM.Pause; 0: none yet
     PauseState: TAtomicWord;   //< shared  1: threads that receive the signal wait
-    PauseAnswers: TAtomicWord; //< shared  threads that have received it
-    PauseStacks: Pointer;      //< const   their stack pointers; written before the first signal
+    PauseAnswers: TAtomicWord; //< shared  threads that have received it; Windows: paused threads
+    PauseStacks: Pointer;      //< const   their stack pointers; written before the first signal.
+                               //  Windows: the paused threads, owner
+    PauseCookie: NativeUInt;   //< owner   Windows: see OsPauseBegin
   end;
 
 var
