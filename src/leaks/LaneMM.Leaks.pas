@@ -106,7 +106,7 @@ begin
   Path := Settings.IgnorePath;
   if Path[0] = #0 then
   begin
-    Length := OsProgramPath(@Path, SizeOf(Path) - 16);
+    Length := OsProgramName(@Path, SizeOf(Path) - 16);
     Move(FileExtension[1], Path[Length], System.Length(FileExtension));
     Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
   end;
