@@ -81,7 +81,7 @@ begin
       Result := grAnsiString
     else if SymbolHas(Symbol, 'UNICODESTR') then
       Result := grUnicodeString
-    else if SymbolHas(Symbol, 'DYNARRAY') or SymbolHas(Symbol, 'DYN_ARRAY') then
+    else if SymbolHas(Symbol, 'DYNARR') or SymbolHas(Symbol, 'DYN_ARRAY') then
       Result := grArray;
   end;
 end;
