@@ -21,7 +21,7 @@ const
 
 var
   /// Failed first tries of GetMem and of FreeMem, and blocks left on release stacks.
-  GetWaits, FreeWaits, LeftBlocks: Int64;
+  GetWaits, FreeWaits, LeftBlocks: PtrInt;
 
 /// Puts the model in front of the memory manager.
 procedure ModelInstall;
@@ -37,7 +37,7 @@ const
   Step = 16;
   ClassCount = 164;          // up to 2,608 bytes, plus the header
   HeaderSize = 16;           // keeps the class, and the alignment
-  PoolSize = PtrUInt(1) shl 30;
+  PoolSize = PtrUInt(1) shl {$ifdef CPU64} 30 {$else} 28 {$endif};
   PortionSize = 65536;
   StackSize = 16;
 
@@ -59,7 +59,17 @@ var
   Policy: TPolicy;
   Classes: array[0..ClassCount + 2] of TClass;
   Pool: PByte;
-  PoolUsed: Int64;
+  PoolUsed: PtrInt;
+
+// Adds to a count, and returns what it was.
+function CountUp(var Count: PtrInt; Step: PtrInt = 1): PtrInt;
+begin
+  {$ifdef CPU64}
+  Result := InterlockedExchangeAdd64(Count, Step);
+  {$else}
+  Result := InterlockedExchangeAdd(Count, Step);
+  {$endif}
+end;
 
 function TryLock(var Which: TClass): Boolean;
 begin
@@ -84,7 +94,7 @@ end;
 
 procedure NewRoom(var Which: TClass);
 begin
-  Which.Room := Pool + InterlockedExchangeAdd64(PoolUsed, PortionSize);
+  Which.Room := Pool + CountUp(PoolUsed, PortionSize);
   Which.RoomEnd := Which.Room + PortionSize;
 end;
 
@@ -135,7 +145,7 @@ begin
         Unlock(Classes[Index + Larger]);
         Exit;
       end;
-    InterlockedIncrement64(GetWaits);
+    CountUp(GetWaits);
     Pause(Turn);
   until False;
 end;
@@ -148,7 +158,7 @@ begin
     if (Which.Left[Index] = nil)
       and (InterlockedCompareExchange(Which.Left[Index], P, nil) = nil) then
     begin
-      InterlockedIncrement64(LeftBlocks);
+      CountUp(LeftBlocks);
       Exit(True);
     end;
   Result := False;
@@ -165,7 +175,7 @@ end;
 
 function IsModels(P: Pointer): Boolean; inline;
 begin
-  Result := PtrUInt(P) - PtrUInt(Pool) < PoolSize;
+  Result := PtrUInt(PtrUInt(P) - PtrUInt(Pool)) < PoolSize;
 end;
 
 function ModelFree(P: Pointer): PtrUInt;
@@ -179,7 +189,7 @@ begin
   Turn := 0;
   while not TryLock(Classes[Index]) do
   begin
-    InterlockedIncrement64(FreeWaits);
+    CountUp(FreeWaits);
     if (Policy = poReleaseStack) and LeaveOnStack(Classes[Index], P) then
       Exit;
     Pause(Turn);
