@@ -39,6 +39,8 @@ type
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
+/// Bytes of an address in the programs of Compiler: 4 or 8.
+function WordSize: Integer;
 /// The folder of this repository, with a slash.
 function SourceFolder: string;
 /// The compiler: that of the tests.
@@ -47,7 +49,7 @@ function Compiler: string;
 implementation
 
 uses
-  SysUtils, StrUtils, Process, Test.Tools;
+  SysUtils, StrUtils, Math, Process, Test.Tools;
 
 // The folder of the repository: the tests are built somewhere below it.
 function SourceFolder: string;
@@ -66,6 +68,23 @@ begin
   Result := GetEnvironmentVariable('FPC');
   if Result = '' then
     Result := 'fpc';
+end;
+
+var
+  Processor: string;
+
+// The processor that the programs of Compiler run on, as the compiler names it.
+function TargetProcessor: string;
+begin
+  if (Processor = '') and not RunCommand(Compiler, ['-iTP'], Processor) then
+    raise Exception.Create(Compiler + ' does not say its target');
+  Processor := Trim(Processor);
+  Result := Processor;
+end;
+
+function WordSize: Integer;
+begin
+  Result := IfThen(TargetProcessor = 'i386', 4, 8);
 end;
 
 type
@@ -160,10 +179,9 @@ var
 begin
   Self.Name := Name;
   All := Options + BuildFlags;
-  {$ifdef CPUI386} // where -gl alone writes stabs, which LaneMM does not read
-  if (Pos('-gl', All) > 0) and (Pos('-gw', All) = 0) then
+  // There -g and -gl alone write stabs, which LaneMM does not read.
+  if (TargetProcessor = 'i386') and (Pos('-g', All) > 0) and (Pos('-gw', All) = 0) then
     All := All + ' -gw2';
-  {$endif}
   Path := SourceFolder + 'tests/programs/' + Name + '.lpr';
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + All.Replace(' ', '') + '/';
   FileName := Folder + Name;

@@ -6,7 +6,7 @@ unit Test.Tools;
 interface
 
 uses
-  Classes, SysUtils, SyncObjs, fpcunit, Test.System;
+  Classes, SysUtils, SyncObjs, fpcunit, LaneMM.Types, Test.System;
 
 const
   /// The errors of the memory manager, as numbers.
@@ -148,7 +148,18 @@ function ResidentBytes: NativeUInt;
 function ColdSlices: NativeUInt;
 /// Returns the slices that were handed out at some time; beyond them no memory was touched.
 function HandedOutSlices: NativeUInt;
-/// Returns the end of the first arena's committed memory. The slice before it was never taken.
+/// Returns the newest arena.
+function NewestArena: PArena;
+/// Makes the newest arena one with SliceCount reserved slices that were never used; returns it. The
+/// other slices become free.
+function ArenaWithNew(SliceCount: NativeUInt): PArena;
+/// Makes slices that FrontierTake gave, and that are not used, a free run.
+procedure GiveBackNew(Span: PSpan; SliceCount: NativeUInt);
+/// Takes the locks of all shards: what this thread then takes comes from the frontier.
+procedure LockShards;
+/// Leaves them.
+procedure UnlockShards;
+/// Returns the end of the newest arena's committed memory. The slice before it was never taken.
 function UntouchedLimit: PByte;
 /// Uses blocks of all tiers; returns whether they are disjoint and keep their contents.
 function HeapWorks: Boolean;
@@ -156,8 +167,8 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
-  LaneMM.Stats;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Purge, LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
 
@@ -367,24 +378,76 @@ begin
   end;
 end;
 
+function NewestArena: PArena;
+var
+  Index: Integer;
+begin
+  Index := 0;
+  while FrontierArena(Index + 1) <> nil do
+    Inc(Index);
+  Result := FrontierArena(Index);
+end;
+
+procedure GiveBackNew(Span: PSpan; SliceCount: NativeUInt);
+begin
+  Span^.Shard := 1;
+  Span^.SliceCount := SliceCount;
+  Span^.SpareCount := SliceCount; // not counted as backed
+  ArenaReleaseZero(Span);
+end;
+
+// Takes the next slices of the newest arena, or of a new one, and makes them free.
+procedure PassSlices(SliceCount: NativeUInt);
+var
+  Span, Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  Span := FrontierTake(SliceCount, Tail, TailCount);
+  if Span = nil then
+    raise Exception.CreateFmt('no %d new slices', [SliceCount]);
+  GiveBackNew(Span, SliceCount);
+  if Tail <> nil then
+    GiveBackNew(Tail, TailCount);
+end;
+
+function ArenaWithNew(SliceCount: NativeUInt): PArena;
+begin
+  Result := NewestArena;
+  while Result^.Reserved - Result^.Frontier < SliceCount do
+  begin
+    if Result^.Reserved > Result^.Frontier then
+      PassSlices(Result^.Reserved - Result^.Frontier);
+    PassSlices(1); // the arena grows, or there is another one
+    Result := NewestArena;
+  end;
+end;
+
+procedure LockShards;
+var
+  Number: NativeUInt;
+begin
+  for Number := 1 to Process.ShardCount do
+    LockEnter(Process.Shards[Number].Lock);
+end;
+
+procedure UnlockShards;
+var
+  Number: NativeUInt;
+begin
+  for Number := 1 to Process.ShardCount do
+    LockLeave(Process.Shards[Number].Lock);
+end;
+
 function UntouchedLimit: PByte;
 var
   Arena: PArena;
-  SliceCount: NativeUInt;
-  Span: PSpan;
 begin
-  Arena := FrontierArena(0);
+  Arena := ArenaWithNew(1);
   if Arena^.Frontier = Arena^.Committed then
-  begin
-    // More slices than any free run has. The frontier becomes an odd number, where no commit ends.
-    SliceCount := ArenaWarmSlices + ColdSlices + 1;
-    Inc(SliceCount, Ord(not Odd(Arena^.Frontier + SliceCount)));
-    Span := ArenaTake(SliceCount);
-    if Span = nil then
-      raise Exception.CreateFmt('no run of %d slices beyond the frontier', [SliceCount]);
-    ArenaReleaseUnused(Span);
-  end;
-  Result := PByte(Process.Base + Process.Limit);
+    PassSlices(1); // commits many
+  if Arena^.Frontier = Arena^.Committed then
+    raise Exception.Create('no slice is committed ahead');
+  Result := Arena^.Base + Arena^.Committed * SliceSize;
 end;
 
 function HeapWorks: Boolean;

@@ -246,18 +246,22 @@ begin
 end;
 
 procedure TArenaTests.GrowTakesTheFreeSlicesBehindAndTheFrontier;
+const
+  Count = 30;
 var
   Span: PSpan;
-  Count: NativeUInt;
+  Arena: PArena;
 begin
-  Count := FreeSlices + 1; // longer than all free runs: from the frontier
+  Arena := ArenaWithNew(Count + 10);
+  LockShards;
   Span := Take(Count);
-  AssertTrue('ends at the frontier', Span + Count = FrontierArena(0)^.Spans + FrontierArena(0)^.Frontier);
+  UnlockShards;
+  AssertTrue('ends at the frontier', Span + Count = Arena^.Spans + Arena^.Frontier);
   ArenaRelease(ArenaSplit(Span, Count - 1));
   AssertTrue('grown', ArenaGrow(Span, Count + 9));
   Same(Count + 9, Span^.SliceCount, 'slices');
   AssertTrue('ends at the frontier again',
-    Span + Count + 9 = FrontierArena(0)^.Spans + FrontierArena(0)^.Frontier);
+    Span + Count + 9 = Arena^.Spans + Arena^.Frontier);
   Span^.Start[(Count + 9) * SliceSize - 1] := 1;
   ArenaRelease(Span);
 end;

@@ -14,7 +14,6 @@ type
   strict private
     function Arena: PArena;
     function Take(SliceCount: NativeUInt): PSpan;
-    procedure GiveBack(Span: PSpan; SliceCount: NativeUInt);
     procedure LeaveSlices(SliceCount: NativeUInt);
     {$ifdef LINUX}
     procedure CheckRefusal;
@@ -22,9 +21,12 @@ type
     procedure CheckNewArena;
     procedure CheckRestOfTheLastArena;
     {$ifdef LINUX}
+    function CanGrow: Boolean;
     procedure CheckGrowth;
     procedure CheckOccupiedAddresses;
     {$endif}
+  protected
+    procedure SetUp; override;
   published
     procedure SlicesAreTakenInOrder;
     procedure SlicesReadAsZerosAndHaveRecords;
@@ -50,15 +52,14 @@ const
   // More slices than are committed ahead.
   ManySlices = 1536;
 
-// Returns the newest arena.
-function TFrontierTests.Arena: PArena;
-var
-  Index: Integer;
+procedure TFrontierTests.SetUp;
 begin
-  Index := 0;
-  while FrontierArena(Index + 1) <> nil do
-    Inc(Index);
-  Result := FrontierArena(Index);
+  ArenaWithNew(ManySlices + 10);
+end;
+
+function TFrontierTests.Arena: PArena;
+begin
+  Result := NewestArena;
 end;
 
 function TFrontierTests.Take(SliceCount: NativeUInt): PSpan;
@@ -69,15 +70,6 @@ begin
   Result := FrontierTake(SliceCount, Tail, TailCount);
   AssertTrue('taken', Result <> nil);
   AssertTrue('no new arena', Tail = nil);
-end;
-
-// Makes slices of this test a free run.
-procedure TFrontierTests.GiveBack(Span: PSpan; SliceCount: NativeUInt);
-begin
-  Span^.Shard := 1;
-  Span^.SliceCount := SliceCount;
-  Span^.SpareCount := SliceCount; // not counted as backed
-  ArenaReleaseZero(Span);
 end;
 
 procedure TFrontierTests.SlicesAreTakenInOrder;
@@ -91,7 +83,7 @@ begin
   AssertTrue('first', First = Arena^.Spans + Last);
   AssertTrue('second', Second = First + 3);
   Same(Last + 8, Arena^.Frontier, 'frontier');
-  GiveBack(First, 8);
+  GiveBackNew(First, 8);
 end;
 
 procedure TFrontierTests.SlicesReadAsZerosAndHaveRecords;
@@ -105,7 +97,7 @@ begin
   AssertTrue('committed', OsUse(Span^.Start, ManySlices * SliceSize));
   AssertTrue('zero', IsZero(Span^.Start, SliceSize));
   AssertTrue('zero at the end', IsZero(Span^.Start + (ManySlices - 1) * SliceSize, SliceSize));
-  GiveBack(Span, ManySlices);
+  GiveBackNew(Span, ManySlices);
 end;
 
 procedure TFrontierTests.SpanAtTheFrontierGrows;
@@ -116,7 +108,7 @@ begin
   AssertTrue('grown', FrontierGrow(Span + 3, ManySlices));
   AssertTrue('record', ArenaSpan(Span^.Start + (ManySlices + 3) * SliceSize - 1)
     = Span + ManySlices + 2);
-  GiveBack(Span, ManySlices + 3);
+  GiveBackNew(Span, ManySlices + 3);
 end;
 
 procedure TFrontierTests.OtherSpansDoNotGrow;
@@ -130,7 +122,7 @@ begin
   AssertFalse('behind the frontier', FrontierGrow(Span + 6, 1));
   AssertFalse('past the end of the arena', FrontierGrow(Span + 5, Arena^.MostSlices - Last + 1));
   Same(Last, Arena^.Frontier, 'frontier');
-  GiveBack(Span, 5);
+  GiveBackNew(Span, 5);
 end;
 
 {$ifdef LINUX} // Windows commits no memory here, see Test.Os.Windows
@@ -213,11 +205,24 @@ begin
 end;
 
 {$ifdef LINUX} // on Windows arenas do not grow
+// Returns whether the newest arena may grow to twice its length, and the addresses for it are free.
+function TFrontierTests.CanGrow: Boolean;
+var
+  Size: NativeUInt;
+begin
+  Size := Arena^.Reserved * SliceSize;
+  Result := (Arena^.Reserved * 2 <= Arena^.MostSlices) and OsReserveAt(Arena^.Base + Size, Size);
+  if Result then
+    OsRelease(Arena^.Base + Size, Size);
+end;
+
 procedure TFrontierTests.CheckGrowth;
 var
   Last, Count: NativeUInt;
   Span: PSpan;
 begin
+  while not CanGrow do
+    ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
   Last := Arena^.Reserved;
   Count := Last - Arena^.Frontier + 10;
   Span := Take(Count);

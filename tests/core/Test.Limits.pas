@@ -59,7 +59,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena,
   LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
@@ -444,12 +444,16 @@ procedure TLimitsTests.BlockThatGrowsAtTheFrontierStaysBelowTheLimit;
 var
   Span: PSpan;
   Arena: PArena;
-  Backed: NativeUInt;
+  Backed, KeptFrom: NativeUInt;
 begin
-  // Longer than all free runs.
-  Span := LargeGet((ArenaWarmSlices + ColdSlices + 1) * SliceSize);
+  KeptFrom := Process.HugeFrom;
+  Process.HugeFrom := 0; // no slices left in front of a huge page
+  Arena := ArenaWithNew(4 * Megabyte div SliceSize);
+  LockShards;
+  Span := LargeGet(Megabyte);
+  UnlockShards;
+  Process.HugeFrom := KeptFrom;
   AssertTrue('got', Span <> nil);
-  Arena := FrontierArena(0);
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
   LimitTo(Megabyte);
   Backed := ArenaBackedSlices;

@@ -658,7 +658,7 @@ end;
 
 procedure TPlacesTests.PrepareFrontier;
 begin
-  FreeBefore := FrontierArena(0)^.Frontier;
+  FreeBefore := ArenaWithNew(6)^.Frontier;
 end;
 
 procedure TPlacesTests.TakeNew;
@@ -680,7 +680,7 @@ end;
 procedure TPlacesTests.VerifyTwoRunsOfTheFrontier;
 begin
   AssertTrue('two runs', (First <> nil) and (Second <> nil) and (Abs(First - Second) = 3));
-  Same(FreeBefore + 6, FrontierArena(0)^.Frontier, 'frontier');
+  Same(FreeBefore + 6, NewestArena^.Frontier, 'frontier');
   if Second < First then
     First := Second;
   First^.Shard := 1;

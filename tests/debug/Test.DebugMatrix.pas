@@ -55,8 +55,9 @@ const
   WasGot = Got + '=got|';
   WasFreed = WasGot + Freed + '=freed|';
 
-  ClassRead = 'Use after free: the class of a freed object was read.|' + BlockLine
-    + '  Class: {class}|';
+  ClassLine = '  Class: {class}|';
+  ClassRead = 'Use after free: the class of a freed object was read.|' + BlockLine + ClassLine;
+  Followed = 'Use after free: the contents of a freed block were used as an address.|';
   WasDestroyed = Got + '=created|' + Freed + '=destroyed|';
 
   AllExpected: array[0..37] of TExpected = (
@@ -111,7 +112,7 @@ const
       + '  Modified: 1 byte at offset 1.|  Modified: 3 bytes at offset {offset}.|'
       + '  Modified: 1 byte at offset {last}.|' + BlockLine; Stacks: WasFreed + Found + '=check'),
     (Mistake: 'method'; Lines: 'Use after free: virtual method DEBUGMATRIX.TTHING.ACT of a freed'
-      + ' object was called.|' + BlockLine + '  Class: {class}|';
+      + ' object was called.|' + BlockLine + ClassLine;
       Stacks: WasDestroyed + Here + '=method'),
     (Mistake: 'is'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=is'),
     (Mistake: 'as'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=as'),
@@ -122,12 +123,12 @@ const
     (Mistake: 'supports'; Lines: ClassRead; Stacks: WasDestroyed + Here + '=supports'),
     (Mistake: 'interface';
       Lines: 'Use after free: interface method 3 of a freed object was called.|' + BlockLine
-      + '  Class: {class}|';
+      + ClassLine;
       Stacks: Got + '=actor|' + Freed + '=released|' + Here + '=interface'),
     (Mistake: 'use-new'; Lines: 'Use of uninitialized memory: the contents of a new block were'
       + ' used as an address.|' + BlockLine; Stacks: WasGot + Here + '=text'),
     (Mistake: 'use-freed';
-      Lines: 'Use after free: the contents of a freed block were used as an address.|';
+      Lines: Followed;
       Stacks: Here + '=followed'),
     (Mistake: 'notes';
       Lines: 'Heap corruption: the bookkeeping record of the block at {address} was overwritten.|';
@@ -192,7 +193,7 @@ end;
 
 function Hex(Address: NativeUInt): string;
 begin
-  Result := '$' + LowerCase(HexStr(Address, SizeOf(Address) * 2));
+  Result := '$' + LowerCase(HexStr(Address, WordSize * 2));
 end;
 
 function Grouped(Value: Int64): string;
@@ -254,11 +255,11 @@ end;
 procedure TChecker.HasDump;
 const
   LineBytes = 16;
-  Column = 7 + 16 + 1;
 var
   Address: NativeUInt;
-  First: Integer;
+  First, Column: Integer;
 begin
+  Column := 7 + WordSize * 2 + 1;
   Address := Facts.Block + NativeUInt(Facts.Offset);
   First := Pos(#10'      ' + Copy(Hex(Address and not (LineBytes - 1)), 2) + ' ', Report);
   if (First = 0)
@@ -266,6 +267,19 @@ begin
     Missing(Format('*42 at %s', [Hex(Address)]));
   if Report.CountChar('*') <> 1 then
     Missing('one star');
+end;
+
+// Addresses of 32 bits have no room for the mark by which the use of a freed object is known for what it
+// is, but for calls of interfaces: there the report has the place alone for certain.
+function OfTarget(const Expected: TExpected): TExpected;
+begin
+  Result := Expected;
+  if (WordSize = 8) or not Expected.Lines.EndsWith(ClassLine) then
+    Exit;
+  Result.Lines := Followed;
+  if Expected.Mistake = 'interface' then
+    Result.Lines := Copy(Expected.Lines, 1, Pos('|', Expected.Lines));
+  Result.Stacks := Copy(Expected.Stacks, Pos(Here, Expected.Stacks));
 end;
 
 procedure TChecker.Check(const Expected: TExpected);
@@ -319,7 +333,7 @@ begin
       Checker.Title := Expected.Mistake + ', ' + Copy(Sections[Index], 1, LineEnd - 1);
       Checker.Facts.Read(Copy(Sections[Index], 1, LineEnd - 1));
       Checker.Report := Copy(Sections[Index], LineEnd + 1);
-      Checker.Check(Expected);
+      Checker.Check(OfTarget(Expected));
     end;
   finally
     Checker.Free;

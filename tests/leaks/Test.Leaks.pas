@@ -70,30 +70,44 @@ implementation
 uses
   SysUtils, Classes, fpjson, jsonparser, DOM, XMLRead, testregistry, Test.Programs;
 
+type
+  // Bytes of the objects and texts that the program leaks.
+  TSizes = record
+    Foo, FooBlock: Integer;  // TFoo, and the block that it takes
+    Root: Integer;           // TObject
+    Link: Integer;           // the block of an object with one field
+    Pair: Integer;           // the blocks of a cycle of interfaces
+    WideText: Integer;       // the block of the text of UTF-16
+    Form: Integer;           // what TForm1 retains, and TForm1
+    HaltedCycles: Integer;   // cycles that are no longer referenced after Halt
+  end;
+
 const
-  // Bytes of objects and of the one text of UTF-16. From Free Pascal 3.3 on each object has a monitor,
-  // and the header of a string is shorter.
-  {$if FPC_FULLVERSION < 30300}
-  FooSize = 24;        // TFoo
-  RootBytes = 8;       // TObject
-  LinkSize = 16;       // the block of an object with one field
-  WideTextSize = 48;
-  FormBytes = 482384;  // what TForm1 retains, and TForm1
-  HaltedCycles = 3;
-  {$else}
-  FooSize = 32;
-  RootBytes = 16;
-  LinkSize = 32;
-  WideTextSize = 32;
-  FormBytes = 482416;
-  HaltedCycles = 2;    // the stack still holds one, which is no leak
-  {$endif}
+  // Of programs with 32 and 64 bits. From Free Pascal 3.3 on each object has a monitor, and the header
+  // of a string is shorter; there the stack still holds one cycle, which is no leak.
+  AllSizes: array[Boolean] of TSizes = (
+    (Foo: 12; FooBlock: 16; Root: 4; Link: 16; Pair: 64; WideText: 32; Form: 257584;
+      HaltedCycles: 3),
+    {$if FPC_FULLVERSION < 30300}
+    (Foo: 24; FooBlock: 32; Root: 8; Link: 16; Pair: 96; WideText: 48; Form: 482384;
+      HaltedCycles: 3));
+    {$else}
+    (Foo: 32; FooBlock: 32; Root: 16; Link: 32; Pair: 96; WideText: 32; Form: 482416;
+      HaltedCycles: 2));
+    {$endif}
+  RootBlock = 16;
+  ArrayLength = 4000;
 
 const
   LogSuffix = 'EventLog.txt';
 
 var
   Debugged, Optimised: TTestProgram;
+
+function Sizes: TSizes;
+begin
+  Result := AllSizes[WordSize = 8];
+end;
 
 function Leaking: TTestProgram;
 begin
@@ -160,7 +174,7 @@ end;
 procedure TLeaksTests.LeaksAreFoundBesideRunningThreads;
 begin
   Reports('objects', 'thread');
-  Has('12 x Leaking.TFoo, 384 bytes');
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
   HasNot('TResident');
   HasNot('TStringList');
 end;
@@ -169,7 +183,8 @@ procedure TLeaksTests.LeaksAreFoundAfterHalt;
 begin
   Reports('cycle', 'halt');
   Same(3, Leaking.ExitCode, 'exit code');
-  Has(Format('Memory leaks: %d blocks, %d bytes:', [2 * HaltedCycles, 96 * HaltedCycles]));
+  Has(Format('Memory leaks: %d blocks, %d bytes:',
+    [2 * Sizes.HaltedCycles, Sizes.Pair * Sizes.HaltedCycles]));
 end;
 
 procedure TLeaksTests.LeaksAreFoundAfterAnException;
@@ -183,18 +198,18 @@ end;
 procedure TLeaksTests.ObjectsAreCountedByClass;
 begin
   Reports('objects', '');
-  Has('Memory leaks: 14 blocks, 416 bytes:');
-  Has('12 x Leaking.TFoo, 384 bytes');
+  Has(Format('Memory leaks: 14 blocks, %d bytes:', [12 * Sizes.FooBlock + 2 * RootBlock]));
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
   Has('2 x System.TObject, 32 bytes');
 end;
 
 procedure TLeaksTests.StringsAreShownWithTheirFirstCharacters;
 begin
   Reports('texts', '');
-  Has(Format('Memory leaks: 6 blocks, %d bytes:', [160 + WideTextSize]));
+  Has(Format('Memory leaks: 6 blocks, %d bytes:', [160 + Sizes.WideText]));
   Has('5 x AnsiString, 160 bytes');
   Has('"Item 0", "Item 1", "Item 2", ...');
-  Has(Format('1 x UnicodeString, %d bytes', [WideTextSize]));
+  Has(Format('1 x UnicodeString, %d bytes', [Sizes.WideText]));
   Has('"Wide 7"');
 end;
 
@@ -222,17 +237,17 @@ end;
 procedure TLeaksTests.OwnersAreNamedWithWhatTheyHold;
 begin
   Reports('form', '');
-  Has(Format('Memory leaks: 12,004 blocks, %.0n bytes:', [FormBytes + 0.0]));
-  Has('12,000 x Leaking.TFoo, 384,000 bytes');
+  Has(Format('Memory leaks: 12,004 blocks, %.0n bytes:', [Sizes.Form + 0.0]));
+  Has(Format('12,000 x Leaking.TFoo, %d,000 bytes', [12 * Sizes.FooBlock]));
   Has('12,000 retained by Leaking.TForm1 -> Classes.TList -> Classes.TFPList');
   Has(Format('1 x Leaking.TForm1, %d bytes'#10
-    + '      retained size: %.0n bytes', [LinkSize, FormBytes + 0.0]));
+    + '      retained size: %.0n bytes', [Sizes.Link, Sizes.Form + 0.0]));
 end;
 
 procedure TLeaksTests.CyclesOfInterfacesAreNamed;
 begin
   Reports('cycle', '');
-  Has('Memory leaks: 6 blocks, 288 bytes:');
+  Has(Format('Memory leaks: 6 blocks, %d bytes:', [3 * Sizes.Pair]));
   Has('retained by the cycle of interfaces Leaking.T');
   Has('Leaking.TParent -> Leaking.TChild');
   Has('Leaking.TChild -> Leaking.TParent');
@@ -248,15 +263,15 @@ end;
 procedure TLeaksTests.ChainOfOneClassIsNoHolder;
 begin
   Reports('chain', '');
-  Has(Format('1,000 x Leaking.TLink, %d,000 bytes', [LinkSize]));
+  Has(Format('1,000 x Leaking.TLink, %d,000 bytes', [Sizes.Link]));
   HasNot('retained by');
 end;
 
 procedure TLeaksTests.BlocksFreedByAnotherThreadAreNoLeaks;
 begin
   Reports('threads', '');
-  Has('Memory leaks: 50 blocks, 1,600 bytes:');
-  Has('50 x Leaking.TFoo, 1,600 bytes');
+  Has(Format('Memory leaks: 50 blocks, %.0n bytes:', [50.0 * Sizes.FooBlock]));
+  Has(Format('50 x Leaking.TFoo, %.0n bytes', [50.0 * Sizes.FooBlock]));
 end;
 
 procedure TLeaksTests.ExitCodeIsSetOnLeaksOnly;
@@ -305,10 +320,11 @@ end;
 procedure TLeaksTests.ExpectedLeaksAreNotCounted;
 begin
   Reports('expected', '');
-  Has('Memory leaks: 5 blocks, 400 bytes:');
-  Has('2 x Leaking.TFoo, 64 bytes');
+  Has(Format('Memory leaks: 5 blocks, %d bytes:', [2 * Sizes.FooBlock + 336]));
+  Has(Format('2 x Leaking.TFoo, %d bytes', [2 * Sizes.FooBlock]));
   Has('3 x 112-byte block, 336 bytes');
-  Has(Format('Suppressed, not counted: 20 blocks, %.0n bytes', [1136.0 + WideTextSize]));
+  Has(Format('Suppressed, not counted: 20 blocks, %.0n bytes',
+    [10.0 * Sizes.FooBlock + 2 * RootBlock + 7 * 112 + Sizes.WideText]));
   HasNot('TObject');
   HasNot('Item 4711');
 end;
@@ -342,8 +358,8 @@ procedure TLeaksTests.FileNamesExpectedRoutines;
 begin
   Leaking.Run('leaks,debug,leaks:ignore=' + FileWith('ignore', 'routine *.LeakObjects'),
     ['two']);
-  Has('Memory leaks: 3 blocks, 12,048 bytes:');
-  Has(Format('Suppressed, not counted: 14 blocks, %d bytes', [12 * FooSize + 2 * RootBytes]));
+  Has(Format('Memory leaks: 3 blocks, %.0n bytes:', [3.0 * (ArrayLength + 2 * WordSize)]));
+  Has(Format('Suppressed, not counted: 14 blocks, %d bytes', [12 * Sizes.Foo + 2 * Sizes.Root]));
   HasNot('LEAKOBJECTS');
   Has('LEAKARRAYS');
 end;
@@ -361,8 +377,9 @@ procedure TLeaksTests.WhatGrewBetweenSnapshotsIsReported;
 begin
   Leaking.Run('', ['snapshots']);
   Same(1, Leaking.ExitCode, 'the difference was right');
-  Has('Memory growth between the snapshots: 17 blocks, 12,704 bytes:');
-  Has('12 x Leaking.TFoo, 384 bytes');
+  Has(Format('Memory growth between the snapshots: 17 blocks, %.0n bytes:',
+    [12288.0 + 12 * Sizes.FooBlock + 2 * RootBlock]));
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
   Has('3 x dynamic array in a 4,096-byte block, 12,288 bytes');
   HasNot('AnsiString');
   Has('No memory growth between the snapshots.');
@@ -372,20 +389,20 @@ procedure TLeaksTests.WhatIsInUseIsReportedOnDemand;
 begin
   Leaking.Run('', ['now']);
   Has('Memory in use: ');
-  Has('12 x Leaking.TFoo, 384 bytes');
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
   HasNot('Memory leaks');
 end;
 
 procedure TLeaksTests.ProgramItselfCanWishForTheReport;
 begin
   Leaking.Run('', ['wish']);
-  Has('12 x Leaking.TFoo, 384 bytes');
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
 end;
 
 procedure TLeaksTests.StackIsShownInDebugMode;
 begin
   Leaking.Run('leaks,debug', ['objects']);
-  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * FooSize]));
+  Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.Foo]));
   Has(Format('Leaking.lpr:%d', [Leaking.PlantedLine('leak')]));
 end;
 
@@ -398,12 +415,12 @@ end;
 
 procedure TLeaksTests.LeaksOfOneKindAreCountedByPlace;
 begin
-  CountsByPlace('leaks,debug', FooSize);
+  CountsByPlace('leaks,debug', Sizes.Foo);
 end;
 
 procedure TLeaksTests.StacksAloneGiveThePlacesOfLeaks;
 begin
-  CountsByPlace('leaks,stacks', 32); // usable bytes instead of those asked for
+  CountsByPlace('leaks,stacks', Sizes.FooBlock); // usable bytes instead of those asked for
 end;
 
 procedure TLeaksTests.CountsByPlace(const Words: string; Size: Integer);
@@ -455,7 +472,7 @@ begin
     for Index := 0 to High(Counts) do
     begin
       Same(Counts[Index], Places.Objects[Index].Integers['blocks'], 'blocks');
-      Same(Counts[Index] * FooSize, Places.Objects[Index].Integers['bytes'], 'bytes');
+      Same(Counts[Index] * Sizes.Foo, Places.Objects[Index].Integers['bytes'], 'bytes');
       AtLeast(2, Places.Objects[Index].Arrays['stack'].Count, 'frames');
     end;
   finally
@@ -476,8 +493,8 @@ end;
 procedure TLeaksTests.GrowthIsCountedByPlace;
 begin
   Leaking.Run('debug', ['grow']);
-  Has(Format('Memory growth between the snapshots: 7 blocks, %d bytes:', [7 * FooSize]));
-  Has(Format('7, %d bytes allocated, the first as number ', [7 * FooSize]));
+  Has(Format('Memory growth between the snapshots: 7 blocks, %d bytes:', [7 * Sizes.Foo]));
+  Has(Format('7, %d bytes allocated, the first as number ', [7 * Sizes.Foo]));
   PlaceOf('growth', Leaking.Errors);
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('most')]));
 end;
@@ -492,7 +509,7 @@ end;
 procedure TLeaksTests.WhatNothingRetainsComesFirst;
 begin
   Reports('form', '');
-  AssertTrue(Leaking.Errors, Pos(Format('1 x Leaking.TForm1, %d bytes', [LinkSize]), Leaking.Errors)
+  AssertTrue(Leaking.Errors, Pos(Format('1 x Leaking.TForm1, %d bytes', [Sizes.Link]), Leaking.Errors)
     < Pos('12,000 x Leaking.TFoo', Leaking.Errors));
 end;
 
@@ -505,14 +522,14 @@ begin
   Root := GetJSON(Leaking.Written('.json'));
   try
     Same(12004, Root.FindPath('blocks').AsInteger, 'blocks');
-    Same(FormBytes, Root.FindPath('bytes').AsInteger, 'bytes');
+    Same(Sizes.Form, Root.FindPath('bytes').AsInteger, 'bytes');
     AssertEquals('Leaking.TForm1', Root.FindPath('groups[0].name').AsString);
-    Same(FormBytes, Root.FindPath('groups[0].retained').AsInteger, 'retained by the form');
+    Same(Sizes.Form, Root.FindPath('groups[0].retained').AsInteger, 'retained by the form');
     Group := Root.FindPath('groups[1]') as TJSONObject;
     AssertEquals('Leaking.TFoo', Group.Strings['name']);
     AssertEquals('object', Group.Strings['kind']);
     Same(12000, Group.Integers['blocks'], 'blocks of the group');
-    Same(384000, Group.Integers['bytes'], 'bytes of the group');
+    Same(12000 * Sizes.FooBlock, Group.Integers['bytes'], 'bytes of the group');
     Same(12000, Group.FindPath('retainers[0].blocks').AsInteger, 'retained');
     AssertEquals('Leaking.TForm1', Group.FindPath('retainers[0].chain[0]').AsString);
     AssertEquals('Classes.TFPList', Group.FindPath('retainers[0].chain[2]').AsString);
@@ -536,7 +553,7 @@ begin
     AssertEquals('2', string(Suite.GetAttribute('failures')));
     Same(2, Suite.ChildNodes.Count, 'test cases');
     AssertEquals('Leaking.TFoo', string((Suite.FirstChild as TDOMElement).GetAttribute('name')));
-    AssertEquals(Format('12 blocks, %d bytes leaked', [12 * FooSize]),
+    AssertEquals(Format('12 blocks, %d bytes leaked', [12 * Sizes.Foo]),
       string((Suite.FirstChild.FirstChild as TDOMElement).GetAttribute('message')));
     AssertTrue('stack', Pos('LEAKOBJECTS', string(Suite.FirstChild.TextContent)) > 0);
     Report.Free;
@@ -580,8 +597,9 @@ var
 begin
   Leaking.Run('leaks,leaks:format=heaptrc', ['objects']);
   Text := Leaking.Written('.trc');
-  Same(1, CountLines(Text, 'Heap dump by heaptrc unit of ' + Leaking.Folder), 'head');
-  Same(1, CountLines(Text, '14 unfreed memory blocks : 416'), 'counts');
+  Same(1, CountLines(Text, 'Heap dump by heaptrc unit of ' + Leaking.ReportedPath), 'head');
+  Same(1, CountLines(Text, Format('14 unfreed memory blocks : %d',
+    [12 * Sizes.FooBlock + 2 * RootBlock])), 'counts');
   Same(14, CountLines(Text, 'Call trace for block $'), 'blocks');
 end;
 

@@ -403,9 +403,9 @@ begin
   Text := 'Item ' + IntToStr(12345);
   for Wrong in WrongLengths do
   begin
-    PNativeInt(PByte(Text) - 8)^ := Wrong;
+    PNativeInt(PByte(Text) - SizeOf(NativeInt))^ := Wrong;
     Read(PByte(Text) - SizeOf(TStringHead));
-    PNativeInt(PByte(Text) - 8)^ := 10;
+    PNativeInt(PByte(Text) - SizeOf(NativeInt))^ := 10;
     AssertTrue('kind', Contents.Kind <> coAnsiString);
   end;
 end;

@@ -14,8 +14,12 @@ uses
   LaneMM, cthreads, SysUtils, Churning, LaneMM.Os, LaneMM.DebugSpans;
 
 const
-  // Bytes of a TActor, with a monitor from Free Pascal 3.3 on.
-  ActorSize = {$if FPC_FULLVERSION < 30300} 32 {$else} 40 {$endif};
+  // Bytes of a TThing and of a TActor; from Free Pascal 3.3 on an object has a monitor.
+  MonitorSize = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$endif};
+  ThingSize = SizeOf(Pointer) + MonitorSize;
+  // The class, two counts of references and destructions, two tables of methods.
+  ActorSize = 3 * SizeOf(Pointer) + 2 * SizeOf(LongInt) + MonitorSize;
+  OneSize = 100;
 
 type
   TUse = procedure;
@@ -29,12 +33,12 @@ type
   public
     procedure Act; virtual;
   end;
-  TThing16 = class(TThing) Room: array[1..8] of Byte; end;
-  TThing100 = class(TThing) Room: array[1..92] of Byte; end;
-  TThing1000 = class(TThing) Room: array[1..992] of Byte; end;
-  TThing32736 = class(TThing) Room: array[1..32728] of Byte; end;
-  TThing100000 = class(TThing) Room: array[1..99992] of Byte; end;
-  TThing3000000 = class(TThing) Room: array[1..2999992] of Byte; end;
+  TThing24 = class(TThing) Room: array[1..24 - ThingSize] of Byte; end;
+  TThing100 = class(TThing) Room: array[1..OneSize - ThingSize] of Byte; end;
+  TThing1000 = class(TThing) Room: array[1..1000 - ThingSize] of Byte; end;
+  TThing32736 = class(TThing) Room: array[1..32736 - ThingSize] of Byte; end;
+  TThing100000 = class(TThing) Room: array[1..100000 - ThingSize] of Byte; end;
+  TThing3000000 = class(TThing) Room: array[1..3000000 - ThingSize] of Byte; end;
   TThingClass = class of TThing;
 
   IActor = interface
@@ -51,15 +55,14 @@ type
 
 const
   Mark = $42;
-  OneSize = 100;
   Largest = 20000000;
   // Blocks that are larger do not wait before they are used again.
   MostKept = 8000000;
   // Freed blocks that are larger are checked at their ends only.
   MostWhole = 1 shl 20;
-  Sizes: array[0..12] of NativeInt = (1, 8, 16, ActorSize, OneSize, 1000, 5000, 32736, 32737, 100000,
-    1100000, 3000000, Largest);
-  Things: array[0..6] of TThingClass = (TThing, TThing16, TThing100, TThing1000, TThing32736,
+  Sizes: array[0..13] of NativeInt = (1, ThingSize, 16, 24, ActorSize, OneSize, 1000, 5000, 32736,
+    32737, 100000, 1100000, 3000000, Largest);
+  Things: array[0..6] of TThingClass = (TThing, TThing24, TThing100, TThing1000, TThing32736,
     TThing100000, TThing3000000);
   Actors: array[0..3] of TActorClass = (TActor, TActor1000, TActor32736, TActor3000000);
 
@@ -495,7 +498,7 @@ var
   Kept: Pointer;
 begin
   for Kind in Actors do
-    if (Kind.InstanceSize = Size) or (Size = 32) and (Kind = TActor) then
+    if Kind.InstanceSize = Size then
     begin
       Actor := Kind.Create; // planted: actor
       Note(Pointer(Actor as TObject));
@@ -605,16 +608,16 @@ const
     (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostWhole),
     (Name: 'freed-last'; Run: WriteLastAfterFree; Least: 1; Most: MostKept),
     (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostWhole),
-    (Name: 'method'; Run: CallMethodOfFreed; Least: 8; Most: MostKept),
-    (Name: 'is'; Run: TestClassOfFreed; Least: 8; Most: MostKept),
-    (Name: 'as'; Run: ConvertClassOfFreed; Least: 8; Most: MostKept),
-    (Name: 'name'; Run: NameClassOfFreed; Least: 8; Most: MostKept),
-    (Name: 'inherits'; Run: AskAncestorOfFreed; Least: 8; Most: MostKept),
-    (Name: 'instance-size'; Run: AskSizeOfFreed; Least: 8; Most: MostKept),
-    (Name: 'supports'; Run: AskInterfaceOfFreed; Least: 8; Most: MostKept),
+    (Name: 'method'; Run: CallMethodOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'is'; Run: TestClassOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'as'; Run: ConvertClassOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'name'; Run: NameClassOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'inherits'; Run: AskAncestorOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'instance-size'; Run: AskSizeOfFreed; Least: ThingSize; Most: MostKept),
+    (Name: 'supports'; Run: AskInterfaceOfFreed; Least: ThingSize; Most: MostKept),
     (Name: 'interface'; Run: CallInterfaceOfFreed; Least: ActorSize; Most: MostKept),
-    (Name: 'use-new'; Run: UseNew; Least: 8; Most: Largest),
-    (Name: 'use-freed'; Run: UseFreed; Least: 8; Most: MostKept),
+    (Name: 'use-new'; Run: UseNew; Least: SizeOf(Pointer); Most: Largest),
+    (Name: 'use-freed'; Run: UseFreed; Least: SizeOf(Pointer); Most: MostKept),
     (Name: 'notes'; Run: SpoilNotes; Least: 1; Most: Largest),
     (Name: 'guard-write'; Run: WriteIntoGuard; Least: 1; Most: Largest),
     (Name: 'guard-freed'; Run: ReadFreedGuarded; Least: 1; Most: Largest));

@@ -56,15 +56,15 @@ begin
     1: Result := Below(4096);
     2: Result := High(NativeUInt) - NativeUInt(Below(4096));
     3: Result := NextRandom;
-    4: Result := NextRandom and $7FFFFFFFFFF8;
+    4: Result := NextRandom and {$ifdef CPU64} $7FFFFFFFFFF8 {$else} $FFFFFFF8 {$endif};
     5: Result := NativeUInt(Blocks[Below(BlockCount)]) + NativeUInt(Below(64));
     6: Result := NativeUInt(Things[Below(BlockCount)]);
     7: Result := NativeUInt(@Result);
-    8: Result := NativeUInt(Pointer(TThing)) + NativeUInt(Below(32) * 8);
+    8: Result := NativeUInt(Pointer(TThing)) + NativeUInt(Below(32) * SizeOf(Pointer));
     9: Result := Process.Base + NextRandom mod (Process.Limit * 2 + 1);
     10: Result := NativeUInt(@NextRandom) + NativeUInt(Below(4096));
   else
-    Result := $8080808080808080 xor NextRandom and $FF;
+    Result := High(NativeUInt) div $FF * $80 xor NextRandom and $FF;
   end;
 end;
 
@@ -106,7 +106,7 @@ begin
   Block := Below(BlockCount);
   if Sizes[Block] < 128 then
     Exit;
-  Move(Pointer(TThing)^, Blocks[Block]^, 120);
+  Move(Pointer(TThing)^, Blocks[Block]^, 15 * SizeOf(Pointer));
   SpoilWords(PNativeUInt(Blocks[Block]) + Below(12), 3);
   PPointer(Things[Below(BlockCount)])^ := Blocks[Block];
 end;
@@ -322,7 +322,7 @@ begin
 end;
 
 var
-  First, Seed: QWord;
+  First, Seed: NativeUInt;
   Failed: Integer;
 begin
   IsDebug := LaneMM_Settings.Values[opDebug] <> 0;
