@@ -254,7 +254,8 @@ begin
   Result := True;
 end;
 
-// Returns the name that a symbol gives to code from there on; nil where the code of a unit ends.
+// Returns the name that a symbol gives to code from there on; nil where the code of a unit ends. On
+// i386 names of C, as that of the main block, begin with an underscore.
 function CodeName(Name: PAnsiChar): PAnsiChar;
 const
   UnitStart: ShortString = 'DEBUGSTART_$';
@@ -264,7 +265,9 @@ begin
   if StartsWith(Name, UnitStart) then
     Inc(Result, Length(UnitStart))
   else if StartsWith(Name, UnitEnd) then
-    Result := nil;
+    Result := nil
+  else if IsName(Name, '_main') then
+    Inc(Result);
 end;
 
 // Returns the start of the routine that holds Address, as .pdata says; 0 if it does not.

@@ -212,12 +212,6 @@ begin
   end;
 end;
 
-// Returns whether Found, ended by #0, is Name.
-function IsName(Found: PAnsiChar; const Name: ShortString): Boolean;
-begin
-  Result := StartsWith(Found, Name) and (Found[Length(Name)] = #0);
-end;
-
 // Returns whether the routine belongs to the unit UnitName, in upper case.
 function IsOfUnit(Routine: PAnsiChar; const UnitName: ShortString): Boolean;
 begin
@@ -267,7 +261,7 @@ end;
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and (IsName(Symbol^.Routine, 'main') or IsName(Symbol^.Routine, '_main'));
+    and StartsWith(Symbol^.Routine, 'main') and (Symbol^.Routine[4] = #0);
 end;
 
 // Returns true if eight hexadecimal digits begin at Name.
