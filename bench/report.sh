@@ -41,10 +41,9 @@ refuse() {
 engine_code() {
   rm -rf "$2"
   mkdir -p "$2"
-  fpc -B -l- -v0ew -O3 -Fu"$1/src" -Fu"$1/src/*" -FU"$2" -o"$2/engine.o" "$1/src/LaneMM.pas" >&2
+  fpc -B -l- -v0ew -O3 -Fu"$1/src" -Fu"$1/src/*" -FU"$2" "$1/src/LaneMM.pas" >&2
   for unit in "$1"/src/core/*.pas; do
-    object=$2/$(basename "$unit" .pas | tr '[:upper:]' '[:lower:]').o
-    [ ! -e "$object" ] || objdump -dr --no-show-raw-insn "$object" | sed 1,3d
+    objdump -dr --no-show-raw-insn "$2/$(basename "$unit" .pas).o" | sed 1,3d
   done
 }
 
@@ -60,6 +59,7 @@ check_results() {
     '' | *' '*) refuse "those of $1 are not of a commit" ;;
   esac
   git diff --quiet "$measured" -- src/core src/LaneMM.pas && return
+  command -v objdump > /dev/null || refuse 'the engine has changed, and objdump is missing'
   rm -rf "$out/measured"
   mkdir -p "$out/measured"
   git archive "$measured" src | tar -x -C "$out/measured"
