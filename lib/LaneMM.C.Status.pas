@@ -14,7 +14,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
-  LaneMM.Stats, LaneMM.Text, LaneMM.GuardPages, LaneMM.Watch, LaneMM.C.Errno,
+  LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.GuardPages, LaneMM.Watch, LaneMM.C.Errno,
   LaneMM.C.Start;
 
 type
@@ -227,6 +227,11 @@ begin
   if Size > SizeOf(Answer) then
     Size := SizeOf(Answer);
   Move(Answer, Target^, Size);
+end;
+
+function LibraryVersion: PAnsiChar; cdecl; [public, alias: 'lanemm_version'];
+begin
+  Result := ThisVersion;
 end;
 
 procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim'];

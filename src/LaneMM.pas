@@ -13,7 +13,7 @@ interface
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
-  LaneMM.Suppressions;
+  LaneMM.Suppressions, LaneMM.Version;
 
 
 type
@@ -75,6 +75,9 @@ type
   TLaneMM_Snapshot = PSnapshot;
 
 const
+  /// The version of LaneMM, for example `1.0.0` or, of a candidate, `1.0.0-rc1`.
+  LaneMM_Version = ThisVersion;
+
   // The values of the enumerations above, so that a program names this unit alone.
 
   /// The settings. docs/options.md describes each by its name: opLeaksExit is `leaks:exit`.

@@ -12,6 +12,11 @@
 extern "C" {
 #endif
 
+/* The version of this header; lanemm_version returns that of the library. */
+#define LANEMM_VERSION "1.0.0-rc1"
+
+const char *lanemm_version(void);
+
 /* Blocks of one tier. */
 struct lanemm_tier {
   size_t block_count; /* blocks in use */

@@ -20,7 +20,8 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
-  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth;
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth,
+  LaneMM.Version;
 
 const
   TextLimit = 4 shl 20;
@@ -254,7 +255,7 @@ procedure AddHead(var Text: TText);
 begin
   TextAdd(Text, 'LaneMM event log of process ');
   TextAddNumber(Text, OsProcessId);
-  TextAdd(Text, ', ');
+  TextAdd(Text, ', version ' + ThisVersion + ', ');
   HeadAddTime(Text, OsUnixSeconds);
   TextAdd(Text, ', ');
   HeadAddCommand(Text);

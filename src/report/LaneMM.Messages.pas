@@ -50,7 +50,8 @@ type
   /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
     fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiMethod, fiPath, fiGiven, fiProcess,
-    fiRetainer, fiText, fiAllocator, fiDeallocator, fiTime, fiCommand);
+    fiRetainer, fiText, fiAllocator, fiDeallocator, fiTime, fiCommand,
+    fiVersion);
 
   /// The values of the fields of a message.
   TFields = record
@@ -113,10 +114,11 @@ const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
     'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'method',
     'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator', 'time',
-    'command');
+    'command', 'version');
 
   Entries: array[TMessage] of TEntry = (
-    (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}, {time}, {command}:'),
+    (Name: 'head'; Text: 'LaneMM: process {process}, thread {thread}, version {version}, '
+      + '{time}, {command}:'),
     (Name: 'double-free'; Text: 'Double free: the block was already freed.'),
     (Name: 'double-realloc'; Text: 'Invalid resize: the block was already freed.'),
     (Name: 'invalid-free'; Text: 'Invalid free: {address} is not a heap block.'),

@@ -1,4 +1,4 @@
-/// The first line of each report: process, thread, time, command line.
+/// The first line of each report: process, thread, version of LaneMM, time, command line.
 //
 // Owns:       nothing.
 // Callers:    any thread; uses system calls only.
@@ -22,7 +22,7 @@ procedure HeadAddCommand(var Text: TText);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Os, LaneMM.ReportState, LaneMM.Version;
 
 type
   TDate = record
@@ -105,6 +105,7 @@ procedure HeadAdd(var Text: TText; var Fields: TFields);
 begin
   FieldName(Fields, fiProcess, OsProcessId);
   FieldName(Fields, fiThread, OsThreadId);
+  FieldChars(Fields, fiVersion, ThisVersion);
   FieldStart(Fields, fiTime);
   HeadAddTime(Fields.Values, OsUnixSeconds);
   FieldEnd(Fields, fiTime);

@@ -26,8 +26,8 @@ type
 implementation
 
 uses
-  Classes, SysUtils, DateUtils, BaseUnix, Sockets, testregistry, Test.Programs, LaneMM.Text,
-  LaneMM.ReportHead;
+  Classes, SysUtils, DateUtils, BaseUnix, Sockets, testregistry, Test.Programs, LaneMM,
+  LaneMM.Text, LaneMM.ReportHead;
 
 procedure TReportHeadTests.IsWritten(const Expected: string; Seconds: UInt64);
 var
@@ -71,6 +71,7 @@ begin
   Users.Run('debug', ['halt']);
   After := FormatDateTime('yyyy"-"mm"-"dd" "hh":', LocalTimeToUniversal(Now));
   Has('LaneMM: process ', Users.Errors);
+  Has(', version ' + LaneMM_Version + ', ', Users.Errors);
   if Pos(After, Users.Errors) = 0 then
     Has(Before, Users.Errors);
   Has(' UTC, ' + Users.Folder + 'DamagedEnd halt:'#10, Users.Errors);
@@ -84,6 +85,7 @@ begin
   Events := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
   Events.Run('growth', ['growth', '1000']);
   Has('LaneMM event log of process ', Events.Written('EventLog.txt'));
+  Has(', version ' + LaneMM_Version + ', ', Events.Written('EventLog.txt'));
   Has(' UTC, ' + Events.Folder + 'WatchEvents growth 1000'#10, Events.Written('EventLog.txt'));
   Events.Free;
 end;

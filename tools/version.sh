@@ -1,0 +1,37 @@
+#!/bin/sh
+# Prints the version of LaneMM, which src/report/LaneMM.Version.pas states.
+#
+#   sh tools/version.sh             as it stands there, for example 1.0.0-rc1
+#   sh tools/version.sh --library   the numbers alone, of the shared library's file: 1.0.0
+#   sh tools/version.sh --debian    as Debian sorts it, a candidate before its release: 1.0.0~rc1
+#   sh tools/version.sh --check     one line for each file that states another version; exit code 1
+set -eu
+
+cd "$(dirname "$0")/.."
+version=$(sed -n "s/^  ThisVersion = '\(.*\)';\$/\1/p" src/report/LaneMM.Version.pas)
+debian=$(echo "$version" | sed 's/-/~/')
+wrong=0
+
+# The file has the line.
+states() { # FILE LINE
+  grep -qxF -e "$2" "$1" && return
+  echo "$1:1: no line \`$2\`: the version is $version"
+  wrong=1
+}
+
+case ${1-} in
+  '') echo "$version" ;;
+  --library) echo "${version%%-*}" ;;
+  --debian) echo "$debian" ;;
+  --check)
+    states lib/include/lanemm.h "#define LANEMM_VERSION \"$version\""
+    states fpmake.pp "  P.Version := '$version';"
+    states packages/debian/changelog "lanemm ($debian-1) unstable; urgency=medium"
+    grep -q -e "^## \[$version\]" CHANGELOG.md || {
+      echo "CHANGELOG.md:1: no section [$version]"
+      wrong=1
+    }
+    exit $wrong
+    ;;
+  *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" ;;
+esac
