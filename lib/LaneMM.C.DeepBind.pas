@@ -22,13 +22,11 @@ uses
 
 const
   DeepBind = 8;                // RTLD_DEEPBIND
-  NextLibrary = Pointer(-1);   // RTLD_NEXT
 
   // Access to pages.
   ReadOnly = 1;
   ReadWrite = 3;
 
-function SymbolFind(Handle: Pointer; Name: PAnsiChar): Pointer; cdecl; external name 'dlsym';
 function LibcProtect(P: Pointer; Size: NativeUInt; Access: LongInt): LongInt; cdecl;
   external name 'mprotect';
 function OwnDlOpen(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external name 'dlopen';
@@ -88,7 +86,7 @@ begin
       ModulesVisit(LookAt, nil);
     IsRedirected := True;
   end;
-  Result := SymbolFind(NextLibrary, 'dlopen');
+  Result := ModulesFind('dlopen');
 end;
 
 // Jumps to libc's dlopen: that looks at the address of its caller.

@@ -75,6 +75,7 @@ end;
 
 procedure FramesStart;
 begin
+  TableUnwindStart;
   Stacks.TakeFrames := Take;
 end;
 

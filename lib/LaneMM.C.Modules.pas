@@ -81,6 +81,10 @@ procedure NamesOpen(Module: PModule; out Names: TNames);
 function NamesFind(const Names: TNames; Name: PAnsiChar): PSymbol;
 /// Returns the number of symbols, the last exported one included.
 function NamesCount(const Names: TNames): NativeUInt;
+/// Returns the address of the first definition of Name in the modules after this library, else in
+/// those before; nil without any. Unlike dlsym it is there in every version of glibc, without
+/// libdl, and finds names of modules that were opened for one plugin alone.
+function ModulesFind(Name: PAnsiChar): Pointer;
 
 implementation
 
@@ -215,6 +219,52 @@ begin
   while HashOf(Names, Result) and 1 = 0 do
     Inc(Result);
   Inc(Result);
+end;
+
+type
+  TSearch = record
+    Name: PAnsiChar;
+    IsHere: Boolean; // the visit has come to the modules to search
+    Found: Pointer;
+  end;
+  PSearch = ^TSearch;
+
+function SearchIn(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
+var
+  Search: PSearch;
+  Names: TNames;
+  Symbol: PSymbol;
+begin
+  Search := Context;
+  Result := 0;
+  if ModuleHas(Module, NativeUInt(@SearchIn)) then
+  begin
+    Search^.IsHere := True;
+    Exit;
+  end;
+  if not Search^.IsHere then
+    Exit;
+  NamesOpen(Module, Names);
+  Symbol := NamesFind(Names, Search^.Name);
+  if Symbol = nil then
+    Exit;
+  Search^.Found := Pointer(Names.Base + Symbol^.Value);
+  Result := 1;
+end;
+
+function ModulesFind(Name: PAnsiChar): Pointer;
+var
+  Search: TSearch;
+begin
+  Search.Name := Name;
+  Search.IsHere := False;
+  Search.Found := nil;
+  if ModulesVisit(SearchIn, @Search) = 0 then
+  begin
+    Search.IsHere := True;
+    ModulesVisit(SearchIn, @Search);
+  end;
+  Result := Search.Found;
 end;
 
 end.

@@ -17,7 +17,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.Free, LaneMM.DebugState, LaneMM.C.Families,
-  LaneMM.C.Malloc;
+  LaneMM.C.Malloc, LaneMM.C.Modules;
 
 type
   /// The forms of operator new; those of new[] are the same.
@@ -27,29 +27,13 @@ const
   Names: array[TForm] of PAnsiChar = (
     '_Znwm', '_ZnwmRKSt9nothrow_t',
     '_ZnwmSt11align_val_t', '_ZnwmSt11align_val_tRKSt9nothrow_t');
-  CppLibrary: PAnsiChar = 'libstdc++.so.6';
-
-  // Arguments of dlsym and dlopen.
-  NextLibrary = Pointer(-1);
-  OnlyIfLoaded = 5; // RTLD_LAZY or RTLD_NOLOAD
-
-function SymbolFind(Handle: Pointer; Name: PAnsiChar): Pointer; cdecl; external name 'dlsym';
-function LibraryFind(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external name 'dlopen';
 
 // ---------------------------------------------------------------------------- new
 
-// Returns the C++ library's operator. If the program loaded that library for one plugin alone, its
-// symbols are not in the scope of this library; then it is opened by name.
+// Returns the C++ library's operator, also if the program loaded that library for one plugin alone.
 function CppOperator(Form: TForm): Pointer;
-var
-  Handle: Pointer;
 begin
-  Result := SymbolFind(NextLibrary, Names[Form]);
-  if Result <> nil then
-    Exit;
-  Handle := LibraryFind(CppLibrary, OnlyIfLoaded);
-  if Handle <> nil then
-    Result := SymbolFind(Handle, Names[Form]);
+  Result := ModulesFind(Names[Form]);
   if Result = nil then
     Fatal('operator new: out of memory, and no C++ library to throw bad_alloc');
 end;

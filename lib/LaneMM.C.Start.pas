@@ -52,11 +52,16 @@ end;
 
 // ---------------------------------------------------------------------------- watching
 
+const
+  // As the dynamic linker ends a program that it cannot start.
+  RefusedExitCode = 127;
+
 type
   TExitCall = procedure(Status: LongInt; Argument: Pointer); cdecl;
 
+// musl does not have it; build.sh has static programs link it.
 function LibcAtExit(Routine: TExitCall; Argument: Pointer): LongInt; cdecl;
-  external name 'on_exit';
+  weakexternal name 'on_exit';
 function LibcFlush(Stream: Pointer): LongInt; cdecl; external name 'fflush';
 procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 
@@ -127,11 +132,23 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
+// Another C library keeps the values of threads elsewhere, and its malloc cannot be had any more.
+procedure RefuseLibc;
+const
+  Text: ShortString = 'LaneMM: liblanemm needs glibc 2.31 or later, and this program has another C'
+    + ' library'#10;
+begin
+  OsWriteError(@Text[1], Length(Text));
+  LibcEnd(RefusedExitCode);
+end;
+
 function LibraryStart: Boolean; [public, alias: 'lanemm_start'];
 begin
   Result := Process.IsStarted;
   if Result or (@KeyCreate = nil) or (@KeyDelete = nil) or (@KeySet = nil) or (@KeyGet = nil) then
     Exit;
+  if @LibcAtExit = nil then
+    RefuseLibc;
   Result := EngineStart;
   if not Result then
     Exit;

@@ -24,6 +24,8 @@ type
     Limit: NativeUInt;  //< end of the stack
   end;
 
+/// Finds glibc's search for unwind tables; without it frames are unwound by their frame pointers.
+procedure TableUnwindStart;
 /// Unwinds a frame; returns false if the caller is unknown.
 function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
 /// Unwinds the frame of a routine that has a frame pointer; returns false if it has none.
@@ -32,7 +34,7 @@ function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
 implementation
 
 uses
-  LaneMM.Dwarf;
+  LaneMM.Dwarf, LaneMM.C.Modules;
 
 const
   // DWARF numbers of registers.
@@ -81,8 +83,14 @@ type
     IsUnknown: Boolean;
   end;
 
-function LibcFindModule(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
-  weakexternal name '_dl_find_object';
+// glibc 2.35 and later. build.sh gives the reference its real name in the static library; the shared
+// one looks it up, since the dynamic linker refuses a library with a name of a later glibc.
+function LinkedFindModule(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
+  weakexternal name 'lanemm_dl_find_object';
+
+var
+  // const  _dl_find_object, or nil
+  FindModule: function(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
 
 function WordAt(Address: NativeUInt): NativeUInt; inline;
 begin
@@ -434,12 +442,19 @@ var
 begin
   Slot := Unwind.Frame + SizeOf(Pointer);
   Result := (Slot > Unwind.Sp) and IsOnStack(Unwind, Slot)
-    and ((@LibcFindModule = nil) or (LibcFindModule(WordAt(Slot), Module) = 0));
+    and ((@FindModule = nil) or (FindModule(WordAt(Slot), Module) = 0));
   if not Result then
     Exit;
   Unwind.Pc := WordAt(Slot);
   Unwind.Sp := Slot + SizeOf(Pointer);
   Unwind.Frame := WordAt(Slot - SizeOf(Pointer));
+end;
+
+procedure TableUnwindStart;
+begin
+  @FindModule := @LinkedFindModule;
+  if @FindModule = nil then
+    @FindModule := ModulesFind('_dl_find_object');
 end;
 
 function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
@@ -449,7 +464,7 @@ var
   Rules: TRules;
 begin
   Entry := nil;
-  if (@LibcFindModule <> nil) and (LibcFindModule(Unwind.Pc - 1, Module) = 0) then
+  if (@FindModule <> nil) and (FindModule(Unwind.Pc - 1, Module) = 0) then
     Entry := FindEntry(Module.Table, Unwind.Pc - 1);
   if (Entry <> nil) and FindRules(Entry, Unwind.Pc - 1, Rules) then
     Result := StepByRules(Unwind, Rules)

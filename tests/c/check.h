@@ -9,6 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if !__GLIBC_PREREQ(2, 33)
+/* The library has it, the headers of this glibc do not. */
+struct mallinfo2 {
+  size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct mallinfo2 mallinfo2(void);
+#endif
+
 static unsigned check_passed, check_failed;
 
 /* One promise, checked once or many times: it counts as one test. */
