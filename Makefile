@@ -166,6 +166,7 @@ model: ## the model checker on the protocols of threads; models and code compare
 lint: build/lint/Lint ## the house style, as far as a program can check it
 	@sh tests/model/steps.sh --quiet
 	@sh tests/mutants/run.sh --check > build/mutants.check || { cat build/mutants.check; exit 1; }
+	@sh tools/version.sh --check
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter
@@ -188,16 +189,28 @@ lanemm: ## the tool that looks at running programs: build/lanemm
 	  tools/lanemm/lanemm.lpr
 
 PREFIX = /usr/local
+LIBDIR = $(PREFIX)/lib
 
-install: ## the C library, its header and its pkg-config file, below PREFIX (and DESTDIR)
-	@sh tools/need.sh fpc gcc
-	@DESTDIR="$(DESTDIR)" sh lib/build.sh --prefix="$(PREFIX)" install
+install: lib lanemm ## the C library and the tool lanemm, below PREFIX (LIBDIR, DESTDIR)
+	@DESTDIR="$(DESTDIR)" sh lib/install.sh --prefix="$(PREFIX)" --libdir="$(LIBDIR)" install
 
 uninstall: ## removes them
-	@DESTDIR="$(DESTDIR)" sh lib/build.sh --prefix="$(PREFIX)" uninstall
+	@DESTDIR="$(DESTDIR)" sh lib/install.sh --prefix="$(PREFIX)" --libdir="$(LIBDIR)" uninstall
+
+dist: ## archives of sources and of the library, with bills of materials, in build/dist
+	@sh tools/need.sh fpc gcc git xz
+	@sh tools/dist.sh
+
+deb: ## Debian packages, in build/deb
+	@sh tools/need.sh fpc gcc git xz debhelper
+	@sh tools/deb.sh
+
+test-packages: lib lanemm ## archives and packages, installed and used in clean roots; needs root
+	@sh tools/need.sh fpc gcc git xz debhelper lintian mmdebstrap musl-gcc pkg-config venv
+	@sh tests/packages/run.sh
 
 test-c: ## the C library: every function, threads, forks, limits, real programs
-	@sh tools/need.sh fpc gcc g++ pkg-config
+	@sh tools/need.sh fpc gcc g++ pkg-config cmake gdb groff
 	@sh tests/c/run.sh
 
 bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
@@ -239,3 +252,4 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: dist deb test-packages

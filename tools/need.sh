@@ -36,6 +36,8 @@ has() {
     java) command -v javac > /dev/null ;; # a run-time environment alone compiles nothing
     python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
     lazbuild) [ -d "$(dirname "$(readlink -f "$(command -v lazbuild)")")/packager/globallinks" ] ;;
+    debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
+    venv) /usr/bin/python3 -c 'import ensurepip' 2> /dev/null ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
   esac
@@ -58,6 +60,10 @@ packages() {
     qemu-*) echo qemu-user ;;
     *-ld) echo "binutils-${1%-ld}" ;;
     redis) echo redis-server redis-tools ;;
+    debhelper) echo debhelper dpkg-dev ;;
+    musl-gcc) echo musl-tools ;;
+    venv) echo python3-venv ;;
+    xz) echo xz-utils ;;
     *) echo "$1" ;;
   esac
 }

@@ -29,23 +29,81 @@ promise() {
   fi
 }
 
+version=$(sh tools/version.sh)
+numbers=$(sh tools/version.sh --library)
+there=$root/dest/opt/lanemm
+libraries=$there/lib/here
+
+# Installs or uninstalls, with libraries in a folder of their own.
+make_at_dest() {
+  make --no-print-directory "$1" PREFIX=/opt/lanemm LIBDIR=/opt/lanemm/lib/here DESTDIR="$root/dest"
+}
+
 # Below DESTDIR there is what the pkg-config file says of the prefix.
 installs() {
-  make --no-print-directory install PREFIX=/opt/lanemm DESTDIR="$root/dest"
-  (cd "$root/dest/opt/lanemm" && [ -s lib/liblanemm.so ] && [ -s lib/liblanemm.a ] \
-    && [ -s include/lanemm.h ] && grep -q '^prefix=/opt/lanemm$' lib/pkgconfig/lanemm.pc)
+  make_at_dest install && cmp LICENSE "$there/share/doc/lanemm/LICENSE" || return 1
+  (cd "$there" && [ -s lib/here/liblanemm.so ] && [ -s lib/here/liblanemm.a ] \
+    && [ -s include/lanemm.h ] && [ -s share/man/man3/liblanemm.3 ] \
+    && grep -q '^prefix=/opt/lanemm$' lib/here/pkgconfig/lanemm.pc)
+}
+
+# The name that programs ask for leads to the file with the version.
+has_soname() {
+  [ "$(readlink "$libraries/liblanemm.so")" = liblanemm.so.1 ] \
+    && [ "$(readlink "$libraries/liblanemm.so.1")" = "liblanemm.so.$numbers" ] \
+    && readelf -d "$libraries/liblanemm.so" | grep -q 'SONAME.*\[liblanemm.so.1\]'
+}
+
+# The library has no symbols but its exported ones; gdb finds the others in the file beside it.
+is_stripped() {
+  ! readelf -S "$libraries/liblanemm.so" | grep -qE '\.symtab|\.debug_info' || return 1
+  gdb -batch -ex 'info line LibraryStart' "$libraries/liblanemm.so.1" \
+    | grep -q 'of "lib/LaneMM.C.Start.pas"'
 }
 
 # What pkg-config says of the installed library, seen from outside of DESTDIR.
 config() {
-  PKG_CONFIG_PATH="$root/dest/opt/lanemm/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root/dest" \
+  PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root/dest" \
     pkg-config "$@" lanemm
+}
+
+# pkg-config, the header and the library agree on the version.
+has_version() {
+  [ "$(config --modversion)" = "$version" ] || return 1
+  printf '%s\n' '#include <stdio.h>' '#include <lanemm.h>' \
+    'int main(void) { puts(LANEMM_VERSION); puts(lanemm_version()); return 0; }' > "$root/version.c"
+  # shellcheck disable=SC2046 # lists of flags
+  gcc $(config --cflags) -o "$root/version" "$root/version.c" $(config --libs) \
+    && [ "$(LD_LIBRARY_PATH="$libraries" "$root/version" | sort -u)" = "$version" ]
+}
+
+# A project that links both libraries and asks for this version.
+builds_by_cmake() {
+  mkdir -p "$root/cmake"
+  cp tests/c/status.c tests/c/check.h "$root/cmake"
+  cat > "$root/cmake/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.13)
+project(status C)
+find_package(lanemm $1 REQUIRED)
+foreach(kind lanemm static)
+  add_executable(\${kind} status.c)
+  target_compile_options(\${kind} PRIVATE -fno-builtin)
+  target_link_libraries(\${kind} lanemm::\${kind})
+endforeach()
+EOF
+  rm -rf "$root/cmake/build"
+  cmake -S "$root/cmake" -B "$root/cmake/build" -Dlanemm_DIR="$libraries/cmake/lanemm" \
+    && cmake --build "$root/cmake/build" && "$root/cmake/build/lanemm" && "$root/cmake/build/static"
+}
+
+refuses_by_cmake() {
+  ! builds_by_cmake "$1"
 }
 
 links_shared() {
   # shellcheck disable=SC2046 # lists of flags
   gcc -O1 -fno-builtin $(config --cflags) -o "$root/shared" tests/c/status.c $(config --libs) \
-    && LD_LIBRARY_PATH="$root/dest/opt/lanemm/lib" "$root/shared"
+    && LD_LIBRARY_PATH="$libraries" "$root/shared"
 }
 
 links_static() {
@@ -54,15 +112,33 @@ links_static() {
     $(config --static --libs) && "$root/static"
 }
 
+# Each function of the header, and each command of the tool, has its place in the manual pages, which
+# are set without a warning.
+has_manual() {
+  for name in $(grep -o 'lanemm_[a-z_]*(' lib/include/lanemm.h | tr -d '('); do
+    grep -q "$name" "$there/share/man/man3/liblanemm.3" || return 1
+  done
+  for name in $("$there/bin/lanemm" help | sed -n 's/^  \([a-z][a-z-]*\)  *[^ ].*/\1/p'); do
+    grep -q "^.B \"lanemm $name" "$there/share/man/man1/lanemm.1" || return 1
+  done
+  for page in "$there"/share/man/man*/*; do
+    [ -z "$(groff -man -Tutf8 -ww -z "$page" 2>&1)" ] || return 1
+  done
+}
+
 is_gone() {
-  make --no-print-directory uninstall PREFIX=/opt/lanemm DESTDIR="$root/dest" \
-    && [ -z "$(find "$root/dest" -type f)" ]
+  make_at_dest uninstall && [ -z "$(find "$root/dest" ! -type d)" ]
 }
 
 promise 'make install puts all files below PREFIX' installs
-promise 'pkg-config knows the version' config --modversion
+promise 'the name of the shared library has a number' has_soname
+promise 'the shared library is stripped, its debug information beside it' is_stripped
+promise 'pkg-config, header and library agree on the version' has_version
 promise 'a program links the shared library by pkg-config' links_shared
 promise 'a program links the static library by pkg-config' links_static
+promise 'the manual pages have all functions and commands' has_manual
+promise 'a CMake project links both libraries' builds_by_cmake 1.0
+promise 'CMake refuses another major version' refuses_by_cmake 2.0
 promise 'make uninstall takes all files away' is_gone
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
