@@ -10,6 +10,8 @@
 # The state at an instruction is a text: the bytes from the stack pointer to the end of the frame
 # (CFA), the same from rbp if that is the frame pointer, else 0, and for each saved register its
 # offset from the end of the frame, or 0.
+#
+# A jump through a table (`case`) leads to the labels of its routine that no other way leads to.
 
 function fail(text) {
   print FILENAME ": " routine ": " text > "/dev/stderr"
@@ -116,6 +118,8 @@ function directives(old, new,  i) {
 # Follows the lines of a routine from its entry; prints them if it is asked to.
 function follow(isPrinting,  i, line, name, from, to, state, printed) {
   state = printed = ENTRY
+  table = 0
+  cases = ""
   for (i = 1; i <= count; i++) {
     line = lines[i]
     if (line ~ /^[^ \t#]+:/) {
@@ -125,6 +129,8 @@ function follow(isPrinting,  i, line, name, from, to, state, printed) {
         meet(name, state)
       else if (name in at)
         state = at[name]
+      else if (cases != "" && name ~ /^\.Lj/)
+        meet(name, state = cases)
     }
     if (isPrinting && state != "" && state != printed) {
       directives(printed, state)
@@ -142,8 +148,12 @@ function follow(isPrinting,  i, line, name, from, to, state, printed) {
       to = substr(from, RSTART + 1)
       from = substr(from, 1, RSTART - 1)
     }
+    if (name == "leaq" && from ~ /^\.Ld[0-9]+\(%rip\)$/)
+      table = 1
     if (name ~ /^j/ && to ~ /^\.L/)
       meet(to, state)
+    else if (name == "jmp" && to ~ /^\*%r/ && table)
+      cases = state
     else if (name ~ /^j/ && (get(state, SP) != 8))
       fail("leaves by " name " " to " with a frame")
     if (name == "ret" && get(state, SP) != 8)

@@ -74,9 +74,11 @@ begin
   Add(Result, '_MemoryManager_');
   Add(Result, Name);
   Str(UInt64(OsProcessId), Digits);
-  Result := Result + '.' + Digits;
+  Add(Result, '.');
+  Result := Result + Digits;
   Str(UInt64(Number), Digits);
-  Result := Result + '.' + Digits;
+  Add(Result, '.');
+  Result := Result + Digits;
   Add(Result, Extension);
 end;
 

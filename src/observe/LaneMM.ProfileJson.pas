@@ -118,15 +118,19 @@ end;
 
 // Adds the standard error of a sum of this many samples, as a share with four decimals.
 procedure AddError(var Text: TText; Samples: UInt64);
+const
+  Unity = 10000;
 var
   Digits: ShortString;
-  Error: Double;
+  Error: UInt64;
 begin
   Error := 0;
   if (Samples > 0) and (Settings.Values[opRate] > 1) then
-    Error := 1 / Sqrt(Samples);
-  Str(Error:0:4, Digits);
+    Error := Trunc(Unity / Sqrt(Samples) + 0.5);
   AddName(Text, 'error');
+  TextAddNumber(Text, Error div Unity);
+  Str(UInt64(Unity + Error mod Unity), Digits);
+  Digits[1] := '.';
   TextAdd(Text, Digits);
 end;
 
@@ -364,7 +368,7 @@ end;
 
 procedure AddLine(var Text: TText; Line: PTimeLine);
 const
-  Names: array[0..4] of PAnsiChar = ('ms', 'inuse_objects', 'inuse_space', 'alloc_space',
+  Names: array[0..4] of ShortString = ('ms', 'inuse_objects', 'inuse_space', 'alloc_space',
     'committed');
 var
   Column: Cardinal;
