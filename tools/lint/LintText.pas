@@ -20,7 +20,7 @@ uses
 const
   // Directories of somebody's machine; in two parts, so that this file passes its own check.
   MachinePaths: array[0..2] of string = ('/' + 'work/', '/' + 'root/', '/' + 'tmp/bash_jobs');
-  TabFiles = '(^|/)Makefile$|\.mk$';
+  TabFiles = '(^|/)Makefile$|(^|/)debian/rules$|\.mk$';
   CrlfFiles = '\.bat$';
   BuiltFiles = '\.(o|ppu|a|so|exe|dll)$';
   // What may stand before the first slash of a relative path.

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Builds the Debian packages, as a builder of packages does: the source archive, with packages/debian as
+# debian/ in it.
+#
+#   sh tools/deb.sh [--out=DIR]
+#
+# --out=DIR  where the packages go; build/deb if not given
+set -eu
+
+out=build/deb
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  --out=*) out=${1#*=} ;;
+esac
+
+cd "$(dirname "$0")/.."
+upstream=$(sh tools/version.sh)
+version=$(sh tools/version.sh --debian)
+tree=$out/lanemm-$version
+rm -rf "$out"
+sh tools/dist.sh --out="$out" --source
+mv "$out/lanemm-$upstream.tar.xz" "$out/lanemm_$version.orig.tar.xz"
+mkdir "$tree"
+tar -C "$tree" --strip-components=1 -xf "$out/lanemm_$version.orig.tar.xz"
+cp -R packages/debian "$tree/debian"
+cd "$tree"
+dpkg-buildpackage --no-sign
