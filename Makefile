@@ -29,8 +29,8 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the seven below, two at a time, and the tests of the linter
-	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core lint-test
+test: ## all tests: the eight below, two at a time, and the tests of the linter
+	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core test-pages lint-test
 
 test-release: ## tests of the build that users get, in the order of a new seed
 test-checked: ## tests of the build that verifies its own laws, each suite alone
@@ -80,6 +80,13 @@ test-leakview: ## leaks read by the parser of Lazarus' leak view
 test-lazarus: ## the package for Lazarus, a project that requires it, the online package
 	@sh tools/need.sh fpc lazbuild zip unzip python3
 	@sh tests/lazarus.sh
+
+test-pages: ## the pages of profiles and leaks in a browser; needs Chromium and npm
+	@sh tools/need.sh fpc chromium node npm
+	@sh tests/pages/run.sh
+
+pages: ## the Pascal unit that holds the pages, made of the files in src/observe/page
+	@sh tools/pages.sh
 
 stress: ## of the programs above, the stress test alone; MINUTES=N of CPU, STOP=1 stops threads
 	@sh tools/need.sh fpc
@@ -167,6 +174,7 @@ lint: build/lint/Lint ## the house style, as far as a program can check it
 	@sh tests/model/steps.sh --quiet
 	@sh tests/mutants/run.sh --check > build/mutants.check || { cat build/mutants.check; exit 1; }
 	@sh tools/version.sh --check
+	@sh tools/pages.sh --check
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter
@@ -250,6 +258,6 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: seeds test-lazarus
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
-.PHONY: test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
+.PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages

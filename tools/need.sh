@@ -57,6 +57,7 @@ packages() {
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
     php) echo php-cli ;;
+    node) echo nodejs ;;
     qemu-*) echo qemu-user ;;
     *-ld) echo "binutils-${1%-ld}" ;;
     redis) echo redis-server redis-tools ;;

@@ -1,4 +1,4 @@
-/// Leak reports for other programs: JSON, JUnit XML, the text of heaptrc.
+/// Leak reports as files: JSON, JUnit XML, the text of heaptrc, a page.
 //
 // Owns:       nothing.
 // Callers:    any thread; allocates nothing from the heap.
@@ -20,13 +20,16 @@ procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
 /// Adds the report as heaptrc would write it, block by block. The numbers of allocated and freed
 /// blocks cover those of the report only.
 procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
+/// Adds the report as an HTML page, whose data are the JSON object.
+procedure LeakPageAdd(var Text: TText; const List: TLeakList);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.BacktraceTable,
-  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.Groups,
-  LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Json, LaneMM.ReportHead,
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Html,
+  LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
+  LaneMM.Snapshot;
 
 const
   NameLimit = 1023;
@@ -59,64 +62,11 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
-procedure AddComma(var Text: TText);
-begin
-  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
-    TextAdd(Text, ',');
-end;
-
-procedure AddKey(var Text: TText; const Key: ShortString);
-begin
-  AddComma(Text);
-  TextAdd(Text, '"');
-  TextAdd(Text, Key);
-  TextAdd(Text, '":');
-end;
-
-procedure OpenJson(var Text: TText; const Key: ShortString; Bracket: AnsiChar);
-begin
-  AddKey(Text, Key);
-  TextAdd(Text, Bracket);
-end;
-
-procedure OpenJsonItem(var Text: TText);
-begin
-  AddComma(Text);
-  TextAdd(Text, '{');
-end;
-
-procedure AddJsonString(var Text: TText; Value: PAnsiChar);
-begin
-  TextAdd(Text, '"');
-  TextAddJson(Text, Value);
-  TextAdd(Text, '"');
-end;
-
-procedure AddJsonNumber(var Text: TText; const Key: ShortString; Value: UInt64);
-begin
-  AddKey(Text, Key);
-  TextAddNumber(Text, Value);
-end;
-
-procedure AddJsonText(var Text: TText; const Key: ShortString; Value: PAnsiChar);
-begin
-  AddKey(Text, Key);
-  AddJsonString(Text, Value);
-end;
-
-procedure AddJsonFlag(var Text: TText; const Key: ShortString; Value: Boolean);
-const
-  Words: array[Boolean] of PAnsiChar = ('false', 'true');
-begin
-  AddKey(Text, Key);
-  TextAddChars(Text, Words[Value]);
-end;
-
 procedure AddJsonCounts(var Text: TText; const Key: ShortString; Blocks, Bytes: NativeUInt);
 begin
-  OpenJson(Text, Key, '{');
-  AddJsonNumber(Text, 'blocks', Blocks);
-  AddJsonNumber(Text, 'bytes', Bytes);
+  JsonOpen(Text, Key, '{');
+  JsonAddNumber(Text, 'blocks', Blocks);
+  JsonAddNumber(Text, 'bytes', Bytes);
   TextAdd(Text, '}');
 end;
 
@@ -126,18 +76,18 @@ var
   Index: NativeInt;
   Name: TName;
 begin
-  OpenJsonItem(Text);
-  AddJsonNumber(Text, 'blocks', Path^.Count);
-  AddJsonNumber(Text, 'bytes', Path^.Bytes);
-  AddJsonFlag(Text, 'cycle', Path^.IsCycle);
-  AddJsonFlag(Text, 'interfaces', LeakCycleHasInterface(List, Path));
-  OpenJson(Text, 'chain', '[');
+  JsonOpenItem(Text);
+  JsonAddNumber(Text, 'blocks', Path^.Count);
+  JsonAddNumber(Text, 'bytes', Path^.Bytes);
+  JsonAddFlag(Text, 'cycle', Path^.IsCycle);
+  JsonAddFlag(Text, 'interfaces', LeakCycleHasInterface(List, Path));
+  JsonOpen(Text, 'chain', '[');
   LeakChain(List, Path, Chain);
   for Index := 0 to NativeInt(Chain.Count) - 1 do
   begin
-    AddComma(Text);
+    JsonAddComma(Text);
     ReadGroupName(List.Snapshot.Groups + Chain.Links[Index], Name);
-    AddJsonString(Text, @Name);
+    JsonAddString(Text, @Name);
   end;
   TextAdd(Text, ']}');
 end;
@@ -149,7 +99,7 @@ var
   Rank: Cardinal;
   Path: PRetainerPath;
 begin
-  OpenJson(Text, 'retainers', '[');
+  JsonOpen(Text, 'retainers', '[');
   Rank := 0;
   while (Rank < MostRetainers) and LeakRetainer(List, Index, Rank, Path) do
   begin
@@ -163,11 +113,11 @@ procedure AddJsonTexts(var Text: TText; Group: PGroup);
 var
   Index: NativeInt;
 begin
-  OpenJson(Text, 'texts', '[');
+  JsonOpen(Text, 'texts', '[');
   for Index := 0 to NativeInt(Group^.ExampleCount) - 1 do
   begin
-    AddComma(Text);
-    AddJsonString(Text, @Group^.Examples[Index]);
+    JsonAddComma(Text);
+    JsonAddString(Text, @Group^.Examples[Index]);
   end;
   TextAdd(Text, ']');
 end;
@@ -179,18 +129,24 @@ var
   Name: TName;
 begin
   Symbol := SymbolsFind(List.Symbolizer.Symbols, Return);
-  OpenJsonItem(Text);
-  AddJsonNumber(Text, 'address', Return);
+  JsonOpenItem(Text);
+  JsonAddNumber(Text, 'address', Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
     OpenName(Routine, Name);
     SymbolAddRoutine(Routine, Symbol);
-    AddJsonText(Text, 'routine', @Name);
+    JsonAddText(Text, 'routine', @Name);
+  end
+  else if (Symbol <> nil) and (Symbol^.Module <> nil) then
+  begin
+    OpenName(Routine, Name);
+    SymbolAddOffset(Routine, Symbol);
+    JsonAddText(Text, 'module', @Name);
   end;
   if (Symbol <> nil) and (Symbol^.Line > 0) then
   begin
-    AddJsonText(Text, 'file', Symbol^.FileName);
-    AddJsonNumber(Text, 'line', Symbol^.Line);
+    JsonAddText(Text, 'file', Symbol^.FileName);
+    JsonAddNumber(Text, 'line', Symbol^.Line);
   end;
   TextAdd(Text, '}');
 end;
@@ -200,12 +156,12 @@ var
   Stack: TBacktrace;
   Frame: NativeInt;
 begin
-  OpenJsonItem(Text);
-  AddJsonNumber(Text, 'blocks', Place^.Count);
-  AddJsonNumber(Text, 'bytes', Place^.Bytes);
-  AddJsonNumber(Text, 'number', Place^.Number);
-  AddJsonNumber(Text, 'thread', Place^.Thread);
-  OpenJson(Text, 'stack', '[');
+  JsonOpenItem(Text);
+  JsonAddNumber(Text, 'blocks', Place^.Count);
+  JsonAddNumber(Text, 'bytes', Place^.Bytes);
+  JsonAddNumber(Text, 'number', Place^.Number);
+  JsonAddNumber(Text, 'thread', Place^.Thread);
+  JsonOpen(Text, 'stack', '[');
   if BacktraceRead(Place^.Stack, Stack) then
     BacktraceFold(List.Symbolizer.Symbols, Stack);
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
@@ -218,7 +174,7 @@ var
   Rank: Cardinal;
   Place: PPlace;
 begin
-  OpenJson(Text, 'places', '[');
+  JsonOpen(Text, 'places', '[');
   Rank := 0;
   Place := LeakPlace(List, Index, nil);
   while (Place <> nil) and (Rank < MostPlaces) do
@@ -240,15 +196,16 @@ var
 begin
   Group := LeakGroup(List, Index);
   ReadGroupName(Group, Name);
-  AddComma(Text);
+  JsonAddComma(Text);
   TextAdd(Text, LineEnd);
   TextAdd(Text, '{');
-  AddJsonText(Text, 'kind', Kinds[Group^.Kind]);
-  AddJsonText(Text, 'name', @Name);
-  AddJsonNumber(Text, 'blocks', Group^.Count);
-  AddJsonNumber(Text, 'bytes', Group^.Bytes);
-  AddJsonNumber(Text, 'retained', Group^.Retained);
-  AddJsonNumber(Text, 'blockSize', Group^.BlockSize);
+  JsonAddNumber(Text, 'group', List.Order[Index]);
+  JsonAddText(Text, 'kind', Kinds[Group^.Kind]);
+  JsonAddText(Text, 'name', @Name);
+  JsonAddNumber(Text, 'blocks', Group^.Count);
+  JsonAddNumber(Text, 'bytes', Group^.Bytes);
+  JsonAddNumber(Text, 'retained', Group^.Retained);
+  JsonAddNumber(Text, 'blockSize', Group^.BlockSize);
   AddJsonTexts(Text, Group);
   AddJsonRetainers(Text, List, Index);
   AddJsonPlaces(Text, List, Index);
@@ -260,43 +217,75 @@ var
   Index: NativeInt;
   Total: PTotal;
 begin
-  OpenJson(Text, 'allocationGroups', '[');
+  JsonOpen(Text, 'allocationGroups', '[');
   for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
   begin
     Total := List.Snapshot.Totals + Index;
-    AddComma(Text);
+    JsonAddComma(Text);
     TextAdd(Text, '{');
-    AddJsonNumber(Text, 'group', Total^.Group);
+    JsonAddNumber(Text, 'group', Total^.Group);
     if GroupName(Total^.Group) <> nil then
-      AddJsonText(Text, 'name', GroupName(Total^.Group));
-    AddJsonNumber(Text, 'blocks', Total^.Count);
-    AddJsonNumber(Text, 'bytes', Total^.Bytes);
+      JsonAddText(Text, 'name', GroupName(Total^.Group));
+    JsonAddNumber(Text, 'blocks', Total^.Count);
+    JsonAddNumber(Text, 'bytes', Total^.Bytes);
+    TextAdd(Text, '}');
+  end;
+  TextAdd(Text, ']');
+end;
+
+// Adds the chains of retainers as a tree: the blocks of each node, whose parent is a number of this
+// list from 1 on, or 0 for none. What a node retains is its bytes and those below it.
+procedure AddJsonTree(var Text: TText; const List: TLeakList);
+var
+  Index: NativeInt;
+  Path: PRetainerPath;
+begin
+  JsonOpen(Text, 'retainerTree', '[');
+  for Index := NoPath + 1 to NativeInt(List.Retainers.PathCount) - 1 do
+  begin
+    Path := List.Retainers.Paths + Index;
+    JsonOpenItem(Text);
+    JsonAddNumber(Text, 'parent', Path^.Parent);
+    JsonAddNumber(Text, 'group', Path^.Group);
+    JsonAddNumber(Text, 'blocks', Path^.Count);
+    JsonAddNumber(Text, 'bytes', Path^.Bytes);
+    JsonAddFlag(Text, 'cycle', Path^.IsCycle);
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
 end;
 
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
+const
+  Topics: array[TLeakTopic] of PAnsiChar = ('leaks', 'inUse', 'grown');
 var
   Index: NativeInt;
-  Name: TName;
 begin
-  ReadProgramName(Name);
   TextAdd(Text, '{');
-  AddJsonText(Text, 'program', @Name);
-  AddJsonNumber(Text, 'process', OsProcessId);
-  AddJsonNumber(Text, 'exitCode', ExitCode);
-  AddJsonNumber(Text, 'blocks', List.Blocks);
-  AddJsonNumber(Text, 'bytes', List.Bytes);
+  HeadAddJson(Text);
+  JsonAddText(Text, 'topic', Topics[List.Topic]);
+  JsonAddNumber(Text, 'exitCode', ExitCode);
+  JsonAddNumber(Text, 'blocks', List.Blocks);
+  JsonAddNumber(Text, 'bytes', List.Bytes);
   AddJsonCounts(Text, 'suppressed', List.Snapshot.Counts[nsSuppressed],
     List.Snapshot.Bytes[nsSuppressed]);
   AddJsonCounts(Text, 'reachable', List.Snapshot.Counts[nsRunning],
     List.Snapshot.Bytes[nsRunning]);
   AddJsonTotals(Text, List);
-  OpenJson(Text, 'groups', '[');
+  JsonOpen(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddJsonGroup(Text, List, Index);
-  TextAdd(Text, ']}'#10);
+  TextAdd(Text, ']');
+  if List.HasRetainers then
+    AddJsonTree(Text, List);
+  TextAdd(Text, '}'#10);
+end;
+
+procedure LeakPageAdd(var Text: TText; const List: TLeakList);
+begin
+  HtmlOpen(Text);
+  LeakJsonAdd(Text, List);
+  HtmlClose(Text, pgLeaks);
 end;
 
 // ---------------------------------------------------------------------------- JUnit

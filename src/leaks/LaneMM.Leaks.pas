@@ -90,6 +90,8 @@ begin
     WriteFile(List, LeakJunitAdd, '.xml');
   if IsWanted(lfHeaptrc) then
     WriteFile(List, LeakHeaptrcAdd, '.trc');
+  if IsWanted(lfHtml) then
+    WriteFile(List, LeakPageAdd, '.html');
   if List.Blocks > 0 then
     WriteText(List);
 end;

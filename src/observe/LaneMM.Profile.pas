@@ -182,7 +182,7 @@ begin
   if IsWanted(opSpeedscope) then
     WriteAs(Report, Profile, SpeedscopeAdd, '.speedscope.json');
   if Report.Page.Start <> nil then
-    HtmlAdd(Report.Page, Profile);
+    ProfileJsonAdd(Report.Page, Profile);
   if Report.Data.Start <> nil then
     ProfileJsonAdd(Report.Data, Profile);
 end;
@@ -194,7 +194,10 @@ begin
   Report.Number := FetchAdd(Observe.ReportCount, 1) + 1;
   GrowthFlush;
   if IsSet(opHtml) and TextOpen(Report.Page, FileLimit) then
-    HtmlAddHead(Report.Page);
+  begin
+    HtmlOpen(Report.Page);
+    ProfileJsonBegin(Report.Page, Report.Number);
+  end;
   if IsSet(opJson) and TextOpen(Report.Data, FileLimit) then
     ProfileJsonBegin(Report.Data, Report.Number);
 end;
@@ -203,7 +206,8 @@ procedure CloseAll(var Report: TReport);
 begin
   if Report.Page.Start <> nil then
   begin
-    HtmlAddTail(Report.Page);
+    ProfileJsonEnd(Report.Page);
+    HtmlClose(Report.Page, pgProfiles);
     WriteFile(Report, Report.Page, 'Profile', '.html');
   end;
   if Report.Data.Start <> nil then

@@ -22,7 +22,7 @@ procedure ProfileJsonEnd(var Text: TText);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.ReportHead, LaneMM.SettingsState,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Stats, LaneMM.Json, LaneMM.ReportHead, LaneMM.SettingsState,
   LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses,
   LaneMM.Samples, LaneMM.TimeLine;
 
@@ -39,40 +39,10 @@ type
 
 // ---------------------------------------------------------------------------- parts of JSON
 
-// Adds a comma unless Text is at the start of a list.
-procedure AddComma(var Text: TText);
-begin
-  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
-    TextAdd(Text, ',');
-end;
-
-procedure AddName(var Text: TText; const Name: ShortString);
-begin
-  AddComma(Text);
-  TextAdd(Text, '"');
-  TextAdd(Text, Name);
-  TextAdd(Text, '":');
-end;
-
-procedure AddNumber(var Text: TText; const Name: ShortString; Value: UInt64);
-begin
-  AddName(Text, Name);
-  TextAddNumber(Text, Value);
-end;
-
 procedure AddItem(var Text: TText; Value: UInt64);
 begin
-  AddComma(Text);
+  JsonAddComma(Text);
   TextAddNumber(Text, Value);
-end;
-
-procedure AddText(var Text: TText; const Name: ShortString; Value: PAnsiChar);
-begin
-  AddName(Text, Name);
-  TextAdd(Text, '"');
-  if Value <> nil then
-    TextAddJson(Text, Value);
-  TextAdd(Text, '"');
 end;
 
 // Makes an empty text in Characters, which stays ended by #0.
@@ -84,17 +54,10 @@ begin
   Small.Capacity := High(Characters);
 end;
 
-// Begins an object or a list with a name.
-procedure BeginPart(var Text: TText; const Name, Bracket: ShortString);
-begin
-  AddName(Text, Name);
-  TextAdd(Text, Bracket);
-end;
-
 // Begins an object on a line of its own.
 procedure BeginItem(var Text: TText);
 begin
-  AddComma(Text);
+  JsonAddComma(Text);
   TextAdd(Text, LineEnd);
   TextAdd(Text, '{');
 end;
@@ -127,24 +90,11 @@ begin
   Error := 0;
   if (Samples > 0) and (Settings.Values[opRate] > 1) then
     Error := Trunc(Unity / Sqrt(Samples) + 0.5);
-  AddName(Text, 'error');
+  JsonAddKey(Text, 'error');
   TextAddNumber(Text, Error div Unity);
   Str(UInt64(Unity + Error mod Unity), Digits);
   Digits[1] := '.';
   TextAdd(Text, Digits);
-end;
-
-procedure AddProgram(var Text: TText);
-var
-  Characters: TPath;
-  Line: TText;
-begin
-  Characters := Default(TPath);
-  OsProgramPath(@Characters, SizeOf(Characters));
-  AddText(Text, 'program', @Characters);
-  OpenSmall(Line, Characters);
-  HeadAddCommand(Line);
-  AddText(Text, 'command', @Characters);
 end;
 
 procedure ProfileJsonBegin(var Text: TText; ReportNumber: NativeUInt);
@@ -155,20 +105,18 @@ begin
   StatusRead(Status);
   Samples := AllSamples;
   TextAdd(Text, '{"format":"lanemm","version":1,"head":{');
-  AddProgram(Text);
-  AddNumber(Text, 'process', OsProcessId);
-  AddNumber(Text, 'report', ReportNumber);
-  AddNumber(Text, 'time', OsUnixSeconds);
-  AddNumber(Text, 'run_ms', RunMs);
-  AddNumber(Text, 'rate', Settings.Values[opRate]);
-  AddNumber(Text, 'samples', Samples);
-  AddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
-  AddNumber(Text, 'events_lost', LoadAcquire(Observe.SitesLost));
+  HeadAddJson(Text);
+  JsonAddNumber(Text, 'report', ReportNumber);
+  JsonAddNumber(Text, 'run_ms', RunMs);
+  JsonAddNumber(Text, 'rate', Settings.Values[opRate]);
+  JsonAddNumber(Text, 'samples', Samples);
+  JsonAddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
+  JsonAddNumber(Text, 'events_lost', LoadAcquire(Observe.SitesLost));
   AddError(Text, Samples);
-  AddNumber(Text, 'temporary', Settings.Values[opTemporary]);
-  AddNumber(Text, 'every_ms', Settings.Values[opEvery]);
-  AddNumber(Text, 'committed', Status.CommittedBytes);
-  AddNumber(Text, 'used', Status.UsedBytes);
+  JsonAddNumber(Text, 'temporary', Settings.Values[opTemporary]);
+  JsonAddNumber(Text, 'every_ms', Settings.Values[opEvery]);
+  JsonAddNumber(Text, 'committed', Status.CommittedBytes);
+  JsonAddNumber(Text, 'used', Status.UsedBytes);
   TextAdd(Text, '},"profiles":[');
 end;
 
@@ -185,17 +133,17 @@ procedure AddColumns(var Text: TText; const Range: TValueRange);
 var
   Value: TProfileValue;
 begin
-  BeginPart(Text, 'columns', '[');
+  JsonOpen(Text, 'columns', '[');
   for Value := Range.First to Range.Last do
   begin
-    AddComma(Text);
+    JsonAddComma(Text);
     TextAdd(Text, '{');
-    AddText(Text, 'name', ValueKinds[Value].Name);
-    AddText(Text, 'unit', ValueKinds[Value].UnitName);
+    JsonAddText(Text, 'name', ValueKinds[Value].Name);
+    JsonAddText(Text, 'unit', ValueKinds[Value].UnitName);
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
-  AddNumber(Text, 'main', Ord(Range.Main) - Ord(Range.First));
+  JsonAddNumber(Text, 'main', Ord(Range.Main) - Ord(Range.First));
 end;
 
 procedure AddFrame(var Text: TText; Symbol: PSymbol);
@@ -206,14 +154,14 @@ begin
   OpenSmall(Name, Characters);
   ProfileAddName(Name, Symbol);
   BeginItem(Text);
-  AddText(Text, 'name', @Characters);
+  JsonAddText(Text, 'name', @Characters);
   if Symbol^.Line > 0 then
   begin
-    AddText(Text, 'file', Symbol^.FileName);
-    AddNumber(Text, 'line', Symbol^.Line);
+    JsonAddText(Text, 'file', Symbol^.FileName);
+    JsonAddNumber(Text, 'line', Symbol^.Line);
   end;
   if (Symbol^.Routine <> nil) and SymbolIsLibrary(Symbol) then
-    AddNumber(Text, 'library', 1);
+    JsonAddNumber(Text, 'library', 1);
   TextAdd(Text, '}');
 end;
 
@@ -221,7 +169,7 @@ procedure AddFrames(var Text: TText; const Profile: TProfile);
 var
   Index: NativeInt;
 begin
-  BeginPart(Text, 'frames', '[');
+  JsonOpen(Text, 'frames', '[');
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddFrame(Text, @Profile.Symbols.Items[Index]);
   TextAdd(Text, ']');
@@ -235,7 +183,7 @@ var
   Frame: NativeInt;
 begin
   ProfileReadStack(Profile, Site, Stack);
-  BeginPart(Text, 'stack', '[');
+  JsonOpen(Text, 'stack', '[');
   for Frame := NativeInt(Stack.Count) - 1 downto 0 do
     AddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
   TextAdd(Text, ']');
@@ -247,7 +195,7 @@ var
   Value: TProfileValue;
 begin
   Range := ValueRanges[Profile.Kind];
-  BeginPart(Text, 'values', '[');
+  JsonOpen(Text, 'values', '[');
   for Value := Range.First to Range.Last do
     AddItem(Text, ProfileValue(Profile, Site, Value));
   TextAdd(Text, ']');
@@ -259,7 +207,7 @@ var
 begin
   if LoadAcquire(Site^.FreedCount) = 0 then
     Exit;
-  BeginPart(Text, 'life', '[');
+  JsonOpen(Text, 'life', '[');
   for Index := 0 to High(Site^.Lives) do
     AddItem(Text, LoadAcquire(Site^.Lives[Index]));
   TextAdd(Text, ']');
@@ -274,7 +222,7 @@ begin
     Inc(Index);
   if Index = Line^.Count then
     Exit;
-  BeginPart(Text, 'line', '[');
+  JsonOpen(Text, 'line', '[');
   while Index < Line^.Count do
   begin
     AddItem(Text, Line^.Sites[Index][SiteIndex(Site)]);
@@ -306,9 +254,9 @@ begin
   SitePartFirst(Profile, Site, Part);
   if Part.Item = nil then
     Exit;
-  BeginPart(Text, 'classes', '[');
+  JsonOpen(Text, 'classes', '[');
   repeat
-    AddComma(Text);
+    JsonAddComma(Text);
     TextAdd(Text, '[');
     TextAddNumber(Text, NumberOf(List, Part.Item^.ClassId));
     for Value := pvAllocatedCount to pvInUseBytes do
@@ -324,7 +272,7 @@ var
   Index: Cardinal;
   Site: PSite;
 begin
-  BeginPart(Text, 'sites', '[');
+  JsonOpen(Text, 'sites', '[');
   for Index := 0 to SiteLimit - 1 do
   begin
     Site := ProfileSite(Profile, Index);
@@ -349,10 +297,10 @@ end;
 
 procedure AddPeak(var Text: TText; const Profile: TProfile);
 begin
-  BeginPart(Text, 'peak', '{');
-  AddNumber(Text, 'ms', LoadAcquire(Observe.PeakMs));
-  AddNumber(Text, 'objects', ProfileSum(Profile, pvPeakCount));
-  AddNumber(Text, 'space', ProfileSum(Profile, pvPeakBytes));
+  JsonOpen(Text, 'peak', '{');
+  JsonAddNumber(Text, 'ms', LoadAcquire(Observe.PeakMs));
+  JsonAddNumber(Text, 'objects', ProfileSum(Profile, pvPeakCount));
+  JsonAddNumber(Text, 'space', ProfileSum(Profile, pvPeakBytes));
   TextAdd(Text, '}');
 end;
 
@@ -360,7 +308,7 @@ procedure AddLifeLimits(var Text: TText);
 var
   Index: Cardinal;
 begin
-  BeginPart(Text, 'life_limits', '[');
+  JsonOpen(Text, 'life_limits', '[');
   for Index := 0 to High(LifeLimits) do
     AddItem(Text, LifeLimits[Index]);
   TextAdd(Text, ']');
@@ -374,10 +322,10 @@ var
   Column: Cardinal;
   Index: NativeInt;
 begin
-  BeginPart(Text, 'line', '{');
+  JsonOpen(Text, 'line', '{');
   for Column := 0 to High(Names) do
   begin
-    BeginPart(Text, Names[Column], '[');
+    JsonOpen(Text, Names[Column], '[');
     for Index := 0 to NativeInt(Line^.Count) - 1 do
       case Column of
         0: AddItem(Text, Line^.Points[Index].Ms);
@@ -398,14 +346,14 @@ var
   Name: TText;
   Characters: TPath;
 begin
-  BeginPart(Text, 'classes', '[');
+  JsonOpen(Text, 'classes', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
     OpenSmall(Name, Characters);
     ClassIdAddName(Name, List.Ids[Index]);
     BeginItem(Text);
-    AddText(Text, 'name', @Characters);
-    AddText(Text, 'kind', ClassIdKind(List.Ids[Index]));
+    JsonAddText(Text, 'name', @Characters);
+    JsonAddText(Text, 'kind', ClassIdKind(List.Ids[Index]));
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
@@ -413,9 +361,9 @@ end;
 
 procedure AddSpans(var Text: TText; const Status: TClassStatus);
 begin
-  AddNumber(Text, 'spans', Status.SpanCount);
-  AddNumber(Text, 'span_space', Status.SpanBytes);
-  AddNumber(Text, 'free_space', Status.FreeCount * Status.BlockSize);
+  JsonAddNumber(Text, 'spans', Status.SpanCount);
+  JsonAddNumber(Text, 'span_space', Status.SpanBytes);
+  JsonAddNumber(Text, 'free_space', Status.FreeCount * Status.BlockSize);
 end;
 
 procedure AddSizes(var Text: TText);
@@ -425,18 +373,18 @@ var
   Counts: PSizeCounts;
 begin
   ClassStatusRead(Statuses);
-  BeginPart(Text, 'sizes', '[');
+  JsonOpen(Text, 'sizes', '[');
   for Index := 0 to SizeCount - 1 do
   begin
     Counts := @Observe.Sizes[Index];
     if LoadAcquire(Counts^.Count) = 0 then
       Continue;
     BeginItem(Text);
-    AddNumber(Text, 'size', SizeLimitAt(Index));
-    AddNumber(Text, 'alloc_objects', LoadAcquire(Counts^.Count));
-    AddNumber(Text, 'alloc_space', LoadAcquire(Counts^.Bytes));
-    AddNumber(Text, 'inuse_objects', Remaining(Counts^.Count, Counts^.FreedCount));
-    AddNumber(Text, 'inuse_space', Remaining(Counts^.Bytes, Counts^.FreedBytes));
+    JsonAddNumber(Text, 'size', SizeLimitAt(Index));
+    JsonAddNumber(Text, 'alloc_objects', LoadAcquire(Counts^.Count));
+    JsonAddNumber(Text, 'alloc_space', LoadAcquire(Counts^.Bytes));
+    JsonAddNumber(Text, 'inuse_objects', Remaining(Counts^.Count, Counts^.FreedCount));
+    JsonAddNumber(Text, 'inuse_space', Remaining(Counts^.Bytes, Counts^.FreedBytes));
     if Index < SizeClassCount then
       AddSpans(Text, Statuses[Index]);
     TextAdd(Text, '}');
@@ -470,7 +418,7 @@ var
 begin
   Range := ValueRanges[Profile.Kind];
   BeginItem(Text);
-  AddText(Text, 'kind', ProfileNames[Profile.Kind]);
+  JsonAddText(Text, 'kind', ProfileNames[Profile.Kind]);
   AddColumns(Text, Range);
   AddFrames(Text, Profile);
   None.Count := 0;

@@ -13,6 +13,8 @@ uses
 
 /// Sets the fields of the head and adds it.
 procedure HeadAdd(var Text: TText; var Fields: TFields);
+/// Adds the same as keys of a JSON object: program, process, command, time.
+procedure HeadAddJson(var Text: TText);
 /// Adds a time, in seconds since 1970: `2026-11-22 14:08:01 UTC`.
 procedure HeadAddTime(var Text: TText; Seconds: UInt64);
 /// Adds the command line of the process, cut to 200 characters, and to the program alone where
@@ -22,7 +24,7 @@ procedure HeadAddCommand(var Text: TText);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportState, LaneMM.Version;
+  LaneMM.Layout, LaneMM.Os, LaneMM.Json, LaneMM.ReportState, LaneMM.Version;
 
 type
   TDate = record
@@ -113,6 +115,30 @@ begin
   HeadAddCommand(Fields.Values);
   FieldEnd(Fields, fiCommand);
   MessageAdd(Text, msHead, Fields);
+end;
+
+// Makes Text write to Characters, which is filled with #0.
+procedure OpenValue(out Text: TText; out Characters: TPath);
+begin
+  Characters := Default(TPath);
+  Text := Default(TText);
+  Text.Start := @Characters;
+  Text.Capacity := High(Characters);
+end;
+
+procedure HeadAddJson(var Text: TText);
+var
+  Value: TText;
+  Characters: TPath;
+begin
+  OpenValue(Value, Characters);
+  OsProgramPath(@Characters, High(Characters));
+  JsonAddText(Text, 'program', @Characters);
+  JsonAddNumber(Text, 'process', OsProcessId);
+  OpenValue(Value, Characters);
+  HeadAddCommand(Value);
+  JsonAddText(Text, 'command', @Characters);
+  JsonAddNumber(Text, 'time', OsUnixSeconds);
 end;
 
 end.

@@ -52,7 +52,7 @@ type
   end;
 
 const
-  FormatNames: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc');
+  FormatNames: array[TLeakFormat] of PAnsiChar = ('json', 'junit', 'heaptrc', 'html');
   EraseNames: array[TErasure] of PAnsiChar = ('free', 'return', 'new');
 
 const
@@ -112,7 +112,7 @@ const
     (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
       Help: 'exit code of a program that has leaks and would exit with 0'),
     (Name: 'leaks:format'; Kind: okFormat; Default: 0;
-      Help: 'also write the leaks to a file: json, junit or heaptrc; repeatable'),
+      Help: 'also write the leaks to a file: json, junit, heaptrc or html; repeatable'),
     (Name: 'leaks:ignore'; Kind: okText; Default: 0;
       Help: 'file of leaks to ignore, by class or routine'),
     (Name: 'debug'; Kind: okSwitch; Default: 0;

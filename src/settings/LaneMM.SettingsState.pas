@@ -26,7 +26,7 @@ type
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
     opMixes);
   /// Formats of the leak report besides the log, bits of opLeaksFormat.
-  TLeakFormat = (lfJson, lfJunit, lfHeaptrc);
+  TLeakFormat = (lfJson, lfJunit, lfHeaptrc, lfHtml);
   /// When memory is filled, bits of opErase: blocks on free and pages before their purge with
   /// zeros, new blocks with opFill.
   TErasure = (erFree, erReturn, erNew);

@@ -54,6 +54,7 @@ type
     procedure StacksBeginAndEndInTheProgram;
     procedure JsonHasAllPlaces;
     procedure JunitHasThreePlaces;
+    procedure PageHoldsTheReportAndTheTreeOfRetainers;
     procedure GrowthIsCountedByPlace;
     procedure WithoutStacksTheReportTellsHowToGetThem;
     procedure WhatNothingRetainsComesFirst;
@@ -475,6 +476,36 @@ begin
       Same(Counts[Index] * Sizes.Foo, Places.Objects[Index].Integers['bytes'], 'bytes');
       AtLeast(2, Places.Objects[Index].Arrays['stack'].Count, 'frames');
     end;
+  finally
+    Root.Free;
+  end;
+end;
+
+// The bytes of all entries.
+function TreeBytes(Tree: TJSONArray): Integer;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 0 to Tree.Count - 1 do
+    Inc(Result, Tree.Objects[Index].Integers['bytes']);
+end;
+
+procedure TLeaksTests.PageHoldsTheReportAndTheTreeOfRetainers;
+const
+  Mark = 'id="data">';
+var
+  Page: string;
+  Root: TJSONData;
+begin
+  Leaking.Run('leaks,debug,leaks:format=html', ['objects']);
+  Page := Leaking.Written('.html');
+  AssertTrue(Pos('</html>', Page) > 0);
+  Page := Copy(Page, Pos(Mark, Page) + Length(Mark), MaxInt);
+  Root := GetJSON(Copy(Page, 1, Pos('</script>', Page) - 1));
+  try
+    Same(14, Root.FindPath('blocks').AsInteger, 'blocks');
+    Same(304, TreeBytes(TJSONArray(Root.FindPath('retainerTree'))), 'bytes of the tree');
   finally
     Root.Free;
   end;

@@ -1,0 +1,230 @@
+// The page of leaks: who retains what, and where it was allocated.
+
+const data=JSON.parse($("data").textContent);
+const state={layout:"treemap",words:"",placeLayout:"icicle",picked:null};
+const groups=new Map(data.groups.map(group=>[group.group,group]));
+const isLeak=data.topic!="inUse",nounOfAll=isLeak?"leaked":"in use";
+const inAll=bytes=>`${amount(bytes,"bytes")}, ${share(bytes,data.bytes)}`;
+
+// ---- Trees
+
+// The tree of retainers: what a node retains is all below it. Blocks that have no node belong to
+// the root.
+function retainerTree(){
+  const root={...makeNode("all blocks "+nounOfAll,null),blocks:data.blocks};
+  const nodes=[root];
+  for(const path of data.retainerTree||data.groups.map(flatPath)){
+    const group=groups.get(path.group),parent=nodes[path.parent];
+    const node={...makeNode(group?group.name:"other blocks",parent),group,blocks:path.blocks,
+      self:path.bytes,isCycle:path.cycle};
+    nodes.push(node);parent.below.push(node);
+  }
+  for(const node of nodes.slice(1).reverse()){
+    node.total+=node.self;node.span=node.total;node.parent.total+=node.total;
+  }
+  root.self=data.bytes-root.total;root.total=root.span=data.bytes;
+  prune(root);sortTree(root);
+  return root;
+}
+const flatPath=group=>({parent:0,group:group.group,blocks:group.blocks,bytes:group.bytes});
+function prune(node){
+  node.below=node.below.filter(inner=>inner.total>0);node.below.forEach(prune);
+}
+
+const stackFrames=data.groups.flatMap(group=>group.places.flatMap(place=>place.stack));
+for(const frame of stackFrames)
+  frame.name=frame.routine||frame.module||"0x"+frame.address.toString(16);
+markLibraries(stackFrames);
+
+// The tree of calls that allocated the blocks, outermost routine first.
+function callTree(){
+  const root=newNode("whole program",null);
+  for(const group of data.groups)
+    for(const place of group.places){
+      let node=addTo(root,place,group);
+      for(const frame of [...place.stack].reverse()){
+        if(!node.calls.has(frame.name))node.calls.set(frame.name,newNode(frame.name,node,frame));
+        node=addTo(node.calls.get(frame.name),place,group);
+        if(frame.line)node.lines.add(frame.file+":"+frame.line);
+      }
+      node.self+=place.bytes;
+    }
+  (function finish(node){
+    node.span=node.total;node.place=placesOf([...node.lines]);node.below.forEach(finish);
+  })(root);
+  sortTree(root);
+  return root;
+}
+function newNode(name,parent,frame){
+  const node={...makeNode(name,parent),frame,blocks:0,groups:new Set(),calls:new Map(),
+    lines:new Set()};
+  if(parent)parent.below.push(node);
+  return node;
+}
+function addTo(node,place,group){
+  node.total+=place.bytes;node.blocks+=place.blocks;node.groups.add(group);
+  return node;
+}
+
+// ---- Details of a group
+
+function stackOf(place){
+  const list=make("ol",{},...place.stack.map(frame=>make("li",
+    {class:frame.isLibrary?"quiet":undefined},frame.name," ",
+    make("span",{class:"quiet"},frame.line?frame.file+":"+frame.line:""))));
+  return make("details",{open:""},make("summary",{},
+    `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
+    make("p",{class:"quiet"},
+      `First one: allocation ${amount(place.number)} by thread ${place.thread}`),list);
+}
+const chainOf=names=>make("ol",{class:"chain"},...names.map(name=>make("li",{},name)));
+
+function retainersOf(group){
+  return group.retainers.filter(one=>one.cycle||one.chain.length).map(one=>make("div",{},
+    make("p",{},count(one.blocks,"block")+(one.cycle
+      ?` in a cycle${one.interfaces?" of interfaces":""}:`:" retained by:")),chainOf(one.chain)));
+}
+function detailsOf(group){
+  const parts=[];
+  if(group.texts.length)
+    parts.push(make("h2",{},"Contents"),...group.texts.map(text=>make("p",{},text)));
+  const retainers=retainersOf(group);
+  if(retainers.length)parts.push(make("h2",{},"Retainers"),...retainers);
+  parts.push(make("h2",{},"Allocated at"));
+  if(group.places.length)parts.push(...group.places.map(stackOf));
+  else parts.push(make("p",{},"No call stacks were recorded: add the setting ",
+    make("b",{},"stacks"),"."));
+  return parts;
+}
+function showGroup(side,group){
+  fill(side,make("h2",{},group.name),facts([["Blocks",amount(group.blocks)],
+    ["Bytes",inAll(group.bytes)],["Retained",inAll(group.retained)]]),...detailsOf(group));
+}
+function showNode(side,node){
+  if(!node.group){
+    fill(side,make("h2",{},node.name),facts([["Blocks",amount(data.blocks)],
+      ["Bytes",amount(data.bytes,"bytes")]]),make("p",{class:"quiet"},
+      "Select a class: its retainers and the stacks that allocated it appear here."));
+    return;
+  }
+  const path=pathOf(node).slice(1);
+  fill(side,make("h2",{},node.name),
+    facts([["Blocks",amount(node.blocks)],["Their bytes",amount(node.self,"bytes")],
+      ["Retained size",inAll(node.total)]]),
+    node.isCycle?make("p",{},"In a cycle of references."):null,
+    path.length>1?chainOf(path.map(node=>node.name)):null,
+    node.blocks<node.group.blocks?make("p",{class:"quiet"},
+      `All blocks of this class: ${amount(node.group.blocks)}, `+
+      amount(node.group.bytes,"bytes")):null,
+    ...detailsOf(node.group));
+}
+
+// ---- Views
+
+const sizeColumn=(title,value,far)=>({title,value,class:far?"far":undefined,
+  show:row=>make("span",{},amount(value(row),"bytes"),
+    make("span",{class:"share"},share(value(row),data.bytes)))});
+const blocksColumn={title:"Blocks",class:"far",value:row=>row.blocks,show:row=>amount(row.blocks)};
+const nameColumn=title=>({title,isText:true,value:row=>row.name,show:row=>row.name});
+
+function rowOf(node,index){
+  const row={key:(node.parent&&node.parent.row?node.parent.row.key+"/":"")+index,name:node.name,
+    node,total:node.total,self:node.self,blocks:node.blocks,place:""};
+  node.row=row;row.inner=node.below.map(rowOf);
+  return row;
+}
+
+// A picture with its controls, details at its side and a table below.
+function showTree(panel,tree,options){
+  const side=make("aside",{class:"side","aria-label":"Details"});
+  const table=new Table(options.caption,options.columns,0,row=>{
+    if(!picture.boxes.some(box=>box.node==row.node))picture.zoomTo(row.node);
+    else picture.choose(row.node);
+  });
+  const picture=new Picture({label:options.label,paint:options.paint,
+    describe:node=>`${inAll(node.total)}; ${count(node.blocks,"block")}`+
+      (node.below.length&&node.self?` of ${amount(node.self,"bytes")}`:""),
+    pick:node=>options.show(side,node)});
+  picture.layout=state[options.layoutName];
+  const found=make("span",{class:"quiet",role:"status"});
+  fill(panel,
+    make("div",{class:"bar"},
+      choices("Picture",options.layouts,picture.layout,layout=>{
+        picture.layout=state[options.layoutName]=layout;picture.draw();
+      }),
+      searchField("Search",state.words,words=>{
+        state.words=picture.words=words;picture.draw();
+        found.textContent=words==""?"":`${inAll(foundIn(tree,words))} found`;
+      }),found,picture.out),
+    make("div",{class:"split with-side"},
+      make("div",{},picture.line,picture.box,make("p",{class:"quiet"},
+        "Arrows move, Enter or a double click zooms in, Escape out."),table.box),side));
+  const rows=tree.below.map(rowOf);
+  for(let row=rows;row.length==1&&row[0].inner.length;row=row[0].inner)table.opened.add(row[0].key);
+  picture.words=state.words;picture.show(tree);table.show(rows);
+  options.show(side,tree.below[0]||tree);
+}
+
+function showRetainers(panel){
+  showTree(panel,retainerTree(),{label:"Retainers by retained size",caption:"By retained size",
+    columns:[sizeColumn("Retained",row=>row.total),sizeColumn("Own",row=>row.self,true),
+      blocksColumn,nameColumn("Class")],
+    layouts:[["treemap","Treemap"],["icicle","Icicle"]],layoutName:"layout",
+    paint:node=>!node.parent?{class:"root"}:{style:"--hue:"+hashOf(node.name)*137%360,
+      text:node.name+(node.isCycle?" \u21bb":"")+" \u00b7 "+amount(node.total,"bytes")},
+    show:showNode});
+}
+function showPlaces(panel){
+  showTree(panel,callTree(),{label:"Calls that allocated the blocks",caption:"By call",
+    columns:[sizeColumn("Allocated",row=>row.total),sizeColumn("Itself",row=>row.self,true),
+      blocksColumn,nameColumn("Routine")],
+    layouts:[["icicle","Icicle"],["flame","Flame graph"]],layoutName:"placeLayout",
+    paint:node=>!node.parent?{class:"root"}:node.frame.isLibrary?{class:"library"}
+      :{style:"--hue:"+hueOf(node.name)},
+    show(side,node){
+      fill(side,make("h2",{},node.name),make("p",{class:"quiet"},node.place),
+        facts([["Blocks",amount(node.blocks)],["Bytes",inAll(node.total)]]),
+        ...[...node.groups].map(group=>make("details",{},make("summary",{},group.name),
+          ...detailsOf(group))));
+    }});
+}
+function showGroups(panel){
+  const side=make("aside",{class:"side","aria-label":"Details"});
+  const rows=data.groups.map((group,i)=>({...group,key:i,inner:[],group,place:""}));
+  const table=new Table("By class",[sizeColumn("Retained",row=>row.retained),
+    sizeColumn("Bytes",row=>row.bytes),blocksColumn,nameColumn("Class")],0,
+    row=>showGroup(side,row.group));
+  fill(panel,make("div",{class:"bar"},searchField("Search",state.words,words=>{
+    state.words=words;table.show(rows.filter(row=>words==""||isFound(row,words)));
+  })),make("div",{class:"split with-side"},table.box,side));
+  table.show(rows.filter(row=>state.words==""||isFound(row,state.words)));
+  if(rows.length)showGroup(side,rows[0].group);
+}
+function showJson(panel){
+  const most=200000,text=JSON.stringify(data,null,1);
+  const file=make("a",{download:baseName(data.program)+".leaks.json",
+    href:URL.createObjectURL(new Blob([text],{type:"application/json"}))},"Save as a file");
+  fill(panel,make("p",{},file),make("pre",{},text.slice(0,most)+
+    (text.length>most?"\n\u2026 the file has the rest":"")));
+}
+
+// ---- The page
+
+showHead(baseName(data.program),isLeak?"leaks":"blocks in use",[[isLeak?"Leaked":"In use",
+  `${amount(data.bytes,"bytes")} in ${count(data.blocks,"block")}`],["Command",data.command],
+  ["Process",data.process],
+  ["Time",timeText(data.time)],["Exit code",isLeak?String(data.exitCode):undefined],
+  ["Suppressed",data.suppressed.blocks?count(data.suppressed.blocks,"block")+", "+
+    amount(data.suppressed.bytes,"bytes"):undefined],
+  ["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"block")+", "+
+    amount(data.reachable.bytes,"bytes"):undefined]]);
+if(data.blocks)
+  showTabs([
+    {id:"retainers",label:"Retainers",
+      value:amount(data.bytes,"bytes"),show:showRetainers},
+    {id:"classes",label:"Classes",value:amount(data.groups.length),show:showGroups},
+    ...data.groups.some(group=>group.places.length)?[{id:"places",label:"Call stacks",
+      value:amount(data.groups.reduce((sum,group)=>sum+group.places.length,0)),
+      show:showPlaces}]:[],
+    {id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.slice(1));
+else fill($("main"),make("p",{},"No leaks: every block was freed."));

@@ -1,0 +1,354 @@
+// Checks the pages of profiles and leaks in Chromium. Called by run.sh: node check.cjs FOLDER
+"use strict";
+const fs=require("fs"),path=require("path"),puppeteer=require("puppeteer-core");
+const out=process.argv[2],axe=require.resolve("axe-core/axe.min.js");
+let passed=0,failed=0;
+
+function check(name,isRight,found){
+  if(isRight)passed++;else failed++;
+  if(!isRight)console.log(`FAILED: ${name}${found===undefined?"":": "+JSON.stringify(found)}`);
+}
+const same=(name,expected,found)=>check(name,expected===found,{expected,found});
+
+// ---- What was written
+
+const fileOf=(folder,end)=>{
+  const found=fs.readdirSync(path.join(out,folder)).filter(name=>name.endsWith(end));
+  if(found.length!=1)throw new Error(`${folder}: ${found.length} files *${end}`);
+  return path.join(out,folder,found[0]);
+};
+const read=file=>fs.readFileSync(file,"utf8");
+// The file for speedscope of a run, which the pages are compared with.
+const speedscopeOf=folder=>JSON.parse(read(fs.readdirSync(path.join(out,folder))
+  .filter(name=>/_heap\..*speedscope.json$/.test(name)).map(name=>path.join(out,folder,name))[0]));
+
+// A page with other data.
+function pageWith(name,data){
+  const page=read(fileOf("after",".html")),mark='id="data">';
+  const start=page.indexOf(mark)+mark.length,end=page.indexOf("</script>",start);
+  const file=path.join(out,name+".html");
+  fs.writeFileSync(file,page.slice(0,start)+JSON.stringify(data).replace(/</g,"\\u003c")
+    +page.slice(end));
+  return file;
+}
+
+// As the reports write them.
+function amountOf(bytes){
+  const size=Math.abs(bytes),sign=bytes<0?"\u2212":"";
+  const grouped=text=>text.replace(/\B(?=(\d{3})+(?!\d))/g,",");
+  if(size>=2**30)return sign+(size/2**30).toFixed(1)+" GB";
+  if(size>=2**20)return sign+(size/2**20).toFixed(1)+" MB";
+  if(size>=10000)return sign+(size/2**10).toFixed(1)+" KB";
+  return sign+grouped(String(size))+" B";
+}
+const changeOf=bytes=>(bytes>0?"+":"")+amountOf(bytes);
+// The sum of a value where the stack, as names and lines, fits.
+function sumOf(file,value,fits){
+  const values=file.profiles.find(profile=>profile.name==value);
+  return values.samples.reduce((sum,stack,i)=>
+    sum+(fits(stack.map(index=>file.shared.frames[index]))?values.weights[i]:0),0);
+}
+const all=()=>true;
+const through=name=>stack=>stack.some(frame=>frame.name==name);
+// Where the program's own code allocates: the innermost frame that has a line.
+const endsIn=name=>stack=>{
+  const own=stack.filter(frame=>frame.line);
+  return own.length>0&&own[own.length-1].name==name;
+};
+const lineOf=(file,planted)=>read(path.join(__dirname,file)).split("\n")
+  .findIndex(line=>line.endsWith("// planted: "+planted))+1;
+
+// ---- The browser
+
+let browser;
+async function open(file,{width=1280,height=900,scheme="light"}={}){
+  const page=await browser.newPage();
+  page.wrong=[];
+  page.on("console",message=>page.wrong.push("console: "+message.text()));
+  page.on("pageerror",error=>page.wrong.push("error: "+error.message));
+  page.on("request",request=>{
+    if(!/^(file|blob|data):/.test(request.url()))page.wrong.push("network: "+request.url());
+  });
+  await page.setViewport({width,height});
+  await page.emulateMediaFeatures([{name:"prefers-color-scheme",value:scheme}]);
+  await page.goto("file://"+file);
+  page.label=`${path.basename(path.dirname(file))}/${path.basename(file).replace(/\.\d+/,"")} `+
+    `${width} ${scheme}`;
+  return page;
+}
+async function close(page){
+  check(page.label+": nothing wrong",page.wrong.length==0,page.wrong);
+  await page.close();
+}
+const tabsOf=page=>page.$$eval("[role=tab]",tabs=>tabs.map(tab=>tab.id.slice(4)));
+async function choose(page,tab){
+  await page.click("#tab-"+tab);
+  await page.evaluate(()=>new Promise(done=>requestAnimationFrame(()=>requestAnimationFrame(done))));
+}
+const text=(page,selector)=>page.$eval(selector,element=>element.textContent);
+const active=(page,read)=>page.evaluate(
+  `(${read})(document.activeElement)`);
+// Presses a key until the focus is where it is wanted; false when it never comes there.
+async function pressUntil(page,key,wanted,most=60){
+  for(let i=0;i<most;i++){
+    await page.keyboard.press(key);
+    if(await active(page,wanted))return true;
+  }
+  return false;
+}
+// The text of a column in the row whose name is given; undefined when there is none.
+const cell=(page,name,column)=>page.$$eval("tbody tr",(rows,name,column)=>{
+  const row=rows.find(row=>row.querySelector(".text").textContent.trim()==name);
+  return row&&(row.cells[column].querySelector("span span, span")||row.cells[column]).firstChild
+    .textContent;
+},name,column);
+
+// ---- Checks of every page
+
+async function looks(file,picture){
+  for(const width of [360,1280,3840])
+    for(const scheme of ["light","dark"]){
+      const page=await open(file,{width,height:width<1000?800:width*.7|0,scheme});
+      await page.addScriptTag({path:axe});
+      for(const tab of await tabsOf(page)){
+        await choose(page,tab);
+        const over=await page.evaluate(()=>document.documentElement.scrollWidth-innerWidth);
+        check(`${page.label} ${tab}: no horizontal overflow`,over<=0,over);
+        const violations=await page.evaluate(async()=>(await axe.run()).violations.map(one=>
+          `${one.id}: ${one.nodes.length} times, ${one.nodes[0].html.slice(0,120)}`));
+        check(`${page.label} ${tab}: accessible`,violations.length==0,violations);
+        await page.screenshot({path:path.join(out,"pictures",
+          `${picture}-${tab}-${width}-${scheme}.png`)});
+      }
+      await close(page);
+    }
+}
+
+async function keyboard(file){
+  const page=await open(file),tabs=await tabsOf(page);
+  check(page.label+": Tab reaches the tabs",
+    await pressUntil(page,"Tab",'element=>element.role=="tab"'));
+  for(let i=1;i<=tabs.length;i++){
+    await page.keyboard.press("ArrowRight");
+    same(page.label+": arrows choose a tab","tab-"+tabs[i%tabs.length],await active(page,
+      'element=>element.getAttribute("aria-selected")=="true"?element.id:element.tagName'));
+  }
+  check(page.label+": Tab reaches the picture",
+    await pressUntil(page,"Tab",'element=>element.getAttribute("role")=="treeitem"'));
+  const level=()=>active(page,'element=>Number(element.getAttribute("aria-level"))');
+  const first=await level();
+  await page.keyboard.press("ArrowDown");
+  same(page.label+": an arrow goes to what is called",first+1,await level());
+  const isZoomed=()=>page.$$eval("button",all=>
+    all.some(button=>button.textContent=="Show all"&&!button.hidden));
+  await page.keyboard.press("Enter");
+  check(page.label+": Enter zooms in",await isZoomed());
+  same(page.label+": the focus stays",first+1,await level());
+  await page.keyboard.press("Escape");
+  check(page.label+": Escape zooms out",!await isZoomed());
+  await page.keyboard.press("/");
+  same(page.label+": a slash searches","find",await active(page,"element=>element.id"));
+  check(page.label+": Tab reaches a heading",
+    await pressUntil(page,"Tab",'element=>element.closest("th")!=null'));
+  const order=()=>active(page,'element=>element.closest("th").getAttribute("aria-sort")');
+  await page.keyboard.press("Enter");
+  const sorted=await order();
+  await page.keyboard.press("Enter");
+  check(page.label+": a heading sorts both ways",sorted&&await order()&&sorted!=await order(),sorted);
+  check(page.label+": Tab reaches a row",
+    await pressUntil(page,"Tab",'element=>element.hasAttribute("aria-expanded")'));
+  const expanded=()=>active(page,'element=>element.getAttribute("aria-expanded")');
+  const before=await expanded();
+  await page.keyboard.press("Enter");
+  check(page.label+": Enter opens a row",before!=await expanded());
+  await close(page);
+}
+
+// ---- Profiles
+
+async function profile(){
+  const page=await open(fileOf("after",".html")),file=speedscopeOf("after");
+  const product="CATALOGUE.TPRODUCT.CREATE",session="SESSIONS.TSESSION.CREATE";
+  same("opens on in use","true",
+    await page.$eval("#tab-inuse",tab=>tab.getAttribute("aria-selected")));
+  for(const [tab,value] of [["inuse","inuse_space"],["allocated","alloc_space"]]){
+    await choose(page,tab);
+    same(tab+": total",amountOf(sumOf(file,value,all)),await text(page,`#tab-${tab} b`));
+    for(const name of [product,session]){
+      same(`${tab}: total of ${name}`,amountOf(sumOf(file,value,through(name))),
+        await cell(page,name,1));
+      same(`${tab}: self of ${name}`,amountOf(sumOf(file,value,endsIn(name))),
+        await cell(page,name,0));
+    }
+  }
+  await choose(page,"inuse");
+  check("no library frames",!/CLASSES\.|CONTNRS\./.test(await text(page,"#panel")));
+  await page.click("tbody tr .open");
+  check("a row opens by line",/^Shop\.lpr:\d+$/.test(
+    await page.$eval("tr.inner .text",cell=>cell.textContent)));
+  await page.$$eval("label",all=>
+    all.find(label=>label.textContent.includes("library")).querySelector("input").click());
+  check("library frames",/CLASSES\.TSTRINGLIST/.test(await text(page,"#panel")));
+  await page.type("#find","tproduct");
+  same("search: rows",1,await page.$$eval("tbody tr:not(.inner)",rows=>rows.length));
+  check("search: found in the picture",await page.$$eval(".found",all=>all.length)>0);
+  same("search: sum",amountOf(sumOf(file,"inuse_space",through(product))),
+    (await text(page,".bar [role=status]")).split(" found")[0]);
+  const dark=()=>page.$eval("body",body=>getComputedStyle(body).backgroundColor);
+  const light=await dark();
+  await page.select("select","dark");
+  check("a switch for dark colors",light!=await dark());
+  check("head",/Command.*Shop 40000.*Process\d+.*Time20\d\d-.* UTC.*16\.0 KB/.test(
+    await text(page,"#head")),await text(page,"#head"));
+  await close(page);
+}
+
+async function comparison(){
+  const before=speedscopeOf("before"),after=speedscopeOf("after");
+  const name="SESSIONS.TSESSION.CREATE",value="inuse_space";
+  const checkAll=async(page,how,sign)=>{
+    const [first,second]=sign>0?[before,after]:[after,before];
+    same(how+": total",changeOf(sumOf(second,value,all)-sumOf(first,value,all)),
+      await text(page,"#tab-inuse b"));
+    same(how+": change of a row",changeOf(sumOf(second,value,through(name))
+      -sumOf(first,value,through(name))),await cell(page,name,1));
+    same(how+": before",amountOf(sumOf(first,value,through(name))),await cell(page,name,2));
+    same(how+": after",amountOf(sumOf(second,value,through(name))),await cell(page,name,3));
+  };
+  const page=await open(fileOf("after",".html"));
+  await (await page.$("#file")).uploadFile(fileOf("before",".html"));
+  await page.waitForSelector("#note:not(:empty)");
+  await checkAll(page,"a chosen file",1);
+  check("more is shown as such",await page.$$eval(".picture .more",all=>all.length)>0);
+  await page.addScriptTag({path:axe});
+  const violations=await page.evaluate(async()=>(await axe.run()).violations.map(one=>one.id));
+  check("comparison: accessible",violations.length==0,violations);
+  await page.screenshot({path:path.join(out,"pictures","comparison.png")});
+  await page.$$eval("button",all=>all.find(button=>button.textContent=="Swap").click());
+  await checkAll(page,"swapped",-1);
+  await page.$$eval("button",all=>all.find(button=>button.textContent=="End comparison").click());
+  same("after the comparison",amountOf(sumOf(after,value,all)),await text(page,"#tab-inuse b"));
+  const drop=files=>page.evaluate(files=>{
+    const data=new DataTransfer();
+    for(const [name,text] of files)data.items.add(new File([text],name));
+    document.dispatchEvent(new DragEvent("drop",{dataTransfer:data,cancelable:true}));
+  },files);
+  await drop([["one.json",JSON.stringify(before)],["two.html",read(fileOf("after",".html"))]]);
+  await page.waitForFunction(()=>document.getElementById("note").textContent.includes("one.json"));
+  await checkAll(page,"two dropped files",1);
+  await drop([["wrong.html","<p>nothing"]]);
+  await page.waitForFunction(()=>document.getElementById("note").textContent.includes("wrong"));
+  check("a wrong file is named",/wrong\.html holds no profile/.test(await text(page,"#note")));
+  await close(page);
+}
+
+// The example of docs/profile-data.md: every tab.
+async function example(file){
+  const page=await open(file),data=JSON.parse(read(file).split('id="data">')[1].split("</script>")[0]);
+  same("tabs","inuse,peak,allocated,temporary,time,classes,sizes,lives,slack,fragments,growth,waits",
+    (await tabsOf(page)).join());
+  const heap=data.profiles.find(profile=>profile.kind=="heap");
+  await choose(page,"peak");
+  same("peak",amountOf(heap.peak.space),await text(page,"#tab-peak b"));
+  await choose(page,"time");
+  const highest=heap.line.inuse_space.indexOf(Math.max(...heap.line.inuse_space));
+  const told=point=>`${amountOf(heap.line.inuse_space[point])} in use, `+
+    `${amountOf(heap.line.committed[point])} committed`;
+  check("time line: begins at its highest point",
+    (await text(page,"output")).endsWith(told(highest)),await text(page,"output"));
+  same("time line: by routine at that point",amountOf(heap.line.inuse_space[highest]),
+    await cell(page,"main",1));
+  await page.focus("#point");
+  await page.keyboard.press("Home");
+  check("time line: first point",(await text(page,"output")).endsWith(told(0)));
+  same("time line: by routine at the first point",amountOf(heap.line.inuse_space[0]),
+    await cell(page,"main",1));
+  await choose(page,"classes");
+  same("bytes of a class",amountOf(3840000),await cell(page,"Server.TSession",0));
+  await choose(page,"sizes");
+  same("bytes of a size",amountOf(640000),await cell(page,"640 B",0));
+  await choose(page,"lives");
+  same("freed blocks","8,000",await cell(page,"SERVER.TCACHE.ADD",0));
+  same("mean lifetime","2 s",await cell(page,"SERVER.TCACHE.ADD",1));
+  await close(page);
+}
+
+// Names that look like markup are text, and many call sites are drawn.
+async function odd(){
+  const name='std::map<int, "x">::operator[]</script><img src=x onerror=alert(1)>';
+  const frames=[{name:"main",file:"a.c",line:1},{name,file:"a.c",line:2}];
+  for(let i=0;i<400;i++)frames.push({name:"Unit"+i%40+".Routine"+i,file:"b.pas",line:i+1});
+  const sites=[];
+  for(let i=0;i<8000;i++)
+    sites.push({stack:[0,...i%2?[1]:[],...Array.from({length:30},(_,k)=>2+(i*7+k*(i%13))%400)],
+      values:[1,i]});
+  const page=await open(pageWith("odd",{head:{},profiles:[{kind:"heap",frames,sites,columns:[
+    {name:"inuse_objects"},{name:"inuse_space"}]}]}));
+  check("markup in a name is text",(await text(page,"#panel")).includes(name));
+  same("no element of it",0,await page.$$eval("img",all=>all.length));
+  check("many call sites are drawn",await page.$$eval(".picture div",all=>all.length)>200);
+  await close(page);
+  const empty=await open(pageWith("empty",{head:{},profiles:[]}));
+  check("no samples",/No samples/.test(await text(empty,"#main")));
+  await close(empty);
+}
+
+// ---- Leaks
+
+async function leaks(){
+  const file=fileOf("leaks",".html"),page=await open(file);
+  const report=JSON.parse(read(fileOf("leaks",".json"))),log=read(fileOf("leaks","EventLog.txt"));
+  const [,blocks,bytes]=log.match(/([\d,]+) blocks?, ([\d,]+) bytes/);
+  const number=text=>Number(text.replace(/,/g,""));
+  same("blocks as in the text",number(blocks),report.blocks);
+  same("bytes as in the text",number(bytes),report.bytes);
+  check("head",(await text(page,"#head")).includes(
+    `${amountOf(report.bytes)} in ${blocks} blocks`),await text(page,"#head"));
+  same("total of the retainers",amountOf(report.bytes),await text(page,"#tab-retainers b"));
+  const store=report.groups.find(group=>group.name=="Sessions.TStore");
+  same("retained size",amountOf(store.retained),await cell(page,store.name,0));
+  await page.$$eval(".picture div",all=>
+    all.find(tile=>tile.textContent.startsWith("Sessions.TCustomer")).click());
+  check("a click leads to the stack",(await text(page,".side")).includes(
+    "Sessions.pas:"+lineOf("Sessions.pas","customer")),await text(page,".side"));
+  check("the chain of retainers",/Sessions\.TStore.*Sessions\.TSession/.test(
+    await text(page,".side .chain")));
+  await page.$$eval("fieldset input",all=>all.find(input=>input.value=="icicle").click());
+  check("an icicle",await page.$$eval(".picture div",all=>all.length)>5);
+  await choose(page,"classes");
+  for(const group of report.groups.filter(group=>report.groups.filter(
+    other=>other.name==group.name).length==1)){
+    same("retained by "+group.name,amountOf(group.retained),await cell(page,group.name,0));
+    same("bytes of "+group.name,amountOf(group.bytes),await cell(page,group.name,1));
+  }
+  await choose(page,"places");
+  const stacked=report.groups.flatMap(group=>group.places).reduce((sum,place)=>sum+place.bytes,0);
+  same("bytes of all stacks",amountOf(stacked),await cell(page,"main",0));
+  await choose(page,"json");
+  same("the same JSON",report.bytes,JSON.parse(await text(page,"pre")).bytes);
+  await close(page);
+  const clean=await open(fileOf("clean",".html"));
+  check("a program without leaks",/No leaks/.test(await text(clean,"#main")),
+    await text(clean,"#main"));
+  await close(clean);
+}
+
+async function run(){
+  browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
+    args:["--no-sandbox","--disable-gpu"]});
+  const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
+  const parts=[profile,comparison,()=>example(full),odd,leaks,
+    ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
+    ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
+    ()=>looks(fileOf("leaks",".html"),"leaks")];
+  for(const part of parts)
+    try{
+      await part();
+    }catch(error){
+      check(part.name||String(part),false,error.stack);
+    }
+  await browser.close();
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode=failed?1:0;
+}
+run();

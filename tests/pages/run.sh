@@ -1,0 +1,51 @@
+#!/bin/sh
+# Opens the pages of profiles and leaks in a browser without a window: headless Chromium.
+#
+#   sh tests/pages/run.sh
+#
+# Builds the program Shop, writes its pages, and runs check.cjs on them; fetches puppeteer-core, which
+# drives the browser, and axe-core, which checks accessibility, by npm. Pictures of the pages are left in
+# build/pages/pictures. The last line is the sum of all checks, `N passed, N failed`; exit code 1 when
+# one failed.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.."
+out=$PWD/build/pages
+puppeteer=24.43.1
+axe=4.14.1
+mkdir -p "$out/units" "$out/node"
+
+# The version of a fetched package, or nothing.
+version_of() {
+  sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$out/node/node_modules/$1/package.json" 2> /dev/null \
+    | head -n 1
+}
+if [ "$(version_of puppeteer-core)" != "$puppeteer" ] || [ "$(version_of axe-core)" != "$axe" ]; then
+  (cd "$out/node" && npm install --no-save --no-audit --no-fund --ignore-scripts --silent \
+    "puppeteer-core@$puppeteer" "axe-core@$axe")
+fi
+
+fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Futests/pages -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+  tests/pages/Shop.lpr
+
+# shop FOLDER SETTINGS ARGUMENT...: what it writes is in the folder
+shop() {
+  folder=$out/$1
+  settings=$2
+  shift 2
+  rm -rf "$folder"
+  mkdir "$folder"
+  LANEMM="$settings,log=$folder/" build/pages/Shop "$@" > /dev/null 2> "$folder/stderr"
+}
+shop before profile,html,speedscope,rate=16K 10000
+shop after profile,html,speedscope,growth,rate=16K 40000
+shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
+shop clean leaks,leaks:format=html 100 clean
+
+rm -rf "$out/pictures"
+mkdir "$out/pictures"
+NODE_PATH=$out/node/node_modules node tests/pages/check.cjs "$out"
