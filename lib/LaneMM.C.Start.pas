@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.Leaks, LaneMM.Watch, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.Leaks, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
 // src/ refers to these weakly. The references here make a static program link them.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -120,6 +120,7 @@ begin
   FramesStart;
   RootsStart;
   WatchApply;
+  MailboxStart;
   LibcAtExit(ExitReached, nil);
 end;
 

@@ -14,7 +14,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
-  LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.GuardPages, LaneMM.Watch, LaneMM.C.Errno,
+  LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.GuardPages, LaneMM.ClassStates, LaneMM.Watch,
+  LaneMM.C.Errno,
   LaneMM.C.Start;
 
 type
@@ -232,6 +233,32 @@ end;
 function LibraryVersion: PAnsiChar; cdecl; [public, alias: 'lanemm_version'];
 begin
   Result := ThisVersion;
+end;
+
+type
+  /// struct lanemm_class; grows at its end only
+  TLibraryClass = TClassState;
+
+// Size is as in LibraryStatusRead, of one record; Count is the number of records at Target.
+function LibraryState(Target: PByte; Count, Size: NativeUInt): NativeUInt; cdecl;
+  [public, alias: 'lanemm_state'];
+var
+  State: THeapState;
+  Index, Copied: NativeUInt;
+begin
+  LibraryStart;
+  HeapStateRead(State);
+  Result := SizeClassCount;
+  Copied := Size;
+  if Copied > SizeOf(TLibraryClass) then
+    Copied := SizeOf(TLibraryClass);
+  if Count > SizeClassCount then
+    Count := SizeClassCount;
+  if Count = 0 then
+    Exit;
+  FillChar(Target^, Count * Size, 0);
+  for Index := 0 to Count - 1 do
+    Move(State.ByClass[Index], Target[Index * Size], Copied);
 end;
 
 procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim'];

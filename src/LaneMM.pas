@@ -13,7 +13,7 @@ interface
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
-  LaneMM.Suppressions, LaneMM.Version;
+  LaneMM.Suppressions, LaneMM.Version, LaneMM.ClassStates;
 
 
 type
@@ -43,6 +43,10 @@ type
   TLaneMM_ClassStatus = TClassStatus;
   /// The blocks of all size classes, from the smallest block size.
   TLaneMM_ClassStatuses = TClassStatuses;
+  /// The state of one size class, see LaneMM.ClassStates.
+  TLaneMM_ClassState = TClassState;
+  /// The state of the heap by size class, see LaneMM.ClassStates.
+  TLaneMM_State = THeapState;
   /// A span, or a large block, see LaneMM.Stats.
   TLaneMM_SpanInfo = TSpanInfo;
   /// Receives one span. Context is the caller's.
@@ -99,6 +103,8 @@ const
   opEvery = LaneMM.SettingsState.opEvery;
   opKeep = LaneMM.SettingsState.opKeep;
   opSignal = LaneMM.SettingsState.opSignal;
+  opLive = LaneMM.SettingsState.opLive;
+  opAttach = LaneMM.SettingsState.opAttach;
   opHuge = LaneMM.SettingsState.opHuge;
   opLog = LaneMM.SettingsState.opLog;
   opLogMost = LaneMM.SettingsState.opLogMost;
@@ -305,6 +311,10 @@ procedure LaneMM_WalkSpans(Visitor: TLaneMM_SpanVisitor; Context: Pointer);
 /// Returns blocks and spans of each size class, by a walk over all spans; large blocks are in
 /// LaneMM_HeapStatus. Any thread; exact while no other thread allocates or frees.
 procedure LaneMM_ReadClasses(out Statuses: TLaneMM_ClassStatuses);
+/// Returns the state of the heap: its sums, and of each size class blocks, bytes, slack, spans,
+/// partly used spans and owners, by a walk. Any thread; exact while no other thread allocates or
+/// frees. The record is 6 KB long.
+function LaneMM_State: TLaneMM_State;
 /// Returns the class of the object that P points to, nil if its first word is no class. P points to
 /// a readable word. Classes of libraries that were loaded after the last LaneMM_WalkBlocks, or the
 /// last report, are unknown. Any thread.
@@ -379,7 +389,7 @@ uses
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
   LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks;
+  LaneMM.SingleBlocks, LaneMM.Mailbox;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -681,6 +691,11 @@ begin
   ClassStatusRead(Statuses);
 end;
 
+function LaneMM_State: TLaneMM_State;
+begin
+  HeapStateRead(Result);
+end;
+
 // Finds the modules of the program, unless that was done before.
 procedure KnowModules;
 begin
@@ -765,6 +780,7 @@ begin
   EngineInstall;
   UnwindStart;
   WatchApply;
+  MailboxStart;
   WatchForSuccessor;
 end;
 

@@ -14,9 +14,9 @@ uses
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, Test.Leaks,
-  Test.DeepStacks, Test.ReportHead, Test.CompatNames,
+  Test.DeepStacks, Test.ReportHead, Test.CompatNames, Test.Mailbox,
   {$endif}
-  Test.Limits, Test.EngineReports, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;
+  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin
   ExitCode := Test.Runner.RunTests;

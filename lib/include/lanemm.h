@@ -42,6 +42,23 @@ struct lanemm_status {
  * sizeof(struct lanemm_status): a program keeps working with a later library. */
 void lanemm_status_read(struct lanemm_status *status, size_t size);
 
+/* The blocks of one size class, without debug blocks. Later versions add fields at the end only. */
+struct lanemm_class {
+  size_t block_size;      /* usable bytes of a block */
+  size_t block_count;     /* blocks in use */
+  size_t used_bytes;      /* their usable bytes */
+  size_t free_count;      /* blocks of the spans that are not in use */
+  size_t slack_bytes;     /* bytes of the spans that are in no block in use */
+  size_t span_count;      /* spans of this class */
+  size_t span_bytes;      /* their bytes */
+  size_t part_span_count; /* spans that hold free blocks beside blocks in use */
+  size_t owner_count;     /* threads that hold a span with a free block */
+};
+
+/* Fills up to count records, from the smallest block size on; exact while no other thread allocates
+ * or frees. size is sizeof(struct lanemm_class). Returns the number of size classes. */
+size_t lanemm_state(struct lanemm_class *classes, size_t count, size_t size);
+
 /* Purges the free memory of all threads now. */
 void lanemm_trim(void);
 

@@ -13,6 +13,9 @@ unit LaneMM.Watch;
 
 interface
 
+uses
+  LaneMM.Layout;
+
 /// Applies Settings and Debug.Depth. A feature that finds no memory is switched off again.
 procedure WatchApply;
 /// Returns True while LaneMM's routines are the memory manager; False while another manager is
@@ -22,6 +25,11 @@ function WatchIsInstalled: Boolean;
 function WatchDebugIsActive: Boolean;
 /// Sets up debug mode for single blocks; False without memory.
 function WatchDebugStart: Boolean;
+/// Returns whether the lock becomes free, looking once each millisecond: a thread that a signal
+/// handler has interrupted may hold it. Takes it not.
+function WatchBecomesFree(var Lock: TLock; Rounds: Cardinal): Boolean;
+/// Returns whether no thread reads or applies settings, so that a signal handler may.
+function WatchIsQuiet: Boolean;
 /// Writes the event log and the profiles. Returns False when a file could not be written.
 function WatchWrite: Boolean;
 /// Once, after the start: lets the end of the program say when another manager took over.
@@ -35,7 +43,7 @@ procedure WatchExitCode;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
@@ -43,7 +51,7 @@ uses
   LaneMM.Sampler,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState;
+  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LivePage;
 
 type
   // The state that the room shares.
@@ -62,6 +70,11 @@ var
 
 // ---------------------------------------------------------------------------- signals
 
+function WatchIsQuiet: Boolean;
+begin
+  Result := (LoadAcquire(Control.Lock.State) = 0) and (LoadAcquire(Settings.Readers) = 0);
+end;
+
 function WatchWrite: Boolean;
 begin
   Result := EventLogWrite;
@@ -69,20 +82,18 @@ begin
     Result := False;
 end;
 
-// Returns whether the lock of debug mode becomes free soon: the interrupted thread may hold it.
-function CanCheck: Boolean;
-const
-  PatienceMs = 1;
-  MostRounds = 100;
+function WatchBecomesFree(var Lock: TLock; Rounds: Cardinal): Boolean;
 var
-  Round, State: NativeUInt;
+  Round: Cardinal;
+  Pause: TAtomicWord;
 begin
-  for Round := 1 to MostRounds do
+  // Not on the lock's own word: LockLeave wakes one thread, which has to take the lock.
+  Pause := 0;
+  for Round := 1 to Rounds do
   begin
-    State := LoadAcquire(Debug.Lock.State);
-    if State = 0 then
+    if LoadAcquire(Lock.State) = 0 then
       Exit(True);
-    OsWaitMs(Debug.Lock.State, State, PatienceMs);
+    OsWaitMs(Pause, 0, 1);
   end;
   Result := False;
 end;
@@ -90,9 +101,11 @@ end;
 // Handles a signal that ends the program: writes the logs, checks the heap, and repeats the signal
 // for the system's own action.
 procedure EndBySignal(Signal: Integer); cdecl;
+const
+  PatienceMs = 100;
 begin
   WatchWrite;
-  if Debug.IsStarted and CanCheck then
+  if Debug.IsStarted and WatchBecomesFree(Debug.Lock, PatienceMs) then
     DebugCheckHeap;
   OsSignalSend(Signal);
 end;
@@ -312,6 +325,8 @@ end;
 // In a child process: clears the counts of the parent, and frees the locks of lost threads.
 procedure ChildStarted;
 begin
+  LivePageForget;
+  StoreRelease(Settings.Readers, 0);
   ModulesRecover;
   SitesForget;
   LockProfileForget;

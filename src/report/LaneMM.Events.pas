@@ -70,6 +70,12 @@ var
   Call: TEventCall;
 begin
   Rule := Report.Rules[Event.Kind];
+  // Asked for by a tool, in a signal handler: the program's routine must not be called there.
+  if ReportTaken(tkEvent, Event.Text.Start, Event.Text.Length) then
+  begin
+    Rule.Targets := [etFile];
+    Rule.Halts := False;
+  end;
   if etFile in Rule.Targets then
     ToFile(Event.Text, etScreen in Rule.Targets);
   if etSystemLog in Rule.Targets then

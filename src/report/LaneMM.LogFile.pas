@@ -326,6 +326,8 @@ function Settle(var Search: TSearch; FailedBits, NoticeBit: NativeUInt): Boolean
 begin
   TextOpen(Search.Notice, 2 * OsPageSize);
   Result := WriteAnywhere(Search, FailedBits);
+  if Result then
+    ReportTaken(tkFile, Search.Path.Start, Search.Path.Length - 1);
   if (Search.Notice.Length > 0) and SetBit(NoticeBit) then
     SayMoved(Search, Result);
   TextClose(Search.Notice);

@@ -50,6 +50,12 @@ type
   /// Text has Length bytes and is valid during the call only.
   TEventCall = procedure(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
 
+  /// What a tool may get: the path of a file that was written, a message for stderr, the text of an
+  /// event.
+  TTellKind = (tkFile, tkMessage, tkEvent);
+  /// Passes text to the tool that the calling thread answers; returns whether it answers one.
+  TTellCall = function(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
+
   /// The state that the room shares.
   TReport = record
     LogPath: PPath;         //< const   the setting `log`, see LaneMM.LogFile; nil or empty: not set
@@ -58,6 +64,7 @@ type
     HidesContents: Boolean; //< racy    reports leave out contents of blocks and arguments
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
+    Tell: TTellCall;        //< racy    see LaneMM.Mailbox; nil: no tool has asked so far
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events
     LogState: TAtomicWord;  //< shared  bits of LaneMM.LogFile
     Messages: TAtomicWord;  //< shared  replaced messages, see LaneMM.Messages; 0: none
@@ -67,6 +74,15 @@ var
   /// The state of report/.
   Report: TReport;
 
+/// Passes text to the tool outside of the process that the calling thread answers. Returns False
+/// when it answers none.
+function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
+
 implementation
+
+function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
+begin
+  Result := (@Report.Tell <> nil) and Report.Tell(Kind, Text, Length);
+end;
 
 end.

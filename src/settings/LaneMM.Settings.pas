@@ -29,8 +29,8 @@ procedure SettingsHelp;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.HeapTrc;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules,
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -93,6 +93,10 @@ const
       Help: 'profiles of the process to keep, the newest; 0: all'),
     (Name: 'signal'; Kind: okNumber; Default: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
+    (Name: 'live'; Kind: okNumber; Default: 1;
+      Help: '0: no status page, which shows the process to the tool lanemm'),
+    (Name: 'attach'; Kind: okNumber; Default: 1;
+      Help: '0: the status page takes no requests of the tool lanemm'),
     (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Default: 0;
@@ -160,13 +164,18 @@ begin
   Result := Settings.Values[Option] <> OptionTexts[Option].Default;
 end;
 
-function SettingsAreChanged: Boolean;
+function AreChanged(const Options: TOptions): Boolean;
 var
   Option: TOption;
 begin
   Result := False;
   for Option := Low(TOption) to High(TOption) do
-    Result := Result or IsChanged(Option);
+    Result := Result or (Option in Options) and IsChanged(Option);
+end;
+
+function SettingsAreChanged: Boolean;
+begin
+  Result := AreChanged([Low(TOption)..High(TOption)]);
 end;
 
 // Returns the highest number that a setting accepts.
@@ -176,7 +185,7 @@ begin
     opTop: Result := 256; // call sites that the event log can list
     opDepth: Result := MaxFrames;
     opTemporary: Result := 1000; // each is numbered
-    opDump: Result := 1;
+    opDump, opLive, opAttach: Result := 1;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
     Result := High(NativeUInt);
@@ -202,9 +211,11 @@ begin
   TextAdd(Text, ': ');
 end;
 
+// The tool that asked for the change gets what stderr would get.
 procedure Print(var Text: TText);
 begin
-  OsWriteError(Text.Start, Text.Length);
+  if not ReportTaken(tkMessage, Text.Start, Text.Length) then
+    OsWriteError(Text.Start, Text.Length);
   TextClose(Text);
 end;
 
@@ -382,6 +393,8 @@ var
   Option: TOption;
   IsFirst: Boolean;
 begin
+  if not AreChanged(Options) then
+    Exit;
   TextOpen(Text, SmallText);
   TextAdd(Text, 'LaneMM: no effect without ');
   TextAdd(Text, Needed);
@@ -395,10 +408,7 @@ begin
       IsFirst := False;
     end;
   TextAdd(Text, LineEnd);
-  if IsFirst then
-    TextClose(Text)
-  else
-    Print(Text);
+  Print(Text);
 end;
 
 // ---------------------------------------------------------------------------- words
@@ -663,6 +673,7 @@ function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
 begin
   Result := True;
   OsKeepStandardError;
+  FetchAdd(Settings.Readers, 1); // any order: LaneMM.Mailbox looks whether this thread is here
   while Words^ <> #0 do
     if Words^ = '#' then
       while not (Words^ in [#0, #10]) do
@@ -671,6 +682,7 @@ begin
       Inc(Words)
     else if not ReadWord(Words, Source) then
       Result := False;
+  FetchAdd(Settings.Readers, NativeUInt(-1));
 end;
 
 function SettingsChange(const Words: ShortString): Boolean;
@@ -728,15 +740,17 @@ end;
 
 procedure ReadEnvironment;
 var
-  Words: array[0..MaxWords] of AnsiChar;
+  Words, HeapTrcWords: array[0..MaxWords] of AnsiChar;
+  HasHeapTrc: Boolean;
 begin
-  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
-    HeapTrcDisable(@Words);
+  HasHeapTrc := OsEnvironment(HeapTrcVariable, @HeapTrcWords, MaxWords);
+  if HasHeapTrc then
+    HeapTrcDisable(@HeapTrcWords);
   if OsEnvironment(Variable, @Words, MaxWords) then
     SettingsRead(@Words, Variable);
   CheckEffects;
-  if OsEnvironment(HeapTrcVariable, @Words, MaxWords) then
-    HeapTrcRead(@Words);
+  if HasHeapTrc then
+    HeapTrcRead(@HeapTrcWords);
 end;
 
 procedure SettingsStart;
@@ -749,7 +763,8 @@ begin
   Report.LogPath := @Settings.LogPath;
   Report.SystemLog := @Settings.SyslogPath;
   ReadSettingsFile;
-  if not OsIsPrivileged then
+  Settings.IsPrivileged := OsIsPrivileged;
+  if not Settings.IsPrivileged then
     ReadEnvironment;
   if (Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;

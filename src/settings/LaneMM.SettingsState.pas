@@ -19,7 +19,7 @@ type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep, opSignal,
-    opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
+    opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
     opStacks, opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
@@ -48,6 +48,8 @@ type
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
+    IsPrivileged: Boolean;                //< const   the process has more rights than its user
+    Readers: TAtomicWord;                 //< shared  threads that are reading settings
   end;
 
 var

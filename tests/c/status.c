@@ -12,6 +12,33 @@ static struct lanemm_status status(void) {
   return result;
 }
 
+enum { CLASSES = 76 };
+
+/* The state of the class whose blocks hold size bytes. */
+static struct lanemm_class class_of(size_t size) {
+  struct lanemm_class all[CLASSES];
+  size_t count = lanemm_state(all, CLASSES, sizeof all[0]), i = 0;
+  while (i < count && all[i].block_size < size)
+    i++;
+  return all[i];
+}
+
+/* Whether blocks and bytes of all classes are those of the small and medium blocks. */
+static int classes_add_up(void) {
+  struct lanemm_class all[CLASSES];
+  struct lanemm_status sums = status();
+  size_t count = lanemm_state(all, CLASSES, sizeof all[0]), blocks = 0, bytes = 0;
+  for (size_t i = 0; i < count; i++) {
+    blocks += all[i].block_count;
+    bytes += all[i].used_bytes;
+    if (all[i].slack_bytes != all[i].span_bytes - all[i].used_bytes
+        || all[i].part_span_count > all[i].span_count)
+      return 0;
+  }
+  return count == CLASSES && blocks == sums.small_blocks.block_count + sums.medium_blocks.block_count
+         && bytes == sums.small_blocks.used_bytes + sums.medium_blocks.used_bytes;
+}
+
 /* What a visit looks for and finds. */
 struct visit {
   void *wanted;
@@ -28,6 +55,7 @@ int main(void) {
   check_use_all();
   static void *blocks[BLOCKS], *large;
   struct lanemm_status before = status();
+  struct lanemm_class class_before = class_of(1024);
   for (int i = 0; i < BLOCKS; i++)
     blocks[i] = malloc(1024);
   large = malloc(10000000);
@@ -37,6 +65,15 @@ int main(void) {
               && full.small_blocks.used_bytes - before.small_blocks.used_bytes == BLOCKS * 1024
               && full.large_blocks.block_count - before.large_blocks.block_count == 1
               && full.used_bytes - before.used_bytes >= BLOCKS * 1024 + 10000000);
+  struct lanemm_class class_full = class_of(1024);
+  promise("blocks are counted in their size class, with its spans and owners",
+          class_full.block_size == 1024 && class_full.owner_count >= 1
+              && class_full.block_count - class_before.block_count == BLOCKS
+              && class_full.span_bytes >= class_full.used_bytes);
+  promise("the classes add up to small and medium blocks", classes_add_up());
+  size_t half = 0;
+  lanemm_state((struct lanemm_class *)&half, 1, sizeof half);
+  promise("an older header gets the fields that it knows", half == 16);
   memset(large, 1, 10000000);
   for (int i = 0; i < BLOCKS; i++)
     free(blocks[i]);

@@ -156,6 +156,12 @@ breaks guard 2 WAIT_FOR_EVER
 breaks guard 2 REFUSED_KEPT
 breaks guard 3 LET_GO_BY_STORE
 
+holds mailbox
+breaks mailbox 1 ANSWERED_EARLY
+breaks mailbox 2 TAKE_BY_STORE
+breaks mailbox 3 WORDS_LATE
+breaks mailbox 3 TAKE_BACK_BLIND
+
 if [ "$1" = --deep ]
 then
   holds life -DBlocks=3

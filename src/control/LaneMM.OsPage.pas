@@ -1,0 +1,37 @@
+/// The system calls of the status page: a page that tools outside of the process can open.
+//
+// Owns:       nothing.
+// Invariants: changes no errno and allocates nothing, as LaneMM.Os.
+// Callers:    any thread, also in a signal handler.
+// Source:     Linux: man-pages 2, memfd_create (Linux 3.17), fcntl, signal handlers.
+unit LaneMM.OsPage;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Os;
+
+/// Maps a new file in memory, Size bytes of zeros, under Name. Its file number is the next free one
+/// from FirstNumber on, so that no number changes that the program counts on; it ends with exec. A
+/// child process shares the mapping. Nil when the system refuses, or has no such files.
+function OsPageMap(Name: PAnsiChar; Size: NativeUInt): Pointer;
+/// Unmaps it; its file number stays open.
+procedure OsPageUnmap(P: Pointer; Size: NativeUInt);
+/// Sets Handler for a signal, on the alternate stack if the interrupted thread has one. Returns
+/// False, and changes nothing, if the signal has a handler or is ignored.
+function OsPageSignal(Signal: Cardinal; Handler: TOsSignalHandler): Boolean;
+
+implementation
+
+{$if defined(LINUX)}
+uses
+  LaneMM.Types;
+
+  {$I LaneMM.OsPage.Linux.inc}
+{$else}
+  {$I LaneMM.OsPage.None.inc}
+{$ifend}
+
+end.

@@ -1,0 +1,361 @@
+/// The words of a request: settings, and verbs that are obeyed at once.
+//
+// Owns:       Verbs; Report.Tell.
+// Invariants: it runs in a signal handler, one request at a time, see LaneMM.Mailbox: it uses no
+//             heap and nothing of the C library, and never acts as the owner of the interrupted
+//             thread's heap.
+// Callers:    LaneMM.Mailbox.
+unit LaneMM.Verbs;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.StatusPage;
+
+/// Obeys the words, separated as settings are, up to #0; changes them. Writes the answer, ended by
+/// #0, to Answer, which has room for AnswerBytes.
+function VerbsObey(Words, Answer: PAnsiChar): TPageOutcome;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Heap,
+  LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.Settings, LaneMM.ObserveState, LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile,
+  LaneMM.Snapshot,
+  LaneMM.Leaks, LaneMM.Watch;
+
+type
+  // The request that is being answered.
+  TVerbs = record
+    Thread: Cardinal;        //< racy    number of the thread that answers; 0: none. Another thread
+                             //  that reads it finds that it is not the one
+    Answer: PAnsiChar;       //< owner   its text so far
+    Length: NativeUInt;      //< owner   the length of that
+    Outcome: TPageOutcome;   //< owner   how it ends
+    FileCount: Cardinal;     //< owner   files written for it
+    IsChanged: Boolean;      //< owner   settings were read that are not applied yet
+    Earlier: PSnapshot;      //< owner   the last snapshot, or nil
+  end;
+
+var
+  Verbs: TVerbs;
+
+// ---------------------------------------------------------------------------- the answer
+
+procedure AddSome(Text: PAnsiChar; Length: NativeUInt);
+begin
+  if Length > NativeUInt(AnswerBytes - 1 - Verbs.Length) then
+    Length := AnswerBytes - 1 - Verbs.Length;
+  Move(Text^, Verbs.Answer[Verbs.Length], Length);
+  Inc(Verbs.Length, Length);
+  Verbs.Answer[Verbs.Length] := #0;
+end;
+
+procedure Add(const Text: ShortString);
+begin
+  AddSome(@Text[1], Length(Text));
+end;
+
+procedure AddBytes(const Name: ShortString; Bytes: NativeUInt);
+var
+  Text: TText;
+begin
+  if not TextOpen(Text, OsPageSize) then
+    Exit;
+  TextAdd(Text, Name);
+  TextAddBytes(Text, Bytes);
+  AddSome(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure Fail(const Text: ShortString);
+begin
+  Verbs.Outcome := poFailed;
+  Add(Text);
+end;
+
+// Set as Report.Tell.
+function Tell(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
+const
+  Prefix: ShortString = 'LaneMM: ';
+begin
+  Result := (Verbs.Thread <> 0) and (Verbs.Thread = OsThreadId);
+  if not Result or (Kind = tkEvent) then
+    Exit;
+  if Kind = tkFile then
+  begin
+    Inc(Verbs.FileCount);
+    Add('file ');
+  end;
+  if (Length > System.Length(Prefix)) and TextBegins(Text, Prefix) then
+  begin
+    Inc(Text, System.Length(Prefix));
+    Dec(Length, System.Length(Prefix));
+  end;
+  AddSome(Text, Length);
+  if Kind = tkFile then
+    Add(LineEnd);
+end;
+
+// Says what became of files that were to be written.
+procedure AddFiles(IsWritten: Boolean);
+begin
+  if not IsWritten then
+    Fail('a file could not be written'#10)
+  else if Verbs.FileCount = 0 then
+    Add('nothing was counted so far'#10);
+end;
+
+// ---------------------------------------------------------------------------- verbs
+
+procedure Status(Value: PAnsiChar);
+var
+  Found: TStatus;
+begin
+  StatusRead(Found);
+  AddBytes('used ', Found.UsedBytes);
+  AddBytes(', committed ', Found.CommittedBytes);
+  AddBytes(', cached ', Found.CachedBytes);
+  AddBytes(', peak ', Found.PeakBytes);
+  Add(LineEnd);
+end;
+
+// Sweeps all heaps as another thread would: ProcessTrim may change the caller's heap, in which the
+// interrupted thread may be at work.
+procedure Trim(Value: PAnsiChar);
+var
+  Heap: PHeap;
+begin
+  AddBytes('committed ', ArenaBackedSlices * SliceSize);
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    HeapSweep(Heap);
+    Heap := Heap^.NextHeap;
+  end;
+  ArenaPurge(AllSlices);
+  AddBytes(', now ', ArenaBackedSlices * SliceSize);
+  Add(LineEnd);
+end;
+
+// Takes a snapshot, and reports the growth since the one before.
+procedure TakeSnapshot(Value: PAnsiChar);
+var
+  Later: PSnapshot;
+begin
+  Later := SnapshotTake;
+  if Later = nil then
+  begin
+    Fail('no memory for a snapshot'#10);
+    Exit;
+  end;
+  if Verbs.Earlier = nil then
+    Add('first snapshot taken; the next one reports the growth since')
+  else
+    AddBytes('grown since the last snapshot: ', SnapshotCompare(Verbs.Earlier, Later));
+  Add(LineEnd);
+  SnapshotFree(Verbs.Earlier);
+  Verbs.Earlier := Later;
+end;
+
+procedure WriteLogs(Value: PAnsiChar);
+begin
+  AddFiles(WatchWrite);
+end;
+
+// ---------------------------------------------------------------------------- reports
+
+type
+  TReportKind = (rkInUse, rkPeak, rkAllocated, rkTemporary, rkFragments, rkProfile, rkContention,
+    rkGrowth);
+  // The format of a report; without one that of the settings.
+  TReportFormat = (rfSettings, rfJson, rfHtml, rfPprof, rfFolded, rfSpeedscope);
+
+const
+  KindNames: array[TReportKind] of ShortString = ('inuse', 'peak', 'allocated', 'temporary',
+    'fragments', 'profile', 'contention', 'growth');
+  FormatNames: array[TReportFormat] of ShortString = ('', ':json', ':html', ':pprof', ':folded',
+    ':speedscope');
+  // The settings that these kinds need; the first one needs none.
+  KindOptions: array[TReportKind] of TOption = (opLeaks, opProfile, opProfile, opProfile,
+    opProfile, opProfile, opContention, opGrowth);
+  // Those of the formats; the first one is not read.
+  FormatOptions: array[TReportFormat] of TOption = (opProfile, opJson, opHtml, opPprof, opFolded,
+    opSpeedscope);
+  HeapReports: array[rkPeak..rkFragments] of THeapReport = (hrPeak, hrAllocated, hrTemporary,
+    hrFragments);
+
+procedure WriteInUse(Format: TReportFormat);
+var
+  Kept: NativeUInt;
+begin
+  Kept := Settings.Values[opLeaksFormat];
+  if Format = rfJson then
+    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfJson);
+  if Observe.Samples <> nil then
+    HeapReportWrite(hrInUse);
+  LeaksReportInUse(0, High(Cardinal));
+  Settings.Values[opLeaksFormat] := Kept;
+  if Verbs.FileCount = 0 then
+    Fail('no file was written: no block in use, or an event rule'#10);
+end;
+
+// Writes the profiles in this format alone.
+function WriteProfiles(Format: TReportFormat): Boolean;
+var
+  Option: TOption;
+  Kept: array[opPprof..opJson] of NativeUInt;
+begin
+  for Option := Low(Kept) to High(Kept) do
+  begin
+    Kept[Option] := Settings.Values[Option];
+    if Format <> rfSettings then
+      Settings.Values[Option] := Ord(Option = FormatOptions[Format]);
+  end;
+  Result := ProfileWrite;
+  for Option := Low(Kept) to High(Kept) do
+    Settings.Values[Option] := Kept[Option];
+end;
+
+procedure WriteReport(Kind: TReportKind; Format: TReportFormat);
+begin
+  if Kind = rkInUse then
+    WriteInUse(Format)
+  else if not IsSet(KindOptions[Kind]) and (LoadAcquire(Observe.SiteKeys) = 0) then
+  begin
+    Add(KindNames[Kind]);
+    Fail(' is off: send this word first'#10);
+  end
+  else if (Kind = rkProfile) or (Format <> rfSettings) then
+    AddFiles(WriteProfiles(Format))
+  else if Kind in [Low(HeapReports)..High(HeapReports)] then
+    AddFiles(HeapReportWrite(HeapReports[Kind]) or (Observe.Samples <> nil))
+  else
+    AddFiles(EventLogWrite);
+end;
+
+// Returns whether Value is the name of the kind, then that of the format.
+function IsReport(Value: PAnsiChar; Kind: TReportKind; Format: TReportFormat): Boolean;
+begin
+  Result := TextBegins(Value, KindNames[Kind]);
+  if not Result then
+    Exit;
+  Inc(Value, Length(KindNames[Kind]));
+  Result := TextBegins(Value, FormatNames[Format]) and (Value[Length(FormatNames[Format])] = #0);
+end;
+
+procedure WantReport(Value: PAnsiChar);
+var
+  Kind: TReportKind;
+  Format: TReportFormat;
+begin
+  for Kind := Low(Kind) to High(Kind) do
+    for Format := Low(Format) to High(Format) do
+      if IsReport(Value, Kind, Format) then
+      begin
+        WriteReport(Kind, Format);
+        Exit;
+      end;
+  Verbs.Outcome := poWrongWords;
+  Add('unknown report `');
+  AddSome(Value, TextLength(Value));
+  Add('`; known: inuse, peak, allocated, temporary, fragments, profile, contention, growth; then'
+    + ' :json, :html, :pprof, :folded or :speedscope'#10);
+end;
+
+// ---------------------------------------------------------------------------- words
+
+type
+  // Obeys a verb; Value follows its name.
+  TVerbCall = procedure(Value: PAnsiChar);
+  TVerb = record
+    Name: ShortString;
+    Call: TVerbCall;
+  end;
+
+const
+  ReportName = 'report=';
+  KnownVerbs: array[0..4] of TVerb = (
+    (Name: 'status'; Call: Status),
+    (Name: 'trim'; Call: Trim),
+    (Name: 'snapshot'; Call: TakeSnapshot),
+    (Name: 'write'; Call: WriteLogs),
+    (Name: ReportName; Call: WantReport));
+
+// Returns whether Words is this verb; one that ends with `=` takes a value.
+function IsVerb(Words: PAnsiChar; const Name: ShortString): Boolean;
+begin
+  Result := TextBegins(Words, Name)
+    and ((Words[Length(Name)] = #0) or (Name[Length(Name)] = '='));
+end;
+
+procedure ApplyChanges;
+begin
+  if Verbs.IsChanged then
+    WatchApply;
+  Verbs.IsChanged := False;
+end;
+
+procedure ReadSetting(Words: PAnsiChar);
+begin
+  if not SettingsRead(Words, 'request') then
+    Verbs.Outcome := poWrongWords;
+  Verbs.IsChanged := True;
+end;
+
+// Obeys one word, ended by #0. Settings before a verb apply to it.
+procedure ObeyWord(Words: PAnsiChar);
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to High(KnownVerbs) do
+    if IsVerb(Words, KnownVerbs[Index].Name) then
+    begin
+      ApplyChanges;
+      KnownVerbs[Index].Call(Words + Length(KnownVerbs[Index].Name));
+      Exit;
+    end;
+  ReadSetting(Words);
+end;
+
+procedure ObeyWords(Words: PAnsiChar);
+const
+  Separators = [#9, #10, #13, ' ', ','];
+var
+  Next: PAnsiChar;
+begin
+  while Words^ <> #0 do
+  begin
+    Next := Words;
+    while not (Next^ in Separators + [#0]) do
+      Inc(Next);
+    if Next^ <> #0 then
+    begin
+      Next^ := #0;
+      Inc(Next);
+    end;
+    if Words^ <> #0 then
+      ObeyWord(Words);
+    Words := Next;
+  end;
+  ApplyChanges;
+end;
+
+function VerbsObey(Words, Answer: PAnsiChar): TPageOutcome;
+begin
+  Answer^ := #0;
+  Verbs.Answer := Answer;
+  Verbs.Length := 0;
+  Verbs.Outcome := poDone;
+  Verbs.FileCount := 0;
+  Report.Tell := Tell;
+  Verbs.Thread := OsThreadId;
+  ObeyWords(Words);
+  Verbs.Thread := 0;
+  Result := Verbs.Outcome;
+end;
+
+end.
