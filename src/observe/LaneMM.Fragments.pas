@@ -66,7 +66,8 @@ begin
     Exit(0); // a large block, or one of debug mode
   Bytes := ShareOf(UsedOf(Span), Span^.BlockBytes, Span^.BlockSize);
   if Sample.Count > 1 then
-    Bytes := Bytes + ShareBeside(Sample.Like, Span^.SizeClass) * (Sample.Count - 1);
+    Bytes := Bytes + ShareBeside(Sample.Like, Span^.SizeClass)
+      * NativeUInt(Sample.Count - 1);
   Result := Round(Bytes);
 end;
 

@@ -178,8 +178,8 @@ begin
   Sizes := @Observe.Sizes[SizeIndexOf(Sample.Size)];
   FetchAdd(Sizes^.FreedCount, Sample.Count);
   FetchAdd(Sizes^.FreedBytes, Sample.Bytes);
-  FetchAdd(Observe.InUseCount, NativeUInt(0 - Sample.Count));
-  FetchAdd(Observe.InUseBytes, NativeUInt(0 - Sample.Bytes));
+  FetchAdd(Observe.InUseCount, NativeUInt(-NativeInt(Sample.Count)));
+  FetchAdd(Observe.InUseBytes, NativeUInt(-NativeInt(Sample.Bytes)));
   ClassesAddFreed(P, Sample);
 end;
 
