@@ -58,6 +58,7 @@ packages() {
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
     php) echo php-cli ;;
     node) echo nodejs ;;
+    chromium) echo chromium fonts-dejavu-core ;; # alone it may have no font
     qemu-*) echo qemu-user ;;
     *-ld) echo "binutils-${1%-ld}" ;;
     redis) echo redis-server redis-tools ;;
