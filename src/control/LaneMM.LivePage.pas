@@ -56,7 +56,7 @@ var
 
 function LivePageIsWanted: Boolean;
 begin
-  Result := IsSet(opLive) and not Settings.IsPrivileged;
+  Result := IsSet(opLive) and not Settings.IsPrivileged and OsPageIsAllowed;
 end;
 
 function LivePage: PStatusPage;

@@ -13,6 +13,9 @@ interface
 uses
   LaneMM.Os;
 
+/// Returns whether the user who started the process may look at it, as the system sees it: not a
+/// process with more rights than that user, nor one that has forbidden it.
+function OsPageIsAllowed: Boolean;
 /// Maps a new file in memory, Size bytes of zeros, under Name. Its file number is the next free one
 /// from FirstNumber on, so that no number changes that the program counts on; it ends with exec. A
 /// child process shares the mapping. Nil when the system refuses, or has no such files.

@@ -194,7 +194,9 @@ var
 begin
   Kept := Settings.Values[opLeaksFormat];
   if Format = rfJson then
-    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfJson);
+    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfJson)
+  else if Format = rfHtml then
+    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfHtml);
   if Observe.Samples <> nil then
     HeapReportWrite(hrInUse);
   LeaksReportInUse(0, High(Cardinal));
