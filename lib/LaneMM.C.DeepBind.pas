@@ -1,6 +1,7 @@
 /// dlopen for modules that bind to libc before the program (RTLD_DEEPBIND), as those of PHP.
 //
-// Owns:       the exported name dlopen; the values of libc's symbols for malloc and its relatives.
+// Owns:       the exported name dlopen, which counts Stacks.CodeChanges; the values of libc's symbols
+//             for malloc and its relatives.
 // Invariants: such a module would look malloc and free up in libc, and free blocks of this library
 //             there. So before the first one is loaded, libc's symbols that this library exports,
 //             too, are changed to lead here. That has no effect on calls that are bound already.
@@ -18,7 +19,8 @@ interface
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Bits, LaneMM.C.Foreign, LaneMM.C.Libc, LaneMM.C.Modules;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Bits, LaneMM.StacksState, LaneMM.C.Foreign, LaneMM.C.Libc,
+  LaneMM.C.Modules;
 
 const
   DeepBind = 8;                // RTLD_DEEPBIND
@@ -86,6 +88,7 @@ begin
       ModulesVisit(LookAt, nil);
     IsRedirected := True;
   end;
+  FetchAdd(Stacks.CodeChanges, 1); // the module may come to where another one was
   Result := ModulesFind('dlopen');
 end;
 

@@ -1,25 +1,23 @@
 /// Backtraces of programs in C: through all modules, without the frames of this library.
 //
-// Owns:       Stacks.TakeFrames, CodeFirst, CodeLimit.
-// Invariants: Take has a frame pointer, by which the walk leaves it. From there on it uses unwind
-//             tables; those of this library are written by build.sh.
-// Callers:    FramesStart: one thread. The walk: any thread.
+// Owns:       Stacks.StepFrame, CodeFirst, CodeLimit.
+// Callers:    FramesStart: one thread.
 unit LaneMM.C.Frames;
 
 {$I ../src/LaneMM.inc}
 
 interface
 
-/// Makes LaneMM.Unwind walk through all modules.
+/// Makes LaneMM.Unwind walk through all modules. The unwind tables of this one are written by
+/// build.sh.
 procedure FramesStart;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.Unwind, LaneMM.C.Unwind;
+  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.C.Unwind;
 
-// Returns whether the library is linked into the program's file. Then its code is not
-// distinguished from that of the program.
+// Returns whether the library is linked into the program's file.
 function IsStatic(const Mapping: TOsMapping): Boolean;
 var
   Path: TPath;
@@ -29,54 +27,31 @@ begin
   Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
 end;
 
-// Any number of threads may call it: all write the same values, CodeFirst last.
-procedure FindOwnCode;
+// The same as TableModuleFind, where libc does not tell.
+function FindMapping(out First, Limit: NativeUInt; out IsProgram: Boolean): Boolean;
 var
   Mapping: TOsMapping;
 begin
-  if OsFindMapping(NativeUInt(@FindOwnCode), Mapping) and not IsStatic(Mapping) then
-  begin
-    Stacks.CodeLimit := Mapping.Limit;
-    Stacks.CodeFirst := Mapping.First;
-  end
-  else
-    Stacks.CodeFirst := High(NativeUInt);
-end;
-
-function IsOwn(Address: NativeUInt): Boolean; inline;
-begin
-  Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
-end;
-
-// Returns the number of frames, at least one.
-function Take(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
-var
-  Unwind: TTableUnwind;
-begin
-  if Stacks.CodeFirst = 0 then
-    FindOwnCode;
-  Unwind.Frame := NativeUInt(get_frame);
-  Unwind.Sp := Unwind.Frame;
-  Unwind.Limit := StackEnd(Unwind.Sp);
-  Unwind.Pc := NativeUInt(@Take);
-  Result := 0;
-  if TableUnwindByFrame(Unwind) then
-    while (Result < Limit) and TableUnwindStep(Unwind) do
-      if not IsOwn(Unwind.Pc) then
-      begin
-        Frames[Result] := Unwind.Pc;
-        Inc(Result);
-      end;
-  if Result > 0 then
-    Exit;
-  Frames^ := Unwind.Pc;
-  Result := 1;
+  Result := OsFindMapping(NativeUInt(@FindMapping), Mapping);
+  First := Mapping.First;
+  Limit := Mapping.Limit;
+  IsProgram := Result and IsStatic(Mapping);
 end;
 
 procedure FramesStart;
+var
+  First, Limit: NativeUInt;
+  IsProgram: Boolean;
 begin
   TableUnwindStart;
-  Stacks.TakeFrames := Take;
+  // Code in the program's file is not distinguished from that of the program.
+  if (TableModuleFind(NativeUInt(@FramesStart), First, Limit, IsProgram)
+    or FindMapping(First, Limit, IsProgram)) and not IsProgram then
+  begin
+    Stacks.CodeFirst := First;
+    Stacks.CodeLimit := Limit;
+  end;
+  Stacks.StepFrame := TableStep;
 end;
 
 end.

@@ -1,11 +1,14 @@
 /// Unwinds one frame, from a routine to its caller, in any module of the process.
 //
-// Owns:       nothing.
+// Owns:       Known.
+// How:        the rule for a return address is read from its module's table once, and kept if it
+//             has the usual form: the return address at an offset from the stack pointer, or above
+//             the frame pointer.
 // Invariants: reads the stack between the stack pointer and its end, and the unwind tables of the
 //             modules. The stack pointer only grows, so every walk ends. Of the registers only rsp
 //             and rbp are tracked: compiled code defines the end of a frame (the CFA of DWARF) by
 //             no other.
-// Callers:    any thread; takes no lock and allocates no memory.
+// Callers:    UnwindStep: any thread; takes no lock and allocates no memory.
 // Errors:     code without a table is unwound by its frame pointer, if that leads to code.
 // Source:     DWARF Debugging Information Format 4, section 6.4; Linux Standard Base 5.0, 10.6
 //             (.eh_frame, .eh_frame_hdr); glibc 2.35, _dl_find_object.
@@ -15,32 +18,32 @@ unit LaneMM.C.Unwind;
 
 interface
 
-type
-  /// The state of a walk up the stack of the calling thread.
-  TTableUnwind = record
-    Pc: NativeUInt;     //< the return address into the routine to unwind next
-    Sp: NativeUInt;     //< its stack pointer when it made its call
-    Frame: NativeUInt;  //< its rbp
-    Limit: NativeUInt;  //< end of the stack
-  end;
+uses
+  LaneMM.StacksState;
 
 /// Finds glibc's search for unwind tables; without it frames are unwound by their frame pointers.
 procedure TableUnwindStart;
-/// Unwinds a frame; returns false if the caller is unknown.
-function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
-/// Unwinds the frame of a routine that has a frame pointer; returns false if it has none.
-function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
+/// Unwinds a frame, for Stacks.StepFrame; returns false if the caller is unknown.
+function TableStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+/// Finds the module that Address lies in, and whether it is the program; returns false when libc
+/// does not tell.
+function TableModuleFind(Address: NativeUInt; out First, Limit: NativeUInt;
+  out IsProgram: Boolean): Boolean;
 
 implementation
 
 uses
-  LaneMM.Dwarf, LaneMM.C.Modules;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Unwind, LaneMM.Dwarf, LaneMM.C.Modules;
 
 const
   // DWARF numbers of registers.
   RegisterRbp = 6;
   RegisterRsp = 7;
   RegisterReturn = 16;
+  // Return addresses whose rule is kept; a power of two.
+  KnownCount = 4096;
+  // TUnwindRule.Size of the outermost routine: leads out of every stack.
+  NoCaller = High(Cardinal);
 
 type
   // glibc's struct dl_find_object.
@@ -83,14 +86,22 @@ type
     IsUnknown: Boolean;
   end;
 
+  // The rule of a return address in one word, and both together in the other: words of two threads
+  // that write at once do not match.
+  TKnownRule = record
+    Key: TAtomicWord;
+    Data: TAtomicWord;
+  end;
+
+var
+  Known: array[0..KnownCount - 1] of TKnownRule; // shared  see TKnownRule
+  // const  _dl_find_object, or nil
+  FindModule: function(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
+
 // glibc 2.35 and later. build.sh gives the reference its real name in the static library; the shared
 // one looks it up, since the dynamic linker refuses a library with a name of a later glibc.
 function LinkedFindModule(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
   weakexternal name 'lanemm_dl_find_object';
-
-var
-  // const  _dl_find_object, or nil
-  FindModule: function(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
 
 function WordAt(Address: NativeUInt): NativeUInt; inline;
 begin
@@ -102,9 +113,9 @@ begin
   Result := PLongInt(P)^;
 end;
 
-function IsOnStack(const Unwind: TTableUnwind; Address: NativeUInt): Boolean; inline;
+function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
 begin
-  Result := (Address >= Unwind.Sp) and (Address < Unwind.Limit)
+  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
     and (Address and (SizeOf(Pointer) - 1) = 0);
 end;
 
@@ -351,20 +362,20 @@ end;
 // ---------------------------------------------------------------------------- steps
 
 // Reads the value of a register in the routine; returns false for one that is not tracked.
-function ReadRegister(const Unwind: TTableUnwind; Number: NativeUInt;
+function ReadRegister(const Walk: TUnwind; Number: NativeUInt;
   out Value: NativeUInt): Boolean;
 begin
   Result := True;
   case Number of
-    RegisterRbp: Value := Unwind.Frame;
-    RegisterRsp: Value := Unwind.Sp;
+    RegisterRbp: Value := Walk.Frame;
+    RegisterRsp: Value := Walk.Sp;
   else
     Result := False;
   end;
 end;
 
 // Evaluates an expression: a register and an offset, then any number of dereferences.
-function FindPlace(const Unwind: TTableUnwind; Place: PByte; out Address: NativeUInt): Boolean;
+function FindPlace(const Walk: TUnwind; Place: PByte; out Address: NativeUInt): Boolean;
 const
   RegisterAndOffset = $70;
   Dereference = $06;
@@ -377,30 +388,31 @@ begin
   Length := DwarfReadUnsigned(Code);
   Code.Limit := Code.Next + Length;
   Number := DwarfReadFixed(Code, 1) - RegisterAndOffset;
-  Result := ReadRegister(Unwind, Number, Address);
+  Result := ReadRegister(Walk, Number, Address);
   if not Result then
     Exit;
   Inc(Address, DwarfReadSigned(Code));
   while Result and (Code.Next < Code.Limit) do
   begin
-    Result := (DwarfReadFixed(Code, 1) = Dereference) and IsOnStack(Unwind, Address);
+    Result := (DwarfReadFixed(Code, 1) = Dereference) and IsOnStack(Walk, Address);
     if Result then
       Address := WordAt(Address);
   end;
 end;
 
-function FindEnd(const Unwind: TTableUnwind; const Rules: TRules;
+function FindEnd(const Walk: TUnwind; const Rules: TRules;
   out FrameEnd: NativeUInt): Boolean;
 begin
   if Rules.EndPlace <> nil then
-    Exit(FindPlace(Unwind, Rules.EndPlace, FrameEnd));
-  Result := ReadRegister(Unwind, Rules.EndRegister, FrameEnd);
+    Exit(FindPlace(Walk, Rules.EndPlace, FrameEnd));
+  Result := ReadRegister(Walk, Rules.EndRegister, FrameEnd);
   Inc(FrameEnd, Rules.EndOffset);
 end;
 
-// Replaces Value by its value in the caller, according to Rule; returns false if unknown.
-function Recover(const Unwind: TTableUnwind; const Rule: TRule; FrameEnd: NativeUInt;
-  var Value: NativeUInt): Boolean;
+// Replaces Value by its value in the caller, according to Rule, and At by its address, if it was
+// saved; returns false if unknown.
+function Recover(const Walk: TUnwind; const Rule: TRule; FrameEnd: NativeUInt;
+  var Value, At: NativeUInt): Boolean;
 var
   Address: NativeUInt;
 begin
@@ -408,47 +420,130 @@ begin
     rkSame: Exit(True);
     rkAtOffset: Address := FrameEnd + NativeUInt(Rule.Offset);
     rkAtPlace:
-      if not FindPlace(Unwind, Rule.Place, Address) then
+      if not FindPlace(Walk, Rule.Place, Address) then
         Exit(False);
   else
     Exit(False);
   end;
-  Result := IsOnStack(Unwind, Address);
-  if Result then
-    Value := WordAt(Address);
+  Result := IsOnStack(Walk, Address);
+  if not Result then
+    Exit;
+  Value := WordAt(Address);
+  At := Address;
 end;
 
-function StepByRules(var Unwind: TTableUnwind; const Rules: TRules): Boolean;
+// Unwinds by rules of any form.
+function LeaveByTable(var Walk: TUnwind; const Rules: TRules): Boolean;
 var
-  FrameEnd, Return, Frame: NativeUInt;
+  FrameEnd, Return, Frame, At: NativeUInt;
 begin
   Return := 0;
-  Frame := Unwind.Frame;
-  Result := FindEnd(Unwind, Rules, FrameEnd) and (FrameEnd > Unwind.Sp)
-    and (FrameEnd <= Unwind.Limit)
-    and Recover(Unwind, Rules.Kept[roReturn], FrameEnd, Return) and (Return <> 0);
+  Frame := Walk.Frame;
+  At := 0;
+  Result := FindEnd(Walk, Rules, FrameEnd) and (FrameEnd > Walk.Sp)
+    and (FrameEnd <= Walk.Limit)
+    and Recover(Walk, Rules.Kept[roReturn], FrameEnd, Return, At) and (Return <> 0);
   if not Result then
     Exit;
-  Recover(Unwind, Rules.Kept[roRbp], FrameEnd, Frame);
-  Unwind.Pc := Return;
-  Unwind.Sp := FrameEnd;
-  Unwind.Frame := Frame;
+  At := 0;
+  Recover(Walk, Rules.Kept[roRbp], FrameEnd, Frame, At);
+  Walk.Pc := Return;
+  Walk.Sp := FrameEnd;
+  Walk.Frame := Frame;
+  Walk.FrameAt := At;
 end;
 
-function TableUnwindByFrame(var Unwind: TTableUnwind): Boolean;
+// Unwinds a routine that has a frame pointer and no table; returns false if its caller is no code.
+function LeaveByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
-  Slot: NativeUInt;
+  Slot, Return: NativeUInt;
   Module: TModule;
 begin
-  Slot := Unwind.Frame + SizeOf(Pointer);
-  Result := (Slot > Unwind.Sp) and IsOnStack(Unwind, Slot)
-    and ((@FindModule = nil) or (FindModule(WordAt(Slot), Module) = 0));
+  Rule := Default(TUnwindRule);
+  Rule.IsFramed := True;
+  Rule.SavedFrame := SizeOf(Pointer);
+  Slot := Walk.Frame + SizeOf(Pointer);
+  Result := (Slot > Walk.Sp) and IsOnStack(Walk, Slot);
   if not Result then
     Exit;
-  Unwind.Pc := WordAt(Slot);
-  Unwind.Sp := Slot + SizeOf(Pointer);
-  Unwind.Frame := WordAt(Slot - SizeOf(Pointer));
+  Return := WordAt(Slot);
+  Result := ((@FindModule = nil) or (FindModule(Return, Module) = 0))
+    and UnwindLeave(Walk, Rule, Return);
 end;
+
+// ---------------------------------------------------------------------------- known rules
+
+// Makes the rule of a routine without a caller, or of one that has the usual form. Returns false
+// for any other.
+function IsUsual(const Rules: TRules; out Rule: TUnwindRule): Boolean;
+const
+  ReturnOffset = -SizeOf(Pointer);
+  FramedEnd = 2 * SizeOf(Pointer);
+var
+  Saved: NativeInt;
+begin
+  Rule := Default(TUnwindRule);
+  Rule.Trust := rtExact;
+  Rule.Size := NoCaller;
+  if Rules.Kept[roReturn].Kind = rkUnknown then
+    Exit(True);
+  Saved := 0;
+  if Rules.Kept[roRbp].Kind = rkAtOffset then
+    Saved := ReturnOffset - Rules.Kept[roRbp].Offset;
+  Rule.SavedFrame := Saved;
+  Rule.IsFramed := Rules.EndRegister = RegisterRbp;
+  Result := (Rules.EndPlace = nil) and (Rules.Kept[roRbp].Kind <> rkAtPlace)
+    and (Rules.Kept[roReturn].Kind = rkAtOffset) and (Rules.Kept[roReturn].Offset = ReturnOffset);
+  if not Result then
+    Exit;
+  if Rule.IsFramed then
+    Exit((Rules.EndOffset = FramedEnd) and (Saved in [0, SizeOf(Pointer)]));
+  Rule.Size := Rules.EndOffset + ReturnOffset;
+  Result := (Rules.EndRegister = RegisterRsp) and (Rules.EndOffset >= SizeOf(Pointer))
+    and (Rules.EndOffset < High(LongInt)) and (Saved >= 0) and (Saved <= NativeInt(Rule.Size));
+end;
+
+function PlaceOf(Pc: NativeUInt): Pointer; inline;
+begin
+  Result := @Known[(Pc xor Pc shr 12) mod KnownCount];
+end;
+
+function KeyOf(Pc, Data: NativeUInt): NativeUInt; inline;
+begin
+  Result := Pc xor Data xor LoadAcquire(Stacks.CodeChanges) * SpreadFactor;
+end;
+
+// Keeps an exact rule. The lowest bit is always set.
+procedure Keep(Pc: NativeUInt; const Rule: TUnwindRule);
+var
+  Place: ^TKnownRule;
+  Data: NativeUInt;
+begin
+  Data := NativeUInt(Rule.Size) shl 32 or Rule.SavedFrame shl 2 or Ord(Rule.IsFramed) shl 1 or 1;
+  Place := PlaceOf(Pc);
+  // Any order: a reader compares one word with the other.
+  StoreRelease(Place^.Data, Data);
+  StoreRelease(Place^.Key, KeyOf(Pc, Data));
+end;
+
+function IsKnown(Pc: NativeUInt; out Rule: TUnwindRule): Boolean;
+var
+  Place: ^TKnownRule;
+  Data: NativeUInt;
+begin
+  Place := PlaceOf(Pc);
+  Data := LoadAcquire(Place^.Data);
+  Result := (Data <> 0) and (LoadAcquire(Place^.Key) = KeyOf(Pc, Data));
+  if not Result then
+    Exit;
+  Rule.Start := 0;
+  Rule.Size := Data shr 32;
+  Rule.SavedFrame := Cardinal(Data) shr 2;
+  Rule.IsFramed := Data and 2 <> 0;
+  Rule.Trust := rtExact;
+end;
+
+// ---------------------------------------------------------------------------- all
 
 procedure TableUnwindStart;
 begin
@@ -457,19 +552,51 @@ begin
     @FindModule := ModulesFind('_dl_find_object');
 end;
 
-function TableUnwindStep(var Unwind: TTableUnwind): Boolean;
+// Reads the rules for a return address from the table of its module; returns false without any.
+function ReadRules(Pc: NativeUInt; out Rules: TRules): Boolean;
 var
   Module: TModule;
   Entry: PByte;
-  Rules: TRules;
 begin
   Entry := nil;
-  if (@FindModule <> nil) and (FindModule(Unwind.Pc - 1, Module) = 0) then
-    Entry := FindEntry(Module.Table, Unwind.Pc - 1);
-  if (Entry <> nil) and FindRules(Entry, Unwind.Pc - 1, Rules) then
-    Result := StepByRules(Unwind, Rules)
-  else
-    Result := TableUnwindByFrame(Unwind);
+  if (@FindModule <> nil) and (FindModule(Pc - 1, Module) = 0) then
+    Entry := FindEntry(Module.Table, Pc - 1);
+  Result := (Entry <> nil) and FindRules(Entry, Pc - 1, Rules);
+end;
+
+function TableStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+var
+  Rules: TRules;
+  Ignored: NativeUInt;
+begin
+  if not IsKnown(Walk.Pc, Rule) then
+  begin
+    if not ReadRules(Walk.Pc, Rules) then
+      Exit(LeaveByFrame(Walk, Rule));
+    if not IsUsual(Rules, Rule) then
+    begin
+      Rule.Trust := rtOnce;
+      Exit(LeaveByTable(Walk, Rules));
+    end;
+    Keep(Walk.Pc, Rule);
+  end;
+  Ignored := 0;
+  Result := UnwindLeave(Walk, Rule, Ignored);
+end;
+
+function TableModuleFind(Address: NativeUInt; out First, Limit: NativeUInt;
+  out IsProgram: Boolean): Boolean;
+const
+  NameField = 1; // in words, of glibc's struct link_map
+var
+  Module: TModule;
+begin
+  Result := (@FindModule <> nil) and (FindModule(Address, Module) = 0);
+  if not Result then
+    Exit;
+  First := Module.First;
+  Limit := Module.Limit;
+  IsProgram := PPAnsiChar(Module.LinkMap)[NameField]^ = #0;
 end;
 
 end.

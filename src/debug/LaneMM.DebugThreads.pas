@@ -85,7 +85,7 @@ begin
     Result := StackEnd(Frame);
 end;
 
-// Without a cache; 0 for a backtrace that another routine took without a frame.
+// Without a cache; 0 for a backtrace without a frame.
 function WholeStack: Cardinal;
 var
   Stack: TBacktrace;

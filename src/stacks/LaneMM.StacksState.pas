@@ -15,6 +15,32 @@ const
   KnownStartCount = 1024;
 
 type
+  /// Which stacks a rule holds for.
+  TRuleTrust = (
+    rtChecked,  //< it was read from code: the return address must fit
+    rtExact,    //< it is of an unwind table: it holds for every stack
+    rtOnce      //< none: the table's rule is of another kind
+  );
+  /// How to unwind a routine: where its return address and its caller's frame pointer lie.
+  TUnwindRule = record
+    Start: NativeUInt;    //< owner   address of the routine; 0: unknown
+    Size: Cardinal;       //< owner   bytes from its stack pointer up to the return address
+    SavedFrame: Cardinal; //< owner   bytes from the saved frame pointer up to it; 0: not saved
+    IsFramed: Boolean;    //< owner   the return address lies above its frame pointer
+    Trust: TRuleTrust;    //< owner   which other stacks it holds for
+  end;
+
+  /// The position of an unwind: a routine of the calling thread's stack.
+  TUnwind = record
+    Pc: NativeUInt;      //< owner   in the routine to unwind next
+    Sp: NativeUInt;      //< owner   its stack pointer when it made its call
+    Frame: NativeUInt;   //< owner   its frame pointer
+    FrameAt: NativeUInt; //< owner   where Frame was read; 0: the inner routine's frame pointer
+    Limit: NativeUInt;   //< owner   end of the stack
+  end;
+
+  /// Unwinds one frame as LaneMM.Unwind does.
+  TStepCall = function(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
   /// number. Without any the backtrace is unknown.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
@@ -26,12 +52,14 @@ type
   /// The state that the room shares.
   TStacks = record
     Depth: Cardinal;          //< racy    most frames of a backtrace, see LaneMM.Unwind
-    CodeFirst: NativeUInt;    //< racy    start of this module's code; all write the same
-    CodeLimit: NativeUInt;    //< racy    its end; likewise
+    CodeFirst: NativeUInt;    //< const   start of this module's code
+    CodeLimit: NativeUInt;    //< const   its end
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
-    TakeFrames: TFramesCall;  //< racy    unwinds instead of LaneMM.Unwind: set by lib/, which
-                              //  unwinds through all modules, or by the program; nil: unused. An
-                              //  old value takes one backtrace more
+    StepFrame: TStepCall;     //< const   unwinds a frame of any module, in lib/; its own frames are
+                              //  hidden then. nil: LaneMM.Unwind does, in this module
+    CodeChanges: TAtomicWord; //< shared  counts where other code may have come to an address
+    TakeFrames: TFramesCall;  //< racy    the program's routine that takes backtraces; nil: unused.
+                              //  An old value takes one backtrace more
     FramesText: TFramesTextCall; //< racy the program's text of backtraces; nil: LaneMM's own. As
                               //  TakeFrames
     KnownStarts: array[0..KnownStartCount - 1] of TAtomicWord; //< shared  see LaneMM.Unwind

@@ -9,7 +9,7 @@
 //             instruction must precede the return address, and a direct call must lead to that
 //             very routine. The start found for a return address is kept and tried first.
 // Others:     the chain of frame pointers; a return address must lie in code of this module.
-// In C:       the library unwinds through all modules, see Stacks.TakeFrames.
+// In C:       the library unwinds through all modules, see Stacks.StepFrame.
 // Callers:    UnwindStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Unwind;
 
@@ -18,7 +18,7 @@ unit LaneMM.Unwind;
 interface
 
 uses
-  LaneMM.SettingsState;
+  LaneMM.SettingsState, LaneMM.StacksState;
 
 const
   /// Stands for the outer frames of a backtrace that has more than Stacks.Depth; the last frame.
@@ -37,23 +37,6 @@ type
     Frames: array[0..MaxFrames] of NativeUInt; //< the return addresses; CutFrame
   end;
 
-  /// How to unwind a routine: where its return address and its caller's frame pointer lie.
-  TUnwindRule = record
-    Start: NativeUInt;    //< address of the routine; 0: unknown
-    Size: Cardinal;       //< bytes from its stack pointer up to the return address
-    SavedFrame: Cardinal; //< bytes from the saved frame pointer up to it; 0: not saved
-    IsFramed: Boolean;    //< the return address lies above its frame pointer
-  end;
-
-  /// The position of an unwind: a routine of the calling thread's stack.
-  TUnwind = record
-    Pc: NativeUInt;      //< in the routine to unwind next
-    Sp: NativeUInt;      //< its stack pointer when it made its call
-    Frame: NativeUInt;   //< its frame pointer
-    FrameAt: NativeUInt; //< address that Frame was read from; 0: the inner routine's frame pointer
-    Limit: NativeUInt;   //< end of the stack
-  end;
-
 /// Finds the code of this module, and how the run-time library calls its memory manager.
 procedure UnwindStart;
 /// Begins an unwind at the caller of the routine with this frame pointer; that routine has set it.
@@ -64,9 +47,9 @@ function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
 /// a return address that the rule fitted before, or 0; it receives the one that was found.
 function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
-/// Adds a frame. If Return follows a call of the memory manager, drops the frames so far: they are
-/// the manager's own. Adds CutFrame instead where Stack has Stacks.Depth frames; returns whether it
-/// has space for more.
+/// Adds a frame, but none of the C library's own. If Return follows a call of the memory manager,
+/// drops the frames so far: they are the manager's own. Adds CutFrame instead where Stack has
+/// Stacks.Depth frames; returns whether it has space for more.
 function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 /// Takes the backtrace of the caller, without the manager's own frames where they are recognized.
 procedure BacktraceTake(out Stack: TBacktrace);
@@ -83,8 +66,7 @@ function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.StacksState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl;
 
 const
   // Routines begin at multiples of this many bytes; the search goes back this far.
@@ -326,7 +308,8 @@ begin
   if not IsOnStack(Walk, Slot) then
     Exit(False);
   Found := WordAt(Slot);
-  Result := (Found = Return) and (Found <> 0) or IsReturn(Found, Rule);
+  Result := (Found <> 0) and ((Rule.Trust = rtExact) or (Found = Return))
+    or IsReturn(Found, Rule);
   if not Result then
     Exit;
   Return := Found;
@@ -442,6 +425,8 @@ end;
 
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
+  if @Stacks.StepFrame <> nil then
+    Exit(Stacks.StepFrame(Walk, Rule));
   Result := IsX86 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
 end;
 
@@ -536,6 +521,8 @@ function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 var
   Call: TManagerCall;
 begin
+  if (@Stacks.StepFrame <> nil) and IsCode(Return) then
+    Exit(True);
   Result := Stack.Count < Stacks.Depth;
   if not Result then
     Return := CutFrame;
@@ -597,6 +584,8 @@ begin
   end;
   UnwindFrom(NativeUInt(get_frame), StackEnd(NativeUInt(get_frame)), Walk);
   WalkOn(Walk, Stack);
+  if Stack.Count = 0 then
+    MarkCut(Stack);
 end;
 
 // Returns whether the routine that was interrupted has nothing on the stack but the return address
@@ -608,7 +597,7 @@ var
   Target: NativeUInt;
   Rule: TUnwindRule;
 begin
-  Result := IsX86 and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
+  Result := IsX86 and (@Stacks.StepFrame = nil) and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
     and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect)
     and (NativeUInt(Walk.Pc - Target) < MostBytes);
   if not Result then

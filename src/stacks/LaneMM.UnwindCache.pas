@@ -4,7 +4,8 @@
 // How:        between two backtraces only the innermost calls change. The frames of the last unwind
 //             are kept, outermost first. A new unwind stops at the first frame that the last one
 //             had too: from there outwards both agree if every stack word that the last one read
-//             is unchanged, as a step depends on nothing else. The short path from a starting
+//             is unchanged, as a step depends on nothing else. (The frame pointer of that frame may
+//             have been read elsewhere: C saves it in other places.) The short path from a starting
 //             point to that frame is kept as well, so that the same call is not unwound again.
 // Invariants: reads the stack of the calling thread between the stack pointer and its end; nothing
 //             else. Sp falls from frame to frame. A frame has the number of the backtrace up to it.
@@ -16,7 +17,7 @@ unit LaneMM.UnwindCache;
 interface
 
 uses
-  LaneMM.SettingsState, LaneMM.Unwind;
+  LaneMM.SettingsState, LaneMM.StacksState;
 
 const
   /// Most frames that are kept, and most that one unwind adds without meeting a kept one.
@@ -54,13 +55,14 @@ type
     Pc: NativeUInt;        //< owner   where it begins, see TUnwind; 0: no path
     Sp: NativeUInt;        //< owner   likewise
     Frame: NativeUInt;     //< owner   likewise
+    IsFree: Boolean;       //< owner   it leads to Base whatever Frame is
     Base: PCachedFrame;    //< owner   the kept frame that it leads to
     BaseSp: NativeUInt;    //< owner   its Sp
     BaseNumber: Cardinal;  //< owner   its number
     Number: Cardinal;      //< owner   of the whole backtrace
-    BaseLimit: PStackWord; //< owner   end of the words that led to Base and farther out
     Limit: PStackWord;     //< owner   end of Words
-    Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start
+    Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start, up
+                           //  to Base
   end;
   /// How to unwind the routine at a code address.
   TKnownPlace = record
@@ -71,7 +73,10 @@ type
   /// The cache of one thread; all zero at first.
   TUnwindCache = record
     Limit: NativeUInt;                                //< owner   end of the stack
+    Changes: NativeUInt;                              //< owner   Stacks.CodeChanges of Known
     Count: NativeUInt;                                //< owner   frames that are kept
+    PassingCount: NativeUInt;                         //< owner   frames of an unwind, the innermost
+                                                      //  ones, inside one that is not kept
     IsWhole: Boolean;                                 //< owner   they reach the end of the stack
     Steps: array[0..MostSteps - 1] of TCachedFrame;   //< owner   the outermost first
     Words: array[0..MostSteps * StepWords - 1] of TStackWord; //< owner   that led to them
@@ -87,7 +92,7 @@ function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Car
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.StacksState, LaneMM.BacktraceTable;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Unwind, LaneMM.BacktraceTable;
 
 // Returns whether these words of the stack, at least one, still hold what they held.
 function AreThere(Word, Limit: PStackWord): Boolean; inline;
@@ -120,6 +125,15 @@ begin
   Result := AreThere(@Cache.Words[0], @Cache.Words[Cache.Steps[Count - 1].WordCount]);
 end;
 
+// Returns whether the caller, Outer, of a frame is found without its frame pointer, which the frame
+// has saved: code without frame pointers keeps other values in that register.
+function IsFreeOfFrame(Inner, Outer: PCachedFrame): Boolean; inline;
+const
+  FramedSize = 2 * SizeOf(Pointer); // from a frame pointer to the end of its frame
+begin
+  Result := (Outer^.FrameAt <> 0) and (Outer^.Sp <> Inner^.Frame + FramedSize);
+end;
+
 // Returns whether the last unwind had this frame too. Drops the kept frames farther in.
 function HasMet(var Cache: TUnwindCache; const Walk: TUnwind): Boolean;
 var
@@ -130,26 +144,36 @@ begin
     Step := @Cache.Steps[Cache.Count - 1];
     if Step^.Sp > Walk.Sp then
       Exit(False);
-    if (Step^.Sp = Walk.Sp) and (Step^.Pc = Walk.Pc) and (Step^.Frame = Walk.Frame) then
+    if (Step^.Sp = Walk.Sp) and (Step^.Pc = Walk.Pc) and ((Step^.Frame = Walk.Frame)
+      or (Cache.Count > 1) and IsFreeOfFrame(Step, Step - 1)) then
       Exit(True);
     Dec(Cache.Count);
   end;
   Result := False;
 end;
 
+// Returns the first of the words that led to a kept frame.
+function FirstWordOf(const Cache: TUnwindCache; Step: PCachedFrame): PStackWord; inline;
+begin
+  Result := @Cache.Words[Step^.WordCount];
+  Dec(Result, 1 + Ord(Step^.FrameAt <> 0));
+end;
+
 // ---------------------------------------------------------------------------- steps
 
-// Unwinds one frame; returns False at the end.
-function Leave(var Cache: TUnwindCache; var Walk: TUnwind): Boolean;
+// Unwinds one frame; returns False at the end. IsOnce: other words may have led to its caller.
+function Leave(var Cache: TUnwindCache; var Walk: TUnwind; out IsOnce: Boolean): Boolean;
 var
   Known: ^TKnownPlace;
 begin
+  IsOnce := False;
   Known := @Cache.Known[(Walk.Pc xor Walk.Pc shr 8) mod KnownCount];
   if (Known^.Pc = Walk.Pc) and UnwindLeave(Walk, Known^.Rule, Known^.Return) then
     Exit(True);
   Known^.Pc := Walk.Pc;
   Result := UnwindStep(Walk, Known^.Rule);
-  if Result then
+  IsOnce := Known^.Rule.Trust = rtOnce;
+  if Result and not IsOnce then
     Known^.Return := Walk.Pc
   else
     Known^.Pc := 0;
@@ -178,16 +202,34 @@ begin
     AddWord(Next, Step.FrameAt, Step.Frame);
 end;
 
+// Replaces the words that led to the innermost kept frame by those of this unwind.
+procedure Refresh(var Cache: TUnwindCache; const Walk: TUnwind);
+var
+  Step: PCachedFrame;
+  Next: PStackWord;
+begin
+  Step := @Cache.Steps[Cache.Count - 1];
+  if (Step^.FrameAt = Walk.FrameAt) and (Step^.Frame = Walk.Frame) then
+    Exit;
+  Next := FirstWordOf(Cache, Step);
+  Step^.Frame := Walk.Frame;
+  Step^.FrameAt := Walk.FrameAt;
+  AddWords(Next, Step^);
+  Step^.WordCount := Next - PStackWord(@Cache.Words[0]);
+end;
+
 // Unwinds to the first frame that the last unwind had too, or as far as possible; then the kept
 // frames are dropped. Returns the number of new frames.
 function WalkUp(var Cache: TUnwindCache; var Walk: TUnwind): NativeUInt;
 var
-  IsEnd: Boolean;
+  IsEnd, IsOnce: Boolean;
 begin
   Result := 0;
+  Cache.PassingCount := 0;
   repeat
     if HasMet(Cache, Walk) then
     begin
+      Refresh(Cache, Walk);
       if (Cache.Count + Result <= MostSteps) and IsEnough(Cache, Cache.Count + Result)
         and IsUnchanged(Cache, Cache.Count) then
         Exit;
@@ -195,7 +237,9 @@ begin
     end;
     Note(Cache.Added[Result], Walk);
     Inc(Result);
-    IsEnd := not Leave(Cache, Walk);
+    IsEnd := not Leave(Cache, Walk, IsOnce);
+    if IsOnce then
+      Cache.PassingCount := Result;
   until IsEnd or (Result > Stacks.Depth) or (Result = NewSteps);
   Cache.Count := 0;
   Cache.IsWhole := IsEnd;
@@ -215,10 +259,10 @@ var
   Base: PCachedFrame;
 begin
   Base := Way.Base;
-  Result := (Way.Pc = Walk.Pc) and (Way.Sp = Walk.Sp) and (Way.Frame = Walk.Frame)
+  Result := (Way.Pc = Walk.Pc) and (Way.Sp = Walk.Sp) and (Way.IsFree or (Way.Frame = Walk.Frame))
     and (Base < @Cache.Steps[Cache.Count])
     and (Base^.Sp = Way.BaseSp) and (Base^.Number = Way.BaseNumber)
-    and AreThere(@Way.Words, Way.Limit) and AreThere(@Cache.Words, Way.BaseLimit);
+    and AreThere(@Way.Words, Way.Limit) and AreThere(@Cache.Words, FirstWordOf(Cache, Base));
 end;
 
 // Keeps the path from the innermost frame past the Count new ones, unless it is long or was cut. It
@@ -238,18 +282,16 @@ begin
   Way.Pc := Step^.Pc;
   Way.Sp := Step^.Sp;
   Way.Frame := Step^.Frame;
+  Way.IsFree := IsFreeOfFrame(Step, Step - 1);
   Way.Base := Base;
-  Way.BaseLimit := @Cache.Words[Base^.WordCount];
   Way.BaseSp := Base^.Sp;
   Way.BaseNumber := Base^.Number;
   Way.Number := Number;
   Way.Limit := @Way.Words;
-  Dec(Step);
-  while Step <> Base do
-  begin
-    AddWords(Way.Limit, Step^);
+  repeat
     Dec(Step);
-  end;
+    AddWords(Way.Limit, Step^);
+  until Step = Base;
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -290,6 +332,22 @@ begin
   Count := WalkUp(Cache, Walk);
   Result := Append(Cache, Count);
   Keep(Way^, Cache, Count, Result);
+  if Cache.PassingCount = 0 then
+    Exit;
+  Way^.Pc := 0;
+  Dec(Cache.Count, Cache.PassingCount);
+end;
+
+// Drops the rules of places where other code may have come since.
+procedure LookForChanges(var Cache: TUnwindCache);
+var
+  Changes: NativeUInt;
+begin
+  Changes := LoadAcquire(Stacks.CodeChanges); // before the unwind reads rules
+  if Cache.Changes = Changes then
+    Exit;
+  Cache.Changes := Changes;
+  FillChar(Cache.Known, SizeOf(Cache.Known), 0);
 end;
 
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
@@ -302,6 +360,7 @@ begin
     Cache.Limit := Limit;
     Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
   end;
+  LookForChanges(Cache);
   UnwindFrom(Frame, Limit, Walk);
   Way := WayFrom(Cache, Walk);
   if IsOpen(Cache, Way^, Walk) then

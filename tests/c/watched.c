@@ -1,13 +1,14 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | threads |
- *           fork]
+ *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | realigned |
+ *           threads | fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
  * aligned: writes behind blocks with alignments, and keeps such blocks. twice: frees a block twice.
- * lose: loses a list, and keeps blocks in all other ways. threads: ends while threads run that no
+ * lose: loses a list, and keeps blocks in all other ways. realigned: loses blocks below a routine that
+ * aligns its stack, called by two others in turn. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
  * of its own. */
 #define _GNU_SOURCE
@@ -106,6 +107,26 @@ __attribute__((noinline)) void lose_list(void) {
   pthread_setspecific(key, malloc(800));
 }
 
+/* The compiler finds the caller of such a routine by a word on its stack. */
+__attribute__((noinline)) char *lose_realigned(int size) {
+  _Alignas(64) volatile char bytes[64];
+  volatile char *more = __builtin_alloca(size);
+  more[0] = bytes[0] = 1;
+  char *block = malloc(40);
+  block[0] = more[0] + bytes[0];
+  return block;
+}
+
+__attribute__((noinline)) char lose_first(int size) {
+  return lose_realigned(size)[0] + 1; /* marked: lose first */
+}
+
+__attribute__((noinline)) char lose_second(int size) {
+  volatile char padding[24];
+  padding[0] = 1;
+  return lose_realigned(size)[0] + padding[0]; /* marked: lose second */
+}
+
 static int is_ready[2];
 
 static void *hold(void *is_ending) {
@@ -184,6 +205,8 @@ int main(int count, char **arguments) {
     return 2;
   if (strcmp(mode, "lose") == 0)
     lose_list();
+  for (int i = 0; strcmp(mode, "realigned") == 0 && i < 100; i++)
+    check_passed += i % 2 ? lose_first(16) == 9 : lose_second(16) == 9;
   if (strcmp(mode, "threads") == 0)
     leave_threads();
   spoil(mode);

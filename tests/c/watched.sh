@@ -241,6 +241,14 @@ finds_leaks_with_stacks() {
   watch "leaks,$1,log=logs" lose && has ' lose_list  watched.c:[0-9]'
 }
 
+# Half of the blocks by each caller: follows_realigned_stacks WORD BLOCK BYTES
+follows_realigned_stacks() {
+  watch "leaks,$1,log=logs" realigned && has "100 x $2-byte block" \
+    && [ "$(grep -c "^      50, $3 bytes allocated" "$log")" -eq 2 ] \
+    && has " lose_first  watched.c:$(marked 'lose first')\$" \
+    && has " lose_second  watched.c:$(marked 'lose second')\$"
+}
+
 finds_no_leaks() {
   watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -315,6 +323,9 @@ promise 'debug:exit sets the exit code of a program with memory errors' sets_exi
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks debug
 promise 'leaks with stacks alone does so too' finds_leaks_with_stacks stacks
+promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
+  40 2,000
+promise 'also those of stacks alone' follows_realigned_stacks stacks 48 2,400
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
