@@ -56,7 +56,7 @@ function SymbolIsInner(Symbol: PSymbol): Boolean;
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is the program's main block; a C program's `main`.
 function SymbolIsMain(Symbol: PSymbol): Boolean;
-/// Adds the routine's name as Pascal writes it: unit, class, routine.
+/// Adds the routine's name as Pascal writes it: unit, class, routine; or as C++ does.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
 /// Adds `File.pas:123`; the symbol must have a line.
 procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);
@@ -66,7 +66,7 @@ procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Os;
+  LaneMM.Os, LaneMM.Demangle;
 
 const
   // Digits of a checksum in the name of a routine.
@@ -305,6 +305,8 @@ var
   IsRoutine: Boolean;
 begin
   Name := Symbol^.Routine;
+  if DemangleAdd(Text, Name) then
+    Exit;
   if StartsWith(Name, 'P$') then
     Inc(Name, 2);
   IsRoutine := False;

@@ -1,0 +1,127 @@
+/// Tests of LaneMM.Demangle. The expected texts are those of c++filt, without return types.
+unit Test.Demangle;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TDemangleTests = class(TLaneTest)
+  published
+    procedure NamesReadAsTheProgramWritesThem;
+    procedure OtherNamesStayAsTheyAre;
+    procedure NoPartOfANameIsRead;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Text, LaneMM.Demangle;
+
+const
+  Names: array[0..38, 0..1] of string = (
+    ('_Z3foov', 'foo()'),
+    ('_ZL10get_shrunkm', 'get_shrunk(unsigned long)'),
+    ('_ZL6beyondRK7Mistake', 'beyond(Mistake const&)'),
+    ('_ZN5Shape4areaEv', 'Shape::area()'),
+    ('_ZNK5Shape4nameEPKci', 'Shape::name(char const*, int) const'),
+    ('_ZN5ShapeC2Ev', 'Shape::Shape()'),
+    ('_ZN5ShapeD0Ev', 'Shape::~Shape()'),
+    ('_ZN1AC1ERKS_', 'A::A(A const&)'),
+    ('_ZN1AaSEOS_', 'A::operator=(A&&)'),
+    ('_ZN1A1B1CC1EPS1_PS0_PS_', 'A::B::C::C(A::B::C*, A::B*, A*)'),
+    ('_ZN12_GLOBAL__N_13runEv', '(anonymous namespace)::run()'),
+    ('_Z4swapIiEvRT_S1_', 'swap<int>(int&, int&)'),
+    ('_Z3maxIdET_S0_S0_', 'max<double>(double, double)'),
+    ('_ZN5StackIiE4pushERKi', 'Stack<int>::push(int const&)'),
+    ('_ZN5StackIiEC1Em', 'Stack<int>::Stack(unsigned long)'),
+    ('_ZN4ListI5StackIiEE5beginEv', 'List<Stack<int> >::begin()'),
+    ('_ZN5FixedILi16ELb1EE3putEh', 'Fixed<16, true>::put(unsigned char)'),
+    ('_ZN5FixedILin3EE3getEv', 'Fixed<-3>::get()'),
+    ('_Z5printIJicdEEvDpT_', 'print<int, char, double>(int, char, double)'),
+    ('_Z5printIJEEvDpT_', 'print<>()'),
+    ('_Z4makeI1AJiPcEET_DpOT0_', 'make<A, int, char*>(int&&, char*&&)'),
+    ('_Z4makeI1AJEET_iDpOT0_', 'make<A>(int)'),
+    ('_Z5visitPFiPvES_', 'visit(int (*)(void*), void*)'),
+    ('_Z5visitPFivES0_', 'visit(int (*)(), int (*)())'),
+    ('_Z4callM1AFviE', 'call(void (A::*)(int))'),
+    ('_Z4fillRA8_i', 'fill(int (&)[8])'),
+    ('_Z3logPKcz', 'log(char const*, ...)'),
+    ('_Znwm', 'operator new(unsigned long)'),
+    ('_ZdaPvm', 'operator delete[](void*, unsigned long)'),
+    ('_ZNK1AcvbEv', 'A::operator bool() const'),
+    ('_ZNK3KeyltERKS_', 'Key::operator<(Key const&) const'),
+    ('_ZlsRSoRK1A', 'operator<<(std::ostream&, A const&)'),
+    ('_ZNSt6vectorIiSaIiEE9push_backERKi',
+      'std::vector<int, std::allocator<int> >::push_back(int const&)'),
+    ('_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1ERKS4_',
+      'std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>'
+      + ' >::basic_string(std::__cxx11::basic_string<char, std::char_traits<char>,'
+      + ' std::allocator<char> > const&)'),
+    ('_ZZ4mainENKUlvE_clEv', 'main::{lambda()#1}::operator()() const'),
+    ('_ZZN1A3runEiENKUliE0_clEi', 'A::run(int)::{lambda(int)#2}::operator()(int) const'),
+    ('_ZN1A4sizeB5cxx11Ev', 'A::size[abi:cxx11]()'),
+    ('_ZThn16_N1B3runEv', 'non-virtual thunk to B::run()'),
+    ('_Z4growPvm.isra.0', 'grow(void*, unsigned long) [clone .isra.0]'));
+
+// Returns what is added to a text; `-` when the name is refused.
+function Demangled(const Name: string): string;
+var
+  Text: TText;
+begin
+  if not TextOpen(Text, 16384) then
+    raise EOutOfMemory.Create('no text');
+  try
+    if DemangleAdd(Text, PAnsiChar(Name)) then
+      SetString(Result, Text.Start, Text.Length)
+    else if Text.Length = 0 then
+      Result := '-'
+    else
+      raise Exception.Create('text of the refused name ' + Name);
+  finally
+    TextClose(Text);
+  end;
+end;
+
+procedure TDemangleTests.NamesReadAsTheProgramWritesThem;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Names) do
+    AssertEquals(Names[Index, 0], Names[Index, 1], Demangled(Names[Index, 0]));
+end;
+
+procedure TDemangleTests.OtherNamesStayAsTheyAre;
+begin
+  AssertEquals('-', Demangled('main'));
+  AssertEquals('-', Demangled(''));
+  AssertEquals('-', Demangled('_Z'));
+  AssertEquals('-', Demangled('_Zq'));
+  AssertEquals('-', Demangled('_Z9999foo'));
+  AssertEquals('-', Demangled('_Z3fooS_'));
+  AssertEquals('-', Demangled('_Z3fooIiEvT5_'));
+  AssertEquals('-', Demangled('_Z3fooDTfp_E'));
+  AssertEquals('-', Demangled('PLANTEDBUGS_$$_CALLFREED'));
+  AssertEquals('-', Demangled('_Z3foo' + StringOfChar('P', 5000) + 'i'));
+end;
+
+// A name that was cut anywhere is refused, or is the name of a variable.
+procedure TDemangleTests.NoPartOfANameIsRead;
+var
+  Index, Length_: Integer;
+  Part: string;
+begin
+  for Index := 0 to High(Names) do
+    for Length_ := 0 to Length(Names[Index, 0]) - 1 do
+    begin
+      Part := Demangled(Copy(Names[Index, 0], 1, Length_));
+      AssertTrue(Part, Length(Part) <= Length(Names[Index, 1]) + 20);
+    end;
+end;
+
+initialization
+  RegisterTest(TDemangleTests);
+end.
