@@ -113,6 +113,7 @@ const
   opEvent = LaneMM.SettingsState.opEvent;
   opLeaks = LaneMM.SettingsState.opLeaks;
   opLeaksExit = LaneMM.SettingsState.opLeaksExit;
+  opLeaksDump = LaneMM.SettingsState.opLeaksDump;
   opLeaksFormat = LaneMM.SettingsState.opLeaksFormat;
   opLeaksIgnore = LaneMM.SettingsState.opLeaksIgnore;
   opDebug = LaneMM.SettingsState.opDebug;

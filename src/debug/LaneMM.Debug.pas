@@ -63,8 +63,7 @@ uses
   LaneMM.Patterns, LaneMM.Quarantine;
 
 const
-  // A block that grows and has to move is given this share of its size as spare capacity, as normal
-  // blocks are.
+  // The spare capacity of a block that grows and has to move, a share of its size.
   GrowthShare = 8;
   // The value of opGuard for guard pages after all debug blocks.
   GuardPages = 1;
@@ -441,15 +440,17 @@ end;
 // Overwrites the contents of a freed block, or makes them inaccessible.
 procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt);
 begin
-  if not Place.HasPages then
+  if Place.HasPages then
+  begin
+    if IsErasingFreed then
+      PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
+    DebugBlockClose(Place);
+  end
+  else if not Place.IsClosable or IsErasingFreed or not DebugSingleClose(Place) then
   begin
     FillFreed(Place.Data, Size);
     FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
-    Exit;
   end;
-  if IsErasingFreed then
-    PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
-  DebugBlockClose(Place);
 end;
 
 // Tells those who watch frees. The block is in the state dsChanging.

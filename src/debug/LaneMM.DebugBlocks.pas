@@ -1,6 +1,6 @@
 /// Takes debug blocks from their spans, and releases empty spans.
 //
-// Owns:       Debug.Spans, KeptSpans, KeptCount, GuardedBlocks; TSpan.FreeList, Used, Next and Prev
+// Owns:       Debug.Spans, KeptSpans, KeptCount; TSpan.FreeList, Used, Next and Prev
 //             of debug spans; the free blocks of each TDebugCache, which count as Used.
 // Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle.
 //             DebugBlocksRecover: a child process with one thread.
@@ -38,9 +38,6 @@ uses
   LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
 
 const
-  // Maximum number of blocks with guard pages, freed ones included. Each takes two mappings, of
-  // which a process may have 65,530: without any left the system refuses memory, too.
-  MostGuarded = 16384;
   // Maximum number of spans of freed guarded blocks that are kept for the next ones, and the size
   // of a block that fits into each.
   MostKept = 256;
@@ -185,12 +182,14 @@ function TakeSingle(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
 begin
-  Inc(Size, SizeOf(TDebugBlock) + GuardsSize);
+  Inc(Size, OsPageSize + GuardSize);
   Span := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
   if Span = nil then
     Exit(nil);
   LockEnter(Debug.Lock);
-  DebugSpanFormat(Span, SingleClass, 1, Span^.SliceCount shl SliceShift - SizeOf(TDebugBlock));
+  DebugSpanFormat(Span, SingleClass, 1,
+    Span^.SliceCount shl SliceShift - OsPageSize + FrontGuardSize);
+  Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
 end;
@@ -231,6 +230,14 @@ begin
     Exit;
   FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
   Release(Span);
+end;
+
+procedure ReleaseSingle(Span: PSpan);
+begin
+  if Span^.IsCurrent then
+    Release(Span)
+  else
+    ReleaseGuarded(Span);
 end;
 
 // Takes the span of a guarded block that was freed, if Size bytes fit into it; nil for none.
@@ -283,8 +290,9 @@ end;
 function TakeGuardedSpan(Size: NativeUInt): PSpan;
 begin
   Result := nil;
-  if FetchAdd(Debug.GuardedBlocks, 1) < MostGuarded then
-    Result := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
+  if not GuardPagesCount then
+    Exit;
+  Result := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
   if Result = nil then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
@@ -343,8 +351,10 @@ end;
 
 procedure DebugSpanRelease(Span: PSpan);
 begin
-  if Span^.SizeClass <> GuardedClass then
+  if Span^.SizeClass < SingleClass then
     Release(Span)
+  else if Span^.SizeClass = SingleClass then
+    ReleaseSingle(Span)
   else if not KeepSpan(Span) then
     ReleaseGuarded(Span);
 end;

@@ -185,7 +185,7 @@ begin
   Result.Limit := 0;
   Result.Value := GuardByte;
   Result.HasTraps := False;
-  if (State = dsFreed) and Place.HasPages then
+  if (State = dsFreed) and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
     Exit;
   if Part = paBefore then
     Result.First := -FrontGuardSize
@@ -254,7 +254,8 @@ begin
     Exit(False);
   if State <> dsFreed then
     Exit(GuardsAreWhole(Place, Size));
-  Result := Place.HasPages or GuardsAreWhole(Place, Size) and ContentsAreWhole(Place, Size);
+  Result := Place.HasPages or not DebugPlaceIsOpen(Place)
+    or GuardsAreWhole(Place, Size) and ContentsAreWhole(Place, Size);
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);

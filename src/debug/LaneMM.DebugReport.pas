@@ -20,9 +20,10 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
-  LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState,
+  LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable,
+  LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents,
+  LaneMM.Groups;
 
 type
   TReport = record
@@ -291,6 +292,22 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
+// Returns whether an error of this block was reported before, as far as that is known.
+function IsTold(const Finding: TFinding): Boolean;
+const
+  OfBlocks = [evDoubleFree..evGuard, evMismatch];
+var
+  Place: ^TAtomicWord;
+begin
+  Result := False;
+  if (Finding.State = dsNever) or not (Finding.Kind in OfBlocks) then
+    Exit;
+  Place := @Debug.Told[Finding.Block.Number mod ToldCount];
+  // Any order: the word is complete by itself.
+  Result := LoadAcquire(Place^) = Finding.Block.Number;
+  StoreRelease(Place^, Finding.Block.Number);
+end;
+
 procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TBacktrace);
 var
   Stack: TBacktrace;
@@ -321,12 +338,14 @@ begin
   MessageAdd(Report.Event.Text, Finding.Message, Report.Fields);
   AddNote(Report, Finding);
   AddRanges(Report, Finding);
+  if IsTold(Finding) then
+    MessageAdd(Report.Event.Text, msFollows, Report.Fields);
   if Finding.State <> dsNever then
     AddBlock(Report, Finding);
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
   else if not (Finding.Kind in [evAllocation, evFree])
-    and not (Finding.Message in [msMismatchFree, msMismatchDispose]) then
+    and not (Finding.Message in [msMismatchFree, msMismatchDispose, msMismatchObject]) then
     // These have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
   if not LaneMM.ReportState.Report.HidesContents then

@@ -4,13 +4,13 @@
 //             Debug.Lock: FreeList is the address of a TDebugBlock or 0, Used counts the blocks in
 //             use, in quarantine and in TDebugCache, BlockBytes and CarvedBytes count blocks,
 //             BlockSize is the distance between two blocks, IsCurrent: the span is in Debug.Spans;
-//             of a guarded block: its contents are accessible, see LaneMM.GuardPages.
+//             of a guarded or single block: its contents are accessible, see LaneMM.GuardPages.
 //             Any thread reads Origin, the address of the first block with its guards.
 // Layout:     a span begins with a TDebugBlock for each of its blocks; the blocks follow, each with
 //             guard bytes before it and right after its requested size. So a small overrun or
 //             underrun modifies guard bytes, and no data that the report needs. A block with an
 //             alignment begins at its first multiple after the guard; the bytes up to there are
-//             unused.
+//             unused. A single block has its pages to itself; its guard ends the one before them.
 // Callers:    any thread. DebugSpanFormat: the thread that took the span.
 unit LaneMM.DebugSpans;
 
@@ -48,6 +48,7 @@ type
     Capacity: NativeUInt; //< maximum size of the contents
     Guarded: NativeUInt;  //< bytes from Data to the last place for the guard after them
     HasPages: Boolean;    //< the block has guard pages
+    IsClosable: Boolean;  //< its contents may be made inaccessible when it is freed
   end;
 
 /// Returns the bytes of a slot that an alignment of 2 to the power of Shift takes; 0 for Shift 0.
@@ -72,9 +73,8 @@ procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
 /// Returns the address of the contents of a block.
 function DebugBlockData(Block: PDebugBlock): PByte;
-/// Returns True if the block has guard pages: its contents may be inaccessible, see
-/// DebugPlaceIsOpen.
-function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
+/// Returns the pages with the contents of a guarded or single block, and their size in bytes.
+function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
 /// Returns the bytes that a freed block counts in quarantine; a guarded one, whose contents are
@@ -105,7 +105,7 @@ end;
 
 function DebugMostSize: NativeUInt;
 begin
-  Result := MaxRunSlices shl SliceShift - SizeOf(TDebugBlock) - GuardsSize;
+  Result := MaxRunSlices shl SliceShift - OsPageSize - GuardSize;
 end;
 
 // Returns the span of debug blocks that contains P, any pointer; nil when there is none.
@@ -131,6 +131,14 @@ begin
   Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
 end;
 
+function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
+begin
+  Result := Span^.Start + OsPageSize;
+  Size := NativeUInt(DebugLastPage(Span) - Result);
+  if Span^.SizeClass = SingleClass then
+    Inc(Size, OsPageSize);
+end;
+
 // Returns the start of contents with an alignment in a slot. A shift that leads out of the slot is
 // corrupt.
 function AlignedIn(Slot: PByte; Size: NativeUInt; Shift: Byte): PByte;
@@ -151,6 +159,7 @@ var
 begin
   Shift := Place.Block^.AlignShift;
   Place.HasPages := True;
+  Place.IsClosable := True;
   Place.Capacity := Place.Span^.BlockSize;
   if (Shift = 0) or (Shift > PageShift) then
     Place.Guarded := AlignUp(Place.Capacity, BlockAlignment)
@@ -168,6 +177,7 @@ begin
   Size := Place.Span^.BlockSize;
   Slot := Place.Span^.Origin + Index * Size;
   Place.HasPages := False;
+  Place.IsClosable := Place.Span^.SizeClass = SingleClass;
   Place.Data := Slot + FrontGuardSize;
   if Place.Block^.AlignShift <> 0 then
     Place.Data := AlignedIn(Slot, Size, Place.Block^.AlignShift);
@@ -249,11 +259,6 @@ begin
     Result := MostGuard;
 end;
 
-function DebugBlockIsGuarded(Block: PDebugBlock): Boolean;
-begin
-  Result := ArenaSpan(Block)^.SizeClass = GuardedClass;
-end;
-
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
 begin
   if Place.HasPages then
@@ -280,6 +285,8 @@ begin
     Span^.DivideMagic := UInt64(1) shl MagicShift div BlockSize + 1;
   Span^.BlockBytes := BlockCount;
   Span^.Origin := Span^.Start + BlockCount * SizeOf(TDebugBlock);
+  if SizeClass = SingleClass then
+    Span^.Origin := Span^.Start + OsPageSize - FrontGuardSize;
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;

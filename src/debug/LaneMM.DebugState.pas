@@ -13,6 +13,8 @@ uses
 const
   /// Maximum number of free blocks of one size class that a thread keeps.
   BatchLimit = 16;
+  /// Numbers of blocks that are kept to know them again in a later report.
+  ToldCount = 64;
   /// Maximum number of freed blocks that a thread keeps before they go to the quarantine.
   FreedLimit = 64;
 
@@ -119,6 +121,7 @@ type
     Traps: Pointer;             //< const   the tables of LaneMM.FreedObjects; nil: none
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
     LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
+    Told: array[0..ToldCount - 1] of TAtomicWord; //< shared  numbers of reported blocks
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
     GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
                                 //  and never reset. An old one allocates one block more

@@ -20,9 +20,11 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
   LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.FreedObjects;
+  LaneMM.FreedObjects, LaneMM.GuardPages;
 
 const
+  // Words at the top of the stack that are searched for the address of a freed block.
+  MostWords = 64;
   // Maximum offset, in bytes, between a fill pattern used as an address and the address accessed.
   MostOffset = 65536;
 
@@ -56,6 +58,41 @@ begin
     and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsNear(Word, Fill));
 end;
 
+// Returns the freed block that P points into; nil for none.
+function FreedBlock(P: NativeUInt): PDebugBlock;
+begin
+  Result := DebugBlockOf(Pointer(P));
+  if (Result <> nil) and ((DebugStateOf(Result^.State) <> dsFreed)
+    or (NativeUInt(P - NativeUInt(DebugBlockData(Result))) >= Result^.Size)) then
+    Result := nil;
+end;
+
+// Returns a freed block that a register points into, or at which a word at the top of the stack
+// points; nil for none.
+function FindFreedBlock(const Fault: TFault): PDebugBlock;
+var
+  Index: NativeInt;
+  Word, Limit: NativeUInt;
+begin
+  for Index := 0 to High(Fault.Registers) do
+  begin
+    Result := FreedBlock(Fault.Registers[Index]);
+    if Result <> nil then
+      Exit;
+  end;
+  Limit := StackEnd(Fault.Sp);
+  for Index := 0 to MostWords - 1 do
+  begin
+    if NativeUInt(Limit - Fault.Sp) < NativeUInt(Index + 1) * SizeOf(Word) then
+      Break;
+    Word := PNativeUInt(Fault.Sp)[Index];
+    Result := FreedBlock(Word);
+    if (Result <> nil) and (NativeUInt(DebugBlockData(Result)) = Word) then
+      Exit;
+  end;
+  Result := nil;
+end;
+
 // Returns a block in this state where a register points to a word of the pattern; nil for none.
 function FindBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
 var
@@ -69,6 +106,8 @@ begin
       Exit;
   end;
   Result := nil;
+  if State = dsFreed then
+    Result := FindFreedBlock(Fault);
 end;
 
 procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock);
@@ -100,11 +139,11 @@ end;
 
 procedure Explain(const Fault: TFault);
 var
-  Block: PDebugBlock;
+  Place: TDebugPlace;
 begin
-  Block := DebugBlockOf(Pointer(Fault.Address));
-  if (Block <> nil) and DebugBlockIsGuarded(Block) then
-    Tell(Fault, evGuard, GuardMessage(Fault, Block), Block)
+  if DebugPlaceFind(Pointer(Fault.Address), Place) and (Place.Block <> nil)
+    and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
+    Tell(Fault, evGuard, GuardMessage(Fault, Place.Block), Place.Block)
   else if FreedObjectExplain(Fault) then
     Exit
   else if HasNear(Fault, Debug.NewFill) then

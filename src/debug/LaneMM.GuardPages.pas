@@ -1,10 +1,10 @@
 /// Inaccessible pages around debug blocks.
 //
-// Owns:       Debug.GuardReaders, GuardChanges.
+// Owns:       Debug.GuardReaders, GuardChanges, GuardedBlocks.
 // Invariants: while a thread reads all blocks (GuardPagesHold), no more pages become inaccessible:
 //             a block that was readable when it was found stays readable. Blocks that are allocated
-//             or freed meanwhile have no such pages. TSpan.IsCurrent of a guarded block is False
-//             while its contents are inaccessible, or are about to be.
+//             or freed meanwhile have no such pages. TSpan.IsCurrent of a guarded or single block
+//             is False while its contents are inaccessible, or are about to be.
 // Callers:    any thread. DebugBlockClose: the thread that frees the block; DebugBlockOpen: the one
 //             that takes it.
 // Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid. DebugBlockClose
@@ -28,9 +28,15 @@ procedure GuardPagesLetGo;
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Returns True if the contents are accessible.
 function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean; inline;
+/// Counts one more block with inaccessible pages; returns False if there are enough.
+function GuardPagesCount: Boolean;
 /// Makes the contents of a guarded block inaccessible as GuardPagesForbid does; purges them if they
 /// are longer than a page.
 procedure DebugBlockClose(const Place: TDebugPlace);
+/// Makes the contents of a freed single block inaccessible until it is used again, as
+/// GuardPagesForbid does; returns whether it did. An object stays as it is: LaneMM.FreedObjects
+/// reports more of its use.
+function DebugSingleClose(const Place: TDebugPlace): Boolean;
 /// Makes the contents of a guarded block accessible that is going to be used again; returns False
 /// when the system refuses.
 function DebugBlockOpen(Span: PSpan): Boolean;
@@ -38,9 +44,12 @@ function DebugBlockOpen(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.DebugState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.DebugState, LaneMM.Contents;
 
 const
+  // Maximum number of blocks with inaccessible pages. Each takes two mappings, of which a process
+  // may have 65,530: without any left the system refuses memory, too.
+  MostGuarded = 16384;
   // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
   PatienceMs = 1;
   MostRounds = 100;
@@ -79,15 +88,14 @@ end;
 
 function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean;
 begin
-  Result := not Place.HasPages or Place.Span^.IsCurrent;
+  Result := not Place.IsClosable or Place.Span^.IsCurrent;
 end;
 
-// Returns the start of the pages between the record of a guarded block and the guard page behind
-// it, and their size.
-function ContentsOf(Span: PSpan; out Size: NativeUInt): PByte; inline;
+function GuardPagesCount: Boolean;
 begin
-  Result := Span^.Start + OsPageSize;
-  Size := NativeUInt(DebugLastPage(Span) - Result);
+  Result := FetchAdd(Debug.GuardedBlocks, 1) < MostGuarded;
+  if not Result then
+    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
 
 procedure DebugBlockClose(const Place: TDebugPlace);
@@ -97,7 +105,7 @@ var
   Size: NativeUInt;
 begin
   Span := Place.Span;
-  Pages := ContentsOf(Span, Size);
+  Pages := DebugContents(Span, Size);
   if Place.Guarded > OsPageSize then
     OsErase(Pages, Size);
   LockEnter(Debug.Lock); // a check may be reading the block
@@ -110,12 +118,31 @@ begin
   LockLeave(Debug.Lock);
 end;
 
+function DebugSingleClose(const Place: TDebugPlace): Boolean;
+var
+  Span: PSpan;
+  Pages: PByte;
+  Size: NativeUInt;
+begin
+  if (ClassSize(Place.Block^.FirstWord) <> 0) or not GuardPagesCount then
+    Exit(False);
+  Span := Place.Span;
+  Pages := DebugContents(Span, Size);
+  LockEnter(Debug.Lock); // as in DebugBlockClose
+  Span^.IsCurrent := False;
+  Result := GuardPagesForbid(Pages, Size);
+  Span^.IsCurrent := not Result;
+  LockLeave(Debug.Lock);
+  if not Result then
+    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
+end;
+
 function DebugBlockOpen(Span: PSpan): Boolean;
 var
   Pages: PByte;
   Size: NativeUInt;
 begin
-  Pages := ContentsOf(Span, Size);
+  Pages := DebugContents(Span, Size);
   Result := Span^.IsCurrent or OsCommit(Pages, Size);
   if not Result then
     Exit;

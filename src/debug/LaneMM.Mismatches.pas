@@ -1,4 +1,4 @@
-/// Detects mismatched frees: New with FreeMem, or GetMem with Dispose; in C++, other families.
+/// Detects mismatched frees: New or an object with FreeMem, GetMem with Dispose; in C++, families.
 //
 // Owns:       nothing.
 // Invariants: the return address identifies the call: for New and Dispose the compiler calls
@@ -26,7 +26,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
-  LaneMM.Unwind, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
@@ -60,6 +60,33 @@ begin
     Result := waPlain;
 end;
 
+// Returns how the routine is part of the backtrace: the memory manager was called by it, waTyped,
+// or by another one, waPlain.
+function WayThrough(Number: Cardinal; Routine: NativeUInt): TWay;
+var
+  Stack: TBacktrace;
+begin
+  Result := waUnknown;
+  if not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown) or (Stack.Count < 2) then
+    Exit;
+  Result := waPlain;
+  if IsIn(Stack.Frames[0], Pointer(Routine), HelperLength)
+    or IsIn(Stack.Frames[1], Pointer(Routine), HelperLength) then
+    Result := waTyped;
+end;
+
+// Returns True if the block is an object that TObject.NewInstance allocated, and TObject's
+// FreeInstance, which its class has, too, did not free.
+function IsObjectFreedPlainly(Block: PDebugBlock): Boolean;
+var
+  Allocator, Deallocator: NativeUInt;
+begin
+  Result := IdentifiesCalls and ClassAllocators(Block^.FirstWord, Allocator, Deallocator)
+    and (ClassSize(Block^.FirstWord) = Block^.Size)
+    and (WayThrough(Block^.AllocStack, Allocator) = waTyped)
+    and (WayThrough(Block^.FreeStack, Deallocator) = waPlain);
+end;
+
 procedure Tell(Block: PDebugBlock; Message: TMessage);
 var
   Finding: TFinding;
@@ -70,6 +97,7 @@ begin
   Finding.Block := Block^;
   Finding.Data := NativeUInt(DebugBlockData(Block));
   Finding.State := dsFreed;
+  Finding.FirstWord := Block^.FirstWord;
   FindingReport(Finding);
 end;
 
@@ -92,7 +120,9 @@ begin
   if (Got = waTyped) and (Freed = waPlain) then
     Tell(Block, msMismatchFree)
   else if (Got = waPlain) and (Freed = waTyped) then
-    Tell(Block, msMismatchDispose);
+    Tell(Block, msMismatchDispose)
+  else if IsObjectFreedPlainly(Block) then
+    Tell(Block, msMismatchObject);
 end;
 
 end.

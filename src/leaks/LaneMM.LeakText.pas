@@ -20,8 +20,9 @@ procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardin
 implementation
 
 uses
-  LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Groups,
-  LaneMM.BacktraceTable, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
+  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Groups, LaneMM.BacktraceTable, LaneMM.Places,
+  LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of retainers that are reported for a group.
@@ -98,6 +99,58 @@ begin
   FieldsClose(Fields);
 end;
 
+// Adds a line of bytes at Address.
+procedure AddBytes(var Text: TText; Address: NativeUInt; Bytes: PByte; Count: NativeInt);
+const
+  PerLine = 16;
+var
+  Index: NativeInt;
+begin
+  TextAdd(Text, '      ');
+  TextAddHex(Text, Address, SizeOf(Address) * 2);
+  TextAdd(Text, ' ');
+  for Index := 0 to PerLine - 1 do
+    if Index < Count then
+    begin
+      TextAdd(Text, ' ');
+      TextAddHex(Text, Bytes[Index], 2);
+    end
+    else
+      TextAdd(Text, '   ');
+  TextAdd(Text, '  ');
+  for Index := 0 to Count - 1 do
+    if Bytes[Index] in [32..126] then
+      TextAdd(Text, AnsiChar(Bytes[Index]))
+    else
+      TextAdd(Text, '.');
+  TextAdd(Text, LineEnd);
+end;
+
+// Adds the first bytes of a block of the place, as many as the setting `leaks:dump` says.
+procedure AddDump(var Text: TText; Place: PPlace);
+const
+  PerLine = 16;
+var
+  Bytes: array[0..PerLine - 1] of Byte;
+  Offset, Limit, Count: NativeUInt;
+begin
+  Limit := Settings.Values[opLeaksDump];
+  if Limit > Place^.Size then
+    Limit := Place^.Size;
+  Offset := 0;
+  while Offset < Limit do
+  begin
+    Count := Limit - Offset;
+    if Count > PerLine then
+      Count := PerLine;
+    // Through the system: the block may be gone.
+    if not OsRead(Place^.Address + Offset, @Bytes, Count) then
+      Exit;
+    AddBytes(Text, Place^.Address + Offset, @Bytes, Count);
+    Inc(Offset, PerLine);
+  end;
+end;
+
 procedure AddPlace(var Text: TText; const List: TLeakList; Place: PPlace);
 var
   Fields: TFields;
@@ -112,6 +165,8 @@ begin
   FieldsClose(Fields);
   if BacktraceRead(Place^.Stack, Stack) then
     BacktraceAddText(Text, List.Symbolizer, Stack);
+  if not Report.HidesContents then
+    AddDump(Text, Place);
 end;
 
 procedure AddPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -181,6 +236,8 @@ begin
       List.Snapshot.Bytes[nsRunning]);
   if List.Snapshot.LostCount > 0 then
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
+  if (List.Topic = ltLeaks) and (LoadAcquire(Report.DamageCount) > 0) then
+    AddNote(Text, msLeaksFollow, List.Blocks);
   if (List.Topic = ltLeaks) and (List.PlaceCount = 0) then
     AddNote(Text, msLeaksAdvice, List.Blocks);
 end;

@@ -31,6 +31,8 @@ type
     Bytes: NativeUInt;   //< their bytes
     Number: NativeUInt;  //< the lowest allocation number of the blocks
     Thread: NativeUInt;  //< the thread that allocated that block
+    Address: NativeUInt; //< that block; it may be gone by now
+    Size: NativeUInt;    //< its bytes
   end;
 
   PPlaces = ^TPlaces;
@@ -123,6 +125,8 @@ begin
   begin
     Place^.Number := Block.Number;
     Place^.Thread := Block.Thread;
+    Place^.Address := NativeUInt(Block.Address);
+    Place^.Size := Size;
   end;
   Inc(Place^.Count);
   Inc(Place^.Bytes, Size);

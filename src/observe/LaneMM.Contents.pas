@@ -37,6 +37,9 @@ procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 /// Returns the bytes of an object of the class; 0 when there is no such class.
 function ClassSize(ClassId: NativeUInt): NativeUInt;
+/// Finds the routines by which TObject allocates and frees objects; False when there is no such
+/// class, or it has its own.
+function ClassAllocators(ClassId: NativeUInt; out Allocator, Deallocator: NativeUInt): Boolean;
 /// Adds the name as Unit.Class; nothing when there is no such class.
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
 /// Adds the first characters of a string in quotes, at most Most. Characters that do not print
@@ -140,6 +143,25 @@ begin
     Result := ClassObjectSize(Head)
   else
     Result := 0;
+end;
+
+function ClassAllocators(ClassId: NativeUInt; out Allocator, Deallocator: NativeUInt): Boolean;
+var
+  Head: TClassHead;
+  Ancestors: Cardinal;
+begin
+  Result := ReadClass(ClassId, Head);
+  Allocator := ClassWord(Head, vmtNewInstance);
+  Deallocator := ClassWord(Head, vmtFreeInstance);
+  for Ancestors := 1 to MostAncestors do
+  begin
+    if not Result or not ParentOf(Head, ClassId) then
+      Exit(False);
+    if ClassId = 0 then
+      Exit;
+    Result := ReadClass(ClassId, Head) and (ClassWord(Head, vmtNewInstance) = Allocator)
+      and (ClassWord(Head, vmtFreeInstance) = Deallocator);
+  end;
 end;
 
 // Reads the name of the unit that declares the class, from its type information: kind, name, then,

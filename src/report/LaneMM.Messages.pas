@@ -27,6 +27,7 @@ type
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
+    msFollows,           //< an error of the same block was reported before
     msLeaks,             //< total of the leaks
     msInUse,             //< total of the blocks in use
     msGrown,             //< growth between two snapshots
@@ -37,9 +38,10 @@ type
     msMoreLeaks,
     msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
+    msLeaksFollow,       //< memory errors were reported before
     msLeaksAdvice,       //< how to find where leaks were allocated
     msNumber,            //< the allocation number of the setting `break`
-    msMismatchFree, msMismatchDispose, msMismatchFamily,
+    msMismatchFree, msMismatchDispose, msMismatchObject, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
     msReserve,           //< the emergency reserve is in use
@@ -161,6 +163,7 @@ const
     (Name: 'here-stack'; Text: '  Occurred at'),
     (Name: 'detected-stack'; Text: '  Detected at'),
     (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
+    (Name: 'follows'; Text: '  May follow from the error of this block reported before.'),
     (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
     (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
     (Name: 'grown'; Text: 'Memory growth between the snapshots: {blocks}, {size}:'),
@@ -178,12 +181,16 @@ const
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
+    (Name: 'leaks-follow';
+      Text: '  These leaks may follow from the memory errors reported before.'),
     (Name: 'leaks-advice'; Text: '  LANEMM=leaks,stacks also shows where they were allocated.'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
       + ' managed fields were not finalized.'),
     (Name: 'mismatched-dispose'; Text: 'Mismatched free: allocated by GetMem, freed by Dispose:'
       + ' managed fields were not initialized.'),
+    (Name: 'mismatched-object'; Text: 'Mismatched free: an object was freed by FreeMem: its'
+      + ' destructor was not called.'),
     (Name: 'mismatched-family'; Text:
       'Mismatched free: allocated by {allocator}, freed by {deallocator}.'),
     (Name: 'log-allocated'; Text: 'Allocation log: a block was allocated.'),

@@ -115,6 +115,8 @@ const
       Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
       Help: 'exit code of a program that has leaks and would exit with 0'),
+    (Name: 'leaks:dump'; Kind: okNumber; Default: 0;
+      Help: 'show the first N bytes of a leaked block of each place, 4096 at most'),
     (Name: 'leaks:format'; Kind: okFormat; Default: 0;
       Help: 'also write the leaks to a file: json, junit, heaptrc or html; repeatable'),
     (Name: 'leaks:ignore'; Kind: okText; Default: 0;
@@ -186,6 +188,7 @@ begin
     opDepth: Result := MaxFrames;
     opTemporary: Result := 1000; // each is numbered
     opDump, opLive, opAttach: Result := 1;
+    opLeaksDump: Result := MostDump;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
   else
     Result := High(NativeUInt);
@@ -724,7 +727,7 @@ end;
 procedure CheckEffects;
 const
   OfDebug = [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
-  OfLeaks = [opLeaksExit, opLeaksFormat];
+  OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfProfiles = [opPprof..opJson, opKeep];
   OfSamples = [opTemporary, opEvery];
 begin

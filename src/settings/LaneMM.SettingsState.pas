@@ -14,13 +14,15 @@ const
   /// Highest and initial value of opDepth, the most frames of a backtrace.
   MaxFrames = 256;
   DefaultFrames = 64;
+  /// Highest value of opLeaksDump.
+  MostDump = 4096;
 
 type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep, opSignal,
     opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
-    opStacks, opLeaks, opLeaksExit, opLeaksFormat, opLeaksIgnore,
+    opStacks, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,

@@ -28,6 +28,7 @@ type
     procedure LeaksAreFoundAfterAnException;
     procedure ObjectsAreCountedByClass;
     procedure StringsAreShownWithTheirFirstCharacters;
+    procedure BytesOfALeakAreShownOnRequest;
     procedure ArraysAreCounted;
     procedure UnknownBlocksAreCountedBySize;
     procedure LargeBlocksAreCounted;
@@ -212,6 +213,20 @@ begin
   Has('"Item 0", "Item 1", "Item 2", ...');
   Has(Format('1 x UnicodeString, %d bytes', [Sizes.WideText]));
   Has('"Wide 7"');
+end;
+
+// A string's length and its characters are in one line.
+procedure TLeaksTests.BytesOfALeakAreShownOnRequest;
+const
+  Line = '  ........Item 0';
+begin
+  Leaking.Run('leaks,stacks,leaks:dump=40', ['texts']);
+  Has(Line);
+  Leaking.Run('leaks,stacks', ['texts']);
+  HasNot(Line);
+  Leaking.Run('leaks,stacks,leaks:dump=40,dump=0', ['texts']);
+  Has('5 x AnsiString');
+  HasNot('Item 0');
 end;
 
 procedure TLeaksTests.ArraysAreCounted;

@@ -58,8 +58,8 @@ const
   Largest = 20000000;
   // Blocks that are larger do not wait before they are used again.
   MostKept = 8000000;
-  // Freed blocks that are larger are checked at their ends only.
-  MostWhole = 1 shl 20;
+  // Larger blocks have pages of their own, which are inaccessible while they are free.
+  MostShared = 65000;
   Sizes: array[0..13] of NativeInt = (1, ThingSize, 16, 24, ActorSize, OneSize, 1000, 5000, 32736,
     32737, 100000, 1100000, 3000000, Largest);
   Things: array[0..6] of TThingClass = (TThing, TThing24, TThing100, TThing1000, TThing32736,
@@ -349,7 +349,7 @@ begin
   GetBlock;
   FreeBlock;
   if Wants(Offset) then
-    Target^ := Mark;
+    Target^ := Mark; // planted: written
   Check;
 end;
 
@@ -605,9 +605,9 @@ const
     (Name: 'behind-shrunk'; Run: WriteBehindShrunk; Least: 8; Most: Largest),
     (Name: 'behind-grown'; Run: WriteBehindGrown; Least: 1; Most: Largest),
     (Name: 'freed-first'; Run: WriteFirstAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostWhole),
+    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostKept),
     (Name: 'freed-last'; Run: WriteLastAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostWhole),
+    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostShared),
     (Name: 'method'; Run: CallMethodOfFreed; Least: ThingSize; Most: MostKept),
     (Name: 'is'; Run: TestClassOfFreed; Least: ThingSize; Most: MostKept),
     (Name: 'as'; Run: ConvertClassOfFreed; Least: ThingSize; Most: MostKept),

@@ -163,7 +163,7 @@ end;
 
 procedure TSettingsTests.NumbersThatNothingCanMeanAreRefused;
 const
-  Wrong: array[0..9] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'debug:exit=256', 'signal=9', 'signal=11',
+  Wrong: array[0..10] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'leaks:dump=4097', 'debug:exit=256', 'signal=9', 'signal=11',
     'signal=19', 'signal=32', 'signal=65', 'signal=4294967308');
   Right: array[0..{$ifdef LINUX} 5 {$else} 3 {$endif}] of string = ('debug=1', 'top=256', 'leaks:exit=255',
     'signal=0' {$ifdef LINUX}, 'signal=12', 'signal=64' {$endif});
