@@ -69,6 +69,10 @@ test-paths: ## one unit path finds all of src/, from anywhere
 	@sh tools/need.sh fpc
 	@sh tests/unit-paths.sh
 
+test-planted: ## 173 planted mistakes in Pascal, C and C++: debug mode finds them, and nothing else
+	@sh tools/need.sh fpc gcc g++
+	@sh tests/planted/run.sh --check
+
 test-pprof: ## profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc
 	@sh tests/pprof.sh
@@ -255,7 +259,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.ppu' -exec rm {} +
 	find src lib -name '*.o' -exec rm {} +
 
-.PHONY: seeds test-lazarus
+.PHONY: seeds test-planted test-lazarus
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
