@@ -3,20 +3,20 @@
 #
 #   sh tests/planted/run.sh --check
 #   sh tests/planted/run.sh [--costs=N] TOOL... > FILE.csv
-#   sh tests/planted/run.sh --table FOUND.csv COSTS.csv
+#   sh tests/planted/run.sh --table FILE.csv
 #
 # --check  LaneMM's debug mode, without guard pages and with them, finds all mistakes but those of
 #          missed.txt, names a line of each, and is silent about the same work without mistakes. The
 #          last line is `N passed, N failed`.
 # TOOL     lanemm, guard (LaneMM with guard pages), heaptrc, fastmm (FastMM4-AVX's FullDebugMode, its
-#          sources in FASTMM, in Pascal), asan (with LSan, in C), valgrind. A line
-#          of the file says of a mistake whether the tool found it, and named a line of it: the one of
-#          the mistake, or the one that allocated the block. The mistake `none` is the same work
-#          without any: found is a false alarm.
+#          sources in FASTMM, in Pascal), asan (with LSan, in C), valgrind. A line of the file says of
+#          a mistake whether the tool found it, and named a line of it: the one of the mistake, or the
+#          one that allocated the block. The mistake `none` is the same work without any: found is a
+#          false alarm.
 # LANGUAGES  `pascal c` unless set
 # --costs=N  instead: seconds of CPU for N turns of work without mistakes, the median of five runs,
 #          in turn with the same program without a tool
-# --table  the table of docs/debugging.md, from both files
+# --table  the table of docs/debugging.md, from the file
 #
 # The programs are planted.cc (116 mistakes) and PlantedPascal.lpr (57). Output below build/planted.
 set -eu
@@ -196,34 +196,31 @@ costs() { # LANGUAGE TOOL TURNS
       printf "%s,%.2f,%.2f\n", row, median("plain"), median(other) }' "$out/times"
 }
 
-# Comments in both files begin with #.
-table() { # FOUND COSTS
+# Comments in the file begin with #.
+table() { # FILE
   awk -F, '/^#/ || $1 == "language" { next }
-    FNR == NR && $2 == "none" { alarms[$4] += $5 != "no"; next }
-    FNR == NR { all[$1, $4]++; found[$1, $4] += $5 == "yes"; line[$1, $4] += $6 == "yes"; next }
-    $3 > 0 { times[$1, $2] = sprintf("%.1f", $4 / $3) }
+    $2 == "none" { alarms[$4] += $5 != "no"; next }
+    { seen[$4] = 1; all[$1, $4]++; found[$1, $4] += $5 == "yes"; line[$1, $4] += $6 == "yes" }
     function cell(language, tool) {
-      if (!((language, tool) in all)) return "- | - | - |"
-      return found[language, tool] " of " all[language, tool] " | " line[language, tool] " | " \
-        times[language, tool] " |" }
+      if (!((language, tool) in all)) return "- | - |"
+      return found[language, tool] " of " all[language, tool] " | " line[language, tool] " |" }
     END {
-      print "| | found in Pascal | line named | time | found in C and C++ | line named | time |" \
-        " false alarms |"
-      print "|---|---|---|---|---|---|---|---|"
+      print "| | found in Pascal | line | found in C and C++ | line | false alarms |"
+      print "|---|---|---|---|---|---|"
       count = split("lanemm guard heaptrc fastmm asan valgrind", tools, " ")
       names["lanemm"] = "LaneMM, `debug,mixes,leaks`"; names["guard"] = "LaneMM, also `guard=pages`"
       names["fastmm"] = "FastMM4-AVX, `FullDebugMode`"
       names["heaptrc"] = "heaptrc"; names["asan"] = "ASan and LSan"; names["valgrind"] = "valgrind"
-      for (i = 1; i <= count; i++)
+      for (i = 1; i <= count; i++) if (tools[i] in seen)
         print "| " names[tools[i]] " | " cell("pascal", tools[i]) " " cell("c", tools[i]) " " \
-          alarms[tools[i]] + 0 " |" }' "$1" "$2"
+          alarms[tools[i]] + 0 " |" }' "$1"
 }
 
 case ${1-} in
   '' | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
   --check) check; exit ;;
   --run) shift; run "$@"; exit ;;
-  --table) table "$2" "$3"; exit ;;
+  --table) table "$2"; exit ;;
   --costs=*)
     turns=${1#*=}
     shift
