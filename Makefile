@@ -217,7 +217,7 @@ deb: ## Debian packages, in build/deb
 	@sh tools/need.sh fpc gcc git xz debhelper
 	@sh tools/deb.sh
 
-test-packages: lib lanemm ## archives and packages, installed and used in clean roots; needs root
+test-packages: ## archives and packages, installed and used in clean roots; needs root
 	@sh tools/need.sh fpc gcc git xz debhelper lintian mmdebstrap musl-gcc pkg-config venv
 	@sh tests/packages/run.sh
 

@@ -33,7 +33,7 @@ names() {
 }
 
 # The compiler writes assembler files (-s), to which unwind.awk adds unwind information; their debug
-# information (-gw3) names this directory, which the library does not.
+# information (-gw3) names this directory, in several lines if it is long; the library does not.
 # -Cg: code for shared libraries. -vm7119: no warning about assembler that reads Process directly:
 # the map hides it, so no other library can have it. The others are those of src/LaneMM.inc, which
 # the compiler forgets at times.
@@ -44,7 +44,8 @@ compile() {
   fpc -l- -v0 -vew -vm4055,4082,5057,5058,6018,7119 -Cg -CX- -Cn -s -Aas -gw3 ${options:--O3} \
     "-Fusrc/*" -Fulib -FU"$out/units" -FE"$out/units" lib/LaneMM.C.pas
   for unit in "$out"/units/*.s; do
-    sed "s|\"$PWD/*|\"|" "$unit" | awk -f lib/unwind.awk > "$out/units/unwind"
+    sed -e ':a; /^\t\.ascii\t"[^"]*"$/{/\\000"$/!{N; s/"\n\t\.ascii\t"//; ba}}' \
+      -e "s|\"$PWD/*|\"|" "$unit" | awk -f lib/unwind.awk > "$out/units/unwind"
     as -o "${unit%.s}.o" "$out/units/unwind"
     rm "$unit"
   done
