@@ -69,6 +69,9 @@ function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock; inline;
 procedure DebugBlockFetch(Block: PDebugBlock);
 /// Computes the place of a block.
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+/// The same for the block number Index, 0 of a single block, of a span: from these two records
+/// alone, which may be copies.
+procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
 /// Returns the bytes of the guard after contents of Size bytes.
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
 /// Returns the address of the contents of a block.
@@ -185,14 +188,22 @@ begin
   Place.Capacity := Place.Guarded - GuardSize;
 end;
 
-procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
 begin
-  Place.Span := ArenaSpan(Block);
+  Place.Span := Span;
   Place.Block := Block;
-  if Place.Span^.SizeClass = GuardedClass then
+  if Span^.SizeClass = GuardedClass then
     PlaceInPages(Place)
   else
-    PlaceInSlot(Place, Block - DebugBlockAt(Place.Span, 0));
+    PlaceInSlot(Place, Index);
+end;
+
+procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
+var
+  Span: PSpan;
+begin
+  Span := ArenaSpan(Block);
+  DebugPlaceIn(Span, Block, Block - DebugBlockAt(Span, 0), Place);
 end;
 
 procedure DebugBlockFetch(Block: PDebugBlock);

@@ -14,7 +14,7 @@ unit LaneMM.Elf;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Symbols, LaneMM.Pe;
+  LaneMM.Layout, LaneMM.Text, LaneMM.Symbols, LaneMM.Pe;
 
 const
   /// Most files that one TElf maps; symbols of further files stay unresolved.
@@ -45,6 +45,9 @@ procedure ElfClose(var Elf: TElf);
 /// Sets module, routine, file and line of the symbols, which must be sorted. Returns False when no
 /// file has line numbers that can be read.
 function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+/// Sets routine, file and line of sorted symbols whose addresses are those in the file at Path.
+/// Returns False when that is no executable file.
+function ElfResolveFile(var Elf: TElf; const Path: TPath; const Symbols: TSymbols): Boolean;
 
 implementation
 
@@ -384,6 +387,19 @@ begin
   while Index < Symbols.Count do
     if ResolveModule(Elf, Symbols, Index) then
       Result := True;
+end;
+
+function ElfResolveFile(var Elf: TElf; const Path: TPath; const Symbols: TSymbols): Boolean;
+var
+  Mapping: TOsMapping;
+begin
+  Mapping := Default(TOsMapping); // at address 0: the bias is 0
+  Mapping.Path := Path;
+  Result := (Elf.Count < MaxElfFiles) and OpenFile(Elf.Files[Elf.Count], Mapping);
+  if not Result then
+    Exit;
+  Inc(Elf.Count);
+  ResolveFile(Elf, Symbols);
 end;
 
 end.

@@ -19,8 +19,9 @@ uses
   SysUtils, LintDeclarations, LintPatterns, LintRooms, LintTokens;
 
 const
-  // Routines in an interface that only tests use: a root folder to read from, a name to compare.
-  TestRoutines = '^(OsCpuQuotaIn|MessageName)$';
+  // Routines in an interface that only tests use: a root folder to read from, a name to compare; or
+  // lanemm: the place of a block by copies of its records, the symbols of a file.
+  TestRoutines = '^(OsCpuQuotaIn|MessageName|DebugPlaceIn|ElfResolveFile)$';
   // Routines in an interface that an inline routine of the same unit calls.
   InlineParts = '^(ArenaSpanSlow|BlockSpanOfSlice)$';
   // What users of LaneMM name; nothing in the repository has to.
@@ -35,6 +36,16 @@ begin
     or Module.Declarations.Names.IsEmpty;
 end;
 
+// Returns the unit that Module means by Name: one in its own folder before any other.
+function UnitFor(Project: TProject; Module: TModule; const Name: string): TModule;
+begin
+  for Result in Project.Modules do
+    if SameText(Result.Source.Name, Name) and SameText(ExtractFilePath(Result.Source.FileName),
+      ExtractFilePath(Module.Source.FileName)) then
+      Exit;
+  Result := Project.Find(Name);
+end;
+
 procedure CheckUses(Project: TProject; Module: TModule; Seen: TWordSet; Report: TReport);
 var
   Line, Index: Integer;
@@ -43,7 +54,7 @@ begin
   for Index := 0 to High(Module.Source.UsedUnits) do
   begin
     Line := Module.Source.UsedUnits[Index].Line;
-    Used := Project.Find(Module.Source.UsedUnits[Index].Name);
+    Used := UnitFor(Project, Module, Module.Source.UsedUnits[Index].Name);
     Seen.Add(Module.Source.UsedUnits[Index].Name);
     if (Used = nil) or (RoomOf(Used.Source.FileName) = 'door') or HasEffect(Used)
       or (Module.Source.Name = LibraryRoot) then
