@@ -197,8 +197,14 @@ lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 lanemm: ## the tool that looks at running programs: build/lanemm
 	@sh tools/need.sh fpc
 	@mkdir -p build/tool
-	@fpc $(FPCFLAGS) -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
+	@fpc $(FPCFLAGS) -vm4046 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
 	  tools/lanemm/lanemm.lpr
+
+test-lanemm: ORDER = --shuffle
+test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
+	@sh tools/need.sh fpc gcc tmux promtool gcore python3
+	@sh tests/lanemm/build.sh
+	@build/lanemm-tests/LanemmTests $(ORDER)
 
 PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
@@ -263,5 +269,5 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages

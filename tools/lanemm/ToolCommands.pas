@@ -6,7 +6,7 @@ unit ToolCommands;
 interface
 
 uses
-  SysUtils, Classes, CustApp;
+  SysUtils, Classes;
 
 type
   /// Exit codes of lanemm.
@@ -25,27 +25,27 @@ type
   ETool = class(Exception)
   public
     Code: TExitCode;
-    constructor Create(ACode: TExitCode; const Text: string); overload;
-    constructor Create(ACode: TExitCode; const Text: string; const Values: array of const);
+    constructor Create(ExitWith: TExitCode; const Text: string); overload;
+    constructor Create(ExitWith: TExitCode; const Text: string; const Values: array of const);
       overload;
   end;
 
   /// The arguments behind the command: options as --name, --name=VALUE or --name VALUE, and words.
-  TArguments = class(TCustomApplication)
+  TArguments = class
   private
-    FirstIndex: Integer;
-  protected
-    function GetParams(Index: Integer): string; override;
-    function GetParamCount: Integer; override;
+    Known: TStringList;  // names, with `:` after those that take a value, `::` that may have one
+    Values: TStringList; // NAME=VALUE of the options that are there
+    function KnownName(const Name: string): string;
+    procedure AddOption(const Option: string; var Index: Integer);
   public
     /// The arguments that are no options.
     Words: TStringList;
-    /// First is the number of arguments before them.
-    constructor Create(First: Integer); reintroduce;
+    constructor Create;
     destructor Destroy; override;
-    /// Fills Words; raises ETool for an option that is not in Options, names with a blank between
-    /// them, `:` after a name that takes a value.
-    procedure Parse(const Options: string);
+    /// Reads the arguments from number First on; raises ETool for an option that is not in Options:
+    /// names with a blank between them, `:` after a name that takes a value, `::` after one that
+    /// may have one, behind `=`. `*`: the options end at the first word, as they do at `--`.
+    procedure Parse(const Options: string; First: Integer);
     /// Returns whether the option is there.
     function Has(const Option: string): Boolean;
     /// Returns the value of the option; Default if it is not there.
@@ -82,89 +82,119 @@ implementation
 
 const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
-  Foot = #10'`lanemm COMMAND --help` tells more. Exit codes: 0 done, 1 failed, 2 wrong arguments,'#10
-    + '3 no such process, 4 not on LaneMM, 5 not permitted, 6 another version of LaneMM,'#10
-    + '7 a damaged file.';
+  Foot = #10'`lanemm COMMAND --help` tells more. Exit codes: 0 done, 1 failed,'#10
+    + '2 wrong arguments, 3 no such process, 4 not on LaneMM, 5 not permitted,'#10
+    + '6 another version of LaneMM, 7 a damaged file.';
 
 // ---------------------------------------------------------------------------- ETool
 
-constructor ETool.Create(ACode: TExitCode; const Text: string);
+constructor ETool.Create(ExitWith: TExitCode; const Text: string);
 begin
   inherited Create(Text);
-  Code := ACode;
+  Code := ExitWith;
 end;
 
-constructor ETool.Create(ACode: TExitCode; const Text: string; const Values: array of const);
+constructor ETool.Create(ExitWith: TExitCode; const Text: string; const Values: array of const);
 begin
   inherited CreateFmt(Text, Values);
-  Code := ACode;
+  Code := ExitWith;
 end;
 
 // ---------------------------------------------------------------------------- TArguments
 
-constructor TArguments.Create(First: Integer);
+constructor TArguments.Create;
 begin
-  inherited Create(nil);
-  FirstIndex := First;
+  inherited Create;
+  Known := TStringList.Create;
+  Values := TStringList.Create;
   Words := TStringList.Create;
 end;
 
 destructor TArguments.Destroy;
 begin
   Words.Free;
+  Values.Free;
+  Known.Free;
   inherited Destroy;
 end;
 
-function TArguments.GetParams(Index: Integer): string;
+// Returns the name as it stands in Known; raises ETool without it.
+function TArguments.KnownName(const Name: string): string;
 begin
-  if Index = 0 then
-    Exit(ParamStr(0));
-  Result := ParamStr(Index + FirstIndex);
+  for Result in Known do
+    if Result.TrimRight([':']) = Name then
+      Exit;
+  raise ETool.Create(ecUsage, 'there is no option --%s; `lanemm %s --help` lists them',
+    [Name, ParamStr(1)]);
 end;
 
-function TArguments.GetParamCount: Integer;
-begin
-  Result := System.ParamCount - FirstIndex;
-end;
-
-procedure TArguments.Parse(const Options: string);
+// Adds an option without its two hyphens; Index is moved to its value, if that comes after it.
+procedure TArguments.AddOption(const Option: string; var Index: Integer);
 var
-  Names, Found: TStringList;
-  Error: string;
+  Name, Text: string;
+  HasText: Boolean;
 begin
-  Names := TStringList.Create;
-  Found := TStringList.Create;
-  try
-    Names.Delimiter := ' ';
-    Names.DelimitedText := Options + ' help';
-    Error := CheckOptions('', Names, Found, Words, False);
-    if Error <> '' then
-      raise ETool.Create(ecUsage, Error);
-  finally
-    Names.Free;
-    Found.Free;
+  HasText := Pos('=', Option) > 0;
+  Name := Option.Split(['='])[0];
+  Text := Copy(Option, Length(Name) + 2, MaxInt);
+  Name := KnownName(Name);
+  if HasText and not Name.EndsWith(':') then
+    raise ETool.Create(ecUsage, '--%s takes no value', [Name]);
+  if Name.EndsWith(':') and not Name.EndsWith('::') and not HasText then
+  begin
+    Inc(Index);
+    if Index > ParamCount then
+      raise ETool.Create(ecUsage, '--%s needs a value', [Name.TrimRight([':'])]);
+    Text := ParamStr(Index);
+  end;
+  Values.Add(Name.TrimRight([':']) + '=' + Text);
+end;
+
+procedure TArguments.Parse(const Options: string; First: Integer);
+const
+  FirstWordEnds = '*';
+var
+  Index: Integer;
+  EndsOptions: Boolean;
+begin
+  EndsOptions := False;
+  Known.Delimiter := ' ';
+  Known.DelimitedText := Options;
+  Index := First;
+  while Index <= ParamCount do
+  begin
+    if (ParamStr(Index) = '--') and not EndsOptions then
+      EndsOptions := True
+    else if ParamStr(Index).StartsWith('--') and not EndsOptions then
+      AddOption(Copy(ParamStr(Index), 3, MaxInt), Index)
+    else
+    begin
+      Words.Add(ParamStr(Index));
+      EndsOptions := EndsOptions or (Known.IndexOf(FirstWordEnds) >= 0);
+    end;
+    Inc(Index);
   end;
 end;
 
 function TArguments.Has(const Option: string): Boolean;
 begin
-  Result := HasOption(Option);
+  Result := Values.IndexOfName(Option) >= 0;
 end;
 
 function TArguments.Value(const Option, Default: string): string;
 begin
   Result := Default;
   if Has(Option) then
-    Result := GetOptionValue(Option);
+    Result := Values.Values[Option];
 end;
 
 function TArguments.Number(const Option: string; Default, Lowest: Int64): Int64;
 begin
   if not Has(Option) then
     Exit(Default);
-  if not TryStrToInt64(GetOptionValue(Option), Result) or (Result < Lowest) then
+  if not TryStrToInt64(Values.Values[Option], Result) or (Result < Lowest) then
     raise ETool.Create(ecUsage, '--%s needs a number of at least %d, not `%s`',
-      [Option, Lowest, GetOptionValue(Option)]);
+      [Option, Lowest, Values.Values[Option]]);
 end;
 
 function TArguments.Milliseconds(const Option: string; Default: Int64): Int64;
@@ -177,7 +207,7 @@ var
 begin
   if not Has(Option) then
     Exit(Default);
-  Text := GetOptionValue(Option);
+  Text := Values.Values[Option];
   if (Text <> '') and (Text[Length(Text)] in ['0'..'9']) then
     Text := Text + 's';
   for Index := 0 to High(Units) do
@@ -186,7 +216,7 @@ begin
       and (Result > 0) then
       Exit(Result * Factors[Index]);
   raise ETool.Create(ecUsage, '--%s needs a time as 500ms, 2s, 5m or 1h, not `%s`',
-    [Option, GetOptionValue(Option)]);
+    [Option, Values.Values[Option]]);
 end;
 
 function TArguments.Word(Index: Integer; const Name: string): string;
@@ -210,7 +240,7 @@ var
 begin
   WriteLn(Head);
   for Command in Commands do
-    WriteLn('  ', Command^.Name: -10, ' ', Command^.Help);
+    WriteLn('  ', Command^.Name, StringOfChar(' ', 11 - Length(Command^.Name)), Command^.Help);
   WriteLn(Foot);
 end;
 
@@ -235,15 +265,13 @@ procedure RunCommand(const Command: TCommand);
 var
   Arguments: TArguments;
 begin
-  Arguments := TArguments.Create(1);
+  Arguments := TArguments.Create;
   try
+    Arguments.Parse(Trim(Command.Options + ' help'), 2);
     if Arguments.Has('help') then
       ShowCommandHelp(Command)
     else
-    begin
-      Arguments.Parse(Command.Options);
       Command.Run(Arguments);
-    end;
   finally
     Arguments.Free;
   end;

@@ -6,24 +6,92 @@ unit ToolPs;
 interface
 
 uses
-  ToolCommands;
+  Generics.Collections, ToolCommands;
 
 /// Prints a line for each process on LaneMM.
 procedure RunPs(Arguments: TArguments);
+/// Returns the numbers of all processes on LaneMM that the caller may know of.
+function ProcessesOnLaneMM: TArray<Integer>;
 
 const
   PsCommand: TCommand = (
     Name: 'ps';
     Usage: '';
     Help: 'Lists the processes that run on LaneMM';
-    Details: '';
+    Details: 'A process whose memory you may not read has the totals of its status page, which'#10
+      + 'are as old as the last request or report: a star stands behind them.'#10;
     Options: '';
     Run: RunPs);
 
 implementation
 
-procedure RunPs(Arguments: TArguments);
+uses
+  SysUtils, Targets, StatusPages, HeapNumbers, ToolOpen, ToolText;
+
+function ProcessesOnLaneMM: TArray<Integer>;
+var
+  Found: TSearchRec;
+  Number: Integer;
 begin
+  Result := nil;
+  if FindFirst('/proc/*', faDirectory, Found) = 0 then
+    repeat
+      if TryStrToInt(Found.Name, Number) and (IsOnLaneMM(Number) or (OpenPages(Number) <> nil)) then
+        Insert(Number, Result, Length(Result));
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
+function Line(ProcessId: Integer; Used, Committed, Peak: UInt64; const Note: string): string;
+begin
+  Result := Right(IntToStr(ProcessId), 8) + Right(BytesText(Used), 12)
+    + Right(BytesText(Committed), 12) + Right(BytesText(Peak), 12) + '  '
+    + Left(ProcessName(ProcessId), 16) + Note;
+end;
+
+// Returns the line of a process whose memory can be read; raises ETool if it cannot.
+function ReadLine(ProcessId: Integer; Arguments: TArguments): string;
+var
+  Opened: TOpened;
+  Numbers: THeapNumbers;
+begin
+  Opened := OpenTarget(TProcessTarget.Create(ProcessId), Arguments);
+  try
+    ReadNumbers(Opened.Image, Numbers);
+    Result := Line(ProcessId, Numbers.Used, Numbers.Committed, Numbers.Peak, '');
+    if Opened.CopyCount > 1 then
+      Result := Result + Format(' first of %d copies', [Opened.CopyCount]);
+  finally
+    Opened.Free;
+  end;
+end;
+
+// Returns the line that its status page gives.
+function PageLine(ProcessId: Integer; const Error: string): string;
+var
+  Pages: TPageCopies;
+begin
+  Pages := OpenPages(ProcessId);
+  if (Pages = nil) or not Pages[0].HasTotals then
+    Exit(Right(IntToStr(ProcessId), 8) + Right('-', 12) + Right('-', 12) + Right('-', 12) + '  '
+      + Left(ProcessName(ProcessId), 16) + ' ' + Error);
+  Result := Line(ProcessId, Pages[0].Page.Totals.UsedBytes, Pages[0].Page.Totals.CommittedBytes,
+    Pages[0].Page.Totals.PeakBytes, '* ' + Error);
+end;
+
+procedure RunPs(Arguments: TArguments);
+var
+  ProcessId: Integer;
+begin
+  WriteLn('     PID        used   committed        peak  program');
+  for ProcessId in ProcessesOnLaneMM do
+    try
+      WriteLn(ReadLine(ProcessId, Arguments));
+    except
+      on Error: ETool do
+        if Error.Code <> ecNoProcess then
+          WriteLn(PageLine(ProcessId, Error.Message));
+    end;
 end;
 
 end.

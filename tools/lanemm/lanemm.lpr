@@ -4,11 +4,14 @@ program lanemm;
 {$mode delphi}{$H+}
 
 uses
-  ToolCommands, ToolPs;
+  LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
+  ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
+  ToolSymbolize;
 
 const
   // Help lists them in this order.
-  Commands: array[0..0] of PCommand = (@PsCommand);
+  Commands: array[0..8] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @SymbolizeCommand);
 
 begin
   ExitCode := Ord(RunCommands(Commands));

@@ -1,0 +1,377 @@
+/// What the blocks of a target hold: objects by class, strings, arrays; and who holds a block.
+unit HeapContents;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, Generics.Collections, Targets, HeapImages, HeapWalks;
+
+type
+  /// Blocks in use with contents of one name.
+  TContentsGroup = record
+    Name: string;        //< Unit.Class, `AnsiString`, ..., or `data of N bytes`
+    Blocks: UInt64;      //< their number
+    Bytes: UInt64;       //< their usable bytes
+  end;
+  TContentsGroups = TArray<TContentsGroup>;
+
+  /// A place that holds the address of a block, or of a byte inside of it.
+  THolder = record
+    Address: UInt64;     //< of the place
+    Target: UInt64;      //< what it holds
+    Block: UInt64;       //< the block in use that the place lies in; 0: in none
+    Name: string;        //< of the contents of that block, or where else the place lies
+  end;
+  THolders = TArray<THolder>;
+
+  /// What lies at an address.
+  TPlace = record
+    Block: TBlockFound;  //< the block that holds it; Run nil: none. Data is not valid
+    Name: string;        //< of its contents
+    Text: string;        //< of a string, its beginning
+    Where: string;       //< a sentence on what else the address is
+  end;
+
+/// Returns what the block holds, in the words of TContentsGroup.Name.
+function ContentsName(const Block: TBlockFound): string;
+/// Groups the blocks in use by what they hold, most bytes first.
+function GroupContents(Image: THeapImage): TContentsGroups;
+/// Finds the block at an address of any kind.
+function FindPlace(Image: THeapImage; Address: UInt64): TPlace;
+/// Finds the places that hold an address of Size bytes from Address on: in blocks in use, in
+/// variables of modules, and on stacks. Data that look like an address count too.
+function FindHolders(Image: THeapImage; Address, Size: UInt64): THolders;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Text, LaneMM.Contents;
+
+// ---------------------------------------------------------------------------- contents
+
+procedure ReadContents(const Block: TBlockFound; out Contents: TContents);
+var
+  Info: TBlockInfo;
+begin
+  Contents := Default(TContents);
+  if Block.Data = nil then
+    Exit;
+  Info := Default(TBlockInfo);
+  Info.Address := Block.Data; // the copy
+  Info.UsableSize := Block.Size;
+  Info.Kind := Block.Run^.Kind;
+  ContentsRead(Info, Contents);
+end;
+
+var
+  // The names of classes by the address of their records.
+  ClassNames: TDictionary<UInt64, string>;
+
+function ClassName(ClassId: UInt64): string;
+var
+  Text: TText;
+begin
+  if ClassNames.TryGetValue(ClassId, Result) then
+    Exit;
+  TextOpen(Text, 65536);
+  ClassAddName(Text, ClassId);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+  ClassNames.Add(ClassId, Result);
+end;
+
+function NameOf(const Block: TBlockFound; const Contents: TContents): string;
+begin
+  case Contents.Kind of
+    coObject: Result := ClassName(Contents.ClassId);
+    coAnsiString: Result := 'AnsiString';
+    coUnicodeString: Result := 'UnicodeString';
+    coDynamicArray: Result := 'dynamic array';
+  else
+    Result := Format('data of %d bytes', [Block.Size]);
+  end;
+end;
+
+function ContentsName(const Block: TBlockFound): string;
+var
+  Contents: TContents;
+begin
+  ReadContents(Block, Contents);
+  Result := NameOf(Block, Contents);
+end;
+
+type
+  TGrouper = class
+    Groups: TDictionary<string, TContentsGroup>;
+    procedure Visit(const Block: TBlockFound);
+  end;
+
+procedure TGrouper.Visit(const Block: TBlockFound);
+var
+  Group: TContentsGroup;
+  Name: string;
+begin
+  if Block.IsFree then
+    Exit;
+  Name := ContentsName(Block);
+  if not Groups.TryGetValue(Name, Group) then
+    Group := Default(TContentsGroup);
+  Group.Name := Name;
+  Inc(Group.Blocks);
+  Inc(Group.Bytes, Block.Size);
+  Groups.AddOrSetValue(Name, Group);
+end;
+
+// Most bytes first; the same number by name.
+procedure SortGroups(var Groups: TContentsGroups; First, Last: Integer);
+var
+  Low, High: Integer;
+  Pivot, Moved: TContentsGroup;
+
+  function Precedes(const Left, Right: TContentsGroup): Boolean;
+  begin
+    Result := (Left.Bytes > Right.Bytes)
+      or (Left.Bytes = Right.Bytes) and (Left.Name < Right.Name);
+  end;
+
+begin
+  Low := First;
+  High := Last;
+  if Low >= High then
+    Exit;
+  Pivot := Groups[(Low + High) div 2];
+  repeat
+    while Precedes(Groups[Low], Pivot) do
+      Inc(Low);
+    while Precedes(Pivot, Groups[High]) do
+      Dec(High);
+    if Low <= High then
+    begin
+      Moved := Groups[Low];
+      Groups[Low] := Groups[High];
+      Groups[High] := Moved;
+      Inc(Low);
+      Dec(High);
+    end;
+  until Low > High;
+  SortGroups(Groups, First, High);
+  SortGroups(Groups, Low, Last);
+end;
+
+function GroupContents(Image: THeapImage): TContentsGroups;
+var
+  Grouper: TGrouper;
+  Walker: TWalker;
+begin
+  Grouper := TGrouper.Create;
+  Walker := TWalker.Create(Image);
+  Grouper.Groups := TDictionary<string, TContentsGroup>.Create;
+  try
+    Walker.VisitAll(Grouper.Visit);
+    Result := Grouper.Groups.Values.ToArray;
+    SortGroups(Result, 0, High(Result));
+  finally
+    Grouper.Groups.Free;
+    Walker.Free;
+    Grouper.Free;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- places
+
+type
+  TPlaceFinder = class
+    Address: UInt64;
+    Place: TPlace;
+    procedure Visit(const Block: TBlockFound);
+  end;
+
+procedure TPlaceFinder.Visit(const Block: TBlockFound);
+const
+  MostText = 60;
+var
+  Contents: TContents;
+  Text: TText;
+begin
+  if (Address < Block.Address) or (Address - Block.Address >= Block.Size) then
+    Exit;
+  Place.Block := Block;
+  if Block.IsFree then
+    Exit;
+  ReadContents(Block, Contents);
+  Place.Name := NameOf(Block, Contents);
+  if not (Contents.Kind in [coAnsiString, coUnicodeString]) then
+    Exit;
+  TextOpen(Text, 65536);
+  ContentsAddText(Text, Contents, MostText);
+  SetString(Place.Text, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+// Names memory outside of the heap.
+function NameOfRegion(Region: PRegion): string;
+begin
+  if Region^.Module <> '' then
+    Result := 'variables of ' + Region^.Module
+  else if Region^.Path <> '' then
+    Result := Region^.Path
+  else
+    Result := 'memory without a name, maybe the stack of a thread';
+end;
+
+// Names an address that lies in no block.
+function WhereIs(Image: THeapImage; Address: UInt64; Run: PRun): string;
+var
+  Region: PRegion;
+begin
+  if Run <> nil then
+    case Run^.Kind of
+      skBlocks: Exit('in a span, in memory that no block has been in yet, or behind the last one');
+      skLarge: Exit('in the slices of a large block, behind its end');
+      skDebug: Exit('in a span of debug blocks: a guard, or a bookkeeping record');
+      skFree, skReleased: Exit('in a free run: no block is there now');
+      skReserve: Exit('in the emergency reserve');
+    else
+      Exit('in slices that are being taken or given back');
+    end;
+  Region := Image.Target.FindRegion(Address);
+  if Region = nil then
+    Result := 'not mapped'
+  else if Region^.IsCode then
+    Result := 'in the code of ' + Region^.Module
+  else
+    Result := 'in ' + NameOfRegion(Region);
+end;
+
+function FindPlace(Image: THeapImage; Address: UInt64): TPlace;
+var
+  Finder: TPlaceFinder;
+  Walker: TWalker;
+  Run: PRun;
+begin
+  Finder := TPlaceFinder.Create;
+  Walker := TWalker.Create(Image);
+  Finder.Address := Address;
+  Run := Image.FindRun(Address);
+  if Run <> nil then
+    Walker.VisitRun(Run, Finder.Visit);
+  Result := Finder.Place;
+  if Result.Block.Run = nil then
+    Result.Where := WhereIs(Image, Address, Run);
+  Walker.Free;
+  Finder.Free;
+end;
+
+// ---------------------------------------------------------------------------- holders
+
+type
+  THolderFinder = class
+    First, Size: UInt64; // the block
+    Holders: THolders;
+    function Holds(Word: UInt64): Boolean; inline;
+    procedure Add(Place, Word, Block: UInt64; const Name: string);
+    procedure Visit(const Block: TBlockFound);
+    procedure SearchRegion(Target: TTarget; Region: PRegion);
+  end;
+
+function THolderFinder.Holds(Word: UInt64): Boolean;
+begin
+  Result := Word - First < Size;
+end;
+
+procedure THolderFinder.Add(Place, Word, Block: UInt64; const Name: string);
+var
+  Holder: THolder;
+begin
+  Holder.Address := Place;
+  Holder.Target := Word;
+  Holder.Block := Block;
+  Holder.Name := Name;
+  Insert(Holder, Holders, Length(Holders));
+end;
+
+procedure THolderFinder.Visit(const Block: TBlockFound);
+var
+  Index: NativeInt;
+begin
+  if Block.IsFree or (Block.Data = nil) or (Block.Address = First) then
+    Exit;
+  for Index := 0 to NativeInt(Block.Size div SizeOf(UInt64)) - 1 do
+    if Holds(PUInt64(Block.Data)[Index]) then
+      Add(Block.Address + UInt64(Index) * SizeOf(UInt64), PUInt64(Block.Data)[Index],
+        Block.Address, ContentsName(Block));
+end;
+
+procedure THolderFinder.SearchRegion(Target: TTarget; Region: PRegion);
+const
+  Portion = 1 shl 20;
+var
+  Bytes: TBytes;
+  Address, Count, Index: UInt64;
+begin
+  SetLength(Bytes, Portion);
+  Address := Region^.First;
+  while Address < Region^.Limit do
+  begin
+    Count := Region^.Limit - Address;
+    if Count > Portion then
+      Count := Portion;
+    Count := Target.Read(Address, Pointer(Bytes), Count) div SizeOf(UInt64);
+    if Count = 0 then
+      Exit;
+    for Index := 0 to Count - 1 do
+      if Holds(PUInt64(Bytes)[Index]) then
+        Add(Address + Index * SizeOf(UInt64), PUInt64(Bytes)[Index], 0, NameOfRegion(Region));
+    Inc(Address, Count * SizeOf(UInt64));
+  end;
+end;
+
+// Returns whether the region belongs to the heap itself.
+function IsOfHeap(Image: THeapImage; Region: PRegion): Boolean;
+var
+  Arena: TArenaImage;
+begin
+  Result := True;
+  for Arena in Image.Arenas do
+    if (Region^.First - UInt64(Arena.Head.Base) < Arena.Head.Reserved * SliceSize)
+      or (Region^.First >= Arena.Address)
+      and (Region^.First < UInt64(Arena.Head.Spans + Arena.Head.Reserved)) then
+      Exit;
+  Result := False;
+end;
+
+function FindHolders(Image: THeapImage; Address, Size: UInt64): THolders;
+const
+  MostRegion = UInt64(1) shl 30; // longer ones are no variables and no stacks
+var
+  Finder: THolderFinder;
+  Walker: TWalker;
+  Region: PRegion;
+  Index: Integer;
+begin
+  Finder := THolderFinder.Create;
+  Walker := TWalker.Create(Image);
+  Finder.First := Address;
+  Finder.Size := Size;
+  Walker.VisitAll(Finder.Visit);
+  for Index := 0 to Image.Target.RegionCount - 1 do
+  begin
+    Region := Image.Target.Regions[Index];
+    if Region^.IsWritable and Region^.IsReadable and not IsOfHeap(Image, Region)
+      and (Region^.Limit - Region^.First <= MostRegion)
+      and not Region^.Path.StartsWith('/dev/') then
+      Finder.SearchRegion(Image.Target, Region);
+  end;
+  Result := Finder.Holders;
+  Walker.Free;
+  Finder.Free;
+end;
+
+initialization
+  ClassNames := TDictionary<UInt64, string>.Create;
+finalization
+  ClassNames.Free;
+end.

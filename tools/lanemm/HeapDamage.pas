@@ -1,0 +1,215 @@
+/// Damage in the heap of a target: free lists that lead nowhere, guards that were overwritten.
+unit HeapDamage;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  HeapImages;
+
+type
+  /// Something that cannot be in a sound heap.
+  TDamage = record
+    Address: UInt64;  //< of the block, or of the span
+    Text: string;     //< a sentence
+  end;
+  TDamages = TArray<TDamage>;
+
+/// Checks all spans. Exact for a target that stands still; while it runs, a list that changes looks
+/// damaged: what a second look does not confirm is left out.
+function FindDamage(Image: THeapImage): TDamages;
+
+implementation
+
+uses
+  SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.RemoteList, LaneMM.DebugState, LaneMM.DebugSpans,
+  LaneMM.DebugRecords, HeapWalks;
+
+type
+  TChecker = class
+    Image: THeapImage;
+    Walker: TWalker;
+    Bytes: TBytes;
+    Damages: TDamages;
+    procedure Add(Address: UInt64; const Text: string);
+    function WalkList(Run: PRun; First: NativeUInt; const Name: string;
+      out Length: NativeUInt): Boolean;
+    procedure CheckSpan(Run: PRun);
+    procedure CheckGuards(const Place: TDebugPlace; Size: NativeUInt);
+    procedure CheckDebug(Run: PRun);
+    procedure CheckAll;
+  end;
+
+procedure TChecker.Add(Address: UInt64; const Text: string);
+var
+  Damage: TDamage;
+begin
+  Damage.Address := Address;
+  Damage.Text := Text;
+  Insert(Damage, Damages, System.Length(Damages));
+end;
+
+// Follows a list from the offset First on; returns whether it ends as it must.
+function TChecker.WalkList(Run: PRun; First: NativeUInt; const Name: string;
+  out Length: NativeUInt): Boolean;
+var
+  Next, Block: NativeUInt;
+begin
+  Length := 0;
+  Block := 0;
+  Next := First;
+  while Next <> EndOfList do
+  begin
+    Result := (Next and Run^.Span^.LinkMask = 0) and (Next < Run^.Span^.CarvedBytes)
+      and (Next mod Run^.Span^.BlockSize = 0);
+    if not Result then
+    begin
+      if Length = 0 then
+        Add(Run^.Address, Format('%s of the span does not begin at a block', [Name]))
+      else
+        Add(Run^.Address + Block,
+          Format('free block of %d bytes: its first word was overwritten; %s ends there',
+          [Run^.Span^.BlockSize, Name]));
+      Exit;
+    end;
+    Inc(Length);
+    if Length > Run^.Span^.CarvedBytes div Run^.Span^.BlockSize then
+    begin
+      Add(Run^.Address + Next, Name + ' of the span leads to itself: a double free');
+      Exit(False);
+    end;
+    Block := Next;
+    Next := LinkOf(PNativeUInt(@Bytes[Block])^);
+  end;
+  Result := True;
+end;
+
+procedure TChecker.CheckSpan(Run: PRun);
+var
+  Span: PSpan;
+  Free, Remote, Carved: NativeUInt;
+  First: NativeUInt;
+begin
+  Span := Run^.Span;
+  if (Span^.BlockSize < BlockAlignment) or (Span^.CarvedBytes > Run^.SliceCount * SliceSize)
+    or (Span^.SizeClass >= SizeClassCount) then
+  begin
+    Add(Run^.Address, 'the record of the span is damaged');
+    Exit;
+  end;
+  SetLength(Bytes, Run^.SliceCount * SliceSize);
+  if not Image.Target.ReadAll(Run^.Address, Pointer(Bytes), Span^.CarvedBytes)
+    or not Image.IsUnchanged(Run) then
+    Exit; // a span that changes cannot be judged
+  First := EndOfList;
+  if RemoteCount(Span) > 0 then
+    First := RemoteFirst(Span);
+  if not WalkList(Run, Span^.FreeList, 'the free list', Free)
+    or not WalkList(Run, First, 'the list of what other threads freed', Remote) then
+    Exit;
+  Carved := Span^.CarvedBytes div Span^.BlockSize;
+  if Remote <> RemoteCount(Span) then
+    Add(Run^.Address, Format('the list of what other threads freed has %d blocks, counted are %d',
+      [Remote, RemoteCount(Span)]))
+  else if Span^.Used - Span^.Held + Free <> Carved then
+    Add(Run^.Address, Format('%d blocks count as used and %d are on the free list, of %d',
+      [Int64(Span^.Used) - Span^.Held, Free, Carved]));
+end;
+
+// Returns whether Count bytes are those of a guard.
+function IsGuard(Bytes: PByte; Count: NativeUInt): Boolean;
+var
+  Index: NativeUInt;
+begin
+  for Index := 1 to Count do
+    if Bytes[Index - 1] <> GuardByte then
+      Exit(False);
+  Result := True;
+end;
+
+procedure TChecker.CheckGuards(const Place: TDebugPlace; Size: NativeUInt);
+var
+  Guard: array[0..MostGuard - 1] of Byte;
+  Length: NativeUInt;
+begin
+  if not Place.HasPages and Image.Target.ReadAll(UInt64(Place.Data) - FrontGuardSize, @Guard,
+    FrontGuardSize) and not IsGuard(@Guard, FrontGuardSize) then
+    Add(UInt64(Place.Data),
+      Format('debug block of %d bytes: underrun, bytes before it were modified', [Size]));
+  Length := DebugGuardLength(Place, Size);
+  if Image.Target.ReadAll(UInt64(Place.Data) + Size, @Guard, Length)
+    and not IsGuard(@Guard, Length) then
+    Add(UInt64(Place.Data),
+      Format('debug block of %d bytes: overrun, bytes past the end were modified', [Size]));
+end;
+
+procedure TChecker.CheckDebug(Run: PRun);
+var
+  Records: TArray<TDebugBlock>;
+  Place: TDebugPlace;
+  Index: Integer;
+begin
+  Records := Walker.DebugRecords(Run);
+  for Index := 0 to High(Records) do
+    if DebugStateOf(Records[Index].State) = dsInUse then
+    begin
+      DebugPlaceIn(Run^.Span, @Records[Index], Index, Place);
+      if not DebugBlockIsSealed(@Records[Index]) then
+        Add(UInt64(Place.Data), 'debug block: its bookkeeping record is damaged')
+      else if Records[Index].Size <= Place.Capacity then
+        CheckGuards(Place, Records[Index].Size);
+    end;
+end;
+
+procedure TChecker.CheckAll;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Image.Runs) do
+    case Image.Runs[Index].Kind of
+      skBlocks: CheckSpan(@Image.Runs[Index]);
+      skDebug: CheckDebug(@Image.Runs[Index]);
+    end;
+end;
+
+function CheckOnce(Image: THeapImage): TDamages;
+var
+  Checker: TChecker;
+begin
+  Checker := TChecker.Create;
+  Checker.Image := Image;
+  Checker.Walker := TWalker.Create(Image);
+  Checker.CheckAll;
+  Result := Checker.Damages;
+  Checker.Walker.Free;
+  Checker.Free;
+end;
+
+function Has(const Damages: TDamages; const Damage: TDamage): Boolean;
+var
+  Each: TDamage;
+begin
+  for Each in Damages do
+    if (Each.Address = Damage.Address) and (Each.Text = Damage.Text) then
+      Exit(True);
+  Result := False;
+end;
+
+function FindDamage(Image: THeapImage): TDamages;
+var
+  Earlier: TDamages;
+  Damage: TDamage;
+begin
+  Earlier := CheckOnce(Image);
+  Result := nil;
+  if Earlier = nil then
+    Exit;
+  Image.Refresh;
+  for Damage in CheckOnce(Image) do
+    if Has(Earlier, Damage) then
+      Insert(Damage, Result, Length(Result));
+end;
+
+end.

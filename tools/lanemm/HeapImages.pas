@@ -1,0 +1,463 @@
+/// The engine's records of a target, read from outside: Process, arenas, spans, heaps.
+//
+// The units of src/core are used as data, and for what they compute from a record alone; this
+// program does not run on LaneMM. Their variable Process gets the key of the target.
+unit HeapImages;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, Targets;
+
+type
+  PProcess = ^TProcess;
+
+  /// An arena of the target.
+  TArenaImage = record
+    Address: UInt64;        //< of its record
+    Head: TArena;           //< its record
+    Records: PSpan;         //< copies of its span records, from that of slice 0 on
+    Count: NativeUInt;      //< their number: slices ever handed out
+  end;
+  PArenaImage = ^TArenaImage;
+
+  /// A run of slices.
+  TRun = record
+    Span: PSpan;            //< copy of the record of its first slice
+    Address: UInt64;        //< of its first byte
+    SliceCount: NativeUInt; //< its slices
+    Kind: TSpanKind;        //< what it is; skNone: being taken or given back
+    Arena: Integer;         //< number of its arena
+  end;
+  PRun = ^TRun;
+
+  /// The heap of a thread.
+  THeapRecord = record
+    Address: UInt64;        //< of its record in the target
+    Head: THeap;            //< its record
+    IsUnused: Boolean;      //< no thread has it
+    IsAbandoned: Boolean;   //< it has the spans of all ended threads
+    Name: string;           //< of the thread, or nothing
+  end;
+  PHeapRecord = ^THeapRecord;
+
+  /// The engine's records of one copy of LaneMM.
+  THeapImage = class
+  private
+    HeapIndexes: TDictionary<UInt64, Integer>; // by address
+    procedure ReadProcess;
+    procedure ReadArenas;
+    procedure ReadArena(Address: UInt64);
+    procedure ReadRecords(var Arena: TArenaImage);
+    procedure FindRuns(Index: Integer);
+    procedure ReadHeaps;
+    procedure ReadHeap(Index: Integer; Address: UInt64);
+    procedure MarkUnused;
+    procedure Clear;
+  public
+    Target: TTarget;
+    /// Address of Process in the target.
+    Address: UInt64;
+    /// Its copy.
+    State: PProcess;
+    Arenas: array of TArenaImage;
+    /// All runs of all arenas, by arena and address.
+    Runs: array of TRun;
+    Heaps: array of THeapRecord;
+    /// Span and heap records that were read, each twice, and those that differed.
+    RecordCount, ChangedCount: NativeUInt;
+    /// Records that cannot be: the step from one run to the next failed.
+    DamagedCount: NativeUInt;
+    /// The image of the copy of LaneMM at Address; reads it.
+    constructor Create(Source: TTarget; Place: UInt64);
+    destructor Destroy; override;
+    /// Reads all records anew.
+    procedure Refresh;
+    /// Returns the blocks in use of a span of blocks; not of debug blocks.
+    function BlocksInUse(Span: PSpan): NativeUInt;
+    /// Returns the number of blocks that a span of blocks can hold.
+    function CapacityOf(Span: PSpan): NativeUInt;
+    /// Returns the heap that owns Span; nil: none, or one that is unknown.
+    function OwnerOfSpan(Span: PSpan): PHeapRecord;
+    /// Finds the heap whose record has this address; returns whether it exists.
+    function FindHeap(Heap: UInt64; out Index: Integer): Boolean;
+    /// Returns the run that holds the address, or nil.
+    function FindRun(P: UInt64): PRun;
+    /// Reads the record of a span once more; returns whether it is still the same.
+    function IsUnchanged(Run: PRun): Boolean;
+    /// Returns the sentence on records that changed while they were read; empty: none did.
+    function ChangeNote: string;
+  end;
+
+/// Returns the addresses of Process of all copies of LaneMM in the target; raises ETool for none.
+function FindEngines(Target: TTarget): TArray<UInt64>;
+
+implementation
+
+uses
+  LaneMM.SizeClasses, LaneMM.RemoteList, ToolCommands, StatusPages, HeapThreads, ToolText;
+
+// ---------------------------------------------------------------------------- finding Process
+
+type
+  TClassTable = array[0..ClassTableLength - 1] of Byte;
+
+// The table of size classes in Process, 4 KB that are the same in each process and not found
+// elsewhere, leads to Process where no status page does.
+procedure FillTable(out Table: TClassTable);
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to High(Table) do
+    Table[Index] := SizeToClass(Index * ClassStep);
+end;
+
+// Adds the places of the table in the region.
+procedure SearchRegion(Target: TTarget; const Region: TRegion; const Table: TClassTable;
+  var Found: TArray<UInt64>);
+const
+  Step = CacheLineSize; // Process is aligned to it
+var
+  Bytes: TBytes;
+  Offset, Distance: NativeUInt;
+begin
+  SetLength(Bytes, Region.Limit - Region.First);
+  SetLength(Bytes, Target.Read(Region.First, Pointer(Bytes), Length(Bytes)));
+  Distance := NativeUInt(@PProcess(nil)^.ClassOf);
+  Offset := Distance;
+  while Offset + SizeOf(Table) <= NativeUInt(Length(Bytes)) do
+  begin
+    if (PUInt64(@Bytes[Offset])^ = PUInt64(@Table)^)
+      and CompareMem(@Bytes[Offset], @Table, SizeOf(Table)) then
+      Insert(Region.First + Offset - Distance, Found, Length(Found));
+    Inc(Offset, Step);
+  end;
+end;
+
+function SearchEngines(Target: TTarget): TArray<UInt64>;
+const
+  Most = 1 shl 28; // variables of a module are not longer
+var
+  Table: TClassTable;
+  Region: PRegion;
+  Index: Integer;
+begin
+  FillTable(Table);
+  Result := nil;
+  for Index := 0 to Target.RegionCount - 1 do
+  begin
+    Region := Target.Regions[Index];
+    if Region^.IsWritable and Region^.IsReadable and (Region^.Module <> '')
+      and (Region^.Limit - Region^.First <= Most) then
+      SearchRegion(Target, Region^, Table, Result);
+  end;
+end;
+
+function FindEngines(Target: TTarget): TArray<UInt64>;
+var
+  First: Byte;
+begin
+  Result := PageEngines(Target);
+  if Result = nil then
+    Result := SearchEngines(Target);
+  if Result <> nil then
+    Exit;
+  // To read nothing at all is another error than to find nothing.
+  Target.Need(Target.Regions[0]^.First, @First, SizeOf(First), 'the program');
+  raise ETool.Create(ecNotOnLaneMM,
+    '%s does not run on LaneMM, or on a version without a status page', [Target.Name]);
+end;
+
+// ---------------------------------------------------------------------------- THeapImage
+
+constructor THeapImage.Create(Source: TTarget; Place: UInt64);
+begin
+  inherited Create;
+  Target := Source;
+  Address := Place;
+  New(State);
+  HeapIndexes := TDictionary<UInt64, Integer>.Create;
+  Refresh;
+end;
+
+destructor THeapImage.Destroy;
+begin
+  Clear;
+  HeapIndexes.Free;
+  Dispose(State);
+  inherited Destroy;
+end;
+
+procedure THeapImage.Clear;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Arenas) do
+    FreeMem(Arenas[Index].Records);
+  Arenas := nil;
+  Runs := nil;
+  Heaps := nil;
+  HeapIndexes.Clear;
+  RecordCount := 0;
+  ChangedCount := 0;
+  DamagedCount := 0;
+end;
+
+procedure THeapImage.Refresh;
+begin
+  Clear;
+  ReadProcess;
+  ReadArenas;
+  ReadHeaps;
+end;
+
+procedure THeapImage.ReadProcess;
+begin
+  Target.Need(Address, State, SizeOf(State^), 'the record Process');
+  if not State^.IsStarted then
+    raise ETool.Create(ecNotOnLaneMM, '%s has not started LaneMM yet', [Target.Name]);
+  if (State^.ShardCount = 0) or (State^.ShardCount > ShardLimit)
+    or (State^.ClassSlices[0] <> 1) then
+    raise ETool.Create(ecOtherVersion,
+      '%s has another version of LaneMM, or its record Process is damaged', [Target.Name]);
+  // What LaneMM.Span and LaneMM.Types compute from a record needs the key of the target.
+  Process.LinkKey := State^.LinkKey;
+end;
+
+procedure THeapImage.ReadArenas;
+var
+  Index: Integer;
+begin
+  for Index := 0 to ArenaLimit - 1 do
+    if State^.Arenas[Index] <> 0 then
+    begin
+      ReadArena(State^.Arenas[Index]);
+      FindRuns(High(Arenas));
+    end;
+end;
+
+procedure THeapImage.ReadArena(Address: UInt64);
+var
+  Arena: TArenaImage;
+begin
+  Arena := Default(TArenaImage);
+  Arena.Address := Address;
+  Target.Need(Address, @Arena.Head, SizeOf(Arena.Head), 'the record of an arena');
+  Arena.Count := Arena.Head.Frontier;
+  if (Arena.Count > Arena.Head.Reserved) or (Arena.Head.Reserved > Arena.Head.MostSlices)
+    or (Arena.Head.MostSlices > MaxRunSlices) then
+    raise ETool.Create(ecDamaged, '%s: the record of the arena at $%x is damaged',
+      [Target.Name, Address]);
+  Arena.Records := AllocMem((Arena.Count + 1) * SizeOf(TSpan));
+  Insert(Arena, Arenas, Length(Arenas));
+  ReadRecords(Arenas[High(Arenas)]);
+end;
+
+// Reads the span records twice and counts those that differ; the later ones stay.
+procedure THeapImage.ReadRecords(var Arena: TArenaImage);
+const
+  Portion = 8192; // records
+var
+  Earlier: PSpan;
+  First, Count, Index: NativeUInt;
+begin
+  Earlier := GetMem(Portion * SizeOf(TSpan));
+  First := 0;
+  while First < Arena.Count do
+  begin
+    Count := Arena.Count - First;
+    if Count > Portion then
+      Count := Portion;
+    Target.Need(UInt64(Arena.Head.Spans + First), Earlier, Count * SizeOf(TSpan), 'span records');
+    Target.Need(UInt64(Arena.Head.Spans + First), Arena.Records + First, Count * SizeOf(TSpan),
+      'span records');
+    for Index := 0 to Count - 1 do
+      if CompareByte(Earlier[Index], Arena.Records[First + Index], SizeOf(TSpan)) <> 0 then
+        Inc(ChangedCount);
+    Inc(First, Count);
+  end;
+  Inc(RecordCount, Arena.Count);
+  FreeMem(Earlier);
+end;
+
+// Returns whether the record begins a run; its slices are SliceCount.
+function BeginsRun(Span: PSpan; Left: NativeUInt): Boolean; inline;
+begin
+  Result := (Span^.Kind in KindsInUse + [skFree, skReleased]) and (Span^.SliceCount > 0)
+    and (Span^.SliceCount <= Left);
+end;
+
+procedure THeapImage.FindRuns(Index: Integer);
+var
+  Arena: PArenaImage;
+  Run: TRun;
+  Slice: NativeUInt;
+  Count: Integer;
+begin
+  Arena := @Arenas[Index];
+  Count := Length(Runs);
+  Slice := 0;
+  Run.Arena := Index;
+  while Slice < Arena^.Count do
+  begin
+    Run.Span := Arena^.Records + Slice;
+    Run.Address := UInt64(Arena^.Head.Base) + Slice * SliceSize;
+    Run.Kind := skNone;
+    Run.SliceCount := 1;
+    if BeginsRun(Run.Span, Arena^.Count - Slice) then
+    begin
+      Run.Kind := Run.Span^.Kind;
+      Run.SliceCount := Run.Span^.SliceCount;
+    end
+    else if Run.Span^.Kind in KindsInUse + [skFree, skReleased] then
+      Inc(DamagedCount);
+    if Count = Length(Runs) then
+      SetLength(Runs, Count * 2 + 64);
+    Runs[Count] := Run;
+    Inc(Count);
+    Inc(Slice, Run.SliceCount);
+  end;
+  SetLength(Runs, Count);
+end;
+
+// ---------------------------------------------------------------------------- heaps
+
+procedure THeapImage.ReadHeap(Index: Integer; Address: UInt64);
+var
+  Earlier: THeap;
+  Heap: PHeapRecord;
+begin
+  Heap := @Heaps[Index];
+  Heap^ := Default(THeapRecord);
+  Heap^.Address := Address;
+  Target.Need(Address, @Earlier, SizeOf(Earlier), 'the heap of a thread');
+  Target.Need(Address, @Heap^.Head, SizeOf(Heap^.Head), 'the heap of a thread');
+  Heap^.IsAbandoned := Address = UInt64(State^.Abandoned);
+  if CompareByte(Earlier, Heap^.Head, SizeOf(Earlier)) <> 0 then
+    Inc(ChangedCount);
+  Inc(RecordCount);
+  HeapIndexes.AddOrSetValue(Address, Index);
+end;
+
+// Marks the heaps that wait for a thread: the chain from UnusedHeaps on, whose word also counts.
+procedure THeapImage.MarkUnused;
+var
+  Next: UInt64;
+  Index, StepsLeft: Integer;
+begin
+  Next := (State^.UnusedHeaps and not (NativeUInt(1) shl HeapWordCountBits - 1))
+    shr HeapWordShift;
+  StepsLeft := Length(Heaps); // the chain may change meanwhile
+  while HeapIndexes.TryGetValue(Next, Index) and (StepsLeft > 0) do
+  begin
+    Heaps[Index].IsUnused := True;
+    Next := UInt64(Heaps[Index].Head.NextUnused);
+    Dec(StepsLeft);
+  end;
+end;
+
+procedure THeapImage.ReadHeaps;
+const
+  Most = 1000000; // a damaged chain ends
+var
+  Next: UInt64;
+  Count: Integer;
+begin
+  Next := State^.Heaps;
+  Count := 0;
+  while (Next <> 0) and (Count < Most) and not HeapIndexes.ContainsKey(Next) do
+  begin
+    if Count = Length(Heaps) then
+      SetLength(Heaps, Count * 2 + 16);
+    ReadHeap(Count, Next);
+    Next := UInt64(Heaps[Count].Head.NextHeap);
+    Inc(Count);
+  end;
+  SetLength(Heaps, Count);
+  MarkUnused;
+  NameThreads(Self);
+end;
+
+// ---------------------------------------------------------------------------- spans
+
+function THeapImage.BlocksInUse(Span: PSpan): NativeUInt;
+var
+  Count: NativeInt;
+begin
+  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
+  if Count < 0 then
+    Count := 0;
+  Result := Count;
+end;
+
+function THeapImage.CapacityOf(Span: PSpan): NativeUInt;
+begin
+  Result := 0;
+  if Span^.BlockSize <> 0 then
+    Result := Span^.BlockBytes div Span^.BlockSize;
+end;
+
+function THeapImage.FindHeap(Heap: UInt64; out Index: Integer): Boolean;
+begin
+  Result := HeapIndexes.TryGetValue(Heap, Index);
+end;
+
+function THeapImage.OwnerOfSpan(Span: PSpan): PHeapRecord;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  if FindHeap(UInt64(OwnerOf(Span)), Index) then
+    Result := @Heaps[Index];
+end;
+
+function THeapImage.FindRun(P: UInt64): PRun;
+var
+  Low, High, Middle: Integer;
+  Arena: Integer;
+begin
+  Result := nil;
+  for Arena := 0 to Length(Arenas) - 1 do
+    if P - UInt64(Arenas[Arena].Head.Base) < Arenas[Arena].Count * SliceSize then
+    begin
+      Low := 0;
+      High := Length(Runs);
+      // Runs are sorted by arena, then by address.
+      while Low < High do
+      begin
+        Middle := (Low + High) div 2;
+        if (Runs[Middle].Arena < Arena) or (Runs[Middle].Arena = Arena)
+          and (Runs[Middle].Address + Runs[Middle].SliceCount * SliceSize <= P) then
+          Low := Middle + 1
+        else
+          High := Middle;
+      end;
+      Exit(@Runs[Low]);
+    end;
+end;
+
+function THeapImage.IsUnchanged(Run: PRun): Boolean;
+var
+  Arena: PArenaImage;
+  Again: TSpan;
+begin
+  Arena := @Arenas[Run^.Arena];
+  Result := Target.ReadAll(UInt64(Arena^.Head.Spans + (Run^.Span - Arena^.Records)), @Again,
+    SizeOf(Again)) and (CompareByte(Again, Run^.Span^, SizeOf(Again)) = 0);
+end;
+
+function THeapImage.ChangeNote: string;
+begin
+  Result := '';
+  if ChangedCount > 0 then
+    Result := Format('%s of %s records changed while they were read.',
+      [Grouped(ChangedCount), Grouped(RecordCount)]);
+  if DamagedCount > 0 then
+    Result := Trim(Result + Format(' %d records cannot be: damaged, or changing.',
+      [DamagedCount]));
+end;
+
+end.

@@ -1,0 +1,150 @@
+/// The numbers of a heap as JSON.
+unit HeapJson;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  fpJson, HeapImages, HeapNumbers, HeapContents, HeapDamage;
+
+/// Returns the numbers as an object of bytes and counts; the caller frees it.
+function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
+/// Returns the groups as an array; the caller frees it.
+function GroupsToJson(const Groups: TContentsGroups): TJSONArray;
+/// Returns the damage as an array; the caller frees it.
+function DamageToJson(const Damages: TDamages): TJSONArray;
+
+implementation
+
+uses
+  SysUtils, LaneMM.Layout;
+
+function ClassToJson(const Numbers: TClassNumbers): TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  if Numbers.BlockSize > 0 then
+    Result.Add('blockSize', Int64(Numbers.BlockSize));
+  Result.Add('blocks', Int64(Numbers.Blocks));
+  Result.Add('bytes', Int64(Numbers.Bytes));
+  Result.Add('freeBlocks', Int64(Numbers.FreeBlocks));
+  Result.Add('spans', Int64(Numbers.Spans));
+  Result.Add('spanBytes', Int64(Numbers.SpanBytes));
+  Result.Add('slackBytes', Int64(SlackOf(Numbers)));
+  Result.Add('fullSpans', Int64(Numbers.FullSpans));
+  Result.Add('partlyUsedSpans', Int64(Numbers.PartlySpans));
+  Result.Add('emptySpans', Int64(Numbers.EmptySpans));
+  Result.Add('owners', Int64(Numbers.Owners));
+end;
+
+function ThreadToJson(const Numbers: TThreadNumbers): TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('heap', '$' + LowerCase(HexStr(Numbers.Heap^.Address, 12)));
+  Result.Add('thread', Int64(Numbers.Heap^.Head.ThreadNumber));
+  Result.Add('name', Numbers.Heap^.Name);
+  Result.Add('ended', Numbers.Heap^.IsAbandoned);
+  Result.Add('spans', Int64(Numbers.Spans));
+  Result.Add('spanBytes', Int64(Numbers.SpanBytes));
+  Result.Add('blocks', Int64(Numbers.Blocks));
+  Result.Add('bytes', Int64(Numbers.Bytes));
+  Result.Add('freedByOthers', Int64(Numbers.RemoteBlocks));
+  Result.Add('keptBytes', Int64(Numbers.KeptBytes));
+end;
+
+function RunsToJson(const Runs: array of TRunNumbers): TJSONArray;
+var
+  Index: Integer;
+  Each: TJSONObject;
+begin
+  Result := TJSONArray.Create;
+  for Index := 0 to High(Runs) do
+    if Runs[Index].Runs > 0 then
+    begin
+      Each := TJSONObject.Create;
+      Each.Add('fromBytes', Int64(SliceSize) shl Index);
+      Each.Add('runs', Int64(Runs[Index].Runs));
+      Each.Add('bytes', Int64(Runs[Index].Bytes));
+      Result.Add(Each);
+    end;
+end;
+
+function TotalsToJson(const Numbers: THeapNumbers): TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('blocks', Int64(Numbers.Blocks));
+  Result.Add('usedBytes', Int64(Numbers.Used));
+  Result.Add('spanBytes', Int64(Numbers.Spans));
+  Result.Add('committedBytes', Int64(Numbers.Committed));
+  Result.Add('peakBytes', Int64(Numbers.Peak));
+  Result.Add('cachedBytes', Int64(Numbers.Cached));
+  Result.Add('returnedBytes', Int64(Numbers.Returned));
+  Result.Add('reservedBytes', Int64(Numbers.Reserved));
+  Result.Add('untouchedBytes', Int64(Numbers.Untouched));
+  Result.Add('resizes', Int64(Numbers.Resizes));
+  Result.Add('moves', Int64(Numbers.Moves));
+  Result.Add('copiedBytes', Int64(Numbers.CopiedBytes));
+  Result.Add('contended', Int64(Numbers.Contended));
+end;
+
+function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
+var
+  Classes, Threads: TJSONArray;
+  Each: TClassNumbers;
+  Thread: TThreadNumbers;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('process', Image.Target.ProcessId);
+  Result.Add('program', Image.Target.ProgramPath);
+  Result.Add('records', Int64(Image.RecordCount));
+  Result.Add('changedRecords', Int64(Image.ChangedCount));
+  Result.Add('damagedRecords', Int64(Image.DamagedCount));
+  Result.Add('totals', TotalsToJson(Numbers));
+  Classes := TJSONArray.Create;
+  for Each in Numbers.Classes do
+    if Each.Spans > 0 then
+      Classes.Add(ClassToJson(Each));
+  Result.Add('classes', Classes);
+  Result.Add('large', ClassToJson(Numbers.Large));
+  Result.Add('debug', ClassToJson(Numbers.Debug));
+  Threads := TJSONArray.Create;
+  for Thread in Numbers.Threads do
+    if not Thread.Heap^.IsUnused then
+      Threads.Add(ThreadToJson(Thread));
+  Result.Add('threads', Threads);
+  Result.Add('cachedRuns', RunsToJson(Numbers.Warm));
+  Result.Add('returnedRuns', RunsToJson(Numbers.Cold));
+end;
+
+function GroupsToJson(const Groups: TContentsGroups): TJSONArray;
+var
+  Group: TContentsGroup;
+  Each: TJSONObject;
+begin
+  Result := TJSONArray.Create;
+  for Group in Groups do
+  begin
+    Each := TJSONObject.Create;
+    Each.Add('name', Group.Name);
+    Each.Add('blocks', Int64(Group.Blocks));
+    Each.Add('bytes', Int64(Group.Bytes));
+    Result.Add(Each);
+  end;
+end;
+
+function DamageToJson(const Damages: TDamages): TJSONArray;
+var
+  Damage: TDamage;
+  Each: TJSONObject;
+begin
+  Result := TJSONArray.Create;
+  for Damage in Damages do
+  begin
+    Each := TJSONObject.Create;
+    Each.Add('address', '$' + LowerCase(HexStr(Damage.Address, 12)));
+    Each.Add('text', Damage.Text);
+    Result.Add(Each);
+  end;
+end;
+
+end.

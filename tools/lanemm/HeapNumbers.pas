@@ -1,0 +1,283 @@
+/// The numbers of a heap: totals, size classes, threads, free runs.
+unit HeapNumbers;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  LaneMM.Layout, HeapImages;
+
+type
+  /// Blocks of one kind: a size class, large blocks, or debug blocks.
+  TClassNumbers = record
+    BlockSize: UInt64;   //< usable bytes of a block; 0: they differ
+    Blocks: UInt64;      //< in use
+    Bytes: UInt64;       //< their usable bytes
+    FreeBlocks: UInt64;  //< blocks of the spans that are not in use
+    Spans: UInt64;       //< spans
+    SpanBytes: UInt64;   //< their bytes
+    FullSpans: UInt64;   //< spans without a free block
+    PartlySpans: UInt64; //< spans with blocks in use and free blocks
+    EmptySpans: UInt64;  //< spans without a block in use: kept for the next one
+    Owners: UInt64;      //< heaps that own one
+  end;
+
+  /// What a thread owns.
+  TThreadNumbers = record
+    Heap: PHeapRecord;   //< its heap
+    Spans: UInt64;       //< spans of blocks
+    SpanBytes: UInt64;   //< their bytes
+    Blocks: UInt64;      //< blocks in use in them, whichever thread uses them
+    Bytes: UInt64;       //< their usable bytes
+    RemoteBlocks: UInt64; //< blocks that other threads have freed and that wait for it
+    KeptBytes: UInt64;   //< runs that it keeps for its next large blocks
+  end;
+
+  /// Free runs of a length between two powers of two.
+  TRunNumbers = record
+    Runs: UInt64;        //< their number
+    Bytes: UInt64;       //< their bytes
+  end;
+
+  /// All numbers of one moment. Bytes, unless the name says otherwise.
+  THeapNumbers = record
+    Reserved: UInt64;    //< address space
+    Untouched: UInt64;   //< of it, never handed out
+    Committed: UInt64;   //< memory in use or cached
+    Peak: UInt64;        //< highest Committed
+    Cached: UInt64;      //< of Committed, free runs not yet given back
+    Returned: UInt64;    //< free runs that were given back to the system
+    Used: UInt64;        //< usable bytes of all blocks in use
+    Blocks: UInt64;      //< blocks in use
+    Spans: UInt64;       //< bytes of all spans and large blocks
+    Classes: array[0..SizeClassCount - 1] of TClassNumbers; //< spans of blocks by size class
+    Large: TClassNumbers; //< large blocks
+    Debug: TClassNumbers; //< debug blocks; FreeBlocks: freed, or never used
+    Threads: array of TThreadNumbers; //< by heap
+    Warm, Cold: array[0..63] of TRunNumbers; //< free runs by binary logarithm of their slices
+    OsCalls: array[TOsCall] of UInt64; //< system calls since the start
+    Resizes, Moves, CopiedBytes: UInt64; //< ReallocMem since the start
+    Contended: UInt64;   //< failed tries to take the lock of a shard
+  end;
+
+/// Sums up an image.
+procedure ReadNumbers(Image: THeapImage; out Numbers: THeapNumbers);
+/// Returns the bytes of spans that are in no block in use.
+function SlackOf(const Numbers: TClassNumbers): UInt64;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Bits, LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.DebugState,
+  LaneMM.DebugRecords, HeapWalks;
+
+function SlackOf(const Numbers: TClassNumbers): UInt64;
+begin
+  Result := 0;
+  if Numbers.SpanBytes > Numbers.Bytes then
+    Result := Numbers.SpanBytes - Numbers.Bytes;
+end;
+
+function KeptBytesOf(const Heap: THeap): UInt64;
+var
+  Length, Place: Cardinal;
+begin
+  Result := 0;
+  for Length := ShortestKept to LongestKept do
+    for Place := 0 to RunPlaces - 1 do
+      if Heap.Runs[Length].Places[Place] <> 0 then
+        Inc(Result, Length * SliceSize);
+end;
+
+procedure AddSpan(var Numbers: TClassNumbers; Blocks, Capacity, SpanBytes: UInt64);
+begin
+  Inc(Numbers.Blocks, Blocks);
+  if Capacity > Blocks then
+    Inc(Numbers.FreeBlocks, Capacity - Blocks);
+  Inc(Numbers.Spans);
+  Inc(Numbers.SpanBytes, SpanBytes);
+  if Blocks = 0 then
+    Inc(Numbers.EmptySpans)
+  else if Blocks < Capacity then
+    Inc(Numbers.PartlySpans)
+  else
+    Inc(Numbers.FullSpans);
+end;
+
+type
+  // Sums up one image.
+  TSummary = class
+  private
+    Image: THeapImage;
+    Walker: TWalker;
+    Numbers: ^THeapNumbers;
+    // Heaps that own a span of each class: a bit for each heap.
+    Owners: array of array of Boolean;
+    procedure AddBlocks(Run: PRun);
+    procedure AddOwner(Run: PRun; Blocks: UInt64);
+    procedure AddLarge(Run: PRun);
+    procedure AddDebug(Run: PRun);
+    procedure AddFree(Run: PRun);
+    procedure AddHeaps;
+    procedure AddTotals;
+    procedure AddAll;
+  end;
+
+procedure TSummary.AddOwner(Run: PRun; Blocks: UInt64);
+var
+  Heap: PHeapRecord;
+  Index: Integer;
+begin
+  Heap := Image.OwnerOfSpan(Run^.Span);
+  if Heap = nil then
+    Exit;
+  Index := Heap - PHeapRecord(Image.Heaps);
+  if not Owners[Run^.Span^.SizeClass][Index] then
+    Inc(Numbers^.Classes[Run^.Span^.SizeClass].Owners);
+  Owners[Run^.Span^.SizeClass][Index] := True;
+  Inc(Numbers^.Threads[Index].Spans);
+  Inc(Numbers^.Threads[Index].SpanBytes, Run^.SliceCount * SliceSize);
+  Inc(Numbers^.Threads[Index].Blocks, Blocks);
+  Inc(Numbers^.Threads[Index].Bytes, Blocks * Run^.Span^.BlockSize);
+  Inc(Numbers^.Threads[Index].RemoteBlocks, RemoteCount(Run^.Span));
+end;
+
+procedure TSummary.AddBlocks(Run: PRun);
+var
+  Blocks: UInt64;
+begin
+  if Run^.Span^.SizeClass >= SizeClassCount then
+    Exit;
+  Blocks := Image.BlocksInUse(Run^.Span);
+  AddSpan(Numbers^.Classes[Run^.Span^.SizeClass], Blocks, Image.CapacityOf(Run^.Span),
+    Run^.SliceCount * SliceSize);
+  Inc(Numbers^.Classes[Run^.Span^.SizeClass].Bytes, Blocks * Run^.Span^.BlockSize);
+  AddOwner(Run, Blocks);
+end;
+
+procedure TSummary.AddLarge(Run: PRun);
+begin
+  AddSpan(Numbers^.Large, 1, 1, Run^.SliceCount * SliceSize);
+  Inc(Numbers^.Large.Bytes, Run^.Span^.BlockSize);
+end;
+
+procedure TSummary.AddDebug(Run: PRun);
+var
+  Records: TArray<TDebugBlock>;
+  Index: Integer;
+  Blocks: UInt64;
+begin
+  Records := Walker.DebugRecords(Run);
+  Blocks := 0;
+  for Index := 0 to High(Records) do
+    if DebugStateOf(Records[Index].State) = dsInUse then
+    begin
+      Inc(Blocks);
+      Inc(Numbers^.Debug.Bytes, Records[Index].Size);
+    end;
+  AddSpan(Numbers^.Debug, Blocks, Run^.Span^.BlockBytes, Run^.SliceCount * SliceSize);
+end;
+
+procedure TSummary.AddFree(Run: PRun);
+var
+  Runs: ^TRunNumbers;
+begin
+  if (Run^.Kind = skReleased) or Run^.Span^.IsWarm then
+    Runs := @Numbers^.Warm[FloorLog2(Run^.SliceCount)]
+  else
+  begin
+    Runs := @Numbers^.Cold[FloorLog2(Run^.SliceCount)];
+    Inc(Numbers^.Returned, Run^.SliceCount * SliceSize);
+  end;
+  Inc(Runs^.Runs);
+  Inc(Runs^.Bytes, Run^.SliceCount * SliceSize);
+end;
+
+procedure TSummary.AddHeaps;
+var
+  Index: Integer;
+  Heap: PHeapRecord;
+begin
+  SetLength(Numbers^.Threads, Length(Image.Heaps));
+  SetLength(Owners, SizeClassCount, Length(Image.Heaps));
+  for Index := 0 to High(Image.Heaps) do
+  begin
+    Heap := @Image.Heaps[Index];
+    Numbers^.Threads[Index] := Default(TThreadNumbers);
+    Numbers^.Threads[Index].Heap := Heap;
+    Numbers^.Threads[Index].KeptBytes := KeptBytesOf(Heap^.Head);
+    Inc(Numbers^.Cached, Numbers^.Threads[Index].KeptBytes);
+    Inc(Numbers^.Resizes, Heap^.Head.Realloc.Calls);
+    Inc(Numbers^.Moves, Heap^.Head.Realloc.Moves);
+    Inc(Numbers^.CopiedBytes, Heap^.Head.Realloc.CopiedBytes);
+  end;
+end;
+
+procedure TSummary.AddTotals;
+var
+  Number: Integer;
+  Kind: TOsCall;
+  Arena: TArenaImage;
+begin
+  for Arena in Image.Arenas do
+  begin
+    Inc(Numbers^.Reserved, Arena.Head.Reserved * SliceSize);
+    Inc(Numbers^.Untouched, (Arena.Head.Reserved - Arena.Count) * SliceSize);
+  end;
+  Numbers^.Committed := Image.State^.Backed * SliceSize;
+  Numbers^.Peak := Image.State^.PeakSlices * SliceSize;
+  for Number := 1 to Image.State^.ShardCount do
+  begin
+    Inc(Numbers^.Cached, Image.State^.Shards[Number].WarmSlices * SliceSize);
+    Inc(Numbers^.Contended, Image.State^.Shards[Number].Lock.Contended);
+  end;
+  for Kind := Low(TOsCall) to High(TOsCall) do
+    Numbers^.OsCalls[Kind] := Image.State^.OsCalls[Kind];
+end;
+
+procedure TSummary.AddAll;
+var
+  Index: Integer;
+begin
+  for Index := 0 to SizeClassCount - 1 do
+    Numbers^.Classes[Index].BlockSize := ClassToSize(Index);
+  AddHeaps;
+  AddTotals;
+  for Index := 0 to High(Image.Runs) do
+    case Image.Runs[Index].Kind of
+      skBlocks: AddBlocks(@Image.Runs[Index]);
+      skLarge: AddLarge(@Image.Runs[Index]);
+      skDebug: AddDebug(@Image.Runs[Index]);
+      skFree, skReleased: AddFree(@Image.Runs[Index]);
+    end;
+  Numbers^.Used := Numbers^.Large.Bytes + Numbers^.Debug.Bytes;
+  Numbers^.Blocks := Numbers^.Large.Blocks + Numbers^.Debug.Blocks;
+  Numbers^.Spans := Numbers^.Large.SpanBytes + Numbers^.Debug.SpanBytes;
+  for Index := 0 to SizeClassCount - 1 do
+  begin
+    Inc(Numbers^.Used, Numbers^.Classes[Index].Bytes);
+    Inc(Numbers^.Blocks, Numbers^.Classes[Index].Blocks);
+    Inc(Numbers^.Spans, Numbers^.Classes[Index].SpanBytes);
+  end;
+end;
+
+procedure ReadNumbers(Image: THeapImage; out Numbers: THeapNumbers);
+var
+  Summary: TSummary;
+begin
+  Numbers := Default(THeapNumbers);
+  Summary := TSummary.Create;
+  Summary.Image := Image;
+  Summary.Numbers := @Numbers;
+  Summary.Walker := TWalker.Create(Image);
+  try
+    Summary.AddAll;
+  finally
+    Summary.Walker.Free;
+    Summary.Free;
+  end;
+end;
+
+end.

@@ -1,0 +1,206 @@
+/// The numbers of a heap as text.
+unit HeapText;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  HeapImages, HeapNumbers, HeapContents, HeapDamage;
+
+/// Writes the totals.
+procedure WriteTotals(const Numbers: THeapNumbers);
+/// Writes a line for each size class with spans, for large blocks and for debug blocks.
+procedure WriteClasses(const Numbers: THeapNumbers);
+/// Writes a line for each thread with a heap.
+procedure WriteThreads(const Numbers: THeapNumbers);
+/// Writes the free runs by length.
+procedure WriteRuns(const Numbers: THeapNumbers);
+/// Writes at most Most groups, 0: all, and a line for the rest.
+procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
+/// Writes the damage, or that there is none.
+procedure WriteDamage(const Damages: TDamages);
+/// Writes what lies at Address, and, if asked for, who holds its block.
+procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
+
+implementation
+
+uses
+  SysUtils, LaneMM.Layout, LaneMM.DebugState, ToolText;
+
+procedure WriteTotals(const Numbers: THeapNumbers);
+
+  procedure Line(const Name: string; Bytes: UInt64; const More: string);
+  begin
+    WriteLn(Left(Name, 12), Right(BytesText(Bytes), 12), '  ', More);
+  end;
+
+begin
+  Line('used', Numbers.Used, Format('%s blocks', [Grouped(Numbers.Blocks)]));
+  Line('spans', Numbers.Spans, Format('that hold them: %s are in blocks in use',
+    [Percent(Numbers.Used, Numbers.Spans)]));
+  Line('committed', Numbers.Committed, 'memory in use or cached');
+  Line('peak', Numbers.Peak, 'highest so far');
+  Line('cached', Numbers.Cached, 'of committed: free, not yet given back');
+  Line('returned', Numbers.Returned, 'free, given back to the system');
+  Line('reserved', Numbers.Reserved, Format('addresses; %s never used',
+    [BytesText(Numbers.Untouched)]));
+  WriteLn(Left('resizes', 12), Right(Grouped(Numbers.Resizes), 12), Format('  %s moves, %s copied',
+    [Grouped(Numbers.Moves), BytesText(Numbers.CopiedBytes)]));
+  WriteLn(Left('locks', 12), Right(Grouped(Numbers.Contended), 12), '  found taken');
+end;
+
+procedure WriteClass(const Name: string; const Numbers: TClassNumbers);
+begin
+  WriteLn(Right(Name, 8), Right(Grouped(Numbers.Blocks), 12), Right(BytesText(Numbers.Bytes), 11),
+    Right(BytesText(SlackOf(Numbers)), 11), Right(Grouped(Numbers.Spans), 9),
+    Right(Grouped(Numbers.FullSpans), 9), Right(Grouped(Numbers.PartlySpans), 9),
+    Right(Grouped(Numbers.EmptySpans), 7), Right(Grouped(Numbers.Owners), 7));
+end;
+
+procedure WriteClasses(const Numbers: THeapNumbers);
+var
+  Each: TClassNumbers;
+begin
+  WriteLn('    size      blocks       used      slack    spans     full   partly  empty owners');
+  for Each in Numbers.Classes do
+    if Each.Spans > 0 then
+      WriteClass(Grouped(Each.BlockSize), Each);
+  if Numbers.Large.Spans > 0 then
+    WriteClass('large', Numbers.Large);
+  if Numbers.Debug.Spans > 0 then
+    WriteClass('debug', Numbers.Debug);
+end;
+
+procedure WriteThreads(const Numbers: THeapNumbers);
+var
+  Thread: TThreadNumbers;
+  Name: string;
+begin
+  WriteLn('  thread  name                    blocks       used      spans  freed by others'
+    + '       kept');
+  for Thread in Numbers.Threads do
+  begin
+    if Thread.Heap^.IsUnused or (Thread.Heap^.IsAbandoned and (Thread.Spans = 0)) then
+      Continue;
+    Name := Thread.Heap^.Name;
+    if Thread.Heap^.IsAbandoned then
+      Name := '(ended threads)';
+    WriteLn(Right(IntToStr(Thread.Heap^.Head.ThreadNumber), 8), '  ', Left(Name, 18),
+      Right(Grouped(Thread.Blocks), 12), Right(BytesText(Thread.Bytes), 11),
+      Right(BytesText(Thread.SpanBytes), 11), Right(Grouped(Thread.RemoteBlocks), 17),
+      Right(BytesText(Thread.KeptBytes), 11));
+  end;
+end;
+
+procedure WriteRuns(const Numbers: THeapNumbers);
+var
+  Index: Integer;
+begin
+  WriteLn('free runs from      cached             returned');
+  for Index := 0 to High(Numbers.Warm) do
+    if Numbers.Warm[Index].Runs + Numbers.Cold[Index].Runs > 0 then
+      WriteLn(Right(BytesText(Int64(SliceSize) shl Index), 14),
+        Right(Grouped(Numbers.Warm[Index].Runs), 8),
+        Right(BytesText(Numbers.Warm[Index].Bytes), 12),
+        Right(Grouped(Numbers.Cold[Index].Runs), 9),
+        Right(BytesText(Numbers.Cold[Index].Bytes), 12));
+end;
+
+procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
+var
+  Index: Integer;
+  Blocks, Bytes: UInt64;
+begin
+  WriteLn('        used      blocks  contents');
+  Blocks := 0;
+  Bytes := 0;
+  for Index := 0 to High(Groups) do
+    if (Most = 0) or (Index < Most) then
+      WriteLn(Right(BytesText(Groups[Index].Bytes), 12), Right(Grouped(Groups[Index].Blocks), 12),
+        '  ', Groups[Index].Name)
+    else
+    begin
+      Inc(Blocks, Groups[Index].Blocks);
+      Inc(Bytes, Groups[Index].Bytes);
+    end;
+  if Blocks > 0 then
+    WriteLn(Right(BytesText(Bytes), 12), Right(Grouped(Blocks), 12), '  ',
+      Format('%d more; --most=0 shows all', [Length(Groups) - Most]));
+end;
+
+procedure WriteDamage(const Damages: TDamages);
+var
+  Damage: TDamage;
+begin
+  if Damages = nil then
+    WriteLn('No damage: the lists and guards of all spans are sound.');
+  for Damage in Damages do
+    WriteLn('$', LowerCase(HexStr(Damage.Address, 12)), '  ', Damage.Text);
+end;
+
+procedure WriteHolders(Image: THeapImage; const Place: TPlace);
+var
+  Holders: THolders;
+  Holder: THolder;
+  Line: string;
+begin
+  Holders := FindHolders(Image, Place.Block.Address, Place.Block.Size);
+  WriteLn(Length(Holders), ' places hold its address:');
+  for Holder in Holders do
+  begin
+    Line := '  $' + LowerCase(HexStr(Holder.Address, 12)) + '  ';
+    if Holder.Block <> 0 then
+      Line := Line + Format('%s at $%x, offset %d', [Holder.Name, Holder.Block,
+        Holder.Address - Holder.Block])
+    else
+      Line := Line + Holder.Name;
+    if Holder.Target <> Place.Block.Address then
+      Line := Line + Format(', to byte %d', [Holder.Target - Place.Block.Address]);
+    WriteLn(Line);
+  end;
+end;
+
+procedure WriteOwner(Image: THeapImage; const Place: TPlace);
+var
+  Owner: PHeapRecord;
+begin
+  Owner := Image.OwnerOfSpan(Place.Block.Run^.Span);
+  if Place.Block.Run^.Kind = skLarge then
+    WriteLn('large block; the thread that frees it releases it')
+  else if Place.Block.Debug <> nil then
+    WriteLn(Format('debug block number %d, allocated by thread %d', [Place.Block.Debug^.Number,
+      Place.Block.Debug^.AllocThread]))
+  else if Owner = nil then
+    WriteLn('its span is full and given up, or of the sampler: no thread owns it')
+  else if Owner^.IsAbandoned then
+    WriteLn('its span was left by a thread that has ended')
+  else
+    WriteLn(Format('its span is owned by thread %d %s', [Owner^.Head.ThreadNumber, Owner^.Name]));
+end;
+
+procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
+const
+  States: array[Boolean] of string = ('in use', 'free');
+var
+  Place: TPlace;
+begin
+  Place := FindPlace(Image, Address);
+  if Place.Block.Run = nil then
+  begin
+    WriteLn(Format('$%x lies %s.', [Address, Place.Where]));
+    Exit;
+  end;
+  WriteLn(Format('$%x is byte %d of the block at $%x: %d bytes, %s', [Address,
+    Address - Place.Block.Address, Place.Block.Address, Place.Block.Size,
+    States[Place.Block.IsFree]]));
+  if Place.Name <> '' then
+    WriteLn(Trim(Format('contents: %s %s', [Place.Name, Place.Text])));
+  WriteLn(Format('span at $%x: %d KB, blocks of %d bytes', [Place.Block.Run^.Address,
+    Place.Block.Run^.SliceCount * SliceSize div 1024, Place.Block.Run^.Span^.BlockSize]));
+  WriteOwner(Image, Place);
+  if WithHolders then
+    WriteHolders(Image, Place);
+end;
+
+end.

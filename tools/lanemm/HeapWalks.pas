@@ -1,0 +1,156 @@
+/// Walks over the blocks of a target.
+unit HeapWalks;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.DebugState, HeapImages;
+
+type
+  /// A block.
+  TBlockFound = record
+    Address: UInt64;     //< in the target
+    Size: NativeUInt;    //< usable size; of a debug block, the requested one
+    Run: PRun;           //< its span
+    IsFree: Boolean;     //< free: it was in use before, or is the next to be handed out
+    Data: PByte;         //< a copy of its bytes, until the next block; nil: they cannot be read
+    Debug: PDebugBlock;  //< a copy of its bookkeeping record; nil: no debug block
+  end;
+  /// Visits a block.
+  TBlockVisit = procedure(const Block: TBlockFound) of object;
+
+  /// Reads the blocks of an image.
+  TWalker = class
+  private
+    Image: THeapImage;
+    Buffer: TBytes;
+    procedure VisitSpan(Run: PRun; Visit: TBlockVisit);
+    procedure VisitLarge(Run: PRun; Visit: TBlockVisit);
+    procedure VisitDebug(Run: PRun; Visit: TBlockVisit);
+  public
+    constructor Create(Heap: THeapImage);
+    /// Calls Visit for all blocks, by arena and address.
+    procedure VisitAll(Visit: TBlockVisit);
+    /// Calls Visit for the blocks of a run; for none of a free one.
+    procedure VisitRun(Run: PRun; Visit: TBlockVisit);
+    /// Returns the bookkeeping records of a span of debug blocks.
+    function DebugRecords(Run: PRun): TArray<TDebugBlock>;
+  end;
+
+const
+  /// Bytes of a large block that are read at most.
+  MostRead = 1 shl 28;
+
+implementation
+
+uses
+  LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
+
+constructor TWalker.Create(Heap: THeapImage);
+begin
+  inherited Create;
+  Image := Heap;
+end;
+
+procedure TWalker.VisitAll(Visit: TBlockVisit);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Image.Runs) do
+    VisitRun(@Image.Runs[Index], Visit);
+end;
+
+procedure TWalker.VisitRun(Run: PRun; Visit: TBlockVisit);
+begin
+  case Run^.Kind of
+    skBlocks: VisitSpan(Run, Visit);
+    skLarge: VisitLarge(Run, Visit);
+    skDebug: VisitDebug(Run, Visit);
+  end;
+end;
+
+procedure TWalker.VisitSpan(Run: PRun; Visit: TBlockVisit);
+var
+  Block: TBlockFound;
+  Offset, Readable, Size: NativeUInt;
+begin
+  Size := Run^.Span^.BlockSize;
+  if (Size < BlockAlignment) or (Run^.Span^.CarvedBytes > Run^.SliceCount * SliceSize) then
+    Exit;
+  SetLength(Buffer, Run^.SliceCount * SliceSize);
+  Readable := Image.Target.Read(Run^.Address, Pointer(Buffer), Run^.Span^.CarvedBytes);
+  Block.Run := Run;
+  Block.Size := Size;
+  Block.Debug := nil;
+  Offset := 0;
+  while Offset + Size <= Readable do
+  begin
+    Block.Address := Run^.Address + Offset;
+    Block.Data := @Buffer[Offset];
+    Block.IsFree := BlockLooksFree(Run^.Span, PBlock(Block.Data));
+    Visit(Block);
+    Inc(Offset, Size);
+  end;
+end;
+
+procedure TWalker.VisitLarge(Run: PRun; Visit: TBlockVisit);
+var
+  Block: TBlockFound;
+begin
+  Block := Default(TBlockFound);
+  Block.Address := Run^.Address;
+  Block.Size := Run^.Span^.BlockSize;
+  Block.Run := Run;
+  if Block.Size <= MostRead then
+  begin
+    SetLength(Buffer, Block.Size);
+    if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
+      Block.Data := Pointer(Buffer);
+  end;
+  Visit(Block);
+end;
+
+function TWalker.DebugRecords(Run: PRun): TArray<TDebugBlock>;
+begin
+  Result := nil;
+  if Run^.Span^.CarvedBytes * SizeOf(TDebugBlock) > Run^.SliceCount * SliceSize then
+    Exit;
+  SetLength(Result, Run^.Span^.CarvedBytes);
+  if not Image.Target.ReadAll(Run^.Address, Pointer(Result),
+    NativeUInt(Length(Result)) * SizeOf(TDebugBlock)) then
+    Result := nil;
+end;
+
+procedure TWalker.VisitDebug(Run: PRun; Visit: TBlockVisit);
+var
+  Records: TArray<TDebugBlock>;
+  Block: TBlockFound;
+  Place: TDebugPlace;
+  Index: Integer;
+begin
+  Records := DebugRecords(Run);
+  Block.Run := Run;
+  for Index := 0 to High(Records) do
+  begin
+    if DebugStateOf(Records[Index].State) = dsNever then
+      Continue;
+    DebugPlaceIn(Run^.Span, @Records[Index], Index, Place);
+    Block.Address := UInt64(Place.Data);
+    Block.Size := Records[Index].Size;
+    Block.IsFree := DebugStateOf(Records[Index].State) <> dsInUse;
+    Block.Debug := @Records[Index];
+    Block.Data := nil;
+    if Block.Size <= MostRead then
+    begin
+      SetLength(Buffer, Block.Size);
+      if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
+        Block.Data := Pointer(Buffer);
+    end;
+    Visit(Block);
+  end;
+end;
+
+end.

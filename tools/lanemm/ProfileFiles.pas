@@ -1,0 +1,450 @@
+/// Files that lanemm compares: states, leak reports, profiles. Each is a list of names with blocks
+/// and bytes.
+unit ProfileFiles;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Generics.Collections;
+
+type
+  /// What a name stands for.
+  TAmount = record
+    Blocks, Bytes: Int64;  //< Blocks 0: the file does not tell
+  end;
+  /// Amounts by name. A name with semicolons is a stack, outermost frame first.
+  TAmounts = TDictionary<string, TAmount>;
+
+/// Reads a file: JSON of `lanemm state` or `lanemm core`, JSON of a leak or in-use report, folded
+/// stacks, or a profile for pprof. Value names the column of a profile; empty: the one that it
+/// names itself. Raises ETool for any other file. The caller frees the result.
+function ReadAmounts(const FileName, Value: string): TAmounts;
+
+implementation
+
+uses
+  SysUtils, Classes, ZStream, fpJson, jsonparser, ToolCommands;
+
+procedure Add(Amounts: TAmounts; const Name: string; Blocks, Bytes: Int64);
+var
+  Amount: TAmount;
+begin
+  if not Amounts.TryGetValue(Name, Amount) then
+    Amount := Default(TAmount);
+  Inc(Amount.Blocks, Blocks);
+  Inc(Amount.Bytes, Bytes);
+  Amounts.AddOrSetValue(Name, Amount);
+end;
+
+// ---------------------------------------------------------------------------- JSON
+
+// Adds each object of a list that has blocks and bytes.
+procedure AddList(Amounts: TAmounts; List: TJSONArray; const Prefix: string);
+var
+  Index: Integer;
+  Item: TJSONObject;
+begin
+  for Index := 0 to List.Count - 1 do
+    if List.Types[Index] = jtObject then
+    begin
+      Item := List.Objects[Index];
+      if Item.Find('name') <> nil then
+        Add(Amounts, Prefix + Item.Get('name', ''), Item.Get('blocks', Int64(0)),
+          Item.Get('bytes', Int64(0)))
+      else
+        Add(Amounts, Format('%sblocks of %d bytes', [Prefix, Item.Get('blockSize', Int64(0))]),
+          Item.Get('blocks', Int64(0)), Item.Get('bytes', Int64(0)));
+    end;
+end;
+
+// Contents name more than size classes: these stand in for them.
+function ReadJson(const FileName, Text: string): TAmounts;
+const
+  Lists: array[0..2] of string = ('contents', 'groups', 'classes');
+var
+  Data: TJSONData;
+  Name: string;
+begin
+  Data := nil;
+  Result := TAmounts.Create;
+  try
+    try
+      Data := GetJSON(Text);
+      if Data is TJSONObject then
+        for Name in Lists do
+          if TJSONObject(Data).Find(Name) is TJSONArray then
+          begin
+            AddList(Result, TJSONObject(Data).Arrays[Name], '');
+            if (Name = 'classes') and (TJSONObject(Data).Find('large') is TJSONObject) then
+              Add(Result, 'large blocks', TJSONObject(Data).Objects['large'].Get('blocks',
+                Int64(0)), TJSONObject(Data).Objects['large'].Get('bytes', Int64(0)));
+            Exit;
+          end;
+    finally
+      Data.Free;
+    end;
+    raise ETool.Create(ecDamaged, '%s: JSON without `contents`, `groups` or `classes`',
+      [FileName]);
+  except
+    on Error: ETool do
+    begin
+      Result.Free;
+      raise;
+    end;
+    on Error: Exception do
+    begin
+      Result.Free;
+      raise ETool.Create(ecDamaged, '%s: %s', [FileName, Error.Message]);
+    end;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- folded stacks
+
+function ReadFolded(const FileName, Text: string): TAmounts;
+var
+  Lines: TStringList;
+  Line: string;
+  Bytes: Int64;
+  Place: Integer;
+begin
+  Result := TAmounts.Create;
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  for Line in Lines do
+  begin
+    Place := Line.LastIndexOf(' ') + 1;
+    if (Place > 1) and TryStrToInt64(Copy(Line, Place + 1, MaxInt), Bytes) then
+      Add(Result, Copy(Line, 1, Place - 1), 0, Bytes)
+    else if Trim(Line) <> '' then
+    begin
+      Lines.Free;
+      Result.Free;
+      raise ETool.Create(ecDamaged, '%s is no JSON, no profile for pprof, and no folded stacks',
+        [FileName]);
+    end;
+  end;
+  Lines.Free;
+end;
+
+// ---------------------------------------------------------------------------- pprof
+
+type
+  // A message of a protocol buffer.
+  TMessage = record
+    Bytes: PByte;
+    Size, Place: NativeInt;
+  end;
+  TNumbers = TArray<Int64>;
+
+  // The parts of a profile that are read; numbers are indexes of texts or identifiers.
+  TPprof = class
+  public
+    Texts: TStringList;
+    ValueNames: TNumbers;
+    DefaultValue: Int64;
+    Functions: TDictionary<Int64, Int64>;   // name of a function
+    Locations: TDictionary<Int64, TNumbers>; // functions of a location, innermost first
+    constructor Create;
+    destructor Destroy; override;
+    procedure ReadAll(const All: TMessage);
+    procedure ReadLocation(Part: TMessage);
+    procedure ReadFunction(Part: TMessage);
+    procedure AddSample(Part: TMessage; Column: Integer; Amounts: TAmounts);
+    function ColumnOf(const FileName, Value: string): Integer;
+    function BlocksColumn(Column: Integer): Integer;
+    function NameOfLocation(Id: Int64): string;
+  end;
+
+const
+  // Fields of Profile, as in proto/profile.proto of pprof.
+  SampleTypeField = 1;
+  SampleField = 2;
+  LocationField = 4;
+  FunctionField = 5;
+  TextField = 6;
+  DefaultField = 14;
+
+function ReadVarint(var Message: TMessage): UInt64;
+var
+  Shift: Integer;
+begin
+  Result := 0;
+  Shift := 0;
+  repeat
+    if Message.Place >= Message.Size then
+      raise ETool.Create(ecDamaged, 'the profile is cut off');
+    Result := Result or UInt64(Message.Bytes[Message.Place] and $7F) shl Shift;
+    Inc(Shift, 7);
+    Inc(Message.Place);
+  until Message.Bytes[Message.Place - 1] < $80;
+end;
+
+// Reads the next field: its number, its value, or its bytes as a message. False at the end.
+function ReadField(var Message: TMessage; out Field: Integer; out Value: UInt64;
+  out Part: TMessage): Boolean;
+var
+  Key: UInt64;
+begin
+  Part := Default(TMessage);
+  Value := 0;
+  Result := Message.Place < Message.Size;
+  if not Result then
+    Exit;
+  Key := ReadVarint(Message);
+  Field := Key shr 3;
+  case Key and 7 of
+    0: Value := ReadVarint(Message);
+    2:
+      begin
+        Part.Size := ReadVarint(Message);
+        Part.Bytes := Message.Bytes + Message.Place;
+        if (Part.Size < 0) or (Part.Size > Message.Size - Message.Place) then
+          raise ETool.Create(ecDamaged, 'the profile is cut off');
+        Inc(Message.Place, Part.Size);
+      end;
+  else
+    raise ETool.Create(ecDamaged, 'the profile has a field of unknown kind');
+  end;
+end;
+
+// Adds the numbers of a repeated field, packed or one of them.
+procedure AddNumbers(var Numbers: TNumbers; Value: UInt64; Part: TMessage);
+begin
+  if Part.Bytes = nil then
+    Insert(Int64(Value), Numbers, Length(Numbers));
+  while Part.Place < Part.Size do
+    Insert(Int64(ReadVarint(Part)), Numbers, Length(Numbers));
+end;
+
+constructor TPprof.Create;
+begin
+  inherited Create;
+  Texts := TStringList.Create;
+  Functions := TDictionary<Int64, Int64>.Create;
+  Locations := TDictionary<Int64, TNumbers>.Create;
+end;
+
+destructor TPprof.Destroy;
+begin
+  Locations.Free;
+  Functions.Free;
+  Texts.Free;
+  inherited Destroy;
+end;
+
+procedure TPprof.ReadFunction(Part: TMessage);
+var
+  Field: Integer;
+  Value: UInt64;
+  Inner: TMessage;
+  Id, Name: Int64;
+begin
+  Id := 0;
+  Name := 0;
+  while ReadField(Part, Field, Value, Inner) do
+    case Field of
+      1: Id := Value;
+      2: Name := Value;
+    end;
+  Functions.AddOrSetValue(Id, Name);
+end;
+
+procedure TPprof.ReadLocation(Part: TMessage);
+var
+  Field, LineField: Integer;
+  Value, LineValue: UInt64;
+  Inner, Rest: TMessage;
+  Id: Int64;
+  Lines: TNumbers;
+begin
+  Id := 0;
+  Lines := nil;
+  while ReadField(Part, Field, Value, Inner) do
+    case Field of
+      1: Id := Value;
+      4:
+        while ReadField(Inner, LineField, LineValue, Rest) do
+          if LineField = 1 then
+            Insert(Int64(LineValue), Lines, Length(Lines));
+    end;
+  Locations.AddOrSetValue(Id, Lines);
+end;
+
+procedure TPprof.ReadAll(const All: TMessage);
+var
+  Message, Part, Inner: TMessage;
+  Field, PartField: Integer;
+  Value, PartValue: UInt64;
+  Text: string;
+begin
+  Message := All;
+  while ReadField(Message, Field, Value, Part) do
+    case Field of
+      SampleTypeField:
+        while ReadField(Part, PartField, PartValue, Inner) do
+          if PartField = 1 then
+            Insert(Int64(PartValue), ValueNames, Length(ValueNames));
+      LocationField: ReadLocation(Part);
+      FunctionField: ReadFunction(Part);
+      TextField:
+        begin
+          SetString(Text, PAnsiChar(Part.Bytes), Part.Size);
+          Texts.Add(Text);
+        end;
+      DefaultField: DefaultValue := Value;
+    end;
+end;
+
+function TPprof.ColumnOf(const FileName, Value: string): Integer;
+var
+  Index: Integer;
+  Names: string;
+begin
+  Names := '';
+  for Index := 0 to High(ValueNames) do
+  begin
+    if (Value = '') and (ValueNames[Index] = DefaultValue)
+      or (Texts[ValueNames[Index]] = Value) then
+      Exit(Index);
+    Names := Names + ' ' + Texts[ValueNames[Index]];
+  end;
+  if (Value = '') and (ValueNames <> nil) then
+    Exit(High(ValueNames));
+  raise ETool.Create(ecUsage, '%s has no values `%s`, but%s', [FileName, Value, Names]);
+end;
+
+// Returns the column of counts for one of bytes: inuse_objects for inuse_space; -1: none.
+function TPprof.BlocksColumn(Column: Integer): Integer;
+var
+  Wanted: string;
+begin
+  Wanted := StringReplace(Texts[ValueNames[Column]], '_space', '_objects', []);
+  for Result := 0 to High(ValueNames) do
+    if (Result <> Column) and (Texts[ValueNames[Result]] = Wanted) then
+      Exit;
+  Result := -1;
+end;
+
+function TPprof.NameOfLocation(Id: Int64): string;
+var
+  Lines: TNumbers;
+  Name: Int64;
+  Index: Integer;
+begin
+  Result := '';
+  if Locations.TryGetValue(Id, Lines) then
+    for Index := High(Lines) downto 0 do
+      if Functions.TryGetValue(Lines[Index], Name) then
+        Result := Result + ';' + Texts[Name];
+  if Result = '' then
+    Result := ';?';
+end;
+
+procedure TPprof.AddSample(Part: TMessage; Column: Integer; Amounts: TAmounts);
+var
+  Field, Index, Blocks: Integer;
+  Value: UInt64;
+  Inner: TMessage;
+  Stack, Values: TNumbers;
+  Name: string;
+begin
+  Stack := nil;
+  Values := nil;
+  while ReadField(Part, Field, Value, Inner) do
+    case Field of
+      1: AddNumbers(Stack, Value, Inner);
+      2: AddNumbers(Values, Value, Inner);
+    end;
+  if Column > High(Values) then
+    Exit;
+  Name := '';
+  for Index := High(Stack) downto 0 do
+    Name := Name + NameOfLocation(Stack[Index]);
+  Delete(Name, 1, 1);
+  Blocks := BlocksColumn(Column);
+  if (Blocks >= 0) and (Blocks <= High(Values)) then
+    Add(Amounts, Name, Values[Blocks], Values[Column])
+  else
+    Add(Amounts, Name, 0, Values[Column]);
+end;
+
+function ReadPprof(const FileName, Text, Value: string): TAmounts;
+var
+  Profile: TPprof;
+  All, Message, Part: TMessage;
+  Field, Column: Integer;
+  Number: UInt64;
+begin
+  Profile := TPprof.Create;
+  Result := TAmounts.Create;
+  try
+    All := Default(TMessage);
+    All.Bytes := Pointer(Text);
+    All.Size := Length(Text);
+    Profile.ReadAll(All);
+    Column := Profile.ColumnOf(FileName, Value);
+    Message := All;
+    while ReadField(Message, Field, Number, Part) do
+      if Field = SampleField then
+        Profile.AddSample(Part, Column, Result);
+  except
+    Result.Free;
+    Profile.Free;
+    raise;
+  end;
+  Profile.Free;
+end;
+
+// ---------------------------------------------------------------------------- files
+
+function ReadFile(const FileName: string): string;
+var
+  Source: TStringStream;
+begin
+  if not FileExists(FileName) then
+    raise ETool.Create(ecFailed, 'there is no file %s', [FileName]);
+  Source := TStringStream.Create('');
+  Source.LoadFromFile(FileName);
+  Result := Source.DataString;
+  Source.Free;
+end;
+
+function ReadGzip(const FileName: string): string;
+var
+  Source: TGZFileStream;
+  Buffer: array[0..65535] of AnsiChar;
+  Count: Integer;
+  Part: string;
+begin
+  Result := '';
+  Source := TGZFileStream.Create(FileName, gzOpenRead);
+  repeat
+    Count := Source.Read(Buffer, SizeOf(Buffer));
+    if Count > 0 then
+    begin
+      SetString(Part, Buffer, Count);
+      Result := Result + Part;
+    end;
+  until Count <= 0;
+  Source.Free;
+end;
+
+function ReadAmounts(const FileName, Value: string): TAmounts;
+const
+  GzipMagic = #$1F#$8B;
+var
+  Text: string;
+begin
+  Text := ReadFile(FileName);
+  if Text.StartsWith(GzipMagic) then
+    Result := ReadPprof(FileName, ReadGzip(FileName), Value)
+  else if TrimLeft(Text).StartsWith('{') then
+    Result := ReadJson(FileName, Text)
+  else
+    Result := ReadFolded(FileName, Text);
+end;
+
+end.

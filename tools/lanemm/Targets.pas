@@ -1,0 +1,385 @@
+/// What lanemm looks at: the memory of a process, running or dead.
+unit Targets;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, Classes, Generics.Collections, ToolCommands;
+
+type
+  /// A range of addresses of the target that is mapped.
+  TRegion = record
+    First, Limit: UInt64;  //< its addresses
+    FileOffset: UInt64;    //< offset of First in the file at Path
+    IsReadable: Boolean;   //< its rights
+    IsWritable: Boolean;
+    IsCode: Boolean;
+    Path: string;          //< the file, a name in brackets, or nothing
+    Module: string;        //< the executable file or library that it belongs to, or nothing
+  end;
+  PRegion = ^TRegion;
+
+  /// Memory that can be read. Addresses are those of the target.
+  TTarget = class
+  private
+    function GetRegion(Index: Integer): PRegion;
+  protected
+    List: array of TRegion; // by address
+    /// Adds a region; called in the order of address.
+    procedure AddRegion(const Region: TRegion);
+    /// Sets Module of all regions.
+    procedure FindModules;
+  public
+    /// The number of the process; 0: unknown.
+    ProcessId: Integer;
+    /// The path of its program; empty: unknown.
+    ProgramPath: string;
+    /// Copies at most Size bytes from Address on; returns the number of bytes up to the first that
+    /// cannot be read.
+    function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; virtual;
+      abstract;
+    /// What it is, for messages: `process 12`, or `core file X`.
+    function Name: string; virtual; abstract;
+    /// Returns the numbers of all threads; nil: unknown.
+    function Threads: TArray<Cardinal>; virtual;
+    /// Reads the regions anew; for a target that changes.
+    procedure RefreshRegions; virtual;
+    /// Returns the name of a thread; empty if it is unknown or has ended.
+    function ThreadName(Thread: Cardinal): string; virtual;
+    /// Returns whether all of Size bytes could be read.
+    function ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
+    /// The same; raises ETool, that What cannot be read, if they could not.
+    procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
+      virtual;
+    /// Returns the region that holds Address, or nil.
+    function FindRegion(Address: UInt64): PRegion;
+    /// Returns the number of regions.
+    function RegionCount: Integer;
+    /// The regions, in the order of address.
+    property Regions[Index: Integer]: PRegion read GetRegion;
+  end;
+
+  /// A process that runs, is stopped, or hangs: it takes no part in being read.
+  TProcessTarget = class(TTarget)
+  private
+    MemoryFile: TFileStream;
+    function HasEnded: Boolean;
+    procedure ReadMappings;
+    procedure OpenMemory;
+    procedure RaiseRefused;
+  public
+    /// Raises ETool when there is no such process or the system refuses to name its memory.
+    constructor Create(Id: Integer);
+    destructor Destroy; override;
+    function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; override;
+    function Name: string; override;
+    function Threads: TArray<Cardinal>; override;
+    procedure RefreshRegions; override;
+    function ThreadName(Thread: Cardinal): string; override;
+    procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
+      override;
+  end;
+
+/// Returns the contents of a small file of /proc; empty when it cannot be read.
+function ReadSmallFile(const Path: string): string;
+/// Returns the name of a process as /proc knows it; empty without such a process.
+function ProcessName(Id: Integer): string;
+
+implementation
+
+uses
+  BaseUnix, SysCall;
+
+const
+  ReadForeignCall = {$ifdef CPUAARCH64} 270 {$else} 310 {$endif};
+
+type
+  TMemoryRange = record
+    Base: Pointer;
+    Length: NativeUInt;
+  end;
+
+function ReadSmallFile(const Path: string): string;
+var
+  Handle: THandle;
+  Buffer: array[0..4095] of AnsiChar;
+  Count: Integer;
+begin
+  Result := '';
+  Handle := FileOpen(Path, fmOpenRead or fmShareDenyNone);
+  if Handle = THandle(-1) then
+    Exit;
+  repeat
+    Count := FileRead(Handle, Buffer, SizeOf(Buffer));
+    if Count > 0 then
+      Result := Result + Copy(Buffer, 1, Count);
+  until Count <= 0;
+  FileClose(Handle);
+end;
+
+function ProcessName(Id: Integer): string;
+begin
+  Result := Trim(ReadSmallFile(Format('/proc/%d/comm', [Id])));
+end;
+
+// ---------------------------------------------------------------------------- TTarget
+
+function TTarget.GetRegion(Index: Integer): PRegion;
+begin
+  Result := @List[Index];
+end;
+
+function TTarget.RegionCount: Integer;
+begin
+  Result := Length(List);
+end;
+
+procedure TTarget.AddRegion(const Region: TRegion);
+begin
+  Insert(Region, List, Length(List));
+end;
+
+// A module is a file with code; what lies without a name right behind its last mapping are its
+// variables.
+procedure TTarget.FindModules;
+var
+  Codes: TStringList;
+  Index: Integer;
+begin
+  Codes := TStringList.Create;
+  Codes.Sorted := True;
+  Codes.Duplicates := dupIgnore;
+  for Index := 0 to High(List) do
+    if List[Index].IsCode and List[Index].Path.StartsWith('/') then
+      Codes.Add(List[Index].Path);
+  for Index := 0 to High(List) do
+    if Codes.IndexOf(List[Index].Path) >= 0 then
+      List[Index].Module := List[Index].Path
+    else if (List[Index].Path = '') and (Index > 0)
+      and (List[Index].First = List[Index - 1].Limit) then
+      List[Index].Module := List[Index - 1].Module;
+  Codes.Free;
+end;
+
+function TTarget.FindRegion(Address: UInt64): PRegion;
+var
+  Low, High, Middle: Integer;
+begin
+  Low := 0;
+  High := Length(List);
+  while Low < High do
+  begin
+    Middle := (Low + High) div 2;
+    if List[Middle].Limit <= Address then
+      Low := Middle + 1
+    else
+      High := Middle;
+  end;
+  Result := nil;
+  if (Low < Length(List)) and (List[Low].First <= Address) then
+    Result := @List[Low];
+end;
+
+function TTarget.ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
+begin
+  Result := Read(Address, Buffer, Size) = Size;
+end;
+
+procedure TTarget.Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
+begin
+  if not ReadAll(Address, Buffer, Size) then
+    raise ETool.Create(ecDamaged, '%s: %s at $%x, %d bytes, cannot be read',
+      [Name, What, Address, Size]);
+end;
+
+function TTarget.ThreadName(Thread: Cardinal): string;
+begin
+  Result := '';
+end;
+
+function TTarget.Threads: TArray<Cardinal>;
+begin
+  Result := nil;
+end;
+
+procedure TTarget.RefreshRegions;
+begin
+end;
+
+// ---------------------------------------------------------------------------- TProcessTarget
+
+constructor TProcessTarget.Create(Id: Integer);
+begin
+  inherited Create;
+  ProcessId := Id;
+  if not DirectoryExists(Format('/proc/%d', [Id])) then
+    raise ETool.Create(ecNoProcess, 'there is no process %d', [Id]);
+  ProgramPath := fpReadLink(Format('/proc/%d/exe', [Id]));
+  ReadMappings;
+end;
+
+destructor TProcessTarget.Destroy;
+begin
+  MemoryFile.Free;
+  inherited Destroy;
+end;
+
+// Returns whether the process has ended, maybe unnoticed by its parent; also for a thread of the
+// system, which has no memory of its own.
+function TProcessTarget.HasEnded: Boolean;
+begin
+  Result := ReadSmallFile(Format('/proc/%d/cmdline', [ProcessId])) = '';
+end;
+
+function TProcessTarget.Name: string;
+begin
+  Result := Format('process %d', [ProcessId]);
+end;
+
+function TProcessTarget.ThreadName(Thread: Cardinal): string;
+begin
+  Result := Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Thread])));
+end;
+
+// Names what keeps the caller from looking at the process.
+procedure TProcessTarget.RaiseRefused;
+const
+  Scopes: array['1'..'3'] of string = (
+    'only a parent process may look (sysctl kernel.yama.ptrace_scope=0 allows all of one user)',
+    'only root may look', 'no process may look until the next start of the system');
+var
+  Scope, Reason: string;
+begin
+  Scope := Trim(ReadSmallFile('/proc/sys/kernel/yama/ptrace_scope'));
+  Reason := 'it belongs to another user, or has more rights than you; try as root';
+  if (Length(Scope) = 1) and (Scope[1] in ['1'..'3']) then
+    Reason := Format('kernel.yama.ptrace_scope is %s: %s; or try as root',
+      [Scope, Scopes[Scope[1]]]);
+  raise ETool.Create(ecNotPermitted, 'not permitted to read the memory of process %d (%s): %s',
+    [ProcessId, ProcessName(ProcessId), Reason]);
+end;
+
+// Cuts the first field, up to a blank, off Line.
+function CutField(var Line: string): string;
+var
+  Place: Integer;
+begin
+  Place := Pos(' ', Line + ' ');
+  Result := Copy(Line, 1, Place - 1);
+  Line := TrimLeft(Copy(Line, Place, MaxInt));
+end;
+
+// Reads a line of /proc/PID/maps: `First-Limit rwxp Offset Device Inode   Path`.
+function ParseMapping(Line: string): TRegion;
+var
+  Range, Rights: string;
+begin
+  Result := Default(TRegion);
+  Range := CutField(Line);
+  Result.First := StrToQWord('$' + Copy(Range, 1, Pos('-', Range) - 1));
+  Result.Limit := StrToQWord('$' + Copy(Range, Pos('-', Range) + 1, MaxInt));
+  Rights := CutField(Line);
+  Result.IsReadable := Rights[1] = 'r';
+  Result.IsWritable := Rights[2] = 'w';
+  Result.IsCode := Rights[3] = 'x';
+  Result.FileOffset := StrToQWord('$' + CutField(Line));
+  CutField(Line); // device
+  CutField(Line); // inode
+  Result.Path := Line;
+end;
+
+procedure TProcessTarget.ReadMappings;
+var
+  Lines: TStringList;
+  Line: string;
+  Text: string;
+begin
+  Text := ReadSmallFile(Format('/proc/%d/maps', [ProcessId]));
+  if Text = '' then
+  begin
+    if HasEnded then
+      raise ETool.Create(ecNoProcess, 'process %d has ended, or is a thread of the system',
+        [ProcessId]);
+    RaiseRefused;
+  end;
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  for Line in Lines do
+    AddRegion(ParseMapping(Line));
+  Lines.Free;
+  FindModules;
+end;
+
+procedure TProcessTarget.RefreshRegions;
+begin
+  List := nil;
+  ReadMappings;
+end;
+
+function TProcessTarget.Threads: TArray<Cardinal>;
+var
+  Found: TSearchRec;
+  Number: Integer;
+begin
+  Result := nil;
+  if FindFirst(Format('/proc/%d/task/*', [ProcessId]), faDirectory, Found) = 0 then
+    repeat
+      if TryStrToInt(Found.Name, Number) then
+        Insert(Cardinal(Number), Result, Length(Result));
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
+procedure TProcessTarget.OpenMemory;
+begin
+  if MemoryFile = nil then
+    MemoryFile := TFileStream.Create(Format('/proc/%d/mem', [ProcessId]),
+      fmOpenRead or fmShareDenyNone);
+end;
+
+function TProcessTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+var
+  Here, There: TMemoryRange;
+  Count: NativeInt;
+begin
+  Here.Base := Buffer;
+  Here.Length := Size;
+  There.Base := Pointer(Address);
+  There.Length := Size;
+  Count := do_syscall(ReadForeignCall, ProcessId, TSysParam(@Here), 1, TSysParam(@There), 1, 0);
+  Result := 0;
+  if Count > 0 then
+    Result := Count;
+  if Result = Size then
+    Exit;
+  // The file reads pages without the right to read, too, such as guard pages, and stands in for a
+  // call that a filter of system calls refuses.
+  try
+    OpenMemory;
+    MemoryFile.Position := Address;
+    Count := MemoryFile.Read(Buffer^, Size);
+    if Count > NativeInt(Result) then
+      Result := Count;
+  except
+    on EStreamError do; // without the file: what the call has read
+  end;
+end;
+
+procedure TProcessTarget.Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt;
+  const What: string);
+var
+  Own: Byte;
+begin
+  if ReadAll(Address, Buffer, Size) then
+    Exit;
+  if HasEnded then
+    raise ETool.Create(ecNoProcess, 'process %d has ended', [ProcessId]);
+  if (RegionCount > 0) and (Read(Regions[0]^.First, @Own, 1) = 0) then
+    RaiseRefused;
+  inherited Need(Address, Buffer, Size, What);
+end;
+
+end.

@@ -1,0 +1,197 @@
+/// `lanemm diff`: what grew between two files.
+unit ToolDiff;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Shows the differences of two files, largest growth first.
+procedure RunDiff(Arguments: TArguments);
+
+const
+  DiffCommand: TCommand = (
+    Name: 'diff';
+    Usage: 'BEFORE AFTER [OPTIONS]';
+    Help: 'Shows what grew between two states, reports or profiles';
+    Details: '  --most=N      so many lines, 20 by default; 0: all'#10
+      + '  --value=NAME  the values of a profile: inuse_space, alloc_space, ...'#10
+      + '  --folded      stacks with both amounts, the input of a difference flame graph'#10#10
+      + 'The files are both of one kind: JSON of `lanemm state PID --contents --json`, JSON'#10
+      + 'of an in-use or leak report, folded stacks, or profiles for pprof.'#10;
+    Options: 'most: value: folded';
+    Run: RunDiff);
+
+implementation
+
+uses
+  SysUtils, Generics.Collections, ProfileFiles, ToolText;
+
+type
+  TGrowth = record
+    Name: string;
+    Before, After: TAmount;
+  end;
+  TGrowths = TArray<TGrowth>;
+
+function Change(const Growth: TGrowth): Int64;
+begin
+  Result := Growth.After.Bytes - Growth.Before.Bytes;
+end;
+
+function Precedes(const Left, Right: TGrowth): Boolean;
+begin
+  Result := (Change(Left) > Change(Right))
+    or (Change(Left) = Change(Right)) and (Left.Name < Right.Name);
+end;
+
+procedure Sort(var Growths: TGrowths; First, Last: Integer);
+var
+  Low, High: Integer;
+  Pivot, Moved: TGrowth;
+begin
+  Low := First;
+  High := Last;
+  if Low >= High then
+    Exit;
+  Pivot := Growths[(Low + High) div 2];
+  repeat
+    while Precedes(Growths[Low], Pivot) do
+      Inc(Low);
+    while Precedes(Pivot, Growths[High]) do
+      Dec(High);
+    if Low <= High then
+    begin
+      Moved := Growths[Low];
+      Growths[Low] := Growths[High];
+      Growths[High] := Moved;
+      Inc(Low);
+      Dec(High);
+    end;
+  until Low > High;
+  Sort(Growths, First, High);
+  Sort(Growths, Low, Last);
+end;
+
+// Returns all names of both with their amounts.
+function Compare(Before, After: TAmounts): TGrowths;
+var
+  Growth: TGrowth;
+  Name: string;
+begin
+  Result := nil;
+  for Name in After.Keys do
+  begin
+    Growth := Default(TGrowth);
+    Growth.Name := Name;
+    Growth.After := After[Name];
+    Before.TryGetValue(Name, Growth.Before);
+    Insert(Growth, Result, Length(Result));
+  end;
+  for Name in Before.Keys do
+    if not After.ContainsKey(Name) then
+    begin
+      Growth := Default(TGrowth);
+      Growth.Name := Name;
+      Growth.Before := Before[Name];
+      Insert(Growth, Result, Length(Result));
+    end;
+  Sort(Result, 0, High(Result));
+end;
+
+// Returns a stack with its innermost frames first, as many as a line shows.
+function ShownName(const Name: string): string;
+const
+  MostFrames = 4;
+var
+  Frames: TStringArray;
+  Index: Integer;
+begin
+  if Pos(';', Name) = 0 then
+    Exit(Name);
+  Frames := Name.Split([';']);
+  Result := Frames[High(Frames)];
+  for Index := High(Frames) - 1 downto 0 do
+  begin
+    if Index <= High(Frames) - MostFrames then
+      Exit(Result + ' < ...');
+    Result := Result + ' < ' + Frames[Index];
+  end;
+end;
+
+function Signed(const Text: string; Value: Int64): string;
+begin
+  Result := Text;
+  if Value > 0 then
+    Result := '+' + Text;
+end;
+
+procedure WriteLine(const Growth: TGrowth);
+var
+  Blocks: Int64;
+begin
+  Blocks := Growth.After.Blocks - Growth.Before.Blocks;
+  WriteLn(Right(Signed(BytesText(Change(Growth)), Change(Growth)), 12),
+    Right(Signed(Grouped(Blocks), Blocks), 12), Right(BytesText(Growth.Before.Bytes), 12),
+    Right(BytesText(Growth.After.Bytes), 12), '  ', ShownName(Growth.Name));
+end;
+
+procedure WriteTable(const Growths: TGrowths; Most: Integer);
+var
+  Growth, Sum: TGrowth;
+  Count, Hidden: Integer;
+begin
+  Sum := Default(TGrowth);
+  Sum.Name := 'all';
+  Count := 0;
+  Hidden := 0;
+  WriteLn('      change      blocks      before       after  what');
+  for Growth in Growths do
+  begin
+    Inc(Sum.Before.Bytes, Growth.Before.Bytes);
+    Inc(Sum.Before.Blocks, Growth.Before.Blocks);
+    Inc(Sum.After.Bytes, Growth.After.Bytes);
+    Inc(Sum.After.Blocks, Growth.After.Blocks);
+    if (Change(Growth) = 0) and (Growth.After.Blocks = Growth.Before.Blocks) then
+      Continue;
+    Inc(Count);
+    if (Most > 0) and (Count > Most) then
+      Inc(Hidden)
+    else
+      WriteLine(Growth);
+  end;
+  WriteLine(Sum);
+  if Hidden > 0 then
+    WriteLn(Hidden, ' more have changed; --most=0 shows all');
+end;
+
+procedure WriteFolded(const Growths: TGrowths);
+var
+  Growth: TGrowth;
+begin
+  for Growth in Growths do
+    WriteLn(Growth.Name, ' ', Growth.Before.Bytes, ' ', Growth.After.Bytes);
+end;
+
+procedure RunDiff(Arguments: TArguments);
+var
+  Before, After: TAmounts;
+  Growths: TGrowths;
+begin
+  Before := ReadAmounts(Arguments.Word(0, 'BEFORE'), Arguments.Value('value', ''));
+  try
+    After := ReadAmounts(Arguments.Word(1, 'AFTER'), Arguments.Value('value', ''));
+    Growths := Compare(Before, After);
+    After.Free;
+  finally
+    Before.Free;
+  end;
+  if Arguments.Has('folded') then
+    WriteFolded(Growths)
+  else
+    WriteTable(Growths, Arguments.Number('most', 20, 0));
+end;
+
+end.

@@ -1,0 +1,175 @@
+/// `lanemm state` and `lanemm core`: all numbers of a heap, contents, damage, single addresses.
+unit ToolState;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Shows a running process.
+procedure RunState(Arguments: TArguments);
+/// Shows a dead one.
+procedure RunCore(Arguments: TArguments);
+
+const
+  StateOptions = 'json contents damage at: holders most: copy:';
+
+  StateHelp = '  --contents   blocks in use by what they hold: classes, strings, arrays'#10
+    + '  --most=N     so many lines of contents, 20 by default; 0: all'#10
+    + '  --damage     checks all free lists and guards'#10
+    + '  --at=ADDRESS what lies at an address: block, contents, size, in use or free, owner'#10
+    + '  --holders    with --at: who holds an address of that block'#10
+    + '  --json       the same as JSON'#10;
+
+  StateCommand: TCommand = (
+    Name: 'state';
+    Usage: 'PID [OPTIONS]';
+    Help: 'Shows size classes, threads and free runs of a process';
+    Details: StateHelp
+      + '  --copy=N     the Nth copy of LaneMM of a process with several'#10#10
+      + 'The process takes no part: it may be stopped, or hang with a lock held. While it'#10
+      + 'runs, what changes meanwhile is counted; the numbers are exact when it stands still.'#10;
+    Options: StateOptions;
+    Run: RunState);
+
+  CoreCommand: TCommand = (
+    Name: 'core';
+    Usage: 'FILE [PROGRAM] [OPTIONS]';
+    Help: 'Shows the heap of a dead process out of its core file';
+    Details: 'Contents and damage are always shown. PROGRAM is where the program is now, if not'#10
+      + 'where it was when it ran.'#10#10 + StateHelp
+      + '  --copy=N     the Nth copy of LaneMM of a process with several'#10;
+    Options: StateOptions;
+    Run: RunCore);
+
+implementation
+
+uses
+  SysUtils, fpJson, TargetCores, HeapNumbers, HeapContents, HeapDamage, HeapJson,
+  HeapText, StatusPages, ToolOpen, ToolText;
+
+// Returns the address behind --at: hexadecimal with $ or 0x, or else decimal.
+function AddressOf(Arguments: TArguments): UInt64;
+var
+  Text: string;
+begin
+  Text := Arguments.Value('at', '');
+  if Text.StartsWith('0x') then
+    Text := '$' + Copy(Text, 3, MaxInt);
+  if not TryStrToQWord(Text, Result) then
+    raise ETool.Create(ecUsage, '--at needs an address as $7f1200 or 0x7f1200, not `%s`',
+      [Arguments.Value('at', '')]);
+end;
+
+procedure WriteJson(Opened: TOpened; WithContents, WithDamage: Boolean);
+var
+  Numbers: THeapNumbers;
+  Json: TJSONObject;
+begin
+  ReadNumbers(Opened.Image, Numbers);
+  Json := NumbersToJson(Opened.Image, Numbers);
+  if WithContents then
+    Json.Add('contents', GroupsToJson(GroupContents(Opened.Image)));
+  if WithDamage then
+    Json.Add('damage', DamageToJson(FindDamage(Opened.Image)));
+  WriteLn(Json.FormatJSON);
+  Json.Free;
+end;
+
+procedure WriteText(Opened: TOpened; Arguments: TArguments; WithContents, WithDamage: Boolean);
+var
+  Numbers: THeapNumbers;
+begin
+  ReadNumbers(Opened.Image, Numbers);
+  WriteLn(DescribeTarget(Opened));
+  WriteLn;
+  WriteTotals(Numbers);
+  WriteLn;
+  WriteClasses(Numbers);
+  WriteLn;
+  WriteThreads(Numbers);
+  WriteLn;
+  WriteRuns(Numbers);
+  if WithContents then
+  begin
+    WriteLn;
+    WriteGroups(GroupContents(Opened.Image), Arguments.Number('most', 20, 0));
+  end;
+  if WithDamage then
+  begin
+    WriteLn;
+    WriteDamage(FindDamage(Opened.Image));
+  end;
+end;
+
+procedure Show(Opened: TOpened; Arguments: TArguments; WithContents, WithDamage: Boolean);
+begin
+  NoteChanges(Opened.Image);
+  if Arguments.Has('at') then
+    WritePlace(Opened.Image, AddressOf(Arguments), Arguments.Has('holders'))
+  else if Arguments.Has('json') then
+    WriteJson(Opened, WithContents, WithDamage)
+  else
+    WriteText(Opened, Arguments, WithContents, WithDamage);
+end;
+
+// Writes the totals of the status pages of a process whose memory may not be read.
+procedure ShowPages(ProcessId: Integer);
+var
+  Copy: TPageCopy;
+begin
+  for Copy in OpenPages(ProcessId) do
+    if Copy.HasTotals then
+      WriteLn(Format('status page: used %s, committed %s, peak %s, as of its last report',
+        [BytesText(Copy.Page.Totals.UsedBytes), BytesText(Copy.Page.Totals.CommittedBytes),
+        BytesText(Copy.Page.Totals.PeakBytes)]));
+end;
+
+procedure RunState(Arguments: TArguments);
+var
+  Opened: TOpened;
+begin
+  try
+    Opened := OpenProcess(Arguments);
+  except
+    on Error: ETool do
+    begin
+      if Error.Code = ecNotPermitted then
+        ShowPages(Arguments.ProcessId);
+      raise;
+    end;
+  end;
+  try
+    Show(Opened, Arguments, Arguments.Has('contents'), Arguments.Has('damage'));
+  finally
+    Opened.Free;
+  end;
+end;
+
+procedure RunCore(Arguments: TArguments);
+var
+  Opened: TOpened;
+  Core: TCoreTarget;
+  ProgramFile: string;
+begin
+  ProgramFile := '';
+  if Arguments.Words.Count > 1 then
+    ProgramFile := Arguments.Words[1];
+  Core := TCoreTarget.Create(Arguments.Word(0, 'FILE'), ProgramFile);
+  if Core.MissingBytes > 0 then
+    WriteLn(StdErr, 'lanemm: ', Core.Name, ' is cut off: ', Core.MissingBytes,
+      ' bytes are missing at its end');
+  Opened := OpenTarget(Core, Arguments);
+  try
+    if not Arguments.Has('json') then
+      WriteLn(Format('process %d, %d threads, signal %d', [Core.ProcessId, Length(Core.Threads),
+        Core.Signal]));
+    Show(Opened, Arguments, True, True);
+  finally
+    Opened.Free;
+  end;
+end;
+
+end.

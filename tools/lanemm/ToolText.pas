@@ -1,0 +1,109 @@
+/// Numbers as people read them, and tables.
+unit ToolText;
+
+{$mode delphi}{$H+}
+
+interface
+
+/// Returns a number with commas between groups of three digits.
+function Grouped(Value: Int64): string;
+/// Returns a number of bytes; from 10,000 on in KB, MB, GB or TB with one decimal.
+function BytesText(Bytes: Int64): string;
+/// Returns Part of Whole as `12.3 %`; 0 of 0.
+function Percent(Part, Whole: Double): string;
+/// Returns Text with blanks before it, or behind it, up to Width characters.
+function Right(const Text: string; Width: Integer): string;
+function Left(const Text: string; Width: Integer): string;
+/// Returns Text with <, >, & and quotes escaped for XML.
+function XmlText(const Text: string): string;
+/// Returns whether the standard output is a terminal.
+function IsTerminal: Boolean;
+/// Returns the columns and lines of the terminal; 80 and 24 where there is none.
+procedure TerminalSize(out Columns, Lines: Integer);
+
+implementation
+
+uses
+  SysUtils, BaseUnix, TermIO;
+
+function Grouped(Value: Int64): string;
+var
+  Place: Integer;
+begin
+  Result := IntToStr(Value);
+  Place := Length(Result) - 2;
+  while Place > 1 + Ord(Value < 0) do
+  begin
+    Insert(',', Result, Place);
+    Dec(Place, 3);
+  end;
+end;
+
+function BytesText(Bytes: Int64): string;
+const
+  Names: array[1..4] of string = ('KB', 'MB', 'GB', 'TB');
+var
+  Value: Double;
+  Index: Integer;
+begin
+  if Abs(Bytes) < 10000 then
+    Exit(Format('%s B', [Grouped(Bytes)]));
+  Value := Bytes / 1024;
+  Index := 1;
+  while (Abs(Value) >= 1024) and (Index < High(Names)) do
+  begin
+    Value := Value / 1024;
+    Inc(Index);
+  end;
+  Result := Format('%.1f %s', [Value, Names[Index]]);
+end;
+
+function Percent(Part, Whole: Double): string;
+begin
+  if Whole = 0 then
+    Result := '0.0 %'
+  else
+    Result := Format('%.1f %%', [100 * Part / Whole]);
+end;
+
+function Right(const Text: string; Width: Integer): string;
+begin
+  Result := Text;
+  if Length(Text) < Width then
+    Result := StringOfChar(' ', Width - Length(Text)) + Text;
+end;
+
+function Left(const Text: string; Width: Integer): string;
+begin
+  Result := Text;
+  if Length(Text) < Width then
+    Result := Text + StringOfChar(' ', Width - Length(Text));
+end;
+
+function XmlText(const Text: string): string;
+begin
+  Result := StringReplace(Text, '&', '&amp;', [rfReplaceAll]);
+  Result := StringReplace(Result, '<', '&lt;', [rfReplaceAll]);
+  Result := StringReplace(Result, '>', '&gt;', [rfReplaceAll]);
+  Result := StringReplace(Result, '"', '&quot;', [rfReplaceAll]);
+end;
+
+function IsTerminal: Boolean;
+begin
+  Result := IsATTY(StdOutputHandle) = 1;
+end;
+
+procedure TerminalSize(out Columns, Lines: Integer);
+var
+  Size: TWinSize;
+begin
+  Columns := 80;
+  Lines := 24;
+  if (fpIOCtl(StdOutputHandle, TIOCGWINSZ, @Size) = 0) and (Size.ws_col > 0) then
+  begin
+    Columns := Size.ws_col;
+    Lines := Size.ws_row;
+  end;
+end;
+
+end.

@@ -1,0 +1,403 @@
+/// `lanemm top`: a process in the terminal, once a second.
+unit ToolTop;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Shows the process until a key ends it, or once.
+procedure RunTop(Arguments: TArguments);
+
+const
+  TopCommand: TCommand = (
+    Name: 'top';
+    Usage: 'PID [--every=TIME] [--once] [--lines=N]';
+    Help: 'Watches a process: totals, rates, size classes, threads';
+    Details: '  --every=TIME  between two pictures: 500ms, 2s; 1s by default'#10
+      + '  --once        one picture, without keys'#10
+      + '  --lines=N     so many lines of the table; as many as the terminal has by default'#10
+      + '  --sort=KEY    used, blocks, slack, growth or size'#10
+      + '  --threads     threads, not size classes'#10
+      + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
+      + 'Keys: c size classes, t threads; sorted by u used, b blocks, f slack, g growth, s size;'#10
+      + 'r growth from now on, space stands still, q ends.'#10#10
+      + 'Growth is the change of used bytes since lanemm began to look.'#10;
+    Options: 'every: once lines: sort: threads copy:';
+    Run: RunTop);
+
+implementation
+
+uses
+  SysUtils, Classes, StrUtils, BaseUnix, TermIO, Math, LaneMM.Layout, HeapNumbers, ToolOpen,
+  ToolText;
+
+type
+  TSortKey = (skUsed, skBlocks, skSlack, skGrowth, skSize);
+
+  // A line of the table: a size class, large blocks, debug blocks, or a thread.
+  TTopRow = record
+    Name: string;
+    Order: Integer;  // of its size
+    Blocks, Bytes, Slack, Spans: Int64;
+    Growth: Int64;   // bytes since the base
+    Rate: Double;    // bytes in a second, since the picture before
+  end;
+  TTopRows = array of TTopRow;
+
+  // What is shown, and what it is compared with.
+  TTop = class
+  private
+    Opened: TOpened;
+    Base, Last, Current: THeapNumbers;
+    LastMs, NowMs: UInt64;
+    Key: TSortKey;
+    ShowsThreads, IsPaused, IsDone: Boolean;
+    Note: string;
+    procedure Look;
+    procedure AddRow(var Rows: TTopRows; const Name: string; const Current, Last,
+      Base: TClassNumbers);
+    function ClassRows: TTopRows;
+    function ThreadRows: TTopRows;
+    function Rate(Current, Last: UInt64): Double;
+    procedure Sort(var Rows: TTopRows);
+    procedure AddHead(Lines: TStrings; Columns: Integer);
+    procedure AddTable(Lines: TStrings; Most: Integer);
+    procedure Press(Sign: AnsiChar);
+  end;
+
+const
+  KeyNames: array[TSortKey] of string = ('used', 'blocks', 'slack', 'growth', 'size');
+  KeySigns: array[TSortKey] of AnsiChar = ('u', 'b', 'f', 'g', 's');
+  HeadLines = 7;
+
+// ---------------------------------------------------------------------------- the picture
+
+procedure TTop.Look;
+begin
+  if NowMs <> 0 then
+    Opened.Image.Refresh;
+  Last := Current;
+  LastMs := NowMs;
+  ReadNumbers(Opened.Image, Current);
+  NowMs := GetTickCount64;
+  if LastMs <> 0 then
+    Exit;
+  Base := Current;
+  Last := Current;
+end;
+
+// Returns the change in a second.
+function TTop.Rate(Current, Last: UInt64): Double;
+begin
+  Result := 0;
+  if (LastMs <> 0) and (NowMs > LastMs) then
+    Result := 1000.0 * (Int64(Current) - Int64(Last)) / (NowMs - LastMs);
+end;
+
+procedure TTop.AddRow(var Rows: TTopRows; const Name: string; const Current, Last,
+  Base: TClassNumbers);
+var
+  Row: TTopRow;
+begin
+  if Current.Spans = 0 then
+    Exit;
+  Row.Name := Name;
+  Row.Order := Length(Rows);
+  Row.Blocks := Current.Blocks;
+  Row.Bytes := Current.Bytes;
+  Row.Slack := SlackOf(Current);
+  Row.Spans := Current.Spans;
+  Row.Growth := Int64(Current.Bytes) - Int64(Base.Bytes);
+  Row.Rate := Rate(Current.Bytes, Last.Bytes);
+  Insert(Row, Rows, Length(Rows));
+end;
+
+function TTop.ClassRows: TTopRows;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  for Index := 0 to SizeClassCount - 1 do
+    AddRow(Result, Grouped(Current.Classes[Index].BlockSize), Current.Classes[Index],
+      Last.Classes[Index], Base.Classes[Index]);
+  AddRow(Result, 'large', Current.Large, Last.Large, Base.Large);
+  AddRow(Result, 'debug', Current.Debug, Last.Debug, Base.Debug);
+end;
+
+// Returns the bytes of the same heap in other numbers.
+function BytesOf(const Numbers: THeapNumbers; Index: Integer): UInt64;
+var
+  Other: Integer;
+begin
+  Result := 0;
+  // New heaps come first in the list: the distance to its end stays.
+  Other := Length(Numbers.Threads) - Index;
+  if Other >= 0 then
+    if Other < Length(Numbers.Threads) then
+      Result := Numbers.Threads[Other].Bytes;
+end;
+
+function TTop.ThreadRows: TTopRows;
+var
+  Index: Integer;
+  Row: TTopRow;
+begin
+  Result := nil;
+  for Index := 0 to High(Current.Threads) do
+  begin
+    if Current.Threads[Index].Heap^.IsUnused then
+      Continue;
+    Row.Name := IntToStr(Current.Threads[Index].Heap^.Head.ThreadNumber) + ' '
+      + Current.Threads[Index].Heap^.Name;
+    if Current.Threads[Index].Heap^.IsAbandoned then
+      Row.Name := 'ended threads';
+    Row.Order := Index;
+    Row.Blocks := Current.Threads[Index].Blocks;
+    Row.Bytes := Current.Threads[Index].Bytes;
+    Row.Spans := Current.Threads[Index].Spans;
+    Row.Slack := Int64(Current.Threads[Index].SpanBytes) - Row.Bytes;
+    Row.Growth := Row.Bytes - Int64(BytesOf(Base, Length(Current.Threads) - Index));
+    Row.Rate := Rate(Row.Bytes, BytesOf(Last, Length(Current.Threads) - Index));
+    Insert(Row, Result, Length(Result));
+  end;
+end;
+
+// Returns what Row is sorted by, the largest first.
+function ValueOf(const Row: TTopRow; Key: TSortKey): Int64;
+begin
+  case Key of
+    skUsed: Result := Row.Bytes;
+    skBlocks: Result := Row.Blocks;
+    skSlack: Result := Row.Slack;
+    skGrowth: Result := Row.Growth;
+  else
+    Result := -Row.Order;
+  end;
+end;
+
+procedure TTop.Sort(var Rows: TTopRows);
+var
+  Index, Place: Integer;
+  Row: TTopRow;
+begin
+  for Index := 1 to High(Rows) do
+  begin
+    Row := Rows[Index];
+    Place := Index;
+    while (Place > 0) and (ValueOf(Rows[Place - 1], Key) < ValueOf(Row, Key)) do
+    begin
+      Rows[Place] := Rows[Place - 1];
+      Dec(Place);
+    end;
+    Rows[Place] := Row;
+  end;
+end;
+
+// Returns a bar of Width characters: used, then cached, then the rest up to the peak.
+function BarOf(const Numbers: THeapNumbers; Width: Integer): string;
+var
+  Whole: UInt64;
+
+  function Part(Bytes: UInt64): Integer;
+  begin
+    Result := EnsureRange(Round(1.0 * Bytes * Width / Whole), 0, Width);
+  end;
+
+begin
+  Whole := Max(Numbers.Peak, Numbers.Committed);
+  if Whole = 0 then
+    Exit(StringOfChar(' ', Width));
+  Result := StringOfChar('#', Part(Numbers.Used));
+  Result := Result + StringOfChar('-', Part(Numbers.Committed - Min(Numbers.Cached,
+    Numbers.Committed)) - Length(Result));
+  Result := Result + StringOfChar('c', Part(Numbers.Committed) - Length(Result));
+  Result := Left(Result, Width);
+end;
+
+function RateText(Rate: Double): string;
+begin
+  Result := BytesText(Round(Rate)) + '/s';
+  if Rate > 0 then
+    Result := '+' + Result;
+end;
+
+procedure TTop.AddHead(Lines: TStrings; Columns: Integer);
+begin
+  Lines.Add(Format('%s   %s', [DescribeTarget(Opened), FormatDateTime('hh:nn:ss', Now)]));
+  Lines.Add('[' + BarOf(Current, Columns - 2) + ']');
+  Lines.Add(Format('# used %s   - slack %s   c cached %s   of peak %s', [BytesText(Current.Used),
+    BytesText(Max(0, Int64(Current.Committed) - Int64(Current.Cached) - Int64(Current.Used))),
+    BytesText(Current.Cached), BytesText(Current.Peak)]));
+  Lines.Add(Format('committed %s   returned %s   %s blocks   %d heaps',
+    [BytesText(Current.Committed), BytesText(Current.Returned), Grouped(Current.Blocks),
+    Length(Current.Threads)]));
+  Lines.Add(Format('used %s   committed %s   resizes %s/s   since the start of this view %s',
+    [RateText(Rate(Current.Used, Last.Used)), RateText(Rate(Current.Committed, Last.Committed)),
+    Grouped(Round(Rate(Current.Resizes, Last.Resizes))),
+    BytesText(Int64(Current.Used) - Int64(Base.Used))]));
+  Lines.Add(Note);
+end;
+
+procedure TTop.AddTable(Lines: TStrings; Most: Integer);
+var
+  Rows: TTopRows;
+  Index: Integer;
+begin
+  if ShowsThreads then
+    Rows := ThreadRows
+  else
+    Rows := ClassRows;
+  Sort(Rows);
+  Lines.Add(Left(IfThen(ShowsThreads, 'thread', 'size'), 16)
+    + '   blocks       used      slack   spans      growth        rate   by '
+    + KeyNames[Key]);
+  for Index := 0 to Min(Most, Length(Rows)) - 1 do
+    Lines.Add(Left(Copy(Rows[Index].Name, 1, 14), 14) + Right(Grouped(Rows[Index].Blocks), 11)
+      + Right(BytesText(Rows[Index].Bytes), 11) + Right(BytesText(Rows[Index].Slack), 11)
+      + Right(Grouped(Rows[Index].Spans), 8) + Right(BytesText(Rows[Index].Growth), 12)
+      + Right(RateText(Rows[Index].Rate), 14));
+end;
+
+// ---------------------------------------------------------------------------- the terminal
+
+var
+  // Set by the signals that end the program.
+  IsInterrupted: Boolean;
+
+procedure Interrupt(Signal: LongInt); cdecl;
+begin
+  IsInterrupted := True;
+end;
+
+procedure TTop.Press(Sign: AnsiChar);
+var
+  Each: TSortKey;
+begin
+  for Each := Low(TSortKey) to High(TSortKey) do
+    if Sign = KeySigns[Each] then
+      Key := Each;
+  case Sign of
+    'q', #3, #27: IsDone := True;
+    'c': ShowsThreads := False;
+    't': ShowsThreads := True;
+    'r': Base := Current;
+    ' ': IsPaused := not IsPaused;
+  end;
+end;
+
+// Waits at most so long for keys; returns at once after one.
+procedure WaitForKey(Top: TTop; DelayMs: Int64);
+var
+  Handles: TFDSet;
+  Sign: AnsiChar;
+begin
+  fpFD_ZERO(Handles);
+  fpFD_SET(StdInputHandle, Handles);
+  if fpSelect(StdInputHandle + 1, @Handles, nil, nil, DelayMs) <= 0 then
+    Exit;
+  if fpRead(StdInputHandle, @Sign, 1) = 1 then
+    Top.Press(Sign)
+  else
+    Top.IsDone := True;
+end;
+
+procedure Draw(Top: TTop; MostRows: Integer; OnTerminal: Boolean);
+var
+  Lines: TStringList;
+  Columns, Rows, Index: Integer;
+begin
+  TerminalSize(Columns, Rows);
+  if MostRows = 0 then
+    MostRows := Max(1, Rows - HeadLines - 1);
+  Lines := TStringList.Create;
+  Top.AddHead(Lines, Columns);
+  Top.AddTable(Lines, MostRows);
+  if OnTerminal then
+    Write(#27'[H');
+  for Index := 0 to Lines.Count - 1 do
+    if OnTerminal then
+      Write(Copy(Lines[Index], 1, Columns), #27'[K', IfThen(Index < Rows - 1, #13#10, ''))
+    else
+      WriteLn(TrimRight(Lines[Index]));
+  if OnTerminal then
+    Write(#27'[J');
+  Flush(Output);
+  Lines.Free;
+end;
+
+procedure Watch(Top: TTop; DelayMs: Int64; MostRows: Integer);
+var
+  Due: UInt64;
+begin
+  repeat
+    Draw(Top, MostRows, True);
+    Due := Top.NowMs + UInt64(DelayMs);
+    repeat
+      WaitForKey(Top, Max(0, Int64(Due) - Int64(GetTickCount64)));
+      Draw(Top, MostRows, True);
+    until Top.IsDone or IsInterrupted or not Top.IsPaused and (GetTickCount64 >= Due);
+    if not Top.IsDone and not IsInterrupted then
+      Top.Look;
+  until Top.IsDone or IsInterrupted;
+end;
+
+procedure WatchOnTerminal(Top: TTop; DelayMs: Int64; MostRows: Integer);
+var
+  Before, Raw: TermIOS;
+begin
+  if (IsATTY(StdInputHandle) <> 1) or not IsTerminal then
+    raise ETool.Create(ecUsage, 'top needs a terminal; --once does without');
+  fpSignal(SIGINT, Interrupt);
+  fpSignal(SIGTERM, Interrupt);
+  TCGetAttr(StdInputHandle, Before);
+  Raw := Before;
+  Raw.c_lflag := Raw.c_lflag and not (ICANON or ECHO);
+  TCSetAttr(StdInputHandle, TCSANOW, Raw);
+  Write(#27'[?1049h'#27'[?25l');
+  try
+    Watch(Top, DelayMs, MostRows);
+  finally
+    Write(#27'[?25h'#27'[?1049l');
+    Flush(Output);
+    TCSetAttr(StdInputHandle, TCSANOW, Before);
+  end;
+end;
+
+function KeyOf(Arguments: TArguments): TSortKey;
+var
+  Name: string;
+begin
+  Name := Arguments.Value('sort', KeyNames[skUsed]);
+  for Result := Low(TSortKey) to High(TSortKey) do
+    if KeyNames[Result] = Name then
+      Exit;
+  raise ETool.Create(ecUsage, '--sort is used, blocks, slack, growth or size, not `%s`', [Name]);
+end;
+
+procedure RunTop(Arguments: TArguments);
+var
+  Top: TTop;
+  DelayMs, MostRows: Int64;
+begin
+  DelayMs := Arguments.Milliseconds('every', 1000);
+  MostRows := Arguments.Number('lines', 0, 1);
+  Top := TTop.Create;
+  Top.Key := KeyOf(Arguments);
+  Top.ShowsThreads := Arguments.Has('threads');
+  Top.Opened := OpenProcess(Arguments);
+  try
+    Top.Look;
+    if Arguments.Has('once') then
+      Draw(Top, MostRows, False)
+    else
+      WatchOnTerminal(Top, DelayMs, MostRows);
+  finally
+    Top.Opened.Free;
+    Top.Free;
+  end;
+end;
+
+end.
