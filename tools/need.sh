@@ -66,6 +66,8 @@ packages() {
     musl-gcc) echo musl-tools ;;
     venv) echo python3-venv ;;
     xz) echo xz-utils ;;
+    promtool) echo prometheus ;;
+    gcore) echo gdb ;;
     *) echo "$1" ;;
   esac
 }

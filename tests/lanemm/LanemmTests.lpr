@@ -1,0 +1,11 @@
+/// The tests of lanemm. See Test.Runner for the command line.
+program LanemmTests;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Words;
+
+begin
+  ExitCode := Test.Runner.RunTests;
+end.

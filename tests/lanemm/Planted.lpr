@@ -1,0 +1,185 @@
+/// A program with a heap of known contents, for the tests of lanemm.
+//
+//   Planted stop | damage | overrun | churn | locked
+//
+// Prints what it knows of itself as lines `NAME VALUE`; then `stop`, `damage` and `overrun` stop
+// themselves by SIGSTOP, `churn` goes on allocating in two threads, and `locked` hangs for ever
+// while it holds all locks of shards.
+program Planted;
+
+{$mode delphi}
+
+uses
+  LaneMM, cthreads, SysUtils, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
+
+const
+  AlphaCount = 1000;
+  BetaCount = 300;
+  TextCount = 200;
+  LargeCount = 3;
+  LargeSize = 1000000;
+  SharedCount = 500;
+  SharedSize = 3000;
+  TakenCount = 100;
+
+type
+  TAlpha = class
+    Numbers: array[0..3] of Int64;
+  end;
+  TBeta = class
+    Held: TObject;
+    Numbers: array[0..19] of Int64;
+  end;
+
+var
+  Alphas: array[0..AlphaCount - 1] of TAlpha;
+  Betas: array[0..BetaCount - 1] of TBeta;
+  Texts: array[0..TextCount - 1] of UnicodeString;
+  Larges: array[0..LargeCount - 1] of Pointer;
+  Shared: array[0..SharedCount - 1] of Pointer;
+  Overrun: PByte;
+  IsShared: Boolean;
+  Classes: TClassStatuses;
+  Status: TStatus;
+
+// Ends before the program stops: its blocks stay.
+function MakeBetas(Parameter: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to BetaCount - 1 do
+    Betas[Index] := TBeta.Create;
+  Result := 0;
+end;
+
+// Sleeps for ever: the main thread frees some of its blocks.
+function Share(Parameter: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to SharedCount - 1 do
+    GetMem(Shared[Index], SharedSize);
+  ReadWriteBarrier;
+  IsShared := True;
+  while True do
+    Sleep(1000000);
+  Result := 0;
+end;
+
+function Churn(Parameter: Pointer): PtrInt;
+var
+  Blocks: array[0..999] of Pointer;
+  Index: Integer;
+  Turn: Int64;
+begin
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  Turn := 0;
+  while True do
+  begin
+    Index := Turn * 7919 mod Length(Blocks);
+    FreeMem(Blocks[Index]);
+    GetMem(Blocks[Index], 16 + Turn * 31 mod 5000 + Ord(Turn mod 1000 = 0) * 200000);
+    Inc(Turn);
+  end;
+  Result := 0;
+end;
+
+procedure Plant;
+var
+  Index: Integer;
+  Thread: TThreadID;
+begin
+  for Index := 0 to AlphaCount - 1 do
+    Alphas[Index] := TAlpha.Create;
+  for Index := 0 to AlphaCount div 4 - 1 do
+    FreeAndNil(Alphas[Index * 4]);
+  Thread := BeginThread(MakeBetas);
+  WaitForThreadTerminate(Thread, 0);
+  Betas[7].Held := Alphas[1];
+  for Index := 0 to TextCount - 1 do
+  begin
+    SetLength(Texts[Index], 100);
+    FillWord(Texts[Index][1], 100, Ord('x'));
+  end;
+  for Index := 0 to LargeCount - 1 do
+    GetMem(Larges[Index], LargeSize);
+  BeginThread(Share);
+  while not IsShared do
+    Sleep(1);
+  for Index := 0 to TakenCount - 1 do
+    FreeMem(Shared[Index * 3]);
+end;
+
+// Overwrites the first word of a free block, as a program with a bug does.
+procedure Damage;
+var
+  Blocks: array[0..99] of PNativeUInt;
+  Index: Integer;
+begin
+  for Index := 0 to 99 do
+    GetMem(Blocks[Index], 7000);
+  for Index := 0 to 49 do
+    FreeMem(Blocks[Index * 2]); // the others keep the spans
+  Blocks[90]^ := $4141414141414141;
+  WriteLn('damaged ', NativeUInt(Blocks[90]));
+end;
+
+procedure HoldLocks;
+var
+  Number: Integer;
+begin
+  for Number := 1 to Process.ShardCount do
+    while not LockTryAgain(Process.Shards[Number].Lock) do
+      ThreadSwitch;
+  WriteLn('locked 1');
+  Flush(Output);
+  while True do
+    Sleep(1000000);
+end;
+
+procedure Report;
+var
+  Index: Integer;
+begin
+  // All is read before a line is written.
+  StatusRead(Status);
+  ClassStatusRead(Classes);
+  for Index := 0 to SizeClassCount - 1 do
+    if Classes[Index].SpanCount > 0 then
+      WriteLn('class', Classes[Index].BlockSize, ' ', Classes[Index].BlockCount, ',',
+        Classes[Index].FreeCount, ',', Classes[Index].SpanCount, ',', Classes[Index].SpanBytes);
+  WriteLn('used ', Status.UsedBytes);
+  WriteLn('reserved ', Status.ReservedBytes);
+  WriteLn('committed ', Status.CommittedBytes);
+  WriteLn('large ', Status.Large.BlockCount);
+  WriteLn('largeBytes ', Status.Large.UsedBytes);
+  WriteLn('alpha ', NativeUInt(Alphas[1]));
+  WriteLn('beta ', NativeUInt(Betas[7]));
+  WriteLn('text ', NativeUInt(Pointer(Texts[5])));
+  WriteLn('largeAt ', NativeUInt(Larges[0]));
+  WriteLn('freed ', NativeUInt(Shared[0]));
+  WriteLn('variable ', NativeUInt(@Alphas[1]));
+end;
+
+begin
+  Plant;
+  if ParamStr(1) = 'damage' then
+    Damage;
+  if ParamStr(1) = 'overrun' then
+  begin
+    GetMem(Overrun, 50);
+    Overrun[50] := 1;
+    WriteLn('overrun ', NativeUInt(Overrun));
+  end;
+  Report;
+  WriteLn('ready 1');
+  Flush(Output);
+  if ParamStr(1) = 'churn' then
+  begin
+    BeginThread(Churn);
+    Churn(nil);
+  end;
+  if ParamStr(1) = 'locked' then
+    HoldLocks;
+  fpKill(fpGetPid, SIGSTOP);
+end.

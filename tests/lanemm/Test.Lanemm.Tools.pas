@@ -1,0 +1,225 @@
+/// What the tests of lanemm share: planted processes, and calls of lanemm.
+unit Test.Lanemm.Tools;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Classes, SysUtils, Process, fpJson, Test.Tools;
+
+type
+  /// A process that runs until it is freed.
+  TPlanted = class
+  private
+    Child: TProcess;
+    Lines: TStringList;
+  public
+    /// Starts Command and reads what it prints up to `ready 1`. Settings are lines NAME=VALUE for
+    /// its environment.
+    constructor Create(const Command, Settings: string);
+    /// Kills it.
+    destructor Destroy; override;
+    function Id: Integer;
+    /// Returns the value of a line that it printed; raises an exception without one.
+    function Value(const Name: string): string;
+    function Number(const Name: string): Int64;
+    /// Waits until it is stopped.
+    procedure AwaitStop;
+    /// Sends it a signal.
+    procedure Send(Signal: Integer);
+    /// The lines that it printed.
+    property Printed: TStringList read Lines;
+  end;
+
+  /// A test that calls lanemm.
+  TLanemmTest = class(TLaneTest)
+  protected
+    /// Of the last call.
+    ExitStatus: Integer;
+    Printed, Errors: string;
+    /// Calls lanemm with these arguments, parted by blanks.
+    procedure Call(const Arguments: string);
+    /// The same, and fails unless its exit code is 0.
+    procedure CallWell(const Arguments: string);
+    /// The same; returns what it printed as JSON, which the caller frees.
+    function CallForJson(const Arguments: string): TJSONObject;
+    /// Runs a line of a shell; returns what it printed to both outputs. ExitStatus is set.
+    function Shell(const Line: string): string;
+    /// Fails unless a list of JSON has an object with Key = Value; returns it.
+    function Item(Json: TJSONObject; const List, Key, Value: string): TJSONObject;
+    /// Fails unless the exit code was Code and Part is in the error.
+    procedure Refused(Code: Integer; const Part: string);
+  end;
+
+/// The folders of the repository and of what the tests build, with a slash.
+function Root: string;
+function Built: string;
+
+implementation
+
+uses
+  BaseUnix, jsonparser;
+
+function Root: string;
+begin
+  Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + '../../');
+end;
+
+function Built: string;
+begin
+  Result := Root + 'build/lanemm-tests/';
+end;
+
+// ---------------------------------------------------------------------------- TPlanted
+
+constructor TPlanted.Create(const Command, Settings: string);
+var
+  Sign: AnsiChar;
+  Line: string;
+  Index: Integer;
+begin
+  inherited Create;
+  Lines := TStringList.Create;
+  Lines.NameValueSeparator := ' ';
+  Child := TProcess.Create(nil);
+  Child.Executable := '/bin/sh';
+  Child.Parameters.Add('-c');
+  Child.Parameters.Add('exec ' + Command);
+  for Index := 1 to GetEnvironmentVariableCount do
+    if not GetEnvironmentString(Index).StartsWith('LANEMM=') then
+      Child.Environment.Add(GetEnvironmentString(Index));
+  if Settings <> '' then
+    Child.Environment.Add(Settings);
+  Child.Options := [poUsePipes];
+  Child.CurrentDirectory := Built;
+  Child.Execute;
+  Line := '';
+  while (Lines.IndexOf('ready 1') < 0) and (Child.Output.Read(Sign, 1) = 1) do
+    if Sign = #10 then
+    begin
+      Lines.Add(Line);
+      Line := '';
+    end
+    else
+      Line := Line + Sign;
+  if Lines.IndexOf('ready 1') < 0 then
+    raise Exception.Create(Command + ' has ended: ' + Lines.Text);
+end;
+
+destructor TPlanted.Destroy;
+begin
+  Send(SIGKILL);
+  Child.WaitOnExit;
+  Child.Free;
+  Lines.Free;
+  inherited Destroy;
+end;
+
+function TPlanted.Id: Integer;
+begin
+  Result := Child.ProcessID;
+end;
+
+function TPlanted.Value(const Name: string): string;
+begin
+  Result := Lines.Values[Name];
+  if Result = '' then
+    raise Exception.Create('nothing printed for ' + Name);
+end;
+
+function TPlanted.Number(const Name: string): Int64;
+begin
+  Result := StrToInt64(Value(Name));
+end;
+
+procedure TPlanted.Send(Signal: Integer);
+begin
+  fpKill(Id, Signal);
+end;
+
+procedure TPlanted.AwaitStop;
+var
+  State: TStringList;
+begin
+  State := TStringList.Create;
+  repeat
+    Sleep(1);
+    State.LoadFromFile(Format('/proc/%d/stat', [Id]));
+  until Pos(') T ', State.Text) > 0;
+  State.Free;
+end;
+
+// ---------------------------------------------------------------------------- TLanemmTest
+
+procedure TLanemmTest.Call(const Arguments: string);
+var
+  Child: TProcess;
+  Argument: string;
+  Output: TStringStream;
+begin
+  Child := TProcess.Create(nil);
+  Output := TStringStream.Create('');
+  Child.Executable := Root + 'build/lanemm';
+  for Argument in Arguments.Split([' ']) do
+    Child.Parameters.Add(Argument);
+  Child.CurrentDirectory := Built;
+  Child.Options := [poUsePipes];
+  Child.Execute;
+  Printed := ReadAll(Child.Output);
+  Errors := ReadAll(Child.Stderr);
+  Child.WaitOnExit;
+  ExitStatus := Child.ExitStatus;
+  Output.Free;
+  Child.Free;
+end;
+
+procedure TLanemmTest.CallWell(const Arguments: string);
+begin
+  Call(Arguments);
+  Same(0, ExitStatus, Format('exit code of lanemm %s, which printed %s', [Arguments, Errors]));
+end;
+
+function TLanemmTest.CallForJson(const Arguments: string): TJSONObject;
+begin
+  CallWell(Arguments);
+  Result := GetJSON(Printed) as TJSONObject;
+end;
+
+function TLanemmTest.Shell(const Line: string): string;
+var
+  Child: TProcess;
+begin
+  Child := TProcess.Create(nil);
+  Child.Executable := '/bin/sh';
+  Child.Parameters.Add('-c');
+  Child.Parameters.Add(Line);
+  Child.CurrentDirectory := Built;
+  Child.Options := [poUsePipes, poStderrToOutPut];
+  Child.Execute;
+  Result := ReadAll(Child.Output);
+  Child.WaitOnExit;
+  ExitStatus := Child.ExitStatus;
+  Child.Free;
+end;
+
+function TLanemmTest.Item(Json: TJSONObject; const List, Key, Value: string): TJSONObject;
+var
+  Index: Integer;
+  Items: TJSONArray;
+begin
+  Items := Json.Arrays[List];
+  for Index := 0 to Items.Count - 1 do
+    if Items.Objects[Index].Elements[Key].AsString = Value then
+      Exit(Items.Objects[Index]);
+  Fail(Format('%s has no %s with %s %s: %s', [List, List, Key, Value, Items.AsJSON]));
+  Result := nil;
+end;
+
+procedure TLanemmTest.Refused(Code: Integer; const Part: string);
+begin
+  Has(Part, Errors);
+  Same(Code, ExitStatus, 'exit code');
+end;
+
+end.

@@ -1,0 +1,531 @@
+/// Tests of the commands of lanemm: map, top, prom, record, diff, symbolize, core, and errors.
+unit Test.Lanemm.Words;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Lanemm.Tools;
+
+type
+  /// Core files of a program that has stopped itself, made by gcore of gdb.
+  TCoreTests = class(TLanemmTest)
+  private
+    function CoreFile: string;
+  protected
+    procedure SetUp; override;
+  published
+    procedure ACoreFileHasTheNumbersOfTheProcess;
+    procedure AnAddressOfADeadProcessIsFound;
+    procedure ACoreFileThatWasCutOffIsRefused;
+    procedure AMapIsMadeOfACoreFile;
+  end;
+
+  /// Commands that show numbers of a stopped program.
+  TWordTests = class(TLanemmTest)
+  private
+    Planted: TPlanted;
+    function CountOf(Symbol: AnsiChar; const Text: string): Integer;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure AMapShowsEachSliceOfLargeBlocks;
+    procedure AMapByThreadNamesThreads;
+    procedure AMapByClassShowsLetters;
+    procedure AMapAsSvgIsWellFormed;
+    procedure TopShowsClassesOnce;
+    procedure TopObeysKeysInATerminal;
+    procedure MetricsPassPromtool;
+    procedure MetricsOfAllProcessesAreLabelled;
+    procedure AMetricsFileIsReplacedAtOnce;
+    procedure ATimeLineHasALineEachTime;
+    procedure ATimeLineEndsWithTheProcess;
+  end;
+
+  /// Commands that read files.
+  TFileTests = class(TLanemmTest)
+  published
+    procedure StatesAreCompared;
+    procedure FoldedStacksAreCompared;
+    procedure ProfilesForPprofAreCompared;
+    procedure FilesOfNoKnownKindAreRefused;
+    procedure FramesWithoutNamesGetThem;
+    procedure AModuleThatIsNotFoundIsNamed;
+  end;
+
+  /// What lanemm refuses, and how it says so.
+  TRefusalTests = class(TLanemmTest)
+  published
+    procedure HelpNamesEachCommand;
+    procedure EachCommandHasItsOwnHelp;
+    procedure AnUnknownCommandIsRefused;
+    procedure AnUnknownOptionIsRefused;
+    procedure AMissingArgumentIsNamed;
+    procedure WrongNumbersAreRefused;
+    procedure NoSuchProcessIsRefused;
+    procedure AProcessNotOnLaneMMIsRefused;
+    procedure AnotherUsersProcessIsRefused;
+    procedure AFileThatIsNoCoreFileIsRefused;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, fpJson, testregistry, DOM, XMLRead, BaseUnix;
+
+const
+  // Slices of three blocks of 1,000,000 bytes.
+  LargeSlices = 3 * 16;
+
+procedure WriteText(const FileName, Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  Lines.SaveToFile(Built + FileName);
+  Lines.Free;
+end;
+
+// ---------------------------------------------------------------------------- TCoreTests
+
+var
+  // One for all tests of core files, which are long.
+  Planted: TPlanted;
+
+function TCoreTests.CoreFile: string;
+begin
+  Result := Format('%score.%d', [Built, Planted.Id]);
+end;
+
+procedure TCoreTests.SetUp;
+begin
+  if Planted <> nil then
+    Exit;
+  Planted := TPlanted.Create('./Planted stop', '');
+  Planted.AwaitStop;
+  // The core files of the kernel may go to a program, or nowhere, as its core_pattern says.
+  Shell(Format('gcore -o core %d', [Planted.Id]));
+  Check(FileExists(CoreFile), 'gcore wrote a file');
+end;
+
+procedure ForgetCore;
+begin
+  if Planted <> nil then
+    DeleteFile(Format('%score.%d', [Built, Planted.Id]));
+  Planted.Free;
+end;
+
+procedure TCoreTests.ACoreFileHasTheNumbersOfTheProcess;
+const
+  Parts: array[0..8] of string = ('totals', 'classes', 'large', 'debug', 'contents', 'damage',
+    'cachedRuns', 'returnedRuns', 'records');
+var
+  Live, Dead: TJSONObject;
+  Part: string;
+begin
+  Live := CallForJson(Format('state %d --contents --damage --json', [Planted.Id]));
+  Dead := CallForJson(Format('core %s --json', [CoreFile]));
+  for Part in Parts do
+    CheckEquals(Live.Elements[Part].AsJSON, Dead.Elements[Part].AsJSON, Part);
+  Same(Planted.Id, Dead.Int64s['process'], 'number of the process');
+  Live.Free;
+  Dead.Free;
+end;
+
+procedure TCoreTests.AnAddressOfADeadProcessIsFound;
+begin
+  CallWell(Format('core %s --at %d --holders', [CoreFile, Planted.Number('alpha')]));
+  Has('contents: Planted.TAlpha', Printed);
+  Has(Format('Planted.TBeta at $%x, offset 8', [Planted.Number('beta')]), Printed);
+end;
+
+procedure TCoreTests.ACoreFileThatWasCutOffIsRefused;
+begin
+  Shell(Format('head -c 1000000 %s > cut.core', [CoreFile]));
+  Call('core cut.core');
+  Refused(7, 'cut off');
+  Shell(Format('head -c 100 %s > cut.core', [CoreFile]));
+  Call('core cut.core');
+  Refused(7, 'cut off');
+end;
+
+procedure TCoreTests.AMapIsMadeOfACoreFile;
+begin
+  CallWell(Format('map %s --plain --width 142', [CoreFile]));
+  Has('LLLLLLLLLLLLLLLL', Printed);
+end;
+
+// ---------------------------------------------------------------------------- TWordTests
+
+procedure TWordTests.SetUp;
+begin
+  Planted := TPlanted.Create('./Planted stop', '');
+  Planted.AwaitStop;
+end;
+
+procedure TWordTests.TearDown;
+begin
+  FreeAndNil(Planted);
+end;
+
+// Returns how often the symbol stands in the lines of a map.
+function TWordTests.CountOf(Symbol: AnsiChar; const Text: string): Integer;
+var
+  Lines: TStringList;
+  Line: string;
+  Sign: AnsiChar;
+begin
+  Result := 0;
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  for Line in Lines do
+    if Line.StartsWith('$') then
+      for Sign in Line.Substring(14) do
+        Inc(Result, Ord(Sign = Symbol));
+  Lines.Free;
+end;
+
+procedure TWordTests.AMapShowsEachSliceOfLargeBlocks;
+begin
+  CallWell(Format('map %d --plain', [Planted.Id]));
+  Has('A character is 64.0 KB', Printed);
+  Same(LargeSlices, CountOf('L', Printed), 'slices of large blocks');
+  AtLeast(1, CountOf('#', Printed), 'full slices');
+end;
+
+procedure TWordTests.AMapByThreadNamesThreads;
+begin
+  CallWell(Format('map %d --plain --by thread', [Planted.Id]));
+  Has(Format(' %d Planted', [Planted.Id]), Printed);
+  Has('ended threads', Printed);
+end;
+
+procedure TWordTests.AMapByClassShowsLetters;
+begin
+  CallWell(Format('map %d --plain --by=class', [Planted.Id]));
+  // h: 2,048 to 4,095 bytes, of which are 500 blocks of 3,072.
+  AtLeast(400 * 3072 div 65536, CountOf('h', Printed), 'slices with blocks of 3,072 bytes');
+end;
+
+procedure TWordTests.AMapAsSvgIsWellFormed;
+var
+  Document: TXMLDocument;
+begin
+  CallWell(Format('map %d --svg=%smap.svg', [Planted.Id, Built]));
+  ReadXMLFile(Document, Built + 'map.svg');
+  CheckEquals('svg', string(Document.DocumentElement.TagName));
+  AtLeast(20, Document.DocumentElement.GetElementsByTagName('rect').Count, 'rectangles');
+  Document.Free;
+end;
+
+procedure TWordTests.TopShowsClassesOnce;
+begin
+  CallWell(Format('top %d --once --lines 3 --sort=used', [Planted.Id]));
+  Has('large', Printed);
+  Has(Format('process %d', [Planted.Id]), Printed);
+  HasNot(#27, Printed);
+end;
+
+procedure TWordTests.TopObeysKeysInATerminal;
+var
+  Session, Picture: string;
+
+  // Looks until the picture has Part, at most so often.
+  procedure Await(const Part: string);
+  var
+    LooksLeft: Integer;
+  begin
+    LooksLeft := 500;
+    repeat
+      Sleep(20);
+      Picture := Shell(Session + 'capture-pane -p -t top');
+      Dec(LooksLeft);
+    until (Pos(Part, Picture) > 0) or (ExitStatus <> 0) or (LooksLeft = 0);
+    Has(Part, Picture);
+  end;
+
+begin
+  Session := Format('tmux -L lanemm-tests-%d ', [Planted.Id]);
+  Shell(Format(Session + 'new-session -d -s top -x 100 -y 30 "%sbuild/lanemm top %d --every=100ms'
+    + '; sleep 1000"', [Root, Planted.Id]));
+  try
+    Await('by used');
+    Has('large', Picture);
+    Shell(Session + 'send-keys -t top b');
+    Await('by blocks');
+    Shell(Session + 'send-keys -t top t');
+    Await('thread ');
+    Has('ended threads', Picture);
+    Shell(Session + 'send-keys -t top s');
+    Await('by size');
+    Shell(Session + 'send-keys -t top c');
+    Await('size  ');
+    Planted.Send(SIGCONT);
+    Await('has ended');
+  finally
+    Shell(Session + 'kill-server');
+  end;
+end;
+
+procedure TWordTests.MetricsPassPromtool;
+begin
+  CallWell(Format('prom %d --output=%smetrics.prom', [Planted.Id, Built]));
+  CheckEquals('', Shell('promtool check metrics < metrics.prom'));
+  Same(0, ExitStatus, 'exit code of promtool');
+  Has(Format('lanemm_used_bytes{pid="%d",program="Planted"} %s', [Planted.Id,
+    Planted.Value('used')]), Shell('cat metrics.prom'));
+end;
+
+procedure TWordTests.MetricsOfAllProcessesAreLabelled;
+var
+  Other: TPlanted;
+begin
+  Other := TPlanted.Create('./Planted stop', 'LANEMM=debug');
+  try
+    Other.AwaitStop;
+    CallWell('prom');
+    Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Planted.Id]), Printed);
+    Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Other.Id]), Printed);
+  finally
+    Other.Free;
+  end;
+end;
+
+procedure TWordTests.AMetricsFileIsReplacedAtOnce;
+var
+  Before: string;
+begin
+  WriteText('old.prom', 'old');
+  Before := Shell('ln -f old.prom kept.prom; cat kept.prom');
+  CallWell(Format('prom %d --output=%sold.prom', [Planted.Id, Built]));
+  // The old file was not written to: its other name still shows it.
+  CheckEquals(Before, Shell('cat kept.prom'));
+  Has('lanemm_up', Shell('cat old.prom'));
+  CheckEquals('', Shell('ls | grep new$'));
+  Call(Format('prom %d --output=/nowhere/at/all.prom', [Planted.Id]));
+  Refused(1, 'all.prom');
+end;
+
+procedure TWordTests.ATimeLineHasALineEachTime;
+var
+  Lines: TStringList;
+begin
+  CallWell(Format('record %d --every=10ms --lines=3', [Planted.Id]));
+  Lines := TStringList.Create;
+  Lines.Text := Printed;
+  Same(4, Lines.Count, 'lines');
+  Same(12, Length(Lines[0].Split([','])), 'columns of the head');
+  Same(12, Length(Lines[3].Split([','])), 'columns of a line');
+  CheckEquals(Planted.Value('used'), Lines[1].Split([','])[2]);
+  Lines.Free;
+end;
+
+procedure TWordTests.ATimeLineEndsWithTheProcess;
+begin
+  Shell(Format('(sleep 0.3; kill -KILL %d) & exec %sbuild/lanemm record %0:d --every=50ms '
+    + '--output=line.csv', [Planted.Id, Root]));
+  Same(0, ExitStatus, 'exit code');
+  Has('used_bytes', Shell('head -n 1 line.csv'));
+end;
+
+// ---------------------------------------------------------------------------- TFileTests
+
+procedure TFileTests.StatesAreCompared;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted stop', '');
+  Planted.AwaitStop;
+  Shell(Format('%sbuild/lanemm state %d --contents --json > before.json', [Root, Planted.Id]));
+  Planted.Free;
+  Planted := TPlanted.Create('./Planted damage', '');
+  Planted.AwaitStop;
+  Shell(Format('%sbuild/lanemm state %d --contents --json > after.json', [Root, Planted.Id]));
+  Planted.Free;
+  // `damage` has 50 blocks of 7,000 bytes more, and one that does not look free any more.
+  CallWell('diff before.json after.json');
+  Has('+357.0 KB         +51', Printed);
+  Has('data of 7168 bytes', Printed);
+end;
+
+procedure TFileTests.FoldedStacksAreCompared;
+begin
+  WriteText('before.folded', 'main;Load;Parse 1000'#10'main;Draw 500');
+  WriteText('after.folded', 'main;Load;Parse 9000'#10'main;Save 7');
+  CallWell('diff before.folded after.folded');
+  Has('    +8,000 B           0     1,000 B     9,000 B  Parse < Load < main', Printed);
+  Has('      -500 B           0       500 B         0 B  Draw < main', Printed);
+  Check(Pos('Parse', Printed) < Pos('Save', Printed), 'the largest growth comes first');
+  Check(Pos('Save', Printed) < Pos('Draw', Printed), 'what fell comes last');
+  CallWell('diff --folded before.folded after.folded');
+  Has('main;Load;Parse 1000 9000'#10, Printed);
+  Has('main;Draw 500 0'#10, Printed);
+end;
+
+procedure TFileTests.ProfilesForPprofAreCompared;
+begin
+  // Two profiles of one program: the second has allocated twice as much.
+  Shell('rm -f Profiled_*.pb.gz; for times in 1 2; do LANEMM=profile,rate=1K ./Profiled $times; '
+    + 'mv $(ls Profiled_*heap*.pb.gz) profile$times.pb.gz; done');
+  Same(0, ExitStatus, 'profiles were written');
+  CallWell('diff profile1.pb.gz profile2.pb.gz --value=alloc_space');
+  Has('LOADDATA', UpperCase(Printed));
+  Has('+', Printed);
+  Call('diff profile1.pb.gz profile2.pb.gz --value=nothing');
+  Refused(2, 'inuse_space');
+end;
+
+procedure TFileTests.FilesOfNoKnownKindAreRefused;
+begin
+  WriteText('text.txt', 'this is a text without numbers');
+  WriteText('other.json', '{"a": 1}');
+  WriteText('broken.json', '{"a": ');
+  Call('diff text.txt text.txt');
+  Refused(7, 'text.txt');
+  Call('diff other.json other.json');
+  Refused(7, 'without `contents`');
+  Call('diff broken.json broken.json');
+  Refused(7, 'broken.json');
+  Call('diff nothing.json nothing.json');
+  Refused(1, 'there is no file nothing.json');
+  Shell('printf ''\037\213\010\000'' > broken.pb.gz');
+  Call('diff broken.pb.gz broken.pb.gz');
+  AtLeast(1, ExitStatus, 'exit code');
+end;
+
+procedure TFileTests.FramesWithoutNamesGetThem;
+var
+  Offset: string;
+begin
+  // The address of a routine out of the symbols of the program with debug information.
+  Offset := Trim(Shell('nm Planted | grep -i makebetas | cut -d " " -f 1 | sed "s/^0*//"'));
+  WriteText('log.txt', 'Allocated at'#10'  Planted+0x' + Offset + ' and more'#10'no frame');
+  Shell('mkdir -p debug && cp Planted debug/');
+  CallWell('symbolize log.txt debug');
+  Has('Planted+0x' + Offset + '  PLANTED.MAKEBETAS  Planted.lpr:', Printed);
+  Has(' and more'#10'no frame', Printed);
+end;
+
+procedure TFileTests.AModuleThatIsNotFoundIsNamed;
+begin
+  WriteText('log.txt', '  libmissing.so.3+0x1234');
+  CallWell('symbolize log.txt');
+  Has('libmissing.so.3', Errors);
+  Has('libmissing.so.3+0x1234', Printed);
+end;
+
+// ---------------------------------------------------------------------------- TRefusalTests
+
+const
+  CommandNames: array[0..8] of string = ('ps', 'top', 'state', 'map', 'core', 'prom', 'record',
+    'diff', 'symbolize');
+
+procedure TRefusalTests.HelpNamesEachCommand;
+var
+  Name: string;
+begin
+  CallWell('help');
+  for Name in CommandNames do
+    Has('  ' + Name + ' ', Printed);
+end;
+
+procedure TRefusalTests.EachCommandHasItsOwnHelp;
+var
+  Name: string;
+begin
+  for Name in CommandNames do
+  begin
+    CallWell(Name + ' --help');
+    Has('lanemm ' + Name + ' ', Printed);
+  end;
+end;
+
+procedure TRefusalTests.AnUnknownCommandIsRefused;
+begin
+  Call('tops 1');
+  Refused(2, 'there is no command `tops`');
+end;
+
+procedure TRefusalTests.AnUnknownOptionIsRefused;
+begin
+  Call('ps --nothing');
+  Refused(2, 'nothing');
+end;
+
+procedure TRefusalTests.AMissingArgumentIsNamed;
+begin
+  Call('state');
+  Refused(2, 'PID is missing');
+  Call('diff a');
+  AtLeast(1, ExitStatus, 'exit code');
+end;
+
+procedure TRefusalTests.WrongNumbersAreRefused;
+begin
+  Call('state abc');
+  Refused(2, '`abc` is not the number of a process');
+  Call('top 1 --every=soon');
+  Refused(2, 'soon');
+  Call('record 1 --lines=0');
+  Refused(2, '--lines');
+end;
+
+procedure TRefusalTests.NoSuchProcessIsRefused;
+begin
+  Call('state 4194303');
+  Refused(3, 'there is no process 4194303');
+end;
+
+procedure TRefusalTests.AProcessNotOnLaneMMIsRefused;
+var
+  Line: string;
+begin
+  Line := Trim(Shell('sleep 100 > /dev/null 2>&1 & echo $!'));
+  Call('state ' + Line);
+  Refused(4, 'does not run on LaneMM');
+  Shell('kill ' + Line);
+end;
+
+procedure TRefusalTests.AnotherUsersProcessIsRefused;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted stop', '');
+  try
+    Planted.AwaitStop;
+    if fpGetUid = 0 then
+      Errors := Shell(Format('setpriv --reuid=65534 --regid=65534 --clear-groups %sbuild/lanemm '
+        + 'state %d', [Root, Planted.Id]))
+    else
+    begin
+      Call('state 1');
+      Errors := Errors + Printed;
+    end;
+    Refused(5, 'not permitted to read the memory of process');
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TRefusalTests.AFileThatIsNoCoreFileIsRefused;
+begin
+  WriteText('text.core', 'no core file');
+  Call('core text.core');
+  Refused(7, 'text.core is not a core file');
+  Call('core Planted');
+  Refused(7, 'Planted is not a core file');
+  Call('core nothing.core');
+  Refused(1, 'there is no file nothing.core');
+end;
+
+initialization
+  RegisterTest(TCoreTests);
+  RegisterTest(TWordTests);
+  RegisterTest(TFileTests);
+  RegisterTest(TRefusalTests);
+finalization
+  ForgetCore;
+end.

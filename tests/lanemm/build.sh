@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds lanemm, its tests, and the programs that they look at, into build/lanemm-tests.
+set -eu
+
+cd "$(dirname "$0")/../.."
+out=build/lanemm-tests
+mkdir -p "$out/units" "$out/debug"
+make --no-print-directory lanemm
+[ -e build/lib/liblanemm.so ] || make --no-print-directory lib > "$out/lib.log" 2>&1 \
+  || { cat "$out/lib.log"; exit 1; }
+flags='-l- -v0 -vew -vm6018 -vm4046 -Fusrc -Fusrc/*'
+# shellcheck disable=SC2086 # words
+compile() {
+  fpc $flags -FU"$out/units" -FE"$out" "$@"
+}
+compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
+compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
+compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr
+gcc -O1 -o "$out/PlantedC" tests/lanemm/Planted.c
+compile -O1 -gl -Futests -Futests/lanemm tests/lanemm/LanemmTests.lpr
