@@ -202,7 +202,7 @@ lanemm: ## the tool that looks at running programs: build/lanemm
 
 test-lanemm: ORDER = --shuffle
 test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
-	@sh tools/need.sh fpc gcc tmux promtool gcore python3
+	@sh tools/need.sh fpc gcc promtool gcore python3
 	@sh tests/lanemm/build.sh
 	@build/lanemm-tests/LanemmTests $(ORDER)
 

@@ -36,7 +36,6 @@ type
     procedure AMapByClassShowsLetters;
     procedure AMapAsSvgIsWellFormed;
     procedure TopShowsClassesOnce;
-    procedure TopObeysKeysInATerminal;
     procedure MetricsPassPromtool;
     procedure MetricsOfAllProcessesAreLabelled;
     procedure AMetricsFileIsReplacedAtOnce;
@@ -227,47 +226,6 @@ begin
   Has('large', Printed);
   Has(Format('process %d', [Planted.Id]), Printed);
   HasNot(#27, Printed);
-end;
-
-procedure TWordTests.TopObeysKeysInATerminal;
-var
-  Session, Picture: string;
-
-  // Looks until the picture has Part, at most so often.
-  procedure Await(const Part: string);
-  var
-    LooksLeft: Integer;
-  begin
-    LooksLeft := 500;
-    repeat
-      Sleep(20);
-      Picture := Shell(Session + 'capture-pane -p -t top');
-      Dec(LooksLeft);
-    until (Pos(Part, Picture) > 0) or (ExitStatus <> 0) or (LooksLeft = 0);
-    Has(Part, Picture);
-  end;
-
-begin
-  Session := Format('tmux -L lanemm-tests-%d ', [Planted.Id]);
-  Shell(Format(Session + 'new-session -d -s top -x 100 -y 30 "%sbuild/lanemm top %d --every=100ms'
-    + '; sleep 1000"', [Root, Planted.Id]));
-  try
-    Await('by used');
-    Has('large', Picture);
-    Shell(Session + 'send-keys -t top b');
-    Await('by blocks');
-    Shell(Session + 'send-keys -t top t');
-    Await('thread ');
-    Has('ended threads', Picture);
-    Shell(Session + 'send-keys -t top s');
-    Await('by size');
-    Shell(Session + 'send-keys -t top c');
-    Await('size  ');
-    Planted.Send(SIGCONT);
-    Await('has ended');
-  finally
-    Shell(Session + 'kill-server');
-  end;
 end;
 
 procedure TWordTests.MetricsPassPromtool;
