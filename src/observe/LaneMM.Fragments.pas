@@ -5,7 +5,9 @@
 //             stands for itself, in a span of samples, and for others like it, which lie where
 //             blocks of their size class came from at that time: in the span Like, or in one that
 //             now is like it. If Like serves something else by now, a block like the sample would
-//             be the last one there, and keep all of a span.
+//             be the last one there, and keep all of a span. Many blocks like it in few spans
+//             would count too much then: what is attributed to the blocks of a size class is at
+//             most what its spans have free.
 // Callers:    any thread. Exact while no other thread allocates or frees.
 // Source:     tcmalloc, fragmentation profiles, which allocate a block beside each sample.
 unit LaneMM.Fragments;
@@ -15,15 +17,28 @@ unit LaneMM.Fragments;
 interface
 
 uses
-  LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Stats, LaneMM.CallSites;
 
+type
+  /// What is known of each size class.
+  TFragments = record
+    Classes: TClassStatuses;                          //< owner   how full its spans are
+    Claimed: array[0..SizeClassCount - 1] of UInt64;  //< owner   sum of the shares of its samples
+  end;
+  PFragments = ^TFragments;
+
+/// Counts the free bytes of all spans, before the samples are claimed for.
+procedure FragmentsOpen(out Fragments: TFragments);
+/// Adds what the blocks for which Sample stands would keep. Once for each sample, before the first
+/// call of FragmentsOfSample.
+procedure FragmentsClaim(var Fragments: TFragments; const Sample: TSample);
 /// Returns the free bytes that the blocks for which Sample stands keep.
-function FragmentsOfSample(const Sample: TSample): UInt64;
+function FragmentsOfSample(const Fragments: TFragments; const Sample: TSample): UInt64;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.SizeClasses, LaneMM.Frontier, LaneMM.RemoteList;
+  LaneMM.Types, LaneMM.Frontier, LaneMM.RemoteList;
 
 // Returns the share of one block in the free bytes of its span, which has Used blocks in use and
 // BlockBytes for blocks of BlockSize bytes.
@@ -56,19 +71,54 @@ begin
     Result := ShareOf(1, NativeUInt(Process.ClassSlices[SizeClass]) * SliceSize, BlockSize);
 end;
 
-function FragmentsOfSample(const Sample: TSample): UInt64;
+// Returns the span of the sample; nil for a large block, or one of debug mode.
+function SpanOfSample(const Sample: TSample): PSpan;
+begin
+  Result := ArenaSpan(Pointer(Sample.Block));
+  if (Result <> nil) and (Result^.Kind <> skBlocks) then
+    Result := nil;
+end;
+
+// Returns what the blocks keep for which a sample in Span stands, as if each was alone there.
+function ClaimOf(const Sample: TSample; Span: PSpan): UInt64;
 var
-  Span: PSpan;
   Bytes: Double;
 begin
-  Span := ArenaSpan(Pointer(Sample.Block));
-  if (Span = nil) or (Span^.Kind <> skBlocks) then
-    Exit(0); // a large block, or one of debug mode
   Bytes := ShareOf(UsedOf(Span), Span^.BlockBytes, Span^.BlockSize);
   if Sample.Count > 1 then
     Bytes := Bytes + ShareBeside(Sample.Like, Span^.SizeClass)
       * NativeUInt(Sample.Count - 1);
   Result := Round(Bytes);
+end;
+
+procedure FragmentsOpen(out Fragments: TFragments);
+begin
+  Fragments := Default(TFragments);
+  ClassStatusRead(Fragments.Classes);
+end;
+
+procedure FragmentsClaim(var Fragments: TFragments; const Sample: TSample);
+var
+  Span: PSpan;
+begin
+  Span := SpanOfSample(Sample);
+  if Span <> nil then
+    Inc(Fragments.Claimed[Span^.SizeClass], ClaimOf(Sample, Span));
+end;
+
+function FragmentsOfSample(const Fragments: TFragments; const Sample: TSample): UInt64;
+var
+  Span: PSpan;
+  Free, Claimed: UInt64;
+begin
+  Span := SpanOfSample(Sample);
+  if Span = nil then
+    Exit(0);
+  Result := ClaimOf(Sample, Span);
+  Free := Fragments.Classes[Span^.SizeClass].FreeCount * Span^.BlockSize;
+  Claimed := Fragments.Claimed[Span^.SizeClass];
+  if Claimed > Free then
+    Result := Trunc(Result / Claimed * Free);
 end;
 
 end.

@@ -9,7 +9,8 @@ unit LaneMM.ProfileData;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites,
+  LaneMM.SampledClasses, LaneMM.Fragments;
 
 type
   /// The kinds of profiles.
@@ -44,6 +45,7 @@ type
     Symbols: TSymbols;     //< the symbols of all frames
     Elf: TElf;             //< the files that hold the texts of Symbols
     Contents: TSiteClasses; //< the classes of sampled blocks, by site
+    FreeBytes: TFragments; //< free bytes of spans, and who claims them
     Fragments: PSiteSums;  //< pvFragments by site; nil: none
   end;
   PProfile = ^TProfile;
@@ -102,7 +104,7 @@ procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.Fragments, LaneMM.Samples;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.Samples;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -150,7 +152,13 @@ begin
   Profile := Context;
   SiteClassesAdd(Profile^.Contents, Sample);
   if Profile^.Fragments <> nil then
-    Inc(Profile^.Fragments^[SiteIndex(Sample.Site)], FragmentsOfSample(Sample));
+    Inc(Profile^.Fragments^[SiteIndex(Sample.Site)],
+      FragmentsOfSample(Profile^.FreeBytes, Sample));
+end;
+
+procedure ClaimForSample(const Sample: TSample; Context: Pointer);
+begin
+  FragmentsClaim(PFragments(Context)^, Sample);
 end;
 
 // Looks at the samples in use.
@@ -158,6 +166,8 @@ procedure AddSamples(var Profile: TProfile);
 begin
   SiteClassesOpen(Profile.Contents);
   Profile.Fragments := OsTakePages(SizeOf(TSiteSums));
+  FragmentsOpen(Profile.FreeBytes);
+  SamplesVisit(ClaimForSample, @Profile.FreeBytes);
   SamplesVisit(AddSample, @Profile);
   SiteClassesSort(Profile.Contents);
 end;

@@ -181,6 +181,11 @@ async function profile(){
         await cell(page,name,0));
     }
   }
+  const heap=JSON.parse(await text(page,"#data")).profiles.find(({kind})=>kind=="heap");
+  const place=heap.columns.indexOf("fragment_space");
+  const kept=heap.sites.reduce((sum,site)=>sum+site.values[place],0);
+  const free=heap.sizes.reduce((sum,{free_space=0})=>sum+free_space,0);
+  check("fragments: at most what the spans have free",kept<=free,{kept,free});
   await choose(page,"inuse");
   check("no library frames",!/CLASSES\.|CONTNRS\./.test(await text(page,"#panel")));
   await page.click("tbody tr .open");
