@@ -206,6 +206,10 @@ test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; it
 	@sh tests/lanemm/build.sh
 	@build/lanemm-tests/LanemmTests $(ORDER)
 
+test-live: ## requests of lanemm into busy programs in Pascal and C, thousands, and all errors
+	@sh tools/need.sh fpc gcc
+	@sh tests/live/run.sh $(COUNT)
+
 PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
 
@@ -269,5 +273,5 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages

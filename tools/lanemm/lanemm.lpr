@@ -6,12 +6,13 @@ program lanemm;
 uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
   ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
-  ToolSymbolize;
+  ToolSymbolize, ToolAsk, ToolRun;
 
 const
   // Help lists them in this order.
-  Commands: array[0..8] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
-    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @SymbolizeCommand);
+  Commands: array[0..11] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @SymbolizeCommand,
+    @DoCommand, @ReportCommand, @RunCommand);
 
 begin
   ExitCode := Ord(RunCommands(Commands));

@@ -1,0 +1,164 @@
+#!/bin/sh
+# Asks running programs, as a tool outside of them does: thousands of requests into busy threads, and
+# every way in which a request can fail.
+#
+#   sh tests/live/run.sh [COUNT]    COUNT requests for each program; 10000
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 2
+count=${1:-10000}
+out=$PWD/build/live
+lanemm=$PWD/build/lanemm
+flags='-l- -v0 -vew -vm6018'
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() { failed=$((failed + 1)); echo "failed: $1"; }
+# A promise, and a command that keeps it.
+promise() {
+  name=$1
+  shift
+  if "$@" > "$out/log" 2>&1; then pass; else fail "$name"; tail -n 5 "$out/log"; fi
+}
+# The same for lanemm: its exit code and a part of what it prints.
+answers() { # NAME CODE PART ARGUMENTS...
+  name=$1 code=$2 part=$3
+  shift 3
+  timeout 60 "$lanemm" "$@" > "$out/log" 2>&1
+  got=$?
+  if [ $got -eq "$code" ] && grep -q -e "$part" "$out/log"; then
+    pass
+  else
+    fail "$name: exit code $got"
+    tail -n 5 "$out/log"
+  fi
+}
+
+rm -rf "$out"
+mkdir -p "$out/pascal" "$out/client"
+# shellcheck disable=SC2086 # a list of options
+{
+  fpc $flags -O3 -g -gl -Xs- -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Asked.lpr &&
+    fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
+    gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
+    sh lib/build.sh && make --no-print-directory lanemm
+} || exit 2
+preload=$PWD/build/lib/liblanemm.so
+mkfifo "$out/in"
+
+# Starts a program whose input ends when `stop` is called; its number is in $pid.
+start() { # COMMAND...
+  "$@" < "$out/in" > "$out/printed" 2> "$out/errors" &
+  pid=$!
+  exec 9> "$out/in"
+  looks=0
+  until grep -q ready "$out/printed" || [ $looks -eq 200 ]; do
+    looks=$((looks + 1))
+    sleep 0.1
+  done
+}
+# Ends it; its exit code is in $code.
+stop() {
+  exec 9>&-
+  ( sleep 60; kill -KILL $pid ) 2> "$out/killed" &
+  watch=$!
+  wait $pid
+  code=$?
+  kill $watch
+}
+
+# ---------------------------------------------------------------- many requests
+
+storm() { # NAME COMMAND...
+  name=$1
+  shift
+  start env "LANEMM=log=$out/" "$@"
+  promise "$name: $count requests are answered" timeout 600 "$out/Asking" $pid "$count"
+  cat "$out/log"
+  stop
+  promise "$name: it goes on and ends, no block has lost its contents" test $code -eq 0
+}
+
+storm 'Pascal' "$out/Asked"
+storm 'C' env "LD_PRELOAD=$preload" "$out/asked"
+
+# ---------------------------------------------------------------- one request
+
+start env "LANEMM=log=$out/" "$out/Asked"
+answers 'status' 0 'used .* committed' do $pid status
+answers 'settings and verbs' 0 'used ' do $pid profile,rate=64K status
+answers 'wrong words are named' 2 'unknown setting `profiel`; did you mean `profile`' do $pid profiel
+answers 'words are missing' 2 'WORDS is missing' do $pid
+answers 'the blocks in use' 0 'Memory in use' report $pid inuse
+answers 'a profile as files' 0 'pb.gz$' report $pid profile --pprof
+answers 'an unknown report' 2 'there is no report' report $pid memory
+kill -STOP $pid
+answers 'a stopped process' 1 'it is stopped' do $pid status --timeout=1s
+kill -CONT $pid
+answers 'the same when it goes on' 0 'used ' do $pid status
+answers 'attach=0 at run time' 0 'used ' do $pid attach=0,status
+answers 'then it refuses' 5 'attach=0' do $pid status
+stop
+answers 'an ended process' 3 'no process' do $pid status
+
+start env LANEMM=attach=0 "$out/Asked"
+answers 'attach=0' 5 'attach=0' do $pid status
+stop
+start env LANEMM=live=0 "$out/Asked"
+answers 'live=0' 4 'live=0' do $pid status
+promise 'live=0: no page' sh -c "! grep -q memfd:lanemm /proc/$pid/maps"
+stop
+start sh -c 'echo ready; read line'
+answers 'another memory manager' 4 'does not run on LaneMM' do $pid status
+stop
+
+# ---------------------------------------------------------------- programs with ways of their own
+
+start env "LD_PRELOAD=$preload" bash -c 'trap : URG; echo ready; while :; do read -t 0.1 line; [ $? -eq 1 ] && exit; done'
+answers 'a program that takes the first signal' 0 'used ' do $pid status
+stop
+start env "LD_PRELOAD=$preload" bash -c 'eval exec {200..210}"<&-"; echo ready; read line'
+if [ "$(id -u)" -eq 0 ]; then
+  answers 'a program that closes all files, asked by root' 0 'used ' do $pid status
+else
+  answers 'a program that closes all files' 5 'closed the file' do $pid status
+fi
+stop
+start env "LD_PRELOAD=$preload" bash -c '( echo ready; read line; exit 0 ); exit $?'
+child=$(cat /proc/$pid/task/$pid/children)
+answers 'a child process' 0 'used ' do "${child% }" status
+answers 'its parent' 0 'used ' do $pid status
+stop
+
+# ---------------------------------------------------------------- other users
+
+if [ "$(id -u)" -eq 0 ]; then
+  start "$out/Asked"
+  chmod 755 "$out" "$lanemm"
+  name='another user'
+  setpriv --reuid=65534 --clear-groups "$lanemm" do $pid status > "$out/log" 2>&1
+  promise 'another user is refused' test $? -eq 5
+  stop
+  cp "$out/Asked" "$out/SetUser"
+  chown 65534 "$out/SetUser"
+  chmod 4755 "$out/SetUser"
+  start "$out/SetUser"
+  promise 'a set-user-ID program has no page' sh -c "! grep -q memfd:lanemm /proc/$pid/maps"
+  stop
+fi
+
+# ---------------------------------------------------------------- lanemm run
+
+answers 'run of a program in C' 0 'liblanemm.so' run grep liblanemm.so /proc/self/maps
+answers 'run with words' 0 'LANEMM=least=7' run least=7 env
+answers 'run of no program' 1 'there is no program' run /nowhere/program
+LANEMM=top=5 "$lanemm" run least=7 "$out/Asked" < /dev/null > "$out/printed" 2> "$out/errors"
+promise 'run of a program with LaneMM inside' grep -q ready "$out/printed"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,175 @@
+/// `lanemm do`, `lanemm report`: requests to a running process.
+unit ToolAsk;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Sends words to a process and prints the answer.
+procedure RunDo(Arguments: TArguments);
+/// Lets a process write a report and prints it, or the names of its files.
+procedure RunReport(Arguments: TArguments);
+
+const
+  DoCommand: TCommand = (
+    Name: 'do';
+    Usage: 'PID WORDS...';
+    Help: 'Sends words to a process: settings and verbs';
+    Details:
+      'Settings are those of the variable LANEMM, for example `profile,rate=64K`,'#10
+      + '`contention`, `debug`, `limit=2G`; `NAME=0` switches one off.'#10
+      + 'Verbs: status, trim, snapshot (the second one reports the growth since the first),'#10
+      + 'write (the event log and the profiles), report=KIND, see `lanemm report`.'#10
+      + '--timeout=TIME  how long to wait for the answer; 10s'#10;
+    Options: 'timeout:';
+    Run: RunDo);
+
+  ReportCommand: TCommand = (
+    Name: 'report';
+    Usage: 'PID KIND';
+    Help: 'Lets a process write a report: inuse, peak, profile, contention, growth...';
+    Details:
+      'inuse       the blocks in use by class, with what holds them; where the sampler runs,'#10
+      + '            by call site, too'#10
+      + 'peak, allocated, temporary, fragments'#10
+      + '            call sites by sampled blocks; `lanemm do PID profile` starts the sampler'#10
+      + 'profile     the files of the sampler'#10
+      + 'contention  taken locks and frees by other threads; `lanemm do PID contention`'#10
+      + 'growth      blocks that grow; `lanemm do PID growth`'#10
+      + 'Prints the report; of another format the names of the files:'#10
+      + '--json --html --pprof --folded --speedscope'#10
+      + '--timeout=TIME  how long to wait for the report; 60s'#10;
+    Options: 'json html pprof folded speedscope timeout:';
+    Run: RunReport);
+
+implementation
+
+uses
+  SysUtils, StrUtils, Classes, LaneMM.StatusPage, ToolMailbox;
+
+const
+  DoPatienceMs = 10000;
+  ReportPatienceMs = 60000;
+  FilePrefix = 'file ';
+
+// Returns the words of the command line from Index on, with commas between.
+function WordsFrom(Arguments: TArguments; Index: Integer): string;
+begin
+  Result := Arguments.Word(Index, 'WORDS');
+  for Index := Index + 1 to Arguments.Words.Count - 1 do
+    Result := Result + ',' + Arguments.Words[Index];
+end;
+
+// Raises ETool, with the answer, unless the process did what it was asked for.
+procedure CheckOutcome(Mailbox: TMailbox);
+begin
+  case Mailbox.Outcome of
+    poDone: ;
+    poWrongWords: raise ETool.Create(ecUsage, Trim(Mailbox.Answer));
+    poClosed: raise ETool.Create(ecNotPermitted, 'the process takes no requests: `attach=0`');
+  else
+    raise ETool.Create(ecFailed, Trim(Mailbox.Answer));
+  end;
+end;
+
+procedure RunDo(Arguments: TArguments);
+var
+  Mailbox: TMailbox;
+begin
+  Mailbox := TMailbox.Create(Arguments.ProcessId);
+  try
+    Mailbox.Ask(WordsFrom(Arguments, 1), Arguments.Milliseconds('timeout', DoPatienceMs));
+    CheckOutcome(Mailbox);
+    Write(Mailbox.Answer);
+  finally
+    Mailbox.Free;
+  end;
+end;
+
+// Prints the last Count reports of an event log, to which each report is appended.
+procedure PrintLast(const Path: string; Count: Integer);
+const
+  Heads: array[0..2] of string = ('LaneMM: process ', 'LaneMM event log ', 'LaneMM heap report ');
+var
+  Lines: TStringList;
+  Head: string;
+  Index, First: Integer;
+begin
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(Path);
+    First := Lines.Count;
+    while (First > 0) and (Count > 0) do
+    begin
+      Dec(First);
+      for Head in Heads do
+        if Lines[First].StartsWith(Head) then
+          Dec(Count);
+    end;
+    for Index := First to Lines.Count - 1 do
+      WriteLn(Lines[Index]);
+  finally
+    Lines.Free;
+  end;
+end;
+
+// Prints the answer; of an event log the reports that it got, of any other file the name.
+procedure PrintReport(const Answer: string);
+var
+  Line, Log, Path: string;
+  LogCount: Integer;
+begin
+  LogCount := 0;
+  for Line in Answer.Split([#10], TStringSplitOptions.ExcludeEmpty) do
+  begin
+    Path := Line;
+    if Line.StartsWith(FilePrefix) then
+      Delete(Path, 1, Length(FilePrefix));
+    if Line.StartsWith(FilePrefix) and Path.EndsWith('.txt') then
+    begin
+      Log := Path;
+      Inc(LogCount);
+    end
+    else
+      WriteLn(Path);
+  end;
+  if LogCount > 0 then
+    PrintLast(Log, LogCount);
+end;
+
+// Returns the word that asks for the report in the format of the options.
+function ReportWord(Arguments: TArguments): string;
+const
+  Kinds: array[0..7] of string = ('inuse', 'peak', 'allocated', 'temporary', 'fragments',
+    'profile', 'contention', 'growth');
+  Formats: array[0..4] of string = ('json', 'html', 'pprof', 'folded', 'speedscope');
+var
+  Kind, Format: string;
+begin
+  Kind := Arguments.Word(1, 'KIND');
+  if IndexStr(Kind, Kinds) < 0 then
+    raise ETool.Create(ecUsage, 'there is no report `%s`: %s', [Kind, string.Join(', ', Kinds)]);
+  Result := 'report=' + Kind;
+  for Format in Formats do
+    if Arguments.Has(Format) then
+      Exit(Result + ':' + Format);
+end;
+
+procedure RunReport(Arguments: TArguments);
+var
+  Mailbox: TMailbox;
+begin
+  Mailbox := TMailbox.Create(Arguments.ProcessId);
+  try
+    Mailbox.Ask(ReportWord(Arguments), Arguments.Milliseconds('timeout', ReportPatienceMs));
+    CheckOutcome(Mailbox);
+    PrintReport(Mailbox.Answer);
+  finally
+    Mailbox.Free;
+  end;
+end;
+
+end.
