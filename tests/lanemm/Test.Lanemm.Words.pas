@@ -439,12 +439,15 @@ end;
 
 procedure TRefusalTests.AProcessNotOnLaneMMIsRefused;
 var
-  Line: string;
+  Other: TPlanted;
 begin
-  Line := Trim(Shell('sleep 100 > /dev/null 2>&1 & echo $!'));
-  Call('state ' + Line);
-  Refused(4, 'does not run on LaneMM');
-  Shell('kill ' + Line);
+  Other := TPlanted.Create('sh -c "echo ready 1; exec sleep 100"', '');
+  try
+    Call(Format('state %d', [Other.Id]));
+    Refused(4, 'does not run on LaneMM');
+  finally
+    Other.Free;
+  end;
 end;
 
 procedure TRefusalTests.AnotherUsersProcessIsRefused;

@@ -153,7 +153,8 @@ begin
   except
     on Failure: ETool do
     begin
-      if Failure.Code in [ecNoProcess, ecNotOnLaneMM] then
+      // Of all processes, one may end meanwhile, or not have started LaneMM yet.
+      if (Failure.Code in [ecNoProcess, ecNotOnLaneMM]) and (Arguments.Words.Count > 0) then
         raise;
       Error := Failure.Message;
     end;
