@@ -107,7 +107,7 @@ counts() {
   esac
 }
 
-# Reads the target and makes its compiler.
+# Reads the target and makes its compiler. One at a time: two runs at once may need the same.
 prepare_target() { # TARGET
   target=$1
   dir=$repository/build/matrix/$target
@@ -116,7 +116,7 @@ prepare_target() { # TARGET
   . tests/matrix/tools.sh
   # shellcheck source=/dev/null
   . "tests/matrix/targets/$target.sh"
-  if ! prepare > "$dir/prepare.log" 2>&1; then
+  if ! { flock 9 && prepare > "$dir/prepare.log" 2>&1 9>&-; } 9> "$dir/lock"; then
     tail -n 5 "$dir/prepare.log" | sed "s/^/$target: /"
     return 1
   fi
