@@ -9,8 +9,10 @@ uses
   LaneMM, cthreads, SysUtils, Promises, Churning;
 
 type
+  // As long as its block: one between guard pages, of the requested size, is of the same kind.
   TKept = class
     Number: Integer;
+    Room: array[1..16 - SizeOf(Pointer) - SizeOf(Integer)] of Byte;
   end;
 
 const

@@ -1,6 +1,6 @@
 # win32: the compiler of i386-linux writes programs for 32-bit Windows; units built from Debian's source
 # package, wine.
-without=windows
+without='windows win32'
 reports_without='windows-reports i386'
 how='wine'
 options='--alone' # each suite with all addresses
