@@ -10,13 +10,13 @@ windows_units() {
   packages=$source/packages
   rm -rf "$dir/units"
   mkdir -p "$dir/units"
-  options="-n -T$2 -O2 -v0 -ve -FU$dir/units -FE$dir/units -Fi$rtl/inc -Fi$rtl/$1 -Fi$rtl/win -Fi$rtl/$2
+  flags="-n -T$2 -O2 -v0 -ve -FU$dir/units -FE$dir/units -Fi$rtl/inc -Fi$rtl/$1 -Fi$rtl/win -Fi$rtl/$2
     -Fi$rtl/win/wininc -Fi$rtl/objpas -Fi$rtl/objpas/sysutils -Fi$rtl/objpas/classes -Fu$rtl/inc -Fu$rtl/win
     -Fu$rtl/$2 -Fu$rtl/$1 -Fu$rtl/objpas -Fu$rtl/objpas/sysutils"
   for package in rtl-objpas/src/inc "rtl-objpas/src/$1" rtl-objpas/src/win rtl-objpas/src/common \
     fcl-base/src fcl-base/src/win fcl-process/src fcl-process/src/win fcl-fpcunit/src regexpr/src \
     fcl-json/src hash/src paszlib/src rtl-generics/src rtl-generics/src/inc fcl-xml/src; do
-    options="$options -Fu$packages/$package -Fi$packages/$package"
+    flags="$flags -Fu$packages/$package -Fi$packages/$package"
   done
   cat > "$dir/units/probe.pas" << 'END'
 program probe;
@@ -27,8 +27,8 @@ begin
 end.
 END
   # shellcheck disable=SC2086 # a list of options
-  $compiler $options -Us -Sg "$rtl/$2/system.pp" && $compiler $options "$dir/units/probe.pas" \
-    && $compiler $options "$rtl/inc/lnfodwrf.pp" && touch "$dir/units.done"
+  $compiler $flags -Us -Sg "$rtl/$2/system.pp" && $compiler $flags "$dir/units/probe.pas" \
+    && $compiler $flags "$rtl/inc/lnfodwrf.pp" && touch "$dir/units.done"
 }
 
 # wine32: wine for 32-bit programs, Debian's package in $dir/sysroot, which names its loader and

@@ -6,7 +6,7 @@ how='wine'
 options='--alone' # each suite with all addresses
 parts='suites checked engine reports programs'
 quick='engine'
-reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,LogFiles,Reports,ReportHead,DeepStacks
+reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting OnDemand Windowed"
 

@@ -5,7 +5,7 @@ reports_without=windows-reports
 how='wine'
 parts='suites checked engine reports programs'
 quick='engine'
-reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,LogFiles,Reports,ReportHead,DeepStacks
+reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting OnDemand Windowed"
 
