@@ -45,7 +45,7 @@ has_root() {
 
 installs() {
   cp "$work"/packages/*.deb "$clean/tmp/"
-  in_root "$clean" sh -c 'apt-get install -y --no-install-recommends --no-download /tmp/*.deb'
+  in_root "$clean" sh -c 'apt-get install -y --no-install-recommends /tmp/*.deb'
 }
 
 # A program whose uses clause names files is compiled with the installed units.
