@@ -86,8 +86,11 @@ link_static() {
   names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
+  # A reference that is not weak has the linker of the program take on_exit out of libc.
+  printf '.section .note.GNU-stack\n.data\n.globl lanemm_on_exit\nlanemm_on_exit: .quad on_exit\n' \
+    | as -o "$out/keep.o"
   # shellcheck disable=SC2086 # lists
-  ld -r --gc-sections $roots -u on_exit -o "$out/lanemm.o" $objects
+  ld -r --gc-sections $roots -u lanemm_on_exit -o "$out/lanemm.o" $objects "$out/keep.o"
   objcopy --strip-unneeded --keep-global-symbols="$out/names" \
     --redefine-sym lanemm_dl_find_object=_dl_find_object "$out/lanemm.o"
   rm -f "$out/liblanemm.a"
