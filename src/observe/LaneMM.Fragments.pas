@@ -20,9 +20,9 @@ uses
   LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Stats, LaneMM.CallSites;
 
 type
-  /// What is known of each size class.
+  /// How full the spans of each size class are, and what is charged for them.
   TFragments = record
-    Classes: TClassStatuses;                          //< owner   how full its spans are
+    Statuses: TClassStatuses;                         //< owner   how full its spans are
     Claimed: array[0..SizeClassCount - 1] of UInt64;  //< owner   sum of the shares of its samples
   end;
   PFragments = ^TFragments;
@@ -94,7 +94,7 @@ end;
 procedure FragmentsOpen(out Fragments: TFragments);
 begin
   Fragments := Default(TFragments);
-  ClassStatusRead(Fragments.Classes);
+  ClassStatusRead(Fragments.Statuses);
 end;
 
 procedure FragmentsClaim(var Fragments: TFragments; const Sample: TSample);
@@ -115,7 +115,7 @@ begin
   if Span = nil then
     Exit(0);
   Result := ClaimOf(Sample, Span);
-  Free := Fragments.Classes[Span^.SizeClass].FreeCount * Span^.BlockSize;
+  Free := Fragments.Statuses[Span^.SizeClass].FreeCount * Span^.BlockSize;
   Claimed := Fragments.Claimed[Span^.SizeClass];
   if Claimed > Free then
     Result := Trunc(Result / Claimed * Free);

@@ -182,7 +182,7 @@ async function profile(){
     }
   }
   const heap=JSON.parse(await text(page,"#data")).profiles.find(({kind})=>kind=="heap");
-  const place=heap.columns.indexOf("fragment_space");
+  const place=heap.columns.findIndex(({name})=>name=="fragment_space");
   const kept=heap.sites.reduce((sum,site)=>sum+site.values[place],0);
   const free=heap.sizes.reduce((sum,{free_space=0})=>sum+free_space,0);
   check("fragments: at most what the spans have free",kept<=free,{kept,free});
