@@ -207,7 +207,7 @@ test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; it
 	@build/lanemm-tests/LanemmTests $(ORDER)
 
 test-live: ## requests of lanemm into busy programs in Pascal and C, thousands, and all errors
-	@sh tools/need.sh fpc gcc
+	@sh tools/need.sh fpc gcc tmux
 	@sh tests/live/run.sh $(COUNT)
 
 PREFIX = /usr/local

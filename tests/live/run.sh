@@ -53,6 +53,7 @@ mkfifo "$out/in"
 
 # Starts a program whose input ends when `stop` is called; its number is in $pid.
 start() { # COMMAND...
+  : > "$out/printed" # what the last one said
   "$@" < "$out/in" > "$out/printed" 2> "$out/errors" &
   pid=$!
   exec 9> "$out/in"
@@ -159,6 +160,38 @@ answers 'run with words' 0 'LANEMM=least=7' run least=7 env
 answers 'run of no program' 1 'there is no program' run /nowhere/program
 LANEMM=top=5 "$lanemm" run least=7 "$out/Asked" < /dev/null > "$out/printed" 2> "$out/errors"
 promise 'run of a program with LaneMM inside' grep -q ready "$out/printed"
+
+# ---------------------------------------------------------------- lanemm top
+
+# tmux is the terminal. It must not keep the pipe to which this script prints.
+terminal() { tmux -L "lanemm-$$" "$@" < /dev/null > "$out/screen" 2>&1; }
+screen_shows() { # PART
+  looks=0
+  until terminal capture-pane -p -t top && grep -q -e "$1" "$out/screen"; do
+    looks=$((looks + 1))
+    [ $looks -lt 100 ] || { cat "$out/screen"; return 1; }
+    sleep 0.1
+  done
+}
+# A key, and what the screen shows then.
+key() { # NAME KEY PART
+  terminal send-keys -t top "$2"
+  promise "top: $1" screen_shows "$3"
+}
+
+start env "LANEMM=log=$out/" "$out/Asked"
+terminal new-session -d -s top -x 100 -y 30 "$lanemm top $pid; echo ended; sleep 20"
+promise 'top: totals' screen_shows '^# used '
+key 'sorts by growth' g 'by growth'
+key 'sorts by blocks' b 'by blocks'
+key 'threads' t '^thread '
+key 'size classes' c '^size '
+key 'starts a profile' p 'a profile runs'
+key 'writes its page and ends it' p '^file .*html'
+key 'ends' q '^ended'
+terminal kill-server
+promise 'top: the page is there' sh -c "ls '$out'/*.html"
+stop
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -23,7 +23,8 @@ const
       + '  --threads     threads, not size classes'#10
       + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
       + 'Keys: c size classes, t threads; sorted by u used, b blocks, f slack, g growth, s size;'#10
-      + 'r growth from now on, space stands still, q ends.'#10#10
+      + 'r growth from now on, space stands still, q ends.'#10
+      + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
       + 'Growth is the change of used bytes since lanemm began to look.'#10;
     Options: 'every: once lines: sort: threads copy:';
     Run: RunTop);
@@ -31,8 +32,8 @@ const
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, BaseUnix, TermIO, Math, LaneMM.Layout, HeapNumbers, ToolOpen,
-  ToolText;
+  SysUtils, Classes, StrUtils, BaseUnix, TermIO, Math, LaneMM.Layout, LaneMM.StatusPage,
+  HeapNumbers, ToolOpen, ToolMailbox, ToolText;
 
 type
   TSortKey = (skUsed, skBlocks, skSlack, skGrowth, skSize);
@@ -51,10 +52,11 @@ type
   TTop = class
   private
     Opened: TOpened;
+    Pid: Integer;
     Base, Last, Current: THeapNumbers;
     LastMs, NowMs: UInt64;
     Key: TSortKey;
-    ShowsThreads, IsPaused, IsDone: Boolean;
+    ShowsThreads, IsPaused, IsDone, IsProfiling: Boolean;
     Note: string;
     procedure Look;
     procedure AddRow(var Rows: TTopRows; const Name: string; const Current, Last,
@@ -65,6 +67,8 @@ type
     procedure Sort(var Rows: TTopRows);
     procedure AddHead(Lines: TStrings; Columns: Integer);
     procedure AddTable(Lines: TStrings; Most: Integer);
+    function Ask(const Words: string): Boolean;
+    procedure Profile;
     procedure Press(Sign: AnsiChar);
   end;
 
@@ -272,6 +276,46 @@ begin
   IsInterrupted := True;
 end;
 
+// Sends words to the process; Note shows the answer. Returns whether it did what they say.
+function TTop.Ask(const Words: string): Boolean;
+const
+  PatienceMs = 10000;
+var
+  Mailbox: TMailbox;
+begin
+  Result := False;
+  try
+    Mailbox := TMailbox.Create(Pid);
+    try
+      Mailbox.Ask(Words, PatienceMs);
+      Note := Trim(Mailbox.Answer);
+      Result := Mailbox.Outcome = poDone;
+    finally
+      Mailbox.Free;
+    end;
+  except
+    on Error: ETool do
+      Note := Error.Message;
+  end;
+end;
+
+procedure TTop.Profile;
+var
+  Written: string;
+begin
+  if not IsProfiling then
+  begin
+    IsProfiling := Ask('profile');
+    if IsProfiling then
+      Note := 'a profile runs; p writes its page and ends it';
+    Exit;
+  end;
+  IsProfiling := not Ask('report=profile:html');
+  Written := Note;
+  if not IsProfiling and Ask('profile=0') then
+    Note := Written;
+end;
+
 procedure TTop.Press(Sign: AnsiChar);
 var
   Each: TSortKey;
@@ -283,6 +327,7 @@ begin
     'q', #3, #27: IsDone := True;
     'c': ShowsThreads := False;
     't': ShowsThreads := True;
+    'p': Profile;
     'r': Base := Current;
     ' ': IsPaused := not IsPaused;
   end;
@@ -385,6 +430,7 @@ begin
   DelayMs := Arguments.Milliseconds('every', 1000);
   MostRows := Arguments.Number('lines', 0, 1);
   Top := TTop.Create;
+  Top.Pid := Arguments.ProcessId;
   Top.Key := KeyOf(Arguments);
   Top.ShowsThreads := Arguments.Has('threads');
   Top.Opened := OpenProcess(Arguments);
