@@ -54,6 +54,7 @@ const
 
 procedure TFrontierTests.SetUp;
 begin
+  inherited;
   ArenaWithNew(ManySlices + 10);
 end;
 

@@ -72,6 +72,7 @@ type
     procedure ZerosOfAUsedLargeBlockAreZeros;
     procedure LargeFreedBlocksAreCheckedAtBothEnds;
     procedure SmallerFreedBlocksAreCheckedAsAWhole;
+    procedure FreedBlocksAbove64KAreInaccessible;
     procedure EraseFreeErasesAllOfALargeBlock;
     procedure EraseFreeErasesBlocksBehindGuardPages;
     procedure GuardedBlockTakesTwoSystemCalls;
@@ -491,7 +492,21 @@ begin
   Same(0, LaneMM_CheckHeap, 'damaged');
 end;
 
+// Writes to a freed block. Returns True if the write is a fault: the block is inaccessible.
+function IsRefused(P: PByte): Boolean;
+begin
+  Result := False;
+  try
+    P^ := 1;
+  except
+    on EAccessViolation do
+      Result := True;
+  end;
+end;
+
 procedure TDebugBlocksTests.DamageOfBlocksWithAnAlignmentIsFound;
+const
+  LastShared = 15; // above, a block is one with pages of its own
 var
   Shift: Byte;
   P: PByte;
@@ -508,8 +523,10 @@ begin
     FreeMem(P);
     P := DebugGetAligned(100, Shift);
     FreeMem(P);
-    P[50] := 1;
-    Same(1, LaneMM_CheckHeap, 'after free');
+    if IsRefused(P + 50) then
+      AtLeast(LastShared, Shift, 'alignment of a block with pages of its own')
+    else
+      Same(1, LaneMM_CheckHeap, 'after free');
     Told[evWriteBefore] := 0;
   end;
 end;
@@ -693,13 +710,15 @@ begin
   LaneMM_Configure('quarantine=16M');
 end;
 
-// Writes to a freed block of Size bytes. Returns how many reports that made.
+// Writes to a freed block of Size bytes that looks like an object: it stays accessible. Returns how
+// many reports that made.
 function ReportsOfWrite(Size, Offset: NativeUInt): Integer;
 var
   P: PByte;
 begin
   FillChar(Told, SizeOf(Told), 0);
   GetMem(P, Size);
+  PPointer(P)^ := TObject;
   FreeMem(P);
   P[Offset] := 1;
   LaneMM_CheckHeap;
@@ -721,6 +740,19 @@ end;
 procedure TDebugBlocksTests.SmallerFreedBlocksAreCheckedAsAWhole;
 begin
   WritesAreReported(1 shl 20, 1);
+end;
+
+procedure TDebugBlocksTests.FreedBlocksAbove64KAreInaccessible;
+var
+  P: PByte;
+begin
+  GetMem(P, 65536);
+  FreeMem(P);
+  AssertTrue('refused', IsRefused(P + 65535));
+  GetMem(P, 32768);
+  FreeMem(P);
+  AssertFalse('refused', IsRefused(P));
+  Same(1, LaneMM_CheckHeap, 'damaged blocks');
 end;
 
 procedure TDebugBlocksTests.EraseFreeErasesAllOfALargeBlock;
