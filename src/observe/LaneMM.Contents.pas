@@ -1,7 +1,8 @@
 /// Recognizes the contents of a block: an object and its class, a string, a dynamic array.
 //
 // Owns:       nothing.
-// Invariants: only readable memory is read: blocks lie in arenas, which stay readable; class
+// Invariants: only readable memory is read. Spans of blocks stay readable; a large block that
+//             another thread resizes has no pages for a moment: a system call reads it. Class
 //             records are read through LaneMM.Modules. A block is an object only if its first word
 //             points to a class record that is valid in every part, back to TObject, and the block
 //             has the size of such an object. Strings and arrays are recognized by their header
@@ -49,7 +50,7 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Modules, LaneMM.RtlRecords;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules, LaneMM.RtlRecords;
 
 const
   // Maximum number of ancestors of a class.
@@ -197,21 +198,38 @@ begin
     TextAdd(Text, Name);
 end;
 
+// ---------------------------------------------------------------------------- blocks
+
+// Reads Size bytes of the block; returns False if they are not there now.
+function ReadBlock(const Block: TBlockInfo; Offset: NativeUInt; Target: Pointer; Size: NativeUInt):
+  Boolean;
+begin
+  Result := True;
+  if Block.UsableSize > MaxClassSize then
+    Result := OsRead(NativeUInt(Block.Address) + Offset, Target, Size)
+  else
+    Move(Block.Address[Offset], Target^, Size);
+end;
+
 // ---------------------------------------------------------------------------- objects
 
 // Returns True if all words after the first are classes or 0, not all 0: a list of classes.
-function IsListOfClasses(Words: PNativeUInt; Count: NativeUInt): Boolean;
+function IsListOfClasses(const Block: TBlockInfo; Count: NativeUInt): Boolean;
 var
-  Index, Found: NativeUInt;
+  Index, Found, ClassId: NativeUInt;
 begin
   Found := 0;
   for Index := 1 to Count - 1 do
-    if Words[Index] <> 0 then
-    begin
-      if not ClassIsValid(Words[Index]) then
-        Exit(False);
-      Inc(Found);
-    end;
+  begin
+    ClassId := 0;
+    if not ReadBlock(Block, Index * SizeOf(ClassId), @ClassId, SizeOf(ClassId)) then
+      Exit(False);
+    if ClassId = 0 then
+      Continue;
+    if not ClassIsValid(ClassId) then
+      Exit(False);
+    Inc(Found);
+  end;
   Result := Found > 0;
 end;
 
@@ -226,7 +244,7 @@ begin
     Result := Block.UsableSize = Size
   else
     Result := SizeMayBe(Size, Block.UsableSize);
-  Result := Result and not IsListOfClasses(PNativeUInt(Block.Address), Size div SizeOf(Pointer));
+  Result := Result and not IsListOfClasses(Block, Size div SizeOf(Pointer));
 end;
 
 // ---------------------------------------------------------------------------- strings, arrays
@@ -258,11 +276,11 @@ const
 var
   Head: TStringHead;
   Bytes: NativeUInt;
+  Last: Word;
 begin
   Result := False;
-  if Block.UsableSize <= SizeOf(Head) then
+  if (Block.UsableSize <= SizeOf(Head)) or not ReadBlock(Block, 0, @Head, SizeOf(Head)) then
     Exit;
-  Head := PStringHead(Block.Address)^;
   if (Head.References < References) or (Head.References > MostReferences) or (Head.Length < 1)
     or (NativeUInt(Head.Length) > Block.UsableSize) then
     Exit;
@@ -272,15 +290,13 @@ begin
   if not IsFitting(Block.UsableSize, SizeOf(Head) + Bytes + Head.ElementSize) then
     Exit;
   if (Head.ElementSize = 1) and IsCodePage(Head.CodePage) then
-  begin
-    Contents.Kind := coAnsiString;
-    Result := Contents.Data[Bytes] = 0;
-  end
+    Contents.Kind := coAnsiString
   else if (Head.ElementSize = 2) and ((Head.CodePage = Utf16) or (Head.CodePage = 0)) then
-  begin
-    Contents.Kind := coUnicodeString;
-    Result := PWord(Contents.Data + Bytes)^ = 0;
-  end;
+    Contents.Kind := coUnicodeString
+  else
+    Exit;
+  Last := 0;
+  Result := ReadBlock(Block, SizeOf(Head) + Bytes, @Last, Head.ElementSize) and (Last = 0);
 end;
 
 function IsArray(const Block: TBlockInfo; References: NativeInt; out Contents: TContents): Boolean;
@@ -289,9 +305,8 @@ var
   ElementSize: NativeUInt;
 begin
   Result := False;
-  if Block.UsableSize <= SizeOf(Head) then
+  if (Block.UsableSize <= SizeOf(Head)) or not ReadBlock(Block, 0, @Head, SizeOf(Head)) then
     Exit;
-  Head := PArrayHead(Block.Address)^;
   if (Head.References < References) or (Head.References > MostArrayReferences)
     or (Head.Size < 1 - ArrayExtra)
     or (NativeUInt(Head.Size) > NativeUInt(Block.UsableSize - SizeOf(Head) - ArrayExtra)) then
@@ -311,9 +326,8 @@ var
   First: NativeUInt;
 begin
   Contents := Default(TContents);
-  if Block.UsableSize < SizeOf(First) then
+  if (Block.UsableSize < SizeOf(First)) or not ReadBlock(Block, 0, @First, SizeOf(First)) then
     Exit;
-  First := PNativeUInt(Block.Address)^;
   if IsObject(Block, First) then
   begin
     Contents.Kind := coObject;

@@ -43,6 +43,7 @@ type
     procedure UnmappedAddressesAreNoClasses;
     procedure StringWithoutItsEndIsNone;
     procedure StringLongerThanItsBlockIsNone;
+    procedure LargeBlockThatIsBeingMovedIsUnknown;
   end;
 
 implementation
@@ -408,6 +409,22 @@ begin
     PNativeInt(PByte(Text) - SizeOf(NativeInt))^ := 10;
     AssertTrue('kind', Contents.Kind <> coAnsiString);
   end;
+end;
+
+// Another thread resizes it: its pages are gone.
+procedure TContentsTests.LargeBlockThatIsBeingMovedIsUnknown;
+const
+  Size = 1 shl 20;
+var
+  Block: TBlockInfo;
+begin
+  Block := Default(TBlockInfo);
+  Block.Kind := skLarge;
+  Block.UsableSize := Size;
+  Block.Address := OsTakePages(Size);
+  OsReleasePages(Block.Address, Size);
+  ContentsRead(Block, Contents);
+  AssertTrue('kind', Contents.Kind = coUnknown);
 end;
 
 initialization
