@@ -26,7 +26,7 @@ function LivePageIsWanted: Boolean;
 /// there is none.
 procedure LivePageStart(const Signals: TLiveSignals);
 /// Returns the page, or nil.
-function LivePage: PStatusPage; inline;
+function LivePage: PStatusPage;
 /// In a child process: drops the page of the parent.
 procedure LivePageForget;
 /// Makes the page of a child process, if the parent had one and no other thread is making it.

@@ -82,17 +82,17 @@ end;
 // Adds the standard error of a sum of this many samples, as a share with four decimals.
 procedure AddError(var Text: TText; Samples: UInt64);
 const
-  Unity = 10000;
+  One = 10000;
 var
   Digits: ShortString;
   Error: UInt64;
 begin
   Error := 0;
   if (Samples > 0) and (Settings.Values[opRate] > 1) then
-    Error := Trunc(Unity / Sqrt(Samples) + 0.5);
+    Error := Trunc(One / Sqrt(Samples) + 0.5);
   JsonAddKey(Text, 'error');
-  TextAddNumber(Text, Error div Unity);
-  Str(UInt64(Unity + Error mod Unity), Digits);
+  TextAddNumber(Text, Error div One);
+  Str(UInt64(One + Error mod One), Digits);
   Digits[1] := '.';
   TextAdd(Text, Digits);
 end;

@@ -121,6 +121,7 @@ function GetHeapStatus: THeapStatus;
 function AllocMem(Size: NativeInt): Pointer;
 function Exp(const X: Extended): Extended;
 function Ln(const X: Extended): Extended;
+function Sqrt(const X: Extended): Extended;
 function AssignFile(var F: Text; FileName: string; CodePage: Word): Integer;
 function IOResult: Integer;
 function UTF8Encode(const WS: UnicodeString): RawByteString;
