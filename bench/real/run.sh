@@ -95,4 +95,4 @@ git --no-optional-locks diff --quiet HEAD -- src bench || revision="$revision wi
   "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh
 date: $(date -u +%F)
 revision: $revision
-library: mORMot $(sed -n 's/^.\(.*\).$/\1/p' "$mormot/src/mormot.commit.inc")" $binaries
+library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")" $binaries
