@@ -25,6 +25,8 @@ type
     {$endif}
     procedure FreeBlocks;
     procedure FreeVictim;
+    function BlocksAreOwn: Boolean;
+    procedure GetOwnBlocks;
     procedure FreeEvenBlocks;
     procedure WriteNastyWords(Kind: Integer);
     procedure Refuses(P: Pointer; const What: string);
@@ -64,7 +66,8 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge, LaneMM.Blocks;
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
+  LaneMM.Blocks;
 
 const
   BlockCount = 300;
@@ -93,6 +96,33 @@ begin
     GetMem(Blocks[Index], Size);
     FillPattern(Blocks[Index], Size, Index);
   end;
+end;
+
+// Returns whether all blocks lie in spans of this thread. A full span is none: it belongs to the
+// first thread that frees one of its blocks.
+function TBlocksPointersTests.BlocksAreOwn: Boolean;
+var
+  Index: Integer;
+begin
+  Result := True;
+  for Index := 0 to High(Blocks) do
+    Result := Result and (BlockSpan(Blocks[Index])^.Owner = OsThreadHeap);
+end;
+
+procedure TBlocksPointersTests.GetOwnBlocks;
+var
+  Others: TPointers;
+  Index: Integer;
+begin
+  Others := nil;
+  GetBlocks;
+  while not BlocksAreOwn do
+  begin
+    for Index := 0 to High(Blocks) do
+      Insert(Blocks[Index], Others, Length(Others));
+    GetBlocks;
+  end;
+  FreeEach(Others, 1);
 end;
 
 // Frees what is left and checks the contents.
@@ -641,7 +671,7 @@ var
   Link: NativeUInt;
 begin
   Size := 48;
-  GetBlocks;
+  GetOwnBlocks;
   Victim := Blocks[High(Blocks)];
   FreeMem(Victim);
   Link := PNativeUInt(Victim)^;
