@@ -73,6 +73,23 @@ assert files[0]['VersionAsString'] == update['UpdateLazPackages'][0]['Version']
 END
 report 'the description of the online package is that of its file' $?
 
+build --ws=nogui tests/lazarus/Online.lpi && mkdir -p "$out/opm" \
+  && "$out/Online" "$out/online/packagelist.json" "$out/opm" > "$out/log" 2>&1 \
+  && diff - "$out/log" << END
+lanemm
+lanemm/
+$url/update_lanemm.json
+lanemm_units.lpk
+$(sh tools/version.sh --library).0
+lptRunTime
+packages/lazarus/
+END
+report 'the Online Package Manager reads the description' $?
+
+sed 's/"RepositoryFileHash"/"Hash"/' "$out/online/packagelist.json" > "$out/wrong.json"
+! "$out/Online" "$out/wrong.json" "$out/opm" > "$out/log" 2>&1 && grep -q '^refused: ' "$out/log"
+report 'and refuses one without the sum of its file' $?
+
 mkdir -p "$out/unpacked"
 (cd "$out/unpacked" && unzip -q ../online/lanemm.zip) > "$out/log" 2>&1 \
   && build "$out/unpacked/lanemm/packages/lazarus/lanemm_units.lpk"

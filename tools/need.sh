@@ -4,7 +4,8 @@
 #   sh tools/need.sh TOOL...
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
-# (the library), python-tests (those of Debian's python3), redis (server and client), php, or a command
+# (the library), opkman (the sources of the Online Package Manager, with a Lazarus without windows),
+# python-tests (those of Debian's python3), redis (server and client), php, or a command
 # with a Debian package of the same name. A missing tool is installed
 # with apt where that is possible without a password; elsewhere one line says what to install, and
 # the exit code is 1.
@@ -26,6 +27,11 @@ has_fpc() {
   fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fpc.log" 2>&1
 }
 
+# The folder of Lazarus.
+lazarus() {
+  dirname "$(readlink -f "$(command -v lazbuild)")"
+}
+
 has() {
   case $1 in
     fpc) has_fpc ;;
@@ -35,7 +41,9 @@ has() {
     time) [ -x /usr/bin/time ] ;;
     java) command -v javac > /dev/null ;; # a run-time environment alone compiles nothing
     python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
-    lazbuild) [ -d "$(dirname "$(readlink -f "$(command -v lazbuild)")")/packager/globallinks" ] ;;
+    lazbuild) [ -d "$(lazarus)/packager/globallinks" ] ;;
+    opkman) [ -e "$(lazarus)/components/onlinepackagemanager/opkman_const.pas" ] \
+      && [ -d "$(lazarus)/lcl/units/$(fpc -iTP)-$(fpc -iTO)/nogui" ] ;;
     debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
     venv) /usr/bin/python3 -c 'import ensurepip' 2> /dev/null ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
@@ -62,6 +70,8 @@ packages() {
     qemu-*) echo qemu-user ;;
     *-ld) echo "binutils-${1%-ld}" ;;
     redis) echo redis-server redis-tools ;;
+    fppkg) echo fp-utils ;;
+    opkman) echo lazarus-src lcl-nogui ;;
     debhelper) echo debhelper dpkg-dev ;;
     musl-gcc) echo musl-tools ;;
     venv) echo python3-venv ;;
