@@ -82,7 +82,7 @@ test-leakview: ## leaks read by the parser of Lazarus' leak view
 	@sh tests/leakview.sh
 
 test-lazarus: ## the package for Lazarus, a project that requires it, the online package
-	@sh tools/need.sh fpc lazbuild zip unzip python3
+	@sh tools/need.sh fpc lazbuild opkman zip unzip python3
 	@sh tests/lazarus.sh
 
 test-pages: ## the pages of profiles and leaks in a browser; needs Chromium and npm
@@ -227,9 +227,17 @@ deb: ## Debian packages, in build/deb
 	@sh tools/need.sh fpc gcc git xz debhelper
 	@sh tools/deb.sh
 
-test-packages: ## archives and packages, installed and used in clean roots; needs root
-	@sh tools/need.sh fpc gcc git xz debhelper lintian mmdebstrap musl-gcc pkg-config venv
+test-packages: ## archives, fpmake, Debian packages and the pages in clean roots; needs root
+	@sh tools/need.sh fpc fppkg gcc git xz debhelper lintian mmdebstrap pkg-config
 	@sh tests/packages/run.sh
+
+test-floor: ## the C library on the oldest glibc that it runs on, and with musl; needs root
+	@sh tools/need.sh fpc gcc mmdebstrap musl-gcc
+	@sh tests/packages/run.sh floor
+
+test-formats: ## bills of materials and workflows, by the tools of their formats
+	@sh tools/need.sh fpc gcc git xz venv go shellcheck
+	@sh tests/packages/run.sh formats
 
 test-c: ## the C library: every function, threads, forks, limits, real programs
 	@sh tools/need.sh fpc gcc g++ pkg-config cmake gdb groff
@@ -274,4 +282,4 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
-.PHONY: dist deb test-packages
+.PHONY: dist deb test-packages test-floor test-formats

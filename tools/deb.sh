@@ -5,6 +5,9 @@
 #   sh tools/deb.sh [--out=DIR]
 #
 # --out=DIR  where the packages go; build/deb if not given
+#
+# DEBFULLNAME and DEBEMAIL name the maintainer, as for Debian's own tools. Without them the packages name
+# an address that does not exist: they are for this machine alone.
 set -eu
 
 out=build/deb
@@ -23,5 +26,9 @@ mv "$out/lanemm-$upstream.tar.xz" "$out/lanemm_$version.orig.tar.xz"
 mkdir "$tree"
 tar -C "$tree" --strip-components=1 -xf "$out/lanemm_$version.orig.tar.xz"
 cp -R packages/debian "$tree/debian"
+if [ -n "${DEBEMAIL-}" ]; then
+  sed -i "s|LaneMM maintainers <maintainers@example.org>|${DEBFULLNAME:-LaneMM maintainers} <$DEBEMAIL>|" \
+    "$tree/debian/control" "$tree/debian/changelog"
+fi
 cd "$tree"
 dpkg-buildpackage --no-sign

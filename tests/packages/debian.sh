@@ -22,7 +22,13 @@ clean=$work/root
 library=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/liblanemm.so.1
 
 builds() {
-  sh tools/deb.sh --out="$work/packages"
+  DEBFULLNAME='The Builder' DEBEMAIL=builder@example.net sh tools/deb.sh --out="$work/packages"
+}
+
+has_maintainer() {
+  for package in "$work"/packages/*.deb; do
+    [ "$(dpkg-deb --field "$package" Maintainer)" = 'The Builder <builder@example.net>' ] || return 1
+  done
 }
 
 # Neither errors nor warnings. The first package of Debian's archive closes a bug there; these packages
@@ -39,7 +45,7 @@ files_of() {
 }
 
 has_root() {
-  make_root "$clean" "$(mirror CODENAME)" fp-compiler,libc6-dev,gcc,pkgconf,perl-base || return 1
+  unpack_root "$clean" || return 1
   files_of > "$work/before"
 }
 
@@ -66,6 +72,18 @@ links_static() {
     $(pkg-config --static --libs lanemm) && ./static'
 }
 
+links_by_cmake() {
+  mkdir "$clean/tmp/project" && cat > "$clean/tmp/project/CMakeLists.txt" <<'END' || return 1
+cmake_minimum_required(VERSION 3.13)
+project(status C)
+find_package(lanemm 1.0 REQUIRED)
+add_executable(status ../status.c)
+target_compile_options(status PRIVATE -fno-builtin)
+target_link_libraries(status lanemm::lanemm)
+END
+  in_root "$clean" sh -c 'cd /tmp/project && cmake -B build . && cmake --build build && build/status'
+}
+
 preloads() {
   in_root "$clean" env LD_PRELOAD="$library" perl -e \
     'open(M, "/proc/$$/maps") or die; exit(!grep(/liblanemm/, <M>));' || return 1
@@ -90,12 +108,14 @@ is_gone() {
 }
 
 promise 'the packages build from the source archive' builds
+promise 'they name who builds them as their maintainer' has_maintainer
 promise 'lintian has no errors and no warnings' is_lintian_clean
 promise 'there is a clean root' has_root
 promise 'apt installs all packages with what is in the root' installs
 promise 'a Pascal program runs on the installed units' compiles
 promise 'a C program links the installed library' links
 promise 'a C program links the installed static library' links_static
+promise 'a CMake project links the installed library' links_by_cmake
 promise 'the installed library is preloaded' preloads
 promise 'the installed tool runs' has_tool
 promise 'the packages have manual pages, licence and changes' has_documents

@@ -22,17 +22,33 @@ sum() {
   [ "$failed" -eq 0 ]
 }
 
-# The mirror of Debian and the suite that the apt of this machine uses.
+# The mirror of Debian or the suite that the apt of this machine uses.
 mirror() { # REPO_URI | CODENAME
   apt-get indextargets --format "\$(ORIGIN) \$($1)" 'Created-By: Packages' \
     | sed -n 's/^Debian //p' | head -n 1
 }
 
-# Makes a root with the essential packages, apt and the named ones.
-make_root() { # DIRECTORY SUITE PACKAGE,PACKAGE...
+# Makes a root with the essential packages, apt and the named ones: a folder, or a .tar file.
+make_root() { # ROOT SUITE PACKAGE,PACKAGE...
+  # Without lists of packages apt names no mirror. need.sh has the lock.
+  [ -n "$(mirror REPO_URI)" ] || { mkdir -p build/need && flock build/need/lock apt-get update; } || return 1
   rm -rf "$1"
-  mmdebstrap --quiet --variant=apt --mode=root ${3:+"--include=$3"} "$2" "$1" \
-    "deb $(mirror REPO_URI) $2 main"
+  mmdebstrap --quiet --variant=apt --mode=root --aptopt='Acquire::Retries "5"' "--include=$3" \
+    "${2:-$(mirror CODENAME)}" "$1" "deb $(mirror REPO_URI) ${2:-$(mirror CODENAME)} main"
+}
+
+# Unpacks the root of a new user: this machine's release of Debian with compilers, without LaneMM. The
+# first test that needs it makes it, and leaves it for the others.
+unpack_root() { # DIRECTORY
+  new=build/packages/root.tar
+  [ -s $new ] || {
+    make_root $new.tar '' \
+      fp-compiler,fp-units-base,fp-units-fcl,libc6-dev,gcc,make,cmake,pkgconf,perl-base || return 1
+    mv $new.tar $new
+  }
+  rm -rf "$1"
+  mkdir -p "$1"
+  tar -C "$1" --numeric-owner -xf $new
 }
 
 # Runs a command in a root, with nothing of this machine's environment but the processes.

@@ -1,10 +1,11 @@
 #!/bin/sh
-# What a release hands out: archives, Debian packages, the oldest C library, Free Pascal's own tools.
+# What a release hands out: Free Pascal's own tools, archives, Debian packages, the pages of a new user.
 #
 #   sh tests/packages/run.sh [PART...]
 #
-# PART is dist, debian, floor or fpmake; all without any. The last line is the sum of all tests,
-# `N passed, N failed`.
+# PART is fpmake, dist, debian or pages, which need no network but the packages of Debian; all of them
+# without any. Two more need more: floor (Debian 11), formats (PyPI and Go's proxy). The last line is the sum
+# of all tests, `N passed, N failed`.
 set -eu
 
 case ${1-} in
@@ -13,17 +14,20 @@ esac
 
 cd "$(dirname "$0")/../.."
 mkdir -p build/packages
+rm -f build/packages/root.tar # today's packages
 passed=0
 failed=0
-[ $# -gt 0 ] || set -- fpmake floor dist debian
+[ $# -gt 0 ] || set -- fpmake dist debian pages
 for part in "$@"; do
   log=build/packages/$part.log
+  start=$(date +%s)
   sh "tests/packages/$part.sh" > "$log" 2>&1 || true
   counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
   counts=${counts:-0 1}
   passed=$((passed + ${counts% *}))
   failed=$((failed + ${counts#* }))
-  printf '%-8s %3d passed %3d failed\n' "$part" "${counts% *}" "${counts#* }"
+  printf '%-8s %3d passed %3d failed, %d s\n' "$part" "${counts% *}" "${counts#* }" \
+    $(($(date +%s) - start))
   [ "${counts#* }" -eq 0 ] || cat "$log"
 done
 echo "$passed passed, $failed failed"
