@@ -29,8 +29,8 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the eight below, two at a time, and the tests of the linter
-	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core test-pages lint-test
+test: ## all tests: the ten below, two at a time, and the tests of the linter
+	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core test-pages test-lanemm test-servers lint-test
 
 test-release: ## tests of the build that users get, in the order of a new seed
 test-checked: ## tests of the build that verifies its own laws, each suite alone
@@ -202,13 +202,17 @@ lanemm: ## the tool that looks at running programs: build/lanemm
 
 test-lanemm: ORDER = --shuffle
 test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
-	@sh tools/need.sh fpc gcc promtool gcore python3
+	@sh tools/need.sh fpc gcc promtool gcore python3 strace
 	@sh tests/lanemm/build.sh
 	@build/lanemm-tests/LanemmTests $(ORDER)
 
 test-live: ## requests of lanemm into busy programs in Pascal and C, thousands, and all errors
-	@sh tools/need.sh fpc gcc tmux
+	@sh tools/need.sh fpc gcc tmux strace
 	@sh tests/live/run.sh $(COUNT)
+
+test-servers: ## redis-server and demos/Server under load, looked at with lanemm
+	@sh tools/need.sh fpc gcc redis promtool
+	@sh tests/servers/run.sh
 
 PREFIX = /usr/local
 LIBDIR = $(PREFIX)/lib
@@ -281,5 +285,5 @@ clean: ## removes build/, and compiled units that lie beside their sources
 .PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -96,24 +96,6 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// Takes two signals that the program neither handles nor ignores: it may take one itself later.
-procedure TakeSignals(out Signals: TLiveSignals);
-const
-  // SIGURG, which a process ignores unless it has a handler, and signals without a meaning.
-  Candidates: array[0..4] of Cardinal = (23, 60, 61, 62, 63);
-var
-  Index, Count: Cardinal;
-begin
-  Signals := Default(TLiveSignals);
-  Count := 0;
-  for Index := 0 to High(Candidates) do
-    if (Count < Length(Signals)) and OsPageSignal(Candidates[Index], TakeSignal) then
-    begin
-      Signals[Count] := Candidates[Index];
-      Inc(Count);
-    end;
-end;
-
 procedure MailboxStart;
 var
   Signals: TLiveSignals;
@@ -122,7 +104,7 @@ begin
     Exit;
   Signals := Default(TLiveSignals);
   if IsSet(opAttach) then
-    TakeSignals(Signals);
+    OsPageSignals(TakeSignal, Signals[0], Signals[1]); // the program may take one itself later
   LivePageStart(Signals);
 end;
 

@@ -22,9 +22,9 @@ function OsPageIsAllowed: Boolean;
 function OsPageMap(Name: PAnsiChar; Size: NativeUInt): Pointer;
 /// Unmaps it; its file number stays open.
 procedure OsPageUnmap(P: Pointer; Size: NativeUInt);
-/// Sets Handler for a signal, on the alternate stack if the interrupted thread has one. Returns
-/// False, and changes nothing, if the signal has a handler or is ignored.
-function OsPageSignal(Signal: Cardinal; Handler: TOsSignalHandler): Boolean;
+/// Sets Handler for two signals that the program neither handles nor ignores, on the alternate
+/// stack if the interrupted thread has one. Returns their numbers; 0: none was free.
+procedure OsPageSignals(Handler: TOsSignalHandler; out First, Second: Cardinal);
 
 implementation
 

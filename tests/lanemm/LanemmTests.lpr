@@ -4,7 +4,8 @@ program LanemmTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Words;
+  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks,
+  Test.Lanemm.Words;
 
 begin
   ExitCode := Test.Runner.RunTests;

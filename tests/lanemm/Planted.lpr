@@ -1,10 +1,10 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | churn | locked
+//   Planted stop | damage | overrun | leak | churn | leakchurn | locked
 //
-// Prints what it knows of itself as lines `NAME VALUE`; then `stop`, `damage` and `overrun` stop
-// themselves by SIGSTOP, `churn` goes on allocating in two threads, and `locked` hangs for ever
-// while it holds all locks of shards.
+// Prints what it knows of itself as lines `NAME VALUE`; then `stop`, `damage`, `overrun` and `leak`
+// stop themselves by SIGSTOP, `churn` and `leakchurn` go on allocating in two threads, and `locked`
+// hangs for ever while it holds all locks of shards.
 program Planted;
 
 {$mode delphi}
@@ -21,6 +21,9 @@ const
   SharedCount = 500;
   SharedSize = 3000;
   TakenCount = 100;
+  LeakCount = 40;
+  LeakPairCount = 10;
+  LeakCycleCount = 5;
 
 type
   TAlpha = class
@@ -29,6 +32,10 @@ type
   TBeta = class
     Held: TObject;
     Numbers: array[0..19] of Int64;
+  end;
+  TGamma = class
+    Held: TObject;
+    Numbers: array[0..9] of Int64;
   end;
 
 var
@@ -110,6 +117,28 @@ begin
     FreeMem(Shared[Index * 3]);
 end;
 
+// Forgets what it makes: objects, objects that hold another one, pairs that hold each other.
+procedure Leak;
+var
+  Index: Integer;
+  Gamma: TGamma;
+  Beta: TBeta;
+begin
+  for Index := 1 to LeakCount do
+    TGamma.Create;
+  for Index := 1 to LeakPairCount do
+  begin
+    Gamma := TGamma.Create;
+    Gamma.Held := TAlpha.Create;
+  end;
+  for Index := 1 to LeakCycleCount do
+  begin
+    Beta := TBeta.Create;
+    Beta.Held := TBeta.Create;
+    TBeta(Beta.Held).Held := Beta;
+  end;
+end;
+
 // Overwrites the first word of a free block, as a program with a bug does.
 procedure Damage;
 var
@@ -163,6 +192,8 @@ end;
 
 begin
   Plant;
+  if Pos('leak', ParamStr(1)) = 1 then
+    Leak;
   if ParamStr(1) = 'damage' then
     Damage;
   if ParamStr(1) = 'overrun' then
@@ -174,7 +205,7 @@ begin
   Report;
   WriteLn('ready 1');
   Flush(Output);
-  if ParamStr(1) = 'churn' then
+  if (ParamStr(1) = 'churn') or (ParamStr(1) = 'leakchurn') then
   begin
     BeginThread(Churn);
     Churn(nil);

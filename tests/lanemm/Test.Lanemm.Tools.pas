@@ -26,6 +26,9 @@ type
     function Number(const Name: string): Int64;
     /// Waits until it is stopped.
     procedure AwaitStop;
+    function IsStopped: Boolean;
+    /// Waits until it has ended, for ten seconds at most; returns whether it has.
+    function AwaitEnd: Boolean;
     /// Sends it a signal.
     procedure Send(Signal: Integer);
     /// The lines that it printed.
@@ -138,16 +141,25 @@ begin
   fpKill(Id, Signal);
 end;
 
-procedure TPlanted.AwaitStop;
+function TPlanted.IsStopped: Boolean;
 var
   State: TStringList;
 begin
   State := TStringList.Create;
-  repeat
-    Sleep(1);
-    State.LoadFromFile(Format('/proc/%d/stat', [Id]));
-  until Pos(') T ', State.Text) > 0;
+  State.LoadFromFile(Format('/proc/%d/stat', [Id]));
+  Result := Pos(') T ', State.Text) > 0;
   State.Free;
+end;
+
+procedure TPlanted.AwaitStop;
+begin
+  while not IsStopped do
+    Sleep(1);
+end;
+
+function TPlanted.AwaitEnd: Boolean;
+begin
+  Result := Child.WaitOnExit(10000);
 end;
 
 // ---------------------------------------------------------------------------- TLanemmTest

@@ -56,6 +56,8 @@ type
 
   /// What lanemm refuses, and how it says so.
   TRefusalTests = class(TLanemmTest)
+  private
+    function WithoutAttach(const Arguments: string): string;
   published
     procedure HelpNamesEachCommand;
     procedure EachCommandHasItsOwnHelp;
@@ -66,6 +68,9 @@ type
     procedure NoSuchProcessIsRefused;
     procedure AProcessNotOnLaneMMIsRefused;
     procedure AnotherUsersProcessIsRefused;
+    procedure RootWithoutCapabilitiesIsRefused;
+    procedure TotalsNeedNoRightToAttach;
+    procedure TotalsOfAStoppedProcessHaveTheirAge;
     procedure AFileThatIsNoCoreFileIsRefused;
   end;
 
@@ -465,6 +470,72 @@ begin
       Call('state 1');
       Errors := Errors + Printed;
     end;
+    Refused(5, 'not permitted to read the memory of process');
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TRefusalTests.RootWithoutCapabilitiesIsRefused;
+var
+  Planted: TPlanted;
+  Caller: string;
+  Id: Integer;
+begin
+  Planted := TPlanted.Create('./Planted stop', '');
+  try
+    Planted.AwaitStop;
+    Caller := 'setpriv --bounding-set=-all --inh-caps=-all ' + Root + 'build/lanemm';
+    Id := Planted.Id;
+    if fpGetUid <> 0 then
+    begin
+      Caller := Root + 'build/lanemm';
+      Id := 1; // a process of root
+    end;
+    Errors := Shell(Format('%s state %d', [Caller, Id]));
+    Refused(5, 'not permitted to read the memory of process');
+    Errors := Shell(Format('%s do %d status', [Caller, Id]));
+    Refused(5, 'may be asked by its user and by root only');
+  finally
+    Planted.Free;
+  end;
+end;
+
+// Calls lanemm where it may read files of a process and not its memory, as with Yama: the call that
+// reads memory fails, and so does the one that leads to an address in /proc/PID/mem.
+function TRefusalTests.WithoutAttach(const Arguments: string): string;
+begin
+  Result := Shell('strace -qq -o /dev/null -e inject=process_vm_readv,lseek:error=EPERM ' + Root
+    + 'build/lanemm ' + Arguments);
+end;
+
+procedure TRefusalTests.TotalsNeedNoRightToAttach;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted churn', '');
+  try
+    Errors := WithoutAttach(Format('state %d', [Planted.Id]));
+    Has('status page: used ', Errors);
+    Refused(5, 'not permitted to read the memory of process');
+    Has('* not permitted', WithoutAttach('ps'));
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TRefusalTests.TotalsOfAStoppedProcessHaveTheirAge;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted churn', '');
+  try
+    CallWell(Format('do %d status', [Planted.Id]));
+    Planted.Send(SIGSTOP);
+    Planted.AwaitStop;
+    Sleep(1100);
+    Errors := WithoutAttach(Format('state %d', [Planted.Id]));
+    Has(' s old', Errors);
     Refused(5, 'not permitted to read the memory of process');
   finally
     Planted.Free;

@@ -44,6 +44,7 @@ mkdir -p "$out/pascal" "$out/client"
 # shellcheck disable=SC2086 # a list of options
 {
   fpc $flags -O3 -g -gl -Xs- -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Asked.lpr &&
+    fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Quiet.lpr &&
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
     sh lib/build.sh && make --no-print-directory lanemm
@@ -152,6 +153,28 @@ if [ "$(id -u)" -eq 0 ]; then
   promise 'a set-user-ID program has no page' sh -c "! grep -q memfd:lanemm /proc/$pid/maps"
   stop
 fi
+
+# ---------------------------------------------------------------- system calls at the start
+
+# Returns how many system calls a program makes; $1 are its settings.
+calls() { # LANEMM COMMAND...
+  settings=$1
+  shift
+  strace -f -qq -o "$out/calls" env -i "LANEMM=$settings" "$@" > "$out/printed" < /dev/null
+  grep -v 'execve\|exited with' "$out/calls" | wc -l
+}
+# Whether the page costs so many of them.
+page_costs() { # COUNT COMMAND...
+  count=$1
+  shift
+  with=$(calls live=1 "$@")
+  without=$(calls live=0 "$@")
+  echo "$with system calls, $without without the page"
+  [ $((with - without)) -eq "$count" ]
+}
+# prctl, three or two of sigaction, memfd_create, prlimit, ftruncate, mmap, fcntl, close, getpid.
+promise 'the page costs 11 system calls in Pascal' page_costs 11 "$out/Quiet"
+promise 'the page costs 11 system calls in C' page_costs 11 "LD_PRELOAD=$preload" /bin/true
 
 # ---------------------------------------------------------------- lanemm run
 

@@ -6,7 +6,7 @@ unit HeapJson;
 interface
 
 uses
-  fpJson, HeapImages, HeapNumbers, HeapContents, HeapDamage;
+  fpJson, HeapImages, HeapNumbers, HeapContents, HeapDamage, HeapLeaks;
 
 /// Returns the numbers as an object of bytes and counts; the caller frees it.
 function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
@@ -14,6 +14,8 @@ function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObj
 function GroupsToJson(const Groups: TContentsGroups): TJSONArray;
 /// Returns the damage as an array; the caller frees it.
 function DamageToJson(const Damages: TDamages): TJSONArray;
+/// Returns the leaks as an object, which `lanemm diff` reads; the caller frees it.
+function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
 
 implementation
 
@@ -145,6 +147,34 @@ begin
     Each.Add('text', Damage.Text);
     Result.Add(Each);
   end;
+end;
+
+function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
+var
+  Group: TLeakGroup;
+  Groups: TJSONArray;
+  Each: TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('process', Image.Target.ProcessId);
+  Result.Add('program', Image.Target.ProgramPath);
+  Result.Add('looks', Leaks.Looks);
+  Result.Add('threadsWithRegisters', Leaks.Threads);
+  Result.Add('blocksInUse', Int64(Leaks.InUse));
+  Result.Add('leakedBlocks', Int64(Leaks.Blocks));
+  Result.Add('leakedBytes', Int64(Leaks.Bytes));
+  Groups := TJSONArray.Create;
+  for Group in Leaks.Groups do
+  begin
+    Each := TJSONObject.Create;
+    Each.Add('name', Group.Name);
+    Each.Add('isCycle', Group.IsCycle);
+    Each.Add('blocks', Int64(Group.Blocks));
+    Each.Add('bytes', Int64(Group.Bytes));
+    Each.Add('retainedBytes', Int64(Group.Retained));
+    Groups.Add(Each);
+  end;
+  Result.Add('groups', Groups);
 end;
 
 end.

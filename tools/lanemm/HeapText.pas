@@ -6,7 +6,7 @@ unit HeapText;
 interface
 
 uses
-  HeapImages, HeapNumbers, HeapContents, HeapDamage;
+  HeapImages, HeapNumbers, HeapContents, HeapDamage, HeapLeaks;
 
 /// Writes the totals.
 procedure WriteTotals(const Numbers: THeapNumbers);
@@ -20,6 +20,8 @@ procedure WriteRuns(const Numbers: THeapNumbers);
 procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
 /// Writes the damage, or that there is none.
 procedure WriteDamage(const Damages: TDamages);
+/// Writes the leaks, Most groups, 0: all.
+procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
 /// Writes what lies at Address, and, if asked for, who holds its block.
 procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
 
@@ -137,6 +139,31 @@ begin
     WriteLn('No damage: the lists and guards of all spans are sound.');
   for Damage in Damages do
     WriteLn('$', LowerCase(HexStr(Damage.Address, 12)), '  ', Damage.Text);
+end;
+
+procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
+const
+  Names: array[Boolean] of string = ('', 'cycles with ');
+var
+  Index: Integer;
+begin
+  if Leaks.Blocks = 0 then
+  begin
+    WriteLn(Format('No leak: the program reaches each of its %s blocks in use.',
+      [Grouped(Leaks.InUse)]));
+    Exit;
+  end;
+  WriteLn(Format('Leaks: %s of %s blocks in use, %s; the program reaches none of them.',
+    [Grouped(Leaks.Blocks), Grouped(Leaks.InUse), BytesText(Leaks.Bytes)]));
+  WriteLn('      blocks        used    retained  nothing points to');
+  for Index := 0 to High(Leaks.Groups) do
+    if (Most = 0) or (Index < Most) then
+      WriteLn(Right(Grouped(Leaks.Groups[Index].Blocks), 12),
+        Right(BytesText(Leaks.Groups[Index].Bytes), 12),
+        Right(BytesText(Leaks.Groups[Index].Retained), 12), '  ',
+        Names[Leaks.Groups[Index].IsCycle], Leaks.Groups[Index].Name);
+  if (Most > 0) and (Length(Leaks.Groups) > Most) then
+    WriteLn(Format('%d more; --most=0 shows all', [Length(Leaks.Groups) - Most]));
 end;
 
 procedure WriteHolders(Image: THeapImage; const Place: TPlace);

@@ -28,6 +28,8 @@ function OpenPages(ProcessId: Integer): TPageCopies;
 /// Returns whether the process runs on LaneMM, as far as the list of its mappings tells: it has a
 /// status page, or the page where all copies register. Also for one that cannot be read.
 function IsOnLaneMM(ProcessId: Integer): Boolean;
+/// Returns how old the totals are as `12 s old`; empty: less than a second.
+function AgeText(const Totals: TPageTotals): string;
 /// Raises ETool if the records of the process differ from those that this program knows.
 procedure CheckLayout(const Page: TStatusPage; const Name: string);
 
@@ -120,6 +122,16 @@ begin
     end;
   until FindNext(Found) <> 0;
   FindClose(Found);
+end;
+
+function AgeText(const Totals: TPageTotals): string;
+var
+  AgeMs: Cardinal;
+begin
+  Result := '';
+  AgeMs := Cardinal(GetTickCount64 - Totals.WrittenMs); // the same clock, its low bits
+  if AgeMs >= 1000 then
+    Result := Format('%d s old', [AgeMs div 1000]);
 end;
 
 function IsOnLaneMM(ProcessId: Integer): Boolean;

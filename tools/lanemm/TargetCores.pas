@@ -29,6 +29,7 @@ type
     procedure ReadHead;
     procedure ReadSegment(Kind: Cardinal; const Part: TCorePart);
     procedure ReadNotes(const Part: TCorePart);
+    procedure ReadThreadNote(Data: PByte; Size: UInt64);
     procedure ReadFileNote(Data: PByte; Size: UInt64);
     procedure ReplaceProgram(const ProgramFile: string);
     function HasCode(const FileName: string; Offset: UInt64): Boolean;
@@ -43,6 +44,8 @@ type
     Signal: Integer;
     /// The numbers of its threads; the first is the one that got the signal.
     ThreadNumbers: TArray<Cardinal>;
+    /// Their registers.
+    ThreadRegisters: TArray<TRegisters>;
     /// Bytes that its head promises and the file does not have: it was cut off.
     MissingBytes: UInt64;
     /// ProgramFile takes the place of the path that the core file names; empty: it does not. Raises
@@ -52,6 +55,7 @@ type
     function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; override;
     function Name: string; override;
     function Threads: TArray<Cardinal>; override;
+    function Registers: TArray<TRegisters>; override;
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
   end;
@@ -77,6 +81,7 @@ const
   // Offsets in the notes of 64-bit systems.
   SignalOffset = 12;
   ThreadOffset = 32;
+  RegistersOffset = 112;
   ProcessIdOffset = 24;
 
 type
@@ -126,6 +131,11 @@ end;
 function TCoreTarget.Threads: TArray<Cardinal>;
 begin
   Result := ThreadNumbers;
+end;
+
+function TCoreTarget.Registers: TArray<TRegisters>;
+begin
+  Result := ThreadRegisters;
 end;
 
 procedure TCoreTarget.Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt;
@@ -202,17 +212,25 @@ begin
     if Place + Size > UInt64(Length(Bytes)) then
       Exit;
     case Kind of
-      StatusNote:
-        begin
-          if ThreadNumbers = nil then
-            Signal := PWord(@Bytes[Place + SignalOffset])^;
-          Insert(PCardinal(@Bytes[Place + ThreadOffset])^, ThreadNumbers, Length(ThreadNumbers));
-        end;
+      StatusNote: ReadThreadNote(@Bytes[Place], Size);
       ProcessNote: ProcessId := PInteger(@Bytes[Place + ProcessIdOffset])^;
       FileNote: ReadFileNote(@Bytes[Place], Size);
     end;
     Place := Place + (Size + 3) and not UInt64(3);
   end;
+end;
+
+procedure TCoreTarget.ReadThreadNote(Data: PByte; Size: UInt64);
+var
+  Found: TRegisters;
+begin
+  if Size < RegistersOffset + SizeOf(Found) then
+    Exit;
+  if ThreadNumbers = nil then
+    Signal := PWord(Data + SignalOffset)^;
+  Insert(PCardinal(Data + ThreadOffset)^, ThreadNumbers, Length(ThreadNumbers));
+  Move(Data[RegistersOffset], Found, SizeOf(Found));
+  Insert(Found, ThreadRegisters, Length(ThreadRegisters));
 end;
 
 // The mapped files: their number, the size of a page; first, limit, and offset in pages of each;

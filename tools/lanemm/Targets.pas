@@ -22,6 +22,9 @@ type
   end;
   PRegion = ^TRegion;
 
+  /// The registers of a thread, as the system stores them in core files and hands them to tracers.
+  TRegisters = array[0..{$ifdef CPUAARCH64} 33 {$else} 26 {$endif}] of UInt64;
+
   /// Memory that can be read. Addresses are those of the target.
   TTarget = class
   private
@@ -45,6 +48,8 @@ type
     function Name: string; virtual; abstract;
     /// Returns the numbers of all threads; nil: unknown.
     function Threads: TArray<Cardinal>; virtual;
+    /// Returns the registers of all threads; nil: unknown.
+    function Registers: TArray<TRegisters>; virtual;
     /// Reads the regions anew; for a target that changes.
     procedure RefreshRegions; virtual;
     /// Returns the name of a thread; empty if it is unknown or has ended.
@@ -82,6 +87,10 @@ type
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
   end;
+
+const
+  /// The stack pointer among the registers.
+  StackRegister = {$ifdef CPUAARCH64} 31 {$else} 19 {$endif};
 
 /// Returns the contents of a small file of /proc; empty when it cannot be read.
 function ReadSmallFile(const Path: string): string;
@@ -201,6 +210,11 @@ begin
 end;
 
 function TTarget.Threads: TArray<Cardinal>;
+begin
+  Result := nil;
+end;
+
+function TTarget.Registers: TArray<TRegisters>;
 begin
   Result := nil;
 end;

@@ -30,7 +30,7 @@ const
   ReportCommand: TCommand = (
     Name: 'report';
     Usage: 'PID KIND';
-    Help: 'Lets a process write a report: inuse, peak, profile, contention, growth...';
+    Help: 'Writes a report of a process: inuse, leaks, peak, profile, contention, growth...';
     Details:
       'inuse       the blocks in use by class, with what holds them; where the sampler runs,'#10
       + '            by call site, too'#10
@@ -41,19 +41,24 @@ const
       + 'growth      blocks that grow; `lanemm do PID growth`'#10
       + 'Prints the report; of another format the names of the files:'#10
       + '--json --html --pprof --folded --speedscope'#10
+      + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
+      + '            reads them, the process takes no part; PID may be a core file. Exact of a'#10
+      + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
+      + '            --json; --most=N groups, 20 by default, 0: all; --copy=N as for state'#10
       + '--timeout=TIME  how long to wait for the report; 60s'#10;
-    Options: 'json html pprof folded speedscope timeout:';
+    Options: 'json html pprof folded speedscope timeout: pause most: copy:';
     Run: RunReport);
 
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, LaneMM.StatusPage, ToolMailbox;
+  SysUtils, StrUtils, Classes, LaneMM.StatusPage, ToolMailbox, ToolLeaks;
 
 const
   DoPatienceMs = 10000;
   ReportPatienceMs = 60000;
   FilePrefix = 'file ';
+  LeaksKind = 'leaks'; // the report that lanemm makes itself
 
 // Returns the words of the command line from Index on, with commas between.
 function WordsFrom(Arguments: TArguments; Index: Integer): string;
@@ -151,7 +156,8 @@ var
 begin
   Kind := Arguments.Word(1, 'KIND');
   if IndexStr(Kind, Kinds) < 0 then
-    raise ETool.Create(ecUsage, 'there is no report `%s`: %s', [Kind, string.Join(', ', Kinds)]);
+    raise ETool.Create(ecUsage, 'there is no report `%s`: %s, %s', [Kind, string.Join(', ', Kinds),
+      LeaksKind]);
   Result := 'report=' + Kind;
   for Format in Formats do
     if Arguments.Has(Format) then
@@ -162,6 +168,11 @@ procedure RunReport(Arguments: TArguments);
 var
   Mailbox: TMailbox;
 begin
+  if Arguments.Word(1, 'KIND') = LeaksKind then
+  begin
+    ShowLeaks(Arguments);
+    Exit;
+  end;
   Mailbox := TMailbox.Create(Arguments.ProcessId);
   try
     Mailbox.Ask(ReportWord(Arguments), Arguments.Milliseconds('timeout', ReportPatienceMs));

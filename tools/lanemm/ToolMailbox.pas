@@ -40,6 +40,9 @@ type
     function Copy: TStatusPage;
   end;
 
+/// Lets a process write the totals of its status page, if it answers soon.
+procedure AskForTotals(ProcessId: Integer);
+
 implementation
 
 uses
@@ -69,6 +72,13 @@ function HasSignal(Pid: Integer; const Name: string; Signal: Cardinal): Boolean;
 begin
   Result := (Signal > 0)
     and Odd(UInt64(StrToInt64Def('$' + StatusValue(Pid, Name), 0)) shr (Signal - 1));
+end;
+
+// Returns whether the system hides the files of the process from the caller.
+function IsHidden(Pid: Integer): Boolean;
+begin
+  Result := (fpReadLink(Format('/proc/%d/exe', [Pid])) = '')
+    and not StartsStr('Z', StatusValue(Pid, 'State'));
 end;
 
 // Returns the name below map_files of the mapping of the page; empty without one.
@@ -148,7 +158,7 @@ begin
     for Copy in OpenPages(Pid) do
       if Copy.IsParents and (Page = nil) then
         WakeChild(Copy.Page.Head.Signals[0]);
-  if (Page = nil) and (FpAccess(Format('/proc/%d/fd', [Pid]), R_OK) <> 0) then
+  if (Page = nil) and IsHidden(Pid) then
     raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
   if (Page = nil) and (MappingOf(Pid) <> '') then
     raise ETool.Create(ecNotPermitted, 'process %d has closed the file of its status page: only'
@@ -293,6 +303,25 @@ end;
 function TMailbox.Copy: TStatusPage;
 begin
   Result := Page^;
+end;
+
+procedure AskForTotals(ProcessId: Integer);
+const
+  NoWords = '';
+  PatienceMs = 5000;
+var
+  Mailbox: TMailbox;
+begin
+  if StartsStr('T', UpperCase(StatusValue(ProcessId, 'State'))) then
+    Exit; // it is stopped
+  Mailbox := nil;
+  try
+    Mailbox := TMailbox.Create(ProcessId);
+    Mailbox.Ask(NoWords, PatienceMs); // each answer comes with the totals
+  except
+    on ETool do; // the page keeps those that it has
+  end;
+  Mailbox.Free;
 end;
 
 end.

@@ -18,15 +18,15 @@ const
     Name: 'ps';
     Usage: '';
     Help: 'Lists the processes that run on LaneMM';
-    Details: 'A process whose memory you may not read has the totals of its status page, which'#10
-      + 'are as old as the last request or report: a star stands behind them.'#10;
+    Details: 'A process whose memory you may not read is asked to write its totals to its status'#10
+      + 'page: a star stands behind them, and their age if it does not answer.'#10;
     Options: '';
     Run: RunPs);
 
 implementation
 
 uses
-  SysUtils, Targets, StatusPages, HeapNumbers, ToolOpen, ToolText;
+  SysUtils, Targets, StatusPages, HeapNumbers, ToolMailbox, ToolOpen, ToolText;
 
 function ProcessesOnLaneMM: TArray<Integer>;
 var
@@ -71,12 +71,13 @@ function PageLine(ProcessId: Integer; const Error: string): string;
 var
   Pages: TPageCopies;
 begin
+  AskForTotals(ProcessId);
   Pages := OpenPages(ProcessId);
   if (Pages = nil) or not Pages[0].HasTotals then
     Exit(Right(IntToStr(ProcessId), 8) + Right('-', 12) + Right('-', 12) + Right('-', 12) + '  '
       + Left(ProcessName(ProcessId), 16) + ' ' + Error);
   Result := Line(ProcessId, Pages[0].Page.Totals.UsedBytes, Pages[0].Page.Totals.CommittedBytes,
-    Pages[0].Page.Totals.PeakBytes, '* ' + Error);
+    Pages[0].Page.Totals.PeakBytes, Trim('* ' + AgeText(Pages[0].Page.Totals)) + ' ' + Error);
 end;
 
 procedure RunPs(Arguments: TArguments);

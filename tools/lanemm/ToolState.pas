@@ -48,7 +48,7 @@ implementation
 
 uses
   SysUtils, fpJson, TargetCores, HeapNumbers, HeapContents, HeapDamage, HeapJson,
-  HeapText, StatusPages, ToolOpen, ToolText;
+  HeapText, StatusPages, ToolMailbox, ToolOpen, ToolText;
 
 // Returns the address behind --at: hexadecimal with $ or 0x, or else decimal.
 function AddressOf(Arguments: TArguments): UInt64;
@@ -120,11 +120,13 @@ procedure ShowPages(ProcessId: Integer);
 var
   Copy: TPageCopy;
 begin
+  AskForTotals(ProcessId);
   for Copy in OpenPages(ProcessId) do
     if Copy.HasTotals then
-      WriteLn(Format('status page: used %s, committed %s, peak %s, as of its last report',
+      WriteLn(Trim(Format('status page: used %s, committed %s, peak %s, %d threads %s',
         [BytesText(Copy.Page.Totals.UsedBytes), BytesText(Copy.Page.Totals.CommittedBytes),
-        BytesText(Copy.Page.Totals.PeakBytes)]));
+        BytesText(Copy.Page.Totals.PeakBytes), Copy.Page.Totals.Threads,
+        AgeText(Copy.Page.Totals)])));
 end;
 
 procedure RunState(Arguments: TArguments);

@@ -1,0 +1,255 @@
+/// Tests of `lanemm report PID leaks`: blocks that nothing in a process points to.
+unit Test.Lanemm.Leaks;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  fpJson, Test.Lanemm.Tools;
+
+type
+  /// Processes with planted leaks: objects, objects that hold another one, pairs in a cycle.
+  TLeakTests = class(TLanemmTest)
+  private
+    procedure HasPlanted(Json: TJSONObject);
+  published
+    procedure LeaksOfAStoppedProcessAreExact;
+    procedure AStoppedProcessStaysStopped;
+    procedure APausedProcessGoesOn;
+    procedure LeaksOfARunningProcessAreFound;
+    procedure LeaksOfACoreFileAreExact;
+    procedure AProcessWithoutLeaksHasNone;
+    procedure LeaksWithDebugAreExact;
+    procedure LeaksOfACProgramAreFound;
+    procedure ARealCProgramHasFewLeaks;
+    procedure LeaksAreCompared;
+    procedure AnotherUsersProcessIsRefused;
+  end;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, testregistry;
+
+const
+  // See Planted.lpr.
+  GammaHeads = 50;
+  LeakedGroups = 2;
+  Cycles = 5;
+  LeakedBlocks = 40 + 2 * 10 + 2 * 5;
+
+procedure TLeakTests.HasPlanted(Json: TJSONObject);
+var
+  Group: TJSONObject;
+begin
+  Group := Item(Json, 'groups', 'name', 'Planted.TGamma');
+  Same(GammaHeads, Group.Int64s['blocks'], 'objects that nothing points to');
+  Check(not Group.Booleans['isCycle'], 'they are no cycle');
+  AtLeast(Group.Int64s['bytes'] + 10 * 40, Group.Int64s['retainedBytes'], 'with what they hold');
+  Group := Item(Json, 'groups', 'name', 'Planted.TBeta');
+  Check(Group.Booleans['isCycle'], 'pairs are cycles');
+  Same(Cycles, Group.Int64s['blocks'], 'cycles');
+  Same(2 * Group.Int64s['bytes'], Group.Int64s['retainedBytes'], 'two objects each');
+end;
+
+procedure TLeakTests.LeaksOfAStoppedProcessAreExact;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+begin
+  Planted := TPlanted.Create('./Planted leak', '');
+  try
+    Planted.AwaitStop;
+    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
+    HasPlanted(Json);
+    Same(LeakedBlocks, Json.Int64s['leakedBlocks'], 'all leaks');
+    Same(LeakedGroups, Json.Arrays['groups'].Count, 'groups ' + Json.Arrays['groups'].AsJSON);
+    Same(1, Json.Int64s['looks'], 'looks');
+    AtLeast(2, Json.Int64s['threadsWithRegisters'], 'threads');
+    CheckEquals('', Errors);
+    Json.Free;
+    CallWell(Format('report %d leaks', [Planted.Id]));
+    Has('Leaks: 70 of ', Printed);
+    Has('cycles with Planted.TBeta', Printed);
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.AStoppedProcessStaysStopped;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted leak', '');
+  try
+    Planted.AwaitStop;
+    CallWell(Format('report %d leaks', [Planted.Id]));
+    Planted.AwaitStop;
+    CallWell(Format('report %d leaks', [Planted.Id]));
+    Has('Leaks: 70 of ', Printed);
+    Planted.Send(SIGCONT);
+    Check(Planted.AwaitEnd, 'it goes on to its end');
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.APausedProcessGoesOn;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+  Turn: Integer;
+begin
+  Planted := TPlanted.Create('./Planted leakchurn', '');
+  try
+    for Turn := 1 to 5 do
+    begin
+      Json := CallForJson(Format('report %d leaks --pause --json', [Planted.Id]));
+      HasPlanted(Json);
+      // Each of two threads may be about to return a large block.
+      AtMost(LeakedBlocks + 2, Json.Int64s['leakedBlocks'], 'leaks');
+      Same(1, Json.Int64s['looks'], 'looks');
+      Json.Free;
+      Check(not Planted.IsStopped, 'it runs again');
+    end;
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.LeaksOfARunningProcessAreFound;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+begin
+  Planted := TPlanted.Create('./Planted leakchurn', '');
+  try
+    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
+    HasPlanted(Json);
+    AtLeast(2, Json.Int64s['looks'], 'looks');
+    Has('the process runs', Errors);
+    Json.Free;
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.LeaksOfACoreFileAreExact;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+  Core: string;
+begin
+  Planted := TPlanted.Create('./Planted leak', '');
+  Core := Format('%sleaks.%d', [Built, Planted.Id]);
+  try
+    Planted.AwaitStop;
+    Shell(Format('gcore -o leaks %d', [Planted.Id]));
+    Check(FileExists(Core), 'gcore wrote a file');
+    Json := CallForJson(Format('report %s leaks --json', [Core]));
+    HasPlanted(Json);
+    Same(LeakedBlocks, Json.Int64s['leakedBlocks'], 'all leaks');
+    Json.Free;
+  finally
+    DeleteFile(Core);
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.AProcessWithoutLeaksHasNone;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted stop', '');
+  try
+    Planted.AwaitStop;
+    CallWell(Format('report %d leaks', [Planted.Id]));
+    Has('No leak: the program reaches each of its ', Printed);
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.LeaksWithDebugAreExact;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+begin
+  Planted := TPlanted.Create('./Planted leak', 'LANEMM=debug');
+  try
+    Planted.AwaitStop;
+    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
+    HasPlanted(Json);
+    Same(LeakedBlocks, Json.Int64s['leakedBlocks'], 'all leaks');
+    Json.Free;
+  finally
+    Planted.Free;
+  end;
+end;
+
+// It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.
+procedure TLeakTests.LeaksOfACProgramAreFound;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+begin
+  Planted := TPlanted.Create('./PlantedC', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  try
+    Planted.AwaitStop;
+    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
+    AtLeast(799 + 4, Json.Int64s['leakedBlocks'], 'leaks');
+    AtMost(805, Json.Int64s['leakedBlocks'], 'leaks');
+    Json.Free;
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.ARealCProgramHasFewLeaks;
+var
+  Planted: TPlanted;
+  Json: TJSONObject;
+begin
+  Planted := TPlanted.Create('python3 -c "import json, os, signal; x = [bytes(5000) for i in '
+    + 'range(2000)]; print(''ready 1'', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"',
+    'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  try
+    Planted.AwaitStop;
+    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
+    AtLeast(2000, Json.Int64s['blocksInUse'], 'blocks in use');
+    AtMost(Json.Int64s['blocksInUse'] div 100, Json.Int64s['leakedBlocks'], 'leaks '
+      + Json.Arrays['groups'].AsJSON);
+    Json.Free;
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.LeaksAreCompared;
+var
+  Planted: TPlanted;
+begin
+  Planted := TPlanted.Create('./Planted leak', '');
+  try
+    Planted.AwaitStop;
+    Shell(Format('../lanemm report %d leaks --json > before.leaks', [Planted.Id]));
+    CallWell('diff before.leaks before.leaks');
+    Has('all', Printed);
+  finally
+    Planted.Free;
+  end;
+end;
+
+procedure TLeakTests.AnotherUsersProcessIsRefused;
+begin
+  if fpGetUid = 0 then
+    Shell('setpriv --reuid=65534 --clear-groups ../lanemm report 1 leaks')
+  else
+    Shell('../lanemm report 1 leaks');
+  Same(5, ExitStatus, 'exit code');
+end;
+
+initialization
+  RegisterTest(TLeakTests);
+end.

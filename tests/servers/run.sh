@@ -1,0 +1,185 @@
+#!/bin/sh
+# Looks at real servers under load, as docs/live.md does: redis-server of Debian on liblanemm.so, and
+# demos/Server, whose planted growth three commands find. All loads have a fixed number of requests.
+#
+#   sh tests/servers/run.sh
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 2
+out=$PWD/build/servers
+lanemm=$PWD/build/lanemm
+passed=0
+failed=0
+server=
+
+pass() { passed=$((passed + 1)); }
+fail() { # NAME
+  failed=$((failed + 1))
+  echo "failed: $1"
+  head -n 20 "$out/log"
+}
+# A promise, and a command that keeps it, or a function.
+promise() {
+  name=$1
+  shift
+  if "$@" > "$out/log" 2>&1; then pass; else fail "$name"; fi
+}
+# The same for lanemm: its exit code and a part of what it prints, which stays in $out/log.
+answers() { # NAME CODE PART ARGUMENTS...
+  name=$1 code=$2 part=$3
+  shift 3
+  timeout 120 "$lanemm" "$@" > "$out/log" 2>&1
+  got=$?
+  if [ $got -eq "$code" ] && { [ -z "$part" ] || grep -q -e "$part" "$out/log"; }; then
+    pass
+  else
+    fail "$name: exit code $got"
+  fi
+}
+# Repeats a command until it works, for twenty seconds.
+await() { # COMMAND...
+  looks=0
+  until "$@" > "$out/await" 2>&1; do
+    looks=$((looks + 1))
+    [ $looks -lt 200 ] || return 1
+    sleep 0.1
+  done
+}
+# Ends the server if it did not end by itself.
+end_server() {
+  [ -z "$server" ] || kill -KILL "$server" 2> "$out/killed"
+}
+trap end_server EXIT
+
+rm -rf "$out"
+mkdir -p "$out/logs"
+{
+  sh lib/build.sh && make --no-print-directory lanemm units &&
+    fpc -l- -v0 -ve -gl -FaLaneMM "-Fubuild/units/$(fpc -iTP)-$(fpc -iTO)" "-FE$out" \
+      demos/Server/Server.lpr
+} > "$out/build.log" 2>&1 || { cat "$out/build.log"; exit 2; }
+
+# ---------------------------------------------------------------- redis-server
+
+redis() { timeout 60 redis-cli -s "$out/redis.sock" "$@"; }
+answers_ping() { [ "$(redis ping)" = PONG ]; }
+load() { # TESTS
+  timeout 120 redis-benchmark -s "$out/redis.sock" -t "$1" -n 20000 -r 10000 -d 300 -c 8 -q
+}
+# Returns the bytes that Redis counts by malloc_usable_size.
+used_memory() { redis info memory | tr -d '\r' | sed -n 's/^used_memory://p'; }
+# Whether the bytes in use of a state are about those that Redis counts: it does not count all, and
+# counts the buffers of the client that asks.
+holds_redis() { # STATE BYTES
+  used=$(sed -n 's/.*"usedBytes" : \([0-9]*\).*/\1/p' "$1" | head -n 1)
+  echo "lanemm $used, redis $2"
+  [ "$used" -ge $(($2 - $2 / 10)) ] && [ "$used" -le $(($2 + $2 / 4)) ]
+}
+# Stops the server; each of its threads stops when it gets to it.
+is_stopped() { ! cat /proc/$server/task/*/stat | sed 's/.*) //' | grep -qv '^T'; }
+stop_server() {
+  kill -STOP "$server"
+  await is_stopped
+}
+grows() { # FILE
+  grep -q '^ *+.*  all$' "$1"
+}
+
+LD_PRELOAD=$PWD/build/lib/liblanemm.so LANEMM="log=$out/logs/" redis-server --port 0 \
+  --unixsocket "$out/redis.sock" --save '' --appendonly no --dir "$out" > "$out/redis.log" 2>&1 &
+server=$!
+if await answers_ping; then pass; else fail 'redis-server runs'; cat "$out/redis.log"; fi
+
+promise 'redis: load' load set
+answers 'redis: ps' 0 "^ *$server .*redis-server" ps
+answers 'redis: state' 0 '^used ' state $server
+answers 'redis: map' 0 'map\|arena\|#' map $server
+answers 'redis: top' 0 'used ' top $server --once
+answers 'redis: metrics' 0 '' prom $server --output "$out/redis.prom"
+promise 'redis: promtool' sh -c "promtool check metrics < '$out/redis.prom'"
+"$lanemm" state $server --contents --json > "$out/before.json"
+answers 'redis: a profile is switched on' 0 '' do $server profile,rate=16K
+promise 'redis: load while it is profiled' load lpush
+"$lanemm" state $server --contents --json > "$out/after.json"
+answers 'redis: call sites' 0 'In use: .* samples' report $server inuse
+answers 'redis: the profile for pprof' 0 'pb.gz$' report $server profile --pprof
+answers 'redis: difference' 0 '  all$' diff "$out/before.json" "$out/after.json"
+cp "$out/log" "$out/diff.txt"
+promise 'redis: it has grown' grows "$out/diff.txt"
+
+bytes=$(used_memory)
+promise 'it stops' stop_server
+"$lanemm" state $server --json > "$out/stopped.json" 2> "$out/changes"
+promise 'redis: a stopped one is read, and is what it counts' holds_redis "$out/stopped.json" "$bytes"
+promise 'redis: no record changes in a stopped one' test ! -s "$out/changes"
+answers 'redis: leaks of a stopped one' 0 'eak' report $server leaks
+answers 'redis: a stopped one gives no answer' 1 'it is stopped' do $server status --timeout=1s
+kill -CONT $server
+answers 'redis: then it does' 0 'used ' do $server status
+promise 'redis: it still works' answers_ping
+promise 'redis: load after all' load get
+redis shutdown nosave > "$out/log" 2>&1
+wait $server
+promise 'redis: it ends well' test $? -eq 0
+server=
+
+# ---------------------------------------------------------------- demos/Server
+
+# A free port: one of those that are tried.
+start_server() {
+  for try in 1 2 3 4 5; do
+    port=$((20000 + ($$ * 7 + try * 1009) % 10000))
+    LANEMM="log=$out/logs/" "$out/Server" --port=$port > "$out/server.log" 2>&1 &
+    server=$!
+    if await "$out/Server" --load --port=$port --requests=1 && kill -0 $server; then
+      return 0
+    fi
+    end_server
+  done
+  cat "$out/server.log"
+  return 1
+}
+# Asks the demo so many times. Its keys have the time in steps of two seconds.
+ask_demo() { # COUNT OPTIONS...
+  count=$1
+  shift
+  sleep 3
+  timeout 120 "$out/Server" --load --port=$port --requests="$count" "$@"
+}
+has_line() { # FILE PART
+  grep -e "$2" "$1" || { cat "$1"; return 1; }
+}
+
+if start_server; then pass; else fail 'the demo serves'; fi
+promise 'demo: load' ask_demo 200
+"$lanemm" state $server --contents --json > "$out/before.json"
+promise 'demo: more load' ask_demo 300
+"$lanemm" state $server --contents --json > "$out/after.json"
+answers 'demo: top' 0 '1,408' top $server --once --sort=used
+answers 'demo: diff' 0 '  all$' diff "$out/before.json" "$out/after.json"
+cp "$out/log" "$out/diff.txt"
+promise 'demo: one page more for each request' has_line "$out/diff.txt" '  +300 .*Server.TCachedPage$'
+answers 'demo: a profile is switched on' 0 '' do $server profile,rate=4K
+promise 'demo: load while it is profiled' ask_demo 300
+answers 'demo: the line that makes them' 0 'SERVER.TSERVER.PAGE  *Server.lpr' report $server inuse
+answers 'demo: nothing of it is a leak' 0 'eak' report $server leaks --pause
+cp "$out/log" "$out/leaks.txt"
+promise 'demo: the cache holds its pages' sh -c "! grep TCachedPage '$out/leaks.txt'"
+answers 'demo: metrics' 0 '' prom $server --output "$out/server.prom"
+promise 'demo: promtool' sh -c "promtool check metrics < '$out/server.prom'"
+promise 'demo: a rush' ask_demo 3 --rush
+promise 'it stops' stop_server
+answers 'demo: partly used spans of the log' 0 '^ *96 ' state $server
+answers 'demo: their map' 0 '' map $server --svg="$out/map.svg"
+kill -CONT $server
+promise 'demo: it still serves' ask_demo 1
+end_server
+wait $server 2> "$out/killed"
+server=
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,184 @@
+/// The threads of a process, paused while lanemm looks at them, and their registers.
+//
+// Each thread is seized and interrupted (man-pages 2, ptrace). A thread that was stopped before stays
+// stopped afterwards; when lanemm ends in between, the system lets all of them go on.
+unit ProcessPauses;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Targets;
+
+type
+  /// A process whose threads stand still until this is freed.
+  TPause = class
+  private
+    ProcessId: Integer;
+    Threads: array of record
+      Id: Integer;
+      Signal: Integer; // that was on its way to the thread; 0: none
+    end;
+    function Has(Thread: Integer): Boolean;
+    function Seize(Thread: Integer): Boolean;
+    procedure AwaitStop(Thread: Integer);
+    function SeizeNew: Boolean;
+  public
+    /// The registers of all threads.
+    Registers: TArray<TRegisters>;
+    /// Pauses the process. Raises ETool when the system refuses, or a thread does not stop.
+    constructor Create(Id: Integer);
+    /// Lets the threads go on.
+    destructor Destroy; override;
+  end;
+
+/// Returns whether the process is stopped, or its threads are being stopped.
+function IsStopped(ProcessId: Integer): Boolean;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, Unix, SysCall, ToolCommands;
+
+const
+  TraceCall = {$ifdef CPUAARCH64} 117 {$else} 101 {$endif};
+  Detach = 17;
+  GetRegisters = $4204;
+  SeizeThread = $4206;
+  Interrupt = $4207;
+  StatusNote = 1;
+  StopEvent = 128;
+  AllThreads = $40000000; // for waitpid: threads of others, too
+
+function Trace(Request, Thread: Integer; Address, Data: NativeUInt): Boolean;
+begin
+  Result := do_syscall(TraceCall, Request, Thread, TSysParam(Address), TSysParam(Data)) >= 0;
+end;
+
+// Returns the state of a thread as /proc has it, for example `T`; #0 when it has ended.
+function StateOf(ProcessId, Thread: Integer): AnsiChar;
+var
+  Text: string;
+begin
+  Text := ReadSmallFile(Format('/proc/%d/task/%d/stat', [ProcessId, Thread]));
+  Result := #0;
+  if Text <> '' then
+    Result := Text[Text.LastIndexOf(')') + 3];
+end;
+
+function ThreadsOf(ProcessId: Integer): TArray<Integer>;
+var
+  Found: TSearchRec;
+  Number: Integer;
+begin
+  Result := nil;
+  if FindFirst(Format('/proc/%d/task/*', [ProcessId]), faDirectory, Found) = 0 then
+    repeat
+      if TryStrToInt(Found.Name, Number) then
+        Insert(Number, Result, Length(Result));
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
+function IsStopped(ProcessId: Integer): Boolean;
+var
+  Thread: Integer;
+begin
+  Result := False;
+  for Thread in ThreadsOf(ProcessId) do
+    Result := Result or (StateOf(ProcessId, Thread) = 'T');
+end;
+
+// ---------------------------------------------------------------------------- TPause
+
+function TPause.Has(Thread: Integer): Boolean;
+var
+  Index: Integer;
+begin
+  Result := True;
+  for Index := 0 to High(Threads) do
+    if Threads[Index].Id = Thread then
+      Exit;
+  Result := False;
+end;
+
+// Seizes a thread; False for one that has ended.
+function TPause.Seize(Thread: Integer): Boolean;
+begin
+  Result := Trace(SeizeThread, Thread, 0, 0);
+  if not Result and not (StateOf(ProcessId, Thread) in ['Z', 'X', #0]) then
+    raise ETool.Create(ecNotPermitted,
+      'not permitted to pause process %d: another tool traces it, or see `lanemm state`',
+      [ProcessId]);
+  if not Result then
+    Exit;
+  SetLength(Threads, Length(Threads) + 1);
+  Threads[High(Threads)].Id := Thread;
+  Threads[High(Threads)].Signal := 0;
+  Trace(Interrupt, Thread, 0, 0);
+end;
+
+// Waits until the thread has stopped, and reads its registers.
+procedure TPause.AwaitStop(Thread: Integer);
+const
+  PatienceMs = 10000;
+var
+  Limit: QWord;
+  Status: LongInt;
+  Found: TRegisters;
+  Place: record
+    Base: Pointer;
+    Size: NativeUInt;
+  end;
+begin
+  Limit := GetTickCount64 + PatienceMs;
+  while FpWaitPid(Thread, Status, AllThreads or WNOHANG) = 0 do
+  begin
+    if GetTickCount64 > Limit then
+      raise ETool.Create(ecFailed, 'thread %d of process %d does not stop: it waits for a device',
+        [Thread, ProcessId]);
+    Sleep(1);
+  end;
+  if not WIFSTOPPED(Status) then
+    Exit; // it has ended
+  if Status shr 16 <> StopEvent then
+    Threads[High(Threads)].Signal := WSTOPSIG(Status);
+  Found := Default(TRegisters);
+  Place.Base := @Found;
+  Place.Size := SizeOf(Found);
+  if Trace(GetRegisters, Thread, StatusNote, NativeUInt(@Place)) then
+    Insert(Found, Registers, Length(Registers));
+end;
+
+// Pauses the threads that are not paused yet; returns whether there were any.
+function TPause.SeizeNew: Boolean;
+var
+  Thread: Integer;
+begin
+  Result := False;
+  for Thread in ThreadsOf(ProcessId) do
+    if not Has(Thread) and Seize(Thread) then
+    begin
+      Result := True;
+      AwaitStop(Thread);
+    end;
+end;
+
+constructor TPause.Create(Id: Integer);
+begin
+  inherited Create;
+  ProcessId := Id;
+  while SeizeNew do; // a thread that runs on may start another one
+end;
+
+destructor TPause.Destroy;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Threads) do
+    Trace(Detach, Threads[Index].Id, 0, Threads[Index].Signal);
+  inherited Destroy;
+end;
+
+end.
