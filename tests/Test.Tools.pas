@@ -82,7 +82,12 @@ type
   TLaneTest = class(TTestCase)
   strict private
     ChildCount: Integer;
+    ChildWork: TWork;
+    procedure WorkInChild;
   strict protected
+    /// Called in a child process before its work: recovers it, so that the work finds the counts of
+    /// the child.
+    procedure ChildStarts; virtual;
     /// Fails unless both numbers are the same.
     procedure Same(Expected, Actual: Int64; const What: string);
     /// Fails unless Actual <= Limit.
@@ -629,6 +634,17 @@ begin
     Fail('in a thread: ' + Failure);
 end;
 
+procedure TLaneTest.ChildStarts;
+begin
+  LockRecover;
+end;
+
+procedure TLaneTest.WorkInChild;
+begin
+  ChildStarts;
+  ChildWork;
+end;
+
 function TLaneTest.RunInChild(Work: TWork): Integer;
 var
   Errors: string;
@@ -639,7 +655,8 @@ end;
 function TLaneTest.RunInChild(Work: TWork; out Errors: string): Integer;
 begin
   Inc(ChildCount);
-  Result := RunInChildProcess(Work, ClassName, TestName, ChildCount, Errors);
+  ChildWork := Work;
+  Result := RunInChildProcess(WorkInChild, ClassName, TestName, ChildCount, Errors);
   AssertTrue('child has ended by itself', Result >= 0);
 end;
 

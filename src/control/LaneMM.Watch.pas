@@ -323,7 +323,7 @@ begin
 end;
 
 // In a child process: clears the counts of the parent, and frees the locks of lost threads.
-procedure ChildStarted;
+procedure ChildStarted(IsTorn: Boolean);
 begin
   LivePageForget;
   StoreRelease(Settings.Readers, 0);
@@ -332,9 +332,9 @@ begin
   LockProfileForget;
   GrowthForget;
   CopiesForget;
-  SamplerRecover;
+  SamplerRecover(IsTorn);
   StoreRelease(Observe.ReportCount, 0);
-  DebugRecover;
+  DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
   LockReset(Leaks.Lock); // its entries are whole after every single write

@@ -1,9 +1,14 @@
 /// The engine in a child process after fork.
 //
 // Owns:       Process.ForkMark, Hooks.ForkRecover.
-// Invariants: a child process has one thread and a copy of all memory, with the locks that lost
-//             threads held. A structure that a lost thread may have been changing is dropped or
-//             rebuilt; the heaps of lost threads stay as those of idle threads.
+// Invariants: a child process has one thread and a copy of all memory. The system copies page after
+//             page while other threads run: two pages show two moments, and a lock that looks free
+//             proves nothing. So all that other threads write in several pages is made anew: the
+//             queues and kept runs of heaps, the free runs, the lists of unused heaps, the slices
+//             that were never used. A span record lies in one page, and is whole. The blocks and
+//             spans of the thread that forked did not change meanwhile. The heaps of lost threads
+//             stay as those of idle threads, and get no other thread.
+// Alone:      where no other thread has had a heap, and no purge thread runs, nothing is made anew.
 // Callers:    ForkStart: once, before any other thread runs. The recovery: the first thread of a
 //             child that takes a lock.
 // Progress:   threads that the child started before that park on the mark until it has recovered.
@@ -20,7 +25,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
-  LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Walk, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Span, LaneMM.Walk, LaneMM.Heap,
+  LaneMM.Threads;
 
 const
   // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.
@@ -31,46 +37,74 @@ const
 
 // ---------------------------------------------------------------------------- arenas
 
-// Returns True when Span is the first record of a span in use that ends before Limit.
+// Returns true if Span is the first record of a span in use that ends before Limit.
 function IsInUse(Span, Limit: PSpan): Boolean;
 begin
   Result := (Span^.Kind in KindsInUse) and (Span^.SliceCount > 0)
     and (Span + Span^.SliceCount <= Limit);
 end;
 
-// Counts the slices of a span in use as backed.
-procedure CountSpan(Span: PSpan);
+procedure ForgetRecord(Slice: PSpan);
+begin
+  if Slice^.Kind <> skNone then // the page stays shared with the parent
+    Slice^.Kind := skNone;
+end;
+
+// Counts the slices of a span in use as backed. Its last record may show an earlier moment.
+procedure KeepSpan(Span: PSpan);
 begin
   Inc(Process.Backed, Span^.SliceCount - Span^.SpareCount);
+  if Span[Span^.SliceCount - 1].Kind in [skFree, skFreeEnd] then
+    Span[Span^.SliceCount - 1].Kind := skNone;
+end;
+
+// Makes a free run of the slices from First on that no span in use has, and that are of one shard;
+// returns their end. A record whose shard is unknown goes with those before it.
+function RecoverRun(Arena: PArena; First, Limit: PSpan): PSpan;
+begin
+  First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
+  if First^.Shard = 0 then
+    First^.Shard := 1;
+  Result := First;
+  repeat
+    ForgetRecord(Result);
+    Inc(Result);
+  until (Result = Limit) or IsInUse(Result, Limit)
+    or (Result^.Shard <> 0) and (Result^.Shard <> First^.Shard);
+  Inc(Process.Backed, Result - First);
+  FreeRunAdd(First, Result - First, True);
+end;
+
+// Makes the slices above the frontier what they are for the child: never used. Lost threads may
+// have taken and filled some after the page with the frontier was copied.
+procedure RecoverUntouched(Arena: PArena; First: PSpan);
+var
+  Count, Index: NativeUInt;
+begin
+  Count := LoadAcquire(Arena^.Committed) - LoadAcquire(Arena^.Frontier);
+  for Index := 0 to Count do // and the record behind them
+    ForgetRecord(First + Index);
+  if Count > 0 then
+    OsPurge(Arena^.Base + (First - Arena^.Spans) * SliceSize, Count * SliceSize);
 end;
 
 // Makes free runs of all slices that no span in use has, also of those that a lost thread was
-// taking or releasing. All slices become those of the first shard.
+// taking or releasing.
 procedure RecoverArena(Arena: PArena);
 var
-  Span, First, Limit: PSpan;
+  Span, Limit: PSpan;
 begin
   Span := Arena^.Spans;
   Limit := Span + LoadAcquire(Arena^.Frontier);
+  RecoverUntouched(Arena, Limit);
   while Span < Limit do
     if IsInUse(Span, Limit) then
     begin
-      Span^.Shard := 1;
-      CountSpan(Span);
+      KeepSpan(Span);
       Inc(Span, Span^.SliceCount);
     end
     else
-    begin
-      First := Span;
-      repeat
-        Span^.Kind := skNone;
-        Inc(Span);
-      until (Span = Limit) or IsInUse(Span, Limit);
-      First^.Start := Arena^.Base + (First - Arena^.Spans) * SliceSize;
-      First^.Shard := 1;
-      Inc(Process.Backed, Span - First);
-      FreeRunAdd(First, Span - First, True);
-    end;
+      Span := RecoverRun(Arena, Span, Limit);
 end;
 
 procedure ResetShard(Shard: PShard);
@@ -97,58 +131,73 @@ begin
   end;
 end;
 
-// Returns true if a lost thread had the lock of a shard, or slices to purge.
-function SlicesAreLost: Boolean;
-var
-  Number: NativeUInt;
-begin
-  Result := LoadAcquire(Process.PurgesUnderWay) <> 0;
-  for Number := 1 to Process.ShardCount do
-    Result := Result or (LoadAcquire(Process.Shards[Number].Lock.State) <> 0);
-end;
-
 // ---------------------------------------------------------------------------- heaps
 
-procedure VisitSpan(Span: PSpan; Context: Pointer);
+procedure EmptyHeap(Heap: PHeap);
 begin
-  if (Span^.Kind = skBlocks) and (OwnerOf(Span) = Context) and not Span^.IsCurrent then
-    HeapRequeue(Context, Span);
+  FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
+  Heap^.KeptSlices := 0;
+  HeapReset(Heap);
 end;
 
-procedure RecoverHeap(Heap: PHeap);
+// Puts a span of blocks into the queue of its heap. The heap of samples is recovered by
+// LaneMM.Sampler.
+procedure RequeueSpan(Span: PSpan; Context: Pointer);
+var
+  Owner: PHeap;
 begin
-  Heap^.ThreadNumber := 0;
-  if LoadAcquire(Heap^.Lock.State) = 0 then
+  Owner := OwnerOf(Span);
+  if (Span^.Kind <> skBlocks) or (Owner = NoOwner) or not ThreadsHaveHeap(Owner) then
     Exit;
-  HeapReset(Heap);
-  WalkSpans(VisitSpan, Heap);
+  if RemoteCount(Span) > 0 then
+    SpanCollect(Span); // it drops blocks whose page shows an earlier moment
+  if not Span^.IsCurrent then
+    HeapRequeue(Owner, Span);
+end;
+
+procedure RecoverHeaps;
+var
+  Heap: PHeap;
+begin
+  ThreadsRecover;
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    EmptyHeap(Heap);
+    Heap := Heap^.NextHeap;
+  end;
+  WalkSpans(RequeueSpan, nil);
 end;
 
 // ---------------------------------------------------------------------------- all
 
-procedure RecoverChild;
+procedure ForgetThreadNumbers;
 var
   Heap: PHeap;
-  IsRebuilt: Boolean;
 begin
-  Process.PurgeState := 0; // the purge thread is lost, too
-  Process.PurgeThread := 0;
-  IsRebuilt := SlicesAreLost;
-  if IsRebuilt then
-    RecoverArenas;
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
-    if IsRebuilt then
-    begin
-      FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
-      Heap^.KeptSlices := 0;
-    end;
-    RecoverHeap(Heap);
+    Heap^.ThreadNumber := 0;
     Heap := Heap^.NextHeap;
   end;
+end;
+
+procedure RecoverChild;
+var
+  IsTorn: Boolean;
+begin
+  IsTorn := not ThreadsAreOne or (LoadAcquire(Process.PurgeState) <> 0);
+  Process.PurgeState := 0; // the purge thread is lost, too
+  Process.PurgeThread := 0;
+  if IsTorn then
+  begin
+    RecoverArenas;
+    RecoverHeaps;
+  end;
+  ForgetThreadNumbers;
   if @Hooks.ChildStarted <> nil then
-    Hooks.ChildStarted;
+    Hooks.ChildStarted(IsTorn);
 end;
 
 // What the recovery itself calls may take a lock, and comes here again: it goes on.

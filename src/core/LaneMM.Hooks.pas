@@ -108,6 +108,10 @@ type
   /// Handles a fault, inside a signal handler.
   TFaultCall = procedure(const Fault: TFault);
 
+  /// Recovers a child process after fork. IsTorn: other threads ran while it was copied, so two
+  /// pages may show two moments, and a lock that is free proves nothing.
+  TChildCall = procedure(IsTorn: Boolean);
+
   /// The hooks; the table above has callers, locks, and units that set them. A thread that reads an
   /// old value of a racy field calls the previous routine once more, or misses one event. A block
   /// reaches another thread only through the program's own synchronization, so a thread with a
@@ -128,7 +132,7 @@ type
     LimitReached: TLimitCall;            //< racy   reports limits
     Corruption: TCorruptionCall;         //< racy   reports a corrupt span
     Fault: TFaultCall;                   //< racy   before the fault handler of the program
-    ChildStarted: TPlainProcedure;       //< const  recovers the rooms above in a child process
+    ChildStarted: TChildCall;            //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     PurgeNotify: TPlainProcedure;        //< const  after the spans of a thread were abandoned
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing

@@ -31,6 +31,13 @@ function ThreadHeap: PHeap;
 function ThreadHeapOrAbandoned: PHeap;
 /// Abandons the heaps of ended threads that could not be abandoned yet.
 procedure ThreadsAbandonEnded;
+/// Returns true if no two threads have had heaps at a time.
+function ThreadsAreOne: Boolean;
+/// Returns true if Heap is the heap of a thread, or Process.Abandoned: a record of Process.Heaps.
+function ThreadsHaveHeap(Heap: PHeap): Boolean; inline;
+/// Makes the lists of heaps anew in a child process, see LaneMM.Fork: no record of a lost thread,
+/// nor one that may be, is used again.
+procedure ThreadsRecover;
 /// Returns the first of all heap records, linked through NextHeap; they are never freed.
 function ThreadsFirstHeap: PHeap;
 /// Returns the system's number of the calling thread.
@@ -246,6 +253,43 @@ end;
 function ThreadsFirstHeap: PHeap;
 begin
   Result := PHeap(LoadAcquire(Process.Heaps));
+end;
+
+// The first record after that of ended threads is the program's first.
+function ThreadsAreOne: Boolean;
+begin
+  Result := ThreadsFirstHeap^.NextHeap = Process.Abandoned;
+end;
+
+function ThreadsHaveHeap(Heap: PHeap): Boolean;
+begin
+  Result := Heap^.HomeShard <> 0;
+end;
+
+// Returns true if all records lead to the last one.
+function HeapsAreLinked: Boolean;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadsFirstHeap;
+  while Heap^.NextHeap <> nil do
+    Heap := Heap^.NextHeap;
+  Result := Heap = Process.Abandoned;
+end;
+
+procedure ThreadsRecover;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Heap := Process.Abandoned;
+  // The first record may be in a page that was copied before it was written.
+  if not HeapsAreLinked then
+    Process.Heaps := NativeUInt(Heap);
+  Process.UnusedHeaps := 0;
+  Process.EndedHeaps := 0;
+  Process.FreshHeaps := 0;
 end;
 
 function ThreadNumber: Cardinal;

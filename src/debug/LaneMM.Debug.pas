@@ -44,7 +44,7 @@ procedure DebugSetFamily(P: Pointer; Family: TFamily);
 /// Reports that the debug block at P, in use, is of another family than the call that frees it.
 procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
 /// Recovers debug mode in a child process.
-procedure DebugRecover;
+procedure DebugRecover(IsTorn: Boolean);
 /// Checks all debug blocks and reports the damage. Returns the number of damaged blocks that were
 /// not reported before.
 function DebugCheckHeap: NativeUInt;
@@ -761,14 +761,14 @@ begin
   Result := (Settings.Values[opDebug] <> 0) or (LoadAcquire(Debug.Depth) <> 0);
 end;
 
-procedure DebugRecover;
+procedure DebugRecover(IsTorn: Boolean);
 begin
   Debug.GuardReaders := 0;
   Debug.GuardChanges := 0;
-  if LoadAcquire(Debug.Lock.State) = 0 then
+  if not IsTorn then
     Exit;
   DebugBlocksRecover;
-  QuarantineRecover;
+  QuarantineForget;
   LockReset(Debug.Lock);
 end;
 

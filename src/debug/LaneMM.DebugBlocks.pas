@@ -28,7 +28,8 @@ function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebu
 procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
 /// Releases a span without a block in use, or keeps it for the next guarded block.
 procedure DebugSpanRelease(Span: PSpan);
-/// Rebuilds the lists in a child process in which a lost thread held Debug.Lock.
+/// Makes the lists anew in a child process whose copy of them may be torn: free blocks of before
+/// are lost until their span is empty.
 procedure DebugBlocksRecover;
 
 implementation
@@ -364,6 +365,7 @@ begin
   if (Span^.Kind <> skDebug) or (Span^.SizeClass >= SingleClass) then
     Exit;
   Span^.IsCurrent := False;
+  Span^.FreeList := 0;
   if not DebugSpanIsFull(Span) then
     ListAdd(Span);
 end;

@@ -3,7 +3,7 @@
 // Owns:       Debug.Quarantine; the freed blocks of each TDebugCache.
 // Invariants: a freed block is in the TDebugCache of one thread or in the quarantine, then on
 //             FreeList of its span.
-// Callers:    any thread that does not hold Debug.Lock. QuarantineRecover: a child process with one
+// Callers:    any thread that does not hold Debug.Lock. QuarantineForget: a child process with one
 //             thread.
 // Progress:   the ring changes under Debug.Lock, taken once for many blocks.
 unit LaneMM.Quarantine;
@@ -23,8 +23,8 @@ function QuarantineStart: Boolean;
 function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
 /// Takes all blocks out of Cache and out of the quarantine. Returns empty spans likewise.
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
-/// Recomputes the bytes of the ring, in a child process.
-procedure QuarantineRecover;
+/// Empties the ring in a child process whose copy of it may be torn; its blocks stay freed.
+procedure QuarantineForget;
 
 implementation
 
@@ -151,17 +151,10 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-procedure QuarantineRecover;
-var
-  Number: NativeUInt;
+procedure QuarantineForget;
 begin
+  Debug.Quarantine.First := Debug.Quarantine.Limit;
   Debug.Quarantine.Bytes := 0;
-  Number := Debug.Quarantine.First;
-  while Number <> Debug.Quarantine.Limit do
-  begin
-    Inc(Debug.Quarantine.Bytes, RingPlace(Number + 1)^);
-    Inc(Number, HeadWords + RingPlace(Number)^);
-  end;
 end;
 
 end.

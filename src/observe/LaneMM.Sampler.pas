@@ -36,8 +36,8 @@ function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Counts Size bytes for the block P, and samples it in place when its turn has come; then
 /// SamplesRemove must be called when it is freed. P may be nil.
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
-/// In a child process: clears all samples, and recovers from a lost thread that held the lock.
-procedure SamplerRecover;
+/// In a child process: clears all samples, and the lists of their spans if the copy may be torn.
+procedure SamplerRecover(IsTorn: Boolean);
 
 implementation
 
@@ -348,9 +348,9 @@ begin
   LockReset(Observe.SampleLock);
 end;
 
-procedure SamplerRecover;
+procedure SamplerRecover(IsTorn: Boolean);
 begin
-  if LoadAcquire(Observe.SampleLock.State) <> 0 then
+  if IsTorn and (Observe.Samples <> nil) then
     RecoverSpans;
   SamplesForget;
 end;

@@ -6,13 +6,14 @@ unit Test.Fork;
 interface
 
 uses
-  Test.Tools;
+  LaneMM.Types, Test.Tools;
 
 type
   TForkTests = class(TQuietTest)
   strict private
     Waiting, Kept: Pointer;
     Expected: NativeUInt;
+    FirstHeap: PHeap;
     IsWaiting: Boolean;
     procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
@@ -23,6 +24,14 @@ type
     procedure CheckKeptRuns;
     procedure CheckPurgeState;
     procedure CheckQueue;
+    procedure CheckTornQueue;
+    procedure CheckTornRuns;
+    procedure CheckHeaps;
+    procedure CheckUntouched;
+    procedure TouchHeap;
+  strict protected
+    procedure SetUp; override;
+    procedure ChildStarts; override;
   published
     procedure ChildKeepsFreeMemoryWhenAThreadHeldAShardLock;
     procedure ChildCountsSpareSlicesWhenAThreadHeldAShardLock;
@@ -32,14 +41,18 @@ type
     procedure ChildWithoutHeldLocksKeepsFreeMemory;
     procedure ChildStartsItsOwnPurgeThread;
     procedure ChildKeepsTheQueuesOfAHeapThatWasLocked;
+    procedure ChildMakesQueuesAnewThatWereCopiedAtTwoMoments;
+    procedure ChildMakesFreeRunsAnewThatWereCopiedAtTwoMoments;
+    procedure ChildReusesNoHeapOfALostThread;
+    procedure ChildFindsMemoryThatWasNeverUsedZero;
     procedure LockInsideOfTheRecoveryDoesNotWaitForIt;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Purge;
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
+  LaneMM.Frontier, LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -47,6 +60,23 @@ const
 
 var
   RecoveryLock: TLock;
+
+procedure TForkTests.TouchHeap;
+begin
+  FreeMem(GetMem(1));
+end;
+
+// Each work recovers the child itself.
+procedure TForkTests.ChildStarts;
+begin
+end;
+
+// A child recovers where the parent has had a second thread.
+procedure TForkTests.SetUp;
+begin
+  inherited SetUp;
+  InThread(TouchHeap);
+end;
 
 // RunInChild while this thread holds the lock of a shard, as a thread that the child does not have
 // might. Waiting is freed then: its span waits for the lock.
@@ -72,8 +102,11 @@ procedure TForkTests.CheckFreeMemory;
 var
   P: Pointer;
   Used: NativeUInt;
+  Number: Integer;
 begin
   LockRecover;
+  for Number := 1 to Process.ShardCount do
+    Same(0, LoadAcquire(Process.Shards[Number].Lock.State), 'state of the lock');
   AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
   Used := ArenaBackedSlices - ArenaWarmSlices;
   P := GetMem(FreeBytes);
@@ -105,7 +138,7 @@ begin
   Same(0, RunInChild(CheckFreeMemory), 'exit code of the child');
 end;
 
-procedure TakeLock;
+procedure TakeLock(IsTorn: Boolean);
 begin
   LockEnter(RecoveryLock);
   LockLeave(RecoveryLock);
@@ -235,6 +268,93 @@ begin
   for Index := 1 to High(Queued) do
     FreeMem(Queued[Index]);
   Same(0, Answer, 'exit code of the child');
+end;
+
+// The kernel copies page after page while other threads run: a lock that is free in one page proves
+// nothing about the spans in another.
+procedure TForkTests.CheckTornQueue;
+var
+  Span: PSpan;
+begin
+  Span := OsThreadHeap^.Queues[SizeToClass(QueuedSize)];
+  Same(0, LoadAcquire(OsThreadHeap^.Lock.State), 'state of the lock');
+  AssertTrue('a queued span', Span <> nil);
+  Span^.Prev := PSpan(SizeOf(TSpan));
+  Span^.Next := PSpan(2 * SizeOf(TSpan));
+  CheckQueue;
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildMakesQueuesAnewThatWereCopiedAtTwoMoments;
+var
+  Queued: array[0..59] of Pointer;
+  Index, Answer: Integer;
+begin
+  for Index := 0 to High(Queued) do
+    Queued[Index] := GetMem(QueuedSize);
+  FreeMem(Queued[0]);
+  HeapSweep(OsThreadHeap); // queues the spans
+  Answer := RunInChild(CheckTornQueue);
+  for Index := 1 to High(Queued) do
+    FreeMem(Queued[Index]);
+  Same(0, Answer, 'exit code of the child');
+end;
+
+procedure TForkTests.CheckTornRuns;
+var
+  Number: Integer;
+begin
+  for Number := 1 to Process.ShardCount do
+  begin
+    Same(0, LoadAcquire(Process.Shards[Number].Lock.State), 'state of the lock');
+    FillChar(Process.Shards[Number].Warm, SizeOf(TBins), 1);
+    FillChar(Process.Shards[Number].Cold, SizeOf(TBins), 1);
+  end;
+  CheckFreeMemory;
+end;
+
+procedure TForkTests.ChildMakesFreeRunsAnewThatWereCopiedAtTwoMoments;
+begin
+  FreeMem(GetMem(FreeBytes));
+  Same(0, RunInChild(CheckTornRuns), 'exit code of the child');
+end;
+
+procedure TForkTests.CheckHeaps;
+begin
+  LockRecover;
+  Same(0, LoadAcquire(Process.UnusedHeaps), 'heaps to reuse');
+  Same(0, LoadAcquire(Process.EndedHeaps), 'heaps of ended threads');
+  AssertTrue('a record after those of the parent', ThreadsFirstHeap = FirstHeap);
+  InThread(TouchHeap);
+  AssertTrue('a thread of the child has a new record', ThreadsFirstHeap <> FirstHeap);
+end;
+
+procedure TForkTests.ChildReusesNoHeapOfALostThread;
+begin
+  FirstHeap := ThreadsFirstHeap;
+  AssertTrue('a heap to reuse', LoadAcquire(Process.UnusedHeaps) <> 0);
+  Same(0, RunInChild(CheckHeaps), 'exit code of the child');
+end;
+
+// A lost thread took slices after the page with the frontier was copied, and filled them.
+procedure TForkTests.CheckUntouched;
+var
+  Arena: PArena;
+  Place: PByte;
+begin
+  Arena := FrontierArena(0);
+  AtLeast(Arena^.Frontier + 1, Arena^.Committed, 'committed slices');
+  Place := Arena^.Base + Arena^.Frontier * SliceSize;
+  Place^ := 1;
+  Arena^.Spans[Arena^.Frontier].Kind := skFree;
+  LockRecover;
+  Same(0, Place^, 'a byte of a slice that was never used');
+  AssertTrue('its record', Arena^.Spans[Arena^.Frontier].Kind = skNone);
+end;
+
+procedure TForkTests.ChildFindsMemoryThatWasNeverUsedZero;
+begin
+  Same(0, RunInChild(CheckUntouched), 'exit code of the child');
 end;
 
 initialization

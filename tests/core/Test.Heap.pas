@@ -117,7 +117,7 @@ begin
   HeapAbandon(Others);
   Process.Abandoned := KeptAbandoned;
   HeapAbandon(Others + 1);
-  OsRelease(Memory, RecordSize);
+  // The records stay: a span may name them, and a heap record is never freed.
   inherited TearDown;
 end;
 

@@ -394,7 +394,7 @@ begin
   Owner := StartIdleThread(GetBurstAndFreeATenth);
   Resident := ResidentBytes;
   FreeBurst;
-  ProcessTrim;
+  TrimTo(Resident - BurstBytes div 2);
   GetBurst;
   CompareSecondBurst(Resident);
   EndThread(Owner);
