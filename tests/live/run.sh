@@ -156,25 +156,23 @@ fi
 
 # ---------------------------------------------------------------- system calls at the start
 
-# Returns how many system calls a program makes; $1 are its settings.
-calls() { # LANEMM COMMAND...
-  settings=$1
-  shift
-  strace -f -qq -o "$out/calls" env -i "LANEMM=$settings" "$@" > "$out/printed" < /dev/null
-  grep -v 'execve\|exited with' "$out/calls" | wc -l
-}
-# Whether the page costs so many of them.
+# Whether the page costs so many of them: all from the first to the last one, one after the other.
+# prctl, three of sigaction, memfd_create, prlimit, ftruncate, mmap, fcntl, close, getpid.
 page_costs() { # COUNT COMMAND...
   count=$1
   shift
-  with=$(calls live=1 "$@")
-  without=$(calls live=0 "$@")
-  echo "$with system calls, $without without the page"
-  [ $((with - without)) -eq "$count" ]
+  strace -f -qq -o "$out/calls" env -i "$@" > "$out/printed" < /dev/null
+  sed -n '/PR_GET_DUMPABLE/,/getpid/p' "$out/calls"
+  [ "$(sed -n '/PR_GET_DUMPABLE/,/getpid/p' "$out/calls" | wc -l)" -eq "$count" ]
 }
-# prctl, three or two of sigaction, memfd_create, prlimit, ftruncate, mmap, fcntl, close, getpid.
+without_page() { # COMMAND...
+  strace -f -qq -o "$out/calls" env -i LANEMM=live=0 "$@" > "$out/printed" < /dev/null
+  ! grep -e memfd_create -e PR_GET_DUMPABLE -e SIGURG "$out/calls"
+}
 promise 'the page costs 11 system calls in Pascal' page_costs 11 "$out/Quiet"
 promise 'the page costs 11 system calls in C' page_costs 11 "LD_PRELOAD=$preload" /bin/true
+promise 'without the page there are none of them in Pascal' without_page "$out/Quiet"
+promise 'without the page there are none of them in C' without_page "LD_PRELOAD=$preload" /bin/true
 
 # ---------------------------------------------------------------- lanemm run
 
