@@ -31,33 +31,18 @@ uses
   LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
   LaneMM.Snapshot;
 
-const
-  NameLimit = 1023;
-
-type
-  TName = array[0..NameLimit] of AnsiChar;
-
-// Makes Text write to Name, which is filled with #0.
-procedure OpenName(out Text: TText; out Name: TName);
-begin
-  Name := Default(TName);
-  Text := Default(TText);
-  Text.Start := @Name;
-  Text.Capacity := NameLimit;
-end;
-
-procedure ReadGroupName(Group: PGroup; out Name: TName);
+procedure ReadGroupName(Group: PGroup; out Name: TPath);
 var
   Text: TText;
 begin
-  OpenName(Text, Name);
+  TextOpenAt(Text, @Name, SizeOf(Name));
   LeakAddName(Text, Group);
 end;
 
-procedure ReadProgramName(out Name: TName);
+procedure ReadProgramName(out Name: TPath);
 begin
-  Name := Default(TName);
-  OsProgramPath(@Name, NameLimit);
+  Name := Default(TPath);
+  OsProgramPath(@Name, High(Name));
 end;
 
 // ---------------------------------------------------------------------------- JSON
@@ -74,7 +59,7 @@ procedure AddJsonRetainer(var Text: TText; const List: TLeakList; Path: PRetaine
 var
   Chain: TChain;
   Index: NativeInt;
-  Name: TName;
+  Name: TPath;
 begin
   JsonOpenItem(Text);
   JsonAddNumber(Text, 'blocks', Path^.Count);
@@ -126,20 +111,20 @@ procedure AddJsonFrame(var Text: TText; const List: TLeakList; Return: NativeUIn
 var
   Symbol: PSymbol;
   Routine: TText;
-  Name: TName;
+  Name: TPath;
 begin
   Symbol := SymbolsFind(List.Symbolizer.Symbols, Return);
   JsonOpenItem(Text);
   JsonAddNumber(Text, 'address', Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
-    OpenName(Routine, Name);
+    TextOpenAt(Routine, @Name, SizeOf(Name));
     SymbolAddRoutine(Routine, Symbol);
     JsonAddText(Text, 'routine', @Name);
   end
   else if (Symbol <> nil) and (Symbol^.Module <> nil) then
   begin
-    OpenName(Routine, Name);
+    TextOpenAt(Routine, @Name, SizeOf(Name));
     SymbolAddOffset(Routine, Symbol);
     JsonAddText(Text, 'module', @Name);
   end;
@@ -192,13 +177,11 @@ const
     'array');
 var
   Group: PGroup;
-  Name: TName;
+  Name: TPath;
 begin
   Group := LeakGroup(List, Index);
   ReadGroupName(Group, Name);
-  JsonAddComma(Text);
-  TextAdd(Text, LineEnd);
-  TextAdd(Text, '{');
+  JsonOpenLine(Text);
   JsonAddNumber(Text, 'group', List.Order[Index]);
   JsonAddText(Text, 'kind', Kinds[Group^.Kind]);
   JsonAddText(Text, 'name', @Name);
@@ -221,8 +204,7 @@ begin
   for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
   begin
     Total := List.Snapshot.Totals + Index;
-    JsonAddComma(Text);
-    TextAdd(Text, '{');
+    JsonOpenItem(Text);
     JsonAddNumber(Text, 'group', Total^.Group);
     if GroupName(Total^.Group) <> nil then
       JsonAddText(Text, 'name', GroupName(Total^.Group));
@@ -326,7 +308,7 @@ end;
 procedure AddFailure(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Group: PGroup;
-  Name: TName;
+  Name: TPath;
 begin
   Group := LeakGroup(List, Index);
   ReadGroupName(Group, Name);
@@ -344,7 +326,7 @@ end;
 procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
-  Name: TName;
+  Name: TPath;
 begin
   ReadProgramName(Name);
   TextAdd(Text, '<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites><testsuite');
@@ -461,7 +443,7 @@ procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
   Symbolizer: TSymbolizer;
-  Name: TName;
+  Name: TPath;
 begin
   ReadProgramName(Name);
   TextAdd(Text, 'Heap dump by heaptrc unit of ');

@@ -298,9 +298,7 @@ var
 begin
   if (Group^.ExampleCount = MostExamples) or Report.HidesContents then
     Exit;
-  Text := Default(TText);
-  Text.Start := @Group^.Examples[Group^.ExampleCount];
-  Text.Capacity := SizeOf(TExample) - 1;
+  TextOpenAt(Text, @Group^.Examples[Group^.ExampleCount], SizeOf(TExample));
   ContentsAddText(Text, Contents, ExampleLength);
   Inc(Group^.ExampleCount);
 end;

@@ -228,14 +228,6 @@ end;
 
 // ---------------------------------------------------------------------------- patterns
 
-procedure OpenName(out Text: TText; var Name: TName);
-begin
-  Name := Default(TName);
-  Text := Default(TText);
-  Text.Start := @Name;
-  Text.Capacity := NameLimit;
-end;
-
 procedure MarkGroup(var Snapshot: TSnapshot; Group: Cardinal);
 var
   Index: NativeInt;
@@ -254,7 +246,7 @@ begin
   for Group := 1 to Snapshot.GroupCount - 1 do
     if (Snapshot.Groups[Group].Kind = coObject) and (Snapshot.Groups[Group].Count > 0) then
     begin
-      OpenName(Text, Name);
+      TextOpenAt(Text, @Name, SizeOf(Name));
       ClassAddName(Text, Snapshot.Groups[Group].ClassId);
       if TextFits(@Name, @Pattern.Text) then
         MarkGroup(Snapshot, Group);
@@ -275,7 +267,7 @@ begin
     Symbol := SymbolsFind(Symbolizer.Symbols, Stack.Frames[Frame]);
     if (Symbol = nil) or (Symbol^.Routine = nil) then
       Continue;
-    OpenName(Text, Name);
+    TextOpenAt(Text, @Name, SizeOf(Name));
     SymbolAddRoutine(Text, Symbol);
     if TextFits(@Name, @Pattern.Text) then
       Exit(True);

@@ -37,31 +37,6 @@ type
     Count: Cardinal;
   end;
 
-// ---------------------------------------------------------------------------- parts of JSON
-
-procedure AddItem(var Text: TText; Value: UInt64);
-begin
-  JsonAddComma(Text);
-  TextAddNumber(Text, Value);
-end;
-
-// Makes an empty text in Characters, which stays ended by #0.
-procedure OpenSmall(out Small: TText; out Characters: TPath);
-begin
-  Characters := Default(TPath);
-  Small := Default(TText);
-  Small.Start := @Characters;
-  Small.Capacity := High(Characters);
-end;
-
-// Begins an object on a line of its own.
-procedure BeginItem(var Text: TText);
-begin
-  JsonAddComma(Text);
-  TextAdd(Text, LineEnd);
-  TextAdd(Text, '{');
-end;
-
 // ---------------------------------------------------------------------------- head
 
 // Returns the samples of all sites.
@@ -136,8 +111,7 @@ begin
   JsonOpen(Text, 'columns', '[');
   for Value := Range.First to Range.Last do
   begin
-    JsonAddComma(Text);
-    TextAdd(Text, '{');
+    JsonOpenItem(Text);
     JsonAddText(Text, 'name', ValueKinds[Value].Name);
     JsonAddText(Text, 'unit', ValueKinds[Value].UnitName);
     TextAdd(Text, '}');
@@ -151,9 +125,9 @@ var
   Name: TText;
   Characters: TPath;
 begin
-  OpenSmall(Name, Characters);
+  TextOpenAt(Name, @Characters, SizeOf(Characters));
   ProfileAddName(Name, Symbol);
-  BeginItem(Text);
+  JsonOpenLine(Text);
   JsonAddText(Text, 'name', @Characters);
   if Symbol^.Line > 0 then
   begin
@@ -185,7 +159,7 @@ begin
   ProfileReadStack(Profile, Site, Stack);
   JsonOpen(Text, 'stack', '[');
   for Frame := NativeInt(Stack.Count) - 1 downto 0 do
-    AddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
+    JsonAddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
   TextAdd(Text, ']');
 end;
 
@@ -197,7 +171,7 @@ begin
   Range := ValueRanges[Profile.Kind];
   JsonOpen(Text, 'values', '[');
   for Value := Range.First to Range.Last do
-    AddItem(Text, ProfileValue(Profile, Site, Value));
+    JsonAddItem(Text, ProfileValue(Profile, Site, Value));
   TextAdd(Text, ']');
 end;
 
@@ -209,7 +183,7 @@ begin
     Exit;
   JsonOpen(Text, 'life', '[');
   for Index := 0 to High(Site^.Lives) do
-    AddItem(Text, LoadAcquire(Site^.Lives[Index]));
+    JsonAddItem(Text, LoadAcquire(Site^.Lives[Index]));
   TextAdd(Text, ']');
 end;
 
@@ -225,7 +199,7 @@ begin
   JsonOpen(Text, 'line', '[');
   while Index < Line^.Count do
   begin
-    AddItem(Text, Line^.Sites[Index][SiteIndex(Site)]);
+    JsonAddItem(Text, Line^.Sites[Index][SiteIndex(Site)]);
     Inc(Index);
   end;
   TextAdd(Text, ']');
@@ -260,7 +234,7 @@ begin
     TextAdd(Text, '[');
     TextAddNumber(Text, NumberOf(List, Part.Item^.ClassId));
     for Value := pvAllocatedCount to pvInUseBytes do
-      AddItem(Text, SitePartValue(Profile, Part, Value));
+      JsonAddItem(Text, SitePartValue(Profile, Part, Value));
     TextAdd(Text, ']');
   until not SitePartNext(Part);
   TextAdd(Text, ']');
@@ -278,7 +252,7 @@ begin
     Site := ProfileSite(Profile, Index);
     if Site = nil then
       Continue;
-    BeginItem(Text);
+    JsonOpenLine(Text);
     AddStack(Text, Profile, Site);
     AddValues(Text, Profile, Site);
     if Profile.Kind = pkHeap then
@@ -310,7 +284,7 @@ var
 begin
   JsonOpen(Text, 'life_limits', '[');
   for Index := 0 to High(LifeLimits) do
-    AddItem(Text, LifeLimits[Index]);
+    JsonAddItem(Text, LifeLimits[Index]);
   TextAdd(Text, ']');
 end;
 
@@ -328,12 +302,12 @@ begin
     JsonOpen(Text, Names[Column], '[');
     for Index := 0 to NativeInt(Line^.Count) - 1 do
       case Column of
-        0: AddItem(Text, Line^.Points[Index].Ms);
-        1: AddItem(Text, Line^.Points[Index].InUseCount);
-        2: AddItem(Text, Line^.Points[Index].InUseBytes);
-        3: AddItem(Text, Line^.Points[Index].AllocatedBytes);
+        0: JsonAddItem(Text, Line^.Points[Index].Ms);
+        1: JsonAddItem(Text, Line^.Points[Index].InUseCount);
+        2: JsonAddItem(Text, Line^.Points[Index].InUseBytes);
+        3: JsonAddItem(Text, Line^.Points[Index].AllocatedBytes);
       else
-        AddItem(Text, Line^.Points[Index].Committed);
+        JsonAddItem(Text, Line^.Points[Index].Committed);
       end;
     TextAdd(Text, ']');
   end;
@@ -349,9 +323,9 @@ begin
   JsonOpen(Text, 'classes', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
-    OpenSmall(Name, Characters);
+    TextOpenAt(Name, @Characters, SizeOf(Characters));
     ClassIdAddName(Name, List.Ids[Index]);
-    BeginItem(Text);
+    JsonOpenLine(Text);
     JsonAddText(Text, 'name', @Characters);
     JsonAddText(Text, 'kind', ClassIdKind(List.Ids[Index]));
     TextAdd(Text, '}');
@@ -379,7 +353,7 @@ begin
     Counts := @Observe.Sizes[Index];
     if LoadAcquire(Counts^.Count) = 0 then
       Continue;
-    BeginItem(Text);
+    JsonOpenLine(Text);
     JsonAddNumber(Text, 'size', SizeLimitAt(Index));
     JsonAddNumber(Text, 'alloc_objects', LoadAcquire(Counts^.Count));
     JsonAddNumber(Text, 'alloc_space', LoadAcquire(Counts^.Bytes));
@@ -417,7 +391,7 @@ var
   None: TClassList;
 begin
   Range := ValueRanges[Profile.Kind];
-  BeginItem(Text);
+  JsonOpenLine(Text);
   JsonAddText(Text, 'kind', ProfileNames[Profile.Kind]);
   AddColumns(Text, Range);
   AddFrames(Text, Profile);

@@ -9,10 +9,8 @@ unit LaneMM.Speedscope;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.ProfileData;
-
 
 /// Adds one line per site that has some of the value: its frames, outermost first, and the value.
 procedure FoldedAdd(var Text: TText; const Profile: TProfile; Value: TProfileValue);
@@ -22,7 +20,7 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Json, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 
@@ -62,34 +60,20 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
-// Adds a comma unless Text is at the start of a list.
-procedure AddComma(var Text: TText);
-begin
-  if not (Text.Start[Text.Length - 1] in ['[', '{']) then
-    TextAdd(Text, ',');
-end;
-
 procedure AddFrame(var Text: TText; Symbol: PSymbol);
 var
   Name: TText;
   Characters: TPath;
 begin
   // Through a text of its own: a file name may hold characters that JSON escapes.
-  Characters := Default(TPath);
-  Name := Default(TText);
-  Name.Start := @Characters;
-  Name.Capacity := High(Characters);
+  TextOpenAt(Name, @Characters, SizeOf(Characters));
   ProfileAddName(Name, Symbol);
-  AddComma(Text);
-  TextAdd(Text, '{"name":"');
-  TextAddJson(Text, @Characters);
-  TextAdd(Text, '"');
+  JsonOpenItem(Text);
+  JsonAddText(Text, 'name', @Characters);
   if Symbol^.Line > 0 then
   begin
-    TextAdd(Text, ',"file":"');
-    TextAddJson(Text, Symbol^.FileName);
-    TextAdd(Text, '","line":');
-    TextAddNumber(Text, Symbol^.Line);
+    JsonAddText(Text, 'file', Symbol^.FileName);
+    JsonAddNumber(Text, 'line', Symbol^.Line);
   end;
   TextAdd(Text, '}');
 end;
@@ -100,14 +84,10 @@ var
   Frame: NativeInt;
 begin
   ProfileReadStack(Profile, Site, Stack);
-  AddComma(Text);
+  JsonAddComma(Text);
   TextAdd(Text, '[');
   for Frame := NativeInt(Stack.Count) - 1 downto 0 do
-  begin
-    AddComma(Text);
-    TextAddNumber(Text,
-      SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
-  end;
+    JsonAddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
   TextAdd(Text, ']');
 end;
 
@@ -115,7 +95,7 @@ procedure AddSamples(var Text: TText; const Profile: TProfile);
 var
   Index: Cardinal;
 begin
-  TextAdd(Text, ',"samples":[');
+  JsonOpen(Text, 'samples', '[');
   for Index := 0 to SiteLimit - 1 do
     if ProfileSite(Profile, Index) <> nil then
       AddSample(Text, Profile, ProfileSite(Profile, Index));
@@ -128,17 +108,17 @@ var
   Sum, Weight: UInt64;
 begin
   Sum := 0;
-  TextAdd(Text, ',"weights":[');
+  JsonOpen(Text, 'weights', '[');
   for Index := 0 to SiteLimit - 1 do
     if ProfileSite(Profile, Index) <> nil then
     begin
       Weight := ProfileValue(Profile, ProfileSite(Profile, Index), Value);
       Inc(Sum, Weight);
-      AddComma(Text);
-      TextAddNumber(Text, Weight);
+      JsonAddItem(Text, Weight);
     end;
-  TextAdd(Text, '],"startValue":0,"endValue":');
-  TextAddNumber(Text, Sum);
+  TextAdd(Text, ']');
+  JsonAddNumber(Text, 'startValue', 0);
+  JsonAddNumber(Text, 'endValue', Sum);
 end;
 
 procedure AddValues(var Text: TText; const Profile: TProfile; Value: TProfileValue);
@@ -148,12 +128,10 @@ begin
   UnitName := ValueKinds[Value].UnitName;
   if UnitName^ = 'c' then
     UnitName := 'none'; // the unit that speedscope has for counts
-  AddComma(Text);
-  TextAdd(Text, '{"type":"sampled","name":"');
-  TextAddChars(Text, ValueKinds[Value].Name);
-  TextAdd(Text, '","unit":"');
-  TextAddChars(Text, UnitName);
-  TextAdd(Text, '"');
+  JsonOpenItem(Text);
+  JsonAddText(Text, 'type', 'sampled');
+  JsonAddText(Text, 'name', ValueKinds[Value].Name);
+  JsonAddText(Text, 'unit', UnitName);
   AddSamples(Text, Profile);
   AddWeights(Text, Profile, Value);
   TextAdd(Text, '}');
@@ -166,14 +144,16 @@ var
   Value: TProfileValue;
 begin
   Range := ValueRanges[Profile.Kind];
-  TextAdd(Text, '{"$schema":"https://www.speedscope.app/file-format-schema.json","name":"');
-  TextAddChars(Text, ProfileNames[Profile.Kind]);
-  TextAdd(Text, '","activeProfileIndex":');
-  TextAddNumber(Text, Ord(Range.Main) - Ord(Range.First));
-  TextAdd(Text, ',"shared":{"frames":[');
+  TextAdd(Text, '{');
+  JsonAddText(Text, '$schema', 'https://www.speedscope.app/file-format-schema.json');
+  JsonAddText(Text, 'name', ProfileNames[Profile.Kind]);
+  JsonAddNumber(Text, 'activeProfileIndex', Ord(Range.Main) - Ord(Range.First));
+  JsonOpen(Text, 'shared', '{');
+  JsonOpen(Text, 'frames', '[');
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddFrame(Text, @Profile.Symbols.Items[Index]);
-  TextAdd(Text, ']},"profiles":[');
+  TextAdd(Text, ']}');
+  JsonOpen(Text, 'profiles', '[');
   for Value := Range.First to Range.Shown do
     AddValues(Text, Profile, Value);
   TextAdd(Text, ']}');

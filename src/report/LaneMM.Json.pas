@@ -20,6 +20,10 @@ procedure JsonAddKey(var Text: TText; const Key: ShortString);
 procedure JsonOpen(var Text: TText; const Key: ShortString; Bracket: AnsiChar);
 /// Opens an object that is an item of a list.
 procedure JsonOpenItem(var Text: TText);
+/// The same, on a line of its own.
+procedure JsonOpenLine(var Text: TText);
+/// Adds a number that is an item of a list.
+procedure JsonAddItem(var Text: TText; Value: UInt64);
 /// Adds a string in quotes; Value ends with #0, or is nil: an empty one.
 procedure JsonAddString(var Text: TText; Value: PAnsiChar);
 /// Adds a key and a number.
@@ -55,6 +59,19 @@ procedure JsonOpenItem(var Text: TText);
 begin
   JsonAddComma(Text);
   TextAdd(Text, '{');
+end;
+
+procedure JsonOpenLine(var Text: TText);
+begin
+  JsonAddComma(Text);
+  TextAdd(Text, LineEnd);
+  TextAdd(Text, '{');
+end;
+
+procedure JsonAddItem(var Text: TText; Value: UInt64);
+begin
+  JsonAddComma(Text);
+  TextAddNumber(Text, Value);
 end;
 
 procedure JsonAddString(var Text: TText; Value: PAnsiChar);

@@ -117,25 +117,16 @@ begin
   MessageAdd(Text, msHead, Fields);
 end;
 
-// Makes Text write to Characters, which is filled with #0.
-procedure OpenValue(out Text: TText; out Characters: TPath);
-begin
-  Characters := Default(TPath);
-  Text := Default(TText);
-  Text.Start := @Characters;
-  Text.Capacity := High(Characters);
-end;
-
 procedure HeadAddJson(var Text: TText);
 var
   Value: TText;
   Characters: TPath;
 begin
-  OpenValue(Value, Characters);
+  TextOpenAt(Value, @Characters, SizeOf(Characters));
   OsProgramPath(@Characters, High(Characters));
   JsonAddText(Text, 'program', @Characters);
   JsonAddNumber(Text, 'process', OsProcessId);
-  OpenValue(Value, Characters);
+  TextOpenAt(Value, @Characters, SizeOf(Characters));
   HeadAddCommand(Value);
   JsonAddText(Text, 'command', @Characters);
   JsonAddNumber(Text, 'time', OsUnixSeconds);

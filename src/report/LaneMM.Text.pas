@@ -29,6 +29,9 @@ const
 /// when the system refuses that much. Returns False when it refuses all: added text is then
 /// dropped. The caller owns the text until TextClose.
 function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
+/// Makes an empty text in Size bytes at Buffer, which are #0 past its end. The caller owns them and
+/// calls no TextClose.
+procedure TextOpenAt(out Text: TText; Buffer: Pointer; Size: NativeUInt);
 /// Releases the pages; does nothing for a text without any.
 procedure TextClose(var Text: TText);
 /// Adds Length characters from Part.
@@ -53,6 +56,10 @@ procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+/// Returns whether Name, ended by #0, begins with Part.
+function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
+/// Returns whether Name, ended by #0, is Whole.
+function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
 /// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
 /// #0.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
@@ -78,6 +85,14 @@ begin
   Result := Text.Start <> nil;
   if Result then
     Text.Capacity := Capacity;
+end;
+
+procedure TextOpenAt(out Text: TText; Buffer: Pointer; Size: NativeUInt);
+begin
+  FillChar(Buffer^, Size, 0);
+  Text := Default(TText);
+  Text.Start := Buffer;
+  Text.Capacity := Size - 1;
 end;
 
 procedure TextClose(var Text: TText);
@@ -210,6 +225,21 @@ begin
 end;
 
 // On a mismatch, lets the last `*` match one character more and tries again.
+function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Length(Part) do
+    if Name[Index - 1] <> Part[Index] then
+      Exit(False);
+  Result := True;
+end;
+
+function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
+begin
+  Result := TextBegins(Name, Whole) and (Name[Length(Whole)] = #0);
+end;
+
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
 var
   AfterStar, NameAtStar: PAnsiChar;

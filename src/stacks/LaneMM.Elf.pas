@@ -206,17 +206,6 @@ begin
     and (Names.Start[Names.Size - 1] = 0);
 end;
 
-// Returns whether Found, ended by #0, is Name.
-function IsName(Found: PAnsiChar; const Name: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Length(Name) do
-    if Found[Index - 1] <> Name[Index] then
-      Exit(False);
-  Result := Found[Length(Name)] = #0;
-end;
-
 function SectionName(const Elf: TElfFile; Index: Cardinal; const Names: TSection): PAnsiChar;
 var
   Offset: Cardinal;
@@ -238,7 +227,7 @@ begin
   if not ReadNames(Elf, HalfAt(Elf.Image + CountsOffset + 6), Names) then
     Exit;
   for Index := 1 to HalfAt(Elf.Image + CountsOffset + 4) - 1 do
-    if ReadSection(Elf, Index, Section) and IsName(SectionName(Elf, Index, Names), Name) then
+    if ReadSection(Elf, Index, Section) and TextIs(SectionName(Elf, Index, Names), Name) then
       Exit(True);
 end;
 

@@ -44,6 +44,9 @@ procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
 
 implementation
 
+uses
+  LaneMM.Text;
+
 const
   // Offsets in the file; those of the headers count from the signature `PE`.
   HeaderAt = $3C;
@@ -171,17 +174,6 @@ begin
     Result := ShortName(PAnsiChar(Pe.Image + Entry));
 end;
 
-// Returns whether Found, ended by #0, is Name.
-function IsName(Found: PAnsiChar; const Name: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Length(Name) do
-    if Found[Index - 1] <> Name[Index] then
-      Exit(False);
-  Result := Found[Length(Name)] = #0;
-end;
-
 // ---------------------------------------------------------------------------- sections
 
 function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
@@ -196,7 +188,7 @@ begin
   Entry := Pe.Sections;
   for Index := 1 to Pe.SectionCount do
   begin
-    if IsName(SectionName(Pe, Entry), Name) then
+    if TextIs(SectionName(Pe, Entry), Name) then
     begin
       Offset := LongAt(Pe, Entry + SectionOffset);
       Length := LongAt(Pe, Entry + SectionSize);
@@ -243,17 +235,6 @@ begin
   end;
 end;
 
-// Returns whether a name begins with Part.
-function StartsWith(Name: PAnsiChar; const Part: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Length(Part) do
-    if Name[Index - 1] <> Part[Index] then
-      Exit(False);
-  Result := True;
-end;
-
 // Returns the name that a symbol gives to code from there on; nil where the code of a unit ends. On
 // i386 names of C, as that of the main block, begin with an underscore.
 function CodeName(Name: PAnsiChar): PAnsiChar;
@@ -262,11 +243,11 @@ const
   UnitEnd: ShortString = 'DEBUGEND_$';
 begin
   Result := Name;
-  if StartsWith(Name, UnitStart) then
+  if TextBegins(Name, UnitStart) then
     Inc(Result, Length(UnitStart))
-  else if StartsWith(Name, UnitEnd) then
+  else if TextBegins(Name, UnitEnd) then
     Result := nil
-  else if IsName(Name, '_main') then
+  else if TextIs(Name, '_main') then
     Inc(Result);
 end;
 

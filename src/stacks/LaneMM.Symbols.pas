@@ -183,16 +183,6 @@ end;
 
 // ---------------------------------------------------------------------------- names
 
-function StartsWith(Name: PAnsiChar; const Part: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Length(Part) do
-    if Name[Index - 1] <> Part[Index] then
-      Exit(False);
-  Result := True;
-end;
-
 function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 var
   Name: PAnsiChar;
@@ -215,15 +205,15 @@ end;
 // Returns whether the routine belongs to the unit UnitName, in upper case.
 function IsOfUnit(Routine: PAnsiChar; const UnitName: ShortString): Boolean;
 begin
-  Result := StartsWith(Routine, UnitName)
-    and (StartsWith(Routine + Length(UnitName), '_$$_')
-      or StartsWith(Routine + Length(UnitName), '$_$'));
+  Result := TextBegins(Routine, UnitName)
+    and (TextBegins(Routine + Length(UnitName), '_$$_')
+      or TextBegins(Routine + Length(UnitName), '$_$'));
 end;
 
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and (StartsWith(Symbol^.Routine, 'LANEMM.') or StartsWith(Symbol^.Routine, 'LANEMM_')
+    and (TextBegins(Symbol^.Routine, 'LANEMM.') or TextBegins(Symbol^.Routine, 'LANEMM_')
       or IsOfUnit(Symbol^.Routine, 'FASTMM5') or IsOfUnit(Symbol^.Routine, 'FASTMM4'));
 end;
 
@@ -231,15 +221,15 @@ function SymbolIsInner(Symbol: PSymbol): Boolean;
 begin
   Result := SymbolIsOurs(Symbol)
     or (Symbol <> nil) and (Symbol^.Routine <> nil)
-      and (StartsWith(Symbol^.Routine, 'SYSTEM_$$_') or StartsWith(Symbol^.Routine, 'SYSTEM$_$')
-        or StartsWith(Symbol^.Routine, 'fpc_') or StartsWith(Symbol^.Routine, 'FPC_'));
+      and (TextBegins(Symbol^.Routine, 'SYSTEM_$$_') or TextBegins(Symbol^.Routine, 'SYSTEM$_$')
+        or TextBegins(Symbol^.Routine, 'fpc_') or TextBegins(Symbol^.Routine, 'FPC_'));
 end;
 
 // Returns whether the source file is one of Free Pascal's generic collections.
 function IsGenericSource(FileName: PAnsiChar): Boolean;
 begin
-  Result := (FileName <> nil) and (StartsWith(FileName, 'generics.')
-    or StartsWith(FileName, 'fgl.pp'));
+  Result := (FileName <> nil) and (TextBegins(FileName, 'generics.')
+    or TextBegins(FileName, 'fgl.pp'));
 end;
 
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
@@ -261,7 +251,7 @@ end;
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and StartsWith(Symbol^.Routine, 'main') and (Symbol^.Routine[4] = #0);
+    and TextIs(Symbol^.Routine, 'main');
 end;
 
 // Returns true if eight hexadecimal digits begin at Name.
@@ -284,14 +274,14 @@ const
   NextMark: ShortString = '_CRC';
 begin
   Result := 0;
-  if StartsWith(Name, NextMark) and IsChecksum(Name + Length(NextMark)) then
+  if TextBegins(Name, NextMark) and IsChecksum(Name + Length(NextMark)) then
     Exit(Length(NextMark) + ChecksumLength);
   if Name[0] <> '$' then
     Exit;
   repeat
     Inc(Result);
   until not (Name[Result] in ['0'..'9']);
-  if (Result > 1) and StartsWith(Name + Result, Mark) then
+  if (Result > 1) and TextBegins(Name + Result, Mark) then
     Inc(Result, NativeUInt(Length(Mark)) + ChecksumLength)
   else
     Result := 0;
@@ -307,25 +297,25 @@ begin
   Name := Symbol^.Routine;
   if DemangleAdd(Text, Name) then
     Exit;
-  if StartsWith(Name, 'P$') then
+  if TextBegins(Name, 'P$') then
     Inc(Name, 2);
   IsRoutine := False;
   while (Name^ <> #0) and not (IsRoutine and (Name^ = '$')) do
     if LengthOfSpecialization(Name) > 0 then
       Inc(Name, LengthOfSpecialization(Name))
-    else if StartsWith(Name, '_$__$$_') then
+    else if TextBegins(Name, '_$__$$_') then
     begin
       TextAdd(Text, '.');
       IsRoutine := True;
       Inc(Name, 7);
     end
-    else if StartsWith(Name, '_$$_') then
+    else if TextBegins(Name, '_$$_') then
     begin
       TextAdd(Text, '.');
       IsRoutine := True;
       Inc(Name, 4);
     end
-    else if StartsWith(Name, '$_$') then
+    else if TextBegins(Name, '$_$') then
     begin
       TextAdd(Text, '.');
       Inc(Name, 3);
