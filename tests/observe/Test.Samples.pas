@@ -44,6 +44,8 @@ const
   MostBytes = 1000;
 
 var
+  // Stand for blocks.
+  Places: array[0..3] of array[0..MostBytes] of Byte;
   // Numbers the threads of a test.
   Started: TAtomicWord;
 
@@ -95,62 +97,50 @@ begin
 end;
 
 procedure TSamplesTests.SiteKeepsWhatItHadAtThePeak;
-var
-  Blocks: array[0..3] of array[0..MostBytes] of Byte;
 begin
-  FillChar(Blocks, SizeOf(Blocks), 0);
-  AddTo(0, @Blocks[0], 100);
-  AddTo(1, @Blocks[1], 500); // the peak: 600
-  SamplesRemove(@Blocks[1]);
-  AddTo(0, @Blocks[2], 300);
+  AddTo(0, @Places[0], 100);
+  AddTo(1, @Places[1], 500); // the peak: 600
+  SamplesRemove(@Places[1]);
+  AddTo(0, @Places[2], 300);
   Same(100, PeakBytes(0), 'first site');
   Same(500, PeakBytes(1), 'second site');
-  AddTo(2, @Blocks[3], 400); // a higher one: 800
+  AddTo(2, @Places[3], 400); // a higher one: 800
   Same(400, PeakBytes(0), 'first site');
   Same(0, PeakBytes(1), 'second site');
   Same(400, PeakBytes(2), 'third site');
-  SamplesRemove(@Blocks[0]);
-  SamplesRemove(@Blocks[2]);
-  SamplesRemove(@Blocks[3]);
+  SamplesRemove(@Places[0]);
+  SamplesRemove(@Places[2]);
+  SamplesRemove(@Places[3]);
   Same(400, PeakBytes(0), 'first site, later');
   Same(400, PeakBytes(2), 'third site, later');
 end;
 
 procedure TSamplesTests.NewSiteHadNothingAtAnOldPeak;
-var
-  Blocks: array[0..1] of array[0..MostBytes] of Byte;
 begin
-  FillChar(Blocks, SizeOf(Blocks), 0);
-  AddTo(0, @Blocks[0], 1000);
-  SamplesRemove(@Blocks[0]);
-  AddTo(1, @Blocks[1], 900);
+  AddTo(0, @Places[0], 1000);
+  SamplesRemove(@Places[0]);
+  AddTo(1, @Places[1], 900);
   Same(0, PeakBytes(1), 'the later site');
   Same(1000, PeakBytes(0), 'the earlier one');
 end;
 
 procedure TSamplesTests.EqualTotalIsNoNewPeak;
-var
-  Blocks: array[0..1] of array[0..MostBytes] of Byte;
 begin
-  FillChar(Blocks, SizeOf(Blocks), 0);
-  AddTo(0, @Blocks[0], 700);
-  SamplesRemove(@Blocks[0]);
-  AddTo(1, @Blocks[1], 700);
+  AddTo(0, @Places[0], 700);
+  SamplesRemove(@Places[0]);
+  AddTo(1, @Places[1], 700);
   Same(700, PeakBytes(0), 'the first to reach it');
   Same(0, PeakBytes(1), 'the second');
 end;
 
 // A thread has added to the sums, and was stopped before it could raise the peak.
 procedure TSamplesTests.FreeRecordsThePeakOfAStoppedThread;
-var
-  Blocks: array[0..1] of array[0..MostBytes] of Byte;
 begin
-  FillChar(Blocks, SizeOf(Blocks), 0);
-  AddTo(0, @Blocks[0], 300);
+  AddTo(0, @Places[0], 300);
   FetchAdd(Site[1]^.Count, 1);
   FetchAdd(Site[1]^.Bytes, 500);
   FetchAdd(Observe.InUseBytes, 500);
-  SamplesRemove(@Blocks[0]);
+  SamplesRemove(@Places[0]);
   Same(800, Observe.PeakTotal, 'the peak');
   Same(300, PeakBytes(0), 'the site of the free');
   Same(500, PeakBytes(1), 'the site of the other thread');
