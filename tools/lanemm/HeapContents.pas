@@ -48,7 +48,7 @@ function FindHolders(Image: THeapImage; Address, Size: UInt64): THolders;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Text, LaneMM.Contents;
+  Math, Generics.Defaults, LaneMM.Layout, LaneMM.Hooks, LaneMM.Text, LaneMM.Contents;
 
 // ---------------------------------------------------------------------------- contents
 
@@ -126,39 +126,11 @@ begin
 end;
 
 // Most bytes first; the same number by name.
-procedure SortGroups(var Groups: TContentsGroups; First, Last: Integer);
-var
-  Low, High: Integer;
-  Pivot, Moved: TContentsGroup;
-
-  function Precedes(const Left, Right: TContentsGroup): Boolean;
-  begin
-    Result := (Left.Bytes > Right.Bytes)
-      or (Left.Bytes = Right.Bytes) and (Left.Name < Right.Name);
-  end;
-
+function CompareGroups(constref Left, Right: TContentsGroup): Integer;
 begin
-  Low := First;
-  High := Last;
-  if Low >= High then
-    Exit;
-  Pivot := Groups[(Low + High) div 2];
-  repeat
-    while Precedes(Groups[Low], Pivot) do
-      Inc(Low);
-    while Precedes(Pivot, Groups[High]) do
-      Dec(High);
-    if Low <= High then
-    begin
-      Moved := Groups[Low];
-      Groups[Low] := Groups[High];
-      Groups[High] := Moved;
-      Inc(Low);
-      Dec(High);
-    end;
-  until Low > High;
-  SortGroups(Groups, First, High);
-  SortGroups(Groups, Low, Last);
+  Result := CompareValue(Right.Bytes, Left.Bytes);
+  if Result = 0 then
+    Result := CompareStr(Left.Name, Right.Name);
 end;
 
 function GroupContents(Image: THeapImage): TContentsGroups;
@@ -172,7 +144,8 @@ begin
   try
     Walker.VisitAll(Grouper.Visit);
     Result := Grouper.Groups.Values.ToArray;
-    SortGroups(Result, 0, High(Result));
+    TArrayHelper<TContentsGroup>.Sort(Result,
+      TComparer<TContentsGroup>.Construct(CompareGroups));
   finally
     Grouper.Groups.Free;
     Walker.Free;

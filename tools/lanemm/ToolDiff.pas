@@ -27,7 +27,7 @@ const
 implementation
 
 uses
-  SysUtils, Generics.Collections, ProfileFiles, ToolText;
+  SysUtils, Math, Generics.Defaults, Generics.Collections, ProfileFiles, ToolText;
 
 type
   TGrowth = record
@@ -41,38 +41,12 @@ begin
   Result := Growth.After.Bytes - Growth.Before.Bytes;
 end;
 
-function Precedes(const Left, Right: TGrowth): Boolean;
+// Most growth first; the same by name.
+function CompareGrowths(constref Left, Right: TGrowth): Integer;
 begin
-  Result := (Change(Left) > Change(Right))
-    or (Change(Left) = Change(Right)) and (Left.Name < Right.Name);
-end;
-
-procedure Sort(var Growths: TGrowths; First, Last: Integer);
-var
-  Low, High: Integer;
-  Pivot, Moved: TGrowth;
-begin
-  Low := First;
-  High := Last;
-  if Low >= High then
-    Exit;
-  Pivot := Growths[(Low + High) div 2];
-  repeat
-    while Precedes(Growths[Low], Pivot) do
-      Inc(Low);
-    while Precedes(Pivot, Growths[High]) do
-      Dec(High);
-    if Low <= High then
-    begin
-      Moved := Growths[Low];
-      Growths[Low] := Growths[High];
-      Growths[High] := Moved;
-      Inc(Low);
-      Dec(High);
-    end;
-  until Low > High;
-  Sort(Growths, First, High);
-  Sort(Growths, Low, Last);
+  Result := CompareValue(Change(Right), Change(Left));
+  if Result = 0 then
+    Result := CompareStr(Left.Name, Right.Name);
 end;
 
 // Returns all names of both with their amounts.
@@ -98,7 +72,7 @@ begin
       Growth.Before := Before[Name];
       Insert(Growth, Result, Length(Result));
     end;
-  Sort(Result, 0, High(Result));
+  TArrayHelper<TGrowth>.Sort(Result, TComparer<TGrowth>.Construct(CompareGrowths));
 end;
 
 // Returns a stack with its innermost frames first, as many as a line shows.
