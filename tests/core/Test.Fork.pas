@@ -14,6 +14,7 @@ type
     Waiting, Kept: Pointer;
     Expected: NativeUInt;
     FirstHeap: PHeap;
+    Untouched: PByte;
     IsWaiting: Boolean;
     procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
@@ -339,21 +340,19 @@ end;
 // A lost thread took slices after the page with the frontier was copied, and filled them.
 procedure TForkTests.CheckUntouched;
 var
-  Arena: PArena;
   Place: PByte;
 begin
-  Arena := FrontierArena(0);
-  AtLeast(Arena^.Frontier + 1, Arena^.Committed, 'committed slices');
-  Place := Arena^.Base + Arena^.Frontier * SliceSize;
+  Place := Untouched - SliceSize;
   Place^ := 1;
-  Arena^.Spans[Arena^.Frontier].Kind := skFree;
+  ArenaSpan(Place)^.Kind := skFree;
   LockRecover;
   Same(0, Place^, 'a byte of a slice that was never used');
-  AssertTrue('its record', Arena^.Spans[Arena^.Frontier].Kind = skNone);
+  AssertTrue('its record', ArenaSpan(Place)^.Kind = skNone);
 end;
 
 procedure TForkTests.ChildFindsMemoryThatWasNeverUsedZero;
 begin
+  Untouched := UntouchedLimit;
   Same(0, RunInChild(CheckUntouched), 'exit code of the child');
 end;
 
