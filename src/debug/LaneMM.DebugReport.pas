@@ -345,7 +345,7 @@ begin
   if Finding.Kind in FoundLater then
     AddStack(Report, msFoundStack, Here)
   else if not (Finding.Kind in [evAllocation, evFree])
-    and not (Finding.Message in [msMismatchFree, msMismatchDispose, msMismatchObject]) then
+    and not (Finding.Message in [msMismatchFree, msMismatchObject]) then
     // These have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
   if not LaneMM.ReportState.Report.HidesContents then

@@ -1,9 +1,10 @@
-/// Detects mismatched frees: New or an object with FreeMem, GetMem with Dispose; in C++, families.
+/// Detects mismatched frees: New or an object with FreeMem; in C++, families.
 //
 // Owns:       nothing.
 // Invariants: the return address identifies the call: for New and Dispose the compiler calls
 //             routines of their own. Unless both calls of a block are identified, nothing is
-//             reported.
+//             reported. GetMem with Dispose is correct where Initialize came between; where not,
+//             Dispose uses uninitialized contents, which LaneMM.Faults reports.
 // Callers:    MismatchCheck: the thread that frees the block.
 // Source:     FPC 3.2.2, compiler/pinline.pas (New, Dispose), rtl/inc/heap.inc (FPC_GETMEM,
 //             FPC_FREEMEM), rtl/inc/generic.inc (FPC_HELP_CONSTRUCTOR, FPC_HELP_DESTRUCTOR).
@@ -119,8 +120,6 @@ begin
   Freed := WayOf(Block^.FreeStack, RtlCall(rcDispose), RtlCall(rcDestructor));
   if (Got = waTyped) and (Freed = waPlain) then
     Tell(Block, msMismatchFree)
-  else if (Got = waPlain) and (Freed = waTyped) then
-    Tell(Block, msMismatchDispose)
   else if IsObjectFreedPlainly(Block) then
     Tell(Block, msMismatchObject);
 end;

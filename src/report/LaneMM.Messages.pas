@@ -41,7 +41,7 @@ type
     msLeaksFollow,       //< memory errors were reported before
     msLeaksAdvice,       //< how to find where leaks were allocated
     msNumber,            //< the allocation number of the setting `break`
-    msMismatchFree, msMismatchDispose, msMismatchObject, msMismatchFamily,
+    msMismatchFree, msMismatchObject, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
     msReserve,           //< the emergency reserve is in use
@@ -187,8 +187,6 @@ const
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
       + ' managed fields were not finalized.'),
-    (Name: 'mismatched-dispose'; Text: 'Mismatched free: allocated by GetMem, freed by Dispose:'
-      + ' managed fields were not initialized.'),
     (Name: 'mismatched-object'; Text: 'Mismatched free: an object was freed by FreeMem: its'
       + ' destructor was not called.'),
     (Name: 'mismatched-family'; Text:

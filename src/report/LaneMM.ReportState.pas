@@ -25,7 +25,7 @@ type
     evGuard,           //< access to a guard page
     evBookkeeping,     //< corrupt bookkeeping record of a block
     evNumber,          //< allocation of the number that the setting `break` names
-    evMismatch,        //< mismatched free: New with FreeMem, or GetMem with Dispose
+    evMismatch,        //< mismatched free: New or an object with FreeMem; in C++, families
     evAllocation,      //< allocation of a chosen block
     evFree,            //< free of a chosen block
     evLimit,           //< the heap reached a limit, or the emergency reserve is in use

@@ -159,7 +159,7 @@ const
     (Name: 'trace:most'; Kind: okNumber; Default: 1000;
       Help: 'maximum number of logged allocations and frees'),
     (Name: 'mixes'; Kind: okSwitch; Default: 0;
-      Help: 'report mismatched frees: New with FreeMem, GetMem with Dispose'));
+      Help: 'report mismatched frees: New or an object with FreeMem, in C++ new with free'));
 
 function IsChanged(Option: TOption): Boolean;
 begin

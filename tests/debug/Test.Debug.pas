@@ -32,7 +32,7 @@ type
     procedure TraceIsBounded;
     procedure WithoutAChoiceNothingIsTraced;
     procedure MixesOfNewAndFreeMemAreFound;
-    procedure MixesOfGetMemAndDisposeAreFound;
+    procedure DisposeOfUninitializedFieldsIsFound;
     procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
     procedure ExitCodeIsThatOfMemoryErrors;
@@ -294,13 +294,13 @@ begin
   AssertEquals('', Program_.Errors);
 end;
 
-procedure TDebugTests.MixesOfGetMemAndDisposeAreFound;
+procedure TDebugTests.DisposeOfUninitializedFieldsIsFound;
 begin
   Program_.Run('debug,mixes', ['dispose', '100']);
   Same(1, Reports, 'reports');
-  Has('Mismatched free: allocated by GetMem, freed by Dispose: ', Program_.Errors);
+  Has('Use of uninitialized memory: ', Program_.Errors);
   SaysWhere(GotHeading, 'getmem');
-  SaysWhere(FreedHeading, 'dispose');
+  SaysWhere(HereHeading, 'dispose');
 end;
 
 procedure TDebugTests.WhatGoesTogetherIsNoMix;

@@ -170,7 +170,7 @@ procedure GetMemAndDispose;
 var
   Item: PItem;
 begin
-  Item := AllocMem(SizeOf(TItem)); // planted: getmem
+  GetMem(Item, SizeOf(TItem)); // planted: getmem
   Dispose(Item); // planted: dispose
 end;
 
@@ -194,6 +194,12 @@ begin
   Dispose(Item);
   GetMem(Item, SizeOf(TItem));
   FreeMem(Item, SizeOf(TItem));
+  GetMem(Item, SizeOf(TItem));
+  Initialize(Item^);
+  Item^.Name := IntToStr(Size);
+  Dispose(Item);
+  Item := AllocMem(SizeOf(TItem));
+  Dispose(Item);
   Item := nil;
   ReallocMem(Item, 10);
   ReallocMem(Item, Size);
