@@ -124,12 +124,12 @@ begin
 end;
 
 // Returns True when FaultsWatch is due: units take the signals when they start.
-function IsLookDue(Number: NativeUInt; IsGuarded: Boolean): Boolean;
+function IsLookDue(Number: NativeUInt; IsGuarded: Boolean): Boolean; inline;
 begin
   Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
-    and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0));
-  // A block with guard pages may be the only one.
-  Result := Result or IsGuarded and (Settings.Values[opGuard] <> GuardPages);
+    and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0))
+    // A block with guard pages may be the only one.
+    or IsGuarded and (Settings.Values[opGuard] <> GuardPages);
 end;
 
 function CacheOf(Thread: PDebugThread): PDebugCache; inline;
@@ -185,7 +185,7 @@ end;
 
 // Takes a block, new or used before; Before is its State until then.
 function TakeWithRoom(Thread: PDebugThread; const Request: TRequest; out Before: TAtomicWord):
-  PDebugBlock;
+  PDebugBlock; inline;
 var
   Unused: NativeUInt;
 begin
@@ -205,7 +205,7 @@ end;
 
 // The same as TakeWithRoom; gives the block alignment and guards.
 function TakeAnyBlock(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace):
-  PDebugBlock;
+  PDebugBlock; inline;
 var
   Before: TAtomicWord;
 begin
@@ -256,7 +256,7 @@ begin
     AllocationLogAllocated(Result);
 end;
 
-function RequestOf(Size, Capacity: NativeUInt; Shift: Byte): TRequest;
+function RequestOf(Size, Capacity: NativeUInt; Shift: Byte): TRequest; inline;
 begin
   Result.Size := Size;
   Result.Capacity := Capacity;
@@ -266,7 +266,7 @@ begin
 end;
 
 // Allocates a block that is filled as new ones are; nil without memory.
-function GetFilled(const Request: TRequest; Frame: NativeUInt): Pointer;
+function GetFilled(const Request: TRequest; Frame: NativeUInt): Pointer; inline;
 var
   Block: PDebugBlock;
   Place: TDebugPlace;
@@ -277,28 +277,6 @@ begin
   Result := Place.Data;
   PatternFillEnds(Result, Request.Size, Debug.NewFill);
   DebugBlockSettle(Block, dsInUse);
-end;
-
-// Zeroes new contents. Of a large block the pages are purged instead: those that the program never
-// touches get no memory.
-procedure ZeroContents(Data: PByte; Size: NativeUInt);
-var
-  First, Limit: NativeUInt;
-begin
-  First := AlignUp(NativeUInt(Data), OsPageSize);
-  Limit := (NativeUInt(Data) + Size) and not (OsPageSize - 1);
-  if PatternTail(Size) > 0 then
-  begin
-    OsErase(Pointer(First), Limit - First);
-    // Where purged memory is not committed, a refusal of what was purged just now ends in a fault.
-    if OsPurge(Pointer(First), Limit - First) and OsUse(Pointer(First), Limit - First) then
-    begin
-      PatternFill(Data, First - NativeUInt(Data), 0);
-      PatternFill(PByte(Limit), NativeUInt(Data) + Size - Limit, 0);
-      Exit;
-    end;
-  end;
-  PatternFill(Data, Size, 0);
 end;
 
 // Allocates a block of zeros; nil without memory. A block with a span of its own is the first in
@@ -315,7 +293,7 @@ begin
   Result := Place.Data;
   Span := ArenaSpan(Block);
   if (Span^.SizeClass < SingleClass) or not Span^.IsZero then
-    ZeroContents(Result, Request.Size);
+    PatternZero(Result, Request.Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -391,31 +369,44 @@ begin
     InvalidReport(P, Call);
 end;
 
-// Takes the block at Place, which DebugPlaceFind found for P, out of use: sets dsChanging, returns
-// its State until then in Before. If no block begins there: a report, run-time error 204, and
-// False.
-function TakeOut(P: Pointer; Call: TInvalidCall; const Place: TDebugPlace;
-  out Before: TAtomicWord): Boolean;
+// Takes the block at Place out of use: sets dsChanging, returns its State until then in Before.
+// False if it is not in use.
+function Change(const Place: TDebugPlace; out Before: TAtomicWord): Boolean; inline;
+begin
+  repeat
+    Before := LoadAcquire(Place.Block^.State);
+    // The state of a guarded block may be corrupt, and its pages inaccessible.
+    Result := (DebugStateOf(Before) = dsInUse) and DebugPlaceIsOpen(Place);
+    // A check may have set the reported bit meanwhile: once more.
+  until not Result or DebugBlockChange(Place.Block, Before);
+end;
+
+// Reports that no block in use begins at P; Block is the one that DebugBlockFind found, or nil.
+// Run-time error 204.
+procedure Refuse(P: Pointer; Call: TInvalidCall; Block: PDebugBlock);
 const
   Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
 begin
-  if (Place.Block <> nil) and (P = Place.Data) then
-  begin
-    repeat
-      Before := LoadAcquire(Place.Block^.State);
-      // The state of a guarded block may be corrupt, and its pages inaccessible.
-      if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
-        Break;
-      // A check may have set the reported bit meanwhile: once more.
-      if DebugBlockChange(Place.Block, Before) then
-        Exit(True);
-    until False;
-    InvalidReportTwice(Place.Block, Messages[Call]);
-  end
-  else if (Place.Block <> nil) or DebugIsOn then
+  if (Block <> nil) and (P = DebugBlockData(Block)) then
+    InvalidReportTwice(Block, Messages[Call])
+  else if (Block <> nil) or DebugIsOn then
     InvalidReport(P, Call);
   ErrorInvalidPointer;
-  Result := False;
+end;
+
+// Takes the block that DebugBlockFind found for P, or nil, out of use, as Change does, and computes
+// its place. If no block in use begins at P: a report, run-time error 204, and False.
+function TakeOut(P: Pointer; Call: TInvalidCall; Block: PDebugBlock; out Place: TDebugPlace;
+  out Before: TAtomicWord): Boolean; inline;
+begin
+  Result := Block <> nil;
+  if Result then
+  begin
+    DebugBlockPlace(Block, Place);
+    Result := (P = Place.Data) and Change(Place, Before);
+  end;
+  if not Result then
+    Refuse(P, Call, Block);
 end;
 
 // ---------------------------------------------------------------------------- free
@@ -467,24 +458,23 @@ begin
     Watch(Block);
 end;
 
-// Frees the block that begins at P; Place is what DebugPlaceFind found, Frame is that of the memory
-// manager's entry.
-function FreeAt(P: Pointer; const Place: TDebugPlace; Frame: NativeUInt): TSize;
+// Frees the block that begins at P; Block is the one that DebugBlockFind found. Frame is that of
+// the memory manager's entry.
+function FreeAt(P: Pointer; Block: PDebugBlock; Frame: NativeUInt): TSize;
 var
   Thread: PDebugThread;
-  Block: PDebugBlock;
+  Place: TDebugPlace;
   Before: TAtomicWord;
   Stack: Cardinal;
   Empty: PSpan;
 begin
-  Block := Place.Block;
   // They come while the stack is unwound.
   CacheFetch(Block);
-  CacheFetch(Place.Data - FrontGuardSize);
-  CacheFetch(Place.Data + Place.Capacity);
+  CacheFetch(PByte(P) - FrontGuardSize);
+  CacheFetch(PByte(P) + CacheLineSize);
   Thread := DebugThread;
   Stack := DebugStack(Thread, Frame);
-  if not TakeOut(P, icFree, Place, Before) then
+  if not TakeOut(P, icFree, Block, Place, Before) then
     Exit(0);
   if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
     RepairBlock(Place, Before);
@@ -505,19 +495,19 @@ end;
 // Hooks.DebugFree: for the entries outside of debug mode.
 function FreeDebug(P: Pointer): TSize;
 var
-  Place: TDebugPlace;
+  Block: PDebugBlock;
 begin
-  DebugPlaceFind(P, Place);
-  Result := FreeAt(P, Place, NativeUInt(get_frame));
+  DebugBlockFind(P, Block);
+  Result := FreeAt(P, Block, NativeUInt(get_frame));
 end;
 
 function DebugFree(P: Pointer): TSize;
 var
-  Place: TDebugPlace;
+  Block: PDebugBlock;
 begin
   CheckWhenDue;
-  if DebugPlaceFind(P, Place) then
-    Result := FreeAt(P, Place, NativeUInt(get_frame))
+  if DebugBlockFind(P, Block) then
+    Result := FreeAt(P, Block, NativeUInt(get_frame))
   else
     Result := BlockFree(P);
 end;
@@ -544,13 +534,13 @@ end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
 var
-  Place: TDebugPlace;
+  Block: PDebugBlock;
 begin
   CheckWhenDue;
-  if not DebugPlaceFind(P, Place) then
+  if not DebugBlockFind(P, Block) then
     Exit(BlockFree(P));
   DebugSizeCheck(P, Size);
-  Result := FreeAt(P, Place, NativeUInt(get_frame));
+  Result := FreeAt(P, Block, NativeUInt(get_frame));
 end;
 
 procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
@@ -616,16 +606,17 @@ begin
     OldSize := Size;
   Move(Place.Data^, Result^, OldSize);
   BlockCountMove(OsThreadHeap, OldSize);
-  FreeAt(Place.Data, Place, Frame);
+  FreeAt(Place.Data, Place.Block, Frame);
 end;
 
-function ResizeAt(var P: Pointer; const Place: TDebugPlace; Size: TSize; Frame: NativeUInt):
-  Pointer;
+// Resizes the block that begins at P; Block is the one that DebugBlockFind found.
+function ResizeAt(var P: Pointer; Block: PDebugBlock; Size: TSize; Frame: NativeUInt): Pointer;
 var
+  Place: TDebugPlace;
   Before: TAtomicWord;
   OldSize: NativeUInt;
 begin
-  if not TakeOut(P, icResize, Place, Before) then
+  if not TakeOut(P, icResize, Block, Place, Before) then
     Exit(nil);
   if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
     RepairBlock(Place, Before);
@@ -645,10 +636,10 @@ end;
 // Hooks.DebugResize: for the entries outside of debug mode.
 function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
 var
-  Place: TDebugPlace;
+  Block: PDebugBlock;
 begin
-  DebugPlaceFind(P, Place);
-  Result := ResizeAt(P, Place, Size, NativeUInt(get_frame));
+  DebugBlockFind(P, Block);
+  Result := ResizeAt(P, Block, Size, NativeUInt(get_frame));
 end;
 
 // Resizes a block from outside of debug mode.
@@ -664,15 +655,15 @@ end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
-  Place: TDebugPlace;
+  Block: PDebugBlock;
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
     P := GetAt(Size, NativeUInt(get_frame))
-  else if (Size = 0) or not DebugPlaceFind(P, Place) then
+  else if (Size = 0) or not DebugBlockFind(P, Block) then
     Exit(ResizeNormal(P, Size, NativeUInt(get_frame)))
   else
-    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
+    Exit(ResizeAt(P, Block, Size, NativeUInt(get_frame)));
   Result := P;
 end;
 

@@ -2,7 +2,7 @@
 //
 // Owns:       Debug.Spans, KeptSpans, KeptCount; TSpan.FreeList, Used, Next and Prev
 //             of debug spans; the free blocks of each TDebugCache, which count as Used.
-// Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle.
+// Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle, DebugBlockKeep.
 //             DebugBlocksRecover: a child process with one thread.
 // Progress:   lists change under Debug.Lock, taken once for a batch of blocks and held for a few
 //             instructions each, or for a call of ArenaTake.
@@ -22,6 +22,9 @@ function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomi
 /// The same for a block followed by an inaccessible page. Nil also when the system refuses that,
 /// or there are 16,384 such blocks.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+/// Keeps a freed block in Cache, that of the calling thread; it counts as Used on. Returns False
+/// when Cache has enough of its class, or the block has a span of its own.
+function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
 /// Puts a freed block on the free list of its span. Adds the span to Empty, a chain linked through
 /// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
 /// Debug.Lock.
@@ -47,7 +50,7 @@ const
   BatchBytes = 8192;
   // The share of Process.HugeFrom, in spans of debug blocks, from which on more of them may come
   // from huge pages: quarantine spreads the blocks of a program over many pages.
-  HugeShare = 4;
+  HugeShare = 16;
 
 procedure ListAdd(Span: PSpan);
 begin
@@ -128,45 +131,67 @@ begin
     ListRemove(Span);
 end;
 
-// Takes blocks of the class for the cache, last first: they are used in the order of the lists.
+// Puts a free block into the cache. The first of its class is fetched now, the others when the one
+// before them is taken.
+procedure Put(var Cache: TDebugCache; SizeClass: Cardinal; Block: PDebugBlock); inline;
+var
+  Limit: NativeUInt;
+begin
+  Limit := Cache.Limits[SizeClass];
+  Cache.Blocks[SizeClass, Limit mod BatchLimit] := Block;
+  Cache.Limits[SizeClass] := Limit + 1;
+  if Limit = Cache.Firsts[SizeClass] then
+    DebugBlockFetch(Block);
+end;
+
+// Takes blocks of the class for the cache, in the order of the lists.
 procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
 var
   Wanted: NativeUInt;
-  Taken: array[0..BatchLimit - 1] of PDebugBlock;
-  Index: NativeUInt;
+  Block: PDebugBlock;
 begin
   Wanted := BatchBytes div ClassToSize(SizeClass) + 1;
   if Wanted > BatchLimit then
     Wanted := BatchLimit;
-  Index := 0;
   LockEnter(Debug.Lock);
   repeat
-    Taken[Index] := TakeLocked(SizeClass);
-    Inc(Index);
-  until (Index = Wanted) or (Taken[Index - 1] = nil);
+    Block := TakeLocked(SizeClass);
+    if Block <> nil then
+      Put(Cache, SizeClass, Block);
+    Dec(Wanted);
+  until (Wanted = 0) or (Block = nil);
   LockLeave(Debug.Lock);
-  while Index > 0 do
-  begin
-    Dec(Index);
-    if Taken[Index] = nil then
-      Continue;
-    DebugBlockFetch(Taken[Index]);
-    Cache.Blocks[SizeClass, Cache.Counts[SizeClass]] := Taken[Index];
-    Inc(Cache.Counts[SizeClass]);
-  end;
+end;
+
+function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
+var
+  Span: PSpan;
+  SizeClass: Cardinal;
+  Count: NativeUInt;
+begin
+  Span := ArenaSpan(Block);
+  SizeClass := Span^.SizeClass;
+  if SizeClass >= SingleClass then
+    Exit(False);
+  Count := Cache.Limits[SizeClass] - Cache.Firsts[SizeClass];
+  Result := (Count < BatchLimit) and (Count * Span^.BlockSize < BatchBytes);
+  if Result then
+    Put(Cache, SizeClass, Block);
 end;
 
 function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock; inline;
 var
-  Count: NativeUInt;
+  First: NativeUInt;
 begin
-  if Cache.Counts[SizeClass] = 0 then
+  First := Cache.Firsts[SizeClass];
+  if First = Cache.Limits[SizeClass] then
     Refill(Cache, SizeClass);
-  Count := Cache.Counts[SizeClass];
-  if Count = 0 then
+  if First = Cache.Limits[SizeClass] then
     Exit(nil);
-  Cache.Counts[SizeClass] := Count - 1;
-  Result := Cache.Blocks[SizeClass, Count - 1];
+  Cache.Firsts[SizeClass] := First + 1;
+  Result := Cache.Blocks[SizeClass, First mod BatchLimit];
+  if First + 1 <> Cache.Limits[SizeClass] then
+    DebugBlockFetch(Cache.Blocks[SizeClass, (First + 1) mod BatchLimit]);
 end;
 
 function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock; inline;

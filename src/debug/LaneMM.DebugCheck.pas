@@ -219,10 +219,14 @@ begin
     or (NextDamage(Expected, Expected.First) >= Expected.Limit);
 end;
 
+// The guard after a block with guard pages may be short.
 function GuardsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean; inline;
 begin
-  Result := PatternIsWhole(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
-    and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte);
+  if Place.HasPages then
+    Result := PatternIsWhole(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
+      and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte)
+  else
+    Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
 // Returns the bytes at the start of a freed block that take the place of its class; 0 for none.
@@ -252,10 +256,10 @@ begin
   Size := Place.Block^.Size;
   if not DebugBlockIsSealed(Place.Block) or (Size > Place.Capacity) then
     Exit(False);
-  if State <> dsFreed then
-    Exit(GuardsAreWhole(Place, Size));
-  Result := Place.HasPages or not DebugPlaceIsOpen(Place)
-    or GuardsAreWhole(Place, Size) and ContentsAreWhole(Place, Size);
+  if (State = dsFreed) and Place.IsClosable and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
+    Exit(True);
+  Result := GuardsAreWhole(Place, Size)
+    and ((State <> dsFreed) or ContentsAreWhole(Place, Size));
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);

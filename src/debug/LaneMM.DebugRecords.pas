@@ -15,35 +15,35 @@ unit LaneMM.DebugRecords;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.DebugState;
+
+const
+  /// Bits of TDebugBlock.State, from the lowest: the state, damage was reported, number of changes.
+  StateMask = 3;
+  /// The bit of the second.
+  ReportedBit = StateMask + 1;
+  /// The first two.
+  LowMask = StateMask or ReportedBit;
+  /// The lowest bit of the third.
+  NextChange = LowMask + 1;
 
 /// Returns the state in a word of TDebugBlock.State.
-function DebugStateOf(Word: TAtomicWord): TDebugState;
+function DebugStateOf(Word: TAtomicWord): TDebugState; inline;
 /// Returns True if the damage of the block was reported in this state.
-function DebugIsReported(Word: TAtomicWord): Boolean;
+function DebugIsReported(Word: TAtomicWord): Boolean; inline;
 /// Marks the damage of the block as reported; False when State is no longer Seen.
 function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 /// Changes State from Seen, the word that was read, to dsChanging; False when it is no longer Seen.
-function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
+function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean; inline;
 /// Ends the state dsChanging. A thread that reads the new state sees all that was written before.
 /// Called by the thread that set dsChanging.
-procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);
+procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState); inline;
 /// Computes and writes Sum. Called by the thread that set dsChanging.
 procedure DebugBlockSeal(Block: PDebugBlock);
 /// Returns True if Sum fits the record.
 function DebugBlockIsSealed(Block: PDebugBlock): Boolean;
 
 implementation
-
-uses
-  LaneMM.Atomic;
-
-const
-  // Bits of TDebugBlock.State, from the lowest: the state, damage was reported, number of changes.
-  StateMask = 3;
-  ReportedBit = StateMask + 1;
-  LowMask = StateMask or ReportedBit;
-  NextChange = LowMask + 1;
 
 function DebugStateOf(Word: TAtomicWord): TDebugState;
 begin
@@ -83,7 +83,7 @@ type
   TTail = array[0..2] of UInt64;
   PTail = ^TTail;
 const
-  Factor = UInt64($9E3779B97F4A7C15);
+  Factor = UInt64($5F356495); // an immediate operand of x86_64
   SumBits = SizeOf(Block^.Sum) * 8;
 var
   Sum: UInt64;

@@ -19,13 +19,13 @@ unit LaneMM.DebugSpans;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.DebugState, LaneMM.Patterns;
 
 const
   /// Bytes of the guard before a block.
-  FrontGuardSize = 32;
+  FrontGuardSize = AroundBefore;
   /// Least number of bytes of the guard after it.
-  GuardSize = 16;
+  GuardSize = AroundBehind;
   /// Bytes of a slot besides the contents of a block without an alignment.
   GuardsSize = FrontGuardSize + GuardSize;
   /// The value of guard bytes.
@@ -57,9 +57,11 @@ function DebugAlignmentSize(Shift: Byte): NativeUInt;
 function DebugMostSize: NativeUInt;
 /// Returns the block that contains P, any pointer, its guards included; nil when there is none.
 function DebugBlockOf(P: Pointer): PDebugBlock;
+/// The same; returns False when P lies in no span of debug blocks. Does not read the record.
+function DebugBlockFind(P: Pointer; out Block: PDebugBlock): Boolean;
 /// Finds the block that contains P, any pointer, its guards included, and computes its place.
 /// Returns False when P lies in no span of debug blocks. Place.Block is nil when P lies in no
-/// block; then nothing but Place.Span is known.
+/// block; then nothing else is known.
 function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
 /// Returns the number of blocks ever taken from the span.
 function DebugBlockCount(Span: PSpan): Cardinal; inline;
@@ -171,31 +173,45 @@ begin
   Place.Data := DebugLastPage(Place.Span) - Place.Guarded;
 end;
 
-// Computes the place of the block number Index, 0 of a single block, from Place.Span and Block.
-procedure PlaceInSlot(var Place: TDebugPlace; Index: NativeUInt); inline;
-var
-  Size: NativeUInt;
-  Slot: PByte;
+// Computes the place in a slot from Place.Span, Block, Data and Guarded.
+procedure FinishInSlot(var Place: TDebugPlace); inline;
 begin
-  Size := Place.Span^.BlockSize;
-  Slot := Place.Span^.Origin + Index * Size;
+  Place.Capacity := Place.Guarded - GuardSize;
   Place.HasPages := False;
   Place.IsClosable := Place.Span^.SizeClass = SingleClass;
-  Place.Data := Slot + FrontGuardSize;
-  if Place.Block^.AlignShift <> 0 then
-    Place.Data := AlignedIn(Slot, Size, Place.Block^.AlignShift);
-  Place.Guarded := Size - NativeUInt(Place.Data - Slot);
-  Place.Capacity := Place.Guarded - GuardSize;
 end;
 
-procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
+procedure PlaceAligned(var Place: TDebugPlace; Slot: PByte);
+begin
+  Place.Data := AlignedIn(Slot, Place.Span^.BlockSize, Place.Block^.AlignShift);
+  Place.Guarded := Place.Span^.BlockSize - NativeUInt(Place.Data - Slot);
+  FinishInSlot(Place);
+end;
+
+procedure PlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
+  inline;
 begin
   Place.Span := Span;
   Place.Block := Block;
   if Span^.SizeClass = GuardedClass then
-    PlaceInPages(Place)
-  else
-    PlaceInSlot(Place, Index);
+  begin
+    PlaceInPages(Place);
+    Exit;
+  end;
+  Place.Data := Span^.Origin + Index * Span^.BlockSize;
+  if Block^.AlignShift <> 0 then
+  begin
+    PlaceAligned(Place, Place.Data);
+    Exit;
+  end;
+  Inc(Place.Data, FrontGuardSize);
+  Place.Guarded := Span^.BlockSize - FrontGuardSize;
+  FinishInSlot(Place);
+end;
+
+procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
+begin
+  PlaceIn(Span, Block, Index, Place);
 end;
 
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
@@ -203,7 +219,8 @@ var
   Span: PSpan;
 begin
   Span := ArenaSpan(Block);
-  DebugPlaceIn(Span, Block, Block - DebugBlockAt(Span, 0), Place);
+  PlaceIn(Span, Block,
+    NativeUInt(NativeUInt(Block) - NativeUInt(Span^.Start)) div SizeOf(TDebugBlock), Place);
 end;
 
 procedure DebugBlockFetch(Block: PDebugBlock);
@@ -235,32 +252,34 @@ begin
     Result := High(Result);
 end;
 
-function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
+function DebugBlockFind(P: Pointer; out Block: PDebugBlock): Boolean;
 var
+  Span: PSpan;
   Index: UInt64;
 begin
-  Place.Span := DebugSpanOf(P);
-  Place.Block := nil;
-  Result := Place.Span <> nil;
+  Block := nil;
+  Span := DebugSpanOf(P);
+  Result := Span <> nil;
   if not Result then
     Exit;
-  Index := IndexOf(Place.Span, P);
-  if Index >= Place.Span^.CarvedBytes then
-    Exit;
-  Place.Block := DebugBlockAt(Place.Span, Index);
-  if Place.Span^.SizeClass = GuardedClass then
-    PlaceInPages(Place)
-  else
-    PlaceInSlot(Place, Index);
+  Index := IndexOf(Span, P);
+  if Index < Span^.CarvedBytes then
+    Block := DebugBlockAt(Span, Index);
+end;
+
+function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Result := DebugBlockFind(P, Block);
+  Place.Block := Block;
+  if Block <> nil then
+    DebugBlockPlace(Block, Place);
 end;
 
 function DebugBlockOf(P: Pointer): PDebugBlock;
-var
-  Place: TDebugPlace;
 begin
-  Result := nil;
-  if DebugPlaceFind(P, Place) then
-    Result := Place.Block;
+  DebugBlockFind(P, Result);
 end;
 
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt;

@@ -11,7 +11,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 const
-  /// Maximum number of free blocks of one size class that a thread keeps.
+  /// Maximum number of free blocks of one size class that a thread keeps; a power of two.
   BatchLimit = 16;
   /// Numbers of blocks that are kept to know them again in a later report.
   ToldCount = 64;
@@ -73,8 +73,11 @@ type
 
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
   TDebugCache = record
-    Counts: array[0..SizeClassCount - 1] of NativeUInt; //< owner   free blocks of each class
-    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner   the blocks
+    Firsts: array[0..SizeClassCount - 1] of NativeUInt; //< owner   how many blocks of each class
+                                                        //  were ever taken out
+    Limits: array[0..SizeClassCount - 1] of NativeUInt; //< owner   how many were put in
+    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner   the free
+                             //  blocks, in the order in which they were put in, modulo BatchLimit
     Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   freed blocks, oldest first
     FreedCount: NativeUInt;                             //< owner   blocks in Freed
     FreedBytes: NativeUInt;                             //< owner   bytes of these

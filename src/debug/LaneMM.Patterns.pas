@@ -13,6 +13,9 @@ const
   WholeSize = 1 shl 20;
   /// The length of an end of a larger one.
   EndSize = 64 shl 10;
+  /// The bytes before a block, and the least number of those behind it, that PatternIsAround reads.
+  AroundBefore = 32;
+  AroundBehind = 16;
 
 /// Fills Size bytes at P with Value.
 procedure PatternFill(P: PByte; Size: NativeUInt; Value: Byte);
@@ -23,15 +26,24 @@ function PatternHead(Size: NativeUInt): NativeUInt; inline;
 /// Returns how many bytes at its end: 0 where PatternHead is all of it.
 function PatternTail(Size: NativeUInt): NativeUInt; inline;
 /// Fills head and tail of a block of Size bytes at P with Value.
-procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte); inline;
+procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
+/// Fills Size bytes at P with zeros. Of more than 1 MB the pages are purged instead: those that the
+/// program never touches get no memory.
+procedure PatternZero(P: PByte; Size: NativeUInt);
 /// Returns True if the Size bytes at P all are Value.
 function PatternIsWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
 /// Returns True if head and tail of a block of Size bytes at P are Value.
 function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean; inline;
+/// Returns True if the AroundBefore bytes before the Size bytes at P, and the Behind bytes after
+/// them, AroundBehind at least, all are Value.
+function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boolean;
 /// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
 implementation
+
+uses
+  LaneMM.Bits, LaneMM.Os;
 
 const
   WordSize = SizeOf(NativeUInt);
@@ -43,6 +55,16 @@ const
   // A word of equal bytes is their value times this.
   Ones = High(NativeUInt) div High(Byte);
 
+function BytesAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
+begin
+  while (Size > 0) and (P[Size - 1] = Value) do
+    Dec(Size);
+  Result := Size = 0;
+end;
+
+{$ifdef LANEMM_ASM}
+  {$I LaneMM.Patterns.x64.inc}
+{$else}
 procedure FillBytes(P: PByte; Size: NativeUInt; Value: Byte);
 begin
   while Size > 0 do
@@ -95,41 +117,6 @@ begin
     FillBytes(P, Size, Value);
 end;
 
-function PatternHead(Size: NativeUInt): NativeUInt;
-begin
-  Result := Size;
-  if Size > WholeSize then
-    Result := EndSize;
-end;
-
-function PatternTail(Size: NativeUInt): NativeUInt;
-begin
-  Result := 0;
-  if Size > WholeSize then
-    Result := EndSize;
-end;
-
-procedure FillBothEnds(P: PByte; Size: NativeUInt; Value: Byte);
-begin
-  PatternFill(P, EndSize, Value);
-  PatternFill(P + Size - EndSize, EndSize, Value);
-end;
-
-procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
-begin
-  if Size <= WholeSize then
-    PatternFill(P, Size, Value)
-  else
-    FillBothEnds(P, Size, Value);
-end;
-
-function BytesAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
-begin
-  while (Size > 0) and (P[Size - 1] = Value) do
-    Dec(Size);
-  Result := Size = 0;
-end;
-
 // Return the bits in which the words at P differ from Word.
 function OthersInStep(P: PNativeUInt; Word: NativeUInt): NativeUInt; inline;
 begin
@@ -166,6 +153,61 @@ begin
       or OthersInPair(PNativeUInt(P + Size - PairSize), Value * Ones) = 0
   else
     Result := BytesAreWhole(P, Size, Value);
+end;
+
+function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boolean;
+begin
+  Result := PatternIsWhole(P - AroundBefore, AroundBefore, Value)
+    and PatternIsWhole(P + Size, Behind, Value);
+end;
+{$endif}
+
+function PatternHead(Size: NativeUInt): NativeUInt;
+begin
+  Result := Size;
+  if Size > WholeSize then
+    Result := EndSize;
+end;
+
+function PatternTail(Size: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  if Size > WholeSize then
+    Result := EndSize;
+end;
+
+procedure FillBothEnds(P: PByte; Size: NativeUInt; Value: Byte);
+begin
+  PatternFill(P, EndSize, Value);
+  PatternFill(P + Size - EndSize, EndSize, Value);
+end;
+
+procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
+begin
+  if Size <= WholeSize then
+    PatternFill(P, Size, Value)
+  else
+    FillBothEnds(P, Size, Value);
+end;
+
+procedure PatternZero(P: PByte; Size: NativeUInt);
+var
+  First, Limit: NativeUInt;
+begin
+  First := AlignUp(NativeUInt(P), OsPageSize);
+  Limit := (NativeUInt(P) + Size) and not (OsPageSize - 1);
+  if PatternTail(Size) > 0 then
+  begin
+    OsErase(Pointer(First), Limit - First);
+    // Where purged memory is not committed, a refusal of what was purged just now ends in a fault.
+    if OsPurge(Pointer(First), Limit - First) and OsUse(Pointer(First), Limit - First) then
+    begin
+      PatternFill(P, First - NativeUInt(P), 0);
+      PatternFill(PByte(Limit), NativeUInt(P) + Size - Limit, 0);
+      Exit;
+    end;
+  end;
+  PatternFill(P, Size, 0);
 end;
 
 function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;

@@ -41,6 +41,14 @@ const
   // Distance of the block that is prefetched from the one that is recycled.
   FetchedAhead = 8;
 
+type
+  // Freed blocks that come and go together.
+  TParcel = record
+    Blocks: PNativeUInt; // their addresses
+    Count: NativeUInt;
+    Bytes: NativeUInt;   // that they hold
+  end;
+
 function QuarantineStart: Boolean;
 begin
   if Debug.Quarantine.Ring <> nil then
@@ -54,10 +62,12 @@ begin
   Result := Debug.Quarantine.Ring + Number mod RingLength;
 end;
 
-// Takes the oldest parcel out. Under the lock, like the two routines after it.
-procedure RecycleOldest(var Empty: PSpan);
+// Takes the oldest parcel out: its blocks go to Cache as far as that keeps them, or, as without a
+// Cache, to the free lists of their spans. Under the lock, like the two routines after it.
+procedure RecycleOldest(Cache: PDebugCache; var Empty: PSpan);
 var
   Next, Limit: NativeUInt;
+  Block: PDebugBlock;
 begin
   Next := Debug.Quarantine.First + HeadWords;
   Limit := Next + RingPlace(Debug.Quarantine.First)^;
@@ -66,44 +76,55 @@ begin
   while Next <> Limit do
   begin
     CacheFetch(Pointer(RingPlace(Next + FetchedAhead)^));
-    DebugBlockRecycle(PDebugBlock(RingPlace(Next)^), Empty);
+    Block := PDebugBlock(RingPlace(Next)^);
+    if (Cache = nil) or not DebugBlockKeep(Cache^, Block) then
+      DebugBlockRecycle(Block, Empty);
     Inc(Next);
   end;
 end;
 
 // Adds a parcel. It is in the ring when Limit passes its last word: a child process that
 // interrupts this loses its blocks.
-procedure AddParcel(Blocks: PNativeUInt; Count, Bytes: NativeUInt);
+procedure AddParcel(const Parcel: TParcel);
 var
   Place: NativeUInt;
   Index: NativeInt;
 begin
   Place := Debug.Quarantine.Limit;
-  RingPlace(Place)^ := Count;
-  RingPlace(Place + 1)^ := Bytes;
+  RingPlace(Place)^ := Parcel.Count;
+  RingPlace(Place + 1)^ := Parcel.Bytes;
   Inc(Place, HeadWords);
-  for Index := 0 to NativeInt(Count) - 1 do
-    RingPlace(Place + NativeUInt(Index))^ := Blocks[Index];
-  Debug.Quarantine.Limit := Place + Count;
-  Inc(Debug.Quarantine.Bytes, Bytes);
+  for Index := 0 to NativeInt(Parcel.Count) - 1 do
+    RingPlace(Place + NativeUInt(Index))^ := Parcel.Blocks[Index];
+  Debug.Quarantine.Limit := Place + Parcel.Count;
+  Inc(Debug.Quarantine.Bytes, Parcel.Bytes);
 end;
 
-procedure Keep(Blocks: PNativeUInt; Count, Bytes: NativeUInt; var Empty: PSpan);
+// Makes place for a parcel, by way of Cache, and adds it.
+procedure Keep(const Parcel: TParcel; Cache: PDebugCache; var Empty: PSpan);
 begin
-  while NativeUInt(Debug.Quarantine.Limit + HeadWords + Count - Debug.Quarantine.First)
+  while NativeUInt(Debug.Quarantine.Limit + HeadWords + Parcel.Count - Debug.Quarantine.First)
     > RingLength do
-    RecycleOldest(Empty);
-  AddParcel(Blocks, Count, Bytes);
+    RecycleOldest(Cache, Empty);
+  AddParcel(Parcel);
   while Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes do
-    RecycleOldest(Empty);
+    RecycleOldest(Cache, Empty);
 end;
 
-procedure KeepFreed(var Cache: TDebugCache; var Empty: PSpan);
+function ParcelOf(Blocks: PNativeUInt; Count, Bytes: NativeUInt): TParcel;
+begin
+  Result.Blocks := Blocks;
+  Result.Count := Count;
+  Result.Bytes := Bytes;
+end;
+
+// Puts the freed blocks of Cache into the quarantine; those that leave it go to Next.
+procedure KeepFreed(var Cache: TDebugCache; Next: PDebugCache; var Empty: PSpan);
 begin
   if Cache.FreedCount = 0 then
     Exit;
   LockEnter(Debug.Lock);
-  Keep(PNativeUInt(@Cache.Freed), Cache.FreedCount, Cache.FreedBytes, Empty);
+  Keep(ParcelOf(@Cache.Freed, Cache.FreedCount, Cache.FreedBytes), Next, Empty);
   LockLeave(Debug.Lock);
   Cache.FreedCount := 0;
   Cache.FreedBytes := 0;
@@ -117,7 +138,7 @@ begin
   if Bytes > Debug.Quarantine.MostBytes div 2 then
     DebugBlockRecycle(Block, Empty)
   else
-    Keep(PNativeUInt(@Block), 1, Bytes, Empty);
+    Keep(ParcelOf(@Block, 1, Bytes), nil, Empty);
   LockLeave(Debug.Lock);
 end;
 
@@ -137,17 +158,17 @@ begin
   Inc(Cache^.FreedCount);
   Inc(Cache^.FreedBytes, Bytes);
   if (Cache^.FreedCount = FreedLimit) or (Cache^.FreedBytes > Most) then
-    KeepFreed(Cache^, Result);
+    KeepFreed(Cache^, Cache, Result);
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
 begin
   Result := nil;
   if Cache <> nil then
-    KeepFreed(Cache^, Result);
+    KeepFreed(Cache^, nil, Result);
   LockEnter(Debug.Lock);
   while Debug.Quarantine.First <> Debug.Quarantine.Limit do
-    RecycleOldest(Result);
+    RecycleOldest(nil, Result);
   LockLeave(Debug.Lock);
 end;
 

@@ -28,7 +28,7 @@ const
   /// Code addresses whose unwind rule is kept; a power of two.
   KnownCount = 256;
   /// Paths that are kept, and their most frames.
-  PathBits = 5;
+  PathBits = 8;
   PathCount = 1 shl PathBits;
   PathFrames = 6;
 

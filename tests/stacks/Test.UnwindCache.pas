@@ -32,6 +32,8 @@ type
     procedure StackOfAWrongNumberIsNone;
     procedure PatternsAreWrittenToTheByte;
     procedure PatternsAreReadToTheByte;
+    procedure PatternsAreComparedToTheByte;
+    procedure PatternsAroundABlockAreComparedToTheByte;
   end;
 
 implementation
@@ -235,6 +237,51 @@ begin
       Same(Damage, PatternLength(@Bytes[First], Size, $C5), 'length before the damage')
     else
       Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
+  end;
+end;
+
+procedure TUnwindCacheTests.PatternsAreComparedToTheByte;
+var
+  Bytes: array[0..1100] of Byte;
+  Turn, First, Size, Damage: Integer;
+begin
+  for Turn := 1 to 4000 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20);
+    Size := Turn mod 1050;
+    FillChar(Bytes[First], Size, $C5);
+    AssertTrue(Format('%d bytes', [Size]), PatternIsWhole(@Bytes[First], Size, $C5));
+    if Size = 0 then
+      Continue;
+    Damage := Random.Below(Size);
+    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
+    AssertFalse(Format('byte %d of %d bytes', [Damage, Size]),
+      PatternIsWhole(@Bytes[First], Size, $C5));
+  end;
+end;
+
+procedure TUnwindCacheTests.PatternsAroundABlockAreComparedToTheByte;
+var
+  Bytes: array[0..700] of Byte;
+  Turn, First, Size, Behind, Damage: Integer;
+begin
+  for Turn := 1 to 4000 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20) + AroundBefore;
+    Size := Random.Below(300);
+    Behind := Random.Below(270) + AroundBehind;
+    FillChar(Bytes[First - AroundBefore], AroundBefore, $C5);
+    FillChar(Bytes[First + Size], Behind, $C5);
+    AssertTrue(Format('%d bytes, %d behind', [Size, Behind]),
+      PatternIsAround(@Bytes[First], Size, Behind, $C5));
+    Damage := Random.Below(AroundBefore + Behind) - AroundBefore;
+    if Damage >= 0 then
+      Inc(Damage, Size);
+    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
+    AssertFalse(Format('byte %d, %d bytes, %d behind', [Damage, Size, Behind]),
+      PatternIsAround(@Bytes[First], Size, Behind, $C5));
   end;
 end;
 
