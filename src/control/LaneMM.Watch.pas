@@ -131,17 +131,24 @@ end;
 
 // ---------------------------------------------------------------------------- entries
 
+// Counts the free of a remote block, with the backtrace of its allocation if `stacks` noted it.
+procedure CountRemoteFree(Span: PSpan; P: Pointer);
+var
+  Block: TBlockInfo;
+begin
+  Block.Address := P;
+  Block.Stack := 0;
+  if @Hooks.BlockNote <> nil then
+    Hooks.BlockNote(Span, Block);
+  RemoteFreeCount(Span^.SizeClass, Block.Stack);
+end;
+
 procedure FreeSeen(Span: PSpan; P: Pointer);
 begin
   if Span^.Owner = Observe.Samples then
     SamplesRemove(P)
   else if IsSet(opContention) then
-    RemoteFreeCount(Span^.SizeClass);
-end;
-
-procedure CountRemoteFree(Span: PSpan; P: Pointer);
-begin
-  RemoteFreeCount(Span^.SizeClass);
+    CountRemoteFree(Span, P);
 end;
 
 procedure LargeFreeSeen(Span: PSpan; P: Pointer);
@@ -283,7 +290,7 @@ end;
 procedure CountDebugFree(Block: PDebugBlock);
 begin
   if (Block^.AllocThread <> Block^.FreeThread) and (Block^.Size <= MaxClassSize) then
-    RemoteFreeCount(SizeToClass(Block^.Size));
+    RemoteFreeCount(SizeToClass(Block^.Size), Block^.AllocStack);
 end;
 
 procedure DebugFreeSeen(Block: PDebugBlock);

@@ -9,11 +9,11 @@ unit LaneMM.Advice;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.Text, LaneMM.Unwind, LaneMM.Symbols, LaneMM.CallSites;
 
-/// Adds the place of the site, the program's innermost: its line, else its routine, else the
-/// address.
-procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
+/// Adds the place of the call that a backtrace begins with, the program's innermost: its line, else
+/// its routine, else the address.
+procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace);
 /// Adds the growth: the grower, Count times, from and to which size, and how to avoid it.
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
@@ -29,11 +29,11 @@ type
 
 // Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
 // theirs.
-function PlaceOf(const Symbols: TSymbols; Site: PSite): Cardinal;
+function PlaceOf(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
 begin
   Result := 0;
-  while (Result + 1 < Site^.Stack.Count)
-    and SymbolIsLibrary(SymbolsFind(Symbols, Site^.Stack.Frames[Result])) do
+  while (Result + 1 < Stack.Count)
+    and SymbolIsLibrary(SymbolsFind(Symbols, Stack.Frames[Result])) do
     Inc(Result);
 end;
 
@@ -52,10 +52,9 @@ begin
     TextAddHex(Text, Return, SizeOf(Return) * 2);
 end;
 
-procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; Site: PSite);
+procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace);
 begin
-  TextAdd(Text, ', at ');
-  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
+  AddPlaceAt(Text, Symbols, Stack.Frames[PlaceOf(Symbols, Stack)]);
 end;
 
 // Returns the kind of grower, by the names of the library routines between manager and place.
@@ -65,7 +64,7 @@ var
   Index: Cardinal;
 begin
   Result := grBlock;
-  for Index := 0 to PlaceOf(Symbols, Site) do
+  for Index := 0 to PlaceOf(Symbols, Site^.Stack) do
   begin
     Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
     if SymbolHas(Symbol, 'STREAM') then
@@ -92,7 +91,7 @@ var
   Place: Cardinal;
   Called: PSymbol;
 begin
-  Place := PlaceOf(Symbols, Site);
+  Place := PlaceOf(Symbols, Site^.Stack);
   if Place = 0 then
     Exit;
   Called := SymbolsFind(Symbols, Site^.Stack.Frames[Place - 1]);
@@ -116,7 +115,7 @@ var
   Grower: TGrower;
 begin
   Grower := GrowerOf(Symbols, Site);
-  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site)]);
+  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site^.Stack)]);
   TextAdd(Text, ' grew ');
   TextAddChars(Text, Names[Grower]);
   AddCalled(Text, Symbols, Site);

@@ -40,9 +40,11 @@ type
   PSite = ^TSite;
   /// One call site. Each kind uses the counts that name it.
   TSite = record
-    IsReady: TAtomicWord;      //< shared  1: the next three are written
+    IsReady: TAtomicWord;      //< shared  1: the next four are written
     Kind: TSiteKind;           //< const   the events that are counted
     SizeClass: Cardinal;       //< const   index of the block size, or NoSizeClass
+    AllocStack: Cardinal;      //< const   number of the backtrace of the block's allocation, remote
+                               //  frees; 0: unknown
     Stack: TBacktrace;         //< const   backtrace of the call
     Count: TAtomicWord;        //< shared  events, all kinds
     Moves: TAtomicWord;        //< shared  changes of the block's address, growth
@@ -93,6 +95,8 @@ procedure SitesForget;
 /// Returns the site of this kind, size class and backtrace, a new one if needed; nil when the table
 /// is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
+/// The same for remote frees of blocks that were allocated with the backtrace number AllocStack.
+function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
 /// Returns the index of a site, below SiteLimit.
 function SiteIndex(Site: PSite): Cardinal;
 /// Returns the site at Index, below SiteLimit; nil when the entry is unused or not yet described.
@@ -117,6 +121,13 @@ const
   MostUsed = SiteLimit div 4 * 3;
 
 type
+  // What a site has besides its backtrace, see TSite.
+  TSiteKey = record
+    Kind: TSiteKind;
+    SizeClass: Cardinal;
+    AllocStack: Cardinal;
+  end;
+
   TKeys = array[0..SiteLimit - 1] of TAtomicWord;
   PKeys = ^TKeys;
 
@@ -164,10 +175,11 @@ begin
     Result := 0;
 end;
 
-procedure Describe(Site: PSite; Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace);
+procedure Describe(Site: PSite; const Key: TSiteKey; const Stack: TBacktrace);
 begin
-  Site^.Kind := Kind;
-  Site^.SizeClass := SizeClass;
+  Site^.Kind := Key.Kind;
+  Site^.SizeClass := Key.SizeClass;
+  Site^.AllocStack := Key.AllocStack;
   Site^.Stack := Stack;
   // Release: the description before the flag. Pairs with SiteAt.
   StoreRelease(Site^.IsReady, 1);
@@ -183,7 +195,8 @@ begin
   FetchAdd(Observe.SitesLost, 1);
 end;
 
-function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
+// Returns the site with this key and backtrace, as SiteFind.
+function Find(const SiteKey: TSiteKey; const Stack: TBacktrace): PSite;
 var
   Keys: PKeys;
   Key, Found: NativeUInt;
@@ -194,7 +207,8 @@ begin
   if Keys = nil then
     Exit(nil);
   // Never 0.
-  Key := BacktraceHash(Stack, NativeUInt(Ord(Kind)) shl 8 + NativeUInt(SizeClass)) or 1;
+  Key := BacktraceHash(Stack, NativeUInt(Ord(SiteKey.Kind)) shl 8 + NativeUInt(SiteKey.SizeClass)
+    + NativeUInt(SiteKey.AllocStack) * SpreadFactor) or 1;
   Index := (Key shr 8) mod SiteLimit;
   repeat
     Result := PSite(Observe.Sites) + Index;
@@ -207,12 +221,29 @@ begin
       Exit(nil)
     else if CompareAndSwap(Keys^[Index], 0, Key) then
     begin
-      Describe(Result, Kind, SizeClass, Stack);
+      Describe(Result, SiteKey, Stack);
       Exit;
     end
     else
       FetchAdd(Observe.SitesUsed, NativeUInt(-1)); // another thread took the entry: look again
   until False;
+end;
+
+function KeyOf(Kind: TSiteKind; SizeClass, AllocStack: Cardinal): TSiteKey;
+begin
+  Result.Kind := Kind;
+  Result.SizeClass := SizeClass;
+  Result.AllocStack := AllocStack;
+end;
+
+function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
+begin
+  Result := Find(KeyOf(Kind, SizeClass, 0), Stack);
+end;
+
+function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
+begin
+  Result := Find(KeyOf(siRemoteFree, SizeClass, AllocStack), Stack);
 end;
 
 function SiteIndex(Site: PSite): Cardinal;

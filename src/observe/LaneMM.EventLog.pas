@@ -19,9 +19,9 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
-  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
-  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.Growth,
-  LaneMM.Version;
+  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
+  LaneMM.Growth, LaneMM.Version;
 
 const
   TextLimit = 4 shl 20;
@@ -118,12 +118,18 @@ begin
   end;
 end;
 
+// Adds the backtraces of the sites.
 procedure AddStacks(var Log: TLog; const List: TList);
 var
   Index: NativeInt;
+  Stack: TBacktrace;
 begin
   for Index := 0 to NativeInt(List.Length) - 1 do
+  begin
     SymbolizerAdd(Log.Symbolizer, List.Sites[Index]^.Stack);
+    if BacktraceRead(List.Sites[Index]^.AllocStack, Stack) then
+      SymbolizerAdd(Log.Symbolizer, Stack);
+  end;
 end;
 
 procedure OpenLog(out Log: TLog);
@@ -132,7 +138,7 @@ begin
   GrowthFlush;
   Choose(Log.Contention, ContentionKinds);
   Choose(Log.Growths, [siGrowth]);
-  SymbolizerOpen(Log.Symbolizer, Log.Contention.Length + Log.Growths.Length);
+  SymbolizerOpen(Log.Symbolizer, 2 * Log.Contention.Length + Log.Growths.Length);
   AddStacks(Log, Log.Contention);
   AddStacks(Log, Log.Growths);
   SymbolizerResolve(Log.Symbolizer);
@@ -181,6 +187,19 @@ begin
     TextAdd(Text, ' or more');
 end;
 
+// Adds where the call is, and where the block was allocated that it frees, if that is known.
+procedure AddPlaces(var Text: TText; const Log: TLog; Site: PSite);
+var
+  Stack: TBacktrace;
+begin
+  TextAdd(Text, ', at ');
+  AdviceAddWhere(Text, Log.Symbolizer.Symbols, Site^.Stack);
+  if not BacktraceRead(Site^.AllocStack, Stack) then
+    Exit;
+  TextAdd(Text, ', allocated at ');
+  AdviceAddWhere(Text, Log.Symbolizer.Symbols, Stack);
+end;
+
 // Adds the headline of one site.
 procedure AddSite(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
 var
@@ -197,9 +216,20 @@ begin
     TextAddGrouped(Text, List.Counts[Index]);
     AddContention(Text, Site);
     AddThreads(Text, Site);
-    AdviceAddWhere(Text, Log.Symbolizer.Symbols, Site);
+    AddPlaces(Text, Log, Site);
   end;
   TextAdd(Text, LineEnd);
+end;
+
+// Adds the backtrace of the allocation of the blocks, if it is known.
+procedure AddAllocation(var Text: TText; const Log: TLog; Site: PSite);
+var
+  Stack: TBacktrace;
+begin
+  if not BacktraceRead(Site^.AllocStack, Stack) then
+    Exit;
+  TextAdd(Text, '     Allocated at'#10);
+  BacktraceAddText(Text, Log.Symbolizer, Stack);
 end;
 
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
@@ -221,7 +251,23 @@ begin
   begin
     AddSite(Text, Log, List, Index);
     BacktraceAddText(Text, Log.Symbolizer, List.Sites[Index]^.Stack);
+    AddAllocation(Text, Log, List.Sites[Index]);
   end;
+end;
+
+// Adds how to learn who allocated the blocks of remote frees, where that is unknown.
+procedure AddAllocationNote(var Text: TText; const Log: TLog);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(Log.Contention.Length) - 1 do
+    if (Log.Contention.Sites[Index]^.Kind = siRemoteFree)
+      and (Log.Contention.Sites[Index]^.AllocStack = 0) then
+    begin
+      TextAdd(Text, '  LANEMM=contention,stacks also shows where the blocks of remote frees were'
+        + ' allocated.'#10);
+      Exit;
+    end;
 end;
 
 // Adds why a log has no line numbers.
@@ -242,6 +288,7 @@ end;
 
 procedure AddNotes(var Text: TText; const Log: TLog);
 begin
+  AddAllocationNote(Text, Log);
   AddLineNote(Text, Log);
   if LoadAcquire(Observe.SitesLost) > 0 then
   begin

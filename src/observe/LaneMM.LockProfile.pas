@@ -17,14 +17,15 @@ procedure LockProfileStart;
 procedure LockProfileStop;
 /// Restarts the sampling of events, in a child process.
 procedure LockProfileForget;
-/// Counts the free of a remote block, by its size class.
-procedure RemoteFreeCount(SizeClass: Cardinal);
+/// Counts the free of a remote block, by its size class and the number of the backtrace of its
+/// allocation; 0: unknown.
+procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Unwind, LaneMM.BacktraceTable,
+  LaneMM.ObserveState, LaneMM.CallSites;
 
 // Returns the kind of the events of this lock.
 function KindOf(var Lock: TLock): TSiteKind;
@@ -39,30 +40,34 @@ begin
     Result := siHeapMiss;
 end;
 
-// Counts an event; Events numbers the events of its kind.
-procedure CountEvent(Kind: TSiteKind; SizeClass: Cardinal; var Events: TAtomicWord);
+procedure CountMiss(var Lock: TLock);
 var
   Stack: TBacktrace;
   Site: PSite;
   Weight: NativeUInt;
 begin
-  Weight := SampleWeight(Events);
+  Weight := SampleWeight(Observe.LockMisses);
   if Weight = 0 then
     Exit;
   BacktraceTake(Stack);
-  Site := SiteFind(Kind, SizeClass, Stack);
+  Site := SiteFind(KindOf(Lock), NoSizeClass, Stack);
   if Site <> nil then
     SiteAddEvents(Site, Weight);
 end;
 
-procedure CountMiss(var Lock: TLock);
+procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
+var
+  Stack: TBacktrace;
+  Site: PSite;
+  Weight: NativeUInt;
 begin
-  CountEvent(KindOf(Lock), NoSizeClass, Observe.LockMisses);
-end;
-
-procedure RemoteFreeCount(SizeClass: Cardinal);
-begin
-  CountEvent(siRemoteFree, SizeClass, Observe.RemoteFrees);
+  Weight := SampleWeight(Observe.RemoteFrees);
+  if Weight = 0 then
+    Exit;
+  BacktraceTake(Stack);
+  Site := SiteFindFreed(SizeClass, BacktraceTrim(AllocStack), Stack);
+  if Site <> nil then
+    SiteAddEvents(Site, Weight);
 end;
 
 procedure LockProfileForget;

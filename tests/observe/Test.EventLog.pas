@@ -13,8 +13,12 @@ type
   TEventLogTests = class(TLaneTest)
   strict private
     procedure LogSurvives(const Ending: string; ExitCode: Integer);
+    procedure HaveOrigins;
   published
     procedure RemoteFreesAreFoundAtTheirLineWithTheirCount;
+    procedure RemoteFreesNameTheirAllocation;
+    procedure RemoteFreesOfDebugBlocksNameTheirAllocation;
+    procedure RemoteFreesWithoutStacksSayHowToGetThem;
     procedure TakenShardsAreFoundAtTheirLineWithTheirCount;
     procedure TakenHeapsAreFoundAtTheirLineWithTheirCount;
     procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
@@ -90,6 +94,40 @@ begin
   Has('at ' + PlaceOf('remote free'), Planted.Written(LogSuffix));
   Has('WATCHEVENTS.PLANTFREES', Planted.Written(LogSuffix));
   Has('1. 300 x', Planted.Errors);
+end;
+
+procedure TEventLogTests.HaveOrigins;
+const
+  Line = '%d x remote free of a block of 112 bytes by FreeMem, 1 thread, at %s, allocated at %s';
+begin
+  Has('1. ' + Format(Line, [200, PlaceOf('remote free'), PlaceOf('first origin')]),
+    Planted.Written(LogSuffix));
+  Has('2. ' + Format(Line, [100, PlaceOf('remote free'), PlaceOf('second origin')]),
+    Planted.Written(LogSuffix));
+  Same(2, CountOf('     Allocated at'#10, Planted.Written(LogSuffix)), 'backtraces');
+  Has('WATCHEVENTS.PRODUCER', Planted.Written(LogSuffix));
+  HasNot('LANEMM=contention,stacks', Planted.Written(LogSuffix));
+  Has('2. 100 x', Planted.Errors);
+end;
+
+procedure TEventLogTests.RemoteFreesNameTheirAllocation;
+begin
+  Planted.Run('contention,stacks', ['origins', '300']);
+  HaveOrigins;
+end;
+
+procedure TEventLogTests.RemoteFreesOfDebugBlocksNameTheirAllocation;
+begin
+  Planted.Run('contention,debug', ['origins', '300']);
+  HaveOrigins;
+end;
+
+procedure TEventLogTests.RemoteFreesWithoutStacksSayHowToGetThem;
+begin
+  Planted.Run('contention', ['origins', '300']);
+  Has('1. 300 x', Planted.Written(LogSuffix));
+  Same(1, CountOf('  LANEMM=contention,stacks also shows where the blocks of remote frees were'
+    + ' allocated.'#10, Planted.Written(LogSuffix)), 'advice');
 end;
 
 procedure TEventLogTests.TakenShardsAreFoundAtTheirLineWithTheirCount;

@@ -1,5 +1,6 @@
 /// Plants what the event log is to find, at known lines: run it with LANEMM=contention,growth.
 ///   frees N     the main thread frees N blocks of 100 bytes of a sleeping thread
+///   origins N   likewise; every third block was allocated at a second line
 ///   growth N    an array grows by one element at a time, to N elements of four bytes
 ///   text N      an AnsiString grows by one character at a time, to N characters
 ///   list N      a list grows to N elements
@@ -32,25 +33,29 @@ begin
   FreeMem(Blocks[Index]); // planted: remote free
 end;
 
-function Producer(Unused: Pointer): PtrInt;
+// Each block number Other is allocated at another line.
+function Producer(Other: Pointer): PtrInt;
 var
   Index: Integer;
 begin
   for Index := 0 to Count - 1 do
-    GetMem(Blocks[Index], 100);
+    if (Index + 1) mod PtrInt(Other) <> 0 then
+      GetMem(Blocks[Index], 100) // planted: first origin
+    else
+      GetMem(Blocks[Index], 100); // planted: second origin
   Filled.SetEvent;
   Finished.WaitFor(INFINITE);
   Result := 0;
 end;
 
-procedure PlantFrees;
+procedure PlantFrees(Other: Integer);
 var
   Thread: TThreadID;
   Index: Integer;
 begin
   Filled := TEvent.Create(nil, True, False, '');
   Finished := TEvent.Create(nil, True, False, '');
-  Thread := BeginThread(Producer, nil);
+  Thread := BeginThread(Producer, Pointer(Other));
   Filled.WaitFor(INFINITE);
   for Index := 0 to Count - 1 do
     FreeBlock(Index);
@@ -173,7 +178,9 @@ end;
 procedure Plant(const What: string);
 begin
   if What = 'frees' then
-    PlantFrees
+    PlantFrees(MaxBlocks + 1)
+  else if What = 'origins' then
+    PlantFrees(3)
   else if What = 'growth' then
     PlantGrowth
   else if What = 'text' then
