@@ -280,12 +280,14 @@ begin
       WriteLn(Line);
 end;
 
-// Runs Suite in a process of its own. A process without counts is one failed test.
+// Runs Suite in a process of its own. A process without counts is one failed test, and so is one that
+// has counted no failure and ends badly.
 procedure RunAlone(Suite: TTestSuite);
 var
   Child: TProcess;
   Lines: TStringList;
   HasCounts: Boolean;
+  FailedBefore: Integer;
 begin
   Child := TProcess.Create(nil);
   Lines := TStringList.Create;
@@ -308,10 +310,11 @@ begin
     Child.Execute;
     Lines.Text := ReadAll(Child.Output);
     Child.WaitOnExit;
+    FailedBefore := FailedCount;
     TakeLines(Lines, HasCounts);
-    if HasCounts then
+    if HasCounts and ((FailedCount > FailedBefore) or (Child.ExitStatus = 0)) then
       Exit;
-    WriteLn(Suite.TestName, ': ended without a result, status ', Child.ExitStatus);
+    WriteLn(Suite.TestName, ': ended badly, status ', Child.ExitStatus);
     Inc(RunCount);
     CountFailure(Suite.TestName);
   finally

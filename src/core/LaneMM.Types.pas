@@ -300,6 +300,10 @@ type
                                                     //  call at the end of a thread
         ThreadEnded: Pointer;                       //< const  that call
         Waiting: TWaiting;                          //< shared  see TWaiting
+        StartingThreads: TAtomicWord;               //< shared  threads of LaneMM that have not
+                                                    //  begun
+        ProgramEnds: TAtomicWord;                   //< shared  1: no further one starts
+        NextExit: Pointer;                          //< const  the exit procedure before
         {$endif}
         Previous: TMemoryManager;                   //< const   the manager installed before
         HasPrevious: Boolean;                       //< const   it may have blocks in use

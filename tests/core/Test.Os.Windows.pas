@@ -9,22 +9,31 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
-  TOsWindowsTests = class(TLaneTest)
+  /// LaneMM's own thread sleeps meanwhile: it would be one more that waits.
+  TSemaphoreTests = class(TQuietTest)
   strict private
     Word, Waiting, Woken: TAtomicWord;
     procedure WaitOnce;
     procedure WakeOne(Worker: TWorker);
-    procedure CheckRefusal;
   published
-    procedure CallsKeepTheLastErrorOfTheThread;
     procedure ThreadsWaitWithoutTheCallsOfWindows8;
     procedure WaitForTheSemaphoreEndsInTime;
+  end;
+
+  TOsWindowsTests = class(TLaneTest)
+  strict private
+    Word: TAtomicWord;
+    procedure CheckRefusal;
+    procedure CheckStartsAtTheEnd;
+  published
+    procedure CallsKeepTheLastErrorOfTheThread;
     procedure PurgedMemoryIsNotCommitted;
     procedure RunsThatTheSystemRefusesStayFree;
     {$ifndef LANEMM_PUREPASCAL}
     procedure HeapIsReadAsTheSystemReadsIt;
     {$endif}
     procedure PathsAreUtf8WithSlashes;
+    procedure NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
   end;
 
 implementation
@@ -61,7 +70,7 @@ begin
   Same(SomeError, GetLastError, 'last error');
 end;
 
-procedure TOsWindowsTests.WaitOnce;
+procedure TSemaphoreTests.WaitOnce;
 begin
   StoreRelease(Waiting, 1);
   while LoadAcquire(Word) = 0 do
@@ -69,7 +78,7 @@ begin
   StoreRelease(Woken, 1);
 end;
 
-procedure TOsWindowsTests.WakeOne(Worker: TWorker);
+procedure TSemaphoreTests.WakeOne(Worker: TWorker);
 begin
   while LoadAcquire(Waiting) = 0 do
     ThreadSwitch;
@@ -78,7 +87,7 @@ begin
     OsWake(Word);
 end;
 
-procedure TOsWindowsTests.ThreadsWaitWithoutTheCallsOfWindows8;
+procedure TSemaphoreTests.ThreadsWaitWithoutTheCallsOfWindows8;
 var
   Kept: TWaiting;
   Worker: TWorker;
@@ -88,7 +97,6 @@ begin
   Woken := 0;
   Kept := Process.Waiting;
   AssertTrue('this system has the calls', Kept.Wait <> nil);
-  // Threads that wait by the calls meanwhile wait again, with a time or for the next wake-up.
   Process.Waiting.Wait := nil;
   Process.Waiting.Wake := nil;
   Process.Waiting.WakeAll := nil;
@@ -104,7 +112,7 @@ begin
   end;
 end;
 
-procedure TOsWindowsTests.WaitForTheSemaphoreEndsInTime;
+procedure TSemaphoreTests.WaitForTheSemaphoreEndsInTime;
 var
   Kept: Pointer;
 begin
@@ -209,6 +217,39 @@ begin
   RemoveDirectoryW(PWideChar(Name));
 end;
 
+procedure SleepForEver;
+begin
+  Sleep(INFINITE);
+end;
+
+// The exit procedures as the run-time library calls them, before it finalizes the units.
+procedure RunExitProcedures;
+var
+  Call: TProcedure;
+begin
+  while ExitProc <> nil do
+  begin
+    @Call := ExitProc;
+    ExitProc := nil;
+    Call;
+  end;
+end;
+
+procedure TOsWindowsTests.CheckStartsAtTheEnd;
+begin
+  AssertTrue('started before', OsThreadStart(SleepForEver));
+  RunExitProcedures;
+  Same(0, LoadAcquire(Process.StartingThreads), 'threads that do not run yet');
+  AssertFalse('started after', OsThreadStart(SleepForEver));
+  Same(0, LoadAcquire(Process.StartingThreads), 'likewise');
+end;
+
+procedure TOsWindowsTests.NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
+begin
+  Same(0, RunInChild(CheckStartsAtTheEnd), 'exit code of the child');
+end;
+
 initialization
+  RegisterTest(TSemaphoreTests);
   RegisterTest(TOsWindowsTests);
 end.

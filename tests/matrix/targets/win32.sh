@@ -8,7 +8,7 @@ parts='suites checked engine reports programs'
 quick='engine'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
-programs="$programs Host Halting OnDemand Windowed"
+programs="$programs Host Halting LastFrees OnDemand Windowed"
 
 prepare() {
   # shellcheck source=/dev/null
