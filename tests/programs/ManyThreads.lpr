@@ -38,13 +38,14 @@ end;
 
 procedure RunRound;
 var
-  Threads: array[0..ThreadCount - 1] of TThreadID;
+  Threads: array[0..ThreadCount - 1] of TThreadID; // to wait for, on Windows not the numbers
+  Number: TThreadID;
   Index: PtrUInt;
 begin
   Waiting := ThreadCount;
   for Index := 0 to ThreadCount - 1 do
   begin
-    BeginThread(Work, Pointer(Index), Threads[Index], StackSize);
+    Threads[Index] := BeginThread(Work, Pointer(Index), Number, StackSize);
     Expect(Threads[Index] <> TThreadID(0), 'a thread starts');
     if BrokenCount > 0 then
       Finish;
