@@ -53,6 +53,22 @@ LANEMM=leaks:exit=3,leaks,log="$out/" "$out/Sample" > "$out/log" 2>&1
 [ $? -eq 3 ] && grep -q '1 x Classes.TStringList' "$out/log"
 report 'its leak is reported' $?
 
+# The page, followed to the letter: beside a copy of the repository, with settings of its own.
+reader=$out/reader
+mkdir -p "$reader/work" "$reader/home"
+ln -s "$(pwd)" "$reader/lanemm"
+cp -R tests/lazarus/parts "$reader/work"
+cp tests/lazarus/Sample.lpr "$reader/work/project.lpr"
+sed 's|"Sample.lpr"|"project.lpr"|; s|"[./]*build/lazarus/sample"|"units"|; s|"[./]*build/lazarus/Sample"|"project"|' \
+  tests/lazarus/Sample.lpi > "$reader/work/project.lpi"
+{
+  cat tests/packages/follow.sh
+  awk -f tests/packages/follow.awk docs/start-lazarus.md
+} > "$reader/follow"
+(cd "$reader/work" && HOME=$reader/home output=$reader/output sh ../follow) > "$out/log" 2>&1 \
+  && grep -q '1 x Classes.TStringList' "$reader/output"
+report 'docs/start-lazarus.md holds when it is followed' $?
+
 # The files for the Online Package Manager: the package builds from them alone.
 url=https://example.org/lanemm
 sh packages/lazarus/online.sh "$url" > "$out/log" 2>&1 \

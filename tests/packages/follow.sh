@@ -1,6 +1,6 @@
 # The routines that scripts of follow.awk call. Sourced before them, and before the prologue of a page.
 set -e
-output=/tmp/output
+output=${output-/tmp/output}
 place="the prologue"
 
 # Where the script is.

@@ -22,9 +22,8 @@ clean=$work/root
 # Where its commands stand in the text: beside the copy, or in it.
 folder_of() { # PAGE
   case $1 in
-    README.md | docs/start-pascal.md | docs/migrating.md | docs/tuning.md) echo /home/reader/work ;;
-    docs/start-any-program.md | docs/faq.md | lib/README.md) echo /home/reader/lanemm ;;
-    *) echo "no folder for $1" >&2; exit 1 ;;
+    docs/start-any-program.md | docs/contention.md | docs/faq.md | lib/README.md) echo /home/reader/lanemm ;;
+    *) echo /home/reader/work ;;
   esac
 }
 
@@ -49,7 +48,8 @@ script_of() { # PAGE
 follow() { # PAGE
   rm -rf "$clean/home" "$clean/image" "$clean/usr/local" "$clean"/tmp/*
   mkdir -p "$clean/home/reader/work" "$clean/home/reader/lanemm" "$clean/usr/local/lib"
-  git ls-files -z | tar -cf - --null -T - | tar -C "$clean/home/reader/lanemm" -xf - || return 1
+  git ls-files -z --cached --others --exclude-standard | tar -cf - --null -T - \
+    | tar -C "$clean/home/reader/lanemm" -xf - || return 1
   script_of "$1" | sed 's|<repo>|/home/reader/lanemm|g' > "$clean/follow" || return 1
   in_root "$clean" sh /follow
 }
@@ -71,7 +71,7 @@ knows_settings() {
 }
 
 [ $# -gt 0 ] || set -- README.md docs/start-pascal.md docs/start-any-program.md docs/migrating.md docs/faq.md \
-  docs/tuning.md lib/README.md
+  docs/leaks.md docs/contention.md docs/debugging.md docs/profile.md docs/tuning.md lib/README.md
 has_root() {
   unpack_root "$clean" && mkdir -p "$clean/path/to" && ln -s /home/reader/lanemm "$clean/path/to/lanemm"
 }

@@ -1,2 +1,2 @@
-echo 'uses LaneMM; begin if not LaneMM_IsInstalled then Halt(1); end.' > program.lpr
-fpc -v0 '-Fu/path/to/lanemm/src/*' -FU/tmp program.lpr > "$output"
+. "$pages/pascal.sh"
+make_program program

@@ -1,0 +1,3 @@
+. "$pages/pascal.sh"
+make_program program
+make_program Shop

@@ -1,0 +1,2 @@
+. "$pages/pascal.sh"
+make_program Server
