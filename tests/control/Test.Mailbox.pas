@@ -10,34 +10,14 @@ uses
   Test.Tools, LaneMM.Layout;
 
 type
-  TLockPointer = ^TLock;
-
   TMailboxTests = class(TLaneTest)
   strict private
-    Kept: TLockPointer;
     procedure Ask(const Words: string; Signal: Cardinal);
     procedure Expect(const Words, Answer: string);
-    procedure AskStatus;
-    procedure AskWithSecondSignal;
-    procedure AskTwice;
-    procedure ChangeSetting;
-    procedure AskWrongWords;
-    procedure AskEmpty;
-    procedure AskLong;
-    procedure AskWhileKept;
-    procedure AskWhileSettingsAreRead;
-    procedure AskWhileTotalsAreWritten;
     procedure WaitsFor(var Lock: TLock);
-    procedure AskInUse;
-    procedure AskUnknownReport;
-    procedure AskContention;
-    procedure AskSnapshots;
-    procedure AskTrim;
-    procedure AskClosed;
-    procedure ReadPage;
-    procedure ReadTotals;
-    procedure AskGrandchild;
-    procedure StayInTheParentsPage;
+    procedure RunHere;
+  protected
+    procedure RunTest; override;
   published
     procedure StatusIsAnswered;
     procedure SecondSignalIsAnswered;
@@ -99,6 +79,21 @@ begin
   OsSignalSendTo(OsThreadId, Number);
 end;
 
+procedure TMailboxTests.RunHere;
+begin
+  inherited RunTest;
+end;
+
+// The test, in the child; it writes no error.
+procedure TMailboxTests.RunTest;
+var
+  Errors: string;
+begin
+  Same(0, RunInChild(RunHere, Errors), 'child');
+  AssertEquals('stderr', '', Errors);
+  AssertTrue('the page of the parent', LivePage <> nil);
+end;
+
 // Writes a request as a tool does, and sends the signal once. A child process has the page of its
 // parent until the first signal.
 procedure TMailboxTests.Ask(const Words: string; Signal: Cardinal);
@@ -126,18 +121,13 @@ end;
 
 // ---------------------------------------------------------------------------- answers
 
-procedure TMailboxTests.AskStatus;
+procedure TMailboxTests.StatusIsAnswered;
 begin
   Expect('status', 'used ');
   Same(Ord(poDone), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
-procedure TMailboxTests.StatusIsAnswered;
-begin
-  Same(0, RunInChild(AskStatus), 'child');
-end;
-
-procedure TMailboxTests.AskWithSecondSignal;
+procedure TMailboxTests.SecondSignalIsAnswered;
 begin
   Ask('status', FirstSignal);
   AtLeast(1, Mailbox^.Head.Signals[1], 'second signal');
@@ -146,12 +136,7 @@ begin
   Same(2, Mailbox^.Mailbox.Answered.Value, 'answers');
 end;
 
-procedure TMailboxTests.SecondSignalIsAnswered;
-begin
-  Same(0, RunInChild(AskWithSecondSignal), 'child');
-end;
-
-procedure TMailboxTests.AskTwice;
+procedure TMailboxTests.RequestIsObeyedOnce;
 begin
   Ask('status', FirstSignal);
   Mailbox^.Mailbox.Answer[0] := #0;
@@ -159,12 +144,7 @@ begin
   AssertEquals('a second signal', '', TextOfAnswer);
 end;
 
-procedure TMailboxTests.RequestIsObeyedOnce;
-begin
-  Same(0, RunInChild(AskTwice), 'child');
-end;
-
-procedure TMailboxTests.ChangeSetting;
+procedure TMailboxTests.SettingAppliesAtOnce;
 begin
   Expect('least=7,contention', '');
   Same(7, Settings.Values[opLeast], 'least');
@@ -173,12 +153,7 @@ begin
   Same(0, Settings.Values[opContention], 'contention=0');
 end;
 
-procedure TMailboxTests.SettingAppliesAtOnce;
-begin
-  Same(0, RunInChild(ChangeSetting), 'child');
-end;
-
-procedure TMailboxTests.AskWrongWords;
+procedure TMailboxTests.WrongWordIsNamedAndTheOthersApply;
 begin
   Expect('leest=7 least=8 top=99999', 'unknown setting `leest`; did you mean `least`?');
   Same(Ord(poWrongWords), Mailbox^.Mailbox.Outcome, 'outcome');
@@ -186,27 +161,14 @@ begin
   Has('top', TextOfAnswer);
 end;
 
-procedure TMailboxTests.WrongWordIsNamedAndTheOthersApply;
-var
-  Errors: string;
-begin
-  Same(0, RunInChild(AskWrongWords, Errors), 'child');
-  AssertEquals('stderr', '', Errors);
-end;
-
-procedure TMailboxTests.AskEmpty;
+procedure TMailboxTests.NoWordsAreAnswered;
 begin
   Expect('', '');
   Expect(' , ,', '');
   Same(Ord(poDone), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
-procedure TMailboxTests.NoWordsAreAnswered;
-begin
-  Same(0, RunInChild(AskEmpty), 'child');
-end;
-
-procedure TMailboxTests.AskLong;
+procedure TMailboxTests.WordsWithoutAnEndAreCut;
 begin
   Ask('status', FirstSignal);
   FillChar(Mailbox^.Mailbox.Words, WordsBytes, 'a');
@@ -216,30 +178,19 @@ begin
   Same(Ord(poWrongWords), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
-procedure TMailboxTests.WordsWithoutAnEndAreCut;
-begin
-  Same(0, RunInChild(AskLong), 'child');
-end;
-
 // ---------------------------------------------------------------------------- safe moments
 
 // The handler interrupts the thread that holds the lock.
-procedure TMailboxTests.AskWhileKept;
+procedure TMailboxTests.WaitsFor(var Lock: TLock);
 begin
   Ask('status', FirstSignal);
-  LockEnter(Kept^);
+  LockEnter(Lock);
   Ask('debug,report=inuse', FirstSignal);
   AssertFalse('answered under the lock', IsAnswered);
   Same(1, Mailbox^.Mailbox.Postponed.Value, 'postponed');
-  LockLeave(Kept^);
+  LockLeave(Lock);
   RaiseSignal(FirstSignal);
   AssertTrue('answered after the lock', IsAnswered);
-end;
-
-procedure TMailboxTests.WaitsFor(var Lock: TLock);
-begin
-  Kept := @Lock;
-  Same(0, RunInChild(AskWhileKept), 'child');
 end;
 
 procedure TMailboxTests.RequestWaitsForTheLockOfDebugMode;
@@ -252,7 +203,7 @@ begin
   WaitsFor(Leaks.Lock);
 end;
 
-procedure TMailboxTests.AskWhileSettingsAreRead;
+procedure TMailboxTests.RequestWaitsWhileSettingsAreRead;
 begin
   Ask('status', FirstSignal);
   FetchAdd(Settings.Readers, 1);
@@ -263,12 +214,7 @@ begin
   AssertTrue('answered then', IsAnswered);
 end;
 
-procedure TMailboxTests.RequestWaitsWhileSettingsAreRead;
-begin
-  Same(0, RunInChild(AskWhileSettingsAreRead), 'child');
-end;
-
-procedure TMailboxTests.AskWhileTotalsAreWritten;
+procedure TMailboxTests.RequestWaitsWhileTheTotalsAreWritten;
 begin
   Ask('status', FirstSignal);
   Inc(Mailbox^.Sequence.Value);
@@ -279,14 +225,9 @@ begin
   AssertTrue('answered then', IsAnswered);
 end;
 
-procedure TMailboxTests.RequestWaitsWhileTheTotalsAreWritten;
-begin
-  Same(0, RunInChild(AskWhileTotalsAreWritten), 'child');
-end;
-
 // ---------------------------------------------------------------------------- reports
 
-procedure TMailboxTests.AskInUse;
+procedure TMailboxTests.ReportNamesItsFile;
 var
   Path: string;
 begin
@@ -296,36 +237,18 @@ begin
   DeleteFile(Path);
 end;
 
-procedure TMailboxTests.ReportNamesItsFile;
-var
-  Errors: string;
-begin
-  Same(0, RunInChild(AskInUse, Errors), 'child');
-  AssertEquals('the report is not on stderr', '', Errors);
-end;
-
-procedure TMailboxTests.AskUnknownReport;
+procedure TMailboxTests.UnknownReportIsNamed;
 begin
   Expect('report=inuse:xml', 'unknown report `inuse:xml`');
   Same(Ord(poWrongWords), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
-procedure TMailboxTests.UnknownReportIsNamed;
-begin
-  Same(0, RunInChild(AskUnknownReport), 'child');
-end;
-
-procedure TMailboxTests.AskContention;
+procedure TMailboxTests.ReportOfNothingSaysSo;
 begin
   Expect('least=1000000000,contention,report=contention', 'nothing was counted so far');
 end;
 
-procedure TMailboxTests.ReportOfNothingSaysSo;
-begin
-  Same(0, RunInChild(AskContention), 'child');
-end;
-
-procedure TMailboxTests.AskSnapshots;
+procedure TMailboxTests.SnapshotsSayHowMuchMemoryGrew;
 var
   Path: string;
   Block: Pointer;
@@ -338,12 +261,7 @@ begin
   DeleteFile(Path);
 end;
 
-procedure TMailboxTests.SnapshotsSayHowMuchMemoryGrew;
-begin
-  Same(0, RunInChild(AskSnapshots), 'child');
-end;
-
-procedure TMailboxTests.AskTrim;
+procedure TMailboxTests.TrimReturnsFreeMemory;
 var
   Block: Pointer;
   Status: TStatus;
@@ -357,12 +275,7 @@ begin
   AssertTrue('the heap works', HeapWorks);
 end;
 
-procedure TMailboxTests.TrimReturnsFreeMemory;
-begin
-  Same(0, RunInChild(AskTrim), 'child');
-end;
-
-procedure TMailboxTests.AskClosed;
+procedure TMailboxTests.ClosedMailboxRefuses;
 begin
   Expect('attach=0', '');
   Expect('least=9', '');
@@ -370,14 +283,9 @@ begin
   AssertTrue('not obeyed', Settings.Values[opLeast] <> 9);
 end;
 
-procedure TMailboxTests.ClosedMailboxRefuses;
-begin
-  Same(0, RunInChild(AskClosed), 'child');
-end;
-
 // ---------------------------------------------------------------------------- page
 
-procedure TMailboxTests.ReadPage;
+procedure TMailboxTests.PageNamesProcessAndRecords;
 var
   Page: PStatusPage;
 begin
@@ -392,12 +300,7 @@ begin
   AssertEquals('magic', PageMagic, Copy(string(PAnsiChar(@Page^.Head.Magic)), 1, 8));
 end;
 
-procedure TMailboxTests.PageNamesProcessAndRecords;
-begin
-  Same(0, RunInChild(ReadPage), 'child');
-end;
-
-procedure TMailboxTests.ReadTotals;
+procedure TMailboxTests.TotalsAreThoseOfTheStatus;
 var
   Status: TStatus;
 begin
@@ -412,34 +315,18 @@ begin
   Same(Status.Large.SpanBytes, Mailbox^.Totals.Large.SpanBytes, 'large spans');
 end;
 
-procedure TMailboxTests.TotalsAreThoseOfTheStatus;
-begin
-  Same(0, RunInChild(ReadTotals), 'child');
-end;
-
-procedure TMailboxTests.AskGrandchild;
+procedure TMailboxTests.ChildHasItsOwnPage;
 begin
   Ask('status', FirstSignal);
-  Same(0, RunInChild(ReadPage), 'grandchild');
+  Same(0, RunInChild(PageNamesProcessAndRecords), 'grandchild');
   Same(OsProcessId, Mailbox^.Head.ProcessId, 'the page of the child');
   Same(1, Mailbox^.Mailbox.Requested.Value, 'its requests');
 end;
 
-procedure TMailboxTests.ChildHasItsOwnPage;
-begin
-  Same(0, RunInChild(AskGrandchild), 'child');
-end;
-
-procedure TMailboxTests.StayInTheParentsPage;
+procedure TMailboxTests.ForkAloneMakesNoPage;
 begin
   LockRecover;
   AssertTrue('no page', LivePage = nil);
-end;
-
-procedure TMailboxTests.ForkAloneMakesNoPage;
-begin
-  Same(0, RunInChild(StayInTheParentsPage), 'child');
-  AssertTrue('the page of the parent', LivePage <> nil);
 end;
 
 initialization
