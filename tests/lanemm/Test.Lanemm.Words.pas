@@ -512,6 +512,7 @@ end;
 procedure TRefusalTests.TotalsNeedNoRightToAttach;
 var
   Planted: TPlanted;
+  Metrics: string;
 begin
   Planted := TPlanted.Create('./Planted churn', '');
   try
@@ -519,6 +520,10 @@ begin
     Has('status page: used ', Errors);
     Refused(5, 'not permitted to read the memory of process');
     Has('* not permitted', WithoutAttach('ps'));
+    Metrics := WithoutAttach(Format('prom %d', [Planted.Id]));
+    Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Planted.Id]), Metrics);
+    Has('lanemm_used_bytes{', Metrics);
+    HasNot('lanemm_class_blocks{', Metrics);
   finally
     Planted.Free;
   end;

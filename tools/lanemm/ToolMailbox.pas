@@ -40,8 +40,8 @@ type
     function Copy: TStatusPage;
   end;
 
-/// Lets a process write the totals of its status page, if it answers soon.
-procedure AskForTotals(ProcessId: Integer);
+/// Lets a process write the totals of its status page; returns whether it did, and soon.
+function AskForTotals(ProcessId: Integer): Boolean;
 
 implementation
 
@@ -305,7 +305,7 @@ begin
   Result := Page^;
 end;
 
-procedure AskForTotals(ProcessId: Integer);
+function AskForTotals(ProcessId: Integer): Boolean;
 const
   NoWords = '';
   PatienceMs = 5000;
@@ -313,13 +313,15 @@ var
   Mailbox: TMailbox;
 begin
   if StartsStr('T', UpperCase(StatusValue(ProcessId, 'State'))) then
-    Exit; // it is stopped
+    Exit(False); // it is stopped
   Mailbox := nil;
   try
     Mailbox := TMailbox.Create(ProcessId);
     Mailbox.Ask(NoWords, PatienceMs); // each answer comes with the totals
+    Result := True;
   except
-    on ETool do; // the page keeps those that it has
+    on ETool do
+      Result := False; // the page keeps those that it has
   end;
   Mailbox.Free;
 end;

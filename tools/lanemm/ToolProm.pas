@@ -20,14 +20,16 @@ const
       + '                 collector needs it'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10#10
       + 'Without PID: all processes on LaneMM. The labels are pid and program, and size for the'#10
-      + 'size classes. A process that cannot be read has lanemm_up 0 and no other metric.'#10;
+      + 'size classes. A process whose memory you may not read is asked for its totals, and has'#10
+      + 'no metric of size classes; one that does not answer has lanemm_up 0 and no other.'#10;
     Options: 'output: copy:';
     Run: RunProm);
 
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, LaneMM.Layout, Targets, HeapNumbers, ToolOpen, ToolPs;
+  SysUtils, Classes, BaseUnix, LaneMM.Layout, LaneMM.StatusPage, Targets, StatusPages, HeapNumbers,
+  ToolMailbox, ToolOpen, ToolPs;
 
 type
   // What was read of a process.
@@ -134,6 +136,41 @@ begin
   Result := '"' + StringReplace(Result, #10, '\n', [rfReplaceAll]) + '"';
 end;
 
+procedure TakeTotals(const Totals: TPageTotals; var Numbers: THeapNumbers);
+var
+  Kind: TOsCall;
+begin
+  Numbers := Default(THeapNumbers);
+  Numbers.Used := Totals.UsedBytes;
+  Numbers.Blocks := Totals.Small.Blocks + Totals.Medium.Blocks + Totals.Large.Blocks;
+  Numbers.Spans := Totals.Small.SpanBytes + Totals.Medium.SpanBytes + Totals.Large.SpanBytes;
+  Numbers.Committed := Totals.CommittedBytes;
+  Numbers.Peak := Totals.PeakBytes;
+  Numbers.Cached := Totals.CachedBytes;
+  Numbers.Reserved := Totals.ReservedBytes;
+  Numbers.Resizes := Totals.Resizes;
+  Numbers.Moves := Totals.Moves;
+  Numbers.CopiedBytes := Totals.CopiedBytes;
+  Numbers.Contended := Totals.Contended;
+  for Kind := Low(TOsCall) to High(TOsCall) do
+    Numbers.OsCalls[Kind] := Totals.OsCalls[Ord(Kind)];
+end;
+
+// Takes the totals of the status page, if the process writes them now.
+procedure ReadPage(ProcessId: Integer; var Sample: TSample);
+var
+  Page: TPageCopy;
+begin
+  if not AskForTotals(ProcessId) then
+    Exit;
+  for Page in OpenPages(ProcessId) do
+    if Page.HasTotals and not Page.IsParents then
+    begin
+      TakeTotals(Page.Page.Totals, Sample.Numbers);
+      Sample.IsUp := True;
+    end;
+end;
+
 // Reads one process; IsUp is false when the system refuses, or it has another version.
 function ReadSample(ProcessId: Integer; Arguments: TArguments; out Error: string): TSample;
 var
@@ -156,7 +193,10 @@ begin
       // Of all processes, one may end meanwhile, or not have started LaneMM yet.
       if (Failure.Code in [ecNoProcess, ecNotOnLaneMM]) and (Arguments.Words.Count > 0) then
         raise;
-      Error := Failure.Message;
+      if Failure.Code = ecNotPermitted then
+        ReadPage(ProcessId, Result);
+      if not Result.IsUp then
+        Error := Failure.Message;
     end;
   end;
 end;
@@ -181,7 +221,7 @@ procedure AddUp(Lines: TStrings; const Samples: TSamples);
 var
   Sample: TSample;
 begin
-  AddHead(Lines, 'lanemm_up', 'gauge', 'Whether the heap of the process could be read.');
+  AddHead(Lines, 'lanemm_up', 'gauge', 'Whether the process could be read, or has answered.');
   for Sample in Samples do
     Lines.Add(Format('lanemm_up{%s} %d', [Sample.Labels, Ord(Sample.IsUp)]));
 end;
