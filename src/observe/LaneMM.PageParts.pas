@@ -670,18 +670,18 @@ const
     'length>most?"\n\u2026 the file has the rest":"")));'#10'}'#10'showHead(baseName(data.',
     'program),isLeak?"leaks":"blocks in use",[[isLeak?"Leaked":"In use",'#10'`${amount(data.',
     'bytes,"bytes")} in ${count(data.blocks,"block")}`],["Command",data.command],'#10'["',
-    'Process",data.process],'#10'["Time",timeText(data.time)],["Exit code",isLeak?String(data',
-    '.exitCode):undefined],'#10'["Suppressed",data.suppressed.blocks?count(data.suppressed.',
-    'blocks,"block")+", "+'#10'amount(data.suppressed.bytes,"bytes"):undefined],'#10'["Still ',
-    'reachable",data.reachable.blocks?count(data.reachable.blocks,"block")+", "+'#10'amount(',
-    'data.reachable.bytes,"bytes"):undefined]]);'#10'if(data.blocks)'#10'showTabs(['#10'{id:"',
-    'retainers",label:"Retainers",'#10'value:amount(data.bytes,"bytes"),show:showRetainers},',
-    #10'{id:"classes",label:"Classes",value:amount(data.groups.length),show:showGroups},',
-    #10'...data.groups.some(group=>group.places.length)?[{id:"places",label:"Call stacks",',
-    #10'value:amount(data.groups.reduce((sum,group)=>sum+group.places.length,0)),'#10'show:',
-    'showPlaces}]:[],'#10'{id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.',
-    'slice(1));'#10'else fill($("main"),make("p",{},"No leaks: every block was freed."));',
-    #10);
+    'Process",data.process],'#10'["Time",timeText(data.time)],["Exit code",isLeak&&data.',
+    'exitCode>=0?String(data.exitCode):undefined],'#10'["Suppressed",data.suppressed.blocks?',
+    'count(data.suppressed.blocks,"block")+", "+'#10'amount(data.suppressed.bytes,"bytes"):',
+    'undefined],'#10'["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"',
+    'block")+", "+'#10'amount(data.reachable.bytes,"bytes"):undefined]]);'#10'if(data.blocks)',
+    #10'showTabs(['#10'{id:"retainers",label:"Retainers",'#10'value:amount(data.bytes,"',
+    'bytes"),show:showRetainers},'#10'{id:"classes",label:"Classes",value:amount(data.groups.',
+    'length),show:showGroups},'#10'...data.groups.some(group=>group.places.length)?[{id:"',
+    'places",label:"Call stacks",'#10'value:amount(data.groups.reduce((sum,group)=>sum+group.',
+    'places.length,0)),'#10'show:showPlaces}]:[],'#10'{id:"json",label:"Data",value:"JSON",',
+    'show:showJson}],location.hash.slice(1));'#10'else fill($("main"),make("p",{},"No leaks: ',
+    'every block was freed."));'#10);
   /// The end of the page.
   PageEnd: array[0..0] of PAnsiChar = (
     '</script>'#10'</body>'#10'</html>'#10);

@@ -338,11 +338,25 @@ async function leaks(){
   await close(clean);
 }
 
+// The page that lanemm writes of the leaks of another process.
+async function outside(){
+  const page=await open(fileOf("outside",".html"));
+  const report=JSON.parse(read(fileOf("outside",".json")));
+  same("total of the leaks from outside",amountOf(report.bytes),await text(page,"#tab-retainers b"));
+  check("no exit code of a process that runs",!/Exit code/.test(await text(page,"#head")),
+    await text(page,"#head"));
+  const group=report.groups.find(group=>group.name=="Planted.TGamma");
+  same("retained from outside",amountOf(group.retained),await cell(page,group.name,0));
+  await choose(page,"classes");
+  same("leaks of a class from outside",amountOf(group.bytes),await cell(page,group.name,1));
+  await close(page);
+}
+
 async function run(){
   browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
     args:["--no-sandbox","--disable-gpu"]});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),odd,leaks,
+  const parts=[profile,comparison,()=>example(full),odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
     ()=>looks(fileOf("leaks",".html"),"leaks")];

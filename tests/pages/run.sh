@@ -46,6 +46,22 @@ shop after profile,html,speedscope,growth,rate=16K 40000
 shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
 shop clean leaks,leaks:format=html 100 clean
 
+# The leaks of a program that has stopped itself, found from outside.
+make --no-print-directory lanemm
+fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+  tests/lanemm/Planted.lpr
+rm -rf "$out/outside"
+mkdir "$out/outside"
+build/pages/Planted leak > "$out/outside/printed" &
+planted=$!
+until grep -q '^ready' "$out/outside/printed" && grep -q '^State:.*T' "/proc/$planted/status"; do
+  kill -0 "$planted"
+  sleep 0.1
+done
+build/lanemm report "$planted" leaks --html > "$out/outside/leaks.html"
+build/lanemm report "$planted" leaks --json > "$out/outside/leaks.json"
+kill -KILL "$planted"
+
 rm -rf "$out/pictures"
 mkdir "$out/pictures"
 NODE_PATH=$out/node/node_modules node tests/pages/check.cjs "$out"

@@ -14,13 +14,13 @@ function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObj
 function GroupsToJson(const Groups: TContentsGroups): TJSONArray;
 /// Returns the damage as an array; the caller frees it.
 function DamageToJson(const Damages: TDamages): TJSONArray;
-/// Returns the leaks as an object, which `lanemm diff` reads; the caller frees it.
+/// Returns the leaks as an object of the form of a leak report, see docs/leaks.md; the caller frees it.
 function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
 
 implementation
 
 uses
-  SysUtils, LaneMM.Layout;
+  SysUtils, DateUtils, LaneMM.Layout;
 
 function ClassToJson(const Numbers: TClassNumbers): TJSONObject;
 begin
@@ -149,32 +149,67 @@ begin
   end;
 end;
 
-function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
-var
-  Group: TLeakGroup;
-  Groups: TJSONArray;
-  Each: TJSONObject;
+function LeakGroupToJson(const Group: TLeakGroup; Number: Integer): TJSONObject;
 begin
   Result := TJSONObject.Create;
-  Result.Add('process', Image.Target.ProcessId);
-  Result.Add('program', Image.Target.ProgramPath);
-  Result.Add('looks', Leaks.Looks);
-  Result.Add('threadsWithRegisters', Leaks.Threads);
-  Result.Add('blocksInUse', Int64(Leaks.InUse));
-  Result.Add('leakedBlocks', Int64(Leaks.Blocks));
-  Result.Add('leakedBytes', Int64(Leaks.Bytes));
+  Result.Add('group', Number);
+  Result.Add('name', Group.Name);
+  Result.Add('blocks', Int64(Group.Blocks));
+  Result.Add('bytes', Int64(Group.Bytes));
+  Result.Add('retained', Int64(Group.Retained));
+  Result.Add('texts', TJSONArray.Create);
+  Result.Add('retainers', TJSONArray.Create);
+  Result.Add('places', TJSONArray.Create);
+end;
+
+function ChainToJson(const Chain: TLeakChain): TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('parent', Chain.Parent);
+  Result.Add('group', Chain.Group);
+  Result.Add('blocks', Int64(Chain.Blocks));
+  Result.Add('bytes', Int64(Chain.Bytes));
+  Result.Add('cycle', Chain.IsCycle);
+end;
+
+function NoBlocks: TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('blocks', 0);
+  Result.Add('bytes', 0);
+end;
+
+procedure AddLeakHead(Json: TJSONObject; Image: THeapImage; const Leaks: TLeaks);
+begin
+  Json.Add('program', Image.Target.ProgramPath);
+  Json.Add('process', Image.Target.ProcessId);
+  Json.Add('command', Image.Target.Name);
+  Json.Add('time', DateTimeToUnix(LocalTimeToUniversal(Now)));
+  Json.Add('topic', 'leaks');
+  Json.Add('looks', Leaks.Looks);
+  Json.Add('threadsWithRegisters', Leaks.Threads);
+  Json.Add('blocksInUse', Int64(Leaks.InUse));
+  Json.Add('blocks', Int64(Leaks.Blocks));
+  Json.Add('bytes', Int64(Leaks.Bytes));
+  Json.Add('suppressed', NoBlocks);
+  Json.Add('reachable', NoBlocks);
+end;
+
+function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
+var
+  Groups, Chains: TJSONArray;
+  Index: Integer;
+begin
+  Result := TJSONObject.Create;
+  AddLeakHead(Result, Image, Leaks);
   Groups := TJSONArray.Create;
-  for Group in Leaks.Groups do
-  begin
-    Each := TJSONObject.Create;
-    Each.Add('name', Group.Name);
-    Each.Add('isCycle', Group.IsCycle);
-    Each.Add('blocks', Int64(Group.Blocks));
-    Each.Add('bytes', Int64(Group.Bytes));
-    Each.Add('retainedBytes', Int64(Group.Retained));
-    Groups.Add(Each);
-  end;
+  for Index := 0 to High(Leaks.Groups) do
+    Groups.Add(LeakGroupToJson(Leaks.Groups[Index], Index));
   Result.Add('groups', Groups);
+  Chains := TJSONArray.Create;
+  for Index := 0 to High(Leaks.Chains) do
+    Chains.Add(ChainToJson(Leaks.Chains[Index]));
+  Result.Add('retainerTree', Chains);
 end;
 
 end.

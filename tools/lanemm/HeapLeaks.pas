@@ -14,24 +14,35 @@ uses
   SysUtils, Generics.Collections, Targets, HeapImages, HeapWalks;
 
 type
-  /// Leaks of one kind of contents that no other leak points to.
+  /// Leaks of one kind of contents.
   TLeakGroup = record
-    Name: string;        //< as TContentsGroup.Name; of a cycle, of the block where it was entered
-    IsCycle: Boolean;    //< cycles: their blocks point to one another
-    Blocks: UInt64;      //< their number; of cycles, the number of these
-    Bytes: UInt64;       //< their usable bytes
-    Retained: UInt64;    //< bytes of these and of all leaks that they alone lead to
+    Name: string;          //< as TContentsGroup.Name
+    Blocks, Bytes: UInt64; //< their number, their usable bytes
+    Retained: UInt64;      //< bytes of these and of all leaks that they alone lead to
+  end;
+
+  /// A chain of leaks by their groups, from one that nothing points to on. Blocks of one group in a
+  /// row, as those of a list, are one link.
+  TLeakChain = record
+    Parent: Integer;       //< number of the chain without its last link, from 1; 0: none
+    Group: Integer;        //< of the last link, from 0
+    IsCycle: Boolean;      //< its first block lies in a cycle: others of it point to that
+    Blocks, Bytes: UInt64; //< the blocks at its end
+    Retained: UInt64;      //< their bytes, and those of the chains below
   end;
 
   /// The leaks of a target.
   TLeaks = record
-    Groups: TArray<TLeakGroup>; //< most retained bytes first
+    Groups: TArray<TLeakGroup>; //< in any order
+    Chains: TArray<TLeakChain>; //< each behind its parent
     Blocks, Bytes: UInt64;      //< all leaks
     InUse: UInt64;              //< blocks in use
     Threads: Integer;           //< threads whose registers were read
     Looks: Integer;             //< how often each of them was found, 1 in a target that stands still
   end;
 
+/// Returns the indexes of the chains with this parent, most retained bytes first.
+function ChainsBelow(const Leaks: TLeaks; Parent: Integer): TArray<Integer>;
 /// Finds the leaks. Of a process that runs, those that several looks in turn have found. Registers
 /// are those of all threads; nil: the target runs, or they are unknown.
 function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLeaks;
@@ -46,6 +57,9 @@ const
   // Looks at a process that runs, and the time between two.
   RunningLooks = 3;
   PauseMs = 50;
+  // Longer chains, and further ones, count for their parents.
+  MostLinks = 16;
+  MostChains = 16384;
 
 type
   // In the order in which a state replaces another.
@@ -59,9 +73,9 @@ type
   // A block in use.
   TInUse = record
     Address, Size: UInt64;
-    Retained: UInt64;  // of a leak that no other one retains, with its own bytes; else 0
+    Group: Integer;    // of a leak: number of its group
+    Chain: Integer;    // of a leak that was counted: number of its chain, from 1
     State: TBlockState;
-    IsCycle: Boolean;  // a cycle was entered here
   end;
 
   TRange = record
@@ -81,7 +95,10 @@ type
     Pending: array of Integer; // blocks whose words are to be read
     PendingCount: Integer;
     Marking: TBlockState;      // what words lead to
-    Groups: TDictionary<string, TLeakGroup>;
+    Chain: Integer;            // that of the leak whose words are seen
+    Groups: TDictionary<string, Integer>;
+    ChainNumbers: TDictionary<UInt64, Integer>; // by parent and group
+    Leaks: TLeaks;
     procedure AddBlock(const Block: TBlockFound);
     procedure CollectBlocks;
     procedure AddOwn(First, Size: UInt64);
@@ -96,29 +113,36 @@ type
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     procedure FindRetained;
-    function RetainedOf(Index: Integer): UInt64;
-    procedure FindHeads;
     procedure AddToGroup(const Block: TBlockFound);
     procedure FillGroups;
+    function LinksOf(Number: Integer): Integer;
+    function HasGroup(Number, Group: Integer): Boolean;
+    function ChainTo(Parent, Group: Integer; IsCycle: Boolean): Integer;
+    procedure CountLeak(Index, Number: Integer);
+    procedure FollowLeak(Index: Integer; IsCycle: Boolean);
+    procedure FollowLeaks;
+    procedure SumRetained;
   public
     constructor Create(Heap: THeapImage);
     destructor Destroy; override;
     procedure Mark(const Registers: TArray<TRegisters>; Known: TAddressSet);
     function Unreached: TAddressSet;
-    procedure Sum(var Leaks: TLeaks);
+    function Sum: TLeaks;
   end;
 
 constructor TLook.Create(Heap: THeapImage);
 begin
   inherited Create;
   Image := Heap;
-  Groups := TDictionary<string, TLeakGroup>.Create;
+  Groups := TDictionary<string, Integer>.Create;
+  ChainNumbers := TDictionary<UInt64, Integer>.Create;
   CollectBlocks;
   CollectOwn;
 end;
 
 destructor TLook.Destroy;
 begin
+  ChainNumbers.Free;
   Groups.Free;
   inherited Destroy;
 end;
@@ -133,9 +157,9 @@ begin
     SetLength(Blocks, Count * 2 + 1024);
   Blocks[Count].Address := Block.Address;
   Blocks[Count].Size := Block.Size;
-  Blocks[Count].Retained := 0;
+  Blocks[Count].Group := -1;
+  Blocks[Count].Chain := 0;
   Blocks[Count].State := bsUnseen;
-  Blocks[Count].IsCycle := False;
   Inc(Count);
 end;
 
@@ -228,8 +252,11 @@ begin
   if Word < PageBytes then
     Exit;
   Index := BlockAt(Word);
-  if (Index >= 0) and (Blocks[Index].State < Marking) then
-    Push(Index);
+  if (Index < 0) or (Blocks[Index].State >= Marking) then
+    Exit;
+  Push(Index);
+  if Marking = bsCounted then
+    CountLeak(Index, ChainTo(Chain, Blocks[Index].Group, False));
 end;
 
 // Sees all words from First up to Limit that can be read.
@@ -381,22 +408,104 @@ begin
     end;
 end;
 
-// Returns the bytes of a leak and of all that it leads to and no other one has, and counts them.
-function TLook.RetainedOf(Index: Integer): UInt64;
+procedure TLook.AddToGroup(const Block: TBlockFound);
+var
+  Index, Number: Integer;
+  Name: string;
+begin
+  Index := BlockAt(Block.Address);
+  if Block.IsFree or (Index < 0) or (Blocks[Index].State = bsReached) then
+    Exit;
+  Name := ContentsName(Block);
+  if not Groups.TryGetValue(Name, Number) then
+  begin
+    Number := Length(Leaks.Groups);
+    Groups.Add(Name, Number);
+    SetLength(Leaks.Groups, Number + 1);
+    Leaks.Groups[Number] := Default(TLeakGroup);
+    Leaks.Groups[Number].Name := Name;
+  end;
+  Blocks[Index].Group := Number;
+  Inc(Leaks.Groups[Number].Blocks);
+  Inc(Leaks.Groups[Number].Bytes, Blocks[Index].Size);
+  Inc(Leaks.Blocks);
+  Inc(Leaks.Bytes, Blocks[Index].Size);
+end;
+
+// A block that gets no group was freed meanwhile, in a process that runs.
+procedure TLook.FillGroups;
+var
+  Walker: TWalker;
+  Index: Integer;
+begin
+  Walker := TWalker.Create(Image);
+  Walker.VisitAll(AddToGroup);
+  Walker.Free;
+  for Index := 0 to Count - 1 do
+    if Blocks[Index].Group < 0 then
+      Blocks[Index].State := bsReached;
+end;
+
+// ---------------------------------------------------------------------------- chains
+
+function TLook.LinksOf(Number: Integer): Integer;
 begin
   Result := 0;
-  Push(Index);
-  while PendingCount > 0 do
+  while Number > 0 do
   begin
-    Dec(PendingCount);
-    Index := Pending[PendingCount];
-    Inc(Result, Blocks[Index].Size);
-    SeeRange(Blocks[Index].Address, Blocks[Index].Address + Blocks[Index].Size);
+    Inc(Result);
+    Number := Leaks.Chains[Number - 1].Parent;
   end;
 end;
 
+// Returns the number of the chain that continues Parent with this group.
+function TLook.ChainTo(Parent, Group: Integer; IsCycle: Boolean): Integer;
+var
+  Key: UInt64;
+begin
+  if (Parent > 0) and (Leaks.Chains[Parent - 1].Group = Group) then
+    Exit(Parent);
+  Key := UInt64(Parent) shl 33 or UInt64(Group) shl 1 or UInt64(IsCycle);
+  if ChainNumbers.TryGetValue(Key, Result) then
+    Exit;
+  if (Parent > 0) and ((LinksOf(Parent) = MostLinks) or (Length(Leaks.Chains) >= MostChains)) then
+    Exit(Parent);
+  Result := Length(Leaks.Chains) + 1;
+  SetLength(Leaks.Chains, Result);
+  Leaks.Chains[Result - 1] := Default(TLeakChain);
+  Leaks.Chains[Result - 1].Parent := Parent;
+  Leaks.Chains[Result - 1].Group := Group;
+  Leaks.Chains[Result - 1].IsCycle := IsCycle;
+  ChainNumbers.Add(Key, Result);
+end;
+
+procedure TLook.CountLeak(Index, Number: Integer);
+begin
+  Blocks[Index].Chain := Number;
+  Inc(Leaks.Chains[Number - 1].Blocks);
+  Inc(Leaks.Chains[Number - 1].Bytes, Blocks[Index].Size);
+end;
+
+// Counts a leak and all that it leads to and no other one has, nearest blocks first.
+procedure TLook.FollowLeak(Index: Integer; IsCycle: Boolean);
+var
+  Next: Integer;
+begin
+  Push(Index);
+  CountLeak(Index, ChainTo(0, Blocks[Index].Group, IsCycle));
+  Next := 0;
+  while Next < PendingCount do
+  begin
+    Index := Pending[Next];
+    Chain := Blocks[Index].Chain;
+    SeeRange(Blocks[Index].Address, Blocks[Index].Address + Blocks[Index].Size);
+    Inc(Next);
+  end;
+  PendingCount := 0;
+end;
+
 // First the leaks that nothing points to; what these do not lead to are cycles.
-procedure TLook.FindHeads;
+procedure TLook.FollowLeaks;
 const
   Entries: array[Boolean] of TBlockState = (bsUnseen, bsRetained);
 var
@@ -407,87 +516,59 @@ begin
   for IsCycle := False to True do
     for Index := 0 to Count - 1 do
       if Blocks[Index].State = Entries[IsCycle] then
-      begin
-        Blocks[Index].Retained := RetainedOf(Index);
-        Blocks[Index].IsCycle := IsCycle;
-      end;
+        FollowLeak(Index, IsCycle);
 end;
 
-procedure TLook.AddToGroup(const Block: TBlockFound);
-const
-  Kinds: array[Boolean] of string = ('', 'cycle ');
+// Returns whether one of the links of the chain is of this group.
+function TLook.HasGroup(Number, Group: Integer): Boolean;
+begin
+  while (Number > 0) and (Leaks.Chains[Number - 1].Group <> Group) do
+    Number := Leaks.Chains[Number - 1].Parent;
+  Result := Number > 0;
+end;
+
+procedure TLook.SumRetained;
 var
   Index: Integer;
-  Group: TLeakGroup;
-  Name, Key: string;
 begin
-  Index := BlockAt(Block.Address);
-  if Block.IsFree or (Index < 0) or (Blocks[Index].Retained = 0) then
-    Exit;
-  Name := ContentsName(Block);
-  Key := Kinds[Blocks[Index].IsCycle] + Name;
-  if not Groups.TryGetValue(Key, Group) then
-    Group := Default(TLeakGroup);
-  Group.Name := Name;
-  Group.IsCycle := Blocks[Index].IsCycle;
-  Inc(Group.Blocks);
-  Inc(Group.Bytes, Block.Size);
-  Inc(Group.Retained, Blocks[Index].Retained);
-  Groups.AddOrSetValue(Key, Group);
-end;
-
-procedure TLook.FillGroups;
-var
-  Walker: TWalker;
-begin
-  Walker := TWalker.Create(Image);
-  Walker.VisitAll(AddToGroup);
-  Walker.Free;
-end;
-
-function Precedes(const Left, Right: TLeakGroup): Boolean;
-begin
-  Result := (Left.Retained > Right.Retained)
-    or (Left.Retained = Right.Retained) and (Left.Name < Right.Name);
-end;
-
-// The groups are few: kinds of contents.
-procedure Sort(var Groups: TArray<TLeakGroup>);
-var
-  Index, Place: Integer;
-  Moved: TLeakGroup;
-begin
-  for Index := 1 to High(Groups) do
+  for Index := High(Leaks.Chains) downto 0 do
   begin
-    Moved := Groups[Index];
-    Place := Index;
-    while (Place > 0) and Precedes(Moved, Groups[Place - 1]) do
-    begin
-      Groups[Place] := Groups[Place - 1];
-      Dec(Place);
-    end;
-    Groups[Place] := Moved;
+    Inc(Leaks.Chains[Index].Retained, Leaks.Chains[Index].Bytes);
+    if Leaks.Chains[Index].Parent > 0 then
+      Inc(Leaks.Chains[Leaks.Chains[Index].Parent - 1].Retained, Leaks.Chains[Index].Retained);
+    if not HasGroup(Leaks.Chains[Index].Parent, Leaks.Chains[Index].Group) then
+      Inc(Leaks.Groups[Leaks.Chains[Index].Group].Retained, Leaks.Chains[Index].Retained);
   end;
 end;
 
-procedure TLook.Sum(var Leaks: TLeaks);
-var
-  Index: Integer;
+function TLook.Sum: TLeaks;
 begin
+  Leaks := Default(TLeaks);
   Leaks.InUse := Count;
-  for Index := 0 to Count - 1 do
-    if Blocks[Index].State <> bsReached then
-    begin
-      Inc(Leaks.Blocks);
-      Inc(Leaks.Bytes, Blocks[Index].Size);
-    end;
-  if Leaks.Blocks = 0 then
-    Exit;
-  FindRetained;
-  FindHeads;
   FillGroups;
-  Leaks.Groups := Groups.Values.ToArray;
-  Sort(Leaks.Groups);
+  if Leaks.Blocks > 0 then
+  begin
+    FindRetained;
+    FollowLeaks;
+    SumRetained;
+  end;
+  Result := Leaks;
+end;
+
+function ChainsBelow(const Leaks: TLeaks; Parent: Integer): TArray<Integer>;
+var
+  Index, Place: Integer;
+begin
+  Result := nil;
+  for Index := 0 to High(Leaks.Chains) do
+    if Leaks.Chains[Index].Parent = Parent then
+    begin
+      Place := Length(Result);
+      while (Place > 0)
+        and (Leaks.Chains[Result[Place - 1]].Retained < Leaks.Chains[Index].Retained) do
+        Dec(Place);
+      Insert(Index, Result, Place);
+    end;
 end;
 
 // ---------------------------------------------------------------------------- looks
@@ -498,15 +579,13 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 var
   Look: TLook;
   Known, Earlier: TAddressSet;
-  Number: Integer;
+  Number, Looks: Integer;
 begin
-  Result := Default(TLeaks);
-  Result.Threads := Length(Registers);
-  Result.Looks := 1;
+  Looks := 1;
   if Registers = nil then
-    Result.Looks := RunningLooks;
+    Looks := RunningLooks;
   Known := nil;
-  for Number := 1 to Result.Looks do
+  for Number := 1 to Looks do
   begin
     if Number > 1 then
     begin
@@ -520,13 +599,15 @@ begin
       Earlier := Known;
       Known := Look.Unreached;
       Earlier.Free;
-      if Number = Result.Looks then
-        Look.Sum(Result);
+      if Number = Looks then
+        Result := Look.Sum;
     finally
       Look.Free;
     end;
   end;
   Known.Free;
+  Result.Threads := Length(Registers);
+  Result.Looks := Looks;
 end;
 
 end.

@@ -20,7 +20,7 @@ procedure WriteRuns(const Numbers: THeapNumbers);
 procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
 /// Writes the damage, or that there is none.
 procedure WriteDamage(const Damages: TDamages);
-/// Writes the leaks, Most groups, 0: all.
+/// Writes the leaks: Most of those that nothing points to, 0: all, each with what it retains.
 procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
 /// Writes what lies at Address, and, if asked for, who holds its block.
 procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
@@ -141,11 +141,22 @@ begin
     WriteLn('$', LowerCase(HexStr(Damage.Address, 12)), '  ', Damage.Text);
 end;
 
+procedure WriteChain(const Leaks: TLeaks; Index: Integer; const Prefix: string);
+var
+  Chain: TLeakChain;
+begin
+  Chain := Leaks.Chains[Index];
+  WriteLn(Right(Grouped(Chain.Blocks), 12), Right(BytesText(Chain.Bytes), 12),
+    Right(BytesText(Chain.Retained), 12), '  ', Prefix, Leaks.Groups[Chain.Group].Name);
+end;
+
 procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
 const
-  Names: array[Boolean] of string = ('', 'cycles with ');
+  Prefixes: array[Boolean] of string = ('', 'cycles with ');
+  MostRetained = 3;
 var
-  Index: Integer;
+  Roots, Retained: TArray<Integer>;
+  Index, Inner: Integer;
 begin
   if Leaks.Blocks = 0 then
   begin
@@ -155,15 +166,19 @@ begin
   end;
   WriteLn(Format('Leaks: %s of %s blocks in use, %s; the program reaches none of them.',
     [Grouped(Leaks.Blocks), Grouped(Leaks.InUse), BytesText(Leaks.Bytes)]));
-  WriteLn('      blocks        used    retained  nothing points to');
-  for Index := 0 to High(Leaks.Groups) do
+  WriteLn('      blocks        used    retained  nothing points to, -> what it retains');
+  Roots := ChainsBelow(Leaks, 0);
+  for Index := 0 to High(Roots) do
     if (Most = 0) or (Index < Most) then
-      WriteLn(Right(Grouped(Leaks.Groups[Index].Blocks), 12),
-        Right(BytesText(Leaks.Groups[Index].Bytes), 12),
-        Right(BytesText(Leaks.Groups[Index].Retained), 12), '  ',
-        Names[Leaks.Groups[Index].IsCycle], Leaks.Groups[Index].Name);
-  if (Most > 0) and (Length(Leaks.Groups) > Most) then
-    WriteLn(Format('%d more; --most=0 shows all', [Length(Leaks.Groups) - Most]));
+    begin
+      WriteChain(Leaks, Roots[Index], Prefixes[Leaks.Chains[Roots[Index]].IsCycle]);
+      Retained := ChainsBelow(Leaks, Roots[Index] + 1);
+      for Inner := 0 to High(Retained) do
+        if Inner < MostRetained then
+          WriteChain(Leaks, Retained[Inner], '-> ');
+    end;
+  if (Most > 0) and (Length(Roots) > Most) then
+    WriteLn(Format('%d more; --most=0 shows all', [Length(Roots) - Most]));
 end;
 
 procedure WriteHolders(Image: THeapImage; const Place: TPlace);

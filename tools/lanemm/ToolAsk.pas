@@ -44,7 +44,8 @@ const
       + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
       + '            reads them, the process takes no part; PID may be a core file. Exact of a'#10
       + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
-      + '            --json; --most=N groups, 20 by default, 0: all; --copy=N as for state'#10
+      + '            --json and --html write to the standard output; --most=N lines, 20 by'#10
+      + '            default, 0: all; --copy=N as for state'#10
       + '--timeout=TIME  how long to wait for the report; 60s'#10;
     Options: 'json html pprof folded speedscope timeout: pause most: copy:';
     Run: RunReport);

@@ -14,7 +14,7 @@ procedure ShowLeaks(Arguments: TArguments);
 implementation
 
 uses
-  SysUtils, fpJson, Targets, ProcessPauses, HeapLeaks, HeapJson, HeapText, ToolOpen;
+  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, Targets, ProcessPauses, HeapLeaks, HeapJson, HeapText, ToolOpen;
 
 // Pauses a process if that was asked for, and one that is stopped, for its registers: it stays as it
 // is. Nil for one that runs, and for a core file.
@@ -34,12 +34,41 @@ begin
       + ' each look is no leak. --pause is exact.');
 end;
 
+procedure WriteJson(Opened: TOpened; const Leaks: TLeaks);
+var
+  Json: TJSONObject;
+begin
+  Json := LeaksToJson(Opened.Image, Leaks);
+  WriteLn(Json.FormatJSON);
+  Json.Free;
+end;
+
+// Writes the page of leak reports.
+procedure WritePage(Opened: TOpened; const Leaks: TLeaks);
+const
+  Most = 1 shl 20; // bytes of the page without its data
+var
+  Json: TJSONObject;
+  Text: TText;
+  Start, Rest: string;
+begin
+  Json := LeaksToJson(Opened.Image, Leaks);
+  TextOpen(Text, Most);
+  HtmlOpen(Text);
+  SetString(Start, Text.Start, Text.Length);
+  Text.Length := 0;
+  HtmlClose(Text, pgLeaks);
+  SetString(Rest, Text.Start, Text.Length);
+  TextClose(Text);
+  WriteLn(Start, StringReplace(Json.AsJSON, '<', '\u003c', [rfReplaceAll]), Rest);
+  Json.Free;
+end;
+
 procedure ShowLeaks(Arguments: TArguments);
 var
   Opened: TOpened;
   Pause: TPause;
   Leaks: TLeaks;
-  Json: TJSONObject;
 begin
   Pause := nil;
   Opened := OpenHeap(Arguments);
@@ -56,11 +85,9 @@ begin
     FreeAndNil(Pause);
     WriteLimits(Leaks);
     if Arguments.Has('json') then
-    begin
-      Json := LeaksToJson(Opened.Image, Leaks);
-      WriteLn(Json.FormatJSON);
-      Json.Free;
-    end
+      WriteJson(Opened, Leaks)
+    else if Arguments.Has('html') then
+      WritePage(Opened, Leaks)
     else
     begin
       WriteLn(DescribeTarget(Opened));

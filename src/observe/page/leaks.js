@@ -213,7 +213,7 @@ function showJson(panel){
 showHead(baseName(data.program),isLeak?"leaks":"blocks in use",[[isLeak?"Leaked":"In use",
   `${amount(data.bytes,"bytes")} in ${count(data.blocks,"block")}`],["Command",data.command],
   ["Process",data.process],
-  ["Time",timeText(data.time)],["Exit code",isLeak?String(data.exitCode):undefined],
+  ["Time",timeText(data.time)],["Exit code",isLeak&&data.exitCode>=0?String(data.exitCode):undefined],
   ["Suppressed",data.suppressed.blocks?count(data.suppressed.blocks,"block")+", "+
     amount(data.suppressed.bytes,"bytes"):undefined],
   ["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"block")+", "+
