@@ -5,8 +5,7 @@
 //             size, above 32 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
 //             15 bytes: the price of the alignment.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
-//             shortest run of slices that holds four blocks, or 16 above 32 KB, and leaves at most
-//             a sixteenth unused.
+//             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused.
 // Links:      the offsets of a span's blocks have bits in common that are 0: a link that was
 //             overwritten is found by them. Above 8 KB a span is not always a power of two long;
 //             then an offset beyond its end may have these bits, too.
@@ -41,11 +40,9 @@ const
   FineLimitLog2 = 8; // 256 bytes
   ClassesPerDoublingLog2 = 3;
   CoarseLimitLog2 = 15;
-  CoarseLimit = 1 shl CoarseLimitLog2;
   CoarsePerDoublingLog2 = 2;
-  // Fewest blocks of a span of more than one slice, below and above the coarse limit.
-  BlocksPerSpan: array[Boolean] of NativeUInt = (4, 16);
-  UnusedShare = 16;
+  // Fewest blocks of a span of more than one slice.
+  BlocksPerSpan = 16;
 
 function SizeToClass(Size: NativeUInt): Cardinal;
 var
@@ -110,19 +107,10 @@ begin
 end;
 
 function SpanSlices(BlockSize: NativeUInt): NativeUInt;
-var
-  Size: NativeUInt;
 begin
   Result := 1;
-  if BlockSize <= MaxSmallSize then
-    Exit;
-  repeat
-    Size := Result * SliceSize;
-    if (Size div BlockSize >= BlocksPerSpan[BlockSize > CoarseLimit])
-      and (Size mod BlockSize <= Size div UnusedShare) then
-      Exit;
-    Inc(Result);
-  until False;
+  if BlockSize > MaxSmallSize then
+    Result := AlignUp(BlockSize * BlocksPerSpan, SliceSize) shr SliceShift;
 end;
 
 // Returns the bits that are 0 in the offset of each block of a class, and in EndOfList: those above

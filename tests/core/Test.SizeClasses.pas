@@ -19,7 +19,7 @@ type
     procedure ClassSizesAscendAndKeepTheAlignment;
     procedure TheLastClassServesTheLargestSize;
     procedure SmallSpansAreOneSlice;
-    procedure MediumSpansHoldFourBlocksAndWasteASixteenth;
+    procedure MediumSpansHoldSixteenBlocksAndWasteASixteenth;
     procedure EverySpanFitsTheWordOfItsRemoteList;
     procedure LinksOfASpanAndNoneBeyondPassItsMask;
   end;
@@ -120,15 +120,15 @@ begin
     Same(1, Process.ClassSlices[Index], 'slices');
 end;
 
-procedure TSizeClassesTests.MediumSpansHoldFourBlocksAndWasteASixteenth;
+procedure TSizeClassesTests.MediumSpansHoldSixteenBlocksAndWasteASixteenth;
 var
   Index: Integer;
   Size: NativeUInt;
 begin
-  for Index := SizeToClass(MaxSmallSize) to SizeClassCount - 1 do
+  for Index := SizeToClass(MaxSmallSize) + 1 to SizeClassCount - 1 do
   begin
     Size := Process.ClassSlices[Index] * SliceSize;
-    AtLeast(4, Size div ClassToSize(Index), 'blocks of a span');
+    AtLeast(16, Size div ClassToSize(Index), 'blocks of a span');
     AtMost(Size div 16, Size mod ClassToSize(Index), 'bytes behind the last block');
   end;
 end;
