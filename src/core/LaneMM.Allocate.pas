@@ -31,7 +31,7 @@ function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
-/// The same for a process whose Process.ThreadSlot is FirstKeySlot.
+/// The same for a process with Process.HasFirstKeys.
 function FirstKeyBlockGet(Size: TSize): Pointer;
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
 /// path of the assembler routines, those of lib/ included.

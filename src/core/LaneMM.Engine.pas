@@ -42,7 +42,7 @@ begin
   Manager.GetMem := FastBlockGet;
   Manager.FreeMem := FastBlockFree;
   Manager.ReallocMem := FastBlockRealloc;
-  if Process.ThreadSlot <> FirstKeySlot then
+  if not Process.HasFirstKeys then
     Exit;
   Manager.GetMem := FirstKeyBlockGet;
   Manager.FreeMem := FirstKeyBlockFree;

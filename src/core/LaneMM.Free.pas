@@ -30,7 +30,7 @@ function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 {$ifdef LANEMM_ASM}
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
-/// The same for a process whose Process.ThreadSlot is FirstKeySlot.
+/// The same for a process with Process.HasFirstKeys.
 function FirstKeyBlockFree(P: Pointer): TSize;
 
 // The slow paths of the assembler routines, those of lib/ included.

@@ -112,9 +112,10 @@ const
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;
 
-  /// Thread-local offset of the first thread-library key of a process in glibc on x86_64; where the
-  /// key of this process is, is found at the start.
+  /// Thread-local offsets of the first two thread-library keys of a process in glibc on x86_64;
+  /// where the keys of this process are, is found at the start.
   FirstKeySlot = $318;
+  SecondKeySlot = $328;
 
 type
   /// A size in bytes as the memory-manager record of Free Pascal declares it.

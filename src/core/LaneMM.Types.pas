@@ -239,6 +239,8 @@ type
                                   //  HeapServingClass; an old value decides for one more
         ThreadKey: Cardinal;      //< const   the thread library's key for the thread's heap
         EndingKey: Cardinal;      //< const   its key for a mark: the thread ends
+        QuickKey: Cardinal;       //< const   its key for QuickSizes: the thread has a heap
+        HasFirstKeys: Boolean;    //< const   ThreadSlot is SecondKeySlot, QuickKey's FirstKeySlot
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< racy    how long memory is unused before it is purged; an old

@@ -65,12 +65,12 @@ const
     (Get: FastBlockGet; Free: FastBlockFree; Realloc: FastBlockRealloc),
     (Get: FirstKeyBlockGet; Free: FirstKeyBlockFree; Realloc: FastBlockRealloc));
 
-// The last kind can be used where the process has the first key, as the runner of the tests has
+// The last kind can be used where the process has the first keys, as the runner of the tests has
 // with the glibc that FirstKeySlot stands for.
 function LastKind: TTwinKind;
 begin
   Result := tkFast;
-  if Process.ThreadSlot = FirstKeySlot then
+  if Process.HasFirstKeys then
     Result := tkFirstKey;
 end;
 

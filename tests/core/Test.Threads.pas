@@ -38,6 +38,7 @@ type
     function HeapRecordCount: Integer;
   strict private
     GivenHeap: PHeap;
+    GivenBlock: Pointer;
     AwaitedSpan: PSpan;
     procedure AskForAHeapWhileEnding;
     procedure FreeAllButBlock30;
@@ -64,7 +65,7 @@ type
     procedure TrimLeavesBlocksInUseAlone;
     procedure TrimHarmsNoThreadAtWork;
     procedure ReallocCountsOfEndedThreadsAreKept;
-    procedure EndingThreadGetsNoHeap;
+    procedure EndingThreadGetsBlocksAndNoHeap;
     procedure FreeThatASweepAwaitsReleasesItsSpan;
     procedure TrimReleasesCurrentSpansWithoutABlock;
     procedure FewBlocksOfManySizesTakeFewPages;
@@ -512,6 +513,7 @@ begin
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
   GivenHeap := ThreadHeap;
+  GivenBlock := GetMem(100);
   OsSetThreadHeap(Kept);
 end;
 
@@ -530,10 +532,11 @@ begin
     end;
 end;
 
-procedure TThreadsTests.EndingThreadGetsNoHeap;
+procedure TThreadsTests.EndingThreadGetsBlocksAndNoHeap;
 begin
   InThread(AskForAHeapWhileEnding);
   AssertTrue('heap', GivenHeap = nil);
+  Same(112, FreeMem(GivenBlock), 'usable size');
 end;
 
 procedure TThreadsTests.FreeThatASweepAwaitsReleasesItsSpan;
