@@ -237,14 +237,19 @@ begin
 end;
 
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+var
+  SliceCount: NativeUInt;
 begin
   Result := nil;
+  SliceCount := Process.ClassSlices[SizeClass];
   if Heap = OsThreadHeap then
-    Result := RunTake(Heap, Process.ClassSlices[SizeClass]);
+    Result := RunTake(Heap, SliceCount);
   // A huge page is then at most one part in eight of what the thread has used to the end.
   if Result = nil then
-    Result := ArenaTake(Process.ClassSlices[SizeClass],
-    (Heap^.CarvedSlices >= Process.HugeFrom) and (SizeClass < FirstCoarseClass));
+    Result := ArenaTake(SliceCount,
+      (Heap^.CarvedSlices >= Process.HugeFrom) and (SizeClass < FirstCoarseClass));
+  if (Result = nil) and (SliceCount > 1) then
+    Result := ArenaTake(1); // of memory that has nearly run out: it holds a block of each class
   if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;

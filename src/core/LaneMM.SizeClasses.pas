@@ -5,7 +5,8 @@
 //             size, above 32 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
 //             15 bytes: the price of the alignment.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
-//             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused.
+//             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused. When
+//             memory runs out, they are one slice, too (HeapNewSpan).
 // Links:      the offsets of a span's blocks have bits in common that are 0: a link that was
 //             overwritten is found by them. Above 8 KB a span is not always a power of two long;
 //             then an offset beyond its end may have these bits, too.

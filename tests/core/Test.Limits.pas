@@ -52,6 +52,7 @@ type
     procedure WarmMemoryMakesWayForALongerRun;
     procedure RefusalThatLeavesTheReserveClosedTakesNothing;
     procedure ReserveStaysOpenUntilThereIsTwiceItsSize;
+    procedure LastSlicesServeBlocksWhoseSpansAreLonger;
     procedure LimitBelowASliceIsALimit;
     procedure MemoryThatOthersFreedIsGivenBackBeforeARefusal;
   end;
@@ -554,6 +555,20 @@ begin
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertTrue('closed with enough', HasReserve);
+  List.Free;
+end;
+
+procedure TLimitsTests.LastSlicesServeBlocksWhoseSpansAreLonger;
+var
+  List: TList;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 16;
+  LimitTo(4 * SliceSize);
+  GetAll(List, 32768);
+  AtLeast(8, List.Count, 'blocks');
+  AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+  FreeAll(List);
   List.Free;
 end;
 
