@@ -7,25 +7,10 @@ program AllKeysTaken;
 uses
   AllKeys, LaneMM, cthreads, Promises, Exchange;
 
-const
-  ThreadCount = 4;
-
-function Work(Seed: Pointer): PtrInt;
-begin
-  ExchangeParcels(Cardinal(PtrUInt(Seed)), 20000);
-  Result := 0;
-end;
-
 var
-  Threads: array[1..ThreadCount] of TThreadID;
-  Index: PtrUInt;
   Block: PByte;
 begin
-  for Index := 1 to ThreadCount do
-    Threads[Index] := BeginThread(Work, Pointer(Index));
-  for Index := 1 to ThreadCount do
-    WaitForThreadTerminate(Threads[Index], 0);
-  ExchangeEmpty;
+  ExchangeInThreads(4);
   Block := FilledBlock(1000, 1);
   Expect(IsFilled(Block, 1000, 1), 'blocks keep their contents');
   Expect(LaneMM_HeapStatus.UsedBytes = 0, 'no block is of LaneMM');

@@ -7,6 +7,7 @@ interface
 
 const
   SlotCount = 64;
+  MostThreads = 8;
 
 type
   /// A block that says how long it is and what it holds.
@@ -29,6 +30,8 @@ function ParcelSwap(Slot: Cardinal; Parcel: PParcel): PParcel;
 procedure ExchangeParcels(Seed, TurnCount: Cardinal);
 /// Frees what is in the slots.
 procedure ExchangeEmpty;
+/// Has Count threads, at most MostThreads, do that to their ends, and empties the slots.
+procedure ExchangeInThreads(Count: Cardinal);
 
 implementation
 
@@ -114,6 +117,24 @@ var
 begin
   for Index := 0 to SlotCount - 1 do
     ParcelFree(ParcelSwap(Index, nil));
+end;
+
+function Work(Seed: Pointer): PtrInt;
+begin
+  ExchangeParcels(Cardinal(PtrUInt(Seed)), 20000);
+  Result := 0;
+end;
+
+procedure ExchangeInThreads(Count: Cardinal);
+var
+  Threads: array[1..MostThreads] of TThreadID;
+  Index: Cardinal;
+begin
+  for Index := 1 to Count do
+    Threads[Index] := BeginThread(Work, Pointer(PtrUInt(Index)));
+  for Index := 1 to Count do
+    WaitForThreadTerminate(Threads[Index], 0);
+  ExchangeEmpty;
 end;
 
 end.

@@ -7,29 +7,13 @@ program NoFastSlot;
 uses
   TakenKeys, LaneMM, cthreads, Promises, Exchange, LaneMM.Types;
 
-const
-  ThreadCount = 4;
-
-function Work(Seed: Pointer): PtrInt;
-begin
-  ExchangeParcels(Cardinal(PtrUInt(Seed)), 20000);
-  Result := 0;
-end;
-
 var
-  Threads: array[1..ThreadCount] of TThreadID;
-  Index: PtrUInt;
   Before: NativeUInt;
 begin
   Expect(not Process.HasFastSlot, 'the key cannot be read directly');
-  WaitForThreadTerminate(BeginThread(Work, nil), 0);
-  ExchangeEmpty;
+  ExchangeInThreads(1);
   Before := LaneMM_HeapStatus.UsedBytes;
-  for Index := 1 to ThreadCount do
-    Threads[Index] := BeginThread(Work, Pointer(Index));
-  for Index := 1 to ThreadCount do
-    WaitForThreadTerminate(Threads[Index], 0);
-  ExchangeEmpty;
+  ExchangeInThreads(4);
   Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
   Finish;
 end.
