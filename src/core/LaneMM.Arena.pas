@@ -75,7 +75,7 @@ procedure ArenaPurgeIdle;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier;
 
 const
   // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
@@ -436,18 +436,18 @@ begin
   Result := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
 end;
 
-// Takes the slices of a huge page, not backed; nil without memory.
-function TakeHugeSlices(First: NativeUInt): PSpan;
+// Takes the slices of whole huge pages, SliceCount of them, not backed; nil without memory.
+function TakeHugeSlices(First, SliceCount: NativeUInt): PSpan;
 var
   Run: PSpan;
   Skipped: NativeUInt;
 begin
-  Run := TakeFree(First, False, HugeSlices, FewTries); // the last time may have left one
+  Run := TakeFree(First, False, SliceCount, FewTries); // the last time may have left some
   if (Run <> nil) and (SlicesBefore(Run) <> 0) then
-    ReleaseNew(Run, HugeSlices, Run^.Shard)
+    ReleaseNew(Run, SliceCount, Run^.Shard)
   else if Run <> nil then
     Exit(Run);
-  Run := TakeUnbacked(First, HugeSlices * 2 - 1); // has one
+  Run := TakeUnbacked(First, SliceCount + HugeSlices - 1); // has them
   if Run = nil then
     Exit(nil);
   Result := Run;
@@ -458,27 +458,32 @@ begin
     ReleaseNew(Run, Skipped, Run^.Shard);
   end;
   if Skipped < HugeSlices - 1 then
-    ReleaseNew(PartOf(Result, HugeSlices), HugeSlices - 1 - Skipped, Result^.Shard);
+    ReleaseNew(PartOf(Result, SliceCount), HugeSlices - 1 - Skipped, Result^.Shard);
 end;
 
-// Takes slices out of a huge page of its own; the others become warm. Nil without memory.
-function TakeOfHugePage(First, SliceCount: NativeUInt): PSpan;
+// Takes slices from the start of a huge page on. The rest of the last huge page becomes warm; that
+// one is backed now, those before it are the caller's. Nil without memory.
+function TakeOfHugePages(First, SliceCount: NativeUInt): PSpan;
 var
   Rest: PSpan;
+  Whole: NativeUInt;
 begin
-  if not CountUp(HugeSlices) then
+  Whole := AlignUp(SliceCount, HugeSlices);
+  if not CountUp(Whole) then
     Exit(nil);
-  Result := TakeHugeSlices(First);
+  Result := TakeHugeSlices(First, Whole);
   if Result = nil then
   begin
-    CountDown(HugeSlices);
+    CountDown(Whole);
     Exit;
   end;
-  BackByHugePage(Result^.Start);
   Result^.IsZero := True;
+  if Whole = SliceCount then
+    Exit;
   Rest := PartOf(Result, SliceCount);
-  Rest^.SliceCount := HugeSlices - SliceCount;
+  Rest^.SliceCount := Whole - SliceCount;
   Rest^.SpareCount := 0;
+  BackByHugePage(Result^.Start + (Whole - HugeSlices) * SliceSize);
   ArenaRelease(Rest);
 end;
 
@@ -487,7 +492,7 @@ function Take(First, SliceCount: NativeUInt; IsDense: Boolean): PSpan;
 begin
   Result := TakeFree(First, True, SliceCount, FewTries);
   if (Result = nil) and IsDense then
-    Result := TakeOfHugePage(First, SliceCount);
+    Result := TakeOfHugePages(First, SliceCount);
   if Result <> nil then
     Exit;
   if CountUp(SliceCount) then
@@ -544,7 +549,7 @@ begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
   LockRecover; // before slices are taken that a recovery would take for lost ones
-  IsDense := OsHasHugePages and IsDense and (SliceCount < HugeSlices) and (Process.HugeFrom <> 0);
+  IsDense := OsHasHugePages and IsDense and (Process.HugeFrom <> 0);
   Result := Take(Home, SliceCount, IsDense);
   if (Result = nil) and MakeWay(SliceCount) then
     Result := Take(Home, SliceCount, False);

@@ -228,9 +228,10 @@ end;
 // ---------------------------------------------------------------------------- huge pages
 
 // Large blocks get huge pages where such blocks are used densely. Process.LargeProbe is one without
-// huge pages; before the next block is taken, or when it is freed, its density is measured. Each
-// dense one counts Process.LargeDensity up, a sparse one clears it. From UseFrom on blocks get huge
-// pages, each of which counts up, too; at NextProbe one does not.
+// huge pages, whose density is measured when another block is taken, and when it is freed. Each
+// dense one counts Process.LargeDensity up; one that is freed sparse clears it. From UseFrom on
+// blocks that are not backed yet get huge pages, each of which counts up, too; at NextProbe one
+// gets none in its first HugeSlices, and is the next probe.
 const
   UseFrom = 3;
   AfterProbe = 8;
@@ -240,52 +241,86 @@ const
   // Shorter blocks are not measured; of longer ones, this many bytes are.
   ShortestProbe = 4;
   MostMeasured = 8 * 1024 * 1024;
+  // Looks until a probe gives way to another one: its thread may be about to fill it, or never do.
+  MostLooks = 16;
 
-procedure MeasureProbe;
+// Returns true if a block is backed densely, as far as it is measured.
+function IsDense(Span: PSpan): Boolean;
 var
-  Span: PSpan;
-  Size: NativeUInt;
+  Size, Backed: NativeUInt;
 begin
-  Span := Process.LargeProbe;
-  if Span = nil then
-    Exit;
-  Process.LargeProbe := nil;
   Size := Span^.BlockSize; // of another block by now, perhaps
-  if Span^.Kind <> skLarge then
-    Exit;
   if Size > MostMeasured then
     Size := MostMeasured;
   Dec(Size, Size mod OsPageSize);
-  if OsBackedPages(Span^.Start, Size) * OsPageSize < NativeUInt(Size - Size div SparseShare) then
-    Process.LargeDensity := 0
-  else if Process.LargeDensity < UseFrom then
+  Backed := OsBackedPages(Span^.Start, Size) * OsPageSize;
+  Result := Backed >= NativeUInt(Size - Size div SparseShare);
+end;
+
+procedure EndProbe;
+begin
+  Process.LargeProbe := nil;
+  Process.LargeLooks := 0;
+end;
+
+// Counts a dense probe.
+procedure CountDense;
+begin
+  EndProbe;
+  if Process.LargeDensity < UseFrom then
     Inc(Process.LargeDensity);
+end;
+
+// Measures the probe before another block is taken.
+procedure LookAtProbe(Span: PSpan);
+begin
+  Inc(Process.LargeLooks);
+  if Span^.Kind <> skLarge then
+    EndProbe
+  else if IsDense(Span) then
+    CountDense
+  else if Process.LargeLooks >= MostLooks then
+  begin
+    EndProbe;
+    if Process.LargeDensity >= UseFrom then
+      Process.LargeDensity := UseFrom - 1;
+  end;
+end;
+
+// Measures the probe when it is freed.
+procedure FreeProbe(Span: PSpan);
+begin
+  if IsDense(Span) then
+    CountDense
+  else
+  begin
+    EndProbe;
+    Process.LargeDensity := 0;
+  end;
 end;
 
 // Returns whether the next block, of SliceCount slices, is to have huge pages.
 function WantsHugePages(SliceCount: NativeUInt): Boolean;
 var
+  Probe: PSpan;
   Density: NativeInt;
 begin
   if (SliceCount < ShortestProbe) or (Process.HugeFrom = 0) then
     Exit(False);
-  MeasureProbe;
+  Probe := Process.LargeProbe;
+  if Probe <> nil then
+    LookAtProbe(Probe);
   Density := Process.LargeDensity;
-  if Density < UseFrom then
-    Exit(False);
-  Result := Density < NextProbe;
-  if Result then
-    Process.LargeDensity := Density + 1
-  else
-    Process.LargeDensity := AfterProbe;
+  Result := (Density >= UseFrom) and ((Density < NextProbe)
+    or (Process.LargeProbe = nil) and (SliceCount > HugeSlices));
 end;
 
-// Requests huge pages, or forbids them, in the whole ones of a span.
-procedure AdviseHuge(Span: PSpan; IsWanted: Boolean);
+// Requests huge pages, or forbids them, in the whole ones of a span from slice Skipped on.
+procedure AdviseHuge(Span: PSpan; Skipped: NativeUInt; IsWanted: Boolean);
 var
   First, Limit: NativeUInt;
 begin
-  First := AlignUp(NativeUInt(Span^.Start), HugeSlices * SliceSize);
+  First := AlignUp(NativeUInt(Span^.Start) + Skipped * SliceSize, HugeSlices * SliceSize);
   Limit := NativeUInt(Span^.Start) + Span^.SliceCount * SliceSize;
   Dec(Limit, Limit mod (HugeSlices * SliceSize));
   Span^.IsHuge := IsWanted;
@@ -297,15 +332,33 @@ begin
     OsUseSmallPages(Pointer(First), Limit - First);
 end;
 
-// Prepares the memory of a new block that was not backed.
-procedure ChooseHuge(Span: PSpan; IsWanted: Boolean);
+// Makes a new block the probe, unless there is one.
+procedure StartProbe(Span: PSpan);
 begin
-  if not Span^.IsZero or (Process.HugeFrom = 0) then
+  if Process.LargeProbe <> nil then
     Exit;
-  if not IsWanted then
-    Process.LargeProbe := Span
-  else if Span^.SliceCount >= HugeSlices then
-    AdviseHuge(Span, True);
+  Process.LargeProbe := Span;
+  if Process.LargeDensity >= NextProbe then
+    Process.LargeDensity := AfterProbe;
+end;
+
+// Prepares the memory of a new block, unless it was backed already.
+procedure ChooseHuge(Span: PSpan; IsWanted: Boolean);
+var
+  Skipped: NativeUInt;
+begin
+  if not Span^.IsZero or (Span^.SliceCount < ShortestProbe) or (Process.HugeFrom = 0) then
+    Exit;
+  Skipped := 0;
+  if IsWanted and (Process.LargeDensity < NextProbe) then
+    Inc(Process.LargeDensity)
+  else
+  begin
+    Skipped := HugeSlices;
+    StartProbe(Span);
+  end;
+  if IsWanted then
+    AdviseHuge(Span, Skipped, True);
 end;
 
 // ---------------------------------------------------------------------------- get and free
@@ -344,8 +397,7 @@ begin
   if Result = nil then
     Exit;
   Format(Result, Size);
-  if SlicesFor(Size) >= ShortestProbe then
-    ChooseHuge(Result, IsHuge);
+  ChooseHuge(Result, IsHuge);
 end;
 
 // The same with spare slices to grow into, if there is so much address space.
@@ -365,7 +417,7 @@ end;
 procedure Release(Span: PSpan);
 begin
   if Span^.IsHuge then
-    AdviseHuge(Span, False);
+    AdviseHuge(Span, 0, False);
   if not Span^.IsMoved then
   begin
     ArenaRelease(Span);
@@ -382,7 +434,7 @@ procedure LargeRelease(Span: PSpan);
 begin
   LockRecover; // before the span is none of those in use
   if Span = Process.LargeProbe then
-    MeasureProbe;
+    FreeProbe(Span);
   Span^.Kind := skReleased;
   if Span^.IsMoved then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
@@ -453,7 +505,7 @@ var
   Size, Moved: NativeUInt;
 begin
   if Source^.IsHuge then
-    AdviseHuge(Source, False); // the fewer mappings, the fewer calls
+    AdviseHuge(Source, 0, False); // the fewer mappings, the fewer calls
   Size := Source^.SliceCount * SliceSize;
   Moved := OsMove(Source^.Start, Target^.Start, Size);
   Result := Moved = Size;

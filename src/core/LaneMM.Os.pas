@@ -93,7 +93,7 @@ function OsPrepare(P: Pointer; Size: NativeUInt): Boolean;
 function OsUse(P: Pointer; Size: NativeUInt): Boolean;
 /// Makes a committed range read as zeros.
 procedure OsClear(P: Pointer; Size: NativeUInt);
-/// Requests huge pages (2 MB) for a committed range, where it is touched.
+/// Requests huge pages (2 MB) for a committed range, where it is touched; it reads as zeros then.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 /// Forbids huge pages in a committed range from now on: what is touched is backed by small ones.
 procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);

@@ -283,6 +283,8 @@ type
         LargeProbe: PSpan;                          //< racy  the large block whose density is
                                                     //  measured next, or nil; an old value measures
                                                     //  another block
+        LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
+                                                    //  is made up for by the next one
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge

@@ -15,7 +15,7 @@ type
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
     function GetInOneMapping(Size: NativeUInt): PSpan;
     function GetMoved(Size, MovedSize: NativeUInt): PSpan;
-    function UseBlocks(Count: Integer; UsedBytes: NativeUInt): Integer;
+    function UseBlocks(Count: Integer; Step: NativeUInt): Integer;
     procedure ForgetDensity(HugeFrom: NativeUInt);
   published
     procedure WasteIsLessThanAPage;
@@ -45,6 +45,11 @@ type
     procedure BlocksUsedDenselyGetHugePages;
     procedure BlocksUsedSparselyGetNoHugePages;
     procedure BlocksThatBecomeSparseLoseHugePages;
+    procedure BlocksThatAreFilledLateCountAsDense;
+    procedure BlockThatIsNeverFilledGivesWayToOthers;
+    {$ifdef LINUX}
+    procedure DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
+    {$endif}
   end;
 
 implementation
@@ -55,6 +60,9 @@ uses
 
 const
   Megabyte = NativeUInt(1) shl 20;
+  // Steps of UseBlocks: every page, every second one.
+  Dense = OsPageSize;
+  Sparse = OsPageSize * 2;
 
 function TLargeTests.Get(Size: NativeUInt): PSpan;
 begin
@@ -297,7 +305,10 @@ var
   Others: array[1..2000] of PSpan;
   Count: Integer;
   Mapping: TOsMapping;
+  Kept: NativeUInt;
 begin
+  Kept := Process.HugeFrom;
+  Process.HugeFrom := 0; // huge pages are mappings of their own
   Count := 0;
   FillChar(Others, SizeOf(Others), 0);
   repeat
@@ -308,6 +319,7 @@ begin
     Inc(Count);
     Others[Count] := Result;
   until Count = High(Others);
+  Process.HugeFrom := Kept;
   for Count := Count downto 1 do
     LargeFree(Others[Count]);
 end;
@@ -478,20 +490,27 @@ begin
   Process.HugeFrom := HugeFrom;
   Process.LargeDensity := 0;
   Process.LargeProbe := nil;
+  Process.LargeLooks := 0;
 end;
 
-// Allocates a block, uses its first bytes and frees it, again and again. Returns how many of the
-// blocks got huge pages.
-function TLargeTests.UseBlocks(Count: Integer; UsedBytes: NativeUInt): Integer;
+// Allocates a block of 6 MB, writes a byte in each Step bytes and frees it, again and again. Returns
+// how many of the blocks got huge pages.
+function TLargeTests.UseBlocks(Count: Integer; Step: NativeUInt): Integer;
 var
   P: PByte;
+  Offset: NativeUInt;
 begin
   Result := 0;
   for Count := Count downto 1 do
   begin
     ArenaPurge(AllSlices);
     P := GetMem(6 * Megabyte);
-    FillChar(P^, UsedBytes, 1);
+    Offset := 0;
+    while Offset < 6 * Megabyte do
+    begin
+      P[Offset] := 1;
+      Inc(Offset, Step);
+    end;
     Inc(Result, Ord(ArenaSpan(P)^.IsHuge));
     FreeMem(P);
   end;
@@ -504,8 +523,8 @@ var
 begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
-  First := UseBlocks(3, 6 * Megabyte);
-  Later := UseBlocks(5, 6 * Megabyte);
+  First := UseBlocks(3, Dense);
+  Later := UseBlocks(5, Dense);
   ForgetDensity(Kept);
   Same(0, First, 'of three blocks');
   Same(5, Later, 'of five more');
@@ -518,7 +537,7 @@ var
 begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
-  Huge := UseBlocks(20, 3 * Megabyte);
+  Huge := UseBlocks(20, Sparse);
   ForgetDensity(Kept);
   Same(0, Huge, 'of twenty blocks');
 end;
@@ -530,12 +549,75 @@ var
 begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
-  UseBlocks(6, 6 * Megabyte);
-  UseBlocks(20, 3 * Megabyte);
-  Huge := UseBlocks(20, 3 * Megabyte);
+  UseBlocks(6, Dense);
+  UseBlocks(20, Sparse);
+  Huge := UseBlocks(20, Sparse);
   ForgetDensity(Kept);
   Same(0, Huge, 'of the last twenty blocks');
 end;
+
+// As a thread that was stopped before it could fill its block, while another thread takes one.
+procedure TLargeTests.BlocksThatAreFilledLateCountAsDense;
+var
+  Kept: NativeUInt;
+  P, Other: PByte;
+  Turn, Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  for Turn := 1 to 3 do
+  begin
+    ArenaPurge(AllSlices);
+    P := GetMem(6 * Megabyte);
+    Other := GetMem(6 * Megabyte);
+    FillChar(P^, 6 * Megabyte, 1);
+    FreeMem(P);
+    FreeMem(Other);
+  end;
+  Huge := UseBlocks(1, Dense);
+  ForgetDensity(Kept);
+  Same(1, Huge, 'of the next blocks');
+end;
+
+procedure TLargeTests.BlockThatIsNeverFilledGivesWayToOthers;
+var
+  Kept: NativeUInt;
+  P: PByte;
+  Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  ArenaPurge(AllSlices);
+  P := GetMem(6 * Megabyte);
+  UseBlocks(25, Dense);
+  Huge := UseBlocks(3, Dense);
+  ForgetDensity(Kept);
+  FreeMem(P);
+  Same(3, Huge, 'of the last three blocks');
+end;
+
+{$ifdef LINUX}
+procedure TLargeTests.DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
+const
+  RestSlices = 11;
+var
+  Kept, Warm: NativeUInt;
+  Span: PSpan;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  UseBlocks(3, Dense);
+  ArenaPurge(AllSlices);
+  Warm := ArenaWarmSlices;
+  Span := Get((3 * HugeSlices - RestSlices) * SliceSize);
+  ForgetDensity(Kept);
+  Same(RestSlices, ArenaWarmSlices - Warm, 'warm slices');
+  Same(0, NativeUInt(Span^.Start) mod (HugeSlices * SliceSize), 'start modulo a huge page');
+  AssertTrue('claims zeros', Span^.IsZero);
+  AssertTrue('zeros', IsZero(Span^.Start, Span^.BlockSize));
+  LargeFree(Span);
+end;
+{$endif}
 
 initialization
   RegisterTest(TLargeTests);
