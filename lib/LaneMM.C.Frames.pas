@@ -1,6 +1,6 @@
 /// Backtraces of programs in C: through all modules, without the frames of this library.
 //
-// Owns:       Stacks.StepFrame, CodeFirst, CodeLimit.
+// Owns:       Stacks.StepFrame, FindRoutine, CodeFirst, CodeLimit.
 // Callers:    FramesStart: one thread.
 unit LaneMM.C.Frames;
 
@@ -51,6 +51,7 @@ begin
     Stacks.CodeFirst := First;
     Stacks.CodeLimit := Limit;
   end;
+  Stacks.FindRoutine := TableFindRoutine;
   Stacks.StepFrame := TableStep;
 end;
 

@@ -25,6 +25,8 @@ uses
 procedure TableUnwindStart;
 /// Unwinds a frame, for Stacks.StepFrame; returns false if the caller is unknown.
 function TableStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+/// Finds the code of a routine, for Stacks.FindRoutine; returns false without a table.
+function TableFindRoutine(Pc: NativeUInt; out First, Limit: NativeUInt): Boolean;
 /// Finds the module that Address lies in, and whether it is the program; returns false when libc
 /// does not tell.
 function TableModuleFind(Address: NativeUInt; out First, Limit: NativeUInt;
@@ -332,24 +334,34 @@ begin
     RunOperation(Run);
 end;
 
-// Reads the rules at Pc from the entry of its routine; returns false if they are unknown.
-function FindRules(Entry: PByte; Pc: NativeUInt; out Rules: TRules): Boolean;
+// Reads the entry of a routine up to its program; Run is that of the entry it shares.
+function OpenRoutine(Entry: PByte; out Run: TRun; out Own: TDwarfCursor;
+  out First, Size: NativeUInt): Boolean;
 var
-  Run: TRun;
-  Own: TDwarfCursor;
   Encoding: Byte;
-  First, Size, Length: NativeUInt;
 begin
   Own := OpenEntry(Entry);
   Result := OpenShared(Own.Next - PCardinal(Own.Next)^, Run, Encoding);
   if not Result then
     Exit;
-  RunTo(Run, Pc);
-  Run.FirstRules := Run.Rules;
   Inc(Own.Next, 4);
   First := NativeUInt(Own.Next + DistanceAt(Own.Next)); // as in the sorted table
   Inc(Own.Next, EncodedSize(Encoding));
   Size := DwarfReadFixed(Own, EncodedSize(Encoding));
+end;
+
+// Reads the rules at Pc from the entry of its routine; returns false if they are unknown.
+function FindRules(Entry: PByte; Pc: NativeUInt; out Rules: TRules): Boolean;
+var
+  Run: TRun;
+  Own: TDwarfCursor;
+  First, Size, Length: NativeUInt;
+begin
+  Result := OpenRoutine(Entry, Run, Own, First, Size);
+  if not Result then
+    Exit;
+  RunTo(Run, Pc);
+  Run.FirstRules := Run.Rules;
   Length := DwarfReadUnsigned(Own);
   Inc(Own.Next, Length);
   Run.Code := Own;
@@ -552,15 +564,35 @@ begin
     @FindModule := ModulesFind('_dl_find_object');
 end;
 
+// Returns the entry for the routine that Pc lies in, or one before; nil without a table.
+function EntryAt(Pc: NativeUInt): PByte;
+var
+  Module: TModule;
+begin
+  Result := nil;
+  if (@FindModule <> nil) and (FindModule(Pc, Module) = 0) then
+    Result := FindEntry(Module.Table, Pc);
+end;
+
+function TableFindRoutine(Pc: NativeUInt; out First, Limit: NativeUInt): Boolean;
+var
+  Entry: PByte;
+  Run: TRun;
+  Own: TDwarfCursor;
+begin
+  Entry := EntryAt(Pc);
+  Result := (Entry <> nil) and OpenRoutine(Entry, Run, Own, First, Limit)
+    and (NativeUInt(Pc - First) < Limit);
+  if Result then
+    Inc(Limit, First);
+end;
+
 // Reads the rules for a return address from the table of its module; returns false without any.
 function ReadRules(Pc: NativeUInt; out Rules: TRules): Boolean;
 var
-  Module: TModule;
   Entry: PByte;
 begin
-  Entry := nil;
-  if (@FindModule <> nil) and (FindModule(Pc - 1, Module) = 0) then
-    Entry := FindEntry(Module.Table, Pc - 1);
+  Entry := EntryAt(Pc - 1);
   Result := (Entry <> nil) and FindRules(Entry, Pc - 1, Rules);
 end;
 

@@ -13,7 +13,7 @@ uses
   Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Samples, Test.Unwind, Test.UnwindCache,
   Test.Demangle,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
-  Test.DebugMatrix, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
+  Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, Test.Leaks,
   Test.DeepStacks, Test.ReportHead, Test.CompatNames, Test.Mailbox,
   {$endif}

@@ -28,8 +28,9 @@ type
   end;
 
   /// Where an address lies that is not the start of a debug block: inside one, in the heap but in
-  /// no block in use, in a normal block, outside of the heap; noNone: nothing to add.
-  TNote = (noNone, noInner, noFree, noNormal, noElsewhere);
+  /// no block in use, in a normal block, outside of the heap; noNone: nothing to add. noLikely: the
+  /// block is a possible one.
+  TNote = (noNone, noInner, noFree, noNormal, noElsewhere, noLikely);
   /// The data of a report, copied from the block: they no longer change.
   TFinding = record
     Kind: TEventKind;         //< kind of event

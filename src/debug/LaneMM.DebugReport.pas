@@ -287,6 +287,7 @@ begin
         MessageAdd(Report.Event.Text, msNormalBlock, Report.Fields);
       end;
     noElsewhere: AddPlace(Report, Finding.Address);
+    noLikely: MessageAdd(Report.Event.Text, msIsLikely, Report.Fields);
   end;
 end;
 

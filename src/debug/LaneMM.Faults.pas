@@ -2,8 +2,11 @@
 //
 // Owns:       Hooks.Fault, which LaneMM.Os calls before the signal handler of the program, which
 //             runs in any case.
-// Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, a use
-//             of the class of a freed object, or a fill pattern of debug mode used as an address.
+// Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, or an
+//             address made of the class of a freed object or of a fill pattern of debug mode. Only
+//             the registers that the instruction makes its address of count, not those that hold
+//             such a word by chance. A block is named where the word was loaded from it, see
+//             LaneMM.FaultOrigin; else as a possible one, where just one is in sight.
 // Callers:    FaultsWatch: any thread, often: the run-time library takes the signals for itself
 //             when SysUtils starts. Hooks.Fault: the thread that faulted, inside a signal handler.
 unit LaneMM.Faults;
@@ -20,7 +23,7 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
   LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.FreedObjects, LaneMM.GuardPages;
+  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions, LaneMM.FaultOrigin;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.
@@ -37,15 +40,6 @@ begin
   Result := (Fill <> 0) and (NativeUInt(Word - Pattern + MostOffset) < 2 * MostOffset);
 end;
 
-function HasNear(const Fault: TFault; Fill: Byte): Boolean;
-var
-  Index: Cardinal;
-begin
-  Result := False;
-  for Index := 0 to High(Fault.Registers) do
-    Result := Result or IsNear(Fault.Registers[Index], Fill);
-end;
-
 // Returns True if P lies in the block and the word there is still the pattern, or 0: the run-time
 // library clears the reference to a string before it accesses the string.
 function HoldsPattern(Block: PDebugBlock; P: Pointer; Fill: Byte): Boolean;
@@ -58,59 +52,69 @@ begin
     and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsNear(Word, Fill));
 end;
 
-// Returns the freed block that P points into; nil for none.
-function FreedBlock(P: NativeUInt): PDebugBlock;
+// Returns the block in this state that P points into, at a word of the pattern unless it was
+// freed; nil for none.
+function BlockAt(P: NativeUInt; State: TDebugState; Fill: Byte): PDebugBlock;
 begin
   Result := DebugBlockOf(Pointer(P));
-  if (Result <> nil) and ((DebugStateOf(Result^.State) <> dsFreed)
-    or (NativeUInt(P - NativeUInt(DebugBlockData(Result))) >= Result^.Size)) then
+  if (Result = nil) or (DebugStateOf(Result^.State) <> State)
+    or (NativeUInt(P - NativeUInt(DebugBlockData(Result))) >= Result^.Size)
+    or (State = dsInUse) and not HoldsPattern(Result, Pointer(P), Fill) then
     Result := nil;
 end;
 
-// Returns a freed block that a register points into, or at which a word at the top of the stack
-// points; nil for none.
-function FindFreedBlock(const Fault: TFault): PDebugBlock;
-var
-  Index: NativeInt;
-  Word, Limit: NativeUInt;
+// Adds a block that may be the one; IsSeveral is set when there are two.
+procedure AddLikely(var Block: PDebugBlock; var IsSeveral: Boolean; Other: PDebugBlock);
 begin
+  if Other = nil then
+    Exit;
+  IsSeveral := IsSeveral or (Block <> nil) and (Block <> Other);
+  Block := Other;
+end;
+
+// Returns the only block that a register points into, or that a word at the top of the stack points
+// at; nil for none or several.
+function LikelyBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
+var
+  Index: Cardinal;
+  Limit, Word: NativeUInt;
+  Block: PDebugBlock;
+  IsSeveral: Boolean;
+begin
+  Result := nil;
+  IsSeveral := False;
   for Index := 0 to High(Fault.Registers) do
-  begin
-    Result := FreedBlock(Fault.Registers[Index]);
-    if Result <> nil then
-      Exit;
-  end;
+    AddLikely(Result, IsSeveral, BlockAt(Fault.Registers[Index], State, Fill));
   Limit := StackEnd(Fault.Sp);
   for Index := 0 to MostWords - 1 do
   begin
     if NativeUInt(Limit - Fault.Sp) < NativeUInt(Index + 1) * SizeOf(Word) then
       Break;
     Word := PNativeUInt(Fault.Sp)[Index];
-    Result := FreedBlock(Word);
-    if (Result <> nil) and (NativeUInt(DebugBlockData(Result)) = Word) then
-      Exit;
+    Block := BlockAt(Word, State, Fill);
+    if (Block <> nil) and (NativeUInt(DebugBlockData(Block)) = Word) then
+      AddLikely(Result, IsSeveral, Block);
   end;
-  Result := nil;
+  if IsSeveral then
+    Result := nil;
 end;
 
-// Returns a block in this state where a register points to a word of the pattern; nil for none.
-function FindBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
+// Returns the block in this state that the register was loaded from; nil where that is unknown.
+function OriginBlock(const Scene: TScene; Number: Cardinal; State: TDebugState; Fill: Byte)
+  : PDebugBlock;
 var
-  Index: Cardinal;
+  Address: NativeUInt;
 begin
-  for Index := 0 to High(Fault.Registers) do
-  begin
-    Result := DebugBlockOf(Pointer(Fault.Registers[Index]));
-    if (Result <> nil) and (DebugStateOf(Result^.State) = State)
-      and HoldsPattern(Result, Pointer(Fault.Registers[Index]), Fill) then
-      Exit;
-  end;
   Result := nil;
-  if State = dsFreed then
-    Result := FindFreedBlock(Fault);
+  if not SceneFindOrigin(Scene, Number, Address) then
+    Exit;
+  Result := BlockAt(Address, State, Fill);
+  if (Result <> nil) and not HoldsPattern(Result, Pointer(Address), Fill) then
+    Result := nil;
 end;
 
-procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock);
+procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock;
+  Note: TNote = noNone);
 var
   Finding: TFinding;
   Here: TBacktrace;
@@ -120,6 +124,7 @@ begin
     FindingFrom(Finding, Message, Block);
   Finding.Kind := Kind;
   Finding.Message := Message;
+  Finding.Note := Note;
   Finding.Address := Fault.Address;
   Finding.Access := Fault.Access;
   BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
@@ -137,19 +142,73 @@ begin
     Result := msGuardBefore;
 end;
 
+// Returns the pattern of blocks in this state.
+function FillOf(State: TDebugState): Byte;
+begin
+  Result := Debug.FreeFill;
+  if State = dsInUse then
+    Result := Debug.NewFill;
+end;
+
+// Reports the use of a pattern as an address, by the register that held it.
+procedure TellPattern(const Fault: TFault; const Scene: TScene; Number: Cardinal;
+  State: TDebugState);
+const
+  Messages: array[Boolean] of TMessage = (msFreedUsed, msNewUsed);
+var
+  Fill: Byte;
+  Block: PDebugBlock;
+  Note: TNote;
+begin
+  Fill := FillOf(State);
+  Block := OriginBlock(Scene, Number, State, Fill);
+  Note := noNone;
+  if Block = nil then
+  begin
+    Block := LikelyBlock(Fault, State, Fill);
+    if Block <> nil then
+      Note := noLikely;
+  end;
+  Tell(Fault, evUninitialised, Messages[State = dsInUse], Block, Note);
+end;
+
+// Explains a fault by the registers that its address was made of.
+procedure ExplainWords(const Fault: TFault; const Scene: TScene; Registers: TRegisterSet);
+var
+  Words: array[0..NoRegister - 1] of NativeUInt;
+  Number, Count: Cardinal;
+  State: TDebugState;
+begin
+  Count := 0;
+  for Number := 0 to NoRegister - 1 do
+    if Registers and RegisterBit(Number) <> 0 then
+    begin
+      Words[Count] := Scene.Values[Number];
+      Inc(Count);
+    end;
+  if FreedObjectExplain(Fault, @Words, Count) then
+    Exit;
+  for State in [dsInUse, dsFreed] do
+    for Number := 0 to NoRegister - 1 do
+      if (Registers and RegisterBit(Number) <> 0)
+        and IsNear(Scene.Values[Number], FillOf(State)) then
+      begin
+        TellPattern(Fault, Scene, Number, State);
+        Exit;
+      end;
+end;
+
 procedure Explain(const Fault: TFault);
 var
   Place: TDebugPlace;
+  Scene: TScene;
+  Item: TInstruction;
 begin
   if DebugPlaceFind(Pointer(Fault.Address), Place) and (Place.Block <> nil)
     and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
     Tell(Fault, evGuard, GuardMessage(Fault, Place.Block), Place.Block)
-  else if FreedObjectExplain(Fault) then
-    Exit
-  else if HasNear(Fault, Debug.NewFill) then
-    Tell(Fault, evUninitialised, msNewUsed, FindBlock(Fault, dsInUse, Debug.NewFill))
-  else if HasNear(Fault, Debug.FreeFill) then
-    Tell(Fault, evUninitialised, msFreedUsed, FindBlock(Fault, dsFreed, Debug.FreeFill));
+  else if SceneOpen(Fault, Scene, Item) then
+    ExplainWords(Fault, Scene, Item.Parts);
 end;
 
 procedure FaultsWatch;

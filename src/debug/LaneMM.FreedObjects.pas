@@ -25,8 +25,9 @@ procedure FreedObjectsStart;
 /// Sets the traps in a freed debug block if it was an object. ClassId is the first word that it
 /// had; the contents are already filled with the pattern of free blocks.
 procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
-/// Reports a fault that a use of the class of a freed object raised. Returns False for any other.
-function FreedObjectExplain(const Fault: TFault): Boolean;
+/// Reports a fault that a use of the class of a freed object raised; Words are the Count words that
+/// the instruction made its address of. Returns False for any other.
+function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
 
 implementation
 
@@ -88,19 +89,20 @@ begin
   ErrorInvalidPointer;
 end;
 
-// Returns the freed object whose class a register holds, and which the fault accessed at Offset;
+// Returns the freed object whose class one of the words is, and which the fault accessed at Offset;
 // nil for none.
-function FreedObjectIn(const Fault: TFault; out Offset: NativeUInt): Pointer;
+function FreedObjectIn(const Fault: TFault; Words: PNativeUInt; Count: Cardinal;
+  out Offset: NativeUInt): Pointer;
 var
-  Index: Cardinal;
   Block: PDebugBlock;
 begin
-  for Index := 0 to High(Fault.Registers) do
+  while Count > 0 do
   begin
-    Offset := Fault.Address - Fault.Registers[Index];
-    if (Fault.Registers[Index] and FreedClassBase <> FreedClassBase) or (Offset >= MostOffset) then
+    Dec(Count);
+    Offset := Fault.Address - Words[Count];
+    if (Words[Count] and FreedClassBase <> FreedClassBase) or (Offset >= MostOffset) then
       Continue;
-    Result := Pointer(Fault.Registers[Index] - FreedClassBase);
+    Result := Pointer(Words[Count] - FreedClassBase);
     Block := DebugBlockOf(Result);
     if (Block <> nil) and (DebugBlockData(Block) = Result)
       and (DebugStateOf(LoadAcquire(Block^.State)) = dsFreed) then
@@ -109,7 +111,7 @@ begin
   Result := nil;
 end;
 
-function FreedObjectExplain(const Fault: TFault): Boolean;
+function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
 var
   Instance: Pointer;
   Offset: NativeUInt;
@@ -119,7 +121,7 @@ begin
   Instance := nil;
   Offset := 0;
   if FreedClassBase <> 0 then
-    Instance := FreedObjectIn(Fault, Offset);
+    Instance := FreedObjectIn(Fault, Words, Count, Offset);
   Result := Instance <> nil;
   if not Result then
     Exit;

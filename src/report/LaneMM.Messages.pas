@@ -26,6 +26,7 @@ type
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
+    msIsLikely,          //< the block is a possible one
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
     msFollows,           //< an error of the same block was reported before
     msLeaks,             //< total of the leaks
@@ -158,6 +159,7 @@ const
     (Name: 'is-memory'; Text: '  The address is in memory that LaneMM does not manage.'),
     (Name: 'is-unmapped'; Text: '  The address is not mapped.'),
     (Name: 'is-free'; Text: '  The address is in free heap memory.'),
+    (Name: 'likely'; Text: '  Possibly of this block, which a register or the stack points to.'),
     (Name: 'allocated-stack'; Text: '  Allocated by thread {thread} at'),
     (Name: 'freed-stack'; Text: '  Freed by thread {freethread} at'),
     (Name: 'here-stack'; Text: '  Occurred at'),

@@ -41,6 +41,8 @@ type
 
   /// Unwinds one frame as LaneMM.Unwind does.
   TStepCall = function(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+  /// Finds the code of the routine that Pc lies in; returns False where it is not known.
+  TFindRoutineCall = function(Pc: NativeUInt; out First, Limit: NativeUInt): Boolean;
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
   /// number. Without any the backtrace is unknown.
   TFramesCall = function(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
@@ -57,6 +59,8 @@ type
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
     StepFrame: TStepCall;     //< const   unwinds a frame of any module, in lib/; its own frames are
                               //  hidden then. nil: LaneMM.Unwind does, in this module
+    FindRoutine: TFindRoutineCall; //< const finds a routine of any module, in lib/; nil: the rules
+                              //  of LaneMM.Unwind have it
     CodeChanges: TAtomicWord; //< shared  counts where other code may have come to an address
     TakeFrames: TFramesCall;  //< racy    the program's routine that takes backtraces; nil: unused.
                               //  An old value takes one backtrace more

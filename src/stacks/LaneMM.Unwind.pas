@@ -44,6 +44,10 @@ procedure UnwindStart;
 procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind); inline;
 /// Unwinds one frame; returns False when no caller is found. Rule receives the rule that was used.
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+/// Begins an unwind where a signal interrupted the thread, with its registers.
+procedure UnwindAt(Pc, Sp, Frame: NativeUInt; out Walk: TUnwind);
+/// Unwinds the routine that a signal interrupted; otherwise as UnwindStep.
+function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
 /// a return address that the rule fitted before, or 0; it receives the one that was found.
 function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
@@ -590,12 +594,11 @@ end;
 
 // Returns whether the routine that was interrupted has nothing on the stack but the return address
 // of the direct call that led to it.
-function IsLeaf(const Walk: TUnwind): Boolean;
+function IsLeaf(const Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 const
   MostBytes = 4096;
 var
   Target: NativeUInt;
-  Rule: TUnwindRule;
 begin
   Result := IsX86 and (@Stacks.StepFrame = nil) and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
     and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect)
@@ -606,22 +609,33 @@ begin
   Result := (Rule.Size = 0) and not Rule.IsFramed;
 end;
 
-procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
-var
-  Walk: TUnwind;
+procedure UnwindAt(Pc, Sp, Frame: NativeUInt; out Walk: TUnwind);
 begin
   Walk.Pc := Pc + 1; // as if a call returned there: lookups use Pc - 1
   Walk.Sp := Sp;
   Walk.Frame := Frame;
   Walk.FrameAt := 0;
   Walk.Limit := StackEnd(Sp);
+end;
+
+function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+begin
+  Result := IsLeaf(Walk, Rule);
+  if Result then
+    Leave(Walk, Walk.Sp, 0)
+  else
+    Result := UnwindStep(Walk, Rule);
+end;
+
+procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
+var
+  Walk: TUnwind;
+  Rule: TUnwindRule;
+begin
+  UnwindAt(Pc, Sp, Frame, Walk);
   Clear(Stack);
-  if IsLeaf(Walk) then
-  begin
-    BacktraceAdd(Stack, Walk.Pc);
-    Leave(Walk, Sp, 0);
-  end;
-  WalkOn(Walk, Stack);
+  if BacktraceAdd(Stack, Walk.Pc) and UnwindInterrupted(Walk, Rule) then
+    WalkOn(Walk, Stack);
 end;
 
 // x86_64: FF /2 with a register and an offset of four bytes, one byte or none.

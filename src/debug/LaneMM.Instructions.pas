@@ -1,0 +1,86 @@
+/// What one instruction of a processor does, as far as the origin of an address needs it.
+//
+// Owns:       nothing.
+// Callers:    LaneMM.X86Code and LaneMM.A64Code decode, LaneMM.FaultOrigin reads.
+unit LaneMM.Instructions;
+
+{$I ../LaneMM.inc}
+
+interface
+
+const
+  /// No register.
+  NoRegister = 32;
+
+type
+  /// A set of registers: a bit for each, by the number that instructions have for it.
+  TRegisterSet = Cardinal;
+  /// An address that an instruction computes: Base + Index shl Shift + Offset.
+  TOperand = record
+    Base: Byte;        //< owner   register, or NoRegister
+    Index: Byte;       //< owner   likewise
+    Shift: Byte;       //< owner   bits
+    Offset: NativeInt; //< owner   bytes; without registers the address itself
+  end;
+  /// What an instruction does, by its effect on one register or word.
+  TInstructionKind = (
+    ikOther,   //< anything else
+    ikLoad,    //< Target := word at Operand
+    ikStore,   //< word at Operand := Target
+    ikAddress, //< Target := Operand
+    ikPush,    //< pushes Target
+    ikCall,    //< calls a routine
+    ikJump,    //< may continue at JumpTo
+    ikLeave    //< does not continue after it; at JumpTo, unless that is 0
+  );
+  /// An instruction.
+  TInstruction = record
+    Kind: TInstructionKind; //< owner   see there
+    Length: Cardinal;       //< owner   bytes
+    Target: Byte;           //< owner   register, see TInstructionKind
+    Operand: TOperand;      //< owner   likewise
+    HasOperand: Boolean;    //< owner   it accesses the memory at Operand
+    Parts: TRegisterSet;    //< owner   the addresses that it accesses are made of these
+    Writes: TRegisterSet;   //< owner   it may change these, never fewer than it does
+    JumpTo: NativeUInt;     //< owner   where it may continue; 0: unknown, or nowhere else
+  end;
+
+/// Returns the set of one register; empty for NoRegister.
+function RegisterBit(Number: Cardinal): TRegisterSet; inline;
+/// Returns an instruction that does nothing.
+function InstructionOpen: TInstruction;
+/// Notes the memory operand of an instruction.
+procedure InstructionAccess(var Item: TInstruction);
+/// Returns whether two operands are written in the same way.
+function OperandsAreSame(const A, B: TOperand): Boolean;
+
+implementation
+
+function RegisterBit(Number: Cardinal): TRegisterSet;
+begin
+  Result := 0;
+  if Number < NoRegister then
+    Result := TRegisterSet(1) shl Number;
+end;
+
+function InstructionOpen: TInstruction;
+begin
+  Result := Default(TInstruction);
+  Result.Target := NoRegister;
+  Result.Operand.Base := NoRegister;
+  Result.Operand.Index := NoRegister;
+end;
+
+procedure InstructionAccess(var Item: TInstruction);
+begin
+  Item.HasOperand := True;
+  Item.Parts := RegisterBit(Item.Operand.Base) or RegisterBit(Item.Operand.Index);
+end;
+
+function OperandsAreSame(const A, B: TOperand): Boolean;
+begin
+  Result := (A.Base = B.Base) and (A.Index = B.Index) and (A.Shift = B.Shift)
+    and (A.Offset = B.Offset);
+end;
+
+end.

@@ -1,0 +1,189 @@
+/// Tests of LaneMM.Faults, FaultOrigin, X86Code and A64Code: a fault is explained by the block whose
+/// contents were used, not by one that a register happens to point to.
+unit Test.FaultOrigin;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Instructions;
+
+type
+  TExpectedCode = record
+    Bytes: string;
+    Kind: TInstructionKind;
+    Target: Integer;
+    Parts, Writes: TRegisterSet;
+  end;
+
+  TFaultOriginTests = class(TLaneTest)
+  strict private
+    FUsed, FOther: string;
+    procedure Use(const Name: string);
+    procedure NamesTheUsedBlock(const Name: string);
+    procedure NamesNoBlockForCertain(const Name: string);
+    procedure CheckCode(const Expected: TExpectedCode; IsX86Code: Boolean);
+  published
+    procedure StaleRegisterOfAnotherFreedBlockNamesNoWrongBlock;
+    procedure StaleRegisterOfAnotherFreedObjectNamesNoWrongObject;
+    procedure BlockOfAParameterIsNamed;
+    procedure WordOfUnknownOriginNamesNoBlockForCertain;
+    procedure WordOfTwoPossibleOriginsNamesNoBlockForCertain;
+    procedure InstructionsHaveTheirLengthAndRegisters;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, testregistry, Test.Programs, LaneMM.Layout, LaneMM.X86Code,
+  LaneMM.A64Code;
+
+const
+  Possible = '  Possibly of this block, which a register or the stack points to.'#10;
+  Followed = 'Use after free: the contents of a freed block were used as an address.'#10;
+
+var
+  Stale: TTestProgram;
+
+procedure TFaultOriginTests.Use(const Name: string);
+var
+  Words: TStringArray;
+begin
+  if Stale = nil then
+    Stale := TTestProgram.Create('StaleRegisters', '-O2 -gl -Xs-');
+  Stale.Run('debug', [Name]);
+  Same(0, Stale.ExitCode, Name + ': exit code');
+  Words := Stale.Errors.Split([#10])[0].Split([' ']);
+  Same(2, Length(Words), Name + ': blocks');
+  FUsed := LowerCase(Words[0]);
+  FOther := LowerCase(Words[1]);
+end;
+
+procedure TFaultOriginTests.NamesTheUsedBlock(const Name: string);
+begin
+  Use(Name);
+  Has('  Block $' + FUsed + ': ', Stale.Errors);
+  HasNot(Possible, Stale.Errors);
+  HasNot('  Block $' + FOther + ': ', Stale.Errors);
+end;
+
+procedure TFaultOriginTests.NamesNoBlockForCertain(const Name: string);
+begin
+  Use(Name);
+  Has(Followed, Stale.Errors);
+  if Pos('  Block $', Stale.Errors) > 0 then
+    Has(Possible, Stale.Errors);
+end;
+
+procedure TFaultOriginTests.StaleRegisterOfAnotherFreedBlockNamesNoWrongBlock;
+begin
+  NamesTheUsedBlock('plain');
+end;
+
+procedure TFaultOriginTests.StaleRegisterOfAnotherFreedObjectNamesNoWrongObject;
+begin
+  NamesTheUsedBlock('class');
+end;
+
+procedure TFaultOriginTests.BlockOfAParameterIsNamed;
+begin
+  Use('parameter');
+  Has('  Block $' + FUsed + ': ', Stale.Errors);
+  HasNot('  Block $' + FOther + ': ', Stale.Errors);
+end;
+
+procedure TFaultOriginTests.WordOfUnknownOriginNamesNoBlockForCertain;
+begin
+  NamesNoBlockForCertain('hidden');
+end;
+
+procedure TFaultOriginTests.WordOfTwoPossibleOriginsNamesNoBlockForCertain;
+begin
+  NamesNoBlockForCertain('joined');
+end;
+
+// ---------------------------------------------------------------------------- instructions
+
+const
+  None = NoRegister;
+  OfCode64: array[0..17] of TExpectedCode = (
+    // mov rax, [rdi+8]; mov [rbp-8], rdi; mov rbx, rdi; lea rsi, [rbp+rcx*8+16]
+    (Bytes: '488B4708'; Kind: ikLoad; Target: 0; Parts: 1 shl 7; Writes: 1),
+    (Bytes: '48897DF8'; Kind: ikStore; Target: 7; Parts: 1 shl 5; Writes: 0),
+    (Bytes: '4889FB'; Kind: ikAddress; Target: 3; Parts: 0; Writes: 1 shl 3),
+    (Bytes: '488D74CD10'; Kind: ikAddress; Target: 6; Parts: 0; Writes: 1 shl 6),
+    // mov r9, [r12+r13*4]; mov rdx, [rsp+8]; mov rax, [rip+16]; mov rax, [12345678h] (64 bits)
+    (Bytes: '4F8B0CAC'; Kind: ikLoad; Target: 9; Parts: 1 shl 12 + 1 shl 13; Writes: 1 shl 9),
+    (Bytes: '488B542408'; Kind: ikLoad; Target: 2; Parts: 1 shl 4; Writes: 1 shl 2),
+    (Bytes: '488B0510000000'; Kind: ikLoad; Target: 0; Parts: 0; Writes: 1),
+    (Bytes: '48A17856341200000000'; Kind: ikLoad; Target: 0; Parts: 0; Writes: 1),
+    // mov eax, [rdi]; cmp qword [rax-24], 0; movzx eax, byte [rsi]; movdqu xmm0, [rsi]
+    (Bytes: '8B07'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 1),
+    (Bytes: '488378E800'; Kind: ikOther; Target: None; Parts: 1; Writes: 0),
+    (Bytes: '0FB606'; Kind: ikOther; Target: None; Parts: 1 shl 6; Writes: 1),
+    (Bytes: 'F30F6F06'; Kind: ikOther; Target: None; Parts: 1 shl 6; Writes: 0),
+    // vmovdqu ymm0, [rsi]; rep movsb; push r12; mov rax, imm64; endbr64; mul rcx
+    (Bytes: 'C5FE6F06'; Kind: ikOther; Target: None; Parts: 1 shl 6; Writes: 0),
+    (Bytes: 'F3A4'; Kind: ikOther; Target: None; Parts: 1 shl 6 + 1 shl 7; Writes: $C7),
+    (Bytes: '4154'; Kind: ikPush; Target: 12; Parts: 0; Writes: 1 shl 4),
+    (Bytes: '48B80102030405060708'; Kind: ikOther; Target: None; Parts: 0; Writes: 1),
+    (Bytes: 'F30F1EFA'; Kind: ikOther; Target: None; Parts: 0; Writes: 0),
+    (Bytes: '48F7E1'; Kind: ikOther; Target: None; Parts: 0; Writes: 7));
+  OfCode32: array[0..4] of TExpectedCode = (
+    // mov eax, [edx]; inc ecx; mov eax, [12345678h]; push ebx; call through [eax+4]
+    (Bytes: '8B02'; Kind: ikLoad; Target: 0; Parts: 1 shl 2; Writes: 1),
+    (Bytes: '41'; Kind: ikOther; Target: None; Parts: 0; Writes: 1 shl 1),
+    (Bytes: 'A178563412'; Kind: ikLoad; Target: 0; Parts: 0; Writes: 1),
+    (Bytes: '53'; Kind: ikPush; Target: 3; Parts: 0; Writes: 1 shl 4),
+    (Bytes: 'FF5004'; Kind: ikCall; Target: None; Parts: 1; Writes: $FC7));
+  OfA64: array[0..7] of TExpectedCode = (
+    // ldr x2, [x1, 8]; str x3, [sp, 16]; mov x19, x0; add x1, x2, 16
+    (Bytes: '220440F9'; Kind: ikLoad; Target: 2; Parts: 1 shl 1; Writes: 1 shl 2),
+    (Bytes: 'E30B00F9'; Kind: ikStore; Target: 3; Parts: 1 shl 31; Writes: 0),
+    (Bytes: 'F30300AA'; Kind: ikAddress; Target: 19; Parts: 0; Writes: 1 shl 19),
+    (Bytes: '41400091'; Kind: ikAddress; Target: 1; Parts: 0; Writes: 1 shl 1),
+    // ldp x29, x30, [sp], 32; ldr x0, [x1, x2, lsl 3]; cmp x0, 1; ldr w0, [x1]
+    (Bytes: 'FD7BC2A8'; Kind: ikOther; Target: 29; Parts: 1 shl 31; Writes: $E0000000),
+    (Bytes: '207862F8'; Kind: ikLoad; Target: 0; Parts: 6; Writes: 1),
+    (Bytes: '1F0400F1'; Kind: ikOther; Target: None; Parts: 0; Writes: 0),
+    (Bytes: '200040B9'; Kind: ikOther; Target: 0; Parts: 1 shl 1; Writes: 1));
+
+procedure TFaultOriginTests.CheckCode(const Expected: TExpectedCode; IsX86Code: Boolean);
+var
+  Code: array[0..31] of Byte;
+  Item: TInstruction;
+begin
+  FillChar(Code, SizeOf(Code), 0);
+  HexToBin(PChar(Expected.Bytes), @Code, Length(Expected.Bytes) div 2);
+  if IsX86Code then
+    AssertTrue(Expected.Bytes, X86Decode(@Code, Item))
+  else
+    A64Decode(NativeUInt(@Code), Item);
+  Same(Length(Expected.Bytes) div 2, Item.Length, Expected.Bytes + ': length');
+  Same(Ord(Expected.Kind), Ord(Item.Kind), Expected.Bytes + ': kind');
+  if Expected.Kind <> ikOther then
+    Same(Expected.Target, Item.Target, Expected.Bytes + ': target');
+  Same(Expected.Parts, Item.Parts, Expected.Bytes + ': parts');
+  Same(Expected.Writes, Item.Writes, Expected.Bytes + ': writes');
+end;
+
+procedure TFaultOriginTests.InstructionsHaveTheirLengthAndRegisters;
+var
+  Expected: TExpectedCode;
+begin
+  if IsX64 then
+    for Expected in OfCode64 do
+      CheckCode(Expected, True)
+  else if IsX86 then
+    for Expected in OfCode32 do
+      CheckCode(Expected, True);
+  for Expected in OfA64 do
+    CheckCode(Expected, False);
+end;
+
+initialization
+  RegisterTest(TFaultOriginTests);
+finalization
+  Stale.Free;
+end.
