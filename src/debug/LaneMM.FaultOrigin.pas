@@ -307,14 +307,14 @@ begin
     Result := UnwindStep(Walk, Rule);
 end;
 
-// Replaces a scene by that of its caller.
+// Replaces a scene by that of its caller. On AArch64 the frame pointer may be the caller's own.
 function SceneLeave(var Scene: TScene): Boolean;
 var
   Caller: TScene;
   Beyond: TUnwind;
   Rule: TUnwindRule;
 begin
-  Result := (Scene.Start <> 0) and IsOnlyWay(Scene, Scene.Start);
+  Result := IsX86 and (Scene.Start <> 0) and IsOnlyWay(Scene, Scene.Start);
   if not Result then
     Exit;
   Caller := Scene;

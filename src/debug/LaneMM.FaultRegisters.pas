@@ -21,8 +21,8 @@ const
     {$endif}
   {$elseif defined(LANEMM_X86)}
   OrderFirst = {$ifdef MSWINDOWS} 0 {$else} 4 {$endif};
-  Order: array[0..5] of Byte =
-    {$ifdef MSWINDOWS} (7, 6, 3, 2, 1, 0); {$else} (7, 6, 5, 4, 3, 2); {$endif}
+  Order: array[0..{$ifdef MSWINDOWS} 6 {$else} 7 {$endif}] of Byte =
+    {$ifdef MSWINDOWS} (7, 6, 3, 2, 1, 0, 5); {$else} (7, 6, 5, 4, 3, 2, 1, 0); {$endif}
   {$else}
   OrderFirst = 0;
   Order: array[0..30] of Byte = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
