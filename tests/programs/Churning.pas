@@ -7,10 +7,16 @@ interface
 
 /// Starts Count threads; returns when each has used the heap.
 procedure ChurnStart(Count: Integer);
+/// Lets the threads make about so many allocations and frees in all, until the next call; then they
+/// wait. Without a call there is no limit. However long the caller is interrupted, they free no more.
+procedure ChurnLimit(Operations: Integer);
 /// Ends them.
 procedure ChurnEnd;
 
 implementation
+
+uses
+  SysUtils;
 
 const
   BlockCount = 64;
@@ -20,7 +26,15 @@ const
 var
   Threads: array of TThreadID;
   Started: Integer;
-  IsEnding: Boolean;
+  Left: Integer = High(Integer);
+  IsLimited, IsEnding: Boolean;
+
+procedure WaitForLeft;
+begin
+  while (Left <= 0) and not IsEnding do
+    Sleep(1);
+  InterlockedDecrement(Left);
+end;
 
 function Churn(Seed: Pointer): PtrInt;
 var
@@ -31,6 +45,8 @@ begin
   FillChar(Blocks, SizeOf(Blocks), 0);
   Random := Cardinal(PtrUInt(Seed)) * 2654435761 + 1;
   repeat
+    if IsLimited then
+      WaitForLeft;
     Random := Random * 1664525 + 1013904223;
     Index := Random shr 26 mod BlockCount;
     Bytes := Random shr 8 and 1023;
@@ -63,6 +79,12 @@ begin
     Threads[Index] := BeginThread(Churn, Pointer(PtrInt(Index + 1)));
   while Started < Count do
     ThreadSwitch;
+end;
+
+procedure ChurnLimit(Operations: Integer);
+begin
+  InterlockedExchange(Left, Operations);
+  IsLimited := True;
 end;
 
 procedure ChurnEnd;

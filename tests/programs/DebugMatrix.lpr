@@ -60,6 +60,8 @@ const
   MostKept = 8000000;
   // Larger blocks have pages of their own, which are inaccessible while they are free.
   MostShared = 65000;
+  // Operations of the threads during a mistake: far fewer bytes than the quarantine of the tests.
+  MostChurn = 4000;
   Sizes: array[0..13] of NativeInt = (1, ThingSize, 16, 24, ActorSize, OneSize, 1000, 5000, 32736,
     32737, 100000, 1100000, 3000000, Largest);
   Things: array[0..6] of TThingClass = (TThing, TThing24, TThing100, TThing1000, TThing32736,
@@ -627,6 +629,7 @@ begin
   for Size in Sizes do
     if (Size >= Mistake.Least) and (Size <= Mistake.Most) then
       try
+        ChurnLimit(MostChurn);
         Mistake.Run;
       except
         on E: EInvalidPointer do ;
