@@ -4,9 +4,12 @@
 // How:        between two backtraces only the innermost calls change. The frames of the last unwind
 //             are kept, outermost first. A new unwind stops at the first frame that the last one
 //             had too: from there outwards both agree if every stack word that the last one read
-//             is unchanged, as a step depends on nothing else. (The frame pointer of that frame may
-//             have been read elsewhere: C saves it in other places.) The short path from a starting
-//             point to that frame is kept as well, so that the same call is not unwound again.
+//             is unchanged, as a step depends on nothing else; where one has changed, from the
+//             first kept frame outside of it. (The frame pointer of that frame may have been read
+//             elsewhere: C saves it in other places.) Code without frame pointers keeps other
+//             values in that register: such a word counts only where a caller is found by it. The
+//             short path from a starting point to that frame is kept as well, so that the same call
+//             is not unwound again.
 // Invariants: reads the stack of the calling thread between the stack pointer and its end; nothing
 //             else. Sp falls from frame to frame. A frame has the number of the backtrace up to it.
 // Callers:    the thread that the cache belongs to.
@@ -45,6 +48,7 @@ type
     Sp: NativeUInt;        //< owner   likewise; the word before it is Pc
     Frame: NativeUInt;     //< owner   likewise
     FrameAt: NativeUInt;   //< owner   likewise
+    IsFree: Boolean;       //< owner   its callers are found whatever Frame is
     Number: Cardinal;      //< owner   of the backtrace, see LaneMM.BacktraceTable
     WordCount: Cardinal;   //< owner   words that were read up to this frame, from the outermost on
   end;
@@ -125,13 +129,35 @@ begin
   Result := AreThere(@Cache.Words[0], @Cache.Words[Cache.Steps[Count - 1].WordCount]);
 end;
 
-// Returns whether the caller, Outer, of a frame is found without its frame pointer, which the frame
-// has saved: code without frame pointers keeps other values in that register.
+// Returns the number of the outermost frames whose words are all unchanged.
+function UnchangedCount(const Cache: TUnwindCache): NativeUInt;
+var
+  Word, Limit: PStackWord;
+begin
+  if IsUnchanged(Cache, Cache.Count) then
+    Exit(Cache.Count);
+  Result := 0;
+  Word := @Cache.Words[0];
+  repeat
+    Limit := @Cache.Words[Cache.Steps[Result].WordCount];
+    while Word < Limit do
+    begin
+      if Word^.At^ <> Word^.Value then
+        Exit;
+      Inc(Word);
+    end;
+    Inc(Result);
+  until Result = Cache.Count;
+end;
+
+// Returns whether Outer, the caller of a frame, and the callers of that are found without the frame
+// pointer of the frame: the frame does without it, and has saved it, or all farther out do, too.
 function IsFreeOfFrame(Inner, Outer: PCachedFrame): Boolean; inline;
 const
   FramedSize = 2 * SizeOf(Pointer); // from a frame pointer to the end of its frame
 begin
-  Result := (Outer^.FrameAt <> 0) and (Outer^.Sp <> Inner^.Frame + FramedSize);
+  Result := (Outer^.Sp <> Inner^.Frame + FramedSize)
+    and ((Outer^.FrameAt <> 0) or Outer^.IsFree);
 end;
 
 // Returns whether the last unwind had this frame too. Drops the kept frames farther in.
@@ -145,7 +171,7 @@ begin
     if Step^.Sp > Walk.Sp then
       Exit(False);
     if (Step^.Sp = Walk.Sp) and (Step^.Pc = Walk.Pc) and ((Step^.Frame = Walk.Frame)
-      or (Cache.Count > 1) and IsFreeOfFrame(Step, Step - 1)) then
+      or Step^.IsFree) then
       Exit(True);
     Dec(Cache.Count);
   end;
@@ -156,7 +182,7 @@ end;
 function FirstWordOf(const Cache: TUnwindCache; Step: PCachedFrame): PStackWord; inline;
 begin
   Result := @Cache.Words[Step^.WordCount];
-  Dec(Result, 1 + Ord(Step^.FrameAt <> 0));
+  Dec(Result, 1 + Ord((Step^.FrameAt <> 0) and not Step^.IsFree));
 end;
 
 // ---------------------------------------------------------------------------- steps
@@ -181,6 +207,7 @@ end;
 
 procedure Note(out Step: TCachedFrame; const Walk: TUnwind);
 begin
+  Step.IsFree := False;
   Step.Pc := Walk.Pc;
   Step.Sp := Walk.Sp;
   Step.Frame := Walk.Frame;
@@ -198,7 +225,7 @@ end;
 procedure AddWords(var Next: PStackWord; const Step: TCachedFrame);
 begin
   AddWord(Next, Step.Sp - SizeOf(Pointer), Step.Pc);
-  if Step.FrameAt <> 0 then
+  if (Step.FrameAt <> 0) and not Step.IsFree then
     AddWord(Next, Step.FrameAt, Step.Frame);
 end;
 
@@ -223,6 +250,7 @@ end;
 function WalkUp(var Cache: TUnwindCache; var Walk: TUnwind): NativeUInt;
 var
   IsEnd, IsOnce: Boolean;
+  Unchanged: NativeUInt;
 begin
   Result := 0;
   Cache.PassingCount := 0;
@@ -230,10 +258,13 @@ begin
     if HasMet(Cache, Walk) then
     begin
       Refresh(Cache, Walk);
-      if (Cache.Count + Result <= MostSteps) and IsEnough(Cache, Cache.Count + Result)
-        and IsUnchanged(Cache, Cache.Count) then
-        Exit;
-      Cache.Count := 0;
+      Unchanged := UnchangedCount(Cache);
+      if Unchanged < Cache.Count then
+        Cache.Count := Unchanged
+      else if (Cache.Count + Result <= MostSteps) and IsEnough(Cache, Cache.Count + Result) then
+        Exit
+      else
+        Cache.Count := 0;
     end;
     Note(Cache.Added[Result], Walk);
     Inc(Result);
@@ -282,7 +313,7 @@ begin
   Way.Pc := Step^.Pc;
   Way.Sp := Step^.Sp;
   Way.Frame := Step^.Frame;
-  Way.IsFree := IsFreeOfFrame(Step, Step - 1);
+  Way.IsFree := Step^.IsFree;
   Way.Base := Base;
   Way.BaseSp := Base^.Sp;
   Way.BaseNumber := Base^.Number;
@@ -317,6 +348,7 @@ begin
     Dec(Count);
     Step := @Cache.Steps[Cache.Count];
     Step^ := Cache.Added[Count];
+    Step^.IsFree := (Cache.Count > 0) and IsFreeOfFrame(Step, Step - 1);
     Result := BacktraceExtend(Result, Step^.Pc);
     AddWords(Next, Step^);
     Step^.Number := Result;

@@ -28,6 +28,7 @@ type
     procedure EachThreadHasItsOwnStack;
     procedure RecordOfAnEndedThreadCanBeUsed;
     procedure SamePlaceHasTheSameNumber;
+    procedure ChangedWordOfAnInnerFrameKeepsTheOuterOnes;
     procedure StackIsReadAsItWasKept;
     procedure StackOfAWrongNumberIsNone;
     procedure PatternsAreWrittenToTheByte;
@@ -170,6 +171,24 @@ begin
   AssertTrue(Numbers[0] > 0);
   Same(Numbers[0], Numbers[1], 'number');
   Same(Numbers[0], Numbers[2], 'number');
+end;
+
+// The mark stays where the outermost frame is not walked again.
+procedure TUnwindCacheTests.ChangedWordOfAnInnerFrameKeepsTheOuterOnes;
+const
+  Mark = 12345678;
+var
+  Word: PStackWord;
+begin
+  TakeHere(NativeUInt(get_frame));
+  AtLeast(3, Cache.Count, 'frames');
+  Cache.Steps[0].Number := Mark;
+  FillChar(Cache.Ways, SizeOf(Cache.Ways), 0);
+  Word := @Cache.Words[Cache.Steps[Cache.Count - 1].WordCount - 1];
+  Word^.Value := not Word^.Value;
+  TakeHere(NativeUInt(get_frame));
+  Same(Mark, Cache.Steps[0].Number, 'the outermost frame');
+  Same(Word^.At^, Word^.Value, 'the word');
 end;
 
 procedure TUnwindCacheTests.StackIsReadAsItWasKept;
