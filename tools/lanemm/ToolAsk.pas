@@ -30,7 +30,7 @@ const
   ReportCommand: TCommand = (
     Name: 'report';
     Usage: 'PID KIND';
-    Help: 'Writes a report of a process: inuse, leaks, peak, profile, contention, growth...';
+    Help: 'Writes a report of a process: inuse, leaks, peak, profile, contention, growth';
     Details:
       'inuse       the blocks in use by class, with what holds them; where the sampler runs,'#10
       + '            by call site, too'#10
