@@ -25,6 +25,13 @@ demo: ## two demos on the default manager and on LaneMM, side by side
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh
 
+WIN64 = $(CURDIR)/build/matrix/win64
+
+demo-windows: ## the same two as programs for 64-bit Windows, under wine
+	@sh tools/need.sh fpc sources
+	@sh tests/matrix/run.sh --prepare win64
+	@FPC=$(WIN64)/fpc RUN=$(WIN64)/run OUT=$(WIN64) sh demos/compare.sh
+
 demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
@@ -282,7 +289,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.o' -exec rm {} +
 
 .PHONY: seeds test-planted test-lazarus
-.PHONY: help demo demos test test-release test-checked test-pure core test-programs test-pprof
+.PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean

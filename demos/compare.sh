@@ -52,7 +52,7 @@ run() {
   shift 3
   ${RUN-} "$out/$manager/$program" --csv --manager="$manager" "$@" >"$out/run.csv" ||
     fail "$program failed with $manager"
-  sed "s/^/$job $manager /; s/=/ /" "$out/run.csv" >>"$out/results.txt"
+  tr -d "\r" <"$out/run.csv" | sed "s/^/$job $manager /; s/=/ /" >>"$out/results.txt"
 }
 
 # Prints the tables from the results.

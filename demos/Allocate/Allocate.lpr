@@ -41,7 +41,7 @@ begin
 end;
 
 /// Prints the row of Kind from a new process, which the command RUN of the environment runs, if it is
-/// set (another target, see tests/matrix).
+/// set (another target, see tests/matrix); a program of Windows needs none inside.
 procedure PrintKindApart(const Kind: TKind; Count: Integer);
 var
   Starter, Arguments: string;
@@ -50,7 +50,7 @@ begin
   Starter := ParamStr(0);
   Arguments := Format('--kind=%s --count=%d%s',
     [Kind.Key, Count, IfThen(OptionGiven('csv'), ' --csv')]);
-  if GetEnvironmentVariable('RUN') <> '' then
+  if (GetEnvironmentVariable('RUN') <> '') and (PathDelim = '/') then
   begin
     Arguments := Starter + ' ' + Arguments;
     Starter := GetEnvironmentVariable('RUN');

@@ -5,7 +5,7 @@ program FastMMModel;
 {$mode delphi}{$H+}
 
 uses
-  {$ifdef unix} cthreads, BaseUnix, {$endif}
+  {$ifdef unix} cthreads, {$endif}
   SysUtils, Demo.Options, Demo.Report, Demo.Machine, ListJobs, ModelManager;
 
 const
@@ -14,15 +14,6 @@ const
     '  --lists=N       lists, 40,000'#10 +
     '  --objects=N     objects in each list, 120'#10 +
     '  --threads=N     threads, four for each processor'#10;
-
-/// Returns the milliseconds of CPU time that this process has used.
-function CpuMs: Double;
-var
-  Times: TMS;
-begin
-  FpTimes(Times);
-  Result := (Times.tms_utime + Times.tms_stime) * 10;
-end;
 
 /// Runs once without measuring, so that all policies find their memory touched.
 procedure Prepare(Policy: TPolicy);
@@ -37,10 +28,10 @@ var
 begin
   ModelUse(Policy);
   Start := ClockMs;
-  StartCpu := CpuMs;
+  StartCpu := ProcessorMs;
   RunParallel;
   Ms := ClockMs - Start;
-  UsedMs := CpuMs - StartCpu;
+  UsedMs := ProcessorMs - StartCpu;
   ReportText('%-32s%10.1f%10.1f%14s%15s%13s', [PolicyNames[Policy], Ms, UsedMs,
     Grouped(GetWaits), Grouped(FreeWaits), Grouped(LeftBlocks)]);
   ReportValue(Format('policy%d.ms', [Ord(Policy)]), Ms);

@@ -239,12 +239,32 @@ begin
   P := Result;
 end;
 
+{$ifdef windows}
+// The unit Windows has another InterlockedExchange.
+function VirtualAlloc(Address: Pointer; Size: PtrUInt; Kind, Protection: Cardinal): Pointer;
+  stdcall; external 'kernel32.dll';
+{$endif}
+
+function NewPool: Pointer;
+{$ifdef windows}
+const
+  ReserveAndCommit = $3000;
+  ReadWrite = 4;
+{$endif}
+begin
+  {$ifdef unix}
+  Result := FpMmap(nil, PoolSize, PROT_READ or PROT_WRITE, MAP_PRIVATE or MAP_ANONYMOUS
+    or $4000 {no reserve}, -1, 0);
+  {$else}
+  Result := VirtualAlloc(nil, PoolSize, ReserveAndCommit, ReadWrite);
+  {$endif}
+end;
+
 procedure ModelInstall;
 var
   Manager: TMemoryManager;
 begin
-  Pool := FpMmap(nil, PoolSize, PROT_READ or PROT_WRITE, MAP_PRIVATE or MAP_ANONYMOUS
-    or $4000 {no reserve}, -1, 0);
+  Pool := NewPool;
   GetMemoryManager(Old);
   Manager := Old;
   Manager.GetMem := ModelGet;

@@ -1,6 +1,6 @@
 /// The clock, the memory and the processors, as this process sees them.
 //
-// Source: proc(5), /proc/self/status. Where there is no such file, memory reads as 0.
+// Source: proc(5), /proc/self/status; Windows: GetProcessMemoryInfo.
 unit Demo.Machine;
 
 {$mode delphi}{$H+}
@@ -9,6 +9,9 @@ interface
 
 /// Returns the milliseconds since some fixed moment; never goes back.
 function ClockMs: Double;
+
+/// Returns the milliseconds of processor time that this process has used.
+function ProcessorMs: Double;
 
 /// Returns the bytes of this process that are in memory now.
 function ResidentBytes: Int64;
@@ -21,11 +24,12 @@ function ProcessorCount: Integer;
 
 implementation
 
+{$ifdef linux}
+
 uses
-  {$ifdef linux} Linux, UnixType, {$else} Windows, {$endif} SysUtils, Classes;
+  Linux, UnixType, BaseUnix, SysUtils, Classes;
 
 function ClockMs: Double;
-{$ifdef linux}
 const
   MsPerSecond: Double = 1e3; // typed, or the compiler computes with single precision
   NsPerMs: Double = 1e6;
@@ -35,31 +39,26 @@ begin
   clock_gettime(CLOCK_MONOTONIC, @Time);
   Result := Time.tv_sec * MsPerSecond + Time.tv_nsec / NsPerMs;
 end;
-{$else}
+
+function ProcessorMs: Double;
 const
-  MsPerSecond: Double = 1e3;
+  MsPerTick = 10;
 var
-  Ticks, PerSecond: Int64;
+  Times: TMS;
 begin
-  QueryPerformanceCounter(Ticks);
-  QueryPerformanceFrequency(PerSecond);
-  Result := Ticks * MsPerSecond / PerSecond;
+  FpTimes(Times);
+  Result := (Times.tms_utime + Times.tms_stime) * MsPerTick;
 end;
-{$endif}
 
 /// Returns the text of one field of /proc/self/status, '' when there is none.
 function StatusField(const Name: string): string;
-const
-  StatusFile = '/proc/self/status';
 var
   Status: TStringList;
 begin
-  if not FileExists(StatusFile) then
-    Exit('');
   Status := TStringList.Create;
   try
     Status.NameValueSeparator := ':';
-    Status.LoadFromFile(StatusFile);
+    Status.LoadFromFile('/proc/self/status');
     Result := Trim(Status.Values[Name]);
   finally
     Status.Free;
@@ -96,5 +95,66 @@ begin
   if Result = 0 then
     Result := TThread.ProcessorCount;
 end;
+
+{$else}
+
+uses
+  Windows, Classes;
+
+type
+  /// PROCESS_MEMORY_COUNTERS.
+  TMemoryCounters = record
+    Size, Faults: Cardinal;
+    PeakResident, Resident: NativeUInt;
+    Rest: array[0..5] of NativeUInt; // quotas, page file
+  end;
+
+function GetMemoryCounters(Process: THandle; out Counters: TMemoryCounters;
+  Size: Cardinal): LongBool; stdcall; external 'kernel32.dll' name 'K32GetProcessMemoryInfo';
+
+function ClockMs: Double;
+const
+  MsPerSecond: Double = 1e3;
+var
+  Ticks, PerSecond: Int64;
+begin
+  QueryPerformanceCounter(Ticks);
+  QueryPerformanceFrequency(PerSecond);
+  Result := Ticks * MsPerSecond / PerSecond;
+end;
+
+function ProcessorMs: Double;
+const
+  UnitsPerMs: Double = 1e4;
+var
+  Start, Finish, Kernel, User: TFileTime;
+begin
+  if not GetProcessTimes(GetCurrentProcess, Start, Finish, Kernel, User) then
+    Exit(0);
+  Result := (Int64(Kernel) + Int64(User)) / UnitsPerMs;
+end;
+
+function MemoryCounters: TMemoryCounters;
+begin
+  if not GetMemoryCounters(GetCurrentProcess, Result, SizeOf(Result)) then
+    Result := Default(TMemoryCounters);
+end;
+
+function ResidentBytes: Int64;
+begin
+  Result := MemoryCounters.Resident;
+end;
+
+function PeakResidentBytes: Int64;
+begin
+  Result := MemoryCounters.PeakResident;
+end;
+
+function ProcessorCount: Integer;
+begin
+  Result := TThread.ProcessorCount;
+end;
+
+{$endif}
 
 end.
