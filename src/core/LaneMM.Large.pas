@@ -214,6 +214,7 @@ var
   Length, Place: Cardinal;
   Span: PSpan;
 begin
+  LockRecover; // before a run is in no place, and none of the spans in use
   for Length := ShortestKept to LongestKept do
     for Place := 0 to RunPlaces - 1 do
       if LoadAcquire(Heap^.Runs[Length].Places[Place]) <> 0 then

@@ -23,6 +23,7 @@ type
     procedure CheckReleasedSpans;
     procedure CheckFirstFree;
     procedure CheckKeptRuns;
+    procedure CheckSweptRuns;
     procedure CheckPurgeState;
     procedure CheckQueue;
     procedure CheckTornQueue;
@@ -42,6 +43,7 @@ type
     procedure ChildWithoutHeldLocksKeepsFreeMemory;
     procedure ChildStartsItsOwnPurgeThread;
     procedure ChildKeepsTheQueuesOfAHeapThatWasLocked;
+    procedure ChildThatSweepsFirstReleasesKeptRunsOnce;
     procedure ChildMakesQueuesAnewThatWereCopiedAtTwoMoments;
     procedure ChildMakesFreeRunsAnewThatWereCopiedAtTwoMoments;
     procedure ChildReusesNoHeapOfALostThread;
@@ -58,6 +60,7 @@ uses
 const
   Megabyte = NativeUInt(1) shl 20;
   FreeBytes = 200 * Megabyte;
+  KeptSize = 5 * SliceSize;
 
 var
   RecoveryLock: TLock;
@@ -227,9 +230,32 @@ end;
 
 procedure TForkTests.ChildKeepsNoRunThatIsFree;
 begin
-  FreeMem(GetMem(5 * SliceSize));
+  FreeMem(GetMem(KeptSize));
   AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
   Same(0, RunInChildUnderTheLock(CheckKeptRuns), 'exit code of the child');
+end;
+
+// The first call that reaches the arena releases a run that the recovery takes for a lost one.
+procedure TForkTests.CheckSweptRuns;
+var
+  P, Other: PByte;
+begin
+  HeapSweep(OsThreadHeap);
+  Same(0, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  P := GetMem(KeptSize);
+  Other := GetMem(KeptSize);
+  AssertTrue('two blocks', (P + KeptSize <= Other) or (Other + KeptSize <= P));
+  FreeMem(P);
+  FreeMem(Other);
+  ProcessTrim;
+  AssertTrue('the heap works', HeapWorks);
+end;
+
+procedure TForkTests.ChildThatSweepsFirstReleasesKeptRunsOnce;
+begin
+  FreeMem(GetMem(KeptSize));
+  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(0, RunInChild(CheckSweptRuns), 'exit code of the child');
 end;
 
 procedure TForkTests.CheckPurgeState;
