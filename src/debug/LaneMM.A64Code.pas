@@ -19,8 +19,13 @@ uses
 procedure A64Decode(Code: NativeUInt; out Item: TInstruction);
 /// Returns whether the instruction begins a routine: it saves the frame pointer and the link.
 function A64IsStart(Code: NativeUInt): Boolean;
+/// Returns whether this program has such code.
+function A64IsHere: Boolean;
 
 implementation
+
+uses
+  LaneMM.Layout;
 
 const
   // Those that a routine may change: x0 to x18 and x30.
@@ -172,6 +177,12 @@ begin
     Result := False;
   if Item.Kind = ikCall then
     Item.Writes := OfCalls;
+end;
+
+// No inline routine: the compiler warns where a constant makes code unreachable.
+function A64IsHere: Boolean;
+begin
+  Result := IsA64;
 end;
 
 procedure A64Decode(Code: NativeUInt; out Item: TInstruction);

@@ -55,7 +55,7 @@ const
 function Decode(Pc: NativeUInt; out Item: TInstruction): Boolean;
 begin
   Result := True;
-  if IsA64 then
+  if A64IsHere then
     A64Decode(Pc, Item)
   else
     Result := X86Decode(PByte(Pc), Item);
@@ -67,7 +67,8 @@ end;
 function FindStart(Pc: NativeUInt): NativeUInt;
 begin
   Result := Pc;
-  while (Result > Stacks.CodeFirst) and (Pc - Result < MostBytes) and not A64IsStart(Result) do
+  while (Result > Stacks.CodeFirst) and (NativeUInt(Pc - Result) < MostBytes)
+    and not A64IsStart(Result) do
     Dec(Result, SizeOf(Cardinal));
 end;
 
@@ -103,7 +104,7 @@ begin
   end
   else if (Scene.Pc < Stacks.CodeFirst) or (Scene.Pc >= Stacks.CodeLimit) then
     Scene.Start := 0
-  else if IsA64 then
+  else if A64IsHere then
     Scene.Start := FindStart(Scene.Pc);
   if (Scene.Start = 0) or (NativeUInt(Scene.Pc - Scene.Start) >= MostBytes) then
   begin
