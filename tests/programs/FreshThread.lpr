@@ -6,6 +6,9 @@ program FreshThread;
 uses
   LaneMM, cthreads, SysUtils, Promises;
 
+const
+  AddressBits = SizeOf(Pointer) * 8;
+
 type
   TRoutine = function(Argument: Pointer): Pointer; cdecl;
 
@@ -111,10 +114,10 @@ begin
   InThread(FreeWild, NativeUInt(@Global));
   InThread(FreeWild, NativeUInt(@FreeWild));
   InThread(FreeWild, High(NativeUInt));
-  InThread(FreeWild, NativeUInt(1) shl 46);
+  InThread(FreeWild, NativeUInt(1) shl (AddressBits - 18));
   InThread(FreeNil, 0);
   InThread(GetTooMuch, High(NativeUInt));
-  InThread(GetTooMuch, NativeUInt(1) shl 62);
+  InThread(GetTooMuch, High(NativeUInt) - High(NativeUInt) shr 4);
   Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
   Finish;
 end.
