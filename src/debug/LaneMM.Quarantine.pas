@@ -83,8 +83,7 @@ begin
   end;
 end;
 
-// Adds a parcel. It is in the ring when Limit passes its last word: a child process that
-// interrupts this loses its blocks.
+// Adds a parcel.
 procedure AddParcel(const Parcel: TParcel);
 var
   Place: NativeUInt;

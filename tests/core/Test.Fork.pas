@@ -18,6 +18,7 @@ type
     IsWaiting: Boolean;
     procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
+    function RunInChildWithAQueue(Work: TWork; IsLocked: Boolean): Integer;
     procedure CheckFreeMemory;
     procedure CheckSpareSlices;
     procedure CheckReleasedSpans;
@@ -281,20 +282,29 @@ begin
   Same(0, RunInChild(CheckPurgeState), 'exit code of the child');
 end;
 
-procedure TForkTests.ChildKeepsTheQueuesOfAHeapThatWasLocked;
+// RunInChild where this thread has a queued span, or one that it will queue.
+function TForkTests.RunInChildWithAQueue(Work: TWork; IsLocked: Boolean): Integer;
 var
   Queued: array[0..59] of Pointer;
-  Index, Answer: Integer;
+  Index: Integer;
 begin
   for Index := 0 to High(Queued) do
     Queued[Index] := GetMem(QueuedSize);
   FreeMem(Queued[0]);
-  LockEnter(OsThreadHeap^.Lock);
-  Answer := RunInChild(CheckQueue);
-  LockLeave(OsThreadHeap^.Lock);
+  if IsLocked then
+    LockEnter(OsThreadHeap^.Lock)
+  else
+    HeapSweep(OsThreadHeap); // queues the spans
+  Result := RunInChild(Work);
+  if IsLocked then
+    LockLeave(OsThreadHeap^.Lock);
   for Index := 1 to High(Queued) do
     FreeMem(Queued[Index]);
-  Same(0, Answer, 'exit code of the child');
+end;
+
+procedure TForkTests.ChildKeepsTheQueuesOfAHeapThatWasLocked;
+begin
+  Same(0, RunInChildWithAQueue(CheckQueue, True), 'exit code of the child');
 end;
 
 // The kernel copies page after page while other threads run: a lock that is free in one page proves
@@ -313,18 +323,8 @@ begin
 end;
 
 procedure TForkTests.ChildMakesQueuesAnewThatWereCopiedAtTwoMoments;
-var
-  Queued: array[0..59] of Pointer;
-  Index, Answer: Integer;
 begin
-  for Index := 0 to High(Queued) do
-    Queued[Index] := GetMem(QueuedSize);
-  FreeMem(Queued[0]);
-  HeapSweep(OsThreadHeap); // queues the spans
-  Answer := RunInChild(CheckTornQueue);
-  for Index := 1 to High(Queued) do
-    FreeMem(Queued[Index]);
-  Same(0, Answer, 'exit code of the child');
+  Same(0, RunInChildWithAQueue(CheckTornQueue, False), 'exit code of the child');
 end;
 
 procedure TForkTests.CheckTornRuns;
