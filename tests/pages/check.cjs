@@ -35,10 +35,10 @@ function pageWith(name,data){
 // As the reports write them.
 function amountOf(bytes){
   const size=Math.abs(bytes),sign=bytes<0?"\u2212":"";
-  const grouped=text=>text.replace(/\B(?=(\d{3})+(?!\d))/g,",");
-  if(size>=2**30)return sign+(size/2**30).toFixed(1)+" GB";
-  if(size>=2**20)return sign+(size/2**20).toFixed(1)+" MB";
-  if(size>=10000)return sign+(size/2**10).toFixed(1)+" KB";
+  const grouped=text=>text.replace(/^\d+/,whole=>whole.replace(/\B(?=(\d{3})+$)/g,","));
+  if(size>=2**30)return sign+grouped((size/2**30).toFixed(1))+" GB";
+  if(size>=2**20)return sign+grouped((size/2**20).toFixed(1))+" MB";
+  if(size>=10000)return sign+grouped((size/2**10).toFixed(1))+" KB";
   return sign+grouped(String(size))+" B";
 }
 const changeOf=bytes=>(bytes>0?"+":"")+amountOf(bytes);
@@ -278,6 +278,19 @@ async function example(file){
   await close(page);
 }
 
+// Both sides of each border between two units.
+async function amounts(){
+  for(const [bytes,written] of [[999,"999 B"],[9999,"9,999 B"],[10000,"9.8 KB"],
+      [1043866,"1,019.4 KB"],[2**20,"1.0 MB"],[1072693248,"1,023.0 MB"],[2**30,"1.0 GB"]]){
+    const page=await open(pageWith("amounts",{head:{},profiles:[{kind:"heap",
+      frames:[{name:"main",file:"a.c",line:1}],sites:[{stack:[0],values:[1,bytes]}],
+      columns:[{name:"inuse_objects"},{name:"inuse_space",unit:"bytes"}]}]}));
+    same(`${bytes} bytes`,written,await text(page,"#tab-inuse b"));
+    same(`${bytes} bytes here`,written,amountOf(bytes));
+    await close(page);
+  }
+}
+
 // Names that look like markup are text, and many call sites are drawn.
 async function odd(){
   const name='std::map<int, "x">::operator[]</script><img src=x onerror=alert(1)>';
@@ -356,7 +369,7 @@ async function run(){
   browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
     args:["--no-sandbox","--disable-gpu"]});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),odd,leaks,outside,
+  const parts=[profile,comparison,()=>example(full),amounts,odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
     ()=>looks(fileOf("leaks",".html"),"leaks")];
