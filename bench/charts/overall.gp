@@ -9,4 +9,4 @@ unset key
 is_subject(name) = name eq 'LaneMM'
 plot data.'/overall.dat' using 2:3:(is_subject(strcol(1)) ? 0xcc0000 : 0x336699) \
        with points pt 7 ps 1.2 lc rgb variable, \
-     '' using 2:3:1 with labels left offset 1,0.4
+     '' using 2:4:1 with labels left offset 1,0.4

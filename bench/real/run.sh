@@ -7,12 +7,14 @@ usage() {
   cat <<'END'
 Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh
 
-Builds mORMot 2's tests of its services (bench/real/Soa.lpr) once per memory manager, runs them in
-turn, and writes bench/results/real.csv: a row's time and peak memory are those of a whole run.
-DIRECTORY has the sources in mORMot2, as bench/README.md tells. Needs fpc, gcc and libsqlite3.
+Builds mORMot 2's tests of its services (bench/real/Soa.lpr) and a web server on Horse
+(bench/real/Shop.lpr, under ab) once per memory manager, runs them in turn, and writes
+bench/results/real.csv: a row's time is that of a whole run, its peak memory that of the largest
+process. DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc, gcc,
+libsqlite3, curl and ab.
 
 Environment:
-  ROUNDS=5          runs of the program under each manager
+  ROUNDS=5          runs of each program under each manager
   MANAGERS='NAME...' only these managers
 END
 }
@@ -26,7 +28,8 @@ out=$root/build/bench-real
 sources=
 binaries=
 mormot=$out/mORMot2
-if [ ! -d "${PASCAL_PEERS:-}/mORMot2/src" ]; then
+horse=${PASCAL_PEERS:-}/horse/src
+if [ ! -d "${PASCAL_PEERS:-}/mORMot2/src" ] || [ ! -d "$horse" ]; then
   usage >&2
   exit 2
 fi
@@ -41,8 +44,17 @@ copy_sources() {
     "$mormot/src/mormot.defines.inc" "$mormot/src/crypt/mormot.crypt.core.pas"
 }
 
-# compile NAME FPC-OPTIONS...
-compile() {
+# compile_shop NAME FPC-OPTIONS...
+compile_shop() {
+  name=$1
+  shift
+  mkdir -p "$out/$name/units-shop"
+  fpc -B -l- -v0e -O3 "-Fu$horse" "-Fi$horse" "$@" -FU"$out/$name/units-shop" \
+    -o"$out/$name/shop" bench/real/Shop.lpr >&2
+}
+
+# compile_soa NAME FPC-OPTIONS...
+compile_soa() {
   name=$1
   shift
   mkdir -p "$out/$name/units"
@@ -55,7 +67,7 @@ compile() {
     -FU"$out/$name/units" -o"$out/$name/soa" bench/real/Soa.lpr >&2
 }
 
-# add NAME SETTING FPC-OPTIONS...: the program with that manager; SETTING is VARIABLE=VALUE
+# add NAME SETTING FPC-OPTIONS...: the programs with that manager; SETTING is VARIABLE=VALUE
 add() {
   case " ${MANAGERS:-$1} " in
     *" $1 "*) ;;
@@ -63,15 +75,22 @@ add() {
   esac
   name=$1 setting=$2
   shift 2
-  compile "$name" "$@"
+  compile_soa "$name" "$@"
+  compile_shop "$name" "$@"
   cat > "$out/$name/bench" <<END
 #!/bin/sh
 set -eu
 rm -rf "$out/here"
 mkdir -p "$out/here"
 cd "$out/here"
-numbers=\$(env $setting "$out/measure" "$out/$name/soa")
-echo "$name,\$1,1,\$numbers"
+case \$1 in
+  soa) set -- "\$1" "$out/$name/soa" ;;
+  horse-*) set -- "\$1" sh "$root/bench/real/horse.sh" "$out/$name/shop" "\${1#horse-}" ;;
+esac
+row=\$1
+shift
+numbers=\$(env $setting "$out/measure" "\$@")
+echo "$name,\$row,1,\$numbers"
 END
   chmod +x "$out/$name/bench"
   binaries="$binaries $name=$out/$name/bench"
@@ -95,4 +114,5 @@ git --no-optional-locks diff --quiet HEAD -- src bench || revision="$revision wi
   "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh
 date: $(date -u +%F)
 revision: $revision
-library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")" $binaries
+library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")
+library: Horse $(sed -n "s/.*HORSE_VERSION = '\(.*\)'.*/\1/p" "$horse/Horse.Constants.pas")" $binaries

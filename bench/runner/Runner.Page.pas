@@ -386,19 +386,80 @@ begin
   Rewrite(Data);
 end;
 
-/// Writes one line per manager: name, time, peak memory.
+/// The points of the chart of all managers.
+type
+  TPoint = record
+    Manager: string;
+    Time, Peak: Double;
+    LabelAt: Double; // the peak at whose height its name is written
+  end;
+
+  TPoints = array of TPoint;
+
+/// Puts a point into a list that is in the order of the peaks.
+procedure Insert(var Points: TPoints; const Point: TPoint);
+var
+  Place: Integer;
+begin
+  Place := Length(Points);
+  SetLength(Points, Place + 1);
+  while (Place > 0) and (Points[Place - 1].Peak > Point.Peak) do
+  begin
+    Points[Place] := Points[Place - 1];
+    Dec(Place);
+  end;
+  Points[Place] := Point;
+end;
+
+/// Lifts each name above those below it that it would cover. Shares of the picture's width and height.
+procedure PlaceLabels(var Points: TPoints);
+const
+  LabelWidth = 0.16;
+  LabelHeight = 0.035;
+var
+  Point, Below: Integer;
+  Slowest, Fastest, Line: Double;
+begin
+  Slowest := Points[0].Time;
+  Fastest := Slowest;
+  for Point := 1 to High(Points) do
+  begin
+    Slowest := Max(Slowest, Points[Point].Time);
+    Fastest := Min(Fastest, Points[Point].Time);
+  end;
+  Line := LabelHeight * (Points[High(Points)].Peak - Points[0].Peak);
+  for Point := 0 to High(Points) do
+  begin
+    Points[Point].LabelAt := Points[Point].Peak;
+    for Below := 0 to Point - 1 do
+      if Abs(Points[Point].Time - Points[Below].Time) < LabelWidth * (Slowest - Fastest) then
+        Points[Point].LabelAt := Max(Points[Point].LabelAt, Points[Below].LabelAt + Line);
+  end;
+end;
+
+/// Writes one line per manager: name, time, peak memory, and where its name is written.
 procedure WriteOverall(Results: TResults; const Directory: string);
 var
   Data: TextFile;
   Manager, Base: Integer;
+  Points: TPoints;
+  Point: TPoint;
 begin
   Base := Results.IndexOf(Results.Suite.Base);
-  StartData(Data, Directory, 'overall');
+  Points := nil;
   for Manager := 0 to High(Results.Managers) do
     if IsCharted(Results.Managers[Manager]) then
-      WriteLn(Data, Format('%s %.4f %.4f', [Results.Managers[Manager],
-        Results.MeanRatio(Manager, Base, '*', meTime),
-        Results.MeanRatio(Manager, Base, '*', mePeak)]));
+    begin
+      Point.Manager := Results.Managers[Manager];
+      Point.Time := Results.MeanRatio(Manager, Base, '*', meTime);
+      Point.Peak := Results.MeanRatio(Manager, Base, '*', mePeak);
+      Insert(Points, Point);
+    end;
+  PlaceLabels(Points);
+  StartData(Data, Directory, 'overall');
+  for Point in Points do
+    WriteLn(Data, Format('%s %.4f %.4f %.4f', [Point.Manager, Point.Time, Point.Peak,
+      Point.LabelAt]));
   CloseFile(Data);
 end;
 
