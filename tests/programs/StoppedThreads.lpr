@@ -10,12 +10,10 @@ program StoppedThreads;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, Syscall, SysUtils, Promises, LaneMM.Elf, LaneMM.Symbols,
+  LaneMM, cthreads, BaseUnix, SysUtils, Promises, ThreadSignals, LaneMM.Elf, LaneMM.Symbols,
   LaneMM.Text;
 
 const
-  NrThreadNumber = {$ifdef CPUX86_64} 186 {$else} 178 {$endif};
-  NrSignalTo = {$ifdef CPUX86_64} 234 {$else} 131 {$endif};
   StandardOutput = 1;
   DefaultStops = 100;
   LaneCount = 3;
@@ -167,7 +165,7 @@ function WorkShortly(Lane: Pointer): PtrInt;
 var
   Index: Integer;
 begin
-  PLane(Lane)^.Thread := Do_SysCall(NrThreadNumber);
+  PLane(Lane)^.Thread := ThreadNumber;
   for Index := 1 to TurnsPerThread do
     Turn(PLane(Lane)^);
   Result := 0;
@@ -206,7 +204,7 @@ end;
 
 function Trim(Lane: Pointer): PtrInt;
 begin
-  PLane(Lane)^.Thread := Do_SysCall(NrThreadNumber);
+  PLane(Lane)^.Thread := ThreadNumber;
   PLane(Lane)^.IsInside := True;
   repeat
     LaneMM_Trim;
@@ -237,9 +235,7 @@ var
 begin
   if InterlockedCompareExchange(Stop, Ord(stStanding), Ord(stWanted)) <> Ord(stWanted) then
     Exit;
-  {$ifdef CPUX86_64}
-  Place := Context^.rip;
-  {$endif}
+  Place := SignalPlace(Context);
   Needed := TurnsPerStop;
   if Kind = kiSpawn then
     Needed := 2 * TurnsPerThread;
@@ -249,12 +245,6 @@ begin
     while (@Lanes[Index] <> Victim) and (Lanes[Index].TurnCount < Ends[Index]) do
       PauseNs(ShortPauseNs);
   InterlockedExchange(Stop, Ord(stNone));
-end;
-
-// Sends Signal; 0 only asks for the thread. Returns whether it has not ended.
-function SignalTo(Thread: Cardinal; Signal: LongInt): Boolean;
-begin
-  Result := Do_SysCall(NrSignalTo, FpGetPid, Thread, Signal) = 0;
 end;
 
 function StopIs(State: TStop): Boolean;

@@ -20,11 +20,9 @@ function StopsInside(out Sampled: Integer): Integer;
 implementation
 
 uses
-  BaseUnix, Syscall, Test.Tools, Yielding, LaneMM.Symbols, LaneMM.Elf;
+  BaseUnix, Test.Tools, ThreadSignals, Yielding, LaneMM.Atomic, LaneMM.Symbols, LaneMM.Elf;
 
 const
-  NrThreadId = {$ifdef CPUX86_64} 186 {$else} 178 {$endif};
-  NrSignalTo = {$ifdef CPUX86_64} 234 {$else} 131 {$endif};
   // More than the threads of a run at a time; numbers of ended threads are overwritten.
   KnownThreads = 16;
   MostSampled = 20000;
@@ -41,21 +39,19 @@ var
   Joined: LongInt;
   Stopper: TThreadID;
   IsOver: LongInt;
-  Stops: Int64;
+  Stops: NativeUInt;
   Places: array[0..MostSampled - 1] of NativeUInt;
   Random: TGenerator;
 
 // The signal handler: only system calls.
 procedure StandHere(Signal: LongInt; Info: PSigInfo; Context: PSigContext); cdecl;
 var
-  Number: Int64;
+  Number: NativeUInt;
   Ns: Cardinal;
 begin
-  Number := InterlockedIncrement64(Stops);
-  {$ifdef CPUX86_64}
-  if Number <= MostSampled then
-    Places[Number - 1] := Context^.rip;
-  {$endif}
+  Number := FetchAdd(Stops, 1);
+  if Number < MostSampled then
+    Places[Number] := SignalPlace(Context);
   // No generator: two threads may be here. The number's bits, mixed, are random enough.
   Ns := (UInt64(Number) * UInt64($9E3779B97F4A7C15)) shr 32;
   if Number mod LongEvery = 0 then
@@ -66,7 +62,7 @@ end;
 
 procedure StoppingJoin;
 begin
-  Threads[Cardinal(InterlockedIncrement(Joined)) mod KnownThreads] := Do_SysCall(NrThreadId);
+  Threads[Cardinal(InterlockedIncrement(Joined)) mod KnownThreads] := ThreadNumber;
 end;
 
 // A thread that has ended receives nothing.
@@ -76,7 +72,7 @@ var
 begin
   Thread := Threads[Random.Below(KnownThreads)];
   if Thread <> 0 then
-    Do_SysCall(NrSignalTo, FpGetPid, Thread, SIGUSR2);
+    SignalTo(Thread, SIGUSR2);
 end;
 
 function StopOthers(Argument: Pointer): PtrInt;
@@ -122,7 +118,7 @@ var
   Index: Integer;
 begin
   Sampled := MostSampled;
-  if Stops < Sampled then
+  if Stops < MostSampled then
     Sampled := Stops;
   SymbolsOpen(Symbols, MostSampled);
   for Index := 0 to Sampled - 1 do

@@ -26,12 +26,12 @@ var
   /// Calls that raised an error.
   RefusedCount: LongInt;
   /// What was done, for the report.
-  TurnCount, PassedOn: Int64;
+  TurnCount, PassedOn: NativeUInt;
 
 implementation
 
 uses
-  SysUtils, Test.Tools, LaneMM, Stopping;
+  SysUtils, Test.Tools, LaneMM, LaneMM.Atomic, Stopping;
 
 const
   SlotCount = 500;
@@ -196,7 +196,7 @@ begin
   Block := InterlockedExchange(Slots[Slot], Block);
 end;
 
-procedure WorkOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed: Int64);
+procedure WorkOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed: NativeUInt);
 var
   Index: Cardinal;
 begin
@@ -219,7 +219,7 @@ begin
 end;
 
 // A call that is refused leaves all blocks as they were.
-procedure TryOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed: Int64);
+procedure TryOneTurn(var Blocks: TBlocks; var Generator: TGenerator; var Passed: NativeUInt);
 begin
   try
     WorkOneTurn(Blocks, Generator, Passed);
@@ -234,7 +234,7 @@ var
   Blocks: TBlocks;
   Generator: TGenerator;
   Turn, Index: Integer;
-  Passed: Int64;
+  Passed: NativeUInt;
 begin
   FillChar(Blocks, SizeOf(Blocks), 0);
   Generator.Start(Seed);
@@ -246,8 +246,8 @@ begin
       PassOn(Blocks[Index], Generator.Below(SlotsUsed));
   for Index := 0 to High(Blocks) do
     Free(Blocks[Index]);
-  InterlockedExchangeAdd64(TurnCount, TurnsPerRound);
-  InterlockedExchangeAdd64(PassedOn, Passed);
+  FetchAdd(TurnCount, TurnsPerRound);
+  FetchAdd(PassedOn, Passed);
 end;
 
 function WorkOneRound(Argument: Pointer): PtrInt;
