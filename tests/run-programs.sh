@@ -5,6 +5,7 @@
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
 # With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
+# LIMIT=N: the seconds after which a run hangs (300).
 set -u
 
 case ${1-} in
@@ -21,7 +22,7 @@ passed=0
 failed=0
 
 # A run that takes longer hangs. The longest, with many forks, takes 26 s of CPU time.
-seconds=300
+seconds=${LIMIT:-300}
 
 # build PROGRAM OPTIONS...: into $out; units of other options go to other directories.
 build() {
@@ -45,11 +46,17 @@ report() {
   fi
 }
 
+# is_left_out NAME: whether WITHOUT names the program or the run.
+is_left_out() {
+  [ -n "${WITHOUT-}" ] && grep -q "^$1:" "$WITHOUT"
+}
+
 # run EXIT-CODE NAME COMMAND...: passes when the command ends with the exit code.
 run() {
   expected=$1
   name=$2
   shift 2
+  ! is_left_out "$name" || return 0
   log=$out/log
   timeout -k 5 "$seconds" "$@" > "$log" 2>&1
   status=$?
@@ -59,25 +66,31 @@ run() {
 
 # is_wanted NAME: whether the runs of this program were asked for, and WITHOUT does not name it.
 is_wanted() {
-  if [ -n "${WITHOUT-}" ] && grep -q "^$1:" "$WITHOUT"; then
-    return 1
-  fi
+  ! is_left_out "$1" || return 1
   case $wanted in
     '  ' | *" $1 "*) return 0 ;;
     *) return 1 ;;
   esac
 }
 
+# built SOURCE OPTIONS...: builds the program in tests/SOURCE if it is wanted. Whether it is there to be
+# run: a program that does not compile is a failed run.
+built() {
+  source=tests/$1
+  name=$(basename "$1" .lpr)
+  shift
+  is_wanted "$name" || return 1
+  build "$source" "$@" || { report "$name (build)" 1 /dev/null; return 1; }
+}
+
 # program EXIT-CODE NAME OPTIONS...: builds tests/programs/NAME and runs it.
 program() {
   code=$1
-  name=$2
-  shift 2
-  is_wanted "$name" || return 0
-  if build "tests/programs/$name.lpr" -O3 "$@"; then
-    run "$code" "$name" $start "$out/$name"
-  else
-    report "$name (build)" 1 /dev/null
+  shift
+  program=$1
+  shift
+  if built "programs/$program.lpr" -O3 "$@"; then
+    run "$code" "$program" $start "$out/$program"
   fi
 }
 
@@ -100,7 +113,7 @@ mkdir -p "$out"
 program 0 BeforeThreads
 program 0 AfterThreads
 # The blocks of cmem begin 8 bytes behind a multiple of 16.
-if is_wanted AfterThreads && build tests/programs/AfterThreads.lpr -O3 -Facmem; then
+if built programs/AfterThreads.lpr -O3 -Facmem; then
   run 0 'AfterThreads (cmem before)' $start "$out/AfterThreads"
 fi
 program 0 NoThreads
@@ -134,7 +147,7 @@ program 204 RunError
 program 0 RacingFrees
 program 0 LastRound
 # How far a thread has started when its process ends differs from run to run.
-if is_wanted LastFrees && build tests/programs/LastFrees.lpr -O3; then
+if built programs/LastFrees.lpr -O3; then
   run 0 'LastFrees, 40 times' sh -c 'for _ in $(seq 40); do "$@"; [ $? -eq 3 ] || exit 1; done' \
     - $start "$out/LastFrees"
 fi
@@ -157,7 +170,7 @@ if is_wanted Host; then
 fi
 program 0 Host
 
-if is_wanted LimitedMemory && build tests/programs/LimitedMemory.lpr -O3; then
+if built programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \
     sh -c "ulimit -v 307200; exec $start '$out/LimitedMemory'"
 fi
@@ -165,7 +178,7 @@ fi
 # Without a console on Windows: settings beside the program, reports in the log with their lines.
 lines=-gl
 [ "$("$fpc" -iTP)" != i386 ] || lines=-glw2 # -gl alone writes stabs there
-if is_wanted Windowed && build tests/programs/Windowed.lpr -O1 "$lines" -Xs-; then
+if built programs/Windowed.lpr -O1 "$lines" -Xs-; then
   rm -f "$out"/Windowed_MemoryManager_*
   echo debug,leaks > "$out/Windowed.lanemm"
   run 3 Windowed $start "$out/Windowed"
@@ -177,7 +190,7 @@ if is_wanted Windowed && build tests/programs/Windowed.lpr -O1 "$lines" -Xs-; th
 fi
 
 # heaptrc's own variable, which turns nothing on.
-if is_wanted Leaking && build tests/programs/Leaking.lpr -O1 -gl -Xs-; then
+if built programs/Leaking.lpr -O1 -gl -Xs-; then
   run 203 'Leaking (HEAPTRC)' env 'HEAPTRC=keepreleased haltonnotreleased' \
     "LANEMM=leaks,log=$out/" $start "$out/Leaking" objects
   run 9 'Leaking (HEAPTRC, LANEMM wins)' env HEAPTRC=haltonnotreleased \
@@ -186,7 +199,7 @@ if is_wanted Leaking && build tests/programs/Leaking.lpr -O1 -gl -Xs-; then
 fi
 
 # Saves its work when memory has run out: by a limit, and by the system.
-if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
+if built programs/LastWords.lpr -O3; then
   run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" $start "$out/LastWords" grow
   run 217 'LastWords grow (50 MB)' env "LANEMM=limit=50M,log=$out/" $start "$out/LastWords" grow
   for size in 40 5000 100000; do
@@ -202,13 +215,13 @@ if is_wanted LastWords && build tests/programs/LastWords.lpr -O3; then
   done
 fi
 
-if is_wanted Halting && build tests/programs/Halting.lpr -O3; then
+if built programs/Halting.lpr -O3; then
   again 3 Halting halt
   again 217 Halting exception
   again 0 Halting late
 fi
 
-if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
+if built programs/Fork.lpr -O3; then
   again 0 Fork system
   again 0 Fork library
   # A fork in the middle of what the diagnoses do.
@@ -220,13 +233,13 @@ if is_wanted Fork && build tests/programs/Fork.lpr -O3; then
   done
 fi
 
-if is_wanted OnDemand && build tests/programs/OnDemand.lpr -O3; then
+if built programs/OnDemand.lpr -O3; then
   for settings in '' debug debug,guard=pages guard=sample:20; do
     run 0 "OnDemand ($settings)" env "LANEMM=$settings" $start "$out/OnDemand"
   done
 fi
 
-if is_wanted Stress && build tests/stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
+if built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
   if [ -n "${STRESS-}" ]; then
     seconds=86400
     # shellcheck disable=SC2086 # a list of options

@@ -19,7 +19,7 @@
 #               $dir, an absolute path, is kept: what is there already is not made again. It prints
 #               why it failed.
 #   without     files NAME.without beside it that name what cannot work there: lines `TSuite.Test: reason`
-#               for unit tests, `Program: reason` for whole programs; optional
+#               for unit tests, `Program: reason` or `Run of it: reason` for whole programs; optional
 #   reports_without  the same for the part reports
 # Parts:
 #   suites      unit tests of the build that users get

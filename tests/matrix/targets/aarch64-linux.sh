@@ -3,7 +3,8 @@ without=aarch64-linux
 how='qemu-user'
 options='--alone --limit=900' # an emulator is slow, several times more on a busy machine
 OBJCOPY=aarch64-linux-gnu-objcopy
-export OBJCOPY
+LIMIT=1200 # of a whole program
+export OBJCOPY LIMIT
 parts='suites checked engine programs demos'
 quick='engine'
 
