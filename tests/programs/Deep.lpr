@@ -49,21 +49,27 @@ begin
     Items.Add(Item);
 end;
 
+var
+  CallCount: Integer;
+
 procedure TMaker.Make;
 begin
   TLeaf.Create;
   Virtually;
+  Inc(CallCount); // not the last call, which may become a jump: the frame stays
 end;
 
 procedure TMaker.Virtually;
 begin
   GetMem(1000);
+  Inc(CallCount);
 end;
 
 procedure TOtherMaker.Virtually;
 begin
   TLeaf.Create;
   inherited;
+  Inc(CallCount);
 end;
 
 function Compare(Item1, Item2: Pointer): Integer;
