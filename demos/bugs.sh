@@ -4,8 +4,11 @@
 set -eu
 
 demos=$(cd "$(dirname "$0")" && pwd)
-out=$(dirname "$demos")/build/bugs
+out=${OUT:-$(dirname "$demos")/build}/bugs
 source=${LANEMM_SRC:-$(dirname "$demos")/src}
+fpc=${FPC:-fpc}
+lines=-gl
+[ "$("$fpc" -iTP)" != i386 ] || lines=-glw2 # -gl alone writes another format there
 program=PlantedBugs
 text=$demos/$program/$program.lpr
 count=${COUNT:-1000000}
@@ -20,6 +23,8 @@ bugs.sh --help prints this text
 Environment:
   COUNT       blocks of the run that measures the cost, 1,000,000
   LANEMM_SRC  folder of the unit LaneMM, the src beside demos
+  FPC, RUN    another compiler, and the command that runs its programs
+  OUT         folder for what is built, build
 All output is below build/bugs, including the reports: build/bugs/KIND/BUG.txt.
 END
 }
@@ -30,7 +35,7 @@ build() {
   shift
   rm -rf "$dir"
   mkdir -p "$dir/units"
-  fpc -O2 -gl -Xs- -v0 "$@" "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" "$text" \
+  "$fpc" -O2 "$lines" -Xs- -v0 "$@" "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-FE$dir" "-FU$dir/units" "$text" \
     >"$dir/build.log" 2>&1 || { cat "$dir/build.log" >&2; exit 1; }
 }
 
@@ -42,7 +47,7 @@ run() {
     heaptrc) setting="HEAPTRC=nohalt keepreleased log=$report" ;;
     lanemm) setting="LANEMM=debug,leaks,log=$report" ;;
   esac
-  env "$setting" "$out/$1/$program" --bug="$2" >"$out/$1/$2.output" 2>&1 || true
+  env "$setting" ${RUN-} "$out/$1/$program" --bug="$2" >"$out/$1/$2.output" 2>&1 || true
   touch "$report"
 }
 
@@ -69,7 +74,7 @@ verdict() {
 cost() {
   kind=$1
   shift
-  env "$@" /usr/bin/time -f '%U %S %M' -o "$out/time" "$out/$kind/$program" --work="$count" \
+  env "$@" /usr/bin/time -f '%U %S %M' -o "$out/time" ${RUN-} "$out/$kind/$program" --work="$count" \
     >/dev/null 2>&1
   awk '{ printf "%.2f s, %.0f MB\n", $1 + $2, $3 / 1024 }' "$out/time"
 }
@@ -84,7 +89,7 @@ build heaptrc -gh
 build lanemm -FaLaneMM
 echo '| bug | heaptrc | LaneMM |'
 echo '|---|---|---|'
-for bug in $("$out/plain/$program"); do
+for bug in $(${RUN-} "$out/plain/$program"); do
   run heaptrc "$bug"
   run lanemm "$bug"
   echo "| $bug | $(verdict heaptrc "$bug") | $(verdict lanemm "$bug") |"
