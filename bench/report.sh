@@ -7,11 +7,12 @@ usage() {
 Usage: bench/report.sh [SUITE [RESULT]]
 
 Reads bench/results/RESULT.csv, which bench/run.sh or bench/c/run.sh has written, and writes
-docs/benchmarks.md with docs/benchmarks/*.svg, or, for the suite c, docs/benchmarks-c.md with
-docs/benchmarks-c/*.svg. SUITE is full and RESULT is SUITE unless given. Needs fpc and gnuplot.
+docs/benchmarks.md with docs/benchmarks/*.svg, or, for another SUITE than full,
+docs/benchmarks-SUITE.md with docs/benchmarks-SUITE/*.svg. SUITE is full and RESULT is SUITE unless
+given. Needs fpc and gnuplot.
 
-For the suite full it also writes the numbers of README.md, between the two lines that name this
-script. It refuses numbers that were not made at SCALE=1, and those of another engine: the core of
+Where README.md has two lines that name this script and the suite, it also writes the numbers
+between them. It refuses numbers that were not made at SCALE=1, and those of another engine: the core of
 their revision has to compile to the same machine code as that of the work tree. Needs git and
 objdump then.
 END
@@ -24,7 +25,7 @@ cd "$(dirname "$0")/.."
 suite=${1:-full}
 result=${2:-$suite}
 page=benchmarks
-[ "$suite" != c ] || page=benchmarks-c
+[ "$suite" = full ] || page=benchmarks-$suite
 out=build/bench
 data=$out/charts/$suite
 mkdir -p "$out/units" "$data" "docs/$page"
@@ -69,16 +70,16 @@ check_results() {
     refuse "those of $1 are of the engine of $measured, which is another one"
 }
 
-# write_readme: puts the numbers between the two lines of README.md that name this script
+# write_readme: puts the numbers between the two lines of README.md that name this script and the suite
 write_readme() {
   "$out/report" --summary "bench/suites/$suite.txt" "bench/results/$result.csv" > "$out/summary.md"
-  sed -e "/^<!-- bench\/report.sh writes/r $out/summary.md" \
-    -e '/^<!-- bench\/report.sh writes/,/^<!-- end of bench\/report.sh/{//!d}' README.md \
+  sed -e "/^<!-- bench\/report.sh $suite writes/r $out/summary.md" \
+    -e "/^<!-- bench\/report.sh $suite writes/,/^<!-- end of bench\/report.sh $suite/{//!d}" README.md \
     > "$out/README.md"
   cat "$out/README.md" > README.md
 }
 
-if [ "$suite" = full ]; then
+if grep -q "^<!-- bench/report.sh $suite writes" README.md; then
   check_results "bench/results/$result.csv"
   write_readme
 fi

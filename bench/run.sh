@@ -218,7 +218,8 @@ revision() {
   commit=$(git rev-parse --short HEAD 2>/dev/null) || return 0
   printf '\ndate: %s' "$(date -u +%F)"
   printf '\nrevision: %s' "$commit"
-  git --no-optional-locks diff --quiet HEAD -- src bench || printf ' with changes'
+  git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
+    printf ' with changes'
 }
 
 run() {

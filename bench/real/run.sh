@@ -108,7 +108,8 @@ add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER
 add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'
 add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
 revision=$(git rev-parse --short HEAD)
-git --no-optional-locks diff --quiet HEAD -- src bench || revision="$revision with changes"
+git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
+  revision="$revision with changes"
 # shellcheck disable=SC2086
 "$out/runner" bench/suites/real.txt bench/results/real.csv "${ROUNDS:-5}" 1 \
   "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh
