@@ -32,6 +32,7 @@ of_results() { # FILE COLUMN MANAGER ROW [MANAGER ROW]
   awk -F, -v column="$2" -v manager="$3" -v row="$4" -v peer="${5-}" -v peer_row="${6-}" '
     /^#/ { next }
     !(column in place) { for (i = 1; i <= NF; i++) place[$i] = i; next }
+    $place[column] !~ /^[0-9]/ { next } # it failed
     { value[$1, $2 "/" $3] = $place[column]; rows[$2 "/" $3] }
     END {
       if (peer == "")
