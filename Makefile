@@ -186,6 +186,7 @@ lint: build/lint/Lint ## the house style, as far as a program can check it
 	@sh tests/mutants/run.sh --check > build/mutants.check || { cat build/mutants.check; exit 1; }
 	@sh tools/version.sh --check
 	@sh tools/pages.sh --check
+	@sh tools/windows-assembler.sh --check
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter

@@ -31,12 +31,15 @@ function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
+{$ifndef LANEMM_ASM_WINDOWS}
 /// The same for a process with Process.HasFirstKeys.
 function FirstKeyBlockGet(Size: TSize): Pointer;
+{$endif}
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
 /// path of the assembler routines, those of lib/ included.
 function BlockGetSlow(Size: NativeUInt): Pointer;
-/// BlockGet for a large size. In: Size in rdi, the thread's heap in rdx; out: rax.
+/// BlockGet for a large size. In: Size in rdi, the thread's heap in rdx, on Windows in rcx and r8;
+/// out: rax.
 procedure LargeBlockGet;
 {$endif}
 
@@ -192,7 +195,11 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$I LaneMM.Allocate.x64.inc}
+  {$ifdef LANEMM_ASM_WINDOWS}
+    {$I LaneMM.Allocate.Windows.x64.inc}
+  {$else}
+    {$I LaneMM.Allocate.x64.inc}
+  {$endif}
 {$endif}
 
 function QuickCountedBlockGet: TSizeCall;

@@ -118,7 +118,11 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$I LaneMM.Blocks.x64.inc}
+  {$ifdef LANEMM_ASM_WINDOWS}
+    {$I LaneMM.Blocks.Windows.x64.inc}
+  {$else}
+    {$I LaneMM.Blocks.x64.inc}
+  {$endif}
 {$else}
 function BlockUsableSize(P: Pointer): TSize;
 begin

@@ -42,10 +42,12 @@ begin
   Manager.GetMem := FastBlockGet;
   Manager.FreeMem := FastBlockFree;
   Manager.ReallocMem := FastBlockRealloc;
+  {$ifndef LANEMM_ASM_WINDOWS}
   if not Process.HasFirstKeys then
     Exit;
   Manager.GetMem := FirstKeyBlockGet;
   Manager.FreeMem := FirstKeyBlockFree;
+  {$endif}
   {$endif}
 end;
 

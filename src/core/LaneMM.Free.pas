@@ -30,21 +30,25 @@ function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 {$ifdef LANEMM_ASM}
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
+{$ifndef LANEMM_ASM_WINDOWS}
 /// The same for a process with Process.HasFirstKeys.
 function FirstKeyBlockFree(P: Pointer): TSize;
+{$endif}
 
 // The slow paths of the assembler routines, those of lib/ included.
 
 /// BlockFree for a pointer that the fast path cannot prove to be a block in use.
 function BlockFreeSlow(P: Pointer): NativeUInt;
-/// BlockFree for a pointer in Span, a record that Heap, maybe nil, does not own.
-function FastBlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Releases a span that is not current and whose last block in use was just put on FreeList.
 /// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
+{$ifndef LANEMM_ASM_WINDOWS}
+/// BlockFree for a pointer in Span, a record that Heap, maybe nil, does not own.
+function FastBlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Frees a pointer that lies in the first slice of Span, which was a large block when the caller
 /// looked. Heap is the calling thread's, or nil. Returns the usable size.
 function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
+{$endif}
 {$endif}
 
 implementation
@@ -242,7 +246,11 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$I LaneMM.Free.x64.inc}
+  {$ifdef LANEMM_ASM_WINDOWS}
+    {$I LaneMM.Free.Windows.x64.inc}
+  {$else}
+    {$I LaneMM.Free.x64.inc}
+  {$endif}
 {$endif}
 
 end.

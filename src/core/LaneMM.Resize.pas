@@ -257,7 +257,11 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$I LaneMM.Resize.x64.inc}
+  {$ifdef LANEMM_ASM_WINDOWS}
+    {$I LaneMM.Resize.Windows.x64.inc}
+  {$else}
+    {$I LaneMM.Resize.x64.inc}
+  {$endif}
 {$endif}
 
 end.

@@ -63,7 +63,11 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$I LaneMM.Patterns.x64.inc}
+  {$ifdef LANEMM_ASM_WINDOWS}
+    {$I LaneMM.Patterns.Windows.x64.inc}
+  {$else}
+    {$I LaneMM.Patterns.x64.inc}
+  {$endif}
 {$else}
 procedure FillBytes(P: PByte; Size: NativeUInt; Value: Byte);
 begin
