@@ -32,9 +32,10 @@ function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Card
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.ReportState,
-  LaneMM.Messages, LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState, LaneMM.RtlRecords,
-  LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Frontier,
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.Modules, LaneMM.Unwind, LaneMM.DebugState,
+  LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
+  LaneMM.DebugSpans;
 
 const
   // Bytes of a class record that a use may read; length of the trap table of interfaces.
@@ -43,16 +44,18 @@ const
   // Larger counts in a class record are taken for corrupt.
   MostAncestors = 64;
   MostInterfaces = 256;
-  // Length of the table of known classes, by a part of their address; the low bits of an entry.
-  ClassCount = 1024;
+  // Length of the table of known first words, by a part of them; the low bits of an entry: a class
+  // without interfaces, one with them, no class.
+  WordCount = 1024;
   HasNone = 1;
   HasInterfaces = 2;
+  IsOther = 3;
   KnownMask = 3;
 
 type
   TTraps = record
     InterfaceTable: array[0..InterfaceWords - 1] of NativeUInt;
-    Seen: array[0..ClassCount - 1] of TAtomicWord;
+    Seen: array[0..WordCount - 1] of TAtomicWord;
   end;
   PTraps = ^TTraps;
 
@@ -139,17 +142,37 @@ end;
 
 // ---------------------------------------------------------------------------- traps
 
-// Returns HasNone or HasInterfaces for a known class, 0 for any other word.
+// Returns HasNone, HasInterfaces or IsOther for a known word, 0 for any other.
 function Known(ClassId: NativeUInt): NativeUInt;
 var
   Entry: NativeUInt;
 begin
   // Any order: the word is complete by itself.
-  Entry := LoadAcquire(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod ClassCount]);
+  Entry := LoadAcquire(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod WordCount]);
   if Entry and not KnownMask = ClassId then
     Result := Entry and KnownMask
   else
     Result := 0;
+end;
+
+procedure Remember(ClassId, Kind: NativeUInt);
+begin
+  // Any order, as in Known.
+  StoreRelease(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod WordCount], ClassId or Kind);
+end;
+
+// Returns True if a word that is not known is the address of a class record. Of other words those
+// that point to data of a module are remembered: programs have few, and many blocks that begin with
+// them.
+function IsClass(ClassId: NativeUInt): Boolean;
+begin
+  Result := (ArenaSpan(Pointer(ClassId)) = nil)
+    and ModulesHaveData(ClassId + NativeUInt(ClassFirst), SizeOf(Pointer));
+  if not Result then
+    Exit;
+  Result := ClassIsValid(ClassId);
+  if not Result then
+    Remember(ClassId, IsOther);
 end;
 
 // Sets the traps for the interfaces of one class, without its ancestors.
@@ -200,17 +223,17 @@ procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 var
   Kind: NativeUInt;
 begin
-  if (Debug.Traps = nil) or (Size < SizeOf(Pointer)) or (ClassId and KnownMask <> 0) then
+  if (Debug.Traps = nil) or (Size < SizeOf(Pointer))
+    or (ClassId and (SizeOf(Pointer) - 1) <> 0) then
     Exit;
   Kind := Known(ClassId);
+  if Kind = IsOther then
+    Exit;
   if Kind <> HasNone then
   begin
-    if (Kind = 0) and not ClassIsValid(ClassId) or (ClassSize(ClassId) > Size) then
+    if (Kind = 0) and not IsClass(ClassId) or (ClassSize(ClassId) > Size) then
       Exit;
-    Kind := SetInterfaces(Data, Size, ClassId);
-    // Any order, as in Known.
-    StoreRelease(PTraps(Debug.Traps)^.Seen[ClassId shr 4 mod ClassCount],
-      ClassId or Kind);
+    Remember(ClassId, SetInterfaces(Data, Size, ClassId));
   end;
   if FreedClassBase <> 0 then
     PNativeUInt(Data)^ := FreedClassBase + NativeUInt(Data);
@@ -229,6 +252,7 @@ begin
     Exit;
   for Index := 0 to InterfaceWords - 1 do
     Traps^.InterfaceTable[Index] := NativeUInt(@FreedInterfaceCalled);
+  Traps^.Seen[0] := IsOther; // nil
   Debug.InterfaceTrap := NativeUInt(@Traps^.InterfaceTable);
   Debug.Traps := Traps;
 end;

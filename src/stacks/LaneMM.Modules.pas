@@ -162,25 +162,33 @@ begin
     StoreRelease(Modules^.IsBusy, 0);
 end;
 
-// Copies the range that holds Address; returns whether there is one.
+// Copies the range that holds Address; returns whether there is one. The ranges are in the order of
+// their addresses, as the system lists them.
 function FindRange(Address: NativeUInt; out Range: TRange): Boolean;
 var
   Modules: PModules;
   Ranges: PRanges;
-  Index: NativeInt;
+  First, Limit, Count, Middle: NativeUInt;
 begin
   Range := Default(TRange);
   Modules := PModules(LoadAcquire(Stacks.Modules));
   if Modules = nil then
     Exit(False);
   Ranges := @Modules^.Looks[LoadAcquire(Modules^.Current)];
-  for Index := 0 to NativeInt(Ranges^.Count) - 1 do
-    if (Address >= Ranges^.Items[Index].First) and (Address < Ranges^.Items[Index].Limit) then
-    begin
-      Range := Ranges^.Items[Index];
-      Exit(True);
-    end;
-  Result := False;
+  Count := Ranges^.Count;
+  First := 0;
+  Limit := Count;
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    if Ranges^.Items[Middle].Limit <= Address then
+      First := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  Result := (First < Count) and (Ranges^.Items[First].First <= Address);
+  if Result then
+    Range := Ranges^.Items[First];
 end;
 
 function ModulesHaveData(Address, Size: NativeUInt): Boolean;
