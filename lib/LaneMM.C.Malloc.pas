@@ -101,9 +101,12 @@ begin
   Installed.FreeMem(P);
 end;
 
-procedure FreeSlow(P: Pointer);
-begin
-  FreeOfFamily(P, 0, faPlain);
+// A jump: a frame less to unwind.
+procedure FreeSlow(P: Pointer); assembler; nostackframe;
+asm
+  xor esi, esi
+  mov edx, faPlain
+  jmp FreeOfFamily
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe;

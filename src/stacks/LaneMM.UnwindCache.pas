@@ -9,7 +9,9 @@
 //             elsewhere: C saves it in other places.) Code without frame pointers keeps other
 //             values in that register: such a word counts only where a caller is found by it. The
 //             short path from a starting point to that frame is kept as well, so that the same call
-//             is not unwound again.
+//             is not unwound again. In C most calls begin in the same wrapper of malloc: there the
+//             rules of unwind tables, which hold for every stack, lead to the callers that
+//             distinguish them.
 // Invariants: reads the stack of the calling thread between the stack pointer and its end; nothing
 //             else. Sp falls from frame to frame. A frame has the number of the backtrace up to it.
 // Callers:    the thread that the cache belongs to.
@@ -29,11 +31,12 @@ const
   /// Most words of the stack that lead to a frame from the one inside it.
   StepWords = 2;
   /// Code addresses whose unwind rule is kept; a power of two.
-  KnownCount = 256;
-  /// Paths that are kept, and their most frames.
-  PathBits = 8;
+  KnownCount = 1024;
+  /// Paths that are kept, their most frames, and callers that choose the place of one.
+  PathBits = 9;
   PathCount = 1 shl PathBits;
-  PathFrames = 6;
+  PathFrames = 10;
+  PathCallers = 5;
 
 type
   PStackWord = ^TStackWord;
@@ -68,6 +71,7 @@ type
     Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start, up
                            //  to Base
   end;
+  PKnownPlace = ^TKnownPlace;
   /// How to unwind the routine at a code address.
   TKnownPlace = record
     Pc: NativeUInt;        //< owner   the code address; 0: none
@@ -87,6 +91,7 @@ type
     Added: array[0..NewSteps - 1] of TCachedFrame;    //< owner   of an unwind, the innermost first
     Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a hash of the code address
     Ways: array[0..PathCount - 1] of TCachedPath;     //< owner   by a hash of the starting point
+                                                      //  and the callers that tables lead to
   end;
 
 /// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
@@ -187,13 +192,18 @@ end;
 
 // ---------------------------------------------------------------------------- steps
 
+function KnownAt(var Cache: TUnwindCache; Pc: NativeUInt): PKnownPlace; inline;
+begin
+  Result := @Cache.Known[(Pc xor Pc shr 8) mod KnownCount];
+end;
+
 // Unwinds one frame; returns False at the end. IsOnce: other words may have led to its caller.
 function Leave(var Cache: TUnwindCache; var Walk: TUnwind; out IsOnce: Boolean): Boolean;
 var
-  Known: ^TKnownPlace;
+  Known: PKnownPlace;
 begin
   IsOnce := False;
-  Known := @Cache.Known[(Walk.Pc xor Walk.Pc shr 8) mod KnownCount];
+  Known := KnownAt(Cache, Walk.Pc);
   if (Known^.Pc = Walk.Pc) and UnwindLeave(Walk, Known^.Rule, Known^.Return) then
     Exit(True);
   Known^.Pc := Walk.Pc;
@@ -278,9 +288,35 @@ end;
 
 // ---------------------------------------------------------------------------- ways
 
-function WayFrom(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
+// Returns the place of the path from Walk. The callers only choose it: IsOpen compares the stack.
+function WayFrom(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath;
+var
+  Known: PKnownPlace;
+  Pc, Sp, Frame, Slot, Key: NativeUInt;
+  Count: Cardinal;
 begin
-  Result := @Cache.Ways[(Walk.Pc xor Walk.Sp) * SpreadFactor shr (SizeOf(Walk.Pc) * 8 - PathBits)];
+  Pc := Walk.Pc;
+  Sp := Walk.Sp;
+  Frame := Walk.Frame;
+  Key := (Pc xor Sp) * SpreadFactor;
+  Count := 0;
+  repeat
+    Known := KnownAt(Cache, Pc);
+    if (Known^.Pc <> Pc) or (Known^.Rule.Trust <> rtExact) then
+      Break;
+    Slot := Sp + Known^.Rule.Size;
+    if Known^.Rule.IsFramed then
+      Slot := Frame + SizeOf(Pointer);
+    if (Slot < Sp) or (Slot >= Walk.Limit) or (Slot and (SizeOf(Pointer) - 1) <> 0) then
+      Break;
+    if Known^.Rule.SavedFrame <> 0 then
+      Frame := PNativeUInt(NativeUInt(Slot - Known^.Rule.SavedFrame))^;
+    Pc := PNativeUInt(Slot)^;
+    Sp := Slot + SizeOf(Pointer);
+    Key := (Key xor Pc) * SpreadFactor;
+    Inc(Count);
+  until Count = PathCallers;
+  Result := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
 end;
 
 // Returns whether the unwind that begins at Walk takes this path, and then goes on as the last one.

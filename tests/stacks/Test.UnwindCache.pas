@@ -6,7 +6,7 @@ unit Test.UnwindCache;
 interface
 
 uses
-  Test.Tools, LaneMM.UnwindCache;
+  Test.Tools, LaneMM.StacksState, LaneMM.UnwindCache;
 
 type
   TUnwindCacheTests = class(TLaneTest)
@@ -14,6 +14,7 @@ type
     Cache: TUnwindCache;
     Random: TGenerator;
     Looks: Integer;
+    Step: TStepCall;
     function TakeHere(Frame: NativeUInt): Cardinal;
     procedure Look;
     procedure WanderOn(Depth: Integer);
@@ -25,6 +26,9 @@ type
     procedure SetUp; override;
   published
     procedure WhatIsReadIsWhatWasWalked;
+    {$ifdef CPUX86_64}
+    procedure RulesForEveryStackLeadToTheSameFrames;
+    {$endif}
     procedure EachThreadHasItsOwnStack;
     procedure RecordOfAnEndedThreadCanBeUsed;
     procedure SamePlaceHasTheSameNumber;
@@ -54,11 +58,14 @@ begin
   FillChar(Cache, SizeOf(Cache), 0);
   Random.Start(TestSeed);
   Looks := 0;
+  Step := nil;
 end;
 
 function TUnwindCacheTests.TakeHere(Frame: NativeUInt): Cardinal;
 begin
+  Stacks.StepFrame := Step;
   Result := UnwindCacheTake(Cache, Frame, StackEnd(Frame));
+  Stacks.StepFrame := nil;
 end;
 
 // The walk begins at the caller, BacktraceTake's in this routine.
@@ -133,6 +140,26 @@ procedure TUnwindCacheTests.WhatIsReadIsWhatWasWalked;
 begin
   Wander;
 end;
+
+{$ifdef CPUX86_64}
+// As the tables of modules in C, whose rules are not checked against the stack.
+function StepByTable(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+var
+  Step: TStepCall;
+begin
+  Step := Stacks.StepFrame;
+  Stacks.StepFrame := nil;
+  Result := UnwindStep(Walk, Rule);
+  Stacks.StepFrame := Step;
+  Rule.Trust := rtExact;
+end;
+
+procedure TUnwindCacheTests.RulesForEveryStackLeadToTheSameFrames;
+begin
+  Step := StepByTable;
+  Wander;
+end;
+{$endif}
 
 procedure TUnwindCacheTests.EachThreadHasItsOwnStack;
 begin
