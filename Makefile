@@ -257,7 +257,7 @@ test-c: ## the C library: every function, threads, forks, limits, real programs
 
 bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
 	@sh tools/need.sh fpc gcc g++ git
-	-@sh tools/need.sh python3 sqlite3 perl cmake redis
+	-@sh tools/need.sh python3 sqlite3 perl cmake redis gawk jq xmllint
 	@sh bench/c/run.sh
 
 delphi-syntax: ## all of src/ parsed as Delphi would; names resolved. Needs Java, Maven and a network

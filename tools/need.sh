@@ -76,6 +76,7 @@ packages() {
     musl-gcc) echo musl-tools ;;
     venv) echo python3-venv ;;
     xz) echo xz-utils ;;
+    xmllint) echo libxml2-utils ;;
     promtool) echo prometheus ;;
     gcore) echo gdb ;;
     *) echo "$1" ;;

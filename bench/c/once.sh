@@ -37,12 +37,21 @@ set_command() {
     gcc) set_program gcc l.o gcc -O1 -c -o l.o "$out/large.c" ;;
     g++) set_program g++ l.o g++ -O1 -c -o l.o "$out/large.cc" ;;
     sqlite) set_program sqlite3 out sqlite3 -init "$inputs/tables.sql" :memory: .quit ;;
+    sqlite-half) set_program sqlite3 out sqlite3 -init "$out/tables.sql" :memory: .quit ;;
     perl) set_program perl out perl "$inputs/words.pl" ;;
+    perl-half) set_program perl out perl "$inputs/words.pl" 150000 ;;
+    gawk) set_program gawk out gawk -f "$root/bench/c/fields.awk" "$out/items.text" ;;
+    xmllint)
+      set_program xmllint out xmllint --xpath 'count(//item[tags/tag[@n=3]][price > 100])' \
+        "$out/items.xml" ;;
+    jq) set_program jq out jq -f "$root/bench/c/items.jq" "$out/items.json" ;;
     git) set_program git out sh "$root/bench/c/git.sh" "$out/repository" ;;
     cmake) set_program cmake result.txt cmake -S "$out/project" -B . ;;
     redis) set_program redis-server result.txt sh "$root/bench/c/redis.sh" ;;
     *) printf '%s\n' "$out/$workload" "$threads" "$scale" > command ;;
   esac
+  # It brings its own malloc.
+  [ "$workload" != churn-asan ] || library=
 }
 
 # Whether the result is that of the first time.

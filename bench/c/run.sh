@@ -12,7 +12,8 @@ The workloads are the C programs in bench/c and real programs, each of which mus
 gives with glibc. Takes about 20 minutes on two cores, a fifth of that for each round.
 
 Environment:
-  SUITE=c              the suite: c, or memory-c (memory by use, about five minutes)
+  SUITE=c              the suite: c, memory-c (memory by use, about five minutes), or c-debug (debug
+                       mode, about five minutes)
   ROUNDS=5             runs of each workload under each allocator
   MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
                        suite names, or all but the last one, if they can be had. mimalloc is
@@ -43,7 +44,7 @@ sources=
 library_of() {
   case $1 in
     glibc) return ;;
-    LaneMM) echo "$root/build/lib/liblanemm.so" ;;
+    LaneMM | LaneMM-debug) echo "$root/build/lib/liblanemm.so" ;;
     mimalloc3 | snmalloc)
       ls "$root/build/bench/lib/lib$1-malloc.so" 2> /dev/null || true
       ;;
@@ -83,10 +84,17 @@ describe_crate() {
 describe() {
   case $1 in
     LaneMM) ;;
+    LaneMM-debug) add_source "$1 is LaneMM with $(settings_of "$1")" ;;
     mimalloc3) describe_crate libmimalloc-sys ;;
     snmalloc) describe_crate snmalloc-sys ;;
     *) add_source "$(dpkg-query -W -f '${Package} ${Version}' "$(package_of "$1")" 2> /dev/null)" ;;
   esac
+}
+
+# settings_of NAME: a variable of the environment, if it takes one. Programs run beside the folder of
+# the allocator, where logs go.
+settings_of() {
+  [ "$1" != LaneMM-debug ] || echo "LANEMM=debug,log=../$1"
 }
 
 # add NAME: what the runner of bench/ calls for that allocator
@@ -97,17 +105,28 @@ add() {
     return
   fi
   mkdir -p "$out/$1"
-  printf '#!/bin/sh\nexec sh bench/c/once.sh %s "%s" "$@"\n' "$1" "$library" > "$out/$1/bench"
+  printf '#!/bin/sh\n%s exec sh bench/c/once.sh %s "%s" "$@"\n' \
+    "$(settings_of "$1")" "$1" "$library" > "$out/$1/bench"
   chmod +x "$out/$1/bench"
   binaries="$binaries $1=$out/$1/bench"
   describe "$1"
 }
 
+# has_row WORKLOAD: whether the suite has it
+has_row() {
+  grep -q "^\(row\|once\) *$1 " "$out/suite.txt"
+}
+
 build_programs() {
-  for program in measure larson xmalloc cache_scratch sh_bench mstress aligned calloc burst; do
+  for program in measure larson xmalloc cache_scratch sh_bench mstress churn aligned calloc burst; do
     gcc -O2 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-free -Wall -Wextra \
       -o "$out/$program" "bench/c/$program.c" -lpthread
   done
+  if has_row churn-asan; then
+    gcc -O2 -fno-omit-frame-pointer -fsanitize=address -Wall -Wextra \
+      -o "$out/churn-asan" bench/c/churn.c
+    add_source "churn-asan is built with -fsanitize=address by gcc $(gcc -dumpfullversion)"
+  fi
   mkdir -p build/bench/units
   fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
     -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
@@ -119,10 +138,15 @@ build_inputs() {
   awk -f tests/c/work/large.cc.awk > "$out/large.cc"
   mkdir -p "$out/project"
   cp bench/c/project.cmake "$out/project/CMakeLists.txt"
-  [ ! -d "$out/repository" ] || return 0
-  git init -q -b main "$out/making"
-  awk -f bench/c/history.awk | git -C "$out/making" fast-import --quiet
-  mv "$out/making" "$out/repository"
+  sed 's/i < 200000/i < 100000/' tests/c/work/tables.sql > "$out/tables.sql"
+  awk -v count=150000 -v form=text -f bench/c/items.awk > "$out/items.text"
+  awk -v count=80000 -v form=xml -f bench/c/items.awk > "$out/items.xml"
+  awk -v count=60000 -v form=json -f bench/c/items.awk > "$out/items.json"
+  if has_row git && [ ! -d "$out/repository" ]; then
+    git init -q -b main "$out/making"
+    awk -f bench/c/history.awk | git -C "$out/making" fast-import --quiet
+    mv "$out/making" "$out/repository"
+  fi
 }
 
 # The suite, or those of its rows that are wanted.
@@ -137,7 +161,7 @@ expect() {
   rm -rf "$out/expected"
   sed -n 's/^row *\([^ ]*\) *\([^ ]*\).*/\1 \2/p' "$out/suite.txt" \
     | while read -r workload threads; do
-      [ ! -f "bench/c/$workload.c" ] || continue
+      [ ! -x "$out/$workload" ] || continue
       sh bench/c/once.sh glibc '' "$workload" --threads "$threads" --scale "$scale" > /dev/null \
         || echo "run.sh: $workload does not run; is it installed?" >&2
     done
@@ -161,14 +185,16 @@ revision() {
 
 mkdir -p "$out" bench/results
 sh lib/build.sh
-sh bench/peers.sh
 named=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
+case " ${named:-mimalloc3} " in
+  *' mimalloc3 '* | *' snmalloc '*) sh bench/peers.sh ;;
+esac
 for manager in ${named:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
   add "$manager"
 done
+build_suite
 build_programs
 build_inputs
-build_suite
 expect
 # shellcheck disable=SC2086
 "$out/runner" "$out/suite.txt" "bench/results/$name.csv" "$rounds" "$scale" \

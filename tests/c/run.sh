@@ -90,6 +90,7 @@ build() {
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
     gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
+    gcc $compiler_flags -O2 -o "$out/wander" tests/c/wander.c -lpthread
     g++ $compiler_flags -std=c++17 -Wno-mismatched-new-delete -o "$out/mismatched" \
       tests/c/mismatched.cc
   }
@@ -211,7 +212,8 @@ for settings in debug,event=all:halt=99 debug,guard=pages,event=all:halt=99 prof
   run alignments "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" \
     "LANEMM=$settings,log=$root/$out/alignments.logs" "$out/alignments"
 done
-run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$out/mismatched"
+run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$out/mismatched" \
+  "$out/wander"
 
 if [ $quick = no ]; then
   sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
@@ -219,7 +221,7 @@ if [ $quick = no ]; then
     run_on "$checked/liblanemm.so" checked "$program"
   done
   run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched" \
-    "$out/mismatched"
+    "$out/mismatched" "$out/wander"
   run_in_sandbox
   run_in_little_space
   run_without_overcommit

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Watches programs in C and checks what the logs say.
 #
-#   sh tests/c/watched.sh LIBRARY WATCHED MISMATCHED
+#   sh tests/c/watched.sh LIBRARY WATCHED MISMATCHED WANDER
 #
-# The programs are built from watched.c and mismatched.cc, with debug information. The last line is
-# `N passed, N failed`.
+# The programs are built from watched.c, mismatched.cc and wander.c, with debug information. The last
+# line is `N passed, N failed`.
 set -eu
 
 case ${1-} in
@@ -15,12 +15,14 @@ library=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
 program=$(realpath "$2")
 mismatched=$(realpath "$3")
+wander=$(realpath "$4")
 work=$(dirname "$program")/watched.work
 rm -rf "$work"
 mkdir -p "$work/logs"
 cd "$work"
 cp "$program" watched
 cp "$mismatched" mismatched
+cp "$wander" wander
 passed=0
 failed=0
 
@@ -220,6 +222,28 @@ finds_no_mismatch() {
     && [ "$(cat out)" = done ] && [ -z "$(ls logs)" ]
 }
 
+# The blocks of wander.c in a log: size, and the letters of the routines that allocated and freed it.
+blocks_of() {
+  awk 'function tell() { if (size) print size, path[1] ? path[1] : "-", path[2] ? path[2] : "-" }
+    /^LaneMM: process/ { tell(); size = 0; path[1] = path[2] = "" }
+    $1 == "Block" { gsub(/,/, "", $3); size = $3 }
+    $1 == "Allocated" { part = 1 }
+    $1 == "Freed" { part = 2 }
+    $2 ~ /^go_[a-f]$/ { path[part] = path[part] substr($2, 4) }
+    END { tell() }' "$1"
+}
+
+# Each of 500 blocks has the stacks that the program had.
+follows_wandering() {
+  rm -rf logs
+  mkdir logs
+  env "LANEMM=debug,depth=256,trace:size=20000-30000,trace:most=1000,event=allocation:off,log=logs" \
+    "LD_PRELOAD=$library" timeout -k 5 60 ./wander "$1" > out 2> err
+  sort -n out > expected
+  blocks_of logs/wander_MemoryManager_EventLog.txt | sort -n > found
+  [ "$(wc -l < expected)" -eq 500 ] && diff expected found
+}
+
 is_clean() {
   watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -323,6 +347,8 @@ promise 'debug:exit sets the exit code of a program with memory errors' sets_exi
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks debug
 promise 'leaks with stacks alone does so too' finds_leaks_with_stacks stacks
+promise 'each backtrace of a program that wanders is the one that it had' follows_wandering 1
+promise 'also on another way' follows_wandering 2
 promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
   40 2,000
 promise 'also those of stacks alone' follows_realigned_stacks stacks 48 2,400

@@ -1,7 +1,7 @@
-# Counts, matches, sorts, forks.
+# Counts, matches, sorts, forks; as many words as the argument says.
 use strict; use warnings;
 my (%count, @all); my $seed = 42;
-for my $i (1 .. 300000) {
+for my $i (1 .. ($ARGV[0] // 300000)) {
   $seed = ($seed * 1103515245 + 12345) % 2147483648;
   my $word = join '', map { chr(97 + ($seed >> $_) % 26) } 3, 7, 11, 15;
   $count{$word}{length}++; $count{$word}{list} .= "$i,";
