@@ -43,7 +43,7 @@ test-release: ## tests of the build that users get, in the order of a new seed
 test-checked: ## tests of the build that verifies its own laws, each suite alone
 test-pure: ## tests of the build without assembler
 
-test-release: FLAGS = -O3
+test-release core: FLAGS = -O3
 test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
 test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 
@@ -64,7 +64,7 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@rm -rf $(OUT)/core
 	@mkdir -p $(OUT)/core/src $(OUT)/core/units
 	@cp -R src/core src/LaneMM.inc $(OUT)/core/src
-	@$(FPC) $(FPCFLAGS) -O3 -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
+	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
 	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 

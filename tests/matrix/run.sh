@@ -26,6 +26,7 @@
 #   checked     unit tests of the build that verifies its own laws
 #   pure        unit tests of the build without assembler
 #   engine      the engine alone
+#   engine-checked  the same, verifying its own laws
 #   programs    whole programs; those that the target's variable $programs names, if it does
 #   reports     the unit tests that $reports names, run here: they build and run programs of the target
 #   demos       all demos
@@ -58,6 +59,7 @@ make_part() {
     checked) make_for test-checked ORDER="--alone ${options-}" ;;
     pure) make_for test-pure ORDER="${options-}" ;;
     engine) make_for core ORDER="${options---shuffle}" ;;
+    engine-checked) make_for core FLAGS='-O3 -dLANEMM_CHECKED' ORDER="${options---shuffle}" ;;
     programs) make_for test-programs PROGRAMS="${programs-}" ;;
     reports) run_reports ;;
     demos) run_demos ;;

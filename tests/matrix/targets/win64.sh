@@ -3,8 +3,8 @@
 without=windows
 reports_without=windows-reports
 how='wine'
-parts='suites checked engine reports programs'
-quick='engine'
+parts='suites checked engine engine-checked reports programs demos'
+quick='engine engine-checked'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting LastFrees OnDemand Windowed"
