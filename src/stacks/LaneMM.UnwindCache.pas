@@ -33,10 +33,10 @@ const
   /// Code addresses whose unwind rule is kept; a power of two.
   KnownCount = 1024;
   /// Paths that are kept, their most frames, and callers that choose the place of one.
-  PathBits = 9;
+  PathBits = 11;
   PathCount = 1 shl PathBits;
   PathFrames = 10;
-  PathCallers = 5;
+  PathCallers = 3;
 
 type
   PStackWord = ^TStackWord;
@@ -194,7 +194,7 @@ end;
 
 function KnownAt(var Cache: TUnwindCache; Pc: NativeUInt): PKnownPlace; inline;
 begin
-  Result := @Cache.Known[(Pc xor Pc shr 8) mod KnownCount];
+  Result := @Cache.Known[Pc mod KnownCount];
 end;
 
 // Unwinds one frame; returns False at the end. IsOnce: other words may have led to its caller.
@@ -292,12 +292,13 @@ end;
 function WayFrom(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath;
 var
   Known: PKnownPlace;
-  Pc, Sp, Frame, Slot, Key: NativeUInt;
+  Pc, Sp, Frame, Slot, LastSlot, Key: NativeUInt;
   Count: Cardinal;
 begin
   Pc := Walk.Pc;
   Sp := Walk.Sp;
   Frame := Walk.Frame;
+  LastSlot := Walk.Limit - SizeOf(Pointer);
   Key := (Pc xor Sp) * SpreadFactor;
   Count := 0;
   repeat
@@ -307,7 +308,7 @@ begin
     Slot := Sp + Known^.Rule.Size;
     if Known^.Rule.IsFramed then
       Slot := Frame + SizeOf(Pointer);
-    if (Slot < Sp) or (Slot >= Walk.Limit) or (Slot and (SizeOf(Pointer) - 1) <> 0) then
+    if (Slot < Sp) or (Slot > LastSlot) then
       Break;
     if Known^.Rule.SavedFrame <> 0 then
       Frame := PNativeUInt(NativeUInt(Slot - Known^.Rule.SavedFrame))^;
