@@ -37,7 +37,6 @@ set_command() {
     gcc) set_program gcc l.o gcc -O1 -c -o l.o "$out/large.c" ;;
     g++) set_program g++ l.o g++ -O1 -c -o l.o "$out/large.cc" ;;
     sqlite) set_program sqlite3 out sqlite3 -init "$inputs/tables.sql" :memory: .quit ;;
-    sqlite-half) set_program sqlite3 out sqlite3 -init "$out/tables.sql" :memory: .quit ;;
     perl) set_program perl out perl "$inputs/words.pl" ;;
     perl-half) set_program perl out perl "$inputs/words.pl" 150000 ;;
     gawk) set_program gawk out gawk -f "$root/bench/c/fields.awk" "$out/items.text" ;;
