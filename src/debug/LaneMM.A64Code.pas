@@ -19,6 +19,9 @@ uses
 procedure A64Decode(Code: NativeUInt; out Item: TInstruction);
 /// Returns whether the instruction begins a routine: it saves the frame pointer and the link.
 function A64IsStart(Code: NativeUInt): Boolean;
+/// Returns whether the routine at Code begins with its frame: 16 bytes with frame pointer and link,
+/// to which the frame pointer is set.
+function A64MakesFrame(Code: NativeUInt): Boolean;
 /// Returns whether this program has such code.
 function A64IsHere: Boolean;
 
@@ -208,6 +211,12 @@ end;
 function A64IsStart(Code: NativeUInt): Boolean;
 begin
   Result := PCardinal(Code)^ and $FFC07FFF = $A9807BFD; // stp x29, x30, [sp, offset]!
+end;
+
+function A64MakesFrame(Code: NativeUInt): Boolean;
+begin
+  // stp x29, x30, [sp, -16]!; mov x29, sp
+  Result := (PCardinal(Code)[0] = $A9BF7BFD) and (PCardinal(Code)[1] = $910003FD);
 end;
 
 end.

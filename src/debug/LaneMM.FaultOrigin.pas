@@ -66,7 +66,7 @@ end;
 // AArch64: every instruction has four bytes, so a start is found backwards.
 function FindStart(Pc: NativeUInt): NativeUInt;
 begin
-  Result := Pc;
+  Result := Pc and not NativeUInt(SizeOf(Cardinal) - 1);
   while (Result > Stacks.CodeFirst) and (NativeUInt(Pc - Result) < MostBytes)
     and not A64IsStart(Result) do
     Dec(Result, SizeOf(Cardinal));
@@ -308,14 +308,31 @@ begin
     Result := UnwindStep(Walk, Rule);
 end;
 
-// Replaces a scene by that of its caller. On AArch64 the frame pointer may be the caller's own.
+// Returns whether the scene comes after the frame of its routine, with no end of a routine between.
+// AArch64: else the frame pointer may be the caller's own.
+function IsFramed(const Scene: TScene): Boolean;
+var
+  Pc: NativeUInt;
+  Item: TInstruction;
+begin
+  Pc := Scene.Start + 2 * SizeOf(Cardinal);
+  Result := (Scene.Pc >= Pc) and A64MakesFrame(Scene.Start);
+  while Result and (Pc < Scene.Pc) do
+  begin
+    Result := Decode(Pc, Item) and (Item.Kind <> ikLeave);
+    Inc(Pc, Item.Length);
+  end;
+end;
+
+// Replaces a scene by that of its caller.
 function SceneLeave(var Scene: TScene): Boolean;
 var
   Caller: TScene;
   Beyond: TUnwind;
   Rule: TUnwindRule;
 begin
-  Result := IsX86 and (Scene.Start <> 0) and IsOnlyWay(Scene, Scene.Start);
+  Result := (Scene.Start <> 0) and (not A64IsHere or IsFramed(Scene))
+    and IsOnlyWay(Scene, Scene.Start);
   if not Result then
     Exit;
   Caller := Scene;
