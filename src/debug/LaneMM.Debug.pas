@@ -256,12 +256,14 @@ begin
     AllocationLogAllocated(Result);
 end;
 
-function RequestOf(Size, Capacity: NativeUInt; Shift: Byte): TRequest; inline;
+// No function: its result would be copied, by Free Pascal 3.3.1 with moves that need an aligned
+// stack, and the run-time library raises an exception on the stack that a fault has left.
+procedure RequestOpen(out Request: TRequest; Size, Capacity: NativeUInt; Shift: Byte); inline;
 begin
-  Result.Size := Size;
-  Result.Capacity := Capacity;
-  Result.Shift := Shift;
-  Result.IsGuarded := (Settings.Values[opGuard] = GuardPages)
+  Request.Size := Size;
+  Request.Capacity := Capacity;
+  Request.Shift := Shift;
+  Request.IsGuarded := (Settings.Values[opGuard] = GuardPages)
     and (DebugAlignmentSize(Shift) < OsPageSize);
 end;
 
@@ -316,19 +318,25 @@ begin
 end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer; inline;
+var
+  Request: TRequest;
 begin
-  Result := GetFilled(RequestOf(Size, Size, 0), Frame);
+  RequestOpen(Request, Size, Size, 0);
+  Result := GetFilled(Request, Frame);
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
 
 function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
+var
+  Request: TRequest;
 begin
   CheckWhenDue;
-  Result := nil;
-  if (Size <= DebugMostSize)
-    and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size)) then
-    Result := GetFilled(RequestOf(Size, Size, Shift), NativeUInt(get_frame));
+  if (Size > DebugMostSize)
+    or (DebugAlignmentSize(Shift) > NativeUInt(DebugMostSize - Size)) then
+    Exit(nil);
+  RequestOpen(Request, Size, Size, Shift);
+  Result := GetFilled(Request, NativeUInt(get_frame));
 end;
 
 function DebugGet(Size: TSize): Pointer;
@@ -343,7 +351,7 @@ var
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  Request := RequestOf(Size, Size, 0);
+  RequestOpen(Request, Size, Size, 0);
   Request.IsGuarded := True;
   Block := TakeBlock(Request, NativeUInt(get_frame), Place);
   if Block = nil then
@@ -353,9 +361,12 @@ begin
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
+var
+  Request: TRequest;
 begin
   CheckWhenDue;
-  Result := GetZeroed(RequestOf(Size, Size, 0), NativeUInt(get_frame));
+  RequestOpen(Request, Size, Size, 0);
+  Result := GetZeroed(Request, NativeUInt(get_frame));
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -589,12 +600,16 @@ end;
 function MoveBlock(const Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
+  Request: TRequest;
 begin
   Capacity := Size;
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(RequestOf(Size, Capacity, 0), Frame)
+  begin
+    RequestOpen(Request, Size, Capacity, 0);
+    Result := GetFilled(Request, Frame);
+  end
   else
   begin
     Result := BlockGet(Size);
