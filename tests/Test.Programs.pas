@@ -187,6 +187,11 @@ begin
   FileName := Folder + Name;
   {$ifdef UNIX}
   Freshen(Folder);
+  {$if FPC_FULLVERSION >= 30300} // -Fa of a unit that is not compiled is an internal error there
+  if (Pos('-FaLaneMM', All) > 0) and not FileExists(BuiltFile) then
+    OutputOf(Format(Compile, [Compiler, All.Replace('-FaLaneMM', ''), SourceFolder, SourceFolder,
+      Folder, Folder, SourceFolder + 'src/LaneMM.pas']));
+  {$endif}
   if not FileExists(BuiltFile) then
     OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, Folder, Path]));
   {$else} // tests that ran on this machine for its target have built it

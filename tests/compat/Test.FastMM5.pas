@@ -92,7 +92,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, FastMM5, LaneMM.Layout, LaneMM.DebugState, LaneMM.DebugSpans;
+  SysUtils, Classes, testregistry, FastMM5, LaneMM.Layout, LaneMM.RtlRecords, LaneMM.DebugState,
+  LaneMM.DebugSpans;
 
 const
   // Blocks of each tier, small ones first.
@@ -801,7 +802,7 @@ end;
 
 procedure TFastMM5NamesTests.StringsAreDetected;
 const
-  AnsiHead = {$ifdef CPU64} 24 {$else} 12 {$endif};
+  AnsiHead = SizeOf(TStringHead);
 var
   Ansi: AnsiString;
   Wide: UnicodeString;

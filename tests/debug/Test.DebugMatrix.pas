@@ -126,7 +126,11 @@ const
       + ClassLine;
       Stacks: Got + '=actor|' + Freed + '=released|' + Here + '=interface'),
     (Mistake: 'use-new'; Lines: 'Use of uninitialized memory: the contents of a new block were'
+      {$if FPC_FULLVERSION < 30300}
       + ' used as an address.|' + BlockLine; Stacks: WasGot + Here + '=text'),
+      {$else} // the new string is stored before the old one is read: the block has no such contents
+      + ' used as an address.|'; Stacks: Here + '=text'),
+      {$endif}
     (Mistake: 'use-freed';
       Lines: Followed + BlockLine; Stacks: WasFreed + Here + '=followed'),
     (Mistake: 'notes';

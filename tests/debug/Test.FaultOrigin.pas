@@ -162,7 +162,7 @@ begin
     A64Decode(NativeUInt(@Code), Item);
   Same(Length(Expected.Bytes) div 2, Item.Length, Expected.Bytes + ': length');
   Same(Ord(Expected.Kind), Ord(Item.Kind), Expected.Bytes + ': kind');
-  if Expected.Kind <> ikOther then
+  if Expected.Kind in [ikLoad, ikStore, ikAddress, ikPush] then
     Same(Expected.Target, Item.Target, Expected.Bytes + ': target');
   Same(Expected.Parts, Item.Parts, Expected.Bytes + ': parts');
   Same(Expected.Writes, Item.Writes, Expected.Bytes + ': writes');

@@ -81,12 +81,12 @@ type
     Pair: Integer;           // the blocks of a cycle of interfaces
     WideText: Integer;       // the block of the text of UTF-16
     Form: Integer;           // what TForm1 retains, and TForm1
-    HaltedCycles: Integer;   // cycles that are no longer referenced after Halt
+    HaltedCycles: Integer;   // of three cycles, those that nothing refers to after Halt, at least
   end;
 
 const
   // Of programs with 32 and 64 bits. From Free Pascal 3.3 on each object has a monitor, and the header
-  // of a string is shorter; there the stack still holds one cycle, which is no leak.
+  // of a string is shorter; there the stack may still hold one cycle, which is no leak.
   AllSizes: array[Boolean] of TSizes = (
     (Foo: 12; FooBlock: 16; Root: 4; Link: 16; Pair: 64; WideText: 32; Form: 257584;
       HaltedCycles: 3),
@@ -182,11 +182,21 @@ begin
 end;
 
 procedure TLeaksTests.LeaksAreFoundAfterHalt;
+
+  function Title(Cycles: Integer): string;
+  begin
+    Result := Format('Memory leaks: %d blocks, %d bytes:', [2 * Cycles, Sizes.Pair * Cycles]);
+  end;
+
+var
+  Count: Integer;
 begin
   Reports('cycle', 'halt');
   Same(3, Leaking.ExitCode, 'exit code');
-  Has(Format('Memory leaks: %d blocks, %d bytes:',
-    [2 * Sizes.HaltedCycles, Sizes.Pair * Sizes.HaltedCycles]));
+  Count := 3;
+  while (Count > Sizes.HaltedCycles) and (Pos(Title(Count), Leaking.Errors) = 0) do
+    Dec(Count);
+  Has(Title(Count));
 end;
 
 procedure TLeaksTests.LeaksAreFoundAfterAnException;
@@ -218,8 +228,14 @@ end;
 // A string's length and its characters are in one line.
 procedure TLeaksTests.BytesOfALeakAreShownOnRequest;
 const
-  Line = '  ........Item 0';
+  // In lines of sixteen bytes, of programs with 32 and 64 bits: the end of the string's header, and
+  // its characters.
+  Lines: array[Boolean] of string = ('  ............Item',
+    {$if FPC_FULLVERSION < 30300} '  ........Item 0' {$else} '  Item 0.' {$endif});
+var
+  Line: string;
 begin
+  Line := Lines[WordSize = 8];
   Leaking.Run('leaks,stacks,leaks:dump=40', ['texts']);
   Has(Line);
   Leaking.Run('leaks,stacks', ['texts']);
@@ -520,7 +536,8 @@ begin
   Root := GetJSON(Copy(Page, 1, Pos('</script>', Page) - 1));
   try
     Same(14, Root.FindPath('blocks').AsInteger, 'blocks');
-    Same(304, TreeBytes(TJSONArray(Root.FindPath('retainerTree'))), 'bytes of the tree');
+    Same(12 * Sizes.Foo + 2 * Sizes.Root, TreeBytes(TJSONArray(Root.FindPath('retainerTree'))),
+      'bytes of the tree');
   finally
     Root.Free;
   end;
