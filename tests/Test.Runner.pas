@@ -280,8 +280,18 @@ begin
       WriteLn(Line);
 end;
 
-// Runs Suite in a process of its own. A process without counts is one failed test, and so is one that
-// has counted no failure and ends badly.
+// Whether a test of Suite is not left out.
+function HasTests(Suite: TTestSuite): Boolean;
+var
+  Index: Integer;
+begin
+  Result := False;
+  for Index := 0 to Suite.ChildTestCount - 1 do
+    Result := Result or (LeftOut.IndexOf(Suite.TestName + '.' + Suite.Test[Index].TestName) < 0);
+end;
+
+// Runs Suite, if it has tests, in a process of its own. A process without counts is one failed
+// test, and so is one that has counted no failure and ends badly.
 procedure RunAlone(Suite: TTestSuite);
 var
   Child: TProcess;
@@ -289,6 +299,8 @@ var
   HasCounts: Boolean;
   FailedBefore: Integer;
 begin
+  if not HasTests(Suite) then
+    Exit;
   Child := TProcess.Create(nil);
   Lines := TStringList.Create;
   try
