@@ -138,8 +138,8 @@ build_inputs() {
   awk -f tests/c/work/large.cc.awk > "$out/large.cc"
   mkdir -p "$out/project"
   cp bench/c/project.cmake "$out/project/CMakeLists.txt"
-  awk -v count=150000 -v form=text -f bench/c/items.awk > "$out/items.text"
-  awk -v count=150000 -v form=xml -f bench/c/items.awk > "$out/items.xml"
+  awk -v count=70000 -v form=text -f bench/c/items.awk > "$out/items.text"
+  awk -v count=60000 -v form=xml -f bench/c/items.awk > "$out/items.xml"
   awk -v count=40000 -v form=json -f bench/c/items.awk > "$out/items.json"
   if has_row git && [ ! -d "$out/repository" ]; then
     git init -q -b main "$out/making"
