@@ -27,6 +27,8 @@ type
     procedure RunInShell(const Settings, Command: string);
     /// Its path as reports name it; the drive Z of wine is the root folder.
     function ReportedPath: string;
+    /// The file of its system that takes all and keeps nothing.
+    function NullDevice: string;
     /// The line, from 1, of the comment `// planted: What`; 0 when there is none.
     function PlantedLine(const What: string): Integer;
     /// The contents of the file of this program whose name ends with Suffix; '' without one.
@@ -36,6 +38,7 @@ type
   strict private
     FileName, Name: string;
     function BuiltFile: string;
+    function IsForWindows: Boolean;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
@@ -164,11 +167,19 @@ begin
     Result := FileName + '.exe';
 end;
 
+function TTestProgram.IsForWindows: Boolean;
+begin
+  Result := BuiltFile <> FileName;
+end;
+
 function TTestProgram.ReportedPath: string;
 begin
-  Result := BuiltFile;
-  if Result <> FileName then
-    Result := 'Z:' + Result;
+  Result := IfThen(IsForWindows, 'Z:') + BuiltFile;
+end;
+
+function TTestProgram.NullDevice: string;
+begin
+  Result := IfThen(IsForWindows, 'NUL', '/dev/null');
 end;
 
 constructor TTestProgram.Create(const Name, Options: string);

@@ -56,7 +56,8 @@ wine32() {
 # windows_run FOLDER BITS [VARIABLE...]: makes $dir/run, with a Windows of its own in $dir/wine, from the
 # folder of wine's programs and what its environment needs. A program needs no `.exe`. Wine's server stays
 # for ten seconds after a program: else each one would start a Windows anew. A command of no effect starts
-# the services first: they would keep the program's stderr open.
+# the services first, without what the caller has open: they would keep the program's stderr, and the pipes
+# by which a test reads it.
 windows_run() {
   server=$1/wineserver$2
   wine=$1/wine
@@ -73,7 +74,8 @@ program=\$1
 shift
 [ ! -e "\$program.exe" ] || program=\$program.exe
 if ! $windows "$server" -k0 2> /dev/null; then
-  { $windows "$server" -p10; $windows "$wine" cmd /c exit; } < /dev/null > /dev/null 2>&1
+  { $windows "$server" -p10; $windows "$wine" cmd /c exit; } < /dev/null > /dev/null 2>&1 \
+    3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 fi
 exec $windows "$wine" "\$program" "\$@"
 END

@@ -6,7 +6,7 @@ program DamagedEnd;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils {$ifdef LINUX}, BaseUnix {$endif};
+  LaneMM, cthreads, {$ifdef LINUX} BaseUnix, {$else} Windows, {$endif} SysUtils;
 
 var
   Block, Freed: PByte;
@@ -49,10 +49,8 @@ begin
     PByte(nil)^ := 1
   else if How = 'file' then
     FreeTwiceBesideFile(ParamStr(2));
-  {$ifdef LINUX}
   if How = 'kill' then
-    FpKill(FpGetPid, SIGKILL);
-  {$endif}
+    {$ifdef LINUX} FpKill(FpGetPid, SIGKILL); {$else} TerminateProcess(GetCurrentProcess, 1); {$endif}
 end;
 
 begin

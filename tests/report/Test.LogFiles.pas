@@ -34,6 +34,7 @@ type
     procedure FolderForTemporaryFilesIsNoneOfTheSystem;
     procedure FilesAreForTheirOwner;
     procedure OneLineSaysWhereTheLogWent;
+    procedure MissingFolderIsNamedAndAnotherTaken;
     procedure FirstChoiceIsNotMentioned;
     procedure LogThatIsFullBeginsAnew;
     procedure DeviceAsLogIsNotRenamed;
@@ -188,7 +189,7 @@ end;
 
 procedure TLogFilesTests.NullDeviceAsLogTakesTheLogAndNoProfile;
 begin
-  RunIn(Profiling + ',debug,event=all:file,log=/dev/null', '"$P" halt; code=$?; '
+  RunIn(Profiling + ',debug,event=all:file,log=' + Program_.NullDevice, '"$P" halt; code=$?; '
     + 'ls /dev | grep DamagedEnd >&2; rm -f /dev/DamagedEnd_MemoryManager_*; exit $code');
   Same(3, Program_.ExitCode, 'exit code');
   Lacks(#10'DamagedEnd_MemoryManager_', #10 + Program_.Errors);
@@ -258,6 +259,16 @@ begin
     + LogName + #10, Program_.Errors);
 end;
 
+procedure TLogFilesTests.MissingFolderIsNamedAndAnotherTaken;
+begin
+  RunIn('debug,log=missing/log', '"$P" halt');
+  Same(3, Program_.ExitCode, 'exit code');
+  Same(1, Length(Program_.Errors.Split([' cannot be written;'])) - 1, 'lines');
+  Has('LaneMM: missing/log cannot be written; written to ' + ExtractFilePath(Program_.ReportedPath)
+    + LogName + #10, Program_.Errors);
+  Has(Overrun, Program_.Written('EventLog.txt'));
+end;
+
 procedure TLogFilesTests.FirstChoiceIsNotMentioned;
 begin
   RunIn('debug,event=all:file,leaks,leaks:format=json', '"$P"');
@@ -280,7 +291,8 @@ end;
 
 procedure TLogFilesTests.DeviceAsLogIsNotRenamed;
 begin
-  RunIn('debug,event=all:file,log=/dev/null,log:most=1', '"$P" halt; "$P" halt; ls /dev/null*>&2');
+  RunIn('debug,event=all:file,log:most=1,log=' + Program_.NullDevice,
+    '"$P" halt; "$P" halt; ls /dev/null* >&2; ls >&2');
   AssertEquals('/dev/null'#10, Program_.Errors);
 end;
 

@@ -20,6 +20,7 @@ type
     procedure FullLogLeavesTheScreen;
     procedure FullScreenLeavesTheLog;
     procedure ProgramGoesOnWhenNothingTakesTheReport;
+    procedure ProgramGoesOnWithoutAScreen;
     procedure ProgramWithoutAnyTerminalWritesTheLog;
     procedure ClosedPipeDoesNotEndTheProgram;
     procedure LimitOnFilesDoesNotEndTheProgram;
@@ -97,6 +98,10 @@ procedure TReportsTests.ProgramGoesOnWhenNothingTakesTheReport;
 begin
   Program_.RunInShell('debug,event=all:stderr', '"$P" halt 2>/dev/full');
   Same(3, Program_.ExitCode, 'exit code');
+end;
+
+procedure TReportsTests.ProgramGoesOnWithoutAScreen;
+begin
   Program_.RunInShell('debug,leaks,event=all:stderr', '"$P" halt 2>&-');
   Same(3, Program_.ExitCode, 'exit code');
 end;
@@ -192,7 +197,7 @@ procedure TReportsTests.SpoiltMemoryIsReported(const Settings: string; Count: In
 begin
   if Spoiling = nil then
     Spoiling := TTestProgram.Create('Spoiling', '-O1 -gl -Xs-');
-  Spoiling.RunInShell(Settings + ',event=all:file,log=/dev/null',
+  Spoiling.RunInShell(Settings + ',event=all:file,log=' + Spoiling.NullDevice,
     Format('"$P" %d %d >&2', [TestSeed, Count]));
   AssertEquals('seeds that failed', '', Spoiling.Errors);
   Same(0, Spoiling.ExitCode, 'exit code');

@@ -6,6 +6,7 @@ how='wine'
 parts='suites checked engine engine-checked reports programs demos'
 quick='engine engine-checked'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
+reports="$reports,Reports,LogFiles"
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting LastFrees OnDemand Windowed"
 
