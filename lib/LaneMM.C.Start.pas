@@ -20,7 +20,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.Leaks, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.ObserveState, LaneMM.Leaks, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
+  LaneMM.C.Manager, LaneMM.C.Roots;
 
 // src/ refers to these weakly. The references here make a static program link them.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -68,9 +69,11 @@ procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 // Frees the memory that libc caches, such as the stacks of ended threads.
 procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
 
+// Counts the threads but for LaneMM's own, which uses nothing of libc.
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin
-  Inc(PCardinal(Context)^);
+  if Id <> Observe.ReporterThread then
+    Inc(PCardinal(Context)^);
 end;
 
 // Makes libc free its caches, so that they are not reported as leaks; only if no other thread is

@@ -14,7 +14,8 @@ uses
   Test.Demangle,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
-  Test.HeapProfile, Test.Leaks,
+  Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
+  Test.Leaks,
   Test.DeepStacks, Test.ReportHead, Test.CompatNames, Test.Mailbox,
   {$endif}
   Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;

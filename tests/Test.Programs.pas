@@ -33,6 +33,8 @@ type
     function PlantedLine(const What: string): Integer;
     /// The contents of the file of this program whose name ends with Suffix; '' without one.
     function Written(const Suffix: string): string;
+    /// The paths of its files whose names end with Suffix, in order. The caller frees the list.
+    function FilesOf(const Suffix: string): TStringList;
     /// Deletes what it wrote.
     procedure Clean;
   strict private
@@ -217,6 +219,19 @@ destructor TTestProgram.Destroy;
 begin
   Source.Free;
   inherited Destroy;
+end;
+
+function TTestProgram.FilesOf(const Suffix: string): TStringList;
+var
+  Found: TSearchRec;
+begin
+  Result := TStringList.Create;
+  Result.Sorted := True;
+  if FindFirst(FileName + '_MemoryManager_*' + Suffix, 0, Found) = 0 then
+    repeat
+      Result.Add(Folder + Found.Name);
+    until FindNext(Found) <> 0;
+  FindClose(Found);
 end;
 
 procedure TTestProgram.Clean;

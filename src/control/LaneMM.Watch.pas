@@ -48,7 +48,7 @@ uses
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
   LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
-  LaneMM.Sampler,
+  LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LivePage;
@@ -104,6 +104,7 @@ procedure EndBySignal(Signal: Integer); cdecl;
 const
   PatienceMs = 100;
 begin
+  TimedReportsEnd;
   WatchWrite;
   if Debug.IsStarted and WatchBecomesFree(Debug.Lock, PatienceMs) then
     DebugCheckHeap;
@@ -340,6 +341,7 @@ begin
   GrowthForget;
   CopiesForget;
   SamplerRecover(IsTorn);
+  TimedReportsForget;
   StoreRelease(Observe.ReportCount, 0);
   DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
@@ -429,6 +431,7 @@ begin
   TakeEndSignals;
   if IsSet(opSignal) then
     OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
+  TimedReportsApply;
 end;
 
 procedure WatchApply;
@@ -471,6 +474,7 @@ end;
 
 procedure WatchEnd;
 begin
+  TimedReportsEnd;
   AllocationLogEnd;
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;

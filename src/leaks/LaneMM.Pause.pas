@@ -27,7 +27,7 @@ procedure PauseEnd;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.LeaksState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ObserveState, LaneMM.LeaksState;
 
 type
   TAsking = record
@@ -36,9 +36,11 @@ type
   end;
   PAsking = ^TAsking;
 
+// Returns whether the thread is another one of the program, none of LaneMM's own.
 function IsOther(Id: Cardinal; Asking: PAsking): Boolean;
 begin
-  Result := (Id <> Asking^.OwnId) and (Id <> Process.PurgeThread);
+  Result := (Id <> Asking^.OwnId) and (Id <> Process.PurgeThread)
+    and (Id <> Observe.ReporterThread);
 end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);
@@ -47,7 +49,7 @@ begin
     Inc(PAsking(Context)^.Count);
 end;
 
-// Counts the other threads, but for the purge thread. Returns whether there are any.
+// Counts the other threads. Returns whether there are any.
 function CountOthers(out Asking: TAsking): Boolean;
 begin
   Asking.OwnId := OsThreadId;

@@ -64,9 +64,13 @@ type
     TimeLineStepMs: TAtomicWord; //< shared  least distance of two points
     StartMs: Cardinal;          //< const   OsNowMs at the start of the profile
     StartSeconds: UInt64;       //< const   OsUnixSeconds then
-    ReportMs: TAtomicWord;      //< shared  OsNowMs of the last report of the every=N setting
+    ReportMs: TAtomicWord;      //< shared  OsNowMs of the last timed report, or start of its period
+    ReportEveryMs: Cardinal;    //< lock Control  the period that was applied last; 0: none
+    ReporterState: TAtomicWord; //< shared  of the thread that writes timed reports
+    ReporterChanges: TAtomicWord; //< shared  counts changes of the period; the thread waits on it
+    ReporterThread: Cardinal;   //< racy    number of that thread; 0: none yet
     ReportCount: TAtomicWord;   //< shared  reports written so far
-    WriteReport: TPlainProcedure; //< const   writes a report for that setting; see LaneMM.Watch
+    WriteReport: TPlainProcedure; //< const   writes a timed report; see LaneMM.Watch
   end;
 
 var

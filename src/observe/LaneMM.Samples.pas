@@ -46,7 +46,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.SettingsState,
-  LaneMM.SampledClasses, LaneMM.Temporaries, LaneMM.TimeLine;
+  LaneMM.SampledClasses, LaneMM.Temporaries, LaneMM.TimeLine,
+  LaneMM.TimedReports;
 
 const
   TableLength = 65536;
@@ -233,7 +234,7 @@ begin
     AddFree(P, Sample); // its free will not be noticed
   end;
   TimeLineTick;
-  TimedReport;
+  TimedReportsSeen;
 end;
 
 procedure SamplesRemove(P: Pointer);

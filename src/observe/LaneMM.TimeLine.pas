@@ -1,7 +1,6 @@
-/// The time line of the samples: bytes in use at points in time, by call site; timed reports.
+/// The time line of the samples: bytes in use at points in time, by call site.
 //
-// Owns:       Observe.TimeLine, TimeLineBusy, TimeLineMs, TimeLineStepMs, StartMs, StartSeconds,
-//             ReportMs.
+// Owns:       Observe.TimeLine, TimeLineBusy, TimeLineMs, TimeLineStepMs, StartMs, StartSeconds.
 // Invariants: no clock runs: the first sampled event after the time for a point adds the point;
 //             each report adds one. TimeLineStepMs lie between two points at least, but for those
 //             of reports. When there are MostPoints, every second one is removed, and
@@ -48,8 +47,6 @@ function TimeLineStart: Boolean;
 procedure TimeLineForget;
 /// Adds a point if it is time for it.
 procedure TimeLineTick;
-/// Writes the report of the every=N setting if it is time for it. Under no lock.
-procedure TimedReport;
 /// Adds a point for now and returns the points; nil when there are none, or another thread has
 /// them. The caller has them until TimeLineClose.
 function TimeLineOpen: PTimeLine;
@@ -61,8 +58,7 @@ function RunMs: UInt64;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Layout, LaneMM.SettingsState,
-  LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Layout, LaneMM.ObserveState;
 
 const
   FirstStepMs = 100;
@@ -88,7 +84,6 @@ begin
   Observe.StartSeconds := OsUnixSeconds;
   Observe.TimeLineMs := Observe.StartMs;
   Observe.TimeLineStepMs := FirstStepMs;
-  Observe.ReportMs := Observe.StartMs;
 end;
 
 function TimeLineStart: Boolean;
@@ -182,18 +177,6 @@ procedure TimeLineTick;
 begin
   if IsDue(Observe.TimeLineMs, LoadAcquire(Observe.TimeLineStepMs)) then
     TimeLineClose(TimeLineOpen);
-end;
-
-procedure TimedReport;
-var
-  Last: NativeUInt;
-begin
-  if not IsSet(opEvery) or not IsDue(Observe.ReportMs, Settings.Values[opEvery]) then
-    Exit;
-  Last := LoadAcquire(Observe.ReportMs);
-  // One of the threads that see the time pass writes.
-  if CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
-    Observe.WriteReport;
 end;
 
 end.

@@ -277,6 +277,12 @@ finds_no_leaks() {
   watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+# The reports are written, and no log of leaks.
+finds_no_leaks_beside_reports() {
+  watch leaks,profile,json,every=1h,log=logs threads && [ -n "$(ls logs/*.json)" ] \
+    && ! grep -i leak "$log" && [ "$(cat out)" = done ]
+}
+
 finds_no_leaks_of_threads() {
   watch "leaks,log=logs$1" threads && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -355,6 +361,7 @@ promise 'also those of stacks alone' follows_realigned_stacks stacks 48 2,400
 promise 'leaks says nothing when nothing is lost' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
+promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 if [ -x /usr/bin/python3 ]; then
   promise 'a program of the system is logged in the current folder' spares_folders_of_system

@@ -45,6 +45,7 @@ mkdir -p "$out/pascal" "$out/client"
 {
   fpc $flags -O3 -g -gl -Xs- -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Asked.lpr &&
     fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Quiet.lpr &&
+    fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/programs/Sleeping.lpr &&
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
     sh lib/build.sh && make --no-print-directory lanemm
@@ -118,6 +119,38 @@ stop
 start sh -c 'echo ready; read line'
 answers 'another memory manager' 4 'does not run on LaneMM' do $pid status
 stop
+
+# ---------------------------------------------------------------- timed reports
+
+# Whether so many reports come, within a minute.
+reports_come() { # NAME COUNT
+  looks=0
+  until [ "$(ls "$out" | grep -c "^$1_MemoryManager_Profile[.]$pid[.].*json$")" -ge "$2" ]; do
+    looks=$((looks + 1))
+    [ $looks -lt 600 ] || return 1
+    sleep 0.1
+  done
+}
+has_threads() { # COUNT
+  ls "/proc/$pid/task"
+  [ "$(ls "/proc/$pid/task" | wc -l)" -eq "$1" ]
+}
+# A request starts their thread in a signal handler.
+timed() { # NAME PROGRAM THREADS
+  promise "$1: no thread for them" has_threads "$3"
+  answers "$1: timed reports are switched on" 0 'used ' do $pid profile,json,every=100ms status
+  promise "$1: it sleeps, and they come" reports_come "$2" 3
+  promise "$1: their thread" has_threads $(($3 + 1))
+  answers "$1: they are switched off, and others on" 0 'used ' do $pid every=0,status,every=50ms,status
+  promise "$1: those come" reports_come "$2" 6
+  stop
+  promise "$1: it ends well" test $code -eq 0
+}
+
+start env "LANEMM=log=$out/" "$out/Sleeping"
+timed 'Pascal' Sleeping 2
+start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" bash -c 'echo ready; read line; exit 0'
+timed 'C' bash 1
 
 # ---------------------------------------------------------------- programs with ways of their own
 

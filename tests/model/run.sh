@@ -162,6 +162,14 @@ breaks mailbox 2 TAKE_BY_STORE
 breaks mailbox 3 WORDS_LATE
 breaks mailbox 3 TAKE_BACK_BLIND
 
+holds reports
+breaks reports 1 END_BLIND
+breaks reports 1 END_HALF
+breaks reports 1 WRITE_BLIND
+breaks reports 2 START_BY_STORE
+breaks reports 3 PERIOD_FIRST
+breaks reports 3 CHANGE_SILENT
+
 if [ "$1" = --deep ]
 then
   holds life -DBlocks=3

@@ -67,20 +67,6 @@ begin
   Result := Program_;
 end;
 
-// The paths of the files that the last run left whose names end with Suffix, in order.
-function FilesOf(const Suffix: string): TStringList;
-var
-  Found: TSearchRec;
-begin
-  Result := TStringList.Create;
-  Result.Sorted := True;
-  if FindFirst(Planted.Folder + 'PlantedHeap_MemoryManager_*' + Suffix, 0, Found) = 0 then
-    repeat
-      Result.Add(Planted.Folder + Found.Name);
-    until FindNext(Found) <> 0;
-  FindClose(Found);
-end;
-
 procedure THeapProfileTests.TearDown;
 begin
   FreeAndNil(All);
@@ -457,7 +443,7 @@ var
   Files: TStringList;
 begin
   Planted.Run(Exact + ',keep=2', ['reports']);
-  Files := FilesOf('.json');
+  Files := Planted.FilesOf('.json');
   try
     AssertEquals(Files.Text, 2, Files.Count);
     AssertTrue(Files.Text, Pos('.2.json', Files[0]) > 0);
@@ -466,7 +452,7 @@ begin
     Files.Free;
   end;
   Planted.Run(Exact + ',folded', ['reports']);
-  Files := FilesOf('heap.*.folded');
+  Files := Planted.FilesOf('heap.*.folded');
   try
     AssertEquals(Files.Text, 3, Files.Count);
   finally
@@ -479,7 +465,7 @@ var
   Files: TStringList;
 begin
   Planted.Run(Exact + ',every=300ms', ['growth']);
-  Files := FilesOf('.json');
+  Files := Planted.FilesOf('.json');
   try
     AtLeast(3, Files.Count, 'reports'); // the program pauses for 1,200 ms
   finally

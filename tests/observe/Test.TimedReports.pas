@@ -1,0 +1,212 @@
+/// Tests of LaneMM.TimedReports, on a program that sleeps: its reports, and its threads.
+unit Test.TimedReports;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, Test.Programs;
+
+type
+  TTimedReportsTests = class(TLaneTest)
+  strict private
+    procedure Watch(Program_: TTestProgram; const Settings, Part, Script: string);
+    procedure AllFilesAreWhole(Program_: TTestProgram);
+    procedure HasThreads(Program_: TTestProgram; Count: Integer; const Settings: string);
+  published
+    procedure SleepingProgramWritesReports;
+    procedure SleepingProgramWithoutThreadsWritesReports;
+    procedure ThreadIsThereForTheSettingAlone;
+    procedure PeriodIsChangedAtRunTime;
+    procedure PeriodIsSetAtRunTime;
+    procedure ThreadEndsWhenTheRightsChange;
+    procedure ChildWritesReportsOfItsOwn;
+    procedure ChildThatAllocatesNothingHasNoThread;
+    procedure EndOfTheProgramWaitsForTheReport;
+    procedure SignalThatEndsTheProgramWaitsForTheReport;
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, fpjson, jsonparser, testregistry;
+
+const
+  Sampled = 'profile,rate=1,json';
+  Timed = Sampled + ',every=100ms';
+
+var
+  Sleeping, Alone: TTestProgram;
+
+function WithThreads: TTestProgram;
+begin
+  if Sleeping = nil then
+    Sleeping := TTestProgram.Create('Sleeping', '-O1 -gl -Xs-');
+  Result := Sleeping;
+end;
+
+function WithoutThreads: TTestProgram;
+begin
+  if Alone = nil then
+    Alone := TTestProgram.Create('Sleeping', '-O1 -gl -Xs- -dALONE');
+  Result := Alone;
+end;
+
+// Runs a part of the program, whose number is $pid, beside a script in which the functions stand.
+// A condition that is not met within a minute fails the test.
+procedure TTimedReportsTests.Watch(Program_: TTestProgram;
+  const Settings, Part, Script: string);
+const
+  Begins = 'rm -f in said; mkfifo in; "$P" %s < in > said & pid=$!; exec 9> in;'
+    + ' fails() { echo "$1" >&2; kill -KILL $pid; exit 1; };'
+    + ' await() { turns=0; until eval "$1"; do turns=$((turns + 1));'
+    + ' [ $turns -lt 600 ] || fails "never: $1"; sleep 0.1; done; };'
+    + ' reports() { ls | grep -c "^Sleeping_MemoryManager_Profile.*json$"; };'
+    + ' threads() { ls "/proc/$1/task" | wc -l; };'
+    // Of all threads: how often they have slept.
+    + ' sleeps() { cat /proc/$pid/task/*/status'
+    + ' | awk "/^voluntary/ { sum += \$2 } END { print sum }"; };'
+    + ' rests() { slept=$(sleeps); sleep 0.3; [ "$slept" = "$(sleeps)" ]; };'
+    + ' lines=0; configure() { echo "$1" >&9; lines=$((lines + 1));'
+    + ' await "[ \$(grep -c done said) -eq $lines ]"; };'
+    + ' await "grep -q ready said";';
+  Ends = ' exec 9>&-; wait $pid';
+begin
+  Program_.RunInShell(Settings, Format(Begins, [Part]) + Script + Ends);
+end;
+
+procedure TTimedReportsTests.AllFilesAreWhole(Program_: TTestProgram);
+var
+  Files: TStringList;
+  FileName: string;
+  Text: TFileStream;
+begin
+  Files := Program_.FilesOf('.json');
+  try
+    AtLeast(1, Files.Count, 'reports');
+    for FileName in Files do
+    begin
+      Text := TFileStream.Create(FileName, fmOpenRead);
+      try
+        GetJSON(Text).Free; // raises where the text ends too early
+      finally
+        Text.Free;
+      end;
+    end;
+  finally
+    Files.Free;
+  end;
+end;
+
+// ---------------------------------------------------------------------------- reports
+
+procedure TTimedReportsTests.SleepingProgramWritesReports;
+begin
+  Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 3 ]";');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+  AllFilesAreWhole(WithThreads);
+end;
+
+procedure TTimedReportsTests.SleepingProgramWithoutThreadsWritesReports;
+begin
+  Watch(WithoutThreads, Timed, '', 'await "[ \$(reports) -ge 3 ]";');
+  AssertEquals(WithoutThreads.Errors, 0, WithoutThreads.ExitCode);
+  AllFilesAreWhole(WithoutThreads);
+end;
+
+procedure TTimedReportsTests.HasThreads(Program_: TTestProgram; Count: Integer;
+  const Settings: string);
+begin
+  Watch(Program_, Settings, '',
+    Format('[ $(threads $pid) -eq %d ] || fails "threads: $(threads $pid)";', [Count]));
+  AssertEquals(Program_.Errors, 0, Program_.ExitCode);
+end;
+
+procedure TTimedReportsTests.ThreadIsThereForTheSettingAlone;
+begin
+  HasThreads(WithThreads, 2, Sampled);
+  HasThreads(WithThreads, 2, 'every=1h');
+  HasThreads(WithThreads, 3, Sampled + ',every=1h');
+  HasThreads(WithoutThreads, 1, Sampled);
+  HasThreads(WithoutThreads, 2, Sampled + ',every=1h');
+end;
+
+// ---------------------------------------------------------------------------- changes
+
+procedure TTimedReportsTests.PeriodIsChangedAtRunTime;
+begin
+  // A report that is being written when it is switched off comes after it.
+  Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 2 ]"; configure every=0; before=$(reports);'
+    + ' await rests; [ $(reports) -le $((before + 1)) ] || fails "it goes on";'
+    + ' before=$(reports); configure every=50ms; await "[ \$(reports) -ge $((before + 3)) ]";'
+    + ' configure profile=0; await rests;');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+end;
+
+procedure TTimedReportsTests.PeriodIsSetAtRunTime;
+begin
+  Watch(WithThreads, 'json', '', 'configure profile,every=50ms; await "[ \$(reports) -ge 3 ]";');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+end;
+
+procedure TTimedReportsTests.ThreadEndsWhenTheRightsChange;
+begin
+  Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 2 ]"; [ $(threads $pid) -eq 3 ] || fails thread;'
+    + ' configure rights; await "[ \$(threads $pid) -eq 2 ]";');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+  AllFilesAreWhole(WithThreads);
+end;
+
+// ---------------------------------------------------------------------------- fork
+
+procedure TTimedReportsTests.ChildWritesReportsOfItsOwn;
+begin
+  Watch(WithThreads, Timed, 'fork', 'both() { [ $(ls | sed -n '
+    + '"s/^Sleeping_MemoryManager_Profile[.]\([0-9]*\)[.]3[.]json$/\1/p" | wc -l) -eq 2 ]; }; await both;');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+  AllFilesAreWhole(WithThreads);
+end;
+
+procedure TTimedReportsTests.ChildThatAllocatesNothingHasNoThread;
+begin
+  Watch(WithThreads, Timed, 'idle-child', 'await "[ \$(grep -c ready said) -eq 2 ]";'
+    + ' await "[ \$(reports) -ge 2 ]"; child=$(cat /proc/$pid/task/$pid/children);'
+    + ' [ $(threads ${child% }) -eq 1 ] || fails "threads: $(threads ${child% })";');
+  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+end;
+
+// ---------------------------------------------------------------------------- the end
+
+procedure TTimedReportsTests.EndOfTheProgramWaitsForTheReport;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 20 do
+  begin
+    WithThreads.RunInShell(Sampled + ',every=1ms', '"$P" < /dev/null > said');
+    AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+    AllFilesAreWhole(WithThreads);
+  end;
+end;
+
+procedure TTimedReportsTests.SignalThatEndsTheProgramWaitsForTheReport;
+const
+  EndedByTerm = 128 + 15;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 5 do
+  begin
+    Watch(WithThreads, Sampled + ',every=1ms', '', 'await "[ \$(reports) -ge 2 ]"; kill -TERM $pid;');
+    AssertEquals(WithThreads.Errors, EndedByTerm, WithThreads.ExitCode);
+    AllFilesAreWhole(WithThreads);
+  end;
+end;
+
+initialization
+  RegisterTest(TTimedReportsTests);
+finalization
+  Sleeping.Free;
+  Alone.Free;
+end.
