@@ -218,8 +218,8 @@ test-live: ## requests of lanemm into busy programs in Pascal and C, thousands, 
 	@sh tools/need.sh fpc gcc tmux strace
 	@sh tests/live/run.sh $(COUNT)
 
-test-servers: ## redis-server and demos/Server under load, looked at with lanemm
-	@sh tools/need.sh fpc gcc redis promtool
+test-servers: ## redis-server and demos/Server under load, looked at with lanemm; Prometheus
+	@sh tools/need.sh fpc gcc redis prometheus promtool python3
 	@sh tests/servers/run.sh
 
 PREFIX = /usr/local

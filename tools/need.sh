@@ -5,8 +5,8 @@
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
 # (the library), opkman (the sources of the Online Package Manager, with a Lazarus without windows),
-# python-tests (those of Debian's python3), redis (server and client), php, or a command
-# with a Debian package of the same name. A missing tool is installed
+# python-tests (those of Debian's python3), redis (server and client), prometheus (the server and
+# node_exporter), php, or a command with a Debian package of the same name. A missing tool is installed
 # with apt where that is possible without a password; elsewhere one line says what to install, and
 # the exit code is 1.
 set -eu
@@ -47,6 +47,7 @@ has() {
     debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
     venv) /usr/bin/python3 -c 'import ensurepip' 2> /dev/null ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
+    prometheus) command -v prometheus > /dev/null && command -v prometheus-node-exporter > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
   esac
 }
@@ -78,6 +79,7 @@ packages() {
     xz) echo xz-utils ;;
     xmllint) echo libxml2-utils ;;
     promtool) echo prometheus ;;
+    prometheus) echo prometheus prometheus-node-exporter ;;
     gcore) echo gdb ;;
     *) echo "$1" ;;
   esac

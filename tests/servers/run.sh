@@ -1,6 +1,7 @@
 #!/bin/sh
-# Looks at real servers under load, as docs/live.md does: redis-server of Debian on liblanemm.so, and
-# demos/Server, whose planted growth three commands find. All loads have a fixed number of requests.
+# Looks at real servers under load, as docs/live.md does: redis-server of Debian on liblanemm.so, whose
+# metrics go to Prometheus through a file that node_exporter reads, and demos/Server, whose planted
+# growth three commands find. All loads have a fixed number of requests.
 #
 #   sh tests/servers/run.sh
 set -u
@@ -15,6 +16,8 @@ lanemm=$PWD/build/lanemm
 passed=0
 failed=0
 server=
+exporter=
+prometheus=
 
 pass() { passed=$((passed + 1)); }
 fail() { # NAME
@@ -49,11 +52,19 @@ await() { # COMMAND...
     sleep 0.1
   done
 }
-# Ends the server if it did not end by itself.
+# Ends the servers that did not end by themselves.
 end_server() {
   [ -z "$server" ] || kill -KILL "$server" 2> "$out/killed"
 }
-trap end_server EXIT
+end_scrapers() {
+  for scraper in $exporter $prometheus; do
+    kill -KILL "$scraper" 2> "$out/killed"
+    wait "$scraper" 2> "$out/killed"
+  done
+  exporter=
+  prometheus=
+}
+trap 'end_server; end_scrapers' EXIT
 
 rm -rf "$out"
 mkdir -p "$out/logs"
@@ -110,6 +121,82 @@ answers 'redis: the profile for pprof' 0 'pb.gz$' report $server profile --pprof
 answers 'redis: difference' 0 '  all$' diff "$out/before.json" "$out/after.json"
 cp "$out/log" "$out/diff.txt"
 promise 'redis: it has grown' grows "$out/diff.txt"
+
+# ---------------------------------------------------------------- Prometheus
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+read_url() { # URL
+  python3 -c 'import sys, urllib.request
+sys.stdout.write(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=20).read().decode())' "$1"
+}
+# Starts a server on a port of this machine alone that is free; another one when it was taken meanwhile.
+serves() { # PID URL
+  kill -0 "$1" && read_url "$2"
+}
+start_exporter() {
+  for try in 1 2 3; do
+    exporter_port=$(free_port)
+    prometheus-node-exporter "--web.listen-address=127.0.0.1:$exporter_port" \
+      --collector.disable-defaults --collector.textfile "--collector.textfile.directory=$out/textfile" \
+      > "$out/exporter.log" 2>&1 &
+    exporter=$!
+    await serves $exporter "http://127.0.0.1:$exporter_port/metrics" && return 0
+    end_scrapers
+  done
+  cat "$out/exporter.log"
+  return 1
+}
+start_prometheus() {
+  printf '%s\n' 'global: { scrape_interval: 1s }' 'scrape_configs:' '  - job_name: heaps' \
+    "    static_configs: [ { targets: [ '127.0.0.1:$exporter_port' ] } ]" > "$out/prometheus.yml"
+  for try in 1 2 3; do
+    prometheus_port=$(free_port)
+    prometheus "--config.file=$out/prometheus.yml" "--storage.tsdb.path=$out/prometheus" \
+      "--web.listen-address=127.0.0.1:$prometheus_port" > "$out/prometheus.log" 2>&1 &
+    prometheus=$!
+    await serves $prometheus "http://127.0.0.1:$prometheus_port/-/ready" && return 0
+    kill -KILL $prometheus
+    wait $prometheus
+    prometheus=
+  done
+  cat "$out/prometheus.log"
+  return 1
+}
+# The bytes in use of the server: in the file of its metrics, at node_exporter, and at Prometheus.
+metric=lanemm_used_bytes
+written() { sed -n "s/^$metric{.*} //p" "$out/textfile/lanemm.prom"; }
+exported() { read_url "http://127.0.0.1:$exporter_port/metrics" | sed -n "s/^$metric{.*} //p"; }
+stored() {
+  promtool query instant "http://127.0.0.1:$prometheus_port" "$metric{program=\"redis-server\"}" \
+    | sed -n 's/^.* => \(.*\) @.*$/\1/p'
+}
+# Whether the command prints the number of the file; node_exporter writes large ones as 1.5e+06.
+agrees() { # COMMAND
+  echo "$1 $($1), written $(written)"
+  [ -n "$($1)" ] && [ "$(printf '%.0f' "$($1)")" = "$(written)" ]
+}
+write_metrics() { "$lanemm" prom $server --output "$out/textfile/lanemm.prom"; }
+has_no_error() {
+  read_url "http://127.0.0.1:$exporter_port/metrics" | grep '^node_textfile_scrape_error 0$'
+}
+
+mkdir -p "$out/textfile"
+promise 'metrics: written for the collector' write_metrics
+promise 'metrics: node_exporter runs' start_exporter
+promise 'metrics: node_exporter reads the file' agrees exported
+promise 'metrics: it finds no error in it' has_no_error
+promise 'metrics: prometheus runs' start_prometheus
+promise 'metrics: prometheus has scraped them' await agrees stored
+before=$(written)
+promise 'redis: load between two scrapes' load set,lpush
+promise 'metrics: written again' write_metrics
+promise 'metrics: they have grown' test "$(written)" -gt "$before"
+promise 'metrics: prometheus has scraped those' await agrees stored
+end_scrapers
+
+# ---------------------------------------------------------------- redis-server, stopped
 
 bytes=$(used_memory)
 promise 'it stops' stop_server
