@@ -5,7 +5,7 @@ program LanemmTests;
 
 uses
   LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks,
-  Test.Lanemm.Words;
+  Test.Lanemm.Words, Test.Lanemm.Odd;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -10,9 +10,15 @@ uses
 
 type
   /// Processes with planted leaks: objects, objects that hold another one, pairs in a cycle.
-  TLeakTests = class(TLanemmTest)
+  TLeakTests = class(TPlantedTest)
   private
+    Answer: TJSONObject;
     procedure HasPlanted(Json: TJSONObject);
+    /// Calls `lanemm report leaks` with these options for JSON, which is freed with the next call, or
+    /// with the test.
+    function Read(const Options: string): TJSONObject;
+  protected
+    procedure TearDown; override;
   published
     procedure LeaksOfAStoppedProcessAreExact;
     procedure AStoppedProcessStaysStopped;
@@ -69,196 +75,131 @@ begin
   Same(2 * Cycles, Group.Int64s['blocks'], 'objects of cycles');
 end;
 
+function TLeakTests.Read(const Options: string): TJSONObject;
+begin
+  FreeAndNil(Answer);
+  Answer := CallForJson(Format('report %d leaks --json %s', [Planted.Id, Options]));
+  Result := Answer;
+end;
+
+procedure TLeakTests.TearDown;
+begin
+  FreeAndNil(Answer);
+  inherited TearDown;
+end;
+
 procedure TLeakTests.LeaksOfAStoppedProcessAreExact;
 var
-  Planted: TPlanted;
   Json: TJSONObject;
 begin
-  Planted := TPlanted.Create('./Planted leak', '');
-  try
-    Planted.AwaitStop;
-    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
-    HasPlanted(Json);
-    Same(LeakedBlocks, Json.Int64s['blocks'], 'all leaks');
-    Same(LeakedGroups, Json.Arrays['groups'].Count, 'groups ' + Json.Arrays['groups'].AsJSON);
-    Same(1, Json.Int64s['looks'], 'looks');
-    AtLeast(2, Json.Int64s['threadsWithRegisters'], 'threads');
-    CheckEquals('', Errors);
-    Json.Free;
-    CallWell(Format('report %d leaks', [Planted.Id]));
-    Has('Leaks: 70 of ', Printed);
-    Has('cycles with Planted.TBeta', Printed);
-    Has('-> Planted.TAlpha', Printed);
-    CallWell(Format('report %d leaks --html', [Planted.Id]));
-    Has('<!doctype html>', LowerCase(Printed));
-    Has('"name" : "Planted.TGamma"', Printed);
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./Planted leak', '');
+  Json := Read('');
+  HasPlanted(Json);
+  Same(LeakedBlocks, Json.Int64s['blocks'], 'all leaks');
+  Same(LeakedGroups, Json.Arrays['groups'].Count, 'groups ' + Json.Arrays['groups'].AsJSON);
+  Same(1, Json.Int64s['looks'], 'looks');
+  AtLeast(2, Json.Int64s['threadsWithRegisters'], 'threads');
+  CheckEquals('', Errors);
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('Leaks: 70 of ', Printed);
+  Has('cycles with Planted.TBeta', Printed);
+  Has('-> Planted.TAlpha', Printed);
+  CallWell(Format('report %d leaks --html', [Planted.Id]));
+  Has('<!doctype html>', LowerCase(Printed));
+  Has('"name" : "Planted.TGamma"', Printed);
 end;
 
 procedure TLeakTests.AStoppedProcessStaysStopped;
-var
-  Planted: TPlanted;
 begin
-  Planted := TPlanted.Create('./Planted leak', '');
-  try
-    Planted.AwaitStop;
-    CallWell(Format('report %d leaks', [Planted.Id]));
-    Planted.AwaitStop;
-    CallWell(Format('report %d leaks', [Planted.Id]));
-    Has('Leaks: 70 of ', Printed);
-    Planted.Send(SIGCONT);
-    Check(Planted.AwaitEnd, 'it goes on to its end');
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./Planted leak', '');
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Planted.AwaitStop;
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('Leaks: 70 of ', Printed);
+  Planted.Send(SIGCONT);
+  Check(Planted.AwaitEnd, 'it goes on to its end');
 end;
 
 procedure TLeakTests.APausedProcessGoesOn;
 var
-  Planted: TPlanted;
   Json: TJSONObject;
   Turn: Integer;
 begin
-  Planted := TPlanted.Create('./Planted leakchurn', '');
-  try
-    for Turn := 1 to 5 do
-    begin
-      Json := CallForJson(Format('report %d leaks --pause --json', [Planted.Id]));
-      HasPlanted(Json);
-      // Each of two threads may be about to return a large block.
-      AtMost(LeakedBlocks + 2, Json.Int64s['blocks'], 'leaks');
-      Same(1, Json.Int64s['looks'], 'looks');
-      Json.Free;
-      Check(not Planted.IsStopped, 'it runs again');
-    end;
-  finally
-    Planted.Free;
+  Start('./Planted leakchurn', '');
+  for Turn := 1 to 5 do
+  begin
+    Json := Read('--pause');
+    HasPlanted(Json);
+    // Each of two threads may be about to return a large block.
+    AtMost(LeakedBlocks + 2, Json.Int64s['blocks'], 'leaks');
+    Same(1, Json.Int64s['looks'], 'looks');
+    Check(not Planted.IsStopped, 'it runs again');
   end;
 end;
 
 procedure TLeakTests.LeaksOfARunningProcessAreFound;
-var
-  Planted: TPlanted;
-  Json: TJSONObject;
 begin
-  Planted := TPlanted.Create('./Planted leakchurn', '');
-  try
-    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
-    HasPlanted(Json);
-    AtLeast(2, Json.Int64s['looks'], 'looks');
-    Has('the process runs', Errors);
-    Json.Free;
-  finally
-    Planted.Free;
-  end;
+  Start('./Planted leakchurn', '');
+  HasPlanted(Read(''));
+  AtLeast(2, Answer.Int64s['looks'], 'looks');
+  Has('the process runs', Errors);
 end;
 
 procedure TLeakTests.LeaksOfACoreFileAreExact;
 var
-  Planted: TPlanted;
-  Json: TJSONObject;
   Core: string;
 begin
-  Planted := TPlanted.Create('./Planted leak', '');
+  StartAndStop('./Planted leak', '');
   Core := Format('%sleaks.%d', [Built, Planted.Id]);
   try
-    Planted.AwaitStop;
     Shell(Format('gcore -o leaks %d', [Planted.Id]));
     Check(FileExists(Core), 'gcore wrote a file');
-    Json := CallForJson(Format('report %s leaks --json', [Core]));
-    HasPlanted(Json);
-    Same(LeakedBlocks, Json.Int64s['blocks'], 'all leaks');
-    Json.Free;
+    Answer := CallForJson(Format('report %s leaks --json', [Core]));
+    HasPlanted(Answer);
+    Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
   finally
     DeleteFile(Core);
-    Planted.Free;
   end;
 end;
 
 procedure TLeakTests.AProcessWithoutLeaksHasNone;
-var
-  Planted: TPlanted;
 begin
-  Planted := TPlanted.Create('./Planted stop', '');
-  try
-    Planted.AwaitStop;
-    CallWell(Format('report %d leaks', [Planted.Id]));
-    Has('No leak: the program reaches each of its ', Printed);
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./Planted stop', '');
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('No leak: the program reaches each of its ', Printed);
 end;
 
 procedure TLeakTests.LeaksWithDebugAreExact;
-var
-  Planted: TPlanted;
-  Json: TJSONObject;
 begin
-  Planted := TPlanted.Create('./Planted leak', 'LANEMM=debug');
-  try
-    Planted.AwaitStop;
-    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
-    HasPlanted(Json);
-    Same(LeakedBlocks, Json.Int64s['blocks'], 'all leaks');
-    Json.Free;
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./Planted leak', 'LANEMM=debug');
+  HasPlanted(Read(''));
+  Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
 end;
 
 // It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.
 procedure TLeakTests.LeaksOfACProgramAreFound;
-var
-  Planted: TPlanted;
-  Json: TJSONObject;
 begin
-  Planted := TPlanted.Create('./PlantedC', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
-  try
-    Planted.AwaitStop;
-    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
-    AtLeast(799 + 4, Json.Int64s['blocks'], 'leaks');
-    AtMost(805, Json.Int64s['blocks'], 'leaks');
-    Json.Free;
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./PlantedC', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  AtLeast(799 + 4, Read('').Int64s['blocks'], 'leaks');
+  AtMost(805, Answer.Int64s['blocks'], 'leaks');
 end;
 
 procedure TLeakTests.ARealCProgramHasFewLeaks;
-var
-  Planted: TPlanted;
-  Json: TJSONObject;
 begin
-  Planted := TPlanted.Create('python3 -c "import json, os, signal; x = [bytes(5000) for i in '
+  StartAndStop('python3 -c "import json, os, signal; x = [bytes(5000) for i in '
     + 'range(2000)]; print(''ready 1'', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"',
     'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
-  try
-    Planted.AwaitStop;
-    Json := CallForJson(Format('report %d leaks --json', [Planted.Id]));
-    AtLeast(2000, Json.Int64s['blocksInUse'], 'blocks in use');
-    AtMost(Json.Int64s['blocksInUse'] div 100, Json.Int64s['blocks'], 'leaks '
-      + Json.Arrays['groups'].AsJSON);
-    Json.Free;
-  finally
-    Planted.Free;
-  end;
+  AtLeast(2000, Read('').Int64s['blocksInUse'], 'blocks in use');
+  AtMost(Answer.Int64s['blocksInUse'] div 100, Answer.Int64s['blocks'], 'leaks '
+    + Answer.Arrays['groups'].AsJSON);
 end;
 
 procedure TLeakTests.LeaksAreCompared;
-var
-  Planted: TPlanted;
 begin
-  Planted := TPlanted.Create('./Planted leak', '');
-  try
-    Planted.AwaitStop;
-    Shell(Format('../lanemm report %d leaks --json > before.leaks', [Planted.Id]));
-    CallWell('diff before.leaks before.leaks');
-    Has('all', Printed);
-  finally
-    Planted.Free;
-  end;
+  StartAndStop('./Planted leak', '');
+  Shell(Format('../lanemm report %d leaks --json > before.leaks', [Planted.Id]));
+  CallWell('diff before.leaks before.leaks');
+  Has('all', Printed);
 end;
 
 procedure TLeakTests.AnotherUsersProcessIsRefused;

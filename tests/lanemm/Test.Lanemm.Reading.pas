@@ -9,16 +9,11 @@ uses
   fpJson, Test.Lanemm.Tools;
 
 type
-  /// Looks at one planted program, which ends with the test.
-  TReadingTest = class(TLanemmTest)
+  /// Looks at one planted program by `lanemm state`.
+  TReadingTest = class(TPlantedTest)
   strict private
     Answer: TJSONObject;
   protected
-    Planted: TPlanted;
-    /// Starts the program.
-    procedure Start(const Command, Settings: string);
-    /// The same, and waits until it has stopped itself.
-    procedure StartAndStop(const Command, Settings: string);
     /// Calls `lanemm state` with these options, for text.
     procedure ReadText(const Options: string);
     /// The same for JSON, which is freed with the next call, or with the test.
@@ -88,17 +83,6 @@ const
 
 // ---------------------------------------------------------------------------- TReadingTest
 
-procedure TReadingTest.Start(const Command, Settings: string);
-begin
-  Planted := TPlanted.Create(Command, Settings);
-end;
-
-procedure TReadingTest.StartAndStop(const Command, Settings: string);
-begin
-  Start(Command, Settings);
-  Planted.AwaitStop;
-end;
-
 procedure TReadingTest.ReadText(const Options: string);
 begin
   CallWell(Format('state %d %s', [Planted.Id, Options]));
@@ -114,7 +98,7 @@ end;
 procedure TReadingTest.TearDown;
 begin
   FreeAndNil(Answer);
-  FreeAndNil(Planted);
+  inherited TearDown;
 end;
 
 // ---------------------------------------------------------------------------- TStoppedTest

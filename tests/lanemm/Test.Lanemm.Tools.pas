@@ -55,6 +55,17 @@ type
     procedure Refused(Code: Integer; const Part: string);
   end;
 
+  /// The same for one planted program, which ends with the test.
+  TPlantedTest = class(TLanemmTest)
+  protected
+    Planted: TPlanted;
+    /// Starts the program.
+    procedure Start(const Command, Settings: string);
+    /// The same, and waits until it has stopped itself.
+    procedure StartAndStop(const Command, Settings: string);
+    procedure TearDown; override;
+  end;
+
 /// The folders of the repository and of what the tests build, with a slash.
 function Root: string;
 function Built: string;
@@ -173,7 +184,7 @@ begin
   Child := TProcess.Create(nil);
   Output := TStringStream.Create('');
   Child.Executable := Root + 'build/lanemm';
-  for Argument in Arguments.Split([' ']) do
+  for Argument in Arguments.Split([' '], TStringSplitOptions.ExcludeEmpty) do
     Child.Parameters.Add(Argument);
   Child.CurrentDirectory := Built;
   Child.Options := [poUsePipes];
@@ -232,6 +243,25 @@ procedure TLanemmTest.Refused(Code: Integer; const Part: string);
 begin
   Has(Part, Errors);
   Same(Code, ExitStatus, 'exit code');
+end;
+
+// ---------------------------------------------------------------------------- TPlantedTest
+
+procedure TPlantedTest.Start(const Command, Settings: string);
+begin
+  Planted := TPlanted.Create(Command, Settings);
+end;
+
+procedure TPlantedTest.StartAndStop(const Command, Settings: string);
+begin
+  Start(Command, Settings);
+  Planted.AwaitStop;
+end;
+
+procedure TPlantedTest.TearDown;
+begin
+  FreeAndNil(Planted);
+  inherited TearDown;
 end;
 
 end.

@@ -13,23 +13,26 @@ type
   TCoreTests = class(TLanemmTest)
   private
     function CoreFile: string;
+    function CopyWithCount(const FileName: string; Count: Word): Word;
   protected
     procedure SetUp; override;
   published
     procedure ACoreFileHasTheNumbersOfTheProcess;
     procedure AnAddressOfADeadProcessIsFound;
     procedure ACoreFileThatWasCutOffIsRefused;
+    procedure ACoreFileThatWasCutOffAnywhereSaysSo;
+    procedure ACoreFileOfAHugeProcessIsRead;
+    procedure ACoreFileWithoutMemoryIsRefused;
+    procedure OnlyFilesAreOpenedForACoreFile;
     procedure AMapIsMadeOfACoreFile;
   end;
 
   /// Commands that show numbers of a stopped program.
-  TWordTests = class(TLanemmTest)
+  TWordTests = class(TPlantedTest)
   private
-    Planted: TPlanted;
     function CountOf(Symbol: AnsiChar; const Text: string): Integer;
   protected
     procedure SetUp; override;
-    procedure TearDown; override;
   published
     procedure AMapShowsEachSliceOfLargeBlocks;
     procedure AMapByThreadNamesThreads;
@@ -50,12 +53,14 @@ type
     procedure FoldedStacksAreCompared;
     procedure ProfilesForPprofAreCompared;
     procedure FilesOfNoKnownKindAreRefused;
+    procedure AProfileThatWasCutOffIsRefused;
     procedure FramesWithoutNamesGetThem;
     procedure AModuleThatIsNotFoundIsNamed;
+    procedure AnOffsetThatCannotBeIsNoError;
   end;
 
   /// What lanemm refuses, and how it says so.
-  TRefusalTests = class(TLanemmTest)
+  TRefusalTests = class(TPlantedTest)
   private
     function WithoutAttach(const Arguments: string): string;
   published
@@ -65,6 +70,7 @@ type
     procedure AnUnknownOptionIsRefused;
     procedure AMissingArgumentIsNamed;
     procedure WrongNumbersAreRefused;
+    procedure AWordTooManyIsRefused;
     procedure NoSuchProcessIsRefused;
     procedure AProcessNotOnLaneMMIsRefused;
     procedure AnotherUsersProcessIsRefused;
@@ -156,6 +162,85 @@ begin
   Refused(7, 'cut off');
 end;
 
+// What is left may be enough for the numbers.
+procedure TCoreTests.ACoreFileThatWasCutOffAnywhereSaysSo;
+var
+  Tenths: Integer;
+begin
+  for Tenths := 0 to 9 do
+  begin
+    Shell(Format('head -c $(($(stat -c %%s %s) * %d / 10)) %0:s > cut.core', [CoreFile, Tenths]));
+    Call('core cut.core');
+    Check(ExitStatus in [0, 7], Format('exit code %d at %d tenths: %s', [ExitStatus, Tenths,
+      Errors]));
+    if Tenths > 0 then
+      Has('cut off', Errors);
+  end;
+end;
+
+// Writes a copy of the core file whose head says that it has so many segments; returns how many it had.
+function TCoreTests.CopyWithCount(const FileName: string; Count: Word): Word;
+const
+  CountOffset = 56;
+var
+  Copy: TFileStream;
+begin
+  Shell(Format('cp %s %s', [CoreFile, FileName]));
+  Copy := TFileStream.Create(Built + FileName, fmOpenReadWrite);
+  Copy.Position := CountOffset;
+  Result := Copy.ReadWord;
+  Copy.Position := CountOffset;
+  Copy.WriteWord(Count);
+  Copy.Free;
+end;
+
+// The number of more than 65,534 segments stands in the first section.
+procedure TCoreTests.ACoreFileOfAHugeProcessIsRead;
+const
+  SectionsOffset = 40;
+  CountInSection = 44;
+var
+  Copy: TFileStream;
+  Section: array[0..63] of Byte;
+  Place: Int64;
+begin
+  FillChar(Section, SizeOf(Section), 0);
+  PCardinal(@Section[CountInSection])^ := CopyWithCount('many.core', $FFFF);
+  Copy := TFileStream.Create(Built + 'many.core', fmOpenReadWrite);
+  Place := Copy.Seek(0, soEnd);
+  Copy.WriteBuffer(Section, SizeOf(Section));
+  Copy.Position := SectionsOffset;
+  Copy.WriteQWord(Place);
+  Copy.Free;
+  CallWell('core many.core');
+  Has('Planted.TAlpha', Printed);
+end;
+
+procedure TCoreTests.ACoreFileWithoutMemoryIsRefused;
+begin
+  CopyWithCount('empty.core', 0);
+  Call('core empty.core');
+  Refused(7, 'has no memory in it');
+end;
+
+// A pipe that has the name of a file which the process had mapped is not waited for.
+procedure TCoreTests.OnlyFilesAreOpenedForACoreFile;
+var
+  Other: TPlanted;
+begin
+  Shell('rm -f Piped; cp Planted Piped');
+  Other := TPlanted.Create('./Piped stop', '');
+  try
+    Other.AwaitStop;
+    Shell(Format('gcore -o piped %d; rm Piped; mkfifo Piped', [Other.Id]));
+    Shell(Format('timeout 60 %sbuild/lanemm core piped.%d', [Root, Other.Id]));
+    Check(ExitStatus in [0, 7], Format('exit code %d', [ExitStatus]));
+  finally
+    Shell(Format('rm -f Piped piped.%d', [Other.Id]));
+    Other.Free;
+  end;
+end;
+
 procedure TCoreTests.AMapIsMadeOfACoreFile;
 begin
   CallWell(Format('map %s --plain --width 142', [CoreFile]));
@@ -166,13 +251,7 @@ end;
 
 procedure TWordTests.SetUp;
 begin
-  Planted := TPlanted.Create('./Planted stop', '');
-  Planted.AwaitStop;
-end;
-
-procedure TWordTests.TearDown;
-begin
-  FreeAndNil(Planted);
+  StartAndStop('./Planted stop', '');
 end;
 
 // Returns how often the symbol stands in the lines of a map.
@@ -356,7 +435,16 @@ begin
   Refused(1, 'there is no file nothing.json');
   Shell('printf ''\037\213\010\000'' > broken.pb.gz');
   Call('diff broken.pb.gz broken.pb.gz');
-  AtLeast(1, ExitStatus, 'exit code');
+  Refused(7, 'broken.pb.gz');
+end;
+
+procedure TFileTests.AProfileThatWasCutOffIsRefused;
+begin
+  Shell('rm -f Profiled_*.pb.gz; LANEMM=profile,rate=1K ./Profiled 1; '
+    + 'head -c $(($(stat -c %s Profiled_*heap*.pb.gz) / 2)) Profiled_*heap*.pb.gz > cut.pb.gz');
+  Same(0, ExitStatus, 'a profile was written');
+  Call('diff cut.pb.gz cut.pb.gz');
+  Refused(7, 'cut.pb.gz is damaged');
 end;
 
 procedure TFileTests.FramesWithoutNamesGetThem;
@@ -378,6 +466,13 @@ begin
   CallWell('symbolize log.txt');
   Has('libmissing.so.3', Errors);
   Has('libmissing.so.3+0x1234', Printed);
+end;
+
+procedure TFileTests.AnOffsetThatCannotBeIsNoError;
+begin
+  WriteText('log.txt', '  Planted+0x123456789abcdef0123456');
+  CallWell('symbolize log.txt debug');
+  Has('  Planted+0x123456789abcdef0123456', Printed);
 end;
 
 // ---------------------------------------------------------------------------- TRefusalTests
@@ -434,6 +529,24 @@ begin
   Refused(2, 'soon');
   Call('record 1 --lines=0');
   Refused(2, '--lines');
+  Call('record 1 --every=9223372036854775807h');
+  Refused(2, 'up to 596h');
+  Call('run /tmp');
+  Refused(1, 'there is no program `/tmp`');
+end;
+
+procedure TRefusalTests.AWordTooManyIsRefused;
+const
+  Calls: array[0..8] of string = ('ps more', 'top 1 more', 'state 1 more', 'map 1 more',
+    'core a b more', 'prom 1 more', 'record 1 more', 'diff a b more', 'report 1 inuse more');
+var
+  Words: string;
+begin
+  for Words in Calls do
+  begin
+    Call(Words);
+    Refused(2, '`more` is one word too many');
+  end;
 end;
 
 procedure TRefusalTests.NoSuchProcessIsRefused;
@@ -443,62 +556,43 @@ begin
 end;
 
 procedure TRefusalTests.AProcessNotOnLaneMMIsRefused;
-var
-  Other: TPlanted;
 begin
-  Other := TPlanted.Create('sh -c "echo ready 1; exec sleep 100"', '');
-  try
-    Call(Format('state %d', [Other.Id]));
-    Refused(4, 'does not run on LaneMM');
-  finally
-    Other.Free;
-  end;
+  Start('sh -c "echo ready 1; exec sleep 100"', '');
+  Call(Format('state %d', [Planted.Id]));
+  Refused(4, 'does not run on LaneMM');
 end;
 
 procedure TRefusalTests.AnotherUsersProcessIsRefused;
-var
-  Planted: TPlanted;
 begin
-  Planted := TPlanted.Create('./Planted stop', '');
-  try
-    Planted.AwaitStop;
-    if fpGetUid = 0 then
-      Errors := Shell(Format('setpriv --reuid=65534 --regid=65534 --clear-groups %sbuild/lanemm '
-        + 'state %d', [Root, Planted.Id]))
-    else
-    begin
-      Call('state 1');
-      Errors := Errors + Printed;
-    end;
-    Refused(5, 'not permitted to read the memory of process');
-  finally
-    Planted.Free;
+  StartAndStop('./Planted stop', '');
+  if fpGetUid = 0 then
+    Errors := Shell(Format('setpriv --reuid=65534 --regid=65534 --clear-groups %sbuild/lanemm '
+      + 'state %d', [Root, Planted.Id]))
+  else
+  begin
+    Call('state 1');
+    Errors := Errors + Printed;
   end;
+  Refused(5, 'not permitted to read the memory of process');
 end;
 
 procedure TRefusalTests.RootWithoutCapabilitiesIsRefused;
 var
-  Planted: TPlanted;
   Caller: string;
   Id: Integer;
 begin
-  Planted := TPlanted.Create('./Planted stop', '');
-  try
-    Planted.AwaitStop;
-    Caller := 'setpriv --bounding-set=-all --inh-caps=-all ' + Root + 'build/lanemm';
-    Id := Planted.Id;
-    if fpGetUid <> 0 then
-    begin
-      Caller := Root + 'build/lanemm';
-      Id := 1; // a process of root
-    end;
-    Errors := Shell(Format('%s state %d', [Caller, Id]));
-    Refused(5, 'not permitted to read the memory of process');
-    Errors := Shell(Format('%s do %d status', [Caller, Id]));
-    Refused(5, 'may be asked by its user and by root only');
-  finally
-    Planted.Free;
+  StartAndStop('./Planted stop', '');
+  Caller := 'setpriv --bounding-set=-all --inh-caps=-all ' + Root + 'build/lanemm';
+  Id := Planted.Id;
+  if fpGetUid <> 0 then
+  begin
+    Caller := Root + 'build/lanemm';
+    Id := 1; // a process of root
   end;
+  Errors := Shell(Format('%s state %d', [Caller, Id]));
+  Refused(5, 'not permitted to read the memory of process');
+  Errors := Shell(Format('%s do %d status', [Caller, Id]));
+  Refused(5, 'may be asked by its user and by root only');
 end;
 
 // Calls lanemm where it may read files of a process and not its memory, as with Yama: the call that
@@ -511,40 +605,29 @@ end;
 
 procedure TRefusalTests.TotalsNeedNoRightToAttach;
 var
-  Planted: TPlanted;
   Metrics: string;
 begin
-  Planted := TPlanted.Create('./Planted churn', '');
-  try
-    Errors := WithoutAttach(Format('state %d', [Planted.Id]));
-    Has('status page: used ', Errors);
-    Refused(5, 'not permitted to read the memory of process');
-    Has('* not permitted', WithoutAttach('ps'));
-    Metrics := WithoutAttach(Format('prom %d', [Planted.Id]));
-    Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Planted.Id]), Metrics);
-    Has('lanemm_used_bytes{', Metrics);
-    HasNot('lanemm_class_blocks{', Metrics);
-  finally
-    Planted.Free;
-  end;
+  Start('./Planted churn', '');
+  Errors := WithoutAttach(Format('state %d', [Planted.Id]));
+  Has('status page: used ', Errors);
+  Refused(5, 'not permitted to read the memory of process');
+  Has('* not permitted', WithoutAttach('ps'));
+  Metrics := WithoutAttach(Format('prom %d', [Planted.Id]));
+  Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Planted.Id]), Metrics);
+  Has('lanemm_used_bytes{', Metrics);
+  HasNot('lanemm_class_blocks{', Metrics);
 end;
 
 procedure TRefusalTests.TotalsOfAStoppedProcessHaveTheirAge;
-var
-  Planted: TPlanted;
 begin
-  Planted := TPlanted.Create('./Planted churn', '');
-  try
-    CallWell(Format('do %d status', [Planted.Id]));
-    Planted.Send(SIGSTOP);
-    Planted.AwaitStop;
-    Sleep(1100);
-    Errors := WithoutAttach(Format('state %d', [Planted.Id]));
-    Has(' s old', Errors);
-    Refused(5, 'not permitted to read the memory of process');
-  finally
-    Planted.Free;
-  end;
+  Start('./Planted churn', '');
+  CallWell(Format('do %d status', [Planted.Id]));
+  Planted.Send(SIGSTOP);
+  Planted.AwaitStop;
+  Sleep(1100);
+  Errors := WithoutAttach(Format('state %d', [Planted.Id]));
+  Has(' s old', Errors);
+  Refused(5, 'not permitted to read the memory of process');
 end;
 
 procedure TRefusalTests.AFileThatIsNoCoreFileIsRefused;

@@ -167,6 +167,7 @@ begin
     Exit;
   // To read nothing at all is another error than to find nothing.
   Target.Need(Target.Regions[0]^.First, @First, SizeOf(First), 'the program');
+  Target.CheckWhole;
   raise ETool.Create(ecNotOnLaneMM,
     '%s does not run on LaneMM, or on a version without a status page', [Target.Name]);
 end;

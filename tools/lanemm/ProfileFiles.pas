@@ -88,16 +88,8 @@ begin
     raise ETool.Create(ecDamaged, '%s: JSON without `contents`, `groups` or `classes`',
       [FileName]);
   except
-    on Error: ETool do
-    begin
-      Result.Free;
-      raise;
-    end;
-    on Error: Exception do
-    begin
-      Result.Free;
-      raise ETool.Create(ecDamaged, '%s: %s', [FileName, Error.Message]);
-    end;
+    Result.Free;
+    raise;
   end;
 end;
 
@@ -167,6 +159,8 @@ const
   TextField = 6;
   DefaultField = 14;
 
+  CutOff = 'it is cut off';
+
 function ReadVarint(var Message: TMessage): UInt64;
 var
   Shift: Integer;
@@ -175,7 +169,7 @@ begin
   Shift := 0;
   repeat
     if Message.Place >= Message.Size then
-      raise ETool.Create(ecDamaged, 'the profile is cut off');
+      raise Exception.Create(CutOff);
     Result := Result or UInt64(Message.Bytes[Message.Place] and $7F) shl Shift;
     Inc(Shift, 7);
     Inc(Message.Place);
@@ -202,11 +196,11 @@ begin
         Part.Size := ReadVarint(Message);
         Part.Bytes := Message.Bytes + Message.Place;
         if (Part.Size < 0) or (Part.Size > Message.Size - Message.Place) then
-          raise ETool.Create(ecDamaged, 'the profile is cut off');
+          raise Exception.Create(CutOff);
         Inc(Message.Place, Part.Size);
       end;
   else
-    raise ETool.Create(ecDamaged, 'the profile has a field of unknown kind');
+    raise Exception.Create('it has a field of unknown kind');
   end;
 end;
 
@@ -311,7 +305,9 @@ begin
       Exit(Index);
     Names := Names + ' ' + Texts[ValueNames[Index]];
   end;
-  if (Value = '') and (ValueNames <> nil) then
+  if ValueNames = nil then
+    raise Exception.Create(CutOff);
+  if Value = '' then
     Exit(High(ValueNames));
   raise ETool.Create(ecUsage, '%s has no values `%s`, but%s', [FileName, Value, Names]);
 end;
@@ -412,7 +408,10 @@ begin
   Source.Free;
 end;
 
-function ReadGzip(const FileName: string): string;
+// Unpacks a file whose contents are Packed. They end with the number of bytes that they stand for.
+function ReadGzip(const FileName, Contents: string): string;
+const
+  EndBytes = SizeOf(Cardinal);
 var
   Source: TGZFileStream;
   Buffer: array[0..65535] of AnsiChar;
@@ -430,6 +429,9 @@ begin
     end;
   until Count <= 0;
   Source.Free;
+  if (Length(Contents) < EndBytes) or (Cardinal(Length(Result))
+    <> PCardinal(@Contents[Length(Contents) - EndBytes + 1])^) then
+    raise Exception.Create(CutOff);
 end;
 
 function ReadAmounts(const FileName, Value: string): TAmounts;
@@ -439,12 +441,19 @@ var
   Text: string;
 begin
   Text := ReadFile(FileName);
-  if Text.StartsWith(GzipMagic) then
-    Result := ReadPprof(FileName, ReadGzip(FileName), Value)
-  else if TrimLeft(Text).StartsWith('{') then
-    Result := ReadJson(FileName, Text)
-  else
-    Result := ReadFolded(FileName, Text);
+  try
+    if Text.StartsWith(GzipMagic) then
+      Result := ReadPprof(FileName, ReadGzip(FileName, Text), Value)
+    else if TrimLeft(Text).StartsWith('{') then
+      Result := ReadJson(FileName, Text)
+    else
+      Result := ReadFolded(FileName, Text);
+  except
+    on ETool do
+      raise;
+    on Error: Exception do
+      raise ETool.Create(ecDamaged, '%s is damaged: %s', [FileName, Error.Message]);
+  end;
 end;
 
 end.

@@ -10,12 +10,22 @@ uses
   SysUtils, Classes, Generics.Collections, Targets;
 
 type
-  /// Memory in a core file.
-  TCorePart = record
-    First, Size: UInt64;   //< addresses
-    Offset: UInt64;        //< in the file
-    Bytes: UInt64;         //< of Size, those that are in the file
-    Rights: Cardinal;      //< CodeRight, WriteRight, ReadRight
+  /// The head of an ELF file of 64 bits.
+  TElfHead = packed record
+    Magic: Cardinal;
+    Bits, Order: Byte;
+    Rest: array[0..9] of Byte;
+    Kind, Machine: Word;
+    Version: Cardinal;
+    Entry, Segments, Sections: UInt64;
+    Flags: Cardinal;
+    HeadSize, SegmentSize, SegmentCount, SectionSize, SectionCount, SectionNames: Word;
+  end;
+
+  /// A segment in it.
+  TElfSegment = packed record
+    Kind, Rights: Cardinal;
+    Offset, Address, Physical, FileBytes, Bytes, Alignment: UInt64;
   end;
 
   /// The memory of a process in a core file. What the system left out of it, code and constants, is
@@ -24,19 +34,21 @@ type
   private
     Path: string;
     Core: TFileStream;
-    Parts: array of TCorePart;
+    Parts: array of TRegion; // those of which the file has something
     Files: TObjectDictionary<string, TFileStream>;
     procedure ReadHead;
-    procedure ReadSegment(Kind: Cardinal; const Part: TCorePart);
-    procedure ReadNotes(const Part: TCorePart);
+    function CountSegments(const Head: TElfHead): Cardinal;
+    procedure ReadSegment(const Segment: TElfSegment);
+    procedure ReadNotes(Offset, Count: UInt64);
+    procedure ReadProcessNote(Data: PByte; Size: UInt64);
     procedure ReadThreadNote(Data: PByte; Size: UInt64);
     procedure ReadFileNote(Data: PByte; Size: UInt64);
     procedure ReplaceProgram(const ProgramFile: string);
     function HasCode(const FileName: string; Offset: UInt64): Boolean;
-    function RegionOf(const Part: TCorePart; const Named: array of TRegion): TRegion;
+    procedure NamePart(var Part: TRegion; const Named: array of TRegion);
     procedure MakeRegions;
-    function FindPart(Address: UInt64): Integer;
-    function ReadMapped(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+    function ReadMapped(Region: PRegion; Offset: UInt64; Buffer: Pointer;
+      Size: NativeUInt): NativeUInt;
     function ReadPart(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
     function OpenMapped(const Name: string): TFileStream;
   public
@@ -58,12 +70,13 @@ type
     function Registers: TArray<TRegisters>; override;
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
+    procedure CheckWhole; override;
   end;
 
 implementation
 
 uses
-  ToolCommands;
+  Math, BaseUnix, ToolCommands;
 
 const
   ElfMagic = $464C457F;
@@ -83,23 +96,6 @@ const
   ThreadOffset = 32;
   RegistersOffset = 112;
   ProcessIdOffset = 24;
-
-type
-  TElfHead = packed record
-    Magic: Cardinal;
-    Bits, Order: Byte;
-    Rest: array[0..9] of Byte;
-    Kind, Machine: Word;
-    Version: Cardinal;
-    Entry, Segments, Sections: UInt64;
-    Flags: Cardinal;
-    HeadSize, SegmentSize, SegmentCount, SectionSize, SectionCount, SectionNames: Word;
-  end;
-
-  TElfSegment = packed record
-    Kind, Rights: Cardinal;
-    Offset, Address, Physical, FileBytes, Bytes, Alignment: UInt64;
-  end;
 
 constructor TCoreTarget.Create(const CoreFile, ProgramFile: string);
 begin
@@ -148,7 +144,28 @@ begin
   inherited Need(Address, Buffer, Size, What);
 end;
 
+procedure TCoreTarget.CheckWhole;
+begin
+  if MissingBytes > 0 then
+    raise ETool.Create(ecDamaged, '%s is cut off, %d bytes are missing at its end: there is no LaneMM in'
+      + ' the rest', [Name, MissingBytes]);
+end;
+
 // ---------------------------------------------------------------------------- the file
+
+// Returns the number of segments, which stands in the first section where the head has no room for it.
+function TCoreTarget.CountSegments(const Head: TElfHead): Cardinal;
+const
+  ElsewhereCount = $FFFF;
+  PlaceInSection = 44;
+begin
+  Result := Head.SegmentCount;
+  if Result <> ElsewhereCount then
+    Exit;
+  Core.Position := Head.Sections + PlaceInSection;
+  if Core.Read(Result, SizeOf(Result)) <> SizeOf(Result) then
+    raise ETool.Create(ecDamaged, '%s is cut off: it lacks the number of its segments', [Path]);
+end;
 
 procedure TCoreTarget.ReadHead;
 const
@@ -156,7 +173,6 @@ const
 var
   Head: TElfHead;
   Segment: TElfSegment;
-  Part: TCorePart;
   Index: Integer;
 begin
   if (Core.Read(Head, SizeOf(Head)) <> SizeOf(Head)) or (Head.Magic <> ElfMagic)
@@ -164,60 +180,75 @@ begin
     raise ETool.Create(ecDamaged, '%s is not a core file', [Path]);
   if (Head.Bits <> 2) or (Head.Machine <> Machine) then
     raise ETool.Create(ecDamaged, '%s is the core file of another processor', [Path]);
-  for Index := 0 to Head.SegmentCount - 1 do
+  if Head.SegmentSize <> SizeOf(Segment) then
+    raise ETool.Create(ecDamaged, '%s is damaged: its segments have %d bytes', [Path,
+      Head.SegmentSize]);
+  for Index := 0 to Int64(CountSegments(Head)) - 1 do
   begin
     Core.Position := Head.Segments + UInt64(Index) * Head.SegmentSize;
     if Core.Read(Segment, SizeOf(Segment)) <> SizeOf(Segment) then
       raise ETool.Create(ecDamaged, '%s is cut off in its head', [Path]);
-    Part.First := Segment.Address;
-    Part.Size := Segment.Bytes;
-    Part.Offset := Segment.Offset;
-    Part.Bytes := Segment.FileBytes;
-    Part.Rights := Segment.Rights;
-    ReadSegment(Segment.Kind, Part);
+    ReadSegment(Segment);
   end;
 end;
 
-procedure TCoreTarget.ReadSegment(Kind: Cardinal; const Part: TCorePart);
+procedure TCoreTarget.ReadSegment(const Segment: TElfSegment);
 var
   Limit: UInt64;
+  Part: TRegion;
 begin
-  Limit := Part.Offset + Part.Bytes;
-  if (Part.Bytes > 0) and (Limit > UInt64(Core.Size)) then
+  Limit := Segment.Offset + Segment.FileBytes;
+  if (Segment.FileBytes > 0) and (Limit > UInt64(Core.Size)) then
     if Limit - UInt64(Core.Size) > MissingBytes then
       MissingBytes := Limit - UInt64(Core.Size);
-  if Kind = LoadSegment then
-    Insert(Part, Parts, Length(Parts))
-  else if Kind = NoteSegment then
-    ReadNotes(Part);
+  if Segment.Kind = NoteSegment then
+    ReadNotes(Segment.Offset, Segment.FileBytes);
+  if Segment.Kind <> LoadSegment then
+    Exit;
+  Part := Default(TRegion);
+  Part.First := Segment.Address;
+  Part.Limit := Segment.Address + Segment.Bytes;
+  Part.IsCode := Segment.Rights and CodeRight <> 0;
+  Part.IsWritable := Segment.Rights and WriteRight <> 0;
+  Part.IsReadable := Segment.Rights and ReadRight <> 0;
+  Part.CoreOffset := Segment.Offset;
+  Part.CoreBytes := Segment.FileBytes;
+  Insert(Part, Parts, Length(Parts));
 end;
 
-procedure TCoreTarget.ReadNotes(const Part: TCorePart);
+procedure TCoreTarget.ReadNotes(Offset, Count: UInt64);
 var
   Bytes: TBytes;
   Place, Size: UInt64;
   Kind: Cardinal;
 begin
-  SetLength(Bytes, Part.Bytes);
-  Core.Position := Part.Offset;
-  if Core.Read(Pointer(Bytes)^, Length(Bytes)) <> Length(Bytes) then
+  if (Offset > UInt64(Core.Size)) or (Count > UInt64(Core.Size) - Offset) then
     raise ETool.Create(ecDamaged, '%s is cut off in its notes', [Path]);
+  SetLength(Bytes, Count + 1); // the last name ends there, if not before
+  Core.Position := Offset;
+  Core.ReadBuffer(Pointer(Bytes)^, Count);
   Place := 0;
   // A note: length of its name, length of its data, kind; then both, each padded to four bytes.
-  while Place + 12 <= UInt64(Length(Bytes)) do
+  while Place + 12 <= Count do
   begin
     Size := PCardinal(@Bytes[Place + 4])^;
     Kind := PCardinal(@Bytes[Place + 8])^;
     Place := Place + 12 + (PCardinal(@Bytes[Place])^ + 3) and not UInt64(3);
-    if Place + Size > UInt64(Length(Bytes)) then
+    if Place + Size > Count then
       Exit;
     case Kind of
       StatusNote: ReadThreadNote(@Bytes[Place], Size);
-      ProcessNote: ProcessId := PInteger(@Bytes[Place + ProcessIdOffset])^;
+      ProcessNote: ReadProcessNote(@Bytes[Place], Size);
       FileNote: ReadFileNote(@Bytes[Place], Size);
     end;
     Place := Place + (Size + 3) and not UInt64(3);
   end;
+end;
+
+procedure TCoreTarget.ReadProcessNote(Data: PByte; Size: UInt64);
+begin
+  if Size >= ProcessIdOffset + SizeOf(Integer) then
+    ProcessId := PInteger(Data + ProcessIdOffset)^;
 end;
 
 procedure TCoreTarget.ReadThreadNote(Data: PByte; Size: UInt64);
@@ -300,22 +331,16 @@ begin
   end;
 end;
 
-// Returns the region of a part, with the file that the notes name for it.
-function TCoreTarget.RegionOf(const Part: TCorePart; const Named: array of TRegion): TRegion;
+// Sets the file that the notes name for a part.
+procedure TCoreTarget.NamePart(var Part: TRegion; const Named: array of TRegion);
 var
   Each: TRegion;
 begin
-  Result := Default(TRegion);
-  Result.First := Part.First;
-  Result.Limit := Part.First + Part.Size;
-  Result.IsCode := Part.Rights and CodeRight <> 0;
-  Result.IsWritable := Part.Rights and WriteRight <> 0;
-  Result.IsReadable := Part.Rights and ReadRight <> 0;
   for Each in Named do
     if (Each.First <= Part.First) and (Part.First < Each.Limit) then
     begin
-      Result.Path := Each.Path;
-      Result.FileOffset := Each.FileOffset + Part.First - Each.First;
+      Part.Path := Each.Path;
+      Part.FileOffset := Each.FileOffset + Part.First - Each.First;
     end;
 end;
 
@@ -328,12 +353,14 @@ var
 begin
   Named := Copy(List);
   List := nil;
+  for Index := 0 to High(Parts) do
+    NamePart(Parts[Index], Named);
   Next := 0;
   for Index := 0 to High(Named) do
   begin
     while (Next < Length(Parts)) and (Parts[Next].First < Named[Index].First) do
     begin
-      AddRegion(RegionOf(Parts[Next], Named));
+      AddRegion(Parts[Next]);
       Inc(Next);
     end;
     if (Next < Length(Parts)) and (Parts[Next].First < Named[Index].Limit) then
@@ -343,76 +370,64 @@ begin
     AddRegion(Named[Index]);
   end;
   for Index := Next to High(Parts) do
-    AddRegion(RegionOf(Parts[Index], Named));
+    AddRegion(Parts[Index]);
+  if RegionCount = 0 then
+    raise ETool.Create(ecDamaged, '%s has no memory in it', [Path]);
 end;
 
 // ---------------------------------------------------------------------------- reading
 
-function TCoreTarget.FindPart(Address: UInt64): Integer;
-var
-  Low, High, Middle: Integer;
-begin
-  Low := 0;
-  High := Length(Parts);
-  while Low < High do
-  begin
-    Middle := (Low + High) div 2;
-    if Parts[Middle].First + Parts[Middle].Size <= Address then
-      Low := Middle + 1
-    else
-      High := Middle;
-  end;
-  Result := -1;
-  if (Low < Length(Parts)) and (Parts[Low].First <= Address) then
-    Result := Low;
-end;
-
+// Opens a mapped file; nil without one. Only a regular one: to open a device could do something.
 function TCoreTarget.OpenMapped(const Name: string): TFileStream;
+var
+  State: TStat;
 begin
   if Files.TryGetValue(Name, Result) then
     Exit;
   Result := nil;
-  if FileExists(Name) then
+  if (FpStat(Name, State) = 0) and fpS_ISREG(State.st_mode) and (FpAccess(Name, R_OK) = 0) then
     Result := TFileStream.Create(Name, fmOpenRead or fmShareDenyNone);
   Files.Add(Name, Result);
 end;
 
-function TCoreTarget.ReadMapped(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+// Returns the bytes that were read from Position on, at most Size.
+function ReadFrom(Source: TFileStream; Position: UInt64; Buffer: Pointer;
+  Size: NativeUInt): NativeUInt;
+begin
+  Source.Position := Position;
+  Result := Max(0, Source.Read(Buffer^, Size)); // negative on error
+end;
+
+// Reads from the file that was mapped there.
+function TCoreTarget.ReadMapped(Region: PRegion; Offset: UInt64; Buffer: Pointer;
+  Size: NativeUInt): NativeUInt;
 var
-  Region: PRegion;
   Source: TFileStream;
 begin
   Result := 0;
-  Region := FindRegion(Address);
-  if (Region = nil) or not Region^.Path.StartsWith('/') then
+  if not Region^.Path.StartsWith('/') then
     Exit;
   Source := OpenMapped(Region^.Path);
-  if Source = nil then
-    Exit;
-  if Size > Region^.Limit - Address then
-    Size := Region^.Limit - Address;
-  Source.Position := Region^.FileOffset + Address - Region^.First;
-  Result := Source.Read(Buffer^, Size);
+  if Source <> nil then
+    Result := ReadFrom(Source, Region^.FileOffset + Offset, Buffer, Size);
 end;
 
-// Reads what one part has of the addresses from Address on.
+// Reads what one region has of the addresses from Address on.
 function TCoreTarget.ReadPart(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
 var
-  Index: Integer;
+  Region: PRegion;
   Offset: UInt64;
 begin
-  Index := FindPart(Address);
-  if Index < 0 then
-    Exit(ReadMapped(Address, Buffer, Size));
-  Offset := Address - Parts[Index].First;
-  if Size > Parts[Index].Size - Offset then
-    Size := Parts[Index].Size - Offset;
-  if Offset >= Parts[Index].Bytes then
-    Exit(ReadMapped(Address, Buffer, Size));
-  if Size > Parts[Index].Bytes - Offset then
-    Size := Parts[Index].Bytes - Offset;
-  Core.Position := Parts[Index].Offset + Offset;
-  Result := Core.Read(Buffer^, Size);
+  Region := FindRegion(Address);
+  if Region = nil then
+    Exit(0);
+  Offset := Address - Region^.First;
+  Size := Min(Size, Region^.Limit - Address);
+  if Offset < Region^.CoreBytes then
+    Result := ReadFrom(Core, Region^.CoreOffset + Offset, Buffer,
+      Min(Size, Region^.CoreBytes - Offset))
+  else
+    Result := ReadMapped(Region, Offset, Buffer, Size);
 end;
 
 function TCoreTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;

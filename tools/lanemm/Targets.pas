@@ -19,6 +19,8 @@ type
     IsCode: Boolean;
     Path: string;          //< the file, a name in brackets, or nothing
     Module: string;        //< the executable file or library that it belongs to, or nothing
+    CoreOffset: UInt64;    //< offset of First in a core file
+    CoreBytes: UInt64;     //< bytes that the core file has of it; 0: none
   end;
   PRegion = ^TRegion;
 
@@ -59,6 +61,10 @@ type
     /// The same; raises ETool, that What cannot be read, if they could not.
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       virtual;
+    /// Raises ETool if it has ended: then some of what was read may be missing.
+    procedure CheckThere; virtual;
+    /// Raises ETool if a part of it is missing, which may have what was not found.
+    procedure CheckWhole; virtual;
     /// Returns the region that holds Address, or nil.
     function FindRegion(Address: UInt64): PRegion;
     /// Returns the number of regions.
@@ -86,6 +92,7 @@ type
     function ThreadName(Thread: Cardinal): string; override;
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
+    procedure CheckThere; override;
   end;
 
 const
@@ -94,7 +101,10 @@ const
 
 /// Returns the contents of a small file of /proc; empty when it cannot be read.
 function ReadSmallFile(const Path: string): string;
-/// Returns the name of a process as /proc knows it; empty without such a process.
+/// Returns Text with `?` for each byte that is no text: control characters, which a terminal would
+/// obey, and what is no UTF-8, such as the rest of a name that was cut.
+function Printable(const Text: string): string;
+/// Returns the name of a process as /proc knows it, printable; empty without such a process.
 function ProcessName(Id: Integer): string;
 
 implementation
@@ -129,9 +139,30 @@ begin
   FileClose(Handle);
 end;
 
+function Printable(const Text: string): string;
+var
+  Index: Integer;
+  Length: SizeInt;
+begin
+  Result := Text;
+  Index := 1;
+  while Index <= System.Length(Result) do
+  begin
+    Length := Utf8CodePointLen(@Result[Index], System.Length(Result) - Index + 1, False);
+    // Of those of two bytes the first 32, from $C2 $80 on, are control characters, too.
+    if (Length <= 0) or (Result[Index] in [#0..#31, #127])
+      or (Result[Index] = #$C2) and (Result[Index + 1] < #$A0) then
+    begin
+      Result[Index] := '?';
+      Length := 1;
+    end;
+    Inc(Index, Length);
+  end;
+end;
+
 function ProcessName(Id: Integer): string;
 begin
-  Result := Trim(ReadSmallFile(Format('/proc/%d/comm', [Id])));
+  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/comm', [Id]))));
 end;
 
 // ---------------------------------------------------------------------------- TTarget
@@ -223,6 +254,14 @@ procedure TTarget.RefreshRegions;
 begin
 end;
 
+procedure TTarget.CheckThere;
+begin
+end;
+
+procedure TTarget.CheckWhole;
+begin
+end;
+
 // ---------------------------------------------------------------------------- TProcessTarget
 
 constructor TProcessTarget.Create(Id: Integer);
@@ -255,7 +294,7 @@ end;
 
 function TProcessTarget.ThreadName(Thread: Cardinal): string;
 begin
-  Result := Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Thread])));
+  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Thread]))));
 end;
 
 // Names what keeps the caller from looking at the process.
@@ -394,6 +433,12 @@ begin
   if (RegionCount > 0) and (Read(Regions[0]^.First, @Own, 1) = 0) then
     RaiseRefused;
   inherited Need(Address, Buffer, Size, What);
+end;
+
+procedure TProcessTarget.CheckThere;
+begin
+  if ReadSmallFile(Format('/proc/%d/maps', [ProcessId])) = '' then
+    raise ETool.Create(ecNoProcess, 'process %d has ended while it was read', [ProcessId]);
 end;
 
 end.

@@ -25,6 +25,7 @@ const
       + 'write (the event log and the profiles), report=KIND, see `lanemm report`.'#10
       + '--timeout=TIME  how long to wait for the answer; 10s'#10;
     Options: 'timeout:';
+    MostWords: AnyWords;
     Run: RunDo);
 
   ReportCommand: TCommand = (
@@ -48,6 +49,7 @@ const
       + '            default, 0: all; --copy=N as for state'#10
       + '--timeout=TIME  how long to wait for the report; 60s'#10;
     Options: 'json html pprof folded speedscope timeout: pause most: copy:';
+    MostWords: 2;
     Run: RunReport);
 
 implementation

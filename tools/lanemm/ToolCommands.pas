@@ -8,6 +8,10 @@ interface
 uses
   SysUtils, Classes;
 
+const
+  /// As TCommand.MostWords: any number.
+  AnyWords = MaxInt;
+
 type
   /// Exit codes of lanemm.
   TExitCode = (
@@ -53,7 +57,8 @@ type
     /// Returns the number behind the option; Default if it is not there. Raises ETool for what is
     /// no number, or below Lowest.
     function Number(const Option: string; Default, Lowest: Int64): Int64;
-    /// Returns the time behind the option in milliseconds: `500ms`, `2s`, `5m`, or seconds.
+    /// Returns the time behind the option in milliseconds: `500ms`, `2s`, `5m`, or seconds; up to 24
+    /// days.
     function Milliseconds(const Option: string; Default: Int64): Int64;
     /// Returns word number Index, from 0; raises ETool, that Name is missing, without it.
     function Word(Index: Integer; const Name: string): string;
@@ -71,6 +76,7 @@ type
     Help: string;      //< what it does, in one line
     Details: string;   //< lines of its own help, each ended by #10
     Options: string;   //< see TArguments.Parse; `help` is known for all
+    MostWords: Integer; //< arguments that are no options; AnyWords: any number
     Run: TCommandCall; //< does it
   end;
   PCommand = ^TCommand;
@@ -213,9 +219,9 @@ begin
   for Index := 0 to High(Units) do
     if Text.EndsWith(Units[Index])
       and TryStrToInt64(Copy(Text, 1, Length(Text) - Length(Units[Index])), Result)
-      and (Result > 0) then
+      and (Result > 0) and (Result <= High(LongInt) div Factors[Index]) then
       Exit(Result * Factors[Index]);
-  raise ETool.Create(ecUsage, '--%s needs a time as 500ms, 2s, 5m or 1h, not `%s`',
+  raise ETool.Create(ecUsage, '--%s needs a time as 500ms, 2s, 5m or 1h, up to 596h, not `%s`',
     [Option, Values.Values[Option]]);
 end;
 
@@ -270,6 +276,9 @@ begin
     Arguments.Parse(Trim(Command.Options + ' help'), 2);
     if Arguments.Has('help') then
       ShowCommandHelp(Command)
+    else if Arguments.Words.Count > Command.MostWords then
+      raise ETool.Create(ecUsage, '`%s` is one word too many; `lanemm %s --help` tells more',
+        [Arguments.Words[Command.MostWords], Command.Name])
     else
       Command.Run(Arguments);
   finally
@@ -296,16 +305,15 @@ begin
   Result := ecDone;
   try
     RunNamed(Commands, ParamStr(1));
+    Flush(Output); // what cannot be written is an error
   except
-    on Error: ETool do
-    begin
-      WriteLn(StdErr, 'lanemm: ', Error.Message);
-      Result := Error.Code;
-    end;
     on Error: Exception do
     begin
       WriteLn(StdErr, 'lanemm: ', Error.Message);
+      Flush(StdErr); // at the end of the program it would not be, after an output that has failed
       Result := ecFailed;
+      if Error is ETool then
+        Result := ETool(Error).Code;
     end;
   end;
 end;

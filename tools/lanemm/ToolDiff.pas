@@ -22,6 +22,7 @@ const
       + 'The files are both of one kind: JSON of `lanemm state PID --contents --json`, JSON'#10
       + 'of an in-use or leak report, folded stacks, or profiles for pprof.'#10;
     Options: 'most: value: folded';
+    MostWords: 2;
     Run: RunDiff);
 
 implementation

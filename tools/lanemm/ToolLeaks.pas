@@ -83,6 +83,7 @@ begin
     else
       Leaks := FindLeaks(Opened.Image, Opened.Target.Registers);
     FreeAndNil(Pause);
+    Opened.Target.CheckThere;
     WriteLimits(Leaks);
     if Arguments.Has('json') then
       WriteJson(Opened, Leaks)

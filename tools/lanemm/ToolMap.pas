@@ -21,16 +21,17 @@ const
       + '  --by=thread  the thread that owns it'#10
       + '  --svg=FILE   writes the picture as SVG; to the standard output without FILE'#10
       + '  --plain      no colours, also on a terminal; --colour: always'#10
-      + '  --width=N    columns'#10
+      + '  --width=N    columns, 22 or more'#10
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10#10
       + 'FILE is a core file.'#10;
     Options: 'by: svg:: plain colour width: copy:';
+    MostWords: 1;
     Run: RunMap);
 
 implementation
 
 uses
-  SysUtils, Classes, LaneMM.Layout, HeapImages, HeapMaps, ToolOpen, ToolText;
+  SysUtils, Classes, Math, LaneMM.Layout, HeapImages, HeapMaps, ToolOpen, ToolText;
 
 const
   // Colours of the kinds: of a terminal with 256, and of a page.
@@ -124,6 +125,8 @@ end;
 procedure ShowMap(Opened: TOpened; Arguments: TArguments);
 const
   AddressWidth = 14;
+  CellStep = 8;         // cells of a line: a multiple of this
+  MostCells = 1 shl 12; // of a line
   LegendLines = 16;
 var
   Map: THeapMap;
@@ -131,11 +134,11 @@ var
   WithColours: Boolean;
 begin
   TerminalSize(Columns, Lines);
-  Columns := Arguments.Number('width', Columns, AddressWidth + 8) - AddressWidth;
-  Columns := Columns div 8 * 8;
+  Columns := Min(Arguments.Number('width', Columns, AddressWidth + CellStep), High(Integer));
+  Columns := EnsureRange(Columns - AddressWidth, CellStep, MostCells) div CellStep * CellStep;
   if Lines < 2 * LegendLines then
     Lines := 2 * LegendLines;
-  WithColours := Arguments.Has('colour') or IsTerminal and not Arguments.Has('plain');
+  WithColours := Arguments.Has('colour') or HasColours and not Arguments.Has('plain');
   Map := MakeMap(Opened.Image, ViewOf(Arguments), Columns * (Lines - LegendLines));
   WriteLn(DescribeTarget(Opened));
   WriteLn('A character is ', BytesText(Map.SlicesPerCell * SliceSize), '.');

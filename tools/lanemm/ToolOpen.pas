@@ -84,7 +84,7 @@ function DescribeTarget(Opened: TOpened): string;
 begin
   Result := Opened.Target.Name;
   if Opened.Target.ProgramPath <> '' then
-    Result := Result + ', ' + Opened.Target.ProgramPath;
+    Result := Result + ', ' + Printable(Opened.Target.ProgramPath);
   if Opened.CopyCount > 1 then
     Result := Format('%s, copy %d of %d of LaneMM', [Result, Opened.CopyNumber,
       Opened.CopyCount]);

@@ -23,6 +23,7 @@ const
       + 'size classes. A process whose memory you may not read is asked for its totals, and has'#10
       + 'no metric of size classes; one that does not answer has lanemm_up 0 and no other.'#10;
     Options: 'output: copy:';
+    MostWords: 1;
     Run: RunProm);
 
 implementation
@@ -276,11 +277,13 @@ var
   NewName: string;
 begin
   NewName := Format('%s.%d.new', [FileName, fpGetPid]);
-  Lines.SaveToFile(NewName);
-  if fpRename(NewName, FileName) <> 0 then
-  begin
+  try
+    Lines.SaveToFile(NewName);
+    if fpRename(NewName, FileName) <> 0 then
+      raise ETool.Create(ecFailed, 'cannot write %s: %s', [FileName, SysErrorMessage(fpGetErrno)]);
+  except
     DeleteFile(NewName);
-    raise ETool.Create(ecFailed, 'cannot write %s: %s', [FileName, SysErrorMessage(fpGetErrno)]);
+    raise;
   end;
 end;
 

@@ -21,6 +21,7 @@ const
     Details: 'A process whose memory you may not read is asked to write its totals to its status'#10
       + 'page: a star stands behind them, and their age if it does not answer.'#10;
     Options: '';
+    MostWords: 0;
     Run: RunPs);
 
 implementation

@@ -21,6 +21,7 @@ const
       + '  --output=FILE  writes to FILE, not to the standard output'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10;
     Options: 'every: lines: output: copy:';
+    MostWords: 1;
     Run: RunRecord);
 
 implementation

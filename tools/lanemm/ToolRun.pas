@@ -21,6 +21,7 @@ const
       + 'inside gets them alone; any other one gets liblanemm.so through LD_PRELOAD: that of'#10
       + 'the variable LIBLANEMM, else one beside lanemm or in a folder for libraries.'#10;
     Options: '*';
+    MostWords: AnyWords;
     Run: RunRun);
 
 implementation
@@ -38,7 +39,7 @@ begin
     Result := Name
   else
     Result := ExeSearch(Name, '');
-  if (Result <> '') and (FpAccess(Result, X_OK) <> 0) then
+  if (Result <> '') and (not FileExists(Result) or (FpAccess(Result, X_OK) <> 0)) then
     Result := '';
 end;
 

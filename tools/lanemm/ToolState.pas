@@ -32,6 +32,7 @@ const
       + 'The process takes no part: it may be stopped, or hang with a lock held. While it'#10
       + 'runs, what changes meanwhile is counted; the numbers are exact when it stands still.'#10;
     Options: StateOptions;
+    MostWords: 1;
     Run: RunState);
 
   CoreCommand: TCommand = (
@@ -42,6 +43,7 @@ const
       + 'where it was when it ran.'#10#10 + StateHelp
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10;
     Options: StateOptions;
+    MostWords: 2;
     Run: RunCore);
 
 implementation
@@ -74,6 +76,7 @@ begin
     Json.Add('contents', GroupsToJson(GroupContents(Opened.Image)));
   if WithDamage then
     Json.Add('damage', DamageToJson(FindDamage(Opened.Image)));
+  Opened.Target.CheckThere;
   WriteLn(Json.FormatJSON);
   Json.Free;
 end;
@@ -81,8 +84,15 @@ end;
 procedure WriteText(Opened: TOpened; Arguments: TArguments; WithContents, WithDamage: Boolean);
 var
   Numbers: THeapNumbers;
+  Groups: TContentsGroups;
+  Damages: TDamages;
 begin
   ReadNumbers(Opened.Image, Numbers);
+  if WithContents then
+    Groups := GroupContents(Opened.Image);
+  if WithDamage then
+    Damages := FindDamage(Opened.Image);
+  Opened.Target.CheckThere;
   WriteLn(DescribeTarget(Opened));
   WriteLn;
   WriteTotals(Numbers);
@@ -95,12 +105,12 @@ begin
   if WithContents then
   begin
     WriteLn;
-    WriteGroups(GroupContents(Opened.Image), Arguments.Number('most', 20, 0));
+    WriteGroups(Groups, Arguments.Number('most', 20, 0));
   end;
   if WithDamage then
   begin
     WriteLn;
-    WriteDamage(FindDamage(Opened.Image));
+    WriteDamage(Damages);
   end;
 end;
 

@@ -20,6 +20,7 @@ const
       + 'debug information: one of the FILEs, or in a FOLDER, beside the log, or here. With `-`'#10
       + 'the log is the standard input. Frames of modules that are not found stay as they are.'#10;
     Options: '';
+    MostWords: AnyWords;
     Run: RunSymbolize);
 
 implementation
@@ -29,7 +30,7 @@ uses
   LaneMM.Elf;
 
 const
-  FramePattern = '([^\s(]+)\+0x([0-9a-fA-F]+)';
+  FramePattern = '([^\s(]+)\+0x([0-9a-fA-F]{1,16})';
 
 type
   // The frames of one module.

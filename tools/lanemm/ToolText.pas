@@ -16,8 +16,10 @@ function Right(const Text: string; Width: Integer): string;
 function Left(const Text: string; Width: Integer): string;
 /// Returns Text with <, >, & and quotes escaped for XML.
 function XmlText(const Text: string): string;
-/// Returns whether the standard output is a terminal.
+/// Returns whether the standard output is a terminal that obeys the usual control sequences.
 function IsTerminal: Boolean;
+/// Returns whether it may have colours, too: the variable NO_COLOR takes them away.
+function HasColours: Boolean;
 /// Returns the columns and lines of the terminal; 80 and 24 where there is none.
 procedure TerminalSize(out Columns, Lines: Integer);
 
@@ -89,8 +91,16 @@ begin
 end;
 
 function IsTerminal: Boolean;
+var
+  Kind: string;
 begin
-  Result := IsATTY(StdOutputHandle) = 1;
+  Kind := GetEnvironmentVariable('TERM');
+  Result := (IsATTY(StdOutputHandle) = 1) and (Kind <> '') and (Kind <> 'dumb');
+end;
+
+function HasColours: Boolean;
+begin
+  Result := IsTerminal and (GetEnvironmentVariable('NO_COLOR') = '');
 end;
 
 procedure TerminalSize(out Columns, Lines: Integer);
@@ -99,7 +109,8 @@ var
 begin
   Columns := 80;
   Lines := 24;
-  if (fpIOCtl(StdOutputHandle, TIOCGWINSZ, @Size) = 0) and (Size.ws_col > 0) then
+  if (fpIOCtl(StdOutputHandle, TIOCGWINSZ, @Size) = 0) and (Size.ws_col > 0)
+    and (Size.ws_row > 0) then
   begin
     Columns := Size.ws_col;
     Lines := Size.ws_row;

@@ -27,6 +27,7 @@ const
       + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
       + 'Growth is the change of used bytes since lanemm began to look.'#10;
     Options: 'every: once lines: sort: threads copy:';
+    MostWords: 1;
     Run: RunTop);
 
 implementation
@@ -362,7 +363,9 @@ begin
   Top.AddTable(Lines, MostRows);
   if OnTerminal then
     Write(#27'[H');
-  for Index := 0 to Lines.Count - 1 do
+  if not OnTerminal then
+    Rows := Lines.Count;
+  for Index := 0 to Min(Lines.Count, Rows) - 1 do
     if OnTerminal then
       Write(Copy(Lines[Index], 1, Columns), #27'[K', IfThen(Index < Rows - 1, #13#10, ''))
     else
@@ -394,7 +397,7 @@ var
   Before, Raw: TermIOS;
 begin
   if (IsATTY(StdInputHandle) <> 1) or not IsTerminal then
-    raise ETool.Create(ecUsage, 'top needs a terminal; --once does without');
+    raise ETool.Create(ecUsage, 'top needs a terminal, and its kind in TERM; --once does without');
   fpSignal(SIGINT, Interrupt);
   fpSignal(SIGTERM, Interrupt);
   TCGetAttr(StdInputHandle, Before);

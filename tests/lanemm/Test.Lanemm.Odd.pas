@@ -1,0 +1,210 @@
+/// Tests of lanemm where something is odd: the terminal, the output, a name, a process that ends.
+unit Test.Lanemm.Odd;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Lanemm.Tools;
+
+type
+  /// Terminals, of which script of util-linux makes one, and other outputs.
+  TOutputTests = class(TPlantedTest)
+  private
+    procedure OnTerminal(const Size, Before, Arguments: string);
+  protected
+    procedure SetUp; override;
+  published
+    procedure AMapFitsANarrowTerminal;
+    procedure AMapOfAnyWidthIsShown;
+    procedure ColoursAreForTerminalsThatWantThem;
+    procedure TopFitsASmallTerminal;
+    procedure TopNeedsATerminalOfAKnownKind;
+    procedure OutputThatCannotBeWrittenIsAnError;
+  end;
+
+  /// Processes with odd names, and some that end while lanemm looks.
+  TOddProcessTests = class(TPlantedTest)
+  private
+    procedure StartNamed(const Name: string);
+  published
+    procedure ANameThatWasCutIsText;
+    procedure ANameCannotControlTheTerminal;
+    procedure AProcessThatEndsMeanwhileIsNamed;
+  end;
+
+implementation
+
+uses
+  SysUtils, fpJson, jsonparser, testregistry, BaseUnix;
+
+const
+  Escape = #27;
+
+// ---------------------------------------------------------------------------- TOutputTests
+
+procedure TOutputTests.SetUp;
+begin
+  StartAndStop('./Planted stop', '');
+end;
+
+// Calls lanemm with the planted process on a terminal of this size, which gets a q.
+// Before: what precedes it on the line of the shell.
+procedure TOutputTests.OnTerminal(const Size, Before, Arguments: string);
+begin
+  Printed := Shell(Format('(printf q; sleep 1) | TERM=xterm script -qec '
+    + '"stty %s; %s ../lanemm %s" /dev/null', [Size, Before, Format(Arguments, [Planted.Id])]));
+end;
+
+procedure TOutputTests.AMapFitsANarrowTerminal;
+begin
+  OnTerminal('cols 20 rows 5', '', 'map %d --plain');
+  Same(0, ExitStatus, Printed);
+  Has('A character is', Printed);
+  Has('L', Printed);
+end;
+
+procedure TOutputTests.AMapOfAnyWidthIsShown;
+begin
+  CallWell(Format('map %d --plain --width=9999999999999', [Planted.Id]));
+  Has('LLLLLLLLLLLLLLLL', Printed);
+  Call(Format('map %d --plain --width=21', [Planted.Id]));
+  Refused(2, '--width needs a number of at least 22');
+end;
+
+procedure TOutputTests.ColoursAreForTerminalsThatWantThem;
+begin
+  OnTerminal('cols 80 rows 40', '', 'map %d');
+  Has(Escape, Printed);
+  OnTerminal('cols 80 rows 40', '', 'map %d --plain');
+  HasNot(Escape, Printed);
+  OnTerminal('cols 80 rows 40', 'NO_COLOR=1', 'map %d');
+  HasNot(Escape, Printed);
+  OnTerminal('cols 80 rows 40', 'TERM=dumb', 'map %d');
+  HasNot(Escape, Printed);
+  CallWell(Format('map %d --colour', [Planted.Id]));
+  Has(Escape, Printed);
+end;
+
+// A picture begins at the top left and ends with the rest of the screen cleared.
+procedure TOutputTests.TopFitsASmallTerminal;
+const
+  Begins = Escape + '[H';
+  Ends = Escape + '[J';
+var
+  Picture, Line: string;
+begin
+  OnTerminal('cols 20 rows 5', '', 'top %d');
+  Same(0, ExitStatus, Printed);
+  Picture := Copy(Printed, Pos(Begins, Printed) + Length(Begins), MaxInt);
+  Picture := Copy(Picture, 1, Pos(Ends, Picture) - 1);
+  Same(5, Length(Picture.Split([#10])), 'lines of ' + Picture);
+  for Line in Picture.Split([#10]) do
+    AtMost(20, Length(Line.Replace(Escape + '[K', '').Replace(#13, '')), 'columns of ' + Line);
+end;
+
+procedure TOutputTests.TopNeedsATerminalOfAKnownKind;
+begin
+  OnTerminal('cols 80 rows 24', 'TERM=dumb', 'top %d');
+  Same(2, ExitStatus, Printed);
+  Has('top needs a terminal', Printed);
+  OnTerminal('cols 80 rows 24', 'TERM=', 'top %d');
+  Same(2, ExitStatus, Printed);
+  Call(Format('top %d', [Planted.Id]));
+  Refused(2, 'top needs a terminal');
+end;
+
+procedure TOutputTests.OutputThatCannotBeWrittenIsAnError;
+const
+  Commands: array[0..5] of string = ('ps', 'state %d', 'state %d --json', 'map %d', 'prom %d',
+    'top %d --once');
+var
+  Command: string;
+begin
+  for Command in Commands do
+  begin
+    Errors := Shell(Format('../lanemm %s > /dev/full', [Format(Command, [Planted.Id])]));
+    Refused(1, 'lanemm: ');
+  end;
+end;
+
+// ---------------------------------------------------------------------------- TOddProcessTests
+
+procedure TOddProcessTests.StartNamed(const Name: string);
+begin
+  Shell(Format('cp Planted ''%s''', [Name]));
+  StartAndStop(Format('''./%s'' stop', [Name]), '');
+  DeleteFile(Built + Name);
+end;
+
+// The system keeps 15 bytes of a name: the last letter has two.
+procedure TOddProcessTests.ANameThatWasCutIsText;
+begin
+  StartNamed('fourteen-bytes' + #$C3#$A4);
+  CallWell(Format('prom %d --output=%snamed.prom', [Planted.Id, Built]));
+  Has(Format('lanemm_up{pid="%d",program="fourteen-bytes?"} 1', [Planted.Id]),
+    Shell('cat named.prom'));
+  CheckEquals('', Shell('promtool check metrics < named.prom'));
+end;
+
+procedure TOddProcessTests.ANameCannotControlTheTerminal;
+const
+  Commands: array[0..4] of string = ('ps', 'state %d', 'top %d --once', 'top %d --once --threads',
+    'map %d --by=thread');
+var
+  Command: string;
+begin
+  StartNamed('red' + Escape + '[31m');
+  for Command in Commands do
+  begin
+    CallWell(Format(Command, [Planted.Id]));
+    Has('red?[31m', Printed);
+    HasNot(Escape, Printed);
+  end;
+end;
+
+// Either it was read as a whole, or the error says that it has ended.
+procedure TOddProcessTests.AProcessThatEndsMeanwhileIsNamed;
+const
+  EndedCode = 3;
+  Turns = 20;
+var
+  Turn, EndedCount: Integer;
+  Killing: string;
+  Json: TJSONObject;
+begin
+  EndedCount := 0;
+  for Turn := 0 to Turns do
+  begin
+    StartAndStop('./Planted stop', '');
+    Killing := Format('(sleep 0.%.3d; kill -KILL %d) &', [3 * Turn, Planted.Id]);
+    if Turn = 0 then
+    begin
+      Killing := '';
+      Planted.Send(SIGKILL);
+      Check(Planted.AwaitEnd, 'it has ended');
+    end;
+    Errors := Shell(Format('%s ../lanemm state %d --contents --damage --json > ended.json',
+      [Killing, Planted.Id]));
+    if ExitStatus = EndedCode then
+    begin
+      Has(Format('process %d', [Planted.Id]), Errors);
+      Inc(EndedCount);
+    end
+    else
+    begin
+      Same(0, ExitStatus, Errors);
+      Json := GetJSON(Shell('cat ended.json')) as TJSONObject;
+      Same(750, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'objects');
+      Json.Free;
+    end;
+    TearDown;
+  end;
+  AtLeast(1, EndedCount, 'times that it had ended');
+end;
+
+initialization
+  RegisterTest(TOutputTests);
+  RegisterTest(TOddProcessTests);
+end.
