@@ -10,7 +10,7 @@ uses
   Classes;
 
 type
-  /// A program, built once after each change of a source, and what its last run left.
+  /// A program or library, built once after each change of a source, and what its last run left.
   TTestProgram = class
   public
     /// Its folder, with a slash; its source, by lines.
@@ -161,12 +161,17 @@ begin
   OutputOf(Format(Command, [Folder, SourceFolder, SourceFolder]));
 end;
 
-// Returns the executable file, which has an extension on Windows.
+// Returns the executable file, which has an extension on Windows; of a library, that of the library.
 function TTestProgram.BuiltFile: string;
+const
+  Forms: array[0..2] of string = ('%s%s.exe', '%slib%s.so', '%s%s.dll');
+var
+  Form: string;
 begin
   Result := FileName;
-  if FileExists(FileName + '.exe') then
-    Result := FileName + '.exe';
+  for Form in Forms do
+    if FileExists(Format(Form, [Folder, Name])) then
+      Result := Format(Form, [Folder, Name]);
 end;
 
 function TTestProgram.IsForWindows: Boolean;

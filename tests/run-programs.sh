@@ -169,6 +169,9 @@ if is_wanted Host; then
   build tests/programs/Guest.lpr -O3 -Cg || report 'Guest (build)' 1 /dev/null
 fi
 program 0 Host
+if is_wanted Host && [ -x "$out/Host" ]; then
+  run 0 'Host (debug)' env LANEMM=debug,event=all:callback $start "$out/Host"
+fi
 
 if built programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \

@@ -34,7 +34,8 @@ function WatchIsQuiet: Boolean;
 function WatchWrite: Boolean;
 /// Once, after the start: lets the end of the program say when another manager took over.
 procedure WatchForSuccessor;
-/// At the end of the program: writes the logs for the last time and checks all debug blocks.
+/// At the end of the program: writes the logs for the last time and checks all debug blocks. Of a
+/// library, removes the entry of its code.
 procedure WatchEnd;
 /// After WatchEnd and LeaksEnd: sets the exit code of `debug:exit`, if it is 0 and memory errors
 /// were reported.
@@ -46,9 +47,9 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
-  LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies,
-  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
-  LaneMM.Sampler, LaneMM.TimedReports,
+  LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
+  LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile,
+  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LivePage;
@@ -480,6 +481,8 @@ begin
     WatchWrite;
   if Debug.IsStarted then
     DebugCheckHeap;
+  if IsLibrary then
+    CodeRangesStop;
 end;
 
 procedure WatchExitCode;

@@ -41,7 +41,7 @@ function SceneFindOrigin(const Scene: TScene; Number: Cardinal; out Address: Nat
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Unwind, LaneMM.X86Code, LaneMM.A64Code, LaneMM.FaultRegisters;
+  LaneMM.Layout, LaneMM.Os, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Unwind, LaneMM.FaultRegisters;
 
 const
   // Routines that are longer are not followed.
@@ -51,15 +51,6 @@ const
   MostLoads = 4;
   // Bytes of an instruction, at most.
   MostLength = 16;
-
-function Decode(Pc: NativeUInt; out Item: TInstruction): Boolean;
-begin
-  Result := True;
-  if A64IsHere then
-    A64Decode(Pc, Item)
-  else
-    Result := X86Decode(PByte(Pc), Item);
-end;
 
 // ---------------------------------------------------------------------------- the routine
 
@@ -80,7 +71,7 @@ var
 begin
   Farthest := Scene.Pc;
   Scene.Limit := Scene.Start;
-  while (Scene.Limit < MostLimit) and Decode(Scene.Limit, Item) do
+  while (Scene.Limit < MostLimit) and InstructionAt(Scene.Limit, Item) do
   begin
     if (Item.JumpTo > Farthest) and (Item.JumpTo < MostLimit) then
       Farthest := Item.JumpTo;
@@ -130,7 +121,7 @@ begin
   Pc := Scene.Start;
   while Pc < Limit do
   begin
-    if not Decode(Pc, Item) then
+    if not InstructionAt(Pc, Item) then
       Exit(False);
     if (Pc >= First) and (Item.Writes and Registers <> 0) then
       Place := Pc;
@@ -157,7 +148,7 @@ begin
   Pc := Scene.Start;
   while Pc < Scene.Limit do
   begin
-    if not Decode(Pc, Item) or GoesAnywhere(Item) then
+    if not InstructionAt(Pc, Item) or GoesAnywhere(Item) then
       Exit;
     if (Item.JumpTo > First) and (Item.JumpTo <= Scene.Pc)
       and ((Pc < First) or (Pc > Scene.Pc)) then
@@ -191,7 +182,7 @@ begin
     Exit(Scene.Known and RegisterBit(Number) <> 0);
   end;
   Result := (Loads > 0) and FindWrite(Scene, Scene.Start, Limit, RegisterBit(Number), Place)
-    and (Place <> 0) and IsOnlyWay(Scene, Place) and Decode(Place, Item)
+    and (Place <> 0) and IsOnlyWay(Scene, Place) and InstructionAt(Place, Item)
     and (Item.Kind in [ikLoad, ikAddress])
     and FindAddress(Scene, Item.Operand, Place, Loads - 1, Value);
   if Result and (Item.Kind = ikLoad) then
@@ -221,7 +212,7 @@ begin
   Place := 0;
   Registers := RegisterBit(Operand.Base) or RegisterBit(Operand.Index);
   Pc := Scene.Start;
-  while (Pc < Limit) and Decode(Pc, Item) do
+  while (Pc < Limit) and InstructionAt(Pc, Item) do
   begin
     if Item.Writes and Registers <> 0 then
       Place := 0
@@ -264,7 +255,7 @@ begin
   Pushed := Sp - SizeOf(Pointer);
   Written := 0;
   IsMoved := False;
-  while (Pc < Scene.Pc) and Decode(Pc, Item) do
+  while (Pc < Scene.Pc) and InstructionAt(Pc, Item) do
   begin
     if (Item.Kind = ikStore) and ((Written or Caller.Known) and RegisterBit(Item.Target) = 0)
       and FindAddress(Scene, Item.Operand, Pc, 0, Address) then
@@ -291,7 +282,7 @@ var
 begin
   Pc := Caller.Start;
   Result := False;
-  while (Pc <> 0) and (Pc < Caller.Walk.Pc) and Decode(Pc, Item) do
+  while (Pc <> 0) and (Pc < Caller.Walk.Pc) and InstructionAt(Pc, Item) do
   begin
     Caller.Pc := Pc;
     Result := Item.Kind = ikCall;
@@ -319,7 +310,7 @@ begin
   Result := (Scene.Pc >= Pc) and A64MakesFrame(Scene.Start);
   while Result and (Pc < Scene.Pc) do
   begin
-    Result := Decode(Pc, Item) and (Item.Kind <> ikLeave);
+    Result := InstructionAt(Pc, Item) and (Item.Kind <> ikLeave);
     Inc(Pc, Item.Length);
   end;
 end;
@@ -371,7 +362,7 @@ begin
   for Index := 0 to High(Order) do
     SetValue(Scene, Order[Index], Fault.Registers[OrderFirst + Index]);
   SetValue(Scene, StackRegister, Fault.Sp);
-  Result := OsRead(Fault.Pc, @Code, SizeOf(Code)) and Decode(NativeUInt(@Code), Item);
+  Result := OsRead(Fault.Pc, @Code, SizeOf(Code)) and InstructionAt(NativeUInt(@Code), Item);
   if not Result then
     Exit;
   Beyond := Scene.Walk;
@@ -404,7 +395,7 @@ begin
       Limit := Here.Pc;
       Continue;
     end;
-    if not IsOnlyWay(Here, Place) or not Decode(Place, Item) then
+    if not IsOnlyWay(Here, Place) or not InstructionAt(Place, Item) then
       Exit;
     Limit := Place;
     if (Item.Kind = ikAddress) and (Item.Operand.Index = NoRegister) then

@@ -88,7 +88,8 @@ const
   /// SizeClass of a site that counts blocks of all sizes together.
   NoSizeClass = High(Cardinal);
 
-/// Creates the table; returns whether it exists.
+/// Creates the table, and registers the code of this module for the backtraces of other copies of
+/// LaneMM; returns whether the table exists.
 function SitesStart: Boolean;
 /// Clears all sites and their counts, in a child process.
 procedure SitesForget;
@@ -115,7 +116,7 @@ function SiteThreadCount(Site: PSite): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.CodeRanges, LaneMM.ObserveState;
 
 const
   MostUsed = SiteLimit div 4 * 3;
@@ -141,6 +142,7 @@ var
 begin
   if Observe.SiteKeys <> 0 then
     Exit(True);
+  CodeRangesStart;
   Pages := OsTakePages(KeyBytes + SiteBytes);
   Result := Pages <> nil;
   if not Result then

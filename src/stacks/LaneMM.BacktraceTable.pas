@@ -18,7 +18,8 @@ interface
 uses
   LaneMM.Unwind;
 
-/// Creates the table; returns whether it exists.
+/// Creates the table, and registers the code of this module for the backtraces of other copies of
+/// LaneMM; returns whether the table exists.
 function BacktracesStart: Boolean;
 /// Returns the number of the backtrace that has the frame Return inside the backtrace Outer, 0 for
 /// none. Returns 0 when the table is full or does not exist.
@@ -35,7 +36,7 @@ function BacktraceTrim(Number: Cardinal): Cardinal;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState, LaneMM.CodeRanges;
 
 const
   NodeBits = 18;
@@ -58,6 +59,7 @@ var
 begin
   if LoadAcquire(Stacks.Table) <> 0 then
     Exit(True);
+  CodeRangesStart;
   Pages := OsTakePages(SizeOf(TTable));
   if (Pages <> nil) and not CompareAndSwap(Stacks.Table, 0, NativeUInt(Pages)) then
     OsReleasePages(Pages, SizeOf(TTable));

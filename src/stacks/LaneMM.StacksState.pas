@@ -67,6 +67,8 @@ type
     FramesText: TFramesTextCall; //< racy the program's text of backtraces; nil: LaneMM's own. As
                               //  TakeFrames
     KnownStarts: array[0..KnownStartCount - 1] of TAtomicWord; //< shared  see LaneMM.Unwind
+    Ranges: TAtomicWord;      //< shared  the page of LaneMM.CodeRanges; 0: none
+    RangeChanges: TAtomicWord; //< shared  the changes on that page that CodeChanges counts already
     Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none
     Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none
   end;

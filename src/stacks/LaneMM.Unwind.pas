@@ -2,13 +2,13 @@
 //
 // Owns:       Stacks.Depth, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
-//             mapping, and code of this module; nothing else.
+//             mapping, and the code that LaneMM.CodeRanges has; nothing else.
 // x86:        the run-time library and optimized code have no frame pointers. The prologue of a
 //             routine gives the distance from its stack pointer to its return address; it is
 //             searched for backwards from the call, at the alignment of routines. A call
 //             instruction must precede the return address, and a direct call must lead to that
 //             very routine. The start found for a return address is kept and tried first.
-// Others:     the chain of frame pointers; a return address must lie in code of this module.
+// Others:     the chain of frame pointers; a return address must lie in that code, too.
 // In C:       the library unwinds through all modules, see Stacks.StepFrame.
 // Callers:    UnwindStart: once, before any other thread runs. The rest: any thread.
 unit LaneMM.Unwind;
@@ -61,21 +61,17 @@ procedure BacktraceTake(out Stack: TBacktrace);
 function StackEnd(Sp: NativeUInt): NativeUInt;
 /// Takes a backtrace from the point where a signal interrupted the thread, with its registers.
 procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
-/// Returns the offset in bytes into the method table that the call before Return used; -1 when that
-/// call is not an indirect one through a register, or cannot be read.
-function VirtualCallOffset(Return: NativeUInt): NativeInt;
 /// Returns a hash of Seed, the manager call and all frames.
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
+  LaneMM.CallCode, LaneMM.Leaves;
 
 const
-  // Routines begin at multiples of this many bytes; the search goes back this far.
-  RoutineAlignment = 16;
-  SearchBytes = 32768;
+  // The search for the start of a routine goes back so many alignments.
   MostSteps = SearchBytes div RoutineAlignment;
   // Bits of a word of Stacks.KnownStarts that count alignments back, and the highest count.
   StepBits = 12;
@@ -83,186 +79,9 @@ const
   // Bytes that can be read before and after any return address.
   CodeMargin = 16;
 
-type
-  TCallKind = (ckNone, ckDirect, ckIndirect);
-
 function WordAt(Address: NativeUInt): NativeUInt; inline;
 begin
   Result := PNativeUInt(Address)^;
-end;
-
-function DistanceAt(Address: NativeUInt): NativeInt; inline;
-begin
-  Result := PInteger(Address)^;
-end;
-
-// ---------------------------------------------------------------------------- x86 code
-
-// Returns whether an indirect call precedes Return: FF /2 with one of its operand forms.
-function IsIndirectCall(Return: NativeUInt): Boolean;
-const
-  CallOpcode = $FF;
-  Extension = 2 shl 3;
-var
-  Code: PByte;
-begin
-  Code := PByte(Return);
-  Result := (Code[-2] = CallOpcode) and (Code[-1] and $38 = Extension)
-    or (Code[-3] = CallOpcode) and (Code[-2] and $F8 = $40 or Extension)
-    or (Code[-3] = CallOpcode) and (Code[-2] = $04 or Extension)
-    or (Code[-4] = CallOpcode) and (Code[-3] = $44 or Extension)
-    or (Code[-6] = CallOpcode) and ((Code[-5] and $F8 = $80 or Extension)
-      or (Code[-5] = $05 or Extension))
-    or (Code[-7] = CallOpcode) and (Code[-6] in [$04 or Extension, $84 or Extension]);
-end;
-
-function IsCode(Address: NativeUInt): Boolean; inline;
-begin
-  Result := (Address >= Stacks.CodeFirst) and (Address < Stacks.CodeLimit);
-end;
-
-// Returns the kind of call before Return; Target receives the target of a direct one.
-function CallBefore(Return: NativeUInt; out Target: NativeUInt): TCallKind;
-const
-  CallOpcode = $E8;
-  CallLength = 5;
-begin
-  Target := 0;
-  if not IsCode(Return) then
-    Exit(ckNone);
-  if PByte(Return - CallLength)^ = CallOpcode then
-  begin
-    Target := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)));
-    if IsCode(Target) then
-      Exit(ckDirect);
-  end;
-  if IsIndirectCall(Return) then
-    Result := ckIndirect
-  else
-    Result := ckNone;
-end;
-
-// Decodes push, mov rbp,rsp and the subtraction from rsp at the start of a routine. Returns whether
-// there is more than pushes, which are bytes that other instructions have too. The instructions of
-// i386 are the same without the prefix of 64 bits.
-function ReadPrologue(Code: PByte; out Rule: TUnwindRule): Boolean;
-const
-  Prefix = $48;
-  PrefixLength = Ord(IsX64);
-  MovFrame = $E589;          // mov rbp, rsp
-  LeaShort = $24648D;        // lea rsp, [rsp + byte]
-  LeaLong = $24A48D;         // lea rsp, [rsp + long]
-  SubShort = $EC83;          // sub rsp, byte
-  SubLong = $EC81;           // sub rsp, long
-  TwoBytes = $FFFF;
-  ThreeBytes = $FFFFFF;
-  PushFrame = $55;
-var
-  Instruction: Cardinal;
-begin
-  Rule := Default(TUnwindRule);
-  Rule.Start := NativeUInt(Code);
-  repeat
-    if Code^ and $F8 = $50 then
-    begin
-      Inc(Rule.Size, SizeOf(Pointer));
-      if Code^ = PushFrame then
-        Rule.SavedFrame := Rule.Size;
-      Inc(Code);
-    end
-    else if IsX64 and (Code^ = $41) and (Code[1] and $F8 = $50) then
-    begin
-      Inc(Rule.Size, SizeOf(Pointer));
-      Inc(Code, 2);
-    end
-    else
-      Break;
-  until False;
-  Result := not IsX64 or (Code^ = Prefix);
-  if not Result then
-    Exit;
-  Inc(Code, PrefixLength);
-  Instruction := PCardinal(Code)^ and ThreeBytes;
-  if (Instruction and TwoBytes = MovFrame) and (Rule.SavedFrame <> 0) then
-    Rule.IsFramed := True
-  else if Instruction = LeaShort then
-    Dec(Rule.Size, NativeInt(PShortInt(Code + 3)^))
-  else if Instruction = LeaLong then
-    Dec(Rule.Size, DistanceAt(NativeUInt(Code + 3)))
-  else if Instruction and TwoBytes = SubShort then
-    Inc(Rule.Size, NativeInt(PShortInt(Code + 2)^))
-  else if Instruction and TwoBytes = SubLong then
-    Inc(Rule.Size, DistanceAt(NativeUInt(Code + 2)))
-  else
-    Result := False;
-end;
-
-// Returns whether a return stands before Code, with nothing but bytes of the assembler's fillers
-// between.
-function FollowsRoutine(Code: PByte): Boolean;
-const
-  ReturnOpcode = $C3;
-  ReturnPopOpcode = $C2; // i386: with the bytes of arguments, less than 256
-  Fillers = [$90, $66, $0F, $1F, $2E, $40, $44, $80, $84, $00, $8D, $B4, $B6, $BC, $26, $27, $76,
-    $74];
-var
-  First: PByte;
-begin
-  First := Code - RoutineAlignment;
-  repeat
-    Dec(Code);
-  until (Code = First) or not (Code^ in Fillers);
-  Result := (Code^ = ReturnOpcode) or not IsX64 and (Code[-1] = ReturnPopOpcode);
-end;
-
-// Returns whether a routine may begin here: with a push, or an instruction with a REX prefix; on
-// i386 with any instruction, since a routine may have no prologue.
-function MayStart(Code: PByte): Boolean; inline;
-begin
-  Result := not IsX64 or (Code^ and $F8 = $50) or (Code^ in [$41, $48]);
-end;
-
-// ---------------------------------------------------------------------------- AArch64 code
-
-type
-  PInstruction = ^Cardinal;
-
-// Returns whether the instruction is a call through a register.
-function A64IsCall(Instruction: Cardinal; out Register: Cardinal): Boolean;
-begin
-  Result := Instruction and $FFFFFC1F = $D63F0000; // blr
-  Register := Instruction shr 5 and 31;
-end;
-
-// Returns the offset that the instruction adds to a register to load this one; -1 if it is another
-// instruction.
-function A64LoadOffset(Instruction, Register: Cardinal): NativeInt;
-begin
-  Result := -1;
-  if Instruction and $FFC0001F = $F9400000 or Register then // ldr
-    Result := Instruction shr 10 and $FFF * SizeOf(Pointer)
-  else if Instruction and $FFF00C1F = $F8400000 or Register then // ldur, offset not negative
-    Result := Instruction shr 12 and $FF;
-end;
-
-// adrp base, page; add base, base, offset; ldr register, [base, offset]; blr register
-function A64CallPointer(Return: PInstruction): NativeUInt;
-var
-  Register, Base: Cardinal;
-  Offset, Pages: NativeInt;
-begin
-  Result := 0;
-  if not A64IsCall(Return[-1], Register) then
-    Exit;
-  Offset := A64LoadOffset(Return[-2], Register);
-  Base := Return[-2] shr 5 and 31;
-  if (Offset < 0) or (Return[-3] and $FFC003FF <> $91000000 or Base shl 5 or Base)
-    or (Return[-4] and $9F00001F <> $90000000 or Base) then
-    Exit;
-  // The number of pages is signed; its lowest two bits stand apart.
-  Pages := Integer(Return[-4] shl 8 and not $1FFF) div $800 + Integer(Return[-4] shr 29 and 3);
-  Result := NativeUInt(Return - 4) and not NativeUInt(4095)
-    + NativeUInt(Pages * 4096 + NativeInt(Return[-3] shr 10 and $FFF) + Offset);
 end;
 
 // ---------------------------------------------------------------------------- steps
@@ -355,29 +174,33 @@ end;
 function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule)
   : Boolean;
 var
+  Start, Return: NativeUInt;
   Code: PByte;
-  Return: NativeUInt;
+  Bytes: TCodeBytes;
   IsWhole: Boolean;
 begin
-  Code := PByte(Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment);
-  if not MayStart(Code) then
+  Start := Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment;
+  Code := CodeAt(Start, Bytes);
+  if (Code = nil) or not RoutineMayStart(Code) then
     Exit(False);
-  IsWhole := ReadPrologue(Code, Rule);
+  IsWhole := PrologueRead(Code, Rule);
+  Rule.Start := Start;
   Return := 0;
   if not IsX64 then
     AddArguments(Walk, Rule);
   Result := ((Rule.Size <> 0)
-    and (not IsSure or IsWhole or FollowsRoutine(Code)) or IsCalledDirectly(Walk, Rule))
+    and (not IsSure or IsWhole or RoutineFollows(Code)) or IsCalledDirectly(Walk, Rule))
     and UnwindLeave(Walk, Rule, Return);
 end;
 
-// Unwinds the routine; returns those alignments, more than MostSteps when no start was found.
-function SearchBack(var Walk: TUnwind; out Rule: TUnwindRule): NativeUInt;
+// Unwinds the routine, in code that begins at First; returns those alignments, more than MostSteps
+// when no start was found.
+function SearchBack(var Walk: TUnwind; First: NativeUInt; out Rule: TUnwindRule): NativeUInt;
 var
   Last, Steps: NativeUInt;
   IsSure: Boolean;
 begin
-  Last := NativeUInt(Walk.Pc - Stacks.CodeFirst) div RoutineAlignment;
+  Last := NativeUInt(Walk.Pc - First) div RoutineAlignment;
   if Last > MostSteps then
     Last := MostSteps;
   for IsSure := True downto False do
@@ -392,11 +215,11 @@ end;
 // the search is repeated: the stack may have been misread.
 function StepByCode(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
-  Pc, Kept, Steps: NativeUInt;
+  Pc, First, Kept, Steps: NativeUInt;
   Entry: PNativeUInt;
 begin
   Pc := Walk.Pc;
-  if not IsCode(Pc) then
+  if not CodeFind(Pc, First) then
     Exit(False);
   Entry := @Stacks.KnownStarts[(Pc xor Pc shr StepBits) mod KnownStartCount];
   Kept := LoadAcquire(Entry^);
@@ -411,7 +234,7 @@ begin
       Exit(False);
     end;
   end;
-  Steps := SearchBack(Walk, Rule);
+  Steps := SearchBack(Walk, First, Rule);
   StoreRelease(Entry^, Pc shl StepBits + Steps);
   Result := Steps <= MostSteps;
 end;
@@ -455,52 +278,6 @@ begin
   Result := Mapping.Limit;
 end;
 
-// Returns the address of the pointer that the call before Return goes through, 0 for any other:
-// call [rip + distance]; from Free Pascal 3.3 on, call [address], and in the run-time library
-// lea rax, [rip + distance], call [rax + offset].
-function X64CallPointer(Return: NativeUInt): NativeUInt;
-const
-  CallRelative = $15FF;
-  CallRelativeLength = 6;
-  CallAbsolute = $2514FF;
-  CallAbsoluteLength = 7;
-  CallOffset = $50FF;
-  CallOffsetLength = 3;
-  LeaRelative = $058D48;
-  LeaRelativeLength = 7;
-  ThreeBytes = $FFFFFF;
-var
-  Call: NativeUInt;
-begin
-  Result := 0;
-  Call := Return - CallOffsetLength;
-  if PWord(Return - CallRelativeLength)^ = CallRelative then
-    Result := Return + NativeUInt(DistanceAt(Return - SizeOf(Integer)))
-  else if PCardinal(Return - CallAbsoluteLength)^ and ThreeBytes = CallAbsolute then
-    Result := PCardinal(Return - SizeOf(Cardinal))^
-  else if (PWord(Call)^ = CallOffset)
-    and (PCardinal(Call - LeaRelativeLength)^ and ThreeBytes = LeaRelative) then
-    Result := Call + NativeUInt(DistanceAt(Call - SizeOf(Integer))) + PByte(Return)[-1];
-end;
-
-// Returns the address of the pointer that the call before Return goes through; 0 if it is not part
-// of the instructions.
-function CallPointer(Return: NativeUInt): NativeUInt;
-const
-  CallAbsolute = $15FF; // i386: call [address]
-  CallAbsoluteLength = 6;
-begin
-  Result := 0;
-  if not IsCode(Return) then
-    Exit;
-  if IsA64 then
-    Result := A64CallPointer(PInstruction(Return))
-  else if IsX64 then
-    Result := X64CallPointer(Return)
-  else if IsX86 and (PWord(Return - CallAbsoluteLength)^ = CallAbsolute) then
-    Result := PNativeUInt(Return - SizeOf(Pointer))^;
-end;
-
 // Returns the manager call that returns to Return: one through a word of the run-time library's
 // record, or, in position-independent code of x86_64, call [reg + offset].
 function ManagerCallBefore(Return: NativeUInt): TManagerCall;
@@ -514,7 +291,7 @@ begin
   Offset := 0;
   if Stacks.ManagerCalls <> 0 then
     Offset := CallPointer(Return) - Stacks.ManagerCalls
-  else if IsX86 and IsCode(Return) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
+  else if IsX86 and CodeIsOwn(Return) and (PWord(Return - CallOffsetLength)^ and $F8FF = CallOffset)
     then
     Offset := PByte(Return)[-1];
   if (Offset mod SizeOf(Pointer) = 0) and (Offset <= Ord(mcMemSize) * SizeOf(Pointer)) then
@@ -525,7 +302,7 @@ function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 var
   Call: TManagerCall;
 begin
-  if (@Stacks.StepFrame <> nil) and IsCode(Return) then
+  if (@Stacks.StepFrame <> nil) and CodeIsOwn(Return) then
     Exit(True);
   Result := Stack.Count < Stacks.Depth;
   if not Result then
@@ -592,21 +369,12 @@ begin
     MarkCut(Stack);
 end;
 
-// Returns whether the routine that was interrupted has nothing on the stack but the return address
-// of the direct call that led to it.
+// Returns whether the routine that was interrupted has nothing on the stack but its return address.
 function IsLeaf(const Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-const
-  MostBytes = 4096;
-var
-  Target: NativeUInt;
 begin
-  Result := IsX86 and (@Stacks.StepFrame = nil) and IsOnStack(Walk, Walk.Sp) and IsCode(Walk.Pc)
-    and (CallBefore(WordAt(Walk.Sp), Target) = ckDirect)
-    and (NativeUInt(Walk.Pc - Target) < MostBytes);
-  if not Result then
-    Exit;
-  ReadPrologue(PByte(Target), Rule);
-  Result := (Rule.Size = 0) and not Rule.IsFramed;
+  Rule := Default(TUnwindRule);
+  Result := IsX86 and (@Stacks.StepFrame = nil) and IsOnStack(Walk, Walk.Sp)
+    and LeafFind(Walk.Pc, WordAt(Walk.Sp), Rule.Start);
 end;
 
 procedure UnwindAt(Pc, Sp, Frame: NativeUInt; out Walk: TUnwind);
@@ -636,32 +404,6 @@ begin
   Clear(Stack);
   if BacktraceAdd(Stack, Walk.Pc) and UnwindInterrupted(Walk, Rule) then
     WalkOn(Walk, Stack);
-end;
-
-// x86_64: FF /2 with a register and an offset of four bytes, one byte or none.
-function VirtualCallOffset(Return: NativeUInt): NativeInt;
-const
-  CallOpcode = $FF;
-  Extension = 2 shl 3;
-  LongForm = $80 or Extension;
-  ShortForm = $40 or Extension;
-  FormMask = $F8;
-var
-  Code: PByte;
-  Register: Cardinal;
-begin
-  Result := -1;
-  if IsA64 and IsCode(Return) and A64IsCall(PInstruction(Return)[-1], Register) then
-    Exit(A64LoadOffset(PInstruction(Return)[-2], Register));
-  if not IsX86 or not IsCode(Return) then
-    Exit;
-  Code := PByte(Return);
-  if (Code[-6] = CallOpcode) and (Code[-5] and FormMask = LongForm) then
-    Result := DistanceAt(Return - SizeOf(Integer))
-  else if (Code[-3] = CallOpcode) and (Code[-2] and FormMask = ShortForm) then
-    Result := PShortInt(Code - 1)^
-  else if (Code[-2] = CallOpcode) and (Code[-1] and FormMask = Extension) then
-    Result := 0;
 end;
 
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;

@@ -107,7 +107,7 @@ end;
 
 const
   None = NoRegister;
-  OfCode64: array[0..17] of TExpectedCode = (
+  OfCode64: array[0..19] of TExpectedCode = (
     // mov rax, [rdi+8]; mov [rbp-8], rdi; mov rbx, rdi; lea rsi, [rbp+rcx*8+16]
     (Bytes: '488B4708'; Kind: ikLoad; Target: 0; Parts: 1 shl 7; Writes: 1),
     (Bytes: '48897DF8'; Kind: ikStore; Target: 7; Parts: 1 shl 5; Writes: 0),
@@ -127,9 +127,12 @@ const
     (Bytes: 'C5FE6F06'; Kind: ikOther; Target: None; Parts: 1 shl 6; Writes: 0),
     (Bytes: 'F3A4'; Kind: ikOther; Target: None; Parts: 1 shl 6 + 1 shl 7; Writes: $C7),
     (Bytes: '4154'; Kind: ikPush; Target: 12; Parts: 0; Writes: 1 shl 4),
-    (Bytes: '48B80102030405060708'; Kind: ikOther; Target: None; Parts: 0; Writes: 1),
+    (Bytes: '48B80102030405060708'; Kind: ikAddress; Target: 0; Parts: 0; Writes: 1),
     (Bytes: 'F30F1EFA'; Kind: ikOther; Target: None; Parts: 0; Writes: 0),
-    (Bytes: '48F7E1'; Kind: ikOther; Target: None; Parts: 0; Writes: 7));
+    (Bytes: '48F7E1'; Kind: ikOther; Target: None; Parts: 0; Writes: 7),
+    // mov rsi, -2; mov r8d, 12345678h
+    (Bytes: '48C7C6FEFFFFFF'; Kind: ikAddress; Target: 6; Parts: 0; Writes: 1 shl 6),
+    (Bytes: '41B878563412'; Kind: ikAddress; Target: 8; Parts: 0; Writes: 1 shl 8));
   OfCode32: array[0..4] of TExpectedCode = (
     // mov eax, [edx]; inc ecx; mov eax, [12345678h]; push ebx; call through [eax+4]
     (Bytes: '8B02'; Kind: ikLoad; Target: 0; Parts: 1 shl 2; Writes: 1),

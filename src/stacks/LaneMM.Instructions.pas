@@ -1,7 +1,8 @@
-/// What one instruction of a processor does, as far as the origin of an address needs it.
+/// What one instruction of a processor does, as far as backtraces and the origin of an address need
+/// it.
 //
 // Owns:       nothing.
-// Callers:    LaneMM.X86Code and LaneMM.A64Code decode, LaneMM.FaultOrigin reads.
+// Callers:    LaneMM.X86Code and LaneMM.A64Code decode, those named there read.
 unit LaneMM.Instructions;
 
 {$I ../LaneMM.inc}

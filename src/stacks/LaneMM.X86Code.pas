@@ -5,7 +5,7 @@
 //             change; the rest is read of moves, address computations, jumps and calls alone. What
 //             is not known ends the decoding. Registers have their numbers in instructions: 0 rax,
 //             1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 to 15.
-// Callers:    LaneMM.FaultOrigin, for code that can be read.
+// Callers:    LaneMM.CallCode, for code that can be read.
 // Source:     Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
 //             appendix A.
 unit LaneMM.X86Code;
@@ -324,6 +324,22 @@ begin
   Item.Operand.Offset := Value;
 end;
 
+// Of C7 the byte of registers names the target, of B8 to BF the opcode; only C7 extends the sign.
+procedure ReadConstant(const At: TDecoder; var Item: TInstruction);
+begin
+  Item.Kind := ikAddress;
+  if At.Opcode <> $C7 then
+    Item.Target := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3
+  else
+    Item.Target := At.Rm;
+  if At.Rex and RexWide = 0 then
+    Item.Operand.Offset := NativeInt(PCardinal(At.Next - 4)^)
+  else if At.Opcode = $C7 then
+    Item.Operand.Offset := PInteger(At.Next - 4)^
+  else
+    Item.Operand.Offset := PNativeInt(At.Next - SizeOf(Pointer))^;
+end;
+
 procedure ReadCopy(var Item: TInstruction; Target, Source: Byte);
 begin
   Item.Kind := ikAddress;
@@ -350,6 +366,9 @@ begin
       else
         Item.Kind := ikLoad;
     $8D: Item.Kind := ikAddress;
+    $C7:
+      if At.Mode = 3 then
+        ReadConstant(At, Item);
   end;
 end;
 
@@ -462,6 +481,8 @@ begin
   if At.Map = 0 then
     if At.Opcode in [$A0..$A3] then
       ReadPlainAddress(At, Item)
+    else if (At.Opcode in [$B8..$BF]) and not At.IsNarrow then
+      ReadConstant(At, Item)
     else if At.Opcode in StringsOfOne then
       Item.Parts := 1 shl Rsi or 1 shl Rdi;
   ReadFlow(At, Item);

@@ -4,7 +4,7 @@
 // Invariants: Writes holds each general register that an instruction may change; the rest is read
 //             of moves, address computations, jumps and calls alone. Registers have their numbers
 //             in instructions; 31 is the stack pointer, and zero is taken for it in computations.
-// Callers:    LaneMM.FaultOrigin, for code that can be read.
+// Callers:    LaneMM.CallCode and LaneMM.FaultOrigin, for code that can be read.
 // Source:     Arm Architecture Reference Manual for A-profile, C4.1.
 unit LaneMM.A64Code;
 

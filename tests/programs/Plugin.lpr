@@ -1,0 +1,46 @@
+/// A library with its own copy of LaneMM, whose backtraces pass into the program and back; see Plugged.
+library Plugin;
+
+{$mode delphi}{$pointermath on}
+
+uses
+  LaneMM, cthreads;
+
+type
+  TVisit = procedure; cdecl;
+
+var
+  Visits: Integer;
+
+function Make(Size: NativeUInt): PByte;
+begin
+  GetMem(Result, Size); // planted: made
+end;
+
+procedure Drop(P: Pointer);
+begin
+  FreeMem(P); // planted: dropped
+end;
+
+function PluginGet(Size: NativeUInt): PByte; cdecl;
+begin
+  Result := Make(Size); // planted: get
+end;
+
+procedure PluginPut(P: Pointer); cdecl;
+begin
+  Drop(P); // planted: put
+end;
+
+procedure PluginVisit(Visit: TVisit); cdecl;
+begin
+  Inc(Visits);
+  Visit(); // planted: visit
+  Inc(Visits);
+end;
+
+exports
+  PluginGet, PluginPut, PluginVisit;
+
+begin
+end.

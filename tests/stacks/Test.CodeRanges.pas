@@ -1,0 +1,147 @@
+/// Tests of LaneMM.CodeRanges: backtraces that pass the border between a program and a library, each
+/// with a copy of LaneMM.
+unit Test.CodeRanges;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, Test.Programs;
+
+type
+  TCodeRangesTests = class(TLaneTest)
+  strict private
+    Host, Library_: TTestProgram;
+    function Frame(const Routine, What: string): string;
+    function FramesBelow(const Heading: string): string;
+    procedure Compare(const Mistake: string; const Headings, Stacks: array of string);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BlockOfTheLibraryFreedByTheProgram;
+    procedure BlockOfTheProgramFreedByTheLibrary;
+    procedure CallOfTheProgramByTheLibrary;
+    procedure LeakOfAnUnloadedLibrary;
+    procedure LibraryIsLoadedAgainAndAgain;
+    procedure SameWorkWithoutMistakesIsSilent;
+  end;
+
+implementation
+
+uses
+  SysUtils, StrUtils, testregistry;
+
+const
+  Options = '-O1 -Cg -gl -Xs-';
+  Got = '  Allocated by thread';
+  Found = '  Detected at';
+
+procedure TCodeRangesTests.SetUp;
+begin
+  Library_ := TTestProgram.Create('Plugin', Options);
+  Host := TTestProgram.Create('Plugged', Options);
+end;
+
+procedure TCodeRangesTests.TearDown;
+begin
+  Library_.Free;
+  Host.Free;
+end;
+
+// A line of a backtrace: the routine and the line of the comment, in the program or in the library.
+function TCodeRangesTests.Frame(const Routine, What: string): string;
+begin
+  if StartsStr('PLUGIN.', Routine) then
+    Result := Format('%s Plugin.lpr:%d', [Routine, Library_.PlantedLine(What)])
+  else
+    Result := Format('%s Plugged.lpr:%d', [Routine, Host.PlantedLine(What)]);
+end;
+
+// The routines and places of the backtrace with this heading, without their addresses.
+function TCodeRangesTests.FramesBelow(const Heading: string): string;
+var
+  Line: string;
+  IsBelow: Boolean;
+begin
+  Result := '';
+  IsBelow := False;
+  for Line in Host.Errors.Split([#10]) do
+    if StartsStr('      0', Line) then
+    begin
+      if IsBelow then
+        Result := Result + ExtractWord(2, Line, [' ']) + ' ' + ExtractWord(3, Line, [' ']) + #10;
+    end
+    else
+      IsBelow := StartsStr(Heading, Line);
+end;
+
+// Stacks: of each heading, the frames as `ROUTINE=comment`, with commas between.
+procedure TCodeRangesTests.Compare(const Mistake: string;
+  const Headings, Stacks: array of string);
+var
+  Index: Integer;
+  Entry, Expected: string;
+begin
+  Host.Run('debug,leaks,dump=0', [Mistake]);
+  Same(0, Host.ExitCode, 'exit code');
+  for Index := 0 to High(Headings) do
+  begin
+    Expected := '';
+    for Entry in Stacks[Index].Split([',']) do
+      Expected := Expected + Frame(Entry.Split(['='])[0], Entry.Split(['='])[1]) + #10;
+    AssertEquals(Headings[Index] + ' in ' + Host.Errors, Expected, FramesBelow(Headings[Index]));
+  end;
+end;
+
+procedure TCodeRangesTests.BlockOfTheLibraryFreedByTheProgram;
+begin
+  Compare('given', [Got, Found],
+    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.GIVE=given,PLUGGED.RUN=run,main=run given',
+    'PLUGGED.FREEGIVEN=given freed,PLUGGED.GIVE=give,PLUGGED.RUN=run,main=run given']);
+  Has('Heap block overrun: ', Host.Errors);
+end;
+
+procedure TCodeRangesTests.BlockOfTheProgramFreedByTheLibrary;
+begin
+  Compare('returned', [Got, Found],
+    ['PLUGGED.GIVEBACK=own,PLUGGED.RUN=run,main=run returned',
+    'PLUGIN.DROP=dropped,PLUGIN.PLUGINPUT=put,PLUGGED.GIVEBACK=returned,PLUGGED.RUN=run,'
+    + 'main=run returned']);
+  Has('Heap block overrun: ', Host.Errors);
+end;
+
+procedure TCodeRangesTests.CallOfTheProgramByTheLibrary;
+const
+  Outer = ',PLUGIN.PLUGINVISIT=visit,PLUGGED.BEVISITED=visited,PLUGGED.RUN=run,main=run visited';
+begin
+  Compare('visited', [Got, Found],
+    ['PLUGGED.VISIT=visit got' + Outer, 'PLUGGED.VISIT=visit freed' + Outer]);
+  Has('Heap block overrun: ', Host.Errors);
+end;
+
+procedure TCodeRangesTests.LeakOfAnUnloadedLibrary;
+begin
+  Compare('lost', ['      1, 100 bytes allocated'],
+    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.LOSE=lost,PLUGGED.RUN=run,main=run lost']);
+end;
+
+// Each time its code may lie elsewhere, and where other code was.
+procedure TCodeRangesTests.LibraryIsLoadedAgainAndAgain;
+begin
+  Host.Run('debug', ['again']);
+  Same(0, Host.ExitCode, 'exit code');
+  AssertEquals('', Host.Errors);
+end;
+
+procedure TCodeRangesTests.SameWorkWithoutMistakesIsSilent;
+begin
+  Host.Run('debug,leaks', ['none']);
+  Same(0, Host.ExitCode, 'exit code');
+  AssertEquals('', Host.Errors);
+end;
+
+initialization
+  RegisterTest(TCodeRangesTests);
+end.
