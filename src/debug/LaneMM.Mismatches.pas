@@ -3,8 +3,10 @@
 // Owns:       nothing.
 // Invariants: the return address identifies the call: for New and Dispose the compiler calls
 //             routines of their own. Unless both calls of a block are identified, nothing is
-//             reported. GetMem with Dispose is correct where Initialize came between; where not,
-//             Dispose uses uninitialized contents, which LaneMM.Faults reports.
+//             reported. New with FreeMem is correct where Finalize came between: it is reported
+//             only while a managed field still refers to a block, which then leaks. GetMem with
+//             Dispose is correct where Initialize came between; where not, Dispose uses
+//             uninitialized contents, which LaneMM.Faults reports.
 // Callers:    MismatchCheck: the thread that frees the block.
 // Source:     FPC 3.2.2, compiler/pinline.pas (New, Dispose), rtl/inc/heap.inc (FPC_GETMEM,
 //             FPC_FREEMEM), rtl/inc/generic.inc (FPC_HELP_CONSTRUCTOR, FPC_HELP_DESTRUCTOR).
@@ -27,7 +29,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
-  LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans,
+  LaneMM.TypedBlocks;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
@@ -88,6 +91,19 @@ begin
     and (WayThrough(Block^.FreeStack, Deallocator) = waPlain);
 end;
 
+// Returns True if New allocated the block, the program's FreeMem freed it, and a managed field of
+// it still refers to a block: it was not finalized.
+function IsNewFreedPlainly(Block: PDebugBlock): Boolean;
+var
+  Stack: TBacktrace;
+begin
+  Result := (WayOf(Block^.AllocStack, RtlCall(rcNew), RtlCall(rcConstructor)) = waTyped)
+    and (WayOf(Block^.FreeStack, RtlCall(rcDispose), RtlCall(rcDestructor)) = waPlain)
+    and BacktraceRead(Block^.AllocStack, Stack)
+    and TypeHasReferences(TypeOfNew(Stack.Frames[1]), NativeUInt(DebugBlockData(Block)),
+      Block^.Size);
+end;
+
 procedure Tell(Block: PDebugBlock; Message: TMessage);
 var
   Finding: TFinding;
@@ -113,12 +129,8 @@ begin
 end;
 
 procedure MismatchCheck(Block: PDebugBlock);
-var
-  Got, Freed: TWay;
 begin
-  Got := WayOf(Block^.AllocStack, RtlCall(rcNew), RtlCall(rcConstructor));
-  Freed := WayOf(Block^.FreeStack, RtlCall(rcDispose), RtlCall(rcDestructor));
-  if (Got = waTyped) and (Freed = waPlain) then
+  if IsNewFreedPlainly(Block) then
     Tell(Block, msMismatchFree)
   else if IsObjectFreedPlainly(Block) then
     Tell(Block, msMismatchObject);

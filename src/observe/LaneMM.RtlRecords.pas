@@ -1,4 +1,5 @@
-/// The records of the run-time library by which contents are recognized: strings, arrays, classes.
+/// The records of the run-time library by which contents are recognized: strings, arrays, classes,
+/// records of New.
 //
 // Owns:       nothing.
 // Invariants: one layout for each compiler and version; the code of other units fits all of them.
@@ -6,8 +7,8 @@
 //             in Delphi, after it in Free Pascal.
 // Callers:    any thread.
 // Source:     Free Pascal 3.2.2 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc, dynarr.inc,
-//             objpash.inc, objpas.inc (UnitName). Delphi: docwiki, Internal Data Formats;
-//             API:System.
+//             objpash.inc, objpas.inc (UnitName), rttidecl.inc, rtti.inc (fpc_Initialize). Delphi:
+//             docwiki, Internal Data Formats; API:System.
 unit LaneMM.RtlRecords;
 
 {$I ../LaneMM.inc}
@@ -30,6 +31,8 @@ const
   RootSize = {$if FPC_FULLVERSION < 30300} 1 {$else} 2 {$ifend} * SizeOf(Pointer);
   /// The length of a dynamic array less the number in its header.
   ArrayExtra = 1;
+  /// Bytes after the name in the type information of a record, up to TRecordTypeHead.
+  RecordTypeFirst = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$ifend};
   {$else}
   ClassFirst = vmtSelfPtr;
   ClassLimit = vmtDestroy + SizeOf(Pointer);
@@ -38,7 +41,11 @@ const
   ClassUnitName = 2 * SizeOf(Pointer) + 2;
   RootSize = 2 * SizeOf(Pointer);
   ArrayExtra = 0;
+  RecordTypeFirst = 0;
   {$endif}
+  /// The number, in instructions, of the register that a routine takes its second parameter in.
+  SecondParameter = {$if defined(CPUAARCH64) or defined(CPUARM64)} 1 {$elseif defined(MSWINDOWS)}
+    2 {$else} 6 {$ifend};
 
 type
   {$ifdef FPC}
@@ -75,6 +82,21 @@ type
   end;
   PArrayHead = ^TArrayHead;
 
+  /// The type information of a record that New initializes: what is read of it. Free Pascal's;
+  /// Delphi's New is not recognized.
+  TRecordTypeHead = {$ifndef FPC_REQUIRES_PROPER_ALIGNMENT} packed {$endif} record
+    Terminator: Pointer;     //< nil; type information for another use has another word here
+    Size: Integer;           //< bytes of the record
+    FieldOperators: Pointer; //< of its fields; nil: none
+    Operators: Pointer;      //< routines of the program that initialize and finalize it; nil: none
+    Count: Integer;          //< managed fields, which follow
+  end;
+  /// A managed field of a record.
+  TRecordTypeField = {$ifndef FPC_REQUIRES_PROPER_ALIGNMENT} packed {$endif} record
+    TypeInfo: NativeUInt;    //< where the address of its type information stands
+    Offset: NativeInt;       //< bytes from the start of the record
+  end;
+
   /// The words of a class record that are read.
   TClassHead = array[0..(ClassLimit - ClassFirst) div SizeOf(Pointer) - 1] of NativeUInt;
 
@@ -86,6 +108,9 @@ function ClassObjectSize(const Head: TClassHead): NativeUInt;
 function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
 /// Returns the offset of an interface in the object; 0 if it is not in the object itself.
 function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
+/// Returns the routine that initializes the managed fields of a record, with the record and its
+/// type information; nil where it is unknown.
+function RecordInitializer: Pointer;
 
 implementation
 
@@ -95,6 +120,15 @@ begin
 end;
 
 {$ifdef FPC}
+
+// Nil in the C library, which has no run-time library.
+procedure InitializeCall;
+  {$ifdef UNIX} weakexternal {$else} external {$endif} name 'FPC_INITIALIZE';
+
+function RecordInitializer: Pointer;
+begin
+  Result := @InitializeCall;
+end;
 
 function ClassObjectSize(const Head: TClassHead): NativeUInt;
 begin
@@ -115,6 +149,11 @@ begin
 end;
 
 {$else}
+
+function RecordInitializer: Pointer;
+begin
+  Result := nil;
+end;
 
 function ClassObjectSize(const Head: TClassHead): NativeUInt;
 begin

@@ -25,6 +25,8 @@ type
     procedure CheckNowAndThenFindsDamage;
     procedure SampledGuardFindsAnOverrunWithoutDebugMode;
     procedure BlocksThatNoPagesAreLeftForAreThere;
+    procedure LaterReportsSayThatTheyMayFollowFromTheFirst;
+    procedure ReportsOfOtherBlocksFollowFromNothing;
     procedure AllocationNumberIsReported;
     procedure ChosenSizesAreTraced;
     procedure ChosenNumbersAreTraced;
@@ -32,6 +34,7 @@ type
     procedure TraceIsBounded;
     procedure WithoutAChoiceNothingIsTraced;
     procedure MixesOfNewAndFreeMemAreFound;
+    procedure MixesOfNewAndFreeMemAreFoundInAllBuilds;
     procedure DisposeOfUninitializedFieldsIsFound;
     procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
@@ -227,6 +230,48 @@ begin
   Same(0, Program_.ExitCode, 'exit code');
 end;
 
+// Returns the report with this number, from 1, of the last run.
+function ReportAt(Number: Integer): string;
+var
+  Parts: TStringArray;
+begin
+  Parts := Program_.Errors.Split([Head]);
+  Result := '';
+  if Number < Length(Parts) then
+    Result := Parts[Number];
+end;
+
+const
+  Follows = #10'  May follow from the error of this block reported before.'#10;
+  LeaksFollow = #10'  These leaks may follow from the memory errors reported before.'#10;
+
+procedure TDebugTests.LaterReportsSayThatTheyMayFollowFromTheFirst;
+begin
+  Program_.Run('debug,leaks', ['chain', '100']);
+  Same(3, Reports, 'reports');
+  Has('virtual method DEBUGBUGS.TPART.ACT of a freed object was called.', ReportAt(1));
+  HasNot('ollow from', ReportAt(1));
+  Has('Write after free: ', ReportAt(2));
+  Has(Follows, ReportAt(2));
+  Has('Memory leaks: 1 block, 100 bytes:', ReportAt(3));
+  Has(LeaksFollow, ReportAt(3));
+  Program_.Run('debug', ['twice', '100']);
+  Same(2, Reports, 'reports of the same mistake');
+  HasNot(Follows, ReportAt(1));
+  Has(Follows, ReportAt(2));
+end;
+
+procedure TDebugTests.ReportsOfOtherBlocksFollowFromNothing;
+begin
+  Program_.Run('debug', ['apart', '100']);
+  Same(2, Reports, 'reports');
+  HasNot('ollow from', ReportAt(1));
+  HasNot('ollow from', ReportAt(2));
+  Program_.Run('debug,leaks', ['lost', '100']);
+  Same(1, Reports, 'reports of a leak');
+  HasNot('ollow from', ReportAt(1));
+end;
+
 procedure TDebugTests.AllocationNumberIsReported;
 begin
   Program_.Run('debug,break=3', ['none', '100']);
@@ -292,6 +337,30 @@ begin
   SaysWhere(FreedHeading, 'freemem');
   Program_.Run('debug', ['new', '100']);
   AssertEquals('', Program_.Errors);
+end;
+
+// Each with the same work that is correct.
+procedure TDebugTests.MixesOfNewAndFreeMemAreFoundInAllBuilds;
+const
+  Builds: array[0..3] of string = ('-O1 -gl -Xs-', '-O-', '-O4 -Xs-', '-O1 -Cg -gl -Xs-');
+  Mistakes: array[0..1] of string = ('new', 'nested');
+var
+  Build, Mistake: string;
+  Built: TTestProgram;
+begin
+  for Build in Builds do
+  begin
+    Built := TTestProgram.Create('DebugBugs', Build);
+    for Mistake in Mistakes do
+    begin
+      Built.Run('debug,mixes', [Mistake, '100']);
+      Has('Mismatched free: allocated by New, freed by FreeMem: managed fields were not'
+        + ' finalized.'#10, Built.Errors);
+    end;
+    Built.Run('debug,mixes', ['unmixed', '100']);
+    AssertEquals(Build, '', Built.Errors);
+    Built.Free;
+  end;
 end;
 
 procedure TDebugTests.DisposeOfUninitializedFieldsIsFound;

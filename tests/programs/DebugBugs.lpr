@@ -17,6 +17,12 @@ type
     Number: Integer;
   end;
 
+  PNested = ^TNested;
+  TNested = record
+    Number: Byte;
+    Item: TItem;
+  end;
+
   PThing = ^TThing;
   TThing = object
     Number: Integer;
@@ -26,6 +32,7 @@ type
 
   TPart = class
     Number: Integer;
+    procedure Act; virtual;
   end;
 
 var
@@ -158,12 +165,81 @@ begin
     TPart.Create.Free;
 end;
 
+procedure TPart.Act;
+begin
+  Inc(Number);
+end;
+
+// One mistake, three reports: the call, which raises an exception; the write that comes nevertheless;
+// the block that the exception keeps from being freed.
+procedure Chain;
+var
+  Part: TPart;
+begin
+  Part := TPart.Create;
+  Part.Free; // planted: too early
+  GetBlock;
+  try
+    Part.Act; // planted: act
+    FreeBlock;
+  finally
+    Part.Number := 7;
+  end;
+end;
+
+// Two mistakes that have nothing in common.
+procedure Apart;
+begin
+  try
+    DoubleFree;
+  except
+    DoubleFree;
+  end;
+end;
+
+procedure Lose;
+begin
+  GetBlock;
+end;
+
 procedure NewAndFreeMem;
 var
   Item: PItem;
 begin
   New(Item); // planted: new
+  Item^.Name := IntToStr(Size);
   FreeMem(Item); // planted: freemem
+end;
+
+procedure NewAndFreeMemNested;
+var
+  Nested: PNested;
+begin
+  New(Nested); // planted: new nested
+  Nested^.Item.Name := IntToStr(Size);
+  FreeMem(Nested); // planted: freemem nested
+end;
+
+// What the compiler makes of Dispose, and fields that need none of it.
+procedure NewAndFinalize;
+var
+  Item: PItem;
+  Nested: PNested;
+  Number: PInteger;
+begin
+  New(Item);
+  Item^.Name := IntToStr(Size);
+  Finalize(Item^);
+  FreeMem(Item);
+  New(Item);
+  Item^.Name := 'a constant';
+  FreeMem(Item);
+  New(Nested);
+  Nested^.Item.Name := IntToStr(Size);
+  Nested^.Item := Default(TItem);
+  FreeMem(Nested);
+  New(Number);
+  FreeMem(Number);
 end;
 
 procedure GetMemAndDispose;
@@ -189,6 +265,7 @@ var
   Thing: PThing;
   Text: string;
 begin
+  NewAndFinalize;
   New(Item);
   Item^.Name := IntToStr(Size);
   Dispose(Item);
@@ -243,13 +320,14 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..16] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..20] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
-    'new', 'dispose', 'unmixed', 'many', 'string');
-  Bugs: array[0..16] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
+    'chain', 'apart', 'lost');
+  Bugs: array[0..20] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
-    ReleaseStringTwice);
+    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose);
 var
   Index: Integer;
 begin
