@@ -11,8 +11,8 @@ unit LaneMM.EventLog;
 interface
 
 /// Appends the log to its file, and writes its first lines to stderr; without a file, writes all of
-/// it to stderr. Does nothing when no site has enough events. Returns False when no file could be
-/// written.
+/// it to stderr. Does nothing when no site of the program has enough events. Returns False when no
+/// file could be written.
 function EventLogWrite: Boolean;
 
 implementation
@@ -20,7 +20,8 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
-  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
+  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice,
+  LaneMM.CallSites,
   LaneMM.Growth, LaneMM.Version;
 
 const
@@ -41,9 +42,10 @@ type
     Counts: array[0..MostListed - 1] of NativeUInt;
     Work: array[0..MostListed - 1] of UInt64;
     Length: Cardinal;
-    Limit: Cardinal;
     AllSites: NativeUInt;
     AllEvents: NativeUInt;
+    FoldedSites: NativeUInt; // left out of Sites, see Fold
+    FoldedEvents: NativeUInt;
   end;
 
   TLog = record
@@ -77,9 +79,9 @@ var
   Work: UInt64;
 begin
   Work := WorkOf(Site, Count);
-  if List.Length < List.Limit then
+  if List.Length < MostListed then
     Inc(List.Length)
-  else if (List.Limit = 0) or (List.Work[List.Length - 1] >= Work) then
+  else if List.Work[List.Length - 1] >= Work then
     Exit;
   Index := List.Length - 1;
   while (Index > 0) and (List.Work[Index - 1] < Work) do
@@ -102,9 +104,6 @@ var
 begin
   List := Default(TList);
   List.Kinds := Kinds;
-  List.Limit := MostListed;
-  if Settings.Values[opTop] < MostListed then
-    List.Limit := Settings.Values[opTop];
   for Index := 0 to SiteLimit - 1 do
   begin
     Site := SiteAt(Index);
@@ -132,6 +131,47 @@ begin
   end;
 end;
 
+// Returns whether all frames are of routines of Free Pascal's libraries: no line of the program can
+// change the events. Threads that start and end cause such.
+function IsOfLibraries(const Symbols: TSymbols; const Stack: TBacktrace): Boolean;
+var
+  Frame: NativeInt;
+begin
+  Result := Stack.Count > 0;
+  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+    Result := Result and SymbolIsLibrary(SymbolsFind(Symbols, Stack.Frames[Frame]));
+end;
+
+// Leaves out the sites of libraries.
+procedure Fold(const Symbols: TSymbols; var List: TList);
+var
+  Index: NativeInt;
+  Kept: Cardinal;
+begin
+  Kept := 0;
+  for Index := 0 to NativeInt(List.Length) - 1 do
+    if IsOfLibraries(Symbols, List.Sites[Index]^.Stack) then
+    begin
+      Inc(List.FoldedSites);
+      Inc(List.FoldedEvents, List.Counts[Index]);
+    end
+    else
+    begin
+      List.Sites[Kept] := List.Sites[Index];
+      List.Counts[Kept] := List.Counts[Index];
+      List.Work[Kept] := List.Work[Index];
+      Inc(Kept);
+    end;
+  List.Length := Kept;
+end;
+
+// Leaves out what `top` does not want.
+procedure Cut(var List: TList);
+begin
+  if List.Length > Settings.Values[opTop] then
+    List.Length := Settings.Values[opTop];
+end;
+
 procedure OpenLog(out Log: TLog);
 begin
   Log := Default(TLog);
@@ -142,6 +182,9 @@ begin
   AddStacks(Log, Log.Contention);
   AddStacks(Log, Log.Growths);
   SymbolizerResolve(Log.Symbolizer);
+  Fold(Log.Symbolizer.Symbols, Log.Contention);
+  Cut(Log.Contention);
+  Cut(Log.Growths);
 end;
 
 // ---------------------------------------------------------------------------- lines
@@ -232,6 +275,18 @@ begin
   BacktraceAddText(Text, Log.Symbolizer, Stack);
 end;
 
+// Adds what was left out of the list.
+procedure AddFolded(var Text: TText; const List: TList);
+begin
+  if List.FoldedSites = 0 then
+    Exit;
+  TextAdd(Text, '  Not listed: ');
+  TextAddCount(Text, List.FoldedEvents, 'event');
+  TextAdd(Text, ' at ');
+  TextAddCount(Text, List.FoldedSites, 'call site');
+  TextAdd(Text, ' of the run-time library alone, where threads start and end.'#10);
+end;
+
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
 const
   Orders: array[Boolean] of PAnsiChar = (', most frequent first', ', most work first');
@@ -253,6 +308,7 @@ begin
     BacktraceAddText(Text, Log.Symbolizer, List.Sites[Index]^.Stack);
     AddAllocation(Text, Log, List.Sites[Index]);
   end;
+  AddFolded(Text, List);
 end;
 
 // Adds how to learn who allocated the blocks of remote frees, where that is unknown.

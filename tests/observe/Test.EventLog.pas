@@ -19,6 +19,8 @@ type
     procedure RemoteFreesNameTheirAllocation;
     procedure RemoteFreesOfDebugBlocksNameTheirAllocation;
     procedure RemoteFreesWithoutStacksSayHowToGetThem;
+    procedure StartsOfThreadsAreOneLine;
+    procedure ProgramThatOnlyStartsThreadsWritesNothing;
     procedure TakenShardsAreFoundAtTheirLineWithTheirCount;
     procedure TakenHeapsAreFoundAtTheirLineWithTheirCount;
     procedure GrowthOfAnArrayIsFoundAtItsLineWithItsCount;
@@ -128,6 +130,27 @@ begin
   Has('1. 300 x', Planted.Written(LogSuffix));
   Same(1, CountOf('  LANEMM=contention,stacks also shows where the blocks of remote frees were'
     + ' allocated.'#10, Planted.Written(LogSuffix)), 'advice');
+end;
+
+// `least` keeps away taken locks, which come and go.
+procedure TEventLogTests.StartsOfThreadsAreOneLine;
+var
+  Log: string;
+begin
+  Planted.Run('contention,least=100', ['crowd', '300']);
+  Log := Planted.Written(LogSuffix);
+  Has(' x remote free of a block of 112 bytes by FreeMem', Log);
+  HasNot(', at CTHREADS.', Log);
+  Same(1, CountOf('  Not listed: ', Log), 'lines');
+  Has(' of the run-time library alone, where threads start and end.'#10, Log);
+  AtLeast(100, StrToInt(Log.Split(['  Not listed: '])[1].Split([' '])[0]), 'events');
+end;
+
+procedure TEventLogTests.ProgramThatOnlyStartsThreadsWritesNothing;
+begin
+  Planted.Run('contention,least=100', ['starts', '300']);
+  AssertEquals('', Planted.Errors);
+  AssertEquals('', Planted.Written(LogSuffix));
 end;
 
 procedure TEventLogTests.TakenShardsAreFoundAtTheirLineWithTheirCount;

@@ -8,6 +8,8 @@
 ///               most 30
 ///   sweeps N    a thread trims N times while another keeps the locks of its own heap and of the
 ///               abandoned heap
+///   starts N    N threads start and end, one after the other
+///   crowd N     the same, then as frees
 ///   none        threads keep to their own blocks
 /// A second word says how the program ends: end, halt, exception or signal.
 program WatchEvents;
@@ -175,6 +177,20 @@ begin
     WaitForThreadTerminate(Threads[Index], 0);
 end;
 
+function Idle(Unused: Pointer): PtrInt;
+begin
+  Result := 0;
+end;
+
+// The run-time library frees in each thread a block of the main thread.
+procedure PlantStarts;
+var
+  Index: Integer;
+begin
+  for Index := 1 to Count do
+    WaitForThreadTerminate(BeginThread(Idle, nil), 0);
+end;
+
 procedure Plant(const What: string);
 begin
   if What = 'frees' then
@@ -191,8 +207,12 @@ begin
     PlantMisses
   else if What = 'sweeps' then
     PlantSweeps
+  else if (What = 'starts') or (What = 'crowd') then
+    PlantStarts
   else if What = 'none' then
     RunThreads(Loner);
+  if What = 'crowd' then
+    PlantFrees(MaxBlocks + 1);
 end;
 
 procedure EndAs(const How: string);
