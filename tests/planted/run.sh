@@ -3,7 +3,7 @@
 #
 #   sh tests/planted/run.sh --check
 #   sh tests/planted/run.sh [--costs=N] TOOL... > FILE.csv
-#   sh tests/planted/run.sh --table FILE.csv
+#   sh tests/planted/run.sh --table FILE.csv [COSTS.csv]
 #
 # --check  LaneMM's debug mode, without guard pages and with them, finds all mistakes but those of
 #          missed.txt, names a line of each, and is silent about the same work without mistakes. The
@@ -16,7 +16,8 @@
 # LANGUAGES  `pascal c` unless set
 # --costs=N  instead: seconds of CPU for N turns of work without mistakes, the median of five runs,
 #          in turn with the same program without a tool
-# --table  the table of docs/debugging.md, from the file
+# --table  the table of docs/debugging.md, from the file; with the output of --costs in COSTS.csv,
+#          also how many times the CPU time of the same program each tool takes
 #
 # The programs are planted.cc (116 mistakes) and PlantedPascal.lpr (57). Output below build/planted.
 set -eu
@@ -193,34 +194,41 @@ costs() { # LANGUAGE TOOL TURNS
       return all[tool, 3]
     }
     END { for (t in n) if (t != "plain") other = t
-      printf "%s,%.2f,%.2f\n", row, median("plain"), median(other) }' "$out/times"
+      printf "%s,%.3f,%.3f\n", row, median("plain"), median(other) }' "$out/times"
 }
 
-# Comments in the file begin with #.
-table() { # FILE
-  awk -F, '/^#/ || $1 == "language" { next }
+# Comments in the files begin with #. A row of costs has four fields.
+table() { # FILE [COSTS]
+  awk -F, -v costs="${2:+yes}" '/^#/ || $1 == "language" { next }
+    NF == 4 { cost[$1, $2] = $3 > 0 ? $4 / $3 : 0; next }
     $2 == "none" { alarms[$4] += $5 != "no"; next }
     { seen[$4] = 1; all[$1, $4]++; found[$1, $4] += $5 == "yes"; line[$1, $4] += $6 == "yes" }
+    function price(language, tool) {
+      if (!costs) return ""
+      if (!((language, tool) in cost)) return " - |"
+      return sprintf(cost[language, tool] < 9.95 ? " %.1f |" : " %.0f |", cost[language, tool]) }
     function cell(language, tool) {
-      if (!((language, tool) in all)) return "- | - |"
-      return found[language, tool] " of " all[language, tool] " | " line[language, tool] " |" }
+      if (!((language, tool) in all)) return "- | - |" (costs ? " - |" : "")
+      return found[language, tool] " of " all[language, tool] " | " line[language, tool] " |" \
+        price(language, tool) }
     END {
-      print "| | found in Pascal | line | found in C and C++ | line | false alarms |"
-      print "|---|---|---|---|---|---|"
+      time = costs ? " times |" : ""
+      print "| | found in Pascal | line |" time " found in C and C++ | line |" time " false alarms |"
+      print "|---|---|---|---|---|---|" (costs ? "---|---|" : "")
       count = split("lanemm guard heaptrc fastmm asan valgrind", tools, " ")
       names["lanemm"] = "LaneMM, `debug,mixes,leaks`"; names["guard"] = "LaneMM, also `guard=pages`"
       names["fastmm"] = "FastMM4-AVX, `FullDebugMode`"
       names["heaptrc"] = "heaptrc"; names["asan"] = "ASan and LSan"; names["valgrind"] = "valgrind"
       for (i = 1; i <= count; i++) if (tools[i] in seen)
         print "| " names[tools[i]] " | " cell("pascal", tools[i]) " " cell("c", tools[i]) " " \
-          alarms[tools[i]] + 0 " |" }' "$1"
+          alarms[tools[i]] + 0 " |" }' "$1" ${2:+"$2"}
 }
 
 case ${1-} in
   '' | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
   --check) check; exit ;;
   --run) shift; run "$@"; exit ;;
-  --table) table "$2"; exit ;;
+  --table) table "$2" "${3-}"; exit ;;
   --costs=*)
     turns=${1#*=}
     shift
