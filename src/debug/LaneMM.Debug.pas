@@ -371,8 +371,6 @@ begin
     Result := LimitsRefuse(Size);
 end;
 
-// ---------------------------------------------------------------------------- invalid pointers
-
 // Hooks.InvalidPointer, which LaneMM.Blocks calls in any mode.
 procedure ReportInvalidWhenOn(P: Pointer; Call: TInvalidCall);
 begin
@@ -682,8 +680,6 @@ begin
   Result := P;
 end;
 
-// ---------------------------------------------------------------------------- hooks
-
 function UsableSize(P: Pointer): TSize;
 var
   Block: PDebugBlock;
@@ -745,8 +741,6 @@ begin
   Result := (Block <> nil) and DescribeInUse(Block, Info)
     and (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize);
 end;
-
-// ---------------------------------------------------------------------------- all
 
 function DebugCheckHeap: NativeUInt;
 begin
