@@ -7,6 +7,7 @@ options='--alone' # each suite with all addresses
 parts='suites checked engine engine-checked reports programs demos'
 quick='engine engine-checked'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
+reports="$reports,Reports,LogFiles"
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host Halting LastFrees OnDemand Windowed"
 
