@@ -261,13 +261,14 @@ begin
   OthersGiveTheirReasons('FastMM4');
 end;
 
+// The linker says why, or an assembler before it, which leaves out spaces.
 procedure TCompatNamesTests.AddressOfARoutineWithoutCounterpartDoesNotLink;
 var
   Output: TStringList;
 begin
   Compile('program Names;'#10'uses FastMM5;'#10'begin'#10
     + 'if @FastMM_SetOptimizationStrategy <> nil then;'#10'end.', '', Output);
-  Has('LaneMM needs no strategy: remove this', Output.Text);
+  Has('LaneMMneedsnostrategy:removethis', Output.Text.Replace(' ', ''));
   Output.Free;
 end;
 
