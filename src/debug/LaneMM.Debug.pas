@@ -268,34 +268,38 @@ begin
 end;
 
 // Allocates a block that is filled as new ones are; nil without memory.
-function GetFilled(const Request: TRequest; Frame: NativeUInt): Pointer; inline;
+function GetFilled(Size, Capacity: NativeUInt; Shift: Byte; Frame: NativeUInt): Pointer; inline;
 var
+  Request: TRequest;
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
+  RequestOpen(Request, Size, Capacity, Shift);
   Block := TakeBlock(Request, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
-  PatternFillEnds(Result, Request.Size, Debug.NewFill);
+  PatternFillEnds(Result, Size, Debug.NewFill);
   DebugBlockSettle(Block, dsInUse);
 end;
 
 // Allocates a block of zeros; nil without memory. A block with a span of its own is the first in
 // it.
-function GetZeroed(const Request: TRequest; Frame: NativeUInt): Pointer;
+function GetZeroed(Size, Frame: NativeUInt): Pointer;
 var
+  Request: TRequest;
   Block: PDebugBlock;
   Place: TDebugPlace;
   Span: PSpan;
 begin
+  RequestOpen(Request, Size, Size, 0);
   Block := TakeBlock(Request, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
   Span := ArenaSpan(Block);
   if (Span^.SizeClass < SingleClass) or not Span^.IsZero then
-    PatternZero(Result, Request.Size);
+    PatternZero(Result, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
 
@@ -318,25 +322,19 @@ begin
 end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer; inline;
-var
-  Request: TRequest;
 begin
-  RequestOpen(Request, Size, Size, 0);
-  Result := GetFilled(Request, Frame);
+  Result := GetFilled(Size, Size, 0, Frame);
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
 
 function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
-var
-  Request: TRequest;
 begin
   CheckWhenDue;
-  if (Size > DebugMostSize)
-    or (DebugAlignmentSize(Shift) > NativeUInt(DebugMostSize - Size)) then
-    Exit(nil);
-  RequestOpen(Request, Size, Size, Shift);
-  Result := GetFilled(Request, NativeUInt(get_frame));
+  Result := nil;
+  if (Size <= DebugMostSize)
+    and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size)) then
+    Result := GetFilled(Size, Size, Shift, NativeUInt(get_frame));
 end;
 
 function DebugGet(Size: TSize): Pointer;
@@ -361,12 +359,9 @@ begin
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
-var
-  Request: TRequest;
 begin
   CheckWhenDue;
-  RequestOpen(Request, Size, Size, 0);
-  Result := GetZeroed(Request, NativeUInt(get_frame));
+  Result := GetZeroed(Size, NativeUInt(get_frame));
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -598,16 +593,12 @@ end;
 function MoveBlock(const Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
-  Request: TRequest;
 begin
   Capacity := Size;
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-  begin
-    RequestOpen(Request, Size, Capacity, 0);
-    Result := GetFilled(Request, Frame);
-  end
+    Result := GetFilled(Size, Capacity, 0, Frame)
   else
   begin
     Result := BlockGet(Size);
