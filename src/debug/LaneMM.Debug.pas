@@ -55,7 +55,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
-  LaneMM.Lock, LaneMM.Frontier, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
@@ -79,6 +79,7 @@ type
   TRequest = record
     Size: NativeUInt;      // requested size
     Capacity: NativeUInt;  // size that it can grow to
+    Unused: NativeUInt;    // bytes that its alignment takes
     Shift: Byte;           // its alignment, see TDebugBlock.AlignShift
     IsGuarded: Boolean;    // it gets guard pages if it can have them
   end;
@@ -183,46 +184,33 @@ begin
   ProcessTrim;
 end;
 
-// Takes a block, new or used before; Before is its State until then.
-function TakeWithRoom(Thread: PDebugThread; const Request: TRequest; out Before: TAtomicWord):
-  PDebugBlock; inline;
-var
-  Unused: NativeUInt;
+// Takes a block, new or used before; Before is its State until then. Returns False without memory.
+function TakeWithRoom(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace;
+  out Before: TAtomicWord): Boolean; inline;
 begin
-  Result := nil;
-  Before := 0;
-  Unused := DebugAlignmentSize(Request.Shift);
-  if Request.IsGuarded then
-    Result := DebugBlockTakeGuarded(Request.Size, Before);
-  if Result = nil then
-    Result := DebugBlockTake(CacheOf(Thread), Request.Capacity + Unused, Before);
-  if Result = nil then
-  begin
-    GiveUpFreed(Thread);
-    Result := DebugBlockTake(CacheOf(Thread), Request.Size + Unused, Before);
-  end;
+  Result := Request.IsGuarded and DebugBlockTakeGuarded(Request.Size, Place, Before)
+    or DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place, Before);
+  if Result then
+    Exit;
+  GiveUpFreed(Thread);
+  Result := DebugBlockTake(CacheOf(Thread), Request.Size + Request.Unused, Place, Before);
 end;
 
-// The same as TakeWithRoom; gives the block alignment and guards.
-function TakeAnyBlock(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace):
-  PDebugBlock; inline;
-var
-  Before: TAtomicWord;
+// Gives the block alignment and guards; Before is the State that it was taken in.
+procedure SetGuards(var Place: TDebugPlace; const Request: TRequest; Before: TAtomicWord); inline;
 begin
-  Result := TakeWithRoom(Thread, Request, Before);
-  if Result = nil then
-    Exit;
-  DebugBlockPlace(Result, Place);
   if (DebugStateOf(Before) = dsFreed) and StayedWhole(Place, Before)
-    and (Result^.AlignShift = Request.Shift) and not Place.HasPages then
+    and (Place.Block^.AlignShift = Request.Shift) and not Place.HasPages then
   begin
-    if Result^.Size <> Request.Size then
+    if Place.Block^.Size <> Request.Size then
       FillGuardBehind(Place, Request.Size);
-    Exit;
+  end
+  else
+  begin
+    Place.Block^.AlignShift := Request.Shift;
+    DebugPlaceFinish(Place);
+    FillGuards(Place, Request.Size);
   end;
-  Result^.AlignShift := Request.Shift;
-  DebugBlockPlace(Result, Place);
-  FillGuards(Place, Request.Size);
 end;
 
 // Takes a block in the state dsChanging and writes its record, not its contents. Frame is that of
@@ -231,11 +219,14 @@ function TakeBlock(const Request: TRequest; Frame: NativeUInt; out Place: TDebug
   PDebugBlock;
 var
   Thread: PDebugThread;
+  Before: TAtomicWord;
 begin
+  Result := nil;
   Thread := DebugThread;
-  Result := TakeAnyBlock(Thread, Request, Place);
-  if Result = nil then
+  if not TakeWithRoom(Thread, Request, Place, Before) then
     Exit;
+  SetGuards(Place, Request, Before);
+  Result := Place.Block;
   Result^.Size := Request.Size;
   Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
@@ -262,9 +253,11 @@ procedure RequestOpen(out Request: TRequest; Size, Capacity: NativeUInt; Shift: 
 begin
   Request.Size := Size;
   Request.Capacity := Capacity;
+  Request.Unused := 0;
+  if Shift <> 0 then
+    Request.Unused := DebugAlignmentSize(Shift);
   Request.Shift := Shift;
-  Request.IsGuarded := (Settings.Values[opGuard] = GuardPages)
-    and (DebugAlignmentSize(Shift) < OsPageSize);
+  Request.IsGuarded := (Settings.Values[opGuard] = GuardPages) and (Request.Unused < OsPageSize);
 end;
 
 // Allocates a block that is filled as new ones are; nil without memory.
@@ -290,15 +283,13 @@ var
   Request: TRequest;
   Block: PDebugBlock;
   Place: TDebugPlace;
-  Span: PSpan;
 begin
   RequestOpen(Request, Size, Size, 0);
   Block := TakeBlock(Request, Frame, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
-  Span := ArenaSpan(Block);
-  if (Span^.SizeClass < SingleClass) or not Span^.IsZero then
+  if not Place.IsClosable or not Place.Span^.IsZero then
     PatternZero(Result, Size);
   DebugBlockSettle(Block, dsInUse);
 end;
@@ -385,7 +376,7 @@ begin
   until not Result or DebugBlockChange(Place.Block, Before);
 end;
 
-// Reports that no block in use begins at P; Block is the one that DebugBlockFind found, or nil.
+// Reports that no block in use begins at P; Block is the one that DebugSlotFind found, or nil.
 // Run-time error 204.
 procedure Refuse(P: Pointer; Call: TInvalidCall; Block: PDebugBlock);
 const
@@ -398,19 +389,19 @@ begin
   ErrorInvalidPointer;
 end;
 
-// Takes the block that DebugBlockFind found for P, or nil, out of use, as Change does, and computes
+// Takes the block that DebugSlotFind found for P, or nil, out of use, as Change does, and computes
 // its place. If no block in use begins at P: a report, run-time error 204, and False.
-function TakeOut(P: Pointer; Call: TInvalidCall; Block: PDebugBlock; out Place: TDebugPlace;
-  out Before: TAtomicWord): Boolean; inline;
+function TakeOut(P: Pointer; Call: TInvalidCall; var Place: TDebugPlace; out Before: TAtomicWord)
+  : Boolean; inline;
 begin
-  Result := Block <> nil;
-  if Result then
+  Result := False;
+  if Place.Block <> nil then
   begin
-    DebugBlockPlace(Block, Place);
+    DebugPlaceFinish(Place);
     Result := (P = Place.Data) and Change(Place, Before);
   end;
   if not Result then
-    Refuse(P, Call, Block);
+    Refuse(P, Call, Place.Block);
 end;
 
 // ---------------------------------------------------------------------------- free
@@ -426,26 +417,31 @@ end;
 
 procedure FillFreed(P: PByte; Size: NativeUInt); inline;
 begin
-  if IsErasingFreed then
+  if (Size <= WholeSize) or IsErasingFreed then
     PatternFill(P, Size, Debug.FreeFill)
   else
     PatternFillEnds(P, Size, Debug.FreeFill);
 end;
 
+// Makes the contents of a freed block with a span of its own inaccessible; returns whether it did,
+// or the block has guard pages.
+function CloseFreed(const Place: TDebugPlace; Size: NativeUInt): Boolean;
+begin
+  Result := Place.HasPages;
+  if not Result then
+    Exit(not IsErasingFreed and DebugSingleClose(Place));
+  if IsErasingFreed then
+    PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
+  DebugBlockClose(Place);
+end;
+
 // Overwrites the contents of a freed block, or makes them inaccessible.
 procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt);
 begin
-  if Place.HasPages then
-  begin
-    if IsErasingFreed then
-      PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
-    DebugBlockClose(Place);
-  end
-  else if not Place.IsClosable or IsErasingFreed or not DebugSingleClose(Place) then
-  begin
-    FillFreed(Place.Data, Size);
-    FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
-  end;
+  if Place.IsClosable and CloseFreed(Place, Size) then
+    Exit;
+  FillFreed(Place.Data, Size);
+  FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
 end;
 
 // Tells those who watch frees. The block is in the state dsChanging.
@@ -462,24 +458,27 @@ begin
     Watch(Block);
 end;
 
-// Frees the block that begins at P; Block is the one that DebugBlockFind found. Frame is that of
-// the memory manager's entry.
-function FreeAt(P: Pointer; Block: PDebugBlock; Frame: NativeUInt): TSize;
+// Frees the block that begins at P, any pointer. Frame is that of the memory manager's entry.
+function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
 var
   Thread: PDebugThread;
   Place: TDebugPlace;
+  Block: PDebugBlock;
   Before: TAtomicWord;
   Stack: Cardinal;
   Empty: PSpan;
 begin
+  if not DebugSlotFind(P, Place) then
+    Exit(BlockFree(P));
   // They come while the stack is unwound.
-  CacheFetch(Block);
+  CacheFetch(Place.Block);
   CacheFetch(PByte(P) - FrontGuardSize);
   CacheFetch(PByte(P) + CacheLineSize);
   Thread := DebugThread;
   Stack := DebugStack(Thread, Frame);
-  if not TakeOut(P, icFree, Block, Place, Before) then
+  if not TakeOut(P, icFree, Place, Before) then
     Exit(0);
+  Block := Place.Block;
   if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
     RepairBlock(Place, Before);
   Result := Block^.Size;
@@ -496,24 +495,20 @@ begin
     ReleaseSpans(Empty);
 end;
 
-// Hooks.DebugFree: for the entries outside of debug mode.
+// Hooks.DebugFree: for the entries outside of debug mode, and for pointers that are no block.
 function FreeDebug(P: Pointer): TSize;
-var
-  Block: PDebugBlock;
 begin
-  DebugBlockFind(P, Block);
-  Result := FreeAt(P, Block, NativeUInt(get_frame));
+  Result := 0;
+  if DebugBlockOf(P) <> nil then
+    Result := FreeAt(P, NativeUInt(get_frame))
+  else
+    Refuse(P, icFree, nil);
 end;
 
 function DebugFree(P: Pointer): TSize;
-var
-  Block: PDebugBlock;
 begin
   CheckWhenDue;
-  if DebugBlockFind(P, Block) then
-    Result := FreeAt(P, Block, NativeUInt(get_frame))
-  else
-    Result := BlockFree(P);
+  Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
 // Returns the debug block in use that begins at P, any pointer; nil if there is none.
@@ -537,14 +532,10 @@ begin
 end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
-var
-  Block: PDebugBlock;
 begin
   CheckWhenDue;
-  if not DebugBlockFind(P, Block) then
-    Exit(BlockFree(P));
   DebugSizeCheck(P, Size);
-  Result := FreeAt(P, Block, NativeUInt(get_frame));
+  Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
 procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
@@ -610,17 +601,16 @@ begin
     OldSize := Size;
   Move(Place.Data^, Result^, OldSize);
   BlockCountMove(OsThreadHeap, OldSize);
-  FreeAt(Place.Data, Place.Block, Frame);
+  FreeAt(Place.Data, Frame);
 end;
 
-// Resizes the block that begins at P; Block is the one that DebugBlockFind found.
-function ResizeAt(var P: Pointer; Block: PDebugBlock; Size: TSize; Frame: NativeUInt): Pointer;
+// Resizes the block that begins at P; DebugSlotFind has found Place.
+function ResizeAt(var P: Pointer; var Place: TDebugPlace; Size: TSize; Frame: NativeUInt): Pointer;
 var
-  Place: TDebugPlace;
   Before: TAtomicWord;
   OldSize: NativeUInt;
 begin
-  if not TakeOut(P, icResize, Block, Place, Before) then
+  if not TakeOut(P, icResize, Place, Before) then
     Exit(nil);
   if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
     RepairBlock(Place, Before);
@@ -640,10 +630,10 @@ end;
 // Hooks.DebugResize: for the entries outside of debug mode.
 function ResizeDebug(var P: Pointer; Size: TSize): Pointer;
 var
-  Block: PDebugBlock;
+  Place: TDebugPlace;
 begin
-  DebugBlockFind(P, Block);
-  Result := ResizeAt(P, Block, Size, NativeUInt(get_frame));
+  DebugSlotFind(P, Place);
+  Result := ResizeAt(P, Place, Size, NativeUInt(get_frame));
 end;
 
 // Resizes a block from outside of debug mode.
@@ -659,15 +649,15 @@ end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
-  Block: PDebugBlock;
+  Place: TDebugPlace;
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
     P := GetAt(Size, NativeUInt(get_frame))
-  else if (Size = 0) or not DebugBlockFind(P, Block) then
+  else if (Size = 0) or not DebugSlotFind(P, Place) then
     Exit(ResizeNormal(P, Size, NativeUInt(get_frame)))
   else
-    Exit(ResizeAt(P, Block, Size, NativeUInt(get_frame)));
+    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
   Result := P;
 end;
 

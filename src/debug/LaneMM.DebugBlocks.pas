@@ -13,15 +13,17 @@ unit LaneMM.DebugBlocks;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.DebugState, LaneMM.DebugSpans;
 
 /// Takes a block for Size bytes, those of an alignment included, and sets dsChanging; Before is its
-/// State until then. The caller fills it. Cache is the calling thread's, or nil. Nil without
-/// memory.
-function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
-/// The same for a block followed by an inaccessible page. Nil also when the system refuses that,
+/// State until then, Place its place as it was used last. The caller fills it. Cache is the calling
+/// thread's, or nil. Returns False without memory.
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace;
+  out Before: TAtomicWord): Boolean;
+/// The same for a block followed by an inaccessible page. False also when the system refuses that,
 /// or there are 16,384 such blocks.
-function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace; out Before: TAtomicWord)
+  : Boolean;
 /// Keeps a freed block in Cache, that of the calling thread; it counts as Used on. Returns False
 /// when Cache has enough of its class, or the block has a span of its own.
 function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
@@ -39,7 +41,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugSpans, LaneMM.GuardPages;
+  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages;
 
 const
   // Maximum number of spans of freed guarded blocks that are kept for the next ones, and the size
@@ -131,17 +133,38 @@ begin
     ListRemove(Span);
 end;
 
-// Puts a free block into the cache. The first of its class is fetched now, the others when the one
-// before them is taken.
-procedure Put(var Cache: TDebugCache; SizeClass: Cardinal; Block: PDebugBlock); inline;
+// Prefetches a block's record, and its slot as far as it is short.
+procedure Fetch(const Ready: TReadyBlock); inline;
+const
+  MostBytes = 8 * CacheLineSize;
 var
-  Limit: NativeUInt;
+  Line, Limit: PByte;
 begin
-  Limit := Cache.Limits[SizeClass];
-  Cache.Blocks[SizeClass, Limit mod BatchLimit] := Block;
-  Cache.Limits[SizeClass] := Limit + 1;
-  if Limit = Cache.Firsts[SizeClass] then
-    DebugBlockFetch(Block);
+  CacheFetch(Ready.Block);
+  Line := Ready.Slot;
+  Limit := Line + MostBytes;
+  if Ready.Span^.BlockSize < MostBytes then
+    Limit := Line + Ready.Span^.BlockSize;
+  repeat
+    CacheFetch(Line);
+    Inc(Line, CacheLineSize);
+  until Line >= Limit;
+  CacheFetch(Limit - 1);
+end;
+
+// Puts a free block with the others of its class. The first one is fetched now, the others when the
+// one before them is taken.
+procedure Put(var Ready: TReadyBlocks; Span: PSpan; Block: PDebugBlock);
+var
+  Item: ^TReadyBlock;
+begin
+  Item := @Ready.Items[Ready.Limit mod BatchLimit];
+  Item^.Block := Block;
+  Item^.Span := Span;
+  Item^.Slot := DebugSlotAt(Span, DebugIndexOf(Span, Block));
+  if Ready.Limit = Ready.First then
+    Fetch(Item^);
+  Inc(Ready.Limit);
 end;
 
 // Takes blocks of the class for the cache, in the order of the lists.
@@ -157,7 +180,7 @@ begin
   repeat
     Block := TakeLocked(SizeClass);
     if Block <> nil then
-      Put(Cache, SizeClass, Block);
+      Put(Cache.Ready[SizeClass], ArenaSpan(Block), Block);
     Dec(Wanted);
   until (Wanted = 0) or (Block = nil);
   LockLeave(Debug.Lock);
@@ -166,41 +189,47 @@ end;
 function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
 var
   Span: PSpan;
-  SizeClass: Cardinal;
+  Ready: ^TReadyBlocks;
   Count: NativeUInt;
 begin
   Span := ArenaSpan(Block);
-  SizeClass := Span^.SizeClass;
-  if SizeClass >= SingleClass then
+  if Span^.SizeClass >= SingleClass then
     Exit(False);
-  Count := Cache.Limits[SizeClass] - Cache.Firsts[SizeClass];
+  Ready := @Cache.Ready[Span^.SizeClass];
+  Count := Ready^.Limit - Ready^.First;
   Result := (Count < BatchLimit) and (Count * Span^.BlockSize < BatchBytes);
   if Result then
-    Put(Cache, SizeClass, Block);
+    Put(Ready^, Span, Block);
 end;
 
-function TakeCached(var Cache: TDebugCache; SizeClass: Cardinal): PDebugBlock; inline;
+// Takes the oldest block out; False if there is none. The next one is fetched.
+function TakeReady(var Ready: TReadyBlocks; out Place: TDebugPlace): Boolean; inline;
 var
-  First: NativeUInt;
+  Item: ^TReadyBlock;
+  Next: NativeUInt;
 begin
-  First := Cache.Firsts[SizeClass];
-  if First = Cache.Limits[SizeClass] then
-    Refill(Cache, SizeClass);
-  if First = Cache.Limits[SizeClass] then
-    Exit(nil);
-  Cache.Firsts[SizeClass] := First + 1;
-  Result := Cache.Blocks[SizeClass, First mod BatchLimit];
-  if First + 1 <> Cache.Limits[SizeClass] then
-    DebugBlockFetch(Cache.Blocks[SizeClass, (First + 1) mod BatchLimit]);
+  if Ready.First = Ready.Limit then
+    Exit(False);
+  Item := @Ready.Items[Ready.First mod BatchLimit];
+  Place.Block := Item^.Block;
+  Place.Span := Item^.Span;
+  Place.Slot := Item^.Slot;
+  Next := Ready.First + 1;
+  Ready.First := Next;
+  if Next <> Ready.Limit then
+    Fetch(Ready.Items[Next mod BatchLimit]);
+  Result := True;
 end;
 
-function TakeOfClass(Cache: PDebugCache; SizeClass: Cardinal): PDebugBlock; inline;
+// Computes the slot of a block; False for nil.
+function SlotOf(Block: PDebugBlock; out Place: TDebugPlace): Boolean;
 begin
-  if Cache <> nil then
-    Exit(TakeCached(Cache^, SizeClass));
-  LockEnter(Debug.Lock);
-  Result := TakeLocked(SizeClass);
-  LockLeave(Debug.Lock);
+  Result := Block <> nil;
+  if not Result then
+    Exit;
+  Place.Block := Block;
+  Place.Span := ArenaSpan(Block);
+  Place.Slot := DebugSlotAt(Place.Span, DebugIndexOf(Place.Span, Block));
 end;
 
 // Takes a block with a span of its own.
@@ -221,22 +250,47 @@ begin
 end;
 
 procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord); inline;
+var
+  Seen: TAtomicWord;
 begin
   repeat
-    Before := LoadAcquire(Block^.State);
-  until DebugBlockChange(Block, Before); // a check may set the reported bit meanwhile
+    Seen := LoadAcquire(Block^.State);
+  until DebugBlockChange(Block, Seen); // a check may set the reported bit meanwhile
+  Before := Seen;
 end;
 
-function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+// Takes a block without a cache, or where it has none of its class.
+function TakeSlow(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
+var
+  SizeClass: Cardinal;
+  Block: PDebugBlock;
 begin
   if Size > DebugMostSize then
-    Exit(nil);
-  if Size + GuardsSize <= MaxClassSize then
-    Result := TakeOfClass(Cache, SizeToClass(Size + GuardsSize))
-  else
-    Result := TakeSingle(Size);
-  if Result <> nil then
-    BeginChange(Result, Before);
+    Exit(False);
+  if Size + GuardsSize > MaxClassSize then
+    Exit(SlotOf(TakeSingle(Size), Place));
+  SizeClass := SizeToClass(Size + GuardsSize);
+  if Cache <> nil then
+  begin
+    Refill(Cache^, SizeClass);
+    Exit(TakeReady(Cache^.Ready[SizeClass], Place));
+  end;
+  LockEnter(Debug.Lock);
+  Block := TakeLocked(SizeClass);
+  LockLeave(Debug.Lock);
+  Result := SlotOf(Block, Place);
+end;
+
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace;
+  out Before: TAtomicWord): Boolean;
+begin
+  Result := (Cache <> nil) and (Size <= MaxClassSize - GuardsSize)
+    and TakeReady(Cache^.Ready[SizeToClass(Size + GuardsSize)], Place)
+    or TakeSlow(Cache, Size, Place);
+  if not Result then
+    Exit;
+  BeginChange(Place.Block, Before);
+  DebugPlaceFinish(Place);
 end;
 
 // Gives a span back.
@@ -323,7 +377,8 @@ begin
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
 
-function DebugBlockTakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+// Takes such a block; nil as DebugBlockTakeGuarded.
+function TakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
 var
   Span: PSpan;
 begin
@@ -348,6 +403,14 @@ begin
     ReleaseGuarded(Span);
     Result := nil;
   end;
+end;
+
+function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace; out Before: TAtomicWord)
+  : Boolean;
+begin
+  Result := SlotOf(TakeGuarded(Size, Before), Place);
+  if Result then
+    DebugPlaceFinish(Place);
 end;
 
 procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);

@@ -220,16 +220,6 @@ begin
     or (NextDamage(Expected, Expected.First) >= Expected.Limit);
 end;
 
-// The guard after a block with guard pages may be short.
-function GuardsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean; inline;
-begin
-  if Place.HasPages then
-    Result := PatternIsWhole(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
-      and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte)
-  else
-    Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte);
-end;
-
 // Returns the bytes at the start of a freed block that take the place of its class; 0 for none.
 function ClassTrapSize(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;
 begin
@@ -239,15 +229,32 @@ begin
     Result := SizeOf(NativeUInt);
 end;
 
-// Returns True if the contents of a freed block are whole, traps included.
-function ContentsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean;
+// Returns True if the contents of a freed block are whole, traps of interfaces included.
+function TrapsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean;
+begin
+  Result := IsWhole(ExpectedIn(Place, Size, dsFreed, paHead))
+    and IsWhole(ExpectedIn(Place, Size, dsFreed, paTail));
+end;
+
+// The same, quickly where it has no such traps.
+function ContentsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean; inline;
 var
   First: NativeUInt;
 begin
   First := ClassTrapSize(Place, Size);
   Result := PatternEndsAreWhole(Place.Data + First, Size - First, Debug.FreeFill)
-    or IsWhole(ExpectedIn(Place, Size, dsFreed, paHead))
-    and IsWhole(ExpectedIn(Place, Size, dsFreed, paTail));
+    or TrapsAreWhole(Place, Size);
+end;
+
+// Returns True if a block with a span of its own is whole. The guard after a block with guard pages
+// may be short.
+function SpanIsWhole(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState): Boolean;
+begin
+  if (State = dsFreed) and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
+    Exit(True);
+  Result := PatternIsWhole(Place.Data - FrontGuardSize, FrontGuardSize, GuardByte)
+    and PatternIsWhole(Place.Data + Size, DebugGuardLength(Place, Size), GuardByte)
+    and ((State <> dsFreed) or ContentsAreWhole(Place, Size));
 end;
 
 function DebugBlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
@@ -257,9 +264,9 @@ begin
   Size := Place.Block^.Size;
   if not DebugBlockIsSealed(Place.Block) or (Size > Place.Capacity) then
     Exit(False);
-  if (State = dsFreed) and Place.IsClosable and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
-    Exit(True);
-  Result := GuardsAreWhole(Place, Size)
+  if Place.IsClosable then
+    Exit(SpanIsWhole(Place, Size, State));
+  Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte)
     and ((State <> dsFreed) or ContentsAreWhole(Place, Size));
 end;
 

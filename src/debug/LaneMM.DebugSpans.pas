@@ -44,6 +44,7 @@ type
   TDebugPlace = record
     Span: PSpan;          //< the span
     Block: PDebugBlock;   //< the bookkeeping record
+    Slot: PByte;          //< where its part of the span begins
     Data: PByte;          //< start of the contents and end of the guard before them
     Capacity: NativeUInt; //< maximum size of the contents
     Guarded: NativeUInt;  //< bytes from Data to the last place for the guard after them
@@ -57,18 +58,24 @@ function DebugAlignmentSize(Shift: Byte): NativeUInt;
 function DebugMostSize: NativeUInt;
 /// Returns the block that contains P, any pointer, its guards included; nil when there is none.
 function DebugBlockOf(P: Pointer): PDebugBlock;
-/// The same; returns False when P lies in no span of debug blocks. Does not read the record.
-function DebugBlockFind(P: Pointer; out Block: PDebugBlock): Boolean;
-/// Finds the block that contains P, any pointer, its guards included, and computes its place.
-/// Returns False when P lies in no span of debug blocks. Place.Block is nil when P lies in no
-/// block; then nothing else is known.
+/// Finds the block that contains P, any pointer, its guards included: Span, Block and Slot of
+/// Place, without a look at the record. Returns False when P lies in no span of debug blocks.
+/// Place.Block is nil when P lies in no block; then nothing else is known.
+function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
+/// Computes the rest of a place.
+procedure DebugPlaceFinish(var Place: TDebugPlace); inline;
+/// The same for a block with an alignment, or with a span of its own.
+procedure DebugPlaceFinishSlow(var Place: TDebugPlace);
+/// Finds the block as DebugSlotFind does, and computes its whole place.
 function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
 /// Returns the number of blocks ever taken from the span.
 function DebugBlockCount(Span: PSpan): Cardinal; inline;
 /// Returns the block number Index of the span, from 0.
 function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock; inline;
-/// Prefetches a block's record, and its slot as far as it is short.
-procedure DebugBlockFetch(Block: PDebugBlock);
+/// Returns the slot of the block number Index of the span.
+function DebugSlotAt(Span: PSpan; Index: NativeUInt): PByte; inline;
+/// Returns the number of a block of the span, from 0.
+function DebugIndexOf(Span: PSpan; Block: PDebugBlock): NativeUInt; inline;
 /// Computes the place of a block.
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
 /// The same for the block number Index, 0 of a single block, of a span: from these two records
@@ -158,13 +165,22 @@ begin
     Result := PByte(Aligned);
 end;
 
+function DebugSlotAt(Span: PSpan; Index: NativeUInt): PByte;
+begin
+  Result := Span^.Origin + Index * Span^.BlockSize;
+end;
+
+function DebugIndexOf(Span: PSpan; Block: PDebugBlock): NativeUInt;
+begin
+  Result := NativeUInt(NativeUInt(Block) - NativeUInt(Span^.Start)) div SizeOf(TDebugBlock);
+end;
+
 procedure PlaceInPages(var Place: TDebugPlace);
 var
   Shift: Byte;
 begin
   Shift := Place.Block^.AlignShift;
   Place.HasPages := True;
-  Place.IsClosable := True;
   Place.Capacity := Place.Span^.BlockSize;
   if (Shift = 0) or (Shift > PageShift) then
     Place.Guarded := AlignUp(Place.Capacity, BlockAlignment)
@@ -173,45 +189,43 @@ begin
   Place.Data := DebugLastPage(Place.Span) - Place.Guarded;
 end;
 
-// Computes the place in a slot from Place.Span, Block, Data and Guarded.
-procedure FinishInSlot(var Place: TDebugPlace); inline;
+procedure PlaceAligned(var Place: TDebugPlace);
 begin
+  Place.Data := AlignedIn(Place.Slot, Place.Span^.BlockSize, Place.Block^.AlignShift);
+  Place.Guarded := Place.Span^.BlockSize - NativeUInt(Place.Data - Place.Slot);
   Place.Capacity := Place.Guarded - GuardSize;
   Place.HasPages := False;
-  Place.IsClosable := Place.Span^.SizeClass = SingleClass;
 end;
 
-procedure PlaceAligned(var Place: TDebugPlace; Slot: PByte);
+procedure DebugPlaceFinishSlow(var Place: TDebugPlace);
 begin
-  Place.Data := AlignedIn(Slot, Place.Span^.BlockSize, Place.Block^.AlignShift);
-  Place.Guarded := Place.Span^.BlockSize - NativeUInt(Place.Data - Slot);
-  FinishInSlot(Place);
+  Place.IsClosable := Place.Span^.SizeClass >= SingleClass;
+  if Place.Span^.SizeClass = GuardedClass then
+    PlaceInPages(Place)
+  else
+    PlaceAligned(Place);
 end;
 
-procedure PlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
-  inline;
+procedure DebugPlaceFinish(var Place: TDebugPlace);
 begin
-  Place.Span := Span;
-  Place.Block := Block;
-  if Span^.SizeClass = GuardedClass then
+  if (Place.Span^.SizeClass >= SingleClass) or (Place.Block^.AlignShift <> 0) then
   begin
-    PlaceInPages(Place);
+    DebugPlaceFinishSlow(Place);
     Exit;
   end;
-  Place.Data := Span^.Origin + Index * Span^.BlockSize;
-  if Block^.AlignShift <> 0 then
-  begin
-    PlaceAligned(Place, Place.Data);
-    Exit;
-  end;
-  Inc(Place.Data, FrontGuardSize);
-  Place.Guarded := Span^.BlockSize - FrontGuardSize;
-  FinishInSlot(Place);
+  Place.Data := Place.Slot + FrontGuardSize;
+  Place.Guarded := Place.Span^.BlockSize - FrontGuardSize;
+  Place.Capacity := Place.Guarded - GuardSize;
+  Place.HasPages := False;
+  Place.IsClosable := False;
 end;
 
 procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
 begin
-  PlaceIn(Span, Block, Index, Place);
+  Place.Span := Span;
+  Place.Block := Block;
+  Place.Slot := DebugSlotAt(Span, Index);
+  DebugPlaceFinish(Place);
 end;
 
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
@@ -219,28 +233,7 @@ var
   Span: PSpan;
 begin
   Span := ArenaSpan(Block);
-  PlaceIn(Span, Block,
-    NativeUInt(NativeUInt(Block) - NativeUInt(Span^.Start)) div SizeOf(TDebugBlock), Place);
-end;
-
-procedure DebugBlockFetch(Block: PDebugBlock);
-const
-  MostLines = 8;
-var
-  Span: PSpan;
-  Line, Limit: PByte;
-begin
-  Span := ArenaSpan(Block);
-  CacheFetch(Block);
-  Line := Span^.Origin + (Block - DebugBlockAt(Span, 0)) * Span^.BlockSize;
-  Limit := Line + Span^.BlockSize;
-  if Limit > Line + MostLines * CacheLineSize then
-    Limit := Line + MostLines * CacheLineSize;
-  while Line < Limit do
-  begin
-    CacheFetch(Line);
-    Inc(Line, CacheLineSize);
-  end;
+  DebugPlaceIn(Span, Block, DebugIndexOf(Span, Block), Place);
 end;
 
 // Returns the number of the block of the span that contains P; none below CarvedBytes if P lies in
@@ -252,34 +245,38 @@ begin
     Result := High(Result);
 end;
 
-function DebugBlockFind(P: Pointer; out Block: PDebugBlock): Boolean;
+function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
 var
   Span: PSpan;
   Index: UInt64;
 begin
-  Block := nil;
+  Place.Block := nil;
   Span := DebugSpanOf(P);
-  Result := Span <> nil;
-  if not Result then
-    Exit;
+  if Span = nil then
+    Exit(False);
   Index := IndexOf(Span, P);
   if Index < Span^.CarvedBytes then
-    Block := DebugBlockAt(Span, Index);
+  begin
+    Place.Span := Span;
+    Place.Block := DebugBlockAt(Span, Index);
+    Place.Slot := DebugSlotAt(Span, Index);
+  end;
+  Result := True;
 end;
 
 function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
-var
-  Block: PDebugBlock;
 begin
-  Result := DebugBlockFind(P, Block);
-  Place.Block := Block;
-  if Block <> nil then
-    DebugBlockPlace(Block, Place);
+  Result := DebugSlotFind(P, Place);
+  if Place.Block <> nil then
+    DebugPlaceFinish(Place);
 end;
 
 function DebugBlockOf(P: Pointer): PDebugBlock;
+var
+  Place: TDebugPlace;
 begin
-  DebugBlockFind(P, Result);
+  DebugSlotFind(P, Place);
+  Result := Place.Block;
 end;
 
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt;

@@ -71,13 +71,22 @@ type
       1: (Line: TCacheLine);     //< padding the blocks behind the records are aligned
   end;
 
+  /// A free block that a thread keeps.
+  TReadyBlock = record
+    Block: PDebugBlock;    //< owner   its record
+    Span: PSpan;           //< owner   its span
+    Slot: PByte;           //< owner   start of the guard before its contents
+  end;
+  /// The free blocks of a size class that a thread keeps.
+  TReadyBlocks = record
+    First: NativeUInt;     //< owner   how many were ever taken out
+    Limit: NativeUInt;     //< owner   how many were put in
+    Items: array[0..BatchLimit - 1] of TReadyBlock; //< owner   in the order in which they were put
+                           //  in, modulo BatchLimit
+  end;
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
   TDebugCache = record
-    Firsts: array[0..SizeClassCount - 1] of NativeUInt; //< owner   how many blocks of each class
-                                                        //  were ever taken out
-    Limits: array[0..SizeClassCount - 1] of NativeUInt; //< owner   how many were put in
-    Blocks: array[0..SizeClassCount - 1, 0..BatchLimit - 1] of PDebugBlock; //< owner   the free
-                             //  blocks, in the order in which they were put in, modulo BatchLimit
+    Ready: array[0..SizeClassCount - 1] of TReadyBlocks; //< owner   free blocks, by size class
     Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   freed blocks, oldest first
     FreedCount: NativeUInt;                             //< owner   blocks in Freed
     FreedBytes: NativeUInt;                             //< owner   bytes of these

@@ -10,7 +10,8 @@ unit LaneMM.DebugThreads;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache, LaneMM.DebugState;
+  LaneMM.Types, LaneMM.Os, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache,
+  LaneMM.DebugState;
 
 const
   /// Maximum number of open scopes of allocation groups.
@@ -30,15 +31,22 @@ type
   end;
 
 /// Returns the record of the calling thread, a new one the first time; nil without memory.
-function DebugThread: PDebugThread;
+function DebugThread: PDebugThread; inline;
+/// The same where OsThreadHeap has no such record.
+function DebugThreadSlow: PDebugThread;
 /// Returns the number of a backtrace that begins at the caller of the routine with the frame
 /// pointer Frame; 0 when it cannot be kept in the table.
-function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
+/// The same where the notes of the thread do not have the bounds of the stack, or the program takes
+/// backtraces itself.
+function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread.
 function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
+/// The same where the thread has no number left: reserves some.
+function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// Returns the number of the last allocation of the calling thread, or of the last thread that used
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
@@ -46,13 +54,13 @@ function DebugLastNumber: NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceTable, LaneMM.Unwind;
+  LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
   // Numbers that a thread reserves at once.
   NumberBatch = 64;
 
-function NewThread: PDebugThread;
+function DebugThreadSlow: PDebugThread;
 var
   Heap: PHeap;
 begin
@@ -72,17 +80,9 @@ var
 begin
   Heap := OsThreadHeap;
   if (Heap = nil) or (Heap^.DebugThread = nil) then
-    Result := NewThread
+    Result := DebugThreadSlow
   else
     Result := Heap^.DebugThread;
-end;
-
-// Returns StackEnd, which keeps the bounds of the stack in the notes.
-function EndOfStack(const Notes: TThreadNotes; Frame: NativeUInt): NativeUInt; inline;
-begin
-  Result := Notes.StackLimit;
-  if (Frame < Notes.StackFirst) or (Frame >= Result) then
-    Result := StackEnd(Frame);
 end;
 
 // Without a cache; 0 for a backtrace without a frame.
@@ -96,12 +96,21 @@ begin
     Result := BacktraceKeep(Stack);
 end;
 
-function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 begin
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
-    Result := UnwindCacheTake(Thread^.Stacks, Frame, EndOfStack(Thread^.Heap^.Notes, Frame))
+    Result := UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame))
   else
     Result := WholeStack;
+end;
+
+function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+begin
+  if (Thread <> nil) and (Frame >= Thread^.Heap^.Notes.StackFirst)
+    and (Frame < Thread^.Heap^.Notes.StackLimit) and (@Stacks.TakeFrames = nil) then
+    Result := UnwindCacheTake(Thread^.Stacks, Frame, Thread^.Heap^.Notes.StackLimit)
+  else
+    Result := DebugStackSlow(Thread, Frame);
 end;
 
 function DebugThreadId(Thread: PDebugThread): Cardinal;
@@ -113,8 +122,7 @@ begin
     Result := ThreadNumber;
 end;
 
-// Reserves numbers for the thread; returns the first.
-function ReserveNumbers(Thread: PDebugThread): NativeUInt;
+function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 begin
   if Thread = nil then
     Exit(FetchAdd(Debug.LastNumber, 1) + 1);
@@ -126,7 +134,7 @@ end;
 function DebugNumber(Thread: PDebugThread): NativeUInt;
 begin
   if (Thread = nil) or (Thread^.NextNumber = Thread^.NumberLimit) then
-    Exit(ReserveNumbers(Thread));
+    Exit(DebugNumberSlow(Thread));
   Result := Thread^.NextNumber;
   Thread^.NextNumber := Result + 1;
 end;

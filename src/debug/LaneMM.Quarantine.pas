@@ -29,7 +29,7 @@ procedure QuarantineForget;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.DebugBlocks;
+  LaneMM.Os, LaneMM.Lock, LaneMM.DebugBlocks;
 
 const
   // Words of the ring; a power of two.
@@ -38,8 +38,6 @@ const
   HeadWords = 2;
   // The share of the quarantine that may wait in a TDebugCache.
   FreedShare = 64;
-  // Distance of the block that is prefetched from the one that is recycled.
-  FetchedAhead = 8;
 
 type
   // Freed blocks that come and go together.
@@ -66,17 +64,18 @@ end;
 // Cache, to the free lists of their spans. Under the lock, like the two routines after it.
 procedure RecycleOldest(Cache: PDebugCache; var Empty: PSpan);
 var
+  Ring: PNativeUInt;
   Next, Limit: NativeUInt;
   Block: PDebugBlock;
 begin
+  Ring := Debug.Quarantine.Ring;
   Next := Debug.Quarantine.First + HeadWords;
   Limit := Next + RingPlace(Debug.Quarantine.First)^;
   Dec(Debug.Quarantine.Bytes, RingPlace(Debug.Quarantine.First + 1)^);
   Debug.Quarantine.First := Limit;
   while Next <> Limit do
   begin
-    CacheFetch(Pointer(RingPlace(Next + FetchedAhead)^));
-    Block := PDebugBlock(RingPlace(Next)^);
+    Block := PDebugBlock(Ring[Next mod RingLength]);
     if (Cache = nil) or not DebugBlockKeep(Cache^, Block) then
       DebugBlockRecycle(Block, Empty);
     Inc(Next);
@@ -86,15 +85,17 @@ end;
 // Adds a parcel.
 procedure AddParcel(const Parcel: TParcel);
 var
+  Ring: PNativeUInt;
   Place: NativeUInt;
   Index: NativeInt;
 begin
+  Ring := Debug.Quarantine.Ring;
   Place := Debug.Quarantine.Limit;
   RingPlace(Place)^ := Parcel.Count;
   RingPlace(Place + 1)^ := Parcel.Bytes;
   Inc(Place, HeadWords);
   for Index := 0 to NativeInt(Parcel.Count) - 1 do
-    RingPlace(Place + NativeUInt(Index))^ := Parcel.Blocks[Index];
+    Ring[(Place + NativeUInt(Index)) mod RingLength] := Parcel.Blocks[Index];
   Debug.Quarantine.Limit := Place + Parcel.Count;
   Inc(Debug.Quarantine.Bytes, Parcel.Bytes);
 end;
@@ -117,13 +118,15 @@ begin
   Result.Bytes := Bytes;
 end;
 
-// Puts the freed blocks of Cache into the quarantine; those that leave it go to Next.
-procedure KeepFreed(var Cache: TDebugCache; Next: PDebugCache; var Empty: PSpan);
+// Puts the freed blocks of Cache into the quarantine; those that leave it go to Next. Returns empty
+// spans, like the routine after it.
+function KeepFreed(var Cache: TDebugCache; Next: PDebugCache): PSpan;
 begin
+  Result := nil;
   if Cache.FreedCount = 0 then
     Exit;
   LockEnter(Debug.Lock);
-  Keep(ParcelOf(@Cache.Freed, Cache.FreedCount, Cache.FreedBytes), Next, Empty);
+  Keep(ParcelOf(@Cache.Freed, Cache.FreedCount, Cache.FreedBytes), Next, Result);
   LockLeave(Debug.Lock);
   Cache.FreedCount := 0;
   Cache.FreedBytes := 0;
@@ -131,13 +134,14 @@ end;
 
 // Adds a block that does not wait in a TDebugCache; one of more than half of the quarantine does
 // not wait at all.
-procedure AddAlone(Block: PDebugBlock; Bytes: NativeUInt; var Empty: PSpan);
+function AddAlone(Block: PDebugBlock; Bytes: NativeUInt): PSpan;
 begin
+  Result := nil;
   LockEnter(Debug.Lock);
   if Bytes > Debug.Quarantine.MostBytes div 2 then
-    DebugBlockRecycle(Block, Empty)
+    DebugBlockRecycle(Block, Result)
   else
-    Keep(ParcelOf(@Block, 1, Bytes), nil, Empty);
+    Keep(ParcelOf(@Block, 1, Bytes), nil, Result);
   LockLeave(Debug.Lock);
 end;
 
@@ -145,26 +149,23 @@ function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
 var
   Bytes, Most: NativeUInt;
 begin
-  Result := nil;
   Bytes := DebugBytesHeld(Place);
   Most := Debug.Quarantine.MostBytes div FreedShare;
   if (Cache = nil) or (Bytes > Most) then
-  begin
-    AddAlone(Place.Block, Bytes, Result);
-    Exit;
-  end;
+    Exit(AddAlone(Place.Block, Bytes));
   Cache^.Freed[Cache^.FreedCount] := Place.Block;
   Inc(Cache^.FreedCount);
   Inc(Cache^.FreedBytes, Bytes);
+  Result := nil;
   if (Cache^.FreedCount = FreedLimit) or (Cache^.FreedBytes > Most) then
-    KeepFreed(Cache^, Cache, Result);
+    Result := KeepFreed(Cache^, Cache);
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
 begin
   Result := nil;
   if Cache <> nil then
-    KeepFreed(Cache^, nil, Result);
+    Result := KeepFreed(Cache^, nil);
   LockEnter(Debug.Lock);
   while Debug.Quarantine.First <> Debug.Quarantine.Limit do
     RecycleOldest(nil, Result);

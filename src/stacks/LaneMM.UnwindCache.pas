@@ -53,7 +53,8 @@ type
     FrameAt: NativeUInt;   //< owner   likewise
     IsFree: Boolean;       //< owner   its callers are found whatever Frame is
     Number: Cardinal;      //< owner   of the backtrace, see LaneMM.BacktraceTable
-    WordCount: Cardinal;   //< owner   words that were read up to this frame, from the outermost on
+    FirstWord: Cardinal;   //< owner   words that were read before it, from the outermost frame on
+    WordCount: Cardinal;   //< owner   the same with those that led to it
   end;
   PCachedFrame = ^TCachedFrame;
   PCachedPath = ^TCachedPath;
@@ -69,7 +70,7 @@ type
     Number: Cardinal;      //< owner   of the whole backtrace
     Limit: PStackWord;     //< owner   end of Words
     Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start, up
-                           //  to Base
+                           //  to Base; an even number of them, the last one twice if need be
   end;
   PKnownPlace = ^TKnownPlace;
   /// How to unwind the routine at a code address.
@@ -103,23 +104,20 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Unwind, LaneMM.BacktraceTable;
 
-// Returns whether these words of the stack, at least one, still hold what they held.
+const
+  FramedSize = 2 * SizeOf(Pointer); // from a frame pointer to the end of its frame
+
+// Returns whether these words of the stack still hold what they held. Two at a time: of an odd
+// number, the one at Limit as well.
 function AreThere(Word, Limit: PStackWord): Boolean; inline;
-var
-  Changes: NativeUInt;
 begin
-  Changes := 0;
-  if NativeUInt(NativeUInt(Limit) - NativeUInt(Word)) and SizeOf(TStackWord) <> 0 then
-  begin
-    Changes := Word^.At^ xor Word^.Value;
-    Inc(Word);
-  end;
   while Word < Limit do
   begin
-    Changes := Changes or (Word^.At^ xor Word^.Value) or (Word[1].At^ xor Word[1].Value);
+    if (Word^.At^ <> Word^.Value) or (Word[1].At^ <> Word[1].Value) then
+      Exit(False);
     Inc(Word, 2);
   end;
-  Result := Changes = 0;
+  Result := True;
 end;
 
 // Returns whether Count frames are all that a backtrace ever reads.
@@ -130,8 +128,11 @@ end;
 
 // Returns whether all words that the last unwind read for its first Count frames are unchanged.
 function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
+var
+  Last: PStackWord;
 begin
-  Result := AreThere(@Cache.Words[0], @Cache.Words[Cache.Steps[Count - 1].WordCount]);
+  Last := @Cache.Words[Cache.Steps[Count - 1].WordCount - 1];
+  Result := (Last^.At^ = Last^.Value) and AreThere(@Cache.Words[0], Last);
 end;
 
 // Returns the number of the outermost frames whose words are all unchanged.
@@ -158,8 +159,6 @@ end;
 // Returns whether Outer, the caller of a frame, and the callers of that are found without the frame
 // pointer of the frame: the frame does without it, and has saved it, or all farther out do, too.
 function IsFreeOfFrame(Inner, Outer: PCachedFrame): Boolean; inline;
-const
-  FramedSize = 2 * SizeOf(Pointer); // from a frame pointer to the end of its frame
 begin
   Result := (Outer^.Sp <> Inner^.Frame + FramedSize)
     and ((Outer^.FrameAt <> 0) or Outer^.IsFree);
@@ -181,13 +180,6 @@ begin
     Dec(Cache.Count);
   end;
   Result := False;
-end;
-
-// Returns the first of the words that led to a kept frame.
-function FirstWordOf(const Cache: TUnwindCache; Step: PCachedFrame): PStackWord; inline;
-begin
-  Result := @Cache.Words[Step^.WordCount];
-  Dec(Result, 1 + Ord((Step^.FrameAt <> 0) and not Step^.IsFree));
 end;
 
 // ---------------------------------------------------------------------------- steps
@@ -248,7 +240,7 @@ begin
   Step := @Cache.Steps[Cache.Count - 1];
   if (Step^.FrameAt = Walk.FrameAt) and (Step^.Frame = Walk.Frame) then
     Exit;
-  Next := FirstWordOf(Cache, Step);
+  Next := @Cache.Words[Step^.FirstWord];
   Step^.Frame := Walk.Frame;
   Step^.FrameAt := Walk.FrameAt;
   AddWords(Next, Step^);
@@ -288,18 +280,24 @@ end;
 
 // ---------------------------------------------------------------------------- ways
 
-// Returns the place of the path from Walk. The callers only choose it: IsOpen compares the stack.
-function WayFrom(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath;
+function StartKey(Pc, Sp: NativeUInt): NativeUInt; inline;
+begin
+  Result := (Pc xor Sp) * SpreadFactor;
+end;
+
+// Returns the key of the path from the starting point, of that and of callers. They only choose its
+// place: IsOpen compares the stack.
+function CallersKey(var Cache: TUnwindCache; const Walk: TUnwind): NativeUInt;
 var
   Known: PKnownPlace;
-  Pc, Sp, Frame, Slot, LastSlot, Key: NativeUInt;
+  Pc, Sp, Frame, Slot, LastSlot: NativeUInt;
   Count: Cardinal;
 begin
   Pc := Walk.Pc;
   Sp := Walk.Sp;
   Frame := Walk.Frame;
   LastSlot := Walk.Limit - SizeOf(Pointer);
-  Key := (Pc xor Sp) * SpreadFactor;
+  Result := StartKey(Pc, Sp);
   Count := 0;
   repeat
     Known := KnownAt(Cache, Pc);
@@ -314,23 +312,25 @@ begin
       Frame := PNativeUInt(NativeUInt(Slot - Known^.Rule.SavedFrame))^;
     Pc := PNativeUInt(Slot)^;
     Sp := Slot + SizeOf(Pointer);
-    Key := (Key xor Pc) * SpreadFactor;
+    Result := (Result xor Pc) * SpreadFactor;
     Inc(Count);
   until Count = PathCallers;
-  Result := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
 end;
 
-// Returns whether the unwind that begins at Walk takes this path, and then goes on as the last one.
-function IsOpen(const Cache: TUnwindCache; const Way: TCachedPath; const Walk: TUnwind): Boolean;
-  inline;
+// Returns whether the unwind that begins at Pc and Sp takes this path, and then goes on as the last
+// one. The word before Sp is Pc, and the one before that the frame pointer.
+function IsOpen(const Cache: TUnwindCache; Way: PCachedPath; Pc, Sp: NativeUInt): Boolean; inline;
 var
   Base: PCachedFrame;
 begin
-  Base := Way.Base;
-  Result := (Way.Pc = Walk.Pc) and (Way.Sp = Walk.Sp) and (Way.IsFree or (Way.Frame = Walk.Frame))
+  Base := Way^.Base;
+  Result := (Way^.Pc = Pc) and (Way^.Sp = Sp)
+    and (Way^.IsFree or (Way^.Frame = PNativeUInt(Sp)[-2]))
     and (Base < @Cache.Steps[Cache.Count])
-    and (Base^.Sp = Way.BaseSp) and (Base^.Number = Way.BaseNumber)
-    and AreThere(@Way.Words, Way.Limit) and AreThere(@Cache.Words, FirstWordOf(Cache, Base));
+    and (Base^.Sp = Way^.BaseSp) and (Base^.Number = Way^.BaseNumber)
+    and AreThere(@Way^.Words, Way^.Limit)
+    // Of an odd number of words, the first one that led to Base as well: it is one of the path's.
+    and AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]);
 end;
 
 // Keeps the path from the innermost frame past the Count new ones, unless it is long or was cut. It
@@ -360,6 +360,10 @@ begin
     Dec(Step);
     AddWords(Way.Limit, Step^);
   until Step = Base;
+  if NativeUInt(Way.Limit - PStackWord(@Way.Words)) and 1 = 0 then
+    Exit;
+  Way.Limit^ := Way.Limit[-1];
+  Inc(Way.Limit);
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -387,24 +391,12 @@ begin
     Step^ := Cache.Added[Count];
     Step^.IsFree := (Cache.Count > 0) and IsFreeOfFrame(Step, Step - 1);
     Result := BacktraceExtend(Result, Step^.Pc);
-    AddWords(Next, Step^);
     Step^.Number := Result;
+    Step^.FirstWord := Next - PStackWord(@Cache.Words[0]);
+    AddWords(Next, Step^);
     Step^.WordCount := Next - PStackWord(@Cache.Words[0]);
     Inc(Cache.Count);
   end;
-end;
-
-function TakeAnew(var Cache: TUnwindCache; var Walk: TUnwind; Way: PCachedPath): Cardinal;
-var
-  Count: NativeUInt;
-begin
-  Count := WalkUp(Cache, Walk);
-  Result := Append(Cache, Count);
-  Keep(Way^, Cache, Count, Result);
-  if Cache.PassingCount = 0 then
-    Exit;
-  Way^.Pc := 0;
-  Dec(Cache.Count, Cache.PassingCount);
 end;
 
 // Drops the rules of places where other code may have come since.
@@ -419,10 +411,10 @@ begin
   FillChar(Cache.Known, SizeOf(Cache.Known), 0);
 end;
 
-function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+function TakeAnew(var Cache: TUnwindCache; Way: PCachedPath; Frame, Limit: NativeUInt): Cardinal;
 var
   Walk: TUnwind;
-  Way: PCachedPath;
+  Count: NativeUInt;
 begin
   if Cache.Limit <> Limit then
   begin
@@ -431,11 +423,44 @@ begin
   end;
   LookForChanges(Cache);
   UnwindFrom(Frame, Limit, Walk);
-  Way := WayFrom(Cache, Walk);
-  if IsOpen(Cache, Way^, Walk) then
+  Count := WalkUp(Cache, Walk);
+  Result := Append(Cache, Count);
+  Keep(Way^, Cache, Count, Result);
+  if Cache.PassingCount = 0 then
+    Exit;
+  Way^.Pc := 0;
+  Dec(Cache.Count, Cache.PassingCount);
+end;
+
+// Takes the path with this key, or unwinds anew.
+function TakeBy(var Cache: TUnwindCache; Key, Frame, Limit: NativeUInt): Cardinal;
+var
+  Way: PCachedPath;
+begin
+  Way := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
+  if (Cache.Limit = Limit)
+    and IsOpen(Cache, Way, PNativeUInt(Frame)[1], Frame + FramedSize) then
     Result := Way^.Number
   else
-    Result := TakeAnew(Cache, Walk, Way);
+    Result := TakeAnew(Cache, Way, Frame, Limit);
+end;
+
+// In C, where tables have rules for every stack.
+function TakeInC(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+var
+  Walk: TUnwind;
+begin
+  LookForChanges(Cache);
+  UnwindFrom(Frame, Limit, Walk);
+  Result := TakeBy(Cache, CallersKey(Cache, Walk), Frame, Limit);
+end;
+
+function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+begin
+  if @Stacks.StepFrame = nil then
+    Result := TakeBy(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize), Frame, Limit)
+  else
+    Result := TakeInC(Cache, Frame, Limit);
 end;
 
 end.

@@ -22,6 +22,8 @@ type
     function RightHand(Depth: Integer): string; virtual;
     procedure Wander;
     procedure LookTwice;
+    function KeptPath: PCachedPath;
+    procedure ExpectAComparison(Word: PStackWord; Frame: NativeUInt);
   protected
     procedure SetUp; override;
   published
@@ -33,6 +35,7 @@ type
     procedure RecordOfAnEndedThreadCanBeUsed;
     procedure SamePlaceHasTheSameNumber;
     procedure ChangedWordOfAnInnerFrameKeepsTheOuterOnes;
+    procedure EveryWordOfAPathIsCompared;
     procedure StackIsReadAsItWasKept;
     procedure StackOfAWrongNumberIsNone;
     procedure PatternsAreWrittenToTheByte;
@@ -216,6 +219,50 @@ begin
   TakeHere(NativeUInt(get_frame));
   Same(Mark, Cache.Steps[0].Number, 'the outermost frame');
   Same(Word^.At^, Word^.Value, 'the word');
+end;
+
+// Of a test that looks from one place only.
+function TUnwindCacheTests.KeptPath: PCachedPath;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  for Index := 0 to PathCount - 1 do
+    if Cache.Ways[Index].Pc <> 0 then
+      Result := @Cache.Ways[Index];
+  AssertTrue('a path', Result <> nil);
+end;
+
+// The mark shows that the path was taken. It is as short as possible; the first look may walk too far
+// for a path.
+procedure TUnwindCacheTests.ExpectAComparison(Word: PStackWord; Frame: NativeUInt);
+const
+  Mark = 12345678;
+begin
+  FillChar(Cache.Ways, SizeOf(Cache.Ways), 0);
+  TakeHere(Frame);
+  TakeHere(Frame);
+  KeptPath^.Number := Mark;
+  Same(Mark, TakeHere(Frame), 'number of the path');
+  Word^.Value := not Word^.Value;
+  AssertTrue('the change was seen', TakeHere(Frame) <> Mark);
+end;
+
+procedure TUnwindCacheTests.EveryWordOfAPathIsCompared;
+var
+  Frame: NativeUInt;
+  Path: PCachedPath;
+  Index: Integer;
+begin
+  Frame := NativeUInt(get_frame);
+  TakeHere(Frame);
+  TakeHere(Frame);
+  Path := KeptPath;
+  for Index := 0 to Path^.Limit - PStackWord(@Path^.Words) - 1 do
+    ExpectAComparison(@Path^.Words[Index], Frame);
+  AtLeast(3, Path^.Base^.FirstWord, 'words of outer frames');
+  for Index := 0 to Integer(Path^.Base^.FirstWord) - 1 do
+    ExpectAComparison(@Cache.Words[Index], Frame);
 end;
 
 procedure TUnwindCacheTests.StackIsReadAsItWasKept;
