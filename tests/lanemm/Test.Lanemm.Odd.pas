@@ -22,6 +22,7 @@ type
     procedure TopFitsASmallTerminal;
     procedure TopNeedsATerminalOfAKnownKind;
     procedure OutputThatCannotBeWrittenIsAnError;
+    procedure APipeIsWrittenToAndStays;
   end;
 
   /// Processes with odd names, and some that end while lanemm looks.
@@ -127,6 +128,14 @@ begin
     Errors := Shell(Format('../lanemm %s > /dev/full', [Format(Command, [Planted.Id])]));
     Refused(1, 'lanemm: ');
   end;
+end;
+
+// A file of metrics is replaced as a whole; /dev/null was, too.
+procedure TOutputTests.APipeIsWrittenToAndStays;
+begin
+  Has('lanemm_up', Shell(Format('rm -f pipe; mkfifo pipe; timeout 60 cat pipe & '
+    + '../lanemm prom %d --output=pipe; wait', [Planted.Id])));
+  CheckEquals('', Shell('test -p pipe || echo replaced; rm pipe'));
 end;
 
 // ---------------------------------------------------------------------------- TOddProcessTests

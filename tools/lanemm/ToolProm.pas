@@ -17,7 +17,7 @@ const
     Usage: '[PID] [--output=FILE]';
     Help: 'Writes metrics as Prometheus text';
     Details: '  --output=FILE  replaces FILE at once, never half of it, as the textfile'#10
-      + '                 collector needs it'#10
+      + '                 collector needs it; a pipe or a device is written to'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10#10
       + 'Without PID: all processes on LaneMM. The labels are pid and program, and size for the'#10
       + 'size classes. A process whose memory you may not read is asked for its totals, and has'#10
@@ -271,6 +271,14 @@ begin
   end;
 end;
 
+// Pipes, terminals and devices such as /dev/null must stay what they are.
+function IsPlainOrNew(const FileName: string): Boolean;
+var
+  Status: TStat;
+begin
+  Result := (fpStat(FileName, Status) <> 0) or fpS_ISREG(Status.st_mode);
+end;
+
 // Writes a file beside FileName and gives it that name at once.
 procedure ReplaceFile(const FileName: string; Lines: TStrings);
 var
@@ -287,13 +295,27 @@ begin
   end;
 end;
 
+// SaveToFile opens a file twice, which a pipe cannot bear.
+procedure WriteInto(const FileName: string; Lines: TStrings);
+var
+  Output: TextFile;
+begin
+  AssignFile(Output, FileName);
+  Rewrite(Output);
+  try
+    Write(Output, Lines.Text);
+  finally
+    CloseFile(Output);
+  end;
+end;
+
 procedure RunProm(Arguments: TArguments);
 var
   Samples: TSamples;
   Processes: TArray<Integer>;
   Lines: TStringList;
   Metric: TMetric;
-  Error: string;
+  Error, Output: string;
   Index: Integer;
 begin
   Samples := nil;
@@ -313,10 +335,13 @@ begin
       AddMetric(Lines, Metric, Samples);
     AddOsCalls(Lines, Samples);
     AddClasses(Lines, Samples);
-    if Arguments.Has('output') then
-      ReplaceFile(Arguments.Value('output', ''), Lines)
+    Output := Arguments.Value('output', '');
+    if not Arguments.Has('output') then
+      Write(Lines.Text)
+    else if IsPlainOrNew(Output) then
+      ReplaceFile(Output, Lines)
     else
-      Write(Lines.Text);
+      WriteInto(Output, Lines);
   finally
     Lines.Free;
   end;
