@@ -1,3 +1,4 @@
+#!/bin/sh
 # A web server and the requests of sixteen clients at a time; in the current directory.
 #
 #   sh horse.sh SERVER ping|products|order
@@ -9,9 +10,9 @@ server=$1 page=$2
 port=$((20000 + $$ % 10000))
 printf '{"lines":[{"count":2,"cents":50},{"count":3,"cents":1250},{"count":1,"cents":7}]}' > order
 case $page in
-  ping) requests=15000 ;;
-  products) requests=4000 ;;
-  order) requests=15000 ;;
+  ping) requests=8000 ;;
+  products) requests=3000 ;;
+  order) requests=8000 ;;
 esac
 
 "$server" "$port" > server.log 2>&1 &

@@ -5,13 +5,14 @@ set -eu
 
 usage() {
   cat <<'END'
-Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh
+Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh [real|horse]
 
-Builds mORMot 2's tests of its services (bench/real/Soa.lpr) and a web server on Horse
-(bench/real/Shop.lpr, under ab) once per memory manager, runs them in turn, and writes
-bench/results/real.csv: a row's time is that of a whole run, its peak memory that of the largest
-process. DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc, gcc,
-libsqlite3, curl and ab.
+Builds a server once per memory manager, runs it in turn under all of them, and writes
+bench/results/SUITE.csv: a row's time is that of a whole run, its peak memory that of the largest
+process. The suites:
+  real    mORMot 2's tests of its services (bench/real/Soa.lpr); needs libsqlite3
+  horse   a web server on Horse (bench/real/Shop.lpr) with sixteen clients; needs curl and ab
+DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc and gcc, too.
 
 Environment:
   ROUNDS=5          runs of each program under each manager
@@ -21,11 +22,12 @@ END
 
 case ${1:-} in
   -h | --help) usage; exit ;;
+  '' | real | horse) suite=${1:-real} ;;
+  *) usage >&2; exit 2 ;;
 esac
 cd "$(dirname "$0")/../.."
 root=$PWD
 out=$root/build/bench-real
-sources=
 binaries=
 mormot=$out/mORMot2
 horse=${PASCAL_PEERS:-}/horse/src
@@ -44,8 +46,8 @@ copy_sources() {
     "$mormot/src/mormot.defines.inc" "$mormot/src/crypt/mormot.crypt.core.pas"
 }
 
-# compile_shop NAME FPC-OPTIONS...
-compile_shop() {
+# compile_horse NAME FPC-OPTIONS...
+compile_horse() {
   name=$1
   shift
   mkdir -p "$out/$name/units-shop"
@@ -53,8 +55,8 @@ compile_shop() {
     -o"$out/$name/shop" bench/real/Shop.lpr >&2
 }
 
-# compile_soa NAME FPC-OPTIONS...
-compile_soa() {
+# compile_real NAME FPC-OPTIONS...
+compile_real() {
   name=$1
   shift
   mkdir -p "$out/$name/units"
@@ -75,8 +77,7 @@ add() {
   esac
   name=$1 setting=$2
   shift 2
-  compile_soa "$name" "$@"
-  compile_shop "$name" "$@"
+  "compile_$suite" "$name" "$@"
   cat > "$out/$name/bench" <<END
 #!/bin/sh
 set -eu
@@ -103,16 +104,16 @@ fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
   -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
 add FPC LANEMM=
 add glibc LANEMM= -FaGlibcMM -Fubench/managers -Fubench/core -Fibench/core
-add mormot LANEMM= -Famormot.core.fpcx64mm
-add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER
+add mormot LANEMM= -Famormot.core.fpcx64mm "-Fu$mormot/src/core" "-Fi$mormot/src"
+add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER "-Fu$mormot/src/core" "-Fi$mormot/src"
 add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'
 add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
 revision=$(git rev-parse --short HEAD)
 git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
   revision="$revision with changes"
 # shellcheck disable=SC2086
-"$out/runner" bench/suites/real.txt bench/results/real.csv "${ROUNDS:-5}" 1 \
-  "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh
+"$out/runner" "bench/suites/$suite.txt" "bench/results/$suite.csv" "${ROUNDS:-5}" 1 \
+  "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh $suite
 date: $(date -u +%F)
 revision: $revision
 library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")
