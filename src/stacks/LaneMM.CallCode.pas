@@ -48,6 +48,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.CodeRanges, LaneMM.X86Code, LaneMM.A64Code;
 
+{$I ../LaneMM.AfterUses.inc}
+
 type
   PInstruction = ^Cardinal;
 

@@ -70,6 +70,8 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
   LaneMM.CallCode, LaneMM.Leaves;
 
+{$I ../LaneMM.AfterUses.inc}
+
 const
   // The search for the start of a routine goes back so many alignments.
   MostSteps = SearchBytes div RoutineAlignment;
