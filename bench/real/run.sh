@@ -111,9 +111,10 @@ add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
 revision=$(git rev-parse --short HEAD)
 git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
   revision="$revision with changes"
+command="PASCAL_PEERS=DIRECTORY ${MANAGERS:+MANAGERS='$MANAGERS' }ROUNDS=${ROUNDS:-5} bench/real/run.sh $suite"
 # shellcheck disable=SC2086
 "$out/runner" "bench/suites/$suite.txt" "bench/results/$suite.csv" "${ROUNDS:-5}" 1 \
-  "command: PASCAL_PEERS=DIRECTORY ROUNDS=${ROUNDS:-5} bench/real/run.sh $suite
+  "command: $command
 date: $(date -u +%F)
 revision: $revision
 library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")
