@@ -82,7 +82,8 @@ begin
   end;
 end;
 
-// Adds a parcel.
+// Adds a parcel. It is in the ring when Limit passes its last word: a child process that
+// interrupts this loses its blocks.
 procedure AddParcel(const Parcel: TParcel);
 var
   Ring: PNativeUInt;

@@ -7,10 +7,11 @@
 //               NotStarted -> Waiting          a thread that will start the reporter
 //               Waiting -> Writing             the reporter; it writes in this state alone
 //               NotStarted, Waiting -> Ended   the end of the program: no report begins any more
-//               Waiting -> Refused             the reporter, which ends
+//               Waiting -> Refused             the reporter, which ends, or a thread that could not
+//                                              start it
 //               Writing -> Waiting             the reporter, by a store: no other leaves Writing
 //               any -> NotStarted              a child process, which does not have the thread
-//             A thread that cannot start it stores Refused. Then threads that sample write.
+//             In the state Refused threads that sample write.
 //             A change of the period is followed by one of the count ReporterChanges. The reporter
 //             reads the count before the period, and waits only while it is the same: it misses
 //             no change.
@@ -29,7 +30,8 @@ procedure TimedReportsApply;
 /// Called after each sample: starts the reporter of a child process; where there can be none,
 /// writes the report if it is time for it. Under no lock.
 procedure TimedReportsSeen;
-/// At the end of the program: waits until a report that was begun is written; then none follows.
+/// At the end of the program: waits until a report that the reporter has begun is written; then it
+/// writes no other. Threads that sample in its place are not waited for.
 procedure TimedReportsEnd;
 /// In a child process: there is no reporter, and the period begins.
 procedure TimedReportsForget;
@@ -56,13 +58,13 @@ begin
     Result := Settings.Values[opEvery];
 end;
 
-// Returns the milliseconds until the next report; 0: it is due.
-function MsLeft(Period: Cardinal): Cardinal;
+// Returns the milliseconds until the report after that of the time Last; 0: it is due.
+function MsLeft(Last: NativeUInt; Period: Cardinal): Cardinal;
 var
   Passed: Cardinal;
 begin
   Result := 0;
-  Passed := OsNowMs - Cardinal(LoadAcquire(Observe.ReportMs));
+  Passed := OsNowMs - Cardinal(Last);
   if Passed < Period then
     Result := Period - Passed;
 end;
@@ -102,7 +104,7 @@ begin
     // Acquire: the period after the count. Pairs with FetchAdd in TimedReportsApply.
     Changes := LoadAcquire(Observe.ReporterChanges);
     Period := PeriodMs;
-    Left := MsLeft(Period);
+    Left := MsLeft(LoadAcquire(Observe.ReportMs), Period);
     if Period = 0 then
       OsWait(Observe.ReporterChanges, Changes)
     else if Left > 0 then
@@ -118,7 +120,7 @@ procedure StartReporter;
 begin
   if CompareAndSwap(Observe.ReporterState, NotStarted, Waiting)
     and (IsLibrary and not Process.IsMalloc or not OsBareThreadStart(RunReporter)) then
-    StoreRelease(Observe.ReporterState, Refused);
+    CompareAndSwap(Observe.ReporterState, Waiting, Refused); // unless the program ends
 end;
 
 procedure TimedReportsApply;
@@ -167,7 +169,7 @@ var
   Last: NativeUInt;
 begin
   Last := LoadAcquire(Observe.ReportMs);
-  if (MsLeft(PeriodMs) = 0) and CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
+  if (MsLeft(Last, PeriodMs) = 0) and CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
     Observe.WriteReport;
 end;
 

@@ -6,9 +6,9 @@
  *     WriteInTurn: StoreRelease CompareAndSwap ReporterState StoreRelease ReporterState OsWakeAll
  *       ReporterState
  *     EndIfRightsChanged: CompareAndSwap ReporterState
- *     RunReporter: EndIfRightsChanged LoadAcquire ReporterChanges OsWait ReporterChanges OsWaitMs ReporterChanges
- *       WriteInTurn
- *     StartReporter: CompareAndSwap ReporterState RunReporter StoreRelease ReporterState
+ *     RunReporter: EndIfRightsChanged LoadAcquire ReporterChanges LoadAcquire OsWait ReporterChanges OsWaitMs
+ *       ReporterChanges WriteInTurn
+ *     StartReporter: CompareAndSwap ReporterState RunReporter CompareAndSwap ReporterState
  *     TimedReportsApply: StoreRelease FetchAdd ReporterChanges OsWake ReporterChanges StartReporter
  *     TimedReportsEnd: LoadAcquire ReporterState OsWaitMs ReporterState CompareAndSwap ReporterState
  *     TimedReportsSeen: LoadAcquire ReporterState StartReporter
@@ -23,6 +23,7 @@
  *   1 quiet     after the end no report is written             END_BLIND, END_HALF, WRITE_BLIND
  *   2 one       one reporter at most is started                START_BY_STORE
  *   3 woken     no reporter waits for ever while there is a period   PERIOD_FIRST, CHANGE_SILENT
+ *   4 final     what the end has written stays                 REFUSE_BY_STORE
  */
 
 #ifdef Only
@@ -42,6 +43,7 @@ byte Changes;                       /* Observe.ReporterChanges */
 bool Period;                        /* Settings.Values[opEvery] <> 0 */
 bool Parked;                        /* the system's: the reporter sleeps without a timer */
 bool IsOver;                        /* ghost: TimedReportsEnd has returned */
+bool HasEnded;                      /* ghost: it has written Ended */
 byte Reporters;                     /* ghost */
 
 inline WriteInTurn() {
@@ -118,7 +120,20 @@ inline StartReporter() {
   if
   :: ok ->
     atomic { Reporters++; Law(2, Reporters == 1) };
-    run Reporter()
+    if
+    :: run Reporter()
+    :: true ->                                                 /* it cannot start */
+#ifdef REFUSE_BY_STORE
+      State = Refused
+#else
+      d_step {
+        if
+        :: State == Waiting -> State = Refused
+        :: else
+        fi
+      }                                                        /* CompareAndSwap */
+#endif
+    fi
   :: else
   fi
 }
@@ -171,7 +186,7 @@ proctype Ender() {
       d_step {
         ok = (State == state);
         if
-        :: ok -> State = Ended
+        :: ok -> State = Ended; HasEnded = true
         :: else
         fi
       };                                                       /* CompareAndSwap */
@@ -186,5 +201,6 @@ proctype Ender() {
 
 init {
   atomic { run Changer(); run Sampler(); run Ender() };
-  timeout -> Law(3, !(Parked && Period && Reporters > 0))
+  timeout -> Law(3, !(Parked && Period && Reporters > 0));
+  Law(4, !HasEnded || State == Ended)
 }

@@ -169,6 +169,7 @@ breaks reports 1 WRITE_BLIND
 breaks reports 2 START_BY_STORE
 breaks reports 3 PERIOD_FIRST
 breaks reports 3 CHANGE_SILENT
+breaks reports 4 REFUSE_BY_STORE
 
 if [ "$1" = --deep ]
 then
