@@ -20,8 +20,6 @@ function StopBegin(Thread: Cardinal): Boolean;
 /// Returns whether the stopped thread still stands.
 function StopLasts: Boolean;
 
-/// Returns the number that Linux gives the calling thread.
-function ThreadNumber: Cardinal;
 /// Returns how long a thread has waited for a processor while it could run, in nanoseconds;
 /// 0 if it has ended.
 function ThreadQueueNs(Thread: Cardinal): Int64;
@@ -31,11 +29,9 @@ function ThreadIsInKernel(Thread: Cardinal): Boolean;
 implementation
 
 uses
-  BaseUnix, Math, Syscall, UnixType, Bench.Threads;
+  BaseUnix, Math, UnixType, ThreadSignals, Bench.Threads;
 
 const
-  NrThreadNumber = {$ifdef CPUX86_64} 186 {$else} 178 {$endif};
-  NrSignalTo = {$ifdef CPUX86_64} 234 {$else} 131 {$endif};
   PollUs = 100;
   // A thread that does not stand after so many polls blocks the signal, because it ends.
   MostPolls = 1000;
@@ -75,12 +71,6 @@ begin
   FpSigAction(SIGUSR2, @Action, nil);
 end;
 
-// Sends Signal; 0 only asks for the thread. Returns whether it has not ended.
-function SignalTo(Thread: Cardinal; Signal: LongInt): Boolean;
-begin
-  Result := Do_SysCall(NrSignalTo, FpGetPid, Thread, Signal) = 0;
-end;
-
 function StopBegin(Thread: Cardinal): Boolean;
 var
   Polls: Integer;
@@ -99,11 +89,6 @@ end;
 function StopLasts: Boolean;
 begin
   Result := InterlockedCompareExchange(Stop, Standing, Standing) = Standing;
-end;
-
-function ThreadNumber: Cardinal;
-begin
-  Result := Do_SysCall(NrThreadNumber);
 end;
 
 /// Returns the second number in Text.

@@ -19,7 +19,7 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Durations, Bench.Stops, Bench.Threads, Bench.Workloads;
+  ThreadSignals, Bench.Blocks, Bench.Durations, Bench.Stops, Bench.Threads, Bench.Workloads;
 
 const
   RequestCount = 30000;

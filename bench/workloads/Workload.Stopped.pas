@@ -25,7 +25,7 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Stops, Bench.Threads, Bench.Trim, Bench.Workloads;
+  ThreadSignals, Bench.Blocks, Bench.Stops, Bench.Threads, Bench.Trim, Bench.Workloads;
 
 const
   StopCount = 150;

@@ -12,13 +12,10 @@ type
   /// Processes with planted leaks: objects, objects that hold another one, pairs in a cycle.
   TLeakTests = class(TPlantedTest)
   private
-    Answer: TJSONObject;
     procedure HasPlanted(Json: TJSONObject);
     /// Calls `lanemm report leaks` with these options for JSON, which is freed with the next call, or
     /// with the test.
     function Read(const Options: string): TJSONObject;
-  protected
-    procedure TearDown; override;
   published
     procedure LeaksOfAStoppedProcessAreExact;
     procedure AStoppedProcessStaysStopped;
@@ -77,15 +74,7 @@ end;
 
 function TLeakTests.Read(const Options: string): TJSONObject;
 begin
-  FreeAndNil(Answer);
-  Answer := CallForJson(Format('report %d leaks --json %s', [Planted.Id, Options]));
-  Result := Answer;
-end;
-
-procedure TLeakTests.TearDown;
-begin
-  FreeAndNil(Answer);
-  inherited TearDown;
+  Result := Ask(Format('report %d leaks --json %s', [Planted.Id, Options]));
 end;
 
 procedure TLeakTests.LeaksOfAStoppedProcessAreExact;
@@ -154,8 +143,7 @@ begin
   try
     Shell(Format('gcore -o leaks %d', [Planted.Id]));
     Check(FileExists(Core), 'gcore wrote a file');
-    Answer := CallForJson(Format('report %s leaks --json', [Core]));
-    HasPlanted(Answer);
+    HasPlanted(Ask(Format('report %s leaks --json', [Core])));
     Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
   finally
     DeleteFile(Core);

@@ -11,14 +11,11 @@ uses
 type
   /// Looks at one planted program by `lanemm state`.
   TReadingTest = class(TPlantedTest)
-  strict private
-    Answer: TJSONObject;
   protected
     /// Calls `lanemm state` with these options, for text.
     procedure ReadText(const Options: string);
     /// The same for JSON, which is freed with the next call, or with the test.
     function Read(const Options: string): TJSONObject;
-    procedure TearDown; override;
   end;
 
   /// A Pascal program that has stopped itself, with or without `debug`.
@@ -90,15 +87,7 @@ end;
 
 function TReadingTest.Read(const Options: string): TJSONObject;
 begin
-  FreeAndNil(Answer);
-  Answer := CallForJson(Format('state %d --json %s', [Planted.Id, Options]));
-  Result := Answer;
-end;
-
-procedure TReadingTest.TearDown;
-begin
-  FreeAndNil(Answer);
-  inherited TearDown;
+  Result := Ask(Format('state %d --json %s', [Planted.Id, Options]));
 end;
 
 // ---------------------------------------------------------------------------- TStoppedTest

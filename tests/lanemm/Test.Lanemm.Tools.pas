@@ -59,10 +59,13 @@ type
   TPlantedTest = class(TLanemmTest)
   protected
     Planted: TPlanted;
+    Answer: TJSONObject;
     /// Starts the program.
     procedure Start(const Command, Settings: string);
     /// The same, and waits until it has stopped itself.
     procedure StartAndStop(const Command, Settings: string);
+    /// Calls lanemm for JSON: Answer, which is freed with the next call, or with the test.
+    function Ask(const Arguments: string): TJSONObject;
     procedure TearDown; override;
   end;
 
@@ -258,8 +261,16 @@ begin
   Planted.AwaitStop;
 end;
 
+function TPlantedTest.Ask(const Arguments: string): TJSONObject;
+begin
+  FreeAndNil(Answer);
+  Answer := CallForJson(Arguments);
+  Result := Answer;
+end;
+
 procedure TPlantedTest.TearDown;
 begin
+  FreeAndNil(Answer);
   FreeAndNil(Planted);
   inherited TearDown;
 end;

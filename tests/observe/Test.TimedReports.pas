@@ -11,7 +11,8 @@ uses
 type
   TTimedReportsTests = class(TLaneTest)
   strict private
-    procedure Watch(Program_: TTestProgram; const Settings, Part, Script: string);
+    procedure Watch(Program_: TTestProgram; const Settings, Part, Script: string;
+      ExitCode: Integer = 0);
     procedure AllFilesAreWhole(Program_: TTestProgram);
     procedure HasThreads(Program_: TTestProgram; Count: Integer; const Settings: string);
   published
@@ -54,9 +55,9 @@ begin
 end;
 
 // Runs a part of the program, whose number is $pid, beside a script in which the functions stand.
-// A condition that is not met within a minute fails the test.
+// A condition that is not met within a minute fails the test, as does another exit code.
 procedure TTimedReportsTests.Watch(Program_: TTestProgram;
-  const Settings, Part, Script: string);
+  const Settings, Part, Script: string; ExitCode: Integer);
 const
   Begins = 'rm -f in said; mkfifo in; "$P" %s < in > said & pid=$!; exec 9> in;'
     + ' fails() { echo "$1" >&2; kill -KILL $pid; exit 1; };'
@@ -74,6 +75,7 @@ const
   Ends = ' exec 9>&-; wait $pid';
 begin
   Program_.RunInShell(Settings, Format(Begins, [Part]) + Script + Ends);
+  AssertEquals(Program_.Errors, ExitCode, Program_.ExitCode);
 end;
 
 procedure TTimedReportsTests.AllFilesAreWhole(Program_: TTestProgram);
@@ -104,14 +106,12 @@ end;
 procedure TTimedReportsTests.SleepingProgramWritesReports;
 begin
   Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 3 ]";');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
   AllFilesAreWhole(WithThreads);
 end;
 
 procedure TTimedReportsTests.SleepingProgramWithoutThreadsWritesReports;
 begin
   Watch(WithoutThreads, Timed, '', 'await "[ \$(reports) -ge 3 ]";');
-  AssertEquals(WithoutThreads.Errors, 0, WithoutThreads.ExitCode);
   AllFilesAreWhole(WithoutThreads);
 end;
 
@@ -120,7 +120,6 @@ procedure TTimedReportsTests.HasThreads(Program_: TTestProgram; Count: Integer;
 begin
   Watch(Program_, Settings, '',
     Format('[ $(threads $pid) -eq %d ] || fails "threads: $(threads $pid)";', [Count]));
-  AssertEquals(Program_.Errors, 0, Program_.ExitCode);
 end;
 
 procedure TTimedReportsTests.ThreadIsThereForTheSettingAlone;
@@ -141,20 +140,17 @@ begin
     + ' await rests; [ $(reports) -le $((before + 1)) ] || fails "it goes on";'
     + ' before=$(reports); configure every=50ms; await "[ \$(reports) -ge $((before + 3)) ]";'
     + ' configure profile=0; await rests;');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
 end;
 
 procedure TTimedReportsTests.PeriodIsSetAtRunTime;
 begin
   Watch(WithThreads, 'json', '', 'configure profile,every=50ms; await "[ \$(reports) -ge 3 ]";');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
 end;
 
 procedure TTimedReportsTests.ThreadEndsWhenTheRightsChange;
 begin
   Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 2 ]"; [ $(threads $pid) -eq 3 ] || fails thread;'
     + ' configure rights; await "[ \$(threads $pid) -eq 2 ]";');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
   AllFilesAreWhole(WithThreads);
 end;
 
@@ -164,7 +160,6 @@ procedure TTimedReportsTests.ChildWritesReportsOfItsOwn;
 begin
   Watch(WithThreads, Timed, 'fork', 'both() { [ $(ls | sed -n '
     + '"s/^Sleeping_MemoryManager_Profile[.]\([0-9]*\)[.]3[.]json$/\1/p" | wc -l) -eq 2 ]; }; await both;');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
   AllFilesAreWhole(WithThreads);
 end;
 
@@ -173,7 +168,6 @@ begin
   Watch(WithThreads, Timed, 'idle-child', 'await "[ \$(grep -c ready said) -eq 2 ]";'
     + ' await "[ \$(reports) -ge 2 ]"; child=$(cat /proc/$pid/task/$pid/children);'
     + ' [ $(threads ${child% }) -eq 1 ] || fails "threads: $(threads ${child% })";');
-  AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
 end;
 
 // ---------------------------------------------------------------------------- the end
@@ -198,8 +192,8 @@ var
 begin
   for Turn := 1 to 5 do
   begin
-    Watch(WithThreads, Sampled + ',every=1ms', '', 'await "[ \$(reports) -ge 2 ]"; kill -TERM $pid;');
-    AssertEquals(WithThreads.Errors, EndedByTerm, WithThreads.ExitCode);
+    Watch(WithThreads, Sampled + ',every=1ms', '', 'await "[ \$(reports) -ge 2 ]"; kill -TERM $pid;',
+      EndedByTerm);
     AllFilesAreWhole(WithThreads);
   end;
 end;
