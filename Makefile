@@ -48,8 +48,8 @@ test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
 test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 
 # How the suites run, see build/test-release/RunTests --help; once more in the order of a seed:
-# make test-release ORDER='--shuffle --seed=N'.
-test-release core: ORDER = --shuffle
+# make test-release SEED=N.
+test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-checked: ORDER = --alone
 
 test-release test-checked test-pure:

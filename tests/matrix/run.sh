@@ -58,8 +58,8 @@ make_part() {
     suites) make_for test-release ORDER="${options-}" ;;
     checked) make_for test-checked ORDER="--alone ${options-}" ;;
     pure) make_for test-pure ORDER="${options-}" ;;
-    engine) make_for core ORDER="${options---shuffle}" ;;
-    engine-checked) make_for core FLAGS='-O3 -dLANEMM_CHECKED' ORDER="${options---shuffle}" ;;
+    engine) make_for core ORDER="${options---shuffle ${SEED:+--seed=$SEED}}" ;;
+    engine-checked) make_for core FLAGS='-O3 -dLANEMM_CHECKED' ORDER="${options---shuffle ${SEED:+--seed=$SEED}}" ;;
     programs) make_for test-programs PROGRAMS="${programs-}" ;;
     reports) run_reports ;;
     demos) run_demos ;;
