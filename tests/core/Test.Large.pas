@@ -15,6 +15,7 @@ type
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
     function GetInOneMapping(Size: NativeUInt): PSpan;
     function GetMoved(Size, MovedSize: NativeUInt): PSpan;
+    function GetUntouched: PByte;
     function UseBlocks(Count: Integer; Step: NativeUInt): Integer;
     procedure ForgetDensity(HugeFrom: NativeUInt);
   published
@@ -482,6 +483,7 @@ begin
   LargeFree(Span);
   Same(Warm, ArenaWarmSlices, 'warm slices');
   AssertTrue('zeros', IsZero(Start, 6 * Megabyte));
+  AssertTrue('purged', OsPurge(Start, 6 * Megabyte)); // pages that were read count as backed
 end;
 {$endif}
 
@@ -491,6 +493,13 @@ begin
   Process.LargeDensity := 0;
   Process.LargeProbe := nil;
   Process.LargeLooks := 0;
+end;
+
+// Allocates a block of 6 MB without a page, also where a test has read free memory.
+function TLargeTests.GetUntouched: PByte;
+begin
+  Result := GetMem(6 * Megabyte);
+  AssertTrue('purged', OsPurge(Result, 6 * Megabyte) and OsUse(Result, 6 * Megabyte));
 end;
 
 // Allocates a block of 6 MB, writes a byte in each Step bytes and frees it, again and again. Returns
@@ -504,7 +513,7 @@ begin
   for Count := Count downto 1 do
   begin
     ArenaPurge(AllSlices);
-    P := GetMem(6 * Megabyte);
+    P := GetUntouched;
     Offset := 0;
     while Offset < 6 * Megabyte do
     begin
@@ -568,8 +577,8 @@ begin
   for Turn := 1 to 3 do
   begin
     ArenaPurge(AllSlices);
-    P := GetMem(6 * Megabyte);
-    Other := GetMem(6 * Megabyte);
+    P := GetUntouched;
+    Other := GetUntouched;
     FillChar(P^, 6 * Megabyte, 1);
     FreeMem(P);
     FreeMem(Other);
@@ -588,7 +597,7 @@ begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
   ArenaPurge(AllSlices);
-  P := GetMem(6 * Megabyte);
+  P := GetUntouched;
   UseBlocks(25, Dense);
   Huge := UseBlocks(3, Dense);
   ForgetDensity(Kept);
