@@ -4,8 +4,7 @@
 #
 #   sh tools/docs.sh
 #
-# Each of the three is a test, which fails on any warning; ends with `N passed, N failed`. A comment that
-# begins with two blanks goes on with the one above it: PasDoc leaves it out.
+# Each of the three is a test, which fails on any warning; ends with `N passed, N failed`.
 set -u
 
 case ${1-} in
@@ -19,12 +18,30 @@ log=build/logs/docs.log
 rm -rf "$out"
 mkdir -p "$pages/api" build/logs
 
+# Copies the sources as PasDoc reads them. It takes a comment below a declaration as one of the next: a comment
+# that begins with two blanks goes on with the one above it, and becomes one line with it, unless it is a row of
+# a list, a word with two blanks behind it. That and a line that begins with a label is a paragraph. Text
+# between ` is code.
+sources() {
+  find src -name '*.pas' ! -path 'src/door/*' -o -name '*.inc' | while read -r file; do
+    mkdir -p "$out/$(dirname "$file")"
+    sed -E '/\/\//s/`([^`()@{}]*)`/@code(\1)/g' "$file" | awk '
+      /^ *\/\/  +[^ ]/ && !/^\/\/  +[a-zX ]+[^ ]  +[^ ]/ { sub(/^ *\/\/ +/, ""); line = line " " $0; next }
+      NR > 1 { print line }
+      /^\/\/  / { print "//"; sub(/^\/\/  +/, "// "); sub(/  +/, ": ") }
+      /^\/\/ [A-Z][^.]*:/ || /^\/\/ [A-Z].*:$/ { print "//" }
+      { line = $0 }
+      END { print line }' > "$out/$file"
+  done
+}
+
 units() {
-  pasdoc --format html --output "$pages/api" --title LaneMM --name LaneMM \
-    --include src --include src/core \
+  sources
+  pasdoc --format html --output "$pages/api" --title LaneMM --name LaneMM --css tools/units.css \
+    --include "$out/src" --include "$out/src/core" \
     --define FPC --define LINUX --define CPU64 --define CPUX86_64 --define CPUX64 \
-    --ignore-marker='  ' --write-uses-list --auto-abstract --auto-link \
-    $(find src -name '*.pas' ! -path 'src/door/*') > "$log" 2>&1 || { cat "$log"; return 1; }
+    --write-uses-list --auto-abstract --auto-link \
+    $(find "$out/src" -name '*.pas') > "$log" 2>&1 || { cat "$log"; return 1; }
   # PasDoc cannot evaluate the conditions of LaneMM.inc that stop old compilers and other targets, and
   # says so for every unit; no harm.
   ! grep '^\(Warning\|Error\)' "$log" | grep -v ': Cannot evaluate this $if '
@@ -85,6 +102,7 @@ cp "$out/warnings" "$log"
 report 'the units are documented' $status
 
 collect
+cp tools/site.css "$pages"
 mkdocs build --strict --config-file tools/mkdocs.yml > "$log" 2>&1
 report 'the pages are a site' $?
 
