@@ -392,6 +392,7 @@ type
     Manager: string;
     Time, Peak: Double;
     LabelAt: Double; // the peak at whose height its name is written
+    Side: Integer; // of its name: 1 right, -1 left
   end;
 
   TPoints = array of TPoint;
@@ -411,14 +412,15 @@ begin
   Points[Place] := Point;
 end;
 
-/// Lifts each name above those below it that it would cover. Shares of the picture's width and height.
+/// Writes each name at the right of its point, or left of it where a point beside it is in its way; lifts
+/// it above those below it that it would cover. Shares of the picture's width and height.
 procedure PlaceLabels(var Points: TPoints);
 const
   LabelWidth = 0.16;
   LabelHeight = 0.035;
 var
-  Point, Below: Integer;
-  Slowest, Fastest, Line: Double;
+  Point, Other: Integer;
+  Slowest, Fastest, Width, Line, Distance: Double;
 begin
   Slowest := Points[0].Time;
   Fastest := Slowest;
@@ -427,17 +429,27 @@ begin
     Slowest := Max(Slowest, Points[Point].Time);
     Fastest := Min(Fastest, Points[Point].Time);
   end;
+  Width := LabelWidth * (Slowest - Fastest);
   Line := LabelHeight * (Points[High(Points)].Peak - Points[0].Peak);
   for Point := 0 to High(Points) do
   begin
+    Points[Point].Side := 1;
+    for Other := 0 to High(Points) do
+    begin
+      Distance := Points[Other].Time - Points[Point].Time;
+      if (Distance > Width / 8) and (Distance < Width)
+        and (Abs(Points[Other].Peak - Points[Point].Peak) < Line) then
+        Points[Point].Side := -1;
+    end;
     Points[Point].LabelAt := Points[Point].Peak;
-    for Below := 0 to Point - 1 do
-      if Abs(Points[Point].Time - Points[Below].Time) < LabelWidth * (Slowest - Fastest) then
-        Points[Point].LabelAt := Max(Points[Point].LabelAt, Points[Below].LabelAt + Line);
+    for Other := 0 to Point - 1 do
+      if Abs(Points[Point].Time - Points[Other].Time
+        + (Points[Point].Side - Points[Other].Side) * Width / 2) < Width then
+        Points[Point].LabelAt := Max(Points[Point].LabelAt, Points[Other].LabelAt + Line);
   end;
 end;
 
-/// Writes one line per manager: name, time, peak memory, and where its name is written.
+/// Writes one line per manager: name, time, peak memory, and where its name is written: height, side.
 procedure WriteOverall(Results: TResults; const Directory: string);
 var
   Data: TextFile;
@@ -458,8 +470,8 @@ begin
   PlaceLabels(Points);
   StartData(Data, Directory, 'overall');
   for Point in Points do
-    WriteLn(Data, Format('%s %.4f %.4f %.4f', [Point.Manager, Point.Time, Point.Peak,
-      Point.LabelAt]));
+    WriteLn(Data, Format('%s %.4f %.4f %.4f %d', [Point.Manager, Point.Time, Point.Peak,
+      Point.LabelAt, Point.Side]));
   CloseFile(Data);
 end;
 
