@@ -187,6 +187,8 @@ lint: build/lint/Lint ## the house style, as far as a program can check it
 	@sh tools/version.sh --check
 	@sh tools/pages.sh --check
 	@sh tools/windows-assembler.sh --check
+	@git ls-files -s '*.sh' | sed -n 's/^100644.*	//p' | xargs awk \
+	  'FNR == 1 && /^#!/ { print FILENAME ":1: a script that is not executable"; found = 1 } END { exit found }'
 	@build/lint/Lint
 
 lint-test: build/lint/Lint ## the tests of the linter
