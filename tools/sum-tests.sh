@@ -41,6 +41,7 @@ printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh -c '
   mv "$log.new" "$0/$1.exit"' "$logs" &
 trap 'kill "$!" 2> /dev/null || true' EXIT
 
+echo "$# targets, ${JOBS:-2} at a time: their output is in $logs while they run, and here in this order"
 for target in "$@"; do
   echo "== $target"
   log=$logs/$target.log
