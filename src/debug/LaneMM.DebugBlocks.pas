@@ -48,8 +48,11 @@ const
   // of a block that fits into each.
   MostKept = 256;
   KeptSize = SliceSize - 3 * OsPageSize;
-  // Bytes of the blocks that a thread takes at once.
+  // Most blocks of a class that a thread takes at once, and most bytes.
+  BatchLimit = 16;
   BatchBytes = 8192;
+  // Most bytes of the free blocks of a class that a thread keeps.
+  ReadyBytes = 4 * BatchBytes;
   // The share of Process.HugeFrom, in spans of debug blocks, from which on more of them may come
   // from huge pages: quarantine spreads the blocks of a program over many pages.
   HugeShare = 16;
@@ -158,7 +161,7 @@ procedure Put(var Ready: TReadyBlocks; Span: PSpan; Block: PDebugBlock);
 var
   Item: ^TReadyBlock;
 begin
-  Item := @Ready.Items[Ready.Limit mod BatchLimit];
+  Item := @Ready.Items[Ready.Limit mod ReadyLimit];
   Item^.Block := Block;
   Item^.Span := Span;
   Item^.Slot := DebugSlotAt(Span, DebugIndexOf(Span, Block));
@@ -197,7 +200,7 @@ begin
     Exit(False);
   Ready := @Cache.Ready[Span^.SizeClass];
   Count := Ready^.Limit - Ready^.First;
-  Result := (Count < BatchLimit) and (Count * Span^.BlockSize < BatchBytes);
+  Result := (Count < ReadyLimit) and (Count * Span^.BlockSize < ReadyBytes);
   if Result then
     Put(Ready^, Span, Block);
 end;
@@ -210,14 +213,14 @@ var
 begin
   if Ready.First = Ready.Limit then
     Exit(False);
-  Item := @Ready.Items[Ready.First mod BatchLimit];
+  Item := @Ready.Items[Ready.First mod ReadyLimit];
   Place.Block := Item^.Block;
   Place.Span := Item^.Span;
   Place.Slot := Item^.Slot;
   Next := Ready.First + 1;
   Ready.First := Next;
   if Next <> Ready.Limit then
-    Fetch(Ready.Items[Next mod BatchLimit]);
+    Fetch(Ready.Items[Next mod ReadyLimit]);
   Result := True;
 end;
 

@@ -12,7 +12,7 @@ uses
 
 const
   /// Maximum number of free blocks of one size class that a thread keeps; a power of two.
-  BatchLimit = 16;
+  ReadyLimit = 64;
   /// Numbers of blocks that are kept to know them again in a later report.
   ToldCount = 64;
   /// Maximum number of freed blocks that a thread keeps before they go to the quarantine.
@@ -81,8 +81,8 @@ type
   TReadyBlocks = record
     First: NativeUInt;     //< owner   how many were ever taken out
     Limit: NativeUInt;     //< owner   how many were put in
-    Items: array[0..BatchLimit - 1] of TReadyBlock; //< owner   in the order in which they were put
-                           //  in, modulo BatchLimit
+    Items: array[0..ReadyLimit - 1] of TReadyBlock; //< owner   in the order in which they were put
+                           //  in, modulo ReadyLimit
   end;
   /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
   TDebugCache = record
