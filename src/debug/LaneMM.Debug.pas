@@ -331,7 +331,9 @@ end;
 function DebugGet(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetAt(Size, NativeUInt(get_frame));
+  Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
+  if Result = nil then
+    Result := LimitsRefuse(Size);
 end;
 
 function DebugGetGuarded(Size: TSize): Pointer;
@@ -371,9 +373,11 @@ begin
   repeat
     Before := LoadAcquire(Place.Block^.State);
     // The state of a guarded block may be corrupt, and its pages inaccessible.
-    Result := (DebugStateOf(Before) = dsInUse) and DebugPlaceIsOpen(Place);
+    if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
+      Exit(False);
     // A check may have set the reported bit meanwhile: once more.
-  until not Result or DebugBlockChange(Place.Block, Before);
+  until DebugBlockChange(Place.Block, Before);
+  Result := True;
 end;
 
 // Reports that no block in use begins at P; Block is the one that DebugSlotFind found, or nil.

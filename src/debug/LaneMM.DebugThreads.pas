@@ -37,8 +37,8 @@ function DebugThreadSlow: PDebugThread;
 /// Returns the number of a backtrace that begins at the caller of the routine with the frame
 /// pointer Frame; 0 when it cannot be kept in the table.
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
-/// The same where the notes of the thread do not have the bounds of the stack, or the program takes
-/// backtraces itself.
+/// The same where no path of Thread leads to the backtrace, the notes of the thread do not have the
+/// bounds of the stack, or the program takes backtraces itself.
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread.
 function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
@@ -106,10 +106,11 @@ end;
 
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 begin
+  Result := 0;
   if (Thread <> nil) and (Frame >= Thread^.Heap^.Notes.StackFirst)
     and (Frame < Thread^.Heap^.Notes.StackLimit) and (@Stacks.TakeFrames = nil) then
-    Result := UnwindCacheTake(Thread^.Stacks, Frame, Thread^.Heap^.Notes.StackLimit)
-  else
+    Result := UnwindCacheFind(Thread^.Stacks, Frame, Thread^.Heap^.Notes.StackLimit);
+  if Result = 0 then
     Result := DebugStackSlow(Thread, Frame);
 end;
 

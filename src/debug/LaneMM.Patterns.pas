@@ -26,7 +26,7 @@ function PatternHead(Size: NativeUInt): NativeUInt; inline;
 /// Returns how many bytes at its end: 0 where PatternHead is all of it.
 function PatternTail(Size: NativeUInt): NativeUInt; inline;
 /// Fills head and tail of a block of Size bytes at P with Value.
-procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
+procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte); inline;
 /// Fills Size bytes at P with zeros. Of more than 1 MB the pages are purged instead: those that the
 /// program never touches get no memory.
 procedure PatternZero(P: PByte; Size: NativeUInt);
@@ -180,18 +180,15 @@ begin
     Result := EndSize;
 end;
 
-procedure FillBothEnds(P: PByte; Size: NativeUInt; Value: Byte);
-begin
-  PatternFill(P, EndSize, Value);
-  PatternFill(P + Size - EndSize, EndSize, Value);
-end;
-
 procedure PatternFillEnds(P: PByte; Size: NativeUInt; Value: Byte);
 begin
   if Size <= WholeSize then
     PatternFill(P, Size, Value)
   else
-    FillBothEnds(P, Size, Value);
+  begin
+    PatternFill(P, EndSize, Value);
+    PatternFill(P + Size - EndSize, EndSize, Value);
+  end;
 end;
 
 procedure PatternZero(P: PByte; Size: NativeUInt);

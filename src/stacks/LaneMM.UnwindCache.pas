@@ -96,7 +96,10 @@ type
   end;
 
 /// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
-/// that routine has set; 0 when it cannot be stored. Limit is the end of the thread's stack.
+/// that routine has set, if it is the end of a path that is kept; else 0. Limit is the end of the
+/// thread's stack.
+function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+/// The same by a new unwind, whose path is kept; 0 when the backtrace cannot be stored.
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 
 implementation
@@ -286,7 +289,7 @@ begin
 end;
 
 // Returns the key of the path from the starting point, of that and of callers. They only choose its
-// place: IsOpen compares the stack.
+// place: NumberBy compares the stack.
 function CallersKey(var Cache: TUnwindCache; const Walk: TUnwind): NativeUInt;
 var
   Known: PKnownPlace;
@@ -317,20 +320,24 @@ begin
   until Count = PathCallers;
 end;
 
-// Returns whether the unwind that begins at Pc and Sp takes this path, and then goes on as the last
-// one. The word before Sp is Pc, and the one before that the frame pointer.
-function IsOpen(const Cache: TUnwindCache; Way: PCachedPath; Pc, Sp: NativeUInt): Boolean; inline;
+// Returns the number of the backtrace of the caller of the routine with this frame pointer, if its
+// unwind takes this path and then goes on as the last one; else 0.
+function NumberBy(const Cache: TUnwindCache; Way: PCachedPath; Frame, Limit: NativeUInt): Cardinal;
+  inline;
 var
   Base: PCachedFrame;
 begin
+  Result := 0;
   Base := Way^.Base;
-  Result := (Way^.Pc = Pc) and (Way^.Sp = Sp)
-    and (Way^.IsFree or (Way^.Frame = PNativeUInt(Sp)[-2]))
+  if (Cache.Limit = Limit)
+    and (Way^.Pc = PNativeUInt(Frame)[1]) and (Way^.Sp = Frame + FramedSize)
+    and (Way^.IsFree or (Way^.Frame = PNativeUInt(Frame)^))
     and (Base < @Cache.Steps[Cache.Count])
     and (Base^.Sp = Way^.BaseSp) and (Base^.Number = Way^.BaseNumber)
     and AreThere(@Way^.Words, Way^.Limit)
     // Of an odd number of words, the first one that led to Base as well: it is one of the path's.
-    and AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]);
+    and AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]) then
+    Result := Way^.Number;
 end;
 
 // Keeps the path from the innermost frame past the Count new ones, unless it is long or was cut. It
@@ -411,18 +418,17 @@ begin
   FillChar(Cache.Known, SizeOf(Cache.Known), 0);
 end;
 
-function TakeAnew(var Cache: TUnwindCache; Way: PCachedPath; Frame, Limit: NativeUInt): Cardinal;
+// Unwinds from Walk on, and keeps the path at Way.
+function TakeAnew(var Cache: TUnwindCache; Way: PCachedPath; var Walk: TUnwind): Cardinal;
 var
-  Walk: TUnwind;
   Count: NativeUInt;
 begin
-  if Cache.Limit <> Limit then
+  if Cache.Limit <> Walk.Limit then
   begin
-    Cache.Limit := Limit;
+    Cache.Limit := Walk.Limit;
     Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
   end;
   LookForChanges(Cache);
-  UnwindFrom(Frame, Limit, Walk);
   Count := WalkUp(Cache, Walk);
   Result := Append(Cache, Count);
   Keep(Way^, Cache, Count, Result);
@@ -432,35 +438,47 @@ begin
   Dec(Cache.Count, Cache.PassingCount);
 end;
 
-// Takes the path with this key, or unwinds anew.
-function TakeBy(var Cache: TUnwindCache; Key, Frame, Limit: NativeUInt): Cardinal;
-var
-  Way: PCachedPath;
+// Returns the place of the path with this key.
+function PathAt(const Cache: TUnwindCache; Key: NativeUInt): PCachedPath; inline;
 begin
-  Way := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
-  if (Cache.Limit = Limit)
-    and IsOpen(Cache, Way, PNativeUInt(Frame)[1], Frame + FramedSize) then
-    Result := Way^.Number
-  else
-    Result := TakeAnew(Cache, Way, Frame, Limit);
+  Result := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
 end;
 
 // In C, where tables have rules for every stack.
-function TakeInC(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+function PathInC(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
+begin
+  LookForChanges(Cache);
+  Result := PathAt(Cache, CallersKey(Cache, Walk));
+end;
+
+function FindInC(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 var
   Walk: TUnwind;
 begin
-  LookForChanges(Cache);
   UnwindFrom(Frame, Limit, Walk);
-  Result := TakeBy(Cache, CallersKey(Cache, Walk), Frame, Limit);
+  Result := NumberBy(Cache, PathInC(Cache, Walk), Frame, Limit);
+end;
+
+function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+begin
+  if @Stacks.StepFrame = nil then
+    Result := NumberBy(Cache, PathAt(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize)),
+      Frame, Limit)
+  else
+    Result := FindInC(Cache, Frame, Limit);
 end;
 
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+var
+  Walk: TUnwind;
+  Way: PCachedPath;
 begin
+  UnwindFrom(Frame, Limit, Walk);
   if @Stacks.StepFrame = nil then
-    Result := TakeBy(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize), Frame, Limit)
+    Way := PathAt(Cache, StartKey(Walk.Pc, Walk.Sp))
   else
-    Result := TakeInC(Cache, Frame, Limit);
+    Way := PathInC(Cache, Walk);
+  Result := TakeAnew(Cache, Way, Walk);
 end;
 
 end.

@@ -67,7 +67,9 @@ end;
 function TUnwindCacheTests.TakeHere(Frame: NativeUInt): Cardinal;
 begin
   Stacks.StepFrame := Step;
-  Result := UnwindCacheTake(Cache, Frame, StackEnd(Frame));
+  Result := UnwindCacheFind(Cache, Frame, StackEnd(Frame));
+  if Result = 0 then
+    Result := UnwindCacheTake(Cache, Frame, StackEnd(Frame));
   Stacks.StepFrame := nil;
 end;
 
