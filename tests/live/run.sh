@@ -223,7 +223,7 @@ screen_shows() { # PART
   looks=0
   until terminal capture-pane -p -t top && grep -q -e "$1" "$out/screen"; do
     looks=$((looks + 1))
-    [ $looks -lt 100 ] || { cat "$out/screen"; return 1; }
+    [ $looks -lt 300 ] || { cat "$out/screen"; return 1; }
     sleep 0.1
   done
 }
@@ -245,6 +245,59 @@ key 'writes its page and ends it' p '^file .*html'
 key 'ends' q '^ended'
 terminal kill-server
 promise 'top: the page is there' sh -c "ls '$out'/*.html"
+
+# In a shell with jobs: however top ends or stops, the terminal is as it was before.
+type_line() { terminal send-keys -t top "$1" Enter; }
+screen_is() { # EXPECTED FORMAT
+  terminal display-message -p -t top "$2"
+  grep -x "$1" "$out/screen"
+}
+terminal_is_as_before() { # NAME
+  promise "top: $1: the screen is as before" screen_is '0 1' '#{alternate_on} #{cursor_flag}'
+  type_line 'clear; stty -a | grep -c -e " icanon .* echo "; echo looked'
+  promise "top: $1: the terminal is as before" screen_shows '^looked'
+  promise "top: $1: lines and echo" screen_shows '^1$'
+}
+top_number() {
+  terminal display-message -p -t top '#{pane_pid}'
+  pgrep -P "$(cat "$out/screen")"
+}
+terminal new-session -d -s top -x 100 -y 30 'exec env -i TERM=screen PS1=: sh -i'
+type_line "$lanemm top $pid"
+promise 'top: in a shell' screen_shows '^# used '
+terminal resize-window -t top -x 60 -y 20
+promise 'top: another size of the terminal' screen_shows '^\[[^]]\{58\}]$'
+key 'stops' C-z 'Stopped'
+terminal_is_as_before 'stopped'
+type_line fg
+key 'goes on' t '^thread '
+promise 'top: it is stopped without notice' kill -STOP "$(top_number)"
+promise 'top: the shell is there' screen_shows 'Stopped'
+type_line fg
+key 'goes on again' c '^size '
+key 'an arrow does nothing' Up '^size '
+key 'the interrupt key ends it' C-c '^:'
+terminal_is_as_before 'interrupted'
+for signal in TERM HUP QUIT; do
+  type_line "$lanemm top $pid"
+  promise "top: before SIG$signal" screen_shows '^# used '
+  promise "top: SIG$signal is sent" kill -$signal "$(top_number)"
+  promise "top: SIG$signal ends it" screen_shows '^:'
+  terminal_is_as_before "SIG$signal"
+done
+type_line "$lanemm top $pid"
+promise 'top: before the terminal closes' screen_shows '^# used '
+watcher=$(top_number)
+terminal kill-server
+gone() {
+  looks=0
+  while kill -0 "$1"; do
+    looks=$((looks + 1))
+    [ $looks -lt 300 ] || return 1
+    sleep 0.1
+  done
+}
+promise 'top: it ends with its terminal' gone "$watcher"
 stop
 
 echo "$passed passed, $failed failed"

@@ -33,8 +33,8 @@ const
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, BaseUnix, TermIO, Math, LaneMM.Layout, LaneMM.StatusPage,
-  HeapNumbers, ToolOpen, ToolMailbox, ToolText;
+  SysUtils, Classes, StrUtils, Math, LaneMM.Layout, LaneMM.StatusPage, HeapNumbers, ToolOpen,
+  ToolMailbox, ToolScreen, ToolText;
 
 type
   TSortKey = (skUsed, skBlocks, skSlack, skGrowth, skSize);
@@ -56,7 +56,7 @@ type
     Pid: Integer;
     Base, Last, Current: THeapNumbers;
     LastMs, NowMs: UInt64;
-    Key: TSortKey;
+    SortedBy: TSortKey;
     ShowsThreads, IsPaused, IsDone, IsProfiling: Boolean;
     Note: string;
     procedure Look;
@@ -70,13 +70,14 @@ type
     procedure AddTable(Lines: TStrings; Most: Integer);
     function Ask(const Words: string): Boolean;
     procedure Profile;
-    procedure Press(Sign: AnsiChar);
+    procedure Press(const Key: string);
   end;
 
 const
   KeyNames: array[TSortKey] of string = ('used', 'blocks', 'slack', 'growth', 'size');
   KeySigns: array[TSortKey] of AnsiChar = ('u', 'b', 'f', 'g', 's');
   HeadLines = 7;
+  Escape = #27;
 
 // ---------------------------------------------------------------------------- the picture
 
@@ -192,7 +193,7 @@ begin
   begin
     Row := Rows[Index];
     Place := Index;
-    while (Place > 0) and (ValueOf(Rows[Place - 1], Key) < ValueOf(Row, Key)) do
+    while (Place > 0) and (ValueOf(Rows[Place - 1], SortedBy) < ValueOf(Row, SortedBy)) do
     begin
       Rows[Place] := Rows[Place - 1];
       Dec(Place);
@@ -258,7 +259,7 @@ begin
   Sort(Rows);
   Lines.Add(Left(IfThen(ShowsThreads, 'thread', 'size'), 16)
     + '   blocks       used      slack   spans      growth        rate   by '
-    + KeyNames[Key]);
+    + KeyNames[SortedBy]);
   for Index := 0 to Min(Most, Length(Rows)) - 1 do
     Lines.Add(Left(Copy(Rows[Index].Name, 1, 14), 14) + Right(Grouped(Rows[Index].Blocks), 11)
       + Right(BytesText(Rows[Index].Bytes), 11) + Right(BytesText(Rows[Index].Slack), 11)
@@ -266,16 +267,7 @@ begin
       + Right(RateText(Rows[Index].Rate), 14));
 end;
 
-// ---------------------------------------------------------------------------- the terminal
-
-var
-  // Set by the signals that end the program.
-  IsInterrupted: Boolean;
-
-procedure Interrupt(Signal: LongInt); cdecl;
-begin
-  IsInterrupted := True;
-end;
+// ---------------------------------------------------------------------------- the keys
 
 // Sends words to the process; Note shows the answer. Returns whether it did what they say.
 function TTop.Ask(const Words: string): Boolean;
@@ -317,38 +309,32 @@ begin
     Note := Written;
 end;
 
-procedure TTop.Press(Sign: AnsiChar);
+procedure TTop.Press(const Key: string);
 var
+  Sign: AnsiChar;
   Each: TSortKey;
 begin
-  for Each := Low(TSortKey) to High(TSortKey) do
-    if Sign = KeySigns[Each] then
-      Key := Each;
-  case Sign of
-    'q', #3, #27: IsDone := True;
-    'c': ShowsThreads := False;
-    't': ShowsThreads := True;
-    'p': Profile;
-    'r': Base := Current;
-    ' ': IsPaused := not IsPaused;
+  if Key = Escape then
+    IsDone := True;
+  if Key.StartsWith(Escape) then
+    Exit; // an arrow, or another key without a letter
+  for Sign in Key do
+  begin
+    for Each := Low(TSortKey) to High(TSortKey) do
+      if Sign = KeySigns[Each] then
+        SortedBy := Each;
+    case Sign of
+      'q': IsDone := True;
+      'c': ShowsThreads := False;
+      't': ShowsThreads := True;
+      'p': Profile;
+      'r': Base := Current;
+      ' ': IsPaused := not IsPaused;
+    end;
   end;
 end;
 
-// Waits at most so long for keys; returns at once after one.
-procedure WaitForKey(Top: TTop; DelayMs: Int64);
-var
-  Handles: TFDSet;
-  Sign: AnsiChar;
-begin
-  fpFD_ZERO(Handles);
-  fpFD_SET(StdInputHandle, Handles);
-  if fpSelect(StdInputHandle + 1, @Handles, nil, nil, DelayMs) <= 0 then
-    Exit;
-  if fpRead(StdInputHandle, @Sign, 1) = 1 then
-    Top.Press(Sign)
-  else
-    Top.IsDone := True;
-end;
+// ---------------------------------------------------------------------------- the terminal
 
 procedure Draw(Top: TTop; MostRows: Integer; OnTerminal: Boolean);
 var
@@ -377,40 +363,25 @@ begin
 end;
 
 procedure Watch(Top: TTop; DelayMs: Int64; MostRows: Integer);
+const
+  Forever = -1;
 var
-  Due: UInt64;
+  Screen: TScreen;
+  LeftMs: Int64;
 begin
-  repeat
-    Draw(Top, MostRows, True);
-    Due := Top.NowMs + UInt64(DelayMs);
-    repeat
-      WaitForKey(Top, Max(0, Int64(Due) - Int64(GetTickCount64)));
-      Draw(Top, MostRows, True);
-    until Top.IsDone or IsInterrupted or not Top.IsPaused and (GetTickCount64 >= Due);
-    if not Top.IsDone and not IsInterrupted then
-      Top.Look;
-  until Top.IsDone or IsInterrupted;
-end;
-
-procedure WatchOnTerminal(Top: TTop; DelayMs: Int64; MostRows: Integer);
-var
-  Before, Raw: TermIOS;
-begin
-  if (IsATTY(StdInputHandle) <> 1) or not IsTerminal then
-    raise ETool.Create(ecUsage, 'top needs a terminal, and its kind in TERM; --once does without');
-  fpSignal(SIGINT, Interrupt);
-  fpSignal(SIGTERM, Interrupt);
-  TCGetAttr(StdInputHandle, Before);
-  Raw := Before;
-  Raw.c_lflag := Raw.c_lflag and not (ICANON or ECHO);
-  TCSetAttr(StdInputHandle, TCSANOW, Raw);
-  Write(#27'[?1049h'#27'[?25l');
+  Screen := TScreen.Create;
   try
-    Watch(Top, DelayMs, MostRows);
+    repeat
+      Draw(Top, MostRows, True);
+      LeftMs := Max(0, Int64(Top.NowMs) + DelayMs - Int64(GetTickCount64));
+      if Top.IsPaused then
+        LeftMs := Forever;
+      Top.Press(Screen.Wait(LeftMs));
+      if not Top.IsPaused and (Int64(GetTickCount64 - Top.NowMs) >= DelayMs) then
+        Top.Look;
+    until Top.IsDone or Screen.IsClosed;
   finally
-    Write(#27'[?25h'#27'[?1049l');
-    Flush(Output);
-    TCSetAttr(StdInputHandle, TCSANOW, Before);
+    Screen.Free;
   end;
 end;
 
@@ -434,7 +405,7 @@ begin
   MostRows := Arguments.Number('lines', 0, 1);
   Top := TTop.Create;
   Top.Pid := Arguments.ProcessId;
-  Top.Key := KeyOf(Arguments);
+  Top.SortedBy := KeyOf(Arguments);
   Top.ShowsThreads := Arguments.Has('threads');
   Top.Opened := OpenProcess(Arguments);
   try
@@ -442,7 +413,7 @@ begin
     if Arguments.Has('once') then
       Draw(Top, MostRows, False)
     else
-      WatchOnTerminal(Top, DelayMs, MostRows);
+      Watch(Top, DelayMs, MostRows);
   finally
     Top.Opened.Free;
     Top.Free;
