@@ -33,6 +33,7 @@ type
     procedure ANameThatWasCutIsText;
     procedure ANameCannotControlTheTerminal;
     procedure AProcessThatEndsMeanwhileIsNamed;
+    procedure AProcessInAContainerIsReadAndAsked;
   end;
 
 implementation
@@ -211,6 +212,32 @@ begin
     TearDown;
   end;
   AtLeast(1, EndedCount, 'times that it had ended');
+end;
+
+// In a container a process has another number, and files that are not to be seen from outside.
+procedure TOddProcessTests.AProcessInAContainerIsReadAndAsked;
+const
+  Container = 'unshare %s --fork --pid --mount-proc --kill-child '
+    + 'sh -c "mount -t tmpfs tmpfs contained && exec ./Planted churn"';
+var
+  Rights, Id: string;
+begin
+  Rights := '--mount';
+  if fpGetUid <> 0 then
+    Rights := '--user --map-root-user';
+  Shell('mkdir -p contained');
+  Start(Format(Container, [Rights]), Format('LANEMM=log=%scontained/', [Built]));
+  Id := Trim(Shell(Format('cat /proc/%d/task/%0:d/children', [Planted.Id])));
+  CallWell(Format('do %s status', [Id]));
+  Has('used ', Printed);
+  CallWell(Format('state %s', [Id]));
+  Has('       1  Planted ', Printed);
+  CallWell(Format('report %s inuse', [Id]));
+  Has('LaneMM: process 1,', Printed);
+  Has('Memory in use: ', Printed);
+  CallWell(Format('do %s report=inuse', [Id]));
+  Has(Format('file /proc/%s/root/%s', [Id, Copy(Built, 2)]), Printed);
+  CheckEquals('', Shell('ls contained'));
 end;
 
 initialization

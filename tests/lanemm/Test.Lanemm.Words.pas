@@ -72,6 +72,7 @@ type
     procedure WrongNumbersAreRefused;
     procedure AWordTooManyIsRefused;
     procedure NoSuchProcessIsRefused;
+    procedure AProcessThatIsNotWaitedForHasEnded;
     procedure AProcessNotOnLaneMMIsRefused;
     procedure AnotherUsersProcessIsRefused;
     procedure RootWithoutCapabilitiesIsRefused;
@@ -525,6 +526,8 @@ procedure TRefusalTests.WrongNumbersAreRefused;
 begin
   Call('state abc');
   Refused(2, '`abc` is not the number of a process');
+  Call('do 99999999999 status');
+  Refused(2, '`99999999999` is not the number of a process');
   Call('top 1 --every=soon');
   Refused(2, 'soon');
   Call('record 1 --lines=0');
@@ -553,6 +556,24 @@ procedure TRefusalTests.NoSuchProcessIsRefused;
 begin
   Call('state 4194303');
   Refused(3, 'there is no process 4194303');
+end;
+
+procedure TRefusalTests.AProcessThatIsNotWaitedForHasEnded;
+const
+  Calls: array[0..7] of string = ('state %d', 'do %d status', 'report %d inuse', 'report %d leaks',
+    'map %d', 'top %d --once', 'prom %d', 'record %d');
+var
+  Words: string;
+begin
+  StartAndStop('./Planted stop', '');
+  Planted.Send(SIGKILL);
+  while Pos('State:'#9'Z', Shell(Format('cat /proc/%d/status', [Planted.Id]))) = 0 do
+    Sleep(1);
+  for Words in Calls do
+  begin
+    Call(Format(Words, [Planted.Id]));
+    Refused(3, Format('process %d has ended', [Planted.Id]));
+  end;
 end;
 
 procedure TRefusalTests.AProcessNotOnLaneMMIsRefused;

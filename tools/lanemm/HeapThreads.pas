@@ -127,7 +127,7 @@ begin
   FindNumbers(Image);
   // A program without threads.
   if Image.FindHeap(UInt64(Image.State^.MainHeap), Index) and not Image.State^.HasThreads then
-    Image.Heaps[Index].Head.ThreadNumber := Image.Target.ProcessId;
+    Image.Heaps[Index].Head.ThreadNumber := Image.Target.MainThread;
   for Index := 0 to High(Image.Heaps) do
     if (Image.Heaps[Index].Head.ThreadNumber <> 0) and not Image.Heaps[Index].IsAbandoned then
       Image.Heaps[Index].Name := Image.Target.ThreadName(Image.Heaps[Index].Head.ThreadNumber);

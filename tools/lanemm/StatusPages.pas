@@ -117,7 +117,7 @@ begin
       and ReadPage(Folder + Found.Name, Copy) then
     begin
       Copy.ProcessId := ProcessId;
-      Copy.IsParents := Copy.Page.Head.ProcessId <> UInt64(ProcessId);
+      Copy.IsParents := Copy.Page.Head.ProcessId <> UInt64(OwnNumber(ProcessId));
       Insert(Copy, Result, Length(Result));
     end;
   until FindNext(Found) <> 0;

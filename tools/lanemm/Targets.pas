@@ -48,8 +48,10 @@ type
       abstract;
     /// What it is, for messages: `process 12`, or `core file X`.
     function Name: string; virtual; abstract;
-    /// Returns the numbers of all threads; nil: unknown.
+    /// Returns the numbers of all threads, as they know themselves; nil: unknown.
     function Threads: TArray<Cardinal>; virtual;
+    /// Returns that of the main thread; 0: unknown.
+    function MainThread: Cardinal; virtual;
     /// Returns the registers of all threads; nil: unknown.
     function Registers: TArray<TRegisters>; virtual;
     /// Reads the regions anew; for a target that changes.
@@ -77,7 +79,7 @@ type
   TProcessTarget = class(TTarget)
   private
     MemoryFile: TFileStream;
-    function HasEnded: Boolean;
+    TaskOf: TDictionary<Cardinal, Cardinal>; // by own number, of a thread in a container
     procedure ReadMappings;
     procedure OpenMemory;
     procedure RaiseRefused;
@@ -88,6 +90,7 @@ type
     function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; override;
     function Name: string; override;
     function Threads: TArray<Cardinal>; override;
+    function MainThread: Cardinal; override;
     procedure RefreshRegions; override;
     function ThreadName(Thread: Cardinal): string; override;
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
@@ -106,6 +109,19 @@ function ReadSmallFile(const Path: string): string;
 function Printable(const Text: string): string;
 /// Returns the name of a process as /proc knows it, printable; empty without such a process.
 function ProcessName(Id: Integer): string;
+/// Returns the value of a line `Name: value` in the status file of a process or, below its folder,
+/// of a thread; empty without one.
+function StatusValue(const Folder, Name: string): string;
+/// Returns whether the process has ended, maybe unnoticed by its parent; also for a thread of the
+/// system, which has no memory of its own.
+function HasEnded(Id: Integer): Boolean;
+/// Raises ETool that says so.
+procedure RaiseEnded(Id: Integer);
+/// Returns the number by which a process knows itself: in a container it is another one.
+function OwnNumber(Id: Integer): Integer;
+/// Returns the path by which this program reaches what a process calls Path: one in a container, or
+/// with a folder for temporary files of its own, has other mounted file systems.
+function PathFrom(Id: Integer; const Path: string): string;
 
 implementation
 
@@ -163,6 +179,53 @@ end;
 function ProcessName(Id: Integer): string;
 begin
   Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/comm', [Id]))));
+end;
+
+function StatusValue(const Folder, Name: string): string;
+var
+  Line: string;
+begin
+  Result := '';
+  for Line in ReadSmallFile(Folder + '/status').Split([#10]) do
+    if Line.StartsWith(Name + ':') then
+      Exit(Trim(Copy(Line, Length(Name) + 2)));
+end;
+
+function HasEnded(Id: Integer): Boolean;
+begin
+  Result := ReadSmallFile(Format('/proc/%d/cmdline', [Id])) = '';
+end;
+
+procedure RaiseEnded(Id: Integer);
+begin
+  raise ETool.Create(ecNoProcess, 'process %d has ended, or is a thread of the system', [Id]);
+end;
+
+// Returns the last number of the line NSpid, that in the innermost container.
+function InnermostNumber(const Folder: string; Number: Integer): Integer;
+var
+  Text: string;
+begin
+  Text := StatusValue(Folder, 'NSpid');
+  Result := StrToIntDef(Copy(Text, Text.LastIndexOf(#9) + 2), Number);
+end;
+
+function OwnNumber(Id: Integer): Integer;
+begin
+  Result := InnermostNumber(Format('/proc/%d', [Id]), Id);
+end;
+
+function PathFrom(Id: Integer; const Path: string): string;
+const
+  Own = '/proc/self/';
+var
+  Folder: string;
+begin
+  Result := Path;
+  Folder := Format('/proc/%d/', [Id]);
+  if (fpReadLink(Folder + 'ns/mnt') <> fpReadLink(Own + 'ns/mnt'))
+    or (fpReadLink(Folder + 'root') <> fpReadLink(Own + 'root')) then
+    Result := Folder + 'root' + Path;
 end;
 
 // ---------------------------------------------------------------------------- TTarget
@@ -245,6 +308,11 @@ begin
   Result := nil;
 end;
 
+function TTarget.MainThread: Cardinal;
+begin
+  Result := ProcessId;
+end;
+
 function TTarget.Registers: TArray<TRegisters>;
 begin
   Result := nil;
@@ -271,20 +339,15 @@ begin
   if not DirectoryExists(Format('/proc/%d', [Id])) then
     raise ETool.Create(ecNoProcess, 'there is no process %d', [Id]);
   ProgramPath := fpReadLink(Format('/proc/%d/exe', [Id]));
+  TaskOf := TDictionary<Cardinal, Cardinal>.Create;
   ReadMappings;
 end;
 
 destructor TProcessTarget.Destroy;
 begin
   MemoryFile.Free;
+  TaskOf.Free;
   inherited Destroy;
-end;
-
-// Returns whether the process has ended, maybe unnoticed by its parent; also for a thread of the
-// system, which has no memory of its own.
-function TProcessTarget.HasEnded: Boolean;
-begin
-  Result := ReadSmallFile(Format('/proc/%d/cmdline', [ProcessId])) = '';
 end;
 
 function TProcessTarget.Name: string;
@@ -293,8 +356,12 @@ begin
 end;
 
 function TProcessTarget.ThreadName(Thread: Cardinal): string;
+var
+  Task: Cardinal;
 begin
-  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Thread]))));
+  if not TaskOf.TryGetValue(Thread, Task) then
+    Task := Thread;
+  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Task]))));
 end;
 
 // Names what keeps the caller from looking at the process.
@@ -353,9 +420,8 @@ begin
   Text := ReadSmallFile(Format('/proc/%d/maps', [ProcessId]));
   if Text = '' then
   begin
-    if HasEnded then
-      raise ETool.Create(ecNoProcess, 'process %d has ended, or is a thread of the system',
-        [ProcessId]);
+    if HasEnded(ProcessId) then
+      RaiseEnded(ProcessId);
     RaiseRefused;
   end;
   Lines := TStringList.Create;
@@ -375,15 +441,29 @@ end;
 function TProcessTarget.Threads: TArray<Cardinal>;
 var
   Found: TSearchRec;
-  Number: Integer;
+  Task, Number: Integer;
+  IsContained: Boolean;
 begin
   Result := nil;
+  IsContained := MainThread <> Cardinal(ProcessId);
   if FindFirst(Format('/proc/%d/task/*', [ProcessId]), faDirectory, Found) = 0 then
     repeat
-      if TryStrToInt(Found.Name, Number) then
-        Insert(Cardinal(Number), Result, Length(Result));
+      if not TryStrToInt(Found.Name, Task) then
+        Continue;
+      Number := Task;
+      if IsContained then
+      begin
+        Number := InnermostNumber(Format('/proc/%d/task/%d', [ProcessId, Task]), Task);
+        TaskOf.AddOrSetValue(Number, Task);
+      end;
+      Insert(Cardinal(Number), Result, Length(Result));
     until FindNext(Found) <> 0;
   FindClose(Found);
+end;
+
+function TProcessTarget.MainThread: Cardinal;
+begin
+  Result := OwnNumber(ProcessId);
 end;
 
 procedure TProcessTarget.OpenMemory;
@@ -428,7 +508,7 @@ var
 begin
   if ReadAll(Address, Buffer, Size) then
     Exit;
-  if HasEnded then
+  if HasEnded(ProcessId) then
     raise ETool.Create(ecNoProcess, 'process %d has ended', [ProcessId]);
   if (RegionCount > 0) and (Read(Regions[0]^.First, @Own, 1) = 0) then
     RaiseRefused;

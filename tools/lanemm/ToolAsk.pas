@@ -60,7 +60,6 @@ uses
 const
   DoPatienceMs = 10000;
   ReportPatienceMs = 60000;
-  FilePrefix = 'file ';
   LeaksKind = 'leaks'; // the report that lanemm makes itself
 
 // Returns the words of the command line from Index on, with commas between.

@@ -81,6 +81,8 @@ type
   end;
   PCommand = ^TCommand;
 
+/// Returns whether Text is the number of a process, and the number.
+function TryProcessId(const Text: string; out Id: Integer): Boolean;
 /// Runs the command that the command line names; returns the exit code of the program.
 function RunCommands(const Commands: array of PCommand): TExitCode;
 
@@ -122,6 +124,14 @@ begin
   Values.Free;
   Known.Free;
   inherited Destroy;
+end;
+
+function TryProcessId(const Text: string; out Id: Integer): Boolean;
+var
+  Number: Int64;
+begin
+  Result := TryStrToInt64(Text, Number) and (Number > 0) and (Number <= High(Id));
+  Id := Number;
 end;
 
 // Returns the name as it stands in Known; raises ETool without it.
@@ -234,7 +244,7 @@ end;
 
 function TArguments.ProcessId: Integer;
 begin
-  if not TryStrToInt(Word(0, 'PID'), Result) or (Result <= 0) then
+  if not TryProcessId(Word(0, 'PID'), Result) then
     raise ETool.Create(ecUsage, '`%s` is not the number of a process', [Words[0]]);
 end;
 

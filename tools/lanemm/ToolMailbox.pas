@@ -8,13 +8,17 @@ interface
 uses
   LaneMM.StatusPage;
 
+const
+  /// What precedes the path on a line of an answer that names a file.
+  FilePrefix = 'file ';
+
 type
   /// A process that is asked.
   TMailbox = class
   private
     Pid: Integer;
     Page: PStatusPage;
-    function TryOpen(const Path: string; ForProcess: Integer): Boolean;
+    function TryOpen(const Path: string): Boolean;
     function OpenOwn: Boolean;
     procedure WakeChild(Signal: Cardinal);
     function Catches(Signal: Cardinal): Boolean;
@@ -23,10 +27,11 @@ type
     function TakeBack: Boolean;
     procedure Await(Number: UInt64; Limit: QWord; const Doing: string);
     function WhyNoAnswer(Postponed: UInt64): string;
+    function FilesFrom(const Lines: string): string;
   public
     /// How the last request ended.
     Outcome: TPageOutcome;
-    /// The answer: lines; `file PATH` names a written file.
+    /// The answer: lines; `file PATH` names a written file, as this program finds it.
     Answer: string;
     /// How many signals were sent for the requests so far.
     SignalCount: Integer;
@@ -56,29 +61,23 @@ const
 
 // ---------------------------------------------------------------------------- /proc
 
-// Returns the value of a line `Name: value` of /proc/PID/status; empty without one.
-function StatusValue(Pid: Integer; const Name: string): string;
-var
-  Line: string;
+// Returns the folder of a process.
+function FolderOf(Pid: Integer): string;
 begin
-  Result := '';
-  for Line in ReadSmallFile(Format('/proc/%d/status', [Pid])).Split([#10]) do
-    if Line.StartsWith(Name + ':') then
-      Exit(Trim(System.Copy(Line, Length(Name) + 2)));
+  Result := Format('/proc/%d', [Pid]);
 end;
 
 // Returns whether a mask of signals of that file has the signal.
 function HasSignal(Pid: Integer; const Name: string; Signal: Cardinal): Boolean;
 begin
   Result := (Signal > 0)
-    and Odd(UInt64(StrToInt64Def('$' + StatusValue(Pid, Name), 0)) shr (Signal - 1));
+    and Odd(UInt64(StrToInt64Def('$' + StatusValue(FolderOf(Pid), Name), 0)) shr (Signal - 1));
 end;
 
 // Returns whether the system hides the files of the process from the caller.
 function IsHidden(Pid: Integer): Boolean;
 begin
-  Result := (fpReadLink(Format('/proc/%d/exe', [Pid])) = '')
-    and not StartsStr('Z', StatusValue(Pid, 'State'));
+  Result := fpReadLink(Format('/proc/%d/exe', [Pid])) = '';
 end;
 
 // Returns the name below map_files of the mapping of the page; empty without one.
@@ -95,7 +94,7 @@ end;
 // ---------------------------------------------------------------------------- open
 
 // Maps the file at Path; returns whether it is the page of the process.
-function TMailbox.TryOpen(const Path: string; ForProcess: Integer): Boolean;
+function TMailbox.TryOpen(const Path: string): Boolean;
 var
   Handle: LongInt;
   Mapped: Pointer;
@@ -109,7 +108,7 @@ begin
   if Mapped = MAP_FAILED then
     Exit;
   Page := Mapped;
-  Result := Page^.Head.ProcessId = UInt64(ForProcess);
+  Result := Page^.Head.ProcessId = UInt64(OwnNumber(Pid));
   if Result then
     Exit;
   Fpmunmap(Page, PageBytes);
@@ -123,10 +122,10 @@ var
   Copy: TPageCopy;
 begin
   for Copy in OpenPages(Pid) do
-    if not Copy.IsParents and TryOpen(Copy.Path, Pid) then
+    if not Copy.IsParents and TryOpen(Copy.Path) then
       Exit(True);
   Result := (MappingOf(Pid) <> '')
-    and TryOpen(Format('/proc/%d/map_files/%s', [Pid, MappingOf(Pid)]), Pid);
+    and TryOpen(Format('/proc/%d/map_files/%s', [Pid, MappingOf(Pid)]));
 end;
 
 // Asks a child process, which has the page of its parent so far, for one of its own.
@@ -158,6 +157,8 @@ begin
     for Copy in OpenPages(Pid) do
       if Copy.IsParents and (Page = nil) then
         WakeChild(Copy.Page.Head.Signals[0]);
+  if (Page = nil) and HasEnded(Pid) then
+    RaiseEnded(Pid);
   if (Page = nil) and IsHidden(Pid) then
     raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
   if (Page = nil) and (MappingOf(Pid) <> '') then
@@ -241,7 +242,7 @@ function TMailbox.WhyNoAnswer(Postponed: UInt64): string;
 var
   State: string;
 begin
-  State := StatusValue(Pid, 'State');
+  State := StatusValue(FolderOf(Pid), 'State');
   if State = '' then
     raise ETool.Create(ecNoProcess, 'process %d has ended', [Pid]);
   if StartsStr('T', UpperCase(State)) then
@@ -282,6 +283,19 @@ begin
   ReadBarrier; // the answer after its number
 end;
 
+// Returns an answer with the paths by which this program reaches the files.
+function TMailbox.FilesFrom(const Lines: string): string;
+var
+  Line: string;
+begin
+  Result := '';
+  for Line in Lines.Split([#10], TStringSplitOptions.ExcludeEmpty) do
+    if Line.StartsWith(FilePrefix) then
+      Result := Result + FilePrefix + PathFrom(Pid, Line.Substring(Length(FilePrefix))) + #10
+    else
+      Result := Result + Line + #10;
+end;
+
 procedure TMailbox.Ask(const Words: string; PatienceMs: Int64);
 var
   Limit: QWord;
@@ -297,7 +311,7 @@ begin
   Page^.Mailbox.Requested.Room := Page^.Mailbox.Requested.Room + 1;
   Await(Page^.Mailbox.Requested.Room, Limit, '');
   Outcome := TPageOutcome(Page^.Mailbox.Outcome);
-  Answer := PAnsiChar(@Page^.Mailbox.Answer);
+  Answer := FilesFrom(PAnsiChar(@Page^.Mailbox.Answer));
 end;
 
 function TMailbox.Copy: TStatusPage;
@@ -312,7 +326,7 @@ const
 var
   Mailbox: TMailbox;
 begin
-  if StartsStr('T', UpperCase(StatusValue(ProcessId, 'State'))) then
+  if StartsStr('T', UpperCase(StatusValue(FolderOf(ProcessId), 'State'))) then
     Exit(False); // it is stopped
   Mailbox := nil;
   try

@@ -74,7 +74,7 @@ function OpenHeap(Arguments: TArguments): TOpened;
 var
   Number: Integer;
 begin
-  if TryStrToInt(Arguments.Word(0, 'PID or FILE'), Number) then
+  if TryProcessId(Arguments.Word(0, 'PID or FILE'), Number) then
     Result := OpenProcess(Arguments)
   else
     Result := OpenTarget(TCoreTarget.Create(Arguments.Words[0], ''), Arguments);
