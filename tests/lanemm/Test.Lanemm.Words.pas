@@ -52,6 +52,8 @@ type
     procedure StatesAreCompared;
     procedure FoldedStacksAreCompared;
     procedure ProfilesForPprofAreCompared;
+    procedure AProfileIsTheSameInAllFormats;
+    procedure FilesOfTwoKindsAreRefused;
     procedure FilesOfNoKnownKindAreRefused;
     procedure AProfileThatWasCutOffIsRefused;
     procedure FramesWithoutNamesGetThem;
@@ -74,6 +76,7 @@ type
     procedure NoSuchProcessIsRefused;
     procedure AProcessThatIsNotWaitedForHasEnded;
     procedure AProcessNotOnLaneMMIsRefused;
+    procedure AnotherVersionIsRefused;
     procedure AnotherUsersProcessIsRefused;
     procedure RootWithoutCapabilitiesIsRefused;
     procedure TotalsNeedNoRightToAttach;
@@ -421,6 +424,46 @@ begin
   Refused(2, 'inuse_space');
 end;
 
+procedure TFileTests.AProfileIsTheSameInAllFormats;
+const
+  Formats: array[0..2] of string = ('profile.html', 'profile.json', 'profile.folded');
+var
+  FileName, Line: string;
+begin
+  Shell('rm -f Profiled_*; LANEMM=profile,rate=1K,html,json,folded,pprof ./Profiled 1; '
+    + 'mv $(ls Profiled_*Profile*.html) profile.html; mv $(ls Profiled_*Profile*.json) profile.json; '
+    + 'mv $(ls Profiled_*heap.[0-9]*.folded) profile.folded; mv $(ls Profiled_*heap.*.pb.gz) '
+    + 'profile.pb.gz');
+  Same(0, ExitStatus, 'profiles were written');
+  for FileName in Formats do
+  begin
+    // Each site that they have has the same bytes; folded stacks have no blocks.
+    CallWell(Format('diff profile.pb.gz %s --value=alloc_space', [FileName]));
+    for Line in Printed.TrimRight.Split([#10]) do
+      Check(Line.StartsWith('      change ') or Line.StartsWith('         0 B '), Line);
+    Has('  all', Printed);
+  end;
+  Call('diff profile.html profile.json --value=nothing');
+  Refused(2, 'profile.html has no values `nothing`');
+end;
+
+procedure TFileTests.FilesOfTwoKindsAreRefused;
+begin
+  WriteText('sites.folded', 'main;Load 10');
+  WriteText('contents.json', '{"contents": [{"name": "TAlpha", "blocks": 1, "bytes": 16}]}');
+  WriteText('sizes.json', '{"classes": [{"blockSize": 16, "blocks": 1, "bytes": 16}]}');
+  WriteText('inuse.json', '{"topic": "inUse", "groups": []}');
+  WriteText('leaks.json', '{"topic": "leaks", "groups": []}');
+  Call('diff sites.folded contents.json');
+  Refused(2, 'sites.folded has call sites, contents.json has contents of blocks in use');
+  Call('diff sizes.json contents.json');
+  Refused(2, 'sizes.json has size classes');
+  Call('diff inuse.json leaks.json');
+  Refused(2, 'leaks.json has leaks');
+  CallWell('diff contents.json inuse.json');
+  Has('TAlpha', Printed);
+end;
+
 procedure TFileTests.FilesOfNoKnownKindAreRefused;
 begin
   WriteText('text.txt', 'this is a text without numbers');
@@ -581,6 +624,28 @@ begin
   Start('sh -c "echo ready 1; exec sleep 100"', '');
   Call(Format('state %d', [Planted.Id]));
   Refused(4, 'does not run on LaneMM');
+end;
+
+// Its page, in the file that it has open, has the layout 2 then, and before it the eight bytes that
+// mark a page.
+procedure TRefusalTests.AnotherVersionIsRefused;
+const
+  SetLayout = 'for file in /proc/%d/fd/*; do case $(readlink $file) in /memfd:lanemm*) '
+    + 'printf "\002" | dd of=$file bs=1 seek=8 conv=notrunc status=none; echo set;; esac; done';
+  Calls: array[0..5] of string = ('state %d', 'do %d status', 'report %d leaks', 'map %d',
+    'top %d --once', 'record %d');
+var
+  Words: string;
+begin
+  Start('./Planted churn', '');
+  CheckEquals('set', Trim(Shell(Format(SetLayout, [Planted.Id]))));
+  for Words in Calls do
+  begin
+    Call(Format(Words, [Planted.Id]));
+    Refused(6, 'with layout 2 for 64 bits; this is the tool for layout 1 and 64 bits');
+  end;
+  CallWell('ps');
+  Has('with layout 2', Printed);
 end;
 
 procedure TRefusalTests.AnotherUsersProcessIsRefused;

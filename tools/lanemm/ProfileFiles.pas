@@ -14,12 +14,22 @@ type
   TAmount = record
     Blocks, Bytes: Int64;  //< Blocks 0: the file does not tell
   end;
-  /// Amounts by name. A name with semicolons is a stack, outermost frame first.
-  TAmounts = TDictionary<string, TAmount>;
+  /// What names are: stacks, outermost frame first, with semicolons between; what blocks hold, of
+  /// those in use or of leaks; or size classes.
+  TNameKind = (nkStacks, nkContents, nkLeaks, nkSizes);
+  /// Amounts by name.
+  TAmounts = class(TDictionary<string, TAmount>)
+  public
+    Kind: TNameKind;
+  end;
 
-/// Reads a file: JSON of `lanemm state` or `lanemm core`, JSON of a leak or in-use report, folded
-/// stacks, or a profile for pprof. Value names the column of a profile; empty: the one that it
-/// names itself. Raises ETool for any other file. The caller frees the result.
+const
+  KindNames: array[TNameKind] of string = ('call sites', 'contents of blocks in use', 'leaks',
+    'size classes');
+
+/// Reads a file: JSON of `lanemm state` or `lanemm core`, JSON or page of a leak or in-use report, of
+/// a profile, folded stacks, or a profile for pprof. Value names the column of a profile; empty:
+/// the one that it names itself. Raises ETool for any other file. The caller frees the result.
 function ReadAmounts(const FileName, Value: string): TAmounts;
 
 implementation
@@ -41,7 +51,7 @@ end;
 // ---------------------------------------------------------------------------- JSON
 
 // Adds each object of a list that has blocks and bytes.
-procedure AddList(Amounts: TAmounts; List: TJSONArray; const Prefix: string);
+procedure AddList(Amounts: TAmounts; List: TJSONArray);
 var
   Index: Integer;
   Item: TJSONObject;
@@ -51,46 +61,128 @@ begin
     begin
       Item := List.Objects[Index];
       if Item.Find('name') <> nil then
-        Add(Amounts, Prefix + Item.Get('name', ''), Item.Get('blocks', Int64(0)),
+        Add(Amounts, Item.Get('name', ''), Item.Get('blocks', Int64(0)),
           Item.Get('bytes', Int64(0)))
       else
-        Add(Amounts, Format('%sblocks of %d bytes', [Prefix, Item.Get('blockSize', Int64(0))]),
+        Add(Amounts, Format('blocks of %d bytes', [Item.Get('blockSize', Int64(0))]),
           Item.Get('blocks', Int64(0)), Item.Get('bytes', Int64(0)));
     end;
 end;
 
-// Contents name more than size classes: these stand in for them.
-function ReadJson(const FileName, Text: string): TAmounts;
+// Returns the index of a column of a profile; -1 without it.
+function FindColumn(Profile: TJSONObject; const Name: string): Integer;
+begin
+  for Result := 0 to Profile.Arrays['columns'].Count - 1 do
+    if Profile.Arrays['columns'].Objects[Result].Strings['name'] = Name then
+      Exit;
+  Result := -1;
+end;
+
+// Adds the call sites of a profile: docs/profile-data.md.
+procedure AddSites(Amounts: TAmounts; Profile: TJSONObject; Column: Integer);
+var
+  BlocksColumn, Index, Frame: Integer;
+  Site: TJSONObject;
+  Name: string;
+  Blocks: Int64;
+begin
+  Name := Profile.Arrays['columns'].Objects[Column].Strings['name'];
+  BlocksColumn := FindColumn(Profile, Name.Replace('_space', '_objects'));
+  for Index := 0 to Profile.Arrays['sites'].Count - 1 do
+  begin
+    Site := Profile.Arrays['sites'].Objects[Index];
+    Name := '';
+    for Frame := 0 to Site.Arrays['stack'].Count - 1 do
+      Name := Name + ';'
+        + Profile.Arrays['frames'].Objects[Site.Arrays['stack'].Integers[Frame]].Strings['name'];
+    Blocks := 0;
+    if (BlocksColumn >= 0) and (BlocksColumn <> Column) then
+      Blocks := Site.Arrays['values'].Int64s[BlocksColumn];
+    Add(Amounts, Name.Substring(1), Blocks, Site.Arrays['values'].Int64s[Column]);
+  end;
+end;
+
+// Reads the last profile that has the column Value; the last of all without one, that of the heap.
+procedure ReadProfiles(Amounts: TAmounts; Profiles: TJSONArray; const FileName, Value: string);
+var
+  Index, Column: Integer;
+begin
+  Amounts.Kind := nkStacks;
+  for Index := Profiles.Count - 1 downto 0 do
+  begin
+    Column := Profiles.Objects[Index].Integers['main'];
+    if Value <> '' then
+      Column := FindColumn(Profiles.Objects[Index], Value);
+    if Column < 0 then
+      Continue;
+    AddSites(Amounts, Profiles.Objects[Index], Column);
+    Exit;
+  end;
+  if Value <> '' then
+    raise ETool.Create(ecUsage, '%s has no values `%s`; docs/profile-data.md lists them, such as'
+      + ' inuse_space', [FileName, Value]);
+end;
+
+// Reads JSON. Contents name more than size classes: these stand in for them.
+procedure ReadLists(Amounts: TAmounts; Data: TJSONObject; const FileName, Value: string);
 const
-  Lists: array[0..2] of string = ('contents', 'groups', 'classes');
+  InUseTopic = 'inUse';
+begin
+  if Data.Find('profiles') is TJSONArray then
+    ReadProfiles(Amounts, Data.Arrays['profiles'], FileName, Value)
+  else if Data.Find('contents') is TJSONArray then
+  begin
+    Amounts.Kind := nkContents;
+    AddList(Amounts, Data.Arrays['contents']);
+  end
+  else if Data.Find('groups') is TJSONArray then
+  begin
+    Amounts.Kind := nkLeaks;
+    if Data.Get('topic', '') = InUseTopic then
+      Amounts.Kind := nkContents;
+    AddList(Amounts, Data.Arrays['groups']);
+  end
+  else if Data.Find('classes') is TJSONArray then
+  begin
+    Amounts.Kind := nkSizes;
+    AddList(Amounts, Data.Arrays['classes']);
+    if Data.Find('large') is TJSONObject then
+      Add(Amounts, 'large blocks', Data.Objects['large'].Get('blocks', Int64(0)),
+        Data.Objects['large'].Get('bytes', Int64(0)));
+  end
+  else
+    raise ETool.Create(ecDamaged, '%s: JSON without `contents`, `groups`, `classes` or `profiles`',
+      [FileName]);
+end;
+
+function ReadJson(const FileName, Text, Value: string): TAmounts;
 var
   Data: TJSONData;
-  Name: string;
 begin
   Data := nil;
   Result := TAmounts.Create;
   try
-    try
-      Data := GetJSON(Text);
-      if Data is TJSONObject then
-        for Name in Lists do
-          if TJSONObject(Data).Find(Name) is TJSONArray then
-          begin
-            AddList(Result, TJSONObject(Data).Arrays[Name], '');
-            if (Name = 'classes') and (TJSONObject(Data).Find('large') is TJSONObject) then
-              Add(Result, 'large blocks', TJSONObject(Data).Objects['large'].Get('blocks',
-                Int64(0)), TJSONObject(Data).Objects['large'].Get('bytes', Int64(0)));
-            Exit;
-          end;
-    finally
-      Data.Free;
-    end;
-    raise ETool.Create(ecDamaged, '%s: JSON without `contents`, `groups` or `classes`',
-      [FileName]);
+    Data := GetJSON(Text);
+    ReadLists(Result, Data as TJSONObject, FileName, Value);
   except
+    Data.Free;
     Result.Free;
     raise;
   end;
+  Data.Free;
+end;
+
+// Returns the data of a page of LaneMM; empty when Text is none.
+function DataOfPage(const Text: string): string;
+const
+  Begins = '<script type="application/json" id="data">';
+  Ends = '</script>';
+begin
+  Result := '';
+  if Pos(Begins, Text) = 0 then
+    Exit;
+  Result := Text.Substring(Pos(Begins, Text) + Length(Begins) - 1);
+  Result := Result.Substring(0, Result.IndexOf(Ends));
 end;
 
 // ---------------------------------------------------------------------------- folded stacks
@@ -114,8 +206,8 @@ begin
     begin
       Lines.Free;
       Result.Free;
-      raise ETool.Create(ecDamaged, '%s is no JSON, no profile for pprof, and no folded stacks',
-        [FileName]);
+      raise ETool.Create(ecDamaged, '%s is no JSON, no page, no profile for pprof, and no folded'
+        + ' stacks', [FileName]);
     end;
   end;
   Lines.Free;
@@ -444,8 +536,10 @@ begin
   try
     if Text.StartsWith(GzipMagic) then
       Result := ReadPprof(FileName, ReadGzip(FileName, Text), Value)
+    else if DataOfPage(Text) <> '' then
+      Result := ReadJson(FileName, DataOfPage(Text), Value)
     else if TrimLeft(Text).StartsWith('{') then
-      Result := ReadJson(FileName, Text)
+      Result := ReadJson(FileName, Text, Value)
     else
       Result := ReadFolded(FileName, Text);
   except

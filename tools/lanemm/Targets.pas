@@ -368,16 +368,18 @@ end;
 procedure TProcessTarget.RaiseRefused;
 const
   Scopes: array['1'..'3'] of string = (
-    'only a parent process may look (sysctl kernel.yama.ptrace_scope=0 allows all of one user)',
-    'only root may look', 'no process may look until the next start of the system');
+    'only its parent process and root may look (with sysctl kernel.yama.ptrace_scope=0 all of its'
+    + ' user)', 'only root may look', 'no process may look until the next start of the system');
 var
   Scope, Reason: string;
+  Info: Stat;
+  IsOwn: Boolean;
 begin
   Scope := Trim(ReadSmallFile('/proc/sys/kernel/yama/ptrace_scope'));
+  IsOwn := (fpStat(Format('/proc/%d', [ProcessId]), Info) = 0) and (Info.st_uid = fpGetUid);
   Reason := 'it belongs to another user, or has more rights than you; try as root';
-  if (Length(Scope) = 1) and (Scope[1] in ['1'..'3']) then
-    Reason := Format('kernel.yama.ptrace_scope is %s: %s; or try as root',
-      [Scope, Scopes[Scope[1]]]);
+  if (Scope = '3') or IsOwn and ((Scope = '1') or (Scope = '2')) then
+    Reason := Format('kernel.yama.ptrace_scope is %s: %s', [Scope, Scopes[Scope[1]]]);
   raise ETool.Create(ecNotPermitted, 'not permitted to read the memory of process %d (%s): %s',
     [ProcessId, ProcessName(ProcessId), Reason]);
 end;

@@ -19,8 +19,10 @@ const
     Details: '  --most=N      so many lines, 20 by default; 0: all'#10
       + '  --value=NAME  the values of a profile: inuse_space, alloc_space, ...'#10
       + '  --folded      stacks with both amounts, the input of a difference flame graph'#10#10
-      + 'The files are both of one kind: JSON of `lanemm state PID --contents --json`, JSON'#10
-      + 'of an in-use or leak report, folded stacks, or profiles for pprof.'#10;
+      + 'The files have one kind of names: contents of blocks, of JSON of `lanemm state PID'#10
+      + '--contents --json` or of an in-use report; leaks, of JSON or pages of leak reports; size'#10
+      + 'classes, of JSON of `lanemm state PID --json`; or call sites, of profiles as pages,'#10
+      + 'JSON, folded stacks, or for pprof.'#10;
     Options: 'most: value: folded';
     MostWords: 2;
     Run: RunDiff);
@@ -155,12 +157,16 @@ var
   Before, After: TAmounts;
   Growths: TGrowths;
 begin
+  After := nil;
   Before := ReadAmounts(Arguments.Word(0, 'BEFORE'), Arguments.Value('value', ''));
   try
     After := ReadAmounts(Arguments.Word(1, 'AFTER'), Arguments.Value('value', ''));
+    if Before.Kind <> After.Kind then
+      raise ETool.Create(ecUsage, 'the files cannot be compared: %s has %s, %s has %s',
+        [Arguments.Words[0], KindNames[Before.Kind], Arguments.Words[1], KindNames[After.Kind]]);
     Growths := Compare(Before, After);
-    After.Free;
   finally
+    After.Free;
     Before.Free;
   end;
   if Arguments.Has('folded') then
