@@ -2,19 +2,25 @@
 # Builds the Debian packages, as a builder of packages does: the source archive, with packages/debian as
 # debian/ in it.
 #
-#   sh tools/deb.sh [--out=DIR]
+#   sh tools/deb.sh [--out=DIR] [--tree]
 #
 # --out=DIR  where the packages go; build/deb if not given
+# --tree     only the tree that they are built from, DIR/lanemm-VERSION
 #
 # DEBFULLNAME and DEBEMAIL name the maintainer, as for Debian's own tools. Without them the packages name
 # an address that does not exist: they are for this machine alone.
 set -eu
 
 out=build/deb
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-  --out=*) out=${1#*=} ;;
-esac
+only_tree=no
+for argument in "$@"; do
+  case $argument in
+    --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --out=*) out=${argument#*=} ;;
+    --tree) only_tree=yes ;;
+    *) echo "deb.sh: what is $argument? See --help" >&2; exit 1 ;;
+  esac
+done
 
 cd "$(dirname "$0")/.."
 upstream=$(sh tools/version.sh)
@@ -30,5 +36,6 @@ if [ -n "${DEBEMAIL-}" ]; then
   sed -i "s|LaneMM maintainers <maintainers@example.org>|${DEBFULLNAME:-LaneMM maintainers} <$DEBEMAIL>|" \
     "$tree/debian/control" "$tree/debian/changelog"
 fi
+[ $only_tree = no ] || exit 0
 cd "$tree"
 dpkg-buildpackage --no-sign
