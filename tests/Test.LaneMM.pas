@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM;
 
 type
-  TLaneMMTests = class(TLaneTest)
+  TLaneMMTests = class(TQuietTest)
   strict private
     Manager: TMemoryManager;
     Before, After: TLaneMM_HeapStatus;
@@ -70,6 +70,7 @@ const
 
 procedure TLaneMMTests.SetUp;
 begin
+  inherited SetUp;
   GetMemoryManager(Manager);
 end;
 

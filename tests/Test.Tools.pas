@@ -447,7 +447,7 @@ function UntouchedLimit: PByte;
 var
   Arena: PArena;
 begin
-  Arena := ArenaWithNew(1);
+  Arena := ArenaWithNew(2);
   if Arena^.Frontier = Arena^.Committed then
     PassSlices(1); // commits many
   if Arena^.Frontier = Arena^.Committed then
@@ -688,10 +688,13 @@ end;
 
 // ---------------------------------------------------------------------------- TQuietTest
 
+const
+  // Values of Process.PurgeState: see LaneMM.Purge.
+  Running = 1;
+  Parked = 2;
+
 // Purges until LaneMM's own thread has nothing to do and parks, if it runs.
 procedure AwaitParkedPurgeThread;
-const
-  Running = 1; // see LaneMM.Purge
 begin
   ProcessTrim;
   while LoadAcquire(Process.PurgeState) = Running do
@@ -709,6 +712,9 @@ begin
   KeptDelay := Process.PurgeDelayMs;
   Process.PurgeDelayMs := LongTimeMs;
   AwaitParkedPurgeThread;
+  // No call wakes a thread that seems to run: one that parks late would take it for the end of its
+  // long wait, and purge.
+  CompareAndSwap(Process.PurgeState, Parked, Running);
 end;
 
 procedure TQuietTest.TearDown;

@@ -10,7 +10,7 @@ uses
   Test.Tools;
 
 type
-  TBlocksTests = class(TLaneTest)
+  TBlocksTests = class(TQuietTest)
   strict private
     function CountWasteful(First, Last, Step, LimitBytes, LimitShare: NativeUInt): Integer;
     procedure ResizeAndCheck(Size, NewSize: NativeUInt);

@@ -13,7 +13,7 @@ const
   BurstBytes = 200 shl 20;
 
 type
-  TThreadsTests = class(TLaneTest)
+  TThreadsTests = class(TQuietTest)
   strict private
     Blocks: TPointers;
     Heaps: array[0..7] of PHeap;
@@ -106,19 +106,19 @@ const
 
 procedure TThreadsTests.SetUp;
 begin
+  inherited SetUp;
   Blocks := nil;
   HeapCount := 0;
   IsOver := 0;
   Turns := 0;
   Damaged := 0;
   Generator.Start(TestSeed);
-  ProcessTrim;
 end;
 
 procedure TThreadsTests.TearDown;
 begin
   FreeBurst;
-  ProcessTrim;
+  inherited TearDown;
 end;
 
 function TThreadsTests.HeapRecordCount: Integer;
@@ -345,18 +345,10 @@ begin
   AtMost(Resident + BurstBytes div 10, ResidentBytes, 'resident bytes with the second burst');
 end;
 
-// LaneMM's own thread may have a part of the memory in its hands, to give it back at this moment:
-// then the first try cannot. It does not do so by itself before much more time than this takes.
+// Trims while LaneMM's own thread sleeps.
 procedure TThreadsTests.TrimTo(Limit: NativeUInt);
-var
-  TriesLeft: Integer;
 begin
-  TriesLeft := 3000;
-  repeat
-    ProcessTrim;
-    ThreadSwitch;
-    Dec(TriesLeft);
-  until (ResidentBytes <= Limit) or (TriesLeft = 0);
+  ProcessTrim;
   AtMost(Limit, ResidentBytes, 'resident bytes');
 end;
 

@@ -9,7 +9,7 @@ uses
   Test.Tools;
 
 type
-  TEraseTests = class(TLaneTest)
+  TEraseTests = class(TQuietTest)
   strict private
     procedure LooksErased(P: PByte; Size: NativeUInt);
     function IsErasedWhenReturned(const Words: ShortString): Boolean;
@@ -46,12 +46,14 @@ const
 
 procedure TEraseTests.SetUp;
 begin
+  inherited SetUp;
   LaneMM_Configure('erase=free');
 end;
 
 procedure TEraseTests.TearDown;
 begin
   LaneMM_Configure('erase=0');
+  inherited TearDown;
 end;
 
 // All but the word that links free blocks.
