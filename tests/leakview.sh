@@ -24,7 +24,7 @@ fetch() {
   command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null || return 1
   package=$(apt-cache depends lazarus-src | sed -n 's/.*Depends: \(lazarus-src-[0-9.]*\)$/\1/p')
   [ -n "$package" ] || return 1
-  (cd "$out/package" && apt-get download "$package" > fetch.log 2>&1) || return 1
+  (cd "$out/package" && apt-get -o Acquire::Retries=5 download "$package" > fetch.log 2>&1) || return 1
   dpkg-deb -x "$out"/package/lazarus-src-*.deb "$out/package"
 }
 

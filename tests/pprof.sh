@@ -26,7 +26,7 @@ if [ ! -x "$out/pprof" ]; then
     echo '0 passed, 0 failed'
     exit
   fi
-  GOBIN=$PWD/$out go install "$module"
+  GOBIN=$PWD/$out sh tools/fetch.sh go install "$module"
 fi
 
 # build PROGRAM: a program of tests/programs, with line numbers

@@ -33,7 +33,7 @@ fail() {
 private_apt() {
   apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources" \
     -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
-    -o APT::Sandbox::User="$(id -un)" "$@"
+    -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=5 "$@"
 }
 
 write_package_sources() {

@@ -94,6 +94,12 @@ as_root() {
   fi
 }
 
+# Another apt may run, and a mirror may fail for a moment.
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 \
+    -o Acquire::Retries=5 "$@"
+}
+
 install() {
   command -v apt-get > /dev/null || return 1
   as_root true 2> /dev/null || return 1
@@ -104,10 +110,9 @@ install() {
   # Package lists that are missing or old make the first try fail.
   for update in no yes; do
     if [ "$update" = yes ]; then
-      as_root apt-get update > "$need/update.log" 2>&1 || true
+      apt update > "$need/update.log" 2>&1 || true
     fi
-    if as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
-      > "$need/install.log" 2>&1 < /dev/null; then
+    if apt install -y --no-install-recommends "$@" > "$need/install.log" 2>&1 < /dev/null; then
       return 0
     fi
   done

@@ -12,7 +12,7 @@ apt_of() {
   : > "$state/status"
   apt-get -qq -o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State=$state" \
     -o "Dir::State::Lists=$state/lists" -o "Dir::State::status=$state/status" \
-    -o "Dir::Cache=$state/cache" -o "APT::Sandbox::User=$(id -un)" "$@"
+    -o "Dir::Cache=$state/cache" -o Acquire::Retries=5 -o "APT::Sandbox::User=$(id -un)" "$@"
 }
 
 # unpack ARCHITECTURE PACKAGE...: Debian's packages in $dir/sysroot. The linker finds libc beside its

@@ -25,8 +25,8 @@ version_of() {
     | head -n 1
 }
 if [ "$(version_of puppeteer-core)" != "$puppeteer" ] || [ "$(version_of axe-core)" != "$axe" ]; then
-  (cd "$out/node" && npm install --no-save --no-audit --no-fund --ignore-scripts --silent \
-    "puppeteer-core@$puppeteer" "axe-core@$axe")
+  (fetch=$PWD/tools/fetch.sh && cd "$out/node" && sh "$fetch" npm install --no-save --no-audit \
+    --no-fund --ignore-scripts --silent "puppeteer-core@$puppeteer" "axe-core@$axe")
 fi
 
 fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Futests/pages -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \

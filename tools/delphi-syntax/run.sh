@@ -20,7 +20,7 @@ out=build/delphi-syntax
 mkdir -p "$out"
 if [ ! -e "$out/jars/done" ] || [ $tool/pom.xml -nt "$out/jars/done" ]; then
   rm -rf "$out/jars"
-  mvn -q -B -f $tool/pom.xml dependency:copy-dependencies -DoutputDirectory="$PWD/$out/jars" \
+  sh tools/fetch.sh mvn -q -B -f $tool/pom.xml dependency:copy-dependencies -DoutputDirectory="$PWD/$out/jars" \
     > "$out/maven.log" 2>&1 || { cat "$out/maven.log"; exit 1; }
   touch "$out/jars/done"
 fi
