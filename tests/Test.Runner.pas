@@ -22,13 +22,13 @@ const
     + '  --shuffle     the suites, and the tests of each, in an order that the seed gives'#10
     + '  --seed=N      the seed of the order and of the random sequences; it is printed. Without'#10
     + '                it: always the same, and with --shuffle another one in each run'#10
-    + '  --limit=N     the seconds after which a test hangs (120)'#10
+    + '  --limit=N     the seconds after which a test hangs (300)'#10
     + '  --times       print the processor seconds of each suite'#10
     + '  --without=FILE  not the tests that begin a line of FILE, each followed by a colon and the'#10
     + '                reason: what an emulator or a target cannot do, see tests/matrix'#10
     + '  --list        print the names of the tests';
   // A test that takes longer hangs, unless --limit says another time.
-  DefaultLimit = 120;
+  DefaultLimit = 300;
   // Begins the lines before the counts that name the failed tests.
   FailedMark = 'failed: ';
 

@@ -7,7 +7,7 @@
 # order of the arguments. Each target ends with a line `N passed, N failed`; the sum is the last line
 # here. Before it come a table of the targets and, for each that failed, the lines `failed: NAME` of
 # its output or, without any, its last lines. A target that prints no counts, fails although its line
-# says 0 failed, or takes longer than twenty minutes counts as one failed test. The targets after it
+# says 0 failed, or takes longer than forty minutes counts as one failed test. The targets after it
 # still run. Exit code 1 when a test failed.
 set -eu
 
@@ -36,7 +36,7 @@ done
 printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh -c '
   log=$0/$1.log
   code=0
-  timeout -k 10 1200 make --no-print-directory "$1" > "$log" 2>&1 || code=$?
+  timeout -k 10 2400 make --no-print-directory "$1" > "$log" 2>&1 || code=$?
   echo "$code" > "$log.new"
   mv "$log.new" "$0/$1.exit"' "$logs" &
 trap 'kill "$!" 2> /dev/null || true' EXIT

@@ -34,7 +34,7 @@ done
 passed=0
 failed=0
 # Seconds after which a program hangs, and the highest number of a call that fails.
-patience=60
+patience=200
 most=200
 forever=1000000000
 no_memory=12

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { THREADS = 6, FORKS = 100, SPAWNS = 30, KEPT = 200, SECONDS_PER_CHILD = 20 };
+enum { THREADS = 6, FORKS = 100, SPAWNS = 30, KEPT = 200, SECONDS_PER_CHILD = 100 };
 
 static _Atomic int is_over, is_kept = 1;
 static void *_Atomic crossing[64];

@@ -24,7 +24,7 @@ cd "$work"
 passed=0
 failed=0
 # Seconds after which a program hangs.
-patience=150
+patience=400
 
 # Whether the tools are there, maybe after they were installed.
 need() {
@@ -120,7 +120,7 @@ redis_start() {
   tries=0
   until [ "$(redis ping 2> /dev/null)" = PONG ]; do # not while it loads
     tries=$((tries + 1))
-    [ $tries -lt 100 ] || return 1
+    [ $tries -lt 600 ] || return 1
     sleep 0.1
   done
 }
@@ -135,7 +135,7 @@ redis_saved() {
   tries=0
   while redis info persistence | grep -q 'rdb_bgsave_in_progress:1'; do
     tries=$((tries + 1))
-    [ $tries -lt 300 ] || return 1
+    [ $tries -lt 600 ] || return 1
     sleep 0.1
   done
   redis info persistence | grep -q 'rdb_last_bgsave_status:ok'

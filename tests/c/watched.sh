@@ -45,7 +45,7 @@ watch() {
   shift
   rm -rf logs
   mkdir logs
-  timeout -k 5 60 env "LANEMM=$settings" "LD_PRELOAD=$library" ./watched "$@" > out 2> err
+  timeout -k 5 200 env "LANEMM=$settings" "LD_PRELOAD=$library" ./watched "$@" > out 2> err
 }
 
 # The files of the last run; the whole event log.
@@ -150,7 +150,7 @@ is_ended() {
   env LANEMM=growth,log=logs "LD_PRELOAD=$library" ./watched wait > out 2> err &
   pid=$!
   tries=0
-  until grep -q done out || [ $tries -gt 100 ]; do
+  until grep -q done out || [ $tries -gt 600 ]; do
     tries=$((tries + 1))
     sleep 0.1
   done
@@ -238,7 +238,7 @@ follows_wandering() {
   rm -rf logs
   mkdir logs
   env "LANEMM=debug,depth=256,trace:size=20000-30000,trace:most=1000,event=allocation:off,log=logs" \
-    "LD_PRELOAD=$library" timeout -k 5 60 ./wander "$1" > out 2> err
+    "LD_PRELOAD=$library" timeout -k 5 200 ./wander "$1" > out 2> err
   sort -n out > expected
   blocks_of logs/wander_MemoryManager_EventLog.txt | sort -n > found
   [ "$(wc -l < expected)" -eq 500 ] && diff expected found

@@ -14,7 +14,7 @@ const
     + '  --plain    only without settings'#10
     + '  --call=N   only the system call with this number'#10
     + '  --first=N  only this N';
-  Patience = 20;         // seconds after which a program hangs
+  Patience = 60;         // seconds after which a program hangs
   LastFirst = 200;       // the highest N
   Lasting = 1000000000;  // calls that fail from the Nth on
   OutOfMemory = 203;

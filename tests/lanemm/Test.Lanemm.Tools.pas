@@ -173,7 +173,7 @@ end;
 
 function TPlanted.AwaitEnd: Boolean;
 begin
-  Result := Child.WaitOnExit(10000);
+  Result := Child.WaitOnExit(60000);
 end;
 
 // ---------------------------------------------------------------------------- TLanemmTest

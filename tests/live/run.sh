@@ -60,7 +60,7 @@ start() { # COMMAND...
   pid=$!
   exec 9> "$out/in"
   looks=0
-  until grep -q ready "$out/printed" || [ $looks -eq 200 ]; do
+  until grep -q ready "$out/printed" || [ $looks -eq 600 ]; do
     looks=$((looks + 1))
     sleep 0.1
   done
@@ -68,7 +68,7 @@ start() { # COMMAND...
 # Ends it; its exit code is in $code.
 stop() {
   exec 9>&-
-  ( sleep 60; kill -KILL $pid ) 2> "$out/killed" &
+  ( sleep 120; kill -KILL $pid ) 2> "$out/killed" &
   watch=$!
   wait $pid
   code=$?
@@ -223,7 +223,7 @@ screen_shows() { # PART
   looks=0
   until terminal capture-pane -p -t top && grep -q -e "$1" "$out/screen"; do
     looks=$((looks + 1))
-    [ $looks -lt 300 ] || { cat "$out/screen"; return 1; }
+    [ $looks -lt 600 ] || { cat "$out/screen"; return 1; }
     sleep 0.1
   done
 }
@@ -234,7 +234,7 @@ key() { # NAME KEY PART
 }
 
 start env "LANEMM=log=$out/" "$out/Asked"
-terminal new-session -d -s top -x 100 -y 30 "$lanemm top $pid; echo ended; sleep 20"
+terminal new-session -d -s top -x 100 -y 30 "$lanemm top $pid; echo ended; sleep 600"
 promise 'top: totals' screen_shows '^# used '
 key 'sorts by growth' g 'by growth'
 key 'sorts by blocks' b 'by blocks'

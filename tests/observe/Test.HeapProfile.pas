@@ -464,10 +464,10 @@ procedure THeapProfileTests.ReportsAreWrittenEverySoOften;
 var
   Files: TStringList;
 begin
-  Planted.Run(Exact + ',every=300ms', ['growth']);
+  Planted.Run(Exact + ',every=50ms', ['growth']);
   Files := Planted.FilesOf('.json');
   try
-    AtLeast(3, Files.Count, 'reports'); // the program pauses for 1,200 ms
+    AtLeast(3, Files.Count, 'reports'); // the program rests for 1,200 ms
   finally
     Files.Free;
   end;

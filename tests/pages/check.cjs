@@ -60,9 +60,12 @@ const lineOf=(file,planted)=>read(path.join(__dirname,file)).split("\n")
 
 // ---- The browser
 
+// Milliseconds after which the browser hangs, on a busy machine.
+const patience=300000;
 let browser;
 async function open(file,{width=1280,height=900,scheme="light"}={}){
   const page=await browser.newPage();
+  page.setDefaultTimeout(patience);
   page.wrong=[];
   page.on("console",message=>page.wrong.push("console: "+message.text()));
   page.on("pageerror",error=>page.wrong.push("error: "+error.message));
@@ -367,7 +370,8 @@ async function outside(){
 
 async function run(){
   browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
-    args:["--no-sandbox","--disable-gpu"]});
+    args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
+    timeout:patience,protocolTimeout:patience});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
   const parts=[profile,comparison,()=>example(full),amounts,odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),

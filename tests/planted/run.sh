@@ -86,14 +86,14 @@ run() {
   tool=$2
   shift 2
   case $tool in
-    lanemm | guard) timeout -k 5 60 env "LANEMM=$settings" "LD_PRELOAD=$preload" "$program" "$@" ;;
+    lanemm | guard) timeout -k 5 200 env "LANEMM=$settings" "LD_PRELOAD=$preload" "$program" "$@" ;;
     fastmm)
       rm -f "$program"_MemoryManager_EventLog.txt
-      timeout -k 5 60 "$program" "$@"
+      timeout -k 5 200 "$program" "$@"
       cat "$program"_MemoryManager_EventLog.txt ;;
-    heaptrc) timeout -k 5 60 env 'HEAPTRC=nohalt keepreleased' "$program" "$@" ;;
+    heaptrc) timeout -k 5 200 env 'HEAPTRC=nohalt keepreleased' "$program" "$@" ;;
     valgrind) timeout -k 5 120 valgrind -q --leak-check=full --num-callers=30 "$program" "$@" ;;
-    *) timeout -k 5 60 "$program" "$@" ;;
+    *) timeout -k 5 200 "$program" "$@" ;;
   esac
 }
 

@@ -15,7 +15,7 @@ const
   ThreadCount = 8;
   InheritedCount = 1000;
   // A child that takes longer hangs, and is ended by the signal.
-  SecondsPerChild = 20;
+  SecondsPerChild = 100;
   // Threads at work leave the child its turn: the test is about where they are, not how fast.
   ThreadNiceness = 10;
 

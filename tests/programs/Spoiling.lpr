@@ -16,7 +16,7 @@ const
   BlockCount = 200;
   SpoiltCount = 12;
   {$ifdef LINUX}
-  SecondsAtMost = 30;
+  SecondsAtMost = 100;
   {$endif}
 
 type

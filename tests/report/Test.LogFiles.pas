@@ -139,7 +139,7 @@ end;
 
 procedure TLogFilesTests.ProfileOfItsNameThatIsNoFileStays;
 begin
-  RunIn(Profiling + ',log=to/', 'mkdir to; timeout -k 1 10 sh -c ''mkfifo "to/' + ProfileName
+  RunIn(Profiling + ',log=to/', 'mkdir to; timeout -k 1 60 sh -c ''mkfifo "to/' + ProfileName
     + '"; exec "$P" halt''; code=$?; find to -type p >&2; exit $code');
   Same(3, Program_.ExitCode, 'exit code');
   Has(#10'to/DamagedEnd_MemoryManager_heap.', Program_.Errors);
@@ -148,7 +148,7 @@ end;
 
 procedure TLogFilesTests.PipeWithoutAReaderDoesNotStopTheProgram;
 begin
-  RunIn('debug,log=pipe', 'mkfifo pipe; timeout -k 1 10 "$P" halt');
+  RunIn('debug,log=pipe', 'mkfifo pipe; timeout -k 1 60 "$P" halt');
   Same(3, Program_.ExitCode, 'exit code');
   Has('LaneMM: pipe has no reader; written to ', Program_.Errors);
   Has(Overrun, Program_.Written('EventLog.txt'));
@@ -156,7 +156,7 @@ end;
 
 procedure TLogFilesTests.PipeBesideTheProgramDoesNotStopTheProgram;
 begin
-  RunIn('debug', 'mkfifo "${P}_MemoryManager_EventLog.txt"; timeout -k 1 10 "$P" halt; code=$?; '
+  RunIn('debug', 'mkfifo "${P}_MemoryManager_EventLog.txt"; timeout -k 1 60 "$P" halt; code=$?; '
     + 'rm "${P}_MemoryManager_EventLog.txt"; exit $code');
   LogGoesHere;
   Has('EventLog.txt has no reader; written to ', Program_.Errors);
@@ -166,7 +166,7 @@ end;
 procedure TLogFilesTests.FullPipeDoesNotStopTheProgram;
 begin
   RunIn('debug,trace,event=all:file,log=pipe', 'mkfifo pipe; exec 9<> pipe; '
-    + 'head -c 65536 /dev/zero >&9; timeout -k 1 10 "$P" halt');
+    + 'head -c 65536 /dev/zero >&9; timeout -k 1 60 "$P" halt');
   Same(3, Program_.ExitCode, 'exit code');
   Has('LaneMM: pipe cannot be written; written to ', Program_.Errors);
   Has(Overrun, Program_.Written('EventLog.txt'));
@@ -183,7 +183,7 @@ end;
 
 procedure TLogFilesTests.SettingsFileThatIsAPipeDoesNotStopTheProgram;
 begin
-  RunIn('', 'mkfifo "$P.lanemm"; timeout -k 1 10 "$P" halt; code=$?; rm "$P.lanemm"; exit $code');
+  RunIn('', 'mkfifo "$P.lanemm"; timeout -k 1 60 "$P" halt; code=$?; rm "$P.lanemm"; exit $code');
   Same(3, Program_.ExitCode, 'exit code');
 end;
 

@@ -43,12 +43,12 @@ answers() { # NAME CODE PART ARGUMENTS...
     fail "$name: exit code $got"
   fi
 }
-# Repeats a command until it works, for twenty seconds.
+# Repeats a command until it works, for a minute.
 await() { # COMMAND...
   looks=0
   until "$@" > "$out/await" 2>&1; do
     looks=$((looks + 1))
-    [ $looks -lt 200 ] || return 1
+    [ $looks -lt 600 ] || return 1
     sleep 0.1
   done
 }
