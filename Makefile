@@ -1,9 +1,10 @@
 # LaneMM needs no build: put src/ on the unit path. This file runs demos, tests and checks.
 # Everything that is built goes below build/. Missing tools: see tools/need.sh.
 
-# -l- no banner; -v0 forget the verbosity of fpc.cfg; -vew errors and warnings; -vm6018 not the
-# one about unreachable code, because options are constants and code says `if`.
-FPCFLAGS = -l- -v0 -vew -vm6018
+# -l- no banner; -v0 forget the verbosity of fpc.cfg; -vew errors and warnings; -vm not those about
+# unreachable code (6018), because options are constants and code says `if`, and about pointers as
+# numbers (4082): Free Pascal may forget that LaneMM.inc switches them off, see LaneMM.AfterUses.inc.
+FPCFLAGS = -l- -v0 -vew -vm4082,6018
 
 # Another compiler, a command that runs its programs, and a folder of its own for what it builds;
 # for another target see tests/matrix. The tools of this file are built by fpc.

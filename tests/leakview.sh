@@ -43,7 +43,7 @@ if [ ! -x "$out/ReadLeaks" ]; then
     "-Fu$parts/codetools" "-Fi$parts/codetools" "-Fu$parts/ideintf" "-Fu$parts/debuggerintf" \
     "-Fu$parts/lazdebuggers/lazdebuggerlldb" "-FE$out" "-FU$out/units" tests/leakview/ReadLeaks.lpr
 fi
-fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' -FU"$out/units" -FE"$out" tests/programs/Leaking.lpr
+fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' -FU"$out/units" -FE"$out" tests/programs/Leaking.lpr
 
 # leak WHAT: a file of heaptrc's form, read by the leak view, in $out/read
 leak() {

@@ -31,7 +31,7 @@ fi
 
 # build PROGRAM: a program of tests/programs, with line numbers
 build() {
-  fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' -FU"$out/units" -FE"$out" \
+  fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' -FU"$out/units" -FE"$out" \
     "tests/programs/$1.lpr"
 }
 

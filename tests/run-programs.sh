@@ -30,7 +30,7 @@ build() {
   shift
   units=$out/units$(echo "$*" | tr -cd 'A-Za-z0-9')
   mkdir -p "$units"
-  "$fpc" -l- -v0 -vew -vm6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
+  "$fpc" -l- -v0 -vew -vm4082,6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
     "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
 }
 

@@ -25,7 +25,7 @@ failed=0
 
 build() {
   # shellcheck disable=SC2086 # a list of options
-  fpc -l- -v0 -vew -vm6018 -dLANEMM_YIELD -dLANEMM_PUREPASCAL -dLANEMM_CHECKED -g -gl -Xs- -O3 \
+  fpc -l- -v0 -vew -vm4082,6018 -dLANEMM_YIELD -dLANEMM_PUREPASCAL -dLANEMM_CHECKED -g -gl -Xs- -O3 \
     ${FLAGS-} -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$out" -FU"$out" "$1" > "$out/build.log" 2>&1 \
     || { cat "$out/build.log"; echo '0 passed, 1 failed'; exit 1; }
 }

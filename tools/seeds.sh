@@ -70,7 +70,7 @@ compare() { # VALUE OPERATOR BOUND FACTOR
 build_tests() {
   [ -e "$out/tests/built" ] || {
     mkdir -p "$out/tests"
-    fpc -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$out/tests" \
+    fpc -l- -v0 -vew -vm4082,6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$out/tests" \
       -FU"$out/tests" tests/RunTests.lpr && : > "$out/tests/built"
   }
 }
@@ -87,7 +87,7 @@ check_demo() { # NAME [OPTION...]
   program=$1
   shift
   mkdir -p "$out/demos/$program"
-  fpc -O2 -l- -v0 -vew -vm6018 -FaLaneMM -Fusrc '-Fusrc/*' -Fudemos/common \
+  fpc -O2 -l- -v0 -vew -vm4082,6018 -FaLaneMM -Fusrc '-Fusrc/*' -Fudemos/common \
     -Fudemos/ParallelAllocations -FE"$out/demos/$program" -FU"$out/demos/$program" \
     "demos/$program/$program.lpr" && "$out/demos/$program/$program" --csv "$@"
 }

@@ -18,5 +18,5 @@ fpc=${FPC-fpc}
 units=build/units/$("$fpc" -iTP)-$("$fpc" -iTO)
 rm -rf "$units"
 mkdir -p "$units"
-"$fpc" -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' "$@" -FU"$units" src/LaneMM.pas
+"$fpc" -l- -v0 -vew -vm4082,6018 -O3 -Fusrc '-Fusrc/*' "$@" -FU"$units" src/LaneMM.pas
 echo "fpc -FaLaneMM -Fu$(pwd)/$units PROGRAM"

@@ -94,7 +94,7 @@ build() {
     g++ $compiler_flags -std=c++17 -Wno-mismatched-new-delete -o "$out/mismatched" \
       tests/c/mismatched.cc
   }
-  fpc -l- -v0 -vew -vm6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
+  fpc -l- -v0 -vew -vm4082,6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr
 }
 

@@ -25,7 +25,7 @@ failed=0
 compile() {
   units=$1
   shift
-  fpc -l- -v0 -vew -vm6018 -Fusrc '-Fusrc/*' -Futests -Futests/programs -Futests/stress -Futests/faults \
+  fpc -l- -v0 -vew -vm4082,6018 -Fusrc '-Fusrc/*' -Futests -Futests/programs -Futests/stress -Futests/faults \
     -Fitests/faults -dLANEMM_FAULTS -g -gl -Xs- "-FE$units" "-FU$units" "$@"
 }
 
@@ -42,7 +42,7 @@ run() {
 
 compile $out -O3 tests/faults/Failing.lpr
 compile $out/checked -dLANEMM_CHECKED tests/faults/FailingStress.lpr
-fpc -l- -v0 -vew -vm6018 -O2 -FE$out -FU$out/driver tests/faults/RunFaults.lpr
+fpc -l- -v0 -vew -vm4082,6018 -O2 -FE$out -FU$out/driver tests/faults/RunFaults.lpr
 if [ "${1-}" = --short ]; then
   run $out/RunFaults --short $out/Failing
   run $out/RunFaults --short --plain $out/checked/FailingStress

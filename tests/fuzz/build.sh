@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 out=build/fuzz
 rm -rf $out
 mkdir -p $out/pic
-flags='-l- -v0 -vew -vm6018 -O2'
+flags='-l- -v0 -vew -vm4082,6018 -O2'
 # shellcheck disable=SC2086 # a list of flags
 {
   fpc $flags -Fusrc '-Fusrc/*' -gw2 -Xs- -FE$out -FU$out tests/fuzz/Target.lpr

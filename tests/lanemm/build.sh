@@ -8,7 +8,7 @@ mkdir -p "$out/units" "$out/debug"
 make --no-print-directory lanemm
 [ -e build/lib/liblanemm.so ] || make --no-print-directory lib > "$out/lib.log" 2>&1 \
   || { cat "$out/lib.log"; exit 1; }
-flags='-l- -v0 -vew -vm6018 -vm4046 -Fusrc -Fusrc/*'
+flags='-l- -v0 -vew -vm4082,6018 -vm4046 -Fusrc -Fusrc/*'
 # shellcheck disable=SC2086 # words
 compile() {
   fpc $flags -FU"$out/units" -FE"$out" "$@"

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.." || exit 2
 count=${1:-10000}
 out=$PWD/build/live
 lanemm=$PWD/build/lanemm
-flags='-l- -v0 -vew -vm6018'
+flags='-l- -v0 -vew -vm4082,6018'
 passed=0
 failed=0
 

@@ -83,7 +83,7 @@ make_for() {
 # The tests run on this machine: what they start is of the target.
 run_reports() {
   mkdir -p "$dir/reports"
-  fpc -l- -v0 -vew -vm6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$dir/reports" -FU"$dir/reports" \
+  fpc -l- -v0 -vew -vm4082,6018 -O3 -Fusrc '-Fusrc/*' -Futests '-Futests/*' -FE"$dir/reports" -FU"$dir/reports" \
     tests/RunTests.lpr || return 1
   # shellcheck disable=SC2086 # a list of names
   FPC=$dir/fpc RUN=$dir/run "$dir/reports/RunTests" --suite="$reports" --limit=600 \

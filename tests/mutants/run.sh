@@ -74,12 +74,12 @@ copy() {
 
 build() { # BUILD
   if [ "$1" = rooms ]; then
-    fpc -l- -v0 -vew -vm6018 -O3 "-Fu$out/tree/src" "-Fu$out/tree/src/*" -Futests '-Futests/*' \
+    fpc -l- -v0 -vew -vm4082,6018 -O3 "-Fu$out/tree/src" "-Fu$out/tree/src/*" -Futests '-Futests/*' \
       "-FE$out/units" "-FU$out/units" tests/RunTests.lpr > "$out/log" 2>&1
     return
   fi
   # shellcheck disable=SC2046 # a list of options
-  fpc -l- -v0 -vew -vm6018 $(flags "$1") "-Fu$out/tree/src/core" -Futests -Futests/core \
+  fpc -l- -v0 -vew -vm4082,6018 $(flags "$1") "-Fu$out/tree/src/core" -Futests -Futests/core \
     "-FE$out/units" "-FU$out/units" tests/core/CoreTests.lpr > "$out/log" 2>&1
 }
 

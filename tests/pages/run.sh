@@ -29,7 +29,7 @@ if [ "$(version_of puppeteer-core)" != "$puppeteer" ] || [ "$(version_of axe-cor
     --no-fund --ignore-scripts --silent "puppeteer-core@$puppeteer" "axe-core@$axe")
 fi
 
-fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Futests/pages -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Futests/pages -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
   tests/pages/Shop.lpr
 
 # shop FOLDER SETTINGS ARGUMENT...: what it writes is in the folder
@@ -48,7 +48,7 @@ shop clean leaks,leaks:format=html 100 clean
 
 # The leaks of a program that has stopped itself, found from outside.
 make --no-print-directory lanemm
-fpc -l- -v0 -vew -vm6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
   tests/lanemm/Planted.lpr
 rm -rf "$out/outside"
 mkdir "$out/outside"
