@@ -48,7 +48,7 @@ type
   end;
 
   /// The other names.
-  TFastMM5NamesTests = class(TLaneTest)
+  TFastMM5NamesTests = class(TQuietTest)
   strict private
     Path: string;
     function Content: string;
@@ -596,6 +596,7 @@ end;
 
 procedure TFastMM5NamesTests.SetUp;
 begin
+  inherited SetUp;
   SilenceReports;
   Path := GetTempDir + 'FastMM5-' + IntToStr(GetProcessID) + '.txt';
 end;
@@ -606,6 +607,7 @@ begin
   RestoreReports;
   FastMM_SetDefaultEventLogFilename;
   DeleteFile(Path);
+  inherited TearDown;
 end;
 
 function TFastMM5NamesTests.Content: string;

@@ -46,7 +46,7 @@ type
   end;
 
   /// Debug blocks in this program.
-  TDebugBlocksTests = class(TLaneTest)
+  TDebugBlocksTests = class(TQuietTest)
   strict private
     procedure Churn;
     procedure FillAndFree(Size: NativeUInt);
@@ -455,6 +455,7 @@ procedure TDebugBlocksTests.SetUp;
 var
   Kind: TEventKind;
 begin
+  inherited SetUp;
   KeptRules := Report.Rules;
   for Kind := Low(TEventKind) to High(TEventKind) do
     Report.Rules[Kind].Targets := [etCall];
@@ -469,6 +470,7 @@ begin
   Same(0, Debug.Depth, 'levels of debug mode that are left');
   Report.Call := nil;
   Report.Rules := KeptRules;
+  inherited TearDown;
 end;
 
 function IsDebugBlock(P: Pointer): Boolean;

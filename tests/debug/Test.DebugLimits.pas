@@ -9,7 +9,7 @@ uses
   Classes, Test.Tools, LaneMM.ReportState;
 
 type
-  TDebugLimitsTests = class(TLaneTest)
+  TDebugLimitsTests = class(TQuietTest)
   strict private
     KeptRules: TEventRules;
     Limit: NativeUInt;
@@ -35,6 +35,7 @@ const
 
 procedure TDebugLimitsTests.SetUp;
 begin
+  inherited SetUp;
   LaneMM_Trim;
   KeptRules := Report.Rules;
   LaneMM_Configure('event=limit:callback');
@@ -46,6 +47,7 @@ begin
   ReturnNilIfGrowHeapFails := False;
   LaneMM_Configure('limit=0,debug=0');
   Report.Rules := KeptRules;
+  inherited TearDown;
 end;
 
 function TDebugLimitsTests.Reports: NativeUInt;

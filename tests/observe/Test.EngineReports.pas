@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.ReportState;
 
 type
-  TEngineReportsTests = class(TLaneTest)
+  TEngineReportsTests = class(TQuietTest)
   strict private
     KeptRules: TEventRules;
     procedure Has(const Part: string);
@@ -43,6 +43,7 @@ end;
 
 procedure TEngineReportsTests.SetUp;
 begin
+  inherited SetUp;
   LaneMM_Trim;
   KeptRules := Report.Rules;
   Reported := '';
@@ -57,6 +58,7 @@ begin
   LaneMM_Configure('limit=0,limit:soft=0,reserve=0');
   LaneMM_OnEvent(nil);
   Report.Rules := KeptRules;
+  inherited TearDown;
 end;
 
 procedure TEngineReportsTests.Has(const Part: string);
