@@ -249,8 +249,12 @@ promise 'top: the page is there' sh -c "ls '$out'/*.html"
 # In a shell with jobs: however top ends or stops, the terminal is as it was before.
 type_line() { terminal send-keys -t top "$1" Enter; }
 screen_is() { # EXPECTED FORMAT
-  terminal display-message -p -t top "$2"
-  grep -x "$1" "$out/screen"
+  looks=0
+  until terminal display-message -p -t top "$2" && grep -x "$1" "$out/screen"; do
+    looks=$((looks + 1))
+    [ $looks -lt 600 ] || { cat "$out/screen"; return 1; }
+    sleep 0.1
+  done
 }
 terminal_is_as_before() { # NAME
   promise "top: $1: the screen is as before" screen_is '0 1' '#{alternate_on} #{cursor_flag}'
@@ -293,7 +297,7 @@ gone() {
   looks=0
   while kill -0 "$1"; do
     looks=$((looks + 1))
-    [ $looks -lt 300 ] || return 1
+    [ $looks -lt 600 ] || return 1
     sleep 0.1
   done
 }
