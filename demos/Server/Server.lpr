@@ -11,7 +11,7 @@ program Server;
 
 uses
   {$ifdef UNIX} cthreads, {$endif}
-  Classes, SysUtils, Generics.Collections, fpHttpServer, fpHttpClient, HttpDefs;
+  Classes, SysUtils, Generics.Collections, fpHttpServer, fpHttpClient, HttpDefs, ssockets;
 
 const
   Usage = 'Server [--port=N]                                     serves'#10
@@ -136,11 +136,19 @@ begin
   for Index := 1 to ParamCount do
     Options.Add(ParamStr(Index));
   Port := StrToIntDef(Options.Values['--port'], DefaultPort);
-  if Options.IndexOf('--help') >= 0 then
-    WriteLn(Usage)
-  else if Options.IndexOf('--load') >= 0 then
-    Load(Port, StrToIntDef(Options.Values['--requests'], 1000), Options.IndexOf('--rush') >= 0)
-  else
-    Serve(Port);
+  try
+    if Options.IndexOf('--help') >= 0 then
+      WriteLn(Usage)
+    else if Options.IndexOf('--load') >= 0 then
+      Load(Port, StrToIntDef(Options.Values['--requests'], 1000), Options.IndexOf('--rush') >= 0)
+    else
+      Serve(Port);
+  except
+    on E: ESocketError do
+    begin
+      WriteLn(StdErr, 'Server: port ', Port, ': ', E.Message);
+      ExitCode := 1;
+    end;
+  end;
   Options.Free;
 end.
