@@ -517,11 +517,13 @@ end;
 
 // Returns the debug block in use that begins at P, any pointer; nil if there is none.
 function BlockInUse(P: Pointer): PDebugBlock;
+var
+  Place: TDebugPlace;
 begin
-  Result := DebugBlockOf(P);
-  if (Result <> nil) and ((P <> DebugBlockData(Result))
-    or (DebugStateOf(LoadAcquire(Result^.State)) <> dsInUse)) then
-    Result := nil;
+  Result := nil;
+  if DebugPlaceFind(P, Place) and (Place.Block <> nil) and (P = Place.Data)
+    and (DebugStateOf(LoadAcquire(Place.Block^.State)) = dsInUse) then
+    Result := Place.Block;
 end;
 
 procedure DebugSizeCheck(P: Pointer; Size: TSize);
