@@ -14,8 +14,8 @@
 #          one that allocated the block. The mistake `none` is the same work without any: found is a
 #          false alarm.
 # LANGUAGES  `pascal c` unless set
-# --costs=N  instead: seconds of CPU for N turns of work without mistakes, the median of five runs,
-#          in turn with the same program without a tool
+# --costs=N  instead: seconds of CPU for N turns of work without mistakes, less those of a run without
+#          a turn, medians of five runs, in turn with the same program without a tool
 # --table  the table of docs/debugging.md, from the file; with the output of --costs in COSTS.csv,
 #          also how many times the CPU time of the same program each tool takes
 #
@@ -172,29 +172,34 @@ check() {
     tests/planted/missed.txt "$rows"
 }
 
-# The median of the seconds of five runs of each, in turn.
+# The difference of two medians of five runs each, in turn: with all turns, and with none.
 costs() { # LANGUAGE TOOL TURNS
   build "$1" "$2"
   build "$1" plain
   : > "$out/times"
-  for turn in 1 2 3 4 5; do
+  for round in 1 2 3 4 5; do
     for tool in plain "$2"; do
-      TIMEFORMAT='%U %S'
-      run=$(bash -c 'TIMEFORMAT="%U %S"; time "$@" > /dev/null 2>&1' x sh "$0" --run "$1" "$tool" \
-        work "$3" 2>&1)
-      echo "$tool $run" >> "$out/times"
+      for turns in 0 "$3"; do
+        run=$(bash -c 'TIMEFORMAT="%U %S"; time "$@" > /dev/null 2>&1' x sh "$0" --run "$1" "$tool" \
+          work "$turns" 2>&1)
+        echo "$tool $turns $run" >> "$out/times"
+      done
     done
   done
-  awk -v row="$1,$2" '{ all[$1, ++n[$1]] = $2 + $3 }
-    function median(tool,  i, j, swap) {
-      for (i = 1; i <= n[tool]; i++)
-        for (j = i + 1; j <= n[tool]; j++)
-          if (all[tool, j] < all[tool, i]) {
-            swap = all[tool, i]; all[tool, i] = all[tool, j]; all[tool, j] = swap }
-      return all[tool, 3]
+  awk -v row="$1,$2" -v turns="$3" '{ all[$1, $2, ++n[$1, $2]] = $3 + $4 }
+    $1 != "plain" { other = $1 }
+    function median(tool, turns,  i, j, swap) {
+      for (i = 1; i <= 5; i++)
+        for (j = i + 1; j <= 5; j++)
+          if (all[tool, turns, j] < all[tool, turns, i]) {
+            swap = all[tool, turns, i]; all[tool, turns, i] = all[tool, turns, j]
+            all[tool, turns, j] = swap }
+      return all[tool, turns, 3]
     }
-    END { for (t in n) if (t != "plain") other = t
-      printf "%s,%.3f,%.3f\n", row, median("plain"), median(other) }' "$out/times"
+    function price(tool) { return median(tool, turns) - median(tool, 0) }
+    END {
+      if (price("plain") <= 0) { print "too few turns to be timed: " turns > "/dev/stderr"; exit 1 }
+      printf "%s,%.3f,%.3f\n", row, price("plain"), price(other) }' "$out/times"
 }
 
 # Comments in the files begin with #. A row of costs has four fields.
