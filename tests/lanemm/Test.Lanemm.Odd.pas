@@ -220,7 +220,8 @@ const
   Container = 'unshare %s --fork --pid --mount-proc --kill-child '
     + 'sh -c "mount -t tmpfs tmpfs contained && exec ./Planted churn"';
 var
-  Rights, Id: string;
+  Rights, Id, Numbers: string;
+  Index, Number, Count: Integer;
 begin
   Rights := '--mount';
   if fpGetUid <> 0 then
@@ -232,6 +233,19 @@ begin
   Has('used ', Printed);
   CallWell(Format('state %s', [Id]));
   Has('       1  Planted ', Printed);
+  // Its threads have small numbers there, which many a word of its memory has, too.
+  Numbers := ',';
+  Count := 0;
+  for Index := 0 to Ask(Format('state %s --json', [Id])).Arrays['threads'].Count - 1 do
+  begin
+    Number := Answer.Arrays['threads'].Objects[Index].Integers['thread'];
+    if Number = 0 then
+      Continue; // of a thread that has ended
+    HasNot(Format(',%d,', [Number]), Numbers);
+    Numbers := Format('%s%d,', [Numbers, Number]);
+    Inc(Count);
+  end;
+  AtLeast(3, Count, 'threads with numbers');
   CallWell(Format('report %s inuse', [Id]));
   Has('LaneMM: process 1,', Printed);
   Has('Memory in use: ', Printed);

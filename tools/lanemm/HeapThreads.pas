@@ -24,8 +24,10 @@ uses
 
 {$ifdef CPUX86_64}
 const
-  // Bytes of the control block that may hold the number.
+  // Bytes of the control block; LaneMM's slot is in it.
   BlockBytes = $900;
+  // Where it has the thread's number: `tid` of struct pthread in the C library.
+  NumberOffset = $2D0;
   // Control blocks lie at the end of a thread's stack, or in a short mapping of the C library.
   ShortRegion = 1 shl 20;
   EndBytes = 1 shl 16;
@@ -42,21 +44,10 @@ type
 
 // Takes the number out of the control block at Bytes for the heap number Index.
 procedure TFinder.FindNumber(Bytes: PByte; Count: NativeInt; Index: Integer);
-var
-  Offset: NativeInt;
 begin
-  if Count > BlockBytes then
-    Count := BlockBytes;
-  Offset := 0;
-  while Offset + SizeOf(Cardinal) <= Count do
-  begin
-    if Numbers.ContainsKey(PCardinal(Bytes + Offset)^) then
-    begin
-      Image.Heaps[Index].Head.ThreadNumber := PCardinal(Bytes + Offset)^;
-      Exit;
-    end;
-    Inc(Offset, SizeOf(Cardinal));
-  end;
+  if (NumberOffset + SizeOf(Cardinal) <= Count)
+    and Numbers.ContainsKey(PCardinal(Bytes + NumberOffset)^) then
+    Image.Heaps[Index].Head.ThreadNumber := PCardinal(Bytes + NumberOffset)^;
 end;
 
 procedure TFinder.SearchRegion(Region: PRegion);
