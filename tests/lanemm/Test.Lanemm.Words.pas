@@ -57,6 +57,8 @@ type
     procedure FilesOfNoKnownKindAreRefused;
     procedure AProfileThatWasCutOffIsRefused;
     procedure FramesWithoutNamesGetThem;
+    procedure NamesComeFromAFileOfDebugInformation;
+    procedure AFileWithoutNamesIsNamed;
     procedure AModuleThatIsNotFoundIsNamed;
     procedure AnOffsetThatCannotBeIsNoError;
   end;
@@ -503,6 +505,35 @@ begin
   CallWell('symbolize log.txt debug');
   Has('Planted+0x' + Offset + '  PLANTED.MAKEBETAS  Planted.lpr:', Printed);
   Has(' and more'#10'no frame', Printed);
+end;
+
+// As `fpc -Xg` and objcopy write it.
+procedure TFileTests.NamesComeFromAFileOfDebugInformation;
+const
+  Offset = '$(nm Planted | grep -i makebetas | cut -d " " -f 1 | sed "s/^0*//")';
+  Suffixes: array[0..1] of string = ('dbg', 'debug');
+var
+  Suffix: string;
+begin
+  Shell('rm -rf kept; mkdir -p kept; echo "  Planted+0x' + Offset + '" > kept/log.txt');
+  for Suffix in Suffixes do
+  begin
+    Shell(Format('rm -f kept/Planted.*; objcopy --only-keep-debug Planted kept/Planted.%s',
+      [Suffix]));
+    Same(0, ExitStatus, 'debug information was kept');
+    CallWell('symbolize kept/log.txt');
+    Has('PLANTED.MAKEBETAS  Planted.lpr:', Printed);
+    CallWell(Format('symbolize kept/log.txt kept/Planted.%s', [Suffix]));
+    Has('PLANTED.MAKEBETAS  Planted.lpr:', Printed);
+  end;
+end;
+
+procedure TFileTests.AFileWithoutNamesIsNamed;
+begin
+  WriteText('log.txt', '  PlantedStripped+0x401000');
+  CallWell('symbolize log.txt');
+  Has('PlantedStripped has no names for the frames of PlantedStripped', Errors);
+  Has('  PlantedStripped+0x401000', Printed);
 end;
 
 procedure TFileTests.AModuleThatIsNotFoundIsNamed;

@@ -16,9 +16,10 @@ const
     Name: 'symbolize';
     Usage: 'LOG [FILE|FOLDER...]';
     Help: 'Names routines and lines in a log of a program without debug information';
-    Details: 'A frame `server+0x1f3a0` gets its routine and line out of a file of that name with'#10
-      + 'debug information: one of the FILEs, or in a FOLDER, beside the log, or here. With `-`'#10
-      + 'the log is the standard input. Frames of modules that are not found stay as they are.'#10;
+    Details: 'A frame `server+0x1f3a0` gets its routine and line out of the file server.dbg,'#10
+      + 'server.debug or server with debug information: one of the FILEs, or in a FOLDER, beside'#10
+      + 'the log, or here. With `-` the log is the standard input. Frames of modules that are not'#10
+      + 'found stay as they are.'#10;
     Options: '';
     MostWords: AnyWords;
     Run: RunSymbolize);
@@ -31,6 +32,7 @@ uses
 
 const
   FramePattern = '([^\s(]+)\+0x([0-9a-fA-F]{1,16})';
+  DebugSuffixes: array[0..2] of string = ('.dbg', '.debug', '');
 
 type
   // The frames of one module.
@@ -99,7 +101,7 @@ begin
     for Offset in Offsets do
     begin
       Symbol := SymbolsFind(Symbols, Offset + 1);
-      if Symbol <> nil then
+      if (Symbol <> nil) and (TextOf(Symbol) <> '') then
         Texts.AddOrSetValue(Offset, TextOf(Symbol));
     end;
   finally
@@ -108,26 +110,44 @@ begin
   end;
 end;
 
+// Looks for the file of a module in Folder; returns whether it is there. One with the debug
+// information alone, as `fpc -Xg` and objcopy write it, comes before the module.
+function FindIn(const Folder, Name: string; out Path: string): Boolean;
+var
+  Suffix: string;
+begin
+  for Suffix in DebugSuffixes do
+  begin
+    Path := Folder + Name + Suffix;
+    if FileExists(Path) then
+      Exit(True);
+  end;
+  Result := False;
+end;
+
+function IsFileOf(const Path, Name: string): Boolean;
+var
+  Suffix: string;
+begin
+  for Suffix in DebugSuffixes do
+    if ExtractFileName(Path) = Name + Suffix then
+      Exit(FileExists(Path));
+  Result := False;
+end;
+
 // Returns the path of the module's file; empty: none was found.
 function FindModule(const Name: string; Arguments: TArguments): string;
 var
   Index: Integer;
-  Place: string;
 begin
   for Index := 1 to Arguments.Words.Count - 1 do
-  begin
-    Place := Arguments.Words[Index];
-    if DirectoryExists(Place) then
-      Place := IncludeTrailingPathDelimiter(Place) + Name;
-    if (ExtractFileName(Place) = Name) and FileExists(Place) then
-      Exit(Place);
-  end;
-  Place := ExtractFilePath(Arguments.Words[0]) + Name;
-  if FileExists(Place) then
-    Exit(Place);
-  Result := '';
-  if FileExists(Name) then
-    Result := Name;
+    if IsFileOf(Arguments.Words[Index], Name) then
+      Exit(Arguments.Words[Index])
+    else if FindIn(IncludeTrailingPathDelimiter(Arguments.Words[Index]), Name, Result) then
+      Exit;
+  if not FindIn(ExtractFilePath(Arguments.Words[0]), Name, Result)
+    and not FindIn('', Name, Result) then
+    Result := '';
 end;
 
 procedure CollectFrames(Lines: TStrings; Frame: TRegExpr; Modules: TModules);
@@ -155,7 +175,12 @@ begin
   begin
     FileName := FindModule(Name, Arguments);
     if FileName <> '' then
-      Modules[Name].Resolve(FileName)
+    begin
+      Modules[Name].Resolve(FileName);
+      if Modules[Name].Texts.Count = 0 then
+        WriteLn(StdErr, 'lanemm: ', FileName, ' has no names for the frames of ', Name,
+          ': name a file with its debug information, or its folder');
+    end
     else
       WriteLn(StdErr, 'lanemm: there is no file ', Name,
         ' with its debug information: name the file or its folder');
@@ -174,8 +199,7 @@ begin
     repeat
       Result := Result + Copy(Line, Next, Frame.MatchPos[0] + Frame.MatchLen[0] - Next);
       Next := Frame.MatchPos[0] + Frame.MatchLen[0];
-      if Modules[Frame.Match[1]].Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Text)
-        and (Text <> '') then
+      if Modules[Frame.Match[1]].Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Text) then
         Result := Result + '  ' + Text;
     until not Frame.ExecNext;
   Result := Result + Copy(Line, Next, MaxInt);
