@@ -18,7 +18,7 @@ sh tools/need.sh fpc valgrind
 make --no-print-directory lanemm
 rm -rf "$out"
 mkdir -p "$out"
-fpc -l- -v0 -vew -vm6018 -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out" tests/live/Switched.lpr
+fpc -l- -v0 -vew -vm4082,6018 -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out" tests/live/Switched.lpr
 profile=profile,rate=64K
 
 # Instructions of the program with these settings, pairs, and requests, which are sent before them.

@@ -16,7 +16,8 @@
 #
 # FILE lies in src/core, or in the folder of src that it names. The old lines have to occur in it
 # once, so that mutants and code stay in step. BUILD is core (the tests of the engine), rooms (those of
-# all rooms; their programs are built from the source as it is), pure (without assembler), yield (with LANEMM_YIELD, checked), or model
+# all rooms; their programs are built from the source as it is), programs (the same, and their programs
+# have the mistake, too), pure (without assembler), yield (with LANEMM_YIELD, checked), or model
 # (tests/model/steps.sh compares with the model; SUITE is `-`, TEST the routine). All builds pass
 # without a mutant first. TEST may be several names with commas, where chance decides which of them
 # comes first to hang. A mutant is noticed when TEST fails or takes more than LIMIT seconds (30), or
@@ -59,23 +60,33 @@ check() {
 # The options of a build.
 flags() {
   case $1 in
-    core | rooms) echo '-O3' ;;
+    core | rooms | programs) echo '-O3' ;;
     pure) echo '-O3 -dLANEMM_PUREPASCAL' ;;
     yield) echo '-O3 -dLANEMM_YIELD -dLANEMM_PUREPASCAL -dLANEMM_CHECKED -g -gl -Xs-' ;;
+  esac
+}
+
+# The folder of the runner of all rooms.
+runner() { # BUILD
+  case $1 in
+    rooms) echo "$out/units" ;;
+    programs) echo "$out/tree/runner" ;;
   esac
 }
 
 # Fresh copies of all sources in build/mutants/tree.
 copy() {
   rm -rf "$out/tree" "$out/units"
-  mkdir -p "$out/tree/tests" "$out/units"
+  mkdir -p "$out/tree/tests" "$out/tree/runner" "$out/units"
   cp -R src "$out/tree"
 }
 
+# The runner builds its programs from the sources of the nearest folder around it that has some.
 build() { # BUILD
-  if [ "$1" = rooms ]; then
+  if [ "$1" = rooms ] || [ "$1" = programs ]; then
+    [ "$1" = rooms ] || cp -R tests/programs "$out/tree/tests"
     fpc -l- -v0 -vew -vm4082,6018 -O3 "-Fu$out/tree/src" "-Fu$out/tree/src/*" -Futests '-Futests/*' \
-      "-FE$out/units" "-FU$out/units" tests/RunTests.lpr > "$out/log" 2>&1
+      "-FE$(runner "$1")" "-FU$out/units" tests/RunTests.lpr > "$out/log" 2>&1
     return
   fi
   # shellcheck disable=SC2046 # a list of options
@@ -89,7 +100,11 @@ run() {
     cp -R tests/model "$out/tree/tests"
     sh "$out/tree/tests/model/steps.sh" > "$out/log" 2>&1
   elif [ "$1" = rooms ]; then
-    timeout -k 2 300 "$out/units/RunTests" ${2:+"--suite=$2"} "--limit=$limit" > "$out/log" 2>&1
+    timeout -k 2 300 "$(runner "$1")/RunTests" ${2:+"--suite=$2"} "--limit=$limit" > "$out/log" 2>&1
+  elif [ "$1" = programs ]; then
+    # They wait up to a minute for what a program has to do, and then end it.
+    timeout -k 2 300 "$(runner "$1")/RunTests" ${2:+"--suite=$2"} "--limit=$((3 * limit))" \
+      > "$out/log" 2>&1
   else
     timeout -k 2 300 "$out/units/CoreTests" ${2:+"--suite=$2"} "--limit=$limit" > "$out/log" 2>&1
   fi
