@@ -25,10 +25,12 @@ esac
 cd "$(dirname "$0")/.."
 sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/LaneMM.Blocks.x64.inc
   core/LaneMM.Free.x64.inc core/LaneMM.Free.x64.Put.inc core/LaneMM.Resize.x64.inc
+  core/LaneMM.Resize.x64.Copy.inc
   debug/LaneMM.Patterns.x64.inc'
 # Left out: for slots of glibc; with r10 or r11, and what only they jump to.
 left_out='FirstKeyBlockGet|FirstKeyBlockFree'
 left_out="$left_out|FastBlockFreeUnowned|ClaimedBlockPush|PushedToQueued|LargeBlockFree"
+left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved"
 refused='r1[0-5][dwb]?|[re]?b[xp]|b[lh]|[re]?sp|xmm([6-9]|1[0-5])|push|pop|call'
 folder=build/windows-assembler
 mkdir -p "$folder"
@@ -42,6 +44,7 @@ without_left_out() {
 # A register that was replaced is in capital letters, until all are.
 renamed() {
   sed -E -e 's/\bFastBlockFreeUnowned\b/BlockFreeUnowned/g; s/\bLargeBlockFree\b/FreeLargeBlock/g' \
+    -e 's/\bFastBlockMove\b/BlockResized/g' \
     -e 's/(\{\$I LaneMM\.[A-Za-z]+)\.x64\./\1.Windows.x64./' \
     -e 's/^(\/\/ x86_64), System V:/\1, Windows:/; /^ *\/\/ Shared by /d; s/\bfs:/gs:/g' \
     -e 's/\br9([dwb]?)\b/R11\1/g; s/\br8([dwb]?)\b/R10\1/g' \

@@ -35,8 +35,8 @@ function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Purge,
-  LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
 
 {$ifdef LANEMM_ASM}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;

@@ -36,12 +36,17 @@ type
     procedure FreeOthers(Heap: PHeap; Kind: TTwinKind);
     procedure PlayOn(Heap: PHeap; Kind: TTwinKind);
     function ErrorOf(Free: TFree; P: Pointer): Integer;
+    function BlockBesideAFreeOne(const Twin: TTwin; Size: NativeUInt): Pointer;
+    function LastBlockOfASpan(Size: NativeUInt): Pointer;
     function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
   published
     procedure TwinsAgreeOnRandomSequences;
     procedure EachTakesWhatTheOtherFreed;
     procedure TwinsRefuseTheSamePointers;
     procedure TwinsRefuseToResizeTheSamePointers;
+    procedure TwinsRefuseToResizeInsideALaterSlice;
+    procedure TwinsReleaseASpanWhoseLastBlockMoves;
+    procedure TwinsMoveABlockOfAnotherThread;
     procedure TwinsGetAndFreeByRealloc;
     procedure TwinsServeAThreadWithoutAHeap;
     procedure TwinsFreeBlocksOfAnotherThread;
@@ -277,6 +282,130 @@ begin
     Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P, Size) <> InvalidPointer));
   end;
   Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TBlocksTwinsTests.TwinsRefuseToResizeInsideALaterSlice;
+const
+  Size = 20000;
+  Offsets: array[0..3] of NativeUInt = (8, 16, 4096, Size - 16);
+  Sizes: array[0..2] of NativeUInt = (1, Size, 2 * Size);
+var
+  Blocks: array[0..15] of PByte;
+  P: PByte;
+  Offset, Wanted: NativeUInt;
+  Index, Later, Wrong: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    Blocks[Index] := FastBlockGet(Size);
+  Later := 0;
+  Wrong := 0;
+  for P in Blocks do
+    if ArenaSpan(P)^.Kind = skInner then
+    begin
+      Inc(Later);
+      for Offset in Offsets do
+        for Wanted in Sizes do
+        begin
+          Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Wanted) <> InvalidPointer));
+          Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Wanted) <> InvalidPointer));
+        end;
+    end;
+  for P in Blocks do
+    FastBlockFree(P);
+  AtLeast(1, Later, 'blocks in later slices');
+  Same(0, Wrong, 'wrong answers');
+end;
+
+// Leaves a free block to the next call for this size; of a heap's first blocks, which may come from
+// spans of larger classes, too. Returns one to free.
+function TBlocksTwinsTests.BlockBesideAFreeOne(const Twin: TTwin; Size: NativeUInt): Pointer;
+var
+  Blocks: array[0..7] of Pointer;
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+    Blocks[Index] := Twin.Get(Size);
+  for Index := 1 to High(Blocks) do
+    Twin.Free(Blocks[Index]);
+  Result := Blocks[0];
+end;
+
+// Returns a block whose span has no other in use and is not current.
+function TBlocksTwinsTests.LastBlockOfASpan(Size: NativeUInt): Pointer;
+var
+  Blocks: TPointers;
+  Count, Index: Integer;
+  Span: PSpan;
+begin
+  SetLength(Blocks, 10000);
+  Count := -1;
+  Result := nil;
+  repeat
+    Inc(Count);
+    Blocks[Count] := BlockGet(Size);
+    Span := ArenaSpan(Blocks[Count]);
+    if (Result = nil) and (Span^.Used - Span^.Held = 1) then
+      Result := Blocks[Count];
+  until (Result <> nil) and (Span <> ArenaSpan(Result));
+  for Index := 0 to Count do
+    if Blocks[Index] <> Result then
+      BlockFree(Blocks[Index]);
+end;
+
+procedure TBlocksTwinsTests.TwinsReleaseASpanWhoseLastBlockMoves;
+const
+  Size = 3000;
+var
+  Kind: TTwinKind;
+  P, Kept: Pointer;
+  Span: PSpan;
+  IsReleased: Boolean;
+begin
+  for Kind := tkPascal to LastKind do
+  begin
+    Kept := BlockBesideAFreeOne(Twins[Kind], 2 * Size);
+    P := LastBlockOfASpan(Size);
+    Span := ArenaSpan(P);
+    AssertTrue('own', Span^.Owner = OsThreadHeap);
+    FillPattern(P, Size, 1);
+    Twins[Kind].Realloc(P, 2 * Size);
+    IsReleased := Span^.Owner = NoOwner;
+    AssertTrue('released', IsReleased);
+    AssertTrue('contents', HasPattern(P, Size, 1));
+    Twins[Kind].Free(P);
+    Twins[Kind].Free(Kept);
+  end;
+end;
+
+procedure TBlocksTwinsTests.TwinsMoveABlockOfAnotherThread;
+var
+  Kind: TTwinKind;
+  P, Kept: Pointer;
+  Mine: PHeap;
+  Span: PSpan;
+  Used, Remote: NativeUInt;
+begin
+  Memory := OsReserve(HeapBytes);
+  OsCommit(Memory, HeapBytes);
+  Mine := OsThreadHeap;
+  for Kind := tkPascal to LastKind do
+  begin
+    HeapFormat(PHeap(Memory) + Ord(Kind));
+    P := BlockGet(100);
+    Span := ArenaSpan(P);
+    Used := Span^.Used;
+    Remote := RemoteCount(Span);
+    OsSetThreadHeap(PHeap(Memory) + Ord(Kind));
+    Kept := BlockBesideAFreeOne(Twins[Kind], 256);
+    Twins[Kind].Realloc(P, 200); // 112 bytes become 256
+    OsSetThreadHeap(Mine);
+    Same(Used, Span^.Used, 'blocks in use');
+    Same(Remote + 1, RemoteCount(Span), 'blocks freed by others');
+    BlockFree(P);
+    BlockFree(Kept);
+    HeapAbandon(PHeap(Memory) + Ord(Kind));
+  end;
+  // The records stay: a span may name them, and a heap record is never freed.
 end;
 
 procedure TBlocksTwinsTests.TwinsGetAndFreeByRealloc;

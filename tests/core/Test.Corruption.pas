@@ -30,6 +30,7 @@ type
     procedure TextPastTheEndIsNoLink;
     procedure ZeroPastTheEndIsNoLink;
     procedure LinkOfABlockThatAnotherThreadFreedIsChecked;
+    procedure LinkIsCheckedWhereABlockMoves;
     procedure OddLinkEndsTheListWithAReport;
     procedure BlocksOfALostListAreNotHandedOut;
     procedure SearchInADamagedListEnds;
@@ -202,6 +203,23 @@ begin
   AllDisjoint(More);
   for Index := 0 to High(More) do
     FreeMem(More[Index]);
+  FreeAllBut(First);
+end;
+
+procedure TCorruptionTests.LinkIsCheckedWhereABlockMoves;
+var
+  P: Pointer;
+begin
+  P := GetMem(1000);
+  Size := 64;
+  GetBlocks;
+  FreeMem(Blocks[First]);
+  PWord(Blocks[First])^ := 0;
+  ReallocMem(P, Size);
+  Same(1, Reports, 'reports');
+  AssertTrue('block', LastBlock = Blocks[First]);
+  AssertTrue('another block', P <> Blocks[First]);
+  FreeMem(P);
   FreeAllBut(First);
 end;
 

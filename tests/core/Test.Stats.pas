@@ -15,6 +15,7 @@ type
     Blocks: TPointers;
     IsOver: TAtomicWord;
     procedure GetSmallBlocks;
+    function BlockBesideAFreeOne(Size: NativeUInt): Pointer;
     function SizeOfBlocks: NativeUInt;
     procedure FreeBlocks;
     procedure WorkUntilOver;
@@ -318,10 +319,22 @@ begin
   AtLeast(After.CommittedBytes, After.ReservedBytes, 'reserved');
 end;
 
-procedure TStatsTests.ReallocCallsMovesAndBytesAreCounted;
+// Leaves a free block of this size to the next GetMem. Returns one to free.
+function TStatsTests.BlockBesideAFreeOne(Size: NativeUInt): Pointer;
 var
   P: Pointer;
 begin
+  GetMem(Result, Size);
+  GetMem(P, Size);
+  FreeMem(P);
+end;
+
+procedure TStatsTests.ReallocCallsMovesAndBytesAreCounted;
+var
+  P, Larger, Smaller: Pointer;
+begin
+  Larger := BlockBesideAFreeOne(1000);
+  Smaller := BlockBesideAFreeOne(150);
   GetMem(P, 100);
   StatusRead(Before);
   ReallocMem(P, 101);
@@ -333,7 +346,13 @@ begin
   Same(Before.Realloc.Calls + 2, After.Realloc.Calls, 'calls');
   Same(Before.Realloc.Moves + 1, After.Realloc.Moves, 'moves');
   Same(Before.Realloc.CopiedBytes + 112, After.Realloc.CopiedBytes, 'bytes copied');
+  ReallocMem(P, 150);
+  StatusRead(After);
+  Same(Before.Realloc.Moves + 2, After.Realloc.Moves, 'moves of a reduced block');
+  Same(Before.Realloc.CopiedBytes + 112 + 150, After.Realloc.CopiedBytes, 'bytes copied of it');
   FreeMem(P);
+  FreeMem(Smaller);
+  FreeMem(Larger);
 end;
 
 procedure TStatsTests.SystemCallsAreCounted;
