@@ -653,7 +653,7 @@ end;
 
 procedure TRefusalTests.AProcessNotOnLaneMMIsRefused;
 begin
-  Start('sh -c "echo ready 1; exec sleep 100"', '');
+  Start('sh -c "echo ready 1; read line"', ''); // no exec after it is ready
   Call(Format('state %d', [Planted.Id]));
   Refused(4, 'does not run on LaneMM');
 end;
