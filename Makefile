@@ -212,7 +212,7 @@ lanemm: ## the tool that looks at running programs: build/lanemm
 	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
 	  tools/lanemm/lanemm.lpr
 
-test-lanemm: ORDER = --shuffle
+test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
 	@sh tools/need.sh fpc gcc promtool gcore python3 strace
 	@sh tests/lanemm/build.sh
