@@ -89,6 +89,9 @@ awk 'BEGIN {
   print "end;"
   for (i = 1; i <= 680; i++) print ""
 }' > "$cases/house/src/core/LaneMM.Long.inc"
+# What a script makes may have such a routine.
+{ echo '// Made of LaneMM.Long.inc.'; sed '/^end;/q' "$cases/house/src/core/LaneMM.Long.inc"; } \
+  > "$cases/house/src/core/LaneMM.Made.inc"
 
 for directory in house rooms unused names words; do
   check "$directory"

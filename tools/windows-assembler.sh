@@ -11,11 +11,11 @@
 #   System V   rdi  rsi  rdx  rcx  r8   r9   rax
 #   Windows    rcx  rdx  r8   r9   r10  r11  rax
 #
-# The thread's slots are at gs instead of fs. Windows has no scratch registers for r10 and r11, since
-# rdi and rsi are the caller's: routines that need them are left out, and jumps to them go to their
-# Pascal twins. So are the routines for the slots of glibc. Refuses any other register that Windows
-# keeps for the caller, and all that moves the stack pointer: the routines stay leaves, which need no
-# unwind data.
+# The thread's slots are at gs instead of fs. Windows has no scratch registers for r10 and r11: they
+# become rsi and rdi, which are the caller's. A routine that has them pushes both, says so in unwind
+# data, and pops them before each exit. Routines for the slots of glibc are left out. Refuses any other
+# register that Windows keeps for the caller, and all that moves the stack pointer: the other routines
+# stay leaves, which need no unwind data.
 set -eu
 
 case ${1-} in
@@ -27,11 +27,9 @@ sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/Lan
   core/LaneMM.Free.x64.inc core/LaneMM.Free.x64.Put.inc core/LaneMM.Resize.x64.inc
   core/LaneMM.Resize.x64.Copy.inc
   debug/LaneMM.Patterns.x64.inc'
-# Left out: for slots of glibc; with r10 or r11, and what only they jump to.
-left_out='FirstKeyBlockGet|FirstKeyBlockFree'
-left_out="$left_out|FastBlockFreeUnowned|ClaimedBlockPush|PushedToQueued|LargeBlockFree"
-left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved"
-refused='r1[0-5][dwb]?|[re]?b[xp]|b[lh]|[re]?sp|xmm([6-9]|1[0-5])|push|pop|call'
+left_out='FirstKeyBlockGet|FirstKeyBlockFree' # for slots of glibc
+left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved" # their Pascal twins serve
+refused='r1[2-5][dwb]?|[re]?b[xp]|b[lh]|[re]?sp|xmm([6-9]|1[0-5])|push|pop|call'
 folder=build/windows-assembler
 mkdir -p "$folder"
 
@@ -43,16 +41,48 @@ without_left_out() {
 
 # A register that was replaced is in capital letters, until all are.
 renamed() {
-  sed -E -e 's/\bFastBlockFreeUnowned\b/BlockFreeUnowned/g; s/\bLargeBlockFree\b/FreeLargeBlock/g' \
-    -e 's/\bFastBlockMove\b/BlockResized/g' \
+  sed -E -e 's/\bFastBlockMove\b/BlockResized/g' \
     -e 's/(\{\$I LaneMM\.[A-Za-z]+)\.x64\./\1.Windows.x64./' \
     -e 's/^(\/\/ x86_64), System V:/\1, Windows:/; /^ *\/\/ Shared by /d; s/\bfs:/gs:/g' \
+    -e 's/\br10\b/RSI/g; s/\br10d\b/ESI/g; s/\br11\b/RDI/g; s/\br11d\b/EDI/g' \
     -e 's/\br9([dwb]?)\b/R11\1/g; s/\br8([dwb]?)\b/R10\1/g' \
     -e 's/\brcx\b/R9/g; s/\becx\b/R9d/g; s/\bcx\b/R9w/g; s/\bcl\b/R9b/g' \
     -e 's/\brdx\b/R8/g; s/\bedx\b/R8d/g; s/\bdx\b/R8w/g; s/\bdl\b/R8b/g' \
     -e 's/\brsi\b/RDX/g; s/\besi\b/EDX/g; s/\bsi\b/DX/g; s/\bsil\b/DL/g' \
     -e 's/\brdi\b/RCX/g; s/\bedi\b/ECX/g; s/\bdi\b/CX/g; s/\bdil\b/CL/g' \
-    -e 's/\b(R[0-9]+[dwb]?|[RE]?[CD]X|[CD]L)\b/\L\1/g'
+    -e 's/\b(R[0-9]+[dwb]?|[RE]?[CD]X|[RE][SD]I|[CD]L)\b/\L\1/g'
+}
+
+# Standard input, with rsi and rdi saved in the routines that have them: each jump out of one goes to
+# lines at its end that pop them and go on. A routine is a paragraph.
+with_saved_registers() {
+  awk -v RS= -F '\n' '
+    function pop_and(leave) {
+      return "  pop rdi\n  pop rsi\n  " leave "\n"
+    }
+    NR > 1 { print "" }
+    !/[ [(][re][sd]i[^a-z]/ { print; next }
+    {
+      exits = ""
+      split("", has)
+      for (i = 1; i <= NF; i++) {
+        words = split($i, word, " ")
+        if ($i == "asm")
+          print "asm\n  push rsi\n.seh_pushreg rsi\n  push rdi\n.seh_pushreg rdi\n.seh_endprologue"
+        else if ($i == "end;")
+          printf "%s%send;\n", $(i - 1) ~ /^  jmp / ? "" : pop_and("ret"), exits
+        else if (word[1] == "ret" || word[1] == "jmp")
+          printf "%s", pop_and(word[1] (words > 1 ? " " word[2] : ""))
+        else if (word[1] ~ /^j/ && word[2] !~ /^@/) {
+          if (!(word[2] in has))
+            exits = exits "@" word[2] ":\n" pop_and("jmp " word[2])
+          has[word[2]]
+          sub(word[2], "@&", $i)
+          print $i
+        } else
+          print $i
+      }
+    }'
 }
 
 state=0
@@ -65,7 +95,7 @@ for source in $sources; do
     exit 1
   fi
   { echo "// Made of ${source#*/} by \`sh tools/windows-assembler.sh\`."
-    renamed < "$new.source"; } > "$new"
+    renamed < "$new.source" | with_saved_registers; } > "$new"
   if [ "${1-}" != --check ]; then
     cp "$new" "$file"
   elif ! cmp -s "$new" "$file"; then

@@ -42,13 +42,11 @@ function BlockFreeSlow(P: Pointer): NativeUInt;
 /// Releases a span that is not current and whose last block in use was just put on FreeList.
 /// Returns Size, since another thread may use the span by then.
 function LastBlockFreed(Heap: PHeap; Span: PSpan; Size: NativeUInt): NativeUInt;
-{$ifndef LANEMM_ASM_WINDOWS}
 /// BlockFree for a pointer in Span, a record that Heap, maybe nil, does not own.
 function FastBlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// Frees a pointer that lies in the first slice of Span, which was a large block when the caller
 /// looked. Heap is the calling thread's, or nil. Returns the usable size.
 function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
-{$endif}
 {$endif}
 
 implementation
