@@ -27,6 +27,8 @@ type
     procedure RunInShell(const Settings, Command: string);
     /// Its path as reports name it; the drive Z of wine is the root folder.
     function ReportedPath: string;
+    /// Its path as its command line has it, which wine writes anew.
+    function CommandPath: string;
     /// The file of its system that takes all and keeps nothing.
     function NullDevice: string;
     /// The line, from 1, of the comment `// planted: What`; 0 when there is none.
@@ -182,6 +184,13 @@ end;
 function TTestProgram.ReportedPath: string;
 begin
   Result := IfThen(IsForWindows, 'Z:') + BuiltFile;
+end;
+
+function TTestProgram.CommandPath: string;
+begin
+  Result := BuiltFile;
+  if IsForWindows then
+    Result := '"' + ReportedPath.Replace('/', '\') + '"';
 end;
 
 function TTestProgram.NullDevice: string;

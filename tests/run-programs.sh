@@ -5,7 +5,8 @@
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
 # With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
-# LIMIT=N: the seconds after which a run hangs (300).
+# LIMIT=N: the seconds after which a run hangs (300). WITHIN=FORMAT: how a shell begins a command that has
+# %s megabytes of addresses, where those of an emulator would count.
 set -u
 
 case ${1-} in
@@ -101,8 +102,10 @@ again() {
   fi
 }
 
-has_no_dynamic_section() {
-  ! readelf -d "$out/$1" | grep -q NEEDED
+# within MEGABYTES COMMAND: runs it, text for a shell, with so many megabytes of addresses at most.
+within() {
+  # shellcheck disable=SC2059 # the format is an option
+  printf "${WITHIN:-ulimit -v \$((1024 * %s)); exec} %s" "$1" "$2"
 }
 
 # No units of an earlier run: the compiler does not see that sources have changed which it finds by
@@ -175,7 +178,7 @@ fi
 
 if built programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \
-    sh -c "ulimit -v 307200; exec $start '$out/LimitedMemory'"
+    sh -c "$(within 300 "$start '$out/LimitedMemory'")"
 fi
 
 # Without a console on Windows: settings beside the program, reports in the log with their lines.
@@ -210,11 +213,11 @@ if built programs/LastWords.lpr -O3; then
       $start "$out/LastWords" $size
     run 217 "LastWords (limit) $size" env "LANEMM=limit=64M,log=$out/" $start "$out/LastWords" $size
     run 0 "LastWords (200 MB, reserve) $size" env "LANEMM=reserve=12M,log=$out/" MALLOC_ARENA_MAX=1 \
-      sh -c "ulimit -v 204800; exec $start '$out/LastWords' $size"
+      sh -c "$(within 200 "$start '$out/LastWords' $size")"
     # Of 1,500 large blocks the text is short: what LaneMM keeps for an exception is enough for it.
     [ "$size" = 100000 ] && expected=0 || expected=217
     run $expected "LastWords (200 MB) $size" env "LANEMM=log=$out/" MALLOC_ARENA_MAX=1 \
-      sh -c "ulimit -v 204800; exec $start '$out/LastWords' $size"
+      sh -c "$(within 200 "$start '$out/LastWords' $size")"
   done
 fi
 

@@ -47,7 +47,7 @@ type
 implementation
 
 uses
-  SysUtils, {$ifdef LINUX} BaseUnix, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Samples,
   LaneMM.Sampler;
 
@@ -277,7 +277,7 @@ var
 begin
   AssertTrue('room', SitesStart and SamplerStart);
   LockEnter(Observe.SampleLock);
-  Child := FpFork;
+  Child := ForkProcess;
   if Child = 0 then
   begin
     GetSampled;

@@ -5,9 +5,10 @@
 program WatchFork;
 
 {$mode delphi}{$H+}
+{$unitpath ..}
 
 uses
-  LaneMM, cthreads, BaseUnix;
+  LaneMM, cthreads, BaseUnix, Forking;
 
 const
   BlockCount = 300;
@@ -87,7 +88,7 @@ var
 
 begin
   PlantInParent;
-  Child := FpFork;
+  Child := ForkProcess;
   if Child = 0 then
   begin
     PlantInChild;

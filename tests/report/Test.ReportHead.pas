@@ -74,7 +74,7 @@ begin
   Has(', version ' + LaneMM_Version + ', ', Users.Errors);
   if Pos(After, Users.Errors) = 0 then
     Has(Before, Users.Errors);
-  Has(' UTC, ' + Users.Folder + 'DamagedEnd halt:'#10, Users.Errors);
+  Has(' UTC, ' + Users.CommandPath + ' halt:'#10, Users.Errors);
   Users.Free;
 end;
 
@@ -86,7 +86,7 @@ begin
   Events.Run('growth', ['growth', '1000']);
   Has('LaneMM event log of process ', Events.Written('EventLog.txt'));
   Has(', version ' + LaneMM_Version + ', ', Events.Written('EventLog.txt'));
-  Has(' UTC, ' + Events.Folder + 'WatchEvents growth 1000'#10, Events.Written('EventLog.txt'));
+  Has(' UTC, ' + Events.CommandPath + ' growth 1000'#10, Events.Written('EventLog.txt'));
   Events.Free;
 end;
 

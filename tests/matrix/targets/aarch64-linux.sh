@@ -4,7 +4,8 @@ how='qemu-user'
 options='--alone --limit=900' # an emulator is slow, several times more on a busy machine
 OBJCOPY=aarch64-linux-gnu-objcopy
 LIMIT=1200 # of a whole program
-export OBJCOPY LIMIT
+WITHIN='exec env QEMU_RESERVED_VA=%sM' # the emulator's own addresses do not count
+export OBJCOPY LIMIT WITHIN
 parts='suites checked engine programs demos'
 quick='engine'
 
