@@ -247,7 +247,7 @@ begin
   // A huge page is then at most one part in eight of what the thread has used to the end.
   if Result = nil then
     Result := ArenaTake(SliceCount,
-      (Heap^.CarvedSlices >= Process.HugeFrom) and (SizeClass < FirstCoarseClass));
+      (Heap^.CarvedSlices >= Process.HugeFrom) and (SliceCount <= MostDenseSlices));
   if (Result = nil) and (SliceCount > 1) then
     Result := ArenaTake(1); // of memory that has nearly run out: it holds a block of each class
   if Result <> nil then

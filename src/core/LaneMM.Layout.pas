@@ -41,7 +41,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 7;
   /// Cache lines of a heap record.
-  HeapLines = 39;
+  HeapLines = 37;
   /// Most arenas of a process.
   ArenaLimit = 64;
   /// A word with the address of a heap and a count: the address is shifted by this many bits (a
@@ -71,12 +71,12 @@ const
   /// Words of a bitmap with one bit per bin.
   BinMapWords = BinCount div 32;
 
-  /// Size classes: multiples of 16 up to 256, then eight per doubling up to 32 KB, then four.
-  SizeClassCount = 76;
+  /// Size classes: multiples of 16 up to 256, then eight per doubling up to 8 KB, then four.
+  SizeClassCount = 68;
   /// The last class whose first blocks in a thread come from spans of a larger class.
   LastSharedClass = 39;
-  /// The first of the last four: a block of them may be longer than requested by whole pages.
-  FirstCoarseClass = 72;
+  /// The first class above 8 KB: a block of it may be longer than requested by whole pages.
+  FirstCoarseClass = 56;
   /// Largest requested size, in bytes, that a size class serves.
   MaxClassSize = 65536;
   /// Largest block size, in bytes, whose spans are one slice long.
@@ -111,6 +111,9 @@ const
   HugeFromDefault = {$ifdef MSWINDOWS} 0 {$else} 16 shl 20 {$endif};
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;
+  /// Longest span of blocks, in slices, that may come from a huge page: the blocks of longer ones
+  /// have the most pages that no one requested, which it would back.
+  MostDenseSlices = 8;
 
   /// Thread-local offsets of the first two thread-library keys of a process in glibc on x86_64;
   /// where the keys of this process are, is found at the start.

@@ -1,9 +1,10 @@
 /// Bytes to size class and back.
 //
-// Classes:    multiples of 16 bytes up to 256, then eight per doubling up to 32 KB, then four, up
+// Classes:    multiples of 16 bytes up to 256, then eight per doubling up to 8 KB, then four, up
 //             to MaxClassSize. Above 128 bytes a block is at most 12.5 % larger than the requested
-//             size, above 32 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
-//             15 bytes: the price of the alignment.
+//             size, above 8 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
+//             15 bytes: the price of the alignment. Fewer classes have fewer unused blocks, which
+//             weigh more there.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
 //             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused. When
 //             memory runs out, they are one slice, too (HeapNewSpan).
@@ -40,7 +41,7 @@ const
   FineClassCount = 16;
   FineLimitLog2 = 8; // 256 bytes
   ClassesPerDoublingLog2 = 3;
-  CoarseLimitLog2 = 15;
+  CoarseLimitLog2 = 13;
   CoarsePerDoublingLog2 = 2;
   // Fewest blocks of a span of more than one slice.
   BlocksPerSpan = 16;

@@ -14,7 +14,7 @@ type
     IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
-    function WarmAfterOneSlice(HugeFrom, Carved: NativeUInt): NativeUInt;
+    function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
     procedure LockShards;
     procedure UnlockShards;
   published
@@ -39,6 +39,7 @@ type
     {$ifdef LINUX}
     procedure DenseThreadTakesSlicesOfAHugePage;
     {$endif}
+    procedure LongSpanTakesNoHugePage;
     procedure SlicesOfAHugePageAreZeros;
     procedure HugePagesLieSideBySide;
     procedure SparseThreadTakesNoHugePage;
@@ -77,9 +78,9 @@ begin
   Result := ArenaWarmSlices + ColdSlices;
 end;
 
-// Returns the warm slices after a thread that has carved Carved slices took one slice, where none was
-// warm.
-function TArenaTests.WarmAfterOneSlice(HugeFrom, Carved: NativeUInt): NativeUInt;
+// Returns the warm slices after a thread that has carved Carved slices took a span of the class,
+// where no slice was warm.
+function TArenaTests.WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
 var
   Span: PSpan;
   KeptFrom, KeptCarved: NativeUInt;
@@ -89,7 +90,7 @@ begin
   ArenaPurge(AllSlices);
   Process.HugeFrom := HugeFrom;
   OsThreadHeap^.CarvedSlices := Carved;
-  Span := HeapNewSpan(OsThreadHeap, 0);
+  Span := HeapNewSpan(OsThreadHeap, SizeClass);
   Result := ArenaWarmSlices;
   IsAtHugePage := NativeUInt(Span^.Start) mod (HugeSlices * SliceSize) = 0;
   Process.HugeFrom := KeptFrom;
@@ -381,11 +382,16 @@ var
   Others: NativeUInt;
 begin
   Others := HandedOutSlices - ArenaBackedSlices - ColdSlices;
-  Same(HugeSlices - 1, WarmAfterOneSlice(100, 100), 'warm slices');
+  Same(HugeSlices - 1, WarmAfterOneSpan(100, 100, 0), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
   Same(Others, HandedOutSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
 {$endif}
+
+procedure TArenaTests.LongSpanTakesNoHugePage;
+begin
+  Same(0, WarmAfterOneSpan(100, 100, SizeClassCount - 1), 'warm slices');
+end;
 
 procedure TArenaTests.SlicesOfAHugePageAreZeros;
 var
@@ -445,12 +451,12 @@ end;
 
 procedure TArenaTests.SparseThreadTakesNoHugePage;
 begin
-  Same(0, WarmAfterOneSlice(100, 99), 'warm slices');
+  Same(0, WarmAfterOneSpan(100, 99, 0), 'warm slices');
 end;
 
 procedure TArenaTests.HugePagesCanBeSwitchedOff;
 begin
-  Same(0, WarmAfterOneSlice(0, 100), 'warm slices');
+  Same(0, WarmAfterOneSpan(0, 100, 0), 'warm slices');
 end;
 
 procedure TArenaTests.FirstRecordReachesItsLastSlice;

@@ -18,7 +18,7 @@ type
     procedure EverySizeGivesABlockThatHoldsIt;
     procedure EveryBlockIsAlignedTo16;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
     procedure WasteOfALargeBlockIsLessThanAPage;
     procedure BlocksDoNotOverlap;
     procedure LastFreedBlockIsHandedOutNext;
@@ -111,10 +111,10 @@ begin
   Same(0, CountWasteful(1, 128, 1, 15, 1000), 'sizes that waste more');
 end;
 
-procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
+procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
 begin
-  Same(0, CountWasteful(129, 32768, 1, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(32769, MaxClassSize, 1, 0, 4), 'sizes above 32 KB that waste more');
+  Same(0, CountWasteful(129, 8192, 1, 0, 8), 'sizes that waste more');
+  Same(0, CountWasteful(8193, MaxClassSize, 1, 0, 4), 'sizes above 8 KB that waste more');
 end;
 
 procedure TBlocksTests.WasteOfALargeBlockIsLessThanAPage;

@@ -15,7 +15,7 @@ type
     procedure EverySizeGetsTheSmallestClassThatFits;
     procedure TheTableAgreesWithTheComputation;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
     procedure ClassSizesAscendAndKeepTheAlignment;
     procedure TheLastClassServesTheLargestSize;
     procedure SmallSpansAreOneSlice;
@@ -31,7 +31,7 @@ uses
 
 const
   FineLimit = 128;
-  CoarseLimit = 32768;
+  CoarseLimit = 8192;
 
 // Requested sizes of First to Last that get more than they need by more than the limit.
 function CountWasteful(First, Last, LimitBytes, LimitShare: NativeUInt): Integer;
@@ -88,10 +88,10 @@ begin
   Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, 0), 'sizes that waste more');
 end;
 
-procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove32K;
+procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
 begin
   Same(0, CountWasteful(FineLimit + 1, CoarseLimit, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, 0, 4), 'sizes above 32 KB that waste more');
+  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, 0, 4), 'sizes above 8 KB that waste more');
 end;
 
 procedure TSizeClassesTests.ClassSizesAscendAndKeepTheAlignment;
