@@ -31,6 +31,8 @@ const
   OsPurgedIsCommitted = OsMovesPages;
   /// True where the run-time library keeps the arguments of the program in blocks, from argv on.
   OsArgumentsAreBlocks = {$ifdef MSWINDOWS} True {$else} False {$endif};
+  /// True where linkers write a table of all routines of a module.
+  OsTablesRoutines = {$if defined(MSWINDOWS) and defined(CPU64)} True {$else} False {$ifend};
   /// The characters that separate the folders of a path.
   OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
   {$ifdef MSWINDOWS}

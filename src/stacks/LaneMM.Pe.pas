@@ -7,7 +7,7 @@
 // Names:      Free Pascal writes the routines of interfaces and of programs into the symbol table,
 //             and where the code of a unit with debug information begins and ends. Another routine
 //             of such a unit gets the name of the unit, or that of the routine before it, where
-//             LaneMM and System need no more; elsewhere none, as far as .pdata tells.
+//             LaneMM and System need no more; elsewhere none, as far as .pdata says.
 // Source:     Microsoft, PE Format: headers, section and symbol tables, .pdata.
 unit LaneMM.Pe;
 
@@ -38,6 +38,9 @@ function PeOpen(out Pe: TPeFile; Image: PByte; Size, Base: NativeUInt): Boolean;
 /// Returns a section of the file; false, and nothing, if it has none of this name.
 function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
   out Size: NativeUInt): Boolean;
+/// Returns where a loaded module of 64 bits has the table of its routines, see
+/// LaneMM.Routines; Size receives its bytes, 0 if there is none.
+function PeRoutines(const Pe: TPeFile; out Size: NativeUInt): NativeUInt;
 /// Sets the routines of the symbols that lie in the module. Offset holds the start of the routine
 /// meanwhile; it must be 0.
 procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
@@ -45,7 +48,7 @@ procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
 implementation
 
 uses
-  LaneMM.Text;
+  LaneMM.Text, LaneMM.Routines;
 
 const
   // Offsets in the file; those of the headers count from the signature `PE`.
@@ -60,6 +63,7 @@ const
   Base64At = OptionalAt + 24;
   LoadedSizeAt = OptionalAt + 56;
   HeadersSize = OptionalAt + 60;
+  RoutinesAt = OptionalAt + 136; // of 64 bits: where the loaded module has .pdata, and its bytes
   Is64Magic = $20B;
 
   // Fields of an entry of the section table, after its name.
@@ -118,6 +122,18 @@ begin
   Result := Holds(Pe, Pe.Sections, NativeUInt(Pe.SectionCount) * SectionEntry);
   if not Holds(Pe, Pe.Symbols, Pe.SymbolCount * SymbolEntry) then
     Pe.SymbolCount := 0;
+end;
+
+function PeRoutines(const Pe: TPeFile; out Size: NativeUInt): NativeUInt;
+var
+  Header: NativeUInt;
+begin
+  Size := 0;
+  Header := LongAt(Pe, HeaderAt);
+  if not Holds(Pe, Header + RoutinesAt, 2 * SizeOf(Cardinal)) then
+    Exit(0);
+  Result := Pe.Base + LongAt(Pe, Header + RoutinesAt);
+  Size := LongAt(Pe, Header + RoutinesAt + SizeOf(Cardinal));
 end;
 
 // ---------------------------------------------------------------------------- names
@@ -251,47 +267,26 @@ begin
     Inc(Result);
 end;
 
-// Returns the start of the routine that holds Address, as .pdata says; 0 if it does not.
-function RoutineStart(const Pe: TPeFile; Table: PCardinal; Size, Address: NativeUInt): NativeUInt;
-const
-  EntryWords = 3;
-var
-  First, Limit, Middle, Offset: NativeUInt;
-begin
-  Offset := Address - Pe.Base;
-  First := 0;
-  Limit := Size div (EntryWords * SizeOf(Cardinal));
-  while First < Limit do
-  begin
-    Middle := (First + Limit) div 2;
-    if Table[Middle * EntryWords + 1] <= Offset then
-      First := Middle + 1
-    else
-      Limit := Middle;
-  end;
-  Result := 0;
-  if (First < Size div (EntryWords * SizeOf(Cardinal))) and (Table[First * EntryWords] <= Offset)
-    then
-    Result := Pe.Base + Table[First * EntryWords];
-end;
-
 // Takes back the names of routines that begin elsewhere.
 procedure DropWrongNames(const Pe: TPeFile; const Symbols: TSymbols);
 var
   Table: PByte;
-  Size, Start: NativeUInt;
+  Size, Offset: NativeUInt;
   Index: NativeInt;
   Symbol: PSymbol;
+  Routine: PRoutine;
 begin
   if not PeFindSection(Pe, '.pdata', Table, Size) then
     Exit;
   for Index := SymbolsIndexOf(Symbols, Pe.Base) to Symbols.Count - 1 do
   begin
     Symbol := @Symbols.Items[Index];
-    if NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize then
+    Offset := NativeUInt(Symbol^.Address - Pe.Base);
+    if Offset >= Pe.LoadedSize then
       Exit;
-    Start := RoutineStart(Pe, PCardinal(Table), Size, Symbol^.Address);
-    if (Start <> 0) and (Start <> Symbol^.Offset) and not SymbolIsInner(Symbol) then
+    Routine := RoutineAt(PRoutine(Table), Size, Offset);
+    if (Routine <> nil) and (Pe.Base + Routine^.First <> Symbol^.Offset)
+      and not SymbolIsInner(Symbol) then
       Symbol^.Routine := nil;
   end;
 end;

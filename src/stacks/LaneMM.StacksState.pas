@@ -12,7 +12,7 @@ uses
 
 const
   /// Entries of the cache of routine starts, see LaneMM.Unwind.
-  KnownStartCount = 1024;
+  KnownStartCount = 4096;
 
 type
   /// Which stacks a rule holds for.
@@ -56,6 +56,10 @@ type
     Depth: Cardinal;          //< racy    most frames of a backtrace, see LaneMM.Unwind
     CodeFirst: NativeUInt;    //< const   start of this module's code
     CodeLimit: NativeUInt;    //< const   its end
+    Module: NativeUInt;       //< const   where this module was loaded to, if it has a table of its
+                              //  routines, see LaneMM.Routines
+    Routines: Pointer;        //< const   the table; nil: none
+    RoutinesSize: NativeUInt; //< const   its bytes
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
     StepFrame: TStepCall;     //< const   unwinds a frame of any module, in lib/; its own frames are
                               //  hidden then. nil: LaneMM.Unwind does, in this module

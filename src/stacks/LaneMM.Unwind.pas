@@ -8,6 +8,8 @@
 //             searched for backwards from the call, at the alignment of routines. A call
 //             instruction must precede the return address, and a direct call must lead to that
 //             very routine. The start found for a return address is kept and tried first.
+// Windows:    of 64 bits, the linker's table of this module has the routines and what their
+//             prologues do.
 // Others:     the chain of frame pointers; a return address must lie in that code, too.
 // In C:       the library unwinds through all modules, see Stacks.StepFrame.
 // Callers:    UnwindStart: once, before any other thread runs. The rest: any thread.
@@ -68,16 +70,15 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
-  LaneMM.CallCode, LaneMM.Leaves;
+  LaneMM.CallCode, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
 
 const
   // The search for the start of a routine goes back so many alignments.
   MostSteps = SearchBytes div RoutineAlignment;
-  // Bits of a word of Stacks.KnownStarts that count alignments back, and the highest count.
-  StepBits = 12;
-  LastStep = 1 shl StepBits - 1;
+  // The low bits of a key choose the word of Stacks.KnownStarts, where a count takes their place.
+  LastStep = KnownStartCount - 1;
   // Bytes that can be read before and after any return address.
   CodeMargin = 16;
 
@@ -212,33 +213,53 @@ begin
   Result := MostSteps + 1;
 end;
 
-// A return address and its count of alignments are one word of Stacks.KnownStarts, so threads need
-// no agreement. Where no start was found, each unwind raises the count, and at its highest value
-// the search is repeated: the stack may have been misread.
+// Keeps alignments back to a start, or with more than MostSteps that none was found.
+procedure KeepSteps(Key, Steps: NativeUInt); inline;
+begin
+  StoreRelease(Stacks.KnownStarts[Key and LastStep], Key and not NativeUInt(LastStep) + Steps);
+end;
+
+// Returns the count that is kept for the key; more than LastStep: none.
+function KnownSteps(Key: NativeUInt): NativeUInt; inline;
+begin
+  Result := NativeUInt(LoadAcquire(Stacks.KnownStarts[Key and LastStep])
+    - (Key and not NativeUInt(LastStep)));
+end;
+
+// Returns whether no start was found at this place of the stack, the one with this key. Each time
+// raises the count, and at its highest value the answer is no: the stack may hold something else.
+function IsKnownEnd(Place: NativeUInt): Boolean;
+var
+  Steps: NativeUInt;
+begin
+  Steps := KnownSteps(Place);
+  Result := (Steps > MostSteps) and (Steps < LastStep);
+  if Result then
+    KeepSteps(Place, Steps + 1);
+end;
+
+// A key and its alignments are one word of Stacks.KnownStarts, so threads need no agreement. The
+// key of a start is the return address. That none was found holds for one place of the stack: it
+// may have been misread, which says nothing about the routine elsewhere.
 function StepByCode(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
-  Pc, First, Kept, Steps: NativeUInt;
-  Entry: PNativeUInt;
+  Pc, Place, First, Steps: NativeUInt;
 begin
   Pc := Walk.Pc;
   if not CodeFind(Pc, First) then
     Exit(False);
-  Entry := @Stacks.KnownStarts[(Pc xor Pc shr StepBits) mod KnownStartCount];
-  Kept := LoadAcquire(Entry^);
-  Steps := Kept and LastStep;
-  if Kept shr StepBits = Pc then
-  begin
-    if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule) then
-      Exit(True);
-    if (Steps > MostSteps) and (Steps < LastStep) then
-    begin
-      StoreRelease(Entry^, Kept + 1);
-      Exit(False);
-    end;
-  end;
+  Steps := KnownSteps(Pc);
+  if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule) then
+    Exit(True);
+  Place := Pc xor NativeUInt(Walk.Sp * SpreadFactor);
+  if IsKnownEnd(Place) then
+    Exit(False);
   Steps := SearchBack(Walk, First, Rule);
-  StoreRelease(Entry^, Pc shl StepBits + Steps);
   Result := Steps <= MostSteps;
+  if Result then
+    KeepSteps(Pc, Steps)
+  else
+    KeepSteps(Place, Steps);
 end;
 
 function StepByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
@@ -252,11 +273,27 @@ begin
   Result := UnwindLeave(Walk, Rule, Return);
 end;
 
+// In a routine of the table a search would find nothing better.
+function StepByTable(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+var
+  Return: NativeUInt;
+begin
+  Return := 0;
+  if RoutineRule(Walk.Pc, Rule) then
+    Result := UnwindLeave(Walk, Rule, Return)
+  else
+    Result := StepByCode(Walk, Rule);
+end;
+
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
   if @Stacks.StepFrame <> nil then
     Exit(Stacks.StepFrame(Walk, Rule));
-  Result := IsX86 and StepByCode(Walk, Rule) or StepByFrame(Walk, Rule);
+  if OsTablesRoutines then
+    Result := StepByTable(Walk, Rule)
+  else
+    Result := IsX86 and StepByCode(Walk, Rule);
+  Result := Result or StepByFrame(Walk, Rule);
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -446,6 +483,18 @@ begin
   SetMemoryManager(Manager);
 end;
 
+procedure FindRoutines(const Code: TOsMapping);
+var
+  Pe: TPeFile;
+  Module, Table, Size: NativeUInt;
+begin
+  Module := Code.First - Code.FileOffset;
+  if not PeOpen(Pe, PByte(Module), OsPageSize, Module) then
+    Exit;
+  Table := PeRoutines(Pe, Size);
+  RoutinesStart(Module, PRoutine(Table), Size);
+end;
+
 procedure UnwindStart;
 var
   Mapping: TOsMapping;
@@ -455,6 +504,8 @@ begin
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;
   Stacks.CodeLimit := Mapping.Limit - CodeMargin;
+  if OsTablesRoutines then
+    FindRoutines(Mapping);
   FindManagerCalls;
 end;
 

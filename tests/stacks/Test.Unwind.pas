@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Unwind, LaneMM.Symbols, LaneMM.Elf and LaneMM.CallSites.
+/// Tests of LaneMM.Unwind, LaneMM.Routines, LaneMM.Symbols, LaneMM.Elf and LaneMM.CallSites.
 unit Test.Unwind;
 
 {$mode delphi}{$H+}
@@ -18,13 +18,18 @@ type
     procedure PretendALongStack;
     procedure SeeTheEnd;
     procedure TakeDeep(Depth: Integer);
+    procedure TakeBelowMuch;
+    procedure MisreadAll(const Stack: TBacktrace);
   published
     procedure StackHoldsTheCaller;
     procedure StackIsBounded;
     procedure StackIsTheSameForTheSamePlace;
-    {$ifdef LINUX} // on Windows the outermost frame, of the start of the system, comes and goes
     procedure StackIsTheSameAfterManyOthers;
-    {$endif}
+    procedure CallerOfARoutineWithALargeFrameIsFound;
+    {$if defined(MSWINDOWS) and defined(CPUX86_64)}
+    procedure TableOfTheLinkerHasTheRoutines;
+    {$ifend}
+    procedure MisreadStackHidesNoCallerElsewhere;
     procedure StackCanBeTakenInAThread;
     procedure ThreadWithAUsedHeapKnowsItsOwnStack;
     procedure SameStackIsTheSameSite;
@@ -39,7 +44,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Routines, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin
@@ -92,7 +97,6 @@ begin
 end;
 
 // What is kept of a step, and what is searched anew: both give the same stack.
-{$ifdef LINUX}
 procedure TUnwindTests.StackIsTheSameAfterManyOthers;
 const
   // More often than it is kept that the outermost routine has no caller.
@@ -113,7 +117,79 @@ begin
     AssertTrue(CompareByte(First.Frames, Taken.Frames, First.Count * SizeOf(Pointer)) = 0);
   end;
 end;
-{$endif}
+
+procedure TUnwindTests.TakeBelowMuch;
+var
+  Much: array[0..99999] of Byte;
+begin
+  FillChar(Much, SizeOf(Much), 1);
+  BacktraceTake(Taken);
+  Dec(Taken.Count, Much[Taken.Count] - 1); // needs Much until now
+end;
+
+procedure TUnwindTests.CallerOfARoutineWithALargeFrameIsFound;
+begin
+  TakeBelowMuch;
+  AtLeast(3, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[1] > NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound));
+  AssertTrue(Taken.Frames[1]
+    < NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound) + 100);
+end;
+
+{$if defined(MSWINDOWS) and defined(CPUX86_64)}
+procedure TUnwindTests.TableOfTheLinkerHasTheRoutines;
+var
+  Rule: TUnwindRule;
+begin
+  AssertTrue('found', RoutineRule(NativeUInt(@TUnwindTests.TakeBelowMuch) + 1, Rule));
+  AssertTrue('its start', Rule.Start = NativeUInt(@TUnwindTests.TakeBelowMuch));
+  AtLeast(100000, Rule.Size, 'bytes of its frame');
+  AssertFalse('before the first one', RoutineRule(Stacks.Module + 1, Rule));
+  AssertFalse('behind the last one', RoutineRule(High(NativeUInt), Rule));
+end;
+{$ifend}
+
+// Looks for the callers of a backtrace's frames where the stack has nothing else.
+procedure TUnwindTests.MisreadAll(const Stack: TBacktrace);
+var
+  Nothing: array[0..511] of NativeUInt;
+  Walk: TUnwind;
+  Rule: TUnwindRule;
+  Index: Integer;
+begin
+  FillChar(Nothing, SizeOf(Nothing), 0);
+  FillChar(Stacks.KnownStarts, SizeOf(Stacks.KnownStarts), 0);
+  for Index := 0 to Stack.Count - 1 do
+  begin
+    Walk := Default(TUnwind);
+    Walk.Pc := Stack.Frames[Index];
+    Walk.Sp := NativeUInt(@Nothing);
+    Walk.Limit := NativeUInt(@Nothing) + SizeOf(Nothing);
+    AssertFalse('has no caller', UnwindStep(Walk, Rule));
+  end;
+end;
+
+procedure TUnwindTests.MisreadStackHidesNoCallerElsewhere;
+var
+  First: TBacktrace;
+  IsSecond: Boolean;
+  Index: Integer;
+begin
+  First := Default(TBacktrace);
+  IsSecond := True;
+  repeat
+    IsSecond := not IsSecond;
+    TakeHere;
+    if not IsSecond then
+    begin
+      First := Taken;
+      MisreadAll(First);
+    end;
+  until IsSecond;
+  Same(First.Count, Taken.Count, 'frames');
+  for Index := 0 to Taken.Count - 1 do
+    AssertTrue('frame', First.Frames[Index] = Taken.Frames[Index]);
+end;
 
 procedure TUnwindTests.StackCanBeTakenInAThread;
 begin
