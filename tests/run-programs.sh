@@ -168,12 +168,20 @@ if is_wanted FromFastMM; then
   report 'FromFastMM (what has no counterpart does not compile)' $? "$out/log"
 fi
 
-if is_wanted Host; then
+if is_wanted Host || is_wanted LastGuest; then
   build tests/programs/Guest.lpr -O3 -Cg || report 'Guest (build)' 1 /dev/null
 fi
 program 0 Host
 if is_wanted Host && [ -x "$out/Host" ]; then
   run 0 'Host (debug)' env LANEMM=debug,event=all:callback $start "$out/Host"
+fi
+
+# Where a thread is when its process ends differs from run to run.
+if built programs/LastGuest.lpr -O3; then
+  for settings in '' debug,guard=pages,quarantine=1M; do
+    run 0 "LastGuest ($settings), 10 times" env "LANEMM=$settings" \
+      sh -c 'for _ in $(seq 10); do "$@"; [ $? -eq 3 ] || exit 1; done' - $start "$out/LastGuest"
+  done
 fi
 
 if built programs/LimitedMemory.lpr -O3; then

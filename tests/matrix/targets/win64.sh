@@ -8,7 +8,7 @@ quick='engine engine-checked'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 reports="$reports,Reports,LogFiles"
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
-programs="$programs Host Halting LastFrees OnDemand Windowed"
+programs="$programs Host LastGuest Halting LastFrees OnDemand Windowed"
 
 prepare() {
   # shellcheck source=/dev/null
