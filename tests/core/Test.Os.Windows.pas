@@ -9,14 +9,20 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
+  /// What a test does while a thread waits.
+  TPlay = procedure(Worker: TWorker) of object;
+
   /// LaneMM's own thread sleeps meanwhile: it would be one more that waits.
   TSemaphoreTests = class(TQuietTest)
   strict private
     Word, Waiting, Woken: TAtomicWord;
     procedure WaitOnce;
     procedure WakeOne(Worker: TWorker);
+    procedure MissTheWakeUp(Worker: TWorker);
+    procedure PlayWithoutTheCalls(Play: TPlay);
   published
     procedure ThreadsWaitWithoutTheCallsOfWindows8;
+    procedure WakeUpThatAnotherThreadTookIsNotLost;
     procedure WaitForTheSemaphoreEndsInTime;
   end;
 
@@ -34,6 +40,8 @@ type
     {$endif}
     procedure PathsAreUtf8WithSlashes;
     procedure NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
+    procedure DebuggerGetsWholeLines;
+    procedure ProgramWithoutStderrWritesToTheDebugger;
   end;
 
 implementation
@@ -87,7 +95,19 @@ begin
     OsWake(Word);
 end;
 
-procedure TSemaphoreTests.ThreadsWaitWithoutTheCallsOfWindows8;
+// The word changes while the thread waits, as it does where another thread takes the wake-up.
+procedure TSemaphoreTests.MissTheWakeUp(Worker: TWorker);
+begin
+  while LoadAcquire(Process.Waiting.Waiters) = 0 do
+    ThreadSwitch;
+  Sleep(20); // or else the thread may find the change before it waits
+  StoreRelease(Word, 1);
+  Worker.AwaitWork;
+  Same(1, LoadAcquire(Woken), 'woken');
+end;
+
+// Plays with a thread that waits for Word to change.
+procedure TSemaphoreTests.PlayWithoutTheCalls(Play: TPlay);
 var
   Kept: TWaiting;
   Worker: TWorker;
@@ -102,7 +122,7 @@ begin
   Process.Waiting.WakeAll := nil;
   Worker := TWorker.Create(WaitOnce, False);
   try
-    WakeOne(Worker);
+    Play(Worker);
     Same(0, LoadAcquire(Process.Waiting.Waiters), 'waiters left');
   finally
     Process.Waiting.Wait := Kept.Wait;
@@ -110,6 +130,16 @@ begin
     Process.Waiting.WakeAll := Kept.WakeAll;
     EndThread(Worker);
   end;
+end;
+
+procedure TSemaphoreTests.ThreadsWaitWithoutTheCallsOfWindows8;
+begin
+  PlayWithoutTheCalls(WakeOne);
+end;
+
+procedure TSemaphoreTests.WakeUpThatAnotherThreadTookIsNotLost;
+begin
+  PlayWithoutTheCalls(MissTheWakeUp);
 end;
 
 procedure TSemaphoreTests.WaitForTheSemaphoreEndsInTime;
@@ -247,6 +277,58 @@ end;
 procedure TOsWindowsTests.NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
 begin
   Same(0, RunInChild(CheckStartsAtTheEnd), 'exit code of the child');
+end;
+
+// ---------------------------------------------------------------------------- debugger
+
+function AddHandler(IsFirst: Cardinal; Handler: Pointer): Pointer; stdcall;
+  external 'kernel32.dll' name 'AddVectoredExceptionHandler';
+function RemoveHandler(Handler: Pointer): Cardinal; stdcall;
+  external 'kernel32.dll' name 'RemoveVectoredExceptionHandler';
+
+var
+  // What a debugger would get, a text behind the other, each ended by a bar.
+  Heard: string;
+
+// Texts for the debugger are an exception, which the sender itself catches.
+function Hear(constref Pointers: TExceptionPointers): LongInt; stdcall;
+const
+  TextForTheDebugger = $40010006;
+  SearchOn = 0;
+begin
+  Result := SearchOn;
+  if Pointers.ExceptionRecord^.ExceptionCode = TextForTheDebugger then
+    Heard := Heard + PAnsiChar(Pointers.ExceptionRecord^.ExceptionInformation[1]) + '|';
+end;
+
+procedure TOsWindowsTests.DebuggerGetsWholeLines;
+var
+  Handler: Pointer;
+  Lines, Long: string;
+begin
+  Heard := '';
+  Lines := StringOfChar('a', 299) + #10 + StringOfChar('b', 299) + #10;
+  Long := StringOfChar('c', 600) + #10;
+  Handler := AddHandler(1, @Hear);
+  OsLogSend(nil, PAnsiChar(Lines + Long), Length(Lines + Long));
+  RemoveHandler(Handler);
+  AssertEquals(StringOfChar('a', 299) + #10'|' + StringOfChar('b', 299) + #10'|'
+    + StringOfChar('c', 511) + '|' + StringOfChar('c', 89) + #10'|', Heard);
+end;
+
+procedure TOsWindowsTests.ProgramWithoutStderrWritesToTheDebugger;
+var
+  Handler: Pointer;
+  Kept: THandle;
+begin
+  Heard := '';
+  Kept := GetStdHandle(STD_ERROR_HANDLE);
+  Handler := AddHandler(1, @Hear);
+  SetStdHandle(STD_ERROR_HANDLE, 0);
+  OsWriteError('a line'#10, 7);
+  SetStdHandle(STD_ERROR_HANDLE, Kept);
+  RemoveHandler(Handler);
+  AssertEquals('a line'#10'|', Heard);
 end;
 
 initialization
