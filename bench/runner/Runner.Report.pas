@@ -155,6 +155,16 @@ begin
       MeasureNames[Bar.Measure], Bar.Pattern, Number, Bar.Against, Bar.Limit]));
 end;
 
+/// Returns whether Bar is missed in a row: also by a subject that failed there, and not by one whose
+/// rival failed.
+function IsMissIn(Results: TResults; const Bar: TBar; Row: Integer; Number: Double): Boolean;
+begin
+  if IsNan(Number) then
+    Result := IsNan(Results.Median(Results.IndexOf(Bar.Subject), Row, Bar.Measure))
+  else
+    Result := Number > Bar.Limit;
+end;
+
 /// Prints a bar that must hold in every row: how many fail it, and which.
 procedure PrintEachBar(Results: TResults; const Bar: TBar);
 var
@@ -171,11 +181,11 @@ begin
       Inc(MatchCount);
       Number := Results.Ratio(Results.IndexOf(Bar.Subject), Results.IndexOf(Bar.Against), Row,
         Bar.Measure);
-      if IsNan(Number) or (Number <= Bar.Limit) then
+      if not IsMissIn(Results, Bar, Row, Number) then
         Continue;
       Inc(MissCount);
-      Misses := Misses + Format('      %s %.2f' + LineEnding,
-        [RowCell(Results.Suite.Rows[Row].Name), Number]);
+      Misses := Misses + '      ' + RowCell(Results.Suite.Rows[Row].Name)
+        + NumberCell(Number, '') + LineEnding;
     end;
   WriteLn(Format('%s  %s of each of %s: at most %.2f of %s in all but %d of %d rows',
     [Verdict(MissCount, 0), MeasureNames[Bar.Measure], Bar.Pattern, Bar.Limit, Bar.Against,
