@@ -332,8 +332,8 @@ procedure SummaryWrite(Results: TResults; const Header: TStringArray);
 begin
   WriteLn('Time per operation and peak memory relative to ', Results.Suite.Base,
     ' (less is better): geometric means over ', Length(Results.Suite.Rows), ' rows,');
-  WriteLn('each the median of interleaved runs on two cores. `', HeaderValue(Header, 'command'),
-    '`, revision ', HeaderValue(Header, 'revision'), ',');
+  WriteLn('each the median of interleaved runs on two cores (', HeaderValue(Header, 'CPU'), '). `',
+    HeaderValue(Header, 'command'), '`, revision ', HeaderValue(Header, 'revision'), ',');
   WriteLn(HeaderValue(Header, 'date'), '.');
   WriteLn;
   WriteStanding(Results);
