@@ -28,10 +28,31 @@ type
     procedure SameWorkWithoutMistakesIsSilent;
   end;
 
+  TCall = procedure;
+
+  /// A page of code, registered as that of another copy.
+  TOtherCodeTests = class(TLaneTest)
+  strict private
+    Code: PByte;
+    procedure AsOther(Call: TCall);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure OwnCodeIsReadInPlace;
+    procedure OtherCodeIsCopied;
+    procedure CodeOfAnUnloadedLibraryIsNotRead;
+    procedure RangeEndsBeforeItsLimit;
+    procedure CopyThatEndedHasNoCode;
+    procedure EntriesAreUsedAgain;
+    procedure NewCopyMakesOthersForgetTheirRules;
+  end;
+
 implementation
 
 uses
-  SysUtils, StrUtils, testregistry;
+  SysUtils, StrUtils, testregistry, LaneMM.Os, LaneMM.StacksState,
+  LaneMM.CodeRanges;
 
 const
   Options = '-O1 -Cg -gl -Xs-';
@@ -142,6 +163,129 @@ begin
   AssertEquals('', Host.Errors);
 end;
 
+// ---------------------------------------------------------------------------- TOtherCodeTests
+
+// Calls a routine of this copy as if its code were the page.
+procedure TOtherCodeTests.AsOther(Call: TCall);
+var
+  First, Limit: NativeUInt;
+begin
+  First := Stacks.CodeFirst;
+  Limit := Stacks.CodeLimit;
+  Stacks.CodeFirst := NativeUInt(Code);
+  Stacks.CodeLimit := Stacks.CodeFirst + OsPageSize;
+  Call();
+  Stacks.CodeFirst := First;
+  Stacks.CodeLimit := Limit;
+end;
+
+procedure Register;
+var
+  Ranges: NativeUInt;
+begin
+  Ranges := Stacks.Ranges;
+  Stacks.Ranges := 0;
+  CodeRangesStart;
+  Stacks.Ranges := Ranges;
+end;
+
+procedure TOtherCodeTests.SetUp;
+var
+  Index: Integer;
+begin
+  CodeRangesStart;
+  AssertTrue('the page of all copies', Stacks.Ranges <> 0);
+  Code := OsTakePages(OsPageSize);
+  AssertTrue('a page of code', Code <> nil);
+  for Index := 0 to OsPageSize - 1 do
+    Code[Index] := Index mod 251;
+  AsOther(Register);
+end;
+
+procedure TOtherCodeTests.TearDown;
+begin
+  AsOther(CodeRangesStop);
+  OsReleasePages(Code, OsPageSize);
+end;
+
+procedure TOtherCodeTests.OwnCodeIsReadInPlace;
+var
+  Bytes: TCodeBytes;
+begin
+  AssertTrue(CodeAt(NativeUInt(@Register), Bytes) = @Register);
+end;
+
+procedure TOtherCodeTests.OtherCodeIsCopied;
+const
+  Place = 300;
+var
+  Bytes: TCodeBytes;
+  Copied: PByte;
+begin
+  Copied := CodeAt(NativeUInt(Code + Place), Bytes);
+  AssertTrue('where the copy lies', Copied = @Bytes[CodeBefore]);
+  AssertTrue('the bytes around it', CompareMem(Code + Place - CodeBefore, @Bytes, SizeOf(Bytes)));
+end;
+
+// Another thread unloads it between two steps of a backtrace.
+procedure TOtherCodeTests.CodeOfAnUnloadedLibraryIsNotRead;
+const
+  Place = 300;
+var
+  Bytes: TCodeBytes;
+begin
+  AssertTrue('while it is there', CodeAt(NativeUInt(Code + Place), Bytes) <> nil);
+  AssertTrue(OsForbid(Code, OsPageSize));
+  AssertTrue('code of a copy', IsCode(NativeUInt(Code + Place)));
+  AssertTrue('that is not there', CodeAt(NativeUInt(Code + Place), Bytes) = nil);
+end;
+
+procedure TOtherCodeTests.RangeEndsBeforeItsLimit;
+var
+  First: NativeUInt;
+begin
+  AssertFalse('before it', IsCode(NativeUInt(Code - 1)));
+  AssertTrue('its first byte', IsCode(NativeUInt(Code)));
+  AssertTrue('its last byte', CodeFind(NativeUInt(Code + OsPageSize - 1), First));
+  Same(NativeUInt(Code), First, 'where it begins');
+  AssertFalse('its limit', IsCode(NativeUInt(Code + OsPageSize)));
+end;
+
+procedure TOtherCodeTests.CopyThatEndedHasNoCode;
+begin
+  AsOther(CodeRangesStop);
+  AssertFalse('code of no copy', IsCode(NativeUInt(Code)));
+  AssertTrue('own code', IsCode(NativeUInt(@Register)));
+end;
+
+// There are 64 of them.
+procedure TOtherCodeTests.EntriesAreUsedAgain;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 100 do
+  begin
+    AsOther(CodeRangesStop);
+    AsOther(Register);
+    AssertTrue(Format('copy %d', [Turn]), IsCode(NativeUInt(Code)));
+  end;
+end;
+
+procedure TOtherCodeTests.NewCopyMakesOthersForgetTheirRules;
+var
+  Before: NativeUInt;
+begin
+  IsCode(NativeUInt(Code));
+  Before := Stacks.CodeChanges;
+  IsCode(NativeUInt(Code));
+  Same(Before, Stacks.CodeChanges, 'changes without a new copy');
+  AsOther(CodeRangesStop);
+  AsOther(Register);
+  IsCode(NativeUInt(Code));
+  Same(Before + 1, Stacks.CodeChanges, 'changes with a new copy');
+end;
+
 initialization
   RegisterTest(TCodeRangesTests);
+  RegisterTest(TOtherCodeTests);
 end.
