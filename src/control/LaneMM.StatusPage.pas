@@ -5,8 +5,9 @@
 //             the process; little-endian. Head is written before the page is mapped, and constant.
 //             Totals obey a sequence lock: Sequence is odd while they are written; a reader takes
 //             them as valid if it read the same even number before and after them.
-//             Mailbox: a tool holds it while Client has the number of its process. It writes Words,
-//             then adds 1 to Requested and sends one of Signals. The process answers when it can:
+//             Mailbox: a tool holds it while it holds the lock of the file (flock), which the
+//             system releases when the tool ends in any way. It writes Words, then adds 1 to
+//             Requested and sends one of Signals. The process answers when it can:
 //             it sets Taken to Requested, writes Answer, Outcome and Totals, then sets Answered to
 //             Taken. While Answered differs, the tool sends the signal again: the process may have
 //             been where it could not answer, and has then counted that in Postponed.
@@ -27,7 +28,7 @@ const
   PageMagic = 'LaneMM'#13#10;
   /// Version of the page and of the records of LaneMM.Types: raised when one of them changes, also
   /// where no size changes. A tool with another number must not read the records.
-  PageLayout = 1;
+  PageLayout = 2;
   /// Bytes of the page.
   PageBytes = 4096;
   /// Room for the words of a request and for the text of an answer, with the #0 at the end.
@@ -105,7 +106,6 @@ type
 
   /// Requests and answers.
   TPageMailbox = record
-    Client: TPageWord;     //< shared  number of the process whose tool asks; 0: none
     Requested: TPageWord;  //< shared  number of the last request
     Taken: TPageWord;      //< shared  number of the request that is being answered, or was last
     Answered: TPageWord;   //< shared  number of the last request that was answered

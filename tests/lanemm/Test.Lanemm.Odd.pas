@@ -34,6 +34,10 @@ type
     procedure ANameCannotControlTheTerminal;
     procedure AProcessThatEndsMeanwhileIsNamed;
     procedure AProcessInAContainerIsReadAndAsked;
+    procedure AToolThatWasKilledInAContainerIsNotWaitedFor;
+    procedure AProgramOf32BitsIsNotRead;
+    procedure AProgramOf32BitsWithoutAPageIsNotRead;
+    procedure AProgramOf32BitsIsAsked;
   end;
 
 implementation
@@ -252,6 +256,70 @@ begin
   CallWell(Format('do %s report=inuse', [Id]));
   Has(Format('file /proc/%s/root/%s', [Id, Copy(Built, 2)]), Printed);
   CheckEquals('', Shell('ls contained'));
+end;
+
+// There its number is 1, which is another process outside.
+procedure TOddProcessTests.AToolThatWasKilledInAContainerIsNotWaitedFor;
+const
+  AskAndDie = 'unshare %s --pid --fork --kill-child ../lanemm do %d status --timeout=1h & asking=$!;'
+    + ' for turn in $(seq 600); do ../lanemm do %1:d status --timeout=100ms 2>&1'
+    + ' | grep "asked by another tool" && break; done; kill -KILL $asking; wait $asking';
+var
+  Rights: string;
+begin
+  Rights := '';
+  if fpGetUid <> 0 then
+    Rights := '--user';
+  Start('./Planted churn', '');
+  Planted.Send(SIGSTOP);
+  Planted.AwaitStop;
+  Has('asked by another tool', Shell(Format(AskAndDie, [Rights, Planted.Id])));
+  Planted.Send(SIGCONT);
+  CallWell(Format('do %d status', [Planted.Id]));
+  Has('used ', Printed);
+end;
+
+// ---------------------------------------------------------------------------- 32 bits
+
+const
+  Reading: array[0..6] of string = ('state %d', 'state %d --contents --json', 'report %d leaks',
+    'map %d', 'top %d --once', 'record %d', 'state %d --at=$8048000');
+
+procedure TOddProcessTests.AProgramOf32BitsIsNotRead;
+var
+  Words: string;
+begin
+  Start('./Small', '');
+  for Words in Reading do
+  begin
+    Call(Format(Words, [Planted.Id]));
+    Refused(6, Format('process %d is a program of 32 bits, and this lanemm reads the memory of'
+      + ' those of 64', [Planted.Id]));
+  end;
+end;
+
+procedure TOddProcessTests.AProgramOf32BitsWithoutAPageIsNotRead;
+begin
+  Start('./Small none', '');
+  Call(Format('state %d', [Planted.Id]));
+  Refused(6, 'is a program of 32 bits');
+  Call(Format('do %d status', [Planted.Id]));
+  Refused(4, 'has no status page');
+end;
+
+procedure TOddProcessTests.AProgramOf32BitsIsAsked;
+begin
+  Start('./Small', '');
+  CallWell(Format('do %d some,words', [Planted.Id]));
+  CheckEquals('some,words', Trim(Printed));
+  CallWell(Format('report %d profile --json', [Planted.Id]));
+  CheckEquals('report=profile:json', Trim(Printed));
+  CallWell('ps');
+  Has(Format('%8d     12.1 KB     64.0 KB     64.0 KB  Small ', [Planted.Id]), Printed);
+  CallWell(Format('prom %d', [Planted.Id]));
+  Has(Format('lanemm_used_bytes{pid="%d",program="Small"} 12345', [Planted.Id]), Printed);
+  Call(Format('state %d', [Planted.Id]));
+  Has('status page: used 12.1 KB, committed 64.0 KB', Printed);
 end;
 
 initialization

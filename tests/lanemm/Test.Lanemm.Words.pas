@@ -658,12 +658,12 @@ begin
   Refused(4, 'does not run on LaneMM');
 end;
 
-// Its page, in the file that it has open, has the layout 2 then, and before it the eight bytes that
+// Its page, in the file that it has open, has the layout 1 then, and before it the eight bytes that
 // mark a page.
 procedure TRefusalTests.AnotherVersionIsRefused;
 const
   SetLayout = 'for file in /proc/%d/fd/*; do case $(readlink $file) in /memfd:lanemm*) '
-    + 'printf "\002" | dd of=$file bs=1 seek=8 conv=notrunc status=none; echo set;; esac; done';
+    + 'printf "\001" | dd of=$file bs=1 seek=8 conv=notrunc status=none; echo set;; esac; done';
   Calls: array[0..5] of string = ('state %d', 'do %d status', 'report %d leaks', 'map %d',
     'top %d --once', 'record %d');
 var
@@ -674,10 +674,10 @@ begin
   for Words in Calls do
   begin
     Call(Format(Words, [Planted.Id]));
-    Refused(6, 'with layout 2 for 64 bits; this is the tool for layout 1 and 64 bits');
+    Refused(6, 'with layout 1 for 64 bits; this is the tool for layout 2 and 64 bits');
   end;
   CallWell('ps');
-  Has('with layout 2', Printed);
+  Has('with layout 1', Printed);
 end;
 
 procedure TRefusalTests.AnotherUsersProcessIsRefused;

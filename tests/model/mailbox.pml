@@ -24,7 +24,7 @@
 #define Law(n, c) assert(c)
 #endif
 
-byte Client;                        /* Mailbox.Client */
+byte Client;                        /* the lock of the page's file */
 byte Requested, Taken, Answered;    /* their fields of Mailbox */
 byte Postponed;                     /* Mailbox.Postponed, up to 1 */
 byte Words, Reply;                  /* Mailbox.Words and Answer: the number of the request */

@@ -30,8 +30,9 @@ function OpenPages(ProcessId: Integer): TPageCopies;
 function IsOnLaneMM(ProcessId: Integer): Boolean;
 /// Returns how old the totals are as `12 s old`; empty: less than a second.
 function AgeText(const Totals: TPageTotals): string;
-/// Raises ETool if the records of the process differ from those that this program knows.
-procedure CheckLayout(const Page: TStatusPage; const Name: string);
+/// Raises ETool if the page differs from the one that this program knows. Its parts lie at the same
+/// places for both sizes of pointers.
+procedure CheckPage(const Page: TStatusPage; const Name: string);
 
 implementation
 
@@ -41,17 +42,29 @@ uses
 const
   MappingName = '/memfd:' + PageName;
 
-procedure CheckLayout(const Page: TStatusPage; const Name: string);
+procedure RaiseOther(const Page: TStatusPage; const Name: string);
 begin
-  if (Page.Head.Layout = PageLayout) and (Page.Head.PointerBytes = SizeOf(Pointer))
-    and (Page.Head.RecordBytes[prProcess] = SizeOf(TProcess))
-    and (Page.Head.RecordBytes[prSpan] = SizeOf(TSpan))
-    and (Page.Head.RecordBytes[prHeap] = SizeOf(THeap)) then
-    Exit;
   raise ETool.Create(ecOtherVersion,
     '%s has LaneMM %s with layout %d for %d bits; this is the tool for layout %d and %d bits',
     [Name, PAnsiChar(@Page.Head.Version), Page.Head.Layout, Page.Head.PointerBytes * 8,
     PageLayout, SizeOf(Pointer) * 8]);
+end;
+
+procedure CheckPage(const Page: TStatusPage; const Name: string);
+begin
+  if Page.Head.Layout <> PageLayout then
+    RaiseOther(Page, Name);
+end;
+
+// Raises ETool if the records of the process differ, too, from those that this program knows.
+procedure CheckRecords(const Page: TStatusPage; const Name: string);
+begin
+  CheckPage(Page, Name);
+  if (Page.Head.PointerBytes <> SizeOf(Pointer))
+    or (Page.Head.RecordBytes[prProcess] <> SizeOf(TProcess))
+    or (Page.Head.RecordBytes[prSpan] <> SizeOf(TSpan))
+    or (Page.Head.RecordBytes[prHeap] <> SizeOf(THeap)) then
+    RaiseOther(Page, Name);
 end;
 
 function IsPage(const Page: TStatusPage): Boolean;
@@ -69,7 +82,7 @@ begin
     if Target.Regions[Index]^.Path.StartsWith(MappingName)
       and Target.ReadAll(Target.Regions[Index]^.First, @Page, SizeOf(Page)) and IsPage(Page) then
     begin
-      CheckLayout(Page, Target.Name);
+      CheckRecords(Page, Target.Name);
       Insert(Page.Head.Engine, Result, Length(Result));
     end;
 end;
@@ -93,7 +106,8 @@ begin
   for Attempt := 1 to Tries do
   begin
     Result := (fpPRead(Handle, @Copy.Page, PageBytes, 0) = PageBytes) and IsPage(Copy.Page);
-    Copy.HasTotals := Result and (fpPRead(Handle, @Again, PageBytes, 0) = PageBytes)
+    Copy.HasTotals := Result and (Copy.Page.Head.Layout = PageLayout)
+      and (fpPRead(Handle, @Again, PageBytes, 0) = PageBytes)
       and not Odd(Copy.Page.Sequence.Value)
       and (Copy.Page.Sequence.Value = Again.Sequence.Value) and (Copy.Page.Totals.Count > 0);
     if Copy.HasTotals or not Result or (Copy.Page.Totals.Count = 0) then

@@ -17,8 +17,10 @@ type
   TMailbox = class
   private
     Pid: Integer;
+    Handle: LongInt; // of the page's file; its lock is that of the mailbox
     Page: PStatusPage;
     function TryOpen(const Path: string): Boolean;
+    procedure Close;
     function OpenOwn: Boolean;
     procedure WakeChild(Signal: Cardinal);
     function Catches(Signal: Cardinal): Boolean;
@@ -51,7 +53,7 @@ function AskForTotals(ProcessId: Integer): Boolean;
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, ToolCommands, Targets, StatusPages;
+  SysUtils, StrUtils, BaseUnix, Unix, Linux, ToolCommands, Targets, StatusPages;
 
 const
   // The tool looks for the answer each millisecond, and sends the signal again after so many looks.
@@ -96,23 +98,28 @@ end;
 // Maps the file at Path; returns whether it is the page of the process.
 function TMailbox.TryOpen(const Path: string): Boolean;
 var
-  Handle: LongInt;
   Mapped: Pointer;
 begin
   Result := False;
-  Handle := FpOpen(Path, O_RDWR);
+  Handle := FpOpen(Path, O_RDWR or O_CLOEXEC);
   if Handle < 0 then
     Exit;
   Mapped := Fpmmap(nil, PageBytes, PROT_READ or PROT_WRITE, MAP_SHARED, Handle, 0);
-  FpClose(Handle);
-  if Mapped = MAP_FAILED then
-    Exit;
-  Page := Mapped;
-  Result := Page^.Head.ProcessId = UInt64(OwnNumber(Pid));
-  if Result then
-    Exit;
-  Fpmunmap(Page, PageBytes);
+  if Mapped <> MAP_FAILED then
+  begin
+    Page := Mapped;
+    Result := Page^.Head.ProcessId = UInt64(OwnNumber(Pid));
+  end;
+  if not Result then
+    Close;
+end;
+
+procedure TMailbox.Close;
+begin
+  if Page <> nil then
+    Fpmunmap(Page, PageBytes);
   Page := nil;
+  FpClose(Handle);
 end;
 
 // Opens the page through the open files of the process; as root also through its mappings, for a
@@ -167,7 +174,7 @@ begin
   if Page = nil then
     raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it does not run on LaneMM,'
       + ' or was started with `live=0`, or has more rights than its user', [Pid]);
-  CheckLayout(Page^, Format('process %d', [Pid]));
+  CheckPage(Page^, Format('process %d', [Pid]));
   if Page^.Head.HasMailbox = 0 then
     raise ETool.Create(ecNotPermitted, 'process %d takes no requests: it was started with'
       + ' `attach=0`, or uses all signals itself', [Pid]);
@@ -176,10 +183,7 @@ end;
 destructor TMailbox.Destroy;
 begin
   if Page <> nil then
-  begin
-    InterlockedCompareExchange64(Int64(Page^.Mailbox.Client.Room), 0, FpGetPid);
-    Fpmunmap(Page, PageBytes);
-  end;
+    Close;
   inherited Destroy;
 end;
 
@@ -204,22 +208,15 @@ begin
     end;
 end;
 
-// Takes the mailbox; from a tool that has ended, too.
+// Takes the mailbox, until this tool closes the file or ends in any way.
 procedure TMailbox.BecomeClient(Limit: QWord);
-var
-  Client: Int64;
 begin
-  repeat
-    Client := Int64(Page^.Mailbox.Client.Room);
-    if (Client = FpGetPid) or ((Client = 0) or not DirectoryExists(Format('/proc/%d', [Client])))
-      and (InterlockedCompareExchange64(Int64(Page^.Mailbox.Client.Room), FpGetPid, Client)
-      = Client) then
-      Exit;
+  while fpFlock(Handle, LOCK_EX or LOCK_NB) <> 0 do
+  begin
     if GetTickCount64 > Limit then
-      raise ETool.Create(ecFailed, 'process %d is being asked by another tool, process %d',
-        [Pid, Client]);
+      raise ETool.Create(ecFailed, 'process %d is being asked by another tool', [Pid]);
     Sleep(1);
-  until False;
+  end;
 end;
 
 // Takes back a request that the process has not taken; returns whether it did.

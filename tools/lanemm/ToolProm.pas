@@ -194,7 +194,7 @@ begin
       // Of all processes, one may end meanwhile, or not have started LaneMM yet.
       if (Failure.Code in [ecNoProcess, ecNotOnLaneMM]) and (Arguments.Words.Count > 0) then
         raise;
-      if Failure.Code = ecNotPermitted then
+      if Failure.Code in [ecNotPermitted, ecOtherVersion] then
         ReadPage(ProcessId, Result);
       if not Result.IsUp then
         Error := Failure.Message;

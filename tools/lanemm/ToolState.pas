@@ -125,7 +125,7 @@ begin
     WriteText(Opened, Arguments, WithContents, WithDamage);
 end;
 
-// Writes the totals of the status pages of a process whose memory may not be read.
+// Writes the totals of the status pages of a process whose memory cannot be read.
 procedure ShowPages(ProcessId: Integer);
 var
   Copy: TPageCopy;
@@ -148,7 +148,7 @@ begin
   except
     on Error: ETool do
     begin
-      if Error.Code = ecNotPermitted then
+      if Error.Code in [ecNotPermitted, ecOtherVersion] then
         ShowPages(Arguments.ProcessId);
       raise;
     end;
