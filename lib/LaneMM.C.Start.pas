@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.ObserveState, LaneMM.Leaks, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
+  LaneMM.ObserveState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
   LaneMM.C.Manager, LaneMM.C.Roots;
 
 // src/ refers to these weakly. The references here make a static program link them.
@@ -92,11 +92,9 @@ end;
 procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
 begin
   ExitCode := Status;
-  WatchEnd;
   if Settings.Values[opLeaks] <> 0 then
     EmptyLibc;
-  LeaksEnd;
-  WatchExitCode;
+  WatchEnd;
   if ExitCode = Status then
     Exit;
   LibcFlush(nil);

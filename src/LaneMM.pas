@@ -789,8 +789,6 @@ initialization
   Install;
 finalization
   WatchEnd;
-  LeaksEnd;
-  WatchExitCode;
   if IsLibrary and Process.IsStarted then
     EngineStop;
 end.

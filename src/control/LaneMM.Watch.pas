@@ -6,7 +6,7 @@
 // Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
 //             of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
-//             thread, also in a signal handler. WatchEnd, WatchExitCode: the end of the program.
+//             thread, also in a signal handler. WatchEnd: the end of the program.
 unit LaneMM.Watch;
 
 {$I ../LaneMM.inc}
@@ -34,12 +34,10 @@ function WatchIsQuiet: Boolean;
 function WatchWrite: Boolean;
 /// Once, after the start: lets the end of the program say when another manager took over.
 procedure WatchForSuccessor;
-/// At the end of the program: writes the logs for the last time and checks all debug blocks. Of a
-/// library, removes the entry of its code.
+/// At the end of the program: looks for leaks, writes the logs for the last time, checks all debug
+/// blocks, reports the leaks, and sets the exit code of `debug:exit`, if it is 0 and memory errors
+/// were reported. Of a library, removes the entry of its code.
 procedure WatchEnd;
-/// After WatchEnd and LeaksEnd: sets the exit code of `debug:exit`, if it is 0 and memory errors
-/// were reported.
-procedure WatchExitCode;
 
 implementation
 
@@ -52,7 +50,8 @@ uses
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LivePage;
+  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
+  LaneMM.LivePage;
 
 type
   // The state that the room shares.
@@ -474,19 +473,19 @@ begin
 end;
 
 procedure WatchEnd;
+var
+  List: PLeakList;
 begin
   TimedReportsEnd;
   AllocationLogEnd;
+  List := LeaksFind; // before the profiles, which have the leaks
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
   if Debug.IsStarted then
     DebugCheckHeap;
   if IsLibrary then
     CodeRangesStop;
-end;
-
-procedure WatchExitCode;
-begin
+  LeaksReport(List);
   if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
     ExitCode := Settings.Values[opDebugExit];
 end;

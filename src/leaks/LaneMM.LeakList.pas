@@ -28,6 +28,7 @@ type
     ltGrown    //< growth between two snapshots
   );
 
+  PLeakList = ^TLeakList;
   /// The groups of a snapshot. Leaks: first those that nothing retains, by what they retain; the
   /// others, and all groups of another topic, in descending order of bytes.
   TLeakList = record

@@ -1,8 +1,10 @@
 /// Leak reports: at the end of the program, on demand, between two moments.
 //
-// Owns:       the exit code, where `leaks:exit` sets it; the memory of each snapshot.
+// Owns:       the exit code, where `leaks:exit` sets it; the memory of each snapshot;
+//             Observe.HasLeaks, LeakedCount, LeakedBytes, and those of each site.
 // Invariants: costs nothing while the program runs: a report is the result of a walk.
-// Callers:    LeaksEnd: the end of the program. The others: any thread that holds no lock.
+// Callers:    LeaksFind, LeaksReport: the end of the program. The others: any thread that holds no
+//             lock.
 unit LaneMM.Leaks;
 
 {$I ../LaneMM.inc}
@@ -11,15 +13,18 @@ interface
 
 
 uses
-  LaneMM.Snapshot;
+  LaneMM.Snapshot, LaneMM.LeakList;
 
 
 /// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
 /// their number.
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
-/// Finalizes the other units, then reports the blocks that were not freed and sets the exit code,
-/// if `leaks` is set.
-procedure LeaksEnd;
+/// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
+/// counts the sampled ones at their call sites. The caller owns the list until LeaksReport; nil
+/// without the setting, or without memory.
+function LeaksFind: PLeakList;
+/// Reports what LeaksFind has found, sets the exit code, and frees the list; nil is allowed.
+procedure LeaksReport(List: PLeakList);
 
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
 /// SnapshotFree.
@@ -33,10 +38,11 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier, LaneMM.ReportState,
-  LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.Modules, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
-  LaneMM.LeakList, LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier,
+  LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.Samples, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakText,
+  LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure WriteText(const List: TLeakList);
 var
@@ -192,44 +198,82 @@ begin
     MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
 end;
 
-procedure WriteEnd(var Snapshot: TSnapshot);
+// Counts the blocks that Sample stands for as leaked if its block is a leak.
+procedure CountLeak(const Sample: TSample; Context: Pointer);
 var
-  List: TLeakList;
+  Snapshot: PSnapshot;
+  Index: Cardinal;
 begin
-  GroupUnsuppressed(Snapshot);
-  LeakListOpen(List, Snapshot, ltLeaks);
-  PauseEnd;
-  WriteList(List);
-  if (List.Blocks > 0) and (ExitCode = 0) then
-    ExitCode := Settings.Values[opLeaksExit];
-  LeakListClose(List);
+  Snapshot := Context;
+  Index := SnapshotNodeAt(Snapshot^, Sample.Block);
+  if (Index = NoNode) or (Snapshot^.Nodes[Index].State <> nsCounted) then
+    Exit;
+  FetchAdd(Sample.Site^.LeakedCount, Sample.Count);
+  FetchAdd(Sample.Site^.LeakedBytes, Sample.Bytes);
 end;
 
-procedure ReportEnd(Frame: NativeUInt);
+// Hands the sums and the sampled leaks to the profiles.
+procedure CountLeaks(var Snapshot: TSnapshot);
+begin
+  Observe.LeakedCount := Snapshot.Counts[nsCounted];
+  Observe.LeakedBytes := Snapshot.Bytes[nsCounted];
+  SamplesVisit(CountLeak, @Snapshot);
+  Observe.HasLeaks := True;
+end;
+
+// Marks the blocks that are no leaks: those that running threads or unfinished routines can reach.
+procedure MarkReachable(var Snapshot: TSnapshot; Frame: NativeUInt);
+begin
+  PauseVisitStacks(MarkStack, @Snapshot);
+  MarkUnfinished(Snapshot, Frame);
+  if @Leaks.VisitRoots <> nil then
+    Leaks.VisitRoots(MarkWords, @Snapshot);
+end;
+
+// Finds the leaks; False without memory.
+function FindLeaks(out List: TLeakList; Frame: NativeUInt): Boolean;
 var
   Snapshot: TSnapshot;
 begin
   ModulesLook;
   GuardPagesHold; // first: this would wait for a thread that is paused in GuardPagesForbid
   PauseOthers;
-  if SnapshotOpen(Snapshot) then
+  Result := SnapshotOpen(Snapshot);
+  if Result then
   begin
-    PauseVisitStacks(MarkStack, @Snapshot);
-    MarkUnfinished(Snapshot, Frame);
-    if @Leaks.VisitRoots <> nil then
-      Leaks.VisitRoots(MarkWords, @Snapshot);
-    WriteEnd(Snapshot);
+    MarkReachable(Snapshot, Frame);
+    GroupUnsuppressed(Snapshot);
+    CountLeaks(Snapshot);
+    LeakListOpen(List, Snapshot, ltLeaks);
   end;
   PauseEnd;
-  GuardPagesLetGo;
+  if not Result then
+    GuardPagesLetGo;
 end;
 
-procedure LeaksEnd;
+function LeaksFind: PLeakList;
 begin
-  if (Settings.Values[opLeaks] = 0) or not Process.IsStarted then
+  Result := nil;
+  if not IsSet(opLeaks) or not Process.IsStarted then
     Exit;
   RtlFinalizeUnits;
-  ReportEnd(NativeUInt(get_frame));
+  Result := OsTakePages(SizeOf(TLeakList));
+  if (Result = nil) or FindLeaks(Result^, NativeUInt(get_frame)) then
+    Exit;
+  OsReleasePages(Result, SizeOf(TLeakList));
+  Result := nil;
+end;
+
+procedure LeaksReport(List: PLeakList);
+begin
+  if List = nil then
+    Exit;
+  WriteList(List^);
+  if (List^.Blocks > 0) and (ExitCode = 0) then
+    ExitCode := Settings.Values[opLeaksExit];
+  LeakListClose(List^);
+  OsReleasePages(List, SizeOf(TLeakList));
+  GuardPagesLetGo;
 end;
 
 // ---------------------------------------------------------------------------- snapshots

@@ -66,6 +66,8 @@ type
     KeptPeak: TAtomicWord;     //< shared  the peak of the next two, see LaneMM.Samples, allocations
     PeakCount: TAtomicWord;    //< shared  blocks in use at that peak, allocations
     PeakBytes: TAtomicWord;    //< shared  bytes in use at that peak, allocations
+    LeakedCount: TAtomicWord;  //< shared  blocks that leaked, see LaneMM.Leaks, allocations
+    LeakedBytes: TAtomicWord;  //< shared  their bytes, allocations
     Threads: array[0..MaxSiteThreads - 1] of TAtomicWord; //< shared  the first threads seen
   end;
 

@@ -70,6 +70,9 @@ type
     ReporterChanges: TAtomicWord; //< shared  counts changes of the period; the thread waits on it
     ReporterThread: Cardinal;   //< racy    number of that thread; 0: none yet
     ReportCount: TAtomicWord;   //< shared  reports written so far
+    HasLeaks: Boolean;          //< owner   the end of the program: the next two are known
+    LeakedCount: NativeUInt;    //< owner   blocks that leaked, all of them, see LaneMM.Leaks
+    LeakedBytes: NativeUInt;    //< owner   their usable bytes
     WriteReport: TPlainProcedure; //< const   writes a timed report; see LaneMM.Watch
   end;
 

@@ -44,10 +44,11 @@ type
   end;
 
 const
-  FoldedFiles: array[0..5] of TFolded = (
+  FoldedFiles: array[0..6] of TFolded = (
     (Value: pvContentions; Name: 'contention'), (Value: pvCopiedBytes; Name: 'growth'),
     (Value: pvAllocatedBytes; Name: 'heap'), (Value: pvInUseBytes; Name: 'heap-inuse'),
-    (Value: pvPeakBytes; Name: 'heap-peak'), (Value: pvTemporaryBytes; Name: 'heap-temporary'));
+    (Value: pvPeakBytes; Name: 'heap-peak'), (Value: pvTemporaryBytes; Name: 'heap-temporary'),
+    (Value: pvLeakedBytes; Name: 'heap-leaks'));
 
 // Returns whether a format is wanted: one that a setting names; for an allocation profile without
 // a named format, all that other programs read.

@@ -19,7 +19,8 @@ type
   /// The values of the sites, those of each kind of profile in a row.
   TProfileValue = (pvContentions, pvReallocs, pvCopiedBytes, pvAllocatedCount, pvAllocatedBytes,
     pvInUseCount, pvInUseBytes, pvPeakCount, pvPeakBytes, pvTemporaryCount, pvTemporaryBytes,
-    pvSlack, pvFragments, pvFreedCount, pvLifeMs, pvAllocatedSamples, pvInUseSamples);
+    pvSlack, pvFragments, pvFreedCount, pvLifeMs, pvAllocatedSamples, pvInUseSamples,
+    pvLeakedCount, pvLeakedBytes);
 
   /// A value that each site of a profile has.
   TValueKind = record
@@ -31,7 +32,7 @@ type
   TValueRange = record
     First: TProfileValue; //< the first value
     Shown: TProfileValue; //< the last one that viewers of other formats get
-    Last: TProfileValue;  //< the last one
+    Last: TProfileValue;  //< the last one; see ProfileRange
     Main: TProfileValue;  //< the one that viewers show first
   end;
 
@@ -63,7 +64,7 @@ const
   ValueRanges: array[TProfileKind] of TValueRange = (
     (First: pvContentions; Shown: pvContentions; Last: pvContentions; Main: pvContentions),
     (First: pvReallocs; Shown: pvCopiedBytes; Last: pvCopiedBytes; Main: pvCopiedBytes),
-    (First: pvAllocatedCount; Shown: pvFragments; Last: pvInUseSamples; Main: pvInUseBytes));
+    (First: pvAllocatedCount; Shown: pvFragments; Last: pvLeakedBytes; Main: pvInUseBytes));
   /// The names and units of the values.
   ValueKinds: array[TProfileValue] of TValueKind = (
     (Name: 'contentions'; UnitName: 'count'),
@@ -74,7 +75,8 @@ const
     (Name: 'temporary_objects'; UnitName: 'count'), (Name: 'temporary_space'; UnitName: 'bytes'),
     (Name: 'slack_space'; UnitName: 'bytes'), (Name: 'fragment_space'; UnitName: 'bytes'),
     (Name: 'freed_objects'; UnitName: 'count'), (Name: 'life_ms'; UnitName: 'ms'),
-    (Name: 'alloc_samples'; UnitName: 'count'), (Name: 'inuse_samples'; UnitName: 'count'));
+    (Name: 'alloc_samples'; UnitName: 'count'), (Name: 'inuse_samples'; UnitName: 'count'),
+    (Name: 'leak_objects'; UnitName: 'count'), (Name: 'leak_space'; UnitName: 'bytes'));
 
 /// Collects the frames of the profile and symbolizes them. Returns False when there are none, or no
 /// memory; ProfileClose is due in any case.
@@ -85,6 +87,8 @@ procedure ProfileClose(var Profile: TProfile);
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
 /// Reads the frames of a site that reports show, see BacktraceFold; at least one.
 procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
+/// Returns the values that the profile has now: those of leaks only when leaks were looked for.
+function ProfileRange(const Profile: TProfile): TValueRange;
 /// Returns a value of a site, one of ValueRanges of the profile's kind.
 function ProfileValue(const Profile: TProfile; Site: PSite; Value: TProfileValue): UInt64;
 /// Returns the sum of a value over all sites.
@@ -104,7 +108,7 @@ procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.Samples;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.ObserveState, LaneMM.Samples;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -205,6 +209,13 @@ begin
   BacktraceFold(Profile.Symbols, Stack);
 end;
 
+function ProfileRange(const Profile: TProfile): TValueRange;
+begin
+  Result := ValueRanges[Profile.Kind];
+  if (Profile.Kind = pkHeap) and not Observe.HasLeaks then
+    Result.Last := pvInUseSamples;
+end;
+
 // Returns blocks of the site at the peak, or their bytes.
 function PeakOf(Site: PSite; Value: TProfileValue): UInt64;
 var
@@ -240,6 +251,8 @@ begin
     pvLifeMs: Result := LoadAcquire(Site^.LifeMs);
     pvAllocatedSamples: Result := LoadAcquire(Site^.Samples);
     pvInUseSamples: Result := Remaining(Site^.Samples, Site^.FreedSamples);
+    pvLeakedCount: Result := LoadAcquire(Site^.LeakedCount);
+    pvLeakedBytes: Result := LoadAcquire(Site^.LeakedBytes);
   else
     Result := LoadAcquire(Site^.Count);
   end;

@@ -168,7 +168,7 @@ var
   Range: TValueRange;
   Value: TProfileValue;
 begin
-  Range := ValueRanges[Profile.Kind];
+  Range := ProfileRange(Profile);
   JsonOpen(Text, 'values', '[');
   for Value := Range.First to Range.Last do
     JsonAddItem(Text, ProfileValue(Profile, Site, Value));
@@ -278,6 +278,15 @@ begin
   TextAdd(Text, '}');
 end;
 
+// Adds what leaked, of all blocks: not sampled.
+procedure AddLeaks(var Text: TText);
+begin
+  JsonOpen(Text, 'leaks', '{');
+  JsonAddNumber(Text, 'objects', Observe.LeakedCount);
+  JsonAddNumber(Text, 'space', Observe.LeakedBytes);
+  TextAdd(Text, '}');
+end;
+
 procedure AddLifeLimits(var Text: TText);
 var
   Index: Cardinal;
@@ -379,6 +388,8 @@ begin
     AddLine(Text, Line);
   TimeLineClose(Line);
   AddPeak(Text, Profile);
+  if Observe.HasLeaks then
+    AddLeaks(Text);
   AddLifeLimits(Text);
   if Profile.Contents.Table <> nil then
     AddClasses(Text, List);
@@ -390,7 +401,7 @@ var
   Range: TValueRange;
   None: TClassList;
 begin
-  Range := ValueRanges[Profile.Kind];
+  Range := ProfileRange(Profile);
   JsonOpenLine(Text);
   JsonAddText(Text, 'kind', ProfileNames[Profile.Kind]);
   AddColumns(Text, Range);

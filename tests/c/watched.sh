@@ -260,6 +260,15 @@ finds_leaks() {
     && has '100 x 48-byte block' && [ "$(cat out)" = done ]
 }
 
+# Of all that is in use, only what was lost: 100 times 48 bytes, of which most are samples.
+finds_leaks_in_the_profile() {
+  watch leaks,profile,json,folded,rate=1,log=logs lose \
+    && grep -q '"leaks":{"objects":100,"space":4800}' logs/*.json \
+    && awk '/keep_blocks/ { kept = 1 } END { exit !kept }' logs/*heap-inuse*.folded \
+    && awk '!/lose_list/ { other = 1 } { sum += $NF } END { exit other || sum < 4500 || sum > 4800 }' \
+      logs/*heap-leaks*.folded
+}
+
 # finds_leaks_with_stacks WORD
 finds_leaks_with_stacks() {
   watch "leaks,$1,log=logs" lose && has ' lose_list  watched.c:[0-9]'
@@ -351,6 +360,7 @@ promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
+promise 'the profile has what is lost, by call stack' finds_leaks_in_the_profile
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks debug
 promise 'leaks with stacks alone does so too' finds_leaks_with_stacks stacks
 promise 'each backtrace of a program that wanders is the one that it had' follows_wandering 1

@@ -37,6 +37,11 @@ type
     procedure ClassesAreNamed;
     procedure SizesAndSlackAreThoseOfTheSizeClass;
     procedure SumsAgree;
+    procedure LeaksAreSampledBySite;
+    procedure LeaksAreEstimatedFromFewSamples;
+    procedure SuppressedBlocksAreNoLeaks;
+    procedure LeaksAreKnownWhereTheyWereLookedFor;
+    procedure LeaksThatEndTheProgramAreInTheProfile;
     procedure HeadDescribesTheRun;
     procedure ExampleHasTheShapeOfAReport;
     procedure ReportsAreNumberedAndTheNewestKept;
@@ -365,6 +370,78 @@ begin
   CheckTotals;
 end;
 
+// ---------------------------------------------------------------------------- leaks
+
+// Freed in time: 50 and 30 blocks of FIRST, all of BURST.
+procedure THeapProfileTests.LeaksAreSampledBySite;
+begin
+  Read(Exact + ',folded,leaks', 'peak');
+  Exactly(70, 'leak_objects', 'FIRST');
+  Exactly(70000, 'leak_space', 'FIRST');
+  Exactly(0, 'leak_objects', 'BURST');
+  Exactly(50, 'leak_objects', 'LATER');
+  Exactly(150000, 'leak_space', 'LATER');
+  AssertEquals('blocks', Sum('leak_objects', ''), Heap.Objects['leaks'].Int64s['objects']);
+  AtLeast(Sum('leak_space', ''), Heap.Objects['leaks'].Int64s['space'], 'usable bytes');
+  AssertEquals('stacks of leaks as text', 2, Length(Planted.Written('heap-leaks.*.folded')
+    .Split([#10], TStringSplitOptions.ExcludeEmpty)));
+end;
+
+// 50 blocks of 3,000 bytes, one sample every 1,000: a standard deviation of 4 %.
+procedure THeapProfileTests.LeaksAreEstimatedFromFewSamples;
+begin
+  Read('profile,rate=1000,json,leaks', 'peak');
+  AtLeast(115000, Sum('leak_space', 'LATER'), 'leaked bytes');
+  AtMost(185000, Sum('leak_space', 'LATER'), 'leaked bytes');
+  Exactly(0, 'leak_space', 'BURST');
+  AssertEquals('blocks, of all', 120, Heap.Objects['leaks'].Int64s['objects']);
+end;
+
+procedure THeapProfileTests.SuppressedBlocksAreNoLeaks;
+begin
+  Read(Exact + ',leaks', 'suppressed');
+  Exactly(0, 'leak_objects', 'FIRST');
+  Exactly(150, 'inuse_objects', 'FIRST');
+  Exactly(50, 'leak_objects', 'LATER');
+  AssertEquals('blocks', 50, Heap.Objects['leaks'].Int64s['objects']);
+end;
+
+function ContentsOf(const FileName: string): string;
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.LoadFromFile(FileName);
+  Result := Lines.Text;
+  Lines.Free;
+end;
+
+procedure THeapProfileTests.LeaksAreKnownWhereTheyWereLookedFor;
+var
+  Files: TStringList;
+begin
+  Read(Exact, 'peak');
+  AssertTrue('without the setting', Heap.Find('leaks') = nil);
+  AssertEquals('columns without it', 14, Heap.Arrays['columns'].Count);
+  Planted.Run(Exact + ',leaks', ['reports']);
+  Files := Planted.FilesOf('.json');
+  try
+    AssertEquals('reports', 3, Files.Count);
+    AssertTrue('before the end', Pos('leak_space', ContentsOf(Files[0])) = 0);
+    AssertTrue('at the end', Pos('leak_space', ContentsOf(Files[2])) > 0);
+  finally
+    Files.Free;
+  end;
+end;
+
+procedure THeapProfileTests.LeaksThatEndTheProgramAreInTheProfile;
+begin
+  Planted.Run(Exact + ',leaks,event=leaks:file:halt=7', ['peak']);
+  AssertEquals(7, Planted.ExitCode);
+  All := GetJSON(Planted.Written('.json')) as TJSONObject;
+  Exactly(50, 'leak_objects', 'LATER');
+end;
+
 // ---------------------------------------------------------------------------- the object
 
 procedure THeapProfileTests.HeadDescribesTheRun;
@@ -422,7 +499,7 @@ var
   Text: TStringList;
   Example: TJSONData;
 begin
-  Planted.Run('contention,growth,least=1,profile,rate=1,json', ['temporary']);
+  Planted.Run('contention,growth,least=1,profile,rate=1,json,leaks', ['temporary']);
   All := GetJSON(Planted.Written('.json')) as TJSONObject;
   Text := TStringList.Create;
   Example := nil;

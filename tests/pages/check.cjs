@@ -253,11 +253,16 @@ async function comparison(){
 // The example of docs/profile-data.md: every tab.
 async function example(file){
   const page=await open(file),data=JSON.parse(read(file).split('id="data">')[1].split("</script>")[0]);
-  same("tabs","inuse,peak,allocated,temporary,time,classes,sizes,lives,slack,fragments,growth,waits",
+  same("tabs","inuse,peak,allocated,temporary,leaks,time,classes,sizes,lives,slack,fragments,growth,waits",
     (await tabsOf(page)).join());
   const heap=data.profiles.find(profile=>profile.kind=="heap");
   await choose(page,"peak");
   same("peak",amountOf(heap.peak.space),await text(page,"#tab-peak b"));
+  await choose(page,"leaks");
+  same("leaks: nothing of what was freed",undefined,await cell(page,"SERVER.TCACHE.ADD",0));
+  same("sampled leaks",amountOf(3840000),await cell(page,"SERVER.TSESSION.CREATE",0));
+  check("leaks, exactly",(await text(page,"#panel")).includes(
+    `${amountOf(heap.leaks.space)} in 39,512 blocks`));
   await choose(page,"time");
   const highest=heap.line.inuse_space.indexOf(Math.max(...heap.line.inuse_space));
   const told=point=>`${amountOf(heap.line.inuse_space[point])} in use, `+
@@ -278,6 +283,62 @@ async function example(file){
   await choose(page,"lives");
   same("freed blocks","8,000",await cell(page,"SERVER.TCACHE.ADD",0));
   same("mean lifetime","2 s",await cell(page,"SERVER.TCACHE.ADD",1));
+  await close(page);
+}
+
+// The tab of leaks in the profile of a program's end: what the samples say, as the page has it, and
+// that against the report of all leaks.
+async function lost(){
+  const page=await open(fileOf("lost",".html"),{height:896}),exact=JSON.parse(read(fileOf("lost",".json")));
+  const heap=JSON.parse(await text(page,"#data")).profiles.find(({kind})=>kind=="heap");
+  const index=heap.columns.findIndex(({name})=>name=="leak_space");
+  const sampled=(fits,column=index)=>heap.sites.reduce((sum,site)=>
+    sum+(fits(site.stack.map(frame=>heap.frames[frame]))?site.values[column]:0),0);
+  const planted=name=>exact.groups.flatMap(group=>group.places).reduce((sum,place)=>
+    sum+(place.stack.some(frame=>frame.routine==name)?place.blocks:0),0);
+  same("blocks as in the report of leaks",exact.blocks,heap.leaks.objects);
+  same("bytes as in the report of leaks",exact.bytes,heap.leaks.space);
+  const told=`${amountOf(exact.bytes)} in ${exact.blocks.toLocaleString("en")} blocks`;
+  check("the head has the leaks",(await text(page,"#head")).includes("Leaked"+told),
+    await text(page,"#head"));
+  await choose(page,"leaks");
+  check("the tab has them, too",(await text(page,"#panel")).includes("exactly "+told));
+  same("leaks: total",amountOf(sampled(all)),await text(page,"#tab-leaks b"));
+  for(const name of ["SESSIONS.TSESSION.CREATE","SESSIONS.TCART.PUT"]){
+    same("leaks: total of "+name,amountOf(sampled(through(name))),await cell(page,name,1));
+    // About 280 samples each: a standard deviation of 7 %.
+    const blocks=sampled(through(name),index-1);
+    check("leaks: blocks of "+name,Math.abs(blocks/planted(name)-1)<.35,[blocks,planted(name)]);
+  }
+  same("leaks: nothing of what was freed",undefined,await cell(page,"CATALOGUE.TPRODUCT.CREATE",1));
+  check("leaks: the line",(await page.$$eval("tbody .open",all=>all.map(button=>{
+    if(button.textContent=="SESSIONS.TCUSTOMER.CREATE")button.click();
+  }))).length>0&&(await text(page,"#panel")).includes(
+    "Sessions.pas:"+lineOf("Sessions.pas","account")),await text(page,"#panel"));
+  await page.$$eval("fieldset input",all=>all.find(input=>input.value=="flame").click());
+  check("leaks: a flame graph",await page.$$eval(".picture div",all=>all.length)>3);
+  await page.screenshot({path:path.join(out,"pictures","lost.png")});
+  await page.type("#find","tsession.create");
+  same("leaks: search",amountOf(sampled(through("SESSIONS.TSESSION.CREATE"))),
+    (await text(page,".bar [role=status]")).split(" found")[0]);
+  await close(page);
+  const freed=await open(fileOf("freed",".html"));
+  check("nothing leaked",/Leakednothing/.test(await text(freed,"#head")),await text(freed,"#head"));
+  check("no tab without leaks",!(await tabsOf(freed)).includes("leaks"));
+  await close(freed);
+  const none=await open(fileOf("after",".html"));
+  check("leaks that nothing looked for",!/Leaked/.test(await text(none,"#head")));
+  await close(none);
+}
+// Leaks of which no block is a sample.
+async function unsampled(){
+  const page=await open(pageWith("unsampled",{head:{},profiles:[{kind:"heap",
+    frames:[{name:"main",file:"a.c",line:1}],sites:[{stack:[0],values:[1,64,0,0]}],
+    leaks:{objects:1,space:80},columns:[{name:"inuse_objects"},{name:"inuse_space"},
+    {name:"leak_objects"},{name:"leak_space"}]}]}));
+  await choose(page,"leaks");
+  check("leaks without a sample",/exactly 80 B in 1 block.*No sample/.test(
+    await text(page,"#panel")),await text(page,"#panel"));
   await close(page);
 }
 
@@ -373,7 +434,7 @@ async function run(){
     args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
     timeout:patience,protocolTimeout:patience});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),amounts,odd,leaks,outside,
+  const parts=[profile,comparison,()=>example(full),lost,unsampled,amounts,odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
     ()=>looks(fileOf("leaks",".html"),"leaks")];

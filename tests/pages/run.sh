@@ -43,6 +43,8 @@ shop() {
 }
 shop before profile,html,speedscope,rate=16K 10000
 shop after profile,html,speedscope,growth,rate=16K 40000
+shop lost profile,html,rate=4K,leaks,stacks,leaks:format=json 20000 leak
+shop freed profile,html,rate=4K,leaks 1000 clean
 shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
 shop clean leaks,leaks:format=html 100 clean
 

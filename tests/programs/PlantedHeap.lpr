@@ -12,6 +12,7 @@
 ///              one size class
 ///   classes    Make: 100 objects of TThing; 50 of TOther, of which 20 are freed; Say: 60 strings of
 ///              500 characters, 30 of them freed
+///   suppressed First, as expected leaks, and Later
 ///   reports    First; writes the profiles twice while it runs, and a report of the heap in use
 program PlantedHeap;
 
@@ -214,6 +215,17 @@ begin
   Cross;
 end;
 
+procedure Suppressed;
+var
+  Block: Pointer;
+begin
+  First;
+  for Block in Firsts do
+    if Block <> nil then
+      LaneMM_RegisterExpectedMemoryLeak(Block);
+  Later;
+end;
+
 procedure Reports;
 begin
   First;
@@ -229,13 +241,14 @@ type
   end;
 
 const
-  Parts: array[0..6] of TPart = (
+  Parts: array[0..7] of TPart = (
     (Name: 'peak'; Call: Peak),
     (Name: 'temporary'; Call: Temporary),
     (Name: 'lives'; Call: Short),
     (Name: 'growth'; Call: Grow),
     (Name: 'fragments'; Call: Fragments),
     (Name: 'classes'; Call: MakeAll),
+    (Name: 'suppressed'; Call: Suppressed),
     (Name: 'reports'; Call: Reports));
 
 var

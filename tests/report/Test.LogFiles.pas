@@ -247,8 +247,8 @@ begin
   RunIn('debug,leaks,leaks:format=json,' + Profiling + ',log=to/',
     'mkdir to; "$P" > /dev/null 2>&1; ls to | sed "s/.*_//; s/[.].*//" | sort -u >&2;'
     + ' stat -c "%a" to/* | sort -u >&2');
-  AssertEquals('EventLog'#10'Leaks'#10'heap'#10'heap-inuse'#10'heap-peak'#10'heap-temporary'#10'600'#10,
-    Program_.Errors);
+  AssertEquals('EventLog'#10'Leaks'#10'heap'#10'heap-inuse'#10'heap-leaks'#10'heap-peak'#10
+    + 'heap-temporary'#10'600'#10, Program_.Errors);
 end;
 
 procedure TLogFilesTests.OneLineSaysWhereTheLogWent;

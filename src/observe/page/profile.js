@@ -7,6 +7,8 @@ const views=[
   {id:"allocated",label:"Allocated",kind:"heap",bytes:"alloc_space",count:"alloc_objects"},
   {id:"temporary",label:"Temporary",kind:"heap",bytes:"temporary_space",
     count:"temporary_objects"},
+  {id:"leaks",label:"Leaks",kind:"heap",bytes:"leak_space",count:"leak_objects",
+    tell:(...rest)=>tellLeaks(leaksOf(state.after),rest)},
   {id:"slack",label:"Slack",kind:"heap",bytes:"slack_space"},
   {id:"fragments",label:"Fragments",kind:"heap",bytes:"fragment_space"},
   {id:"growth",label:"Copied",kind:"growth",bytes:"copied_space",count:"reallocs"},
@@ -40,6 +42,15 @@ function seriesOf(report,view,measure){
   return {profile,value,total:profile.sites.reduce((sum,site)=>sum+value(site),0)};
 }
 const totalOf=(report,view,measure)=>(seriesOf(report,view,measure)||{total:0}).total;
+// What leaked, of all blocks: known at the end of a program that looked for leaks.
+const leaksOf=report=>(profileOf(report,"heap")||{}).leaks;
+const leakAmount=leaks=>leaks.objects==0?"nothing"
+  :`${amount(leaks.space,"bytes")} in ${count(leaks.objects,"block")}`;
+function tellLeaks(leaks,rest){
+  if(leaks&&leaks.objects&&!state.before)
+    return make("p",{class:"quiet"},
+      `Not freed at the end: exactly ${leakAmount(leaks)}, as usable bytes. `,...rest);
+}
 const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
 
 // The frames of a site that are shown, outermost first: those of libraries only where wanted or
@@ -189,7 +200,8 @@ function showStacks(panel,view){
     state[name]=value;showStacks(panel,view);
     if(at>=0)panel.querySelectorAll("input")[at].focus();
   };
-  fill(panel,
+  fill(panel,view.tell&&view.tell("By call stack: requested bytes, estimated from the samples "+
+      "among them."),
     make("div",{class:"bar"},
       measures.length<2?null:choices("Measure",[["bytes","Bytes"],["count","Blocks"]],
         state.measure,value=>redo("measure",value)),
@@ -442,8 +454,9 @@ function takeDrops(){
 // ---- The page
 
 function showFacts(){
-  const head=state.after.head,picker=make("input",{type:"file",id:"file",accept:".html,.json",
-    multiple:"",hidden:"","aria-label":"Profiles to compare",
+  const head=state.after.head,leaks=leaksOf(state.after);
+  const picker=make("input",{type:"file",id:"file",accept:".html,.json",multiple:"",hidden:"",
+    "aria-label":"Profiles to compare",
     change(){compare([...picker.files].slice(0,2));}});
   const button=(label,click)=>make("button",{type:"button",click},label);
   showHead(baseName(head.program||"LaneMM"),"memory profile",[["Command",head.command],
@@ -455,7 +468,8 @@ function showFacts(){
     ["Error",head.error&&`\u00b1${(100*head.error).toFixed(1)} %`],
     ["Lost",head.samples_lost?count(head.samples_lost,"sample"):undefined],
     ["Committed",head.committed&&amount(head.committed,"bytes")],
-    ["In use",head.used&&amount(head.used,"bytes")]],
+    ["In use",head.used&&amount(head.used,"bytes")],
+    ["Leaked",leaks&&leakAmount(leaks)]],
     picker,button("Compare with\u2026",()=>picker.click()),
     state.before&&button("Swap",()=>{
       [state.before,state.after]=[state.after,state.before];start();
@@ -471,9 +485,13 @@ function tabsOf(){
   for(const view of views){
     const measure=view.bytes?"bytes":"count";
     const before=totalOf(state.before,view,measure),after=totalOf(state.after,view,measure);
+    const told=view.tell&&view.tell("No sample is among them: a lower rate finds more, ",
+      make("b",{},"leaks,stacks")," all.");
     if(before+after>0)
       tabs.push({id:view.id,label:view.label,show:panel=>showStacks(panel,view),
         value:state.before?change(after-before,measure):amount(after,measure)});
+    else if(told)
+      tabs.push({id:view.id,label:view.label,value:"not sampled",show:panel=>fill(panel,told)});
   }
   const more=[];
   if(heap.line&&heap.line.ms.length>1&&!state.before)
@@ -486,7 +504,7 @@ function tabsOf(){
   if(heap.life_limits&&!state.before&&livesOf(heap).length)
     more.push({id:"lives",label:"Lifetimes",show:showLives,
       value:amount(livesOf(heap).reduce((sum,row)=>sum+row.freed,0))});
-  const at=tabs.findIndex(tab=>!["inuse","peak","allocated","temporary"].includes(tab.id));
+  const at=tabs.findIndex(tab=>!["inuse","peak","allocated","temporary","leaks"].includes(tab.id));
   tabs.splice(at<0?tabs.length:at,0,...more);
   return tabs;
 }
