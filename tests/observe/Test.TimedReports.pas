@@ -11,9 +11,11 @@ uses
 type
   TTimedReportsTests = class(TLaneTest)
   strict private
+    IsEnding, IsWritten: Boolean;
     procedure Watch(Program_: TTestProgram; const Settings, Part, Script: string;
       ExitCode: Integer = 0);
     procedure AllFilesAreWhole(Program_: TTestProgram);
+    procedure BeReporter;
     procedure HasThreads(Program_: TTestProgram; Count: Integer; const Settings: string);
   published
     procedure SleepingProgramWritesReports;
@@ -22,16 +24,19 @@ type
     procedure PeriodIsChangedAtRunTime;
     procedure PeriodIsSetAtRunTime;
     procedure ThreadEndsWhenTheRightsChange;
+    procedure ThreadsThatSampleWriteInItsPlace;
     procedure ChildWritesReportsOfItsOwn;
     procedure ChildThatAllocatesNothingHasNoThread;
     procedure EndOfTheProgramWaitsForTheReport;
+    procedure EndWaitsForAReporterThatWrites;
     procedure SignalThatEndsTheProgramWaitsForTheReport;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, fpjson, jsonparser, testregistry;
+  SysUtils, Classes, fpjson, jsonparser, testregistry, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.ObserveState, LaneMM.TimedReports;
 
 const
   Sampled = 'profile,rate=1,json';
@@ -154,6 +159,14 @@ begin
   AllFilesAreWhole(WithThreads);
 end;
 
+procedure TTimedReportsTests.ThreadsThatSampleWriteInItsPlace;
+begin
+  Watch(WithThreads, Timed, '', 'configure rights; await "[ \$(threads $pid) -eq 2 ]";'
+    + ' before=$(reports); await rests; [ $(reports) -eq $before ] || fails "it goes on";'
+    + ' configure allocate; [ $(reports) -gt $before ] || fails "no report";');
+  AllFilesAreWhole(WithThreads);
+end;
+
 // ---------------------------------------------------------------------------- fork
 
 procedure TTimedReportsTests.ChildWritesReportsOfItsOwn;
@@ -181,6 +194,40 @@ begin
     WithThreads.RunInShell(Sampled + ',every=1ms', '"$P" < /dev/null > said');
     AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
     AllFilesAreWhole(WithThreads);
+  end;
+end;
+
+// What the reporter does when a report is written, some time after the end has begun.
+procedure TTimedReportsTests.BeReporter;
+const
+  Waiting = 1;
+begin
+  while not IsEnding do
+    Sleep(1);
+  Sleep(50);
+  IsWritten := True;
+  StoreRelease(Observe.ReporterState, Waiting);
+  OsWakeAll(Observe.ReporterState);
+end;
+
+procedure TTimedReportsTests.EndWaitsForAReporterThatWrites;
+const
+  Writing = 2;
+var
+  Reporter: TWorker;
+begin
+  IsEnding := False;
+  IsWritten := False;
+  StoreRelease(Observe.ReporterState, Writing);
+  Reporter := TWorker.Create(BeReporter, False);
+  try
+    IsEnding := True;
+    TimedReportsEnd;
+    AssertTrue('the report was written first', IsWritten);
+  finally
+    Reporter.AwaitEnd;
+    Reporter.Free;
+    TimedReportsForget;
   end;
 end;
 

@@ -1,5 +1,6 @@
 /// Allocates some blocks, and then nothing more: all threads sleep. Each line of its standard input is
-/// settings, which it applies; `rights` stands for a change of its user. Ends with its input.
+/// settings, which it applies; `rights` stands for a change of its user, `allocate` allocates more.
+/// Ends with its input.
 ///   Sleeping              with a second thread; without the thread library if ALONE is defined
 ///   Sleeping fork         so does a child process
 ///   Sleeping idle-child   a child process only sleeps
@@ -58,6 +59,8 @@ begin
   begin
     if Words = 'rights' then
       ChangeRights
+    else if Words = 'allocate' then
+      Allocate
     else
       LaneMM_Configure(Words);
     Say('done'#10);
