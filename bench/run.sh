@@ -9,7 +9,7 @@ Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/res
        bench/run.sh build            only build; prints NAME=BINARY for each manager
 
 Suites: quick (about five minutes), full (about 50 minutes), costs (what LaneMM's diagnoses
-cost, about five minutes), stopped (threads that wait for a stopped one, about 20 minutes with
+cost, about five minutes), live (what it costs that a program can be looked at, two minutes), stopped (threads that wait for a stopped one, about 20 minutes with
 ROUNDS=1), memory (resident memory by use, about 12 minutes for a round), mid (blocks above 32 KB,
 about ten minutes). RESULT is SUITE unless given.
 
@@ -199,6 +199,7 @@ build_watched() {
   for word in contention growth profile leaks stacks debug; do
     add_setting "LaneMM-$word" LaneMM "LANEMM=$word,log=$out/LaneMM-$word"
   done
+  add_setting LaneMM-unseen LaneMM LANEMM=live=0
   add_setting LaneMM-guard LaneMM "LANEMM=guard=sample:16M,log=$out/LaneMM-guard"
 }
 
