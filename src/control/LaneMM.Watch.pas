@@ -283,6 +283,9 @@ begin
       UseNotedEntries(Manager);
     UseGrowthEntries(Manager);
     Control.Entries := Manager;
+    // Release: all that the new entries use before the entries. A thread that runs calls them at
+    // once: those that use more than the engine begin with an acquire, or take a lock.
+    ReleaseFence;
     SetMemoryManager(Manager);
   until DebugIsOn = IsDebug;
 end;
@@ -304,6 +307,8 @@ end;
 
 procedure WatchFrees;
 begin
+  // Release: the tables before the hooks. Pairs with SamplesRemove and SampleWeight.
+  ReleaseFence;
   if (Observe.Samples <> nil) or IsSet(opContention) then
     Debug.FreeWatch := DebugFreeSeen;
   if Observe.Samples <> nil then

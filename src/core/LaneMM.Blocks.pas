@@ -39,7 +39,7 @@ function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Errors, LaneMM.Foreign;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Foreign;
 
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 begin
@@ -73,6 +73,8 @@ end;
 function BlockMayBeDebug(P: Pointer): Boolean;
 begin
   Result := (@Hooks.DebugFree <> nil) and (ArenaSpan(P) <> nil);
+  // Acquire: the other hooks of debug mode after this one. Pairs with DebugStart.
+  AcquireFence;
 end;
 
 function BlockIsOurs(P: Pointer): Boolean;

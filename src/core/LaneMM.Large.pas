@@ -372,6 +372,8 @@ begin
   Span^.Used := 1;
   Span^.DivideMagic := 1;
   Span^.CarvedBytes := 1;
+  // Release: the record before its kind. Pairs with VisitArena.
+  ReleaseFence;
   Span^.Kind := skLarge;
 end;
 

@@ -113,7 +113,8 @@ begin
   RemoteStartLife(Span);
   Span^.Owner := Heap;
   SpanFormatInner(Span);
-  YieldPoint;
+  // Release: the record before its kind. Pairs with VisitArena.
+  ReleaseFence;
   Span^.Kind := skBlocks;
 end;
 

@@ -44,7 +44,12 @@ begin
   while Span < Last do
   begin
     if Span^.Kind in [skBlocks, skLarge, skDebug] then
+    begin
+      // Acquire: the record after its kind; a record that is new has no address before. Pairs with
+      // SpanFormat, DebugSpanFormat and Format of LaneMM.Large.
+      AcquireFence;
       Visitor(Span, Context);
+    end;
     if (Span^.Kind in KindsInUse + [skFree]) and (Span^.SliceCount > 0) then
       Inc(Span, Span^.SliceCount)
     else

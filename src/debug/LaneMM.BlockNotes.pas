@@ -141,12 +141,14 @@ end;
 
 function NotedGet(Size: TSize): Pointer;
 begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Debug.NotedGet(Size);
   Note(Result, NativeUInt(get_frame));
 end;
 
 function NotedGetZero(Size: TSize): Pointer;
 begin
+  AcquireFence; // likewise
   Result := Debug.NotedGetZero(Size);
   Note(Result, NativeUInt(get_frame));
 end;
@@ -155,6 +157,7 @@ function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Before: Pointer;
 begin
+  AcquireFence; // likewise
   Before := P;
   Result := Debug.NotedResize(P, Size);
   if P <> Before then
@@ -169,6 +172,7 @@ var
 begin
   if not IsSet(opStacks) then
     Exit;
+  AcquireFence; // the mirror after the hook. Pairs with NotesStart
   Offset := OffsetOf(Span, Block.Address);
   Piece := PieceAt(Offset shr PieceShift);
   if Piece = 0 then
@@ -199,8 +203,11 @@ begin
   else
     Debug.Notes := OsTakePages(SizeOf(TMirror));
   Result := (Debug.Notes <> nil) and BacktracesStart;
-  if Result then
-    Hooks.BlockNote := ReadNote;
+  if not Result then
+    Exit;
+  // Release: the mirror before the hook. Pairs with ReadNote.
+  ReleaseFence;
+  Hooks.BlockNote := ReadNote;
 end;
 
 end.

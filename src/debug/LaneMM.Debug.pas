@@ -777,8 +777,9 @@ begin
   Hooks.DebugResize := ResizeDebug;
   Hooks.DebugSize := UsableSize;
   Hooks.DebugOwns := Owns;
-  // Release: all that debug mode needs before the hook that BlockMayBeDebug tests. Pairs with
-  // nothing here: a debug block reaches another thread through the program's own synchronization.
+  // Release: all that debug mode needs before the hook that BlockMayBeDebug tests, and pairs with:
+  // a debug block reaches another thread through the program's own synchronization, any other
+  // pointer does not.
   ReleaseFence;
   Hooks.DebugFree := FreeDebug;
   Debug.IsStarted := True;

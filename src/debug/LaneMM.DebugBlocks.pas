@@ -118,6 +118,8 @@ begin
   end;
   Result := DebugBlockAt(Span, Span^.CarvedBytes);
   Result^.State := Ord(dsNever);
+  // Release: the state before the block counts. Pairs with DebugBlockCount.
+  ReleaseFence;
   Inc(Span^.CarvedBytes);
 end;
 

@@ -100,7 +100,7 @@ function DebugSpanIsFull(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span;
 
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
@@ -131,6 +131,9 @@ end;
 function DebugBlockCount(Span: PSpan): Cardinal;
 begin
   Result := Span^.CarvedBytes;
+  // Acquire: the states of the blocks after their number. Pairs with TakeFrom of
+  // LaneMM.DebugBlocks.
+  AcquireFence;
 end;
 
 function DebugBlockAt(Span: PSpan; Index: Cardinal): PDebugBlock;
@@ -320,6 +323,8 @@ begin
   RemoteStartLife(Span);
   Span^.Owner := NoOwner;
   SpanFormatInner(Span);
+  // Release: the record before its kind. Pairs with VisitArena of LaneMM.Walk.
+  ReleaseFence;
   Span^.Kind := skDebug;
 end;
 

@@ -29,8 +29,8 @@ function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
-  LaneMM.DebugState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
+  LaneMM.SettingsState, LaneMM.DebugState;
 
 function EraseFree(P: Pointer): TSize;
 begin
@@ -85,6 +85,7 @@ end;
 
 function EraseGet(Size: TSize): Pointer;
 begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Debug.GetBehind(Size);
   if Result <> nil then
     FillNew(Result, 0);
@@ -99,6 +100,7 @@ begin
   OldSize := 0;
   if IsKnown and (P <> nil) then
     OldSize := BlockUsableSize(P);
+  AcquireFence; // likewise
   Result := Debug.ResizeBehind(P, Size);
   if IsKnown and (Result <> nil) then
     FillNew(Result, OldSize);

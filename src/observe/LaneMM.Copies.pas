@@ -114,6 +114,7 @@ end;
 
 function CopiesGet(Size: TSize): Pointer;
 begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Observe.GetCall(Size);
   if Size >= LeastWatched then
     NoteGot(Result, Size);
@@ -121,6 +122,7 @@ end;
 
 function CopiesGetZero(Size: TSize): Pointer;
 begin
+  AcquireFence; // likewise
   Result := Observe.GetZeroCall(Size);
   if Size >= LeastWatched then
     NoteGot(Result, Size);
@@ -128,12 +130,14 @@ end;
 
 function CopiesFree(P: Pointer): TSize;
 begin
+  AcquireFence; // likewise
   SeeFree(P);
   Result := Observe.FreeCall(P);
 end;
 
 function CopiesFreeSize(P: Pointer; Size: TSize): TSize;
 begin
+  AcquireFence; // likewise
   SeeFree(P);
   Result := Observe.FreeSizeCall(P, Size);
 end;

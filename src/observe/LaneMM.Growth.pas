@@ -209,6 +209,7 @@ function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Entry: PEntry;
 begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
   Entry := EntryOf(P);
   if (Entry^.Block <> NativeUInt(P)) or (Size > Entry^.UsableSize) or (Size <= Entry^.LastSize) then
     Exit(ReallocSlow(P, Size));

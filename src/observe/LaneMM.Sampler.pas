@@ -86,6 +86,7 @@ function IsDue(Heap: PHeap; Size: NativeUInt): Boolean;
 var
   IsFirst: Boolean;
 begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
   if WindowPasses(Heap, Size) then
     Exit(False);
   IsFirst := Heap^.SampleSeed = 0;

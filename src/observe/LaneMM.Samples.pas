@@ -242,6 +242,7 @@ var
   Entry: PSample;
   Probe: Cardinal;
 begin
+  AcquireFence; // the table after the hook. Pairs with WatchFrees of LaneMM.Watch
   for Probe := 0 to MostProbes - 1 do
   begin
     Entry := EntryAt(FirstIndex(P) + Probe);
@@ -267,6 +268,7 @@ begin
     if LoadAcquire(EntryAt(Index)^.Block) <= Busy then
       Continue;
     Sample := EntryAt(Index)^;
+    AcquireFence; // the copy before the second look
     // A free and a new sample in between are taken for the block that was there before, if at all.
     if (Sample.Block > Busy) and (LoadAcquire(EntryAt(Index)^.Block) = Sample.Block) then
       Visitor(Sample, Context);

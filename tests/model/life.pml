@@ -33,7 +33,7 @@
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
  *     TakeTaken: Swap Taken PushTaken
  *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
- *     HeapNewSpan:
+ *     HeapNewSpan: SpanFormat
  *     HeapNextSpan: RetireCurrent TakeQueued Reclaim HeapNewSpan SetCurrent FreeList SpanRefill
  *     LateSpan: TakeQueued HeapNewSpan FreeList SpanRefill
  *     HeapLateBlock: LateSpan SpanTake SpanDropList Retire

@@ -3,7 +3,7 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Mailbox
- *     Answer:
+ *     Answer: LivePageWrite
  *     Serve: LoadAcquire Taken LoadAcquire Requested LoadAcquire Answered FetchAdd Postponed
  *       CompareAndSwap Taken Answer StoreRelease Answered
  *

@@ -162,6 +162,15 @@ breaks mailbox 2 TAKE_BY_STORE
 breaks mailbox 3 WORDS_LATE
 breaks mailbox 3 TAKE_BACK_BLIND
 
+holds weak
+breaks weak 1 SIGN_UNFENCED
+breaks weak 1 LOOK_UNFENCED
+breaks weak 2 PUT_UNFENCED
+breaks weak 3 EMPTY_UNFENCED
+breaks weak 4 TOTALS_UNFENCED
+breaks weak 4 FIRST_UNFENCED
+breaks weak 4 LAST_UNFENCED
+
 holds reports
 breaks reports 1 END_BLIND
 breaks reports 1 END_HALF

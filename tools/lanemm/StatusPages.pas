@@ -87,14 +87,22 @@ begin
     end;
 end;
 
-// Reads the file until two reads of its totals agree; a process that was stopped while it wrote
-// them has none.
+// Reads the number that a page has before and after its totals are written.
+function ReadSequence(Handle: THandle; out Sequence: TPageWord): Boolean;
+begin
+  Result := fpPRead(Handle, @Sequence, SizeOf(Sequence), PtrUInt(@PStatusPage(nil)^.Sequence))
+    = SizeOf(Sequence);
+  ReadWriteBarrier; // between this read and those around it
+end;
+
+// Reads the file until its number is the same before and after; a process that was stopped while it
+// wrote the totals has none.
 function ReadPage(const Path: string; out Copy: TPageCopy): Boolean;
 const
   Tries = 100;
 var
   Handle: THandle;
-  Again: TStatusPage;
+  First, Last: TPageWord;
   Attempt: Integer;
 begin
   Copy := Default(TPageCopy);
@@ -105,11 +113,12 @@ begin
     Exit;
   for Attempt := 1 to Tries do
   begin
-    Result := (fpPRead(Handle, @Copy.Page, PageBytes, 0) = PageBytes) and IsPage(Copy.Page);
+    Result := ReadSequence(Handle, First)
+      and (fpPRead(Handle, @Copy.Page, PageBytes, 0) = PageBytes) and IsPage(Copy.Page);
+    ReadWriteBarrier; // the totals before the second look at their number
     Copy.HasTotals := Result and (Copy.Page.Head.Layout = PageLayout)
-      and (fpPRead(Handle, @Again, PageBytes, 0) = PageBytes)
-      and not Odd(Copy.Page.Sequence.Value)
-      and (Copy.Page.Sequence.Value = Again.Sequence.Value) and (Copy.Page.Totals.Count > 0);
+      and ReadSequence(Handle, Last) and not Odd(First.Value)
+      and (First.Value = Last.Value) and (Copy.Page.Totals.Count > 0);
     if Copy.HasTotals or not Result or (Copy.Page.Totals.Count = 0) then
       Break;
   end;
