@@ -41,7 +41,7 @@ function SceneFindOrigin(const Scene: TScene; Number: Cardinal; out Address: Nat
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Unwind, LaneMM.FaultRegisters;
+  LaneMM.Os, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Unwind, LaneMM.FaultRegisters;
 
 const
   // Routines that are longer are not followed.
@@ -95,7 +95,7 @@ begin
   end
   else if (Scene.Pc < Stacks.CodeFirst) or (Scene.Pc >= Stacks.CodeLimit) then
     Scene.Start := 0
-  else if A64IsHere then
+  else if A64IsHere and (Rule.Start = 0) then
     Scene.Start := FindStart(Scene.Pc);
   if (Scene.Start = 0) or (NativeUInt(Scene.Pc - Scene.Start) >= MostBytes) then
   begin
@@ -134,8 +134,7 @@ end;
 // a register or a table, but no return.
 function GoesAnywhere(const Item: TInstruction): Boolean;
 begin
-  Result := (Item.Kind = ikLeave) and (Item.JumpTo = 0) and ((Item.Parts <> 0) or Item.HasOperand)
-    and not (IsA64 and (Item.Parts = RegisterBit(30)));
+  Result := (Item.Kind = ikLeave) and (Item.JumpTo = 0) and ((Item.Parts <> 0) or Item.HasOperand);
 end;
 
 // Returns whether the instructions after First, up to the scene's, are reached from there alone.
@@ -358,7 +357,7 @@ begin
   Scene := Default(TScene);
   Scene.IsInner := True;
   Scene.Pc := Fault.Pc;
-  UnwindAt(Fault.Pc, Fault.Sp, Fault.Frame, Scene.Walk);
+  UnwindAt(Fault, Scene.Walk);
   for Index := 0 to High(Order) do
     SetValue(Scene, Order[Index], Fault.Registers[OrderFirst + Index]);
   SetValue(Scene, StackRegister, Fault.Sp);

@@ -127,7 +127,7 @@ begin
   Finding.Note := Note;
   Finding.Address := Fault.Address;
   Finding.Access := Fault.Access;
-  BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
+  BacktraceTakeAt(Fault, Here);
   FindingReportAt(Finding, Here);
 end;
 

@@ -136,7 +136,7 @@ begin
     if ClassIsValid(Finding.FirstWord) then
       ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
   end;
-  BacktraceTakeAt(Fault.Pc, Fault.Sp, Fault.Frame, Here);
+  BacktraceTakeAt(Fault, Here);
   FindingReportAt(Finding, Here);
 end;
 

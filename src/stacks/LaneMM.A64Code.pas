@@ -15,6 +15,11 @@ interface
 uses
   LaneMM.Instructions;
 
+const
+  /// Numbers of the frame pointer and of the link register.
+  A64Frame = 29;
+  A64Link = 30;
+
 /// Decodes the instruction at Code.
 procedure A64Decode(Code: NativeUInt; out Item: TInstruction);
 /// Returns whether the instruction begins a routine: it saves the frame pointer and the link.
@@ -150,6 +155,8 @@ begin
 end;
 
 function ReadFlow(Code: NativeUInt; Word: Cardinal; var Item: TInstruction): Boolean;
+const
+  PlainReturn = $D65F03C0;
 begin
   Result := True;
   if Word and $FC000000 = $94000000 then
@@ -174,7 +181,8 @@ begin
     Item.Kind := ikLeave;
     if Word and $FFFFFC1F = $D63F0000 then
       Item.Kind := ikCall;
-    Item.Parts := RegisterBit(Word shr 5 and 31);
+    if Word <> PlainReturn then
+      Item.Parts := RegisterBit(Word shr 5 and 31);
   end
   else
     Result := False;

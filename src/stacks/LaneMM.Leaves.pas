@@ -1,39 +1,46 @@
-/// Finds the start of a routine that was interrupted while it had nothing on the stack.
+/// Finds the start of a routine that was interrupted while it had no frame.
 //
 // Owns:       nothing.
-// How:        a direct call of such a leaf has its address. Where it was called through a pointer,
-//             as virtual methods are, its start is the nearest place before the instruction that
-//             follows the end of a routine. Both are read instruction by instruction: from there
-//             to the interrupted one nothing may change the stack pointer, and no code of the
-//             routine before may jump past the start, which then would be a part of that routine.
+// x86:        a leaf has nothing on the stack but its return address. A direct call of it has its
+//             address. Where it was called through a pointer, as virtual methods are, its start is
+//             the nearest place before the instruction that follows the end of a routine. Both are
+//             read instruction by instruction: from there to the interrupted one nothing may change
+//             the stack pointer, and no code of the routine before may jump past the start, which
+//             then would be a part of that routine.
+// AArch64:    a leaf has its return address in the link register, and the frame pointer is that of
+//             its caller. Routines of Free Pascal begin with a frame, those in assembler need not.
+//             One that was called through a pointer begins after the last end of a routine since
+//             the nearest frame. From its start on nothing may change the two registers.
 // Invariants: reads code of this module alone, and what is not known is no leaf.
-// Callers:    any thread, inside the handler of a fault. x86 only.
+// Callers:    any thread, inside the handler of a fault.
 unit LaneMM.Leaves;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Returns whether the routine that was interrupted at Pc has nothing on the stack but Return, its
-/// return address; Start receives its start.
+/// Returns whether the routine that was interrupted at Pc has no frame, and Return, at the top of
+/// the stack or in the link register, is its return address; Start receives its start.
 function LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
 
 implementation
 
 uses
-  LaneMM.StacksState, LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.Instructions;
+  LaneMM.Layout, LaneMM.StacksState, LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.Instructions,
+  LaneMM.A64Code;
 
 const
-  // The stack pointer's number in instructions.
-  StackPointer = 4;
+  // What a leaf leaves as it is: the stack pointer of x86; frame pointer and link of AArch64.
+  KeptRegisters: array[Boolean] of TRegisterSet = (1 shl 4, 1 shl A64Frame or 1 shl A64Link);
 
 type
   // What lies between two addresses of code.
   TCodeScan = record
     Farthest: NativeUInt;   // the highest address that a jump within SearchBytes leads to; the
                             // highest of all, where a jump through a table leads anywhere
-    MovesStack: Boolean;    // an instruction may change the stack pointer
-    HasEnd: Boolean;        // a routine ends: an instruction leaves it, with no jump past it
+    Writes: TRegisterSet;   // registers that an instruction may change
+    LastEnd: NativeUInt;    // after the last instruction that leaves a routine, with no jump past
+                            // it, and the fillers behind; 0: no routine ends
     IsLeft: Boolean;        // at its end: nothing but fillers since an instruction that leaves
   end;
 
@@ -45,41 +52,64 @@ begin
     and (Item.Operand.Index = NoRegister) and (Item.Operand.Offset = 0);
 end;
 
+// Returns the bytes of zeros, with which the linker fills, that are no instruction there.
+function ZeroLength(Code: NativeUInt): Cardinal;
+begin
+  Result := 1; // x86: an odd number of them is no instruction
+  if A64IsHere then
+    Result := SizeOf(Cardinal);
+  if (PByte(Code)^ <> 0) or A64IsHere and (PCardinal(Code)^ <> 0) then
+    Result := 0;
+end;
+
+// Adds the instruction at Code to Found; returns its length, 0 where it is not known.
+function ScanOne(Code: NativeUInt; var Found: TCodeScan): Cardinal;
+var
+  Item: TInstruction;
+begin
+  if not InstructionAt(Code, Item) then
+    Exit(0);
+  Result := Item.Length;
+  if (Item.Kind = ikLeave) and ((Item.Parts <> 0) or Item.HasOperand) then
+    Found.Farthest := High(Found.Farthest)
+  else if (Item.JumpTo > Found.Farthest) and (Item.JumpTo < Code + SearchBytes) then
+    Found.Farthest := Item.JumpTo;
+  Found.Writes := Found.Writes or Item.Writes;
+  Found.IsLeft := (Item.Kind = ikLeave)
+    or Found.IsLeft and (Found.Farthest < Code) and IsFiller(Item);
+end;
+
 // Decodes the code from First up to Limit. Returns False where an instruction is not known, or
 // where none begins at Limit.
 function Scan(First, Limit: NativeUInt; out Found: TCodeScan): Boolean;
 var
-  Item: TInstruction;
+  Length: Cardinal;
 begin
   Found := Default(TCodeScan);
   while First < Limit do
   begin
-    // The linker fills with zeros, an odd number of which is no instruction.
-    if Found.IsLeft and (PByte(First)^ = 0) then
-    begin
-      Inc(First);
-      Continue;
-    end;
-    if not InstructionAt(First, Item) then
+    Length := 0;
+    if Found.IsLeft then
+      Length := ZeroLength(First);
+    if Length = 0 then
+      Length := ScanOne(First, Found);
+    if Length = 0 then
       Exit(False);
-    Inc(First, Item.Length);
-    if (Item.Kind = ikLeave) and ((Item.Parts <> 0) or Item.HasOperand) then
-      Found.Farthest := High(Found.Farthest)
-    else if (Item.JumpTo > Found.Farthest) and (Item.JumpTo < First + SearchBytes) then
-      Found.Farthest := Item.JumpTo;
-    Found.MovesStack := Found.MovesStack or (Item.Writes and RegisterBit(StackPointer) <> 0);
-    Found.HasEnd := Found.HasEnd or (Item.Kind = ikLeave) and (Found.Farthest < First);
-    Found.IsLeft := (Item.Kind = ikLeave) or Found.IsLeft and IsFiller(Item);
+    Inc(First, Length);
+    if Found.IsLeft and (Found.Farthest < First) then
+      Found.LastEnd := First;
   end;
   Result := First = Limit;
 end;
 
-// Returns whether the stack pointer at Pc is what it was at Start, where a routine begins.
+// Returns whether a leaf that begins at Start has changed nothing before Pc that leads to its
+// caller.
 function IsUntouched(Start, Pc: NativeUInt): Boolean;
 var
   Found: TCodeScan;
 begin
-  Result := Scan(Start, Pc, Found) and not Found.MovesStack and not Found.HasEnd;
+  Result := Scan(Start, Pc, Found) and (Found.Writes and KeptRegisters[IsA64] = 0)
+    and (Found.LastEnd = 0);
 end;
 
 // Returns the nearest start of a routine at or before Address, one with a whole prologue or one
@@ -114,15 +144,14 @@ begin
     and (Found.Farthest < Start);
 end;
 
-function LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
+// LeafFind for x86.
+function X86LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
 const
   MostBytes = 4096;
 var
   Rule: TUnwindRule;
 begin
   Result := False;
-  if not CodeIsOwn(Pc) then
-    Exit;
   case CallBefore(Return, Start) of
     ckDirect:
       if CodeIsOwn(Start) and (NativeUInt(Pc - Start) < MostBytes) then
@@ -132,11 +161,79 @@ begin
       end;
     ckIndirect:
       begin
-        // UnwindAt: Pc is one more than the address of the instruction.
-        Start := NearestStart(Pc - 1, False);
-        Result := (Start <> 0) and IsUntouched(Start, Pc - 1) and BeginsRoutine(Start);
+        Start := NearestStart(Pc, False);
+        Result := (Start <> 0) and IsUntouched(Start, Pc) and BeginsRoutine(Start);
       end;
   end;
+end;
+
+// Returns the nearest address at or before Pc where a routine makes its frame; 0 if none is near.
+function NearestFrame(Pc: NativeUInt): NativeUInt;
+var
+  Limit: NativeUInt;
+begin
+  Limit := Stacks.CodeFirst;
+  if NativeUInt(Pc - Limit) > SearchBytes then
+    Limit := Pc - SearchBytes;
+  Result := Pc;
+  while (Result > Limit) and not A64IsStart(Result) do
+    Dec(Result, SizeOf(Cardinal));
+  if Result <= Limit then
+    Result := 0;
+end;
+
+// Returns the place after the nearest end of a routine, or zeros, before Pc.
+function NearestEnd(Pc: NativeUInt): NativeUInt;
+var
+  Item: TInstruction;
+begin
+  Result := Pc;
+  repeat
+    Dec(Result, SizeOf(Cardinal));
+  until (Result <= Stacks.CodeFirst) or (PCardinal(Result)^ = 0)
+    or InstructionAt(Result, Item) and (Item.Kind = ikLeave);
+  Inc(Result, SizeOf(Cardinal));
+end;
+
+// Returns where the routine that Pc lies in begins, if it is a leaf.
+function A64Start(Pc: NativeUInt): NativeUInt;
+var
+  Found: TCodeScan;
+begin
+  Result := NearestFrame(Pc);
+  if Result = 0 then
+    Exit(NearestEnd(Pc)); // no routine before has a frame
+  Scan(Result, Pc, Found);
+  if Found.LastEnd <> 0 then
+    Result := Found.LastEnd;
+end;
+
+// LeafFind for AArch64.
+function A64LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
+begin
+  case CallBefore(Return, Start) of
+    ckDirect: Result := NativeUInt(Pc - Start) < SearchBytes;
+    ckIndirect:
+      begin
+        Start := A64Start(Pc);
+        Result := True;
+      end;
+  else
+    Result := False;
+  end;
+  Result := Result and IsUntouched(Start, Pc);
+end;
+
+function LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
+begin
+  Start := 0;
+  Dec(Pc); // UnwindAt: one more than the address of the instruction
+  if not CodeIsOwn(Pc) then
+    Result := False
+  else if A64IsHere then
+    Result := A64LeafFind(Pc, Return, Start)
+  else
+    Result := X86LeafFind(Pc, Return, Start);
 end;
 
 end.

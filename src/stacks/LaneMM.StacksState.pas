@@ -37,6 +37,8 @@ type
     Frame: NativeUInt;   //< owner   its frame pointer
     FrameAt: NativeUInt; //< owner   where Frame was read; 0: the inner routine's frame pointer
     Limit: NativeUInt;   //< owner   end of the stack
+    Link: NativeUInt;    //< owner   AArch64: the link register of a routine that was interrupted;
+                         //  set by UnwindAt alone
   end;
 
   /// Unwinds one frame as LaneMM.Unwind does.

@@ -20,7 +20,7 @@ unit LaneMM.Unwind;
 interface
 
 uses
-  LaneMM.SettingsState, LaneMM.StacksState;
+  LaneMM.Hooks, LaneMM.SettingsState, LaneMM.StacksState;
 
 const
   /// Stands for the outer frames of a backtrace that has more than Stacks.Depth; the last frame.
@@ -46,9 +46,9 @@ procedure UnwindStart;
 procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind); inline;
 /// Unwinds one frame; returns False when no caller is found. Rule receives the rule that was used.
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-/// Begins an unwind where a signal interrupted the thread, with its registers.
-procedure UnwindAt(Pc, Sp, Frame: NativeUInt; out Walk: TUnwind);
-/// Unwinds the routine that a signal interrupted; otherwise as UnwindStep.
+/// Begins an unwind where a fault interrupted the thread.
+procedure UnwindAt(const Fault: TFault; out Walk: TUnwind);
+/// Unwinds the routine that a fault interrupted; otherwise as UnwindStep.
 function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 /// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
 /// a return address that the rule fitted before, or 0; it receives the one that was found.
@@ -61,8 +61,8 @@ function BacktraceAdd(var Stack: TBacktrace; Return: NativeUInt): Boolean;
 procedure BacktraceTake(out Stack: TBacktrace);
 /// Returns the end of the calling thread's stack, which holds Sp; Sp itself when it is unknown.
 function StackEnd(Sp: NativeUInt): NativeUInt;
-/// Takes a backtrace from the point where a signal interrupted the thread, with its registers.
-procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
+/// Takes a backtrace from the point where a fault interrupted the thread.
+procedure BacktraceTakeAt(const Fault: TFault; out Stack: TBacktrace);
 /// Returns a hash of Seed, the manager call and all frames.
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
@@ -70,7 +70,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
-  LaneMM.CallCode, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
+  LaneMM.CallCode, LaneMM.A64Code, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -408,38 +408,46 @@ begin
     MarkCut(Stack);
 end;
 
-// Returns whether the routine that was interrupted has nothing on the stack but its return address.
-function IsLeaf(const Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+// Unwinds the routine that was interrupted if it is a leaf, as LaneMM.Leaves finds; returns whether
+// it is one.
+function LeaveLeaf(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
   Rule := Default(TUnwindRule);
-  Result := IsX86 and (@Stacks.StepFrame = nil) and IsOnStack(Walk, Walk.Sp)
-    and LeafFind(Walk.Pc, WordAt(Walk.Sp), Rule.Start);
+  if @Stacks.StepFrame <> nil then
+    Exit(False);
+  if IsX86 then
+  begin
+    Result := IsOnStack(Walk, Walk.Sp) and LeafFind(Walk.Pc, WordAt(Walk.Sp), Rule.Start);
+    if Result then
+      Leave(Walk, Walk.Sp, 0);
+    Exit;
+  end;
+  Result := LeafFind(Walk.Pc, Walk.Link, Rule.Start);
+  if Result then
+    Walk.Pc := Walk.Link;
 end;
 
-procedure UnwindAt(Pc, Sp, Frame: NativeUInt; out Walk: TUnwind);
+procedure UnwindAt(const Fault: TFault; out Walk: TUnwind);
 begin
-  Walk.Pc := Pc + 1; // as if a call returned there: lookups use Pc - 1
-  Walk.Sp := Sp;
-  Walk.Frame := Frame;
+  Walk.Pc := Fault.Pc + 1; // as if a call returned there: lookups use Pc - 1
+  Walk.Sp := Fault.Sp;
+  Walk.Frame := Fault.Frame;
   Walk.FrameAt := 0;
-  Walk.Limit := StackEnd(Sp);
+  Walk.Link := Fault.Registers[A64Link];
+  Walk.Limit := StackEnd(Fault.Sp);
 end;
 
 function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
-  Result := IsLeaf(Walk, Rule);
-  if Result then
-    Leave(Walk, Walk.Sp, 0)
-  else
-    Result := UnwindStep(Walk, Rule);
+  Result := LeaveLeaf(Walk, Rule) or UnwindStep(Walk, Rule);
 end;
 
-procedure BacktraceTakeAt(Pc, Sp, Frame: NativeUInt; out Stack: TBacktrace);
+procedure BacktraceTakeAt(const Fault: TFault; out Stack: TBacktrace);
 var
   Walk: TUnwind;
   Rule: TUnwindRule;
 begin
-  UnwindAt(Pc, Sp, Frame, Walk);
+  UnwindAt(Fault, Walk);
   Clear(Stack);
   if BacktraceAdd(Stack, Walk.Pc) and UnwindInterrupted(Walk, Rule) then
     WalkOn(Walk, Stack);

@@ -140,7 +140,7 @@ const
     (Bytes: 'A178563412'; Kind: ikLoad; Target: 0; Parts: 0; Writes: 1),
     (Bytes: '53'; Kind: ikPush; Target: 3; Parts: 0; Writes: 1 shl 4),
     (Bytes: 'FF5004'; Kind: ikCall; Target: None; Parts: 1; Writes: $FC7));
-  OfA64: array[0..7] of TExpectedCode = (
+  OfA64: array[0..9] of TExpectedCode = (
     // ldr x2, [x1, 8]; str x3, [sp, 16]; mov x19, x0; add x1, x2, 16
     (Bytes: '220440F9'; Kind: ikLoad; Target: 2; Parts: 1 shl 1; Writes: 1 shl 2),
     (Bytes: 'E30B00F9'; Kind: ikStore; Target: 3; Parts: 1 shl 31; Writes: 0),
@@ -150,7 +150,10 @@ const
     (Bytes: 'FD7BC2A8'; Kind: ikOther; Target: 29; Parts: 1 shl 31; Writes: $E0000000),
     (Bytes: '207862F8'; Kind: ikLoad; Target: 0; Parts: 6; Writes: 1),
     (Bytes: '1F0400F1'; Kind: ikOther; Target: None; Parts: 0; Writes: 0),
-    (Bytes: '200040B9'; Kind: ikOther; Target: 0; Parts: 1 shl 1; Writes: 1));
+    (Bytes: '200040B9'; Kind: ikOther; Target: 0; Parts: 1 shl 1; Writes: 1),
+    // ret; br x3
+    (Bytes: 'C0035FD6'; Kind: ikLeave; Target: None; Parts: 0; Writes: 0),
+    (Bytes: '60001FD6'; Kind: ikLeave; Target: None; Parts: 1 shl 3; Writes: 0));
 
 procedure TFaultOriginTests.CheckCode(const Expected: TExpectedCode; IsX86Code: Boolean);
 var

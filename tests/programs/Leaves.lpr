@@ -1,9 +1,10 @@
 /// Uses the contents of a freed block as an address, in routines that are called in different ways and
-/// save nothing, or some registers, on the stack:
+/// save nothing, or some registers, on the stack, some of them in assembler:
 ///   Leaves WAY   one of those in Ways; `none` uses a block that is not freed in all of them
 program Leaves;
 
 {$mode delphi}{$H+}
+{$if defined(CPUX86_64) or defined(CPUI386)}{$asmmode intel}{$ifend}
 
 uses
   LaneMM, SysUtils;
@@ -39,7 +40,7 @@ var
   Place: PPlace;
   Sum: Integer;
   Reader: TReader;
-  Call: TReadCall;
+  Call, CallInAssembler: TReadCall;
   Method: TReadMethod;
   Actor: IReader;
 
@@ -92,6 +93,57 @@ begin
   Result := Result + Place^^;
 end;
 
+// A routine in assembler has no frame of its own.
+function ReadInAssembler(Place: PPlace): Integer; assembler; nostackframe;
+asm
+  {$if defined(CPUX86_64)}
+  mov rax, [{$ifdef MSWINDOWS} rcx {$else} rdi {$endif}]
+  mov eax, [rax]
+  {$elseif defined(CPUI386)}
+  mov eax, [eax]
+  mov eax, [eax]
+  {$else}
+  ldr x0, [x0]
+  ldr w0, [x0]
+  {$ifend}
+end;
+
+// With space on the stack.
+function ReadWithSpace(Place: PPlace): Integer; assembler; nostackframe;
+asm
+  {$if defined(CPUX86_64)}
+  sub rsp, 24
+  mov rax, [{$ifdef MSWINDOWS} rcx {$else} rdi {$endif}]
+  mov eax, [rax]
+  add rsp, 24
+  {$elseif defined(CPUI386)}
+  sub esp, 24
+  mov eax, [eax]
+  mov eax, [eax]
+  add esp, 24
+  {$else}
+  sub sp, sp, #32
+  ldr x0, [x0]
+  ldr w0, [x0]
+  add sp, sp, #32
+  {$ifend}
+end;
+
+procedure ByAssembler;
+begin
+  Inc(Sum, ReadInAssembler(Place));
+end;
+
+procedure ByAssemblerPointer;
+begin
+  Inc(Sum, CallInAssembler(Place));
+end;
+
+procedure BySpace;
+begin
+  Inc(Sum, ReadWithSpace(Place));
+end;
+
 procedure ByName;
 begin
   Inc(Sum, Read(Place));
@@ -140,10 +192,12 @@ begin
 end;
 
 const
-  Ways: array[0..7] of TWay = ((Name: 'name'; Run: ByName), (Name: 'pointer'; Run: ByPointer),
+  Ways: array[0..10] of TWay = ((Name: 'name'; Run: ByName), (Name: 'pointer'; Run: ByPointer),
     (Name: 'method'; Run: ByMethod), (Name: 'virtual'; Run: ByVirtual),
     (Name: 'override'; Run: ByOverride), (Name: 'interface'; Run: ByInterface),
-    (Name: 'choice'; Run: ByChoice), (Name: 'saving'; Run: BySaving));
+    (Name: 'choice'; Run: ByChoice), (Name: 'saving'; Run: BySaving),
+    (Name: 'assembler'; Run: ByAssembler), (Name: 'assembler-pointer'; Run: ByAssemblerPointer),
+    (Name: 'space'; Run: BySpace));
 
 procedure Go(const Way: TWay);
 begin
@@ -164,6 +218,7 @@ begin
   Reader := TReader.Create;
   Actor := TReader.Create;
   Call := Read;
+  @CallInAssembler := @ReadInAssembler;
   Method := Reader.Read;
   if ParamStr(1) <> 'none' then
     FreeMem(Place);

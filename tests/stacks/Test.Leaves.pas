@@ -58,7 +58,7 @@ type
 
 const
   // How the routine is called, and the backtrace of its fault, up to the main block.
-  AllExpected: array[0..7] of TExpected = (
+  AllExpected: array[0..10] of TExpected = (
     (Way: 'name'; Frames: 'LEAVES.READ LEAVES.BYNAME LEAVES.GO main'),
     (Way: 'pointer'; Frames: 'LEAVES.READ LEAVES.BYPOINTER LEAVES.GO main'),
     (Way: 'method'; Frames: 'LEAVES.TREADER.READ LEAVES.BYMETHOD LEAVES.GO main'),
@@ -66,7 +66,11 @@ const
     (Way: 'override'; Frames: 'LEAVES.TOTHERREADER.READ LEAVES.BYOVERRIDE LEAVES.GO main'),
     (Way: 'interface'; Frames: 'LEAVES.TREADER.READIT LEAVES.BYINTERFACE LEAVES.GO main'),
     (Way: 'choice'; Frames: 'LEAVES.TREADER.CHOOSE LEAVES.BYCHOICE LEAVES.GO main'),
-    (Way: 'saving'; Frames: 'LEAVES.TREADER.READTWICE LEAVES.BYSAVING LEAVES.GO main'));
+    (Way: 'saving'; Frames: 'LEAVES.TREADER.READTWICE LEAVES.BYSAVING LEAVES.GO main'),
+    (Way: 'assembler'; Frames: 'LEAVES.READINASSEMBLER LEAVES.BYASSEMBLER LEAVES.GO main'),
+    (Way: 'assembler-pointer';
+      Frames: 'LEAVES.READINASSEMBLER LEAVES.BYASSEMBLERPOINTER LEAVES.GO main'),
+    (Way: 'space'; Frames: 'LEAVES.READWITHSPACE LEAVES.BYSPACE LEAVES.GO main'));
 
 // The routines of the backtrace with this heading.
 function FramesBelow(const Heading, Report: string): string;
