@@ -28,7 +28,7 @@ procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
+  LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
   LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans,
   LaneMM.TypedBlocks;
 
@@ -37,8 +37,6 @@ type
   TWay = (waUnknown, waPlain, waTyped);
 
 const
-  // The code of i386 is not read for them.
-  IdentifiesCalls = IsX64 or IsA64;
   // Maximum size of the routines of New and Dispose, in bytes, and of the helpers for objects with
   // a constructor or destructor, which call the memory manager as the program's GetMem does.
   CallLength = 32;
@@ -55,7 +53,7 @@ var
   Stack: TBacktrace;
 begin
   Result := waUnknown;
-  if not IdentifiesCalls or (Typed = nil) or not BacktraceRead(Number, Stack)
+  if (Typed = nil) or not BacktraceRead(Number, Stack)
     or (Stack.Call = mcUnknown) or (Stack.Count < 2) then
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then
@@ -85,7 +83,7 @@ function IsObjectFreedPlainly(Block: PDebugBlock): Boolean;
 var
   Allocator, Deallocator: NativeUInt;
 begin
-  Result := IdentifiesCalls and ClassAllocators(Block^.FirstWord, Allocator, Deallocator)
+  Result := ClassAllocators(Block^.FirstWord, Allocator, Deallocator)
     and (ClassSize(Block^.FirstWord) = Block^.Size)
     and (WayThrough(Block^.AllocStack, Allocator) = waTyped)
     and (WayThrough(Block^.FreeStack, Deallocator) = waPlain);

@@ -44,8 +44,8 @@ const
   RecordTypeFirst = 0;
   {$endif}
   /// The number, in instructions, of the register that a routine takes its second parameter in.
-  SecondParameter = {$if defined(CPUAARCH64) or defined(CPUARM64)} 1 {$elseif defined(MSWINDOWS)}
-    2 {$else} 6 {$ifend};
+  SecondParameter = {$if defined(CPUAARCH64) or defined(CPUARM64)} 1
+    {$elseif defined(MSWINDOWS) or not defined(LANEMM_X64)} 2 {$else} 6 {$ifend};
 
 type
   {$ifdef FPC}

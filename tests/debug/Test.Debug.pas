@@ -185,12 +185,20 @@ begin
   SaysWhere(FreedHeading, 'released');
 end;
 
+// The line about a call of a method of a freed object: an address of 32 bits has no space for the mark
+// of such an object.
+function FreedCallLine(const Method: string): string;
+begin
+  Result := 'Use after free: the contents of a freed block were used as an address.'#10;
+  if WordSize = 8 then
+    Result := Format('Use after free: virtual method %s of a freed object was called.'#10, [Method]);
+end;
+
 procedure TDebugTests.ObjectFreedTwiceIsFound;
 begin
   Plant('again', 0, '0');
   Same(1, Reports, 'reports');
-  Has(#10'Use after free: virtual method SYSTEM.TOBJECT.DESTROY of a freed object was called.'#10,
-    Program_.Errors);
+  Has(#10 + FreedCallLine('SYSTEM.TOBJECT.DESTROY'), Program_.Errors);
   SaysWhere(HereHeading, 'again');
 end;
 
@@ -249,7 +257,7 @@ procedure TDebugTests.LaterReportsSayThatTheyMayFollowFromTheFirst;
 begin
   Program_.Run('debug,leaks', ['chain', '100']);
   Same(3, Reports, 'reports');
-  Has('virtual method DEBUGBUGS.TPART.ACT of a freed object was called.', ReportAt(1));
+  Has(FreedCallLine('DEBUGBUGS.TPART.ACT'), ReportAt(1));
   HasNot('ollow from', ReportAt(1));
   Has('Write after free: ', ReportAt(2));
   Has(Follows, ReportAt(2));
@@ -353,6 +361,9 @@ begin
     Built := TTestProgram.Create('DebugBugs', Build);
     for Mistake in Mistakes do
     begin
+      // There the address of a type is computed from a register: what is not certain is no mistake.
+      if (WordSize = 4) and (Pos('-Cg', Build) > 0) then
+        Continue;
       Built.Run('debug,mixes', [Mistake, '100']);
       Has('Mismatched free: allocated by New, freed by FreeMem: managed fields were not'
         + ' finalized.'#10, Built.Errors);

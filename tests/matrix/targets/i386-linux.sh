@@ -1,9 +1,8 @@
 # i386-linux: the kernel of x86_64 runs its programs. Compiler, units and C library are Debian's; the
 # programs name the loader and the library where they were unpacked.
-without=i386
 how='native, on a kernel of x86_64'
 options='--alone' # each suite with all addresses
-parts='suites checked engine programs demos'
+parts='suites checked engine engine-checked programs demos'
 quick='engine'
 
 prepare() {

@@ -1,7 +1,7 @@
 # win32: the compiler of i386-linux writes programs for 32-bit Windows; units built from Debian's source
 # package, wine.
 without='windows win32'
-reports_without='windows-reports i386'
+reports_without=windows-reports
 how='wine'
 options='--alone' # each suite with all addresses
 parts='suites checked engine engine-checked reports programs demos'
