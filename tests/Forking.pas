@@ -11,20 +11,28 @@ uses
 
 /// FpFork, for processes that use LaneMM in the child.
 function ForkProcess: TPid;
+/// What ForkProcess does in the child, after another fork.
+procedure BecomeChild;
 
 implementation
 
 uses
   LaneMM.Types;
 
+procedure BecomeChild;
+begin
+  {$ifdef CPUAARCH64}
+  // The system has done it already; qemu-user, which ignores MADV_WIPEONFORK, has not.
+  if Process.ForkMark <> nil then
+    Process.ForkMark^ := 0;
+  {$endif}
+end;
+
 function ForkProcess: TPid;
 begin
   Result := FpFork;
-  {$ifdef CPUAARCH64}
-  // The system has done it already; qemu-user, which ignores MADV_WIPEONFORK, has not.
-  if (Result = 0) and (Process.ForkMark <> nil) then
-    Process.ForkMark^ := 0;
-  {$endif}
+  if Result = 0 then
+    BecomeChild;
 end;
 
 end.

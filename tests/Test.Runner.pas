@@ -348,6 +348,7 @@ begin
     RunSuite(Suite, Listener);
   if HasSwitch('times') then
     WriteLn(Suite.TestName, ': ', ProcessorSeconds - Before:0:1, ' s');
+  Flush(Output);
 end;
 
 function RunTests: Integer;

@@ -300,6 +300,19 @@ begin
   AssertEquals('magic', PageMagic, Copy(string(PAnsiChar(@Page^.Head.Magic)), 1, 8));
 end;
 
+// The threads of this process as the system has them: that of an emulator, too.
+function ThreadCount: Integer;
+var
+  Found: TSearchRec;
+begin
+  Result := 0;
+  if FindFirst('/proc/self/task/*', faAnyFile, Found) = 0 then
+    repeat
+      Inc(Result, Ord(Found.Name[1] <> '.'));
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
 procedure TMailboxTests.TotalsAreThoseOfTheStatus;
 var
   Status: TStatus;
@@ -308,7 +321,7 @@ begin
   StatusRead(Status);
   AssertFalse('sequence', Odd(Mailbox^.Sequence.Value));
   Same(1, Mailbox^.Totals.Count, 'count');
-  Same(1, Mailbox^.Totals.Threads, 'threads');
+  Same(ThreadCount, Mailbox^.Totals.Threads, 'threads');
   Same(Status.UsedBytes, Mailbox^.Totals.UsedBytes, 'used');
   Same(Status.CommittedBytes, Mailbox^.Totals.CommittedBytes, 'committed');
   Same(Status.Small.BlockCount, Mailbox^.Totals.Small.Blocks, 'small blocks');

@@ -13,7 +13,7 @@
 #   how         how its programs run, for the table
 #   parts       what of the list below it runs
 #   quick       the same for --quick
-#   options     more options for the unit tests, optional
+#   options     more options for the unit tests, optional; --times shows each suite when it ends
 #   prepare     a function that makes $dir/fpc, a compiler for the target that takes the options of
 #               fpc, and $dir/run, a command that runs a program of the target with its arguments.
 #               $dir, an absolute path, is kept: what is there already is not made again. It prints
@@ -131,6 +131,14 @@ record() {
   mv "$results/$target.new" "$results/$target"
 }
 
+# show_part PART LOG: runs the part into LOG, and prints the suites and whole programs as they end.
+# Returns the status of the part.
+show_part() {
+  { make_part "$1" 2>&1; echo $? > "$2.status"; } | tee "$2" \
+    | sed -n -u "s/^\(T[A-Za-z0-9]*: [0-9.]* s\|passed: .*\|FAILED: .*\)$/  $target: \1/p"
+  return "$(cat "$2.status")"
+}
+
 # run_target TARGET: writes lines `PART PASSED FAILED` to $results/TARGET.
 run_target() (
   [ -n "${PARTS-}" ] || : > "$results/$1"
@@ -145,7 +153,7 @@ run_target() (
   for part in ${PARTS:-$parts}; do
     log=$dir/${part%%=*}.log
     status=0
-    make_part "$part" > "$log" 2>&1 || status=$?
+    show_part "$part" "$log" || status=$?
     sum=$(counts "$log" "$status")
     record "${part%%=*}" "$sum"
     printf '%-14s %-9s %5d passed %5d failed\n' "$target" "${part%%=*}" "${sum% *}" "${sum#* }"

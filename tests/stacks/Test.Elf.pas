@@ -113,11 +113,13 @@ begin
 end;
 
 // Maps the file as a loader does, and reads its symbols. The page after the file that ElfResolve maps
-// cannot be read.
+// cannot be read: the file comes to the place before one that is inaccessible, or, with an emulator,
+// after all others.
 procedure TElfTests.Resolve;
 var
   Handle: Integer;
   Free: PByte;
+  Behind: Byte;
 begin
   WriteFile;
   Handle := FpOpen(FileName, O_RDONLY);
@@ -131,7 +133,8 @@ begin
   FpMUnMap(Free, SizeOf(Image));
   ElfResolve(Elf, Symbols);
   if Elf.Count > 0 then
-    AssertTrue('the file lies before the page', Elf.Files[0].Image = Free);
+    AssertFalse('the page after the file can be read',
+      OsRead(NativeUInt(Elf.Files[0].Image) + SizeOf(Image), @Behind, SizeOf(Behind)));
 end;
 
 function TElfTests.Routine: string;
