@@ -8,10 +8,11 @@ usage() {
 Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
        bench/run.sh build            only build; prints NAME=BINARY for each manager
 
-Suites: quick (about five minutes), full (about 50 minutes), costs (what LaneMM's diagnoses
-cost, about five minutes), live (what it costs that a program can be looked at, two minutes), stopped (threads that wait for a stopped one, about 20 minutes with
-ROUNDS=1), memory (resident memory by use, about 12 minutes for a round), mid (blocks above 32 KB,
-about ten minutes). RESULT is SUITE unless given.
+Suites: quick (about five minutes), full (about an hour), costs (what LaneMM's diagnoses
+cost, about five minutes), live (what it costs that a program can be looked at, a minute),
+stopped (threads that wait for a stopped one, about 20 minutes with ROUNDS=1), memory (resident
+memory by use, about 12 minutes for a round), mid (blocks above 32 KB, about ten minutes).
+RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
