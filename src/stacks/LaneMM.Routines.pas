@@ -47,6 +47,8 @@ const
   // The register of frame pointers, in the numbers of instructions.
   FrameRegister = 5;
   WordSize = 8;
+  // push rbp; mov rbp, rcx: how Free Pascal begins a block of `finally`.
+  BlockStart = $CD894855;
 
 type
   PFrameInfo = ^TFrameInfo;
@@ -146,6 +148,15 @@ begin
   Result := Words <> 0;
 end;
 
+// Sets the rule of a block of `finally`: it has the frame of its routine, whose caller is found.
+// Its return address may lie in the system's handler of exceptions.
+procedure SetBlockRule(out Rule: TUnwindRule);
+begin
+  Rule := Default(TUnwindRule);
+  Rule.IsFramed := True;
+  Rule.SavedFrame := WordSize;
+end;
+
 function RoutineRule(Return: NativeUInt; out Rule: TUnwindRule): Boolean;
 var
   Routine: PRoutine;
@@ -163,6 +174,8 @@ begin
     Rule.SavedFrame := Reader.Size - Reader.SavedAt;
   // Right below the return address, where LaneMM.Unwind looks for it.
   Rule.IsFramed := Reader.IsFramed and (Reader.Size - Reader.FrameAt = WordSize);
+  if PCardinal(Rule.Start)^ = BlockStart then
+    SetBlockRule(Rule);
 end;
 
 end.

@@ -19,6 +19,7 @@ type
     procedure SeeTheEnd;
     procedure TakeDeep(Depth: Integer);
     procedure TakeBelowMuch;
+    procedure TakeInFinally;
     procedure MisreadAll(const Stack: TBacktrace);
   published
     procedure StackHoldsTheCaller;
@@ -26,6 +27,7 @@ type
     procedure StackIsTheSameForTheSamePlace;
     procedure StackIsTheSameAfterManyOthers;
     procedure CallerOfARoutineWithALargeFrameIsFound;
+    procedure CallerOfARoutineIsFoundInItsFinallyBlock;
     {$if defined(MSWINDOWS) and defined(CPUX86_64)}
     procedure TableOfTheLinkerHasTheRoutines;
     {$ifend}
@@ -134,6 +136,32 @@ begin
   AssertTrue(Taken.Frames[1] > NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound));
   AssertTrue(Taken.Frames[1]
     < NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound) + 100);
+end;
+
+procedure TUnwindTests.TakeInFinally;
+begin
+  try
+    raise EAbort.Create('');
+  finally
+    TakeHere;
+  end;
+end;
+
+procedure TUnwindTests.CallerOfARoutineIsFoundInItsFinallyBlock;
+var
+  Index: Integer;
+  IsFound: Boolean;
+begin
+  IsFound := False;
+  try
+    TakeInFinally;
+  except
+    on EAbort do
+      for Index := 0 to Taken.Count - 1 do
+        IsFound := IsFound or (NativeUInt(Taken.Frames[Index]
+          - NativeUInt(@TUnwindTests.CallerOfARoutineIsFoundInItsFinallyBlock)) < 300);
+  end;
+  AssertTrue(IsFound);
 end;
 
 {$if defined(MSWINDOWS) and defined(CPUX86_64)}
