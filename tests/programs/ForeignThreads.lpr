@@ -5,29 +5,19 @@ program ForeignThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, Promises, Exchange;
+  LaneMM, cthreads, Promises, Exchange, BareThreads;
 
 const
   ThreadCount = 8;
   RoundCount = 20;
-  // The system runs the hooks of a thread's end up to four times.
-  LateRounds = 3;
-
-type
-  TRoutine = function(Argument: Pointer): Pointer; cdecl;
-
-function pthread_create(out Thread: NativeUInt; Attributes: Pointer; Routine: TRoutine;
-  Argument: Pointer): LongInt; cdecl; external 'c';
-function pthread_join(Thread: NativeUInt; Answer: Pointer): LongInt; cdecl; external 'c';
-function pthread_key_create(out Key: Cardinal; Hook: Pointer): LongInt; cdecl; external 'c';
-function pthread_setspecific(Key: Cardinal; Value: Pointer): LongInt; cdecl; external 'c';
+  // Calls of the hook for a thread: in all rounds but the last one, if there are several.
+  LateRounds = HookRounds - Ord(HookRounds > 1);
 
 var
-  LateKey: Cardinal;
   LateCalls: LongInt;
 
 // Called at the end of a thread, before or after LaneMM's own hook.
-procedure LateHook(Block: Pointer); cdecl;
+procedure LateHook(Block: Pointer);
 var
   RoundsLeft: Byte;
 begin
@@ -39,29 +29,28 @@ begin
     Exit;
   GetMem(Block, 100);
   PByte(Block)^ := RoundsLeft - 1;
-  pthread_setspecific(LateKey, Block);
+  BareSetValue(Block);
 end;
 
-function Work(Seed: Pointer): Pointer; cdecl;
+procedure Work(Seed: Pointer);
 var
   Block: PByte;
 begin
   ExchangeParcels(Cardinal(PtrUInt(Seed)), 3000);
   GetMem(Block, 100);
   Block^ := LateRounds - 1;
-  pthread_setspecific(LateKey, Block);
-  Result := nil;
+  BareSetValue(Block);
 end;
 
 procedure RunRound;
 var
-  Threads: array[1..ThreadCount] of NativeUInt;
+  Threads: array[1..ThreadCount] of TBareThread;
   Index: PtrUInt;
 begin
   for Index := 1 to ThreadCount do
-    Expect(pthread_create(Threads[Index], nil, Work, Pointer(Index)) = 0, 'a thread starts');
+    Expect(BareStart(Threads[Index], Work, Pointer(Index)), 'a thread starts');
   for Index := 1 to ThreadCount do
-    pthread_join(Threads[Index], nil);
+    BareJoin(Threads[Index]);
   ExchangeEmpty;
 end;
 
@@ -69,7 +58,7 @@ var
   Index: Integer;
   Before: NativeUInt;
 begin
-  pthread_key_create(LateKey, @LateHook);
+  BareHook(LateHook);
   RunRound;
   Before := LaneMM_HeapStatus.UsedBytes;
   LateCalls := 0;

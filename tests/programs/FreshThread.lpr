@@ -4,17 +4,10 @@ program FreshThread;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Promises;
+  LaneMM, cthreads, SysUtils, Promises, BareThreads;
 
 const
   AddressBits = SizeOf(Pointer) * 8;
-
-type
-  TRoutine = function(Argument: Pointer): Pointer; cdecl;
-
-function pthread_create(out Thread: NativeUInt; Attributes: Pointer; Routine: TRoutine;
-  Argument: Pointer): LongInt; cdecl; external 'c';
-function pthread_join(Thread: NativeUInt; Answer: Pointer): LongInt; cdecl; external 'c';
 
 var
   Block: PByte;
@@ -30,59 +23,54 @@ begin
   end;
 end;
 
-function FreeWild(Argument: Pointer): Pointer; cdecl;
+procedure FreeWild(Argument: Pointer);
 begin
   Refused(Argument, 'a wild pointer is refused');
-  Result := nil;
 end;
 
-function FreeNil(Argument: Pointer): Pointer; cdecl;
+procedure FreeNil(Argument: Pointer);
 begin
   FreeMem(nil);
-  Result := nil;
 end;
 
-function FreeBlock(Argument: Pointer): Pointer; cdecl;
+procedure FreeBlock(Argument: Pointer);
 begin
   FreeMem(Block);
-  Result := nil;
 end;
 
-function ResizeBlock(Argument: Pointer): Pointer; cdecl;
+procedure ResizeBlock(Argument: Pointer);
 begin
   ReallocMem(Block, PtrUInt(Argument));
-  Result := nil;
 end;
 
-function MeasureBlock(Argument: Pointer): Pointer; cdecl;
+procedure MeasureBlock(Argument: Pointer);
 begin
   Expect(MemSize(Block) >= PtrUInt(Argument), 'a block knows its size');
-  Result := nil;
 end;
 
-function GetTooMuch(Argument: Pointer): Pointer; cdecl;
+procedure GetTooMuch(Argument: Pointer);
+var
+  P: Pointer;
 begin
-  Result := nil;
   try
-    GetMem(Result, PtrUInt(Argument));
+    GetMem(P, PtrUInt(Argument));
     Expect(False, 'too much is refused');
   except
     on EOutOfMemory do;
   end;
 end;
 
-function GetZeros(Argument: Pointer): Pointer; cdecl;
+procedure GetZeros(Argument: Pointer);
 begin
   Block := AllocMem(PtrUInt(Argument));
-  Result := nil;
 end;
 
-procedure InThread(Routine: TRoutine; Argument: NativeUInt);
+procedure InThread(Routine: TBareRoutine; Argument: NativeUInt);
 var
-  Thread: NativeUInt;
+  Thread: TBareThread;
 begin
-  Expect(pthread_create(Thread, nil, Routine, Pointer(Argument)) = 0, 'a thread starts');
-  pthread_join(Thread, nil);
+  Expect(BareStart(Thread, Routine, Pointer(Argument)), 'a thread starts');
+  BareJoin(Thread);
 end;
 
 procedure UseBlock(Size: NativeUInt);

@@ -8,6 +8,7 @@ uses
   LaneMM, cthreads, SysUtils, Dynlibs;
 
 const
+  ThreadCount = 4;
   SlotCount = 64;
   // Blocks before the end.
   Enough = 20000;
@@ -16,7 +17,7 @@ var
   GuestGet: function(Size: NativeUInt): Pointer; cdecl;
   GuestFree: function(P: Pointer): LongInt; cdecl;
   Slots: array[0..SlotCount - 1] of Pointer;
-  Count: LongInt;
+  Count, BegunCount: LongInt;
 
 procedure Load;
 var
@@ -35,6 +36,7 @@ var
   P: Pointer;
 begin
   Random := Cardinal(PtrUInt(Seed));
+  InterlockedIncrement(BegunCount);
   repeat
     Random := Random * 1664525 + 1013904223;
     P := GuestGet(1 + Random shr 13 shr (Random shr 8 and 15));
@@ -49,9 +51,11 @@ var
   Index: PtrUInt;
 begin
   Load;
-  for Index := 1 to 4 do
+  for Index := 1 to ThreadCount do
     BeginThread(UseForEver, Pointer(Index));
-  while InterlockedExchangeAdd(Count, 0) < Enough do
+  // Under wine a 32-bit process that ends while a thread starts may die of it.
+  while (InterlockedExchangeAdd(BegunCount, 0) < ThreadCount)
+    or (InterlockedExchangeAdd(Count, 0) < Enough) do
     ThreadSwitch;
   Halt(3);
 end.

@@ -89,7 +89,7 @@ begin
   Result := '';
   IsBelow := False;
   for Line in Host.Errors.Split([#10]) do
-    if StartsStr('      0', Line) then
+    if StartsStr('      ', Line) and (Length(ExtractWord(1, Line, [' '])) = WordSize * 2) then
     begin
       if IsBelow then
         Result := Result + ExtractWord(2, Line, [' ']) + ' ' + ExtractWord(3, Line, [' ']) + #10;

@@ -4,11 +4,12 @@ without=windows
 reports_without=windows-reports
 how='wine'
 parts='suites checked engine engine-checked reports programs demos'
-quick='engine engine-checked'
+quick='suites engine-checked'
 reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
-reports="$reports,Reports,LogFiles"
+reports="$reports,Reports,LogFiles,HeapProfile,FaultOrigin,Leaves,CodeRanges"
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
-programs="$programs Host LastGuest Halting LastFrees OnDemand Windowed"
+programs="$programs Host LastGuest Halting LastFrees OnDemand Windowed NoFastSlot FreshThread"
+programs="$programs ForeignThreads LastRound HeapTrace Successor Leaking LastWords"
 
 prepare() {
   # shellcheck source=/dev/null
