@@ -390,7 +390,7 @@ uses
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
   LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks, LaneMM.Mailbox;
+  LaneMM.SingleBlocks, LaneMM.LivePage, LaneMM.Mailbox;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -790,5 +790,8 @@ initialization
 finalization
   WatchEnd;
   if IsLibrary and Process.IsStarted then
+  begin
     EngineStop;
+    LivePageEnd;
+  end;
 end.

@@ -17,6 +17,7 @@ uses
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
   Test.Leaks,
   Test.DeepStacks, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox,
+  Test.Unloading,
   {$endif}
   Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Places, Test.FastMM5, Test.FastMM4;
 

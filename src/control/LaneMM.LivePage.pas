@@ -25,6 +25,8 @@ function LivePageIsWanted: Boolean;
 /// Makes the page, which names the signals. Without memory, or where the system has no such pages,
 /// there is none.
 procedure LivePageStart(const Signals: TLiveSignals);
+/// Removes the page of a library that is unloaded.
+procedure LivePageEnd;
 /// Returns the page, or nil.
 function LivePage: PStatusPage;
 /// In a child process: drops the page of the parent.
@@ -49,6 +51,7 @@ type
     Parent: PStatusPage;   //< racy    in a child process that has none yet: that of the parent
     IsMaking: TAtomicWord; //< shared  1: a thread makes the page
     Signals: TLiveSignals; //< const   the argument of LivePageStart
+    FileNumber: NativeInt; //< owner   the open file of the page, or -1; the thread that makes it
   end;
 
 var
@@ -102,7 +105,7 @@ procedure MakePage;
 var
   Page: PStatusPage;
 begin
-  Page := OsPageMap(PageName, PageBytes);
+  Page := OsPageMap(PageName, PageBytes, Live.FileNumber);
   if Page = nil then
     Exit;
   FillHead(Page^.Head);
@@ -116,6 +119,15 @@ procedure LivePageStart(const Signals: TLiveSignals);
 begin
   Live.Signals := Signals;
   MakePage;
+end;
+
+procedure LivePageEnd;
+begin
+  if Live.Page = nil then
+    Exit;
+  OsPageUnmap(Live.Page, PageBytes);
+  OsPageClose(Live.FileNumber);
+  Live.Page := nil;
 end;
 
 procedure LivePageForget;

@@ -18,10 +18,13 @@ uses
 function OsPageIsAllowed: Boolean;
 /// Maps a new file in memory, Size bytes of zeros, under Name. Its file number is the next free one
 /// from FirstNumber on, so that no number changes that the program counts on; it ends with exec. A
-/// child process shares the mapping. Nil when the system refuses, or has no such files.
-function OsPageMap(Name: PAnsiChar; Size: NativeUInt): Pointer;
+/// child process shares the mapping. Nil when the system refuses, or has no such files. FileNumber
+/// receives the number, -1 for none.
+function OsPageMap(Name: PAnsiChar; Size: NativeUInt; out FileNumber: NativeInt): Pointer;
 /// Unmaps it; its file number stays open.
 procedure OsPageUnmap(P: Pointer; Size: NativeUInt);
+/// Closes its file number; none for -1.
+procedure OsPageClose(FileNumber: NativeInt);
 /// Sets Handler for two signals that the program neither handles nor ignores, on the alternate
 /// stack if the interrupted thread has one. Returns their numbers; 0: none was free.
 procedure OsPageSignals(Handler: TOsSignalHandler; out First, Second: Cardinal);

@@ -33,7 +33,12 @@ function BlockIsOurs(P: Pointer): Boolean;
 /// Returns the usable size of P; 0 for nil. Run-time error 204 when P lies in no span; does not
 /// check that a block in use begins at P.
 function BlockUsableSize(P: Pointer): TSize;
-/// Reports P, which is no block in use, and raises run-time error 204. Returns 0.
+/// Returns true if P, any pointer, lies in an arena of this copy of LaneMM.
+function BlockIsInArena(P: Pointer): Boolean;
+/// Reports P, which is no block in use.
+procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);
+/// Reports P, which is no block in use, by the copy of LaneMM whose arena holds it, and raises
+/// run-time error 204. Returns 0.
 function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 
 implementation
@@ -87,10 +92,22 @@ begin
   Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockLooksFree(Span, P));
 end;
 
-function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
+function BlockIsInArena(P: Pointer): Boolean;
+begin
+  Result := ArenaSpan(P) <> nil;
+end;
+
+procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);
 begin
   if @Hooks.InvalidPointer <> nil then
     Hooks.InvalidPointer(P, Call);
+end;
+
+function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
+begin
+  // This copy, too, is among those that are asked.
+  if not ForeignReportInvalid(P, Call) then
+    BlockReportInvalid(P, Call);
   Result := ErrorInvalidPointer;
 end;
 

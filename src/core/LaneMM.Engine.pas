@@ -17,7 +17,8 @@ function EngineStart: Boolean;
 /// Makes the engine the memory manager of the program. It is never uninstalled: blocks outlive
 /// every finalization.
 procedure EngineInstall;
-/// Unregisters this copy and cancels the calls at thread end, before a library is unloaded.
+/// Unregisters this copy, and cancels the calls at thread end and the handlers of signals, before a
+/// library is unloaded.
 procedure EngineStop;
 /// Stores the engine's entries in Manager, each in the fastest form available here.
 procedure EngineEntries(var Manager: TMemoryManager);
@@ -25,8 +26,8 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats,
-  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork,
+  LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin
@@ -91,6 +92,8 @@ end;
 // ---------------------------------------------------------------------------- start, end
 
 function EngineStart: Boolean;
+var
+  Calls: TCopyCalls;
 begin
   if Process.IsStarted then
     Exit(True);
@@ -99,7 +102,12 @@ begin
     Exit;
   ForkStart;
   PurgeStart;
-  ForeignStart(BlockIsOurs, BlockFree, BlockUsableSize);
+  Calls.Owns := BlockIsOurs;
+  Calls.FreeBlock := BlockFree;
+  Calls.SizeOfBlock := BlockUsableSize;
+  Calls.Holds := BlockIsInArena;
+  Calls.ReportInvalid := BlockReportInvalid;
+  ForeignStart(Calls);
 end;
 
 procedure EngineInstall;
@@ -116,6 +124,7 @@ end;
 procedure EngineStop;
 begin
   ForeignStop(BlockIsOurs);
+  OsSignalsLeave;
   ProcessStop;
 end;
 

@@ -1,6 +1,6 @@
 /// The interface to the operating system. One contract, include files for each system.
 //
-// Owns:       Process.OsCalls, FaultHandlers, FaultFlags, HasThreads, HasFastSlot, ThreadSlot,
+// Owns:       Process.OsCalls, FaultsBefore, FaultLinks, HasThreads, HasFastSlot, ThreadSlot,
 //             ThreadKey, EndingKey, MainHeap.
 // Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
 //             routine changes errno or allocates.
@@ -258,8 +258,13 @@ function OsSignalIsFree(Signal: NativeUInt): Boolean;
 /// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
 /// ignored.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
-/// Sets a fault handler that calls Hooks.Fault and then the previous handler, unless it is set.
+/// Sets a fault handler that calls Hooks.Fault and then the previous handler, unless it is set,
+/// also behind those of other copies of LaneMM.
 procedure OsFaultWatch;
+/// Takes the handlers of this module back, before its code is unloaded: the previous fault handlers
+/// are set again, other signals get the system's action. A handler that was set after LaneMM's
+/// fault handler and has kept its address calls code that is gone.
+procedure OsSignalsLeave;
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
 /// Sends a signal to a thread of this process.

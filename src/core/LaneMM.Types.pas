@@ -214,6 +214,15 @@ type
   end;
   PShard = ^TShard;
 
+  /// What handled a signal.
+  TSignalBefore = record
+    Handler: NativeUInt; //< racy    0: the system's action, 1: none
+    Flags: NativeUInt;   //< racy    of sigaction
+  end;
+  /// What handled the signals of faults. On Windows, the first Handler is 1 once LaneMM's handler
+  /// is set, and the second is its handle.
+  TFaultsBefore = array[0..1] of TSignalBefore;
+
   /// All that the threads of the process share. The first lines are read by every call, and
   /// written at the start, when an arena grows, and when a setting changes.
   TProcess = record
@@ -295,10 +304,9 @@ type
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
                                                     //  never used, or of the end of its pages, or 0
         OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
-        FaultHandlers: array[0..1] of NativeUInt;   //< racy  the fault handlers before LaneMM's;
+        FaultsBefore: TFaultsBefore;                //< racy  the fault handlers before LaneMM's;
                                                     //  written before it is set. A fault at that
                                                     //  moment may reach the previous or the new one
-        FaultFlags: array[0..1] of NativeUInt;      //< racy  their flags; likewise
         {$ifdef MSWINDOWS}
         EndCallKey: Cardinal;                       //< const  fiber-local slot of the heap, for the
                                                     //  call at the end of a thread
@@ -326,6 +334,10 @@ type
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         LinkMasks: array[0..SizeClassCount - 1] of NativeUInt;     //< const  bits that are 0 in
                                                     //  FreeList, see LaneMM.SizeClasses
+        {$ifdef LINUX}
+        FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
+                                                    //  yet, which is looked for once more
+        {$endif}
       );
   end;
 

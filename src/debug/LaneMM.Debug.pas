@@ -359,10 +359,18 @@ begin
     Result := LimitsRefuse(Size);
 end;
 
-// Hooks.InvalidPointer, which LaneMM.Blocks calls in any mode.
-procedure ReportInvalidWhenOn(P: Pointer; Call: TInvalidCall);
+// Reports that no block in use begins at P. Hooks.InvalidPointer, which LaneMM.Blocks calls in any
+// mode, for other copies of LaneMM, too.
+procedure ReportInvalid(P: Pointer; Call: TInvalidCall);
+const
+  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
+var
+  Block: PDebugBlock;
 begin
-  if DebugIsOn then
+  Block := DebugBlockOf(P);
+  if (Block <> nil) and (P = DebugBlockData(Block)) then
+    InvalidReportTwice(Block, Messages[Call])
+  else if (Block <> nil) or DebugIsOn then
     InvalidReport(P, Call);
 end;
 
@@ -380,16 +388,10 @@ begin
   Result := True;
 end;
 
-// Reports that no block in use begins at P; Block is the one that DebugSlotFind found, or nil.
-// Run-time error 204.
-procedure Refuse(P: Pointer; Call: TInvalidCall; Block: PDebugBlock);
-const
-  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
+// The same, and run-time error 204.
+procedure Refuse(P: Pointer; Call: TInvalidCall);
 begin
-  if (Block <> nil) and (P = DebugBlockData(Block)) then
-    InvalidReportTwice(Block, Messages[Call])
-  else if (Block <> nil) or DebugIsOn then
-    InvalidReport(P, Call);
+  ReportInvalid(P, Call);
   ErrorInvalidPointer;
 end;
 
@@ -405,7 +407,7 @@ begin
     Result := (P = Place.Data) and Change(Place, Before);
   end;
   if not Result then
-    Refuse(P, Call, Place.Block);
+    Refuse(P, Call);
 end;
 
 // ---------------------------------------------------------------------------- free
@@ -506,7 +508,7 @@ begin
   if DebugBlockOf(P) <> nil then
     Result := FreeAt(P, NativeUInt(get_frame))
   else
-    Refuse(P, icFree, nil);
+    Refuse(P, icFree);
 end;
 
 function DebugFree(P: Pointer): TSize;
@@ -771,7 +773,7 @@ begin
   Debug.NewFill := Settings.Values[opFill];
   Debug.FreeFill := Settings.Values[opFreeFill];
   FreedObjectsStart;
-  Hooks.InvalidPointer := ReportInvalidWhenOn;
+  Hooks.InvalidPointer := ReportInvalid;
   Hooks.DebugVisit := VisitBlocks;
   Hooks.DebugFind := FindBlock;
   Hooks.DebugResize := ResizeDebug;

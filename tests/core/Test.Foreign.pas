@@ -24,6 +24,8 @@ type
     procedure UnknownPointerIsRefused;
     procedure PreviousManagerGetsWhatNobodyKnows;
     procedure CopyComesBeforeThePreviousManager;
+    procedure CopyReportsWhatItHoldsAndDoesNotOwn;
+    procedure PreviousManagerDoesNotGetWhatACopyHolds;
     procedure MoreCopiesThanThereIsRoomForAreHarmless;
     procedure PlaceOfACopyThatHasLeftIsUsedAgain;
     procedure FreeMemReachesTheCopy;
@@ -36,7 +38,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Foreign, LaneMM.Blocks;
+  testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Types, LaneMM.Foreign, LaneMM.Blocks;
 
 const
   FakeSize = 48;
@@ -44,11 +46,22 @@ const
 var
   // Stands for a foreign block: an address outside LaneMM's arenas.
   FakeBlock: array[0..FakeSize - 1] of Byte;
-  FreedByCopy, FreedByPrevious: Integer;
+  FreedByCopy, FreedByPrevious, ReportedByCopy: Integer;
 
 function CopyOwns(P: Pointer): Boolean;
 begin
   Result := P = @FakeBlock;
+end;
+
+// Its arena holds the bytes after the first, too, where no block begins.
+function CopyHolds(P: Pointer): Boolean;
+begin
+  Result := NativeUInt(P) - NativeUInt(@FakeBlock) < FakeSize;
+end;
+
+procedure CopyReportInvalid(P: Pointer; Call: TInvalidCall);
+begin
+  Inc(ReportedByCopy);
 end;
 
 function CopyFree(P: Pointer): TSize;
@@ -79,6 +92,7 @@ begin
   HadPrevious := Process.HasPrevious;
   FreedByCopy := 0;
   FreedByPrevious := 0;
+  ReportedByCopy := 0;
   FillPattern(@FakeBlock, FakeSize, 1);
 end;
 
@@ -91,8 +105,15 @@ end;
 
 // ForeignStart takes the installed manager, LaneMM itself here, for the previous one.
 procedure TForeignTests.RegisterCopy;
+var
+  Calls: TCopyCalls;
 begin
-  ForeignStart(CopyOwns, CopyFree, CopySize);
+  Calls.Owns := CopyOwns;
+  Calls.FreeBlock := CopyFree;
+  Calls.SizeOfBlock := CopySize;
+  Calls.Holds := CopyHolds;
+  Calls.ReportInvalid := CopyReportInvalid;
+  ForeignStart(Calls);
   Process.Previous := Previous;
   Process.HasPrevious := HadPrevious;
 end;
@@ -157,6 +178,25 @@ begin
   AssertTrue('free', ForeignFree(@FakeBlock, Size));
   Same(1, FreedByCopy, 'blocks freed by the copy');
   Same(0, FreedByPrevious, 'blocks freed by the previous manager');
+end;
+
+procedure TForeignTests.CopyReportsWhatItHoldsAndDoesNotOwn;
+begin
+  RegisterCopy;
+  Same(InvalidPointer, ErrorOfFree(@FakeBlock[1]), 'FreeMem');
+  Same(1, ReportedByCopy, 'reports');
+  ForeignStop(CopyOwns);
+  Same(InvalidPointer, ErrorOfFree(@FakeBlock[1]), 'FreeMem without the copy');
+  Same(1, ReportedByCopy, 'reports without the copy');
+  Same(0, FreedByCopy, 'blocks freed');
+end;
+
+procedure TForeignTests.PreviousManagerDoesNotGetWhatACopyHolds;
+begin
+  RegisterCopy;
+  UseFakePrevious;
+  Same(InvalidPointer, ErrorOfFree(@FakeBlock[1]), 'FreeMem');
+  Same(0, FreedByPrevious, 'blocks freed');
 end;
 
 procedure TForeignTests.MoreCopiesThanThereIsRoomForAreHarmless;

@@ -4,6 +4,9 @@
 ///   Plugged returned   the program allocates, the library frees
 ///   Plugged visited    the library calls the program, which allocates and frees
 ///   Plugged lost       the library allocates a block that is never freed, and is unloaded
+///   Plugged twice      the library allocates and frees a block, the program frees it once more
+///   Plugged fault      both allocate much, then the program writes to address 0 and catches that
+///   Plugged gone       the same after the library was unloaded
 ///   Plugged again      loads and unloads the library 20 times, with a visit each time; no mistake
 ///   Plugged none       all of it without a mistake
 program Plugged;
@@ -91,6 +94,47 @@ begin
     FreeMem(P);
 end;
 
+procedure FreeTwice;
+var
+  P: PByte;
+begin
+  P := PluginGet(Size); // planted: twice got
+  if IsWrong then
+    PluginPut(P); // planted: twice put
+  try
+    FreeMem(P); // planted: twice freed
+  except
+    on EInvalidPointer do;
+  end;
+end;
+
+// Both look for the handlers of faults once more every few thousand allocations.
+procedure AllocateMuch;
+const
+  Turns = 20000;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to Turns do
+  begin
+    FreeMem(PluginGet(Size));
+    Visit;
+  end;
+end;
+
+procedure WriteNowhere;
+var
+  Nowhere: PByte;
+begin
+  Nowhere := nil;
+  try
+    Nowhere^ := Mark;
+    Halt(98);
+  except
+    on EAccessViolation do;
+  end;
+end;
+
 procedure LoadAgain;
 var
   Time: Integer;
@@ -116,7 +160,17 @@ begin
   Run('returned', GiveBack); // planted: run returned
   Run('visited', BeVisited); // planted: run visited
   Run('lost', Lose); // planted: run lost
+  Run('twice', FreeTwice); // planted: run twice
+  if ParamStr(1) = 'fault' then
+  begin
+    AllocateMuch;
+    WriteNowhere;
+  end;
   if ParamStr(1) = 'again' then
     LoadAgain;
+  if ParamStr(1) = 'gone' then
+    AllocateMuch;
   UnloadLibrary(Plugin);
+  if ParamStr(1) = 'gone' then
+    WriteNowhere;
 end.

@@ -24,6 +24,9 @@ type
     procedure BlockOfTheProgramFreedByTheLibrary;
     procedure CallOfTheProgramByTheLibrary;
     procedure LeakOfAnUnloadedLibrary;
+    procedure DoubleFreeOfABlockOfTheLibrary;
+    procedure FaultReachesTheProgramThroughBothCopies;
+    procedure FaultReachesTheProgramAfterTheLibraryHasLeft;
     procedure LibraryIsLoadedAgainAndAgain;
     procedure SameWorkWithoutMistakesIsSilent;
   end;
@@ -146,6 +149,29 @@ procedure TCodeRangesTests.LeakOfAnUnloadedLibrary;
 begin
   Compare('lost', ['      1, 100 bytes allocated'],
     ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.LOSE=lost,PLUGGED.RUN=run,main=run lost']);
+end;
+
+procedure TCodeRangesTests.DoubleFreeOfABlockOfTheLibrary;
+const
+  Outer = ',PLUGGED.RUN=run,main=run twice';
+begin
+  Compare('twice', [Got, '  Freed by thread', '  Occurred at'],
+    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.FREETWICE=twice got' + Outer,
+    'PLUGIN.DROP=dropped,PLUGIN.PLUGINPUT=put,PLUGGED.FREETWICE=twice put' + Outer,
+    'PLUGGED.FREETWICE=twice freed' + Outer]);
+  Has('Double free: ', Host.Errors);
+end;
+
+procedure TCodeRangesTests.FaultReachesTheProgramThroughBothCopies;
+begin
+  Host.Run('debug', ['fault']);
+  Same(0, Host.ExitCode, 'exit code');
+end;
+
+procedure TCodeRangesTests.FaultReachesTheProgramAfterTheLibraryHasLeft;
+begin
+  Host.Run('debug', ['gone']);
+  Same(0, Host.ExitCode, 'exit code');
 end;
 
 // Each time its code may lie elsewhere, and where other code was.
