@@ -1,11 +1,14 @@
 /// The executable files of the process: symbols and line numbers of its code addresses.
 //
-// Formats:    ELF is read here, that of Windows by LaneMM.Pe; the first bytes of a file tell.
+// Formats:    ELF is read here, that of Windows by LaneMM.Pe; the first bytes of a file tell. A
+//             file without line numbers may name another one that has them (.gnu_debuglink), beside
+//             it or in the folder .debug there; it counts if its checksum is the one expected.
 // Owns:       nothing; a TElf owns its mapped files and their paths until ElfClose.
 // Invariants: checks the offsets that it reads from a file against the file's size; names end
 //             within their section. A file that is shortened while it is read faults.
 // Callers:    any thread; a TElf belongs to one.
-// Source:     System V ABI, chapter 4 (Object Files). The field offsets below hold for the 64-bit
+// Source:     System V ABI, chapter 4 (Object Files); GDB's manual, 18.3 (Debugging Information in
+//             Separate Files). The field offsets below hold for the 64-bit
 //             and the 32-bit format, by the size of an address.
 unit LaneMM.Elf;
 
@@ -52,7 +55,7 @@ function ElfResolveFile(var Elf: TElf; const Path: TPath; const Symbols: TSymbol
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Dwarf;
+  LaneMM.Os, LaneMM.Bits, LaneMM.Dwarf;
 
 const
   AddressSize = SizeOf(Pointer);
@@ -315,6 +318,95 @@ begin
     Elf.HasUnknownLines := True;
 end;
 
+// ---------------------------------------------------------------------------- separate files
+
+// CRC-32, four bits at a time.
+function ChecksumOf(P: PByte; Size: NativeUInt): Cardinal;
+const
+  Steps: array[0..15] of Cardinal = ($00000000, $1DB71064, $3B6E20C8, $26D930AC, $76DC4190,
+    $6B6B51F4, $4DB26158, $5005713C, $EDB88320, $F00F9344, $D6D6A3E8, $CB61B38C, $9B64C2B0,
+    $86D3D2D4, $A00AE278, $BDBDF21C);
+var
+  Index: NativeInt;
+begin
+  Result := High(Cardinal);
+  for Index := 0 to NativeInt(Size) - 1 do
+  begin
+    Result := Result xor P[Index];
+    Result := Result shr 4 xor Steps[Result and 15];
+    Result := Result shr 4 xor Steps[Result and 15];
+  end;
+  Result := not Result;
+end;
+
+// Finds the name of the file with the debug information of a file that has none, and its checksum.
+function FindLink(const Elf: TElfFile; out Name: PAnsiChar; out Checksum: Cardinal): Boolean;
+var
+  Lines, Link: TSection;
+  Length: NativeUInt;
+begin
+  Result := not Elf.IsPe and not FindSection(Elf, '.debug_line', Lines)
+    and FindSection(Elf, '.gnu_debuglink', Link);
+  if not Result then
+    Exit;
+  Name := PAnsiChar(Link.Start);
+  Length := 0;
+  while (Length < Link.Size) and (Name[Length] <> #0) do
+    Inc(Length);
+  Length := AlignUp(Length + 1, SizeOf(Checksum));
+  Result := Length + SizeOf(Checksum) <= Link.Size;
+  if Result then
+    Checksum := PCardinal(Link.Start + Length)^;
+end;
+
+// Replaces the name of the file in Path by Folder and Name; returns False where they do not fit.
+function ReplaceName(var Path: TPath; const Folder: ShortString; Name: PAnsiChar): Boolean;
+var
+  Index, Start: NativeUInt;
+begin
+  Start := 0;
+  for Index := 0 to High(Path) do
+    if Path[Index] = '/' then
+      Start := Index + 1
+    else if Path[Index] = #0 then
+      Break;
+  Result := Start + Length(Folder) + TextLength(Name) < High(Path);
+  if not Result then
+    Exit;
+  Move(Folder[1], Path[Start], Length(Folder));
+  Move(Name^, Path[Start + Length(Folder)], TextLength(Name) + 1);
+end;
+
+// Maps the file of debug information that the last file of Elf, that of Mapping, names; returns
+// whether it is the one of that build. It is then the last file.
+function OpenDebugFile(var Elf: TElf; const Mapping: TOsMapping): Boolean;
+const
+  Folders: array[0..1] of ShortString = ('', '.debug/');
+var
+  Index, Checksum: Cardinal;
+  Name: PAnsiChar;
+  Separate: TOsMapping;
+  Target: ^TElfFile;
+begin
+  Result := False;
+  if (Elf.Count = MaxElfFiles) or not FindLink(Elf.Files[Elf.Count - 1], Name, Checksum) then
+    Exit;
+  Target := @Elf.Files[Elf.Count];
+  for Index := 0 to High(Folders) do
+  begin
+    Separate := Mapping;
+    if not ReplaceName(Separate.Path, Folders[Index], Name) or not OpenFile(Target^, Separate) then
+      Continue;
+    if ChecksumOf(Target^.Image, Target^.Size) = Checksum then
+    begin
+      Target^.Bias := Elf.Files[Elf.Count - 1].Bias;
+      Inc(Elf.Count);
+      Exit(True);
+    end;
+    OsFileUnmap(Target^.Image, Target^.Size);
+  end;
+end;
+
 // ---------------------------------------------------------------------------- modules
 
 function KeepPath(var Elf: TElf; const Mapping: TOsMapping): PAnsiChar;
@@ -363,6 +455,8 @@ begin
     Bias := Elf.Files[Elf.Count].Bias;
     Inc(Elf.Count);
     Result := ResolveFile(Elf, Symbols);
+    if OpenDebugFile(Elf, Mapping) then
+      Result := ResolveFile(Elf, Symbols);
   end;
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;
