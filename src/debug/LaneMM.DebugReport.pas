@@ -76,12 +76,19 @@ begin
   FieldEnd(Report.Fields, fiMethod);
 end;
 
-// The kind of access.
+// The kind of access and its bytes, as far as they are known.
 procedure FillAccess(var Fields: TFields; const Finding: TFinding);
 const
   Names: array[TFaultAccess] of PAnsiChar = ('access', 'read', 'write');
 begin
-  FieldChars(Fields, fiText, Names[Finding.Access]);
+  FieldStart(Fields, fiText);
+  TextAddChars(Fields.Values, Names[Finding.Access]);
+  if Finding.Given <> 0 then
+  begin
+    TextAdd(Fields.Values, ' of ');
+    TextAddCount(Fields.Values, Finding.Given, 'byte');
+  end;
+  FieldEnd(Fields, fiText);
 end;
 
 // Both families, for msMismatchFamily. The record of the block may be corrupt.

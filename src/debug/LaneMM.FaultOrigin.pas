@@ -34,6 +34,10 @@ type
 /// Reads the instruction that faulted, and its registers; returns False where that is no code, or
 /// an instruction that is not known.
 function SceneOpen(const Fault: TFault; out Scene: TScene; out Item: TInstruction): Boolean;
+/// Finds the first byte that the faulting instruction, Item, accesses, if Address is among them;
+/// returns False where it is not known.
+function SceneFindAccess(const Scene: TScene; const Item: TInstruction; Address: NativeUInt;
+  out First: NativeUInt): Boolean;
 /// Finds the address of the word that a register was loaded with; returns False where it is not
 /// certain.
 function SceneFindOrigin(const Scene: TScene; Number: Cardinal; out Address: NativeUInt): Boolean;
@@ -368,6 +372,22 @@ begin
   Rule := Default(TUnwindRule);
   UnwindInterrupted(Beyond, Rule);
   FindCode(Scene, Rule);
+end;
+
+// Returns the value of a register at the fault; 0 of none, and of one that is not known.
+function ValueAt(const Scene: TScene; Number: Cardinal): NativeUInt;
+begin
+  Result := 0;
+  if Scene.Known and RegisterBit(Number) <> 0 then
+    Result := Scene.Values[Number];
+end;
+
+function SceneFindAccess(const Scene: TScene; const Item: TInstruction; Address: NativeUInt;
+  out First: NativeUInt): Boolean;
+begin
+  First := ValueAt(Scene, Item.Operand.Base)
+    + ValueAt(Scene, Item.Operand.Index) shl Item.Operand.Shift + NativeUInt(Item.Operand.Offset);
+  Result := Item.HasOperand and (NativeUInt(Address - First) < Item.Access);
 end;
 
 function SceneFindOrigin(const Scene: TScene; Number: Cardinal; out Address: NativeUInt): Boolean;

@@ -113,20 +113,10 @@ begin
     Result := nil;
 end;
 
-procedure Tell(const Fault: TFault; Kind: TEventKind; Message: TMessage; Block: PDebugBlock;
-  Note: TNote = noNone);
+procedure ReportFault(const Fault: TFault; const Finding: TFinding);
 var
-  Finding: TFinding;
   Here: TBacktrace;
 begin
-  Finding := Default(TFinding);
-  if Block <> nil then
-    FindingFrom(Finding, Message, Block);
-  Finding.Kind := Kind;
-  Finding.Message := Message;
-  Finding.Note := Note;
-  Finding.Address := Fault.Address;
-  Finding.Access := Fault.Access;
   BacktraceTakeAt(Fault, Here);
   FindingReportAt(Finding, Here);
 end;
@@ -140,6 +130,25 @@ begin
     Result := msGuardAfter
   else
     Result := msGuardBefore;
+end;
+
+// Reports an access that the system refused: with all bytes of the instruction, if they are known.
+procedure TellRefused(const Fault: TFault; Block: PDebugBlock);
+var
+  Finding: TFinding;
+  Scene: TScene;
+  Item: TInstruction;
+begin
+  FindingFrom(Finding, GuardMessage(Fault, Block), Block);
+  Finding.Kind := evGuard;
+  Finding.Address := Fault.Address;
+  Finding.Access := Fault.Access;
+  if SceneOpen(Fault, Scene, Item)
+    and SceneFindAccess(Scene, Item, Fault.Address, Finding.Address) then
+    Finding.Given := Item.Access
+  else
+    Finding.Address := Fault.Address;
+  ReportFault(Fault, Finding);
 end;
 
 // Returns the pattern of blocks in this state.
@@ -158,18 +167,26 @@ const
 var
   Fill: Byte;
   Block: PDebugBlock;
-  Note: TNote;
+  Finding: TFinding;
 begin
+  Finding := Default(TFinding);
   Fill := FillOf(State);
   Block := OriginBlock(Scene, Number, State, Fill);
-  Note := noNone;
-  if Block = nil then
+  if Block <> nil then
+    FindingFrom(Finding, Messages[State = dsInUse], Block)
+  else
   begin
     Block := LikelyBlock(Fault, State, Fill);
     if Block <> nil then
-      Note := noLikely;
+    begin
+      FindingFrom(Finding, Messages[State = dsInUse], Block);
+      Finding.Note := noLikely;
+    end;
   end;
-  Tell(Fault, evUninitialised, Messages[State = dsInUse], Block, Note);
+  Finding.Kind := evUninitialised;
+  Finding.Message := Messages[State = dsInUse];
+  Finding.Address := Fault.Address;
+  ReportFault(Fault, Finding);
 end;
 
 // Explains a fault by the registers that its address was made of.
@@ -206,7 +223,7 @@ var
 begin
   if DebugPlaceFind(Pointer(Fault.Address), Place) and (Place.Block <> nil)
     and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
-    Tell(Fault, evGuard, GuardMessage(Fault, Place.Block), Place.Block)
+    TellRefused(Fault, Place.Block)
   else if SceneOpen(Fault, Scene, Item) then
     ExplainWords(Fault, Scene, Item.Parts);
 end;

@@ -63,6 +63,7 @@ end;
 // Immediate offsets, scaled or not, before or after the access, or a register.
 procedure ReadSingle(Word: Cardinal; var Item: TInstruction);
 const
+  Vector = $4000000;
   Whole = $C4000000;
   WholeWord = $C0000000;
   RegisterForm = $200800;
@@ -85,6 +86,8 @@ begin
     if Word and Changes <> 0 then
       Item.Writes := Item.Writes or RegisterBit(Item.Operand.Base);
   end;
+  if Word and Vector = 0 then
+    Item.Access := 1 shl (Word shr 30);
   if Word and Whole <> WholeWord then
     Exit;
   case Word shr 22 and 3 of

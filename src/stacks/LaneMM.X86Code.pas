@@ -2,9 +2,9 @@
 //
 // Owns:       nothing.
 // Invariants: every instruction has its length, and Writes holds each general register that it may
-//             change; the rest is read of moves, address computations, jumps and calls alone. What
-//             is not known ends the decoding. Registers have their numbers in instructions: 0 rax,
-//             1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 to 15.
+//             change; the rest is read of moves, address computations, jumps and calls alone, and
+//             Access of most. What is not known ends the decoding. Registers have their numbers in
+//             instructions: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 to 15.
 // Callers:    LaneMM.CallCode, for code that can be read.
 // Source:     Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and
 //             appendix A.
@@ -53,8 +53,11 @@ type
     First, Next: PByte;
     Rex, Map, Opcode: Byte;
     IsNarrow: Boolean;    // the prefix of 16 bits
+    Repeated: Byte;       // the prefix F2 or F3; 0: neither
     IsElsewhere: Boolean; // the prefix of a segment with a base
     IsVector: Boolean;    // the prefix of vector instructions
+    IsLong: Boolean;      // its bit of 32 bytes
+    HasMask: Boolean;     // it has four bytes: the instruction may access less
     HasForm: Boolean;     // there is a byte of registers
     Mode, Reg, Rm: Byte;  // its parts
   end;
@@ -101,6 +104,8 @@ begin
   begin
     At.IsNarrow := At.IsNarrow or (At.Next^ = $66);
     At.IsElsewhere := At.IsElsewhere or (At.Next^ in [$64, $65]);
+    if At.Next^ in [$F2, $F3] then
+      At.Repeated := At.Next^;
     Inc(At.Next);
   end;
   if IsX64 and (At.Next^ and $F0 = $40) then
@@ -114,6 +119,16 @@ begin
   Result := (At.Next^ in [$C4, $C5, $62]) and (IsX64 or (At.Next[1] >= $C0));
 end;
 
+// Reads the byte with the length, and the prefix that the instruction would have without this one.
+procedure ReadVectorForm(var At: TDecoder; Bits: Byte);
+const
+  Repeats: array[0..3] of Byte = (0, 0, $F3, $F2);
+begin
+  At.IsLong := Bits and 4 <> 0;
+  At.IsNarrow := Bits and 3 = 1;
+  At.Repeated := Repeats[Bits and 3];
+end;
+
 // Reads the two, three or four bytes: bits of registers, inverted, and the map of opcodes.
 procedure ReadVector(var At: TDecoder);
 var
@@ -125,10 +140,15 @@ begin
   At.Map := 1;
   At.Rex := Bits shr 5 and RexReg;
   if Kind = $C5 then
+  begin
+    ReadVectorForm(At, not Bits);
     Exit;
+  end;
   At.Rex := Bits shr 5;
   At.Map := not Bits and 7;
-  Inc(At.Next, 1 + Ord(Kind = $62));
+  ReadVectorForm(At, At.Next^);
+  At.HasMask := Kind = $62;
+  Inc(At.Next, 1 + Ord(At.HasMask));
 end;
 
 procedure ReadOpcode(var At: TDecoder);
@@ -230,6 +250,98 @@ begin
     Result := 8
   else if At.IsNarrow and not (At.Opcode in [$E8, $E9]) then
     Result := 2;
+end;
+
+// ---------------------------------------------------------------------------- the access
+
+// Bytes of an operand that is no single byte.
+function WordAccess(const At: TDecoder): Byte;
+begin
+  Result := 4;
+  if At.Rex and RexWide <> 0 then
+    Result := 8
+  else if At.IsNarrow then
+    Result := 2;
+end;
+
+// Bytes of a vector in memory, or of a part of it; 0: unknown.
+function VectorAccess(const At: TDecoder): Byte;
+var
+  Whole: Byte;
+begin
+  Whole := 16 shl Ord(At.IsLong);
+  Result := 0;
+  case At.Opcode of
+    $10, $11, $51, $58, $59, $5C..$5F:
+      case At.Repeated of
+        $F3: Result := 4;
+        $F2: Result := 8;
+      else
+        Result := Whole;
+      end;
+    $13, $17, $D6: Result := 8;
+    $28, $29, $2B, $54..$57: Result := Whole;
+    $6F, $7F:
+      if At.IsNarrow or (At.Repeated <> 0) then
+        Result := Whole
+      else
+        Result := 8;
+    $6E, $7E:
+      if At.Repeated <> 0 then
+        Result := 8
+      else if At.Rex and RexWide <> 0 then
+        Result := 8
+      else if not At.IsVector then
+        Result := 4;
+  end;
+end;
+
+// The same of an instruction with an opcode of two bytes.
+function AccessOfTwo(const At: TDecoder): Byte;
+const
+  Words = [$40..$4F, $A4, $A5, $AC, $AD, $AF, $B1, $B8, $BA, $BC, $BD, $C1, $C3];
+begin
+  if At.IsVector then
+    Exit(VectorAccess(At));
+  if At.Opcode in Words then
+    Exit(WordAccess(At));
+  case At.Opcode of
+    $90..$9F, $B0, $B6, $BE, $C0: Result := 1;
+    $B7, $BF: Result := 2;
+  else
+    Result := VectorAccess(At);
+  end;
+end;
+
+function AccessOfOne(const At: TDecoder): Byte;
+begin
+  Result := 1;
+  case At.Opcode of
+    $8C, $8E: Result := 2;
+    $63: Result := 4;
+    $D8..$DF: Result := 0;
+    $8F: Result := SizeOf(Pointer);
+    $FF:
+      if At.Reg and 7 < 2 then
+        Result := WordAccess(At)
+      else
+        Result := SizeOf(Pointer);
+  else
+    if Odd(At.Opcode) then
+      Result := WordAccess(At);
+  end;
+end;
+
+// Returns the bytes that the instruction accesses at its operand; 0: unknown.
+function AccessOf(const At: TDecoder): Byte;
+begin
+  Result := 0;
+  if At.HasMask then
+    Exit;
+  case At.Map of
+    0: Result := AccessOfOne(At);
+    1: Result := AccessOfTwo(At);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- the effect
@@ -485,6 +597,8 @@ begin
       ReadConstant(At, Item)
     else if At.Opcode in StringsOfOne then
       Item.Parts := 1 shl Rsi or 1 shl Rdi;
+  if Item.HasOperand then
+    Item.Access := AccessOf(At);
   ReadFlow(At, Item);
 end;
 

@@ -137,25 +137,26 @@ const
       Lines: 'Heap corruption: the bookkeeping record of the block at {address} was overwritten.|';
       Stacks: Found + '=check'));
 
-  GuardExpected: array[0..1] of TExpected = (
+  GuardExpected: array[0..2] of TExpected = (
     (Mistake: 'guard-write';
-      Lines: 'Heap block overrun: write at offset {offset} of a block of {size}.|' + BlockLine;
-      Stacks: WasGot + Here + '=overrun'),
+      Lines: 'Heap block overrun: write of 1 byte at offset {offset} of a block of {size}.|'
+      + BlockLine; Stacks: WasGot + Here + '=overrun'),
     (Mistake: 'guard-freed';
-      Lines: 'Use after free: read at offset {offset} of a freed block.|' + BlockLine;
-      Stacks: WasFreed + Here + '=read'));
+      Lines: 'Use after free: read of 1 byte at offset {offset} of a freed block.|' + BlockLine;
+      Stacks: WasFreed + Here + '=read'),
+    (Mistake: 'guard-across';
+      Lines: 'Heap block overrun: write of {word} at offset {offset} of a block of {size}.|'
+      + BlockLine; Stacks: WasGot + Here + '=across'));
 
   // Uses of freed blocks with pages of their own.
   MostShared = 65000;
+  FreedWrite = 'Use after free: write of 1 byte at offset {offset} of a freed block.|';
   LargeExpected: array[0..3] of TExpected = (
-    (Mistake: 'freed-first'; Lines: 'Use after free: write at offset {offset} of a freed block.|'
-      + BlockLine; Stacks: WasFreed + Here + '=written'),
-    (Mistake: 'freed-middle'; Lines: 'Use after free: write at offset {offset} of a freed block.|'
-      + BlockLine; Stacks: WasFreed + Here + '=written'),
-    (Mistake: 'freed-last'; Lines: 'Use after free: write at offset {offset} of a freed block.|'
-      + BlockLine; Stacks: WasFreed + Here + '=written'),
-    (Mistake: 'use-freed'; Lines: 'Use after free: read at offset {offset} of a freed block.|'
-      + BlockLine; Stacks: WasFreed + Here + '=followed'));
+    (Mistake: 'freed-first'; Lines: FreedWrite + BlockLine; Stacks: WasFreed + Here + '=written'),
+    (Mistake: 'freed-middle'; Lines: FreedWrite + BlockLine; Stacks: WasFreed + Here + '=written'),
+    (Mistake: 'freed-last'; Lines: FreedWrite + BlockLine; Stacks: WasFreed + Here + '=written'),
+    (Mistake: 'use-freed'; Lines: 'Use after free: read of {word} at offset {offset} of a freed'
+      + ' block.|' + BlockLine; Stacks: WasFreed + Here + '=followed'));
 
 type
   // What the program says that it did, and the words for it.
@@ -231,7 +232,7 @@ begin
   Result := Text.Replace('{size}', Bytes(Size)).Replace('{given}', Bytes(Offset))
     .Replace('{offset}', Grouped(Offset)).Replace('{last}', Grouped(Size - 1)).Replace('{block}', Hex(Block))
     .Replace('{address}', Hex(Block + NativeUInt(Offset))).Replace('{wild}', Hex(Wild))
-    .Replace('{number}', Number).Replace('{thread}', Thread)
+    .Replace('{word}', Bytes(WordSize)).Replace('{number}', Number).Replace('{thread}', Thread)
     .Replace('{freeing}', FreeingThread).Replace('{class}', ClassName)
     .Replace('{program}', Program_.ReportedPath);
 end;

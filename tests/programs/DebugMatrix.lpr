@@ -571,6 +571,18 @@ begin
   end;
 end;
 
+// A word whose first half lies before the guard page.
+procedure WriteAcrossGuard;
+begin
+  GetBlock;
+  try
+    if Wants((Size + 15) and not 15 - SizeOf(Pointer) div 2) then
+      PNativeInt(Target)^ := Mark; // planted: across
+  finally
+    FreeBlock;
+  end;
+end;
+
 procedure ReadFreedGuarded;
 begin
   GetBlock;
@@ -582,7 +594,7 @@ end;
 // ---------------------------------------------------------------------------- all
 
 const
-  Mistakes: array[0..39] of TMistake = (
+  Mistakes: array[0..40] of TMistake = (
     (Name: 'free-twice'; Run: FreeTwice; Least: 1; Most: MostKept),
     (Name: 'free-twice-threads'; Run: FreeTwiceFromThreads; Least: 1; Most: MostKept),
     (Name: 'realloc-freed'; Run: ResizeFreed; Least: 1; Most: MostKept),
@@ -622,7 +634,8 @@ const
     (Name: 'use-freed'; Run: UseFreed; Least: SizeOf(Pointer); Most: MostKept),
     (Name: 'notes'; Run: SpoilNotes; Least: 1; Most: Largest),
     (Name: 'guard-write'; Run: WriteIntoGuard; Least: 1; Most: Largest),
-    (Name: 'guard-freed'; Run: ReadFreedGuarded; Least: 1; Most: Largest));
+    (Name: 'guard-freed'; Run: ReadFreedGuarded; Least: 1; Most: Largest),
+    (Name: 'guard-across'; Run: WriteAcrossGuard; Least: 1; Most: Largest));
 
 procedure Make(const Mistake: TMistake);
 begin
