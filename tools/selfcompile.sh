@@ -8,6 +8,10 @@
 # byte. An identical file is a passed test. Prints time and peak memory of both, of one run each:
 # an impression, not a benchmark.
 #
+# Then the compiler on LaneMM, which has symbols and no line numbers, compiles LaneMM and a program with
+# a profile of its heap, with 256 frames. At least 95 % of the bytes have a backtrace that begins in
+# `main`, and the rest one that is cut: one more test.
+#
 # The source is that of tools/compiler-source.sh. SOURCE is an unpacked source package to use
 # instead; a few generated files are written into it.
 set -eu
@@ -95,6 +99,30 @@ compare() {
   [ "$passed" -gt 0 ] || failed=$((failed + 1))
 }
 
+# Compiles a program with a profile, and prints how many percent of its bytes have a backtrace that
+# begins in `main`, and how many one that is cut.
+profile() {
+  rm -rf "$work/profile"
+  mkdir "$work/profile"
+  set -f
+  LANEMM="profile,folded,depth=256,log=$work/profile/" "$work/lanemm/ppc" -n -v0 -B -Cn -Fu"$units/*" \
+    -Fu"$repository/src" -FU"$work/profile" "$repository/tests/programs/Leaking.lpr" \
+    > "$work/logs/profile" 2>&1 || fail 'the compiler with a profile failed' "$work/logs/profile"
+  set +f
+  awk '{ all += $NF } /^main[; ]/ { main += $NF } /^\(cut\)/ { cut += $NF }
+    END { if (all) print 100 * main / all, 100 * cut / all; else print 0, 0 }' \
+    "$work"/profile/*_heap.[0-9]*.folded
+}
+
+judge() { # MAIN CUT
+  say "$1 % of the bytes of a profile lie below main, $2 % have a backtrace that is cut"
+  if awk -v main="$1" -v cut="$2" 'BEGIN { exit main < 95 || main + cut < 99.9 }'; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
 [ "$(fpc -iTP)-$(fpc -iTO)" = x86_64-linux ] || fail 'this script knows x86_64 Linux only'
 source=$(sh tools/compiler-source.sh ${1+"$1"}) || fail 'no source of the compiler'
 units=$(sh tools/compiler-source.sh --units) || fail 'no units of the compiler'
@@ -106,5 +134,8 @@ grep -q 'INIT._.LANEMM' "$work/lanemm/ppc" || fail 'LaneMM is not in the compile
 run_compiler default
 run_compiler lanemm
 compare
+shares=$(profile) || { echo "$shares"; exit 1; }
+# shellcheck disable=SC2086 # two numbers
+judge $shares
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
