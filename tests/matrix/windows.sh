@@ -55,9 +55,9 @@ wine32() {
 
 # windows_run FOLDER BITS [VARIABLE...]: makes $dir/run, with a Windows of its own in $dir/wine, from the
 # folder of wine's programs and what its environment needs. A program needs no `.exe`. Wine's server stays
-# for ten seconds after a program: else each one would start a Windows anew. It is started first, which fails
-# where it runs, and with it, by a command of no effect, the services; both without what the caller has open:
-# they would keep the program's stderr, and the pipes by which a test reads it, until the server ends.
+# for ten seconds after a program: else each one would start a Windows anew. A command of no effect starts
+# the services first, without what the caller has open: they would keep the program's stderr, and the pipes
+# by which a test reads it.
 windows_run() {
   server=$1/wineserver$2
   wine=$1/wine
@@ -73,11 +73,9 @@ windows_run() {
 program=\$1
 shift
 [ ! -e "\$program.exe" ] || program=\$program.exe
-away() {
-  "\$@" < /dev/null > /dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-}
-if away $windows "$server" -p10; then
-  away $windows "$wine" cmd /c exit
+if ! $windows "$server" -k0 2> /dev/null; then
+  { $windows "$server" -p10; $windows "$wine" cmd /c exit; } < /dev/null > /dev/null 2>&1 \
+    3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 fi
 exec $windows "$wine" "\$program" "\$@"
 END
