@@ -80,6 +80,7 @@ type
     Size: NativeUInt;      // requested size
     Capacity: NativeUInt;  // size that it can grow to
     Unused: NativeUInt;    // bytes that its alignment takes
+    Frame: NativeUInt;     // frame pointer of the memory manager's entry
     Shift: Byte;           // its alignment, see TDebugBlock.AlignShift
     IsGuarded: Boolean;    // it gets guard pages if it can have them
   end;
@@ -97,7 +98,7 @@ begin
   FillGuardBehind(Place, Size);
 end;
 
-// Reports all damage of a block that this thread is changing; State is the one before.
+// Reports all damage of a block that this thread changes, or has marked; State is the one before.
 procedure ReportDamage(Block: PDebugBlock; State: TDebugState);
 var
   Finding: TFinding;
@@ -124,13 +125,21 @@ begin
   FindingReport(Finding);
 end;
 
-// Returns True when FaultsWatch is due: units take the signals when they start.
-function IsLookDue(Number: NativeUInt; IsGuarded: Boolean): Boolean; inline;
+// Calls FaultsWatch when it is due: units take the signals when they start.
+procedure LookIfDue(Number: NativeUInt; IsGuarded: Boolean);
 begin
-  Result := (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
+  if (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
     and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0))
     // A block with guard pages may be the only one.
-    or IsGuarded and (Settings.Values[opGuard] <> GuardPages);
+    or IsGuarded and (Settings.Values[opGuard] <> GuardPages) then
+    FaultsWatch;
+end;
+
+// The same; most calls decide here that it is not due.
+procedure LookWhenDue(Number: NativeUInt; IsGuarded: Boolean); inline;
+begin
+  if (Number mod EarlyLooks = 0) or (Number <= FirstNumber) or IsGuarded then
+    LookIfDue(Number, IsGuarded);
 end;
 
 function CacheOf(Thread: PDebugThread): PDebugCache; inline;
@@ -140,15 +149,12 @@ begin
     Result := @Thread^.Blocks;
 end;
 
-// Returns True if a freed block, with this word as its State, is undamaged. Reports damage that was
-// not reported before.
-function StayedWhole(const Place: TDebugPlace; State: TAtomicWord): Boolean; inline;
+// Reports damage of a block that is freed by this word, its State, unless it was reported before.
+procedure CheckFreed(const Place: TDebugPlace; State: TAtomicWord);
 begin
-  Result := not DebugIsReported(State);
-  if not Result or DebugBlockIsWhole(Place, dsFreed) then
-    Exit;
-  ReportDamage(Place.Block, dsFreed);
-  Result := False;
+  if (State and LowMask = Ord(dsFreed)) and not DebugFreedIsWhole(Place)
+    and DebugBlockMarkReported(Place.Block, State) then
+    ReportDamage(Place.Block, dsFreed);
 end;
 
 // Reports damage done to the free blocks of a span that is released.
@@ -160,7 +166,7 @@ begin
   for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
   begin
     DebugBlockPlace(DebugBlockAt(Span, Index), Place);
-    StayedWhole(Place, LoadAcquire(Place.Block^.State));
+    CheckFreed(Place, LoadAcquire(Place.Block^.State));
   end;
 end;
 
@@ -184,54 +190,57 @@ begin
   ProcessTrim;
 end;
 
-// Takes a block, new or used before; Before is its State until then. Returns False without memory.
-function TakeWithRoom(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace;
-  out Before: TAtomicWord): Boolean; inline;
+// Takes a block with guard pages, if it gets them, or without. Returns False without memory.
+function TakeSlow(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace): Boolean;
 begin
-  Result := Request.IsGuarded and DebugBlockTakeGuarded(Request.Size, Place, Before)
-    or DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place, Before);
+  Result := Request.IsGuarded and DebugBlockTakeGuarded(Request.Size, Place)
+    or DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place);
   if Result then
     Exit;
   GiveUpFreed(Thread);
-  Result := DebugBlockTake(CacheOf(Thread), Request.Size + Request.Unused, Place, Before);
+  Result := DebugBlockTake(CacheOf(Thread), Request.Size + Request.Unused, Place);
 end;
 
-// Gives the block alignment and guards; Before is the State that it was taken in.
-procedure SetGuards(var Place: TDebugPlace; const Request: TRequest; Before: TAtomicWord); inline;
+procedure SetAllGuards(var Place: TDebugPlace; const Request: TRequest);
 begin
-  if (DebugStateOf(Before) = dsFreed) and StayedWhole(Place, Before)
-    and (Place.Block^.AlignShift = Request.Shift) and not Place.HasPages then
-  begin
-    if Place.Block^.Size <> Request.Size then
-      FillGuardBehind(Place, Request.Size);
-  end
+  CheckFreed(Place, Place.Before);
+  DebugBlockBegin(Place.Block);
+  Place.Block^.AlignShift := Request.Shift;
+  DebugPlaceFinish(Place);
+  FillGuards(Place, Request.Size);
+end;
+
+// Checks the block that was taken, sets dsChanging, and gives it alignment and guards.
+procedure SetGuards(var Place: TDebugPlace; const Request: TRequest); inline;
+begin
+  if (Place.Before and LowMask <> Ord(dsFreed)) or (Place.Block^.AlignShift <> Request.Shift)
+    or Place.HasPages or not DebugFreedIsWhole(Place) then
+    SetAllGuards(Place, Request)
   else
   begin
-    Place.Block^.AlignShift := Request.Shift;
-    DebugPlaceFinish(Place);
-    FillGuards(Place, Request.Size);
+    DebugBlockBegin(Place.Block);
+    if Place.Block^.Size <> Request.Size then
+      FillGuardBehind(Place, Request.Size);
   end;
 end;
 
-// Takes a block in the state dsChanging and writes its record, not its contents. Frame is that of
-// the memory manager's entry. Nil without memory.
-function TakeBlock(const Request: TRequest; Frame: NativeUInt; out Place: TDebugPlace):
-  PDebugBlock;
+// Takes a block, sets dsChanging, and writes its record, not its contents. Nil without memory.
+function TakeBlock(const Request: TRequest; out Place: TDebugPlace): PDebugBlock;
 var
   Thread: PDebugThread;
-  Before: TAtomicWord;
 begin
-  Result := nil;
   Thread := DebugThread;
-  if not TakeWithRoom(Thread, Request, Place, Before) then
-    Exit;
-  SetGuards(Place, Request, Before);
+  if Request.IsGuarded
+    or not DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place) then
+    if not TakeSlow(Thread, Request, Place) then
+      Exit(nil);
+  SetGuards(Place, Request);
   Result := Place.Block;
   Result^.Size := Request.Size;
   Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
   Result^.AllocThread := DebugThreadId(Thread);
-  Result^.AllocStack := DebugStack(Thread, Frame);
+  Result^.AllocStack := DebugStack(Thread, Request.Frame);
   Result^.FreeThread := 0;
   Result^.FreeStack := 0;
   Result^.Family := faPlain;
@@ -239,8 +248,7 @@ begin
   if Thread <> nil then
     Result^.Group := Thread^.Heap^.Notes.Group;
   DebugBlockSeal(Result);
-  if IsLookDue(Result^.Number, Place.HasPages) then
-    FaultsWatch;
+  LookWhenDue(Result^.Number, Place.HasPages);
   if Result^.Number = Settings.Values[opBreak] then
     NumberReached(Result);
   if Debug.IsLogging then
@@ -268,7 +276,8 @@ var
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Capacity, Shift);
-  Block := TakeBlock(Request, Frame, Place);
+  Request.Frame := Frame;
+  Block := TakeBlock(Request, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -285,7 +294,8 @@ var
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Size, 0);
-  Block := TakeBlock(Request, Frame, Place);
+  Request.Frame := Frame;
+  Block := TakeBlock(Request, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -343,8 +353,9 @@ var
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Size, 0);
+  Request.Frame := NativeUInt(get_frame);
   Request.IsGuarded := True;
-  Block := TakeBlock(Request, NativeUInt(get_frame), Place);
+  Block := TakeBlock(Request, Place);
   if Block = nil then
     Exit(nil);
   Result := Place.Data;
@@ -374,47 +385,39 @@ begin
     InvalidReport(P, Call);
 end;
 
-// Takes the block at Place out of use: sets dsChanging, returns its State until then in Before.
-// False if it is not in use.
-function Change(const Place: TDebugPlace; out Before: TAtomicWord): Boolean; inline;
+// Takes the block that begins at P out of use: sets dsChanging, and computes the whole place. False
+// if it does not begin there, or is not in use.
+function Change(P: Pointer; var Place: TDebugPlace): Boolean;
+var
+  Before: TAtomicWord;
 begin
+  Result := False;
+  DebugPlaceFinish(Place);
+  if P <> Place.Data then
+    Exit;
   repeat
     Before := LoadAcquire(Place.Block^.State);
     // The state of a guarded block may be corrupt, and its pages inaccessible.
-    if (DebugStateOf(Before) <> dsInUse) or not DebugPlaceIsOpen(Place) then
-      Exit(False);
+    if (DebugStateOf(Before) <> dsInUse) or Place.IsClosable and not DebugPlaceIsOpen(Place) then
+      Exit;
     // A check may have set the reported bit meanwhile: once more.
   until DebugBlockChange(Place.Block, Before);
+  Place.Before := Before;
   Result := True;
 end;
 
-// The same, and run-time error 204.
+// Reports that no block in use begins at P: run-time error 204.
 procedure Refuse(P: Pointer; Call: TInvalidCall);
 begin
   ReportInvalid(P, Call);
   ErrorInvalidPointer;
 end;
 
-// Takes the block that DebugSlotFind found for P, or nil, out of use, as Change does, and computes
-// its place. If no block in use begins at P: a report, run-time error 204, and False.
-function TakeOut(P: Pointer; Call: TInvalidCall; var Place: TDebugPlace; out Before: TAtomicWord)
-  : Boolean; inline;
-begin
-  Result := False;
-  if Place.Block <> nil then
-  begin
-    DebugPlaceFinish(Place);
-    Result := (P = Place.Data) and Change(Place, Before);
-  end;
-  if not Result then
-    Refuse(P, Call);
-end;
-
 // ---------------------------------------------------------------------------- free
 
-procedure RepairBlock(const Place: TDebugPlace; Before: TAtomicWord);
+procedure RepairBlock(const Place: TDebugPlace);
 begin
-  if not DebugIsReported(Before) then
+  if not DebugIsReported(Place.Before) then
     ReportDamage(Place.Block, dsInUse);
   if Place.Block^.Size > Place.Capacity then
     Place.Block^.Size := 0; // it is corrupt
@@ -442,12 +445,13 @@ begin
 end;
 
 // Overwrites the contents of a freed block, or makes them inaccessible.
-procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt);
+procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt); inline;
 begin
   if Place.IsClosable and CloseFreed(Place, Size) then
     Exit;
   FillFreed(Place.Data, Size);
-  FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
+  if Place.Block^.FirstWord and (SizeOf(Pointer) - 1) = 0 then // else it is no class
+    FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
 end;
 
 // Tells those who watch frees. The block is in the state dsChanging.
@@ -470,7 +474,6 @@ var
   Thread: PDebugThread;
   Place: TDebugPlace;
   Block: PDebugBlock;
-  Before: TAtomicWord;
   Stack: Cardinal;
   Empty: PSpan;
 begin
@@ -482,11 +485,14 @@ begin
   CacheFetch(PByte(P) + CacheLineSize);
   Thread := DebugThread;
   Stack := DebugStack(Thread, Frame);
-  if not TakeOut(P, icFree, Place, Before) then
+  if (Place.Block = nil) or not Change(P, Place) then
+  begin
+    Refuse(P, icFree);
     Exit(0);
+  end;
   Block := Place.Block;
-  if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
-    RepairBlock(Place, Before);
+  if DebugIsReported(Place.Before) or not DebugUsedIsWhole(Place) then
+    RepairBlock(Place);
   Result := Block^.Size;
   if Result >= SizeOf(NativeUInt) then
     Block^.FirstWord := PNativeUInt(P)^;
@@ -615,13 +621,15 @@ end;
 // Resizes the block that begins at P; DebugSlotFind has found Place.
 function ResizeAt(var P: Pointer; var Place: TDebugPlace; Size: TSize; Frame: NativeUInt): Pointer;
 var
-  Before: TAtomicWord;
   OldSize: NativeUInt;
 begin
-  if not TakeOut(P, icResize, Place, Before) then
+  if (Place.Block = nil) or not Change(P, Place) then
+  begin
+    Refuse(P, icResize);
     Exit(nil);
-  if DebugIsReported(Before) or not DebugBlockIsWhole(Place, dsInUse) then
-    RepairBlock(Place, Before);
+  end;
+  if DebugIsReported(Place.Before) or not DebugUsedIsWhole(Place) then
+    RepairBlock(Place);
   OldSize := Place.Block^.Size;
   if (Size <= Place.Capacity) and (Size >= OldSize shr KeptShift)
     and ((Size = OldSize) or not Place.HasPages) then
@@ -757,6 +765,7 @@ begin
   if not IsTorn then
     Exit;
   DebugBlocksRecover;
+  DebugThreadsForget;
   QuarantineForget;
   LockReset(Debug.Lock);
 end;
@@ -766,7 +775,7 @@ begin
   Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   if Debug.IsStarted then
     Exit(True);
-  Result := QuarantineStart and BacktracesStart;
+  Result := BacktracesStart;
   if not Result then
     Exit;
   OsKeepStandardError;

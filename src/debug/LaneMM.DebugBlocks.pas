@@ -1,8 +1,8 @@
 /// Takes debug blocks from their spans, and releases empty spans.
 //
-// Owns:       Debug.Spans, KeptSpans, KeptCount; TSpan.FreeList, Used, Next and Prev
+// Owns:       Debug.Spans, KeptSpans, KeptCount, Ready; TSpan.FreeList, Used, Next and Prev
 //             of debug spans; the free blocks of each TDebugCache, which count as Used.
-// Callers:    any thread that does not hold Debug.Lock, but for DebugBlockRecycle, DebugBlockKeep.
+// Callers:    any thread that does not hold Debug.Lock, but for the routines of parcels.
 //             DebugBlocksRecover: a child process with one thread.
 // Progress:   lists change under Debug.Lock, taken once for a batch of blocks and held for a few
 //             instructions each, or for a call of ArenaTake.
@@ -15,22 +15,24 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.DebugState, LaneMM.DebugSpans;
 
-/// Takes a block for Size bytes, those of an alignment included, and sets dsChanging; Before is its
-/// State until then, Place its place as it was used last. The caller fills it. Cache is the calling
-/// thread's, or nil. Returns False without memory.
-function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace;
-  out Before: TAtomicWord): Boolean;
+/// Takes a block for Size bytes, those of an alignment included; Place is its place as it was used
+/// last. The caller checks it, calls DebugBlockBegin and fills it. Cache is that of the calling
+/// thread, or nil. Returns False without memory.
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
 /// The same for a block followed by an inaccessible page. False also when the system refuses that,
 /// or there are 16,384 such blocks.
-function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace; out Before: TAtomicWord)
-  : Boolean;
-/// Keeps a freed block in Cache, that of the calling thread; it counts as Used on. Returns False
-/// when Cache has enough of its class, or the block has a span of its own.
-function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
+function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace): Boolean;
 /// Puts a freed block on the free list of its span. Adds the span to Empty, a chain linked through
 /// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
 /// Debug.Lock.
-procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
+procedure DebugBlockRecycle(Span: PSpan; Block: PDebugBlock; var Empty: PSpan);
+/// The same for all blocks of a parcel, which it drops; does nothing for nil.
+procedure DebugParcelRecycle(Parcel: PParcel; var Empty: PSpan);
+/// Keeps freed blocks for any thread that needs some; they count as Used on. Recycles them instead
+/// when there are enough of their class, or they have spans of their own. Under Debug.Lock.
+procedure DebugParcelKeep(Parcel: PParcel; var Empty: PSpan);
+/// Recycles all blocks that DebugParcelKeep has kept. Under Debug.Lock.
+procedure DebugParcelsEmpty(var Empty: PSpan);
 /// Releases a span without a block in use, or keeps it for the next guarded block.
 procedure DebugSpanRelease(Span: PSpan);
 /// Makes the lists anew in a child process whose copy of them may be torn: free blocks of before
@@ -41,7 +43,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages;
+  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages,
+  LaneMM.Parcels;
 
 const
   // Maximum number of spans of freed guarded blocks that are kept for the next ones, and the size
@@ -51,8 +54,8 @@ const
   // Most blocks of a class that a thread takes at once, and most bytes.
   BatchLimit = 16;
   BatchBytes = 8192;
-  // Most bytes of the free blocks of a class that a thread keeps.
-  ReadyBytes = 4 * BatchBytes;
+  // Most bytes of the free blocks of a class that are kept for any thread, but for one parcel.
+  ReadyBytes = 8 * BatchBytes;
   // The share of Process.HugeFrom, in spans of debug blocks, from which on more of them may come
   // from huge pages: quarantine spreads the blocks of a program over many pages.
   HugeShare = 16;
@@ -138,94 +141,6 @@ begin
     ListRemove(Span);
 end;
 
-// Prefetches a block's record, and its slot as far as it is short.
-procedure Fetch(const Ready: TReadyBlock); inline;
-const
-  MostBytes = 8 * CacheLineSize;
-var
-  Line, Limit: PByte;
-begin
-  CacheFetch(Ready.Block);
-  Line := Ready.Slot;
-  Limit := Line + MostBytes;
-  if Ready.Span^.BlockSize < MostBytes then
-    Limit := Line + Ready.Span^.BlockSize;
-  repeat
-    CacheFetch(Line);
-    Inc(Line, CacheLineSize);
-  until Line >= Limit;
-  CacheFetch(Limit - 1);
-end;
-
-// Puts a free block with the others of its class. The first one is fetched now, the others when the
-// one before them is taken.
-procedure Put(var Ready: TReadyBlocks; Span: PSpan; Block: PDebugBlock);
-var
-  Item: ^TReadyBlock;
-begin
-  Item := @Ready.Items[Ready.Limit mod ReadyLimit];
-  Item^.Block := Block;
-  Item^.Span := Span;
-  Item^.Slot := DebugSlotAt(Span, DebugIndexOf(Span, Block));
-  if Ready.Limit = Ready.First then
-    Fetch(Item^);
-  Inc(Ready.Limit);
-end;
-
-// Takes blocks of the class for the cache, in the order of the lists.
-procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
-var
-  Wanted: NativeUInt;
-  Block: PDebugBlock;
-begin
-  Wanted := BatchBytes div ClassToSize(SizeClass) + 1;
-  if Wanted > BatchLimit then
-    Wanted := BatchLimit;
-  LockEnter(Debug.Lock);
-  repeat
-    Block := TakeLocked(SizeClass);
-    if Block <> nil then
-      Put(Cache.Ready[SizeClass], ArenaSpan(Block), Block);
-    Dec(Wanted);
-  until (Wanted = 0) or (Block = nil);
-  LockLeave(Debug.Lock);
-end;
-
-function DebugBlockKeep(var Cache: TDebugCache; Block: PDebugBlock): Boolean;
-var
-  Span: PSpan;
-  Ready: ^TReadyBlocks;
-  Count: NativeUInt;
-begin
-  Span := ArenaSpan(Block);
-  if Span^.SizeClass >= SingleClass then
-    Exit(False);
-  Ready := @Cache.Ready[Span^.SizeClass];
-  Count := Ready^.Limit - Ready^.First;
-  Result := (Count < ReadyLimit) and (Count * Span^.BlockSize < ReadyBytes);
-  if Result then
-    Put(Ready^, Span, Block);
-end;
-
-// Takes the oldest block out; False if there is none. The next one is fetched.
-function TakeReady(var Ready: TReadyBlocks; out Place: TDebugPlace): Boolean; inline;
-var
-  Item: ^TReadyBlock;
-  Next: NativeUInt;
-begin
-  if Ready.First = Ready.Limit then
-    Exit(False);
-  Item := @Ready.Items[Ready.First mod ReadyLimit];
-  Place.Block := Item^.Block;
-  Place.Span := Item^.Span;
-  Place.Slot := Item^.Slot;
-  Next := Ready.First + 1;
-  Ready.First := Next;
-  if Next <> Ready.Limit then
-    Fetch(Ready.Items[Next mod ReadyLimit]);
-  Result := True;
-end;
-
 // Computes the slot of a block; False for nil.
 function SlotOf(Block: PDebugBlock; out Place: TDebugPlace): Boolean;
 begin
@@ -235,6 +150,50 @@ begin
   Place.Block := Block;
   Place.Span := ArenaSpan(Block);
   Place.Slot := DebugSlotAt(Place.Span, DebugIndexOf(Place.Span, Block));
+end;
+
+// Takes the oldest parcel of the class that is kept; nil if there is none. Under the lock.
+function TakeKeptParcel(SizeClass: Cardinal): PParcel;
+begin
+  Result := ParcelsTake(Debug.Ready[SizeClass].Parcels);
+  if Result <> nil then
+    Dec(Debug.Ready[SizeClass].Bytes, ParcelBytes(Result));
+end;
+
+// Takes blocks of the class out of their spans, in the order of the lists.
+procedure Fill(Parcel: PParcel; SizeClass: Cardinal);
+var
+  Wanted: NativeUInt;
+  Block: PDebugBlock;
+  Place: TDebugPlace;
+begin
+  Wanted := BatchBytes div ClassToSize(SizeClass) + 1;
+  if Wanted > BatchLimit then
+    Wanted := BatchLimit;
+  repeat
+    Block := TakeLocked(SizeClass);
+    if SlotOf(Block, Place) then
+      ParcelPut(Parcel, Place);
+    Dec(Wanted);
+  until (Wanted = 0) or (Block = nil);
+end;
+
+// Gives the cache the next blocks of the class, if there are any.
+procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
+var
+  Parcel: PParcel;
+begin
+  LockEnter(Debug.Lock);
+  ParcelDrop(Cache.Ready[SizeClass]);
+  Parcel := TakeKeptParcel(SizeClass);
+  if Parcel = nil then
+  begin
+    Parcel := ParcelNew(BatchLimit, ClassToSize(SizeClass) + SizeOf(TDebugBlock));
+    if Parcel <> nil then
+      Fill(Parcel, SizeClass);
+  end;
+  Cache.Ready[SizeClass] := Parcel;
+  LockLeave(Debug.Lock);
 end;
 
 // Takes a block with a span of its own.
@@ -254,14 +213,10 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-procedure BeginChange(Block: PDebugBlock; out Before: TAtomicWord); inline;
-var
-  Seen: TAtomicWord;
+// Returns the size class of a slot of Size bytes.
+function ClassOf(Size: NativeUInt): NativeUInt; inline;
 begin
-  repeat
-    Seen := LoadAcquire(Block^.State);
-  until DebugBlockChange(Block, Seen); // a check may set the reported bit meanwhile
-  Before := Seen;
+  Result := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
 end;
 
 // Takes a block without a cache, or where it has none of its class.
@@ -274,11 +229,12 @@ begin
     Exit(False);
   if Size + GuardsSize > MaxClassSize then
     Exit(SlotOf(TakeSingle(Size), Place));
-  SizeClass := SizeToClass(Size + GuardsSize);
+  SizeClass := ClassOf(Size + GuardsSize);
   if Cache <> nil then
   begin
     Refill(Cache^, SizeClass);
-    Exit(TakeReady(Cache^.Ready[SizeClass], Place));
+    if ParcelGet(Cache^.Ready[SizeClass], Place) then
+      Exit(True);
   end;
   LockEnter(Debug.Lock);
   Block := TakeLocked(SizeClass);
@@ -286,15 +242,14 @@ begin
   Result := SlotOf(Block, Place);
 end;
 
-function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace;
-  out Before: TAtomicWord): Boolean;
+function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
 begin
-  Result := (Cache <> nil) and (Size <= MaxClassSize - GuardsSize)
-    and TakeReady(Cache^.Ready[SizeToClass(Size + GuardsSize)], Place)
-    or TakeSlow(Cache, Size, Place);
-  if not Result then
-    Exit;
-  BeginChange(Place.Block, Before);
+  if (Cache = nil) or (Size > MaxClassSize - GuardsSize)
+    or not ParcelGet(Cache^.Ready[ClassOf(Size + GuardsSize)], Place) then
+    if not TakeSlow(Cache, Size, Place) then
+      Exit(False);
+  Result := True;
+  Place.Before := LoadAcquire(Place.Block^.State);
   DebugPlaceFinish(Place);
 end;
 
@@ -356,8 +311,8 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-// Takes the block of such a span.
-function TakeKept(Span: PSpan; Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+// Takes the block of such a span. It was checked when its span was kept.
+function TakeKept(Span: PSpan; Size: NativeUInt): PDebugBlock;
 begin
   if not DebugBlockOpen(Span) then
     Exit(nil); // pages that stay inaccessible cannot be used again
@@ -365,10 +320,9 @@ begin
   LockEnter(Debug.Lock);
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
-  BeginChange(Result, Before);
+  DebugBlockBegin(Result);
   // Only now: in the state dsFreed the block's old size would seem too large to a check.
   Span^.BlockSize := Size;
-  Before := Ord(dsNever); // it was checked when its span was kept
 end;
 
 // Takes a span for one more guarded block; nil without memory, or at the limit.
@@ -383,7 +337,7 @@ begin
 end;
 
 // Takes such a block; nil as DebugBlockTakeGuarded.
-function TakeGuarded(Size: NativeUInt; out Before: TAtomicWord): PDebugBlock;
+function TakeGuarded(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
 begin
@@ -392,7 +346,7 @@ begin
     Exit;
   Span := TakeKeptSpan(Size);
   if Span <> nil then
-    Exit(TakeKept(Span, Size, Before));
+    Exit(TakeKept(Span, Size));
   Span := TakeGuardedSpan(Size);
   if Span = nil then
     Exit;
@@ -402,28 +356,24 @@ begin
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
   if GuardPagesForbid(DebugLastPage(Span), OsPageSize) then
-    BeginChange(Result, Before)
-  else
-  begin
-    ReleaseGuarded(Span);
-    Result := nil;
-  end;
+    Exit;
+  ReleaseGuarded(Span);
+  Result := nil;
 end;
 
-function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace; out Before: TAtomicWord)
-  : Boolean;
+function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace): Boolean;
 begin
-  Result := SlotOf(TakeGuarded(Size, Before), Place);
-  if Result then
-    DebugPlaceFinish(Place);
+  Result := SlotOf(TakeGuarded(Size), Place);
+  if not Result then
+    Exit;
+  Place.Before := Ord(dsNever);
+  DebugPlaceFinish(Place);
 end;
 
-procedure DebugBlockRecycle(Block: PDebugBlock; var Empty: PSpan);
+procedure DebugBlockRecycle(Span: PSpan; Block: PDebugBlock; var Empty: PSpan);
 var
-  Span: PSpan;
   IsUnused: Boolean;
 begin
-  Span := ArenaSpan(Block);
   Block^.Next := PDebugBlock(Span^.FreeList);
   Span^.FreeList := NativeUInt(Block);
   Dec(Span^.Used);
@@ -441,6 +391,44 @@ begin
     Exit;
   Span^.Next := Empty;
   Empty := Span;
+end;
+
+procedure DebugParcelRecycle(Parcel: PParcel; var Empty: PSpan);
+var
+  Item: PParcelItem;
+begin
+  if Parcel = nil then
+    Exit;
+  Item := Parcel^.First;
+  while Item <> Parcel^.Limit do
+  begin
+    DebugBlockRecycle(Item^.Span, Item^.Block, Empty);
+    Inc(Item);
+  end;
+  ParcelDrop(Parcel);
+end;
+
+procedure DebugParcelKeep(Parcel: PParcel; var Empty: PSpan);
+var
+  SizeClass: Cardinal;
+begin
+  SizeClass := Parcel^.First^.Span^.SizeClass;
+  if (SizeClass >= SingleClass) or (Debug.Ready[SizeClass].Bytes >= ReadyBytes) then
+  begin
+    DebugParcelRecycle(Parcel, Empty);
+    Exit;
+  end;
+  Inc(Debug.Ready[SizeClass].Bytes, ParcelBytes(Parcel));
+  ParcelsAdd(Debug.Ready[SizeClass].Parcels, Parcel);
+end;
+
+procedure DebugParcelsEmpty(var Empty: PSpan);
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    while Debug.Ready[SizeClass].Parcels.First <> nil do
+      DebugParcelRecycle(TakeKeptParcel(SizeClass), Empty);
 end;
 
 procedure DebugSpanRelease(Span: PSpan);
@@ -466,6 +454,8 @@ end;
 procedure DebugBlocksRecover;
 begin
   FillChar(Debug.Spans, SizeOf(Debug.Spans), 0);
+  FillChar(Debug.Ready, SizeOf(Debug.Ready), 0);
+  Debug.SpareParcels := nil;
   Debug.KeptSpans := nil; // they are lost
   Debug.KeptCount := 0;
   WalkSpans(RecoverSpan, nil);

@@ -62,8 +62,10 @@ procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlo
 /// of the block, or was before the caller set dsChanging. Returns True if it is damaged.
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
-/// Returns True if no part of the block at Place is damaged; State as above.
-function DebugBlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
+/// Returns True if no part of the block at Place, which is in use, is damaged.
+function DebugUsedIsWhole(const Place: TDebugPlace): Boolean;
+/// The same for a freed block.
+function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
 /// Returns the number of parts of a block, each with a kind of damage of its own.
 function DebugPartCount: Cardinal;
 /// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
@@ -258,7 +260,7 @@ begin
     and ((State <> dsFreed) or ContentsAreWhole(Place, Size));
 end;
 
-function DebugBlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
+function DebugUsedIsWhole(const Place: TDebugPlace): Boolean;
 var
   Size: NativeUInt;
 begin
@@ -266,9 +268,31 @@ begin
   if not DebugBlockIsSealed(Place.Block) or (Size > Place.Capacity) then
     Exit(False);
   if Place.IsClosable then
-    Exit(SpanIsWhole(Place, Size, State));
-  Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte)
-    and ((State <> dsFreed) or ContentsAreWhole(Place, Size));
+    Exit(SpanIsWhole(Place, Size, dsInUse));
+  Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte);
+end;
+
+function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
+var
+  Size: NativeUInt;
+begin
+  Size := Place.Block^.Size;
+  if not DebugBlockIsSealed(Place.Block) or (Size > Place.Capacity) then
+    Exit(False);
+  if Place.IsClosable then
+    Exit(SpanIsWhole(Place, Size, dsFreed));
+  if not PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte) then
+    Exit(False);
+  Result := ContentsAreWhole(Place, Size);
+end;
+
+// Returns True if no part of the block is damaged in this state.
+function BlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
+begin
+  if State = dsFreed then
+    Result := DebugFreedIsWhole(Place)
+  else
+    Result := DebugUsedIsWhole(Place);
 end;
 
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
@@ -340,7 +364,7 @@ begin
   // The state of a guarded block may be corrupt, and its pages inaccessible.
   if not DebugPlaceIsOpen(Place) then
     State := dsFreed;
-  if DebugBlockIsWhole(Place, State) then
+  if BlockIsWhole(Place, State) then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then

@@ -5,7 +5,8 @@
 //             its pages are inaccessible. Only in the state dsChanging may this be broken, by the
 //             one thread that set it. So a thread that reads the state, then other bytes, then the
 //             same state has detected damage, also while other threads run. ABA cannot happen:
-//             State counts its changes.
+//             State counts its changes. Damage of a freed block is reported by the thread that
+//             marks it.
 // Callers:    any thread.
 // Progress:   wait-free: every routine is one atomic operation at most.
 unit LaneMM.DebugRecords;
@@ -35,6 +36,9 @@ function DebugIsReported(Word: TAtomicWord): Boolean; inline;
 function DebugBlockMarkReported(Block: PDebugBlock; Seen: TAtomicWord): Boolean;
 /// Changes State from Seen, the word that was read, to dsChanging; False when it is no longer Seen.
 function DebugBlockChange(Block: PDebugBlock; Seen: TAtomicWord): Boolean; inline;
+/// Sets dsChanging for a freed or new block that the calling thread has taken out of all lists:
+/// other threads only mark it as reported. The caller writes to the block after it, not before.
+procedure DebugBlockBegin(Block: PDebugBlock); inline;
 /// Ends the state dsChanging. A thread that reads the new state sees all that was written before.
 /// Called by the thread that set dsChanging.
 procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState); inline;
@@ -68,6 +72,15 @@ begin
   // Full barrier: the block was read before, and its state has not changed since. Pairs with
   // DebugBlockChange.
   Result := CompareAndSwap(Block^.State, Seen, Seen or ReportedBit);
+end;
+
+procedure DebugBlockBegin(Block: PDebugBlock);
+begin
+  // A plain write: a mark that it replaces is of damage that the caller had not found, and a check
+  // reports it.
+  Block^.State := Block^.State and not LowMask + NextChange + NativeUInt(Ord(dsChanging));
+  // Release: the state before the writes to the block. Pairs with DebugBlockMarkReported.
+  ReleaseFence;
 end;
 
 procedure DebugBlockSettle(Block: PDebugBlock; State: TDebugState);

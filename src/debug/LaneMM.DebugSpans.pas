@@ -19,7 +19,7 @@ unit LaneMM.DebugSpans;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.DebugState, LaneMM.Patterns;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.DebugState, LaneMM.Patterns;
 
 const
   /// Bytes of the guard before a block.
@@ -48,6 +48,7 @@ type
     Data: PByte;          //< start of the contents and end of the guard before them
     Capacity: NativeUInt; //< maximum size of the contents
     Guarded: NativeUInt;  //< bytes from Data to the last place for the guard after them
+    Before: TAtomicWord;  //< the block's State before this thread sets dsChanging, if it does
     HasPages: Boolean;    //< the block has guard pages
     IsClosable: Boolean;  //< its contents may be made inaccessible when it is freed
   end;
@@ -100,7 +101,7 @@ function DebugSpanIsFull(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Bits, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span;
 
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
@@ -248,15 +249,11 @@ begin
     Result := High(Result);
 end;
 
-function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
+procedure FindIn(Span: PSpan; P: Pointer; out Place: TDebugPlace); inline;
 var
-  Span: PSpan;
   Index: UInt64;
 begin
   Place.Block := nil;
-  Span := DebugSpanOf(P);
-  if Span = nil then
-    Exit(False);
   Index := IndexOf(Span, P);
   if Index < Span^.CarvedBytes then
   begin
@@ -264,7 +261,34 @@ begin
     Place.Block := DebugBlockAt(Span, Index);
     Place.Slot := DebugSlotAt(Span, Index);
   end;
-  Result := True;
+end;
+
+function FindSlow(P: Pointer; out Place: TDebugPlace): Boolean;
+var
+  Span: PSpan;
+begin
+  Place.Block := nil;
+  Span := DebugSpanOf(P);
+  Result := Span <> nil;
+  if Result then
+    FindIn(Span, P, Place);
+end;
+
+function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
+var
+  Span: PSpan;
+begin
+  // The first slice of a span in the first arena, without a call.
+  if NativeUInt(NativeUInt(P) - Process.Base) < Process.Limit then
+  begin
+    Span := PSpan(Process.Spans) + NativeUInt(NativeUInt(P) - Process.Base) shr SliceShift;
+    if Span^.Kind = skDebug then
+    begin
+      FindIn(Span, P, Place);
+      Exit(True);
+    end;
+  end;
+  Result := FindSlow(P, Place);
 end;
 
 function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;

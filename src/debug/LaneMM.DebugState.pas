@@ -11,12 +11,12 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 const
-  /// Maximum number of free blocks of one size class that a thread keeps; a power of two.
-  ReadyLimit = 64;
+  /// Maximum number of blocks of a parcel.
+  ParcelLimit = 32;
+  /// Number of the values of TSpan.SizeClass of spans of debug blocks, see LaneMM.DebugSpans.
+  DebugClassCount = SizeClassCount + 2;
   /// Numbers of blocks that are kept to know them again in a later report.
   ToldCount = 64;
-  /// Maximum number of freed blocks that a thread keeps before they go to the quarantine.
-  FreedLimit = 64;
 
   /// Added to the address of a freed object it is the first word of that object, in place of the
   /// class: an address in the system's half of the address space. 0 where there is no such half.
@@ -71,35 +71,46 @@ type
       1: (Line: TCacheLine);     //< padding the blocks behind the records are aligned
   end;
 
-  /// A free block that a thread keeps.
-  TReadyBlock = record
+  /// A block in a parcel.
+  TParcelItem = record
     Block: PDebugBlock;    //< owner   its record
     Span: PSpan;           //< owner   its span
     Slot: PByte;           //< owner   start of the guard before its contents
   end;
-  /// The free blocks of a size class that a thread keeps.
-  TReadyBlocks = record
-    First: NativeUInt;     //< owner   how many were ever taken out
-    Limit: NativeUInt;     //< owner   how many were put in
-    Items: array[0..ReadyLimit - 1] of TReadyBlock; //< owner   in the order in which they were put
-                           //  in, modulo ReadyLimit
+  PParcelItem = ^TParcelItem;
+  PParcel = ^TParcel;
+  /// Freed or free blocks of one size class, in the order in which they were put in. While it is in
+  /// a list, its fields are guarded by Debug.Lock.
+  TParcel = record
+    Next: PParcel;         //< lock Debug  next parcel of the list
+    First: PParcelItem;    //< owner   the oldest
+    Limit: PParcelItem;    //< owner   the place behind the newest; First if there is none
+    Full: PParcelItem;     //< owner   the place behind the last one that may be put in
+    BlockBytes: NativeUInt; //< owner  bytes that each of them holds
+    Items: array[0..ParcelLimit - 1] of TParcelItem; //< owner   the blocks
   end;
-  /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all zero at first.
+  /// A list of parcels.
+  TParcels = record
+    First: PParcel;        //< lock Debug  the oldest; nil if there is none
+    Last: PParcel;         //< lock Debug  the newest
+  end;
+  /// Blocks that a thread keeps so that it seldom takes Debug.Lock; all nil at first.
   TDebugCache = record
-    Ready: array[0..SizeClassCount - 1] of TReadyBlocks; //< owner   free blocks, by size class
-    Freed: array[0..FreedLimit - 1] of PDebugBlock;     //< owner   freed blocks, oldest first
-    FreedCount: NativeUInt;                             //< owner   blocks in Freed
-    FreedBytes: NativeUInt;                             //< owner   bytes of these
+    Ready: array[0..SizeClassCount - 1] of PParcel;     //< owner   free blocks, by size class
+    Freed: array[0..DebugClassCount - 1] of PParcel;    //< owner   freed blocks, likewise
   end;
 
-  /// Freed debug blocks, oldest first, that wait before they are used again. They come and go in
-  /// parcels: the number of blocks, their bytes, then the address of each.
+  /// Freed debug blocks that wait before they are used again, the oldest parcel first.
   TQuarantine = record
-    Ring: PNativeUInt;     //< const   the parcels; nil: debug mode never was on
-    First: NativeUInt;     //< lock Debug  position of the oldest, modulo the length of the ring
-    Limit: NativeUInt;     //< lock Debug  position of the next one to come, likewise
+    Parcels: TParcels;     //< lock Debug  the blocks
+    Count: NativeUInt;     //< lock Debug  their number
     Bytes: NativeUInt;     //< lock Debug  bytes of these blocks
     MostBytes: NativeUInt; //< racy    maximum of Bytes; an old value holds a moment longer
+  end;
+  /// Parcels of free blocks of a size class that left the quarantine.
+  TReadyParcels = record
+    Parcels: TParcels;     //< lock Debug  the blocks
+    Bytes: NativeUInt;     //< lock Debug  their bytes
   end;
 
   /// Handles a debug block that is being freed, in the state dsChanging.
@@ -113,11 +124,13 @@ type
     FreeFill: Byte;             //< const   fill byte of freed debug blocks
     IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
                                 //  event more
-    Lock: TLock;                //< shared  guards Spans, Quarantine
+    Lock: TLock;                //< shared  guards Spans, Ready, Quarantine
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
     SpanSlices: NativeUInt;     //< lock Debug  slices of such spans that were ever taken
     KeptSpans: PSpan;           //< lock Debug  spans of freed guarded blocks, linked through Next
     KeptCount: NativeUInt;      //< lock Debug  their number
+    SpareParcels: PParcel;      //< lock Debug  empty ones, linked through Next
+    Ready: array[0..SizeClassCount - 1] of TReadyParcels; //< lock Debug  by size class
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
     Notes: Pointer;             //< const   the mirror of LaneMM.BlockNotes; nil: none
     NotedGet: TSizeCall;        //< racy    allocates blocks for it, see LaneMM.Watch; an old one

@@ -51,6 +51,10 @@ function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
 
+/// Empties the caches of all threads but the calling one, in a child process that has no other: the
+/// copies may be torn. Their blocks stay freed.
+procedure DebugThreadsForget;
+
 implementation
 
 uses
@@ -105,11 +109,16 @@ begin
 end;
 
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+var
+  Limit: NativeUInt;
 begin
   Result := 0;
-  if (Thread <> nil) and (Frame >= Thread^.Heap^.Notes.StackFirst)
-    and (Frame < Thread^.Heap^.Notes.StackLimit) and (@Stacks.TakeFrames = nil) then
-    Result := UnwindCacheFind(Thread^.Stacks, Frame, Thread^.Heap^.Notes.StackLimit);
+  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
+  begin
+    Limit := Thread^.Heap^.Notes.StackLimit;
+    if (Frame < Limit) and (Frame >= Thread^.Heap^.Notes.StackFirst) then
+      Result := UnwindCacheFind(Thread^.Stacks, Frame, Limit);
+  end;
   if Result = 0 then
     Result := DebugStackSlow(Thread, Frame);
 end;
@@ -150,6 +159,20 @@ begin
     Result := PDebugThread(Heap^.DebugThread)^.NextNumber;
   if Result <> 0 then
     Dec(Result);
+end;
+
+procedure DebugThreadsForget;
+var
+  Own, Heap: PHeap;
+begin
+  Own := OsThreadHeap;
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    if (Heap <> Own) and (Heap^.DebugThread <> nil) then
+      FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
+    Heap := Heap^.NextHeap;
+  end;
 end;
 
 end.

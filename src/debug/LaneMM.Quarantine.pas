@@ -1,11 +1,11 @@
 /// The quarantine: freed debug blocks wait here before they are used again.
 //
 // Owns:       Debug.Quarantine; the freed blocks of each TDebugCache.
-// Invariants: a freed block is in the TDebugCache of one thread or in the quarantine, then on
-//             FreeList of its span.
+// Invariants: a freed block is in a parcel: first in the TDebugCache of one thread, then in the
+//             quarantine, then in Debug.Ready, unless it goes to FreeList of its span.
 // Callers:    any thread that does not hold Debug.Lock. QuarantineForget: a child process with one
 //             thread.
-// Progress:   the ring changes under Debug.Lock, taken once for many blocks.
+// Progress:   the list changes under Debug.Lock, taken once for many blocks.
 unit LaneMM.Quarantine;
 
 {$I ../LaneMM.inc}
@@ -15,167 +15,146 @@ interface
 uses
   LaneMM.Types, LaneMM.DebugState, LaneMM.DebugSpans;
 
-/// Makes the quarantine, once; False without memory.
-function QuarantineStart: Boolean;
 /// Puts a block in the state dsFreed into the quarantine, by way of Cache, that of the calling
 /// thread, unless it is nil. Returns the spans that became empty, a chain linked through Next: the
 /// caller passes them to DebugSpanRelease.
 function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
-/// Takes all blocks out of Cache and out of the quarantine. Returns empty spans likewise.
+/// Takes all blocks out of Cache, out of the quarantine and out of Debug.Ready. Returns empty spans
+/// likewise.
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
-/// Empties the ring in a child process whose copy of it may be torn; its blocks stay freed.
+/// Empties the quarantine in a child process whose copy of it may be torn; its blocks stay freed.
 procedure QuarantineForget;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Lock, LaneMM.DebugBlocks;
+  LaneMM.Layout, LaneMM.Lock, LaneMM.DebugBlocks, LaneMM.Parcels;
 
 const
-  // Words of the ring; a power of two.
-  RingLength = 1 shl 18;
-  // Words of a parcel before its blocks.
-  HeadWords = 2;
-  // The share of the quarantine that may wait in a TDebugCache.
-  FreedShare = 64;
+  // Most blocks in the quarantine.
+  MostBlocks = 1 shl 18;
+  // The share of the quarantine that a parcel may have.
+  ParcelShare = 512;
 
-type
-  // Freed blocks that come and go together.
-  TParcel = record
-    Blocks: PNativeUInt; // their addresses
-    Count: NativeUInt;
-    Bytes: NativeUInt;   // that they hold
-  end;
-
-function QuarantineStart: Boolean;
-begin
-  if Debug.Quarantine.Ring <> nil then
-    Exit(True);
-  Debug.Quarantine.Ring := OsTakePages(RingLength * SizeOf(NativeUInt));
-  Result := Debug.Quarantine.Ring <> nil;
-end;
-
-function RingPlace(Number: NativeUInt): PNativeUInt; inline;
-begin
-  Result := Debug.Quarantine.Ring + Number mod RingLength;
-end;
-
-// Takes the oldest parcel out: its blocks go to Cache as far as that keeps them, or, as without a
-// Cache, to the free lists of their spans. Under the lock, like the two routines after it.
-procedure RecycleOldest(Cache: PDebugCache; var Empty: PSpan);
+// Takes the oldest parcel out. Under the lock, like the routine after it.
+procedure Leave(var Empty: PSpan);
 var
-  Ring: PNativeUInt;
-  Next, Limit: NativeUInt;
-  Block: PDebugBlock;
+  Parcel: PParcel;
 begin
-  Ring := Debug.Quarantine.Ring;
-  Next := Debug.Quarantine.First + HeadWords;
-  Limit := Next + RingPlace(Debug.Quarantine.First)^;
-  Dec(Debug.Quarantine.Bytes, RingPlace(Debug.Quarantine.First + 1)^);
-  Debug.Quarantine.First := Limit;
-  while Next <> Limit do
+  Parcel := ParcelsTake(Debug.Quarantine.Parcels);
+  Dec(Debug.Quarantine.Count, ParcelCount(Parcel));
+  Dec(Debug.Quarantine.Bytes, ParcelBytes(Parcel));
+  DebugParcelKeep(Parcel, Empty);
+end;
+
+// Adds a parcel; one with more than half of the bytes of the quarantine does not wait at all.
+procedure Enter(Parcel: PParcel; var Empty: PSpan);
+begin
+  if ParcelBytes(Parcel) > Debug.Quarantine.MostBytes div 2 then
   begin
-    Block := PDebugBlock(Ring[Next mod RingLength]);
-    if (Cache = nil) or not DebugBlockKeep(Cache^, Block) then
-      DebugBlockRecycle(Block, Empty);
-    Inc(Next);
-  end;
-end;
-
-// Adds a parcel. It is in the ring when Limit passes its last word: a child process that
-// interrupts this loses its blocks.
-procedure AddParcel(const Parcel: TParcel);
-var
-  Ring: PNativeUInt;
-  Place: NativeUInt;
-  Index: NativeInt;
-begin
-  Ring := Debug.Quarantine.Ring;
-  Place := Debug.Quarantine.Limit;
-  RingPlace(Place)^ := Parcel.Count;
-  RingPlace(Place + 1)^ := Parcel.Bytes;
-  Inc(Place, HeadWords);
-  for Index := 0 to NativeInt(Parcel.Count) - 1 do
-    Ring[(Place + NativeUInt(Index)) mod RingLength] := Parcel.Blocks[Index];
-  Debug.Quarantine.Limit := Place + Parcel.Count;
-  Inc(Debug.Quarantine.Bytes, Parcel.Bytes);
-end;
-
-// Makes place for a parcel, by way of Cache, and adds it.
-procedure Keep(const Parcel: TParcel; Cache: PDebugCache; var Empty: PSpan);
-begin
-  while NativeUInt(Debug.Quarantine.Limit + HeadWords + Parcel.Count - Debug.Quarantine.First)
-    > RingLength do
-    RecycleOldest(Cache, Empty);
-  AddParcel(Parcel);
-  while Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes do
-    RecycleOldest(Cache, Empty);
-end;
-
-function ParcelOf(Blocks: PNativeUInt; Count, Bytes: NativeUInt): TParcel;
-begin
-  Result.Blocks := Blocks;
-  Result.Count := Count;
-  Result.Bytes := Bytes;
-end;
-
-// Puts the freed blocks of Cache into the quarantine; those that leave it go to Next. Returns empty
-// spans, like the routine after it.
-function KeepFreed(var Cache: TDebugCache; Next: PDebugCache): PSpan;
-begin
-  Result := nil;
-  if Cache.FreedCount = 0 then
+    DebugParcelKeep(Parcel, Empty);
     Exit;
-  LockEnter(Debug.Lock);
-  Keep(ParcelOf(@Cache.Freed, Cache.FreedCount, Cache.FreedBytes), Next, Result);
-  LockLeave(Debug.Lock);
-  Cache.FreedCount := 0;
-  Cache.FreedBytes := 0;
+  end;
+  ParcelsAdd(Debug.Quarantine.Parcels, Parcel);
+  Inc(Debug.Quarantine.Count, ParcelCount(Parcel));
+  Inc(Debug.Quarantine.Bytes, ParcelBytes(Parcel));
+  while (Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes)
+    or (Debug.Quarantine.Count > MostBlocks) do
+    Leave(Empty);
 end;
 
-// Adds a block that does not wait in a TDebugCache; one of more than half of the quarantine does
-// not wait at all.
-function AddAlone(Block: PDebugBlock; Bytes: NativeUInt): PSpan;
+// Returns an empty parcel for blocks like that at Place. Those with a span of their own differ in
+// size: each has a parcel.
+function ParcelFor(const Place: TDebugPlace): PParcel;
+var
+  Bytes, Room: NativeUInt;
+begin
+  Bytes := DebugBytesHeld(Place);
+  Room := Debug.Quarantine.MostBytes div ParcelShare div Bytes + 1;
+  if Room > ParcelLimit then
+    Room := ParcelLimit;
+  if Place.IsClosable then
+    Room := 1;
+  Result := ParcelNew(Room, Bytes);
+end;
+
+// Adds a block for which the thread has no parcel: the first one of its class, or that of a thread
+// without a cache. Without memory for one the block does not wait. Returns empty spans, like the
+// routine after it.
+function AddFirst(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
+var
+  Parcel: PParcel;
 begin
   Result := nil;
   LockEnter(Debug.Lock);
-  if Bytes > Debug.Quarantine.MostBytes div 2 then
-    DebugBlockRecycle(Block, Result)
+  Parcel := ParcelFor(Place);
+  if Parcel = nil then
+    DebugBlockRecycle(Place.Span, Place.Block, Result)
   else
-    Keep(ParcelOf(@Block, 1, Bytes), nil, Result);
+  begin
+    ParcelPut(Parcel, Place);
+    if (Cache = nil) or (Parcel^.Limit = Parcel^.Full) then
+      Enter(Parcel, Result)
+    else
+      Cache^.Freed[Place.Span^.SizeClass] := Parcel;
+  end;
+  LockLeave(Debug.Lock);
+end;
+
+// Puts the freed blocks of a thread into the quarantine, the last one that at Place; the thread
+// goes on with an empty parcel, or nil without memory.
+function Pass(var Freed: PParcel; const Place: TDebugPlace): PSpan;
+begin
+  Result := nil;
+  LockEnter(Debug.Lock);
+  Enter(Freed, Result);
+  Freed := ParcelFor(Place);
   LockLeave(Debug.Lock);
 end;
 
 function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
 var
-  Bytes, Most: NativeUInt;
+  Freed: ^PParcel;
 begin
-  Bytes := DebugBytesHeld(Place);
-  Most := Debug.Quarantine.MostBytes div FreedShare;
-  if (Cache = nil) or (Bytes > Most) then
-    Exit(AddAlone(Place.Block, Bytes));
-  Cache^.Freed[Cache^.FreedCount] := Place.Block;
-  Inc(Cache^.FreedCount);
-  Inc(Cache^.FreedBytes, Bytes);
+  if Cache = nil then
+    Exit(AddFirst(Cache, Place));
+  Freed := @Cache^.Freed[Place.Span^.SizeClass];
+  if Freed^ = nil then
+    Exit(AddFirst(Cache, Place));
+  ParcelPut(Freed^, Place);
+  if Freed^^.Limit = Freed^^.Full then
+    Exit(Pass(Freed^, Place));
   Result := nil;
-  if (Cache^.FreedCount = FreedLimit) or (Cache^.FreedBytes > Most) then
-    Result := KeepFreed(Cache^, Cache);
+end;
+
+// Recycles all blocks that a thread keeps. Under the lock.
+procedure EmptyCache(var Cache: TDebugCache; var Empty: PSpan);
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to SizeClassCount - 1 do
+    DebugParcelRecycle(Cache.Ready[Index], Empty);
+  for Index := 0 to DebugClassCount - 1 do
+    DebugParcelRecycle(Cache.Freed[Index], Empty);
+  FillChar(Cache, SizeOf(Cache), 0);
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
 begin
   Result := nil;
-  if Cache <> nil then
-    Result := KeepFreed(Cache^, nil);
   LockEnter(Debug.Lock);
-  while Debug.Quarantine.First <> Debug.Quarantine.Limit do
-    RecycleOldest(nil, Result);
+  while Debug.Quarantine.Parcels.First <> nil do
+    Leave(Result);
+  if Cache <> nil then
+    EmptyCache(Cache^, Result);
+  DebugParcelsEmpty(Result);
   LockLeave(Debug.Lock);
 end;
 
 procedure QuarantineForget;
 begin
-  Debug.Quarantine.First := Debug.Quarantine.Limit;
+  Debug.Quarantine.Parcels.First := nil;
+  Debug.Quarantine.Count := 0;
   Debug.Quarantine.Bytes := 0;
 end;
 

@@ -326,17 +326,26 @@ function NumberBy(const Cache: TUnwindCache; Way: PCachedPath; Frame, Limit: Nat
   inline;
 var
   Base: PCachedFrame;
+  Word, Last: PStackWord;
 begin
   Result := 0;
   Base := Way^.Base;
-  if (Cache.Limit = Limit)
-    and (Way^.Pc = PNativeUInt(Frame)[1]) and (Way^.Sp = Frame + FramedSize)
-    and (Way^.IsFree or (Way^.Frame = PNativeUInt(Frame)^))
-    and (Base < @Cache.Steps[Cache.Count])
-    and (Base^.Sp = Way^.BaseSp) and (Base^.Number = Way^.BaseNumber)
-    and AreThere(@Way^.Words, Way^.Limit)
-    // Of an odd number of words, the first one that led to Base as well: it is one of the path's.
-    and AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]) then
+  if (Cache.Limit <> Limit)
+    or (Way^.Pc <> PNativeUInt(Frame)[1]) or (Way^.Sp <> Frame + FramedSize)
+    or not Way^.IsFree and (Way^.Frame <> PNativeUInt(Frame)^)
+    or (Base >= @Cache.Steps[Cache.Count])
+    or (Base^.Sp <> Way^.BaseSp) or (Base^.Number <> Way^.BaseNumber) then
+    Exit;
+  // As AreThere, but no path is without words.
+  Word := @Way^.Words;
+  Last := Way^.Limit;
+  repeat
+    if (Word^.At^ <> Word^.Value) or (Word[1].At^ <> Word[1].Value) then
+      Exit;
+    Inc(Word, 2);
+  until Word >= Last;
+  // Of an odd number of words, the first one that led to Base as well: it is one of the path's.
+  if AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]) then
     Result := Way^.Number;
 end;
 

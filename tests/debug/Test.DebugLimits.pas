@@ -23,6 +23,7 @@ type
   published
     procedure LimitCountsInDebugMode;
     procedure QuarantineIsGivenBackBeforeARefusal;
+    procedure BlocksThatWereNeverUsedAreNotDamaged;
   end;
 
 implementation
@@ -126,6 +127,28 @@ begin
     LaneMM_ExitDebugMode;
   end;
   List.Free;
+end;
+
+// A thread takes blocks out of a span by the batch: some of those given back were never used.
+procedure TDebugLimitsTests.BlocksThatWereNeverUsedAreNotDamaged;
+var
+  Size: NativeUInt;
+  Kind: TEventKind;
+begin
+  LaneMM_EnterDebugMode;
+  try
+    for Size := 1 to 200 do
+      FreeMem(GetMem(Size * 50));
+    LimitTo(16 * Megabyte);
+    FreeMem(GetMem(64 * Megabyte));
+    Same(1, Reports, 'refusals');
+    for Kind := Low(TEventKind) to High(TEventKind) do
+      if Kind <> evLimit then
+        Same(KeptRules[Kind].Count, Report.Rules[Kind].Count, 'other reports');
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_ExitDebugMode;
+  end;
 end;
 
 initialization

@@ -156,6 +156,14 @@ breaks guard 2 WAIT_FOR_EVER
 breaks guard 2 REFUSED_KEPT
 breaks guard 3 LET_GO_BY_STORE
 
+holds reuse
+breaks reuse 1 BEGIN_LATE
+breaks reuse 1 MARK_BY_STORE
+breaks reuse 2 MARK_BLIND
+breaks reuse 2 BEGIN_FIRST
+breaks reuse 3 MARK_FIRST
+breaks reuse 3 CHECK_SILENT
+
 holds mailbox
 breaks mailbox 1 ANSWERED_EARLY
 breaks mailbox 2 TAKE_BY_STORE
