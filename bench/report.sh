@@ -12,9 +12,9 @@ docs/benchmarks-SUITE.md with docs/benchmarks-SUITE/*.svg. SUITE is full and RES
 given. Needs fpc and gnuplot.
 
 Where README.md has two lines that name this script and the suite, it also writes the numbers
-between them. It refuses numbers that were not made at SCALE=1, and those of another engine: the core of
-their revision has to compile to the same machine code as that of the work tree. Needs git and
-objdump then.
+between them. It refuses numbers that were not made at SCALE=1, and those of another engine: what gets,
+resizes and frees blocks in the core of their revision has to compile to the same machine code as in the
+work tree. Needs git and objdump then.
 END
 }
 
@@ -38,14 +38,24 @@ refuse() {
   exit 1
 }
 
-# engine_code SOURCES FOLDER: prints the machine code of the engine in SOURCES
+# Routines of the engine that no benchmark measures: its start and end, faults, what is said of an
+# invalid pointer, and blocks of other copies and managers.
+unmeasured='LANEMM[.](ENGINE|FOREIGN|ERRORS)_|OS_[$][$]_(OS)?(FAULT|HANDLE)|BLOCKINVALID'
+
+# engine_code SOURCES FOLDER: prints the machine code of the engine in SOURCES, a line for each
+# routine that is measured
 engine_code() {
   rm -rf "$2"
   mkdir -p "$2"
   fpc -B -l- -v0ew -O3 -Fu"$1/src" -Fu"$1/src/*" -FU"$2" "$1/src/LaneMM.pas" >&2
   for unit in "$1"/src/core/*.pas; do
-    objdump -dr --no-show-raw-insn "$2/$(basename "$unit" .pas).o" | sed 1,3d
-  done
+    objdump -dr --no-show-raw-insn "$2/$(basename "$unit" .pas).o"
+  done | awk -v unmeasured="$unmeasured" '
+    function finish() { if (routine != "" && routine !~ unmeasured) print routine code }
+    /^[0-9a-f]+ <.*>:$/ { finish(); routine = substr($2, 2, length($2) - 3); code = ""; next }
+    /file format|^Disassembly/ { finish(); routine = ""; next }
+    routine != "" && NF { gsub(/^ *[0-9a-f]+:|[0-9a-f]+ </, " "); $1 = $1; code = code " | " $0 }
+    END { finish() }' | LC_ALL=C sort
 }
 
 # check_results FILE: refuses results that README must not state
@@ -66,8 +76,10 @@ check_results() {
   git archive "$measured" src | tar -x -C "$out/measured"
   engine_code "$out/measured" "$out/code-measured" > "$out/code-measured.txt"
   engine_code . "$out/code-today" > "$out/code-today.txt"
-  cmp -s "$out/code-measured.txt" "$out/code-today.txt" ||
-    refuse "those of $1 are of the engine of $measured, which is another one"
+  changed=$(LC_ALL=C comm -23 "$out/code-measured.txt" "$out/code-today.txt" | cut -d' ' -f1 |
+    tr '\n' ' ')
+  [ -z "$changed" ] ||
+    refuse "those of $1 are of the engine of $measured, which had another ${changed% }"
 }
 
 # write_readme: puts the numbers between the two lines of README.md that name this script and the suite
