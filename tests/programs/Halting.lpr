@@ -8,8 +8,15 @@ program Halting;
 uses
   LaneMM, cthreads, LateUnit, SysUtils, Classes, Promises, Exchange;
 
+const
+  ThreadCount = 4;
+
+var
+  BegunCount: LongInt;
+
 function WorkForEver(Seed: Pointer): PtrInt;
 begin
+  InterlockedIncrement(BegunCount);
   repeat
     ExchangeParcels(Cardinal(PtrUInt(Seed)), 1000);
   until False;
@@ -61,8 +68,11 @@ begin
   RaiseAndCatch;
   if BrokenCount > 0 then
     Finish;
-  for Index := 1 to 4 do
+  for Index := 1 to ThreadCount do
     BeginThread(WorkForEver, Pointer(Index));
+  // Under wine a 32-bit process that ends while a thread starts may die of it.
+  while InterlockedExchangeAdd(BegunCount, 0) < ThreadCount do
+    ThreadSwitch;
   case ParamStr(1)[1] of
     'h': HaltDeepDown(50);
     'e': raise Exception.Create('nobody catches this');
