@@ -400,7 +400,6 @@ begin
     // The state of a guarded block may be corrupt, and its pages inaccessible.
     if (DebugStateOf(Before) <> dsInUse) or Place.IsClosable and not DebugPlaceIsOpen(Place) then
       Exit;
-    // A check may have set the reported bit meanwhile: once more.
   until DebugBlockChange(Place.Block, Before);
   Place.Before := Before;
   Result := True;
@@ -424,9 +423,9 @@ begin
   FillGuards(Place, Place.Block^.Size);
 end;
 
-procedure FillFreed(P: PByte; Size: NativeUInt); inline;
+procedure FillFreed(P: PByte; Size: NativeUInt);
 begin
-  if (Size <= WholeSize) or IsErasingFreed then
+  if IsErasingFreed then
     PatternFill(P, Size, Debug.FreeFill)
   else
     PatternFillEnds(P, Size, Debug.FreeFill);
@@ -449,7 +448,10 @@ procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt); inline;
 begin
   if Place.IsClosable and CloseFreed(Place, Size) then
     Exit;
-  FillFreed(Place.Data, Size);
+  if Size <= WholeSize then
+    PatternFill(Place.Data, Size, Debug.FreeFill)
+  else
+    FillFreed(Place.Data, Size);
   if Place.Block^.FirstWord and (SizeOf(Pointer) - 1) = 0 then // else it is no class
     FreedObjectTrap(Place.Data, Size, Place.Block^.FirstWord);
 end;
@@ -479,7 +481,6 @@ var
 begin
   if not DebugSlotFind(P, Place) then
     Exit(BlockFree(P));
-  // They come while the stack is unwound.
   CacheFetch(Place.Block);
   CacheFetch(PByte(P) - FrontGuardSize);
   CacheFetch(PByte(P) + CacheLineSize);
