@@ -27,6 +27,13 @@ has_fpc() {
   fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fpc.log" 2>&1
 }
 
+# Whether fppkg is there, with the units without which it takes Debian's packages of Free Pascal for broken.
+has_fppkg() {
+  command -v fppkg > /dev/null || return 1
+  echo 'program Probe; uses iconvenc, sqlite3dyn, openssl; begin end.' > "$need/probe.pas"
+  fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fppkg.log" 2>&1
+}
+
 # The folder of Lazarus.
 lazarus() {
   dirname "$(readlink -f "$(command -v lazbuild)")"
@@ -35,6 +42,7 @@ lazarus() {
 has() {
   case $1 in
     fpc) has_fpc ;;
+    fppkg) has_fppkg ;;
     sources) command -v apt-get > /dev/null && command -v dpkg-source > /dev/null \
       && command -v xz > /dev/null ;;
     mimalloc) ld -shared -o "$need/probe.so" -lmimalloc 2> /dev/null ;;
@@ -71,7 +79,7 @@ packages() {
     qemu-*) echo qemu-user ;;
     *-ld) echo "binutils-${1%-ld}" ;;
     redis) echo redis-server redis-tools ;;
-    fppkg) echo fp-utils ;;
+    fppkg) echo fp-utils fp-units-misc fp-units-db fp-units-net ;;
     opkman) echo lazarus-src lcl-nogui ;;
     debhelper) echo debhelper dpkg-dev ;;
     musl-gcc) echo musl-tools ;;
