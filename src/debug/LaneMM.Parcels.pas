@@ -12,7 +12,7 @@ unit LaneMM.Parcels;
 interface
 
 uses
-  LaneMM.DebugState, LaneMM.DebugSpans;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.DebugState, LaneMM.DebugSpans;
 
 /// Adds a block to a parcel that is not full.
 procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace); inline;
@@ -37,7 +37,7 @@ function ParcelsTake(var List: TParcels): PParcel;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Os;
 
 const
   // Bytes that parcels are cut from.

@@ -173,7 +173,7 @@ begin
   if Reader.IsSaved then
     Rule.SavedFrame := Reader.Size - Reader.SavedAt;
   // Right below the return address, where LaneMM.Unwind looks for it.
-  Rule.IsFramed := Reader.IsFramed and (Reader.Size - Reader.FrameAt = WordSize);
+  Rule.IsFramed := Reader.IsFramed and (Reader.Size = Reader.FrameAt + WordSize);
   if PCardinal(Rule.Start)^ = BlockStart then
     SetBlockRule(Rule);
 end;

@@ -63,7 +63,7 @@ end;
 
 procedure TUnloadingTests.SignalsOfASettingAreFreeAgain;
 begin
-  ExpectNothingLeft('profile,signal=12,log=/dev/null');
+  ExpectNothingLeft('contention,signal=12,log=/dev/null');
 end;
 
 procedure TUnloadingTests.FaultAfterwardsIsTheProgramsOwn;

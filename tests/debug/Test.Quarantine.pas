@@ -16,7 +16,9 @@ type
     procedure GetAll;
     procedure FreeAll;
     procedure FreeOne;
+    {$ifdef UNIX}
     procedure OthersKeepNothing;
+    {$endif}
     procedure GetAndFreeAll;
     function FreedUntilItIsBack(P: Pointer; Size: NativeUInt): NativeUInt;
   protected
@@ -29,7 +31,9 @@ type
     procedure BlocksAreUsedAgainInTheOrderOfTheirFrees;
     procedure FreedBlocksOfASleepingThreadAreUsedByOthers;
     procedure WithoutAQuarantineNoBlockWaits;
+    {$ifdef UNIX}
     procedure ChildForgetsWhatOtherThreadsKept;
+    {$endif}
   end;
 
 implementation
@@ -222,6 +226,7 @@ begin
   FreeMem(GetMem(BlockSize));
 end;
 
+{$ifdef UNIX}
 // Fails in a child process in which a thread but the calling one keeps blocks.
 procedure TQuarantineTests.OthersKeepNothing;
 var
@@ -247,6 +252,7 @@ begin
   Same(0, RunInChild(OthersKeepNothing), 'exit code');
   EndThread(Sleeper);
 end;
+{$endif}
 
 initialization
   RegisterTest(TQuarantineTests);
