@@ -53,6 +53,16 @@ wine32() {
     > "$root/usr/lib/i386-linux-gnu/wine/i386-windows/zlib1.dll" && touch "$dir/wine32.done"
 }
 
+# make_windows: makes the Windows in $dir/wine, if it is not there. Wine was seen to end with success and
+# to leave an empty system.
+make_windows() {
+  [ ! -e "$dir/wine.done" ] || return 0
+  rm -rf "$dir/wine"
+  # shellcheck disable=SC2086 # a command and its arguments
+  timeout 300 $windows "$wine" wineboot -i && [ -e "$dir/wine/drive_c/windows/system32/kernel32.dll" ] \
+    && touch "$dir/wine.done"
+}
+
 # windows_run FOLDER BITS [VARIABLE...]: makes $dir/run, with a Windows of its own in $dir/wine, from the
 # folder of wine's programs and what its environment needs. A program needs no `.exe`. Wine's server stays
 # for ten seconds after a program: else each one would start a Windows anew. A command of no effect starts
@@ -64,10 +74,7 @@ windows_run() {
   [ "$2" = 32 ] || wine=${wine}64
   shift 2
   windows="env WINEPREFIX=$dir/wine WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml=d $*"
-  if [ ! -e "$dir/wine.done" ]; then
-    # shellcheck disable=SC2086 # a command and its arguments
-    timeout 300 $windows "$wine" wineboot -i && touch "$dir/wine.done" || return 1
-  fi
+  make_windows || make_windows || return 1
   cat > "$dir/run" << END
 #!/bin/sh
 program=\$1
