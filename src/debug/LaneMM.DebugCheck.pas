@@ -272,6 +272,8 @@ begin
   Result := PatternIsAround(Place.Data, Size, DebugGuardLength(Place, Size), GuardByte);
 end;
 
+// As above, with the contents. A common part that is inlined into both takes eleven instructions
+// more of a pair in churn-small.
 function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
 var
   Size: NativeUInt;
