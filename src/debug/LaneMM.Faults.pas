@@ -138,16 +138,17 @@ var
   Finding: TFinding;
   Scene: TScene;
   Item: TInstruction;
+  First: NativeUInt;
 begin
   FindingFrom(Finding, GuardMessage(Fault, Block), Block);
   Finding.Kind := evGuard;
   Finding.Address := Fault.Address;
   Finding.Access := Fault.Access;
-  if SceneOpen(Fault, Scene, Item)
-    and SceneFindAccess(Scene, Item, Fault.Address, Finding.Address) then
-    Finding.Given := Item.Access
-  else
-    Finding.Address := Fault.Address;
+  if SceneOpen(Fault, Scene, Item) and SceneFindAccess(Scene, Item, Fault.Address, First) then
+  begin
+    Finding.Address := First;
+    Finding.Given := Item.Access;
+  end;
   ReportFault(Fault, Finding);
 end;
 
@@ -167,22 +168,19 @@ const
 var
   Fill: Byte;
   Block: PDebugBlock;
+  IsCertain: Boolean;
   Finding: TFinding;
 begin
   Finding := Default(TFinding);
   Fill := FillOf(State);
   Block := OriginBlock(Scene, Number, State, Fill);
-  if Block <> nil then
-    FindingFrom(Finding, Messages[State = dsInUse], Block)
-  else
-  begin
+  IsCertain := Block <> nil;
+  if not IsCertain then
     Block := LikelyBlock(Fault, State, Fill);
-    if Block <> nil then
-    begin
-      FindingFrom(Finding, Messages[State = dsInUse], Block);
-      Finding.Note := noLikely;
-    end;
-  end;
+  if Block <> nil then
+    FindingFrom(Finding, Messages[State = dsInUse], Block);
+  if (Block <> nil) and not IsCertain then
+    Finding.Note := noLikely;
   Finding.Kind := evUninitialised;
   Finding.Message := Messages[State = dsInUse];
   Finding.Address := Fault.Address;
