@@ -54,7 +54,7 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
   LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
@@ -481,9 +481,7 @@ var
 begin
   if not DebugSlotFind(P, Place) then
     Exit(BlockFree(P));
-  CacheFetch(Place.Block);
-  CacheFetch(PByte(P) - FrontGuardSize);
-  CacheFetch(PByte(P) + CacheLineSize);
+  PatternFetch(PByte(Place.Block), Place.Slot, Place.Span^.BlockSize);
   Thread := DebugThread;
   Stack := DebugStack(Thread, Frame);
   if (Place.Block = nil) or not Change(P, Place) then

@@ -61,7 +61,7 @@ function DebugMostSize: NativeUInt;
 function DebugBlockOf(P: Pointer): PDebugBlock;
 /// Finds the block that contains P, any pointer, its guards included: Span, Block and Slot of
 /// Place, without a look at the record. Returns False when P lies in no span of debug blocks.
-/// Place.Block is nil when P lies in no block; then nothing else is known.
+/// Place.Block is nil when P lies in no block; then nothing else is known but Span.
 function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
 /// Computes the rest of a place.
 procedure DebugPlaceFinish(var Place: TDebugPlace); inline;
@@ -253,11 +253,11 @@ procedure FindIn(Span: PSpan; P: Pointer; out Place: TDebugPlace); inline;
 var
   Index: UInt64;
 begin
+  Place.Span := Span;
   Place.Block := nil;
   Index := IndexOf(Span, P);
   if Index < Span^.CarvedBytes then
   begin
-    Place.Span := Span;
     Place.Block := DebugBlockAt(Span, Index);
     Place.Slot := DebugSlotAt(Span, Index);
   end;

@@ -12,7 +12,7 @@ unit LaneMM.Parcels;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.DebugState, LaneMM.DebugSpans;
+  LaneMM.Layout, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.Patterns;
 
 /// Adds a block to a parcel that is not full.
 procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace); inline;
@@ -31,7 +31,8 @@ function ParcelNew(Room, BlockBytes: NativeUInt): PParcel;
 procedure ParcelDrop(Parcel: PParcel);
 /// Adds a parcel to a list.
 procedure ParcelsAdd(var List: TParcels; Parcel: PParcel);
-/// Takes the oldest parcel out of a list; nil if there is none.
+/// Takes the oldest parcel out of a list, and prefetches the start of the next one; nil if there is
+/// none.
 function ParcelsTake(var List: TParcels): PParcel;
 
 implementation
@@ -65,11 +66,8 @@ begin
 end;
 
 function ParcelGet(Parcel: PParcel; out Place: TDebugPlace): Boolean;
-const
-  MostBytes = 8 * CacheLineSize;
 var
   Item: PParcelItem;
-  Line, Limit: PByte;
 begin
   if (Parcel = nil) or (Parcel^.First = Parcel^.Limit) then
     Exit(False);
@@ -82,16 +80,7 @@ begin
   Result := True;
   if Item = Parcel^.Limit then
     Exit;
-  CacheFetch(Item^.Block);
-  Line := Item^.Slot;
-  Limit := Line + MostBytes;
-  if Item^.Span^.BlockSize < MostBytes then
-    Limit := Line + Item^.Span^.BlockSize;
-  repeat
-    CacheFetch(Line);
-    Inc(Line, CacheLineSize);
-  until Line >= Limit;
-  CacheFetch(Limit - 1);
+  PatternFetch(PByte(Item^.Block), Item^.Slot, Parcel^.BlockBytes - SizeOf(TDebugBlock));
 end;
 
 // Cuts new parcels; the rest of the pages stays unused.
@@ -145,8 +134,10 @@ end;
 function ParcelsTake(var List: TParcels): PParcel;
 begin
   Result := List.First;
-  if Result <> nil then
-    List.First := Result^.Next;
+  if Result = nil then
+    Exit;
+  List.First := Result^.Next;
+  PatternFetch(PByte(List.First), PByte(List.First), 2 * CacheLineSize);
 end;
 
 end.

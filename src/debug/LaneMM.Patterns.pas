@@ -37,13 +37,17 @@ function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean; 
 /// Returns True if the AroundBefore bytes before the Size bytes at P, and the Behind bytes after
 /// them, AroundBehind at least, all are Value.
 function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boolean;
+/// Prefetches the cache line of Head, and those of the Size bytes at P, from 1 on; of more than 512
+/// bytes the first ones. Any addresses: it faults at none. CacheFetch takes lines past the second
+/// level of the cache, where they are lost before another block of their class is taken.
+procedure PatternFetch(Head, P: PByte; Size: NativeUInt);
 /// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os;
 
 const
   WordSize = SizeOf(NativeUInt);
@@ -52,6 +56,8 @@ const
   StepSize = 4 * WordSize;
   // From this size on the run-time library is faster.
   LongSize = 512;
+  // Bytes that PatternFetch fetches at most.
+  MostFetched = 512;
   // A word of equal bytes is their value times this.
   Ones = High(NativeUInt) div High(Byte);
 
@@ -163,6 +169,22 @@ function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boole
 begin
   Result := PatternIsWhole(P - AroundBefore, AroundBefore, Value)
     and PatternIsWhole(P + Size, Behind, Value);
+end;
+
+procedure PatternFetch(Head, P: PByte; Size: NativeUInt);
+var
+  Last: PByte;
+begin
+  CacheFetch(Head);
+  if Size > MostFetched then
+    Size := MostFetched;
+  Last := P + Size - 1;
+  while P < Last do
+  begin
+    CacheFetch(P);
+    Inc(P, CacheLineSize);
+  end;
+  CacheFetch(Last);
 end;
 {$endif}
 

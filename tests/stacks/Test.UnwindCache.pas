@@ -42,6 +42,7 @@ type
     procedure PatternsAreReadToTheByte;
     procedure PatternsAreComparedToTheByte;
     procedure PatternsAroundABlockAreComparedToTheByte;
+    procedure FetchingNeverFaultsAndChangesNoByte;
   end;
 
 implementation
@@ -378,6 +379,25 @@ begin
     AssertFalse(Format('byte %d, %d bytes, %d behind', [Damage, Size, Behind]),
       PatternIsAround(@Bytes[First], Size, Behind, $C5));
   end;
+end;
+
+procedure TUnwindCacheTests.FetchingNeverFaultsAndChangesNoByte;
+const
+  // No page of a program lies there.
+  Outside: array[0..3] of PByte = (nil, PByte(1), PByte(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 2)),
+    PByte(High(NativeUInt) - 2000));
+var
+  Bytes: array[0..1100] of Byte;
+  Size, Index: Integer;
+begin
+  FillChar(Bytes, SizeOf(Bytes), $C5);
+  for Size := 1 to 1100 do
+    for Index := 0 to High(Outside) do
+    begin
+      PatternFetch(Outside[Index], @Bytes, Size);
+      PatternFetch(@Bytes, Outside[Index], Size);
+    end;
+  AssertTrue('unchanged', PatternIsWhole(@Bytes, SizeOf(Bytes), $C5));
 end;
 
 initialization
