@@ -37,6 +37,9 @@ const
   PathCount = 1 shl PathBits;
   PathFrames = 10;
   PathCallers = 3;
+  /// Places of the paths that were taken last; a power of two.
+  RecentBits = 8;
+  RecentCount = 1 shl RecentBits;
 
 type
   PStackWord = ^TStackWord;
@@ -93,6 +96,8 @@ type
     Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a hash of the code address
     Ways: array[0..PathCount - 1] of TCachedPath;     //< owner   by a hash of the starting point
                                                       //  and the callers that tables lead to
+    Recent: array[0..RecentCount - 1] of PCachedPath; //< owner   the one taken last in C, by a hash
+                                                      //  of the starting point; nil: none
   end;
 
 /// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
@@ -460,12 +465,22 @@ begin
   Result := PathAt(Cache, CallersKey(Cache, Walk));
 end;
 
+// Callers of the routines of malloc often are the same again.
 function FindInC(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 var
   Walk: TUnwind;
+  Recent: ^PCachedPath;
 begin
+  Result := 0;
+  Recent := @Cache.Recent[StartKey(PNativeUInt(Frame)[1], Frame + FramedSize)
+    shr (SizeOf(NativeUInt) * 8 - RecentBits)];
+  if Recent^ <> nil then
+    Result := NumberBy(Cache, Recent^, Frame, Limit);
+  if Result <> 0 then
+    Exit;
   UnwindFrom(Frame, Limit, Walk);
-  Result := NumberBy(Cache, PathInC(Cache, Walk), Frame, Limit);
+  Recent^ := PathInC(Cache, Walk);
+  Result := NumberBy(Cache, Recent^, Frame, Limit);
 end;
 
 function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;

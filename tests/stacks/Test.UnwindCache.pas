@@ -30,6 +30,7 @@ type
     procedure WhatIsReadIsWhatWasWalked;
     {$ifdef CPUX86_64}
     procedure RulesForEveryStackLeadToTheSameFrames;
+    procedure PathTakenLastIsComparedBeforeRulesAreFollowed;
     {$endif}
     procedure EachThreadHasItsOwnStack;
     procedure RecordOfAnEndedThreadCanBeUsed;
@@ -164,6 +165,28 @@ procedure TUnwindCacheTests.RulesForEveryStackLeadToTheSameFrames;
 begin
   Step := StepByTable;
   Wander;
+end;
+
+// Without the rules of any place nothing else leads to the path.
+procedure TUnwindCacheTests.PathTakenLastIsComparedBeforeRulesAreFollowed;
+const
+  Mark = 12345678;
+var
+  Frame: NativeUInt;
+  Turn: Integer;
+  Path: PCachedPath;
+begin
+  Step := StepByTable;
+  Frame := NativeUInt(get_frame);
+  for Turn := 1 to 3 do
+    TakeHere(Frame);
+  for Path in Cache.Recent do
+    if Path <> nil then
+      Path^.Number := Mark;
+  FillChar(Cache.Known, SizeOf(Cache.Known), 0);
+  Same(Mark, TakeHere(Frame), 'number of the path');
+  FillChar(Cache.Recent, SizeOf(Cache.Recent), 0);
+  AssertTrue('by the rules', TakeHere(Frame) <> Mark);
 end;
 {$endif}
 
