@@ -316,6 +316,18 @@ begin
   StoreRelease(Place^, Finding.Block.Number);
 end;
 
+// Returns a key of this use of a block, or of one that is not known, with this backtrace; 0 for any
+// other error.
+function UseKey(const Finding: TFinding; const Here: TBacktrace): NativeUInt;
+const
+  OfUses = [evFreedCall, evUninitialised, evGuard];
+begin
+  Result := 0;
+  if Finding.Kind in OfUses then
+    Result := BacktraceHash(Here, NativeUInt(Finding.Block.Number + Finding.FirstWord) shl 8
+      + Ord(Finding.Message)) or 1;
+end;
+
 procedure AddTraces(var Report: TReport; const Finding: TFinding; const Here: TBacktrace);
 var
   Stack: TBacktrace;
@@ -334,9 +346,16 @@ end;
 procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 var
   Report: TReport;
+  Key: NativeUInt;
+  Place: ^TAtomicWord;
 begin
-  if not EventOpen(Report.Event, Finding.Kind) then
+  Key := UseKey(Finding, Here);
+  Place := @Debug.ToldUses[Key mod ToldCount];
+  // Any order: the word is complete by itself.
+  if (Key <> 0) and (LoadAcquire(Place^) = Key) or not EventOpen(Report.Event, Finding.Kind) then
     Exit;
+  if Key <> 0 then
+    StoreRelease(Place^, Key);
   ModulesLook;
   FieldsOpen(Report.Fields);
   FillFields(Report.Fields, Finding);

@@ -15,7 +15,7 @@ const
   ParcelLimit = 32;
   /// Number of the values of TSpan.SizeClass of spans of debug blocks, see LaneMM.DebugSpans.
   DebugClassCount = SizeClassCount + 2;
-  /// Numbers of blocks that are kept to know them again in a later report.
+  /// Numbers of blocks, and keys of their uses, that are kept to know them again in a later report.
   ToldCount = 64;
 
   /// Added to the address of a freed object it is the first word of that object, in place of the
@@ -147,6 +147,8 @@ type
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
     LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
     Told: array[0..ToldCount - 1] of TAtomicWord; //< shared  numbers of reported blocks
+    ToldUses: array[0..ToldCount - 1] of TAtomicWord; //< shared  reported uses, see
+                                //  LaneMM.DebugReport; 0: none
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
     GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
                                 //  and never reset. An old one allocates one block more

@@ -24,6 +24,7 @@ type
     procedure Use(const Name: string);
     procedure NamesTheUsedBlock(const Name: string);
     procedure NamesNoBlockForCertain(const Name: string);
+    procedure Evaluate(Tries: Integer);
     procedure CheckCode(const Expected: TExpectedCode; IsX86Code: Boolean);
   published
     procedure StaleRegisterOfAnotherFreedBlockNamesNoWrongBlock;
@@ -31,6 +32,11 @@ type
     procedure BlockOfAParameterIsNamed;
     procedure WordOfUnknownOriginNamesNoBlockForCertain;
     procedure WordOfTwoPossibleOriginsNamesNoBlockForCertain;
+    {$ifndef CPUAARCH64}
+    // There a search does not go on in callers.
+    procedure NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
+    {$endif}
+    procedure SameUseOfABlockIsReportedOnce;
     procedure InstructionsHaveTheirLengthRegistersAndAccess;
   end;
 
@@ -45,7 +51,7 @@ const
   Followed = 'Use after free: the contents of a freed block were used as an address.'#10;
 
 var
-  Stale: TTestProgram;
+  Stale, Tree: TTestProgram;
 
 procedure TFaultOriginTests.Use(const Name: string);
 var
@@ -102,6 +108,44 @@ end;
 procedure TFaultOriginTests.WordOfTwoPossibleOriginsNamesNoBlockForCertain;
 begin
   NamesNoBlockForCertain('joined');
+end;
+
+// A tree of three nodes is freed while it is evaluated; each node is used by so many tries.
+procedure TFaultOriginTests.Evaluate(Tries: Integer);
+begin
+  if Tree = nil then
+    Tree := TTestProgram.Create('FreedTree', '-O2 -gl -Xs-');
+  Tree.Run('debug', [IntToStr(Tries)]);
+  Same(0, Tree.ExitCode, 'exit code');
+  Has(IntToStr(3 * Tries) + ' caught', Tree.Errors);
+end;
+
+{$ifndef CPUAARCH64}
+procedure TFaultOriginTests.NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
+
+  procedure HasStack(const Heading, Planted: string);
+  begin
+    Has(Heading, Tree.Errors);
+    Has(Format('FreedTree.lpr:%d'#10, [Tree.PlantedLine(Planted)]),
+      Copy(Tree.Errors, Pos(Heading, Tree.Errors), MaxInt));
+  end;
+
+begin
+  Evaluate(1);
+  Has(Followed + '  Block $', Tree.Errors);
+  HasNot(Possible, Tree.Errors);
+  Has('  Class: FreedTree.TNode'#10, Tree.Errors);
+  HasStack('  Allocated by thread ', 'allocated');
+  HasStack('  Freed by thread ', 'freed');
+  HasStack('  Occurred at'#10, 'used');
+end;
+{$endif}
+
+procedure TFaultOriginTests.SameUseOfABlockIsReportedOnce;
+begin
+  Evaluate(6);
+  Same(3, Length(Tree.Errors.Split([Followed])) - 1, 'reports');
+  HasNot('ollow from', Tree.Errors);
 end;
 
 // ---------------------------------------------------------------------------- instructions
@@ -206,4 +250,5 @@ initialization
   RegisterTest(TFaultOriginTests);
 finalization
   Stale.Free;
+  Tree.Free;
 end.
