@@ -16,7 +16,7 @@ uses
 /// Sets the family of the block P, which was just allocated, or nil; returns P.
 function FamilySet(P: Pointer; Family: TFamily): Pointer;
 /// Reports a call that frees or resizes the block P with another family than its own, or with a
-/// Size that is not its own; Size 0 is not checked.
+/// Size that is not its own: the first that is wrong. Size 0 is not checked.
 procedure FamilyCheck(P: Pointer; Size: NativeUInt; Family: TFamily);
 
 implementation
@@ -35,9 +35,9 @@ procedure FamilyCheck(P: Pointer; Size: NativeUInt; Family: TFamily);
 begin
   if not Debug.IsStarted then
     Exit;
-  DebugSizeCheck(P, Size);
-  if Settings.Values[opMixes] <> 0 then
-    DebugFamilyCheck(P, Family);
+  // The compiler passes the size of one object where delete[] would be right.
+  if (Settings.Values[opMixes] = 0) or DebugFamilyCheck(P, Family) then
+    DebugSizeCheck(P, Size);
 end;
 
 end.

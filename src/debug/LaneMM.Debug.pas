@@ -42,7 +42,8 @@ procedure DebugSizeCheck(P: Pointer; Size: TSize);
 /// any other pointer.
 procedure DebugSetFamily(P: Pointer; Family: TFamily);
 /// Reports that the debug block at P, in use, is of another family than the call that frees it.
-procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
+/// Returns False then.
+function DebugFamilyCheck(P: Pointer; Family: TFamily): Boolean;
 /// Recovers debug mode in a child process.
 procedure DebugRecover(IsTorn: Boolean);
 /// Checks all debug blocks and reports the damage. Returns the number of damaged blocks that were
@@ -551,12 +552,13 @@ begin
   Result := FreeAt(P, NativeUInt(get_frame));
 end;
 
-procedure DebugFamilyCheck(P: Pointer; Family: TFamily);
+function DebugFamilyCheck(P: Pointer; Family: TFamily): Boolean;
 var
   Block: PDebugBlock;
 begin
   Block := BlockInUse(P);
-  if (Block <> nil) and (Block^.Family <> Family) then
+  Result := (Block = nil) or (Block^.Family = Family);
+  if not Result then
     MismatchReport(Block, Family);
 end;
 

@@ -773,22 +773,25 @@ end;
 
 function DemangleAdd(var Text: TText; Name: PAnsiChar): Boolean;
 var
-  Pass: TPass;
+  Pass: PPass;
 begin
   if (Name[0] <> '_') or (Name[1] <> 'Z') then
     Exit(False);
-  PassOpen(Pass, Name + 2);
-  ReadEncoding(Pass);
-  if Sign(Pass) = '.' then // a part of a routine, or a copy that the compiler made
+  Pass := PassOpen(Name + 2);
+  if Pass = nil then
+    Exit(False);
+  ReadEncoding(Pass^);
+  if Sign(Pass^) = '.' then // a part of a routine, or a copy that the compiler made
   begin
-    Add(Pass, ' [clone ');
-    InsertChars(Pass, Pass.Length, Pass.Next, TextLength(Pass.Next));
-    Add(Pass, ']');
-    Inc(Pass.Next, TextLength(Pass.Next));
+    Add(Pass^, ' [clone ');
+    InsertChars(Pass^, Pass^.Length, Pass^.Next, TextLength(Pass^.Next));
+    Add(Pass^, ']');
+    Inc(Pass^.Next, TextLength(Pass^.Next));
   end;
-  Result := not Pass.HasFailed and (Pass.Next^ = #0);
+  Result := not Pass^.HasFailed and (Pass^.Next^ = #0);
   if Result then
-    TextAddSome(Text, @Pass.Out, Pass.Length);
+    TextAddSome(Text, @Pass^.Out, Pass^.Length);
+  PassClose(Pass);
 end;
 
 end.

@@ -11,8 +11,8 @@ interface
 
 const
   /// Maximum number of characters of a name, and of all its parts together.
-  MostText = 2048;
-  MostKept = 3072;
+  MostText = 4096;
+  MostKept = 32768;
   /// Maximum number of parts of one kind.
   MostParts = 64;
   /// The digits.
@@ -35,7 +35,8 @@ type
     Items: array[0..MostParts - 1] of TPart;     //< the parts
   end;
 
-  /// The state of a pass over a name.
+  PPass = ^TPass;
+  /// The state of a pass over a name; all zero at first but for Next.
   TPass = record
     Next: PAnsiChar;       //< the rest of the name
     HasFailed: Boolean;    //< the name is not understood
@@ -60,8 +61,11 @@ type
     Kept: array[0..MostKept - 1] of AnsiChar; //< the text of parts
   end;
 
-/// Begins a pass over a name.
-procedure PassOpen(out Pass: TPass; Name: PAnsiChar);
+/// Begins a pass over a name, in pages of its own: the stack of a thread may be small. Nil without
+/// memory.
+function PassOpen(Name: PAnsiChar): PPass;
+/// Releases the pages.
+procedure PassClose(Pass: PPass);
 /// Makes the pass fail.
 procedure Fail(var Pass: TPass);
 /// Returns the next character of the name; #0 at its end and after a failure.
@@ -98,28 +102,20 @@ procedure ReadSourceName(var Pass: TPass);
 implementation
 
 uses
-  LaneMM.Bits;
+  LaneMM.Bits, LaneMM.Os;
 
 // ---------------------------------------------------------------------------- text
 
-procedure PassOpen(out Pass: TPass; Name: PAnsiChar);
+function PassOpen(Name: PAnsiChar): PPass;
 begin
-  Pass.Next := Name;
-  Pass.HasFailed := False;
-  Pass.Depth := 0;
-  Pass.Length := 0;
-  Pass.KeptLength := 0;
-  Pass.NameFirst := 0;
-  Pass.NameLength := 0;
-  Pass.HasArguments := False;
-  Pass.HasNoReturn := False;
-  Pass.InLambda := False;
-  Pass.Suffix := 0;
-  Pass.Parts.Count := 0;
-  Pass.Arguments.Count := 0;
-  Pass.Packs.Count := 0;
-  Pass.IsExpanding := False;
-  TypeEnds(Pass);
+  Result := OsTakePages(SizeOf(TPass));
+  if Result <> nil then
+    Result^.Next := Name;
+end;
+
+procedure PassClose(Pass: PPass);
+begin
+  OsReleasePages(Pass, SizeOf(TPass));
 end;
 
 procedure Fail(var Pass: TPass);

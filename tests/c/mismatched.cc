@@ -73,6 +73,7 @@ const Pair pairs[] = {
   {"array-delete", get_array, put_delete, false},
   {"array-free", get_array_nothrow, put_plain, false},
   {"array-delete-sized", get_array, put_sized, false},
+  {"array-delete-object", get_array, put_wrong_size, false},
   {"aligned-delete", get_new_aligned, put_delete, false},
   {"new-aligned", get_new, put_aligned, false},
   {"aligned-array", get_new_aligned, put_array_aligned, false},

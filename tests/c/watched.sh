@@ -346,6 +346,8 @@ promise 'and free' finds_mismatch array-free \
   'allocated by operator new[], freed by free or realloc.' put_plain
 promise 'also with the size' finds_mismatch array-delete-sized \
   'allocated by operator new[], freed by operator delete.' put_sized
+promise 'with the size of one object it is one report' finds_mismatch array-delete-object \
+  'allocated by operator new[], freed by operator delete.' put_wrong_size
 promise 'plain delete of a block of aligned new' finds_mismatch aligned-delete \
   'allocated by aligned operator new, freed by operator delete.' put_delete
 promise 'and the reverse' finds_mismatch new-aligned \

@@ -12,6 +12,7 @@ type
   TDemangleTests = class(TLaneTest)
   published
     procedure NamesReadAsTheProgramWritesThem;
+    procedure LongNamesOfTheStandardLibraryAreRead;
     procedure OtherNamesStayAsTheyAre;
     procedure NoPartOfANameIsRead;
   end;
@@ -92,6 +93,23 @@ var
 begin
   for Index := 0 to High(Names) do
     AssertEquals(Names[Index, 0], Names[Index, 1], Demangled(Names[Index, 0]));
+end;
+
+// std::map<std::string, std::vector<int>>: the parts that it refers to have more than 3,000 characters.
+procedure TDemangleTests.LongNamesOfTheStandardLibraryAreRead;
+const
+  Name = '_ZNSt8_Rb_treeINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESt4pairIKS5_St6vectorIiSaIi'
+    + 'EEESt10_Select1stISB_ESt4lessIS5_ESaISB_EE22_M_emplace_hint_uniqueIJRKSt21piecewise_construct_t'
+    + 'St5tupleIJOS5_EESM_IJEEEEESt17_Rb_tree_iteratorISB_ESt23_Rb_tree_const_iteratorISB_EDpOT_';
+  Text = 'std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >';
+  Pair = 'std::pair<' + Text + ' const, std::vector<int, std::allocator<int> > >';
+  Tree = 'std::_Rb_tree<' + Text + ', ' + Pair + ', std::_Select1st<' + Pair + ' >, std::less<' + Text
+    + ' >, std::allocator<' + Pair + ' > >';
+  Place = 'std::piecewise_construct_t const&';
+begin
+  AssertEquals(Tree + '::_M_emplace_hint_unique<' + Place + ', std::tuple<' + Text
+    + '&&>, std::tuple<> >(std::_Rb_tree_const_iterator<' + Pair + ' >, ' + Place + ', std::tuple<'
+    + Text + '&&>&&, std::tuple<>&&)', Demangled(Name));
 end;
 
 procedure TDemangleTests.OtherNamesStayAsTheyAre;
