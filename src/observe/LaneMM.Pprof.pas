@@ -18,8 +18,8 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Unwind,
-  LaneMM.CallSites, LaneMM.SampledClasses;
+  LaneMM.Os, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols,
+  LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses;
 
 const
   MessageLimit = 65536;
@@ -36,8 +36,10 @@ const
   Location = 4;
   Function_ = 5;
   StringTable = 6;
+  TimeNanos = 9;
   PeriodType = 11;
   Period = 12;
+  Comment = 13;
   DefaultSampleType = 14;
 
 type
@@ -111,6 +113,16 @@ begin
     if Value = ValueRanges[Profile.Kind].Main then
       AddNumber(Writer.All, DefaultSampleType, Name);
   end;
+end;
+
+// Adds when and of which process the profile is.
+procedure AddHead(var Writer: TWriter);
+const
+  Second = 1000000000;
+begin
+  HeadAddLine(Writer.Part);
+  AddNumber(Writer.All, Comment, EndText(Writer));
+  AddNumber(Writer.All, TimeNanos, OsUnixSeconds * Second);
 end;
 
 // Adds the unit of the sampling distance, and its mean.
@@ -210,6 +222,7 @@ var
   Site: PSite;
 begin
   AddText(Writer, nil); // the first string is empty
+  AddHead(Writer);
   AddSampleTypes(Writer, Profile);
   if Profile.Kind = pkHeap then
     AddPeriod(Writer);

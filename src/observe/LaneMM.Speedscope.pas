@@ -20,7 +20,7 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Json, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Json, LaneMM.ReportHead, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 
@@ -137,6 +137,19 @@ begin
   TextAdd(Text, '}');
 end;
 
+// Adds what was measured, when and of which process.
+procedure AddTitle(var Text: TText; const Profile: TProfile);
+var
+  Title: TText;
+  Characters: array[0..511] of AnsiChar;
+begin
+  TextOpenAt(Title, @Characters, SizeOf(Characters));
+  TextAddChars(Title, ProfileNames[Profile.Kind]);
+  TextAdd(Title, ': ');
+  HeadAddLine(Title);
+  JsonAddText(Text, 'name', @Characters);
+end;
+
 procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 var
   Index: NativeInt;
@@ -146,7 +159,7 @@ begin
   Range := ValueRanges[Profile.Kind];
   TextAdd(Text, '{');
   JsonAddText(Text, '$schema', 'https://www.speedscope.app/file-format-schema.json');
-  JsonAddText(Text, 'name', ProfileNames[Profile.Kind]);
+  AddTitle(Text, Profile);
   JsonAddNumber(Text, 'activeProfileIndex', Ord(Range.Main) - Ord(Range.First));
   JsonOpen(Text, 'shared', '{');
   JsonOpen(Text, 'frames', '[');

@@ -15,6 +15,9 @@ uses
 procedure HeadAdd(var Text: TText; var Fields: TFields);
 /// Adds the same as keys of a JSON object: program, process, command, time.
 procedure HeadAddJson(var Text: TText);
+/// Adds the same for files without a place for each:
+/// `./program x, process 1588, version 1.0.0, 2026-11-22 14:08:01 UTC`.
+procedure HeadAddLine(var Text: TText);
 /// Adds a time, in seconds since 1970: `2026-11-22 14:08:01 UTC`.
 procedure HeadAddTime(var Text: TText; Seconds: UInt64);
 /// Adds the command line of the process, cut to 200 characters, and to the program alone where
@@ -115,6 +118,15 @@ begin
   HeadAddCommand(Fields.Values);
   FieldEnd(Fields, fiCommand);
   MessageAdd(Text, msHead, Fields);
+end;
+
+procedure HeadAddLine(var Text: TText);
+begin
+  HeadAddCommand(Text);
+  TextAdd(Text, ', process ');
+  TextAddNumber(Text, OsProcessId);
+  TextAdd(Text, ', version ' + ThisVersion + ', ');
+  HeadAddTime(Text, OsUnixSeconds);
 end;
 
 procedure HeadAddJson(var Text: TText);

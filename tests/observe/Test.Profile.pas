@@ -30,6 +30,7 @@ type
     procedure FoldedStacksGoFromOuterToInner;
     procedure PprofIsGzip;
     procedure SpeedscopeNamesFileAndLine;
+    procedure FilesHaveProcessTimeAndCommandLine;
     procedure PageHoldsTheData;
     procedure NothingIsWrittenWithoutProfile;
     procedure ContentionCanBeAProfile;
@@ -39,7 +40,7 @@ type
 implementation
 
 uses
-  SysUtils, Math, jsonparser, testregistry, Test.Programs;
+  SysUtils, Math, jsonparser, testregistry, Test.Programs, LaneMM;
 
 const
   Rate = 4096;
@@ -243,6 +244,21 @@ begin
   IsJson(Planted.Written('.speedscope.json'));
   AssertTrue(Pos(Format('"name":"WATCHSAMPLES.KEEP","file":"WatchSamples.lpr","line":%d}',
     [Planted.PlantedLine('keep')]), Planted.Written('.speedscope.json')) > 0);
+end;
+
+// The file of pprof is stored without compression.
+procedure TProfileTests.FilesHaveProcessTimeAndCommandLine;
+var
+  Suffix, Text: string;
+begin
+  Planted.Run('profile,pprof,speedscope', [IntToStr(TestSeed)]);
+  for Suffix in TStringArray.Create('heap.*.speedscope.json', 'heap.*.pb.gz') do
+  begin
+    Text := Planted.Written(Suffix);
+    AssertTrue(Suffix + ': process', Pos(Format(' %d, process ', [TestSeed]), Text) > 0);
+    AssertTrue(Suffix + ': version', Pos(', version ' + LaneMM_Version + ', 20', Text) > 0);
+    AssertTrue(Suffix + ': time', Pos(' UTC', Text) > 0);
+  end;
 end;
 
 procedure TProfileTests.PageHoldsTheData;
