@@ -137,6 +137,8 @@ procedure EmptyHeap(Heap: PHeap);
 begin
   FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
   Heap^.KeptSlices := 0;
+  Heap^.Section := 0;
+  Heap^.RunsClaimed := 0;
   HeapReset(Heap);
 end;
 

@@ -126,6 +126,19 @@ begin
     Result := BlockInvalid(P, icFree);
 end;
 
+// Keeps or releases the run of a large block whose life has ended; Heap may be nil.
+procedure LargeBlockEnded(Heap: PHeap; Span: PSpan);
+begin
+  if (Heap <> nil) and LargeKeep(Heap, Span) then
+  begin
+    if not WantSweep then // which gives the run back if the thread does not need it
+      Exit;
+  end
+  else
+    LargeRelease(Span);
+  PurgeNotify;
+end;
+
 // Frees a pointer that lies in the first slice of Span, which was a large block when the caller
 // looked. Heap is the calling thread's, or nil. Returns the usable size.
 function FreeLargeBlock(P: PBlock; Heap: PHeap; Span: PSpan): NativeUInt;
@@ -140,16 +153,9 @@ begin
   Watch := Hooks.LargeFree;
   if @Watch <> nil then
     Watch(Span, P);
-  if not RemoteTryEndLife(Span, Word) then
+  if not LargeEndLife(Heap, Span, Word) then
     Exit(BlockInvalid(P, icFree)); // likewise
-  if (Heap <> nil) and LargeKeep(Heap, Span) then
-  begin
-    if not WantSweep then // which gives the run back if the thread does not need it
-      Exit;
-  end
-  else
-    LargeRelease(Span);
-  PurgeNotify;
+  LargeBlockEnded(Heap, Span);
 end;
 
 function BlockFreeSlow(P: Pointer): NativeUInt;

@@ -510,7 +510,8 @@ procedure HeapSweep(Heap: PHeap);
 var
   SizeClass: Cardinal;
 begin
-  LargeReleaseKept(Heap);
+  if not LargeReleaseKept(Heap) then
+    WantSweep;
   if not LockTry(Heap^.Lock) then
   begin
     WantSweep;
@@ -549,7 +550,7 @@ function HeapAbandon(Heap: PHeap): Boolean;
 var
   SizeClass: Cardinal;
 begin
-  LargeReleaseKept(Heap);
+  LargeReleaseOwn(Heap);
   HeapRetireAll(Heap);
   Result := LockTry(Heap^.Lock);
   if not Result then

@@ -1,17 +1,29 @@
 /// Large blocks: one block, one run of slices.
 //
 // Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount,
-//             IsMoved and IsHuge; Process.MovedSpans, LargeProbe, LargeDensity; THeap.Runs,
-//             KeptSlices, MissedSlices, RunsSwept.
+//             IsMoved, IsHuge and Getter; Process.MovedSpans, LargeProbe, LargeDensity;
+//             THeap.Section, RunsClaimed, Runs, KeptSlices, MissedSlices, Getter.
 // Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Spare slices were
 //             never touched through this block; the block grows into them without a move.
 // Kept runs:  a thread keeps short runs that it has freed for its next blocks. Such a run is
-//             skReleased, with the end that ArenaTake gave it; it counts as backed. The heap's
-//             thread alone stores in an empty place; any thread empties one, by a swap, so a run
-//             has one taker. The places of a length from Count on are empty. Each sweep
+//             skReleased, with the end that ArenaTake gave it; it counts as backed. Each sweep
 //             releases all runs.
+// Lock Runs:  the heap's thread uses them between RunsEnter and RunsLeave, its section, while
+//             RunsClaimed is 0. Another thread sets RunsClaimed, passes OsBarrier, and has them
+//             if Section is 0: then each later section sees the claim. Else it goes without.
+// Frees:      a block that a thread gets from its kept runs has it as getter, which ends its life
+//             by a plain store, in its section. Another thread marks the block by a
+//             compare-and-swap and passes OsBarrier. If the getter's section is not about this
+//             block then, no later one frees it: it sees the mark. Of two that free a block at the
+//             same moment one goes on, also if neither waits for the other. Both are refused, and
+//             the block is lost, when the getter's thread is stopped in that section meanwhile.
+//             Where OsBarrier begins to fail (a sandbox), such a free in that moment is not found.
+// No barrier: without Process.HasBarrier no block has a getter; every free is a compare-and-swap.
+//             A section of the assembler begins with a plain store only where blocks get a getter.
 // Callers:    any thread; the block belongs to the caller. LargeKeep, LargeGetKept: the heap's
 //             thread.
+// Source:     the section: Dekker's algorithm with one side's barrier moved to the other, as in
+//             Dice, Huang and Yang, "Asymmetric Dekker Synchronization" (2001).
 unit LaneMM.Large;
 
 {$I ../LaneMM.inc}
@@ -19,7 +31,7 @@ unit LaneMM.Large;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
@@ -30,6 +42,9 @@ function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
 procedure LargeForget(Span: PSpan);
 /// Frees the block.
 procedure LargeFree(Span: PSpan);
+/// Ends the life of a block that is freed; Word was its RemoteWord, Heap is the calling thread's or
+/// nil. Returns false if another thread frees it or has freed it. Never waits.
+function LargeEndLife(Heap: PHeap; Span: PSpan; Word: TAtomicWord): Boolean;
 /// Keeps the run of a block whose life has ended for the next large block of the heap's thread;
 /// false if it has no room: then to be released.
 function LargeKeep(Heap: PHeap; Span: PSpan): Boolean;
@@ -52,15 +67,22 @@ function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
 /// Takes the run of SliceCount slices that was kept last, as ArenaTake does; nil if none. The
 /// heap's thread.
 function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
-/// Releases all runs that the heap keeps. Any thread.
-procedure LargeReleaseKept(Heap: PHeap);
+/// Ends a section that the assembler began. The heap's thread.
+procedure LargeLeave(Heap: PHeap);
+/// Lets the next blocks from kept runs have the heap as getter, where that is possible.
+procedure LargeUseGetter(Heap: PHeap);
+/// Releases all runs that the heap keeps. Any thread. False if its thread uses them at this moment,
+/// or another one releases them.
+function LargeReleaseKept(Heap: PHeap): Boolean;
+/// The same for the heap's thread; leaves them to a thread that is about to release them.
+procedure LargeReleaseOwn(Heap: PHeap);
 /// Returns the slices of the runs that the heap keeps; may be out of date.
 function LargeKeptSlices(Heap: PHeap): NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Arena;
 
 const
@@ -100,14 +122,61 @@ end;
 // ---------------------------------------------------------------------------- kept runs
 
 function LargeKeptSlices(Heap: PHeap): NativeUInt;
-var
-  Length, Place: Cardinal;
 begin
-  Result := 0;
-  for Length := ShortestKept to LongestKept do
-    for Place := 0 to RunPlaces - 1 do
-      if LoadAcquire(Heap^.Runs[Length].Places[Place]) <> 0 then
-        Inc(Result, Length);
+  Result := Heap^.KeptSlices;
+end;
+
+// Begins a section of the heap's thread. Work is the span that it frees, or the heap. Returns
+// whether it may use the runs. RunsLeave in any case.
+function RunsEnter(Heap: PHeap; Work: Pointer): Boolean;
+begin
+  // Full barrier: this thread sees the claim, or the other one the section. Pairs with RunsClaim.
+  Swap(Heap^.Section, NativeUInt(Work));
+  // Acquire: the runs as the last claim left them. Pairs with RunsDisclaim.
+  Result := LoadAcquire(Heap^.RunsClaimed) = 0;
+end;
+
+procedure RunsLeave(Heap: PHeap);
+begin
+  // Release: all that the section wrote. Pairs with RunsClaim and EndByOther.
+  StoreRelease(Heap^.Section, 0);
+end;
+
+// Waits some turns, no longer, for the end of a section; returns false if it goes on. Of a section
+// about another span than Span there is no need to wait; nil: of any.
+function SectionEnds(Heap: PHeap; Span: PSpan): Boolean;
+const
+  MostTurns = 200;
+var
+  Turn: Cardinal;
+  Work: NativeUInt;
+begin
+  for Turn := 1 to MostTurns do
+  begin
+    // Acquire: what the section wrote. Pairs with RunsLeave.
+    Work := LoadAcquire(Heap^.Section);
+    if (Work = 0) or (Span <> nil) and (Work <> NativeUInt(Span)) then
+      Exit(True);
+    SpinHint;
+  end;
+  Result := False;
+end;
+
+procedure RunsDisclaim(Heap: PHeap);
+begin
+  // Release: the runs. Pairs with RunsEnter.
+  StoreRelease(Heap^.RunsClaimed, 0);
+end;
+
+// Claims the runs for a thread that is not the heap's. Returns whether it has them.
+function RunsClaim(Heap: PHeap): Boolean;
+begin
+  // Full barrier, and OsBarrier for the heap's thread: pairs with RunsEnter.
+  if not CompareAndSwap(Heap^.RunsClaimed, 0, 1) then
+    Exit(False);
+  Result := OsBarrier and SectionEnds(Heap, nil);
+  if not Result then
+    RunsDisclaim(Heap);
 end;
 
 // Returns true if the heap may keep one more run of this length.
@@ -115,23 +184,6 @@ function HasRoom(Heap: PHeap; Length: NativeUInt): Boolean; inline;
 begin
   Result := (Heap^.KeptSlices + Length <= LeastKept + Heap^.MissedSlices)
     and (Heap^.Runs[Length].Count < RunPlaces);
-end;
-
-// Counts places and slices anew, after other threads have emptied places.
-procedure CountKept(Heap: PHeap);
-var
-  Length: Cardinal;
-  Kept: PKeptRuns;
-begin
-  StoreRelease(Heap^.RunsSwept, 0);
-  for Length := ShortestKept to LongestKept do
-  begin
-    Kept := @Heap^.Runs[Length];
-    while (Kept^.Count > 0) and (LoadAcquire(Kept^.Places[Kept^.Count - 1]) = 0) do
-      Dec(Kept^.Count);
-  end;
-  Heap^.KeptSlices := LargeKeptSlices(Heap);
-  Heap^.MissedSlices := 0;
 end;
 
 // Counts SliceCount slices that the heap did not have.
@@ -150,80 +202,152 @@ begin
   Length := Span^.SliceCount;
   if (Length < ShortestKept) or (Length > LongestKept) then
     Exit(False);
-  if not HasRoom(Heap, Length) and (LoadAcquire(Heap^.RunsSwept) <> 0) then
-    CountKept(Heap);
-  Result := HasRoom(Heap, Length);
-  if not Result then
-    Exit;
-  Kept := @Heap^.Runs[Length];
-  Inc(Heap^.KeptSlices, Length);
-  Span^.Kind := skReleased;
-  // Release: the span's fields. Pairs with the swaps.
-  StoreRelease(Kept^.Places[Kept^.Count], NativeUInt(Span));
-  Inc(Kept^.Count);
+  Result := RunsEnter(Heap, Heap) and HasRoom(Heap, Length);
+  if Result then
+  begin
+    Kept := @Heap^.Runs[Length];
+    Inc(Heap^.KeptSlices, Length);
+    Span^.Kind := skReleased;
+    Kept^.Places[Kept^.Count] := Span;
+    YieldPoint;
+    Inc(Kept^.Count);
+  end;
+  RunsLeave(Heap);
 end;
 
-// Takes the run that was kept last; nil if none.
-function KeptTake(Heap: PHeap; SliceCount: NativeUInt): PSpan; inline;
+// Takes the shortest run of SliceCount to Longest slices, of one length that was kept last; nil if
+// none.
+function KeptTake(Heap: PHeap; SliceCount, Longest: NativeUInt): PSpan;
 var
   Kept: PKeptRuns;
 begin
   Result := nil;
-  Kept := @Heap^.Runs[SliceCount];
-  while (Kept^.Count > 0) and (Result = nil) do
-  begin
-    Dec(Kept^.Count);
-    // Acquire: the span's fields. Pairs with RunKeep.
-    Result := PSpan(Swap(Kept^.Places[Kept^.Count], 0));
-  end;
+  if RunsEnter(Heap, Heap) then
+    while (Result = nil) and (SliceCount <= Longest) do
+    begin
+      Kept := @Heap^.Runs[SliceCount];
+      if Kept^.Count > 0 then
+      begin
+        Dec(Kept^.Count);
+        YieldPoint;
+        Result := Kept^.Places[Kept^.Count];
+        Dec(Heap^.KeptSlices, SliceCount);
+      end;
+      Inc(SliceCount);
+    end;
+  RunsLeave(Heap);
   if Result <> nil then
-    Dec(Heap^.KeptSlices, SliceCount);
+    Result^.IsZero := False;
 end;
 
 function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 begin
   Result := nil;
   if (SliceCount >= ShortestKept) and (SliceCount <= LongestKept) then
-    Result := KeptTake(Heap, SliceCount);
-  if Result <> nil then
-    Result^.IsZero := False;
+    Result := KeptTake(Heap, SliceCount, SliceCount);
 end;
 
 // Takes a run of about this length, of which at most a third is unused; nil if none.
 function KeptTakeAbout(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 var
-  Length, Longest: NativeUInt;
+  Longest: NativeUInt;
 begin
   LockRecover; // before a run is taken that a recovery would take for a lost one
   Longest := SliceCount + SliceCount shr 1;
   if Longest > LongestKept then
     Longest := LongestKept;
-  Length := SliceCount;
-  repeat
-    Result := KeptTake(Heap, Length);
-    Inc(Length);
-  until (Result <> nil) or (Length > Longest);
+  Result := nil;
+  if Longest >= ShortestKept then
+    Result := KeptTake(Heap, SliceCount, Longest);
   if Result = nil then
-    CountMissed(Heap, SliceCount)
-  else
-    Result^.IsZero := False;
+    CountMissed(Heap, SliceCount);
 end;
 
-procedure LargeReleaseKept(Heap: PHeap);
+procedure LargeLeave(Heap: PHeap);
+begin
+  RunsLeave(Heap);
+end;
+
+procedure LargeUseGetter(Heap: PHeap);
+begin
+  if Process.HasBarrier then
+    Heap^.Getter := Heap;
+end;
+
+// Releases all runs. Under Runs.
+procedure ReleaseRuns(Heap: PHeap);
 var
-  Length, Place: Cardinal;
-  Span: PSpan;
+  Length: Cardinal;
+  Kept: PKeptRuns;
+begin
+  for Length := ShortestKept to LongestKept do
+  begin
+    Kept := @Heap^.Runs[Length];
+    while Kept^.Count > 0 do
+    begin
+      Dec(Kept^.Count);
+      YieldPoint;
+      ArenaRelease(Kept^.Places[Kept^.Count]);
+    end;
+  end;
+  Heap^.KeptSlices := 0;
+  Heap^.MissedSlices := 0;
+end;
+
+function LargeReleaseKept(Heap: PHeap): Boolean;
 begin
   LockRecover; // before a run is in no place, and none of the spans in use
-  for Length := ShortestKept to LongestKept do
-    for Place := 0 to RunPlaces - 1 do
-      if LoadAcquire(Heap^.Runs[Length].Places[Place]) <> 0 then
-      begin
-        Span := PSpan(Swap(Heap^.Runs[Length].Places[Place], 0));
-        StoreRelease(Heap^.RunsSwept, 1);
-        if Span <> nil then
-          ArenaRelease(Span);
-      end;
+  if Heap^.KeptSlices = 0 then
+    Exit(True);
+  Result := RunsClaim(Heap);
+  if not Result then
+    Exit;
+  ReleaseRuns(Heap);
+  LargeUseGetter(Heap);
+  RunsDisclaim(Heap);
+end;
+
+procedure LargeReleaseOwn(Heap: PHeap);
+begin
+  LockRecover; // as in LargeReleaseKept
+  if RunsEnter(Heap, Heap) then
+    ReleaseRuns(Heap);
+  RunsLeave(Heap);
+end;
+
+// ---------------------------------------------------------------------------- end of life
+
+// LargeEndLife for the getter's thread.
+function EndByGetter(Heap: PHeap; Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  RunsEnter(Heap, Span);
+  Result := RemoteEndOwnLife(Span, Word);
+  RunsLeave(Heap);
+end;
+
+// LargeEndLife for another thread than that of Getter, whose next blocks have no getter then: a
+// barrier for each free would cost more than the atomic operations.
+function EndByOther(Getter: PHeap; Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  Result := RemoteMark(Span, Word);
+  if not Result then
+    Exit;
+  Getter^.Getter := nil;
+  OsBarrier;
+  Result := SectionEnds(Getter, Span) and RemoteEndMarked(Span, Word);
+end;
+
+function LargeEndLife(Heap: PHeap; Span: PSpan; Word: TAtomicWord): Boolean;
+var
+  Getter: PHeap;
+begin
+  Getter := Span^.Getter;
+  if Getter = nil then
+    Result := RemoteTryEndLife(Span, Word)
+  else if Getter = Heap then
+    Result := EndByGetter(Heap, Span, Word)
+  else
+    Result := EndByOther(Getter, Span, Word);
 end;
 
 // ---------------------------------------------------------------------------- huge pages
@@ -364,10 +488,11 @@ end;
 
 // ---------------------------------------------------------------------------- get and free
 
-procedure Format(Span: PSpan; Size: NativeUInt); inline;
+procedure Format(Span: PSpan; Size: NativeUInt; Getter: PHeap = nil); inline;
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   RemoteStartGivenUp(Span);
+  Span^.Getter := Getter;
   LargeForget(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
@@ -386,7 +511,7 @@ begin
   if SliceCount <= LongestKept then
     Result := KeptTakeAbout(Heap, SliceCount);
   if Result <> nil then
-    Format(Result, Size);
+    Format(Result, Size, Heap^.Getter);
 end;
 
 function LargeGet(Size: NativeUInt): PSpan;

@@ -36,6 +36,8 @@ const
   MostSpanBlocks = 4095;
   RemoteFirstShift = 12;
   GivenUpSpan = 2 shl RemoteFirstShift;
+  /// The word of a large block that a thread of another heap frees.
+  FreedSpan = GivenUpSpan + 1;
   /// Step of the count of lives in TSpan.Remote; a word of 32 bits has no room for one.
   LifeStep = {$ifdef CPU64} NativeUInt(1) shl 32 {$else} NativeUInt(0) {$endif};
   /// Binary logarithm of the size of a span record, for the assembler.

@@ -108,6 +108,12 @@ function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// The same for a range that pages were moved to; makes it one mapping with its surroundings again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
+/// Prepares OsBarrier. False where there is no such call, or no assembler that needs it.
+function OsBarrierStart: Boolean;
+/// Makes every running thread of the process pass a full barrier between this call's begin and end.
+/// False when the system refuses. True without a call where no barrier is
+/// needed: without Process.HasBarrier.
+function OsBarrier: Boolean;
 /// Fills a range with zeros before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; where it did, Source then

@@ -6,6 +6,7 @@
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. A span that was given up has no list.
 // Large:      the span of a large block is given up: the thread that frees the block ends its life.
+//             One of another heap than the block's getter first adds 1 (FreedSpan).
 // Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
@@ -16,7 +17,8 @@
 //             RemoteIsUsed: the span's owner.
 //             RemoteWord, RemoteCount: any thread. RemoteStartLife, RemoteStartGivenUp: the thread
 //             that formats the record. RemoteEndLife: the thread that releases the span.
-//             RemoteTryEndLife: any thread that frees a large block.
+//             RemoteTryEndLife, RemoteEndOwnLife, RemoteMark, RemoteEndMarked: the threads that
+//             free a large block, see LaneMM.Large.
 // Progress:   RemotePush is lock-free, the others are one atomic operation. There is no pop,
 //             hence no ABA: a push only needs the first block to be the first still.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
@@ -67,6 +69,14 @@ procedure RemoteEndLife(Span: PSpan);
 /// The same for a large block, a span that was given up, whose word was Word. Returns false if
 /// another thread has ended its life.
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
+/// The same without an atomic operation, for the getter's thread in its section.
+function RemoteEndOwnLife(Span: PSpan; Word: TAtomicWord): Boolean;
+/// Marks a large block as freed by a thread that is not its getter's. Returns false if another
+/// thread has ended its life or marked it.
+function RemoteMark(Span: PSpan; Word: TAtomicWord): Boolean;
+/// Ends the life of a block that this thread has marked when its word was Word. Returns false if
+/// the getter's thread has ended it.
+function RemoteEndMarked(Span: PSpan; Word: TAtomicWord): Boolean;
 
 implementation
 
@@ -185,16 +195,42 @@ begin
   Span^.Remote := Span^.Remote and LifeMask or GivenUp;
 end;
 
+function NextLife(Word: TAtomicWord): TAtomicWord; inline;
+begin
+  Result := (Word and LifeMask) + LifeStep;
+end;
+
 procedure RemoteEndLife(Span: PSpan);
 begin
   // A push that succeeds just before this is lost with its block, which is free.
-  StoreRelease(Span^.Remote, (Span^.Remote and LifeMask) + LifeStep);
+  StoreRelease(Span^.Remote, NextLife(Span^.Remote));
+end;
+
+function IsGivenUp(Word: TAtomicWord): Boolean; inline;
+begin
+  Result := Word and not LifeMask = GivenUp;
 end;
 
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
 begin
-  Result := (Word and not LifeMask = GivenUp)
-    and CompareAndSwap(Span^.Remote, Word, (Word and LifeMask) + LifeStep);
+  Result := IsGivenUp(Word) and CompareAndSwap(Span^.Remote, Word, NextLife(Word));
+end;
+
+function RemoteEndOwnLife(Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  Result := IsGivenUp(Word) and (LoadAcquire(Span^.Remote) = Word);
+  if Result then
+    StoreRelease(Span^.Remote, NextLife(Word));
+end;
+
+function RemoteMark(Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  Result := IsGivenUp(Word) and CompareAndSwap(Span^.Remote, Word, Word + 1);
+end;
+
+function RemoteEndMarked(Span: PSpan; Word: TAtomicWord): Boolean;
+begin
+  Result := CompareAndSwap(Span^.Remote, Word + 1, NextLife(Word));
 end;
 
 end.

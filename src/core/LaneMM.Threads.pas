@@ -49,7 +49,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Heap;
+  LaneMM.Large, LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;
@@ -176,6 +176,7 @@ begin
     Heap^.ThreadNumber := 0;
     Heap^.Notes := Default(TThreadNotes);
     FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
+    LargeUseGetter(Heap);
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
@@ -364,6 +365,7 @@ begin
   Process.LinkKey := LinkKeyOf(OsRandom);
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   Process.SharesSpans := True;
+  Process.HasBarrier := OsBarrierStart;
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;

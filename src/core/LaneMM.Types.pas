@@ -16,7 +16,9 @@
 //             lock X  under that lock only
 //             racy    plain access by any thread; the comment says why an old value does no harm
 // Locks:      Heap (one of each heap) and Shard are never waited for: who finds one taken goes
-//             another way. Of the rooms above: Debug, Sample and Leaks, see docs/design.md.
+//             another way. Runs (one of each heap) likewise; its owner's side costs no atomic
+//             operation, see LaneMM.Large. Of the rooms above: Debug, Sample and Leaks, see
+//             docs/design.md.
 unit LaneMM.Types;
 
 {$I ../LaneMM.inc}
@@ -78,6 +80,11 @@ type
             LinkMask: NativeUInt;   //< owner   likewise: bits that are 0 in FreeList, see
                                     //  LaneMM.SizeClasses
           );
+          2: (
+            Getter: PHeap;          //< racy    of a large block: the heap whose thread got it and
+                                    //  frees it without an atomic operation, or nil; a thread that
+                                    //  reads another life's value fails to end this life
+          );
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
@@ -120,9 +127,8 @@ type
 
   /// Free runs of one length that a heap keeps.
   TKeptRuns = record
-    Count: NativeUInt;                               //< owner   places in use, or that were until
-                                                     //  a sweep; those from here on are empty
-    Places: array[0..RunPlaces - 1] of TAtomicWord;  //< shared  PSpan or 0
+    Count: NativeUInt;                        //< lock Runs  runs in Places
+    Places: array[0..RunPlaces - 1] of PSpan; //< lock Runs  the one kept last is the last
   end;
   PKeptRuns = ^TKeptRuns;
 
@@ -153,12 +159,23 @@ type
         Lock: TLock;                                    //< shared  of Queues
         Taken: TAtomicWord;                             //< shared  owned spans that are not yet
                                                         //  queued
-        Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< shared  by length; see LaneMM.Large
-        KeptSlices: NativeUInt;                         //< owner   slices of Runs, or more
-        MissedSlices: NativeUInt;                       //< owner   slices that were not found in
-                                                        //  Runs since it was last swept, or longer
-        RunsSwept: TAtomicWord;                         //< shared  1: another thread has emptied
-                                                        //  places of Runs
+        Section: TAtomicWord;                           //< shared  what the heap's thread does with
+                                                        //  Runs: the span that it frees, the heap
+                                                        //  when it does anything else; or 0. That
+                                                        //  thread writes it, see LaneMM.Large
+        RunsClaimed: TAtomicWord;                       //< shared  1: another thread has Runs, or
+                                                        //  is about to
+        Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< lock Runs  by length
+        KeptSlices: NativeUInt;                         //< racy    slices of Runs; written under
+                                                        //  Runs. An old value moves a sweep, and
+                                                        //  makes a sum inexact
+        MissedSlices: NativeUInt;                       //< racy    slices that were not found in
+                                                        //  Runs since it was last swept; written by
+                                                        //  the owner. A lost count keeps fewer
+        Getter: PHeap;                                  //< racy    TSpan.Getter of blocks from
+                                                        //  Runs: this heap, or nil after another
+                                                        //  thread freed one; an old value decides
+                                                        //  for one more
         Carved: Pointer;                                //< racy    first block of what was carved
                                                         //  last for this thread, which alone reads
                                                         //  it, see BlockGetZero
@@ -250,6 +267,7 @@ type
         EndingKey: Cardinal;      //< const   its key for a mark: the thread ends
         QuickKey: Cardinal;       //< const   its key for QuickSizes: the thread has a heap
         HasFirstKeys: Boolean;    //< const   ThreadSlot is SecondKeySlot, QuickKey's FirstKeySlot
+        HasBarrier: Boolean;      //< const   OsBarrier makes every thread pass a barrier
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< racy    how long memory is unused before it is purged; an old

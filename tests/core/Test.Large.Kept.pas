@@ -13,13 +13,16 @@ type
   strict private
     Memory: PByte;
     Mine: PHeap;
+    Block: Pointer;
     function Get(SliceCount: NativeUInt): PSpan;
     function KeepSpan(Span: PSpan): Boolean;
     function Keep(SliceCount: NativeUInt): Boolean;
     procedure KeepEach(SliceCount: NativeUInt; Count: Integer);
     function Take(SliceCount: NativeUInt): PSpan;
     procedure MissMany;
-    function Place(SliceCount: NativeUInt; Index: Integer): PSpan;
+    procedure FreeTen(const Spans: array of PSpan);
+    function OwnBlock: PSpan;
+    procedure FreeBlock;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -37,7 +40,13 @@ type
     procedure HeapThatMissedRunsBeforeASweepKeepsFew;
     procedure HeapThatASweepEmptiedKeepsAsMuchAgain;
     procedure TakeAfterASweepLeavesTheLimitAsItIs;
-    procedure RunThatASweepMissedIsNotLost;
+    procedure RunsThatAnotherThreadClaimsAreLeftAlone;
+    procedure SweepLeavesAThreadInItsSectionAlone;
+    procedure BlockFromAKeptRunHasItsThreadAsGetter;
+    procedure BlockWithoutAGetterIsNoneAfterItsFree;
+    procedure BlockFreedByAnotherThreadEndsTheGetter;
+    procedure BlockThatAnotherThreadMarkedIsNotFreedAgain;
+    procedure ClaimedRunsServeNoCall;
     procedure RunThatWasKeptClaimsNoZeros;
     procedure SweepReleasesKeptRuns;
     procedure KeptRunsAreReleasedWhileTheQueuesAreLocked;
@@ -48,12 +57,13 @@ type
     procedure ZeroedBlockFromAKeptRunIsZero;
     procedure FreeMemKeepsNoSpareAndNoMovedRun;
     procedure ThreadThatOnlyFreesKeepsFew;
+    procedure ThreadThatOnlyFreesItsOwnBlocksKeepsFew;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
   LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Stats;
 
 const
@@ -107,11 +117,6 @@ end;
 function TLargeKeptTests.Take(SliceCount: NativeUInt): PSpan;
 begin
   Result := LargeGetKept(Mine, SliceCount * SliceSize);
-end;
-
-function TLargeKeptTests.Place(SliceCount: NativeUInt; Index: Integer): PSpan;
-begin
-  Result := PSpan(LoadAcquire(Mine^.Runs[SliceCount].Places[Index]));
 end;
 
 procedure TLargeKeptTests.RunThatWasKeptIsTakenOnce;
@@ -277,21 +282,131 @@ begin
   AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices');
 end;
 
-// A sweep that began before the first run was kept takes those after it.
-procedure TLargeKeptTests.RunThatASweepMissedIsNotLost;
+procedure TLargeKeptTests.RunsThatAnotherThreadClaimsAreLeftAlone;
 var
-  First: PSpan;
-  Index: Integer;
-  IsKept: Boolean;
+  Span: PSpan;
 begin
-  KeepEach(2, RunPlaces);
-  First := Place(2, 0);
-  for Index := 1 to RunPlaces - 1 do
-    ArenaRelease(PSpan(Swap(Mine^.Runs[2].Places[Index], 0)));
-  StoreRelease(Mine^.RunsSwept, 1);
-  IsKept := Keep(2);
-  Same(2 + 2 * Ord(IsKept), LargeKeptSlices(Mine), 'kept slices');
-  AssertTrue('the first', Place(2, 0) = First);
+  KeepEach(3, 2);
+  StoreRelease(Mine^.RunsClaimed, 1);
+  AssertTrue('none is taken', Take(3) = nil);
+  AssertFalse('none is kept', Keep(3));
+  AssertFalse('not released by a third', LargeReleaseKept(Mine));
+  LargeReleaseOwn(Mine);
+  Same(6, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, LoadAcquire(Mine^.Section), 'section');
+  StoreRelease(Mine^.RunsClaimed, 0);
+  Span := Take(3);
+  AssertTrue('taken', Span <> nil);
+  LargeFree(Span);
+end;
+
+procedure TLargeKeptTests.SweepLeavesAThreadInItsSectionAlone;
+begin
+  KeepEach(7, 2);
+  StoreRelease(Process.SweepWanted, 0);
+  StoreRelease(Mine^.Section, NativeUInt(Mine));
+  HeapSweep(Mine);
+  StoreRelease(Mine^.Section, 0);
+  Same(14, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, LoadAcquire(Mine^.RunsClaimed), 'claimed');
+  Same(1, LoadAcquire(Process.SweepWanted), 'another sweep');
+  HeapSweep(Mine);
+  Same(0, LargeKeptSlices(Mine), 'kept slices after');
+end;
+
+// A block that this thread got from a kept run.
+function TLargeKeptTests.OwnBlock: PSpan;
+begin
+  FreeMem(GetMem(5 * SliceSize));
+  LargeUseGetter(OsThreadHeap);
+  Result := BlockSpan(GetMem(5 * SliceSize));
+end;
+
+procedure TLargeKeptTests.BlockFromAKeptRunHasItsThreadAsGetter;
+var
+  Span: PSpan;
+begin
+  AssertEquals('barrier', {$ifdef LINUX} IsX64 {$else} False {$endif}, Process.HasBarrier);
+  Span := OwnBlock;
+  AssertTrue('getter', (Span^.Getter = OsThreadHeap) = Process.HasBarrier);
+  FreeMem(Span^.Start);
+  AssertFalse('a block', Span^.Kind = skLarge);
+  Same(0, LoadAcquire(OsThreadHeap^.Section), 'section');
+end;
+
+procedure TLargeKeptTests.BlockWithoutAGetterIsNoneAfterItsFree;
+var
+  Span: PSpan;
+begin
+  Span := Get(5);
+  AssertTrue('no getter of a new run', Span^.Getter = nil);
+  OsThreadHeap^.MissedSlices := MostKept;
+  WantSweep;
+  FreeMem(Span^.Start);
+  AssertFalse('a block', Span^.Kind = skLarge);
+  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(0, LoadAcquire(OsThreadHeap^.Section), 'section');
+end;
+
+procedure TLargeKeptTests.FreeBlock;
+begin
+  FreeMem(Block);
+end;
+
+procedure TLargeKeptTests.BlockFreedByAnotherThreadEndsTheGetter;
+var
+  Span: PSpan;
+begin
+  Span := OwnBlock;
+  Block := Span^.Start;
+  InThread(FreeBlock);
+  AssertFalse('a block', Span^.Kind = skLarge);
+  AssertTrue('no getter', OsThreadHeap^.Getter = nil);
+  FreeMem(GetMem(5 * SliceSize));
+  Span := BlockSpan(GetMem(5 * SliceSize));
+  AssertTrue('block without getter', Span^.Getter = nil);
+  FreeMem(Span^.Start);
+  HeapSweep(OsThreadHeap);
+  AssertTrue('getter again', (OsThreadHeap^.Getter = OsThreadHeap) = Process.HasBarrier);
+end;
+
+procedure TLargeKeptTests.BlockThatAnotherThreadMarkedIsNotFreedAgain;
+var
+  Span: PSpan;
+begin
+  Span := OwnBlock;
+  AssertTrue('marked', RemoteMark(Span, RemoteWord(Span)));
+  Same(204, ErrorOfFree(Span^.Start), 'error');
+  AssertTrue('a block still', Span^.Kind = skLarge);
+  Same(0, LoadAcquire(OsThreadHeap^.Section), 'section');
+  AssertTrue('ended', RemoteEndMarked(Span, RemoteWord(Span) - 1));
+  LargeRelease(Span);
+end;
+
+procedure TLargeKeptTests.ClaimedRunsServeNoCall;
+var
+  Span: PSpan;
+  P: Pointer;
+  Kept: NativeUInt;
+begin
+  Span := OwnBlock;
+  FreeMem(GetMem(4 * SliceSize));
+  AtLeast(4, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Kept := LargeKeptSlices(OsThreadHeap);
+  StoreRelease(OsThreadHeap^.RunsClaimed, 1);
+  try
+    P := GetMem(4 * SliceSize);
+    Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after GetMem');
+    FreeMem(Span^.Start);
+    Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after FreeMem');
+    OsThreadHeap^.Getter := nil;
+    FreeMem(P);
+    Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after another FreeMem');
+    Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices as before');
+  finally
+    StoreRelease(OsThreadHeap^.RunsClaimed, 0);
+    LargeUseGetter(OsThreadHeap);
+  end;
 end;
 
 procedure TLargeKeptTests.RunThatWasKeptClaimsNoZeros;
@@ -429,22 +544,47 @@ begin
   Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices after moved ones');
 end;
 
+procedure TLargeKeptTests.FreeTen(const Spans: array of PSpan);
+var
+  Span: PSpan;
+begin
+  OsThreadHeap^.MissedSlices := 0;
+  for Span in Spans do
+  begin
+    WantSweep;
+    FreeMem(Span^.Start);
+  end;
+  AtMost(LeastKept, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtLeast(LeastKept - 2, LargeKeptSlices(OsThreadHeap), 'kept slices');
+end;
+
 procedure TLargeKeptTests.ThreadThatOnlyFreesKeepsFew;
 var
   Spans: array[0..9] of PSpan;
   Index: Integer;
 begin
   LargeReleaseKept(OsThreadHeap);
-  OsThreadHeap^.MissedSlices := 0;
+  for Index := 0 to High(Spans) do
+    Spans[Index] := Get(3 + Index mod 6);
+  FreeTen(Spans);
+end;
+
+// Blocks with this thread as getter.
+procedure TLargeKeptTests.ThreadThatOnlyFreesItsOwnBlocksKeepsFew;
+var
+  Spans: array[0..9] of PSpan;
+  Index: Integer;
+begin
+  OsThreadHeap^.MissedSlices := MostKept;
   for Index := 0 to High(Spans) do
     Spans[Index] := Get(3 + Index mod 6);
   for Index := 0 to High(Spans) do
-  begin
-    WantSweep;
     FreeMem(Spans[Index]^.Start);
-  end;
-  AtMost(LeastKept, LargeKeptSlices(OsThreadHeap), 'kept slices');
-  AtLeast(LeastKept - 2, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  LargeUseGetter(OsThreadHeap);
+  for Index := 0 to High(Spans) do
+    Spans[Index] := BlockSpan(GetMem((3 + Index mod 6) * SliceSize));
+  AssertTrue('getter', (Spans[9]^.Getter = OsThreadHeap) = Process.HasBarrier);
+  FreeTen(Spans);
 end;
 
 initialization

@@ -71,6 +71,16 @@ type
     procedure PrepareRunsToKeep;
     procedure KeepFourRuns;
     procedure VerifyNoRunIsLost;
+  strict private
+    Ends: Integer;
+    procedure PrepareGetter;
+    procedure PrepareNoGetter;
+    procedure EndBy(Heap: PHeap);
+    procedure GetterFrees;
+    procedure OtherFrees;
+    procedure VerifyOneEnd;
+    procedure VerifyOneEndOrMark;
+  strict private
     procedure PrepareLimit;
     procedure TakeThree;
     procedure TakeThreeMore;
@@ -110,6 +120,8 @@ type
     procedure KeptRunIsTakenOrReleased;
     procedure KeptRunIsReleasedOrTaken;
     procedure RunKeptDuringASweepIsNotLost;
+    procedure BlockOfAGetterIsFreedByOneOfTwoThreads;
+    procedure BlockWithoutAGetterIsFreedByOneOfTwoThreads;
     procedure SlicesTakenTogetherStayBelowTheLimit;
     procedure SlicesOfTheFrontierAreTakenOnce;
     procedure UnusedHeapIsTakenByOneThread;
@@ -499,6 +511,7 @@ const
 
 procedure TPlacesTests.PrepareLargeBlock;
 begin
+  OsThreadHeap^.Getter := nil;
   LargeBlock := GetMem(5 * SliceSize);
   PNativeUInt(LargeBlock)^ := FirstWord;
   FillChar(Answers, SizeOf(Answers), 0);
@@ -519,6 +532,7 @@ begin
   Same(1, Answers[0], 'frees');
   Same(1, Answers[1], 'refusals');
   Same(FreeBefore + 5, FreeSlices + LargeKeptSlices(OsThreadHeap), 'free and kept slices');
+  LargeUseGetter(OsThreadHeap);
 end;
 
 procedure TPlacesTests.EmptiedSpanUnderATakenLockIsSweptLater;
@@ -588,6 +602,7 @@ begin
   for Index := 0 to High(Runs) do
     Runs[Index] := LargeGet(2 * SliceSize);
   FreeBefore := FreeSlices;
+  KeepRun(LargeGet(2 * SliceSize));
 end;
 
 procedure TPlacesTests.KeepFourRuns;
@@ -617,6 +632,75 @@ end;
 procedure TPlacesTests.RunKeptDuringASweepIsNotLost;
 begin
   AtEachPlace(PrepareRunsToKeep, ReleaseKeptRuns, KeepFourRuns, VerifyNoRunIsLost);
+end;
+
+// ---------------------------------------------------------------------------- getters
+
+procedure TPlacesTests.PrepareGetter;
+begin
+  Runs[0] := LargeGet(3 * SliceSize);
+  KeepRun(Runs[0]);
+  LargeUseGetter(Mine);
+  First := LargeGetKept(Mine, 3 * SliceSize);
+  Ends := 0;
+end;
+
+procedure TPlacesTests.PrepareNoGetter;
+begin
+  Runs[0] := LargeGet(3 * SliceSize);
+  KeepRun(Runs[0]);
+  Mine^.Getter := nil;
+  First := LargeGetKept(Mine, 3 * SliceSize);
+  Ends := 0;
+end;
+
+procedure TPlacesTests.EndBy(Heap: PHeap);
+begin
+  Inc(Ends, Ord(LargeEndLife(Heap, First, RemoteWord(First))));
+end;
+
+procedure TPlacesTests.GetterFrees;
+begin
+  EndBy(Mine);
+end;
+
+procedure TPlacesTests.OtherFrees;
+begin
+  EndBy(Others);
+end;
+
+procedure TPlacesTests.VerifyOneEnd;
+begin
+  AssertTrue('the run that was kept', First = Runs[0]);
+  Same(1, Ends, 'ends of life');
+  Same(0, LoadAcquire(Mine^.Section), 'section');
+  LargeRelease(First);
+end;
+
+// The getter's thread stands in its section: maybe both are refused.
+procedure TPlacesTests.VerifyOneEndOrMark;
+begin
+  if Cardinal(RemoteWord(First)) = FreedSpan then
+  begin
+    Same(0, Ends, 'ends of a lost block');
+    RemoteEndLife(First);
+    Inc(Ends);
+  end;
+  VerifyOneEnd;
+end;
+
+procedure TPlacesTests.BlockOfAGetterIsFreedByOneOfTwoThreads;
+begin
+  AssertTrue('barrier', Process.HasBarrier);
+  AtEachPlace(PrepareGetter, OtherFrees, GetterFrees, VerifyOneEnd);
+  AtEachPlace(PrepareGetter, OtherFrees, OtherFrees, VerifyOneEnd);
+  AtEachPlace(PrepareGetter, GetterFrees, OtherFrees, VerifyOneEndOrMark);
+end;
+
+procedure TPlacesTests.BlockWithoutAGetterIsFreedByOneOfTwoThreads;
+begin
+  AtEachPlace(PrepareNoGetter, OtherFrees, GetterFrees, VerifyOneEnd);
+  AtEachPlace(PrepareNoGetter, GetterFrees, OtherFrees, VerifyOneEnd);
 end;
 
 // ---------------------------------------------------------------------------- new slices

@@ -47,7 +47,7 @@
  *       LockLeave GiveBack
  *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
- *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
+ *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *     MoveQueue: QueueTake HeapTakeOver
  *     QueueTake: QueueRemove

@@ -102,6 +102,20 @@ breaks twice 2 RELEASE_BLIND
 breaks twice 3 NO_LIFE
 breaks twice 4 NO_CLAIM
 
+holds kept
+holds kept -DFreers=2 -DRounds=3
+breaks kept 1 FREE_UNFENCED
+breaks kept 1 SECTION_LATE
+breaks kept 1 SECTION_BLIND
+breaks kept 1 LEAVE_EARLY
+breaks kept 1 END_BLIND
+breaks kept 2 SWEEP_UNFENCED
+breaks kept 2 SWEEP_BLIND
+breaks kept 2 CLAIM_BLIND
+breaks kept 2 COUNT_EARLY
+breaks kept 2 CLAIM_EARLY
+breaks kept 3 KEEP_UNCOUNTED
+
 holds release
 breaks release 1 NO_RECHECK
 breaks release 1 NO_SECOND_TRY

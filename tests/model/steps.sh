@@ -134,9 +134,9 @@ function compare(i, unit, name, model) {
 
 BEGIN {
   count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence AcquireFence OwnerOf LockEnter LockTry" \
-    " LockTryAgain LockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead", words, " ")
+    " LockTryAgain LockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead OsBarrier", words, " ")
   for (i = 1; i <= count; i++) operations[words[i]] = 1
-  count = split("Owner Used FreeList Remote IsCurrent Taken Released SweepWanted PurgeState" \
+  count = split("Owner Used FreeList Remote IsCurrent Section RunsClaimed Taken Released SweepWanted PurgeState" \
     " WarmSlices State Link GuardReaders GuardChanges Backed Frontier Committed Reserved Limit Heaps" \
     " UnusedHeaps EndedHeaps FreshHeaps NextUnused Requested Answered Postponed ReporterState ReporterChanges", words, " ")
   for (i = 1; i <= count; i++) fields[words[i]] = 1

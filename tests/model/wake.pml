@@ -24,7 +24,7 @@
  *     GiveBack: WantSweep ArenaRelease
  *     HeapAwaitedFree: Owner:= SpanCollect
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
- *     HeapSweep: LockTry WantSweep QueueTaken SweepQueue LockLeave
+ *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
  *     RetireCurrent: EndCurrent Retire
