@@ -21,7 +21,7 @@ function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena,
   LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.C.Errno, LaneMM.C.Manager;
 
@@ -29,16 +29,9 @@ uses
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
 begin
   Result := ArenaSplit(Span, FirstSlice);
-  Result^.BlockSize := Span^.BlockSize - FirstSlice shl SliceShift;
   Result^.Owner := NoOwner;
-  RemoteStartLife(Result);
-  RemoteGiveUp(Result);
-  Result^.Used := 1;
   Result^.IsZero := Span^.IsZero;
-  LargeForget(Result);
-  Result^.DivideMagic := Span^.DivideMagic;
-  Result^.CarvedBytes := Span^.CarvedBytes;
-  Result^.Kind := skLarge;
+  LargeFormat(Result, Span^.BlockSize - FirstSlice shl SliceShift);
   Span^.BlockSize := FirstSlice shl SliceShift;
   LargeFree(Span);
 end;

@@ -37,9 +37,8 @@ uses
 function LargeGet(Size: NativeUInt): PSpan;
 /// The same from the runs that the heap keeps; nil if it has none.
 function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
-/// Overwrites the link that a block of a former span may have left where Span begins: ReallocMem
-/// would copy it into a block, which would then look free.
-procedure LargeForget(Span: PSpan);
+/// Makes the run Span, taken and with its Owner and IsZero, a block of at least Size bytes.
+procedure LargeFormat(Span: PSpan; Size: NativeUInt; Getter: PHeap = nil);
 /// Frees the block.
 procedure LargeFree(Span: PSpan);
 /// Ends the life of a block that is freed; Word was its RemoteWord, Heap is the calling thread's or
@@ -113,7 +112,9 @@ begin
     or (Size >= SmallestDoubt) and (Size > OsMostBytes);
 end;
 
-procedure LargeForget(Span: PSpan);
+// Overwrites the link that a block of a former span may have left where Span begins: ReallocMem
+// would copy it into a block, which would then look free.
+procedure Forget(Span: PSpan);
 begin
   if not Span^.IsZero then
     PBlock(Span^.Start)^.Link := HandedOut;
@@ -488,12 +489,12 @@ end;
 
 // ---------------------------------------------------------------------------- get and free
 
-procedure Format(Span: PSpan; Size: NativeUInt; Getter: PHeap = nil); inline;
+procedure LargeFormat(Span: PSpan; Size: NativeUInt; Getter: PHeap);
 begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
   RemoteStartGivenUp(Span);
   Span^.Getter := Getter;
-  LargeForget(Span);
+  Forget(Span);
   Span^.Used := 1;
   Span^.DivideMagic := 1;
   Span^.CarvedBytes := 1;
@@ -511,7 +512,7 @@ begin
   if SliceCount <= LongestKept then
     Result := KeptTakeAbout(Heap, SliceCount);
   if Result <> nil then
-    Format(Result, Size, Heap^.Getter);
+    LargeFormat(Result, Size, Heap^.Getter);
 end;
 
 function LargeGet(Size: NativeUInt): PSpan;
@@ -524,7 +525,7 @@ begin
   Result := ArenaTake(SlicesFor(Size), IsHuge);
   if Result = nil then
     Exit;
-  Format(Result, Size);
+  LargeFormat(Result, Size);
   ChooseHuge(Result, IsHuge);
 end;
 
@@ -536,7 +537,7 @@ begin
   Result := ArenaTakeSpare(SlicesFor(Size), SlicesFor(Size) * (GrowthFactor - 1));
   if Result = nil then
     Exit(LargeGet(Size));
-  Format(Result, Size);
+  LargeFormat(Result, Size);
   ChooseHuge(Result, WantsHugePages(SlicesFor(Size)));
 end;
 
@@ -659,7 +660,7 @@ begin
   if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
     Result := ArenaTakeSpare(Needed - Moving, Moving);
   if Result <> nil then
-    Format(Result, Size)
+    LargeFormat(Result, Size)
   else
   begin
     Moving := 0;

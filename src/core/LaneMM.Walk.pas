@@ -46,7 +46,7 @@ begin
     if Span^.Kind in [skBlocks, skLarge, skDebug] then
     begin
       // Acquire: the record after its kind; a record that is new has no address before. Pairs with
-      // SpanFormat, DebugSpanFormat and Format of LaneMM.Large.
+      // SpanFormat, DebugSpanFormat and LargeFormat.
       AcquireFence;
       Visitor(Span, Context);
     end;

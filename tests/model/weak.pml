@@ -8,7 +8,7 @@
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
  *     SpanIsEmpty: Used AcquireFence RemoteCount
  *   LaneMM.Large
- *     Format: Used:= ReleaseFence
+ *     LargeFormat: Used:= ReleaseFence
  *   LaneMM.DebugSpans
  *     DebugSpanFormat: FreeList:= Used:= IsCurrent:= Owner:= ReleaseFence
  *     DebugBlockCount: AcquireFence
@@ -104,7 +104,7 @@ end:
 
 /* ---------------------------------------------------------------- a sign for contents */
 
-/* SpanFormat, Format, DebugSpanFormat: the record, then its kind. TakeFrom: the state, then the
+/* SpanFormat, LargeFormat, DebugSpanFormat: the record, then its kind. TakeFrom: the state, then the
    number of blocks. NotesStart, DebugStart, SetEntries, WatchFrees: the tables, then the hook. */
 proctype Publisher() {
   Write(Contents, 1);
