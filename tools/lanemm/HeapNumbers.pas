@@ -82,13 +82,11 @@ end;
 
 function KeptBytesOf(const Heap: THeap): UInt64;
 var
-  Length, Place: Cardinal;
+  Length: Cardinal;
 begin
   Result := 0;
   for Length := ShortestKept to LongestKept do
-    for Place := 0 to RunPlaces - 1 do
-      if Heap.Runs[Length].Places[Place] <> 0 then
-        Inc(Result, Length * SliceSize);
+    Inc(Result, Heap.Runs[Length].Count * Length * SliceSize);
 end;
 
 procedure AddSpan(var Numbers: TClassNumbers; Blocks, Capacity, SpanBytes: UInt64);
