@@ -150,7 +150,7 @@ test-casts: ## each difference of words in src/ has its cast, seen in the code f
 	@sh tools/need.sh fpc
 	@sh tests/matrix/wide.sh
 
-test-refused: ## targets that no test runs on do not compile
+test-refused: ## targets that no test runs on do not compile; what a port needs is written
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/refused.sh
 

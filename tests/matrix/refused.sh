@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests that LaneMM refuses each target that it is not ported to, by one message that names it.
+# Tests that LaneMM refuses each target that it is not ported to, by one message that names it, and
+# that docs/porting.md names each routine that a port has to write.
 #
 #   sh tests/matrix/refused.sh
 #
@@ -48,5 +49,17 @@ refused 'this operating system' fpc -Topenbsd
 refused 'macOS and iOS' "$dir/ppcrossa64" -Tdarwin
 refused Android "$dir/ppcrossa64" -Tandroid
 refused '32-bit ARM' "$dir/ppcrossarm" -Tlinux
+
+missing=
+for routine in $(sed -n 's/^\(function\|procedure\) \(Os[A-Za-z]*\).*/\2/p' src/core/LaneMM.Os.pas); do
+  grep -q "\b$routine\b" docs/porting.md || missing="$missing $routine"
+done
+if [ -z "$missing" ]; then
+  passed=$((passed + 1))
+  echo 'passed: docs/porting.md names all routines of LaneMM.Os'
+else
+  failed=$((failed + 1))
+  echo "failed: docs/porting.md does not name$missing"
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
