@@ -276,20 +276,28 @@ begin
   end;
 end;
 
-// Follows the retainers from Entry until Entry is met again.
+// Returns True for a block of data.
+function IsData(const List: TLeakList; Index: Cardinal): Boolean;
+begin
+  Result := List.Snapshot.Groups[List.Snapshot.Nodes[Index].Group].Kind
+    in [coUnknown, coDynamicArray];
+end;
+
+// Follows the retainers from Entry until Entry is met again. Data between objects are left out, and
+// a chain of blocks of one group is one link.
 procedure AddCycle(const List: TLeakList; Entry: Cardinal; var Chain: TChain);
 var
-  Index: Cardinal;
-  Node: PNode;
+  Index, Group: Cardinal;
 begin
   AddLink(Chain, List.Snapshot.Nodes[Entry].Group);
   Index := List.Snapshot.Nodes[Entry].Retainer;
   while (Index <> Entry) and (Index <> NoNode) and (Chain.Count < ChainLimit - 1) do
   begin
-    Node := List.Snapshot.Nodes + Index;
-    if not (List.Snapshot.Groups[Node^.Group].Kind in [coUnknown, coDynamicArray]) then
-      AddLink(Chain, Node^.Group);
-    Index := Node^.Retainer;
+    Group := List.Snapshot.Nodes[Index].Group;
+    if (IsData(List, Entry) or not IsData(List, Index))
+      and (Group <> Chain.Links[Chain.Count - 1]) then
+      AddLink(Chain, Group);
+    Index := List.Snapshot.Nodes[Index].Retainer;
   end;
   AddLink(Chain, List.Snapshot.Nodes[Entry].Group);
 end;

@@ -2,7 +2,7 @@
 /// `exception`, `thread` with threads still at work.
 program Leaking;
 
-{$mode delphi}{$H+}
+{$mode delphi}{$H+}{$pointermath on}
 
 uses
   LaneMM, cthreads, Classes, SysUtils;
@@ -147,6 +147,17 @@ begin
   end;
 end;
 
+// Blocks without a class, as a program in C has them: of 208 and 416 bytes.
+procedure LeakDataRing;
+var
+  First, Second: PPointer;
+begin
+  First := AllocMem(208);
+  Second := AllocMem(416);
+  First[1] := Second;
+  Second[1] := First;
+end;
+
 // Plain objects; their first field is 0.
 procedure LeakRing;
 var
@@ -284,12 +295,12 @@ type
   end;
 
 const
-  Plans: array[0..16] of TPlan = (
+  Plans: array[0..17] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
-    (Name: 'ring'; Run: LeakRing),
+    (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
