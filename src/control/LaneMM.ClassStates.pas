@@ -38,7 +38,7 @@ procedure HeapStateRead(out State: THeapState);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Walk, LaneMM.Threads;
+  LaneMM.Types, LaneMM.SizeClasses, LaneMM.Span, LaneMM.Walk, LaneMM.Threads;
 
 type
   PHeapState = ^THeapState;
@@ -48,7 +48,7 @@ function BlocksInUse(Span: PSpan; Capacity: NativeUInt): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
+  Count := SpanUsedCount(Span);
   if Count < 0 then
     Count := 0;
   Result := Count;

@@ -151,6 +151,7 @@ begin
   Owner := OwnerOf(Span);
   if (Span^.Kind <> skBlocks) or (Owner = NoOwner) or not ThreadsHaveHeap(Owner) then
     Exit;
+  RemoteShelveRecover(Span);
   if RemoteCount(Span) > 0 then
     SpanCollect(Span); // it drops blocks whose page shows an earlier moment
   if not Span^.IsCurrent then

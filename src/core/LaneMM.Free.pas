@@ -215,7 +215,7 @@ begin
     Exit(BlockFreeSlow(P));
   Seen := P^.Link;
   Result := Span^.BlockSize;
-  if WordMayBeLink(Seen) then
+  if WordMayBeLink(Seen) or RemoteShelfHas(Span, P) then
     Exit(BlockFreeSlow(P));
   if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Span) then
     ClaimedBlockFree(Heap, Span, P)

@@ -11,7 +11,11 @@
 //             the slow path and counts them (HeapAwaitedFree). The owner may be in the middle of a
 //             free that has read Owner before: two more sweeps are requested, and the later one
 //             comes a whole delay of the purge thread after this one.
-// Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any thread.
+// Shelf:      a current span stays with its owner, which takes blocks from it without a lock. So of
+//             one that has no block in use by its counts, any thread shelves the blocks that others
+//             have freed (HeapShelve, SpanShelve). The owner takes them on its slow paths.
+// Callers:    the heap's thread; HeapSweep, HeapShelve: any thread. For Process.Abandoned: any
+//             thread.
 // Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on
 //             Taken for the next that has it, and takes a span elsewhere, at last from the arena.
 // Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
@@ -61,6 +65,9 @@ procedure HeapRetireEmpty(Heap: PHeap);
 /// Requests another sweep (see Process.SweepWanted) when another thread has the lock, or when
 /// AwaitsFree was added.
 procedure HeapSweep(Heap: PHeap);
+/// Purges pages of current spans that hold nothing but blocks which other threads freed, or that
+/// were never used; returns the number of spans that it tried. Any thread but the heap's own.
+function HeapShelve(Heap: PHeap): Cardinal;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
 /// no other thread runs. HeapRequeue puts the spans back.
 procedure HeapReset(Heap: PHeap);
@@ -156,10 +163,19 @@ begin
   Inc(Heap^.Borrowed[SizeClass]);
 end;
 
+// Makes Heap the owner, without AwaitsFree, but where another thread shelves blocks or has done so:
+// either it sees the owner, or this thread sees it. Pairs with RemoteShelve.
+procedure SetOwner(Heap: PHeap; Span: PSpan);
+begin
+  Span^.Owner := Heap;
+  if RemoteHasShelf(Span) then
+    Span^.Owner := PHeap(NativeUInt(Heap) + AwaitsFree);
+end;
+
 procedure SetCurrent(Heap: PHeap; Span: PSpan; Held: Byte);
 begin
   Span^.IsCurrent := True;
-  Span^.Owner := Heap; // without AwaitsFree
+  SetOwner(Heap, Span);
   YieldPoint;
   Span^.Held := Held;
   Inc(Span^.Used, Held);
@@ -194,7 +210,7 @@ begin
     Span^.Owner := NoOwner;
     if RemoteGiveUp(Span) then
       Exit;
-    Span^.Owner := Heap; // another thread has freed a block in between
+    SetOwner(Heap, Span); // another thread has freed a block in between
   end;
   PushTaken(Heap, Span);
 end;
@@ -285,6 +301,27 @@ begin
   LockLeave(Heap^.Lock);
 end;
 
+// Returns a span of the class with a free block, in no queue: the caller alone uses it; nil when
+// there is no memory.
+function ServingSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
+begin
+  Result := TakeQueued(Heap, SizeClass);
+  if Result = nil then
+    Result := Reclaim(Heap, SizeClass);
+  if (Result <> nil) and (Result^.FreeList = EndOfList) and not SpanRefill(Result) then
+  begin
+    if Checked then
+      Check(not RemoteIsEmpty(Result), 'a queued span has a free block');
+    PushTaken(Heap, Result); // another thread is just shelving its blocks
+    Result := nil;
+  end;
+  if Result <> nil then
+    Exit;
+  Result := HeapNewSpan(Heap, SizeClass);
+  if Result <> nil then
+    SpanRefill(Result);
+end;
+
 // The first span of a class stays current when its last block is freed, so that a program which
 // allocates and frees few blocks takes no span each time. A span after one that was filled is
 // released then: a thread that goes idle keeps nothing of a burst.
@@ -294,27 +331,9 @@ var
 begin
   Held := Ord(Heap^.Current[SizeClass] = @Process.EmptySpan);
   RetireCurrent(Heap, SizeClass);
-  Result := TakeQueued(Heap, SizeClass);
-  if Result = nil then
-    Result := Reclaim(Heap, SizeClass);
-  if Result = nil then
-    Result := HeapNewSpan(Heap, SizeClass);
-  if Result = nil then
-    Exit;
-  SetCurrent(Heap, Result, Held);
-  if (Result^.FreeList = EndOfList) and not SpanRefill(Result) then
-    Fatal('a queued span has no free block');
-end;
-
-// Returns a span of the class that can serve a block and is in no queue: the caller alone uses it;
-// nil when there is no memory.
-function LateSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
-begin
-  Result := TakeQueued(Heap, SizeClass);
-  if Result = nil then
-    Result := HeapNewSpan(Heap, SizeClass);
-  if (Result <> nil) and (Result^.FreeList = EndOfList) then
-    SpanRefill(Result);
+  Result := ServingSpan(Heap, SizeClass);
+  if Result <> nil then
+    SetCurrent(Heap, Result, Held);
 end;
 
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
@@ -327,7 +346,7 @@ begin
   repeat
     Result := nil;
     Lost := nil;
-    Span := LateSpan(Heap, SizeClass);
+    Span := ServingSpan(Heap, SizeClass);
     if Span <> nil then
     begin
       Result := SpanTake(Span);
@@ -344,7 +363,7 @@ end;
 
 function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
-  Span^.Owner := Heap;
+  SetOwner(Heap, Span);
   YieldPoint;
   Result := PushTaken(Heap, Span);
 end;
@@ -364,24 +383,32 @@ begin
   LockLeave(Abandoned^.Lock);
 end;
 
-procedure EndLife(Span: PSpan);
+// Ends the life of a span that is to be released; false while another thread shelves blocks of it,
+// which is possible only where Used is too low (see LaneMM.Span), and in a sweep.
+function EndLife(Span: PSpan): Boolean;
 begin
-  Span^.Owner := NoOwner;
-  RemoteEndLife(Span);
+  Result := RemoteEndLife(Span);
+  if Result then
+    Span^.Owner := NoOwner;
 end;
 
-// Takes a span that is to be released out of its queue. Under the heap's lock.
-procedure Remove(Heap: PHeap; Span: PSpan);
+// Takes a span that is to be released out of its queue; false: see EndLife. Under the heap's lock.
+function Remove(Heap: PHeap; Span: PSpan): Boolean;
 begin
-  QueueRemove(Heap, Span);
   YieldPoint;
-  EndLife(Span);
+  Result := EndLife(Span);
+  if Result then
+    QueueRemove(Heap, Span);
 end;
 
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
+var
+  Damaged: PBlock;
 begin
-  Span^.Owner := Heap;
-  SpanCollect(Span);
+  SetOwner(Heap, Span);
+  Damaged := SpanCollect(Span);
+  if Damaged <> nil then
+    SpanReport(coLink, Span, Damaged);
 end;
 
 // Releases a run, now or, if the thread keeps it for another span, later.
@@ -411,8 +438,9 @@ begin
     KeepUncounted(Span, Uncounted);
     Exit;
   end;
+  if not EndLife(Span) then
+    Exit;
   EndCurrent(Heap, Span);
-  EndLife(Span);
   GiveBack(Heap, Span);
 end;
 
@@ -439,7 +467,7 @@ begin
   if IsOurs then
     Uncounted := SpanUncountedBlock(Span);
   if IsOurs and (Uncounted = nil) then
-    Remove(Heap, Span);
+    IsOurs := Remove(Heap, Span);
   LockLeave(Heap^.Lock);
   if not IsOurs then
     Exit;
@@ -465,7 +493,7 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
-    if (Span <> @Process.EmptySpan) and (Cardinal(Span^.Used - Span^.Held) = RemoteCount(Span)) then
+    if (Span <> @Process.EmptySpan) and (SpanUsedCount(Span) = 0) then
       RetireCurrent(Heap, SizeClass);
   end;
 end;
@@ -498,11 +526,9 @@ begin
       AwaitFree(Heap, Span);
     // No block is in use, so no thread can free one; no thread allocates from a queued span without
     // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
-    if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) then
-    begin
-      Remove(Heap, Span);
+    // Where another thread shelves blocks just now, a later sweep releases the span.
+    if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) and Remove(Heap, Span) then
       ArenaRelease(Span);
-    end;
   until Span = Last;
 end;
 
@@ -521,6 +547,26 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
     SweepQueue(Heap, SizeClass);
   LockLeave(Heap^.Lock);
+end;
+
+function HeapShelve(Heap: PHeap): Cardinal;
+var
+  SizeClass: Cardinal;
+  Span: PSpan;
+begin
+  Result := 0;
+  if not OsPurgedIsCommitted then
+    Exit;
+  for SizeClass := 0 to FirstCoarseClass - 1 do
+  begin
+    // Any span by now, or none: SpanShelve sees to that.
+    Span := Heap^.Current[SizeClass];
+    if (RemoteCount(Span) <> 0) and (SpanUsedCount(Span) = 0) then
+    begin
+      SpanShelve(Span);
+      Inc(Result);
+    end;
+  end;
 end;
 
 // ---------------------------------------------------------------------------- thread end

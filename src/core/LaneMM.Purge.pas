@@ -1,6 +1,7 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
-// Owns:       Process.PurgeState, PurgeThread, SweepFrom, LookedMs, ClockDue; Hooks.PurgeNotify.
+// Owns:       Process.PurgeState, PurgeThread, SweepFrom, ShelveFrom, ShelveNext, LookedMs,
+//             ClockDue; Hooks.PurgeNotify.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -27,15 +28,16 @@ procedure PurgeNotify;
 /// Purges all free memory: releases the empty spans of every heap, then purges all free runs. Other
 /// threads keep running.
 procedure ProcessTrim;
-/// Sweeps all heaps before cold memory is taken, if idle owners may have spans that other threads
-/// emptied and no memory is warm.
+/// For a thread that needs a span: sweeps all heaps before cold memory is taken, if idle owners may
+/// have spans that other threads emptied and no memory is warm; shelves blocks of the current spans
+/// of other threads, some at a time, if memory has grown since.
 procedure ProcessSweep;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Large, LaneMM.Heap,
-  LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Large,
+  LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -49,6 +51,56 @@ begin
     HeapSweep(Heap);
     Heap := Heap^.NextHeap;
   end;
+end;
+
+// Returns the slices that may be backed.
+function UnshelvedSlices: NativeUInt;
+var
+  Shelved: NativeUInt;
+begin
+  Result := ArenaBackedSlices;
+  Shelved := LoadAcquire(Process.ShelvedPages) * OsPageSize div SliceSize;
+  if Shelved < Result then
+    Dec(Result, Shelved);
+end;
+
+// Purges pages of current spans of other threads, from the heap Heap on, until MostSpans or more
+// were tried. Returns the heap to go on with, nil after the last one. The next look is due then
+// when memory has grown by one part in ShelveShare.
+function ShelveHeaps(Heap: PHeap; MostSpans: Cardinal): PHeap;
+const
+  ShelveShare = 8;
+var
+  Tried: Cardinal;
+begin
+  Result := Heap;
+  Tried := 0;
+  while (Result <> nil) and (Tried < MostSpans) do
+  begin
+    if Result <> OsThreadHeap then
+      Inc(Tried, HeapShelve(Result));
+    Result := Result^.NextHeap;
+  end;
+  if Result = nil then
+    Process.ShelveFrom := UnshelvedSlices + UnshelvedSlices div ShelveShare + 1;
+end;
+
+procedure ShelveAll;
+begin
+  ShelveHeaps(ThreadsFirstHeap, High(Cardinal));
+end;
+
+// The same by parts: a thread that needs a span does no more than one at a time.
+procedure ShelvePart;
+const
+  PartSpans = 32;
+var
+  Heap: PHeap;
+begin
+  Heap := Process.ShelveNext;
+  if Heap = nil then
+    Heap := ThreadsFirstHeap;
+  Process.ShelveNext := ShelveHeaps(Heap, PartSpans);
 end;
 
 procedure SweepIfWanted;
@@ -67,6 +119,7 @@ begin
   if Own <> nil then
     HeapRetireEmpty(Own);
   SweepAll;
+  ShelveAll;
   ArenaPurge(AllSlices);
   PurgeNotify;
 end;
@@ -75,10 +128,12 @@ end;
 procedure ProcessPurge;
 begin
   SweepIfWanted;
+  ShelveAll;
   ArenaPurgeIdle;
 end;
 
-procedure ProcessSweep;
+// Releases empty spans of idle owners, as often as that finds enough.
+procedure SweepForMore;
 const
   // A sweep that finds less than one part in this many of all memory is not repeated before memory
   // has grown by as much: the time of sweeps stays in proportion to the memory used or found.
@@ -86,8 +141,6 @@ const
 var
   Backed: NativeUInt;
 begin
-  if (LoadAcquire(Process.SweepWanted) = 0) or ArenaHasWarm then
-    Exit;
   Backed := ArenaBackedSlices;
   if Backed < Process.SweepFrom then
     Exit;
@@ -95,6 +148,14 @@ begin
   Process.SweepFrom := 0;
   if ArenaWarmSlices < Backed div SweepShare then
     Process.SweepFrom := Backed + Backed div SweepShare;
+end;
+
+procedure ProcessSweep;
+begin
+  if (LoadAcquire(Process.SweepWanted) <> 0) and not ArenaHasWarm then
+    SweepForMore;
+  if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
+    ShelvePart;
 end;
 
 // ---------------------------------------------------------------------------- purge thread

@@ -2,9 +2,17 @@
 //
 // Owns:       TSpan.Remote, one word: bits 0 to 11 the length of the list, bits 12 to 31 the offset
 //             of its first block from Start, xor EndOfList, so that an empty list is 0; bit 13,
-//             which no offset has, given up; of 64 bits the upper half counts the record's lives.
+//             which no offset has, given up; bit 13 with 14, shelved, or with 15, shelving; of 64
+//             bits the upper half counts the record's lives. TSpan.ShelvedPages.
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. A span that was given up has no list.
+// Shelf:      a sweep takes the list of a span that looks unused, purges pages that no block in use
+//             lies in (SpanShelve in LaneMM.Span), and puts the other blocks back. Meanwhile the
+//             word says shelving, and no other thread may take the list or end the life; then
+//             shelved, until the owner puts the blocks of these pages on FreeList. A shelved block
+//             is one in a page of ShelvedPages; its first word is 0. So a free must look at
+//             ShelvedPages: bit 13 sends that of another thread to Pascal, AwaitsFree that of the
+//             owner.
 // Large:      the span of a large block is given up: the thread that frees the block ends its life.
 //             One of another heap than the block's getter first adds 1 (FreedSpan).
 // Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
@@ -13,14 +21,15 @@
 //             that it frees at the same moment is on FreeList, too. LaneMM.Span hands it out once.
 // Assembler:  LaneMM.Free.x64.inc claims and pushes as RemotePush does, once; it leaves a second
 //             push to RemotePushClaimed.
-// Callers:    RemotePush, RemotePushClaimed: any thread. RemoteTakeAll, RemoteGiveUp, RemoteFirst,
-//             RemoteIsUsed: the span's owner.
-//             RemoteWord, RemoteCount: any thread. RemoteStartLife, RemoteStartGivenUp: the thread
-//             that formats the record. RemoteEndLife: the thread that releases the span.
-//             RemoteTryEndLife, RemoteEndOwnLife, RemoteMark, RemoteEndMarked: the threads that
-//             free a large block, see LaneMM.Large.
-// Progress:   RemotePush is lock-free, the others are one atomic operation. There is no pop,
-//             hence no ABA: a push only needs the first block to be the first still.
+// Callers:    RemotePush, RemotePushClaimed, RemoteShelve: any thread. RemoteShelveEnd: the thread
+//             that shelves. RemoteTakeAll, RemoteGiveUp, RemoteFirst, RemoteIsUsed: the span's
+//             owner. RemoteStartLife, RemoteStartGivenUp: the thread that formats the record.
+//             RemoteEndLife: the thread that releases the span. RemoteTryEndLife, RemoteEndOwnLife,
+//             RemoteMark, RemoteEndMarked: the threads that free a large block, see LaneMM.Large.
+//             The others: any thread.
+// Progress:   a loop repeats only when another thread has changed the word (lock-free), the others
+//             are one atomic operation. There is no pop, hence no ABA: a push only needs the first
+//             block to be the first still.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
 //             one list per span as in Leijen, Zorn and de Moura, "Mimalloc: Free List Sharding
 //             in Action", MSR-TR-2019-18. Added here: the length beside the head, so that a
@@ -49,23 +58,49 @@ function RemoteWord(Span: PSpan): TAtomicWord; inline;
 function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
 /// The same for a block that the caller has claimed, with the word that it read before.
 function RemotePushClaimed(Span: PSpan; Block: PBlock; Word: NativeUInt): TRemotePush;
-/// Takes the whole list; Count is its length. Returns the offset of its first block or EndOfList.
+/// Takes the whole list; Count is its length. Returns the offset of its first block or EndOfList:
+/// also while another thread shelves blocks of the span, and while blocks are on the shelf.
 function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 /// Gives the span up if its list is empty. Returns whether it did.
 function RemoteGiveUp(Span: PSpan): Boolean;
 /// Returns the number of blocks on the list.
 function RemoteCount(Span: PSpan): Cardinal;
+/// Returns the number of blocks on the list and of shelved ones.
+function RemoteFreedCount(Span: PSpan): Cardinal;
 /// Returns the offset of the list's first block or EndOfList. The blocks from there on stay on the
 /// list until the owner takes it.
 function RemoteFirst(Span: PSpan): NativeUInt;
 /// Returns whether the list has a block. Full barrier.
 function RemoteIsUsed(Span: PSpan): Boolean;
+/// Returns whether the list has no block, and none is or is being shelved.
+function RemoteIsEmpty(Span: PSpan): Boolean;
+/// Takes the whole list of a span that is not given up, to shelve blocks; Count is its length. No
+/// other thread takes it or ends the span's life before RemoteShelveEnd. Returns the offset of its
+/// first block; EndOfList if there is none, or if blocks are or are being shelved. Full barrier;
+/// OsBarrier is the caller's.
+function RemoteShelve(Span: PSpan; out Count: Cardinal): NativeUInt;
+/// Puts Count blocks back, linked from the one at offset First to Last; those in ShelvedPages are
+/// shelved from now on.
+procedure RemoteShelveEnd(Span: PSpan; First: NativeUInt; Last: PBlock; Count: Cardinal);
+/// Returns whether blocks are or are being shelved, after all earlier writes of this thread: a full
+/// barrier, here or, where Process.HasBarrier, in the thread that shelves. The owner.
+function RemoteHasShelf(Span: PSpan): Boolean;
+/// Returns whether blocks are shelved, and not being taken by the owner.
+function RemoteIsShelved(Span: PSpan): Boolean;
+/// Returns whether Block lies in a shelved page: it is free then.
+function RemoteShelfHas(Span: PSpan; Block: PBlock): Boolean;
+/// Clears ShelvedPages, with a full barrier after it. The owner, or the thread that releases the
+/// span.
+procedure RemoteClearShelf(Span: PSpan);
+/// Ends what a thread that is lost in a child process was shelving: the blocks count as used.
+procedure RemoteShelveRecover(Span: PSpan);
 /// Empties the list of a record that no thread uses.
 procedure RemoteStartLife(Span: PSpan);
 /// The same, and gives the span up.
 procedure RemoteStartGivenUp(Span: PSpan);
-/// Ends the life of a span that is released: a push that began in it fails.
-procedure RemoteEndLife(Span: PSpan);
+/// Ends the life of a span that is released: a push that began in it fails. Returns false, and does
+/// nothing, while another thread shelves blocks of it.
+function RemoteEndLife(Span: PSpan): Boolean;
 /// The same for a large block, a span that was given up, whose word was Word. Returns false if
 /// another thread has ended its life.
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
@@ -81,11 +116,15 @@ function RemoteEndMarked(Span: PSpan; Word: TAtomicWord): Boolean;
 implementation
 
 uses
-  LaneMM.Errors;
+  LaneMM.Errors, LaneMM.Os;
 
 const
   FirstMask = NativeUInt(1) shl OffsetBits - BlockAlignment + EndOfList;
   GivenUp = TAtomicWord(GivenUpSpan);
+  // States of the word beside 0 and GivenUp, each with its bit.
+  Shelved = GivenUp * 3;
+  Shelving = GivenUp * 5;
+  StateMask = GivenUp * 7;
   LifeMask = not (LifeStep - 1);
 
 function CountOf(Word: TAtomicWord): Cardinal; inline;
@@ -96,6 +135,11 @@ end;
 function FirstOf(Word: TAtomicWord): NativeUInt; inline;
 begin
   Result := Word shr RemoteFirstShift and FirstMask xor EndOfList;
+end;
+
+function StateOf(Word: TAtomicWord): TAtomicWord; inline;
+begin
+  Result := Word and StateMask;
 end;
 
 function Pack(Span: PSpan; Block: PBlock; Count: Cardinal): TAtomicWord; inline;
@@ -131,8 +175,11 @@ begin
     end
     else
     begin
+      // Freed before, and shelved after this thread read its first word.
+      if (StateOf(Word) <> 0) and RemoteShelfHas(Span, Block) then
+        Exit(rpNotInUse);
       Result := rpPushed;
-      Pushed := Life or Pack(Span, Block, CountOf(Word) + 1);
+      Pushed := Life or StateOf(Word) or Pack(Span, Block, CountOf(Word) + 1);
     end;
     // Release: the block's link, and all that this thread wrote to the block, before the word.
     // Acquire, when the span changes hands: the fields that the last owner wrote before
@@ -150,12 +197,16 @@ function RemoteTakeAll(Span: PSpan; out Count: Cardinal): NativeUInt;
 var
   Word: TAtomicWord;
 begin
-  Word := LoadAcquire(Span^.Remote);
-  if Word and not LifeMask <> 0 then // rarely: in the common case no atomic operation
+  Count := 0;
+  repeat
+    Word := LoadAcquire(Span^.Remote);
+    // Rarely more: in the common case no atomic operation. Acquire: ShelvedPages of this word.
+    if (Word and not LifeMask = 0) or (StateOf(Word) = Shelving) or (Span^.ShelvedPages <> 0) then
+      Exit(EndOfList);
+    if Checked then
+      Check(Word and not LifeMask <> GivenUp, 'the owner of a span has not given it up');
     // Acquire: see every link of the list. Pairs with RemotePush.
-    Word := Swap(Span^.Remote, Word and LifeMask);
-  if Checked then
-    Check(Word and not LifeMask <> GivenUp, 'the owner of a span has not given it up');
+  until CompareAndSwap(Span^.Remote, Word, Word and LifeMask);
   Count := CountOf(Word);
   Result := FirstOf(Word);
 end;
@@ -174,6 +225,43 @@ begin
   Result := CountOf(LoadAcquire(Span^.Remote));
 end;
 
+// Returns the number of carved blocks in ShelvedPages.
+function ShelfCount(Span: PSpan): Cardinal;
+var
+  Pages, Page, First, Next, Limit: NativeUInt;
+begin
+  Result := 0;
+  Pages := Span^.ShelvedPages;
+  Page := 0;
+  Next := 0;
+  while Pages shr Page <> 0 do
+  begin
+    First := Page * OsPageSize div Span^.BlockSize;
+    if First < Next then
+      First := Next; // it begins in the page before, which has counted it
+    Inc(Page);
+    Limit := NativeUInt(Page * OsPageSize - 1) div Span^.BlockSize + 1;
+    if Limit > Span^.CarvedBytes div Span^.BlockSize then
+      Limit := Span^.CarvedBytes div Span^.BlockSize;
+    if Odd(Pages shr (Page - 1)) and (Limit > First) then
+    begin
+      Inc(Result, Limit - First);
+      Next := Limit;
+    end;
+  end;
+end;
+
+function RemoteFreedCount(Span: PSpan): Cardinal;
+var
+  Word: TAtomicWord;
+begin
+  // One read: of a word read later ShelvedPages may have blocks that were on the list before.
+  Word := LoadAcquire(Span^.Remote);
+  Result := CountOf(Word);
+  if StateOf(Word) = Shelved then
+    Inc(Result, ShelfCount(Span));
+end;
+
 function RemoteFirst(Span: PSpan): NativeUInt;
 begin
   // Acquire: see every link of the list. Pairs with RemotePush.
@@ -183,6 +271,105 @@ end;
 function RemoteIsUsed(Span: PSpan): Boolean;
 begin
   Result := CountOf(FetchAdd(Span^.Remote, 0)) <> 0;
+end;
+
+function RemoteIsEmpty(Span: PSpan): Boolean;
+begin
+  Result := LoadAcquire(Span^.Remote) and not LifeMask = 0;
+end;
+
+function RemoteShelve(Span: PSpan; out Count: Cardinal): NativeUInt;
+var
+  Word: TAtomicWord;
+begin
+  Count := 0;
+  Word := LoadAcquire(Span^.Remote);
+  // A span with a list is owned: it is no free run, and no thread formats its record. Full barrier:
+  // the owner sees that blocks are being shelved, or this thread sees what the owner has carved.
+  // Pairs with Carve and SetOwner.
+  if (StateOf(Word) <> 0) or (CountOf(Word) = 0)
+    or not CompareAndSwap(Span^.Remote, Word, Word and LifeMask or Shelving) then
+    Exit(EndOfList);
+  Count := CountOf(Word);
+  Result := FirstOf(Word);
+end;
+
+function PageCount(Pages: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  while Pages <> 0 do
+  begin
+    Pages := Pages and (Pages - 1);
+    Inc(Result);
+  end;
+end;
+
+procedure RemoteShelveEnd(Span: PSpan; First: NativeUInt; Last: PBlock; Count: Cardinal);
+var
+  Word, Put: TAtomicWord;
+begin
+  FetchAdd(Process.ShelvedPages, PageCount(Span^.ShelvedPages));
+  repeat
+    Word := LoadAcquire(Span^.Remote);
+    Put := Word and not StateMask;
+    if Count > 0 then
+    begin
+      Last^.Link := LinkOf(FirstOf(Word));
+      Put := Word and LifeMask or Pack(Span, PBlock(Span^.Start + First), CountOf(Word) + Count);
+    end;
+    if Span^.ShelvedPages <> 0 then
+      Put := Put or Shelved;
+    // Release: links, first words and ShelvedPages before the word. Pairs with RemoteTakeAll.
+  until CompareAndSwap(Span^.Remote, Word, Put);
+end;
+
+function RemoteHasShelf(Span: PSpan): Boolean;
+var
+  Word: TAtomicWord;
+begin
+  if Process.HasBarrier then
+    Word := LoadAcquire(Span^.Remote)
+  else
+    Word := FetchAdd(Span^.Remote, 0);
+  Result := StateOf(Word) > GivenUp;
+end;
+
+function RemoteIsShelved(Span: PSpan): Boolean;
+begin
+  // Acquire: ShelvedPages of this word. Pairs with RemoteShelveEnd.
+  Result := (StateOf(LoadAcquire(Span^.Remote)) = Shelved) and (Span^.ShelvedPages <> 0);
+end;
+
+function RemoteShelfHas(Span: PSpan; Block: PBlock): Boolean;
+var
+  Pages, First, Last: NativeUInt;
+begin
+  Pages := Span^.ShelvedPages;
+  if Pages = 0 then
+    Exit(False);
+  First := NativeUInt(Block) - NativeUInt(Span^.Start);
+  Last := NativeUInt(First + Span^.BlockSize - 1) div OsPageSize;
+  First := First div OsPageSize;
+  Result := Pages shr First and NativeUInt(NativeUInt(2) shl NativeUInt(Last - First) - 1) <> 0;
+end;
+
+procedure RemoteClearShelf(Span: PSpan);
+var
+  Pages: NativeUInt;
+begin
+  if Span^.ShelvedPages = 0 then
+    Exit;
+  Pages := Span^.ShelvedPages;
+  Span^.ShelvedPages := 0;
+  FetchAdd(Process.ShelvedPages, NativeUInt(-NativeInt(PageCount(Pages))));
+end;
+
+procedure RemoteShelveRecover(Span: PSpan);
+begin
+  if StateOf(Span^.Remote) <> Shelving then
+    Exit;
+  Span^.ShelvedPages := 0;
+  Span^.Remote := Span^.Remote and not StateMask;
 end;
 
 procedure RemoteStartLife(Span: PSpan);
@@ -200,10 +387,18 @@ begin
   Result := (Word and LifeMask) + LifeStep;
 end;
 
-procedure RemoteEndLife(Span: PSpan);
+function RemoteEndLife(Span: PSpan): Boolean;
+var
+  Word: TAtomicWord;
 begin
-  // A push that succeeds just before this is lost with its block, which is free.
-  StoreRelease(Span^.Remote, NextLife(Span^.Remote));
+  repeat
+    Word := LoadAcquire(Span^.Remote);
+    if StateOf(Word) = Shelving then
+      Exit(False);
+    // A push that succeeds just before this is lost with its block, which is free.
+  until CompareAndSwap(Span^.Remote, Word, NextLife(Word));
+  RemoteClearShelf(Span);
+  Result := True;
 end;
 
 function IsGivenUp(Word: TAtomicWord): Boolean; inline;

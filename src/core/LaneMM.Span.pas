@@ -9,9 +9,11 @@
 //             up the rest of the list, whose blocks count as used from then on. When two threads
 //             free one block at the same moment, Used may be too low: a span in which other
 //             threads have freed blocks is released only when all its blocks look free.
-// Callers:    the span's owner; SpanBlockIsValid and BlockLooksFree: any thread; SpanIsEmpty: the
-//             thread that holds the owner's lock.
-// Progress:   every routine is wait-free, but SpanHasFreeBlock walks both lists.
+// Shelf:      see LaneMM.RemoteList. The bytes behind the carved blocks are no block's: their pages
+//             are purged with the shelved ones, and the owner carves none until it has taken these.
+// Callers:    the span's owner; SpanBlockIsValid, BlockLooksFree, SpanUsedCount and SpanShelve: any
+//             thread; SpanIsEmpty: the thread that holds the owner's lock.
+// Progress:   no routine waits. SpanHasFreeBlock walks both lists.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
 //             Direct Computation" (2019).
 unit LaneMM.Span;
@@ -33,20 +35,27 @@ function SpanTake(Span: PSpan): PBlock; inline;
 /// Puts a block on FreeList. Returns true if no block is in use now.
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
-/// before. Returns true if it has a block now.
+/// before. Returns true if it has a block now. False, too, while another thread shelves blocks.
 function SpanRefill(Span: PSpan): Boolean;
 /// Gives up FreeList. Returns its first block, whose first word was overwritten; nil if it is
 /// unknown.
 function SpanDropList(Span: PSpan): PBlock;
 /// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
-/// Puts the blocks that other threads freed on FreeList, which may have blocks.
-procedure SpanCollect(Span: PSpan);
+/// Puts the blocks that other threads freed on FreeList, which may have blocks. Returns a shelved
+/// block that was written to or freed again, and counts as used now; nil if none: see SpanReport.
+function SpanCollect(Span: PSpan): PBlock;
 /// Returns true if the span can serve no block until one is freed.
 function SpanIsFull(Span: PSpan): Boolean;
 /// Returns true if no block is in use; blocks that other threads freed count as free. Not for a
 /// current span.
 function SpanIsEmpty(Span: PSpan): Boolean;
+/// Returns the number of blocks in use; while other threads use the span, about.
+function SpanUsedCount(Span: PSpan): NativeInt;
+/// Purges the pages of a span of one slice that hold nothing but blocks that other threads freed,
+/// and bytes that were never a block. Any thread, also when Span is no such span any more; does
+/// nothing while another thread does the same.
+procedure SpanShelve(Span: PSpan);
 /// Returns the first block that does not look free, of a span without a block in use by its counts;
 /// nil if all do, or if no other thread has freed a block of it.
 function SpanUncountedBlock(Span: PSpan): PBlock;
@@ -56,21 +65,24 @@ function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
 /// Returns true if Word is the first word of a free block; of the words that a program writes, one
 /// in 2 ** 44.
 function WordMayBeLink(Word: NativeUInt): Boolean; inline;
-/// Returns true if the first word of the block is one that only a free block of this span has.
+/// Returns true if the block is shelved, or its first word is one that only a free block of this
+/// span has.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
-/// Returns true if the block is on FreeList or on the list of what other threads freed. Owner
-/// only.
+/// Returns true if the block is on FreeList or on the list of what other threads freed, or is
+/// shelved. Owner only.
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 
 implementation
 
 uses
-  LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
+  LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
 const
   // Untouched blocks are put on FreeList in portions of at most this many bytes, or one by one, so
   // that unused memory is not touched.
   CarveBytes = 4096;
+  // Pages of a span of one slice.
+  PageCount = SliceSize div OsPageSize;
 
 procedure SpanFormatInner(Span: PSpan);
 var
@@ -110,6 +122,7 @@ begin
   Span^.IsCurrent := False;
   Span^.Held := 0;
   Span^.IsShared := False;
+  Span^.ShelvedPages := 0;
   RemoteStartLife(Span);
   Span^.Owner := Heap;
   SpanFormatInner(Span);
@@ -159,9 +172,16 @@ begin
   if Size = 0 then
     Exit;
   Next := Span^.CarvedBytes;
+  Inc(Span^.CarvedBytes, Size);
+  // A thread that shelves purges what is behind CarvedBytes: either it sees the new value, or this
+  // thread sees it, and carves later. Pairs with RemoteShelve.
+  if (Span^.SliceCount = 1) and RemoteHasShelf(Span) then
+  begin
+    Span^.CarvedBytes := Next;
+    Exit;
+  end;
   Heap := OwnerOf(Span);
   Heap^.Carved := Span^.Start + Next;
-  Inc(Span^.CarvedBytes, Size);
   Span^.ProductLimit := Span^.CarvedBytes * Span^.DivideMagic;
   if Span^.CarvedBytes = Span^.BlockBytes then
     Inc(Heap^.CarvedSlices, Span^.SliceCount);
@@ -178,6 +198,62 @@ begin
   PBlock(Block)^.Link := LinkOf(EndOfList);
 end;
 
+// Returns a block of FreeList that is shelved, too: the owner freed it at the moment when it was
+// being shelved, although another thread had freed it. Nil if there is none.
+function FreedOnShelf(Span: PSpan): PBlock;
+var
+  Next: NativeUInt;
+begin
+  Next := Span^.FreeList;
+  while not Odd(Next) and (Next and Span^.LinkMask = 0) do
+  begin
+    Result := PBlock(Span^.Origin + Next);
+    if RemoteShelfHas(Span, Result) then
+      Exit;
+    Next := LinkOf(Result^.Link);
+  end;
+  Result := nil;
+end;
+
+// Puts the shelved blocks on FreeList, if there are any. One that was written to since counts as
+// used from then on; returns the last such block, nil if none.
+function TakeShelf(Span: PSpan): PBlock;
+var
+  Offset: NativeUInt;
+  Block: PBlock;
+  Taken: Cardinal;
+begin
+  Result := nil;
+  if not RemoteIsShelved(Span) then
+    Exit;
+  Result := FreedOnShelf(Span);
+  if Result <> nil then
+    SpanDropList(Span);
+  Taken := 0;
+  Offset := Span^.CarvedBytes;
+  while Offset > 0 do
+  begin
+    Dec(Offset, Span^.BlockSize);
+    Block := PBlock(Span^.Start + Offset);
+    if not RemoteShelfHas(Span, Block) then
+      Continue;
+    // Without a read before: the system would back the page twice.
+    if CompareAndSwap(Block^.Link, 0, LinkOf(Span^.FreeList)) then
+    begin
+      Span^.FreeList := Offset;
+      Inc(Taken);
+    end
+    else
+      Result := Block;
+  end;
+  Span^.IsShared := True;
+  // Release: the first words say that the blocks are free before ShelvedPages no longer does.
+  ReleaseFence;
+  RemoteClearShelf(Span);
+  // Full barrier there: a sweep that sees the lower count counts no shelved block. See SpanIsEmpty.
+  Dec(Span^.Used, Taken);
+end;
+
 procedure Collect(Span: PSpan);
 var
   Count: Cardinal;
@@ -192,6 +268,8 @@ begin
 end;
 
 function SpanRefill(Span: PSpan): Boolean;
+var
+  Damaged: PBlock;
 begin
   if Checked then
   begin
@@ -201,18 +279,25 @@ begin
   end;
   if Span^.BlockBytes = 0 then
     Exit(False); // Process.EmptySpan, which all heaps share
-  Collect(Span);
+  Damaged := TakeShelf(Span);
+  if Odd(Span^.FreeList) then
+    Collect(Span)
+  else
+    SpanCollect(Span);
   if Odd(Span^.FreeList) then
     Carve(Span);
   Result := not Odd(Span^.FreeList);
+  if Damaged <> nil then
+    SpanReport(coLink, Span, Damaged);
 end;
 
-procedure SpanCollect(Span: PSpan);
+function SpanCollect(Span: PSpan): PBlock;
 var
   Mask, Next: NativeUInt;
   Block: PBlock;
   Count: Cardinal;
 begin
+  Result := TakeShelf(Span);
   Mask := Span^.LinkMask;
   Next := RemoteTakeAll(Span, Count);
   Span^.IsShared := Span^.IsShared or (Count > 0);
@@ -245,7 +330,7 @@ end;
 function SpanIsFull(Span: PSpan): Boolean;
 begin
   Result := Odd(Span^.FreeList) and (Span^.CarvedBytes = Span^.BlockBytes)
-    and (RemoteCount(Span) = 0);
+    and RemoteIsEmpty(Span);
 end;
 
 function SpanIsEmpty(Span: PSpan): Boolean;
@@ -256,7 +341,12 @@ begin
   // Used before the list's length: it only falls while the span is queued, and is never below that
   // length. In the reverse order, SpanCollect between the two makes them equal with blocks in use.
   AcquireFence;
-  Result := Used = RemoteCount(Span);
+  Result := Used = RemoteFreedCount(Span);
+end;
+
+function SpanUsedCount(Span: PSpan): NativeInt;
+begin
+  Result := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteFreedCount(Span));
 end;
 
 function SpanUncountedBlock(Span: PSpan): PBlock;
@@ -270,7 +360,7 @@ begin
   while Offset < Span^.CarvedBytes do
   begin
     Result := PBlock(Span^.Start + Offset);
-    if not WordMayBeLink(Result^.Link) then
+    if not RemoteShelfHas(Span, Result) and not WordMayBeLink(Result^.Link) then
       Exit;
     Inc(Offset, Span^.BlockSize);
   end;
@@ -297,7 +387,8 @@ var
 begin
   Next := LinkOf(Block^.Link);
   Result := (Next = EndOfList)
-    or (Next < Span^.CarvedBytes) and SpanBlockIsValid(Span, Span^.Start + Next);
+    or (Next < Span^.CarvedBytes) and SpanBlockIsValid(Span, Span^.Start + Next)
+    or RemoteShelfHas(Span, Block);
 end;
 
 // Returns true if Block is on the list that begins at the offset Free.
@@ -318,7 +409,145 @@ end;
 
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 begin
-  Result := ListHas(Span, Span^.FreeList, Block) or ListHas(Span, RemoteFirst(Span), Block);
+  Result := ListHas(Span, Span^.FreeList, Block) or ListHas(Span, RemoteFirst(Span), Block)
+    or RemoteShelfHas(Span, Block);
+end;
+
+// ---------------------------------------------------------------------------- shelf
+
+type
+  // The free bytes of each page of a span of one slice.
+  TPageBytes = array[0..PageCount - 1] of NativeUInt;
+
+procedure AddBytes(var FreeBytes: TPageBytes; First, Limit: NativeUInt);
+var
+  PageLimit: NativeUInt;
+begin
+  while First < Limit do
+  begin
+    PageLimit := AlignUp(First + 1, OsPageSize);
+    if PageLimit > Limit then
+      PageLimit := Limit;
+    Inc(FreeBytes[First div OsPageSize], PageLimit - First);
+    First := PageLimit;
+  end;
+end;
+
+// Returns the pages of a span of one slice without a byte of a block that is in use or on FreeList,
+// a bit each. First leads to Count blocks, which belong to this thread; Count becomes less where a
+// link was overwritten: the blocks after it count as used.
+function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal): Word;
+var
+  FreeBytes: TPageBytes;
+  Left: Cardinal;
+  Page: NativeUInt;
+begin
+  FillChar(FreeBytes, SizeOf(FreeBytes), 0);
+  AddBytes(FreeBytes, Span^.CarvedBytes, SliceSize);
+  Left := Count;
+  while (Left > 0) and not Odd(First) and (First and Span^.LinkMask = 0) do
+  begin
+    if Span^.SliceCount = 1 then
+      AddBytes(FreeBytes, First, First + Span^.BlockSize);
+    First := LinkOf(PBlock(Span^.Start + First)^.Link);
+    Dec(Left);
+  end;
+  Dec(Count, Left);
+  Result := 0;
+  if Span^.SliceCount = 1 then
+    for Page := 0 to PageCount - 1 do
+      Result := Result or Word(Ord(FreeBytes[Page] = OsPageSize) shl Page);
+end;
+
+// Of Count blocks from First on, takes those in ShelvedPages out of the list. Returns the last one
+// that is left, or nil. First words in other pages become 0 here, those in ShelvedPages by the
+// purge: a double free that claims a block by its word 0 finds that word changed no more.
+function TakeOut(Span: PSpan; var First: NativeUInt; var Count: Cardinal): PBlock;
+var
+  Next, This: NativeUInt;
+  Block: PBlock;
+  Left: Cardinal;
+begin
+  Result := nil;
+  Next := First;
+  Left := Count;
+  Count := 0;
+  while Left > 0 do
+  begin
+    This := Next;
+    Block := PBlock(Span^.Start + This);
+    Next := LinkOf(Block^.Link);
+    Dec(Left);
+    if Odd(Span^.ShelvedPages shr (This div OsPageSize)) then
+      Continue;
+    if RemoteShelfHas(Span, Block) then
+      Block^.Link := 0
+    else
+    begin
+      if Result = nil then
+        First := This
+      else
+        Result^.Link := LinkOf(This);
+      Result := Block;
+      Inc(Count);
+    end;
+  end;
+end;
+
+procedure PurgePages(Span: PSpan; Pages: NativeUInt);
+var
+  First, Limit: NativeUInt;
+begin
+  Limit := 0;
+  while Pages shr Limit <> 0 do
+  begin
+    First := Limit;
+    while not Odd(Pages shr First) do
+      Inc(First);
+    Limit := First;
+    while Odd(Pages shr Limit) do
+      Inc(Limit);
+    OsErase(Span^.Start + First * OsPageSize, (Limit - First) * OsPageSize);
+    OsClear(Span^.Start + First * OsPageSize, (Limit - First) * OsPageSize);
+  end;
+end;
+
+// The owner's next free goes the slow path, which looks at the shelf.
+procedure WarnOwner(Span: PSpan);
+var
+  Owner: NativeUInt;
+begin
+  Owner := NativeUInt(Span^.Owner);
+  // An owner that writes Owner at this moment sees that blocks are being shelved. Pairs with
+  // SetOwner in LaneMM.Heap.
+  if (Owner <> NativeUInt(NoOwner)) and (Owner and (AwaitsFree * 3) = 0) then
+    CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
+end;
+
+procedure SpanShelve(Span: PSpan);
+var
+  IsCertain: Boolean;
+  Pages: Word;
+  First: NativeUInt;
+  Last: PBlock;
+  Count: Cardinal;
+begin
+  First := RemoteShelve(Span, Count);
+  if Count = 0 then
+    Exit;
+  // The owner sees that blocks are being shelved, or this thread what it has carved and written to
+  // Owner. Pairs with RemoteHasShelf.
+  IsCertain := OsBarrier;
+  Pages := FreePages(Span, First, Count);
+  if IsCertain then
+    Span^.ShelvedPages := Pages;
+  if Span^.ShelvedPages <> 0 then
+    WarnOwner(Span);
+  // Release: a thread that reads the first word 0 finds the block on the shelf.
+  ReleaseFence;
+  Last := TakeOut(Span, First, Count);
+  PurgePages(Span, Span^.ShelvedPages);
+  RemoteShelveEnd(Span, First, Last, Count);
 end;
 
 end.

@@ -71,7 +71,7 @@ procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
   LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
@@ -109,7 +109,7 @@ function BlocksInUse(Span: PSpan): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
+  Count := SpanUsedCount(Span);
   if Count < 0 then
     Count := 0;
   Result := Count;

@@ -43,9 +43,9 @@ type
   /// anew. A walk (WalkSpans) reads records at any time; its answer is inexact while spans change.
   ///
   /// Always, for skBlocks: (Used - Held + length(FreeList)) * BlockSize = CarvedBytes; Held is 0
-  /// unless the span is current; Used counts the blocks on Remote too. CarvedBytes <=
-  /// BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption (LaneMM.Span) lost
-  /// blocks count as used.
+  /// unless the span is current; Used counts the blocks on Remote and shelved ones, too.
+  /// CarvedBytes <= BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption
+  /// (LaneMM.Span) lost blocks count as used.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so a block begins only at Start. The
   /// span is given up; the thread that resizes or frees the block acts as owner.
   /// For skDebug the owner fields belong to debug/, under Debug.Lock, see LaneMM.DebugSpans.
@@ -60,6 +60,9 @@ type
         IsHuge: Boolean;          //< owner   huge pages were requested for a large block
         Held: Byte;               //< racy    1: current, and kept when its last block is freed;
                                   //  written by the owner. An old value makes a sum inexact
+        ShelvedPages: Word;       //< racy    pages with shelved blocks, a bit each; written by the
+                                  //  thread that shelves, cleared by the owner. An old value delays
+                                  //  the owner, or misses a free block. See LaneMM.RemoteList
         Next: PSpan;              //< lock Heap or Shard or Debug or Sample  next in its list; set
                                   //  without it by the thread that releases or takes over the span
         Prev: PSpan;              //< lock Heap or Shard or Debug  previous in its list
@@ -139,7 +142,10 @@ type
   THeap = record
     case Byte of
       0: (
-        Current: array[0..SizeClassCount - 1] of PSpan; //< owner  the span that serves a class
+        Current: array[0..SizeClassCount - 1] of PSpan; //< racy   the span that serves a class;
+                                                        //  written by the owner. A sweep that reads
+                                                        //  an old value shelves blocks of a span
+                                                        //  that is queued, or of another heap
         Borrowed: array[0..LastSharedClass] of Byte;    //< owner  blocks of a class so far from
                                                         //  spans of a larger one
         ClassOf: array[0..QuickSizes - 1] of Byte;      //< const  size class by requested size
@@ -352,6 +358,12 @@ type
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         LinkMasks: array[0..SizeClassCount - 1] of NativeUInt;     //< const  bits that are 0 in
                                                     //  FreeList, see LaneMM.SizeClasses
+        ShelvedPages: TAtomicWord;                  //< shared  pages of all spans that are purged
+        ShelveFrom: NativeUInt;                     //< racy  slices, without shelved pages, worth
+                                                    //  the next look for such pages; two threads at
+                                                    //  once look once too often
+        ShelveNext: PHeap;                          //< racy  the heap to look at next, or nil; two
+                                                    //  threads at once look at some twice
         {$ifdef LINUX}
         FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
                                                     //  yet, which is looked for once more

@@ -38,7 +38,7 @@ function FragmentsOfSample(const Fragments: TFragments; const Sample: TSample): 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Frontier, LaneMM.RemoteList;
+  LaneMM.Types, LaneMM.Frontier, LaneMM.Span;
 
 // Returns the share of one block in the free bytes of its span, which has Used blocks in use and
 // BlockBytes for blocks of BlockSize bytes.
@@ -56,7 +56,7 @@ end;
 
 function UsedOf(Span: PSpan): NativeInt;
 begin
-  Result := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
+  Result := SpanUsedCount(Span);
 end;
 
 // Returns the share of a block of the class in a span like Span, which holds no block for it.

@@ -6,43 +6,47 @@
  *   LaneMM.Span
  *     SpanTake: FreeList FreeList Link FreeList:= Link:= Used+
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
- *     SpanRefill: Collect FreeList Carve FreeList
+ *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve FreeList
  *     Collect: FreeList:= RemoteTakeAll Used-
- *     Carve: OwnerOf FreeList:= Link:= Link:=
- *     SpanIsFull: FreeList RemoteCount
- *     SpanCollect: RemoteTakeAll Link SpanPut
- *     SpanIsEmpty: Used AcquireFence RemoteCount
+ *     Carve: RemoteHasShelf OwnerOf FreeList:= Link:= Link:=
+ *     SpanIsFull: FreeList RemoteIsEmpty
+ *     SpanCollect: TakeShelf RemoteTakeAll Link SpanPut
+ *     SpanIsEmpty: Used AcquireFence RemoteFreedCount
  *   LaneMM.RemoteList
  *     RemotePush: CompareAndSwap Link FirstOf RemotePushClaimed
- *     RemotePushClaimed: Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:= FirstOf
- *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
+ *     RemotePushClaimed: RemoteShelfHas Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:=
+ *       FirstOf
+ *     RemoteTakeAll: LoadAcquire Remote ShelvedPages CompareAndSwap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     RemoteWord: LoadAcquire Remote
  *     RemoteIsUsed: CountOf FetchAdd Remote
- *     RemoteEndLife: StoreRelease Remote Remote
+ *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
  *     RemoteCount: CountOf LoadAcquire Remote
+ *     RemoteFreedCount: LoadAcquire Remote CountOf
+ *     RemoteIsEmpty: LoadAcquire Remote
  *   LaneMM.Heap
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
- *     SetCurrent: IsCurrent:= Owner:= Used+
+ *     SetCurrent: IsCurrent:= SetOwner Used+
  *     EndCurrent: IsCurrent:= Used-
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
- *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
  *     RetireCurrent: EndCurrent Retire
  *     HeapRetireAll: RetireCurrent
- *     HeapRetireEmpty: Used RemoteCount RetireCurrent
+ *     HeapRetireEmpty: RetireCurrent
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
  *     TakeTaken: Swap Taken PushTaken
  *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
  *     HeapNewSpan: SpanFormat
- *     HeapNextSpan: RetireCurrent TakeQueued Reclaim HeapNewSpan SetCurrent FreeList SpanRefill
- *     LateSpan: TakeQueued HeapNewSpan FreeList SpanRefill
- *     HeapLateBlock: LateSpan SpanTake SpanDropList Retire
- *     HeapAwaitedFree: Owner:= SpanCollect
+ *     HeapNextSpan: RetireCurrent ServingSpan SetCurrent
+ *     SetOwner: Owner:= RemoteHasShelf Owner:=
+ *     ServingSpan: TakeQueued Reclaim FreeList SpanRefill PushTaken HeapNewSpan SpanRefill
+ *     HeapLateBlock: ServingSpan SpanTake SpanDropList Retire
+ *     HeapAwaitedFree: SetOwner SpanCollect
  *     HeapClaim: LockTry QueueTaken OwnerOf QueueRemove LockLeave
- *     HeapTakeOver: Owner:= PushTaken
- *     EndLife: Owner:= RemoteEndLife
- *     Remove: QueueRemove EndLife
- *     CurrentEmptied: SpanUncountedBlock EndCurrent EndLife GiveBack
+ *     HeapTakeOver: SetOwner PushTaken
+ *     EndLife: RemoteEndLife Owner:=
+ *     Remove: EndLife QueueRemove
+ *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
  *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
  *       LockLeave GiveBack
  *     GiveBack: WantSweep ArenaRelease
@@ -65,7 +69,7 @@
  *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
  *     ClaimedBlockFree: SpanPut HeapTakeOver PurgeNotify HeapEmptied PurgeNotify
  *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
- *       BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
+ *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
  *   LaneMM.Threads
  *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
@@ -248,7 +252,7 @@ inline PushTaken(h) {
   d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
 }
 
-/* SpanIsFull, RemoteCount, RemoteGiveUp. */
+/* SpanIsFull, RemoteIsEmpty, RemoteGiveUp, SetOwner. Nobody shelves here: see shelf.pml. */
 inline Retire(h) {
   if
   :: FreeList == 0 && Carved && Remote == 0 ->                 /* SpanIsFull */
@@ -372,7 +376,7 @@ inline HeapNewSpan(h) {
   fi
 }
 
-/* SmallBlock: SpanRefill, HeapNextSpan. IsCurrent = h and FreeList <> 0 if it succeeded. */
+/* SmallBlock: SpanRefill, HeapNextSpan, ServingSpan. IsCurrent = h and FreeList <> 0 if it succeeded. */
 inline HeapNextSpan(h) {
   found = false;
   if
@@ -411,8 +415,8 @@ inline Remove(h) {
 
 /* EndCurrent, EndLife: no other thread reads IsCurrent for more than a sweep too many. */
 inline CurrentEmptied(h) {
+  d_step { Remote = 0; GivenUp = false; Owner = 0 };
   d_step { IsCurrent = 0; Held = 0 };
-  d_step { Owner = 0; Remote = 0; GivenUp = false };
   ArenaRelease()
 }
 
@@ -444,7 +448,7 @@ inline HeapEmptied(h) {
 inline SweepQueue(h) {
   if
   :: Queued & Bit(h) ->
-    /* SpanIsEmpty: Used, then RemoteCount. SpanUncountedBlock is for wrong programs. */
+    /* SpanIsEmpty: Used, then RemoteFreedCount. SpanUncountedBlock is for wrong programs. */
 #ifdef LENGTH_FIRST
     l = Count(Remote); ok = (l == Used);
 #else
@@ -548,7 +552,7 @@ inline SpanTake(me) {
   Used = l + 1
 }
 
-/* HeapLateBlock, LateSpan. */
+/* HeapLateBlock, ServingSpan. */
 inline HeapLateBlock(me) {
   found = false;
   TakeQueued(Abandoned);

@@ -5,8 +5,9 @@
  *   LaneMM.RemoteList
  *     RemoteWord: LoadAcquire Remote
  *     RemotePush: CompareAndSwap Link FirstOf RemotePushClaimed
- *     RemotePushClaimed: Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:= FirstOf
- *     RemoteTakeAll: LoadAcquire Remote Swap Remote CountOf FirstOf
+ *     RemotePushClaimed: RemoteShelfHas Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:=
+ *       FirstOf
+ *     RemoteTakeAll: LoadAcquire Remote ShelvedPages CompareAndSwap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     CountOf:
  *     FirstOf:

@@ -116,6 +116,23 @@ breaks kept 2 COUNT_EARLY
 breaks kept 2 CLAIM_EARLY
 breaks kept 3 KEEP_UNCOUNTED
 
+holds shelf
+holds shelf -DSecond=1 -DTurns=1
+holds shelf -DSecond=3 -DTurns=1
+breaks shelf 1 CARVE_BLIND
+breaks shelf 1 PAGES_BLIND
+breaks shelf 2 SHELF_BY_STORE -DSecond=3 -DTurns=1
+breaks shelf 3 END_BY_STORE
+breaks shelf 3 TAKE_EARLY
+breaks shelf 4 SHELF_UNSEEN -DSecond=3 -DTurns=1
+breaks shelf 4 PUSH_BLIND -DSecond=3 -DTurns=1
+breaks shelf 4 WORDS_FIRST -DSecond=3 -DTurns=1
+breaks shelf 5 AWAIT_SILENT -DSecond=1 -DTurns=1
+breaks shelf 5 OWNER_PLAIN -DSecond=1 -DTurns=1
+breaks shelf 6 COUNT_TWICE
+breaks shelf 6 COUNT_EARLY
+breaks shelf 6 END_LIFE_BLIND
+
 holds release
 breaks release 1 NO_RECHECK
 breaks release 1 NO_SECOND_TRY
@@ -209,6 +226,8 @@ then
   holds life -DRetireAll
   holds release -DRounds=3
   holds wake -DBoth
+  holds shelf -DSecond=1
+  holds shelf -DSecond=3
 fi
 
 echo "$Passed passed, $Failed failed"

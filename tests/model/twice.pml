@@ -3,9 +3,9 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.RemoteList
- *     RemoteEndLife: StoreRelease Remote Remote
+ *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
  *   LaneMM.Span
- *     SpanUncountedBlock: RemoteCount Link
+ *     SpanUncountedBlock: RemoteCount RemoteShelfHas Link
  *     SpanDropList: FreeList FreeList FreeList:= Used:=
  *
  * and RemotePush, SpanTake, SpanPut, Collect as remote.pml has them.

@@ -17,19 +17,19 @@
  *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
  *     EndCurrent: IsCurrent:= Used-
- *     EndLife: Owner:= RemoteEndLife
- *     CurrentEmptied: SpanUncountedBlock EndCurrent EndLife GiveBack
+ *     EndLife: RemoteEndLife Owner:=
+ *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
  *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
  *       LockLeave GiveBack
  *     GiveBack: WantSweep ArenaRelease
- *     HeapAwaitedFree: Owner:= SpanCollect
+ *     HeapAwaitedFree: SetOwner SpanCollect
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
  *     RetireCurrent: EndCurrent Retire
- *     Retire: SpanIsFull Owner:= RemoteGiveUp Owner:= PushTaken
- *     HeapTakeOver: Owner:= PushTaken
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
+ *     HeapTakeOver: SetOwner PushTaken
  *     HeapRetireAll: RetireCurrent
  *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *   LaneMM.Threads

@@ -4,9 +4,9 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Span
- *     SpanFormat: FreeList:= Used:= IsCurrent:= Owner:= ReleaseFence
+ *     SpanFormat: FreeList:= Used:= IsCurrent:= ShelvedPages:= Owner:= ReleaseFence
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
- *     SpanIsEmpty: Used AcquireFence RemoteCount
+ *     SpanIsEmpty: Used AcquireFence RemoteFreedCount
  *   LaneMM.Large
  *     LargeFormat: Used:= ReleaseFence
  *   LaneMM.DebugSpans
