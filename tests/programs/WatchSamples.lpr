@@ -8,10 +8,10 @@
 program WatchSamples;
 
 {$mode delphi}{$H+}
-{$unitpath ../../src/core} // behind the door
+{$unitpath ../../src/core;../../src/observe} // behind the door
 
 uses
-  LaneMM, cthreads, LaneMM.Os;
+  LaneMM, cthreads, LaneMM.Os, LaneMM.Temporaries;
 
 var
   Kept: array[0..99999] of Pointer;
@@ -80,10 +80,14 @@ begin
   Pointer(Text) := nil; // so that it is not freed before the profile is written
 end;
 
+// The thread goes on as after a sample. What was sampled before, here surely a large block, followed
+// from no seed, and the window that it has opened would decide when the next sample comes.
 procedure SetSeed(Seed: UInt64);
 begin
+  FreeMem(GetMem(30 * LaneMM_Settings.Values[opRate]));
   OsThreadHeap^.SampleSeed := Seed;
   OsThreadHeap^.SampleIn := LaneMM_Settings.Values[opRate];
+  WindowOpen(OsThreadHeap);
 end;
 
 var
