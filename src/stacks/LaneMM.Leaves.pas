@@ -1,4 +1,4 @@
-/// Finds the start of a routine that was interrupted while it had no frame.
+/// Finds the start of a routine that has no frame where it was interrupted, or called another one.
 //
 // Owns:       nothing.
 // x86:        a leaf has nothing on the stack but its return address. A direct call of it has its
@@ -12,7 +12,7 @@
 //             One that was called through a pointer begins after the last end of a routine since
 //             the nearest frame. From its start on nothing may change the two registers.
 // Invariants: reads code of this module alone, and what is not known is no leaf.
-// Callers:    any thread, inside the handler of a fault.
+// Callers:    any thread, also inside the handler of a fault.
 unit LaneMM.Leaves;
 
 {$I ../LaneMM.inc}
@@ -22,6 +22,9 @@ interface
 /// Returns whether the routine that was interrupted at Pc has no frame, and Return, at the top of
 /// the stack or in the link register, is its return address; Start receives its start.
 function LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
+/// Returns whether the routine of the instruction at Pc has changed nothing on its way there that
+/// leads to its caller; Start receives its start. x86 only.
+function FramelessFind(Pc: NativeUInt; out Start: NativeUInt): Boolean;
 
 implementation
 
@@ -144,6 +147,14 @@ begin
     and (Found.Farthest < Start);
 end;
 
+function FramelessFind(Pc: NativeUInt; out Start: NativeUInt): Boolean;
+begin
+  Start := 0;
+  if CodeIsOwn(Pc) then
+    Start := NearestStart(Pc, False);
+  Result := (Start <> 0) and IsUntouched(Start, Pc) and BeginsRoutine(Start);
+end;
+
 // LeafFind for x86.
 function X86LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
 const
@@ -159,11 +170,7 @@ begin
         PrologueRead(PByte(Start), Rule);
         Result := (Rule.Size = 0) and not Rule.IsFramed;
       end;
-    ckIndirect:
-      begin
-        Start := NearestStart(Pc, False);
-        Result := (Start <> 0) and IsUntouched(Start, Pc) and BeginsRoutine(Start);
-      end;
+    ckIndirect: Result := FramelessFind(Pc, Start);
   end;
 end;
 

@@ -7,7 +7,8 @@
 //             routine gives the distance from its stack pointer to its return address; it is
 //             searched for backwards from the call, at the alignment of routines. A call
 //             instruction must precede the return address, and a direct call must lead to that
-//             very routine. The start found for a return address is kept and tried first.
+//             very routine. The start found for a return address is kept and tried first. One
+//             without a prologue that was called through a pointer is found by LaneMM.Leaves.
 // Windows:    of 64 bits, the linker's table of this module has the routines and what their
 //             prologues do.
 // Others:     the chain of frame pointers; a return address must lie in that code, too.
@@ -238,6 +239,19 @@ begin
     KeepSteps(Place, Steps + 1);
 end;
 
+// Unwinds a routine that was called through a pointer and has nothing on the stack but its return
+// address, as on 32-bit Windows one that saves no register.
+function LeaveFrameless(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+var
+  Target: NativeUInt;
+begin
+  Rule := Default(TUnwindRule);
+  Result := IsOnStack(Walk, Walk.Sp) and (CallBefore(WordAt(Walk.Sp), Target) = ckIndirect)
+    and FramelessFind(Walk.Pc, Rule.Start);
+  if Result then
+    Leave(Walk, Walk.Sp, 0);
+end;
+
 // A key and its alignments are one word of Stacks.KnownStarts, so threads need no agreement. The
 // key of a start is the return address. That none was found holds for one place of the stack: it
 // may have been misread, which says nothing about the routine elsewhere.
@@ -249,7 +263,8 @@ begin
   if not CodeFind(Pc, First) then
     Exit(False);
   Steps := KnownSteps(Pc);
-  if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule) then
+  if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule)
+    or LeaveFrameless(Walk, Rule) then
     Exit(True);
   Place := Pc xor NativeUInt(Walk.Sp * SpreadFactor);
   if IsKnownEnd(Place) then

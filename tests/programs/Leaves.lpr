@@ -40,7 +40,7 @@ var
   Place: PPlace;
   Sum: Integer;
   Reader: TReader;
-  Call, CallInAssembler: TReadCall;
+  Call, CallInAssembler, CallFrameless: TReadCall;
   Method: TReadMethod;
   Actor: IReader;
 
@@ -129,6 +129,19 @@ asm
   {$ifend}
 end;
 
+// Calls another routine, on x86 with nothing on the stack but its return address.
+function PassOn(Place: PPlace): Integer; assembler; nostackframe;
+asm
+  {$if defined(CPUX86_64) or defined(CPUI386)}
+  call ReadInAssembler
+  {$else}
+  stp x29, x30, [sp, #-16]!
+  mov x29, sp
+  bl ReadInAssembler
+  ldp x29, x30, [sp], #16
+  {$ifend}
+end;
+
 procedure ByAssembler;
 begin
   Inc(Sum, ReadInAssembler(Place));
@@ -137,6 +150,11 @@ end;
 procedure ByAssemblerPointer;
 begin
   Inc(Sum, CallInAssembler(Place));
+end;
+
+procedure ByFrameless;
+begin
+  Inc(Sum, CallFrameless(Place));
 end;
 
 procedure BySpace;
@@ -192,12 +210,12 @@ begin
 end;
 
 const
-  Ways: array[0..10] of TWay = ((Name: 'name'; Run: ByName), (Name: 'pointer'; Run: ByPointer),
+  Ways: array[0..11] of TWay = ((Name: 'name'; Run: ByName), (Name: 'pointer'; Run: ByPointer),
     (Name: 'method'; Run: ByMethod), (Name: 'virtual'; Run: ByVirtual),
     (Name: 'override'; Run: ByOverride), (Name: 'interface'; Run: ByInterface),
     (Name: 'choice'; Run: ByChoice), (Name: 'saving'; Run: BySaving),
     (Name: 'assembler'; Run: ByAssembler), (Name: 'assembler-pointer'; Run: ByAssemblerPointer),
-    (Name: 'space'; Run: BySpace));
+    (Name: 'frameless'; Run: ByFrameless), (Name: 'space'; Run: BySpace));
 
 procedure Go(const Way: TWay);
 begin
@@ -219,6 +237,7 @@ begin
   Actor := TReader.Create;
   Call := Read;
   @CallInAssembler := @ReadInAssembler;
+  @CallFrameless := @PassOn;
   Method := Reader.Read;
   if ParamStr(1) <> 'none' then
     FreeMem(Place);

@@ -58,7 +58,7 @@ type
 
 const
   // How the routine is called, and the backtrace of its fault, up to the main block.
-  AllExpected: array[0..10] of TExpected = (
+  AllExpected: array[0..11] of TExpected = (
     (Way: 'name'; Frames: 'LEAVES.READ LEAVES.BYNAME LEAVES.GO main'),
     (Way: 'pointer'; Frames: 'LEAVES.READ LEAVES.BYPOINTER LEAVES.GO main'),
     (Way: 'method'; Frames: 'LEAVES.TREADER.READ LEAVES.BYMETHOD LEAVES.GO main'),
@@ -70,6 +70,8 @@ const
     (Way: 'assembler'; Frames: 'LEAVES.READINASSEMBLER LEAVES.BYASSEMBLER LEAVES.GO main'),
     (Way: 'assembler-pointer';
       Frames: 'LEAVES.READINASSEMBLER LEAVES.BYASSEMBLERPOINTER LEAVES.GO main'),
+    (Way: 'frameless';
+      Frames: 'LEAVES.READINASSEMBLER LEAVES.PASSON LEAVES.BYFRAMELESS LEAVES.GO main'),
     (Way: 'space'; Frames: 'LEAVES.READWITHSPACE LEAVES.BYSPACE LEAVES.GO main'));
 
 // The routines of the backtrace with this heading.
