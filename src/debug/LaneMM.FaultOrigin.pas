@@ -165,6 +165,9 @@ end;
 
 function FindAddress(const Scene: TScene; const Operand: TOperand; Limit: NativeUInt;
   Loads: Cardinal; out Address: NativeUInt): Boolean; forward;
+// Finds the value that the caller had in a register at its call.
+function FindPassed(const Scene: TScene; Number, Loads: Cardinal; out Value: NativeUInt)
+  : Boolean; forward;
 
 // Finds the value that a register had before the instruction at Limit.
 function FindValue(const Scene: TScene; Number: Cardinal; Limit: NativeUInt; Loads: Cardinal;
@@ -179,13 +182,17 @@ begin
   Result := FindWrite(Scene, Limit, Scene.Pc, RegisterBit(Number), Place);
   if not Result then
     Exit;
-  if Place = 0 then
+  if (Place = 0) and (Scene.Known and RegisterBit(Number) <> 0) then
   begin
     Value := Scene.Values[Number];
-    Exit(Scene.Known and RegisterBit(Number) <> 0);
+    Exit;
   end;
-  Result := (Loads > 0) and FindWrite(Scene, Scene.Start, Limit, RegisterBit(Number), Place)
-    and (Place <> 0) and IsOnlyWay(Scene, Place) and InstructionAt(Place, Item)
+  Result := (Loads > 0) and FindWrite(Scene, Scene.Start, Limit, RegisterBit(Number), Place);
+  if not Result then
+    Exit;
+  if Place = 0 then
+    Exit(FindPassed(Scene, Number, Loads - 1, Value));
+  Result := IsOnlyWay(Scene, Place) and InstructionAt(Place, Item)
     and (Item.Kind in [ikLoad, ikAddress])
     and FindAddress(Scene, Item.Operand, Place, Loads - 1, Value);
   if Result and (Item.Kind = ikLoad) then
@@ -347,6 +354,15 @@ begin
   SetValue(Caller, StackRegister, Caller.Walk.Sp);
   SetValue(Caller, FrameRegister, Caller.Walk.Frame);
   Scene := Caller;
+end;
+
+function FindPassed(const Scene: TScene; Number, Loads: Cardinal; out Value: NativeUInt)
+  : Boolean;
+var
+  Caller: TScene;
+begin
+  Caller := Scene;
+  Result := SceneLeave(Caller) and FindValue(Caller, Number, Caller.Pc, Loads, Value);
 end;
 
 // ---------------------------------------------------------------------------- all
