@@ -77,6 +77,8 @@ implementation
 uses
   LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
+{$I ../LaneMM.AfterUses.inc}
+
 const
   // Untouched blocks are put on FreeList in portions of at most this many bytes, or one by one, so
   // that unused memory is not touched.
