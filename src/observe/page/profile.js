@@ -420,7 +420,8 @@ function readReport(text){
 }
 function fromSpeedscope(file){
   const [first]=file.profiles;
-  return {kind:file.name,frames:file.shared.frames,
+  const [kind]=file.name.split(":");
+  return {kind,frames:file.shared.frames,
     columns:file.profiles.map(profile=>({name:profile.name})),
     sites:first.samples.map((stack,i)=>({stack,
       values:file.profiles.map(profile=>profile.weights[i])}))};
