@@ -64,7 +64,7 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@sh tools/need.sh fpc
 	@rm -rf $(OUT)/core
 	@mkdir -p $(OUT)/core/src $(OUT)/core/units
-	@cp -R src/core src/LaneMM.inc $(OUT)/core/src
+	@cp -R src/core src/LaneMM.inc src/LaneMM.AfterUses.inc $(OUT)/core/src
 	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
 	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
