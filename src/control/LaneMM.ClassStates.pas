@@ -43,19 +43,6 @@ uses
 type
   PHeapState = ^THeapState;
 
-// Returns the blocks in use of a span, at most Capacity; 0 while another thread is changing it.
-function BlocksInUse(Span: PSpan; Capacity: NativeUInt): NativeUInt;
-var
-  Count: NativeInt;
-begin
-  Count := SpanUsedCount(Span);
-  if Count < 0 then
-    Count := 0;
-  Result := Count;
-  if Result > Capacity then
-    Result := Capacity;
-end;
-
 procedure AddSpan(Span: PSpan; Context: Pointer);
 var
   State: ^TClassState;
@@ -66,7 +53,9 @@ begin
     Exit;
   State := @PHeapState(Context)^.ByClass[Span^.SizeClass];
   Capacity := Span^.BlockBytes div Size;
-  Count := BlocksInUse(Span, Capacity);
+  Count := SpanUsedCount(Span);
+  if Count > Capacity then // the record became another span's
+    Count := Capacity;
   Inc(State^.BlockCount, Count);
   Inc(State^.UsedBytes, Count * Size);
   Inc(State^.FreeCount, Capacity - Count);

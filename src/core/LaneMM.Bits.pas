@@ -18,6 +18,8 @@ function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
 function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
 /// Returns the index of the lowest set bit of Value, which is not 0.
 function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Returns the number of set bits of Value.
+function BitCount(Value: NativeUInt): Cardinal;
 /// Prefetches the cache line at P for a read soon; P need not be a valid address.
 procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
 
@@ -57,6 +59,16 @@ end;
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt;
 begin
   Result := NativeUInt(Value + Alignment - 1) and not NativeUInt(Alignment - 1);
+end;
+
+function BitCount(Value: NativeUInt): Cardinal;
+begin
+  Result := 0;
+  while Value <> 0 do
+  begin
+    Value := Value and NativeUInt(Value - 1);
+    Inc(Result);
+  end;
 end;
 
 procedure CacheFetch(P: Pointer);

@@ -66,8 +66,8 @@ function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
 /// Takes the run of SliceCount slices that was kept last, as ArenaTake does; nil if none. The
 /// heap's thread.
 function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
-/// Ends a section that the assembler began. The heap's thread.
-procedure LargeLeave(Heap: PHeap);
+/// Ends a section of the heap's thread, also one that the assembler began.
+procedure RunsLeave(Heap: PHeap);
 /// Lets the next blocks from kept runs have the heap as getter, where that is possible.
 procedure LargeUseGetter(Heap: PHeap);
 /// Releases all runs that the heap keeps. Any thread. False if its thread uses them at this moment,
@@ -262,11 +262,6 @@ begin
     Result := KeptTake(Heap, SliceCount, Longest);
   if Result = nil then
     CountMissed(Heap, SliceCount);
-end;
-
-procedure LargeLeave(Heap: PHeap);
-begin
-  RunsLeave(Heap);
 end;
 
 procedure LargeUseGetter(Heap: PHeap);

@@ -116,7 +116,7 @@ function RemoteEndMarked(Span: PSpan; Word: TAtomicWord): Boolean;
 implementation
 
 uses
-  LaneMM.Errors, LaneMM.Os;
+  LaneMM.Bits, LaneMM.Errors, LaneMM.Os;
 
 const
   FirstMask = NativeUInt(1) shl OffsetBits - BlockAlignment + EndOfList;
@@ -294,21 +294,11 @@ begin
   Result := FirstOf(Word);
 end;
 
-function PageCount(Pages: NativeUInt): NativeUInt;
-begin
-  Result := 0;
-  while Pages <> 0 do
-  begin
-    Pages := Pages and (Pages - 1);
-    Inc(Result);
-  end;
-end;
-
 procedure RemoteShelveEnd(Span: PSpan; First: NativeUInt; Last: PBlock; Count: Cardinal);
 var
   Word, Put: TAtomicWord;
 begin
-  FetchAdd(Process.ShelvedPages, PageCount(Span^.ShelvedPages));
+  FetchAdd(Process.ShelvedPages, BitCount(Span^.ShelvedPages));
   repeat
     Word := LoadAcquire(Span^.Remote);
     Put := Word and not StateMask;
@@ -361,7 +351,7 @@ begin
     Exit;
   Pages := Span^.ShelvedPages;
   Span^.ShelvedPages := 0;
-  FetchAdd(Process.ShelvedPages, NativeUInt(-NativeInt(PageCount(Pages))));
+  FetchAdd(Process.ShelvedPages, NativeUInt(-NativeInt(BitCount(Pages))));
 end;
 
 procedure RemoteShelveRecover(Span: PSpan);

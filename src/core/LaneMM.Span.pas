@@ -50,8 +50,8 @@ function SpanIsFull(Span: PSpan): Boolean;
 /// Returns true if no block is in use; blocks that other threads freed count as free. Not for a
 /// current span.
 function SpanIsEmpty(Span: PSpan): Boolean;
-/// Returns the number of blocks in use; while other threads use the span, about.
-function SpanUsedCount(Span: PSpan): NativeInt;
+/// Returns the number of blocks in use; about, and never below 0, while other threads use the span.
+function SpanUsedCount(Span: PSpan): NativeUInt;
 /// Purges the pages of a span of one slice that hold nothing but blocks that other threads freed,
 /// and bytes that were never a block. Any thread, also when Span is no such span any more; does
 /// nothing while another thread does the same.
@@ -346,9 +346,14 @@ begin
   Result := Used = RemoteFreedCount(Span);
 end;
 
-function SpanUsedCount(Span: PSpan): NativeInt;
+function SpanUsedCount(Span: PSpan): NativeUInt;
+var
+  Count: NativeInt;
 begin
-  Result := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteFreedCount(Span));
+  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteFreedCount(Span));
+  Result := 0;
+  if Count > 0 then
+    Result := Count;
 end;
 
 function SpanUncountedBlock(Span: PSpan): PBlock;

@@ -104,17 +104,6 @@ begin
     Hooks.DebugVisit(Span, AddDebugBlock, @Status);
 end;
 
-// Returns the blocks in use of a span of blocks; 0 while another thread is changing it.
-function BlocksInUse(Span: PSpan): NativeUInt;
-var
-  Count: NativeInt;
-begin
-  Count := SpanUsedCount(Span);
-  if Count < 0 then
-    Count := 0;
-  Result := Count;
-end;
-
 procedure VisitSpan(Span: PSpan; Context: Pointer);
 var
   Status: ^TStatus;
@@ -131,9 +120,9 @@ begin
     Exit;
   end;
   if Span^.BlockSize <= MaxSmallSize then
-    AddSpan(Status^.Small, Span, BlocksInUse(Span))
+    AddSpan(Status^.Small, Span, SpanUsedCount(Span))
   else
-    AddSpan(Status^.Medium, Span, BlocksInUse(Span));
+    AddSpan(Status^.Medium, Span, SpanUsedCount(Span));
 end;
 
 // Returns the slices of all runs that threads keep.
@@ -220,7 +209,7 @@ begin
   if (Span^.Kind <> skBlocks) or (Span^.SizeClass >= SizeClassCount) then
     Exit;
   Status := @PClassStatuses(Context)^[Span^.SizeClass];
-  Count := BlocksInUse(Span);
+  Count := SpanUsedCount(Span);
   Inc(Status^.BlockCount, Count);
   if Count < CapacityOf(Span) then
     Inc(Status^.FreeCount, CapacityOf(Span) - Count);
@@ -257,7 +246,7 @@ begin
     skBlocks:
       begin
         Info.Capacity := CapacityOf(Span);
-        Info.BlockCount := BlocksInUse(Span);
+        Info.BlockCount := SpanUsedCount(Span);
       end;
     skDebug:
       begin

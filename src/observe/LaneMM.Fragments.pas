@@ -54,11 +54,6 @@ begin
     Result := Free / Used * BlockSize;
 end;
 
-function UsedOf(Span: PSpan): NativeInt;
-begin
-  Result := SpanUsedCount(Span);
-end;
-
 // Returns the share of a block of the class in a span like Span, which holds no block for it.
 function ShareBeside(Span: PSpan; SizeClass: Cardinal): Double;
 var
@@ -66,7 +61,7 @@ var
 begin
   BlockSize := ClassToSize(SizeClass);
   if (Span <> nil) and (Span^.Kind = skBlocks) and (Span^.BlockSize = BlockSize) then
-    Result := ShareOf(UsedOf(Span) + 1, Span^.BlockBytes, BlockSize)
+    Result := ShareOf(SpanUsedCount(Span) + 1, Span^.BlockBytes, BlockSize)
   else
     Result := ShareOf(1, NativeUInt(Process.ClassSlices[SizeClass]) * SliceSize, BlockSize);
 end;
@@ -84,7 +79,7 @@ function ClaimOf(const Sample: TSample; Span: PSpan): UInt64;
 var
   Bytes: Double;
 begin
-  Bytes := ShareOf(UsedOf(Span), Span^.BlockBytes, Span^.BlockSize);
+  Bytes := ShareOf(SpanUsedCount(Span), Span^.BlockBytes, Span^.BlockSize);
   if Sample.Count > 1 then
     Bytes := Bytes + ShareBeside(Sample.Like, Span^.SizeClass)
       * NativeUInt(Sample.Count - 1);

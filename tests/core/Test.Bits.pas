@@ -16,6 +16,7 @@ type
     procedure AlignUpWrapsAtTheTop;
     procedure FloorLog2FindsTheHighestBit;
     procedure LowestBitFindsTheLowestBit;
+    procedure BitCountCountsTheSetBits;
     procedure TextLengthEndsAtTheFirstZero;
     procedure TextBeginsComparesAllOfTheStart;
     procedure TextLowerChangesCapitalsOnly;
@@ -78,6 +79,18 @@ begin
   begin
     Same(Bit, LowestBit(Cardinal(1) shl Bit), 'one bit');
     Same(Bit, LowestBit(High(Cardinal) shl Bit), 'all bits above');
+  end;
+end;
+
+procedure TBitsTests.BitCountCountsTheSetBits;
+var
+  Bit: Cardinal;
+begin
+  Same(0, BitCount(0), 'no bit');
+  for Bit := 0 to SizeOf(NativeUInt) * 8 - 1 do
+  begin
+    Same(1, BitCount(NativeUInt(1) shl Bit), 'one bit');
+    Same(Bit + 1, BitCount(High(NativeUInt) shr (SizeOf(NativeUInt) * 8 - 1 - Bit)), 'all bits below');
   end;
 end;
 
