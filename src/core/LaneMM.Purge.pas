@@ -64,10 +64,10 @@ begin
     Dec(Result, Shelved);
 end;
 
-// Purges pages of current spans of other threads, from the heap Heap on, until MostSpans or more
-// were tried. Returns the heap to go on with, nil after the last one. The next look is due then
-// when memory has grown by one part in ShelveShare.
-function ShelveHeaps(Heap: PHeap; MostSpans: Cardinal): PHeap;
+// Purges pages of current spans of other threads, from the heap Heap on, until Most heaps and spans
+// or some more were tried. Returns the heap to go on with, nil after the last one. The next look is
+// due then when memory has grown by one part in ShelveShare.
+function ShelveHeaps(Heap: PHeap; Most: Cardinal): PHeap;
 const
   ShelveShare = 8;
 var
@@ -75,8 +75,9 @@ var
 begin
   Result := Heap;
   Tried := 0;
-  while (Result <> nil) and (Tried < MostSpans) do
+  while (Result <> nil) and (Tried < Most) do
   begin
+    Inc(Tried);
     if Result <> OsThreadHeap then
       Inc(Tried, HeapShelve(Result));
     Result := Result^.NextHeap;
@@ -93,14 +94,14 @@ end;
 // The same by parts: a thread that needs a span does no more than one at a time.
 procedure ShelvePart;
 const
-  PartSpans = 32;
+  PartSize = 64;
 var
   Heap: PHeap;
 begin
   Heap := Process.ShelveNext;
   if Heap = nil then
     Heap := ThreadsFirstHeap;
-  Process.ShelveNext := ShelveHeaps(Heap, PartSpans);
+  Process.ShelveNext := ShelveHeaps(Heap, PartSize);
 end;
 
 procedure SweepIfWanted;

@@ -32,6 +32,7 @@ type
     Roles, Current: TAtomicWord;
     Passed: array[0..PassCount - 1] of TAtomicWord;
     procedure GetBlocks;
+    procedure GetOne;
     procedure GetMore;
     procedure FreeMore;
     procedure FreeFirst;
@@ -52,6 +53,7 @@ type
     procedure PagesOfFreedBlocksAreGivenBack;
     procedure TrimGivesThemBack;
     procedure GrowthGivesThemBack;
+    procedure ThreadThatNeedsASpanLooksAtSomeHeapsOnly;
     procedure BlockInUseKeepsItsPage;
     procedure OwnerGetsEachBlockAgain;
     procedure OwnersFreePutsThemOnTheFreeList;
@@ -119,6 +121,11 @@ begin
   Skipped := nil;
   Hooks.Corruption := KeptHook;
   inherited TearDown;
+end;
+
+procedure TShelfTests.GetOne;
+begin
+  FreeMem(GetMem(BlockSize));
 end;
 
 procedure TShelfTests.GetMore;
@@ -195,6 +202,27 @@ begin
     ProcessSweep; // looks at some heaps
   until Process.ShelveFrom > 1;
   Same(0, BackedPages, 'pages');
+end;
+
+procedure TShelfTests.ThreadThatNeedsASpanLooksAtSomeHeapsOnly;
+var
+  Servants: array[1..100] of TServant;
+  Index: Integer;
+begin
+  for Index := Low(Servants) to High(Servants) do
+  begin
+    Servants[Index] := TServant.Create;
+    Servants[Index].Call(GetOne);
+  end;
+  Process.ShelveNext := nil;
+  Process.ShelveFrom := 1;
+  ProcessSweep;
+  AssertTrue('heaps are left', Process.ShelveNext <> nil);
+  while Process.ShelveNext <> nil do
+    ProcessSweep;
+  AtLeast(2, Process.ShelveFrom, 'slices of the next look');
+  for Index := Low(Servants) to High(Servants) do
+    Servants[Index].Free;
 end;
 
 // The block after the one in use begins in its page, and ends in one that is purged.
