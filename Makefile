@@ -154,6 +154,9 @@ test-refused: ## targets that no test runs on do not compile; what a port needs 
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/refused.sh
 
+test-together: ## runs of make matrix at the same time do not disturb each other
+	@sh tests/matrix/together.sh
+
 selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
 	@sh tools/selfcompile.sh
@@ -295,7 +298,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 
 .PHONY: seeds test-planted test-lazarus
 .PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: matrix test-matrix test-casts test-refused mutants faults test-faults fuzz test-fuzz soak
+.PHONY: matrix test-matrix test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -7,6 +7,7 @@
 # Without targets all of them; --quick: the parts that a target names as quick, and no table. Prints
 # a line for each target and part. Ends with `N passed, N failed`. --prepare: only makes its compiler.
 # PARTS='NAME...' in the environment: only these parts; the results of the others stay.
+# Several of these may run at a time: a target, a compiler and the table are each made by one of them.
 #
 # A target is a file tests/matrix/targets/TARGET.sh. It is read by this script after tests/matrix/tools.sh,
 # in a process of its own whose current directory is the repository, and sets or defines
@@ -51,6 +52,14 @@ if [ $# -eq 0 ]; then
 fi
 results=build/matrix/results-$kind
 mkdir -p "$results"
+
+# alone FILE COMMAND...: runs the command while no other run has the lock FILE. What the command
+# leaves running, such as a server of wine, does not hold it.
+alone() {
+  lock=$1
+  shift
+  { flock 9 && "$@" 9>&-; } 9> "$lock"
+}
 
 # make_part PART: the tests of one part, with counts in the last line.
 make_part() {
@@ -109,7 +118,7 @@ counts() {
   esac
 }
 
-# Reads the target and makes its compiler. One at a time: two runs at once may need the same.
+# Reads the target and makes its compiler. Targets share sources and package lists.
 prepare_target() { # TARGET
   target=$1
   dir=$repository/build/matrix/$target
@@ -118,14 +127,16 @@ prepare_target() { # TARGET
   . tests/matrix/tools.sh
   # shellcheck source=/dev/null
   . "tests/matrix/targets/$target.sh"
-  if ! { flock 9 && prepare > "$dir/prepare.log" 2>&1 9>&-; } 9> "$dir/lock"; then
+  if ! alone build/matrix/prepare.lock prepare > "$dir/prepare.log" 2>&1; then
     tail -n 5 "$dir/prepare.log" | sed "s/^/$target: /"
     return 1
   fi
 }
 
-# record PART SUM: in the results of the target, in the place of what stands there for the part.
+# record PART SUM: in the results of the target, in the place of what stands there for the part, and
+# in those of this run.
 record() {
+  echo "$2" >> "$run"
   grep -v "^$1 " "$results/$target" > "$results/$target.new"
   echo "$1 $2" >> "$results/$target.new"
   mv "$results/$target.new" "$results/$target"
@@ -168,12 +179,14 @@ if [ "$kind" = prepare ]; then
   prepare_target "$1"
   exit
 fi
+run=$results/run.$$
+trap 'rm -f "$run"' EXIT
+: > "$run"
 for target in "$@"; do
-  run_target "$target"
+  alone "build/matrix/$target.lock" run_target "$target"
 done
 if [ "$kind" = full ]; then
-  sh tests/matrix/table.sh
+  alone build/matrix/table.lock sh tests/matrix/table.sh
 fi
-cd "$results" || exit 1
-awk '{ passed += $2; failed += $3 }
-  END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || NR == 0 }' "$@"
+awk '{ passed += $1; failed += $2 }
+  END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || NR == 0 }' "$run"

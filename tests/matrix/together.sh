@@ -1,0 +1,73 @@
+#!/bin/sh
+# Tests that runs of tests/matrix/run.sh at the same time do not disturb each other.
+#
+#   sh tests/matrix/together.sh
+#
+# Two targets that need no compiler, in a copy of the scripts below build; two runs of each. A
+# preparation or a part that meets another one fails. Ends with `N passed, N failed`.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/../.." || exit 1
+copy=build/matrix-together
+rm -rf "$copy"
+mkdir -p "$copy/docs" "$copy/tests/matrix/targets"
+cp tests/matrix/run.sh tests/matrix/table.sh tests/matrix/tools.sh "$copy/tests/matrix"
+cd "$copy" || exit 1
+passed=0
+failed=0
+
+# check NAME COMMAND...: a test, passed if the command ends with success.
+check() {
+  name=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "passed: $name"
+  else
+    failed=$((failed + 1))
+    echo "failed: $name"
+  fi
+}
+
+# page PASSED DATE: docs/platforms.md with the result of one part of the targets.
+page() {
+  printf '# Platforms\n\n<!-- table -->\n'
+  sed -n "s/^  echo '\(|.*\)'$/\1/p" tests/matrix/table.sh
+  for target in one two; do
+    echo "| $target | nowhere | - | - | - | $1 | - | - | - | - | 0 | $2 |"
+  done
+  printf '<!-- end of table -->\n\nText.\n\n<!-- left out -->\n'
+  printf '\n**one**\n\n| left out | why |\n|---|---|\n'
+  printf '<!-- end of left out -->\n\nThe end.\n'
+}
+
+for target in one two; do
+  cat > "tests/matrix/targets/$target.sh" << 'END'
+how='nowhere'
+parts='engine'
+
+prepare() {
+  mkdir build/matrix/preparing && sleep 0.1 && rmdir build/matrix/preparing
+}
+END
+done
+: > tests/matrix/targets/one.without
+cat > Makefile << 'END'
+core: ; @mkdir $(OUT)/testing && sleep 0.3 && rmdir $(OUT)/testing && echo '3 passed, 0 failed'
+END
+page - - > docs/platforms.md
+for run in one.1 two.1 one.2 two.2; do
+  sh tests/matrix/run.sh "${run%.*}" > "$run.log" 2>&1 &
+done
+wait
+for run in one.1 two.1 one.2 two.2; do
+  check "run $run of four has its own tests alone" [ "$(tail -n 1 "$run.log")" = '3 passed, 0 failed' ]
+done
+page 3 "$(date -u +%Y-%m-%d)" > expected.md
+check 'the page has the results of all runs' diff expected.md docs/platforms.md
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
