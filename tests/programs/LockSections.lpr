@@ -14,18 +14,19 @@ uses
   LaneMM.Atomic, LaneMM.Arena, LaneMM.Frontier, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
-  TKind = (kiShard, kiHeap, kiAbandoned, kiSamples);
+  TKind = (kiShard, kiHeap, kiAbandoned, kiSamples, kiRuns);
   TWork = procedure(Count: Integer);
   TBlocks = array of PByte;
 
 const
   KindNames: array[TKind] of string = ('TShard.Lock', 'THeap.Lock', 'Process.Abandoned^.Lock',
-    'Observe.SampleLock');
+    'Observe.SampleLock', 'THeap.RunsClaimed');
   // Every routine that takes one of these locks. LaneMM.Arena.ShardLeave takes one again only
   // where another thread came in between.
-  Takers: array[0..10] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
+  Takers: array[0..11] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
     'Arena.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
-    'Heap.HeapSweep', 'Heap.HeapAbandon', 'Sampler.BlockForSample');
+    'Heap.HeapSweep', 'Heap.HeapAbandon', 'Sampler.BlockForSample',
+    'Large.LargeReleaseKept');
   NoPurgeThread = 3;       // a value of Process.PurgeState
   Free = 0;
   Taken = 1;
@@ -34,6 +35,7 @@ const
   ThreadCount = 6;
   GrowingCount = 8;
   RunBlock = 16 * SliceSize; // a large block that its thread does not keep when it is freed
+  KeptBlock = 2 * SliceSize; // one that it keeps
   SpanBlock = 2048;
   BlocksPerSpan = SliceSize div SpanBlock;
   RareBlock = 60000;
@@ -320,6 +322,14 @@ begin
   FreeAll(Blocks);
 end;
 
+// Runs that this thread keeps, and a sweep releases.
+procedure ReleaseKept(Count: Integer);
+begin
+  Blocks := NewBlocks(Count, KeptBlock);
+  FreeAll(Blocks);
+  Purge;
+end;
+
 function ColdSlices: NativeUInt;
 var
   Number: Integer;
@@ -365,7 +375,7 @@ type
   end;
 
 const
-  Growths: array[0..7] of TGrowth = (
+  Growths: array[0..8] of TGrowth = (
     (Item: 'run that was released meanwhile'; Kind: kiShard; Taker: 'Arena.Enter'; Few: 10;
       Many: 30; Work: ReleaseRuns),
     (Item: 'run that is too short'; Kind: kiShard; Taker: 'Arena.TakeOf'; Few: 100; Many: 300;
@@ -381,7 +391,9 @@ const
     (Item: 'abandoned span that is queued'; Kind: kiAbandoned; Taker: 'Heap.Reclaim'; Few: 10;
       Many: 30; Work: AbandonSpans),
     (Item: 'full span of sampled blocks'; Kind: kiSamples; Taker: 'Sampler.BlockForSample'; Few: 10;
-      Many: 30; Work: SampleSpans));
+      Many: 30; Work: SampleSpans),
+    (Item: 'run that is kept'; Kind: kiRuns; Taker: 'Large.LargeReleaseKept'; Few: 2; Many: 6;
+      Work: ReleaseKept));
 
 var
   // The first sections of the works, and behind the last one.
@@ -410,9 +422,14 @@ var
   TakerOf: array[0..MostSections - 1] of Integer; // by section; an index in Takers
   Lengths: array[0..MostSections - 1] of NativeUInt;
 
-function KindOf(Lock: NativeUInt): TKind;
+function KindOf(const Section: TSection): TKind;
+var
+  Lock: NativeUInt;
 begin
-  if NativeUInt(Lock - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
+  Lock := Section.Lock;
+  if Section.IsClaim then
+    Result := kiRuns
+  else if NativeUInt(Lock - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
     Result := kiShard
   else if Lock = NativeUInt(@Process.Abandoned^.Lock) then
     Result := kiAbandoned
@@ -465,7 +482,7 @@ end;
 
 function IsOf(Index: Integer; Kind: TKind; const Taker: string): Boolean;
 begin
-  Result := (KindOf(Sections[Index].Lock) = Kind) and (TakerOf[Index] >= 0)
+  Result := (KindOf(Sections[Index]) = Kind) and (TakerOf[Index] >= 0)
     and (Takers[TakerOf[Index]] = Taker);
 end;
 
@@ -516,7 +533,7 @@ begin
   FillChar(Calls, SizeOf(Calls), 0);
   for Index := 0 to SectionCount - 1 do
   begin
-    Kind := KindOf(Sections[Index].Lock);
+    Kind := KindOf(Sections[Index]);
     Inc(Counts[Kind]);
     Inc(Calls[Kind], Sections[Index].CallCount);
   end;
@@ -525,7 +542,10 @@ begin
   begin
     WriteLn(Format('%-24s %10d %14d', [KindNames[Kind], Counts[Kind], Calls[Kind]]));
     Expect(Counts[Kind] > 0, KindNames[Kind] + ' was taken');
-    Expect(Calls[Kind] = 0, 'no system call under ' + KindNames[Kind]);
+    if Kind <> kiRuns then
+      Expect(Calls[Kind] = 0, 'no system call under ' + KindNames[Kind])
+    else
+      Expect(Calls[Kind] = Counts[Kind], 'one system call, the barrier, under each claim of runs');
   end;
 end;
 
