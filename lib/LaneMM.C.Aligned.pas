@@ -15,15 +15,15 @@ interface
 /// Allocates at least Size bytes at a multiple of Alignment, a power of two. Returns nil, and sets
 /// errno to ENOMEM, when there is no memory.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
-/// The same while a profile or debug mode is on: the block is a debug block, or is sampled.
+/// The same while a profile, debug mode or `guard` is on: the block is a debug block, or is sampled.
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.BlockNotes,
-  LaneMM.Debug, LaneMM.C.Errno, LaneMM.C.Manager;
+  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState,
+  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.GuardSample, LaneMM.C.Errno, LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
@@ -103,8 +103,6 @@ end;
 
 function AlignedGetDebug(Alignment, Size: NativeUInt): Pointer;
 begin
-  if Alignment <= BlockAlignment then
-    Exit(Installed.GetMem(Size));
   Result := DebugGetAligned(Size, FloorLog2(Alignment));
   if Result = nil then
     Exit(AlignedGet(Alignment, Size));
@@ -112,12 +110,25 @@ begin
     SamplerSee(Result, Size);
 end;
 
+function AlignedGetGuarded(Alignment, Size: NativeUInt): Pointer;
+begin
+  Result := nil;
+  if Debug.IsStarted then // the setting comes before it
+    Result := GuardSampleTry(Size, FloorLog2(Alignment));
+  if Result = nil then
+    Result := AlignedGet(Alignment, Size);
+end;
+
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 begin
+  if Alignment <= BlockAlignment then
+    Exit(Installed.GetMem(Size));
   if DebugIsOn then
     Exit(AlignedGetDebug(Alignment, Size));
   if IsSet(opProfile) then
     Result := AlignedGetSampled(Alignment, Size)
+  else if GuardSampleIsOn then
+    Result := AlignedGetGuarded(Alignment, Size)
   else
     Result := AlignedGet(Alignment, Size);
   NoteBlock(Result, NativeUInt(get_frame));

@@ -157,12 +157,6 @@ begin
   SamplesRemove(P);
 end;
 
-// Returns whether sampled blocks get guard pages. A profile needs the same counter for itself.
-function IsGuarding: Boolean;
-begin
-  Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
-end;
-
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   EngineEntries(Manager);
@@ -172,7 +166,7 @@ begin
     Manager.AllocMem := SamplerGetZero;
     Manager.ReallocMem := SamplerRealloc;
   end;
-  if IsGuarding then
+  if GuardSampleIsOn then
     Manager.GetMem := QuickCountedBlockGet();
 end;
 
@@ -357,7 +351,7 @@ end;
 // Sets the routines that entries call, before a thread can meet such an entry.
 procedure SetCalls;
 begin
-  if IsGuarding then
+  if GuardSampleIsOn then
     Hooks.SampledGet := GuardSampleGet
   else
     Hooks.SampledGet := SamplerGet;
@@ -415,7 +409,7 @@ begin
   Report.HidesContents := not IsSet(opDump);
   AllocationLogApply;
   SetCalls;
-  if (DebugIsOn or IsGuarding) and not DebugStart then
+  if (DebugIsOn or GuardSampleIsOn) and not DebugStart then
     StopDebug;
   ApplyStacks;
   if not IsWatching then

@@ -25,9 +25,8 @@ function DebugGet(Size: TSize): Pointer;
 /// Allocates a block at a multiple of 2 to the power of Shift; 0: of BlockAlignment. Nil without
 /// memory, then no error is raised; with guard pages, up to the page size only.
 function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
-/// Allocates a block with guard pages whatever the setting, if it can have them; for
-/// LaneMM.GuardSample. Nil without memory.
-function DebugGetGuarded(Size: TSize): Pointer;
+/// The same with guard pages whatever the setting, up to that size; for LaneMM.GuardSample.
+function DebugGetGuarded(Size: TSize; Shift: Byte): Pointer;
 /// AllocMem in debug mode.
 function DebugGetZero(Size: TSize): Pointer;
 /// ReallocMem in debug mode, for debug blocks and normal blocks.
@@ -334,8 +333,7 @@ function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
 begin
   CheckWhenDue;
   Result := nil;
-  if (Size <= DebugMostSize)
-    and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size)) then
+  if DebugFits(Size, Shift) then
     Result := GetFilled(Size, Size, Shift, NativeUInt(get_frame));
 end;
 
@@ -347,15 +345,17 @@ begin
     Result := LimitsRefuse(Size);
 end;
 
-function DebugGetGuarded(Size: TSize): Pointer;
+function DebugGetGuarded(Size: TSize; Shift: Byte): Pointer;
 var
   Request: TRequest;
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  RequestOpen(Request, Size, Size, 0);
+  if not DebugFits(Size, Shift) then
+    Exit(nil);
+  RequestOpen(Request, Size, Size, Shift);
   Request.Frame := NativeUInt(get_frame);
-  Request.IsGuarded := True;
+  Request.IsGuarded := Request.Unused < OsPageSize;
   Block := TakeBlock(Request, Place);
   if Block = nil then
     Exit(nil);

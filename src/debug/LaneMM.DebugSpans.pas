@@ -57,6 +57,8 @@ type
 function DebugAlignmentSize(Shift: Byte): NativeUInt;
 /// Returns the maximum size of a debug block.
 function DebugMostSize: NativeUInt;
+/// Returns True if a debug block of Size bytes can have an alignment of 2 to the power of Shift.
+function DebugFits(Size: NativeUInt; Shift: Byte): Boolean;
 /// Returns the block that contains P, any pointer, its guards included; nil when there is none.
 function DebugBlockOf(P: Pointer): PDebugBlock;
 /// Finds the block that contains P, any pointer, its guards included: Span, Block and Slot of
@@ -119,6 +121,12 @@ end;
 function DebugMostSize: NativeUInt;
 begin
   Result := MaxRunSlices shl SliceShift - OsPageSize - GuardSize;
+end;
+
+function DebugFits(Size: NativeUInt; Shift: Byte): Boolean;
+begin
+  Result := (Size <= DebugMostSize)
+    and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size));
 end;
 
 // Returns the span of debug blocks that contains P, any pointer; nil when there is none.

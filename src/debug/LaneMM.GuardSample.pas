@@ -13,29 +13,58 @@ interface
 uses
   LaneMM.Layout;
 
+/// Returns True while blocks are chosen: a profile needs the same counter for itself.
+function GuardSampleIsOn: Boolean;
 /// Hooks.SampledGet: allocates a block with guard pages, or a normal one if that fails. Sets the
 /// distance to the next one.
 function GuardSampleGet(Size: TSize): Pointer;
+/// Counts Size bytes, and allocates a block at a multiple of 2 to the power of Shift with guard
+/// pages, above the page size without them, when its turn has come. Nil when it has not, or that
+/// fails. Debug mode was started.
+function GuardSampleTry(Size: TSize; Shift: Byte): Pointer;
 
 implementation
 
 uses
   LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug;
 
-function GuardSampleGet(Size: TSize): Pointer;
+function GuardSampleIsOn: Boolean;
+begin
+  Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
+end;
+
+// Returns whether an allocation of Size bytes, for which SampleIn has become negative, gets guard
+// pages; sets the distance to the next one.
+function IsDue(Heap: PHeap; Size: NativeUInt): Boolean;
 var
-  Heap: PHeap;
   IsFirst: Boolean;
 begin
-  Heap := OsThreadHeap;
   IsFirst := Heap^.SampleSeed = 0;
   SampleDistance(Heap, Settings.Values[opGuard]);
-  Result := nil;
   // The first call of a thread only draws a distance, unless that is shorter than this block.
-  if not IsFirst or (Heap^.SampleIn < NativeInt(Size)) then
-    Result := DebugGetGuarded(Size);
+  Result := not IsFirst or (Heap^.SampleIn < NativeInt(Size));
+end;
+
+function GuardSampleGet(Size: TSize): Pointer;
+begin
+  Result := nil;
+  if IsDue(OsThreadHeap, Size) then
+    Result := DebugGetGuarded(Size, 0);
   if Result = nil then
     Result := BlockGet(Size);
+end;
+
+function GuardSampleTry(Size: TSize; Shift: Byte): Pointer;
+var
+  Heap: PHeap;
+begin
+  Result := nil;
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit;
+  Dec(Heap^.SampleIn, Size);
+  if (Heap^.SampleIn < 0) and IsDue(Heap, Size) then
+    Result := DebugGetGuarded(Size, Shift);
 end;
 
 end.

@@ -1,12 +1,13 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | before | aligned | twice | lose | realigned |
- *           threads | fork]
+ *   watched [configure | signal N | wait | damage | before | aligned | beyond | stale | twice | lose |
+ *           realigned | threads | fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
- * aligned: writes behind blocks with alignments, and keeps such blocks. twice: frees a block twice.
+ * aligned: writes behind blocks with alignments, and keeps such blocks. beyond: writes farther behind
+ * one, on the next page if it ends there. stale: writes to a freed one. twice: frees a block twice.
  * lose: loses a list, and keeps blocks in all other ways. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
@@ -54,8 +55,8 @@ __attribute__((noinline)) void free_one(char *block) {
 }
 
 __attribute__((noinline)) char *keep_aligned(size_t alignment) {
-  char *block = aligned_alloc(alignment, 24);
-  memset(block, 1, 24);
+  char *block = aligned_alloc(alignment, 48);
+  memset(block, 1, 48);
   return block;
 }
 
@@ -68,7 +69,7 @@ __attribute__((noinline)) void keep_aligned_blocks(void) {
 }
 
 /* Bugs on purpose. */
-static void spoil(const char *mode) {
+__attribute__((noinline)) static void spoil(const char *mode) {
   char *volatile block = keep_one();
   if (strcmp(mode, "damage") == 0)
     block[24] = 1;
@@ -77,8 +78,14 @@ static void spoil(const char *mode) {
   free_one(block);
   for (int log2 = 5; strcmp(mode, "aligned") == 0 && log2 < 20; log2++) {
     block = keep_aligned(1 << log2);
-    block[24] = 1;
+    block[48] = 1;
     free_one(block);
+  }
+  if (strcmp(mode, "beyond") == 0)
+    keep_aligned(32)[65] = 1; /* marked: beyond */
+  if (strcmp(mode, "stale") == 0) {
+    free_one(block = keep_aligned(64));
+    block[5] = 1; /* marked: stale */
   }
   if (strcmp(mode, "twice") == 0)
     free_one(block);

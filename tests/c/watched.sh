@@ -194,7 +194,7 @@ finds_underrun() {
 }
 
 finds_damage_of_aligned() {
-  watch "debug,log=logs$1" aligned && [ "$(grep -c 'Heap block overrun' "$log")" -eq 15 ] \
+  watch "$1,log=logs" aligned && [ "$(grep -c 'Heap block overrun' "$log")" -eq 15 ] \
     && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched.c:[0-9]')" -eq 15 ]
 }
 
@@ -202,6 +202,21 @@ finds_damage_of_aligned() {
 counts_bytes_of_aligned() {
   watch "profile,folded,log=logs$1" aligned && awk '/keep_aligned_blocks/ { sum += $NF }
     END { exit !(sum > 60000000 && sum < 100000000) }' logs/watched_MemoryManager_heap.*.folded
+}
+
+# At this alignment 16 bytes lie between the end of the block and the page behind it.
+finds_write_beyond_aligned() {
+  watch "$1,log=logs" beyond
+  [ $? -ne 0 ] && has 'overrun: write of 1 byte at offset 65 of a block of 48 bytes' \
+    && frame_below 'Occurred at' | grep -q " spoil  watched.c:$(marked beyond)\$" \
+    && frame_below 'Allocated by' | grep -q ' keep_aligned  watched.c:[0-9]'
+}
+
+finds_write_to_freed_aligned() {
+  watch "$1,log=logs" stale
+  [ $? -ne 0 ] && has 'Use after free: write of 1 byte at offset 5 of a freed block' \
+    && frame_below 'Occurred at' | grep -q " spoil  watched.c:$(marked stale)\$" \
+    && frame_below 'Freed by' | grep -q ' free_one  watched.c:[0-9]'
 }
 
 # A pair of mismatched.cc: its name, and what the report says of it.
@@ -325,8 +340,14 @@ promise 'SIGTERM writes the logs and ends the program' is_ended
 promise 'the child of a fork logs its own events alone' counts_in_child
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a write 32 bytes before a block' finds_underrun
-promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned ''
-promise 'debug finds it in front of guard pages, too' finds_damage_of_aligned ,guard=pages
+promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned debug
+promise 'debug finds it in front of guard pages, too' finds_damage_of_aligned debug,guard=pages
+promise 'guard=sample finds it, too' finds_damage_of_aligned guard=sample:2
+promise 'guard pages stop a write behind a block with an alignment' finds_write_beyond_aligned \
+  debug,guard=pages
+promise 'so do those of guard=sample' finds_write_beyond_aligned guard=sample:2
+promise 'and guard pages stop a write to a freed one' finds_write_to_freed_aligned debug,guard=pages
+promise 'so do those of guard=sample' finds_write_to_freed_aligned guard=sample:2
 promise 'profile counts the bytes of blocks with an alignment' counts_bytes_of_aligned ''
 promise 'it does so in debug mode' counts_bytes_of_aligned ,debug
 promise 'debug finds a double free, and the program ends' finds_double_free

@@ -864,7 +864,7 @@ var
 begin
   Settings.Values[opErase] := 1 shl Ord(erFree);
   Settings.Values[opGuard] := 1;
-  P := DebugGetGuarded(Size);
+  P := DebugGetGuarded(Size, 0);
   GuardPagesHold;
   try
     FillChar(P^, Size, 42);
