@@ -38,8 +38,9 @@ type
     Note: TNote;              //< where Address lies
     Address: NativeUInt;      //< address that the program used, or 0
     Access: TFaultAccess;     //< how, for evGuard
-    Given: NativeUInt;        //< size that the program passed, for evWrongSize; bytes that the
-                              //  instruction accesses from Address on, for evGuard, 0: unknown
+    AccessSize: NativeUInt;   //< bytes that the instruction accesses from Address on, for evGuard;
+                              //  0: unknown
+    Given: NativeUInt;        //< size that the program passed, for evWrongSize
     Family: TFamily;          //< routines that the program freed it with, for msMismatchFamily
     Slot: NativeInt;          //< number of the method, for evFreedCall; negative: unknown
     Method: NativeUInt;       //< address of its code, or 0

@@ -83,10 +83,10 @@ const
 begin
   FieldStart(Fields, fiText);
   TextAddChars(Fields.Values, Names[Finding.Access]);
-  if Finding.Given <> 0 then
+  if Finding.AccessSize <> 0 then
   begin
     TextAdd(Fields.Values, ' of ');
-    TextAddCount(Fields.Values, Finding.Given, 'byte');
+    TextAddCount(Fields.Values, Finding.AccessSize, 'byte');
   end;
   FieldEnd(Fields, fiText);
 end;

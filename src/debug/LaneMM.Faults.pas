@@ -147,7 +147,7 @@ begin
   if SceneOpen(Fault, Scene, Item) and SceneFindAccess(Scene, Item, Fault.Address, First) then
   begin
     Finding.Address := First;
-    Finding.Given := Item.Access;
+    Finding.AccessSize := Item.Access;
   end;
   ReportFault(Fault, Finding);
 end;
