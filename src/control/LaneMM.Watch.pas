@@ -438,6 +438,8 @@ begin
   LockEnter(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
   LockLeave(Control.Lock);
+  if Debug.IsStarted then
+    DebugLimitQuarantine;
 end;
 
 function WatchDebugStart: Boolean;

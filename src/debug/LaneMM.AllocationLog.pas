@@ -23,6 +23,9 @@ procedure AllocationLogAllocated(Block: PDebugBlock);
 procedure AllocationLogFreed(Block: PDebugBlock);
 /// Reports how many events were not logged, if any.
 procedure AllocationLogEnd;
+/// Reports Block, the allocation with the number of the setting `break`, in the state dsChanging. A
+/// good place for a breakpoint.
+procedure NumberReached(Block: PDebugBlock);
 
 implementation
 
@@ -77,6 +80,16 @@ end;
 
 // ---------------------------------------------------------------------------- events
 
+// Makes a finding about a block that this thread changes; State is the one that it is to have.
+procedure Describe(out Finding: TFinding; Block: PDebugBlock; State: TDebugState);
+begin
+  Finding := Default(TFinding);
+  Finding.Block := Block^;
+  Finding.Data := NativeUInt(DebugBlockData(Block));
+  Finding.State := State;
+  Finding.FirstWord := Block^.FirstWord;
+end;
+
 procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
 var
   Heap: PHeap;
@@ -86,13 +99,9 @@ begin
   if (Heap = nil) or Heap^.Notes.IsLogging
     or (FetchAdd(Debug.LoggedCount, 1) >= Settings.Values[opTraceMost]) then
     Exit;
-  Finding := Default(TFinding);
+  Describe(Finding, Block, State);
   Finding.Kind := Kind;
   Finding.Message := Message;
-  Finding.Block := Block^;
-  Finding.Data := NativeUInt(DebugBlockData(Block));
-  Finding.State := State;
-  Finding.FirstWord := Block^.FirstWord;
   Heap^.Notes.IsLogging := True;
   FindingReport(Finding);
   Heap^.Notes.IsLogging := False;
@@ -109,6 +118,16 @@ procedure AllocationLogFreed(Block: PDebugBlock);
 begin
   if IsChosen(Block) and (not IsSet(opTraceClass) or IsOfClass(Block^.FirstWord)) then
     Tell(Block, evFree, msLogFreed, dsFreed);
+end;
+
+procedure NumberReached(Block: PDebugBlock);
+var
+  Finding: TFinding;
+begin
+  Describe(Finding, Block, dsInUse);
+  Finding.Kind := evNumber;
+  Finding.Message := msNumber;
+  FindingReport(Finding);
 end;
 
 procedure AllocationLogEnd;

@@ -20,6 +20,9 @@ uses
 function DebugIsOn: Boolean;
 /// Sets up debug mode, once; False without memory.
 function DebugStart: Boolean;
+/// Applies the setting `quarantine`: the oldest blocks beyond it leave the quarantine. After
+/// DebugStart; under no lock, for damage of such a block is reported.
+procedure DebugLimitQuarantine;
 /// GetMem in debug mode.
 function DebugGet(Size: TSize): Pointer;
 /// Allocates a block at a multiple of 2 to the power of Shift; 0: of BlockAlignment. Nil without
@@ -56,7 +59,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
   LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.Resize, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
   LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
@@ -110,20 +113,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- allocate
-
-// Reports the allocation with the number of the setting `break`. A good place for a breakpoint.
-procedure NumberReached(Block: PDebugBlock);
-var
-  Finding: TFinding;
-begin
-  Finding := Default(TFinding);
-  Finding.Kind := evNumber;
-  Finding.Message := msNumber;
-  Finding.Block := Block^;
-  Finding.Data := NativeUInt(DebugBlockData(Block));
-  Finding.State := dsInUse;
-  FindingReport(Finding);
-end;
 
 // Calls FaultsWatch when it is due: units take the signals when they start.
 procedure LookIfDue(Number: NativeUInt; IsGuarded: Boolean);
@@ -771,14 +760,19 @@ begin
   LockReset(Debug.Lock);
 end;
 
+procedure DebugLimitQuarantine;
+begin
+  ReleaseSpans(QuarantineLimit(Settings.Values[opQuarantine]));
+end;
+
 function DebugStart: Boolean;
 begin
-  Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   if Debug.IsStarted then
     Exit(True);
   Result := BacktracesStart;
   if not Result then
     Exit;
+  Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   OsKeepStandardError;
   Debug.NewFill := Settings.Values[opFill];
   Debug.FreeFill := Settings.Values[opFreeFill];

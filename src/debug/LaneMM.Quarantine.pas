@@ -19,6 +19,9 @@ uses
 /// thread, unless it is nil. Returns the spans that became empty, a chain linked through Next: the
 /// caller passes them to DebugSpanRelease.
 function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
+/// Sets Debug.Quarantine.MostBytes and takes out the oldest blocks beyond it; those that threads
+/// have not passed on yet stay. Returns empty spans likewise.
+function QuarantineLimit(MostBytes: NativeUInt): PSpan;
 /// Takes all blocks out of Cache, out of the quarantine and out of Debug.Ready. Returns empty spans
 /// likewise.
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
@@ -36,7 +39,7 @@ const
   // The share of the quarantine that a parcel may have.
   ParcelShare = 512;
 
-// Takes the oldest parcel out. Under the lock, like the routine after it.
+// Takes the oldest parcel out. Under the lock, like the routines after it.
 procedure Leave(var Empty: PSpan);
 var
   Parcel: PParcel;
@@ -45,6 +48,14 @@ begin
   Dec(Debug.Quarantine.Count, ParcelCount(Parcel));
   Dec(Debug.Quarantine.Bytes, ParcelBytes(Parcel));
   DebugParcelKeep(Parcel, Empty);
+end;
+
+// Takes the oldest parcels out until the rest may stay.
+procedure LeaveBeyond(var Empty: PSpan);
+begin
+  while (Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes)
+    or (Debug.Quarantine.Count > MostBlocks) do
+    Leave(Empty);
 end;
 
 // Adds a parcel; one with more than half of the bytes of the quarantine does not wait at all.
@@ -58,9 +69,7 @@ begin
   ParcelsAdd(Debug.Quarantine.Parcels, Parcel);
   Inc(Debug.Quarantine.Count, ParcelCount(Parcel));
   Inc(Debug.Quarantine.Bytes, ParcelBytes(Parcel));
-  while (Debug.Quarantine.Bytes > Debug.Quarantine.MostBytes)
-    or (Debug.Quarantine.Count > MostBlocks) do
-    Leave(Empty);
+  LeaveBeyond(Empty);
 end;
 
 // Returns an empty parcel for blocks like that at Place. Those with a span of their own differ in
@@ -137,6 +146,15 @@ begin
   for Index := 0 to DebugClassCount - 1 do
     DebugParcelRecycle(Cache.Freed[Index], Empty);
   FillChar(Cache, SizeOf(Cache), 0);
+end;
+
+function QuarantineLimit(MostBytes: NativeUInt): PSpan;
+begin
+  Result := nil;
+  LockEnter(Debug.Lock);
+  Debug.Quarantine.MostBytes := MostBytes;
+  LeaveBeyond(Result);
+  LockLeave(Debug.Lock);
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;

@@ -31,6 +31,7 @@ type
     procedure BlocksAreUsedAgainInTheOrderOfTheirFrees;
     procedure FreedBlocksOfASleepingThreadAreUsedByOthers;
     procedure WithoutAQuarantineNoBlockWaits;
+    procedure BlocksLeaveWhenTheSettingShrinks;
     {$ifdef UNIX}
     procedure ChildForgetsWhatOtherThreadsKept;
     {$endif}
@@ -219,6 +220,29 @@ begin
   Before := LaneMM_HeapStatus.CommittedBytes;
   GetAndFreeAll;
   AtMost(Before + Setting div 4, LaneMM_HeapStatus.CommittedBytes, 'bytes');
+end;
+
+procedure TQuarantineTests.BlocksLeaveWhenTheSettingShrinks;
+var
+  Before: NativeUInt;
+begin
+  Before := LaneMM_Settings.Values[opQuarantine];
+  try
+    GetAndFreeAll;
+    AtLeast(Setting div 2, Debug.Quarantine.Bytes, 'bytes in quarantine');
+    AssertTrue('set', LaneMM_Configure('quarantine=64K'));
+    AtMost(65536, Debug.Quarantine.Bytes, 'bytes in quarantine');
+    GetAndFreeAll;
+    AssertTrue('set', LaneMM_Configure('quarantine=0'));
+    Same(0, Debug.Quarantine.Bytes, 'bytes in quarantine');
+    Same(0, Debug.Quarantine.Count, 'blocks in quarantine');
+    LaneMM_ExitDebugMode;
+    AssertTrue('set', LaneMM_Configure('quarantine=1M'));
+    LaneMM_EnterDebugMode;
+    Same(Setting, Debug.Quarantine.MostBytes, 'the setting of a pause counts afterwards');
+  finally
+    Settings.Values[opQuarantine] := Before;
+  end;
 end;
 
 procedure TQuarantineTests.FreeOne;
