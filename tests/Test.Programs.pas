@@ -25,6 +25,8 @@ type
     procedure Run(const Settings: string; const Arguments: array of string);
     /// The same through a shell: Command calls the program as "$P".
     procedure RunInShell(const Settings, Command: string);
+    /// Fails with what it wrote unless its last run ended with Code.
+    procedure EndedWith(Code: Integer; const What: string = 'exit code');
     /// Its path as reports name it; the drive Z of wine is the root folder.
     function ReportedPath: string;
     /// Its path as its command line has it, which wine writes anew.
@@ -56,7 +58,7 @@ function Compiler: string;
 implementation
 
 uses
-  SysUtils, StrUtils, Math, Process, Test.Tools;
+  SysUtils, StrUtils, Math, Process, fpcunit, Test.Tools;
 
 // The folder of the repository: the tests are built somewhere below it.
 function SourceFolder: string;
@@ -302,6 +304,11 @@ procedure TTestProgram.RunInShell(const Settings, Command: string);
 begin
   Start('/bin/sh', Settings, ['-c', IfThen(Runner = '', Command,
     Command.Replace('"$P"', '"$RUN" "$P"'))]);
+end;
+
+procedure TTestProgram.EndedWith(Code: Integer; const What: string);
+begin
+  TAssert.AssertEquals(What + ', with `' + Errors + '`', Code, ExitCode);
 end;
 
 function TTestProgram.PlantedLine(const What: string): Integer;

@@ -342,7 +342,7 @@ begin
   Caller := TTestProgram.Create('FromFastMM', '-gl -Xs- -Fu' + SourceFolder + 'src/compat');
   try
     Caller.Run('event=all:stderr', []);
-    Same(0, Caller.ExitCode, 'exit code');
+    Caller.EndedWith(0);
     Has('Memory limit reached', Caller.Errors);
     Has('FromFastMM.lpr:', Caller.Errors);
     HasNot('FASTMM5.', Caller.Errors);

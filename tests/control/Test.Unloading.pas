@@ -48,7 +48,7 @@ procedure TUnloadingTests.ExpectNothingLeft(const Settings: string);
 begin
   Host.Run(Settings, ['handlers']);
   AssertEquals(Settings, '', Host.Errors);
-  Same(0, Host.ExitCode, Settings);
+  Host.EndedWith(0, Settings);
 end;
 
 procedure TUnloadingTests.SignalsAndFilesAreThoseOfBefore;
@@ -71,7 +71,7 @@ const
   Unhandled = 217;
 begin
   Host.Run('debug', ['fault']);
-  Same(Unhandled, Host.ExitCode, 'exit code');
+  Host.EndedWith(Unhandled);
   Has('EAccessViolation', Host.Errors);
 end;
 

@@ -232,10 +232,10 @@ procedure TDebugTests.BlocksThatNoPagesAreLeftForAreThere;
 begin
   Program_.Run('debug,guard=pages', ['many', '20']);
   AssertEquals('', Program_.Errors);
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
   Program_.Run('debug,guard=pages,quarantine=256M', ['many', '20', '2']);
   AssertEquals('', Program_.Errors);
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
 end;
 
 // Returns the report with this number, from 1, of the last run.
@@ -393,7 +393,7 @@ procedure TDebugTests.RuleEndsTheProgram;
 begin
   Program_.Run('debug,event=double-free:halt=7', ['double-free', '100']);
   Same(1, Reports, 'reports');
-  Same(7, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(7);
 end;
 
 procedure TDebugTests.ExitCodeIsThatOfMemoryErrors;
@@ -405,32 +405,32 @@ begin
   for Bug in Bugs do
   begin
     Program_.Run('debug,debug:exit=9', [Bug, '100']);
-    Same(9, Program_.ExitCode, Bug);
+    Program_.EndedWith(9, Bug);
     Program_.Run('debug', [Bug, '100']);
-    Same(0, Program_.ExitCode, Bug + ' without the setting');
+    Program_.EndedWith(0, Bug + ' without the setting');
   end;
   Program_.Run('debug,mixes,debug:exit=9', ['new', '100']);
-  Same(9, Program_.ExitCode, 'mismatched free');
+  Program_.EndedWith(9, 'mismatched free');
   Program_.Run('debug,leaks,debug:exit=9', ['overrun', '100']);
-  Same(9, Program_.ExitCode, 'leaks alone have no exit code');
+  Program_.EndedWith(9, 'leaks alone have no exit code');
 end;
 
 procedure TDebugTests.ExitCodeStaysWithoutMemoryErrors;
 begin
   Program_.Run('debug,debug:exit=9', ['none', '100']);
-  Same(0, Program_.ExitCode, 'no error');
+  Program_.EndedWith(0, 'no error');
   Program_.Run('debug,debug:exit=9,trace,break=3', ['objects', '100']);
-  Same(0, Program_.ExitCode, 'reports that are no errors');
+  Program_.EndedWith(0, 'reports that are no errors');
   Program_.Run('debug,debug:exit=9,event=all:off', ['after', '100']);
-  Same(0, Program_.ExitCode, 'an error that is not reported');
+  Program_.EndedWith(0, 'an error that is not reported');
 end;
 
 procedure TDebugTests.ExitCodeOfTheProgramAndOfRulesStay;
 begin
   Program_.Run('debug,debug:exit=9,event=double-free:halt=7', ['double-free', '100']);
-  Same(7, Program_.ExitCode, 'exit code of the rule');
+  Program_.EndedWith(7, 'exit code of the rule');
   Program_.Run('debug,debug:exit=9,leaks,leaks:exit=5', ['overrun', '100']);
-  Same(5, Program_.ExitCode, 'exit code of leaks');
+  Program_.EndedWith(5, 'exit code of leaks');
 end;
 
 procedure TDebugTests.RuleOnceTellsOnce;

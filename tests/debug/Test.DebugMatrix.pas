@@ -354,7 +354,7 @@ var
   Index, LineEnd: Integer;
 begin
   Program_.Run(Settings, [Expected.Mistake, Threads]);
-  Same(0, Program_.ExitCode, Expected.Mistake + ': exit code');
+  Program_.EndedWith(0, Expected.Mistake + ': exit code');
   Sections := Program_.Errors.Split([Planted]);
   AssertTrue(Expected.Mistake + ' was made', Length(Sections) > 1);
   AssertEquals(Expected.Mistake + ': reports before', '', Sections[0]);
@@ -382,7 +382,7 @@ begin
   Program_.Run(Settings, ['none', Threads]);
   AssertEquals('', Program_.Errors);
   AssertEquals('', Program_.Written('EventLog.txt'));
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
 end;
 
 procedure TDebugMatrixTests.MistakesAreReportedAsTheyWereMade;

@@ -137,7 +137,7 @@ end;
 procedure TLeaksTests.ReportsNothing(const What, How: string; ExitCode: Integer);
 begin
   Leaking.Run('leaks,leaks:exit=9', [What, How]);
-  Same(ExitCode, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(ExitCode);
   Same(0, Pos('Memory leaks', Leaking.Errors), Leaking.Errors);
   AssertEquals('log', '', Leaking.Written(LogSuffix));
 end;
@@ -145,7 +145,7 @@ end;
 procedure TLeaksTests.NothingIsReportedWithoutTheSetting;
 begin
   Leaking.Run('', ['objects']);
-  Same(0, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(0);
   AssertEquals('', Leaking.Errors);
   AssertEquals('', Leaking.Written(LogSuffix));
 end;
@@ -193,7 +193,7 @@ var
   Count: Integer;
 begin
   Reports('cycle', 'halt');
-  Same(3, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(3);
   Count := 3;
   while (Count > Sizes.HaltedCycles) and (Pos(Title(Count), Leaking.Errors) = 0) do
     Dec(Count);
@@ -203,7 +203,7 @@ end;
 procedure TLeaksTests.LeaksAreFoundAfterAnException;
 begin
   Reports('unknown', 'exception');
-  Same(217, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(217);
   Has('10 x 112-byte block, 1,120 bytes');
   HasNot('Exception,');
 end;
@@ -289,7 +289,7 @@ end;
 procedure TLeaksTests.CyclesOfObjectsAreNamed;
 begin
   Reports('ring', '');
-  Same(0, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(0);
   Has('2 retained by the cycle Leaking.TFoo');
 end;
 
@@ -319,17 +319,17 @@ end;
 procedure TLeaksTests.ExitCodeIsSetOnLeaksOnly;
 begin
   Leaking.Run('leaks,leaks:exit=9', ['objects']);
-  Same(9, Leaking.ExitCode, 'exit code with leaks');
+  Leaking.EndedWith(9, 'exit code with leaks');
   Leaking.Run('leaks,leaks:exit=9', ['none']);
-  Same(0, Leaking.ExitCode, 'exit code without leaks');
+  Leaking.EndedWith(0, 'exit code without leaks');
   Leaking.Run('leaks', ['objects']);
-  Same(0, Leaking.ExitCode, 'exit code without the setting');
+  Leaking.EndedWith(0, 'exit code without the setting');
 end;
 
 procedure TLeaksTests.ExitCodeOfTheProgramStays;
 begin
   Leaking.Run('leaks,leaks:exit=9', ['objects', 'halt']);
-  Same(3, Leaking.ExitCode, 'exit code');
+  Leaking.EndedWith(3);
 end;
 
 procedure TLeaksTests.ReportGoesToTheLogToo;
@@ -387,7 +387,7 @@ procedure TLeaksTests.FileNamesExpectedClasses;
 begin
   Leaking.Run('leaks,leaks:exit=9,leaks:ignore=' + FileWith('ignore', '# known'#10
     + 'class leaking.tf*  # all of them'#10'class System.TObject'#10), ['objects']);
-  Same(0, Leaking.ExitCode, 'exit code when all is expected');
+  Leaking.EndedWith(0, 'exit code when all is expected');
   AssertEquals('', Leaking.Errors);
   Leaking.Run('leaks,leaks:ignore=' + FileWith('ignore', 'class TFoo'#10'class *.tobject'),
     ['objects']);
@@ -418,7 +418,7 @@ end;
 procedure TLeaksTests.WhatGrewBetweenSnapshotsIsReported;
 begin
   Leaking.Run('', ['snapshots']);
-  Same(1, Leaking.ExitCode, 'the difference was right');
+  Leaking.EndedWith(1, 'the difference was right');
   Has(Format('Memory growth between the snapshots: 17 blocks, %.0n bytes:',
     [12288.0 + 12 * Sizes.FooBlock + 2 * RootBlock]));
   Has(Format('12 x Leaking.TFoo, %d bytes', [12 * Sizes.FooBlock]));
@@ -703,7 +703,7 @@ begin
     begin
       Users.Run(Settings, ['all']);
       AssertEquals(Settings, '', Users.Errors);
-      Same(0, Users.ExitCode, 'exit code with ' + Settings);
+      Users.EndedWith(0, 'exit code with ' + Settings);
     end;
     Users.Run('leaks', ['leak']);
     AssertTrue('a leak is reported', Pos('1 x Classes.TStringList', Users.Errors) > 0);

@@ -210,7 +210,7 @@ var
 begin
   Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
   Growing.Run('growth,top=20,least=1', []);
-  Same(5, Growing.ExitCode, 'exit code');
+  Growing.EndedWith(5);
   for Index := 0 to High(Growers) do
     Has(Format('. Growing.lpr:%d grew %s ', [Growing.PlantedLine(Growers[Index, 0]),
       Growers[Index, 1]]), Growing.Written(LogSuffix));
@@ -273,7 +273,7 @@ var
 begin
   Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
   Growing.Run('growth,top=20,least=1', ['replace']);
-  Same(0, Growing.ExitCode, 'exit code');
+  Growing.EndedWith(0);
   AssertEquals('', Growing.Written(LogSuffix));
   Growing.Free;
 end;
@@ -353,7 +353,7 @@ end;
 procedure TEventLogTests.LogSurvives(const Ending: string; ExitCode: Integer);
 begin
   Planted.Run('contention', ['frees', '300', Ending]);
-  Same(ExitCode, Planted.ExitCode, 'exit code');
+  Planted.EndedWith(ExitCode);
   Has('1. 300 x', Planted.Written(LogSuffix));
 end;
 

@@ -82,7 +82,7 @@ procedure THeapProfileTests.Read(const Settings, Part: string);
 begin
   FreeAndNil(All);
   Planted.Run(Settings, [Part]);
-  AssertEquals(Planted.Errors, 0, Planted.ExitCode);
+  Planted.EndedWith(0);
   All := GetJSON(Planted.Written('.json')) as TJSONObject;
 end;
 
@@ -437,7 +437,7 @@ end;
 procedure THeapProfileTests.LeaksThatEndTheProgramAreInTheProfile;
 begin
   Planted.Run(Exact + ',leaks,event=leaks:file:halt=7', ['peak']);
-  AssertEquals(7, Planted.ExitCode);
+  Planted.EndedWith(7);
   All := GetJSON(Planted.Written('.json')) as TJSONObject;
   Exactly(50, 'leak_objects', 'LATER');
 end;

@@ -80,7 +80,7 @@ const
   Ends = ' exec 9>&-; wait $pid';
 begin
   Program_.RunInShell(Settings, Format(Begins, [Part]) + Script + Ends);
-  AssertEquals(Program_.Errors, ExitCode, Program_.ExitCode);
+  Program_.EndedWith(ExitCode);
 end;
 
 procedure TTimedReportsTests.AllFilesAreWhole(Program_: TTestProgram);
@@ -192,7 +192,7 @@ begin
   for Turn := 1 to 20 do
   begin
     WithThreads.RunInShell(Sampled + ',every=1ms', '"$P" < /dev/null > said');
-    AssertEquals(WithThreads.Errors, 0, WithThreads.ExitCode);
+    WithThreads.EndedWith(0);
     AllFilesAreWhole(WithThreads);
   end;
 end;

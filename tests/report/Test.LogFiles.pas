@@ -96,7 +96,7 @@ end;
 // The log is in the current folder, and the program has ended as ever.
 procedure TLogFilesTests.LogGoesHere;
 begin
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has(Overrun, Content(LogName));
 end;
 
@@ -113,7 +113,7 @@ procedure TLogFilesTests.LogThatTheSettingNamesIsNotWrittenThroughALink;
 begin
   RunIn('debug,log=link', 'echo own > own; ln -s own link; "$P" halt');
   AssertEquals('own'#10, Content('own'));
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has(Overrun, Program_.Written(LogName.Replace('DamagedEnd_MemoryManager_', '')));
   Has('LaneMM: link is a symbolic link; written to ', Program_.Errors);
 end;
@@ -123,7 +123,7 @@ begin
   RunIn(Profiling + ',log=to/', 'mkdir to; echo own > own; ln -s ../own "to/' + ProfileName
     + '"; exec "$P" halt');
   AssertEquals('own'#10, Content('own'));
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has('main;', Program_.Written('heap.*.folded'));
   Has('LaneMM: profile written to ' + Program_.Folder, Program_.Errors);
 end;
@@ -141,7 +141,7 @@ procedure TLogFilesTests.ProfileOfItsNameThatIsNoFileStays;
 begin
   RunIn(Profiling + ',log=to/', 'mkdir to; timeout -k 1 60 sh -c ''mkfifo "to/' + ProfileName
     + '"; exec "$P" halt''; code=$?; find to -type p >&2; exit $code');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has(#10'to/DamagedEnd_MemoryManager_heap.', Program_.Errors);
   Has('main;', Program_.Written('heap.*.folded'));
 end;
@@ -149,7 +149,7 @@ end;
 procedure TLogFilesTests.PipeWithoutAReaderDoesNotStopTheProgram;
 begin
   RunIn('debug,log=pipe', 'mkfifo pipe; timeout -k 1 60 "$P" halt');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has('LaneMM: pipe has no reader; written to ', Program_.Errors);
   Has(Overrun, Program_.Written('EventLog.txt'));
 end;
@@ -167,7 +167,7 @@ procedure TLogFilesTests.FullPipeDoesNotStopTheProgram;
 begin
   RunIn('debug,trace,event=all:file,log=pipe', 'mkfifo pipe; exec 9<> pipe; '
     + 'head -c 65536 /dev/zero >&9; timeout -k 1 60 "$P" halt');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has('LaneMM: pipe cannot be written; written to ', Program_.Errors);
   Has(Overrun, Program_.Written('EventLog.txt'));
 end;
@@ -176,7 +176,7 @@ procedure TLogFilesTests.PipeWithAReaderGetsTheReport;
 begin
   RunIn('debug,event=all:file,log=pipe', 'mkfifo pipe; { sleep 1; cat; } < pipe > got & '
     + 'exec 9> pipe; "$P" halt; code=$?; exec 9>&-; wait; exit $code');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has(Overrun, Content('got'));
   AssertEquals('', Program_.Errors);
 end;
@@ -184,14 +184,14 @@ end;
 procedure TLogFilesTests.SettingsFileThatIsAPipeDoesNotStopTheProgram;
 begin
   RunIn('', 'mkfifo "$P.lanemm"; timeout -k 1 60 "$P" halt; code=$?; rm "$P.lanemm"; exit $code');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
 end;
 
 procedure TLogFilesTests.NullDeviceAsLogTakesTheLogAndNoProfile;
 begin
   RunIn(Profiling + ',debug,event=all:file,log=' + Program_.NullDevice, '"$P" halt; code=$?; '
     + 'ls /dev | grep DamagedEnd >&2; rm -f /dev/DamagedEnd_MemoryManager_*; exit $code');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Lacks(#10'DamagedEnd_MemoryManager_', #10 + Program_.Errors);
   Has('main;', Program_.Written('heap.*.folded'));
   AssertEquals('the log', '', Program_.Written('EventLog.txt'));
@@ -201,7 +201,7 @@ end;
 procedure TLogFilesTests.StandardErrorCanBeTheLog;
 begin
   RunIn('debug,event=all:file,log=/dev/stderr', '"$P" halt');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Has(Overrun, Program_.Errors);
   AssertEquals('', Program_.Written('EventLog.txt'));
   RunIn('debug,event=all:file,log=/dev/stderr', '"$P" halt 2> errors');
@@ -219,7 +219,7 @@ begin
   begin
     RunIn('debug,log=' + Folder, Format('"$P" halt; code=$?; '
       + 'ls "%0:s" | grep DamagedEnd >&2; rm -f "%0:s"/DamagedEnd_Memory*; exit $code', [Folder]));
-    Same(3, Program_.ExitCode, 'exit code');
+    Program_.EndedWith(3);
     Lacks(#10 + LogName, Program_.Errors);
     Has(' is in a folder of the system; written to ' + Program_.Folder + LogName, Program_.Errors);
     Has(Overrun, Program_.Written('EventLog.txt'));
@@ -230,7 +230,7 @@ procedure TLogFilesTests.FileOfTheSystemIsNotCreated;
 begin
   RunIn('debug,log=/dev/DamagedEnd.log', '"$P" halt; code=$?; ls /dev | grep DamagedEnd >&2; '
     + 'rm -f /dev/DamagedEnd.log; exit $code');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Lacks(#10'DamagedEnd.log', Program_.Errors);
   Has('LaneMM: /dev/DamagedEnd.log cannot be written; written to ', Program_.Errors);
 end;
@@ -262,7 +262,7 @@ end;
 procedure TLogFilesTests.MissingFolderIsNamedAndAnotherTaken;
 begin
   RunIn('debug,log=missing/log', '"$P" halt');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   Same(1, Length(Program_.Errors.Split([' cannot be written;'])) - 1, 'lines');
   Has('LaneMM: missing/log cannot be written; written to ' + ExtractFilePath(Program_.ReportedPath)
     + LogName + #10, Program_.Errors);

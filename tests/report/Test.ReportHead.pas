@@ -178,7 +178,7 @@ begin
   Users := Damaged;
   Log := TSystemLog.Create(Users.Folder + 'log.socket');
   Users.Run('debug,event=all:syslog,syslog=' + Log.Path, ['halt']);
-  Same(3, Users.ExitCode, 'exit code');
+  Users.EndedWith(3);
   AssertEquals('on the screen', '', Users.Errors);
   Text := Log.Take;
   Has('Heap block overrun: bytes past the end were modified.', Text);
@@ -194,7 +194,7 @@ var
 begin
   Users := Damaged;
   Users.Run('debug,event=all:syslog:file,syslog=' + Users.Folder + 'none', ['halt']);
-  Same(3, Users.ExitCode, 'exit code');
+  Users.EndedWith(3);
   Has('Heap block overrun', Users.Written('EventLog.txt'));
   Users.Free;
 end;
@@ -207,7 +207,7 @@ begin
   Users := Damaged;
   Log := TSystemLog.Create(Users.Folder + 'log.socket');
   Users.Run('debug,trace,trace:most=100000,event=all:syslog,syslog=' + Log.Path, ['halt']);
-  Same(3, Users.ExitCode, 'exit code');
+  Users.EndedWith(3);
   Has('Allocation log: a block was allocated.', Log.Take);
   Log.Free;
   Users.Free;

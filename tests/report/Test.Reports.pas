@@ -70,7 +70,7 @@ end;
 procedure TReportsTests.ReportIsCompleteInTheFileThatTheScreenIsSentTo;
 begin
   Program_.RunInShell('debug', '"$P" > "$P.out" 2>&1; code=$?; cat "$P.out" >&2; exit $code');
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
   IsComplete(Program_.Errors);
   AssertEquals('the log', Program_.Written(LogSuffix),
     Program_.Errors.Replace('caught'#10, '').Replace('ended'#10, ''));
@@ -80,36 +80,36 @@ procedure TReportsTests.FullLogLeavesTheScreen;
 begin
   // No folder may be tried instead: each is as full as the disk.
   Program_.Run('debug,log=/dev/full', ['']);
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
   IsComplete(Program_.Errors);
   Program_.Run('debug,event=all:file,log=/dev/full', ['']);
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
   IsComplete(Program_.Errors + Program_.Written(LogSuffix));
 end;
 
 procedure TReportsTests.FullScreenLeavesTheLog;
 begin
   Program_.RunInShell('debug', '"$P" 2>/dev/full');
-  Same(0, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(0);
   IsComplete(Program_.Written(LogSuffix));
 end;
 
 procedure TReportsTests.ProgramGoesOnWhenNothingTakesTheReport;
 begin
   Program_.RunInShell('debug,event=all:stderr', '"$P" halt 2>/dev/full');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
 end;
 
 procedure TReportsTests.ProgramGoesOnWithoutAScreen;
 begin
   Program_.RunInShell('debug,leaks,event=all:stderr', '"$P" halt 2>&-');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
 end;
 
 procedure TReportsTests.ProgramWithoutAnyTerminalWritesTheLog;
 begin
   Program_.RunInShell('debug', 'setsid "$P" halt <&- >&- 2>&-');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
   IsComplete(Program_.Written(LogSuffix));
 end;
 
@@ -119,7 +119,7 @@ begin
   Program_.RunInShell('debug,event=all:stderr', 'rm -f "$P.closed";'
     + ' { until [ -e "$P.closed" ]; do :; done; "$P" halt 2>&1 >/dev/null; echo $? > "$P.code"; }'
     + ' | { exec <&-; : > "$P.closed"; }; exit $(cat "$P.code")');
-  Same(3, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(3);
 end;
 
 // In blocks of 512 bytes: nothing fits, or a part.
@@ -130,7 +130,7 @@ begin
   for Blocks := 0 to 2 do
   begin
     Program_.RunInShell('debug', Format('ulimit -f %d; exec "$P" halt', [Blocks]));
-    Same(3, Program_.ExitCode, 'exit code');
+    Program_.EndedWith(3);
     IsComplete(Program_.Errors);
   end;
 end;
@@ -147,7 +147,7 @@ end;
 procedure TReportsTests.IsWholeEnd(const How: string; ExitCode: Integer);
 begin
   Program_.Run('debug', [How]);
-  Same(ExitCode, Program_.ExitCode, 'exit code');
+  Program_.EndedWith(ExitCode);
   IsComplete(Program_.Errors);
   IsComplete(Program_.Written(LogSuffix));
 end;
@@ -171,11 +171,11 @@ end;
 procedure TReportsTests.DamageSetsTheExitCodeOfAProgramWithoutOne;
 begin
   Program_.Run('debug,debug:exit=9', ['']);
-  Same(9, Program_.ExitCode, 'normal end');
+  Program_.EndedWith(9, 'normal end');
   Program_.Run('debug,debug:exit=9', ['halt']);
-  Same(3, Program_.ExitCode, 'exit code of the program');
+  Program_.EndedWith(3, 'exit code of the program');
   Program_.Run('debug,debug:exit=9', ['exception']);
-  Same(217, Program_.ExitCode, 'exception');
+  Program_.EndedWith(217, 'exception');
 end;
 
 procedure TReportsTests.ReportsBeforeAFaultAreComplete;
@@ -200,7 +200,7 @@ begin
   Spoiling.RunInShell(Settings + ',event=all:file,log=' + Spoiling.NullDevice,
     Format('"$P" %d %d >&2', [TestSeed, Count]));
   AssertEquals('seeds that failed', '', Spoiling.Errors);
-  Same(0, Spoiling.ExitCode, 'exit code');
+  Spoiling.EndedWith(0);
 end;
 
 procedure TReportsTests.NothingSpoiltMakesAReportFault;

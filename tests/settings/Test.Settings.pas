@@ -203,7 +203,7 @@ end;
 procedure TSettingsTests.HelpNamesEveryOption;
 begin
   Planted.Run('help', ['none', '1', 'halt']);
-  Same(3, Planted.ExitCode, 'exit code: the program goes on');
+  Planted.EndedWith(3, 'exit code: the program goes on');
   AssertTrue(Pos('  contention ', Planted.Errors) > 0);
   AssertTrue(Pos('  guard=pages|sample:N  guard pages ', Planted.Errors) > 0);
   AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
@@ -283,7 +283,7 @@ end;
 procedure TSettingsTests.OffLeavesThePreviousManager;
 begin
   Planted.Run('off,contention', ['frees', '300']);
-  Same(0, Planted.ExitCode, 'exit code');
+  Planted.EndedWith(0);
   AssertEquals('', Planted.Errors);
 end;
 

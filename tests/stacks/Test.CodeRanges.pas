@@ -109,7 +109,7 @@ var
   Entry, Expected: string;
 begin
   Host.Run('debug,leaks,dump=0', [Mistake]);
-  Same(0, Host.ExitCode, 'exit code');
+  Host.EndedWith(0);
   for Index := 0 to High(Headings) do
   begin
     Expected := '';
@@ -165,27 +165,27 @@ end;
 procedure TCodeRangesTests.FaultReachesTheProgramThroughBothCopies;
 begin
   Host.Run('debug', ['fault']);
-  Same(0, Host.ExitCode, 'exit code');
+  Host.EndedWith(0);
 end;
 
 procedure TCodeRangesTests.FaultReachesTheProgramAfterTheLibraryHasLeft;
 begin
   Host.Run('debug', ['gone']);
-  Same(0, Host.ExitCode, 'exit code');
+  Host.EndedWith(0);
 end;
 
 // Each time its code may lie elsewhere, and where other code was.
 procedure TCodeRangesTests.LibraryIsLoadedAgainAndAgain;
 begin
   Host.Run('debug', ['again']);
-  Same(0, Host.ExitCode, 'exit code');
+  Host.EndedWith(0);
   AssertEquals('', Host.Errors);
 end;
 
 procedure TCodeRangesTests.SameWorkWithoutMistakesIsSilent;
 begin
   Host.Run('debug,leaks', ['none']);
-  Same(0, Host.ExitCode, 'exit code');
+  Host.EndedWith(0);
   AssertEquals('', Host.Errors);
 end;
 
