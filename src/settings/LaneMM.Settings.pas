@@ -30,7 +30,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.HeapTrc;
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingValues, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -197,10 +197,15 @@ begin
     Result := 1;
 end;
 
+// Returns the lowest number that a setting accepts.
+function LowestOf(Option: TOption): NativeUInt;
+begin
+  Result := Ord(Option = opDepth);
+end;
+
 function IsAllowed(Option: TOption; Value: NativeUInt): Boolean;
 begin
-  Result := (Value <= HighestOf(Option))
-    and ((Option <> opDepth) or (Value > 0))
+  Result := (Value >= LowestOf(Option)) and (Value <= HighestOf(Option))
     and ((Option <> opSignal) or (Value = 0) or OsSignalIsFree(Value));
 end;
 
@@ -381,6 +386,11 @@ begin
     TextAdd(Text, ' is more than ');
     TextAddNumber(Text, HighestOf(Option));
   end
+  else if Value < LowestOf(Option) then
+  begin
+    TextAdd(Text, ' is less than ');
+    TextAddNumber(Text, LowestOf(Option));
+  end
   else
     TextAdd(Text, ' is not a signal that a program can use; 12 is SIGUSR2');
   TextAdd(Text, LineEnd);
@@ -416,16 +426,11 @@ end;
 
 // ---------------------------------------------------------------------------- words
 
-function IsEnd(Sign: AnsiChar): Boolean; inline;
-begin
-  Result := Sign in [#0, ',', ' ', #9, #10, #13];
-end;
-
 // Reads the name up to `=` or the end of the setting, in lower case; Words moves past it.
 function ReadName(var Words: PAnsiChar): ShortString;
 begin
   Result := '';
-  while not IsEnd(Words^) and (Words^ <> '=') do
+  while not ValueEnds(Words^) and (Words^ <> '=') do
   begin
     if Length(Result) < MaxWordLength then
       Result := Result + TextLower(Words^);
@@ -433,115 +438,12 @@ begin
   end;
 end;
 
-// Reads a number up to the end of the setting, with K, M or G for binary multiples; what a
-// word cannot hold becomes its highest number.
-function ReadNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
-const
-  MaxValue = High(UInt64) shr 40;
-var
-  Number: UInt64;
-begin
-  Number := 0;
-  Result := Words^ in ['0'..'9'];
-  while (Words^ in ['0'..'9']) and (Number <= MaxValue) do
-  begin
-    Number := Number * 10 + UInt64(Ord(Words^) - Ord('0'));
-    Inc(Words);
-  end;
-  case Words^ of
-    'k', 'K': Number := Number shl 10;
-    'm', 'M': Number := Number shl 20;
-    'g', 'G': Number := Number shl 30;
-  end;
-  Value := NativeUInt(Number);
-  if Value <> Number then
-    Value := High(NativeUInt);
-  if Words^ in ['k', 'K', 'm', 'M', 'g', 'G'] then
-    Inc(Words);
-  Result := Result and IsEnd(Words^);
-end;
-
-// Reads Name, which means 1, or a number.
-function ReadWordOrNumber(var Words: PAnsiChar; const Name: ShortString;
-  out Value: NativeUInt): Boolean;
-begin
-  Value := 1;
-  Result := TextBegins(Words, Name) and IsEnd(Words[Length(Name)]);
-  if not Result then
-    Result := ReadNumber(Words, Value);
-end;
-
-// Reads a time into milliseconds: seconds, or with ms, s, m or h behind the number.
-function ReadTime(var Words: PAnsiChar; out Ms: NativeUInt): Boolean;
-const
-  Most = High(Cardinal) div 2;
-var
-  Number: UInt64;
-  UnitMs: Cardinal;
-begin
-  Number := 0;
-  UnitMs := 1000;
-  Result := Words^ in ['0'..'9'];
-  while (Words^ in ['0'..'9']) and (Number <= Most) do
-  begin
-    Number := Number * 10 + UInt64(Ord(Words^) - Ord('0'));
-    Inc(Words);
-  end;
-  case TextLower(Words^) of
-    'm': UnitMs := 60000;
-    'h': UnitMs := 3600000;
-  end;
-  if TextBegins(Words, 'ms') then
-  begin
-    UnitMs := 1;
-    Inc(Words);
-  end;
-  if TextLower(Words^) in ['s', 'm', 'h'] then
-    Inc(Words);
-  Number := Number * UnitMs;
-  Ms := NativeUInt(Number);
-  Result := Result and (Number <= Most) and IsEnd(Words^);
-end;
-
-// Reads `pages`, which is 1, or `sample:N`, which is N and at least 2; 0 or 1 are allowed as well.
-function ReadGuard(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
-const
-  Sample: ShortString = 'sample:';
-begin
-  if not TextBegins(Words, Sample) then
-    Exit(ReadWordOrNumber(Words, 'pages', Value) and (Value <= 1));
-  Inc(Words, Length(Sample));
-  Result := ReadNumber(Words, Value);
-  if Value < 2 then
-    Value := 2;
-end;
-
-function DigitOf(Sign: AnsiChar): Cardinal;
-begin
-  case Sign of
-    '0'..'9': Result := Ord(Sign) - Ord('0');
-    'a'..'f': Result := Ord(Sign) - Ord('a') + 10;
-    'A'..'F': Result := Ord(Sign) - Ord('A') + 10;
-  else
-    Result := High(Result);
-  end;
-end;
-
-// Reads two hexadecimal digits up to the end of the setting.
-function ReadByte(Words: PAnsiChar; out Value: NativeUInt): Boolean;
-begin
-  Value := 0;
-  Result := (DigitOf(Words[0]) <= 15) and (DigitOf(Words[1]) <= 15) and IsEnd(Words[2]);
-  if Result then
-    Value := DigitOf(Words[0]) shl 4 + DigitOf(Words[1]);
-end;
-
 procedure ReadPath(var Words: PAnsiChar; out Path: TPath);
 var
   Index: Cardinal;
 begin
   Index := 0;
-  while not IsEnd(Words^) and (Index < High(Path)) do
+  while not ValueEnds(Words^) and (Index < High(Path)) do
   begin
     Path[Index] := Words^;
     Inc(Index);
@@ -570,12 +472,12 @@ begin
 end;
 
 // Reads the value of a setting that may be given several times.
-function ReadBits(var Words: PAnsiChar; Option: TOption): Boolean;
+function ReadBits(var Words: PAnsiChar; Option: TOption; var Bits: NativeUInt): Boolean;
 begin
   if Option = opErase then
-    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Settings.Values[Option])
+    Result := ReadBit(Words, @EraseNames, Length(EraseNames), Bits)
   else
-    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Settings.Values[Option]);
+    Result := ReadBit(Words, @FormatNames, Length(FormatNames), Bits);
 end;
 
 // Reads a number, or two with a minus between them; 0 alone clears the setting.
@@ -583,13 +485,13 @@ function ReadRange(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUInt
 var
   Range: TSettingsRange;
 begin
-  Result := ReadNumber(Words, Range.First) or (Words^ = '-');
+  Result := ValueNumber(Words, Range.First) or (Words^ = '-');
   Range.Last := Range.First;
   IsUsed := Ord((Range.First <> 0) or (Words^ = '-'));
   if Words^ = '-' then
   begin
     Inc(Words);
-    Result := ReadNumber(Words, Range.Last);
+    Result := ValueNumber(Words, Range.Last);
   end;
   Result := Result and (Range.First <= Range.Last);
   if Result then
@@ -607,20 +509,15 @@ begin
   Result := Pattern^[0] <> #0;
 end;
 
-// Reads the value after the name, if any; a switch without one is set. Returns False, and in Value
-// the number read so far, when the value is wrong or not allowed.
+// Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
+// value is no number keeps its number. Returns False when the value is missing or wrong.
 function ReadValue(var Words: PAnsiChar; Option: TOption; out Value: NativeUInt): Boolean;
 begin
-  Value := 0;
-  if Words^ = '=' then
-    Inc(Words)
-  else
-  begin
-    Result := OptionTexts[Option].Kind = okSwitch;
-    if Result then
-      Settings.Values[Option] := 1;
-    Exit;
-  end;
+  Value := 1;
+  if Words^ <> '=' then
+    Exit(OptionTexts[Option].Kind = okSwitch);
+  Inc(Words);
+  Value := Settings.Values[Option];
   case Option of
     opLog: ReadPath(Words, Settings.LogPath);
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
@@ -628,22 +525,17 @@ begin
   end;
   case OptionTexts[Option].Kind of
     okText, okSocket: Exit(True);
-    okRule: Exit(EventRuleRead(Words) and IsEnd(Words^));
-    okFormat, okErase: Exit(ReadBits(Words, Option));
-  end;
-  case OptionTexts[Option].Kind of
-    okTime: Result := ReadTime(Words, Value);
-    okByte: Result := ReadByte(Words, Value);
-    okInterval: Result := ReadWordOrNumber(Words, 'always', Value);
-    okGuard: Result := ReadGuard(Words, Value);
+    okRule: Exit(EventRuleRead(Words) and ValueEnds(Words^));
+    okFormat, okErase: Exit(ReadBits(Words, Option, Value));
+    okTime: Result := ValueTime(Words, Value);
+    okByte: Result := ValueByte(Words, Value);
+    okInterval: Result := ValueWordOrNumber(Words, 'always', Value);
+    okGuard: Result := ValueGuard(Words, Value);
     okRange: Result := ReadRange(Words, Option, Value);
     okName: Result := ReadPattern(Words, Value);
   else
-    Result := ReadNumber(Words, Value);
+    Result := ValueNumber(Words, Value);
   end;
-  Result := Result and IsAllowed(Option, Value);
-  if Result then
-    Settings.Values[Option] := Value;
 end;
 
 function ReadWord(var Words: PAnsiChar; const Source: ShortString): Boolean;
@@ -655,20 +547,19 @@ var
 begin
   Name := ReadName(Words);
   Option := NearestOption(Name, Distance);
+  Result := False;
   if Distance > 0 then
-  begin
-    SayUnknown(Name, Source, Option);
-    Result := False;
-  end
+    SayUnknown(Name, Source, Option)
+  else if not ReadValue(Words, Option, Value) then
+    SayWrongValue(Name, Source)
+  else if not IsAllowed(Option, Value) then
+    SayNotAllowed(Option, Value, Source)
   else
   begin
-    Result := ReadValue(Words, Option, Value);
-    if not IsAllowed(Option, Value) then
-      SayNotAllowed(Option, Value, Source)
-    else if not Result then
-      SayWrongValue(Name, Source);
+    Settings.Values[Option] := Value;
+    Result := True;
   end;
-  while not IsEnd(Words^) do
+  while not ValueEnds(Words^) do
     Inc(Words);
 end;
 
@@ -681,7 +572,7 @@ begin
     if Words^ = '#' then
       while not (Words^ in [#0, #10]) do
         Inc(Words)
-    else if IsEnd(Words^) then
+    else if ValueEnds(Words^) then
       Inc(Words)
     else if not ReadWord(Words, Source) then
       Result := False;

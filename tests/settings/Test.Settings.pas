@@ -27,11 +27,14 @@ type
     procedure NumberWithoutValueIsRefused;
     procedure SwitchWithAWrongValueIsRefused;
     procedure HugeNumberIsRefused;
+    procedure NumberOfBytesOfAGigabyteIsAccepted;
+    procedure NumberThatNoWordHoldsIsTheHighest;
     procedure LongWordIsRefused;
     procedure PathIsKept;
     procedure UnknownWordNamesTheNearest;
     procedure NumbersThatNothingCanMeanAreRefused;
     procedure RefusedNumberIsOneLine;
+    procedure MessageOfARefusedDepthIsAboutDepths;
     procedure SettingWithoutEffectIsOneLine;
     procedure HelpNamesEveryOption;
     procedure RuleSetsWhatItNames;
@@ -143,6 +146,31 @@ begin
   AssertFalse(Reads('top=99999999999999999999999999'));
 end;
 
+procedure TSettingsTests.NumberOfBytesOfAGigabyteIsAccepted;
+begin
+  AssertTrue(Reads('limit=1073741824,quarantine=268435456,break=200000000,least=167772160'));
+  Same(1 shl 30, Settings.Values[opLimit], 'limit');
+  Same(1 shl 28, Settings.Values[opQuarantine], 'quarantine');
+  Same(200000000, Settings.Values[opBreak], 'break');
+  Same(167772160, Settings.Values[opLeast], 'least');
+  AssertTrue(Reads('trace:number=200000000-300000000'));
+  Same(300000000, Settings.Ranges[opTraceNumber].Last, 'last number');
+end;
+
+procedure TSettingsTests.NumberThatNoWordHoldsIsTheHighest;
+const
+  Wide: array[0..3] of string = ('limit=18446744073709551615', 'limit=99999999999999999999',
+    'limit=18446744073709551609G', 'limit=17179869184G');
+var
+  Word: string;
+begin
+  for Word in Wide do
+  begin
+    AssertTrue(Word, Reads('limit=0,' + Word));
+    Same(NativeInt(High(NativeUInt)), NativeInt(Settings.Values[opLimit]), Word);
+  end;
+end;
+
 procedure TSettingsTests.LongWordIsRefused;
 begin
   AssertFalse(Reads(StringOfChar('a', 5000)));
@@ -183,6 +211,24 @@ begin
     + '12 is SIGUSR2', Trim(Planted.Errors));
   Planted.Run('top=999999', ['none', '1']);
   AssertEquals('LaneMM: LANEMM: invalid value of `top`: 999999 is more than 256', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.MessageOfARefusedDepthIsAboutDepths;
+const
+  Wrong: array[0..2] of string = ('depth', 'depth=', 'depth=x');
+var
+  Words: string;
+begin
+  Planted.Run('depth=0', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: invalid value of `depth`: 0 is less than 1', Trim(Planted.Errors));
+  Planted.Run('depth=257', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: invalid value of `depth`: 257 is more than 256', Trim(Planted.Errors));
+  for Words in Wrong do
+  begin
+    Planted.Run(Words, ['none', '1']);
+    AssertEquals('LaneMM: LANEMM: missing or invalid value of `depth`; LANEMM=help lists all settings',
+      Trim(Planted.Errors));
+  end;
 end;
 
 procedure TSettingsTests.SettingWithoutEffectIsOneLine;
