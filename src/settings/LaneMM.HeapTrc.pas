@@ -14,7 +14,7 @@ interface
 
 /// Clears `debug` and `leaks` if Words contains `disabled`. Before the variable LANEMM is read.
 procedure HeapTrcDisable(Words: PAnsiChar);
-/// Applies Words where the settings have their defaults. After the variable LANEMM is read.
+/// Applies Words where no source has named the settings. After the variable LANEMM is read.
 procedure HeapTrcRead(Words: PAnsiChar);
 
 implementation
@@ -27,7 +27,6 @@ const
   EveryByte = High(NativeInt);
   // The exit code of heaptrc for leaks.
   NotReleased = 203;
-  DefaultQuarantine = 16 shl 20;
 
 // Returns the text after the first occurrence of Word; nil when there is none.
 function Find(Words: PAnsiChar; const Word: ShortString): PAnsiChar;
@@ -41,9 +40,9 @@ begin
   Result := nil;
 end;
 
-procedure SetDefault(Option: TOption; Default, Value: NativeUInt);
+procedure SetDefault(Option: TOption; Value: NativeUInt);
 begin
-  if Settings.Values[Option] = Default then
+  if not (Option in Settings.Given) then
     Settings.Values[Option] := Value;
 end;
 
@@ -73,11 +72,11 @@ var
   Path: PAnsiChar;
 begin
   if Find(Words, 'keepreleased') <> nil then
-    SetDefault(opQuarantine, DefaultQuarantine, EveryByte);
+    SetDefault(opQuarantine, EveryByte);
   if Find(Words, 'haltonnotreleased') <> nil then
-    SetDefault(opLeaksExit, 0, NotReleased);
+    SetDefault(opLeaksExit, NotReleased);
   Path := Find(Words, 'log=');
-  if (Path <> nil) and (Settings.LogPath[0] = #0)
+  if (Path <> nil) and not (opLog in Settings.Given)
     and (Settings.Values[opDebug] or Settings.Values[opLeaks] <> 0) then
     CopyPath(Path, Settings.LogPath);
 end;

@@ -557,6 +557,7 @@ begin
   else
   begin
     Settings.Values[Option] := Value;
+    Include(Settings.Given, Option);
     Result := True;
   end;
   while not ValueEnds(Words^) do

@@ -51,6 +51,7 @@ type
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
     IsPrivileged: Boolean;                //< const   the process has more rights than its user
+    Given: TOptions;                      //< racy    settings that a source has named so far
     Readers: TAtomicWord;                 //< shared  threads that are reading settings
   end;
 

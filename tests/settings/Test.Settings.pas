@@ -41,6 +41,7 @@ type
     procedure RuleForAllSetsAll;
     procedure WrongRuleChangesNothing;
     procedure WordsOfHeaptrcFillWhatIsNotSet;
+    procedure WordsOfHeaptrcChangeNothingThatIsSetToItsDefault;
     procedure WordsOfHeaptrcTurnNothingOn;
     procedure DisabledTakesBackDebugAndLeaks;
     procedure OffLeavesThePreviousManager;
@@ -67,6 +68,7 @@ procedure TSettingsTests.SetUp;
 begin
   Kept := Settings;
   KeptEvents := Report.Rules;
+  Settings.Given := [];
   // Wrong words are intended here; the tests of programs check the messages.
   SilenceErrors;
 end;
@@ -305,6 +307,15 @@ begin
   AssertEquals('/tmp/b', string(PAnsiChar(@Settings.LogPath)));
   Same(1 shl 20, Settings.Values[opQuarantine], 'quarantine that was set');
   Same(9, Settings.Values[opLeaksExit], 'exit code that was set');
+end;
+
+procedure TSettingsTests.WordsOfHeaptrcChangeNothingThatIsSetToItsDefault;
+begin
+  AssertTrue(Reads('debug,quarantine=16M,leaks:exit=0,log='));
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  Same(16 shl 20, Settings.Values[opQuarantine], 'quarantine');
+  Same(0, Settings.Values[opLeaksExit], 'exit code');
+  AssertTrue('log', Settings.LogPath[0] = #0);
 end;
 
 procedure TSettingsTests.WordsOfHeaptrcTurnNothingOn;
