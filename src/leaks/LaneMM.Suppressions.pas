@@ -358,6 +358,7 @@ var
   Pattern: TPattern;
 begin
   Limit := Patterns + Length;
+  Inc(Patterns, TextMarkLength(Patterns, Length));
   while Patterns < Limit do
   begin
     Last := Patterns;

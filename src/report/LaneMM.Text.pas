@@ -56,6 +56,8 @@ procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+/// Returns the bytes of the byte order mark of UTF-8 that a text of Length bytes begins with: 3, 0.
+function TextMarkLength(Text: PAnsiChar; Length: NativeUInt): NativeUInt;
 /// Returns whether Name, ended by #0, begins with Part.
 function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
 /// Returns whether Name, ended by #0, is Whole.
@@ -224,7 +226,13 @@ begin
     AddTenths(Text, Bytes, 1 shl 30, ' GB');
 end;
 
-// On a mismatch, lets the last `*` match one character more and tries again.
+function TextMarkLength(Text: PAnsiChar; Length: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  if (Length >= 3) and (Text[0] = #$EF) and (Text[1] = #$BB) and (Text[2] = #$BF) then
+    Result := 3;
+end;
+
 function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
 var
   Index: Cardinal;
@@ -240,6 +248,7 @@ begin
   Result := TextBegins(Name, Whole) and (Name[Length(Whole)] = #0);
 end;
 
+// On a mismatch, lets the last `*` match one character more and tries again.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
 var
   AfterStar, NameAtStar: PAnsiChar;

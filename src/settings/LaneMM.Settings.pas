@@ -591,10 +591,46 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
+type
+  // Room for one byte more than is read, and the end.
+  TWords = array[0..MaxWords + 1] of AnsiChar;
+
+procedure SayCut(const Source: ShortString);
+var
+  Text: TText;
+begin
+  AddPrefix(Text, Source);
+  TextAdd(Text, 'the settings after the first ');
+  TextAddNumber(Text, MaxWords);
+  TextAdd(Text, ' bytes are not read'#10);
+  Print(Text);
+end;
+
+// Reads all settings in Words; without those after MaxWords bytes, and the one that begins before
+// and ends after them.
+procedure ReadAll(var Words: TWords; const Source: ShortString);
+var
+  Length: NativeUInt;
+  IsCut: Boolean;
+begin
+  Length := 0;
+  while (Length <= MaxWords) and (Words[Length] <> #0) do
+    Inc(Length);
+  IsCut := Length > MaxWords;
+  if IsCut then
+    repeat
+      Dec(Length);
+    until (Length = 0) or ValueEnds(Words[Length]);
+  Words[Length] := #0;
+  SettingsRead(@Words[TextMarkLength(@Words, Length)], Source);
+  if IsCut then
+    SayCut(Source);
+end;
+
 procedure ReadSettingsFile;
 var
   Path: TPath;
-  Words: array[0..MaxWords] of AnsiChar;
+  Words: TWords;
   Length: NativeInt;
   Handle: TOsFile;
 begin
@@ -606,12 +642,12 @@ begin
   Handle := OsFileOpen(@Path);
   if Handle < 0 then
     Exit;
-  Length := OsFileRead(Handle, @Words, MaxWords);
+  Length := OsFileRead(Handle, @Words, MaxWords + 1);
   OsFileClose(Handle);
   if Length < 0 then
     Exit;
   Words[Length] := #0;
-  SettingsRead(@Words, 'settings file');
+  ReadAll(Words, 'settings file');
 end;
 
 // Names the settings that are set in vain. Those of heaptrc's variable are read later: they are
@@ -635,14 +671,14 @@ end;
 
 procedure ReadEnvironment;
 var
-  Words, HeapTrcWords: array[0..MaxWords] of AnsiChar;
+  Words, HeapTrcWords: TWords;
   HasHeapTrc: Boolean;
 begin
-  HasHeapTrc := OsEnvironment(HeapTrcVariable, @HeapTrcWords, MaxWords);
+  HasHeapTrc := OsEnvironment(HeapTrcVariable, @HeapTrcWords, SizeOf(HeapTrcWords));
   if HasHeapTrc then
     HeapTrcDisable(@HeapTrcWords);
-  if OsEnvironment(Variable, @Words, MaxWords) then
-    SettingsRead(@Words, Variable);
+  if OsEnvironment(Variable, @Words, SizeOf(Words)) then
+    ReadAll(Words, Variable);
   CheckEffects;
   if HasHeapTrc then
     HeapTrcRead(@HeapTrcWords);

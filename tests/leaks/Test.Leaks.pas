@@ -45,6 +45,7 @@ type
     procedure TopLimitsTheGroups;
     procedure ExpectedLeaksAreNotCounted;
     procedure FileNamesExpectedClasses;
+    procedure ByteOrderMarkOfTheFileIsSkipped;
     procedure FileNamesExpectedRoutines;
     procedure FileBesideTheProgramIsRead;
     procedure WhatGrewBetweenSnapshotsIsReported;
@@ -394,6 +395,13 @@ begin
   Has('12 x Leaking.TFoo');
   HasNot('2 x System.TObject');
   Has('Suppressed, not counted: 2 blocks, 32 bytes');
+end;
+
+procedure TLeaksTests.ByteOrderMarkOfTheFileIsSkipped;
+begin
+  Leaking.Run('leaks,leaks:exit=9,leaks:ignore=' + FileWith('ignore', #$EF#$BB#$BF'class *'#13#10),
+    ['objects']);
+  Leaking.EndedWith(0, 'exit code when all is expected');
 end;
 
 procedure TLeaksTests.FileNamesExpectedRoutines;

@@ -46,7 +46,10 @@ type
     procedure DisabledTakesBackDebugAndLeaks;
     procedure OffLeavesThePreviousManager;
     procedure FileBesideTheProgramIsRead;
+    procedure ByteOrderMarkOfTheFileIsSkipped;
     procedure EnvironmentWinsOverTheFile;
+    procedure FileThatIsTooLongIsCutWithALine;
+    procedure VariableThatIsTooLongIsCutWithALine;
   end;
 
 implementation
@@ -365,6 +368,19 @@ begin
   end;
 end;
 
+// Editors of Windows write such a file.
+procedure TSettingsTests.ByteOrderMarkOfTheFileIsSkipped;
+begin
+  WriteSettingsFile(#$EF#$BB#$BF'contention'#13#10);
+  try
+    Planted.Run('', ['frees', '300']);
+    AssertTrue(Planted.Errors, Pos('1. 300 x', Planted.Errors) > 0);
+    AssertEquals('no line about it', 0, Pos('unknown', Planted.Errors));
+  finally
+    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
+  end;
+end;
+
 procedure TSettingsTests.EnvironmentWinsOverTheFile;
 begin
   WriteSettingsFile('contention');
@@ -374,6 +390,43 @@ begin
   finally
     DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
   end;
+end;
+
+const
+  Most = 4096;
+
+// Settings and a comment, together Bytes long; then a setting.
+function Padded(const First: string; Bytes: Integer; const Last: string): string;
+begin
+  Result := First + '#' + StringOfChar('-', Bytes - Length(First) - 2) + #10 + Last;
+end;
+
+procedure TSettingsTests.FileThatIsTooLongIsCutWithALine;
+const
+  Line = 'LaneMM: settings file: the settings after the first 4096 bytes are not read'#10;
+begin
+  try
+    WriteSettingsFile(Padded('contention ', Most - 4, 'contention=0'));
+    Planted.Run('', ['frees', '300']);
+    AssertTrue(Planted.Errors, Pos(Line, Planted.Errors) = 1);
+    AssertTrue('no half setting', Pos('unknown', Planted.Errors) = 0);
+    AssertTrue('the settings before', Pos('1. 300 x', Planted.Errors) > 0);
+    WriteSettingsFile(Padded('contention ', Most - 5, 'help'));
+    Planted.Run('help=0', ['frees', '300']);
+    AssertTrue(Planted.Errors, Pos('settings', Planted.Errors) = 0);
+  finally
+    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
+  end;
+end;
+
+procedure TSettingsTests.VariableThatIsTooLongIsCutWithALine;
+const
+  Line = 'LaneMM: LANEMM: the settings after the first 4096 bytes are not read';
+begin
+  Planted.Run(Padded('', Most - 4, 'contention'), ['frees', '300']);
+  AssertEquals(Line, Trim(Planted.Errors));
+  Planted.Run(Padded('', Most - 8, 'depth=16'), ['frees', '300']);
+  AssertEquals('', Trim(Planted.Errors));
 end;
 
 initialization
