@@ -218,8 +218,8 @@ function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
 /// False when it is not set.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
-/// Returns true if the process has more rights than the user that started it: then the environment
-/// must not be obeyed.
+/// Returns true if the process has more rights than the user that started it: then neither the
+/// environment nor a file beside the program, which may be a link of that user, must be obeyed.
 function OsIsPrivileged: Boolean;
 /// Returns true if the system's pages are OsPageSize bytes long.
 function OsPagesFit: Boolean;

@@ -3,7 +3,7 @@
 // Owns:       Settings; Report.LogPath, SystemLog.
 // Invariants: later sources override earlier ones: the defaults, the file `<program>.lanemm` beside
 //             the program, the environment variable LANEMM, the calls of the program. A program
-//             with more rights than its user (set-user-ID) does not read the environment.
+//             with more rights than its user (set-user-ID) obeys its calls alone.
 // Callers:    SettingsStart: once, before any other thread runs. The others: any thread, one at a
 //             time.
 // Errors:     an unknown setting or a wrong value prints one line to stderr; the rest still apply.
@@ -13,7 +13,7 @@ unit LaneMM.Settings;
 
 interface
 
-/// Sets the defaults, then reads the file and the environment.
+/// Sets the defaults, then reads the file and the environment if the process may obey them.
 procedure SettingsStart;
 /// Reads settings, each NAME or NAME=VALUE, separated by commas, blanks or line ends; `#` begins a
 /// comment. Words ends with #0. Source names the origin in messages. Returns False when a setting
@@ -693,10 +693,12 @@ begin
   EventRulesStart;
   Report.LogPath := @Settings.LogPath;
   Report.SystemLog := @Settings.SyslogPath;
-  ReadSettingsFile;
   Settings.IsPrivileged := OsIsPrivileged;
   if not Settings.IsPrivileged then
+  begin
+    ReadSettingsFile;
     ReadEnvironment;
+  end;
   if (Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;
 end;

@@ -169,7 +169,8 @@ run_static_frames() {
   run frames static-pie "$out/frames-static"
 }
 
-# A set-user-ID program does not read LANEMM: whoever starts it could have it write files.
+# A set-user-ID program reads neither LANEMM nor the file beside it: whoever starts it could have it write
+# files, with a hard link to it beside a file of settings.
 run_privileged() {
   echo '#include <stdio.h>
     #include <stdlib.h>
@@ -184,6 +185,11 @@ run_privileged() {
   chmod u+s "$out/trusted"
   run trusted privileged sh -c 'text=$(LANEMM=help "$0" 2>&1); [ "$text" = "1 passed, 0 failed" ] \
     && echo "$text"' "$out/trusted"
+  mkdir -p "$out/linked"
+  ln -f "$out/trusted" "$out/linked/trusted"
+  echo help > "$out/linked/trusted.lanemm"
+  run trusted linked sh -c 'text=$("$0" 2>&1); [ "$text" = "1 passed, 0 failed" ] && echo "$text"' \
+    "$out/linked/trusted"
 }
 
 # Real programs; shows those that were skipped or failed.
