@@ -650,19 +650,33 @@ begin
   ReadAll(Words, 'settings file');
 end;
 
+// Returns the settings that need debug mode: most are for debug blocks, which guard=sample:N makes,
+// too, and erase=new has the fill byte of new ones.
+function OfDebug: TOptions;
+begin
+  Result := [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opGuard, opBreak,
+    opTrace..opMixes];
+  if Settings.Values[opGuard] > 1 then
+    Result := [opCheck, opFill];
+  if IsErasingNew then
+    Exclude(Result, opFill);
+end;
+
 // Names the settings that are set in vain. Those of heaptrc's variable are read later: they are
 // meant for heaptrc.
 procedure CheckEffects;
 const
-  OfDebug = [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opBreak, opTrace..opMixes];
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
+  OfPlaces = [opLeaksDump];
   OfProfiles = [opPprof..opJson, opKeep];
   OfSamples = [opTemporary, opEvery];
 begin
   if not IsSet(opDebug) then
     SayWithoutEffect(OfDebug, '`debug`');
   if not IsSet(opLeaks) then
-    SayWithoutEffect(OfLeaks, '`leaks`');
+    SayWithoutEffect(OfLeaks, '`leaks`')
+  else if not (IsSet(opDebug) or IsSet(opStacks)) then
+    SayWithoutEffect(OfPlaces, '`stacks` or `debug`');
   if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
     SayWithoutEffect(OfProfiles, '`contention`, `growth` or `profile`');
   if not IsSet(opProfile) then

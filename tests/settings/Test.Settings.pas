@@ -36,6 +36,7 @@ type
     procedure RefusedNumberIsOneLine;
     procedure MessageOfARefusedDepthIsAboutDepths;
     procedure SettingWithoutEffectIsOneLine;
+    procedure SettingOfDebugModeCountsForOthersThatUseIt;
     procedure HelpNamesEveryOption;
     procedure RuleSetsWhatItNames;
     procedure RuleForAllSetsAll;
@@ -244,11 +245,26 @@ begin
   AssertEquals('LaneMM: no effect without `debug`: `debug:exit`', Trim(Planted.Errors));
   Planted.Run('leaks:exit=3', ['none', '1']);
   AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
+  Planted.Run('guard=pages', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `debug`: `guard`', Trim(Planted.Errors));
+  Planted.Run('leaks,leaks:dump=8', ['none', '1']);
+  AssertTrue(Planted.Errors, Pos('LaneMM: no effect without `stacks` or `debug`: `leaks:dump`'#10,
+    AdjustLineBreaks(Planted.Errors, tlbsLF)) = 1);
   Planted.Run('pprof', ['none', '1']);
   AssertEquals('LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`',
     Trim(Planted.Errors));
   Planted.Run('trace,mixes,check=5,debug', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('no effect', Planted.Errors) = 0);
+end;
+
+procedure TSettingsTests.SettingOfDebugModeCountsForOthersThatUseIt;
+begin
+  Planted.Run('guard=sample:1M,quarantine=1M,debug:exit=3,mixes', ['none', '1']);
+  AssertEquals('', Trim(Planted.Errors));
+  Planted.Run('guard=sample:1M,check=5', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `debug`: `check`', Trim(Planted.Errors));
+  Planted.Run('erase=new,fill=AA', ['none', '1']);
+  AssertEquals('', Trim(Planted.Errors));
 end;
 
 procedure TSettingsTests.HelpNamesEveryOption;
