@@ -111,9 +111,18 @@ begin
   OsSignalSend(Signal);
 end;
 
+// Handles the signal of the setting; does nothing where nothing was ever watched.
 procedure WriteOnSignal(Signal: Integer); cdecl;
 begin
-  WatchWrite;
+  if LoadAcquire(Observe.SiteKeys) <> 0 then
+    WatchWrite;
+end;
+
+// Always, as the signal would end a program without a handler.
+procedure TakeSettingsSignal;
+begin
+  if IsSet(opSignal) then
+    OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
 end;
 
 procedure TakeEndSignals;
@@ -412,6 +421,7 @@ begin
   if (DebugIsOn or GuardSampleIsOn) and not DebugStart then
     StopDebug;
   ApplyStacks;
+  TakeSettingsSignal;
   if not IsWatching then
   begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
@@ -428,8 +438,6 @@ begin
   WatchFrees;
   SetEntries;
   TakeEndSignals;
-  if IsSet(opSignal) then
-    OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
   TimedReportsApply;
 end;
 

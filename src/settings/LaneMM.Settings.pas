@@ -668,7 +668,7 @@ procedure CheckEffects;
 const
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfPlaces = [opLeaksDump];
-  OfProfiles = [opPprof..opJson, opKeep];
+  OfProfiles = [opPprof..opJson, opKeep, opSignal];
   OfSamples = [opTemporary, opEvery];
 begin
   if not IsSet(opDebug) then

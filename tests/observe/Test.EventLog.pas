@@ -38,6 +38,7 @@ type
     procedure LogSurvivesHalt;
     procedure LogSurvivesAnException;
     procedure LogSurvivesASignal;
+    procedure SignalWithoutAProfileDoesNotEndTheProgram;
     procedure FullDeviceFallsBackBesideTheProgram;
     procedure FolderThatTakesNoFilesFallsBackBesideTheProgram;
     procedure LogSurvivesRedirectionAndAClosedErrorOutput;
@@ -370,6 +371,20 @@ end;
 procedure TEventLogTests.LogSurvivesASignal;
 begin
   LogSurvives('signal', -15);
+end;
+
+procedure TEventLogTests.SignalWithoutAProfileDoesNotEndTheProgram;
+const
+  Line = 'LaneMM: no effect without `contention`, `growth` or `profile`: `signal`';
+begin
+  Planted.Run('signal=12', ['none', '1', 'user-signal']);
+  Planted.EndedWith(0);
+  AssertEquals(Line, Trim(Planted.Errors));
+  Planted.Run('signal=12,debug', ['none', '1', 'user-signal']);
+  Planted.EndedWith(0, 'exit code in debug mode');
+  Planted.Run('signal=12,contention', ['frees', '300', 'user-signal']);
+  Planted.EndedWith(0, 'exit code with a log');
+  Same(2, CountOf('1. 300 x', Planted.Written(LogSuffix)), 'logs, of the signal and of the end');
 end;
 
 procedure TEventLogTests.FullDeviceFallsBackBesideTheProgram;

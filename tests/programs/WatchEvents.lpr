@@ -11,7 +11,8 @@
 ///   starts N    N threads start and end, one after the other
 ///   crowd N     the same, then as frees
 ///   none        threads keep to their own blocks
-/// A second word says how the program ends: end, halt, exception or signal.
+/// A second word says how the program ends: end, halt, exception or signal; after user-signal, which
+/// sends SIGUSR2, it goes on to its end.
 program WatchEvents;
 
 {$mode delphi}{$H+}
@@ -223,7 +224,9 @@ begin
     raise Exception.Create('planted');
   {$ifdef LINUX}
   if How = 'signal' then
-    FpKill(FpGetPid, SIGTERM);
+    FpKill(FpGetPid, SIGTERM)
+  else if How = 'user-signal' then
+    FpKill(FpGetPid, SIGUSR2);
   {$endif}
 end;
 
