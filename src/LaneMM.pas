@@ -760,6 +760,7 @@ begin
   if Length > 0 then
     Move(Path^, Settings.LogPath, Length);
   Settings.LogPath[Length] := #0;
+  LogFileTryAgain;
 end;
 
 function LaneMM_DeleteEventLog: Boolean;

@@ -303,6 +303,7 @@ begin
   begin
     AddProfile(Writer, Profile);
     AddGzip(Text, Writer.All);
+    Text.IsCut := Text.IsCut or Writer.All.IsCut;
   end;
   TextClose(Writer.Part);
   TextClose(Writer.All);

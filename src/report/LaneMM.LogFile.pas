@@ -19,10 +19,12 @@ uses
 /// Appends Text to the file that the setting names, or to a file with the program's name and Suffix
 /// in the first directory that can be written. Path receives the path, ended by #0. Returns False
 /// when nothing could be written. The first time that it is not the first choice, a line on stderr
-/// says why and where; a place where writing fails is not tried again.
+/// says why and where; a place where writing fails is not tried again. A text that was cut ends
+/// with a line that says so, and a line on stderr names the file.
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 /// Creates a file with the program's name and Suffix: in the directory that the setting names, or
 /// that of the file that it names, else as LogFileAppend. Replaces a regular file of the same user.
+/// A line on stderr names a file whose text was cut.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 /// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
 /// False when there is none left.
@@ -30,6 +32,9 @@ function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
 /// Deletes that file. Returns False when it does not exist, is no regular file of this user, or the
 /// system refuses.
 function LogFileDelete(const Suffix: ShortString): Boolean;
+/// Lets logs go again to what the setting names, although writing there failed, and a line say
+/// where files are: the setting was given anew.
+procedure LogFileTryAgain;
 
 implementation
 
@@ -62,6 +67,7 @@ const
   RenamingBit = 32;
 
   IsSystem: ShortString = ' is in a folder of the system';
+  CutLine: ShortString = #10'LaneMM: the rest of this report is missing.'#10;
   Reasons: array[TOsFileError] of ShortString = (' is a symbolic link', ' has no reader',
     ' cannot be written');
 
@@ -78,13 +84,13 @@ begin
   Result := True;
 end;
 
-procedure ClearBit(Bit: NativeUInt);
+procedure ClearBits(Bits: NativeUInt);
 var
   Seen: NativeUInt;
 begin
   repeat
     Seen := LoadAcquire(Report.LogState);
-  until CompareAndSwap(Report.LogState, Seen, Seen and not Bit);
+  until CompareAndSwap(Report.LogState, Seen, Seen and not Bits);
 end;
 
 function BitOf(Place: TPlace): NativeUInt; inline;
@@ -197,7 +203,7 @@ begin
     end;
     TextClose(OldPath);
   end;
-  ClearBit(RenamingBit);
+  ClearBits(RenamingBit);
 end;
 
 function TryPath(var Search: TSearch; Open: TOpenCall): Boolean;
@@ -215,6 +221,8 @@ begin
     Exit(False);
   end;
   Result := TextWrite(Search.Text, Handle);
+  if Result and Search.Text.IsCut and (@Search.Open = @OsFileAppend) then
+    Result := OsFileWrite(Handle, @CutLine[1], Length(CutLine));
   OsFileClose(Handle);
   Search.HasFailed := not Result;
   if not Result then
@@ -321,6 +329,18 @@ begin
   TextWrite(Search.Notice, OsStandardError);
 end;
 
+// Prints that the file lacks the end of its text.
+procedure SayCut(var Search: TSearch);
+begin
+  Search.Notice.Length := 0;
+  TextAdd(Search.Notice, 'LaneMM: ');
+  TextAddChars(Search.Notice, Search.Path.Start);
+  TextAdd(Search.Notice, ' is cut at ');
+  TextAddCount(Search.Notice, Search.Text.Length, 'byte');
+  TextAdd(Search.Notice, LineEnd);
+  TextWrite(Search.Notice, OsStandardError);
+end;
+
 // Writes the file and says where, unless it is the first choice or was said for NoticeBit.
 function Settle(var Search: TSearch; FailedBits, NoticeBit: NativeUInt): Boolean;
 begin
@@ -330,6 +350,8 @@ begin
     ReportTaken(tkFile, Search.Path.Start, Search.Path.Length - 1);
   if (Search.Notice.Length > 0) and SetBit(NoticeBit) then
     SayMoved(Search, Result);
+  if Result and Search.Text.IsCut then
+    SayCut(Search);
   TextClose(Search.Notice);
 end;
 
@@ -378,6 +400,11 @@ var
 begin
   Result := TextOpen(Path, OsPageSize) and LogFilePath(Suffix, Path) and OsFileDelete(Path.Start);
   TextClose(Path);
+end;
+
+procedure LogFileTryAgain;
+begin
+  ClearBits(BitOf(plSetting) or LogNoticeBit or FileNoticeBit);
 end;
 
 end.

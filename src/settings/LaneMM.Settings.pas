@@ -30,7 +30,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingValues, LaneMM.HeapTrc;
+  LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingValues, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
@@ -452,6 +452,13 @@ begin
   Path[Index] := #0;
 end;
 
+// Reads the value of `log`, which counts from the next log on.
+procedure ReadLogPath(var Words: PAnsiChar);
+begin
+  ReadPath(Words, Settings.LogPath);
+  LogFileTryAgain;
+end;
+
 // Reads one of Count names up to the end of the setting and adds its bit to Bits; `0` clears all.
 function ReadBit(var Words: PAnsiChar; Names: PPAnsiChar; Count: NativeInt; var Bits: NativeUInt)
   : Boolean;
@@ -519,7 +526,7 @@ begin
   Inc(Words);
   Value := Settings.Values[Option];
   case Option of
-    opLog: ReadPath(Words, Settings.LogPath);
+    opLog: ReadLogPath(Words);
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
     opSyslog: ReadPath(Words, Settings.SyslogPath);
   end;

@@ -6,11 +6,14 @@ unit Test.LogFiles;
 interface
 
 uses
-  Test.Tools;
+  Test.Tools, LaneMM.Text;
 
 type
+  TWriteCall = function(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+
   TLogFilesTests = class(TLaneTest)
   strict private
+    function ScreenOf(Write: TWriteCall; const Contents: string): string;
     procedure Has(const Part, Text: string);
     procedure Lacks(const Part, Text: string);
     procedure RunIn(const Settings, Command: string);
@@ -38,12 +41,14 @@ type
     procedure FirstChoiceIsNotMentioned;
     procedure LogThatIsFullBeginsAnew;
     procedure DeviceAsLogIsNotRenamed;
+    procedure CutReportSaysSo;
+    procedure LogThatIsSetAnewIsTried;
   end;
 
 implementation
 
 uses
-  Classes, SysUtils, testregistry, Test.Programs;
+  Classes, SysUtils, BaseUnix, testregistry, Test.Programs, LaneMM, LaneMM.Os, LaneMM.LogFile;
 
 const
   LogName = 'DamagedEnd_MemoryManager_EventLog.txt';
@@ -294,6 +299,76 @@ begin
   RunIn('debug,event=all:file,log:most=1,log=' + Program_.NullDevice,
     '"$P" halt; "$P" halt; ls /dev/null* >&2; ls >&2');
   AssertEquals('/dev/null'#10, Program_.Errors);
+end;
+
+// Returns what this process prints on stderr while it writes a text that is cut after one page.
+function TLogFilesTests.ScreenOf(Write: TWriteCall; const Contents: string): string;
+var
+  Text, Path: TText;
+  Kept, Taken: LongInt;
+begin
+  AssertTrue('pages', TextOpen(Text, OsPageSize) and TextOpen(Path, OsPageSize));
+  TextAddChars(Text, PAnsiChar(Contents));
+  Kept := fpDup(StdErrorHandle);
+  Taken := fpOpen(Program_.Folder + 'DamagedEnd.d/errors', O_RDWR or O_CREAT or O_TRUNC, &600);
+  fpDup2(Taken, StdErrorHandle);
+  Write(Text, '.part', Path);
+  fpDup2(Kept, StdErrorHandle);
+  fpClose(Kept);
+  fpClose(Taken);
+  Result := Content('errors');
+  TextClose(Path);
+  TextClose(Text);
+end;
+
+procedure TLogFilesTests.CutReportSaysSo;
+const
+  CutLine = #10'LaneMM: the rest of this report is missing.'#10;
+  Lines = 'line'#10;
+var
+  Folder, Name: string;
+begin
+  RunIn('', ':');
+  Folder := Program_.Folder + 'DamagedEnd.d/';
+  Name := ExtractFileName(ParamStr(0)) + '.part';
+  LaneMM_SetEventLogPath(PAnsiChar(Folder + 'log'));
+  AssertEquals('', ScreenOf(LogFileAppend, Lines));
+  AssertEquals('', ScreenOf(LogFileCreate, Lines));
+  AssertEquals('LaneMM: ' + Folder + 'log is cut at 4,096 bytes'#10,
+    ScreenOf(LogFileAppend, StringOfChar('x', OsPageSize + 1)));
+  AssertEquals('LaneMM: ' + Folder + Name + ' is cut at 4,096 bytes'#10,
+    ScreenOf(LogFileCreate, StringOfChar('y', OsPageSize + 1)));
+  ScreenOf(LogFileAppend, Lines);
+  LaneMM_SetEventLogPath(nil);
+  AssertEquals(Lines + StringOfChar('x', OsPageSize) + CutLine + Lines, Content('log'));
+  AssertEquals(StringOfChar('y', OsPageSize), Content(Name).TrimRight);
+end;
+
+procedure TLogFilesTests.LogThatIsSetAnewIsTried;
+const
+  FullLine = 'LaneMM: /dev/full cannot be written; written to ';
+  Lines = 'line'#10;
+var
+  Folder: string;
+begin
+  RunIn('', ':');
+  Folder := Program_.Folder + 'DamagedEnd.d/';
+  try
+    LaneMM_Configure('log=/dev/full');
+    Has(FullLine, ScreenOf(LogFileAppend, Lines));
+    AssertEquals('the same a second time', '', ScreenOf(LogFileAppend, Lines));
+    LaneMM_SetEventLogPath(PAnsiChar(Folder + 'first'));
+    AssertEquals('', ScreenOf(LogFileAppend, Lines));
+    AssertEquals(Lines, Content('first'));
+    LaneMM_SetEventLogPath('/dev/full');
+    Has(FullLine, ScreenOf(LogFileAppend, Lines));
+    LaneMM_Configure('log=' + Folder + 'second');
+    AssertEquals('', ScreenOf(LogFileAppend, Lines));
+    AssertEquals(Lines, Content('second'));
+  finally
+    LaneMM_SetEventLogPath(nil);
+    DeleteFile(ParamStr(0) + '.part');
+  end;
 end;
 
 initialization
