@@ -486,8 +486,8 @@ var
   List: PLeakList;
 begin
   TimedReportsEnd;
-  AllocationLogEnd;
   List := LeaksFind; // before the profiles, which have the leaks
+  AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
   if Debug.IsStarted then

@@ -3,7 +3,8 @@
 //
 // Owns:       Debug.IsLogging, LoggedCount; TThreadNotes.IsLogging.
 // Invariants: at most `trace:most` events are logged; AllocationLogEnd reports how many more there
-//             were. Allocations and frees of an event callback are not logged.
+//             were. Those that their rule leaves out do not count. Allocations and frees of an
+//             event callback are not logged.
 // Callers:    AllocationLogAllocated, AllocationLogFreed: the thread that changes the block.
 //             AllocationLogApply: any thread. AllocationLogEnd: the end of the program.
 unit LaneMM.AllocationLog;
@@ -96,7 +97,7 @@ var
   Finding: TFinding;
 begin
   Heap := OsThreadHeap;
-  if (Heap = nil) or Heap^.Notes.IsLogging
+  if (Heap = nil) or Heap^.Notes.IsLogging or not EventIsWanted(Kind)
     or (FetchAdd(Debug.LoggedCount, 1) >= Settings.Values[opTraceMost]) then
     Exit;
   Describe(Finding, Block, State);
@@ -133,12 +134,16 @@ end;
 procedure AllocationLogEnd;
 var
   Count, Most: NativeUInt;
+  Kind: TEventKind;
   Event: TEvent;
   Fields: TFields;
 begin
   Count := LoadAcquire(Debug.LoggedCount);
   Most := Settings.Values[opTraceMost];
-  if (Count <= Most) or not EventOpen(Event, evAllocation) then
+  Kind := evAllocation;
+  if not EventIsWanted(Kind) then
+    Kind := evFree;
+  if (Count <= Most) or not EventOpen(Event, Kind) then
     Exit;
   FieldsOpen(Fields);
   FieldCount(Fields, fiCount, NativeUInt(Count - Most), 'event');

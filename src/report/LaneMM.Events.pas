@@ -24,6 +24,8 @@ type
     Text: TText;       //< text of the report
   end;
 
+/// Returns whether the rule of the kind lets the next event be reported.
+function EventIsWanted(Kind: TEventKind): Boolean;
 /// Counts an event and begins its report. Returns False when the rule of its kind suppresses the
 /// report; then EventClose must not be called.
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
@@ -40,11 +42,24 @@ const
   // Memory errors of the program, for the setting `debug:exit`.
   Damage = [evDoubleFree..evBookkeeping, evMismatch, evCorruption];
 
+function IsOn(const Rule: TEventRule): Boolean;
+begin
+  Result := (Rule.Targets <> []) or Rule.Halts;
+end;
+
+function EventIsWanted(Kind: TEventKind): Boolean;
+var
+  Rule: ^TEventRule;
+begin
+  Rule := @Report.Rules[Kind];
+  Result := IsOn(Rule^) and not (Rule^.IsOnce and (LoadAcquire(Rule^.Count) <> 0));
+end;
+
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
 begin
   Event := Default(TEvent);
   Event.Kind := Kind;
-  Result := (Report.Rules[Kind].Targets <> []) or Report.Rules[Kind].Halts;
+  Result := IsOn(Report.Rules[Kind]);
   if Result and (Kind in Damage) then
     FetchAdd(Report.DamageCount, 1); // any order: a count
   if Result and (FetchAdd(Report.Rules[Kind].Count, 1) <> 0) and Report.Rules[Kind].IsOnce then

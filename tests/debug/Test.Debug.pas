@@ -32,6 +32,8 @@ type
     procedure ChosenNumbersAreTraced;
     procedure ChosenClassesAreTracedWhenTheyAreFreed;
     procedure TraceIsBounded;
+    procedure EventsThatAreOffDoNotCountForTraceMost;
+    procedure FreesOfUnitsFinalizedLastCountForTraceMost;
     procedure WithoutAChoiceNothingIsTraced;
     procedure MixesOfNewAndFreeMemAreFound;
     procedure MixesOfNewAndFreeMemAreFoundInAllBuilds;
@@ -328,6 +330,41 @@ begin
   Same(8, Reports, 'reports');
   Has(' not logged after the first 7.'#10,
     Program_.Errors);
+end;
+
+procedure TDebugTests.EventsThatAreOffDoNotCountForTraceMost;
+const
+  Left = 'Allocation log: %d events not logged after the first 2.'#10;
+  Kinds: array[0..1] of string = ('event=allocation:off', 'event=free:off');
+var
+  Off: string;
+  All: Integer;
+begin
+  for Off in Kinds do
+  begin
+    Program_.Run('debug,trace,' + Off, ['objects', '100']);
+    All := Reports;
+    AtLeast(4, All, Off);
+    Program_.Run('debug,trace,trace:most=2,' + Off, ['objects', '100']);
+    Same(3, Reports, 'reports, ' + Off);
+    Has(Format(Left, [All - 2]), Program_.Errors);
+  end;
+  Program_.Run('debug,trace,trace:most=2,event=allocation:once,event=free:once', ['objects', '100']);
+  Same(2, Reports, 'reports of one event of each kind');
+end;
+
+procedure TDebugTests.FreesOfUnitsFinalizedLastCountForTraceMost;
+var
+  Late: TTestProgram;
+  All: Integer;
+begin
+  Late := TTestProgram.Create('LateFrees', '-O1 -gl -Xs-');
+  Late.Run('debug,leaks,event=leaks:off,trace', []);
+  All := High(Late.Errors.Split(['Allocation log: a block was ']));
+  AtLeast(5, All, 'events');
+  Late.Run('debug,leaks,event=leaks:off,trace,trace:most=1', []);
+  Has(Format('%d events not logged after the first 1.', [All - 1]), Late.Errors);
+  Late.Free;
 end;
 
 procedure TDebugTests.WithoutAChoiceNothingIsTraced;
