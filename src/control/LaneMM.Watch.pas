@@ -447,7 +447,7 @@ begin
   Apply;
   LockLeave(Control.Lock);
   if Debug.IsStarted then
-    DebugLimitQuarantine;
+    DebugApply;
 end;
 
 function WatchDebugStart: Boolean;

@@ -20,9 +20,9 @@ uses
 function DebugIsOn: Boolean;
 /// Sets up debug mode, once; False without memory.
 function DebugStart: Boolean;
-/// Applies the setting `quarantine`: the oldest blocks beyond it leave the quarantine. After
-/// DebugStart; under no lock, for damage of such a block is reported.
-procedure DebugLimitQuarantine;
+/// Applies the settings `fill` and `quarantine`: the oldest blocks beyond it leave the quarantine.
+/// After DebugStart; under no lock, for damage of such a block is reported.
+procedure DebugApply;
 /// GetMem in debug mode.
 function DebugGet(Size: TSize): Pointer;
 /// Allocates a block at a multiple of 2 to the power of Shift; 0: of BlockAlignment. Nil without
@@ -760,8 +760,9 @@ begin
   LockReset(Debug.Lock);
 end;
 
-procedure DebugLimitQuarantine;
+procedure DebugApply;
 begin
+  Debug.NewFill := Settings.Values[opFill];
   ReleaseSpans(QuarantineLimit(Settings.Values[opQuarantine]));
 end;
 

@@ -120,8 +120,8 @@ type
   TDebug = record
     IsStarted: Boolean;         //< racy    debug mode was on once: its hooks are set. Never reset;
                                 //  an old False leaves out a check, or repeats DebugStart
-    NewFill: Byte;              //< const   fill byte of new debug blocks
-    FreeFill: Byte;             //< const   fill byte of freed debug blocks
+    NewFill: Byte;              //< racy    fill byte of new debug blocks
+    FreeFill: Byte;             //< const   fill byte of freed debug blocks, which are checked
     IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
                                 //  event more
     Lock: TLock;                //< shared  guards Spans, Ready, Quarantine

@@ -31,13 +31,15 @@ const
   // Maximum offset, in bytes, between a fill pattern used as an address and the address accessed.
   MostOffset = 65536;
 
-// Returns True if the word is within MostOffset bytes of a word of Fill bytes.
+// Returns True if the word is within MostOffset bytes of a word of Fill bytes, and not of nil: with
+// Fill $FF these words are neighbours.
 function IsNear(Word: NativeUInt; Fill: Byte): Boolean;
 var
   Pattern: NativeUInt;
 begin
   Pattern := Fill * (High(NativeUInt) div High(Byte));
-  Result := (Fill <> 0) and (NativeUInt(Word - Pattern + MostOffset) < 2 * MostOffset);
+  Result := (Fill <> 0) and (Word >= MostOffset)
+    and (NativeUInt(Word - Pattern + MostOffset) < 2 * MostOffset);
 end;
 
 // Returns True if P lies in the block and the word there is still the pattern, or 0: the run-time

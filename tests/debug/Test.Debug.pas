@@ -65,6 +65,7 @@ type
     procedure BlocksWithAnAlignmentAreDebugBlocks;
     procedure DamageOfBlocksWithAnAlignmentIsFound;
     procedure NewBlockHoldsThePattern;
+    procedure NewBlockHoldsTheByteThatWasSetLast;
     procedure AllocMemIsZero;
     procedure ReallocKeepsContents;
     procedure ReallocOfADebugBlockMakesANormalOneAfterwards;
@@ -658,6 +659,18 @@ begin
   GetMem(P, 1000);
   for Index := 0 to 999 do
     Same($90, P[Index], 'byte');
+  FreeMem(P);
+end;
+
+procedure TDebugBlocksTests.NewBlockHoldsTheByteThatWasSetLast;
+var
+  P: PByte;
+begin
+  LaneMM_Configure('fill=AB');
+  GetMem(P, 1000);
+  LaneMM_Configure('fill=90');
+  Same($AB, P[0], 'first byte');
+  Same($AB, P[999], 'last byte');
   FreeMem(P);
 end;
 

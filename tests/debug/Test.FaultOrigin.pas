@@ -21,7 +21,7 @@ type
   TFaultOriginTests = class(TLaneTest)
   strict private
     FUsed, FOther: string;
-    procedure Use(const Name: string);
+    procedure Use(const Name: string; const Settings: string = '');
     procedure NamesTheUsedBlock(const Name: string);
     procedure NamesNoBlockForCertain(const Name: string);
     procedure Evaluate(Tries: Integer);
@@ -37,6 +37,7 @@ type
     procedure NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
     {$endif}
     procedure SameUseOfABlockIsReportedOnce;
+    procedure NilAccessWithFillFFIsNoUseOfABlock;
     procedure InstructionsHaveTheirLengthRegistersAndAccess;
   end;
 
@@ -53,13 +54,13 @@ const
 var
   Stale, Tree: TTestProgram;
 
-procedure TFaultOriginTests.Use(const Name: string);
+procedure TFaultOriginTests.Use(const Name, Settings: string);
 var
   Words: TStringArray;
 begin
   if Stale = nil then
     Stale := TTestProgram.Create('StaleRegisters', '-O2 -gl -Xs-');
-  Stale.Run('debug', [Name]);
+  Stale.Run('debug' + Settings, [Name]);
   Stale.EndedWith(0, Name + ': exit code');
   Words := Stale.Errors.Split([#10])[0].Split([' ']);
   Same(2, Length(Words), Name + ': blocks');
@@ -146,6 +147,14 @@ begin
   Evaluate(6);
   Same(3, Length(Tree.Errors.Split([Followed])) - 1, 'reports');
   HasNot('ollow from', Tree.Errors);
+end;
+
+procedure TFaultOriginTests.NilAccessWithFillFFIsNoUseOfABlock;
+begin
+  Use('nil', ',fill=FF,freefill=FF');
+  HasNot('Use ', Stale.Errors);
+  Use('plain', ',freefill=FF');
+  Has(Followed, Stale.Errors);
 end;
 
 // ---------------------------------------------------------------------------- instructions

@@ -1,6 +1,6 @@
 /// Uses the contents of a freed block as an address while another register holds the address of
 /// another freed block. The report must name the block that was used.
-///   StaleRegisters USE
+///   StaleRegisters USE  (`nil`: the word that is used is none of a block)
 /// Writes on the standard error output the address of the block that is used, then that of the other one.
 program StaleRegisters;
 
@@ -142,7 +142,9 @@ end;
 procedure UseBlocks(const Name: string);
 var
   Block, Other: PPointer;
+  Nothing: Pointer;
 begin
+  Nothing := nil;
   GetMem(Other, Size);
   GetMem(Block, Size);
   FreeMem(Other);
@@ -150,6 +152,8 @@ begin
   Announce(Block, Other);
   if Name = 'plain' then
     Follow(Other, Block)
+  else if Name = 'nil' then
+    Follow(Other, @Nothing)
   else if Name = 'hidden' then
     FollowHidden(Other, Block)
   else if Name = 'joined' then
