@@ -292,7 +292,7 @@ function LaneMM_BeginGroup(Group: Cardinal): Boolean;
 function LaneMM_EndGroup: Boolean;
 /// Returns the group of the next debug blocks of the calling thread; 0 for none.
 function LaneMM_CurrentGroup: Cardinal;
-/// Names or renames a group in reports. Copies Name, which ends with #0, up to 55 characters.
+/// Names or renames a group in reports. Copies Name, UTF-8 that ends with #0, up to 55 bytes.
 /// Returns False for group 0, when 255 others have a name, or without memory. One thread at a time.
 function LaneMM_SetGroupName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Returns number and requested bytes of the debug blocks of a group that are in use, by a walk

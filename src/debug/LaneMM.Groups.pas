@@ -29,8 +29,8 @@ function GroupEnd: Boolean;
 function GroupSet(Group: Cardinal): Cardinal;
 /// Returns the group of further blocks of the thread.
 function GroupCurrent: Cardinal;
-/// Copies a name of at most 55 characters for a group other than 0. False when 255 groups have a
-/// name, or without memory.
+/// Copies a name, cut to 55 bytes, for a group other than 0. False when 255 groups have a name, or
+/// without memory.
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Adds the number of a group, and its name if it has one.
 procedure GroupAddName(var Text: TText; Group: Cardinal);
@@ -42,17 +42,17 @@ procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
   LaneMM.Walk, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
 
 const
   NameLimit = 255;
-  MostNameChars = 55;
+  MostNameBytes = 55;
 
 type
   TEntry = record
     Group: TAtomicWord;                    //< shared  0: free
-    Name: array[0..MostNameChars] of AnsiChar;  //< racy    written before Group; a thread that
+    Name: array[0..MostNameBytes] of AnsiChar;  //< racy    written before Group; a thread that
                                                 //  reads a replaced name may see parts of both
   end;
   PEntry = ^TEntry;
@@ -149,7 +149,7 @@ end;
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 var
   Entry: PEntry;
-  Index: NativeInt;
+  Length: NativeUInt;
 begin
   if Table = nil then
     // Release: the empty entries before the table. Pairs with Table.
@@ -158,13 +158,11 @@ begin
   Result := (Entry <> nil) and (Group <> 0);
   if not Result then
     Exit;
-  Index := 0;
-  while (Name[Index] <> #0) and (Index < MostNameChars) do
-  begin
-    Entry^.Name[Index] := Name[Index];
-    Inc(Index);
-  end;
-  Entry^.Name[Index] := #0;
+  Length := TextLength(Name);
+  if Length > MostNameBytes then
+    Length := TextWhole(Name, MostNameBytes);
+  Move(Name^, Entry^.Name, Length);
+  Entry^.Name[Length] := #0;
   // Release: the name before the group. Pairs with FindEntry.
   StoreRelease(Entry^.Group, Group);
 end;

@@ -290,17 +290,22 @@ begin
   TextAdd(Text, '"');
 end;
 
-// Adds the lines of the text report about the group.
+// Adds the lines of the text report about the group, with dots at the end if they were cut.
 procedure AddXmlLines(var Text: TText; const List: TLeakList; Index: Cardinal);
+const
+  Ending: ShortString = '...'#0;
 var
   Lines: TText;
 begin
   if not TextOpen(Lines, SliceSize) then
     Exit;
   LeakTextAddGroup(Lines, List, Index);
-  if Lines.IsCut then
-    Dec(Lines.Length);
   TextAdd(Lines, #0);
+  if Lines.IsCut then
+  begin
+    Dec(Lines.Length, Length(Ending));
+    TextAdd(Lines, Ending);
+  end;
   TextAddXml(Text, Lines.Start);
   TextClose(Lines);
 end;

@@ -43,9 +43,9 @@ const
   DefaultSampleType = 14;
 
 type
-  // The message under construction, and the one inside it.
+  // The message under construction, the one inside it, and a string that becomes UTF-8.
   TWriter = record
-    All, Part: TText;
+    All, Part, Name: TText;
     TextCount: NativeUInt;  // strings so far
     ClassLabel: NativeUInt; // the key of labels with classes
   end;
@@ -85,7 +85,13 @@ end;
 // Ends the inner message, which is a string; returns its index in the string table.
 function EndText(var Writer: TWriter): NativeUInt;
 begin
-  EndPart(Writer, StringTable);
+  if Writer.Part.Length = Writer.Part.Capacity then
+    Dec(Writer.Part.Length);
+  TextAdd(Writer.Part, #0);
+  TextAddUtf8(Writer.Name, Writer.Part.Start);
+  AddBytes(Writer.All, StringTable, Writer.Name);
+  Writer.Part.Length := 0;
+  Writer.Name.Length := 0;
   Result := Writer.TextCount;
   Inc(Writer.TextCount);
 end;
@@ -299,12 +305,14 @@ var
   Writer: TWriter;
 begin
   Writer := Default(TWriter);
-  if TextOpen(Writer.All, ProfileLimit) and TextOpen(Writer.Part, MessageLimit) then
+  if TextOpen(Writer.All, ProfileLimit) and TextOpen(Writer.Part, MessageLimit)
+    and TextOpen(Writer.Name, MessageLimit) then
   begin
     AddProfile(Writer, Profile);
     AddGzip(Text, Writer.All);
     Text.IsCut := Text.IsCut or Writer.All.IsCut;
   end;
+  TextClose(Writer.Name);
   TextClose(Writer.Part);
   TextClose(Writer.All);
 end;

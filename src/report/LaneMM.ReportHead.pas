@@ -20,7 +20,7 @@ procedure HeadAddJson(var Text: TText);
 procedure HeadAddLine(var Text: TText);
 /// Adds a time, in seconds since 1970: `2026-11-22 14:08:01 UTC`.
 procedure HeadAddTime(var Text: TText; Seconds: UInt64);
-/// Adds the command line of the process, cut to 200 characters, and to the program alone where
+/// Adds the command line of the process, cut to 200 bytes, and to the program alone where
 /// Report.HidesContents is set. Control characters become `?`.
 procedure HeadAddCommand(var Text: TText);
 
@@ -101,9 +101,13 @@ begin
       Line[Index] := '?';
     Inc(Index);
   end;
-  TextAddSome(Text, @Line, Index);
   if (Index = Most) and (Length > Most) then
+  begin
+    TextAddSome(Text, @Line, TextWhole(@Line, Most));
     TextAdd(Text, '...');
+  end
+  else
+    TextAddSome(Text, @Line, Index);
 end;
 
 procedure HeadAdd(var Text: TText; var Fields: TFields);

@@ -40,10 +40,15 @@ procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
 procedure TextAdd(var Text: TText; const Part: ShortString);
 /// Adds characters up to #0; nothing for nil.
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
-/// Adds characters up to #0, escaped for a JSON string, also one inside an HTML script.
+/// Adds characters up to #0; each byte that belongs to no character of UTF-8 becomes U+FFFD.
+procedure TextAddUtf8(var Text: TText; Part: PAnsiChar);
+/// The same, escaped for a JSON string, also one inside an HTML script.
 procedure TextAddJson(var Text: TText; Part: PAnsiChar);
-/// Adds characters up to #0, escaped for XML text or an attribute.
+/// The same, escaped for XML text or an attribute; control characters become dots.
 procedure TextAddXml(var Text: TText; Part: PAnsiChar);
+/// Returns Length, or less where the first Length bytes of Part end within a character of UTF-8:
+/// those of whole characters.
+function TextWhole(Part: PAnsiChar; Length: NativeUInt): NativeUInt;
 /// Adds a decimal number.
 procedure TextAddNumber(var Text: TText; Value: UInt64);
 /// Adds a decimal number with commas between groups of three digits.
@@ -126,36 +131,105 @@ begin
     TextAddSome(Text, Part, TextLength(Part));
 end;
 
+// Returns the bytes of a character of UTF-8 that begins with First; 0: none does.
+function BytesOf(First: AnsiChar): Cardinal;
+begin
+  case First of
+    #1..#$7F: Result := 1;
+    #$C2..#$DF: Result := 2;
+    #$E0..#$EF: Result := 3;
+    #$F0..#$F4: Result := 4;
+  else
+    Result := 0;
+  end;
+end;
+
+// Returns the bytes of the character that Part, ended by #0, begins with; 0: of none that XML 1.0
+// allows. Source: The Unicode Standard, table 3-7.
+function CharLength(Part: PAnsiChar): Cardinal;
+var
+  Index: NativeInt;
+begin
+  Result := BytesOf(Part^);
+  for Index := 1 to NativeInt(Result) - 1 do
+    if not (Part[Index] in [#$80..#$BF]) then
+      Exit(0);
+  if Result > 1 then
+    case Ord(Part[0]) shl 8 or Ord(Part[1]) of
+      // Longer than needed, surrogates, above the last character; U+FFFE, U+FFFF.
+      $E080..$E09F, $EDA0..$EDBF, $F080..$F08F, $F490..$F4BF: Result := 0;
+      $EFBF: if Part[2] >= #$BE then Result := 0;
+    end;
+end;
+
+// Adds the character that Part begins with, and moves past it.
+procedure AddChar(var Text: TText; var Part: PAnsiChar);
+const
+  Replacement: ShortString = #$EF#$BF#$BD;
+var
+  Length: Cardinal;
+begin
+  Length := CharLength(Part);
+  if Length > 0 then
+    TextAddSome(Text, Part, Length)
+  else
+  begin
+    TextAdd(Text, Replacement);
+    Length := 1;
+  end;
+  Inc(Part, Length);
+end;
+
+// Adds Escaped instead of the character that Part begins with, and moves past it.
+procedure AddEscaped(var Text: TText; var Part: PAnsiChar; const Escaped: ShortString);
+begin
+  TextAdd(Text, Escaped);
+  Inc(Part);
+end;
+
+procedure TextAddUtf8(var Text: TText; Part: PAnsiChar);
+begin
+  if Part <> nil then
+    while Part^ <> #0 do
+      AddChar(Text, Part);
+end;
+
 procedure TextAddJson(var Text: TText; Part: PAnsiChar);
 begin
   while Part^ <> #0 do
-  begin
     if Part^ in [#1..#31, '"', '\', '<'] then
     begin
       TextAdd(Text, '\u');
       TextAddHex(Text, Ord(Part^), 4);
+      Inc(Part);
     end
     else
-      TextAdd(Text, Part^);
-    Inc(Part);
-  end;
+      AddChar(Text, Part);
 end;
 
 procedure TextAddXml(var Text: TText; Part: PAnsiChar);
 begin
   while Part^ <> #0 do
-  begin
     case Part^ of
-      '<': TextAdd(Text, '&lt;');
-      '>': TextAdd(Text, '&gt;');
-      '&': TextAdd(Text, '&amp;');
-      '"': TextAdd(Text, '&quot;');
-      #1..#8, #11..#31: TextAdd(Text, '.');
+      '<': AddEscaped(Text, Part, '&lt;');
+      '>': AddEscaped(Text, Part, '&gt;');
+      '&': AddEscaped(Text, Part, '&amp;');
+      '"': AddEscaped(Text, Part, '&quot;');
+      #1..#8, #11..#31: AddEscaped(Text, Part, '.');
     else
-      TextAdd(Text, Part^);
+      AddChar(Text, Part);
     end;
-    Inc(Part);
-  end;
+end;
+
+function TextWhole(Part: PAnsiChar; Length: NativeUInt): NativeUInt;
+begin
+  Result := Length;
+  while (Result > 0) and (Part[Result - 1] in [#$80..#$BF]) do
+    Dec(Result);
+  if (Result > 0) and (BytesOf(Part[Result - 1]) > NativeUInt(Length - Result) + 1) then
+    Dec(Result)
+  else
+    Result := Length;
 end;
 
 procedure TextAddNumber(var Text: TText; Value: UInt64);

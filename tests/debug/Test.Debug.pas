@@ -91,6 +91,7 @@ type
     procedure EachThreadHasItsGroup;
     procedure GroupHasTotals;
     procedure GroupHasAName;
+    procedure NameOfAGroupIsCutBetweenCharacters;
     procedure ReportOfGroupsLeavesOutTheOthers;
     procedure CallbackOfATraceMayUseTheHeap;
     procedure ThreadsChurnWithoutAFinding;
@@ -1110,6 +1111,14 @@ begin
   AssertTrue('without one', GroupName(502) = nil);
   AssertTrue('none', GroupName(0) = nil);
   AssertFalse('no name for none', LaneMM_SetGroupName(0, 'x'));
+end;
+
+procedure TDebugBlocksTests.NameOfAGroupIsCutBetweenCharacters;
+const
+  Euro = #$E2#$82#$AC;
+begin
+  AssertTrue('name', LaneMM_SetGroupName(503, PAnsiChar(DupeString(Euro, 20))));
+  AssertEquals(DupeString(Euro, 18), string(GroupName(503)));
 end;
 
 var

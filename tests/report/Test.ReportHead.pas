@@ -12,11 +12,16 @@ type
   TReportHeadTests = class(TLaneTest)
   strict private
     procedure IsWritten(const Expected: string; Seconds: UInt64);
+    procedure Escapes(const Json, Xml, Part: string);
   published
     procedure TimesAreWrittenAsTheCalendarHasThem;
     procedure ReportHasProcessTimeAndCommandLine;
     procedure LogOfEventsHasThemToo;
     procedure LongCommandLineIsCut;
+    procedure LongCommandLineIsCutBetweenCharacters;
+    procedure JsonOfAnyCommandLineIsUtf8;
+    procedure PprofOfAnyCommandLineIsUtf8;
+    procedure JsonAndXmlOfAnyTextAreUtf8;
     procedure ContentsAndArgumentsCanBeLeftOut;
     procedure SystemLogGetsEachReport;
     procedure MissingSystemLogStopsNothing;
@@ -26,7 +31,7 @@ type
 implementation
 
 uses
-  Classes, SysUtils, DateUtils, BaseUnix, Sockets, testregistry, Test.Programs, LaneMM,
+  Classes, SysUtils, StrUtils, DateUtils, BaseUnix, Sockets, testregistry, Test.Programs, LaneMM,
   LaneMM.Text, LaneMM.ReportHead;
 
 procedure TReportHeadTests.IsWritten(const Expected: string; Seconds: UInt64);
@@ -100,6 +105,81 @@ begin
   Has('yyy...:'#10, Users.Errors);
   HasNot(StringOfChar('y', 150), Users.Errors);
   Users.Free;
+end;
+
+const
+  Euro = #$E2#$82#$AC;
+  Unknown = #$EF#$BF#$BD; // U+FFFD
+
+// The euro signs begin at each of the three places of the bytes where the line is cut.
+procedure TReportHeadTests.LongCommandLineIsCutBetweenCharacters;
+var
+  Users: TTestProgram;
+  Start: Integer;
+begin
+  Users := Damaged;
+  for Start := 1 to 3 do
+  begin
+    Users.Run('debug', ['halt', StringOfChar('x', Start) + DupeString(Euro, 100)]);
+    Has(Euro + '...:'#10, Users.Errors);
+  end;
+  Users.Free;
+end;
+
+// The paths of the file and of its program are ASCII.
+procedure TReportHeadTests.JsonOfAnyCommandLineIsUtf8;
+var
+  Leaking: TTestProgram;
+begin
+  Leaking := TTestProgram.Create('Leaking', '-O1 -gl -Xs-');
+  Leaking.Run('leaks,leaks:format=json', ['texts', 'caf'#$E9' '#$C3#$A9' '#$FF]);
+  Has('texts caf' + Unknown + ' '#$C3#$A9' ' + Unknown + '"', Leaking.Written('.json'));
+  Leaking.Free;
+end;
+
+// The file is stored without compression.
+procedure TReportHeadTests.PprofOfAnyCommandLineIsUtf8;
+var
+  Samples: TTestProgram;
+begin
+  Samples := TTestProgram.Create('WatchSamples', '-O1 -gl -Xs-');
+  Samples.Run('profile,pprof', ['1', 'caf'#$E9' '#$C3#$A9]);
+  Has(' 1 caf' + Unknown + ' '#$C3#$A9', process ', Samples.Written('.pb.gz'));
+  Samples.Free;
+end;
+
+procedure TReportHeadTests.Escapes(const Json, Xml, Part: string);
+var
+  Text: TText;
+begin
+  AssertTrue(TextOpen(Text, 4096));
+  TextAddJson(Text, PAnsiChar(Part));
+  AssertEquals('JSON', Json, string(PAnsiChar(Text.Start)));
+  TextClose(Text);
+  AssertTrue(TextOpen(Text, 4096));
+  TextAddXml(Text, PAnsiChar(Part));
+  AssertEquals('XML', Xml, string(PAnsiChar(Text.Start)));
+  TextClose(Text);
+end;
+
+// The Unicode Standard, table 3-7, the bytes at its limits; XML 1.0, production 2.
+procedure TReportHeadTests.JsonAndXmlOfAnyTextAreUtf8;
+const
+  Whole: array[0..11] of string = ('a'#$7F, #$C2#$80, #$DF#$BF, #$E0#$A0#$80, #$EC#$BF#$BF, #$ED#$9F#$BF,
+    #$EE#$80#$80, #$EF#$BF#$BD, #$F0#$90#$80#$80, #$F3#$BF#$BF#$BF, #$F4#$80#$80#$80, #$F4#$8F#$BF#$BF);
+  None: array[0..14] of string = (#$80, #$BF, #$C1#$BF, #$C2, #$E0#$9F#$BF, #$ED#$A0#$80, #$E2#$82,
+    #$F0#$8F#$BF#$BF, #$F4#$90#$80#$80, #$F5#$80#$80#$80, #$FF, #$F0#$90#$80, #$EF#$BF#$BE, #$EF#$BF#$BF,
+    #$C0#$80);
+var
+  Each: string;
+begin
+  for Each in Whole do
+    Escapes('x' + Each + 'y', 'x' + Each + 'y', 'x' + Each + 'y');
+  for Each in None do
+    Escapes('x' + DupeString(Unknown, Length(Each)) + 'y', 'x' + DupeString(Unknown, Length(Each)) + 'y',
+      'x' + Each + 'y');
+  Escapes(Unknown + '\u003c\u0022', Unknown + '&lt;&quot;', #$E2'<"');
+  Escapes('\u0001\u000b\u001f\u0009', '...'#9, #1#11#31#9);
 end;
 
 procedure TReportHeadTests.ContentsAndArgumentsCanBeLeftOut;
