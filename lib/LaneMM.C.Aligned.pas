@@ -15,7 +15,7 @@ interface
 /// Allocates at least Size bytes at a multiple of Alignment, a power of two. Returns nil, and sets
 /// errno to ENOMEM, when there is no memory.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
-/// The same while a profile, debug mode or `guard` is on: the block is a debug block, or is sampled.
+/// The same while a setting watches: the block is a debug block, is sampled, filled or noted.
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 
 implementation
@@ -23,7 +23,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena,
   LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState,
-  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.GuardSample, LaneMM.C.Errno, LaneMM.C.Manager;
+  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.GuardSample, LaneMM.C.Errno,
+  LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
@@ -131,6 +132,7 @@ begin
     Result := AlignedGetGuarded(Alignment, Size)
   else
     Result := AlignedGet(Alignment, Size);
+  EraseFillNew(Result);
   NoteBlock(Result, NativeUInt(get_frame));
 end;
 

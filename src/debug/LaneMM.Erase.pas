@@ -23,6 +23,8 @@ function EraseFreeSize(P: Pointer; Size: TSize): TSize;
 function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 /// GetMem that fills the block.
 function EraseGet(Size: TSize): Pointer;
+/// Fills a block that another entry has just allocated, if `erase` has `new`; nil is allowed.
+procedure EraseFillNew(P: Pointer);
 /// ReallocMem that fills the bytes that it adds.
 function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 
@@ -89,6 +91,12 @@ begin
   Result := Debug.GetBehind(Size);
   if Result <> nil then
     FillNew(Result, 0);
+end;
+
+procedure EraseFillNew(P: Pointer);
+begin
+  if (P <> nil) and IsErasingNew then
+    FillNew(P, 0);
 end;
 
 function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;

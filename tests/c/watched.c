@@ -14,6 +14,7 @@
  * of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -66,6 +67,25 @@ __attribute__((noinline)) void keep_aligned_blocks(void) {
     kept[i] = aligned_alloc(64, KEPT_SIZE / 2);
   for (int i = 0; i < KEPT / 20; i++)
     check_passed += aligned_alloc(1 << 17, KEPT_SIZE * 10) != NULL;
+}
+
+/* Whether all bytes of a new block are 5A; uses and frees it. */
+static int is_filled(unsigned char *block) {
+  size_t size = malloc_usable_size(block), count = 0;
+  for (size_t i = 0; i < size; i++)
+    count += block[i] == 0x5A;
+  memset(block, 1, size);
+  free(block);
+  return size >= 1000 && count == size;
+}
+
+static int fills_aligned(void) {
+  int is_right = 1;
+  for (int log2 = 3; log2 < 21; log2++)
+    for (size_t size = 1000; size < 10000000; size *= 20)
+      for (int i = 0; i < 2; i++)
+        is_right &= is_filled(aligned_alloc(1 << log2, size));
+  return is_right;
 }
 
 /* Bugs on purpose. */
@@ -228,6 +248,8 @@ int main(int count, char **arguments) {
     raise(atoi(arguments[2]));
   if (strcmp(mode, "fork") == 0 && !forks())
     return 5;
+  if (strcmp(mode, "filled") == 0 && !fills_aligned())
+    return 7;
   puts("done");
   fflush(stdout);
   if (strcmp(mode, "wait") == 0)

@@ -219,6 +219,10 @@ finds_write_to_freed_aligned() {
     && frame_below 'Freed by' | grep -q ' free_one  watched.c:[0-9]'
 }
 
+fills_aligned() {
+  watch "erase=new,fill=5A,log=logs$1" filled && [ "$(cat out)" = done ]
+}
+
 # A pair of mismatched.cc: its name, and what the report says of it.
 finds_mismatch() {
   rm -rf logs
@@ -348,6 +352,9 @@ promise 'guard pages stop a write behind a block with an alignment' finds_write_
 promise 'so do those of guard=sample' finds_write_beyond_aligned guard=sample:2
 promise 'and guard pages stop a write to a freed one' finds_write_to_freed_aligned debug,guard=pages
 promise 'so do those of guard=sample' finds_write_to_freed_aligned guard=sample:2
+promise 'erase=new fills blocks with an alignment' fills_aligned ''
+promise 'it does so beside a profile' fills_aligned ,profile
+promise 'and beside guard=sample and stacks' fills_aligned ,guard=sample:2,stacks
 promise 'profile counts the bytes of blocks with an alignment' counts_bytes_of_aligned ''
 promise 'it does so in debug mode' counts_bytes_of_aligned ,debug
 promise 'debug finds a double free, and the program ends' finds_double_free
