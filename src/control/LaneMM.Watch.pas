@@ -176,7 +176,10 @@ begin
     Manager.ReallocMem := SamplerRealloc;
   end;
   if GuardSampleIsOn then
+  begin
     Manager.GetMem := QuickCountedBlockGet();
+    Manager.AllocMem := GuardSampleGetZero;
+  end;
 end;
 
 procedure UseEraseEntries(var Manager: TMemoryManager);

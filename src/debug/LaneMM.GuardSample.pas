@@ -18,6 +18,8 @@ function GuardSampleIsOn: Boolean;
 /// Hooks.SampledGet: allocates a block with guard pages, or a normal one if that fails. Sets the
 /// distance to the next one.
 function GuardSampleGet(Size: TSize): Pointer;
+/// BlockGetZero, with guard pages when the turn of the block has come.
+function GuardSampleGetZero(Size: TSize): Pointer;
 /// Counts Size bytes, and allocates a block at a multiple of 2 to the power of Shift with guard
 /// pages, above the page size without them, when its turn has come. Nil when it has not, or that
 /// fails. Debug mode was started.
@@ -26,7 +28,8 @@ function GuardSampleTry(Size: TSize; Shift: Byte): Pointer;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Debug;
+  LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler,
+  LaneMM.DebugSpans, LaneMM.Debug;
 
 function GuardSampleIsOn: Boolean;
 begin
@@ -65,6 +68,23 @@ begin
   Dec(Heap^.SampleIn, Size);
   if (Heap^.SampleIn < 0) and IsDue(Heap, Size) then
     Result := DebugGetGuarded(Size, Shift);
+end;
+
+// Returns whether a new block reads as zeros: it is the first one in a span of its own.
+function IsZero(P: Pointer): Boolean;
+var
+  Place: TDebugPlace;
+begin
+  Result := DebugPlaceFind(P, Place) and Place.IsClosable and Place.Span^.IsZero;
+end;
+
+function GuardSampleGetZero(Size: TSize): Pointer;
+begin
+  Result := GuardSampleTry(Size, 0);
+  if Result = nil then
+    Result := BlockGetZero(Size)
+  else if not IsZero(Result) then
+    FillChar(Result^, Size, 0);
 end;
 
 end.

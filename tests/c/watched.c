@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,22 @@ __attribute__((noinline)) char *keep_aligned(size_t alignment) {
   char *block = aligned_alloc(alignment, 48);
   memset(block, 1, 48);
   return block;
+}
+
+__attribute__((noinline)) char *keep_zeroed(void) {
+  char *block = calloc(6, 8);
+  for (int i = 0; i < 48; i++)
+    if (block[i] != 0)
+      exit(6);
+  memset(block, 1, 48);
+  return block;
+}
+
+/* 256 MB of zeros, of which no page is used, take no memory. */
+static int reserves_zeros(void) {
+  struct rusage usage;
+  char *volatile block = calloc(1 << 18, 1 << 10);
+  return block != NULL && getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss < 1 << 17;
 }
 
 /* As many bytes as keep_blocks, half of them with an alignment for which blocks are cut to size. */
@@ -106,6 +123,11 @@ __attribute__((noinline)) static void spoil(const char *mode) {
   if (strcmp(mode, "stale") == 0) {
     free_one(block = keep_aligned(64));
     block[5] = 1; /* marked: stale */
+  }
+  for (int i = 0; strcmp(mode, "zeroed") == 0 && i < 100; i++) {
+    free_one(block = keep_zeroed());
+    if (i == 99 && reserves_zeros())
+      keep_zeroed()[48] = 1; /* marked: zeroed */
   }
   if (strcmp(mode, "twice") == 0)
     free_one(block);

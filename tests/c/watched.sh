@@ -219,6 +219,13 @@ finds_write_to_freed_aligned() {
     && frame_below 'Freed by' | grep -q ' free_one  watched.c:[0-9]'
 }
 
+finds_write_behind_zeroed() {
+  watch guard=sample:2,quarantine=0,log=logs zeroed
+  [ $? -ne 0 ] && has 'overrun: write of 1 byte at offset 48 of a block of 48 bytes' \
+    && frame_below 'Occurred at' | grep -q " spoil  watched.c:$(marked zeroed)\$" \
+    && frame_below 'Allocated by' | grep -q ' keep_zeroed  watched.c:[0-9]'
+}
+
 fills_aligned() {
   watch "erase=new,fill=5A,log=logs$1" filled && [ "$(cat out)" = done ]
 }
@@ -352,6 +359,7 @@ promise 'guard pages stop a write behind a block with an alignment' finds_write_
 promise 'so do those of guard=sample' finds_write_beyond_aligned guard=sample:2
 promise 'and guard pages stop a write to a freed one' finds_write_to_freed_aligned debug,guard=pages
 promise 'so do those of guard=sample' finds_write_to_freed_aligned guard=sample:2
+promise 'guard=sample stops a write behind a block of calloc, of zeros' finds_write_behind_zeroed
 promise 'erase=new fills blocks with an alignment' fills_aligned ''
 promise 'it does so beside a profile' fills_aligned ,profile
 promise 'and beside guard=sample and stacks' fills_aligned ,guard=sample:2,stacks
