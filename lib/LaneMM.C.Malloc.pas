@@ -5,8 +5,8 @@
 //             handlers after everything has ended.
 // Errors:     no memory, or a size beyond the largest block: nil, and errno is ENOMEM; realloc
 //             leaves its block unchanged. Success leaves errno unchanged.
-// Source:     ISO C17 7.22.3; POSIX.1-2017, posix_memalign; glibc 2.36, malloc/malloc.c, and the
-//             chapter "Replacing malloc" of its manual.
+// Source:     ISO C17 7.22.3; ISO C23 7.24.3, free_sized; POSIX.1-2017, posix_memalign; glibc 2.36,
+//             malloc/malloc.c, and the chapter "Replacing malloc" of its manual.
 unit LaneMM.C.Malloc;
 
 {$I ../src/LaneMM.inc}
@@ -27,6 +27,10 @@ function Realloc(P: Pointer; Size: NativeUInt): Pointer; cdecl;
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer; cdecl;
 /// Frees P; nil is allowed.
 procedure Free(P: Pointer); cdecl;
+/// The same for a block that was requested with Size bytes, which debug mode checks.
+procedure FreeSized(P: Pointer; Size: NativeUInt); cdecl;
+/// The same for a block of aligned_alloc.
+procedure FreeAlignedSized(P: Pointer; Alignment, Size: NativeUInt); cdecl;
 /// Allocates a block at a multiple of Alignment and stores it in P; returns 0, EINVAL or ENOMEM
 /// and leaves errno unchanged.
 function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt; cdecl;
@@ -119,6 +123,22 @@ asm
   mov rax, [rip + Process.ThreadSlot]
   mov rsi, fs:[rax]
   {$I ../src/core/LaneMM.Free.x64.Put.inc}
+end;
+
+procedure FreeSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
+  [public, alias: 'free_sized'];
+asm
+  mov edx, faPlain
+  cmp byte ptr [rip + Process.IsDirect], 0
+  je FreeOfFamily
+  jmp Free
+end;
+
+procedure FreeAlignedSized(P: Pointer; Alignment, Size: NativeUInt); assembler; nostackframe;
+  [public, alias: 'free_aligned_sized'];
+asm
+  mov rsi, rdx
+  jmp FreeSized
 end;
 
 // Computes the bytes of Count elements; returns whether they fit NativeUInt.

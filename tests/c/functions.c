@@ -131,6 +131,35 @@ static void test_posix_memalign(void) {
   free(block);
 }
 
+/* weak: the C library may not have them. */
+__attribute__((weak)) void free_sized(void *block, size_t size);
+__attribute__((weak)) void free_aligned_sized(void *block, size_t alignment, size_t size);
+
+static void test_free_sized(void) {
+  promise("C23's free_sized and free_aligned_sized are there", free_sized && free_aligned_sized);
+  if (!free_sized || !free_aligned_sized)
+    return;
+  size_t count = 0;
+  errno = KEPT_ERRNO;
+  for (size_t size = 0; size < 3000000; size += size / 3 + 1) {
+    free_sized(malloc(size), size);
+    free_sized(calloc(1, size), size);
+    free_sized(realloc(malloc(1), size + 1), size + 1);
+    free_aligned_sized(aligned_alloc(256, size), 256, size);
+    void *block = malloc(size);
+    count += block != NULL;
+    free_sized(block, size);
+  }
+  free_sized(NULL, 0);
+  free_aligned_sized(NULL, 64, 10);
+  promise("they free, of every size and NULL, and leave errno alone", count && errno == KEPT_ERRNO);
+  void *first = malloc(100);
+  free_sized(first, 100);
+  void *second = malloc(100);
+  promise("what free_sized frees is used again", first == second);
+  free(second);
+}
+
 static void test_aligned(void) {
   errno = 0;
   void *block = memalign(1, 100);
@@ -199,6 +228,7 @@ int main(void) {
   test_realloc();
   test_reallocarray();
   test_posix_memalign();
+  test_free_sized();
   test_aligned();
   test_rest();
   return counts();

@@ -17,6 +17,8 @@ void *volatile block;
 #define KEPT __attribute__((noinline))
 
 extern "C" {
+__attribute__((weak)) void free_sized(void *block, size_t size); // of C23
+__attribute__((weak)) void free_aligned_sized(void *block, size_t alignment, size_t size);
 KEPT void get_plain() { block = malloc(24); }
 KEPT void get_aligned_plain() { block = aligned_alloc(256, 24); }
 KEPT void get_new() { block = ::operator new(24); }
@@ -29,6 +31,10 @@ KEPT void get_array_aligned() { block = ::operator new[](24, alignment); }
 KEPT void get_array_aligned_nothrow() { block = ::operator new[](24, alignment, std::nothrow); }
 
 KEPT void put_plain() { free(block); block = nullptr; }
+KEPT void put_plain_sized() { free_sized(block, 24); block = nullptr; }
+KEPT void put_plain_wrong_size() { free_sized(block, 25); block = nullptr; }
+KEPT void put_aligned_plain_sized() { free_aligned_sized(block, 256, 24); block = nullptr; }
+KEPT void put_aligned_plain_wrong_size() { free_aligned_sized(block, 256, 32); block = nullptr; }
 KEPT void resize() { block = realloc(block, 100); }
 KEPT void put_delete() { ::operator delete(block); block = nullptr; }
 KEPT void put_delete_nothrow() { ::operator delete(block, std::nothrow); block = nullptr; }
@@ -54,6 +60,8 @@ struct Pair {
 const Pair pairs[] = {
   {"plain", get_plain, put_plain, true},
   {"aligned-plain", get_aligned_plain, put_plain, true},
+  {"plain-sized", get_plain, put_plain_sized, true},
+  {"aligned-plain-sized", get_aligned_plain, put_aligned_plain_sized, true},
   {"new", get_new, put_delete, true},
   {"new-sized", get_new, put_sized, true},
   {"nothrow", get_new_nothrow, put_delete_nothrow, true},
@@ -79,6 +87,8 @@ const Pair pairs[] = {
   {"aligned-array", get_new_aligned, put_array_aligned, false},
   {"wrong-size", get_new, put_wrong_size, false},
   {"array-wrong-size", get_array, put_array_wrong_size, false},
+  {"plain-wrong-size", get_plain, put_plain_wrong_size, false},
+  {"aligned-plain-wrong-size", get_aligned_plain, put_aligned_plain_wrong_size, false},
 };
 
 } // namespace

@@ -30,12 +30,12 @@ are_in() {
   fi
 }
 
-# What malloc.h and stdlib.h declare for blocks; cfree, which only old programs ask for.
+# What malloc.h and stdlib.h declare for blocks; cfree, which only old programs ask for; and what C23 adds.
 declared() {
   printf '#define _GNU_SOURCE\n#include <malloc.h>\n#include <stdlib.h>\n' | gcc -E -P -x c - \
     | tr '\n' ' ' | grep -oE '\b(malloc[a-z_]*|[a-z]*alloc|reallocarray|free|[a-z_]*memalign|aligned_alloc|mallinfo2?|mallopt) \(' \
     | sed 's/ .*//'
-  echo cfree
+  printf '%s\n' cfree free_sized free_aligned_sized
 }
 
 # What else the shared library replaces: see LaneMM.C.DeepBind.

@@ -394,6 +394,10 @@ promise 'delete with a wrong size' finds_mismatch wrong-size \
   'allocated with 24 bytes, freed with 32 bytes.' put_wrong_size
 promise 'and delete[]' finds_mismatch array-wrong-size \
   'allocated with 24 bytes, freed with 16 bytes.' put_array_wrong_size
+promise 'free_sized with a wrong size' finds_mismatch plain-wrong-size \
+  'allocated with 24 bytes, freed with 25 bytes.' put_plain_wrong_size
+promise 'and free_aligned_sized' finds_mismatch aligned-plain-wrong-size \
+  'allocated with 24 bytes, freed with 32 bytes.' put_aligned_plain_wrong_size
 promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
