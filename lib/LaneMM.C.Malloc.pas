@@ -4,7 +4,8 @@
 // Callers:    any thread of any program, also the dynamic loader before libc has started, and exit
 //             handlers after everything has ended.
 // Errors:     no memory, or a size beyond the largest block: nil, and errno is ENOMEM; realloc
-//             leaves its block unchanged. Success leaves errno unchanged.
+//             leaves its block unchanged, and fails only where it is to grow. Success leaves errno
+//             unchanged.
 // Source:     ISO C17 7.22.3; ISO C23 7.24.3, free_sized; POSIX.1-2017, posix_memalign; glibc 2.36,
 //             malloc/malloc.c, and the chapter "Replacing malloc" of its manual.
 unit LaneMM.C.Malloc;
@@ -189,6 +190,19 @@ begin
   Free(P);
 end;
 
+// Keeps the block where no smaller one can be had: programs expect no failure when a block shrinks.
+function ShrinkBlock(P: Pointer; Usable, Size: NativeUInt): Pointer;
+var
+  SavedErrno: LongInt;
+begin
+  SavedErrno := ErrnoGet;
+  Result := MoveBlock(P, Usable, Size);
+  if Result <> nil then
+    Exit;
+  ErrnoSet(SavedErrno);
+  Result := P;
+end;
+
 // Resizes a block of another copy of LaneMM, or of another memory manager.
 function ReallocForeign(P: Pointer; Size: NativeUInt): Pointer;
 var
@@ -196,7 +210,10 @@ var
 begin
   if not ForeignSize(P, Usable) or (Usable = 0) then
     ForeignInvalid(P, icResize);
-  Result := MoveBlock(P, Usable, Size);
+  if Size > Usable then
+    Result := MoveBlock(P, Usable, Size)
+  else
+    Result := ShrinkBlock(P, Usable, Size);
 end;
 
 // Resizes in place unless that would waste half of the block. A block that grows gets no spare
@@ -210,8 +227,24 @@ begin
     Result := P
   else if (Usable > MaxClassSize) and (Size > MaxClassSize) then
     Result := BlockRealloc(P, Size)
+  else if Size > Usable then
+    Result := MoveBlock(P, Usable, Size)
   else
-    Result := MoveBlock(P, Usable, Size);
+    Result := ShrinkBlock(P, Usable, Size);
+end;
+
+// The same while a profile or debug mode is on.
+function ReallocWatched(P: Pointer; Size: NativeUInt): Pointer;
+var
+  SavedErrno: LongInt;
+begin
+  FamilyCheck(P, 0, faPlain);
+  SavedErrno := ErrnoGet;
+  Result := Installed.ReallocMem(P, Size);
+  if (Result <> nil) or (Size > Installed.MemSize(P)) then
+    Exit;
+  ErrnoSet(SavedErrno);
+  Result := P;
 end;
 
 function Realloc(P: Pointer; Size: NativeUInt): Pointer;
@@ -231,10 +264,7 @@ begin
   else if Process.IsDirect then
     Result := ReallocBlock(P, Size)
   else
-  begin
-    FamilyCheck(P, 0, faPlain);
-    Result := Installed.ReallocMem(P, Size);
-  end;
+    Result := ReallocWatched(P, Size);
 end;
 
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer;

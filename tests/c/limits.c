@@ -12,10 +12,10 @@
 
 #include "check.h"
 
-enum { MB = 1 << 20, LIMIT_MB = 256, MOST = 4 * MB, THREADS = 4 };
+enum { MB = 1 << 20, LIMIT_MB = 256, MOST = 4 * MB, THREADS = 4, KEPT_ERRNO = 4711 };
 
 static void **blocks;
-static int is_said = 1;
+static int is_said = 1, is_shrunk = 1;
 static _Atomic int is_kept = 1;
 
 /* Takes blocks until there are no more. Returns how many. */
@@ -39,6 +39,15 @@ static void give_all(int count, size_t size) {
     is_kept &= content_is(blocks[i], size, size, (uint64_t)i);
     free(blocks[i]);
   }
+}
+
+/* Shrinks a block where no other can be had, which never fails, and frees it. */
+static void shrink(void *block, size_t size, uint64_t mark) {
+  size_t shrunk = size < 48 ? size : 48;
+  errno = KEPT_ERRNO;
+  void *moved = realloc(block, shrunk);
+  is_shrunk &= moved != NULL && errno == KEPT_ERRNO && content_is(moved, size, shrunk, mark);
+  free(moved ? moved : block);
 }
 
 /* Some threads at a time find no memory, and each keeps what it has. */
@@ -89,6 +98,8 @@ int main(int count, char **arguments) {
     is_said &= realloc(block, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
     is_said &= calloc(LIMIT_MB, MB) == NULL && errno == ENOMEM;
     is_said &= memalign(4 * MB, (size_t)LIMIT_MB * MB) == NULL && errno == ENOMEM;
+    taken--;
+    shrink(blocks[taken], sizes[i], (uint64_t)taken);
     pthread_t threads[THREADS];
     int started = 0;
     while (started < THREADS
@@ -104,6 +115,7 @@ int main(int count, char **arguments) {
               taken >= first_count - first_count / 8);
   }
   promise("what cannot be had is ENOMEM", is_said);
+  promise("a block can be made smaller where no other can be had", is_shrunk);
   promise("blocks keep their content when others cannot be had", is_kept);
   return counts();
 }
