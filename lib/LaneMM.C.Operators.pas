@@ -1,10 +1,13 @@
 /// The operators new and delete of C++.
 //
-// Owns:       nothing.
+// Owns:       Forwards, IsOwn.
 // Invariants: memory comes from malloc. A new that fails jumps to the C++ library's own operator of
 //             the same name, with the same arguments: that operator tries once more, calls the new
 //             handler and throws. So no exception passes through a routine of this unit, and the
 //             unit does not depend on the implementation of exceptions.
+//             In C++ most operators call another one: delete with a size calls delete without,
+//             which a program may replace alone. Where it replaces one of those that others call,
+//             the others jump to the C++ library's own, which do so.
 // Callers:    any thread.
 // Source:     ISO C++17 21.6.2; names: Itanium C++ ABI 5.1.
 unit LaneMM.C.Operators;
@@ -16,8 +19,8 @@ interface
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Errors, LaneMM.Allocate, LaneMM.Free, LaneMM.DebugState, LaneMM.C.Families,
-  LaneMM.C.Malloc, LaneMM.C.Modules;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Errors, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.DebugState, LaneMM.C.Families, LaneMM.C.Malloc, LaneMM.C.Modules;
 
 type
   /// The forms of operator new; those of new[] are the same.
@@ -27,6 +30,49 @@ const
   Names: array[TForm] of PAnsiChar = (
     '_Znwm', '_ZnwmRKSt9nothrow_t',
     '_ZnwmSt11align_val_t', '_ZnwmSt11align_val_tRKSt9nothrow_t');
+
+type
+  /// The operators that call another one in the C++ library.
+  TForward = (fwNewArray, fwNewNoThrow, fwNewArrayNoThrow, fwNewArrayAligned, fwNewAlignedNoThrow,
+    fwNewArrayAlignedNoThrow, fwDeleteArray, fwDeleteSized, fwDeleteArraySized, fwDeleteNoThrow,
+    fwDeleteArrayNoThrow, fwDeleteArrayAligned, fwDeleteAlignedNoThrow,
+    fwDeleteArrayAlignedNoThrow, fwDeleteSizedAligned, fwDeleteArraySizedAligned);
+
+  TForwards = record
+    IsKnown: NativeUInt;                   //< shared  1: the other fields and IsOwn are set
+    Targets: array[TForward] of Pointer;   //< racy    where they jump to if IsOwn is not set
+  end;
+
+const
+  ForwardNames: array[TForward] of PAnsiChar = (
+    '_Znam', '_ZnwmRKSt9nothrow_t', '_ZnamRKSt9nothrow_t', '_ZnamSt11align_val_t',
+    '_ZnwmSt11align_val_tRKSt9nothrow_t', '_ZnamSt11align_val_tRKSt9nothrow_t', '_ZdaPv',
+    '_ZdlPvm', '_ZdaPvm', '_ZdlPvRKSt9nothrow_t', '_ZdaPvRKSt9nothrow_t',
+    '_ZdaPvSt11align_val_t', '_ZdlPvSt11align_val_tRKSt9nothrow_t',
+    '_ZdaPvSt11align_val_tRKSt9nothrow_t', '_ZdlPvmSt11align_val_t', '_ZdaPvmSt11align_val_t');
+
+var
+  Forwards: TForwards;
+  // racy    whether the operators that others call are those of this library; not before the
+  //         first call of one that does so
+  IsOwn: Boolean;
+
+function ForwardTarget(Operator_: TForward): Pointer; forward;
+
+// Jumps to the operator that the C++ library has for it, or to the slow half of this one.
+// in: TForward in eax, the operator's arguments where they were
+procedure Forward; assembler; nostackframe;
+asm
+  push rdi
+  push rsi
+  push rdx
+  mov edi, eax
+  call ForwardTarget
+  pop rdx
+  pop rsi
+  pop rdi
+  jmp rax
+end;
 
 // ---------------------------------------------------------------------------- new
 
@@ -106,6 +152,9 @@ end;
 
 function NewArray(Size: NativeUInt): Pointer; assembler; nostackframe; [public, alias: '_Znam'];
 asm
+  mov eax, fwNewArray
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewArraySlow
   push rdi
@@ -153,6 +202,9 @@ end;
 function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnwmRKSt9nothrow_t'];
 asm
+  mov eax, fwNewNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewNoThrowSlow
   push rdi
@@ -168,6 +220,9 @@ end;
 function NewArrayNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnamRKSt9nothrow_t'];
 asm
+  mov eax, fwNewArrayNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewArrayNoThrowSlow
   push rdi
@@ -213,11 +268,19 @@ asm
   jmp NewAlignedOfFamily
 end;
 
-function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnamSt11align_val_t'];
+procedure NewArrayAlignedSlow; assembler; nostackframe;
 asm
   mov edx, faNewArrayAligned
   jmp NewAlignedOfFamily
+end;
+
+function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnamSt11align_val_t'];
+asm
+  mov eax, fwNewArrayAligned
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp NewArrayAlignedSlow
 end;
 
 // in: size in rdi, alignment in rsi, nothrow in rdx, TFamily in ecx
@@ -243,25 +306,41 @@ asm
 @Done:
 end;
 
-// in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
-function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t'];
+procedure NewAlignedNoThrowSlow; assembler; nostackframe;
 asm
   mov ecx, faNewAligned
   jmp NewAlignedNoThrowOfFamily
 end;
 
-function NewArrayAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+procedure NewArrayAlignedNoThrowSlow; assembler; nostackframe;
 asm
   mov ecx, faNewArrayAligned
   jmp NewAlignedNoThrowOfFamily
 end;
 
+// in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
+function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov eax, fwNewAlignedNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp NewAlignedNoThrowSlow
+end;
+
+function NewArrayAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov eax, fwNewArrayAlignedNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp NewArrayAlignedNoThrowSlow
+end;
+
 // ---------------------------------------------------------------------------- delete
 
-// While no debug mode is on, all are the same as free. The slow paths take the size, if there is
-// one, in rsi and the family in edx.
+// While no debug mode is on and the program replaces none, all are the same as free. The slow paths
+// take the size, if there is one, in rsi and the family in edx.
 
 procedure DeleteSlow; assembler; nostackframe;
 asm
@@ -289,9 +368,34 @@ asm
   jmp FreeOfFamily
 end;
 
+procedure DeleteAlignedSlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  mov edx, faNewAligned
+  jmp FreeOfFamily
+end;
+
+procedure DeleteArrayAlignedSlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  mov edx, faNewArrayAligned
+  jmp FreeOfFamily
+end;
+
+procedure DeleteSizedAlignedSlow; assembler; nostackframe;
+asm
+  mov edx, faNewAligned
+  jmp FreeOfFamily
+end;
+
+procedure DeleteArraySizedAlignedSlow; assembler; nostackframe;
+asm
+  mov edx, faNewArrayAligned
+  jmp FreeOfFamily
+end;
+
 // in: address in rdi
-procedure Delete_(P: Pointer); assembler; nostackframe;
-  [public, alias: '_ZdlPv', alias: '_ZdlPvRKSt9nothrow_t'];
+procedure Delete_(P: Pointer); assembler; nostackframe; [public, alias: '_ZdlPv'];
 asm
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
@@ -302,9 +406,11 @@ asm
   {$I ../src/core/LaneMM.Free.x64.Put.inc}
 end;
 
-procedure DeleteArray(P: Pointer); assembler; nostackframe;
-  [public, alias: '_ZdaPv', alias: '_ZdaPvRKSt9nothrow_t'];
+procedure DeleteArray(P: Pointer); assembler; nostackframe; [public, alias: '_ZdaPv'];
 asm
+  mov eax, fwDeleteArray
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
   cmp rdx, [rip + Process.DirectLimit]
@@ -318,6 +424,9 @@ end;
 procedure DeleteSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
   [public, alias: '_ZdlPvm'];
 asm
+  mov eax, fwDeleteSized
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
   cmp rdx, [rip + Process.DirectLimit]
@@ -330,6 +439,9 @@ end;
 procedure DeleteArraySized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
   [public, alias: '_ZdaPvm'];
 asm
+  mov eax, fwDeleteArraySized
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
   cmp rdx, [rip + Process.DirectLimit]
@@ -339,44 +451,160 @@ asm
   {$I ../src/core/LaneMM.Free.x64.Put.inc}
 end;
 
+// in: address in rdi, nothrow in rsi
+procedure DeleteNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdlPvRKSt9nothrow_t'];
+asm
+  mov eax, fwDeleteNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp Delete_
+end;
+
+procedure DeleteArrayNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdaPvRKSt9nothrow_t'];
+asm
+  mov eax, fwDeleteArrayNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp DeleteArray
+end;
+
 // in: address in rdi, alignment in rsi
 procedure DeleteAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdlPvSt11align_val_t', alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t'];
+  [public, alias: '_ZdlPvSt11align_val_t'];
 asm
-  xor esi, esi
-  mov edx, faNewAligned
   cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeOfFamily
+  je DeleteAlignedSlow
   jmp Free
 end;
 
 procedure DeleteArrayAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdaPvSt11align_val_t', alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+  [public, alias: '_ZdaPvSt11align_val_t'];
 asm
-  xor esi, esi
-  mov edx, faNewArrayAligned
+  mov eax, fwDeleteArrayAligned
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeOfFamily
+  je DeleteArrayAlignedSlow
   jmp Free
+end;
+
+// in: address in rdi, alignment in rsi, nothrow in rdx
+procedure DeleteAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: Pointer); assembler;
+  nostackframe; [public, alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov eax, fwDeleteAlignedNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp DeleteAligned
+end;
+
+procedure DeleteArrayAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: Pointer); assembler;
+  nostackframe; [public, alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+asm
+  mov eax, fwDeleteArrayAlignedNoThrow
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
+  jmp DeleteArrayAligned
 end;
 
 // in: address in rdi, size in rsi, alignment in rdx
 procedure DeleteSizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler; nostackframe;
   [public, alias: '_ZdlPvmSt11align_val_t'];
 asm
-  mov edx, faNewAligned
+  mov eax, fwDeleteSizedAligned
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeOfFamily
+  je DeleteSizedAlignedSlow
   jmp Free
 end;
 
 procedure DeleteArraySizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler;
   nostackframe; [public, alias: '_ZdaPvmSt11align_val_t'];
 asm
-  mov edx, faNewArrayAligned
+  mov eax, fwDeleteArraySizedAligned
+  cmp byte ptr [rip + IsOwn], 0
+  je Forward
   cmp byte ptr [rip + Process.IsDirect], 0
-  je FreeOfFamily
+  je DeleteArraySizedAlignedSlow
   jmp Free
+end;
+
+// ---------------------------------------------------------------------------- forwards
+
+// The operators that others call, as the dynamic linker finds them.
+procedure ProcessNew; external name '_Znwm';
+procedure ProcessNewArray; external name '_Znam';
+procedure ProcessNewAligned; external name '_ZnwmSt11align_val_t';
+procedure ProcessNewArrayAligned; external name '_ZnamSt11align_val_t';
+procedure ProcessDelete; external name '_ZdlPv';
+procedure ProcessDeleteArray; external name '_ZdaPv';
+procedure ProcessDeleteAligned; external name '_ZdlPvSt11align_val_t';
+procedure ProcessDeleteArrayAligned; external name '_ZdaPvSt11align_val_t';
+
+function AllAreOwn: Boolean;
+begin
+  Result := (@ProcessNew = @New_) and (@ProcessNewArray = @NewArray)
+    and (@ProcessNewAligned = @NewAligned) and (@ProcessNewArrayAligned = @NewArrayAligned)
+    and (@ProcessDelete = @Delete_) and (@ProcessDeleteArray = @DeleteArray)
+    and (@ProcessDeleteAligned = @DeleteAligned)
+    and (@ProcessDeleteArrayAligned = @DeleteArrayAligned);
+end;
+
+type
+  TSlowHalves = array[TForward] of Pointer;
+
+// Where the linker finds no operators of the C++ library, or for the first call of all.
+procedure SlowHalvesRead(out Halves: TSlowHalves);
+begin
+  Halves[fwNewArray] := @NewArraySlow;
+  Halves[fwNewNoThrow] := @NewNoThrowSlow;
+  Halves[fwNewArrayNoThrow] := @NewArrayNoThrowSlow;
+  Halves[fwNewArrayAligned] := @NewArrayAlignedSlow;
+  Halves[fwNewAlignedNoThrow] := @NewAlignedNoThrowSlow;
+  Halves[fwNewArrayAlignedNoThrow] := @NewArrayAlignedNoThrowSlow;
+  Halves[fwDeleteArray] := @DeleteArraySlow;
+  Halves[fwDeleteSized] := @DeleteSizedSlow;
+  Halves[fwDeleteArraySized] := @DeleteArraySizedSlow;
+  Halves[fwDeleteNoThrow] := @DeleteSlow;
+  Halves[fwDeleteArrayNoThrow] := @DeleteArraySlow;
+  Halves[fwDeleteArrayAligned] := @DeleteArrayAlignedSlow;
+  Halves[fwDeleteAlignedNoThrow] := @DeleteAlignedSlow;
+  Halves[fwDeleteArrayAlignedNoThrow] := @DeleteArrayAlignedSlow;
+  Halves[fwDeleteSizedAligned] := @DeleteSizedAlignedSlow;
+  Halves[fwDeleteArraySizedAligned] := @DeleteArraySizedAlignedSlow;
+end;
+
+procedure ForwardsStart;
+var
+  Halves: TSlowHalves;
+  Operator_: TForward;
+  Target: Pointer;
+  AreOwn: Boolean;
+begin
+  AreOwn := AllAreOwn;
+  SlowHalvesRead(Halves);
+  for Operator_ := Low(TForward) to High(TForward) do
+  begin
+    Target := nil;
+    if not AreOwn then
+      Target := ModulesFind(ForwardNames[Operator_]);
+    if Target = nil then
+      Target := Halves[Operator_];
+    Forwards.Targets[Operator_] := Target;
+  end;
+  IsOwn := AreOwn;
+  // Release: the targets before it.
+  StoreRelease(Forwards.IsKnown, 1);
+end;
+
+function ForwardTarget(Operator_: TForward): Pointer;
+begin
+  if LoadAcquire(Forwards.IsKnown) = 0 then
+    ForwardsStart;
+  Result := Forwards.Targets[Operator_];
 end;
 
 end.

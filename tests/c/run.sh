@@ -88,6 +88,7 @@ build() {
     gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
+    g++ $compiler_flags -std=c++17 -Wno-sized-deallocation -o "$out/replaced" tests/c/replaced.cc
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
     gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
     gcc $compiler_flags -O2 -o "$out/wander" tests/c/wander.c -lpthread
@@ -100,9 +101,10 @@ build() {
 
 # Programs with the library in them, position-independent and not.
 run_static() {
-  for program in functions alignments mix threads full early forks operators; do
+  for program in functions alignments mix threads full early forks operators replaced; do
     case $program in
       operators) compiler="g++ -std=c++17" source=tests/c/operators.cc ;;
+      replaced) compiler="g++ -std=c++17 -Wno-sized-deallocation" source=tests/c/replaced.cc ;;
       *) compiler=gcc source=tests/c/$program.c ;;
     esac
     for kind in static static-pie; do
@@ -203,7 +205,7 @@ run_programs() {
 
 sh lib/build.sh
 build
-for program in $programs operators; do
+for program in $programs operators replaced; do
   run_on "$lib/liblanemm.so" release "$program"
 done
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
@@ -211,6 +213,8 @@ run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.
 run status linked "$out/status"
 run mixed linked "$out/Mixed"
 run symbols release sh tests/c/symbols.sh "$lib"
+run replaced debug env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=debug,mixes,event=all:halt=99 \
+  "$out/replaced"
 run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
   LANEMM=debug,check=500,quarantine=1M,event=all:halt=99 "$out/forks"
 mkdir -p "$out/alignments.logs"
@@ -223,7 +227,7 @@ run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$o
 
 if [ $quick = no ]; then
   sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
-  for program in $programs operators; do
+  for program in $programs operators replaced; do
     run_on "$checked/liblanemm.so" checked "$program"
   done
   run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched" \
