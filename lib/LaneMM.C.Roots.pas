@@ -113,14 +113,34 @@ begin
     Offset := Table[OffsetIndex];
 end;
 
+const
+  // Of the pointer to the vector in a control block.
+  VectorOffset = SizeOf(Pointer);
+
+// The vector of the first thread is no heap block: the dynamic linker makes it before any malloc. It
+// leads to the variables of unloaded modules, too, which are freed late. Its length is before it.
+procedure VisitVector(Roots: PRoots; Control: NativeUInt);
+const
+  EntrySize = 2 * SizeOf(Pointer);
+  MostEntries = 1 shl 16;
+var
+  Vector, Count: NativeUInt;
+begin
+  Vector := PNativeUInt(Control + VectorOffset)^;
+  if Vector = 0 then
+    Exit;
+  Count := PNativeUInt(Vector - EntrySize)^;
+  if Count <= MostEntries then
+    Visit(Roots, Vector, (Count + 1) * EntrySize);
+end;
+
 procedure VisitLive(Roots: PRoots; Control: NativeUInt);
 begin
   Visit(Roots, Control - Roots^.VariablesSize, Roots^.VariablesSize + Roots^.ControlSize);
+  VisitVector(Roots, Control);
 end;
 
 procedure VisitEnded(Roots: PRoots; Control: NativeUInt);
-const
-  VectorOffset = SizeOf(Pointer);
 begin
   Visit(Roots, Control + VectorOffset, SizeOf(Pointer));
 end;
@@ -193,6 +213,7 @@ begin
   ModulesVisit(VisitModule, @Roots);
   Roots.ControlSize := ControlSize;
   Visit(@Roots, Roots.OwnControl, Roots.ControlSize);
+  VisitVector(@Roots, Roots.OwnControl);
   VisitThreads(@Roots);
   Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);

@@ -50,7 +50,8 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules, LaneMM.RtlRecords;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules,
+  LaneMM.RtlRecords;
 
 const
   // Maximum number of ancestors of a class.
@@ -321,12 +322,14 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
+// Blocks of C are not recognized: few of them hold what Pascal allocates, and never at their start.
 procedure Recognize(const Block: TBlockInfo; References: NativeInt; out Contents: TContents);
 var
   First: NativeUInt;
 begin
   Contents := Default(TContents);
-  if (Block.UsableSize < SizeOf(First)) or not ReadBlock(Block, 0, @First, SizeOf(First)) then
+  if Process.IsMalloc or (Block.UsableSize < SizeOf(First))
+    or not ReadBlock(Block, 0, @First, SizeOf(First)) then
     Exit;
   if IsObject(Block, First) then
   begin

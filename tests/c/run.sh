@@ -209,6 +209,8 @@ for program in $programs operators replaced; do
   run_on "$lib/liblanemm.so" release "$program"
 done
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
+run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
+  "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
 run status linked "$out/status"
 run mixed linked "$out/Mixed"

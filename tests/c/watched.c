@@ -1,14 +1,17 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | before | aligned | beyond | stale | twice | lose |
- *           realigned | threads | fork]
+ *   watched [configure | signal N | wait | damage | before | aligned | beyond | stale | zeroed | filled |
+ *           twice | lose | counted | realigned | threads | fork]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
  * aligned: writes behind blocks with alignments, and keeps such blocks. beyond: writes farther behind
- * one, on the next page if it ends there. stale: writes to a freed one. twice: frees a block twice.
- * lose: loses a list, and keeps blocks in all other ways. realigned: loses blocks below a routine that
+ * one, on the next page if it ends there. stale: writes to a freed one. zeroed: writes behind a
+ * block of calloc, after it has used and reserved such memory. filled: new blocks with alignments have
+ * the byte 5A everywhere, also where the memory was used before. twice: frees a block twice.
+ * lose: loses a list, and keeps blocks in all other ways. counted: loses a block that looks as a dynamic
+ * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
  * of its own. */
@@ -156,6 +159,13 @@ __attribute__((noinline)) void lose_list(void) {
   pthread_setspecific(key, malloc(800));
 }
 
+static void lose_counted(void) {
+  volatile long *volatile block = malloc(800);
+  block[0] = 1;   /* references */
+  block[1] = 97;  /* the last index */
+  block = NULL;
+}
+
 /* The compiler finds the caller of such a routine by a word on its stack. */
 __attribute__((noinline)) char *lose_realigned(int size) {
   _Alignas(64) volatile char bytes[64];
@@ -254,6 +264,8 @@ int main(int count, char **arguments) {
     return 2;
   if (strcmp(mode, "lose") == 0)
     lose_list();
+  if (strcmp(mode, "counted") == 0)
+    lose_counted();
   for (int i = 0; strcmp(mode, "realigned") == 0 && i < 100; i++)
     check_passed += i % 2 ? lose_first(16) == 9 : lose_second(16) == 9;
   if (strcmp(mode, "threads") == 0)

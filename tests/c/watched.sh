@@ -286,6 +286,11 @@ finds_leaks() {
     && has '100 x 48-byte block' && [ "$(cat out)" = done ]
 }
 
+# Contents of C are not taken for those of Pascal.
+finds_leaks_of_c() {
+  watch leaks,log=logs counted && has '1 x 832-byte block' && ! has 'dynamic array'
+}
+
 # Of all that is in use, only what was lost: 100 times 48 bytes, of which most are samples.
 finds_leaks_in_the_profile() {
   watch leaks,profile,json,folded,rate=1,log=logs lose \
@@ -402,6 +407,7 @@ promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks
+promise 'and takes no block of C for a dynamic array of Pascal' finds_leaks_of_c
 promise 'the profile has what is lost, by call stack' finds_leaks_in_the_profile
 promise 'leaks with debug reports the allocating routine' finds_leaks_with_stacks debug
 promise 'leaks with stacks alone does so too' finds_leaks_with_stacks stacks
