@@ -2,7 +2,8 @@
 /// of all threads, and the stack of the ending thread. Blocks reachable from them are not leaks.
 //
 // Owns:       Leaks.VisitRoots.
-// Invariants: the data of this library are left out: every block is reachable from them. glibc
+// Invariants: the data of this library are left out: every block is reachable from them. In a
+//             static program they are among the program's; there only Process is left out. glibc
 //             lists its threads for debuggers, with tables of its exported names that say where the
 //             lists are; a list that is not linked both ways is not followed. Of an ended thread
 //             whose stack glibc keeps for the next one, only the vector of thread-local variables
@@ -66,6 +67,22 @@ begin
     Roots^.VariablesSize := Distance;
 end;
 
+procedure VisitData(Roots: PRoots; Module: PModule; Segment: PSegment);
+var
+  First, Front, Rear: NativeUInt;
+begin
+  First := Module^.Base + Segment^.Address;
+  Front := NativeUInt(@Process) - First;
+  if (Module^.Name^ <> #0) or (Front >= Segment^.Size) then
+    Visit(Roots, First, Segment^.Size)
+  else
+  begin
+    Rear := Front + SizeOf(Process);
+    Visit(Roots, First, Front);
+    Visit(Roots, First + Rear, Segment^.Size - Rear);
+  end;
+end;
+
 function VisitModule(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Index: NativeInt;
@@ -76,7 +93,7 @@ begin
   begin
     Segment := @Module^.Segments[Index];
     if (Segment^.Kind = LoadSegment) and (Segment^.Flags and IsWritable <> 0) then
-      Visit(Context, Module^.Base + Segment^.Address, Segment^.Size)
+      VisitData(Context, Module, Segment)
     else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0) then
     begin
       Visit(Context, Module^.TlsData, Segment^.Size);

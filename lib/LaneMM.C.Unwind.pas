@@ -559,9 +559,16 @@ end;
 
 procedure TableUnwindStart;
 begin
-  @FindModule := @LinkedFindModule;
-  if @FindModule = nil then
+  if @LinkedFindModule = nil then
     @FindModule := ModulesFind('_dl_find_object');
+end;
+
+// The start of libc in a static program calls malloc while the search is half prepared, and would
+// fault. So a constructor, which build.sh adds, calls this: it runs after that.
+procedure LinkedSearchIsReady; cdecl; [public, alias: 'lanemm_search_is_ready'];
+begin
+  @FindModule := @LinkedFindModule;
+  FetchAdd(Stacks.CodeChanges, 1); // there are tables now
 end;
 
 // Returns the entry for the routine that Pc lies in, or one before; nil without a table.

@@ -86,11 +86,14 @@ link_static() {
   names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
-  # A reference that is not weak has the linker of the program take on_exit out of libc.
-  printf '.section .note.GNU-stack\n.data\n.globl lanemm_on_exit\nlanemm_on_exit: .quad on_exit\n' \
-    | as -o "$out/keep.o"
+  # A reference that is not weak has the linker of the program take on_exit out of libc. The other one
+  # is a constructor, see LaneMM.C.Unwind.
+  printf '%s\n' '.section .note.GNU-stack' .data '.globl lanemm_on_exit' 'lanemm_on_exit: .quad on_exit' \
+    '.section .init_array, "aw", @init_array' '.balign 8' '.globl lanemm_constructor' \
+    'lanemm_constructor: .quad lanemm_search_is_ready' | as -o "$out/keep.o"
   # shellcheck disable=SC2086 # lists
-  ld -r --gc-sections $roots -u lanemm_on_exit -o "$out/lanemm.o" $objects "$out/keep.o"
+  ld -r --gc-sections $roots -u lanemm_on_exit -u lanemm_constructor -o "$out/lanemm.o" $objects \
+    "$out/keep.o"
   objcopy --strip-unneeded --keep-global-symbols="$out/names" \
     --redefine-sym lanemm_dl_find_object=_dl_find_object "$out/lanemm.o"
   rm -f "$out/liblanemm.a"

@@ -127,6 +127,21 @@ run_static_stacks() {
   done
 }
 
+# Debug mode and backtraces of all blocks, also of those that libc allocates while it starts; leaks, of which
+# one may be libc's own, of an ended thread.
+run_static_debug() {
+  for kind in static static-pie; do
+    # shellcheck disable=SC2086
+    gcc $compiler_flags -O2 -$kind -o "$out/watched-static" tests/c/watched.c "$lib/liblanemm.a"
+    run watched-static "debug-$kind" sh -c 'rm -rf "$1"; mkdir "$1"
+      LANEMM=debug,log=$1 "$0" damage && grep -q "^Heap block overrun" "$1"/* \
+        && LANEMM=stacks,profile,rate=1,log=$1 "$0" && rm "$1"/* && LANEMM=leaks,log=$1 "$0" lose \
+        && grep -q "^Memory leaks: 10[01] blocks" "$1"/* && grep -q "^  100 x 48-byte block" "$1"/* \
+        && echo "1 passed, 0 failed"' \
+      "$root/$out/watched-static" "$root/$out/static.logs"
+  done
+}
+
 # Without the system calls that an allocator can do without.
 run_in_sandbox() {
   for error in ENOSYS EPERM; do
@@ -239,6 +254,7 @@ if [ $quick = no ]; then
   run_without_overcommit
   run_static
   run_static_stacks
+  run_static_debug
   run_static_frames
   run failing starved sh tests/c/failing.sh "$lib/liblanemm.so" --short starved
   run_privileged
