@@ -13,7 +13,8 @@
 //             comes a whole delay of the purge thread after this one.
 // Shelf:      a current span stays with its owner, which takes blocks from it without a lock. So of
 //             one that has no block in use by its counts, any thread shelves the blocks that others
-//             have freed (HeapShelve, SpanShelve). The owner takes them on its slow paths.
+//             have freed (HeapShelve, SpanShelve). The owner takes them on its slow paths. It may
+//             leave the span meanwhile: of it and that thread the last one requests a sweep.
 // Callers:    the heap's thread; HeapSweep, HeapShelve: any thread. For Process.Abandoned: any
 //             thread.
 // Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on
@@ -196,9 +197,9 @@ begin
   until CompareAndSwap(Heap^.Taken, Head, NativeUInt(Span));
   // Threads that freed a block before requested no sweep, since the span was current, or one that
   // did not see the span yet. The swap is a full barrier: either this thread sees the block, or the
-  // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free. The
-  // span may have been released by now; then this requests a sweep too many.
-  Result := (RemoteCount(Span) <> 0) and WantSweep;
+  // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free and
+  // with HeapShelve. The span may have been released by now; then this requests a sweep too many.
+  Result := not RemoteIsEmpty(Span) and WantSweep;
 end;
 
 // Gives the span up if it is full, else leaves it to be queued.
@@ -564,6 +565,9 @@ begin
     if (RemoteCount(Span) <> 0) and (SpanUsedCount(Span) = 0) then
     begin
       SpanShelve(Span);
+      // Its owner has left it meanwhile, as after a push. Pairs with PushTaken.
+      if not Span^.IsCurrent then
+        WantSweep;
       Inc(Result);
     end;
   end;

@@ -70,7 +70,7 @@ function RemoteFreedCount(Span: PSpan): Cardinal;
 /// Returns the offset of the list's first block or EndOfList. The blocks from there on stay on the
 /// list until the owner takes it.
 function RemoteFirst(Span: PSpan): NativeUInt;
-/// Returns whether the list has a block. Full barrier.
+/// Returns whether the list has a block, or blocks are or are being shelved. Full barrier.
 function RemoteIsUsed(Span: PSpan): Boolean;
 /// Returns whether the list has no block, and none is or is being shelved.
 function RemoteIsEmpty(Span: PSpan): Boolean;
@@ -270,7 +270,7 @@ end;
 
 function RemoteIsUsed(Span: PSpan): Boolean;
 begin
-  Result := CountOf(FetchAdd(Span^.Remote, 0)) <> 0;
+  Result := FetchAdd(Span^.Remote, 0) and not LifeMask <> 0;
 end;
 
 function RemoteIsEmpty(Span: PSpan): Boolean;

@@ -56,6 +56,12 @@ type
     procedure VerifyBothAreFree;
     procedure UnlockAndVerify;
   strict private
+    procedure PrepareEmptyCurrent;
+    procedure Shelve;
+    procedure SweepAsRequested;
+    procedure EndAndSweep;
+    procedure VerifyReleased;
+  strict private
     LargeBlock: Pointer;
     Answers: array[0..1] of Integer;
     procedure PrepareLargeBlock;
@@ -116,6 +122,7 @@ type
     procedure SpansReleasedTogetherAreBothFree;
     procedure WaitingSpansAreTakenOnce;
     procedure EmptiedSpanUnderATakenLockIsSweptLater;
+    procedure SpanLeftWhileItIsShelvedIsReleased;
     procedure LargeBlockIsFreedByOneOfTwoThreads;
     procedure KeptRunIsTakenOrReleased;
     procedure KeptRunIsReleasedOrTaken;
@@ -419,6 +426,52 @@ end;
 procedure TPlacesTests.SpanSweptMeanwhileIsReleasedOnce;
 begin
   AtEachPlace(PrepareLastBlock, FreeLast, Sweep, VerifyReleasedOnce);
+end;
+
+// First is current. Others have freed its blocks.
+procedure TPlacesTests.PrepareEmptyCurrent;
+begin
+  HeapRetireAll(Mine);
+  HeapSweep(Mine);
+  First := ArenaSpan(Take);
+  Take;
+  FreeBefore := FreeSlices;
+  FreeBy(Others, First);
+  FreeBy(Others, First);
+  StoreRelease(Process.SweepWanted, 0);
+end;
+
+procedure TPlacesTests.Shelve;
+begin
+  HeapShelve(Mine);
+end;
+
+// As often as the purge thread would.
+procedure TPlacesTests.SweepAsRequested;
+begin
+  while Swap(Process.SweepWanted, 0) <> 0 do
+  begin
+    HeapSweep(Mine);
+    HeapSweep(Process.Abandoned);
+  end;
+end;
+
+// The end of the thread that has the heap, and a look long after it.
+procedure TPlacesTests.EndAndSweep;
+begin
+  HeapAbandon(Mine);
+  SweepAsRequested;
+end;
+
+procedure TPlacesTests.VerifyReleased;
+begin
+  SweepAsRequested;
+  Same(FreeBefore + Process.ClassSlices[SizeClass], FreeSlices, 'free slices');
+end;
+
+procedure TPlacesTests.SpanLeftWhileItIsShelvedIsReleased;
+begin
+  AtEachPlace(PrepareEmptyCurrent, Shelve, EndAndSweep, VerifyReleased);
 end;
 
 // ---------------------------------------------------------------------------- arena

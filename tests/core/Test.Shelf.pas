@@ -37,10 +37,12 @@ type
     procedure FreeMore;
     procedure FreeFirst;
     procedure FreeLast;
+    procedure FreeLastButOne;
     procedure FreeBlocks(First, Last: Integer);
     procedure Shelve;
     function BackedPages: NativeUInt;
     procedure CheckMore;
+    procedure SweepAsRequested;
     procedure PutBack(First: NativeUInt; Count: Cardinal);
     procedure PassBlocks;
     procedure TakeBlocks;
@@ -62,6 +64,7 @@ type
     procedure BlockThatWasWrittenToIsReportedAndLeftOut;
     procedure ShelvedBlocksAreFree;
     procedure SpanOfAThreadThatEndsIsReleased;
+    procedure LastFreeIntoAnAbandonedSpanWithAShelfGivesItBack;
     procedure ThreadThatStopsWhileItShelvesStopsNobody;
     procedure ChildDropsWhatALostThreadWasShelving;
     procedure PushThatReadTheWordBeforeFails;
@@ -72,7 +75,7 @@ implementation
 
 uses
   testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier,
-  LaneMM.Span, LaneMM.Heap, LaneMM.Purge, LaneMM.Walk;
+  LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk;
 
 var
   Corruptions: Integer;
@@ -152,6 +155,11 @@ end;
 procedure TShelfTests.FreeLast;
 begin
   FreeBlocks(UsedCount - 1, UsedCount - 1);
+end;
+
+procedure TShelfTests.FreeLastButOne;
+begin
+  FreeBlocks(UsedCount - 2, UsedCount - 2);
 end;
 
 procedure TShelfTests.FreeBlocks(First, Last: Integer);
@@ -345,6 +353,39 @@ begin
   Owner := nil;
   AssertTrue('released', Span^.Kind <> skBlocks);
   Same(Pages, Process.ShelvedPages, 'shelved pages of all spans, after it');
+end;
+
+// What the purge thread does when it looks.
+procedure TShelfTests.SweepAsRequested;
+var
+  Heap: PHeap;
+begin
+  while Swap(Process.SweepWanted, 0) <> 0 do
+  begin
+    Heap := ThreadsFirstHeap;
+    while Heap <> nil do
+    begin
+      HeapSweep(Heap);
+      Heap := Heap^.NextHeap;
+    end;
+  end;
+end;
+
+// As when the owner took a block after the look at the counts. All that others freed is shelved.
+procedure TShelfTests.LastFreeIntoAnAbandonedSpanWithAShelfGivesItBack;
+begin
+  Owner.Call(FreeLastButOne);
+  FreeBlocks(0, UsedCount - 3);
+  SpanShelve(Span);
+  Same(0, RemoteCount(Span), 'blocks on the list');
+  Owner.Free;
+  Owner := nil;
+  SweepAsRequested;
+  AssertTrue('abandoned', OwnerOf(Span) = Process.Abandoned);
+  AssertTrue('shelved', RemoteIsShelved(Span));
+  FreeBlocks(UsedCount - 1, UsedCount - 1);
+  SweepAsRequested;
+  AssertTrue('released', Span^.Kind <> skBlocks);
 end;
 
 // Ends the shelving of Count blocks from First on, with none on the shelf.

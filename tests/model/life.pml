@@ -19,7 +19,7 @@
  *     RemoteTakeAll: LoadAcquire Remote ShelvedPages CompareAndSwap Remote CountOf FirstOf
  *     RemoteGiveUp: Remote CompareAndSwap Remote
  *     RemoteWord: LoadAcquire Remote
- *     RemoteIsUsed: CountOf FetchAdd Remote
+ *     RemoteIsUsed: FetchAdd Remote
  *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
  *     RemoteCount: CountOf LoadAcquire Remote
  *     RemoteFreedCount: LoadAcquire Remote CountOf
@@ -28,7 +28,7 @@
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
  *     SetCurrent: IsCurrent:= SetOwner Used+
  *     EndCurrent: IsCurrent:= Used-
- *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
  *     RetireCurrent: EndCurrent Retire
  *     HeapRetireAll: RetireCurrent

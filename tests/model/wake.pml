@@ -26,7 +26,8 @@
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
- *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteCount WantSweep
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
+ *     HeapShelve: RemoteCount SpanShelve IsCurrent WantSweep
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
  *     HeapTakeOver: SetOwner PushTaken
@@ -56,15 +57,15 @@
  *
  * Threads: the owner of a span with one or two blocks in use, or of none that is given up, frees one,
  * retires the span if it is current, and may end, in any order; another thread, without a heap, frees
- * the other block; a third gives memory back by ProcessTrim, or takes a span from the arena, so that it
- * has a lock at a bad time; the purge thread.
+ * the other block; a third gives memory back by ProcessTrim, takes a span from the arena, so that it
+ * has a lock at a bad time, or shelves what the other one freed, as all or none of it; the purge thread.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
  *                  Released, unless the span is still current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
  *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
- *                        WANT_BY_STORE, PARK_BLIND
+ *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT
  *   2 abandoned    ... and no heap of an ended thread waits to be abandoned
  *                        ENDED_SILENT
  *
@@ -97,6 +98,10 @@ bool EndedHeaps;                    /* heap 0 is on Process.EndedHeaps */
 bool IsCurrent;
 byte Held;                          /* 1: current, and its last free is not noticed */
 byte Used, Remote;                  /* counts */
+bool Shelving;                      /* the word says so: Remote was taken to shelve blocks */
+byte Shelf;                         /* blocks that are shelved */
+
+#define HasFreed (Remote != 0 || Shelving || Shelf != 0)
 byte Owner;                         /* heap that has the span; 2 NoOwner */
 byte Awaits;                        /* how often AwaitsFree is added to it */
 bool InFree;                        /* ghost: the owner is between its look at Owner and its last write */
@@ -190,7 +195,7 @@ inline SweepQueue(h) {
   :: At == h ->
 #ifndef NO_AWAIT
     if
-    :: Remote != 0 ->                                          /* AwaitFree */
+    :: HasFreed ->                                             /* RemoteIsUsed, AwaitFree */
       u = Awaits;
       if
       :: u < 2 ->
@@ -204,9 +209,10 @@ inline SweepQueue(h) {
     fi;
 #endif
     u = Used;
-    r = (u == Remote);
-    if
-    :: r -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ArenaRelease()
+    r = (u == Remote + Shelf);                                 /* RemoteFreedCount */
+    if                                                         /* RemoteEndLife */
+    :: r && Shelving -> r = false
+    :: r && !Shelving -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ArenaRelease()
     :: else
     fi;
     u = 0
@@ -241,14 +247,14 @@ inline HeapSweep(h) {
 
 inline PushTaken(h) {
 #ifdef PUSH_LATE
-  r = (Remote != 0);
+  r = HasFreed;
   if :: r -> WantSweep() :: else fi;
   Taken = h
 #elif defined(PUSH_SILENT)
   Taken = h
 #else
   Taken = h;                                                   /* CompareAndSwap */
-  r = (Remote != 0);                                           /* RemoteCount */
+  r = HasFreed;                                                /* RemoteIsEmpty */
   if :: r -> WantSweep() :: else fi
 #endif
 }
@@ -331,7 +337,7 @@ inline Abandon() {
     if                                                         /* MoveQueue */
     :: At == 0 ->
       At = Nowhere;
-      d_step { Owner = 1; Awaits = 0 };
+      d_step { Owner = 1; Awaits = (Shelving || Shelf != 0 -> 1 : 0) };
       PushTaken(1)
     :: else
     fi;
@@ -366,8 +372,11 @@ proctype OwnerThread() {
     if
     :: r ->
 #ifndef AWAITED_BLIND
-      Awaits = 0;                                              /* HeapAwaitedFree */
-      d_step { s = Remote; Remote = 0 };                       /* Swap */
+      Awaits = 0;                                              /* HeapAwaitedFree, SetOwner */
+      if :: Shelving || Shelf != 0 -> Awaits = 1 :: else fi;
+      d_step { s = Shelf; Shelf = 0 };                         /* TakeShelf */
+      d_step { Used = Used - s; s = 0 };
+      d_step { if :: !Shelving -> s = Remote; Remote = 0 :: else fi }; /* RemoteTakeAll */
       d_step { Used = Used - s; s = 0 }
 #else
       skip
@@ -378,7 +387,7 @@ proctype OwnerThread() {
     if :: r -> HeapEmptied(); Notify() :: else fi; r = false
   :: !freed && !ended && Owner != 0 -> freed = true; RemoteFree(0); r = false
   :: !freed && ended -> freed = true; RemoteFree(1); r = false
-  :: !ended && IsCurrent && Remote != 0 ->                     /* HeapNextSpan */
+  :: !ended && IsCurrent && HasFreed ->                        /* HeapNextSpan */
     RetireCurrent();
     LockTry(0);
     if :: r -> HeapLock[0] = false :: else fi;
@@ -426,6 +435,38 @@ proctype Taker() {                                             /* TakeOf */
 #ifndef TAKE_SILENT
   Notify()
 #endif
+}
+
+proctype Shelver() {                                           /* HeapShelve */
+  bool r;
+#ifdef WANT_BY_STORE
+  bool late;
+#endif
+  byte s;
+  if
+  :: IsCurrent && Remote != 0 ->                               /* RemoteCount */
+    d_step {                                                   /* RemoteShelve */
+      if
+      :: Remote != 0 && !Shelving && Shelf == 0 && !GivenUp && Owner != Nowhere ->
+        s = Remote; Remote = 0; Shelving = true
+      :: else
+      fi
+    };
+    if
+    :: s != 0 ->
+      if
+      :: d_step { if :: Awaits == 0 -> Awaits = 1 :: else fi }; /* WarnOwner */
+        d_step { Shelf = s; Shelving = false; s = 0 }          /* RemoteShelveEnd */
+      :: d_step { Remote = Remote + s; Shelving = false; s = 0 }
+      fi
+    :: else
+    fi;
+#ifndef SHELVE_SILENT
+    if :: !IsCurrent -> WantSweep() :: else fi;
+#endif
+    Notify()
+  :: timeout
+  fi
 }
 
 /* Kept runs (GiveBack, and the WantSweep of this thread for them) are not modelled. */
@@ -494,11 +535,12 @@ init {
     :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
     fi;
 #ifdef Both
-    run Trimmer(); run Taker();
+    run Trimmer(); run Taker(); run Shelver();
 #else
     if
     :: run Trimmer()
     :: run Taker()
+    :: IsCurrent -> run Shelver()
     fi;
 #endif
     run OwnerThread(); run PurgeThread()
