@@ -205,14 +205,18 @@ end;
 function FreedOnShelf(Span: PSpan): PBlock;
 var
   Next: NativeUInt;
+  Left: Cardinal;
 begin
   Next := Span^.FreeList;
-  while not Odd(Next) and (Next and Span^.LinkMask = 0) do
+  // A block that two threads freed may be on the list twice, which is a ring then.
+  Left := Span^.CarvedBytes div Span^.BlockSize;
+  while (Left > 0) and not Odd(Next) and (Next and Span^.LinkMask = 0) do
   begin
     Result := PBlock(Span^.Origin + Next);
     if RemoteShelfHas(Span, Result) then
       Exit;
     Next := LinkOf(Result^.Link);
+    Dec(Left);
   end;
   Result := nil;
 end;

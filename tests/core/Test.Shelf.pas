@@ -38,6 +38,7 @@ type
     procedure FreeFirst;
     procedure FreeLast;
     procedure FreeLastButOne;
+    procedure PutFirstTwice;
     procedure FreeBlocks(First, Last: Integer);
     procedure Shelve;
     function BackedPages: NativeUInt;
@@ -61,6 +62,7 @@ type
     procedure OwnersFreePutsThemOnTheFreeList;
     procedure SecondFreeByAnotherThreadFails;
     procedure SecondFreeByTheOwnerFails;
+    procedure OwnerTakesTheShelfWhereABlockIsOnItsListTwice;
     procedure BlockThatWasWrittenToIsReportedAndLeftOut;
     procedure ShelvedBlocksAreFree;
     procedure SpanOfAThreadThatEndsIsReleased;
@@ -160,6 +162,15 @@ end;
 procedure TShelfTests.FreeLastButOne;
 begin
   FreeBlocks(UsedCount - 2, UsedCount - 2);
+end;
+
+// As when another thread freed the first block at the same moment as the owner.
+procedure TShelfTests.PutFirstTwice;
+begin
+  SpanPut(Span, PBlock(Blocks[0]));
+  SpanPut(Span, PBlock(Blocks[1]));
+  SpanPut(Span, PBlock(Blocks[0]));
+  Inc(Span^.Used);
 end;
 
 procedure TShelfTests.FreeBlocks(First, Last: Integer);
@@ -309,6 +320,23 @@ begin
   Owner.Call(FreeFirst);
   Blocks[0] := nil;
   Same(InvalidPointer, Error, 'second free');
+  CheckMore;
+end;
+
+procedure TShelfTests.OwnerTakesTheShelfWhereABlockIsOnItsListTwice;
+var
+  Second: PBlock;
+begin
+  Owner.Call(PutFirstTwice);
+  Second := PBlock(Blocks[1]);
+  Blocks[0] := nil;
+  Blocks[1] := nil;
+  FreeBlocks(2, UsedCount - 2);
+  SpanShelve(Span);
+  AssertTrue('shelved', RemoteIsShelved(Span));
+  Owner.Call(FreeLast);
+  AssertTrue('taken', RemoteIsEmpty(Span));
+  Second^.Link := LinkOf(EndOfList); // once from here on
   CheckMore;
 end;
 
