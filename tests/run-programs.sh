@@ -155,6 +155,10 @@ if built programs/LastFrees.lpr -O3; then
   run 0 'LastFrees, 40 times' sh -c 'for _ in $(seq 40); do "$@"; [ $? -eq 3 ] || exit 1; done' \
     - $start "$out/LastFrees"
 fi
+if built programs/LastThread.lpr -O3; then
+  again 0 LastThread before
+  again 0 LastThread after
+fi
 # With symbols: a failure names the routine in which the stopped thread is.
 program 0 StoppedThreads -Xs-
 # Steps through machine code. The symbols name the routines that take a lock.

@@ -241,6 +241,8 @@ function OsUnixSeconds: UInt64;
 function OsProcessId: Cardinal;
 /// Returns the number of the calling thread.
 function OsThreadId: Cardinal;
+/// Returns true if the calling thread is the program's first one.
+function OsThreadIsMain: Boolean;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 {$ifdef MSWINDOWS}
@@ -307,6 +309,11 @@ procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 begin
   if P <> nil then
     OsRelease(P, AlignUp(Size, OsPageSize));
+end;
+
+function OsThreadIsMain: Boolean;
+begin
+  Result := OsThreadId = {$ifdef MSWINDOWS} Process.MainThread {$else} OsProcessId {$endif};
 end;
 
 procedure OsClear(P: Pointer; Size: NativeUInt);

@@ -8,6 +8,8 @@
 //             the thread library have no purge thread: slow paths of any thread do the work. There
 //             each free that empties a span counts, too: after some, the clock is read at the next
 //             slow path, which is the thread's next call, for it has no current spans then.
+//             A program whose main thread has ended while others go on has none, either: a process
+//             ends with its last thread, and this one would never end.
 // Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify: FreeMem. The others: any
 //             thread under no lock.
 // Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
@@ -162,7 +164,7 @@ end;
 // ---------------------------------------------------------------------------- purge thread
 
 const
-  // Values of Process.PurgeState.
+  // Values of Process.PurgeState. Refused: there is no thread, or it is about to end.
   NotStarted = 0;
   Running = 1;
   Parked = 2;
@@ -195,7 +197,7 @@ begin
   Result := (LoadAcquire(Process.SweepWanted) <> 0) or ArenaHasWarm;
 end;
 
-// The purge thread; never returns.
+// The purge thread.
 procedure RunThread;
 begin
   Process.PurgeThread := OsThreadId;
@@ -206,14 +208,16 @@ begin
       WantSweep;
     if HasWork then
       Continue;
-    // Swap is a full barrier: either this thread sees the work, or WakeThread, called after memory
-    // became free, sees Parked. Pairs with the swap in WantSweep and the locks of LaneMM.Arena.
-    Swap(Process.PurgeState, Parked);
+    // Full barrier: either this thread sees the work, or WakeThread, called after memory became
+    // free, sees Parked. Pairs with the swap in WantSweep and the locks of LaneMM.Arena.
+    if not CompareAndSwap(Process.PurgeState, Running, Parked) then
+      Continue;
     if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
       Continue;
     OsWait(Process.PurgeState, Parked);
     CompareAndSwap(Process.PurgeState, Parked, Running); // after a spurious wakeup
-  until False;
+  until LoadAcquire(Process.PurgeState) = Refused;
+  Process.PurgeThread := 0;
 end;
 
 procedure StartThread;
@@ -285,10 +289,21 @@ begin
     HeapRetireAll(Own); // the countdown is over: the thread's next call reads the clock
 end;
 
+// PurgeNotify after a thread has ended.
+procedure NotifyOfEnd;
+begin
+  if OsThreadIsMain then
+  begin
+    Swap(Process.PurgeState, Refused);
+    OsWake(Process.PurgeState);
+  end;
+  PurgeNotify;
+end;
+
 procedure PurgeStart;
 begin
   Process.LookedMs := OsNowMs;
-  Hooks.PurgeNotify := PurgeNotify;
+  Hooks.PurgeNotify := NotifyOfEnd;
 end;
 
 end.

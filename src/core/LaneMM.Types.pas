@@ -335,6 +335,7 @@ type
         EndCallKey: Cardinal;                       //< const  fiber-local slot of the heap, for the
                                                     //  call at the end of a thread
         ThreadEnded: Pointer;                       //< const  that call
+        MainThread: Cardinal;                       //< const  number of the program's first thread
         Waiting: TWaiting;                          //< shared  see TWaiting
         StartingThreads: TAtomicWord;               //< shared  threads of LaneMM that have not
                                                     //  begun

@@ -23,6 +23,7 @@ type
     procedure CheckCallAfterARest;
     procedure CheckCallAfterAMonth;
     procedure CheckCallAtOnce;
+    procedure CheckMainThreadEnds;
   published
     procedure QuietProgramGivesLargeBlocksBack;
     procedure QuietProgramGivesSmallBlocksBack;
@@ -34,13 +35,14 @@ type
     procedure FirstCallAfterARestGivesABurstBack;
     procedure ClockThatHasWrappedGivesABurstBack;
     procedure CallRightAfterABurstKeepsItWarm;
+    procedure MainThreadThatEndsLeavesNoPurgeThread;
     {$endif}
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os,
   LaneMM.Lock, LaneMM.Arena, LaneMM.Purge;
 
 const
@@ -258,7 +260,37 @@ begin
   AtLeast(BurstBytes * 9 div 10, WarmBytes, 'warm bytes after the call');
 end;
 
+// In a child process the thread that forked is the main thread. A build without assembler has no
+// purge thread.
+procedure TPurgeTests.CheckMainThreadEnds;
+const
+  MostRounds = 5000;
+var
+  Round: Integer;
+begin
+  GetBlocks;
+  FreeBlocks;
+  for Round := 1 to MostRounds do
+    if (Process.PurgeThread = 0) and (LoadAcquire(Process.PurgeState) <> Refused) then
+      Sleep(1);
+  AssertTrue('begun, or refused', (Process.PurgeThread <> 0)
+    or (LoadAcquire(Process.PurgeState) = Refused));
+  Hooks.PurgeNotify; // as at the end of this thread
+  for Round := 1 to MostRounds do
+    if Process.PurgeThread <> 0 then
+      Sleep(1);
+  Same(0, Process.PurgeThread, 'purge thread');
+  GetBlocks;
+  FreeBlocks;
+  Same(Refused, LoadAcquire(Process.PurgeState), 'state of the purge thread');
+end;
+
 {$ifdef UNIX}
+procedure TPurgeTests.MainThreadThatEndsLeavesNoPurgeThread;
+begin
+  Same(0, RunInChild(CheckMainThreadEnds), 'exit code of the child');
+end;
+
 procedure TPurgeTests.FirstCallAfterARestGivesABurstBack;
 begin
   Same(0, RunInChild(CheckCallAfterARest), 'exit code of the child');

@@ -4,8 +4,8 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Purge
- *     RunThread: OsWaitMs PurgeState WantSweep HasWork Swap PurgeState HasWork CompareAndSwap
- *       PurgeState OsWait PurgeState CompareAndSwap PurgeState
+ *     RunThread: OsWaitMs PurgeState WantSweep HasWork CompareAndSwap PurgeState HasWork CompareAndSwap
+ *       PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
  *     HasWork: LoadAcquire SweepWanted ArenaHasWarm
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       LoadAcquire SweepWanted LoadAcquire PurgeState
@@ -498,7 +498,7 @@ proctype PurgeThread() {                                       /* RunThread */
     HasWork();
     if
     :: !r ->
-      Purge = Parked;                                         /* Swap */
+      Purge = Parked;                                         /* CompareAndSwap: it is Running */
 #ifndef PARK_BLIND
       HasWork();
 #endif
