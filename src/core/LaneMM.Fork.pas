@@ -122,6 +122,7 @@ begin
   for Index := 1 to Process.ShardCount do
     ResetShard(@Process.Shards[Index]);
   Process.PurgesUnderWay := 0;
+  Process.CommitsUnderWay := 0;
   Process.Backed := 0;
   Index := 0;
   while FrontierArena(Index) <> nil do

@@ -6,8 +6,9 @@
 //             Committed; slices below Frontier belong to spans and free runs, those above were
 //             never touched. An arena in Process.Arenas stays: a thread may use it at any time.
 // Commit:     without a lock: two threads may commit the same slices, which changes nothing, and
-//             then one of them takes them. A thread that was stopped before its call can so
-//             lift a guard page of debug mode in those slices: once in CommitStep slices.
+//             then one of them takes them. A thread that was stopped before its call would so
+//             lift a guard page of debug mode in those slices: Process.CommitsUnderWay counts it,
+//             and LaneMM.GuardPages waits for it.
 // Callers:    any thread.
 // Progress:   lock-free but for the system calls.
 unit LaneMM.Frontier;
@@ -346,12 +347,18 @@ function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
   Ahead, Reserved: NativeUInt;
 begin
+  if SliceCount <= LoadAcquire(Arena^.Committed) then
+    Exit(True);
   Ahead := AlignUp(SliceCount, CommitStep);
   Reserved := LoadAcquire(Arena^.Reserved);
   if Ahead > Reserved then
     Ahead := Reserved;
-  Result := (SliceCount <= LoadAcquire(Arena^.Committed)) or Commit(Arena, Ahead)
-    or Commit(Arena, SliceCount);
+  // Full barrier: either a thread that has taken slices sees the count, or Commit sees that they
+  // are committed. Pairs with AwaitCommits in LaneMM.GuardPages.
+  FetchAdd(Process.CommitsUnderWay, 1);
+  Result := Commit(Arena, Ahead) or Commit(Arena, SliceCount);
+  // Full barrier: the pages before the count. Pairs with AwaitCommits.
+  FetchAdd(Process.CommitsUnderWay, NativeUInt(-1));
 end;
 
 // ---------------------------------------------------------------------------- take

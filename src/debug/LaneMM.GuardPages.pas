@@ -7,8 +7,8 @@
 //             is False while its contents are inaccessible, or are about to be.
 // Callers:    any thread. DebugBlockClose: the thread that frees the block; DebugBlockOpen: the one
 //             that takes it.
-// Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid. DebugBlockClose
-//             takes Debug.Lock. The others do not wait.
+// Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid, and that for
+//             threads that commit slices. DebugBlockClose takes Debug.Lock. The others do not wait.
 unit LaneMM.GuardPages;
 
 {$I ../LaneMM.inc}
@@ -24,7 +24,9 @@ uses
 procedure GuardPagesHold;
 /// Ends one call of GuardPagesHold.
 procedure GuardPagesLetGo;
-/// Makes pages inaccessible, unless GuardPagesHold is in effect; returns whether it did.
+/// Makes pages inaccessible, unless GuardPagesHold is in effect; returns whether it did. Waits for
+/// threads that commit slices, about 100 ms at most: one that stands still for longer there may
+/// make the pages accessible again.
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Returns True if the contents are accessible.
 function DebugPlaceIsOpen(const Place: TDebugPlace): Boolean; inline;
@@ -76,8 +78,25 @@ begin
   FetchAdd(Debug.GuardReaders, NativeUInt(-1));
 end;
 
+// Waits for threads that commit slices, unless pages are held: one that was stopped since before
+// the span was taken would make its pages accessible again.
+procedure AwaitCommits;
+var
+  Round, Commits: NativeUInt;
+begin
+  for Round := 1 to MostRounds do
+  begin
+    // Full barrier: the span was taken before. Pairs with CommitAhead in LaneMM.Frontier.
+    Commits := FetchAdd(Process.CommitsUnderWay, 0);
+    if (Commits = 0) or (LoadAcquire(Debug.GuardReaders) <> 0) then
+      Exit;
+    OsWaitMs(Process.CommitsUnderWay, Commits, PatienceMs);
+  end;
+end;
+
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
 begin
+  AwaitCommits;
   // Full barrier: either this thread sees the reader, or the reader sees GuardChanges and waits.
   // Pairs with GuardPagesHold.
   FetchAdd(Debug.GuardChanges, 1);

@@ -81,6 +81,7 @@ type
     procedure FreedBlocksAbove64KAreInaccessible;
     procedure EraseFreeErasesAllOfALargeBlock;
     procedure EraseFreeErasesBlocksBehindGuardPages;
+    procedure GuardPageWaitsForThreadsThatCommit;
     procedure GuardedBlockTakesTwoSystemCalls;
     procedure GuardedBlockUsedAgainKeepsItsPages;
     procedure MemoryComesBack;
@@ -104,7 +105,7 @@ uses
   SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types,
   LaneMM.Hooks,
   LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
-  LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
+  LaneMM.Bits, LaneMM.Arena, LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
 const
   GotHeading = 'Allocated by thread';
@@ -928,6 +929,27 @@ begin
     Settings.Values[opErase] := 0;
     Settings.Values[opGuard] := 0;
   end;
+end;
+
+// A thread that stands still in a commit is waited for, a hundred times.
+procedure TDebugBlocksTests.GuardPageWaitsForThreadsThatCommit;
+var
+  P, Page: PByte;
+  Before, Waits: NativeUInt;
+begin
+  GetMem(P, 2 * OsPageSize);
+  Page := PByte(AlignUp(NativeUInt(P), OsPageSize));
+  Before := Process.OsCalls[ocWait];
+  Process.CommitsUnderWay := 1;
+  try
+    AssertTrue('inaccessible at last', GuardPagesForbid(Page, OsPageSize));
+    Waits := Process.OsCalls[ocWait] - Before;
+  finally
+    Process.CommitsUnderWay := 0;
+    OsCommit(Page, OsPageSize);
+    FreeMem(P);
+  end;
+  AtLeast(100, Waits, 'waits');
 end;
 
 // When the quarantine is full, the block that leaves it is the next one.

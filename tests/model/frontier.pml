@@ -5,11 +5,14 @@
  *   LaneMM.Frontier
  *     Publish: RaiseTo Limit RaiseTo Committed
  *     Commit: LoadAcquire Committed Publish
- *     CommitAhead: LoadAcquire Reserved LoadAcquire Committed Commit Commit
+ *     CommitAhead: LoadAcquire Committed LoadAcquire Reserved FetchAdd CommitsUnderWay Commit Commit
+ *       FetchAdd CommitsUnderWay
  *     TakeAt: CompareAndSwap Frontier
  *     ReserveNext: RaiseTo Reserved
  *     Extend: LoadAcquire Reserved ReserveNext ReserveNext LoadAcquire Reserved
  *     FrontierGrow: LoadAcquire Frontier Extend CommitAhead TakeAt
+ *   LaneMM.GuardPages
+ *     AwaitCommits: FetchAdd CommitsUnderWay LoadAcquire GuardReaders OsWaitMs CommitsUnderWay
  *   LaneMM.Atomic
  *     RaiseTo: LoadAcquire CompareAndSwap
  *
@@ -25,6 +28,8 @@
  *   2 usable    a slice that is taken is committed            TAKE_FIRST, PUBLISH_FIRST
  *   3 found     ... and lies below Committed and Limit        LIMIT_LATE, RAISE_BY_STORE
  *   5 reserved  ... and its addresses are the arena's         RESERVED_FIRST
+ *   6 settled   slices whose taker then saw no thread commit are never committed again
+ *                                                             COUNT_LATE, COUNT_EARLY
  *   4 whole     in the end all slices below the frontier are taken
  *                                                             TAKE_TORN
  */
@@ -46,6 +51,8 @@ byte Limit;                         /* Process.Limit, in slices */
 byte Owned = (1 << ReserveStep) - 1; /* ghost: set of slices whose addresses the arena has */
 byte Usable;                        /* ghost: set of slices that the system has committed */
 byte TakenSlices;                   /* ghost: set of slices that threads took */
+byte CommitsUnderWay;               /* Process */
+byte Settled;                       /* ghost: set of slices whose taker saw no thread commit */
 byte Through;                       /* ghost: threads at the end */
 
 #define Below(n) ((1 << (n)) - 1)
@@ -133,6 +140,9 @@ inline Extend(upto) {
 /* ok: all slices below upto are committed. */
 inline Commit(upto) {
   from = Committed;                                            /* LoadAcquire */
+#ifdef COUNT_LATE
+  CommitsUnderWay++;
+#endif
   if
   :: from >= upto -> ok = true
   :: else ->
@@ -140,7 +150,11 @@ inline Commit(upto) {
     Publish(upto);
 #endif
     if
-    :: Usable = Usable | (Below(upto) & ~Below(from)); ok = true /* OsCommit */
+    :: atomic {                                                /* OsCommit */
+        Law(6, (Below(upto) & ~Below(from) & Settled) == 0);
+        Usable = Usable | (Below(upto) & ~Below(from));
+        ok = true
+      }
     :: ok = false                                              /* the system refuses */
     fi;
     if
@@ -148,23 +162,45 @@ inline Commit(upto) {
     :: else
     fi
   fi;
+#ifdef COUNT_LATE
+  CommitsUnderWay--;
+#endif
   from = 0
 }
 
 inline CommitAhead(upto) {
-  ahead = ((upto + CommitStep - 1) / CommitStep) * CommitStep;
-  if
-  :: ahead > Reserved -> ahead = Reserved                      /* LoadAcquire */
-  :: else
-  fi;
   ok = (upto <= Committed);                                    /* LoadAcquire */
   if
   :: ok
   :: else ->
+    ahead = ((upto + CommitStep - 1) / CommitStep) * CommitStep;
+    if
+    :: ahead > Reserved -> ahead = Reserved                    /* LoadAcquire */
+    :: else
+    fi;
+#ifndef COUNT_LATE
+    CommitsUnderWay++;                                         /* FetchAdd */
+#endif
+#ifdef COUNT_EARLY
+    CommitsUnderWay--;
+#endif
     Commit(ahead);
-    if :: ok -> skip :: else -> Commit(upto) fi
+    if :: ok -> skip :: else -> Commit(upto) fi;
+#if !defined(COUNT_LATE) && !defined(COUNT_EARLY)
+    CommitsUnderWay--                                          /* FetchAdd */
+#endif
   fi;
   ahead = 0
+}
+
+/* The thread that has just taken slices looks once, or never. */
+inline AwaitCommits() {
+  d_step {
+    if
+    :: CommitsUnderWay == 0 -> Settled = Settled | (Below(first + count) & ~Below(first)) /* FetchAdd */
+    :: else
+    fi
+  }
 }
 
 inline Taken() {
@@ -173,7 +209,8 @@ inline Taken() {
     Law(2, (Below(first + count) & ~Below(first) & ~Usable) == 0);
     Law(5, (Below(first + count) & ~Below(first) & ~Owned) == 0);
     Law(3, first + count <= Committed && first + count <= Limit);
-    TakenSlices = TakenSlices | (Below(first + count) & ~Below(first))
+    TakenSlices = TakenSlices | (Below(first + count) & ~Below(first));
+    mine = true
   }
 }
 
@@ -235,6 +272,7 @@ inline FrontierGrow() {
 proctype Thread(byte rounds) {
   byte first, count, from, ahead, last, had;
   bool ok;
+  bool mine;                        /* ghost: has taken slices */
   do
   :: rounds > 0 ->
     if
@@ -246,7 +284,8 @@ proctype Thread(byte rounds) {
     :: !ok -> FrontierGrow()
     :: ok -> break
     od;
-    atomic { rounds--; first = 0; count = 0; ok = false }
+    if :: mine -> AwaitCommits() :: else fi;
+    atomic { rounds--; first = 0; count = 0; ok = false; mine = false }
   :: else -> break
   od;
   Through++

@@ -5,7 +5,7 @@
  *   LaneMM.GuardPages
  *     GuardPagesHold: FetchAdd GuardReaders LoadAcquire GuardChanges OsWaitMs GuardChanges
  *     GuardPagesLetGo: FetchAdd GuardReaders
- *     GuardPagesForbid: FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
+ *     GuardPagesForbid: AwaitCommits FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
  *       GuardChanges
  *     DebugPlaceIsOpen: IsCurrent
  *     DebugBlockClose: LockEnter IsCurrent:= GuardPagesForbid IsCurrent:= LockLeave

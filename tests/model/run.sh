@@ -151,6 +151,8 @@ breaks frontier 3 LIMIT_LATE
 breaks frontier 3 RAISE_BY_STORE
 breaks frontier 4 TAKE_TORN
 breaks frontier 5 RESERVED_FIRST
+breaks frontier 6 COUNT_LATE
+breaks frontier 6 COUNT_EARLY
 
 holds count
 breaks count 1 CHECK_LATER
