@@ -679,7 +679,9 @@ end;
 
 procedure LaneMM_WalkFreeBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
+  PurgeHold;
   WalkFreeBlocks(Visitor, Context);
+  PurgeLetGo;
 end;
 
 procedure LaneMM_WalkSpans(Visitor: TLaneMM_SpanVisitor; Context: Pointer);

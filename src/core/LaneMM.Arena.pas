@@ -706,12 +706,21 @@ begin
   ShardLeave(Shard);
 end;
 
-// Purges at most SliceCount slices of the warm run unused for longest; returns how many.
+// Returns whether threads read memory that others may free, and could not read it after a purge.
+function IsHeld: Boolean;
+begin
+  Result := not OsPurgedIsCommitted and (LoadAcquire(Process.PurgesHeld) <> 0);
+end;
+
+// Purges at most SliceCount slices of the warm run unused for longest; returns how many. While its
+// caller is counted in Process.PurgesUnderWay: pairs with PurgeHold.
 function PurgeOldest(Shard: PShard; SliceCount: NativeUInt): NativeUInt;
 var
   Span: PSpan;
 begin
   Result := 0;
+  if IsHeld then
+    Exit;
   Span := TakeOldest(Shard, SliceCount);
   if Span = nil then
     Exit;

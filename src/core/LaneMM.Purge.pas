@@ -1,7 +1,7 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
-// Owns:       Process.PurgeState, PurgeThread, SweepFrom, ShelveFrom, ShelveNext, LookedMs,
-//             ClockDue; Hooks.PurgeNotify.
+// Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, ShelveFrom, ShelveNext,
+//             LookedMs, ClockDue; Hooks.PurgeNotify.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -34,6 +34,11 @@ procedure ProcessTrim;
 /// have spans that other threads emptied and no memory is warm; shelves blocks of the current spans
 /// of other threads, some at a time, if memory has grown since.
 procedure ProcessSweep;
+/// Keeps memory readable that other threads free, until PurgeLetGo: where purged memory cannot be
+/// read, nothing is purged meanwhile. Calls nest. Waits for purges under way, about 100 ms at most.
+procedure PurgeHold;
+/// Ends one call of PurgeHold.
+procedure PurgeLetGo;
 
 implementation
 
@@ -159,6 +164,42 @@ begin
     SweepForMore;
   if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
     ShelvePart;
+end;
+
+// ---------------------------------------------------------------------------- readers
+
+// Waits for purges under way, a bounded time: a thread may have been stopped in one.
+procedure AwaitPurges;
+const
+  MostRounds = 100;
+  RoundMs = 1;
+var
+  Round, Purges: NativeUInt;
+begin
+  for Round := 1 to MostRounds do
+  begin
+    Purges := LoadAcquire(Process.PurgesUnderWay);
+    if Purges = 0 then
+      Exit;
+    OsWaitMs(Process.PurgesUnderWay, Purges, RoundMs);
+  end;
+end;
+
+procedure PurgeHold;
+begin
+  if OsPurgedIsCommitted then
+    Exit;
+  // Full barrier: either the purge sees the reader, or this thread sees the purge and waits. Pairs
+  // with PurgeShard in LaneMM.Arena.
+  FetchAdd(Process.PurgesHeld, 1);
+  AwaitPurges;
+end;
+
+procedure PurgeLetGo;
+begin
+  if not OsPurgedIsCommitted then
+    // Full barrier: the reads come before. Pairs with PurgeOldest in LaneMM.Arena.
+    FetchAdd(Process.PurgesHeld, NativeUInt(-1));
 end;
 
 // ---------------------------------------------------------------------------- purge thread

@@ -319,6 +319,7 @@ type
         LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
                                                     //  is made up for by the next one
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
+        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         CommitsUnderWay: TAtomicWord;               //< shared  threads that commit slices
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge

@@ -19,8 +19,8 @@ uses
   LaneMM.Types, LaneMM.DebugSpans;
 
 /// Keeps pages from becoming inaccessible, until GuardPagesLetGo; call it before contents of blocks
-/// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, about
-/// 100 ms at most.
+/// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, and as
+/// PurgeHold, about 100 ms at most each.
 procedure GuardPagesHold;
 /// Ends one call of GuardPagesHold.
 procedure GuardPagesLetGo;
@@ -46,7 +46,7 @@ function DebugBlockOpen(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.DebugState, LaneMM.Contents;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.DebugState, LaneMM.Contents;
 
 const
   // Maximum number of blocks with inaccessible pages. Each takes two mappings, of which a process
@@ -60,6 +60,7 @@ procedure GuardPagesHold;
 var
   Round, Changes: NativeUInt;
 begin
+  PurgeHold;
   // Full barrier: either GuardPagesForbid sees the reader, or this thread sees GuardChanges and
   // waits. Pairs with GuardPagesForbid.
   FetchAdd(Debug.GuardReaders, 1);
@@ -76,6 +77,7 @@ procedure GuardPagesLetGo;
 begin
   // Full barrier: the reads of the blocks come before. Pairs with GuardPagesForbid.
   FetchAdd(Debug.GuardReaders, NativeUInt(-1));
+  PurgeLetGo;
 end;
 
 // Waits for threads that commit slices, unless pages are held: one that was stopped since before

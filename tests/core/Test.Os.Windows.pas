@@ -35,6 +35,8 @@ type
     procedure CallsKeepTheLastErrorOfTheThread;
     procedure PurgedMemoryIsNotCommitted;
     procedure RunsThatTheSystemRefusesStayFree;
+    procedure NothingIsPurgedWhileBlocksAreRead;
+    procedure ReadersWaitForPurgesAWhile;
     {$ifndef LANEMM_PUREPASCAL}
     procedure HeapIsReadAsTheSystemReadsIt;
     {$endif}
@@ -48,7 +50,7 @@ implementation
 
 uses
   SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena,
-  LaneMM.Large;
+  LaneMM.Large, LaneMM.Purge;
 
 procedure TOsWindowsTests.CallsKeepTheLastErrorOfTheThread;
 const
@@ -209,6 +211,38 @@ end;
 procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;
 begin
   Same(0, RunInChild(CheckRefusal), 'exit code of the child');
+end;
+
+procedure TOsWindowsTests.NothingIsPurgedWhileBlocksAreRead;
+var
+  Span: PSpan;
+  Start: NativeUInt;
+  Sign: Byte;
+begin
+  Span := ArenaTake(4);
+  Start := NativeUInt(Span^.Start);
+  PurgeHold;
+  try
+    ArenaRelease(Span);
+    ArenaPurge(AllSlices);
+    AssertTrue('readable meanwhile', OsRead(Start, @Sign, 1));
+  finally
+    PurgeLetGo;
+  end;
+  ArenaPurge(AllSlices);
+  AssertFalse('readable after it', OsRead(Start, @Sign, 1));
+end;
+
+procedure TOsWindowsTests.ReadersWaitForPurgesAWhile;
+var
+  Start: UInt64;
+begin
+  Start := GetTickCount64;
+  FetchAdd(Process.PurgesUnderWay, 1); // a thread that was stopped in a purge
+  PurgeHold;
+  PurgeLetGo;
+  FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+  AtLeast(20, GetTickCount64 - Start, 'ms');
 end;
 
 {$ifndef LANEMM_PUREPASCAL}

@@ -81,6 +81,7 @@ type
     procedure FreedBlocksAbove64KAreInaccessible;
     procedure EraseFreeErasesAllOfALargeBlock;
     procedure EraseFreeErasesBlocksBehindGuardPages;
+    procedure FreedMemoryStaysReadableDuringAHeapWalk;
     procedure GuardPageWaitsForThreadsThatCommit;
     procedure GuardedBlockTakesTwoSystemCalls;
     procedure GuardedBlockUsedAgainKeepsItsPages;
@@ -928,6 +929,24 @@ begin
     GuardPagesLetGo;
     Settings.Values[opErase] := 0;
     Settings.Values[opGuard] := 0;
+  end;
+end;
+
+procedure TDebugBlocksTests.FreedMemoryStaysReadableDuringAHeapWalk;
+var
+  Span: PSpan;
+  Start: NativeUInt;
+  Sign: Byte;
+begin
+  Span := ArenaTake(4);
+  Start := NativeUInt(Span^.Start);
+  GuardPagesHold;
+  try
+    ArenaRelease(Span);
+    LaneMM_Trim;
+    AssertTrue('readable', OsRead(Start, @Sign, 1));
+  finally
+    GuardPagesLetGo;
   end;
 end;
 
