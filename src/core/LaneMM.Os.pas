@@ -246,6 +246,10 @@ function OsThreadIsMain: Boolean;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 {$ifdef MSWINDOWS}
+/// Returns the index where the path begins in one that the system has resolved, which starts with
+/// `\\?\`: that of a drive at its letter, that of a server at two backslashes, one of which it
+/// writes. Any other one stays whole.
+function OsPathStart(Wide: PWideChar): Cardinal;
 /// Pauses a thread of this process, which may hold any lock, also one of the process heap: until
 /// OsThreadResume only routines of this unit may be called. False when the system refuses.
 /// OsPauseBegin comes before the first thread.

@@ -41,6 +41,9 @@ type
     procedure HeapIsReadAsTheSystemReadsIt;
     {$endif}
     procedure PathsAreUtf8WithSlashes;
+    procedure ResolvedPathsKeepTheirServer;
+    procedure LongVariableOfTheEnvironmentIsRead;
+    procedure CutTextEndsBetweenTwoCharacters;
     procedure NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
     procedure DebuggerGetsWholeLines;
     procedure ProgramWithoutStderrWritesToTheDebugger;
@@ -279,6 +282,62 @@ begin
   OsFileClose(Handle);
   DeleteFileW(PWideChar(Name + '/file'));
   RemoveDirectoryW(PWideChar(Name));
+end;
+
+// Returns the path that others take for one that the system has resolved.
+function Plain(Path: UnicodeString): string;
+begin
+  UniqueString(Path);
+  Result := string(UnicodeString(PWideChar(Path) + OsPathStart(PWideChar(Path))));
+end;
+
+procedure TOsWindowsTests.ResolvedPathsKeepTheirServer;
+begin
+  AssertEquals('C:\folder', Plain('\\?\C:\folder'));
+  AssertEquals('C:\', Plain('\\?\C:\'));
+  AssertEquals('\\server\share\folder', Plain('\\?\UNC\server\share\folder'));
+  AssertEquals('\\?\Volume{1}\folder', Plain('\\?\Volume{1}\folder'));
+end;
+
+const
+  Variable: ShortString = 'LANEMM_TEST_VARIABLE';
+
+// Sets the variable to Count times a text of 10 bytes, with characters of 1, 2, 3 and 4 bytes.
+procedure SetVariable(Count: Integer);
+var
+  Text: UnicodeString;
+begin
+  Text := '';
+  while Length(Text) < Count * 5 do
+    Text := Text + 'a' + WideChar($E4) + WideChar($65E5) + WideChar($D83D) + WideChar($DE00);
+  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), PWideChar(Text));
+end;
+
+procedure TOsWindowsTests.LongVariableOfTheEnvironmentIsRead;
+var
+  Read: array[0..9999] of AnsiChar;
+begin
+  SetVariable(800);
+  AssertTrue('read', OsEnvironment(Variable, @Read, SizeOf(Read)));
+  Same(8000, StrLen(@Read), 'bytes');
+  AssertEquals('at the end', 'a'#$C3#$A4#$E6#$97#$A5#$F0#$9F#$98#$80, PAnsiChar(@Read[7990]));
+  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), nil);
+  AssertFalse('deleted', OsEnvironment(Variable, @Read, SizeOf(Read)));
+end;
+
+procedure TOsWindowsTests.CutTextEndsBetweenTwoCharacters;
+const
+  Ends: array[0..9] of Integer = (0, 1, 1, 3, 3, 3, 6, 6, 6, 6);
+var
+  Read: array[0..99] of AnsiChar;
+  Size: Integer;
+begin
+  SetVariable(2);
+  for Size := 1 to 10 do
+  begin
+    OsEnvironment(Variable, @Read, Size);
+    Same(Ends[Size - 1], StrLen(@Read), Format('bytes of %d', [Size]));
+  end;
 end;
 
 procedure SleepForEver;
