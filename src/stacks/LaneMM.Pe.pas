@@ -68,6 +68,7 @@ const
 
   // Fields of an entry of the section table, after its name.
   NameLength = 8;
+  SectionLoadedSize = 8;
   SectionAddress = 12;
   SectionSize = 16;
   SectionOffset = 20;
@@ -192,6 +193,17 @@ end;
 
 // ---------------------------------------------------------------------------- sections
 
+// Returns the bytes of a section. In the file zeros fill it up, which a table must not have.
+function SectionBytes(const Pe: TPeFile; Entry: NativeUInt): NativeUInt;
+var
+  LoadedSize: NativeUInt;
+begin
+  Result := LongAt(Pe, Entry + SectionSize);
+  LoadedSize := LongAt(Pe, Entry + SectionLoadedSize); // 0: unknown
+  if (LoadedSize <> 0) and (LoadedSize < Result) then
+    Result := LoadedSize;
+end;
+
 function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
   out Size: NativeUInt): Boolean;
 var
@@ -207,7 +219,7 @@ begin
     if TextIs(SectionName(Pe, Entry), Name) then
     begin
       Offset := LongAt(Pe, Entry + SectionOffset);
-      Length := LongAt(Pe, Entry + SectionSize);
+      Length := SectionBytes(Pe, Entry);
       Result := Holds(Pe, Offset, Length);
       if not Result then
         Exit;

@@ -30,6 +30,7 @@ type
     procedure CallerOfARoutineIsFoundInItsFinallyBlock;
     {$if defined(MSWINDOWS) and defined(CPUX86_64)}
     procedure TableOfTheLinkerHasTheRoutines;
+    procedure TableInTheFileHasTheLastRoutines;
     {$ifend}
     procedure MisreadStackHidesNoCallerElsewhere;
     procedure StackCanBeTakenInAThread;
@@ -46,7 +47,8 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Routines, LaneMM.CallSites;
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe,
+  LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin
@@ -174,6 +176,24 @@ begin
   AtLeast(100000, Rule.Size, 'bytes of its frame');
   AssertFalse('before the first one', RoutineRule(Stacks.Module + 1, Rule));
   AssertFalse('behind the last one', RoutineRule(High(NativeUInt), Rule));
+end;
+
+procedure TUnwindTests.TableInTheFileHasTheLastRoutines;
+var
+  Path: TPath;
+  Image, Table: PByte;
+  Size, TableSize: NativeUInt;
+  Index: Integer;
+  Pe: TPeFile;
+begin
+  OsProgramPath(@Path, SizeOf(Path));
+  Image := OsFileMap(@Path, Size);
+  AssertTrue('the program', PeOpen(Pe, Image, Size, Stacks.Module));
+  AssertTrue('the section', PeFindSection(Pe, '.pdata', Table, TableSize));
+  for Index := 0 to Stacks.RoutinesSize div SizeOf(TRoutine) - 1 do
+    AssertTrue(Format('routine %d', [Index]), RoutineAt(PRoutine(Table), TableSize,
+      PRoutine(Table)[Index].First) = PRoutine(Table) + Index);
+  OsFileUnmap(Image, Size);
 end;
 {$ifend}
 
