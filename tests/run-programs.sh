@@ -217,6 +217,13 @@ if built programs/Leaking.lpr -O1 -gl -Xs-; then
   run 0 'Leaking (HEAPTRC alone)' env HEAPTRC=haltonnotreleased $start "$out/Leaking" objects
 fi
 
+# In debug mode with places, whose names and lines are read from the executable file.
+if built programs/HeldHeap.lpr -O1 "$lines" -Xs-; then
+  for settings in leaks debug,leaks; do
+    run 0 "HeldHeap ($settings)" env "LANEMM=$settings,log=$out/" $start "$out/HeldHeap"
+  done
+fi
+
 # Saves its work when memory has run out: by a limit, and by the system.
 if built programs/LastWords.lpr -O3; then
   run 0 'LastWords grow' env "LANEMM=limit=64M,log=$out/" $start "$out/LastWords" grow

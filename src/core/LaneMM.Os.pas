@@ -225,6 +225,8 @@ function OsIsPrivileged: Boolean;
 function OsPagesFit: Boolean;
 /// Finds the mapping that holds Address. False if none.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// The same while threads are paused. Windows: without the path, which takes a lock of the loader.
+function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the
@@ -251,13 +253,13 @@ procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// writes. Any other one stays whole.
 function OsPathStart(Wide: PWideChar): Cardinal;
 /// Pauses a thread of this process, which may hold any lock, also one of the process heap: until
-/// OsThreadResume only routines of this unit may be called. False when the system refuses.
-/// OsPauseBegin comes before the first thread.
+/// OsThreadResume only routines of this unit may be called that neither open a file nor return a
+/// path. False when the system refuses. OsPauseBegin comes before the first thread.
 function OsThreadPause(Id: Cardinal; out Thread: TOsPaused): Boolean;
 /// Resumes a paused thread.
 procedure OsThreadResume(const Thread: TOsPaused);
-/// Takes the lock of the system's loader, so that no paused thread has it: OsFindMapping needs it.
-/// Returns what OsPauseEnd takes.
+/// Takes the lock of the system's loader: no paused thread has it, and no new one begins. Returns
+/// what OsPauseEnd takes.
 function OsPauseBegin: NativeUInt;
 /// Leaves it. After the last thread was resumed.
 procedure OsPauseEnd(Cookie: NativeUInt);

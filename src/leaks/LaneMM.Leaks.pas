@@ -125,12 +125,12 @@ begin
   OsFileUnmap(Patterns, Size);
 end;
 
-// Puts the blocks into groups, and applies the suppressions.
-procedure GroupUnsuppressed(var Snapshot: TSnapshot);
+// Applies the suppressions to the groups, and describes the rest. Opens files.
+procedure DescribeUnsuppressed(var Snapshot: TSnapshot);
 begin
-  SnapshotGroup(Snapshot);
   SuppressionsMark(Snapshot);
   MarkPatterns(Snapshot);
+  SnapshotDescribe(Snapshot);
 end;
 
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
@@ -144,7 +144,8 @@ begin
   if SnapshotOpen(Snapshot) then
   begin
     SnapshotSelect(Snapshot, First, Last);
-    GroupUnsuppressed(Snapshot);
+    SnapshotGroup(Snapshot);
+    DescribeUnsuppressed(Snapshot);
     LeakListOpen(List, Snapshot, ltInUse);
     Result := List.Blocks;
     WriteList(List);
@@ -175,7 +176,8 @@ begin
   begin
     Word := Address^;
     if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
-      and OsFindMapping(Word, Mapping) and Mapping.IsWritable and (Mapping.Path[0] = #0) then
+      and OsFindRegion(Word, Mapping) and Mapping.IsWritable and not Mapping.IsFile
+      and (Mapping.Path[0] = #0) then
     begin
       if NativeUInt(Mapping.Limit - Word) > MostVariables then
         Mapping.Limit := Word + MostVariables;
@@ -194,7 +196,7 @@ var
 begin
   Exceptions := RaiseList;
   MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Snapshot);
-  if (ExitCode <> 0) and OsFindMapping(Frame, Mapping) then
+  if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
     MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
 end;
 
@@ -242,12 +244,18 @@ begin
   if Result then
   begin
     MarkReachable(Snapshot, Frame);
-    GroupUnsuppressed(Snapshot);
+    SnapshotGroup(Snapshot);
+  end;
+  // Before a file is opened, that of the suppressions or one with symbols: Windows takes memory of
+  // its heap for that, and a paused thread may have the lock of it.
+  PauseEnd;
+  if Result then
+  begin
+    DescribeUnsuppressed(Snapshot);
     CountLeaks(Snapshot);
     LeakListOpen(List, Snapshot, ltLeaks);
-  end;
-  PauseEnd;
-  if not Result then
+  end
+  else
     GuardPagesLetGo;
 end;
 
@@ -284,7 +292,10 @@ begin
   GuardPagesHold;
   Result := SnapshotOpen(Snapshot);
   if Result then
+  begin
     SnapshotGroup(Snapshot);
+    SnapshotDescribe(Snapshot);
+  end;
   GuardPagesLetGo;
   if Result then
     SnapshotDropNodes(Snapshot);

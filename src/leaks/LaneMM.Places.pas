@@ -47,9 +47,6 @@ type
 /// without a backtrace has no place.
 procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
-/// Takes a block out of its place again.
-procedure PlacesExclude(var Places: TPlaces; Group: Cardinal; const Block: TBlockInfo;
-  Size: NativeUInt);
 /// Returns the place of a group and a backtrace; nil when there is none.
 function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
 /// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
@@ -130,18 +127,6 @@ begin
   end;
   Inc(Place^.Count);
   Inc(Place^.Bytes, Size);
-end;
-
-procedure PlacesExclude(var Places: TPlaces; Group: Cardinal; const Block: TBlockInfo;
-  Size: NativeUInt);
-var
-  Place: PPlace;
-begin
-  Place := PlacesFind(Places, Group, BacktraceTrim(Block.Stack));
-  if Place = nil then
-    Exit;
-  Dec(Place^.Count);
-  Dec(Place^.Bytes, Size);
 end;
 
 // Returns True if A comes before B: more bytes, or as many and a lower allocation number.

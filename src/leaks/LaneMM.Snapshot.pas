@@ -99,6 +99,9 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
 /// Puts the blocks that count into groups, and fills Counts, Bytes and Totals.
 procedure SnapshotGroup(var Snapshot: TSnapshot);
+/// Adds the places and examples of the groups, of the blocks that still count: after
+/// SnapshotExclude.
+procedure SnapshotDescribe(var Snapshot: TSnapshot);
 /// Takes a block that counts out of its group: a suppression matches it.
 procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
 /// Releases the memory of the nodes; the groups stay.
@@ -292,12 +295,18 @@ begin
   Result := Slot^;
 end;
 
-procedure AddExample(Group: PGroup; const Contents: TContents);
+// Adds the text of a string, if there is space for it.
+procedure AddExample(Group: PGroup; const Block: TBlockInfo);
 var
   Text: TText;
+  Contents: TContents;
 begin
-  if (Group^.ExampleCount = MostExamples) or Report.HidesContents then
+  if not (Group^.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents
+    or (Group^.ExampleCount = MostExamples) then
     Exit;
+  ContentsRead(Block, Contents);
+  if Contents.Kind <> Group^.Kind then
+    Exit; // another thread has changed it meanwhile
   TextOpenAt(Text, @Group^.Examples[Group^.ExampleCount], SizeOf(TExample));
   ContentsAddText(Text, Contents, ExampleLength);
   Inc(Group^.ExampleCount);
@@ -335,9 +344,6 @@ begin
   Inc(Group^.Count);
   Inc(Group^.Bytes, Node^.Size);
   AddTotal(Snapshot, Block.Group, 1, Node^.Size);
-  if Contents.Kind in [coAnsiString, coUnicodeString] then
-    AddExample(Group, Contents);
-  PlacesAdd(Snapshot.Places^, Node^.Group, Group^.Place, Block, Node^.Size);
 end;
 
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
@@ -373,6 +379,24 @@ begin
   end;
 end;
 
+procedure SnapshotDescribe(var Snapshot: TSnapshot);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Group: PGroup;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    if (Node^.State <> nsCounted) or not WalkFind(Node^.Address, Block) then
+      Continue;
+    Group := Snapshot.Groups + Node^.Group;
+    AddExample(Group, Block);
+    PlacesAdd(Snapshot.Places^, Node^.Group, Group^.Place, Block, Node^.Size);
+  end;
+end;
+
 procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
 var
   Node: PNode;
@@ -381,10 +405,7 @@ begin
   Node := Snapshot.Nodes + Index;
   Node^.State := nsSuppressed;
   if WalkFind(Node^.Address, Block) then
-  begin
     AddTotal(Snapshot, Block.Group, -1, -NativeInt(Node^.Size));
-    PlacesExclude(Snapshot.Places^, Node^.Group, Block, Node^.Size);
-  end;
   Dec(Snapshot.Groups[Node^.Group].Count);
   Dec(Snapshot.Groups[Node^.Group].Bytes, Node^.Size);
   Dec(Snapshot.Counts[nsCounted]);

@@ -44,6 +44,7 @@ type
     procedure OptimisedProgramReportsTheSame;
     procedure TopLimitsTheGroups;
     procedure ExpectedLeaksAreNotCounted;
+    procedure TextOfASuppressedStringIsNotShown;
     procedure FileNamesExpectedClasses;
     procedure ByteOrderMarkOfTheFileIsSkipped;
     procedure FileNamesExpectedRoutines;
@@ -370,6 +371,16 @@ begin
     [10.0 * Sizes.FooBlock + 2 * RootBlock + 7 * 112 + Sizes.WideText]));
   HasNot('TObject');
   HasNot('Item 4711');
+end;
+
+procedure TLeaksTests.TextOfASuppressedStringIsNotShown;
+begin
+  Leaking.Run('leaks,stacks,leaks:dump=64', ['secret']);
+  Has('1 x AnsiString, ');
+  Has('"Public 4711"'#10);
+  Has('50 75 62 6c'); // the same in the dump
+  Has('Suppressed, not counted: 1 block, ');
+  HasNot('Secr');
 end;
 
 // Writes Lines to a file and returns its name.

@@ -116,6 +116,20 @@ begin
     Keep[Index] := AllocMem(100);
 end;
 
+// Two texts, allocated at the same place; the first one is suppressed.
+procedure LeakSecret;
+const
+  Names: array[0..1] of string = ('Secret ', 'Public ');
+var
+  Index: Integer;
+begin
+  for Index := 0 to 1 do
+    Texts[Index] := Names[Index] + IntToStr(4711);
+  LaneMM_RegisterExpectedMemoryLeak(Pointer(Texts[0]));
+  for Index := 0 to 1 do
+    Pointer(Texts[Index]) := nil;
+end;
+
 procedure LeakLarge;
 begin
   Keep[0] := AllocMem(3000000);
@@ -295,13 +309,13 @@ type
   end;
 
 const
-  Plans: array[0..17] of TPlan = (
+  Plans: array[0..18] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
-    (Name: 'threads'; Run: LeakAcrossThreads),
+    (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'secret'; Run: LeakSecret),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
     (Name: 'grow'; Run: GrowAtPlaces),
