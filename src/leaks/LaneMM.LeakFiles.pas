@@ -15,7 +15,8 @@ uses
 
 /// Adds the report as one JSON object.
 procedure LeakJsonAdd(var Text: TText; const List: TLeakList);
-/// Adds the report as a test suite: one failure for each group, or one test that passes.
+/// Adds the report as a test suite: one failure for each group, one error where blocks were not
+/// examined, or one test that passes.
 procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
 /// Adds the report as heaptrc would write it, block by block. The numbers of allocated and freed
 /// blocks cover those of the report only.
@@ -253,6 +254,7 @@ begin
     List.Snapshot.Bytes[nsSuppressed]);
   AddJsonCounts(Text, 'reachable', List.Snapshot.Counts[nsRunning],
     List.Snapshot.Bytes[nsRunning]);
+  JsonAddNumber(Text, 'notExamined', List.Snapshot.LostCount);
   AddJsonTotals(Text, List);
   JsonOpen(Text, 'groups', '[');
   for Index := 0 to NativeInt(List.Count) - 1 do
@@ -328,24 +330,36 @@ begin
   TextAdd(Text, '</failure></testcase>'#10);
 end;
 
+procedure AddError(var Text: TText; const List: TLeakList);
+begin
+  TextAdd(Text, '<testcase classname="leaks" name="all blocks are examined">'
+    + '<error type="memory" message="');
+  TextAddCount(Text, List.Snapshot.LostCount, 'block');
+  TextAdd(Text, ' not examined for lack of memory"/></testcase>'#10);
+end;
+
 procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
   Name: TPath;
+  Errors: Cardinal;
 begin
   ReadProgramName(Name);
   TextAdd(Text, '<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites><testsuite');
   AddXmlText(Text, 'name', @Name);
-  if List.Count = 0 then
+  Errors := Ord(List.Snapshot.LostCount > 0);
+  if List.Count + Errors = 0 then
     AddXmlNumber(Text, 'tests', 1)
   else
-    AddXmlNumber(Text, 'tests', List.Count);
+    AddXmlNumber(Text, 'tests', List.Count + Errors);
   AddXmlNumber(Text, 'failures', List.Count);
-  AddXmlNumber(Text, 'errors', 0);
+  AddXmlNumber(Text, 'errors', Errors);
   TextAdd(Text, '>'#10);
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddFailure(Text, List, Index);
-  if List.Count = 0 then
+  if Errors > 0 then
+    AddError(Text, List)
+  else if List.Count = 0 then
     TextAdd(Text, '<testcase classname="leaks" name="no leaks"/>'#10);
   TextAdd(Text, '</testsuite></testsuites>'#10);
 end;
@@ -460,6 +474,8 @@ begin
   AddHeaptrcNumber(Text, ' unfreed memory blocks : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True heap size : ', List.Bytes);
   AddHeaptrcNumber(Text, 'True free heap : ', 0);
+  if List.Snapshot.LostCount > 0 then
+    AddHeaptrcNumber(Text, 'Blocks not examined for lack of memory : ', List.Snapshot.LostCount);
   FindHeaptrcTraces(Symbolizer, List);
   for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
     if List.Snapshot.Nodes[Index].State = nsCounted then

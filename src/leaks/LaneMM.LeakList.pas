@@ -36,7 +36,8 @@ type
     Snapshot: TSnapshot;     //< blocks in use and their groups
     Retainers: TRetainers;   //< chains of retainers, if HasRetainers
     HasRetainers: Boolean;   //< Retainers is open
-    OwnsSnapshot: Boolean; //< the list frees Snapshot
+    OwnsSnapshot: Boolean;   //< the list frees Snapshot
+    IsUnknown: Boolean;      //< no block is listed, and some were not examined: they may be leaks
     Symbolizer: TSymbolizer; //< symbols of the places that are reported
     Order: PCardinal;        //< numbers of the groups
     Count: Cardinal;         //< length of Order
@@ -53,6 +54,8 @@ type
 
 /// Lists the groups of Snapshot, which the list takes over, and finds the retainers of its blocks.
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
+/// The same for a snapshot that SnapshotOpen could not take.
+procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
 /// The same for groups alone, without nodes.
 procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
 /// Releases the memory; that of the snapshot only if HasRetainers.
@@ -182,7 +185,16 @@ begin
     Inc(List.Blocks, LeakGroup(List, Index)^.Count);
     Inc(List.Bytes, LeakGroup(List, Index)^.Bytes);
   end;
+  List.IsUnknown := (List.Blocks = 0) and (List.Snapshot.LostCount > 0);
   FindTraces(List);
+end;
+
+procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
+begin
+  List := Default(TLeakList);
+  List.Topic := Topic;
+  List.Snapshot := Snapshot;
+  List.IsUnknown := True;
 end;
 
 procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);

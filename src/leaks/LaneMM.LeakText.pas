@@ -286,7 +286,13 @@ end;
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
 const
   Heads: array[TLeakTopic] of TMessage = (msLeaks, msInUse, msGrown);
+  UnknownHeads: array[TLeakTopic] of TMessage = (msLeaksUnknown, msInUseUnknown, msGrown);
 begin
+  if List.IsUnknown then
+  begin
+    AddNote(Text, UnknownHeads[List.Topic], List.Snapshot.LostCount);
+    Exit;
+  end;
   if (List.Topic = ltGrown) and (List.Count = 0) then
     AddCounts(Text, msNothingGrown, 0, 0)
   else

@@ -21,9 +21,10 @@ uses
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
 /// counts the sampled ones at their call sites. The caller owns the list until LeaksReport; nil
-/// without the setting, or without memory.
+/// without the setting, or without any memory.
 function LeaksFind: PLeakList;
-/// Reports what LeaksFind has found, sets the exit code, and frees the list; nil is allowed.
+/// Reports what LeaksFind has found, sets the exit code, and frees the list. With nil says that
+/// there is no memory, if `leaks` is set.
 procedure LeaksReport(List: PLeakList);
 
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
@@ -44,6 +45,13 @@ uses
   LaneMM.Samples, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakText,
   LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
+procedure SayNoMemory;
+const
+  Line: ShortString = 'LaneMM: no memory for the report of leaks'#10;
+begin
+  OsWriteError(@Line[1], Length(Line));
+end;
+
 procedure WriteText(const List: TLeakList);
 var
   Event: TEvent;
@@ -51,6 +59,8 @@ var
 begin
   if not EventOpen(Event, evLeaks) then
     Exit;
+  if Event.Text.Start = nil then
+    SayNoMemory;
   FieldsOpen(Fields);
   HeadAdd(Event.Text, Fields);
   FieldsClose(Fields);
@@ -73,6 +83,7 @@ begin
   Str(UInt64(OsProcessId), Number);
   Suffix := FileName + Number;
   Suffix := Suffix + Extension;
+  Path := Default(TText); // it is closed also where it is not opened
   if TextOpen(Text, FileLimit) and TextOpen(Path, OsPageSize) then
   begin
     Add(Text, List);
@@ -98,7 +109,7 @@ begin
     WriteFile(List, LeakHeaptrcAdd, '.trc');
   if IsWanted(lfHtml) then
     WriteFile(List, LeakPageAdd, '.html');
-  if List.Blocks > 0 then
+  if (List.Blocks > 0) or List.IsUnknown then
     WriteText(List);
 end;
 
@@ -138,7 +149,6 @@ var
   Snapshot: TSnapshot;
   List: TLeakList;
 begin
-  Result := 0;
   ModulesLook;
   GuardPagesHold;
   if SnapshotOpen(Snapshot) then
@@ -147,10 +157,12 @@ begin
     SnapshotGroup(Snapshot);
     DescribeUnsuppressed(Snapshot);
     LeakListOpen(List, Snapshot, ltInUse);
-    Result := List.Blocks;
-    WriteList(List);
-    LeakListClose(List);
-  end;
+  end
+  else
+    LeakListOpenUnknown(List, Snapshot, ltInUse);
+  Result := List.Blocks;
+  WriteList(List);
+  LeakListClose(List);
   GuardPagesLetGo;
 end;
 
@@ -232,16 +244,16 @@ begin
     Leaks.VisitRoots(MarkWords, @Snapshot);
 end;
 
-// Finds the leaks; False without memory.
-function FindLeaks(out List: TLeakList; Frame: NativeUInt): Boolean;
+procedure FindLeaks(out List: TLeakList; Frame: NativeUInt);
 var
   Snapshot: TSnapshot;
+  IsOpen: Boolean;
 begin
   ModulesLook;
   GuardPagesHold; // first: this would wait for a thread that is paused in GuardPagesForbid
   PauseOthers;
-  Result := SnapshotOpen(Snapshot);
-  if Result then
+  IsOpen := SnapshotOpen(Snapshot);
+  if IsOpen then
   begin
     MarkReachable(Snapshot, Frame);
     SnapshotGroup(Snapshot);
@@ -249,39 +261,56 @@ begin
   // Before a file is opened, that of the suppressions or one with symbols: Windows takes memory of
   // its heap for that, and a paused thread may have the lock of it.
   PauseEnd;
-  if Result then
+  if IsOpen then
   begin
     DescribeUnsuppressed(Snapshot);
-    CountLeaks(Snapshot);
+    if Snapshot.LostCount = 0 then
+      CountLeaks(Snapshot);
     LeakListOpen(List, Snapshot, ltLeaks);
   end
   else
-    GuardPagesLetGo;
+    LeakListOpenUnknown(List, Snapshot, ltLeaks);
+end;
+
+function AreLeaksWanted: Boolean;
+begin
+  Result := IsSet(opLeaks) and Process.IsStarted;
 end;
 
 function LeaksFind: PLeakList;
 begin
   Result := nil;
-  if not IsSet(opLeaks) or not Process.IsStarted then
+  if not AreLeaksWanted then
     Exit;
   RtlFinalizeUnits;
   Result := OsTakePages(SizeOf(TLeakList));
-  if (Result = nil) or FindLeaks(Result^, NativeUInt(get_frame)) then
-    Exit;
-  OsReleasePages(Result, SizeOf(TLeakList));
-  Result := nil;
+  if Result <> nil then
+    FindLeaks(Result^, NativeUInt(get_frame));
+end;
+
+// Sets the exit code of a program that has leaks, or may have some.
+procedure SetExitCode;
+begin
+  if ExitCode = 0 then
+    ExitCode := Settings.Values[opLeaksExit];
 end;
 
 procedure LeaksReport(List: PLeakList);
 begin
-  if List = nil then
-    Exit;
-  WriteList(List^);
-  if (List^.Blocks > 0) and (ExitCode = 0) then
-    ExitCode := Settings.Values[opLeaksExit];
-  LeakListClose(List^);
-  OsReleasePages(List, SizeOf(TLeakList));
-  GuardPagesLetGo;
+  if List <> nil then
+  begin
+    WriteList(List^);
+    if (List^.Blocks > 0) or List^.IsUnknown then
+      SetExitCode;
+    LeakListClose(List^);
+    OsReleasePages(List, SizeOf(TLeakList));
+    GuardPagesLetGo;
+  end
+  else if AreLeaksWanted then
+  begin
+    SayNoMemory;
+    SetExitCode;
+  end;
 end;
 
 // ---------------------------------------------------------------------------- snapshots
@@ -290,7 +319,7 @@ end;
 function NoteGroups(out Snapshot: TSnapshot): Boolean;
 begin
   GuardPagesHold;
-  Result := SnapshotOpen(Snapshot);
+  Result := SnapshotOpen(Snapshot) and (Snapshot.NodeLimit > 0);
   if Result then
   begin
     SnapshotGroup(Snapshot);
@@ -298,7 +327,9 @@ begin
   end;
   GuardPagesLetGo;
   if Result then
-    SnapshotDropNodes(Snapshot);
+    SnapshotDropNodes(Snapshot)
+  else
+    SnapshotClose(Snapshot);
 end;
 
 function SnapshotTake: PSnapshot;

@@ -59,7 +59,7 @@ function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Bool
 /// Releases the memory.
 procedure RetainersClose(var Retainers: TRetainers);
 /// Sets State in all nodes that count and are reachable from the words from First up to Limit.
-/// Changes nothing without memory.
+/// Before RetainersOpen. Takes no memory.
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
 /// Returns True if the node's retainer has a word that is an interface of the node.
 function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
@@ -73,12 +73,12 @@ type
   // Visits a node that a word points into.
   TSeeNode = procedure(Index: Cardinal; Context: Pointer);
 
-  // The state of RetainersMark.
+  // The state of RetainersMark. Next is a node whose words are to be seen, or NoNode; Path of each
+  // leads to another one.
   TMarking = record
     Snapshot: ^TSnapshot;
     State: TNodeState;
-    Queue: PCardinal;
-    QueueCount: Cardinal;
+    Next: Cardinal;
   end;
   PMarking = ^TMarking;
 
@@ -130,34 +130,32 @@ end;
 procedure MarkNode(Index: Cardinal; Context: Pointer);
 var
   Marking: PMarking;
+  Node: PNode;
 begin
   Marking := Context;
-  if Marking^.Snapshot^.Nodes[Index].State <> nsCounted then
+  Node := Marking^.Snapshot^.Nodes + Index;
+  if Node^.State <> nsCounted then
     Exit;
-  Marking^.Snapshot^.Nodes[Index].State := Marking^.State;
-  Marking^.Queue[Marking^.QueueCount] := Index;
-  Inc(Marking^.QueueCount);
+  Node^.State := Marking^.State;
+  Node^.Path := Marking^.Next;
+  Marking^.Next := Index;
 end;
 
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
 var
   Marking: TMarking;
-  Next: Cardinal;
+  Index: Cardinal;
 begin
   Marking.Snapshot := @Snapshot;
   Marking.State := State;
-  Marking.QueueCount := 0;
-  Marking.Queue := OsTakePages(Snapshot.NodeCount * SizeOf(Cardinal) + 1);
-  if Marking.Queue = nil then
-    Exit;
+  Marking.Next := NoNode;
   SeeWords(Snapshot, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
-  Next := 0;
-  while Next < Marking.QueueCount do
+  while Marking.Next <> NoNode do
   begin
-    SeeNode(Snapshot, Marking.Queue[Next], MarkNode, @Marking);
-    Inc(Next);
+    Index := Marking.Next;
+    Marking.Next := Snapshot.Nodes[Index].Path;
+    SeeNode(Snapshot, Index, MarkNode, @Marking);
   end;
-  OsReleasePages(Marking.Queue, Snapshot.NodeCount * SizeOf(Cardinal) + 1);
 end;
 
 // ---------------------------------------------------------------------------- paths

@@ -41,7 +41,7 @@ type
     Retained: NativeUInt;  //< retained size, Size included; see LaneMM.Retainers
     Group: Cardinal;       //< number of its group
     Retainer: Cardinal;    //< its retainer, or NoNode
-    Path: Cardinal;        //< path to it, see LaneMM.Retainers
+    Path: Cardinal;        //< path to it, or a link of RetainersMark, see LaneMM.Retainers
     State: TNodeState;     //< how it counts
     IsRetained: Boolean;   //< another node references it
     IsSeen: Boolean;       //< the search has reached it
@@ -80,7 +80,7 @@ type
     Nodes: PNode;             //< blocks by address
     NodeCount: Cardinal;      //< number of nodes
     NodeLimit: Cardinal;      //< capacity of Nodes
-    LostCount: NativeUInt;    //< blocks beyond this capacity
+    LostCount: NativeUInt;    //< blocks beyond this capacity: nothing is known of them
     Groups: PGroup;           //< groups of blocks
     GroupCount: Cardinal;     //< number of groups, group 0 included
     Slots: PCardinal;         //< hash table of group numbers
@@ -91,8 +91,8 @@ type
     TotalCount: Cardinal;     //< number of totals
   end;
 
-/// Takes a snapshot of all blocks in use. False without memory for the groups; blocks without
-/// memory for a node are counted in LostCount.
+/// Takes a snapshot of all blocks in use. Blocks without memory for a node are counted in
+/// LostCount; False without memory for the groups: then all blocks are, and there is no group.
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 /// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
 /// SnapshotGroup.
@@ -188,11 +188,14 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 var
   Count: NativeUInt;
 begin
-  if not TakeTables(Snapshot) then
-    Exit(False);
-  Snapshot.GroupCount := 1;
   Count := 0;
   WalkBlocks(CountBlock, @Count);
+  if not TakeTables(Snapshot) then
+  begin
+    Snapshot.LostCount := Count;
+    Exit(False);
+  end;
+  Snapshot.GroupCount := 1;
   Inc(Count, SpareNodes);
   if Count > MostNodes then
     Count := MostNodes;

@@ -567,7 +567,7 @@ const
     '"p",{},"No samples: nothing was counted."));'#10'}'#10'const own=readReport($("data").',
     'textContent);'#10'state.after=own;'#10'takeDrops();'#10'start();'#10);
   /// The script of the page of leaks.
-  LeaksScript: array[0..124] of PAnsiChar = (
+  LeaksScript: array[0..126] of PAnsiChar = (
     'const data=JSON.parse($("data").textContent);'#10'const state={layout:"treemap",words:""',
     ',placeLayout:"icicle",picked:null};'#10'const groups=new Map(data.groups.map(group=>[',
     'group.group,group]));'#10'const isLeak=data.topic!="inUse",nounOfAll=isLeak?"leaked":"in',
@@ -685,14 +685,16 @@ const
     'exitCode>=0?String(data.exitCode):undefined],'#10'["Suppressed",data.suppressed.blocks?',
     'count(data.suppressed.blocks,"block")+", "+'#10'amount(data.suppressed.bytes,"bytes"):',
     'undefined],'#10'["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"',
-    'block")+", "+'#10'amount(data.reachable.bytes,"bytes"):undefined]]);'#10'if(data.blocks)',
-    #10'showTabs(['#10'{id:"retainers",label:"Retainers",'#10'value:amount(data.bytes,"',
-    'bytes"),show:showRetainers},'#10'{id:"classes",label:"Classes",value:amount(data.groups.',
-    'length),show:showGroups},'#10'...data.groups.some(group=>group.places.length)?[{id:"',
-    'places",label:"Call stacks",'#10'value:amount(data.groups.reduce((sum,group)=>sum+group.',
-    'places.length,0)),'#10'show:showPlaces}]:[],'#10'{id:"json",label:"Data",value:"JSON",',
-    'show:showJson}],location.hash.slice(1));'#10'else fill($("main"),make("p",{},"No leaks: ',
-    'every block was freed."));'#10);
+    'block")+", "+'#10'amount(data.reachable.bytes,"bytes"):undefined],'#10'["Not examined",',
+    'data.notExamined?count(data.notExamined,"block"):undefined]]);'#10'if(data.blocks)'#10,
+    'showTabs(['#10'{id:"retainers",label:"Retainers",'#10'value:amount(data.bytes,"bytes"),',
+    'show:showRetainers},'#10'{id:"classes",label:"Classes",value:amount(data.groups.length),',
+    'show:showGroups},'#10'...data.groups.some(group=>group.places.length)?[{id:"places",',
+    'label:"Call stacks",'#10'value:amount(data.groups.reduce((sum,group)=>sum+group.places.',
+    'length,0)),'#10'show:showPlaces}]:[],'#10'{id:"json",label:"Data",value:"JSON",show:',
+    'showJson}],location.hash.slice(1));'#10'else fill($("main"),make("p",{},data.notExamined',
+    '?'#10'"Unknown: there was no memory to examine the blocks.":"No leaks: every block was ',
+    'freed."));'#10);
   /// The end of the page.
   PageEnd: array[0..0] of PAnsiChar = (
     '</script>'#10'</body>'#10'</html>'#10);

@@ -31,6 +31,7 @@ type
     msFollows,           //< an error of the same block was reported before
     msLeaks,             //< total of the leaks
     msInUse,             //< total of the blocks in use
+    msLeaksUnknown, msInUseUnknown, //< there is no memory to examine blocks
     msGrown,             //< growth between two snapshots
     msNothingGrown,
     msLeakGroup,         //< one group of leaks
@@ -168,6 +169,10 @@ const
     (Name: 'follows'; Text: '  May follow from the error of this block reported before.'),
     (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
     (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
+    (Name: 'leaks-unknown'; Text: 'Memory leaks are unknown: {blocks} in use were not examined for'
+      + ' lack of memory.'),
+    (Name: 'in-use-unknown'; Text: 'Memory in use is unknown: {blocks} were not examined for lack'
+      + ' of memory.'),
     (Name: 'grown'; Text: 'Memory growth between the snapshots: {blocks}, {size}:'),
     (Name: 'nothing-grown'; Text: 'No memory growth between the snapshots.'),
     (Name: 'leak-group'; Text: '  {count} x {class}, {size}'),

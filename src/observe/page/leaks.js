@@ -217,7 +217,8 @@ showHead(baseName(data.program),isLeak?"leaks":"blocks in use",[[isLeak?"Leaked"
   ["Suppressed",data.suppressed.blocks?count(data.suppressed.blocks,"block")+", "+
     amount(data.suppressed.bytes,"bytes"):undefined],
   ["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"block")+", "+
-    amount(data.reachable.bytes,"bytes"):undefined]]);
+    amount(data.reachable.bytes,"bytes"):undefined],
+  ["Not examined",data.notExamined?count(data.notExamined,"block"):undefined]]);
 if(data.blocks)
   showTabs([
     {id:"retainers",label:"Retainers",
@@ -227,4 +228,5 @@ if(data.blocks)
       value:amount(data.groups.reduce((sum,group)=>sum+group.places.length,0)),
       show:showPlaces}]:[],
     {id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.slice(1));
-else fill($("main"),make("p",{},"No leaks: every block was freed."));
+else fill($("main"),make("p",{},data.notExamined?
+  "Unknown: there was no memory to examine the blocks.":"No leaks: every block was freed."));

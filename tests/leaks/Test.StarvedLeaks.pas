@@ -1,0 +1,126 @@
+/// Tests of LaneMM.Leaks and the units below it where there is little memory, with a program that limits
+/// its own addresses.
+unit Test.StarvedLeaks;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TStarvedLeaksTests = class(TLaneTest)
+  strict private
+    procedure EndWith(Spare, Format: string);
+    procedure SaysUnknown(const Spare: string);
+  protected
+    procedure SetUp; override;
+  published
+    procedure LeaksThatCannotBeExaminedAreSaid;
+    procedure ExitCodeIsThatOfLeaksWithoutAnyMemory;
+    procedure WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
+    procedure LeakFileWithoutMemoryReleasesNothing;
+  end;
+
+implementation
+
+uses
+  SysUtils, fpjson, jsonparser, testregistry, Test.Programs;
+
+const
+  // What is left for the report, in KB: enough for its groups and not for its blocks, for neither
+  // of them, for nothing.
+  ForGroups = '5000';
+  ForText = '1000';
+  ForNothing = '0';
+  Unknown = 'Memory leaks are unknown: 200,';
+  Reason = ' blocks in use were not examined for lack of memory.'#10;
+
+var
+  Starved: TTestProgram;
+
+procedure TStarvedLeaksTests.SetUp;
+begin
+  if Starved = nil then
+    Starved := TTestProgram.Create('StarvedLeaks', '-O1 -gl -Xs-');
+end;
+
+procedure TStarvedLeaksTests.EndWith(Spare, Format: string);
+begin
+  Starved.Run('leaks,leaks:exit=9' + Format, ['end', Spare]);
+  Starved.EndedWith(9);
+end;
+
+procedure TStarvedLeaksTests.SaysUnknown(const Spare: string);
+var
+  Root: TJSONData;
+begin
+  EndWith(Spare, ',leaks:format=json');
+  Has(Unknown, Starved.Errors);
+  Has(Reason, Starved.Errors);
+  Root := GetJSON(Starved.Written('.json'));
+  try
+    AtLeast(200000, Root.FindPath('notExamined').AsInteger, 'blocks not examined');
+    Same(0, Root.FindPath('blocks').AsInteger, 'blocks');
+  finally
+    Root.Free;
+  end;
+  EndWith(Spare, ',leaks:format=junit');
+  Has(' tests="1" failures="0" errors="1">', Starved.Written('.xml'));
+  Has('<error type="memory" message="200,', Starved.Written('.xml'));
+  EndWith(Spare, ',leaks:format=heaptrc');
+  Has('Blocks not examined for lack of memory : 200', Starved.Written('.trc'));
+end;
+
+procedure TStarvedLeaksTests.LeaksThatCannotBeExaminedAreSaid;
+begin
+  SaysUnknown(ForGroups);
+  SaysUnknown(ForText);
+end;
+
+procedure TStarvedLeaksTests.ExitCodeIsThatOfLeaksWithoutAnyMemory;
+begin
+  EndWith(ForNothing, '');
+end;
+
+// With less and less to spare, down to what the groups need.
+procedure TStarvedLeaksTests.WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
+const
+  Step = 400; // KB: less than 4 bytes for each block
+var
+  Spare: Integer;
+begin
+  Spare := 16000;
+  repeat
+    Starved.Run('leaks,leaks:exit=9', ['hold', IntToStr(Spare)]);
+    AssertEquals('leaks with ' + IntToStr(Spare) + ' KB', 0, Pos('Memory leaks: ', Starved.Errors));
+    Dec(Spare, Step);
+  until (Pos(Unknown, Starved.Errors) > 0) or (Spare < 0);
+  Has(Unknown, Starved.Errors);
+  AtMost(16000 - 2 * Step, Spare, 'it was enough at first');
+end;
+
+// Variables that nothing has set have a pattern there.
+procedure TStarvedLeaksTests.LeakFileWithoutMemoryReleasesNothing;
+var
+  Trashed: TTestProgram;
+  Format: string;
+begin
+  Trashed := TTestProgram.Create('StarvedLeaks', '-O1 -gt');
+  try
+    for Format in ['json', 'junit', 'heaptrc', 'html'] do
+    begin
+      Trashed.Run('event=leaks:file,leaks:format=' + Format, ['report', '400']);
+      Trashed.EndedWith(0, Format);
+    end;
+  finally
+    Trashed.Free;
+  end;
+end;
+
+initialization
+  RegisterTest(TStarvedLeaksTests);
+finalization
+  Starved.Free;
+end.

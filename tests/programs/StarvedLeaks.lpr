@@ -1,0 +1,131 @@
+/// Lets LaneMM look for leaks while the process may get little more memory.
+///   StarvedLeaks end SPARE    leaks 200,000 blocks, and ends with SPARE KB of addresses to spare
+///   StarvedLeaks hold SPARE   the same with blocks that a running thread holds
+///   StarvedLeaks report MOST  reports the blocks in use with 0 to MOST KB to spare, in steps of 4 KB,
+///                             which must release what they take and nothing else
+program StarvedLeaks;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+uses
+  LaneMM, cthreads, BaseUnix, SysUtils, Promises;
+
+const
+  PageSize = 4096;
+  AddressSpace = 9; // RLIMIT_AS
+  LeakedCount = 200000;
+
+var
+  Block: Pointer;
+  IsHeld: Boolean;
+
+// Returns the bytes of all mappings.
+function MappedBytes: NativeUInt;
+var
+  Line: array[0..99] of AnsiChar;
+  Handle: cint;
+  Code: Integer;
+begin
+  Handle := FpOpen('/proc/self/statm', O_RDONLY);
+  FillChar(Line, SizeOf(Line), ' ');
+  FpRead(Handle, @Line, SizeOf(Line) - 1);
+  FpClose(Handle);
+  Val(Copy(Line, 1, Pos(' ', Line) - 1), Result, Code);
+  Expect(Code = 0, 'the system says how much is mapped');
+  Result := Result * PageSize;
+end;
+
+procedure LimitTo(Bytes: rlim_t);
+var
+  Limits: TRLimit;
+begin
+  FpGetRLimit(AddressSpace, @Limits);
+  Limits.rlim_cur := Bytes;
+  if Bytes > Limits.rlim_max then
+    Limits.rlim_cur := Limits.rlim_max;
+  Expect(FpSetRLimit(AddressSpace, @Limits) = 0, 'the limit is set');
+end;
+
+// Uses the stack that calls will use, so that it need not grow.
+procedure FillStack;
+var
+  Space: array[0..524287] of Byte;
+begin
+  FillChar(Space, SizeOf(Space), 0);
+end;
+
+procedure LeakAndEnd(Spare: NativeUInt);
+var
+  Index: Integer;
+begin
+  for Index := 1 to LeakedCount do
+    GetMem(Block, 100);
+  Block := nil;
+  FillStack;
+  LimitTo(MappedBytes + Spare);
+end;
+
+// Holds a list for ever.
+function Hold(Unused: Pointer): PtrInt;
+var
+  Head, Next: PPointer;
+  Index: Integer;
+begin
+  Head := nil;
+  for Index := 1 to LeakedCount do
+  begin
+    GetMem(Next, 100);
+    Next^ := Head;
+    Head := Next;
+  end;
+  IsHeld := True;
+  while Head <> nil do
+    Sleep(1000);
+  Result := 0;
+end;
+
+procedure HoldAndEnd(Spare: NativeUInt);
+begin
+  BeginThread(Hold);
+  while not IsHeld do
+    Sleep(1);
+  FillStack;
+  LimitTo(MappedBytes + Spare);
+end;
+
+// Returns how often LaneMM has released addresses.
+function ReleaseCount: NativeUInt;
+begin
+  Result := LaneMM_HeapStatus.OsCalls[ocRelease];
+end;
+
+procedure ReportInUse(Most: NativeUInt);
+var
+  Spare, Mapped, Released: NativeUInt;
+begin
+  FillStack;
+  LaneMM_ReportMemoryInUse; // what it keeps is mapped from now on
+  Mapped := MappedBytes;
+  Spare := 0;
+  repeat
+    Released := ReleaseCount;
+    LimitTo(Mapped + Spare);
+    LaneMM_ReportMemoryInUse;
+    LimitTo(High(rlim_t));
+    Expect((Spare > 0) or (ReleaseCount = Released), 'without memory nothing is released');
+    Expect(MappedBytes = Mapped, 'as much is mapped as before');
+    Inc(Spare, PageSize);
+  until Spare > Most;
+end;
+
+begin
+  if ParamStr(1) = 'end' then
+    LeakAndEnd(StrToInt(ParamStr(2)) * 1024)
+  else if ParamStr(1) = 'hold' then
+    HoldAndEnd(StrToInt(ParamStr(2)) * 1024)
+  else
+  begin
+    ReportInUse(StrToInt(ParamStr(2)) * 1024);
+    Finish;
+  end;
+end.
