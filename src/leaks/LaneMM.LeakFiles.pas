@@ -32,12 +32,12 @@ uses
   LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
   LaneMM.Snapshot;
 
-procedure ReadGroupName(Group: PGroup; out Name: TPath);
+procedure ReadGroupName(const List: TLeakList; Group: PGroup; out Name: TPath);
 var
   Text: TText;
 begin
   TextOpenAt(Text, @Name, SizeOf(Name));
-  LeakAddName(Text, Group);
+  LeakAddName(Text, List, Group);
 end;
 
 procedure ReadProgramName(out Name: TPath);
@@ -72,7 +72,7 @@ begin
   for Index := 0 to NativeInt(Chain.Count) - 1 do
   begin
     JsonAddComma(Text);
-    ReadGroupName(List.Snapshot.Groups + Chain.Links[Index], Name);
+    ReadGroupName(List, List.Snapshot.Groups + Chain.Links[Index], Name);
     JsonAddString(Text, @Name);
   end;
   TextAdd(Text, ']}');
@@ -181,7 +181,7 @@ var
   Name: TPath;
 begin
   Group := LeakGroup(List, Index);
-  ReadGroupName(Group, Name);
+  ReadGroupName(List, Group, Name);
   JsonOpenLine(Text);
   JsonAddNumber(Text, 'group', List.Order[Index]);
   JsonAddText(Text, 'kind', Kinds[Group^.Kind]);
@@ -318,7 +318,7 @@ var
   Name: TPath;
 begin
   Group := LeakGroup(List, Index);
-  ReadGroupName(Group, Name);
+  ReadGroupName(List, Group, Name);
   TextAdd(Text, '<testcase classname="leaks"');
   AddXmlText(Text, 'name', @Name);
   TextAdd(Text, '><failure type="leak" message="');

@@ -74,8 +74,8 @@ function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
 /// Returns True if Path begins with a cycle that has an interface among its references.
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
-/// Adds the name of a group: its class, kind of string, or size.
-procedure LeakAddName(var Text: TText; Group: PGroup);
+/// Adds the name of a group of the list: its class, kind of string, or size.
+procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);
 /// Adds the names of a chain with arrows between.
 procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TChain);
 
@@ -354,8 +354,13 @@ begin
   TextAdd(Text, '-byte block');
 end;
 
-procedure LeakAddName(var Text: TText; Group: PGroup);
+procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);
 begin
+  if Group = List.Snapshot.Groups then
+  begin
+    TextAdd(Text, 'block of another kind');
+    Exit;
+  end;
   case Group^.Kind of
     coObject:
       ClassAddName(Text, Group^.ClassId);
@@ -378,7 +383,7 @@ begin
   begin
     if Index > 0 then
       TextAdd(Text, ' -> ');
-    LeakAddName(Text, List.Snapshot.Groups + Chain.Links[Index]);
+    LeakAddName(Text, List, List.Snapshot.Groups + Chain.Links[Index]);
   end;
 end;
 

@@ -169,6 +169,14 @@ begin
     AddDump(Text, Place);
 end;
 
+// Subtracts Part; no fewer than 0 remain: blocks of other places may have become fewer.
+procedure TakeOff(var Rest: NativeUInt; Part: NativeUInt);
+begin
+  if Part > Rest then
+    Part := Rest;
+  Dec(Rest, Part);
+end;
+
 procedure AddPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Group: PGroup;
@@ -186,12 +194,12 @@ begin
   while (Place <> nil) and (Rank < ShownPlaces) do
   begin
     AddPlace(Text, List, Place);
-    Dec(Blocks, Place^.Count);
-    Dec(Bytes, Place^.Bytes);
+    TakeOff(Blocks, Place^.Count);
+    TakeOff(Bytes, Place^.Bytes);
     Inc(Rank);
     Place := LeakPlace(List, Index, Place);
   end;
-  if Bytes > 0 then
+  if Blocks + Bytes > 0 then
     AddCounts(Text, msMorePlaces, Blocks, Bytes);
 end;
 
@@ -205,7 +213,7 @@ begin
   FieldNumber(Fields, fiCount, Group^.Count);
   FieldCount(Fields, fiSize, Group^.Bytes, 'byte');
   FieldStart(Fields, fiClass);
-  LeakAddName(Fields.Values, Group);
+  LeakAddName(Fields.Values, List, Group);
   FieldEnd(Fields, fiClass);
   MessageAdd(Text, msLeakGroup, Fields);
   FieldsClose(Fields);

@@ -451,18 +451,22 @@ begin
   end;
 end;
 
-// Subtracts the blocks of the group in Earlier.
+// Subtracts the blocks of the group in Earlier. Group 0 is in no slot.
 procedure Subtract(var Grown: TSnapshot; Group: PGroup; const Earlier: TSnapshot);
 var
   Before: PGroup;
-  Slot: PCardinal;
+  Number: Cardinal;
 begin
-  Slot := FindSlot(Earlier, Group^.Kind, Group^.ClassId, Group^.BlockSize);
-  if Slot^ = 0 then
-    Exit;
-  Before := Earlier.Groups + Slot^;
+  Number := 0;
+  if Group <> Grown.Groups then
+  begin
+    Number := FindSlot(Earlier, Group^.Kind, Group^.ClassId, Group^.BlockSize)^;
+    if Number = 0 then
+      Exit;
+  end;
+  Before := Earlier.Groups + Number;
   SubtractCounts(Group^.Count, Group^.Bytes, Before^.Count, Before^.Bytes);
-  SubtractPlaces(Grown, Group, Earlier, Slot^);
+  SubtractPlaces(Grown, Group, Earlier, Number);
 end;
 
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;

@@ -32,6 +32,7 @@ type
     procedure ArraysAreCounted;
     procedure UnknownBlocksAreCountedBySize;
     procedure LargeBlocksAreCounted;
+    procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure CyclesOfInterfacesAreNamed;
     procedure CyclesOfObjectsAreNamed;
@@ -60,6 +61,8 @@ type
     procedure JunitHasThreePlaces;
     procedure PageHoldsTheReportAndTheTreeOfRetainers;
     procedure GrowthIsCountedByPlace;
+    procedure GrowthAtOnePlaceIsNoMoreThanThatOfAll;
+    procedure BlocksBeyondTheLastGroupAreNoGrowth;
     procedure WithoutStacksTheReportTellsHowToGetThem;
     procedure WhatNothingRetainsComesFirst;
     procedure JsonIsReadByAParser;
@@ -267,6 +270,19 @@ begin
   Reports('large', '');
   Has('1 x 3,002,368-byte block, 3,002,368 bytes');
   Has('1 x 102,400-byte block, 102,400 bytes');
+end;
+
+procedure TLeaksTests.BlocksBeyondTheLastGroupAreNotNamedByASize;
+const
+  Others = 8500 - 8191;
+begin
+  Leaking.Run('leaks,debug,top=256', ['sizes']);
+  Has('Memory leaks: 8,500 blocks, ');
+  Has(Format('  %d x block of another kind, ', [Others]));
+  HasNot(' x 0-byte block');
+  Leaking.Run('leaks,debug,leaks:format=json', ['sizes']);
+  inherited Has(Format('"name":"block of another kind","blocks":%d,', [Others]),
+    Leaking.Written('.json'));
 end;
 
 procedure TLeaksTests.OwnersAreNamedWithWhatTheyHold;
@@ -589,6 +605,21 @@ begin
   Has(Format('7, %d bytes allocated, the first as number ', [7 * Sizes.Foo]));
   PlaceOf('growth', Leaking.Errors);
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('most')]));
+end;
+
+procedure TLeaksTests.GrowthAtOnePlaceIsNoMoreThanThatOfAll;
+begin
+  Leaking.Run('debug', ['grow-elsewhere']);
+  Has(Format('Memory growth between the snapshots: 10 blocks, %d bytes:', [10 * Sizes.Foo]));
+  Has(Format('7, %d bytes allocated, the first as number ', [7 * Sizes.Foo]));
+  Has(Format('13, %d bytes allocated, the first as number ', [13 * Sizes.Foo]));
+  HasNot('at other places');
+end;
+
+procedure TLeaksTests.BlocksBeyondTheLastGroupAreNoGrowth;
+begin
+  Leaking.Run('debug', ['grow-sizes']);
+  Has('Memory growth between the snapshots: 1 block, ');
 end;
 
 procedure TLeaksTests.WithoutStacksTheReportTellsHowToGetThem;

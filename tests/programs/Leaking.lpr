@@ -8,6 +8,8 @@ uses
   LaneMM, cthreads, Classes, SysUtils;
 
 type
+  TGrow = procedure;
+
   TFoo = class
     Number: Integer;
     Next: TObject;
@@ -128,6 +130,15 @@ begin
   LaneMM_RegisterExpectedMemoryLeak(Pointer(Texts[0]));
   for Index := 0 to 1 do
     Pointer(Texts[Index]) := nil;
+end;
+
+// In debug mode blocks of each size are a group.
+procedure LeakSizes;
+var
+  Size: Integer;
+begin
+  for Size := 1 to 8500 do
+    AllocMem(Size);
 end;
 
 procedure LeakLarge;
@@ -287,19 +298,63 @@ begin
     TFoo.Create; // planted: most
 end;
 
-procedure GrowAtPlaces;
+// Reports what grows between two snapshots by Grow.
+procedure CompareAround(Grow: TGrow);
 var
   Before, After: TLaneMM_Snapshot;
-  Index: Integer;
 begin
-  LeakAtPlaces;
   Before := LaneMM_TakeSnapshot;
-  for Index := 1 to 7 do
-    TFoo.Create; // planted: growth
+  Grow;
   After := LaneMM_TakeSnapshot;
   LaneMM_CompareSnapshots(Before, After);
   LaneMM_FreeSnapshot(Before);
   LaneMM_FreeSnapshot(After);
+end;
+
+procedure AddFoos;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 7 do
+    TFoo.Create; // planted: growth
+end;
+
+procedure GrowAtPlaces;
+begin
+  LeakAtPlaces;
+  CompareAround(AddFoos);
+end;
+
+// What shrinks at one line grows at another one.
+procedure Exchange;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 9 do
+    TObject(Keep[Index]).Free;
+  AddFoos;
+  for Index := 1 to 13 do
+    TFoo.Create; // planted: exchanged
+end;
+
+procedure GrowElsewhere;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 9 do
+    Keep[Index] := TFoo.Create;
+  CompareAround(Exchange);
+end;
+
+procedure AddText;
+begin
+  Texts[0] := 'Item ' + IntToStr(4711);
+end;
+
+procedure GrowBySize;
+begin
+  LeakSizes;
+  CompareAround(AddText);
 end;
 
 type
@@ -309,16 +364,18 @@ type
   end;
 
 const
-  Plans: array[0..18] of TPlan = (
+  Plans: array[0..21] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'secret'; Run: LeakSecret),
+    (Name: 'sizes'; Run: LeakSizes),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
-    (Name: 'grow'; Run: GrowAtPlaces),
+    (Name: 'grow'; Run: GrowAtPlaces), (Name: 'grow-elsewhere'; Run: GrowElsewhere),
+    (Name: 'grow-sizes'; Run: GrowBySize),
     (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish));
 
 procedure Leak(const What: string);
