@@ -725,8 +725,8 @@ var
   Block: PDebugBlock;
 begin
   Block := DebugBlockOf(P);
-  Result := (Block <> nil) and DescribeInUse(Block, Info)
-    and (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize);
+  Result := (Block <> nil) and DescribeInUse(Block, Info) and ((P = Info.Address) // of any size
+    or (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize));
 end;
 
 function DebugCheckHeap: NativeUInt;

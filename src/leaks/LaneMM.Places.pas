@@ -148,7 +148,8 @@ begin
   while First <> NoPlace do
   begin
     Candidate := @Places.Items[First];
-    if (Candidate^.Bytes > 0) and ((Last = nil) or ComesBefore(Last, Candidate))
+    if (Candidate^.Count + Candidate^.Bytes > 0)
+      and ((Last = nil) or ComesBefore(Last, Candidate))
       and ((Result = nil) or ComesBefore(Candidate, Result)) then
       Result := Candidate;
     First := Candidate^.Next;

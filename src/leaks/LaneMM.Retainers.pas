@@ -103,7 +103,7 @@ begin
     Exit;
   Lowest := NativeUInt(Snapshot.Nodes^.Address);
   Bytes := NativeUInt(Snapshot.Nodes[Snapshot.NodeCount - 1].Address)
-    + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest;
+    + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest + 1; // the last may be of no bytes
   while First + 1 <= Limit do
   begin
     if NativeUInt(First^ - Lowest) < Bytes then

@@ -108,12 +108,14 @@ procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
 procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 /// Releases all memory.
 procedure SnapshotClose(var Snapshot: TSnapshot);
+/// Returns True if the block contains Address, any number. One of no bytes contains its own.
+function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
 /// Returns the node whose block contains Address, any number; NoNode when there is none.
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 /// Makes a snapshot, without nodes, of the growth of the groups from Earlier to Later; groups that
-/// did not grow have 0 bytes. False without memory.
+/// did not grow have no blocks and 0 bytes. False without memory.
 function SnapshotCopyGrown(out Grown: TSnapshot; const Earlier, Later: TSnapshot): Boolean;
-/// Returns the numbers of the groups with any bytes, Count of them, in descending order of bytes;
+/// Returns the numbers of the groups with any blocks, Count of them, in descending order of bytes;
 /// with RootsFirst in descending order of RootRetained, then of bytes. They belong to the snapshot
 /// and are valid until the next call.
 function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count: Cardinal)
@@ -221,6 +223,12 @@ begin
   Snapshot := Default(TSnapshot);
 end;
 
+function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
+begin
+  Result := (NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size)
+    or (Address = NativeUInt(Node^.Address));
+end;
+
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 var
   First, Limit, Middle: Cardinal;
@@ -234,7 +242,7 @@ begin
     Node := Snapshot.Nodes + Middle;
     if Address < NativeUInt(Node^.Address) then
       Limit := Middle
-    else if NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size then
+    else if NodeHolds(Node, Address) then
       Exit(Middle)
     else
       First := Middle + 1;
@@ -417,10 +425,10 @@ begin
   Inc(Snapshot.Bytes[nsSuppressed], Node^.Size);
 end;
 
-// Subtracts what was there before; no fewer than 0 remain.
+// Subtracts what was there before; no fewer than 0 remain. Blocks of no bytes grow by their number.
 procedure SubtractCounts(var Count, Bytes: NativeUInt; EarlierCount, EarlierBytes: NativeUInt);
 begin
-  if EarlierBytes >= Bytes then
+  if (EarlierBytes >= Bytes) and ((Bytes > 0) or (EarlierCount >= Count)) then
   begin
     Count := 0;
     Bytes := 0;
@@ -511,7 +519,7 @@ begin
   Result := @PGroupTables(Snapshot.Groups)^.Order;
   Count := 0;
   for Index := 0 to NativeInt(Snapshot.GroupCount) - 1 do
-    if Snapshot.Groups[Index].Bytes > 0 then
+    if Snapshot.Groups[Index].Count + Snapshot.Groups[Index].Bytes > 0 then
     begin
       Result[Count] := Index;
       Inc(Count);

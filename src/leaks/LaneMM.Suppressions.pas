@@ -191,7 +191,7 @@ function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSupp
 begin
   case Entry.Kind of
     suBlock:
-      Result := NativeUInt(Entry.Value - NativeUInt(Node^.Address)) < Node^.Size;
+      Result := NodeHolds(Node, Entry.Value);
     suClass:
       Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value;
   else

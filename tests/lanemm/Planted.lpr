@@ -1,10 +1,10 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | leak | churn | leakchurn | locked
+//   Planted stop | damage | overrun | leak | leakempty | churn | leakchurn | locked
 //
-// Prints what it knows of itself as lines `NAME VALUE`; then `stop`, `damage`, `overrun` and `leak`
-// stop themselves by SIGSTOP, `churn` and `leakchurn` go on allocating in two threads, and `locked`
-// hangs for ever while it holds all locks of shards.
+// Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
+// in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
+// themselves by SIGSTOP.
 program Planted;
 
 {$mode delphi}
@@ -24,6 +24,7 @@ const
   LeakCount = 40;
   LeakPairCount = 10;
   LeakCycleCount = 5;
+  LeakEmptyCount = 10;
 
 type
   TAlpha = class
@@ -140,6 +141,14 @@ begin
   end;
 end;
 
+procedure LeakEmpty;
+var
+  Index: Integer;
+begin
+  for Index := 1 to LeakEmptyCount do
+    AllocMem(0);
+end;
+
 // Overwrites the first word of a free block, as a program with a bug does.
 procedure Damage;
 var
@@ -195,6 +204,8 @@ begin
   Plant;
   if Pos('leak', ParamStr(1)) = 1 then
     Leak;
+  if ParamStr(1) = 'leakempty' then
+    LeakEmpty;
   if ParamStr(1) = 'damage' then
     Damage;
   if ParamStr(1) = 'overrun' then

@@ -24,6 +24,7 @@ type
     procedure LeaksOfACoreFileAreExact;
     procedure AProcessWithoutLeaksHasNone;
     procedure LeaksWithDebugAreExact;
+    procedure LeaksOfNoBytesAreFoundWithDebug;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
     procedure LeaksAreCompared;
@@ -162,6 +163,14 @@ begin
   StartAndStop('./Planted leak', 'LANEMM=debug');
   HasPlanted(Read(''));
   Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
+end;
+
+// The last one may still lie on its stack.
+procedure TLeakTests.LeaksOfNoBytesAreFoundWithDebug;
+begin
+  StartAndStop('./Planted leakempty', 'LANEMM=debug');
+  AtLeast(LeakedBlocks + 9, Read('').Int64s['blocks'], 'leaks');
+  AtMost(LeakedBlocks + 10, Answer.Int64s['blocks'], 'leaks');
 end;
 
 // It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.

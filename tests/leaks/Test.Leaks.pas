@@ -32,6 +32,7 @@ type
     procedure ArraysAreCounted;
     procedure UnknownBlocksAreCountedBySize;
     procedure LargeBlocksAreCounted;
+    procedure LostBlockOfNoBytesIsALeakInDebugModeToo;
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure CyclesOfInterfacesAreNamed;
@@ -270,6 +271,22 @@ begin
   Reports('large', '');
   Has('1 x 3,002,368-byte block, 3,002,368 bytes');
   Has('1 x 102,400-byte block, 102,400 bytes');
+end;
+
+procedure TLeaksTests.LostBlockOfNoBytesIsALeakInDebugModeToo;
+begin
+  Reports('empty', '');
+  Has('Memory leaks: 3 blocks, 240 bytes:');
+  Has('2 x 16-byte block, 32 bytes'#10'      1 retained by 208-byte block');
+  Has('Suppressed, not counted: 1 block, 16 bytes');
+  Leaking.Run('leaks,debug', ['empty']);
+  Has('Memory leaks: 3 blocks, 208 bytes:');
+  Has('2 x 0-byte block, 0 bytes'#10'      1 retained by 208-byte block'#10);
+  Has('1, 0 bytes allocated, the first as number ');
+  Has('Suppressed, not counted: 1 block, 0 bytes');
+  Leaking.Run('debug', ['grow-empty']);
+  Has('Memory growth between the snapshots: 7 blocks, 0 bytes:');
+  Has('7, 0 bytes allocated, the first as number ');
 end;
 
 procedure TLeaksTests.BlocksBeyondTheLastGroupAreNotNamedByASize;

@@ -118,6 +118,19 @@ begin
     Keep[Index] := AllocMem(100);
 end;
 
+// Blocks of no bytes: one that nothing points to, one that a block of 208 bytes points to, and one
+// that is suppressed.
+procedure LeakEmpty;
+var
+  Pointing: PPointer;
+begin
+  Keep[0] := AllocMem(0);
+  Pointing := AllocMem(208);
+  GetMem(Pointing[1], 0);
+  GetMem(Keep[1], 0);
+  LaneMM_RegisterExpectedMemoryLeak(Keep[1]);
+end;
+
 // Two texts, allocated at the same place; the first one is suppressed.
 procedure LeakSecret;
 const
@@ -325,6 +338,20 @@ begin
   CompareAround(AddFoos);
 end;
 
+procedure AddEmpty;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 7 do
+    Keep[Index] := AllocMem(0);
+end;
+
+procedure GrowByEmpty;
+begin
+  Keep[0] := AllocMem(0);
+  CompareAround(AddEmpty);
+end;
+
 // What shrinks at one line grows at another one.
 procedure Exchange;
 var
@@ -364,13 +391,14 @@ type
   end;
 
 const
-  Plans: array[0..21] of TPlan = (
+  Plans: array[0..23] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
-    (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'secret'; Run: LeakSecret),
+    (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
+    (Name: 'grow-empty'; Run: GrowByEmpty), (Name: 'secret'; Run: LeakSecret),
     (Name: 'sizes'; Run: LeakSizes),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),

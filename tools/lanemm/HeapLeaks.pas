@@ -212,7 +212,8 @@ end;
 
 // ---------------------------------------------------------------------------- words
 
-// Returns the number of the block in use that holds the address; -1 without one.
+// Returns the number of the block in use that holds the address; -1 without one. A block of no bytes
+// holds its own.
 function TLook.BlockAt(Address: UInt64): Integer;
 var
   Run: PRun;
@@ -229,7 +230,8 @@ begin
     Middle := (Low + High) div 2;
     if Blocks[Middle].Address > Address then
       High := Middle
-    else if Address - Blocks[Middle].Address < Blocks[Middle].Size then
+    else if (Address = Blocks[Middle].Address)
+      or (Address - Blocks[Middle].Address < Blocks[Middle].Size) then
       Exit(Middle)
     else
       Low := Middle + 1;
