@@ -35,6 +35,8 @@ const
   OsTablesRoutines = {$if defined(MSWINDOWS) and defined(CPU64)} True {$else} False {$ifend};
   /// The characters that separate the folders of a path.
   OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
+  /// The bits of a program's exit code that the system keeps.
+  OsExitCodeBits = {$ifdef MSWINDOWS} High(Cardinal) {$else} High(Byte) {$endif};
   {$ifdef MSWINDOWS}
   /// Thread-local slots that lie in the record of a thread.
   OsFastSlots = 64;

@@ -247,7 +247,7 @@ begin
   TextAdd(Text, '{');
   HeadAddJson(Text);
   JsonAddText(Text, 'topic', Topics[List.Topic]);
-  JsonAddNumber(Text, 'exitCode', ExitCode);
+  JsonAddNumber(Text, 'exitCode', Cardinal(ExitCode) and OsExitCodeBits);
   JsonAddNumber(Text, 'blocks', List.Blocks);
   JsonAddNumber(Text, 'bytes', List.Bytes);
   AddJsonCounts(Text, 'suppressed', List.Snapshot.Counts[nsSuppressed],

@@ -42,6 +42,7 @@ type
     procedure BlocksFreedByAnotherThreadAreNoLeaks;
     procedure ExitCodeIsSetOnLeaksOnly;
     procedure ExitCodeOfTheProgramStays;
+    procedure ExitCodeInAReportIsThatOfTheSystem;
     procedure ReportGoesToTheLogToo;
     procedure OptimisedProgramReportsTheSame;
     procedure TopLimitsTheGroups;
@@ -365,6 +366,27 @@ procedure TLeaksTests.ExitCodeOfTheProgramStays;
 begin
   Leaking.Run('leaks,leaks:exit=9', ['objects', 'halt']);
   Leaking.EndedWith(3);
+end;
+
+procedure TLeaksTests.ExitCodeInAReportIsThatOfTheSystem;
+const
+  Windows = High(Cardinal);
+  Others = High(Byte);
+var
+  Root: TJSONData;
+  Code: Int64;
+begin
+  Leaking.Run('leaks,leaks:format=json', ['objects', 'halt-negative']);
+  Leaking.EndedWith(Others, 'exit code, under wine too');
+  Code := Others;
+  if Leaking.NullDevice = 'NUL' then
+    Code := Windows;
+  Root := GetJSON(Leaking.Written('.json'));
+  try
+    Same(Code, Root.FindPath('exitCode').AsInt64, 'exit code');
+  finally
+    Root.Free;
+  end;
 end;
 
 procedure TLeaksTests.ReportGoesToTheLogToo;

@@ -1,5 +1,5 @@
 /// Leaks what its first argument names, and ends as the second says: `halt` with exit code 3,
-/// `exception`, `thread` with threads still at work.
+/// `halt-negative` with -1, `exception`, `thread` with threads still at work.
 program Leaking;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -437,6 +437,8 @@ begin
   Text := 'in use by ' + How;
   if How = 'halt' then
     Halt(3)
+  else if How = 'halt-negative' then
+    Halt(-1)
   else if How = 'exception' then
     raise Exception.Create('planted ' + Text)
   else if How = 'thread' then
