@@ -50,7 +50,8 @@ uses
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
+  LaneMM.Erase, LaneMM.GuardPages,
+  LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
 
 type
@@ -369,6 +370,8 @@ begin
     Hooks.SampledGet := SamplerGet;
   Hooks.ChildStarted := ChildStarted;
   Observe.WriteReport := ProfileWriteQuietly;
+  Observe.HoldBlocks := GuardPagesHold;
+  Observe.LetGoBlocks := GuardPagesLetGo;
   if @Observe.GrowthCall = nil then
     Observe.GrowthCall := BlockRealloc;
 end;

@@ -186,17 +186,17 @@ begin
   TextAddCount(Text, Entry.Count, 'block');
 end;
 
-procedure AddLifetime(var Text: TText; Site: PSite);
+procedure AddLifetime(var Text: TText; const Profile: TProfile; Site: PSite);
 var
   Freed: UInt64;
 begin
-  Freed := LoadAcquire(Site^.FreedCount);
+  Freed := ProfileValue(Profile, Site, pvFreedCount);
   if Freed = 0 then
     Exit;
   TextAdd(Text, ', ');
   TextAddCount(Text, Freed, 'block');
   TextAdd(Text, ' freed after ');
-  TextAddGrouped(Text, LoadAcquire(Site^.LifeMs) div Freed);
+  TextAddGrouped(Text, ProfileValue(Profile, Site, pvLifeMs) div Freed);
   TextAdd(Text, ' ms on average');
 end;
 
@@ -205,7 +205,7 @@ procedure AddSite(var Text: TText; const Profile: TProfile; Report: THeapReport;
 begin
   AddAmount(Text, Entry);
   AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples));
-  AddLifetime(Text, Entry.Site);
+  AddLifetime(Text, Profile, Entry.Site);
   TextAdd(Text, LineEnd);
 end;
 

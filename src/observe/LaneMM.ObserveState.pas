@@ -74,6 +74,9 @@ type
     LeakedCount: NativeUInt;    //< owner   blocks that leaked, all of them, see LaneMM.Leaks
     LeakedBytes: NativeUInt;    //< owner   their usable bytes
     WriteReport: TPlainProcedure; //< const   writes a timed report; see LaneMM.Watch
+    HoldBlocks: TPlainProcedure; //< const   keeps blocks readable that other threads free, until
+                                //  LetGoBlocks; see LaneMM.Watch, LaneMM.GuardPages
+    LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks
   end;
 
 var

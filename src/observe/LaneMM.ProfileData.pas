@@ -1,6 +1,9 @@
 /// One profile: the sites of a kind, their values, and the symbols of their frames.
 //
 // Owns:       nothing; a TProfile owns its symbols and mapped files until ProfileClose.
+// Invariants: a profile has the sites that were in the table at ProfileOpen, and the values that
+//             they had then: their frames have symbols, and all lists and formats of one report
+//             agree while the program runs. What comes later is in the next.
 // Callers:    any thread; a TProfile belongs to one.
 unit LaneMM.ProfileData;
 
@@ -36,18 +39,22 @@ type
     Main: TProfileValue;  //< the one that viewers show first
   end;
 
-  PSiteSums = ^TSiteSums;
-  /// A sum for each site.
-  TSiteSums = array[0..SiteLimit - 1] of UInt64;
+  PSiteValues = ^TSiteValues;
+  /// The values of each site, by index.
+  TSiteValues = array[0..SiteLimit - 1, TProfileValue] of UInt64;
+
+  /// A bit for each site, by index.
+  TSiteBits = array[0..SiteLimit div 32 - 1] of Cardinal;
 
   /// A profile while it is written.
   TProfile = record
     Kind: TProfileKind;    //< its kind
+    Sites: TSiteBits;      //< its sites
     Symbols: TSymbols;     //< the symbols of all frames
     Elf: TElf;             //< the files that hold the texts of Symbols
     Contents: TSiteClasses; //< the classes of sampled blocks, by site
     FreeBytes: TFragments; //< free bytes of spans, and who claims them
-    Fragments: PSiteSums;  //< pvFragments by site; nil: none
+    Values: PSiteValues;   //< the values; nil without memory
   end;
   PProfile = ^TProfile;
 
@@ -78,8 +85,8 @@ const
     (Name: 'alloc_samples'; UnitName: 'count'), (Name: 'inuse_samples'; UnitName: 'count'),
     (Name: 'leak_objects'; UnitName: 'count'), (Name: 'leak_space'; UnitName: 'bytes'));
 
-/// Collects the frames of the profile and symbolizes them. Returns False when there are none, or no
-/// memory; ProfileClose is due in any case.
+/// Collects the sites of the profile and their values, and symbolizes their frames. Returns False
+/// when there are none, or no memory; ProfileClose is due in any case.
 function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
 /// Frees the symbols and unmaps the files.
 procedure ProfileClose(var Profile: TProfile);
@@ -116,12 +123,13 @@ const
 
 function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
 begin
-  Result := SiteAt(Index);
-  if (Result <> nil) and not (Result^.Kind in Members[Profile.Kind]) then
-    Result := nil;
+  Result := nil;
+  if Odd(Profile.Sites[Index div 32] shr (Index mod 32)) then
+    Result := SiteAt(Index);
 end;
 
-function CountFrames(const Profile: TProfile): NativeUInt;
+// Collects the sites; returns the number of their frames.
+function AddSites(var Profile: TProfile): NativeUInt;
 var
   Index: Cardinal;
   Site: PSite;
@@ -129,9 +137,11 @@ begin
   Result := 0;
   for Index := 0 to SiteLimit - 1 do
   begin
-    Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      Inc(Result, Site^.Stack.Count);
+    Site := SiteAt(Index);
+    if (Site = nil) or not (Site^.Kind in Members[Profile.Kind]) then
+      Continue;
+    Profile.Sites[Index div 32] := Profile.Sites[Index div 32] or Cardinal(1) shl (Index mod 32);
+    Inc(Result, Site^.Stack.Count);
   end;
 end;
 
@@ -149,15 +159,67 @@ begin
   end;
 end;
 
+// Returns blocks of the site at the peak, or their bytes.
+function PeakOf(Site: PSite; Value: TProfileValue): UInt64;
+var
+  Count, Bytes: NativeUInt;
+begin
+  SitePeak(Site, Count, Bytes);
+  if Value = pvPeakCount then
+    Result := Count
+  else
+    Result := Bytes;
+end;
+
+// Returns a value of a site as it is now.
+function ValueNow(Site: PSite; Value: TProfileValue): UInt64;
+begin
+  case Value of
+    pvCopiedBytes: Result := LoadAcquire(Site^.CopiedBytes);
+    pvAllocatedBytes: Result := LoadAcquire(Site^.Bytes);
+    pvInUseCount: Result := Remaining(Site^.Count, Site^.FreedCount);
+    pvInUseBytes: Result := Remaining(Site^.Bytes, Site^.FreedBytes);
+    pvPeakCount, pvPeakBytes: Result := PeakOf(Site, Value);
+    pvTemporaryCount: Result := LoadAcquire(Site^.TemporaryCount);
+    pvTemporaryBytes: Result := LoadAcquire(Site^.TemporaryBytes);
+    pvSlack: Result := Remaining(Site^.Slack, Site^.FreedSlack);
+    pvFragments: Result := 0; // see AddSample
+    pvFreedCount: Result := LoadAcquire(Site^.FreedCount);
+    pvLifeMs: Result := LoadAcquire(Site^.LifeMs);
+    pvAllocatedSamples: Result := LoadAcquire(Site^.Samples);
+    pvInUseSamples: Result := Remaining(Site^.Samples, Site^.FreedSamples);
+    pvLeakedCount: Result := LoadAcquire(Site^.LeakedCount);
+    pvLeakedBytes: Result := LoadAcquire(Site^.LeakedBytes);
+  else
+    Result := LoadAcquire(Site^.Count);
+  end;
+end;
+
+// Reads the values of all sites: from the last on, so that blocks in use or freed are never more
+// than those allocated, of which another thread may add some meanwhile.
+procedure ReadValues(var Profile: TProfile);
+var
+  Index: Cardinal;
+  Site: PSite;
+  Value: TProfileValue;
+begin
+  for Index := 0 to SiteLimit - 1 do
+  begin
+    Site := ProfileSite(Profile, Index);
+    if Site <> nil then
+      for Value := ValueRanges[Profile.Kind].Last downto ValueRanges[Profile.Kind].First do
+        Profile.Values^[Index, Value] := ValueNow(Site, Value);
+  end;
+end;
+
 procedure AddSample(const Sample: TSample; Context: Pointer);
 var
   Profile: PProfile;
 begin
   Profile := Context;
   SiteClassesAdd(Profile^.Contents, Sample);
-  if Profile^.Fragments <> nil then
-    Inc(Profile^.Fragments^[SiteIndex(Sample.Site)],
-      FragmentsOfSample(Profile^.FreeBytes, Sample));
+  Inc(Profile^.Values^[SiteIndex(Sample.Site), pvFragments],
+    FragmentsOfSample(Profile^.FreeBytes, Sample));
 end;
 
 procedure ClaimForSample(const Sample: TSample; Context: Pointer);
@@ -165,14 +227,15 @@ begin
   FragmentsClaim(PFragments(Context)^, Sample);
 end;
 
-// Looks at the samples in use.
+// Looks at the samples in use, and at the contents of their blocks, which other threads may free.
 procedure AddSamples(var Profile: TProfile);
 begin
   SiteClassesOpen(Profile.Contents);
-  Profile.Fragments := OsTakePages(SizeOf(TSiteSums));
   FragmentsOpen(Profile.FreeBytes);
+  Observe.HoldBlocks;
   SamplesVisit(ClaimForSample, @Profile.FreeBytes);
   SamplesVisit(AddSample, @Profile);
+  Observe.LetGoBlocks;
   SiteClassesSort(Profile.Contents);
 end;
 
@@ -182,9 +245,13 @@ var
 begin
   Profile := Default(TProfile);
   Profile.Kind := Kind;
-  FrameCount := CountFrames(Profile);
+  FrameCount := AddSites(Profile);
   if FrameCount = 0 then
     Exit(False);
+  Profile.Values := OsTakePages(SizeOf(TSiteValues));
+  if Profile.Values = nil then
+    Exit(False);
+  ReadValues(Profile);
   SymbolsOpen(Profile.Symbols, FrameCount);
   AddFrames(Profile);
   SymbolsSort(Profile.Symbols);
@@ -197,7 +264,7 @@ end;
 
 procedure ProfileClose(var Profile: TProfile);
 begin
-  OsReleasePages(Profile.Fragments, SizeOf(TSiteSums));
+  OsReleasePages(Profile.Values, SizeOf(TSiteValues));
   SiteClassesClose(Profile.Contents);
   ElfClose(Profile.Elf);
   SymbolsClose(Profile.Symbols);
@@ -216,46 +283,9 @@ begin
     Result.Last := pvInUseSamples;
 end;
 
-// Returns blocks of the site at the peak, or their bytes.
-function PeakOf(Site: PSite; Value: TProfileValue): UInt64;
-var
-  Count, Bytes: NativeUInt;
-begin
-  SitePeak(Site, Count, Bytes);
-  if Value = pvPeakCount then
-    Result := Count
-  else
-    Result := Bytes;
-end;
-
-function FragmentsOf(const Profile: TProfile; Site: PSite): UInt64;
-begin
-  Result := 0;
-  if Profile.Fragments <> nil then
-    Result := Profile.Fragments^[SiteIndex(Site)];
-end;
-
 function ProfileValue(const Profile: TProfile; Site: PSite; Value: TProfileValue): UInt64;
 begin
-  case Value of
-    pvCopiedBytes: Result := LoadAcquire(Site^.CopiedBytes);
-    pvAllocatedBytes: Result := LoadAcquire(Site^.Bytes);
-    pvInUseCount: Result := Remaining(Site^.Count, Site^.FreedCount);
-    pvInUseBytes: Result := Remaining(Site^.Bytes, Site^.FreedBytes);
-    pvPeakCount, pvPeakBytes: Result := PeakOf(Site, Value);
-    pvTemporaryCount: Result := LoadAcquire(Site^.TemporaryCount);
-    pvTemporaryBytes: Result := LoadAcquire(Site^.TemporaryBytes);
-    pvSlack: Result := Remaining(Site^.Slack, Site^.FreedSlack);
-    pvFragments: Result := FragmentsOf(Profile, Site);
-    pvFreedCount: Result := LoadAcquire(Site^.FreedCount);
-    pvLifeMs: Result := LoadAcquire(Site^.LifeMs);
-    pvAllocatedSamples: Result := LoadAcquire(Site^.Samples);
-    pvInUseSamples: Result := Remaining(Site^.Samples, Site^.FreedSamples);
-    pvLeakedCount: Result := LoadAcquire(Site^.LeakedCount);
-    pvLeakedBytes: Result := LoadAcquire(Site^.LeakedBytes);
-  else
-    Result := LoadAcquire(Site^.Count);
-  end;
+  Result := Profile.Values^[SiteIndex(Site), Value];
 end;
 
 function ProfileSum(const Profile: TProfile; Value: TProfileValue): UInt64;

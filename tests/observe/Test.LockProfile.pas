@@ -21,6 +21,7 @@ type
     LeftBehind, Large: Pointer;
     IsIntact: Boolean;
     IsSampled: Boolean;
+    StartedCount, OpenedCount: TAtomicWord;
     procedure LeaveABlock;
     procedure StartAndEndAThread;
     procedure Change(Index: Integer);
@@ -28,6 +29,9 @@ type
     procedure FindHeap;
     procedure GoesOnWithout(const Locks: TLocks);
     procedure GetSampled;
+    procedure UseGuardedBlocks;
+    procedure OpenProfiles;
+    procedure OpenOrUse;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -39,6 +43,7 @@ type
     procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
+    procedure ReportReadsNoBlockBehindGuardPages;
     {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
     {$endif}
@@ -48,7 +53,7 @@ implementation
 
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Samples,
+  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
   LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
@@ -267,6 +272,73 @@ begin
   Same(100000, Bytes[2] - Bytes[0], 'a larger one');
   Same(0, Bytes[3] - Bytes[0], 'none');
   Same(500, Bytes[4] - Bytes[0], 'one of zeros');
+end;
+
+type
+  // It takes long to see that it is an object and no list of classes.
+  TWords = class
+    Words: array[0..500] of NativeUInt;
+  end;
+  TLater = class(TWords);
+  TLaterStill = class(TLater);
+  TLast = class(TLaterStill);
+
+const
+  ProfileCount = 100;
+
+procedure TLockProfileTests.OpenProfiles;
+var
+  Profile: TProfile;
+begin
+  repeat
+    ProfileOpen(Profile, pkHeap);
+    ProfileClose(Profile);
+  until FetchAdd(OpenedCount, 1) >= ProfileCount;
+end;
+
+// The first of two threads opens profiles, the other one uses blocks meanwhile.
+procedure TLockProfileTests.OpenOrUse;
+begin
+  if FetchAdd(StartedCount, 1) <> 0 then
+    UseGuardedBlocks
+  else
+    try
+      OpenProfiles;
+    finally
+      StoreRelease(OpenedCount, ProfileCount);
+    end;
+end;
+
+procedure TLockProfileTests.UseGuardedBlocks;
+var
+  Used: array[0..15] of TObject;
+  Index: Integer;
+begin
+  for Index := 0 to High(Used) do
+    Used[Index] := TLast.Create;
+  repeat
+    for Index := 0 to High(Used) do
+    begin
+      Used[Index].Free;
+      Used[Index] := TLast.Create;
+    end;
+  until LoadAcquire(OpenedCount) >= ProfileCount;
+  for Index := 0 to High(Used) do
+    Used[Index].Free;
+end;
+
+procedure TLockProfileTests.ReportReadsNoBlockBehindGuardPages;
+begin
+  LaneMM_Configure('profile,rate=1,guard=pages');
+  LaneMM_EnterDebugMode;
+  try
+    InThreads(2, OpenOrUse);
+    AtLeast(ProfileCount, LoadAcquire(OpenedCount), 'profiles');
+  finally
+    LaneMM_ExitDebugMode;
+    LaneMM_Configure('profile=0,rate=512K,guard=0,quarantine=0');
+    LaneMM_Configure('quarantine=16M'); // empty: other tests count what is backed
+  end;
 end;
 
 {$ifdef LINUX}

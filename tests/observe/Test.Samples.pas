@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Samples, LaneMM.Temporaries and LaneMM.TimeLine, with samples made by hand.
+/// Tests of LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine and LaneMM.ProfileData, with samples made by hand.
 unit Test.Samples;
 
 {$mode delphi}{$H+}
@@ -6,16 +6,21 @@ unit Test.Samples;
 interface
 
 uses
-  Test.Tools, LaneMM.CallSites;
+  Test.Tools, LaneMM.Text, LaneMM.CallSites, LaneMM.ProfileData;
 
 type
+  TAdd = procedure(var Text: TText; const Profile: TProfile);
+
   TSamplesTests = class(TLaneTest)
   strict private
     Site: array[0..7] of PSite;
+    function NewSite(Address: NativeUInt): PSite;
+    procedure AddBlock(Place: PSite; P: Pointer; Bytes: NativeUInt);
     procedure AddTo(Index: Integer; P: Pointer; Bytes: NativeUInt);
     procedure Work(Index: Integer);
     procedure WorkHere;
     function PeakBytes(Index: Integer): Int64;
+    function WrittenAs(Add: TAdd; const Profile: TProfile): string;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -30,13 +35,15 @@ type
     procedure WindowNumbersTheAllocationsAfterASample;
     procedure PointsAreThinnedOut;
     procedure BusyTimeLineGivesNoPoints;
+    procedure SiteThatComesDuringAReportIsLeftToTheNext;
+    procedure ReportHasTheValuesOfItsBeginning;
   end;
 
 implementation
 
 uses
   SysUtils, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine;
+  LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine, LaneMM.Pprof, LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
   ThreadCount = 4;
@@ -49,10 +56,19 @@ var
   // Numbers the threads of a test.
   Started: TAtomicWord;
 
+function TSamplesTests.NewSite(Address: NativeUInt): PSite;
+var
+  Stack: TBacktrace;
+begin
+  Stack := Default(TBacktrace);
+  Stack.Count := 1;
+  Stack.Frames[0] := Address;
+  Result := SiteFind(siAllocation, NoSizeClass, Stack);
+end;
+
 procedure TSamplesTests.SetUp;
 var
   Index: Integer;
-  Stack: TBacktrace;
 begin
   inherited SetUp;
   AssertTrue('tables', SitesStart and SamplesStart);
@@ -60,12 +76,7 @@ begin
   SamplesForget;
   FreeMem(GetMem(1)); // now the thread has a heap
   for Index := 0 to High(Site) do
-  begin
-    Stack := Default(TBacktrace);
-    Stack.Count := 1;
-    Stack.Frames[0] := 1000 + Index;
-    Site[Index] := SiteFind(siAllocation, NoSizeClass, Stack);
-  end;
+    Site[Index] := NewSite(1000 + Index);
 end;
 
 procedure TSamplesTests.TearDown;
@@ -75,17 +86,22 @@ begin
   inherited TearDown;
 end;
 
-procedure TSamplesTests.AddTo(Index: Integer; P: Pointer; Bytes: NativeUInt);
+procedure TSamplesTests.AddBlock(Place: PSite; P: Pointer; Bytes: NativeUInt);
 var
   Sample: TSample;
 begin
   Sample := Default(TSample);
-  Sample.Site := Site[Index];
+  Sample.Site := Place;
   Sample.Count := 1;
   Sample.Bytes := Bytes;
   Sample.Size := Bytes;
   Sample.UsableSize := Bytes;
   SamplesAdd(P, Sample);
+end;
+
+procedure TSamplesTests.AddTo(Index: Integer; P: Pointer; Bytes: NativeUInt);
+begin
+  AddBlock(Site[Index], P, Bytes);
 end;
 
 function TSamplesTests.PeakBytes(Index: Integer): Int64;
@@ -293,6 +309,71 @@ begin
   Line := TimeLineOpen;
   AssertTrue('points again', Line <> nil);
   TimeLineClose(Line);
+end;
+
+function TSamplesTests.WrittenAs(Add: TAdd; const Profile: TProfile): string;
+var
+  Text: TText;
+begin
+  AssertTrue('text', TextOpen(Text, 1 shl 20));
+  TextAdd(Text, '[');
+  Add(Text, Profile);
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure AddFolded(var Text: TText; const Profile: TProfile);
+begin
+  FoldedAdd(Text, Profile, pvInUseBytes);
+end;
+
+// Frames at addresses without a symbol have the address as name; the call is one byte before.
+procedure TSamplesTests.SiteThatComesDuringAReportIsLeftToTheNext;
+const
+  Formats: array[0..3] of TAdd = (AddFolded, SpeedscopeAdd, ProfileJsonAdd, PprofAdd);
+var
+  Profile: TProfile;
+  Late: PSite;
+  Add: TAdd;
+begin
+  AddTo(0, @Places[0], 100);
+  AssertTrue('profile', ProfileOpen(Profile, pkHeap));
+  Late := NewSite($5001);
+  AddBlock(Late, @Places[1], 50);
+  for Add in Formats do
+  begin
+    Has('000003e7', WrittenAs(Add, Profile));
+    HasNot('00005000', WrittenAs(Add, Profile));
+  end;
+  AssertTrue('no site of the profile', ProfileSite(Profile, SiteIndex(Late)) = nil);
+  Same(100, ProfileSum(Profile, pvInUseBytes), 'bytes in use');
+  ProfileClose(Profile);
+  AssertTrue('the next profile', ProfileOpen(Profile, pkHeap));
+  Has('5000 50'#10, WrittenAs(AddFolded, Profile));
+  Same(150, ProfileSum(Profile, pvInUseBytes), 'bytes in use');
+  ProfileClose(Profile);
+end;
+
+procedure TSamplesTests.ReportHasTheValuesOfItsBeginning;
+var
+  Profile: TProfile;
+  Before: string;
+begin
+  AddTo(0, @Places[0], 100);
+  AddTo(1, @Places[1], 200);
+  AssertTrue('profile', ProfileOpen(Profile, pkHeap));
+  Before := WrittenAs(SpeedscopeAdd, Profile);
+  AddTo(0, @Places[2], 50);
+  SamplesRemove(@Places[1]);
+  Same(300, ProfileSum(Profile, pvAllocatedBytes), 'bytes allocated');
+  Same(300, ProfileSum(Profile, pvInUseBytes), 'bytes in use');
+  Same(200, ProfileValue(Profile, Site[1], pvPeakBytes), 'bytes of a site at the peak');
+  Has(Copy(Before, Pos('"shared"', Before), MaxInt), WrittenAs(SpeedscopeAdd, Profile));
+  ProfileClose(Profile);
+  AssertTrue('the next profile', ProfileOpen(Profile, pkHeap));
+  Same(350, ProfileSum(Profile, pvAllocatedBytes), 'bytes allocated');
+  Same(150, ProfileSum(Profile, pvInUseBytes), 'bytes in use');
+  ProfileClose(Profile);
 end;
 
 initialization
