@@ -62,7 +62,7 @@ type
     TemporaryBytes: TAtomicWord; //< shared  of FreedBytes, bytes of them, allocations
     LifeMs: TAtomicWord;       //< shared  sum of the lifetimes of FreedCount, allocations
     Lives: array[0..High(LifeLimits) + 1] of TAtomicWord; //< shared  FreedCount by class of
-                               //  lifetime, allocations
+                               //  lifetime, but for lost samples, allocations
     KeptPeak: TAtomicWord;     //< shared  the peak of the next two, see LaneMM.Samples, allocations
     PeakCount: TAtomicWord;    //< shared  blocks in use at that peak, allocations
     PeakBytes: TAtomicWord;    //< shared  bytes in use at that peak, allocations

@@ -76,8 +76,15 @@ begin
 end;
 
 procedure SampleDistance(Heap: PHeap; Mean: Double);
+const
+  Furthest = High(NativeInt) div 2; // Trunc of more bytes than a word holds raises an exception
+var
+  Distance: Double;
 begin
-  Heap^.SampleIn := Trunc(-Ln(Random01(Heap)) * Mean);
+  Distance := -Ln(Random01(Heap)) * Mean;
+  if Distance > Furthest then
+    Distance := Furthest;
+  Heap^.SampleIn := Trunc(Distance);
 end;
 
 // Returns whether an allocation of Size bytes, for which SampleIn has become negative, is to be
@@ -245,6 +252,14 @@ begin
     SpanReport(coLink, Span, Block);
 end;
 
+// Allocates a large block by Get, and samples it: its free is noticed.
+function SampledLarge(Heap: PHeap; Size: NativeUInt; Get: TSizeCall): Pointer;
+begin
+  Result := Get(Size);
+  if Result <> nil then
+    Count(Heap, Result, Size);
+end;
+
 function SamplerGet(Size: TSize): Pointer;
 var
   Heap: PHeap;
@@ -252,6 +267,8 @@ begin
   Heap := OsThreadHeap;
   if not IsDue(Heap, Size) then
     Exit(BlockGet(Size));
+  if Size > MaxClassSize then
+    Exit(SampledLarge(Heap, Size, BlockGet));
   Result := BlockForSample(Size);
   if Result <> nil then
     Count(Heap, Result, Size)
@@ -284,6 +301,12 @@ begin
   Dec(Heap^.SampleIn, Size);
   if Heap^.SampleIn >= 0 then
     Exit(BlockGetZero(Size));
+  if Size > MaxClassSize then // its pages may never have been touched
+  begin
+    if IsDue(Heap, Size) then
+      Exit(SampledLarge(Heap, Size, BlockGetZero));
+    Exit(BlockGetZero(Size));
+  end;
   Result := SamplerGet(Size);
   if Result <> nil then
     FillChar(Result^, BlockUsableSize(Result), 0);

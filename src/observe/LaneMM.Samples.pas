@@ -162,7 +162,8 @@ begin
     and (NativeUInt(WindowNumber(Sample.Heap) - Sample.Number) <= Settings.Values[opTemporary]);
 end;
 
-procedure AddFree(P: Pointer; const Sample: TSample);
+// Takes the blocks out of those in use.
+procedure EndUse(const Sample: TSample);
 var
   Sizes: PSizeCounts;
 begin
@@ -170,17 +171,22 @@ begin
   // they had at that peak until this thread goes on.
   PeakRaise(LoadAcquire(Observe.InUseBytes));
   AddFreedToSite(Sample);
+  Sizes := @Observe.Sizes[SizeIndexOf(Sample.Size)];
+  FetchAdd(Sizes^.FreedCount, Sample.Count);
+  FetchAdd(Sizes^.FreedBytes, Sample.Bytes);
+  FetchAdd(Observe.InUseCount, NativeUInt(-NativeInt(Sample.Count)));
+  FetchAdd(Observe.InUseBytes, NativeUInt(-NativeInt(Sample.Bytes)));
+end;
+
+procedure AddFree(P: Pointer; const Sample: TSample);
+begin
+  EndUse(Sample);
   AddLife(Sample);
   if IsTemporary(Sample) then
   begin
     FetchAdd(Sample.Site^.TemporaryCount, Sample.Count);
     FetchAdd(Sample.Site^.TemporaryBytes, Sample.Bytes);
   end;
-  Sizes := @Observe.Sizes[SizeIndexOf(Sample.Size)];
-  FetchAdd(Sizes^.FreedCount, Sample.Count);
-  FetchAdd(Sizes^.FreedBytes, Sample.Bytes);
-  FetchAdd(Observe.InUseCount, NativeUInt(-NativeInt(Sample.Count)));
-  FetchAdd(Observe.InUseBytes, NativeUInt(-NativeInt(Sample.Bytes)));
   ClassesAddFreed(P, Sample);
 end;
 
@@ -231,7 +237,7 @@ begin
   if not Remember(P, Sample) then
   begin
     FetchAdd(Observe.SamplesLost, 1);
-    AddFree(P, Sample); // its free will not be noticed
+    EndUse(Sample); // its free will not be noticed
   end;
   TimeLineTick;
   TimedReportsSeen;

@@ -43,6 +43,7 @@ type
     procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
+    procedure SampledLargeBlockOfZerosIsNotTouched;
     procedure ReportReadsNoBlockBehindGuardPages;
     {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
@@ -272,6 +273,29 @@ begin
   Same(100000, Bytes[2] - Bytes[0], 'a larger one');
   Same(0, Bytes[3] - Bytes[0], 'none');
   Same(500, Bytes[4] - Bytes[0], 'one of zeros');
+end;
+
+procedure TLockProfileTests.SampledLargeBlockOfZerosIsNotTouched;
+const
+  Size = 256 shl 20;
+var
+  P: PByte;
+  Before, Resident, Bytes: Int64;
+begin
+  LaneMM_Trim; // memory that was used before would have to be filled
+  LaneMM_Configure('profile,rate=1');
+  OsThreadHeap^.SampleSeed := 1;
+  Bytes := SampledBytes;
+  Before := ResidentBytes;
+  P := AllocMem(Size);
+  Resident := ResidentBytes - Before;
+  Bytes := SampledBytes - Bytes;
+  IsIntact := (P[0] = 0) and (P[Size div 2] = 0) and (P[Size - 1] = 0);
+  FreeMem(P);
+  LaneMM_Configure('profile=0,rate=512K');
+  Same(Size, Bytes, 'bytes sampled');
+  AtMost(Size div 4, Resident, 'bytes touched');
+  AssertTrue('zeros', IsIntact);
 end;
 
 type

@@ -33,6 +33,7 @@ type
     procedure FilesHaveProcessTimeAndCommandLine;
     procedure PageHoldsTheData;
     procedure NothingIsWrittenWithoutProfile;
+    procedure HighestRateDoesNoHarm;
     procedure ContentionCanBeAProfile;
     procedure GrowthCanBeAProfile;
   end;
@@ -273,6 +274,15 @@ procedure TProfileTests.NothingIsWrittenWithoutProfile;
 begin
   Planted.Run('contention,least=1000000', []);
   AssertEquals('', Planted.Written(''));
+end;
+
+// A distance that no word holds ended the program.
+procedure TProfileTests.HighestRateDoesNoHarm;
+begin
+  PlantedEvents.Run('profile,json,rate=18446744073709551615', ['text', '3000']);
+  PlantedEvents.EndedWith(0);
+  PlantedEvents.Run('guard=sample:18446744073709551615', ['text', '3000']);
+  PlantedEvents.EndedWith(0);
 end;
 
 procedure TProfileTests.ContentionCanBeAProfile;

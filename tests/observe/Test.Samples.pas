@@ -96,6 +96,8 @@ begin
   Sample.Bytes := Bytes;
   Sample.Size := Bytes;
   Sample.UsableSize := Bytes;
+  Sample.Heap := OsThreadHeap;
+  Sample.Number := WindowNumber(Sample.Heap);
   SamplesAdd(P, Sample);
 end;
 
@@ -235,12 +237,15 @@ var
   Index: Integer;
   Blocks: PByte;
 begin
+  WindowPasses(OsThreadHeap, 0); // now its allocations have numbers
   Blocks := AllocMem(MostBytes);
   for Index := 1 to 100 do // more than there are places for one address
     AddTo(0, Blocks, 10);
   AtLeast(1, Observe.SamplesLost, 'samples lost');
   Same(1000, Site[0]^.Bytes, 'bytes allocated');
   Same(1000 - Observe.SamplesLost * 10, Observe.InUseBytes, 'bytes in use');
+  Same(0, Site[0]^.TemporaryCount, 'temporary blocks');
+  Same(0, Site[0]^.Lives[0], 'blocks that lived shortly');
   for Index := 1 to 100 do
     SamplesRemove(Blocks);
   Same(0, Observe.InUseBytes, 'bytes in use');
