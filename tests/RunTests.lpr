@@ -10,7 +10,7 @@ uses
   Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug,
-  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Samples, Test.Unwind, Test.UnwindCache,
+  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Growth, Test.Samples, Test.Unwind, Test.UnwindCache,
   Test.Demangle,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,

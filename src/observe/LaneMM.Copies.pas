@@ -105,6 +105,7 @@ procedure SeeFree(P: Pointer); inline;
 var
   Heap: PHeap;
 begin
+  GrowthSeeFree(P);
   Heap := OsThreadHeap;
   if (Heap <> nil) and (Heap^.Notes.LastGot <> nil) and (P <> nil) then
     SeeCopy(Heap^.Notes, P);

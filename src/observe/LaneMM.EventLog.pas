@@ -223,10 +223,13 @@ begin
 end;
 
 procedure AddThreads(var Text: TText; Site: PSite);
+var
+  Count: Cardinal;
 begin
+  Count := SiteThreadCount(Site); // once: it may grow
   TextAdd(Text, ', ');
-  TextAddCount(Text, SiteThreadCount(Site), 'thread');
-  if SiteThreadCount(Site) = MaxSiteThreads then
+  TextAddCount(Text, Count, 'thread');
+  if Count = MaxSiteThreads then
     TextAdd(Text, ' or more');
 end;
 

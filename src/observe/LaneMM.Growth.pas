@@ -5,8 +5,11 @@
 // Invariants: an entry's fields belong to its Block. Resizes in place are counted in the entry,
 //             and added to the site when another block takes the entry or the log is written: a
 //             site is looked up only when a block moves or first enters the table.
+//             A flush moves Added up to Calls in one step, so that each call is added once. Around
+//             the moment when another block takes the entry, a call may be lost, or be added to the
+//             site of the block before.
 // Callers:    GrowthRealloc: the installed ReallocMem while `growth` is set. GrowthFlush: any
-//             thread; exact while no other thread resizes blocks.
+//             thread.
 // Progress:   lock-free but for GrowthCall: an entry that another thread is changing is skipped.
 unit LaneMM.Growth;
 
@@ -23,6 +26,9 @@ function GrowthStart: Boolean;
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds the counts of the entries to their sites.
 procedure GrowthFlush;
+/// Removes the block P, which is being freed, or nil, from the table: another one may get its
+/// address.
+procedure GrowthSeeFree(P: Pointer);
 /// Counts a block of UsableSize bytes that the program copied to one of Size bytes.
 procedure GrowthCountCopy(UsableSize, Size: NativeUInt);
 /// Clears the entries, in a child process.
@@ -44,7 +50,8 @@ type
     Block: TAtomicWord;      //< shared  the block, 0 or Busy
     UsableSize: NativeUInt;  //< owner   usable size of the block
     LastSize: NativeUInt;    //< owner   size of the last request
-    Calls: NativeUInt;       //< owner   resizes in place, not yet added to the site
+    Calls: NativeUInt;       //< owner   resizes in place, of all blocks that had the entry
+    Added: TAtomicWord;      //< shared  of Calls, those that were added to sites
     Site: PSite;             //< owner   nil: this block is not counted
     Weight: NativeUInt;      //< owner   events that one call stands for
   end;
@@ -70,14 +77,22 @@ begin
     mod EntryCount];
 end;
 
+// Adds the new calls to the site. Another thread may change fields meanwhile: each is read once.
 procedure Flush(Entry: PEntry);
+var
+  Site: PSite;
+  Calls, Added, Weight: NativeUInt;
 begin
-  if (Entry^.Site <> nil) and (Entry^.Calls > 0) then
-  begin
-    FetchAdd(Entry^.Site^.Count, Entry^.Calls * Entry^.Weight);
-    RaiseTo(Entry^.Site^.LastBytes, Entry^.LastSize);
-  end;
-  Entry^.Calls := 0;
+  Site := Entry^.Site;
+  Weight := Entry^.Weight;
+  Added := LoadAcquire(Entry^.Added);
+  Calls := Entry^.Calls;
+  // Any order: of two threads one adds them. No ABA: Added only grows.
+  if (NativeInt(Calls - Added) <= 0) or not CompareAndSwap(Entry^.Added, Added, Calls)
+    or (Site = nil) then
+    Exit;
+  FetchAdd(Site^.Count, NativeUInt(Calls - Added) * Weight);
+  RaiseTo(Site^.LastBytes, Entry^.LastSize);
 end;
 
 // Stores P in its entry: the resizes in place that follow belong to Site.
@@ -192,17 +207,39 @@ begin
     Result := UsableSize div 2;
 end;
 
+procedure GrowthSeeFree(P: Pointer);
+var
+  Entry: PEntry;
+begin
+  Entry := EntryOf(P);
+  if (P <> nil) and (Entry^.Block = NativeUInt(P)) then
+    Forget(Entry, P);
+end;
+
+// Resizes a block that does not grow; it may move.
+function Shrink(var P: Pointer; Size: NativeUInt): Pointer;
+var
+  Before: Pointer;
+begin
+  Before := P;
+  Result := Observe.GrowthCall(P, Size);
+  if P <> Before then
+    GrowthSeeFree(Before);
+end;
+
 function ReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
 var
   UsableSize: NativeUInt;
 begin
+  if Size = 0 then
+    GrowthSeeFree(P);
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
     Exit(Observe.GrowthCall(P, Size));
   UsableSize := BlockUsableSize(P);
   if Size > SizeBefore(P, UsableSize) then
     Result := Grow(P, Size, UsableSize)
   else
-    Result := Observe.GrowthCall(P, Size);
+    Result := Shrink(P, Size);
 end;
 
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;

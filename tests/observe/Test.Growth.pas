@@ -1,0 +1,145 @@
+/// Tests of LaneMM.Growth: a report that is written while a thread resizes blocks; blocks at one address.
+unit Test.Growth;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Layout, LaneMM.Hooks, LaneMM.ObserveState;
+
+type
+  TGrowthTests = class(TLaneTest)
+  strict private
+    Kept: TResizeCall;
+    KeptFree: TFreeMemCall;
+    KeptFreeSize: TFreeSizeCall;
+    Started, Flushed: TAtomicWord;
+    Calls: Int64;
+    procedure GrowBlocks;
+    procedure FlushMeanwhile;
+    procedure Work;
+    function Counted: Int64;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure ReportMeanwhileCountsEachCallOnce;
+    procedure BlockInThePlaceOfAFreedOneIsCounted;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Free, LaneMM.Resize, LaneMM.CallSites, LaneMM.Copies,
+  LaneMM.Growth;
+
+const
+  Flushes = 100000;
+  // Of one size class, and the first more than half of it: it enters the table.
+  FirstSize = 33000;
+  LastSize = 38000;
+  // Of another one: the block moves, and leaves its entry in the table.
+  FarSize = 100000;
+
+procedure TGrowthTests.SetUp;
+begin
+  inherited SetUp;
+  AssertTrue('tables', SitesStart and GrowthStart);
+  SitesForget;
+  GrowthForget;
+  Kept := Observe.GrowthCall;
+  KeptFree := Observe.FreeCall;
+  KeptFreeSize := Observe.FreeSizeCall;
+  Observe.GrowthCall := BlockRealloc;
+  Observe.FreeCall := BlockFree;
+  Observe.FreeSizeCall := BlockFreeSize;
+end;
+
+procedure TGrowthTests.TearDown;
+begin
+  Observe.GrowthCall := Kept;
+  Observe.FreeCall := KeptFree;
+  Observe.FreeSizeCall := KeptFreeSize;
+  GrowthForget;
+  SitesForget;
+  inherited TearDown;
+end;
+
+procedure TGrowthTests.GrowBlocks;
+var
+  P: Pointer;
+  Size: NativeUInt;
+begin
+  repeat
+    P := GetMem(FirstSize);
+    for Size := FirstSize + 1 to LastSize do
+      GrowthRealloc(P, Size);
+    GrowthRealloc(P, FarSize);
+    FreeMem(P);
+    Inc(Calls, LastSize - FirstSize + 1);
+  until LoadAcquire(Flushed) >= Flushes;
+end;
+
+procedure TGrowthTests.FlushMeanwhile;
+var
+  Index: Integer;
+begin
+  for Index := 1 to Flushes do
+  begin
+    GrowthFlush;
+    FetchAdd(Flushed, 1);
+  end;
+end;
+
+procedure TGrowthTests.Work;
+begin
+  if FetchAdd(Started, 1) = 0 then
+    FlushMeanwhile
+  else
+    GrowBlocks;
+end;
+
+// The calls at all sites.
+function TGrowthTests.Counted: Int64;
+var
+  Index: Cardinal;
+begin
+  GrowthFlush;
+  Result := 0;
+  for Index := 0 to SiteLimit - 1 do
+    if SiteAt(Index) <> nil then
+      Inc(Result, SiteAt(Index)^.Count);
+end;
+
+procedure TGrowthTests.ReportMeanwhileCountsEachCallOnce;
+begin
+  InThreads(2, Work);
+  Same(Calls, Counted, 'calls');
+end;
+
+procedure TGrowthTests.BlockInThePlaceOfAFreedOneIsCounted;
+const
+  Rounds = 10;
+  CallsPerBlock = 100;
+var
+  P: Pointer;
+  Round, Call: Integer;
+begin
+  for Round := 1 to Rounds do
+  begin
+    P := GetMem(FirstSize);
+    for Call := 1 to CallsPerBlock do
+      GrowthRealloc(P, FirstSize + Call);
+    case Round mod 3 of
+      0: CopiesFree(P);
+      1: CopiesFreeSize(P, FirstSize + CallsPerBlock);
+      2: GrowthRealloc(P, 0);
+    end;
+  end;
+  Same(Rounds * CallsPerBlock, Counted, 'calls');
+end;
+
+initialization
+  RegisterTest(TGrowthTests);
+end.
