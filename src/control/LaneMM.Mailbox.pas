@@ -24,18 +24,19 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.SettingsState,
-  LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.OsPage,
-  LaneMM.LivePage, LaneMM.Verbs;
+  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage,
+  LaneMM.OsPage, LaneMM.LivePage, LaneMM.Verbs;
 
 // ---------------------------------------------------------------------------- safe moments
 
-// Returns whether this thread holds none of what a word may wait for.
+// Returns whether this thread holds none of what a word may wait for; nor the lock of the sampler,
+// without which no other thread would sample for as long as a report takes.
 function IsSafe: Boolean;
 const
   PatienceMs = 3;
 begin
   Result := WatchBecomesFree(Debug.Lock, PatienceMs) and WatchBecomesFree(Leaks.Lock, PatienceMs)
-    and WatchIsQuiet and LivePageIsQuiet;
+    and WatchBecomesFree(Observe.SampleLock, PatienceMs) and WatchIsQuiet and LivePageIsQuiet;
 end;
 
 // ---------------------------------------------------------------------------- requests

@@ -28,6 +28,7 @@ type
     procedure WordsWithoutAnEndAreCut;
     procedure RequestWaitsForTheLockOfDebugMode;
     procedure RequestWaitsForTheLockOfTheSuppressions;
+    procedure RequestWaitsForTheLockOfTheSampler;
     procedure RequestWaitsWhileSettingsAreRead;
     procedure RequestWaitsWhileTheTotalsAreWritten;
     procedure ReportNamesItsFile;
@@ -46,8 +47,8 @@ implementation
 
 uses
   SysUtils, StrUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState, LaneMM.DebugState, LaneMM.LeaksState,
-  LaneMM.StatusPage, LaneMM.LivePage;
+  LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
+  LaneMM.LeaksState, LaneMM.StatusPage, LaneMM.LivePage;
 
 const
   // The signal for urgent data, which the page names first here.
@@ -201,6 +202,12 @@ end;
 procedure TMailboxTests.RequestWaitsForTheLockOfTheSuppressions;
 begin
   WaitsFor(Leaks.Lock);
+end;
+
+// A report made while the interrupted thread holds it had no blocks of other threads: none sampled.
+procedure TMailboxTests.RequestWaitsForTheLockOfTheSampler;
+begin
+  WaitsFor(Observe.SampleLock);
 end;
 
 procedure TMailboxTests.RequestWaitsWhileSettingsAreRead;
