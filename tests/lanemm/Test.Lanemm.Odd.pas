@@ -23,6 +23,7 @@ type
     procedure TopNeedsATerminalOfAKnownKind;
     procedure OutputThatCannotBeWrittenIsAnError;
     procedure APipeIsWrittenToAndStays;
+    procedure MetricsAreNotWrittenThroughALink;
   end;
 
   /// Processes with odd names, and some that end while lanemm looks.
@@ -32,6 +33,11 @@ type
   published
     procedure ANameThatWasCutIsText;
     procedure ANameCannotControlTheTerminal;
+    procedure ACutPageStopsNoList;
+    procedure AnAnswerCannotControlTheTerminal;
+    procedure AnAnswerWithoutAnEndIsCut;
+    procedure AnAnswerThatNamesAPipeIsNotWaitedFor;
+    procedure AVersionCannotControlTheTerminal;
     procedure AProcessThatEndsMeanwhileIsNamed;
     procedure AProcessInAContainerIsReadAndAsked;
     procedure AToolThatWasKilledInAContainerIsNotWaitedFor;
@@ -143,6 +149,15 @@ begin
   CheckEquals('', Shell('test -p pipe || echo replaced; rm pipe'));
 end;
 
+// The folder of the metrics is one of another user, who may guess the number of the process.
+procedure TOutputTests.MetricsAreNotWrittenThroughALink;
+begin
+  CheckEquals('kept', Trim(Shell(Format('echo kept > victim; sh -c ''ln -s victim linked.prom.$$.new; '
+    + 'exec ../lanemm prom %d --output=linked.prom''; cat victim', [Planted.Id]))));
+  Has('lanemm_up', Shell('cat linked.prom; rm victim linked.prom'));
+  CheckEquals('', Shell('ls | grep linked'));
+end;
+
 // ---------------------------------------------------------------------------- TOddProcessTests
 
 procedure TOddProcessTests.StartNamed(const Name: string);
@@ -175,6 +190,74 @@ begin
     CallWell(Format(Command, [Planted.Id]));
     Has('red?[31m', Printed);
     HasNot(Escape, Printed);
+  end;
+end;
+
+// To touch a page without its bytes ended lanemm, and with it the list of all processes.
+procedure TOddProcessTests.ACutPageStopsNoList;
+const
+  Asked: array[0..1] of string = ('do %d status', 'report %d inuse');
+var
+  Words: string;
+  Other: TPlanted;
+begin
+  Other := TPlanted.Create('./Planted stop', '');
+  try
+    Start('./Hostile cut', '');
+    CallWell('ps');
+    Has(Format('%8d ', [Planted.Id]), Printed);
+    Has(Format('%8d ', [Other.Id]), Printed);
+    CallWell('prom');
+    Has(Format('lanemm_up{pid="%d",program="Hostile"} 0', [Planted.Id]), Printed);
+    Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Other.Id]), Printed);
+    for Words in Asked do
+    begin
+      Call(Format(Words, [Planted.Id]));
+      Refused(7, Format('the status page of process %d is damaged', [Planted.Id]));
+    end;
+  finally
+    Other.Free;
+  end;
+end;
+
+procedure TOddProcessTests.AnAnswerCannotControlTheTerminal;
+begin
+  Start('./Hostile "red' + Escape + '[31m|more"', '');
+  CallWell(Format('do %d status', [Planted.Id]));
+  CheckEquals('red?[31m'#10'more'#10, Printed);
+  CallWell(Format('report %d inuse', [Planted.Id]));
+  CheckEquals('red?[31m'#10'more'#10, Printed);
+end;
+
+procedure TOddProcessTests.AnAnswerWithoutAnEndIsCut;
+const
+  AnswerBytes = 2048;
+begin
+  Start('./Hostile endless', '');
+  CallWell(Format('do %d status', [Planted.Id]));
+  CheckEquals(StringOfChar('x', AnswerBytes), Trim(Printed));
+end;
+
+procedure TOddProcessTests.AnAnswerThatNamesAPipeIsNotWaitedFor;
+begin
+  Shell('rm -f pipe.txt; mkfifo pipe.txt');
+  Start(Format('./Hostile "file %spipe.txt|"', [Built]), '');
+  CheckEquals(Built + 'pipe.txt', Trim(Shell(Format('timeout 20 ../lanemm report %d inuse',
+    [Planted.Id]))));
+  Shell('rm pipe.txt');
+end;
+
+procedure TOddProcessTests.AVersionCannotControlTheTerminal;
+const
+  Calls: array[0..1] of string = ('state %d', 'do %d status');
+var
+  Words: string;
+begin
+  Start('./Hostile version', '');
+  for Words in Calls do
+  begin
+    Call(Format(Words, [Planted.Id]));
+    Refused(6, 'has LaneMM ' + StringOfChar('?', 16) + ' with layout');
   end;
 end;
 

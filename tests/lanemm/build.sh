@@ -17,6 +17,7 @@ compile() {
 }
 compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
+compile -O1 tests/lanemm/Hostile.lpr
 compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr
 gcc -O1 -o "$out/PlantedC" tests/lanemm/Planted.c
 gcc -m32 -O1 -nostdlib -static -ffreestanding -fno-pie -no-pie -fno-stack-protector -o "$out/Small" \

@@ -28,8 +28,12 @@ function OpenPages(ProcessId: Integer): TPageCopies;
 /// Returns whether the process runs on LaneMM, as far as the list of its mappings tells: it has a
 /// status page, or the page where all copies register. Also for one that cannot be read.
 function IsOnLaneMM(ProcessId: Integer): Boolean;
+/// Returns the text in Room, up to its #0 or its end.
+function TextIn(const Room: array of AnsiChar): string;
 /// Returns how old the totals are as `12 s old`; empty: less than a second.
 function AgeText(const Totals: TPageTotals): string;
+/// Returns whether the page begins as one of LaneMM.
+function IsPage(const Page: TStatusPage): Boolean;
 /// Raises ETool if the page differs from the one that this program knows. Its parts lie at the same
 /// places for both sizes of pointers.
 procedure CheckPage(const Page: TStatusPage; const Name: string);
@@ -42,11 +46,17 @@ uses
 const
   MappingName = '/memfd:' + PageName;
 
+function TextIn(const Room: array of AnsiChar): string;
+begin
+  SetString(Result, PAnsiChar(@Room), Length(Room));
+  Result := Result.Split([#0])[0];
+end;
+
 procedure RaiseOther(const Page: TStatusPage; const Name: string);
 begin
   raise ETool.Create(ecOtherVersion,
     '%s has LaneMM %s with layout %d for %d bits; this is the tool for layout %d and %d bits',
-    [Name, PAnsiChar(@Page.Head.Version), Page.Head.Layout, Page.Head.PointerBytes * 8,
+    [Name, Printable(TextIn(Page.Head.Version)), Page.Head.Layout, Page.Head.PointerBytes * 8,
     PageLayout, SizeOf(Pointer) * 8]);
 end;
 

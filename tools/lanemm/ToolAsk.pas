@@ -55,7 +55,7 @@ const
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, LaneMM.StatusPage, ToolMailbox, ToolLeaks;
+  SysUtils, StrUtils, Classes, BaseUnix, LaneMM.StatusPage, Targets, ToolMailbox, ToolLeaks;
 
 const
   DoPatienceMs = 10000;
@@ -75,10 +75,10 @@ procedure CheckOutcome(Mailbox: TMailbox);
 begin
   case Mailbox.Outcome of
     poDone: ;
-    poWrongWords: raise ETool.Create(ecUsage, Trim(Mailbox.Answer));
+    poWrongWords: raise ETool.Create(ecUsage, Trim(Mailbox.PrintableAnswer));
     poClosed: raise ETool.Create(ecNotPermitted, 'the process takes no requests: `attach=0`');
   else
-    raise ETool.Create(ecFailed, Trim(Mailbox.Answer));
+    raise ETool.Create(ecFailed, Trim(Mailbox.PrintableAnswer));
   end;
 end;
 
@@ -90,7 +90,7 @@ begin
   try
     Mailbox.Ask(WordsFrom(Arguments, 1), Arguments.Milliseconds('timeout', DoPatienceMs));
     CheckOutcome(Mailbox);
-    Write(Mailbox.Answer);
+    Write(Mailbox.PrintableAnswer);
   finally
     Mailbox.Free;
   end;
@@ -123,6 +123,14 @@ begin
   end;
 end;
 
+// A pipe would be waited for.
+function IsPlainFile(const Path: string): Boolean;
+var
+  Status: TStat;
+begin
+  Result := (fpStat(Path, Status) = 0) and fpS_ISREG(Status.st_mode);
+end;
+
 // Prints the answer; of an event log the reports that it got, of any other file the name.
 procedure PrintReport(const Answer: string);
 var
@@ -135,13 +143,13 @@ begin
     Path := Line;
     if Line.StartsWith(FilePrefix) then
       Delete(Path, 1, Length(FilePrefix));
-    if Line.StartsWith(FilePrefix) and Path.EndsWith('.txt') then
+    if Line.StartsWith(FilePrefix) and Path.EndsWith('.txt') and IsPlainFile(Path) then
     begin
       Log := Path;
       Inc(LogCount);
     end
     else
-      WriteLn(Path);
+      WriteLn(Printable(Path));
   end;
   if LogCount > 0 then
     PrintLast(Log, LogCount);

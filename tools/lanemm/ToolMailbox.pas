@@ -43,6 +43,8 @@ type
     destructor Destroy; override;
     /// Sends the words and waits for the answer, PatienceMs at most. Raises ETool without one.
     procedure Ask(const Words: string; PatienceMs: Int64);
+    /// Returns the answer as a terminal may get it: a process can answer anything.
+    function PrintableAnswer: string;
     /// Returns a copy of the page.
     function Copy: TStatusPage;
   end;
@@ -95,20 +97,24 @@ end;
 
 // ---------------------------------------------------------------------------- open
 
-// Maps the file at Path; returns whether it is the page of the process.
+// Maps the file at Path; returns whether it is the page of the process. A file without all bytes
+// of a page could not be read where it is mapped.
 function TMailbox.TryOpen(const Path: string): Boolean;
 var
+  Whole: TStatusPage;
   Mapped: Pointer;
 begin
   Result := False;
   Handle := FpOpen(Path, O_RDWR or O_CLOEXEC);
   if Handle < 0 then
     Exit;
-  Mapped := Fpmmap(nil, PageBytes, PROT_READ or PROT_WRITE, MAP_SHARED, Handle, 0);
-  if Mapped <> MAP_FAILED then
+  if (fpPRead(Handle, @Whole, PageBytes, 0) = PageBytes) and IsPage(Whole)
+    and (Whole.Head.ProcessId = UInt64(OwnNumber(Pid))) then
   begin
-    Page := Mapped;
-    Result := Page^.Head.ProcessId = UInt64(OwnNumber(Pid));
+    Mapped := Fpmmap(nil, PageBytes, PROT_READ or PROT_WRITE, MAP_SHARED, Handle, 0);
+    Result := Mapped <> MAP_FAILED;
+    if Result then
+      Page := Mapped;
   end;
   if not Result then
     Close;
@@ -168,6 +174,9 @@ begin
     RaiseEnded(Pid);
   if (Page = nil) and IsHidden(Pid) then
     raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
+  if (Page = nil) and (MappingOf(Pid) <> '') and (fpGetUid = 0) then
+    raise ETool.Create(ecDamaged, 'the status page of process %d is damaged, or that of its'
+      + ' parent process', [Pid]);
   if (Page = nil) and (MappingOf(Pid) <> '') then
     raise ETool.Create(ecNotPermitted, 'process %d has closed the file of its status page: only'
       + ' root can open it', [Pid]);
@@ -308,7 +317,16 @@ begin
   Page^.Mailbox.Requested.Room := Page^.Mailbox.Requested.Room + 1;
   Await(Page^.Mailbox.Requested.Room, Limit, '');
   Outcome := TPageOutcome(Page^.Mailbox.Outcome);
-  Answer := FilesFrom(PAnsiChar(@Page^.Mailbox.Answer));
+  Answer := FilesFrom(TextIn(Page^.Mailbox.Answer));
+end;
+
+function TMailbox.PrintableAnswer: string;
+var
+  Line: string;
+begin
+  Result := '';
+  for Line in Answer.Split([#10], TStringSplitOptions.ExcludeEmpty) do
+    Result := Result + Printable(Line) + #10;
 end;
 
 function TMailbox.Copy: TStatusPage;
@@ -331,8 +349,7 @@ begin
     Mailbox.Ask(NoWords, PatienceMs); // each answer comes with the totals
     Result := True;
   except
-    on ETool do
-      Result := False; // the page keeps those that it has
+    Result := False; // the page keeps those that it has
   end;
   Mailbox.Free;
 end;

@@ -199,6 +199,8 @@ begin
       if not Result.IsUp then
         Error := Failure.Message;
     end;
+    on Failure: Exception do // of this process alone
+      Error := Format('process %d: %s', [ProcessId, Failure.Message]);
   end;
 end;
 
@@ -279,6 +281,26 @@ begin
   Result := (fpStat(FileName, Status) <> 0) or fpS_ISREG(Status.st_mode);
 end;
 
+// Creates a file that was not there; what has its name is no file of this call, maybe a link to a
+// file of others.
+procedure WriteNew(const FileName: string; Lines: TStrings);
+var
+  Handle: LongInt;
+  Target: THandleStream;
+begin
+  fpUnlink(FileName);
+  Handle := fpOpen(FileName, O_WRONLY or O_CREAT or O_EXCL, &666);
+  if Handle < 0 then
+    raise ETool.Create(ecFailed, 'cannot write %s: %s', [FileName, SysErrorMessage(fpGetErrno)]);
+  Target := THandleStream.Create(Handle);
+  try
+    Lines.SaveToStream(Target);
+  finally
+    Target.Free;
+    fpClose(Handle);
+  end;
+end;
+
 // Writes a file beside FileName and gives it that name at once.
 procedure ReplaceFile(const FileName: string; Lines: TStrings);
 var
@@ -286,7 +308,7 @@ var
 begin
   NewName := Format('%s.%d.new', [FileName, fpGetPid]);
   try
-    Lines.SaveToFile(NewName);
+    WriteNew(NewName, Lines);
     if fpRename(NewName, FileName) <> 0 then
       raise ETool.Create(ecFailed, 'cannot write %s: %s', [FileName, SysErrorMessage(fpGetErrno)]);
   except

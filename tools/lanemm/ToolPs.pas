@@ -81,19 +81,31 @@ begin
     Pages[0].Page.Totals.PeakBytes, Trim('* ' + AgeText(Pages[0].Page.Totals)) + ' ' + Error);
 end;
 
+// Returns the line of a process, whatever is wrong with it; empty: it has ended meanwhile.
+function AnyLine(ProcessId: Integer; Arguments: TArguments): string;
+begin
+  Result := '';
+  try
+    Result := ReadLine(ProcessId, Arguments);
+  except
+    on Error: Exception do
+      if not (Error is ETool) or (ETool(Error).Code <> ecNoProcess) then
+        Result := PageLine(ProcessId, Error.Message);
+  end;
+end;
+
 procedure RunPs(Arguments: TArguments);
 var
   ProcessId: Integer;
+  Found: string;
 begin
   WriteLn('     PID        used   committed        peak  program');
   for ProcessId in ProcessesOnLaneMM do
-    try
-      WriteLn(ReadLine(ProcessId, Arguments));
-    except
-      on Error: ETool do
-        if Error.Code <> ecNoProcess then
-          WriteLn(PageLine(ProcessId, Error.Message));
-    end;
+  begin
+    Found := AnyLine(ProcessId, Arguments);
+    if Found <> '' then
+      WriteLn(Found);
+  end;
 end;
 
 end.

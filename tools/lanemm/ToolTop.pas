@@ -281,7 +281,7 @@ begin
     Mailbox := TMailbox.Create(Pid);
     try
       Mailbox.Ask(Words, PatienceMs);
-      Note := Trim(Mailbox.Answer);
+      Note := Trim(Mailbox.PrintableAnswer).Replace(#10, ', ');
       Result := Mailbox.Outcome = poDone;
     finally
       Mailbox.Free;
