@@ -33,6 +33,7 @@ type
   published
     procedure ANameThatWasCutIsText;
     procedure ANameCannotControlTheTerminal;
+    procedure AClosedOutputIsNotThePageOfTheProcess;
     procedure ACutPageStopsNoList;
     procedure AnAnswerCannotControlTheTerminal;
     procedure AnAnswerWithoutAnEndIsCut;
@@ -190,6 +191,23 @@ begin
     CallWell(Format(Command, [Planted.Id]));
     Has('red?[31m', Printed);
     HasNot(Escape, Printed);
+  end;
+end;
+
+// The status page got the number of the closed file, and the report, which made it no page any more.
+procedure TOddProcessTests.AClosedOutputIsNotThePageOfTheProcess;
+const
+  Closings: array[0..2] of string = ('>&-', '>&- 2>&-', '<&- >&- 2>&-');
+var
+  Closing: string;
+begin
+  Start('./Planted churn', '');
+  for Closing in Closings do
+  begin
+    Shell(Format('../lanemm report %d inuse %s', [Planted.Id, Closing]));
+    Same(1, ExitStatus, 'exit code with ' + Closing);
+    CallWell(Format('do %d status', [Planted.Id]));
+    Has('used ', Printed);
   end;
 end;
 

@@ -88,6 +88,9 @@ function RunCommands(const Commands: array of PCommand): TExitCode;
 
 implementation
 
+uses
+  BaseUnix, Linux;
+
 const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
   Foot = #10'`lanemm COMMAND --help` tells more. Exit codes: 0 done, 1 failed,'#10
@@ -310,17 +313,39 @@ begin
     RunCommand(FindCommand(Commands, Name)^);
 end;
 
+// Takes the numbers of standard files that the caller has closed: the next file that is opened would
+// get one, and what is printed would be written into it, such as the status page of a process.
+procedure TakeStandardFiles;
+var
+  Handle: LongInt;
+begin
+  repeat
+    Handle := FpOpen('/dev/null', O_RDONLY or O_CLOEXEC); // what is written to it is an error
+  until (Handle < 0) or (Handle > StdErrorHandle);
+  if Handle >= 0 then
+    FpClose(Handle);
+end;
+
+procedure PrintError(const Text: string);
+begin
+  {$push}{$I-} // there may be no standard error output
+  WriteLn(StdErr, 'lanemm: ', Text);
+  Flush(StdErr); // at the end of the program it would not be, after an output that has failed
+  {$pop}
+  InOutRes := 0;
+end;
+
 function RunCommands(const Commands: array of PCommand): TExitCode;
 begin
   Result := ecDone;
+  TakeStandardFiles;
   try
     RunNamed(Commands, ParamStr(1));
     Flush(Output); // what cannot be written is an error
   except
     on Error: Exception do
     begin
-      WriteLn(StdErr, 'lanemm: ', Error.Message);
-      Flush(StdErr); // at the end of the program it would not be, after an output that has failed
+      PrintError(Error.Message);
       Result := ecFailed;
       if Error is ETool then
         Result := ETool(Error).Code;
