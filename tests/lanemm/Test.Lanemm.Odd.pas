@@ -32,6 +32,9 @@ type
     procedure StartNamed(const Name: string);
   published
     procedure ANameThatWasCutIsText;
+    procedure ANameThatIsNoTextIsRefusedByNone;
+    procedure AFolderThatIsNoTextIsRefusedByNone;
+    procedure ANameOfOtherLettersKeepsTheColumns;
     procedure ANameCannotControlTheTerminal;
     procedure AClosedOutputIsNotThePageOfTheProcess;
     procedure ACutPageStopsNoList;
@@ -176,6 +179,60 @@ begin
   Has(Format('lanemm_up{pid="%d",program="fourteen-bytes?"} 1', [Planted.Id]),
     Shell('cat named.prom'));
   CheckEquals('', Shell('promtool check metrics < named.prom'));
+end;
+
+// Bytes that have the form of UTF-8 and are none, of which one makes Prometheus refuse all metrics.
+procedure TOddProcessTests.ANameThatIsNoTextIsRefusedByNone;
+const
+  // Half a pair of UTF-16, beyond U+10FFFF, two that are too long, five bytes, no letter.
+  Names: array[0..5] of string = (#$ED#$A0#$80, #$F4#$90#$80#$80, #$C0#$AF, #$E0#$80#$AF,
+    #$F8#$88#$80#$80#$80, #$EF#$BF#$BF);
+  Reads = 'python3 -c "import json, sys, xml.dom.minidom as xml; file = lambda name: open(name, ''rb'')'
+    + '.read().decode(); json.loads(file(''named.json'')); xml.parse(''named.svg'')"';
+var
+  Name: string;
+begin
+  for Name in Names do
+  begin
+    StartNamed(Name + 'x');
+    CallWell(Format('prom %d --output=named.prom', [Planted.Id]));
+    Has(Format('program="%sx"} 1', [StringOfChar('?', Length(Name))]), Shell('cat named.prom'));
+    CheckEquals('', Shell('promtool check metrics < named.prom'));
+    CheckEquals('', Shell(Format('../lanemm state %d --json > named.json; '
+      + '../lanemm map %0:d --by=thread --svg=named.svg; %s', [Planted.Id, Reads])));
+    TearDown;
+  end;
+end;
+
+procedure TOddProcessTests.AFolderThatIsNoTextIsRefusedByNone;
+const
+  Folder = 'no'#$FF'text'#27'[31m';
+  Calls: array[0..3] of string = ('state %d --json', 'report %d leaks --json',
+    'report %d leaks --html', 'state %d --at=%d --holders');
+var
+  Words: string;
+begin
+  Shell(Format('mkdir -p ''%s''; cp Planted ''%0:s''/', [Folder]));
+  StartAndStop(Format('''./%s/Planted'' stop', [Folder]), '');
+  for Words in Calls do
+  begin
+    CallWell(Format(Words, [Planted.Id, Planted.Number('variable')]));
+    Has('no?text?[31m/Planted', Printed);
+    HasNot(Escape, Printed);
+  end;
+  Shell(Format('rm -r ''%s''', [Folder]));
+end;
+
+// Letters of two bytes; the system keeps seven and a half.
+procedure TOddProcessTests.ANameOfOtherLettersKeepsTheColumns;
+const
+  Letters = #$C3#$A4#$C3#$A4#$C3#$A4#$C3#$A4#$C3#$A4#$C3#$A4#$C3#$A4;
+begin
+  StartNamed(Letters + Letters);
+  CallWell(Format('state %d', [Planted.Id]));
+  Has(Format('%8d  %s?                 1,171 ', [Planted.Id, Letters]), Printed);
+  CallWell(Format('top %d --once --threads', [Planted.Id]));
+  Has(Format('%d %s', [Planted.Id, Copy(Letters, 1, 6 * 2)]), Printed);
 end;
 
 procedure TOddProcessTests.ANameCannotControlTheTerminal;

@@ -412,6 +412,9 @@ begin
   CallWell('diff --folded before.folded after.folded');
   Has('main;Load;Parse 1000 9000'#10, Printed);
   Has('main;Draw 500 0'#10, Printed);
+  WriteText('after.folded', 'red'#27'[31m 7');
+  CallWell('diff before.folded after.folded');
+  Has('red?[31m', Printed);
 end;
 
 procedure TFileTests.ProfilesForPprofAreCompared;

@@ -79,6 +79,7 @@ begin
   TextOpen(Text, 65536);
   ClassAddName(Text, ClassId);
   SetString(Result, Text.Start, Text.Length);
+  Result := Printable(Result);
   TextClose(Text);
   ClassNames.Add(ClassId, Result);
 end;
@@ -188,9 +189,9 @@ end;
 function NameOfRegion(Region: PRegion): string;
 begin
   if Region^.Module <> '' then
-    Result := 'variables of ' + Region^.Module
+    Result := 'variables of ' + Printable(Region^.Module)
   else if Region^.Path <> '' then
-    Result := Region^.Path
+    Result := Printable(Region^.Path)
   else
     Result := 'memory without a name, maybe the stack of a thread';
 end;
@@ -214,7 +215,7 @@ begin
   if Region = nil then
     Result := 'not mapped'
   else if Region^.IsCode then
-    Result := 'in the code of ' + Region^.Module
+    Result := 'in the code of ' + Printable(Region^.Module)
   else
     Result := 'in ' + NameOfRegion(Region);
 end;

@@ -20,7 +20,7 @@ function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
 implementation
 
 uses
-  SysUtils, DateUtils, LaneMM.Layout;
+  SysUtils, DateUtils, LaneMM.Layout, Targets;
 
 function ClassToJson(const Numbers: TClassNumbers): TJSONObject;
 begin
@@ -97,7 +97,7 @@ var
 begin
   Result := TJSONObject.Create;
   Result.Add('process', Image.Target.ProcessId);
-  Result.Add('program', Image.Target.ProgramPath);
+  Result.Add('program', Printable(Image.Target.ProgramPath));
   Result.Add('records', Int64(Image.RecordCount));
   Result.Add('changedRecords', Int64(Image.ChangedCount));
   Result.Add('damagedRecords', Int64(Image.DamagedCount));
@@ -181,9 +181,9 @@ end;
 
 procedure AddLeakHead(Json: TJSONObject; Image: THeapImage; const Leaks: TLeaks);
 begin
-  Json.Add('program', Image.Target.ProgramPath);
+  Json.Add('program', Printable(Image.Target.ProgramPath));
   Json.Add('process', Image.Target.ProcessId);
-  Json.Add('command', Image.Target.Name);
+  Json.Add('command', Printable(Image.Target.Name));
   Json.Add('time', DateTimeToUnix(LocalTimeToUniversal(Now)));
   Json.Add('topic', 'leaks');
   Json.Add('looks', Leaks.Looks);

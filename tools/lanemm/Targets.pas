@@ -155,19 +155,48 @@ begin
   FileClose(Handle);
 end;
 
+// Returns the bytes of the letter at Index; 0: there is none. As UTF-8 demands, each letter has its
+// shortest form, and no half of a pair of UTF-16 is one: other programs refuse a whole file for it.
+function LetterLength(const Text: string; Index: Integer): Integer;
+const
+  Lowest: array[2..4] of Cardinal = ($A0, $800, $10000); // from $80 on are control characters
+  Highest = $10FFFF;
+var
+  Code: Cardinal;
+  Next: Integer;
+begin
+  case Text[Index] of
+    #32..#126: Exit(1);
+    #$C2..#$DF: Result := 2;
+    #$E0..#$EF: Result := 3;
+    #$F0..#$F4: Result := 4;
+  else
+    Exit(0);
+  end;
+  if Index + Result - 1 > Length(Text) then
+    Exit(0);
+  Code := Ord(Text[Index]) and ($7F shr Result);
+  for Next := Index + 1 to Index + Result - 1 do
+  begin
+    if Ord(Text[Next]) and $C0 <> $80 then
+      Exit(0);
+    Code := Code shl 6 or Ord(Text[Next]) and $3F;
+  end;
+  if (Code < Lowest[Result]) or (Code > Highest) or (Code shr 11 = $D800 shr 11)
+    or (Code and $FFFE = $FFFE) then
+    Result := 0;
+end;
+
 function Printable(const Text: string): string;
 var
-  Index: Integer;
-  Length: SizeInt;
+  Index, Length: Integer;
 begin
   Result := Text;
   Index := 1;
   while Index <= System.Length(Result) do
   begin
-    Length := Utf8CodePointLen(@Result[Index], System.Length(Result) - Index + 1, False);
-    // Of those of two bytes the first 32, from $C2 $80 on, are control characters, too.
-    if (Length <= 0) or (Result[Index] in [#0..#31, #127])
-      or (Result[Index] = #$C2) and (Result[Index + 1] < #$A0) then
+    Length := LetterLength(Result, Index);
+    if Length = 0 then
     begin
       Result[Index] := '?';
       Length := 1;

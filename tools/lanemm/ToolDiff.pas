@@ -30,7 +30,7 @@ const
 implementation
 
 uses
-  SysUtils, Math, Generics.Defaults, Generics.Collections, ProfileFiles, ToolText;
+  SysUtils, Math, Generics.Defaults, Generics.Collections, ProfileFiles, Targets, ToolText;
 
 type
   TGrowth = record
@@ -112,7 +112,7 @@ begin
   Blocks := Growth.After.Blocks - Growth.Before.Blocks;
   WriteLn(Right(Signed(BytesText(Change(Growth)), Change(Growth)), 12),
     Right(Signed(Grouped(Blocks), Blocks), 12), Right(BytesText(Growth.Before.Bytes), 12),
-    Right(BytesText(Growth.After.Bytes), 12), '  ', ShownName(Growth.Name));
+    Right(BytesText(Growth.After.Bytes), 12), '  ', ShownName(Printable(Growth.Name)));
 end;
 
 procedure WriteTable(const Growths: TGrowths; Most: Integer);

@@ -11,9 +11,11 @@ function Grouped(Value: Int64): string;
 function BytesText(Bytes: Int64): string;
 /// Returns Part of Whole as `12.3 %`; 0 of 0.
 function Percent(Part, Whole: Double): string;
-/// Returns Text with blanks before it, or behind it, up to Width characters.
+/// Returns Text with blanks before it, or behind it, up to Width letters. Text is UTF-8.
 function Right(const Text: string; Width: Integer): string;
 function Left(const Text: string; Width: Integer): string;
+/// Returns the first letters of Text, at most Width.
+function Start(const Text: string; Width: Integer): string;
 /// Returns Text with <, >, & and quotes escaped for XML.
 function XmlText(const Text: string): string;
 /// Returns whether the standard output is a terminal that obeys the usual control sequences.
@@ -68,18 +70,45 @@ begin
     Result := Format('%.1f %%', [100 * Part / Whole]);
 end;
 
+// Returns whether the byte is not the first one of a letter.
+function IsRest(Sign: AnsiChar): Boolean; inline;
+begin
+  Result := Sign in [#$80..#$BF];
+end;
+
+// Returns as many blanks as Text has less letters than Width.
+function BlanksFor(const Text: string; Width: Integer): string;
+var
+  Sign: AnsiChar;
+begin
+  for Sign in Text do
+    Dec(Width, Ord(not IsRest(Sign)));
+  Result := '';
+  if Width > 0 then
+    Result := StringOfChar(' ', Width);
+end;
+
 function Right(const Text: string; Width: Integer): string;
 begin
-  Result := Text;
-  if Length(Text) < Width then
-    Result := StringOfChar(' ', Width - Length(Text)) + Text;
+  Result := BlanksFor(Text, Width) + Text;
 end;
 
 function Left(const Text: string; Width: Integer): string;
 begin
+  Result := Text + BlanksFor(Text, Width);
+end;
+
+function Start(const Text: string; Width: Integer): string;
+var
+  Index: Integer;
+begin
+  for Index := 1 to Length(Text) do
+  begin
+    Dec(Width, Ord(not IsRest(Text[Index])));
+    if Width < 0 then
+      Exit(Copy(Text, 1, Index - 1));
+  end;
   Result := Text;
-  if Length(Text) < Width then
-    Result := Text + StringOfChar(' ', Width - Length(Text));
 end;
 
 function XmlText(const Text: string): string;

@@ -261,7 +261,7 @@ begin
     + '   blocks       used      slack   spans      growth        rate   by '
     + KeyNames[SortedBy]);
   for Index := 0 to Min(Most, Length(Rows)) - 1 do
-    Lines.Add(Left(Copy(Rows[Index].Name, 1, 14), 14) + Right(Grouped(Rows[Index].Blocks), 11)
+    Lines.Add(Left(Start(Rows[Index].Name, 14), 14) + Right(Grouped(Rows[Index].Blocks), 11)
       + Right(BytesText(Rows[Index].Bytes), 11) + Right(BytesText(Rows[Index].Slack), 11)
       + Right(Grouped(Rows[Index].Spans), 8) + Right(BytesText(Rows[Index].Growth), 12)
       + Right(RateText(Rows[Index].Rate), 14));
@@ -353,7 +353,7 @@ begin
     Rows := Lines.Count;
   for Index := 0 to Min(Lines.Count, Rows) - 1 do
     if OnTerminal then
-      Write(Copy(Lines[Index], 1, Columns), #27'[K', IfThen(Index < Rows - 1, #13#10, ''))
+      Write(Start(Lines[Index], Columns), #27'[K', IfThen(Index < Rows - 1, #13#10, ''))
     else
       WriteLn(TrimRight(Lines[Index]));
   if OnTerminal then
