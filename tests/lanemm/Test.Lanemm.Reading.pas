@@ -37,6 +37,7 @@ type
     procedure FreedByOthersIsCountedForTheOwner;
     procedure AnObjectIsNamed;
     procedure AnInnerAddressLeadsToItsBlock;
+    procedure BlocksOfThreadsAndFullSpansAreAll;
     procedure AFreedBlockIsFree;
     procedure ALargeBlockIsFound;
     procedure AVariableIsNoBlock;
@@ -201,6 +202,32 @@ begin
   Has('UnicodeString "xxxxx', Printed);
 end;
 
+// A full span belongs to no thread, so that a thread that fills spans would not be seen to grow.
+procedure TStoppedTests.BlocksOfThreadsAndFullSpansAreAll;
+const
+  Parts: array[0..2] of string = ('blocks', 'bytes', 'spanBytes');
+var
+  Part: string;
+  Sum: Int64;
+  Index: Integer;
+begin
+  Ask(Format('state %d --json', [Planted.Id]));
+  for Part in Parts do
+  begin
+    Sum := Answer.Objects['unowned'].Int64s[Part];
+    AtLeast(1, Sum, Part + ' of full spans');
+    for Index := 0 to Answer.Arrays['threads'].Count - 1 do
+      Inc(Sum, Answer.Arrays['threads'].Objects[Index].Int64s[Part]);
+    for Index := 0 to Answer.Arrays['classes'].Count - 1 do
+      Dec(Sum, Answer.Arrays['classes'].Objects[Index].Int64s[Part]);
+    Same(0, Sum, Part + ' of threads without those of size classes');
+  end;
+  CallWell(Format('state %d', [Planted.Id]));
+  Has('       -  (full spans)', Printed);
+  CallWell(Format('top %d --once --threads', [Planted.Id]));
+  Has('full spans', Printed);
+end;
+
 procedure TStoppedTests.AFreedBlockIsFree;
 begin
   ReadText(Format('--at %d', [Planted.Number('freed')]));
@@ -219,7 +246,7 @@ begin
   ReadText(Format('--at %d', [Planted.Number('variable')]));
   Has('variables of', Printed);
   ReadText('--at 16');
-  Has('not mapped', Printed);
+  Has('$10 is not mapped.', Printed);
 end;
 
 procedure TStoppedTests.HoldersAreFound;

@@ -50,6 +50,7 @@ type
   TFileTests = class(TLanemmTest)
   published
     procedure StatesAreCompared;
+    procedure DebugBlocksAreCompared;
     procedure FoldedStacksAreCompared;
     procedure ProfilesForPprofAreCompared;
     procedure AProfileIsTheSameInAllFormats;
@@ -398,6 +399,14 @@ begin
   CallWell('diff before.json after.json');
   Has('+357.0 KB         +51', Printed);
   Has('data of 7168 bytes', Printed);
+end;
+
+procedure TFileTests.DebugBlocksAreCompared;
+begin
+  WriteText('before.json', '{"classes": [], "debug": {"blocks": 3, "bytes": 70}}');
+  WriteText('after.json', '{"classes": [], "debug": {"blocks": 7, "bytes": 150}}');
+  CallWell('diff before.json after.json');
+  Has('       +80 B          +4        70 B       150 B  debug blocks', Printed);
 end;
 
 procedure TFileTests.FoldedStacksAreCompared;

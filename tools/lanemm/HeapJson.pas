@@ -39,6 +39,15 @@ begin
   Result.Add('owners', Int64(Numbers.Owners));
 end;
 
+procedure AddSpans(Json: TJSONObject; const Numbers: TThreadNumbers);
+begin
+  Json.Add('spans', Int64(Numbers.Spans));
+  Json.Add('spanBytes', Int64(Numbers.SpanBytes));
+  Json.Add('blocks', Int64(Numbers.Blocks));
+  Json.Add('bytes', Int64(Numbers.Bytes));
+  Json.Add('freedByOthers', Int64(Numbers.RemoteBlocks));
+end;
+
 function ThreadToJson(const Numbers: TThreadNumbers): TJSONObject;
 begin
   Result := TJSONObject.Create;
@@ -46,11 +55,7 @@ begin
   Result.Add('thread', Int64(Numbers.Heap^.Head.ThreadNumber));
   Result.Add('name', Numbers.Heap^.Name);
   Result.Add('ended', Numbers.Heap^.IsAbandoned);
-  Result.Add('spans', Int64(Numbers.Spans));
-  Result.Add('spanBytes', Int64(Numbers.SpanBytes));
-  Result.Add('blocks', Int64(Numbers.Blocks));
-  Result.Add('bytes', Int64(Numbers.Bytes));
-  Result.Add('freedByOthers', Int64(Numbers.RemoteBlocks));
+  AddSpans(Result, Numbers);
   Result.Add('keptBytes', Int64(Numbers.KeptBytes));
 end;
 
@@ -92,6 +97,7 @@ end;
 function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
 var
   Classes, Threads: TJSONArray;
+  Unowned: TJSONObject;
   Each: TClassNumbers;
   Thread: TThreadNumbers;
 begin
@@ -114,6 +120,9 @@ begin
     if not Thread.Heap^.IsUnused then
       Threads.Add(ThreadToJson(Thread));
   Result.Add('threads', Threads);
+  Unowned := TJSONObject.Create;
+  AddSpans(Unowned, Numbers.Unowned);
+  Result.Add('unowned', Unowned);
   Result.Add('cachedRuns', RunsToJson(Numbers.Warm));
   Result.Add('returnedRuns', RunsToJson(Numbers.Cold));
 end;

@@ -56,6 +56,8 @@ type
     Large: TClassNumbers; //< large blocks
     Debug: TClassNumbers; //< debug blocks; FreeBlocks: freed, or never used
     Threads: array of TThreadNumbers; //< by heap
+    Unowned: TThreadNumbers; //< full spans, which no thread owns until a block is freed, and those
+                             //  of the sampler; Heap is nil
     Warm, Cold: array[0..63] of TRunNumbers; //< free runs by binary logarithm of their slices
     OsCalls: array[TOsCall] of UInt64; //< system calls since the start
     Resizes, Moves, CopiedBytes: UInt64; //< ReallocMem since the start
@@ -114,6 +116,7 @@ type
     // Heaps that own a span of each class: a bit for each heap.
     Owners: array of array of Boolean;
     procedure AddBlocks(Run: PRun);
+    procedure AddOwned(Run: PRun; Blocks: UInt64; var Owner: TThreadNumbers);
     procedure AddOwner(Run: PRun; Blocks: UInt64);
     procedure AddLarge(Run: PRun);
     procedure AddDebug(Run: PRun);
@@ -123,6 +126,16 @@ type
     procedure AddAll;
   end;
 
+// Adds a span to what its owner has.
+procedure TSummary.AddOwned(Run: PRun; Blocks: UInt64; var Owner: TThreadNumbers);
+begin
+  Inc(Owner.Spans);
+  Inc(Owner.SpanBytes, Run^.SliceCount * SliceSize);
+  Inc(Owner.Blocks, Blocks);
+  Inc(Owner.Bytes, Blocks * Run^.Span^.BlockSize);
+  Inc(Owner.RemoteBlocks, RemoteCount(Run^.Span));
+end;
+
 procedure TSummary.AddOwner(Run: PRun; Blocks: UInt64);
 var
   Heap: PHeapRecord;
@@ -130,16 +143,15 @@ var
 begin
   Heap := Image.OwnerOfSpan(Run^.Span);
   if Heap = nil then
+  begin
+    AddOwned(Run, Blocks, Numbers^.Unowned);
     Exit;
+  end;
   Index := Heap - PHeapRecord(Image.Heaps);
   if not Owners[Run^.Span^.SizeClass][Index] then
     Inc(Numbers^.Classes[Run^.Span^.SizeClass].Owners);
   Owners[Run^.Span^.SizeClass][Index] := True;
-  Inc(Numbers^.Threads[Index].Spans);
-  Inc(Numbers^.Threads[Index].SpanBytes, Run^.SliceCount * SliceSize);
-  Inc(Numbers^.Threads[Index].Blocks, Blocks);
-  Inc(Numbers^.Threads[Index].Bytes, Blocks * Run^.Span^.BlockSize);
-  Inc(Numbers^.Threads[Index].RemoteBlocks, RemoteCount(Run^.Span));
+  AddOwned(Run, Blocks, Numbers^.Threads[Index]);
 end;
 
 procedure TSummary.AddBlocks(Run: PRun);

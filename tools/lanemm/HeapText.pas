@@ -74,6 +74,13 @@ begin
     WriteClass('debug', Numbers.Debug);
 end;
 
+procedure WriteThread(const Number, Name: string; const Thread: TThreadNumbers);
+begin
+  WriteLn(Right(Number, 8), '  ', Left(Name, 18), Right(Grouped(Thread.Blocks), 12),
+    Right(BytesText(Thread.Bytes), 11), Right(BytesText(Thread.SpanBytes), 11),
+    Right(Grouped(Thread.RemoteBlocks), 17), Right(BytesText(Thread.KeptBytes), 11));
+end;
+
 procedure WriteThreads(const Numbers: THeapNumbers);
 var
   Thread: TThreadNumbers;
@@ -88,11 +95,10 @@ begin
     Name := Thread.Heap^.Name;
     if Thread.Heap^.IsAbandoned then
       Name := '(ended threads)';
-    WriteLn(Right(IntToStr(Thread.Heap^.Head.ThreadNumber), 8), '  ', Left(Name, 18),
-      Right(Grouped(Thread.Blocks), 12), Right(BytesText(Thread.Bytes), 11),
-      Right(BytesText(Thread.SpanBytes), 11), Right(Grouped(Thread.RemoteBlocks), 17),
-      Right(BytesText(Thread.KeptBytes), 11));
+    WriteThread(IntToStr(Thread.Heap^.Head.ThreadNumber), Name, Thread);
   end;
+  if Numbers.Unowned.Spans > 0 then
+    WriteThread('-', '(full spans)', Numbers.Unowned);
 end;
 
 procedure WriteRuns(const Numbers: THeapNumbers);
@@ -230,7 +236,7 @@ begin
   Place := FindPlace(Image, Address);
   if Place.Block.Run = nil then
   begin
-    WriteLn(Format('$%x lies %s.', [Address, Place.Where]));
+    WriteLn(Format('$%x is %s.', [Address, Place.Where]));
     Exit;
   end;
   WriteLn(Format('$%x is byte %d of the block at $%x: %d bytes, %s', [Address,

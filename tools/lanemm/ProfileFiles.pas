@@ -69,6 +69,14 @@ begin
     end;
 end;
 
+// Adds an object that has blocks and bytes.
+procedure AddOne(Amounts: TAmounts; Data: TJSONObject; const Name: string);
+begin
+  if Data.Find(Name) is TJSONObject then
+    Add(Amounts, Name + ' blocks', Data.Objects[Name].Get('blocks', Int64(0)),
+      Data.Objects[Name].Get('bytes', Int64(0)));
+end;
+
 // Returns the index of a column of a profile; -1 without it.
 function FindColumn(Profile: TJSONObject; const Name: string): Integer;
 begin
@@ -146,9 +154,8 @@ begin
   begin
     Amounts.Kind := nkSizes;
     AddList(Amounts, Data.Arrays['classes']);
-    if Data.Find('large') is TJSONObject then
-      Add(Amounts, 'large blocks', Data.Objects['large'].Get('blocks', Int64(0)),
-        Data.Objects['large'].Get('bytes', Int64(0)));
+    AddOne(Amounts, Data, 'large');
+    AddOne(Amounts, Data, 'debug');
   end
   else
     raise ETool.Create(ecDamaged, '%s: JSON without `contents`, `groups`, `classes` or `profiles`',

@@ -30,7 +30,8 @@ const
     Details: StateHelp
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10#10
       + 'The process takes no part: it may be stopped, or hang with a lock held. While it'#10
-      + 'runs, what changes meanwhile is counted; the numbers are exact when it stands still.'#10;
+      + 'runs, what changes meanwhile is counted; the numbers are exact when it stands still.'#10
+      + 'Full spans belong to no thread until one of their blocks is freed.'#10;
     Options: StateOptions;
     MostWords: 1;
     Run: RunState);

@@ -20,7 +20,8 @@ const
       + '  --once        one picture, without keys'#10
       + '  --lines=N     so many lines of the table; as many as the terminal has by default'#10
       + '  --sort=KEY    used, blocks, slack, growth or size'#10
-      + '  --threads     threads, not size classes'#10
+      + '  --threads     threads, not size classes; full spans are of no thread until one of'#10
+      + '                their blocks is freed'#10
       + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
       + 'Keys: c size classes, t threads; sorted by u used, b blocks, f slack, g growth, s size;'#10
       + 'r growth from now on, space stands still, q ends.'#10
@@ -63,6 +64,8 @@ type
     procedure AddRow(var Rows: TTopRows; const Name: string; const Current, Last,
       Base: TClassNumbers);
     function ClassRows: TTopRows;
+    procedure AddThread(var Rows: TTopRows; const Name: string; const Thread: TThreadNumbers;
+      LastBytes, BaseBytes: UInt64);
     function ThreadRows: TTopRows;
     function Rate(Current, Last: UInt64): Double;
     procedure Sort(var Rows: TTopRows);
@@ -146,29 +149,40 @@ begin
       Result := Numbers.Threads[Other].Bytes;
 end;
 
+procedure TTop.AddThread(var Rows: TTopRows; const Name: string; const Thread: TThreadNumbers;
+  LastBytes, BaseBytes: UInt64);
+var
+  Row: TTopRow;
+begin
+  Row.Name := Name;
+  Row.Order := Length(Rows);
+  Row.Blocks := Thread.Blocks;
+  Row.Bytes := Thread.Bytes;
+  Row.Spans := Thread.Spans;
+  Row.Slack := Int64(Thread.SpanBytes) - Row.Bytes;
+  Row.Growth := Row.Bytes - Int64(BaseBytes);
+  Row.Rate := Rate(Row.Bytes, LastBytes);
+  Insert(Row, Rows, Length(Rows));
+end;
+
 function TTop.ThreadRows: TTopRows;
 var
-  Index: Integer;
-  Row: TTopRow;
+  Index, FromEnd: Integer;
+  Name: string;
 begin
   Result := nil;
   for Index := 0 to High(Current.Threads) do
   begin
     if Current.Threads[Index].Heap^.IsUnused then
       Continue;
-    Row.Name := IntToStr(Current.Threads[Index].Heap^.Head.ThreadNumber) + ' '
+    Name := IntToStr(Current.Threads[Index].Heap^.Head.ThreadNumber) + ' '
       + Current.Threads[Index].Heap^.Name;
     if Current.Threads[Index].Heap^.IsAbandoned then
-      Row.Name := 'ended threads';
-    Row.Order := Index;
-    Row.Blocks := Current.Threads[Index].Blocks;
-    Row.Bytes := Current.Threads[Index].Bytes;
-    Row.Spans := Current.Threads[Index].Spans;
-    Row.Slack := Int64(Current.Threads[Index].SpanBytes) - Row.Bytes;
-    Row.Growth := Row.Bytes - Int64(BytesOf(Base, Length(Current.Threads) - Index));
-    Row.Rate := Rate(Row.Bytes, BytesOf(Last, Length(Current.Threads) - Index));
-    Insert(Row, Result, Length(Result));
+      Name := 'ended threads';
+    FromEnd := Length(Current.Threads) - Index;
+    AddThread(Result, Name, Current.Threads[Index], BytesOf(Last, FromEnd), BytesOf(Base, FromEnd));
   end;
+  AddThread(Result, 'full spans', Current.Unowned, Last.Unowned.Bytes, Base.Unowned.Bytes);
 end;
 
 // Returns what Row is sorted by, the largest first.
