@@ -22,6 +22,7 @@ type
     procedure TopFitsASmallTerminal;
     procedure TopNeedsATerminalOfAKnownKind;
     procedure OutputThatCannotBeWrittenIsAnError;
+    procedure AnOptionWithoutEffectIsRefused;
     procedure APipeIsWrittenToAndStays;
     procedure MetricsAreNotWrittenThroughALink;
   end;
@@ -142,6 +143,23 @@ begin
   begin
     Errors := Shell(Format('../lanemm %s > /dev/full', [Format(Command, [Planted.Id])]));
     Refused(1, 'lanemm: ');
+  end;
+end;
+
+procedure TOutputTests.AnOptionWithoutEffectIsRefused;
+const
+  Calls: array[0..6] of string = ('report 1 inuse --pprof', 'report 1 leaks --folded',
+    'report 1 peak --pause', 'report 1 peak --most=3', 'report 1 peak --json --html',
+    'state 1 --holders', 'state 1 --at=16 --json');
+  Parts: array[0..6] of string = ('`inuse` has no format --pprof', '`leaks` has no format --folded',
+    '--pause is for', '--most is for', 'one format', '--holders needs --at', 'no JSON of --at');
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Calls) do
+  begin
+    Call(Calls[Index]);
+    Refused(2, Parts[Index]);
   end;
 end;
 

@@ -69,7 +69,7 @@ type
   private
     function WithoutAttach(const Arguments: string): string;
   published
-    procedure HelpNamesEachCommand;
+    procedure HelpNamesCommandsAndTheVersion;
     procedure EachCommandHasItsOwnHelp;
     procedure AnUnknownCommandIsRefused;
     procedure AnUnknownOptionIsRefused;
@@ -90,7 +90,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, fpJson, testregistry, DOM, XMLRead, BaseUnix;
+  SysUtils, Classes, fpJson, testregistry, DOM, XMLRead, BaseUnix, LaneMM.Version;
 
 const
   // Slices of three blocks of 1,000,000 bytes.
@@ -566,16 +566,18 @@ end;
 // ---------------------------------------------------------------------------- TRefusalTests
 
 const
-  CommandNames: array[0..8] of string = ('ps', 'top', 'state', 'map', 'core', 'prom', 'record',
-    'diff', 'symbolize');
+  CommandNames: array[0..11] of string = ('ps', 'top', 'state', 'map', 'core', 'prom', 'record',
+    'diff', 'symbolize', 'do', 'report', 'run');
 
-procedure TRefusalTests.HelpNamesEachCommand;
+procedure TRefusalTests.HelpNamesCommandsAndTheVersion;
 var
   Name: string;
 begin
   CallWell('help');
   for Name in CommandNames do
     Has('  ' + Name + ' ', Printed);
+  CallWell('--version');
+  CheckEquals('lanemm ' + ThisVersion, Trim(Printed));
 end;
 
 procedure TRefusalTests.EachCommandHasItsOwnHelp;
@@ -585,6 +587,8 @@ begin
   for Name in CommandNames do
   begin
     CallWell(Name + ' --help');
+    Has('lanemm ' + Name + ' ', Printed);
+    CallWell(Name + ' -h');
     Has('lanemm ' + Name + ' ', Printed);
   end;
 end;
@@ -623,6 +627,10 @@ begin
   Refused(2, 'up to 596h');
   Call('run /tmp');
   Refused(1, 'there is no program `/tmp`');
+  Call('run ./serverr --port=80');
+  Refused(1, 'there is no program `./serverr`');
+  Has('there is no file /none.so', Shell('LIBLANEMM=/none.so ../lanemm run /bin/true'));
+  Same(1, ExitStatus, 'exit code');
 end;
 
 procedure TRefusalTests.AWordTooManyIsRefused;

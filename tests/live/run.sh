@@ -101,7 +101,7 @@ answers 'the blocks in use' 0 'Memory in use' report $pid inuse
 answers 'a profile as files' 0 'pb.gz$' report $pid profile --pprof
 answers 'an unknown report' 2 'there is no report' report $pid memory
 kill -STOP $pid
-answers 'a stopped process' 1 'it is stopped' do $pid status --timeout=1s
+answers 'a stopped process' 1 'it is stopped; `lanemm state` and `map` read it' do $pid status --timeout=1s
 kill -CONT $pid
 answers 'the same when it goes on' 0 'used ' do $pid status
 answers 'attach=0 at run time' 0 'used ' do $pid attach=0,status

@@ -41,7 +41,7 @@ const
       + 'contention  taken locks and frees by other threads; `lanemm do PID contention`'#10
       + 'growth      blocks that grow; `lanemm do PID growth`'#10
       + 'Prints the report; of another format the names of the files:'#10
-      + '--json --html --pprof --folded --speedscope'#10
+      + '--json --html --pprof --folded --speedscope (inuse and leaks: --json --html)'#10
       + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
       + '            reads them, the process takes no part; PID may be a core file. Exact of a'#10
       + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
@@ -60,6 +60,7 @@ uses
 const
   DoPatienceMs = 10000;
   ReportPatienceMs = 60000;
+  InUseKind = 'inuse';
   LeaksKind = 'leaks'; // the report that lanemm makes itself
 
 // Returns the words of the command line from Index on, with commas between.
@@ -155,12 +156,39 @@ begin
     PrintLast(Log, LogCount);
 end;
 
+const
+  Formats: array[0..4] of string = ('json', 'html', 'pprof', 'folded', 'speedscope');
+
+// Raises ETool for options that this kind of report does not have, or more formats than one.
+procedure CheckOptions(Arguments: TArguments; const Kind: string);
+const
+  ListFormats = 2; // of Formats, those of reports by contents
+  OfLeaks: array[0..2] of string = ('pause', 'most', 'copy');
+var
+  Option: string;
+  Index, Count: Integer;
+begin
+  Count := 0;
+  for Index := 0 to High(Formats) do
+    if Arguments.Has(Formats[Index]) then
+    begin
+      Inc(Count);
+      if (Index >= ListFormats) and ((Kind = LeaksKind) or (Kind = InUseKind)) then
+        raise ETool.Create(ecUsage, 'the report `%s` has no format --%s, but --json and --html',
+          [Kind, Formats[Index]]);
+    end;
+  if Count > 1 then
+    raise ETool.Create(ecUsage, 'one format at a time');
+  for Option in OfLeaks do
+    if Arguments.Has(Option) and (Kind <> LeaksKind) then
+      raise ETool.Create(ecUsage, '--%s is for the report `%s` alone', [Option, LeaksKind]);
+end;
+
 // Returns the word that asks for the report in the format of the options.
 function ReportWord(Arguments: TArguments): string;
 const
-  Kinds: array[0..7] of string = ('inuse', 'peak', 'allocated', 'temporary', 'fragments',
+  Kinds: array[0..7] of string = (InUseKind, 'peak', 'allocated', 'temporary', 'fragments',
     'profile', 'contention', 'growth');
-  Formats: array[0..4] of string = ('json', 'html', 'pprof', 'folded', 'speedscope');
 var
   Kind, Format: string;
 begin
@@ -178,7 +206,8 @@ procedure RunReport(Arguments: TArguments);
 var
   Mailbox: TMailbox;
 begin
-  if Arguments.Word(1, 'KIND') = LeaksKind then
+  CheckOptions(Arguments, Arguments.Word(1, 'KIND'));
+  if Arguments.Words[1] = LeaksKind then
   begin
     ShowLeaks(Arguments);
     Exit;

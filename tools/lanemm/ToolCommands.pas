@@ -89,13 +89,13 @@ function RunCommands(const Commands: array of PCommand): TExitCode;
 implementation
 
 uses
-  BaseUnix, Linux;
+  BaseUnix, Linux, LaneMM.Version;
 
 const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
-  Foot = #10'`lanemm COMMAND --help` tells more. Exit codes: 0 done, 1 failed,'#10
-    + '2 wrong arguments, 3 no such process, 4 not on LaneMM, 5 not permitted,'#10
-    + '6 another version of LaneMM, 7 a damaged file.';
+  Foot = #10'`lanemm COMMAND --help` tells more, `lanemm --version` the version. Exit codes:'#10
+    + '0 done, 1 failed, 2 wrong arguments, 3 no such process, 4 not on LaneMM,'#10
+    + '5 not permitted, 6 another version of LaneMM, 7 a damaged file.';
 
 // ---------------------------------------------------------------------------- ETool
 
@@ -184,6 +184,8 @@ begin
   begin
     if (ParamStr(Index) = '--') and not EndsOptions then
       EndsOptions := True
+    else if (ParamStr(Index) = '-h') and not EndsOptions then
+      AddOption('help', Index)
     else if ParamStr(Index).StartsWith('--') and not EndsOptions then
       AddOption(Copy(ParamStr(Index), 3, MaxInt), Index)
     else
@@ -307,6 +309,8 @@ begin
     ShowCommandHelp(FindCommand(Commands, ParamStr(2))^)
   else if Name = 'help' then
     ShowHelp(Commands)
+  else if Name = '--version' then
+    WriteLn('lanemm ', ThisVersion)
   else if Name = '' then
     raise ETool.Create(ecUsage, 'a command is missing; `lanemm help` lists them')
   else

@@ -252,7 +252,7 @@ begin
   if State = '' then
     raise ETool.Create(ecNoProcess, 'process %d has ended', [Pid]);
   if StartsStr('T', UpperCase(State)) then
-    Result := 'it is stopped; `lanemm map` and `core` read it without its help'
+    Result := 'it is stopped; `lanemm state` and `map` read it without its help'
   else if StartsStr('D', State) then
     Result := 'it waits for a device or a file system'
   else if Page^.Mailbox.Taken.Room <> Page^.Mailbox.Answered.Room then

@@ -52,6 +52,8 @@ var
   Folder: string;
 begin
   Result := GetEnvironmentVariable('LIBLANEMM');
+  if (Result <> '') and not FileExists(Result) then
+    raise ETool.Create(ecFailed, 'there is no file %s, which the variable LIBLANEMM names', [Result]);
   if Result <> '' then
     Exit(ExpandFileName(Result));
   for Folder in Folders do
@@ -140,6 +142,9 @@ begin
     Arguments.Words.Delete(0);
   end;
   Path := ProgramPath(Arguments.Word(0, 'PROGRAM'));
+  if (Path = '') and (Words <> '') then
+    raise ETool.Create(ecFailed, 'there is no program `%s`, and no program `%s` after settings',
+      [Words, Arguments.Words[0]]);
   if Path = '' then
     raise ETool.Create(ecFailed, 'there is no program `%s`', [Arguments.Words[0]]);
   Variables := TStringList.Create;

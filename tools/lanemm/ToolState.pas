@@ -21,7 +21,7 @@ const
     + '  --damage     checks all free lists and guards'#10
     + '  --at=ADDRESS what lies at an address: block, contents, size, in use or free, owner'#10
     + '  --holders    with --at: who holds an address of that block'#10
-    + '  --json       the same as JSON'#10;
+    + '  --json       the same as JSON, but for --at'#10;
 
   StateCommand: TCommand = (
     Name: 'state';
@@ -115,6 +115,15 @@ begin
   end;
 end;
 
+// Raises ETool for options that have no effect together.
+procedure CheckOptions(Arguments: TArguments);
+begin
+  if Arguments.Has('holders') and not Arguments.Has('at') then
+    raise ETool.Create(ecUsage, '--holders needs --at=ADDRESS');
+  if Arguments.Has('json') and Arguments.Has('at') then
+    raise ETool.Create(ecUsage, 'there is no JSON of --at');
+end;
+
 procedure Show(Opened: TOpened; Arguments: TArguments; WithContents, WithDamage: Boolean);
 begin
   NoteChanges(Opened.Image);
@@ -144,6 +153,7 @@ procedure RunState(Arguments: TArguments);
 var
   Opened: TOpened;
 begin
+  CheckOptions(Arguments);
   try
     Opened := OpenProcess(Arguments);
   except
@@ -167,6 +177,7 @@ var
   Core: TCoreTarget;
   ProgramFile: string;
 begin
+  CheckOptions(Arguments);
   ProgramFile := '';
   if Arguments.Words.Count > 1 then
     ProgramFile := Arguments.Words[1];
