@@ -38,6 +38,9 @@ type
     procedure ANameOfOtherLettersKeepsTheColumns;
     procedure ANameCannotControlTheTerminal;
     procedure AClosedOutputIsNotThePageOfTheProcess;
+    procedure AThreadStandsForItsProcess;
+    procedure AProcessWithoutItsMainThreadIsReadByAnother;
+    procedure ATimeLineIsOfOneProcess;
     procedure ACutPageStopsNoList;
     procedure AnAnswerCannotControlTheTerminal;
     procedure AnAnswerWithoutAnEndIsCut;
@@ -284,6 +287,64 @@ begin
     CallWell(Format('do %d status', [Planted.Id]));
     Has('used ', Printed);
   end;
+end;
+
+// As `top -H` and `ps -L` list them.
+procedure TOddProcessTests.AThreadStandsForItsProcess;
+const
+  Calls: array[0..2] of string = ('do %d status', 'state %d', 'report %d inuse');
+var
+  Thread: Integer;
+  Words: string;
+begin
+  Start('./Planted churn', '');
+  Thread := StrToInt(Trim(Shell(Format('ls /proc/%d/task | grep -v %0:d | head -n 1', [Planted.Id]))));
+  for Words in Calls do
+  begin
+    CallWell(Format(Words, [Thread]));
+    Has('use', Printed);
+  end;
+end;
+
+procedure TOddProcessTests.AProcessWithoutItsMainThreadIsReadByAnother;
+var
+  Thread: string;
+begin
+  Start('./PlantedC ended', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  Thread := Trim(Shell(Format('ls /proc/%d/task | grep -v %0:d', [Planted.Id])));
+  Call(Format('state %d', [Planted.Id]));
+  Refused(3, Format('the main thread of process %d has ended', [Planted.Id]));
+  Has('name another one of its threads: ' + Thread, Errors);
+  CallWell('state ' + Thread);
+  Has('   7,168         800 ', Printed);
+  CallWell(Format('do %s status', [Thread]));
+  Has('used ', Printed);
+end;
+
+// The number of a process that has ended is given to another one, which a container can choose. That
+// one has more blocks.
+procedure TOddProcessTests.ATimeLineIsOfOneProcess;
+const
+  Reuse: array[0..7] of string = (
+    './Planted stop > first.out & first=$!',
+    'until grep -q ready first.out; do sleep 0.1; done',
+    '../lanemm record $first --every=1s --output=line.csv & record=$!',
+    'until [ $(wc -l < line.csv) -gt 1 ]; do sleep 0.1; done',
+    'kill -KILL $first; wait $first 2> killed',
+    'echo $((first - 1)) > /proc/sys/kernel/ns_last_pid; ./Planted churn > second.out & second=$!',
+    '[ $first -eq $second ] && echo again',
+    '(sleep 10; kill $record 2> killed) & wait $record && echo ended');
+var
+  Rights, Line: string;
+begin
+  Rights := '--mount';
+  if fpGetUid <> 0 then
+    Rights := '--user --map-root-user';
+  Shell('rm -f line.csv; touch line.csv first.out');
+  CheckEquals('again'#10'ended', Trim(Shell(Format('unshare %s --fork --pid --mount-proc --kill-child '
+    + 'sh -c ''%s''', [Rights, string.Join(#10, Reuse)]))));
+  for Line in Shell('tail -n +2 line.csv').TrimRight.Split([#10]) do
+    Has(',1659,', Line);
 end;
 
 // To touch a page without its bytes ended lanemm, and with it the list of all processes.

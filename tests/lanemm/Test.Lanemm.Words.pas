@@ -729,6 +729,8 @@ begin
   end;
   Errors := Shell(Format('%s state %d', [Caller, Id]));
   Refused(5, 'not permitted to read the memory of process');
+  if fpGetUid = 0 then
+    Has('lacks CAP_SYS_PTRACE', Errors);
   Errors := Shell(Format('%s do %d status', [Caller, Id]));
   Refused(5, 'may be asked by its user and by root only');
 end;

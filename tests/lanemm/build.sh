@@ -19,7 +19,7 @@ compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
 compile -O1 tests/lanemm/Hostile.lpr
 compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr
-gcc -O1 -o "$out/PlantedC" tests/lanemm/Planted.c
+gcc -O1 -pthread -o "$out/PlantedC" tests/lanemm/Planted.c
 gcc -m32 -O1 -nostdlib -static -ffreestanding -fno-pie -no-pie -fno-stack-protector -o "$out/Small" \
   tests/lanemm/Small.c
 compile -O1 -gl -Futests -Futests/lanemm tests/lanemm/LanemmTests.lpr

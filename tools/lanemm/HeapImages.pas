@@ -244,6 +244,7 @@ begin
   ReadProcess;
   ReadArenas;
   ReadHeaps;
+  Target.CheckThere;
 end;
 
 procedure THeapImage.ReadProcess;

@@ -63,7 +63,8 @@ type
     /// The same; raises ETool, that What cannot be read, if they could not.
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       virtual;
-    /// Raises ETool if it has ended: then some of what was read may be missing.
+    /// Raises ETool if it has ended: then some of what was read may be missing, or be that of
+    /// another process, which has got its number.
     procedure CheckThere; virtual;
     /// Raises ETool if a part of it is missing, which may have what was not found.
     procedure CheckWhole; virtual;
@@ -80,6 +81,7 @@ type
   private
     MemoryFile: TFileStream;
     TaskOf: TDictionary<Cardinal, Cardinal>; // by own number, of a thread in a container
+    StartTime: string; // of the process, by which another one with its number is known
     procedure ReadMappings;
     procedure OpenMemory;
     procedure RaiseRefused;
@@ -117,7 +119,8 @@ function StatusValue(const Folder, Name: string): string;
 function HasEnded(Id: Integer): Boolean;
 /// Raises ETool that says so.
 procedure RaiseEnded(Id: Integer);
-/// Returns the number by which a process knows itself: in a container it is another one.
+/// Returns the number by which a process, or that of a thread, knows itself: in a container it is
+/// another one.
 function OwnNumber(Id: Integer): Integer;
 /// Returns the path by which this program reaches what a process calls Path: one in a container, or
 /// with a folder for temporary files of its own, has other mounted file systems.
@@ -225,23 +228,44 @@ begin
   Result := ReadSmallFile(Format('/proc/%d/cmdline', [Id])) = '';
 end;
 
-procedure RaiseEnded(Id: Integer);
+// Returns the number of a thread that goes on; 0: there is none.
+function LivingThread(Id: Integer): Integer;
+var
+  Found: TSearchRec;
 begin
+  Result := 0;
+  if FindFirst(Format('/proc/%d/task/*', [Id]), faDirectory, Found) = 0 then
+    repeat
+      if (Result = 0) and (StrToIntDef(Found.Name, Id) <> Id) and not HasEnded(StrToInt(Found.Name))
+        then
+        Result := StrToInt(Found.Name);
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
+procedure RaiseEnded(Id: Integer);
+var
+  Thread: Integer;
+begin
+  Thread := LivingThread(Id);
+  if Thread <> 0 then
+    raise ETool.Create(ecNoProcess, 'the main thread of process %d has ended, with which the system'
+      + ' forgets what is mapped; name another one of its threads: %d', [Id, Thread]);
   raise ETool.Create(ecNoProcess, 'process %d has ended, or is a thread of the system', [Id]);
 end;
 
-// Returns the last number of the line NSpid, that in the innermost container.
-function InnermostNumber(const Folder: string; Number: Integer): Integer;
+// Returns the last number of the line NSpid or NStgid, that in the innermost container.
+function InnermostNumber(const Folder, Name: string; Number: Integer): Integer;
 var
   Text: string;
 begin
-  Text := StatusValue(Folder, 'NSpid');
+  Text := StatusValue(Folder, Name);
   Result := StrToIntDef(Copy(Text, Text.LastIndexOf(#9) + 2), Number);
 end;
 
 function OwnNumber(Id: Integer): Integer;
 begin
-  Result := InnermostNumber(Format('/proc/%d', [Id]), Id);
+  Result := InnermostNumber(Format('/proc/%d', [Id]), 'NStgid', Id);
 end;
 
 function PathFrom(Id: Integer; const Path: string): string;
@@ -361,6 +385,22 @@ end;
 
 // ---------------------------------------------------------------------------- TProcessTarget
 
+// Returns when a process began, as the system counts; empty without such a process.
+function StartTimeOf(Id: Integer): string;
+const
+  StartField = 22;
+  NameField = 2; // in parentheses, the last that may have blanks in it
+var
+  Text: string;
+  Fields: TStringArray;
+begin
+  Text := ReadSmallFile(Format('/proc/%d/stat', [Id]));
+  Fields := Text.Substring(Text.LastIndexOf(')') + 1).Split([' ']); // the first one is empty
+  Result := '';
+  if Length(Fields) > StartField - NameField then
+    Result := Fields[StartField - NameField];
+end;
+
 constructor TProcessTarget.Create(Id: Integer);
 begin
   inherited Create;
@@ -369,6 +409,7 @@ begin
     raise ETool.Create(ecNoProcess, 'there is no process %d', [Id]);
   ProgramPath := fpReadLink(Format('/proc/%d/exe', [Id]));
   TaskOf := TDictionary<Cardinal, Cardinal>.Create;
+  StartTime := StartTimeOf(Id);
   ReadMappings;
 end;
 
@@ -407,6 +448,8 @@ begin
   Scope := Trim(ReadSmallFile('/proc/sys/kernel/yama/ptrace_scope'));
   IsOwn := (fpStat(Format('/proc/%d', [ProcessId]), Info) = 0) and (Info.st_uid = fpGetUid);
   Reason := 'it belongs to another user, or has more rights than you; try as root';
+  if fpGetUid = 0 then
+    Reason := 'this root lacks CAP_SYS_PTRACE, as in a container; or a security module refuses';
   if (Scope = '3') or IsOwn and ((Scope = '1') or (Scope = '2')) then
     Reason := Format('kernel.yama.ptrace_scope is %s: %s', [Scope, Scopes[Scope[1]]]);
   raise ETool.Create(ecNotPermitted, 'not permitted to read the memory of process %d (%s): %s',
@@ -484,7 +527,7 @@ begin
       Number := Task;
       if IsContained then
       begin
-        Number := InnermostNumber(Format('/proc/%d/task/%d', [ProcessId, Task]), Task);
+        Number := InnermostNumber(Format('/proc/%d/task/%d', [ProcessId, Task]), 'NSpid', Task);
         TaskOf.AddOrSetValue(Number, Task);
       end;
       Insert(Cardinal(Number), Result, Length(Result));
@@ -548,7 +591,8 @@ end;
 
 procedure TProcessTarget.CheckThere;
 begin
-  if ReadSmallFile(Format('/proc/%d/maps', [ProcessId])) = '' then
+  if (ReadSmallFile(Format('/proc/%d/maps', [ProcessId])) = '')
+    or (StartTimeOf(ProcessId) <> StartTime) then
     raise ETool.Create(ecNoProcess, 'process %d has ended while it was read', [ProcessId]);
 end;
 
