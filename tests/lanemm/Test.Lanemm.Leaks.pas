@@ -22,6 +22,7 @@ type
     procedure APausedProcessGoesOn;
     procedure LeaksOfARunningProcessAreFound;
     procedure LeaksOfACoreFileAreExact;
+    procedure WhatACoreFileLacksIsNotSearched;
     procedure AProcessWithoutLeaksHasNone;
     procedure LeaksWithDebugAreExact;
     procedure LeaksOfNoBytesAreFoundWithDebug;
@@ -34,7 +35,7 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry;
+  SysUtils, Classes, BaseUnix, testregistry;
 
 const
   // See Planted.lpr.
@@ -146,6 +147,54 @@ begin
     Check(FileExists(Core), 'gcore wrote a file');
     HasPlanted(Ask(Format('report %s leaks --json', [Core])));
     Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
+  finally
+    DeleteFile(Core);
+  end;
+end;
+
+// Makes the last segment of variables 64 TB long; the file has its first bytes.
+procedure LengthenSegment(const FileName: string);
+const
+  SegmentsPlace = 32; // in the head
+  HeadBytes = 56;     // of a segment
+  LengthPlace = 40;   // in that
+  LoadSegment = $600000001; // with the rights to read and write
+  Length = QWord(1) shl 46;
+var
+  Core: TFileStream;
+  Place, Found: Int64;
+  Index, Count: Integer;
+begin
+  Core := TFileStream.Create(FileName, fmOpenReadWrite);
+  Core.Position := SegmentsPlace;
+  Place := Core.ReadQWord;
+  Core.Position := SegmentsPlace + 24;
+  Count := Core.ReadWord;
+  Found := Place;
+  for Index := 0 to Count - 1 do
+  begin
+    Core.Position := Place + Index * HeadBytes;
+    if Core.ReadQWord = LoadSegment then
+      Found := Place + Index * HeadBytes;
+  end;
+  Core.Position := Found + LengthPlace;
+  Core.WriteQWord(Length);
+  Core.Free;
+end;
+
+// As memory that a program keeps out of its core file. Each of its pages was looked for.
+procedure TLeakTests.WhatACoreFileLacksIsNotSearched;
+var
+  Core: string;
+begin
+  StartAndStop('./Planted leak', '');
+  Core := Format('%sleaks.%d', [Built, Planted.Id]);
+  try
+    Shell(Format('gcore -o leaks %d', [Planted.Id]));
+    LengthenSegment(Core);
+    Has('the program reaches none of them', Shell(Format('timeout 60 ../lanemm report %s leaks',
+      [Core])));
+    Same(0, ExitStatus, 'exit code');
   finally
     DeleteFile(Core);
   end;

@@ -337,7 +337,7 @@ begin
     if (Stack > First) and (Stack < Region^.Limit) and HasGuard(Image.Target, Region) then
       First := Stack and not UInt64(SizeOf(UInt64) - 1);
   end;
-  MarkRange(First, Region^.Limit);
+  MarkRange(First, Image.Target.ReadableLimit(Region));
 end;
 
 procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);

@@ -71,6 +71,7 @@ type
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
     procedure CheckWhole; override;
+    function ReadableLimit(Region: PRegion): UInt64; override;
   end;
 
 implementation
@@ -428,6 +429,25 @@ begin
       Min(Size, Region^.CoreBytes - Offset))
   else
     Result := ReadMapped(Region, Offset, Buffer, Size);
+end;
+
+// A segment may be long beyond measure and have nothing in the file, as memory that a program keeps
+// out of its core file.
+function TCoreTarget.ReadableLimit(Region: PRegion): UInt64;
+var
+  Bytes: UInt64;
+  Source: TFileStream;
+begin
+  Bytes := 0;
+  if Region^.CoreOffset < UInt64(Core.Size) then
+    Bytes := Min(Region^.CoreBytes, UInt64(Core.Size) - Region^.CoreOffset);
+  if Region^.Path.StartsWith('/') then
+  begin
+    Source := OpenMapped(Region^.Path);
+    if (Source <> nil) and (Region^.FileOffset < UInt64(Source.Size)) then
+      Bytes := Max(Bytes, UInt64(Source.Size) - Region^.FileOffset);
+  end;
+  Result := Region^.First + Min(Bytes, Region^.Limit - Region^.First);
 end;
 
 function TCoreTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;

@@ -68,6 +68,8 @@ type
     procedure CheckThere; virtual;
     /// Raises ETool if a part of it is missing, which may have what was not found.
     procedure CheckWhole; virtual;
+    /// Returns the end of what there is to read of a region; at most its own.
+    function ReadableLimit(Region: PRegion): UInt64; virtual;
     /// Returns the region that holds Address, or nil.
     function FindRegion(Address: UInt64): PRegion;
     /// Returns the number of regions.
@@ -337,6 +339,11 @@ begin
   Result := nil;
   if (Low < Length(List)) and (List[Low].First <= Address) then
     Result := @List[Low];
+end;
+
+function TTarget.ReadableLimit(Region: PRegion): UInt64;
+begin
+  Result := Region^.Limit;
 end;
 
 function TTarget.ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
