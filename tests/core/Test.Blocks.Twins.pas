@@ -45,6 +45,8 @@ type
     procedure TwinsRefuseTheSamePointers;
     procedure TwinsRefuseToResizeTheSamePointers;
     procedure TwinsRefuseToResizeInsideALaterSlice;
+    procedure TwinsRefuseToResizeInsideALargeBlock;
+    procedure TwinsKeepALargeBlockThatFits;
     procedure TwinsReleaseASpanWhoseLastBlockMoves;
     procedure TwinsMoveABlockOfAnotherThread;
     procedure TwinsGetAndFreeByRealloc;
@@ -62,8 +64,8 @@ implementation
 
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Blocks, LaneMM.Resize;
+  SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Heap, LaneMM.Allocate,
+  LaneMM.Free, LaneMM.Blocks, LaneMM.Resize;
 
 const
   HeapBytes = (7 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
@@ -314,6 +316,56 @@ begin
     FastBlockFree(P);
   AtLeast(1, Later, 'blocks in later slices');
   Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TBlocksTwinsTests.TwinsRefuseToResizeInsideALargeBlock;
+const
+  Size = 300000;
+  Offsets: array[0..3] of NativeUInt = (8, 16, SliceSize, Size - 16);
+  Sizes: array[0..3] of NativeUInt = (1, Size div 2, Size, 2 * Size);
+var
+  P: PByte;
+  Offset, Wanted: NativeUInt;
+  Wrong: Integer;
+begin
+  P := FastBlockGet(Size);
+  Wrong := 0;
+  for Offset in Offsets do
+    for Wanted in Sizes do
+    begin
+      Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Wanted) <> InvalidPointer));
+      Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Wanted) <> InvalidPointer));
+    end;
+  FastBlockFree(P);
+  for Wanted in Sizes do
+    Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P, Wanted) <> InvalidPointer));
+  Same(0, Wrong, 'wrong answers');
+end;
+
+procedure TBlocksTwinsTests.TwinsKeepALargeBlockThatFits;
+const
+  Size = 300000;
+var
+  Kind: TTwinKind;
+  P, Before: Pointer;
+  Usable: NativeUInt;
+begin
+  for Kind := Low(Twins) to LastKind do
+  begin
+    P := Twins[Kind].Get(Size);
+    Before := P;
+    Usable := BlockUsableSize(P);
+    Twins[Kind].Realloc(P, Usable);
+    Twins[Kind].Realloc(P, Usable shr KeptShift);
+    Check(P = Before, 'the block has moved');
+    Same(Usable, BlockUsableSize(P), 'bytes of a block that fits');
+    Twins[Kind].Realloc(P, Usable shr KeptShift - 1);
+    Same(AlignUp(Usable shr KeptShift - 1, OsPageSize), BlockUsableSize(P), 'bytes of a reduced block');
+    Usable := BlockUsableSize(P);
+    Twins[Kind].Realloc(P, Usable + 1);
+    AtLeast(Usable + 1, BlockUsableSize(P), 'bytes of a block that grew');
+    Twins[Kind].Free(P);
+  end;
 end;
 
 // Leaves a free block to the next call for this size; of a heap's first blocks, which may come from

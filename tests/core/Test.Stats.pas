@@ -37,6 +37,7 @@ type
     procedure PeakUseIsTheHighestSeen;
     procedure ReservedIsAtLeastCommitted;
     procedure ReallocCallsMovesAndBytesAreCounted;
+    procedure ReallocCallsOfLargeBlocksAreCounted;
     procedure SystemCallsAreCounted;
     procedure StatusCanBeReadWhileThreadsWork;
     procedure SpareSlicesAreNotCommitted;
@@ -353,6 +354,19 @@ begin
   FreeMem(P);
   FreeMem(Smaller);
   FreeMem(Larger);
+end;
+
+procedure TStatsTests.ReallocCallsOfLargeBlocksAreCounted;
+var
+  P: Pointer;
+begin
+  GetMem(P, Megabyte);
+  StatusRead(Before);
+  ReallocMem(P, Megabyte - 1);
+  StatusRead(After);
+  Same(Before.Realloc.Calls + 1, After.Realloc.Calls, 'calls');
+  Same(Before.Realloc.Moves, After.Realloc.Moves, 'moves');
+  FreeMem(P);
 end;
 
 procedure TStatsTests.SystemCallsAreCounted;
