@@ -248,13 +248,13 @@ begin
     Result := KeptTake(Heap, SliceCount, SliceCount);
 end;
 
-// Takes a run of about this length, of which at most a third is unused; nil if none.
+// Takes a run of about this length, of which at most half is unused; nil if none.
 function KeptTakeAbout(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 var
   Longest: NativeUInt;
 begin
   LockRecover; // before a run is taken that a recovery would take for a lost one
-  Longest := SliceCount + SliceCount shr 1;
+  Longest := 2 * SliceCount;
   if Longest > LongestKept then
     Longest := LongestKept;
   Result := nil;
