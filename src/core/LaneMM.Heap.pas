@@ -253,6 +253,14 @@ begin
   LockLeave(Abandoned^.Lock);
 end;
 
+// Returns whether a new span may come from a huge page: that is then at most one part in eight of
+// what the thread has used to the end so far, and of what the process has now.
+function WillBeDense(Heap: PHeap; SliceCount: NativeUInt): Boolean;
+begin
+  Result := (Heap^.CarvedSlices >= Process.HugeFrom) and (SliceCount <= MostDenseSlices)
+    and (ArenaBackedSlices >= Process.HugeFrom);
+end;
+
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
   SliceCount: NativeUInt;
@@ -261,10 +269,8 @@ begin
   SliceCount := Process.ClassSlices[SizeClass];
   if Heap = OsThreadHeap then
     Result := RunTake(Heap, SliceCount);
-  // A huge page is then at most one part in eight of what the thread has used to the end.
   if Result = nil then
-    Result := ArenaTake(SliceCount,
-      (Heap^.CarvedSlices >= Process.HugeFrom) and (SliceCount <= MostDenseSlices));
+    Result := ArenaTake(SliceCount, WillBeDense(Heap, SliceCount));
   if (Result = nil) and (SliceCount > 1) then
     Result := ArenaTake(1); // of memory that has nearly run out: it holds a block of each class
   if Result <> nil then

@@ -109,7 +109,8 @@ const
   /// No reduction moves a block of at most so many bytes, two cache lines.
   MostTiny = 2 * CacheLineSize;
 
-  /// Bytes that a thread must have used in spans that are full before it may get a huge page.
+  /// Bytes that a thread must have used in spans that are full, and the process must have, before
+  /// the thread may get a huge page.
   HugeFromDefault = {$ifdef MSWINDOWS} 0 {$else} 16 shl 20 {$endif};
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;

@@ -307,8 +307,9 @@ type
         PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
                                                     //  writes it itself. A pause with an old value
                                                     //  waits for its answer until the time is up
-        HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved
-                                                    //  before it gets huge pages, 0: never; an old
+        HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved,
+                                                    //  and the process must have backed, before the
+                                                    //  thread gets huge pages, 0: never; an old
                                                     //  value decides for one more
         LargeDensity: NativeInt;                    //< racy  how densely large blocks were used,
                                                     //  see LaneMM.Large; a lost write moves a

@@ -43,6 +43,7 @@ type
     procedure SlicesOfAHugePageAreZeros;
     procedure HugePagesLieSideBySide;
     procedure SparseThreadTakesNoHugePage;
+    procedure ProcessOfLittleMemoryTakesNoHugePage;
     procedure HugePagesCanBeSwitchedOff;
     procedure FirstRecordReachesItsLastSlice;
     procedure GrowNeedsEnoughFreeSlices;
@@ -382,7 +383,7 @@ var
   Others: NativeUInt;
 begin
   Others := HandedOutSlices - ArenaBackedSlices - ColdSlices;
-  Same(HugeSlices - 1, WarmAfterOneSpan(100, 100, 0), 'warm slices');
+  Same(HugeSlices - 1, WarmAfterOneSpan(1, 1, 0), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
   Same(Others, HandedOutSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
@@ -390,7 +391,7 @@ end;
 
 procedure TArenaTests.LongSpanTakesNoHugePage;
 begin
-  Same(0, WarmAfterOneSpan(100, 100, SizeClassCount - 1), 'warm slices');
+  Same(0, WarmAfterOneSpan(1, 1, SizeClassCount - 1), 'warm slices');
 end;
 
 procedure TArenaTests.SlicesOfAHugePageAreZeros;
@@ -451,12 +452,20 @@ end;
 
 procedure TArenaTests.SparseThreadTakesNoHugePage;
 begin
-  Same(0, WarmAfterOneSpan(100, 99, 0), 'warm slices');
+  Same(0, WarmAfterOneSpan(1, 0, 0), 'warm slices');
+end;
+
+procedure TArenaTests.ProcessOfLittleMemoryTakesNoHugePage;
+var
+  HugeFrom: NativeUInt;
+begin
+  HugeFrom := ArenaBackedSlices + 1;
+  Same(0, WarmAfterOneSpan(HugeFrom, HugeFrom, 0), 'warm slices');
 end;
 
 procedure TArenaTests.HugePagesCanBeSwitchedOff;
 begin
-  Same(0, WarmAfterOneSpan(0, 100, 0), 'warm slices');
+  Same(0, WarmAfterOneSpan(0, 1, 0), 'warm slices');
 end;
 
 procedure TArenaTests.FirstRecordReachesItsLastSlice;
