@@ -498,8 +498,10 @@ var
   Way: PCachedPath;
 begin
   UnwindFrom(Frame, Limit, Walk);
+  // Not of the fields of Walk: Free Pascal 3.3.1 would copy both by one move that needs an aligned
+  // stack, and its run-time library raises an exception on the stack that a fault has left.
   if @Stacks.StepFrame = nil then
-    Way := PathAt(Cache, StartKey(Walk.Pc, Walk.Sp))
+    Way := PathAt(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize))
   else
     Way := PathInC(Cache, Walk);
   Result := TakeAnew(Cache, Way, Walk);
