@@ -335,6 +335,13 @@ begin
   SetLength(Result, Length(Result) - 1);
 end;
 
+// A report that names no block is made once for its place.
+function ComesOnce(const Expected: TExpected): Boolean;
+begin
+  Result := HasPlaceAlone(Expected)
+    or (Expected.Mistake = 'use-new') and not Expected.Lines.EndsWith(BlockLine);
+end;
+
 // Returns what is expected of a block of this size.
 function ExpectedOf(const Expected: TExpected; Size: Int64): TExpected;
 var
@@ -366,8 +373,8 @@ begin
       Checker.Title := Expected.Mistake + ', ' + Copy(Sections[Index], 1, LineEnd - 1);
       Checker.Facts.Read(Copy(Sections[Index], 1, LineEnd - 1));
       Checker.Report := Copy(Sections[Index], LineEnd + 1);
-      if (Checker.Report = '') and (Index > 1) and HasPlaceAlone(Expected) then
-        Continue; // the same place, reported once
+      if (Checker.Report = '') and (Index > 1) and ComesOnce(Expected) then
+        Continue;
       Checker.Check(OfTarget(ExpectedOf(Expected, Checker.Facts.Size)));
     end;
   finally

@@ -8,11 +8,15 @@ program OnDemand;
 uses
   LaneMM, cthreads, SysUtils, Promises, Churning;
 
+const
+  // From Free Pascal 3.3 on an object has a monitor.
+  MonitorSize = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$endif};
+
 type
   // As long as its block: one between guard pages, of the requested size, is of the same kind.
   TKept = class
     Number: Integer;
-    Room: array[1..16 - SizeOf(Pointer) - SizeOf(Integer)] of Byte;
+    Room: array[1..32 - SizeOf(Pointer) - MonitorSize - SizeOf(Integer)] of Byte;
   end;
 
 const
