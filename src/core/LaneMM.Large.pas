@@ -592,9 +592,13 @@ begin
     Exit(False);
   LockRecover; // before slices are counted that the record does not have yet
   Needed := SlicesFor(Size);
-  Spare := Span^.SpareCount;
-  if Needed < Span^.SliceCount then
-    Dec(Spare, Span^.SliceCount - Needed);
+  Spare := Needed + Span^.SpareCount; // more than SliceCount, but in a longer run that was kept
+  if Spare > Span^.SliceCount then
+    Dec(Spare, Span^.SliceCount)
+  else
+    Spare := 0;
+  if Spare > Span^.SpareCount then
+    Spare := Span^.SpareCount;
   if not ArenaUseSpare(Span, Spare) then
     Exit(False);
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);

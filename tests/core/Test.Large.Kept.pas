@@ -31,6 +31,7 @@ type
     procedure KeptRunIsNoBlock;
     procedure RunKeptLastIsTakenFirst;
     procedure RunTwiceAsLongServesABlock;
+    procedure BlockGrowsIntoTheRestOfItsKeptRun;
     procedure ShortAndLongRunsAreNotKept;
     procedure BlockWithSpareSlicesIsNotKept;
     procedure HeapKeepsFewRunsOfALength;
@@ -167,6 +168,20 @@ begin
   AssertTrue('three slices of six', Take(3) = Long);
   AssertTrue('not of seven', Take(3) = nil);
   LargeFree(Long);
+end;
+
+procedure TLargeKeptTests.BlockGrowsIntoTheRestOfItsKeptRun;
+var
+  Span: PSpan;
+  Backed: NativeUInt;
+begin
+  Span := Get(4);
+  AssertTrue('kept', KeepSpan(Span) and (Take(2) = Span));
+  Backed := ArenaBackedSlices;
+  AssertTrue('grown', LargeGrow(Span, 3 * SliceSize));
+  Same(0, Span^.SpareCount, 'spare slices');
+  Same(Backed, ArenaBackedSlices, 'backed slices');
+  LargeFree(Span);
 end;
 
 procedure TLargeKeptTests.ShortAndLongRunsAreNotKept;
