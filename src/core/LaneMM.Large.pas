@@ -3,8 +3,9 @@
 // Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount,
 //             IsMoved, IsHuge and Getter; Process.MovedSpans, LargeProbe, LargeDensity;
 //             THeap.Section, RunsClaimed, Runs, KeptSlices, MissedSlices, Getter.
-// Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Spare slices were
-//             never touched through this block; the block grows into them without a move.
+// Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Where there are
+//             none, it may end in an earlier slice: that of a kept run. Spare slices were never
+//             touched through this block; the block grows into them without a move.
 // Kept runs:  a thread keeps short runs that it has freed for its next blocks. Such a run is
 //             skReleased, with the end that ArenaTake gave it; it counts as backed. Each sweep
 //             releases all runs.
@@ -592,13 +593,9 @@ begin
     Exit(False);
   LockRecover; // before slices are counted that the record does not have yet
   Needed := SlicesFor(Size);
-  Spare := Needed + Span^.SpareCount; // more than SliceCount, but in a longer run that was kept
-  if Spare > Span^.SliceCount then
-    Dec(Spare, Span^.SliceCount)
-  else
-    Spare := 0;
-  if Spare > Span^.SpareCount then
-    Spare := Span^.SpareCount;
+  Spare := Span^.SpareCount;
+  if (Spare <> 0) and (Needed < Span^.SliceCount) then
+    Dec(Spare, Span^.SliceCount - Needed);
   if not ArenaUseSpare(Span, Spare) then
     Exit(False);
   Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
