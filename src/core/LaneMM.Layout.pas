@@ -41,7 +41,7 @@ const
   /// Step of the count of lives in TSpan.Remote; a word of 32 bits has no room for one.
   LifeStep = {$ifdef CPU64} NativeUInt(1) shl 32 {$else} NativeUInt(0) {$endif};
   /// Binary logarithm of the size of a span record, for the assembler.
-  SpanRecordShift = 7;
+  SpanRecordShift = 8;
   /// Cache lines of a heap record.
   HeapLines = 37;
   /// Most arenas of a process.

@@ -36,8 +36,9 @@ type
 
   /// One record per slice of an arena; the record of a span's first slice describes the span.
   ///
-  /// The first line is the owner's. A thread that frees blocks of another heap reads and writes
-  /// only the second, so it does not take the first from an owner that allocates.
+  /// The first line is the owner's. A thread that frees blocks of another heap reads the second
+  /// and writes the third: it takes neither the first nor the second from the owner. The fourth is
+  /// empty, since processors fetch lines in pairs.
   ///
   /// Const and owner hold for one life of a span: the thread that takes a run formats its record
   /// anew. A walk (WalkSpans) reads records at any time; its answer is inexact while spans change.
@@ -94,7 +95,6 @@ type
         Owner: PHeap;             //< racy    the owning heap, maybe plus AwaitsFree, or NoOwner; a
                                   //  thread that reads its own heap here owns the span, any other
                                   //  value may be old
-        Remote: TAtomicWord;      //< shared  blocks freed by other threads, see LaneMM.RemoteList
         BlockSize: NativeUInt;    //< racy    usable bytes of a block. Only a large block changes it
                                   //  in use; a walk with the old value reports the old size
         DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: a block begins
@@ -114,7 +114,11 @@ type
         Shard: Byte;              //< const   number of the shard that its slices belong to, for
                                   //  ever; 0 in a record that never was the first or last of a run
       );
-      2: (Lines: array[0..1] of TCacheLine); //< padding the record is two lines long
+      2: (
+        ReadLines: array[0..1] of TCacheLine; //< padding the owner's free reads above this line
+        Remote: TAtomicWord;      //< shared  blocks freed by other threads, see LaneMM.RemoteList
+      );
+      3: (Lines: array[0..3] of TCacheLine); //< padding the record is four lines long
   end;
 
   /// State that the rooms above keep for a thread. The engine zeroes it when a thread takes a heap.
@@ -416,7 +420,7 @@ implementation
   {$message fatal 'TShard: the fields no longer fit ShardLines'}
 {$ifend}
 {$if SizeOf(TSpan) <> 1 shl SpanRecordShift}
-  {$message fatal 'TSpan: the fields no longer fit two cache lines'}
+  {$message fatal 'TSpan: the fields no longer fit SpanRecordShift'}
 {$ifend}
 
 function OwnerOf(Span: PSpan): PHeap;
