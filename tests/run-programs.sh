@@ -137,6 +137,7 @@ program 0 ManyThreads
 program 0 LockedMemory
 program 0 FullAddresses
 program 0 Fragmented
+again 0 Fragmented 10
 program 0 HeapTrace -gh
 if is_wanted Successor; then
   for successor in -dHEAPTRC -dCMEM; do

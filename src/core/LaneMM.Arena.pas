@@ -81,6 +81,9 @@ const
   // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
   FewTries = 8;
   AllTries = High(NativeUInt);
+  // A 32-bit program saves addresses when its arenas have more than 1 GB: when there is this one.
+  SavesAddresses = {$ifdef CPU64} False {$else} True {$endif};
+  SavingArena = NativeUInt(1) shl 30 div SliceSize div LongestArena;
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
@@ -324,15 +327,36 @@ begin
   Last^.Owner := NoOwner;
 end;
 
+// Returns whether addresses that were never used are to be taken last.
+function AddressesAreScarce: Boolean; inline;
+begin
+  Result := SavesAddresses and (FrontierArena(SavingArena) <> nil);
+end;
+
+// Returns a run for a request, under the lock; nil if none, or, where addresses are scarce, if a
+// cold run fits better than each warm one.
+function Find(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
+var
+  Cold: PSpan;
+begin
+  if not IsWarm then
+    Exit(FreeRunFind(Shard^.Cold, SliceCount, Tries));
+  Result := FreeRunFind(Shard^.Warm, SliceCount, Tries);
+  if (Result = nil) or (Tries = AllTries) or not AddressesAreScarce then
+    Exit;
+  Cold := FreeRunFind(Shard^.Cold, SliceCount, Tries);
+  if (Cold <> nil) and (Cold^.SliceCount < Result^.SliceCount) then
+    Result := nil;
+end;
+
 // Takes a warm or a cold run of the shard if its lock is free; nil if none.
 function TakeOf(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 begin
   if not LockTry(Shard^.Lock) then
     Exit(nil);
-  if IsWarm then
-    Result := FreeRunTake(Shard^.Warm, SliceCount, Tries)
-  else
-    Result := FreeRunTake(Shard^.Cold, SliceCount, Tries);
+  Result := Find(Shard, IsWarm, SliceCount, Tries);
+  if Result <> nil then
+    FreeRunCut(Result, SliceCount);
   NoteWarm(Shard);
   ShardLeave(Shard);
   if Result <> nil then
@@ -411,10 +435,22 @@ begin
   ReleaseNew(PartOf(Result, SliceCount), Count - SliceCount, Number);
 end;
 
+// Takes a run that has to be made of warm and cold ones. For that all warm runs are purged.
+function TakeJoined(First, SliceCount: NativeUInt): PSpan;
+begin
+  Result := TakeFree(First, False, SliceCount, AllTries);
+  if (Result <> nil) or (SliceCount = 1) or not ArenaHasWarm then
+    Exit;
+  ArenaPurge(AllSlices);
+  Result := TakeFree(First, False, SliceCount, AllTries);
+end;
+
 // Takes slices that were counted as backed, but not warm ones.
 function TakeUnbacked(First, SliceCount: NativeUInt): PSpan;
 begin
   Result := TakeFree(First, False, SliceCount, FewTries);
+  if (Result = nil) and AddressesAreScarce then
+    Result := TakeJoined(First, SliceCount);
   if Result = nil then
     Result := TakeNew(First, SliceCount);
   if Result = nil then

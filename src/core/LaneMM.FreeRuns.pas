@@ -24,9 +24,9 @@ uses
 /// Adds the run of SliceCount slices at Span, joined with its free neighbours of the same warmth.
 /// Span has the number of the shard.
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
-/// Takes SliceCount slices from a free run in Bins that has at least as many; prefers short runs.
+/// Returns a free run in Bins that has at least SliceCount slices; prefers short runs.
 /// Checks at most Tries runs in the bin whose runs may be too short. Nil when it finds none.
-function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+function FreeRunFind(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 /// Returns true if Span is the first record of a free run.
@@ -249,7 +249,7 @@ begin
     AgeLinkOldest(ShardOf(Rest), Rest); // this request did not need it either
 end;
 
-function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+function FreeRunFind(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 var
   Bin: Cardinal;
 begin
@@ -264,8 +264,6 @@ begin
   end;
   if Result = nil then
     Result := BinFirst(Bins, Bin + 1);
-  if Result <> nil then
-    FreeRunCut(Result, SliceCount);
 end;
 
 procedure FreeRunsForget(Shard: PShard);

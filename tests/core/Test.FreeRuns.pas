@@ -61,7 +61,9 @@ uses
 
 function TakeRun(var Bins: TBins; Length: NativeUInt): PSpan;
 begin
-  Result := FreeRunTake(Bins, Length, High(NativeUInt));
+  Result := FreeRunFind(Bins, Length, High(NativeUInt));
+  if Result <> nil then
+    FreeRunCut(Result, Length);
 end;
 
 procedure SaveRuns(Shard: PShard; out Runs: TRuns);

@@ -1,19 +1,20 @@
 /// Allocates, resizes and frees large blocks of random sizes, untouched but for a word at each end, while
-/// 1,200 MB of them are in use: of the 4 GB of a 32-bit program they never use up the addresses. A block
-/// then grows step by step to 64 MB between the others, and in the end all are whole.
-///   Fragmented [SEED]
+/// 2,400 MB of them are in use: of the 4 GB of a 32-bit program they never use up the addresses. (On
+/// Windows, of 2 GB: 1,200 MB.) A block then grows step by step to 64 MB between the others, and in the
+/// end all are whole. How often memory is purged meanwhile decides nothing.
+///   Fragmented [MILLISECONDS BETWEEN PURGES [SEED]]
 program Fragmented;
 
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, SysUtils, Promises;
+  LaneMM, SysUtils, Promises, LaneMM.Types;
 
 const
   Kilobyte = 1024;
   Megabyte = Kilobyte * Kilobyte;
   BlockCount = 2048;
-  MostInUse = 1200 * NativeUInt(Megabyte);
+  MostInUse = {$ifdef MSWINDOWS} 1200 {$else} 2400 {$endif} * NativeUInt(Megabyte);
   StepCount = 40000;
   LongBlock = 64 * NativeUInt(Megabyte);
   LongStep = 8 * NativeUInt(Megabyte);
@@ -114,7 +115,8 @@ end;
 var
   Index: Cardinal;
 begin
-  Random := StrToIntDef(ParamStr(1), 1);
+  Process.PurgeDelayMs := StrToIntDef(ParamStr(1), Process.PurgeDelayMs);
+  Random := StrToIntDef(ParamStr(2), 1);
   try
     for Index := 1 to StepCount do
       Step;
