@@ -81,9 +81,6 @@ const
   // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
   FewTries = 8;
   AllTries = High(NativeUInt);
-  // A 32-bit program saves addresses when its arenas have more than 1 GB: when there is this one.
-  SavesAddresses = {$ifdef CPU64} False {$else} True {$endif};
-  SavingArena = NativeUInt(1) shl 30 div SliceSize div LongestArena;
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.
   FallenShare = 8;
 
@@ -327,36 +324,17 @@ begin
   Last^.Owner := NoOwner;
 end;
 
-// Returns whether addresses that were never used are to be taken last.
-function AddressesAreScarce: Boolean; inline;
-begin
-  Result := SavesAddresses and (FrontierArena(SavingArena) <> nil);
-end;
-
-// Returns a run for a request, under the lock; nil if none, or, where addresses are scarce, if a
-// cold run fits better than each warm one.
-function Find(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
-var
-  Cold: PSpan;
-begin
-  if not IsWarm then
-    Exit(FreeRunFind(Shard^.Cold, SliceCount, Tries));
-  Result := FreeRunFind(Shard^.Warm, SliceCount, Tries);
-  if (Result = nil) or (Tries = AllTries) or not AddressesAreScarce then
-    Exit;
-  Cold := FreeRunFind(Shard^.Cold, SliceCount, Tries);
-  if (Cold <> nil) and (Cold^.SliceCount < Result^.SliceCount) then
-    Result := nil;
-end;
-
 // Takes a warm or a cold run of the shard if its lock is free; nil if none.
 function TakeOf(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 begin
   if not LockTry(Shard^.Lock) then
     Exit(nil);
-  Result := Find(Shard, IsWarm, SliceCount, Tries);
-  if Result <> nil then
-    FreeRunCut(Result, SliceCount);
+  if not IsWarm then
+    Result := FreeRunTake(Shard^.Cold, SliceCount, Tries)
+  else if (Tries <> AllTries) and FrontierIsScarce then
+    Result := FreeRunTakeFitting(Shard, SliceCount, Tries)
+  else
+    Result := FreeRunTake(Shard^.Warm, SliceCount, Tries);
   NoteWarm(Shard);
   ShardLeave(Shard);
   if Result <> nil then
@@ -449,7 +427,7 @@ end;
 function TakeUnbacked(First, SliceCount: NativeUInt): PSpan;
 begin
   Result := TakeFree(First, False, SliceCount, FewTries);
-  if (Result = nil) and AddressesAreScarce then
+  if (Result = nil) and FrontierIsScarce then
     Result := TakeJoined(First, SliceCount);
   if Result = nil then
     Result := TakeNew(First, SliceCount);

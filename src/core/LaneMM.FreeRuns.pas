@@ -24,9 +24,11 @@ uses
 /// Adds the run of SliceCount slices at Span, joined with its free neighbours of the same warmth.
 /// Span has the number of the shard.
 procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
-/// Returns a free run in Bins that has at least SliceCount slices; prefers short runs.
+/// Takes SliceCount slices from a free run in Bins that has at least as many; prefers short runs.
 /// Checks at most Tries runs in the bin whose runs may be too short. Nil when it finds none.
-function FreeRunFind(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+/// The same from the warm runs of a shard; nil also when a cold run is long enough and shorter.
+function FreeRunTakeFitting(Shard: PShard; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 /// Returns true if Span is the first record of a free run.
@@ -249,7 +251,8 @@ begin
     AgeLinkOldest(ShardOf(Rest), Rest); // this request did not need it either
 end;
 
-function FreeRunFind(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+// Returns the run of FreeRunTake.
+function Find(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 var
   Bin: Cardinal;
 begin
@@ -264,6 +267,26 @@ begin
   end;
   if Result = nil then
     Result := BinFirst(Bins, Bin + 1);
+end;
+
+function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
+begin
+  Result := Find(Bins, SliceCount, Tries);
+  if Result <> nil then
+    FreeRunCut(Result, SliceCount);
+end;
+
+function FreeRunTakeFitting(Shard: PShard; SliceCount, Tries: NativeUInt): PSpan;
+var
+  Cold: PSpan;
+begin
+  Result := Find(Shard^.Warm, SliceCount, Tries);
+  if Result = nil then
+    Exit;
+  Cold := Find(Shard^.Cold, SliceCount, Tries);
+  if (Cold <> nil) and (Cold^.SliceCount < Result^.SliceCount) then
+    Exit(nil);
+  FreeRunCut(Result, SliceCount);
 end;
 
 procedure FreeRunsForget(Shard: PShard);

@@ -29,6 +29,9 @@ function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: Na
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
+/// Returns whether slices that were never used are to be taken last: this program lacks addresses
+/// before it lacks memory, and has used many.
+function FrontierIsScarce: Boolean; inline;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
 
@@ -61,6 +64,11 @@ begin
   if Index < ArenaLimit then
     // Acquire: the arena's fields. Pairs with AddArena.
     Result := PArena(LoadAcquire(Process.Arenas[Index]));
+end;
+
+function FrontierIsScarce: Boolean;
+begin
+  Result := SavesAddresses and (FrontierArena(SavingArena) <> nil);
 end;
 
 // Returns the number of arenas.

@@ -86,10 +86,6 @@ uses
   LaneMM.Arena;
 
 const
-  // A block that had to move takes a run of this many times its size: it then grows in place, and
-  // the bytes copied on the way stay a small part of its final size. A 32-bit program lacks
-  // addresses sooner; where pages are moved, its blocks take none to grow into.
-  GrowthFactor = {$ifdef CPU64} 8 {$else} {$ifdef MSWINDOWS} 2 {$else} 1 {$endif} {$endif};
   // Below this size a block moves to pages that are backed already, if there are any.
   SmallestSpare = 4 * 1024 * 1024;
   // Below this many bytes copying is cheaper than moving pages, whose old place must then be backed

@@ -48,6 +48,7 @@ type
     procedure RemovedRunIsNoRun;
     procedure OldestIsTheOneFreedFirst;
     procedure RestOfACutRunIsTheOldest;
+    procedure ColdRunThatFitsBetterKeepsTheWarmOneWhole;
     procedure ForgetLeavesNothing;
     procedure RunsOfTwoShardsStayApart;
     procedure EndOfARunOfAnotherShardIsNotFollowed;
@@ -61,9 +62,7 @@ uses
 
 function TakeRun(var Bins: TBins; Length: NativeUInt): PSpan;
 begin
-  Result := FreeRunFind(Bins, Length, High(NativeUInt));
-  if Result <> nil then
-    FreeRunCut(Result, Length);
+  Result := FreeRunTake(Bins, Length, High(NativeUInt));
 end;
 
 procedure SaveRuns(Shard: PShard; out Runs: TRuns);
@@ -279,6 +278,23 @@ begin
   Leave;
   Same(62, Found[0], 'oldest');
   Same(0, Found[1], 'youngest');
+end;
+
+procedure TFreeRunsTests.ColdRunThatFitsBetterKeepsTheWarmOneWhole;
+var
+  Found: array[0..2] of Integer;
+begin
+  Enter;
+  FreeRunAdd(SpanAt(0), 8, True);
+  FreeRunAdd(SpanAt(10), 6, False);
+  FreeRunAdd(SpanAt(20), 9, False);
+  Found[0] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 5, High(NativeUInt)));
+  Found[1] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 7, High(NativeUInt)));
+  Found[2] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 9, High(NativeUInt)));
+  Leave;
+  Same(-1, Found[0], 'five of a warm run of eight, with a cold one of six');
+  Same(0, Found[1], 'seven of it, with a cold one of nine');
+  Same(-1, Found[2], 'nine of no warm run');
 end;
 
 procedure TFreeRunsTests.ForgetLeavesNothing;
