@@ -1,6 +1,6 @@
 /* A program in C that is asked while it is busy: threads come and go, blocks cross threads, the C
  * library's own locks are in use (stdio, dlopen, localtime). Runs until its standard input ends;
- * exit code 1 if a block lost its contents. */
+ * exit code 1 if a block lost its contents, or one of calloc was not zero. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,12 +22,24 @@ static unsigned below(uint64_t *state, unsigned limit) {
   return (unsigned)(*state >> 20) % limit;
 }
 
+static size_t *zeros(size_t words) {
+  size_t *block = calloc(words, sizeof *block);
+  for (size_t i = 0; i < words; i++)
+    if (block[i] != 0) {
+      atomic_fetch_add(&faults, 1);
+      break;
+    }
+  return block;
+}
+
+/* Each word is written, so that what is freed is never zero. */
 static void turn(uint64_t *state) {
   size_t words = 2 + below(state, 1u << (1 + below(state, 15)));
-  size_t *block = malloc(words * sizeof *block);
+  size_t *block = below(state, 2) == 0 ? malloc(words * sizeof *block) : zeros(words);
   if (below(state, 4) == 0)
     block = realloc(block, (words *= 2) * sizeof *block);
-  block[0] = words;
+  for (size_t i = 0; i < words; i++)
+    block[i] = words;
   block[words - 1] = ~words;
   size_t *old = atomic_exchange(&places[below(state, PLACES)], block);
   if (old == NULL)
