@@ -92,8 +92,8 @@ function DebugBlockData(Block: PDebugBlock): PByte;
 function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
-/// Returns the bytes that a freed block counts in quarantine; a guarded one, whose contents are
-/// purged, a page.
+/// Returns the bytes that a freed block counts in quarantine: all of one that shares a span with
+/// others, SingleShare of a single one, a page of a guarded one, whose contents are purged.
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt; inline;
 /// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
@@ -108,6 +108,9 @@ uses
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
+  // The share of its bytes that a single block counts in quarantine. The small ones pass through the
+  // caches; of those that do not, more are kept.
+  SingleShare = 4;
   // The page size is 2 to this power.
   PageShift = 12;
 
@@ -323,10 +326,11 @@ end;
 
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
 begin
+  Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
   if Place.HasPages then
     Result := OsPageSize
-  else
-    Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
+  else if Place.IsClosable then
+    Result := Result div SingleShare;
 end;
 
 function DebugBlockData(Block: PDebugBlock): PByte;

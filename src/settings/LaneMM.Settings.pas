@@ -127,7 +127,7 @@ const
       Help: 'exit code of a program with memory errors that would exit with 0'),
     (Name: 'check'; Kind: okInterval; Default: 0;
       Help: 'check all debug blocks before every Nth heap operation'),
-    (Name: 'quarantine'; Kind: okNumber; Default: 16 shl 20;
+    (Name: 'quarantine'; Kind: okNumber; Default: 4 shl 20;
       Help: 'bytes of freed debug blocks that are kept from reuse'),
     (Name: 'fill'; Kind: okByte; Default: $90;
       Help: 'byte that fills new debug blocks, two hexadecimal digits'),

@@ -842,7 +842,7 @@ begin
     Same(0, LaneMM_CheckHeap, 'damaged blocks');
   end;
   Settings.Values[opGuard] := 0;
-  LaneMM_Configure('quarantine=16M');
+  LaneMM_Configure('quarantine=4M');
 end;
 
 // Writes to a freed block of Size bytes that looks like an object: it stays accessible. Returns how

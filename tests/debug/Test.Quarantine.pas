@@ -25,6 +25,7 @@ type
     procedure SetUp; override;
     procedure TearDown; override;
   published
+    procedure SingleBlockCountsAQuarterOfItsBytes;
     procedure FreedBlockWaitsForTheBytesOfTheSetting;
     procedure FreedBlocksOfOtherSizesCountAsWell;
     procedure BytesThatWaitAreAtMostThoseOfTheSetting;
@@ -40,7 +41,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types, LaneMM.Os, LaneMM.Threads, LaneMM.SettingsState,
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Threads, LaneMM.SettingsState,
   LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks, LaneMM.DebugThreads, LaneMM.Quarantine;
 
 const
@@ -123,6 +124,18 @@ begin
       Inc(Result, BytesHeld(Q));
     FreeMem(Q);
   until IsBack or (Result > 4 * Setting);
+end;
+
+procedure TQuarantineTests.SingleBlockCountsAQuarterOfItsBytes;
+const
+  Size = 1000 * 1000;
+var
+  P: Pointer;
+begin
+  P := GetMem(Size);
+  AtLeast(Size div 4, BytesHeld(P), 'bytes');
+  AtMost((Size + SliceSize) div 4, BytesHeld(P), 'bytes');
+  FreeMem(P);
 end;
 
 procedure TQuarantineTests.FreedBlockWaitsForTheBytesOfTheSetting;

@@ -361,7 +361,7 @@ begin
   finally
     LaneMM_ExitDebugMode;
     LaneMM_Configure('profile=0,rate=512K,guard=0,quarantine=0');
-    LaneMM_Configure('quarantine=16M'); // empty: other tests count what is backed
+    LaneMM_Configure('quarantine=4M'); // empty: other tests count what is backed
   end;
 end;
 
