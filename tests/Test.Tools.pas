@@ -723,4 +723,7 @@ begin
   AwaitParkedPurgeThread;
 end;
 
+initialization
+  // The tests of one process use up many addresses; what becomes scarce then has tests of its own.
+  Process.SavingFrom := High(NativeUInt);
 end.

@@ -29,9 +29,9 @@ function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: Na
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
-/// Returns whether slices that were never used are to be taken last: this program lacks addresses
-/// before it lacks memory, and has used many.
-function FrontierIsScarce: Boolean; inline;
+/// Returns whether slices that were never used are to be taken last: a program that lacks addresses
+/// before it lacks memory has used many.
+function FrontierIsScarce: Boolean;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
 
@@ -66,17 +66,34 @@ begin
     Result := PArena(LoadAcquire(Process.Arenas[Index]));
 end;
 
-function FrontierIsScarce: Boolean;
-begin
-  Result := SavesAddresses and (FrontierArena(SavingArena) <> nil);
-end;
-
 // Returns the number of arenas.
 function ArenaCount: NativeUInt;
 begin
   Result := 0;
   while FrontierArena(Result) <> nil do
     Inc(Result);
+end;
+
+// Returns the number of slices that all arenas have handed out.
+function UsedSlices: NativeUInt;
+var
+  Index: NativeUInt;
+  Arena: PArena;
+begin
+  Result := 0;
+  Index := 0;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
+  begin
+    Inc(Result, LoadAcquire(Arena^.Frontier));
+    Inc(Index);
+    Arena := FrontierArena(Index);
+  end;
+end;
+
+function FrontierIsScarce: Boolean;
+begin
+  Result := (Process.SavingFrom <> High(NativeUInt)) and (UsedSlices >= Process.SavingFrom);
 end;
 
 // ---------------------------------------------------------------------------- lookup

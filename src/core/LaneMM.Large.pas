@@ -83,7 +83,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena;
+  LaneMM.Frontier, LaneMM.Arena;
 
 const
   // Below this size a block moves to pages that are backed already, if there are any.
@@ -508,6 +508,15 @@ begin
     LargeFormat(Result, Size, Heap^.Getter);
 end;
 
+// Returns the slices that a block which had to move takes to grow into.
+function SpareFor(Size: NativeUInt): NativeUInt;
+begin
+  if FrontierIsScarce then
+    Result := SlicesFor(Size) * (SavingGrowthFactor - 1)
+  else
+    Result := SlicesFor(Size) * (GrowthFactor - 1);
+end;
+
 function LargeGet(Size: NativeUInt): PSpan;
 var
   IsHuge: Boolean;
@@ -527,7 +536,7 @@ function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
   if (Size < SmallestSpare) or IsTooLarge(Size) then
     Exit(LargeGet(Size));
-  Result := ArenaTakeSpare(SlicesFor(Size), SlicesFor(Size) * (GrowthFactor - 1));
+  Result := ArenaTakeSpare(SlicesFor(Size), SpareFor(Size));
   if Result = nil then
     Exit(LargeGet(Size));
   LargeFormat(Result, Size);
@@ -649,7 +658,7 @@ begin
   Result := nil;
   Needed := SlicesFor(Size);
   if Moving <> 0 then
-    Result := ArenaTakeSpare(Needed - Moving, Needed * (GrowthFactor - 1) + Moving);
+    Result := ArenaTakeSpare(Needed - Moving, SpareFor(Size) + Moving);
   if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
     Result := ArenaTakeSpare(Needed - Moving, Moving);
   if Result <> nil then

@@ -64,13 +64,17 @@ const
   FirstStep = NativeUInt(1) shl {$ifdef CPU64} 14 {$else} 9 {$endif};
   LongestArena = NativeUInt(1) shl {$ifdef CPU64} 24 {$else} 14 {$endif};
   {$endif}
-  /// Addresses are saved, if at all, when there is this arena: all have more than 1 GB then.
-  SavesAddresses = {$ifdef CPU64} False {$else} True {$endif};
-  SavingArena = NativeUInt(1) shl (30 - SliceShift) div LongestArena;
+  /// Process.SavingFrom: half of the addresses of a 32-bit program.
+  {$ifdef CPU64}
+  SavingFromDefault = High(NativeUInt);
+  {$else}
+  SavingFromDefault = NativeUInt(1) shl ({$ifdef MSWINDOWS} 30 {$else} 31 {$endif} - SliceShift);
+  {$endif}
   /// A large block that had to move takes a run of so many times its size: it then grows in place,
-  /// and the bytes copied on the way stay a small part of its final size. Where addresses are saved
-  /// and pages are moved, it takes no more than it needs.
-  GrowthFactor = {$ifdef CPU64} 8 {$else} {$ifdef MSWINDOWS} 2 {$else} 1 {$endif} {$endif};
+  /// and the bytes copied on the way stay a small part of its final size.
+  GrowthFactor = 8;
+  /// The same while addresses are scarce: where pages are moved, no more than it needs.
+  SavingGrowthFactor = {$ifdef MSWINDOWS} 2 {$else} 1 {$endif};
   /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
   CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.

@@ -367,6 +367,7 @@ begin
   Process.SharesSpans := True;
   Process.HasBarrier := OsBarrierStart;
   Process.HugeFrom := HugeFromDefault shr SliceShift;
+  Process.SavingFrom := SavingFromDefault;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
   Process.ShardCount := ShardCountFor(OsCpuCount);

@@ -323,6 +323,8 @@ type
                                                     //  another block
         LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
                                                     //  is made up for by the next one
+        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
+                                                    //  have handed out so many slices
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
         PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         CommitsUnderWay: TAtomicWord;               //< shared  threads that commit slices

@@ -108,8 +108,8 @@ uses
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
-  // The share of its bytes that a single block counts in quarantine. The small ones pass through the
-  // caches; of those that do not, more are kept.
+  // The share of its bytes that a single block counts in quarantine. The small ones pass through
+  // the caches; of those that do not, more are kept.
   SingleShare = 4;
   // The page size is 2 to this power.
   PageShift = 12;

@@ -13,6 +13,8 @@ type
   strict private
     IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
+    function TakeNew(SliceCount: NativeUInt): PSpan;
+    function TakeSaving(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
     procedure LockShards;
@@ -50,6 +52,8 @@ type
     procedure RunThatCouldNotBePurgedClaimsNoZeros;
     procedure ReleasedSpanThatWaitsIsWarm;
     procedure WarmRunOfAnyShardIsTakenFirst;
+    procedure ScarceAddressesJoinWarmAndColdRuns;
+    procedure ScarceAddressesTakeTheRunThatFits;
     procedure TakeNeverWaits;
     procedure GrowNeverWaits;
     procedure SlicesReadyForUseAreOfTheirShard;
@@ -570,6 +574,84 @@ var
 begin
   for Number := 1 to Process.ShardCount do
     LockLeave(Process.Shards[Number].Lock);
+end;
+
+// Returns a run of slices that were never used.
+function TArenaTests.TakeNew(SliceCount: NativeUInt): PSpan;
+begin
+  LockShards;
+  Result := ArenaTake(SliceCount);
+  UnlockShards;
+  AssertTrue('taken', Result <> nil);
+end;
+
+// Takes a run as if many addresses had been used.
+function TArenaTests.TakeSaving(SliceCount: NativeUInt): PSpan;
+var
+  Kept: NativeUInt;
+begin
+  Kept := Process.SavingFrom;
+  Process.SavingFrom := 0;
+  Result := Take(SliceCount);
+  Process.SavingFrom := Kept;
+end;
+
+function LongestFreeRun: NativeUInt;
+var
+  Number, Bin: Integer;
+
+  procedure Visit(Run: PSpan);
+  begin
+    while Run <> nil do
+    begin
+      if Run^.SliceCount > Result then
+        Result := Run^.SliceCount;
+      Run := Run^.Next;
+    end;
+  end;
+
+begin
+  Result := 0;
+  for Number := 1 to Process.ShardCount do
+    for Bin := 0 to BinCount - 1 do
+    begin
+      Visit(Process.Shards[Number].Warm.Heads[Bin]);
+      Visit(Process.Shards[Number].Cold.Heads[Bin]);
+    end;
+end;
+
+procedure TArenaTests.ScarceAddressesJoinWarmAndColdRuns;
+var
+  Run, Joined: PSpan;
+  Length, Frontier: NativeUInt;
+begin
+  Length := LongestFreeRun + 2;
+  Run := TakeNew(Length);
+  ArenaReleaseZero(ArenaSplit(Run, Length div 2));
+  ArenaRelease(Run);
+  Frontier := NewestArena^.Frontier;
+  Joined := TakeSaving(Length);
+  Same(Frontier, NewestArena^.Frontier, 'frontier');
+  AssertTrue('claims zeros', Joined^.IsZero);
+  ArenaReleaseZero(Joined);
+end;
+
+procedure TArenaTests.ScarceAddressesTakeTheRunThatFits;
+const
+  Length = 100;
+var
+  Warm, Between, Cold: PSpan;
+begin
+  Warm := TakeNew(Length + 1);
+  Between := TakeNew(1);
+  Cold := TakeNew(Length);
+  ArenaRelease(Warm);
+  ArenaReleaseZero(Cold);
+  AssertTrue('the cold run', TakeSaving(Length) = Cold);
+  AssertTrue('the warm run', TakeSaving(Length) = Warm);
+  ArenaReleaseZero(Cold);
+  ArenaRelease(Warm);
+  ArenaRelease(Between);
 end;
 
 procedure TArenaTests.TakeNeverWaits;

@@ -28,6 +28,7 @@ type
     procedure ShrinkKeepsPlaceAndContents;
     procedure ShrinkFreesWholeSlices;
     procedure MoveKeepsTheContents;
+    procedure MoveTakesLittleRoomWhereAddressesAreScarce;
     procedure MoveToMoreThanThereIsChangesNothing;
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ManyMovesLeaveTheSystemItsMappings;
@@ -205,6 +206,20 @@ begin
   MoveAndCheck(256 * 1024, 257 * 1024);
   MoveAndCheck(Megabyte, Megabyte);
   MoveAndCheck(3 * Megabyte, 20 * Megabyte);
+end;
+
+procedure TLargeTests.MoveTakesLittleRoomWhereAddressesAreScarce;
+var
+  Span: PSpan;
+  Kept, Copied: NativeUInt;
+begin
+  Kept := Process.SavingFrom;
+  Process.SavingFrom := 0;
+  Span := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
+  Process.SavingFrom := Kept;
+  AssertTrue('moved', Span <> nil);
+  Same(6 * Megabyte div SliceSize * SavingGrowthFactor, Span^.SliceCount, 'slices');
+  LargeFree(Span);
 end;
 
 procedure TLargeTests.MoveToMoreThanThereIsChangesNothing;
