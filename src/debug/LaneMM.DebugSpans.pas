@@ -38,6 +38,9 @@ const
   /// The same of a block with guard pages: its record lies in the first page, the contents end
   /// right before the last, but for their alignment; BlockSize is the requested size.
   GuardedClass = SingleClass + 1;
+  /// A single block counts one part in this many of its bytes in quarantine. The small ones pass
+  /// through the caches; of those that do not, more are kept.
+  SingleShare = 4;
 
 type
   /// The place of the parts of a block.
@@ -93,7 +96,7 @@ function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
 /// Returns the bytes that a freed block counts in quarantine: all of one that shares a span with
-/// others, SingleShare of a single one, a page of a guarded one, whose contents are purged.
+/// others, their SingleShare of a single one, a page of a guarded one, whose contents are purged.
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt; inline;
 /// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
@@ -108,9 +111,6 @@ uses
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
-  // The share of its bytes that a single block counts in quarantine. The small ones pass through
-  // the caches; of those that do not, more are kept.
-  SingleShare = 4;
   // The page size is 2 to this power.
   PageShift = 12;
 
