@@ -17,8 +17,6 @@ type
     function TakeSaving(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
-    procedure LockShards;
-    procedure UnlockShards;
   published
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
@@ -76,6 +74,14 @@ begin
   Result := ArenaTake(SliceCount);
   AssertTrue('taken', Result <> nil);
   Same(SliceCount, Result^.SliceCount, 'slices');
+end;
+
+// The same of slices that were never used.
+function TArenaTests.TakeNew(SliceCount: NativeUInt): PSpan;
+begin
+  LockShards;
+  Result := Take(SliceCount);
+  UnlockShards;
 end;
 
 function TArenaTests.FreeSlices: NativeUInt;
@@ -259,9 +265,7 @@ var
   Arena: PArena;
 begin
   Arena := ArenaWithNew(Count + 10);
-  LockShards;
-  Span := Take(Count);
-  UnlockShards;
+  Span := TakeNew(Count);
   AssertTrue('ends at the frontier', Span + Count = Arena^.Spans + Arena^.Frontier);
   ArenaRelease(ArenaSplit(Span, Count - 1));
   AssertTrue('grown', ArenaGrow(Span, Count + 9));
@@ -557,32 +561,6 @@ begin
     AssertFalse('claims zeros', Again^.IsZero);
   end;
   ArenaRelease(Span);
-end;
-
-// Plays threads that stand still with the locks. Nothing may be allocated before UnlockShards.
-procedure TArenaTests.LockShards;
-var
-  Number: Integer;
-begin
-  for Number := 1 to Process.ShardCount do
-    LockEnter(Process.Shards[Number].Lock);
-end;
-
-procedure TArenaTests.UnlockShards;
-var
-  Number: Integer;
-begin
-  for Number := 1 to Process.ShardCount do
-    LockLeave(Process.Shards[Number].Lock);
-end;
-
-// Returns a run of slices that were never used.
-function TArenaTests.TakeNew(SliceCount: NativeUInt): PSpan;
-begin
-  LockShards;
-  Result := ArenaTake(SliceCount);
-  UnlockShards;
-  AssertTrue('taken', Result <> nil);
 end;
 
 // Takes a run as if many addresses had been used.
