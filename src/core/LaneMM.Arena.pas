@@ -5,8 +5,8 @@
 //             that thread checks the list again after it leaves the lock, so no span is lost.
 //             Backed is raised before slices are taken and lowered after they are given back: a
 //             hard limit is exact with any number of threads.
-// Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones;
-//             a shard whose lock is taken is passed over.
+// Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones,
+//             unless addresses are scarce; a shard whose lock is taken is passed over.
 // Callers:    any thread.
 // Progress:   no thread waits for another: a lock is taken only if it is free, but ArenaPurge tries
 //             a while. All else is lock-free, but for the system calls.
@@ -413,7 +413,7 @@ begin
   ReleaseNew(PartOf(Result, SliceCount), Count - SliceCount, Number);
 end;
 
-// Takes a run that has to be made of warm and cold ones. For that all warm runs are purged.
+// Takes a run made of warm and cold ones if need be: then all warm ones are purged.
 function TakeJoined(First, SliceCount: NativeUInt): PSpan;
 begin
   Result := TakeFree(First, False, SliceCount, AllTries);

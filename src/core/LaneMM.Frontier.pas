@@ -30,7 +30,7 @@ function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
 /// Returns whether slices that were never used are to be taken last: a program that lacks addresses
-/// before it lacks memory has used many.
+/// before it lacks memory has used many. An old value decides for one request more.
 function FrontierIsScarce: Boolean;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
@@ -75,25 +75,23 @@ begin
 end;
 
 // Returns the number of slices that all arenas have handed out.
-function UsedSlices: NativeUInt;
+function HandedOutSlices: NativeUInt;
 var
   Index: NativeUInt;
-  Arena: PArena;
 begin
   Result := 0;
-  Index := 0;
-  Arena := FrontierArena(Index);
-  while Arena <> nil do
+  Index := ArenaCount;
+  while Index <> 0 do
   begin
-    Inc(Result, LoadAcquire(Arena^.Frontier));
-    Inc(Index);
-    Arena := FrontierArena(Index);
+    Dec(Index);
+    // Acquire: with nothing; see the field.
+    Inc(Result, LoadAcquire(FrontierArena(Index)^.Frontier));
   end;
 end;
 
 function FrontierIsScarce: Boolean;
 begin
-  Result := (Process.SavingFrom <> High(NativeUInt)) and (UsedSlices >= Process.SavingFrom);
+  Result := HandedOutSlices >= Process.SavingFrom;
 end;
 
 // ---------------------------------------------------------------------------- lookup
