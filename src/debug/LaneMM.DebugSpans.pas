@@ -95,8 +95,8 @@ function DebugBlockData(Block: PDebugBlock): PByte;
 function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
-/// Returns the bytes that a freed block counts in quarantine: all of one that shares a span with
-/// others, their SingleShare of a single one, a page of a guarded one, whose contents are purged.
+/// Returns the bytes that a freed block counts in quarantine: of a single one see SingleShare; a
+/// guarded one, whose contents are purged, counts a page.
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt; inline;
 /// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);

@@ -128,7 +128,7 @@ const
     (Name: 'check'; Kind: okInterval; Default: 0;
       Help: 'check all debug blocks before every Nth heap operation'),
     (Name: 'quarantine'; Kind: okNumber; Default: 4 shl 20;
-      Help: 'bytes of freed debug blocks that are kept from reuse'),
+      Help: 'bytes of freed debug blocks kept from reuse; of those above 64 KB a quarter counts'),
     (Name: 'fill'; Kind: okByte; Default: $90;
       Help: 'byte that fills new debug blocks, two hexadecimal digits'),
     // Positive as a number, so that a freed string looks counted: a second release changes it.
