@@ -44,7 +44,8 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
-  LaneMM.Engine, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
+  LaneMM.Engine, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
+  LaneMM.StacksState,
   LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
   LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile,
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
@@ -487,7 +488,8 @@ begin
   ExitProc := @SaySuccessor;
 end;
 
-procedure WatchEnd;
+// Writes the reports of the end.
+procedure ReportEnd(Context: Pointer);
 var
   List: PLeakList;
 begin
@@ -503,6 +505,11 @@ begin
   LeaksReport(List);
   if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
     ExitCode := Settings.Values[opDebugExit];
+end;
+
+procedure WatchEnd;
+begin
+  ReportRun(ReportEnd, nil);
 end;
 
 end.

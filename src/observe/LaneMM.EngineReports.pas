@@ -21,9 +21,24 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Arena, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Layout, LaneMM.Arena, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
   LaneMM.Unwind;
+
+type
+  // What LimitReport is called with.
+  PLimitNews = ^TLimitNews;
+  TLimitNews = record
+    Event: TLimitEvent;
+    Size: NativeUInt;
+  end;
+  // What CorruptionReport is called with.
+  PCorruptionNews = ^TCorruptionNews;
+  TCorruptionNews = record
+    Corruption: TCorruption;
+    Span: PSpan;
+    Block: PBlock;
+  end;
 
 // Returns the size in bytes of the limit, or of the reserve.
 function BytesOf(Event: TLimitEvent): NativeUInt;
@@ -51,26 +66,38 @@ begin
   SymbolizerClose(Symbolizer);
 end;
 
-procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
+// Reports the limit that a PLimitNews leads to.
+procedure ReportLimit(Context: Pointer);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve);
 var
   Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
+  Event: TLimitEvent;
 begin
+  Event := PLimitNews(Context)^.Event;
   BacktraceTake(Here);
   if not EventOpen(Opened, evLimit) then
     Exit;
   FieldsOpen(Fields);
   FieldCount(Fields, fiSize, BytesOf(Event), 'byte');
   FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
-  FieldCount(Fields, fiGiven, Size, 'byte');
+  FieldCount(Fields, fiGiven, PLimitNews(Context)^.Size, 'byte');
   HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[Event], Fields);
   AddStack(Opened.Text, msHereStack, Fields, Here);
   FieldsClose(Fields);
   EventClose(Opened);
+end;
+
+procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
+var
+  News: TLimitNews;
+begin
+  News.Event := Event;
+  News.Size := Size;
+  ReportRun(ReportLimit, @News);
 end;
 
 // Adds the bytes of a block's first word, in hexadecimal digits and as characters.
@@ -102,7 +129,8 @@ begin
   FieldEnd(Fields, fiText);
 end;
 
-procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+// Reports what a PCorruptionNews leads to.
+procedure ReportCorruption(Context: Pointer);
 const
   Messages: array[Boolean, TCorruption] of TMessage = ((msCorruptLink, msCorruptCount),
     (msCorruptList, msCorruptCount));
@@ -110,7 +138,13 @@ var
   Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
+  Corruption: TCorruption;
+  Span: PSpan;
+  Block: PBlock;
 begin
+  Corruption := PCorruptionNews(Context)^.Corruption;
+  Span := PCorruptionNews(Context)^.Span;
+  Block := PCorruptionNews(Context)^.Block;
   BacktraceTake(Here);
   if not EventOpen(Opened, evCorruption) then
     Exit;
@@ -129,6 +163,16 @@ begin
   AddStack(Opened.Text, msFoundStack, Fields, Here);
   FieldsClose(Fields);
   EventClose(Opened);
+end;
+
+procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+var
+  News: TCorruptionNews;
+begin
+  News.Corruption := Corruption;
+  News.Span := Span;
+  News.Block := Block;
+  ReportRun(ReportCorruption, @News);
 end;
 
 end.

@@ -1,5 +1,6 @@
 /// Overruns a block that is never freed, frees another one twice, and ends as its argument says:
-/// `halt` with exit code 3, an unhandled `exception`, `fault`, `kill`, otherwise normally;
+/// `halt` with exit code 3, an unhandled `exception`, `fault`, `leaf`, which faults in a routine without a
+/// frame where a program for x86_64 can, `kill`, otherwise normally;
 /// `file` frees twice once more while it writes a file, whose path is its second argument.
 program DamagedEnd;
 
@@ -39,6 +40,20 @@ begin
   FileClose(Handle);
 end;
 
+{$ifdef CPUX86_64}
+{$asmmode intel}
+procedure FaultInLeaf; assembler; nostackframe;
+asm
+  xor eax, eax
+  mov eax, [rax]
+end;
+{$else}
+procedure FaultInLeaf;
+begin
+  PByte(nil)^ := 1;
+end;
+{$endif}
+
 procedure EndAs(const How: string);
 begin
   if How = 'halt' then
@@ -47,6 +62,8 @@ begin
     raise Exception.Create('nobody handles this')
   else if How = 'fault' then
     PByte(nil)^ := 1
+  else if How = 'leaf' then
+    FaultInLeaf
   else if How = 'file' then
     FreeTwiceBesideFile(ParamStr(2));
   if How = 'kill' then

@@ -297,8 +297,26 @@ begin
   LaneMM_FreeSnapshot(Before);
 end;
 
+// Where nobody handles an exception: what is spoilt may be the run-time library's, which then faults
+// in its own end; a fault with LaneMM on the stack is what this program looks for.
+procedure GoOnUnlessOurs(Thing: TObject; Place: CodePointer; Count: LongInt; Frames: PCodePointer);
+var
+  All: array of NativeUInt;
+  Lines: array[0..9999] of AnsiChar;
+begin
+  SetLength(All, Count + 1);
+  All[0] := NativeUInt(Place);
+  Move(Frames^, All[1], Count * SizeOf(All[1]));
+  LaneMM_StackText(@All[0], Length(All), @Lines, SizeOf(Lines));
+  if Pos('LaneMM', Lines) = 0 then
+    Halt(0);
+  WriteLn(Lines);
+  Flush(Output);
+end;
+
 procedure RunSeed(Seed: QWord);
 begin
+  ExceptProc := @GoOnUnlessOurs;
   {$ifdef LINUX}
   FpAlarm(SecondsAtMost);
   {$endif}

@@ -30,6 +30,7 @@ type
     procedure DamageIsReportedAfterAnException;
     procedure DamageSetsTheExitCodeOfAProgramWithoutOne;
     procedure ReportsBeforeAFaultAreComplete;
+    procedure ReportsAfterAFaultInARoutineWithoutAFrameAreComplete;
     procedure ReportsBeforeAKillAreComplete;
     procedure NothingSpoiltMakesAReportFault;
     procedure NothingSpoiltMakesACheckFault;
@@ -181,6 +182,16 @@ end;
 procedure TReportsTests.ReportsBeforeAFaultAreComplete;
 begin
   IsWholeEnd('fault', 217);
+end;
+
+// Free Pascal 3.3.1 takes the stack for aligned, also after such a fault.
+procedure TReportsTests.ReportsAfterAFaultInARoutineWithoutAFrameAreComplete;
+begin
+  IsWholeEnd('leaf', 217);
+  Program_.Run('leaks', ['leaf']);
+  Program_.EndedWith(217);
+  Has('Memory leaks: ', Program_.Errors);
+  Has('Memory leaks: ', Program_.Written(LogSuffix));
 end;
 
 // No check at the end, but what was found before is there.

@@ -1,0 +1,35 @@
+/// Runs a report on a stack that is aligned as the compiler takes it to be.
+//
+// Owns:       nothing.
+// Invariants: the run-time library of Free Pascal 3.3.1 raises the exception of a fault on the
+//             stack that the fault left: 8 bytes off if that was in a routine without a frame. What
+//             runs from then on, up to the report at the end, has that stack, and that compiler
+//             copies records by moves that fault there. 3.2 has no such moves.
+// Callers:    reports that any thread can come to without debug mode; with it, LaneMM.Os aligns the
+//             stack in the signal handler.
+// Source:     Free Pascal 3.3.1, rtl/linux/x86_64/sighnd.inc; System V ABI for x86_64, 3.2.2.
+unit LaneMM.ReportStack;
+
+{$I ../LaneMM.inc}
+
+interface
+
+type
+  /// Writes a report. Context is the caller's.
+  TReportCall = procedure(Context: Pointer);
+
+/// Calls Call with Context.
+procedure ReportRun(Call: TReportCall; Context: Pointer);
+
+implementation
+
+{$ifdef LANEMM_ALIGNS}
+  {$I LaneMM.ReportStack.x64.inc}
+{$else}
+procedure ReportRun(Call: TReportCall; Context: Pointer);
+begin
+  Call(Context);
+end;
+{$endif}
+
+end.
