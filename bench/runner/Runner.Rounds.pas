@@ -45,7 +45,7 @@ uses
 const
   PauseFile = 'build/bench/pause';
   PauseMs = 200;
-  WarmBytes = 384 shl 20;
+  WarmBytes = 1280 shl 20; // more than any run of the suites `quick` and `full` has at its peak
   WarmUpScale = 0.01;
   LongRunSeconds = 8;
   FirstNumber = 3; // field of the line that Bench prints
