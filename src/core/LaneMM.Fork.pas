@@ -136,7 +136,7 @@ end;
 
 procedure EmptyHeap(Heap: PHeap);
 begin
-  FillChar(Heap^.Runs, SizeOf(Heap^.Runs), 0); // free runs like all others
+  Heap^.KeptCounts.All := 0; // free runs like all others
   Heap^.KeptSlices := 0;
   Heap^.Section := 0;
   Heap^.RunsClaimed := 0;

@@ -34,6 +34,15 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
+const
+  /// The lengths that serve a block of N slices, from N to 2 N, as bits of TKeptCounts.
+  ServingLengths: array[1..LongestKept] of UInt64 = ($000000000000FF00, $00000000FFFFFF00,
+    $0000FFFFFFFF0000, UInt64($FFFFFFFFFF000000), UInt64($FFFFFFFF00000000),
+    UInt64($FFFFFF0000000000), UInt64($FFFF000000000000), UInt64($FF00000000000000));
+  /// One run of a length in TKeptCounts.All.
+  OneOfLength: array[1..LongestKept] of UInt64 = (1, $100, $10000, $1000000, $100000000,
+    $10000000000, $1000000000000, $100000000000000);
+
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
 /// The same from the runs that the heap keeps; nil if it has none.
@@ -182,7 +191,7 @@ end;
 function HasRoom(Heap: PHeap; Length: NativeUInt): Boolean; inline;
 begin
   Result := (Heap^.KeptSlices + Length <= LeastKept + Heap^.MissedSlices)
-    and (Heap^.Runs[Length].Count < RunPlaces);
+    and (Heap^.KeptCounts.Each[Length] < RunPlaces);
 end;
 
 // Counts SliceCount slices that the heap did not have.
@@ -196,7 +205,6 @@ end;
 function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
 var
   Length: NativeUInt;
-  Kept: PKeptRuns;
 begin
   Length := Span^.SliceCount;
   if (Length < ShortestKept) or (Length > LongestKept) then
@@ -204,32 +212,34 @@ begin
   Result := RunsEnter(Heap, Heap) and HasRoom(Heap, Length);
   if Result then
   begin
-    Kept := @Heap^.Runs[Length];
     Inc(Heap^.KeptSlices, Length);
     Span^.Kind := skReleased;
-    Kept^.Places[Kept^.Count] := Span;
+    Heap^.Runs[Length].Places[Heap^.KeptCounts.Each[Length]] := Span;
     YieldPoint;
-    Inc(Kept^.Count);
+    Inc(Heap^.KeptCounts.Each[Length]);
   end;
   RunsLeave(Heap);
+end;
+
+// Takes the run of this length that was kept last, but for KeptSlices. Under Runs.
+function LastTake(Heap: PHeap; Length: NativeUInt): PSpan;
+begin
+  Dec(Heap^.KeptCounts.Each[Length]);
+  YieldPoint;
+  Result := Heap^.Runs[Length].Places[Heap^.KeptCounts.Each[Length]];
 end;
 
 // Takes the shortest run of SliceCount to Longest slices, of one length that was kept last; nil if
 // none.
 function KeptTake(Heap: PHeap; SliceCount, Longest: NativeUInt): PSpan;
-var
-  Kept: PKeptRuns;
 begin
   Result := nil;
   if RunsEnter(Heap, Heap) then
     while (Result = nil) and (SliceCount <= Longest) do
     begin
-      Kept := @Heap^.Runs[SliceCount];
-      if Kept^.Count > 0 then
+      if Heap^.KeptCounts.Each[SliceCount] > 0 then
       begin
-        Dec(Kept^.Count);
-        YieldPoint;
-        Result := Kept^.Places[Kept^.Count];
+        Result := LastTake(Heap, SliceCount);
         Dec(Heap^.KeptSlices, SliceCount);
       end;
       Inc(SliceCount);
@@ -272,18 +282,10 @@ end;
 procedure ReleaseRuns(Heap: PHeap);
 var
   Length: Cardinal;
-  Kept: PKeptRuns;
 begin
   for Length := ShortestKept to LongestKept do
-  begin
-    Kept := @Heap^.Runs[Length];
-    while Kept^.Count > 0 do
-    begin
-      Dec(Kept^.Count);
-      YieldPoint;
-      ArenaRelease(Kept^.Places[Kept^.Count]);
-    end;
-  end;
+    while Heap^.KeptCounts.Each[Length] > 0 do
+      ArenaRelease(LastTake(Heap, Length));
   Heap^.KeptSlices := 0;
   Heap^.MissedSlices := 0;
 end;

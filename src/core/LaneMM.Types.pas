@@ -134,10 +134,16 @@ type
 
   /// Free runs of one length that a heap keeps.
   TKeptRuns = record
-    Count: NativeUInt;                        //< lock Runs  runs in Places
     Places: array[0..RunPlaces - 1] of PSpan; //< lock Runs  the one kept last is the last
+    Padding: PSpan;                           //< padding the size is a power of two
   end;
-  PKeptRuns = ^TKeptRuns;
+  /// How many of each length, in one word: the assembler finds a run that serves by one look.
+  TKeptCounts = record
+    case Byte of
+      0: (Each: array[1..LongestKept] of Byte); //< lock Runs  by length; of one that is shorter
+                                                //  than ShortestKept 0
+      1: (All: UInt64);                        //< lock Runs  all of them
+  end;
 
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
   /// third kind: LaneMM.Sampler uses Current, Queues and Taken by its own rules, under SampleLock.
@@ -176,6 +182,7 @@ type
         RunsClaimed: TAtomicWord;                       //< shared  1: another thread has Runs, or
                                                         //  is about to
         Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< lock Runs  by length
+        KeptCounts: TKeptCounts;                        //< lock Runs  of Runs
         KeptSlices: NativeUInt;                         //< racy    slices of Runs; written under
                                                         //  Runs. An old value moves a sweep, and
                                                         //  makes a sum inexact

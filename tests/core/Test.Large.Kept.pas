@@ -55,6 +55,7 @@ type
     procedure BlockFreedLastIsAllocatedAgain;
     procedure KeptRunsCountAsCached;
     procedure BlocksAreServedFromKeptRuns;
+    procedure GetMemTakesTheShortestRunThatServes;
     procedure ZeroedBlockFromAKeptRunIsZero;
     procedure FreeMemKeepsNoSpareAndNoMovedRun;
     procedure ThreadThatOnlyFreesKeepsFew;
@@ -518,6 +519,37 @@ begin
       Kept := LargeKeptSlices(OsThreadHeap);
     Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices');
   end;
+end;
+
+// Frees two blocks, whose runs the calling thread's heap then keeps.
+procedure KeepBoth(First, Second: Pointer);
+begin
+  WantSweep;
+  FreeMem(First);
+  FreeMem(Second);
+end;
+
+// Those from the length of the block to twice as long, of two that are kept.
+procedure TLargeKeptTests.GetMemTakesTheShortestRunThatServes;
+var
+  Wanted, First, Second, Best: NativeUInt;
+  P: PByte;
+begin
+  for Wanted := ShortestKept to LongestKept do
+    for First := ShortestKept to LongestKept do
+      for Second := First to LongestKept do
+      begin
+        LargeReleaseKept(OsThreadHeap);
+        KeepBoth(Get(First)^.Start, Get(Second)^.Start);
+        Best := First;
+        if First < Wanted then
+          Best := Second;
+        if (Best < Wanted) or (Best > 2 * Wanted) then
+          Best := 0;
+        P := GetMem(Wanted * SliceSize);
+        Same(First + Second - Best, LargeKeptSlices(OsThreadHeap), 'slices that stay');
+        FreeMem(P);
+      end;
 end;
 
 procedure TLargeKeptTests.ZeroedBlockFromAKeptRunIsZero;

@@ -56,7 +56,7 @@
 
 /* Addresses. */
 #define Section 0                   /* THeap.Section: 0, the run that is freed, or Taking */
-#define Count 1                     /* TKeptRuns.Count */
+#define Count 1                     /* THeap.KeptCounts */
 #define Places 2                    /* TKeptRuns.Places, two of them */
 #define Remote 4                    /* TSpan.Remote of run 1 and 2 */
 #define Taking 3
