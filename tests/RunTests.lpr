@@ -19,7 +19,7 @@ uses
   Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox,
   Test.Unloading,
   {$endif}
-  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Quarantine,
+  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Patterns, Test.Quarantine,
   Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin
