@@ -20,8 +20,8 @@ procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace); inline;
 function ParcelBytes(Parcel: PParcel): NativeUInt;
 /// Returns the number of its blocks.
 function ParcelCount(Parcel: PParcel): NativeUInt;
-/// Takes the oldest block out, and prefetches the record of the next one, and its slot as far as it
-/// is short. Of Place it writes Block, Span and Slot. Returns False for nil and for an empty
+/// Takes the oldest block out, and prefetches the record of the next one, its slot as far as it is
+/// short, and items of later calls. Of Place it writes Block, Span and Slot. Returns False for nil and for an empty
 /// parcel.
 function ParcelGet(Parcel: PParcel; out Place: TDebugPlace): Boolean; inline;
 /// Returns an empty parcel for Room blocks, at most ParcelLimit, that hold BlockBytes each; nil
@@ -43,6 +43,8 @@ uses
 const
   // Bytes that parcels are cut from.
   StockBytes = 64 shl 10;
+  // Items between the one that is taken and the one that is fetched: two cache lines.
+  ItemsAhead = 5;
 
 procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace);
 var
@@ -81,6 +83,8 @@ begin
   if Item = Parcel^.Limit then
     Exit;
   PatternFetch(PByte(Item^.Block), Item^.Slot, Parcel^.BlockBytes - SizeOf(TDebugBlock));
+  Inc(Item, ItemsAhead);
+  PatternFetch(PByte(Item), PByte(Item), 1);
 end;
 
 // Cuts new parcels; the rest of the pages stays unused.
