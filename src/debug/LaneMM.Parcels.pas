@@ -21,8 +21,8 @@ function ParcelBytes(Parcel: PParcel): NativeUInt;
 /// Returns the number of its blocks.
 function ParcelCount(Parcel: PParcel): NativeUInt;
 /// Takes the oldest block out, and prefetches the record of the next one, its slot as far as it is
-/// short, and items of later calls. Of Place it writes Block, Span and Slot. Returns False for nil and for an empty
-/// parcel.
+/// short, and items of later calls. Of Place it writes Block, Span and Slot. Returns False for nil
+/// and for an empty parcel.
 function ParcelGet(Parcel: PParcel; out Place: TDebugPlace): Boolean; inline;
 /// Returns an empty parcel for Room blocks, at most ParcelLimit, that hold BlockBytes each; nil
 /// without memory.
