@@ -44,6 +44,9 @@ const
   SpanRecordShift = 8;
   /// Cache lines of a heap record.
   HeapLines = 37;
+  /// Up to so many bytes the assembler copies, fills and compares without a loop, since no CPU
+  /// predicts how often a loop runs.
+  MostFew = 128;
   /// Most arenas of a process.
   ArenaLimit = 64;
   /// A word with the address of a heap and a count: the address is shifted by this many bits (a

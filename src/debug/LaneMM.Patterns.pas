@@ -56,10 +56,6 @@ const
   StepSize = 4 * WordSize;
   // From this size on the run-time library is faster.
   LongSize = 512;
-  {$ifdef LANEMM_ASM}
-  // Up to so many bytes the assembler works without a loop.
-  MostFew = 128;
-  {$endif}
   // Bytes that PatternFetch fetches at most.
   MostFetched = 512;
   // A word of equal bytes is their value times this.

@@ -24,6 +24,7 @@ type
     procedure LastFreedBlockIsHandedOutNext;
     procedure GrowingKeepsTheContentsOverAllTiers;
     procedure ShrinkingKeepsTheContentsOverAllTiers;
+    procedure CopyWritesNoByteBehindItsEnd;
     procedure RandomResizesKeepTheContents;
     procedure ResizeWithinTheUsableSizeStaysInPlace;
     procedure ShrinkToAQuarterStaysInPlace;
@@ -205,6 +206,46 @@ begin
     for Other := 0 to Index do
       if SampleSizes[Other] <> 0 then
         ResizeAndCheck(SampleSizes[Index], SampleSizes[Other]);
+end;
+
+// The block moves to a place among blocks in use.
+procedure TBlocksTests.CopyWritesNoByteBehindItsEnd;
+const
+  Count = 9;
+  Free = 4;
+var
+  Others: array[0..Count - 1] of PByte;
+  Moved: PByte;
+  Size, Target, Place: NativeUInt;
+  Index, Wrong: Integer;
+begin
+  Wrong := 0;
+  for Size := 1 to 400 do
+  begin
+    Moved := GetMem(Size);
+    ReallocMem(Moved, MemSize(Moved) + 1);
+    Target := MemSize(Moved);
+    FreeMem(Moved);
+    Moved := GetMem(Size);
+    FillChar(Moved^, MemSize(Moved), Size);
+    for Index := 0 to High(Others) do
+    begin
+      Others[Index] := GetMem(Target);
+      FillChar(Others[Index]^, MemSize(Others[Index]), not Size);
+    end;
+    FreeMem(Others[Free]);
+    ReallocMem(Moved, MemSize(Moved) + 1);
+    AssertTrue('place', Moved = Others[Free]);
+    for Place := 0 to Size - 1 do
+      Inc(Wrong, Ord(Moved[Place] <> Byte(Size)));
+    for Index := 0 to High(Others) do
+      if Index <> Free then
+        for Place := 0 to MemSize(Others[Index]) - 1 do
+          Inc(Wrong, Ord(Others[Index][Place] <> Byte(not Size)));
+    for Index := 0 to High(Others) do
+      FreeMem(Others[Index]);
+  end;
+  Same(0, Wrong, 'wrong bytes');
 end;
 
 procedure TBlocksTests.RandomResizesKeepTheContents;
