@@ -94,6 +94,10 @@ for source in $sources; do
     echo "src/$source: no counterpart on Windows" >&2
     exit 1
   fi
+  if ! grep -q '^end;' "$new.source" && sed 's/\/\/.*//' "$new.source" | grep -nEw 'r1[01]d?' >&2; then
+    echo "src/$source: a part of routines has these registers, which only whole routines save" >&2
+    exit 1
+  fi
   { echo "// Made of ${source#*/} by \`sh tools/windows-assembler.sh\`."
     renamed < "$new.source" | with_saved_registers; } > "$new"
   if [ "${1-}" != --check ]; then
