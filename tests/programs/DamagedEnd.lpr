@@ -1,6 +1,6 @@
 /// Overruns a block that is never freed, frees another one twice, and ends as its argument says:
 /// `halt` with exit code 3, an unhandled `exception`, `fault`, `leaf`, which faults in a routine without a
-/// frame where a program for x86_64 can, `kill`, otherwise normally;
+/// frame where a program for x86_64 can, and has lost blocks, `kill`, otherwise normally;
 /// `file` frees twice once more while it writes a file, whose path is its second argument.
 program DamagedEnd;
 
@@ -54,6 +54,17 @@ begin
 end;
 {$endif}
 
+// Many blocks: what is left on the stack may still point to one of them, which is no leak then.
+procedure LoseAndFault;
+var
+  Index: Integer;
+  Lost: Pointer;
+begin
+  for Index := 1 to 30 do
+    GetMem(Lost, 1000);
+  FaultInLeaf;
+end;
+
 procedure EndAs(const How: string);
 begin
   if How = 'halt' then
@@ -63,7 +74,7 @@ begin
   else if How = 'fault' then
     PByte(nil)^ := 1
   else if How = 'leaf' then
-    FaultInLeaf
+    LoseAndFault
   else if How = 'file' then
     FreeTwiceBesideFile(ParamStr(2));
   if How = 'kill' then
