@@ -88,7 +88,7 @@ var
 begin
   Result := 0;
   for Length := ShortestKept to LongestKept do
-    Inc(Result, Heap.Runs[Length].Count * Length * SliceSize);
+    Inc(Result, Heap.KeptCounts.Each[Length] * Length * SliceSize);
 end;
 
 procedure AddSpan(var Numbers: TClassNumbers; Blocks, Capacity, SpanBytes: UInt64);
