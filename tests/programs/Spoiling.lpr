@@ -297,8 +297,8 @@ begin
   LaneMM_FreeSnapshot(Before);
 end;
 
-// Where nobody handles an exception: what is spoilt may be the run-time library's, which then faults
-// in its own end; a fault with LaneMM on the stack is what this program looks for.
+// For exceptions at the end that nobody handles: what is spoilt may be the run-time library's, which
+// then faults in its own end; a fault with LaneMM on the stack is what this program looks for.
 procedure GoOnUnlessOurs(Thing: TObject; Place: CodePointer; Count: LongInt; Frames: PCodePointer);
 var
   All: array of NativeUInt;
@@ -316,7 +316,6 @@ end;
 
 procedure RunSeed(Seed: QWord);
 begin
-  ExceptProc := @GoOnUnlessOurs;
   {$ifdef LINUX}
   FpAlarm(SecondsAtMost);
   {$endif}
@@ -324,6 +323,7 @@ begin
   Fill;
   Spoil;
   Look;
+  ExceptProc := @GoOnUnlessOurs;
   Halt(0);
 end;
 
