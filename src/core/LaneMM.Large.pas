@@ -229,21 +229,29 @@ begin
   Result := Heap^.Runs[Length].Places[Heap^.KeptCounts.Each[Length]];
 end;
 
-// Takes the shortest run of SliceCount to Longest slices, of one length that was kept last; nil if
-// none.
-function KeptTake(Heap: PHeap; SliceCount, Longest: NativeUInt): PSpan;
+// Returns the shortest of these lengths, bits of TKeptCounts; there is one.
+function ShortestOf(Lengths: UInt64): NativeUInt;
+begin
+  Result := 1;
+  while Lengths and High(Byte) = 0 do
+  begin
+    Lengths := Lengths shr 8;
+    Inc(Result);
+  end;
+end;
+
+// Takes the shortest run of one of these lengths, of one length that was kept last; nil if none.
+function KeptTake(Heap: PHeap; Lengths: UInt64): PSpan;
+var
+  Length: NativeUInt;
 begin
   Result := nil;
-  if RunsEnter(Heap, Heap) then
-    while (Result = nil) and (SliceCount <= Longest) do
-    begin
-      if Heap^.KeptCounts.Each[SliceCount] > 0 then
-      begin
-        Result := LastTake(Heap, SliceCount);
-        Dec(Heap^.KeptSlices, SliceCount);
-      end;
-      Inc(SliceCount);
-    end;
+  if RunsEnter(Heap, Heap) and (Heap^.KeptCounts.All and Lengths <> 0) then
+  begin
+    Length := ShortestOf(Heap^.KeptCounts.All and Lengths);
+    Result := LastTake(Heap, Length);
+    Dec(Heap^.KeptSlices, Length);
+  end;
   RunsLeave(Heap);
   if Result <> nil then
     Result^.IsZero := False;
@@ -253,21 +261,14 @@ function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 begin
   Result := nil;
   if (SliceCount >= ShortestKept) and (SliceCount <= LongestKept) then
-    Result := KeptTake(Heap, SliceCount, SliceCount);
+    Result := KeptTake(Heap, OneOfLength[SliceCount] * High(Byte));
 end;
 
 // Takes a run of about this length, of which at most half is unused; nil if none.
 function KeptTakeAbout(Heap: PHeap; SliceCount: NativeUInt): PSpan;
-var
-  Longest: NativeUInt;
 begin
   LockRecover; // before a run is taken that a recovery would take for a lost one
-  Longest := 2 * SliceCount;
-  if Longest > LongestKept then
-    Longest := LongestKept;
-  Result := nil;
-  if Longest >= ShortestKept then
-    Result := KeptTake(Heap, SliceCount, Longest);
+  Result := KeptTake(Heap, ServingLengths[SliceCount]);
   if Result = nil then
     CountMissed(Heap, SliceCount);
 end;

@@ -142,7 +142,7 @@ type
     case Byte of
       0: (Each: array[1..LongestKept] of Byte); //< lock Runs  by length; of one that is shorter
                                                 //  than ShortestKept 0
-      1: (All: UInt64);                        //< lock Runs  all of them
+      1: (All: UInt64);                         //< lock Runs  all of them
   end;
 
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
