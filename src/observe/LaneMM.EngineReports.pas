@@ -74,18 +74,18 @@ var
   Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
-  Event: TLimitEvent;
+  News: PLimitNews;
 begin
-  Event := PLimitNews(Context)^.Event;
+  News := Context;
   BacktraceTake(Here);
   if not EventOpen(Opened, evLimit) then
     Exit;
   FieldsOpen(Fields);
-  FieldCount(Fields, fiSize, BytesOf(Event), 'byte');
+  FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
   FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
-  FieldCount(Fields, fiGiven, PLimitNews(Context)^.Size, 'byte');
+  FieldCount(Fields, fiGiven, News^.Size, 'byte');
   HeadAdd(Opened.Text, Fields);
-  MessageAdd(Opened.Text, Messages[Event], Fields);
+  MessageAdd(Opened.Text, Messages[News^.Event], Fields);
   AddStack(Opened.Text, msHereStack, Fields, Here);
   FieldsClose(Fields);
   EventClose(Opened);
@@ -138,25 +138,21 @@ var
   Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
-  Corruption: TCorruption;
-  Span: PSpan;
-  Block: PBlock;
+  News: PCorruptionNews;
 begin
-  Corruption := PCorruptionNews(Context)^.Corruption;
-  Span := PCorruptionNews(Context)^.Span;
-  Block := PCorruptionNews(Context)^.Block;
+  News := Context;
   BacktraceTake(Here);
   if not EventOpen(Opened, evCorruption) then
     Exit;
   FieldsOpen(Fields);
-  FillBlock(Fields, Span, Block);
+  FillBlock(Fields, News^.Span, News^.Block);
   HeadAdd(Opened.Text, Fields);
-  MessageAdd(Opened.Text, Messages[Block = nil, Corruption], Fields);
-  if (Corruption = coLink) and (Block <> nil) then
+  MessageAdd(Opened.Text, Messages[News^.Block = nil, News^.Corruption], Fields);
+  if (News^.Corruption = coLink) and (News^.Block <> nil) then
   begin
     if not Report.HidesContents then
       MessageAdd(Opened.Text, msCorruptWord, Fields);
-    if PByte(Block) <> Span^.Start then
+    if PByte(News^.Block) <> News^.Span^.Start then
       MessageAdd(Opened.Text, msBlockBefore, Fields);
   end;
   MessageAdd(Opened.Text, msDebugAdvice, Fields);
