@@ -14,6 +14,10 @@ interface
 uses
   LaneMM.Layout, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.Patterns;
 
+const
+  /// Items between the one that is the next and the one that is fetched: two cache lines.
+  ItemsAhead = 5;
+
 /// Adds a block to a parcel that is not full.
 procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace); inline;
 /// Returns the bytes that the blocks of a parcel hold.
@@ -43,8 +47,6 @@ uses
 const
   // Bytes that parcels are cut from.
   StockBytes = 64 shl 10;
-  // Items between the one that is taken and the one that is fetched: two cache lines.
-  ItemsAhead = 5;
 
 procedure ParcelPut(Parcel: PParcel; const Place: TDebugPlace);
 var
