@@ -338,8 +338,8 @@ begin
     TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` prints source lines of modules with'
       + ' debug information.'#10)
   else if Log.Symbolizer.Elf.HasUnknownLines then
-    TextAdd(Text, '  The line numbers cannot be read: compressed debug information, or not'
-      + ' DWARF 2 to 5; compile with -gl.'#10)
+    TextAdd(Text, '  The line numbers cannot be read: not DWARF 2 to 5, or compressed otherwise'
+      + ' than by zlib; compile with -gl.'#10)
   else
     TextAdd(Text, '  No line numbers: compile with -gl, and with -Xs- if the program is'
       + ' stripped.'#10);

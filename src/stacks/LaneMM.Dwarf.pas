@@ -40,7 +40,7 @@ function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 
 /// Sets FileName and Line of the symbols that Lines describes. Bias is the distance in bytes from
 /// the addresses in the file to those of the process. Returns False when no unit of the section
-/// could be read: another version, or compressed.
+/// could be read: another version, or still compressed.
 function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
   : Boolean;
 

@@ -91,7 +91,8 @@ begin
   ForceDirectories(Scratch);
   Random.Start(Seed);
   SettingsPrepare(Folder + 'Target');
-  ElfPrepare([Folder + 'Target', Folder + 'libMapped.so', Folder + 'libMappedC.so']);
+  ElfPrepare([Folder + 'Target', Folder + 'libMapped.so', Folder + 'libMappedC.so',
+    Folder + 'libMappedZ.so']);
   RunCases('settings', SettingsCase);
   RunCases('elf', ElfCase);
   WriteLn(PassedCount, ' passed, ', FailedCount, ' failed');

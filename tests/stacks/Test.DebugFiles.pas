@@ -20,6 +20,7 @@ type
   published
     procedure LinesComeFromTheFileBesideTheProgram;
     procedure LinesComeFromTheFolderOfDebugFiles;
+    procedure LinesComeFromACompressedFile;
     procedure FileOfAnotherBuildIsNotUsed;
   end;
 
@@ -60,6 +61,13 @@ end;
 procedure TDebugFilesTests.LinesComeFromTheFolderOfDebugFiles;
 begin
   RunAfter('mkdir .debug && mv Leaking.dbg .debug');
+  Has(Frame, Program_.Errors);
+end;
+
+procedure TDebugFilesTests.LinesComeFromACompressedFile;
+begin
+  RunAfter('o=${OBJCOPY:-objcopy} && $o --compress-debug-sections=zlib Leaking.dbg'
+    + ' && $o --remove-section=.gnu_debuglink Leaking && $o --add-gnu-debuglink=Leaking.dbg Leaking');
   Has(Frame, Program_.Errors);
 end;
 

@@ -12,7 +12,7 @@ type
   TElfTests = class(TLaneTest)
   strict private
     Image: array[0..1 shl 20 - 1] of Byte; // longer than the gaps between mappings
-    FileName: string;
+    FileName, DebugFolder: string;
     Start: PByte;
     Symbols: TSymbols;
     Elf: TElf;
@@ -20,7 +20,9 @@ type
     procedure SetWord(Offset: Cardinal; Value: UInt64);
     procedure SetText(Offset: Cardinal; const Text: string);
     procedure SetSection(Index, Name, First, Size, Link: Cardinal);
+    procedure AddBuildId(const Id: string);
     procedure WriteFile;
+    procedure WriteDebugFile(const Id: string);
     procedure Resolve;
     function Routine: string;
   protected
@@ -32,6 +34,9 @@ type
     procedure SectionsPastTheEndOfTheFileAreNotRead;
     procedure SectionNameThatTheFileCutsIsNoName;
     procedure RoutineNameThatTheFileCutsIsNoName;
+    procedure NamesComeFromTheFileOfTheSameBuild;
+    procedure FileOfAnotherBuildIdIsNotUsed;
+    procedure BuildIdThatTheFileCutsIsNone;
   end;
 
 implementation
@@ -53,6 +58,7 @@ const
   SymbolTable = 1024;
   SymbolLength = 24;
   NameTable = 2048;
+  NoteOffset = 2200;
   RoutineOffset = 3000;   // of the code
   RoutineSize = 100;
 
@@ -93,14 +99,27 @@ begin
   SetHalf(SectionCountOffset, 3);
   SetHalf(NamesIndexOffset, 1);
   SetHalf(SegmentLengthOffset, 56);
-  SetText(NameTable, #0'.strtab'#0'.symtab'#0'ROUTINE'#0);
-  SetSection(1, 1, NameTable, 25, 0);
+  SetText(NameTable, #0'.strtab'#0'.symtab'#0'ROUTINE'#0'.note.gnu.build-id'#0);
+  SetSection(1, 1, NameTable, 44, 0);
   SetSection(2, 9, SymbolTable, 2 * SymbolLength, 1);
   PCardinal(@Image[SymbolTable + SymbolLength])^ := 17;
   Image[SymbolTable + SymbolLength + 4] := 2;
   SetWord(SymbolTable + SymbolLength + 8, RoutineOffset);
   SetWord(SymbolTable + SymbolLength + 16, RoutineSize);
   FileName := ExtractFilePath(ParamStr(0)) + 'one-routine.elf';
+  DebugFolder := ExtractFilePath(ParamStr(0)) + 'debug-files';
+end;
+
+// Adds a note as section 3, the last one.
+procedure TElfTests.AddBuildId(const Id: string);
+const
+  Head: array[0..3] of Cardinal = (4, 0, 3, $554E47);
+begin
+  SetHalf(SectionCountOffset, 4);
+  SetSection(3, 25, NoteOffset, SizeOf(Head) + Length(Id), 0);
+  Move(Head, Image[NoteOffset], SizeOf(Head));
+  PCardinal(@Image[NoteOffset + 4])^ := Length(Id);
+  SetText(NoteOffset + SizeOf(Head), Id);
 end;
 
 procedure TElfTests.WriteFile;
@@ -110,6 +129,27 @@ begin
   Stream := TFileStream.Create(FileName, fmCreate);
   Stream.WriteBuffer(Image, SizeOf(Image));
   Stream.Free;
+end;
+
+// Writes the file to the place of the debug information of build 61 62 (`ab`), and takes its names
+// out of the one that Resolve writes. Id: its own build.
+procedure TElfTests.WriteDebugFile(const Id: string);
+const
+  Place = '/.build-id/61';
+var
+  Loaded: string;
+begin
+  Loaded := FileName;
+  AddBuildId(Id);
+  ForceDirectories(DebugFolder + Place);
+  FileName := DebugFolder + Place + '/62.debug';
+  WriteFile;
+  FileName := Loaded;
+  AddBuildId('ab');
+  SetSection(2, 0, SymbolTable, 2 * SymbolLength, 1);
+  SetWord(SegmentsOffset, 64);
+  SetHalf(SegmentCountOffset, 1);
+  SetWord(64 + 32, SizeOf(Image));
 end;
 
 // Maps the file as a loader does, and reads its symbols. The page after the file that ElfResolve maps
@@ -129,6 +169,7 @@ begin
   SymbolsAdd(Symbols, NativeUInt(Start) + RoutineOffset + 1);
   SymbolsSort(Symbols);
   ElfOpen(Elf);
+  Elf.Folder := DebugFolder;
   Free := FpMMap(nil, SizeOf(Image) + OsPageSize, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
   FpMUnMap(Free, SizeOf(Image));
   ElfResolve(Elf, Symbols);
@@ -156,6 +197,7 @@ begin
   SymbolsClose(Symbols);
   FpMUnMap(Start, SizeOf(Image));
   DeleteFile(FileName);
+  DeleteFile(DebugFolder + '/.build-id/61/62.debug');
 end;
 
 procedure TElfTests.RoutineHasItsName;
@@ -207,6 +249,30 @@ begin
   PCardinal(@Image[SymbolTable + SymbolLength])^ := 1;
   Resolve;
   AssertEquals('name', '', Routine);
+end;
+
+procedure TElfTests.NamesComeFromTheFileOfTheSameBuild;
+begin
+  WriteDebugFile('ab');
+  Resolve;
+  AssertEquals('name', 'ROUTINE', Routine);
+  AssertEquals('files', 2, Elf.Count);
+end;
+
+procedure TElfTests.FileOfAnotherBuildIdIsNotUsed;
+begin
+  WriteDebugFile('ac');
+  Resolve;
+  AssertEquals('name', '', Routine);
+  AssertEquals('files', 1, Elf.Count);
+end;
+
+procedure TElfTests.BuildIdThatTheFileCutsIsNone;
+begin
+  WriteDebugFile('ab');
+  SetSection(3, 25, NoteOffset, 17, 0);
+  Resolve;
+  AssertEquals('longer than its section', 1, Elf.Count);
 end;
 
 initialization
