@@ -364,7 +364,7 @@ end;
 // mode, for other copies of LaneMM, too.
 procedure ReportInvalid(P: Pointer; Call: TInvalidCall);
 const
-  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msInvalidSize);
+  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
 var
   Block: PDebugBlock;
 begin
@@ -674,7 +674,7 @@ begin
   Block := BlockInUse(P);
   if Block <> nil then
     Exit(Block^.Size);
-  InvalidReport(P, icSize);
+  ReportInvalid(P, icSize);
   Result := ErrorInvalidPointer;
 end;
 

@@ -28,9 +28,11 @@ type
   end;
 
   /// Where an address lies that is not the start of a debug block: inside one, in the heap but in
-  /// no block in use, in a normal block, outside of the heap; noNone: nothing to add. noLikely: the
-  /// block is a possible one.
-  TNote = (noNone, noInner, noFree, noNormal, noElsewhere, noLikely);
+  /// no block in use, in a normal block, outside of the heap; or that it was read from a freed or a
+  /// new block. noNone: nothing to add. noLikely: the block is a possible one. noUnknown: it is not
+  /// known.
+  TNote = (noNone, noInner, noFree, noNormal, noElsewhere, noFreedFill, noNewFill, noLikely,
+    noUnknown);
   /// The data of a report, copied from the block: they no longer change.
   TFinding = record
     Kind: TEventKind;         //< kind of event

@@ -294,7 +294,10 @@ begin
         MessageAdd(Report.Event.Text, msNormalBlock, Report.Fields);
       end;
     noElsewhere: AddPlace(Report, Finding.Address);
+    noFreedFill: MessageAdd(Report.Event.Text, msIsFreedFill, Report.Fields);
+    noNewFill: MessageAdd(Report.Event.Text, msIsNewFill, Report.Fields);
     noLikely: MessageAdd(Report.Event.Text, msIsLikely, Report.Fields);
+    noUnknown: MessageAdd(Report.Event.Text, msIsUnknown, Report.Fields);
   end;
 end;
 

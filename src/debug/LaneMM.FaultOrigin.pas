@@ -34,6 +34,8 @@ type
 /// Reads the instruction that faulted, and its registers; returns False where that is no code, or
 /// an instruction that is not known.
 function SceneOpen(const Fault: TFault; out Scene: TScene; out Item: TInstruction): Boolean;
+/// Returns the address of the faulting instruction's operand; a register that is not known counts 0.
+function SceneOperand(const Scene: TScene; const Item: TInstruction): NativeUInt;
 /// Finds the first byte that the faulting instruction, Item, accesses, if Address is among them;
 /// returns False where it is not known.
 function SceneFindAccess(const Scene: TScene; const Item: TInstruction; Address: NativeUInt;
@@ -398,11 +400,16 @@ begin
     Result := Scene.Values[Number];
 end;
 
+function SceneOperand(const Scene: TScene; const Item: TInstruction): NativeUInt;
+begin
+  Result := ValueAt(Scene, Item.Operand.Base)
+    + ValueAt(Scene, Item.Operand.Index) shl Item.Operand.Shift + NativeUInt(Item.Operand.Offset);
+end;
+
 function SceneFindAccess(const Scene: TScene; const Item: TInstruction; Address: NativeUInt;
   out First: NativeUInt): Boolean;
 begin
-  First := ValueAt(Scene, Item.Operand.Base)
-    + ValueAt(Scene, Item.Operand.Index) shl Item.Operand.Shift + NativeUInt(Item.Operand.Offset);
+  First := SceneOperand(Scene, Item);
   Result := Item.HasOperand and (NativeUInt(Address - First) < Item.Access);
 end;
 

@@ -4,8 +4,8 @@
 //             runs in any case.
 // Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, or an
 //             address made of the class of a freed object or of a fill pattern of debug mode. Only
-//             the registers that the instruction makes its address of count, not those that hold
-//             such a word by chance. A block is named where the word was loaded from it, see
+//             the registers that the instruction makes its address of count, their sum, and where a
+//             call goes, not registers that hold such a word by chance. A block is named where the word was loaded from it, see
 //             LaneMM.FaultOrigin; else as a possible one, where just one is in sight.
 // Callers:    FaultsWatch: any thread, often: the run-time library takes the signals for itself
 //             when SysUtils starts. Hooks.Fault: the thread that faulted, inside a signal handler.
@@ -21,26 +21,14 @@ procedure FaultsWatch;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
+  LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
   LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions, LaneMM.FaultOrigin;
+  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions, LaneMM.FaultOrigin,
+  LaneMM.Patterns;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.
   MostWords = 64;
-  // Maximum offset, in bytes, between a fill pattern used as an address and the address accessed.
-  MostOffset = 65536;
-
-// Returns True if the word is within MostOffset bytes of a word of Fill bytes, and not of nil: with
-// Fill $FF these words are neighbours.
-function IsNear(Word: NativeUInt; Fill: Byte): Boolean;
-var
-  Pattern: NativeUInt;
-begin
-  Pattern := Fill * (High(NativeUInt) div High(Byte));
-  Result := (Fill <> 0) and (Word >= MostOffset)
-    and (NativeUInt(Word - Pattern + MostOffset) < 2 * MostOffset);
-end;
 
 // Returns True if P lies in the block and the word there is still the pattern, or 0: the run-time
 // library clears the reference to a string before it accesses the string.
@@ -51,7 +39,7 @@ begin
   Offset := NativeUInt(P) - NativeUInt(DebugBlockData(Block));
   Word := 0;
   Result := (Offset < Block^.Size) and (NativeUInt(P) mod SizeOf(Pointer) = 0)
-    and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsNear(Word, Fill));
+    and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or PatternIsNear(Word, Fill));
 end;
 
 // Returns the block in this state that P points into, at a word of the pattern unless it was
@@ -162,35 +150,78 @@ begin
     Result := Debug.NewFill;
 end;
 
-// Reports the use of a pattern as an address, by the register that held it.
-procedure TellPattern(const Fault: TFault; const Scene: TScene; Number: Cardinal;
-  State: TDebugState);
+// Reports the use of a pattern as an address. Block, if that is known, is the one that it was read
+// from.
+procedure TellPattern(const Fault: TFault; State: TDebugState; Block: PDebugBlock);
 const
   Messages: array[Boolean] of TMessage = (msFreedUsed, msNewUsed);
 var
-  Fill: Byte;
-  Block: PDebugBlock;
-  IsCertain: Boolean;
   Finding: TFinding;
+  Note: TNote;
 begin
   Finding := Default(TFinding);
-  Fill := FillOf(State);
-  Block := OriginBlock(Scene, Number, State, Fill);
-  IsCertain := Block <> nil;
-  if not IsCertain then
-    Block := LikelyBlock(Fault, State, Fill);
+  Note := noNone;
+  if Block = nil then
+  begin
+    Note := noLikely;
+    Block := LikelyBlock(Fault, State, FillOf(State));
+  end;
   if Block <> nil then
-    FindingFrom(Finding, Messages[State = dsInUse], Block);
-  if (Block <> nil) and not IsCertain then
-    Finding.Note := noLikely;
+    FindingFrom(Finding, Messages[State = dsInUse], Block)
+  else if (State = dsFreed) and (Settings.Values[opGuard] = 0) then
+    Note := noUnknown;
+  Finding.Note := Note;
   Finding.Kind := evUninitialised;
   Finding.Message := Messages[State = dsInUse];
   Finding.Address := Fault.Address;
   ReportFault(Fault, Finding);
 end;
 
-// Explains a fault by the registers that its address was made of.
-procedure ExplainWords(const Fault: TFault; const Scene: TScene; Registers: TRegisterSet);
+// Explains a fault by a register that its address was made of and that held the pattern of blocks in
+// this state.
+function ExplainRegister(const Fault: TFault; const Scene: TScene; Registers: TRegisterSet;
+  State: TDebugState): Boolean;
+var
+  Number: Cardinal;
+begin
+  for Number := 0 to NoRegister - 1 do
+    if (Registers and RegisterBit(Number) <> 0)
+      and PatternIsNear(Scene.Values[Number], FillOf(State)) then
+    begin
+      TellPattern(Fault, State, OriginBlock(Scene, Number, State, FillOf(State)));
+      Exit(True);
+    end;
+  Result := False;
+end;
+
+// Explains a call or jump to the pattern, whose word lies in memory.
+function ExplainTarget(const Fault: TFault; const Scene: TScene; const Item: TInstruction;
+  State: TDebugState): Boolean;
+var
+  Address, Target: NativeUInt;
+begin
+  Result := Item.HasOperand and (Item.Kind in [ikCall, ikLeave]);
+  if not Result then
+    Exit;
+  Address := SceneOperand(Scene, Item);
+  Target := 0;
+  Result := OsRead(Address, @Target, SizeOf(Target)) and PatternIsNear(Target, FillOf(State));
+  if Result then
+    TellPattern(Fault, State, BlockAt(Address, State, FillOf(State)));
+end;
+
+// Explains an address that is near the pattern, and none of its registers: of a copy that counts
+// both from the distance between them.
+function ExplainSum(const Fault: TFault; const Scene: TScene; const Item: TInstruction;
+  State: TDebugState): Boolean;
+begin
+  Result := Item.HasOperand and PatternIsNear(SceneOperand(Scene, Item), FillOf(State));
+  if Result then
+    TellPattern(Fault, State, nil);
+end;
+
+// Explains a fault by what its address was made of.
+procedure ExplainWords(const Fault: TFault; const Scene: TScene; const Item: TInstruction);
 var
   Words: array[0..NoRegister - 1] of NativeUInt;
   Number, Count: Cardinal;
@@ -198,7 +229,7 @@ var
 begin
   Count := 0;
   for Number := 0 to NoRegister - 1 do
-    if Registers and RegisterBit(Number) <> 0 then
+    if Item.Parts and RegisterBit(Number) <> 0 then
     begin
       Words[Count] := Scene.Values[Number];
       Inc(Count);
@@ -206,13 +237,22 @@ begin
   if FreedObjectExplain(Fault, @Words, Count) then
     Exit;
   for State in [dsInUse, dsFreed] do
-    for Number := 0 to NoRegister - 1 do
-      if (Registers and RegisterBit(Number) <> 0)
-        and IsNear(Scene.Values[Number], FillOf(State)) then
-      begin
-        TellPattern(Fault, Scene, Number, State);
-        Exit;
-      end;
+    if ExplainRegister(Fault, Scene, Item.Parts, State)
+      or ExplainTarget(Fault, Scene, Item, State) or ExplainSum(Fault, Scene, Item, State) then
+      Exit;
+end;
+
+// Explains a fault at an address of code that is the pattern: the call that led there has ended.
+procedure ExplainCode(const Fault: TFault);
+var
+  State: TDebugState;
+begin
+  for State in [dsInUse, dsFreed] do
+    if PatternIsNear(Fault.Pc, FillOf(State)) then
+    begin
+      TellPattern(Fault, State, nil);
+      Exit;
+    end;
 end;
 
 procedure Explain(const Fault: TFault);
@@ -225,7 +265,9 @@ begin
     and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
     TellRefused(Fault, Place.Block)
   else if SceneOpen(Fault, Scene, Item) then
-    ExplainWords(Fault, Scene, Item.Parts);
+    ExplainWords(Fault, Scene, Item)
+  else
+    ExplainCode(Fault);
 end;
 
 procedure FaultsWatch;

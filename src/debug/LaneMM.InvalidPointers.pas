@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
-  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.Patterns;
 
 procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
 var
@@ -34,16 +34,29 @@ begin
   FindingReport(Finding);
 end;
 
+// Returns the note about an address outside of the heap.
+function NoteOutside(Address: NativeUInt): TNote;
+begin
+  if PatternIsNear(Address, Debug.FreeFill) then
+    Result := noFreedFill
+  else if PatternIsNear(Address, Debug.NewFill) then
+    Result := noNewFill
+  else
+    Result := noElsewhere;
+end;
+
 // Adds to Finding where P lies, which is in no debug block.
 procedure LookAround(P: Pointer; var Finding: TFinding);
 var
   Span: PSpan;
   Info: TBlockInfo;
 begin
-  Finding.Note := noElsewhere;
   Span := ArenaSpan(P);
   if Span = nil then
+  begin
+    Finding.Note := NoteOutside(NativeUInt(P));
     Exit;
+  end;
   Finding.Note := noFree;
   if WalkFind(P, Info) then
   begin

@@ -41,6 +41,9 @@ function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boole
 /// bytes the first ones. Any addresses: it faults at none. CacheFetch takes lines past the second
 /// level of the cache, where they are lost before another block of their class is taken.
 procedure PatternFetch(Head, P: PByte; Size: NativeUInt);
+/// Returns True if Word, used as an address, was made of a word of Value bytes: it is within 64 KB of
+/// it, and not of nil: with Value $FF these words are neighbours.
+function PatternIsNear(Word: NativeUInt; Value: Byte): Boolean;
 /// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 
@@ -60,6 +63,14 @@ const
   MostFetched = 512;
   // A word of equal bytes is their value times this.
   Ones = High(NativeUInt) div High(Byte);
+
+function PatternIsNear(Word: NativeUInt; Value: Byte): Boolean;
+const
+  MostOffset = 65536;
+begin
+  Result := (Value <> 0) and (Word >= MostOffset)
+    and (NativeUInt(Word - Value * Ones + MostOffset) < 2 * MostOffset);
+end;
 
 function BytesAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
 begin

@@ -18,7 +18,7 @@ type
   /// The messages.
   TMessage = (
     msHead,              //< first line of each report
-    msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize,
+    msDoubleFree, msDoubleRealloc, msInvalidFree, msInvalidRealloc, msInvalidSize, msFreedSize,
     msWriteBefore, msWriteAfter, msWriteAfterFree, msFreedMethod, msFreedInterface, msFreedClass,
     msWrongSize, msNewUsed, msFreedUsed, msGuardBefore, msGuardAfter, msGuardFreed,
     msBookkeeping,
@@ -26,7 +26,9 @@ type
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
+    msIsFreedFill, msIsNewFill, //< the address is a pattern of debug mode
     msIsLikely,          //< the block is a possible one
+    msIsUnknown,         //< the block is not known, and how to find it
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
     msFollows,           //< an error of the same block was reported before
     msLeaks,             //< total of the leaks
@@ -128,6 +130,7 @@ const
     (Name: 'invalid-free'; Text: 'Invalid free: {address} is not a heap block.'),
     (Name: 'invalid-realloc'; Text: 'Invalid resize: {address} is not a heap block.'),
     (Name: 'invalid-size'; Text: 'Invalid size query: {address} is not a heap block in use.'),
+    (Name: 'freed-size'; Text: 'Invalid size query: the block was already freed.'),
     (Name: 'write-before'; Text: 'Heap block underrun: bytes before the start were modified.'),
     (Name: 'write-after'; Text: 'Heap block overrun: bytes past the end were modified.'),
     (Name: 'write-after-free'; Text: 'Write after free: bytes of a freed block were modified.'),
@@ -160,13 +163,19 @@ const
     (Name: 'is-memory'; Text: '  The address is in memory that LaneMM does not manage.'),
     (Name: 'is-unmapped'; Text: '  The address is not mapped.'),
     (Name: 'is-free'; Text: '  The address is in free heap memory.'),
+    (Name: 'is-freed-pattern'; Text:
+      '  The address is the pattern of freed blocks: it was read from a block that was freed.'),
+    (Name: 'is-new-pattern'; Text:
+      '  The address is the pattern of new blocks: it was read from a block before it was set.'),
     (Name: 'likely'; Text: '  Possibly of this block, which a register or the stack points to.'),
+    (Name: 'unknown'; Text:
+      '  The block is not known: LANEMM=debug,guard=pages reports it at the first access.'),
     (Name: 'allocated-stack'; Text: '  Allocated by thread {thread} at'),
     (Name: 'freed-stack'; Text: '  Freed by thread {freethread} at'),
     (Name: 'here-stack'; Text: '  Occurred at'),
     (Name: 'detected-stack'; Text: '  Detected at'),
     (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
-    (Name: 'follows'; Text: '  May follow from the error of this block reported before.'),
+    (Name: 'follows'; Text: '  May follow from the error in this block that was reported before.'),
     (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
     (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
     (Name: 'leaks-unknown'; Text: 'Memory leaks are unknown: {blocks} in use were not examined for'

@@ -256,7 +256,7 @@ begin
 end;
 
 const
-  Follows = #10'  May follow from the error of this block reported before.'#10;
+  Follows = #10'  May follow from the error in this block that was reported before.'#10;
   LeaksFollow = #10'  These leaks may follow from the memory errors reported before.'#10;
 
 procedure TDebugTests.LaterReportsSayThatTheyMayFollowFromTheFirst;

@@ -68,8 +68,7 @@ const
       Stacks: WasGot + Freed + '=freed aside|' + Here + '=free'),
     (Mistake: 'realloc-freed'; Lines: 'Invalid resize: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=realloc'),
-    (Mistake: 'size-freed';
-      Lines: 'Invalid size query: {address} is not a heap block in use.|' + BlockLine;
+    (Mistake: 'size-freed'; Lines: 'Invalid size query: the block was already freed.|' + BlockLine;
       Stacks: WasFreed + Here + '=size'),
     (Mistake: 'free-inner';
       Lines: 'Invalid free: {address} is not a heap block.|' + InnerLine + BlockLine;

@@ -36,6 +36,9 @@ type
     // There a search does not go on in callers.
     procedure NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
     {$endif}
+    procedure HandlerOfAFreedBlockThatIsCalledIsFound;
+    procedure CopyFromAnAddressInAFreedBlockIsFound;
+    procedure FreeOfAnAddressInAFreedBlockSaysSo;
     procedure SameUseOfABlockIsReportedOnce;
     procedure NilAccessWithFillFFIsNoUseOfABlock;
     procedure InstructionsHaveTheirLengthRegistersAndAccess;
@@ -109,6 +112,34 @@ end;
 procedure TFaultOriginTests.WordOfTwoPossibleOriginsNamesNoBlockForCertain;
 begin
   NamesNoBlockForCertain('joined');
+end;
+
+// The word is the operand of the call, or the code where it goes.
+procedure TFaultOriginTests.HandlerOfAFreedBlockThatIsCalledIsFound;
+begin
+  Use('called');
+  Has(Followed + '  Block $' + FUsed + ': ', Stale.Errors.Replace(Possible, ''));
+  {$ifdef CPUX86_64}
+  HasNot(Possible, Stale.Errors);
+  {$endif}
+end;
+
+procedure TFaultOriginTests.CopyFromAnAddressInAFreedBlockIsFound;
+begin
+  Use('copied');
+  Has(Followed, Stale.Errors);
+  if Pos('  Block $', Stale.Errors) = 0 then
+    Has('  The block is not known: LANEMM=debug,guard=pages reports it', Stale.Errors);
+  Use('copied', ',guard=pages');
+  Has('Use after free: read of 8 bytes at offset 0 of a freed block.'#10'  Block $' + FUsed, Stale.Errors);
+end;
+
+procedure TFaultOriginTests.FreeOfAnAddressInAFreedBlockSaysSo;
+begin
+  Use('freed');
+  Has('Invalid free: ', Stale.Errors);
+  Has('  The address is the pattern of freed blocks: it was read from a block that was freed.'#10,
+    Stale.Errors);
 end;
 
 // A tree of three nodes is freed while it is evaluated; each node is used by so many tries.

@@ -133,6 +133,23 @@ begin
     AddNode(PNode(Block)^.Next);
 end;
 
+var
+  Copied: array[0..Size - 1] of Byte;
+
+// The address is computed from the distance between the blocks.
+procedure CopyFrom(Block: PPointer);
+begin
+  Move(Block^^, Copied, Size);
+end;
+
+type
+  PHandler = ^TProcedure;
+
+procedure CallHandler(Handler: PHandler);
+begin
+  Handler^;
+end;
+
 procedure Announce(Block, Other: Pointer);
 begin
   WriteLn(StdErr, HexStr(Block), ' ', HexStr(Other));
@@ -158,6 +175,12 @@ begin
     FollowHidden(Other, Block)
   else if Name = 'joined' then
     FollowJoined(Other, Block)
+  else if Name = 'called' then
+    CallHandler(PHandler(Block))
+  else if Name = 'copied' then
+    CopyFrom(Block)
+  else if Name = 'freed' then
+    FreeMem(Block^)
   else
     FollowParameter(Other, Block);
 end;
@@ -191,5 +214,6 @@ begin
       UseBlocks(ParamStr(1));
   except
     on E: EAccessViolation do ;
+    on E: EInvalidPointer do ;
   end;
 end.
