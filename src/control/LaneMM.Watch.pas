@@ -45,7 +45,7 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.StacksState,
+  LaneMM.Unwind,
   LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
   LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile,
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
@@ -420,7 +420,7 @@ end;
 procedure Apply;
 begin
   ApplyToEngine;
-  Stacks.Depth := Settings.Values[opDepth];
+  StacksSetDepth(Settings.Values[opDepth]);
   Report.LogMost := Settings.Values[opLogMost];
   Report.HidesContents := not IsSet(opDump);
   AllocationLogApply;

@@ -34,7 +34,7 @@ type
 /// Reads the instruction that faulted, and its registers; returns False where that is no code, or
 /// an instruction that is not known.
 function SceneOpen(const Fault: TFault; out Scene: TScene; out Item: TInstruction): Boolean;
-/// Returns the address of the faulting instruction's operand; a register that is not known counts 0.
+/// Returns the address of the faulting instruction's operand; unknown registers count 0.
 function SceneOperand(const Scene: TScene; const Item: TInstruction): NativeUInt;
 /// Finds the first byte that the faulting instruction, Item, accesses, if Address is among them;
 /// returns False where it is not known.

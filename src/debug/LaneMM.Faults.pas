@@ -5,8 +5,9 @@
 // Invariants: reports a fault only if debug mode has a part in it: an access to a guard page, or an
 //             address made of the class of a freed object or of a fill pattern of debug mode. Only
 //             the registers that the instruction makes its address of count, their sum, and where a
-//             call goes, not registers that hold such a word by chance. A block is named where the word was loaded from it, see
-//             LaneMM.FaultOrigin; else as a possible one, where just one is in sight.
+//             call goes, not registers that hold such a word by chance. A block is named where the
+//             word was loaded from it, see LaneMM.FaultOrigin; else as a possible one, where just
+//             one is in sight.
 // Callers:    FaultsWatch: any thread, often: the run-time library takes the signals for itself
 //             when SysUtils starts. Hooks.Fault: the thread that faulted, inside a signal handler.
 unit LaneMM.Faults;
@@ -21,10 +22,10 @@ procedure FaultsWatch;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState,
-  LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions, LaneMM.FaultOrigin,
-  LaneMM.Patterns;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages,
+  LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
+  LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions,
+  LaneMM.FaultOrigin, LaneMM.Patterns;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.
@@ -177,8 +178,8 @@ begin
   ReportFault(Fault, Finding);
 end;
 
-// Explains a fault by a register that its address was made of and that held the pattern of blocks in
-// this state.
+// Explains a fault by a register that its address was made of, and that held the pattern of blocks
+// in this state.
 function ExplainRegister(const Fault: TFault; const Scene: TScene; Registers: TRegisterSet;
   State: TDebugState): Boolean;
 var

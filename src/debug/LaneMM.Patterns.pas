@@ -41,8 +41,8 @@ function PatternIsAround(P: PByte; Size, Behind: NativeUInt; Value: Byte): Boole
 /// bytes the first ones. Any addresses: it faults at none. CacheFetch takes lines past the second
 /// level of the cache, where they are lost before another block of their class is taken.
 procedure PatternFetch(Head, P: PByte; Size: NativeUInt);
-/// Returns True if Word, used as an address, was made of a word of Value bytes: it is within 64 KB of
-/// it, and not of nil: with Value $FF these words are neighbours.
+/// Returns True if Word, used as an address, was made of a word of Value bytes: it is within 64 KB
+/// of it, and not of nil: with Value $FF these words are neighbours.
 function PatternIsNear(Word: NativeUInt; Value: Byte): Boolean;
 /// Returns how many of the Size bytes at P, from the first on, are Value without a gap.
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;

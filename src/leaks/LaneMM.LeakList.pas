@@ -41,7 +41,7 @@ type
     Symbolizer: TSymbolizer; //< symbols of the places that are reported
     Order: PCardinal;        //< numbers of the groups
     Count: Cardinal;         //< length of Order
-    PlaceCount: Cardinal;    //< places that may be reported
+    PlaceCount: Cardinal;    //< places, before those that read the same were joined
     Blocks: NativeUInt;      //< blocks of all groups
     Bytes: NativeUInt;       //< their bytes
   end;
@@ -63,12 +63,14 @@ procedure LeakListClose(var List: TLeakList);
 /// Returns the group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 /// Returns the place of the group at Index with most bytes after Last, or of all if Last is nil;
-/// nil when there is none. The first MostPlaces have symbols.
+/// nil when there is none.
 function LeakPlace(const List: TLeakList; Index: Cardinal; Last: PPlace): PPlace;
 /// Finds a chain of retainers of the group at Index, by descending bytes, Rank from 0; Path is its
 /// last link. A cycle is found once, for all that it retains. False when there is none.
 function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
   out Path: PRetainerPath): Boolean;
+/// Returns the number of blocks of the group at Index in all these chains.
+function LeakRetainedCount(const List: TLeakList; Index: Cardinal): NativeUInt;
 /// Lists the groups above the last link of Path, outermost first; of a cycle its links, back to the
 /// first one.
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
@@ -133,22 +135,22 @@ end;
 type
   TVisitPlace = procedure(var List: TLeakList; Place: PPlace);
 
-// Calls Visit for each place that may be reported.
+// Calls Visit for each place with blocks.
 procedure VisitPlaces(var List: TLeakList; Visit: TVisitPlace);
 var
   Index: NativeInt;
-  Rank: Cardinal;
+  Number: Cardinal;
   Place: PPlace;
 begin
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
-    Rank := 0;
-    Place := LeakPlace(List, Index, nil);
-    while (Place <> nil) and (Rank < MostPlaces) do
+    Number := LeakGroup(List, Index)^.Place;
+    while Number <> NoPlace do
     begin
-      Visit(List, Place);
-      Inc(Rank);
-      Place := LeakPlace(List, Index, Place);
+      Place := @List.Snapshot.Places^.Items[Number];
+      if Place^.Count + Place^.Bytes > 0 then
+        Visit(List, Place);
+      Number := Place^.Next;
     end;
   end;
 end;
@@ -166,12 +168,27 @@ begin
     SymbolizerAdd(List.Symbolizer, Stack);
 end;
 
+procedure NumberText(var List: TLeakList; Place: PPlace);
+var
+  Stack: TBacktrace;
+begin
+  if BacktraceRead(Place^.Stack, Stack) then
+    Place^.Shown := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
+end;
+
+// Symbolizes the backtraces, and joins the places of a group that would read the same: an unrolled
+// loop has a return address for each call in one line.
 procedure FindTraces(var List: TLeakList);
+var
+  Index: NativeInt;
 begin
   VisitPlaces(List, CountPlace);
   SymbolizerOpen(List.Symbolizer, List.PlaceCount);
   VisitPlaces(List, AddPlace);
   SymbolizerResolve(List.Symbolizer);
+  VisitPlaces(List, NumberText);
+  for Index := 0 to NativeInt(List.Count) - 1 do
+    PlacesJoin(List.Snapshot.Places^, LeakGroup(List, Index)^.Place);
 end;
 
 // Lists the groups and sums them up. After the search for retainers, if there is one.
@@ -261,6 +278,22 @@ begin
       Dec(Rank);
     until (Path = nil) or (Rank = High(Rank));
   Result := Path <> nil;
+end;
+
+function LeakRetainedCount(const List: TLeakList; Index: Cardinal): NativeUInt;
+var
+  Candidate: PRetainerPath;
+  Number: NativeInt;
+begin
+  Result := 0;
+  if not List.HasRetainers then
+    Exit;
+  for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
+  begin
+    Candidate := List.Retainers.Paths + Number;
+    if (Candidate^.Group = List.Order[Index]) and SaysWho(Candidate) then
+      Inc(Result, Candidate^.Count);
+  end;
 end;
 
 procedure AddLink(var Chain: TChain; Group: Cardinal);

@@ -68,13 +68,23 @@ procedure AddRetainers(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
   Rank: Cardinal;
   Path: PRetainerPath;
+  Rest: NativeUInt;
+  Fields: TFields;
 begin
   Rank := 0;
+  Rest := LeakRetainedCount(List, Index);
   while (Rank < ShownRetainers) and LeakRetainer(List, Index, Rank, Path) do
   begin
     AddRetainer(Text, List, Path);
+    Dec(Rest, Path^.Count);
     Inc(Rank);
   end;
+  if Rest = 0 then
+    Exit;
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, Rest);
+  MessageAdd(Text, msMoreRetainers, Fields);
+  FieldsClose(Fields);
 end;
 
 procedure AddTexts(var Text: TText; Group: PGroup);
@@ -177,30 +187,39 @@ begin
   Dec(Rest, Part);
 end;
 
+// Adds the places that are reported, and sums up the others.
 procedure AddPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);
 var
-  Group: PGroup;
   Place: PPlace;
   Rank: Cardinal;
-  Blocks, Bytes: NativeUInt;
+  Blocks, Bytes, OtherBlocks, OtherBytes: NativeUInt;
 begin
-  Group := LeakGroup(List, Index);
   Place := LeakPlace(List, Index, nil);
   if Place = nil then
     Exit;
-  Blocks := Group^.Count;
-  Bytes := Group^.Bytes;
+  Blocks := LeakGroup(List, Index)^.Count;
+  Bytes := LeakGroup(List, Index)^.Bytes;
+  OtherBlocks := 0;
+  OtherBytes := 0;
   Rank := 0;
-  while (Place <> nil) and (Rank < ShownPlaces) do
+  while Place <> nil do
   begin
-    AddPlace(Text, List, Place);
     TakeOff(Blocks, Place^.Count);
     TakeOff(Bytes, Place^.Bytes);
+    if Rank < ShownPlaces then
+      AddPlace(Text, List, Place)
+    else
+    begin
+      Inc(OtherBlocks, Place^.Count);
+      Inc(OtherBytes, Place^.Bytes);
+    end;
     Inc(Rank);
     Place := LeakPlace(List, Index, Place);
   end;
+  if OtherBlocks + OtherBytes > 0 then
+    AddCounts(Text, msMorePlaces, OtherBlocks, OtherBytes);
   if Blocks + Bytes > 0 then
-    AddCounts(Text, msMorePlaces, Blocks, Bytes);
+    AddCounts(Text, msUnknownPlaces, Blocks, Bytes);
 end;
 
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -235,6 +254,8 @@ begin
 end;
 
 procedure AddNotes(var Text: TText; const List: TLeakList);
+const
+  Advice: array[TLeakTopic] of TMessage = (msLeaksAdvice, msPlacesAdvice, msPlacesAdvice);
 begin
   if List.Snapshot.Counts[nsSuppressed] > 0 then
     AddCounts(Text, msLeaksSuppressed, List.Snapshot.Counts[nsSuppressed],
@@ -246,8 +267,8 @@ begin
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
   if (List.Topic = ltLeaks) and (LoadAcquire(Report.DamageCount) > 0) then
     AddNote(Text, msLeaksFollow, List.Blocks);
-  if (List.Topic = ltLeaks) and (List.PlaceCount = 0) then
-    AddNote(Text, msLeaksAdvice, List.Blocks);
+  if (List.PlaceCount = 0) and (List.Blocks > 0) then
+    AddNote(Text, Advice[List.Topic], List.Blocks);
 end;
 
 procedure AddGroups(var Text: TText; const List: TLeakList);

@@ -1,7 +1,7 @@
 /// Places: the blocks of each group of a snapshot by the backtrace of their allocation.
 //
 // Owns:       the records in each TPlaces; its memory is the caller's.
-// Invariants: a group and a backtrace have one place. The places of a group are a list; the number
+// Invariants: a group and a backtrace have one place, until places with the same text are joined. The places of a group are a list; the number
 //             of its first one is the group's. Blocks of places that no longer fit into the table
 //             are counted in none, so a group may have more blocks than its places.
 // Callers:    any thread; a TPlaces belongs to one. Allocates nothing.
@@ -33,6 +33,7 @@ type
     Thread: NativeUInt;  //< the thread that allocated that block
     Address: NativeUInt; //< that block; it may be gone by now
     Size: NativeUInt;    //< its bytes
+    Shown: UInt64;       //< number of the text of the backtrace, for PlacesJoin
   end;
 
   PPlaces = ^TPlaces;
@@ -49,6 +50,8 @@ procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
 /// Returns the place of a group and a backtrace; nil when there is none.
 function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
+/// Joins the places of a group, from First on, whose Shown is the same: one has all their blocks.
+procedure PlacesJoin(var Places: TPlaces; First: Cardinal);
 /// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
 /// on that have blocks; nil when there is none.
 function PlacesNext(const Places: TPlaces; First: Cardinal; Last: PPlace): PPlace;
@@ -127,6 +130,42 @@ begin
   end;
   Inc(Place^.Count);
   Inc(Place^.Bytes, Size);
+end;
+
+// Adds the blocks of Other, which has none then.
+procedure Join(Place, Other: PPlace);
+begin
+  if Other^.Number < Place^.Number then
+  begin
+    Place^.Number := Other^.Number;
+    Place^.Thread := Other^.Thread;
+    Place^.Address := Other^.Address;
+    Place^.Size := Other^.Size;
+  end;
+  Inc(Place^.Count, Other^.Count);
+  Inc(Place^.Bytes, Other^.Bytes);
+  Other^.Count := 0;
+  Other^.Bytes := 0;
+end;
+
+procedure PlacesJoin(var Places: TPlaces; First: Cardinal);
+var
+  Place, Other: PPlace;
+  Number: Cardinal;
+begin
+  while First <> NoPlace do
+  begin
+    Place := @Places.Items[First];
+    First := Place^.Next;
+    Number := First;
+    while (Place^.Count + Place^.Bytes > 0) and (Number <> NoPlace) do
+    begin
+      Other := @Places.Items[Number];
+      if (Other^.Shown = Place^.Shown) and (Other^.Count + Other^.Bytes > 0) then
+        Join(Place, Other);
+      Number := Other^.Next;
+    end;
+  end;
 end;
 
 // Returns True if A comes before B: more bytes, or as many and a lower allocation number.

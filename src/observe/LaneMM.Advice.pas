@@ -24,17 +24,93 @@ uses
   LaneMM.Atomic;
 
 type
-  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grDictionary,
-    grBuilder, grStream);
+  TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grQueue, grThreadList,
+    grDictionary, grHashSet, grBits, grBuilder, grStream);
+
+  TRuleKind = (
+    ruContainer, // of a container: the innermost routine that one fits decides
+    ruWrapper,   // of a container made of another one: replaces its grList or grDictionary
+    ruType       // of what the compiler calls: the outermost decides, without a container
+  );
+
+  // A part of a routine's name that stands for what grows.
+  TGrowerRule = record
+    Kind: TRuleKind;
+    Part: ShortString;
+    Grower: TGrower;
+  end;
+
+  // What a report says of it.
+  TGrowerText = record
+    Name, Advice: PAnsiChar;
+  end;
+
+const
+  // The first of a kind that fits a routine counts.
+  Rules: array[0..21] of TGrowerRule = (
+    (Kind: ruContainer; Part: 'STREAM_$__$$_'; Grower: grStream),
+    (Kind: ruContainer; Part: 'STRINGBUILDER'; Grower: grBuilder),
+    (Kind: ruContainer; Part: 'HASHSET$'; Grower: grHashSet),
+    (Kind: ruContainer; Part: 'REHASH'; Grower: grDictionary),
+    (Kind: ruContainer; Part: 'DICTIONARY'; Grower: grDictionary),
+    (Kind: ruContainer; Part: 'TOPENADDRESSING'; Grower: grDictionary),
+    (Kind: ruContainer; Part: '$_$TBITS_$_'; Grower: grBits),
+    (Kind: ruContainer; Part: '$_$TFPGMAP'; Grower: grList),
+    (Kind: ruContainer; Part: '_SETCAPACITY'; Grower: grList),
+    (Kind: ruContainer; Part: 'LIST_$__$$_'; Grower: grList),
+    (Kind: ruContainer; Part: 'LIST$1$CRC'; Grower: grList),
+    (Kind: ruContainer; Part: 'QUEUE$1$CRC'; Grower: grList),
+    (Kind: ruWrapper; Part: '$_$TCOLLECTION_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TORDEREDLIST_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TQUEUE_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TSTACK_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TTHREADLIST_$_'; Grower: grThreadList),
+    (Kind: ruWrapper; Part: 'HASHSET$'; Grower: grHashSet),
+    (Kind: ruType; Part: 'ANSISTR'; Grower: grAnsiString),
+    (Kind: ruType; Part: 'UNICODESTR'; Grower: grUnicodeString),
+    (Kind: ruType; Part: 'DYNARR'; Grower: grArray),
+    (Kind: ruType; Part: 'DYN_ARRAY'; Grower: grArray));
+  Texts: array[TGrower] of TGrowerText = (
+    (Name: 'a block'; Advice: 'allocate the final size once'),
+    (Name: 'an AnsiString'; Advice: 'call SetLength once, or use TStringBuilder'),
+    (Name: 'a UnicodeString'; Advice: 'call SetLength once, or use TUnicodeStringBuilder'),
+    (Name: 'a dynamic array'; Advice: 'call SetLength once'),
+    (Name: 'a list'; Advice: 'set Capacity first'),
+    (Name: 'a list'; Advice: 'its capacity cannot be set: use a list with Capacity'),
+    (Name: 'a list'; Advice: 'set Capacity of its LockList first'),
+    (Name: 'a dictionary'; Advice: 'create it with its capacity'),
+    (Name: 'a set'; Advice: 'set Capacity first'),
+    (Name: 'a TBits'; Advice: 'set Size first'),
+    (Name: 'a string builder'; Advice: 'create it with its capacity'),
+    (Name: 'a stream'; Advice: 'set Size first'));
+  // Of what a library grows for itself.
+  OfLibrary: PAnsiChar = 'inside that routine: call it less often, for more at a time';
+
+// Returns whether more frames of the program may follow the one at Index.
+function GoesOn(const Symbols: TSymbols; const Stack: TBacktrace; Index: Cardinal): Boolean;
+begin
+  Result := (Index + 1 < Stack.Count) and (Stack.Frames[Index + 1] <> CutFrame)
+    and not SymbolIsMain(SymbolsFind(Symbols, Stack.Frames[Index]));
+end;
 
 // Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
-// theirs.
+// theirs. A unit without source lines counts as a library where one farther out has lines.
 function PlaceOf(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
+var
+  Symbol: PSymbol;
+  Index: Cardinal;
 begin
   Result := 0;
-  while (Result + 1 < Stack.Count)
+  while GoesOn(Symbols, Stack, Result)
     and SymbolIsLibrary(SymbolsFind(Symbols, Stack.Frames[Result])) do
     Inc(Result);
+  Index := Result;
+  repeat
+    Symbol := SymbolsFind(Symbols, Stack.Frames[Index]);
+    if (Symbol <> nil) and (Symbol^.Line > 0) and not SymbolIsLibrary(Symbol) then
+      Exit(Index);
+    Inc(Index);
+  until not GoesOn(Symbols, Stack, Index - 1);
 end;
 
 procedure AddPlaceAt(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
@@ -57,68 +133,87 @@ begin
   AddPlaceAt(Text, Symbols, Stack.Frames[PlaceOf(Symbols, Stack)]);
 end;
 
-// Returns the kind of grower, by the names of the library routines between manager and place.
-function GrowerOf(const Symbols: TSymbols; Site: PSite): TGrower;
+// Returns the grower of the first rule of a kind that fits the symbol; Default if none does.
+function GrowerBy(Kind: TRuleKind; Symbol: PSymbol; Default: TGrower): TGrower;
 var
-  Symbol: PSymbol;
   Index: Cardinal;
 begin
-  Result := grBlock;
-  for Index := 0 to PlaceOf(Symbols, Site^.Stack) do
-  begin
-    Symbol := SymbolsFind(Symbols, Site^.Stack.Frames[Index]);
-    if SymbolHas(Symbol, 'STREAM') then
-      Exit(grStream)
-    else if SymbolHas(Symbol, 'STRINGBUILDER') then
-      Exit(grBuilder)
-    else if SymbolHas(Symbol, 'REHASH') or SymbolHas(Symbol, 'DICTIONARY') then
-      Exit(grDictionary)
-    else if SymbolHas(Symbol, '_SETCAPACITY') or SymbolHas(Symbol, 'LIST_$__$$_')
-      or SymbolHas(Symbol, 'LIST$1$CRC') then
-      Exit(grList)
-    else if SymbolHas(Symbol, 'ANSISTR') then
-      Result := grAnsiString
-    else if SymbolHas(Symbol, 'UNICODESTR') then
-      Result := grUnicodeString
-    else if SymbolHas(Symbol, 'DYNARR') or SymbolHas(Symbol, 'DYN_ARRAY') then
-      Result := grArray;
-  end;
+  for Index := 0 to High(Rules) do
+    if (Rules[Index].Kind = Kind) and SymbolHas(Symbol, Rules[Index].Part) then
+      Exit(Rules[Index].Grower);
+  Result := Default;
 end;
 
-// Adds the routine of a library that the program called, if it called one.
-procedure AddCalled(var Text: TText; const Symbols: TSymbols; Site: PSite);
+// Returns the kind of grower, by the names of the library routines inside the place.
+function GrowerOf(const Symbols: TSymbols; const Stack: TBacktrace; Place: Cardinal): TGrower;
 var
-  Place: Cardinal;
-  Called: PSymbol;
+  Symbol: PSymbol;
+  Index: NativeInt;
+  Container: TGrower;
 begin
-  Place := PlaceOf(Symbols, Site^.Stack);
-  if Place = 0 then
-    Exit;
-  Called := SymbolsFind(Symbols, Site^.Stack.Frames[Place - 1]);
-  if SymbolIsInner(Called) or not SymbolIsLibrary(Called) then
+  Result := grBlock;
+  Container := grBlock;
+  for Index := 0 to NativeInt(Place) do
+  begin
+    Symbol := SymbolsFind(Symbols, Stack.Frames[Index]);
+    if (Index = NativeInt(Place)) and not SymbolIsLibrary(Symbol) then
+      Break;
+    if Container = grBlock then
+      Container := GrowerBy(ruContainer, Symbol, grBlock);
+    if Container in [grList, grDictionary] then
+      Container := GrowerBy(ruWrapper, Symbol, Container);
+    Result := GrowerBy(ruType, Symbol, Result);
+  end;
+  if Container <> grBlock then
+    Result := Container;
+end;
+
+// Returns the routine of a library that the program called at Place; nil if it called none.
+function CalledAt(const Symbols: TSymbols; const Stack: TBacktrace; Place: Cardinal): PSymbol;
+begin
+  Result := nil;
+  if Place > 0 then
+    Result := SymbolsFind(Symbols, Stack.Frames[Place - 1]);
+  if (Result <> nil) and (SymbolIsInner(Result) or (Result^.Routine = nil)) then
+    Result := nil;
+end;
+
+// Adds the routine in parentheses, if there is one.
+procedure AddCalled(var Text: TText; Called: PSymbol);
+begin
+  if Called = nil then
     Exit;
   TextAdd(Text, ' (');
   SymbolAddRoutine(Text, Called);
   TextAdd(Text, ')');
 end;
 
+// Returns the advice: of what a library grows, where the routine that the program called is none of
+// the container itself, there is none but for the call.
+function AdviceFor(Grower: TGrower; Called: PSymbol): PAnsiChar;
+const
+  Unknown = grBlock;
+begin
+  Result := Texts[Grower].Advice;
+  if (Called <> nil) and (GrowerBy(ruContainer, Called, Unknown) = Unknown)
+    and (GrowerBy(ruWrapper, Called, Unknown) = Unknown) then
+    Result := OfLibrary;
+end;
+
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
   Count: NativeUInt);
-const
-  Names: array[TGrower] of PAnsiChar = ('a block', 'an AnsiString', 'a UnicodeString',
-    'a dynamic array', 'a list', 'a dictionary', 'a string builder', 'a stream');
-  Advice: array[TGrower] of PAnsiChar = ('allocate the final size once',
-    'call SetLength once, or use TStringBuilder', 'call SetLength once', 'call SetLength once',
-    'set Capacity first', 'create it with its capacity', 'create it with its capacity',
-    'set Size first');
 var
   Grower: TGrower;
+  Place: Cardinal;
+  Called: PSymbol;
 begin
-  Grower := GrowerOf(Symbols, Site);
-  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[PlaceOf(Symbols, Site^.Stack)]);
+  Place := PlaceOf(Symbols, Site^.Stack);
+  Grower := GrowerOf(Symbols, Site^.Stack, Place);
+  Called := CalledAt(Symbols, Site^.Stack, Place);
+  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[Place]);
   TextAdd(Text, ' grew ');
-  TextAddChars(Text, Names[Grower]);
-  AddCalled(Text, Symbols, Site);
+  TextAddChars(Text, Texts[Grower].Name);
+  AddCalled(Text, Called);
   TextAdd(Text, ' ');
   TextAddCount(Text, Count, 'time');
   TextAdd(Text, ' from ');
@@ -130,7 +225,7 @@ begin
   TextAdd(Text, ', ');
   TextAddBytes(Text, LoadAcquire(Site^.CopiedBytes));
   TextAdd(Text, ' copied: ');
-  TextAddChars(Text, Advice[Grower]);
+  TextAddChars(Text, AdviceFor(Grower, Called));
 end;
 
 end.

@@ -118,7 +118,8 @@ function SiteThreadCount(Site: PSite): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.CodeRanges, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Threads, LaneMM.CodeRanges,
+  LaneMM.ObserveState;
 
 const
   MostUsed = SiteLimit div 4 * 3;
@@ -284,10 +285,7 @@ end;
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
 begin
   FetchAdd(Site^.Count, Weight);
-  if OsThreadHeap <> nil then
-    AddThread(Site, NativeUInt(OsThreadHeap))
-  else
-    AddThread(Site, OsThreadId); // a thread without a heap: it has large blocks only
+  AddThread(Site, ThreadNumber); // its heap may come later, and be another thread's before
 end;
 
 function Remaining(var All, Part: TAtomicWord): NativeUInt;

@@ -38,12 +38,14 @@ type
     msNothingGrown,
     msLeakGroup,         //< one group of leaks
     msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack,
+    msMoreRetainers,     //< blocks of a group with other retainers
     msMorePlaces,        //< leaks of a group that were allocated at other places
+    msUnknownPlaces,     //< the same without a backtrace
     msMoreLeaks,
     msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
     msLeaksFollow,       //< memory errors were reported before
-    msLeaksAdvice,       //< how to find where leaks were allocated
+    msLeaksAdvice, msPlacesAdvice, //< how to find where leaks, or blocks in use, were allocated
     msNumber,            //< the allocation number of the setting `break`
     msMismatchFree, msMismatchObject, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
@@ -191,7 +193,10 @@ const
     (Name: 'leak-texts'; Text: '      {text}'),
     (Name: 'leak-stack'; Text:
       '      {count}, {size} allocated, the first as number {number} by thread {thread}, at'),
+    (Name: 'more-retainers'; Text: '      {count} retained by others'),
     (Name: 'more-places'; Text: '      and {blocks}, {size} allocated at other places'),
+    (Name: 'unknown-places'; Text:
+      '      and {blocks}, {size} allocated at places that are not known'),
     (Name: 'more-leaks'; Text: '  and {blocks}, {size} of other kinds'),
     (Name: 'leak-total'; Text: '  Group {group}: {blocks}, {size}'),
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
@@ -200,6 +205,7 @@ const
     (Name: 'leaks-follow';
       Text: '  These leaks may follow from the memory errors reported before.'),
     (Name: 'leaks-advice'; Text: '  LANEMM=leaks,stacks also shows where they were allocated.'),
+    (Name: 'places-advice'; Text: '  LANEMM=stacks also shows where they were allocated.'),
     (Name: 'number'; Text: 'Allocation number {number} was reached.'),
     (Name: 'mismatched-free'; Text: 'Mismatched free: allocated by New, freed by FreeMem:'
       + ' managed fields were not finalized.'),

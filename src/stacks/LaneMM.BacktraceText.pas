@@ -20,8 +20,11 @@ type
   end;
 
 /// Removes the frames that reports do not show: those of the memory manager and of unit System
-/// inside the program's, and those outside its main block.
+/// inside the program's, those outside its main block, and those beyond Stacks.Shown.
 procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
+/// Returns a number of the text of a backtrace: equal where BacktraceAddText adds the same lines,
+/// but for the addresses of frames whose source line is known.
+function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
 /// Makes an empty symbolizer with space for StackCount backtraces and one routine, for none without
 /// memory. The caller owns it until SymbolizerClose.
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
@@ -33,10 +36,11 @@ procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
 procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
-/// Adds a line for each frame that BacktraceFold leaves.
+/// Adds a line for each frame that BacktraceFold leaves; of the frames of libraries inside the
+/// program's only the one that it called.
 /// With Stacks.FramesText, adds the text of that routine instead.
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
-/// Writes LaneMM's text of up to MaxFrames return addresses to Buffer, at most Size bytes; returns
+/// Writes LaneMM's text of up to MostFrames return addresses to Buffer, at most Size bytes; returns
 /// its length.
 function FramesToText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; Size: NativeUInt):
   NativeUInt;
@@ -102,7 +106,25 @@ begin
   end;
 end;
 
-procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
+// Leaves the frames from First on and before Limit.
+procedure Drop(var Stack: TBacktrace; First, Limit: Cardinal);
+begin
+  Stack.Count := Limit - First;
+  Move(Stack.Frames[First], Stack.Frames[0], Stack.Count * SizeOf(Stack.Frames[0]));
+end;
+
+// Leaves as many frames as reports show.
+procedure Cut(var Stack: TBacktrace);
+begin
+  if Stack.Count <= Stacks.Shown then
+    Exit;
+  Stack.Frames[Stacks.Shown] := CutFrame;
+  Stack.Count := Stacks.Shown + 1;
+end;
+
+// Removes the frames of the memory manager and of unit System inside the program's, and those
+// outside its main block.
+procedure FoldEnds(const Symbols: TSymbols; var Stack: TBacktrace);
 var
   First, Limit: Cardinal;
 begin
@@ -112,8 +134,53 @@ begin
     First := FirstOutside(Symbols, Stack, Limit, SymbolIsOurs);
   if First = Limit then
     First := 0;
-  Stack.Count := Limit - First;
-  Move(Stack.Frames[First], Stack.Frames[0], Stack.Count * SizeOf(Stack.Frames[0]));
+  Drop(Stack, First, Limit);
+end;
+
+procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
+begin
+  FoldEnds(Symbols, Stack);
+  Cut(Stack);
+end;
+
+// Removes the frames of libraries inside the program's, but for the one that it called.
+procedure FoldLibraries(const Symbols: TSymbols; var Stack: TBacktrace);
+var
+  First: Cardinal;
+begin
+  First := FirstOutside(Symbols, Stack, Stack.Count, SymbolIsFolded);
+  if (First > 1) and (First < Stack.Count) and (Stack.Frames[First] <> CutFrame) then
+    Drop(Stack, First - 1, Stack.Count);
+end;
+
+// Leaves the frames that a text has.
+procedure Fold(const Symbols: TSymbols; var Stack: TBacktrace);
+begin
+  FoldEnds(Symbols, Stack);
+  FoldLibraries(Symbols, Stack);
+  Cut(Stack);
+end;
+
+function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
+const
+  Factor = UInt64($9E3779B97F4A7C15);
+var
+  Folded: TBacktrace;
+  Symbol: PSymbol;
+  Frame: NativeInt;
+begin
+  Folded := Stack;
+  Fold(Symbols, Folded);
+  Result := 0;
+  for Frame := 0 to NativeInt(Folded.Count) - 1 do
+  begin
+    Symbol := SymbolsFind(Symbols, Folded.Frames[Frame]);
+    if (Symbol <> nil) and (Symbol^.Line > 0) then
+      Result := (Result xor NativeUInt(Symbol^.Routine)) * Factor + Symbol^.Line
+    else
+      Result := Result xor Folded.Frames[Frame];
+    Result := Result * Factor xor Result shr 32;
+  end;
 end;
 
 procedure AddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt);
@@ -158,13 +225,21 @@ begin
     Inc(Text.Length, Length);
 end;
 
+procedure AddCut(var Text: TText);
+begin
+  TextAdd(Text, '      (cut here');
+  if Stacks.Shown < MaxFrames then
+    TextAdd(Text, ': depth=N sets the number of frames');
+  TextAdd(Text, ')'#10);
+end;
+
 procedure AddFrames(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
   Frame: NativeInt;
 begin
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
     if Stack.Frames[Frame] = CutFrame then
-      TextAdd(Text, '      (cut here: depth=N sets the number of frames)'#10)
+      AddCut(Text)
     else
       AddFrame(Text, Symbolizer, Stack.Frames[Frame]);
 end;
@@ -175,7 +250,7 @@ var
   FramesText: TFramesTextCall;
 begin
   Folded := Stack;
-  BacktraceFold(Symbolizer.Symbols, Folded);
+  Fold(Symbolizer.Symbols, Folded);
   FramesText := Stacks.FramesText; // once: the program may reset it meanwhile
   if @FramesText <> nil then
     AddTextOf(FramesText, Text, Folded)
@@ -194,14 +269,14 @@ begin
   Text.Start := Buffer;
   Text.Capacity := Size;
   Stack := Default(TBacktrace);
-  if Count > MaxFrames then
-    Count := MaxFrames;
+  if Count > MostFrames then
+    Count := MostFrames;
   Stack.Count := Count;
   Move(Frames^, Stack.Frames, Count * SizeOf(Frames^));
   SymbolizerOpen(Symbolizer, 1);
   SymbolizerAdd(Symbolizer, Stack);
   SymbolizerResolve(Symbolizer);
-  BacktraceFold(Symbolizer.Symbols, Stack);
+  Fold(Symbolizer.Symbols, Stack);
   AddFrames(Text, Symbolizer, Stack);
   SymbolizerClose(Symbolizer);
   Result := Text.Length;

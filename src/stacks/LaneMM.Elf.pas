@@ -49,9 +49,10 @@ uses
 procedure ElfOpen(out Elf: TElf);
 const
   PathLimit = 65536;
+  Packages: ShortString = '/usr/lib/debug';
 begin
   Elf := Default(TElf);
-  Elf.Folder := '/usr/lib/debug';
+  Move(Packages, Elf.Folder, Length(Packages) + 1); // an assignment needs a routine that lib/ lacks
   TextOpen(Elf.Paths, PathLimit);
 end;
 

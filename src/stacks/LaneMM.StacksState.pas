@@ -8,9 +8,14 @@ unit LaneMM.StacksState;
 interface
 
 uses
-  LaneMM.Layout;
+  LaneMM.Layout, LaneMM.SettingsState;
 
 const
+  /// Frames of the memory manager, the run-time library and the reports themselves that a backtrace
+  /// may have inside the program's: they do not count in `depth`.
+  InnerFrames = 16;
+  /// Most frames of a backtrace.
+  MostFrames = MaxFrames + InnerFrames;
   /// Entries of the cache of routine starts, see LaneMM.Unwind.
   KnownStartCount = 4096;
 
@@ -56,6 +61,7 @@ type
   /// The state that the room shares.
   TStacks = record
     Depth: Cardinal;          //< racy    most frames of a backtrace, see LaneMM.Unwind
+    Shown: Cardinal;          //< racy    most that reports show, without inner ones: the setting
     CodeFirst: NativeUInt;    //< const   start of this module's code
     CodeLimit: NativeUInt;    //< const   its end
     Module: NativeUInt;       //< const   where this module was loaded to, if it has a table of its

@@ -54,6 +54,9 @@ function SymbolIsInner(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to a unit that comes with Free Pascal: its
 /// run-time library or its collections; also if the program specializes a generic of theirs.
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
+/// Returns whether the routine is a library's, and its unit has no source lines or is a collection
+/// that the program specializes: reports name the program's own instead.
+function SymbolIsFolded(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is the program's main block; a C program's `main`.
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as Pascal writes it: unit, class, routine; or as C++ does.
@@ -225,35 +228,6 @@ begin
         or TextBegins(Symbol^.Routine, 'fpc_') or TextBegins(Symbol^.Routine, 'FPC_'));
 end;
 
-// Returns whether the source file is one of Free Pascal's generic collections.
-function IsGenericSource(FileName: PAnsiChar): Boolean;
-begin
-  Result := (FileName <> nil) and (TextBegins(FileName, 'generics.')
-    or TextBegins(FileName, 'fgl.pp'));
-end;
-
-function SymbolIsLibrary(Symbol: PSymbol): Boolean;
-const
-  Units: array[0..15] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
-    'STRUTILS', 'TYPINFO', 'VARIANTS', 'MATH', 'DATEUTILS', 'INIFILES', 'SYNCOBJS', 'CTHREADS',
-    'GENERICS.COLLECTIONS', 'GENERICS.DEFAULTS', 'GENERICS.HASHES');
-var
-  Index: Cardinal;
-begin
-  Result := SymbolIsInner(Symbol);
-  if Result or (Symbol = nil) or (Symbol^.Routine = nil) then
-    Exit;
-  Result := IsGenericSource(Symbol^.FileName);
-  for Index := 0 to High(Units) do
-    Result := Result or IsOfUnit(Symbol^.Routine, Units[Index]);
-end;
-
-function SymbolIsMain(Symbol: PSymbol): Boolean;
-begin
-  Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and TextIs(Symbol^.Routine, 'main');
-end;
-
 // Returns true if eight hexadecimal digits begin at Name.
 function IsChecksum(Name: PAnsiChar): Boolean;
 var
@@ -285,6 +259,78 @@ begin
     Inc(Result, NativeUInt(Length(Mark)) + ChecksumLength)
   else
     Result := 0;
+end;
+
+// Returns whether the source file is one of Free Pascal's generic collections.
+function IsGenericSource(FileName: PAnsiChar): Boolean;
+begin
+  Result := (FileName <> nil) and (TextBegins(FileName, 'generics.')
+    or TextBegins(FileName, 'fgl.pp'));
+end;
+
+// Returns whether the routine belongs to one of them, specialized in any unit, by its name alone:
+// UNIT$_$TLIST$1$CRC0123ABCD_$__$$_ADD.
+function IsOfGeneric(Routine: PAnsiChar): Boolean;
+const
+  Names: array[0..16] of ShortString = ('TFPG', 'TLIST$', 'TOBJECTLIST$', 'TQUEUE$',
+    'TOBJECTQUEUE$', 'TSTACK$', 'TOBJECTSTACK$', 'TTHREADLIST$', 'THASHSET$', 'TSORTED',
+    'TOPENADDRESSING', 'TDICTIONARY$', 'TOBJECTDICTIONARY$', 'TCUSTOMLIST$', 'TCUSTOMDICTIONARY$',
+    'TCUSTOMSET$', 'TDEAMORTIZED');
+var
+  Name: PAnsiChar;
+  Index: Cardinal;
+begin
+  Result := False;
+  Name := Routine;
+  while (Name^ <> #0) and not TextBegins(Name, '$_$') do
+    Inc(Name);
+  if Name^ = #0 then
+    Exit;
+  Inc(Name, 3);
+  for Index := 0 to High(Names) do
+    Result := Result or TextBegins(Name, Names[Index]);
+  while Result and (Name^ <> #0) and (LengthOfSpecialization(Name) = 0) do
+    Inc(Name);
+  Result := Result and (Name^ <> #0);
+end;
+
+function IsGeneric(Symbol: PSymbol): Boolean;
+begin
+  Result := (Symbol^.Routine <> nil)
+    and (IsGenericSource(Symbol^.FileName) or IsOfGeneric(Symbol^.Routine));
+end;
+
+function SymbolIsLibrary(Symbol: PSymbol): Boolean;
+const
+  Units: array[0..19] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
+    'STRUTILS', 'TYPINFO', 'VARIANTS', 'VARUTILS', 'MATH', 'DATEUTILS', 'INIFILES', 'SYNCOBJS',
+    'CTHREADS', 'CWSTRING', 'UNIXCP', 'SORTBASE', 'GENERICS.COLLECTIONS', 'GENERICS.DEFAULTS',
+    'GENERICS.HASHES');
+  // Names that a program's unit may have, too: then it has lines where the program has.
+  Packages: array[0..11] of ShortString = ('FPJSON', 'JSONPARSER', 'JSONREADER', 'JSONSCANNER',
+    'DOM', 'XMLREAD', 'XMLWRITE', 'XMLUTILS', 'REGEXPR', 'ZSTREAM', 'PROCESS', 'PIPES');
+var
+  Index: Cardinal;
+begin
+  Result := SymbolIsInner(Symbol);
+  if Result or (Symbol = nil) or (Symbol^.Routine = nil) then
+    Exit;
+  Result := IsGeneric(Symbol);
+  for Index := 0 to High(Units) do
+    Result := Result or IsOfUnit(Symbol^.Routine, Units[Index]);
+  for Index := 0 to High(Packages) do
+    Result := Result or (Symbol^.Line = 0) and IsOfUnit(Symbol^.Routine, Packages[Index]);
+end;
+
+function SymbolIsFolded(Symbol: PSymbol): Boolean;
+begin
+  Result := SymbolIsLibrary(Symbol) and ((Symbol^.Line = 0) or IsGeneric(Symbol));
+end;
+
+function SymbolIsMain(Symbol: PSymbol): Boolean;
+begin
+  Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
+    and TextIs(Symbol^.Routine, 'main');
 end;
 
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and

@@ -1,6 +1,6 @@
 /// Unwinds the stack of the calling thread, without debug information and without the heap.
 //
-// Owns:       Stacks.Depth, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
+// Owns:       Stacks.Depth, Shown, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and the code that LaneMM.CodeRanges has; nothing else.
 // x86:        the run-time library and optimized code have no frame pointers. The prologue of a
@@ -37,11 +37,13 @@ type
   TBacktrace = record
     Call: TManagerCall;  //< the manager call that Frames[0] returns from; mcUnknown: none known
     Count: Cardinal;     //< number of frames
-    Frames: array[0..MaxFrames] of NativeUInt; //< the return addresses; CutFrame
+    Frames: array[0..MostFrames] of NativeUInt; //< the return addresses; CutFrame
   end;
 
 /// Finds the code of this module, and how the run-time library calls its memory manager.
 procedure UnwindStart;
+/// Sets the most frames of a backtrace that reports show, up to MaxFrames.
+procedure StacksSetDepth(Count: Cardinal);
 /// Begins an unwind at the caller of the routine with this frame pointer; that routine has set it.
 /// Limit is the end of the thread's stack.
 procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind); inline;
@@ -518,11 +520,17 @@ begin
   RoutinesStart(Module, PRoutine(Table), Size);
 end;
 
+procedure StacksSetDepth(Count: Cardinal);
+begin
+  Stacks.Depth := Count + InnerFrames;
+  Stacks.Shown := Count;
+end;
+
 procedure UnwindStart;
 var
   Mapping: TOsMapping;
 begin
-  Stacks.Depth := DefaultFrames;
+  StacksSetDepth(DefaultFrames);
   if not OsFindMapping(NativeUInt(@UnwindStart), Mapping) then
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;

@@ -22,12 +22,12 @@ unit LaneMM.UnwindCache;
 interface
 
 uses
-  LaneMM.SettingsState, LaneMM.StacksState;
+  LaneMM.StacksState;
 
 const
   /// Most frames that are kept, and most that one unwind adds without meeting a kept one.
-  MostSteps = MaxFrames;
-  NewSteps = MaxFrames;
+  MostSteps = MostFrames;
+  NewSteps = MostFrames;
   /// Most words of the stack that lead to a frame from the one inside it.
   StepWords = 2;
   /// Code addresses whose unwind rule is kept; a power of two.

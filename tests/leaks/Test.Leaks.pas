@@ -58,6 +58,9 @@ type
     procedure StackIsShownInDebugMode;
     procedure LeaksOfOneKindAreCountedByPlace;
     procedure StacksAloneGiveThePlacesOfLeaks;
+    procedure CallsInOneLineAreOnePlace;
+    procedure BlocksWithoutABacktraceAreSaidToBeSo;
+    procedure RetainersThatAreNotNamedAreCounted;
     procedure StacksBeginAndEndInTheProgram;
     procedure JsonHasAllPlaces;
     procedure JunitHasThreePlaces;
@@ -554,6 +557,30 @@ begin
   AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('one')]));
   HasNot('also shows where');
+end;
+
+procedure TLeaksTests.CallsInOneLineAreOnePlace;
+begin
+  Leaking.Run('leaks,debug', ['one-line']);
+  Has(Format('      3, %d bytes allocated, the first as number ', [3 * Sizes.Foo]));
+  PlaceOf('one line', Leaking.Errors);
+end;
+
+procedure TLeaksTests.BlocksWithoutABacktraceAreSaidToBeSo;
+begin
+  Leaking.Run('leaks', ['before-stacks']);
+  Has(Format('      3, %d bytes allocated, the first as number ', [3 * Sizes.FooBlock]));
+  PlaceOf('known', Leaking.Errors);
+  Has(Format('      and 5 blocks, %d bytes allocated at places that are not known'#10,
+    [5 * Sizes.FooBlock]));
+  HasNot('at other places');
+end;
+
+procedure TLeaksTests.RetainersThatAreNotNamedAreCounted;
+begin
+  Leaking.Run('leaks', ['owned']);
+  Has('      1 retained by Leaking.TOwner');
+  Has('      2 retained by others'#10);
 end;
 
 procedure TLeaksTests.StacksBeginAndEndInTheProgram;

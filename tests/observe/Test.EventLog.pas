@@ -21,6 +21,7 @@ type
     procedure RemoteFreesNameTheirAllocation;
     procedure RemoteFreesOfDebugBlocksNameTheirAllocation;
     procedure RemoteFreesWithoutStacksSayHowToGetThem;
+    procedure ThreadThatGetsItsHeapLateCountsOnce;
     procedure StartsOfThreadsAreOneLine;
     procedure ProgramThatOnlyStartsThreadsWritesNothing;
     procedure TakenShardsAreFoundAtTheirLineWithTheirCount;
@@ -29,6 +30,8 @@ type
     procedure GrowthOfATextIsNamed;
     procedure GrowthOfAListAdvisesCapacity;
     procedure GrowthInALibraryNamesTheProgramsLine;
+    procedure GrowthInsideContainersHasAdviceThatCompiles;
+    procedure GrowthWithFewFramesNamesTheProgramsLine;
     procedure GrowthIsSortedByTheWorkItCauses;
     procedure LargerObjectInThePlaceOfAnotherIsNoGrowth;
     procedure ProgramWithoutEventsWritesNothing;
@@ -137,6 +140,12 @@ begin
 end;
 
 // `least` keeps away taken locks, which come and go.
+procedure TEventLogTests.ThreadThatGetsItsHeapLateCountsOnce;
+begin
+  Planted.Run('contention', ['late', '300']);
+  Has('300 x remote free of a block of 112 bytes by FreeMem, 1 thread, at ', Planted.Written(LogSuffix));
+end;
+
 procedure TEventLogTests.StartsOfThreadsAreOneLine;
 var
   Log: string;
@@ -219,6 +228,57 @@ begin
     Has(Format('. Growing.lpr:%d grew %s ', [Growing.PlantedLine(Growers[Index, 0]),
       Growers[Index, 1]]), Growing.Written(LogSuffix));
   HasNot('LaneMM.', Growing.Written(LogSuffix));
+  Growing.Free;
+end;
+
+procedure TEventLogTests.GrowthInsideContainersHasAdviceThatCompiles;
+const
+  Growers: array[0..7, 0..2] of string = (
+    ('queue', 'a list (CONTNRS.TORDEREDLIST.PUSH)', 'its capacity cannot be set'),
+    ('items', 'a list (CLASSES.TCOLLECTION.ADD)', 'its capacity cannot be set'),
+    ('shared', 'a list (CLASSES.TTHREADLIST.ADD)', 'set Capacity of its LockList first'),
+    ('bits', 'a TBits (CLASSES.TBITS.SETBIT)', 'set Size first'),
+    ('known', 'a set (GROWING.THASHSET.ADD)', 'set Capacity first'),
+    ('map', 'a list (GROWING.TFPGMAP.ADD)', 'set Capacity first'),
+    ('values', 'a list (FPJSON.TJSONARRAY.ADD)', 'inside that routine: '),
+    ('own', 'an AnsiString', 'call SetLength once, or use TStringBuilder'));
+  Builds: array[0..1] of string = ('-O1 -gl -Xs-', '-O1 -Xs-');
+var
+  Growing: TTestProgram;
+  Build, Line, Place: string;
+  Index: Integer;
+begin
+  for Build in Builds do
+  begin
+    Growing := TTestProgram.Create('Growing', Build);
+    Growing.Run('growth,top=30,least=1', ['wrapped']);
+    Growing.EndedWith(5);
+    for Index := 0 to High(Growers) do
+    begin
+      Place := 'GROWING.GROWWRAPPED';
+      if Growers[Index, 0] = 'own' then
+        Place := 'GROWING.STREAMDICTIONARY_SETCAPACITY';
+      if Pos('-gl', Build) > 0 then
+        Place := Format('Growing.lpr:%d', [Growing.PlantedLine(Growers[Index, 0])]);
+      Place := Format('. %s grew %s ', [Place, Growers[Index, 1]]);
+      Line := Growing.Written(LogSuffix);
+      Has(Place, Line);
+      Line := Copy(Line, Pos(Place, Line), MaxInt);
+      Has(' copied: ' + Growers[Index, 2], Copy(Line, 1, Pos(#10, Line)));
+    end;
+    Growing.Free;
+  end;
+end;
+
+procedure TEventLogTests.GrowthWithFewFramesNamesTheProgramsLine;
+var
+  Growing: TTestProgram;
+begin
+  Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
+  Growing.Run('growth,top=30,least=1,depth=1', ['wrapped']);
+  Has(Format('. Growing.lpr:%d grew a set (GROWING.THASHSET.ADD) ', [Growing.PlantedLine('known')]),
+    Growing.Written(LogSuffix));
+  HasNot('0000000001 grew', Growing.Written(LogSuffix));
   Growing.Free;
 end;
 

@@ -1,11 +1,12 @@
 /// Grows what programs grow, through routines of the libraries of Free Pascal; with the argument
-/// `replace`, puts larger blocks in the place of others instead.
+/// `wrapped`, what grows inside other containers, inside a package, and in routines whose names are
+/// those of libraries; with `replace`, puts larger blocks in the place of others instead.
 program Growing;
 
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Classes, SysUtils, Contnrs, FGL, Generics.Collections;
+  LaneMM, cthreads, Classes, SysUtils, Contnrs, FGL, Generics.Collections, FpJson;
 
 type
   TNumbers = TFPGList<Integer>;
@@ -62,9 +63,56 @@ begin
     ExitCode := 5;
 end;
 
+procedure GrowWrapped;
+var
+  Queue: TQueue;
+  Items: TCollection;
+  Shared: TThreadList;
+  Bits: TBits;
+  Known: THashSet<Integer>;
+  Map: TFPGMap<Integer, Integer>;
+  Values: TJSONArray;
+  Index: Integer;
+begin
+  Queue := TQueue.Create;
+  Items := TCollection.Create(TCollectionItem);
+  Shared := TThreadList.Create;
+  Bits := TBits.Create;
+  Known := THashSet<Integer>.Create;
+  Map := TFPGMap<Integer, Integer>.Create;
+  Values := TJSONArray.Create;
+  for Index := 1 to 2000 do
+  begin
+    Queue.Push(Queue); // planted: queue
+    Items.Add; // planted: items
+    Shared.Add(Pointer(PtrInt(Index))); // planted: shared
+    Bits[Index * 100] := True; // planted: bits
+    Known.Add(Index); // planted: known
+    Map.Add(Index, Index); // planted: map
+    Values.Add(Index); // planted: values
+  end;
+end;
+
+procedure StreamDictionary_SetCapacity;
+var
+  Text: string;
+  Index: Integer;
+begin
+  Text := '';
+  for Index := 1 to Times do
+    Text := Text + 'part'; // planted: own
+  if Length(Text) = 4 * Times then
+    ExitCode := 5;
+end;
+
 begin
   if ParamStr(1) = 'replace' then
     Replace
+  else if ParamStr(1) = 'wrapped' then
+  begin
+    GrowWrapped;
+    StreamDictionary_SetCapacity;
+  end
   else
     Grow;
 end.

@@ -15,6 +15,13 @@ type
     Next: TObject;
   end;
 
+  TFooClass = class of TFoo;
+  TOwner1 = class(TFoo);
+  TOwner2 = class(TFoo);
+  TOwner3 = class(TFoo);
+  TOwner4 = class(TFoo);
+  TOwner5 = class(TFoo);
+
   TForm1 = class
     Items: TList;
   end;
@@ -311,6 +318,35 @@ begin
     TFoo.Create; // planted: most
 end;
 
+// As a loop that the compiler unrolls.
+procedure LeakInOneLine;
+begin
+  TFoo.Create; TFoo.Create; TFoo.Create; // planted: one line
+end;
+
+// Five objects without a known place, and three.
+procedure LeakBeforeStacks;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 5 do
+    TFoo.Create;
+  LaneMM_Configure('stacks');
+  for Index := 1 to 3 do
+    TFoo.Create; // planted: known
+end;
+
+// Each object is retained by one of another class.
+procedure LeakOwned;
+const
+  Classes: array[0..4] of TFooClass = (TOwner1, TOwner2, TOwner3, TOwner4, TOwner5);
+var
+  Owner: TFooClass;
+begin
+  for Owner in Classes do
+    Owner.Create.Next := TFoo.Create;
+end;
+
 // Reports what grows between two snapshots by Grow.
 procedure CompareAround(Grow: TGrow);
 var
@@ -391,7 +427,7 @@ type
   end;
 
 const
-  Plans: array[0..23] of TPlan = (
+  Plans: array[0..26] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -402,6 +438,8 @@ const
     (Name: 'sizes'; Run: LeakSizes),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
+    (Name: 'one-line'; Run: LeakInOneLine), (Name: 'before-stacks'; Run: LeakBeforeStacks),
+    (Name: 'owned'; Run: LeakOwned),
     (Name: 'grow'; Run: GrowAtPlaces), (Name: 'grow-elsewhere'; Run: GrowElsewhere),
     (Name: 'grow-sizes'; Run: GrowBySize),
     (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish));

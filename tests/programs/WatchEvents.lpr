@@ -1,6 +1,7 @@
 /// Plants what the event log is to find, at known lines: run it with LANEMM=contention,growth.
 ///   frees N     the main thread frees N blocks of 100 bytes of a sleeping thread
 ///   origins N   likewise; every third block was allocated at a second line
+///   late N      a thread frees N blocks of the main thread, and gets a heap half way
 ///   growth N    an array grows by one element at a time, to N elements of four bytes
 ///   text N      an AnsiString grows by one character at a time, to N characters
 ///   list N      a list grows to N elements
@@ -64,6 +65,32 @@ begin
     FreeBlock(Index);
   Finished.SetEvent;
   WaitForThreadTerminate(Thread, 0);
+end;
+
+function LateOwner(Unused: Pointer): PtrInt;
+var
+  Index: Integer;
+  Own: Pointer;
+begin
+  for Index := 0 to Count - 1 do
+  begin
+    if Index = Count div 2 then
+    begin
+      GetMem(Own, 100);
+      FreeMem(Own);
+    end;
+    FreeBlock(Index);
+  end;
+  Result := 0;
+end;
+
+procedure PlantLate;
+var
+  Index: Integer;
+begin
+  for Index := 0 to Count - 1 do
+    GetMem(Blocks[Index], 100);
+  WaitForThreadTerminate(BeginThread(LateOwner, nil), 0);
 end;
 
 procedure PlantGrowth;
@@ -198,6 +225,8 @@ begin
     PlantFrees(MaxBlocks + 1)
   else if What = 'origins' then
     PlantFrees(3)
+  else if What = 'late' then
+    PlantLate
   else if What = 'growth' then
     PlantGrowth
   else if What = 'text' then

@@ -76,9 +76,9 @@ end;
 procedure TUnwindTests.StackIsBounded;
 begin
   TakeDeep(1000);
-  Same(DefaultFrames + 1, Taken.Count, 'frames');
-  AssertTrue(Taken.Frames[1] = Taken.Frames[DefaultFrames - 1]);
-  AssertTrue('says that it was cut', Taken.Frames[DefaultFrames] = CutFrame);
+  Same(DefaultFrames + InnerFrames + 1, Taken.Count, 'frames');
+  AssertTrue(Taken.Frames[1] = Taken.Frames[DefaultFrames + InnerFrames - 1]);
+  AssertTrue('says that it was cut', Taken.Frames[DefaultFrames + InnerFrames] = CutFrame);
 end;
 
 procedure TUnwindTests.StackIsTheSameForTheSamePlace;
