@@ -229,14 +229,16 @@ function FastMM_DebugModeActive: Boolean;
 /// Fills new blocks with the byte of the setting `fill` from now on, see `erase=new`; calls nest.
 /// Returns False while another memory manager is installed; the call counts all the same.
 function FastMM_BeginEraseAllocatedBlockContent: Boolean;
-/// Takes back one such call; the last one clears `erase=new`.
+/// Takes back one such call; the last one clears `erase=new` if the first has set it. Returns False
+/// when there is none, or while another memory manager is installed.
 function FastMM_EndEraseAllocatedBlockContent: Boolean;
 /// Returns whether new blocks are filled.
 function FastMM_EraseAllocatedBlockContentActive: Boolean;
 /// Fills freed blocks with zeros from now on; calls nest. Returns False while another memory
 /// manager is installed; the call counts all the same.
 function FastMM_BeginEraseFreedBlockContent: Boolean;
-/// Takes back one such call; the last one clears `erase=free`.
+/// Takes back one such call; the last one clears `erase=free` if the first has set it. Returns
+/// False when there is none, or while another memory manager is installed.
 function FastMM_EndEraseFreedBlockContent: Boolean;
 /// Returns whether freed blocks are erased.
 function FastMM_EraseFreedBlockContentActive: Boolean;

@@ -1,6 +1,7 @@
 /// The switches of FastMM that nest, and the routines behind its variables.
 //
-// Owns:       how often each kind of erasing was begun; the path of EventLogName.
+// Owns:       how often each kind of erasing was begun, and whether that set it; the path of
+//             EventLogName.
 // Callers:    any thread; settings change from one thread at a time.
 unit LaneMM.Compat.Modes;
 
@@ -14,8 +15,9 @@ uses
 /// Begins a kind of erasing; calls nest. Returns False, and only counts, while another memory
 /// manager is installed.
 function ErasingBegin(Kind: TErasure): Boolean;
-/// Takes back one such call; the last one ends this kind. Returns False while another memory
-/// manager is installed.
+/// Takes back one such call; the last one ends this kind, unless the setting had it before the
+/// first. Returns False when there is none to take back, or while another memory manager is
+/// installed.
 function ErasingEnd(Kind: TErasure): Boolean;
 /// Returns whether this kind of erasing is on.
 function ErasingIsOn(Kind: TErasure): Boolean;
@@ -55,6 +57,7 @@ const
 
 var
   Depths: array[TErasure] of TAtomicWord;
+  IsAdded: array[TErasure] of Boolean; // ErasingBegin has set this kind, the setting had not
   LogName: array[0..MostPath] of WideChar;
 
 // ---------------------------------------------------------------------------- erasing
@@ -73,18 +76,32 @@ begin
 end;
 
 function ErasingBegin(Kind: TErasure): Boolean;
+var
+  Bits: NativeUInt;
 begin
   FetchAdd(Depths[Kind], 1);
   Result := LaneMM_IsInstalled;
-  if Result then
-    SetErasures(LaneMM_Settings.Values[opErase] or NativeUInt(1) shl Ord(Kind));
+  Bits := LaneMM_Settings.Values[opErase];
+  if not Result or Odd(Bits shr Ord(Kind)) then
+    Exit;
+  IsAdded[Kind] := True;
+  SetErasures(Bits or NativeUInt(1) shl Ord(Kind));
 end;
 
 function ErasingEnd(Kind: TErasure): Boolean;
+var
+  Depth: NativeUInt;
 begin
-  if FetchAdd(Depths[Kind], NativeUInt(-1)) = 1 then
-    SetErasures(LaneMM_Settings.Values[opErase] and not (NativeUInt(1) shl Ord(Kind)));
+  repeat
+    Depth := LoadAcquire(Depths[Kind]);
+    if Depth = 0 then
+      Exit(False);
+  until CompareAndSwap(Depths[Kind], Depth, Depth - 1); // lock-free: a failure is another's call
   Result := LaneMM_IsInstalled;
+  if (Depth > 1) or not IsAdded[Kind] then
+    Exit;
+  IsAdded[Kind] := False;
+  SetErasures(LaneMM_Settings.Values[opErase] and not (NativeUInt(1) shl Ord(Kind)));
 end;
 
 function ErasingIsOn(Kind: TErasure): Boolean;

@@ -37,6 +37,8 @@ type
     procedure FailedBeginOfErasingNewCounts;
     procedure FailedEnterOfDebugModeCounts;
     procedure ModesNest;
+    procedure EndOfErasingLeavesTheSetting;
+    procedure SurplusEndOfErasingDoesNotCount;
     procedure ThreadsThatExchangeBlocksLeaveNothing;
     procedure OverrunIsFoundByAScan;
     procedure UnderrunIsFoundByAScan;
@@ -335,6 +337,39 @@ begin
   AssertTrue('erased', FastMM_EraseFreedBlockContentActive);
   AssertTrue(FastMM_EndEraseFreedBlockContent);
   AssertFalse('not erased', FastMM_EraseFreedBlockContentActive);
+end;
+
+procedure TFastMM5Tests.EndOfErasingLeavesTheSetting;
+begin
+  LaneMM_Configure('erase=free,erase=new');
+  try
+    AssertTrue(FastMM_BeginEraseFreedBlockContent and FastMM_EndEraseFreedBlockContent);
+    AssertTrue('freed ones', FastMM_EraseFreedBlockContentActive);
+    AssertTrue(FastMM_BeginEraseAllocatedBlockContent and FastMM_EndEraseAllocatedBlockContent);
+    AssertTrue('new ones', FastMM_EraseAllocatedBlockContentActive);
+  finally
+    LaneMM_Configure('erase=0');
+  end;
+  AssertTrue(FastMM_BeginEraseFreedBlockContent and FastMM_EndEraseFreedBlockContent);
+  AssertFalse('without the setting', FastMM_EraseFreedBlockContentActive);
+end;
+
+// Ends once too often, then once as often as it begins.
+procedure SurplusEndDoesNotCount(Test: TLaneTest; BeginIt, EndIt, IsActive: TSwitch);
+begin
+  Test.AssertFalse('nothing to end', EndIt);
+  Test.AssertTrue('begun', BeginIt);
+  Test.AssertTrue('active', IsActive);
+  Test.AssertTrue('ended', EndIt);
+  Test.AssertFalse('still active', IsActive);
+end;
+
+procedure TFastMM5Tests.SurplusEndOfErasingDoesNotCount;
+begin
+  SurplusEndDoesNotCount(Self, FastMM_BeginEraseFreedBlockContent,
+    FastMM_EndEraseFreedBlockContent, FastMM_EraseFreedBlockContentActive);
+  SurplusEndDoesNotCount(Self, FastMM_BeginEraseAllocatedBlockContent,
+    FastMM_EndEraseAllocatedBlockContent, FastMM_EraseAllocatedBlockContentActive);
 end;
 
 // ---- threads
