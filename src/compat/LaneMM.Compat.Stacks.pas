@@ -101,7 +101,7 @@ begin
 end;
 
 // TLaneMM_FramesTextCall of the program's handler. FastMM's text begins with the end of a line;
-// LaneMM's ends with one.
+// LaneMM's ends with one, and without a text there is no line.
 function TextByHandler(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; Size: NativeUInt):
   NativeUInt;
 var
@@ -114,6 +114,8 @@ begin
     Inc(First);
   while (Last > First) and (Last[-1] < ' ') do
     Dec(Last);
+  if First = Last then
+    Exit(0);
   Last^ := #10;
   Result := UnicodeToUtf8(Buffer, Size, First, Last - First + 1);
   if Result > 0 then

@@ -141,7 +141,7 @@ end;
 procedure AddStack(var Report: TReport; Message: TMessage; const Stack: TBacktrace);
 begin
   MessageAdd(Report.Event.Text, Message, Report.Fields);
-  if Stack.Count > 0 then
+  if (Stack.Count > 0) and (Stack.Frames[0] <> CutFrame) then
     BacktraceAddText(Report.Event.Text, Report.Symbolizer, Stack)
   else
     MessageAdd(Report.Event.Text, msNoStack, Report.Fields);

@@ -62,7 +62,10 @@ begin
   SymbolizerAdd(Symbolizer, Here);
   SymbolizerResolve(Symbolizer);
   MessageAdd(Text, Message, Fields);
-  BacktraceAddText(Text, Symbolizer, Here);
+  if Here.Frames[0] <> CutFrame then
+    BacktraceAddText(Text, Symbolizer, Here)
+  else
+    MessageAdd(Text, msNoStack, Fields);
   SymbolizerClose(Symbolizer);
 end;
 

@@ -80,6 +80,8 @@ type
     procedure DebugModeHasFrames;
     procedure OwnHandlerTakesStacks;
     procedure OwnHandlerWritesStacks;
+    procedure HandlersWithoutStackAndTextReportNone;
+    procedure RefusalWithoutStackReportsNone;
     procedure OwnHandlersCanBeRead;
     procedure EventLogHasItsName;
     procedure EventLogIsDeleted;
@@ -1089,6 +1091,40 @@ begin
   FastMM_ConvertStackTraceToText := nil;
   FreeMem(P);
   Has('my own text', Reported);
+end;
+
+procedure TFastMM5NamesTests.HandlersWithoutStackAndTextReportNone;
+const
+  None = '(no backtrace was recorded)'#10;
+var
+  P: PByte;
+begin
+  LaneMM_OnEvent(KeepReport);
+  FastMM_GetStackTrace := FastMM_NoOpGetStackTrace;
+  FastMM_ConvertStackTraceToText := FastMM_NoOpConvertStackTraceToText;
+  P := FastMM_DebugAllocMem(10);
+  P[10] := P[10] xor $FF;
+  LaneMM_CheckBlock(P);
+  FastMM_GetStackTrace := nil;
+  FastMM_ConvertStackTraceToText := nil;
+  FreeMem(P);
+  Has(' at'#10'      ' + None + '  Detected at'#10'      ' + None, Reported);
+end;
+
+procedure TFastMM5NamesTests.RefusalWithoutStackReportsNone;
+const
+  Megabyte = 1 shl 20;
+var
+  P: Pointer;
+begin
+  LaneMM_OnEvent(KeepReport);
+  FastMM_GetStackTrace := FastMM_NoOpGetStackTrace;
+  FastMM_SetMemoryUsageLimit(FastMM_GetCurrentMemoryUsage + 8 * Megabyte);
+  Same(OutOfMemory, ErrorOfGet(P, 200 * Megabyte), 'error beyond the limit');
+  FastMM_SetMemoryUsageLimit(0);
+  FastMM_GetStackTrace := nil;
+  Has('(no backtrace was recorded)', Reported);
+  HasNot('cut here', Reported);
 end;
 
 procedure TFastMM5NamesTests.OwnHandlersCanBeRead;
