@@ -66,7 +66,7 @@ type
   /// A set of targets.
   TLaneMM_EventTargets = TEventTargets;
   /// Writes the return addresses of its callers, at most Limit, innermost first; returns their
-  /// number. Runs inside of GetMem and FreeMem: it uses no heap.
+  /// number. Runs inside of GetMem and FreeMem, see LaneMM_OnTakeStack.
   TLaneMM_FramesCall = TFramesCall;
   /// Writes return addresses as text to Buffer, see LaneMM.StacksState. Runs in reports: it uses no
   /// heap.
@@ -255,13 +255,13 @@ function LaneMM_DebugReallocMem(var P: Pointer; Size: NativeUInt): Pointer;
 /// none. Numbers rise within a thread.
 function LaneMM_LastAllocationNumber: NativeUInt;
 /// Sets the routine that takes backtraces instead of LaneMM's own; nil restores that. It may be
-/// called for a moment after it was replaced. Any thread, one at a time.
+/// called for a moment after it was replaced. Its own calls of the heap and of LaneMM_TakeStack get
+/// LaneMM's backtraces; with `contention` it uses no heap. Any thread, one at a time.
 procedure LaneMM_OnTakeStack(Call: TLaneMM_FramesCall);
 /// Sets the routine that writes backtraces in reports instead of LaneMM's own; nil restores that.
 /// As LaneMM_OnTakeStack.
 procedure LaneMM_OnStackText(Call: TLaneMM_FramesTextCall);
-/// Writes the return addresses of the calling thread's routines to Frames, innermost first, at most
-/// Limit; returns their number. Any thread.
+/// Writes at most Limit return addresses of this thread, innermost first; returns their number.
 function LaneMM_TakeStack(Frames: PNativeUInt; Limit: Cardinal): Cardinal;
 /// Writes the return addresses of a stored backtrace, such as TLaneMM_BlockInfo.Stack; returns
 /// their number, 0 for an unknown one. Any thread.

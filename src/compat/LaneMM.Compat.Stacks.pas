@@ -1,7 +1,8 @@
 /// FastMM's handlers of stack traces on top of LaneMM's: lists that end with 0, text in UTF-16.
 //
 // Owns:       the two handlers of the program.
-// Callers:    the handlers: any thread, also inside of GetMem and in reports; they use no heap.
+// Callers:    the handlers: any thread, also inside of GetMem and in reports. That of texts uses no
+//             heap; that of stack traces may, see LaneMM_OnTakeStack.
 unit LaneMM.Compat.Stacks;
 
 {$I ../LaneMM.inc}

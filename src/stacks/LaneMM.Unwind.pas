@@ -406,19 +406,34 @@ begin
   Inc(Stack.Count);
 end;
 
+// Lets the program's routine take the backtrace; returns False where there is none, where its own
+// call led here, or where the thread has no heap to note that in.
+function TakeByProgram(var Stack: TBacktrace): Boolean;
+var
+  TakeFrames: TFramesCall;
+  Heap: PHeap;
+begin
+  TakeFrames := Stacks.TakeFrames; // once: the program may reset it meanwhile
+  if @TakeFrames = nil then
+    Exit(False);
+  Heap := OsThreadHeap;
+  if (Heap = nil) or Heap^.Notes.IsTaking then
+    Exit(False);
+  Clear(Stack);
+  Heap^.Notes.IsTaking := True;
+  Stack.Count := TakeFrames(@Stack.Frames, Stacks.Depth + 1);
+  Heap^.Notes.IsTaking := False;
+  MarkCut(Stack);
+  Result := True;
+end;
+
 procedure BacktraceTake(out Stack: TBacktrace);
 var
   Walk: TUnwind;
-  TakeFrames: TFramesCall;
 begin
-  Clear(Stack);
-  TakeFrames := Stacks.TakeFrames; // once: the program may reset it meanwhile
-  if @TakeFrames <> nil then
-  begin
-    Stack.Count := TakeFrames(@Stack.Frames, Stacks.Depth + 1);
-    MarkCut(Stack);
+  if (@Stacks.TakeFrames <> nil) and TakeByProgram(Stack) then
     Exit;
-  end;
+  Clear(Stack);
   UnwindFrom(NativeUInt(get_frame), StackEnd(NativeUInt(get_frame)), Walk);
   WalkOn(Walk, Stack);
   if Stack.Count = 0 then

@@ -82,6 +82,8 @@ type
     procedure OwnHandlerWritesStacks;
     procedure HandlersWithoutStackAndTextReportNone;
     procedure RefusalWithoutStackReportsNone;
+    procedure OwnHandlerMayUseTheHeap;
+    procedure OwnHandlerMayAskForLaneMMsStack;
     procedure OwnHandlersCanBeRead;
     procedure EventLogHasItsName;
     procedure EventLogIsDeleted;
@@ -1125,6 +1127,67 @@ begin
   FastMM_GetStackTrace := nil;
   Has('(no backtrace was recorded)', Reported);
   HasNot('cut here', Reported);
+end;
+
+// Returns the frames of a debug block that is allocated in debug mode with this handler.
+procedure TakeStackBy(Handler: TFastMM_GetStackTrace; out Frames: array of NativeUInt);
+var
+  P: Pointer;
+  Info: TLaneMM_BlockInfo;
+begin
+  FillChar(Frames, SizeOf(Frames[0]) * Length(Frames), 0);
+  FastMM_EnterDebugMode;
+  FastMM_GetStackTrace := Handler;
+  GetMem(P, 10);
+  FreeMem(P);
+  GetMem(P, 10);
+  FastMM_GetStackTrace := nil;
+  if LaneMM_BlockInfo(P, Info) then
+    LaneMM_ReadStack(Info.Stack, @Frames, Length(Frames));
+  FreeMem(P);
+  FastMM_ExitDebugMode;
+end;
+
+var
+  HandlerCalls: Integer;
+
+procedure TwoAddressesByTheHeap(ReturnAddresses: PNativeUInt; MaxDepth, SkipFrames: Cardinal);
+var
+  Addresses: array of NativeUInt;
+begin
+  Inc(HandlerCalls);
+  SetLength(Addresses, MaxDepth);
+  Addresses[0] := 4711;
+  Addresses[1] := 4712;
+  Move(Addresses[0], ReturnAddresses^, MaxDepth * SizeOf(NativeUInt));
+end;
+
+procedure TFastMM5NamesTests.OwnHandlerMayUseTheHeap;
+var
+  Frames: array[0..7] of NativeUInt;
+begin
+  HandlerCalls := 0;
+  TakeStackBy(TwoAddressesByTheHeap, Frames);
+  Same(3, HandlerCalls, 'calls for two blocks and a free');
+  Same(4711, Frames[0], 'innermost frame');
+  Same(4712, Frames[1], 'next frame');
+  Same(0, Frames[2], 'no third one');
+end;
+
+procedure LaneMMsAddresses(ReturnAddresses: PNativeUInt; MaxDepth, SkipFrames: Cardinal);
+begin
+  Inc(HandlerCalls);
+  LaneMM_TakeStack(ReturnAddresses, MaxDepth);
+end;
+
+procedure TFastMM5NamesTests.OwnHandlerMayAskForLaneMMsStack;
+var
+  Frames: array[0..7] of NativeUInt;
+begin
+  HandlerCalls := 0;
+  TakeStackBy(LaneMMsAddresses, Frames);
+  Same(3, HandlerCalls, 'calls for two blocks and a free');
+  AtLeast(4096, Frames[0], 'innermost frame');
 end;
 
 procedure TFastMM5NamesTests.OwnHandlersCanBeRead;
