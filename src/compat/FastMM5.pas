@@ -70,6 +70,10 @@ type
   /// Writes it as text, see LaneMM.Compat.Stacks.
   TFastMM_ConvertStackTraceToText = LaneMM.Compat.Stacks.TFastMM_ConvertStackTraceToText;
 
+  /// The same in FastMM4's form.
+  TFastMM_LegacyConvertStackTraceToText = function(ReturnAddresses: PNativeUInt;
+    MaxDepth: Cardinal; Buffer: PAnsiChar): PAnsiChar;
+
   /// A registered leak, see LaneMM.Compat.State.
   TFastMM_RegisteredMemoryLeak = LaneMM.Compat.State.TFastMM_RegisteredMemoryLeak;
   TFastMM_RegisteredMemoryLeaks = LaneMM.Compat.State.TFastMM_RegisteredMemoryLeaks;
@@ -336,7 +340,8 @@ var
       deprecated 'LaneMM needs no strategy: remove this';
   FastMM_LoadDebugSupportLibrary, FastMM_FreeDebugSupportLibrary, FastMM_DebugSupportLibraryName,
     DebugLibrary_GetRawStackTrace, DebugLibrary_GetFrameBasedStackTrace,
-    DebugLibrary_LogStackTrace_Legacy: LaneMM_needs_no_debug_library__remove_this
+    DebugLibrary_LogStackTrace_Legacy, CFastMM_DefaultDebugSupportLibraryName:
+      LaneMM_needs_no_debug_library__remove_this
       deprecated 'LaneMM needs no debug library: remove this';
   FastMM_GetDebugModeOptions: Use_the_setting_quarantine_for_freed_debug_blocks
       deprecated 'set quarantine=N: freed debug blocks wait there';
@@ -344,6 +349,9 @@ var
       deprecated 'blocks are aligned to 16 bytes, not to more';
   teUTF8_BOM, teUTF16LE, teUTF16LE_BOM: LaneMM_writes_UTF_8_without_a_byte_order_mark
       deprecated 'LaneMM writes UTF-8 without a byte order mark';
+  CFastMM_SmallBlockArenaCount, CFastMM_MediumBlockArenaCount, CFastMM_LargeBlockArenaCount:
+      LaneMM_has_thread_heaps_instead_of_arenas
+      deprecated 'LaneMM has thread heaps instead of arenas';
   FastMM_AllocateTopDown: LaneMM_cannot_allocate_top_down__remove_this
       deprecated 'LaneMM cannot allocate top down: remove this';
   FastMM_SmallBlockThreadContentionCount, FastMM_MediumBlockThreadContentionCount,

@@ -26,6 +26,12 @@ type
   LaneMM_needs_no_debug_library__remove_this = record end;
   /// Blocks are aligned to 16 bytes, and not to more on request.
   LaneMM_aligns_all_blocks_to_16_bytes_not_more = record end;
+  /// Each thread has a heap; they are as many as threads, and are not numbered.
+  LaneMM_has_thread_heaps_instead_of_arenas = record end;
+  /// A walk does not distinguish the spans that serve a thread.
+  LaneMM_has_no_sequential_feed_spans__remove_this = record end;
+  /// The record of a debug block lies apart from the block; its checksum is checked with the block.
+  Use_LaneMM_CheckBlock_debug_blocks_have_no_header = record end;
   /// Freed debug blocks wait in the quarantine; the setting `quarantine` is its size.
   Use_the_setting_quarantine_for_freed_debug_blocks = record end;
   /// The order of addresses is not chosen.

@@ -12,13 +12,24 @@ uses
   LaneMM.Compat.Reasons;
 
 type
-  /// The record of a debug block, a copy that is valid during a call of the visitor.
+  /// The record of a debug block in use, a copy that is valid during a call of the visitor. The last
+  /// fields have no counterpart.
   TFastMM_DebugBlockHeader = record
     AllocationNumber: Cardinal;   //< see LaneMM_LastAllocationNumber
     UserSize: NativeInt;          //< requested size
+    PreviouslyUsedByClass: Pointer; //< nil: the block is in use
     AllocationGroup: Cardinal;    //< allocation group; 0: none
     AllocatedByThread: Cardinal;  //< the system's number of the thread that allocated it
-    AllocationTickCount: LaneMM_records_no_time_of_allocation; //< not recorded
+    FreedByThread: Cardinal;      //< 0: the block is in use
+    StackTraceEntryCount: Byte;   //< number of entries of a stack trace: the setting `depth`
+    DebugFooter_AllocationStackTracePtr: PNativeUInt; //< backtrace of the allocation, then zeros
+    DebugFooter_FreeStackTracePtr: PNativeUInt; //< zeros: the block is in use
+    AllocationTickCount: LaneMM_records_no_time_of_allocation
+      deprecated 'LaneMM records no time of allocation'; //< not recorded
+    HeaderCheckSum, DebugBlockFlags, DebugFooterPtr, CalculateHeaderCheckSum,
+      CalculateFooterCheckSum, CalculateAndSetHeaderAndFooterCheckSums, Reserved1, Reserved2,
+      ReservedSpace1, ReservedSpace2: Use_LaneMM_CheckBlock_debug_blocks_have_no_header
+      deprecated 'use LaneMM_CheckBlock: debug blocks have no header'; //< no such header
   end;
   PFastMM_DebugBlockHeader = ^TFastMM_DebugBlockHeader;
 
@@ -28,7 +39,7 @@ type
     btSmallBlockSpan, btSmallBlock);
   TFastMM_WalkBlocksBlockTypes = set of TFastMM_WalkAllocatedBlocksBlockType;
 
-  /// A block or a span.
+  /// A block or a span. The last fields have no counterpart.
   TFastMM_WalkAllocatedBlocks_BlockInfo = record
     BlockAddress: Pointer;                     //< its first byte
     DebugInformation: PFastMM_DebugBlockHeader; //< of a debug block, else nil
@@ -38,6 +49,12 @@ type
     BlockType: TFastMM_WalkAllocatedBlocksBlockType; //< its type
     BlockIsFree: Boolean;                      //< a free block
     SmallBlockSpanBlockSize: Word;             //< block size of a span of small blocks, else 0
+    ArenaIndex: LaneMM_has_thread_heaps_instead_of_arenas
+      deprecated 'LaneMM has thread heaps instead of arenas'; //< no such number
+    IsSequentialFeedMediumBlockSpan, MediumBlockSequentialFeedSpanUnusedBytes,
+      IsSequentialFeedSmallBlockSpan, SmallBlockSequentialFeedSpanUnusedBytes:
+      LaneMM_has_no_sequential_feed_spans__remove_this
+      deprecated 'LaneMM has no sequential feed spans: remove this'; //< no such spans
   end;
   TFastMM_WalkBlocksCallback = procedure(const BlockInfo: TFastMM_WalkAllocatedBlocks_BlockInfo);
 
@@ -50,14 +67,18 @@ procedure BlocksWalk(CallBack: TFastMM_WalkBlocksCallback; WalkBlockTypes:
 implementation
 
 uses
-  LaneMM, LaneMM.Layout;
+  LaneMM, LaneMM.Layout, LaneMM.Compat.Modes;
 
 type
+  TEntries = array[0..High(Byte) - 1] of NativeUInt;
   TWalk = record
     CallBack: TFastMM_WalkBlocksCallback;
     Types: TFastMM_WalkBlocksBlockTypes;
     Info: TFastMM_WalkAllocatedBlocks_BlockInfo; // what all visits share
+    Header: TFastMM_DebugBlockHeader;            // likewise
     FirstGroup, LastGroup: Cardinal;
+    AllocationEntries: TEntries; // the backtrace of the block that is visited
+    FreeEntries: TEntries;       // zeros
   end;
   PWalk = ^TWalk;
 
@@ -82,10 +103,22 @@ begin
     Walk.CallBack(Walk.Info);
 end;
 
+procedure FillHeader(var Walk: TWalk; const Block: TLaneMM_BlockInfo);
+var
+  Count: Cardinal;
+begin
+  Count := Walk.Header.StackTraceEntryCount;
+  FillChar(Walk.AllocationEntries, Count * SizeOf(NativeUInt), 0);
+  LaneMM_ReadStack(Block.Stack, @Walk.AllocationEntries, Count);
+  Walk.Header.AllocationNumber := Block.Number;
+  Walk.Header.UserSize := Block.UsableSize;
+  Walk.Header.AllocationGroup := Block.Group;
+  Walk.Header.AllocatedByThread := Block.Thread;
+end;
+
 procedure VisitBlock(const Block: TLaneMM_BlockInfo; Context: Pointer);
 var
   Walk: PWalk;
-  Header: TFastMM_DebugBlockHeader;
 begin
   Walk := Context;
   if (Block.Group < Walk^.FirstGroup) or (Block.Group > Walk^.LastGroup) then
@@ -93,11 +126,8 @@ begin
   Walk^.Info.DebugInformation := nil;
   if Block.Kind = skDebug then
   begin
-    Header.AllocationNumber := Block.Number;
-    Header.UserSize := Block.UsableSize;
-    Header.AllocationGroup := Block.Group;
-    Header.AllocatedByThread := Block.Thread;
-    Walk^.Info.DebugInformation := @Header;
+    FillHeader(Walk^, Block);
+    Walk^.Info.DebugInformation := @Walk^.Header;
   end;
   Visit(Walk^, Block.Address, Block.UsableSize, TypeOf(Block.UsableSize));
 end;
@@ -131,6 +161,9 @@ begin
   Walk.CallBack := CallBack;
   Walk.Types := WalkBlockTypes;
   Walk.Info.UserData := UserData;
+  Walk.Header.StackTraceEntryCount := FrameLimit;
+  Walk.Header.DebugFooter_AllocationStackTracePtr := @Walk.AllocationEntries;
+  Walk.Header.DebugFooter_FreeStackTracePtr := @Walk.FreeEntries;
   Walk.FirstGroup := FirstGroup;
   Walk.LastGroup := LastGroup;
   LaneMM_WalkBlocks(VisitBlock, @Walk);

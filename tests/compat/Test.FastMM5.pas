@@ -66,6 +66,8 @@ type
     procedure WalkVisitsFreeBlocks;
     procedure WalkVisitsAGroup;
     procedure WalkKnowsDebugBlocks;
+    procedure WalkHasTheBacktraceOfADebugBlock;
+    procedure WalkHasTheBlockSizesOfSpans;
     procedure StringsAreDetected;
     procedure ClassesAreDetected;
     procedure SummariesCount;
@@ -93,6 +95,8 @@ type
     procedure EventsHaveTargets;
     procedure LeakEventsSwitchTheReportOn;
     procedure VariablesWithOneValueHaveIt;
+    procedure TypesHaveTheirValues;
+    procedure TypesCanBeDeclared;
   end;
 
 implementation
@@ -841,6 +845,82 @@ begin
   FreeMem(Find.Address);
 end;
 
+type
+  // The record of a debug block, and what it leads to.
+  TSeen = record
+    Address: Pointer;
+    Info: TFastMM_WalkAllocatedBlocks_BlockInfo;
+    Header: TFastMM_DebugBlockHeader;
+    Allocation, Free: array[0..255] of NativeUInt;
+  end;
+  PSeen = ^TSeen;
+
+procedure SeeHeader(const Info: TFastMM_WalkAllocatedBlocks_BlockInfo);
+var
+  Seen: PSeen;
+  Header: PFastMM_DebugBlockHeader;
+  Bytes: NativeUInt;
+begin
+  Seen := Info.UserData;
+  if Info.BlockAddress <> Seen^.Address then
+    Exit;
+  Header := Info.DebugInformation;
+  Bytes := Header^.StackTraceEntryCount * SizeOf(NativeUInt);
+  Seen^.Info := Info;
+  Seen^.Header := Header^;
+  Move(Header^.DebugFooter_AllocationStackTracePtr^, Seen^.Allocation, Bytes);
+  Move(Header^.DebugFooter_FreeStackTracePtr^, Seen^.Free, Bytes);
+end;
+
+procedure TFastMM5NamesTests.WalkHasTheBacktraceOfADebugBlock;
+var
+  Seen: TSeen;
+  Block: TLaneMM_BlockInfo;
+  Frames: array[0..255] of NativeUInt;
+  Count: Cardinal;
+begin
+  Seen := Default(TSeen);
+  Seen.Address := FastMM_DebugGetMem(100);
+  FastMM_WalkBlocks(SeeHeader, [btSmallBlock], True, @Seen);
+  AssertTrue(LaneMM_BlockInfo(Seen.Address, Block));
+  Count := LaneMM_ReadStack(Block.Stack, @Frames, Length(Frames));
+  AtLeast(2, Count, 'frames');
+  Same(FastMM_GetDebugModeStackTraceEntryCount, Seen.Header.StackTraceEntryCount, 'entries');
+  AssertTrue('frames', CompareMem(@Frames, @Seen.Allocation, Count * SizeOf(Frames[0])));
+  AssertTrue('zeros after them', IsZero(@Seen.Allocation[Count],
+    (Length(Seen.Allocation) - Count) * SizeOf(Frames[0])));
+  AssertTrue('not freed', IsZero(@Seen.Free, SizeOf(Seen.Free)));
+  Same(0, Seen.Header.FreedByThread, 'not freed by a thread');
+  AssertTrue('no class before', Seen.Header.PreviouslyUsedByClass = nil);
+  Same(Block.Thread, Seen.Header.AllocatedByThread, 'thread');
+  Same(100, Seen.Header.UserSize, 'requested size');
+  Same(100, Seen.Info.UsableSize, 'usable size');
+  Same(100, Seen.Info.BlockSize, 'size');
+  FreeMem(Seen.Address);
+end;
+
+procedure CountSpans(const Info: TFastMM_WalkAllocatedBlocks_BlockInfo);
+begin
+  if Info.SmallBlockSpanBlockSize = 64 then
+    Inc(PInteger(Info.UserData)^);
+end;
+
+procedure TFastMM5NamesTests.WalkHasTheBlockSizesOfSpans;
+var
+  Types: TFastMM_WalkBlocksBlockTypes;
+  Visit: TFastMM_WalkBlocksCallback;
+  P: Pointer;
+  Spans: Integer;
+begin
+  Types := [btSmallBlockSpan];
+  Visit := CountSpans;
+  Spans := 0;
+  GetMem(P, 64);
+  FastMM_WalkBlocks(Visit, Types, True, @Spans);
+  FreeMem(P);
+  AtLeast(1, Spans, 'spans of blocks of 64 bytes');
+end;
+
 procedure TFastMM5NamesTests.StringsAreDetected;
 const
   AnsiHead = SizeOf(TStringHead);
@@ -901,8 +981,14 @@ begin
       - Int64(Before.SmallBlockTypeStates[Index].AllocatedBlockCount), 'new blocks of a size');
   Same(Before.AllocatedMediumBlockCount + 1, After.AllocatedMediumBlockCount, 'medium blocks');
   Same(Before.AllocatedLargeBlockCount + 1, After.AllocatedLargeBlockCount, 'large blocks');
+  AtLeast(Before.TotalAllocatedMediumBlockSize + 40000, After.TotalAllocatedMediumBlockSize,
+    'bytes of medium blocks');
   AtLeast(Before.TotalAllocatedLargeBlockSize + 1000000, After.TotalAllocatedLargeBlockSize,
     'bytes of large blocks');
+  AtLeast(After.TotalAllocatedMediumBlockSize, After.ReservedMediumBlockAddressSpace,
+    'bytes of their spans');
+  AtLeast(After.TotalAllocatedLargeBlockSize, After.ReservedLargeBlockAddressSpace,
+    'bytes of their spans');
 end;
 
 procedure TFastMM5NamesTests.MapHasTheProgram;
@@ -1297,6 +1383,63 @@ begin
   FastMM_MessageBoxEvents := [];
   AssertTrue(FastMM_MessageBoxEvents = []);
   AssertTrue(FastMM_TextFileEncoding = teUTF8);
+end;
+
+// In FastMM5's order, as programs store them.
+procedure TFastMM5NamesTests.TypesHaveTheirValues;
+const
+  Events: TFastMM_MemoryManagerEventTypeSet =
+    [mmetAnotherThirdPartyMemoryManagerAlreadyInstalled,
+    mmetCannotInstallAfterDefaultMemoryManagerHasBeenUsed,
+    mmetCannotSwitchToSharedMemoryManagerWithLivePointers, mmetUnexpectedMemoryLeakDetail,
+    mmetUnexpectedMemoryLeakSummary, mmetDebugBlockDoubleFree, mmetDebugBlockReallocOfFreedBlock,
+    mmetDebugBlockHeaderCorruption, mmetDebugBlockFooterCorruption,
+    mmetDebugBlockModifiedAfterFree, mmetVirtualMethodCallOnFreedObject];
+  Strategies: array[0..2] of TFastMM_MemoryManagerOptimizationStrategy = (mmosOptimizeForSpeed,
+    mmosBalanced, mmosOptimizeForLowMemoryUsage);
+  States: array[0..3] of TFastMM_MemoryManagerInstallationState = (mmisDefaultMemoryManagerInUse,
+    mmisOtherThirdPartyMemoryManagerInstalled, mmisUsingSharedMemoryManager, mmisInstalled);
+  Alignments: TFastMM_MinimumAddressAlignmentSet = [maa8Bytes, maa16Bytes];
+  Options: TFastMM_DebugModeOptions = [dmoNeverFreeSmallBlockSpans, dmoNeverMergeFreeMediumBlocks];
+var
+  Index: Integer;
+begin
+  AssertTrue('events', Events = [Low(TFastMM_MemoryManagerEventType)
+    ..High(TFastMM_MemoryManagerEventType)]);
+  for Index := 0 to High(Strategies) do
+    Same(Index, Ord(Strategies[Index]), 'strategy');
+  for Index := 0 to High(States) do
+    Same(Index, Ord(States[Index]), 'state');
+  AssertTrue('alignments', Alignments = [Low(TFastMM_MinimumAddressAlignment)
+    ..High(TFastMM_MinimumAddressAlignment)]);
+  AssertTrue('options', Options = [Low(TFastMM_DebugModeOption)..High(TFastMM_DebugModeOption)]);
+end;
+
+function AnsiText(ReturnAddresses: PNativeUInt; MaxDepth: Cardinal; Buffer: PAnsiChar): PAnsiChar;
+begin
+  Buffer^ := 'x';
+  Result := Buffer + 1;
+end;
+
+procedure TFastMM5NamesTests.TypesCanBeDeclared;
+var
+  Legacy: TFastMM_LegacyConvertStackTraceToText;
+  Text: array[0..15] of AnsiChar;
+  Kind: TFastMM_StringDataType;
+  Encoding: TFastMM_TextFileEncoding;
+  Order: TFastMM_LogStateToFile_SortOrder;
+  Leak: TFastMM_RegisteredMemoryLeak;
+begin
+  Legacy := AnsiText;
+  AssertTrue('a handler of FastMM4', Legacy(nil, 0, @Text) = PAnsiChar(@Text) + 1);
+  Kind := sdtUnicodeString;
+  Same(2, Ord(Kind), 'kind of string');
+  Encoding := teUTF8;
+  Same(0, Ord(Encoding), 'encoding');
+  Order := soAlphabetical;
+  Same(1, Ord(Order), 'order');
+  Leak := Default(TFastMM_RegisteredMemoryLeak);
+  Same(0, Leak.LeakCount, 'leaks');
 end;
 
 initialization
