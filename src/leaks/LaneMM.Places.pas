@@ -1,9 +1,10 @@
 /// Places: the blocks of each group of a snapshot by the backtrace of their allocation.
 //
 // Owns:       the records in each TPlaces; its memory is the caller's.
-// Invariants: a group and a backtrace have one place, until places of one text are joined. The places
-//             of its first one is the group's. Blocks of places that no longer fit into the table
-//             are counted in none, so a group may have more blocks than its places.
+// Invariants: a group and a backtrace have one place, until places of one text are joined. The
+//             places of a group are a list; the number of its first one is the group's. Blocks of
+//             places that no longer fit into the table are counted in none, so a group may have
+//             more blocks than its places.
 // Callers:    any thread; a TPlaces belongs to one. Allocates nothing.
 unit LaneMM.Places;
 
