@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.ObserveState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
+  LaneMM.SettingMessages, LaneMM.ObserveState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
   LaneMM.C.Manager, LaneMM.C.Roots;
 
 // src/ refers to these weakly. The references here make a static program link them.

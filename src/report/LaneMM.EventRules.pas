@@ -8,13 +8,20 @@ unit LaneMM.EventRules;
 
 interface
 
+uses
+  LaneMM.Text;
+
 /// Sets the default of every kind: all reports go to file, stderr and callback; none ends the
 /// program.
 procedure EventRulesStart;
 /// Reads `KIND:WORD:...` up to the end of the setting, e.g. `double-free:once:halt=3`; the kind
 /// `all` means every kind. Words moves past the part that was read. Returns False, and changes
-/// nothing, when a part is unknown.
+/// nothing, when a part is unknown; Words has not moved when that is the kind.
 function EventRuleRead(var Words: PAnsiChar): Boolean;
+/// Adds the names of all kinds, with commas between.
+procedure EventRulesAddKinds(var Text: TText);
+/// Adds what may follow a kind, with commas between.
+procedure EventRulesAddAttributes(var Text: TText);
 
 implementation
 
@@ -37,6 +44,34 @@ const
   SwitchNames: array[TRuleSwitch] of PAnsiChar = ('off', 'once', 'always', 'continue');
   HaltName: PAnsiChar = 'halt=';
   DefaultTargets = [etFile, etScreen, etCall];
+
+procedure AddName(var Text: TText; Name: PAnsiChar);
+begin
+  TextAddChars(Text, Name);
+  TextAdd(Text, ', ');
+end;
+
+procedure EventRulesAddKinds(var Text: TText);
+var
+  Kind: TEventKind;
+begin
+  for Kind := Low(TEventKind) to High(TEventKind) do
+    AddName(Text, Names[Kind]);
+  TextAddChars(Text, AnyKind);
+end;
+
+procedure EventRulesAddAttributes(var Text: TText);
+var
+  Target: TEventTarget;
+  Switch: TRuleSwitch;
+begin
+  for Target := Low(TEventTarget) to High(TEventTarget) do
+    AddName(Text, TargetNames[Target]);
+  for Switch := Low(TRuleSwitch) to High(TRuleSwitch) do
+    AddName(Text, SwitchNames[Switch]);
+  TextAddChars(Text, HaltName);
+  TextAdd(Text, 'N (0 to 255)');
+end;
 
 procedure EventRulesStart;
 var

@@ -13,6 +13,7 @@ type
   strict private
     Kept: TSettings;
     KeptEvents: TEventRules;
+    procedure ExpectLine(const Settings, Line: string);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -32,12 +33,18 @@ type
     procedure LongWordIsRefused;
     procedure PathIsKept;
     procedure UnknownWordNamesTheNearest;
+    procedure InvalidValueIsNamedWithWhatIsAllowed;
+    procedure InvalidRuleIsNamedWithWhatIsAllowed;
+    procedure LongValueIsCutInItsMessage;
+    procedure WordsThatMessagesAllowAreAccepted;
+    procedure KindsAndAttributesThatMessagesAllowAreAccepted;
     procedure NumbersThatNothingCanMeanAreRefused;
     procedure RefusedNumberIsOneLine;
     procedure MessageOfARefusedDepthIsAboutDepths;
     procedure SettingWithoutEffectIsOneLine;
     procedure SettingOfDebugModeCountsForOthersThatUseIt;
     procedure HelpNamesEveryOption;
+    procedure HelpListsKindsAndAttributesOfEvents;
     procedure RuleSetsWhatItNames;
     procedure RuleForAllSetsAll;
     procedure WrongRuleChangesNothing;
@@ -56,7 +63,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, Test.System, Test.Programs, LaneMM.HeapTrc, LaneMM.Settings;
+  SysUtils, Classes, testregistry, Test.System, Test.Programs, LaneMM.Text, LaneMM.EventRules, LaneMM.HeapTrc,
+  LaneMM.SettingTable, LaneMM.Settings;
 
 var
   Events: TTestProgram;
@@ -195,6 +203,96 @@ begin
     + 'LANEMM=help lists all settings', Trim(Planted.Errors));
 end;
 
+// Runs a program with Settings and expects this line on stderr, behind its prefix.
+procedure TSettingsTests.ExpectLine(const Settings, Line: string);
+begin
+  Planted.Run(Settings, ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: ' + Line, Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.InvalidValueIsNamedWithWhatIsAllowed;
+begin
+  ExpectLine('debug,guard', 'missing value of `guard`; allowed: pages, sample:N, 0');
+  ExpectLine('guard=page', 'invalid value `guard=page`; allowed: pages, sample:N, 0');
+  ExpectLine('leaks:format=xml', 'invalid value `leaks:format=xml`; allowed: json, junit, heaptrc, html, 0');
+  ExpectLine('erase=foo', 'invalid value `erase=foo`; allowed: free, return, new, 0');
+  ExpectLine('erase=free=new', 'invalid value `erase=free=new`; allowed: free, return, new, 0');
+  ExpectLine('fill=GG', 'invalid value `fill=GG`; allowed: XX, two hexadecimal digits');
+  ExpectLine('check=often', 'invalid value `check=often`; allowed: N, always');
+  ExpectLine('every=10x', 'invalid value `every=10x`; allowed: N, Nms, Ns, Nm, Nh, 24 days at most');
+  ExpectLine('trace:size=9-1', 'invalid value `trace:size=9-1`; allowed: N, N-N from low to high');
+  ExpectLine('top=x', 'invalid value `top=x`; allowed: N from 0 to 256');
+  ExpectLine('rate=1T', 'invalid value `rate=1T`; allowed: N, also with K, M or G');
+  ExpectLine('growth=yes', 'invalid value `growth=yes`; allowed: 1, 0');
+  ExpectLine('log', 'missing value of `log`; allowed: PATH');
+end;
+
+procedure TSettingsTests.InvalidRuleIsNamedWithWhatIsAllowed;
+begin
+  ExpectLine('event=foo:off', 'invalid value `event=foo:off`: unknown kind; allowed: leaks, double-free, '
+    + 'invalid-free, write-before, write-after, write-after-free, freed-call, wrong-size, uninitialised, '
+    + 'guard, bookkeeping, number, mix, allocation, free, limit, corruption, all');
+  ExpectLine('event=leaks:offf', 'invalid value `event=leaks:offf`; allowed after the kind: file, stderr, '
+    + 'callback, syslog, off, once, always, continue, halt=N (0 to 255)');
+  ExpectLine('event=all', 'invalid value `event=all`; allowed after the kind: file, stderr, '
+    + 'callback, syslog, off, once, always, continue, halt=N (0 to 255)');
+  ExpectLine('event', 'missing value of `event`; allowed: RULE, such as double-free:once:halt=3');
+end;
+
+procedure TSettingsTests.LongValueIsCutInItsMessage;
+begin
+  ExpectLine('guard=' + StringOfChar('p', 500), 'invalid value `guard=' + StringOfChar('p', 94)
+    + '...`; allowed: pages, sample:N, 0');
+end;
+
+procedure TSettingsTests.WordsThatMessagesAllowAreAccepted;
+var
+  Option: TOption;
+  Form: TOptionForm;
+  Word: string;
+begin
+  for Option := Low(TOption) to High(TOption) do
+    if OptionTexts[Option].Kind <> okRule then
+    begin
+      Form := OptionForms[OptionTexts[Option].Kind];
+      for Word in string(Form.Words).Split(['|']) do
+        AssertTrue(Word, Reads(OptionTexts[Option].Name + '=' + StringReplace(StringReplace(Word, 'N',
+          '1', [rfReplaceAll]), 'XX', '7E', []).Replace('1AME', 'NAME'))
+          or (Option = opSignal));
+      if string(Form.More).StartsWith(', 0') then
+        AssertTrue(Reads(OptionTexts[Option].Name + '=0'));
+    end;
+end;
+
+// Splits what Add adds.
+procedure ListOf(Words: TStringList; const Text: TText);
+begin
+  Words.CommaText := StringReplace(Copy(Text.Start, 1, Text.Length), 'N (0 to 255)', '7', []);
+end;
+
+procedure TSettingsTests.KindsAndAttributesThatMessagesAllowAreAccepted;
+var
+  Text: TText;
+  Words: TStringList;
+  Word: string;
+begin
+  Words := TStringList.Create;
+  AssertTrue(TextOpen(Text, 16384));
+  EventRulesAddKinds(Text);
+  ListOf(Words, Text);
+  Same(Ord(High(TEventKind)) + 2, Words.Count, 'kinds');
+  for Word in Words do
+    AssertTrue(Word, Reads('event=' + Word + ':off'));
+  Text.Length := 0;
+  EventRulesAddAttributes(Text);
+  ListOf(Words, Text);
+  Same(9, Words.Count, 'attributes');
+  for Word in Words do
+    AssertTrue(Word, Reads('event=leaks:' + Word));
+  TextClose(Text);
+  Words.Free;
+end;
+
 procedure TSettingsTests.NumbersThatNothingCanMeanAreRefused;
 const
   Wrong: array[0..10] of string = ('debug=2', 'top=257', 'leaks:exit=256', 'leaks:dump=4097', 'debug:exit=256', 'signal=9', 'signal=11',
@@ -232,8 +330,7 @@ begin
   for Words in Wrong do
   begin
     Planted.Run(Words, ['none', '1']);
-    AssertEquals('LaneMM: LANEMM: missing or invalid value of `depth`; LANEMM=help lists all settings',
-      Trim(Planted.Errors));
+    AssertTrue(Planted.Errors, Pos('; allowed: N from 1 to 256', Planted.Errors) > 0);
   end;
 end;
 
@@ -275,6 +372,14 @@ begin
   AssertTrue(Pos('  guard=pages|sample:N  guard pages ', Planted.Errors) > 0);
   AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
   AssertTrue(Pos('(524288)', Planted.Errors) > 0);
+end;
+
+procedure TSettingsTests.HelpListsKindsAndAttributesOfEvents;
+begin
+  Planted.Run('help', ['none', '1']);
+  AssertTrue(Pos('Kinds: leaks, double-free, ', Planted.Errors) > 0);
+  AssertTrue(Pos(', corruption, all', Planted.Errors) > 0);
+  AssertTrue(Pos('Attributes: file, stderr, callback, syslog, off, ', Planted.Errors) > 0);
 end;
 
 procedure TSettingsTests.RuleSetsWhatItNames;
