@@ -15,8 +15,10 @@ uses
 
 /// Prints all settings with their defaults.
 procedure SettingsHelp;
-/// Says that Word is no setting, and names Nearest.
-procedure SettingSayUnknown(const Word, Source: ShortString; Nearest: TOption);
+/// Says that Word is no setting, and names Nearest if it is near: Distance is the number of
+/// characters to insert, delete or replace.
+procedure SettingSayUnknown(const Word, Source: ShortString; Nearest: TOption;
+  Distance: Cardinal);
 /// Says that the value of a setting is missing or wrong, and what is allowed. Setting points to its
 /// name, Wrong to where the value could not be read.
 procedure SettingSayWrong(Option: TOption; Setting, Wrong: PAnsiChar; const Source: ShortString);
@@ -35,6 +37,7 @@ uses
 
 const
   SmallText = 16384;
+  SeeHelp: ShortString = '; LANEMM=help lists all settings'#10;
 
 procedure AddPrefix(out Text: TText; const Source: ShortString);
 begin
@@ -108,16 +111,26 @@ end;
 
 // ---------------------------------------------------------------------------- messages
 
-procedure SettingSayUnknown(const Word, Source: ShortString; Nearest: TOption);
+procedure SettingSayUnknown(const Word, Source: ShortString; Nearest: TOption;
+  Distance: Cardinal);
+const
+  MostDistance = 3;
 var
   Text: TText;
 begin
   AddPrefix(Text, Source);
   TextAdd(Text, 'unknown setting `');
   TextAdd(Text, Word);
-  TextAdd(Text, '`; did you mean `');
-  TextAddChars(Text, OptionTexts[Nearest].Name);
-  TextAdd(Text, '`? LANEMM=help lists all settings'#10);
+  TextAdd(Text, '`');
+  // One change for each three characters: of short words most others are near.
+  if (Distance <= MostDistance) and (Distance * 3 <= Cardinal(Length(Word)) + 1) then
+  begin
+    TextAdd(Text, '; did you mean `');
+    TextAddChars(Text, OptionTexts[Nearest].Name);
+    TextAdd(Text, '`? LANEMM=help lists all settings'#10);
+  end
+  else
+    TextAdd(Text, SeeHelp);
   Print(Text);
 end;
 

@@ -164,7 +164,7 @@ begin
   Option := OptionNearest(Name, Distance);
   Result := False;
   if Distance > 0 then
-    SettingSayUnknown(Name, Source, Option)
+    SettingSayUnknown(Name, Source, Option, Distance)
   else if not ReadValue(Words, Option, Value) then
     SettingSayWrong(Option, Setting, Words, Source)
   else if not OptionAllows(Option, Value) then

@@ -33,6 +33,7 @@ type
     procedure LongWordIsRefused;
     procedure PathIsKept;
     procedure UnknownWordNamesTheNearest;
+    procedure UnknownWordThatIsNearNoneNamesNone;
     procedure InvalidValueIsNamedWithWhatIsAllowed;
     procedure InvalidRuleIsNamedWithWhatIsAllowed;
     procedure LongValueIsCutInItsMessage;
@@ -201,6 +202,25 @@ begin
   Planted.Run('contentoin', ['none', '1']);
   AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
     + 'LANEMM=help lists all settings', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.UnknownWordThatIsNearNoneNamesNone;
+const
+  Far: array[0..3] of string = ('foo', 'x', 'fast', 'nothing-of-the-kind');
+var
+  Word: string;
+begin
+  for Word in Far do
+  begin
+    Planted.Run(Word, ['none', '1']);
+    AssertEquals('LaneMM: LANEMM: unknown setting `' + Word + '`; LANEMM=help lists all settings',
+      Trim(Planted.Errors));
+  end;
+  Planted.Run('tpo', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: unknown setting `tpo`; LANEMM=help lists all settings', Trim(Planted.Errors));
+  Planted.Run('leak', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: unknown setting `leak`; did you mean `leaks`? LANEMM=help lists all settings',
+    Trim(Planted.Errors));
 end;
 
 // Runs a program with Settings and expects this line on stderr, behind its prefix.
