@@ -273,7 +273,7 @@ const
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfPlaces = [opLeaksDump];
   OfProfiles = [opPprof..opJson, opKeep, opSignal];
-  OfSamples = [opTemporary, opEvery];
+  OfSamples = [opRate, opTemporary, opEvery];
 begin
   if not IsSet(opDebug) then
     SettingSayWithoutEffect(OfDebug, '`debug`');

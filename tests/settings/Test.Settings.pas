@@ -370,6 +370,10 @@ begin
   Planted.Run('pprof', ['none', '1']);
   AssertEquals('LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`',
     Trim(Planted.Errors));
+  Planted.Run('rate=1', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `profile`: `rate`', Trim(Planted.Errors));
+  Planted.Run('contention,rate=5', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `profile`: `rate`', Trim(Planted.Errors));
   Planted.Run('trace,mixes,check=5,debug', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('no effect', Planted.Errors) = 0);
 end;
