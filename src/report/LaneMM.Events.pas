@@ -68,15 +68,24 @@ begin
     TextOpen(Event.Text, TextLimit);
 end;
 
-procedure ToFile(const Text: TText; IsOnScreen: Boolean);
+// Returns whether the event log has taken the text.
+function IsInFile(const Text: TText): Boolean;
 var
   Path: TText;
 begin
-  if not TextOpen(Path, OsPageSize) then
-    Exit;
-  if not LogFileAppend(Text, EventLogSuffix, Path) and not IsOnScreen then
-    TextWrite(Text, OsStandardError);
+  Result := TextOpen(Path, OsPageSize) and LogFileAppend(Text, EventLogSuffix, Path);
   TextClose(Path);
+end;
+
+// Sends the text to the files and the screen. What a log does not take goes to stderr, once.
+procedure SendText(const Text: TText; Targets: TEventTargets);
+begin
+  if (etFile in Targets) and not IsInFile(Text) then
+    Include(Targets, etScreen);
+  if (etSystemLog in Targets) and not SystemLogSend(Text) then
+    Include(Targets, etScreen);
+  if etScreen in Targets then
+    TextWrite(Text, OsStandardError);
 end;
 
 procedure EventClose(var Event: TEvent);
@@ -91,12 +100,7 @@ begin
     Rule.Targets := [etFile];
     Rule.Halts := False;
   end;
-  if etFile in Rule.Targets then
-    ToFile(Event.Text, etScreen in Rule.Targets);
-  if etSystemLog in Rule.Targets then
-    SystemLogSend(Event.Text);
-  if etScreen in Rule.Targets then
-    TextWrite(Event.Text, OsStandardError);
+  SendText(Event.Text, Rule.Targets);
   Call := Report.Call;
   if (etCall in Rule.Targets) and (@Call <> nil) then
     Call(Event.Kind, Event.Text.Start, Event.Text.Length);

@@ -67,6 +67,7 @@ type
     Tell: TTellCall;        //< racy    see LaneMM.Mailbox; nil: no tool has asked so far
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events
     LogState: TAtomicWord;  //< shared  bits of LaneMM.LogFile
+    SystemLogFailures: TAtomicWord; //< shared  reports that the system's log has not taken
     Messages: TAtomicWord;  //< shared  replaced messages, see LaneMM.Messages; 0: none
   end;
 

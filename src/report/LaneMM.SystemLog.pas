@@ -1,8 +1,8 @@
 /// Sends reports to the system's log: syslog, or the journal, which listens at the same socket.
 //
-// Owns:       nothing.
+// Owns:       Report.SystemLogFailures.
 // Invariants: a report is one message, a long one several, of whole lines as far as they fit. A log
-//             that takes no more is not waited for: its queue is short, and the rest is lost.
+//             that takes no more is not waited for: its queue is short.
 // Callers:    any thread; uses system calls only.
 // Source:     RFC 3164, The BSD syslog Protocol, sections 4.1.1 and 4.1.3.
 unit LaneMM.SystemLog;
@@ -14,13 +14,14 @@ interface
 uses
   LaneMM.Text;
 
-/// Sends Text under the name of the program.
-procedure SystemLogSend(const Text: TText);
+/// Sends Text under the name of the program. Returns False when the log has not taken all of it;
+/// the first time, a line on stderr says so.
+function SystemLogSend(const Text: TText): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
 
 const
   DefaultSocket: PAnsiChar = '/dev/log';
@@ -71,25 +72,45 @@ begin
     Result := Last;
 end;
 
-procedure SystemLogSend(const Text: TText);
+// Sends the lines of Text, each message with its tag. Returns whether the log has taken all.
+function SendLines(const Text: TText): Boolean;
 var
   Message: TText;
   First, Limit, TagLength: NativeUInt;
 begin
-  if not TextOpen(Message, MostBytes + 2 * OsPageSize) then
-    Exit;
+  Result := TextOpen(Message, MostBytes + 2 * OsPageSize);
   AddTag(Message);
   TagLength := Message.Length;
   First := 0;
-  while First < Text.Length do
+  while Result and (First < Text.Length) do
   begin
     Limit := EndOf(Text, First);
     Message.Length := TagLength;
     TextAddSome(Message, Text.Start + First, Limit - First);
-    OsLogSend(Socket, Message.Start, Message.Length);
+    Result := OsLogSend(Socket, Message.Start, Message.Length);
     First := Limit;
   end;
   TextClose(Message);
+end;
+
+procedure SayFailure;
+var
+  Notice: TText;
+begin
+  TextOpen(Notice, 2 * OsPageSize);
+  TextAdd(Notice, 'LaneMM: ');
+  TextAddChars(Notice, Socket);
+  TextAdd(Notice, ', the socket of the system''s log, cannot be written; reports go to stderr'#10);
+  TextWrite(Notice, OsStandardError);
+  TextClose(Notice);
+end;
+
+function SystemLogSend(const Text: TText): Boolean;
+begin
+  Result := SendLines(Text);
+  // Any order: a count.
+  if not Result and (FetchAdd(Report.SystemLogFailures, 1) = 0) then
+    SayFailure;
 end;
 
 end.

@@ -26,6 +26,8 @@ type
     procedure SystemLogGetsEachReport;
     procedure MissingSystemLogStopsNothing;
     procedure FullSystemLogStopsNothing;
+    procedure ReportsThatTheSystemLogDoesNotTakeGoToStandardError;
+    procedure ReportThatNoLogTakesIsOnStandardErrorOnce;
   end;
 
 implementation
@@ -290,6 +292,51 @@ begin
   Users.EndedWith(3);
   Has('Allocation log: a block was allocated.', Log.Take);
   Log.Free;
+  Users.Free;
+end;
+
+function CountOf(const Part, Text: string): Integer;
+begin
+  Result := Length(Text.Split([Part])) - 1;
+end;
+
+procedure TReportHeadTests.ReportsThatTheSystemLogDoesNotTakeGoToStandardError;
+var
+  Users: TTestProgram;
+  Notice: string;
+begin
+  Users := Damaged;
+  Notice := 'LaneMM: ' + Users.Folder + 'none, the socket of the system''s log, cannot be written; '
+    + 'reports go to stderr'#10;
+  Users.Run('debug,event=all:syslog,syslog=' + Users.Folder + 'none', ['halt']);
+  Users.EndedWith(3);
+  AssertTrue(Users.Errors, StartsStr(Notice, Users.Errors));
+  Same(1, CountOf(Notice, Users.Errors), 'lines about the log');
+  Has('Double free', Users.Errors);
+  Has('Heap block overrun: bytes past the end were modified.', Users.Errors);
+  AssertEquals('event log', '', Users.Written('EventLog.txt'));
+  Users.Free;
+end;
+
+procedure TReportHeadTests.ReportThatNoLogTakesIsOnStandardErrorOnce;
+var
+  Users: TTestProgram;
+  Targets: string;
+begin
+  Users := Damaged;
+  for Targets in TStringArray.Create('syslog:stderr', 'syslog:file:stderr', 'syslog:file') do
+  begin
+    Users.Run('debug,event=all:' + Targets + ',syslog=' + Users.Folder + 'none', ['halt']);
+    Users.EndedWith(3);
+    Same(1, CountOf('Heap block overrun', Users.Errors), Targets);
+  end;
+  // A folder is where the event log would be.
+  Users.RunInShell('debug,event=all:syslog:file,syslog=' + Users.Folder + 'none',
+    'log="${P}_MemoryManager_EventLog.txt"; cd "${P%/*}"; mkdir "$log"; "$P" halt; code=$?; '
+    + 'rmdir "$log"; exit $code');
+  Users.EndedWith(3);
+  Has('EventLog.txt cannot be written'#10, Users.Errors);
+  Same(1, CountOf('Heap block overrun', Users.Errors), 'no log at all');
   Users.Free;
 end;
 
