@@ -113,27 +113,38 @@ begin
     WriteText(List);
 end;
 
-// Applies the suppressions of a file: that of `leaks:ignore`, or `<program>.lanemm-leaks`.
+procedure SayUnreadable(Path: PAnsiChar);
+var
+  Text: TText;
+begin
+  TextOpen(Text, 2 * OsPageSize);
+  TextAdd(Text, 'LaneMM: ');
+  TextAddChars(Text, Path);
+  TextAdd(Text, ', the file of `leaks:ignore`, cannot be read'#10);
+  ReportSay(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+// Applies the suppressions of a file: that of `leaks:ignore`, or `<program>.lanemm-leaks`, which
+// may be missing.
 procedure MarkPatterns(var Snapshot: TSnapshot);
 const
   FileExtension: ShortString = '.lanemm-leaks';
 var
   Path: TPath;
-  Length, Size: NativeUInt;
-  Patterns: PByte;
+  Length: NativeUInt;
 begin
   Path := Settings.IgnorePath;
-  if Path[0] = #0 then
+  if Path[0] <> #0 then
   begin
-    Length := OsProgramName(@Path, SizeOf(Path) - 16);
-    Move(FileExtension[1], Path[Length], System.Length(FileExtension));
-    Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
-  end;
-  Patterns := OsFileMap(@Path, Size);
-  if Patterns = nil then
+    if not SuppressionsMarkFile(Snapshot, @Path) then
+      SayUnreadable(@Path);
     Exit;
-  SuppressionsMarkPatterns(Snapshot, PAnsiChar(Patterns), Size);
-  OsFileUnmap(Patterns, Size);
+  end;
+  Length := OsProgramName(@Path, SizeOf(Path) - 16);
+  Move(FileExtension[1], Path[Length], System.Length(FileExtension));
+  Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
+  SuppressionsMarkFile(Snapshot, @Path);
 end;
 
 // Applies the suppressions to the groups, and describes the rest. Opens files.

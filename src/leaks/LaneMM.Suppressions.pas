@@ -4,7 +4,7 @@
 // Owns:       Leaks.Suppressions, Lock.
 // Invariants: an entry with Count 0 is free. Entries are few: a linear search finds them.
 // Callers:    SuppressionAdd, SuppressionRemove: any thread. SuppressionsMark,
-//             SuppressionsMarkPatterns: the thread that makes a report; they take no lock, as a
+//             SuppressionsMarkFile: the thread that makes a report; they take no lock, as a
 //             paused thread may hold it (LaneMM.Pause).
 unit LaneMM.Suppressions;
 
@@ -50,22 +50,25 @@ function SuppressionRemove(Kind: TSuppressionKind; Value, Count: NativeUInt): Bo
 procedure SuppressionsVisit(Visitor: TSuppressionVisitor; Context: Pointer);
 /// Excludes the leaks that match from a snapshot after SnapshotGroup.
 procedure SuppressionsMark(var Snapshot: TSnapshot);
-/// Excludes the leaks that match Patterns, the text of a file: lines of `class PATTERN` or `routine
-/// PATTERN`. `*` matches any text, matching ignores case, and `#` begins a comment. A routine
-/// matches in any frame of the backtrace of the allocation, where there is one.
-procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
-  Length: NativeUInt);
+/// Excludes the leaks that match the patterns in the file at Path: lines of `class PATTERN` or
+/// `routine PATTERN`. `*` matches any text, matching ignores case, and `#` begins a comment. A
+/// routine matches in any frame of the backtrace of the allocation, where there is one. Prints the
+/// numbers of the first lines that are neither to stderr, and how many others are. Returns False,
+/// and prints nothing, when the file cannot be read.
+function SuppressionsMarkFile(var Snapshot: TSnapshot; Path: PAnsiChar): Boolean;
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.Walk, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText,
-  LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
+  LaneMM.Lock, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.BacktraceTable,
+  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
 
 const
   MostSuppressions = 4096;
   NameLimit = 511;
+  // Lines of a file that a message each names.
+  MostMessages = 3;
 
 type
   TSuppression = record
@@ -82,6 +85,13 @@ type
   TPattern = record
     IsRoutine: Boolean;
     Text: TName;
+  end;
+
+  // The file while it is read.
+  TPatternFile = record
+    Path: PAnsiChar;
+    LineNumber: Cardinal;  // of the current line, from 1
+    WrongCount: Cardinal;  // lines so far that are neither patterns nor blank
   end;
 
 // ---------------------------------------------------------------------------- registration
@@ -351,29 +361,118 @@ begin
     Move(First^, Pattern.Text, Limit - First);
 end;
 
-procedure SuppressionsMarkPatterns(var Snapshot: TSnapshot; Patterns: PAnsiChar;
-  Length: NativeUInt);
+procedure OpenMessage(out Text: TText; const Source: TPatternFile);
+begin
+  TextOpen(Text, 2 * OsPageSize);
+  TextAdd(Text, 'LaneMM: ');
+  TextAddChars(Text, Source.Path);
+  TextAdd(Text, ':');
+end;
+
+procedure Say(var Text: TText);
+begin
+  TextAdd(Text, LineEnd);
+  ReportSay(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+// Says that the current line is no pattern.
+procedure SayWrong(const Source: TPatternFile);
 var
-  Limit, Last, Ending: PAnsiChar;
+  Text: TText;
+begin
+  OpenMessage(Text, Source);
+  TextAddNumber(Text, Source.LineNumber);
+  TextAdd(Text, ': neither `class PATTERN` nor `routine PATTERN` of at most ');
+  TextAddNumber(Text, NameLimit);
+  TextAdd(Text, ' characters');
+  Say(Text);
+end;
+
+procedure SayMoreWrong(const Source: TPatternFile; LineCount: Cardinal);
+var
+  Text: TText;
+begin
+  OpenMessage(Text, Source);
+  TextAdd(Text, ' ');
+  TextAddCount(Text, LineCount, 'more such line');
+  Say(Text);
+end;
+
+function IsBlankLine(First, Limit: PAnsiChar): Boolean;
+begin
+  while (First < Limit) and IsBlank(First^) do
+    Inc(First);
+  Result := First = Limit;
+end;
+
+// Applies the line from First up to Limit, without its comment.
+procedure MarkLine(var Snapshot: TSnapshot; var Source: TPatternFile; First, Limit: PAnsiChar);
+var
   Pattern: TPattern;
 begin
-  Limit := Patterns + Length;
-  Inc(Patterns, TextMarkLength(Patterns, Length));
-  while Patterns < Limit do
+  if IsBlankLine(First, Limit) then
+    Exit;
+  if not ReadPattern(First, Limit, Pattern) then
   begin
-    Last := Patterns;
+    Inc(Source.WrongCount);
+    if Source.WrongCount <= MostMessages then
+      SayWrong(Source);
+  end
+  else if Pattern.IsRoutine then
+    MarkRoutines(Snapshot, Pattern)
+  else
+    MarkClasses(Snapshot, Pattern);
+end;
+
+procedure MarkLines(var Snapshot: TSnapshot; var Source: TPatternFile; First, Limit: PAnsiChar);
+var
+  Last, Ending: PAnsiChar;
+begin
+  Inc(First, TextMarkLength(First, Limit - First));
+  while First < Limit do
+  begin
+    Inc(Source.LineNumber);
+    Last := First;
     while (Last < Limit) and (Last^ <> #10) do
       Inc(Last);
-    Ending := Patterns;
+    Ending := First;
     while (Ending < Last) and (Ending^ <> '#') do
       Inc(Ending);
-    if ReadPattern(Patterns, Ending, Pattern) then
-      if Pattern.IsRoutine then
-        MarkRoutines(Snapshot, Pattern)
-      else
-        MarkClasses(Snapshot, Pattern);
-    Patterns := Last + 1;
+    MarkLine(Snapshot, Source, First, Ending);
+    First := Last + 1;
   end;
+  if Source.WrongCount > MostMessages then
+    SayMoreWrong(Source, Source.WrongCount - MostMessages);
+end;
+
+// Returns whether a file that cannot be mapped is only empty.
+function IsEmpty(Path: PAnsiChar): Boolean;
+var
+  Handle: TOsFile;
+  Sign: AnsiChar;
+begin
+  Handle := OsFileOpen(Path);
+  if Handle < 0 then
+    Exit(False);
+  Result := OsFileRead(Handle, @Sign, SizeOf(Sign)) = 0;
+  OsFileClose(Handle);
+end;
+
+function SuppressionsMarkFile(var Snapshot: TSnapshot; Path: PAnsiChar): Boolean;
+var
+  Source: TPatternFile;
+  Lines: PAnsiChar;
+  Size: NativeUInt;
+begin
+  Lines := PAnsiChar(OsFileMap(Path, Size));
+  if Lines = nil then
+    Exit(IsEmpty(Path));
+  Source := Default(TPatternFile);
+  Source.Path := Path;
+  MarkLines(Snapshot, Source, Lines, Lines + Size);
+  OsFileUnmap(PByte(Lines), Size);
+  Result := True;
 end;
 
 end.

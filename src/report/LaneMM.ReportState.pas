@@ -78,12 +78,23 @@ var
 /// Passes text to the tool outside of the process that the calling thread answers. Returns False
 /// when it answers none.
 function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
+/// Passes a message to that tool, or prints it to stderr.
+procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
 
 implementation
+
+uses
+  LaneMM.Os;
 
 function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
 begin
   Result := (@Report.Tell <> nil) and Report.Tell(Kind, Text, Length);
+end;
+
+procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
+begin
+  if not ReportTaken(tkMessage, Message, Length) then
+    OsWriteError(Message, Length);
 end;
 
 end.

@@ -32,7 +32,7 @@ procedure SettingSayCut(ByteCount: NativeUInt; const Source: ShortString);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text, LaneMM.SettingTable,
+  LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text, LaneMM.SettingTable,
   LaneMM.SettingValues;
 
 const
@@ -47,11 +47,9 @@ begin
   TextAdd(Text, ': ');
 end;
 
-// The tool that asked for the change gets what stderr would get.
 procedure Print(var Text: TText);
 begin
-  if not ReportTaken(tkMessage, Text.Start, Text.Length) then
-    OsWriteError(Text.Start, Text.Length);
+  ReportSay(Text.Start, Text.Length);
   TextClose(Text);
 end;
 

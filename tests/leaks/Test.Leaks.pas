@@ -51,6 +51,8 @@ type
     procedure FileNamesExpectedClasses;
     procedure ByteOrderMarkOfTheFileIsSkipped;
     procedure FileNamesExpectedRoutines;
+    procedure FileThatCannotBeReadIsNamed;
+    procedure LinesOfTheFileThatAreNoPatternsAreNamed;
     procedure FileBesideTheProgramIsRead;
     procedure WhatGrewBetweenSnapshotsIsReported;
     procedure WhatIsInUseIsReportedOnDemand;
@@ -481,6 +483,39 @@ begin
   Has(Format('Suppressed, not counted: 14 blocks, %d bytes', [12 * Sizes.Foo + 2 * Sizes.Root]));
   HasNot('LEAKOBJECTS');
   Has('LEAKARRAYS');
+end;
+
+procedure TLeaksTests.FileThatCannotBeReadIsNamed;
+var
+  Path: string;
+begin
+  for Path in TStringArray.Create(Leaking.Folder + 'nonexistent', ExcludeTrailingPathDelimiter(Leaking.Folder)) do
+  begin
+    Leaking.Run('leaks,leaks:ignore=' + Path, ['objects']);
+    AssertTrue(Leaking.Errors, Pos('LaneMM: ' + Path + ', the file of `leaks:ignore`, cannot be read'#10,
+      Leaking.Errors) = 1);
+    Has('12 x Leaking.TFoo');
+  end;
+  Leaking.Run('leaks,leaks:ignore=' + FileWith('ignore', ''), ['objects']);
+  HasNot('cannot be read');
+end;
+
+procedure TLeaksTests.LinesOfTheFileThatAreNoPatternsAreNamed;
+const
+  Wrong = ': neither `class PATTERN` nor `routine PATTERN` of at most 511 characters'#10;
+var
+  Path: string;
+begin
+  Path := FileWith('ignore', 'clas l1.TOrder'#10'foo bar'#13#10#10'# class'#10'  '#13#10'class'#10
+    + 'class ' + StringOfChar('x', 512) + #10'class *.TFoo'#10'routine # none'#10);
+  Leaking.Run('leaks,leaks:ignore=' + Path, ['objects']);
+  Path := 'LaneMM: ' + Path + ':';
+  AssertTrue(Leaking.Errors, Pos(Path + '1' + Wrong + Path + '2' + Wrong + Path + '6' + Wrong
+    + Path + ' 2 more such lines'#10, Leaking.Errors) = 1);
+  HasNot('TFoo');
+  Has('2 x System.TObject');
+  Leaking.Run('leaks,leaks:ignore=' + FileWith('ignore', 'class *'#10'foo'), ['objects']);
+  AssertEquals(Path + '2' + Wrong, Leaking.Errors);
 end;
 
 procedure TLeaksTests.FileBesideTheProgramIsRead;
