@@ -94,7 +94,8 @@ begin
 end;
 
 // Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
-// theirs. A unit without source lines counts as a library where one farther out has lines.
+// theirs. A unit without source lines counts as a library where one farther out has lines; a routine
+// of C does not.
 function PlaceOf(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
 var
   Symbol: PSymbol;
@@ -110,7 +111,7 @@ begin
     if (Symbol <> nil) and (Symbol^.Line > 0) and not SymbolIsLibrary(Symbol) then
       Exit(Index);
     Inc(Index);
-  until not GoesOn(Symbols, Stack, Index - 1);
+  until not SymbolIsOfUnit(Symbol) or not GoesOn(Symbols, Stack, Index - 1);
 end;
 
 procedure AddPlaceAt(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);

@@ -252,8 +252,9 @@ begin
   if Profile.Values = nil then
     Exit(False);
   ReadValues(Profile);
-  SymbolsOpen(Profile.Symbols, FrameCount);
+  SymbolsOpen(Profile.Symbols, FrameCount + 1);
   AddFrames(Profile);
+  SymbolsAdd(Profile.Symbols, CutFrame); // BacktraceFold may add it
   SymbolsSort(Profile.Symbols);
   ElfOpen(Profile.Elf);
   ElfResolve(Profile.Elf, Profile.Symbols);

@@ -57,6 +57,8 @@ function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is a library's, and its unit has no source lines or is a collection
 /// that the program specializes: reports name the program's own instead.
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
+/// Returns whether the routine has a name of Free Pascal, with its unit.
+function SymbolIsOfUnit(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is the program's main block; a C program's `main`.
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as Pascal writes it: unit, class, routine; or as C++ does.
@@ -325,6 +327,11 @@ end;
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
 begin
   Result := SymbolIsLibrary(Symbol) and ((Symbol^.Line = 0) or IsGeneric(Symbol));
+end;
+
+function SymbolIsOfUnit(Symbol: PSymbol): Boolean;
+begin
+  Result := SymbolHas(Symbol, '_$$_') or SymbolHas(Symbol, '$_$');
 end;
 
 function SymbolIsMain(Symbol: PSymbol): Boolean;

@@ -28,6 +28,7 @@ type
     procedure GrownBlocksAreSampledAnewWhileGrowthIsCounted;
     procedure GrowthIsCountedExactlyWhileBlocksAreSampled;
     procedure FoldedStacksGoFromOuterToInner;
+    procedure FramesBeyondTheDepthAreCut;
     procedure PprofIsGzip;
     procedure SpeedscopeNamesFileAndLine;
     procedure FilesHaveProcessTimeAndCommandLine;
@@ -230,6 +231,13 @@ procedure TProfileTests.FoldedStacksGoFromOuterToInner;
 begin
   Planted.Run('profile,folded', []);
   AssertTrue(Pos('main;WATCHSAMPLES.KEEP ', Planted.Written('heap.*.folded')) > 0);
+end;
+
+procedure TProfileTests.FramesBeyondTheDepthAreCut;
+begin
+  Planted.Run('profile,folded,json,speedscope,pprof,depth=1', []);
+  Planted.EndedWith(0);
+  AssertTrue(Pos('(cut);WATCHSAMPLES.KEEP ', Planted.Written('heap.*.folded')) > 0);
 end;
 
 procedure TProfileTests.PprofIsGzip;
