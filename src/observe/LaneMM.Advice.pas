@@ -94,8 +94,8 @@ begin
 end;
 
 // Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
-// theirs. A unit without source lines counts as a library where one farther out has lines; a routine
-// of C does not.
+// theirs. A unit without source lines counts as a library where one farther out has lines; a
+// routine of C does not.
 function PlaceOf(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
 var
   Symbol: PSymbol;

@@ -73,7 +73,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
-  LaneMM.CallCode, LaneMM.A64Code, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
+  LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -469,9 +469,93 @@ begin
   Walk.Limit := StackEnd(Fault.Sp);
 end;
 
+// Returns whether a routine of this module called one of another module by the call before Return:
+// through a stub that jumps to where the loader has found it, or through a variable.
+function IsLibraryCall(Return: NativeUInt): Boolean;
+var
+  Target, Pointer: NativeUInt;
+  Item: TInstruction;
+begin
+  Result := CodeIsOwn(Return);
+  if not Result then
+    Exit;
+  if CallBefore(Return, Target) = ckDirect then
+    Exit(CodeIsOwn(Target) and InstructionAt(Target, Item) and (Item.Kind = ikLeave)
+      and Item.HasOperand);
+  Pointer := CallPointer(Return);
+  Result := (Pointer <> 0) and OsRead(Pointer, @Target, SizeOf(Target))
+    and not CodeIsOwn(Target);
+end;
+
+// Returns whether this may be the frame of a routine whose callers' frames lie above Sp.
+function IsFrame(const Walk: TUnwind; Frame, Sp: NativeUInt): Boolean;
+var
+  Target: NativeUInt;
+begin
+  Result := (Frame >= Sp) and (Frame < NativeUInt(Walk.Limit - SizeOf(Pointer)))
+    and IsOnStack(Walk, Frame)
+    and (CallBefore(WordAt(Frame + SizeOf(Pointer)), Target) <> ckNone);
+end;
+
+// Finds the frame pointer that the routine had which called a library at Slot: the library's
+// routines keep it, in the register or on the stack.
+procedure FindFrame(var Walk: TUnwind; Slot: NativeUInt);
+var
+  At: NativeUInt;
+begin
+  if IsFrame(Walk, Walk.Frame, Slot) then
+    Exit;
+  At := Walk.Sp;
+  while At < Slot do
+  begin
+    if IsFrame(Walk, WordAt(At), Slot) then
+    begin
+      Walk.Frame := WordAt(At);
+      Exit;
+    end;
+    Inc(At, SizeOf(Pointer));
+  end;
+end;
+
+// AArch64: unwinds a routine of a library that has called none itself.
+function LeaveLibraryByLink(var Walk: TUnwind): Boolean;
+var
+  Target: NativeUInt;
+begin
+  Result := CodeIsOwn(Walk.Link) and (CallBefore(Walk.Link, Target) <> ckNone);
+  if Result then
+    Walk.Pc := Walk.Link;
+end;
+
+// Unwinds the routines of a library without frame pointers, as the C library, that a fault
+// interrupted: to the innermost word of the stack that a call of a library has left.
+function LeaveLibrary(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
+const
+  MostBytes = 4096;
+var
+  Slot: NativeUInt;
+begin
+  Rule := Default(TUnwindRule);
+  if (@Stacks.StepFrame <> nil) or OsTablesRoutines or CodeIsOwn(Walk.Pc) then
+    Exit(False);
+  if not IsX86 then
+    Exit(LeaveLibraryByLink(Walk));
+  Slot := Walk.Sp;
+  repeat
+    Result := IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot));
+    if Result then
+    begin
+      FindFrame(Walk, Slot);
+      Leave(Walk, Slot, 0);
+      Exit;
+    end;
+    Inc(Slot, SizeOf(Pointer));
+  until Slot >= Walk.Sp + MostBytes;
+end;
+
 function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
-  Result := LeaveLeaf(Walk, Rule) or UnwindStep(Walk, Rule);
+  Result := LeaveLeaf(Walk, Rule) or LeaveLibrary(Walk, Rule) or UnwindStep(Walk, Rule);
 end;
 
 procedure BacktraceTakeAt(const Fault: TFault; out Stack: TBacktrace);

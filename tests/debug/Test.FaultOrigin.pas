@@ -38,6 +38,7 @@ type
     {$endif}
     procedure HandlerOfAFreedBlockThatIsCalledIsFound;
     procedure CopyFromAnAddressInAFreedBlockIsFound;
+    procedure CallerOfTheLibraryThatFaultsIsNamed;
     procedure FreeOfAnAddressInAFreedBlockSaysSo;
     procedure SameUseOfABlockIsReportedOnce;
     procedure NilAccessWithFillFFIsNoUseOfABlock;
@@ -132,6 +133,15 @@ begin
     Has('  The block is not known: LANEMM=debug,guard=pages reports it', Stale.Errors);
   Use('copied', ',guard=pages');
   Has('Use after free: read of 8 bytes at offset 0 of a freed block.'#10'  Block $' + FUsed, Stale.Errors);
+end;
+
+procedure TFaultOriginTests.CallerOfTheLibraryThatFaultsIsNamed;
+begin
+  Use('library');
+  Has(Followed, Stale.Errors);
+  Has(Format('  STALEREGISTERS.MEASURE  StaleRegisters.lpr:%d'#10, [Stale.PlantedLine('library')]),
+    Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
+  Has('  STALEREGISTERS.USEBLOCKS  ', Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
 end;
 
 procedure TFaultOriginTests.FreeOfAnAddressInAFreedBlockSaysSo;

@@ -142,6 +142,16 @@ begin
   Move(Block^^, Copied, Size);
 end;
 
+{$ifdef LINUX}
+function LengthOf(Text: Pointer): SizeUInt; cdecl; external 'c' name 'strlen';
+
+// Faults in the C library, which has no frame pointers.
+procedure Measure(Block: PPointer);
+begin
+  Sum := LengthOf(Block^); // planted: library
+end;
+{$endif}
+
 type
   PHandler = ^TProcedure;
 
@@ -179,6 +189,10 @@ begin
     CallHandler(PHandler(Block))
   else if Name = 'copied' then
     CopyFrom(Block)
+  {$ifdef LINUX}
+  else if Name = 'library' then
+    Measure(Block)
+  {$endif}
   else if Name = 'freed' then
     FreeMem(Block^)
   else
