@@ -95,8 +95,11 @@ function DebugBlockData(Block: PDebugBlock): PByte;
 function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 /// Returns the last page of a span.
 function DebugLastPage(Span: PSpan): PByte; inline;
+/// Returns the bytes that a parcel of freed blocks may count in quarantine.
+function DebugMostHeld: NativeUInt; inline;
 /// Returns the bytes that a freed block counts in quarantine: of a single one see SingleShare; a
-/// guarded one, whose contents are purged, counts a page.
+/// guarded one, whose contents are purged, counts a page; an inaccessible one that would count too
+/// many, whose contents are purged as well, as many as it may.
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt; inline;
 /// Makes a run of slices a span of BlockCount blocks, BlockSize bytes apart.
 procedure DebugSpanFormat(Span: PSpan; SizeClass, BlockCount: Cardinal; BlockSize: NativeUInt);
@@ -324,13 +327,22 @@ begin
     Result := MostGuard;
 end;
 
+function DebugMostHeld: NativeUInt;
+begin
+  Result := Debug.Quarantine.MostBytes div 2;
+end;
+
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
 begin
   Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
   if Place.HasPages then
     Result := OsPageSize
   else if Place.IsClosable then
+  begin
     Result := Result div SingleShare;
+    if not Place.Span^.IsCurrent and (Result > DebugMostHeld) and (DebugMostHeld > 0) then
+      Result := DebugMostHeld;
+  end;
 end;
 
 function DebugBlockData(Block: PDebugBlock): PByte;

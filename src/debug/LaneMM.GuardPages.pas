@@ -36,8 +36,8 @@ function GuardPagesCount: Boolean;
 /// are longer than a page.
 procedure DebugBlockClose(const Place: TDebugPlace);
 /// Makes the contents of a freed single block inaccessible until it is used again, as
-/// GuardPagesForbid does; returns whether it did. An object stays as it is: LaneMM.FreedObjects
-/// reports more of its use.
+/// GuardPagesForbid does; returns whether it did. Purges them if the quarantine could not hold so
+/// many. An object stays as it is: LaneMM.FreedObjects reports more of its use.
 function DebugSingleClose(const Place: TDebugPlace): Boolean;
 /// Makes the contents of a guarded block accessible that is going to be used again; returns False
 /// when the system refuses.
@@ -155,7 +155,9 @@ begin
   Span^.IsCurrent := not Result;
   LockLeave(Debug.Lock);
   if not Result then
-    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
+    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1))
+  else if Size div SingleShare > DebugMostHeld then
+    OsPurge(Pages, Size);
 end;
 
 function DebugBlockOpen(Span: PSpan): Boolean;

@@ -61,7 +61,7 @@ end;
 // Adds a parcel; one with more than half of the bytes of the quarantine does not wait at all.
 procedure Enter(Parcel: PParcel; var Empty: PSpan);
 begin
-  if ParcelBytes(Parcel) > Debug.Quarantine.MostBytes div 2 then
+  if ParcelBytes(Parcel) > DebugMostHeld then
   begin
     DebugParcelKeep(Parcel, Empty);
     Exit;

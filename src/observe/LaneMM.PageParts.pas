@@ -115,7 +115,7 @@ const
     ' one page to compare it with this one, or two to compare them.</div>'#10'<script type="',
     'application/json" id="data">'#10);
   /// What follows the data: the part of the script that all pages share.
-  PageScript: array[0..180] of PAnsiChar = (
+  PageScript: array[0..181] of PAnsiChar = (
     '</script>'#10'<script>'#10'"use strict";'#10'const $=id=>document.getElementById(id);',
     #10'function make(tag,attributes,...inside){'#10'const element=document.createElement(',
     'tag);'#10'for(const [name,value] of Object.entries(attributes||{}))'#10'if(typeof value=',
@@ -289,14 +289,15 @@ const
     'show(row))];'#10'const name=make("button",{type:"button",class:open?undefined:"closed",',
     #10'click:()=>this.pick(row)},column.show(row));'#10'return open?[open,name]:[name];',
     #10'}'#10'}'#10'function classOf(column){'#10'return [column.class,column.isText&&"text',
-    '"].filter(Boolean).join(" ")||undefined;'#10'}'#10'const runTime=new RegExp("^\\$?(',
-    'SYSTEM|OBJPAS|SYSUTILS|CLASSES|FGL|CONTNRS|GENERICS[A-Z.]*|"+'#10'"STRUTILS|VARIANTS|',
-    'VARUTILS|TYPINFO|MATH|DATEUTILS|INIFILES|SYNCOBJS|CTHREADS|PTHREADS|"+'#10'"SI_[A-Z]+|"+',
-    #10'"FP[A-Z]*|JSON[A-Z]*|XML[A-Z]*|DOM|ZSTREAM|PASZLIB|SSOCKETS|SOCKETS|PROCESS|PIPES|',
-    'RTTI|LANEMM)"+'#10'"(\\.|_\\$|$)","i");'#10'function markLibraries(frames){'#10'const ',
-    'hasLines=frames.some(frame=>frame.line);'#10'for(const frame of frames)'#10'frame.',
-    'isLibrary=frame.name!="(cut)"'#10'&&(frame.library==1||runTime.test(frame.name)||',
-    'hasLines&&!frame.line);'#10'}'#10);
+    '"].filter(Boolean).join(" ")||undefined;'#10'}'#10'const unitNames=names=>new RegExp("^\',
+    '\$?("+names+")(\\.|_\\$|$)","i");'#10'const runTime=unitNames("SYSTEM|OBJPAS|SYSUTILS|',
+    'CLASSES|FGL|CONTNRS|GENERICS[A-Z.]*|"+'#10'"STRUTILS|VARIANTS|VARUTILS|TYPINFO|MATH|',
+    'DATEUTILS|INIFILES|SYNCOBJS|CTHREADS|PTHREADS|"+'#10'"SI_[A-Z]+|LANEMM");'#10'const ',
+    'packages=unitNames("FP[A-Z]*|JSON[A-Z]*|XML[A-Z]*|DOM|ZSTREAM|PASZLIB|SSOCKETS|SOCKETS|"',
+    '+'#10'"PROCESS|PIPES|RTTI");'#10'function markLibraries(frames){'#10'const hasLines=',
+    'frames.some(frame=>frame.line);'#10'for(const frame of frames)'#10'frame.isLibrary=frame',
+    '.name!="(cut)"'#10'&&(frame.library==1||runTime.test(frame.name)'#10'||!frame.line&&(',
+    'hasLines||packages.test(frame.name)));'#10'}'#10);
   /// The script of the page of profiles.
   ProfileScript: array[0..266] of PAnsiChar = (
     'const views=['#10'{id:"inuse",label:"In use",kind:"heap",bytes:"inuse_space",count:"',

@@ -79,6 +79,8 @@ type
     procedure LargeFreedBlocksAreCheckedAtBothEnds;
     procedure SmallerFreedBlocksAreCheckedAsAWhole;
     procedure FreedBlocksAbove64KAreInaccessible;
+    procedure FreedBlocksLargerThanTheQuarantineAreInaccessibleAndPurged;
+    procedure BlockLargerThanTheQuarantineIsFreedOnce;
     procedure EraseFreeErasesAllOfALargeBlock;
     procedure EraseFreeErasesBlocksBehindGuardPages;
     procedure FreedMemoryStaysReadableDuringAHeapWalk;
@@ -888,6 +890,34 @@ begin
   FreeMem(P);
   AssertFalse('refused', IsRefused(P));
   Same(1, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+procedure TDebugBlocksTests.FreedBlocksLargerThanTheQuarantineAreInaccessibleAndPurged;
+const
+  Size = 64 shl 20;
+var
+  P: PByte;
+  Before: NativeUInt;
+begin
+  Before := ResidentBytes;
+  GetMem(P, Size);
+  FillChar(P^, Size, 1);
+  AtLeast(Before + Size, ResidentBytes, 'resident in use');
+  FreeMem(P);
+  AtMost(Before + Size div 8, ResidentBytes, 'resident when freed');
+  AssertTrue('refused', IsRefused(P + Size div 2));
+end;
+
+procedure TDebugBlocksTests.BlockLargerThanTheQuarantineIsFreedOnce;
+const
+  Size = 64 shl 20;
+var
+  P: PByte;
+begin
+  GetMem(P, Size);
+  FreeMem(P);
+  Same(204, ErrorOfFree(P), 'error');
+  Same(1, Told[evDoubleFree], 'reported as a double free');
 end;
 
 procedure TDebugBlocksTests.EraseFreeErasesAllOfALargeBlock;

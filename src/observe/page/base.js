@@ -381,15 +381,18 @@ function classOf(column){
 
 // ---- Stacks
 
-const runTime=new RegExp("^\\$?(SYSTEM|OBJPAS|SYSUTILS|CLASSES|FGL|CONTNRS|GENERICS[A-Z.]*|"+
+const unitNames=names=>new RegExp("^\\$?("+names+")(\\.|_\\$|$)","i");
+const runTime=unitNames("SYSTEM|OBJPAS|SYSUTILS|CLASSES|FGL|CONTNRS|GENERICS[A-Z.]*|"+
   "STRUTILS|VARIANTS|VARUTILS|TYPINFO|MATH|DATEUTILS|INIFILES|SYNCOBJS|CTHREADS|PTHREADS|"+
-  "SI_[A-Z]+|"+
-  "FP[A-Z]*|JSON[A-Z]*|XML[A-Z]*|DOM|ZSTREAM|PASZLIB|SSOCKETS|SOCKETS|PROCESS|PIPES|RTTI|LANEMM)"+
-  "(\\.|_\\$|$)","i");
+  "SI_[A-Z]+|LANEMM");
+// Names that a program's unit may have, too: then its frames have lines where any have.
+const packages=unitNames("FP[A-Z]*|JSON[A-Z]*|XML[A-Z]*|DOM|ZSTREAM|PASZLIB|SSOCKETS|SOCKETS|"+
+  "PROCESS|PIPES|RTTI");
 // Sets isLibrary in frames; where some have a line, also in all without one.
 function markLibraries(frames){
   const hasLines=frames.some(frame=>frame.line);
   for(const frame of frames)
     frame.isLibrary=frame.name!="(cut)"
-      &&(frame.library==1||runTime.test(frame.name)||hasLines&&!frame.line);
+      &&(frame.library==1||runTime.test(frame.name)
+        ||!frame.line&&(hasLines||packages.test(frame.name)));
 }
