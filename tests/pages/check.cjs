@@ -190,6 +190,13 @@ async function profile(){
   const free=heap.sizes.reduce((sum,{free_space=0})=>sum+free_space,0);
   check("fragments: at most what the spans have free",kept<=free,{kept,free});
   await choose(page,"inuse");
+  same("units named as packages are libraries where they have no lines","false,true",
+    await page.evaluate(()=>{
+      const frames=[{name:"JSONIMPORT.LOAD",file:"jsonimport.pas",line:9},
+        {name:"FPJSON.TJSONDATA.CREATE"}];
+      markLibraries(frames);
+      return frames.map(frame=>frame.isLibrary).join();
+    }));
   check("no library frames",!/CLASSES\.|CONTNRS\./.test(await text(page,"#panel")));
   await page.click("tbody tr .open");
   check("a row opens by line",/^Shop\.lpr:\d+$/.test(
