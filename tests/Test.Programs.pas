@@ -243,7 +243,7 @@ var
 begin
   Result := TStringList.Create;
   Result.Sorted := True;
-  if FindFirst(FileName + '_MemoryManager_*' + Suffix, 0, Found) = 0 then
+  if FindFirst(FileName + '_*MemoryManager_*' + Suffix, 0, Found) = 0 then
     repeat
       Result.Add(Folder + Found.Name);
     until FindNext(Found) <> 0;
@@ -254,7 +254,7 @@ procedure TTestProgram.Clean;
 var
   Found: TSearchRec;
 begin
-  if FindFirst(FileName + '_MemoryManager_*', 0, Found) = 0 then
+  if FindFirst(FileName + '_*MemoryManager_*', 0, Found) = 0 then
     repeat
       DeleteFile(Folder + Found.Name);
     until FindNext(Found) <> 0;

@@ -22,8 +22,9 @@ uses
 /// says why and where; a place where writing fails is not tried again. A text that was cut ends
 /// with a line that says so, and a line on stderr names the file.
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-/// Creates a file with the program's name and Suffix: in the directory that the setting names, or
-/// that of the file that it names, else as LogFileAppend. Replaces a regular file of the same user.
+/// Creates a file with the program's name and Suffix, in a library also with its own name between:
+/// in the directory that the setting names, or that of the file that it names, else as
+/// LogFileAppend. Replaces a regular file of the same user.
 /// A line on stderr names a file whose text was cut.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 /// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
@@ -39,7 +40,7 @@ procedure LogFileTryAgain;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.OwnLibrary;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
@@ -108,18 +109,6 @@ begin
     Result := nil;
 end;
 
-// Returns the file name in a path.
-function NameOf(Path: PAnsiChar): PAnsiChar;
-begin
-  Result := Path;
-  while Path^ <> #0 do
-  begin
-    if Path^ in OsSeparators then
-      Result := Path + 1;
-    Inc(Path);
-  end;
-end;
-
 // Copies the folder of the file in a path, `./` for a mere name.
 procedure CopyFolder(Path: PAnsiChar; out Folder: TPath);
 const
@@ -127,7 +116,7 @@ const
 var
   Length: NativeUInt;
 begin
-  Length := NameOf(Path) - Path;
+  Length := TextFileName(Path) - Path;
   if Length = 0 then
     Move(Current, Folder, SizeOf(Current))
   else
@@ -229,14 +218,33 @@ begin
     Refuse(Search, Reasons[feOther]);
 end;
 
-// Tries a file with the program's name and the suffix.
+// Adds the name of the library that this is, without its extension.
+procedure AddLibrary(var Path: TText);
+var
+  Characters: TPath;
+  Name: PAnsiChar;
+begin
+  Name := OwnLibrary(Characters);
+  if Name = nil then
+    Exit;
+  TextAdd(Path, '_');
+  while not (Name^ in ['.', #0]) do
+  begin
+    TextAdd(Path, Name^);
+    Inc(Name);
+  end;
+end;
+
+// Tries a file with the program's name and the suffix. A new file of a library is one of its own.
 function TryFolder(var Search: TSearch; Folder: PAnsiChar): Boolean;
 var
   ProgramPath: TPath;
 begin
   OsProgramName(@ProgramPath, SizeOf(ProgramPath));
   SetFolder(Search.Path, Folder);
-  TextAddChars(Search.Path, NameOf(@ProgramPath));
+  TextAddChars(Search.Path, TextFileName(@ProgramPath));
+  if @Search.Open <> @OsFileAppend then
+    AddLibrary(Search.Path);
   TextAdd(Search.Path, Search.Suffix^);
   TextAdd(Search.Path, #0);
   Result := not IsOfSystem(Search.Path);
@@ -275,7 +283,7 @@ begin
     Exit(TryFolder(Search, SetPath));
   if @Search.Open = @OsFileAppend then
     Exit(TrySetFile(Search));
-  Result := NameOf(SetPath) <> SetPath;
+  Result := TextFileName(SetPath) <> SetPath;
   if not Result then
     Exit;
   CopyFolder(SetPath, Folder);

@@ -11,9 +11,9 @@ interface
 uses
   LaneMM.Text, LaneMM.Messages;
 
-/// Sets the fields of the head and adds it.
+/// Sets the fields of the head and adds it. In a library its name follows the command line.
 procedure HeadAdd(var Text: TText; var Fields: TFields);
-/// Adds the same as keys of a JSON object: program, process, command, time.
+/// Adds the same as keys of a JSON object: program, process, command, in a library its name, time.
 procedure HeadAddJson(var Text: TText);
 /// Adds the same for files without a place for each:
 /// `./program x, process 1588, version 1.0.0, 2026-11-22 14:08:01 UTC`.
@@ -27,7 +27,7 @@ procedure HeadAddCommand(var Text: TText);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Json, LaneMM.ReportState, LaneMM.Version;
+  LaneMM.Layout, LaneMM.Os, LaneMM.Json, LaneMM.ReportState, LaneMM.OwnLibrary, LaneMM.Version;
 
 type
   TDate = record
@@ -110,6 +110,19 @@ begin
     TextAddSome(Text, @Line, Index);
 end;
 
+// Adds the library that this copy of LaneMM is part of, if it is.
+procedure AddLibrary(var Text: TText);
+var
+  Characters: TPath;
+  Name: PAnsiChar;
+begin
+  Name := OwnLibrary(Characters);
+  if Name = nil then
+    Exit;
+  TextAdd(Text, ', library ');
+  TextAddChars(Text, Name);
+end;
+
 procedure HeadAdd(var Text: TText; var Fields: TFields);
 begin
   FieldName(Fields, fiProcess, OsProcessId);
@@ -120,6 +133,7 @@ begin
   FieldEnd(Fields, fiTime);
   FieldStart(Fields, fiCommand);
   HeadAddCommand(Fields.Values);
+  AddLibrary(Fields.Values);
   FieldEnd(Fields, fiCommand);
   MessageAdd(Text, msHead, Fields);
 end;
@@ -127,6 +141,7 @@ end;
 procedure HeadAddLine(var Text: TText);
 begin
   HeadAddCommand(Text);
+  AddLibrary(Text);
   TextAdd(Text, ', process ');
   TextAddNumber(Text, OsProcessId);
   TextAdd(Text, ', version ' + ThisVersion + ', ');
@@ -137,6 +152,7 @@ procedure HeadAddJson(var Text: TText);
 var
   Value: TText;
   Characters: TPath;
+  Library_: PAnsiChar;
 begin
   TextOpenAt(Value, @Characters, SizeOf(Characters));
   OsProgramPath(@Characters, High(Characters));
@@ -145,6 +161,9 @@ begin
   TextOpenAt(Value, @Characters, SizeOf(Characters));
   HeadAddCommand(Value);
   JsonAddText(Text, 'command', @Characters);
+  Library_ := OwnLibrary(Characters);
+  if Library_ <> nil then
+    JsonAddText(Text, 'library', Library_);
   JsonAddNumber(Text, 'time', OsUnixSeconds);
 end;
 

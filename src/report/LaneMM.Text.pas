@@ -70,6 +70,8 @@ function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
 /// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
 /// #0.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
+/// Returns the file name in a path, ended by #0.
+function TextFileName(Path: PAnsiChar): PAnsiChar;
 /// Writes the text, in one system call if the system takes it whole; returns whether it did all.
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 
@@ -352,6 +354,17 @@ begin
   while Pattern^ = '*' do
     Inc(Pattern);
   Result := Pattern^ = #0;
+end;
+
+function TextFileName(Path: PAnsiChar): PAnsiChar;
+begin
+  Result := Path;
+  while Path^ <> #0 do
+  begin
+    if Path^ in OsSeparators then
+      Result := Path + 1;
+    Inc(Path);
+  end;
 end;
 
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;

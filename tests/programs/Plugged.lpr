@@ -4,6 +4,7 @@
 ///   Plugged returned   the program allocates, the library frees
 ///   Plugged visited    the library calls the program, which allocates and frees
 ///   Plugged lost       the library allocates a block that is never freed, and is unloaded
+///   Plugged both       the program loses a block, too
 ///   Plugged twice      the library allocates and frees a block, the program frees it once more
 ///   Plugged fault      both allocate much, then the program writes to address 0 and catches that
 ///   Plugged gone       the same after the library was unloaded
@@ -94,6 +95,17 @@ begin
     FreeMem(P);
 end;
 
+procedure LoseBoth;
+var
+  P: PByte;
+begin
+  P := GetMem(Size);
+  if not IsWrong then
+    FreeMem(P);
+  P := nil;
+  Lose;
+end;
+
 procedure FreeTwice;
 var
   P: PByte;
@@ -160,6 +172,7 @@ begin
   Run('returned', GiveBack); // planted: run returned
   Run('visited', BeVisited); // planted: run visited
   Run('lost', Lose); // planted: run lost
+  Run('both', LoseBoth);
   Run('twice', FreeTwice); // planted: run twice
   if ParamStr(1) = 'fault' then
   begin

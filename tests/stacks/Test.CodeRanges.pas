@@ -24,6 +24,7 @@ type
     procedure BlockOfTheProgramFreedByTheLibrary;
     procedure CallOfTheProgramByTheLibrary;
     procedure LeakOfAnUnloadedLibrary;
+    procedure ReportsOfTheLibrarySayThatTheyAreItsOwn;
     procedure DoubleFreeOfABlockOfTheLibrary;
     procedure FaultReachesTheProgramThroughBothCopies;
     procedure FaultReachesTheProgramAfterTheLibraryHasLeft;
@@ -54,7 +55,7 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, testregistry, LaneMM.Os, LaneMM.StacksState,
+  SysUtils, Classes, StrUtils, testregistry, LaneMM.Os, LaneMM.StacksState,
   LaneMM.CodeRanges;
 
 const
@@ -149,6 +150,22 @@ procedure TCodeRangesTests.LeakOfAnUnloadedLibrary;
 begin
   Compare('lost', ['      1, 100 bytes allocated'],
     ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.LOSE=lost,PLUGGED.RUN=run,main=run lost']);
+end;
+
+procedure TCodeRangesTests.ReportsOfTheLibrarySayThatTheyAreItsOwn;
+const
+  LibraryName = {$ifdef MSWINDOWS} 'Plugin.dll' {$else} 'libPlugin.so' {$endif};
+var
+  Files: TStringList;
+begin
+  Host.Run('leaks,leaks:format=json', ['both']);
+  Has('Plugged both:'#10'Memory leaks: 1 block', Host.Errors);
+  Has('Plugged both, library ' + LibraryName + ':'#10'Memory leaks: 1 block', Host.Errors);
+  Files := Host.FilesOf('.json');
+  Same(2, Files.Count, 'files: ' + Files.CommaText);
+  Has('_' + ChangeFileExt(LibraryName, '') + '_MemoryManager_', Files.Text);
+  HasNot('"library"', Host.Written('.json'));
+  Files.Free;
 end;
 
 procedure TCodeRangesTests.DoubleFreeOfABlockOfTheLibrary;
