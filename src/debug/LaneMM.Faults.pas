@@ -25,7 +25,7 @@ uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages,
   LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
   LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions,
-  LaneMM.FaultOrigin, LaneMM.Patterns;
+  LaneMM.A64Code, LaneMM.FaultOrigin, LaneMM.Patterns;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.
@@ -243,11 +243,23 @@ begin
       Exit;
 end;
 
-// Explains a fault at an address of code that is the pattern: the call that led there has ended.
+// Explains a fault at an address of code that is the pattern: the call that led there has ended. On
+// AArch64 it left its place in the link register, and the register that it went through.
 procedure ExplainCode(const Fault: TFault);
 var
   State: TDebugState;
+  Call: TFault;
+  Scene: TScene;
+  Item: TInstruction;
 begin
+  if A64IsHere then
+  begin
+    Call := Fault;
+    Call.Pc := Fault.Registers[A64Link] - SizeOf(Cardinal);
+    if SceneOpen(Call, Scene, Item) and (Item.Kind = ikCall) then
+      ExplainWords(Call, Scene, Item);
+    Exit;
+  end;
   for State in [dsInUse, dsFreed] do
     if PatternIsNear(Fault.Pc, FillOf(State)) then
     begin

@@ -487,6 +487,18 @@ begin
     and not CodeIsOwn(Target);
 end;
 
+// Returns whether a call led to an address where there is no code, and left its return address at
+// the top of the stack.
+function IsNowhere(const Walk: TUnwind): Boolean;
+var
+  Target: NativeUInt;
+  Code: Byte;
+begin
+  Code := 0;
+  Result := not OsRead(Walk.Pc - 1, @Code, SizeOf(Code)) and IsOnStack(Walk, Walk.Sp)
+    and (CallBefore(WordAt(Walk.Sp), Target) <> ckNone);
+end;
+
 // Returns whether this may be the frame of a routine whose callers' frames lie above Sp.
 function IsFrame(const Walk: TUnwind; Frame, Sp: NativeUInt): Boolean;
 var
@@ -542,7 +554,8 @@ begin
     Exit(LeaveLibraryByLink(Walk));
   Slot := Walk.Sp;
   repeat
-    Result := IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot));
+    Result := IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot))
+      or (Slot = Walk.Sp) and IsNowhere(Walk);
     if Result then
     begin
       FindFrame(Walk, Slot);
