@@ -5,7 +5,8 @@
 // Invariants: nothing here allocates.
 // Callers:    src/, any thread, also before libc has started.
 // Errors:     no memory: errno becomes ENOMEM, and the caller returns nil. Corrupt memory or an
-//             invalid pointer: one line to stderr, then SIGABRT, as in glibc.
+//             invalid pointer: one line to stderr, or the report of debug mode, then SIGABRT, as in
+//             glibc.
 // Source:     FPC 3.2.2: rtl/inc/systemh.inc, compproc.inc, rtl/x86_64/x86_64.inc; man-pages 2,
 //             rt_sigaction.
 unit LaneMM.C.Rtl;
@@ -18,7 +19,7 @@ interface
 implementation
 
 uses
-  LaneMM.Os, LaneMM.C.Errno;
+  LaneMM.Os, LaneMM.Hooks, LaneMM.C.Errno;
 
 const
   OutOfMemory = 203;
@@ -52,7 +53,8 @@ begin
     ErrnoSet(ErrorNoMemory);
     Exit;
   end;
-  OsWriteError(@Text[1], Length(Text));
+  if @Hooks.InvalidPointer = nil then // else debug mode has reported it
+    OsWriteError(@Text[1], Length(Text));
   LibcAbort;
 end;
 

@@ -128,6 +128,7 @@ type
     Group: Cardinal;          //< owner   allocation group of its next debug blocks
     GroupDepth: Cardinal;     //< owner   open scopes of groups
     IsLogging: Boolean;       //< owner   LaneMM.AllocationLog is writing an event
+    IsCalling: Boolean;       //< owner   LaneMM.Events is calling the program's routine
     IsTaking: Boolean;        //< owner   Stacks.TakeFrames is taking a backtrace
     LastGot: Pointer;         //< owner   the block allocated last, see LaneMM.Copies; or nil
     LastGotSize: NativeUInt;  //< owner   its size

@@ -50,6 +50,10 @@ type
     State: TDebugState;       //< state of the block; dsNever: there is no debug block
     Data: NativeUInt;         //< address of its contents
     FirstWord: NativeUInt;    //< first word of the contents, now or when it was freed
+    Before: NativeUInt;       //< of an underrun: address of the block before it, of which it may be
+                              //  an overrun; or 0
+    BeforeSize: NativeUInt;   //< its size
+    BeforeNumber: NativeUInt; //< its allocation number
     RangeCount: Cardinal;     //< damaged ranges; MostRanges + 1: that many or more
     Ranges: array[0..MostRanges - 1] of TDamageRange; //< the first ones
     DumpOffset: NativeInt;    //< offset of Dump from Data
@@ -317,6 +321,23 @@ begin
     Finding.FirstWord := Block^.FirstWord;
 end;
 
+// Adds the block before one of a span of several, unless it was never used.
+procedure NoteBefore(const Place: TDebugPlace; var Finding: TFinding);
+var
+  Index: NativeUInt;
+  Block: PDebugBlock;
+begin
+  Index := DebugIndexOf(Place.Span, Place.Block);
+  if Place.IsClosable or (Index = 0) then
+    Exit;
+  Block := DebugBlockAt(Place.Span, Index - 1);
+  if not (DebugStateOf(LoadAcquire(Block^.State)) in [dsInUse, dsFreed]) then
+    Exit;
+  Finding.Before := NativeUInt(DebugBlockData(Block));
+  Finding.BeforeSize := Block^.Size;
+  Finding.BeforeNumber := Block^.Number;
+end;
+
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 var
@@ -336,6 +357,8 @@ begin
   if not Result then
     Exit;
   Note(Block, State, TPart(Part), Finding);
+  if TPart(Part) = paBefore then
+    NoteBefore(Place, Finding);
   FindRanges(Expected, Finding);
   KeepDump(Finding, Place, Finding.Ranges[0].Offset);
 end;

@@ -58,6 +58,12 @@ begin
   FieldEnd(Fields, fiClass);
 end;
 
+// Returns whether the routine is that of all methods without a body.
+function IsShared(Symbol: PSymbol): Boolean;
+begin
+  Result := SymbolHas(Symbol, 'FPC_EMPTYMETHOD') or SymbolHas(Symbol, 'FPC_ABSTRACTERROR');
+end;
+
 // Fills in the name of the routine if it is known, else its number.
 procedure FillMethod(var Report: TReport; const Finding: TFinding);
 var
@@ -67,7 +73,8 @@ begin
     Exit;
   Symbol := SymbolsFind(Report.Symbolizer.Symbols, Finding.Method + 1);
   FieldStart(Report.Fields, fiMethod);
-  if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil) then
+  if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil)
+    and not IsShared(Symbol) then
     SymbolAddRoutine(Report.Fields.Values, Symbol)
   else if Finding.Slot >= 0 then
     TextAddNumber(Report.Fields.Values, Finding.Slot)
@@ -301,6 +308,18 @@ begin
   end;
 end;
 
+// Adds the block before, of which an underrun may be an overrun.
+procedure AddBefore(var Report: TReport; const Finding: TFinding);
+begin
+  if Finding.Before = 0 then
+    Exit;
+  FieldAddress(Report.Fields, fiBlock, Finding.Before);
+  FieldCount(Report.Fields, fiSize, Finding.BeforeSize, 'byte');
+  FieldName(Report.Fields, fiNumber, Finding.BeforeNumber);
+  MessageAdd(Report.Event.Text, msMayBeOverrun, Report.Fields);
+  FillBlock(Report.Fields, Finding);
+end;
+
 // ---------------------------------------------------------------------------- all
 
 // Returns whether an error of this block was reported before, as far as that is known.
@@ -368,6 +387,7 @@ begin
   MessageAdd(Report.Event.Text, Finding.Message, Report.Fields);
   AddNote(Report, Finding);
   AddRanges(Report, Finding);
+  AddBefore(Report, Finding);
   if IsTold(Finding) then
     MessageAdd(Report.Event.Text, msFollows, Report.Fields);
   if Finding.State <> dsNever then

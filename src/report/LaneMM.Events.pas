@@ -35,7 +35,7 @@ procedure EventClose(var Event: TEvent);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.SystemLog;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.SystemLog;
 
 const
   TextLimit = 4 shl 20;
@@ -88,10 +88,27 @@ begin
     TextWrite(Text, OsStandardError);
 end;
 
+// Calls the program's routine, unless this thread is in it: an event that it causes itself would
+// call it without end.
+procedure CallProgram(const Event: TEvent);
+var
+  Call: TEventCall;
+  Heap: PHeap;
+begin
+  Call := Report.Call; // once: the program may remove it meanwhile
+  Heap := OsThreadHeap;
+  if (@Call = nil) or (Heap <> nil) and Heap^.Notes.IsCalling then
+    Exit;
+  if Heap <> nil then
+    Heap^.Notes.IsCalling := True;
+  Call(Event.Kind, Event.Text.Start, Event.Text.Length);
+  if Heap <> nil then
+    Heap^.Notes.IsCalling := False;
+end;
+
 procedure EventClose(var Event: TEvent);
 var
   Rule: TEventRule;
-  Call: TEventCall;
 begin
   Rule := Report.Rules[Event.Kind];
   // Asked for by a tool, in a signal handler: the program's routine must not be called there.
@@ -101,9 +118,8 @@ begin
     Rule.Halts := False;
   end;
   SendText(Event.Text, Rule.Targets);
-  Call := Report.Call;
-  if (etCall in Rule.Targets) and (@Call <> nil) then
-    Call(Event.Kind, Event.Text.Start, Event.Text.Length);
+  if etCall in Rule.Targets then
+    CallProgram(Event);
   TextClose(Event.Text);
   if Rule.Halts then
     Halt(Rule.ExitCode);

@@ -26,6 +26,7 @@ type
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
+    msMayBeOverrun,      //< an underrun may be of the block before
     msIsFreedFill, msIsNewFill, //< the address is a pattern of debug mode
     msIsLikely,          //< the block is a possible one
     msIsUnknown,         //< the block is not known, and how to find it
@@ -165,6 +166,8 @@ const
     (Name: 'is-memory'; Text: '  The address is in memory that LaneMM does not manage.'),
     (Name: 'is-unmapped'; Text: '  The address is not mapped.'),
     (Name: 'is-free'; Text: '  The address is in free heap memory.'),
+    (Name: 'may-be-overrun'; Text: '  Possibly an overrun of the block before it, {block}: {size},'
+      + ' allocation number {number}.'),
     (Name: 'is-freed-pattern'; Text:
       '  The address is the pattern of freed blocks: it was read from a block that was freed.'),
     (Name: 'is-new-pattern'; Text:

@@ -98,6 +98,8 @@ type
     procedure NameOfAGroupIsCutBetweenCharacters;
     procedure ReportOfGroupsLeavesOutTheOthers;
     procedure CallbackOfATraceMayUseTheHeap;
+    procedure MistakeInACallbackCallsItNotAgain;
+    procedure UnderrunNamesTheBlockBefore;
     procedure ThreadsChurnWithoutAFinding;
     procedure ReportsTakeNothingOfTheHeap;
   end;
@@ -1257,6 +1259,74 @@ begin
   FreeMem(GetMem(54321));
   Same(2, Traced, 'events afterwards');
   Debug.LoggedCount := 0;
+end;
+
+// The eighth block of a span comes after the seventh; a write 16 bytes past its guard spoils the
+// guard of the next one.
+procedure TDebugBlocksTests.UnderrunNamesTheBlockBefore;
+var
+  Blocks: array[0..9] of PByte;
+  Kept: TEventRules;
+  First, Index: Integer;
+begin
+  Kept := Report.Rules;
+  for Index := 0 to High(Blocks) do
+    GetMem(Blocks[Index], 16);
+  First := 0;
+  while (First < High(Blocks)) and (Blocks[First + 1] - Blocks[First] <> 64) do
+    Inc(First);
+  AssertTrue('two are beside each other', First < High(Blocks));
+  LaneMM_OnEvent(KeepReport);
+  LaneMM_Configure('event=write-before:callback');
+  try
+    Blocks[First][32] := 1;
+    FreeMem(Blocks[First + 1]);
+  finally
+    LaneMM_OnEvent(nil);
+    Report.Rules := Kept;
+  end;
+  Has('Heap block underrun', Reported);
+  Has(Format('  Possibly an overrun of the block before it, $%s: 16 bytes, allocation number ',
+    [LowerCase(HexStr(Blocks[First]))]), Reported);
+  Blocks[First + 1] := nil;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+var
+  Calls: Integer;
+
+procedure FreeWrong(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+var
+  Mistake: NativeUInt;
+begin
+  Inc(Calls);
+  Mistake := 8;
+  ErrorOfFree(Pointer(Mistake));
+end;
+
+procedure TDebugBlocksTests.MistakeInACallbackCallsItNotAgain;
+var
+  Kept: TEventRules;
+  P: PByte;
+begin
+  Kept := Report.Rules;
+  Calls := 0;
+  LaneMM_OnEvent(FreeWrong);
+  LaneMM_Configure('event=all:callback');
+  try
+    GetMem(P, 20);
+    P[20] := 1;
+    FreeMem(P);
+    Same(1, Calls, 'calls');
+    GetMem(P, 20);
+    P[20] := 1;
+    FreeMem(P);
+    Same(2, Calls, 'calls after that');
+  finally
+    LaneMM_OnEvent(nil);
+    Report.Rules := Kept;
+  end;
 end;
 
 procedure TDebugBlocksTests.GroupIsNotedInItsScope;
