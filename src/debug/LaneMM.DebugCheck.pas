@@ -30,9 +30,9 @@ type
   /// Where an address lies that is not the start of a debug block: inside one, in the heap but in
   /// no block in use, in a normal block, outside of the heap; or that it was read from a freed or a
   /// new block. noNone: nothing to add. noLikely: the block is a possible one. noUnknown: it is not
-  /// known.
+  /// known. noClassRead, noMethodCalled: what the access to a freed object was for.
   TNote = (noNone, noInner, noFree, noNormal, noElsewhere, noFreedFill, noNewFill, noLikely,
-    noUnknown);
+    noUnknown, noClassRead, noMethodCalled);
   /// The data of a report, copied from the block: they no longer change.
   TFinding = record
     Kind: TEventKind;         //< kind of event
@@ -44,7 +44,8 @@ type
                               //  0: unknown
     Given: NativeUInt;        //< size that the program passed, for evWrongSize
     Family: TFamily;          //< routines that the program freed it with, for msMismatchFamily
-    Slot: NativeInt;          //< number of the method, for evFreedCall; negative: unknown
+    Slot: NativeInt;          //< number of the method, for evFreedCall and noMethodCalled;
+                              //  negative: unknown
     Method: NativeUInt;       //< address of its code, or 0
     Block: TDebugBlock;       //< copy of the bookkeeping record
     State: TDebugState;       //< state of the block; dsNever: there is no debug block

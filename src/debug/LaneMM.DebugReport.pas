@@ -69,7 +69,7 @@ procedure FillMethod(var Report: TReport; const Finding: TFinding);
 var
   Symbol: PSymbol;
 begin
-  if Finding.Kind <> evFreedCall then
+  if (Finding.Kind <> evFreedCall) and (Finding.Note <> noMethodCalled) then
     Exit;
   Symbol := SymbolsFind(Report.Symbolizer.Symbols, Finding.Method + 1);
   FieldStart(Report.Fields, fiMethod);
@@ -305,6 +305,8 @@ begin
     noNewFill: MessageAdd(Report.Event.Text, msIsNewFill, Report.Fields);
     noLikely: MessageAdd(Report.Event.Text, msIsLikely, Report.Fields);
     noUnknown: MessageAdd(Report.Event.Text, msIsUnknown, Report.Fields);
+    noClassRead: MessageAdd(Report.Event.Text, msClassRead, Report.Fields);
+    noMethodCalled: MessageAdd(Report.Event.Text, msMethodCalled, Report.Fields);
   end;
 end;
 

@@ -25,7 +25,7 @@ uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages,
   LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
   LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions,
-  LaneMM.A64Code, LaneMM.FaultOrigin, LaneMM.Patterns;
+  LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin, LaneMM.Patterns;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.
@@ -123,6 +123,37 @@ begin
     Result := msGuardBefore;
 end;
 
+// Notes what an instruction that reads the class of a freed object does it for: the next one with
+// the class as base accesses a method, or something else of the class.
+procedure NoteClass(const Scene: TScene; const Item: TInstruction; var Finding: TFinding);
+const
+  MostItems = 8;
+var
+  Pc: NativeUInt;
+  Next: TInstruction;
+  Count: Cardinal;
+begin
+  if (Finding.State <> dsFreed) or (Finding.Address <> Finding.Data) or (Item.Kind <> ikLoad)
+    or not ClassIsValid(Finding.FirstWord) then
+    Exit;
+  Finding.Note := noClassRead;
+  Pc := Scene.Pc + Item.Length;
+  for Count := 1 to MostItems do
+  begin
+    if (Pc >= Scene.Limit) or not InstructionAt(Pc, Next) then
+      Exit;
+    if Next.HasOperand and (Next.Operand.Base = Item.Target) then
+    begin
+      if FreedMethodFind(NativeUInt(Next.Operand.Offset), Finding) then
+        Finding.Note := noMethodCalled;
+      Exit;
+    end;
+    if (Next.Writes and RegisterBit(Item.Target) <> 0) or (Next.Kind >= ikCall) then
+      Exit;
+    Inc(Pc, Next.Length);
+  end;
+end;
+
 // Reports an access that the system refused: with all bytes of the instruction, if they are known.
 procedure TellRefused(const Fault: TFault; Block: PDebugBlock);
 var
@@ -139,6 +170,7 @@ begin
   begin
     Finding.Address := First;
     Finding.AccessSize := Item.Access;
+    NoteClass(Scene, Item, Finding);
   end;
   ReportFault(Fault, Finding);
 end;

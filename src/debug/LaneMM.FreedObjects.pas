@@ -18,13 +18,16 @@ unit LaneMM.FreedObjects;
 interface
 
 uses
-  LaneMM.Hooks;
+  LaneMM.Hooks, LaneMM.DebugCheck;
 
 /// Makes the trap tables; without memory there are no traps.
 procedure FreedObjectsStart;
 /// Sets the traps in a freed debug block if it was an object. ClassId is the first word that it
 /// had; the contents are already filled with the pattern of free blocks.
 procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
+/// Stores in Finding, about a freed object, the virtual method whose code lies at Offset in the
+/// class; returns False, and changes nothing, if no method's does.
+function FreedMethodFind(Offset: NativeUInt; var Finding: TFinding): Boolean;
 /// Reports a fault that a use of the class of a freed object raised; Words are the Count words that
 /// the instruction made its address of. Returns False for any other.
 function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
@@ -34,7 +37,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Frontier,
   LaneMM.ReportState, LaneMM.Messages, LaneMM.CallCode, LaneMM.Modules, LaneMM.Unwind,
-  LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugRecords,
+  LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords,
   LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
@@ -114,6 +117,16 @@ begin
   Result := nil;
 end;
 
+function FreedMethodFind(Offset: NativeUInt; var Finding: TFinding): Boolean;
+begin
+  Result := (Offset >= ClassMethods) and (Offset < MostOffset);
+  if not Result then
+    Exit;
+  Finding.Slot := NativeUInt(Offset - ClassMethods) div SizeOf(Pointer);
+  if ClassIsValid(Finding.FirstWord) then
+    ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
+end;
+
 function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
 var
   Instance: Pointer;
@@ -129,13 +142,8 @@ begin
   if not Result then
     Exit;
   Find(Instance, msFreedClass, Finding);
-  if Offset >= ClassMethods then
-  begin
+  if FreedMethodFind(Offset, Finding) then
     Finding.Message := msFreedMethod;
-    Finding.Slot := NativeUInt(Offset - ClassMethods) div SizeOf(Pointer);
-    if ClassIsValid(Finding.FirstWord) then
-      ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
-  end;
   BacktraceTakeAt(Fault, Here);
   FindingReportAt(Finding, Here);
 end;

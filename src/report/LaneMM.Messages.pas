@@ -26,6 +26,7 @@ type
     msNormalBlock,       //< a block that was allocated while debug mode was off
     msClass, msGroup, msDamage, msMoreDamage,
     msIsInner, msIsStack, msIsModule, msIsMemory, msIsUnmapped, msIsFree,
+    msClassRead, msMethodCalled, //< what an access to a freed object was for
     msMayBeOverrun,      //< an underrun may be of the block before
     msIsFreedFill, msIsNewFill, //< the address is a pattern of debug mode
     msIsLikely,          //< the block is a possible one
@@ -166,6 +167,8 @@ const
     (Name: 'is-memory'; Text: '  The address is in memory that LaneMM does not manage.'),
     (Name: 'is-unmapped'; Text: '  The address is not mapped.'),
     (Name: 'is-free'; Text: '  The address is in free heap memory.'),
+    (Name: 'class-read'; Text: '  The class of the freed object was read.'),
+    (Name: 'method-called'; Text: '  Virtual method {method} of the freed object was called.'),
     (Name: 'may-be-overrun'; Text: '  Possibly an overrun of the block before it, {block}: {size},'
       + ' allocation number {number}.'),
     (Name: 'is-freed-pattern'; Text:

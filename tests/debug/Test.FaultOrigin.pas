@@ -39,6 +39,7 @@ type
     procedure HandlerOfAFreedBlockThatIsCalledIsFound;
     procedure CopyFromAnAddressInAFreedBlockIsFound;
     procedure CallerOfTheLibraryThatFaultsIsNamed;
+    procedure GuardReportNamesTheMethodThatIsCalled;
     procedure FreeOfAnAddressInAFreedBlockSaysSo;
     procedure SameUseOfABlockIsReportedOnce;
     procedure NilAccessWithFillFFIsNoUseOfABlock;
@@ -137,8 +138,23 @@ begin
   if Pos('  Block $', Stale.Errors) = 0 then
     Has('  The block is not known: LANEMM=debug,guard=pages reports it', Stale.Errors);
   Use('copied', ',guard=pages');
-  Has(Format('Use after free: read of %d bytes at offset 0 of a freed block.'#10'  Block $%s', [WordSize,
-    FUsed]), Stale.Errors);
+  Has(Format(' of %d bytes at offset 0 of a freed block.'#10'  Block $%s', [WordSize, FUsed]),
+    Stale.Errors);
+end;
+
+procedure TFaultOriginTests.GuardReportNamesTheMethodThatIsCalled;
+const
+  Refused = 'Use after free: %s of %d bytes at offset 0 of a freed block.'#10;
+var
+  Access: string;
+begin
+  Access := {$ifdef CPUAARCH64} 'access' {$else} 'read' {$endif};
+  Use('method', ',guard=pages');
+  Has(Format(Refused + '  Virtual method STALEREGISTERS.TANSWER.GIVE of the freed object was called.'#10,
+    [Access, WordSize]), Stale.Errors);
+  Use('name', ',guard=pages');
+  Has(Format(Refused + '  The class of the freed object was read.'#10, [Access, WordSize]),
+    Stale.Errors);
 end;
 
 procedure TFaultOriginTests.CallerOfTheLibraryThatFaultsIsNamed;

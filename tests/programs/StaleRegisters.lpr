@@ -199,6 +199,37 @@ begin
     FollowParameter(Other, Block);
 end;
 
+type
+  TAnswer = class
+    Value: NativeInt;
+    procedure Ignore; virtual;
+    procedure Give(Number: NativeInt); virtual;
+  end;
+
+procedure TAnswer.Ignore;
+begin
+  Value := 0;
+end;
+
+procedure TAnswer.Give(Number: NativeInt);
+begin
+  Value := Number;
+end;
+
+// With guard pages the read of the class is refused already.
+procedure UseAnswer;
+var
+  Answer: TAnswer;
+begin
+  Answer := TAnswer.Create;
+  Answer.Free;
+  Announce(Answer, Answer);
+  if ParamStr(1) = 'method' then
+    Answer.Give(42)
+  else if Answer.ClassName = '' then
+    Halt(1);
+end;
+
 procedure UseThings;
 var
   Things: array[1..ThingCount] of TObject;
@@ -224,6 +255,8 @@ begin
   try
     if ParamStr(1) = 'class' then
       UseThings
+    else if (ParamStr(1) = 'method') or (ParamStr(1) = 'name') then
+      UseAnswer
     else
       UseBlocks(ParamStr(1));
   except
