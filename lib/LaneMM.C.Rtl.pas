@@ -19,7 +19,7 @@ interface
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Hooks, LaneMM.C.Errno;
+  LaneMM.Os, LaneMM.Debug, LaneMM.C.Errno;
 
 const
   OutOfMemory = 203;
@@ -53,7 +53,7 @@ begin
     ErrnoSet(ErrorNoMemory);
     Exit;
   end;
-  if @Hooks.InvalidPointer = nil then // else debug mode has reported it
+  if not DebugIsOn then // else debug mode has reported it
     OsWriteError(@Text[1], Length(Text));
   LibcAbort;
 end;

@@ -47,7 +47,7 @@ type
 
 const
   // The first of a kind that fits a routine counts.
-  Rules: array[0..21] of TGrowerRule = (
+  Rules: array[0..24] of TGrowerRule = (
     (Kind: ruContainer; Part: 'STREAM_$__$$_'; Grower: grStream),
     (Kind: ruContainer; Part: 'STRINGBUILDER'; Grower: grBuilder),
     (Kind: ruContainer; Part: 'HASHSET$'; Grower: grHashSet),
@@ -60,10 +60,13 @@ const
     (Kind: ruContainer; Part: 'LIST_$__$$_'; Grower: grList),
     (Kind: ruContainer; Part: 'LIST$1$CRC'; Grower: grList),
     (Kind: ruContainer; Part: 'QUEUE$1$CRC'; Grower: grList),
+    (Kind: ruContainer; Part: 'STACK$1$CRC'; Grower: grList),
     (Kind: ruWrapper; Part: '$_$TCOLLECTION_$_'; Grower: grQueue),
     (Kind: ruWrapper; Part: '$_$TORDEREDLIST_$_'; Grower: grQueue),
     (Kind: ruWrapper; Part: '$_$TQUEUE_$_'; Grower: grQueue),
     (Kind: ruWrapper; Part: '$_$TSTACK_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TOBJECTQUEUE_$_'; Grower: grQueue),
+    (Kind: ruWrapper; Part: '$_$TOBJECTSTACK_$_'; Grower: grQueue),
     (Kind: ruWrapper; Part: '$_$TTHREADLIST_$_'; Grower: grThreadList),
     (Kind: ruWrapper; Part: 'HASHSET$'; Grower: grHashSet),
     (Kind: ruType; Part: 'ANSISTR'; Grower: grAnsiString),

@@ -58,10 +58,10 @@ end;
 procedure AddDefault(var Text: TText; const Option: TOptionText);
 begin
   TextAdd(Text, ' (');
-  TextAddChars(Text, OptionForms[Option.Kind].Default);
+  TextAddChars(Text, OptionForms[Option.Kind].Initial);
   case Option.Kind of
-    okNumber: TextAddNumber(Text, Option.Default);
-    okByte: TextAddHex(Text, Option.Default, 2);
+    okNumber: TextAddNumber(Text, Option.Initial);
+    okByte: TextAddHex(Text, Option.Initial, 2);
   end;
   TextAdd(Text, ')');
 end;

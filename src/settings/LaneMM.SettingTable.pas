@@ -21,13 +21,13 @@ type
   TOptionForm = record
     Words: PAnsiChar;     //< const   what may follow `=`, separated by `|`; N is a number
     More: PAnsiChar;      //< const   what messages add to that
-    Default: PAnsiChar;   //< const   the default; nil: a number, that of the setting
+    Initial: PAnsiChar;   //< const   the default; nil: a number, that of the setting
   end;
   /// A setting.
   TOptionText = record
     Name: PAnsiChar;      //< const   its name, in lower case
     Kind: TOptionKind;    //< const   its form
-    Default: NativeUInt;  //< const   its number where no source names it
+    Initial: NativeUInt;  //< const   its number where no source names it
     Help: PAnsiChar;      //< const   its description
   end;
 
@@ -37,124 +37,124 @@ const
 
   /// The forms by kind. The words of okErase and okFormat are in the order of their bits.
   OptionForms: array[TOptionKind] of TOptionForm = (
-    (Words: '1'; More: ', 0'; Default: 'off'),
-    (Words: 'N'; More: ', also with K, M or G'; Default: nil),
-    (Words: 'N|Nms|Ns|Nm|Nh'; More: ', 24 days at most'; Default: 'off'),
-    (Words: 'N|always'; More: ''; Default: 'off'),
-    (Words: 'free|return|new'; More: ', 0'; Default: 'off'),
-    (Words: 'pages|sample:N'; More: ', 0'; Default: 'off'),
-    (Words: 'XX'; More: ', two hexadecimal digits'; Default: nil),
-    (Words: 'N|N-N'; More: ' from low to high'; Default: 'off'),
-    (Words: 'NAME'; More: ', 0'; Default: 'off'),
-    (Words: 'PATH'; More: ''; Default: 'next to the program'),
-    (Words: 'PATH'; More: ''; Default: '/dev/log'),
-    (Words: 'RULE'; More: ', such as double-free:once:halt=3'; Default: 'file, stderr'),
-    (Words: 'json|junit|heaptrc|html'; More: ', 0'; Default: 'none'));
+    (Words: '1'; More: ', 0'; Initial: 'off'),
+    (Words: 'N'; More: ', also with K, M or G'; Initial: nil),
+    (Words: 'N|Nms|Ns|Nm|Nh'; More: ', 24 days at most'; Initial: 'off'),
+    (Words: 'N|always'; More: ''; Initial: 'off'),
+    (Words: 'free|return|new'; More: ', 0'; Initial: 'off'),
+    (Words: 'pages|sample:N'; More: ', 0'; Initial: 'off'),
+    (Words: 'XX'; More: ', two hexadecimal digits'; Initial: nil),
+    (Words: 'N|N-N'; More: ' from low to high'; Initial: 'off'),
+    (Words: 'NAME'; More: ', 0'; Initial: 'off'),
+    (Words: 'PATH'; More: ''; Initial: 'next to the program'),
+    (Words: 'PATH'; More: ''; Initial: '/dev/log'),
+    (Words: 'RULE'; More: ', such as double-free:once:halt=3'; Initial: 'file, stderr'),
+    (Words: 'json|junit|heaptrc|html'; More: ', 0'; Initial: 'none'));
 
   /// The settings.
   OptionTexts: array[TOption] of TOptionText = (
-    (Name: 'off'; Kind: okSwitch; Default: 0;
+    (Name: 'off'; Kind: okSwitch; Initial: 0;
       Help: 'leave the previous memory manager in place'),
-    (Name: 'help'; Kind: okSwitch; Default: 0;
+    (Name: 'help'; Kind: okSwitch; Initial: 0;
       Help: 'print this list and continue'),
-    (Name: 'contention'; Kind: okSwitch; Default: 0;
+    (Name: 'contention'; Kind: okSwitch; Initial: 0;
       Help: 'log taken locks and frees of other threads'' blocks, by call site'),
-    (Name: 'growth'; Kind: okSwitch; Default: 0;
+    (Name: 'growth'; Kind: okSwitch; Initial: 0;
       Help: 'log the call sites that grow blocks'),
-    (Name: 'profile'; Kind: okSwitch; Default: 0;
+    (Name: 'profile'; Kind: okSwitch; Initial: 0;
       Help: 'sample allocations; without a format: pprof,folded,speedscope'),
-    (Name: 'pprof'; Kind: okSwitch; Default: 0;
+    (Name: 'pprof'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles for pprof'),
-    (Name: 'folded'; Kind: okSwitch; Default: 0;
+    (Name: 'folded'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles as folded stacks, for flame graphs'),
-    (Name: 'speedscope'; Kind: okSwitch; Default: 0;
+    (Name: 'speedscope'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles as JSON for speedscope'),
-    (Name: 'html'; Kind: okSwitch; Default: 0;
+    (Name: 'html'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles as one page with a table and a flame graph'),
-    (Name: 'json'; Kind: okSwitch; Default: 0;
+    (Name: 'json'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles with all numbers as one JSON object'),
-    (Name: 'top'; Kind: okNumber; Default: 10;
+    (Name: 'top'; Kind: okNumber; Initial: 10;
       Help: 'maximum call sites in the event log and groups in a leak report'),
-    (Name: 'least'; Kind: okNumber; Default: 10;
+    (Name: 'least'; Kind: okNumber; Initial: 10;
       Help: 'minimum events for a call site to be logged'),
-    (Name: 'depth'; Kind: okNumber; Default: DefaultFrames;
+    (Name: 'depth'; Kind: okNumber; Initial: DefaultFrames;
       Help: 'maximum frames of a backtrace, 1 to 256'),
-    (Name: 'rate'; Kind: okNumber; Default: 524288;
+    (Name: 'rate'; Kind: okNumber; Initial: 524288;
       Help: 'average bytes between two samples of the profile'),
-    (Name: 'temporary'; Kind: okNumber; Default: 1;
+    (Name: 'temporary'; Kind: okNumber; Initial: 1;
       Help: 'other allocations of the thread before the free of a temporary block'),
-    (Name: 'every'; Kind: okTime; Default: 0;
+    (Name: 'every'; Kind: okTime; Initial: 0;
       Help: 'time after which the profiles are written again, such as 10s; 0: never'),
-    (Name: 'keep'; Kind: okNumber; Default: 0;
+    (Name: 'keep'; Kind: okNumber; Initial: 0;
       Help: 'profiles of the process to keep, the newest; 0: all'),
-    (Name: 'signal'; Kind: okNumber; Default: 0;
+    (Name: 'signal'; Kind: okNumber; Initial: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
-    (Name: 'live'; Kind: okNumber; Default: 1;
+    (Name: 'live'; Kind: okNumber; Initial: 1;
       Help: '0: no status page, which shows the process to the tool lanemm'),
-    (Name: 'attach'; Kind: okNumber; Default: 1;
+    (Name: 'attach'; Kind: okNumber; Initial: 1;
       Help: '0: the status page takes no requests of the tool lanemm'),
-    (Name: 'huge'; Kind: okNumber; Default: HugeFromDefault;
+    (Name: 'huge'; Kind: okNumber; Initial: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
-    (Name: 'log'; Kind: okText; Default: 0;
+    (Name: 'log'; Kind: okText; Initial: 0;
       Help: 'event log file, or directory of logs and profiles'),
-    (Name: 'log:most'; Kind: okNumber; Default: 0;
+    (Name: 'log:most'; Kind: okNumber; Initial: 0;
       Help: 'bytes of the event log before it gets the ending .1 and a new one begins; 0: any'),
-    (Name: 'syslog'; Kind: okSocket; Default: 0;
+    (Name: 'syslog'; Kind: okSocket; Initial: 0;
       Help: 'socket of the system''s log, for event=KIND:syslog'),
-    (Name: 'dump'; Kind: okNumber; Default: 1;
+    (Name: 'dump'; Kind: okNumber; Initial: 1;
       Help: '0: no contents of blocks and no arguments of the program in reports'),
-    (Name: 'event'; Kind: okRule; Default: 0;
+    (Name: 'event'; Kind: okRule; Initial: 0;
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3; see below'),
-    (Name: 'stacks'; Kind: okSwitch; Default: 0;
+    (Name: 'stacks'; Kind: okSwitch; Initial: 0;
       Help: 'note where each block is allocated, for leak reports and walks'),
-    (Name: 'leaks'; Kind: okSwitch; Default: 0;
+    (Name: 'leaks'; Kind: okSwitch; Initial: 0;
       Help: 'report leaks at exit'),
-    (Name: 'leaks:exit'; Kind: okNumber; Default: 0;
+    (Name: 'leaks:exit'; Kind: okNumber; Initial: 0;
       Help: 'exit code of a program that has leaks and would exit with 0'),
-    (Name: 'leaks:dump'; Kind: okNumber; Default: 0;
+    (Name: 'leaks:dump'; Kind: okNumber; Initial: 0;
       Help: 'show the first N bytes of a leaked block of each place, 4096 at most'),
-    (Name: 'leaks:format'; Kind: okFormat; Default: 0;
+    (Name: 'leaks:format'; Kind: okFormat; Initial: 0;
       Help: 'also write the leaks to a file; repeatable'),
-    (Name: 'leaks:ignore'; Kind: okText; Default: 0;
+    (Name: 'leaks:ignore'; Kind: okText; Initial: 0;
       Help: 'file of leaks to ignore, by class or routine'),
-    (Name: 'debug'; Kind: okSwitch; Default: 0;
+    (Name: 'debug'; Kind: okSwitch; Initial: 0;
       Help: 'detect invalid frees, overruns and use after free, with backtraces'),
-    (Name: 'debug:exit'; Kind: okNumber; Default: 0;
+    (Name: 'debug:exit'; Kind: okNumber; Initial: 0;
       Help: 'exit code of a program with memory errors that would exit with 0'),
-    (Name: 'check'; Kind: okInterval; Default: 0;
+    (Name: 'check'; Kind: okInterval; Initial: 0;
       Help: 'check all debug blocks before every Nth heap operation'),
-    (Name: 'quarantine'; Kind: okNumber; Default: 4 shl 20;
+    (Name: 'quarantine'; Kind: okNumber; Initial: 4 shl 20;
       Help: 'bytes of freed debug blocks kept from reuse; of those above 64 KB a quarter counts'),
-    (Name: 'fill'; Kind: okByte; Default: $90;
+    (Name: 'fill'; Kind: okByte; Initial: $90;
       Help: 'byte that fills new debug blocks, two hexadecimal digits'),
     // Positive as a number, so that a freed string looks counted: a second release changes it.
-    (Name: 'freefill'; Kind: okByte; Default: $7E;
+    (Name: 'freefill'; Kind: okByte; Initial: $7E;
       Help: 'byte that fills freed debug blocks'),
-    (Name: 'erase'; Kind: okErase; Default: 0;
+    (Name: 'erase'; Kind: okErase; Initial: 0;
       Help: 'zero freed blocks, returned memory; fill new blocks; repeatable'),
-    (Name: 'guard'; Kind: okGuard; Default: 0;
+    (Name: 'guard'; Kind: okGuard; Initial: 0;
       Help: 'guard pages after debug blocks; without debug, one per N bytes'),
-    (Name: 'break'; Kind: okNumber; Default: 0;
+    (Name: 'break'; Kind: okNumber; Initial: 0;
       Help: 'report the allocation with this number in debug mode; 0: none'),
-    (Name: 'limit'; Kind: okNumber; Default: 0;
+    (Name: 'limit'; Kind: okNumber; Initial: 0;
       Help: 'maximum bytes of the heap; 0: no limit'),
-    (Name: 'limit:soft'; Kind: okNumber; Default: 0;
+    (Name: 'limit:soft'; Kind: okNumber; Initial: 0;
       Help: 'report when the heap exceeds this many bytes; 0: never'),
-    (Name: 'reserve'; Kind: okNumber; Default: 0;
+    (Name: 'reserve'; Kind: okNumber; Initial: 0;
       Help: 'bytes held back until memory runs out'),
-    (Name: 'trace'; Kind: okSwitch; Default: 0;
+    (Name: 'trace'; Kind: okSwitch; Initial: 0;
       Help: 'log every allocation and free of debug blocks'),
-    (Name: 'trace:size'; Kind: okRange; Default: 0;
+    (Name: 'trace:size'; Kind: okRange; Initial: 0;
       Help: 'log only blocks of these sizes'),
-    (Name: 'trace:number'; Kind: okRange; Default: 0;
+    (Name: 'trace:number'; Kind: okRange; Initial: 0;
       Help: 'log only these allocation numbers'),
-    (Name: 'trace:group'; Kind: okRange; Default: 0;
+    (Name: 'trace:group'; Kind: okRange; Initial: 0;
       Help: 'log only these allocation groups'),
-    (Name: 'trace:class'; Kind: okName; Default: 0;
+    (Name: 'trace:class'; Kind: okName; Initial: 0;
       Help: 'log only frees of objects of this class; * matches any text'),
-    (Name: 'trace:most'; Kind: okNumber; Default: 1000;
+    (Name: 'trace:most'; Kind: okNumber; Initial: 1000;
       Help: 'maximum number of logged allocations and frees'),
-    (Name: 'mixes'; Kind: okSwitch; Default: 0;
+    (Name: 'mixes'; Kind: okSwitch; Initial: 0;
       Help: 'report mismatched frees: New or an object with FreeMem, in C++ new with free'));
 
 /// Returns whether a setting has another number than its default.
@@ -181,7 +181,7 @@ uses
 
 function OptionIsChanged(Option: TOption): Boolean;
 begin
-  Result := Settings.Values[Option] <> OptionTexts[Option].Default;
+  Result := Settings.Values[Option] <> OptionTexts[Option].Initial;
 end;
 
 function OptionsAreChanged(const Options: TOptions): Boolean;

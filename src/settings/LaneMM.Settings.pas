@@ -307,7 +307,7 @@ var
   Option: TOption;
 begin
   for Option := Low(TOption) to High(TOption) do
-    Settings.Values[Option] := OptionTexts[Option].Default;
+    Settings.Values[Option] := OptionTexts[Option].Initial;
   EventRulesStart;
   Report.LogPath := @Settings.LogPath;
   Report.SystemLog := @Settings.SyslogPath;

@@ -304,13 +304,14 @@ end;
 
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 const
-  Units: array[0..19] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
+  Units: array[0..20] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
     'STRUTILS', 'TYPINFO', 'VARIANTS', 'VARUTILS', 'MATH', 'DATEUTILS', 'INIFILES', 'SYNCOBJS',
-    'CTHREADS', 'CWSTRING', 'UNIXCP', 'SORTBASE', 'GENERICS.COLLECTIONS', 'GENERICS.DEFAULTS',
-    'GENERICS.HASHES');
+    'CTHREADS', 'CWSTRING', 'UNIX', 'UNIXCP', 'SORTBASE', 'GENERICS.COLLECTIONS',
+    'GENERICS.DEFAULTS', 'GENERICS.HASHES');
   // Names that a program's unit may have, too: then it has lines where the program has.
-  Packages: array[0..11] of ShortString = ('FPJSON', 'JSONPARSER', 'JSONREADER', 'JSONSCANNER',
-    'DOM', 'XMLREAD', 'XMLWRITE', 'XMLUTILS', 'REGEXPR', 'ZSTREAM', 'PROCESS', 'PIPES');
+  Packages: array[0..16] of ShortString = ('FPJSON', 'JSONPARSER', 'JSONREADER', 'JSONSCANNER',
+    'DOM', 'XMLREAD', 'XMLWRITE', 'XMLUTILS', 'REGEXPR', 'ZSTREAM', 'PROCESS', 'PIPES', 'SOCKETS',
+    'SSOCKETS', 'FPHTTPCLIENT', 'FPHTTPSERVER', 'HTTPDEFS');
 var
   Index: Cardinal;
 begin

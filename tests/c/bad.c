@@ -84,7 +84,7 @@ static int is_aborted_with(void (*action)(void), const char *first, const char *
 }
 
 static int is_aborted(void (*action)(void)) {
-  return is_aborted_with(action, "", "");
+  return is_aborted_with(action, "LaneMM: ", "");
 }
 
 static char in_data[100] = "x", in_bss[100];
