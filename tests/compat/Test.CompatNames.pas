@@ -221,7 +221,7 @@ begin
     begin
       HasError := HasError or (Pos(' Error: ', Printed) > 0);
       HasReason := HasReason or HasName(Printed, Reason)
-        or (Pos(Format('"%s" is deprecated: "', [Name]), Printed) > 0);
+        or (Pos(Name + '" is deprecated: "', Printed) > 0); // 3.3 writes TYPE.NAME
     end;
   Result := HasError and HasReason;
 end;

@@ -1263,26 +1263,31 @@ begin
   Debug.LoggedCount := 0;
 end;
 
-// The eighth block of a span comes after the seventh; a write 16 bytes past its guard spoils the
-// guard of the next one.
+// A write 16 bytes past the guard of a block spoils the guard of the next one.
 procedure TDebugBlocksTests.UnderrunNamesTheBlockBefore;
+const
+  Distance = 64; // between blocks of 16 bytes
 var
-  Blocks: array[0..9] of PByte;
+  Blocks: array[0..199] of PByte;
   Kept: TEventRules;
-  First, Index: Integer;
+  First, Next, Index: Integer;
 begin
   Kept := Report.Rules;
   for Index := 0 to High(Blocks) do
     GetMem(Blocks[Index], 16);
-  First := 0;
-  while (First < High(Blocks)) and (Blocks[First + 1] - Blocks[First] <> 64) do
+  First := -1;
+  repeat
     Inc(First);
-  AssertTrue('two are beside each other', First < High(Blocks));
+    Next := 0;
+    while (Next <= High(Blocks)) and (Blocks[Next] <> Blocks[First] + Distance) do
+      Inc(Next);
+  until (Next <= High(Blocks)) or (First = High(Blocks));
+  AssertTrue('two are beside each other', Next <= High(Blocks));
   LaneMM_OnEvent(KeepReport);
   LaneMM_Configure('event=write-before:callback');
   try
     Blocks[First][32] := 1;
-    FreeMem(Blocks[First + 1]);
+    FreeMem(Blocks[Next]);
   finally
     LaneMM_OnEvent(nil);
     Report.Rules := Kept;
@@ -1290,7 +1295,7 @@ begin
   Has('Heap block underrun', Reported);
   Has(Format('  Possibly an overrun of the block before it, $%s: 16 bytes, allocation number ',
     [LowerCase(HexStr(Blocks[First]))]), Reported);
-  Blocks[First + 1] := nil;
+  Blocks[Next] := nil;
   for Index := 0 to High(Blocks) do
     FreeMem(Blocks[Index]);
 end;
