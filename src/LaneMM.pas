@@ -338,8 +338,8 @@ function LaneMM_SetEventLogPath(Path: PAnsiChar): Boolean;
 /// the system refuses. Any thread.
 function LaneMM_DeleteEventLog: Boolean;
 /// Sets the routine that receives each event whose rule names `callback`; nil removes it. It is
-/// called in the thread that caused or detected the event, not for its own, and may use the heap,
-/// but not for a fault, or for damage that a signal handler detects at the end. Any thread.
+/// called in the thread of the event, not for events of its own, raises no exception, and may use
+/// the heap, but not for a fault, or damage that a signal handler detects at the end. Any thread.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
 /// Replaces the text of the message Name, see LaneMM.Messages; nil restores the original. Copies
 /// NewText; both end with #0. Returns False when no message has this name, or 1 MB of texts is

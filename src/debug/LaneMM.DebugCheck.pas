@@ -322,7 +322,8 @@ begin
     Finding.FirstWord := Block^.FirstWord;
 end;
 
-// Adds the block before one of a span of several, unless it was never used.
+// Adds the block before one of a span of several, unless it was never used: damage that begins
+// nearer to it may be its overrun.
 procedure NoteBefore(const Place: TDebugPlace; var Finding: TFinding);
 var
   Index: NativeUInt;
@@ -358,9 +359,9 @@ begin
   if not Result then
     Exit;
   Note(Block, State, TPart(Part), Finding);
-  if TPart(Part) = paBefore then
-    NoteBefore(Place, Finding);
   FindRanges(Expected, Finding);
+  if (TPart(Part) = paBefore) and (Finding.Ranges[0].Offset < -FrontGuardSize div 2) then
+    NoteBefore(Place, Finding);
   KeepDump(Finding, Place, Finding.Ranges[0].Offset);
 end;
 

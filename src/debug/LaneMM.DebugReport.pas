@@ -58,8 +58,8 @@ begin
   FieldEnd(Fields, fiClass);
 end;
 
-// Returns whether the routine is that of all methods without a body.
-function IsShared(Symbol: PSymbol): Boolean;
+// Returns whether the routine stands for a method without a body.
+function HasNoBody(Symbol: PSymbol): Boolean;
 begin
   Result := SymbolHas(Symbol, 'FPC_EMPTYMETHOD') or SymbolHas(Symbol, 'FPC_ABSTRACTERROR');
 end;
@@ -74,7 +74,7 @@ begin
   Symbol := SymbolsFind(Report.Symbolizer.Symbols, Finding.Method + 1);
   FieldStart(Report.Fields, fiMethod);
   if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and not IsShared(Symbol) then
+    and not HasNoBody(Symbol) then
     SymbolAddRoutine(Report.Fields.Values, Symbol)
   else if Finding.Slot >= 0 then
     TextAddNumber(Report.Fields.Values, Finding.Slot)

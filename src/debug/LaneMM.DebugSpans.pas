@@ -97,6 +97,9 @@ function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 function DebugLastPage(Span: PSpan): PByte; inline;
 /// Returns the bytes that a parcel of freed blocks may count in quarantine.
 function DebugMostHeld: NativeUInt; inline;
+/// Returns whether the quarantine cannot hold the contents of a single block, but may hold its
+/// addresses. With limits of memory it does not: they count both.
+function DebugOutgrows(Span: PSpan): Boolean;
 /// Returns the bytes that a freed block counts in quarantine: of a single one see SingleShare; a
 /// guarded one, whose contents are purged, counts a page; an inaccessible one that would count too
 /// many, whose contents are purged as well, as many as it may.
@@ -332,6 +335,12 @@ begin
   Result := Debug.Quarantine.MostBytes div 2;
 end;
 
+function DebugOutgrows(Span: PSpan): Boolean;
+begin
+  Result := (Span^.BlockSize div SingleShare > DebugMostHeld) and (DebugMostHeld > 0)
+    and not Process.HasLimits;
+end;
+
 function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
 begin
   Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
@@ -340,7 +349,7 @@ begin
   else if Place.IsClosable then
   begin
     Result := Result div SingleShare;
-    if not Place.Span^.IsCurrent and (Result > DebugMostHeld) and (DebugMostHeld > 0) then
+    if not Place.Span^.IsCurrent and DebugOutgrows(Place.Span) then
       Result := DebugMostHeld;
   end;
 end;

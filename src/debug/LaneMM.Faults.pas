@@ -196,8 +196,9 @@ begin
   Note := noNone;
   if Block = nil then
   begin
-    Note := noLikely;
     Block := LikelyBlock(Fault, State, FillOf(State));
+    if Block <> nil then
+      Note := noLikely;
   end;
   if Block <> nil then
     FindingFrom(Finding, Messages[State = dsInUse], Block)

@@ -8,7 +8,8 @@
 // Callers:    any thread. DebugBlockClose: the thread that frees the block; DebugBlockOpen: the one
 //             that takes it.
 // Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid, and that for
-//             threads that commit slices. DebugBlockClose takes Debug.Lock. The others do not wait.
+//             threads that commit slices. DebugBlockClose and DebugSingleClose take Debug.Lock. The
+//             others do not wait.
 unit LaneMM.GuardPages;
 
 {$I ../LaneMM.inc}
@@ -149,6 +150,8 @@ begin
     Exit(False);
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
+  if DebugOutgrows(Span) then
+    OsErase(Pages, Size);
   LockEnter(Debug.Lock); // as in DebugBlockClose
   Span^.IsCurrent := False;
   Result := GuardPagesForbid(Pages, Size);
@@ -156,7 +159,7 @@ begin
   LockLeave(Debug.Lock);
   if not Result then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1))
-  else if Size div SingleShare > DebugMostHeld then
+  else if DebugOutgrows(Span) then
     OsPurge(Pages, Size);
 end;
 

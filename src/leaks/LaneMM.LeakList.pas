@@ -173,22 +173,19 @@ var
   Stack: TBacktrace;
 begin
   if BacktraceRead(Place^.Stack, Stack) then
-    Place^.Shown := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
+    Place^.TextNumber := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
 end;
 
 // Symbolizes the backtraces, and joins the places of a group that would read the same: an unrolled
 // loop has a return address for each call in one line.
 procedure FindTraces(var List: TLeakList);
-var
-  Index: NativeInt;
 begin
   VisitPlaces(List, CountPlace);
   SymbolizerOpen(List.Symbolizer, List.PlaceCount);
   VisitPlaces(List, AddPlace);
   SymbolizerResolve(List.Symbolizer);
   VisitPlaces(List, NumberText);
-  for Index := 0 to NativeInt(List.Count) - 1 do
-    PlacesJoin(List.Snapshot.Places^, LeakGroup(List, Index)^.Place);
+  PlacesJoin(List.Snapshot.Places^);
 end;
 
 // Lists the groups and sums them up. After the search for retainers, if there is one.

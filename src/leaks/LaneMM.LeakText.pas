@@ -193,26 +193,23 @@ var
   Place: PPlace;
   Rank: Cardinal;
   Blocks, Bytes, OtherBlocks, OtherBytes: NativeUInt;
+  Group: PGroup;
 begin
   Place := LeakPlace(List, Index, nil);
   if Place = nil then
     Exit;
-  Blocks := LeakGroup(List, Index)^.Count;
-  Bytes := LeakGroup(List, Index)^.Bytes;
-  OtherBlocks := 0;
-  OtherBytes := 0;
+  Group := LeakGroup(List, Index);
+  PlacesSum(List.Snapshot.Places^, Group^.Place, OtherBlocks, OtherBytes);
+  Blocks := Group^.Count;
+  Bytes := Group^.Bytes;
+  TakeOff(Blocks, OtherBlocks);
+  TakeOff(Bytes, OtherBytes);
   Rank := 0;
-  while Place <> nil do
+  while (Place <> nil) and (Rank < ShownPlaces) do
   begin
-    TakeOff(Blocks, Place^.Count);
-    TakeOff(Bytes, Place^.Bytes);
-    if Rank < ShownPlaces then
-      AddPlace(Text, List, Place)
-    else
-    begin
-      Inc(OtherBlocks, Place^.Count);
-      Inc(OtherBytes, Place^.Bytes);
-    end;
+    AddPlace(Text, List, Place);
+    Dec(OtherBlocks, Place^.Count);
+    Dec(OtherBytes, Place^.Bytes);
     Inc(Rank);
     Place := LeakPlace(List, Index, Place);
   end;

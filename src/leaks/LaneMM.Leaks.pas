@@ -135,6 +135,8 @@ var
   Length: NativeUInt;
 begin
   Path := Settings.IgnorePath;
+  if (Path[0] = '0') and (Path[1] = #0) then
+    Exit; // the setting was turned off
   if Path[0] <> #0 then
   begin
     if not SuppressionsMarkFile(Snapshot, @Path) then

@@ -34,7 +34,7 @@ type
     Thread: NativeUInt;  //< the thread that allocated that block
     Address: NativeUInt; //< that block; it may be gone by now
     Size: NativeUInt;    //< its bytes
-    Shown: UInt64;       //< number of the text of the backtrace, for PlacesJoin
+    TextNumber: UInt64;  //< of the text of the backtrace, for PlacesJoin
   end;
 
   PPlaces = ^TPlaces;
@@ -51,8 +51,11 @@ procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
 /// Returns the place of a group and a backtrace; nil when there is none.
 function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
-/// Joins the places of a group, from First on, whose Shown is the same: one has all their blocks.
-procedure PlacesJoin(var Places: TPlaces; First: Cardinal);
+/// Joins the places of each group whose TextNumber is the same: one has all their blocks.
+/// PlacesFind finds none after that.
+procedure PlacesJoin(var Places: TPlaces);
+/// Returns the blocks and bytes of the places from First on.
+procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);
 /// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
 /// on that have blocks; nil when there is none.
 function PlacesNext(const Places: TPlaces; First: Cardinal; Last: PPlace): PPlace;
@@ -133,6 +136,22 @@ begin
   Inc(Place^.Bytes, Size);
 end;
 
+// Returns the number of the slot of a place of the group with the same text, or of the free slot.
+function TextSlotOf(const Places: TPlaces; Place: PPlace): Cardinal;
+var
+  Other: PPlace;
+begin
+  Result := Cardinal(Place^.TextNumber xor Place^.TextNumber shr 32 xor Place^.Group shl 7)
+    mod SlotCount;
+  while Places.Slots[Result] <> NoPlace do
+  begin
+    Other := @Places.Items[Places.Slots[Result]];
+    if (Other^.Group = Place^.Group) and (Other^.TextNumber = Place^.TextNumber) then
+      Exit;
+    Result := (Result + 1) mod SlotCount;
+  end;
+end;
+
 // Adds the blocks of Other, which has none then.
 procedure Join(Place, Other: PPlace);
 begin
@@ -149,23 +168,34 @@ begin
   Other^.Bytes := 0;
 end;
 
-procedure PlacesJoin(var Places: TPlaces; First: Cardinal);
+procedure PlacesJoin(var Places: TPlaces);
 var
-  Place, Other: PPlace;
-  Number: Cardinal;
+  Number, Slot: Cardinal;
+  Place: PPlace;
 begin
+  FillChar(Places.Slots, SizeOf(Places.Slots), 0);
+  for Number := 1 to Places.Count do
+  begin
+    Place := @Places.Items[Number];
+    if Place^.Count + Place^.Bytes = 0 then
+      Continue;
+    Slot := TextSlotOf(Places, Place);
+    if Places.Slots[Slot] = NoPlace then
+      Places.Slots[Slot] := Number
+    else
+      Join(@Places.Items[Places.Slots[Slot]], Place);
+  end;
+end;
+
+procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);
+begin
+  Count := 0;
+  Bytes := 0;
   while First <> NoPlace do
   begin
-    Place := @Places.Items[First];
-    First := Place^.Next;
-    Number := First;
-    while (Place^.Count + Place^.Bytes > 0) and (Number <> NoPlace) do
-    begin
-      Other := @Places.Items[Number];
-      if (Other^.Shown = Place^.Shown) and (Other^.Count + Other^.Bytes > 0) then
-        Join(Place, Other);
-      Number := Other^.Next;
-    end;
+    Inc(Count, Places.Items[First].Count);
+    Inc(Bytes, Places.Items[First].Bytes);
+    First := Places.Items[First].Next;
   end;
 end;
 

@@ -223,16 +223,18 @@ procedure AddLibrary(var Path: TText);
 var
   Characters: TPath;
   Name: PAnsiChar;
+  Length: NativeUInt;
 begin
   Name := OwnLibrary(Characters);
   if Name = nil then
     Exit;
+  Length := TextLength(Name);
+  while (Length > 0) and (Name[Length] <> '.') do
+    Dec(Length);
+  if Length = 0 then
+    Length := TextLength(Name);
   TextAdd(Path, '_');
-  while not (Name^ in ['.', #0]) do
-  begin
-    TextAdd(Path, Name^);
-    Inc(Name);
-  end;
+  TextAddSome(Path, Name, Length);
 end;
 
 // Tries a file with the program's name and the suffix. A new file of a library is one of its own.

@@ -105,7 +105,11 @@ var
 begin
   Result := 0;
   for Index := NativeInt(Stack.Count) - 1 downto 0 do
+  begin
     Result := BacktraceExtend(Result, Stack.Frames[Index]);
+    if Result = 0 then
+      Exit; // the table is full: a part would be no backtrace
+  end;
 end;
 
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;

@@ -276,7 +276,8 @@ begin
   SymbolizerOpen(Symbolizer, 1);
   SymbolizerAdd(Symbolizer, Stack);
   SymbolizerResolve(Symbolizer);
-  Fold(Symbolizer.Symbols, Stack);
+  FoldEnds(Symbolizer.Symbols, Stack);
+  FoldLibraries(Symbolizer.Symbols, Stack);
   AddFrames(Text, Symbolizer, Stack);
   SymbolizerClose(Symbolizer);
   Result := Text.Length;

@@ -299,7 +299,7 @@ end;
 function IsGeneric(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol^.Routine <> nil)
-    and (IsGenericSource(Symbol^.FileName) or IsOfGeneric(Symbol^.Routine));
+    and (IsGenericSource(Symbol^.FileName) or (Symbol^.Line = 0) and IsOfGeneric(Symbol^.Routine));
 end;
 
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;

@@ -473,7 +473,7 @@ end;
 // through a stub that jumps to where the loader has found it, or through a variable.
 function IsLibraryCall(Return: NativeUInt): Boolean;
 var
-  Target, Pointer: NativeUInt;
+  Target, Variable: NativeUInt;
   Item: TInstruction;
 begin
   Result := CodeIsOwn(Return);
@@ -482,8 +482,8 @@ begin
   if CallBefore(Return, Target) = ckDirect then
     Exit(CodeIsOwn(Target) and InstructionAt(Target, Item) and (Item.Kind = ikLeave)
       and Item.HasOperand);
-  Pointer := CallPointer(Return);
-  Result := (Pointer <> 0) and OsRead(Pointer, @Target, SizeOf(Target))
+  Variable := CallPointer(Return);
+  Result := (Variable <> 0) and OsRead(Variable, @Target, SizeOf(Target))
     and not CodeIsOwn(Target);
 end;
 
@@ -539,31 +539,44 @@ begin
     Walk.Pc := Walk.Link;
 end;
 
+// Leaves the library that was called at Slot; returns whether the caller has a caller, too: else
+// the word is of a call that has returned.
+function LeaveTo(var Walk: TUnwind; Slot: NativeUInt): Boolean;
+var
+  Caller, Beyond: TUnwind;
+  Rule: TUnwindRule;
+begin
+  Caller := Walk;
+  FindFrame(Caller, Slot);
+  Leave(Caller, Slot, 0);
+  Beyond := Caller;
+  Result := UnwindStep(Beyond, Rule);
+  if Result then
+    Walk := Caller;
+end;
+
 // Unwinds the routines of a library without frame pointers, as the C library, that a fault
-// interrupted: to the innermost word of the stack that a call of a library has left.
+// interrupted: to the innermost word of the stack that a call of a library has left. Large frames
+// are not searched: they hold such words of calls that have returned.
 function LeaveLibrary(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 const
-  MostBytes = 4096;
+  MostBytes = 512;
 var
   Slot: NativeUInt;
 begin
   Rule := Default(TUnwindRule);
-  if (@Stacks.StepFrame <> nil) or OsTablesRoutines or CodeIsOwn(Walk.Pc) then
+  if (@Stacks.StepFrame <> nil) or OsTablesRoutines or IsCode(Walk.Pc) then
     Exit(False);
   if not IsX86 then
     Exit(LeaveLibraryByLink(Walk));
   Slot := Walk.Sp;
   repeat
-    Result := IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot))
-      or (Slot = Walk.Sp) and IsNowhere(Walk);
-    if Result then
-    begin
-      FindFrame(Walk, Slot);
-      Leave(Walk, Slot, 0);
-      Exit;
-    end;
+    if (IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot))
+      or (Slot = Walk.Sp) and IsNowhere(Walk)) and LeaveTo(Walk, Slot) then
+      Exit(True);
     Inc(Slot, SizeOf(Pointer));
   until Slot >= Walk.Sp + MostBytes;
+  Result := False;
 end;
 
 function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;

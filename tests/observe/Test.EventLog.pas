@@ -31,6 +31,7 @@ type
     procedure GrowthOfAListAdvisesCapacity;
     procedure GrowthInALibraryNamesTheProgramsLine;
     procedure GrowthInsideContainersHasAdviceThatCompiles;
+    procedure OwnGenericWithANameOfALibraryIsTheProgramsOwn;
     procedure GrowthWithFewFramesNamesTheProgramsLine;
     procedure GrowthIsSortedByTheWorkItCauses;
     procedure LargerObjectInThePlaceOfAnotherIsNoGrowth;
@@ -268,6 +269,17 @@ begin
     end;
     Growing.Free;
   end;
+end;
+
+procedure TEventLogTests.OwnGenericWithANameOfALibraryIsTheProgramsOwn;
+var
+  Growing: TTestProgram;
+begin
+  Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
+  Growing.Run('growth,top=30,least=1', ['wrapped']);
+  Has(Format('. Growing.lpr:%d grew a dynamic array ', [Growing.PlantedLine('own stack')]),
+    Growing.Written(LogSuffix));
+  Growing.Free;
 end;
 
 procedure TEventLogTests.GrowthWithFewFramesNamesTheProgramsLine;

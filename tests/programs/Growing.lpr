@@ -93,6 +93,29 @@ begin
   end;
 end;
 
+type
+  // A collection of the program's own, with a name of a library's.
+  TStack<T> = class
+    Items: array of T;
+    procedure Push(const Item: T);
+  end;
+
+procedure TStack<T>.Push(const Item: T);
+begin
+  SetLength(Items, Length(Items) + 1); // planted: own stack
+  Items[High(Items)] := Item;
+end;
+
+procedure GrowOwnStack;
+var
+  Stack: TStack<Integer>;
+  Index: Integer;
+begin
+  Stack := TStack<Integer>.Create;
+  for Index := 1 to 2000 do
+    Stack.Push(Index);
+end;
+
 procedure StreamDictionary_SetCapacity;
 var
   Text: string;
@@ -111,6 +134,7 @@ begin
   else if ParamStr(1) = 'wrapped' then
   begin
     GrowWrapped;
+    GrowOwnStack;
     StreamDictionary_SetCapacity;
   end
   else

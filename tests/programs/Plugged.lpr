@@ -4,6 +4,7 @@
 ///   Plugged returned   the program allocates, the library frees
 ///   Plugged visited    the library calls the program, which allocates and frees
 ///   Plugged lost       the library allocates a block that is never freed, and is unloaded
+///   Plugged used       the library uses the contents of a freed block as an address
 ///   Plugged both       the program loses a block, too
 ///   Plugged twice      the library allocates and frees a block, the program frees it once more
 ///   Plugged fault      both allocate much, then the program writes to address 0 and catches that
@@ -30,6 +31,7 @@ var
   PluginGet: function(Size: NativeUInt): PByte; cdecl;
   PluginPut: procedure(P: Pointer); cdecl;
   PluginVisit: procedure(Visit: TVisit); cdecl;
+  PluginUse: procedure(P: PPointer); cdecl;
   IsWrong: Boolean;
 
 procedure Load;
@@ -41,6 +43,7 @@ begin
   PluginGet := GetProcedureAddress(Plugin, 'PluginGet');
   PluginPut := GetProcedureAddress(Plugin, 'PluginPut');
   PluginVisit := GetProcedureAddress(Plugin, 'PluginVisit');
+  PluginUse := GetProcedureAddress(Plugin, 'PluginUse');
 end;
 
 procedure Spoil(P: PByte);
@@ -91,6 +94,23 @@ var
   P: PByte;
 begin
   P := PluginGet(Size); // planted: lost
+  if not IsWrong then
+    FreeMem(P);
+end;
+
+procedure UseFreed;
+var
+  P: PPointer;
+begin
+  GetMem(P, Size);
+  P^ := @IsWrong;
+  if IsWrong then
+    FreeMem(P);
+  try
+    PluginUse(P); // planted: used
+  except
+    on EAccessViolation do;
+  end;
   if not IsWrong then
     FreeMem(P);
 end;
@@ -172,6 +192,8 @@ begin
   Run('returned', GiveBack); // planted: run returned
   Run('visited', BeVisited); // planted: run visited
   Run('lost', Lose); // planted: run lost
+  if ParamStr(1) = 'used' then
+    Run('used', UseFreed); // planted: run used
   Run('both', LoseBoth);
   Run('twice', FreeTwice); // planted: run twice
   if ParamStr(1) = 'fault' then

@@ -39,8 +39,20 @@ begin
   Inc(Visits);
 end;
 
+procedure Touch(P: PPointer);
+begin
+  Inc(PByte(P^)^); // planted: touched
+  Inc(Visits);
+end;
+
+procedure PluginUse(P: PPointer); cdecl;
+begin
+  Touch(P); // planted: use
+  Inc(Visits);
+end;
+
 exports
-  PluginGet, PluginPut, PluginVisit;
+  PluginGet, PluginPut, PluginVisit, PluginUse;
 
 begin
 end.

@@ -26,6 +26,7 @@ type
     procedure LeakOfAnUnloadedLibrary;
     procedure ReportsOfTheLibrarySayThatTheyAreItsOwn;
     procedure DoubleFreeOfABlockOfTheLibrary;
+    procedure FaultInTheLibraryHasItsFrames;
     procedure FaultReachesTheProgramThroughBothCopies;
     procedure FaultReachesTheProgramAfterTheLibraryHasLeft;
     procedure LibraryIsLoadedAgainAndAgain;
@@ -177,6 +178,15 @@ begin
     'PLUGIN.DROP=dropped,PLUGIN.PLUGINPUT=put,PLUGGED.FREETWICE=twice put' + Outer,
     'PLUGGED.FREETWICE=twice freed' + Outer]);
   Has('Double free: ', Host.Errors);
+end;
+
+procedure TCodeRangesTests.FaultInTheLibraryHasItsFrames;
+begin
+  Host.Run('debug,dump=0', ['used']); // both copies explain it
+  Has(Frame('PLUGIN.TOUCH', 'touched') + #10 + Frame('PLUGIN.PLUGINUSE', 'use') + #10
+    + Frame('PLUGGED.USEFREED', 'used') + #10 + Frame('PLUGGED.RUN', 'run') + #10,
+    FramesBelow('  Occurred at'));
+  Has('Use after free: the contents of a freed block were used as an address.', Host.Errors);
 end;
 
 procedure TCodeRangesTests.FaultReachesTheProgramThroughBothCopies;
