@@ -24,6 +24,7 @@ type
     procedure LimitCountsInDebugMode;
     procedure QuarantineIsGivenBackBeforeARefusal;
     procedure BlocksThatWereNeverUsedAreNotDamaged;
+    procedure LargeBlocksOneAfterTheOtherStayBelowALimit;
   end;
 
 implementation
@@ -61,6 +62,20 @@ procedure TDebugLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
   Limit := ArenaBackedSlices * SliceSize + Bytes;
   LaneMM_SetMemoryLimit(Limit);
+end;
+
+// A freed block of that size keeps its addresses without a limit, as long as the quarantine does.
+procedure TDebugLimitsTests.LargeBlocksOneAfterTheOtherStayBelowALimit;
+var
+  Time: Integer;
+  Bytes: string;
+begin
+  Str(ArenaBackedSlices * SliceSize + 100 * Megabyte, Bytes);
+  LaneMM_Configure(PAnsiChar('debug,limit:soft=' + Bytes));
+  for Time := 1 to 5 do
+    FreeMem(GetMem(60 * Megabyte));
+  Same(0, Reports, 'reports');
+  LaneMM_Configure('limit:soft=0');
 end;
 
 procedure TDebugLimitsTests.GetAll(List: TList; Size: NativeUInt);

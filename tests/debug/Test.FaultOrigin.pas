@@ -40,6 +40,7 @@ type
     procedure CopyFromAnAddressInAFreedBlockIsFound;
     procedure CallerOfTheLibraryThatFaultsIsNamed;
     procedure GuardReportNamesTheMethodThatIsCalled;
+    procedure UnknownBlockIsNotAnnounced;
     procedure FreeOfAnAddressInAFreedBlockSaysSo;
     procedure SameUseOfABlockIsReportedOnce;
     procedure NilAccessWithFillFFIsNoUseOfABlock;
@@ -164,6 +165,14 @@ begin
   Has(Format('  STALEREGISTERS.MEASURE  StaleRegisters.lpr:%d'#10, [Stale.PlantedLine('library')]),
     Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
   Has('  STALEREGISTERS.USEBLOCKS  ', Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
+end;
+
+procedure TFaultOriginTests.UnknownBlockIsNotAnnounced;
+begin
+  Use('unset');
+  Has('Use of uninitialized memory: ', Stale.Errors);
+  if Pos('  Block $', Stale.Errors) = 0 then
+    HasNot(Possible, Stale.Errors);
 end;
 
 procedure TFaultOriginTests.FreeOfAnAddressInAFreedBlockSaysSo;

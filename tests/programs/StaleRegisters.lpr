@@ -187,6 +187,8 @@ begin
     FollowJoined(Other, Block)
   else if Name = 'called' then
     CallHandler(PHandler(Block))
+  else if Name = 'unset' then
+    CopyFrom(GetMem(Size))
   else if Name = 'copied' then
     CopyFrom(Block)
   {$ifdef LINUX}

@@ -24,6 +24,7 @@ type
   published
     procedure StackHoldsTheCaller;
     procedure StackIsBounded;
+    procedure TextHasAllFramesThatItIsGiven;
     procedure StackIsTheSameForTheSamePlace;
     procedure StackIsTheSameAfterManyOthers;
     procedure CallerOfARoutineWithALargeFrameIsFound;
@@ -47,7 +48,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe,
+  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe,
   LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
@@ -71,6 +72,23 @@ begin
   AssertTrue(Taken.Frames[0] > NativeUInt(@TUnwindTests.TakeHere));
   AssertTrue(Taken.Frames[0] < NativeUInt(@TUnwindTests.TakeHere) + 100);
   AssertTrue(Taken.Frames[1] > NativeUInt(@TUnwindTests.StackHoldsTheCaller));
+end;
+
+// A program that formats backtraces itself chooses how many frames they have.
+procedure TUnwindTests.TextHasAllFramesThatItIsGiven;
+var
+  Buffer: array[0..8191] of AnsiChar;
+  Text: string;
+begin
+  TakeDeep(20);
+  StacksSetDepth(2);
+  try
+    SetString(Text, PAnsiChar(@Buffer), FramesToText(@Taken.Frames, 12, @Buffer, SizeOf(Buffer)));
+  finally
+    StacksSetDepth(DefaultFrames);
+  end;
+  Same(12, Length(Text.Split([#10])) - 1, 'lines');
+  HasNot('cut here', Text);
 end;
 
 procedure TUnwindTests.StackIsBounded;
