@@ -39,12 +39,13 @@ type
     function Written(const Suffix: string): string;
     /// The paths of its files whose names end with Suffix, in order. The caller frees the list.
     function FilesOf(const Suffix: string): TStringList;
+    /// Whether it is built for Windows.
+    function IsForWindows: Boolean;
     /// Deletes what it wrote.
     procedure Clean;
   strict private
     FileName, Name: string;
     function BuiltFile: string;
-    function IsForWindows: Boolean;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
 
