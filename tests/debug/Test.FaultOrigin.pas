@@ -124,9 +124,8 @@ begin
   Use('called');
   Has(Followed, Stale.Errors);
   Has('  STALEREGISTERS.CALLHANDLER  ', Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
-  {$ifndef CPUI386}
-  Has('  Block $' + FUsed + ': ', Stale.Errors);
-  {$endif}
+  if WordSize = SizeOf(UInt64) then
+    Has('  Block $' + FUsed + ': ', Stale.Errors);
   {$ifdef CPUX86_64}
   HasNot(Possible, Stale.Errors);
   {$endif}
