@@ -470,7 +470,7 @@ begin
 end;
 
 // Returns whether a routine of this module called one of another module by the call before Return:
-// through a stub that jumps to where the loader has found it, or through a variable.
+// through the jump that the linker makes for such calls, or through a variable with its address.
 function IsLibraryCall(Return: NativeUInt): Boolean;
 var
   Target, Variable: NativeUInt;
