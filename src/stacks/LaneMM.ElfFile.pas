@@ -411,7 +411,7 @@ begin
     Exit;
   Id.Length := PCardinal(Note.Start + NoteLength)^;
   Result := (Id.Length >= 2) and (Id.Length <= MaxBuildId)
-    and (Id.Length <= Note.Size - NoteHeaderSize);
+    and (NoteHeaderSize + Id.Length <= Note.Size);
   if Result then
     Move(Note.Start[NoteHeaderSize], Id.Bytes, Id.Length);
 end;

@@ -208,7 +208,7 @@ begin
     end;
     if Symbol > RepeatLast then
       Width := 0;
-    if (Times > Count - Index) or (Symbol = RepeatLast) and (Index = 0) then
+    if (Index + Times > Count) or (Symbol = RepeatLast) and (Index = 0) then
       Stream.IsValid := False
     else
       FillChar(Stream.Widths[Index], Times, Width);

@@ -63,7 +63,7 @@ knows_settings() {
   [ "$(wc -l < "$work/settings")" -gt 20 ] || return 1
   while read -r setting; do
     (cd "$work" && LANEMM=$setting ./named) > "$work/said" 2>&1 || return 1
-    if grep -i 'unknown\|wrong' "$work/said"; then
+    if grep 'unknown\|allowed' "$work/said"; then
       echo "$setting"
       return 1
     fi

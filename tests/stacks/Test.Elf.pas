@@ -6,7 +6,7 @@ unit Test.Elf;
 interface
 
 uses
-  Test.Tools, LaneMM.Symbols, LaneMM.Elf;
+  Classes, Test.Tools, LaneMM.Symbols, LaneMM.Elf;
 
 type
   TElfTests = class(TLaneTest)
@@ -16,6 +16,7 @@ type
     Start: PByte;
     Symbols: TSymbols;
     Elf: TElf;
+    Taken: TFPList; // of places as long as the image
     procedure SetHalf(Offset, Value: Cardinal);
     procedure SetWord(Offset: Cardinal; Value: UInt64);
     procedure SetText(Offset: Cardinal; const Text: string);
@@ -23,6 +24,8 @@ type
     procedure AddBuildId(const Id: string);
     procedure WriteFile;
     procedure WriteDebugFile(const Id: string);
+    function IsReadableBehind(Place: PByte): Boolean;
+    procedure TakeReadablePlaces;
     procedure Resolve;
     function Routine: string;
   protected
@@ -42,7 +45,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, testregistry, LaneMM.Os, LaneMM.Text;
+  SysUtils, BaseUnix, testregistry, LaneMM.Os, LaneMM.Text;
 
 const
   TypeOffset = 16;
@@ -91,6 +94,7 @@ end;
 // A library with one routine: sections 1 names, 2 symbols.
 procedure TElfTests.SetUp;
 begin
+  Taken := TFPList.Create;
   FillChar(Image, SizeOf(Image), 0);
   SetText(0, #$7F'ELF');
   SetHalf(TypeOffset, 3);
@@ -152,14 +156,34 @@ begin
   SetWord(64 + 32, SizeOf(Image));
 end;
 
+function TElfTests.IsReadableBehind(Place: PByte): Boolean;
+var
+  Behind: Byte;
+begin
+  Result := OsRead(NativeUInt(Place) + SizeOf(Image), @Behind, SizeOf(Behind));
+end;
+
+// Maps the places in which a file of the image's length would come to lie before a page that can be
+// read; the first other one is free again, for the next file.
+procedure TElfTests.TakeReadablePlaces;
+var
+  Place: PByte;
+  IsReadable: Boolean;
+begin
+  repeat
+    Place := FpMMap(nil, SizeOf(Image), PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+    IsReadable := IsReadableBehind(Place);
+    if IsReadable then
+      Taken.Add(Place);
+  until not IsReadable;
+  FpMUnMap(Place, SizeOf(Image));
+end;
+
 // Maps the file as a loader does, and reads its symbols. The page after the file that ElfResolve maps
-// cannot be read: the file comes to the place before one that is inaccessible, or, with an emulator,
-// after all others.
+// cannot be read.
 procedure TElfTests.Resolve;
 var
   Handle: Integer;
-  Free: PByte;
-  Behind: Byte;
 begin
   WriteFile;
   Handle := FpOpen(FileName, O_RDONLY);
@@ -170,12 +194,10 @@ begin
   SymbolsSort(Symbols);
   ElfOpen(Elf);
   Elf.Folder := DebugFolder;
-  Free := FpMMap(nil, SizeOf(Image) + OsPageSize, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
-  FpMUnMap(Free, SizeOf(Image));
+  TakeReadablePlaces;
   ElfResolve(Elf, Symbols);
   if Elf.Count = 1 then // the next one may lie behind it
-    AssertFalse('the page after the file can be read',
-      OsRead(NativeUInt(Elf.Files[0].Image) + SizeOf(Image), @Behind, SizeOf(Behind)));
+    AssertFalse('the page after the file can be read', IsReadableBehind(Elf.Files[0].Image));
 end;
 
 function TElfTests.Routine: string;
@@ -196,6 +218,12 @@ begin
   ElfClose(Elf);
   SymbolsClose(Symbols);
   FpMUnMap(Start, SizeOf(Image));
+  while Taken.Count > 0 do
+  begin
+    FpMUnMap(Taken.Last, SizeOf(Image));
+    Taken.Delete(Taken.Count - 1);
+  end;
+  Taken.Free;
   DeleteFile(FileName);
   DeleteFile(DebugFolder + '/.build-id/61/62.debug');
 end;
