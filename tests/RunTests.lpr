@@ -19,8 +19,8 @@ uses
   Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox,
   Test.Unloading,
   {$endif}
-  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Patterns, Test.Quarantine,
-  Test.Places, Test.FastMM5, Test.FastMM4;
+  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Patterns,
+  Test.DebugRecords, Test.Quarantine, Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin
   ExitCode := Test.Runner.RunTests;
