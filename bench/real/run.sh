@@ -97,13 +97,25 @@ END
   binaries="$binaries $name=$out/$name/bench"
 }
 
+# add_library NAME UNIT LIBRARY: a manager in C of the system, if its library is installed
+add_library() {
+  if ld -shared -o "$out/probe" "-l$3" 2> /dev/null; then
+    add "$1" LANEMM= "-Fa$2" -Fubench/managers -Fubench/core -Fibench/core
+  else
+    echo "Left out: $1" >&2
+  fi
+}
+
 mkdir -p "$out" bench/results build/bench/units
 copy_sources
 gcc -O2 -o "$out/measure" bench/c/measure.c
 fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
   -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
 add FPC LANEMM=
-add glibc LANEMM= -FaGlibcMM -Fubench/managers -Fubench/core -Fibench/core
+add_library glibc GlibcMM c
+add_library jemalloc JemallocMM jemalloc
+add_library tcmalloc TcmallocMM tcmalloc_minimal
+add_library mimalloc MimallocMM mimalloc
 add mormot LANEMM= -Famormot.core.fpcx64mm "-Fu$mormot/src/core" "-Fi$mormot/src"
 add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER "-Fu$mormot/src/core" "-Fi$mormot/src"
 add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'

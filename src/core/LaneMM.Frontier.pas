@@ -32,6 +32,10 @@ function FrontierArena(Index: NativeUInt): PArena; inline;
 /// Returns whether slices that were never used are to be taken last: a program that lacks addresses
 /// before it lacks memory has used many. An old value decides for one request more.
 function FrontierIsScarce: Boolean;
+/// Returns the number of slices that all arenas have handed out.
+function FrontierSlices: NativeUInt;
+/// Returns the record of one of them, from 0.
+function FrontierSlice(Index: NativeUInt): PSpan;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
 
@@ -74,8 +78,7 @@ begin
     Inc(Result);
 end;
 
-// Returns the number of slices that all arenas have handed out.
-function HandedOutSlices: NativeUInt;
+function FrontierSlices: NativeUInt;
 var
   Index: NativeUInt;
 begin
@@ -89,9 +92,23 @@ begin
   end;
 end;
 
+function FrontierSlice(Index: NativeUInt): PSpan;
+var
+  Number: NativeUInt;
+begin
+  Number := 0;
+  // Acquire: with nothing; see the field.
+  while Index >= LoadAcquire(FrontierArena(Number)^.Frontier) do
+  begin
+    Dec(Index, FrontierArena(Number)^.Frontier);
+    Inc(Number);
+  end;
+  Result := FrontierArena(Number)^.Spans + Index;
+end;
+
 function FrontierIsScarce: Boolean;
 begin
-  Result := HandedOutSlices >= Process.SavingFrom;
+  Result := FrontierSlices >= Process.SavingFrom;
 end;
 
 // ---------------------------------------------------------------------------- lookup

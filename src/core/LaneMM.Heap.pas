@@ -80,7 +80,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Span;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Span, LaneMM.Density;
 
 // ---------------------------------------------------------------------------- queues
 
@@ -254,11 +254,13 @@ begin
 end;
 
 // Returns whether a new span may come from a huge page: that is then at most one part in eight of
-// what the thread has used to the end so far, and of what the process has now.
+// what the thread has used to the end so far, and of what the process has now. The blocks of longer
+// spans have pages that the program may never touch.
 function WillBeDense(Heap: PHeap; SliceCount: NativeUInt): Boolean;
 begin
-  Result := (Heap^.CarvedSlices >= Process.HugeFrom) and (SliceCount <= MostDenseSlices)
-    and (ArenaBackedSlices >= Process.HugeFrom);
+  Result := (SliceCount = 1) and (Process.HugeFrom <> 0)
+    and (Heap^.CarvedSlices >= Process.HugeFrom) and (ArenaBackedSlices >= Process.HugeFrom)
+    and DensityIsHigh;
 end;
 
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;

@@ -324,6 +324,10 @@ type
                                                     //  and the process must have backed, before the
                                                     //  thread gets huge pages, 0: never; an old
                                                     //  value decides for one more
+        MeasuredAt: NativeUInt;                     //< racy  backed slices when IsDense was set, 0:
+                                                    //  never; two threads at once measure twice
+        IsDense: Boolean;                           //< racy  see LaneMM.Density; an old value
+                                                    //  decides for one more
         LargeDensity: NativeInt;                    //< racy  how densely large blocks were used,
                                                     //  see LaneMM.Large; a lost write moves a
                                                     //  decision

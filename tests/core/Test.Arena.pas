@@ -16,7 +16,8 @@ type
     function TakeNew(SliceCount: NativeUInt): PSpan;
     function TakeSaving(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
-    function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
+    function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal = 0;
+      IsDense: Boolean = True): NativeUInt;
   published
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
@@ -43,6 +44,7 @@ type
     procedure SlicesOfAHugePageAreZeros;
     procedure HugePagesLieSideBySide;
     procedure SparseThreadTakesNoHugePage;
+    procedure SparseProcessTakesNoHugePage;
     procedure ProcessOfLittleMemoryTakesNoHugePage;
     procedure HugePagesCanBeSwitchedOff;
     procedure FirstRecordReachesItsLastSlice;
@@ -90,8 +92,9 @@ begin
 end;
 
 // Returns the warm slices after a thread that has carved Carved slices took a span of the class,
-// where no slice was warm.
-function TArenaTests.WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal): NativeUInt;
+// where no slice was warm, in a process that was measured as dense or sparse.
+function TArenaTests.WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal;
+  IsDense: Boolean): NativeUInt;
 var
   Span: PSpan;
   KeptFrom, KeptCarved: NativeUInt;
@@ -101,10 +104,13 @@ begin
   ArenaPurge(AllSlices);
   Process.HugeFrom := HugeFrom;
   OsThreadHeap^.CarvedSlices := Carved;
+  Process.MeasuredAt := ArenaBackedSlices;
+  Process.IsDense := IsDense;
   Span := HeapNewSpan(OsThreadHeap, SizeClass);
   Result := ArenaWarmSlices;
   IsAtHugePage := NativeUInt(Span^.Start) mod (HugeSlices * SliceSize) = 0;
   Process.HugeFrom := KeptFrom;
+  Process.MeasuredAt := 0;
   OsThreadHeap^.CarvedSlices := KeptCarved;
   ArenaRelease(Span);
 end;
@@ -391,15 +397,20 @@ var
   Others: NativeUInt;
 begin
   Others := HandedOutSlices - ArenaBackedSlices - ColdSlices;
-  Same(HugeSlices - 1, WarmAfterOneSpan(1, 1, 0), 'warm slices');
+  Same(HugeSlices - 1, WarmAfterOneSpan(1, 1), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
   Same(Others, HandedOutSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
 {$endif}
 
 procedure TArenaTests.LongSpanTakesNoHugePage;
+var
+  SizeClass: Cardinal;
 begin
-  Same(0, WarmAfterOneSpan(1, 1, SizeClassCount - 1), 'warm slices');
+  SizeClass := 0;
+  while Process.ClassSlices[SizeClass] = 1 do
+    Inc(SizeClass);
+  Same(0, WarmAfterOneSpan(1, 1, SizeClass), 'warm slices');
 end;
 
 procedure TArenaTests.SlicesOfAHugePageAreZeros;
@@ -460,7 +471,12 @@ end;
 
 procedure TArenaTests.SparseThreadTakesNoHugePage;
 begin
-  Same(0, WarmAfterOneSpan(1, 0, 0), 'warm slices');
+  Same(0, WarmAfterOneSpan(1, 0), 'warm slices');
+end;
+
+procedure TArenaTests.SparseProcessTakesNoHugePage;
+begin
+  Same(0, WarmAfterOneSpan(1, 1, 0, False), 'warm slices');
 end;
 
 procedure TArenaTests.ProcessOfLittleMemoryTakesNoHugePage;
@@ -468,12 +484,12 @@ var
   HugeFrom: NativeUInt;
 begin
   HugeFrom := ArenaBackedSlices + 1;
-  Same(0, WarmAfterOneSpan(HugeFrom, HugeFrom, 0), 'warm slices');
+  Same(0, WarmAfterOneSpan(HugeFrom, HugeFrom), 'warm slices');
 end;
 
 procedure TArenaTests.HugePagesCanBeSwitchedOff;
 begin
-  Same(0, WarmAfterOneSpan(0, 1, 0), 'warm slices');
+  Same(0, WarmAfterOneSpan(0, 1), 'warm slices');
 end;
 
 procedure TArenaTests.FirstRecordReachesItsLastSlice;

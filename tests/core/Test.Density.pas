@@ -1,0 +1,127 @@
+/// Tests of LaneMM.Density, on the memory of this process.
+unit Test.Density;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TDensityTests = class(TQuietTest)
+  strict private
+    Blocks: array of Pointer;
+    procedure TakeBlocks(Count: NativeInt);
+    procedure FillBlocks;
+    function Measure: Boolean;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BuffersOfWhichAPartIsUsedAreSparse;
+    procedure FilledBlocksAreDense;
+    procedure AnswerHoldsWhileMemoryIsTheSame;
+    procedure MemoryIsMeasuredAgainWhenItHasGrown;
+    procedure MeasureTakesFewCallsOfTheSystem;
+  end;
+
+implementation
+
+uses
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Density;
+
+const
+  // Pages of such a block lie between what is written at its start and the next block.
+  BlockSize = 32768;
+  // So many blocks that nothing else in the process counts.
+  ManyBlocks = 3000;
+
+// Their pages are new.
+procedure TDensityTests.SetUp;
+begin
+  inherited;
+  ArenaPurge(AllSlices);
+  TakeBlocks(ManyBlocks);
+  Process.MeasuredAt := 0;
+end;
+
+procedure TDensityTests.TearDown;
+var
+  Block: Pointer;
+begin
+  for Block in Blocks do
+    BlockFree(Block);
+  Blocks := nil;
+  Process.MeasuredAt := 0;
+  ArenaPurge(AllSlices);
+  inherited;
+end;
+
+procedure TDensityTests.TakeBlocks(Count: NativeInt);
+var
+  First, Index: NativeInt;
+begin
+  First := Length(Blocks);
+  SetLength(Blocks, First + Count);
+  for Index := First to High(Blocks) do
+    Blocks[Index] := BlockGet(BlockSize);
+end;
+
+procedure TDensityTests.FillBlocks;
+var
+  Block: Pointer;
+begin
+  for Block in Blocks do
+    FillChar(Block^, BlockSize, 1);
+end;
+
+function TDensityTests.Measure: Boolean;
+begin
+  Process.MeasuredAt := 0;
+  Result := DensityIsHigh;
+end;
+
+procedure TDensityTests.BuffersOfWhichAPartIsUsedAreSparse;
+begin
+  AssertFalse('dense', DensityIsHigh);
+end;
+
+procedure TDensityTests.FilledBlocksAreDense;
+begin
+  FillBlocks;
+  AssertTrue('dense', DensityIsHigh);
+end;
+
+procedure TDensityTests.AnswerHoldsWhileMemoryIsTheSame;
+begin
+  AssertFalse('dense', DensityIsHigh);
+  FillBlocks;
+  AssertFalse('dense now', DensityIsHigh);
+  AssertTrue('dense when it is measured', Measure);
+end;
+
+procedure TDensityTests.MemoryIsMeasuredAgainWhenItHasGrown;
+begin
+  AssertFalse('dense', DensityIsHigh);
+  TakeBlocks(ManyBlocks div 4);
+  FillBlocks;
+  AssertTrue('dense', DensityIsHigh);
+end;
+
+procedure TDensityTests.MeasureTakesFewCallsOfTheSystem;
+var
+  Before: NativeUInt;
+begin
+  Before := Process.OsCalls[ocHuge];
+  Measure;
+  AtMost(64, Process.OsCalls[ocHuge] - Before, 'calls');
+  Measure;
+  AtLeast(16, Process.OsCalls[ocHuge] - Before, 'calls of two');
+end;
+
+initialization
+  RegisterTest(TDensityTests);
+
+end.
