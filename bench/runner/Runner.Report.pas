@@ -116,7 +116,7 @@ end;
 procedure ControlPrint(Results: TResults);
 var
   Base, Again, Row: Integer;
-  Lowest, Highest: Double;
+  Number, Lowest, Highest: Double;
 begin
   Base := BaseIndex(Results);
   Again := Results.IndexOf(Results.Managers[Base] + AgainSuffix);
@@ -126,8 +126,11 @@ begin
   Highest := 0;
   for Row := 0 to High(Results.Suite.Rows) do
   begin
-    Lowest := Min(Lowest, Results.Ratio(Again, Base, Row, meTime));
-    Highest := Max(Highest, Results.Ratio(Again, Base, Row, meTime));
+    Number := Results.Ratio(Again, Base, Row, meTime);
+    if IsNan(Number) then // a run failed
+      Continue;
+    Lowest := Min(Lowest, Number);
+    Highest := Max(Highest, Number);
   end;
   WriteLn;
   WriteLn(Format('Noise: %s relative to itself is %.3f in the geometric mean, %.2f to %.2f in ' +
