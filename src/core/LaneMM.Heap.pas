@@ -254,11 +254,10 @@ begin
 end;
 
 // Returns whether a new span may come from a huge page: that is then at most one part in eight of
-// what the thread has used to the end so far, and of what the process has now. The blocks of longer
-// spans have pages that the program may never touch.
+// what the thread has used to the end so far, and of what the process has now.
 function WillBeDense(Heap: PHeap; SliceCount: NativeUInt): Boolean;
 begin
-  Result := (SliceCount = 1) and (Process.HugeFrom <> 0)
+  Result := (SliceCount <= MostDenseSlices) and (Process.HugeFrom <> 0)
     and (Heap^.CarvedSlices >= Process.HugeFrom) and (ArenaBackedSlices >= Process.HugeFrom)
     and DensityIsHigh;
 end;

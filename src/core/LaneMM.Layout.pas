@@ -128,6 +128,9 @@ const
   HugeFromDefault = {$ifdef MSWINDOWS} 0 {$else} 16 shl 20 {$endif};
   /// Slices of a huge page (2 MB).
   HugeSlices = 32;
+  /// Longest span of blocks, in slices, that may come from a huge page: the blocks of longer ones
+  /// have the most pages that no one requested, which it would back.
+  MostDenseSlices = 8;
 
   /// Thread-local offsets of the first two thread-library keys of a process in glibc on x86_64;
   /// where the keys of this process are, is found at the start.
