@@ -1,8 +1,8 @@
 /// How much of the memory in blocks the program has touched.
 //
 // Owns:       Process.MeasuredAt, IsDense.
-// How:        a sample of the slices in spans of blocks, spread over all that were handed out, is
-//             looked at: how many of the pages that were carved are backed. A program that takes
+// How:        counts in a sample of the slices in spans of blocks, spread over all that were
+//             handed out, how many of the pages that were carved are backed. A program that takes
 //             buffers and fills part of each has few of them, and huge pages would back the rest.
 //             The answer holds until the process has an eighth more or less memory.
 // Limits:     a huge page is backed whether it is touched or not. So a program that is dense at
@@ -25,7 +25,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena;
 
 const
-  // Slices of the sample, and most that are looked at to find them.
+  // Slices of the sample, and most records that are read to find them.
   SampleCount = 64;
   MostLooks = 1024;
   // Dense: all pages but one part in this many are backed.
