@@ -27,7 +27,7 @@ uses
 const
   // Slices of the sample, and most records that are read to find them.
   SampleCount = 64;
-  MostLooks = 1024;
+  MostLooks = 4096;
   // Dense: all pages but one part in this many are backed.
   SparseShare = 8;
   // The part of the memory by which it changes until the next look.
