@@ -151,8 +151,6 @@ function UsedBytes: NativeUInt;
 function ResidentBytes: NativeUInt;
 /// Returns the slices of all cold runs.
 function ColdSlices: NativeUInt;
-/// Returns the slices that were handed out at some time; beyond them no memory was touched.
-function HandedOutSlices: NativeUInt;
 /// Returns the newest arena.
 function NewestArena: PArena;
 /// Makes the newest arena one with SliceCount reserved slices that were never used; returns it. The
@@ -368,19 +366,6 @@ begin
   Result := 0;
   for Number := 1 to Process.ShardCount do
     Inc(Result, Process.Shards[Number].ColdSlices);
-end;
-
-function HandedOutSlices: NativeUInt;
-var
-  Index: NativeUInt;
-begin
-  Result := 0;
-  Index := 0;
-  while FrontierArena(Index) <> nil do
-  begin
-    Inc(Result, LoadAcquire(FrontierArena(Index)^.Frontier));
-    Inc(Index);
-  end;
 end;
 
 function NewestArena: PArena;

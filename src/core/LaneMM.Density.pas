@@ -18,18 +18,19 @@ interface
 /// Returns whether the program touches nearly all pages of the blocks that it takes, as far as that
 /// is known. True where it has few blocks below 64 KB.
 function DensityIsHigh: Boolean;
+/// Returns whether so many backed pages of all are what a dense use backs: seven of eight.
+function PagesAreDense(Backed, Pages: NativeUInt): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier,
+  LaneMM.Arena;
 
 const
   // Slices of the sample, and most records that are read to find them.
   SampleCount = 64;
   MostLooks = 4096;
-  // Dense: all pages but one part in this many are backed.
-  SparseShare = 8;
   // The part of the memory by which it changes until the next look.
   ChangeShare = 8;
   // Bits of a part of all slices.
@@ -43,6 +44,13 @@ type
     Backed: NativeUInt; // of these
   end;
 
+function PagesAreDense(Backed, Pages: NativeUInt): Boolean;
+const
+  SparseShare = 8;
+begin
+  Result := Backed >= NativeUInt(Pages - Pages div SparseShare);
+end;
+
 // Adds a slice, unless it is of no span of blocks. Its span may change meanwhile: then the numbers
 // are those of other blocks.
 procedure AddSlice(var Sample: TSample; Slice: PSpan);
@@ -55,6 +63,9 @@ begin
     Span := ArenaFirst(Slice, [skBlocks]);
   if (Span = nil) or (Span^.Kind <> skBlocks) then
     Exit;
+  // Acquire: the record after its kind; a record that is new has no address before. Pairs with
+  // SpanFormat.
+  AcquireFence;
   Offset := NativeUInt(Slice - Span) * SliceSize;
   Size := Span^.CarvedBytes;
   if Size <= Offset then
@@ -83,16 +94,17 @@ begin
     Part := NativeUInt(Look * SpreadFactor) shr (SizeOf(NativeUInt) * 8 - PartBits);
     AddSlice(Sample, FrontierSlice(Part * HandedOut shr PartBits));
   until (Sample.Count = SampleCount) or (Look = MostLooks);
-  Result := Sample.Backed >= NativeUInt(Sample.Carved - Sample.Carved div SparseShare);
+  Result := PagesAreDense(Sample.Backed, Sample.Carved);
 end;
 
 function DensityIsHigh: Boolean;
 var
-  Backed, Change: NativeUInt;
+  Backed, MeasuredAt, Change: NativeUInt;
 begin
   Backed := ArenaBackedSlices;
-  Change := Process.MeasuredAt div ChangeShare;
-  if NativeUInt(Backed - Process.MeasuredAt + Change) > 2 * Change then
+  MeasuredAt := Process.MeasuredAt; // once: another thread may measure, too
+  Change := MeasuredAt div ChangeShare;
+  if NativeUInt(Backed - MeasuredAt + Change) > 2 * Change then
   begin
     Process.IsDense := IsUsedDensely;
     Process.MeasuredAt := Backed;

@@ -34,7 +34,7 @@ function FrontierArena(Index: NativeUInt): PArena; inline;
 function FrontierIsScarce: Boolean;
 /// Returns the number of slices that all arenas have handed out.
 function FrontierSlices: NativeUInt;
-/// Returns the record of one of them, from 0.
+/// Returns the record of one of them, from 0; Index is below an earlier result of FrontierSlices.
 function FrontierSlice(Index: NativeUInt): PSpan;
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
@@ -94,14 +94,16 @@ end;
 
 function FrontierSlice(Index: NativeUInt): PSpan;
 var
-  Number: NativeUInt;
+  Number, HandedOut: NativeUInt;
 begin
   Number := 0;
-  // Acquire: with nothing; see the field.
-  while Index >= LoadAcquire(FrontierArena(Number)^.Frontier) do
+  // Acquire: with nothing; see the field. Read once: it may grow.
+  HandedOut := LoadAcquire(FrontierArena(Number)^.Frontier);
+  while Index >= HandedOut do
   begin
-    Dec(Index, FrontierArena(Number)^.Frontier);
+    Dec(Index, HandedOut);
     Inc(Number);
+    HandedOut := LoadAcquire(FrontierArena(Number)^.Frontier);
   end;
   Result := FrontierArena(Number)^.Spans + Index;
 end;

@@ -92,7 +92,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Frontier, LaneMM.Arena;
+  LaneMM.Frontier, LaneMM.Arena, LaneMM.Density;
 
 const
   // Below this size a block moves to pages that are backed already, if there are any.
@@ -358,8 +358,6 @@ const
   UseFrom = 3;
   AfterProbe = 8;
   NextProbe = 16;
-  // Dense: all but one part in this many of the block is backed.
-  SparseShare = 8;
   // Shorter blocks are not measured; of longer ones, this many bytes are.
   ShortestProbe = 4;
   MostMeasured = 8 * 1024 * 1024;
@@ -369,14 +367,13 @@ const
 // Returns true if a block is backed densely, as far as it is measured.
 function IsDense(Span: PSpan): Boolean;
 var
-  Size, Backed: NativeUInt;
+  Size: NativeUInt;
 begin
   Size := Span^.BlockSize; // of another block by now, perhaps
   if Size > MostMeasured then
     Size := MostMeasured;
   Dec(Size, Size mod OsPageSize);
-  Backed := OsBackedPages(Span^.Start, Size) * OsPageSize;
-  Result := Backed >= NativeUInt(Size - Size div SparseShare);
+  Result := PagesAreDense(OsBackedPages(Span^.Start, Size), Size div OsPageSize);
 end;
 
 procedure EndProbe;

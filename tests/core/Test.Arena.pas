@@ -182,10 +182,10 @@ var
   Round: Integer;
 begin
   ArenaRelease(Take(501));
-  Before := HandedOutSlices;
+  Before := FrontierSlices;
   for Round := 1 to 100 do
     ArenaRelease(Take(501));
-  Same(Before, HandedOutSlices, 'slices ever used');
+  Same(Before, FrontierSlices, 'slices ever used');
 end;
 
 procedure TArenaTests.ReleaseJoinsNeighbours;
@@ -195,7 +195,7 @@ var
   Round: Integer;
 begin
   ArenaRelease(Take(603));
-  Before := HandedOutSlices;
+  Before := FrontierSlices;
   for Round := 1 to 100 do
   begin
     Whole := Take(603);
@@ -205,7 +205,7 @@ begin
     ArenaRelease(Third);
     ArenaRelease(Second);
   end;
-  Same(Before, HandedOutSlices, 'slices ever used');
+  Same(Before, FrontierSlices, 'slices ever used');
 end;
 
 procedure TArenaTests.RunThatClaimsZerosReadsAsZeros;
@@ -396,10 +396,10 @@ procedure TArenaTests.DenseThreadTakesSlicesOfAHugePage;
 var
   Others: NativeUInt;
 begin
-  Others := HandedOutSlices - ArenaBackedSlices - ColdSlices;
+  Others := FrontierSlices - ArenaBackedSlices - ColdSlices;
   Same(HugeSlices - 1, WarmAfterOneSpan(1, 1), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
-  Same(Others, HandedOutSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
+  Same(Others, FrontierSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
 {$endif}
 
@@ -448,18 +448,18 @@ begin
   Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
   ArenaPurge(AllSlices);
-  Before := HandedOutSlices;
+  Before := FrontierSlices;
   repeat // until no run is long enough
     Add(ArenaTake(HugeSlices));
-  until HandedOutSlices > Before;
-  Before := HandedOutSlices;
+  until FrontierSlices > Before;
+  Before := FrontierSlices;
   for Index := 1 to PageCount do
   begin
     Add(ArenaTake(3, True));
     Add(ArenaTake(HugeSlices - 3)); // no warm memory
   end;
   Process.HugeFrom := Kept;
-  AtMost(HugeSlices * (PageCount + PageCount div 4), HandedOutSlices - Before, 'new slices');
+  AtMost(HugeSlices * (PageCount + PageCount div 4), FrontierSlices - Before, 'new slices');
   for Index := 0 to High(Spans) do
     ArenaRelease(Spans[Index]);
 end;

@@ -35,7 +35,7 @@ uses
   LaneMM.Density;
 
 const
-  // Pages of such a block lie between what is written at its start and the next block.
+  // Of such a block nothing but the first page is written when it is carved.
   BlockSize = 32768;
   // So many blocks that nothing else in the process counts.
   ManyBlocks = 3000;

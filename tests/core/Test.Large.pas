@@ -437,7 +437,7 @@ end;
 // Slices that were handed out at some time and are neither backed nor in a cold run.
 function SpareSlices: NativeUInt;
 begin
-  Result := HandedOutSlices - ArenaBackedSlices - ColdSlices;
+  Result := FrontierSlices - ArenaBackedSlices - ColdSlices;
 end;
 
 {$ifdef LINUX}
