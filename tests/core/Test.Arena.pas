@@ -22,6 +22,7 @@ type
     procedure RunIsAlignedAndUsable;
     procedure RunsDoNotOverlap;
     procedure EverySliceOfARunHasItsRecord;
+    procedure EverySliceHandedOutIsFoundByItsNumber;
     procedure OtherAddressesHaveNoRecord;
     procedure ReleasedRunIsTakenAgain;
     procedure ReleaseJoinsNeighbours;
@@ -160,6 +161,25 @@ begin
       ArenaSpan(Span^.Start + Index * SliceSize + SliceSize - 1) = Span + Index);
   end;
   ArenaRelease(Span);
+end;
+
+procedure TArenaTests.EverySliceHandedOutIsFoundByItsNumber;
+var
+  Arena: PArena;
+  Number, Index, First: NativeUInt;
+begin
+  First := 0;
+  Number := 0;
+  Arena := FrontierArena(Number);
+  while Arena <> nil do
+  begin
+    for Index := 1 to Arena^.Frontier do
+      AssertTrue('record', FrontierSlice(First + Index - 1) = Arena^.Spans + (Index - 1));
+    Inc(First, Arena^.Frontier);
+    Inc(Number);
+    Arena := FrontierArena(Number);
+  end;
+  Same(First, FrontierSlices, 'slices');
 end;
 
 procedure TArenaTests.OtherAddressesHaveNoRecord;
