@@ -310,20 +310,6 @@ end;
 
 // ---------------------------------------------------------------------------- take
 
-procedure SetEnd(Span: PSpan; SliceCount: NativeUInt);
-var
-  Last: PSpan;
-begin
-  Span^.SliceCount := SliceCount;
-  YieldPoint;
-  if SliceCount = 1 then
-    Exit;
-  Last := Span + SliceCount - 1;
-  Last^.Kind := skInner;
-  Last^.Distance := SliceCount - 1;
-  Last^.Owner := NoOwner;
-end;
-
 // Takes a warm or a cold run of the shard if its lock is free; nil if none.
 function TakeOf(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 begin
@@ -382,7 +368,8 @@ begin
   Result := 0;
 end;
 
-// Takes slices that were never used, StepSlices or more if a shard is free to keep the rest.
+// Takes slices that were never used: StepSlices if a shard is free to keep the rest, and the rest
+// holds as many again. A shorter one would serve no run of the next block of this size.
 function TakeNew(First, SliceCount: NativeUInt): PSpan;
 var
   Number, Count, TailCount: NativeUInt;
@@ -392,7 +379,7 @@ begin
   Number := FreeShard(First);
   if Number = 0 then
     Number := First
-  else if Count < StepSlices then
+  else if Count * 2 <= StepSlices then
     Count := StepSlices;
   Result := FrontierTake(Count, Tail, TailCount);
   if Tail <> nil then
@@ -535,7 +522,7 @@ begin
   Result := Span;
   if Span = nil then
     Exit;
-  SetEnd(Span, SliceCount + SpareCount);
+  Span^.SliceCount := SliceCount + SpareCount;
   Span^.IsMoved := False;
   Span^.IsHuge := False;
   Span^.SpareCount := SpareCount;
@@ -654,7 +641,7 @@ begin
     ReturnSlices(Span, Span^.SliceCount, Missing);
     Exit;
   end;
-  SetEnd(Span, SliceCount);
+  Span^.SliceCount := SliceCount;
   Span^.IsZero := False;
 end;
 
@@ -675,8 +662,8 @@ begin
   Result^.IsMoved := Span^.IsMoved;
   Result^.SpareCount := Span^.SpareCount;
   Span^.SpareCount := 0;
-  SetEnd(Result, Span^.SliceCount - SliceCount);
-  SetEnd(Span, SliceCount);
+  Result^.SliceCount := Span^.SliceCount - SliceCount;
+  Span^.SliceCount := SliceCount;
 end;
 
 // ---------------------------------------------------------------------------- purge

@@ -15,7 +15,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Frontier, LaneMM.Span;
 
 /// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
-/// of a large block it finds the first and the last slice only.
+/// of a large block it finds the first slice only, whose record alone is written.
 function BlockSpan(P: Pointer): PSpan; inline;
 /// Returns the first record of the span that has Slice as a later record, or nil.
 function BlockSpanOfSlice(Slice: PSpan): PSpan;

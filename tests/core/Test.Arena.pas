@@ -49,6 +49,7 @@ type
     procedure ProcessOfLittleMemoryTakesNoHugePage;
     procedure HugePagesCanBeSwitchedOff;
     procedure FirstRecordReachesItsLastSlice;
+    procedure LongRunsLeaveNoShortOnesBetween;
     procedure GrowNeedsEnoughFreeSlices;
     procedure RunThatCouldNotBePurgedClaimsNoZeros;
     procedure ReleasedSpanThatWaitsIsWarm;
@@ -511,16 +512,36 @@ procedure TArenaTests.FirstRecordReachesItsLastSlice;
 var
   Span: PSpan;
 begin
-  Span := Take(10);
-  PSpan(Span + 2)^.Distance := 7;
-  ArenaRelease(ArenaSplit(Span, 3));
+  Span := Take(3);
   Span^.Kind := skLarge;
+  PSpan(Span + 2)^.Kind := skInner;
+  PSpan(Span + 2)^.Distance := 2;
   AssertTrue('last slice', ArenaFirst(Span + 2, [skLarge]) = Span);
   AssertTrue('another kind', ArenaFirst(Span + 2, [skBlocks]) = nil);
   Span^.SliceCount := 2;
   AssertTrue('a slice after the span', ArenaFirst(Span + 2, [skLarge]) = nil);
   Span^.SliceCount := 3;
   ArenaRelease(Span);
+end;
+
+procedure TArenaTests.LongRunsLeaveNoShortOnesBetween;
+const
+  SliceCount = StepSlices - 20;
+var
+  Spans: array of PSpan;
+  Index: Integer;
+  Before: NativeUInt;
+begin
+  Spans := nil;
+  Before := FrontierSlices;
+  repeat // until no run is long enough
+    Insert(Take(SliceCount), Spans, 0);
+  until FrontierSlices > Before;
+  Before := FrontierSlices;
+  Insert(Take(SliceCount), Spans, 0);
+  Same(SliceCount, FrontierSlices - Before, 'new slices');
+  for Index := 0 to High(Spans) do
+    ArenaRelease(Spans[Index]);
 end;
 
 procedure TArenaTests.GrowNeedsEnoughFreeSlices;
