@@ -153,13 +153,15 @@ end;
 // one after that of ended threads, is no such thread: its classes have their own spans.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
 const
-  MostBorrowed = 2048; // bytes of a class
+  MostBorrowed = 20; // blocks of a class
+  MostBorrowedBytes = 16384; // as these blocks are long
 begin
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
     or (Heap^.NextHeap = Process.Abandoned) then
     Exit(SizeClass);
   Result := ServingClass(SizeClass);
-  if Heap^.Borrowed[SizeClass] * ClassToSize(Result) >= MostBorrowed then
+  if (Heap^.Borrowed[SizeClass] >= MostBorrowed)
+    or (Heap^.Borrowed[SizeClass] * ClassToSize(Result) >= MostBorrowedBytes) then
     Exit(SizeClass);
   Inc(Heap^.Borrowed[SizeClass]);
 end;

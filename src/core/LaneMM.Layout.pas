@@ -43,7 +43,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 8;
   /// Cache lines of a heap record.
-  HeapLines = 37;
+  HeapLines = 38;
   /// Up to so many bytes the assembler copies, fills and compares without a loop, since no CPU
   /// predicts how often a loop runs.
   MostFew = 128;
@@ -90,7 +90,7 @@ const
   /// Size classes: multiples of 16 up to 256, then eight per doubling up to 8 KB, then four.
   SizeClassCount = 68;
   /// The last class whose first blocks in a thread come from spans of a larger class.
-  LastSharedClass = 39;
+  LastSharedClass = 55;
   /// The first class above 8 KB: a block of it may be longer than requested by whole pages.
   FirstCoarseClass = 56;
   /// Largest requested size, in bytes, that a size class serves.
@@ -156,7 +156,7 @@ type
     skNone,      //< a slice that was never used
     skFree,      //< first slice of a free run
     skFreeEnd,   //< last slice of a free run of two slices or more
-    skInner,     //< later slice of a span, of a large block the last; Distance leads to the first
+    skInner,     //< later slice of a span of blocks; Distance leads to the first
     skBlocks,    //< first slice of a span of blocks of one size class
     skLarge,     //< first slice of a large block
     skReleased,  //< released, waiting for the arena lock

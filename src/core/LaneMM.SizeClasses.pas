@@ -86,8 +86,8 @@ end;
 
 function ServingClass(SizeClass: Cardinal): Cardinal;
 const
-  // Those of 64, 128, 512 and 2,048 bytes: their pages serve all classes up to them.
-  Serving: array[0..3] of Byte = (3, 7, 23, LastSharedClass);
+  // Those of 96, 512, 2,048 and 8,192 bytes: their pages serve all classes up to them.
+  Serving: array[0..3] of Byte = (5, 23, 39, LastSharedClass);
 var
   Index: Cardinal;
 begin

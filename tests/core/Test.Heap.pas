@@ -685,8 +685,8 @@ begin
     while HeapServingClass(Mine, SizeClass) <> SizeClass do
       Inc(Count);
     AtLeast(SizeClass, Serving, 'serving class');
-    AtMost(4 * ClassToSize(SizeClass), ClassToSize(Serving), 'size');
-    AtMost(OsPageSize div 2, Count * ClassToSize(Serving), 'bytes');
+    AtMost(6 * ClassToSize(SizeClass), ClassToSize(Serving), 'size');
+    AtMost(4 * OsPageSize, (Count - 1) * ClassToSize(Serving), 'bytes of all but the last');
   end;
   Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
 end;

@@ -10,7 +10,7 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 const
-  // Of a class above LastSharedClass, whose blocks are carved one by one, and lie across pages.
+  // Of a class whose blocks are carved one by one, and lie across pages.
   BlockSize = 2560;
   UsedCount = 20;
   SpanBlocks = 25;

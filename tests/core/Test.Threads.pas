@@ -694,7 +694,7 @@ end;
 
 procedure TThreadsTests.GetManyOfEachSize;
 const
-  BlocksPerSize = 40;
+  BlocksPerSize = 50;
 var
   Index: Integer;
 begin
@@ -703,10 +703,10 @@ begin
     GetMem(Blocks[Index], ClassToSize(Index mod (LastSharedClass + 1)));
 end;
 
-// 64 and 128 bytes: a page each; 512 bytes: 16 blocks; 2 KB: 16 blocks.
+// 96 bytes: a page; 512 bytes: 18 blocks; 2 KB: 16 blocks; 8 KB: 16 blocks, each at a page.
 procedure TThreadsTests.CheckPages;
 const
-  MostPages = 1 + 1 + 2 + 8;
+  MostPages = 1 + 3 + 8 + 16;
 var
   Index, PageCount: Integer;
 begin
