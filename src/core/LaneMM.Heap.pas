@@ -152,18 +152,13 @@ end;
 // Of two thousand threads each would touch a page for each class. The program's first heap, the
 // one after that of ended threads, is no such thread: its classes have their own spans.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
-const
-  MostBorrowed = 20; // blocks of a class
-  MostBorrowedBytes = 16384; // as these blocks are long
 begin
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
-    or (Heap^.NextHeap = Process.Abandoned) then
-    Exit(SizeClass);
-  Result := ServingClass(SizeClass);
-  if (Heap^.Borrowed[SizeClass] >= MostBorrowed)
-    or (Heap^.Borrowed[SizeClass] * ClassToSize(Result) >= MostBorrowedBytes) then
+    or (Heap^.NextHeap = Process.Abandoned)
+    or (Heap^.Borrowed[SizeClass] >= MostServed(SizeClass)) then
     Exit(SizeClass);
   Inc(Heap^.Borrowed[SizeClass]);
+  Result := ServingClass(SizeClass);
 end;
 
 // Makes Heap the owner, without AwaitsFree, but where another thread shelves blocks or has done so:

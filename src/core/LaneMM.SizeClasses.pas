@@ -26,6 +26,8 @@ function ClassToSize(SizeClass: Cardinal): NativeUInt;
 /// Returns the class of which a thread's first blocks of a class up to LastSharedClass are, see
 /// LaneMM.Heap.
 function ServingClass(SizeClass: Cardinal): Cardinal;
+/// Returns how many blocks of a class up to LastSharedClass these are at most.
+function MostServed(SizeClass: Cardinal): Cardinal;
 /// Returns true if a block for Size requested bytes may have BlockSize usable bytes, before it is
 /// resized.
 function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;
@@ -84,17 +86,33 @@ begin
     shl (Log2 - ClassesPerDoublingLog2);
 end;
 
-function ServingClass(SizeClass: Cardinal): Cardinal;
+type
+  TServing = record
+    SizeClass: Byte;   //< const   whose pages serve all classes up to it
+    MostBlocks: Byte;  //< const   of each of them
+  end;
+
 const
-  // Those of 96, 512, 2,048 and 8,192 bytes: their pages serve all classes up to them.
-  Serving: array[0..3] of Byte = (5, 23, 39, LastSharedClass);
-var
-  Index: Cardinal;
+  // Classes of 96, 512, 2,048 and 8,192 bytes.
+  Servings: array[0..3] of TServing = (
+    (SizeClass: 5; MostBlocks: 20), (SizeClass: 23; MostBlocks: 8),
+    (SizeClass: 39; MostBlocks: 4), (SizeClass: LastSharedClass; MostBlocks: 2));
+
+function ServingOf(SizeClass: Cardinal): Cardinal;
 begin
-  Index := 0;
-  while Serving[Index] < SizeClass do
-    Inc(Index);
-  Result := Serving[Index];
+  Result := 0;
+  while Servings[Result].SizeClass < SizeClass do
+    Inc(Result);
+end;
+
+function ServingClass(SizeClass: Cardinal): Cardinal;
+begin
+  Result := Servings[ServingOf(SizeClass)].SizeClass;
+end;
+
+function MostServed(SizeClass: Cardinal): Cardinal;
+begin
+  Result := Servings[ServingOf(SizeClass)].MostBlocks;
 end;
 
 function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;

@@ -686,7 +686,7 @@ begin
       Inc(Count);
     AtLeast(SizeClass, Serving, 'serving class');
     AtMost(6 * ClassToSize(SizeClass), ClassToSize(Serving), 'size');
-    AtMost(4 * OsPageSize, (Count - 1) * ClassToSize(Serving), 'bytes of all but the last');
+    AtMost(4 * OsPageSize, Count * ClassToSize(Serving), 'bytes');
   end;
   Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
 end;
