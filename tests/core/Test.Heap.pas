@@ -687,6 +687,8 @@ begin
     AtLeast(SizeClass, Serving, 'serving class');
     AtMost(6 * ClassToSize(SizeClass), ClassToSize(Serving), 'size');
     AtMost(4 * OsPageSize, Count * ClassToSize(Serving), 'bytes');
+    if ClassToSize(SizeClass) <= 96 then
+      AtMost(OsPageSize div 2, Count * ClassToSize(Serving), 'bytes of small blocks');
   end;
   Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
 end;
