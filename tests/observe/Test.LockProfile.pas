@@ -55,7 +55,7 @@ implementation
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Frontier, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
-  LaneMM.Sampler;
+  LaneMM.Sampler, LaneMM.Temporaries;
 
 procedure TLockProfileTests.SetUp;
 const
@@ -207,6 +207,16 @@ begin
   GoesOnWithout([@Process.Abandoned^.Lock]);
 end;
 
+// The next allocation of this thread with a profile is sampled, if Rate is 1: its window is closed
+// that other tests have left.
+procedure SampleTheNext;
+begin
+  while WindowPasses(OsThreadHeap, 0) do
+    ;
+  OsThreadHeap^.SampleSeed := 1;
+  OsThreadHeap^.SampleIn := 0;
+end;
+
 // Allocates a block that should be sampled; IsSampled returns whether it was.
 procedure TLockProfileTests.GetSampled;
 var
@@ -214,7 +224,7 @@ var
   Lost: NativeUInt;
 begin
   FreeMem(GetMem(1)); // now the thread has a heap
-  OsThreadHeap^.SampleSeed := 1;
+  SampleTheNext;
   Lost := LoadAcquire(Observe.SamplesLost);
   P := SamplerGet(100);
   IsSampled := LoadAcquire(Observe.SamplesLost) <= Lost; // a child forgets what was lost
@@ -255,8 +265,7 @@ var
 begin
   LaneMM_Configure('profile,rate=1');
   LaneMM_EnterDebugMode;
-  OsThreadHeap^.SampleSeed := 1;
-  OsThreadHeap^.SampleIn := 0;
+  SampleTheNext;
   Bytes[0] := SampledBytes;
   P := GetMem(1000);
   Bytes[1] := SampledBytes;
@@ -284,7 +293,7 @@ var
 begin
   LaneMM_Trim; // memory that was used before would have to be filled
   LaneMM_Configure('profile,rate=1');
-  OsThreadHeap^.SampleSeed := 1;
+  SampleTheNext;
   Bytes := SampledBytes;
   Before := ResidentBytes;
   P := AllocMem(Size);
