@@ -51,15 +51,15 @@ begin
     Result := CutFront(Result, Front shr SliceShift);
 end;
 
-// Returns the smallest multiple of Alignment, at least Size, that is the block size of a size class
-// or larger than all of them.
+// Returns the smallest block size of a size class, at least Size, that is a multiple of Alignment.
 function AlignedSize(Alignment, Size: NativeUInt): NativeUInt;
+var
+  SizeClass: Cardinal;
 begin
-  Result := Alignment;
-  if Size > Alignment then
-    Result := AlignUp(Size, Alignment);
-  while (Result <= MaxClassSize) and (ClassToSize(SizeToClass(Result)) <> Result) do
-    Inc(Result, Alignment);
+  SizeClass := SizeToClass(Size);
+  while ClassToSize(SizeClass) mod Alignment <> 0 do
+    Inc(SizeClass);
+  Result := ClassToSize(SizeClass);
 end;
 
 function LargeAligned(Alignment, Size: NativeUInt): Pointer;

@@ -2,9 +2,13 @@
 //
 // Classes:    multiples of 16 bytes up to 256, then eight per doubling up to 8 KB, then four, up
 //             to MaxClassSize. Above 128 bytes a block is at most 12.5 % larger than the requested
-//             size, above 8 KB at most 25 %, of which whole pages stay unbacked; below 128 at most
-//             15 bytes: the price of the alignment. Fewer classes have fewer unused blocks, which
-//             weigh more there.
+//             size, above 8 KB at most 25 % and a cache line, of which whole pages stay
+//             unbacked; below 128 at most 15 bytes: the price of the alignment. Fewer classes have
+//             fewer unused blocks, which weigh more there.
+// Stagger:    above 8 KB all classes but the powers of two are a cache line longer than half or
+//             whole pages. Otherwise the blocks of a span would all begin in one or two sets of a
+//             processor's first cache. Powers of two stay as they are: sixteen blocks fill a span,
+//             and blocks that are aligned to more than a cache line come from them.
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
 //             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused. When
 //             memory runs out, they are one slice, too (HeapNewSpan).
@@ -45,8 +49,36 @@ const
   ClassesPerDoublingLog2 = 3;
   CoarseLimitLog2 = 13;
   CoarsePerDoublingLog2 = 2;
+  CoarsePerDoubling = 1 shl CoarsePerDoublingLog2;
+  Stagger = CacheLineSize;
   // Fewest blocks of a span of more than one slice.
   BlocksPerSpan = 16;
+
+// SizeToClass of a size above 8 KB, whose last byte, Last, has the number Log2.
+function CoarseClass(Last: NativeUInt; Log2: Cardinal): Cardinal;
+var
+  First: NativeUInt;
+begin
+  First := NativeUInt(1) shl Log2;
+  if Last < First + Stagger then
+    Last := First
+  else
+    Dec(Last, Stagger);
+  Result := FirstCoarseClass + (Log2 - CoarseLimitLog2) shl CoarsePerDoublingLog2
+    + Cardinal(Last shr (Log2 - CoarsePerDoublingLog2)) - CoarsePerDoubling;
+end;
+
+function CoarseSize(SizeClass: Cardinal): NativeUInt;
+var
+  Log2, Quarter: Cardinal;
+begin
+  Dec(SizeClass, FirstCoarseClass);
+  Log2 := CoarseLimitLog2 + SizeClass shr CoarsePerDoublingLog2;
+  Quarter := SizeClass mod CoarsePerDoubling + 1;
+  Result := NativeUInt(CoarsePerDoubling + Quarter) shl (Log2 - CoarsePerDoublingLog2);
+  if Quarter < CoarsePerDoubling then
+    Inc(Result, Stagger);
+end;
 
 function SizeToClass(Size: NativeUInt): Cardinal;
 var
@@ -59,8 +91,7 @@ begin
     Exit(Size div BlockAlignment);
   Log2 := FloorLog2(Size);
   if Log2 >= CoarseLimitLog2 then
-    Exit(FirstCoarseClass + (Log2 - CoarseLimitLog2) shl CoarsePerDoublingLog2
-      + Cardinal(Size shr (Log2 - CoarsePerDoublingLog2)) - 1 shl CoarsePerDoublingLog2);
+    Exit(CoarseClass(Size, Log2));
   Result := FineClassCount + (Log2 - FineLimitLog2) shl ClassesPerDoublingLog2
     + Cardinal(Size shr (Log2 - ClassesPerDoublingLog2)) - 1 shl ClassesPerDoublingLog2;
 end;
@@ -72,13 +103,7 @@ begin
   if SizeClass < FineClassCount then
     Exit((SizeClass + 1) * BlockAlignment);
   if SizeClass >= FirstCoarseClass then
-  begin
-    Dec(SizeClass, FirstCoarseClass);
-    Log2 := CoarseLimitLog2 + SizeClass shr CoarsePerDoublingLog2;
-    SizeClass := SizeClass and (1 shl CoarsePerDoublingLog2 - 1);
-    Exit(NativeUInt(SizeClass + 1 shl CoarsePerDoublingLog2 + 1)
-      shl (Log2 - CoarsePerDoublingLog2));
-  end;
+    Exit(CoarseSize(SizeClass));
   Dec(SizeClass, FineClassCount);
   Log2 := FineLimitLog2 + SizeClass shr ClassesPerDoublingLog2;
   SizeClass := SizeClass and (1 shl ClassesPerDoublingLog2 - 1);

@@ -18,7 +18,7 @@ type
     procedure EverySizeGivesABlockThatHoldsIt;
     procedure EveryBlockIsAlignedTo16;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
     procedure WasteOfALargeBlockIsLessThanAPage;
     procedure BlocksDoNotOverlap;
     procedure LastFreedBlockIsHandedOutNext;
@@ -50,8 +50,10 @@ uses
 const
   PageSize = 4096;
   Megabyte = 1 shl 20;
+  NoShare = High(NativeUInt);
 
-// Requested sizes whose blocks are larger than asked by more than the limit.
+// Requested sizes whose blocks are larger than asked by more than LimitBytes and the part of the
+// size that LimitShare names.
 function TBlocksTests.CountWasteful(First, Last, Step, LimitBytes,
   LimitShare: NativeUInt): Integer;
 var
@@ -64,7 +66,7 @@ begin
   begin
     GetMem(P, Size);
     Waste := MemSize(P) - Size;
-    if (Waste > LimitBytes) and (Waste * LimitShare > Size) then
+    if Waste > LimitBytes + Size div LimitShare then
       Inc(Result);
     FreeMem(P);
     Inc(Size, Step);
@@ -109,20 +111,21 @@ end;
 
 procedure TBlocksTests.WasteIsAtMost15BytesUpTo128;
 begin
-  Same(0, CountWasteful(1, 128, 1, 15, 1000), 'sizes that waste more');
+  Same(0, CountWasteful(1, 128, 1, 15, NoShare), 'sizes that waste more');
 end;
 
-procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
+procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
 begin
   Same(0, CountWasteful(129, 8192, 1, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(8193, MaxClassSize, 1, 0, 4), 'sizes above 8 KB that waste more');
+  Same(0, CountWasteful(8193, MaxClassSize, 1, CacheLineSize, 4),
+    'sizes above 8 KB that waste more');
 end;
 
 procedure TBlocksTests.WasteOfALargeBlockIsLessThanAPage;
 begin
-  Same(0, CountWasteful(MaxClassSize + 1, Megabyte, 1001, PageSize - 1, Megabyte),
+  Same(0, CountWasteful(MaxClassSize + 1, Megabyte, 1001, PageSize - 1, NoShare),
     'sizes that waste more');
-  Same(0, CountWasteful(Megabyte, 40 * Megabyte, 99999, PageSize - 1, Megabyte),
+  Same(0, CountWasteful(Megabyte, 40 * Megabyte, 99999, PageSize - 1, NoShare),
     'sizes that waste more');
 end;
 

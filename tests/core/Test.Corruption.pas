@@ -43,7 +43,7 @@ uses
 
 const
   LeastBlocks = 100;
-  ClassSizes: array[0..8] of NativeUInt = (16, 32, 48, 64, 512, 768, 3072, 8192, 20480);
+  ClassSizes: array[0..8] of NativeUInt = (16, 32, 48, 64, 512, 768, 3072, 8192, 20544);
 
 var
   Reports: Integer;

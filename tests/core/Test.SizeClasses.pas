@@ -15,7 +15,8 @@ type
     procedure EverySizeGetsTheSmallestClassThatFits;
     procedure TheTableAgreesWithTheComputation;
     procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
+    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
+    procedure BlocksAbove8KBeginAtSixteenPlacesOfAPageUnlessTheyArePowersOfTwo;
     procedure ClassSizesAscendAndKeepTheAlignment;
     procedure TheLastClassServesTheLargestSize;
     procedure SmallSpansAreOneSlice;
@@ -32,19 +33,18 @@ uses
 const
   FineLimit = 128;
   CoarseLimit = 8192;
+  NoShare = High(NativeUInt);
 
-// Requested sizes of First to Last that get more than they need by more than the limit.
+// Requested sizes of First to Last that get more than LimitBytes, and their part that LimitShare
+// names, more than they need.
 function CountWasteful(First, Last, LimitBytes, LimitShare: NativeUInt): Integer;
 var
-  Size, Waste: NativeUInt;
+  Size: NativeUInt;
 begin
   Result := 0;
   for Size := First to Last do
-  begin
-    Waste := ClassToSize(SizeToClass(Size)) - Size;
-    if (Waste > LimitBytes) and (Waste * LimitShare > Size) then
+    if ClassToSize(SizeToClass(Size)) - Size > LimitBytes + Size div LimitShare then
       Inc(Result);
-  end;
 end;
 
 procedure TSizeClassesTests.EverySizeFitsItsClass;
@@ -85,13 +85,33 @@ end;
 
 procedure TSizeClassesTests.WasteIsAtMost15BytesUpTo128;
 begin
-  Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, 0), 'sizes that waste more');
+  Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, NoShare), 'sizes that waste more');
 end;
 
-procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAbove8K;
+procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
 begin
   Same(0, CountWasteful(FineLimit + 1, CoarseLimit, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, 0, 4), 'sizes above 8 KB that waste more');
+  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, CacheLineSize, 4),
+    'sizes above 8 KB that waste more');
+end;
+
+procedure TSizeClassesTests.BlocksAbove8KBeginAtSixteenPlacesOfAPageUnlessTheyArePowersOfTwo;
+const
+  PageSize = 4096;
+var
+  Index: Integer;
+  Size, Offset: NativeUInt;
+begin
+  for Index := SizeToClass(CoarseLimit) + 1 to SizeClassCount - 1 do
+  begin
+    Size := ClassToSize(Index);
+    if Size and (Size - 1) = 0 then
+      Continue;
+    Offset := Size;
+    while Offset mod PageSize <> 0 do
+      Inc(Offset, Size);
+    AtLeast(16 * Size, Offset, 'bytes to the next block that begins at a page');
+  end;
 end;
 
 procedure TSizeClassesTests.ClassSizesAscendAndKeepTheAlignment;
