@@ -1,6 +1,7 @@
 /// Timed reports: writes the profiles again after each period of the setting every=N.
 //
-// Owns:       Observe.ReportMs, ReportEveryMs, ReporterState, ReporterChanges, ReporterThread.
+// Owns:       Observe.ReportMs, ReportEveryMs, ReporterState, ReporterChanges, ReporterThread,
+//             ReporterRights.
 // Invariants: a thread of LaneMM's own, the reporter, writes them. There is at most one; it starts
 //             when the setting is first on, and waits without a timer while it is off again.
 //             ReporterState changes by these steps alone, each a compare-and-swap but the last two:
@@ -83,9 +84,10 @@ begin
 end;
 
 // Ends the reporter if the program has changed its user: it would keep the old rights.
-procedure EndIfRightsChanged(Mark: Cardinal);
+procedure EndIfRightsChanged;
 begin
-  if (OsRightsMark = Mark) or not CompareAndSwap(Observe.ReporterState, Waiting, Refused) then
+  if (OsRightsMark = Observe.ReporterRights)
+    or not CompareAndSwap(Observe.ReporterState, Waiting, Refused) then
     Exit;
   Observe.ReporterThread := 0;
   OsBareThreadEnd;
@@ -95,12 +97,11 @@ end;
 procedure RunReporter;
 var
   Changes: NativeUInt;
-  Mark, Period, Left: Cardinal;
+  Period, Left: Cardinal;
 begin
-  Mark := OsRightsMark;
   Observe.ReporterThread := OsThreadId;
   repeat
-    EndIfRightsChanged(Mark);
+    EndIfRightsChanged;
     // Acquire: the period after the count. Pairs with FetchAdd in TimedReportsApply.
     Changes := LoadAcquire(Observe.ReporterChanges);
     Period := PeriodMs;
@@ -114,12 +115,19 @@ begin
   until False;
 end;
 
-// Starts the reporter unless that was tried. A library may be unloaded, under a thread that runs in
-// it; the C library never is.
+// Returns whether the thread of the reporter has been started. A library may be unloaded, under a
+// thread that runs in it; the C library never is.
+function StartItsThread: Boolean;
+begin
+  // Before it: the program may change its user before the thread runs.
+  Observe.ReporterRights := OsRightsMark;
+  Result := (Process.IsMalloc or not IsLibrary) and OsBareThreadStart(RunReporter);
+end;
+
+// Starts the reporter unless that was tried.
 procedure StartReporter;
 begin
-  if CompareAndSwap(Observe.ReporterState, NotStarted, Waiting)
-    and (IsLibrary and not Process.IsMalloc or not OsBareThreadStart(RunReporter)) then
+  if CompareAndSwap(Observe.ReporterState, NotStarted, Waiting) and not StartItsThread then
     CompareAndSwap(Observe.ReporterState, Waiting, Refused); // unless the program ends
 end;
 

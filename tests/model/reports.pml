@@ -8,7 +8,8 @@
  *     EndIfRightsChanged: CompareAndSwap ReporterState
  *     RunReporter: EndIfRightsChanged LoadAcquire ReporterChanges LoadAcquire OsWait ReporterChanges OsWaitMs
  *       ReporterChanges WriteInTurn
- *     StartReporter: CompareAndSwap ReporterState RunReporter CompareAndSwap ReporterState
+ *     StartItsThread: RunReporter
+ *     StartReporter: CompareAndSwap ReporterState StartItsThread CompareAndSwap ReporterState
  *     TimedReportsApply: StoreRelease FetchAdd ReporterChanges OsWake ReporterChanges StartReporter
  *     TimedReportsEnd: LoadAcquire ReporterState OsWaitMs ReporterState CompareAndSwap ReporterState
  *     TimedReportsSeen: LoadAcquire ReporterState StartReporter
@@ -121,7 +122,7 @@ inline StartReporter() {
   :: ok ->
     atomic { Reporters++; Law(2, Reporters == 1) };
     if
-    :: run Reporter()
+    :: run Reporter()                                          /* StartItsThread */
     :: true ->                                                 /* it cannot start */
 #ifdef REFUSE_BY_STORE
       State = Refused

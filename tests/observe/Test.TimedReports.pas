@@ -13,7 +13,7 @@ type
   strict private
     IsEnding, IsWritten: Boolean;
     procedure Watch(Program_: TTestProgram; const Settings, Part, Script: string;
-      ExitCode: Integer = 0);
+      ExitCode: Integer = 0; const Start: string = '');
     procedure AllFilesAreWhole(Program_: TTestProgram);
     procedure BeReporter;
     procedure HasThreads(Program_: TTestProgram; Count: Integer; const Settings: string);
@@ -24,6 +24,7 @@ type
     procedure PeriodIsChangedAtRunTime;
     procedure PeriodIsSetAtRunTime;
     procedure ThreadEndsWhenTheRightsChange;
+    procedure ThreadEndsWhenTheRightsChangeBeforeItRuns;
     procedure ThreadsThatSampleWriteInItsPlace;
     procedure ChildWritesReportsOfItsOwn;
     procedure ChildThatAllocatesNothingHasNoThread;
@@ -59,12 +60,13 @@ begin
   Result := Alone;
 end;
 
-// Runs a part of the program, whose number is $pid, beside a script in which the functions stand.
-// A condition that is not met within a minute fails the test, as does another exit code.
+// Runs a part of the program, whose number is $pid, maybe by the command Start, beside a script in
+// which the functions stand. A condition that is not met within a minute fails the test, as does
+// another exit code.
 procedure TTimedReportsTests.Watch(Program_: TTestProgram;
-  const Settings, Part, Script: string; ExitCode: Integer);
+  const Settings, Part, Script: string; ExitCode: Integer; const Start: string);
 const
-  Begins = 'rm -f in said; mkfifo in; "$P" %s < in > said & pid=$!; exec 9> in;'
+  Begins = 'rm -f in said; mkfifo in; %s "$P" %s < in > said & pid=$!; exec 9> in;'
     + ' fails() { echo "$1" >&2; kill -KILL $pid; exit 1; };'
     + ' await() { turns=0; until eval "$1"; do turns=$((turns + 1));'
     + ' [ $turns -lt 600 ] || fails "never: $1"; sleep 0.1; done; };'
@@ -79,7 +81,7 @@ const
     + ' await "grep -q ready said";';
   Ends = ' exec 9>&-; wait $pid';
 begin
-  Program_.RunInShell(Settings, Format(Begins, [Part]) + Script + Ends);
+  Program_.RunInShell(Settings, Format(Begins, [Start, Part]) + Script + Ends);
   Program_.EndedWith(ExitCode);
 end;
 
@@ -157,6 +159,15 @@ begin
   Watch(WithThreads, Timed, '', 'await "[ \$(reports) -ge 2 ]"; [ $(threads $pid) -eq 3 ] || fails thread;'
     + ' configure rights; await "[ \$(threads $pid) -eq 2 ]";');
   AllFilesAreWhole(WithThreads);
+end;
+
+// On one processor the thread mostly runs after the change.
+procedure TTimedReportsTests.ThreadEndsWhenTheRightsChangeBeforeItRuns;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 5 do
+    Watch(WithThreads, Timed, 'rights', 'await "[ \$(threads $pid) -eq 2 ]";', 0, 'taskset -c 0');
 end;
 
 procedure TTimedReportsTests.ThreadsThatSampleWriteInItsPlace;

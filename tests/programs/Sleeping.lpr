@@ -2,6 +2,7 @@
 /// settings, which it applies; `rights` stands for a change of its user, `allocate` allocates more.
 /// Ends with its input.
 ///   Sleeping              with a second thread; without the thread library if ALONE is defined
+///   Sleeping rights       with a change of its user before all else
 ///   Sleeping fork         so does a child process
 ///   Sleeping idle-child   a child process only sleeps
 program Sleeping;
@@ -84,12 +85,14 @@ var
 
 begin
   Part := ParamStr(1);
+  if Part = 'rights' then
+    ChangeRights;
   {$ifndef ALONE}
   BeginThread(Rest);
   {$endif}
   Allocate;
   Child := -1;
-  if Part <> '' then
+  if (Part = 'fork') or (Part = 'idle-child') then
     Child := FpFork;
   if (Child = 0) and (Part = 'fork') then
     Allocate;
