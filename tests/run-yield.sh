@@ -55,6 +55,7 @@ while [ "$seed" -lt $((first + seeds)) ]; do
     run "$out/RunTests" --suite="$suite" --seed="$seed"
   done
   run "$out/Stress" --threads=8 --rounds=1 --seed="$seed"
+  run env LANEMM=huge=64K "$out/Stress" --threads=8 --rounds=1 --seed="$seed" # huge pages from the start
   run "$out/Stress" --threads=8 --rounds=40 --narrow --seed="$seed"
   seed=$((seed + 1))
 done
