@@ -149,12 +149,23 @@ begin
     Heap^.ClassOf[Size] := SizeToClass(Size);
 end;
 
+// Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96
+// bytes none is aligned to 64, which the C library relies on.
+function ServesAlignment(SizeClass: Cardinal): Boolean;
+var
+  Size: NativeUInt;
+begin
+  Size := ClassToSize(SizeClass);
+  Result := ClassToSize(ServingClass(SizeClass)) mod (Size and (0 - Size)) = 0;
+end;
+
 // Of two thousand threads each would touch a page for each class. The program's first heap, the
 // one after that of ended threads, is no such thread: its classes have their own spans.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
 begin
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
     or (Heap^.NextHeap = Process.Abandoned)
+    or (Process.IsMalloc and not ServesAlignment(SizeClass))
     or (Heap^.Borrowed[SizeClass] >= MostServed(SizeClass)) then
     Exit(SizeClass);
   Inc(Heap^.Borrowed[SizeClass]);

@@ -1,6 +1,7 @@
 /* Alignments to 64 MB with all kinds of sizes: aligned, disjoint, and blocks as all others. */
 #define _GNU_SOURCE
 #include <malloc.h>
+#include <pthread.h>
 
 #include "check.h"
 
@@ -20,8 +21,21 @@ static void *get(size_t alignment, size_t size, unsigned how) {
   return posix_memalign(&block, alignment, size) == 0 ? block : NULL;
 }
 
+/* A thread's first blocks of a size come from other spans than those after them. */
+static void *get_first(void *is_right) {
+  for (size_t alignment = 16; alignment <= 4096; alignment *= 2)
+    for (size_t size = 1; size <= 70000; size += size / 4 + 1)
+      *(int *)is_right &= is_aligned(get(alignment, size, size), alignment);
+  return NULL;
+}
+
 int main(void) {
   check_use_all();
+  pthread_t thread;
+  int are_right = 1;
+  pthread_create(&thread, NULL, get_first, &are_right);
+  pthread_join(thread, NULL);
+  promise("a thread's first blocks are aligned", are_right);
   uint64_t random = 6;
   for (unsigned log2 = 4; log2 <= MAX_LOG2; log2++) {
     size_t alignment = (size_t)1 << log2;

@@ -61,6 +61,7 @@ type
     procedure EmptiedLongSpanIsKeptUntilASweep;
     procedure AbandonNeverWaits;
     procedure FirstBlocksOfAClassAreLarger;
+    procedure FirstBlocksOfTheCLibraryAreAlignedAsTheirClass;
     procedure FirstHeapHasBlocksOfTheirClass;
     procedure FirstSpanOfAClassStaysCurrent;
     procedure SpanAfterAFullOneIsReleasedWithItsLastBlock;
@@ -691,6 +692,24 @@ begin
       AtMost(OsPageSize div 2, Count * ClassToSize(Serving), 'bytes of small blocks');
   end;
   Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
+end;
+
+procedure THeapTests.FirstBlocksOfTheCLibraryAreAlignedAsTheirClass;
+var
+  SizeClass: Cardinal;
+  Size, Served, Wrong: NativeUInt;
+begin
+  Wrong := 0;
+  Process.IsMalloc := True;
+  for SizeClass := 0 to LastSharedClass do
+  begin
+    Size := ClassToSize(SizeClass);
+    Served := ClassToSize(HeapServingClass(Mine, SizeClass));
+    if Served mod (Size and (0 - Size)) <> 0 then
+      Inc(Wrong);
+  end;
+  Process.IsMalloc := False;
+  Same(0, Wrong, 'classes');
 end;
 
 procedure THeapTests.FirstHeapHasBlocksOfTheirClass;
