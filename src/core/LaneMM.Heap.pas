@@ -79,7 +79,7 @@ procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
   LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Span, LaneMM.Density;
 
 // ---------------------------------------------------------------------------- queues
@@ -152,11 +152,8 @@ end;
 // Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96
 // bytes none is aligned to 64, which the C library relies on.
 function ServesAlignment(SizeClass: Cardinal): Boolean;
-var
-  Size: NativeUInt;
 begin
-  Size := ClassToSize(SizeClass);
-  Result := ClassToSize(ServingClass(SizeClass)) mod (Size and (0 - Size)) = 0;
+  Result := LowestBit(ClassToSize(ServingClass(SizeClass))) >= LowestBit(ClassToSize(SizeClass));
 end;
 
 // Of two thousand threads each would touch a page for each class. The program's first heap, the

@@ -176,7 +176,8 @@ var
 begin
   for Tenths := 0 to 9 do
   begin
-    Shell(Format('head -c $(($(stat -c %%s %s) * %d / 10)) %0:s > cut.core', [CoreFile, Tenths]));
+    Shell(Format('cp --sparse=always %s cut.core', [CoreFile]));
+    Shell(Format('truncate -s $(($(stat -c %%s %s) * %d / 10)) cut.core', [CoreFile, Tenths]));
     Call('core cut.core');
     Check(ExitStatus in [0, 7], Format('exit code %d at %d tenths: %s', [ExitStatus, Tenths,
       Errors]));
@@ -192,7 +193,7 @@ const
 var
   Copy: TFileStream;
 begin
-  Shell(Format('cp %s %s', [CoreFile, FileName]));
+  Shell(Format('cp --sparse=always %s %s', [CoreFile, FileName]));
   Copy := TFileStream.Create(Built + FileName, fmOpenReadWrite);
   Copy.Position := CountOffset;
   Result := Copy.ReadWord;
