@@ -94,7 +94,7 @@ asm
   mov rax, [rip + Process.ThreadSlot]
   mov rdx, fs:[rax]
   test rdx, rdx
-  jnz @Larger
+  jnz LargeBlockGet
   jmp BlockGetSlow
 end;
 
@@ -167,7 +167,7 @@ begin
 end;
 
 // A foreign pointer of size 0 is no block.
-function UsableSize(P: Pointer): NativeUInt; [public, alias: 'malloc_usable_size'];
+function UsableSizeSlow(P: Pointer): NativeUInt;
 begin
   if Process.IsDirect or not LibraryStart then
     Result := BlockUsableSize(P)
@@ -175,6 +175,16 @@ begin
     Result := Installed.MemSize(P);
   if (Result = 0) and (P <> nil) and (ArenaSpan(P) = nil) then
     ForeignInvalid(P, icSize);
+end;
+
+function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
+  [public, alias: 'malloc_usable_size'];
+asm
+  mov rdx, rdi
+  sub rdx, [rip + Process.Base]
+  cmp rdx, [rip + Process.DirectLimit]
+  jae UsableSizeSlow
+  {$I ../src/core/LaneMM.Blocks.x64.Size.inc}
 end;
 
 // ---------------------------------------------------------------------------- realloc

@@ -58,7 +58,7 @@ begin
   Process.IsDirect := IsPlain and not IsWatched;
   Process.DirectSize := 0;
   if Process.IsDirect then
-    Process.DirectSize := QuickSizes;
+    Process.DirectSize := ClassSizes;
   FrontierApplyDirect;
 end;
 

@@ -24,8 +24,8 @@ esac
 
 cd "$(dirname "$0")/.."
 sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/LaneMM.Blocks.x64.inc
-  core/LaneMM.Free.x64.inc core/LaneMM.Free.x64.Put.inc core/LaneMM.Resize.x64.inc
-  core/LaneMM.Resize.x64.Copy.inc
+  core/LaneMM.Blocks.x64.Size.inc core/LaneMM.Free.x64.inc core/LaneMM.Free.x64.Put.inc
+  core/LaneMM.Resize.x64.inc core/LaneMM.Resize.x64.Copy.inc
   debug/LaneMM.Patterns.x64.inc'
 left_out='FirstKeyBlockGet|FirstKeyBlockFree' # for slots of glibc
 left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved" # their Pascal twins serve

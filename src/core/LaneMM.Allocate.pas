@@ -136,10 +136,7 @@ begin
   Result := nil;
   if (Heap <> nil) and (Size <= MaxClassSize) then
   begin
-    if Size < QuickSizes then
-      SizeClass := Heap^.ClassOf[Size]
-    else
-      SizeClass := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
+    SizeClass := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
     Result := SpanTake(Heap^.Current[SizeClass]);
   end
   else if Heap <> nil then

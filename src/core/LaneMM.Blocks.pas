@@ -33,6 +33,8 @@ function BlockIsOurs(P: Pointer): Boolean;
 /// Returns the usable size of P; 0 for nil. Run-time error 204 when P lies in no span; does not
 /// check that a block in use begins at P.
 function BlockUsableSize(P: Pointer): TSize;
+/// BlockUsableSize without its fast path.
+function AnyUsableSize(P: Pointer): NativeUInt;
 /// Returns true if P, any pointer, lies in an arena of this copy of LaneMM.
 function BlockIsInArena(P: Pointer): Boolean;
 /// Reports P, which is no block in use.
@@ -122,7 +124,6 @@ begin
     Result := BlockInvalid(P, icSize);
 end;
 
-// BlockUsableSize of any pointer.
 function AnyUsableSize(P: Pointer): NativeUInt;
 var
   Span: PSpan;

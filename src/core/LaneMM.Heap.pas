@@ -141,12 +141,10 @@ end;
 
 procedure HeapFormat(Heap: PHeap);
 var
-  SizeClass, Size: Cardinal;
+  SizeClass: Cardinal;
 begin
   for SizeClass := 0 to SizeClassCount - 1 do
     Heap^.Current[SizeClass] := @Process.EmptySpan;
-  for Size := 0 to QuickSizes - 1 do
-    Heap^.ClassOf[Size] := SizeToClass(Size);
 end;
 
 // Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96

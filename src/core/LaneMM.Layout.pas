@@ -43,7 +43,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 8;
   /// Cache lines of a heap record.
-  HeapLines = 38;
+  HeapLines = 30;
   /// Up to so many bytes the assembler copies, fills and compares without a loop, since no CPU
   /// predicts how often a loop runs.
   MostFew = 128;
@@ -102,8 +102,8 @@ const
   ClassStepShift = 4;
   ClassStep = 1 shl ClassStepShift;
   ClassTableLength = MaxClassSize div ClassStep + 1;
-  /// Requested sizes below it have an entry each in THeap.ClassOf.
-  QuickSizes = 512;
+  /// Requested sizes below it have a size class.
+  ClassSizes = MaxClassSize + 1;
 
   /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.Large.
   ShortestKept = 2;

@@ -160,7 +160,6 @@ type
                                                         //  that is queued, or of another heap
         Borrowed: array[0..LastSharedClass] of Byte;    //< owner  blocks of a class so far from
                                                         //  spans of a larger one
-        ClassOf: array[0..QuickSizes - 1] of Byte;      //< const  size class by requested size
         Realloc: TReallocCounts;                        //< racy   counted by this thread; a sum of
                                                         //  all threads may be a little old
         SampleIn: NativeInt;                            //< owner  bytes to the next sampled block
@@ -271,7 +270,7 @@ type
                                   //  reads a value that covers it
         Spans: NativeUInt;        //< const   address of its span records; Limit publishes it
         LinkKey: NativeUInt;      //< const   random, see TBlock.Link
-        DirectSize: NativeUInt;   //< racy    QuickSizes while IsDirect, else 0; like IsDirect
+        DirectSize: NativeUInt;   //< racy    ClassSizes while IsDirect, else 0; like IsDirect
         DirectLimit: NativeUInt;  //< racy    Limit while IsDirect, else 0. A block above an old
                                   //  value takes the slow path
         HasThreads: Boolean;      //< const   the program links the thread library
@@ -284,8 +283,8 @@ type
                                   //  HeapServingClass; an old value decides for one more
         ThreadKey: Cardinal;      //< const   the thread library's key for the thread's heap
         EndingKey: Cardinal;      //< const   its key for a mark: the thread ends
-        QuickKey: Cardinal;       //< const   its key for QuickSizes: the thread has a heap
-        HasFirstKeys: Boolean;    //< const   ThreadSlot is SecondKeySlot, QuickKey's FirstKeySlot
+        SizesKey: Cardinal;       //< const   its key for ClassSizes: the thread has a heap
+        HasFirstKeys: Boolean;    //< const   ThreadSlot is SecondKeySlot, SizesKey's FirstKeySlot
         HasBarrier: Boolean;      //< const   OsBarrier makes every thread pass a barrier
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU

@@ -44,7 +44,6 @@ begin
   Same(1 shl 16, SliceSize, 'a slice is what a word holds: movzx reads the offset in it');
   Same(-1, NativeInt(HandedOut), 'the word of a block handed out');
   Same(SizeOf(Byte), SizeOf(Process.ClassOf[0]), 'entry of the class table');
-  Same(SizeOf(Byte), SizeOf(Process.Abandoned^.ClassOf[0]), 'entry of that of a heap');
   if IsX64 then
     Same(Cardinal(Process.LinkKey), UInt64(Process.LinkKey) shr 32, 'upper half of the key');
   Same(SizeOf(Cardinal), SizeOf(Process.EmptySpan.Used), 'count of used blocks');
