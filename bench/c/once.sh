@@ -13,6 +13,8 @@ case ${1-} in
 esac
 
 manager=$1 library=$2 workload=$3 threads=$5 scale=$7
+# The same order of keys, and so the same work, in each run.
+export PERL_HASH_SEED=0 PYTHONHASHSEED=0
 cd "$(dirname "$0")/../.."
 root=$PWD
 out=$root/build/bench-c
