@@ -108,7 +108,7 @@ begin
   if Size > MaxClassSize then
     Result := LargeBlock(Size)
   else
-    Result := SmallBlock(SizeToClass(Size));
+    Result := SmallBlock(ClassOf(Size));
 end;
 
 // Allocates a block for a current span without one, a thread without a heap, or a large size. Nil
@@ -130,15 +130,10 @@ begin
 end;
 
 function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
-var
-  SizeClass: Cardinal;
 begin
   Result := nil;
   if (Heap <> nil) and (Size <= MaxClassSize) then
-  begin
-    SizeClass := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
-    Result := SpanTake(Heap^.Current[SizeClass]);
-  end
+    Result := SpanTake(Heap^.Current[ClassOf(Size)])
   else if Heap <> nil then
     Result := KeptBlock(Heap, Size);
   if Result = nil then

@@ -23,8 +23,13 @@ unit LaneMM.SizeClasses;
 
 interface
 
+uses
+  LaneMM.Layout, LaneMM.Types;
+
 /// Returns the class of a requested size of 0 to MaxClassSize bytes.
 function SizeToClass(Size: NativeUInt): Cardinal;
+/// Returns the same by one look at the table of Process.
+function ClassOf(Size: NativeUInt): Cardinal; inline;
 /// Returns the usable size of a block of the class, in bytes.
 function ClassToSize(SizeClass: Cardinal): NativeUInt;
 /// Returns the class of which a thread's first blocks of a class up to LastSharedClass are, see
@@ -41,7 +46,7 @@ procedure SizeClassesStart;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Bits, LaneMM.Os;
 
 const
   FineClassCount = 16;
@@ -96,6 +101,11 @@ begin
     + Cardinal(Size shr (Log2 - ClassesPerDoublingLog2)) - 1 shl ClassesPerDoublingLog2;
 end;
 
+function ClassOf(Size: NativeUInt): Cardinal;
+begin
+  Result := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
+end;
+
 function ClassToSize(SizeClass: Cardinal): NativeUInt;
 var
   Log2: Cardinal;
@@ -123,11 +133,11 @@ const
     (SizeClass: 5; MostBlocks: 20), (SizeClass: 23; MostBlocks: 8),
     (SizeClass: 39; MostBlocks: 4), (SizeClass: LastSharedClass; MostBlocks: 2));
 
+// Sums instead of branches, which no CPU predicts for mixed sizes.
 function ServingOf(SizeClass: Cardinal): Cardinal;
 begin
-  Result := 0;
-  while Servings[Result].SizeClass < SizeClass do
-    Inc(Result);
+  Result := Ord(SizeClass > Servings[0].SizeClass) + Ord(SizeClass > Servings[1].SizeClass)
+    + Ord(SizeClass > Servings[2].SizeClass);
 end;
 
 function ServingClass(SizeClass: Cardinal): Cardinal;

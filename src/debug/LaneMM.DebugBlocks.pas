@@ -213,12 +213,6 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-// Returns the size class of a slot of Size bytes.
-function ClassOf(Size: NativeUInt): NativeUInt; inline;
-begin
-  Result := Process.ClassOf[NativeUInt(Size + ClassStep - 1) div ClassStep];
-end;
-
 // Takes a block without a cache, or where it has none of its class.
 function TakeSlow(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
 var
