@@ -94,8 +94,10 @@ asm
   mov rax, [rip + Process.ThreadSlot]
   mov rdx, fs:[rax]
   test rdx, rdx
-  jnz LargeBlockGet
-  jmp BlockGetSlow
+  jz BlockGetSlow
+  cmp rdi, ClassSizes
+  jae LargeBlockGet
+  jmp BlockGetSlow // IsDirect was just set
 end;
 
 procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);

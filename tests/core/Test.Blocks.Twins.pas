@@ -40,6 +40,9 @@ type
     function LastBlockOfASpan(Size: NativeUInt): Pointer;
     function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
   published
+    {$ifdef LINUX}
+    procedure ThreadWithAHeapAndWithoutTheFirstKeyGetsBlocksOfTheirSize;
+    {$endif}
     procedure TwinsAgreeOnRandomSequences;
     procedure EachTakesWhatTheOtherFreed;
     procedure TwinsRefuseTheSamePointers;
@@ -114,6 +117,36 @@ begin
   end;
   Result := NativeUInt(Index) shl PlaceShift + (NativeUInt(P) - NativeUInt(Span^.Start));
 end;
+
+{$ifdef LINUX}
+{$asmmode intel}
+procedure SetFirstKey(Value: NativeUInt); assembler; nostackframe;
+asm
+  mov fs:[FirstKeySlot], rdi
+end;
+
+// The system may refuse the key, or a signal handler bring the heap between the looks at both keys.
+procedure TBlocksTwinsTests.ThreadWithAHeapAndWithoutTheFirstKeyGetsBlocksOfTheirSize;
+var
+  P: array[0..2] of Pointer;
+begin
+  if not Process.HasFirstKeys then
+    Exit;
+  FreeMem(GetMem(ShortestKept * SliceSize)); // a run that serves what is taken for a large block
+  SetFirstKey(0);
+  P[0] := FirstKeyBlockGet(1);
+  P[1] := FirstKeyBlockGet(MaxClassSize);
+  P[2] := FirstKeyBlockGet(MaxClassSize + 1);
+  SetFirstKey(ClassSizes);
+  AssertTrue('smallest', BlockUsableSize(P[0]) < OsPageSize);
+  AssertTrue('span', FirstRecord(P[0])^.Kind = skBlocks);
+  AssertTrue('largest with a class', FirstRecord(P[1])^.Kind = skBlocks);
+  AssertTrue('larger', FirstRecord(P[2])^.Kind = skLarge);
+  FreeMem(P[0]);
+  FreeMem(P[1]);
+  FreeMem(P[2]);
+end;
+{$endif}
 
 procedure TBlocksTwinsTests.Play(const Twin: TTwin; out Results: array of NativeUInt);
 var
