@@ -91,13 +91,7 @@ asm
 @Check:
   cmp byte ptr [rip + Process.IsDirect], 0
   je MallocSlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rdx, fs:[rax]
-  test rdx, rdx
-  jz BlockGetSlow
-  cmp rdi, ClassSizes
-  jae LargeBlockGet
-  jmp BlockGetSlow // IsDirect was just set
+  jmp FastBlockGet
 end;
 
 procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);

@@ -38,9 +38,6 @@ function FirstKeyBlockGet(Size: TSize): Pointer;
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow
 /// path of the assembler routines, those of lib/ included.
 function BlockGetSlow(Size: NativeUInt): Pointer;
-/// BlockGet for a large size. In: Size in rdi, the thread's heap in rdx, on Windows in rcx and r8;
-/// out: rax.
-procedure LargeBlockGet;
 {$endif}
 
 implementation
