@@ -55,8 +55,10 @@ function HeapClaim(Span: PSpan): Boolean;
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
 /// Releases a span whose last block in use the owner has just freed.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
-/// Abandons the spans of an ended thread: moves them to Process.Abandoned. Returns false when some
-/// are left because another thread has the lock: then to be repeated.
+/// Abandons the spans of an ended thread but its current ones: moves them to Process.Abandoned.
+/// Returns false when some are left because another thread has the lock: then to be repeated.
+function HeapAbandonQueued(Heap: PHeap): Boolean;
+/// The same for all of its spans.
 function HeapAbandon(Heap: PHeap): Boolean;
 /// Retires all current spans: the next block of each class takes the slow path. The heap's thread.
 procedure HeapRetireAll(Heap: PHeap);
@@ -606,12 +608,11 @@ begin
   FillChar(Source^.Realloc, SizeOf(Source^.Realloc), 0);
 end;
 
-function HeapAbandon(Heap: PHeap): Boolean;
+function HeapAbandonQueued(Heap: PHeap): Boolean;
 var
   SizeClass: Cardinal;
 begin
   LargeReleaseOwn(Heap);
-  HeapRetireAll(Heap);
   Result := LockTry(Heap^.Lock);
   if not Result then
     Exit;
@@ -623,6 +624,12 @@ begin
   end;
   MoveCounts(Heap, Process.Abandoned);
   LockLeave(Heap^.Lock);
+end;
+
+function HeapAbandon(Heap: PHeap): Boolean;
+begin
+  HeapRetireAll(Heap);
+  Result := HeapAbandonQueued(Heap);
 end;
 
 procedure HeapRequeue(Heap: PHeap; Span: PSpan);

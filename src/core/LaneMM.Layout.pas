@@ -53,6 +53,8 @@ const
   /// process has 48 bits of addresses), and the bits below it count.
   HeapWordShift = {$ifdef CPU64} 16 {$else} 0 {$endif};
   HeapWordCountBits = HeapWordShift + 6;
+  /// Stacks of heaps that ended threads left; a power of two.
+  VacantStacks = 8;
   /// Most shards of the free runs; a process uses a power of two.
   ShardLimit = 16;
   /// Cache lines of a shard.

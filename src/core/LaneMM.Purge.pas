@@ -111,11 +111,12 @@ begin
   Process.ShelveNext := ShelveHeaps(Heap, PartSize);
 end;
 
-procedure SweepIfWanted;
+// Abandons at most MostHeaps vacant heaps before.
+procedure SweepIfWanted(MostHeaps: Cardinal);
 begin
   if (LoadAcquire(Process.SweepWanted) = 0) or (Swap(Process.SweepWanted, 0) = 0) then
     Exit;
-  ThreadsAbandonEnded;
+  ThreadsAbandonVacant(MostHeaps);
   SweepAll;
 end;
 
@@ -126,6 +127,7 @@ begin
   Own := OsThreadHeap;
   if Own <> nil then
     HeapRetireEmpty(Own);
+  ThreadsAbandonVacant(High(Cardinal));
   SweepAll;
   ShelveAll;
   ArenaPurge(AllSlices);
@@ -135,7 +137,7 @@ end;
 // Purges the memory that stayed free since the last call, empty spans of idle owners included.
 procedure ProcessPurge;
 begin
-  SweepIfWanted;
+  SweepIfWanted(High(Cardinal));
   ShelveAll;
   ArenaPurgeIdle;
 end;
@@ -146,13 +148,15 @@ const
   // A sweep that finds less than one part in this many of all memory is not repeated before memory
   // has grown by as much: the time of sweeps stays in proportion to the memory used or found.
   SweepShare = 8;
+  // A heap takes as long as the end of a thread.
+  HeapsAtOnce = 16;
 var
   Backed: NativeUInt;
 begin
   Backed := ArenaBackedSlices;
   if Backed < Process.SweepFrom then
     Exit;
-  SweepIfWanted;
+  SweepIfWanted(HeapsAtOnce);
   Process.SweepFrom := 0;
   if ArenaWarmSlices < Backed div SweepShare then
     Process.SweepFrom := Backed + Backed div SweepShare;
@@ -338,6 +342,8 @@ begin
     Swap(Process.PurgeState, Refused);
     OsWake(Process.PurgeState);
   end;
+  if ArenaBackedSlices >= PurgeStartSlices then
+    WantSweep; // it abandons the thread's heap, unless another thread takes it before
   PurgeNotify;
 end;
 

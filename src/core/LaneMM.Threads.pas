@@ -1,13 +1,16 @@
 /// The heaps of threads, from a thread's first block to its end; the start of Process.
 //
-// Owns:       Process.Heaps, UnusedHeaps, EndedHeaps, FreshHeaps, Abandoned, and the fields that
+// Owns:       Process.Heaps, VacantHeaps, UnusedHeaps, FreshHeaps, Abandoned, and the fields that
 //             ProcessStart sets; THeap.NextHeap, NextUnused, HomeShard.
 // Invariants: a heap record is never freed, so a thread that finds one in Process.Heaps may read
-//             it at any time. A record on UnusedHeaps has no span. One on EndedHeaps still has
-//             spans: a sweep had its lock when its thread ended.
+//             it at any time. It is the heap of one thread, or on one of VacantHeaps with the
+//             current spans of an ended thread, or on UnusedHeaps without a span, or on its way
+//             from one to the next in the hands of one thread. To all others a vacant heap is one
+//             whose thread sleeps.
 // Callers:    any thread; ProcessStart once, before any other thread runs.
-// Progress:   lock-free. UnusedHeaps is a stack that threads pop one record from: beside the
-//             record it counts the changes, so that a pop which was overtaken fails (ABA).
+// Progress:   lock-free. VacantHeaps and UnusedHeaps are stacks that threads pop one record from:
+//             beside the record each counts its changes, so that a pop which was overtaken fails
+//             (ABA).
 // Source:     the stack: Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118
 //             (1986), with the count of IBM System/370 "Principles of Operation", appendix A.
 unit LaneMM.Threads;
@@ -29,8 +32,9 @@ procedure ProcessStop;
 function ThreadHeap: PHeap;
 /// The same for FreeMem: returns Process.Abandoned instead of nil.
 function ThreadHeapOrAbandoned: PHeap;
-/// Abandons the heaps of ended threads that could not be abandoned yet.
-procedure ThreadsAbandonEnded;
+/// Abandons the vacant heaps, Most of them at most; requests a sweep if some are left, because
+/// there were more or another thread has their locks.
+procedure ThreadsAbandonVacant(Most: Cardinal);
 /// Returns true if no two threads have had heaps at a time.
 function ThreadsAreOne: Boolean;
 /// Returns true if Heap is the heap of a thread, or Process.Abandoned: a record of Process.Heaps.
@@ -125,44 +129,83 @@ begin
     Publish(Result);
 end;
 
-function UnusedFirst(Word: TAtomicWord): PHeap;
+// ---------------------------------------------------------------------------- heaps of no thread
+
+function StackFirst(Word: TAtomicWord): PHeap;
 begin
   Result := PHeap((Word and not CountMask) shr HeapWordShift);
 end;
 
-function UnusedWord(First: PHeap; Last: TAtomicWord): TAtomicWord;
+function StackWord(First: PHeap; Last: TAtomicWord): TAtomicWord;
 begin
   Result := NativeUInt(First) shl HeapWordShift or (Last + 1) and CountMask;
 end;
 
-procedure HeapReturn(Heap: PHeap);
+procedure StackPush(var Stack: TAtomicWord; Heap: PHeap);
 var
   Word: TAtomicWord;
 begin
   repeat
-    Word := LoadAcquire(Process.UnusedHeaps);
-    Heap^.NextUnused := UnusedFirst(Word);
-    // Release: what the last thread wrote to the record. Pairs with TakeUnused.
-  until CompareAndSwap(Process.UnusedHeaps, Word, UnusedWord(Heap, Word));
+    Word := LoadAcquire(Stack);
+    Heap^.NextUnused := StackFirst(Word);
+    // Release: what the last thread wrote to the record and its spans. Pairs with StackPop.
+  until CompareAndSwap(Stack, Word, StackWord(Heap, Word));
 end;
 
-// Takes a record of an ended thread; nil if none.
-function TakeUnused: PHeap;
+// Takes a record; nil if there is none.
+function StackPop(var Stack: TAtomicWord): PHeap;
 var
   Word: TAtomicWord;
 begin
   repeat
-    Word := LoadAcquire(Process.UnusedHeaps);
-    Result := UnusedFirst(Word);
+    Word := LoadAcquire(Stack);
+    Result := StackFirst(Word);
     if Result = nil then
       Exit;
     // If another thread takes the record now, NextUnused is read too late: the count has changed.
-  until CompareAndSwap(Process.UnusedHeaps, Word, UnusedWord(Result^.NextUnused, Word));
+  until CompareAndSwap(Stack, Word, StackWord(Result^.NextUnused, Word));
+end;
+
+// Returns which of VacantHeaps the calling thread leaves its heap on, and looks at first. It
+// follows from the address of the thread's stack, of which the system gives each to one thread
+// after the other: so of two chains of threads each keeps to its own blocks.
+function HomeStack: NativeUInt;
+const
+  // Stacks lie 1 to 8 MB apart.
+  NearShift = 20;
+  FarShift = 23;
+var
+  OnStack: Byte;
+begin
+  Result := NativeUInt(@OnStack);
+  Result := (Result shr NearShift xor Result shr FarShift) and (VacantStacks - 1);
+end;
+
+procedure Vacate(Heap: PHeap);
+begin
+  StackPush(Process.VacantHeaps[HomeStack], Heap);
+end;
+
+// Takes a vacant heap; nil if there is none.
+function TakeVacant: PHeap;
+var
+  Home, Index: NativeUInt;
+begin
+  Result := nil;
+  Home := HomeStack;
+  Index := 0;
+  while (Result = nil) and (Index < VacantStacks) do
+  begin
+    Result := StackPop(Process.VacantHeaps[Home xor Index]);
+    Inc(Index);
+  end;
 end;
 
 function HeapTake: PHeap;
 begin
-  Result := TakeUnused;
+  Result := TakeVacant;
+  if Result = nil then
+    Result := StackPop(Process.UnusedHeaps);
   if Result = nil then
     Result := NewHeapRecord;
 end;
@@ -180,7 +223,7 @@ begin
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
-  HeapReturn(Heap);
+  Vacate(Heap);
   Result := nil;
 end;
 
@@ -198,43 +241,44 @@ begin
     Result := Process.Abandoned;
 end;
 
-procedure PushEnded(Heap: PHeap);
+// Abandons vacant heaps, Most of them at most. Those that stay vacant, because another thread has
+// their locks, become a chain from Kept on; returns whether no other is left.
+function AbandonMost(Most: Cardinal; out Kept: PHeap): Boolean;
 var
-  First: NativeUInt;
+  Heap: PHeap;
 begin
+  Kept := nil;
   repeat
-    First := LoadAcquire(Process.EndedHeaps);
-    Heap^.NextUnused := PHeap(First);
-    // Release: the heap's fields before the list. Pairs with ThreadsAbandonEnded.
-  until CompareAndSwap(Process.EndedHeaps, First, NativeUInt(Heap));
+    Heap := TakeVacant;
+    if Heap = nil then
+      Exit(True);
+    if HeapAbandon(Heap) then
+      StackPush(Process.UnusedHeaps, Heap)
+    else
+    begin
+      Heap^.NextUnused := Kept;
+      Kept := Heap;
+    end;
+    Dec(Most);
+  until Most = 0;
+  Result := False;
 end;
 
-// Abandons the heap of an ended thread, now or, when a sweep has its lock, later.
-procedure Abandon(Heap: PHeap);
-begin
-  if HeapAbandon(Heap) then
-    HeapReturn(Heap)
-  else
-  begin
-    PushEnded(Heap);
-    WantSweep; // whose thread abandons it
-  end;
-end;
-
-procedure ThreadsAbandonEnded;
+procedure ThreadsAbandonVacant(Most: Cardinal);
 var
-  Heap, Next: PHeap;
+  Kept, Next: PHeap;
+  IsLast: Boolean;
 begin
-  if LoadAcquire(Process.EndedHeaps) = 0 then
-    Exit;
-  // Acquire: the heaps' fields. Pairs with PushEnded.
-  Heap := PHeap(Swap(Process.EndedHeaps, 0));
-  while Heap <> nil do
+  IsLast := AbandonMost(Most, Kept) and (Kept = nil);
+  while Kept <> nil do
   begin
-    Next := Heap^.NextUnused;
-    Abandon(Heap);
-    Heap := Next;
+    Next := Kept^.NextUnused;
+    Vacate(Kept);
+    Kept := Next;
   end;
+  // After Vacate: a sweep that was faster would not find them.
+  if not IsLast then
+    WantSweep;
 end;
 
 // The thread library calls it at the end of a thread that has a heap. It calls all such routines
@@ -246,7 +290,8 @@ begin
   OsSetThreadHeap(Heap);
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
-  Abandon(Heap);
+  HeapAbandonQueued(Heap);
+  Vacate(Heap);
   if @Hooks.PurgeNotify <> nil then
     Hooks.PurgeNotify;
 end;
@@ -289,7 +334,7 @@ begin
   if not HeapsAreLinked then
     Process.Heaps := NativeUInt(Heap);
   Process.UnusedHeaps := 0;
-  Process.EndedHeaps := 0;
+  FillChar(Process.VacantHeaps, SizeOf(Process.VacantHeaps), 0);
   Process.FreshHeaps := 0;
 end;
 

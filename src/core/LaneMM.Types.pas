@@ -201,8 +201,8 @@ type
                                                         //  to the end for this thread; a lost
                                                         //  count delays its first huge page
         NextHeap: PHeap;                                //< const   next in Process.Heaps
-        NextUnused: PHeap;                              //< racy    next record to reuse, or next of
-                                                        //  an ended thread; see LaneMM.Threads
+        NextUnused: PHeap;                              //< racy    next record of no thread; see
+                                                        //  LaneMM.Threads
         HomeShard: Byte;                                //< const   number of the shard where the
                                                         //  thread looks first
       );
@@ -344,8 +344,8 @@ type
                                                     //  old value decides for one more purge
         Heaps: TAtomicWord;                         //< shared  first of all heaps
         UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
-        EndedHeaps: TAtomicWord;                    //< shared  heaps of ended threads that could
-                                                    //  not be abandoned yet
+        VacantHeaps: array[0..VacantStacks - 1] of TAtomicWord; //< shared  heaps of ended threads
+                                                    //  with their current spans, likewise
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
                                                     //  never used, or of the end of its pages, or 0
         OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind

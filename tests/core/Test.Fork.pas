@@ -347,10 +347,13 @@ begin
 end;
 
 procedure TForkTests.CheckHeaps;
+var
+  Index: Integer;
 begin
   LockRecover;
   Same(0, LoadAcquire(Process.UnusedHeaps), 'heaps to reuse');
-  Same(0, LoadAcquire(Process.EndedHeaps), 'heaps of ended threads');
+  for Index := 0 to High(Process.VacantHeaps) do
+    Same(0, LoadAcquire(Process.VacantHeaps[Index]), 'vacant heaps');
   AssertTrue('a record after those of the parent', ThreadsFirstHeap = FirstHeap);
   InThread(TouchHeap);
   AssertTrue('a thread of the child has a new record', ThreadsFirstHeap <> FirstHeap);

@@ -844,12 +844,17 @@ begin
   OsSetThreadHeap(Kept);
 end;
 
-// What the end of a thread does.
+// What the end of a thread does, and the sweep after it.
 procedure TPlacesTests.ReturnHeap(Heap: PHeap);
+const
+  CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
+var
+  Word: TAtomicWord;
 begin
-  Heap^.NextUnused := PHeap(LoadAcquire(Process.EndedHeaps));
-  StoreRelease(Process.EndedHeaps, NativeUInt(Heap));
-  ThreadsAbandonEnded;
+  Word := Process.VacantHeaps[0];
+  Heap^.NextUnused := PHeap((Word and not CountMask) shr HeapWordShift);
+  Process.VacantHeaps[0] := NativeUInt(Heap) shl HeapWordShift or (Word + 1) and CountMask;
+  ThreadsAbandonVacant(High(Cardinal));
 end;
 
 procedure TPlacesTests.PrepareUnusedHeaps;

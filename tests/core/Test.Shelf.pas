@@ -379,6 +379,7 @@ begin
   AtLeast(Pages + 1, Process.ShelvedPages, 'shelved pages of all spans');
   Owner.Free;
   Owner := nil;
+  ThreadsAbandonVacant(High(Cardinal));
   AssertTrue('released', Span^.Kind <> skBlocks);
   Same(Pages, Process.ShelvedPages, 'shelved pages of all spans, after it');
 end;
@@ -408,6 +409,7 @@ begin
   Same(0, RemoteCount(Span), 'blocks on the list');
   Owner.Free;
   Owner := nil;
+  ThreadsAbandonVacant(High(Cardinal));
   SweepAsRequested;
   AssertTrue('abandoned', OwnerOf(Span) = Process.Abandoned);
   AssertTrue('shelved', RemoteIsShelved(Span));

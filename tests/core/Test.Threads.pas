@@ -75,13 +75,24 @@ type
 
   TEndedThreadsTests = class(TQuietTest)
   strict private
-    Heap: PHeap;
+    Heap, NextHeap: PHeap;
+    IsOwner: Boolean;
+    NextBlock: Integer;
     Blocks: array[0..59] of Pointer;
     procedure GetBlocks;
     procedure GetOneBlock;
+    procedure GetNextBlock;
+    procedure GetOneBlockAndRetireItsSpan;
+    procedure FreeBlocks(First, Last: Integer);
+    procedure NoteOwner;
     procedure LeaveBlocks;
   published
     procedure HeapThatASweepHeldWhenItsThreadEndedIsAbandonedLater;
+    procedure NextThreadTakesTheHeapOfAnEndedOneWithItsCurrentSpan;
+    procedure QueuedSpanOfAnEndedThreadIsForAllAtOnce;
+    procedure EndOfAThreadRequestsASweepOfALargeProgram;
+    procedure TrimAbandonsVacantHeaps;
+    procedure AtMostSoManyVacantHeapsAreAbandonedAtATime;
     procedure FirstFreeTakesOverASpanOfAnEndedThread;
     procedure LastFreeReleasesASpanOfAnEndedThread;
     procedure FreeOfABlockOfAnEndedThreadWaitsForNoLock;
@@ -606,7 +617,35 @@ begin
   FreeEach(Blocks, 1);
 end;
 
-// ---------------------------------------------------------------------------- ends under a lock
+// ---------------------------------------------------------------------------- vacant heaps
+
+// Returns whether no thread has Heap and it waits for the next one.
+function IsVacant(Heap: PHeap): Boolean;
+const
+  CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
+var
+  Index: Integer;
+  Next: PHeap;
+begin
+  Result := False;
+  for Index := 0 to High(Process.VacantHeaps) do
+  begin
+    Next := PHeap((LoadAcquire(Process.VacantHeaps[Index]) and not CountMask) shr HeapWordShift);
+    while (Next <> nil) and not Result do
+    begin
+      Result := Next = Heap;
+      Next := Next^.NextUnused;
+    end;
+  end;
+end;
+
+procedure TEndedThreadsTests.FreeBlocks(First, Last: Integer);
+var
+  Index: Integer;
+begin
+  for Index := First to Last do
+    FreeMem(Blocks[Index]);
+end;
 
 procedure TEndedThreadsTests.GetBlocks;
 var
@@ -626,19 +665,115 @@ begin
   Owner := StartIdleThread(GetBlocks);
   LockEnter(Heap^.Lock);
   EndThread(Owner);
+  Swap(Process.SweepWanted, 0);
+  ThreadsAbandonVacant(High(Cardinal));
+  Same(1, LoadAcquire(Process.SweepWanted), 'a sweep is wanted');
   LockLeave(Heap^.Lock);
   AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[1])) = Heap);
-  ThreadsAbandonEnded;
+  AssertTrue('vacant', IsVacant(Heap));
+  ThreadsAbandonVacant(High(Cardinal));
   AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[1])) = Process.Abandoned);
-  Same(0, LoadAcquire(Process.EndedHeaps), 'heaps left');
-  for Index := 1 to High(Blocks) do
-    FreeMem(Blocks[Index]);
+  AssertFalse('still vacant', IsVacant(Heap));
+  FreeBlocks(1, High(Blocks));
+end;
+
+procedure TEndedThreadsTests.NoteOwner;
+begin
+  NextHeap := ThreadHeap;
+  IsOwner := OwnerOf(ArenaSpan(Blocks[1])) = NextHeap;
+  FreeBlocks(1, High(Blocks));
+end;
+
+procedure TEndedThreadsTests.NextThreadTakesTheHeapOfAnEndedOneWithItsCurrentSpan;
+begin
+  ThreadsAbandonVacant(High(Cardinal));
+  EndThread(StartIdleThread(GetBlocks));
+  AssertTrue('vacant', IsVacant(Heap));
+  EndThread(StartIdleThread(NoteOwner));
+  AssertTrue('same heap', NextHeap = Heap);
+  AssertTrue('owner', IsOwner);
+end;
+
+procedure TEndedThreadsTests.GetOneBlockAndRetireItsSpan;
+begin
+  Heap := ThreadHeap;
+  GetOneBlock;
+  HeapRetireAll(Heap);
+end;
+
+procedure TEndedThreadsTests.QueuedSpanOfAnEndedThreadIsForAllAtOnce;
+begin
+  ThreadsAbandonVacant(High(Cardinal));
+  EndThread(StartIdleThread(GetOneBlockAndRetireItsSpan));
+  AssertTrue('vacant', IsVacant(Heap));
+  AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[0])) = Process.Abandoned);
+  FreeBlocks(0, 0);
+end;
+
+procedure TEndedThreadsTests.EndOfAThreadRequestsASweepOfALargeProgram;
+var
+  Large: Pointer;
+begin
+  Swap(Process.SweepWanted, 0);
+  Large := GetMem(8 * Megabyte);
+  EndThread(StartIdleThread(GetOneBlock));
+  // The purge thread may have been faster.
+  AssertTrue('wanted, or abandoned', (LoadAcquire(Process.SweepWanted) = 1)
+    or (OwnerOf(ArenaSpan(Blocks[0])) = Process.Abandoned));
+  FreeMem(Large);
+  FreeBlocks(0, 0);
+end;
+
+procedure TEndedThreadsTests.TrimAbandonsVacantHeaps;
+begin
+  EndThread(StartIdleThread(GetOneBlock));
+  ProcessTrim;
+  AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[0])) = Process.Abandoned);
+  FreeBlocks(0, 0);
+end;
+
+procedure TEndedThreadsTests.GetNextBlock;
+begin
+  GetMem(Blocks[NextBlock], AwaitedSize);
+  Inc(NextBlock);
+end;
+
+function VacantCount: Integer;
+var
+  Heap: PHeap;
+begin
+  Result := 0;
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    Inc(Result, Ord(IsVacant(Heap)));
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+procedure TEndedThreadsTests.AtMostSoManyVacantHeapsAreAbandonedAtATime;
+var
+  Workers: array[0..3] of TWorker;
+  Index, Before: Integer;
+begin
+  NextBlock := 0;
+  for Index := 0 to High(Workers) do
+    Workers[Index] := StartIdleThread(GetNextBlock);
+  for Index := 0 to High(Workers) do
+    EndThread(Workers[Index]);
+  Before := VacantCount;
+  AtLeast(Length(Workers), Before, 'vacant heaps');
+  ThreadsAbandonVacant(3);
+  Same(Before - 3, VacantCount, 'vacant heaps left');
+  Same(1, LoadAcquire(Process.SweepWanted), 'a sweep is wanted');
+  FreeBlocks(0, High(Workers));
 end;
 
 // Ends a thread that leaves one span with all blocks of Blocks but the first.
 procedure TEndedThreadsTests.LeaveBlocks;
 begin
   EndThread(StartIdleThread(GetBlocks));
+  ThreadsAbandonVacant(High(Cardinal));
   AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = Process.Abandoned);
 end;
 
@@ -663,6 +798,7 @@ var
   Span: PSpan;
 begin
   EndThread(StartIdleThread(GetOneBlock));
+  ThreadsAbandonVacant(High(Cardinal));
   Span := ArenaSpan(Blocks[0]);
   AssertTrue('abandoned', OwnerOf(Span) = Process.Abandoned);
   Same(1, Span^.Used, 'blocks in use');
@@ -719,6 +855,7 @@ end;
 
 procedure TThreadsTests.FewBlocksOfManySizesTakeFewPages;
 begin
+  ThreadsAbandonVacant(High(Cardinal)); // those of other tests have current spans of many sizes
   InThread(GetOneOfEachSize);
   CheckPages;
 end;

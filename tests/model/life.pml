@@ -52,7 +52,8 @@
  *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *     MoveQueue: QueueTake HeapTakeOver
  *     QueueTake: QueueRemove
  *     QueueAdd:
@@ -72,15 +73,19 @@
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
  *   LaneMM.Threads
- *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
- *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
- *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
- *     ThreadEnded: Abandon
+ *     Vacate: StackPush VacantHeaps
+ *     TakeVacant: StackPop VacantHeaps
+ *     HeapTake: TakeVacant StackPop UnusedHeaps
+ *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
+ *     ThreadEnded: HeapAbandonQueued Vacate
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
- * allocates once, and may end at any time; 3 has no heap, it frees, and allocates Allocs3 times; 4
- * sweeps all heaps and abandons ended ones, again and again, and may stop for ever with the lock of a
- * heap. One span, Blocks blocks of it, all in one size class.
+ * allocates once, and may end at any time (with -DBegins it is a thread that begins while 1 is at work: it
+ * has no heap until that of 1 is vacant); 3 has no heap, it frees, and allocates Allocs3 times; 4 sweeps
+ * all heaps and abandons vacant ones, again and again, and may stop for ever with the lock of a heap. The
+ * stacks of vacant heaps
+ * are model stack.pml, here a set. One span, Blocks blocks of it, all in one size class.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT,
@@ -90,7 +95,8 @@
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
  *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT,
- *                                                                   PUSH_EARLY, CURRENT_BLIND
+ *                                                                   PUSH_EARLY, CURRENT_BLIND,
+ *                                                                   ADOPT_BLIND
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
@@ -138,7 +144,7 @@ byte Held;             /* 1: current, and its last free is not noticed */
 byte Queued;           /* set of heaps that have the span in a queue */
 byte Taken;            /* set of heaps that have it on Taken */
 byte Locks;            /* set of heaps whose lock is taken */
-byte EndedHeaps;       /* set of heaps */
+byte VacantHeaps;      /* set of heaps */
 
 /* Ghosts */
 bool Live;             /* not in the arena */
@@ -147,6 +153,9 @@ byte Done;             /* threads that are through */
 bool GiverDone;
 bool Alive[4];         /* the heap has a thread */
 bool Stopped;          /* the sweeper stopped with a lock */
+#ifdef Begins
+bool HasBegun;         /* thread 2 */
+#endif
 
 #if Blocks == 2
 #define Count(s) (((s) & 1) + ((s) >> 1 & 1))
@@ -493,11 +502,7 @@ inline HeapRetireEmpty(h) {
   fi
 }
 
-/* HeapAbandon; Abandon. */
-inline Abandon(h) {
-#ifndef ABANDON_CURRENT
-  RetireCurrent(h);                                            /* HeapRetireAll */
-#endif
+inline HeapAbandonQueued(h) {
 #ifdef ABANDON_ENTERS
   LockEnter(h, ok);
 #else
@@ -510,25 +515,65 @@ inline Abandon(h) {
     :: Queued & Bit(h) -> QueueRemove(h); HeapTakeOver(Abandoned)
     :: else
     fi;
-    LockLeave(h)
-  :: else ->
-#ifdef ENDED_FORGOTTEN
-    skip
-#else
-    d_step { Law(0, !(EndedHeaps & Bit(h))); EndedHeaps = EndedHeaps | Bit(h) } /* PushEnded */
-#endif
+    LockLeave(h);
+    ok = true
+  :: else
   fi
 }
 
-inline ThreadsAbandonEnded() {
+inline HeapAbandon(h) {
+#ifndef ABANDON_CURRENT
+  RetireCurrent(h);                                            /* HeapRetireAll */
+#endif
+  HeapAbandonQueued(h)
+}
+
+inline Vacate(h) {
+  d_step { Law(0, !(VacantHeaps & Bit(h))); VacantHeaps = VacantHeaps | Bit(h) }
+}
+
+/* TakeVacant, AbandonMost, for one heap: it is unused after that, or vacant again. */
+inline AbandonVacant(h) {
+  d_step {
+    if
+    :: VacantHeaps & Bit(h) -> VacantHeaps = VacantHeaps & ~Bit(h); ok = true
+    :: else -> ok = false
+    fi
+  };
+  if
+  :: ok ->
+    HeapAbandon(h);
+    if
+    :: ok
+    :: else ->
+#ifdef ENDED_FORGOTTEN
+      skip
+#else
+      Vacate(h)
+#endif
+    fi
+  :: else
+  fi
+}
+
+inline ThreadsAbandonVacant() {
 #ifdef ENDED_KEPT
   skip
 #else
-  d_step { ended = EndedHeaps; EndedHeaps = 0 };               /* Swap */
-  if :: ended & Bit(1) -> Abandon(1) :: else fi;
-  if :: ended & Bit(2) -> Abandon(2) :: else fi;
-  ended = 0
+  AbandonVacant(1);
+  AbandonVacant(2)
 #endif
+}
+
+/* HeapTake of a thread that begins: TakeVacant. */
+inline HeapTake() {
+  atomic {
+    heap = 1;
+    Alive[heap] = true;
+#ifndef ADOPT_BLIND
+    VacantHeaps = VacantHeaps & ~Bit(heap)
+#endif
+  }
 }
 
 /* ------------------------------------------------------------------------------- blocks */
@@ -654,9 +699,8 @@ inline BlockFree(me, b) {
 }
 
 inline ThreadEnded() {
-  Alive[heap] = false;
-  Abandon(heap);
-  heap = 0
+  HeapAbandonQueued(heap);
+  d_step { Alive[heap] = false; Vacate(heap); heap = 0 }
 }
 
 /* ------------------------------------------------------------------------------- threads */
@@ -683,6 +727,9 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
   :: atomic { gives && Holder[2] == me -> if :: Holder[2] = 2 :: Holder[2] = 3 fi }
 #endif
   :: heap != 0 -> ThreadEnded(); Forget()
+#ifdef Begins
+  :: atomic { me == 2 && !HasBegun && VacantHeaps != 0 -> HasBegun = true; HeapTake() }
+#endif
   :: heap != 0 && IsCurrent == heap -> HeapRetireEmpty(heap); Forget()
   :: atomic { (gives || GiverDone) && !Uses(me) -> break }
   od;
@@ -690,14 +737,14 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
 }
 
 proctype Sweeper() {
-  byte l, ended;
+  byte l;
   bool ok;
   bool stops = true;
   do
   :: HeapSweep(1)
   :: HeapSweep(2)
   :: HeapSweep(Abandoned)
-  :: EndedHeaps != 0 -> ThreadsAbandonEnded()
+  :: VacantHeaps != 0 -> ThreadsAbandonVacant()
   :: break
   od;
   atomic { l = 0; ok = false; Done++ };
@@ -711,13 +758,18 @@ over:
 }
 
 init {
-  byte l, ended;
+  byte l;
   bool ok;
   bool stops = false;
   atomic {
-    Alive[1] = true; Alive[2] = true;
+    Alive[1] = true;
     run Thread(1, 1, Allocs1, true);
+#ifdef Begins
+    run Thread(2, 0, Allocs2, false);
+#else
+    Alive[2] = true;
     run Thread(2, 2, Allocs2, false);
+#endif
     run Thread(3, 0, Allocs3, false);
     run Sweeper()
   };
@@ -725,7 +777,7 @@ init {
   :: Done == 4
   :: timeout -> Law(8, Stopped && Done == 3); goto stop
   fi;
-  ThreadsAbandonEnded();
+  ThreadsAbandonVacant();
   Law(7, !Live || Owner == Abandoned || Alive[Owner]);
   HeapSweep(1);
   HeapSweep(2);

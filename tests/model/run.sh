@@ -68,6 +68,7 @@ else fail 'the models have not the steps of the code'
 fi
 
 holds life
+holds life -DBegins
 breaks life 1 TAKE_BY_LOAD
 breaks life 1 OWNER_KEPT
 breaks life 2 THIEF_BLIND
@@ -80,6 +81,7 @@ breaks life 4 TAKE_BY_STORE
 breaks life 5 OWNER_AFTER
 breaks life 5 RECLAIM_SILENT
 breaks life 5 PUSH_EARLY
+breaks life 5 ADOPT_BLIND -DBegins
 breaks life 1 CLAIM_UNQUEUED
 breaks life 6 SWEEP_NO_TAKEN
 breaks life 6 ABANDON_CURRENT
@@ -163,7 +165,7 @@ holds stack
 breaks stack 1 NO_COUNT
 breaks stack 1 POP_BY_STORE
 breaks stack 2 PUSH_BY_STORE
-breaks stack 2 TAKE_BY_STORE
+breaks stack 2 KEPT_FORGOTTEN
 
 holds lock
 breaks lock 1 ENTER_BY_STORE
@@ -178,6 +180,8 @@ do
   breaks wake 1 "$Mutation"
 done
 breaks wake 2 ENDED_SILENT
+breaks wake 2 VACATE_SILENT
+breaks wake 2 WANT_EARLY
 
 holds guard
 for Mutation in FORBID_BLIND HOLD_BLIND LOOK_FIRST WAIT_FIRST CHANGE_EARLY READERS_AS_FLAG \

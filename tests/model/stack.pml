@@ -1,31 +1,37 @@
-/* The stack of heap records that ended threads left: any thread pushes, any thread pops one.
+/* The heap records of ended threads: any thread leaves one, any thread takes one, and a sweep abandons
+ * those that wait.
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Threads
- *     HeapReturn: LoadAcquire UnusedHeaps NextUnused:= CompareAndSwap UnusedHeaps
- *     TakeUnused: LoadAcquire UnusedHeaps CompareAndSwap UnusedHeaps NextUnused
- *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
- *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
- *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
+ *     StackPush: LoadAcquire NextUnused:= CompareAndSwap
+ *     StackPop: LoadAcquire CompareAndSwap NextUnused
+ *     HeapTake: TakeVacant StackPop UnusedHeaps
+ *     Vacate: StackPush VacantHeaps
+ *     TakeVacant: StackPop VacantHeaps
+ *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
  *
  * The count beside the first record goes from 0 to CountLimit - 1 and begins again. A pop that was
- * overtaken by CountLimit changes, or a multiple, is beyond this model, and beyond the code.
+ * overtaken by CountLimit changes, or a multiple, is beyond this model, and beyond the code. Of the
+ * stacks of vacant heaps there is one here; a record passes from stack to stack just as between two.
  *
- * Threads: two that take a record and return it, again and again; each may instead leave it on
- * EndedHeaps, whose records are linked through the same field, and return those of all threads; a
- * third does it once. None waits for another: each step is always possible.
+ * Threads: one that twice takes a record and leaves it vacant, or abandons vacant heaps, of which some
+ * stay vacant; two that take a record and leave it. None waits for another: each step is always possible.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 single    a record is taken by one thread at a time     NO_COUNT, POP_BY_STORE
- *   2 whole     in the end all records are on UnusedHeaps     PUSH_BY_STORE, TAKE_BY_STORE
+ *   2 whole     in the end each record is on a stack          PUSH_BY_STORE, KEPT_FORGOTTEN
  */
 
 #define Nil 3
 #ifndef Rounds
-#define Rounds 2
+#define Rounds 1
 #endif
-#define CountLimit 16
+#define CountLimit 32
+
+#define VacantHeaps 0
+#define UnusedHeaps 1
 
 #ifdef Only
 #define Law(n, c) assert((n) != Only || (c))
@@ -33,27 +39,26 @@
 #define Law(n, c) assert(c)
 #endif
 
-byte UnusedHeaps, Changes;          /* one word: first record, count of changes */
-byte EndedHeaps = Nil;
+byte First[2], Changes[2];          /* words: first record, count of changes */
 byte NextUnused[3];
-byte Place[3];                      /* ghost: 0 on UnusedHeaps, 1 taken, 2 on EndedHeaps */
+bool Taken[3];                      /* ghost: a thread has it */
 byte Through;                       /* ghost: threads at the end */
 
-inline HeapReturn(h) {
-  Place[h] = 0;
+inline StackPush(stack, h) {
+  Taken[h] = false;
   do
-  :: d_step { first = UnusedHeaps; count = Changes };          /* LoadAcquire */
+  :: d_step { first = First[stack]; count = Changes[stack] };  /* LoadAcquire */
     NextUnused[h] = first;
     atomic {                                                   /* CompareAndSwap */
       if
 #ifdef PUSH_BY_STORE
       :: true ->
 #else
-      :: UnusedHeaps == first && Changes == count ->
+      :: First[stack] == first && Changes[stack] == count ->
 #endif
-        UnusedHeaps = h;
+        First[stack] = h;
 #ifndef NO_COUNT
-        Changes = (Changes + 1) % CountLimit;
+        Changes[stack] = (Changes[stack] + 1) % CountLimit;
 #endif
         break
       :: else
@@ -62,9 +67,9 @@ inline HeapReturn(h) {
   od
 }
 
-inline TakeUnused() {
+inline StackPop(stack) {
   do
-  :: d_step { own = UnusedHeaps; count = Changes };            /* LoadAcquire */
+  :: d_step { own = First[stack]; count = Changes[stack] };    /* LoadAcquire */
     if
     :: own == Nil -> break
     :: else
@@ -75,14 +80,14 @@ inline TakeUnused() {
 #ifdef POP_BY_STORE
       :: true ->
 #else
-      :: UnusedHeaps == own && Changes == count ->
+      :: First[stack] == own && Changes[stack] == count ->
 #endif
-        UnusedHeaps = first;
+        First[stack] = first;
 #ifndef NO_COUNT
-        Changes = (Changes + 1) % CountLimit;
+        Changes[stack] = (Changes[stack] + 1) % CountLimit;
 #endif
-        Law(1, Place[own] == 0);
-        Place[own] = 1;
+        Law(1, !Taken[own]);
+        Taken[own] = true;
         break
       :: else
       fi
@@ -90,51 +95,62 @@ inline TakeUnused() {
   od
 }
 
-inline PushEnded(h) {
-  Place[h] = 2;
+inline TakeVacant() { StackPop(VacantHeaps) }
+inline Vacate(h) { StackPush(VacantHeaps, h) }
+
+inline HeapTake() {
+  TakeVacant();
+  if
+  :: own == Nil -> StackPop(UnusedHeaps)
+  :: else
+  fi
+}
+
+/* HeapAbandon succeeds or not: another thread may have the lock. */
+inline AbandonMost() {
   do
-  :: first = EndedHeaps;                                       /* LoadAcquire */
-    NextUnused[h] = first;
-    atomic {                                                   /* CompareAndSwap */
-      if
-      :: EndedHeaps == first -> EndedHeaps = h; break
-      :: else
-      fi
-    }
+  :: TakeVacant();
+    if
+    :: own == Nil -> break
+    :: own != Nil -> StackPush(UnusedHeaps, own)
+    :: own != Nil -> NextUnused[own] = kept; kept = own
+    fi;
+    if
+    :: true
+    :: break                                                   /* Most */
+    fi
   od
 }
 
-/* Abandon, with HeapAbandon, succeeds here for each. */
-inline ThreadsAbandonEnded() {
-#ifdef TAKE_BY_STORE
-  ended = EndedHeaps;
-  EndedHeaps = Nil;
-#else
-  d_step { ended = EndedHeaps; EndedHeaps = Nil };             /* Swap */
-#endif
+inline ThreadsAbandonVacant() {
+  AbandonMost();
   do
-  :: ended != Nil ->
-    next = NextUnused[ended];
-    HeapReturn(ended);
-    ended = next
+  :: kept != Nil ->
+    next = NextUnused[kept];
+#ifndef KEPT_FORGOTTEN
+    Vacate(kept);
+#endif
+    kept = next
   :: else -> break
   od
 }
 
 inline Forget() {
-  atomic { own = Nil; first = 0; count = 0; next = 0; ended = Nil }
+  atomic { own = Nil; first = 0; count = 0; next = 0; kept = Nil }
 }
 
-proctype Thread(byte rounds) {
-  byte own = Nil, first, count, next, ended = Nil;
+proctype Thread(byte rounds; bool sweeps) {
+  byte own = Nil, first, count, next, kept = Nil;
   do
   :: rounds > 0 ->
     rounds--;
-    TakeUnused();
     if
-    :: own == Nil                                              /* a new record, not of these */
-    :: own != Nil -> HeapReturn(own)
-    :: own != Nil -> PushEnded(own); ThreadsAbandonEnded()
+    :: HeapTake();
+      if
+      :: own == Nil                                            /* a new record, not of these */
+      :: else -> Vacate(own)
+      fi
+    :: sweeps -> ThreadsAbandonVacant()
     fi;
     Forget()
   :: else -> break
@@ -142,18 +158,26 @@ proctype Thread(byte rounds) {
   Through++
 }
 
+/* Returns in n how many records are on the stack. */
+inline CountStack(stack) {
+  s = First[stack];
+  do
+  :: s != Nil && n < 4 -> Law(2, !Taken[s]); s = NextUnused[s]; n++
+  :: else -> break
+  od
+}
+
 init {
   atomic {
-    NextUnused[0] = 1; NextUnused[1] = 2; NextUnused[2] = Nil;
-    run Thread(Rounds); run Thread(Rounds); run Thread(1)
+    First[UnusedHeaps] = 2;
+    NextUnused[0] = 1; NextUnused[1] = Nil; NextUnused[2] = Nil;
+    run Thread(2, true); run Thread(Rounds, false); run Thread(Rounds, false)
   };
   Through == 3;
   d_step {
-    byte s = UnusedHeaps, n = 0;
-    do
-    :: s != Nil && n < 4 -> Law(2, Place[s] == 0); s = NextUnused[s]; n++
-    :: else -> break
-    od;
-    Law(2, n == 3 && EndedHeaps == Nil)
+    byte s, n = 0;
+    CountStack(VacantHeaps);
+    CountStack(UnusedHeaps);
+    Law(2, n == 3)
   }
 }

@@ -138,7 +138,7 @@ BEGIN {
   for (i = 1; i <= count; i++) operations[words[i]] = 1
   count = split("Owner Used FreeList Remote IsCurrent Section RunsClaimed Taken Released SweepWanted PurgeState" \
     " WarmSlices State Link GuardReaders GuardChanges Backed Frontier Committed CommitsUnderWay Reserved Limit Heaps" \
-    " UnusedHeaps EndedHeaps FreshHeaps NextUnused ShelvedPages Requested Answered Postponed ReporterState ReporterChanges", words, " ")
+    " UnusedHeaps VacantHeaps FreshHeaps NextUnused ShelvedPages Requested Answered Postponed ReporterState ReporterChanges", words, " ")
   for (i = 1; i <= count; i++) fields[words[i]] = 1
   passed = 0
   failed = 0

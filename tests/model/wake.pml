@@ -11,8 +11,9 @@
  *       LoadAcquire SweepWanted LoadAcquire PurgeState
  *     PurgeTick: WakeThread
  *     PurgeNotify: WakeThread HeapRetireAll
- *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted ThreadsAbandonEnded
- *     ProcessTrim: HeapRetireEmpty PurgeNotify
+ *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted ThreadsAbandonVacant
+ *     NotifyOfEnd: Swap PurgeState OsWake PurgeState WantSweep PurgeNotify
+ *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
  *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
@@ -32,12 +33,14 @@
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
  *     HeapTakeOver: SetOwner PushTaken
  *     HeapRetireAll: RetireCurrent
- *     HeapAbandon: HeapRetireAll LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *   LaneMM.Threads
- *     Abandon: HeapAbandon HeapReturn PushEnded WantSweep
- *     PushEnded: LoadAcquire EndedHeaps NextUnused:= CompareAndSwap EndedHeaps
- *     ThreadsAbandonEnded: LoadAcquire EndedHeaps Swap EndedHeaps NextUnused Abandon
- *     ThreadEnded: Abandon
+ *     Vacate: StackPush VacantHeaps
+ *     TakeVacant: StackPop VacantHeaps
+ *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
+ *     ThreadEnded: HeapAbandonQueued Vacate
  *   LaneMM.Free
  *     RemoteBlockFree: Owner AfterPush RemotePush
  *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
@@ -62,12 +65,12 @@
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
- *                  Released, unless the span is still current in the heap of a thread that lives
+ *                  Released, unless the span is current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
  *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
  *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT
- *   2 abandoned    ... and no heap of an ended thread waits to be abandoned
- *                        ENDED_SILENT
+ *   2 abandoned    ... and no heap is vacant
+ *                        ENDED_SILENT, VACATE_SILENT, WANT_EARLY
  *
  * A free that has begun ends before the next look of the purge thread, 400 ms later: the purge thread
  * waits for InFree here. A thread that is stopped for longer in the middle of a free keeps its span until
@@ -94,7 +97,8 @@ bool HeapLock[2];                   /* heap 0: the owner's; 1: Process.Abandoned
 byte At;                            /* heap whose queue has the span; 2 none */
 byte Taken;                         /* heap that has it on Taken; 2 none */
 bool GivenUp;
-bool EndedHeaps;                    /* heap 0 is on Process.EndedHeaps */
+bool VacantHeaps;                   /* heap 0 is vacant */
+bool Ended;                         /* ghost: its thread has ended */
 bool IsCurrent;
 byte Held;                          /* 1: current, and its last free is not noticed */
 byte Used, Remote;                  /* counts */
@@ -328,8 +332,8 @@ inline RemoteFree(h) {
   fi
 }
 
-/* HeapAbandon, of heap 0, whose current span is retired. */
-inline Abandon() {
+/* Of heap 0. */
+inline HeapAbandonQueued() {
   LockTry(0);
   if
   :: r ->
@@ -341,19 +345,34 @@ inline Abandon() {
       PushTaken(1)
     :: else
     fi;
-    HeapLock[0] = false
-  :: else ->
-    EndedHeaps = true;                                         /* PushEnded */
-#ifndef ENDED_SILENT
-    WantSweep()
-#endif
+    HeapLock[0] = false;
+    r = true
+  :: else
   fi
 }
 
-inline ThreadsAbandonEnded() {
-  d_step { r = EndedHeaps; EndedHeaps = false };               /* Swap */
+/* TakeVacant, AbandonMost, Vacate. */
+inline ThreadsAbandonVacant() {
+  d_step { r = VacantHeaps; VacantHeaps = false };
   if
-  :: r -> Abandon()
+  :: r ->
+    if :: IsCurrent -> RetireCurrent() :: else fi;             /* HeapAbandon: HeapRetireAll */
+    HeapAbandonQueued();
+    if
+    :: r
+    :: else ->
+#ifdef WANT_EARLY
+      WantSweep();
+      VacantHeaps = true
+#else
+      VacantHeaps = true;
+#ifdef ENDED_SILENT
+      skip
+#else
+      WantSweep()
+#endif
+#endif
+    fi
   :: else
   fi
 }
@@ -392,10 +411,13 @@ proctype OwnerThread() {
     LockTry(0);
     if :: r -> HeapLock[0] = false :: else fi;
     Notify()
-  :: !ended ->                                                 /* ThreadEnded, HeapAbandon */
+  :: !ended ->                                                 /* ThreadEnded */
     ended = true;
-    if :: IsCurrent -> RetireCurrent() :: else fi;
-    Abandon();
+    HeapAbandonQueued();
+    d_step { VacantHeaps = true; Ended = true };               /* Vacate */
+#ifndef VACATE_SILENT
+    WantSweep();                                               /* NotifyOfEnd */
+#endif
 #ifndef END_SILENT
     Notify()
 #endif
@@ -417,6 +439,7 @@ proctype Trimmer() {                                           /* ProcessTrim */
   bool late;
 #endif
   byte s, u;
+  ThreadsAbandonVacant(); r = false;
   HeapSweep(0);
   HeapSweep(1);
 #ifndef TRIM_SILENT
@@ -482,7 +505,7 @@ proctype PurgeThread() {                                       /* RunThread */
     if
     :: r ->
       d_step { r = SweepWanted; SweepWanted = false };         /* Swap */
-      if :: r -> ThreadsAbandonEnded(); HeapSweep(0); HeapSweep(1) :: else fi
+      if :: r -> ThreadsAbandonVacant(); HeapSweep(0); HeapSweep(1) :: else fi
     :: else
     fi;
     d_step { r = !ShardLock; ShardLock = true };               /* ArenaPurgeIdle, TakeOldest: Enter */
@@ -546,7 +569,7 @@ init {
     run OwnerThread(); run PurgeThread()
   };
   timeout -> d_step {
-    Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent));
-    Law(2, !EndedHeaps)
+    Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent && !Ended));
+    Law(2, !VacantHeaps)
   }
 }

@@ -25,7 +25,7 @@ const
   // where another thread came in between.
   Takers: array[0..11] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
     'Arena.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
-    'Heap.HeapSweep', 'Heap.HeapAbandon', 'Sampler.BlockForSample',
+    'Heap.HeapSweep', 'Heap.HeapAbandonQueued', 'Sampler.BlockForSample',
     'Large.LargeReleaseKept');
   NoPurgeThread = 3;       // a value of Process.PurgeState
   Free = 0;
@@ -386,8 +386,8 @@ const
       Many: 30; Work: SweepSpans),
     (Item: 'block of an empty span'; Kind: kiHeap; Taker: 'Heap.HeapEmptied'; Few: 512; Many: 2048;
       Work: EmptyShared),
-    (Item: 'span that is abandoned'; Kind: kiHeap; Taker: 'Heap.HeapAbandon'; Few: 10; Many: 30;
-      Work: AbandonSpans),
+    (Item: 'span that is abandoned'; Kind: kiHeap; Taker: 'Heap.HeapAbandonQueued'; Few: 10;
+      Many: 30; Work: AbandonSpans),
     (Item: 'abandoned span that is queued'; Kind: kiAbandoned; Taker: 'Heap.Reclaim'; Few: 10;
       Many: 30; Work: AbandonSpans),
     (Item: 'full span of sampled blocks'; Kind: kiSamples; Taker: 'Sampler.BlockForSample'; Few: 10;

@@ -39,7 +39,7 @@ type
     Address: UInt64;        //< of its record in the target
     Head: THeap;            //< its record
     IsUnused: Boolean;      //< no thread has it
-    IsAbandoned: Boolean;   //< it has the spans of all ended threads
+    IsAbandoned: Boolean;   //< it has spans of an ended thread, or of all
     Name: string;           //< of the thread, or nothing
   end;
   PHeapRecord = ^THeapRecord;
@@ -55,7 +55,8 @@ type
     procedure FindRuns(Index: Integer);
     procedure ReadHeaps;
     procedure ReadHeap(Index: Integer; Address: UInt64);
-    procedure MarkUnused;
+    procedure MarkStack(Word: UInt64; IsVacant: Boolean);
+    procedure MarkStacks;
     procedure Clear;
   public
     Target: TTarget;
@@ -375,21 +376,32 @@ begin
   HeapIndexes.AddOrSetValue(Address, Index);
 end;
 
-// Marks the heaps that wait for a thread: the chain from UnusedHeaps on, whose word also counts.
-procedure THeapImage.MarkUnused;
+// Marks the heaps of a stack of those that wait for a thread, whose word also counts. A vacant one
+// has spans of a thread that has ended.
+procedure THeapImage.MarkStack(Word: UInt64; IsVacant: Boolean);
 var
   Next: UInt64;
   Index, StepsLeft: Integer;
 begin
-  Next := (State^.UnusedHeaps and not (NativeUInt(1) shl HeapWordCountBits - 1))
-    shr HeapWordShift;
+  Next := (Word and not (NativeUInt(1) shl HeapWordCountBits - 1)) shr HeapWordShift;
   StepsLeft := Length(Heaps); // the chain may change meanwhile
   while HeapIndexes.TryGetValue(Next, Index) and (StepsLeft > 0) do
   begin
-    Heaps[Index].IsUnused := True;
+    Heaps[Index].IsUnused := not IsVacant;
+    Heaps[Index].IsAbandoned := IsVacant;
+    Heaps[Index].Head.ThreadNumber := 0;
     Next := UInt64(Heaps[Index].Head.NextUnused);
     Dec(StepsLeft);
   end;
+end;
+
+procedure THeapImage.MarkStacks;
+var
+  Index: Integer;
+begin
+  MarkStack(State^.UnusedHeaps, False);
+  for Index := 0 to VacantStacks - 1 do
+    MarkStack(State^.VacantHeaps[Index], True);
 end;
 
 procedure THeapImage.ReadHeaps;
@@ -410,7 +422,7 @@ begin
     Inc(Count);
   end;
   SetLength(Heaps, Count);
-  MarkUnused;
+  MarkStacks;
   NameThreads(Self);
 end;
 
