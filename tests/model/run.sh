@@ -3,7 +3,7 @@
 # to the model that must break the law named with it. Prints a line for each; exit code 1 if any is
 # not as expected, 2 without spin.
 #
-#   run.sh            all of it, each search complete; needs spin, a C compiler, 4 GB of memory
+#   run.sh            all of it, each search complete; needs spin, a C compiler, 5 GB of memory
 #   run.sh --deep     larger configurations as well; minutes, 8 GB
 #   CC, CFLAGS        the C compiler (gcc) and its options for complete searches (-O2)
 
