@@ -10,7 +10,7 @@
 // Callers:    any thread; ProcessStart once, before any other thread runs.
 // Progress:   lock-free. VacantHeaps and UnusedHeaps are stacks that threads pop one record from:
 //             beside the record each counts its changes, so that a pop which was overtaken fails
-//             (ABA).
+//             (ABA). A thread that stands still with records in its hands keeps these alone.
 // Source:     the stack: Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118
 //             (1986), with the count of IBM System/370 "Principles of Operation", appendix A.
 unit LaneMM.Threads;

@@ -1,6 +1,6 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | leak | leakempty | churn | leakchurn | locked
+//   Planted stop | damage | overrun | leak | leakempty | vacant | churn | leakchurn | locked
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -25,6 +25,8 @@ const
   LeakPairCount = 10;
   LeakCycleCount = 5;
   LeakEmptyCount = 10;
+  LeftCount = 12;
+  LeftSize = 5000;
 
 type
   TAlpha = class
@@ -45,6 +47,7 @@ var
   Texts: array[0..TextCount - 1] of UnicodeString;
   Larges: array[0..LargeCount - 1] of Pointer;
   Shared: array[0..SharedCount - 1] of Pointer;
+  Left: array[0..LeftCount - 1] of Pointer;
   Overrun: PByte;
   IsShared: Boolean;
   Classes: TClassStatuses;
@@ -163,6 +166,16 @@ begin
   WriteLn('damaged ', NativeUInt(Blocks[90]));
 end;
 
+// Ends last: no thread takes its heap.
+function LeaveHeap(Parameter: Pointer): PtrInt;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Left) do
+    GetMem(Left[Index], LeftSize);
+  Result := 0;
+end;
+
 procedure HoldLocks;
 var
   Number: Integer;
@@ -206,6 +219,8 @@ begin
     Leak;
   if ParamStr(1) = 'leakempty' then
     LeakEmpty;
+  if ParamStr(1) = 'vacant' then
+    WaitForThreadTerminate(BeginThread(LeaveHeap), 0);
   if ParamStr(1) = 'damage' then
     Damage;
   if ParamStr(1) = 'overrun' then

@@ -59,6 +59,7 @@ type
   published
     procedure AnOverwrittenFreeBlockIsFound;
     procedure AnOverrunOfADebugBlockIsFound;
+    procedure BlocksOfAVacantHeapAreThoseOfEndedThreads;
     procedure ARunningProcessIsRead;
     procedure AProcessStoppedAnywhereIsSound;
     procedure AProcessThatHoldsAllLocksIsRead;
@@ -303,6 +304,30 @@ begin
   ReadText('--damage');
   Has(LowerCase(Format('$%.12x', [Planted.Number('overrun')]))
     + '  debug block of 50 bytes: overrun', Printed);
+end;
+
+procedure TProcessTests.BlocksOfAVacantHeapAreThoseOfEndedThreads;
+const
+  Left = 12;
+var
+  Each: TJSONObject;
+  Index: Integer;
+  Ended: Int64;
+begin
+  StartAndStop('./Planted vacant', '');
+  Ask(Format('state %d --json', [Planted.Id]));
+  Ended := 0;
+  for Index := 0 to Answer.Arrays['threads'].Count - 1 do
+  begin
+    Each := Answer.Arrays['threads'].Objects[Index];
+    if Each.Booleans['ended'] then
+      Inc(Ended, Each.Int64s['blocks'])
+    else
+      AtLeast(1, Each.Int64s['thread'], 'number of a thread');
+  end;
+  AtLeast(Left, Ended, 'blocks of ended threads');
+  CallWell(Format('state %d', [Planted.Id]));
+  Has('(ended threads)', Printed);
 end;
 
 procedure TProcessTests.ARunningProcessIsRead;

@@ -39,7 +39,7 @@ type
     Address: UInt64;        //< of its record in the target
     Head: THeap;            //< its record
     IsUnused: Boolean;      //< no thread has it
-    IsAbandoned: Boolean;   //< it has spans of an ended thread, or of all
+    IsAbandoned: Boolean;   //< it has the spans of all ended threads
     Name: string;           //< of the thread, or nothing
   end;
   PHeapRecord = ^THeapRecord;
@@ -55,8 +55,8 @@ type
     procedure FindRuns(Index: Integer);
     procedure ReadHeaps;
     procedure ReadHeap(Index: Integer; Address: UInt64);
-    procedure MarkStack(Word: UInt64; IsVacant: Boolean);
-    procedure MarkStacks;
+    procedure MarkUnused(Word: UInt64; HasSpans: Boolean);
+    procedure MarkAllUnused;
     procedure Clear;
   public
     Target: TTarget;
@@ -376,32 +376,33 @@ begin
   HeapIndexes.AddOrSetValue(Address, Index);
 end;
 
-// Marks the heaps of a stack of those that wait for a thread, whose word also counts. A vacant one
-// has spans of a thread that has ended.
-procedure THeapImage.MarkStack(Word: UInt64; IsVacant: Boolean);
+// Marks the heaps of a stack of those that wait for a thread, whose word also counts. Spans that they
+// have count as those of ended threads.
+procedure THeapImage.MarkUnused(Word: UInt64; HasSpans: Boolean);
 var
   Next: UInt64;
-  Index, StepsLeft: Integer;
+  Index, Ended, StepsLeft: Integer;
 begin
   Next := (Word and not (NativeUInt(1) shl HeapWordCountBits - 1)) shr HeapWordShift;
   StepsLeft := Length(Heaps); // the chain may change meanwhile
   while HeapIndexes.TryGetValue(Next, Index) and (StepsLeft > 0) do
   begin
-    Heaps[Index].IsUnused := not IsVacant;
-    Heaps[Index].IsAbandoned := IsVacant;
+    Heaps[Index].IsUnused := True;
     Heaps[Index].Head.ThreadNumber := 0;
+    if HasSpans and HeapIndexes.TryGetValue(UInt64(State^.Abandoned), Ended) then
+      HeapIndexes.AddOrSetValue(Next, Ended);
     Next := UInt64(Heaps[Index].Head.NextUnused);
     Dec(StepsLeft);
   end;
 end;
 
-procedure THeapImage.MarkStacks;
+procedure THeapImage.MarkAllUnused;
 var
   Index: Integer;
 begin
-  MarkStack(State^.UnusedHeaps, False);
+  MarkUnused(State^.UnusedHeaps, False);
   for Index := 0 to VacantStacks - 1 do
-    MarkStack(State^.VacantHeaps[Index], True);
+    MarkUnused(State^.VacantHeaps[Index], True);
 end;
 
 procedure THeapImage.ReadHeaps;
@@ -422,7 +423,7 @@ begin
     Inc(Count);
   end;
   SetLength(Heaps, Count);
-  MarkStacks;
+  MarkAllUnused;
   NameThreads(Self);
 end;
 
