@@ -3,10 +3,10 @@
 // Owns:       Process.Heaps, VacantHeaps, UnusedHeaps, FreshHeaps, Abandoned, and the fields that
 //             ProcessStart sets; THeap.NextHeap, NextUnused, HomeShard.
 // Invariants: a heap record is never freed, so a thread that finds one in Process.Heaps may read
-//             it at any time. It is the heap of one thread, or on one of VacantHeaps with the
-//             current spans of an ended thread, or on UnusedHeaps without a span, or on its way
-//             from one to the next in the hands of one thread. To all others a vacant heap is one
-//             whose thread sleeps.
+//             it at any time. It is the heap of one thread, or on one of VacantHeaps with those
+//             current spans of an ended thread that have a block in use, or on UnusedHeaps without
+//             a span, or on its way from one to the next in the hands of one thread. To all others
+//             a vacant heap is one whose thread sleeps.
 // Callers:    any thread; ProcessStart once, before any other thread runs.
 // Progress:   lock-free. VacantHeaps and UnusedHeaps are stacks that threads pop one record from:
 //             beside the record each counts its changes, so that a pop which was overtaken fails
@@ -290,6 +290,7 @@ begin
   OsSetThreadHeap(Heap);
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
+  HeapRetireEmpty(Heap);
   HeapAbandonQueued(Heap);
   Vacate(Heap);
   if @Hooks.PurgeNotify <> nil then

@@ -76,12 +76,14 @@ type
   TEndedThreadsTests = class(TQuietTest)
   strict private
     Heap, NextHeap: PHeap;
+    Span: PSpan;
     IsOwner: Boolean;
     NextBlock: Integer;
     Blocks: array[0..59] of Pointer;
     procedure GetBlocks;
     procedure GetOneBlock;
     procedure GetNextBlock;
+    procedure GetAndFreeOneBlock;
     procedure GetOneBlockAndRetireItsSpan;
     procedure FreeBlocks(First, Last: Integer);
     procedure NoteOwner;
@@ -91,6 +93,7 @@ type
     procedure NextThreadTakesTheHeapOfAnEndedOneWithItsCurrentSpan;
     procedure QueuedSpanOfAnEndedThreadIsForAllAtOnce;
     procedure EndOfAThreadRequestsASweepOfALargeProgram;
+    procedure EndOfAThreadReleasesCurrentSpansWithoutABlock;
     procedure TrimAbandonsVacantHeaps;
     procedure AtMostSoManyVacantHeapsAreAbandonedAtATime;
     procedure FirstFreeTakesOverASpanOfAnEndedThread;
@@ -724,6 +727,24 @@ begin
   FreeBlocks(0, 0);
 end;
 
+procedure TEndedThreadsTests.GetAndFreeOneBlock;
+begin
+  Heap := ThreadHeap;
+  GetOneBlock;
+  Span := ArenaSpan(Blocks[0]);
+  FreeMem(Blocks[0]);
+  IsOwner := OwnerOf(Span) = Heap;
+end;
+
+procedure TEndedThreadsTests.EndOfAThreadReleasesCurrentSpansWithoutABlock;
+begin
+  ThreadsAbandonVacant(High(Cardinal));
+  EndThread(StartIdleThread(GetAndFreeOneBlock));
+  AssertTrue('vacant', IsVacant(Heap));
+  AssertTrue('current before', IsOwner);
+  AssertTrue('released', OwnerOf(Span) <> Heap);
+end;
+
 procedure TEndedThreadsTests.TrimAbandonsVacantHeaps;
 begin
   EndThread(StartIdleThread(GetOneBlock));
@@ -794,8 +815,6 @@ begin
 end;
 
 procedure TEndedThreadsTests.LastFreeReleasesASpanOfAnEndedThread;
-var
-  Span: PSpan;
 begin
   EndThread(StartIdleThread(GetOneBlock));
   ThreadsAbandonVacant(High(Cardinal));

@@ -78,7 +78,7 @@
  *     HeapTake: TakeVacant StackPop UnusedHeaps
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
- *     ThreadEnded: HeapAbandonQueued Vacate
+ *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
  * allocates once, and may end at any time (with -DBegins it is a thread that begins while 1 is at work: it
@@ -100,7 +100,7 @@
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
- *   7 usable    ... before which no heap of an ended thread has it  ENDED_FORGOTTEN, ENDED_KEPT
+ *   7 usable    ... before which no heap of an ended thread has it  ENDED_KEPT
  *   8 no wait   when no thread can go on, the sweeper has stopped, and the others are through
  *                                                   TAKE_ENTERS, RECLAIM_ENTERS, ABANDON_ENTERS
  *   0           what must hold for the other laws to make sense; checked in the full run only
@@ -545,12 +545,7 @@ inline AbandonVacant(h) {
     HeapAbandon(h);
     if
     :: ok
-    :: else ->
-#ifdef ENDED_FORGOTTEN
-      skip
-#else
-      Vacate(h)
-#endif
+    :: else -> Vacate(h)
     fi
   :: else
   fi
@@ -699,6 +694,7 @@ inline BlockFree(me, b) {
 }
 
 inline ThreadEnded() {
+  HeapRetireEmpty(heap);
   HeapAbandonQueued(heap);
   d_step { Alive[heap] = false; Vacate(heap); heap = 0 }
 }

@@ -85,7 +85,6 @@ breaks life 5 ADOPT_BLIND -DBegins
 breaks life 1 CLAIM_UNQUEUED
 breaks life 6 SWEEP_NO_TAKEN
 breaks life 6 ABANDON_CURRENT
-breaks life 7 ENDED_FORGOTTEN
 breaks life 7 ENDED_KEPT
 breaks life 8 TAKE_ENTERS
 breaks life 8 RECLAIM_ENTERS
@@ -179,6 +178,7 @@ for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH
 do
   breaks wake 1 "$Mutation"
 done
+breaks wake 1 KEPT_FORGOTTEN
 breaks wake 2 ENDED_SILENT
 breaks wake 2 VACATE_SILENT
 breaks wake 2 WANT_EARLY

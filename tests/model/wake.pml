@@ -33,6 +33,7 @@
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
  *     HeapTakeOver: SetOwner PushTaken
  *     HeapRetireAll: RetireCurrent
+ *     HeapRetireEmpty: RetireCurrent
  *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *   LaneMM.Threads
@@ -40,7 +41,7 @@
  *     TakeVacant: StackPop VacantHeaps
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
- *     ThreadEnded: HeapAbandonQueued Vacate
+ *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
  *     RemoteBlockFree: Owner AfterPush RemotePush
  *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
@@ -68,7 +69,8 @@
  *                  Released, unless the span is current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
  *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
- *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT
+ *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT,
+ *                        KEPT_FORGOTTEN
  *   2 abandoned    ... and no heap is vacant
  *                        ENDED_SILENT, VACATE_SILENT, WANT_EARLY
  *
@@ -365,7 +367,9 @@ inline ThreadsAbandonVacant() {
       WantSweep();
       VacantHeaps = true
 #else
+#ifndef KEPT_FORGOTTEN
       VacantHeaps = true;
+#endif
 #ifdef ENDED_SILENT
       skip
 #else
@@ -413,6 +417,10 @@ proctype OwnerThread() {
     Notify()
   :: !ended ->                                                 /* ThreadEnded */
     ended = true;
+    if                                                         /* HeapRetireEmpty */
+    :: IsCurrent && Used - Held == Remote + Shelf -> RetireCurrent()
+    :: else
+    fi;
     HeapAbandonQueued();
     d_step { VacantHeaps = true; Ended = true };               /* Vacate */
 #ifndef VACATE_SILENT
