@@ -178,7 +178,7 @@ for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH
 do
   breaks wake 1 "$Mutation"
 done
-breaks wake 1 KEPT_FORGOTTEN
+breaks wake 2 KEPT_FORGOTTEN
 breaks wake 2 ENDED_SILENT
 breaks wake 2 VACATE_SILENT
 breaks wake 2 WANT_EARLY

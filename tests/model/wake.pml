@@ -69,10 +69,9 @@
  *                  Released, unless the span is current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
  *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
- *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT,
- *                        KEPT_FORGOTTEN
- *   2 abandoned    ... and no heap is vacant
- *                        ENDED_SILENT, VACATE_SILENT, WANT_EARLY
+ *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT
+ *   2 abandoned    ... and the heap of an ended thread is unused
+ *                        ENDED_SILENT, VACATE_SILENT, WANT_EARLY, KEPT_FORGOTTEN
  *
  * A free that has begun ends before the next look of the purge thread, 400 ms later: the purge thread
  * waits for InFree here. A thread that is stopped for longer in the middle of a free keeps its span until
@@ -101,6 +100,7 @@ byte Taken;                         /* heap that has it on Taken; 2 none */
 bool GivenUp;
 bool VacantHeaps;                   /* heap 0 is vacant */
 bool Ended;                         /* ghost: its thread has ended */
+bool IsUnused;                      /* ghost: and it was abandoned */
 bool IsCurrent;
 byte Held;                          /* 1: current, and its last free is not noticed */
 byte Used, Remote;                  /* counts */
@@ -361,7 +361,7 @@ inline ThreadsAbandonVacant() {
     if :: IsCurrent -> RetireCurrent() :: else fi;             /* HeapAbandon: HeapRetireAll */
     HeapAbandonQueued();
     if
-    :: r
+    :: r -> IsUnused = true
     :: else ->
 #ifdef WANT_EARLY
       WantSweep();
@@ -578,6 +578,6 @@ init {
   };
   timeout -> d_step {
     Law(1, Asleep && Released == 0 && WarmSlices == 0 && (Owner == Nowhere || IsCurrent && !Ended));
-    Law(2, !VacantHeaps)
+    Law(2, !VacantHeaps && IsUnused == Ended)
   }
 }
