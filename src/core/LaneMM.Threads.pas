@@ -131,11 +131,6 @@ end;
 
 // ---------------------------------------------------------------------------- heaps of no thread
 
-function StackFirst(Word: TAtomicWord): PHeap;
-begin
-  Result := PHeap((Word and not CountMask) shr HeapWordShift);
-end;
-
 function StackWord(First: PHeap; Last: TAtomicWord): TAtomicWord;
 begin
   Result := NativeUInt(First) shl HeapWordShift or (Last + 1) and CountMask;
@@ -147,7 +142,7 @@ var
 begin
   repeat
     Word := LoadAcquire(Stack);
-    Heap^.NextUnused := StackFirst(Word);
+    Heap^.NextUnused := FirstHeapOf(Word);
     // Release: what the last thread wrote to the record and its spans. Pairs with StackPop.
   until CompareAndSwap(Stack, Word, StackWord(Heap, Word));
 end;
@@ -159,7 +154,7 @@ var
 begin
   repeat
     Word := LoadAcquire(Stack);
-    Result := StackFirst(Word);
+    Result := FirstHeapOf(Word);
     if Result = nil then
       Exit;
     // If another thread takes the record now, NextUnused is read too late: the count has changed.
@@ -224,6 +219,8 @@ begin
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
   Vacate(Heap);
+  // After Vacate, as in ThreadsAbandonVacant: a sweep may have missed it meanwhile.
+  WantSweep;
   Result := nil;
 end;
 

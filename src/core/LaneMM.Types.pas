@@ -345,7 +345,7 @@ type
         Heaps: TAtomicWord;                         //< shared  first of all heaps
         UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
         VacantHeaps: array[0..VacantStacks - 1] of TAtomicWord; //< shared  heaps of ended threads
-                                                    //  with their current spans, likewise
+                                                    //  with current spans, likewise
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
                                                     //  never used, or of the end of its pages, or 0
         OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
@@ -418,6 +418,8 @@ var
 
 /// Returns the heap that owns Span, or NoOwner.
 function OwnerOf(Span: PSpan): PHeap; inline;
+/// Returns the first heap of a stack of heaps, UnusedHeaps or one of VacantHeaps, out of its word.
+function FirstHeapOf(Word: TAtomicWord): PHeap; inline;
 /// Returns the first word of a free block before the block at offset Next; of such a word, returns
 /// Next.
 function LinkOf(Next: NativeUInt): NativeUInt; inline;
@@ -440,6 +442,11 @@ implementation
 function OwnerOf(Span: PSpan): PHeap;
 begin
   Result := PHeap(NativeUInt(Span^.Owner) and not NativeUInt(AwaitsFree * 3));
+end;
+
+function FirstHeapOf(Word: TAtomicWord): PHeap;
+begin
+  Result := PHeap(Word shr HeapWordCountBits shl (HeapWordCountBits - HeapWordShift));
 end;
 
 function LinkOf(Next: NativeUInt): NativeUInt;

@@ -852,7 +852,7 @@ var
   Word: TAtomicWord;
 begin
   Word := Process.VacantHeaps[0];
-  Heap^.NextUnused := PHeap((Word and not CountMask) shr HeapWordShift);
+  Heap^.NextUnused := FirstHeapOf(Word);
   Process.VacantHeaps[0] := NativeUInt(Heap) shl HeapWordShift or (Word + 1) and CountMask;
   ThreadsAbandonVacant(High(Cardinal));
 end;

@@ -94,6 +94,7 @@ type
     procedure QueuedSpanOfAnEndedThreadIsForAllAtOnce;
     procedure EndOfAThreadRequestsASweepOfALargeProgram;
     procedure EndOfAThreadReleasesCurrentSpansWithoutABlock;
+    procedure HeapThatTheSystemRefusedToAThreadIsAbandonedLater;
     procedure TrimAbandonsVacantHeaps;
     procedure AtMostSoManyVacantHeapsAreAbandonedAtATime;
     procedure FirstFreeTakesOverASpanOfAnEndedThread;
@@ -622,24 +623,36 @@ end;
 
 // ---------------------------------------------------------------------------- vacant heaps
 
-// Returns whether no thread has Heap and it waits for the next one.
-function IsVacant(Heap: PHeap): Boolean;
-const
-  CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
+// Returns the number of vacant heaps, and in IsAmong whether Heap is one of them.
+function CountVacant(Heap: PHeap; out IsAmong: Boolean): Integer;
 var
   Index: Integer;
   Next: PHeap;
 begin
-  Result := False;
+  Result := 0;
+  IsAmong := False;
   for Index := 0 to High(Process.VacantHeaps) do
   begin
-    Next := PHeap((LoadAcquire(Process.VacantHeaps[Index]) and not CountMask) shr HeapWordShift);
-    while (Next <> nil) and not Result do
+    Next := FirstHeapOf(LoadAcquire(Process.VacantHeaps[Index]));
+    while Next <> nil do
     begin
-      Result := Next = Heap;
+      Inc(Result);
+      IsAmong := IsAmong or (Next = Heap);
       Next := Next^.NextUnused;
     end;
   end;
+end;
+
+function IsVacant(Heap: PHeap): Boolean;
+begin
+  CountVacant(Heap, Result);
+end;
+
+function VacantCount: Integer;
+var
+  IsAmong: Boolean;
+begin
+  Result := CountVacant(nil, IsAmong);
 end;
 
 procedure TEndedThreadsTests.FreeBlocks(First, Last: Integer);
@@ -720,9 +733,7 @@ begin
   Swap(Process.SweepWanted, 0);
   Large := GetMem(8 * Megabyte);
   EndThread(StartIdleThread(GetOneBlock));
-  // The purge thread may have been faster.
-  AssertTrue('wanted, or abandoned', (LoadAcquire(Process.SweepWanted) = 1)
-    or (OwnerOf(ArenaSpan(Blocks[0])) = Process.Abandoned));
+  Same(1, LoadAcquire(Process.SweepWanted), 'a sweep is wanted');
   FreeMem(Large);
   FreeBlocks(0, 0);
 end;
@@ -745,6 +756,30 @@ begin
   AssertTrue('released', OwnerOf(Span) <> Heap);
 end;
 
+// A sweep may have looked while the thread had the heap in its hands.
+procedure TEndedThreadsTests.HeapThatTheSystemRefusedToAThreadIsAbandonedLater;
+const
+  NoKey = High(Cardinal);
+var
+  Own, Given: PHeap;
+  Key: Cardinal;
+begin
+  ThreadsAbandonVacant(High(Cardinal));
+  EndThread(StartIdleThread(GetBlocks));
+  Own := OsThreadHeap;
+  Key := Process.ThreadKey;
+  OsSetThreadHeap(nil);
+  Process.ThreadKey := NoKey;
+  Swap(Process.SweepWanted, 0);
+  Given := ThreadHeap;
+  Process.ThreadKey := Key;
+  OsSetThreadHeap(Own);
+  AssertTrue('refused', Given = nil);
+  AssertTrue('vacant', IsVacant(Heap));
+  Same(1, LoadAcquire(Process.SweepWanted), 'a sweep is wanted');
+  FreeBlocks(1, High(Blocks));
+end;
+
 procedure TEndedThreadsTests.TrimAbandonsVacantHeaps;
 begin
   EndThread(StartIdleThread(GetOneBlock));
@@ -757,19 +792,6 @@ procedure TEndedThreadsTests.GetNextBlock;
 begin
   GetMem(Blocks[NextBlock], AwaitedSize);
   Inc(NextBlock);
-end;
-
-function VacantCount: Integer;
-var
-  Heap: PHeap;
-begin
-  Result := 0;
-  Heap := ThreadsFirstHeap;
-  while Heap <> nil do
-  begin
-    Inc(Result, Ord(IsVacant(Heap)));
-    Heap := Heap^.NextHeap;
-  end;
 end;
 
 procedure TEndedThreadsTests.AtMostSoManyVacantHeapsAreAbandonedAtATime;

@@ -383,7 +383,7 @@ var
   Next: UInt64;
   Index, Ended, StepsLeft: Integer;
 begin
-  Next := (Word and not (NativeUInt(1) shl HeapWordCountBits - 1)) shr HeapWordShift;
+  Next := UInt64(FirstHeapOf(Word));
   StepsLeft := Length(Heaps); // the chain may change meanwhile
   while HeapIndexes.TryGetValue(Next, Index) and (StepsLeft > 0) do
   begin
