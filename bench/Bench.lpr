@@ -11,12 +11,12 @@ uses
   cthreads,
   SysUtils, BaseUnix, Math,
   Bench.Blocks, Bench.Measure, Bench.Rest, Bench.Workloads,
-  Workload.Append, Workload.Batch, Workload.Burst, Workload.Churn, Workload.CrossFree,
-  Workload.Exchange, Workload.Grow, Workload.Handover, Workload.Hoard, Workload.Lifo, Workload.Live,
-  Workload.Nexus, Workload.Pairs, Workload.Parallel, Workload.Pipeline, Workload.Producers,
-  Workload.Raw, Workload.Replay, Workload.Resize, Workload.Sleepers, Workload.Space,
-  Workload.Sparse, Workload.Spawn, Workload.Starved, Workload.Stopped, Workload.Strings,
-  Workload.Together, Workload.Traversal, Workload.Wild;
+  Workload.Append, Workload.Batch, Workload.Blowup, Workload.Burst, Workload.Churn,
+  Workload.CrossFree, Workload.Exchange, Workload.Grow, Workload.Handover, Workload.Hoard,
+  Workload.Lifo, Workload.Live, Workload.Nexus, Workload.Pairs, Workload.Parallel,
+  Workload.Pipeline, Workload.Producers, Workload.Raw, Workload.Replay, Workload.Resize,
+  Workload.Sleepers, Workload.Space, Workload.Sparse, Workload.Spawn, Workload.Starved,
+  Workload.Stopped, Workload.Strings, Workload.Together, Workload.Traversal, Workload.Wild;
 
 const
   ManagerName = {$I %BENCH_MANAGER%};
