@@ -49,8 +49,8 @@ check() {
   shift 3
   rm -rf "$out/units"
   mkdir -p "$out/units"
-  if (cd "$folder" && fpc -l- -v0 -vew "$@" -FU"$out/units" -o"$out/units/run" "$source" \
-    && fpc -l- -v0 -vew "$@" -FU"$out/units" -o"$out/units/run" "$source") \
+  if (cd "$folder" && fpc -l- -v0 -vewn "$@" -FU"$out/units" -o"$out/units/run" "$source" \
+    && fpc -l- -v0 -vewn "$@" -FU"$out/units" -o"$out/units/run" "$source") \
     > "$out/log" 2>&1 && [ ! -s "$out/log" ] && "$out/units/run" >> "$out/log" 2>&1; then
     passed=$((passed + 1))
     echo "passed: $name"
@@ -99,6 +99,26 @@ check 'units compiled before, first in uses' "$program" both.lpr -Fu"$units"
 check 'sources, first in uses, a unit named with its file' "$program" both.lpr -Fu"$repository/src/*"
 check 'all build options' "$program" used.lpr -Fu"$repository/src" -dLANEMM_CHECKED \
   -dLANEMM_PUREPASCAL -O4 -gl
+
+# quiet NAME SOURCE: whoever compiles the units with all messages on sees none of them about LaneMM.
+quiet() {
+  rm -rf "$out/units"
+  mkdir -p "$out/units"
+  fpc -l- -v0 -vewnhi "-Fu$repository/src/*" -FU"$out/units" -o"$out/units/run" "$2" > "$out/messages" 2>&1
+  if [ "$(grep -c '^Compiling' "$out/messages")" -gt 100 ] \
+    && ! grep -E '^(LaneMM|FastMM)[^ ]*\([0-9,]+\) (Hint|Note|Warning)' "$out/messages" > "$out/log"; then
+    passed=$((passed + 1))
+    echo "passed: $1"
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    sed 's/^/  /' "$out/log"
+  fi
+}
+quiet 'no hint, note or warning' "$program/used.lpr"
+quiet 'no hint, note or warning, compat' "$program/compat.lpr"
+sed 's/FastMM5/FastMM4/' "$program/compat.lpr" > "$program/older.lpr"
+quiet 'no hint, note or warning, FastMM4' "$program/older.lpr"
 
 # recompiled NAME COUNT OPTION...: a change of one unit of core is seen by the next compilation, in
 # which at least COUNT units are compiled.

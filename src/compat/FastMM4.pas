@@ -5,7 +5,8 @@
 // options.
 unit FastMM4;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
+{$hints off}
+{$ifdef FPC} {$notes off} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
 
 interface
 

@@ -7,7 +7,8 @@
 // Delphi has no properties outside of classes: there the routines behind them are called.
 unit FastMM5;
 
-{$ifdef FPC} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
+{$hints off}
+{$ifdef FPC} {$notes off} {$mode objfpc}{$H+} {$endif} // in Delphi mode no property outside of classes
 
 interface
 

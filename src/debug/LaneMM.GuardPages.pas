@@ -49,6 +49,8 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.DebugState, LaneMM.Contents;
 
+{$I ../LaneMM.AfterUses.inc}
+
 const
   // Maximum number of blocks with inaccessible pages. Each takes two mappings, of which a process
   // may have 65,530: without any left the system refuses memory, too.
