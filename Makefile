@@ -146,6 +146,10 @@ test-matrix: ## the same in short
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/run.sh --quick $(TARGETS)
 
+test-windows-page: ## docs/start-windows.md to the letter, under wine
+	@sh tools/need.sh fpc sources
+	@sh tests/matrix/windows-page.sh
+
 test-casts: ## each difference of words in src/ has its cast, seen in the code for i386
 	@sh tools/need.sh fpc
 	@sh tests/matrix/wide.sh
@@ -204,9 +208,15 @@ build/lint/Lint: tools/Lint.lpr $(wildcard tools/lint/*.pas)
 	@mkdir -p build/lint
 	@fpc $(FPCFLAGS) -vm4046 -Futools/lint -FEbuild/lint -FUbuild/lint tools/Lint.lpr
 
+# What was made and what to do with it; make install says that for both.
+SAY = @$(if $(filter install,$(MAKECMDGOALS)),:,echo)
+
 lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 	@sh tools/need.sh fpc gcc
 	@sh lib/build.sh
+	$(SAY) 'built: build/lib/liblanemm.so, build/lib/liblanemm.a'
+	$(SAY) 'run a program on it: LD_PRELOAD=$(CURDIR)/build/lib/liblanemm.so PROGRAM'
+	$(SAY) 'link one with it: make install PREFIX=$$HOME/.local; docs/start-any-program.md has the options'
 
 # -vm4082: not the warnings that LaneMM.inc turns off and Free Pascal 3.2.2 forgets behind a uses clause.
 lanemm: ## the tool that looks at running programs: build/lanemm
@@ -214,6 +224,8 @@ lanemm: ## the tool that looks at running programs: build/lanemm
 	@mkdir -p build/tool
 	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
 	  tools/lanemm/lanemm.lpr
+	$(SAY) 'built: build/lanemm'
+	$(SAY) 'what runs on LaneMM: build/lanemm ps; one of them: build/lanemm top PID; docs/live.md has more'
 
 test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
@@ -298,7 +310,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 
 .PHONY: seeds test-planted test-lazarus
 .PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
-.PHONY: matrix test-matrix test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
+.PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -10,12 +10,13 @@ const
   Usage =
     'Report SUITE RESULTS LINK CHARTS DATA' + LineEnding +
     'Report --summary SUITE RESULTS' + LineEnding +
+    'Report --headline SUITE RESULTS' + LineEnding +
     '  SUITE    the suite file' + LineEnding +
     '  RESULTS  the CSV file that Runner wrote' + LineEnding +
     '  LINK     the same file, as the page links to it' + LineEnding +
     '  CHARTS   the directory of the charts, as the page links to it' + LineEnding +
     '  DATA     the directory where the data of the charts go' + LineEnding +
-    '  The page goes to the output; with --summary the numbers of README.md.';
+    '  The page goes to the output; with --summary or --headline the numbers of README.md.';
   ArgumentCount = 5;
   SummaryArgumentCount = 3;
 
@@ -26,7 +27,10 @@ var
 begin
   Results := ResultsLoad(ParamStr(3), SuiteLoad(ParamStr(2)), Header);
   try
-    SummaryWrite(Results, Header);
+    if ParamStr(1) = '--headline' then
+      HeadlineWrite(Results, 'benchmarks')
+    else
+      SummaryWrite(Results, Header);
   finally
     Results.Free;
   end;
@@ -47,7 +51,7 @@ begin
 end;
 
 begin
-  if (ParamCount = SummaryArgumentCount) and (ParamStr(1) = '--summary') then
+  if (ParamCount = SummaryArgumentCount) and ParamStr(1).StartsWith('--') then
     WriteSummary
   else if ParamCount = ArgumentCount then
     Main

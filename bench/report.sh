@@ -82,18 +82,20 @@ check_results() {
     refuse "those of $1 are of the engine of $measured, which had another ${changed% }"
 }
 
-# write_readme: puts the numbers between the two lines of README.md that name this script and the suite
+# write_readme WORD: puts what `report --WORD` says between the two lines of README.md that name this script,
+# the suite and the word
 write_readme() {
-  "$out/report" --summary "bench/suites/$suite.txt" "bench/results/$result.csv" > "$out/summary.md"
-  sed -e "/^<!-- bench\/report.sh $suite writes/r $out/summary.md" \
-    -e "/^<!-- bench\/report.sh $suite writes/,/^<!-- end of bench\/report.sh $suite/{//!d}" README.md \
+  "$out/report" "--$1" "bench/suites/$suite.txt" "bench/results/$result.csv" > "$out/$1.md"
+  sed -e "/^<!-- bench\/report.sh $suite writes the $1/r $out/$1.md" \
+    -e "/^<!-- bench\/report.sh $suite writes the $1/,/^<!-- end of bench\/report.sh $suite/{//!d}" README.md \
     > "$out/README.md"
   cat "$out/README.md" > README.md
 }
 
 if grep -q "^<!-- bench/report.sh $suite writes" README.md; then
   check_results "bench/results/$result.csv"
-  write_readme
+  write_readme headline
+  write_readme summary
 fi
 "$out/report" "bench/suites/$suite.txt" "bench/results/$result.csv" \
   "../bench/results/$result.csv" "$page" "$data" > "docs/$page.md"
@@ -112,3 +114,4 @@ chart() {
 
 chart overall overall.dat
 chart threads churn-small.dat
+[ "$suite" != full ] || chart bars bars.dat

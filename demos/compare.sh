@@ -88,6 +88,20 @@ tables() {
           median("realloc", key ".bytes_copied", m) / 1048576
       }
     }
+    function explain(   one, other) {
+      one = manager[1]
+      other = manager[manager_count]
+      print "\ndefault: Free Pascal\047s heap. serial, parallel: the same lists one after the other, and in threads."
+      print "speed-up: serial / parallel; at most the number of processors that are free, so compare the times first."
+      print "Short lists are mostly work of the memory manager. A long list spends most of its time on deleting"
+      print "from its front, which moves the rest of it: no manager makes that faster."
+      if (manager_count > 1)
+        printf "\n%s takes %.1f ms for the short lists in threads, %s %.1f ms: %s is %.1f times as fast.\n", other,
+          median("short", "parallel_ms", other), one, median("short", "parallel_ms", one), other,
+          median("short", "parallel_ms", one) / median("short", "parallel_ms", other)
+      if (other == "LaneMM")
+        print "Your own program: docs/start-pascal.md. A report of its leaks, without a rebuild: LANEMM=leaks ./program"
+    }
     { values[$1, $3, $2] = values[$1, $3, $2] " " $4 }
     END {
       manager_count = split(managers, manager, " ")
@@ -95,8 +109,8 @@ tables() {
       printf "%-32s%-10s%10s%12s%11s%12s\n", "ParallelAllocations, " \
         median("book", "threads", manager[1]) " threads", "manager", "serial ms", "parallel ms",
         "speed-up", "peak MB"
-      parallel("book", "100 lists of 12,000 objects")
       parallel("short", "10,000 lists of 120 objects")
+      parallel("book", "100 lists of 12,000 objects")
       printf "\n%-32s%-10s%10s%12s%11s%12s\n", "Reallocation, 10,000,000", "manager", "ms",
         "ReallocMem", "moves", "MB copied"
       realloc("string_append", "AnsiString, append")
@@ -105,6 +119,7 @@ tables() {
       realloc("array_first", "array of Char, SetLength first")
       realloc("list_append", "TList<Char>, Add")
       realloc("list_first", "TList<Char>, Capacity first")
+      explain()
     }' "$out/results.txt"
 }
 
@@ -121,8 +136,8 @@ compare() {
   while [ "$round" -le "$rounds" ]; do
     for manager in $managers; do
       echo "round $round of $rounds: $manager" >&2
-      run "$manager" book ParallelAllocations
       run "$manager" short ParallelAllocations --lists=10000 --objects=120
+      run "$manager" book ParallelAllocations
       run "$manager" realloc Reallocation
     done
     round=$((round + 1))

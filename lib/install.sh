@@ -79,6 +79,13 @@ install_all() {
   done
   ln -sf "$file" "${DESTDIR-}$libdir/$soname"
   ln -sf "$soname" "${DESTDIR-}$libdir/liblanemm.so"
+  echo "installed below ${DESTDIR-}$prefix: lib $libdir, the header, the tool $prefix/bin/lanemm, manual pages"
+  [ -z "${DESTDIR-}" ] || return 0
+  echo "run a program on it: LD_PRELOAD=$libdir/$soname PROGRAM"
+  case $prefix in
+    /usr | /usr/local) echo 'link one with it, after ldconfig as root: cc PROGRAM.c -llanemm' ;;
+    *) echo "link one with it: cc PROGRAM.c -L$libdir -Wl,-rpath,$libdir -llanemm" ;;
+  esac
 }
 
 uninstall_all() {

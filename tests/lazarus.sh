@@ -60,9 +60,16 @@ ln -s "$(pwd)" "$reader/lanemm"
 cp -R tests/lazarus/parts "$reader/work"
 cp tests/lazarus/Sample.lpr "$reader/work/project.lpr"
 sed 's|"Sample.lpr"|"project.lpr"|; s|"[./]*build/lazarus/sample"|"units"|; s|"[./]*build/lazarus/Sample"|"project"|' \
-  tests/lazarus/Sample.lpi > "$reader/work/project.lpi"
+  tests/lazarus/Sample.lpi | sed '/<RequiredPackages/,/<\/RequiredPackages>/d' > "$reader/work/project.lpi"
 {
   cat tests/packages/follow.sh
+  cat <<'END'
+project() {
+  cat > part
+  sed -e '/<\/BuildModes>/r part' project.lpi > changed
+  mv changed project.lpi
+}
+END
   awk -f tests/packages/follow.awk docs/start-lazarus.md
 } > "$reader/follow"
 (cd "$reader/work" && HOME=$reader/home output=$reader/output sh ../follow) > "$out/log" 2>&1 \

@@ -11,6 +11,8 @@ uses
 /// Writes the page to the output. Header: the comment lines of the results; Source: the name
 /// of the results file, Charts: that of the directory of the charts, as links on the page.
 procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
+/// Writes the sentence that README.md begins with to the output, and its chart in Charts.
+procedure HeadlineWrite(Results: TResults; const Charts: string);
 /// Writes the numbers that README.md states to the output. Header as for PageWrite.
 procedure SummaryWrite(Results: TResults; const Header: TStringArray);
 /// Writes what the charts of bench/charts draw, as *.dat files in Directory.
@@ -19,11 +21,12 @@ procedure ChartDataWrite(Results: TResults; const Directory: string);
 implementation
 
 uses
-  Math, Runner.Report, Runner.Suite;
+  Math, StrUtils, Runner.Report, Runner.Suite;
 
 const
   WorthTuning = 1.25; // of the time of the best peer: from here on a cell is printed in bold
   WorthSaving = 1.50; // of the memory of the leanest peer: from here on a row is named
+  OwnHeap = 'FPC';    // Free Pascal's heap
   NamedRows = 3;      // at most so many of the rows that the subject loses by most
   ThreadWorkloads: array[0..3] of string = ('pairs-64', 'churn-small', 'resize-random', 'nexus');
 
@@ -266,8 +269,14 @@ begin
     end;
 end;
 
-/// Writes the means of all rows: a line for each manager, the fastest first.
-procedure WriteStanding(Results: TResults);
+/// Returns whether Manager is one of Names, or Names is empty.
+function IsOneOf(const Manager: string; const Names: TStringArray): Boolean;
+begin
+  Result := (Names = nil) or (IndexStr(Manager, Names) >= 0);
+end;
+
+/// Writes the means of all rows: a line for each manager of Names or, if that is empty, for all, the fastest first.
+procedure WriteStanding(Results: TResults; const Names: TStringArray);
 var
   Manager, Base: Integer;
 begin
@@ -275,8 +284,9 @@ begin
   WriteLn('| | time | peak memory |');
   WriteLn('|---|---:|---:|');
   for Manager in ManagersByTime(Results) do
-    WriteLn(Format('| %s | %.2f | %.2f |', [Results.Managers[Manager],
-      Results.MeanRatio(Manager, Base, '*', meTime), Results.MeanRatio(Manager, Base, '*', mePeak)]));
+    if IsOneOf(Results.Managers[Manager], Names) then
+      WriteLn(Format('| %s | %.2f | %.2f |', [Results.Managers[Manager],
+        Results.MeanRatio(Manager, Base, '*', meTime), Results.MeanRatio(Manager, Base, '*', mePeak)]));
 end;
 
 /// Writes which manager failed in which row, if one did.
@@ -302,7 +312,7 @@ begin
     [Length(Results.Suite.Rows), Results.Suite.Subject,
     Results.MeanRatio(Subject, Base, '*', meTime), Results.MeanRatio(Subject, Base, '*', mePeak),
     Results.Suite.Base]));
-  Own := Results.IndexOf('FPC');
+  Own := Results.IndexOf(OwnHeap);
   if Own >= 0 then
     WriteLn(Format('- Beside Free Pascal''s own heap: %.2f of the time, %.2f of the memory.',
       [Results.MeanRatio(Subject, Own, '*', meTime), Results.MeanRatio(Subject, Own, '*', mePeak)]));
@@ -328,21 +338,47 @@ begin
       Exit(Line.Substring(Length(Name) + 2));
 end;
 
+procedure HeadlineWrite(Results: TResults; const Charts: string);
+var
+  Row, Own, Subject, Count: Integer;
+  Ratio, Lowest, Highest: Double;
+begin
+  Own := Results.IndexOf(OwnHeap);
+  Subject := SubjectIndex(Results);
+  Count := 0;
+  Lowest := Infinity;
+  Highest := 0;
+  for Row := 0 to High(Results.Suite.Rows) do
+  begin
+    Ratio := Results.Ratio(Own, Subject, Row, meTime);
+    if IsNan(Ratio) then // a run failed
+      Continue;
+    Inc(Count);
+    Lowest := Min(Lowest, Ratio);
+    Highest := Max(Highest, Ratio);
+  end;
+  WriteLn(Format('**%.1f times as fast as Free Pascal''s heap** in the geometric mean of %d benchmark rows (from',
+    [Results.MeanRatio(Own, Subject, '*', meTime), Count]));
+  WriteLn(Format('%.2f to %.0f times), with %.2f of its peak memory.', [Lowest, Highest,
+    Results.MeanRatio(Subject, Own, '*', mePeak)]));
+  WriteLn;
+  WriteLn(Format('![Time per operation of Free Pascal''s heap, %s and %s](docs/%s/bars.svg)',
+    [Results.Suite.Base, Results.Suite.Subject, Charts]));
+end;
+
 procedure SummaryWrite(Results: TResults; const Header: TStringArray);
 begin
   WriteLn('Time per operation and peak memory relative to ', Results.Suite.Base,
-    ' (less is better): geometric means over ', Length(Results.Suite.Rows), ' rows,');
-  WriteLn('each the median of interleaved runs on two cores (', HeaderValue(Header, 'CPU'), '). `',
-    HeaderValue(Header, 'command'), '`, revision ', HeaderValue(Header, 'revision'), ',');
-  WriteLn(HeaderValue(Header, 'date'), '.');
+    ' (less is better): geometric means over ', Length(Results.Suite.Rows), ' rows, each');
+  WriteLn('the median of interleaved runs on two cores (', HeaderValue(Header, 'CPU'), ', `',
+    HeaderValue(Header, 'command'), '`, ', HeaderValue(Header, 'revision'), ', ',
+    HeaderValue(Header, 'date'), ').');
   WriteLn;
-  WriteStanding(Results);
+  WriteStanding(Results, Results.Suite.First);
   WriteLn;
   WriteLost(Results, 'time', meTime, WorthTuning);
   WriteLost(Results, 'peak memory', mePeak, WorthSaving);
   WriteFailed(Results);
-  ControlPrint(Results);
-  WriteLn;
 end;
 
 procedure PageWrite(Results: TResults; const Header: TStringArray; const Source, Charts: string);
@@ -356,6 +392,8 @@ begin
   WriteMeaning(Results);
   WriteLn;
   WriteFailed(Results);
+  WriteLn;
+  WriteStanding(Results, nil);
   if HasThreadWorkloads(Results) then
   begin
     WriteLn;
@@ -475,6 +513,20 @@ begin
   CloseFile(Data);
 end;
 
+/// Writes the times of Free Pascal's heap, the base and the subject, relative to the subject.
+procedure WriteHeadlineBars(Results: TResults; const Directory: string);
+var
+  Data: TextFile;
+  Manager: Integer;
+begin
+  StartData(Data, Directory, 'bars');
+  for Manager in ManagersByTime(Results) do
+    if IsOneOf(Results.Managers[Manager], [OwnHeap, Results.Suite.Base, Results.Suite.Subject]) then
+      WriteLn(Data, Format('%s %.4f', [Results.Managers[Manager],
+        Results.MeanRatio(Manager, SubjectIndex(Results), '*', meTime)]));
+  CloseFile(Data);
+end;
+
 /// Writes one line of a table that begins with First: the time of each manager in Row, or
 /// its name if Row is -1.
 procedure WriteThreadsLine(var Data: TextFile; Results: TResults; const First: string;
@@ -514,6 +566,8 @@ var
 begin
   ForceDirectories(Directory);
   WriteOverall(Results, Directory);
+  if (Results.IndexOf(OwnHeap) >= 0) and (Results.Suite.Base <> OwnHeap) then
+    WriteHeadlineBars(Results, Directory);
   if HasThreadWorkloads(Results) then
     for Workload in ThreadWorkloads do
       WriteThreads(Results, Directory, Workload);

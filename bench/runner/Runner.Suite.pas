@@ -9,6 +9,7 @@
 //   row WORKLOAD THREADS...             one row of the tables for each number of threads
 //   once WORKLOAD THREADS...            the same, but only in the first round
 //   mean TITLE PATTERN                  a geometric mean over the rows that match
+//   first MANAGER...                    the managers of the table in README.md; all unless given
 //   bar MEASURE PATTERN MANAGER LIMIT   subject / MANAGER over these rows: at most LIMIT
 //   each MEASURE PATTERN MANAGER LIMIT  the same for every one of these rows
 //   scale MEASURE ROW ROW LIMIT         subject in the first row / in the second: at most LIMIT
@@ -61,6 +62,7 @@ type
   TSuite = record
     Title: string;          //< const   of the page
     Peers: TStringArray;    //< const   managers that `best` is one of; none: all
+    First: TStringArray;    //< const   managers of the table in README.md; none: all
     Base: string;           //< const   manager that the ratios are relative to
     Subject: string;        //< const   manager named last that bars judge
     Rows: array of TRow;    //< const   in the order of the file
@@ -92,7 +94,7 @@ uses
 
 type
   /// The first words of lines.
-  TLineKind = (lkTitle, lkManagers, lkPeers, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar,
+  TLineKind = (lkTitle, lkManagers, lkPeers, lkFirst, lkBase, lkSubject, lkRow, lkOnce, lkMean, lkBar,
     lkEach, lkScale, lkFact);
 
 const
@@ -104,6 +106,7 @@ const
     (Name: 'title'; WordCount: 2),
     (Name: 'managers'; WordCount: 2),
     (Name: 'peers'; WordCount: 2),
+    (Name: 'first'; WordCount: 2),
     (Name: 'base'; WordCount: 2),
     (Name: 'subject'; WordCount: 2),
     (Name: 'row'; WordCount: 3),
@@ -181,6 +184,7 @@ begin
     lkTitle: Suite.Title := string.Join(' ', Copy(Words, 1, MaxInt));
     lkManagers: ;
     lkPeers: Suite.Peers := Copy(Words, 1, MaxInt);
+    lkFirst: Suite.First := Copy(Words, 1, MaxInt);
     lkBase: Suite.Base := Words[1];
     lkSubject: Suite.Subject := Words[1];
     lkRow, lkOnce: AddRows(Suite, Words);

@@ -13,6 +13,16 @@ section() { # HEADING
   :
 }
 
+# A block for Windows.
+windows() {
+  cat > "$output.windows"
+}
+
+# A part of a project file.
+project() {
+  cat > "$output.project"
+}
+
 # COPY of a container: the image is this root, or another folder.
 copy() { # FILE PLACE
   cp "$1" "${image-}$2"

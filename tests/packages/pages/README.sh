@@ -1,18 +1,28 @@
-# What the reader of README.md has: two programs in Pascal, and one that checks that it runs on the library.
-. "$pages/program.sh"
-
+# What the reader of README.md has: a program in Pascal, and one with the mistake whose report the page shows.
 cat > your.lpr <<'END'
-uses LaneMM, SysUtils;
+uses LaneMM;
 begin
   if not LaneMM_IsInstalled then
     Halt(1);
 end.
 END
-sed 's/LaneMM, //; s/^  if.*/  if GetMem(24) = nil then/' your.lpr > any.lpr
+cat > bad.lpr <<'END'
+program bad;
 
-finish() {
-  at 'the programs'
-  ./your
-  LANEMM=help ./any > "$output" 2>&1
-  grep contention "$output"
-}
+{$mode objfpc}{$H+}
+
+uses
+  LaneMM, cthreads, SysUtils, Classes;
+
+var
+  Names: TStringList;
+begin
+  Names := TStringList.Create;
+  Names.Add('first');
+  Names.Free;
+  WriteLn(Names[0]);
+end.
+END
+mkdir -p ~/units
+fpc -v0 -gl -Xs- '-Fu/path/to/lanemm/src/*' -FU"$HOME/units" bad.lpr > "$output"
+! LANEMM=debug ./bad > "$output" 2>&1
