@@ -100,22 +100,26 @@ check 'sources, first in uses, a unit named with its file' "$program" both.lpr -
 check 'all build options' "$program" used.lpr -Fu"$repository/src" -dLANEMM_CHECKED \
   -dLANEMM_PUREPASCAL -O4 -gl
 
-# quiet NAME SOURCE: whoever compiles the units with all messages on sees none of them about LaneMM.
+# quiet NAME SOURCE OPTION...: the units compile without a message about LaneMM, with all kinds of them on.
 quiet() {
+  name=$1
+  source=$2
+  shift 2
   rm -rf "$out/units"
   mkdir -p "$out/units"
-  fpc -l- -v0 -vewnhi "-Fu$repository/src/*" -FU"$out/units" -o"$out/units/run" "$2" > "$out/messages" 2>&1
+  fpc -l- -v0 -vewnhi "$@" "-Fu$repository/src/*" -FU"$out/units" -o"$out/units/run" "$source" > "$out/messages" 2>&1
   if [ "$(grep -c '^Compiling' "$out/messages")" -gt 100 ] \
     && ! grep -E '^(LaneMM|FastMM)[^ ]*\([0-9,]+\) (Hint|Note|Warning)' "$out/messages" > "$out/log"; then
     passed=$((passed + 1))
-    echo "passed: $1"
+    echo "passed: $name"
   else
     failed=$((failed + 1))
-    echo "FAILED: $1"
+    echo "FAILED: $name"
     sed 's/^/  /' "$out/log"
   fi
 }
 quiet 'no hint, note or warning' "$program/used.lpr"
+quiet 'no hint, note or warning, position-independent' "$program/used.lpr" -Cg
 quiet 'no hint, note or warning, compat' "$program/compat.lpr"
 sed 's/FastMM5/FastMM4/' "$program/compat.lpr" > "$program/older.lpr"
 quiet 'no hint, note or warning, FastMM4' "$program/older.lpr"
