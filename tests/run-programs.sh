@@ -133,6 +133,7 @@ program 0 ForeignThreads
 program 0 FreshThread
 program 0 NoFastSlot
 program 0 AllKeysTaken
+program 0 BlowUp
 program 0 ManyThreads
 program 0 LockedMemory
 program 0 FullAddresses

@@ -191,7 +191,7 @@ procedure RecoverChild;
 var
   IsTorn: Boolean;
 begin
-  IsTorn := not ThreadsAreOne or (LoadAcquire(Process.PurgeState) <> 0);
+  IsTorn := not HeapIsOnly or (LoadAcquire(Process.PurgeState) <> 0);
   Process.PurgeState := 0; // the purge thread is lost, too
   Process.PurgeThread := 0;
   if IsTorn then

@@ -86,7 +86,7 @@ var
   Watch: TFreeCall;
 begin
   Watch := Hooks.RemoteFree;
-  if (@Watch <> nil) and (Span^.Owner <> NoOwner) then
+  if (@Watch <> nil) and (OwnerOf(Span) <> NoOwner) then
     Watch(Span, P);
   Result := AfterPush(Heap, Span, P, RemotePush(Span, P, Word, Seen));
 end;
@@ -163,6 +163,7 @@ var
   Span: PSpan;
   Heap: PHeap;
   Word, Seen: NativeUInt;
+  IsAwaited: Boolean;
 begin
   if P = nil then
     Exit(0);
@@ -183,9 +184,12 @@ begin
     Result := BlockInvalid(P, icFree)
   else if OwnerOf(Span) = Heap then
   begin
-    if Span^.Owner <> Heap then
+    IsAwaited := Span^.Owner <> Heap;
+    if IsAwaited then
       HeapAwaitedFree(Heap, Span);
     OwnBlockFree(Heap, Span, P);
+    if IsAwaited then
+      PurgeNotify; // it may have requested a sweep
   end
   else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockInvalid(P, icFree);
@@ -217,7 +221,7 @@ begin
   Result := Span^.BlockSize;
   if WordMayBeLink(Seen) or RemoteShelfHas(Span, P) then
     Exit(BlockFreeSlow(P));
-  if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Span) then
+  if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Heap, Span) then
     ClaimedBlockFree(Heap, Span, P)
   else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockFreeSlow(P);

@@ -5,6 +5,14 @@
 //             the first span's Prev is the last; a span in no queue has no Prev. Each queued span
 //             can serve a block. A span without a free block is given up, so that an idle owner
 //             hoards nothing.
+// Sharing:    the first thread that frees a block of a given-up span takes it over, and frees the
+//             others without an atomic operation. For each span it keeps a Bias below 0, so that
+//             its free takes the slow path when the span has become roomy: an eighth of its blocks
+//             is free or, if its own heap has filled it, three quarters. From then on the span is
+//             among the first of its queue, and Bias is 0. Of these a heap keeps a few slices of
+//             each class (MostRoomySlices); it leaves the others to Process.Abandoned, so to all.
+//             So memory that is freed is not held by the thread that freed it, also if it sleeps
+//             for ever. In a program whose threads have never been more than one all stay.
 // Sweeps:     a queued span becomes empty by a free of another thread, which requests a sweep, or
 //             by one of its owner, which does not know how many blocks others have freed. So a
 //             sweep that finds such blocks adds AwaitsFree to Owner: the owner's next free takes
@@ -44,16 +52,19 @@ function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// Allocates a block of the class for a thread without a heap, from the spans of ended threads; nil
 /// when there is no memory.
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
-/// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush). Returns
-/// true if it requested a sweep and none was requested yet: the caller then calls PurgeNotify.
+/// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush), or has
+/// claimed. Returns true if it requested a sweep and none was requested yet: the caller then calls
+/// PurgeNotify.
 function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
-/// Takes a span that an ended thread abandoned out of its queue, if it waits in one and no other
-/// thread has that lock. Returns whether it did: then the caller calls HeapTakeOver.
-function HeapClaim(Span: PSpan): Boolean;
+/// Takes a span of Process.Abandoned out of its queue for the thread of Heap, if it waits in one,
+/// no other thread has that lock, and the heap may keep another roomy one. Returns whether it did:
+/// then the caller calls HeapTakeOver.
+function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;
 /// Prepares a free of the owner into a span with AwaitsFree: takes over the blocks that other
 /// threads have freed.
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
-/// Releases a span whose last block in use the owner has just freed.
+/// Looks at a span whose Used the owner's free has just made 0: releases it if no block is in use,
+/// else it is roomy now.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 /// Abandons the spans of an ended thread but its current ones: moves them to Process.Abandoned.
 /// Returns false when some are left because another thread has the lock: then to be repeated.
@@ -71,6 +82,8 @@ procedure HeapSweep(Heap: PHeap);
 /// Purges pages of current spans that hold nothing but blocks which other threads freed, or that
 /// were never used; returns the number of spans that it tried. Any thread but the heap's own.
 function HeapShelve(Heap: PHeap): Cardinal;
+/// Returns true if no two threads have had heaps at a time.
+function HeapIsOnly: Boolean;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
 /// no other thread runs. HeapRequeue puts the spans back.
 procedure HeapReset(Heap: PHeap);
@@ -86,26 +99,40 @@ uses
 
 // ---------------------------------------------------------------------------- queues
 
+// Adds a roomy span as the first, any other one as the last.
 procedure QueueAdd(Heap: PHeap; Span: PSpan);
 var
   First: PSpan;
 begin
   First := Heap^.Queues[Span^.SizeClass];
   if First = nil then
-  begin
-    Span^.Next := Span;
+    First := Span
+  else
+    Span^.Prev := First^.Prev;
+  if First = Span then
     Span^.Prev := Span;
-    Heap^.Queues[Span^.SizeClass] := Span;
-    Exit;
-  end;
   Span^.Next := First;
-  Span^.Prev := First^.Prev;
-  First^.Prev^.Next := Span;
+  Span^.Prev^.Next := Span;
   First^.Prev := Span;
+  if Span^.Bias = 0 then
+  begin
+    First := Span;
+    Inc(Heap^.Roomy[Span^.SizeClass]);
+  end;
+  Heap^.Queues[Span^.SizeClass] := First;
+end;
+
+// Makes Bias 0, of a span that is in no queue. The owner.
+procedure EndBias(Span: PSpan);
+begin
+  if Span^.Bias < 0 then
+    SpanRaise(Span, -Span^.Bias);
 end;
 
 procedure QueueRemove(Heap: PHeap; Span: PSpan);
 begin
+  if Span^.Bias = 0 then
+    Dec(Heap^.Roomy[Span^.SizeClass]);
   if Span^.Next = Span then
     Heap^.Queues[Span^.SizeClass] := nil
   else if Heap^.Queues[Span^.SizeClass] = Span then
@@ -113,6 +140,7 @@ begin
   Span^.Prev^.Next := Span^.Next;
   Span^.Next^.Prev := Span^.Prev;
   Span^.Prev := nil;
+  EndBias(Span);
 end;
 
 function QueueTake(Heap: PHeap; SizeClass: Cardinal): PSpan;
@@ -140,6 +168,12 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- current
+
+// The first record after that of ended threads is the program's first.
+function HeapIsOnly: Boolean;
+begin
+  Result := PHeap(LoadAcquire(Process.Heaps))^.NextHeap = Process.Abandoned;
+end;
 
 procedure HeapFormat(Heap: PHeap);
 var
@@ -178,13 +212,12 @@ begin
     Span^.Owner := PHeap(NativeUInt(Heap) + AwaitsFree);
 end;
 
-procedure SetCurrent(Heap: PHeap; Span: PSpan; Held: Byte);
+procedure SetCurrent(Heap: PHeap; Span: PSpan; Bias: Cardinal);
 begin
   Span^.IsCurrent := True;
   SetOwner(Heap, Span);
   YieldPoint;
-  Span^.Held := Held;
-  Inc(Span^.Used, Held);
+  SpanRaise(Span, Bias);
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
@@ -207,17 +240,43 @@ begin
   Result := not RemoteIsEmpty(Span) and WantSweep;
 end;
 
+// Returns the Owner of a span that Heap has filled and gives up.
+function FilledBy(Heap: PHeap): PHeap; inline;
+begin
+  Result := PHeap(NativeUInt(Heap) + NativeUInt(NoOwner));
+end;
+
+// Lets the free with which a span becomes roomy take the slow path, see the head. Owner is Heap, or
+// the one before the span changes hands.
+procedure ExpectRoom(Heap: PHeap; Span: PSpan);
+const
+  OwnShare = 4;
+  OthersShare = 8;
+var
+  Count: LongInt;
+begin
+  if Heap = Process.Abandoned then
+    Exit;
+  Count := Span^.BlockBytes div Span^.BlockSize;
+  if (Span^.Owner = FilledBy(Heap)) or (OwnerOf(Span) = Heap) then
+    Count := Count div OwnShare
+  else
+    Count := Count - Count div OthersShare - 1;
+  SpanExpect(Span, Count);
+end;
+
 // Gives the span up if it is full, else leaves it to be queued.
 procedure Retire(Heap: PHeap; Span: PSpan);
 begin
   if SpanIsFull(Span) then
   begin
     // Before RemoteGiveUp: after it the span may have another owner.
-    Span^.Owner := NoOwner;
+    Span^.Owner := FilledBy(Heap);
     if RemoteGiveUp(Span) then
       Exit;
     SetOwner(Heap, Span); // another thread has freed a block in between
   end;
+  ExpectRoom(Heap, Span);
   PushTaken(Heap, Span);
 end;
 
@@ -226,8 +285,8 @@ begin
   Heap^.Current[Span^.SizeClass] := @Process.EmptySpan;
   Span^.IsCurrent := False;
   YieldPoint;
-  Dec(Span^.Used, Span^.Held);
-  Span^.Held := 0;
+  Dec(Span^.Used, Span^.Bias);
+  Span^.Bias := 0;
 end;
 
 procedure RetireCurrent(Heap: PHeap; SizeClass: Cardinal);
@@ -301,6 +360,8 @@ begin
       PushTaken(Heap, Span);
     Span := Next;
   end;
+  if Result <> nil then
+    EndBias(Result);
 end;
 
 // Takes a queued span of the class, or, while another thread has the lock, one that is not queued
@@ -340,13 +401,13 @@ end;
 // released then: a thread that goes idle keeps nothing of a burst.
 function HeapNextSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
-  Held: Byte;
+  Bias: Cardinal;
 begin
-  Held := Ord(Heap^.Current[SizeClass] = @Process.EmptySpan);
+  Bias := Ord(Heap^.Current[SizeClass] = @Process.EmptySpan);
   RetireCurrent(Heap, SizeClass);
   Result := ServingSpan(Heap, SizeClass);
   if Result <> nil then
-    SetCurrent(Heap, Result, Held);
+    SetCurrent(Heap, Result, Bias);
 end;
 
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
@@ -374,19 +435,35 @@ end;
 
 // ---------------------------------------------------------------------------- frees
 
-function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
+// Makes Heap the owner of a span that is in no queue. Returns true if it requested a sweep and
+// none was requested yet.
+function HandOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
   SetOwner(Heap, Span);
   YieldPoint;
   Result := PushTaken(Heap, Span);
 end;
 
-function HeapClaim(Span: PSpan): Boolean;
+function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
+begin
+  ExpectRoom(Heap, Span);
+  Result := HandOver(Heap, Span);
+end;
+
+// Returns how many roomy spans of the class of Span a heap keeps.
+function MostRoomy(Span: PSpan): Cardinal;
+begin
+  Result := MostRoomySlices div Process.ClassSlices[Span^.SizeClass];
+  if Result = 0 then
+    Result := 1;
+end;
+
+function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;
 var
   Abandoned: PHeap;
 begin
   Abandoned := Process.Abandoned;
-  if not LockTry(Abandoned^.Lock) then
+  if (Heap^.Roomy[Span^.SizeClass] >= MostRoomy(Span)) or not LockTry(Abandoned^.Lock) then
     Exit(False);
   QueueTaken(Abandoned);
   // A span that another thread is just taking or leaving is in no queue.
@@ -414,12 +491,32 @@ begin
     QueueRemove(Heap, Span);
 end;
 
+// Makes a span roomy whose owner missed the free that did: another thread had the lock, or had
+// freed blocks. The owner, which is about to free a block of the span.
+procedure RequeueOverdue(Heap: PHeap; Span: PSpan);
+begin
+  if not LockTry(Heap^.Lock) then
+  begin
+    WantSweep;
+    Exit;
+  end;
+  QueueTaken(Heap);
+  if Span^.Prev <> nil then
+  begin
+    QueueRemove(Heap, Span);
+    QueueAdd(Heap, Span);
+  end;
+  LockLeave(Heap^.Lock);
+end;
+
 procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
 var
   Damaged: PBlock;
 begin
   SetOwner(Heap, Span);
   Damaged := SpanCollect(Span);
+  if SpanIsOverdue(Span) then
+    RequeueOverdue(Heap, Span);
   if Damaged <> nil then
     SpanReport(coLink, Span, Damaged);
 end;
@@ -457,10 +554,28 @@ begin
   GiveBack(Heap, Span);
 end;
 
+// Makes a queued span roomy. Returns the one that Process.Abandoned is to have for it, in no queue,
+// or nil: that of those that became roomy before. Under the heap's lock.
+function MakeRoomy(Heap: PHeap; Span: PSpan): PSpan;
+var
+  Most, Index: Cardinal;
+begin
+  QueueRemove(Heap, Span);
+  QueueAdd(Heap, Span);
+  Most := MostRoomy(Span);
+  if (Heap^.Roomy[Span^.SizeClass] <= Most) or HeapIsOnly then
+    Exit(nil);
+  Result := Span;
+  for Index := 1 to Most do
+    Result := Result^.Next;
+  QueueRemove(Heap, Result);
+end;
+
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 var
   IsOurs: Boolean;
   Uncounted: PBlock;
+  Surplus: PSpan;
 begin
   // If a sweeping thread has released the span, any class here has another one.
   if Heap^.Current[Span^.SizeClass] = Span then
@@ -474,14 +589,22 @@ begin
     Exit;
   end;
   Uncounted := nil;
+  Surplus := nil;
   QueueTaken(Heap);
   // A sweeping thread may have released the span since its last block was freed.
   IsOurs := (OwnerOf(Span) = Heap) and (Span^.Used = 0);
+  if IsOurs and (Span^.Bias < 0) then
+  begin
+    IsOurs := False;
+    Surplus := MakeRoomy(Heap, Span);
+  end;
   if IsOurs then
     Uncounted := SpanUncountedBlock(Span);
   if IsOurs and (Uncounted = nil) then
     IsOurs := Remove(Heap, Span);
   LockLeave(Heap^.Lock);
+  if Surplus <> nil then
+    HandOver(Process.Abandoned, Surplus);
   if not IsOurs then
     Exit;
   if Uncounted = nil then
@@ -535,7 +658,7 @@ begin
   repeat
     Span := Next;
     Next := Span^.Next;
-    if RemoteIsUsed(Span) then
+    if RemoteIsUsed(Span) or SpanIsOverdue(Span) then
       AwaitFree(Heap, Span);
     // No block is in use, so no thread can free one; no thread allocates from a queued span without
     // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
@@ -595,7 +718,7 @@ begin
     Span := QueueTake(Source, SizeClass);
     if Span = nil then
       Exit;
-    HeapTakeOver(Target, Span);
+    HandOver(Target, Span);
   until False;
 end;
 
@@ -635,12 +758,14 @@ end;
 procedure HeapRequeue(Heap: PHeap; Span: PSpan);
 begin
   Span^.Prev := nil; // it was in a queue that HeapReset has dropped
+  EndBias(Span);
   Retire(Heap, Span);
 end;
 
 procedure HeapReset(Heap: PHeap);
 begin
   FillChar(Heap^.Queues, SizeOf(Heap^.Queues), 0);
+  FillChar(Heap^.Roomy, SizeOf(Heap^.Roomy), 0);
   Heap^.Taken := 0;
   LockReset(Heap^.Lock);
 end;

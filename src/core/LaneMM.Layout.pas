@@ -43,7 +43,7 @@ const
   /// Binary logarithm of the size of a span record, for the assembler.
   SpanRecordShift = 8;
   /// Cache lines of a heap record.
-  HeapLines = 30;
+  HeapLines = 32;
   /// Up to so many bytes the assembler copies, fills and compares without a loop, since no CPU
   /// predicts how often a loop runs.
   MostFew = 128;
@@ -91,6 +91,9 @@ const
 
   /// Size classes: multiples of 16 up to 256, then eight per doubling up to 8 KB, then four.
   SizeClassCount = 68;
+  /// Slices of queued spans of a class whose free blocks a thread keeps for itself; at least one
+  /// span.
+  MostRoomySlices = 4;
   /// The last class whose first blocks in a thread come from spans of a larger class.
   LastSharedClass = 55;
   /// The first class above 8 KB: a block of it may be longer than requested by whole pages.

@@ -37,6 +37,13 @@ function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
 /// before. Returns true if it has a block now. False, too, while another thread shelves blocks.
 function SpanRefill(Span: PSpan): Boolean;
+/// Lets the owner's free that leaves Left blocks in use take the slow path, or its next free, if
+/// fewer are in use. The owner, of a span in no queue whose Bias is 0.
+procedure SpanExpect(Span: PSpan; Left: LongInt);
+/// Adds Count to Used and Bias: the same blocks are in use. The owner.
+procedure SpanRaise(Span: PSpan; Count: Cardinal);
+/// Returns true if the free that SpanExpect awaits was missed.
+function SpanIsOverdue(Span: PSpan): Boolean;
 /// Gives up FreeList. Returns its first block, whose first word was overwritten; nil if it is
 /// unknown.
 function SpanDropList(Span: PSpan): PBlock;
@@ -100,6 +107,16 @@ begin
   end;
 end;
 
+// Returns the blocks in use, those counted that other threads freed; never fewer.
+function InUse(Span: PSpan): Cardinal;
+var
+  Bias: LongInt;
+begin
+  Bias := Span^.Bias;
+  AcquireFence; // pairs with SpanRaise
+  Result := Cardinal(LongInt(Span^.Used) - Bias);
+end;
+
 // Returns the number of blocks that the span can hold.
 function BlockCount(Span: PSpan): Cardinal;
 begin
@@ -122,7 +139,7 @@ begin
   Span^.BlockBytes := BlockCount(Span) * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
-  Span^.Held := 0;
+  Span^.Bias := 0;
   Span^.IsShared := False;
   Span^.ShelvedPages := 0;
   RemoteStartLife(Span);
@@ -268,7 +285,7 @@ begin
   if Count = 0 then
     Exit;
   if Checked then
-    Check(Count <= Span^.Used, 'the blocks on Remote are counted in Used');
+    Check(Count <= InUse(Span), 'the blocks on Remote are counted in Used');
   Dec(Span^.Used, Count);
   Span^.IsShared := True;
 end;
@@ -280,7 +297,7 @@ begin
   if Checked then
   begin
     Check(Odd(Span^.FreeList), 'a span is refilled when FreeList is empty');
-    Check((Span^.Used - Span^.Held) * Span^.BlockSize = Span^.CarvedBytes,
+    Check(InUse(Span) * Span^.BlockSize = Span^.CarvedBytes,
       'used and free blocks are the carved ones');
   end;
   if Span^.BlockBytes = 0 then
@@ -324,7 +341,7 @@ begin
   if not Odd(Span^.FreeList) then
     Result := PBlock(Span^.Origin + Span^.FreeList);
   Span^.FreeList := EndOfList;
-  Span^.Used := Span^.CarvedBytes div Span^.BlockSize + Span^.Held;
+  Span^.Used := Cardinal(LongInt(Span^.CarvedBytes div Span^.BlockSize) + Span^.Bias);
 end;
 
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
@@ -339,11 +356,34 @@ begin
     and RemoteIsEmpty(Span);
 end;
 
+procedure SpanRaise(Span: PSpan; Count: Cardinal);
+begin
+  Inc(Span^.Used, Count);
+  // A sweep that sees the new Bias sees the new count. Pairs with InUse.
+  ReleaseFence;
+  Inc(Span^.Bias, Count);
+end;
+
+procedure SpanExpect(Span: PSpan; Left: LongInt);
+begin
+  if Left >= LongInt(Span^.Used) then
+    Left := LongInt(Span^.Used) - 1;
+  if Left <= 0 then
+    Exit;
+  Span^.Bias := -Left;
+  Dec(Span^.Used, Left);
+end;
+
+function SpanIsOverdue(Span: PSpan): Boolean;
+begin
+  Result := (Span^.Bias < 0) and (LongInt(Span^.Used) <= 0);
+end;
+
 function SpanIsEmpty(Span: PSpan): Boolean;
 var
   Used: Cardinal;
 begin
-  Used := Span^.Used;
+  Used := InUse(Span);
   // Used before the list's length: it only falls while the span is queued, and is never below that
   // length. In the reverse order, SpanCollect between the two makes them equal with blocks in use.
   AcquireFence;
@@ -354,7 +394,7 @@ function SpanUsedCount(Span: PSpan): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteFreedCount(Span));
+  Count := NativeInt(LongInt(InUse(Span))) - NativeInt(RemoteFreedCount(Span));
   Result := 0;
   if Count > 0 then
     Result := Count;
@@ -531,7 +571,7 @@ begin
   Owner := NativeUInt(Span^.Owner);
   // An owner that writes Owner at this moment sees that blocks are being shelved. Pairs with
   // SetOwner in LaneMM.Heap.
-  if (Owner <> NativeUInt(NoOwner)) and (Owner and (AwaitsFree * 3) = 0) then
+  if not Odd(Owner) and (Owner and (AwaitsFree * 3) = 0) then
     CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
 end;
 

@@ -35,8 +35,6 @@ function ThreadHeapOrAbandoned: PHeap;
 /// Abandons the vacant heaps, Most of them at most; requests a sweep if some are left, because
 /// there were more or another thread has their locks.
 procedure ThreadsAbandonVacant(Most: Cardinal);
-/// Returns true if no two threads have had heaps at a time.
-function ThreadsAreOne: Boolean;
 /// Returns true if Heap is the heap of a thread, or Process.Abandoned: a record of Process.Heaps.
 function ThreadsHaveHeap(Heap: PHeap): Boolean; inline;
 /// Makes the lists of heaps anew in a child process, see LaneMM.Fork: no record of a lost thread,
@@ -297,12 +295,6 @@ end;
 function ThreadsFirstHeap: PHeap;
 begin
   Result := PHeap(LoadAcquire(Process.Heaps));
-end;
-
-// The first record after that of ended threads is the program's first.
-function ThreadsAreOne: Boolean;
-begin
-  Result := ThreadsFirstHeap^.NextHeap = Process.Abandoned;
 end;
 
 function ThreadsHaveHeap(Heap: PHeap): Boolean;

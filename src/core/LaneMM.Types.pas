@@ -5,8 +5,10 @@
 //   free      a run of slices in the bins of its shard. Touched only under the shard's lock.
 //   owned     Owner is a heap; Remote is a list, maybe empty. The owner alone uses the
 //             owner fields; any thread may push on Remote (LaneMM.RemoteList).
-//   given up  Owner is NoOwner, Remote says so, every block is in use. The first
-//             thread that frees one of its blocks takes it over with one compare-and-swap.
+//   given up  Owner is the heap that filled it, plus NoOwner; Remote says so, every block is in
+//             use. The first thread that frees one of its blocks takes it over with one
+//             compare-and-swap. What it does not need for itself of the free blocks of such spans
+//             it leaves to Process.Abandoned, see LaneMM.Heap.
 //   Spans of ended threads belong to Process.Abandoned; the thread that holds its lock acts as
 //   owner. A span without a block in use goes back to the arena: through its owner, or, out of an
 //   idle owner's queue, through any thread that holds the owner's lock (HeapSweep).
@@ -43,8 +45,8 @@ type
   /// Const and owner hold for one life of a span: the thread that takes a run formats its record
   /// anew. A walk (WalkSpans) reads records at any time; its answer is inexact while spans change.
   ///
-  /// Always, for skBlocks: (Used - Held + length(FreeList)) * BlockSize = CarvedBytes; Held is 0
-  /// unless the span is current; Used counts the blocks on Remote and shelved ones, too.
+  /// Always, for skBlocks: (Used - Bias + length(FreeList)) * BlockSize = CarvedBytes; Used - Bias
+  /// counts the blocks on Remote and shelved ones, too.
   /// CarvedBytes <= BlockBytes. FreeList is odd (EndOfList) when it is empty. After corruption
   /// (LaneMM.Span) lost blocks count as used.
   /// Always, for skLarge: CarvedBytes and DivideMagic are 1, so a block begins only at Start. The
@@ -55,12 +57,14 @@ type
       0: (
         FreeList: NativeUInt;     //< owner   offset of the first free block, or EndOfList
         Origin: PByte;            //< owner   Start, repeated for the owner's line
-        Used: Cardinal;           //< racy    blocks in use, plus Held; written by the owner. An
-                                  //  old value is too high for a sweep, which leaves the span
-                                  //  alone, and makes a sum inexact
-        IsHuge: Boolean;          //< owner   huge pages were requested for a large block
-        Held: Byte;               //< racy    1: current, and kept when its last block is freed;
-                                  //  written by the owner. An old value makes a sum inexact
+        Used: Cardinal;           //< racy    blocks in use, plus Bias; written by the owner, whose
+                                  //  free that makes it 0 takes the slow path. An old value is
+                                  //  too high for a sweep, which leaves the span alone, and makes
+                                  //  a sum inexact
+        Bias: SmallInt;           //< racy    1: current, and kept when its last block is freed;
+                                  //  below 0: queued, and the owner looks at it sooner, see
+                                  //  LaneMM.Heap. Written by the owner, when it rises after Used.
+                                  //  An old value is likewise too high
         ShelvedPages: Word;       //< racy    pages with shelved blocks, a bit each; written by the
                                   //  thread that shelves, cleared by the owner. An old value delays
                                   //  the owner, or misses a free block. See LaneMM.RemoteList
@@ -92,7 +96,8 @@ type
       );
       1: (
         OwnerLine: TCacheLine;    //< padding other threads write below this line
-        Owner: PHeap;             //< racy    the owning heap, maybe plus AwaitsFree, or NoOwner; a
+        Owner: PHeap;             //< racy    the owning heap, maybe plus AwaitsFree; or NoOwner,
+                                  //  of a span that was given up plus the heap that filled it; a
                                   //  thread that reads its own heap here owns the span, any other
                                   //  value may be old
         BlockSize: NativeUInt;    //< racy    usable bytes of a block. Only a large block changes it
@@ -111,6 +116,7 @@ type
         SizeClass: Byte;          //< const   index of the block size
         IsCurrent: Boolean;       //< racy    the heap allocates from it now; written by the owner.
                                   //  An old value costs one sweep; Retire makes up for a missed one
+        IsHuge: Boolean;          //< owner   huge pages were requested for a large block
         Shard: Byte;              //< const   number of the shard that its slices belong to, for
                                   //  ever; 0 in a record that never was the first or last of a run
       );
@@ -150,7 +156,8 @@ type
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
   /// third kind: LaneMM.Sampler uses Current, Queues and Taken by its own rules, under SampleLock.
   ///
-  /// Always: a span in Queues[C] is owned by this heap, has size class C, and is not current.
+  /// Always: a span in Queues[C] is owned by this heap, has size class C, and is not current. The
+  /// first Roomy[C] of them are those whose Bias is 0.
   THeap = record
     case Byte of
       0: (
@@ -173,6 +180,11 @@ type
                                                         //  written under Heap. Reclaim checks those
                                                         //  of Process.Abandoned without it: a span
                                                         //  that it misses is reclaimed later
+        Roomy: array[0..SizeClassCount - 1] of Word;    //< racy   spans in Queues whose free
+                                                        //  blocks the thread does not need, modulo
+                                                        //  2 ** 16; written under Heap. An old
+                                                        //  value decides whether one span is
+                                                        //  claimed
         Lock: TLock;                                    //< shared  of Queues
         Taken: TAtomicWord;                             //< shared  owned spans that are not yet
                                                         //  queued
@@ -401,7 +413,8 @@ type
   end;
 
 const
-  /// Owner of a span that no heap owns. No heap has this address, nor has nil.
+  /// Owner of a span that no heap owns; added to a heap, that of a span which the heap filled and
+  /// gave up. No heap has this address, nor has nil.
   NoOwner = PHeap(1);
   /// Added to Owner, once or twice, by sweeps that wait for the owner's next free: see LaneMM.Heap.
   AwaitsFree = 2;
@@ -442,6 +455,8 @@ implementation
 function OwnerOf(Span: PSpan): PHeap;
 begin
   Result := PHeap(NativeUInt(Span^.Owner) and not NativeUInt(AwaitsFree * 3));
+  if Odd(NativeUInt(Result)) then
+    Result := NoOwner;
 end;
 
 function FirstHeapOf(Word: TAtomicWord): PHeap;

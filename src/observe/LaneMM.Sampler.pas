@@ -156,7 +156,7 @@ begin
   if not Result then
     Exit;
   Span^.IsCurrent := True;
-  Span^.Held := 1;
+  Span^.Bias := 1;
   Inc(Span^.Used);
   HeapTakeOver(Observe.Samples, Span);
 end;

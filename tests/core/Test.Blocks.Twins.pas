@@ -429,7 +429,7 @@ begin
     Inc(Count);
     Blocks[Count] := BlockGet(Size);
     Span := ArenaSpan(Blocks[Count]);
-    if (Result = nil) and (Span^.Used - Span^.Held = 1) then
+    if (Result = nil) and (Span^.Used - Span^.Bias = 1) then
       Result := Blocks[Count];
   until (Result <> nil) and (Span <> ArenaSpan(Result));
   for Index := 0 to Count do

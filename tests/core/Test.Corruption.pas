@@ -102,7 +102,7 @@ begin
     Blocks[First] := GetMem(Size);
     FillPattern(Blocks[First], Size, First);
     Span := ArenaSpan(Blocks[First]);
-  until (First >= LeastBlocks) and (Span^.Used - Span^.Held > 2) and (Blocks[First] = Blocks[First - 1] + Size)
+  until (First >= LeastBlocks) and (Span^.Used - Span^.Bias > 2) and (Blocks[First] = Blocks[First - 1] + Size)
     and (NativeUInt(Blocks[First]) mod SliceSize <> 0);
   SetLength(Blocks, First + 1);
 end;

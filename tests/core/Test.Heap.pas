@@ -9,6 +9,8 @@ uses
   Test.Tools, LaneMM.Types;
 
 type
+  TSpans = array[1..10] of PSpan;
+
   THeapTests = class(TQuietTest)
   strict private
     Memory: PByte;
@@ -23,6 +25,9 @@ type
     function FillSpanOf(SizeClass: Cardinal): PSpan;
     function FillSpan: PSpan;
     function BlockOf(Span: PSpan): PBlock;
+    procedure FillSpans(out Spans: TSpans);
+    procedure PutOf(const Spans: TSpans; Heap: PHeap; Count: Integer);
+    function CountOwned(const Spans: TSpans; Heap: PHeap): Integer;
     procedure PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
     function IsGone(Span: PSpan): Boolean;
   protected
@@ -66,6 +71,12 @@ type
     procedure FirstSpanOfAClassStaysCurrent;
     procedure SpanAfterAFullOneIsReleasedWithItsLastBlock;
     procedure CurrentSpanWithABlockThatIsNotCountedIsKept;
+    procedure RoomySpansThatOthersFilledAreLeftToAllButAFew;
+    procedure OwnSpansStayUntilThreeQuartersAreFree;
+    procedure RoomySpansThatAreTakenMakeWayForOthers;
+    procedure NoMoreSpansAreClaimedThanMayBeRoomy;
+    procedure SpanThatBecameRoomyUnderATakenLockIsRoomyLater;
+    procedure SweepLeavesRoomySpansInUse;
   end;
 
 implementation
@@ -193,6 +204,35 @@ begin
       Exit(Blocks[Index]);
 end;
 
+// Fills spans, all of which are given up then.
+procedure THeapTests.FillSpans(out Spans: TSpans);
+var
+  Index: Integer;
+begin
+  for Index := 1 to High(Spans) do
+    Spans[Index] := FillSpan;
+  Take(Mine);
+end;
+
+// Frees Count blocks of each span.
+procedure THeapTests.PutOf(const Spans: TSpans; Heap: PHeap; Count: Integer);
+var
+  Index, Left: Integer;
+begin
+  for Index := 1 to High(Spans) do
+    for Left := Count downto 1 do
+      Put(Heap, BlockOf(Spans[Index]));
+end;
+
+function THeapTests.CountOwned(const Spans: TSpans; Heap: PHeap): Integer;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 1 to High(Spans) do
+    Inc(Result, Ord(OwnerOf(Spans[Index]) = Heap));
+end;
+
 procedure THeapTests.PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
 var
   Index: Integer;
@@ -236,7 +276,7 @@ var
 begin
   Span := FillSpan;
   Take(Mine);
-  AssertTrue('owner', Span^.Owner = NoOwner);
+  AssertTrue('owner', OwnerOf(Span) = NoOwner);
   AssertTrue('word', Span^.Remote and GivenUpSpan <> 0);
 end;
 
@@ -347,7 +387,7 @@ begin
   PutAllOf(Span, Others, True);
   HeapSweep(Mine);
   AssertFalse('gone', IsGone(Span));
-  Same(1, Span^.Used - RemoteCount(Span), 'blocks in use');
+  Same(1, SpanUsedCount(Span), 'blocks in use');
 end;
 
 procedure THeapTests.SweepNeverWaits;
@@ -761,6 +801,86 @@ begin
   Same(1, Corruptions, 'reports');
   AssertTrue('current', Mine^.Current[SizeToClass(BlockSize)] = Span);
   Span^.Used := 1; // the block that was not counted
+end;
+
+procedure THeapTests.RoomySpansThatOthersFilledAreLeftToAllButAFew;
+var
+  Spans: TSpans;
+begin
+  FillSpans(Spans);
+  PutOf(Spans, Others, 3);
+  Same(MostRoomySlices, CountOwned(Spans, Others), 'kept');
+  Same(High(Spans) - MostRoomySlices, CountOwned(Spans, Process.Abandoned), 'for all');
+end;
+
+// Of nine blocks each.
+procedure THeapTests.OwnSpansStayUntilThreeQuartersAreFree;
+var
+  Spans: TSpans;
+begin
+  FillSpans(Spans);
+  PutOf(Spans, Mine, 6);
+  Same(High(Spans), CountOwned(Spans, Mine), 'kept');
+  PutOf(Spans, Mine, 1);
+  Same(MostRoomySlices, CountOwned(Spans, Mine), 'kept when nearly empty');
+end;
+
+procedure THeapTests.RoomySpansThatAreTakenMakeWayForOthers;
+var
+  Spans: TSpans;
+  Index: Integer;
+begin
+  FillSpans(Spans);
+  PutOf(Spans, Others, 3);
+  for Index := 1 to MostRoomySlices do
+    HeapNextSpan(Others, SizeToClass(BlockSize));
+  Same(0, Others^.Roomy[SizeToClass(BlockSize)], 'roomy');
+end;
+
+procedure THeapTests.NoMoreSpansAreClaimedThanMayBeRoomy;
+var
+  Spans: TSpans;
+  Index, Claimed: Integer;
+begin
+  FillSpans(Spans);
+  PutOf(Spans, Others, 3);
+  Claimed := 0;
+  for Index := 1 to High(Spans) do
+    if OwnerOf(Spans[Index]) = Process.Abandoned then
+      Inc(Claimed, Ord(HeapClaim(Others, Spans[Index])));
+  Same(0, Claimed, 'claimed');
+end;
+
+procedure THeapTests.SpanThatBecameRoomyUnderATakenLockIsRoomyLater;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Others, BlockOf(Span));
+  LockEnter(Others^.Lock);
+  Put(Others, BlockOf(Span));
+  LockLeave(Others^.Lock);
+  AssertTrue('missed', SpanIsOverdue(Span));
+  HeapSweep(Others);
+  AssertTrue('awaited', Span^.Owner <> Others);
+  HeapAwaitedFree(Others, Span);
+  Same(1, Others^.Roomy[SizeToClass(BlockSize)], 'roomy');
+  AssertFalse('missed no longer', SpanIsOverdue(Span));
+end;
+
+procedure THeapTests.SweepLeavesRoomySpansInUse;
+var
+  Span: PSpan;
+begin
+  Span := FillSpan;
+  Take(Mine);
+  Put(Others, BlockOf(Span));
+  HeapSweep(Others);
+  Put(Others, BlockOf(Span));
+  HeapSweep(Others);
+  AssertTrue('owner', OwnerOf(Span) = Others);
+  Same(7, SpanUsedCount(Span), 'blocks in use');
 end;
 
 initialization

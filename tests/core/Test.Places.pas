@@ -326,7 +326,7 @@ begin
   AssertTrue('the span has an owner', (Second^.Owner <> NoOwner)
     and (Second^.Remote and GivenUpSpan = 0));
   Same(1, Second^.BlockBytes div Second^.BlockSize
-    - (Second^.Used - Second^.Held - RemoteCount(Second)), 'free blocks');
+    - (Second^.Used - Second^.Bias - RemoteCount(Second)), 'free blocks');
   if Second^.Owner = Others then
     AssertTrue('others took it over', LoadAcquire(Others^.Taken) = NativeUInt(Second))
   else if not Second^.IsCurrent then

@@ -609,7 +609,7 @@ begin
   repeat // until the block is the first of its span
     Inc(Index);
     GetMem(Blocks[Index], AwaitedSize);
-  until ArenaSpan(Blocks[Index])^.Used = ArenaSpan(Blocks[Index])^.Held + 1;
+  until ArenaSpan(Blocks[Index])^.Used = ArenaSpan(Blocks[Index])^.Bias + 1;
   P := Blocks[Index];
   Blocks[Index] := nil;
   FreeMem(P); // a span after a full one is released here; the next one stays
@@ -822,13 +822,22 @@ end;
 
 procedure TEndedThreadsTests.FirstFreeTakesOverASpanOfAnEndedThread;
 var
+  Own: array of Pointer;
   Index: Integer;
 begin
+  SetLength(Own, 0);
+  while OsThreadHeap^.Roomy[SizeToClass(AwaitedSize)] > 0 do
+  begin
+    SetLength(Own, Length(Own) + 1);
+    GetMem(Own[High(Own)], AwaitedSize);
+  end;
   LeaveBlocks;
   FreeMem(Blocks[High(Blocks)]);
   AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = OsThreadHeap);
   for Index := 1 to High(Blocks) - 1 do
     FreeMem(Blocks[Index]);
+  for Index := 0 to High(Own) do
+    FreeMem(Own[Index]);
 end;
 
 procedure TEndedThreadsTests.GetOneBlock;

@@ -11,7 +11,10 @@
  *     Carve: RemoteHasShelf OwnerOf FreeList:= Link:= Link:=
  *     SpanIsFull: FreeList RemoteIsEmpty
  *     SpanCollect: TakeShelf RemoteTakeAll Link SpanPut
- *     SpanIsEmpty: Used AcquireFence RemoteFreedCount
+ *     SpanIsEmpty: InUse AcquireFence RemoteFreedCount
+ *     InUse: AcquireFence Used
+ *     SpanRaise: Used+ ReleaseFence
+ *     SpanExpect: Used Used Used-
  *   LaneMM.RemoteList
  *     RemotePush: CompareAndSwap Link FirstOf RemotePushClaimed
  *     RemotePushClaimed: RemoteShelfHas Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:=
@@ -26,48 +29,54 @@
  *     RemoteIsEmpty: LoadAcquire Remote
  *   LaneMM.Heap
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
- *     SetCurrent: IsCurrent:= SetOwner Used+
+ *     SetCurrent: IsCurrent:= SetOwner SpanRaise
  *     EndCurrent: IsCurrent:= Used-
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
- *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     RetireCurrent: EndCurrent Retire
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
- *     TakeTaken: Swap Taken PushTaken
+ *     TakeTaken: Swap Taken PushTaken EndBias
  *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
  *     HeapNewSpan: SpanFormat
  *     HeapNextSpan: RetireCurrent ServingSpan SetCurrent
+ *     ExpectRoom: Owner OwnerOf SpanExpect
+ *     EndBias: SpanRaise
+ *     HandOver: SetOwner PushTaken
+ *     MakeRoomy: QueueRemove QueueAdd QueueRemove
+ *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
  *     SetOwner: Owner:= RemoteHasShelf Owner:=
  *     ServingSpan: TakeQueued Reclaim FreeList SpanRefill PushTaken HeapNewSpan SpanRefill
  *     HeapLateBlock: ServingSpan SpanTake SpanDropList Retire
- *     HeapAwaitedFree: SetOwner SpanCollect
+ *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
  *     HeapClaim: LockTry QueueTaken OwnerOf QueueRemove LockLeave
- *     HeapTakeOver: SetOwner PushTaken
+ *     HeapTakeOver: ExpectRoom HandOver
  *     EndLife: RemoteEndLife Owner:=
  *     Remove: EndLife QueueRemove
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
- *       LockLeave GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used MakeRoomy SpanUncountedBlock
+ *       Remove LockLeave HandOver GiveBack
  *     GiveBack: WantSweep ArenaRelease
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
- *     MoveQueue: QueueTake HeapTakeOver
+ *     MoveQueue: QueueTake HandOver
  *     QueueTake: QueueRemove
  *     QueueAdd:
- *     QueueRemove:
+ *     QueueRemove: EndBias
  *   LaneMM.Arena
  *     ArenaRelease: LockRecover Release
  *   LaneMM.Allocate
  *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
  *       SpanDropList
  *   LaneMM.Free
- *     RemoteBlockFree: Owner AfterPush RemotePush
+ *     RemoteBlockFree: OwnerOf AfterPush RemotePush
  *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
- *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
+ *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree PurgeNotify
+ *       RemoteBlockFree
  *     ClaimedBlockFree: SpanPut HeapTakeOver PurgeNotify HeapEmptied PurgeNotify
  *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
@@ -91,12 +100,12 @@
  *   1 once      a block is handed out only while it is free         TAKE_BY_LOAD, OWNER_KEPT,
  *                                                                   CLAIM_UNQUEUED
  *   2 safe      a span is released only when no block is in use     THIEF_BLIND, SWEEP_UNLOCKED,
- *                                                                   LENGTH_FIRST
+ *                                                                   LENGTH_FIRST, BIAS_BLIND
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
  *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT,
  *                                                                   PUSH_EARLY, CURRENT_BLIND,
- *                                                                   ADOPT_BLIND
+ *                                                                   ADOPT_BLIND, LEAVE_SILENT
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
@@ -133,6 +142,7 @@
 /* Span record */
 byte Owner;
 byte Used;
+byte Bias;             /* here what was taken from Used; what was added is Held */
 byte FreeList;         /* set of blocks */
 byte Remote;           /* set of blocks */
 bool GivenUp;          /* Remote = RemoteGivenUp */
@@ -173,8 +183,23 @@ inline QueueAdd(h) {
   d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Queued = Bit(h) }
 }
 
+/* SpanRaise: the order of its writes is in weak.pml. */
+inline EndBias() {
+  d_step { Used = Used + Bias; Bias = 0 }
+}
+
 inline QueueRemove(h) {
-  d_step { Law(0, Queued == Bit(h)); Queued = 0 }
+  d_step { Law(0, Queued == Bit(h)); Queued = 0; Used = Used + Bias; Bias = 0 }
+}
+
+/* SpanExpect: of a span in no queue, whose Used no sweep reads. */
+inline ExpectRoom(h) {
+  d_step {
+    if
+    :: h != Abandoned && Used > 1 -> Bias = 1; Used = Used - 1
+    :: else
+    fi
+  }
 }
 
 inline QueueTaken(h) {
@@ -289,10 +314,10 @@ inline Retire(h) {
 #ifdef PUSH_EARLY
       PushTaken(h); Owner = h
 #else
-      Owner = h; PushTaken(h)
+      Owner = h; ExpectRoom(h); PushTaken(h)
 #endif
     fi
-  :: else -> PushTaken(h)
+  :: else -> ExpectRoom(h); PushTaken(h)
   fi
 }
 
@@ -322,7 +347,8 @@ inline SetCurrent(h) {
 inline TakeTaken(h) {
   d_step {
     if
-    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); found = true     /* Swap */
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); found = true;    /* Swap */
+      Used = Used + Bias; Bias = 0
     :: else
     fi
   }
@@ -374,7 +400,7 @@ inline HeapNewSpan(h) {
   atomic {
     if
     :: !Live ->
-      d_step { Live = true; FreeList = 0; Used = 0; Carved = false; Remote = 0; GivenUp = false };
+      d_step { Live = true; FreeList = 0; Used = 0; Bias = 0; Carved = false; Remote = 0; GivenUp = false };
       found = true
     :: else
     fi
@@ -411,15 +437,47 @@ inline HeapNextSpan(h) {
   fi
 }
 
-inline HeapTakeOver(h) {
+inline HandOver(h) {
+#ifdef LEAVE_SILENT
+  if :: h != Abandoned -> Owner = h :: else fi;
+#else
   Owner = h;
+#endif
   PushTaken(h)
+}
+
+inline HeapTakeOver(h) {
+  ExpectRoom(h);
+  HandOver(h)
+}
+
+/* Under the heap's lock, which it leaves: the span stays, or all may have it. Any queued span of the class
+ * may be the one that is left. */
+inline MakeRoomy(h) {
+  QueueRemove(h);
+  if
+  :: QueueAdd(h); LockLeave(h)
+  :: LockLeave(h); HandOver(Abandoned)
+  fi
+}
+
+/* MakeRoomy, for another span of the class. */
+inline LeaveRoomy(h) {
+  LockTry(h, ok);
+  if
+  :: ok ->
+    if
+    :: Queued & Bit(h) && Bias == 0 -> MakeRoomy(h)
+    :: else -> LockLeave(h)
+    fi
+  :: else
+  fi
 }
 
 /* No block is in use, and, in a correct program, none is being freed: SpanUncountedBlock finds none,
  * and no thread has read RemoteWord of this life. RemoteEndLife empties the list. */
 inline Remove(h) {
-  d_step { QueueRemove(h); Owner = 0; Remote = 0; GivenUp = false }
+  d_step { Law(0, Queued == Bit(h)); Queued = 0; Used = Used + Bias; Bias = 0; Owner = 0; Remote = 0; GivenUp = false }
 }
 
 /* EndCurrent, EndLife: no other thread reads IsCurrent for more than a sweep too many. */
@@ -446,10 +504,32 @@ inline HeapEmptied(h) {
 #else
     ok = (Owner == h);
     if :: ok -> ok = (Used == 0) :: else fi;
-    if :: ok -> Remove(h) :: else fi;
+    if
+    :: ok && Bias == 0 -> Remove(h)
+    :: else
+    fi;
 #endif
-    LockLeave(h);
-    if :: ok -> ArenaRelease() :: else fi
+    if
+    :: ok && Bias != 0 && Queued & Bit(h) -> MakeRoomy(h)
+    :: else ->
+      LockLeave(h);
+      if :: ok -> ArenaRelease() :: else fi
+    fi
+  :: else
+  fi
+}
+
+/* The free that made the span roomy was missed: the owner, which frees a block of it, sees to that. */
+inline RequeueOverdue(h) {
+  if
+  :: Bias != 0 && (Used == 0 || Used > Blocks) ->              /* SpanIsOverdue */
+    LockTry(h, ok);
+    if
+    :: ok ->
+      if :: Queued & Bit(h) -> QueueRemove(h); QueueAdd(h) :: else fi;
+      LockLeave(h)
+    :: else
+    fi
   :: else
   fi
 }
@@ -459,9 +539,14 @@ inline SweepQueue(h) {
   :: Queued & Bit(h) ->
     /* SpanIsEmpty: Used, then RemoteFreedCount. SpanUncountedBlock is for wrong programs. */
 #ifdef LENGTH_FIRST
-    l = Count(Remote); ok = (l == Used);
+    l = Count(Remote); ok = (l == Used + Bias);
 #else
-    l = Used; ok = (l == Count(Remote));
+#ifdef BIAS_BLIND
+    l = Used;
+#else
+    l = Bias; l = l + Used;                                    /* InUse */
+#endif
+    ok = (l == Count(Remote));
 #endif
 #ifdef THIEF_BLIND
     ok = true;
@@ -512,7 +597,7 @@ inline HeapAbandonQueued(h) {
   :: ok ->
     SweepQueue(h);
     if                                                         /* MoveQueue */
-    :: Queued & Bit(h) -> QueueRemove(h); HeapTakeOver(Abandoned)
+    :: Queued & Bit(h) -> QueueRemove(h); HandOver(Abandoned)
     :: else
     fi;
     LockLeave(h);
@@ -628,7 +713,8 @@ inline HeapAwaitedFree() {
     :: else -> break
     od
   :: true
-  fi
+  fi;
+  if :: IsCurrent != heap -> RequeueOverdue(heap) :: else fi
 }
 
 /* A span of an ended thread; found says whether this thread has it now. */
@@ -684,7 +770,10 @@ inline BlockFree(me, b) {
     SpanPut(b, ok);
     if :: ok -> HeapEmptied(heap) :: else fi
   :: heap != 0 && Owner == Abandoned ->
-    HeapClaim();
+    if
+    :: HeapClaim()
+    :: found = false                                           /* the heap has enough roomy spans */
+    fi;
     if
     :: found -> ClaimedBlockFree(b)
     :: else -> RemoteBlockFree(b)
@@ -727,6 +816,7 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
   :: atomic { me == 2 && !HasBegun && VacantHeaps != 0 -> HasBegun = true; HeapTake() }
 #endif
   :: heap != 0 && IsCurrent == heap -> HeapRetireEmpty(heap); Forget()
+  :: heap != 0 && Queued & Bit(heap) && Bias == 0 -> LeaveRoomy(heap); Forget()
   :: atomic { (gives || GiverDone) && !Uses(me) -> break }
   od;
   atomic { GiverDone = GiverDone || gives; Done++ }
@@ -782,7 +872,7 @@ init {
     Law(0, NobodyUses && Locks == 0);
     Law(4, !Live || (Carved -> (FreeList | Remote) == All : FreeList == 0));
     Law(4, !Live || (FreeList & Remote) == 0);
-    Law(4, !Live || Used == Count(Remote) + Held);
+    Law(4, !Live || Used + Bias == Count(Remote) + Held);
     Law(5, !Live || IsCurrent == 0 || Owner == IsCurrent);
     Law(6, !Live || IsCurrent != 0 && Alive[IsCurrent]);
     Law(0, Queued == 0 && Taken == 0 && !GivenUp && (Live || IsCurrent == 0))

@@ -74,6 +74,7 @@ breaks life 1 OWNER_KEPT
 breaks life 2 THIEF_BLIND
 breaks life 2 SWEEP_UNLOCKED
 breaks life 2 LENGTH_FIRST -DBlocks=3
+breaks life 2 BIAS_BLIND
 breaks life 3 EMPTIED_BLIND
 breaks life 5 CURRENT_BLIND
 breaks life 4 GIVE_UP_BY_STORE
@@ -82,6 +83,7 @@ breaks life 5 OWNER_AFTER
 breaks life 5 RECLAIM_SILENT
 breaks life 5 PUSH_EARLY
 breaks life 5 ADOPT_BLIND -DBegins
+breaks life 5 LEAVE_SILENT
 breaks life 1 CLAIM_UNQUEUED
 breaks life 6 SWEEP_NO_TAKEN
 breaks life 6 ABANDON_CURRENT

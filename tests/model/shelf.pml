@@ -28,13 +28,14 @@
  *     SpanCollect: TakeShelf RemoteTakeAll Link SpanPut
  *     Collect: FreeList:= RemoteTakeAll Used-
  *     Carve: RemoteHasShelf OwnerOf FreeList:= Link:= Link:=
- *     SpanIsEmpty: Used AcquireFence RemoteFreedCount
+ *     SpanIsEmpty: InUse AcquireFence RemoteFreedCount
  *     BlockLooksFree: Link RemoteShelfHas
  *   LaneMM.Heap
  *     SetOwner: Owner:= RemoteHasShelf Owner:=
- *     HeapAwaitedFree: SetOwner SpanCollect
+ *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
  *   LaneMM.Free
- *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree RemoteBlockFree
+ *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree PurgeNotify
+ *       RemoteBlockFree
  *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *

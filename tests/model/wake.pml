@@ -20,18 +20,21 @@
  *     EndCurrent: IsCurrent:= Used-
  *     EndLife: RemoteEndLife Owner:=
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used SpanUncountedBlock Remove
- *       LockLeave GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used MakeRoomy SpanUncountedBlock
+ *       Remove LockLeave HandOver GiveBack
  *     GiveBack: WantSweep ArenaRelease
- *     HeapAwaitedFree: SetOwner SpanCollect
+ *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
  *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
  *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
  *     HeapShelve: RemoteCount SpanShelve IsCurrent WantSweep
  *     RetireCurrent: EndCurrent Retire
- *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner PushTaken
- *     HeapTakeOver: SetOwner PushTaken
+ *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
+ *     HeapTakeOver: ExpectRoom HandOver
+ *     HandOver: SetOwner PushTaken
+ *     MakeRoomy: QueueRemove QueueAdd QueueRemove
+ *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
  *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
@@ -43,7 +46,7 @@
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
- *     RemoteBlockFree: Owner AfterPush RemotePush
+ *     RemoteBlockFree: OwnerOf AfterPush RemotePush
  *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *   LaneMM.Arena
@@ -68,7 +71,7 @@
  *   1 given back   when no thread can go on, the span is released, no memory is warm, and none is on
  *                  Released, unless the span is current in the heap of a thread that lives
  *                        EMPTIED_SILENT, SWEEP_SILENT, NO_REARM, NO_AWAIT, AWAITED_BLIND, PUSH_SILENT,
- *                        PUSH_LATE, TAKE_OVER_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
+ *                        PUSH_LATE, TAKE_OVER_SILENT, OVERDUE_SILENT, END_SILENT, TRIM_SILENT, TAKE_SILENT,
  *                        WANT_BY_STORE, PARK_BLIND, SHELVE_SILENT
  *   2 abandoned    ... and the heap of an ended thread is unused
  *                        ENDED_SILENT, VACATE_SILENT, WANT_EARLY, KEPT_FORGOTTEN
@@ -104,6 +107,7 @@ bool IsUnused;                      /* ghost: and it was abandoned */
 bool IsCurrent;
 byte Held;                          /* 1: current, and its last free is not noticed */
 byte Used, Remote;                  /* counts */
+byte Bias;                          /* taken from Used: the owner's free that makes it 0 is not the last */
 bool Shelving;                      /* the word says so: Remote was taken to shelve blocks */
 byte Shelf;                         /* blocks that are shelved */
 
@@ -201,7 +205,7 @@ inline SweepQueue(h) {
   :: At == h ->
 #ifndef NO_AWAIT
     if
-    :: HasFreed ->                                             /* RemoteIsUsed, AwaitFree */
+    :: HasFreed || Bias != 0 && Used == 0 ->                   /* RemoteIsUsed, SpanIsOverdue, AwaitFree */
       u = Awaits;
       if
       :: u < 2 ->
@@ -214,7 +218,8 @@ inline SweepQueue(h) {
     :: else
     fi;
 #endif
-    u = Used;
+    u = Bias;                                                  /* InUse */
+    u = u + Used;
     r = (u == Remote + Shelf);                                 /* RemoteFreedCount */
     if                                                         /* RemoteEndLife */
     :: r && Shelving -> r = false
@@ -277,9 +282,22 @@ inline RetireCurrent() {
   PushTaken(0)
 }
 
-inline HeapTakeOver(h) {
+inline HandOver(h) {
   Owner = h;
   PushTaken(h)
+}
+
+inline HeapTakeOver(h) {
+  HandOver(h)
+}
+
+/* Takes the span out of the queue, roomy, and puts it back, or leaves it to all: then r. */
+inline MakeRoomy() {
+  d_step { At = Nowhere; Used = Used + Bias; Bias = 0 };
+  if
+  :: At = 0; r = false
+  :: r = true
+  fi
 }
 
 /* EndLife as well. */
@@ -297,9 +315,16 @@ inline HeapEmptied() {
     if
     :: r ->
       r = (Owner == 0 && Used == 0);
-      if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
-      HeapLock[0] = false;
-      if :: r -> ArenaRelease() :: else fi
+      if
+      :: r && Bias != 0 ->
+        MakeRoomy();
+        HeapLock[0] = false;
+        if :: r -> HandOver(1) :: else fi
+      :: else ->
+        if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
+        HeapLock[0] = false;
+        if :: r -> ArenaRelease() :: else fi
+      fi
     :: else ->
 #ifndef EMPTIED_SILENT
       WantSweep()
@@ -342,7 +367,7 @@ inline HeapAbandonQueued() {
     SweepQueue(0);
     if                                                         /* MoveQueue */
     :: At == 0 ->
-      At = Nowhere;
+      d_step { At = Nowhere; Used = Used + Bias; Bias = 0 };
       d_step { Owner = 1; Awaits = (Shelving || Shelf != 0 -> 1 : 0) };
       PushTaken(1)
     :: else
@@ -384,7 +409,7 @@ inline ThreadsAbandonVacant() {
 /* ------------------------------------------------------------------------------- threads */
 
 proctype OwnerThread() {
-  bool r, ended, freed;
+  bool r, ended, freed, awaited;
 #ifdef WANT_BY_STORE
   bool late;
 #endif
@@ -394,20 +419,39 @@ proctype OwnerThread() {
     d_step { InFree = true; r = (Awaits != 0) };
     if
     :: r ->
+      awaited = true;
 #ifndef AWAITED_BLIND
       Awaits = 0;                                              /* HeapAwaitedFree, SetOwner */
       if :: Shelving || Shelf != 0 -> Awaits = 1 :: else fi;
       d_step { s = Shelf; Shelf = 0 };                         /* TakeShelf */
       d_step { Used = Used - s; s = 0 };
       d_step { if :: !Shelving -> s = Remote; Remote = 0 :: else fi }; /* RemoteTakeAll */
-      d_step { Used = Used - s; s = 0 }
+      d_step { Used = Used - s; s = 0 };
+      if                                                       /* RequeueOverdue */
+      :: Bias != 0 && (Used == 0 || Used > 2) ->
+        LockTry(0);
+        if
+        :: r -> Used = Used + Bias; Bias = 0; HeapLock[0] = false
+        :: else -> WantSweep()
+        fi
+      :: else
+      fi
 #else
       skip
 #endif
     :: else
     fi;
     d_step { Used--; freed = true; InFree = false; r = (Used == 0) }; /* SpanPut */
-    if :: r -> HeapEmptied(); Notify() :: else fi; r = false
+    if :: r -> HeapEmptied(); Notify() :: else fi;
+    if
+    :: awaited ->
+      awaited = false;
+#ifndef OVERDUE_SILENT
+      Notify()
+#endif
+    :: else
+    fi;
+    r = false
   :: !freed && !ended && Owner != 0 -> freed = true; RemoteFree(0); r = false
   :: !freed && ended -> freed = true; RemoteFree(1); r = false
   :: !ended && IsCurrent && HasFreed ->                        /* HeapNextSpan */
@@ -561,7 +605,7 @@ init {
 #else                               /* one of them: both take four times as long */
       if :: Held = 1; Used++ :: Used++; run Remover() :: true fi
 #endif
-    :: At = 0; if :: Used++; run Remover() :: true fi
+    :: At = 0; if :: Used++; if :: Bias = 1; Used-- :: true fi; run Remover() :: true fi
 #endif
     :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
     fi;

@@ -6,7 +6,9 @@
  *   LaneMM.Span
  *     SpanFormat: FreeList:= Used:= IsCurrent:= ShelvedPages:= Owner:= ReleaseFence
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
- *     SpanIsEmpty: Used AcquireFence RemoteFreedCount
+ *     SpanRaise: Used+ ReleaseFence
+ *     InUse: AcquireFence Used
+ *     SpanIsEmpty: InUse AcquireFence RemoteFreedCount
  *   LaneMM.Large
  *     LargeFormat: Used:= ReleaseFence
  *   LaneMM.DebugSpans
@@ -104,7 +106,7 @@ end:
 
 /* ---------------------------------------------------------------- a sign for contents */
 
-/* SpanFormat, LargeFormat, DebugSpanFormat: the record, then its kind. TakeFrom: the state, then the
+/* SpanFormat, LargeFormat, DebugSpanFormat: the record, then its kind. SpanRaise: Used, then Bias. TakeFrom: the state, then the
    number of blocks. NotesStart, DebugStart, SetEntries, WatchFrees: the tables, then the hook. */
 proctype Publisher() {
   Write(Contents, 1);
@@ -115,7 +117,7 @@ proctype Publisher() {
 }
 
 /* VisitArena; DebugBlockCount; ReadNote, BlockMayBeDebug; the entries NotedGet, NotedGetZero,
-   NotedRealloc, GrowthRealloc, CopiesGet, CopiesGetZero, CopiesFree, CopiesFreeSize, EraseGet,
+   InUse, NotedRealloc, GrowthRealloc, CopiesGet, CopiesGetZero, CopiesFree, CopiesFreeSize, EraseGet,
    EraseNewRealloc; IsDue, SamplesRemove. */
 proctype Looker() {
   byte Seen, Found;

@@ -433,7 +433,7 @@ function THeapImage.BlocksInUse(Span: PSpan): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(Span^.Used) - Span^.Held - NativeInt(RemoteCount(Span));
+  Count := NativeInt(LongInt(Span^.Used)) - Span^.Bias - NativeInt(RemoteCount(Span));
   if Count < 0 then
     Count := 0;
   Result := Count;
