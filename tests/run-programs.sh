@@ -136,6 +136,15 @@ program 0 AllKeysTaken
 program 0 BlowUp
 program 0 ManyThreads
 program 0 LockedMemory
+if built programs/ChargedMemory.lpr -O3; then
+  if timeout -k 5 "$seconds" $start "$out/ChargedMemory" > "$out/log" 2>&1; then
+    report ChargedMemory 0 "$out/log"
+  elif [ $? -eq 3 ]; then
+    echo 'left out: ChargedMemory; no huge pages, or the system does not say what is charged'
+  else
+    report ChargedMemory 1 "$out/log"
+  fi
+fi
 program 0 FullAddresses
 program 0 Fragmented
 again 0 Fragmented 10

@@ -614,11 +614,29 @@ begin
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 
+// Splits a block behind SliceCount slices. The rest has small pages from now on, and so has a huge
+// page that lies in both: the kernel's thread would back the rest again after a purge.
+function SplitBlock(Span: PSpan; SliceCount: NativeUInt): PSpan;
+var
+  Skipped: NativeUInt;
+begin
+  Skipped := 0;
+  if SliceCount >= HugeSlices then
+    Skipped := SliceCount - (HugeSlices - 1);
+  if Span^.IsHuge then
+  begin
+    AdviseHuge(Span, Skipped, False);
+    Span^.IsHuge := Skipped > 0;
+  end;
+  Result := ArenaSplit(Span, SliceCount);
+  Result^.IsHuge := False;
+end;
+
 procedure LargeShrink(Span: PSpan; Size: NativeUInt);
 begin
   LockRecover; // before the rest is none of the spans in use
   if SlicesFor(Size) < Span^.SliceCount then
-    Release(ArenaSplit(Span, SlicesFor(Size)));
+    Release(SplitBlock(Span, SlicesFor(Size)));
   Span^.BlockSize := AlignUp(Size, OsPageSize);
 end;
 

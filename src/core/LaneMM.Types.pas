@@ -335,6 +335,9 @@ type
                                                     //  and the process must have backed, before the
                                                     //  thread gets huge pages, 0: never; an old
                                                     //  value decides for one more
+        UsesHuge: Boolean;                          //< racy  huge pages were requested once, see
+                                                    //  OsPurge; a thread that takes a part of one
+                                                    //  from another thread sees it
         MeasuredAt: NativeUInt;                     //< racy  backed slices when IsDense was set, 0:
                                                     //  never; two threads at once measure twice
         IsDense: Boolean;                           //< racy  see LaneMM.Density; an old value

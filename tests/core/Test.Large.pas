@@ -51,6 +51,7 @@ type
     procedure BlockThatIsNeverFilledGivesWayToOthers;
     {$ifdef LINUX}
     procedure DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
+    procedure RestOfAShortenedBlockIsNotBackedByHugePages;
     {$endif}
   end;
 
@@ -639,6 +640,54 @@ begin
   Same(0, NativeUInt(Span^.Start) mod (HugeSlices * SliceSize), 'start modulo a huge page');
   AssertTrue('claims zeros', Span^.IsZero);
   AssertTrue('zeros', IsZero(Span^.Start, Span^.BlockSize));
+  LargeFree(Span);
+end;
+
+// Returns whether huge pages are requested at an address: the flag hg of its mapping.
+function HasHugeAdvice(P: PByte): Boolean;
+var
+  Mappings: TextFile;
+  Line: string;
+  Ends: TStringArray;
+  IsFound: Boolean;
+begin
+  IsFound := False;
+  Line := '';
+  AssignFile(Mappings, '/proc/self/smaps');
+  Reset(Mappings);
+  while not Eof(Mappings) and not (IsFound and Line.StartsWith('VmFlags:')) do
+  begin
+    ReadLn(Mappings, Line);
+    Ends := Line.Split([' '])[0].Split(['-']);
+    if Length(Ends) = 2 then
+      IsFound := (NativeUInt(P) >= StrToQWord('$' + Ends[0]))
+        and (NativeUInt(P) < StrToQWord('$' + Ends[1]));
+  end;
+  CloseFile(Mappings);
+  Result := Pos(' hg', Line) > 0;
+end;
+
+procedure TLargeTests.RestOfAShortenedBlockIsNotBackedByHugePages;
+const
+  HugePage = HugeSlices * SliceSize;
+var
+  Kept: NativeUInt;
+  Span: PSpan;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  UseBlocks(3, Dense);
+  ArenaPurge(AllSlices);
+  Span := Get(4 * HugePage);
+  ForgetDensity(Kept);
+  AssertTrue('has huge pages', Span^.IsHuge);
+  LargeShrink(Span, 2 * HugePage + HugePage div 4);
+  AssertTrue('the block keeps its own', Span^.IsHuge);
+  AssertFalse('the huge page in both parts', HasHugeAdvice(Span^.Start + 2 * HugePage));
+  AssertFalse('the rest', HasHugeAdvice(Span^.Start + 3 * HugePage));
+  LargeShrink(Span, HugePage div 4);
+  AssertFalse('the short block has none', Span^.IsHuge);
+  AssertFalse('the first huge page', HasHugeAdvice(Span^.Start));
   LargeFree(Span);
 end;
 {$endif}

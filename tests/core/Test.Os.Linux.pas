@@ -17,6 +17,7 @@ type
     function QuotaOf(const Outer, Inner, Group: string): Cardinal;
   published
     procedure PurgeOfLockedMemoryDoesNotClaimZeros;
+    procedure PurgeSplitsTheHugePagesThatItHasInPart;
     procedure PagesOfSeveralMappingsAreMoved;
     procedure MoveOfUnusableMemoryChangesNothing;
     procedure CpuCountFollowsTheAffinity;
@@ -31,7 +32,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Types, LaneMM.Os;
 
 const
   RangeSize = 4 * SliceSize;
@@ -54,6 +55,42 @@ begin
   Do_SysCall(syscall_nr_mlock, TSysParam(Range), SliceSize);
   AssertTrue('zero, or not claimed', not OsPurge(Range, SliceSize) or IsZero(Range, SliceSize));
   OsRelease(Range, SliceSize);
+end;
+
+procedure TOsLinuxTests.PurgeSplitsTheHugePagesThatItHasInPart;
+const
+  HugePage = HugeSlices * SliceSize;
+var
+  Range: PByte;
+  Kept: Boolean;
+
+  // Returns the calls beside the purge, and checks what lies before and after it.
+  function Splits(First, Limit: NativeUInt): NativeUInt;
+  begin
+    FillPattern(Range, 4 * HugePage, 7);
+    Result := Process.OsCalls[ocHuge];
+    AssertTrue('purged', OsPurge(Range + First, Limit - First));
+    Result := Process.OsCalls[ocHuge] - Result;
+    AssertTrue('before it', HasPattern(Range, First, 7));
+    AssertTrue('zeros', IsZero(Range + First, Limit - First));
+    AssertFalse('after it', IsZero(Range + Limit, OsPageSize));
+  end;
+
+begin
+  Range := CommittedRange(5 * HugePage);
+  Inc(Range, (0 - NativeUInt(Range)) and (HugePage - 1));
+  Kept := Process.UsesHuge;
+  Process.UsesHuge := False;
+  Same(0, Splits(SliceSize, 2 * HugePage + SliceSize), 'without huge pages');
+  Process.UsesHuge := True;
+  Same(0, Splits(HugePage, 3 * HugePage), 'whole ones');
+  Same(1, Splits(SliceSize, 2 * HugePage), 'the end of one');
+  Same(1, Splits(HugePage, 2 * HugePage + SliceSize), 'the start of one');
+  Same(1, Splits(SliceSize, HugePage - SliceSize), 'the middle of one');
+  Same(1, Splits(0, SliceSize), 'the start of one and no more');
+  Same(1, Splits(HugePage - SliceSize, HugePage), 'the end of one and no more');
+  Same(2, Splits(SliceSize, HugePage + SliceSize), 'of two');
+  Process.UsesHuge := Kept;
 end;
 
 procedure TOsLinuxTests.PagesOfSeveralMappingsAreMoved;
