@@ -11,7 +11,7 @@ Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/res
 Suites: quick (about five minutes), full (about an hour, on a busy machine more than two), costs
 (what LaneMM's diagnoses cost, about five minutes), live (what it costs that a program can be read,
 a minute), stopped (threads that wait for a stopped one, about 20 minutes with ROUNDS=1), memory
-(resident memory by use, about 12 minutes for a round), mid (blocks above 32 KB, five minutes), blowup
+(memory by use, about 12 minutes for a round), mid (blocks above 32 KB, five minutes), blowup
 (memory after much has passed through a program, about 20 minutes).
 RESULT is SUITE unless given.
 

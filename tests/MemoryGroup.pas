@@ -10,12 +10,18 @@ unit MemoryGroup;
 
 interface
 
+const
+  /// How the names of all these groups begin.
+  GroupPrefix = 'lanemm-';
+
 type
   /// The folder of a group; empty if there is none.
   TGroupFolder = ShortString;
 
-/// Makes a group called Name. Returns no folder where that is not possible.
+/// Makes a group; its name is GroupPrefix and Name. Returns no folder where that is not possible.
 function GroupMake(const Name: ShortString): TGroupFolder;
+/// Returns the group of this process if it is one of GroupMake, else no folder.
+function GroupOfProcess: TGroupFolder;
 /// Moves this process into a group; what it has stays charged where it is. False when refused.
 function GroupEnter(const Group: TGroupFolder): Boolean;
 /// Removes a group of which all processes have ended or left.
@@ -75,7 +81,7 @@ var
 begin
   for Root in Roots do
   begin
-    Result := Root + Name;
+    Result := Root + GroupPrefix + Name;
     Path := Result + #0;
     if FpMkDir(@Path[1], &755) <> 0 then
       Continue;
@@ -84,6 +90,30 @@ begin
     GroupRemove(Result); // a group without the controller of memory, or no group
   end;
   Result := '';
+end;
+
+function GroupOfProcess: TGroupFolder;
+var
+  Groups: TextFile;
+  Line: string;
+  Root: ShortString;
+begin
+  Result := '';
+  AssignFile(Groups, '/proc/self/cgroup');
+  {$push}{$I-}
+  Reset(Groups);
+  {$pop}
+  if IOResult <> 0 then
+    Exit;
+  while not Eof(Groups) and (Result = '') do
+  begin
+    ReadLn(Groups, Line);
+    if Pos(':/' + GroupPrefix, Line) > 0 then
+      for Root in Roots do
+        if GroupCharged(Root + Copy(Line, Pos(':/', Line) + 2, MaxInt)) >= 0 then
+          Result := Root + Copy(Line, Pos(':/', Line) + 2, MaxInt);
+  end;
+  CloseFile(Groups);
 end;
 
 function GroupEnter(const Group: TGroupFolder): Boolean;

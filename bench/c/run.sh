@@ -128,7 +128,7 @@ build_programs() {
     add_source "churn-asan is built with -fsanitize=address by gcc $(gcc -dumpfullversion)"
   fi
   mkdir -p build/bench/units
-  fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
+  fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Futests -Fubench/runner \
     -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
 }
 

@@ -28,11 +28,16 @@ type
 function Measure(Workload: TWorkload; ThreadCount: Integer; Operations: Int64): TMeasurement;
 /// Reads the resident memory of this process, in kB.
 function ResidentKb: Int64;
+/// Reads the memory that the system charges the process, in kB: all that its group has. -1 without a
+/// group of its own.
+function ChargedKb: Int64;
+/// Reads a field of smaps_rollup, in kB.
+function MappedKb(Field: PAnsiChar): Int64;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, Math, Bench.Blocks, Bench.Semaphore, Bench.Threads;
+  SysUtils, BaseUnix, Math, MemoryGroup, Bench.Blocks, Bench.Semaphore, Bench.Threads;
 
 const
   StatusSize = 4096;
@@ -47,6 +52,7 @@ type
 
 var
   Arrived, Gate, Done: TSemaphore;
+  Group: TGroupFolder; //< const   the group that the runner made for this process; empty: none
 
 procedure WorkerRun(Worker: Pointer);
 begin
@@ -92,15 +98,15 @@ begin
     ThreadJoin(Workers[I].Thread);
 end;
 
-/// Reads a field of /proc/self/status that is given in kB. Makes no block: a call of the manager
+/// Reads a field of a file of /proc that is given in kB. Makes no block: a call of the manager
 /// may be the moment at which it returns memory.
-function StatusKb(Field: PAnsiChar): Int64;
+function FieldKb(FileName, Field: PAnsiChar): Int64;
 var
   Text: array[0..StatusSize] of AnsiChar;
   Status: LongInt;
   Place: PAnsiChar;
 begin
-  Status := FpOpen('/proc/self/status', O_RDONLY);
+  Status := FpOpen(FileName, O_RDONLY);
   Text[Max(0, FpRead(Status, PAnsiChar(@Text), StatusSize))] := #0;
   FpClose(Status);
   Place := StrPos(Text, Field);
@@ -117,7 +123,19 @@ end;
 
 function ResidentKb: Int64;
 begin
-  Result := StatusKb('VmRSS');
+  Result := FieldKb('/proc/self/status', 'VmRSS');
+end;
+
+function ChargedKb: Int64;
+begin
+  Result := GroupCharged(Group);
+  if Result > 0 then
+    Result := Result div 1024;
+end;
+
+function MappedKb(Field: PAnsiChar): Int64;
+begin
+  Result := FieldKb('/proc/self/smaps_rollup', Field);
 end;
 
 function Measure(Workload: TWorkload; ThreadCount: Integer; Operations: Int64): TMeasurement;
@@ -147,10 +165,11 @@ begin
     WorkersJoin(Workers);
   Workload.Finish;
   Result.FinalKb := ResidentKb;
-  Result.PeakKb := StatusKb('VmHWM');
+  Result.PeakKb := FieldKb('/proc/self/status', 'VmHWM');
 end;
 
 initialization
+  Group := GroupOfProcess;
   SemaphoreStart(Arrived, 0);
   SemaphoreStart(Gate, 0);
   SemaphoreStart(Done, 0);

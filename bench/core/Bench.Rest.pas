@@ -1,4 +1,4 @@
-/// Rests, in which no thread of the workload runs, and the memory that is resident after them.
+/// Rests, in which no thread of the workload runs, and the memory that is left after them.
 unit Bench.Rest;
 
 {$I Bench.inc}
@@ -11,7 +11,11 @@ var
 
 /// Sleeps for DurationMs milliseconds times RestScale.
 procedure Rest(DurationMs: Cardinal);
-/// Rests 2.5 seconds and reports the resident memory as quiet_kb. One thread calls it, while all
+/// Reports the resident memory as Title_kb, and what is charged, where that is known, as
+/// Title_charged_kb. Main thread, or one thread while all others of the workload wait or have ended.
+procedure TellMemory(const Title: string);
+/// Rests 2.5 seconds and reports the memory as `quiet`, and of the resident memory what lies in huge pages
+/// (huge_kb) and what the manager has given back, to be taken when memory is scarce (lazy_kb). One thread calls it, while all
 /// others of the workload wait or have ended.
 procedure TellQuiet;
 
@@ -28,10 +32,23 @@ begin
   SleepUs(Round(DurationMs * 1000 * RestScale));
 end;
 
+procedure TellMemory(const Title: string);
+var
+  Resident, Charged: Int64;
+begin
+  Resident := ResidentKb; // before the first call of the manager, as Charged
+  Charged := ChargedKb;
+  TellFact(Title + '_kb', Resident);
+  if Charged >= 0 then
+    TellFact(Title + '_charged_kb', Charged);
+end;
+
 procedure TellQuiet;
 begin
   Rest(QuietMs);
-  TellFact('quiet_kb', ResidentKb);
+  TellMemory('quiet');
+  TellFact('huge_kb', MappedKb('AnonHugePages'));
+  TellFact('lazy_kb', MappedKb('LazyFree'));
 end;
 
 end.

@@ -161,6 +161,8 @@ begin
   WriteLn('`p50_ns` to `longest_ns`: latency of one call of GetMem or FreeMem. `idle0_kb` to');
   WriteLn('`idle10_kb`: resident memory 0, 2 and 10 seconds after a burst of 1 GB was freed; `quiet_kb`:');
   WriteLn('after 2.5 seconds in which the program slept.');
+  if Results.HasMeasure(mePeakCharged) then
+    WriteLn('`*_charged_kb`: what the memory group of the run was charged then, and at most.');
   WriteLn;
   Write('```');
   FactsPrint(Results);

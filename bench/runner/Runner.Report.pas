@@ -237,11 +237,12 @@ begin
   end;
 end;
 
-/// Returns whether the managers of Bar take part.
+/// Returns whether the managers of Bar take part, and its measure was taken.
 function CanCompare(Results: TResults; const Bar: TBar): Boolean;
 begin
   Result := (Results.IndexOf(Bar.Subject) >= 0)
-    and ((Bar.Kind in [bkScale, bkFact]) or (Results.IndexOf(Bar.Against) <> -1));
+    and ((Bar.Kind in [bkScale, bkFact]) or (Results.IndexOf(Bar.Against) <> -1))
+    and ((Bar.Kind <> bkEach) or Results.HasMeasure(Bar.Measure));
 end;
 
 procedure BarsPrint(Results: TResults);

@@ -11,7 +11,7 @@ unit Runner.Rounds;
 interface
 
 uses
-  SysUtils, Runner.Results, Runner.Suite;
+  SysUtils, MemoryGroup, Runner.Results, Runner.Suite;
 
 type
   /// The rounds of one suite. Prints progress and failures to stderr.
@@ -25,6 +25,12 @@ type
     FIsLong: array of array of Boolean;
     FOrder: array of Integer;
     FRandom: UInt64;
+    FRunCount: Integer;
+    FGroup: TGroupFolder;
+    procedure EnterGroup(Sender: TObject);
+    function BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
+      out ExitStatus: Integer): string;
+    procedure MeasureGroup(var Run: TRun);
     procedure Shuffle;
     procedure TellProgress(Round, Row: Integer);
     function RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
@@ -50,8 +56,15 @@ const
   LongRunSeconds = 8;
   FirstNumber = 3; // field of the line that Bench prints
 
+/// Called in the new process, before it becomes Bench: all of its memory is charged to the group.
+procedure TRounds.EnterGroup(Sender: TObject);
+begin
+  if FGroup <> '' then
+    GroupEnter(FGroup);
+end;
+
 /// Returns what Binary wrote to stdout and stderr. ExitStatus: as from wait(2); 0 is success.
-function BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
+function TRounds.BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
   out ExitStatus: Integer): string;
 var
   Bench: TProcess;
@@ -64,6 +77,7 @@ begin
     Bench.Parameters.AddStrings([Row.Workload, '--threads', Row.Threads,
       '--scale', FloatToStr(Scale)]);
     Bench.Options := [poUsePipes, poStderrToOutPut];
+    Bench.OnForkEvent := EnterGroup;
     Bench.Execute;
     repeat
       SetLength(Buffer, Bench.Output.Read(Buffer[1], High(Buffer)));
@@ -154,14 +168,29 @@ begin
     [Round, FCount, FResults.Suite.Rows[Row].Name, Left]));
 end;
 
+/// Adds what was charged at the most to a run, and removes its group.
+procedure TRounds.MeasureGroup(var Run: TRun);
+var
+  Peak: Int64;
+begin
+  Peak := GroupPeak(FGroup);
+  if Peak >= 0 then
+    Run[mePeakCharged] := Peak div 1024;
+  if FGroup <> '' then
+    GroupRemove(FGroup);
+end;
+
 function TRounds.RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
 var
   Output: string;
   ExitStatus: Integer;
 begin
   MemoryWarm(WarmBytes);
+  Inc(FRunCount);
+  FGroup := GroupMake(Format('bench-%d-%d', [GetProcessID, FRunCount]));
   Output := BenchOutput(FBinaries[Manager], FResults.Suite.Rows[Row], Scale, ExitStatus);
   Result := (ExitStatus = 0) and ParseRun(Output, Run);
+  MeasureGroup(Run);
   if not Result then
     WriteLn(StdErr, Format('%s FAILED in %s, wait status %d: %s', [FResults.Managers[Manager],
       FResults.Suite.Rows[Row].Name, ExitStatus, Trim(Output)]));

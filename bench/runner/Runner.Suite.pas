@@ -27,9 +27,11 @@ uses
   SysUtils;
 
 type
-  /// The measures: the first four of every run, the others where a workload measures them.
+  /// The measures: the first four of every run, the others where a workload measures them, the memory
+  /// that is charged where a memory group can be made.
   TMeasure = (meTime, meCpu, mePeak, meFinal, meIdle0, meIdle2, meIdle10, meP50, meP99, meP999,
-    meLongest, meInside, meStalled, meIdle1, meQuiet);
+    meLongest, meInside, meStalled, meIdle1, meQuiet, mePeakCharged, meQuietCharged, meIdle0Charged,
+    meIdle1Charged, meIdle2Charged, meIdle10Charged, meHuge, meLazy);
 
   /// One line of the tables.
   TRow = record
@@ -74,7 +76,8 @@ const
   /// The names of the measures, as in suite and results files.
   MeasureNames: array[TMeasure] of string = ('time', 'cpu', 'peak', 'final', 'idle0_kb',
     'idle2_kb', 'idle10_kb', 'p50_ns', 'p99_ns', 'p999_ns', 'longest_ns', 'inside', 'stalled',
-    'idle1_kb', 'quiet_kb');
+    'idle1_kb', 'quiet_kb', 'peak_charged_kb', 'quiet_charged_kb', 'idle0_charged_kb',
+    'idle1_charged_kb', 'idle2_charged_kb', 'idle10_charged_kb', 'huge_kb', 'lazy_kb');
   /// The last measure that every run has.
   LastCommonMeasure = meFinal;
   /// Stands for the best of the peers, without the subject.

@@ -1,10 +1,10 @@
 /// Does memory go back to the system after a burst, in a program that then does nothing?
 //
 // burst-idle: makes and frees 1 GB of blocks: half of the bytes in the small mix, half from 1 KB to
-// 64 KB. Then the program sleeps; its resident memory is reported after 0, 2 and 10 seconds.
+// 64 KB. Then the program sleeps; its memory is reported after 0, 2 and 10 seconds.
 // One operation is one block, made and freed; the sleep is not in its time.
 // burst-partly: makes 100 MB of blocks of the small mix and frees all but one in 64, so that spans
-// stay partly used; after a second it frees these too. The resident memory is reported after 0, 1 and 2
+// stay partly used; after a second it frees these too. The memory is reported after 0, 1 and 2
 // seconds more. One operation is one block, made; the frees are not in its time.
 // Source: docs/seeds.md, E6 ("does not release memory?").
 unit Workload.Burst;
@@ -16,7 +16,7 @@ interface
 implementation
 
 uses
-  Bench.Blocks, Bench.Measure, Bench.Rest, Bench.Slots, Bench.Workloads;
+  Bench.Blocks, Bench.Rest, Bench.Slots, Bench.Workloads;
 
 const
   PartlyCount = 800000;
@@ -54,11 +54,11 @@ end;
 
 procedure TBurst.Finish;
 begin
-  TellFact('idle0_kb', ResidentKb);
+  TellMemory('idle0');
   Rest(2000);
-  TellFact('idle2_kb', ResidentKb);
+  TellMemory('idle2');
   Rest(8000);
-  TellFact('idle10_kb', ResidentKb);
+  TellMemory('idle10');
 end;
 
 procedure TBurstPartly.Run(const Job: TJob);
@@ -81,11 +81,11 @@ begin
     if I mod KeptEvery = 0 then
       BlockFree(SmallMix, FSlots[I].Block, FSlots[I].Key);
   FSlots := nil;
-  TellFact('idle0_kb', ResidentKb);
+  TellMemory('idle0');
   Rest(1000);
-  TellFact('idle1_kb', ResidentKb);
+  TellMemory('idle1');
   Rest(1000);
-  TellFact('idle2_kb', ResidentKb);
+  TellMemory('idle2');
 end;
 
 initialization

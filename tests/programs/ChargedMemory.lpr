@@ -87,7 +87,7 @@ var
   Child: TPid;
   Status: LongInt;
 begin
-  Group := GroupMake('lanemm-' + IntToStr(FpGetPid));
+  Group := GroupMake(IntToStr(FpGetPid));
   Flush(Output);
   Child := ForkProcess;
   if Child = 0 then
