@@ -27,7 +27,7 @@ begin
   while Offset < Span^.CarvedBytes do
   begin
     Block := PBlock(Span^.Start + Offset);
-    if WordMayBeLink(Block^.Link) then
+    if WordMayBeLink(Span, Block^.Link) then
       SpanPut(Span, Block);
     Inc(Offset, Span^.BlockSize);
   end;

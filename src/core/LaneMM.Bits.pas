@@ -1,7 +1,8 @@
-/// Alignment, bit scans, hints to the CPU; texts that end with #0.
+/// Alignment, bit scans, a keyed hash, hints to the CPU; texts that end with #0.
 //
 // Owns:       nothing.
 // Callers:    any unit, any thread; the routines have no side effects.
+// Source:     Aumasson and Bernstein, "SipHash: a Fast Short-Input PRF" (2012).
 unit LaneMM.Bits;
 
 {$I ../LaneMM.inc}
@@ -12,6 +13,12 @@ const
   /// Hash multiplier: 2 to the power of the word's bits, divided by the golden ratio.
   SpreadFactor = NativeUInt({$ifdef CPU64} $9E3779B97F4A7C15 {$else} $9E3779B9 {$endif});
 
+type
+  /// Key of SipHash, random.
+  THashKey = array[0..1] of UInt64;
+
+/// Returns SipHash-1-3 of Word: without Key no result tells another one.
+function SipHash(const Key: THashKey; Word: UInt64): UInt64;
 /// Returns the smallest multiple of Alignment, a power of two, not below Value; wraps at the top.
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
 /// Returns the index of the highest set bit of Value, which is not 0.
@@ -31,6 +38,49 @@ function TextBegins(Text: PAnsiChar; const Start: ShortString): Boolean;
 function TextLower(Sign: AnsiChar): AnsiChar;
 
 implementation
+
+type
+  TSipState = array[0..3] of UInt64;
+
+procedure SipTurn(var V: TSipState);
+begin
+  V[0] := V[0] + V[1];
+  V[1] := (V[1] shl 13 or V[1] shr 51) xor V[0];
+  V[0] := V[0] shl 32 or V[0] shr 32;
+  V[2] := V[2] + V[3];
+  V[3] := (V[3] shl 16 or V[3] shr 48) xor V[2];
+  V[0] := V[0] + V[3];
+  V[3] := (V[3] shl 21 or V[3] shr 43) xor V[0];
+  V[2] := V[2] + V[1];
+  V[1] := (V[1] shl 17 or V[1] shr 47) xor V[2];
+  V[2] := V[2] shl 32 or V[2] shr 32;
+end;
+
+procedure SipAdd(var V: TSipState; Word: UInt64);
+begin
+  V[3] := V[3] xor Word;
+  SipTurn(V);
+  V[0] := V[0] xor Word;
+end;
+
+function SipHash(const Key: THashKey; Word: UInt64): UInt64;
+const
+  Start: TSipState = (UInt64($736F6D6570736575), UInt64($646F72616E646F6D),
+    UInt64($6C7967656E657261), UInt64($7465646279746573));
+  Length8 = UInt64(8) shl 56;
+var
+  V: TSipState;
+  Index: Cardinal;
+begin
+  for Index := 0 to 3 do
+    V[Index] := Start[Index] xor Key[Index and 1];
+  SipAdd(V, Word);
+  SipAdd(V, Length8);
+  V[2] := V[2] xor $FF;
+  for Index := 1 to 3 do
+    SipTurn(V);
+  Result := V[0] xor V[1] xor V[2] xor V[3];
+end;
 
 function TextLength(Text: PAnsiChar): NativeUInt;
 begin

@@ -2,8 +2,8 @@
 //
 // Owns:       nothing.
 // Invariants: any pointer is compared with address ranges before it is dereferenced. The check for
-//             a free block reads the block's first word: only a free block has such a word (see
-//             LaneMM.Span).
+//             a free block reads the block's first word, then, where this is a free block's, the
+//             lists: what a program left in a block in use never makes it free (see LaneMM.Span).
 // Callers:    any thread.
 unit LaneMM.Blocks;
 
@@ -22,13 +22,13 @@ function BlockSpanOfSlice(Slice: PSpan): PSpan;
 /// Returns the span of the block P; nil when no block begins at P. Any pointer.
 function BlockSpanExact(P: Pointer): PSpan;
 /// Returns true if the first word looks like that of a free block; rarely true for a block in use.
-function BlockMayBeFree(P: PBlock): Boolean; inline;
-/// Returns true if the block is free: its first word is that of a free block, and, where the span
-/// is Heap's, the block is on one of its lists. Heap is the calling thread's.
-function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
+function BlockMayBeFree(Span: PSpan; P: PBlock): Boolean; inline;
+/// Returns true if the block is free: its first word is that of a free block, and it is on one of
+/// the span's lists or shelved. Never true for a block that stays in use meanwhile.
+function BlockIsFree(Span: PSpan; P: Pointer): Boolean;
 /// Returns true if P, in no span of blocks, lies where debug blocks may be.
 function BlockMayBeDebug(P: Pointer): Boolean;
-/// Returns true if P is a block in use of this copy of LaneMM. Walks no list.
+/// Returns true if P is a block in use of this copy of LaneMM.
 function BlockIsOurs(P: Pointer): Boolean;
 /// Returns the usable size of P; 0 for nil. Run-time error 204 when P lies in no span; does not
 /// check that a block in use begins at P.
@@ -46,7 +46,7 @@ function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Foreign;
+  LaneMM.Atomic, LaneMM.Errors, LaneMM.Foreign;
 
 function BlockSpanOfSlice(Slice: PSpan): PSpan;
 begin
@@ -67,14 +67,14 @@ begin
     Result := nil;
 end;
 
-function BlockMayBeFree(P: PBlock): Boolean;
+function BlockMayBeFree(Span: PSpan; P: PBlock): Boolean;
 begin
-  Result := WordMayBeLink(P^.Link);
+  Result := WordMayBeLink(Span, P^.Link);
 end;
 
-function BlockIsFree(Heap: PHeap; Span: PSpan; P: Pointer): Boolean;
+function BlockIsFree(Span: PSpan; P: Pointer): Boolean;
 begin
-  Result := BlockLooksFree(Span, P) and ((OwnerOf(Span) <> Heap) or SpanHasFreeBlock(Span, P));
+  Result := BlockLooksFree(Span, P) and SpanHasFreeBlock(Span, P);
 end;
 
 function BlockMayBeDebug(P: Pointer): Boolean;
@@ -91,7 +91,7 @@ begin
   Span := BlockSpanExact(P);
   if (Span = nil) and BlockMayBeDebug(P) then
     Exit(Hooks.DebugOwns(P));
-  Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockLooksFree(Span, P));
+  Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockIsFree(Span, P));
 end;
 
 function BlockIsInArena(P: Pointer): Boolean;
@@ -131,7 +131,7 @@ begin
   Span := BlockSpanExact(P);
   if Span = nil then
     Result := UnknownUsableSize(P)
-  else if BlockMayBeFree(P) and (Span^.Kind = skBlocks) and BlockIsFree(OsThreadHeap, Span, P) then
+  else if (Span^.Kind = skBlocks) and BlockMayBeFree(Span, P) and BlockIsFree(Span, P) then
     Result := BlockInvalid(P, icSize)
   else
     Result := Span^.BlockSize;

@@ -180,7 +180,7 @@ begin
   Heap := OsThreadHeap;
   Seen := PBlock(P)^.Link;
   Result := Span^.BlockSize;
-  if BlockIsFree(Heap, Span, P) then
+  if BlockIsFree(Span, P) then
     Result := BlockInvalid(P, icFree)
   else if OwnerOf(Span) = Heap then
   begin
@@ -207,7 +207,8 @@ begin
     // A later slice of a span; of one that this thread owns if the first record, wherever an old
     // distance leads, says so.
     Dec(Span, Span^.Distance);
-    if (Span^.Owner = Heap) and SpanBlockIsValid(Span, P) and not WordMayBeLink(P^.Link) then
+    if (Span^.Owner = Heap) and SpanBlockIsValid(Span, P)
+      and not WordMayBeLink(Span, P^.Link) then
     begin
       Result := Span^.BlockSize;
       OwnBlockFree(Heap, Span, P);
@@ -219,7 +220,7 @@ begin
     Exit(BlockFreeSlow(P));
   Seen := P^.Link;
   Result := Span^.BlockSize;
-  if WordMayBeLink(Seen) or RemoteShelfHas(Span, P) then
+  if WordMayBeLink(Span, Seen) or RemoteShelfHas(Span, P) then
     Exit(BlockFreeSlow(P));
   if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Heap, Span) then
     ClaimedBlockFree(Heap, Span, P)
@@ -238,7 +239,8 @@ begin
     Exit(BlockFreeSlow(P));
   if Span^.Owner <> Heap then
     Exit(BlockFreeUnowned(P, Heap, Span));
-  if not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+  if not SpanBlockBegins(Span, NativeUInt(P) - NativeUInt(Span^.Origin))
+    or BlockMayBeFree(Span, P) then
     Exit(BlockFreeSlow(P));
   Result := Span^.BlockSize;
   OwnBlockFree(Heap, Span, P);

@@ -87,6 +87,8 @@ procedure RemoteShelveEnd(Span: PSpan; First: NativeUInt; Last: PBlock; Count: C
 function RemoteHasShelf(Span: PSpan): Boolean;
 /// Returns whether blocks are shelved, and not being taken by the owner.
 function RemoteIsShelved(Span: PSpan): Boolean;
+/// Returns whether a thread shelves blocks now: those are on no list.
+function RemoteIsShelving(Span: PSpan): Boolean;
 /// Returns whether Block lies in a shelved page: it is free then.
 function RemoteShelfHas(Span: PSpan; Block: PBlock): Boolean;
 /// Clears ShelvedPages, with a full barrier after it. The owner, or the thread that releases the
@@ -157,7 +159,7 @@ end;
 function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
 begin
   // The claim: of all threads that saw the block in use one goes on. It writes the link, too.
-  if not CompareAndSwap(Block^.Link, Seen, LinkOf(FirstOf(Word))) then
+  if not CompareAndSwap(Block^.Link, Seen, LinkOf(Span, FirstOf(Word))) then
     Exit(rpNotInUse);
   Result := RemotePushClaimed(Span, Block, Word);
 end;
@@ -189,7 +191,7 @@ begin
     Word := LoadAcquire(Span^.Remote);
     if Word and LifeMask <> Life then
       Exit(rpNotInUse);
-    Block^.Link := LinkOf(FirstOf(Word));
+    Block^.Link := LinkOf(Span, FirstOf(Word));
   until False;
 end;
 
@@ -304,7 +306,7 @@ begin
     Put := Word and not StateMask;
     if Count > 0 then
     begin
-      Last^.Link := LinkOf(FirstOf(Word));
+      Last^.Link := LinkOf(Span, FirstOf(Word));
       Put := Word and LifeMask or Pack(Span, PBlock(Span^.Start + First), CountOf(Word) + Count);
     end;
     if Span^.ShelvedPages <> 0 then
@@ -328,6 +330,11 @@ function RemoteIsShelved(Span: PSpan): Boolean;
 begin
   // Acquire: ShelvedPages of this word. Pairs with RemoteShelveEnd.
   Result := (StateOf(LoadAcquire(Span^.Remote)) = Shelved) and (Span^.ShelvedPages <> 0);
+end;
+
+function RemoteIsShelving(Span: PSpan): Boolean;
+begin
+  Result := StateOf(LoadAcquire(Span^.Remote)) = Shelving;
 end;
 
 function RemoteShelfHas(Span: PSpan; Block: PBlock): Boolean;

@@ -219,7 +219,7 @@ begin
   Span := BlockSpanExact(P);
   if Span = nil then
     Result := ResizeUnknown(P, Size)
-  else if (Span^.Kind = skBlocks) and BlockIsFree(Heap, Span, P) then
+  else if (Span^.Kind = skBlocks) and BlockIsFree(Span, P) then
     Result := Pointer(BlockInvalid(P, icResize))
   else
     Result := Resize(Heap, Span, P, Size);
@@ -248,7 +248,7 @@ begin
   if Heap <> nil then
     Inc(Heap^.Realloc.Calls);
   Span := BlockSpan(P);
-  if (Span = nil) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(P) then
+  if (Span = nil) or not SpanBlockIsValid(Span, P) or BlockMayBeFree(Span, P) then
     Result := ResizeUnclear(Heap, P, Size)
   else
     Result := Resize(Heap, Span, P, Size);

@@ -12,10 +12,7 @@
 // Spans:      spans of classes up to MaxSmallSize are one slice; those of larger classes are the
 //             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused. When
 //             memory runs out, they are one slice, too (HeapNewSpan).
-// Links:      the offsets of a span's blocks have bits in common that are 0: a link that was
-//             overwritten is found by them. Above 8 KB a span is not always a power of two long;
-//             then an offset beyond its end may have these bits, too.
-// Owns:       Process.ClassOf, ClassSlices, LinkMasks.
+// Owns:       Process.ClassOf, ClassSlices.
 // Callers:    any thread; all routines but SizeClassesStart are pure.
 unit LaneMM.SizeClasses;
 
@@ -168,14 +165,6 @@ begin
     Result := AlignUp(BlockSize * BlocksPerSpan, SliceSize) shr SliceShift;
 end;
 
-// Returns the bits that are 0 in the offset of each block of a class, and in EndOfList: those above
-// the span, and those below the largest power of two that divides the block size.
-function LinkMaskOf(BlockSize, SpanBytes: NativeUInt): NativeUInt;
-begin
-  Result := not NativeUInt(NativeUInt(2) shl FloorLog2(SpanBytes - 1) - 1);
-  Result := Result or ((BlockSize and (0 - BlockSize)) - 1) and not EndOfList;
-end;
-
 procedure SizeClassesStart;
 var
   Index: Cardinal;
@@ -183,11 +172,7 @@ begin
   for Index := 0 to ClassTableLength - 1 do
     Process.ClassOf[Index] := SizeToClass(Index * ClassStep);
   for Index := 0 to SizeClassCount - 1 do
-  begin
     Process.ClassSlices[Index] := SpanSlices(ClassToSize(Index));
-    Process.LinkMasks[Index] := LinkMaskOf(ClassToSize(Index),
-      Process.ClassSlices[Index] * SliceSize);
-  end;
 end;
 
 end.

@@ -1,19 +1,22 @@
 /// The free list of one span: blocks of one size class.
 //
 // Owns:       TSpan.FreeList, Used, CarvedBytes, and the fields that SpanFormat sets.
-// Invariants: see TSpan. Blocks are linked by their first word, scrambled with a random key: no
-//             program stores such a word by itself, and SpanTake overwrites it, so it identifies
-//             a free block and with it a double free.
-// Corruption: SpanTake hands out a block only if its word is that of a free block, so a block in
-//             use is on no list that is served. If the word was overwritten, SpanDropList gives
+// Invariants: see TSpan. Blocks are linked by their first word, scrambled with a key that is random
+//             for each life of a span: no program stores such a word by itself, and SpanTake
+//             overwrites it, so it tells a free block from one in use, but for chance, and bytes
+//             that the program copied from where it may not read, or that calls left on the stack.
+//             So a free is refused only if the block is found on a list (SpanHasFreeBlock).
+// Corruption: SpanTake hands out a block only if its word is that of a free block and leads to
+//             another, or ends the list: a block in use is on no list that is served, and nothing
+//             else is handed out. If the word was overwritten, SpanDropList gives
 //             up the rest of the list, whose blocks count as used from then on. When two threads
 //             free one block at the same moment, Used may be too low: a span in which other
 //             threads have freed blocks is released only when all its blocks look free.
 // Shelf:      see LaneMM.RemoteList. The bytes behind the carved blocks are no block's: their pages
 //             are purged with the shelved ones, and the owner carves none until it has taken these.
-// Callers:    the span's owner; SpanBlockIsValid, BlockLooksFree, SpanUsedCount and SpanShelve: any
-//             thread; SpanIsEmpty: the thread that holds the owner's lock.
-// Progress:   no routine waits. SpanHasFreeBlock walks both lists.
+// Callers:    the span's owner; SpanBlockIsValid, BlockLooksFree, SpanHasFreeBlock, SpanUsedCount
+//             and SpanShelve: any thread; SpanIsEmpty: the thread that holds the owner's lock.
+// Progress:   no routine waits. SpanHasFreeBlock walks both lists, a few times where they change.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
 //             Direct Computation" (2019).
 unit LaneMM.Span;
@@ -67,16 +70,21 @@ procedure SpanShelve(Span: PSpan);
 /// nil if all do, or if no other thread has freed a block of it.
 function SpanUncountedBlock(Span: PSpan): PBlock;
 
+/// Returns true if a block that was ever put on FreeList begins at Offset, any number. The owner,
+/// or a thread that has blocks of the span.
+function SpanBlockBegins(Span: PSpan; Offset: NativeUInt): Boolean; inline;
 /// Returns true if a block that was ever put on FreeList begins at P, which lies in the span.
 function SpanBlockIsValid(Span: PSpan; P: Pointer): Boolean; inline;
 /// Returns true if Word is the first word of a free block; of the words that a program writes, one
-/// in 2 ** 44.
-function WordMayBeLink(Word: NativeUInt): Boolean; inline;
-/// Returns true if the block is shelved, or its first word is one that only a free block of this
-/// span has.
+/// in 2 ** 44, with words of 32 bits one in 2 ** 12.
+function WordMayBeLink(Span: PSpan; Word: NativeUInt): Boolean; inline;
+/// Returns true if the block is shelved, or its first word is that of a free block of this span; of
+/// blocks in use, by chance, one in 2 ** 52, with words of 32 bits one in 2 ** 20.
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
-/// Returns true if the block is on FreeList or on the list of what other threads freed, or is
-/// shelved. Owner only.
+/// Returns true if Block, which looks free, is: it is on FreeList or on the list of what other
+/// threads freed, or is or may be shelved. Any thread; while the owner changes the lists, a free
+/// block may be missed. Never true for a block that stays in use meanwhile, but for one that looks
+/// free while blocks are being shelved.
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 
 implementation
@@ -125,6 +133,20 @@ begin
     Result := MostSpanBlocks;
 end;
 
+// Returns the key of the span's next life, made of that of the last one. With it neither nil nor
+// HandedOut nor an address that a program could use is a link: of its top bits some are 1, one is
+// 0. The last four bits are 0110, so that a link whose lowest byte was overwritten with zero leads
+// to no block.
+function NextKey(Span: PSpan): NativeUInt;
+const
+  Top = SizeOf(NativeUInt) * 8 - 12;
+  Ones = NativeUInt(NativeUInt($808) shl Top or 6);
+  Zeros = NativeUInt(NativeUInt($400) shl Top or 9);
+begin
+  Result := NativeUInt(SipHash(Process.KeySeed, UInt64(NativeUInt(Span)) shl 16 xor Span^.LinkKey));
+  Result := Result and not Zeros or Ones;
+end;
+
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 begin
   Span^.FreeList := EndOfList;
@@ -135,7 +157,7 @@ begin
   Span^.BlockSize := ClassToSize(SizeClass);
   Span^.DivideMagic := High(UInt64) div Span^.BlockSize + 2;
   Span^.ProductLimit := 0;
-  Span^.LinkMask := Process.LinkMasks[SizeClass];
+  Span^.LinkKey := NextKey(Span);
   Span^.BlockBytes := BlockCount(Span) * Span^.BlockSize;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;
@@ -150,6 +172,11 @@ begin
   Span^.Kind := skBlocks;
 end;
 
+function SpanBlockBegins(Span: PSpan; Offset: NativeUInt): Boolean;
+begin
+  Result := UInt64(Offset) * Span^.DivideMagic < Span^.ProductLimit;
+end;
+
 function SpanTake(Span: PSpan): PBlock;
 var
   Next: NativeUInt;
@@ -157,8 +184,8 @@ begin
   if Odd(Span^.FreeList) then
     Exit(nil);
   Result := PBlock(Span^.Origin + Span^.FreeList);
-  Next := LinkOf(Result^.Link);
-  if Next and Span^.LinkMask <> 0 then
+  Next := LinkOf(Span, Result^.Link);
+  if not SpanBlockBegins(Span, Next) and (Next <> EndOfList) then
     Exit(nil);
   Span^.FreeList := Next;
   Result^.Link := HandedOut;
@@ -167,7 +194,7 @@ end;
 
 function SpanPut(Span: PSpan; Block: PBlock): Boolean;
 begin
-  Block^.Link := LinkOf(Span^.FreeList);
+  Block^.Link := LinkOf(Span, Span^.FreeList);
   Span^.FreeList := NativeUInt(Block) - NativeUInt(Span^.Origin);
   // A sweeping thread that sees the count sees the list. Pairs with the load in SpanIsEmpty.
   ReleaseFence;
@@ -211,10 +238,10 @@ begin
   while Next <> Last do
   begin
     Inc(Next, Step);
-    PBlock(Block)^.Link := LinkOf(Next);
+    PBlock(Block)^.Link := LinkOf(Span, Next);
     Inc(Block, Step);
   end;
-  PBlock(Block)^.Link := LinkOf(EndOfList);
+  PBlock(Block)^.Link := LinkOf(Span, EndOfList);
 end;
 
 // Returns a block of FreeList that is shelved, too: the owner freed it at the moment when it was
@@ -227,12 +254,12 @@ begin
   Next := Span^.FreeList;
   // A block that two threads freed may be on the list twice, which is a ring then.
   Left := Span^.CarvedBytes div Span^.BlockSize;
-  while (Left > 0) and not Odd(Next) and (Next and Span^.LinkMask = 0) do
+  while (Left > 0) and SpanBlockBegins(Span, Next) do
   begin
     Result := PBlock(Span^.Origin + Next);
     if RemoteShelfHas(Span, Result) then
       Exit;
-    Next := LinkOf(Result^.Link);
+    Next := LinkOf(Span, Result^.Link);
     Dec(Left);
   end;
   Result := nil;
@@ -261,7 +288,7 @@ begin
     if not RemoteShelfHas(Span, Block) then
       Continue;
     // Without a read before: the system would back the page twice.
-    if CompareAndSwap(Block^.Link, 0, LinkOf(Span^.FreeList)) then
+    if CompareAndSwap(Block^.Link, 0, LinkOf(Span, Span^.FreeList)) then
     begin
       Span^.FreeList := Offset;
       Inc(Taken);
@@ -316,19 +343,18 @@ end;
 
 function SpanCollect(Span: PSpan): PBlock;
 var
-  Mask, Next: NativeUInt;
+  Next: NativeUInt;
   Block: PBlock;
   Count: Cardinal;
 begin
   Result := TakeShelf(Span);
-  Mask := Span^.LinkMask;
   Next := RemoteTakeAll(Span, Count);
   Span^.IsShared := Span^.IsShared or (Count > 0);
   while (Count > 0) and not Odd(Next) do
   begin
     Block := PBlock(Span^.Origin + Next);
-    Next := LinkOf(Block^.Link);
-    if Next and Mask <> 0 then
+    Next := LinkOf(Span, Block^.Link);
+    if not SpanBlockBegins(Span, Next) and (Next <> EndOfList) then
       Exit; // overwritten: this block and those after it count as used
     SpanPut(Span, Block);
     Dec(Count);
@@ -411,7 +437,7 @@ begin
   while Offset < Span^.CarvedBytes do
   begin
     Result := PBlock(Span^.Start + Offset);
-    if not RemoteShelfHas(Span, Result) and not WordMayBeLink(Result^.Link) then
+    if not RemoteShelfHas(Span, Result) and not WordMayBeLink(Span, Result^.Link) then
       Exit;
     Inc(Offset, Span^.BlockSize);
   end;
@@ -427,41 +453,56 @@ begin
     and (Offset < Span^.CarvedBytes);
 end;
 
-function WordMayBeLink(Word: NativeUInt): Boolean;
+function WordMayBeLink(Span: PSpan; Word: NativeUInt): Boolean;
 begin
-  Result := LinkOf(Word) shr OffsetBits = 0;
+  Result := LinkOf(Span, Word) shr OffsetBits = 0;
 end;
 
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 var
   Next: NativeUInt;
 begin
-  Next := LinkOf(Block^.Link);
+  Next := LinkOf(Span, Block^.Link);
   Result := (Next = EndOfList)
     or (Next < Span^.CarvedBytes) and SpanBlockIsValid(Span, Span^.Start + Next)
     or RemoteShelfHas(Span, Block);
 end;
 
-// Returns true if Block is on the list that begins at the offset Free.
-function ListHas(Span: PSpan; Free: NativeUInt; Block: PBlock): Boolean;
+// Returns true if Block is on the list that begins at the offset Free. Free becomes EndOfList at
+// its end; any other offset after a false answer says that the list is damaged, or has changed.
+function ListHas(Span: PSpan; var Free: NativeUInt; Block: PBlock): Boolean;
 var
   StepsLeft: NativeUInt;
 begin
-  // The list may be damaged: no more steps than blocks, and none outside of the span.
+  // No more steps than blocks, and none to what is no block.
   StepsLeft := Span^.CarvedBytes div Span^.BlockSize;
   Result := False;
-  while not Result and (StepsLeft > 0) and (Free < Span^.CarvedBytes) and not Odd(Free) do
+  while not Result and (StepsLeft > 0) and (Free < Span^.CarvedBytes)
+    and SpanBlockIsValid(Span, Span^.Start + Free) do
   begin
     Result := Span^.Start + Free = PByte(Block);
-    Free := LinkOf(PBlock(Span^.Start + Free)^.Link);
+    Free := LinkOf(Span, PBlock(Span^.Start + Free)^.Link);
     Dec(StepsLeft);
   end;
 end;
 
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
+const
+  // Looks at lists that change meanwhile.
+  MostLooks = 8;
+var
+  Freed, Free: NativeUInt;
+  LooksLeft: Cardinal;
 begin
-  Result := ListHas(Span, Span^.FreeList, Block) or ListHas(Span, RemoteFirst(Span), Block)
-    or RemoteShelfHas(Span, Block);
+  LooksLeft := MostLooks;
+  repeat
+    Dec(LooksLeft);
+    // In this order: the owner moves blocks from the first list to the second.
+    Freed := RemoteFirst(Span);
+    Result := RemoteIsShelving(Span) or RemoteShelfHas(Span, Block) or ListHas(Span, Freed, Block);
+    Free := Span^.FreeList;
+    Result := Result or ListHas(Span, Free, Block);
+  until Result or (LooksLeft = 0) or (Freed = EndOfList) and (Free = EndOfList);
 end;
 
 // ---------------------------------------------------------------------------- shelf
@@ -496,11 +537,11 @@ begin
   FillChar(FreeBytes, SizeOf(FreeBytes), 0);
   AddBytes(FreeBytes, Span^.CarvedBytes, SliceSize);
   Left := Count;
-  while (Left > 0) and not Odd(First) and (First and Span^.LinkMask = 0) do
+  while (Left > 0) and SpanBlockBegins(Span, First) do
   begin
     if Span^.SliceCount = 1 then
       AddBytes(FreeBytes, First, First + Span^.BlockSize);
-    First := LinkOf(PBlock(Span^.Start + First)^.Link);
+    First := LinkOf(Span, PBlock(Span^.Start + First)^.Link);
     Dec(Left);
   end;
   Dec(Count, Left);
@@ -523,11 +564,12 @@ begin
   Next := First;
   Left := Count;
   Count := 0;
-  while Left > 0 do
+  // The check: a double free may have changed a link since FreePages.
+  while (Left > 0) and SpanBlockBegins(Span, Next) do
   begin
     This := Next;
     Block := PBlock(Span^.Start + This);
-    Next := LinkOf(Block^.Link);
+    Next := LinkOf(Span, Block^.Link);
     Dec(Left);
     if Odd(Span^.ShelvedPages shr (This div OsPageSize)) then
       Continue;
@@ -538,7 +580,7 @@ begin
       if Result = nil then
         First := This
       else
-        Result^.Link := LinkOf(This);
+        Result^.Link := LinkOf(Span, This);
       Result := Block;
       Inc(Count);
     end;

@@ -357,19 +357,6 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// Returns a key with which neither nil nor HandedOut nor an address that a program could use is a
-// link: of its top bits some are 1, one is 0. The last four bits are 0110, so that a link whose
-// lowest byte was overwritten with zero leads to no block. Of 64 bits both halves are equal: the
-// assembler has the upper one, which all links have, in the register of the lower one.
-function LinkKeyOf(Random: NativeUInt): NativeUInt;
-const
-  Ones = $80800006;
-  Zeros = $40000009;
-  TwoHalves = UInt64($100000001);
-begin
-  Result := NativeUInt(UInt64(Cardinal(Random) and not Cardinal(Zeros) or Ones) * TwoHalves);
-end;
-
 // Returns a power of two of at least two shards for each CPU: a thread that was stopped with a lock
 // leaves enough for the others.
 function ShardCountFor(CpuCount: Cardinal): Cardinal;
@@ -397,7 +384,8 @@ begin
   end;
   SizeClassesStart;
   Process.EmptySpan.FreeList := EndOfList;
-  Process.LinkKey := LinkKeyOf(OsRandom);
+  Process.KeySeed[0] := OsRandom;
+  Process.KeySeed[1] := OsRandom;
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   Process.SharesSpans := True;
   Process.HasBarrier := OsBarrierStart;

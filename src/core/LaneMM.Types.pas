@@ -28,7 +28,7 @@ unit LaneMM.Types;
 interface
 
 uses
-  LaneMM.Layout;
+  LaneMM.Layout, LaneMM.Bits;
 
 type
   PBlock = ^TBlock;
@@ -85,13 +85,12 @@ type
           1: (
             ProductLimit: NativeUInt; //< owner   of a span of blocks: Offset * DivideMagic is less
                                     //  where one of the carved blocks begins
-            LinkMask: NativeUInt;   //< owner   likewise: bits that are 0 in FreeList, see
-                                    //  LaneMM.SizeClasses
           );
           2: (
             Getter: PHeap;          //< racy    of a large block: the heap whose thread got it and
                                     //  frees it without an atomic operation, or nil; a thread that
                                     //  reads another life's value fails to end this life
+            IsHuge: Boolean;        //< owner   huge pages were requested for a large block
           );
       );
       1: (
@@ -103,6 +102,7 @@ type
         BlockSize: NativeUInt;    //< racy    usable bytes of a block. Only a large block changes it
                                   //  in use; a walk with the old value reports the old size
         DivideMagic: UInt64;      //< const   Offset * DivideMagic < DivideMagic: a block begins
+        LinkKey: NativeUInt;      //< const   random, see TBlock.Link
         Start: PByte;             //< const   address of the first slice
         SliceCount: NativeUInt;   //< racy    slices of the run; of a free run written under Shard.
                                   //  Of a span in use it changes when a large block is resized: a
@@ -116,7 +116,6 @@ type
         SizeClass: Byte;          //< const   index of the block size
         IsCurrent: Boolean;       //< racy    the heap allocates from it now; written by the owner.
                                   //  An old value costs one sweep; Retire makes up for a missed one
-        IsHuge: Boolean;          //< owner   huge pages were requested for a large block
         Shard: Byte;              //< const   number of the shard that its slices belong to, for
                                   //  ever; 0 in a record that never was the first or last of a run
       );
@@ -281,7 +280,6 @@ type
                                   //  grows. As for TArena.Committed, a thread that has a block
                                   //  reads a value that covers it
         Spans: NativeUInt;        //< const   address of its span records; Limit publishes it
-        LinkKey: NativeUInt;      //< const   random, see TBlock.Link
         DirectSize: NativeUInt;   //< racy    ClassSizes while IsDirect, else 0; like IsDirect
         DirectLimit: NativeUInt;  //< racy    Limit while IsDirect, else 0. A block above an old
                                   //  value takes the slow path
@@ -393,8 +391,7 @@ type
                                                     //  or LastRunGiven
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
-        LinkMasks: array[0..SizeClassCount - 1] of NativeUInt;     //< const  bits that are 0 in
-                                                    //  FreeList, see LaneMM.SizeClasses
+        KeySeed: THashKey;                          //< const  random, see SpanFormat
         ShelvedPages: TAtomicWord;                  //< shared  pages of all spans that are purged
         ShelveFrom: NativeUInt;                     //< racy  slices, without shelved pages, worth
                                                     //  the next look for such pages; two threads at
@@ -411,7 +408,7 @@ type
   /// A free block. A block in use has no header at all.
   TBlock = record
     Link: NativeUInt; //< racy    offset of the next free block in the span, or EndOfList, xor
-                      //  Process.LinkKey; written by the thread that frees or takes the block. A
+                      //  TSpan.LinkKey; written by the thread that frees or takes the block. A
                       //  check that reads an old value judges the block as it was
   end;
 
@@ -436,9 +433,9 @@ var
 function OwnerOf(Span: PSpan): PHeap; inline;
 /// Returns the first heap of a stack of heaps, UnusedHeaps or one of VacantHeaps, out of its word.
 function FirstHeapOf(Word: TAtomicWord): PHeap; inline;
-/// Returns the first word of a free block before the block at offset Next; of such a word, returns
-/// Next.
-function LinkOf(Next: NativeUInt): NativeUInt; inline;
+/// Returns the first word of a free block of Span before the block at offset Next; of such a word,
+/// returns Next.
+function LinkOf(Span: PSpan; Next: NativeUInt): NativeUInt; inline;
 
 implementation
 
@@ -467,9 +464,9 @@ begin
   Result := PHeap(Word shr HeapWordCountBits shl (HeapWordCountBits - HeapWordShift));
 end;
 
-function LinkOf(Next: NativeUInt): NativeUInt;
+function LinkOf(Span: PSpan; Next: NativeUInt): NativeUInt;
 begin
-  Result := Next xor Process.LinkKey;
+  Result := Next xor Span^.LinkKey;
 end;
 
 end.

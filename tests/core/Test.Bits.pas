@@ -17,6 +17,7 @@ type
     procedure FloorLog2FindsTheHighestBit;
     procedure LowestBitFindsTheLowestBit;
     procedure BitCountCountsTheSetBits;
+    procedure SipHashIsTheOneOfItsAuthors;
     procedure TextLengthEndsAtTheFirstZero;
     procedure TextBeginsComparesAllOfTheStart;
     procedure TextLowerChangesCapitalsOnly;
@@ -92,6 +93,15 @@ begin
     Same(1, BitCount(NativeUInt(1) shl Bit), 'one bit');
     Same(Bit + 1, BitCount(High(NativeUInt) shr (SizeOf(NativeUInt) * 8 - 1 - Bit)), 'all bits below');
   end;
+end;
+
+// The key and the text are those of the vectors that its authors published for SipHash-2-4, with
+// which the program that gave this number agrees.
+procedure TBitsTests.SipHashIsTheOneOfItsAuthors;
+const
+  Key: THashKey = (UInt64($0706050403020100), UInt64($0F0E0D0C0B0A0908));
+begin
+  AssertTrue('of eight bytes', SipHash(Key, UInt64($0706050403020100)) = UInt64($369095118D299A8E));
 end;
 
 procedure TBitsTests.TextLengthEndsAtTheFirstZero;

@@ -28,6 +28,7 @@ type
     function BlocksAreOwn: Boolean;
     procedure GetOwnBlocks;
     procedure FreeEvenBlocks;
+    procedure FreeEachTwice;
     procedure WriteNastyWords(Kind: Integer);
     procedure Refuses(P: Pointer; const What: string);
     procedure RefusesInEachThread(P: Pointer; const What: string);
@@ -59,6 +60,8 @@ type
     procedure NastyFirstWordsAreFreedAfterTheOwnersEnd;
     procedure NastyFirstWordsAreFreedWhileOthersFree;
     procedure LinkOfAFreedBlockIsNoFreeBlockAfterOthersFreed;
+    procedure LinkOfAFreedBlockIsNoFreeBlockToOtherThreads;
+    procedure WordsOfFormerSpansAreNoFreeBlocks;
     procedure NastyFirstWordsAreResized;
     procedure BlocksNeverWrittenAreFreed;
   end;
@@ -66,7 +69,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span, LaneMM.Purge,
   LaneMM.Blocks;
 
 const
@@ -688,6 +691,66 @@ begin
     end;
 end;
 
+procedure TBlocksPointersTests.FreeEachTwice;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Blocks) do
+  begin
+    Inc(Answer, Ord(ErrorOfFree(Blocks[Index]) <> NoError));
+    Inc(Answer, 1000 * Ord(ErrorOfFree(Blocks[Index]) <> InvalidPointer));
+    Blocks[Index] := nil;
+  end;
+end;
+
+procedure TBlocksPointersTests.LinkOfAFreedBlockIsNoFreeBlockToOtherThreads;
+var
+  Index: Integer;
+  P: Pointer;
+begin
+  Size := 48;
+  GetOwnBlocks;
+  Victim := Blocks[High(Blocks)];
+  SetLength(Blocks, High(Blocks));
+  FreeMem(Victim);
+  for Index := 0 to High(Blocks) do
+  begin
+    Move(Victim^, Blocks[Index]^, SizeOf(NativeUInt));
+    Same(Size, MemSize(Blocks[Index]), 'usable size');
+    AssertTrue('a block in use', BlockIsOurs(Blocks[Index]));
+    P := Blocks[Index];
+    Same(NoError, ErrorOfRealloc(P, Size - 1), 'error of a resize');
+  end;
+  Answer := 0;
+  Servant.Call(FreeEachTwice);
+  Same(0, Answer, 'blocks refused, and those freed twice');
+end;
+
+// A program may copy bytes that it never wrote: here what was free blocks of 16 bytes becomes the
+// first word of larger ones.
+procedure TBlocksPointersTests.WordsOfFormerSpansAreNoFreeBlocks;
+var
+  Small: TPointers;
+  Round, Index: Integer;
+begin
+  SetLength(Small, 20000);
+  SetLength(Blocks, 8);
+  Answer := 0;
+  for Round := 1 to 5 do
+  begin
+    for Index := 0 to High(Small) do
+      GetMem(Small[Index], 16);
+    FreeEach(Small, 1);
+    for Index := 0 to High(Blocks) do
+    begin
+      GetMem(Blocks[Index], 4096);
+      Move(PByte(Blocks[Index])[16], Blocks[Index]^, 4080);
+    end;
+    Servant.Call(FreeEachTwice);
+  end;
+  Same(0, Answer, 'blocks refused, and those freed twice');
+end;
+
 procedure TBlocksPointersTests.NastyFirstWordsAreResized;
 var
   Kind, Index, Place: Integer;
@@ -714,7 +777,10 @@ begin
   for Round := 1 to 10 do
   begin
     for Index := 0 to High(Blocks) do
+    begin
       GetMem(Blocks[Index], 24);
+      AssertFalse('looks free', BlockLooksFree(BlockSpan(Blocks[Index]), PBlock(Blocks[Index])));
+    end;
     for Index := High(Blocks) downto 0 do
       Same(NoError, ErrorOfFree(Blocks[Index]), 'error');
   end;

@@ -32,6 +32,7 @@ type
     procedure LinkOfABlockThatAnotherThreadFreedIsChecked;
     procedure LinkIsCheckedWhereABlockMoves;
     procedure OddLinkEndsTheListWithAReport;
+    procedure LinkIntoABlockIsNotFollowed;
     procedure BlocksOfALostListAreNotHandedOut;
     procedure SearchInADamagedListEnds;
   end;
@@ -56,7 +57,7 @@ begin
   Inc(Reports);
   Damaged[Reports] := Span;
   if Block <> nil then
-    Block^.Link := LinkOf(EndOfList); // for SpanRepair
+    Block^.Link := LinkOf(Span, EndOfList); // for SpanRepair
   LastCorruption := Corruption;
   LastBlock := Block;
 end;
@@ -231,7 +232,7 @@ begin
   Size := 64;
   GetBlocks;
   FreeMem(Blocks[First]);
-  PBlock(Blocks[First])^.Link := LinkOf(Size * 3 + 1); // an odd offset, of no block
+  PBlock(Blocks[First])^.Link := LinkOf(ArenaSpan(Blocks[First]), Size * 3 + 1); // an odd offset, of no block
   SetLength(More, 20);
   for Index := 0 to High(More) do
     More[Index] := GetMem(Size);
@@ -240,6 +241,33 @@ begin
   for Index := 0 to High(More) do
     FreeMem(More[Index]);
   FreeAllBut(First);
+end;
+
+procedure TCorruptionTests.LinkIntoABlockIsNotFollowed;
+var
+  More: TPointers;
+  Span: PSpan;
+  Index: Integer;
+begin
+  Size := 48;
+  GetBlocks;
+  FreeMem(Blocks[First]);
+  Span := ArenaSpan(Blocks[First]);
+  Index := 0;
+  while ArenaSpan(Blocks[Index]) <> Span do
+    Inc(Index);
+  // As by a program that knows the key: to the middle of a block in use, whose bytes end the list.
+  PBlock(Blocks[First])^.Link := LinkOf(Span, NativeUInt(Blocks[Index] + 16 - Span^.Start));
+  PBlock(Blocks[Index] + 16)^.Link := LinkOf(Span, EndOfList);
+  SetLength(More, 20);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
+  AssertTrue('block', LastBlock = Blocks[First]);
+  AllDisjoint(More);
+  FreeEach(More, 1);
+  for Index := 0 to First - 1 do
+    FreeMem(Blocks[Index]);
 end;
 
 procedure TCorruptionTests.BlocksOfALostListAreNotHandedOut;
@@ -274,7 +302,8 @@ begin
   FreeMem(Blocks[First - 1]);
   FreeMem(Blocks[First]);
   // A circle.
-  PBlock(Blocks[First - 1])^.Link := LinkOf(Blocks[First] - ArenaSpan(Blocks[First])^.Start);
+  PBlock(Blocks[First - 1])^.Link := LinkOf(ArenaSpan(Blocks[First]),
+    Blocks[First] - ArenaSpan(Blocks[First])^.Start);
   AssertFalse('not in the list', SpanHasFreeBlock(ArenaSpan(Blocks[First]),
     PBlock(Blocks[First - 2])));
   Answer := ErrorOfFree(Blocks[First - 1]);

@@ -309,7 +309,7 @@ begin
   for Index := 0 to High(Large) do
   begin
     Large[Index] := Get(SliceSize);
-    AssertFalse('a link', WordMayBeLink(PBlock(Large[Index]^.Start)^.Link));
+    AssertFalse('a link', WordMayBeLink(Large[Index], PBlock(Large[Index]^.Start)^.Link));
   end;
   for Index := 0 to High(Large) do
     LargeFree(Large[Index]);

@@ -92,7 +92,7 @@ begin
   for Index := 5 downto 1 do
   begin
     AssertTrue('order', Memory + First = PByte(BlockAt(Index)));
-    First := LinkOf(PBlock(Memory + First)^.Link);
+    First := LinkOf(@Span, PBlock(Memory + First)^.Link);
   end;
   AssertTrue('end', First = EndOfList);
 end;
@@ -136,7 +136,7 @@ begin
   Push(BlockAt(0));
   Push(Last);
   AssertTrue('last place', Memory + RemoteTakeAll(@Span, Count) = PByte(Last));
-  Same(0, LinkOf(Last^.Link), 'first place');
+  Same(0, LinkOf(@Span, Last^.Link), 'first place');
 end;
 
 procedure TRemoteListTests.GiveUpNeedsAnEmptyList;
@@ -212,7 +212,7 @@ begin
   while not Odd(First) do
   begin
     Inc(Taken[First div BlockSize]);
-    First := LinkOf(PBlock(Memory + First)^.Link);
+    First := LinkOf(@Span, PBlock(Memory + First)^.Link);
     Dec(Count);
   end;
   Same(0, Integer(Count), 'count beside the length of the list');

@@ -336,7 +336,7 @@ begin
   AssertTrue('shelved', RemoteIsShelved(Span));
   Owner.Call(FreeLast);
   AssertTrue('taken', RemoteIsEmpty(Span));
-  Second^.Link := LinkOf(EndOfList); // once from here on
+  Second^.Link := LinkOf(Span, EndOfList); // once from here on
   CheckMore;
 end;
 
@@ -426,7 +426,7 @@ var
 begin
   Last := PBlock(Span^.Start + First);
   for Left := 2 to Count do
-    Last := PBlock(Span^.Start + LinkOf(Last^.Link));
+    Last := PBlock(Span^.Start + LinkOf(Span, Last^.Link));
   RemoteShelveEnd(Span, First, Last, Count);
 end;
 

@@ -22,7 +22,6 @@ type
     procedure SmallSpansAreOneSlice;
     procedure MediumSpansHoldSixteenBlocksAndWasteASixteenth;
     procedure EverySpanFitsTheWordOfItsRemoteList;
-    procedure LinksOfASpanAndNoneBeyondPassItsMask;
   end;
 
 implementation
@@ -166,30 +165,6 @@ begin
     Size := Process.ClassSlices[Index] * SliceSize;
     AtMost(PlaceLimit, Size div BlockAlignment, 'places of a block');
     AtMost(CountLimit - 1, Size div ClassToSize(Index), 'blocks');
-  end;
-end;
-
-procedure TSizeClassesTests.LinksOfASpanAndNoneBeyondPassItsMask;
-var
-  SizeClass: Integer;
-  Mask, Offset, Bytes: NativeUInt;
-begin
-  for SizeClass := 0 to SizeClassCount - 1 do
-  begin
-    Mask := Process.LinkMasks[SizeClass];
-    Bytes := Process.ClassSlices[SizeClass] * SliceSize;
-    Same(0, EndOfList and Mask, 'bits of the end of the list');
-    Offset := 0;
-    while Offset + ClassToSize(SizeClass) <= Bytes do
-    begin
-      Same(0, Offset and Mask, 'bits of an offset');
-      Inc(Offset, ClassToSize(SizeClass));
-    end;
-    Offset := 1;
-    while Offset < Bytes do
-      Offset := Offset * 2;
-    AssertTrue('beyond the span', Offset and Mask <> 0);
-    AssertTrue('between blocks', 8 and Mask <> 0);
   end;
 end;
 

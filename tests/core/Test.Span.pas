@@ -40,6 +40,7 @@ type
     procedure BlockIsValidAtItsStartOnly;
     procedure BlockBeyondTheCarvedOnesIsNotValid;
     procedure ProductLimitSaysWhereBlocksBegin;
+    procedure EachLifeHasAnotherKey;
     procedure FreeBlockLooksFree;
     procedure BlockHandedOutLooksInUse;
     procedure NastyFirstWordsLookInUse;
@@ -293,6 +294,24 @@ begin
   end;
 end;
 
+procedure TSpanTests.EachLifeHasAnotherKey;
+var
+  Life: Integer;
+  Last: NativeUInt;
+begin
+  Format(SmallClass);
+  for Life := 1 to 100 do
+  begin
+    Last := Span^.LinkKey;
+    SpanFormat(Span, SmallClass, Process.Abandoned);
+    AssertTrue('another key', Last <> Span^.LinkKey);
+    AssertFalse('nil', WordMayBeLink(Span, 0));
+    AssertFalse('handed out', WordMayBeLink(Span, HandedOut));
+    AssertFalse('an address', WordMayBeLink(Span, NativeUInt(Memory)));
+    Same(6, Span^.LinkKey and 15, 'last bits');
+  end;
+end;
+
 procedure TSpanTests.FreeBlockLooksFree;
 var
   First, Second, Third: PBlock;
@@ -342,7 +361,7 @@ begin
   AssertFalse('address of a neighbour, inverted', BlockLooksFree(Span, PBlock(Block)));
   Block^ := not EndOfList;
   AssertFalse('end of the list, inverted', BlockLooksFree(Span, PBlock(Block)));
-  Block^ := LinkOf(Span^.BlockSize + 8);
+  Block^ := LinkOf(Span, Span^.BlockSize + 8);
   AssertFalse('link to the middle of a block', BlockLooksFree(Span, PBlock(Block)));
 end;
 

@@ -22,7 +22,6 @@ type
     procedure HeapsLieOnCacheLines;
     procedure SpanRecordsLieOnCacheLines;
     procedure EndOfListIsNoBlock;
-    procedure HandedOutIsNoLinkOfAFreeBlock;
     procedure NoOwnerIsNoHeap;
   end;
 
@@ -44,8 +43,6 @@ begin
   Same(1 shl 16, SliceSize, 'a slice is what a word holds: movzx reads the offset in it');
   Same(-1, NativeInt(HandedOut), 'the word of a block handed out');
   Same(SizeOf(Byte), SizeOf(Process.ClassOf[0]), 'entry of the class table');
-  if IsX64 then
-    Same(Cardinal(Process.LinkKey), UInt64(Process.LinkKey) shr 32, 'upper half of the key');
   Same(SizeOf(Cardinal), SizeOf(Process.EmptySpan.Used), 'count of used blocks');
   Same(SizeOf(Pointer), SizeOf(Process.Abandoned^.Current[0]), 'entry of the current spans');
 end;
@@ -71,7 +68,6 @@ begin
   AtMost(CacheLineSize - SizeOf(Span.Used), OffsetIn(@Span, @Span.Used), 'Used');
   AtMost(CacheLineSize - SizeOf(Span.ProductLimit), OffsetIn(@Span, @Span.ProductLimit),
     'ProductLimit');
-  AtMost(CacheLineSize - SizeOf(Span.LinkMask), OffsetIn(@Span, @Span.LinkMask), 'LinkMask');
 end;
 
 procedure TTypesTests.ThreadsThatFreeBlocksOfOthersReadTheSecondLine;
@@ -88,9 +84,11 @@ begin
   IsThere(Span.Start, 'Start');
   IsThere(Span.BlockSize, 'BlockSize');
   IsThere(Span.DivideMagic, 'DivideMagic');
+  IsThere(Span.LinkKey, 'LinkKey');
   IsThere(Span.CarvedBytes, 'CarvedBytes');
   IsThere(Span.IsCurrent, 'IsCurrent');
   IsThere(Span.Kind, 'Kind');
+  IsThere(Span.Shard, 'Shard, the last before what they write');
 end;
 
 procedure TTypesTests.ThreadsThatFreeBlocksOfOthersWriteALineThatTheOwnersFreeDoesNotRead;
@@ -147,11 +145,6 @@ end;
 procedure TTypesTests.EndOfListIsNoBlock;
 begin
   AssertTrue('odd', Odd(EndOfList));
-end;
-
-procedure TTypesTests.HandedOutIsNoLinkOfAFreeBlock;
-begin
-  AtLeast(1, LinkOf(HandedOut) shr OffsetBits, 'HandedOut as an offset, beyond any span');
 end;
 
 procedure TTypesTests.NoOwnerIsNoHeap;

@@ -104,6 +104,7 @@ breaks twice 1 TAKE_BLIND
 breaks twice 2 RELEASE_BLIND
 breaks twice 3 NO_LIFE
 breaks twice 4 NO_CLAIM
+breaks twice 5 NO_CLAIM
 
 holds kept
 holds kept -DFreers=2 -DRounds=3

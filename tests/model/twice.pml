@@ -6,6 +6,7 @@
  *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
  *   LaneMM.Span
  *     SpanUncountedBlock: RemoteCount RemoteShelfHas Link
+ *     SpanHasFreeBlock: RemoteShelfHas FreeList
  *     SpanDropList: FreeList FreeList FreeList:= Used:=
  *
  * and RemotePush, SpanTake, SpanPut, Collect as remote.pml has them.
@@ -19,6 +20,8 @@
  *   2 in use    the span is released only while no block is in use          RELEASE_BLIND
  *   3 own life  no thread pushes a block on the list of a later life        NO_LIFE
  *   4 winner    of two threads that are not the owner one frees block 0     NO_CLAIM
+ *   5 whole     after such two no other block is lost                       NO_CLAIM
+ * A thread that frees block 0 after its free, and misses it on the lists, is held to 1 to 3 alone (Missed).
  *
  * A thread that read the first word of block 0, then slept while the block was freed and handed out
  * again, and then finds the same word, frees the new block: no check can see that (Late). Such
@@ -49,15 +52,18 @@ bool Held[Blocks];                  /* ghost: somebody uses the block */
 byte Freed;                         /* ghost: frees of block 0 that were not refused, in this life */
 bool OwnerFrees;                    /* the owner is one of the two threads that free block 0 */
 bool RacerFreesOther;               /* one of the others frees block 1, else the owner does */
+bool Missed;                        /* ghost: block 0 was freed while it was free, and not found there */
 bool Late;                          /* ghost: see above */
 
 inline RemotePush(b) {
   w = Remote;                                                  /* RemoteWord */
   l = LifeOf(w);
   s = Link[b];
+  /* A word that is no link, or SpanHasFreeBlock, which may miss the block on lists that change. */
   if
   :: s != InUse -> skip                                        /* refused */
-  :: else ->
+  :: s == InUse || b == 0 ->
+    if :: s != InUse -> Missed = true :: else fi;
 #ifdef NO_CLAIM
     d_step {
       if :: b == 0 -> Late = Late || (Held[0] || l != Life); Freed++ :: else fi;
@@ -73,7 +79,7 @@ inline RemotePush(b) {
       fi
     };
 #endif
-    Law(4, OwnerFrees || Freed <= 1);
+    Law(4, OwnerFrees || Missed || Freed <= 1);
     do
     :: l == 15 -> break
     :: else ->
@@ -194,6 +200,7 @@ proctype Racer(bool both) {
 }
 
 init {
+  byte b, seen;
   atomic {
     Link[0] = InUse; Link[1] = InUse; Link[2] = End;
     Held[1] = true;
@@ -206,5 +213,23 @@ init {
     :: true
     fi;
     run Racer(RacerFreesOther); run OwnerThread()
+  };
+  _nr_pr == 1;
+  d_step {
+    do
+    :: b < 3 -> seen = seen | (Held[b] -> 1 << b : 0); b++
+    :: else -> break
+    od;
+    b = FreeList;
+    do
+    :: b < 3 && !(seen >> b & 1) -> seen = seen | 1 << b; b = Link[b]
+    :: else -> break
+    od;
+    b = FirstOf(Remote);
+    do
+    :: b < 3 && !(seen >> b & 1) -> seen = seen | 1 << b; b = Link[b]
+    :: else -> break
+    od;
+    Law(5, OwnerFrees || Missed || (seen | 1) == 7)
   }
 }

@@ -147,7 +147,7 @@ begin
   Has('LANEMM=debug');
   Has('RunTests');
   FreeMem(Block);
-  PBlock(Blocks[Last])^.Link := LinkOf(EndOfList);
+  PBlock(Blocks[Last])^.Link := LinkOf(ArenaSpan(Blocks[Last]), EndOfList);
   SpanRepair(ArenaSpan(Blocks[Last]));
   Blocks[Last] := nil;
   FreeEach(Blocks, 1);

@@ -62,7 +62,7 @@ begin
   Next := First;
   while Next <> EndOfList do
   begin
-    Result := (Next and Run^.Span^.LinkMask = 0) and (Next < Run^.Span^.CarvedBytes)
+    Result := (Next < Run^.Span^.CarvedBytes)
       and (Next mod Run^.Span^.BlockSize = 0);
     if not Result then
     begin
@@ -81,7 +81,7 @@ begin
       Exit(False);
     end;
     Block := Next;
-    Next := LinkOf(PNativeUInt(@Bytes[Block])^);
+    Next := LinkOf(Run^.Span, PNativeUInt(@Bytes[Block])^);
   end;
   Result := True;
 end;

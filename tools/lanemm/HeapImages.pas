@@ -257,8 +257,6 @@ begin
     or (State^.ClassSlices[0] <> 1) then
     raise ETool.Create(ecOtherVersion,
       '%s has another version of LaneMM, or its record Process is damaged', [Target.Name]);
-  // What LaneMM.Span and LaneMM.Types compute from a record needs the key of the target.
-  Process.LinkKey := State^.LinkKey;
 end;
 
 procedure THeapImage.ReadArenas;
