@@ -51,7 +51,7 @@ uses
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
   LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardPages,
+  LaneMM.Erase, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
 
@@ -406,6 +406,9 @@ begin
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Hooks.LimitReached := LimitReport;
   Hooks.Corruption := CorruptionReport;
+  Report.Aborts := IsSet(opAbort) or IsSet(opDebug) and IsSet(opDebugAbort);
+  if Report.Aborts and (@Hooks.InvalidPointer = nil) then
+    Hooks.InvalidPointer := InvalidReport;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 

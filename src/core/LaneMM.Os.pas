@@ -283,6 +283,9 @@ procedure OsFaultWatch;
 procedure OsSignalsLeave;
 /// Sends a signal to this process.
 procedure OsSignalSend(Signal: Cardinal);
+/// Ends the process at once, as abort does in C: by SIGABRT, which a debugger, a core file and a
+/// handler of the program see in the calling thread; does not return from that handler.
+procedure OsAbort;
 /// Sends a signal to a thread of this process.
 procedure OsSignalSendTo(Thread, Signal: Cardinal);
 

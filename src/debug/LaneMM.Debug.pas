@@ -59,7 +59,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
   LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.Messages, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.Resize, LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
   LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
@@ -371,7 +371,7 @@ begin
   Block := DebugBlockOf(P);
   if (Block <> nil) and (P = DebugBlockData(Block)) then
     InvalidReportTwice(Block, Messages[Call])
-  else if (Block <> nil) or DebugIsOn then
+  else if (Block <> nil) or DebugIsOn or Report.Aborts then
     InvalidReport(P, Call);
 end;
 

@@ -29,7 +29,8 @@ function EventIsWanted(Kind: TEventKind): Boolean;
 /// Counts an event and begins its report. Returns False when the rule of its kind suppresses the
 /// report; then EventClose must not be called.
 function EventOpen(out Event: TEvent; Kind: TEventKind): Boolean;
-/// Sends the report as its rule says and frees the text; ends the program if the rule says so.
+/// Sends the report as its rule says and frees the text; ends the program if the rule says so, or
+/// Report.Aborts after a memory error.
 procedure EventClose(var Event: TEvent);
 
 implementation
@@ -39,7 +40,7 @@ uses
 
 const
   TextLimit = 4 shl 20;
-  // Memory errors of the program, for the setting `debug:exit`.
+  // Memory errors of the program, for the settings `abort`, `debug:abort` and `debug:exit`.
   Damage = [evDoubleFree..evBookkeeping, evMismatch, evCorruption];
 
 function IsOn(const Rule: TEventRule): Boolean;
@@ -109,18 +110,23 @@ end;
 procedure EventClose(var Event: TEvent);
 var
   Rule: TEventRule;
+  Aborts: Boolean;
 begin
   Rule := Report.Rules[Event.Kind];
+  Aborts := Report.Aborts and (Event.Kind in Damage);
   // Asked for by a tool, in a signal handler: the program's routine must not be called there.
   if ReportTaken(tkEvent, Event.Text.Start, Event.Text.Length) then
   begin
     Rule.Targets := [etFile];
     Rule.Halts := False;
+    Aborts := False;
   end;
   SendText(Event.Text, Rule.Targets);
   if etCall in Rule.Targets then
     CallProgram(Event);
   TextClose(Event.Text);
+  if Aborts then
+    OsAbort;
   if Rule.Halts then
     Halt(Rule.ExitCode);
 end;

@@ -65,6 +65,7 @@ type
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
     Tell: TTellCall;        //< racy    see LaneMM.Mailbox; nil: no tool has asked so far
+    Aborts: Boolean;        //< racy    a reported memory error ends the process, see LaneMM.Events
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events
     LogState: TAtomicWord;  //< shared  bits of LaneMM.LogFile
     SystemLogFailures: TAtomicWord; //< shared  reports that the system's log has not taken

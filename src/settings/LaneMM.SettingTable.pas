@@ -107,6 +107,8 @@ const
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3; see below'),
     (Name: 'stacks'; Kind: okSwitch; Initial: 0;
       Help: 'note where each block is allocated, for leak reports and walks'),
+    (Name: 'abort'; Kind: okSwitch; Initial: 0;
+      Help: 'report invalid frees also without debug; memory errors end the process'),
     (Name: 'leaks'; Kind: okSwitch; Initial: 0;
       Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Initial: 0;
@@ -121,6 +123,8 @@ const
       Help: 'detect invalid frees, overruns and use after free, with backtraces'),
     (Name: 'debug:exit'; Kind: okNumber; Initial: 0;
       Help: 'exit code of a program with memory errors that would exit with 0'),
+    (Name: 'debug:abort'; Kind: okSwitch; Initial: 0;
+      Help: 'abort the process after the report of a memory error'),
     (Name: 'check'; Kind: okInterval; Initial: 0;
       Help: 'check all debug blocks before every Nth heap operation'),
     (Name: 'quarantine'; Kind: okNumber; Initial: 4 shl 20;

@@ -258,7 +258,7 @@ end;
 // too, and erase=new has the fill byte of new ones.
 function OfDebug: TOptions;
 begin
-  Result := [opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opGuard, opBreak,
+  Result := [opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opGuard, opBreak,
     opTrace..opMixes];
   if Settings.Values[opGuard] > 1 then
     Result := [opCheck, opFill];

@@ -22,8 +22,8 @@ type
   TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
     opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep, opSignal,
     opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
-    opStacks, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
-    opDebug, opDebugExit, opCheck, opQuarantine, opFill, opFreeFill, opErase,
+    opStacks, opAbort, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
+    opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
     opMixes);

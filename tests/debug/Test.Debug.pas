@@ -41,6 +41,7 @@ type
     procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
     procedure ExitCodeIsThatOfMemoryErrors;
+    procedure MemoryErrorsEndTheProcessWithAbort;
     procedure ExitCodeStaysWithoutMemoryErrors;
     procedure ExitCodeOfTheProgramAndOfRulesStay;
     procedure RuleOnceTellsOnce;
@@ -458,6 +459,37 @@ begin
   Program_.EndedWith(9, 'mismatched free');
   Program_.Run('debug,leaks,debug:exit=9', ['overrun', '100']);
   Program_.EndedWith(9, 'leaks alone have no exit code');
+end;
+
+procedure TDebugTests.MemoryErrorsEndTheProcessWithAbort;
+const
+  // The signal of abort, as TProcess has it; the exit code of Windows' C library.
+  Aborted = {$ifdef MSWINDOWS} 3 {$else} -6 {$endif};
+  Bugs: array[0..2] of string = ('double-free', 'after', 'overrun');
+  ReleaseBugs: array[0..1] of string = ('double-free', 'corrupt');
+var
+  Bug: string;
+begin
+  for Bug in Bugs do
+  begin
+    Program_.Run('debug,debug:abort', [Bug, '100']);
+    Program_.EndedWith(Aborted, Bug);
+    Has('LaneMM: process', Program_.Errors);
+    Program_.Run('debug,abort,debug:exit=9', [Bug, '100']);
+    Program_.EndedWith(Aborted, Bug + ' with `abort`');
+  end;
+  for Bug in ReleaseBugs do
+  begin
+    Program_.Run('abort', [Bug, '100']);
+    Program_.EndedWith(Aborted, Bug + ' in release mode');
+    Has('LaneMM: process', Program_.Errors);
+    Program_.Run('', [Bug, '100']);
+    Program_.EndedWith(0, Bug + ' without the setting');
+  end;
+  Program_.Run('debug,debug:abort,trace,break=3', ['objects', '100']);
+  Program_.EndedWith(0, 'reports that are no errors');
+  Program_.Run('abort,leaks', ['lost', '100']);
+  Program_.EndedWith(0, 'leaks');
 end;
 
 procedure TDebugTests.ExitCodeStaysWithoutMemoryErrors;

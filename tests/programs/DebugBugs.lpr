@@ -62,6 +62,14 @@ begin
   UseBlock;
 end;
 
+procedure Corrupt;
+begin
+  GetBlock;
+  FreeBlock;
+  PByte(Block)^ := 1;
+  GetBlock;
+end;
+
 procedure TwiceDoubleFree;
 begin
   try
@@ -320,14 +328,14 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..20] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..21] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
     'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
-    'chain', 'apart', 'lost');
-  Bugs: array[0..20] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'chain', 'apart', 'lost', 'corrupt');
+  Bugs: array[0..21] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
-    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose);
+    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt);
 var
   Index: Integer;
 begin

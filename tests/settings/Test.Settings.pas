@@ -360,6 +360,8 @@ begin
   AssertEquals('LaneMM: no effect without `debug`: `check`, `trace`, `mixes`', Trim(Planted.Errors));
   Planted.Run('debug:exit=3', ['none', '1']);
   AssertEquals('LaneMM: no effect without `debug`: `debug:exit`', Trim(Planted.Errors));
+  Planted.Run('debug:abort', ['none', '1']);
+  AssertEquals('LaneMM: no effect without `debug`: `debug:abort`', Trim(Planted.Errors));
   Planted.Run('leaks:exit=3', ['none', '1']);
   AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
   Planted.Run('guard=pages', ['none', '1']);
