@@ -794,7 +794,7 @@ finalization
   WatchEnd;
   if IsLibrary and Process.IsStarted then
   begin
-    EngineStop;
     LivePageEnd;
+    EngineStop;
   end;
 end.

@@ -35,8 +35,6 @@ function BlockIsOurs(P: Pointer): Boolean;
 function BlockUsableSize(P: Pointer): TSize;
 /// BlockUsableSize without its fast path.
 function AnyUsableSize(P: Pointer): NativeUInt;
-/// Returns true if P, any pointer, lies in an arena of this copy of LaneMM.
-function BlockIsInArena(P: Pointer): Boolean;
 /// Reports P, which is no block in use.
 procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);
 /// Reports P, which is no block in use, by the copy of LaneMM whose arena holds it, and raises
@@ -92,11 +90,6 @@ begin
   if (Span = nil) and BlockMayBeDebug(P) then
     Exit(Hooks.DebugOwns(P));
   Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockIsFree(Span, P));
-end;
-
-function BlockIsInArena(P: Pointer): Boolean;
-begin
-  Result := ArenaSpan(P) <> nil;
 end;
 
 procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);

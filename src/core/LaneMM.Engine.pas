@@ -1,6 +1,6 @@
 /// The engine as a memory manager: its start, its entries, its end.
 //
-// Owns:       the choice of the memory manager's entries while nothing watches.
+// Owns:       the choice of the memory manager's entries while nothing watches, and after the end.
 // Callers:    EngineStart, EngineInstall: once, before any other thread runs. EngineStop: before
 //             a library is unloaded. EngineEntries: any thread.
 unit LaneMM.Engine;
@@ -18,7 +18,9 @@ function EngineStart: Boolean;
 /// every finalization.
 procedure EngineInstall;
 /// Unregisters this copy, and cancels the calls at thread end and the handlers of signals, before a
-/// library is unloaded.
+/// library is unloaded; releases all memory but that of blocks in use. Later calls leave these
+/// blocks alone and allocate from the previous manager. At the end of the process, while other
+/// threads have heaps, nothing is released.
 procedure EngineStop;
 /// Stores the engine's entries in Manager, each in the fastest form available here.
 procedure EngineEntries(var Manager: TMemoryManager);
@@ -26,8 +28,9 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Threads, LaneMM.Fork,
-  LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Frontier, LaneMM.Span,
+  LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate,
+  LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin
@@ -105,7 +108,6 @@ begin
   Calls.Owns := BlockIsOurs;
   Calls.FreeBlock := BlockFree;
   Calls.SizeOfBlock := BlockUsableSize;
-  Calls.Holds := BlockIsInArena;
   Calls.ReportInvalid := BlockReportInvalid;
   ForeignStart(Calls);
 end;
@@ -121,11 +123,107 @@ begin
   SetMemoryManager(Manager);
 end;
 
+// ---------------------------------------------------------------------------- after the end
+
+// The run-time library of a library frees some blocks after all units. Those of LaneMM stay: their
+// code is about to go.
+
+function LateFree(P: Pointer): TSize;
+begin
+  Result := 0;
+  if (P <> nil) and (ArenaSpan(P) = nil) then
+    Result := Process.Previous.FreeMem(P);
+end;
+
+function LateFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  Result := LateFree(P);
+end;
+
+function LateSize(P: Pointer): TSize;
+begin
+  if ArenaSpan(P) <> nil then
+    Result := AnyUsableSize(P)
+  else
+    Result := Process.Previous.MemSize(P);
+end;
+
+function LateGet(Size: TSize): Pointer;
+begin
+  Result := Process.Previous.GetMem(Size);
+end;
+
+function LateGetZero(Size: TSize): Pointer;
+begin
+  Result := LateGet(Size);
+  if Result <> nil then
+    FillChar(Result^, Size, 0);
+end;
+
+function LateRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Kept: NativeUInt;
+begin
+  Result := nil;
+  if Size <> 0 then
+    Result := LateGet(Size);
+  if (P <> nil) and (Result <> nil) then
+  begin
+    Kept := LateSize(P);
+    if Kept > Size then
+      Kept := Size;
+    Move(P^, Result^, Kept);
+  end;
+  if (Result <> nil) or (Size = 0) then
+    LateFree(P);
+  P := Result;
+end;
+
+procedure UseLateEntries;
+var
+  Manager: TMemoryManager;
+begin
+  GetMemoryManager(Manager);
+  Manager.GetMem := LateGet;
+  Manager.FreeMem := LateFree;
+  Manager.FreeMemSize := LateFreeSize;
+  Manager.AllocMem := LateGetZero;
+  Manager.ReallocMem := LateRealloc;
+  Manager.MemSize := LateSize;
+  SetMemoryManager(Manager);
+end;
+
+procedure CountDebugBlock(const Block: TBlockInfo; Context: Pointer);
+begin
+  Inc(PNativeUInt(Context)^);
+end;
+
+// Returns whether the span has a block in use; purges the pages of the others.
+function HasBlockInUse(Span: PSpan): Boolean;
+var
+  Count: NativeUInt;
+begin
+  Count := 0;
+  case Span^.Kind of
+    skBlocks: Count := SpanUsedCount(Span);
+    skLarge: Count := 1;
+    skDebug: Hooks.DebugVisit(Span, CountDebugBlock, @Count);
+  end;
+  Result := Count <> 0;
+  if Result and (Span^.Kind = skBlocks) then
+    SpanPurgeFree(Span);
+end;
+
 procedure EngineStop;
 begin
   ForeignStop(BlockIsOurs);
   OsSignalsLeave;
-  ProcessStop;
+  if not ProcessStop then
+    Exit;
+  UseLateEntries;
+  FrontierEnd(HasBlockInUse);
+  ThreadsForget;
+  OsReleaseAllPages;
 end;
 
 end.

@@ -1,13 +1,18 @@
 /// Blocks of other copies of LaneMM in the process, and of the previous memory manager.
 //
-// Owns:       Process.Copies, Previous, HasPrevious. A Pascal program and each Pascal library
-//             that it loads have their own copy of this unit; all copies register on one page
-//             at a fixed address (CopiesAddress).
-// Invariants: a pointer that no arena holds is not dereferenced here: each copy checks whether it
-//             owns the block; what no copy's arena holds belongs to the previous manager, if that
-//             has blocks in use. An invalid pointer in the arena of a copy is reported by that
-//             copy, which knows its backtraces; the error is raised by the one that was called.
+// Owns:       Process.Copies, Ranges, Previous, HasPrevious. A Pascal program and each library that
+//             it loads have their own copy of this unit; all copies register on pages at a fixed
+//             address (CopiesAddress), which outlive them.
+// Invariants: a pointer that no arena holds is not dereferenced here. The pages say which copy has
+//             an arena that holds it. No other copy is called: it may be unloaded at that moment.
+//             The copy that holds it checks whether it owns the block; what no copy holds belongs
+//             to the previous manager, if that has blocks in use. An invalid pointer in the arena
+//             of a copy is reported by that copy, which knows its backtraces; the error is raised
+//             by the one that was called.
+//             An entry is whole while Life is odd. A reader that found the same odd number before
+//             and after it has read one copy's entry. See tests/model/copies.pml.
 // Callers:    any thread; ForeignStart and ForeignStop: at start and unload.
+// Progress:   wait-free; registering takes at most MaxCopies tries.
 unit LaneMM.Foreign;
 
 {$I ../LaneMM.inc}
@@ -20,16 +25,15 @@ uses
 type
   /// What a copy does for the others.
   TCopyCalls = record
-    Owns: TOwnsCall;                   //< returns whether P is one of its blocks in use
-    FreeBlock: TBlockCall;             //< frees one of its blocks
-    SizeOfBlock: TBlockCall;           //< returns the usable size of one
-    Holds: TOwnsCall;                  //< returns whether P, any pointer, lies in one of its arenas
+    Owns: TOwnsCall;                    //< returns whether P is one of its blocks in use
+    FreeBlock: TBlockCall;              //< frees one of its blocks
+    SizeOfBlock: TBlockCall;            //< returns the usable size of one
     ReportInvalid: TInvalidPointerCall; //< reports a pointer that it holds and does not own
   end;
 
-/// Registers this copy and keeps the previous memory manager.
+/// Registers this copy, before it has an arena, and keeps the previous memory manager.
 procedure ForeignStart(const Calls: TCopyCalls);
-/// Removes this copy from the page.
+/// Removes the copy with this call from the pages.
 procedure ForeignStop(Owns: TOwnsCall);
 /// Frees a block of another copy or of the previous manager. Returns false, and changes nothing, if
 /// it has no owner. Size is its usable size.
@@ -46,41 +50,26 @@ uses
 
 const
   // Increases when TCopy or the meaning of its calls changes.
-  Version = NativeUInt($4C4D4D01);
-  MaxCopies = 64;
+  Version = NativeUInt($4C4D4D02);
+  MaxCopies = 60;
 
 type
   TCopy = record
-    IsTaken: TAtomicWord;    //< shared  1: a copy has this entry
-    Owns: TAtomicWord;       //< shared  address of its TOwnsCall; 0 before it is complete
-    FreeBlock: TBlockCall;   //< const   while Owns is not 0
-    SizeOfBlock: TBlockCall; //< const   while Owns is not 0
+    IsTaken: TAtomicWord;  //< shared  1: a copy has this entry
+    Life: TAtomicWord;     //< shared  rises by 1 when the entry is whole, and when its copy leaves
+    Calls: TCopyCalls;     //< const   while Life is the same odd number
+    Ranges: TArenaRanges;  //< shared  where its arenas lie
   end;
   PCopy = ^TCopy;
-  // Of the copy with the same index. All zero of a copy of version 1.0.0-rc1 or earlier.
-  TReporter = record
-    Holds: TAtomicWord;                 //< shared  address of its TOwnsCall; 0: none
-    ReportInvalid: TInvalidPointerCall; //< const   while Holds is not 0
-  end;
-  PReporter = ^TReporter;
   TCopies = record
-    Version: NativeUInt;                              //< const   Version of the copy that made the
-                                                      //  page
-    Copies: array[0..MaxCopies - 1] of TCopy;         //< shared  see TCopy
-    Reporters: array[0..MaxCopies - 1] of TReporter;  //< shared  see TReporter
+    Version: NativeUInt;                       //< const   Version of the copy that made the pages
+    Copies: array[0..MaxCopies - 1] of TCopy;  //< shared  see TCopy
   end;
   PCopies = ^TCopies;
 
-{$if SizeOf(TCopies) > OsPageSize}
-  {$message fatal 'TCopies: more than a page'}
+{$if SizeOf(TCopies) > SliceSize}
+  {$message fatal 'TCopies: more than a slice'}
 {$ifend}
-
-procedure RegisterReporter(var Reporter: TReporter; const Calls: TCopyCalls);
-begin
-  Reporter.ReportInvalid := Calls.ReportInvalid;
-  // Release: ReportInvalid, which is read after Holds. Pairs with FindReporter.
-  StoreRelease(Reporter.Holds, NativeUInt(@Calls.Holds));
-end;
 
 procedure Register(Copies: PCopies; const Calls: TCopyCalls);
 var
@@ -90,14 +79,14 @@ begin
   for Index := 0 to MaxCopies - 1 do
   begin
     Copy := @Copies^.Copies[Index];
+    // Full barrier: the entry is written after Life was even. Pairs with FindCopy.
     if CompareAndSwap(Copy^.IsTaken, 0, 1) then
     begin
-      Copy^.FreeBlock := Calls.FreeBlock;
-      Copy^.SizeOfBlock := Calls.SizeOfBlock;
-      RegisterReporter(Copies^.Reporters[Index], Calls);
-      // Release: the calls before Owns, which is read first. Pairs with FindOwner.
-      StoreRelease(Copy^.Owns, NativeUInt(@Calls.Owns));
+      Copy^.Calls := Calls;
+      // Release: the calls. Pairs with FindCopy.
+      StoreRelease(Copy^.Life, Copy^.Life + 1);
       Process.Copies := Copies;
+      Process.Ranges := @Copy^.Ranges;
       Exit;
     end;
   end;
@@ -117,7 +106,7 @@ var
   IsNew: Boolean;
 begin
   KeepPrevious;
-  Copies := OsSharedPage(CopiesAddress, IsNew);
+  Copies := OsSharedPages(CopiesAddress, SizeOf(Copies^), IsNew);
   if Copies = nil then
     Exit;
   if IsNew then
@@ -126,71 +115,97 @@ begin
     Register(Copies, Calls);
 end;
 
+procedure Leave(Copy: PCopy);
+var
+  Index: Cardinal;
+begin
+  // Release: with nothing; the next copy writes the entry behind a full barrier. Pairs with
+  // FindCopy.
+  StoreRelease(Copy^.Life, Copy^.Life + 1);
+  if Process.Ranges = @Copy^.Ranges then
+    Process.Ranges := nil;
+  for Index := 0 to ArenaLimit - 1 do
+    if Copy^.Ranges[Index].Limit <> 0 then
+      StoreRelease(Copy^.Ranges[Index].Limit, 0);
+  // Release: the entry is empty. Pairs with Register.
+  StoreRelease(Copy^.IsTaken, 0);
+end;
+
 procedure ForeignStop(Owns: TOwnsCall);
 var
   Copies: PCopies;
   Index: Cardinal;
 begin
   Copies := Process.Copies;
+  if Copies <> nil then
+    for Index := 0 to MaxCopies - 1 do
+      if Odd(LoadAcquire(Copies^.Copies[Index].Life))
+        and (@Copies^.Copies[Index].Calls.Owns = @Owns) then
+        Leave(@Copies^.Copies[Index]);
+end;
+
+// Returns whether an arena of the copy holds P.
+function Holds(Copy: PCopy; P: Pointer): Boolean;
+var
+  Index: Cardinal;
+  Limit: NativeUInt;
+begin
+  Result := False;
+  for Index := 0 to ArenaLimit - 1 do
+  begin
+    // Acquire: Limit before First. Pairs with ShowRange in LaneMM.Frontier.
+    Limit := LoadAcquire(Copy^.Ranges[Index].Limit);
+    if Limit = 0 then
+      Exit;
+    if (NativeUInt(P) < Limit) and (NativeUInt(P) >= LoadAcquire(Copy^.Ranges[Index].First)) then
+      Exit(True);
+  end;
+end;
+
+// Finds the copy whose arena holds P; returns whether there is one. It stays for as long as the
+// program uses its blocks.
+function FindCopy(P: Pointer; out Calls: TCopyCalls): Boolean;
+var
+  Copies: PCopies;
+  Copy: PCopy;
+  Index: Cardinal;
+  Life: NativeUInt;
+begin
+  Copies := Process.Copies;
+  Result := False;
   if Copies = nil then
     Exit;
   for Index := 0 to MaxCopies - 1 do
-    if Copies^.Copies[Index].Owns = NativeUInt(@Owns) then
-    begin
-      StoreRelease(Copies^.Copies[Index].Owns, 0);
-      StoreRelease(Copies^.Reporters[Index].Holds, 0);
-      StoreRelease(Copies^.Copies[Index].IsTaken, 0);
-    end;
-end;
-
-// Returns the copy whose arena holds P; nil for none.
-function FindReporter(P: Pointer): PReporter;
-var
-  Copies: PCopies;
-  Index: Cardinal;
-  Holds: NativeUInt;
-begin
-  Copies := Process.Copies;
-  if Copies <> nil then
-    for Index := 0 to MaxCopies - 1 do
-    begin
-      // Acquire: see ReportInvalid. Pairs with RegisterReporter.
-      Holds := LoadAcquire(Copies^.Reporters[Index].Holds);
-      if (Holds <> 0) and TOwnsCall(Holds)(P) then
-        Exit(@Copies^.Reporters[Index]);
-    end;
-  Result := nil;
+  begin
+    Copy := @Copies^.Copies[Index];
+    // Acquire: the entry after it. Pairs with Register.
+    Life := LoadAcquire(Copy^.Life);
+    if not Odd(Life) or not Holds(Copy, P) then
+      Continue;
+    Calls := Copy^.Calls;
+    // The entry before the number: with another one it belongs to another copy, which does not hold
+    // P, or has left. Pairs with Register and Leave.
+    AcquireFence;
+    if LoadAcquire(Copy^.Life) = Life then
+      Exit(True);
+  end;
 end;
 
 // Finds the copy that owns the block P, else the previous manager; Owner holds its calls. Returns
 // false if there is neither.
-function FindOwner(P: Pointer; out Owner: TCopy): Boolean;
-var
-  Copies: PCopies;
-  Index: Cardinal;
-  Owns: NativeUInt;
+function FindOwner(P: Pointer; out Owner: TCopyCalls): Boolean;
 begin
-  Copies := Process.Copies;
-  if Copies <> nil then
-    for Index := 0 to MaxCopies - 1 do
-    begin
-      // Acquire: see the calls. Pairs with Register.
-      Owns := LoadAcquire(Copies^.Copies[Index].Owns);
-      if (Owns <> 0) and TOwnsCall(Owns)(P) then
-      begin
-        Owner := Copies^.Copies[Index];
-        Exit(True);
-      end;
-    end;
-  Owner := Default(TCopy);
+  if FindCopy(P, Owner) then
+    Exit(Owner.Owns(P));
+  Owner := Default(TCopyCalls);
   Owner.FreeBlock := Process.Previous.FreeMem;
   Owner.SizeOfBlock := Process.Previous.MemSize;
-  Result := Process.HasPrevious and (FindReporter(P) = nil);
+  Result := Process.HasPrevious;
 end;
 
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;
 var
-  Owner: TCopy;
+  Owner: TCopyCalls;
 begin
   Result := FindOwner(P, Owner);
   if Result then
@@ -199,7 +214,7 @@ end;
 
 function ForeignSize(P: Pointer; out Size: NativeUInt): Boolean;
 var
-  Owner: TCopy;
+  Owner: TCopyCalls;
 begin
   Result := FindOwner(P, Owner) and (@Owner.SizeOfBlock <> nil);
   if Result then
@@ -208,12 +223,11 @@ end;
 
 function ForeignReportInvalid(P: Pointer; Call: TInvalidCall): Boolean;
 var
-  Reporter: PReporter;
+  Holder: TCopyCalls;
 begin
-  Reporter := FindReporter(P);
-  Result := Reporter <> nil;
+  Result := FindCopy(P, Holder);
   if Result then
-    Reporter^.ReportInvalid(P, Call);
+    Holder.ReportInvalid(P, Call);
 end;
 
 end.

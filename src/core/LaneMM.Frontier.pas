@@ -5,6 +5,7 @@
 // Invariants: an arena is one range of addresses, reserved from its start to Reserved, committed to
 //             Committed; slices below Frontier belong to spans and free runs, those above were
 //             never touched. An arena in Process.Arenas stays: a thread may use it at any time.
+//             Only FrontierEnd, before the code is unloaded, releases what no block in use lies in.
 // Commit:     without a lock: two threads may commit the same slices, which changes nothing, and
 //             then one of them takes them. A thread that was stopped before its call would so
 //             lift a guard page of debug mode in those slices: Process.CommitsUnderWay counts it,
@@ -19,6 +20,10 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic;
+
+type
+  /// Returns whether a span has a block in use.
+  TSpanTest = function(Span: PSpan): Boolean;
 
 /// Takes slices that were never used: Start is set. Nil when the system refuses memory. Tail is
 /// nil, or what was left of the last arena before a new one: a run of TailCount slices, Start is
@@ -36,6 +41,9 @@ function FrontierIsScarce: Boolean;
 function FrontierSlices: NativeUInt;
 /// Returns the record of one of them, from 0; Index is below an earlier result of FrontierSlices.
 function FrontierSlice(Index: NativeUInt): PSpan;
+/// Releases all slices but those of spans for which IsUsed returns true, whose records stay. No
+/// block is allocated or freed any more.
+procedure FrontierEnd(IsUsed: TSpanTest);
 /// Sets Process.DirectLimit as Process.IsDirect requires.
 procedure FrontierApplyDirect;
 
@@ -348,9 +356,25 @@ begin
   until Wanted = WantedDirectLimit;
 end;
 
+// Shows other copies of LaneMM where the arena lies. Two threads may show different lengths.
+procedure ShowRange(Arena: PArena; SliceCount: NativeUInt);
+var
+  Index: NativeUInt;
+begin
+  if Process.Ranges = nil then
+    Exit;
+  Index := 0;
+  while FrontierArena(Index) <> Arena do
+    Inc(Index);
+  StoreRelease(Process.Ranges^[Index].First, NativeUInt(Arena^.Base));
+  // Release: First. Pairs with Holds in LaneMM.Foreign.
+  RaiseTo(Process.Ranges^[Index].Limit, NativeUInt(Arena^.Base) + SliceCount * SliceSize);
+end;
+
 // Publishes the slices that are committed now: lookups read their records.
 procedure Publish(Arena: PArena; SliceCount: NativeUInt);
 begin
+  ShowRange(Arena, SliceCount);
   if Arena = FrontierArena(0) then
   begin
     Process.Base := NativeUInt(Arena^.Base);
@@ -472,6 +496,85 @@ begin
   First := LoadAcquire(Arena^.Frontier);
   Result := (SpanEnd = Arena^.Spans + First) and Extend(Arena, First + SliceCount)
     and CommitAhead(Arena, First + SliceCount) and TakeAt(Arena, First, SliceCount);
+end;
+
+// ---------------------------------------------------------------------------- end
+
+const
+  // In the place of an arena that was released.
+  NoArena: TArena = (Base: nil; Spans: nil; MostSlices: 0; Reserved: 0; Frontier: 0; Committed: 0);
+
+// Releases the slices from First to Limit, and purges the pages that hold their records alone.
+procedure ReleaseSlices(Arena: PArena; First, Limit: PSpan);
+var
+  Records, RecordsEnd: NativeUInt;
+begin
+  OsReleasePart(Arena^.Base + (First - Arena^.Spans) * SliceSize, (Limit - First) * SliceSize);
+  Records := AlignUp(NativeUInt(First), OsPageSize);
+  RecordsEnd := NativeUInt(Limit) and not NativeUInt(OsPageSize - 1);
+  if Records < RecordsEnd then
+    OsPurge(Pointer(Records), RecordsEnd - Records);
+end;
+
+// Releases the slices in front of spans in use and between them; returns the end of the last one.
+function ReleaseUnused(Arena: PArena; IsUsed: TSpanTest): PSpan;
+var
+  Span, Limit: PSpan;
+begin
+  Result := Arena^.Spans;
+  Span := Result;
+  Limit := Span + Arena^.Frontier;
+  while Span < Limit do
+    if not (Span^.Kind in KindsInUse + [skFree]) or (Span^.SliceCount = 0) then
+      Inc(Span)
+    else if (Span^.Kind = skFree) or not IsUsed(Span) then
+      Inc(Span, Span^.SliceCount)
+    else
+    begin
+      ReleaseSlices(Arena, Result, Span);
+      Inc(Span, Span^.SliceCount);
+      Result := Span;
+    end;
+end;
+
+// Shortens an arena to the slices before Limit.
+procedure Shorten(Arena: PArena; Limit: PSpan);
+var
+  RecordsEnd: PByte;
+  SliceCount: NativeUInt;
+begin
+  SliceCount := Limit - Arena^.Spans;
+  RecordsEnd := PByte(AlignUp(NativeUInt(Limit + 1), OsPageSize));
+  OsReleasePart(Arena^.Base + SliceCount * SliceSize, (Arena^.Reserved - SliceCount) * SliceSize);
+  OsReleasePart(RecordsEnd, PByte(Arena) + RecordBytes(Arena^.Reserved) - RecordsEnd);
+  Arena^.Reserved := SliceCount;
+  Arena^.Frontier := SliceCount;
+  Arena^.Committed := SliceCount;
+end;
+
+procedure FrontierEnd(IsUsed: TSpanTest);
+var
+  Index: NativeUInt;
+  Arena: PArena;
+  Limit: PSpan;
+begin
+  Index := 0;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
+  begin
+    Limit := ReleaseUnused(Arena, IsUsed);
+    if Index = 0 then
+      Process.Limit := (Limit - Arena^.Spans) * SliceSize;
+    if Limit <> Arena^.Spans then
+      Shorten(Arena, Limit)
+    else
+    begin
+      Process.Arenas[Index] := NativeUInt(@NoArena);
+      ReleaseArena(Arena);
+    end;
+    Inc(Index);
+    Arena := FrontierArena(Index);
+  end;
 end;
 
 end.

@@ -80,8 +80,11 @@ const
   GrowthFactor = 8;
   /// The same while addresses are scarce: where pages are moved, no more than it needs.
   SavingGrowthFactor = {$ifdef MSWINDOWS} 2 {$else} 1 {$endif};
-  /// Address of the page where all copies of LaneMM in a process register, see LaneMM.Foreign.
-  CopiesAddress = NativeUInt({$ifdef CPU64} $6C616E650000 {$else} $6C610000 {$endif});
+  /// Address of the pages where all copies of LaneMM in a process register, see LaneMM.Foreign.
+  /// Those of other units follow. Of 64 bits it is one that processes with 39 bits of addresses
+  /// have, too (AArch64): below programs, libraries and stacks, and above the heap of a program at
+  /// a low address.
+  CopiesAddress = NativeUInt({$ifdef CPU64} $2C616E0000 {$else} $6C610000 {$endif});
   /// Longest run of slices: 2 TB, or half of a 32-bit address space.
   MaxRunSlices = NativeUInt(1) shl {$ifdef CPU64} 25 {$else} 15 {$endif};
   /// Bins of free runs, by length: exact up to 8 slices, then eight per doubling.

@@ -1,7 +1,7 @@
 /// The interface to the operating system. One contract, include files for each system.
 //
 // Owns:       Process.OsCalls, FaultsBefore, FaultLinks, HasThreads, HasFastSlot, ThreadSlot,
-//             ThreadKey, EndingKey, MainHeap.
+//             ThreadKey, EndingKey, MainHeap, TakenPages.
 // Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
 //             routine changes errno or allocates.
 // Callers:    any thread.
@@ -88,6 +88,10 @@ procedure OsRelease(P: Pointer; Size: NativeUInt);
 function OsTakePages(Size: NativeUInt): Pointer;
 /// Releases memory of OsTakePages; nil is allowed.
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
+/// Releases all memory of OsTakePages, of a library that is unloaded.
+procedure OsReleaseAllPages;
+/// Releases a part of a range that OsReserve and OsReserveAt have reserved. Windows: purges it.
+procedure OsReleasePart(P: Pointer; Size: NativeUInt);
 /// Commits a reserved range; it reads as zeros and is backed on touch. False when refused.
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Prepares a reserved range for OsUse. False when refused.
@@ -140,9 +144,10 @@ procedure OsWakeAll(var Word: TAtomicWord);
 /// Returns a word that holds 1, and reads 0 in a child process after fork. Nil where the system
 /// does not support it.
 function OsForkMark: PNativeUInt;
-/// Returns one committed page at Address, the same for all callers in this process. IsNew is true
-/// if this call created it, all zeros. Nil when the address is not available.
-function OsSharedPage(Address: NativeUInt; out IsNew: Boolean): Pointer;
+/// Returns committed pages at Address, at least Size bytes, the same for all callers in this
+/// process. IsNew is true if this call created them, all zeros. Nil when the address is not
+/// available.
+function OsSharedPages(Address, Size: NativeUInt; out IsNew: Boolean): Pointer;
 /// Copies Size bytes from an address that may not be mapped. False if it could not copy all.
 function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 /// Returns a random word.
@@ -155,7 +160,15 @@ procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 /// that has a heap. False where it has no key left: threads could not keep their heaps apart.
 function OsThreadSlotCreate(ThreadEnded: Pointer): Boolean;
 /// Destroys the slot, so that ThreadEnded is not called any more; for a library that is unloaded.
-procedure OsThreadSlotDestroy;
+/// IsUnused: no other thread has a heap, so the next library may read the same slot directly.
+procedure OsThreadSlotDestroy(IsUnused: Boolean);
+/// Returns whether this module may be unloaded before the process ends: then no thread and no
+/// signal may find its code gone.
+function OsMayUnload: Boolean;
+/// Lets OsExitHasBegun know of the end of the process.
+procedure OsExitWatch;
+/// Returns whether the process ends, or may: other threads still run then.
+function OsExitHasBegun: Boolean;
 /// Returns the calling thread's heap; nil when it has none.
 function OsThreadHeap: PHeap;
 /// Sets the calling thread's heap. False when the system refuses.
@@ -299,14 +312,99 @@ begin
   FetchAdd(Process.OsCalls[Kind], 1);
 end;
 
-function OsTakePages(Size: NativeUInt): Pointer;
+// ---------------------------------------------------------------------------- pages
+
+// A library that may be unloaded notes the ranges that it has taken in tables, pages themselves.
+
+type
+  PTakenTable = ^TTakenTable;
+  TTakenTable = record
+    Next: PTakenTable;         //< const   the table before it
+    Ranges: array[0..OsPageSize div (2 * SizeOf(Pointer)) - 2] of record
+      First: TAtomicWord;      //< shared  address of a range, or 0
+      Size: NativeUInt;        //< owner   its bytes; the thread that took it
+    end;
+  end;
+
+function TakeUnnoted(Size: NativeUInt): Pointer;
 begin
-  Size := AlignUp(Size, OsPageSize);
   Result := OsReserve(Size);
   if (Result <> nil) and not OsCommit(Result, Size) then
   begin
     OsRelease(Result, Size);
     Result := nil;
+  end;
+end;
+
+// Changes the entry with the address Old to New, of Size bytes; returns false if there is none.
+function ChangeNote(Old, New, Size: NativeUInt): Boolean;
+var
+  Table: PTakenTable;
+  Index: NativeUInt;
+begin
+  Table := PTakenTable(LoadAcquire(Process.TakenPages));
+  Result := True;
+  while Table <> nil do
+  begin
+    for Index := 0 to High(Table^.Ranges) do
+      if (LoadAcquire(Table^.Ranges[Index].First) = Old)
+        and CompareAndSwap(Table^.Ranges[Index].First, Old, New) then
+      begin
+        Table^.Ranges[Index].Size := Size;
+        Exit;
+      end;
+    Table := Table^.Next;
+  end;
+  Result := False;
+end;
+
+// Lock-free: a turn is repeated after other threads have filled a table. False without memory.
+function Note(P: Pointer; Size: NativeUInt): Boolean;
+var
+  Table: PTakenTable;
+begin
+  while not ChangeNote(0, NativeUInt(P), Size) do
+  begin
+    Table := TakeUnnoted(OsPageSize);
+    if Table = nil then
+      Exit(False);
+    repeat
+      Table^.Next := PTakenTable(LoadAcquire(Process.TakenPages));
+      // Release: the table. Pairs with ChangeNote.
+    until CompareAndSwap(Process.TakenPages, NativeUInt(Table^.Next), NativeUInt(Table));
+  end;
+  Result := True;
+end;
+
+function OsMayUnload: Boolean;
+begin
+  Result := IsLibrary and not Process.StaysLoaded;
+end;
+
+function OsTakePages(Size: NativeUInt): Pointer;
+begin
+  Size := AlignUp(Size, OsPageSize);
+  Result := TakeUnnoted(Size);
+  if (Result = nil) or not OsMayUnload or Note(Result, Size) then
+    Exit;
+  OsRelease(Result, Size);
+  Result := nil;
+end;
+
+procedure OsReleaseAllPages;
+var
+  Table, Next: PTakenTable;
+  Index: NativeUInt;
+begin
+  Table := PTakenTable(Swap(Process.TakenPages, 0));
+  while Table <> nil do
+  begin
+    for Index := 0 to High(Table^.Ranges) do
+      if Table^.Ranges[Index].First <> 0 then
+        OsRelease(Pointer(Table^.Ranges[Index].First), Table^.Ranges[Index].Size);
+    Next := Table^.Next;
+    OsRelease(Table, OsPageSize);
+    Table := Next;
   end;
 end;
 
@@ -318,8 +416,11 @@ end;
 
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 begin
-  if P <> nil then
-    OsRelease(P, AlignUp(Size, OsPageSize));
+  if P = nil then
+    Exit;
+  if OsMayUnload then
+    ChangeNote(NativeUInt(P), 0, 0);
+  OsRelease(P, AlignUp(Size, OsPageSize));
 end;
 
 function OsThreadIsMain: Boolean;

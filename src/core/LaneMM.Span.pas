@@ -66,6 +66,8 @@ function SpanUsedCount(Span: PSpan): NativeUInt;
 /// and bytes that were never a block. Any thread, also when Span is no such span any more; does
 /// nothing while another thread does the same.
 procedure SpanShelve(Span: PSpan);
+/// Purges the pages in which no block in use lies. No thread uses the free blocks any more.
+procedure SpanPurgeFree(Span: PSpan);
 /// Returns the first block that does not look free, of a span without a block in use by its counts;
 /// nil if all do, or if no other thread has freed a block of it.
 function SpanUncountedBlock(Span: PSpan): PBlock;
@@ -511,7 +513,7 @@ type
   // The free bytes of each page of a span of one slice.
   TPageBytes = array[0..PageCount - 1] of NativeUInt;
 
-procedure AddBytes(var FreeBytes: TPageBytes; First, Limit: NativeUInt);
+procedure AddBytes(FreeBytes: PNativeUInt; First, Limit: NativeUInt);
 var
   PageLimit: NativeUInt;
 begin
@@ -535,12 +537,12 @@ var
   Page: NativeUInt;
 begin
   FillChar(FreeBytes, SizeOf(FreeBytes), 0);
-  AddBytes(FreeBytes, Span^.CarvedBytes, SliceSize);
+  AddBytes(@FreeBytes, Span^.CarvedBytes, SliceSize);
   Left := Count;
   while (Left > 0) and SpanBlockBegins(Span, First) do
   begin
     if Span^.SliceCount = 1 then
-      AddBytes(FreeBytes, First, First + Span^.BlockSize);
+      AddBytes(@FreeBytes, First, First + Span^.BlockSize);
     First := LinkOf(Span, PBlock(Span^.Start + First)^.Link);
     Dec(Left);
   end;
@@ -641,6 +643,35 @@ begin
   Last := TakeOut(Span, First, Count);
   PurgePages(Span, Span^.ShelvedPages);
   RemoteShelveEnd(Span, First, Last, Count);
+end;
+
+// Adds the blocks of a list, which may be damaged: no more than there are, and none outside of the
+// span.
+procedure AddList(FreeBytes: PNativeUInt; Span: PSpan; Free: NativeUInt);
+var
+  Left: NativeUInt;
+begin
+  Left := Span^.CarvedBytes div Span^.BlockSize;
+  while (Left > 0) and SpanBlockBegins(Span, Free) do
+  begin
+    AddBytes(FreeBytes, Free, Free + Span^.BlockSize);
+    Free := LinkOf(Span, PBlock(Span^.Start + Free)^.Link);
+    Dec(Left);
+  end;
+end;
+
+procedure SpanPurgeFree(Span: PSpan);
+var
+  FreeBytes: array[0..1 shl OffsetBits div OsPageSize - 1] of NativeUInt;
+  Page: NativeUInt;
+begin
+  FillChar(FreeBytes, SizeOf(FreeBytes), 0);
+  AddBytes(@FreeBytes, Span^.CarvedBytes, Span^.SliceCount * SliceSize);
+  AddList(@FreeBytes, Span, Span^.FreeList);
+  AddList(@FreeBytes, Span, RemoteFirst(Span));
+  for Page := 0 to Span^.SliceCount * SliceSize div OsPageSize - 1 do
+    if FreeBytes[Page] = OsPageSize then
+      OsPurge(Span^.Start + Page * OsPageSize, OsPageSize);
 end;
 
 end.

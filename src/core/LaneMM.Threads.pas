@@ -25,8 +25,11 @@ uses
 /// Sets Process up. Returns false without memory or a thread key, or where the system's pages are
 /// not OsPageSize bytes long, which is reported. Does nothing the second time.
 function ProcessStart: Boolean;
-/// Cancels the calls at thread end, before a library with this code is unloaded.
-procedure ProcessStop;
+/// Cancels the calls at thread end, before a library with this code is unloaded. Returns whether no
+/// thread uses a heap any more: no other has one, or the process goes on without the library.
+function ProcessStop: Boolean;
+/// Forgets the heaps, whose records are released.
+procedure ThreadsForget;
 /// Returns the calling thread's heap, a new one if it has none; nil when there is no memory, or
 /// when the thread ends.
 function ThreadHeap: PHeap;
@@ -115,6 +118,10 @@ begin
       Heap^.HomeShard := Heap^.NextHeap^.HomeShard and (Process.ShardCount - 1) + 1;
     // Release: the record before the list. Pairs with ThreadsFirstHeap.
   until CompareAndSwap(Process.Heaps, First, NativeUInt(Heap));
+  // Of the second thread: it may run when the process ends.
+  if OsMayUnload and (First <> 0) and (Heap^.NextHeap^.NextHeap <> nil)
+    and (Heap^.NextHeap^.NextHeap^.NextHeap = nil) then
+    OsExitWatch;
 end;
 
 // Returns a record that was never used, or nil.
@@ -400,9 +407,55 @@ begin
   Process.IsStarted := Result;
 end;
 
-procedure ProcessStop;
+// Returns the number of heaps on a stack.
+function StackLength(Stack: TAtomicWord): NativeInt;
+var
+  Heap: PHeap;
 begin
-  OsThreadSlotDestroy;
+  Result := 0;
+  Heap := FirstHeapOf(Stack);
+  while Heap <> nil do
+  begin
+    Inc(Result);
+    Heap := Heap^.NextUnused;
+  end;
+end;
+
+// Returns whether a thread beside this one has a heap. A thread that ends meanwhile may count.
+function OthersHaveHeaps: Boolean;
+var
+  Heap: PHeap;
+  Count: NativeInt;
+  Index: Cardinal;
+begin
+  Count := -1; // Process.Abandoned
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    Inc(Count);
+    Heap := Heap^.NextHeap;
+  end;
+  Dec(Count, Ord(OsThreadHeap <> nil) + StackLength(Process.UnusedHeaps));
+  for Index := 0 to VacantStacks - 1 do
+    Dec(Count, StackLength(Process.VacantHeaps[Index]));
+  Result := Count > 0;
+end;
+
+function ProcessStop: Boolean;
+var
+  IsAlone: Boolean;
+begin
+  IsAlone := not OthersHaveHeaps;
+  Result := IsAlone or not OsExitHasBegun;
+  OsThreadSlotDestroy(IsAlone);
+end;
+
+procedure ThreadsForget;
+begin
+  Process.Heaps := 0;
+  Process.Abandoned := nil;
+  Process.MainHeap := nil;
+  Process.ForkMark := nil;
 end;
 
 end.

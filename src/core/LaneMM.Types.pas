@@ -234,6 +234,12 @@ type
                                //  synchronization, and the value that covers it comes along
   end;
 
+  /// Where the arenas of a copy lie, for the other copies in the process, see LaneMM.Foreign.
+  TArenaRanges = array[0..ArenaLimit - 1] of record
+    First: TAtomicWord;        //< shared  address of slice 0
+    Limit: TAtomicWord;        //< shared  end of the committed slices; 0: there are no more arenas
+  end;
+
   /// Free runs by length, with a bitmap of the bins that are not empty.
   TBins = record
     Map: array[0..BinMapWords - 1] of Cardinal; //< lock Shard  bit B: Heads[B] is not nil
@@ -378,7 +384,10 @@ type
         {$endif}
         Previous: TMemoryManager;                   //< const   the manager installed before
         HasPrevious: Boolean;                       //< const   it may have blocks in use
+        StaysLoaded: Boolean;                       //< const   this library is never unloaded
         Copies: Pointer;                            //< const   see LaneMM.Foreign
+        Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
+        TakenPages: TAtomicWord;                    //< shared  first table of OsTakePages, or 0
         EmptySpan: TSpan;                           //< const   current where a heap has no span
         Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
         HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an

@@ -16,7 +16,8 @@ type
   /// Visits the words of a stack from First up to Limit. Context is the caller's.
   TStackVisitor = procedure(First, Limit: NativeUInt; Context: Pointer);
 
-/// Pauses the other threads, but for the purge thread.
+/// Pauses the other threads, but for the purge thread. Linux: a library that may be unloaded pauses
+/// none.
 procedure PauseOthers;
 /// Calls Visitor for the used part of the stack of each paused thread; Windows: also for its
 /// registers and its variables.

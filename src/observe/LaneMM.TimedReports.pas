@@ -40,7 +40,7 @@ procedure TimedReportsForget;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState,
   LaneMM.ObserveState;
 
 const
@@ -121,7 +121,7 @@ function StartItsThread: Boolean;
 begin
   // Before it: the program may change its user before the thread runs.
   Observe.ReporterRights := OsRightsMark;
-  Result := (Process.IsMalloc or not IsLibrary) and OsBareThreadStart(RunReporter);
+  Result := not OsMayUnload and OsBareThreadStart(RunReporter);
 end;
 
 // Starts the reporter unless that was tried.

@@ -107,7 +107,7 @@ end;
 procedure TextClose(var Text: TText);
 begin
   if Text.Capacity <> 0 then
-    OsRelease(Text.Start, Text.Capacity);
+    OsReleasePages(Text.Start, Text.Capacity);
   Text := Default(TText);
 end;
 

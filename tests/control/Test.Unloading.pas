@@ -13,7 +13,8 @@ type
   TUnloadingTests = class(TLaneTest)
   strict private
     Library_, Host: TTestProgram;
-    procedure ExpectNothingLeft(const Settings: string);
+    procedure ExpectNothingLeft(const Settings: string; const What: string = 'handlers');
+    procedure ExpectSameMemory(const Settings, What: string);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -22,6 +23,12 @@ type
     procedure SignalsAndFilesAreThoseOfBeforeInDebugMode;
     procedure SignalsOfASettingAreFreeAgain;
     procedure FaultAfterwardsIsTheProgramsOwn;
+    procedure MemoryIsThatOfTheFirstLoads;
+    procedure MemoryIsThatOfTheFirstLoadsInDebugMode;
+    procedure MemoryIsThatOfTheFirstLoadsWithReports;
+    procedure BlocksInUseStayReadableAndNoMoreIsKept;
+    procedure ThreadThatStaysIsServedByEachLoad;
+    procedure TwoCopiesAtOnceLeaveNothing;
   end;
 
 implementation
@@ -44,9 +51,18 @@ begin
   Host.Free;
 end;
 
-procedure TUnloadingTests.ExpectNothingLeft(const Settings: string);
+procedure TUnloadingTests.ExpectSameMemory(const Settings, What: string);
 begin
-  Host.Run(Settings, ['handlers']);
+  Library_.Free;
+  Host.Free;
+  Library_ := TTestProgram.Create('Plugin', Options + ' -dPLAIN');
+  Host := TTestProgram.Create('Loader', Options + ' -dPLAIN');
+  ExpectNothingLeft(Settings, What);
+end;
+
+procedure TUnloadingTests.ExpectNothingLeft(const Settings, What: string);
+begin
+  Host.Run(Settings, [What]);
   AssertEquals(Settings, '', Host.Errors);
   Host.EndedWith(0, Settings);
 end;
@@ -73,6 +89,36 @@ begin
   Host.Run('debug', ['fault']);
   Host.EndedWith(Unhandled);
   Has('EAccessViolation', Host.Errors);
+end;
+
+procedure TUnloadingTests.MemoryIsThatOfTheFirstLoads;
+begin
+  ExpectSameMemory('', 'memory');
+end;
+
+procedure TUnloadingTests.MemoryIsThatOfTheFirstLoadsInDebugMode;
+begin
+  ExpectSameMemory('debug,guard=pages,quarantine=1M,log=/dev/null', 'memory');
+end;
+
+procedure TUnloadingTests.MemoryIsThatOfTheFirstLoadsWithReports;
+begin
+  ExpectSameMemory('leaks,stacks,contention,growth,log=/dev/null', 'memory');
+end;
+
+procedure TUnloadingTests.BlocksInUseStayReadableAndNoMoreIsKept;
+begin
+  ExpectSameMemory('', 'blocks');
+end;
+
+procedure TUnloadingTests.ThreadThatStaysIsServedByEachLoad;
+begin
+  ExpectSameMemory('', 'thread');
+end;
+
+procedure TUnloadingTests.TwoCopiesAtOnceLeaveNothing;
+begin
+  ExpectSameMemory('', 'two');
 end;
 
 initialization

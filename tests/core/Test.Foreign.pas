@@ -21,6 +21,8 @@ type
   published
     procedure CopyIsAskedForItsBlocks;
     procedure CopyThatHasLeftIsNotAsked;
+    procedure CopyThatDoesNotHoldABlockIsNotCalled;
+    procedure ArenasAreShownToOtherCopies;
     procedure UnknownPointerIsRefused;
     procedure PreviousManagerGetsWhatNobodyKnows;
     procedure CopyComesBeforeThePreviousManager;
@@ -46,17 +48,12 @@ const
 var
   // Stands for a foreign block: an address outside LaneMM's arenas.
   FakeBlock: array[0..FakeSize - 1] of Byte;
-  FreedByCopy, FreedByPrevious, ReportedByCopy: Integer;
+  AskedCopy, FreedByCopy, FreedByPrevious, ReportedByCopy: Integer;
 
 function CopyOwns(P: Pointer): Boolean;
 begin
+  Inc(AskedCopy);
   Result := P = @FakeBlock;
-end;
-
-// Its arena holds the bytes after the first, too, where no block begins.
-function CopyHolds(P: Pointer): Boolean;
-begin
-  Result := NativeUInt(P) - NativeUInt(@FakeBlock) < FakeSize;
 end;
 
 procedure CopyReportInvalid(P: Pointer; Call: TInvalidCall);
@@ -90,6 +87,7 @@ procedure TForeignTests.SetUp;
 begin
   Previous := Process.Previous;
   HadPrevious := Process.HasPrevious;
+  AskedCopy := 0;
   FreedByCopy := 0;
   FreedByPrevious := 0;
   ReportedByCopy := 0;
@@ -103,17 +101,25 @@ begin
   Process.HasPrevious := HadPrevious;
 end;
 
-// ForeignStart takes the installed manager, LaneMM itself here, for the previous one.
+// ForeignStart takes the installed manager, LaneMM itself here, for the previous one. The copy's arena
+// holds the bytes of the block after the first, too, where no block begins.
 procedure TForeignTests.RegisterCopy;
 var
   Calls: TCopyCalls;
+  OwnRanges: Pointer;
 begin
   Calls.Owns := CopyOwns;
   Calls.FreeBlock := CopyFree;
   Calls.SizeOfBlock := CopySize;
-  Calls.Holds := CopyHolds;
   Calls.ReportInvalid := CopyReportInvalid;
+  OwnRanges := Process.Ranges;
   ForeignStart(Calls);
+  if Process.Ranges <> OwnRanges then
+  begin
+    Process.Ranges^[0].First := NativeUInt(@FakeBlock);
+    Process.Ranges^[0].Limit := NativeUInt(@FakeBlock) + FakeSize;
+  end;
+  Process.Ranges := OwnRanges;
   Process.Previous := Previous;
   Process.HasPrevious := HadPrevious;
 end;
@@ -145,6 +151,29 @@ begin
   ForeignStop(CopyOwns);
   AssertFalse('free', ForeignFree(@FakeBlock, Size));
   Same(0, FreedByCopy, 'blocks freed');
+end;
+
+// It may be unloaded at this moment.
+procedure TForeignTests.CopyThatDoesNotHoldABlockIsNotCalled;
+var
+  Size: NativeUInt;
+begin
+  RegisterCopy;
+  AssertFalse('free', ForeignFree(@FreedByCopy, Size));
+  AssertFalse('size', ForeignSize(PByte(@FakeBlock) + FakeSize, Size));
+  AssertFalse('report', ForeignReportInvalid(PByte(@FakeBlock) - 1, icFree));
+  Same(0, AskedCopy, 'calls');
+end;
+
+procedure TForeignTests.ArenasAreShownToOtherCopies;
+var
+  P: Pointer;
+begin
+  P := GetMem(100);
+  AssertTrue('shown', Process.Ranges <> nil);
+  AssertTrue('first', Process.Ranges^[0].First <= NativeUInt(P));
+  AssertTrue('limit', Process.Ranges^[0].Limit > NativeUInt(P));
+  FreeMem(P);
 end;
 
 procedure TForeignTests.UnknownPointerIsRefused;

@@ -209,11 +209,11 @@ var
 begin
   Place := OsReserve(SliceSize);
   OsRelease(Place, SliceSize);
-  First := OsSharedPage(NativeUInt(Place), IsNew);
+  First := OsSharedPages(NativeUInt(Place), OsPageSize, IsNew);
   AssertTrue('at the address', First = Place);
   AssertTrue('made now', IsNew);
   AssertTrue('zero', IsZero(First, OsPageSize));
-  Second := OsSharedPage(NativeUInt(Place), IsNew);
+  Second := OsSharedPages(NativeUInt(Place), OsPageSize, IsNew);
   AssertTrue('the same', Second = First);
   AssertFalse('was there', IsNew);
   OsRelease(Place, OsPageSize);
@@ -225,7 +225,7 @@ var
   IsNew: Boolean;
 begin
   Place := OsReserve(SliceSize);
-  AssertTrue('nil', OsSharedPage(NativeUInt(Place), IsNew) = nil);
+  AssertTrue('nil', OsSharedPages(NativeUInt(Place), OsPageSize, IsNew) = nil);
   AssertFalse('not made', IsNew);
   OsRelease(Place, SliceSize);
 end;

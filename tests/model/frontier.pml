@@ -3,7 +3,7 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Frontier
- *     Publish: RaiseTo Limit RaiseTo Committed
+ *     Publish: ShowRange RaiseTo Limit RaiseTo Committed
  *     Commit: LoadAcquire Committed Publish
  *     CommitAhead: LoadAcquire Committed LoadAcquire Reserved FetchAdd CommitsUnderWay Commit Commit
  *       FetchAdd CommitsUnderWay

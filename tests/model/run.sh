@@ -210,6 +210,11 @@ breaks mailbox 2 TAKE_BY_STORE
 breaks mailbox 3 WORDS_LATE
 breaks mailbox 3 TAKE_BACK_BLIND
 
+holds copies
+breaks copies 1 LIFE_BLIND
+breaks copies 1 RANGE_KEPT
+breaks copies 1 LEAVE_SILENT
+
 holds weak
 breaks weak 1 SIGN_UNFENCED
 breaks weak 1 LOOK_UNFENCED

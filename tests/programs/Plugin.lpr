@@ -4,7 +4,7 @@ library Plugin;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads;
+  LaneMM {$ifndef PLAIN}, cthreads {$endif}; // which leaves two pages when it is unloaded
 
 type
   TVisit = procedure; cdecl;

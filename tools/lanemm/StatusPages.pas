@@ -173,7 +173,7 @@ var
 begin
   Mappings := ReadSmallFile(Format('/proc/%d/maps', [ProcessId]));
   Result := (Pos(' ' + MappingName, Mappings) > 0)
-    or (Pos(#10 + LowerCase(HexStr(CopiesAddress, 12)) + '-', Mappings) > 0);
+    or (Pos(#10 + LowerCase(HexStr(CopiesAddress, 10)) + '-', Mappings) > 0);
 end;
 
 end.
