@@ -204,13 +204,18 @@ begin
     Result := Libc.UsableSize(P);
 end;
 
-// Differs from RtlGet, so the previous manager does not look like the run-time library's, which
-// does not exist here.
+// For a library that is called after its end.
 function ForeignGet(Size: TSize): Pointer;
 begin
   Result := nil;
+  if ForeignIsForProcess then
+    Result := ProcessMalloc(Size)
+  else if LibcFind then
+    Result := Libc.Malloc(Size);
 end;
 
+// Never called: with it a previous manager looks like the run-time library's, which does not exist
+// here.
 function RtlGet(Size: TSize): Pointer; [public, alias: 'SYSTEM_$$_SYSGETMEM$QWORD$$POINTER'];
 begin
   Result := nil;

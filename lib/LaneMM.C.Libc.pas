@@ -23,6 +23,7 @@ type
   TLibc = record
     IsFound: Boolean;                              //< racy    the other fields are set
     Names: TNames;                                 //< const   its exported names
+    Malloc: function(Size: NativeUInt): Pointer; cdecl; //< const  its malloc
     Free: procedure(P: Pointer); cdecl;            //< const   its free
     UsableSize: function(P: Pointer): NativeUInt; cdecl; //< const  its malloc_usable_size
   end;
@@ -70,17 +71,19 @@ type
 function LookAt(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Names: TNames;
-  Free, UsableSize: PSymbol;
+  Malloc, Free, UsableSize: PSymbol;
 begin
   Result := 0;
   NamesOpen(Module, Names);
   if NamesFind(Names, 'gnu_get_libc_version') = nil then
     Exit;
+  Malloc := NamesFind(Names, 'malloc');
   Free := NamesFind(Names, 'free');
   UsableSize := NamesFind(Names, 'malloc_usable_size');
-  if (Free = nil) or (UsableSize = nil) then
+  if (Malloc = nil) or (Free = nil) or (UsableSize = nil) then
     Exit;
   Libc.Names := Names;
+  @Libc.Malloc := Pointer(Names.Base + Malloc^.Value);
   @Libc.Free := Pointer(Names.Base + Free^.Value);
   @Libc.UsableSize := Pointer(Names.Base + UsableSize^.Value);
   Libc.IsFound := True;

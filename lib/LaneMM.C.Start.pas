@@ -1,8 +1,12 @@
-/// The start of the library: at the first call of any function, or when it is loaded.
+/// The start of the library: at the first call of any function, or when it is loaded; and the end of a
+/// plug-in that liblanemm.a is linked into.
 //
 // Owns:       ForkMark, the substitute for the page that Process.ForkMark points to.
 // Invariants: a record Process that is all zeros is valid: each entry of the library checks whether
-//             it was started. The allocator never shuts down: blocks outlive every exit handler.
+//             it was started. In a program, and in liblanemm.so, which is never unloaded, the
+//             allocator never shuts down: blocks outlive every exit handler. In another library the
+//             last of its finalizers ends it; then no thread, and no handler of libc's, calls its
+//             code.
 // Callers:    LibraryStart: one thread. The dynamic loader allocates before any thread exists, and
 //             a library that is loaded late is initialized before it can be called.
 unit LaneMM.C.Start;
@@ -20,8 +24,17 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.SettingMessages, LaneMM.ObserveState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
-  LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.SettingMessages, LaneMM.ObserveState, LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox,
+  LaneMM.LivePage, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+
+// A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
+// program; in liblanemm.so nil.
+procedure ModuleWord; external name 'lanemm_module';
+
+function ModuleHandle: Pointer;
+begin
+  Result := PPointer(@ModuleWord)^;
+end;
 
 // src/ refers to these weakly. The references here make a static program link them.
 function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
@@ -47,7 +60,7 @@ end;
 procedure MarkForks;
 begin
   ForkMark := 1;
-  if (@LibcAtFork <> nil) and (LibcAtFork(nil, nil, @ChildStarted, nil) = 0) then
+  if (@LibcAtFork <> nil) and (LibcAtFork(nil, nil, @ChildStarted, ModuleHandle) = 0) then
     Process.ForkMark := @ForkMark;
 end;
 
@@ -122,7 +135,19 @@ begin
   RootsStart;
   WatchApply;
   MailboxStart;
-  LibcAtExit(ExitReached, nil);
+  if Process.StaysLoaded then
+    LibcAtExit(ExitReached, nil);
+end;
+
+// The last finalizer of a library.
+procedure LibraryUnload; cdecl; [public, alias: 'lanemm_unload'];
+begin
+  if not Process.IsStarted or Process.StaysLoaded then
+    Exit;
+  WatchEnd;
+  LivePageEnd;
+  EngineStop;
+  Debug.IsStarted := False; // its tables are gone
 end;
 
 function LibraryConfigure(Words: PAnsiChar): Boolean;
@@ -151,6 +176,7 @@ begin
     Exit;
   if @LibcAtExit = nil then
     RefuseLibc;
+  Process.StaysLoaded := ModuleHandle = nil;
   Result := EngineStart;
   if not Result then
     Exit;

@@ -65,10 +65,12 @@ link_old_threads() {
 # nodelete: blocks outlive any dlclose. init: for a library that is loaded when threads run.
 link_shared() {
   link_old_threads
+  printf '%s\n' '.section .note.GNU-stack' '.section .rodata' '.balign 8' '.globl lanemm_module' \
+    'lanemm_module: .quad 0' | as -o "$out/module.o"
   rm -rf "$out/.debug"
   gcc -shared -nostartfiles -Wl,--version-script=$map -Wl,-soname=$soname -Wl,--build-id=sha1 \
     -Wl,--gc-sections -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-init=lanemm_start -o "$out/$file" "$out"/units/*.o "$out/threads.so"
+    -Wl,-init=lanemm_start -o "$out/$file" "$out"/units/*.o "$out/module.o" "$out/threads.so"
   ln -sf "$file" "$out/$soname"
   ln -sf "$soname" "$out/liblanemm.so"
 }
@@ -86,14 +88,18 @@ link_static() {
   names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
-  # A reference that is not weak has the linker of the program take on_exit out of libc. The other one
-  # is a constructor, see LaneMM.C.Unwind.
+  # A reference that is not weak has the linker of the program take on_exit out of libc. The handle of
+  # the module is nil in a program. The others are a constructor, see LaneMM.C.Unwind, and a finalizer,
+  # see LaneMM.C.Start: the first of a library's, which are called from the last to the first.
   printf '%s\n' '.section .note.GNU-stack' .data '.globl lanemm_on_exit' 'lanemm_on_exit: .quad on_exit' \
+    '.hidden __dso_handle' '.globl lanemm_module' 'lanemm_module: .quad __dso_handle' \
+    '.section .fini_array.00000, "aw", @fini_array' '.balign 8' '.globl lanemm_finalizer' \
+    'lanemm_finalizer: .quad lanemm_unload' \
     '.section .init_array, "aw", @init_array' '.balign 8' '.globl lanemm_constructor' \
     'lanemm_constructor: .quad lanemm_search_is_ready' | as -o "$out/keep.o"
   # shellcheck disable=SC2086 # lists
-  ld -r --gc-sections $roots -u lanemm_on_exit -u lanemm_constructor -o "$out/lanemm.o" $objects \
-    "$out/keep.o"
+  ld -r --gc-sections $roots -u lanemm_on_exit -u lanemm_constructor -u lanemm_finalizer \
+    -o "$out/lanemm.o" $objects "$out/keep.o"
   objcopy --strip-unneeded --keep-global-symbols="$out/names" \
     --redefine-sym lanemm_dl_find_object=_dl_find_object "$out/lanemm.o"
   rm -f "$out/liblanemm.a"

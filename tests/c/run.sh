@@ -99,6 +99,23 @@ build() {
     -k-rpath -k"$lib" tests/c/Mixed.lpr
 }
 
+# Libraries with the static library in them, which come and go.
+run_unloads() {
+  # shellcheck disable=SC2086 # a list of flags
+  {
+    gcc $compiler_flags -fPIC -shared -o "$out/unloaded.so" tests/c/unloaded.c "$lib/liblanemm.a" \
+      -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
+    gcc $compiler_flags -o "$out/unloads" tests/c/unloads.c -lpthread -ldl
+  }
+  cp "$out/unloaded.so" "$out/unloaded2.so"
+  mkdir -p "$out/unloads.logs"
+  for settings in "" debug,leaks; do
+    run unloads "${settings:-release}" env "LANEMM=$settings,log=$root/$out/unloads.logs" \
+      "$out/unloads" "$root/$out/unloaded.so" "$root/$out/unloaded2.so"
+    rm -f "$out"/unloads.logs/*
+  done
+}
+
 # Programs with the library in them, position-independent and not.
 run_static() {
   for program in functions alignments mix threads full early forks operators replaced; do
@@ -227,6 +244,7 @@ run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
+run_unloads
 run status linked "$out/status"
 run mixed linked "$out/Mixed"
 run symbols release sh tests/c/symbols.sh "$lib"
