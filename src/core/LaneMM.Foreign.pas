@@ -106,7 +106,7 @@ var
   IsNew: Boolean;
 begin
   KeepPrevious;
-  Copies := OsSharedPages(CopiesAddress, SizeOf(Copies^), IsNew);
+  Copies := OsSharedPages(CopiesAddress, SizeOf(TCopies), IsNew);
   if Copies = nil then
     Exit;
   if IsNew then

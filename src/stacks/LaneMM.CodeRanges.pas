@@ -181,7 +181,7 @@ begin
   if (LoadAcquire(Stacks.Ranges) <> 0) or (Stacks.CodeLimit = 0)
     or (@Stacks.StepFrame <> nil) then
     Exit;
-  Ranges := OsSharedPages(RangesAddress, SizeOf(Ranges^), IsNew);
+  Ranges := OsSharedPages(RangesAddress, SizeOf(TCodeRanges), IsNew);
   if Ranges = nil then
     Exit;
   if IsNew then
