@@ -485,6 +485,9 @@ begin
   inherited Destroy;
 end;
 
+// With a frame: an assertion of fpcunit follows two frame pointers, and what starts a thread may have
+// anything in that register (glibc 2.41).
+{$stackframes on}
 procedure TWorker.Execute;
 begin
   try
@@ -497,6 +500,7 @@ begin
   if Park <> nil then
     Park.WaitFor(INFINITE);
 end;
+{$stackframes off}
 
 procedure TWorker.AwaitWork;
 begin

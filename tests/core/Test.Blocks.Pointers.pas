@@ -312,22 +312,34 @@ end;
 procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
 const
   RunSlices = 16;
+  MostBlocks = 10000;
 var
   P: Pointer;
-  Index: Integer;
+  Index, Count, Wanted: Integer;
   Boundary: NativeUInt;
   IsBeside: Boolean;
 begin
   Boundary := FreeRunAcross4GB(RunSlices);
   Size := 20000;
-  SetLength(Blocks, 2 * RunSlices * SliceSize div Size);
-  GetBlocks;
+  SetLength(Blocks, MostBlocks);
   IsBeside := False;
+  // Free blocks of other spans come first. Of the run, as many as it holds.
+  Count := 0;
+  Wanted := MostBlocks;
+  repeat
+    GetMem(Blocks[Count], Size);
+    if not IsBeside and (NativeUInt(NativeUInt(Blocks[Count]) - (Boundary - SliceSize))
+      < RunSlices * SliceSize) then
+    begin
+      IsBeside := True;
+      Wanted := Count + RunSlices * SliceSize div Size;
+    end;
+    Inc(Count);
+  until (Count > Wanted) or (Count = MostBlocks);
   // From the last one on: the link of a block in a first slice leads across the boundary.
-  for Index := High(Blocks) downto 0 do
+  for Index := Count - 1 downto 0 do
   begin
     P := Blocks[Index];
-    IsBeside := IsBeside or (NativeUInt(P) - (Boundary - SliceSize) < RunSlices * SliceSize);
     FreeMem(P);
     Refuses(P, 'second free');
   end;
