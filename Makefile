@@ -37,23 +37,40 @@ demos: ## all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## all tests: the ten below, two at a time, and the tests of the linter
-	@sh tools/sum-tests.sh test-checked test-programs test-release test-pure test-paths test-lazarus core test-pages test-lanemm test-servers lint-test
+test: ## that LaneMM works here: minutes, a compiler and nothing else
+	@sh tools/need.sh fpc gcc
+	@SHORT=1 sh tools/sum-tests.sh test-release test-programs core
+
+# What these need is installed first: without the rights for that, one line says what is missing.
+ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
+  redis prometheus tmux pkg-config cmake groff spin go
+ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
+  test-fuzz test-planted test-paths core test-pprof test-leakview test-lanemm test-live test-servers \
+  test-pages test-lazarus test-casts lint-test
+
+test-all: ## all tests that need no rights of root but to install tools
+	@sh tools/need.sh $(ALL_TOOLS)
+	@sh tools/sum-tests.sh $(ALL_TESTS)
+
+# The suites that build or run most programs, which make test leaves out.
+LONG_SUITES = Reports,Profile,DebugMatrix,CompatNames
 
 test-release: ## tests of the build that users get, in the order of a new seed
+test-long: ## the four suites of these that make test leaves out
 test-checked: ## tests of the build that verifies its own laws, each suite alone
 test-pure: ## tests of the build without assembler
 
-test-release core: FLAGS = -O3
+test-release test-long core: FLAGS = -O3
 test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
 test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 
 # How the suites run, see build/test-release/RunTests --help; once more in the order of a seed:
 # make test-release SEED=N.
-test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
+test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) $(if $(SHORT),--skip=$(LONG_SUITES))
+test-long: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) --suite=$(LONG_SUITES)
 test-checked: ORDER = --alone
 
-test-release test-checked test-pure:
+test-release test-long test-checked test-pure:
 	@sh tools/need.sh fpc
 	@mkdir -p $(OUT)/$@
 	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FE$(OUT)/$@ -FU$(OUT)/$@ \
@@ -262,6 +279,11 @@ test-packages: ## archives, fpmake, Debian packages and the pages in clean roots
 	@sh tools/need.sh fpc fppkg gcc git xz debhelper lintian mmdebstrap pkg-config
 	@sh tests/packages/run.sh
 
+test-roots: test-roots-12 test-roots-13 ## make demo and make test in clean roots of Debian 12 and 13; needs root
+test-roots-12 test-roots-13:
+	@sh tools/need.sh mmdebstrap git
+	@sh tests/packages/roots.sh $(@:test-roots-%=%)
+
 test-floor: ## the C library on the oldest glibc that it runs on, and with musl; needs root
 	@sh tools/need.sh fpc gcc mmdebstrap musl-gcc
 	@sh tests/packages/run.sh floor
@@ -308,7 +330,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.ppu' -exec rm {} +
 	find src lib -name '*.o' -exec rm {} +
 
-.PHONY: seeds test-planted test-lazarus
+.PHONY: seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
 .PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint

@@ -14,21 +14,22 @@ uses
   SysUtils, Classes, StrUtils, Process, fpcunit, testregistry, Test.System, Test.Tools, Yielding;
 
 const
-  Usage = 'RunTests [--suite=NAME] [--test=NAME] [--alone] [--shuffle] [--seed=N] [--limit=N] [--times]'#10
-    + '         [--list]'#10
+  Usage = 'RunTests [--suite=NAME] [--skip=NAME] [--test=NAME] [--alone] [--shuffle] [--seed=N]'#10
+    + '         [--limit=N] [--times] [--list]'#10
     + '  --suite=NAME  only the tests of one unit, e.g. Blocks, or of several: Blocks,Walk'#10
+    + '  --skip=NAME   not the tests of this unit, or of several'#10
     + '  --test=NAME   only the tests of this name'#10
     + '  --alone       each suite in a process of its own'#10
     + '  --shuffle     the suites, and the tests of each, in an order that the seed gives'#10
     + '  --seed=N      the seed of the order and of the random sequences; it is printed. Without'#10
     + '                it: always the same, and with --shuffle another one in each run'#10
-    + '  --limit=N     the seconds after which a test hangs (300)'#10
+    + '  --limit=N     the seconds after which a test hangs (1800)'#10
     + '  --times       print the processor seconds of each suite'#10
     + '  --without=FILE  not the tests that begin a line of FILE, each followed by a colon and the'#10
     + '                reason: what an emulator or a target cannot do, see tests/matrix'#10
     + '  --list        print the names of the tests';
-  // A test that takes longer hangs, unless --limit says another time.
-  DefaultLimit = 300;
+  // A test that takes longer hangs, unless --limit says another time: long, for a busy machine.
+  DefaultLimit = 1800;
   // Begins the lines before the counts that name the failed tests.
   FailedMark = 'failed: ';
 
@@ -48,6 +49,8 @@ var
   // Names of tests that this run is still to leave out.
   LeftOut: TStringList;
   RunCount, FailedCount: Integer;
+  // Suites that have ended, and that this run has.
+  SuiteNumber, SuiteCount: Integer;
   SecondsPerTest: Integer;
   CurrentTest: string;
   // Names of failed tests, as lines for the end of the output.
@@ -78,6 +81,13 @@ end;
 
 procedure TListener.AddFailure(Test: TTest; Failure: TTestFailure);
 begin
+  if Failure.IsIgnoredTest then
+  begin
+    Dec(RunCount);
+    WriteLn('skipped: ', CurrentTest, ': ', Failure.ExceptionMessage);
+    Flush(Output);
+    Exit;
+  end;
   CountFailure(CurrentTest);
   WriteLn(CurrentTest, ': ', Failure.ExceptionMessage);
   Flush(Output);
@@ -134,7 +144,8 @@ end;
 function IsOption(const Argument: string): Boolean;
 begin
   Result := MatchStr(Argument, ['--help', '--alone', '--shuffle', '--times', '--list'])
-    or StartsStr('--suite=', Argument) or StartsStr('--without=', Argument) or StartsStr('--test=', Argument)
+    or StartsStr('--suite=', Argument) or StartsStr('--skip=', Argument)
+    or StartsStr('--without=', Argument) or StartsStr('--test=', Argument)
     or StartsStr('--seed=', Argument) and (StrToInt64Def(Option('seed'), -1) >= 0)
     or StartsStr('--limit=', Argument) and (StrToIntDef(Option('limit'), 0) > 0);
 end;
@@ -160,15 +171,27 @@ begin
     TestSeed := (GetTickCount64 * 1000 + UInt64(GetProcessID)) mod SeedCount;
 end;
 
-// Whether the suite was asked for, by its name or that of its unit.
-function IsWanted(Suite: TTest): Boolean;
-var
-  Wanted: string;
+// The name of the suite's unit.
+function UnitName(Suite: TTest): string;
 begin
-  Result := Option('suite') = '';
-  for Wanted in Option('suite').Split([',']) do
-    Result := Result or SameText(Suite.TestName, Wanted)
-      or SameText(Suite.TestName, 'T' + Wanted + 'Tests');
+  Result := Suite.TestName;
+  if StartsStr('T', Result) and EndsStr('Tests', Result) then
+    Result := Copy(Result, 2, Length(Result) - 6);
+end;
+
+// Whether the option names the suite, by its name or that of its unit.
+function IsNamed(Suite: TTest; const Names: string): Boolean;
+var
+  Name: string;
+begin
+  Result := False;
+  for Name in Option(Names).Split([',']) do
+    Result := Result or SameText(Suite.TestName, Name) or SameText(UnitName(Suite), Name);
+end;
+
+function IsWanted(Suite: TTest): Boolean;
+begin
+  Result := ((Option('suite') = '') or IsNamed(Suite, 'suite')) and not IsNamed(Suite, 'skip');
 end;
 
 // The tests of Suite, or the suites of the registry, in the order of this run.
@@ -276,7 +299,7 @@ begin
     end
     else if StartsStr(FailedMark, Line) then
       FailedNames := FailedNames + Line + LineEnding
-    else if not StartsStr('seed ', Line) then
+    else if not (StartsStr('seed ', Line) or StartsStr('1/1 ', Line)) then
       WriteLn(Line);
 end;
 
@@ -335,11 +358,27 @@ begin
   end;
 end;
 
+// A line for a person who waits, which tools/sum-tests.sh reads, too.
+procedure PrintProgress(Suite: TTestSuite; Tests, Failed: Integer; Seconds: UInt64);
+begin
+  Write(SuiteNumber, '/', SuiteCount, ' ', UnitName(Suite), ' ', Tests, IfThen(Tests = 1, ' test ', ' tests '),
+    Seconds, ' s');
+  if Failed > 0 then
+    Write(', ', Failed, ' failed');
+  WriteLn;
+end;
+
 procedure DoSuite(Suite: TTestSuite; Listener: ITestListener);
 var
   Before: Double;
+  Start: UInt64;
+  RunBefore, FailedBefore: Integer;
 begin
   Before := ProcessorSeconds;
+  Start := GetTickCount64;
+  RunBefore := RunCount;
+  FailedBefore := FailedCount;
+  Inc(SuiteNumber);
   if HasSwitch('list') then
     ListSuite(Suite)
   else if HasSwitch('alone') then
@@ -348,6 +387,9 @@ begin
     RunSuite(Suite, Listener);
   if HasSwitch('times') then
     WriteLn(Suite.TestName, ': ', ProcessorSeconds - Before:0:1, ' s');
+  if not HasSwitch('list') then
+    PrintProgress(Suite, RunCount - RunBefore, FailedCount - FailedBefore,
+      (GetTickCount64 - Start) div 1000);
   Flush(Output);
 end;
 
@@ -373,6 +415,8 @@ begin
   TTestCase.CheckAssertCalled := True; // a test that ends without a single check fails
   Listener := TListener.Create;
   Suites := InOrder(GetTestRegistry);
+  for Index := 0 to Suites.Count - 1 do
+    Inc(SuiteCount, Ord(IsWanted(TTest(Suites[Index]))));
   for Index := 0 to Suites.Count - 1 do
     if IsWanted(TTest(Suites[Index])) then
       DoSuite(TTestSuite(Suites[Index]), Listener);

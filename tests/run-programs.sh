@@ -5,8 +5,8 @@
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
 # With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
-# LIMIT=N: the seconds after which a run hangs (300). WITHIN=FORMAT: how a shell begins a command that has
-# %s megabytes of addresses, where those of an emulator would count.
+# SHORT=1: without the stress. LIMIT=N: the seconds after which a run hangs (1800). WITHIN=FORMAT: how a
+# shell begins a command that has %s megabytes of addresses, where those of an emulator would count.
 set -u
 
 case ${1-} in
@@ -22,8 +22,8 @@ wanted=" $* "
 passed=0
 failed=0
 
-# A run that takes longer hangs. The longest, with many forks, takes 26 s of CPU time.
-seconds=${LIMIT:-300}
+# A run that takes longer hangs. The longest, with many forks, takes 26 s of CPU time; a machine is busy.
+seconds=${LIMIT:-1800}
 
 # build PROGRAM OPTIONS...: into $out; units of other options go to other directories.
 build() {
@@ -69,6 +69,26 @@ run() {
   report "$name" "$([ "$status" -eq "$expected" ]; echo $?)" "$log"
 }
 
+# Programs in the list below, and the number, name and start of the one that runs.
+programs=$(grep -cE '^(program [0-9]|if built |progress Successor)' tests/run-programs.sh)
+number=0
+running=
+began=0
+runs=0
+
+# Prints a line for a person who waits, as Test.Runner does, at the end of a program: when the next begins.
+progress() { # NAME
+  now=$(date +%s)
+  ran=$((passed + failed - runs))
+  if [ -n "$running" ] && [ $ran -gt 0 ]; then
+    echo "$number/$programs $running $ran test$([ $ran -eq 1 ] || echo s) $((now - began)) s"
+  fi
+  number=$((number + 1))
+  running=$1
+  began=$now
+  runs=$((passed + failed))
+}
+
 # is_wanted NAME: whether the runs of this program were asked for, and WITHOUT does not name it.
 is_wanted() {
   ! is_left_out "$1" || return 1
@@ -84,6 +104,7 @@ built() {
   source=tests/$1
   name=$(basename "$1" .lpr)
   shift
+  progress "$name"
   is_wanted "$name" || return 1
   build "$source" "$@" || { report "$name (build)" 1 /dev/null; return 1; }
 }
@@ -149,6 +170,7 @@ program 0 FullAddresses
 program 0 Fragmented
 again 0 Fragmented 10
 program 0 HeapTrace -gh
+progress Successor
 if is_wanted Successor; then
   for successor in -dHEAPTRC -dCMEM; do
     build tests/programs/Successor.lpr $successor > "$out/log"
@@ -280,7 +302,7 @@ if built programs/OnDemand.lpr -O3; then
   done
 fi
 
-if built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
+if [ -z "${SHORT-}" ] && built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
   if [ -n "${STRESS-}" ]; then
     seconds=86400
     # shellcheck disable=SC2086 # a list of options
@@ -293,5 +315,6 @@ if built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; then
   fi
 fi
 
+progress ''
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -7,8 +7,8 @@
 # (the library), opkman (the sources of the Online Package Manager, with a Lazarus without windows),
 # python-tests (those of Debian's python3), redis (server and client), prometheus (the server and
 # node_exporter), php, or a command with a Debian package of the same name. A missing tool is installed
-# with apt where that is possible without a password; elsewhere one line says what to install, and
-# the exit code is 1.
+# with apt where that is possible without a password, and no service is started by that; elsewhere one
+# line says what to install, and the exit code is 1.
 set -eu
 
 case ${1-} in
@@ -18,20 +18,15 @@ esac
 build=$(dirname "$0")/../build
 need=$build/need/$$ # its own for each run: several may run at a time
 mkdir -p "$need"
-trap 'rm -rf "$need"' EXIT
+policy=
+trap 'rm -rf "$need"; [ -z "$policy" ] || as_root rm -f "$policy"' EXIT
+trap 'exit 1' INT TERM
 
-# Whether fpc compiles and links a program with threads and the units that tests and tools use.
-has_fpc() {
+# Whether fpc compiles a program with the units, and links it without missing a file of gcc.
+compiles() { # UNITS
   command -v fpc > /dev/null || return 1
-  echo 'program Probe; uses cthreads, fpcunit, regexpr; begin end.' > "$need/probe.pas"
-  fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fpc.log" 2>&1
-}
-
-# Whether fppkg is there, with the units without which it takes Debian's packages of Free Pascal for broken.
-has_fppkg() {
-  command -v fppkg > /dev/null || return 1
-  echo 'program Probe; uses iconvenc, sqlite3dyn, openssl; begin end.' > "$need/probe.pas"
-  fpc -v0 -FE"$need" "$need/probe.pas" > "$need/fppkg.log" 2>&1
+  echo "program Probe; uses $1; begin end." > "$need/probe.pas"
+  fpc -v0w -FE"$need" "$need/probe.pas" > "$need/fpc.log" 2>&1 && ! grep -q 'crt.*not found' "$need/fpc.log"
 }
 
 # The folder of Lazarus.
@@ -41,15 +36,16 @@ lazarus() {
 
 has() {
   case $1 in
-    fpc) has_fpc ;;
-    fppkg) has_fppkg ;;
+    fpc) compiles 'cthreads, fpcunit, regexpr' ;; # what tests and tools use
+    # Without these units it takes Debian's packages of Free Pascal for broken.
+    fppkg) command -v fppkg > /dev/null && compiles 'iconvenc, sqlite3dyn, openssl' ;;
     sources) command -v apt-get > /dev/null && command -v dpkg-source > /dev/null \
       && command -v xz > /dev/null ;;
     mimalloc) ld -shared -o "$need/probe.so" -lmimalloc 2> /dev/null ;;
     time) [ -x /usr/bin/time ] ;;
     java) command -v javac > /dev/null ;; # a run-time environment alone compiles nothing
     python-tests) /usr/bin/python3 -c 'import test.test_json' 2> /dev/null ;;
-    lazbuild) [ -d "$(lazarus)/packager/globallinks" ] ;;
+    lazbuild) [ -d "$(lazarus)/packager/globallinks" ] && compiles fasthtmlparser ;; # for the LCL
     opkman) [ -e "$(lazarus)/components/onlinepackagemanager/opkman_const.pas" ] \
       && [ -d "$(lazarus)/lcl/units/$(fpc -iTP)-$(fpc -iTO)/nogui" ] ;;
     debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
@@ -64,13 +60,13 @@ has() {
 packages() {
   case $1 in
     wine) echo wine wine64 ;;
-    fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl libc6-dev ;;
+    fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl gcc libc6-dev ;;
     gcc) echo gcc libc6-dev ;;
     go) echo golang-go ca-certificates ;;
     java) echo default-jdk-headless ;;
     mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
-    lazbuild) echo lcl-utils lcl-units ;; # it crashes without the packages of Lazarus
+    lazbuild) echo lcl-utils lcl-units fp-units-misc ;; # it crashes without the packages of Lazarus
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
     php) echo php-cli ;;
@@ -115,17 +111,28 @@ install() {
   exec 9> "$build/need/lock"
   flock 9
   echo "need.sh: installing $*"
+  policy=/usr/sbin/policy-rc.d # what Debian asks before it starts a service
+  if [ -e $policy ]; then
+    policy=
+  else
+    printf '#!/bin/sh\nexit 101\n' | as_root tee $policy > "$need/policy"
+    as_root chmod +x $policy
+  fi
+  result=0
   # Package lists that are missing or old make the first try fail.
-  for update in no yes; do
-    if [ "$update" = yes ]; then
-      apt update > "$need/update.log" 2>&1 || true
-    fi
-    if apt install -y --no-install-recommends "$@" > "$need/install.log" 2>&1 < /dev/null; then
-      return 0
-    fi
+  apt install -y --no-install-recommends "$@" > "$need/install.log" 2>&1 < /dev/null || {
+    apt update > "$need/update.log" 2>&1 || true
+    apt install -y --no-install-recommends "$@" > "$need/install.log" 2>&1 < /dev/null
+  } || result=$?
+  [ -z "$policy" ] || as_root rm -f $policy
+  # Nor at the next start of the machine.
+  for service in redis-server prometheus prometheus-node-exporter; do
+    case " $* " in
+      *" $service "*) as_root systemctl disable $service > "$need/disable.log" 2>&1 || true ;;
+    esac
   done
-  tail -n 3 "$need/install.log" >&2
-  return 1
+  [ $result -eq 0 ] || tail -n 3 "$need/install.log" >&2
+  return $result
 }
 
 missing=

@@ -1,0 +1,49 @@
+#!/bin/sh
+# What someone does first, in a clean root of Debian with make and git and nothing else: make demo, then
+# make test, each with its time.
+#
+#   sh tests/packages/roots.sh 12|13
+#
+# Needs the rights of root. The last line is the sum of the tests, `N passed, N failed`.
+set -eu
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+  12) suite=bookworm ;;
+  13) suite=trixie ;;
+  *) echo "roots.sh: there is no root of '${1-}'" >&2; exit 2 ;;
+esac
+
+cd "$(dirname "$0")/../.."
+work=$PWD/build/packages/roots-$1
+rm -rf "$work"
+. tests/packages/promise.sh
+
+clean=$work/root
+
+has_root() {
+  make_root "$clean" $suite make,git && mkdir "$clean/lanemm" || return 1
+  git ls-files -z --cached --others --exclude-standard | tar -cf - --null -T - | tar -C "$clean/lanemm" -xf - \
+    && cp /etc/resolv.conf "$clean/etc"
+}
+
+# Shows what it says, and how long it took: wall and CPU time.
+does() { # TARGET
+  in_root "$clean" bash -c "cd /lanemm && time make $1 ${SEED:+SEED=$SEED}" 2>&1 | tee "$work/$1.log"
+  ! grep -q '^make: \*\*\*' "$work/$1.log"
+}
+
+promise 'there is a clean root' has_root
+if ! does demo || ! grep -q 'LaneMM' "$work/demo.log"; then
+  failed=$((failed + 1))
+  echo "failed: make demo in a clean root of Debian $1"
+else
+  passed=$((passed + 1))
+fi
+does test || true
+counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$work/test.log" | tail -n 1)
+counts=${counts:-0 1}
+passed=$((passed + ${counts% *}))
+failed=$((failed + ${counts#* }))
+rm -rf "$clean"
+sum
