@@ -73,6 +73,7 @@ end;
 // Before: what precedes it on the line of the shell.
 procedure TOutputTests.OnTerminal(const Size, Before, Arguments: string);
 begin
+  Needs('script -qec true /dev/null', 'terminals');
   Printed := Shell(Format('(printf q; sleep 1) | TERM=xterm script -qec '
     + '"stty %s; %s ../lanemm %s" /dev/null', [Size, Before, Format(Arguments, [Planted.Id])]));
 end;
@@ -340,6 +341,7 @@ begin
   Rights := '--mount';
   if fpGetUid <> 0 then
     Rights := '--user --map-root-user';
+  Needs(Format('unshare %s --fork --pid --mount-proc true', [Rights]), 'namespaces of processes');
   Shell('rm -f line.csv; touch line.csv first.out');
   CheckEquals('again'#10'ended', Trim(Shell(Format('unshare %s --fork --pid --mount-proc --kill-child '
     + 'sh -c ''%s''', [Rights, string.Join(#10, Reuse)]))));
@@ -467,6 +469,7 @@ begin
   Rights := '--mount';
   if fpGetUid <> 0 then
     Rights := '--user --map-root-user';
+  Needs(Format('unshare %s --fork --pid --mount-proc true', [Rights]), 'namespaces of processes');
   Shell('mkdir -p contained');
   Start(Format(Container, [Rights]), Format('LANEMM=log=%scontained/', [Built]));
   Id := Trim(Shell(Format('cat /proc/%d/task/%0:d/children', [Planted.Id])));
@@ -507,6 +510,7 @@ begin
   Rights := '';
   if fpGetUid <> 0 then
     Rights := '--user';
+  Needs(Format('unshare %s --pid --fork true', [Rights]), 'namespaces of processes');
   Start('./Planted churn', '');
   Planted.Send(SIGSTOP);
   Planted.AwaitStop;

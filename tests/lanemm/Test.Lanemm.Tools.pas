@@ -49,6 +49,8 @@ type
     function CallForJson(const Arguments: string): TJSONObject;
     /// Runs a line of a shell; returns what it printed to both outputs. ExitStatus is set.
     function Shell(const Line: string): string;
+    /// Skips the test unless the command works: a container or a chroot may forbid it.
+    procedure Needs(const Command, What: string);
     /// Fails unless a list of JSON has an object with Key = Value; returns it.
     function Item(Json: TJSONObject; const List, Key, Value: string): TJSONObject;
     /// Fails unless the exit code was Code and Part is in the error.
@@ -210,6 +212,13 @@ function TLanemmTest.CallForJson(const Arguments: string): TJSONObject;
 begin
   CallWell(Arguments);
   Result := GetJSON(Printed) as TJSONObject;
+end;
+
+procedure TLanemmTest.Needs(const Command, What: string);
+begin
+  Shell(Command);
+  if ExitStatus <> 0 then
+    Ignore('this machine allows no ' + What);
 end;
 
 function TLanemmTest.Shell(const Line: string): string;

@@ -14,6 +14,9 @@ type
     Taken: TBacktrace;
     Heaps: array[Boolean] of PHeap;
     EndSeen, EndOfMapping: NativeUInt;
+    {$if defined(LINUX) and defined(CPUX86_64)}
+    procedure TakeInOddFrames;
+    {$ifend}
     procedure TakeHere;
     procedure PretendALongStack;
     procedure SeeTheEnd;
@@ -35,6 +38,9 @@ type
     {$ifend}
     procedure MisreadStackHidesNoCallerElsewhere;
     procedure StackCanBeTakenInAThread;
+    {$if defined(LINUX) and defined(CPUX86_64)}
+    procedure RegisterThatIsNoFramePointerIsNotFollowed;
+    {$ifend}
     procedure ThreadWithAUsedHeapKnowsItsOwnStack;
     procedure SameStackIsTheSameSite;
     procedure OtherKindIsAnotherSite;
@@ -263,6 +269,39 @@ begin
   AtLeast(2, Taken.Count, 'frames');
   AssertTrue(Taken.Frames[0] > NativeUInt(@TUnwindTests.TakeHere));
 end;
+
+{$if defined(LINUX) and defined(CPUX86_64)}
+{$asmmode intel}
+// Calls a method with anything in the register of frame pointers, as what starts a thread has there in
+// glibc 2.41.
+procedure CallWithFrame(Frame: NativeUInt; Code, Instance: Pointer); assembler; nostackframe;
+asm
+  push rbp
+  mov rbp, rdi
+  mov rdi, rdx
+  call rsi
+  pop rbp
+end;
+
+procedure TUnwindTests.TakeInOddFrames;
+var
+  Limit, Frame: NativeUInt;
+begin
+  Limit := StackEnd(NativeUInt(@Limit));
+  for Frame in TArray<NativeUInt>.Create(NativeUInt(-192), NativeUInt(-8), 0, 3, 8, NativeUInt(1) shl 40,
+    NativeUInt(@Limit) - 4096, NativeUInt(@Limit) + 1, Limit - 16, Limit - 8, Limit) do
+  begin
+    CallWithFrame(Frame, @TUnwindTests.TakeHere, Self);
+    AtLeast(1, Taken.Count, 'frames');
+  end;
+end;
+
+procedure TUnwindTests.RegisterThatIsNoFramePointerIsNotFollowed;
+begin
+  TakeInOddFrames;
+  InThread(TakeInOddFrames);
+end;
+{$ifend}
 
 // A thread whose stack is all that there is.
 procedure TUnwindTests.PretendALongStack;
