@@ -140,8 +140,10 @@ for tool in "$@"; do
   has "$tool" || missing="$missing $(packages "$tool")"
 done
 [ -n "$missing" ] || exit 0
+# shellcheck disable=SC2086 # a list of packages, each once
+missing=$(printf ' %s\n' $missing | awk '!seen[$0]++' | tr -d '\n')
 
-# shellcheck disable=SC2086 # a list of packages
+# shellcheck disable=SC2086
 install $missing || true
 for tool in "$@"; do
   if ! has "$tool"; then
