@@ -16,7 +16,7 @@ int main(int count, char **arguments) {
     memset(block, (uint8_t)i, SIZE);
   }
   rest(2500, count, arguments);
-  tell_resident("quiet_kb");
+  tell_memory("quiet");
   for (unsigned i = 0; i < made; i++) {
     if (blocks[i][0] != (uint8_t)i || blocks[i][SIZE - 1] != (uint8_t)i)
       exit(4);

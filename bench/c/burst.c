@@ -42,10 +42,10 @@ int main(int count, char **arguments) {
   struct block *mid = fill(mid_made, 1 << 10, 64 << 10);
   empty(small, small_made);
   empty(mid, mid_made);
-  tell_resident("idle0_kb");
+  tell_memory("idle0");
   rest_and_call(2000, count, arguments);
-  tell_resident("idle2_kb");
+  tell_memory("idle2");
   rest_and_call(8000, count, arguments);
-  tell_resident("idle10_kb");
+  tell_memory("idle10");
   return 0;
 }

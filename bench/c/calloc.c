@@ -16,7 +16,7 @@ int main(int count, char **arguments) {
     *page = (uint8_t)(i | 1);
   }
   rest(2500, count, arguments);
-  tell_resident("quiet_kb");
+  tell_memory("quiet");
   for (unsigned i = 0; i < touched; i++)
     if (block[(size_t)i * STEP] != (uint8_t)(i | 1))
       exit(4);
