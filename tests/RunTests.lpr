@@ -5,7 +5,7 @@ program RunTests;
 
 uses
   LaneMM, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
-  {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Shelf, {$else} Test.Os.Windows, {$endif}
+  {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Large.Moves, Test.Shelf, {$else} Test.Os.Windows, {$endif}
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns,
   Test.Frontier, Test.Arena, Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign,
   Test.Density, Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,

@@ -142,21 +142,6 @@ begin
   FetchAdd(Process.Backed, 0 - SliceCount);
 end;
 
-function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
-begin
-  Result := (SliceCount = 0) or CountUp(SliceCount);
-  if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
-    SliceCount * SliceSize) then
-    Exit;
-  CountDown(SliceCount);
-  Result := False;
-end;
-
-procedure ArenaUnuseSpare(SliceCount: NativeUInt);
-begin
-  CountDown(SliceCount);
-end;
-
 // ---------------------------------------------------------------------------- shards
 
 // Returns the number of the shard at this place, from 1 on; behind ShardCount they begin again.
@@ -570,6 +555,22 @@ end;
 
 // ---------------------------------------------------------------------------- in place
 
+function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
+begin
+  Result := (SliceCount = 0) or CountUp(SliceCount)
+    or MakeWay(SliceCount) and CountUp(SliceCount);
+  if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
+    SliceCount * SliceSize) then
+    Exit;
+  CountDown(SliceCount);
+  Result := False;
+end;
+
+procedure ArenaUnuseSpare(SliceCount: NativeUInt);
+begin
+  CountDown(SliceCount);
+end;
+
 // Takes Count slices from the front of Run, if it is a free run that has them, of Span's shard.
 function TakeNeighbour(Span, Run: PSpan; Count: NativeUInt): Boolean;
 var
@@ -621,17 +622,24 @@ begin
   ReturnSlices(Span, Span^.SliceCount + Count, Missing - Count);
 end;
 
-function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
+// Takes Missing slices right behind Span. Returns whether it did.
+function TakeBehind(Span: PSpan; Missing: NativeUInt): Boolean;
 var
   SpanEnd: PSpan;
+begin
+  SpanEnd := Span + Span^.SliceCount;
+  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
+    or TakeOverFrontier(Span, SpanEnd, Missing);
+end;
+
+function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
+var
   Missing: NativeUInt;
 begin
   if SliceCount > MaxRunSlices then
     Exit(False);
   Missing := SliceCount - Span^.SliceCount;
-  SpanEnd := Span + Span^.SliceCount;
-  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
-    or TakeOverFrontier(Span, SpanEnd, Missing);
+  Result := TakeBehind(Span, Missing) or MakeWay(Missing) and TakeBehind(Span, Missing);
   if not Result then
     Exit;
   Result := OsUse(Span^.Start + Span^.SliceCount * SliceSize, Missing * SliceSize);

@@ -543,22 +543,57 @@ begin
   ChooseHuge(Result, WantsHugePages(SlicesFor(Size)));
 end;
 
+// Returns true if the system has unmapped the pages at P and refused to map them again.
+function IsLost(P: PByte): Boolean;
+var
+  Word: NativeUInt;
+begin
+  Result := not OsRead(NativeUInt(P), @Word, SizeOf(Word));
+end;
+
+// Keeps a run that was lost from use for ever: others may have mapped memory there. No pages are
+// moved any more, which may lose the next run.
+procedure Lose(Span: PSpan);
+begin
+  ArenaUnuseSpare(Span^.SliceCount - Span^.SpareCount);
+  Span^.SpareCount := Span^.SliceCount;
+  Span^.Kind := skReserve;
+  FetchAdd(Process.MovedSpans, MostMoved);
+end;
+
 // Releases a run to the arena. A run that pages were moved to is first made one mapping with its
 // surroundings again, and then reads as zeros.
 procedure Release(Span: PSpan);
+var
+  IsZero: Boolean;
 begin
   if Span^.IsHuge then
     AdviseHuge(Span, 0, False);
-  if not Span^.IsMoved then
+  IsZero := Span^.SpareCount = Span^.SliceCount;
+  if Span^.IsMoved then
   begin
-    ArenaRelease(Span);
-    Exit;
+    OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
+    if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
+      IsZero := True
+    else if IsLost(Span^.Start) then
+    begin
+      Lose(Span);
+      Exit;
+    end;
   end;
-  OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
-  if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
+  if IsZero then
     ArenaReleaseZero(Span)
   else
     ArenaRelease(Span);
+end;
+
+// Releases the run of a block that has ended, or that its pages have left.
+procedure ReleaseWhole(Span: PSpan);
+begin
+  Span^.Kind := skReleased;
+  if Span^.IsMoved then
+    FetchAdd(Process.MovedSpans, NativeUInt(-1));
+  Release(Span);
 end;
 
 procedure LargeRelease(Span: PSpan);
@@ -566,10 +601,7 @@ begin
   LockRecover; // before the span is none of those in use
   if Span = Process.LargeProbe then
     FreeProbe(Span);
-  Span^.Kind := skReleased;
-  if Span^.IsMoved then
-    FetchAdd(Process.MovedSpans, NativeUInt(-1));
-  Release(Span);
+  ReleaseWhole(Span);
 end;
 
 procedure LargeFree(Span: PSpan);
@@ -647,75 +679,88 @@ begin
     and (LoadAcquire(Process.MovedSpans) < MostMoved);
 end;
 
-// Moves all pages of Source to the longer run Target. Returns whether it did; else the contents are
-// in Source.
+procedure CountMoved(Span: PSpan);
+begin
+  if not Span^.IsMoved then
+    FetchAdd(Process.MovedSpans, 1);
+  Span^.IsMoved := True;
+end;
+
+// Copies what was moved back to Source, which is several mappings then, too.
+procedure TakeBack(Source, Target: PSpan; Moved: NativeUInt);
+begin
+  CountMoved(Source);
+  Move(Target^.Start^, Source^.Start^, Moved);
+  if OsRenew(Target^.Start, Moved) then
+    Exit;
+  if IsLost(Target^.Start) then
+    Lose(Target)
+  else
+    OsClear(Target^.Start, Moved);
+end;
+
+// Moves the pages of Source to the run Target, as many as it has room for: all but spare ones.
+// Returns whether it did; else the contents are in Source, and Target reads as zeros or is lost.
 function MovePages(Source, Target: PSpan): Boolean;
 var
   Size, Moved: NativeUInt;
 begin
   if Source^.IsHuge then
     AdviseHuge(Source, 0, False); // the fewer mappings, the fewer calls
-  Size := Source^.SliceCount * SliceSize;
+  Size := Source^.SliceCount;
+  if Size > Target^.SliceCount then
+    Size := Target^.SliceCount;
+  Size := Size * SliceSize;
   Moved := OsMove(Source^.Start, Target^.Start, Size);
   Result := Moved = Size;
-  if Moved = 0 then
-    Exit;
-  Target^.IsMoved := True;
-  FetchAdd(Process.MovedSpans, 1);
-  if not Result then
-    Move(Target^.Start^, Source^.Start^, Moved);
+  if Result then
+    CountMoved(Target)
+  else if IsLost(Target^.Start + Moved) then
+    Lose(Target);
+  if not Result and (Moved <> 0) then
+    TakeBack(Source, Target, Moved);
 end;
 
-// Returns a new place for the block. Moving is the number of slices whose pages are to be moved
-// there: until then they count as spare, since memory is not needed twice. It becomes 0 when there
-// is no such place, and the contents are to be copied.
-function NewPlace(Span: PSpan; Size: NativeUInt; var Moving: NativeUInt): PSpan;
+// Moves the block by its pages; nil, and nothing changed, where that cannot be done.
+function MoveByPages(Span: PSpan; Size: NativeUInt): PSpan;
 var
-  Needed: NativeUInt;
+  Moving, Added: NativeUInt;
 begin
-  Result := nil;
-  Needed := SlicesFor(Size);
-  if Moving <> 0 then
-    Result := ArenaTakeSpare(Needed - Moving, SpareFor(Size) + Moving);
-  if (Result = nil) and (Moving <> 0) and (Needed >= Span^.SliceCount) then
-    Result := ArenaTakeSpare(Needed - Moving, Moving);
-  if Result <> nil then
-    LargeFormat(Result, Size)
-  else
+  // The slices that move count as spare until then: memory is not needed twice.
+  Moving := SlicesFor(Span^.BlockSize);
+  Added := SlicesFor(Size) - Moving;
+  Result := ArenaTakeSpare(Added, SpareFor(Size) + Moving);
+  if Result = nil then
+    Result := ArenaTakeSpare(Added, Moving);
+  if Result = nil then
+    Exit;
+  LargeFormat(Result, Size);
+  if MovePages(Span, Result) then
   begin
-    Moving := 0;
-    Result := LargeGetSpare(Size);
+    Dec(Result^.SpareCount, Moving);
+    Span^.SpareCount := Span^.SliceCount;
+    RemoteEndLife(Span);
+    ReleaseWhole(Span);
+    Exit;
   end;
+  if Result^.Kind = skLarge then
+    ArenaReleaseZero(Result);
+  Result := nil;
 end;
 
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
-var
-  Moving: NativeUInt;
 begin
   Copied := 0;
   if IsTooLarge(Size) then
     Exit(nil);
-  Moving := 0;
+  Result := nil;
   if CanMove(Span) then
-    Moving := SlicesFor(Span^.BlockSize);
-  Result := NewPlace(Span, Size, Moving);
+    Result := MoveByPages(Span, Size);
+  if Result <> nil then
+    Exit;
+  Result := LargeGetSpare(Size);
   if Result = nil then
     Exit;
-  if (Moving <> 0) and MovePages(Span, Result) then
-  begin
-    // The pages are at the new place; the whole run that they left is spare.
-    Dec(Result^.SpareCount, Moving);
-    Span^.SpareCount := Span^.SliceCount;
-    RemoteEndLife(Span);
-    ArenaReleaseZero(Span);
-    Exit;
-  end;
-  if not ArenaUseSpare(Result, Moving) then
-  begin
-    ArenaReleaseUnused(Result); // there is no memory for a copy
-    Exit(nil);
-  end;
-  Dec(Result^.SpareCount, Moving);
   Copied := Span^.BlockSize;
   Move(Span^.Start^, Result^.Start^, Copied);
   LargeFree(Span);

@@ -169,7 +169,8 @@ type
     skLarge,     //< first slice of a large block
     skReleased,  //< released, waiting for the arena lock
     skDebug,     //< first slice of a span of debug blocks, see Hooks.DebugFree
-    skReserve    //< first slice of the emergency reserve, see LaneMM.Limits
+    skReserve    //< first slice of the emergency reserve, see LaneMM.Limits, or of a run that is
+                 //  never used again, see LaneMM.Large
   );
   /// A set of kinds.
   TSpanKinds = set of TSpanKind;

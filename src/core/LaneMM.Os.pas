@@ -124,7 +124,7 @@ function OsBarrier: Boolean;
 procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; where it did, Source then
 /// reads as zeros. Returns the bytes that it moved, from the start on: fewer than Size when the
-/// system cannot move more.
+/// system cannot move more. It may then have unmapped what follows in Target, and refuse to map it.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
 /// Returns the bytes of memory and swap that the system has, the highest number where it lets
 /// programs take more (Linux: vm.overcommit_memory is 1).

@@ -4,7 +4,7 @@ program CoreTests;
 {$mode delphi}{$H+}
 
 uses
-  CoreDoor, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os, {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Shelf, {$endif}
+  CoreDoor, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os, {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Large.Moves, Test.Shelf, {$endif}
   {$ifdef MSWINDOWS} Test.Os.Windows, {$endif}
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns, Test.Frontier, Test.Arena,
   Test.Span, Test.Large, Test.Large.Kept, Test.Heap, Test.Threads, Test.Foreign, Test.Density, Test.Purge, Test.Limits, Test.Blocks,

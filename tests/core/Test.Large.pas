@@ -13,8 +13,6 @@ type
   strict private
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
-    function GetInOneMapping(Size: NativeUInt): PSpan;
-    function GetMoved(Size, MovedSize: NativeUInt): PSpan;
     function GetUntouched: PByte;
     function UseBlocks(Count: Integer; Step: NativeUInt): Integer;
     procedure ForgetDensity(HugeFrom: NativeUInt);
@@ -31,18 +29,9 @@ type
     procedure MoveTakesLittleRoomWhereAddressesAreScarce;
     procedure MoveToMoreThanThereIsChangesNothing;
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
-    procedure ManyMovesLeaveTheSystemItsMappings;
     procedure ShrinkByOneSliceFreesIt;
     procedure BlockGrowsInPlaceAsFarAsItCan;
-    {$ifdef LINUX}
-    procedure BlockThatMovesAgainIsNotCopied;
-    procedure MovedBlockThatShrankIsNotCopied;
-    procedure SpareSlicesAreThoseOfTheBlocks;
-    {$endif}
     procedure SpareSlicesOfAFreedBlockAreCold;
-    {$ifdef LINUX}
-    procedure PlaceOfAMovedBlockReadsAsZeros;
-    {$endif}
     procedure BlockHoldsNoLinkOfAFormerSpan;
     procedure BlocksUsedDenselyGetHugePages;
     procedure BlocksUsedSparselyGetNoHugePages;
@@ -58,7 +47,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
   LaneMM.Large;
 
 const
@@ -256,46 +245,6 @@ begin
   AssertTrue('heap works', HeapWorks);
 end;
 
-procedure CountMapping(const Mapping: TOsMapping; Context: Pointer);
-begin
-  Inc(PInteger(Context)^);
-end;
-
-function MappingCount: Integer;
-begin
-  Result := 0;
-  OsVisitMappings(CountMapping, @Result);
-end;
-
-// The system allows a process 65,530 mappings and refuses threads and memory above.
-procedure TLargeTests.ManyMovesLeaveTheSystemItsMappings;
-const
-  BlockCount = 100;
-  RoundCount = 60;
-  Largest = Megabyte;
-var
-  Spans: array[1..BlockCount] of PSpan;
-  Generator: TGenerator;
-  Before, Index, Round: Integer;
-  Copied: NativeUInt;
-begin
-  Before := MappingCount;
-  Generator.Start(TestSeed);
-  for Index := 1 to BlockCount do
-    Spans[Index] := Get(256 * 1024);
-  for Round := 1 to RoundCount do
-    for Index := 1 to BlockCount do
-      if Spans[Index]^.BlockSize > Largest then
-        LargeShrink(Spans[Index], 256 * 1024)
-      else
-        Spans[Index] := LargeMove(Spans[Index],
-          Spans[Index]^.BlockSize + Generator.Below(Largest div 4), Copied);
-  AtMost(Before + 4 * BlockCount, MappingCount, 'mappings while the blocks are in use');
-  for Index := 1 to BlockCount do
-    LargeFree(Spans[Index]);
-  AtMost(Before + 4 * BlockCount, MappingCount, 'mappings after');
-end;
-
 procedure TLargeTests.BlockHoldsNoLinkOfAFormerSpan;
 var
   Blocks: TPointers;
@@ -315,42 +264,6 @@ begin
     LargeFree(Large[Index]);
 end;
 
-// Returns a block of Size bytes whose pages are one mapping: the system moves only such pages. Other
-// tests may have left much memory in many mappings.
-function TLargeTests.GetInOneMapping(Size: NativeUInt): PSpan;
-var
-  Others: array[1..2000] of PSpan;
-  Count: Integer;
-  Mapping: TOsMapping;
-  Kept: NativeUInt;
-begin
-  Kept := Process.HugeFrom;
-  Process.HugeFrom := 0; // huge pages are mappings of their own
-  Count := 0;
-  FillChar(Others, SizeOf(Others), 0);
-  repeat
-    Result := Get(Size);
-    AssertTrue('mapped', OsFindMapping(NativeUInt(Result^.Start), Mapping));
-    if Mapping.Limit - NativeUInt(Result^.Start) >= Result^.SliceCount * SliceSize then
-      Break;
-    Inc(Count);
-    Others[Count] := Result;
-  until Count = High(Others);
-  Process.HugeFrom := Kept;
-  for Count := Count downto 1 do
-    LargeFree(Others[Count]);
-end;
-
-// Returns a block that was moved from Size to MovedSize bytes, by its pages.
-function TLargeTests.GetMoved(Size, MovedSize: NativeUInt): PSpan;
-var
-  Copied: NativeUInt;
-begin
-  Result := LargeMove(GetInOneMapping(Size), MovedSize, Copied);
-  AssertTrue('moved', Result <> nil);
-  AssertTrue('its pages were moved', Result^.IsMoved);
-end;
-
 procedure TLargeTests.ShrinkByOneSliceFreesIt;
 var
   Span: PSpan;
@@ -359,25 +272,6 @@ begin
   LargeShrink(Span, SliceSize);
   Same(1, Span^.SliceCount, 'slices');
   LargeFree(Span);
-end;
-
-// Writes Mark to the first byte of each megabyte.
-procedure MarkMegabytes(Span: PSpan; First, Limit: NativeUInt; Mark: Byte);
-begin
-  while First < Limit do
-  begin
-    Span^.Start[First * Megabyte] := Mark + First;
-    Inc(First);
-  end;
-end;
-
-function CountLostMarks(Span: PSpan; Limit: NativeUInt; Mark: Byte): NativeUInt;
-var
-  Index: NativeUInt;
-begin
-  Result := 0;
-  for Index := 0 to Limit - 1 do
-    Inc(Result, Ord(Span^.Start[Index * Megabyte] <> Byte(Mark + Index)));
 end;
 
 // Four slices are free behind the block, fewer than its next resizes would like.
@@ -399,78 +293,6 @@ begin
   ArenaRelease(Wall);
 end;
 
-{$ifdef LINUX}
-procedure TLargeTests.BlockThatMovesAgainIsNotCopied;
-var
-  Span: PSpan;
-  Size, Copied: NativeUInt;
-  Turn: Integer;
-begin
-  Span := Get(5 * Megabyte);
-  MarkMegabytes(Span, 0, 5, 7);
-  Size := 5;
-  for Turn := 1 to 6 do
-  begin
-    Span := LargeMove(Span, (Size + 6) * Megabyte, Copied);
-    Same(0, Copied, 'bytes copied');
-    MarkMegabytes(Span, Size, Size + 6, 7);
-    Inc(Size, 6);
-    Same(0, CountLostMarks(Span, Size, 7), 'lost marks');
-  end;
-  LargeFree(Span);
-end;
-
-procedure TLargeTests.MovedBlockThatShrankIsNotCopied;
-var
-  Span: PSpan;
-  Copied: NativeUInt;
-begin
-  Span := GetMoved(9 * Megabyte, 20 * Megabyte);
-  MarkMegabytes(Span, 0, 5, 3);
-  LargeShrink(Span, 5 * Megabyte);
-  Span := LargeMove(Span, 12 * Megabyte, Copied);
-  Same(0, Copied, 'bytes copied');
-  Same(0, CountLostMarks(Span, 5, 3), 'lost marks');
-  LargeFree(Span);
-end;
-{$endif}
-
-// Slices that were handed out at some time and are neither backed nor in a cold run.
-function SpareSlices: NativeUInt;
-begin
-  Result := FrontierSlices - ArenaBackedSlices - ColdSlices;
-end;
-
-{$ifdef LINUX}
-procedure TLargeTests.SpareSlicesAreThoseOfTheBlocks;
-var
-  Span: PSpan;
-  Before, Kept, Moved: NativeUInt;
-begin
-  Before := SpareSlices;
-  Moved := LoadAcquire(Process.MovedSpans);
-  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
-  Same(Moved + 1, LoadAcquire(Process.MovedSpans), 'moved blocks');
-  AtLeast(1, Span^.SpareCount, 'spare slices');
-  Same(Before + Span^.SpareCount, SpareSlices, 'after a move');
-  AssertTrue('grown', LargeGrow(Span, 7 * Megabyte));
-  Same(Before + Span^.SpareCount, SpareSlices, 'after growth into them');
-  Kept := Span^.SpareCount;
-  AssertFalse('all memory', LargeGrow(Span, MaxRunSlices * SliceSize));
-  Same(Kept, Span^.SpareCount, 'spare slices of the block after growth that failed');
-  Same(Before + Kept, SpareSlices, 'after growth that failed');
-  LargeShrink(Span, 6 * Megabyte);
-  Same(0, Span^.SpareCount, 'spare slices of the block after a shrink');
-  Same(Before, SpareSlices, 'after a shrink');
-  LargeFree(Span);
-  Same(Before, SpareSlices, 'after the end');
-  Same(Moved, LoadAcquire(Process.MovedSpans), 'moved blocks at the end');
-  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
-  LargeFree(Span);
-  Same(Before, SpareSlices, 'after the end of a block with spare slices');
-end;
-{$endif}
-
 procedure TLargeTests.SpareSlicesOfAFreedBlockAreCold;
 var
   Span: PSpan;
@@ -484,24 +306,6 @@ begin
   LargeFree(Span);
   AtMost(Before + Used, ArenaWarmSlices, 'warm slices');
 end;
-
-{$ifdef LINUX}
-procedure TLargeTests.PlaceOfAMovedBlockReadsAsZeros;
-var
-  Span: PSpan;
-  Start: PByte;
-  Warm: NativeUInt;
-begin
-  Span := GetMoved(5 * Megabyte, 6 * Megabyte);
-  Start := Span^.Start;
-  Warm := ArenaWarmSlices;
-  FillChar(Start^, 6 * Megabyte, 1);
-  LargeFree(Span);
-  Same(Warm, ArenaWarmSlices, 'warm slices');
-  AssertTrue('zeros', IsZero(Start, 6 * Megabyte));
-  AssertTrue('purged', OsPurge(Start, 6 * Megabyte)); // pages that were read count as backed
-end;
-{$endif}
 
 procedure TLargeTests.ForgetDensity(HugeFrom: NativeUInt);
 begin

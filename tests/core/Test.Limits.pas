@@ -49,6 +49,7 @@ type
     procedure BlockThatGrowsAtTheFrontierStaysBelowTheLimit;
     procedure BlockThatGrowsIntoAColdRunStaysBelowTheLimit;
     procedure BlockThatGrowsIntoSpareSlicesStaysBelowTheLimit;
+    procedure WarmMemoryMakesWayForGrowthInPlace;
     procedure WarmMemoryMakesWayForALongerRun;
     procedure RefusalThatLeavesTheReserveClosedTakesNothing;
     procedure ReserveStaysOpenUntilThereIsTwiceItsSize;
@@ -459,6 +460,7 @@ begin
   Process.HugeFrom := KeptFrom;
   AssertTrue('got', Span <> nil);
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
+  ArenaPurge(AllSlices);
   LimitTo(Megabyte);
   Backed := ArenaBackedSlices;
   AssertFalse('grown', LargeGrow(Span, Span^.BlockSize + 2 * Megabyte));
@@ -477,6 +479,7 @@ begin
   Rest := ArenaSplit(Span, Megabyte div SliceSize);
   LargeShrink(Span, Megabyte);
   ArenaReleaseZero(Rest);
+  ArenaPurge(AllSlices);
   LimitTo(Megabyte);
   AssertFalse('grown', LargeGrow(Span, 4 * Megabyte));
   Same(Megabyte div SliceSize, Span^.SliceCount, 'slices');
@@ -493,11 +496,40 @@ begin
   AssertTrue('got', Span <> nil);
   Spare := Span^.SpareCount;
   AtLeast(4 * Megabyte div SliceSize, Spare, 'spare slices');
+  ArenaPurge(AllSlices);
   LimitTo(Megabyte);
   AssertFalse('grown', LargeGrow(Span, 10 * Megabyte));
   Same(Spare, Span^.SpareCount, 'spare slices after');
   SetLimits(0, 0, 0);
   LargeFree(Span);
+end;
+
+// Of a block with spare slices, and of one at the frontier.
+procedure TLimitsTests.WarmMemoryMakesWayForGrowthInPlace;
+var
+  Warm, Span: PSpan;
+  Copied: NativeUInt;
+  IsSpare: Boolean;
+begin
+  for IsSpare := False to True do
+  begin
+    ArenaPurge(AllSlices);
+    Warm := ArenaTake(8 * Megabyte div SliceSize);
+    ArenaWithNew(16 * Megabyte div SliceSize);
+    Span := LargeGet(5 * Megabyte);
+    AssertTrue('got', Span <> nil);
+    if IsSpare then
+      Span := LargeMove(Span, 6 * Megabyte, Copied)
+    else
+      LargeShrink(Span, 4 * Megabyte);
+    ArenaPurge(AllSlices);
+    ArenaRelease(Warm);
+    LimitTo(0);
+    AssertTrue('grown', LargeGrow(Span, Span^.BlockSize + Megabyte));
+    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+    SetLimits(0, 0, 0);
+    LargeFree(Span);
+  end;
 end;
 
 procedure TLimitsTests.WarmMemoryMakesWayForALongerRun;

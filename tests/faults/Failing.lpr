@@ -5,7 +5,7 @@ program Failing;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, Syscall, Promises, CallPlans;
+  LaneMM, cthreads, BaseUnix, Syscall, LaneMM.Types, Promises, CallPlans;
 
 const
   BlockCount = 600;
@@ -14,6 +14,7 @@ const
   SlotCount = 64;
   LargestSmall = 40000;
   LargestGrown = 6 shl 20;
+  LargestMoved = 16 shl 20;
 
 type
   // A block in use: its contents follow from Size and Key.
@@ -140,6 +141,38 @@ begin
   end;
 end;
 
+// Two blocks grow in turn, without addresses to grow into: their pages are moved, and each time they
+// are one more mapping. What such a block leaves, or does not get, reads as zeros.
+procedure MoveLarge;
+var
+  Blocks: array[0..1] of TOwned;
+  Kept, LastSize: NativeUInt;
+  P: PByte;
+  Index: Integer;
+begin
+  Kept := Process.SavingFrom;
+  Process.SavingFrom := 0;
+  for Index := 0 to 1 do
+  begin
+    Blocks[Index].Start := nil;
+    Take(Blocks[Index], 4 shl 20, Index);
+  end;
+  LastSize := 0;
+  while (Blocks[0].Start <> nil) and (Blocks[0].Size < LargestMoved) and (Blocks[0].Size > LastSize) do
+  begin
+    LastSize := Blocks[0].Size;
+    for Index := 0 to 1 do
+      if Blocks[Index].Start <> nil then
+        Resize(Blocks[Index], Blocks[Index].Size + Blocks[Index].Size shr 1);
+    P := AllocMem(LastSize);
+    Expect((P = nil) or (P^ = 0) and (CompareByte(P[0], P[1], LastSize - 1) = 0), 'a block of AllocMem reads as zeros');
+    FreeMem(P);
+  end;
+  for Index := 0 to 1 do
+    Give(Blocks[Index]);
+  Process.SavingFrom := Kept;
+end;
+
 // A block grows in steps, beside another one that is in its way, and shrinks.
 procedure GrowLarge;
 var
@@ -207,6 +240,7 @@ procedure WorkWithFailures;
 begin
   Work(Pointer(1));
   GrowLarge;
+  MoveLarge;
   RunThreads;
   LaneMM_Trim;
   RunChild;
