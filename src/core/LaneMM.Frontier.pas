@@ -29,8 +29,7 @@ type
 /// nil, or what was left of the last arena before a new one: a run of TailCount slices, Start is
 /// set, that the caller makes free.
 function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: NativeUInt): PSpan;
-/// Takes the SliceCount slices from End on, if they are the next of the newest arena. Returns
-/// whether it did.
+/// Takes the SliceCount slices from End on, if they are the next of an arena. Returns whether it did.
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
@@ -273,18 +272,34 @@ begin
   Result := ReserveFixed(SliceCount);
 end;
 
-// Adds arena number Index with room for SliceCount slices. Returns true when it is there now, also
-// if another thread has added it.
-function AddArena(Index, SliceCount: NativeUInt): Boolean;
+// Returns the number of slices whose addresses all arenas have.
+function ReservedSlices: NativeUInt;
+var
+  Index: NativeUInt;
+begin
+  Result := 0;
+  for Index := ArenaCount downto 1 do
+    // Acquire: with nothing; see the field.
+    Inc(Result, LoadAcquire(FrontierArena(Index - 1)^.Reserved));
+end;
+
+// Adds arena number Index with room for SliceCount slices, where the addresses of the others had no
+// room when they were Reserved slices. Returns true when there may be room now. The system may
+// have refused addresses only because another thread had just reserved them: it has published them
+// by now, unless it was stopped, and no arena is added.
+function AddArena(Index, Reserved, SliceCount: NativeUInt): Boolean;
 var
   Arena: PArena;
+  IsLate: Boolean;
 begin
   if Index = ArenaLimit then
     Exit(False);
   Arena := ReserveArena(SliceCount);
-  Result := Arena <> nil;
+  IsLate := ReservedSlices <> Reserved;
+  Result := IsLate or (Arena <> nil);
   // Release: the arena's fields. Pairs with FrontierArena.
-  if Result and not CompareAndSwap(Process.Arenas[Index], 0, NativeUInt(Arena)) then
+  if (Arena <> nil)
+    and (IsLate or not CompareAndSwap(Process.Arenas[Index], 0, NativeUInt(Arena))) then
     ReleaseArena(Arena);
 end;
 
@@ -314,8 +329,8 @@ begin
 end;
 
 // Returns whether the arena has SliceCount reserved slices at least. Lengthens it: to twice its
-// length, or else so far. A thread that was stopped before it could publish its addresses makes the
-// others take another arena. Lock-free: one more turn follows another thread's success.
+// length, or else so far. While a thread is stopped before it could publish its addresses, the others
+// take another arena. Lock-free: one more turn follows another thread's success.
 function Extend(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
   Reserved, Wanted: NativeUInt;
@@ -466,9 +481,31 @@ begin
   until (Result <> nil) or HasRoom; // without room another thread has taken a part
 end;
 
+// Returns the first arena with room for SliceCount slices, or that could be lengthened for them; nil
+// if none.
+function ArenaFor(SliceCount: NativeUInt): PArena;
+var
+  Index: NativeUInt;
+begin
+  for Index := 1 to ArenaCount do
+  begin
+    Result := FrontierArena(Index - 1);
+    if LoadAcquire(Result^.Frontier) + SliceCount <= LoadAcquire(Result^.Reserved) then
+      Exit;
+  end;
+  for Index := 1 to ArenaCount do
+  begin
+    Result := FrontierArena(Index - 1);
+    if Extend(Result, LoadAcquire(Result^.Frontier) + SliceCount) then
+      Exit;
+  end;
+  Result := nil;
+end;
+
 function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: NativeUInt): PSpan;
 var
-  Count: NativeUInt;
+  Count, Reserved: NativeUInt;
+  Arena: PArena;
   HasRoom: Boolean;
 begin
   Tail := nil;
@@ -476,24 +513,28 @@ begin
     Result := nil;
     HasRoom := False;
     Count := ArenaCount;
-    if Count <> 0 then
-      Result := TakeOf(FrontierArena(Count - 1), SliceCount, HasRoom);
-    if HasRoom then
-      Exit;
-    if not AddArena(Count, SliceCount) then
-      Exit;
-    if (Count <> 0) and (Tail = nil) then
+    Reserved := ReservedSlices;
+    Arena := ArenaFor(SliceCount);
+    if Arena <> nil then
+      Result := TakeOf(Arena, SliceCount, HasRoom)
+    else if not AddArena(Count, Reserved, SliceCount) then
+      Exit
+    else if (Count <> 0) and (Tail = nil) and (FrontierArena(Count) <> nil) then
       Tail := TakeTail(FrontierArena(Count - 1), TailCount);
-  until False;
+  until HasRoom;
 end;
 
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 var
+  Index, First: NativeUInt;
   Arena: PArena;
-  First: NativeUInt;
 begin
-  Arena := FrontierArena(ArenaCount - 1);
-  First := LoadAcquire(Arena^.Frontier);
+  Index := ArenaCount;
+  repeat
+    Dec(Index);
+    Arena := FrontierArena(Index);
+    First := LoadAcquire(Arena^.Frontier);
+  until (SpanEnd = Arena^.Spans + First) or (Index = 0);
   Result := (SpanEnd = Arena^.Spans + First) and Extend(Arena, First + SliceCount)
     and CommitAhead(Arena, First + SliceCount) and TakeAt(Arena, First, SliceCount);
 end;

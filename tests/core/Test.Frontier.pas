@@ -24,6 +24,7 @@ type
     function CanGrow: Boolean;
     procedure CheckGrowth;
     procedure CheckOccupiedAddresses;
+    procedure CheckLateAddresses;
     {$endif}
   protected
     procedure SetUp; override;
@@ -40,13 +41,14 @@ type
     {$ifdef LINUX}
     procedure ArenaGrowsWhereAddressesAreFree;
     procedure ArenaEndsAtAddressesOfOthers;
+    procedure AddressesThatAThreadPublishesLateAreUsedNext;
     {$endif}
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena;
+  testregistry, LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena;
 
 const
   // More slices than are committed ahead.
@@ -262,6 +264,33 @@ end;
 procedure TFrontierTests.ArenaEndsAtAddressesOfOthers;
 begin
   Same(0, RunInChild(CheckOccupiedAddresses), 'exit code of the child');
+end;
+
+// A thread was stopped after it had reserved the next addresses of an arena.
+procedure TFrontierTests.CheckLateAddresses;
+var
+  Last: PArena;
+  Tail: PSpan;
+  Reserved, TailCount: NativeUInt;
+  Records: PByte;
+begin
+  while not CanGrow do
+    ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
+  Last := Arena;
+  Reserved := Last^.Reserved;
+  AssertTrue('reserved', OsReserveAt(Last^.Base + Reserved * SliceSize, Reserved * SliceSize));
+  ArenaWithNew(Reserved - Last^.Frontier + 1);
+  AssertTrue('another arena', Arena <> Last);
+  // Now it reserves their records, and goes on.
+  Records := PByte(AlignUp(NativeUInt(Last^.Spans + Reserved + 1), SliceSize));
+  AssertTrue('records', OsReserveAt(Records, Reserved * SizeOf(TSpan)));
+  Last^.Reserved := Reserved * 2;
+  AssertTrue('the next addresses', FrontierTake(ManySlices, Tail, TailCount) = Last^.Spans + Reserved);
+end;
+
+procedure TFrontierTests.AddressesThatAThreadPublishesLateAreUsedNext;
+begin
+  Same(0, RunInChild(CheckLateAddresses), 'exit code of the child');
 end;
 {$endif}
 

@@ -8,6 +8,8 @@
  *     CommitAhead: LoadAcquire Committed LoadAcquire Reserved FetchAdd CommitsUnderWay Commit Commit
  *       FetchAdd CommitsUnderWay
  *     TakeAt: CompareAndSwap Frontier
+ *     ReservedSlices: LoadAcquire Reserved+
+ *     AddArena: ReservedSlices CompareAndSwap
  *     ReserveNext: RaiseTo Reserved
  *     Extend: LoadAcquire Reserved ReserveNext ReserveNext LoadAcquire Reserved
  *     FrontierGrow: LoadAcquire Frontier Extend CommitAhead TakeAt
@@ -18,7 +20,9 @@
  *
  * One arena, the first, of Slices slices; CommitStep of them are committed ahead, the first ReserveStep
  * are reserved from the start. The routine that takes slices of an arena does as FrontierGrow, again
- * and again, from where the frontier is. The system may refuse to commit, and to reserve.
+ * and again, from where the frontier is. The system may refuse to commit, and, for ever, to reserve. What a
+ * thread takes of another arena is not modelled, but whether it adds one: it has reserved the new one
+ * when each thread that does not stand still has published the addresses that it reserved before.
  *
  * Threads: three that take one or two slices, one of them twice. None waits for another, so a thread that
  * stops for ever anywhere is one that takes no further step: laws 1 to 3 cover it.
@@ -32,6 +36,8 @@
  *                                                             COUNT_LATE, COUNT_EARLY
  *   4 whole     in the end all slices below the frontier are taken
  *                                                             TAKE_TORN
+ *   7 one       an arena is added only if the system refuses addresses, or while a thread stands still
+ *               that has reserved some                        ADD_AT_ONCE
  */
 
 #define Slices 4
@@ -48,6 +54,8 @@ byte Frontier, Committed;           /* TArena */
 byte Reserved = ReserveStep;        /* TArena */
 byte Limit;                         /* Process.Limit, in slices */
 
+bool Refuses;                       /* ghost: the system has no more addresses */
+bool Stands;                        /* ghost: a thread stands still that has reserved addresses */
 byte Owned = (1 << ReserveStep) - 1; /* ghost: set of slices whose addresses the arena has */
 byte Usable;                        /* ghost: set of slices that the system has committed */
 byte TakenSlices;                   /* ghost: set of slices that threads took */
@@ -98,13 +106,16 @@ inline ReserveNext(wanted) {
   RaiseTo(Reserved, wanted);
 #endif
   atomic {                                                     /* OsReserveAt */
+    ok = (!Refuses && wanted <= Slices && (Owned & Below(wanted) & ~Below(had)) == 0);
     if
-    :: wanted <= Slices && (Owned & Below(wanted) & ~Below(had)) == 0 ->
-      Owned = Owned | (Below(wanted) & ~Below(had));
-      ok = true
-    :: ok = false
+    :: ok -> Owned = Owned | (Below(wanted) & ~Below(had))
+    :: else
     fi
   };
+  if
+  :: ok && stops -> Stands = true; Stands = false
+  :: else
+  fi;
   if
   :: ok -> RaiseTo(Reserved, wanted)
   :: else
@@ -135,6 +146,20 @@ inline Extend(upto) {
   od;
   had = 0;
   ahead = 0
+}
+
+/* Where Extend has failed for first + count slices; ok: an arena was added. */
+inline AddArena() {
+#ifdef ADD_AT_ONCE
+  ok = true;
+#else
+  atomic {                                                     /* ReserveArena */
+    (Stands || (Owned & ~Below(Reserved)) == 0);
+    stood = Stands
+  };
+  ok = (Reserved == seen);                                     /* ReservedSlices: LoadAcquire */
+#endif
+  Law(7, !ok || Refuses || stood || first + count > Slices)   /* CompareAndSwap */
 }
 
 /* ok: all slices below upto are committed. */
@@ -242,10 +267,11 @@ inline TakeAt() {
 
 /* FrontierGrow, and one turn of the loop that takes slices anywhere. */
 inline FrontierGrow() {
+  seen = Reserved;                                             /* ReservedSlices: LoadAcquire */
   first = Frontier;                                            /* LoadAcquire */
   Extend(first + count);
   if
-  :: !ok -> ok = true                                          /* another arena */
+  :: !ok -> AddArena()
   :: else ->
 #ifdef TAKE_FIRST
     atomic {
@@ -269,9 +295,10 @@ inline FrontierGrow() {
   fi
 }
 
-proctype Thread(byte rounds) {
-  byte first, count, from, ahead, last, had;
+proctype Thread(byte rounds; bool stops) {
+  byte first, count, from, ahead, last, had, seen;
   bool ok;
+  bool stood;                       /* ghost: a thread stood still when the new arena was reserved */
   bool mine;                        /* ghost: has taken slices */
   do
   :: rounds > 0 ->
@@ -285,14 +312,20 @@ proctype Thread(byte rounds) {
     :: ok -> break
     od;
     if :: mine -> AwaitCommits() :: else fi;
-    atomic { rounds--; first = 0; count = 0; ok = false; mine = false }
+    atomic { rounds--; first = 0; count = 0; seen = 0; ok = false; stood = false; mine = false }
   :: else -> break
   od;
   Through++
 }
 
 init {
-  atomic { run Thread(2); run Thread(1); run Thread(1) };
+  atomic {
+    if
+    :: Refuses = true
+    :: true
+    fi;
+    run Thread(2, false); run Thread(1, true); run Thread(1, false)
+  };
   Through == 3;
   Law(4, TakenSlices == Below(Frontier))
 }

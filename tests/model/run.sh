@@ -157,6 +157,7 @@ breaks frontier 4 TAKE_TORN
 breaks frontier 5 RESERVED_FIRST
 breaks frontier 6 COUNT_LATE
 breaks frontier 6 COUNT_EARLY
+breaks frontier 7 ADD_AT_ONCE
 
 holds count
 breaks count 1 CHECK_LATER
