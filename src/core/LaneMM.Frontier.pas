@@ -29,7 +29,8 @@ type
 /// nil, or what was left of the last arena before a new one: a run of TailCount slices, Start is
 /// set, that the caller makes free.
 function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: NativeUInt): PSpan;
-/// Takes the SliceCount slices from End on, if they are the next of an arena. Returns whether it did.
+/// Takes the SliceCount slices from End on, if they are the next of an arena. Returns whether it
+/// did.
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
@@ -329,8 +330,8 @@ begin
 end;
 
 // Returns whether the arena has SliceCount reserved slices at least. Lengthens it: to twice its
-// length, or else so far. While a thread is stopped before it could publish its addresses, the others
-// take another arena. Lock-free: one more turn follows another thread's success.
+// length, or else so far. While a thread is stopped before it could publish its addresses, the
+// others take another arena. Lock-free: one more turn follows another thread's success.
 function Extend(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
   Reserved, Wanted: NativeUInt;
@@ -481,8 +482,8 @@ begin
   until (Result <> nil) or HasRoom; // without room another thread has taken a part
 end;
 
-// Returns the first arena with room for SliceCount slices, or that could be lengthened for them; nil
-// if none.
+// Returns the first arena with room for SliceCount slices, or that could be lengthened for them;
+// nil if none.
 function ArenaFor(SliceCount: NativeUInt): PArena;
 var
   Index: NativeUInt;

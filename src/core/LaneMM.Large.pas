@@ -511,7 +511,9 @@ end;
 // Returns the slices that a block which had to move takes to grow into.
 function SpareFor(Size: NativeUInt): NativeUInt;
 begin
-  if FrontierIsScarce then
+  if not Process.HasSpare then
+    Result := 0
+  else if FrontierIsScarce then
     Result := SlicesFor(Size) * (SavingGrowthFactor - 1)
   else
     Result := SlicesFor(Size) * (GrowthFactor - 1);

@@ -129,6 +129,9 @@ function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
 /// Returns the bytes of memory and swap that the system has, the highest number where it lets
 /// programs take more (Linux: vm.overcommit_memory is 1).
 function OsMostBytes: NativeUInt;
+/// Returns true if the system charges for spare slices, which were never touched (Linux:
+/// vm.overcommit_memory is 2).
+function OsChargesUntouched: Boolean;
 /// Returns a coarse monotonic time in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
 /// Returns the number of CPUs that this process may use, at least 1.

@@ -398,6 +398,7 @@ begin
   Process.HasBarrier := OsBarrierStart;
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   Process.SavingFrom := SavingFromDefault;
+  Process.HasSpare := not OsChargesUntouched;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
   Process.ShardCount := ShardCountFor(OsCpuCount);

@@ -354,6 +354,8 @@ type
                                                     //  another block
         LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
                                                     //  is made up for by the next one
+        HasSpare: Boolean;                          //< const  large blocks that moved get spare
+                                                    //  slices: the system does not charge for them
         SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
                                                     //  have handed out so many slices
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged

@@ -27,6 +27,7 @@ type
     procedure ShrinkFreesWholeSlices;
     procedure MoveKeepsTheContents;
     procedure MoveTakesLittleRoomWhereAddressesAreScarce;
+    procedure MoveTakesNoRoomThatTheSystemChargesFor;
     procedure MoveToMoreThanThereIsChangesNothing;
     procedure MovedBlockCanBeMovedFreedAndUsedAgain;
     procedure ShrinkByOneSliceFreesIt;
@@ -210,6 +211,23 @@ begin
   AssertTrue('moved', Span <> nil);
   Same(6 * Megabyte div SliceSize * SavingGrowthFactor, Span^.SliceCount, 'slices');
   LargeFree(Span);
+end;
+
+procedure TLargeTests.MoveTakesNoRoomThatTheSystemChargesFor;
+var
+  Spans: array[0..1] of PSpan;
+  Copied: NativeUInt;
+  Index: Integer;
+begin
+  Process.HasSpare := False;
+  Spans[0] := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
+  Spans[1] := LargeMove(Get(Megabyte), 6 * Megabyte, Copied);
+  Process.HasSpare := not OsChargesUntouched;
+  for Index := 0 to 1 do
+  begin
+    Same(6 * Megabyte div SliceSize, Spans[Index]^.SliceCount, 'slices');
+    LargeFree(Spans[Index]);
+  end;
 end;
 
 procedure TLargeTests.MoveToMoreThanThereIsChangesNothing;

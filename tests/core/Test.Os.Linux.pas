@@ -6,7 +6,7 @@ unit Test.Os.Linux;
 interface
 
 uses
-  Test.Tools, LaneMM.Layout;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
   TOsLinuxTests = class(TLaneTest)
@@ -20,6 +20,7 @@ type
     procedure PurgeSplitsTheHugePagesThatItHasInPart;
     procedure PagesOfSeveralMappingsAreMoved;
     procedure MoveOfUnusableMemoryChangesNothing;
+    procedure UntouchedMemoryIsChargedWhereTheSystemDoesNotOvercommit;
     procedure CpuCountFollowsTheAffinity;
     procedure CpuQuotaIsRoundedUp;
     procedure CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
@@ -122,6 +123,17 @@ begin
   Same(0, OsMove(Source, Target, RangeSize), 'bytes moved');
   AssertTrue('unchanged', HasPattern(Target, RangeSize, 2));
   OsRelease(Target, RangeSize);
+end;
+
+procedure TOsLinuxTests.UntouchedMemoryIsChargedWhereTheSystemDoesNotOvercommit;
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.LoadFromFile('/proc/sys/vm/overcommit_memory');
+  AssertTrue('answer', OsChargesUntouched = (Lines[0] = '2'));
+  AssertTrue('at the start', Process.HasSpare = not OsChargesUntouched);
+  Lines.Free;
 end;
 
 procedure TOsLinuxTests.CountOnOneCpu;
