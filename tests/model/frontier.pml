@@ -159,7 +159,11 @@ inline AddArena() {
   };
   ok = (Reserved == seen);                                     /* ReservedSlices: LoadAcquire */
 #endif
-  Law(7, !ok || Refuses || stood || first + count > Slices)   /* CompareAndSwap */
+  d_step {
+    Law(7, !ok || Refuses || stood || first + count > Slices); /* CompareAndSwap */
+    stood = false;
+    seen = 0
+  }
 }
 
 /* ok: all slices below upto are committed. */
@@ -272,7 +276,7 @@ inline FrontierGrow() {
   Extend(first + count);
   if
   :: !ok -> AddArena()
-  :: else ->
+  :: else -> seen = 0;
 #ifdef TAKE_FIRST
     atomic {
       ok = (Frontier == first);
