@@ -33,7 +33,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Types, LaneMM.Os;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os;
 
 const
   RangeSize = 4 * SliceSize;

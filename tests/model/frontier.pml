@@ -24,7 +24,8 @@
  * thread takes of another arena is not modelled, but whether it adds one: it has reserved the new one
  * when each thread that does not stand still has published the addresses that it reserved before.
  *
- * Threads: three that take one or two slices, one of them twice. None waits for another, so a thread that
+ * Threads: three that take one or two slices, one of them twice; with -DRefusals two, one of which may
+ * stand still with addresses, while the system may refuse them. None waits for another, so a thread that
  * stops for ever anywhere is one that takes no further step: laws 1 to 3 cover it.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
@@ -324,11 +325,15 @@ proctype Thread(byte rounds; bool stops) {
 
 init {
   atomic {
+#ifdef Refusals
     if
     :: Refuses = true
     :: true
     fi;
-    run Thread(2, false); run Thread(1, true); run Thread(1, false)
+    run Thread(2, false); run Thread(1, true); Through++
+#else
+    run Thread(2, false); run Thread(1, false); run Thread(1, false)
+#endif
   };
   Through == 3;
   Law(4, TakenSlices == Below(Frontier))

@@ -148,6 +148,7 @@ breaks release 4 RELEASE_ENTERS
 breaks release 4 TAKE_ENTERS
 
 holds frontier
+holds frontier -DRefusals
 breaks frontier 1 TAKE_BY_STORE
 breaks frontier 2 TAKE_FIRST
 breaks frontier 2 PUBLISH_FIRST
