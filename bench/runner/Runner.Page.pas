@@ -370,7 +370,7 @@ end;
 
 procedure SummaryWrite(Results: TResults; const Header: TStringArray);
 begin
-  WriteLn('Time per operation and peak memory relative to ', Results.Suite.Base,
+  WriteLn('Time per operation and peak resident memory relative to ', Results.Suite.Base,
     ' (less is better): geometric means over ', Length(Results.Suite.Rows), ' rows, each');
   WriteLn('the median of interleaved runs on two cores (', HeaderValue(Header, 'CPU'), ', `',
     HeaderValue(Header, 'command'), '`, ', HeaderValue(Header, 'revision'), ', ',
