@@ -68,7 +68,7 @@ implementation
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
   SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Heap, LaneMM.Allocate,
-  LaneMM.Free, LaneMM.Blocks, LaneMM.Resize;
+  LaneMM.Free, LaneMM.Blocks, LaneMM.Resize, LaneMM.Purge;
 
 const
   HeapBytes = (7 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
@@ -183,6 +183,7 @@ procedure TBlocksTwinsTests.PlayOn(Heap: PHeap; Kind: TTwinKind);
 var
   Mine, Kept: PHeap;
 begin
+  ProcessTrim; // nor kept runs, which the play before may have left
   HeapFormat(Heap);
   Mine := OsThreadHeap;
   Kept := Process.Abandoned;

@@ -312,6 +312,7 @@ var
   Thread: string;
 begin
   Start('./PlantedC ended', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  Shell(Format('until grep -q "^State:.Z" /proc/%d/task/%0:d/status; do sleep 0.1; done', [Planted.Id]));
   Thread := Trim(Shell(Format('ls /proc/%d/task | grep -v %0:d', [Planted.Id])));
   Call(Format('state %d', [Planted.Id]));
   Refused(3, Format('the main thread of process %d has ended', [Planted.Id]));
