@@ -25,6 +25,9 @@
 //             leave the span meanwhile: of it and that thread the last one requests a sweep.
 // Callers:    the heap's thread; HeapSweep, HeapShelve: any thread. For Process.Abandoned: any
 //             thread.
+// Long lists: a call of GetMem or FreeMem looks at no more than MostAtOnce spans, or about: the rest
+//             of Taken waits in Arriving, a sweep goes on where it ended (SweepAt). The purge
+//             thread, ProcessTrim and the end of a thread do all at once.
 // Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on
 //             Taken for the next that has it, and takes a span elsewhere, at last from the arena.
 // Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
@@ -36,7 +39,7 @@ unit LaneMM.Heap;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Types, LaneMM.Span;
 
 /// Makes an all-zero record an empty heap.
 procedure HeapFormat(Heap: PHeap);
@@ -79,9 +82,16 @@ procedure HeapRetireEmpty(Heap: PHeap);
 /// Requests another sweep (see Process.SweepWanted) when another thread has the lock, or when
 /// AwaitsFree was added.
 procedure HeapSweep(Heap: PHeap);
-/// Purges pages of current spans that hold nothing but blocks which other threads freed, or that
-/// were never used; returns the number of spans that it tried. Any thread but the heap's own.
-function HeapShelve(Heap: PHeap): Cardinal;
+/// The same for queued spans alone.
+procedure HeapSweepQueued(Heap: PHeap);
+/// The same, but for Left spans at most, from where the last call ended; Left becomes less. Returns
+/// whether it came to the last one, or another thread has the lock.
+function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
+/// Begins to purge pages of current spans that hold nothing but blocks which other threads freed,
+/// or that were never used. Any thread but the heap's own, which then calls HeapShelveEnd.
+procedure HeapShelve(Heap: PHeap; var Shelving: TShelving);
+/// Ends that for all spans of Shelving, which is empty then.
+procedure HeapShelveEnd(var Shelving: TShelving);
 /// Returns true if no two threads have had heaps at a time.
 function HeapIsOnly: Boolean;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
@@ -95,7 +105,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Span, LaneMM.Density;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Density;
 
 // ---------------------------------------------------------------------------- queues
 
@@ -129,8 +139,24 @@ begin
     SpanRaise(Span, -Span^.Bias);
 end;
 
+// Leaves Span, which leaves its queue, out of the sweep under way.
+procedure SweepWithout(Heap: PHeap; Span: PSpan);
+begin
+  if (Span = Heap^.SweepAt) and (Span = Heap^.SweepLast) then
+  begin
+    Heap^.SweepLast := nil;
+    Inc(Heap^.SweepClass);
+  end
+  else if Span = Heap^.SweepAt then
+    Heap^.SweepAt := Span^.Next
+  else if Span = Heap^.SweepLast then
+    Heap^.SweepLast := Span^.Prev;
+end;
+
 procedure QueueRemove(Heap: PHeap; Span: PSpan);
 begin
+  if Heap^.SweepLast <> nil then
+    SweepWithout(Heap, Span);
   if Span^.Bias = 0 then
     Dec(Heap^.Roomy[Span^.SizeClass]);
   if Span^.Next = Span then
@@ -150,21 +176,37 @@ begin
     QueueRemove(Heap, Result);
 end;
 
-// Moves the spans on Taken to their queues.
+// Moves spans on Taken to their queues, MostAtOnce at most.
 procedure QueueTaken(Heap: PHeap);
 var
-  Span, Next: PSpan;
+  Span: PSpan;
+  Left: Cardinal;
 begin
-  if LoadAcquire(Heap^.Taken) = 0 then
-    Exit;
-  // Acquire: see the links. Pairs with HeapTakeOver.
-  Span := PSpan(Swap(Heap^.Taken, 0));
-  while Span <> nil do
+  for Left := MostAtOnce downto 1 do
   begin
-    Next := Span^.Next;
+    if Heap^.Arriving = nil then
+    begin
+      if LoadAcquire(Heap^.Taken) = 0 then
+        Exit;
+      // Acquire: see the links. Pairs with PushTaken.
+      Heap^.Arriving := PSpan(Swap(Heap^.Taken, 0));
+    end;
+    Span := Heap^.Arriving;
+    Heap^.Arriving := Span^.Next;
     QueueAdd(Heap, Span);
-    Span := Next;
   end;
+end;
+
+// Returns whether spans are not queued yet.
+function HasArriving(Heap: PHeap): Boolean;
+begin
+  Result := (Heap^.Arriving <> nil) or (LoadAcquire(Heap^.Taken) <> 0);
+end;
+
+procedure QueueAllTaken(Heap: PHeap);
+begin
+  while HasArriving(Heap) do
+    QueueTaken(Heap);
 end;
 
 // ---------------------------------------------------------------------------- current
@@ -342,26 +384,52 @@ begin
     SpanFormat(Result, SizeClass, Heap);
 end;
 
-// Takes a span of the class from Taken; nil if none. For a thread that finds the lock taken, maybe
-// by one that never goes on: Taken would grow for ever.
+// Puts spans back that were on Taken, in front of what was pushed meanwhile.
+procedure ReturnTaken(Heap: PHeap; First: PSpan);
+var
+  Newer: PSpan;
+  Link: ^PSpan;
+begin
+  // Release: the links. Pairs with QueueTaken. Repeats only when another thread has pushed a span.
+  while not CompareAndSwap(Heap^.Taken, 0, NativeUInt(First)) do
+  begin
+    Newer := PSpan(Swap(Heap^.Taken, 0)); // few: there were none a moment ago
+    Link := @Newer;
+    while Link^ <> nil do
+      Link := @Link^^.Next;
+    Link^ := First;
+    First := Newer;
+  end;
+  WantSweep; // one that was looking meanwhile has missed them
+end;
+
+// Takes a span of the class from Taken, if it is among the first; nil if not. For a thread that
+// finds the lock taken, maybe by one that never goes on: Taken would grow for ever.
 function TakeTaken(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
-  Span, Next: PSpan;
+  First: PSpan;
+  Link: ^PSpan;
+  Left: Cardinal;
 begin
-  Result := nil;
   // Acquire: see the links. Pairs with PushTaken. Of several threads each has other spans.
-  Span := PSpan(Swap(Heap^.Taken, 0));
-  while Span <> nil do
+  First := PSpan(Swap(Heap^.Taken, 0));
+  Link := @First;
+  Left := MostAtOnce;
+  while (Link^ <> nil) and (Link^^.SizeClass <> SizeClass) and (Left > 0) do
   begin
-    Next := Span^.Next;
-    if (Result = nil) and (Span^.SizeClass = SizeClass) then
-      Result := Span
-    else
-      PushTaken(Heap, Span);
-    Span := Next;
+    Link := @Link^^.Next;
+    Dec(Left);
   end;
+  Result := Link^;
+  if Left = 0 then
+    Result := nil;
   if Result <> nil then
+  begin
+    Link^ := Result^.Next;
     EndBias(Result);
+  end;
+  if First <> nil then
+    ReturnTaken(Heap, First);
 end;
 
 // Takes a queued span of the class, or, while another thread has the lock, one that is not queued
@@ -591,8 +659,14 @@ begin
   Uncounted := nil;
   Surplus := nil;
   QueueTaken(Heap);
-  // A sweeping thread may have released the span since its last block was freed.
+  // A sweeping thread may have released the span since its last block was freed, or it is to be
+  // queued later.
   IsOurs := (OwnerOf(Span) = Heap) and (Span^.Used = 0);
+  if IsOurs and (Span^.Prev = nil) then
+  begin
+    WantSweep;
+    IsOurs := False;
+  end;
   if IsOurs and (Span^.Bias < 0) then
   begin
     IsOurs := False;
@@ -647,65 +721,128 @@ begin
   WantSweep;
 end;
 
-procedure SweepQueue(Heap: PHeap; SizeClass: Cardinal);
-var
-  Span, Next, Last: PSpan;
+procedure SweepSpan(Heap: PHeap; Span: PSpan);
 begin
-  Next := Heap^.Queues[SizeClass];
-  if Next = nil then
-    Exit;
-  Last := Next^.Prev;
-  repeat
-    Span := Next;
-    Next := Span^.Next;
-    if RemoteIsUsed(Span) or SpanIsOverdue(Span) then
-      AwaitFree(Heap, Span);
-    // No block is in use, so no thread can free one; no thread allocates from a queued span without
-    // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
-    // Where another thread shelves blocks just now, a later sweep releases the span.
-    if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) and Remove(Heap, Span) then
-      ArenaRelease(Span);
-  until Span = Last;
+  if RemoteIsUsed(Span) or SpanIsOverdue(Span) then
+    AwaitFree(Heap, Span);
+  // No block is in use, so no thread can free one; no thread allocates from a queued span without
+  // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
+  // Where another thread shelves blocks just now, a later sweep releases the span.
+  if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) and Remove(Heap, Span) then
+    ArenaRelease(Span);
 end;
 
-procedure HeapSweep(Heap: PHeap);
-var
-  SizeClass: Cardinal;
+// Returns the next span of the sweep under way, or nil and goes on to the next class.
+function NextToSweep(Heap: PHeap): PSpan;
 begin
-  if not LargeReleaseKept(Heap) then
+  Result := Heap^.SweepAt;
+  if Heap^.SweepLast = nil then
+  begin
+    Result := Heap^.Queues[Heap^.SweepClass];
+    if Result <> nil then
+      Heap^.SweepLast := Result^.Prev;
+  end;
+  if Result <> nil then
+    Heap^.SweepAt := Result^.Next;
+  if Result <> Heap^.SweepLast then
+    Exit;
+  Heap^.SweepLast := nil;
+  Inc(Heap^.SweepClass);
+end;
+
+// Sweeps queued spans, Left at most, from where the last call ended; Left becomes less. Returns
+// whether it came to the last one.
+function SweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
+var
+  Span: PSpan;
+begin
+  Result := False;
+  while Heap^.SweepClass < SizeClassCount do
+  begin
+    if Left = 0 then
+      Exit;
+    Span := NextToSweep(Heap);
+    if Span = nil then
+      Continue;
+    Dec(Left);
+    SweepSpan(Heap, Span);
+  end;
+  Heap^.SweepClass := 0;
+  Result := True;
+end;
+
+// Sweeps all queued spans.
+procedure SweepQueued(Heap: PHeap);
+var
+  Left: Cardinal;
+begin
+  Heap^.SweepLast := nil;
+  Heap^.SweepClass := 0;
+  Left := High(Left);
+  SweepSome(Heap, Left);
+end;
+
+procedure HeapSweepQueued(Heap: PHeap);
+begin
+  if not LockTry(Heap^.Lock) then
+  begin
     WantSweep;
+    Exit;
+  end;
+  QueueAllTaken(Heap);
+  SweepQueued(Heap);
+  LockLeave(Heap^.Lock);
+end;
+
+function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
+begin
+  Result := True;
   if not LockTry(Heap^.Lock) then
   begin
     WantSweep;
     Exit;
   end;
   QueueTaken(Heap);
-  for SizeClass := 0 to SizeClassCount - 1 do
-    SweepQueue(Heap, SizeClass);
+  Result := SweepSome(Heap, Left) and not HasArriving(Heap);
   LockLeave(Heap^.Lock);
 end;
 
-function HeapShelve(Heap: PHeap): Cardinal;
+procedure HeapSweep(Heap: PHeap);
+begin
+  if not LargeReleaseKept(Heap, 1) then
+    WantSweep;
+  HeapSweepQueued(Heap);
+end;
+
+procedure HeapShelve(Heap: PHeap; var Shelving: TShelving);
 var
   SizeClass: Cardinal;
   Span: PSpan;
 begin
-  Result := 0;
   if not OsPurgedIsCommitted then
     Exit;
   for SizeClass := 0 to FirstCoarseClass - 1 do
   begin
     // Any span by now, or none: SpanShelve sees to that.
     Span := Heap^.Current[SizeClass];
-    if (RemoteCount(Span) <> 0) and (SpanUsedCount(Span) = 0) then
-    begin
-      SpanShelve(Span);
-      // Its owner has left it meanwhile, as after a push. Pairs with PushTaken.
-      if not Span^.IsCurrent then
-        WantSweep;
-      Inc(Result);
-    end;
+    if (RemoteCount(Span) = 0) or (SpanUsedCount(Span) <> 0) then
+      Continue;
+    if Shelving.Count = MostAtOnce then
+      HeapShelveEnd(Shelving);
+    SpanShelve(Span, Shelving);
   end;
+end;
+
+procedure HeapShelveEnd(var Shelving: TShelving);
+var
+  Index: Cardinal;
+begin
+  SpanShelveEnd(Shelving);
+  // An owner has left its span meanwhile, as after a push. Pairs with PushTaken.
+  for Index := 1 to Shelving.Count do
+    if not Shelving.Parts[Index].Span^.IsCurrent then
+      WantSweep;
+  Shelving.Count := 0;
 end;
 
 // ---------------------------------------------------------------------------- thread end
@@ -739,12 +876,10 @@ begin
   Result := LockTry(Heap^.Lock);
   if not Result then
     Exit;
-  QueueTaken(Heap);
+  QueueAllTaken(Heap);
+  SweepQueued(Heap);
   for SizeClass := 0 to SizeClassCount - 1 do
-  begin
-    SweepQueue(Heap, SizeClass);
     MoveQueue(Heap, Process.Abandoned, SizeClass);
-  end;
   MoveCounts(Heap, Process.Abandoned);
   LockLeave(Heap^.Lock);
 end;
@@ -766,6 +901,9 @@ procedure HeapReset(Heap: PHeap);
 begin
   FillChar(Heap^.Queues, SizeOf(Heap^.Queues), 0);
   FillChar(Heap^.Roomy, SizeOf(Heap^.Roomy), 0);
+  Heap^.Arriving := nil;
+  Heap^.SweepLast := nil;
+  Heap^.SweepClass := 0;
   Heap^.Taken := 0;
   LockReset(Heap^.Lock);
 end;

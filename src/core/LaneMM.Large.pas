@@ -80,9 +80,10 @@ function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 procedure RunsLeave(Heap: PHeap);
 /// Lets the next blocks from kept runs have the heap as getter, where that is possible.
 procedure LargeUseGetter(Heap: PHeap);
-/// Releases all runs that the heap keeps. Any thread. False if its thread uses them at this moment,
-/// or another one releases them.
-function LargeReleaseKept(Heap: PHeap): Boolean;
+/// Releases all runs that Count heaps keep, MostAtOnce at most, from Heap on; fewer if it has fewer
+/// after it. Any thread. False if the thread of one uses them at this moment, or another thread
+/// releases them.
+function LargeReleaseKept(Heap: PHeap; Count: Cardinal): Boolean;
 /// The same for the heap's thread; leaves them to a thread that is about to release them.
 procedure LargeReleaseOwn(Heap: PHeap);
 /// Returns the slices of the runs that the heap keeps; may be out of date.
@@ -176,15 +177,12 @@ begin
   StoreRelease(Heap^.RunsClaimed, 0);
 end;
 
-// Claims the runs for a thread that is not the heap's. Returns whether it has them.
+// Claims the runs for a thread that is not the heap's; false if another thread has done so. After
+// OsBarrier it has them, if SectionEnds; RunsDisclaim in any case.
 function RunsClaim(Heap: PHeap): Boolean;
 begin
   // Full barrier, and OsBarrier for the heap's thread: pairs with RunsEnter.
-  if not CompareAndSwap(Heap^.RunsClaimed, 0, 1) then
-    Exit(False);
-  Result := OsBarrier and SectionEnds(Heap, nil);
-  if not Result then
-    RunsDisclaim(Heap);
+  Result := CompareAndSwap(Heap^.RunsClaimed, 0, 1);
 end;
 
 // Returns true if the heap may keep one more run of this length.
@@ -291,17 +289,49 @@ begin
   Heap^.MissedSlices := 0;
 end;
 
-function LargeReleaseKept(Heap: PHeap): Boolean;
+// Releases the runs of a heap that this thread has claimed. HasPassed: all threads have passed a
+// barrier since. Returns whether it did.
+function ReleaseClaimed(Heap: PHeap; HasPassed: Boolean): Boolean;
+begin
+  Result := HasPassed and SectionEnds(Heap, nil);
+  if Result then
+  begin
+    ReleaseRuns(Heap);
+    LargeUseGetter(Heap);
+  end;
+  RunsDisclaim(Heap);
+end;
+
+function LargeReleaseKept(Heap: PHeap; Count: Cardinal): Boolean;
+var
+  Other: PHeap;
+  Claimed: UInt64; // a bit for each heap
+  Index: Cardinal;
+  HasPassed: Boolean;
 begin
   LockRecover; // before a run is in no place, and none of the spans in use
-  if Heap^.KeptSlices = 0 then
-    Exit(True);
-  Result := RunsClaim(Heap);
-  if not Result then
-    Exit;
-  ReleaseRuns(Heap);
-  LargeUseGetter(Heap);
-  RunsDisclaim(Heap);
+  Result := True;
+  Claimed := 0;
+  Other := Heap;
+  Index := 0;
+  while (Other <> nil) and (Index < Count) do
+  begin
+    if Other^.KeptSlices <> 0 then
+      if RunsClaim(Other) then
+        Claimed := Claimed or UInt64(1) shl Index
+      else
+        Result := False;
+    Other := Other^.NextHeap;
+    Inc(Index);
+  end;
+  HasPassed := (Claimed <> 0) and OsBarrier;
+  while Claimed <> 0 do
+  begin
+    if Odd(Claimed) then
+      Result := ReleaseClaimed(Heap, HasPassed) and Result;
+    Claimed := Claimed shr 1;
+    Heap := Heap^.NextHeap;
+  end;
 end;
 
 procedure LargeReleaseOwn(Heap: PHeap);

@@ -94,6 +94,9 @@ const
 
   /// Size classes: multiples of 16 up to 256, then eight per doubling up to 8 KB, then four.
   SizeClassCount = 68;
+  /// Most spans that a call looks at in the queues of heaps, and that share one barrier of all
+  /// threads: the rest waits for the next calls, or for the purge thread.
+  MostAtOnce = 32;
   /// Slices of queued spans of a class whose free blocks a thread keeps for itself; at least one
   /// span.
   MostRoomySlices = 4;

@@ -43,20 +43,29 @@ procedure PurgeLetGo;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Large,
-  LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena,
+  LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
 procedure SweepAll;
 var
   Heap: PHeap;
+  Left: Cardinal;
 begin
   Heap := ThreadsFirstHeap;
+  Left := 0;
   while Heap <> nil do
   begin
-    HeapSweep(Heap);
+    if Left = 0 then
+    begin
+      Left := MostAtOnce;
+      if not LargeReleaseKept(Heap, Left) then
+        WantSweep;
+    end;
+    HeapSweepQueued(Heap);
     Heap := Heap^.NextHeap;
+    Dec(Left);
   end;
 end;
 
@@ -79,16 +88,19 @@ const
   ShelveShare = 8;
 var
   Tried: Cardinal;
+  Shelving: TShelving;
 begin
   Result := Heap;
   Tried := 0;
-  while (Result <> nil) and (Tried < Most) do
+  Shelving.Count := 0;
+  while (Result <> nil) and (Tried < Most) and (Shelving.Count < Most) do
   begin
     Inc(Tried);
     if Result <> OsThreadHeap then
-      Inc(Tried, HeapShelve(Result));
+      HeapShelve(Result, Shelving);
     Result := Result^.NextHeap;
   end;
+  HeapShelveEnd(Shelving);
   if Result = nil then
     Process.ShelveFrom := UnshelvedSlices + UnshelvedSlices div ShelveShare + 1;
 end;
@@ -99,25 +111,44 @@ begin
 end;
 
 // The same by parts: a thread that needs a span does no more than one at a time.
-procedure ShelvePart;
-const
-  PartSize = 64;
+procedure ShelveSome;
 var
   Heap: PHeap;
 begin
   Heap := Process.ShelveNext;
   if Heap = nil then
     Heap := ThreadsFirstHeap;
-  Process.ShelveNext := ShelveHeaps(Heap, PartSize);
+  Process.ShelveNext := ShelveHeaps(Heap, MostAtOnce);
 end;
 
-// Abandons at most MostHeaps vacant heaps before.
-procedure SweepIfWanted(MostHeaps: Cardinal);
+// Takes the request of a sweep; returns whether there was one.
+function SweepIsDue: Boolean;
 begin
-  if (LoadAcquire(Process.SweepWanted) = 0) or (Swap(Process.SweepWanted, 0) = 0) then
-    Exit;
-  ThreadsAbandonVacant(MostHeaps);
-  SweepAll;
+  Result := (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0);
+end;
+
+// Goes on with a sweep of all heaps by parts, or begins one: some heaps, and MostAtOnce spans.
+procedure SweepSome;
+const
+  HeapsAtOnce = 16;
+  VacantAtOnce = 4; // each takes as long as the end of a thread
+var
+  Heap: PHeap;
+  Left, Index: Cardinal;
+begin
+  Heap := Process.SweepNext;
+  if Heap = nil then
+  begin
+    ThreadsAbandonVacant(VacantAtOnce);
+    Heap := ThreadsFirstHeap;
+  end;
+  if not LargeReleaseKept(Heap, HeapsAtOnce) then
+    WantSweep;
+  Left := MostAtOnce;
+  for Index := 1 to HeapsAtOnce do
+    if (Heap <> nil) and HeapSweepSome(Heap, Left) then
+      Heap := Heap^.NextHeap;
+  Process.SweepNext := Heap;
 end;
 
 procedure ProcessTrim;
@@ -134,29 +165,35 @@ begin
   PurgeNotify;
 end;
 
-// Purges the memory that stayed free since the last call, empty spans of idle owners included.
+// Purges the memory that stayed free since the last call, empty spans of idle owners included. The
+// purge thread, which leaves the heaps' locks after each.
 procedure ProcessPurge;
 begin
-  SweepIfWanted(High(Cardinal));
+  if SweepIsDue then
+  begin
+    ThreadsAbandonVacant(High(Cardinal));
+    SweepAll;
+  end;
   ShelveAll;
   ArenaPurgeIdle;
 end;
 
-// Releases empty spans of idle owners, as often as that finds enough.
+// Releases empty spans of idle owners, some at a time, as often as that finds enough. The request
+// stays: the purge thread obeys it.
 procedure SweepForMore;
 const
   // A sweep that finds less than one part in this many of all memory is not repeated before memory
   // has grown by as much: the time of sweeps stays in proportion to the memory used or found.
   SweepShare = 8;
-  // A heap takes as long as the end of a thread.
-  HeapsAtOnce = 16;
 var
   Backed: NativeUInt;
 begin
   Backed := ArenaBackedSlices;
   if Backed < Process.SweepFrom then
     Exit;
-  SweepIfWanted(HeapsAtOnce);
+  SweepSome;
+  if Process.SweepNext <> nil then
+    Exit;
   Process.SweepFrom := 0;
   if ArenaWarmSlices < Backed div SweepShare then
     Process.SweepFrom := Backed + Backed div SweepShare;
@@ -164,10 +201,11 @@ end;
 
 procedure ProcessSweep;
 begin
-  if (LoadAcquire(Process.SweepWanted) <> 0) and not ArenaHasWarm then
+  if ((LoadAcquire(Process.SweepWanted) <> 0) or (Process.SweepNext <> nil))
+    and not ArenaHasWarm then
     SweepForMore;
   if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
-    ShelvePart;
+    ShelveSome;
 end;
 
 // ---------------------------------------------------------------------------- readers
@@ -309,8 +347,16 @@ begin
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   if UnseenMs < Process.PurgeDelayMs then
     Exit;
+  if SweepIsDue or (Process.SweepNext <> nil) then
+    SweepSome;
+  if Process.SweepNext <> nil then
+  begin
+    Process.ClockDue := 0; // the next call goes on with it
+    Exit;
+  end;
   Process.LookedMs := Now;
-  ProcessPurge;
+  ShelveSome;
+  ArenaPurgeIdle;
   if UnseenMs div 2 >= Process.PurgeDelayMs then
     ArenaPurge(AllSlices);
 end;

@@ -28,6 +28,19 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
 
+type
+  /// A span whose blocks are being shelved, and those of them that other threads freed.
+  TShelvingPart = record
+    Span: PSpan;        //< owner   the span
+    First: NativeUInt;  //< owner   offset of the first block
+    Count: Cardinal;    //< owner   how many
+  end;
+  /// Spans that one thread shelves blocks of at the same time.
+  TShelving = record
+    Count: Cardinal;                              //< owner   the first of Parts are in use
+    Parts: array[1..MostAtOnce] of TShelvingPart; //< owner   the spans
+  end;
+
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
 /// Makes the records of the later slices of a span lead to the first.
@@ -62,10 +75,12 @@ function SpanIsFull(Span: PSpan): Boolean;
 function SpanIsEmpty(Span: PSpan): Boolean;
 /// Returns the number of blocks in use; about, and never below 0, while other threads use the span.
 function SpanUsedCount(Span: PSpan): NativeUInt;
-/// Purges the pages of a span of one slice that hold nothing but blocks that other threads freed,
-/// and bytes that were never a block. Any thread, also when Span is no such span any more; does
-/// nothing while another thread does the same.
-procedure SpanShelve(Span: PSpan);
+/// Begins to purge the pages of a span of one slice that hold nothing but blocks that other threads
+/// freed, and bytes that were never a block. Any thread, also when Span is no such span any more;
+/// does nothing while another thread does the same. Shelving has room for one more.
+procedure SpanShelve(Span: PSpan; var Shelving: TShelving);
+/// Ends that for all spans of Shelving, after one barrier of all threads.
+procedure SpanShelveEnd(const Shelving: TShelving);
 /// Purges the pages in which no block in use lies. No thread uses the free blocks any more.
 procedure SpanPurgeFree(Span: PSpan);
 /// Returns the first block that does not look free, of a span without a block in use by its counts;
@@ -619,20 +634,32 @@ begin
     CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
 end;
 
-procedure SpanShelve(Span: PSpan);
+procedure SpanShelve(Span: PSpan; var Shelving: TShelving);
 var
-  IsCertain: Boolean;
-  Pages: Word;
   First: NativeUInt;
-  Last: PBlock;
   Count: Cardinal;
 begin
   First := RemoteShelve(Span, Count);
   if Count = 0 then
     Exit;
-  // The owner sees that blocks are being shelved, or this thread what it has carved and written to
-  // Owner. Pairs with RemoteHasShelf.
-  IsCertain := OsBarrier;
+  Inc(Shelving.Count);
+  Shelving.Parts[Shelving.Count].Span := Span;
+  Shelving.Parts[Shelving.Count].First := First;
+  Shelving.Parts[Shelving.Count].Count := Count;
+end;
+
+// Shelves the blocks of a part. IsCertain: a barrier of all threads has passed since SpanShelve.
+procedure ShelvePart(const Part: TShelvingPart; IsCertain: Boolean);
+var
+  Span: PSpan;
+  Pages: Word;
+  First: NativeUInt;
+  Last: PBlock;
+  Count: Cardinal;
+begin
+  Span := Part.Span;
+  First := Part.First;
+  Count := Part.Count;
   Pages := FreePages(Span, First, Count);
   if IsCertain then
     Span^.ShelvedPages := Pages;
@@ -643,6 +670,20 @@ begin
   Last := TakeOut(Span, First, Count);
   PurgePages(Span, Span^.ShelvedPages);
   RemoteShelveEnd(Span, First, Last, Count);
+end;
+
+procedure SpanShelveEnd(const Shelving: TShelving);
+var
+  Index: Cardinal;
+  IsCertain: Boolean;
+begin
+  if Shelving.Count = 0 then
+    Exit;
+  // An owner sees that blocks are being shelved, or this thread what it has carved and written to
+  // Owner. Pairs with RemoteHasShelf.
+  IsCertain := OsBarrier;
+  for Index := 1 to Shelving.Count do
+    ShelvePart(Shelving.Parts[Index], IsCertain);
 end;
 
 // Adds the blocks of a list, which may be damaged: no more than there are, and none outside of the

@@ -187,6 +187,13 @@ type
         Lock: TLock;                                    //< shared  of Queues
         Taken: TAtomicWord;                             //< shared  owned spans that are not yet
                                                         //  queued
+        Arriving: PSpan;                                //< lock Heap  spans that were on Taken and
+                                                        //  are to be queued next, linked by Next
+        SweepAt: PSpan;                                 //< lock Heap  of the queue being swept, the
+                                                        //  span to look at next
+        SweepLast: PSpan;                               //< lock Heap  and the last one; nil: the
+                                                        //  sweep of SweepClass has not begun
+        SweepClass: Cardinal;                           //< lock Heap  its size class
         Section: TAtomicWord;                           //< shared  what the heap's thread does with
                                                         //  Runs: the span that it frees, the heap
                                                         //  when it does anything else; or 0. That
@@ -329,6 +336,9 @@ type
         ClockDue: Cardinal;                         //< racy  calls until the clock is read again;
                                                     //  a lost countdown moves a look
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
+        SweepNext: PHeap;                           //< racy  the heap that a sweep by parts goes
+                                                    //  on with, or nil; two threads at once sweep
+                                                    //  some twice, or leave them to the next sweep
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;
                                                     //  two threads at once sweep once too often
         PurgeState: TAtomicWord;                    //< shared  see LaneMM.Purge

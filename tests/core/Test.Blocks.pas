@@ -482,7 +482,7 @@ begin
   Process.HugeFrom := 0;
   for Size in Sizes do
   begin
-    LargeReleaseKept(OsThreadHeap);
+    LargeReleaseKept(OsThreadHeap, 1);
     ProcessTrim;
     Pages := 0;
     for Index := 0 to High(Blocks) do

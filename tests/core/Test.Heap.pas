@@ -6,10 +6,11 @@ unit Test.Heap;
 interface
 
 uses
-  Test.Tools, LaneMM.Types;
+  Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
   TSpans = array[1..10] of PSpan;
+  TManySpans = array[1..MostAtOnce * 2] of PSpan;
 
   THeapTests = class(TQuietTest)
   strict private
@@ -26,6 +27,9 @@ type
     function FillSpan: PSpan;
     function BlockOf(Span: PSpan): PBlock;
     procedure FillSpans(out Spans: TSpans);
+    procedure TakeOverMany(out Spans: TManySpans);
+    function CountQueued(const Spans: TManySpans): Integer;
+    function CountInUse(const Spans: TManySpans): Integer;
     procedure PutOf(const Spans: TSpans; Heap: PHeap; Count: Integer);
     function CountOwned(const Spans: TSpans; Heap: PHeap): Integer;
     procedure PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
@@ -77,12 +81,17 @@ type
     procedure NoMoreSpansAreClaimedThanMayBeRoomy;
     procedure SpanThatBecameRoomyUnderATakenLockIsRoomyLater;
     procedure SweepLeavesRoomySpansInUse;
+    procedure CallQueuesNoMoreThanSomeSpans;
+    procedure SweepByPartsReachesEverySpan;
+    procedure SpanThatLeavesTheQueueDoesNotEndASweepByParts;
+    procedure CallLooksAtNoMoreThanSomeSpansWhileTheQueuesAreLocked;
+    procedure SpanThatIsNotQueuedYetRequestsASweepWhenItIsEmptied;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Hooks, LaneMM.Layout, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
   LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Walk, LaneMM.Heap;
 
 const
@@ -876,11 +885,130 @@ begin
   Span := FillSpan;
   Take(Mine);
   Put(Others, BlockOf(Span));
-  HeapSweep(Others);
-  Put(Others, BlockOf(Span));
+  Put(Mine, BlockOf(Span));
+  Same(RemoteCount(Span), Span^.Used, 'as many freed as counted');
   HeapSweep(Others);
   AssertTrue('owner', OwnerOf(Span) = Others);
   Same(7, SpanUsedCount(Span), 'blocks in use');
+end;
+
+// Has Others take over spans that Mine fills, by one free of each: they wait on Taken.
+procedure THeapTests.TakeOverMany(out Spans: TManySpans);
+var
+  Index: Integer;
+begin
+  SetLength(Blocks, High(Spans) * 10 + 10);
+  for Index := 1 to High(Spans) do
+    Spans[Index] := FillSpan;
+  Take(Mine);
+  for Index := 1 to High(Spans) do
+    Put(Others, BlockOf(Spans[Index]));
+end;
+
+function THeapTests.CountQueued(const Spans: TManySpans): Integer;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 1 to High(Spans) do
+    Inc(Result, Ord(Spans[Index]^.Prev <> nil));
+end;
+
+function THeapTests.CountInUse(const Spans: TManySpans): Integer;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 1 to High(Spans) do
+    Inc(Result, Ord(OwnerOf(Spans[Index]) = Others));
+end;
+
+procedure THeapTests.CallQueuesNoMoreThanSomeSpans;
+var
+  Spans: TManySpans;
+begin
+  TakeOverMany(Spans);
+  HeapNextSpan(Others, SizeToClass(OtherSize));
+  Same(MostAtOnce, CountQueued(Spans), 'queued by one call');
+  HeapNextSpan(Others, SizeToClass(OtherSize));
+  Same(MostAtOnce * 2, CountQueued(Spans), 'queued by two');
+end;
+
+// All blocks of all spans are freed by others.
+procedure THeapTests.SweepByPartsReachesEverySpan;
+var
+  Spans: TManySpans;
+  Index: Integer;
+  Left: Cardinal;
+begin
+  TakeOverMany(Spans);
+  for Index := 1 to High(Spans) do
+    PutAllOf(Spans[Index], Mine, False);
+  Left := 10;
+  AssertFalse('at the end', HeapSweepSome(Others, Left));
+  Same(0, Left, 'left');
+  Same(High(Spans) - 10, CountInUse(Spans), 'in use after ten');
+  Left := High(Spans);
+  HeapSweepSome(Others, Left);
+  Left := High(Spans);
+  AssertTrue('to the end', HeapSweepSome(Others, Left));
+  Same(0, CountInUse(Spans), 'in use');
+end;
+
+procedure THeapTests.SpanThatLeavesTheQueueDoesNotEndASweepByParts;
+var
+  Spans: TManySpans;
+  Next: PSpan;
+  Index: Integer;
+  Left: Cardinal;
+begin
+  TakeOverMany(Spans);
+  Left := 1;
+  HeapSweepSome(Others, Left);
+  Left := 1;
+  HeapSweepSome(Others, Left);
+  Next := Others^.SweepAt;
+  PutAllOf(Next, Others, False);
+  AssertTrue('left', Others^.SweepAt <> Next);
+  for Index := 1 to High(Spans) do
+    PutAllOf(Spans[Index], Mine, False);
+  Left := High(Spans);
+  HeapSweepSome(Others, Left);
+  Same(2 + MostAtOnce, CountInUse(Spans), 'in use: swept before they were empty, or queued since');
+  HeapSweepSome(Others, Left);
+  HeapSweep(Others);
+  Same(0, CountInUse(Spans), 'in use');
+end;
+
+procedure THeapTests.CallLooksAtNoMoreThanSomeSpansWhileTheQueuesAreLocked;
+var
+  Spans: TManySpans;
+  Newest: PSpan;
+begin
+  TakeOverMany(Spans);
+  Newest := PSpan(LoadAcquire(Others^.Taken));
+  LockEnter(Others^.Lock);
+  StoreRelease(Process.SweepWanted, 0);
+  HeapNextSpan(Others, SizeToClass(OtherSize));
+  LockLeave(Others^.Lock);
+  AssertTrue('the same list', PSpan(LoadAcquire(Others^.Taken)) = Newest);
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+end;
+
+procedure THeapTests.SpanThatIsNotQueuedYetRequestsASweepWhenItIsEmptied;
+var
+  Spans: TManySpans;
+  Index: Integer;
+begin
+  TakeOverMany(Spans);
+  StoreRelease(Process.SweepWanted, 0);
+  PutAllOf(Spans[1], Others, False); // the last on Taken
+  AssertTrue('in no queue', Spans[1]^.Prev = nil);
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+  HeapSweep(Others);
+  AssertTrue('released', OwnerOf(Spans[1]) <> Others);
+  for Index := 2 to High(Spans) do
+    PutAllOf(Spans[Index], Others, False);
 end;
 
 initialization

@@ -262,7 +262,7 @@ begin
   for Turn := 1 to 3 do
   begin
     KeepEach(8, LeastKept div 8);
-    LargeReleaseKept(Mine);
+    LargeReleaseKept(Mine, 1);
     Same(0, LargeKeptSlices(Mine), 'kept slices');
   end;
 end;
@@ -271,11 +271,11 @@ procedure TLargeKeptTests.HeapThatMissedRunsBeforeASweepKeepsFew;
 begin
   MissMany;
   KeepEach(8, RunPlaces);
-  LargeReleaseKept(Mine);
+  LargeReleaseKept(Mine, 1);
   while Keep(7) do;
   while Keep(6) do;
   AtMost(MostKept, LargeKeptSlices(Mine), 'kept slices');
-  LargeReleaseKept(Mine);
+  LargeReleaseKept(Mine, 1);
   while Keep(5) do;
   AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices after another sweep');
 end;
@@ -288,7 +288,7 @@ begin
   KeepEach(6, 1);
   KeepEach(2, 1);
   Same(LeastKept, LargeKeptSlices(Mine), 'kept slices at first');
-  LargeReleaseKept(Mine);
+  LargeReleaseKept(Mine, 1);
   KeepEach(4, 1);
   AssertTrue('none', RunTake(Mine, 5) = nil);
   for Length := 8 downto 2 do
@@ -305,7 +305,7 @@ begin
   StoreRelease(Mine^.RunsClaimed, 1);
   AssertTrue('none is taken', Take(3) = nil);
   AssertFalse('none is kept', Keep(3));
-  AssertFalse('not released by a third', LargeReleaseKept(Mine));
+  AssertFalse('not released by a third', LargeReleaseKept(Mine, 1));
   LargeReleaseOwn(Mine);
   Same(6, LargeKeptSlices(Mine), 'kept slices');
   Same(0, LoadAcquire(Mine^.Section), 'section');
@@ -539,7 +539,7 @@ begin
     for First := ShortestKept to LongestKept do
       for Second := First to LongestKept do
       begin
-        LargeReleaseKept(OsThreadHeap);
+        LargeReleaseKept(OsThreadHeap, 1);
         KeepBoth(Get(First)^.Start, Get(Second)^.Start);
         Best := First;
         if First < Wanted then
@@ -609,7 +609,7 @@ var
   Spans: array[0..9] of PSpan;
   Index: Integer;
 begin
-  LargeReleaseKept(OsThreadHeap);
+  LargeReleaseKept(OsThreadHeap, 1);
   for Index := 0 to High(Spans) do
     Spans[Index] := Get(3 + Index mod 6);
   FreeTen(Spans);

@@ -442,8 +442,12 @@ begin
 end;
 
 procedure TPlacesTests.Shelve;
+var
+  Shelving: TShelving;
 begin
-  HeapShelve(Mine);
+  Shelving.Count := 0;
+  HeapShelve(Mine, Shelving);
+  HeapShelveEnd(Shelving);
 end;
 
 // As often as the purge thread would.
@@ -634,7 +638,7 @@ end;
 
 procedure TPlacesTests.ReleaseKeptRuns;
 begin
-  LargeReleaseKept(Mine);
+  LargeReleaseKept(Mine, 1);
 end;
 
 procedure TPlacesTests.VerifyRunsHaveOneTaker;

@@ -87,6 +87,15 @@ begin
   Inc(Corruptions);
 end;
 
+procedure ShelveOf(Span: PSpan);
+var
+  Shelving: TShelving;
+begin
+  Shelving.Count := 0;
+  SpanShelve(Span, Shelving);
+  SpanShelveEnd(Shelving);
+end;
+
 // Gets blocks until one is the first of a new span, then the others of it.
 procedure TShelfTests.GetBlocks;
 var
@@ -185,8 +194,12 @@ begin
 end;
 
 procedure TShelfTests.Shelve;
+var
+  Shelving: TShelving;
 begin
-  HeapShelve(OwnerOf(Span));
+  Shelving.Count := 0;
+  HeapShelve(OwnerOf(Span), Shelving);
+  HeapShelveEnd(Shelving);
 end;
 
 function TShelfTests.BackedPages: NativeUInt;
@@ -253,7 +266,7 @@ begin
   FreeBlocks(6, UsedCount - 1);
   Shelve;
   AtLeast(UsedCount * BlockSize div OsPageSize, BackedPages, 'pages of a span in use');
-  SpanShelve(Span);
+  ShelveOf(Span);
   Same(1, BackedPages, 'pages');
   Same(1, SpanUsedCount(Span), 'blocks in use');
   for Index := 2 to SpanBlocks do
@@ -291,7 +304,7 @@ end;
 procedure TShelfTests.OwnersFreePutsThemOnTheFreeList;
 begin
   FreeBlocks(0, UsedCount - 2);
-  SpanShelve(Span);
+  ShelveOf(Span);
   AssertTrue('shelved', RemoteIsShelved(Span));
   Owner.Call(FreeLast);
   AssertTrue('taken', RemoteIsEmpty(Span));
@@ -332,7 +345,7 @@ begin
   Blocks[0] := nil;
   Blocks[1] := nil;
   FreeBlocks(2, UsedCount - 2);
-  SpanShelve(Span);
+  ShelveOf(Span);
   AssertTrue('shelved', RemoteIsShelved(Span));
   Owner.Call(FreeLast);
   AssertTrue('taken', RemoteIsEmpty(Span));
@@ -405,7 +418,7 @@ procedure TShelfTests.LastFreeIntoAnAbandonedSpanWithAShelfGivesItBack;
 begin
   Owner.Call(FreeLastButOne);
   FreeBlocks(0, UsedCount - 3);
-  SpanShelve(Span);
+  ShelveOf(Span);
   Same(0, RemoteCount(Span), 'blocks on the list');
   Owner.Free;
   Owner := nil;
@@ -446,7 +459,7 @@ begin
   Owner.Call(FreeLast);
   AssertTrue('the next free looks again', Span^.Owner <> OwnerOf(Span));
   AssertFalse('life ended', RemoteEndLife(Span));
-  SpanShelve(Span);
+  ShelveOf(Span);
   AssertFalse('empty', SpanIsEmpty(Span));
   PutBack(First, Count);
   Same(UsedCount - 1, RemoteCount(Span), 'blocks on the list');
@@ -524,7 +537,7 @@ begin
   repeat
     This := PSpan(LoadAcquire(Current));
     if This <> nil then
-      SpanShelve(This);
+      ShelveOf(This);
   until LoadAcquire(Passed[PassCount - 1]) <> 0;
 end;
 

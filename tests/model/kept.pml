@@ -7,10 +7,11 @@
  *     RunsLeave: StoreRelease Section
  *     SectionEnds: LoadAcquire Section
  *     RunsDisclaim: StoreRelease RunsClaimed
- *     RunsClaim: CompareAndSwap RunsClaimed OsBarrier SectionEnds RunsDisclaim
+ *     RunsClaim: CompareAndSwap RunsClaimed
  *     EndByGetter: RunsEnter RemoteEndOwnLife RunsLeave
  *     EndByOther: RemoteMark OsBarrier SectionEnds RemoteEndMarked
- *     LargeReleaseKept: LockRecover RunsClaim RunsDisclaim
+ *     LargeReleaseKept: LockRecover RunsClaim OsBarrier ReleaseClaimed
+ *     ReleaseClaimed: SectionEnds RunsDisclaim
  *   LaneMM.RemoteList
  *     RemoteTryEndLife: CompareAndSwap Remote
  *     RemoteEndOwnLife: LoadAcquire Remote StoreRelease Remote
@@ -358,7 +359,7 @@ proctype Sweeper() {
 #ifdef SWEEP_BLIND
   :: true ->
 #else
-  :: Memory[Section] == 0 ->                                   /* SectionEnds */
+  :: Memory[Section] == 0 ->                                   /* ReleaseClaimed: SectionEnds */
 #endif
     n = Memory[Count];
     do

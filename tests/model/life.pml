@@ -37,7 +37,7 @@
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
  *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
- *     TakeTaken: Swap Taken PushTaken EndBias
+ *     TakeTaken: Swap Taken EndBias ReturnTaken
  *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
  *     HeapNewSpan: SpanFormat
  *     HeapNextSpan: RetireCurrent ServingSpan SetCurrent
@@ -55,12 +55,16 @@
  *     EndLife: RemoteEndLife Owner:=
  *     Remove: EndLife QueueRemove
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used MakeRoomy SpanUncountedBlock
- *       Remove LockLeave HandOver GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used WantSweep MakeRoomy
+ *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
  *     GiveBack: WantSweep ArenaRelease
- *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
- *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     QueueAllTaken: HasArriving QueueTaken
+ *     HasArriving: LoadAcquire Taken
+ *     ReturnTaken: CompareAndSwap Taken Swap Taken WantSweep
+ *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
+ *     HeapSweepQueued: LockTry WantSweep QueueAllTaken LockLeave
+ *     HeapSweep: LargeReleaseKept WantSweep HeapSweepQueued
+ *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *     MoveQueue: QueueTake HandOver
  *     QueueTake: QueueRemove
@@ -153,6 +157,7 @@ byte Held;             /* 1: current, and its last free is not noticed */
 /* Heaps */
 byte Queued;           /* set of heaps that have the span in a queue */
 byte Taken;            /* set of heaps that have it on Taken */
+byte Arriving;         /* set of heaps that are to queue it */
 byte Locks;            /* set of heaps whose lock is taken */
 byte VacantHeaps;      /* set of heaps */
 
@@ -202,10 +207,27 @@ inline ExpectRoom(h) {
   }
 }
 
+/* Under the lock: some spans of many, so this one or not. */
 inline QueueTaken(h) {
+  atomic {
+    if
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); Arriving = Arriving | Bit(h)
+    :: else
+    fi;
+    if
+    :: Arriving & Bit(h) -> Arriving = Arriving & ~Bit(h); QueueAdd(h)
+    :: true
+    fi
+  }
+}
+
+inline QueueAllTaken(h) {
   d_step {
     if
-    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); QueueAdd(h)
+    :: (Taken | Arriving) & Bit(h) ->                          /* HasArriving */
+      Taken = Taken & ~Bit(h);
+      Arriving = Arriving & ~Bit(h);
+      QueueAdd(h)
     :: else
     fi
   }
@@ -213,7 +235,8 @@ inline QueueTaken(h) {
 
 /* LockTry, then QueueTaken: what other threads push in between might as well come before. */
 inline LockTry(h, ok) {
-  d_step {
+  atomic {
+    true;
     if
     :: (Locks & Bit(h)) == 0 -> Locks = Locks | Bit(h); ok = true; QueueTaken(h)
     :: else -> ok = false
@@ -347,11 +370,15 @@ inline SetCurrent(h) {
 inline TakeTaken(h) {
   d_step {
     if
-    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); found = true;    /* Swap */
-      Used = Used + Bias; Bias = 0
-    :: else
+    :: Taken & Bit(h) -> Taken = Taken & ~Bit(h); ok = true        /* Swap */
+    :: else -> ok = false
     fi
-  }
+  };
+  if
+  :: ok -> found = true; EndBias()
+  :: ok -> Taken = Taken | Bit(h)                              /* not among the first: ReturnTaken */
+  :: else
+  fi
 }
 
 /* TakeQueued; Reclaim without the first check. */
@@ -504,6 +531,7 @@ inline HeapEmptied(h) {
 #else
     ok = (Owner == h);
     if :: ok -> ok = (Used == 0) :: else fi;
+    if :: ok -> ok = ((Queued & Bit(h)) != 0) :: else fi;
     if
     :: ok && Bias == 0 -> Remove(h)
     :: else
@@ -534,7 +562,7 @@ inline RequeueOverdue(h) {
   fi
 }
 
-inline SweepQueue(h) {
+inline SweepSpan(h) {
   if
   :: Queued & Bit(h) ->
     /* SpanIsEmpty: Used, then RemoteFreedCount. SpanUncountedBlock is for wrong programs. */
@@ -559,10 +587,10 @@ inline SweepQueue(h) {
   fi
 }
 
-inline HeapSweep(h) {
+inline HeapSweepQueued(h) {
 #ifdef SWEEP_UNLOCKED
   skip;
-  SweepQueue(h)
+  SweepSpan(h)
 #else
 #ifdef SWEEP_NO_TAKEN
   d_step { ok = !(Locks & Bit(h)); Locks = Locks | Bit(h) };
@@ -570,7 +598,11 @@ inline HeapSweep(h) {
   LockTry(h, ok);
 #endif
   if
-  :: ok -> MayStop(); SweepQueue(h); LockLeave(h)
+  :: ok ->
+#ifndef SWEEP_NO_TAKEN
+    QueueAllTaken(h);
+#endif
+    MayStop(); SweepSpan(h); LockLeave(h)
   :: else
   fi
 #endif
@@ -595,7 +627,8 @@ inline HeapAbandonQueued(h) {
 #endif
   if
   :: ok ->
-    SweepQueue(h);
+    QueueAllTaken(h);
+    SweepSpan(h);
     if                                                         /* MoveQueue */
     :: Queued & Bit(h) -> QueueRemove(h); HandOver(Abandoned)
     :: else
@@ -827,9 +860,9 @@ proctype Sweeper() {
   bool ok;
   bool stops = true;
   do
-  :: HeapSweep(1)
-  :: HeapSweep(2)
-  :: HeapSweep(Abandoned)
+  :: HeapSweepQueued(1)
+  :: HeapSweepQueued(2)
+  :: HeapSweepQueued(Abandoned)
   :: VacantHeaps != 0 -> ThreadsAbandonVacant()
   :: break
   od;
@@ -865,9 +898,9 @@ init {
   fi;
   ThreadsAbandonVacant();
   Law(7, !Live || Owner == Abandoned || Alive[Owner]);
-  HeapSweep(1);
-  HeapSweep(2);
-  HeapSweep(Abandoned);
+  HeapSweepQueued(1);                                          /* HeapSweep */
+  HeapSweepQueued(2);
+  HeapSweepQueued(Abandoned);
   d_step {
     Law(0, NobodyUses && Locks == 0);
     Law(4, !Live || (Carved -> (FreeList | Remote) == All : FreeList == 0));
@@ -875,7 +908,7 @@ init {
     Law(4, !Live || Used + Bias == Count(Remote) + Held);
     Law(5, !Live || IsCurrent == 0 || Owner == IsCurrent);
     Law(6, !Live || IsCurrent != 0 && Alive[IsCurrent]);
-    Law(0, Queued == 0 && Taken == 0 && !GivenUp && (Live || IsCurrent == 0))
+    Law(0, Queued == 0 && Taken == 0 && Arriving == 0 && !GivenUp && (Live || IsCurrent == 0))
   };
 stop:
   skip

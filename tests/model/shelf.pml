@@ -16,8 +16,10 @@
  *       FirstOf
  *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
  *   LaneMM.Span
- *     SpanShelve: RemoteShelve OsBarrier FreePages ShelvedPages:= ShelvedPages WarnOwner
- *       ReleaseFence TakeOut PurgePages ShelvedPages RemoteShelveEnd
+ *     SpanShelveEnd: OsBarrier ShelvePart
+ *     ShelvePart: FreePages ShelvedPages:= ShelvedPages WarnOwner ReleaseFence TakeOut PurgePages
+ *       ShelvedPages RemoteShelveEnd
+ *     SpanShelve: RemoteShelve
  *     FreePages: Link
  *     WarnOwner: Owner CompareAndSwap Owner
  *     TakeOut: Link ShelvedPages RemoteShelfHas Link:= Link:=
@@ -121,7 +123,7 @@ bool OwnerDone;
 
 /* ------------------------------------------------------------------------------- shelving */
 
-/* SpanShelve: RemoteShelve, FreePages, WarnOwner, TakeOut, PurgePages, RemoteShelveEnd. */
+/* SpanShelve: RemoteShelve; SpanShelveEnd, ShelvePart: FreePages, WarnOwner, TakeOut, PurgePages, RemoteShelveEnd. */
 inline RemoteShelve() {
   d_step { l = Remote; s = State };
   d_step {                                                     /* CompareAndSwap */

@@ -4,14 +4,15 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Purge
- *     RunThread: OsWaitMs PurgeState WantSweep HasWork CompareAndSwap PurgeState HasWork CompareAndSwap
- *       PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
+ *     RunThread: OsWaitMs PurgeState ProcessPurge WantSweep HasWork CompareAndSwap PurgeState HasWork
+ *       CompareAndSwap PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
  *     HasWork: LoadAcquire SweepWanted ArenaHasWarm
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       LoadAcquire SweepWanted LoadAcquire PurgeState
  *     PurgeTick: WakeThread
  *     PurgeNotify: WakeThread HeapRetireAll
- *     SweepIfWanted: LoadAcquire SweepWanted Swap SweepWanted ThreadsAbandonVacant
+ *     SweepIsDue: LoadAcquire SweepWanted Swap SweepWanted
+ *     ProcessPurge: SweepIsDue ThreadsAbandonVacant ArenaPurgeIdle
  *     NotifyOfEnd: Swap PurgeState OsWake PurgeState WantSweep PurgeNotify
  *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
@@ -20,15 +21,17 @@
  *     EndCurrent: IsCurrent:= Used-
  *     EndLife: RemoteEndLife Owner:=
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used MakeRoomy SpanUncountedBlock
- *       Remove LockLeave HandOver GiveBack
+ *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used WantSweep MakeRoomy
+ *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
  *     GiveBack: WantSweep ArenaRelease
  *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
  *     AwaitFree: Owner CompareAndSwap Owner WantSweep
- *     HeapSweep: LargeReleaseKept WantSweep LockTry WantSweep QueueTaken SweepQueue LockLeave
- *     SweepQueue: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
+ *     HeapSweep: LargeReleaseKept WantSweep HeapSweepQueued
+ *     HeapSweepQueued: LockTry WantSweep QueueAllTaken LockLeave
+ *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
- *     HeapShelve: RemoteCount SpanShelve IsCurrent WantSweep
+ *     HeapShelve: RemoteCount HeapShelveEnd SpanShelve
+ *     HeapShelveEnd: SpanShelveEnd IsCurrent WantSweep
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     HeapTakeOver: ExpectRoom HandOver
@@ -37,7 +40,7 @@
  *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
- *     HeapAbandonQueued: LockTry QueueTaken SweepQueue MoveQueue LockLeave
+ *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *   LaneMM.Threads
  *     Vacate: StackPush VacantHeaps
@@ -100,6 +103,7 @@ bool ShardLock;
 bool HeapLock[2];                   /* heap 0: the owner's; 1: Process.Abandoned's */
 byte At;                            /* heap whose queue has the span; 2 none */
 byte Taken;                         /* heap that has it on Taken; 2 none */
+byte Arriving;                      /* heap that is to queue it; 2 none */
 bool GivenUp;
 bool VacantHeaps;                   /* heap 0 is vacant */
 bool Ended;                         /* ghost: its thread has ended */
@@ -200,7 +204,7 @@ inline ArenaRelease() {
 /* ------------------------------------------------------------------------------- heaps */
 
 /* Under the heap's lock. */
-inline SweepQueue(h) {
+inline SweepSpan(h) {
   if
   :: At == h ->
 #ifndef NO_AWAIT
@@ -231,22 +235,36 @@ inline SweepQueue(h) {
   fi
 }
 
-/* LockTry, then QueueTaken. */
+/* LockTry, then QueueAllTaken. */
 inline LockTry(h) {
   d_step {
     r = !HeapLock[h];
     HeapLock[h] = true;
     if
-    :: r && Taken == h -> Taken = Nowhere; At = h              /* QueueTaken */
+    :: r && (Taken == h || Arriving == h) -> Taken = Nowhere; Arriving = Nowhere; At = h
     :: else
     fi
   }
 }
 
-inline HeapSweep(h) {
+/* LockTry, then QueueTaken, of some of many. */
+inline LockTrySome(h) {
+  atomic {
+    r = !HeapLock[h];
+    HeapLock[h] = true;
+    if
+    :: r && (Taken == h || Arriving == h) -> Taken = Nowhere; Arriving = Nowhere; At = h
+    :: r && Taken == h -> Taken = Nowhere; Arriving = h
+    :: else
+    fi
+  }
+}
+
+/* HeapSweep is this; its kept runs are not modelled. */
+inline HeapSweepQueued(h) {
   LockTry(h);
   if
-  :: r -> SweepQueue(h); HeapLock[h] = false
+  :: r -> SweepSpan(h); HeapLock[h] = false
   :: else ->
 #ifndef SWEEP_SILENT
     WantSweep()
@@ -311,12 +329,13 @@ inline HeapEmptied() {
   if
   :: IsCurrent -> CurrentEmptied()
   :: else ->
-    LockTry(0);
+    LockTrySome(0);
     if
     :: r ->
       r = (Owner == 0 && Used == 0);
       if
-      :: r && Bias != 0 ->
+      :: r && At != 0 -> r = false; HeapLock[0] = false; WantSweep(); r = false
+      :: r && At == 0 && Bias != 0 ->
         MakeRoomy();
         HeapLock[0] = false;
         if :: r -> HandOver(1) :: else fi
@@ -364,7 +383,7 @@ inline HeapAbandonQueued() {
   LockTry(0);
   if
   :: r ->
-    SweepQueue(0);
+    SweepSpan(0);
     if                                                         /* MoveQueue */
     :: At == 0 ->
       d_step { At = Nowhere; Used = Used + Bias; Bias = 0 };
@@ -429,9 +448,11 @@ proctype OwnerThread() {
       d_step { Used = Used - s; s = 0 };
       if                                                       /* RequeueOverdue */
       :: Bias != 0 && (Used == 0 || Used > 2) ->
-        LockTry(0);
+        LockTrySome(0);
         if
-        :: r -> Used = Used + Bias; Bias = 0; HeapLock[0] = false
+        :: r ->
+          if :: At == 0 -> Used = Used + Bias; Bias = 0 :: else fi;
+          HeapLock[0] = false
         :: else -> WantSweep()
         fi
       :: else
@@ -492,8 +513,8 @@ proctype Trimmer() {                                           /* ProcessTrim */
 #endif
   byte s, u;
   ThreadsAbandonVacant(); r = false;
-  HeapSweep(0);
-  HeapSweep(1);
+  HeapSweepQueued(0);
+  HeapSweepQueued(1);
 #ifndef TRIM_SILENT
   Notify()
 #endif
@@ -536,7 +557,7 @@ proctype Shelver() {                                           /* HeapShelve */
       fi
     :: else
     fi;
-#ifndef SHELVE_SILENT
+#ifndef SHELVE_SILENT                                            /* HeapShelveEnd */
     if :: !IsCurrent -> WantSweep() :: else fi;
 #endif
     Notify()
@@ -545,7 +566,7 @@ proctype Shelver() {                                           /* HeapShelve */
 }
 
 /* Kept runs (GiveBack, and the WantSweep of this thread for them) are not modelled. */
-proctype PurgeThread() {                                       /* RunThread */
+proctype PurgeThread() {                                       /* RunThread, ProcessPurge */
   bool r;
 #ifdef WANT_BY_STORE
   bool late;
@@ -553,11 +574,11 @@ proctype PurgeThread() {                                       /* RunThread */
   byte s, u;
   do
   :: !InFree ->                                                /* OsWaitMs */
-    r = SweepWanted;                                           /* SweepIfWanted */
+    r = SweepWanted;                                           /* SweepIsDue */
     if
     :: r ->
       d_step { r = SweepWanted; SweepWanted = false };         /* Swap */
-      if :: r -> ThreadsAbandonVacant(); HeapSweep(0); HeapSweep(1) :: else fi
+      if :: r -> ThreadsAbandonVacant(); HeapSweepQueued(0); HeapSweepQueued(1) :: else fi
     :: else
     fi;
     d_step { r = !ShardLock; ShardLock = true };               /* ArenaPurgeIdle, TakeOldest: Enter */
@@ -596,6 +617,7 @@ init {
     Used = 1;
     At = Nowhere;
     Taken = Nowhere;
+    Arriving = Nowhere;
     if
 #ifndef TAKE_OVER_SILENT            /* the others would only take time */
     :: IsCurrent = true;
