@@ -11,7 +11,7 @@ program LockSections;
 
 uses
   LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Atomic, LaneMM.Arena, LaneMM.Frontier, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
+  LaneMM.Atomic, LaneMM.Arena, LaneMM.Frontier, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
   TKind = (kiShard, kiHeap, kiAbandoned, kiSamples, kiRuns);
@@ -23,10 +23,10 @@ const
     'Observe.SampleLock', 'THeap.RunsClaimed');
   // Every routine that takes one of these locks. LaneMM.Arena.ShardLeave takes one again only
   // where another thread came in between.
-  Takers: array[0..11] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
+  Takers: array[0..13] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
     'Arena.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
-    'Heap.HeapSweep', 'Heap.HeapAbandonQueued', 'Sampler.BlockForSample',
-    'Large.LargeReleaseKept');
+    'Heap.HeapSweepQueued', 'Heap.HeapSweepSome', 'Heap.RequeueOverdue', 'Heap.HeapAbandonQueued',
+    'Sampler.BlockForSample', 'Large.LargeReleaseKept');
   NoPurgeThread = 3;       // a value of Process.PurgeState
   Free = 0;
   Taken = 1;
@@ -233,11 +233,17 @@ end;
 
 // Spans of a thread all blocks of which another one has freed.
 procedure SweepSpans(Count: Integer);
+var
+  Left: Cardinal;
 begin
   Others := FullSpans(Count);
   FreeSome(Others, 0, BlocksPerSpan);
   FreeElsewhere;
   Purge;
+  StepsWatch;
+  Left := MostAtOnce;
+  HeapSweepSome(OsThreadHeap, Left);
+  StepsPass;
 end;
 
 // A span with Count blocks, of which other threads have freed all but the last one.
@@ -382,7 +388,7 @@ const
       Work: TryRuns),
     (Item: 'span that is queued'; Kind: kiHeap; Taker: 'Heap.TakeQueued'; Few: 10; Many: 30;
       Work: QueueSpans),
-    (Item: 'span of 32 blocks that is swept'; Kind: kiHeap; Taker: 'Heap.HeapSweep'; Few: 10;
+    (Item: 'span of 32 blocks that is swept'; Kind: kiHeap; Taker: 'Heap.HeapSweepQueued'; Few: 10;
       Many: 30; Work: SweepSpans),
     (Item: 'block of an empty span'; Kind: kiHeap; Taker: 'Heap.HeapEmptied'; Few: 512; Many: 2048;
       Work: EmptyShared),
