@@ -1,10 +1,9 @@
 /// The spans of one heap: the current span of each class, the queues of the others.
 //
-// Owns:       THeap.Current, Queues, Taken; TSpan.Next and Prev of queued spans; TSpan.IsCurrent.
-// Invariants: an owned span is current, or in its class's queue, or on Taken. Queues are rings:
-//             the first span's Prev is the last; a span in no queue has no Prev. Each queued span
-//             can serve a block. A span without a free block is given up, so that an idle owner
-//             hoards nothing.
+// Owns:       THeap.Current, Taken; TSpan.Bias and IsCurrent.
+// Invariants: an owned span is current, or in its class's queue (LaneMM.Queues), or on its way
+//             there (Taken, Arriving). Each queued span can serve a block. A span without a free
+//             block is given up, so that an idle owner hoards nothing.
 // Sharing:    the first thread that frees a block of a given-up span takes it over, and frees the
 //             others without an atomic operation. For each span it keeps a Bias below 0, so that
 //             its free takes the slow path when the span has become roomy: an eighth of its blocks
@@ -25,13 +24,14 @@
 //             leave the span meanwhile: of it and that thread the last one requests a sweep.
 // Callers:    the heap's thread; HeapSweep, HeapShelve: any thread. For Process.Abandoned: any
 //             thread.
-// Long lists: a call of GetMem or FreeMem looks at no more than MostAtOnce spans, or about: the rest
-//             of Taken waits in Arriving, a sweep goes on where it ended (SweepAt). The purge
-//             thread, ProcessTrim and the end of a thread do all at once.
+// Long lists: a call of GetMem or FreeMem looks at MostAtOnce spans, or about: the rest of Taken
+//             waits in Arriving, a sweep goes on where it ended (SweepAt). The purge thread,
+//             ProcessTrim and the end of a thread do all at once.
 // Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on
 //             Taken for the next that has it, and takes a span elsewhere, at last from the arena.
-// Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class:
-//             Berger et al., "Hoard: A Scalable Memory Allocator", ASPLOS 2000.
+// Source:     giving up full spans: Leijen, mimalloc 3 (abandoned pages); queues per class, and
+//             leaving spans with many free blocks to all: Berger et al., "Hoard: A Scalable
+//             Memory Allocator", ASPLOS 2000.
 unit LaneMM.Heap;
 
 {$I ../LaneMM.inc}
@@ -105,109 +105,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Large, LaneMM.Density;
-
-// ---------------------------------------------------------------------------- queues
-
-// Adds a roomy span as the first, any other one as the last.
-procedure QueueAdd(Heap: PHeap; Span: PSpan);
-var
-  First: PSpan;
-begin
-  First := Heap^.Queues[Span^.SizeClass];
-  if First = nil then
-    First := Span
-  else
-    Span^.Prev := First^.Prev;
-  if First = Span then
-    Span^.Prev := Span;
-  Span^.Next := First;
-  Span^.Prev^.Next := Span;
-  First^.Prev := Span;
-  if Span^.Bias = 0 then
-  begin
-    First := Span;
-    Inc(Heap^.Roomy[Span^.SizeClass]);
-  end;
-  Heap^.Queues[Span^.SizeClass] := First;
-end;
-
-// Makes Bias 0, of a span that is in no queue. The owner.
-procedure EndBias(Span: PSpan);
-begin
-  if Span^.Bias < 0 then
-    SpanRaise(Span, -Span^.Bias);
-end;
-
-// Leaves Span, which leaves its queue, out of the sweep under way.
-procedure SweepWithout(Heap: PHeap; Span: PSpan);
-begin
-  if (Span = Heap^.SweepAt) and (Span = Heap^.SweepLast) then
-  begin
-    Heap^.SweepLast := nil;
-    Inc(Heap^.SweepClass);
-  end
-  else if Span = Heap^.SweepAt then
-    Heap^.SweepAt := Span^.Next
-  else if Span = Heap^.SweepLast then
-    Heap^.SweepLast := Span^.Prev;
-end;
-
-procedure QueueRemove(Heap: PHeap; Span: PSpan);
-begin
-  if Heap^.SweepLast <> nil then
-    SweepWithout(Heap, Span);
-  if Span^.Bias = 0 then
-    Dec(Heap^.Roomy[Span^.SizeClass]);
-  if Span^.Next = Span then
-    Heap^.Queues[Span^.SizeClass] := nil
-  else if Heap^.Queues[Span^.SizeClass] = Span then
-    Heap^.Queues[Span^.SizeClass] := Span^.Next;
-  Span^.Prev^.Next := Span^.Next;
-  Span^.Next^.Prev := Span^.Prev;
-  Span^.Prev := nil;
-  EndBias(Span);
-end;
-
-function QueueTake(Heap: PHeap; SizeClass: Cardinal): PSpan;
-begin
-  Result := Heap^.Queues[SizeClass];
-  if Result <> nil then
-    QueueRemove(Heap, Result);
-end;
-
-// Moves spans on Taken to their queues, MostAtOnce at most.
-procedure QueueTaken(Heap: PHeap);
-var
-  Span: PSpan;
-  Left: Cardinal;
-begin
-  for Left := MostAtOnce downto 1 do
-  begin
-    if Heap^.Arriving = nil then
-    begin
-      if LoadAcquire(Heap^.Taken) = 0 then
-        Exit;
-      // Acquire: see the links. Pairs with PushTaken.
-      Heap^.Arriving := PSpan(Swap(Heap^.Taken, 0));
-    end;
-    Span := Heap^.Arriving;
-    Heap^.Arriving := Span^.Next;
-    QueueAdd(Heap, Span);
-  end;
-end;
-
-// Returns whether spans are not queued yet.
-function HasArriving(Heap: PHeap): Boolean;
-begin
-  Result := (Heap^.Arriving <> nil) or (LoadAcquire(Heap^.Taken) <> 0);
-end;
-
-procedure QueueAllTaken(Heap: PHeap);
-begin
-  while HasArriving(Heap) do
-    QueueTaken(Heap);
-end;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Arena, LaneMM.Large,
+  LaneMM.Density;
 
 // ---------------------------------------------------------------------------- current
 
@@ -730,24 +629,6 @@ begin
   // Where another thread shelves blocks just now, a later sweep releases the span.
   if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) and Remove(Heap, Span) then
     ArenaRelease(Span);
-end;
-
-// Returns the next span of the sweep under way, or nil and goes on to the next class.
-function NextToSweep(Heap: PHeap): PSpan;
-begin
-  Result := Heap^.SweepAt;
-  if Heap^.SweepLast = nil then
-  begin
-    Result := Heap^.Queues[Heap^.SweepClass];
-    if Result <> nil then
-      Heap^.SweepLast := Result^.Prev;
-  end;
-  if Result <> nil then
-    Heap^.SweepAt := Result^.Next;
-  if Result <> Heap^.SweepLast then
-    Exit;
-  Heap^.SweepLast := nil;
-  Inc(Heap^.SweepClass);
 end;
 
 // Sweeps queued spans, Left at most, from where the last call ended; Left becomes less. Returns

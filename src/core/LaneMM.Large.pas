@@ -80,9 +80,8 @@ function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 procedure RunsLeave(Heap: PHeap);
 /// Lets the next blocks from kept runs have the heap as getter, where that is possible.
 procedure LargeUseGetter(Heap: PHeap);
-/// Releases all runs that Count heaps keep, MostAtOnce at most, from Heap on; fewer if it has fewer
-/// after it. Any thread. False if the thread of one uses them at this moment, or another thread
-/// releases them.
+/// Releases all runs that Count heaps keep, from Heap on, MostAtOnce at most. Any thread. False if
+/// the thread of one uses them at this moment, or another thread releases them.
 function LargeReleaseKept(Heap: PHeap; Count: Cardinal): Boolean;
 /// The same for the heap's thread; leaves them to a thread that is about to release them.
 procedure LargeReleaseOwn(Heap: PHeap);

@@ -28,7 +28,6 @@
  *     RemoteFreedCount: LoadAcquire Remote CountOf
  *     RemoteIsEmpty: LoadAcquire Remote
  *   LaneMM.Heap
- *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
  *     SetCurrent: IsCurrent:= SetOwner SpanRaise
  *     EndCurrent: IsCurrent:= Used-
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
@@ -42,7 +41,6 @@
  *     HeapNewSpan: SpanFormat
  *     HeapNextSpan: RetireCurrent ServingSpan SetCurrent
  *     ExpectRoom: Owner OwnerOf SpanExpect
- *     EndBias: SpanRaise
  *     HandOver: SetOwner PushTaken
  *     MakeRoomy: QueueRemove QueueAdd QueueRemove
  *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
@@ -58,8 +56,6 @@
  *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used WantSweep MakeRoomy
  *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
  *     GiveBack: WantSweep ArenaRelease
- *     QueueAllTaken: HasArriving QueueTaken
- *     HasArriving: LoadAcquire Taken
  *     ReturnTaken: CompareAndSwap Taken Swap Taken WantSweep
  *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
  *     HeapSweepQueued: LockTry WantSweep QueueAllTaken LockLeave
@@ -67,9 +63,6 @@
  *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *     MoveQueue: QueueTake HandOver
- *     QueueTake: QueueRemove
- *     QueueAdd:
- *     QueueRemove: EndBias
  *   LaneMM.Arena
  *     ArenaRelease: LockRecover Release
  *   LaneMM.Allocate
@@ -92,6 +85,14 @@
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
+ *   LaneMM.Queues
+ *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
+ *     EndBias: SpanRaise
+ *     QueueAllTaken: HasArriving QueueTaken
+ *     HasArriving: LoadAcquire Taken
+ *     QueueTake: QueueRemove
+ *     QueueAdd:
+ *     QueueRemove: EndBias
  *
  * Threads: 1 allocates, frees, hands blocks to 2 and 3, and may end at any time; 2 has a heap, frees,
  * allocates once, and may end at any time (with -DBegins it is a thread that begins while 1 is at work: it
