@@ -110,14 +110,12 @@ var
 begin
   for Left := MostAtOnce downto 1 do
   begin
-    if Heap^.Arriving = nil then
-    begin
-      if LoadAcquire(Heap^.Taken) = 0 then
-        Exit;
-      // Acquire: see the links. Pairs with PushTaken.
+    // Acquire: see the links. Pairs with PushTaken.
+    if (Heap^.Arriving = nil) and (LoadAcquire(Heap^.Taken) <> 0) then
       Heap^.Arriving := PSpan(Swap(Heap^.Taken, 0));
-    end;
     Span := Heap^.Arriving;
+    if Span = nil then
+      Exit; // or a thread without the lock has taken them (TakeTaken)
     Heap^.Arriving := Span^.Next;
     QueueAdd(Heap, Span);
   end;
