@@ -183,6 +183,8 @@ for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH
 do
   breaks wake 1 "$Mutation"
 done
+holds wake -DRoomy
+breaks wake 1 OVERDUE_SILENT -DRoomy
 breaks wake 2 KEPT_FORGOTTEN
 breaks wake 2 ENDED_SILENT
 breaks wake 2 VACATE_SILENT

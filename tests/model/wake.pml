@@ -254,7 +254,9 @@ inline LockTrySome(h) {
     HeapLock[h] = true;
     if
     :: r && (Taken == h || Arriving == h) -> Taken = Nowhere; Arriving = Nowhere; At = h
+#ifdef Roomy
     :: r && Taken == h -> Taken = Nowhere; Arriving = h
+#endif
     :: else
     fi
   }
@@ -618,6 +620,9 @@ init {
     At = Nowhere;
     Taken = Nowhere;
     Arriving = Nowhere;
+#ifdef Roomy                        /* the owner's free makes a queued span roomy */
+    At = 0; Bias = 1; run Remover();
+#else
     if
 #ifndef TAKE_OVER_SILENT            /* the others would only take time */
     :: IsCurrent = true;
@@ -627,10 +632,11 @@ init {
 #else                               /* one of them: both take four times as long */
       if :: Held = 1; Used++ :: Used++; run Remover() :: true fi
 #endif
-    :: At = 0; if :: Used++; if :: Bias = 1; Used-- :: true fi; run Remover() :: true fi
+    :: At = 0; if :: Used++; run Remover() :: true fi
 #endif
     :: GivenUp = true; Owner = Nowhere; Used++; run Remover()
     fi;
+#endif
 #ifdef Both
     run Trimmer(); run Taker(); run Shelver();
 #else
