@@ -345,15 +345,11 @@ begin
   Process.ClockDue := ClockInterval;
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
+  // A request during a sweep is for the next one.
+  if (Process.SweepNext <> nil) or (UnseenMs >= Process.PurgeDelayMs) and SweepIsDue then
+    SweepSome;
   if UnseenMs < Process.PurgeDelayMs then
     Exit;
-  if SweepIsDue or (Process.SweepNext <> nil) then
-    SweepSome;
-  if Process.SweepNext <> nil then
-  begin
-    Process.ClockDue := 0; // the next call goes on with it
-    Exit;
-  end;
   Process.LookedMs := Now;
   ShelveSome;
   ArenaPurgeIdle;
