@@ -685,7 +685,7 @@ var
 begin
   Skipped := 0;
   if SliceCount >= HugeSlices then
-    Skipped := SliceCount - (HugeSlices - 1);
+    Skipped := NativeUInt(SliceCount - (HugeSlices - 1));
   if Span^.IsHuge then
   begin
     AdviseHuge(Span, Skipped, False);
