@@ -321,12 +321,13 @@ end;
 
 type
   PTakenTable = ^TTakenTable;
+  TTakenRange = record
+    First: TAtomicWord;        //< shared  address of a range, or 0
+    Size: NativeUInt;          //< owner   its bytes; the thread that took it
+  end;
   TTakenTable = record
     Next: PTakenTable;         //< const   the table before it
-    Ranges: array[0..OsPageSize div (2 * SizeOf(Pointer)) - 2] of record
-      First: TAtomicWord;      //< shared  address of a range, or 0
-      Size: NativeUInt;        //< owner   its bytes; the thread that took it
-    end;
+    Ranges: array[0..OsPageSize div SizeOf(TTakenRange) - 2] of TTakenRange; //< shared  see above
   end;
 
 function TakeUnnoted(Size: NativeUInt): Pointer;

@@ -241,11 +241,13 @@ type
                                //  synchronization, and the value that covers it comes along
   end;
 
-  /// Where the arenas of a copy lie, for the other copies in the process, see LaneMM.Foreign.
-  TArenaRanges = array[0..ArenaLimit - 1] of record
+  /// Where an arena of a copy lies, for the other copies in the process, see LaneMM.Foreign.
+  TArenaRange = record
     First: TAtomicWord;        //< shared  address of slice 0
     Limit: TAtomicWord;        //< shared  end of the committed slices; 0: there are no more arenas
   end;
+  /// Those of all arenas of a copy.
+  TArenaRanges = array[0..ArenaLimit - 1] of TArenaRange;
 
   /// Free runs by length, with a bitmap of the bins that are not empty.
   TBins = record
