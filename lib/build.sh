@@ -23,6 +23,12 @@ for argument in "$@"; do
 done
 
 cd "$(dirname "$0")/.."
+# One at a time: targets that run side by side may need the library at the same moment.
+mkdir -p build
+if command -v flock > /dev/null; then
+  exec 9> build/lib.lock
+  flock 9
+fi
 file=liblanemm.so.$(sh tools/version.sh --library)
 soname=liblanemm.so.1
 map=lib/liblanemm.map
