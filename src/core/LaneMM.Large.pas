@@ -683,9 +683,11 @@ function SplitBlock(Span: PSpan; SliceCount: NativeUInt): PSpan;
 var
   Skipped: NativeUInt;
 begin
-  Skipped := 0;
-  if SliceCount >= HugeSlices then
-    Skipped := NativeUInt(SliceCount - (HugeSlices - 1));
+  Skipped := SliceCount;
+  if SliceCount < HugeSlices then
+    Skipped := 0
+  else
+    Dec(Skipped, HugeSlices - 1);
   if Span^.IsHuge then
   begin
     AdviseHuge(Span, Skipped, False);
