@@ -176,8 +176,7 @@ begin
   StoreRelease(Heap^.RunsClaimed, 0);
 end;
 
-// Claims the runs for a thread that is not the heap's; false if another thread has done so. After
-// OsBarrier it has them, if SectionEnds; RunsDisclaim in any case.
+// Claims the runs for another thread; false if one has. After OsBarrier it has them if SectionEnds.
 function RunsClaim(Heap: PHeap): Boolean;
 begin
   // Full barrier, and OsBarrier for the heap's thread: pairs with RunsEnter.
@@ -288,8 +287,7 @@ begin
   Heap^.MissedSlices := 0;
 end;
 
-// Releases the runs of a heap that this thread has claimed. HasPassed: all threads have passed a
-// barrier since. Returns whether it did.
+// Releases runs that this thread has claimed. HasPassed: all threads passed a barrier since.
 function ReleaseClaimed(Heap: PHeap; HasPassed: Boolean): Boolean;
 begin
   Result := HasPassed and SectionEnds(Heap, nil);

@@ -59,7 +59,7 @@ static void make_page(void) {
     page->magic[i] = magic[i];
   for (i = 0; i < 3; i++)
     page->version[i] = version[i];
-  page->layout = 6;
+  page->layout = 7;
   page->pointer_bytes = sizeof(void *);
   page->process = call(system_process, 0, 0, 0, 0);
   page->has_mailbox = 1;
