@@ -44,6 +44,9 @@
 #define Slices 4
 #define CommitStep 2
 #define ReserveStep 2
+#ifndef Rounds
+#define Rounds 2
+#endif
 
 #ifdef Only
 #define Law(n, c) assert((n) != Only || (c))
@@ -332,7 +335,7 @@ init {
     fi;
     run Thread(2, false); run Thread(1, true); Through++
 #else
-    run Thread(2, false); run Thread(1, false); run Thread(1, false)
+    run Thread(Rounds, false); run Thread(1, false); run Thread(1, false)
 #endif
   };
   Through == 3;

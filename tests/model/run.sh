@@ -3,8 +3,8 @@
 # to the model that must break the law named with it. Prints a line for each; exit code 1 if any is
 # not as expected, 2 without spin.
 #
-#   run.sh            all of it, each search complete; needs spin, a C compiler, 5 GB of memory
-#   run.sh --deep     larger configurations as well; minutes, 8 GB
+#   run.sh            all of it, each search complete; needs spin, a C compiler, 2 GB of memory, minutes
+#   run.sh --deep     larger configurations as well; half an hour, 8 GB
 #   CC, CFLAGS        the C compiler (gcc) and its options for complete searches (-O2)
 
 cd "$(dirname "$0")" || exit 2
@@ -67,7 +67,7 @@ then pass 'the models have the steps of the code'
 else fail 'the models have not the steps of the code'
 fi
 
-holds life
+holds life -DAllocs1=2
 holds life -DBegins
 breaks life 1 TAKE_BY_LOAD
 breaks life 1 OWNER_KEPT
@@ -147,7 +147,7 @@ breaks release 3 TAKE_BY_STORE
 breaks release 4 RELEASE_ENTERS
 breaks release 4 TAKE_ENTERS
 
-holds frontier
+holds frontier -DRounds=1
 holds frontier -DRefusals
 breaks frontier 1 TAKE_BY_STORE
 breaks frontier 2 TAKE_FIRST
@@ -177,14 +177,15 @@ breaks lock 2 WOKEN_AS_NEW
 breaks lock 2 WAIT_BLIND
 breaks lock 2 LEAVE_SILENT
 
-holds wake
+holds wake -DThird=Taker
+holds wake -DThird=Shelver
 for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH_SILENT \
   PUSH_LATE TAKE_OVER_SILENT END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND SHELVE_SILENT
 do
   breaks wake 1 "$Mutation"
 done
-holds wake -DRoomy
-breaks wake 1 OVERDUE_SILENT -DRoomy
+holds wake -DRoomy -DThird=Taker
+breaks wake 1 OVERDUE_SILENT -DRoomy -DThird=Taker
 breaks wake 2 KEPT_FORGOTTEN
 breaks wake 2 ENDED_SILENT
 breaks wake 2 VACATE_SILENT
@@ -239,10 +240,14 @@ breaks reports 4 REFUSE_BY_STORE
 
 if [ "$1" = --deep ]
 then
+  holds life
   holds life -DBlocks=3
   holds life -DAllocs1=2 -DAllocs3=1
   holds life -DRetireAll
   holds release -DRounds=3
+  holds frontier
+  holds wake
+  holds wake -DRoomy
   holds wake -DBoth
   holds shelf -DSecond=1
   holds shelf -DSecond=3

@@ -639,6 +639,8 @@ init {
 #endif
 #ifdef Both
     run Trimmer(); run Taker(); run Shelver();
+#elif defined(Third)
+    run Third();
 #else
     if
     :: run Trimmer()
