@@ -49,10 +49,11 @@ const
   MostFew = 128;
   /// Most arenas of a process.
   ArenaLimit = 64;
-  /// A word with the address of a heap and a count: the address is shifted by this many bits (a
-  /// process has 48 bits of addresses), and the bits below it count.
+  /// A word with the address of a heap and a count: the address, a multiple of the size of a record
+  /// (2 KB), is shifted by HeapWordShift bits (a process has 48 bits of addresses), and the bits
+  /// below it count.
   HeapWordShift = {$ifdef CPU64} 16 {$else} 0 {$endif};
-  HeapWordCountBits = HeapWordShift + 6;
+  HeapWordCountBits = HeapWordShift + 11;
   /// Stacks of heaps that ended threads left; a power of two.
   VacantStacks = 8;
   /// Most shards of the free runs; a process uses a power of two.

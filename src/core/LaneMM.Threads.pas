@@ -98,9 +98,9 @@ begin
     Exit(True); // another thread has added pages
   Pages := OsTakePages(FreshHeapsSize);
   Result := Pages <> nil;
-  // The first line stays unused: no record begins where those of other pages end.
+  // The first place stays unused: no record begins where those of other pages end.
   if Result and not CompareAndSwap(Process.FreshHeaps, Fresh,
-    NativeUInt(Pages) + CacheLineSize) then
+    NativeUInt(Pages) + SizeOf(THeap)) then
     OsReleasePages(Pages, FreshHeapsSize);
 end;
 

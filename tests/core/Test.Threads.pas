@@ -97,6 +97,7 @@ type
     procedure HeapThatTheSystemRefusedToAThreadIsAbandonedLater;
     procedure TrimAbandonsVacantHeaps;
     procedure AtMostSoManyVacantHeapsAreAbandonedAtATime;
+    procedure HeapIsToldFromItsLivesAThousandLater;
     procedure FirstFreeTakesOverASpanOfAnEndedThread;
     procedure LastFreeReleasesASpanOfAnEndedThread;
     procedure FreeOfABlockOfAnEndedThreadWaitsForNoLock;
@@ -810,6 +811,32 @@ begin
   Same(Before - 3, VacantCount, 'vacant heaps left');
   Same(1, LoadAcquire(Process.SweepWanted), 'a sweep is wanted');
   FreeBlocks(0, High(Workers));
+end;
+
+// A pop that another thread began before these lives must not take what it read for what is there.
+procedure TEndedThreadsTests.HeapIsToldFromItsLivesAThousandLater;
+const
+  Lives = 1000;
+var
+  First, Last: array[0..VacantStacks - 1] of TAtomicWord;
+  Life, Index: Integer;
+  Word: TAtomicWord;
+begin
+  for Life := 0 to Lives do
+  begin
+    NextBlock := 0;
+    EndThread(StartIdleThread(GetNextBlock));
+    FreeBlocks(0, 0);
+    for Index := 0 to VacantStacks - 1 do
+    begin
+      Word := LoadAcquire(Process.VacantHeaps[Index]);
+      if Life = 0 then
+        First[Index] := Word
+      else if Word <> Last[Index] then
+        AssertTrue(Format('life %d', [Life]), Word <> First[Index]);
+      Last[Index] := Word;
+    end;
+  end;
 end;
 
 // Ends a thread that leaves one span with all blocks of Blocks but the first.
