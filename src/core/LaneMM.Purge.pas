@@ -1,7 +1,7 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
 // Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, ShelveFrom, ShelveNext,
-//             LookedMs, ClockDue; Hooks.PurgeNotify.
+//             LookedMs; THeap.ClockDue; Hooks.PurgeNotify.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -326,13 +326,23 @@ begin
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
 end;
 
+// Returns the heap that counts the calling thread's calls.
+function CountingHeap: PHeap;
+begin
+  Result := OsThreadHeap;
+  if Result = nil then
+    Result := Process.Abandoned;
+end;
+
 // Counts one call; returns how many were left before the clock is read.
 function CountCall: Cardinal;
+var
+  Heap: PHeap;
 begin
-  // Plain, without a lock: a countdown by two threads at once moves the next look a little.
-  Result := Process.ClockDue;
+  Heap := CountingHeap;
+  Result := Heap^.ClockDue;
   if Result > 0 then
-    Process.ClockDue := Result - 1;
+    Heap^.ClockDue := Result - 1;
 end;
 
 // Once per Process.PurgeDelayMs, purges the memory that stayed free since the last look. One that
@@ -342,7 +352,7 @@ var
   Now: Cardinal;
   UnseenMs: Int64;
 begin
-  Process.ClockDue := ClockInterval;
+  CountingHeap^.ClockDue := ClockInterval;
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   // A request during a sweep is for the next one.

@@ -212,6 +212,10 @@ type
                                                         //  Runs: this heap, or nil after another
                                                         //  thread freed one; an old value decides
                                                         //  for one more
+        ClockDue: Cardinal;                             //< owner   calls until its thread reads the
+                                                        //  clock again, see LaneMM.Purge; that of
+                                                        //  Process.Abandoned racy: a lost countdown
+                                                        //  moves a look
         Carved: Pointer;                                //< racy    first block of what was carved
                                                         //  last for this thread, which alone reads
                                                         //  it, see BlockGetZero
@@ -322,21 +326,18 @@ type
       1: (
         ReadLines: array[0..1] of TCacheLine;       //< padding  end of what every call reads
         Shards: array[1..ShardLimit] of TShard;     //< shared  the first ShardCount are in use
+        // Read by all threads; written at the start, and where something changes.
+        EmptySpan: TSpan;                           //< const   current where a heap has no span
+        ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
+        ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
+        KeySeed: THashKey;                          //< const  random, see SpanFormat
+        HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
+                                                    //  old value a call passes a limit set just now
+        ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
+                                                    //  old value the reserve has the old size
         ShardCount: Cardinal;                       //< const   a power of two
         Arenas: array[0..ArenaLimit - 1] of TAtomicWord; //< shared  PArena or 0; the arenas come
                                                     //  first and stay
-        Backed: TAtomicWord;                        //< shared  slices that count as backed: those
-                                                    //  of spans in use, without spare slices, and
-                                                    //  of warm runs
-        PeakSlices: NativeUInt;                     //< racy  most slices backed at a time; of two
-                                                    //  at once the later one stays
-        MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
-        PeakUsed: NativeUInt;                       //< racy  most bytes in use that a status saw;
-                                                    //  of two at once the later one stays
-        LookedMs: Cardinal;                         //< racy  time of the last look for memory to
-                                                    //  purge; a lost write moves a look
-        ClockDue: Cardinal;                         //< racy  calls until the clock is read again;
-                                                    //  a lost countdown moves a look
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
         SweepNext: PHeap;                           //< racy  the heap that a sweep by parts goes
                                                     //  on with, or nil; two threads at once sweep
@@ -358,6 +359,21 @@ type
                                                     //  never; two threads at once measure twice
         IsDense: Boolean;                           //< racy  see LaneMM.Density; an old value
                                                     //  decides for one more
+        HasSpare: Boolean;                          //< const  large blocks that moved get spare
+                                                    //  slices: the system does not charge for them
+        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
+                                                    //  have handed out so many slices
+        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
+        ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
+                                                    //  old value decides for one more purge
+        Heaps: TAtomicWord;                         //< shared  first of all heaps
+        BackedLine: TCacheLine;                     //< padding  each span and large block writes:
+        Backed: TAtomicWord;                        //< shared  slices that count as backed: those
+                                                    //  of spans in use, without spare slices, and
+                                                    //  of warm runs
+        PeakSlices: NativeUInt;                     //< racy  most slices backed at a time; of two
+                                                    //  at once the later one stays
+        LargeLine: TCacheLine;                      //< padding  some large blocks write:
         LargeDensity: NativeInt;                    //< racy  how densely large blocks were used,
                                                     //  see LaneMM.Large; a lost write moves a
                                                     //  decision
@@ -366,21 +382,21 @@ type
                                                     //  another block
         LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
                                                     //  is made up for by the next one
-        HasSpare: Boolean;                          //< const  large blocks that moved get spare
-                                                    //  slices: the system does not charge for them
-        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
-                                                    //  have handed out so many slices
+        MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
+        PeakUsed: NativeUInt;                       //< racy  most bytes in use that a status saw;
+                                                    //  of two at once the later one stays
+        PurgeLine: TCacheLine;                      //< padding  purges and commits write:
+        LookedMs: Cardinal;                         //< racy  time of the last look for memory to
+                                                    //  purge; a lost write moves a look
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
-        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         CommitsUnderWay: TAtomicWord;               //< shared  threads that commit slices
-        ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
-                                                    //  old value decides for one more purge
-        Heaps: TAtomicWord;                         //< shared  first of all heaps
+        ThreadsLine: TCacheLine;                    //< padding  threads that begin or end write:
         UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
         VacantHeaps: array[0..VacantStacks - 1] of TAtomicWord; //< shared  heaps of ended threads
                                                     //  with current spans, likewise
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
                                                     //  never used, or of the end of its pages, or 0
+        CallsLine: TCacheLine;                      //< padding  system calls write:
         OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
         FaultsBefore: TFaultsBefore;                //< racy  the fault handlers before LaneMM's;
                                                     //  written before it is set. A fault at that
@@ -402,19 +418,11 @@ type
         Copies: Pointer;                            //< const   see LaneMM.Foreign
         Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
         TakenPages: TAtomicWord;                    //< shared  first table of OsTakePages, or 0
-        EmptySpan: TSpan;                           //< const   current where a heap has no span
         Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
-        HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
-                                                    //  old value a call passes a limit set just now
-        ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
-                                                    //  old value the reserve has the old size
         Reserve: TAtomicWord;                       //< shared  its span, or 0
         LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an
                                                     //  error report: a span, 0 before it is taken,
                                                     //  or LastRunGiven
-        ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
-        ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
-        KeySeed: THashKey;                          //< const  random, see SpanFormat
         ShelvedPages: TAtomicWord;                  //< shared  pages of all spans that are purged
         ShelveFrom: NativeUInt;                     //< racy  slices, without shelved pages, worth
                                                     //  the next look for such pages; two threads at

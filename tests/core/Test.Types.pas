@@ -18,6 +18,7 @@ type
     procedure ThreadsThatFreeBlocksOfOthersWriteALineThatTheOwnersFreeDoesNotRead;
     procedure TrimmingThreadsDoNotWriteOnTheFastPathsLines;
     procedure FieldsReadByEveryCallLieBeforeTheLocks;
+    procedure WhatThreadsWriteSharesNoLineWithWhatAllRead;
     procedure ProcessLiesOnACacheLine;
     procedure HeapsLieOnCacheLines;
     procedure SpanRecordsLieOnCacheLines;
@@ -118,6 +119,40 @@ begin
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.Limit) div CacheLineSize, 'Limit');
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.Spans) div CacheLineSize, 'Spans');
   AtMost(LockLine - 1, OffsetIn(@Process, @Process.MainHeap) div CacheLineSize, 'MainHeap');
+end;
+
+procedure TTypesTests.WhatThreadsWriteSharesNoLineWithWhatAllRead;
+var
+  Line: NativeUInt;
+
+  procedure BeginsAfter(var Field; const Name: string);
+  begin
+    AtLeast(Line + 1, OffsetIn(@Process, @Field) div CacheLineSize, Name);
+  end;
+
+  procedure EndsWith(var Field; Size: NativeUInt);
+  begin
+    Line := (OffsetIn(@Process, @Field) + Size - 1) div CacheLineSize;
+  end;
+
+begin
+  EndsWith(Process.Shards, SizeOf(Process.Shards));
+  BeginsAfter(Process.EmptySpan, 'what all read');
+  EndsWith(Process.Heaps, SizeOf(Process.Heaps));
+  AtMost(Line, OffsetIn(@Process, @Process.ClassOf) div CacheLineSize, 'ClassOf');
+  AtMost(Line, OffsetIn(@Process, @Process.SweepWanted) div CacheLineSize, 'SweepWanted');
+  AtMost(Line, OffsetIn(@Process, @Process.PurgeState) div CacheLineSize, 'PurgeState');
+  AtMost(Line, OffsetIn(@Process, @Process.PurgeThread) div CacheLineSize, 'PurgeThread');
+  AtMost(Line, OffsetIn(@Process, @Process.HugeFrom) div CacheLineSize, 'HugeFrom');
+  BeginsAfter(Process.Backed, 'what each span and large block writes');
+  EndsWith(Process.PeakSlices, SizeOf(Process.PeakSlices));
+  BeginsAfter(Process.LargeDensity, 'what some large blocks write');
+  EndsWith(Process.PeakUsed, SizeOf(Process.PeakUsed));
+  BeginsAfter(Process.LookedMs, 'what purges and commits write');
+  EndsWith(Process.CommitsUnderWay, SizeOf(Process.CommitsUnderWay));
+  BeginsAfter(Process.UnusedHeaps, 'what threads that begin or end write');
+  EndsWith(Process.FreshHeaps, SizeOf(Process.FreshHeaps));
+  BeginsAfter(Process.OsCalls, 'what system calls write');
 end;
 
 procedure TTypesTests.ProcessLiesOnACacheLine;

@@ -4,7 +4,7 @@
  * threads use:
  *   LaneMM.Lock
  *     LockEnter: LockRecover CompareAndSwap State LockWait
- *     LockTry: LockTryAgain FetchAdd
+ *     LockTry: LockRecover LoadAcquire State CompareAndSwap State FetchAdd
  *     LockTryAgain: LockRecover CompareAndSwap State
  *     LockWait: FetchAdd LockPark
  *     LockPark: LoadAcquire State CompareAndSwap State Swap State OsWait State
@@ -128,7 +128,11 @@ proctype Thread(byte me) {
   bool spurious = true;
   do
   :: LockEnter(); Use(); LockLeave(); atomic { was = 0; ok = false }
-  :: CompareAndSwap();                                         /* LockTry, LockTryAgain */
+  :: if
+     :: ok = (State == Free)                                   /* LockTry */
+     :: ok = true                                              /* LockTryAgain */
+     fi;
+     if :: ok -> CompareAndSwap() :: else fi;
     if
     :: ok -> Use(); LockLeave(); atomic { was = 0; ok = false }
     :: else

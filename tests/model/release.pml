@@ -9,7 +9,7 @@
  *     ShardLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
  *     TakeOf: LockTry ShardLeave
  *   LaneMM.Lock
- *     LockTry: LockTryAgain FetchAdd
+ *     LockTry: LockRecover LoadAcquire State CompareAndSwap State FetchAdd
  *     LockTryAgain: LockRecover CompareAndSwap State
  *     LockLeave: Swap State OsWake State
  *
