@@ -109,8 +109,7 @@
  *   3 single    ... and only once                                   EMPTIED_BLIND
  *   4 whole     no block is lost                                    GIVE_UP_BY_STORE, TAKE_BY_STORE
  *   5 owner     Owner names the heap that has the span              OWNER_AFTER, RECLAIM_SILENT,
- *                                                                   PUSH_EARLY, CURRENT_BLIND,
- *                                                                   ADOPT_BLIND, LEAVE_SILENT
+ *                                                                   PUSH_EARLY, ADOPT_BLIND, LEAVE_SILENT
  *   6 way on    when all blocks are free and all threads are done, one sweep of each heap releases
  *               the span, unless it is current in the heap of a thread that still lives
  *                                                                   SWEEP_NO_TAKEN, ABANDON_CURRENT
@@ -516,14 +515,10 @@ inline CurrentEmptied(h) {
 }
 
 inline HeapEmptied(h) {
-#ifndef CURRENT_BLIND
   if
   :: IsCurrent == h -> CurrentEmptied(h); ok = false
   :: else -> LockTry(h, ok)
   fi;
-#else
-  LockTry(h, ok);
-#endif
   if
   :: ok ->
 #ifdef EMPTIED_BLIND

@@ -76,7 +76,6 @@ breaks life 2 SWEEP_UNLOCKED
 breaks life 2 LENGTH_FIRST -DBlocks=3
 breaks life 2 BIAS_BLIND
 breaks life 3 EMPTIED_BLIND
-breaks life 5 CURRENT_BLIND
 breaks life 4 GIVE_UP_BY_STORE
 breaks life 4 TAKE_BY_STORE
 breaks life 5 OWNER_AFTER
