@@ -80,6 +80,13 @@ begin
     Result := 'fpc';
 end;
 
+{$ifdef MSWINDOWS}
+// The processor that the test programs run on: they are built with the tests.
+function TargetProcessor: string;
+begin
+  Result := {$I %FPCTARGETCPU%};
+end;
+{$else}
 var
   Processor: string;
 
@@ -91,6 +98,7 @@ begin
   Processor := Trim(Processor);
   Result := Processor;
 end;
+{$endif}
 
 function WordSize: Integer;
 begin
