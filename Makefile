@@ -68,7 +68,8 @@ test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 # make test-release SEED=N.
 test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) $(if $(SHORT),--skip=$(LONG_SUITES))
 test-long: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) --suite=$(LONG_SUITES)
-test-checked: ORDER = --alone
+test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES))
+test-pure: ORDER = $(if $(LONG_ONCE),--skip=$(LONG_SUITES))
 
 test-release test-long test-checked test-pure:
 	@sh tools/need.sh fpc

@@ -7,8 +7,8 @@
 # `12/58 Heap 34 tests 3 s`, is shown at once, with the time that is probably left; so are what is
 # installed and the end of a target. A target that failed shows what it printed; the rest is in
 # build/logs. Each target ends with a line `N passed, N failed`; the sum is the last line here. Before
-# it come a table of the targets and, for each that failed, the lines `failed: NAME` of its output or,
-# without any, its last lines. A target that prints no counts or fails although its line says 0 failed
+# it come a table of the targets, with the seconds that each took, and, for each that failed, the
+# lines `failed: NAME` of its output or, without any, its last lines. A target that prints no counts or fails although its line says 0 failed
 # counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
 set -eu
 
@@ -18,6 +18,7 @@ case ${1-} in
     # Makes one target: its output into a log, what a person waits for to stdout.
     logs=$2
     target=$3
+    start=$(date +%s)
     # shellcheck disable=SC2030 # the files have the result
     {
       code=0
@@ -31,6 +32,7 @@ case ${1-} in
         'need.sh: installing'* | 'skipped: '*) echo "$target $line" ;;
       esac
     done
+    echo $(($(date +%s) - start)) > "$logs/$target.seconds"
     mv "$logs/$target.code" "$logs/$target.exit"
     exit ;;
   --left)
@@ -54,7 +56,7 @@ esac
 cd "$(dirname "$0")/.."
 logs=build/logs
 mkdir -p "$logs"
-rm -f "$logs"/*.exit "$logs"/*.done
+rm -f "$logs"/*.exit "$logs"/*.done "$logs"/*.seconds
 passed=0
 failed=0
 summary=
@@ -87,7 +89,8 @@ count() { # TARGET
 $1
 $(failures_in "$log" | sed 's/^/  /')"
   fi
-  summary="$summary$(printf '%-14s %5d passed %5d failed' "$1" "$target_passed" "$target_failed")
+  summary="$summary$(printf '%-17s %5d passed %5d failed %5d s' "$1" "$target_passed" "$target_failed" \
+    "$(cat "$logs/$1.seconds")")
 "
   echo 1/1 > "$logs/$1.done"
   echo "== $1: $target_passed passed, $target_failed failed; $(sh tools/sum-tests.sh --left "$logs")"
