@@ -11,12 +11,37 @@ interface
 uses
   LaneMM.Text, LaneMM.Unwind, LaneMM.Symbols, LaneMM.CallSites;
 
-/// Adds the place of the call that a backtrace begins with, the program's innermost: its line, else
-/// its routine, else the address.
-procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace);
-/// Adds the growth: the grower, Count times, from and to which size, and how to avoid it.
-procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
-  Count: NativeUInt);
+type
+  /// What a report says of growth, besides its numbers.
+  TAdvice = record
+    Grew: PAnsiChar;      //< what grows, such as `a list`
+    Called: PSymbol;      //< the routine of a library that grows it; nil: none
+    Text: PAnsiChar;      //< how to avoid it
+  end;
+  /// The numbers of growth: of a site, or of some.
+  TGrowth = record
+    Count: NativeUInt;    //< resizes to a larger size
+    Moves: NativeUInt;    //< changes of the block's address
+    Copied: NativeUInt;   //< bytes copied by them
+    First: NativeUInt;    //< smallest usable size before
+    Last: NativeUInt;     //< largest requested size
+  end;
+
+/// Returns the return address of the call that a report names: the program's innermost one.
+function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
+/// Returns whether a report names two places by the same text.
+function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
+/// Adds the place: its line, else its routine, else the address.
+procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
+/// Returns the advice against growth at a backtrace.
+function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
+/// Returns whether two advices say the same.
+function AdviceIsSame(const First, Second: TAdvice): Boolean;
+/// Adds the numbers of a site.
+procedure AdviceAddSite(var Growth: TGrowth; Site: PSite; Count: NativeUInt);
+/// Adds the growth at a backtrace: what grew how often, from and to which size, and the advice.
+procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;
+  const Growth: TGrowth);
 
 implementation
 
@@ -117,7 +142,40 @@ begin
   until not SymbolIsOfUnit(Symbol) or not GoesOn(Symbols, Stack, Index - 1);
 end;
 
-procedure AddPlaceAt(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
+function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
+begin
+  Result := Stack.Frames[PlaceOf(Symbols, Stack)];
+end;
+
+function IsSameText(First, Second: PAnsiChar): Boolean;
+begin
+  Result := First = Second;
+  if Result or (First = nil) or (Second = nil) then
+    Exit;
+  while (First^ = Second^) and (First^ <> #0) do
+  begin
+    Inc(First);
+    Inc(Second);
+  end;
+  Result := First^ = Second^;
+end;
+
+function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
+var
+  First, Second: PSymbol;
+begin
+  Result := Return = Other;
+  First := SymbolsFind(Symbols, Return);
+  Second := SymbolsFind(Symbols, Other);
+  if Result or (First = nil) or (Second = nil) or (First^.Line <> Second^.Line) then
+    Exit;
+  if First^.Line > 0 then
+    Result := IsSameText(First^.FileName, Second^.FileName)
+  else
+    Result := (First^.Routine <> nil) and IsSameText(First^.Routine, Second^.Routine);
+end;
+
+procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
 var
   Symbol: PSymbol;
 begin
@@ -130,11 +188,6 @@ begin
     SymbolAddOffset(Text, Symbol)
   else
     TextAddHex(Text, Return, SizeOf(Return) * 2);
-end;
-
-procedure AdviceAddWhere(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace);
-begin
-  AddPlaceAt(Text, Symbols, Stack.Frames[PlaceOf(Symbols, Stack)]);
 end;
 
 // Returns the grower of the first rule of a kind that fits the symbol; Default if none does.
@@ -204,32 +257,63 @@ begin
     Result := OfLibrary;
 end;
 
-procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; Site: PSite;
-  Count: NativeUInt);
+function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 var
   Grower: TGrower;
   Place: Cardinal;
-  Called: PSymbol;
 begin
-  Place := PlaceOf(Symbols, Site^.Stack);
-  Grower := GrowerOf(Symbols, Site^.Stack, Place);
-  Called := CalledAt(Symbols, Site^.Stack, Place);
-  AddPlaceAt(Text, Symbols, Site^.Stack.Frames[Place]);
+  Place := PlaceOf(Symbols, Stack);
+  Grower := GrowerOf(Symbols, Stack, Place);
+  Result.Grew := Texts[Grower].Name;
+  Result.Called := CalledAt(Symbols, Stack, Place);
+  Result.Text := AdviceFor(Grower, Result.Called);
+end;
+
+function AdviceIsSame(const First, Second: TAdvice): Boolean;
+begin
+  Result := (First.Grew = Second.Grew) and (First.Text = Second.Text)
+    and ((First.Called = nil) = (Second.Called = nil));
+  if Result and (First.Called <> nil) then
+    Result := IsSameText(First.Called^.Routine, Second.Called^.Routine);
+end;
+
+procedure AdviceAddSite(var Growth: TGrowth; Site: PSite; Count: NativeUInt);
+var
+  Bytes: NativeUInt;
+begin
+  Bytes := LoadAcquire(Site^.FirstBytes);
+  if (Growth.Count = 0) or (Bytes < Growth.First) then
+    Growth.First := Bytes;
+  Bytes := LoadAcquire(Site^.LastBytes);
+  if Bytes > Growth.Last then
+    Growth.Last := Bytes;
+  Inc(Growth.Count, Count);
+  Inc(Growth.Moves, LoadAcquire(Site^.Moves));
+  Inc(Growth.Copied, LoadAcquire(Site^.CopiedBytes));
+end;
+
+procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;
+  const Growth: TGrowth);
+var
+  Advice: TAdvice;
+begin
+  Advice := AdviceOf(Symbols, Stack);
+  AdviceAddPlace(Text, Symbols, AdvicePlace(Symbols, Stack));
   TextAdd(Text, ' grew ');
-  TextAddChars(Text, Texts[Grower].Name);
-  AddCalled(Text, Called);
+  TextAddChars(Text, Advice.Grew);
+  AddCalled(Text, Advice.Called);
   TextAdd(Text, ' ');
-  TextAddCount(Text, Count, 'time');
+  TextAddCount(Text, Growth.Count, 'time');
   TextAdd(Text, ' from ');
-  TextAddBytes(Text, LoadAcquire(Site^.FirstBytes));
+  TextAddBytes(Text, Growth.First);
   TextAdd(Text, ' to ');
-  TextAddBytes(Text, LoadAcquire(Site^.LastBytes));
+  TextAddBytes(Text, Growth.Last);
   TextAdd(Text, ', ');
-  TextAddCount(Text, LoadAcquire(Site^.Moves), 'move');
+  TextAddCount(Text, Growth.Moves, 'move');
   TextAdd(Text, ', ');
-  TextAddBytes(Text, LoadAcquire(Site^.CopiedBytes));
+  TextAddBytes(Text, Growth.Copied);
   TextAdd(Text, ' copied: ');
-  TextAddChars(Text, AdviceFor(Grower, Called));
+  TextAddChars(Text, Advice.Text);
 end;
 
 end.

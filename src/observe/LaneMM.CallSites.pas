@@ -1,6 +1,6 @@
 /// The table of call sites: taken locks, remote frees, growing blocks, sampled allocations.
 //
-// Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost.
+// Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost, StartMs, StartSeconds.
 // Invariants: a key is written once, by the thread that then describes the site; events are
 //             counted even before the description is complete. Sites are never removed, except
 //             in a child process. Events that find the table full are counted in SitesLost.
@@ -139,6 +139,12 @@ const
   KeyBytes = (SizeOf(TKeys) + OsPageSize - 1) and not (OsPageSize - 1);
   SiteBytes = (SiteLimit * SizeOf(TSite) + OsPageSize - 1) and not (OsPageSize - 1);
 
+procedure SetStart;
+begin
+  Observe.StartMs := OsNowMs;
+  Observe.StartSeconds := OsUnixSeconds;
+end;
+
 function SitesStart: Boolean;
 var
   Pages: PByte;
@@ -151,6 +157,7 @@ begin
   if not Result then
     Exit;
   Observe.Sites := PSite(Pages + KeyBytes);
+  SetStart;
   // Release: Sites before the keys. Pairs with SiteFind.
   StoreRelease(Observe.SiteKeys, NativeUInt(Pages));
 end;
@@ -161,6 +168,7 @@ begin
     OsClear(Pointer(Observe.SiteKeys), KeyBytes + SiteBytes);
   Observe.SitesUsed := 0;
   Observe.SitesLost := 0;
+  SetStart;
 end;
 
 function SampleWeight(var Events: TAtomicWord): NativeUInt;

@@ -34,20 +34,32 @@ const
 type
   TSiteKinds = set of TSiteKind;
 
-  // The first sites of some kinds, those of most work first, with their counts when they were
-  // chosen.
+  PListed = ^TListed;
+  // A site, with its events when it was chosen. Sites whose lines say the same are one line, that
+  // of the first: it has the sums of all.
+  TListed = record
+    Site: PSite;
+    Count: NativeUInt;
+    Events: NativeUInt; // of the line
+    Work: UInt64;       // of the line
+    Place: NativeUInt;  // return address of the call that the line names
+    Origin: NativeUInt; // likewise of the block's allocation; 0: unknown
+    Next: PListed;      // the next site of the line
+  end;
+
+  // The first sites of some kinds, and their lines, those of most work first.
   TList = record
     Kinds: TSiteKinds;
-    Sites: array[0..MostListed - 1] of PSite;
-    Counts: array[0..MostListed - 1] of NativeUInt;
-    Work: array[0..MostListed - 1] of UInt64;
-    Length: Cardinal;
+    Sites: array[0..MostListed - 1] of TListed;
+    Lines: array[0..MostListed - 1] of PListed;
+    Length: Cardinal;   // of Sites; then of Lines
     AllSites: NativeUInt;
     AllEvents: NativeUInt;
-    FoldedSites: NativeUInt; // left out of Sites, see Fold
+    FoldedSites: NativeUInt; // left out of Lines
     FoldedEvents: NativeUInt;
   end;
 
+  PLog = ^TLog;
   TLog = record
     Contention, Growths: TList;
     Symbolizer: TSymbolizer;
@@ -81,28 +93,26 @@ begin
   Work := WorkOf(Site, Count);
   if List.Length < MostListed then
     Inc(List.Length)
-  else if List.Work[List.Length - 1] >= Work then
+  else if List.Sites[List.Length - 1].Work >= Work then
     Exit;
   Index := List.Length - 1;
-  while (Index > 0) and (List.Work[Index - 1] < Work) do
+  while (Index > 0) and (List.Sites[Index - 1].Work < Work) do
   begin
-    List.Counts[Index] := List.Counts[Index - 1];
     List.Sites[Index] := List.Sites[Index - 1];
-    List.Work[Index] := List.Work[Index - 1];
     Dec(Index);
   end;
-  List.Counts[Index] := Count;
-  List.Sites[Index] := Site;
-  List.Work[Index] := Work;
+  List.Sites[Index].Site := Site;
+  List.Sites[Index].Count := Count;
+  List.Sites[Index].Events := Count;
+  List.Sites[Index].Work := Work;
 end;
 
-procedure Choose(out List: TList; Kinds: TSiteKinds);
+procedure Choose(var List: TList; Kinds: TSiteKinds);
 var
   Index: Cardinal;
   Site: PSite;
   Count: NativeUInt;
 begin
-  List := Default(TList);
   List.Kinds := Kinds;
   for Index := 0 to SiteLimit - 1 do
   begin
@@ -125,8 +135,8 @@ var
 begin
   for Index := 0 to NativeInt(List.Length) - 1 do
   begin
-    SymbolizerAdd(Log.Symbolizer, List.Sites[Index]^.Stack);
-    if BacktraceRead(List.Sites[Index]^.AllocStack, Stack) then
+    SymbolizerAdd(Log.Symbolizer, List.Sites[Index].Site^.Stack);
+    if BacktraceRead(List.Sites[Index].Site^.AllocStack, Stack) then
       SymbolizerAdd(Log.Symbolizer, Stack);
   end;
 end;
@@ -142,39 +152,75 @@ begin
     Result := Result and SymbolIsLibrary(SymbolsFind(Symbols, Stack.Frames[Frame]));
 end;
 
-// Leaves out the sites of libraries.
-procedure Fold(const Symbols: TSymbols; var List: TList);
-var
-  Index: NativeInt;
-  Kept: Cardinal;
+// Returns whether the lines of two sites would say the same, but for their numbers.
+function IsAlike(const Symbols: TSymbols; First, Second: PListed): Boolean;
 begin
-  Kept := 0;
-  for Index := 0 to NativeInt(List.Length) - 1 do
-    if IsOfLibraries(Symbols, List.Sites[Index]^.Stack) then
-    begin
-      Inc(List.FoldedSites);
-      Inc(List.FoldedEvents, List.Counts[Index]);
-    end
-    else
-    begin
-      List.Sites[Kept] := List.Sites[Index];
-      List.Counts[Kept] := List.Counts[Index];
-      List.Work[Kept] := List.Work[Index];
-      Inc(Kept);
-    end;
-  List.Length := Kept;
+  Result := (First^.Site^.Kind = Second^.Site^.Kind)
+    and AdviceIsSamePlace(Symbols, First^.Place, Second^.Place)
+    and AdviceIsSamePlace(Symbols, First^.Origin, Second^.Origin);
+  if Result and (First^.Site^.Kind = siGrowth) then
+    Result := AdviceIsSame(AdviceOf(Symbols, First^.Site^.Stack),
+      AdviceOf(Symbols, Second^.Site^.Stack));
 end;
 
-// Leaves out what `top` does not want.
-procedure Cut(var List: TList);
+// Adds the site to the line that says the same, or as a new line.
+procedure Join(const Symbols: TSymbols; var List: TList; var Lines: Cardinal; Listed: PListed);
+var
+  Index: Cardinal;
 begin
+  Index := 0;
+  while (Index < Lines) and not IsAlike(Symbols, List.Lines[Index], Listed) do
+    Inc(Index);
+  if Index = Lines then
+  begin
+    List.Lines[Lines] := Listed;
+    Inc(Lines);
+    Exit;
+  end;
+  Inc(List.Lines[Index]^.Events, Listed^.Events);
+  Inc(List.Lines[Index]^.Work, Listed^.Work);
+  Listed^.Next := List.Lines[Index]^.Next;
+  List.Lines[Index]^.Next := Listed;
+  Listed := List.Lines[Index];
+  while (Index > 0) and (List.Lines[Index - 1]^.Work < Listed^.Work) do
+  begin
+    List.Lines[Index] := List.Lines[Index - 1];
+    Dec(Index);
+  end;
+  List.Lines[Index] := Listed;
+end;
+
+// Makes lines of the sites; leaves out those of libraries, but of growth, and what `top` does not
+// want.
+procedure JoinAll(const Symbols: TSymbols; var List: TList);
+var
+  Index: NativeInt;
+  Lines: Cardinal;
+  Listed: PListed;
+  Stack: TBacktrace;
+begin
+  Lines := 0;
+  for Index := 0 to NativeInt(List.Length) - 1 do
+  begin
+    Listed := @List.Sites[Index];
+    if not (siGrowth in List.Kinds) and IsOfLibraries(Symbols, Listed^.Site^.Stack) then
+    begin
+      Inc(List.FoldedSites);
+      Inc(List.FoldedEvents, Listed^.Count);
+      Continue;
+    end;
+    Listed^.Place := AdvicePlace(Symbols, Listed^.Site^.Stack);
+    if BacktraceRead(Listed^.Site^.AllocStack, Stack) then
+      Listed^.Origin := AdvicePlace(Symbols, Stack);
+    Join(Symbols, List, Lines, Listed);
+  end;
+  List.Length := Lines;
   if List.Length > Settings.Values[opTop] then
     List.Length := Settings.Values[opTop];
 end;
 
-procedure OpenLog(out Log: TLog);
+procedure OpenLog(var Log: TLog);
 begin
-  Log := Default(TLog);
   GrowthFlush;
   Choose(Log.Contention, ContentionKinds);
   Choose(Log.Growths, [siGrowth]);
@@ -182,9 +228,8 @@ begin
   AddStacks(Log, Log.Contention);
   AddStacks(Log, Log.Growths);
   SymbolizerResolve(Log.Symbolizer);
-  Fold(Log.Symbolizer.Symbols, Log.Contention);
-  Cut(Log.Contention);
-  Cut(Log.Growths);
+  JoinAll(Log.Symbolizer.Symbols, Log.Contention);
+  JoinAll(Log.Symbolizer.Symbols, Log.Growths);
 end;
 
 // ---------------------------------------------------------------------------- lines
@@ -207,72 +252,202 @@ begin
   TextAdd(Text, ' taken and went another way');
 end;
 
-procedure AddContention(var Text: TText; Site: PSite);
+// Returns the events of a line with blocks of this size class.
+function EventsOfSize(Line: PListed; SizeClass: Cardinal): NativeUInt;
 begin
-  if Site^.Kind = siRemoteFree then
+  Result := 0;
+  while Line <> nil do
   begin
-    TextAdd(Text, ' x remote free of a block of ');
-    TextAddCount(Text, ClassToSize(Site^.SizeClass), 'byte');
-    TextAdd(Text, ' by ');
-    AddCall(Text, Site^.Stack.Call);
-    Exit;
+    if Line^.Site^.SizeClass = SizeClass then
+      Inc(Result, Line^.Count);
+    Line := Line^.Next;
   end;
-  TextAdd(Text, ' x ');
-  AddCall(Text, Site^.Stack.Call);
-  AddLock(Text, Site^.Kind);
 end;
 
-procedure AddThreads(var Text: TText; Site: PSite);
+// Returns whether a line has several block sizes; else Lowest and Highest are the same.
+function HasSizes(Line: PListed; out Lowest, Highest: Cardinal): Boolean;
+begin
+  Lowest := Line^.Site^.SizeClass;
+  Highest := Lowest;
+  while Line <> nil do
+  begin
+    if Line^.Site^.SizeClass < Lowest then
+      Lowest := Line^.Site^.SizeClass;
+    if Line^.Site^.SizeClass > Highest then
+      Highest := Line^.Site^.SizeClass;
+    Line := Line^.Next;
+  end;
+  Result := Lowest < Highest;
+end;
+
+procedure AddContention(var Text: TText; Line: PListed);
+var
+  Lowest, Highest: Cardinal;
+begin
+  TextAdd(Text, ' x ');
+  if Line^.Site^.Kind <> siRemoteFree then
+  begin
+    AddCall(Text, Line^.Site^.Stack.Call);
+    AddLock(Text, Line^.Site^.Kind);
+    Exit;
+  end;
+  TextAdd(Text, 'remote free of ');
+  if HasSizes(Line, Lowest, Highest) then
+  begin
+    TextAdd(Text, 'blocks of ');
+    TextAddGrouped(Text, ClassToSize(Lowest));
+    TextAdd(Text, ' to ');
+  end
+  else
+    TextAdd(Text, 'a block of ');
+  TextAddCount(Text, ClassToSize(Highest), 'byte');
+  TextAdd(Text, ' by ');
+  AddCall(Text, Line^.Site^.Stack.Call);
+end;
+
+// Returns the threads of all sites of a line, at most MaxSiteThreads.
+function ThreadCount(Line: PListed): Cardinal;
+var
+  Threads: array[0..MaxSiteThreads - 1] of NativeUInt;
+  Index: NativeInt;
+  Known: Cardinal;
+begin
+  Result := 0;
+  Threads[0] := 0;
+  while Line <> nil do
+  begin
+    for Index := 0 to NativeInt(SiteThreadCount(Line^.Site)) - 1 do
+    begin
+      Known := 0;
+      while (Known < Result) and (Threads[Known] <> LoadAcquire(Line^.Site^.Threads[Index])) do
+        Inc(Known);
+      if (Known = Result) and (Result < MaxSiteThreads) then
+      begin
+        Threads[Result] := LoadAcquire(Line^.Site^.Threads[Index]);
+        Inc(Result);
+      end;
+    end;
+    Line := Line^.Next;
+  end;
+end;
+
+procedure AddThreads(var Text: TText; Line: PListed);
 var
   Count: Cardinal;
 begin
-  Count := SiteThreadCount(Site); // once: it may grow
+  Count := ThreadCount(Line); // once: it may grow
   TextAdd(Text, ', ');
   TextAddCount(Text, Count, 'thread');
   if Count = MaxSiteThreads then
     TextAdd(Text, ' or more');
 end;
 
-// Adds where the call is, and where the block was allocated that it frees, if that is known.
-procedure AddPlaces(var Text: TText; const Log: TLog; Site: PSite);
+procedure AddGrowth(var Text: TText; const Symbols: TSymbols; Line: PListed);
 var
-  Stack: TBacktrace;
+  Growth: TGrowth;
+  Listed: PListed;
 begin
-  TextAdd(Text, ', at ');
-  AdviceAddWhere(Text, Log.Symbolizer.Symbols, Site^.Stack);
-  if not BacktraceRead(Site^.AllocStack, Stack) then
-    Exit;
-  TextAdd(Text, ', allocated at ');
-  AdviceAddWhere(Text, Log.Symbolizer.Symbols, Stack);
+  Growth := Default(TGrowth);
+  Listed := Line;
+  while Listed <> nil do
+  begin
+    AdviceAddSite(Growth, Listed^.Site, Listed^.Count);
+    Listed := Listed^.Next;
+  end;
+  AdviceAddGrowth(Text, Symbols, Line^.Site^.Stack, Growth);
 end;
 
-// Adds the headline of one site.
-procedure AddSite(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
+// Adds the headline of a line: where the call is, and where the block was allocated that it frees,
+// if that is known.
+procedure AddLine(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
 var
-  Site: PSite;
+  Line: PListed;
 begin
-  Site := List.Sites[Index];
+  Line := List.Lines[Index];
   TextAdd(Text, '  ');
   TextAddNumber(Text, Index + 1);
   TextAdd(Text, '. ');
-  if Site^.Kind = siGrowth then
-    AdviceAddGrowth(Text, Log.Symbolizer.Symbols, Site, List.Counts[Index])
+  if Line^.Site^.Kind = siGrowth then
+    AddGrowth(Text, Log.Symbolizer.Symbols, Line)
   else
   begin
-    TextAddGrouped(Text, List.Counts[Index]);
-    AddContention(Text, Site);
-    AddThreads(Text, Site);
-    AddPlaces(Text, Log, Site);
+    TextAddGrouped(Text, Line^.Events);
+    AddContention(Text, Line);
+    AddThreads(Text, Line);
+    TextAdd(Text, ', at ');
+    AdviceAddPlace(Text, Log.Symbolizer.Symbols, Line^.Place);
+    if Line^.Origin <> 0 then
+    begin
+      TextAdd(Text, ', allocated at ');
+      AdviceAddPlace(Text, Log.Symbolizer.Symbols, Line^.Origin);
+    end;
   end;
   TextAdd(Text, LineEnd);
 end;
 
-// Adds the backtrace of the allocation of the blocks, if it is known.
-procedure AddAllocation(var Text: TText; const Log: TLog; Site: PSite);
+// Adds the events of a line by block size, if there are several.
+procedure AddSizes(var Text: TText; Line: PListed);
+var
+  Lowest, Highest, SizeClass: Cardinal;
+  Events: NativeUInt;
+begin
+  if (Line^.Site^.Kind <> siRemoteFree) or not HasSizes(Line, Lowest, Highest) then
+    Exit;
+  TextAdd(Text, '     By size: ');
+  for SizeClass := Lowest to Highest do
+  begin
+    Events := EventsOfSize(Line, SizeClass);
+    if Events = 0 then
+      Continue;
+    if SizeClass > Lowest then
+      TextAdd(Text, ', ');
+    TextAddCount(Text, ClassToSize(SizeClass), 'byte');
+    TextAdd(Text, ' ');
+    TextAddGrouped(Text, Events);
+  end;
+  TextAdd(Text, LineEnd);
+end;
+
+function IsSameStack(const First, Second: TBacktrace): Boolean;
+var
+  Frame: NativeInt;
+begin
+  Result := First.Count = Second.Count;
+  for Frame := 0 to NativeInt(First.Count) - 1 do
+    Result := Result and (First.Frames[Frame] = Second.Frames[Frame]);
+end;
+
+// Returns the distinct backtraces of a line.
+function StackCount(Line: PListed): Cardinal;
+var
+  Other: PListed;
+begin
+  Result := 0;
+  while Line <> nil do
+  begin
+    Other := Line^.Next;
+    while (Other <> nil) and not IsSameStack(Line^.Site^.Stack, Other^.Site^.Stack) do
+      Other := Other^.Next;
+    Inc(Result, Ord(Other = nil));
+    Line := Line^.Next;
+  end;
+end;
+
+// Adds the backtrace of the first site of a line, and that of the allocation, if it is known.
+procedure AddStack(var Text: TText; const Log: TLog; Line: PListed);
 var
   Stack: TBacktrace;
+  Count: Cardinal;
 begin
-  if not BacktraceRead(Site^.AllocStack, Stack) then
+  Count := StackCount(Line);
+  if Count > 1 then
+  begin
+    TextAdd(Text, '     The most frequent of ');
+    TextAddCount(Text, Count, 'backtrace');
+    TextAdd(Text, ':'#10);
+  end;
+  BacktraceAddText(Text, Log.Symbolizer, Line^.Site^.Stack);
+  if not BacktraceRead(Line^.Site^.AllocStack, Stack) then
     Exit;
   TextAdd(Text, '     Allocated at'#10);
   BacktraceAddText(Text, Log.Symbolizer, Stack);
@@ -307,21 +482,25 @@ begin
   TextAdd(Text, ':'#10);
   for Index := 0 to List.Length - 1 do
   begin
-    AddSite(Text, Log, List, Index);
-    BacktraceAddText(Text, Log.Symbolizer, List.Sites[Index]^.Stack);
-    AddAllocation(Text, Log, List.Sites[Index]);
+    AddLine(Text, Log, List, Index);
+    AddSizes(Text, List.Lines[Index]);
+    AddStack(Text, Log, List.Lines[Index]);
   end;
   AddFolded(Text, List);
 end;
 
-// Adds how to learn who allocated the blocks of remote frees, where that is unknown.
-procedure AddAllocationNote(var Text: TText; const Log: TLog);
+// Adds how to have fewer events, and how to learn who allocated the blocks of remote frees, where
+// that is unknown.
+procedure AddContentionNotes(var Text: TText; const Log: TLog);
 var
   Index: NativeInt;
 begin
+  if Log.Contention.Length > 0 then
+    TextAdd(Text, '  None of these is a wait. For fewer events, free blocks in the thread that'
+      + ' allocates them, or hand over fewer and larger ones.'#10);
   for Index := 0 to NativeInt(Log.Contention.Length) - 1 do
-    if (Log.Contention.Sites[Index]^.Kind = siRemoteFree)
-      and (Log.Contention.Sites[Index]^.AllocStack = 0) then
+    if (Log.Contention.Lines[Index]^.Site^.Kind = siRemoteFree)
+      and (Log.Contention.Lines[Index]^.Origin = 0) then
     begin
       TextAdd(Text, '  LANEMM=contention,stacks also shows where the blocks of remote frees were'
         + ' allocated.'#10);
@@ -347,7 +526,7 @@ end;
 
 procedure AddNotes(var Text: TText; const Log: TLog);
 begin
-  AddAllocationNote(Text, Log);
+  AddContentionNotes(Text, Log);
   AddLineNote(Text, Log);
   if LoadAcquire(Observe.SitesLost) > 0 then
   begin
@@ -377,7 +556,7 @@ begin
   Index := 0;
   while (Index < List.Length) and (Index < LinesOnScreen) do
   begin
-    AddSite(Screen, Log, List, Index);
+    AddLine(Screen, Log, List, Index);
     Inc(Index);
   end;
 end;
@@ -404,21 +583,25 @@ end;
 
 function EventLogWrite: Boolean;
 var
-  Log: TLog;
+  Log: PLog;
   Text, Screen, Path: TText;
 begin
   LockRecover;
-  OpenLog(Log);
-  Result := (Log.Contention.Length = 0) and (Log.Growths.Length = 0);
+  Log := OsTakePages(SizeOf(TLog)); // too much for the stack of a signal handler
+  if Log = nil then
+    Exit(False);
+  OpenLog(Log^);
+  Result := (Log^.Contention.Length = 0) and (Log^.Growths.Length = 0);
   if not Result and TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
     and TextOpen(Path, OsPageSize) then
   begin
-    Result := WriteLog(Log, Text, Screen, Path);
+    Result := WriteLog(Log^, Text, Screen, Path);
     TextClose(Path);
     TextClose(Screen);
     TextClose(Text);
   end;
-  SymbolizerClose(Log.Symbolizer);
+  SymbolizerClose(Log^.Symbolizer);
+  OsReleasePages(Log, SizeOf(TLog));
 end;
 
 end.

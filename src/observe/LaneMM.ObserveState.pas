@@ -62,7 +62,7 @@ type
     TimeLineBusy: TAtomicWord;  //< shared  1: a thread reads or writes the points
     TimeLineMs: TAtomicWord;    //< shared  OsNowMs of the last point
     TimeLineStepMs: TAtomicWord; //< shared  least distance of two points
-    StartMs: Cardinal;          //< const   OsNowMs at the start of the profile
+    StartMs: Cardinal;          //< const   OsNowMs when SiteKeys was set
     StartSeconds: UInt64;       //< const   OsUnixSeconds then
     ReportMs: TAtomicWord;      //< shared  OsNowMs of the last timed report, or start of its period
     ReportEveryMs: Cardinal;    //< lock Control  the period that was applied last; 0: none

@@ -20,10 +20,10 @@ type
   TProfileKind = (pkContention, pkGrowth, pkHeap);
 
   /// The values of the sites, those of each kind of profile in a row.
-  TProfileValue = (pvContentions, pvReallocs, pvCopiedBytes, pvAllocatedCount, pvAllocatedBytes,
-    pvInUseCount, pvInUseBytes, pvPeakCount, pvPeakBytes, pvTemporaryCount, pvTemporaryBytes,
-    pvSlack, pvFragments, pvFreedCount, pvLifeMs, pvAllocatedSamples, pvInUseSamples,
-    pvLeakedCount, pvLeakedBytes);
+  TProfileValue = (pvContentions, pvRemoteFrees, pvTakenLocks, pvReallocs, pvCopiedBytes,
+    pvAllocatedCount, pvAllocatedBytes, pvInUseCount, pvInUseBytes, pvPeakCount, pvPeakBytes,
+    pvTemporaryCount, pvTemporaryBytes, pvSlack, pvFragments, pvFreedCount, pvLifeMs,
+    pvAllocatedSamples, pvInUseSamples, pvLeakedCount, pvLeakedBytes);
 
   /// A value that each site of a profile has.
   TValueKind = record
@@ -69,12 +69,13 @@ const
   ProfileNames: array[TProfileKind] of PAnsiChar = ('contention', 'growth', 'heap');
   /// The values of the profiles.
   ValueRanges: array[TProfileKind] of TValueRange = (
-    (First: pvContentions; Shown: pvContentions; Last: pvContentions; Main: pvContentions),
+    (First: pvContentions; Shown: pvContentions; Last: pvTakenLocks; Main: pvContentions),
     (First: pvReallocs; Shown: pvCopiedBytes; Last: pvCopiedBytes; Main: pvCopiedBytes),
     (First: pvAllocatedCount; Shown: pvFragments; Last: pvLeakedBytes; Main: pvInUseBytes));
   /// The names and units of the values.
   ValueKinds: array[TProfileValue] of TValueKind = (
     (Name: 'contentions'; UnitName: 'count'),
+    (Name: 'remote_frees'; UnitName: 'count'), (Name: 'taken_locks'; UnitName: 'count'),
     (Name: 'reallocs'; UnitName: 'count'), (Name: 'copied_space'; UnitName: 'bytes'),
     (Name: 'alloc_objects'; UnitName: 'count'), (Name: 'alloc_space'; UnitName: 'bytes'),
     (Name: 'inuse_objects'; UnitName: 'count'), (Name: 'inuse_space'; UnitName: 'bytes'),
@@ -190,6 +191,8 @@ begin
     pvInUseSamples: Result := Remaining(Site^.Samples, Site^.FreedSamples);
     pvLeakedCount: Result := LoadAcquire(Site^.LeakedCount);
     pvLeakedBytes: Result := LoadAcquire(Site^.LeakedBytes);
+    pvRemoteFrees: Result := LoadAcquire(Site^.Count) * Ord(Site^.Kind = siRemoteFree);
+    pvTakenLocks: Result := LoadAcquire(Site^.Count) * Ord(Site^.Kind <> siRemoteFree);
   else
     Result := LoadAcquire(Site^.Count);
   end;

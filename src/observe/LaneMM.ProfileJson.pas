@@ -23,8 +23,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Stats, LaneMM.Json, LaneMM.ReportHead, LaneMM.SettingsState,
-  LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses,
-  LaneMM.Samples, LaneMM.TimeLine;
+  LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
+  LaneMM.SampledClasses, LaneMM.Samples, LaneMM.TimeLine;
 
 const
   // Distinct classes that a report names; the others count as `other`.
@@ -72,24 +72,32 @@ begin
   TextAdd(Text, Digits);
 end;
 
+// Adds how blocks are sampled.
+procedure AddSampling(var Text: TText);
+var
+  Samples: UInt64;
+begin
+  Samples := AllSamples;
+  JsonAddNumber(Text, 'rate', Settings.Values[opRate]);
+  JsonAddNumber(Text, 'samples', Samples);
+  JsonAddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
+  AddError(Text, Samples);
+  JsonAddNumber(Text, 'temporary', Settings.Values[opTemporary]);
+  JsonAddNumber(Text, 'every_ms', Settings.Values[opEvery]);
+end;
+
 procedure ProfileJsonBegin(var Text: TText; ReportNumber: NativeUInt);
 var
   Status: TStatus;
-  Samples: UInt64;
 begin
   StatusRead(Status);
-  Samples := AllSamples;
   TextAdd(Text, '{"format":"lanemm","version":1,"head":{');
   HeadAddJson(Text);
   JsonAddNumber(Text, 'report', ReportNumber);
   JsonAddNumber(Text, 'run_ms', RunMs);
-  JsonAddNumber(Text, 'rate', Settings.Values[opRate]);
-  JsonAddNumber(Text, 'samples', Samples);
-  JsonAddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
+  if LoadAcquire(Observe.SampleTable) <> 0 then
+    AddSampling(Text);
   JsonAddNumber(Text, 'events_lost', LoadAcquire(Observe.SitesLost));
-  AddError(Text, Samples);
-  JsonAddNumber(Text, 'temporary', Settings.Values[opTemporary]);
-  JsonAddNumber(Text, 'every_ms', Settings.Values[opEvery]);
   JsonAddNumber(Text, 'committed', Status.CommittedBytes);
   JsonAddNumber(Text, 'used', Status.UsedBytes);
   TextAdd(Text, '},"profiles":[');
@@ -173,6 +181,21 @@ begin
   for Value := Range.First to Range.Last do
     JsonAddItem(Text, ProfileValue(Profile, Site, Value));
   TextAdd(Text, ']');
+end;
+
+// Adds what a report says of growth besides the numbers.
+procedure AddAdvice(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Place: TText;
+  Characters: TPath;
+  Advice: TAdvice;
+begin
+  TextOpenAt(Place, @Characters, SizeOf(Characters));
+  AdviceAddPlace(Place, Profile.Symbols, AdvicePlace(Profile.Symbols, Site^.Stack));
+  Advice := AdviceOf(Profile.Symbols, Site^.Stack);
+  JsonAddText(Text, 'place', @Characters);
+  JsonAddText(Text, 'grew', Advice.Grew);
+  JsonAddText(Text, 'advice', Advice.Text);
 end;
 
 procedure AddLives(var Text: TText; Site: PSite);
@@ -261,7 +284,9 @@ begin
       if Line <> nil then
         AddSiteLine(Text, Line, Site);
       AddSiteClasses(Text, Profile, Site, List);
-    end;
+    end
+    else if Profile.Kind = pkGrowth then
+      AddAdvice(Text, Profile, Site);
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');

@@ -1,6 +1,6 @@
 /// The time line of the samples: bytes in use at points in time, by call site.
 //
-// Owns:       Observe.TimeLine, TimeLineBusy, TimeLineMs, TimeLineStepMs, StartMs, StartSeconds.
+// Owns:       Observe.TimeLine, TimeLineBusy, TimeLineMs, TimeLineStepMs.
 // Invariants: no clock runs: the first sampled event after the time for a point adds the point;
 //             each report adds one. TimeLineStepMs lie between two points at least, but for those
 //             of reports. When there are MostPoints, every second one is removed, and
@@ -25,7 +25,7 @@ const
 type
   /// The sums at a point in time.
   TPoint = record
-    Ms: UInt64;              //< lock TimeLineBusy  milliseconds since the start of the profile
+    Ms: UInt64;              //< lock TimeLineBusy  milliseconds, see RunMs
     InUseCount: NativeUInt;  //< lock TimeLineBusy  blocks in use
     InUseBytes: NativeUInt;  //< lock TimeLineBusy  bytes in use
     AllocatedBytes: NativeUInt; //< lock TimeLineBusy  bytes allocated since the start
@@ -52,7 +52,8 @@ procedure TimeLineTick;
 function TimeLineOpen: PTimeLine;
 /// Ends what TimeLineOpen began; does nothing for nil.
 procedure TimeLineClose(Line: PTimeLine);
-/// Returns the milliseconds since the start of the profile.
+/// Returns the milliseconds since the table of call sites was created: since the first profile,
+/// `contention` or `growth`.
 function RunMs: UInt64;
 
 implementation
@@ -80,9 +81,7 @@ end;
 
 procedure Restart;
 begin
-  Observe.StartMs := OsNowMs;
-  Observe.StartSeconds := OsUnixSeconds;
-  Observe.TimeLineMs := Observe.StartMs;
+  Observe.TimeLineMs := OsNowMs;
   Observe.TimeLineStepMs := FirstStepMs;
 end;
 

@@ -52,6 +52,8 @@ type
     procedure ProcessesAtOnceKeepAllTheirLogs;
     procedure SettingNamesTheFile;
     procedure SecondRunIsAddedToTheFirst;
+    procedure LineThatFreesBlocksOfManySizesIsListedOnce;
+    procedure LineThatGrowsForManyCallersIsListedOnce;
     procedure TopLimitsTheList;
     procedure DebugModeLogsContentionAndGrowthToo;
     procedure ErasedBlocksAreSeenToGrowToo;
@@ -541,6 +543,25 @@ begin
     + 'WatchEvents" frees 200 2>/dev/null']);
   AssertEquals(1, Pos(First, Planted.Written(LogSuffix)));
   Has('1. 200 x', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LineThatFreesBlocksOfManySizesIsListedOnce;
+begin
+  Planted.Run('contention', ['sizes', '300']);
+  Has('1. 300 x remote free of blocks of 112 to 320 bytes by FreeMem, 1 thread, at '
+    + PlaceOf('remote free'), Planted.Written(LogSuffix));
+  Has('     By size: 112 bytes 100, 208 bytes 100, 320 bytes 100'#10, Planted.Written(LogSuffix));
+  Has('free blocks in the thread that allocates them', Planted.Written(LogSuffix));
+  HasNot('  2. ', Planted.Written(LogSuffix));
+end;
+
+procedure TEventLogTests.LineThatGrowsForManyCallersIsListedOnce;
+begin
+  Planted.Run('growth', ['callers', '1000']);
+  Has('1. ' + PlaceOf('growth') + ' grew a dynamic array 1,998 times from 32 bytes to 4,016 bytes, ',
+    Planted.Written(LogSuffix));
+  Has('     The most frequent of 2 backtraces:'#10, Planted.Written(LogSuffix));
+  HasNot('  2. ', Planted.Written(LogSuffix));
 end;
 
 procedure TEventLogTests.TopLimitsTheList;

@@ -499,7 +499,7 @@ var
   Text: TStringList;
   Example: TJSONData;
 begin
-  Planted.Run('contention,growth,least=1,profile,rate=1,json,leaks', ['temporary']);
+  Planted.Run('contention,growth,least=1,profile,rate=1,json,leaks', ['array']);
   All := GetJSON(Planted.Written('.json')) as TJSONObject;
   Text := TStringList.Create;
   Example := nil;

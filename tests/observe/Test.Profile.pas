@@ -37,6 +37,9 @@ type
     procedure HighestRateDoesNoHarm;
     procedure ContentionCanBeAProfile;
     procedure GrowthCanBeAProfile;
+    procedure HeadWithoutSamplesSaysNothingOfThem;
+    procedure RemoteFreesAreNotTakenLocks;
+    procedure GrowthHasTheAdviceOfTheLog;
   end;
 
 implementation
@@ -303,6 +306,56 @@ procedure TProfileTests.GrowthCanBeAProfile;
 begin
   PlantedEvents.Run('growth,speedscope', ['growth', '1000']);
   IsJson(PlantedEvents.Written('.speedscope.json'));
+end;
+
+procedure TProfileTests.HeadWithoutSamplesSaysNothingOfThem;
+const
+  Hour = 3600000;
+var
+  All: TJSONData;
+  Name: string;
+begin
+  PlantedEvents.Run('contention,growth,json', ['growth', '1000']);
+  All := GetJSON(PlantedEvents.Written('.json'));
+  try
+    for Name in ['rate', 'samples', 'samples_lost', 'error', 'temporary', 'every_ms'] do
+      AssertNull(Name, All.FindPath('head.' + Name));
+    AtLeast(All.FindPath('head.run_ms').AsInt64, Hour, 'milliseconds');
+  finally
+    All.Free;
+  end;
+end;
+
+procedure TProfileTests.RemoteFreesAreNotTakenLocks;
+var
+  All: TJSONData;
+begin
+  PlantedEvents.Run('contention,json', ['frees', '300']);
+  All := GetJSON(PlantedEvents.Written('.json'));
+  try
+    AssertEquals('remote_frees', All.FindPath('profiles[0].columns[1].name').AsString);
+    AssertEquals('taken_locks', All.FindPath('profiles[0].columns[2].name').AsString);
+    AssertTrue(All.AsJSON, Pos('"values" : [300, 300, 0]', All.AsJSON) > 0);
+  finally
+    All.Free;
+  end;
+end;
+
+procedure TProfileTests.GrowthHasTheAdviceOfTheLog;
+var
+  All, Site: TJSONData;
+begin
+  PlantedEvents.Run('growth,json', ['list', '1000']);
+  All := GetJSON(PlantedEvents.Written('.json'));
+  try
+    Site := All.FindPath('profiles[0].sites[0]');
+    AssertEquals('WatchEvents.lpr:' + IntToStr(PlantedEvents.PlantedLine('list')),
+      Site.FindPath('place').AsString);
+    AssertEquals('a list', Site.FindPath('grew').AsString);
+    AssertEquals('set Capacity first', Site.FindPath('advice').AsString);
+  finally
+    All.Free;
+  end;
 end;
 
 initialization

@@ -260,7 +260,7 @@ async function comparison(){
 // The example of docs/profile-data.md: every tab.
 async function example(file){
   const page=await open(file),data=JSON.parse(read(file).split('id="data">')[1].split("</script>")[0]);
-  same("tabs","inuse,peak,allocated,temporary,leaks,time,classes,sizes,lives,slack,fragments,growth,waits",
+  same("tabs","inuse,peak,allocated,temporary,leaks,time,classes,sizes,lives,slack,fragments,growth,frees",
     (await tabsOf(page)).join());
   const heap=data.profiles.find(profile=>profile.kind=="heap");
   await choose(page,"peak");
@@ -290,6 +290,13 @@ async function example(file){
   await choose(page,"lives");
   same("freed blocks","8,000",await cell(page,"SERVER.TCACHE.ADD",0));
   same("mean lifetime","2 s",await cell(page,"SERVER.TCACHE.ADD",1));
+  await choose(page,"growth");
+  check("growth: the advice of the log",(await text(page,".advice")).includes(
+    "Server.lpr:12 grew an AnsiString 51,000 times, 7.7 MB copied: call SetLength once"),
+    await text(page,".advice"));
+  await choose(page,"frees");
+  check("remote frees are no waits",(await text(page,"#panel")).includes("No thread waits"));
+  same("remote frees","1,234",await text(page,"#tab-frees b"));
   await close(page);
 }
 
@@ -337,6 +344,19 @@ async function lost(){
   check("leaks that nothing looked for",!/Leaked/.test(await text(none,"#head")));
   await close(none);
 }
+// Pages without samples of blocks: events of threads, and growth.
+async function events(){
+  for(const [folder,title,tab] of [["contended","contention","frees"],["grown","growth","growth"]]){
+    const page=await open(fileOf(folder,".html"));
+    const head=await text(page,"#head");
+    check(folder+": title",(await page.title()).endsWith(": "+title),await page.title());
+    same(folder+": tabs",tab,(await tabsOf(page)).join().replace(",locks",""));
+    check(folder+": nothing of samples",!/Rate|Samples|Error/.test(head),head);
+    check(folder+": ran for less than an hour",/Ran for[\d.]{1,6} s/.test(head),head);
+    await close(page);
+  }
+}
+
 // Leaks of which no block is a sample.
 async function unsampled(){
   const page=await open(pageWith("unsampled",{head:{},profiles:[{kind:"heap",
@@ -441,9 +461,10 @@ async function run(){
     args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
     timeout:patience,protocolTimeout:patience});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),lost,unsampled,amounts,odd,leaks,outside,
+  const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
+    ()=>looks(fileOf("contended",".html"),"contended"),()=>looks(fileOf("grown",".html"),"grown"),
     ()=>looks(fileOf("leaks",".html"),"leaks")];
   for(const part of parts)
     try{

@@ -48,6 +48,21 @@ shop freed profile,html,rate=4K,leaks 1000 clean
 shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
 shop clean leaks,leaks:format=html 100 clean
 
+# Events alone, without samples.
+fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+  tests/programs/WatchEvents.lpr
+# events FOLDER SETTINGS ARGUMENT...
+events() {
+  folder=$out/$1
+  settings=$2
+  shift 2
+  rm -rf "$folder"
+  mkdir "$folder"
+  LANEMM="$settings,html,log=$folder/" build/pages/WatchEvents "$@" > /dev/null 2> "$folder/stderr"
+}
+events contended contention sizes 300
+events grown growth callers 5000
+
 # The leaks of a program that has stopped itself, found from outside.
 make --no-print-directory lanemm
 fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \

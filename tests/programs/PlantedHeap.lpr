@@ -12,6 +12,7 @@
 ///              one size class
 ///   classes    Make: 100 objects of TThing; 50 of TOther, of which 20 are freed; Say: 60 strings of
 ///              500 characters, 30 of them freed
+///   array      temporary, and an array that grows to 1,000 elements, one at a time
 ///   suppressed First, as expected leaks, and Later
 ///   reports    First; writes the profiles twice while it runs, and a report of the heap in use
 program PlantedHeap;
@@ -215,6 +216,16 @@ begin
   Cross;
 end;
 
+procedure GrowArray;
+var
+  Items: array of LongInt;
+  Index: Integer;
+begin
+  Temporary;
+  for Index := 1 to 1000 do
+    SetLength(Items, Index);
+end;
+
 procedure Suppressed;
 var
   Block: Pointer;
@@ -241,13 +252,14 @@ type
   end;
 
 const
-  Parts: array[0..7] of TPart = (
+  Parts: array[0..8] of TPart = (
     (Name: 'peak'; Call: Peak),
     (Name: 'temporary'; Call: Temporary),
     (Name: 'lives'; Call: Short),
     (Name: 'growth'; Call: Grow),
     (Name: 'fragments'; Call: Fragments),
     (Name: 'classes'; Call: MakeAll),
+    (Name: 'array'; Call: GrowArray),
     (Name: 'suppressed'; Call: Suppressed),
     (Name: 'reports'; Call: Reports));
 

@@ -1,8 +1,10 @@
 /// Plants what the event log is to find, at known lines: run it with LANEMM=contention,growth.
 ///   frees N     the main thread frees N blocks of 100 bytes of a sleeping thread
 ///   origins N   likewise; every third block was allocated at a second line
+///   sizes N     likewise; the blocks have 100, 200 and 300 bytes in turn
 ///   late N      a thread frees N blocks of the main thread, and gets a heap half way
 ///   growth N    an array grows by one element at a time, to N elements of four bytes
+///   callers N   as growth, called at two lines
 ///   text N      an AnsiString grows by one character at a time, to N characters
 ///   list N      a list grows to N elements
 ///   misses N    a thread frees N large blocks while another keeps the locks of all shards; N at
@@ -30,6 +32,7 @@ const
 var
   Blocks: array[0..MaxBlocks - 1] of Pointer;
   Count: Integer;
+  Sizes: Integer = 1;
   Filled, Finished: TEvent;
 
 procedure FreeBlock(Index: Integer);
@@ -44,7 +47,7 @@ var
 begin
   for Index := 0 to Count - 1 do
     if (Index + 1) mod PtrInt(Other) <> 0 then
-      GetMem(Blocks[Index], 100) // planted: first origin
+      GetMem(Blocks[Index], 100 * (1 + Index mod Sizes)) // planted: first origin
     else
       GetMem(Blocks[Index], 100); // planted: second origin
   Filled.SetEvent;
@@ -101,6 +104,12 @@ begin
   SetLength(Items, 1);
   for Index := 2 to Count do
     SetLength(Items, Index); // planted: growth
+end;
+
+procedure PlantCallers;
+begin
+  PlantGrowth;
+  PlantGrowth; // planted: second caller
 end;
 
 procedure PlantText;
@@ -225,10 +234,17 @@ begin
     PlantFrees(MaxBlocks + 1)
   else if What = 'origins' then
     PlantFrees(3)
+  else if What = 'sizes' then
+  begin
+    Sizes := 3;
+    PlantFrees(MaxBlocks + 1);
+  end
   else if What = 'late' then
     PlantLate
   else if What = 'growth' then
     PlantGrowth
+  else if What = 'callers' then
+    PlantCallers
   else if What = 'text' then
     PlantText
   else if What = 'list' then

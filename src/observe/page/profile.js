@@ -11,8 +11,15 @@ const views=[
     tell:(...rest)=>tellLeaks(leaksOf(state.after),rest)},
   {id:"slack",label:"Slack",kind:"heap",bytes:"slack_space"},
   {id:"fragments",label:"Fragments",kind:"heap",bytes:"fragment_space"},
-  {id:"growth",label:"Copied",kind:"growth",bytes:"copied_space",count:"reallocs"},
-  {id:"waits",label:"Waits",kind:"contention",count:"contentions"}];
+  {id:"growth",label:"Copied",kind:"growth",bytes:"copied_space",count:"reallocs",
+    about:()=>adviceAll()},
+  {id:"frees",label:"Remote frees",kind:"contention",count:"remote_frees",
+    about:()=>make("p",{class:"quiet"},"Frees of another thread's blocks, by the line that frees. "+
+      "No thread waits. For fewer, free blocks in the thread that allocates them, or hand over "+
+      "fewer and larger ones.")},
+  {id:"locks",label:"Taken locks",kind:"contention",count:"taken_locks",
+    about:()=>make("p",{class:"quiet"},"A thread found a lock of the memory manager taken and went "+
+      "another way. No thread waits.")}];
 const timeView={id:"time",label:"Time line",kind:"heap",bytes:"line"};
 
 const state={measure:"bytes",layout:"icicle",isInverted:false,hasLibraries:false,words:"",point:0,
@@ -50,6 +57,23 @@ function tellLeaks(leaks,rest){
   if(leaks&&leaks.objects&&!state.before)
     return make("p",{class:"quiet"},
       `Not freed at the end: exactly ${leakAmount(leaks)}, as usable bytes. `,...rest);
+}
+// What grew most, by line, and how to avoid it.
+function adviceAll(){
+  const most=10,callBytes=128,lines=new Map(),profile=profileOf(state.after,"growth");
+  const copied=indexOf(profile,"copied_space"),times=indexOf(profile,"reallocs");
+  for(const site of profile.sites.filter(site=>site.advice&&site.values[copied])){
+    const key=site.place+"\n"+site.grew+"\n"+site.advice;
+    if(!lines.has(key))lines.set(key,{...site,copied:0,times:0});
+    const line=lines.get(key);
+    line.copied+=site.values[copied];line.times+=site.values[times];
+  }
+  const work=line=>line.copied+callBytes*line.times;
+  const worst=[...lines.values()].sort((a,b)=>work(b)-work(a)).slice(0,most);
+  if(worst.length&&!state.before)
+    return make("ol",{class:"advice"},...worst.map(line=>make("li",{},make("b",{},line.place),
+      ` grew ${line.grew} ${count(line.times,"time")}, ${amount(line.copied,"bytes")} copied: `,
+      make("b",{},line.advice))));
 }
 const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
 
@@ -202,6 +226,7 @@ function showStacks(panel,view){
   };
   fill(panel,view.tell&&view.tell("By call stack: requested bytes, estimated from the samples "+
       "among them."),
+    view.about&&view.about(),
     make("div",{class:"bar"},
       measures.length<2?null:choices("Measure",[["bytes","Bytes"],["count","Blocks"]],
         state.measure,value=>redo("measure",value)),
@@ -454,13 +479,17 @@ function takeDrops(){
 
 // ---- The page
 
+function titleOf(report){
+  const kinds=report.profiles.map(profile=>profile.kind);
+  return kinds.includes("heap")||!kinds.length?"memory profile":kinds.join(" and ");
+}
 function showFacts(){
   const head=state.after.head,leaks=leaksOf(state.after);
   const picker=make("input",{type:"file",id:"file",accept:".html,.json",multiple:"",hidden:"",
     "aria-label":"Profiles to compare",
     change(){compare([...picker.files].slice(0,2));}});
   const button=(label,click)=>make("button",{type:"button",click},label);
-  showHead(baseName(head.program||"LaneMM"),"memory profile",[["Command",head.command],
+  showHead(baseName(head.program||"LaneMM"),titleOf(state.after),[["Command",head.command],
     ["Process",head.process],["Report",head.report>1&&head.report],
     ["Time",head.time&&timeText(head.time)],
     ["Ran for",head.run_ms&&seconds(head.run_ms)],
