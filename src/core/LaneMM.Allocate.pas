@@ -177,10 +177,12 @@ begin
   Span := ArenaSpan(Result);
   if Span^.Kind = skInner then
     Dec(Span, Span^.Distance);
-  if not Span^.IsZero or (Span^.Kind <> skLarge) and ((Heap = nil) or (Heap^.Carved <> Result)) then
+  if Span^.IsZero and ((Span^.Kind = skLarge) or (Heap <> nil) and (Heap^.Carved = Result)) then
+    PBlock(Result)^.Link := 0 // all else was never touched
+  else if Span^.Kind <> skLarge then
     FillChar(Result^, Span^.BlockSize, 0)
-  else
-    PBlock(Result)^.Link := 0; // all else was never touched
+  else if not PurgeClear(Span) then
+    Result := LimitsRefuse(Size);
 end;
 
 {$ifdef LANEMM_ASM}

@@ -19,6 +19,9 @@ unit LaneMM.Purge;
 
 interface
 
+uses
+  LaneMM.Types;
+
 /// Sets Hooks.PurgeNotify.
 procedure PurgeStart;
 /// Ensures that memory which is free now is purged later. Cheap: for slow paths that may wait.
@@ -39,12 +42,16 @@ procedure ProcessSweep;
 procedure PurgeHold;
 /// Ends one call of PurgeHold.
 procedure PurgeLetGo;
+/// Makes a large block, whose run was in use before, read as zeros. Backs nothing
+/// that is not backed. Returns false, and frees the block, when the system
+/// does not commit it again.
+function PurgeClear(Span: PSpan): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Large,
+  LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -242,6 +249,90 @@ begin
   if not OsPurgedIsCommitted then
     // Full barrier: the reads come before. Pairs with PurgeOldest in LaneMM.Arena.
     FetchAdd(Process.PurgesHeld, NativeUInt(-1));
+end;
+
+// ---------------------------------------------------------------------------- clear
+
+// Purges a range of a block in use, unless readers hold it or the system refuses. Counted in
+// Process.PurgesUnderWay: pairs with PurgeHold.
+function Discard(P: PByte; Size: NativeUInt): Boolean;
+begin
+  FetchAdd(Process.PurgesUnderWay, 1);
+  Result := (OsPurgedIsCommitted or (LoadAcquire(Process.PurgesHeld) = 0)) and OsPurge(P, Size);
+  // Committed before a reader goes on. A refusal shows at the end of PurgeClear.
+  if Result then
+    OsUse(P, Size);
+  FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+end;
+
+function PageIsZero(Words: PNativeUInt): Boolean;
+var
+  Index: NativeUInt;
+begin
+  for Index := 0 to OsPageSize div SizeOf(NativeUInt) - 1 do
+    if Words[Index] <> 0 then
+      Exit(False);
+  Result := True;
+end;
+
+// Clears a range without a write to pages that hold zeros: reads alone back no memory.
+procedure ClearPages(P: PByte; Size: NativeUInt);
+var
+  Offset, First: NativeUInt;
+begin
+  Offset := 0;
+  while Offset < Size do
+  begin
+    First := Offset;
+    while (Offset < Size) and not PageIsZero(PNativeUInt(P + Offset)) do
+      Inc(Offset, OsPageSize);
+    FillChar(P[First], Offset - First, 0);
+    Inc(Offset, OsPageSize);
+  end;
+end;
+
+// Clears a range, and backs none of its pages. The next use is taken to touch as much as the last one
+// left backed: to back a page again costs as much as to clear a dozen.
+procedure ClearPart(P: PByte; Size: NativeUInt);
+const
+  SparseShare = 16;
+begin
+  if (OsBackedPages(P, Size) > Size div OsPageSize div SparseShare) or not Discard(P, Size) then
+    ClearPages(P, Size);
+end;
+
+function PurgeClear(Span: PSpan): Boolean;
+const
+  LeastDiscarded = 4 * SliceSize; // fewer bytes are filled before the system has answered
+  PartSize = HugeSlices * SliceSize;
+var
+  P: PByte;
+  Left, Part: NativeUInt;
+begin
+  Result := True;
+  P := Span^.Start;
+  Left := Span^.BlockSize;
+  if (Left < LeastDiscarded) or Process.ErasesPages then
+  begin
+    FillChar(P^, Left, 0);
+    Exit;
+  end;
+  while Left > 0 do
+  begin
+    Part := PartSize;
+    if Part > Left then
+      Part := Left;
+    ClearPart(P, Part);
+    Inc(P, Part);
+    Dec(Left, Part);
+  end;
+  Result := OsUse(Span^.Start, Span^.BlockSize);
+  if Result then
+    Exit;
+  OsPurge(Span^.Start, Span^.BlockSize);
+  ArenaUnuseSpare(Span^.SliceCount - Span^.SpareCount);
+  Span^.SpareCount := Span^.SliceCount;
+  LargeFree(Span);
 end;
 
 // ---------------------------------------------------------------------------- purge thread

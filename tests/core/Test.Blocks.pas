@@ -37,6 +37,9 @@ type
     procedure ZeroedBlockIsZeroWhereABlockWas;
     procedure ZeroedBlockIsZeroWhereABlockWasBefore;
     procedure ZeroedBlocksOfFreshSpansAreNotTouched;
+    procedure SparseZeroedBlockBacksWhatTheLastOneTouched;
+    procedure SparseZeroedBlockOfAnotherThreadDoesToo;
+    procedure PartlyUsedZeroedBlockBacksNothingElse;
     procedure SizeBeyondAllMemoryIsRefused;
     procedure SizeBeyondMemoryAndSwapIsRefused;
     procedure LastFreeOfASpanReturnsTheSize;
@@ -500,6 +503,81 @@ begin
       FreeMem(Blocks[Index]);
     end;
   end;
+  Process.HugeFrom := HugeFrom;
+end;
+
+const
+  SparseSize = 64 * Megabyte;
+  SparsePages = 16;
+
+// Allocates a zeroed block and touches some pages, in parts of their own. Returns how many pages
+// were backed before that, also to Context unless it is nil.
+function TouchSparsely(Context: Pointer): PtrInt;
+var
+  P: PByte;
+  Page: NativeUInt;
+begin
+  P := AllocMem(SparseSize);
+  Result := OsBackedPages(P, SparseSize);
+  for Page := 0 to SparsePages - 1 do
+  begin
+    if P[Page * (SparseSize div SparsePages) + 5] <> 0 then
+      Result := High(Result);
+    P[Page * (SparseSize div SparsePages) + 5] := 1;
+  end;
+  FreeMem(P);
+  if Context <> nil then
+    PPtrInt(Context)^ := Result;
+end;
+
+procedure TBlocksTests.SparseZeroedBlockBacksWhatTheLastOneTouched;
+var
+  HugeFrom: NativeUInt;
+  Round: Integer;
+begin
+  HugeFrom := Process.HugeFrom;
+  Process.HugeFrom := 0;
+  ProcessTrim;
+  for Round := 1 to 5 do
+    AtMost(2 * SparsePages, TouchSparsely(nil), 'backed pages');
+  Process.HugeFrom := HugeFrom;
+end;
+
+procedure TBlocksTests.SparseZeroedBlockOfAnotherThreadDoesToo;
+var
+  HugeFrom: NativeUInt;
+  Pages: PtrInt;
+begin
+  HugeFrom := Process.HugeFrom;
+  Process.HugeFrom := 0;
+  ProcessTrim;
+  TouchSparsely(nil);
+  WaitForThreadTerminate(BeginThread(TouchSparsely, @Pages), 0);
+  AtMost(2 * SparsePages, Pages, 'backed pages');
+  Process.HugeFrom := HugeFrom;
+end;
+
+// One quarter was written, and every other page of another one: their pages are cleared in place.
+procedure TBlocksTests.PartlyUsedZeroedBlockBacksNothingElse;
+const
+  Quarter = SparseSize div 4;
+var
+  P: PByte;
+  HugeFrom, Page, Resident: NativeUInt;
+begin
+  HugeFrom := Process.HugeFrom;
+  Process.HugeFrom := 0;
+  ProcessTrim;
+  P := GetMem(SparseSize);
+  FillChar(P^, Quarter, 1);
+  for Page := 0 to Quarter div OsPageSize div 2 - 1 do
+    P[2 * Quarter + Page * 2 * OsPageSize] := 1;
+  FreeMem(P);
+  Resident := ResidentBytes;
+  P := AllocMem(SparseSize);
+  AtMost(4 * Megabyte, Abs(Int64(ResidentBytes) - Int64(Resident)), 'bytes backed or not');
+  AssertTrue('zeros', IsZero(P, SparseSize));
+  FreeMem(P);
   Process.HugeFrom := HugeFrom;
 end;
 
