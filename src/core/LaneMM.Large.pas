@@ -100,8 +100,6 @@ const
   // Below this many bytes copying is cheaper than moving pages, whose old place must then be backed
   // anew.
   SmallestMove = SmallestSpare;
-  // From this size on the system is asked how much it has.
-  SmallestDoubt = NativeUInt(1) shl 30;
   // Each range that pages were moved to costs some mappings, of which a process may have 65,530;
   // above this number blocks are copied.
   MostMoved = 4096;
@@ -115,8 +113,7 @@ end;
 // and end some program.
 function IsTooLarge(Size: NativeUInt): Boolean;
 begin
-  Result := (Size > MaxRunSlices shl SliceShift)
-    or (Size >= SmallestDoubt) and (Size > OsMostBytes);
+  Result := (Size > MaxRunSlices shl SliceShift) or not OsCanBack(Size);
 end;
 
 // Overwrites the link that a block of a former span may have left where Span begins: ReallocMem

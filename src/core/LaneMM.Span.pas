@@ -43,7 +43,8 @@ type
 
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
-/// Makes the records of the later slices of a span lead to the first.
+/// Makes the records of the later slices of a span lead to the first. Of a span of more than 256 MB
+/// those in the middle stay as they are: memory is not taken for what is not used.
 procedure SpanFormatInner(Span: PSpan);
 /// Takes a free block. Nil when FreeList is empty, or when the first word of its first block is not
 /// that of a free block: then call SpanDropList.
@@ -119,16 +120,22 @@ const
   PageCount = SliceSize div OsPageSize;
 
 procedure SpanFormatInner(Span: PSpan);
+const
+  MostInner = 2048; // at each end; their records take 1 MB
 var
   Inner: PSpan;
-  Index: Cardinal;
+  Index: NativeUInt;
 begin
-  for Index := 1 to Span^.SliceCount - 1 do
+  Index := 1;
+  while Index < Span^.SliceCount do
   begin
     Inner := Span + Index;
     Inner^.Owner := NoOwner;
     Inner^.Distance := Index;
     Inner^.Kind := skInner;
+    Inc(Index);
+    if (Index = MostInner) and (Span^.SliceCount > 2 * MostInner) then
+      Index := Span^.SliceCount - MostInner;
   end;
 end;
 

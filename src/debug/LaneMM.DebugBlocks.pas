@@ -196,13 +196,21 @@ begin
   LockLeave(Debug.Lock);
 end;
 
+// Takes slices for Size bytes; nil also for a size that the system cannot back: see IsTooLarge in
+// LaneMM.Large.
+function TakeSlices(Size: NativeUInt): PSpan;
+begin
+  Result := nil;
+  if OsCanBack(Size) then
+    Result := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
+end;
+
 // Takes a block with a span of its own.
 function TakeSingle(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
 begin
-  Inc(Size, OsPageSize + GuardSize);
-  Span := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
+  Span := TakeSlices(Size + OsPageSize + GuardSize);
   if Span = nil then
     Exit(nil);
   LockEnter(Debug.Lock);
@@ -325,7 +333,7 @@ begin
   Result := nil;
   if not GuardPagesCount then
     Exit;
-  Result := ArenaTake(AlignUp(Size + 3 * OsPageSize, SliceSize) shr SliceShift);
+  Result := TakeSlices(Size + 3 * OsPageSize);
   if Result = nil then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;

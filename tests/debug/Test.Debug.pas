@@ -71,6 +71,10 @@ type
     procedure ReallocKeepsContents;
     procedure ReallocOfADebugBlockMakesANormalOneAfterwards;
     procedure HugeSizesAreRefused;
+    procedure SizesBeyondMemoryAndSwapAreRefused;
+    {$ifdef CPU64}
+    procedure HugeBlockTakesNoShareOfItsSize;
+    {$endif}
     procedure ZeroBytesAreABlock;
     procedure FreedBlocksWaitInQuarantine;
     procedure MemoryThatNobodyTouchesIsNotTaken;
@@ -763,6 +767,37 @@ begin
   FreeMem(P);
   LaneMM_EnterDebugMode;
 end;
+
+procedure TDebugBlocksTests.SizesBeyondMemoryAndSwapAreRefused;
+var
+  P: PByte;
+  Size: NativeUInt;
+begin
+  Size := OsMostBytes + 1;
+  if Size = 0 then
+    Size := NativeUInt(1) shl (BitSizeOf(Size) - 2); // this system lets programs take all addresses
+  Same(OutOfMemory, ErrorOfGet(P, Size), 'GetMem');
+  AssertTrue('alignment', DebugGetAligned(Size, 6) = nil);
+  AssertTrue('guard pages', DebugGetGuarded(Size, 0) = nil);
+end;
+
+{$ifdef CPU64}
+procedure TDebugBlocksTests.HugeBlockTakesNoShareOfItsSize;
+const
+  Megabyte = 1 shl 20;
+  Size = NativeUInt(2048) * Megabyte;
+var
+  P: PByte;
+  Before: NativeUInt;
+begin
+  Before := ResidentBytes;
+  GetMem(P, Size);
+  AtMost(4 * Megabyte, Int64(ResidentBytes) - Int64(Before), 'bytes taken');
+  AssertTrue('found at its start', DebugBlockOf(P + Megabyte) = DebugBlockOf(P));
+  AssertTrue('found at its end', DebugBlockOf(P + Size - Megabyte) = DebugBlockOf(P));
+  FreeMem(P);
+end;
+{$endif}
 
 procedure TDebugBlocksTests.HugeSizesAreRefused;
 var
