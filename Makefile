@@ -45,7 +45,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else
 ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
   redis prometheus tmux pkg-config cmake groff spin go
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
-  test-fuzz test-planted test-paths core test-pprof test-leakview test-lanemm test-live test-servers \
+  test-fuzz test-planted test-paths test-switches core test-pprof test-leakview test-lanemm test-live test-servers \
   test-pages test-lazarus test-casts lint-test
 
 test-all: ## all tests that need no rights of root but to install tools
@@ -98,6 +98,10 @@ test-paths: ## one unit path finds all of src/, from anywhere
 test-planted: ## 173 planted mistakes in Pascal, C and C++: debug mode finds them, and nothing else
 	@sh tools/need.sh fpc gcc g++
 	@sh tests/planted/run.sh --check
+
+test-switches: ## the compiler switches of any project, and compiled units in a library
+	@sh tools/need.sh fpc
+	@sh tests/switches.sh
 
 test-pprof: ## profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc

@@ -4,7 +4,7 @@
 #
 #   sh tools/units.sh [OPTION...]
 #
-# The units go to build/units/CPU-OS. OPTIONs are options of the compiler. Free Pascal 3.2.2 ends with
+# The units go to build/units/CPU-OS; programs and libraries can have them (-Cg). OPTIONs are options of the compiler. Free Pascal 3.2.2 ends with
 # an internal error when -Fa names a unit that is not compiled yet and the program has `X in 'file'` in
 # its uses clause.
 set -eu
@@ -18,5 +18,5 @@ fpc=${FPC-fpc}
 units=build/units/$("$fpc" -iTP)-$("$fpc" -iTO)
 rm -rf "$units"
 mkdir -p "$units"
-"$fpc" -l- -v0 -vew -vm4082,6018 -O3 -Fusrc '-Fusrc/*' "$@" -FU"$units" src/LaneMM.pas
+"$fpc" -l- -v0 -vew -vm4082,6018 -O3 -Cg -Fusrc '-Fusrc/*' "$@" -FU"$units" src/LaneMM.pas
 echo "fpc -FaLaneMM -Fu$(pwd)/$units PROGRAM"

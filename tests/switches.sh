@@ -1,0 +1,151 @@
+#!/bin/sh
+# Tests that LaneMM compiles and works with the compiler switches of any project.
+#
+#   sh tests/switches.sh [SWITCHES...]
+#
+# Compiles src/ and tests/programs/Switches.lpr once for each set of switches, as a project compiles
+# both that has src/ on its unit path, and runs the program plainly and with all diagnoses; then a
+# library with the units of `make units`. docs/platforms.md lists the switches. Ends with
+# `N passed, N failed`.
+set -u
+
+case ${1-} in
+  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
+esac
+
+cd "$(dirname "$0")/.." || exit 1
+out=build/switches
+passed=0
+failed=0
+mkdir -p "$out"
+
+# One set a line.
+all='-O-
+-O1
+-O2
+-O3
+-O4
+-Os
+-Ct
+-Ci
+-Cr
+-Co
+-CO
+-CR
+-CirotR
+-Cg
+-fPIC
+-Sa
+-Si
+-Si-
+-Sc
+-Sh
+-Sy
+-Sm
+-St
+-Sg
+-Sx
+-Sv
+-Mfpc
+-Mobjfpc
+-Mdelphi
+-Mdelphiunicode
+-Mtp
+-Miso
+-Mextendedpascal
+-CPPACKRECORD=1
+-CPPACKRECORD=2
+-CPPACKENUM=4
+-CPPACKSET=1
+-CPPACKSET=8
+-g
+-gl
+-gw2
+-gw3
+-gs
+-gt
+-gtttt
+-gh
+-ghl
+-gc
+-Xe
+-Xs
+-XX
+-CX -XX
+-Xg
+-pg
+-Rintel
+-Ratt
+-a
+-CfSSE3
+-CfSSE42
+-OoFASTMATH
+-OoORDERFIELDS
+-OoREMOVEEMPTYPROCS
+-OoNOSTACKFRAME
+-OoSTACKFRAME
+-OoLOOPUNROLL
+-OoDEADVALUES
+-OoNOPEEPHOLE
+-OoNOREGVAR
+-OoNODFA
+-OoUSERBP
+-O4 -Cg -CirotR -Sa -gl -gt
+-O- -CirotR -Sa -ghl -gt -CPPACKRECORD=1 -CPPACKENUM=4'
+
+# run NAME COMMAND: counts it, and shows what it printed when it failed.
+run() {
+  name=$1
+  shift
+  if "$@" > "$out/log" 2>&1 && grep -q '^ok$' "$out/log"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+    head -n 12 "$out/log" | sed 's/^/  /'
+  fi
+}
+
+# compile OPTION...
+compile() {
+  rm -rf "$out/units"
+  mkdir -p "$out/units"
+  fpc -l- -v0 -ve "$@" -Fusrc "-FU$out/units" "-o$out/switches" tests/programs/Switches.lpr && echo ok
+}
+
+# with_units OPTION...: a library that has LaneMM's compiled units, and a program in another mode.
+with_units() {
+  mkdir -p "$out/library"
+  printf 'library Plain;\nuses SysUtils;\nfunction Get: Pointer;\nbegin\n  Get := GetMem(100);\nend;\nexports Get;\nend.\n' \
+    > "$out/library/plain.lpr"
+  fpc -l- -v0 -ve "$@" -Cg "-FU$out/library" "-o$out/library/plain.so" "$out/library/plain.lpr" \
+    && fpc -l- -v0 -ve -Mmacpas "$2" "-FU$out/library" "-o$out/library/switches" tests/programs/Switches.lpr \
+    && "$out/library/switches"
+}
+
+# execute SETTINGS: in the folder where -pg leaves its file.
+execute() {
+  (cd "$out" && LANEMM=$1 ./switches)
+}
+
+try() {
+  run "$* (compile)" compile "$@"
+  run "$*" execute ''
+  run "$*, with diagnoses" execute debug,leaks,stacks,profile,contention,leaks:exit=1,log=report
+}
+
+if [ $# -gt 0 ]; then
+  try "$@"
+else
+  echo "$all" > "$out/all"
+  while read -r switches; do
+    # shellcheck disable=SC2086 # a list of switches
+    try $switches
+  done < "$out/all"
+  sh tools/units.sh > "$out/options"
+  # shellcheck disable=SC2046 # the line begins with the compiler's name
+  run 'library with compiled units' with_units $(sed 's/^fpc //; s/ PROGRAM$//' "$out/options")
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
