@@ -109,11 +109,10 @@ begin
   Result := AlignUp(Size, SliceSize) shr SliceShift;
 end;
 
-// Returns true for a size that the system cannot back. It would find out when the block is touched,
-// and end some program.
+// Returns true for a size that the system cannot back.
 function IsTooLarge(Size: NativeUInt): Boolean;
 begin
-  Result := (Size > MaxRunSlices shl SliceShift) or not OsCanBack(Size);
+  Result := (Size > MaxRunSlices shl SliceShift) or not FrontierCanBack(Size);
 end;
 
 // Overwrites the link that a block of a former span may have left where Span begins: ReallocMem

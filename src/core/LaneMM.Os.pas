@@ -129,8 +129,6 @@ function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
 /// Returns the bytes of memory and swap that the system has, the highest number where it lets
 /// programs take more (Linux: vm.overcommit_memory is 1).
 function OsMostBytes: NativeUInt;
-/// Returns whether the system can back a block of Size bytes; the system is asked from 1 GB on.
-function OsCanBack(Size: NativeUInt): Boolean;
 /// Returns true if the system charges for spare slices, which were never touched (Linux:
 /// vm.overcommit_memory is 2).
 function OsChargesUntouched: Boolean;
@@ -432,13 +430,6 @@ end;
 function OsThreadIsMain: Boolean;
 begin
   Result := OsThreadId = {$ifdef MSWINDOWS} Process.MainThread {$else} OsProcessId {$endif};
-end;
-
-function OsCanBack(Size: NativeUInt): Boolean;
-const
-  LeastDoubt = NativeUInt(1) shl 30;
-begin
-  Result := (Size < LeastDoubt) or (Size <= OsMostBytes);
 end;
 
 procedure OsClear(P: Pointer; Size: NativeUInt);

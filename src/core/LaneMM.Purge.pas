@@ -291,8 +291,8 @@ begin
   end;
 end;
 
-// Clears a range, and backs none of its pages. The next use is taken to touch as much as the last one
-// left backed: to back a page again costs as much as to clear a dozen.
+// Clears a range, and backs none of its pages. The next use is taken to touch as much as the last
+// one left backed: to back a page again costs as much as to clear a dozen.
 procedure ClearPart(P: PByte; Size: NativeUInt);
 const
   SparseShare = 16;

@@ -201,7 +201,7 @@ end;
 function TakeSlices(Size: NativeUInt): PSpan;
 begin
   Result := nil;
-  if OsCanBack(Size) then
+  if FrontierCanBack(Size) then
     Result := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
 end;
 

@@ -571,7 +571,7 @@ begin
   P := GetMem(SparseSize);
   FillChar(P^, Quarter, 1);
   for Page := 0 to Quarter div OsPageSize div 2 - 1 do
-    P[2 * Quarter + Page * 2 * OsPageSize] := 1;
+    P[2 * Quarter + Page * 2 * OsPageSize + 100] := 1;
   FreeMem(P);
   Resident := ResidentBytes;
   P := AllocMem(SparseSize);
