@@ -87,6 +87,7 @@ const
   /// The settings. docs/options.md describes each by its name: opLeaksExit is `leaks:exit`.
   opOff = LaneMM.SettingsState.opOff;
   opHelp = LaneMM.SettingsState.opHelp;
+  opQuiet = LaneMM.SettingsState.opQuiet;
   opContention = LaneMM.SettingsState.opContention;
   opGrowth = LaneMM.SettingsState.opGrowth;
   opProfile = LaneMM.SettingsState.opProfile;
@@ -778,9 +779,8 @@ end;
 procedure Install;
 begin
   SettingsStart;
-  // Without memory or a thread key, or with the setting `off`, the previous manager stays.
   if IsSet(opOff) or not EngineStart then
-    Exit;
+    Exit; // the previous manager stays; EngineStart fails without memory or a thread key
   EngineInstall;
   UnwindStart;
   WatchApply;

@@ -292,7 +292,9 @@ begin
     for Index := 1 to GetEnvironmentVariableCount do
       if not GetEnvironmentString(Index).StartsWith('LANEMM=') then
         Child.Environment.Add(GetEnvironmentString(Index));
-    Child.Environment.Add('LANEMM=' + Settings);
+    // First, so that a test may take it back.
+    Child.Environment.Add('LANEMM=' + IfThen((Pos('leaks', Settings) > 0)
+      or (Pos('debug', Settings) > 0), 'quiet,') + Settings);
     Child.Environment.Add('P=' + FileName);
     Child.Options := [poUsePipes];
     Child.Execute;

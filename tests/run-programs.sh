@@ -181,7 +181,7 @@ if is_wanted Successor; then
     report "Successor ($successor: not without a setting)" $? "$out/log"
   done
   build tests/programs/Successor.lpr > "$out/log"
-  LANEMM=debug $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+  LANEMM=debug,quiet $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
   report 'Successor (nothing took over)' $? "$out/log"
 fi
 program 204 RunError

@@ -43,14 +43,14 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Allocate, LaneMM.Resize,
-  LaneMM.Engine, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.Unwind,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize,
+  LaneMM.Engine, LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack,
+  LaneMM.SettingsState, LaneMM.Settings, LaneMM.Unwind,
   LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
   LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile,
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
-  LaneMM.DebugState, LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler,
-  LaneMM.DebugSpans,
+  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
+  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
@@ -347,6 +347,7 @@ end;
 procedure ChildStarted(IsTorn: Boolean);
 begin
   LivePageForget;
+  Settings.SaysClean := False;
   StoreRelease(Settings.Readers, 0);
   ModulesRecover;
   SitesForget;
@@ -491,6 +492,53 @@ begin
   ExitProc := @SaySuccessor;
 end;
 
+// Says that nothing was found: a program that is not on LaneMM says nothing, too.
+procedure SayClean;
+const
+  Found: array[Boolean] of ShortString = ('LaneMM: no memory errors', 'LaneMM: no leaks');
+  Also: ShortString = ' and no memory errors';
+var
+  Text: TText;
+  Status: TStatus;
+  Characters: TPath;
+  Name: PAnsiChar;
+begin
+  if not TextOpen(Text, OsPageSize) then
+    Exit;
+  TextAdd(Text, Found[IsSet(opLeaks)]);
+  if IsSet(opLeaks) and IsSet(opDebug) then
+    TextAdd(Text, Also);
+  if LoadAcquire(Debug.LastNumber) > 0 then
+  begin
+    TextAdd(Text, ' in ');
+    TextAddCount(Text, DebugNumberCount, 'block');
+  end
+  else
+  begin
+    StatusRead(Status);
+    TextAdd(Text, '; at most ');
+    TextAddBytes(Text, Status.PeakBytes);
+    TextAdd(Text, ' of memory');
+  end;
+  Name := OwnLibrary(Characters);
+  if Name <> nil then
+  begin
+    TextAdd(Text, ', ');
+    TextAddChars(Text, Name);
+  end;
+  TextAdd(Text, LineEnd);
+  TextWrite(Text, OsStandardError);
+  TextClose(Text);
+end;
+
+// Returns whether the end is to say that nothing was found, if so.
+function SaysClean: Boolean;
+begin
+  Result := Settings.SaysClean and not IsSet(opQuiet) and (IsSet(opLeaks) or IsSet(opDebug))
+    and (etScreen in Report.Rules[evLeaks].Targets) and WatchIsInstalled
+    and (LoadAcquire(Report.DamageCount) = 0);
+end;
+
 // Writes the reports of the end.
 procedure ReportEnd(Context: Pointer);
 var
@@ -505,7 +553,8 @@ begin
     DebugCheckHeap;
   if IsLibrary then
     CodeRangesStop;
-  LeaksReport(List);
+  if LeaksReport(List) and SaysClean then
+    SayClean;
   if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
     ExitCode := Settings.Values[opDebugExit];
 end;

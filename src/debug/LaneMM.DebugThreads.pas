@@ -51,6 +51,9 @@ function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
 
+/// Returns how many allocations were numbered; exact while no other thread allocates.
+function DebugNumberCount: NativeUInt;
+
 /// Empties the caches of all threads but the calling one, in a child process that has no other: the
 /// copies may be torn. Their blocks stay freed.
 procedure DebugThreadsForget;
@@ -159,6 +162,22 @@ begin
     Result := PDebugThread(Heap^.DebugThread)^.NextNumber;
   if Result <> 0 then
     Dec(Result);
+end;
+
+function DebugNumberCount: NativeUInt;
+var
+  Heap: PHeap;
+  Thread: PDebugThread;
+begin
+  Result := LoadAcquire(Debug.LastNumber);
+  Heap := ThreadsFirstHeap;
+  while Heap <> nil do
+  begin
+    Thread := Heap^.DebugThread;
+    if Thread <> nil then
+      Dec(Result, Thread^.NumberLimit - Thread^.NextNumber);
+    Heap := Heap^.NextHeap;
+  end;
 end;
 
 procedure DebugThreadsForget;

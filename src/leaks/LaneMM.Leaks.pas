@@ -24,8 +24,8 @@ function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// without the setting, or without any memory.
 function LeaksFind: PLeakList;
 /// Reports what LeaksFind has found, sets the exit code, and frees the list. With nil says that
-/// there is no memory, if `leaks` is set.
-procedure LeaksReport(List: PLeakList);
+/// there is no memory, if `leaks` is set. Returns whether none is known or possible.
+function LeaksReport(List: PLeakList): Boolean;
 
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
 /// SnapshotFree.
@@ -308,18 +308,20 @@ begin
     ExitCode := Settings.Values[opLeaksExit];
 end;
 
-procedure LeaksReport(List: PLeakList);
+function LeaksReport(List: PLeakList): Boolean;
 begin
+  Result := not AreLeaksWanted;
   if List <> nil then
   begin
     WriteList(List^);
-    if (List^.Blocks > 0) or List^.IsUnknown then
+    Result := (List^.Blocks = 0) and not List^.IsUnknown;
+    if not Result then
       SetExitCode;
     LeakListClose(List^);
     OsReleasePages(List, SizeOf(TLeakList));
     GuardPagesLetGo;
   end
-  else if AreLeaksWanted then
+  else if not Result then
   begin
     SayNoMemory;
     SetExitCode;

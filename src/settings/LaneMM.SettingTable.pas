@@ -57,6 +57,8 @@ const
       Help: 'leave the previous memory manager in place'),
     (Name: 'help'; Kind: okSwitch; Initial: 0;
       Help: 'print this list and continue'),
+    (Name: 'quiet'; Kind: okSwitch; Initial: 0;
+      Help: 'no line at the end of a program with `leaks` or `debug` that nothing was found in'),
     (Name: 'contention'; Kind: okSwitch; Initial: 0;
       Help: 'log taken locks and frees of other threads'' blocks, by call site'),
     (Name: 'growth'; Kind: okSwitch; Initial: 0;

@@ -266,25 +266,41 @@ begin
     Exclude(Result, opFill);
 end;
 
-// Names the settings that are set in vain. Those of heaptrc's variable are read later: they are
-// meant for heaptrc.
+// Turns Needed on where Options need it for an effect; where a source has turned it off, says that
+// they have none.
+procedure Imply(Needed: TOption; const Options: TOptions; const Names: ShortString);
+begin
+  if Needed in Settings.Given then
+    SettingSayWithoutEffect(Options, Names)
+  else if OptionsAreChanged(Options) then
+    Settings.Values[Needed] := 1;
+end;
+
+// Turns on what settings need that would have no effect alone, and names those that are set in
+// vain. Settings of heaptrc's variable are read later: they are meant for heaptrc.
 procedure CheckEffects;
 const
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfPlaces = [opLeaksDump];
-  OfProfiles = [opPprof..opJson, opKeep, opSignal];
+  OfProfiles = [opPprof..opJson, opKeep];
   OfSamples = [opRate, opTemporary, opEvery];
 begin
   if not IsSet(opDebug) then
-    SettingSayWithoutEffect(OfDebug, '`debug`');
+    if Settings.Values[opGuard] > 1 then
+      SettingSayWithoutEffect(OfDebug, '`debug`') // which would take the samples' place
+    else
+      Imply(opDebug, OfDebug, '`debug`');
   if not IsSet(opLeaks) then
-    SettingSayWithoutEffect(OfLeaks, '`leaks`')
-  else if not (IsSet(opDebug) or IsSet(opStacks)) then
-    SettingSayWithoutEffect(OfPlaces, '`stacks` or `debug`');
-  if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
-    SettingSayWithoutEffect(OfProfiles, '`contention`, `growth` or `profile`');
+    Imply(opLeaks, OfLeaks, '`leaks`');
+  if IsSet(opLeaks) and not (IsSet(opDebug) or IsSet(opStacks)) then
+    Imply(opStacks, OfPlaces, '`stacks` or `debug`');
   if not IsSet(opProfile) then
-    SettingSayWithoutEffect(OfSamples, '`profile`');
+    Imply(opProfile, OfSamples, '`profile`');
+  if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
+    Imply(opProfile, OfProfiles, '`contention`, `growth` or `profile`');
+  if not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)) then
+    SettingSayWithoutEffect([opSignal], '`contention`, `growth` or `profile`');
+  Settings.SaysClean := IsSet(opLeaks) or IsSet(opDebug);
 end;
 
 procedure ReadEnvironment;

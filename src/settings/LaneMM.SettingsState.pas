@@ -19,9 +19,9 @@ const
 
 type
   /// The settings; LaneMM.Settings has their names.
-  TOption = (opOff, opHelp, opContention, opGrowth, opProfile, opPprof, opFolded, opSpeedscope,
-    opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep, opSignal,
-    opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
+  TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
+    opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep,
+    opSignal, opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
     opStacks, opAbort, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
@@ -50,6 +50,8 @@ type
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
+    SaysClean: Boolean;                   //< racy    the end says that nothing was found: `leaks`
+                                          //  or `debug` was on at the start; not in child processes
     IsPrivileged: Boolean;                //< const   the process has more rights than its user
     Given: TOptions;                      //< racy    settings that a source has named so far
     Readers: TAtomicWord;                 //< shared  threads that are reading settings

@@ -314,7 +314,9 @@ follows_realigned_stacks() {
 }
 
 finds_no_leaks() {
-  watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+  watch leaks,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ] \
+    && grep -q '^LaneMM: no leaks; at most ' err && [ "$(wc -l < err)" -eq 1 ] \
+    && watch leaks,quiet,log=logs && [ ! -s err ]
 }
 
 # The reports are written, and no log of leaks.
@@ -416,7 +418,7 @@ promise 'also on another way' follows_wandering 2
 promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
   40 2,000
 promise 'also those of stacks alone' follows_realigned_stacks stacks 48 2,400
-promise 'leaks says nothing when nothing is lost' finds_no_leaks
+promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports

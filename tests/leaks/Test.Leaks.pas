@@ -20,6 +20,11 @@ type
   published
     procedure NothingIsReportedWithoutTheSetting;
     procedure ProgramWithoutLeaksReportsNothing;
+    procedure ProgramWithoutLeaksSaysSo;
+    procedure ProgramWithoutErrorsSaysSo;
+    procedure ProgramWithFindingsSaysNothingElse;
+    procedure ProgramThatSetsLeaksItselfSaysNothing;
+    procedure CleanProgramIsSilentByAWord;
     procedure WhatARoutineUsedThatWasHaltedIsNoLeak;
     procedure AnUnhandledExceptionIsNoLeak;
     procedure WhatARunningThreadUsesIsNoLeak;
@@ -166,6 +171,46 @@ procedure TLeaksTests.ProgramWithoutLeaksReportsNothing;
 begin
   ReportsNothing('none', '', 0);
   AssertEquals('', Leaking.Errors);
+end;
+
+procedure TLeaksTests.ProgramWithoutLeaksSaysSo;
+begin
+  Leaking.Run('leaks,quiet=0', ['none']);
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no leaks; at most ', Leaking.Errors) = 1);
+  Same(1, Length(Leaking.Errors.Split([#10])) - 1, 'lines');
+  Leaking.Run('leaks,stacks,quiet=0', ['none']);
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no leaks in ', Leaking.Errors) = 1);
+  AssertEquals('', Leaking.Written(LogSuffix));
+end;
+
+procedure TLeaksTests.ProgramWithoutErrorsSaysSo;
+begin
+  Leaking.Run('debug,quiet=0', ['none']);
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no memory errors in ', Leaking.Errors) = 1);
+  Leaking.Run('debug,leaks,quiet=0', ['none']);
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no leaks and no memory errors in ', Leaking.Errors) = 1);
+end;
+
+procedure TLeaksTests.ProgramWithFindingsSaysNothingElse;
+begin
+  Leaking.Run('debug,leaks,quiet=0', ['objects']);
+  HasNot('LaneMM: no ');
+  Leaking.Run('leaks,quiet=0,event=leaks:file', ['none']);
+  AssertEquals('', Leaking.Errors);
+end;
+
+procedure TLeaksTests.ProgramThatSetsLeaksItselfSaysNothing;
+begin
+  Leaking.Run('', ['clean-wish']);
+  AssertEquals('', Leaking.Errors);
+end;
+
+procedure TLeaksTests.CleanProgramIsSilentByAWord;
+begin
+  Leaking.RunInShell('', 'LANEMM=leaks,debug,quiet "$P" none');
+  AssertEquals('', Leaking.Errors);
+  Leaking.RunInShell('', 'LANEMM=leaks,debug "$P" none');
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no leaks and', Leaking.Errors) = 1);
 end;
 
 procedure TLeaksTests.WhatARoutineUsedThatWasHaltedIsNoLeak;

@@ -61,6 +61,7 @@ type
     procedure DebugModeLooksAtItsBlocksWhenASignalEndsTheProgram;
     procedure ChildProcessLogsItsOwnEventsAlone;
     procedure ChildProcessProfilesItsOwnBlocksAlone;
+    procedure ChildProcessDoesNotSayThatNothingWasFound;
   end;
 
 implementation
@@ -629,6 +630,12 @@ begin
     [Forking.PlantedLine('free in the parent')]), Log), 'frees in the parent');
   Same(1, CountOf(Format('1 thread, at WatchFork.lpr:%d',
     [Forking.PlantedLine('free in the child')]), Log), 'frees in the child');
+end;
+
+procedure TEventLogTests.ChildProcessDoesNotSayThatNothingWasFound;
+begin
+  Forking.Run('debug,quiet=0', []);
+  Same(1, CountOf('LaneMM: no memory errors in ', Forking.Errors), 'lines');
 end;
 
 procedure TEventLogTests.ChildProcessProfilesItsOwnBlocksAlone;

@@ -298,6 +298,11 @@ begin
   LaneMM_ReportMemoryInUse;
 end;
 
+procedure WishWithoutLeaks;
+begin
+  LaneMM_ReportMemoryLeaksOnShutdown;
+end;
+
 procedure LeakByOwnWish;
 begin
   LaneMM_ReportMemoryLeaksOnShutdown;
@@ -427,7 +432,7 @@ type
   end;
 
 const
-  Plans: array[0..26] of TPlan = (
+  Plans: array[0..27] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -442,7 +447,8 @@ const
     (Name: 'owned'; Run: LeakOwned),
     (Name: 'grow'; Run: GrowAtPlaces), (Name: 'grow-elsewhere'; Run: GrowElsewhere),
     (Name: 'grow-sizes'; Run: GrowBySize),
-    (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish));
+    (Name: 'now'; Run: LeakAndReportNow), (Name: 'wish'; Run: LeakByOwnWish),
+    (Name: 'clean-wish'; Run: WishWithoutLeaks));
 
 procedure Leak(const What: string);
 var

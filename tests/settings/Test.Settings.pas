@@ -42,6 +42,7 @@ type
     procedure NumbersThatNothingCanMeanAreRefused;
     procedure RefusedNumberIsOneLine;
     procedure MessageOfARefusedDepthIsAboutDepths;
+    procedure SettingThatNeedsAnotherTurnsItOn;
     procedure SettingWithoutEffectIsOneLine;
     procedure SettingOfDebugModeCountsForOthersThatUseIt;
     procedure HelpNamesEveryOption;
@@ -354,27 +355,40 @@ begin
   end;
 end;
 
+procedure TSettingsTests.SettingThatNeedsAnotherTurnsItOn;
+begin
+  Planted.Run('leaks:exit=3', ['frees', '10']);
+  Planted.EndedWith(3, 'two events are never freed');
+  Has('Memory leaks: ', Planted.Errors);
+  Planted.Run('leaks:format=json', ['none', '1']);
+  AssertTrue('a file of leaks', Planted.Written('.json') <> '');
+  Planted.Run('leaks:dump=8', ['frees', '10']);
+  Has('WatchEvents.lpr:', Planted.Errors);
+  Planted.Run('break=1', ['none', '1']);
+  Has('WatchEvents', Planted.Errors);
+  Planted.Run('trace,trace:most=2', ['none', '1']);
+  AssertTrue('a log', Planted.Written('EventLog.txt') <> '');
+  Planted.Run('folded,temporary=2', ['none', '1']);
+  AssertTrue('a profile: folded', Planted.Written('.folded') <> '');
+  Planted.Run('rate=1,json', ['none', '1']);
+  AssertTrue('a profile: rate', Planted.Written('.json') <> '');
+  Planted.Run('contention,rate=1,json', ['none', '1']);
+  Has('"heap"', Planted.Written('.json'));
+end;
+
 procedure TSettingsTests.SettingWithoutEffectIsOneLine;
 begin
-  Planted.Run('trace,mixes,check=5', ['none', '1']);
+  Planted.Run('trace,mixes,check=5,debug=0', ['none', '1']);
   AssertEquals('LaneMM: no effect without `debug`: `check`, `trace`, `mixes`', Trim(Planted.Errors));
-  Planted.Run('debug:exit=3', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `debug`: `debug:exit`', Trim(Planted.Errors));
-  Planted.Run('debug:abort', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `debug`: `debug:abort`', Trim(Planted.Errors));
-  Planted.Run('leaks:exit=3', ['none', '1']);
+  Planted.Run('leaks=0,leaks:exit=3', ['none', '1']);
   AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
-  Planted.Run('guard=pages', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `debug`: `guard`', Trim(Planted.Errors));
-  Planted.Run('leaks,leaks:dump=8', ['none', '1']);
+  Planted.Run('leaks,stacks=0,leaks:dump=8', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('LaneMM: no effect without `stacks` or `debug`: `leaks:dump`'#10,
     AdjustLineBreaks(Planted.Errors, tlbsLF)) = 1);
-  Planted.Run('pprof', ['none', '1']);
+  Planted.Run('profile=0,pprof', ['none', '1']);
   AssertEquals('LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`',
     Trim(Planted.Errors));
-  Planted.Run('rate=1', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `profile`: `rate`', Trim(Planted.Errors));
-  Planted.Run('contention,rate=5', ['none', '1']);
+  Planted.Run('profile=0,rate=1', ['none', '1']);
   AssertEquals('LaneMM: no effect without `profile`: `rate`', Trim(Planted.Errors));
   Planted.Run('trace,mixes,check=5,debug', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('no effect', Planted.Errors) = 0);
