@@ -168,7 +168,7 @@ end;
 // Adds how far an amount of this many samples may be off; the samples of some are not known.
 procedure AddError(var Text: TText; Report: THeapReport; Samples: UInt64);
 begin
-  if (Settings.Values[opRate] <= 1) or (Report in [hrPeak, hrTemporary]) then
+  if (SamplesMean <= 1) or (Report in [hrPeak, hrTemporary]) then
     Exit;
   TextAdd(Text, ', from ');
   TextAddCount(Text, Samples, 'sample');

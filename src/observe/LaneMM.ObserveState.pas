@@ -55,6 +55,7 @@ type
     InUseCount: TAtomicWord;    //< shared  blocks in use that the samples stand for
     InUseBytes: TAtomicWord;    //< shared  their bytes
     AllocatedBytes: TAtomicWord; //< shared  bytes allocated that the samples stand for
+    SampleMean: TAtomicWord;    //< shared  see SamplesMean; where AllocatedBytes wraps it stays
     PeakTotal: TAtomicWord;     //< shared  highest InUseBytes
     PeakMs: TAtomicWord;        //< shared  when it changed last, see RunMs
     Sizes: array[0..SizeCount - 1] of TSizeCounts; //< shared  by size, see LaneMM.Samples

@@ -18,8 +18,9 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.StacksState, LaneMM.Symbols,
-  LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses;
+  LaneMM.Os, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Symbols,
+  LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses,
+  LaneMM.Samples;
 
 const
   MessageLimit = 65536;
@@ -141,7 +142,7 @@ begin
   AddNumber(Writer.Part, 1, Name);
   AddNumber(Writer.Part, 2, UnitName);
   EndPart(Writer, PeriodType);
-  AddNumber(Writer.All, Period, Settings.Values[opRate]);
+  AddNumber(Writer.All, Period, SamplesMean);
 end;
 
 procedure AddMapping(var Writer: TWriter);

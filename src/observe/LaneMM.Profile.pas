@@ -19,9 +19,9 @@ procedure ProfileWriteQuietly;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof, LaneMM.ProfileData,
-  LaneMM.ProfileJson, LaneMM.Speedscope;
+  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.LogFile, LaneMM.Text,
+  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof,
+  LaneMM.ProfileData, LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
   FileLimit = 64 shl 20;
@@ -234,12 +234,22 @@ begin
   CloseAll(Report);
 end;
 
+// Says that there was nothing to write.
+procedure SayEmpty;
+const
+  Line: ShortString = 'LaneMM: no profile written: no block was sampled'#10;
+begin
+  ReportSay(@Line[1], Length(Line));
+end;
+
 function ProfileWrite: Boolean;
 var
   Report: TReport;
 begin
   OpenAll(Report);
   WriteAll(Report);
+  if IsSet(opProfile) and (LoadAcquire(Observe.AllocatedBytes) = 0) then
+    SayEmpty;
   Result := Report.IsWritten;
 end;
 

@@ -54,7 +54,24 @@ begin
   end;
 end;
 
-// Adds the standard error of a sum of this many samples, as a share with four decimals.
+// Returns the standard error of the bytes allocated, as a share: of n samples with one mean
+// 1 / sqrt(n); where the mean has grown, the root of the sum of size * mean.
+function ErrorOf(Samples: UInt64): Double;
+var
+  Part: Double;
+begin
+  Result := 0;
+  if (Samples = 0) or (SamplesMean <= 1) then
+    Exit;
+  if opRate in Settings.Given then
+    Exit(1 / Sqrt(Samples));
+  Part := SamplesMean / LoadAcquire(Observe.AllocatedBytes);
+  if Part > 1 / MeanShare then
+    Part := 1 / MeanShare; // AllocatedBytes has wrapped, or has grown meanwhile
+  Result := Sqrt(Part - MeanShare * Part * Part / 2);
+end;
+
+// Adds the standard error of a sum of this many samples, with four decimals.
 procedure AddError(var Text: TText; Samples: UInt64);
 const
   One = 10000;
@@ -62,9 +79,7 @@ var
   Digits: ShortString;
   Error: UInt64;
 begin
-  Error := 0;
-  if (Samples > 0) and (Settings.Values[opRate] > 1) then
-    Error := Trunc(One / Sqrt(Samples) + 0.5);
+  Error := Trunc(One * ErrorOf(Samples) + 0.5);
   JsonAddKey(Text, 'error');
   TextAddNumber(Text, Error div One);
   Str(UInt64(One + Error mod One), Digits);
@@ -78,7 +93,7 @@ var
   Samples: UInt64;
 begin
   Samples := AllSamples;
-  JsonAddNumber(Text, 'rate', Settings.Values[opRate]);
+  JsonAddNumber(Text, 'rate', SamplesMean);
   JsonAddNumber(Text, 'samples', Samples);
   JsonAddNumber(Text, 'samples_lost', LoadAcquire(Observe.SamplesLost));
   AddError(Text, Samples);

@@ -1,9 +1,11 @@
 /// Samples allocations by bytes: which blocks are sampled, and where they lie.
 //
 // Owns:       Observe.Samples, SampleLock; THeap.SampleIn, SampleSeed.
-// Invariants: every byte that a thread requests is sampled with the same probability: the distances
-//             are exponential, Settings.Values[opRate] bytes on average. A block of Size bytes
-//             stands for 1 / (1 - exp(-Size / rate)) blocks of its size.
+// Invariants: the distances between samples are exponential, SamplesMean bytes on average when
+//             they begin. So a block of Size bytes is sampled with the probability
+//             1 - exp(-Size / mean), of the distance that ends in it, and stands for the
+//             reciprocal: sums have no bias, whatever the means were, for each is known before
+//             its distance begins.
 //             A sampled block of a size class lies in a span that the heap Samples owns. No thread
 //             has that heap, so each such block is freed as a remote block, and FreeMem needs no
 //             test of its own. These spans are always current: no thread sweeps or abandons them.
@@ -44,7 +46,7 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Frontier, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.Temporaries;
 
 // ---------------------------------------------------------------------------- chance
@@ -68,13 +70,6 @@ begin
   Result := (Cardinal(Heap^.SampleSeed shr LowBits) + 0.5) * Scale;
 end;
 
-function Rate: Double;
-begin
-  Result := Settings.Values[opRate];
-  if Result < 1 then
-    Result := 1;
-end;
-
 procedure SampleDistance(Heap: PHeap; Mean: Double);
 const
   Furthest = High(NativeInt) div 2; // Trunc of more bytes than a word holds raises an exception
@@ -88,16 +83,22 @@ begin
 end;
 
 // Returns whether an allocation of Size bytes, for which SampleIn has become negative, is to be
-// sampled; sets SampleIn, to the distance to the next sample if so.
-function IsDue(Heap: PHeap; Size: NativeUInt): Boolean;
+// sampled; sets SampleIn, to the distance to the next sample if so. Mean receives the average of
+// the distance that ends.
+function IsDue(Heap: PHeap; Size: NativeUInt; out Mean: NativeUInt): Boolean;
 var
   IsFirst: Boolean;
+  Next: NativeUInt;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
   if WindowPasses(Heap, Size) then
     Exit(False);
   IsFirst := Heap^.SampleSeed = 0;
-  SampleDistance(Heap, Rate);
+  Next := SamplesMean;
+  Mean := WindowSwapMean(Heap, Next);
+  if IsFirst then
+    Mean := Next;
+  SampleDistance(Heap, Next);
   Result := not IsFirst or (Heap^.SampleIn < NativeInt(Size));
   if not Result then
     Dec(Heap^.SampleIn, Size); // the first call of a thread only starts the count
@@ -119,8 +120,8 @@ begin
     Result := nil;
 end;
 
-// Samples the block P of Size bytes, for which IsDue has returned True.
-procedure Count(Heap: PHeap; P: Pointer; Size: NativeUInt);
+// Samples the block P of Size bytes, for which IsDue has returned True and Mean.
+procedure Count(Heap: PHeap; P: Pointer; Size, Mean: NativeUInt);
 var
   Stack: TBacktrace;
   Sample: TSample;
@@ -131,7 +132,7 @@ begin
   Sample.Site := SiteFind(siAllocation, NoSizeClass, Stack);
   if Sample.Site = nil then
     Exit;
-  Share := 1 - Exp(-Size / Rate);
+  Share := 1 - Exp(-Size / Mean);
   Sample.Count := RoundByChance(Heap, 1 / Share);
   Sample.Bytes := RoundByChance(Heap, Size / Share);
   Sample.Size := Size;
@@ -253,25 +254,26 @@ begin
 end;
 
 // Allocates a large block by Get, and samples it: its free is noticed.
-function SampledLarge(Heap: PHeap; Size: NativeUInt; Get: TSizeCall): Pointer;
+function SampledLarge(Heap: PHeap; Size, Mean: NativeUInt; Get: TSizeCall): Pointer;
 begin
   Result := Get(Size);
   if Result <> nil then
-    Count(Heap, Result, Size);
+    Count(Heap, Result, Size, Mean);
 end;
 
 function SamplerGet(Size: TSize): Pointer;
 var
   Heap: PHeap;
+  Mean: NativeUInt;
 begin
   Heap := OsThreadHeap;
-  if not IsDue(Heap, Size) then
+  if not IsDue(Heap, Size, Mean) then
     Exit(BlockGet(Size));
   if Size > MaxClassSize then
-    Exit(SampledLarge(Heap, Size, BlockGet));
+    Exit(SampledLarge(Heap, Size, Mean, BlockGet));
   Result := BlockForSample(Size);
   if Result <> nil then
-    Count(Heap, Result, Size)
+    Count(Heap, Result, Size, Mean)
   else
   begin
     FetchAdd(Observe.SamplesLost, 1);
@@ -282,18 +284,20 @@ end;
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 var
   Heap: PHeap;
+  Mean: NativeUInt;
 begin
   Heap := OsThreadHeap;
   if (P = nil) or (Heap = nil) then
     Exit;
   Dec(Heap^.SampleIn, Size);
-  if (Heap^.SampleIn < 0) and IsDue(Heap, Size) then
-    Count(Heap, P, Size);
+  if (Heap^.SampleIn < 0) and IsDue(Heap, Size, Mean) then
+    Count(Heap, P, Size, Mean);
 end;
 
 function SamplerGetZero(Size: TSize): Pointer;
 var
   Heap: PHeap;
+  Mean: NativeUInt;
 begin
   Heap := OsThreadHeap;
   if Heap = nil then
@@ -303,8 +307,8 @@ begin
     Exit(BlockGetZero(Size));
   if Size > MaxClassSize then // its pages may never have been touched
   begin
-    if IsDue(Heap, Size) then
-      Exit(SampledLarge(Heap, Size, BlockGetZero));
+    if IsDue(Heap, Size, Mean) then
+      Exit(SampledLarge(Heap, Size, Mean, BlockGetZero));
     Exit(BlockGetZero(Size));
   end;
   Result := SamplerGet(Size);
@@ -318,12 +322,13 @@ procedure SampleGrown(var P: Pointer; Size: NativeUInt);
 var
   Heap: PHeap;
   Target: Pointer;
+  Mean: NativeUInt;
 begin
   Heap := OsThreadHeap;
   if Heap = nil then
     Exit;
   Dec(Heap^.SampleIn, Size);
-  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size) then
+  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size, Mean) then
     Exit;
   if Size <= MaxClassSize then
   begin
@@ -334,7 +339,7 @@ begin
     BlockFree(P);
     P := Target;
   end;
-  Count(Heap, P, Size);
+  Count(Heap, P, Size, Mean);
 end;
 
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;

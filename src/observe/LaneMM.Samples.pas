@@ -22,6 +22,10 @@ interface
 uses
   LaneMM.Layout, LaneMM.CallSites, LaneMM.ObserveState;
 
+const
+  /// See SamplesMean: the sums of a program have a standard error of 1 / sqrt(2 * MeanShare), 2 %.
+  MeanShare = 1024;
+
 type
   /// Visits a sample. Context is the caller's.
   TSampleVisitor = procedure(const Sample: TSample; Context: Pointer);
@@ -37,6 +41,9 @@ procedure SamplesRemove(P: Pointer);
 procedure SamplesVisit(Visitor: TSampleVisitor; Context: Pointer);
 /// In a child process: removes all samples and clears the sums.
 procedure SamplesForget;
+/// Returns the mean bytes to the next sample: without the setting `rate` 1 at the start, then a
+/// MeanShare of what was allocated, up to the rate.
+function SamplesMean: NativeUInt;
 /// Returns the largest size at an index of Observe.Sizes.
 function SizeLimitAt(Index: Cardinal): NativeUInt;
 /// Returns the blocks of a site that were in use at the peak, and their bytes.
@@ -190,6 +197,20 @@ begin
   ClassesAddFreed(P, Sample);
 end;
 
+function SamplesMean: NativeUInt;
+begin
+  Result := Settings.Values[opRate];
+  if not (opRate in Settings.Given) then
+  begin
+    if LoadAcquire(Observe.AllocatedBytes) div MeanShare > LoadAcquire(Observe.SampleMean) then
+      StoreRelease(Observe.SampleMean, LoadAcquire(Observe.AllocatedBytes) div MeanShare);
+    if LoadAcquire(Observe.SampleMean) < Result then
+      Result := LoadAcquire(Observe.SampleMean);
+  end;
+  if Result = 0 then
+    Result := 1;
+end;
+
 // ---------------------------------------------------------------------------- the table
 
 function EntryAt(Index: NativeUInt): PSample; inline;
@@ -291,6 +312,7 @@ begin
   Observe.InUseCount := 0;
   Observe.InUseBytes := 0;
   Observe.AllocatedBytes := 0;
+  Observe.SampleMean := 0;
   Observe.PeakTotal := 0;
   Observe.PeakMs := 0;
   FillChar(Observe.Sizes, SizeOf(Observe.Sizes), 0);

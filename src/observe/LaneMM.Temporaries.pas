@@ -27,6 +27,9 @@ function WindowPasses(Heap: PHeap; Size: NativeUInt): Boolean;
 /// Opens a window at a sample that was numbered by WindowPasses; SampleIn is the distance to the
 /// next one.
 procedure WindowOpen(Heap: PHeap);
+/// Sets the mean of the distance that begins; returns that of the one before, Next if it is unknown
+/// or the table is full.
+function WindowSwapMean(Heap: PHeap; Next: NativeUInt): NativeUInt;
 /// Returns the number of the last allocation that was numbered; 0 when the table is full.
 function WindowNumber(Heap: PHeap): NativeUInt;
 
@@ -44,6 +47,7 @@ type
     Number: NativeUInt;   //< owner   of the last allocation that was numbered
     Left: NativeUInt;     //< owner   allocations to number; 0: the window is closed
     Distance: NativeInt;  //< owner   while it is open, bytes to the next sample
+    Mean: NativeUInt;     //< owner   average of the distance to it when that began; 0: none yet
   end;
   PWindow = ^TWindow;
 
@@ -113,6 +117,21 @@ begin
   Window^.Left := Settings.Values[opTemporary] + 1;
   Window^.Distance := Heap^.SampleIn;
   Heap^.SampleIn := -1;
+end;
+
+function WindowSwapMean(Heap: PHeap; Next: NativeUInt): NativeUInt;
+var
+  Window: PWindow;
+begin
+  Result := 0;
+  Window := WindowOf(Heap);
+  if Window <> nil then
+  begin
+    Result := Window^.Mean;
+    Window^.Mean := Next;
+  end;
+  if Result = 0 then
+    Result := Next;
 end;
 
 function WindowNumber(Heap: PHeap): NativeUInt;

@@ -82,7 +82,7 @@ const
     (Name: 'depth'; Kind: okNumber; Initial: DefaultFrames;
       Help: 'maximum frames of a backtrace, 1 to 256'),
     (Name: 'rate'; Kind: okNumber; Initial: 524288;
-      Help: 'average bytes between two samples of the profile'),
+      Help: 'average bytes between two samples of the profile; without it, fewer at first'),
     (Name: 'temporary'; Kind: okNumber; Initial: 1;
       Help: 'other allocations of the thread before the free of a temporary block'),
     (Name: 'every'; Kind: okTime; Initial: 0;

@@ -43,6 +43,9 @@ type
     procedure LeaksAreKnownWhereTheyWereLookedFor;
     procedure LeaksThatEndTheProgramAreInTheProfile;
     procedure HeadDescribesTheRun;
+    procedure SmallProgramHasAProfileWithoutARate;
+    procedure LargeProgramIsThinnedOutWithoutARate;
+    procedure ProfileWithoutASampleSaysSo;
     procedure ExampleHasTheShapeOfAReport;
     procedure ReportsAreNumberedAndTheNewestKept;
     procedure ReportsAreWrittenEverySoOften;
@@ -460,6 +463,36 @@ begin
   AssertEquals(0, Head.Floats['error'], 0);
   AssertEquals(Sum('alloc_samples', ''), Head.Int64s['samples']);
   AtLeast(Head.Int64s['used'], Head.Int64s['committed'], 'committed bytes');
+end;
+
+// Of about 1.3 MB allocated; the mean grows to 1.3 KB.
+procedure THeapProfileTests.SmallProgramHasAProfileWithoutARate;
+begin
+  Read('profile,json', 'peak');
+  Inc(AssertCount);
+  if Abs(Sum('inuse_space', 'LATER') - 150000) > 30000 then
+    Fail('LATER: %d bytes', [Sum('inuse_space', 'LATER')]);
+  AtMost(2048, All.Objects['head'].Int64s['rate'], 'mean');
+  AtLeast(200, All.Objects['head'].Int64s['samples'], 'samples');
+end;
+
+// Sums of a growing mean have a standard error of 2 % in all; that of a site is higher.
+procedure THeapProfileTests.LargeProgramIsThinnedOutWithoutARate;
+var
+  Samples: Int64;
+begin
+  Read('profile,json', 'fragments');
+  Samples := Sum('alloc_samples', 'LONG') + Sum('alloc_samples', 'BRIEF');
+  AtMost(20000, Samples, 'samples');
+  Inc(AssertCount);
+  if Abs(Sum('alloc_space', 'LONG') + Sum('alloc_space', 'BRIEF') - 25600000) > 25600000 div 8 then
+    Fail('%d bytes', [Sum('alloc_space', 'LONG') + Sum('alloc_space', 'BRIEF')]);
+end;
+
+procedure THeapProfileTests.ProfileWithoutASampleSaysSo;
+begin
+  Planted.Run('profile,rate=1G', ['none']);
+  AssertEquals('LaneMM: no profile written: no block was sampled', Trim(Planted.Errors));
 end;
 
 // The names of an object, also of those in its lists of objects, as paths.

@@ -493,7 +493,7 @@ function showFacts(){
     ["Process",head.process],["Report",head.report>1&&head.report],
     ["Time",head.time&&timeText(head.time)],
     ["Ran for",head.run_ms&&seconds(head.run_ms)],
-    ["Rate",head.rate&&"a sample every "+amount(head.rate,"bytes")],
+    ["Rate",head.rate&&(head.rate>1?"a sample every "+amount(head.rate,"bytes"):"all blocks")],
     ["Samples",head.samples&&amount(head.samples)],
     ["Error",head.error&&`\u00b1${(100*head.error).toFixed(1)} %`],
     ["Lost",head.samples_lost?count(head.samples_lost,"sample"):undefined],
