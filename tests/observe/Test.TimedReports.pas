@@ -132,7 +132,7 @@ end;
 procedure TTimedReportsTests.ThreadIsThereForTheSettingAlone;
 begin
   HasThreads(WithThreads, 2, Sampled);
-  HasThreads(WithThreads, 2, 'every=1h');
+  HasThreads(WithThreads, 2, 'profile=0,every=1h');
   HasThreads(WithThreads, 3, Sampled + ',every=1h');
   HasThreads(WithoutThreads, 1, Sampled);
   HasThreads(WithoutThreads, 2, Sampled + ',every=1h');
