@@ -15,7 +15,9 @@ interface
 /// Allocates at least Size bytes at a multiple of Alignment, a power of two. Returns nil, and sets
 /// errno to ENOMEM, when there is no memory.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
-/// The same while a setting watches: the block is a debug block, is sampled, filled or noted.
+/// Returns the size that is requested for such a block, with an alignment of at most SliceSize.
+function AlignedRequest(Alignment, Size: NativeUInt): NativeUInt;
+/// AlignedGet while a setting watches: the block is a debug block, is sampled, filled or noted.
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 
 implementation
@@ -77,8 +79,7 @@ begin
   Result := nil;
 end;
 
-// Returns the size of a block that is aligned to Alignment, at most SliceSize, wherever it lies.
-function SizeToGet(Alignment, Size: NativeUInt): NativeUInt;
+function AlignedRequest(Alignment, Size: NativeUInt): NativeUInt;
 begin
   Result := Size;
   if (Alignment > BlockAlignment) and (Size <= MaxClassSize) then
@@ -90,14 +91,14 @@ begin
   if Alignment > SliceSize then
     Result := LargeAligned(Alignment, Size)
   else
-    Result := BlockGet(SizeToGet(Alignment, Size));
+    Result := BlockGet(AlignedRequest(Alignment, Size));
 end;
 
 // The memory manager record holds the sampling entry.
 function AlignedGetSampled(Alignment, Size: NativeUInt): Pointer;
 begin
   if Alignment <= SliceSize then
-    Exit(Installed.GetMem(SizeToGet(Alignment, Size)));
+    Exit(Installed.GetMem(AlignedRequest(Alignment, Size)));
   Result := LargeAligned(Alignment, Size);
   SamplerSee(Result, Size);
 end;

@@ -79,7 +79,8 @@ begin
 end;
 
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc'];
+  [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc', alias: 'tc_malloc',
+  alias: 'tc_malloc_skip_new_handler'];
 asm
   cmp rdi, [rip + Process.DirectSize] // before the start fs may not be set up
   jae @Check
@@ -111,7 +112,7 @@ asm
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe;
-  [public, alias: 'free', alias: 'cfree', alias: '__libc_free'];
+  [public, alias: 'free', alias: 'cfree', alias: '__libc_free', alias: 'tc_free', alias: 'tc_cfree'];
 asm
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
@@ -123,7 +124,7 @@ asm
 end;
 
 procedure FreeSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
-  [public, alias: 'free_sized'];
+  [public, alias: 'free_sized', alias: 'tc_free_sized'];
 asm
   mov edx, faPlain
   cmp byte ptr [rip + Process.IsDirect], 0
@@ -148,7 +149,7 @@ begin
 end;
 
 function Calloc(Count, Size: NativeUInt): Pointer;
-  [public, alias: 'calloc', alias: '__libc_calloc'];
+  [public, alias: 'calloc', alias: '__libc_calloc', alias: 'tc_calloc'];
 var
   Bytes: NativeUInt;
 begin
@@ -174,7 +175,7 @@ begin
 end;
 
 function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
-  [public, alias: 'malloc_usable_size'];
+  [public, alias: 'malloc_usable_size', alias: 'tc_malloc_size'];
 asm
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
@@ -254,7 +255,7 @@ begin
 end;
 
 function Realloc(P: Pointer; Size: NativeUInt): Pointer;
-  [public, alias: 'realloc', alias: '__libc_realloc'];
+  [public, alias: 'realloc', alias: '__libc_realloc', alias: 'tc_realloc'];
 begin
   if P = nil then
     Exit(Malloc(Size));
@@ -301,7 +302,7 @@ begin
 end;
 
 function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt;
-  [public, alias: 'posix_memalign'];
+  [public, alias: 'posix_memalign', alias: 'tc_posix_memalign'];
 var
   Block: Pointer;
   SavedErrno: LongInt;
@@ -327,7 +328,7 @@ begin
 end;
 
 function MemAlign(Alignment, Size: NativeUInt): Pointer;
-  [public, alias: 'memalign', alias: '__libc_memalign'];
+  [public, alias: 'memalign', alias: '__libc_memalign', alias: 'tc_memalign'];
 begin
   if Alignment > MaxAlignment then
     Exit(Fail(ErrorInvalid));
@@ -338,12 +339,14 @@ begin
   Result := StartAndAlign(Alignment, Size);
 end;
 
-function Valloc(Size: NativeUInt): Pointer; [public, alias: 'valloc', alias: '__libc_valloc'];
+function Valloc(Size: NativeUInt): Pointer;
+  [public, alias: 'valloc', alias: '__libc_valloc', alias: 'tc_valloc'];
 begin
   Result := StartAndAlign(OsPageSize, Size);
 end;
 
-function PValloc(Size: NativeUInt): Pointer; [public, alias: 'pvalloc', alias: '__libc_pvalloc'];
+function PValloc(Size: NativeUInt): Pointer;
+  [public, alias: 'pvalloc', alias: '__libc_pvalloc', alias: 'tc_pvalloc'];
 begin
   if Size > High(Size) - OsPageSize then
     Exit(Fail(ErrorNoMemory));

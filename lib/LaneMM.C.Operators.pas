@@ -136,7 +136,8 @@ asm
 end;
 
 // in: size in rdi; out: rax
-function New_(Size: NativeUInt): Pointer; assembler; nostackframe; [public, alias: '_Znwm'];
+function New_(Size: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_Znwm', alias: 'tc_new'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewSlow
@@ -150,7 +151,8 @@ asm
 @Done:
 end;
 
-function NewArray(Size: NativeUInt): Pointer; assembler; nostackframe; [public, alias: '_Znam'];
+function NewArray(Size: NativeUInt): Pointer; assembler; nostackframe;
+  [public, alias: '_Znam', alias: 'tc_newarray'];
 asm
   mov eax, fwNewArray
   cmp byte ptr [rip + IsOwn], 0
@@ -200,7 +202,7 @@ end;
 
 // in: size in rdi, nothrow in rsi; out: rax
 function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmRKSt9nothrow_t'];
+  [public, alias: '_ZnwmRKSt9nothrow_t', alias: 'tc_new_nothrow'];
 asm
   mov eax, fwNewNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -218,7 +220,7 @@ asm
 end;
 
 function NewArrayNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnamRKSt9nothrow_t'];
+  [public, alias: '_ZnamRKSt9nothrow_t', alias: 'tc_newarray_nothrow'];
 asm
   mov eax, fwNewArrayNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -262,7 +264,7 @@ end;
 
 // in: size in rdi, alignment in rsi; out: rax
 function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmSt11align_val_t'];
+  [public, alias: '_ZnwmSt11align_val_t', alias: 'tc_new_aligned'];
 asm
   mov edx, faNewAligned
   jmp NewAlignedOfFamily
@@ -275,7 +277,7 @@ asm
 end;
 
 function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnamSt11align_val_t'];
+  [public, alias: '_ZnamSt11align_val_t', alias: 'tc_newarray_aligned'];
 asm
   mov eax, fwNewArrayAligned
   cmp byte ptr [rip + IsOwn], 0
@@ -320,7 +322,7 @@ end;
 
 // in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
 function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t'];
+  [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t', alias: 'tc_new_aligned_nothrow'];
 asm
   mov eax, fwNewAlignedNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -329,7 +331,7 @@ asm
 end;
 
 function NewArrayAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t'];
+  [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t', alias: 'tc_newarray_aligned_nothrow'];
 asm
   mov eax, fwNewArrayAlignedNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -395,7 +397,8 @@ asm
 end;
 
 // in: address in rdi
-procedure Delete_(P: Pointer); assembler; nostackframe; [public, alias: '_ZdlPv'];
+procedure Delete_(P: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdlPv', alias: 'tc_delete'];
 asm
   mov rdx, rdi
   sub rdx, [rip + Process.Base]
@@ -406,7 +409,8 @@ asm
   {$I ../src/core/LaneMM.Free.x64.Put.inc}
 end;
 
-procedure DeleteArray(P: Pointer); assembler; nostackframe; [public, alias: '_ZdaPv'];
+procedure DeleteArray(P: Pointer); assembler; nostackframe;
+  [public, alias: '_ZdaPv', alias: 'tc_deletearray'];
 asm
   mov eax, fwDeleteArray
   cmp byte ptr [rip + IsOwn], 0
@@ -422,7 +426,7 @@ end;
 
 // in: address in rdi, size in rsi
 procedure DeleteSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdlPvm'];
+  [public, alias: '_ZdlPvm', alias: 'tc_delete_sized'];
 asm
   mov eax, fwDeleteSized
   cmp byte ptr [rip + IsOwn], 0
@@ -437,7 +441,7 @@ asm
 end;
 
 procedure DeleteArraySized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdaPvm'];
+  [public, alias: '_ZdaPvm', alias: 'tc_deletearray_sized'];
 asm
   mov eax, fwDeleteArraySized
   cmp byte ptr [rip + IsOwn], 0
@@ -453,7 +457,7 @@ end;
 
 // in: address in rdi, nothrow in rsi
 procedure DeleteNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
-  [public, alias: '_ZdlPvRKSt9nothrow_t'];
+  [public, alias: '_ZdlPvRKSt9nothrow_t', alias: 'tc_delete_nothrow'];
 asm
   mov eax, fwDeleteNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -462,7 +466,7 @@ asm
 end;
 
 procedure DeleteArrayNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
-  [public, alias: '_ZdaPvRKSt9nothrow_t'];
+  [public, alias: '_ZdaPvRKSt9nothrow_t', alias: 'tc_deletearray_nothrow'];
 asm
   mov eax, fwDeleteArrayNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -472,7 +476,7 @@ end;
 
 // in: address in rdi, alignment in rsi
 procedure DeleteAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdlPvSt11align_val_t'];
+  [public, alias: '_ZdlPvSt11align_val_t', alias: 'tc_delete_aligned'];
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je DeleteAlignedSlow
@@ -480,7 +484,7 @@ asm
 end;
 
 procedure DeleteArrayAligned(P: Pointer; Alignment: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdaPvSt11align_val_t'];
+  [public, alias: '_ZdaPvSt11align_val_t', alias: 'tc_deletearray_aligned'];
 asm
   mov eax, fwDeleteArrayAligned
   cmp byte ptr [rip + IsOwn], 0
@@ -492,7 +496,8 @@ end;
 
 // in: address in rdi, alignment in rsi, nothrow in rdx
 procedure DeleteAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: Pointer); assembler;
-  nostackframe; [public, alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t'];
+  nostackframe;
+  [public, alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: 'tc_delete_aligned_nothrow'];
 asm
   mov eax, fwDeleteAlignedNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -501,7 +506,8 @@ asm
 end;
 
 procedure DeleteArrayAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: Pointer); assembler;
-  nostackframe; [public, alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t'];
+  nostackframe;
+  [public, alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t', alias: 'tc_deletearray_aligned_nothrow'];
 asm
   mov eax, fwDeleteArrayAlignedNoThrow
   cmp byte ptr [rip + IsOwn], 0
@@ -511,7 +517,7 @@ end;
 
 // in: address in rdi, size in rsi, alignment in rdx
 procedure DeleteSizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler; nostackframe;
-  [public, alias: '_ZdlPvmSt11align_val_t'];
+  [public, alias: '_ZdlPvmSt11align_val_t', alias: 'tc_delete_sized_aligned'];
 asm
   mov eax, fwDeleteSizedAligned
   cmp byte ptr [rip + IsOwn], 0
@@ -522,7 +528,7 @@ asm
 end;
 
 procedure DeleteArraySizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler;
-  nostackframe; [public, alias: '_ZdaPvmSt11align_val_t'];
+  nostackframe; [public, alias: '_ZdaPvmSt11align_val_t', alias: 'tc_deletearray_sized_aligned'];
 asm
   mov eax, fwDeleteArraySizedAligned
   cmp byte ptr [rip + IsOwn], 0

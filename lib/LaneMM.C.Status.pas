@@ -64,7 +64,8 @@ begin
   Result.KeepCost := Status.CachedBytes;
 end;
 
-function MallInfo: TMallInfo; cdecl; [public, alias: 'mallinfo', alias: '__libc_mallinfo'];
+function MallInfo: TMallInfo; cdecl; [public, alias: 'mallinfo', alias: '__libc_mallinfo',
+  alias: 'tc_mallinfo'];
 var
   Info: TMallInfo2;
   Word: PNativeUInt;
@@ -93,7 +94,7 @@ end;
 
 // Accepts and ignores every parameter.
 function MallOpt(Parameter, Value: LongInt): LongInt; cdecl;
-  [public, alias: 'mallopt', alias: '__libc_mallopt'];
+  [public, alias: 'mallopt', alias: '__libc_mallopt', alias: 'tc_mallopt'];
 begin
   Result := 1;
 end;
@@ -126,7 +127,7 @@ begin
   OsWriteError(@Digits, SizeOf(Digits));
 end;
 
-procedure MallocStats; cdecl; [public, alias: 'malloc_stats'];
+procedure MallocStats; cdecl; [public, alias: 'malloc_stats', alias: 'tc_malloc_stats'];
 var
   Status: TStatus;
 begin

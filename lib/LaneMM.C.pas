@@ -9,6 +9,6 @@ implementation
 
 uses
   LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Malloc, LaneMM.C.Operators,
-  LaneMM.C.DeepBind, LaneMM.C.Status;
+  LaneMM.C.DeepBind, LaneMM.C.Status, LaneMM.C.Jemalloc, LaneMM.C.Mallctl, LaneMM.C.Tcmalloc;
 
 end.

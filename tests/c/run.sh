@@ -87,6 +87,7 @@ build() {
     gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
     gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
+    gcc $compiler_flags -o "$out/extended" tests/c/extended.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
     g++ $compiler_flags -std=c++17 -Wno-sized-deallocation -o "$out/replaced" tests/c/replaced.cc
     gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
@@ -237,6 +238,7 @@ run_programs() {
 
 sh lib/build.sh
 build
+mkdir -p "$out/alignments.logs"
 for program in $programs operators replaced; do
   run_on "$lib/liblanemm.so" release "$program"
 done
@@ -246,13 +248,15 @@ run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
 run_unloads
 run status linked "$out/status"
+for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/alignments.logs"; do
+  run extended "${settings%%,*}" env "LANEMM=$settings" "$out/extended"
+done
 run mixed linked "$out/Mixed"
 run symbols release sh tests/c/symbols.sh "$lib"
 run replaced debug env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=debug,mixes,event=all:halt=99 \
   "$out/replaced"
 run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
   LANEMM=debug,check=500,quarantine=1M,event=all:halt=99 "$out/forks"
-mkdir -p "$out/alignments.logs"
 for settings in debug,event=all:halt=99 debug,guard=pages,event=all:halt=99 profile,rate=1K; do
   run alignments "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" \
     "LANEMM=$settings,log=$root/$out/alignments.logs" "$out/alignments"

@@ -38,6 +38,25 @@ declared() {
   printf '%s\n' cfree free_sized free_aligned_sized
 }
 
+# The extended interfaces of jemalloc and tcmalloc; the static library has no operators.
+extended() {
+  printf '%s\n' mallocx rallocx xallocx sallocx dallocx sdallocx nallocx mallctl mallctlnametomib mallctlbymib \
+    malloc_stats_print
+  printf 'tc_%s\n' version malloc malloc_skip_new_handler free free_sized realloc calloc cfree memalign posix_memalign \
+    valloc pvalloc malloc_stats mallopt mallinfo malloc_size set_new_mode
+  printf 'MallocExtension_%s\n' VerifyAllMemory VerifyNewMemory VerifyArrayNewMemory VerifyMallocMemory \
+    MallocMemoryStats GetStats GetNumericProperty SetNumericProperty MarkThreadIdle MarkThreadBusy \
+    MarkThreadTemporarilyIdle ReleaseToSystem ReleaseFreeMemory GetEstimatedAllocatedSize GetAllocatedSize \
+    GetThreadCacheSize GetOwnership
+}
+extended > "$work/extended"
+for operator in new newarray delete deletearray; do
+  for form in '' _nothrow _aligned _aligned_nothrow; do
+    echo "tc_$operator$form"
+  done
+done > "$work/extended-operators"
+printf 'tc_delete%s\n' _sized array_sized _sized_aligned array_sized_aligned >> "$work/extended-operators"
+
 # What else the shared library replaces: see LaneMM.C.DeepBind.
 echo dlopen > "$work/replaced"
 
@@ -58,12 +77,14 @@ nm -D --defined-only "$(file_of libstdc++.so.6)" | sed 's/.* //; s/@.*//' \
 grep -o 'lanemm_[a-z_]*(' lib/include/lanemm.h | tr -d '(' > "$work/header"
 grep '^lanemm_' "$work/shared" > "$work/own"
 sort -u "$work/declared" "$work/inner" "$work/operators" "$work/header" \
-  "$work/replaced" > "$work/known"
-sort -u "$work/declared" "$work/header" > "$work/c"
+  "$work/extended" "$work/extended-operators" "$work/replaced" > "$work/known"
+sort -u "$work/declared" "$work/header" "$work/extended" > "$work/c"
+cat "$work/extended-operators" >> "$work/extended"
 
 are_in 'all functions of malloc.h and stdlib.h are there' "$work/declared" "$work/shared"
 are_in "all of glibc's inner names are there" "$work/inner" "$work/shared"
 are_in 'all operators of the C++ library are there' "$work/operators" "$work/shared"
+are_in "all of jemalloc's and tcmalloc's names are there" "$work/extended" "$work/shared"
 are_in 'all functions of lanemm.h are there' "$work/header" "$work/shared"
 are_in 'nothing else is shown' "$work/shared" "$work/known"
 are_in 'the static library has all functions for C' "$work/c" "$work/static"

@@ -3,7 +3,7 @@
 #
 #   sh tests/packages/run.sh [PART...]
 #
-# PART is fpmake, dist, debian or pages, which need no network but the packages of Debian; all of them
+# PART is fpmake, dist, debian, redis or pages, which need no network but the packages of Debian; all of them
 # without any. Two more need more: floor (Debian 11), formats (PyPI and Go's proxy). The last line is the sum
 # of all tests, `N passed, N failed`.
 set -eu
@@ -17,7 +17,7 @@ mkdir -p build/packages
 rm -f build/packages/root.tar # today's packages
 passed=0
 failed=0
-[ $# -gt 0 ] || set -- fpmake dist debian pages
+[ $# -gt 0 ] || set -- fpmake dist debian redis pages
 for part in "$@"; do
   log=build/packages/$part.log
   start=$(date +%s)

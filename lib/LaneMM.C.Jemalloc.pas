@@ -1,0 +1,158 @@
+/// The extended interface of jemalloc: programs that were linked with it find it here, on blocks of
+/// LaneMM.
+//
+// Owns:       nothing.
+// Flags:      alignment and zeroing are obeyed. Caches and arenas that a call names are not: each
+//             thread has its own spans anyway.
+// Callers:    any thread.
+// Source:     jemalloc 5.3, jemalloc(3).
+unit LaneMM.C.Jemalloc;
+
+{$I ../src/LaneMM.inc}
+{$stackframes on} // as in LaneMM.C.Malloc
+
+interface
+
+/// Returns the usable size that a block of Size bytes would have; 0 if there is none of this size.
+function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt; cdecl;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Frontier,
+  LaneMM.Large, LaneMM.Purge, LaneMM.C.Aligned, LaneMM.C.Malloc;
+
+const
+  AlignMask = 63; // the power of two
+  FlagZero = 64;
+
+function AlignmentOf(Flags: LongInt): NativeUInt; inline;
+begin
+  Result := NativeUInt(1) shl (Flags and AlignMask);
+end;
+
+function HasZero(Flags: LongInt): Boolean; inline;
+begin
+  Result := Flags and FlagZero <> 0;
+end;
+
+// Clears a new block.
+procedure Clear(P: PByte);
+var
+  Span: PSpan;
+begin
+  Span := ArenaSpan(P);
+  if (Span <> nil) and (Span^.Kind = skLarge) then
+    PurgeClear(Span)
+  else
+    FillChar(P^, UsableSize(P), 0);
+end;
+
+function MallocX(Size: NativeUInt; Flags: LongInt): Pointer; cdecl; [public, alias: 'mallocx'];
+var
+  Alignment: NativeUInt;
+begin
+  Alignment := AlignmentOf(Flags);
+  if (Alignment <= BlockAlignment) and HasZero(Flags) then
+    Result := Calloc(1, Size)
+  else if Alignment <= BlockAlignment then
+    Result := Malloc(Size)
+  else
+  begin
+    Result := AlignedAlloc(Alignment, Size);
+    if (Result <> nil) and HasZero(Flags) then
+      Clear(Result);
+  end;
+end;
+
+// Resizes a block that has to keep an alignment.
+function ReallocAligned(P: Pointer; Alignment, Usable, Size: NativeUInt): Pointer;
+begin
+  if (NativeUInt(P) and (Alignment - 1) = 0) and (Size <= Usable) and (Size >= Usable div 2) then
+    Exit(P);
+  Result := AlignedAlloc(Alignment, Size);
+  if Result = nil then
+    Exit;
+  if Size < Usable then
+    Usable := Size;
+  Move(P^, Result^, Usable);
+  Free(P);
+end;
+
+// What lies behind Size of a block that shrinks is cleared, too: it may grow into that again.
+function RallocX(P: Pointer; Size: NativeUInt; Flags: LongInt): Pointer; cdecl;
+  [public, alias: 'rallocx'];
+var
+  Usable, Kept: NativeUInt;
+begin
+  if Size = 0 then
+    Size := 1;
+  Usable := UsableSize(P);
+  if AlignmentOf(Flags) <= BlockAlignment then
+    Result := Realloc(P, Size)
+  else
+    Result := ReallocAligned(P, AlignmentOf(Flags), Usable, Size);
+  if (Result = nil) or not HasZero(Flags) then
+    Exit;
+  Kept := Usable;
+  if Size < Kept then
+    Kept := Size;
+  Usable := UsableSize(Result);
+  FillChar(PByte(Result)[Kept], Usable - Kept, 0);
+end;
+
+// Resizes a large block in place.
+function XallocX(P: Pointer; Size, Extra: NativeUInt; Flags: LongInt): NativeUInt; cdecl;
+  [public, alias: 'xallocx'];
+var
+  Span: PSpan;
+  Usable: NativeUInt;
+begin
+  Usable := UsableSize(P);
+  Result := Usable;
+  if Extra > High(Size) - Size then
+    Extra := High(Size) - Size;
+  Span := ArenaSpan(P);
+  if not Process.IsDirect or (Span = nil) or (Span^.Kind <> skLarge)
+    or (Size + Extra <= Usable) then
+    Exit;
+  if not LargeGrow(Span, Size + Extra) and ((Size <= Usable) or not LargeGrow(Span, Size)) then
+    Exit;
+  Result := UsableSize(P);
+  if HasZero(Flags) then
+    FillChar(PByte(P)[Usable], Result - Usable, 0);
+end;
+
+function SallocX(P: Pointer; Flags: LongInt): NativeUInt; cdecl; [public, alias: 'sallocx'];
+begin
+  Result := UsableSize(P);
+end;
+
+procedure DallocX(P: Pointer; Flags: LongInt); cdecl; [public, alias: 'dallocx'];
+begin
+  Free(P);
+end;
+
+procedure SdallocX(P: Pointer; Size: NativeUInt; Flags: LongInt); cdecl;
+  [public, alias: 'sdallocx'];
+begin
+  FreeSized(P, Size);
+end;
+
+function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt; [public, alias: 'nallocx'];
+begin
+  if Size = 0 then
+    Size := 1;
+  Result := 0;
+  if Size > MaxRunSlices shl SliceShift then
+    Exit;
+  if not Process.IsDirect then // debug blocks have the size that was requested
+    Exit(Size);
+  Size := AlignedRequest(AlignmentOf(Flags), Size);
+  if Size <= MaxClassSize then
+    Result := ClassToSize(SizeToClass(Size))
+  else
+    Result := AlignUp(Size, OsPageSize);
+end;
+
+end.

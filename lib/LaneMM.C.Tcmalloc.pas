@@ -1,0 +1,155 @@
+/// The extended interface of gperftools' tcmalloc: programs that were linked with it find it here.
+/// Its names for malloc and its relatives, and for the operators, are with those.
+//
+// Owns:       nothing.
+// Callers:    any thread; the sums are exact while no other thread allocates or frees.
+// Source:     gperftools 2.10, tcmalloc.h and malloc_extension_c.h.
+unit LaneMM.C.Tcmalloc;
+
+{$I ../src/LaneMM.inc}
+
+interface
+
+implementation
+
+uses
+  LaneMM.Frontier, LaneMM.Purge, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
+  LaneMM.C.Jemalloc, LaneMM.C.Start;
+
+function TcVersion(Major, Minor: PLongInt; Patch: PPAnsiChar): PAnsiChar; cdecl;
+  [public, alias: 'tc_version'];
+begin
+  if Major <> nil then
+    Major^ := 0;
+  if Minor <> nil then
+    Minor^ := 0;
+  if Patch <> nil then
+    Patch^ := '';
+  Result := ThisVersion;
+end;
+
+// C's functions never call the new handler, whatever the mode.
+function TcSetNewMode(Mode: LongInt): LongInt; cdecl; [public, alias: 'tc_set_new_mode'];
+begin
+  Result := 0;
+end;
+
+// Debug mode checks blocks: LANEMM=debug.
+function VerifyMemory(P: Pointer): LongInt; cdecl;
+  [public, alias: 'MallocExtension_VerifyAllMemory', alias: 'MallocExtension_VerifyNewMemory',
+  alias: 'MallocExtension_VerifyArrayNewMemory', alias: 'MallocExtension_VerifyMallocMemory'];
+begin
+  Result := 1;
+end;
+
+function MallocMemoryStats(Blocks: PLongInt; Total: PNativeUInt; Histogram: PLongInt): LongInt; cdecl;
+  [public, alias: 'MallocExtension_MallocMemoryStats'];
+const
+  HistogramLength = 64;
+var
+  Status: TStatus;
+begin
+  LibraryStart;
+  StatusRead(Status);
+  Blocks^ := Status.Small.BlockCount + Status.Medium.BlockCount + Status.Large.BlockCount;
+  Total^ := Status.UsedBytes;
+  FillChar(Histogram^, HistogramLength * SizeOf(LongInt), 0);
+  Result := 1;
+end;
+
+procedure AddLine(var Text: TText; const Name: ShortString; Value: NativeUInt);
+begin
+  TextAdd(Text, 'MALLOC: ');
+  TextAddNumber(Text, Value);
+  TextAdd(Text, Name);
+  TextAdd(Text, #10);
+end;
+
+procedure GetStats(Buffer: PAnsiChar; Size: LongInt); cdecl;
+  [public, alias: 'MallocExtension_GetStats'];
+var
+  Status: TStatus;
+  Text: TText;
+begin
+  if (Size <= 0) or not LibraryStart then
+    Exit;
+  StatusRead(Status);
+  FillChar(Buffer^, Size, 0);
+  TextOpenAt(Text, Buffer, Size - 1);
+  AddLine(Text, ' bytes in use by application', Status.UsedBytes);
+  AddLine(Text, ' bytes in page heap freelist', Status.CachedBytes);
+  AddLine(Text, ' bytes committed', Status.CommittedBytes);
+  AddLine(Text, ' bytes of addresses', Status.ReservedBytes);
+end;
+
+// Returns 1 and the value of a property that has a counterpart, else 0.
+function GetNumericProperty(Name: PAnsiChar; Value: PNativeUInt): LongInt; cdecl;
+  [public, alias: 'MallocExtension_GetNumericProperty'];
+var
+  Status: TStatus;
+begin
+  LibraryStart;
+  StatusRead(Status);
+  Result := 1;
+  if TextIs(Name, 'generic.current_allocated_bytes') then
+    Value^ := Status.UsedBytes
+  else if TextIs(Name, 'generic.heap_size')
+    or TextIs(Name, 'generic.total_physical_bytes') then
+    Value^ := Status.CommittedBytes
+  else if TextIs(Name, 'tcmalloc.pageheap_free_bytes') then
+    Value^ := Status.CachedBytes
+  else if TextIs(Name, 'tcmalloc.pageheap_unmapped_bytes') then
+    Value^ := Status.ReservedBytes - Status.CommittedBytes
+  else if TextIs(Name, 'tcmalloc.current_total_thread_cache_bytes') then
+    Value^ := 0
+  else
+    Result := 0;
+end;
+
+function SetNumericProperty(Name: PAnsiChar; Value: NativeUInt): LongInt; cdecl;
+  [public, alias: 'MallocExtension_SetNumericProperty'];
+begin
+  Result := 0;
+end;
+
+// Memory of an idle thread is given back anyway.
+procedure MarkThread; cdecl; [public, alias: 'MallocExtension_MarkThreadIdle',
+  alias: 'MallocExtension_MarkThreadBusy', alias: 'MallocExtension_MarkThreadTemporarilyIdle'];
+begin
+end;
+
+procedure ReleaseMemory(Size: NativeUInt); cdecl;
+  [public, alias: 'MallocExtension_ReleaseFreeMemory', alias: 'MallocExtension_ReleaseToSystem'];
+begin
+  LibraryStart;
+  ProcessTrim;
+end;
+
+function ThreadCacheSize: NativeUInt; cdecl; [public, alias: 'MallocExtension_GetThreadCacheSize'];
+begin
+  Result := 0;
+end;
+
+function EstimatedSize(Size: NativeUInt): NativeUInt; cdecl;
+  [public, alias: 'MallocExtension_GetEstimatedAllocatedSize'];
+begin
+  Result := NallocX(Size, 0);
+end;
+
+function AllocatedSize(P: Pointer): NativeUInt; cdecl;
+  [public, alias: 'MallocExtension_GetAllocatedSize'];
+begin
+  Result := UsableSize(P);
+end;
+
+function Ownership(P: Pointer): LongInt; cdecl; [public, alias: 'MallocExtension_GetOwnership'];
+const
+  Owned = 1;
+  NotOwned = 2;
+begin
+  Result := NotOwned;
+  if ArenaSpan(P) <> nil then
+    Result := Owned;
+end;
+
+end.
