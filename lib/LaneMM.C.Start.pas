@@ -82,10 +82,10 @@ procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 // Frees the memory that libc caches, such as the stacks of ended threads.
 procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
 
-// Counts the threads but for LaneMM's own, which uses nothing of libc.
+// Counts the threads but for LaneMM's own, which use nothing of libc.
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin
-  if Id <> Observe.ReporterThread then
+  if (Id <> Observe.ReporterThread) and (Id <> LoadAcquire(Observe.AnswererThread)) then
     Inc(PCardinal(Context)^);
 end;
 
@@ -145,8 +145,8 @@ begin
   if not Process.IsStarted or Process.StaysLoaded then
     Exit;
   WatchEnd;
-  LivePageEnd;
-  EngineStop;
+  if EngineStop then
+    LivePageEnd;
   Debug.IsStarted := False; // its tables are gone
 end;
 
@@ -176,11 +176,11 @@ begin
     Exit;
   if @LibcAtExit = nil then
     RefuseLibc;
+  Process.IsMalloc := True;
   Process.StaysLoaded := ModuleHandle = nil;
   Result := EngineStart;
   if not Result then
     Exit;
-  Process.IsMalloc := True;
   if Process.ForkMark = nil then
     MarkForks;
   ManagerStart;

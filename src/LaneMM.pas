@@ -792,9 +792,6 @@ initialization
   Install;
 finalization
   WatchEnd;
-  if IsLibrary and Process.IsStarted then
-  begin
+  if IsLibrary and Process.IsStarted and EngineStop then
     LivePageEnd;
-    EngineStop;
-  end;
 end.

@@ -1,11 +1,10 @@
 /// The status page of this process: its creation, the totals on it.
 //
 // Owns:       Live; Head, Sequence and Totals of the page.
-// Invariants: Page is nil, or a page whose Head is complete and names this process. The page of a
-//             parent is dropped in the child process, which makes its own when it is asked; its
-//             file number stays open until exec.
-// Callers:    LivePageStart: once, before any other thread runs; LivePageRenew: a signal handler;
-//             LivePageForget: the recovery of a child process; the others: any thread.
+// Invariants: Page is nil, or a page whose Head names this process, or, in a child process that was
+//             not asked yet, its parent. The child makes its own in the same place.
+// Callers:    LivePageStart: once, before any other thread runs; LivePageForget: the recovery of a
+//             child process; the others: any thread.
 // Progress:   no routine waits.
 unit LaneMM.LivePage;
 
@@ -14,24 +13,23 @@ unit LaneMM.LivePage;
 interface
 
 uses
-  LaneMM.StatusPage;
-
-type
-  /// The signals that ask for an answer; 0: none.
-  TLiveSignals = array[0..1] of Cardinal;
+  LaneMM.Layout, LaneMM.StatusPage;
 
 /// Returns whether the settings allow a page: not `live=0`, nor more rights than the user's.
 function LivePageIsWanted: Boolean;
-/// Makes the page, which names the signals. Without memory, or where the system has no such pages,
-/// there is none.
-procedure LivePageStart(const Signals: TLiveSignals);
+/// Makes the page; Answerer: what a thread runs that a tool starts; nil: requests are not answered.
+/// CanStart: a tool can start one. Without memory, or where the system has no such pages, there is
+/// none.
+procedure LivePageStart(Answerer: TPlainProcedure; CanStart: Boolean);
 /// Removes the page of a library that is unloaded.
 procedure LivePageEnd;
 /// Returns the page, or nil.
 function LivePage: PStatusPage;
-/// In a child process: drops the page of the parent.
+/// Returns whether the page is this process's own: a child process has that of its parent.
+function LivePageIsOwn: Boolean;
+/// In a child process: the page is that of the parent.
 procedure LivePageForget;
-/// Makes the page of a child process, if the parent had one and no other thread is making it.
+/// Makes the page of a child process, unless it has one or another thread is making it.
 procedure LivePageRenew;
 /// Returns whether the totals can be written: no other thread is writing them.
 function LivePageIsQuiet: Boolean;
@@ -41,17 +39,17 @@ procedure LivePageWrite;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsPage, LaneMM.Stats,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsThread, LaneMM.OsPage, LaneMM.Stats,
   LaneMM.Version, LaneMM.SettingsState;
 
 type
   // The state of the page.
   TLive = record
-    Page: PStatusPage;     //< racy    the page, or nil; a handler that reads nil makes one
-    Parent: PStatusPage;   //< racy    in a child process that has none yet: that of the parent
-    IsMaking: TAtomicWord; //< shared  1: a thread makes the page
-    Signals: TLiveSignals; //< const   the argument of LivePageStart
-    FileNumber: NativeInt; //< owner   the open file of the page, or -1; the thread that makes it
+    Page: PStatusPage;         //< const   the page, or nil
+    IsParents: TAtomicWord;    //< shared  1: it is that of the parent; a thread that makes the
+                               //  process's own sets it to 0
+    Answerer: TPlainProcedure; //< const   the arguments of LivePageStart
+    CanStart: Boolean;         //< const
   end;
 
 var
@@ -76,13 +74,23 @@ begin
     Result := puLibrary;
 end;
 
+procedure FillThread(var Head: TPageHead);
+var
+  Plan: TBareThreadPlan;
+begin
+  Plan := OsBareThreadPlan;
+  Head.ThreadCode := Plan.Code;
+  Head.ThreadFlags := Plan.Flags;
+  Head.ThreadBytes := Plan.Bytes;
+  Head.Answerer := NativeUInt(@Live.Answerer);
+end;
+
+// Fills all but Magic, which comes last.
 procedure FillHead(out Head: TPageHead);
 const
-  Magic: PAnsiChar = PageMagic;
   Version: PAnsiChar = ThisVersion;
 begin
   Head := Default(TPageHead);
-  Move(Magic^, Head.Magic, SizeOf(Head.Magic));
   Head.Layout := PageLayout;
   Head.PointerBytes := SizeOf(Pointer);
   Head.RecordBytes[prProcess] := SizeOf(TProcess);
@@ -96,28 +104,34 @@ begin
   Head.StartedMs := Process.LookedMs;
   Head.Engine := NativeUInt(@Process);
   Head.Use := Ord(UseOfLaneMM);
-  Head.HasMailbox := Ord(Live.Signals[0] <> 0);
-  Head.Signals[0] := Live.Signals[0];
-  Head.Signals[1] := Live.Signals[1];
+  Head.HasMailbox := Ord(@Live.Answerer <> nil);
+  if Live.CanStart then
+    FillThread(Head);
 end;
 
+// Makes a page, in the place of the one that there is.
 procedure MakePage;
+const
+  Magic: PAnsiChar = PageMagic;
 var
   Page: PStatusPage;
 begin
-  Page := OsPageMap(PageName, PageBytes, Live.FileNumber);
+  Page := OsPageMap(Live.Page, PageBytes);
   if Page = nil then
     Exit;
   FillHead(Page^.Head);
-  // Release: the head before the page. Pairs with nothing: a handler in another thread that reads
-  // nil leaves the request to the next signal.
+  Page^.Mailbox.Bell.Value := LoadAcquire(Process.BellSeen); // the next ring is a change
+  // Release: the head before its first bytes, by which a tool knows it.
   ReleaseFence;
+  Move(Magic^, Page^.Head.Magic, SizeOf(Page^.Head.Magic));
   Live.Page := Page;
+  Process.Bell := @Page^.Mailbox.Bell.Value;
 end;
 
-procedure LivePageStart(const Signals: TLiveSignals);
+procedure LivePageStart(Answerer: TPlainProcedure; CanStart: Boolean);
 begin
-  Live.Signals := Signals;
+  @Live.Answerer := @Answerer;
+  Live.CanStart := CanStart;
   MakePage;
 end;
 
@@ -125,28 +139,26 @@ procedure LivePageEnd;
 begin
   if Live.Page = nil then
     Exit;
-  OsPageUnmap(Live.Page, PageBytes);
-  OsPageClose(Live.FileNumber);
+  Process.Bell := @Process.BellSeen;
+  OsPageUnmap(Live.Page);
   Live.Page := nil;
+end;
+
+// Not of a child process that shares the memory of its parent, nor of one that has no page yet.
+function LivePageIsOwn: Boolean;
+begin
+  Result := (Live.Page <> nil) and (Live.Page^.Head.ProcessId = OsProcessId);
 end;
 
 procedure LivePageForget;
 begin
-  StoreRelease(Live.IsMaking, 0);
-  if Live.Page = nil then
-    Exit;
-  Live.Parent := Live.Page;
-  Live.Page := nil;
+  StoreRelease(Live.IsParents, Ord(Live.Page <> nil));
 end;
 
 procedure LivePageRenew;
 begin
-  if (Live.Parent = nil) or not CompareAndSwap(Live.IsMaking, 0, 1) then
-    Exit;
-  OsPageUnmap(Live.Parent, PageBytes);
-  Live.Parent := nil;
-  MakePage;
-  StoreRelease(Live.IsMaking, 0);
+  if CompareAndSwap(Live.IsParents, 1, 0) then
+    MakePage;
 end;
 
 // ---------------------------------------------------------------------------- totals

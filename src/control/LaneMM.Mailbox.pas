@@ -1,29 +1,34 @@
 /// The mailbox of the status page: takes the requests of a tool outside of the process.
 //
-// Owns:       the mailbox of the page, but for what the tool writes.
-// Invariants: a request is obeyed in a signal handler. The interrupted thread may be anywhere, so
-//             the handler first looks whether a lock that it may wait for is taken, maybe by the
-//             very thread below it; then it leaves the request to the next signal, which the tool
-//             sends until it has the answer. A lock that is free then is not one of this thread,
-//             and a thread that takes it later goes on: the handler may wait for it.
+// Owns:       the mailbox of the page, but for what the tool writes; Hooks.Ring, Process.BellSeen,
+//             Observe.AnswererThread.
+// Invariants: no signal, no file and, unless `attach=2` asks for it, no thread is there for
+//             requests. A tool changes Process.Bell. A thread that sees it, in a slow path of
+//             GetMem or FreeMem, or the purge thread, starts a thread that answers and ends: it has
+//             a stack of its own and holds no lock. The tool itself starts one in a program that
+//             does nothing, if the system lets it. Where there is no such thread (not on x86_64, a
+//             library of a Pascal program, a thread key beyond the fast slots), the thread that saw
+//             the change answers, if its stack has room.
+//             The answering thread first looks whether a lock that it may wait for is taken, maybe
+//             by the very thread that it is; then it leaves the request to the next ring.
 //             Taken goes from one request to the next by one compare-and-swap, so each is obeyed
-//             once, however many signals reach however many threads. See tests/model/mailbox.pml.
-// Callers:    MailboxStart: once, before any other thread runs. The handler: any thread.
-// Progress:   the handler waits a bounded time for the locks, and obeys no word that waits for the
-//             interrupted thread.
+//             once, however many threads answer. See tests/model/mailbox.pml.
+// Callers:    MailboxStart: once, before any other thread runs. The hook: any thread.
+// Progress:   the answering thread waits a bounded time for the locks.
 unit LaneMM.Mailbox;
 
 {$I ../LaneMM.inc}
 
 interface
 
-/// Makes the status page and sets the handlers of its signals, as the settings say.
+/// Makes the status page as the settings say.
 procedure MailboxStart;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.SettingsState,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.Lock,
+  LaneMM.Heap, LaneMM.SettingsState,
   LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage,
   LaneMM.OsPage, LaneMM.LivePage, LaneMM.Verbs;
 
@@ -56,7 +61,7 @@ begin
   LivePageWrite;
 end;
 
-// Answers the request, unless it was taken; or leaves it to the next signal.
+// Answers the request, unless it was taken; or leaves it to the next ring.
 procedure Serve(var Mailbox: TPageMailbox);
 var
   Requested, Taken: NativeUInt;
@@ -76,37 +81,124 @@ begin
   end;
 end;
 
-// Recovers a child process after fork; returns False in the middle of a recovery, which the signal
-// has interrupted.
+// Recovers a child process after fork; returns False in the middle of a recovery.
 function HasRecovered: Boolean;
 begin
   LockRecover;
   Result := (Process.ForkMark = nil) or (LoadAcquire(Process.ForkMark^) = 1);
 end;
 
-// The signal handler.
-procedure TakeSignal(Signal: Integer); cdecl;
+procedure ServePage;
 begin
-  if not HasRecovered then
-    Exit;
   LivePageRenew;
-  // Of a child process that shares the memory of its parent, the page is that of the parent.
-  if (LivePage <> nil) and (LivePage^.Head.ProcessId = OsProcessId) then
+  if LivePageIsOwn then
     Serve(LivePage^.Mailbox);
+end;
+
+// ---------------------------------------------------------------------------- who answers
+
+// Returns whether the program has the user with whom it started: a thread of LaneMM's own keeps
+// that one.
+function HasFirstUser: Boolean;
+begin
+  Result := OsPageIsAllowed;
+end;
+
+// Returns whether this thread waits for the next ring: it is the one that `attach=2` asks for.
+function StaysForNext: Boolean;
+begin
+  Result := (Settings.Values[opAttach] = 2) and HasFirstUser
+    and (CompareAndSwap(Observe.AnswererThread, 0, OsThreadId)
+    or (LoadAcquire(Observe.AnswererThread) = OsThreadId));
+end;
+
+// Recovers a child process after fork, unless its other thread has to: the records of heaps that
+// are made anew must not be in use.
+function RecoversHere: Boolean;
+begin
+  Result := (Process.ForkMark = nil) or (LoadAcquire(Process.ForkMark^) = 1)
+    or HeapIsOnly and (LoadAcquire(Process.PurgeState) = 0) and HasRecovered;
+end;
+
+// A thread of LaneMM's own.
+procedure RunAnswerer;
+var
+  Rung: NativeUInt;
+begin
+  if not RecoversHere then
+    Exit;
+  repeat
+    // Acquire: before the request is looked for, so that none is missed. Pairs with the tool's
+    // write.
+    Rung := LoadAcquire(LivePage^.Mailbox.Bell.Value);
+    ServePage;
+    if not StaysForNext then
+      Break;
+    OsPageWait(LivePage^.Mailbox.Bell.Value, Cardinal(Rung));
+  until not HasFirstUser;
+  CompareAndSwap(Observe.AnswererThread, OsThreadId, 0);
+end;
+
+// A library that may be unloaded starts none: its code would go under the thread.
+function HasAnswerer: Boolean;
+begin
+  Result := not OsMayUnload;
+end;
+
+// Answers on the stack of a thread of the program, if that has room.
+procedure AnswerHere;
+const
+  StackNeed = 128 shl 10;
+var
+  Mapping: TOsMapping;
+  OnStack: Byte;
+begin
+  if OsThreadIsMain or OsFindRegion(NativeUInt(@OnStack), Mapping)
+    and (NativeUInt(NativeUInt(@OnStack) - Mapping.First) >= StackNeed) then
+    ServePage;
+end;
+
+// Returns whether the tool rings for this process, and no thread is at work on it.
+function IsForThis: Boolean;
+var
+  Page: PStatusPage;
+begin
+  Page := LivePage;
+  if LivePageIsOwn then
+    Result := LoadAcquire(Page^.Mailbox.Requested.Value) <> LoadAcquire(Page^.Mailbox.Taken.Value)
+  else
+    Result := LoadAcquire(Page^.Mailbox.Wanted.Value) = OsProcessId;
+end;
+
+// Set as Hooks.Ring. Of several threads one acts.
+procedure TakeRing;
+var
+  Seen, Rung: NativeUInt;
+begin
+  Seen := LoadAcquire(Process.BellSeen);
+  Rung := LoadAcquire(Process.Bell^);
+  if (Rung = Seen) or not CompareAndSwap(Process.BellSeen, Seen, Rung) or not HasRecovered
+    or (LoadAcquire(Observe.AnswererThread) <> 0) or not IsForThis then
+    Exit;
+  if not HasAnswerer then
+    AnswerHere
+  else if not OsBareThreadStart(RunAnswerer) then
+    AnswerHere;
 end;
 
 // ---------------------------------------------------------------------------- start
 
 procedure MailboxStart;
-var
-  Signals: TLiveSignals;
 begin
   if not LivePageIsWanted then
     Exit;
-  Signals := Default(TLiveSignals);
-  if IsSet(opAttach) then
-    OsPageSignals(TakeSignal, Signals[0], Signals[1]); // the program may take one itself later
-  LivePageStart(Signals);
+  Hooks.Ring := TakeRing;
+  if not IsSet(opAttach) then
+    LivePageStart(nil, False)
+  else
+    LivePageStart(RunAnswerer, HasAnswerer);
+  if (Settings.Values[opAttach] = 2) and HasAnswerer and (LivePage <> nil) then
+    OsBareThreadStart(RunAnswerer);
 end;
 
 end.

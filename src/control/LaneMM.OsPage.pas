@@ -1,9 +1,12 @@
-/// The system calls of the status page: a page that tools outside of the process can open.
+/// The system calls of the status page: a page that tools outside of the process can map.
 //
 // Owns:       nothing.
-// Invariants: changes no errno and allocates nothing, as LaneMM.Os.
-// Callers:    any thread, also in a signal handler.
-// Source:     Linux: man-pages 2, memfd_create (Linux 3.17), fcntl, signal handlers.
+// Invariants: changes no errno and allocates nothing, as LaneMM.Os. The page is a segment of shared
+//             memory without a key (shmget). It was marked for removal as soon as it was mapped, so
+//             it goes with the last process that maps it, however that ends; on Linux others map it
+//             until then, by its number, which /proc/PID/maps shows. It needs no file number.
+// Callers:    any thread.
+// Source:     Linux: man-pages 2, shmget, shmop, shmctl (IPC_INFO), futex, prctl.
 unit LaneMM.OsPage;
 
 {$I ../LaneMM.inc}
@@ -11,23 +14,20 @@ unit LaneMM.OsPage;
 interface
 
 uses
-  LaneMM.Os;
+  LaneMM.Layout;
 
 /// Returns whether the user who started the process may look at it, as the system sees it: not a
 /// process with more rights than that user, nor one that has forbidden it.
 function OsPageIsAllowed: Boolean;
-/// Maps a new file in memory, Size bytes of zeros, under Name. Its file number is the next free one
-/// from FirstNumber on, so that no number changes that the program counts on; it ends with exec. A
-/// child process shares the mapping. Nil when the system refuses, or has no such files. FileNumber
-/// receives the number, -1 for none.
-function OsPageMap(Name: PAnsiChar; Size: NativeUInt; out FileNumber: NativeInt): Pointer;
-/// Unmaps it; its file number stays open.
-procedure OsPageUnmap(P: Pointer; Size: NativeUInt);
-/// Closes its file number; none for -1.
-procedure OsPageClose(FileNumber: NativeInt);
-/// Sets Handler for two signals that the program neither handles nor ignores, on the alternate
-/// stack if the interrupted thread has one. Returns their numbers; 0: none was free.
-procedure OsPageSignals(Handler: TOsSignalHandler; out First, Second: Cardinal);
+/// Maps a new page, zeros, for this user alone. In place of the page at Place, unless that is nil.
+/// A child process shares it; it ends with exec. Nil when the system refuses, has no such pages, or
+/// half of those that it can have are in use: the rest is left to others.
+function OsPageMap(Place: Pointer; Size: NativeUInt): Pointer;
+/// Unmaps it.
+procedure OsPageUnmap(P: Pointer);
+/// Parks the thread while the low 32 bits of Word, on the page, are Expected, until any process
+/// that has the page wakes it; may return early.
+procedure OsPageWait(var Word: TAtomicWord; Expected: Cardinal);
 
 implementation
 

@@ -1,18 +1,20 @@
 /// The status page as data: what a process shows of itself to tools outside of it, and the mailbox.
 //
 // Owns:       nothing; the page belongs to LaneMM.LivePage, the mailbox to LaneMM.Mailbox.
-// Invariants: one page of 4,096 bytes, a file in memory with the name PageName, mapped and open in
-//             the process; little-endian. Head is written before the page is mapped, and constant.
+// Invariants: one page of 4,096 bytes, a segment of shared memory without a key, see LaneMM.OsPage;
+//             little-endian. Head is constant from the moment when Magic is there.
 //             Totals obey a sequence lock: Sequence is odd while they are written; a reader takes
 //             them as valid if it read the same even number before and after them.
-//             Mailbox: a tool holds it while it holds the lock of the file (flock), which the
-//             system releases when the tool ends in any way. It writes Words, then adds 1 to
-//             Requested and sends one of Signals. The process answers when it can:
-//             it sets Taken to Requested, writes Answer, Outcome and Totals, then sets Answered to
-//             Taken. While Answered differs, the tool sends the signal again: the process may have
-//             been where it could not answer, and has then counted that in Postponed.
+//             Mailbox: a tool holds it while Client is its thread number; the system clears that,
+//             but for one bit, when the tool ends in any way (a robust futex). It writes Words,
+//             then adds 1 to Requested and rings: it adds 1 to Bell, and wakes its waiter. A thread
+//             that sees the change has the request answered: Taken becomes Requested, Answer,
+//             Outcome and Totals are written, then Answered becomes Taken. While Answered differs,
+//             the tool rings again: the process may have been where it could not answer, and has
+//             then counted that in Postponed.
 //             A child process after fork maps the page of its parent until it has one of its own:
-//             Head.ProcessId tells them apart.
+//             Head.ProcessId tells them apart. A tool that wants that sets Wanted to the number of
+//             the child, and rings.
 // Callers:    LaneMM inside the process, and tools outside: it uses no other unit.
 unit LaneMM.StatusPage;
 
@@ -21,14 +23,14 @@ unit LaneMM.StatusPage;
 interface
 
 const
-  /// Name of the memory file: /proc/PID/maps and the links in /proc/PID/fd show `/memfd:lanemm`,
-  /// with ` (deleted)` after it.
-  PageName = 'lanemm';
+  /// Name of the mapping in /proc/PID/maps, with ` (deleted)` after it: that of any segment without
+  /// a key. The number of the segment stands where a file has that of its inode.
+  PageMapping = '/SYSV00000000';
   /// First bytes of the page.
   PageMagic = 'LaneMM'#13#10;
   /// Version of the page and of the records of LaneMM.Types: raised when one of them changes, also
   /// where no size changes. A tool with another number must not read the records.
-  PageLayout = 7;
+  PageLayout = 8;
   /// Bytes of the page.
   PageBytes = 4096;
   /// Room for the words of a request and for the text of an answer, with the #0 at the end.
@@ -64,8 +66,9 @@ type
     Engine: UInt64;                              //< const   address of LaneMM.Types.Process
     Use: Cardinal;                               //< const   Ord of TPageUse
     HasMailbox: Cardinal;                        //< const   1: requests are answered
-    Signals: array[0..1] of Cardinal;            //< const   signals that ask for an answer, the
-                                                 //  first one first; 0: none
+    ThreadCode, ThreadFlags, ThreadBytes: UInt64; //< const   how a tool starts a thread that
+                                                 //  answers, see LaneMM.OsThread; 0: there is none
+    Answerer: UInt64;                            //< const   address of its routine
   end;
 
   /// Blocks of a tier, see LaneMM.Stats.
@@ -110,6 +113,10 @@ type
     Taken: TPageWord;      //< shared  number of the request that is being answered, or was last
     Answered: TPageWord;   //< shared  number of the last request that was answered
     Postponed: TPageWord;  //< shared  how often a request had to wait: a lock was taken
+    Bell: TPageWord;       //< shared  changes when a tool wants a thread to look at the mailbox
+    Wanted: TPageWord;     //< shared  number of a child process that is to make a page of its own
+    Client: LongInt;       //< shared  number of the tool's thread that holds the mailbox; 0: none
+    ClientPadding: Cardinal; //< padding
     Outcome: UInt64;       //< shared  Ord of TPageOutcome, of the last answer
     Words: array[0..WordsBytes - 1] of AnsiChar;    //< shared  the request, ended by #0
     Answer: array[0..AnswerBytes - 1] of AnsiChar;  //< shared  the answer: lines of UTF-8, ended

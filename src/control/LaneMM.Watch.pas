@@ -357,6 +357,7 @@ begin
   SamplerRecover(IsTorn);
   TimedReportsForget;
   StoreRelease(Observe.ReportCount, 0);
+  StoreRelease(Observe.AnswererThread, 0);
   DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);

@@ -19,9 +19,9 @@ function EngineStart: Boolean;
 procedure EngineInstall;
 /// Unregisters this copy, and cancels the calls at thread end and the handlers of signals, before a
 /// library is unloaded; releases all memory but that of blocks in use. Later calls leave these
-/// blocks alone and allocate from the previous manager. At the end of the process, while other
-/// threads have heaps, nothing is released.
-procedure EngineStop;
+/// blocks alone and allocate from the previous manager. Returns False, and releases nothing, at the
+/// end of the process, while other threads have heaps.
+function EngineStop: Boolean;
 /// Stores the engine's entries in Manager, each in the fastest form available here.
 procedure EngineEntries(var Manager: TMemoryManager);
 
@@ -214,11 +214,12 @@ begin
     SpanPurgeFree(Span);
 end;
 
-procedure EngineStop;
+function EngineStop: Boolean;
 begin
   ForeignStop(BlockIsOurs);
   OsSignalsLeave;
-  if not ProcessStop then
+  Result := ProcessStop;
+  if not Result then
     Exit;
   UseLateEntries;
   FrontierEnd(HasBlockInUse);

@@ -192,6 +192,7 @@ begin
     OsRelease(P, RecordBytes(SliceCount));
     Exit(nil);
   end;
+  OsLeaveOutOfCores(Base, SliceCount * SliceSize);
   Result := PArena(P);
   Result^.Base := Base;
   Result^.Spans := PSpan(P) + RecordsBefore;
@@ -329,6 +330,7 @@ begin
   First := Arena^.Base + Reserved * SliceSize;
   if not OsReserveAt(First, (SliceCount - Reserved) * SliceSize) then
     Exit(False);
+  OsLeaveOutOfCores(First, (SliceCount - Reserved) * SliceSize);
   Records := RecordBytes(Reserved);
   Result := (RecordBytes(SliceCount) = Records)
     or OsReserveAt(PByte(Arena) + Records, RecordBytes(SliceCount) - Records);
@@ -432,6 +434,7 @@ begin
     Exit;
   // Otherwise a system that uses huge pages everywhere backs 2 MB where a page is touched.
   OsUseSmallPages(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+  OsPutIntoCores(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
   Publish(Arena, SliceCount);
 end;
 

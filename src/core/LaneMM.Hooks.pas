@@ -24,6 +24,7 @@
 //   ChildStarted    Fork                  none         Watch         start, settings change
 //   ForkRecover     Lock                  none         Fork          start of the engine
 //   PurgeNotify     Threads               none         Purge         start of the engine
+//   Ring            Purge                 upper rooms' Mailbox       start, before Process.Bell
 //   Yield           Atomic, in a build    any          tests         before threads start
 //                   with LANEMM_YIELD
 // Invariants: a caller checks for nil, or another step that comes later shows that the hook is set:
@@ -135,6 +136,7 @@ type
     ChildStarted: TChildCall;            //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     PurgeNotify: TPlainProcedure;        //< const  after the spans of a thread were abandoned
+    Ring: TPlainProcedure;               //< const  when Process.Bell has changed
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;
 

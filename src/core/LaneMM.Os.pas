@@ -46,8 +46,8 @@ type
   /// An open file; negative if the open failed.
   TOsFile = NativeInt;
   /// Why a file could not be opened: it is a symbolic link, it is a pipe or a device without a
-  /// reader, any other reason.
-  TOsFileError = (feLink, feNoReader, feOther);
+  /// reader, another user may have put it there, any other reason.
+  TOsFileError = (feLink, feNoReader, feOthers, feOther);
   /// Use of a signal handler: for each signal, or once, after which the system's default applies.
   TOsSignalUse = (suAgain, suLast);
   /// Handles a signal. It may interrupt any code, so it calls only routines that allow that.
@@ -122,6 +122,10 @@ function OsBarrierStart: Boolean;
 function OsBarrier: Boolean;
 /// Fills a range with zeros before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
+/// Keeps a reserved range, of which no page is committed, out of core files: 1 GB of zeros in some.
+procedure OsLeaveOutOfCores(P: Pointer; Size: NativeUInt);
+/// Puts a part of it into them, before it has contents.
+procedure OsPutIntoCores(P: Pointer; Size: NativeUInt);
 /// Moves the pages of Source to Target, both committed, without copying; where it did, Source then
 /// reads as zeros. Returns the bytes that it moved, from the start on: fewer than Size when the
 /// system cannot move more. It may then have unmapped what follows in Target, and refuse to map it.
@@ -188,8 +192,8 @@ function OsThreadStart(Routine: TPlainProcedure): Boolean;
 /// Opens a file for reading. Does not wait for a writer of a pipe.
 function OsFileOpen(Path: PAnsiChar): TOsFile;
 /// Opens a file for appending, which other processes may do, too; creates a missing one with
-/// rights for the owner alone. Fails for a symbolic link and for a pipe without a reader, see
-/// OsFileError.
+/// rights for the owner alone. Fails for a symbolic link, for a pipe without a reader, and for a
+/// file of another user in a folder such as /tmp, see OsFileError.
 function OsFileAppend(Path: PAnsiChar): TOsFile;
 /// Opens an existing file or device for appending, follows links; creates nothing.
 function OsFileAppendExisting(Path: PAnsiChar): TOsFile;

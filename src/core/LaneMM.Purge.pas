@@ -335,6 +335,16 @@ begin
   LargeFree(Span);
 end;
 
+// ---------------------------------------------------------------------------- bell
+
+// Calls Hooks.Ring if another process has rung.
+procedure SeeBell; inline;
+begin
+  // Acquire: the request comes before. Pairs with the tool's write.
+  if LoadAcquire(Process.Bell^) <> Process.BellSeen then
+    Hooks.Ring;
+end;
+
 // ---------------------------------------------------------------------------- purge thread
 
 const
@@ -377,6 +387,7 @@ begin
   Process.PurgeThread := OsThreadId;
   repeat
     OsWaitMs(Process.PurgeState, Running, Process.PurgeDelayMs);
+    SeeBell;
     ProcessPurge;
     if RunsAreKept then
       WantSweep;
@@ -460,6 +471,7 @@ end;
 
 procedure PurgeTick;
 begin
+  SeeBell;
   if not WakeThread and (CountCall = 0) then
     Look;
 end;
@@ -468,6 +480,7 @@ procedure PurgeNotify;
 var
   Own: PHeap;
 begin
+  SeeBell;
   if WakeThread or (CountCall > 1) then
     Exit;
   Own := OsThreadHeap;

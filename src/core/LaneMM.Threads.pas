@@ -393,6 +393,7 @@ begin
   Process.EmptySpan.FreeList := EndOfList;
   Process.KeySeed[0] := OsRandom;
   Process.KeySeed[1] := OsRandom;
+  Process.Bell := @Process.BellSeen;
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   Process.SharesSpans := True;
   Process.HasBarrier := OsBarrierStart;

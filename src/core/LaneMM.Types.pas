@@ -348,6 +348,9 @@ type
         PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
                                                     //  writes it itself. A pause with an old value
                                                     //  waits for its answer until the time is up
+        Bell: PNativeUInt;                          //< const  a word that other processes change;
+                                                    //  a child process has another one there
+        BellSeen: TAtomicWord;                      //< shared  its value at the last Hooks.Ring
         HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved,
                                                     //  and the process must have backed, before the
                                                     //  thread gets huge pages, 0: never; an old

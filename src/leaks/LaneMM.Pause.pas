@@ -41,7 +41,7 @@ type
 function IsOther(Id: Cardinal; Asking: PAsking): Boolean;
 begin
   Result := (Id <> Asking^.OwnId) and (Id <> Process.PurgeThread)
-    and (Id <> Observe.ReporterThread);
+    and (Id <> Observe.ReporterThread) and (Id <> LoadAcquire(Observe.AnswererThread));
 end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);

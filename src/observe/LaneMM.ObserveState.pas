@@ -71,6 +71,7 @@ type
     ReporterChanges: TAtomicWord; //< shared  counts changes of the period; the thread waits on it
     ReporterThread: Cardinal;   //< racy    number of that thread; 0: none yet
     ReporterRights: Cardinal;   //< const   OsRightsMark before it started
+    AnswererThread: TAtomicWord; //< shared  number of the thread that waits for requests; 0: none
     ReportCount: TAtomicWord;   //< shared  reports written so far
     HasLeaks: Boolean;          //< owner   the end of the program: the next two are known
     LeakedCount: NativeUInt;    //< owner   blocks that leaked, all of them, see LaneMM.Leaks

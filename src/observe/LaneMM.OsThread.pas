@@ -2,14 +2,15 @@
 //
 // Owns:       nothing.
 // Invariants: on Linux on x86_64 the thread has its stack and its thread record from the system,
-//             and no library knows it: it can be started in a signal handler, before libraries are
-//             initialized, and in a program without them. So its routine uses no heap and calls no
-//             library, as a signal handler; OsThreadHeap is nil there, or, without the thread
-//             library, the heap of the main thread, which it leaves alone. fork and exec end it.
+//             and no library knows it: it can be started before libraries are initialized, within
+//             GetMem, by another process, and in a program without them. So its routine uses no
+//             heap and calls no library, as a signal handler; OsThreadHeap is nil there, or,
+//             without the thread library, the heap of the main thread, which it leaves alone. fork
+//             and exec end it.
 //             It keeps its user and group when the program changes those of its other threads.
-// Callers:    any thread; on Linux also in a signal handler.
+// Callers:    any thread.
 // Source:     man-pages 2, clone, prctl (PR_GET_DUMPABLE, which a change of the user resets);
-//             System V ABI for x86_64, chapter 3 (the word at fs:0).
+//             System V ABI for x86_64, chapter 3 (the word at fs:0); glibc, tcbhead_t.
 unit LaneMM.OsThread;
 
 {$I ../LaneMM.inc}
@@ -19,12 +20,20 @@ interface
 uses
   LaneMM.Layout;
 
-/// Starts a thread that runs Routine, which never returns, with all signals blocked. False when
-/// there are none for this target, or the system refuses.
+type
+  /// What another process needs to start such a thread in this one.
+  TBareThreadPlan = record
+    Code: NativeUInt;  //< const   routine whose first system call starts the thread; 0: none
+    Flags: NativeUInt; //< const   of that call
+    Bytes: NativeUInt; //< const   memory of a thread: a page that faults, the stack, a page, the
+                       //  record
+  end;
+
+/// Starts a thread that runs Routine, with all signals blocked, and ends when that returns. False
+/// when there are none for this target, or the system refuses.
 function OsBareThreadStart(Routine: TPlainProcedure): Boolean;
-/// Ends the calling thread, which OsBareThreadStart has started, or does nothing on a target where
-/// OsRightsMark stays the same.
-procedure OsBareThreadEnd;
+/// Returns what a tool needs to do the same from outside.
+function OsBareThreadPlan: TBareThreadPlan;
 /// Returns a number that changes when the program changes its user or group for the first time.
 function OsRightsMark: Cardinal;
 
@@ -41,8 +50,9 @@ begin
   Result := OsThreadStart(Routine);
 end;
 
-procedure OsBareThreadEnd;
+function OsBareThreadPlan: TBareThreadPlan;
 begin
+  Result := Default(TBareThreadPlan);
 end;
 
 function OsRightsMark: Cardinal;

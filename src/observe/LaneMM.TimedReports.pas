@@ -83,25 +83,23 @@ begin
   OsWakeAll(Observe.ReporterState);
 end;
 
-// Ends the reporter if the program has changed its user: it would keep the old rights.
-procedure EndIfRightsChanged;
+// Returns whether the reporter ends, as the program has changed its user: it would keep the old
+// rights.
+function EndsForRights: Boolean;
 begin
-  if (OsRightsMark = Observe.ReporterRights)
-    or not CompareAndSwap(Observe.ReporterState, Waiting, Refused) then
-    Exit;
-  Observe.ReporterThread := 0;
-  OsBareThreadEnd;
+  Result := (OsRightsMark <> Observe.ReporterRights)
+    and CompareAndSwap(Observe.ReporterState, Waiting, Refused);
 end;
 
-// The reporter; never returns.
+// The reporter.
 procedure RunReporter;
 var
   Changes: NativeUInt;
   Period, Left: Cardinal;
 begin
   Observe.ReporterThread := OsThreadId;
-  repeat
-    EndIfRightsChanged;
+  while not EndsForRights do
+  begin
     // Acquire: the period after the count. Pairs with FetchAdd in TimedReportsApply.
     Changes := LoadAcquire(Observe.ReporterChanges);
     Period := PeriodMs;
@@ -112,7 +110,8 @@ begin
       OsWaitMs(Observe.ReporterChanges, Changes, Left)
     else
       WriteInTurn;
-  until False;
+  end;
+  Observe.ReporterThread := 0;
 end;
 
 // Returns whether the thread of the reporter has been started. A library may be unloaded, under a

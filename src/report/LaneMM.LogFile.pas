@@ -70,7 +70,7 @@ const
   IsSystem: ShortString = ' is in a folder of the system';
   CutLine: ShortString = #10'LaneMM: the rest of this report is missing.'#10;
   Reasons: array[TOsFileError] of ShortString = (' is a symbolic link', ' has no reader',
-    ' cannot be written');
+    ' is another user''s file in a folder for all', ' cannot be written');
 
 // Sets a bit of Report.LogState; returns whether this call did.
 function SetBit(Bit: NativeUInt): Boolean;

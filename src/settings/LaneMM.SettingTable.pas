@@ -94,7 +94,7 @@ const
     (Name: 'live'; Kind: okNumber; Initial: 1;
       Help: '0: no status page, which shows the process to the tool lanemm'),
     (Name: 'attach'; Kind: okNumber; Initial: 1;
-      Help: '0: the status page takes no requests of the tool lanemm'),
+      Help: '0: no requests of the tool lanemm are taken; 2: a thread waits for them'),
     (Name: 'huge'; Kind: okNumber; Initial: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Initial: 0;
@@ -278,7 +278,8 @@ begin
     opTop: Result := 256; // call sites that the event log can list
     opDepth: Result := MaxFrames;
     opTemporary: Result := 1000; // each is numbered
-    opDump, opLive, opAttach: Result := 1;
+    opDump, opLive: Result := 1;
+    opAttach: Result := 2;
     opLeaksDump: Result := MostDump;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
     opSignal: Result := 64; // of Linux

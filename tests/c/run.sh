@@ -245,7 +245,8 @@ done
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
-run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so"
+run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
+run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run_unloads
 run status linked "$out/status"
 for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/alignments.logs"; do

@@ -1,5 +1,5 @@
 /// Tests of LaneMM.Mailbox and LaneMM.LivePage: what the process answers, and when. Each one runs in
-/// a child process, which has a page of its own, and is tool and process at once.
+/// a child process, which gets a page of its own, and is tool and process at once.
 unit Test.Mailbox;
 
 {$mode delphi}{$H+}
@@ -12,7 +12,9 @@ uses
 type
   TMailboxTests = class(TLaneTest)
   strict private
-    procedure Ask(const Words: string; Signal: Cardinal);
+    procedure Ring;
+    procedure Ask(const Words: string);
+    procedure AwaitAnswer;
     procedure Expect(const Words, Answer: string);
     procedure WaitsFor(var Lock: TLock);
     procedure RunHere;
@@ -20,7 +22,8 @@ type
     procedure RunTest; override;
   published
     procedure StatusIsAnswered;
-    procedure SecondSignalIsAnswered;
+    procedure SlowPathsSeeTheBell;
+    procedure NoSignalIsHandled;
     procedure RequestIsObeyedOnce;
     procedure SettingAppliesAtOnce;
     procedure WrongWordIsNamedAndTheOthersApply;
@@ -41,18 +44,19 @@ type
     procedure TotalsAreThoseOfTheStatus;
     procedure ChildHasItsOwnPage;
     procedure ForkAloneMakesNoPage;
+    procedure AThreadThatWasAskedForWaits;
+    procedure AnsweringLeavesNothingBehind;
   end;
 
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
+  SysUtils, StrUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic,
+  LaneMM.Os, LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
   LaneMM.LeaksState, LaneMM.StatusPage, LaneMM.LivePage;
 
 const
-  // The signal for urgent data, which the page names first here.
-  FirstSignal = 23;
+  PatienceMs = 20000;
   Megabyte = 1 shl 20;
 
 function Mailbox: PStatusPage;
@@ -75,11 +79,6 @@ begin
   Result := PAnsiChar(@Page^.Mailbox.Answer);
 end;
 
-procedure RaiseSignal(Number: Cardinal);
-begin
-  OsSignalSendTo(OsThreadId, Number);
-end;
-
 procedure TMailboxTests.RunHere;
 begin
   inherited RunTest;
@@ -92,28 +91,50 @@ var
 begin
   Same(0, RunInChild(RunHere, Errors), 'child');
   AssertEquals('stderr', '', Errors);
-  AssertTrue('the page of the parent', LivePage <> nil);
+  AssertTrue('the page of the parent', LivePageIsOwn);
 end;
 
-// Writes a request as a tool does, and sends the signal once. A child process has the page of its
-// parent until the first signal.
-procedure TMailboxTests.Ask(const Words: string; Signal: Cardinal);
+// Rings as a tool does, and sees the bell as a slow path of this thread does.
+procedure TMailboxTests.Ring;
+begin
+  FetchAdd(Mailbox^.Mailbox.Bell.Value, 1);
+  Hooks.Ring;
+end;
+
+// Writes a request, and rings once. A child process has the page of its parent until then.
+procedure TMailboxTests.Ask(const Words: string);
 var
+  Limit: QWord;
   Page: PStatusPage;
 begin
-  if (LivePage = nil) or (LivePage^.Head.ProcessId <> OsProcessId) then
-    RaiseSignal(FirstSignal);
+  Limit := GetTickCount64 + PatienceMs;
+  Mailbox^.Mailbox.Wanted.Value := OsProcessId;
+  if not LivePageIsOwn then
+    Ring;
+  while not LivePageIsOwn and (GetTickCount64 < Limit) do
+    Sleep(1);
+  AssertTrue('a page of its own', LivePageIsOwn);
   Page := Mailbox;
   StrPLCopy(PAnsiChar(@Page^.Mailbox.Words), Words, WordsBytes - 1);
   Inc(Page^.Mailbox.Requested.Value);
-  RaiseSignal(Signal);
+  Ring;
+end;
+
+procedure TMailboxTests.AwaitAnswer;
+var
+  Limit: QWord;
+begin
+  Limit := GetTickCount64 + PatienceMs;
+  while not IsAnswered and (GetTickCount64 < Limit) do
+    Sleep(1);
+  AssertTrue('answered', IsAnswered);
 end;
 
 // Sends Words; the answer must contain Answer.
 procedure TMailboxTests.Expect(const Words, Answer: string);
 begin
-  Ask(Words, FirstSignal);
-  AssertTrue(Words + ' was not answered', IsAnswered);
+  Ask(Words);
+  AwaitAnswer;
   if Answer = '' then
     AssertEquals(Words, '', TextOfAnswer)
   else
@@ -128,21 +149,43 @@ begin
   Same(Ord(poDone), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
-procedure TMailboxTests.SecondSignalIsAnswered;
+// A program that only allocates answers: a slow path of its thread sees the bell.
+procedure TMailboxTests.SlowPathsSeeTheBell;
+var
+  Limit: QWord;
+  Blocks: array of Pointer;
 begin
-  Ask('status', FirstSignal);
-  AtLeast(1, Mailbox^.Head.Signals[1], 'second signal');
-  Ask('status', Mailbox^.Head.Signals[1]);
+  Expect('', '');
+  Limit := GetTickCount64 + PatienceMs;
+  Inc(Mailbox^.Mailbox.Requested.Value);
+  FetchAdd(Mailbox^.Mailbox.Bell.Value, 1);
+  Blocks := nil;
+  while not IsAnswered and (GetTickCount64 < Limit) do
+  begin
+    SetLength(Blocks, Length(Blocks) + 1000);
+    GetMem(Blocks[High(Blocks)], 1000);
+  end;
   AssertTrue('answered', IsAnswered);
-  Same(2, Mailbox^.Mailbox.Answered.Value, 'answers');
+end;
+
+procedure TMailboxTests.NoSignalIsHandled;
+var
+  Number: Integer;
+  Action: SigActionRec;
+begin
+  Expect('status', 'used ');
+  for Number := SIGURG to 64 do
+    if OsSignalIsFree(Number) and (fpSigAction(Number, nil, @Action) = 0) then
+      AssertTrue('signal ' + IntToStr(Number), @Action.sa_handler = nil);
 end;
 
 procedure TMailboxTests.RequestIsObeyedOnce;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   Mailbox^.Mailbox.Answer[0] := #0;
-  RaiseSignal(FirstSignal);
-  AssertEquals('a second signal', '', TextOfAnswer);
+  Ring;
+  Sleep(100);
+  AssertEquals('after a second ring', '', TextOfAnswer);
 end;
 
 procedure TMailboxTests.SettingAppliesAtOnce;
@@ -171,27 +214,37 @@ end;
 
 procedure TMailboxTests.WordsWithoutAnEndAreCut;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   FillChar(Mailbox^.Mailbox.Words, WordsBytes, 'a');
   Inc(Mailbox^.Mailbox.Requested.Value);
-  RaiseSignal(FirstSignal);
-  AssertTrue('answered', IsAnswered);
+  Ring;
+  AwaitAnswer;
   Same(Ord(poWrongWords), Mailbox^.Mailbox.Outcome, 'outcome');
 end;
 
 // ---------------------------------------------------------------------------- safe moments
 
-// The handler interrupts the thread that holds the lock.
+// Waits until a request was postponed.
+procedure AwaitPostponed;
+var
+  Limit: QWord;
+begin
+  Limit := GetTickCount64 + PatienceMs;
+  while (LoadAcquire(Mailbox^.Mailbox.Postponed.Value) = 0) and (GetTickCount64 < Limit) do
+    Sleep(1);
+end;
+
 procedure TMailboxTests.WaitsFor(var Lock: TLock);
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   LockEnter(Lock);
-  Ask('debug,report=inuse', FirstSignal);
+  Ask('debug,report=inuse');
+  AwaitPostponed;
   AssertFalse('answered under the lock', IsAnswered);
   Same(1, Mailbox^.Mailbox.Postponed.Value, 'postponed');
   LockLeave(Lock);
-  RaiseSignal(FirstSignal);
-  AssertTrue('answered after the lock', IsAnswered);
+  Ring;
+  AwaitAnswer;
 end;
 
 procedure TMailboxTests.RequestWaitsForTheLockOfDebugMode;
@@ -204,7 +257,7 @@ begin
   WaitsFor(Leaks.Lock);
 end;
 
-// A report made while the interrupted thread holds it had no blocks of other threads: none sampled.
+// A report made while a thread holds it had no blocks of other threads: none sampled.
 procedure TMailboxTests.RequestWaitsForTheLockOfTheSampler;
 begin
   WaitsFor(Observe.SampleLock);
@@ -212,24 +265,26 @@ end;
 
 procedure TMailboxTests.RequestWaitsWhileSettingsAreRead;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   FetchAdd(Settings.Readers, 1);
-  Ask('least=7', FirstSignal);
+  Ask('least=7');
+  AwaitPostponed;
   AssertFalse('answered meanwhile', IsAnswered);
   FetchAdd(Settings.Readers, NativeUInt(-1));
-  RaiseSignal(FirstSignal);
-  AssertTrue('answered then', IsAnswered);
+  Ring;
+  AwaitAnswer;
 end;
 
 procedure TMailboxTests.RequestWaitsWhileTheTotalsAreWritten;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   Inc(Mailbox^.Sequence.Value);
-  Ask('status', FirstSignal);
+  Ask('status');
+  AwaitPostponed;
   AssertFalse('answered meanwhile', IsAnswered);
   Inc(Mailbox^.Sequence.Value);
-  RaiseSignal(FirstSignal);
-  AssertTrue('answered then', IsAnswered);
+  Ring;
+  AwaitAnswer;
 end;
 
 // ---------------------------------------------------------------------------- reports
@@ -296,13 +351,12 @@ procedure TMailboxTests.PageNamesProcessAndRecords;
 var
   Page: PStatusPage;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   Same(OsProcessId, Mailbox^.Head.ProcessId, 'process');
   Same(NativeUInt(@Process), Mailbox^.Head.Engine, 'engine');
   Same(SizeOf(TSpan), Mailbox^.Head.RecordBytes[prSpan], 'span');
   Same(SizeOf(THeap), Mailbox^.Head.RecordBytes[prHeap], 'heap');
   Same(SizeOf(Pointer), Mailbox^.Head.PointerBytes, 'pointer');
-  Same(FirstSignal, Mailbox^.Head.Signals[0], 'signal');
   Page := Mailbox;
   AssertEquals('magic', PageMagic, Copy(string(PAnsiChar(@Page^.Head.Magic)), 1, 8));
 end;
@@ -326,8 +380,8 @@ var
   Threads: Integer;
 begin
   ThreadCount; // it allocates, which may start LaneMM's own thread
-  Threads := ThreadCount;
-  Ask('', FirstSignal);
+  Threads := ThreadCount + Ord(Mailbox^.Head.ThreadCode <> 0); // the one that answers
+  Expect('', '');
   StatusRead(Status);
   AssertFalse('sequence', Odd(Mailbox^.Sequence.Value));
   Same(1, Mailbox^.Totals.Count, 'count');
@@ -340,7 +394,7 @@ end;
 
 procedure TMailboxTests.ChildHasItsOwnPage;
 begin
-  Ask('status', FirstSignal);
+  Expect('status', 'used ');
   Same(0, RunInChild(PageNamesProcessAndRecords), 'grandchild');
   Same(OsProcessId, Mailbox^.Head.ProcessId, 'the page of the child');
   Same(1, Mailbox^.Mailbox.Requested.Value, 'its requests');
@@ -349,7 +403,46 @@ end;
 procedure TMailboxTests.ForkAloneMakesNoPage;
 begin
   LockRecover;
-  AssertTrue('no page', LivePage = nil);
+  AssertFalse('a page', LivePageIsOwn);
+end;
+
+procedure TMailboxTests.AThreadThatWasAskedForWaits;
+var
+  Limit: QWord;
+begin
+  Expect('attach=2,status', 'used ');
+  if Mailbox^.Head.ThreadCode = 0 then
+    Exit; // there are no such threads on this target
+  Limit := GetTickCount64 + PatienceMs;
+  while (LoadAcquire(Observe.AnswererThread) = 0) and (GetTickCount64 < Limit) do
+    Sleep(1);
+  AssertTrue('a thread waits', LoadAcquire(Observe.AnswererThread) <> 0);
+end;
+
+// Each thread that answers releases its memory, and takes no heap.
+procedure TMailboxTests.AnsweringLeavesNothingBehind;
+
+  function HeapCount: Integer;
+  var
+    Heap: PHeap;
+  begin
+    Result := 0;
+    Heap := PHeap(LoadAcquire(Process.Heaps));
+    while Heap <> nil do
+    begin
+      Inc(Result);
+      Heap := Heap^.NextHeap;
+    end;
+  end;
+
+var
+  Heaps, Index: Integer;
+begin
+  Expect('contention,profile,growth,least=3,status,trim', 'used ');
+  Heaps := HeapCount;
+  for Index := 1 to 50 do
+    Expect('status', 'used ');
+  Same(Heaps, HeapCount, 'heaps');
 end;
 
 initialization

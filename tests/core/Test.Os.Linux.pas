@@ -28,12 +28,14 @@ type
     procedure ForkMarkReadsZeroInAChildOnly;
     procedure CallThatFailsAfterAThreadEndedHarmsNothing;
     procedure ReadWorksInASandboxThatRefusesTheSystemCall;
+    procedure FileThatAnotherUserPlantedIsNotAppendedTo;
+    procedure CoreFilesHaveBlocksAndNoReservedAddresses;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os, LaneMM.Frontier;
 
 const
   RangeSize = 4 * SliceSize;
@@ -336,6 +338,99 @@ begin
   AssertTrue('child has ended', WIfExited(Status));
   Same(0, WExitStatus(Status), 'read that went wrong');
   OsRelease(Range, RangeSize);
+end;
+
+// As in /tmp, whatever fs.protected_regular is. Only root can plant a file for another user.
+procedure TOsLinuxTests.FileThatAnotherUserPlantedIsNotAppendedTo;
+const
+  Other = 65534;
+  OfAll = &1777;
+  OfOwner = &755;
+var
+  Folder, Planted: string;
+
+  function OpensWith(FileUser, Mode: Cardinal): Boolean;
+  var
+    Handle: TOsFile;
+  begin
+    Same(0, FpChown(Planted, FileUser, FileUser), 'chown');
+    Same(0, FpChmod(Folder, Mode), 'chmod');
+    Handle := OsFileAppend(PAnsiChar(Planted));
+    Result := Handle >= 0;
+    if Result then
+      OsFileClose(Handle)
+    else
+      Same(Ord(feOthers), Ord(OsFileError(Handle)), 'reason');
+  end;
+
+begin
+  if FpGetUid <> 0 then
+  begin
+    WriteLn('FileThatAnotherUserPlantedIsNotAppendedTo needs root');
+    Exit;
+  end;
+  Folder := GetTempDir + 'lanemm-planted-' + IntToStr(GetProcessID);
+  Planted := Folder + '/log';
+  AssertTrue('folder', CreateDir(Folder));
+  WriteText(Planted, 'own');
+  AssertTrue('in a folder of its own user alone', OpensWith(Other, OfOwner));
+  AssertTrue('its own file', OpensWith(0, OfAll));
+  AssertFalse('the file of another user', OpensWith(Other, OfAll));
+  DeleteFile(Planted);
+  RemoveDir(Folder);
+end;
+
+// Returns whether the system leaves the mapping that holds P out of core files.
+function IsLeftOut(P: Pointer): Boolean;
+var
+  Lines: Text;
+  Line: string;
+  Dash: Integer;
+  HoldsIt: Boolean;
+begin
+  Result := False;
+  HoldsIt := False;
+  Assign(Lines, '/proc/self/smaps');
+  Reset(Lines);
+  while not Eof(Lines) do
+  begin
+    ReadLn(Lines, Line);
+    Dash := Pos('-', Line);
+    if (Dash > 1) and (Pos(' ', Line) > Dash) then
+      HoldsIt := (NativeUInt(P) >= StrToQWord('$' + Copy(Line, 1, Dash - 1)))
+        and (NativeUInt(P) < StrToQWord('$' + Copy(Line, Dash + 1, Pos(' ', Line) - Dash - 1)))
+    else if HoldsIt and Line.StartsWith('VmFlags:') then
+      Result := Pos(' dd', Line) > 0;
+  end;
+  Close(Lines);
+end;
+
+procedure TOsLinuxTests.CoreFilesHaveBlocksAndNoReservedAddresses;
+const
+  BlockSize = 8 shl 20;
+  MostBlocks = 1000;
+var
+  Blocks: array of Pointer;
+  Arena: PArena;
+  Index: NativeUInt;
+begin
+  Blocks := nil;
+  repeat
+    SetLength(Blocks, Length(Blocks) + 1);
+    GetMem(Blocks[High(Blocks)], BlockSize);
+    Index := 0;
+    while FrontierArena(Index + 1) <> nil do
+      Inc(Index);
+    Arena := FrontierArena(Index);
+  until (Arena^.Committed < Arena^.Reserved) or (Length(Blocks) = MostBlocks);
+  AssertTrue('addresses are reserved', Arena^.Committed < Arena^.Reserved);
+  AssertTrue('they are left out', IsLeftOut(Arena^.Base + Arena^.Committed * SliceSize));
+  AssertFalse('the last block is left out', IsLeftOut(Arena^.Base));
+  for Index := 0 to High(Blocks) do
+  begin
+    AssertFalse('a block is left out', IsLeftOut(Blocks[Index]));
+    FreeMem(Blocks[Index]);
+  end;
 end;
 
 initialization

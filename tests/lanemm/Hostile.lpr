@@ -1,22 +1,19 @@
 /// A process that does not run on LaneMM and has a status page of its own making, for the tests of
 /// lanemm: it answers each request with the first argument, in which `|` ends a line; with `endless`
-/// to the end of the page; `cut`: the page has no bytes, `version`: it is of an odd version.
+/// to the end of the page; `other`: what it shares is no page, `version`: it is of an odd version.
 program Hostile;
 
 {$mode delphi}{$H+}
 
 uses
-  BaseUnix, SysCall, SysUtils, LaneMM.StatusPage;
-
-const
-  MemoryFileCall = {$ifdef CPUAARCH64} 279 {$else} 319 {$endif};
+  Ipc, SysUtils, LaneMM.StatusPage;
 
 var
   Page: PStatusPage;
   Text: string;
-  Handle: LongInt;
+  Segment: LongInt;
 
-procedure Answer(Signal: LongInt); cdecl;
+procedure Answer;
 begin
   Move(Text[1], Page^.Mailbox.Answer, Length(Text));
   Page^.Mailbox.Taken.Room := Page^.Mailbox.Requested.Room;
@@ -32,27 +29,29 @@ begin
   Page^.Head.PointerBytes := SizeOf(Pointer);
   Page^.Head.ProcessId := GetProcessID;
   Page^.Head.HasMailbox := 1;
-  Page^.Head.Signals[0] := SIGURG;
 end;
 
 begin
   Text := ParamStr(1).Replace('|', #10);
-  Handle := do_syscall(MemoryFileCall, TSysParam(PAnsiChar(PageName)), 0);
-  FpFtruncate(Handle, PageBytes);
-  Page := Fpmmap(nil, PageBytes, PROT_READ or PROT_WRITE, MAP_SHARED, Handle, 0);
+  Segment := shmget(IPC_PRIVATE, PageBytes, IPC_CREAT or &600);
+  Page := shmat(Segment, nil, 0);
+  shmctl(Segment, IPC_RMID, nil);
   FillHead;
   if Text = 'endless' then
     Text := StringOfChar('x', PageBytes - (PByte(@Page^.Mailbox.Answer) - PByte(Page)))
-  else if Text = 'cut' then
-    FpFtruncate(Handle, 0)
+  else if Text = 'other' then
+    FillChar(Page^, PageBytes, 1)
   else if Text = 'version' then
   begin
     Page^.Head.Layout := PageLayout + 1;
     FillChar(Page^.Head.Version, SizeOf(Page^.Head.Version), #27);
   end;
-  fpSignal(SIGURG, Answer);
   WriteLn('ready 1');
   Flush(Output);
   while True do
-    fpPause;
+  begin
+    Sleep(1);
+    if Page^.Mailbox.Requested.Room <> Page^.Mailbox.Answered.Room then
+      Answer;
+  end;
 end.

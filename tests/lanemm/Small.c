@@ -1,13 +1,12 @@
 /* A process of 32 bits with the status page of LaneMM, which answers each request with its words. It is
  * made without any library of 32 bits: gcc -m32 -nostdlib -static -ffreestanding.
- *   Small        says that it is ready, and waits for signals
+ *   Small        says that it is ready, and waits for requests
  *   Small none   the same without the page
  */
 
 enum {
-  system_write = 4, system_process = 20, system_pause = 29, system_map = 90,
-  system_length = 93, system_action = 174, system_memory = 356,
-  page_bytes = 4096, readable_writable = 3, shared = 1, urgent = 23
+  system_write = 4, system_process = 20, system_yield = 158, system_get = 395, system_control = 396,
+  system_map = 397, page_bytes = 4096, new_for_user = 0x200 | 0600, removal = 0
 };
 
 typedef unsigned long long word;
@@ -18,11 +17,12 @@ struct page {
   unsigned layout, pointer_bytes, record_bytes[5], is_checked;
   char version[16];
   word process, started_ms, engine;
-  unsigned use, has_mailbox, signals[2];
+  unsigned use, has_mailbox;
+  word thread[4];
   word sequence;
   word count, written_ms, used, committed, cached, peak, reserved, tiers[9], threads, contended,
     system_calls[16], resizes, moves, copied;
-  word requested, taken, answered, postponed, outcome;
+  word requested, taken, answered, postponed, bell, wanted, client, outcome;
   char words[1024], answer[2048];
 };
 
@@ -35,9 +35,8 @@ static int call(int number, long first, long second, long third, long fourth) {
   return result;
 }
 
-static void answer(int signal) {
+static void answer(void) {
   int i;
-  (void)signal;
   if (page->requested == page->answered)
     return;
   page->taken = page->requested;
@@ -50,24 +49,20 @@ static void answer(int signal) {
 
 static void make_page(void) {
   static const char magic[] = "LaneMM\r\n", version[] = "1.0";
-  int handle = call(system_memory, (long)"lanemm", 0, 0, 0), i;
-  long map[6] = {0, page_bytes, readable_writable, shared, handle, 0};
-  long action[5] = {(long)answer, 0, 0, 0, 0};
-  call(system_length, handle, page_bytes, 0, 0);
-  page = (struct page *)call(system_map, (long)map, 0, 0, 0);
+  int segment = call(system_get, 0, page_bytes, new_for_user, 0), i;
+  page = (struct page *)call(system_map, segment, 0, 0, 0);
+  call(system_control, segment, removal, 0, 0);
   for (i = 0; i < 8; i++)
     page->magic[i] = magic[i];
   for (i = 0; i < 3; i++)
     page->version[i] = version[i];
-  page->layout = 7;
+  page->layout = 8;
   page->pointer_bytes = sizeof(void *);
   page->process = call(system_process, 0, 0, 0, 0);
   page->has_mailbox = 1;
-  page->signals[0] = urgent;
   page->used = 12345;
   page->committed = page->peak = 65536;
   page->threads = page->count = 1;
-  call(system_action, urgent, (long)action, 0, 8);
 }
 
 __attribute__((used)) static void run(long *arguments) {
@@ -75,8 +70,11 @@ __attribute__((used)) static void run(long *arguments) {
   if (*arguments == 1)
     make_page();
   call(system_write, 1, (long)ready, sizeof(ready) - 1, 0);
-  for (;;)
-    call(system_pause, 0, 0, 0, 0);
+  for (;;) {
+    call(system_yield, 0, 0, 0, 0);
+    if (page)
+      answer();
+  }
 }
 
 /* The arguments, their number first, lie where the stack pointer points. */

@@ -57,7 +57,7 @@ begin
       Halt(1);
     end;
   end;
-  WriteLn(Count, ' requests answered, ', Answers[poDone], ' of them done; ', Mailbox.SignalCount,
-    ' signals, ', Mailbox.Copy.Mailbox.Postponed.Value, ' times postponed');
+  WriteLn(Count, ' requests answered, ', Answers[poDone], ' of them done; ', Mailbox.RingCount,
+    ' rings, ', Mailbox.StartCount, ' threads started, ', Mailbox.Copy.Mailbox.Postponed.Value, ' times postponed');
   Mailbox.Free;
 end.

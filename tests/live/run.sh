@@ -48,6 +48,7 @@ mkdir -p "$out/pascal" "$out/client"
     fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/programs/Sleeping.lpr &&
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
+    gcc -O2 -Wall -o "$out/altstack" tests/live/altstack.c &&
     sh lib/build.sh && make --no-print-directory lanemm
 } || exit 2
 preload=$PWD/build/lib/liblanemm.so
@@ -114,7 +115,7 @@ answers 'attach=0' 5 'attach=0' do $pid status
 stop
 start env LANEMM=live=0 "$out/Asked"
 answers 'live=0' 4 'live=0' do $pid status
-promise 'live=0: no page' sh -c "! grep -q memfd:lanemm /proc/$pid/maps"
+promise 'live=0: no page' sh -c "! grep -q SYSV /proc/$pid/maps"
 stop
 start sh -c 'echo ready; read line'
 answers 'another memory manager' 4 'does not run on LaneMM' do $pid status
@@ -131,11 +132,16 @@ reports_come() { # NAME COUNT
     sleep 0.1
   done
 }
+# Soon: the thread that has answered may be about to end.
 has_threads() { # COUNT
-  ls "/proc/$pid/task"
-  [ "$(ls "/proc/$pid/task" | wc -l)" -eq "$1" ]
+  looks=0
+  until [ "$(ls "/proc/$pid/task" | wc -l)" -eq "$1" ]; do
+    looks=$((looks + 1))
+    [ $looks -lt 600 ] || { ls "/proc/$pid/task"; return 1; }
+    sleep 0.1
+  done
 }
-# A request starts their thread in a signal handler.
+# A request starts their thread.
 timed() { # NAME PROGRAM THREADS
   promise "$1: no thread for them" has_threads "$3"
   answers "$1: timed reports are switched on" 0 'used ' do $pid profile,json,every=100ms status
@@ -152,23 +158,98 @@ timed 'Pascal' Sleeping 2
 start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" bash -c 'echo ready; read line; exit 0'
 timed 'C' bash 1
 
+# ---------------------------------------------------------------- nothing that a program can observe
+
+# Its descriptors, and the signals that it handles.
+traces() { ls -l "/proc/$pid/fd" | sed 's/.* \([0-9]* -> \)/\1/' | tail -n +2; grep SigCgt "/proc/$pid/status"; }
+leaves_no_trace() { # NAME COMMAND...
+  name=$1
+  shift
+  start "$@"
+  traces > "$out/plain"
+  stop
+  start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" "$@"
+  traces > "$out/watched"
+  promise "$name: the same descriptors and signals as without LaneMM" \
+    sh -c "sed 's/pipe:.*//' '$out/plain' > '$out/a'; sed 's/pipe:.*//' '$out/watched' | diff '$out/a' -"
+  answers "$name: it is asked" 0 'used ' do $pid status
+  answers "$name: for a report" 0 'Memory in use' report $pid inuse
+  traces > "$out/after"
+  promise "$name: the same after a request" diff "$out/watched" "$out/after"
+  promise "$name: and one thread" has_threads 1
+  stop
+  promise "$name: it ends well" test $code -eq 0
+}
+leaves_no_trace 'a shell' bash -c 'echo ready; read line; exit 0'
+leaves_no_trace 'a program that sleeps' sh -c 'echo ready; exec cat'
+
+lock=$out/lock
+: > "$lock"
+LD_PRELOAD=$preload bash -c 'exec 200> "$1"; flock -n 200 && ! flock -n "$1" true && echo text >&200' lock "$lock" \
+  > "$out/printed" 2>&1
+promise "a shell's lock on descriptor 200 is one of its file" sh -c "test $? -eq 0 && grep -q text '$lock'"
+
+# The least stack of a handler, with known bytes below it.
+for bytes in 2048 8192; do
+  start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" "$out/altstack" $bytes
+  answers "a small alternate signal stack: a request" 0 'used ' do $pid profile,rate=4K,growth,status
+  answers "a small alternate signal stack: all logs" 0 'file ' do $pid write
+  answers "a small alternate signal stack: a report" 0 'In use' report $pid inuse
+  stop
+  promise "an alternate signal stack of $bytes bytes is left alone" test $code -eq 0
+done
+
 # ---------------------------------------------------------------- programs with ways of their own
 
-start env "LD_PRELOAD=$preload" bash -c 'trap : URG; echo ready; while :; do read -t 0.1 line; [ $? -eq 1 ] && exit; done'
-answers 'a program that takes the first signal' 0 'used ' do $pid status
+start env "LD_PRELOAD=$preload" bash -c 'eval exec {3..210}"<&-"; echo ready; read line'
+answers 'a program that closes all files' 0 'used ' do $pid status
 stop
-start env "LD_PRELOAD=$preload" bash -c 'eval exec {200..210}"<&-"; echo ready; read line'
-if [ "$(id -u)" -eq 0 ]; then
-  answers 'a program that closes all files, asked by root' 0 'used ' do $pid status
-else
-  answers 'a program that closes all files' 5 'closed the file' do $pid status
-fi
+start env "LD_PRELOAD=$preload" "$out/altstack" daemon
+daemon=$(sed -n 's/^daemon //p' "$out/printed")
+answers 'a daemon that closes all files' 0 'used ' do "$daemon" status
+answers 'a daemon that closes all files: a report' 0 '' report "$daemon" inuse
+kill "$daemon"
 stop
 start env "LD_PRELOAD=$preload" bash -c '( echo ready; read line; exit 0 ); exit $?'
 child=$(cat /proc/$pid/task/$pid/children)
 answers 'a child process' 0 'used ' do "${child% }" status
 answers 'its parent' 0 'used ' do $pid status
 stop
+
+# ---------------------------------------------------------------- where the system lets nobody attach
+
+# As with Yama: a tool of the same user may neither read memory nor stop threads.
+answers_unattached() { # NAME CODE PART ARGUMENTS...
+  tool=$lanemm
+  lanemm=$out/unattached
+  answers "$@"
+  lanemm=$tool
+}
+printf '#!/bin/sh\nexec strace -qq -o /dev/null -e inject=ptrace,process_vm_readv,process_vm_writev:error=EPERM "%s" "$@"\n' \
+  "$lanemm" > "$out/unattached"
+chmod 755 "$out/unattached"
+start env "LANEMM=log=$out/" "$out/Asked"
+answers_unattached 'not attached: a busy program in Pascal' 0 'used ' do $pid status
+answers_unattached 'not attached: a report of it' 0 'Memory in use' report $pid inuse
+stop
+start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" "$out/asked"
+answers_unattached 'not attached: a busy program in C' 0 'used ' do $pid status
+answers_unattached 'not attached: a report of it' 0 'Memory in use' report $pid inuse
+answers_unattached 'not attached: a thread waits from now on' 0 'used ' do $pid attach=2,status
+promise 'its thread, and no other' has_threads 7
+answers_unattached 'not attached: that thread answers' 0 'used ' do $pid status
+stop
+start env "LD_PRELOAD=$preload" bash -c 'echo ready; read line'
+answers_unattached 'not attached: a program that does nothing' 1 'none of its threads has looked' do $pid status --timeout=1s
+stop
+for attach in '' LANEMM=attach=2; do
+  start env "LD_PRELOAD=$preload" $attach bash -c 'echo ready; read line; exit 0'
+  [ -z "$attach" ] || answers_unattached 'not attached: attach=2' 0 'used ' do $pid status
+  answers 'a program that does nothing' 0 'used ' do $pid status
+  promise "as many threads as it has" has_threads $((1 + ${#attach} / 15))
+  stop
+  promise 'it ends well' test $code -eq 0
+done
 
 # ---------------------------------------------------------------- other users
 
@@ -183,15 +264,14 @@ if [ "$(id -u)" -eq 0 ]; then
   chown 65534 "$out/SetUser"
   chmod 4755 "$out/SetUser"
   start "$out/SetUser"
-  promise 'a set-user-ID program has no page' sh -c "! grep -q memfd:lanemm /proc/$pid/maps"
+  promise 'a set-user-ID program has no page' sh -c "! grep -q SYSV /proc/$pid/maps"
   stop
 fi
 
 # ---------------------------------------------------------------- system calls at the start
 
 # Whether the page costs so many of them: all from the first to the last one, one after the other.
-# prctl, three of sigaction, memfd_create, prlimit, ftruncate, mmap, fcntl, close, getpid. The prctl
-# before asks whether the settings are to be read.
+# prctl, shmctl, shmget, shmat, shmctl, getpid. The prctl before asks whether the settings are to be read.
 page_costs() { # COUNT COMMAND...
   count=$1
   shift
@@ -203,10 +283,10 @@ page_costs() { # COUNT COMMAND...
 }
 without_page() { # COMMAND...
   strace -f -qq -o "$out/calls" env -i LANEMM=live=0 "$@" > "$out/printed" < /dev/null
-  ! grep -e memfd_create -e SIGURG "$out/calls" && [ "$(grep -c PR_GET_DUMPABLE "$out/calls")" -eq 1 ]
+  ! grep -e shm -e SIGURG "$out/calls" && [ "$(grep -c PR_GET_DUMPABLE "$out/calls")" -eq 1 ]
 }
-promise 'the page costs 11 system calls in Pascal' page_costs 11 "$out/Quiet"
-promise 'the page costs 11 system calls in C' page_costs 11 "LD_PRELOAD=$preload" /bin/true
+promise 'the page costs 6 system calls in Pascal' page_costs 6 "$out/Quiet"
+promise 'the page costs 6 system calls in C' page_costs 6 "LD_PRELOAD=$preload" /bin/true
 promise 'without the page there are none of them in Pascal' without_page "$out/Quiet"
 promise 'without the page there are none of them in C' without_page "LD_PRELOAD=$preload" /bin/true
 

@@ -1,4 +1,4 @@
-/* Requests of tools outside of the process, taken by signal handlers.
+/* Requests of tools outside of the process, taken by threads that the bell starts.
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
@@ -9,13 +9,13 @@
  *
  * The tool's side is TMailbox of tools/lanemm/ToolMailbox.pas: BecomeClient, TakeBack, Ask.
  *
- * Threads: two tools, each with two requests, which may lose patience at any moment; two handlers,
- * which signals start at any moment and as often, and which may find a lock taken.
+ * Threads: two tools, each with two requests, which may lose patience at any moment; two threads that
+ * answer, which rings start at any moment and as often, and which may find a lock taken.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 own       a tool that sees its number as answered reads the answer to its words    ANSWERED_EARLY
  *   2 once      a request is obeyed at most once                                         TAKE_BY_STORE
- *   3 whole     words are not written while a handler reads them      WORDS_LATE, TAKE_BACK_BLIND
+ *   3 whole     words are not written while an answerer reads them     WORDS_LATE, TAKE_BACK_BLIND
  */
 
 #ifdef Only
@@ -24,7 +24,7 @@
 #define Law(n, c) assert(c)
 #endif
 
-byte Client;                        /* the lock of the page's file */
+byte Client;                        /* its field of Mailbox */
 byte Requested, Taken, Answered;    /* their fields of Mailbox */
 byte Postponed;                     /* Mailbox.Postponed, up to 1 */
 byte Words, Reply;                  /* Mailbox.Words and Answer: the number of the request */
@@ -43,8 +43,8 @@ inline Answer(n) {
   Reply = own
 }
 
-/* Serve, in the handler of a signal. */
-active [2] proctype Handler() {
+/* Serve */
+active [2] proctype Answerer() {
   byte taken, requested, own;
   do
   :: Through == 2 -> break

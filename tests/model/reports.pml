@@ -5,8 +5,8 @@
  *   LaneMM.TimedReports
  *     WriteInTurn: StoreRelease CompareAndSwap ReporterState StoreRelease ReporterState OsWakeAll
  *       ReporterState
- *     EndIfRightsChanged: CompareAndSwap ReporterState
- *     RunReporter: EndIfRightsChanged LoadAcquire ReporterChanges LoadAcquire OsWait ReporterChanges OsWaitMs
+ *     EndsForRights: CompareAndSwap ReporterState
+ *     RunReporter: EndsForRights LoadAcquire ReporterChanges LoadAcquire OsWait ReporterChanges OsWaitMs
  *       ReporterChanges WriteInTurn
  *     StartItsThread: RunReporter
  *     StartReporter: CompareAndSwap ReporterState StartItsThread CompareAndSwap ReporterState
@@ -73,7 +73,7 @@ proctype Reporter() {
   byte changes;
   bool period, ok;
   do
-  :: atomic {                                                  /* EndIfRightsChanged */
+  :: atomic {                                                  /* EndsForRights */
       State == Waiting -> State = Refused
     };
     break

@@ -35,6 +35,10 @@ type
 
 /// Returns whether the process is stopped, or its threads are being stopped.
 function IsStopped(ProcessId: Integer): Boolean;
+/// Returns the numbers of its threads.
+function ThreadsOf(ProcessId: Integer): TArray<Integer>;
+/// Returns the state of a thread as /proc has it, for example `T`; #0 when it has ended.
+function StateOf(ProcessId, Thread: Integer): AnsiChar;
 
 implementation
 
@@ -56,7 +60,6 @@ begin
   Result := do_syscall(TraceCall, Request, Thread, TSysParam(Address), TSysParam(Data)) >= 0;
 end;
 
-// Returns the state of a thread as /proc has it, for example `T`; #0 when it has ended.
 function StateOf(ProcessId, Thread: Integer): AnsiChar;
 var
   Text: string;

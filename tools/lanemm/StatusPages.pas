@@ -15,18 +15,22 @@ type
     Page: TStatusPage;    //< a copy
     HasTotals: Boolean;   //< Totals were written, and are not torn
     IsParents: Boolean;   //< the page is that of the parent: the process was forked a moment ago
-    Path: string;         //< of the open page below /proc; empty: it was read out of the memory
+    Segment: Integer;     //< number of its segment of shared memory
   end;
   TPageCopies = TArray<TPageCopy>;
 
 /// Returns the addresses of Process that the status pages in the target's memory name; nil: it has
 /// no page. Raises ETool for one of another version.
 function PageEngines(Target: TTarget): TArray<UInt64>;
-/// Returns the pages that the process has open. Needs the right to read its files only, not that to
-/// read its memory. Empty when it has none, or the system refuses.
+/// Returns the numbers of the segments of shared memory that the process maps and that may be pages.
+function PageSegments(ProcessId: Integer): TArray<Integer>;
+/// Maps a segment that the process has; ShmRdOnly: for reading. Nil when the system refuses.
+function MapSegment(ProcessId, Segment, Flags: Integer): PStatusPage;
+/// Returns the pages that the process has. Needs the right to read its list of mappings only, not
+/// that to read its memory. Empty when it has none, or the system refuses.
 function OpenPages(ProcessId: Integer): TPageCopies;
-/// Returns whether the process runs on LaneMM, as far as the list of its mappings tells: it has a
-/// status page, or the page where all copies register. Also for one that cannot be read.
+/// Returns whether the process runs on LaneMM, as far as the list of its mappings tells: it has the
+/// page where all copies register. Also for one that cannot be read.
 function IsOnLaneMM(ProcessId: Integer): Boolean;
 /// Returns the text in Room, up to its #0 or its end.
 function TextIn(const Room: array of AnsiChar): string;
@@ -41,10 +45,7 @@ procedure CheckPage(const Page: TStatusPage; const Name: string);
 implementation
 
 uses
-  SysUtils, BaseUnix, LaneMM.Layout, LaneMM.Types, ToolCommands;
-
-const
-  MappingName = '/memfd:' + PageName;
+  SysUtils, BaseUnix, Ipc, SysCall, LaneMM.Layout, LaneMM.Types, ToolCommands;
 
 function TextIn(const Room: array of AnsiChar): string;
 begin
@@ -89,7 +90,7 @@ var
 begin
   Result := nil;
   for Index := 0 to Target.RegionCount - 1 do
-    if Target.Regions[Index]^.Path.StartsWith(MappingName)
+    if Target.Regions[Index]^.Path.StartsWith(PageMapping)
       and Target.ReadAll(Target.Regions[Index]^.First, @Page, SizeOf(Page)) and IsPage(Page) then
     begin
       CheckRecords(Page, Target.Name);
@@ -97,64 +98,114 @@ begin
     end;
 end;
 
-// Reads the number that a page has before and after its totals are written.
-function ReadSequence(Handle: THandle; out Sequence: TPageWord): Boolean;
+// ---------------------------------------------------------------------------- segments
+
+function PageSegments(ProcessId: Integer): TArray<Integer>;
+const
+  Rights = 1;
+  Number = 4; // where a file has that of its inode
+var
+  Line: string;
+  Fields: TStringArray;
 begin
-  Result := fpPRead(Handle, @Sequence, SizeOf(Sequence), PtrUInt(@PStatusPage(nil)^.Sequence))
-    = SizeOf(Sequence);
-  ReadWriteBarrier; // between this read and those around it
+  Result := nil;
+  for Line in ReadSmallFile(Format('/proc/%d/maps', [ProcessId])).Split([#10]) do
+  begin
+    if Pos(' ' + PageMapping, Line) = 0 then
+      Continue;
+    Fields := Line.Split([' '], TStringSplitOptions.ExcludeEmpty);
+    if Fields[Rights] = 'rw-s' then
+      Insert(StrToInt(Fields[Number]), Result, Length(Result));
+  end;
 end;
 
-// Reads the file until its number is the same before and after; a process that was stopped while it
+// Goes to the namespace of segments that the file of /proc stands for.
+procedure EnterNamespace(Handle: THandle);
+const
+  EnterCall = {$ifdef CPUAARCH64} 268 {$else} 308 {$endif};
+  OfIpc = $8000000;
+begin
+  do_syscall(EnterCall, Handle, OfIpc);
+end;
+
+// The segments of a container have numbers of their own; root may go there.
+function MapSegment(ProcessId, Segment, Flags: Integer): PStatusPage;
+const
+  Own = '/proc/self/ns/ipc';
+var
+  Theirs: string;
+  Back, There: THandle;
+  IsForeign: Boolean;
+begin
+  Back := 0;
+  There := 0;
+  Theirs := Format('/proc/%d/ns/ipc', [ProcessId]);
+  IsForeign := fpReadLink(Theirs) <> fpReadLink(Own);
+  if IsForeign then
+  begin
+    Back := FileOpen(Own, fmOpenRead or fmShareDenyNone);
+    There := FileOpen(Theirs, fmOpenRead or fmShareDenyNone);
+    EnterNamespace(There);
+    FileClose(There);
+    IsForeign := fpReadLink(Theirs) <> fpReadLink(Own);
+  end;
+  Result := nil;
+  if not IsForeign then
+    Result := shmat(Segment, nil, Flags);
+  if NativeInt(Result) = -1 then
+    Result := nil;
+  if There > 0 then
+    EnterNamespace(Back);
+end;
+
+// Copies the page until its number is the same before and after; a process that was stopped while it
 // wrote the totals has none.
-function ReadPage(const Path: string; out Copy: TPageCopy): Boolean;
+procedure CopyPage(Page: PStatusPage; out Copy: TPageCopy);
 const
   Tries = 100;
 var
-  Handle: THandle;
-  First, Last: TPageWord;
+  First: UInt64;
   Attempt: Integer;
 begin
-  Copy := Default(TPageCopy);
-  Copy.Path := Path;
-  Handle := FileOpen(Path, fmOpenRead or fmShareDenyNone);
-  Result := Handle <> THandle(-1);
-  if not Result then
-    Exit;
   for Attempt := 1 to Tries do
   begin
-    Result := ReadSequence(Handle, First)
-      and (fpPRead(Handle, @Copy.Page, PageBytes, 0) = PageBytes) and IsPage(Copy.Page);
-    ReadWriteBarrier; // the totals before the second look at their number
-    Copy.HasTotals := Result and (Copy.Page.Head.Layout = PageLayout)
-      and ReadSequence(Handle, Last) and not Odd(First.Value)
-      and (First.Value = Last.Value) and (Copy.Page.Totals.Count > 0);
-    if Copy.HasTotals or not Result or (Copy.Page.Totals.Count = 0) then
+    First := Page^.Sequence.Room;
+    ReadBarrier; // the number before the totals
+    Copy.Page := Page^;
+    ReadBarrier; // the totals before the second look at their number
+    Copy.HasTotals := (Copy.Page.Head.Layout = PageLayout) and not Odd(First)
+      and (First = Page^.Sequence.Room) and (Copy.Page.Totals.Count > 0);
+    if Copy.HasTotals or (Copy.Page.Totals.Count = 0) then
       Break;
   end;
-  FileClose(Handle);
+end;
+
+// Returns whether the segment is a page, with a copy of it.
+function ReadPage(ProcessId, Segment: Integer; out Copy: TPageCopy): Boolean;
+var
+  Page: PStatusPage;
+begin
+  Copy := Default(TPageCopy);
+  Copy.ProcessId := ProcessId;
+  Copy.Segment := Segment;
+  Page := MapSegment(ProcessId, Segment, SHM_RDONLY);
+  if Page = nil then
+    Exit(False);
+  CopyPage(Page, Copy);
+  shmdt(Page);
+  Copy.IsParents := Copy.Page.Head.ProcessId <> UInt64(OwnNumber(ProcessId));
+  Result := IsPage(Copy.Page);
 end;
 
 function OpenPages(ProcessId: Integer): TPageCopies;
 var
-  Folder: string;
-  Found: TSearchRec;
+  Segment: Integer;
   Copy: TPageCopy;
 begin
   Result := nil;
-  Folder := Format('/proc/%d/fd/', [ProcessId]);
-  if FindFirst(Folder + '*', faAnyFile, Found) <> 0 then
-    Exit;
-  repeat
-    if string(fpReadLink(Folder + Found.Name)).StartsWith(MappingName)
-      and ReadPage(Folder + Found.Name, Copy) then
-    begin
-      Copy.ProcessId := ProcessId;
-      Copy.IsParents := Copy.Page.Head.ProcessId <> UInt64(OwnNumber(ProcessId));
+  for Segment in PageSegments(ProcessId) do
+    if ReadPage(ProcessId, Segment, Copy) then
       Insert(Copy, Result, Length(Result));
-    end;
-  until FindNext(Found) <> 0;
-  FindClose(Found);
 end;
 
 function AgeText(const Totals: TPageTotals): string;
@@ -168,12 +219,9 @@ begin
 end;
 
 function IsOnLaneMM(ProcessId: Integer): Boolean;
-var
-  Mappings: string;
 begin
-  Mappings := ReadSmallFile(Format('/proc/%d/maps', [ProcessId]));
-  Result := (Pos(' ' + MappingName, Mappings) > 0)
-    or (Pos(#10 + LowerCase(HexStr(CopiesAddress, 10)) + '-', Mappings) > 0);
+  Result := Pos(#10 + LowerCase(HexStr(CopiesAddress, 10)) + '-',
+    ReadSmallFile(Format('/proc/%d/maps', [ProcessId]))) > 0;
 end;
 
 end.

@@ -124,6 +124,8 @@ procedure RaiseEnded(Id: Integer);
 /// Returns the number by which a process, or that of a thread, knows itself: in a container it is
 /// another one.
 function OwnNumber(Id: Integer): Integer;
+/// Returns bytes of the memory of a process; empty when the system refuses.
+function MemoryOf(Id: Integer; Address: UInt64; Size: Integer): string;
 /// Returns the path by which this program reaches what a process calls Path: one in a container, or
 /// with a folder for temporary files of its own, has other mounted file systems.
 function PathFrom(Id: Integer; const Path: string): string;
@@ -554,16 +556,30 @@ begin
       fmOpenRead or fmShareDenyNone);
 end;
 
-function TProcessTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+// Copies what can be read; a negative number when the system refuses.
+function CopyForeign(Id: Integer; Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeInt;
 var
   Here, There: TMemoryRange;
-  Count: NativeInt;
 begin
   Here.Base := Buffer;
   Here.Length := Size;
   There.Base := Pointer(Address);
   There.Length := Size;
-  Count := do_syscall(ReadForeignCall, ProcessId, TSysParam(@Here), 1, TSysParam(@There), 1, 0);
+  Result := do_syscall(ReadForeignCall, Id, TSysParam(@Here), 1, TSysParam(@There), 1, 0);
+end;
+
+function MemoryOf(Id: Integer; Address: UInt64; Size: Integer): string;
+begin
+  SetLength(Result, Size);
+  if CopyForeign(Id, Address, Pointer(Result), Size) <> Size then
+    Result := '';
+end;
+
+function TProcessTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+var
+  Count: NativeInt;
+begin
+  Count := CopyForeign(ProcessId, Address, Buffer, Size);
   Result := 0;
   if Count > 0 then
     Result := Count;

@@ -6,7 +6,7 @@ unit ToolMailbox;
 interface
 
 uses
-  LaneMM.StatusPage;
+  LaneMM.StatusPage, StatusPages;
 
 const
   /// What precedes the path on a line of an answer that names a file.
@@ -17,14 +17,14 @@ type
   TMailbox = class
   private
     Pid: Integer;
-    Handle: LongInt; // of the page's file; its lock is that of the mailbox
     Page: PStatusPage;
-    function TryOpen(const Path: string): Boolean;
+    CanStart: Boolean; // whether the system has not refused to let this tool start a thread in it
+    function TryOpen(Segment: Integer): Boolean;
     procedure Close;
     function OpenOwn: Boolean;
-    procedure WakeChild(Signal: Cardinal);
-    function Catches(Signal: Cardinal): Boolean;
-    procedure Send(Round: Integer);
+    procedure WakeChild(const Parents: TPageCopy);
+    procedure RaiseUnopened;
+    procedure Ring(Round: Integer);
     procedure BecomeClient(Limit: QWord);
     function TakeBack: Boolean;
     procedure Await(Number: UInt64; Limit: QWord; const Doing: string);
@@ -35,8 +35,8 @@ type
     Outcome: TPageOutcome;
     /// The answer: lines; `file PATH` names a written file, as this program finds it.
     Answer: string;
-    /// How many signals were sent for the requests so far.
-    SignalCount: Integer;
+    /// How often this tool has rung, and how many threads it has started in the process.
+    RingCount, StartCount: Integer;
     /// Opens the page of a process for reading and writing. Raises ETool when it has none that takes
     /// requests, or the system refuses.
     constructor Create(ProcessId: Integer);
@@ -55,13 +55,14 @@ function AskForTotals(ProcessId: Integer): Boolean;
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, Unix, Linux, ToolCommands, Targets, StatusPages;
+  SysUtils, StrUtils, BaseUnix, Ipc, SysCall, ToolCommands, Targets, ThreadStarts;
 
 const
-  // The tool looks for the answer each millisecond, and sends the signal again after so many looks.
-  LooksForSignal = 20;
-  // From this round on both signals are sent: the program may have taken the first one.
-  SecondSignalFrom = 3;
+  // The tool looks for the answer each millisecond, and rings again after so many looks.
+  LooksForRing = 20;
+  // In these rounds of rings it starts a thread in the process, which may be doing nothing.
+  FirstStart = 3;
+  RoundsForStart = 10;
 
 // ---------------------------------------------------------------------------- /proc
 
@@ -71,92 +72,123 @@ begin
   Result := Format('/proc/%d', [Pid]);
 end;
 
-// Returns whether a mask of signals of that file has the signal.
-function HasSignal(Pid: Integer; const Name: string; Signal: Cardinal): Boolean;
-begin
-  Result := (Signal > 0)
-    and Odd(UInt64(StrToInt64Def('$' + StatusValue(FolderOf(Pid), Name), 0)) shr (Signal - 1));
-end;
-
 // Returns whether the system hides the files of the process from the caller.
 function IsHidden(Pid: Integer): Boolean;
 begin
   Result := fpReadLink(Format('/proc/%d/exe', [Pid])) = '';
 end;
 
-// Returns the name below map_files of the mapping of the page; empty without one.
-function MappingOf(Pid: Integer): string;
+// ---------------------------------------------------------------------------- the holder
+
+type
+  // What the system reads at the end of a thread: the word at a distance from Pending has one bit set
+  // and the rest cleared then, if it is the number of the thread.
+  TRobustList = record
+    Next: Pointer;
+    Distance: NativeInt;
+    Pending: Pointer;
+  end;
+
+const
+  // Of the word: its thread has ended.
+  HolderEnded = $40000000;
+
 var
-  Line: string;
+  Robust: TRobustList;
+
+// Has the system clear the word when this tool ends in any way.
+procedure ClearAtEnd(var Holder: LongInt);
+const
+  RobustListCall = {$ifdef CPUAARCH64} 99 {$else} 273 {$endif};
 begin
-  Result := '';
-  for Line in ReadSmallFile(Format('/proc/%d/maps', [Pid])).Split([#10]) do
-    if Pos(' /memfd:' + PageName, Line) > 0 then
-      Exit(System.Copy(Line, 1, Pos(' ', Line) - 1));
+  Robust.Next := @Robust;
+  Robust.Distance := NativeInt(@Holder) - NativeInt(@Robust.Pending);
+  Robust.Pending := @Robust.Pending;
+  do_syscall(RobustListCall, TSysParam(@Robust), SizeOf(Robust));
+end;
+
+// Wakes the thread of the process that waits for a change of the bell.
+procedure WakeWaiting(var Bell: UInt64);
+const
+  FutexCall = {$ifdef CPUAARCH64} 98 {$else} 202 {$endif};
+  WakeShared = 1;
+begin
+  do_syscall(FutexCall, TSysParam(@Bell), WakeShared, High(LongInt), 0, 0, 0);
 end;
 
 // ---------------------------------------------------------------------------- open
 
-// Maps the file at Path; returns whether it is the page of the process. A file without all bytes
-// of a page could not be read where it is mapped.
-function TMailbox.TryOpen(const Path: string): Boolean;
-var
-  Whole: TStatusPage;
-  Mapped: Pointer;
+// Maps the segment; returns whether it is the page of the process.
+function TMailbox.TryOpen(Segment: Integer): Boolean;
 begin
-  Result := False;
-  Handle := FpOpen(Path, O_RDWR or O_CLOEXEC);
-  if Handle < 0 then
-    Exit;
-  if (fpPRead(Handle, @Whole, PageBytes, 0) = PageBytes) and IsPage(Whole)
-    and (Whole.Head.ProcessId = UInt64(OwnNumber(Pid))) then
-  begin
-    Mapped := Fpmmap(nil, PageBytes, PROT_READ or PROT_WRITE, MAP_SHARED, Handle, 0);
-    Result := Mapped <> MAP_FAILED;
-    if Result then
-      Page := Mapped;
-  end;
+  Page := MapSegment(Pid, Segment, 0);
+  Result := (Page <> nil) and IsPage(Page^) and (Page^.Head.ProcessId = UInt64(OwnNumber(Pid)));
   if not Result then
     Close;
 end;
 
 procedure TMailbox.Close;
 begin
-  if Page <> nil then
-    Fpmunmap(Page, PageBytes);
+  if Page = nil then
+    Exit;
+  InterlockedCompareExchange(Page^.Mailbox.Client, 0, GetProcessID);
+  Robust.Pending := nil;
+  shmdt(Page);
   Page := nil;
-  FpClose(Handle);
 end;
 
-// Opens the page through the open files of the process; as root also through its mappings, for a
-// program that has closed all files.
 function TMailbox.OpenOwn: Boolean;
 var
   Copy: TPageCopy;
 begin
+  Result := False;
   for Copy in OpenPages(Pid) do
-    if not Copy.IsParents and TryOpen(Copy.Path) then
+    if not Copy.IsParents and TryOpen(Copy.Segment) then
       Exit(True);
-  Result := (MappingOf(Pid) <> '')
-    and TryOpen(Format('/proc/%d/map_files/%s', [Pid, MappingOf(Pid)]));
 end;
 
 // Asks a child process, which has the page of its parent so far, for one of its own.
-procedure TMailbox.WakeChild(Signal: Cardinal);
+procedure TMailbox.WakeChild(const Parents: TPageCopy);
 const
-  Tries = 100;
+  Rounds = 50;
 var
-  Index: Integer;
+  Round: Integer;
 begin
-  if not Catches(Signal) then
-    Exit;
-  for Index := 1 to Tries do
+  Page := MapSegment(Pid, Parents.Segment, 0);
+  if (Page = nil) or (Page^.Head.Layout <> PageLayout) or (Page^.Head.HasMailbox = 0) then
+    Exit; // as below for the page of its own
+  for Round := 0 to Rounds - 1 do
   begin
-    FpKill(Pid, Signal);
-    Sleep(10);
-    if OpenOwn then
+    Page^.Mailbox.Wanted.Room := UInt64(OwnNumber(Pid));
+    Ring(Round);
+    Sleep(LooksForRing);
+    if PageSegments(Pid) <> nil then
+    begin
+      Close;
+      if OpenOwn then
+        Exit;
+      Page := MapSegment(Pid, Parents.Segment, 0);
+    end;
+    if Page = nil then
       Exit;
   end;
+  Close;
+  raise ETool.Create(ecFailed, 'process %d has the page of its parent process so far: %s', [Pid,
+    WhyNoAnswer(0)]);
+end;
+
+procedure TMailbox.RaiseUnopened;
+begin
+  if HasEnded(Pid) then
+    RaiseEnded(Pid);
+  if IsHidden(Pid) then
+    raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
+  if IsOnLaneMM(Pid) and (fpReadLink(FolderOf(Pid) + '/ns/ipc') <> fpReadLink('/proc/self/ns/ipc'))
+    then
+    raise ETool.Create(ecNotPermitted, 'process %d lies in another namespace of shared memory: ask it'
+      + ' inside of its container, or as root', [Pid]);
+  raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it does not run on LaneMM,'
+    + ' or was started with `live=0`, or has more rights than its user', [Pid]);
 end;
 
 constructor TMailbox.Create(ProcessId: Integer);
@@ -164,68 +196,61 @@ var
   Copy: TPageCopy;
 begin
   Pid := ProcessId;
-  if not DirectoryExists(Format('/proc/%d', [Pid])) then
+  CanStart := True;
+  if not DirectoryExists(FolderOf(Pid)) then
     raise ETool.Create(ecNoProcess, 'there is no process %d', [Pid]);
   if not OpenOwn then
     for Copy in OpenPages(Pid) do
       if Copy.IsParents and (Page = nil) then
-        WakeChild(Copy.Page.Head.Signals[0]);
-  if (Page = nil) and HasEnded(Pid) then
-    RaiseEnded(Pid);
-  if (Page = nil) and IsHidden(Pid) then
-    raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
-  if (Page = nil) and (MappingOf(Pid) <> '') and (fpGetUid = 0) then
-    raise ETool.Create(ecDamaged, 'the status page of process %d is damaged, or that of its'
-      + ' parent process', [Pid]);
-  if (Page = nil) and (MappingOf(Pid) <> '') then
-    raise ETool.Create(ecNotPermitted, 'process %d has closed the file of its status page: only'
-      + ' root can open it', [Pid]);
+        WakeChild(Copy);
   if Page = nil then
-    raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it does not run on LaneMM,'
-      + ' or was started with `live=0`, or has more rights than its user', [Pid]);
+    RaiseUnopened;
   CheckPage(Page^, Format('process %d', [Pid]));
   if Page^.Head.HasMailbox = 0 then
     raise ETool.Create(ecNotPermitted, 'process %d takes no requests: it was started with'
-      + ' `attach=0`, or uses all signals itself', [Pid]);
+      + ' `attach=0`', [Pid]);
 end;
 
 destructor TMailbox.Destroy;
 begin
-  if Page <> nil then
-    Close;
+  Close;
   inherited Destroy;
 end;
 
 // ---------------------------------------------------------------------------- requests
 
-function TMailbox.Catches(Signal: Cardinal): Boolean;
+// Lets threads of the process see the request; later also starts one there that answers.
+procedure TMailbox.Ring(Round: Integer);
 begin
-  Result := HasSignal(Pid, 'SigCgt', Signal);
+  Inc(RingCount);
+  InterlockedIncrement64(Int64(Page^.Mailbox.Bell.Room));
+  WakeWaiting(Page^.Mailbox.Bell.Room);
+  if not CanStart or (Round mod RoundsForStart <> FirstStart) then
+    Exit;
+  case StartThreadIn(Pid, Page^.Head) of
+    tsStarted: Inc(StartCount);
+    tsRefused: CanStart := False;
+  end;
 end;
 
-// Sends a signal that the process handles: others could end it.
-procedure TMailbox.Send(Round: Integer);
-var
-  Index: Integer;
-begin
-  for Index := 0 to High(Page^.Head.Signals) do
-    if ((Index = 0) or (Round >= SecondSignalFrom)) and Catches(Page^.Head.Signals[Index]) then
-    begin
-      if (FpKill(Pid, Page^.Head.Signals[Index]) <> 0) and (fpgeterrno = ESysEPERM) then
-        raise ETool.Create(ecNotPermitted, 'process %d takes no signal from this user', [Pid]);
-      Inc(SignalCount);
-    end;
-end;
-
-// Takes the mailbox, until this tool closes the file or ends in any way.
+// Takes the mailbox, until this tool ends in any way or leaves it.
 procedure TMailbox.BecomeClient(Limit: QWord);
+var
+  Holder: LongInt;
 begin
-  while fpFlock(Handle, LOCK_EX or LOCK_NB) <> 0 do
-  begin
+  ClearAtEnd(Page^.Mailbox.Client);
+  repeat
+    Holder := Page^.Mailbox.Client;
+    if Holder = GetProcessID then
+      Exit;
+    if (Holder and not HolderEnded = 0)
+      and (InterlockedCompareExchange(Page^.Mailbox.Client, GetProcessID, Holder)
+      = Holder) then
+      Exit;
     if GetTickCount64 > Limit then
       raise ETool.Create(ecFailed, 'process %d is being asked by another tool', [Pid]);
     Sleep(1);
-  end;
+  until False;
 end;
 
 // Takes back a request that the process has not taken; returns whether it did.
@@ -259,14 +284,9 @@ begin
     Result := 'it is still at work on it'
   else if Page^.Mailbox.Postponed.Room <> Postponed then
     Result := 'each time it was in the middle of a change that must not be interrupted'
-  else if not Catches(Page^.Head.Signals[0]) and not Catches(Page^.Head.Signals[1]) then
-    Result := Format('it no longer handles the signals %d and %d', [Page^.Head.Signals[0],
-      Page^.Head.Signals[1]])
-  else if HasSignal(Pid, 'SigBlk', Page^.Head.Signals[0]) then
-    Result := Format('it blocks the signal %d', [Page^.Head.Signals[0]])
   else
-    Result := Format('it may handle the signals %d and %d itself', [Page^.Head.Signals[0],
-      Page^.Head.Signals[1]]);
+    Result := 'none of its threads has looked, as they do when they allocate or free some'
+      + ' memory; one that does nothing is asked as root, or when started with `attach=2`';
 end;
 
 procedure TMailbox.Await(Number: UInt64; Limit: QWord; const Doing: string);
@@ -278,8 +298,8 @@ begin
   Postponed := Page^.Mailbox.Postponed.Room;
   while Page^.Mailbox.Answered.Room <> Number do
   begin
-    if (Look mod LooksForSignal = 0) and (Page^.Mailbox.Taken.Room <> Number) then
-      Send(Look div LooksForSignal);
+    if (Look mod LooksForRing = 0) and (Page^.Mailbox.Taken.Room <> Number) then
+      Ring(Look div LooksForRing);
     if (GetTickCount64 > Limit) and (TakeBack or (Page^.Mailbox.Answered.Room <> Number)) then
       raise ETool.Create(ecFailed, 'process %d gives no answer%s: %s', [Pid, Doing,
         WhyNoAnswer(Postponed)]);

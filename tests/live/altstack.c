@@ -1,0 +1,71 @@
+/* Programs that a request must not harm, until their standard input ends:
+ *   altstack BYTES    has an alternate signal stack of so many bytes; exit code 1 if bytes below it were
+ *                     written
+ *   altstack daemon   ends after it has started a child process that closes all files, and says its number
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BLOCKS = 2000, AREA = 1 << 20, MARK = 0xC3 };
+
+static void *blocks[BLOCKS];
+
+static void renew(int step) {
+  for (int i = 0; i < BLOCKS; i += step) {
+    free(blocks[i]);
+    blocks[i] = malloc(10 + i);
+  }
+}
+
+/* The first shell reads a line of each process before it goes on: see start. */
+static void become_daemon(void) {
+  pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    for (int i = 0; i < 1024; i++)
+      close(i);
+    for (int i = 0; i < 3; i++)
+      open("/dev/null", O_RDWR);
+    for (int i = 0; i < 600; i++) {
+      usleep(100000);
+      renew(3);
+    }
+    exit(0);
+  }
+  printf("daemon %d\n", child);
+}
+
+static unsigned char *take_stack(size_t size) {
+  unsigned char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(area, MARK, AREA);
+  stack_t stack = {.ss_sp = area + AREA - size, .ss_size = size};
+  if (sigaltstack(&stack, NULL) != 0)
+    exit(2);
+  return area;
+}
+
+int main(int count, char **arguments) {
+  size_t size = count > 1 ? strtoul(arguments[1], NULL, 10) : 0;
+  unsigned char *area = NULL;
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  renew(1);
+  if (size > 0)
+    area = take_stack(size);
+  else
+    become_daemon();
+  puts("ready");
+  fflush(stdout);
+  while (poll(&input, 1, 10) == 0)
+    renew(3);
+  for (size_t i = 0; area != NULL && i < AREA - size; i++)
+    if (area[i] != MARK)
+      return 1;
+  return 0;
+}
