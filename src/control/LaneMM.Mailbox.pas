@@ -6,9 +6,9 @@
 //             requests. A tool changes Process.Bell. A thread that sees it, in a slow path of
 //             GetMem or FreeMem, or the purge thread, starts a thread that answers and ends: it has
 //             a stack of its own and holds no lock. The tool itself starts one in a program that
-//             does nothing, if the system lets it. Where there is no such thread (not on x86_64, a
-//             library of a Pascal program, a thread key beyond the fast slots), the thread that saw
-//             the change answers, if its stack has room.
+//             does nothing, if the system lets it. Where there is no such thread (not on x86_64,
+//             a library that may be unloaded, a thread key beyond the fast slots), the thread that
+//             saw the change answers, if its stack has room.
 //             The answering thread first looks whether a lock that it may wait for is taken, maybe
 //             by the very thread that it is; then it leaves the request to the next ring.
 //             Taken goes from one request to the next by one compare-and-swap, so each is obeyed

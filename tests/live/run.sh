@@ -49,7 +49,10 @@ mkdir -p "$out/pascal" "$out/client"
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
     gcc -O2 -Wall -o "$out/altstack" tests/live/altstack.c &&
-    sh lib/build.sh && make --no-print-directory lanemm
+    sh lib/build.sh && make --no-print-directory lanemm &&
+    gcc -O2 -fno-builtin -Wall -fPIC -shared -o "$out/unloaded.so" tests/c/unloaded.c build/lib/liblanemm.a \
+      -Wl,--exclude-libs,ALL -Wl,-Bsymbolic &&
+    gcc -O2 -Wall -o "$out/reloads" tests/live/reloads.c -ldl
 } || exit 2
 preload=$PWD/build/lib/liblanemm.so
 mkfifo "$out/in"
@@ -117,6 +120,12 @@ start env LANEMM=live=0 "$out/Asked"
 answers 'live=0' 4 'live=0' do $pid status
 promise 'live=0: no page' sh -c "! grep -q SYSV /proc/$pid/maps"
 stop
+start strace -D -qq -o /dev/null -E "LD_PRELOAD=$preload" -e inject=shmget:error=EPERM \
+  bash -c 'echo ready; read line; exit 0'
+answers 'a sandbox that refuses segments of shared memory' 4 'gave it no segment' do $pid status
+answers 'it is read as before' 0 'in use' state $pid
+stop
+promise 'and goes on' test $code -eq 0
 start sh -c 'echo ready; read line'
 answers 'another memory manager' 4 'does not run on LaneMM' do $pid status
 stop
@@ -215,6 +224,22 @@ child=$(cat /proc/$pid/task/$pid/children)
 answers 'a child process' 0 'used ' do "${child% }" status
 answers 'its parent' 0 'used ' do $pid status
 stop
+
+# ---------------------------------------------------------------- a library that is unloaded
+
+# Of a request that meets the end of its page no answer comes.
+asked_while_unloading() {
+  answered=0
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    "$lanemm" do $pid attach=2,status --timeout=200ms && answered=$((answered + 1))
+  done
+  [ $answered -gt 0 ]
+}
+start env "LANEMM=log=$out/" "$out/reloads" "$out/unloaded.so"
+promise 'a library answers that is unloaded again and again' asked_while_unloading
+promise 'without a thread in its code' has_threads 1
+stop
+promise 'the program goes on' test $code -eq 0
 
 # ---------------------------------------------------------------- where the system lets nobody attach
 

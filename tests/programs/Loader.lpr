@@ -77,7 +77,7 @@ begin
   Mappings := TStringList.Create;
   Mappings.LoadFromFile('/proc/self/maps');
   for Line in Mappings do
-    if (Pos('memfd:', Line) > 0) or (Pos('libPlugin.so', Line) > 0) then
+    if (Pos('SYSV', Line) > 0) or (Pos('libPlugin.so', Line) > 0) then
       Result := Result + Line + #10;
   Mappings.Free;
 end;

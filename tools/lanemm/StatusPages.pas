@@ -221,7 +221,7 @@ end;
 function IsOnLaneMM(ProcessId: Integer): Boolean;
 begin
   Result := Pos(#10 + LowerCase(HexStr(CopiesAddress, 10)) + '-',
-    ReadSmallFile(Format('/proc/%d/maps', [ProcessId]))) > 0;
+    #10 + ReadSmallFile(Format('/proc/%d/maps', [ProcessId]))) > 0;
 end;
 
 end.

@@ -183,12 +183,14 @@ begin
     RaiseEnded(Pid);
   if IsHidden(Pid) then
     raise ETool.Create(ecNotPermitted, 'process %d may be asked by its user and by root only', [Pid]);
-  if IsOnLaneMM(Pid) and (fpReadLink(FolderOf(Pid) + '/ns/ipc') <> fpReadLink('/proc/self/ns/ipc'))
-    then
+  if not IsOnLaneMM(Pid) then
+    raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it does not run on LaneMM', [Pid]);
+  if fpReadLink(FolderOf(Pid) + '/ns/ipc') <> fpReadLink('/proc/self/ns/ipc') then
     raise ETool.Create(ecNotPermitted, 'process %d lies in another namespace of shared memory: ask it'
       + ' inside of its container, or as root', [Pid]);
-  raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it does not run on LaneMM,'
-    + ' or was started with `live=0`, or has more rights than its user', [Pid]);
+  raise ETool.Create(ecNotOnLaneMM, 'process %d has no status page: it was started with `live=0`, or'
+    + ' has more rights than its user, or the system gave it no segment of shared memory'
+    + ' (kernel.shmmni, a sandbox)', [Pid]);
 end;
 
 constructor TMailbox.Create(ProcessId: Integer);
