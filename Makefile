@@ -50,7 +50,7 @@ ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield 
 
 test-all: ## all tests that need no rights of root but to install tools
 	@sh tools/need.sh $(ALL_TOOLS)
-	@sh tools/sum-tests.sh $(ALL_TESTS)
+	@sh tools/sum-tests.sh $(ALL_TESTS) -- test-strict
 
 # The suites that build or run most programs, which make test leaves out.
 LONG_SUITES = Reports,Profile,DebugMatrix,CompatNames
@@ -300,6 +300,10 @@ test-formats: ## bills of materials and workflows, by the tools of their formats
 test-c: ## the C library: every function, threads, forks, limits, real programs
 	@sh tools/need.sh fpc gcc g++ pkg-config cmake gdb groff
 	@sh tests/c/run.sh
+
+test-strict: ## the same where the system does not overcommit; sets that for the whole machine meanwhile
+	@sh tools/need.sh fpc gcc g++
+	@sh tests/c/run.sh --strict
 
 bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
 	@sh tools/need.sh fpc gcc g++ git

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Makes targets and adds up their tests.
 #
-#   sh tools/sum-tests.sh TARGET...
+#   sh tools/sum-tests.sh TARGET... [-- TARGET...]
 #
-# JOBS targets run at a time, 2 unless the environment says otherwise. A line of a suite that ends,
+# JOBS targets run at a time, 2 unless the environment says otherwise; those behind -- after all others,
+# each alone. A line of a suite that ends,
 # `12/58 Heap 34 tests 3 s`, is shown at once, with the time that is probably left; so are what is
 # installed and the end of a target. A target that failed shows what it printed; the rest is in
 # build/logs. Each target ends with a line `N passed, N failed`; the sum is the last line here. Before
@@ -62,7 +63,6 @@ failed=0
 summary=
 failures=
 start=$(date +%s)
-echo "$start $*" > "$logs/targets"
 
 # What failed in a log; its last lines where no line says it.
 failures_in() { # LOG
@@ -96,11 +96,30 @@ $(failures_in "$log" | sed 's/^/  /')"
   echo "== $1: $target_passed passed, $target_failed failed; $(sh tools/sum-tests.sh --left "$logs")"
 }
 
+# Makes these targets, some at a time.
+make_each() { # JOBS TARGET...
+  jobs=$1
+  shift
+  [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -n 1 -P "$jobs" sh tools/sum-tests.sh --target "$logs"
+}
+
+together=
+alone=
+for target in "$@"; do
+  case $target in
+    --) alone=' ' ;;
+    *) if [ -z "$alone" ]; then together="$together $target"; else alone="$alone $target"; fi ;;
+  esac
+done
+left="$together$alone"
+# shellcheck disable=SC2086 # lists of targets
+set -- $left
+echo "$start $*" > "$logs/targets"
 echo "$# targets, ${JOBS:-2} at a time; their output is in $logs"
-printf '%s\n' "$@" | xargs -n 1 -P "${JOBS:-2}" sh tools/sum-tests.sh --target "$logs" &
+# shellcheck disable=SC2086
+{ make_each "${JOBS:-2}" $together; make_each 1 $alone; } &
 trap 'kill "$!" 2> /dev/null || true' EXIT
 
-left="$*"
 while [ -n "$left" ]; do
   waiting=
   for target in $left; do
