@@ -572,12 +572,17 @@ const
     'diff', 'symbolize', 'do', 'report', 'run');
 
 procedure TRefusalTests.HelpNamesCommandsAndTheVersion;
+const
+  Calls: array[0..1] of string = ('', 'help');
 var
-  Name: string;
+  Name, Each: string;
 begin
-  CallWell('help');
-  for Name in CommandNames do
-    Has('  ' + Name + ' ', Printed);
+  for Each in Calls do
+  begin
+    CallWell(Each);
+    for Name in CommandNames do
+      Has('  ' + Name + ' ', Printed);
+  end;
   CallWell('--version');
   CheckEquals('lanemm ' + ThisVersion, Trim(Printed));
 end;

@@ -307,12 +307,10 @@ begin
     ShowHelp(Commands)
   else if (Name = 'help') and (ParamCount > 1) then
     ShowCommandHelp(FindCommand(Commands, ParamStr(2))^)
-  else if Name = 'help' then
+  else if (Name = 'help') or (Name = '') then
     ShowHelp(Commands)
   else if Name = '--version' then
     WriteLn('lanemm ', ThisVersion)
-  else if Name = '' then
-    raise ETool.Create(ecUsage, 'a command is missing; `lanemm help` lists them')
   else
     RunCommand(FindCommand(Commands, Name)^);
 end;

@@ -427,7 +427,10 @@ begin
     if Arguments.Has('once') then
       Draw(Top, MostRows, False)
     else
+    begin
+      Top.Note := 'keys: c t shown, u b f g s sorted by, r growth from now, space, p profile, q end';
       Watch(Top, DelayMs, MostRows);
+    end;
   finally
     Top.Opened.Free;
     Top.Free;
