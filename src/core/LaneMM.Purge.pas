@@ -428,7 +428,7 @@ begin
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
 end;
 
-// Returns the heap that counts the calling thread's calls.
+// Returns the heap that counts the calling thread's calls; nil in a process without memory for one.
 function CountingHeap: PHeap;
 begin
   Result := OsThreadHeap;
@@ -442,6 +442,8 @@ var
   Heap: PHeap;
 begin
   Heap := CountingHeap;
+  if Heap = nil then
+    Exit(0);
   Result := Heap^.ClockDue;
   if Result > 0 then
     Heap^.ClockDue := Result - 1;
@@ -451,10 +453,13 @@ end;
 // comes twice as late purges all: no more than ClockInterval calls have needed memory meanwhile.
 procedure Look;
 var
+  Heap: PHeap;
   Now: Cardinal;
   UnseenMs: Int64;
 begin
-  CountingHeap^.ClockDue := ClockInterval;
+  Heap := CountingHeap;
+  if Heap <> nil then
+    Heap^.ClockDue := ClockInterval;
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   // A request during a sweep is for the next one.
