@@ -80,18 +80,16 @@ end;
 function LockTryAgain(var Lock: TLock): Boolean;
 begin
   LockRecover;
-  // Acquire: as in LockEnter.
-  Result := CompareAndSwap(Lock.State, Free, Taken);
+  // A look first: a miss costs no locked operation but the count in LockTry. Acquire: as in
+  // LockEnter.
+  Result := (LoadAcquire(Lock.State) = Free) and CompareAndSwap(Lock.State, Free, Taken);
 end;
 
 function LockTry(var Lock: TLock): Boolean;
 var
   Watch: TLockCall;
 begin
-  LockRecover;
-  // A look first: what is missed costs one locked operation, the count, and not two. Acquire: as in
-  // LockEnter.
-  Result := (LoadAcquire(Lock.State) = Free) and CompareAndSwap(Lock.State, Free, Taken);
+  Result := LockTryAgain(Lock);
   if Result then
     Exit;
   FetchAdd(Lock.Contended, 1);

@@ -4,8 +4,8 @@
  * threads use:
  *   LaneMM.Lock
  *     LockEnter: LockRecover CompareAndSwap State LockWait
- *     LockTry: LockRecover LoadAcquire State CompareAndSwap State FetchAdd
- *     LockTryAgain: LockRecover CompareAndSwap State
+ *     LockTry: LockTryAgain FetchAdd
+ *     LockTryAgain: LockRecover LoadAcquire State CompareAndSwap State
  *     LockWait: FetchAdd LockPark
  *     LockPark: LoadAcquire State CompareAndSwap State Swap State OsWait State
  *     LockLeave: Swap State OsWake State
@@ -128,10 +128,7 @@ proctype Thread(byte me) {
   bool spurious = true;
   do
   :: LockEnter(); Use(); LockLeave(); atomic { was = 0; ok = false }
-  :: if
-     :: ok = (State == Free)                                   /* LockTry */
-     :: ok = true                                              /* LockTryAgain */
-     fi;
+  :: ok = (State == Free);                                     /* LockTry, LockTryAgain */
      if :: ok -> CompareAndSwap() :: else fi;
     if
     :: ok -> Use(); LockLeave(); atomic { was = 0; ok = false }

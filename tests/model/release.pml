@@ -9,8 +9,8 @@
  *     ShardLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
  *     TakeOf: LockTry ShardLeave
  *   LaneMM.Lock
- *     LockTry: LockRecover LoadAcquire State CompareAndSwap State FetchAdd
- *     LockTryAgain: LockRecover CompareAndSwap State
+ *     LockTry: LockTryAgain FetchAdd
+ *     LockTryAgain: LockRecover LoadAcquire State CompareAndSwap State
  *     LockLeave: Swap State OsWake State
  *
  * Threads: two that give spans back and take spans again; one that takes. Any of them may stop for
@@ -75,7 +75,11 @@ inline FreeReleased() {
 
 /* LockTry and LockTryAgain. */
 inline LockTry() {
-  d_step { ok = !Lock; Lock = true }
+  ok = !Lock;
+  if
+  :: ok -> d_step { ok = !Lock; Lock = true }                  /* CompareAndSwap */
+  :: else
+  fi
 }
 
 /* The thread holds the lock. It may stop here, for ever. */
