@@ -211,15 +211,28 @@ begin
 end;
 
 {$ifdef LINUX} // on Windows arenas do not grow
+// Returns the bytes of the records of so many slices, from the record of the arena on.
+function RecordBytes(Arena: PArena; SliceCount: NativeUInt): NativeUInt;
+begin
+  Result := AlignUp(NativeUInt(PByte(Arena^.Spans + SliceCount + 1) - PByte(Arena)), SliceSize);
+end;
+
+function IsFree(Place: PByte; Size: NativeUInt): Boolean;
+begin
+  Result := (Size = 0) or OsReserveAt(Place, Size);
+  if Result and (Size > 0) then
+    OsRelease(Place, Size);
+end;
+
 // Returns whether the newest arena may grow to twice its length, and the addresses for it are free.
 function TFrontierTests.CanGrow: Boolean;
 var
-  Size: NativeUInt;
+  Size, Records: NativeUInt;
 begin
   Size := Arena^.Reserved * SliceSize;
-  Result := (Arena^.Reserved * 2 <= Arena^.MostSlices) and OsReserveAt(Arena^.Base + Size, Size);
-  if Result then
-    OsRelease(Arena^.Base + Size, Size);
+  Records := RecordBytes(Arena, Arena^.Reserved);
+  Result := (Arena^.Reserved * 2 <= Arena^.MostSlices) and IsFree(Arena^.Base + Size, Size)
+    and IsFree(PByte(Arena) + Records, RecordBytes(Arena, Arena^.Reserved * 2) - Records);
 end;
 
 procedure TFrontierTests.CheckGrowth;
@@ -266,24 +279,24 @@ begin
   Same(0, RunInChild(CheckOccupiedAddresses), 'exit code of the child');
 end;
 
-// A thread was stopped after it had reserved the next addresses of an arena.
+// A thread was stopped after it had reserved the next addresses of an arena, and their records.
 procedure TFrontierTests.CheckLateAddresses;
 var
   Last: PArena;
   Tail: PSpan;
   Reserved, TailCount: NativeUInt;
-  Records: PByte;
+  Records: NativeUInt;
 begin
   while not CanGrow do
     ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
   Last := Arena;
   Reserved := Last^.Reserved;
   AssertTrue('reserved', OsReserveAt(Last^.Base + Reserved * SliceSize, Reserved * SliceSize));
+  Records := RecordBytes(Last, Reserved);
+  AssertTrue('records', OsReserveAt(PByte(Last) + Records, RecordBytes(Last, Reserved * 2) - Records));
   ArenaWithNew(Reserved - Last^.Frontier + 1);
   AssertTrue('another arena', Arena <> Last);
-  // Now it reserves their records, and goes on.
-  Records := PByte(AlignUp(NativeUInt(Last^.Spans + Reserved + 1), SliceSize));
-  AssertTrue('records', OsReserveAt(Records, Reserved * SizeOf(TSpan)));
+  // Now it goes on.
   Last^.Reserved := Reserved * 2;
   AssertTrue('the next addresses',
     FrontierTake(Min(ManySlices, Reserved), Tail, TailCount) = Last^.Spans + Reserved);

@@ -775,7 +775,8 @@ var
 begin
   Size := OsMostBytes + 1;
   if Size = 0 then
-    Size := NativeUInt(1) shl (BitSizeOf(Size) - 2); // this system lets programs take all addresses
+    // This system lets programs take all addresses: but of 32 bits not half of them at once.
+    Size := NativeUInt(1) shl {$ifdef CPU64} 62 {$else} 31 {$endif};
   Same(OutOfMemory, ErrorOfGet(P, Size), 'GetMem');
   AssertTrue('alignment', DebugGetAligned(Size, 6) = nil);
   AssertTrue('guard pages', DebugGetGuarded(Size, 0) = nil);
