@@ -8,8 +8,8 @@
 //             others without an atomic operation. For each span it keeps a Bias below 0, so that
 //             its free takes the slow path when the span has become roomy: an eighth of its blocks
 //             is free or, if its own heap has filled it, three quarters. From then on the span is
-//             among the first of its queue, and Bias is 0. Of these a heap keeps a few slices of
-//             each class (MostRoomySlices); it leaves the others to Process.Abandoned, so to all.
+//             among the first of its queue, and Bias is 0. Of these a heap keeps one of each
+//             class; it leaves the others to Process.Abandoned, so to all.
 //             So memory that is freed is not held by the thread that freed it, also if it sleeps
 //             for ever. In a program whose threads have never been more than one all stay.
 // Sweeps:     a queued span becomes empty by a free of another thread, which requests a sweep, or
@@ -417,20 +417,12 @@ begin
   Result := HandOver(Heap, Span);
 end;
 
-// Returns how many roomy spans of the class of Span a heap keeps.
-function MostRoomy(Span: PSpan): Cardinal;
-begin
-  Result := MostRoomySlices div Process.ClassSlices[Span^.SizeClass];
-  if Result = 0 then
-    Result := 1;
-end;
-
 function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;
 var
   Abandoned: PHeap;
 begin
   Abandoned := Process.Abandoned;
-  if (Heap^.Roomy[Span^.SizeClass] >= MostRoomy(Span)) or not LockTry(Abandoned^.Lock) then
+  if (Heap^.Roomy[Span^.SizeClass] > 0) or not LockTry(Abandoned^.Lock) then
     Exit(False);
   QueueTaken(Abandoned);
   // A span that another thread is just taking or leaving is in no queue.
@@ -522,19 +514,14 @@ begin
 end;
 
 // Makes a queued span roomy. Returns the one that Process.Abandoned is to have for it, in no queue,
-// or nil: that of those that became roomy before. Under the heap's lock.
+// or nil: the one that became roomy before. Under the heap's lock.
 function MakeRoomy(Heap: PHeap; Span: PSpan): PSpan;
-var
-  Most, Index: Cardinal;
 begin
   QueueRemove(Heap, Span);
   QueueAdd(Heap, Span);
-  Most := MostRoomy(Span);
-  if (Heap^.Roomy[Span^.SizeClass] <= Most) or HeapIsOnly then
+  if (Heap^.Roomy[Span^.SizeClass] = 1) or HeapIsOnly then
     Exit(nil);
-  Result := Span;
-  for Index := 1 to Most do
-    Result := Result^.Next;
+  Result := Span^.Next;
   QueueRemove(Heap, Result);
 end;
 

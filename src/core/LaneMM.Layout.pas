@@ -98,9 +98,6 @@ const
   /// Most spans that a call looks at in the queues of heaps, and that share one barrier of all
   /// threads: the rest waits for the next calls, or for the purge thread.
   MostAtOnce = 32;
-  /// Slices of queued spans of a class whose free blocks a thread keeps for itself; at least one
-  /// span.
-  MostRoomySlices = 4;
   /// The last class whose first blocks in a thread come from spans of a larger class.
   LastSharedClass = 55;
   /// The first class above 8 KB: a block of it may be longer than requested by whole pages.

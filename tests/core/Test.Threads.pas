@@ -80,14 +80,18 @@ type
     IsOwner: Boolean;
     NextBlock: Integer;
     Blocks: array[0..59] of Pointer;
+    Own: array of Pointer; // of the calling thread
     procedure GetBlocks;
     procedure GetOneBlock;
+    procedure GetFirstBlock;
     procedure GetNextBlock;
     procedure GetAndFreeOneBlock;
     procedure GetOneBlockAndRetireItsSpan;
     procedure FreeBlocks(First, Last: Integer);
     procedure NoteOwner;
     procedure LeaveBlocks;
+    procedure UseRoomySpans(SizeClass: Byte);
+    procedure FreeOwn;
   published
     procedure HeapThatASweepHeldWhenItsThreadEndedIsAbandonedLater;
     procedure NextThreadTakesTheHeapOfAnEndedOneWithItsCurrentSpan;
@@ -847,24 +851,36 @@ begin
   AssertTrue('abandoned', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = Process.Abandoned);
 end;
 
-procedure TEndedThreadsTests.FirstFreeTakesOverASpanOfAnEndedThread;
-var
-  Own: array of Pointer;
-  Index: Integer;
+// Takes blocks until the thread has no roomy span of the class, so that it claims the next one.
+procedure TEndedThreadsTests.UseRoomySpans(SizeClass: Byte);
 begin
   SetLength(Own, 0);
-  while OsThreadHeap^.Roomy[SizeToClass(AwaitedSize)] > 0 do
+  while OsThreadHeap^.Roomy[SizeClass] > 0 do
   begin
     SetLength(Own, Length(Own) + 1);
-    GetMem(Own[High(Own)], AwaitedSize);
+    GetMem(Own[High(Own)], ClassToSize(SizeClass));
   end;
+end;
+
+procedure TEndedThreadsTests.FreeOwn;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Own) do
+    FreeMem(Own[Index]);
+end;
+
+procedure TEndedThreadsTests.FirstFreeTakesOverASpanOfAnEndedThread;
+var
+  Index: Integer;
+begin
   LeaveBlocks;
+  UseRoomySpans(ArenaSpan(Blocks[High(Blocks)])^.SizeClass);
   FreeMem(Blocks[High(Blocks)]);
   AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = OsThreadHeap);
   for Index := 1 to High(Blocks) - 1 do
     FreeMem(Blocks[Index]);
-  for Index := 0 to High(Own) do
-    FreeMem(Own[Index]);
+  FreeOwn;
 end;
 
 procedure TEndedThreadsTests.GetOneBlock;
@@ -872,15 +888,30 @@ begin
   GetMem(Blocks[0], AwaitedSize);
 end;
 
+// Gets a block of a span that has no other.
+procedure TEndedThreadsTests.GetFirstBlock;
+begin
+  SetLength(Own, 0);
+  repeat
+    SetLength(Own, Length(Own) + 1);
+    GetMem(Own[High(Own)], AwaitedSize);
+    Blocks[0] := Own[High(Own)];
+    Span := ArenaSpan(Blocks[0]);
+  until Span^.Used - Span^.Bias = 1;
+  SetLength(Own, High(Own));
+  FreeOwn;
+end;
+
 procedure TEndedThreadsTests.LastFreeReleasesASpanOfAnEndedThread;
 begin
-  EndThread(StartIdleThread(GetOneBlock));
+  EndThread(StartIdleThread(GetFirstBlock));
   ThreadsAbandonVacant(High(Cardinal));
-  Span := ArenaSpan(Blocks[0]);
   AssertTrue('abandoned', OwnerOf(Span) = Process.Abandoned);
   Same(1, Span^.Used, 'blocks in use');
+  UseRoomySpans(Span^.SizeClass);
   FreeMem(Blocks[0]);
   AssertTrue('kind', Span^.Kind <> skBlocks);
+  FreeOwn;
 end;
 
 procedure TEndedThreadsTests.FreeOfABlockOfAnEndedThreadWaitsForNoLock;
