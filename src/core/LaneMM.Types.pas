@@ -289,7 +289,8 @@ type
   TFaultsBefore = array[0..1] of TSignalBefore;
 
   /// All that the threads of the process share. The first lines are read by every call, and
-  /// written at the start, when an arena grows, and when a setting changes.
+  /// written at the start, when an arena grows, and when a setting changes. What follows the shards
+  /// is read by slow paths, and written as rarely; from BackedLine on, lines are by who writes them.
   TProcess = record
     case Byte of
       0: (
@@ -326,7 +327,6 @@ type
       1: (
         ReadLines: array[0..1] of TCacheLine;       //< padding  end of what every call reads
         Shards: array[1..ShardLimit] of TShard;     //< shared  the first ShardCount are in use
-        // Read by all threads; written at the start, and where something changes.
         EmptySpan: TSpan;                           //< const   current where a heap has no span
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
