@@ -289,8 +289,9 @@ type
   TFaultsBefore = array[0..1] of TSignalBefore;
 
   /// All that the threads of the process share. The first lines are read by every call, and
-  /// written at the start, when an arena grows, and when a setting changes. What follows the shards
-  /// is read by slow paths, and written as rarely; from BackedLine on, lines are by who writes them.
+  /// written at the start, when an arena grows, and when a setting changes. What follows the
+  /// shards is read by slow paths, and written as rarely; from BackedLine on, lines are by who
+  /// writes them.
   TProcess = record
     case Byte of
       0: (

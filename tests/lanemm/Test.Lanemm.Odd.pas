@@ -252,7 +252,7 @@ const
 begin
   StartNamed(Letters + Letters);
   CallWell(Format('state %d', [Planted.Id]));
-  Has(Format('%8d  %s?                 1,', [Planted.Id, Letters]), Printed);
+  Has(Format('%8d  %s?                 ', [Planted.Id, Letters]), Printed);
   CallWell(Format('top %d --once --threads', [Planted.Id]));
   Has(Format('%d %s', [Planted.Id, Copy(Letters, 1, 6 * 2)]), Printed);
 end;
