@@ -80,8 +80,9 @@ end;
 function LockTryAgain(var Lock: TLock): Boolean;
 begin
   LockRecover;
-  // A look first: a miss costs no locked operation but the count in LockTry. Acquire: as in
-  // LockEnter.
+  // A look first: a miss costs no locked operation but the count in LockTry. Other callers have
+  // made a full barrier just before (Release and ShardLeave in LaneMM.Arena), or read nothing
+  // after a miss that another thread promises. Acquire: as in LockEnter.
   Result := (LoadAcquire(Lock.State) = Free) and CompareAndSwap(Lock.State, Free, Taken);
 end;
 
@@ -92,6 +93,8 @@ begin
   Result := LockTryAgain(Lock);
   if Result then
     Exit;
+  // Full barrier, which the look before it is not: what the caller wrote comes before what it reads
+  // after a miss. Pairs with the swap of SweepWanted in SweepIsDue, after which a sweep reads.
   FetchAdd(Lock.Contended, 1);
   Watch := Hooks.LockMiss;
   if @Watch <> nil then
