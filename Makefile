@@ -240,14 +240,18 @@ lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 	$(SAY) 'run a program on it: LD_PRELOAD=$(CURDIR)/build/lib/liblanemm.so PROGRAM'
 	$(SAY) 'link one with it: make install PREFIX=$$HOME/.local; docs/start-any-program.md has the options'
 
-# -vm4082: not the warnings that LaneMM.inc turns off and Free Pascal 3.2.2 forgets behind a uses clause.
-lanemm: ## the tool that looks at running programs: build/lanemm
-	@sh tools/need.sh fpc
-	@mkdir -p build/tool
-	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/lanemm \
-	  tools/lanemm/lanemm.lpr
+lanemm: build/lanemm ## the tool that looks at running programs: build/lanemm
 	$(SAY) 'built: build/lanemm'
 	$(SAY) 'what runs on LaneMM: build/lanemm ps; one of them: build/lanemm top PID; docs/live.md has more'
+
+# Replaced at once: other targets may run it meanwhile. -vm4082: not the warnings that LaneMM.inc turns
+# off and Free Pascal 3.2.2 forgets behind a uses clause.
+build/lanemm: $(wildcard src/*.* src/*/*.* tools/lanemm/*.*)
+	@sh tools/need.sh fpc
+	@mkdir -p build/tool
+	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/tool/lanemm \
+	  tools/lanemm/lanemm.lpr
+	@mv build/tool/lanemm build/lanemm
 
 test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands

@@ -112,7 +112,17 @@ link_static() {
   ar rcsD "$out/liblanemm.a" "$out/lanemm.o"
 }
 
+# Programs that other targets run have the library open: it is built again only when it has changed.
+is_built() {
+  [ -e "$out/$file" ] && [ "$(cat "$out/built" 2> /dev/null)" = "$splits$options" ] &&
+    [ -z "$(find src lib tools/version.sh -type f -newer "$out/built")" ]
+}
+
+if is_built; then exit; fi
+mkdir -p "$out"
+echo "$splits$options" > "$out/begun" # a source that changes meanwhile is newer
 compile
 link_shared
 [ $splits = no ] || split_debug
 link_static
+mv "$out/begun" "$out/built"

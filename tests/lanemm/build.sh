@@ -6,10 +6,7 @@ cd "$(dirname "$0")/../.."
 out=build/lanemm-tests
 mkdir -p "$out/units" "$out/debug"
 make --no-print-directory lanemm
-library=build/lib/liblanemm.so
-if [ ! -e $library ] || [ -n "$(find src lib -type f -newer $library)" ]; then
-  make --no-print-directory lib > "$out/lib.log" 2>&1 || { cat "$out/lib.log"; exit 1; }
-fi
+sh lib/build.sh
 flags='-l- -v0 -vew -vm4082,6018 -vm4046 -Fusrc -Fusrc/*'
 # shellcheck disable=SC2086 # words
 compile() {
