@@ -293,6 +293,6 @@ begin
   EmptySlots;
   Before := LaneMM_HeapStatus.UsedBytes;
   WorkAsEver;
-  Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
+  ExpectUsed(Before);
   Finish;
 end.

@@ -65,6 +65,6 @@ begin
   for Index := 1 to RoundCount do
     RunRound;
   Expect(LateCalls = RoundCount * ThreadCount * LateRounds, 'the hooks were called');
-  Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
+  ExpectUsed(Before);
   Finish;
 end.

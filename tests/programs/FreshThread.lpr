@@ -106,6 +106,6 @@ begin
   InThread(FreeNil, 0);
   InThread(GetTooMuch, High(NativeUInt));
   InThread(GetTooMuch, High(NativeUInt) - High(NativeUInt) shr 4);
-  Expect(LaneMM_HeapStatus.UsedBytes = Before, 'all blocks are back');
+  ExpectUsed(Before);
   Finish;
 end.

@@ -70,6 +70,6 @@ begin
     Later := RunRound;
     Expect(Later <= First + First div 4, 'new threads use the memory of those that ended');
   end;
-  Expect(LaneMM_HeapStatus.UsedBytes = Used, 'all blocks are back');
+  ExpectUsed(Used);
   Finish;
 end.
