@@ -521,6 +521,8 @@ begin
     TextAddBytes(Text, Status.PeakBytes);
     TextAdd(Text, ' of memory');
   end;
+  if IsSet(opDebug) and (Settings.Values[opGuard] = 0) then
+    TextAdd(Text, '; LANEMM=debug,guard=pages also finds reads of freed ones');
   Name := OwnLibrary(Characters);
   if Name <> nil then
   begin

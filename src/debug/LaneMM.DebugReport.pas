@@ -20,10 +20,10 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.ReportState,
-  LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable,
-  LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents,
-  LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.SettingsState,
+  LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState,
+  LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -322,6 +322,32 @@ begin
   FillBlock(Report.Fields, Finding);
 end;
 
+// Returns whether a write past the end lies before the page that follows a guarded block.
+function IsNear(const Finding: TFinding): Boolean;
+const
+  EndMask = 15;
+var
+  Last: ^TDamageRange;
+begin
+  if (Finding.Kind <> evWriteAfter) or not (Finding.RangeCount in [1..MostRanges]) then
+    Exit(False);
+  Last := @Finding.Ranges[Finding.RangeCount - 1];
+  Result := Last^.Offset + NativeInt(Last^.Length)
+    <= NativeInt((Finding.Block.Size + EndMask) and not NativeUInt(EndMask));
+end;
+
+// Adds how to find the write that modified a block, unless that is done already.
+procedure AddAdvice(var Report: TReport; const Finding: TFinding);
+begin
+  if IsNear(Finding) then
+  begin
+    if Settings.Values[opCheck] <> 1 then
+      MessageAdd(Report.Event.Text, msNearAdvice, Report.Fields);
+  end
+  else if (Finding.Kind in [evWriteAfter, evWriteAfterFree]) and (Settings.Values[opGuard] = 0) then
+    MessageAdd(Report.Event.Text, msWriteAdvice, Report.Fields);
+end;
+
 // ---------------------------------------------------------------------------- all
 
 // Returns whether an error of this block was reported before, as far as that is known.
@@ -402,6 +428,7 @@ begin
     AddStack(Report, msHereStack, Here);
   if not LaneMM.ReportState.Report.HidesContents then
     AddDump(Report.Event.Text, Finding);
+  AddAdvice(Report, Finding);
   SymbolizerClose(Report.Symbolizer);
   FieldsClose(Report.Fields);
   EventClose(Report.Event);

@@ -21,8 +21,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Groups, LaneMM.BacktraceTable, LaneMM.Places,
-  LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.DebugState, LaneMM.Groups,
+  LaneMM.BacktraceTable, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of retainers that are reported for a group.
@@ -264,7 +264,8 @@ begin
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
   if (List.Topic = ltLeaks) and (LoadAcquire(Report.DamageCount) > 0) then
     AddNote(Text, msLeaksFollow, List.Blocks);
-  if (List.PlaceCount = 0) and (List.Blocks > 0) then
+  if (List.PlaceCount = 0) and (List.Blocks > 0)
+    and not IsSet(opStacks) and not Debug.IsStarted then
     AddNote(Text, Advice[List.Topic], List.Blocks);
 end;
 

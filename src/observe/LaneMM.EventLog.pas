@@ -500,7 +500,7 @@ begin
       + ' allocates them, or hand over fewer and larger ones.'#10);
   for Index := 0 to NativeInt(Log.Contention.Length) - 1 do
     if (Log.Contention.Lines[Index]^.Site^.Kind = siRemoteFree)
-      and (Log.Contention.Lines[Index]^.Origin = 0) then
+      and (Log.Contention.Lines[Index]^.Origin = 0) and not IsSet(opStacks) then
     begin
       TextAdd(Text, '  LANEMM=contention,stacks also shows where the blocks of remote frees were'
         + ' allocated.'#10);

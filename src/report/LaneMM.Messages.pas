@@ -33,6 +33,7 @@ type
     msIsUnknown,         //< the block is not known, and how to find it
     msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
     msFollows,           //< an error of the same block was reported before
+    msWriteAdvice, msNearAdvice, //< how to find a write: guard pages; a check, of one near the end
     msLeaks,             //< total of the leaks
     msInUse,             //< total of the blocks in use
     msLeaksUnknown, msInUseUnknown, //< there is no memory to examine blocks
@@ -184,6 +185,10 @@ const
     (Name: 'detected-stack'; Text: '  Detected at'),
     (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
     (Name: 'follows'; Text: '  May follow from the error in this block that was reported before.'),
+    (Name: 'write-advice'; Text:
+      '  LANEMM=debug,guard=pages reports such a write where it happens.'),
+    (Name: 'near-advice'; Text: '  Guard pages miss it, as they begin behind it, at a multiple of'
+      + ' 16 bytes: LANEMM=debug,check=always narrows it down.'),
     (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
     (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
     (Name: 'leaks-unknown'; Text: 'Memory leaks are unknown: {blocks} in use were not examined for'
@@ -198,7 +203,8 @@ const
     (Name: 'leak-cycle'; Text: '      {count} retained by the {text}{retainer}'),
     (Name: 'leak-texts'; Text: '      {text}'),
     (Name: 'leak-stack'; Text:
-      '      {count}, {size} allocated, the first as number {number} by thread {thread}, at'),
+      '      {count}, {size} allocated, the first as allocation number {number} by thread'
+      + ' {thread}, at'),
     (Name: 'more-retainers'; Text: '      {count} retained by others'),
     (Name: 'more-places'; Text: '      and {blocks}, {size} allocated at other places'),
     (Name: 'unknown-places'; Text:
@@ -238,7 +244,7 @@ const
     (Name: 'block-before'; Text: '  Either the block before it, {block}, was written past its end,'
       + ' or {address} was written after its free.'),
     (Name: 'debug-advice'; Text: '  The free blocks after it are not used any more. To find the'
-      + ' faulty line, run the program with LANEMM=debug.')
+      + ' faulty line, run the program with LANEMM=debug from its start.')
   );
 
 // ---------------------------------------------------------------------------- fields

@@ -19,6 +19,8 @@ type
     procedure DoubleFreeOfANormalBlockIsFound;
     procedure WriteBeforeAndBehindAreTwoFindings;
     procedure WriteAfterFreeIsFoundWhenTheBlockIsUsedAgain;
+    procedure WritesAreFoundWhereTheyHappenByGuardPages;
+    procedure WritesJustPastTheEndAreFoundByChecks;
     procedure ObjectFreedTwiceIsFound;
     procedure StringReleasedTwiceIsFound;
     procedure CheckAlwaysFindsDamageAtTheNextOperation;
@@ -189,6 +191,40 @@ begin
   Plant('reuse', 300, '0');
   Has('  Modified: 1 byte at offset 0.'#10, Program_.Errors);
   SaysWhere(FreedHeading, 'freed');
+end;
+
+procedure TDebugTests.WritesAreFoundWhereTheyHappenByGuardPages;
+const
+  Advice = #10'  LANEMM=debug,guard=pages reports such a write where it happens.'#10;
+begin
+  Plant('reuse', 300, '0');
+  Has(Advice, Program_.Errors);
+  Plant('after', 304, '0');
+  Has(Advice, Program_.Errors);
+  Program_.Run('debug,guard=pages', ['after', '304']);
+  Has('Heap block overrun: write of 1 byte at offset 304 of a block of 304 bytes.', Program_.Errors);
+  HasNot('  LANEMM=debug', Program_.Errors);
+end;
+
+// The page behind a block begins at a multiple of 16 bytes.
+procedure TDebugTests.WritesJustPastTheEndAreFoundByChecks;
+const
+  Advice = #10'  Guard pages miss it, as they begin behind it, at a multiple of 16 bytes:'
+    + ' LANEMM=debug,check=always narrows it down.'#10;
+var
+  Size: string;
+begin
+  for Size in ['24', '104'] do
+  begin
+    Plant('after', StrToInt(Size), '0');
+    Has(Advice, Program_.Errors);
+    HasNot('guard=pages', Program_.Errors);
+    Program_.Run('debug,guard=pages', ['after', Size]);
+    Has(Format('  Modified: 2 bytes at offset %s.'#10, [Size]), Program_.Errors);
+    Has(Advice, Program_.Errors);
+    Program_.Run('debug,check=always', ['after', Size]);
+    HasNot('narrows it down', Program_.Errors);
+  end;
 end;
 
 // Its count of references is bytes of freefill: positive, so the second release decrements it.

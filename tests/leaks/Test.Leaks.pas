@@ -76,6 +76,7 @@ type
     procedure GrowthAtOnePlaceIsNoMoreThanThatOfAll;
     procedure BlocksBeyondTheLastGroupAreNoGrowth;
     procedure WithoutStacksTheReportTellsHowToGetThem;
+    procedure WithDebugModeTheReportAdvisesNoStacks;
     procedure WhatNothingRetainsComesFirst;
     procedure JsonIsReadByAParser;
     procedure JunitIsReadByAParser;
@@ -187,6 +188,10 @@ procedure TLeaksTests.ProgramWithoutErrorsSaysSo;
 begin
   Leaking.Run('debug,quiet=0', ['none']);
   AssertTrue(Leaking.Errors, Pos('LaneMM: no memory errors in ', Leaking.Errors) = 1);
+  Has('; LANEMM=debug,guard=pages also finds reads of freed ones'#10);
+  Leaking.Run('debug,guard=pages,quiet=0', ['none']);
+  AssertTrue(Leaking.Errors, Pos('LaneMM: no memory errors in ', Leaking.Errors) = 1);
+  HasNot('guard=pages');
   Leaking.Run('debug,leaks,quiet=0', ['none']);
   AssertTrue(Leaking.Errors, Pos('LaneMM: no leaks and no memory errors in ', Leaking.Errors) = 1);
 end;
@@ -333,11 +338,11 @@ begin
   Leaking.Run('leaks,debug', ['empty']);
   Has('Memory leaks: 3 blocks, 208 bytes:');
   Has('2 x 0-byte block, 0 bytes'#10'      1 retained by 208-byte block'#10);
-  Has('1, 0 bytes allocated, the first as number ');
+  Has('1, 0 bytes allocated, the first as allocation number ');
   Has('Suppressed, not counted: 1 block, 0 bytes');
   Leaking.Run('debug', ['grow-empty']);
   Has('Memory growth between the snapshots: 7 blocks, 0 bytes:');
-  Has('7, 0 bytes allocated, the first as number ');
+  Has('7, 0 bytes allocated, the first as allocation number ');
 end;
 
 procedure TLeaksTests.BlocksBeyondTheLastGroupAreNotNamedByASize;
@@ -629,9 +634,9 @@ begin
   Leaking.Run(Words, ['places']);
   Text := Leaking.Errors;
   Has(Format('10,014 x Leaking.TFoo, %.0n bytes', [10014.0 * Size]));
-  Has(Format('10,000, %.0n bytes allocated, the first as number ', [10000.0 * Size]));
-  Has(Format('10, %d bytes allocated, the first as number ', [10 * Size]));
-  Has(Format('3, %d bytes allocated, the first as number ', [3 * Size]));
+  Has(Format('10,000, %.0n bytes allocated, the first as allocation number ', [10000.0 * Size]));
+  Has(Format('10, %d bytes allocated, the first as allocation number ', [10 * Size]));
+  Has(Format('3, %d bytes allocated, the first as allocation number ', [3 * Size]));
   Has(Format('and 1 block, %d bytes allocated at other places', [Size]));
   AssertTrue(Text, PlaceOf('most', Text) < PlaceOf('ten', Text));
   AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
@@ -642,14 +647,14 @@ end;
 procedure TLeaksTests.CallsInOneLineAreOnePlace;
 begin
   Leaking.Run('leaks,debug', ['one-line']);
-  Has(Format('      3, %d bytes allocated, the first as number ', [3 * Sizes.Foo]));
+  Has(Format('      3, %d bytes allocated, the first as allocation number ', [3 * Sizes.Foo]));
   PlaceOf('one line', Leaking.Errors);
 end;
 
 procedure TLeaksTests.BlocksWithoutABacktraceAreSaidToBeSo;
 begin
   Leaking.Run('leaks', ['before-stacks']);
-  Has(Format('      3, %d bytes allocated, the first as number ', [3 * Sizes.FooBlock]));
+  Has(Format('      3, %d bytes allocated, the first as allocation number ', [3 * Sizes.FooBlock]));
   PlaceOf('known', Leaking.Errors);
   Has(Format('      and 5 blocks, %d bytes allocated at places that are not known'#10,
     [5 * Sizes.FooBlock]));
@@ -748,7 +753,7 @@ procedure TLeaksTests.GrowthIsCountedByPlace;
 begin
   Leaking.Run('debug', ['grow']);
   Has(Format('Memory growth between the snapshots: 7 blocks, %d bytes:', [7 * Sizes.Foo]));
-  Has(Format('7, %d bytes allocated, the first as number ', [7 * Sizes.Foo]));
+  Has(Format('7, %d bytes allocated, the first as allocation number ', [7 * Sizes.Foo]));
   PlaceOf('growth', Leaking.Errors);
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('most')]));
 end;
@@ -757,8 +762,8 @@ procedure TLeaksTests.GrowthAtOnePlaceIsNoMoreThanThatOfAll;
 begin
   Leaking.Run('debug', ['grow-elsewhere']);
   Has(Format('Memory growth between the snapshots: 10 blocks, %d bytes:', [10 * Sizes.Foo]));
-  Has(Format('7, %d bytes allocated, the first as number ', [7 * Sizes.Foo]));
-  Has(Format('13, %d bytes allocated, the first as number ', [13 * Sizes.Foo]));
+  Has(Format('7, %d bytes allocated, the first as allocation number ', [7 * Sizes.Foo]));
+  Has(Format('13, %d bytes allocated, the first as allocation number ', [13 * Sizes.Foo]));
   HasNot('at other places');
 end;
 
@@ -773,6 +778,14 @@ begin
   Reports('places', '');
   Has('10,014 x Leaking.TFoo');
   Has('LANEMM=leaks,stacks also shows where they were allocated.');
+end;
+
+// The leaks are from before debug mode, which the program entered itself.
+procedure TLeaksTests.WithDebugModeTheReportAdvisesNoStacks;
+begin
+  Reports('before-debug', '');
+  Has('Leaking.TFoo');
+  HasNot('also shows where');
 end;
 
 procedure TLeaksTests.WhatNothingRetainsComesFirst;

@@ -341,6 +341,12 @@ begin
     TFoo.Create; // planted: known
 end;
 
+procedure LeakBeforeDebug;
+begin
+  TFoo.Create;
+  LaneMM_EnterDebugMode;
+end;
+
 // Each object is retained by one of another class.
 procedure LeakOwned;
 const
@@ -432,7 +438,7 @@ type
   end;
 
 const
-  Plans: array[0..27] of TPlan = (
+  Plans: array[0..28] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -444,6 +450,7 @@ const
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
     (Name: 'one-line'; Run: LeakInOneLine), (Name: 'before-stacks'; Run: LeakBeforeStacks),
+    (Name: 'before-debug'; Run: LeakBeforeDebug),
     (Name: 'owned'; Run: LeakOwned),
     (Name: 'grow'; Run: GrowAtPlaces), (Name: 'grow-elsewhere'; Run: GrowElsewhere),
     (Name: 'grow-sizes'; Run: GrowBySize),
