@@ -5,7 +5,7 @@ program Failing;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, Syscall, LaneMM.Types, Promises, CallPlans;
+  LaneMM, cthreads, BaseUnix, Syscall, LaneMM.Types, Promises, UsedBytes, CallPlans;
 
 const
   BlockCount = 600;

@@ -5,7 +5,7 @@ program FailingStress;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, SysUtils, StressWork, CallPlans, Promises;
+  LaneMM, cthreads, SysUtils, StressWork, CallPlans, Promises, UsedBytes;
 
 const
   ThreadCount = 4;

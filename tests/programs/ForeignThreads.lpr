@@ -5,7 +5,7 @@ program ForeignThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, Promises, Exchange, BareThreads;
+  LaneMM, cthreads, Promises, UsedBytes, Exchange, BareThreads;
 
 const
   ThreadCount = 8;

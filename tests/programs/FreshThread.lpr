@@ -4,7 +4,7 @@ program FreshThread;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Promises, BareThreads;
+  LaneMM, cthreads, SysUtils, Promises, UsedBytes, BareThreads;
 
 const
   AddressBits = SizeOf(Pointer) * 8;

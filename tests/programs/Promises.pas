@@ -9,9 +9,6 @@ interface
 procedure Expect(IsKept: Boolean; const Promise: ShortString);
 /// Ends the program: exit code 0 if all promises were kept, otherwise 1.
 procedure Finish;
-/// Expects that no more than Bytes of the heap are in use. Blocks that the thread that purges has in
-/// hand count as used for that moment, so it looks again, for some seconds.
-procedure ExpectUsed(Bytes: NativeUInt);
 /// How many promises were broken so far.
 function BrokenCount: Integer;
 
@@ -44,21 +41,6 @@ begin
   InterlockedIncrement(Broken);
   WriteLn('broken: ', Promise);
   Flush(Output);
-end;
-
-procedure ExpectUsed(Bytes: NativeUInt);
-const
-  MostLooks = 200000;
-var
-  Looks: Integer;
-begin
-  Looks := 0;
-  while (GetFPCHeapStatus.CurrHeapUsed > Bytes) and (Looks < MostLooks) do
-  begin
-    Inc(Looks);
-    ThreadSwitch;
-  end;
-  Expect(Looks < MostLooks, 'all blocks are back');
 end;
 
 function BrokenCount: Integer;
