@@ -228,8 +228,12 @@ begin
     WriteInUse(Format)
   else if not IsSet(KindOptions[Kind]) and (LoadAcquire(Observe.SiteKeys) = 0) then
   begin
+    if Kind < rkProfile then
+      Kind := rkProfile; // its name is that of their setting
     Add(KindNames[Kind]);
-    Fail(' is off: send this word first'#10);
+    Add(' is off: `lanemm do PID ');
+    Add(KindNames[Kind]);
+    Fail('` turns it on'#10);
   end
   else if (Kind = rkProfile) or (Format <> rfSettings) then
     AddFiles(WriteProfiles(Format))

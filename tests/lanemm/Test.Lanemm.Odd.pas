@@ -43,7 +43,10 @@ type
     procedure ATimeLineIsOfOneProcess;
     procedure ASegmentOfAnotherKindIsNoPage;
     procedure AnAnswerCannotControlTheTerminal;
+    procedure AFileOfAnotherUserIsNotCopied;
     procedure AnAnswerWithoutAnEndIsCut;
+    procedure AReportThatIsOffNamesTheCommand;
+    procedure APageGoesToTheStandardOutput;
     procedure AnAnswerThatNamesAPipeIsNotWaitedFor;
     procedure AVersionCannotControlTheTerminal;
     procedure AProcessThatEndsMeanwhileIsNamed;
@@ -386,6 +389,17 @@ begin
   CheckEquals('red?[31m'#10'more'#10, Printed);
 end;
 
+procedure TOddProcessTests.AFileOfAnotherUserIsNotCopied;
+begin
+  if FpGetUid <> 0 then
+    Exit; // its own files are those of its user
+  Shell('echo secret > other.html; chown 65534 other.html');
+  Start(Format('./Hostile "file %sother.html|"', [Built]), '');
+  CallWell(Format('report %d profile --html', [Planted.Id]));
+  CheckEquals(Built + 'other.html'#10, Printed);
+  Shell('rm -f other.html');
+end;
+
 procedure TOddProcessTests.AnAnswerWithoutAnEndIsCut;
 const
   AnswerBytes = 2048;
@@ -393,6 +407,39 @@ begin
   Start('./Hostile endless', '');
   CallWell(Format('do %d status', [Planted.Id]));
   CheckEquals(StringOfChar('x', AnswerBytes), Trim(Printed));
+end;
+
+procedure TOddProcessTests.AReportThatIsOffNamesTheCommand;
+const
+  Kinds: array[0..3] of string = ('profile', 'peak', 'contention', 'growth');
+  Names: array[0..3] of string = ('profile', 'profile', 'contention', 'growth');
+var
+  Index: Integer;
+begin
+  Start('./Planted churn', '');
+  for Index := 0 to High(Kinds) do
+  begin
+    Call(Format('report %d %s', [Planted.Id, Kinds[Index]]));
+    Refused(1, Format('%s is off: `lanemm do %d %0:s` turns it on', [Names[Index], Planted.Id]));
+  end;
+end;
+
+// Also a page on which there is nothing: no site of contention has so many events.
+procedure TOddProcessTests.APageGoesToTheStandardOutput;
+const
+  Settings = 'contention,profile,least=1000000000';
+var
+  Kind: string;
+begin
+  Start('./Planted churn', Format('LANEMM=log=%s', [Built]));
+  CallWell(Format('do %d %s', [Planted.Id, Settings]));
+  for Kind in ['contention', 'profile', 'inuse', 'leaks'] do
+  begin
+    CallWell(Format('report %d %s --html', [Planted.Id, Kind]));
+    Has('<!doctype html>', LowerCase(Copy(Printed, 1, 20)));
+    Has('</html>'#10, Printed);
+  end;
+  Shell('rm -f Planted_MemoryManager_*');
 end;
 
 procedure TOddProcessTests.AnAnswerThatNamesAPipeIsNotWaitedFor;

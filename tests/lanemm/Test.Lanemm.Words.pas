@@ -72,6 +72,7 @@ type
     procedure HelpNamesCommandsAndTheVersion;
     procedure EachCommandHasItsOwnHelp;
     procedure AnUnknownCommandIsRefused;
+    procedure AReportIsFoundByItsNameAlone;
     procedure AnUnknownOptionIsRefused;
     procedure AMissingArgumentIsNamed;
     procedure WrongNumbersAreRefused;
@@ -435,7 +436,7 @@ begin
     + 'mv $(ls Profiled_*heap*.pb.gz) profile$times.pb.gz; done');
   Same(0, ExitStatus, 'profiles were written');
   CallWell('diff profile1.pb.gz profile2.pb.gz --value=alloc_space');
-  Has('LOADDATA', UpperCase(Printed));
+  Has('LOADDATA Profiled.lpr:', Printed);
   Has('+', Printed);
   Call('diff profile1.pb.gz profile2.pb.gz --value=nothing');
   Refused(2, 'inuse_space');
@@ -603,7 +604,22 @@ end;
 procedure TRefusalTests.AnUnknownCommandIsRefused;
 begin
   Call('tops 1');
-  Refused(2, 'there is no command `tops`');
+  Refused(2, 'there is no command `tops`; `lanemm help` lists them');
+end;
+
+procedure TRefusalTests.AReportIsFoundByItsNameAlone;
+const
+  Calls: array[0..2] of string = ('leaks 1', 'core FILE --leaks', 'state 1 --leaks');
+var
+  Words: string;
+begin
+  for Words in Calls do
+  begin
+    Call(Words);
+    Refused(2, '`lanemm report PID leaks` reports that');
+  end;
+  Call('growth 1');
+  Refused(2, '`lanemm report PID growth` reports that');
 end;
 
 procedure TRefusalTests.AnUnknownOptionIsRefused;

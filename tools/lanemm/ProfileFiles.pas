@@ -14,13 +14,16 @@ type
   TAmount = record
     Blocks, Bytes: Int64;  //< Blocks 0: the file does not tell
   end;
-  /// What names are: stacks, outermost frame first, with semicolons between; what blocks hold, of
-  /// those in use or of leaks; or size classes.
+  /// What names are: stacks, outermost frame first, with semicolons between, each with its line
+  /// behind a tab if the file has lines; what blocks hold, of those in use or of leaks; or size
+  /// classes.
   TNameKind = (nkStacks, nkContents, nkLeaks, nkSizes);
   /// Amounts by name.
   TAmounts = class(TDictionary<string, TAmount>)
   public
     Kind: TNameKind;
+    /// Returns whether a name has a line.
+    function HasLines: Boolean;
   end;
 
 const
@@ -31,6 +34,8 @@ const
 /// a profile, folded stacks, or a profile for pprof. Value names the column of a profile; empty:
 /// the one that it names itself. Raises ETool for any other file. The caller frees the result.
 function ReadAmounts(const FileName, Value: string): TAmounts;
+/// Returns the same with the lines of a routine as one; frees Amounts.
+function WithoutLines(Amounts: TAmounts): TAmounts;
 
 implementation
 
@@ -46,6 +51,43 @@ begin
   Inc(Amount.Blocks, Blocks);
   Inc(Amount.Bytes, Bytes);
   Amounts.AddOrSetValue(Name, Amount);
+end;
+
+const
+  LineMark = #9;
+
+function TAmounts.HasLines: Boolean;
+var
+  Name: string;
+begin
+  for Name in Keys do
+    if Pos(LineMark, Name) > 0 then
+      Exit(True);
+  Result := False;
+end;
+
+function WithoutLines(Amounts: TAmounts): TAmounts;
+var
+  Name, Frame, Plain: string;
+begin
+  Result := TAmounts.Create;
+  Result.Kind := Amounts.Kind;
+  for Name in Amounts.Keys do
+  begin
+    Plain := '';
+    for Frame in Name.Split([';']) do
+      Plain := Plain + ';' + Frame.Split([LineMark])[0];
+    Add(Result, Plain.Substring(1), Amounts[Name].Blocks, Amounts[Name].Bytes);
+  end;
+  Amounts.Free;
+end;
+
+// Returns the name of a frame; Line 0: unknown.
+function FrameName(const Routine, FileName: string; Line: Int64): string;
+begin
+  Result := Routine;
+  if Line > 0 then
+    Result := Format('%s%s%s:%d', [Routine, LineMark, FileName, Line]);
 end;
 
 // ---------------------------------------------------------------------------- JSON
@@ -90,7 +132,7 @@ end;
 procedure AddSites(Amounts: TAmounts; Profile: TJSONObject; Column: Integer);
 var
   BlocksColumn, Index, Frame: Integer;
-  Site: TJSONObject;
+  Site, Item: TJSONObject;
   Name: string;
   Blocks: Int64;
 begin
@@ -101,8 +143,11 @@ begin
     Site := Profile.Arrays['sites'].Objects[Index];
     Name := '';
     for Frame := 0 to Site.Arrays['stack'].Count - 1 do
+    begin
+      Item := Profile.Arrays['frames'].Objects[Site.Arrays['stack'].Integers[Frame]];
       Name := Name + ';'
-        + Profile.Arrays['frames'].Objects[Site.Arrays['stack'].Integers[Frame]].Strings['name'];
+        + FrameName(Item.Strings['name'], Item.Get('file', ''), Item.Get('line', 0));
+    end;
     Blocks := 0;
     if (BlocksColumn >= 0) and (BlocksColumn <> Column) then
       Blocks := Site.Arrays['values'].Int64s[BlocksColumn];
@@ -229,6 +274,11 @@ type
     Size, Place: NativeInt;
   end;
   TNumbers = TArray<Int64>;
+  // A routine or a line of one: indexes of texts, or an identifier and the line.
+  TPair = record
+    First, Second: Int64;
+  end;
+  TPairs = TArray<TPair>;
 
   // The parts of a profile that are read; numbers are indexes of texts or identifiers.
   TPprof = class
@@ -236,8 +286,8 @@ type
     Texts: TStringList;
     ValueNames: TNumbers;
     DefaultValue: Int64;
-    Functions: TDictionary<Int64, Int64>;   // name of a function
-    Locations: TDictionary<Int64, TNumbers>; // functions of a location, innermost first
+    Functions: TDictionary<Int64, TPair>;   // name and file of a function
+    Locations: TDictionary<Int64, TPairs>;  // functions and lines of a location, innermost first
     constructor Create;
     destructor Destroy; override;
     procedure ReadAll(const All: TMessage);
@@ -316,8 +366,8 @@ constructor TPprof.Create;
 begin
   inherited Create;
   Texts := TStringList.Create;
-  Functions := TDictionary<Int64, Int64>.Create;
-  Locations := TDictionary<Int64, TNumbers>.Create;
+  Functions := TDictionary<Int64, TPair>.Create;
+  Locations := TDictionary<Int64, TPairs>.Create;
 end;
 
 destructor TPprof.Destroy;
@@ -333,16 +383,18 @@ var
   Field: Integer;
   Value: UInt64;
   Inner: TMessage;
-  Id, Name: Int64;
+  Id: Int64;
+  Names: TPair;
 begin
   Id := 0;
-  Name := 0;
+  Names := Default(TPair);
   while ReadField(Part, Field, Value, Inner) do
     case Field of
       1: Id := Value;
-      2: Name := Value;
+      2: Names.First := Value;
+      4: Names.Second := Value;
     end;
-  Functions.AddOrSetValue(Id, Name);
+  Functions.AddOrSetValue(Id, Names);
 end;
 
 procedure TPprof.ReadLocation(Part: TMessage);
@@ -351,7 +403,8 @@ var
   Value, LineValue: UInt64;
   Inner, Rest: TMessage;
   Id: Int64;
-  Lines: TNumbers;
+  Line: TPair;
+  Lines: TPairs;
 begin
   Id := 0;
   Lines := nil;
@@ -359,9 +412,15 @@ begin
     case Field of
       1: Id := Value;
       4:
-        while ReadField(Inner, LineField, LineValue, Rest) do
-          if LineField = 1 then
-            Insert(Int64(LineValue), Lines, Length(Lines));
+        begin
+          Line := Default(TPair);
+          while ReadField(Inner, LineField, LineValue, Rest) do
+            case LineField of
+              1: Line.First := LineValue;
+              2: Line.Second := LineValue;
+            end;
+          Insert(Line, Lines, Length(Lines));
+        end;
     end;
   Locations.AddOrSetValue(Id, Lines);
 end;
@@ -425,15 +484,16 @@ end;
 
 function TPprof.NameOfLocation(Id: Int64): string;
 var
-  Lines: TNumbers;
-  Name: Int64;
+  Lines: TPairs;
+  Names: TPair;
   Index: Integer;
 begin
   Result := '';
   if Locations.TryGetValue(Id, Lines) then
     for Index := High(Lines) downto 0 do
-      if Functions.TryGetValue(Lines[Index], Name) then
-        Result := Result + ';' + Texts[Name];
+      if Functions.TryGetValue(Lines[Index].First, Names) then
+        Result := Result + ';'
+          + FrameName(Texts[Names.First], Texts[Names.Second], Lines[Index].Second);
   if Result = '' then
     Result := ';?';
 end;

@@ -40,7 +40,8 @@ const
       + 'profile     the files of the sampler'#10
       + 'contention  taken locks and frees by other threads; `lanemm do PID contention`'#10
       + 'growth      blocks that grow; `lanemm do PID growth`'#10
-      + 'Prints the report; of another format the names of the files:'#10
+      + 'Prints the report. Of a format the file goes to the standard output, or on a'#10
+      + 'terminal its name: `report PID profile --html > page.html`'#10
       + '--json --html --pprof --folded --speedscope (inuse and leaks: --json --html)'#10
       + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
       + '            reads them, the process takes no part; PID may be a core file. Exact of a'#10
@@ -55,7 +56,7 @@ const
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, BaseUnix, LaneMM.StatusPage, Targets, ToolMailbox, ToolLeaks;
+  SysUtils, StrUtils, Classes, BaseUnix, TermIO, LaneMM.StatusPage, Targets, ToolMailbox, ToolLeaks;
 
 const
   DoPatienceMs = 10000;
@@ -72,14 +73,16 @@ begin
 end;
 
 // Raises ETool, with the answer, unless the process did what it was asked for.
-procedure CheckOutcome(Mailbox: TMailbox);
+procedure CheckOutcome(Mailbox: TMailbox; const Pid: string);
 begin
   case Mailbox.Outcome of
     poDone: ;
     poWrongWords: raise ETool.Create(ecUsage, Trim(Mailbox.PrintableAnswer));
     poClosed: raise ETool.Create(ecNotPermitted, 'the process takes no requests: `attach=0`');
   else
-    raise ETool.Create(ecFailed, Trim(Mailbox.PrintableAnswer));
+    // The process does not know by which number it was asked.
+    raise ETool.Create(ecFailed, StringReplace(Trim(Mailbox.PrintableAnswer), ' do PID ',
+      ' do ' + Pid + ' ', []));
   end;
 end;
 
@@ -90,7 +93,7 @@ begin
   Mailbox := TMailbox.Create(Arguments.ProcessId);
   try
     Mailbox.Ask(WordsFrom(Arguments, 1), Arguments.Milliseconds('timeout', DoPatienceMs));
-    CheckOutcome(Mailbox);
+    CheckOutcome(Mailbox, Arguments.Words[0]);
     Write(Mailbox.PrintableAnswer);
   finally
     Mailbox.Free;
@@ -156,6 +159,48 @@ begin
     PrintLast(Log, LogCount);
 end;
 
+// Returns whether the user of the process owns the file: an answer may name any.
+function IsOwnFile(Handle: THandle; const Pid: string): Boolean;
+var
+  Status, Owner: TStat;
+begin
+  Result := (FpFStat(Handle, Status) = 0) and (fpStat('/proc/' + Pid, Owner) = 0)
+    and (Status.st_uid = Owner.st_uid);
+end;
+
+// Copies the only file that the answer names, but for logs, to the standard output; returns False if
+// that is a terminal, or there is no such file of the process.
+function CopyFile(const Answer, Pid: string): Boolean;
+var
+  Line, Path: string;
+  Source, Target: THandleStream;
+begin
+  Path := '';
+  for Line in Answer.Split([#10], TStringSplitOptions.ExcludeEmpty) do
+    if Line.StartsWith(FilePrefix) and not Line.EndsWith('.txt') then
+    begin
+      if Path <> '' then
+        Exit(False);
+      Path := Copy(Line, Length(FilePrefix) + 1, MaxInt);
+    end;
+  Result := (IsATTY(Output) = 0) and IsPlainFile(Path);
+  if not Result then
+    Exit;
+  Source := TFileStream.Create(Path, fmOpenRead or fmShareDenyNone);
+  Target := THandleStream.Create(StdOutputHandle);
+  try
+    Result := IsOwnFile(Source.Handle, Pid);
+    if Result then
+    begin
+      Target.CopyFrom(Source, 0);
+      WriteLn(StdErr, 'lanemm: a copy of ', Printable(Path));
+    end;
+  finally
+    Target.Free;
+    Source.Free;
+  end;
+end;
+
 const
   Formats: array[0..4] of string = ('json', 'html', 'pprof', 'folded', 'speedscope');
 
@@ -184,18 +229,24 @@ begin
       raise ETool.Create(ecUsage, '--%s is for the report `%s` alone', [Option, LeaksKind]);
 end;
 
+function HasFormat(Arguments: TArguments): Boolean;
+var
+  Format: string;
+begin
+  Result := False;
+  for Format in Formats do
+    Result := Result or Arguments.Has(Format);
+end;
+
 // Returns the word that asks for the report in the format of the options.
 function ReportWord(Arguments: TArguments): string;
-const
-  Kinds: array[0..7] of string = (InUseKind, 'peak', 'allocated', 'temporary', 'fragments',
-    'profile', 'contention', 'growth');
 var
   Kind, Format: string;
 begin
   Kind := Arguments.Word(1, 'KIND');
-  if IndexStr(Kind, Kinds) < 0 then
-    raise ETool.Create(ecUsage, 'there is no report `%s`: %s, %s', [Kind, string.Join(', ', Kinds),
-      LeaksKind]);
+  if IndexStr(Kind, ReportKinds) < 0 then
+    raise ETool.Create(ecUsage, 'there is no report `%s`: %s',
+      [Kind, string.Join(', ', ReportKinds)]);
   Result := 'report=' + Kind;
   for Format in Formats do
     if Arguments.Has(Format) then
@@ -215,8 +266,9 @@ begin
   Mailbox := TMailbox.Create(Arguments.ProcessId);
   try
     Mailbox.Ask(ReportWord(Arguments), Arguments.Milliseconds('timeout', ReportPatienceMs));
-    CheckOutcome(Mailbox);
-    PrintReport(Mailbox.Answer);
+    CheckOutcome(Mailbox, Arguments.Words[0]);
+    if not HasFormat(Arguments) or not CopyFile(Mailbox.Answer, Arguments.Words[0]) then
+      PrintReport(Mailbox.Answer);
   finally
     Mailbox.Free;
   end;

@@ -11,6 +11,9 @@ uses
 const
   /// As TCommand.MostWords: any number.
   AnyWords = MaxInt;
+  /// The kinds of `lanemm report`; lanemm makes the last one itself.
+  ReportKinds: array[0..8] of string = ('inuse', 'peak', 'allocated', 'temporary', 'fragments',
+    'profile', 'contention', 'growth', 'leaks');
 
 type
   /// Exit codes of lanemm.
@@ -89,13 +92,22 @@ function RunCommands(const Commands: array of PCommand): TExitCode;
 implementation
 
 uses
-  BaseUnix, Linux, LaneMM.Version;
+  BaseUnix, Linux, StrUtils, LaneMM.Version;
 
 const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
   Foot = #10'`lanemm COMMAND --help` tells more, `lanemm --version` the version. Exit codes:'#10
     + '0 done, 1 failed, 2 wrong arguments, 3 no such process, 4 not on LaneMM,'#10
     + '5 not permitted, 6 another version of LaneMM, 7 a damaged file.';
+
+// Returns what to call instead of a command or an option that does not exist.
+function Instead(const Name, Usual: string): string;
+begin
+  Result := Usual;
+  if IndexStr(Name, ReportKinds) >= 0 then
+    Result := Format('`lanemm report PID %s` reports that, `lanemm report --help` tells more',
+      [Name]);
+end;
 
 // ---------------------------------------------------------------------------- ETool
 
@@ -143,8 +155,8 @@ begin
   for Result in Known do
     if Result.TrimRight([':']) = Name then
       Exit;
-  raise ETool.Create(ecUsage, 'there is no option --%s; `lanemm %s --help` lists them',
-    [Name, ParamStr(1)]);
+  raise ETool.Create(ecUsage, 'there is no option --%s; %s',
+    [Name, Instead(Name, Format('`lanemm %s --help` lists them', [ParamStr(1)]))]);
 end;
 
 // Adds an option without its two hyphens; Index is moved to its value, if that comes after it.
@@ -279,7 +291,8 @@ begin
   for Result in Commands do
     if Result^.Name = Name then
       Exit;
-  raise ETool.Create(ecUsage, 'there is no command `%s`; `lanemm help` lists them', [Name]);
+  raise ETool.Create(ecUsage, 'there is no command `%s`; %s',
+    [Name, Instead(Name, '`lanemm help` lists them')]);
 end;
 
 procedure RunCommand(const Command: TCommand);

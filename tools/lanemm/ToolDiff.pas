@@ -78,21 +78,34 @@ begin
   TArrayHelper<TGrowth>.Sort(Result, TComparer<TGrowth>.Construct(CompareGrowths));
 end;
 
+// Returns the index of the innermost frame to show: the routine that the innermost frame with a line
+// calls, or the last one where none has a line.
+function InnermostOf(const Frames: TStringArray): Integer;
+begin
+  Result := High(Frames);
+  while (Result >= 0) and (Pos(#9, Frames[Result]) = 0) do
+    Dec(Result);
+  if (Result < 0) or (Result = High(Frames)) then
+    Exit(High(Frames));
+  Inc(Result);
+end;
+
 // Returns a stack with its innermost frames first, as many as a line shows.
 function ShownName(const Name: string): string;
 const
   MostFrames = 4;
 var
   Frames: TStringArray;
-  Index: Integer;
+  Index, Innermost: Integer;
 begin
-  if Pos(';', Name) = 0 then
-    Exit(Name);
   Frames := Name.Split([';']);
-  Result := Frames[High(Frames)];
-  for Index := High(Frames) - 1 downto 0 do
+  if Frames = nil then
+    Exit('');
+  Innermost := InnermostOf(Frames);
+  Result := Frames[Innermost];
+  for Index := Innermost - 1 downto 0 do
   begin
-    if Index <= High(Frames) - MostFrames then
+    if Index <= Innermost - MostFrames then
       Exit(Result + ' < ...');
     Result := Result + ' < ' + Frames[Index];
   end;
@@ -112,7 +125,7 @@ begin
   Blocks := Growth.After.Blocks - Growth.Before.Blocks;
   WriteLn(Right(Signed(BytesText(Change(Growth)), Change(Growth)), 12),
     Right(Signed(Grouped(Blocks), Blocks), 12), Right(BytesText(Growth.Before.Bytes), 12),
-    Right(BytesText(Growth.After.Bytes), 12), '  ', ShownName(Printable(Growth.Name)));
+    Right(BytesText(Growth.After.Bytes), 12), '  ', Printable(ShownName(Growth.Name).Replace(#9, ' ')));
 end;
 
 procedure WriteTable(const Growths: TGrowths; Most: Integer);
@@ -164,6 +177,13 @@ begin
     if Before.Kind <> After.Kind then
       raise ETool.Create(ecUsage, 'the files cannot be compared: %s has %s, %s has %s',
         [Arguments.Words[0], KindNames[Before.Kind], Arguments.Words[1], KindNames[After.Kind]]);
+    // Folded stacks have no lines, nor has a program without line information.
+    if Arguments.Has('folded') or (Before.HasLines <> After.HasLines)
+      and (Before.Count > 0) and (After.Count > 0) then
+    begin
+      Before := WithoutLines(Before);
+      After := WithoutLines(After);
+    end;
     Growths := Compare(Before, After);
   finally
     After.Free;
