@@ -117,8 +117,8 @@ var
 begin
   StatusRead(Found);
   AddBytes('used ', Found.UsedBytes);
-  AddBytes(', committed ', Found.CommittedBytes);
-  AddBytes(', cached ', Found.CachedBytes);
+  AddBytes(' in blocks, committed ', Found.CommittedBytes);
+  AddBytes(' from the system, of these cached ', Found.CachedBytes);
   AddBytes(', peak ', Found.PeakBytes);
   Add(LineEnd);
 end;

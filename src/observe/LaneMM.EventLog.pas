@@ -496,8 +496,9 @@ var
   Index: NativeInt;
 begin
   if Log.Contention.Length > 0 then
-    TextAdd(Text, '  None of these is a wait. For fewer events, free blocks in the thread that'
-      + ' allocates them, or hand over fewer and larger ones.'#10);
+    TextAdd(Text, '  None of these is a wait; a remote free is that of a block of another thread.'
+      + ' For fewer events, free blocks in the thread that allocates them, or hand over fewer and'
+      + ' larger ones.'#10);
   for Index := 0 to NativeInt(Log.Contention.Length) - 1 do
     if (Log.Contention.Lines[Index]^.Site^.Kind = siRemoteFree)
       and (Log.Contention.Lines[Index]^.Origin = 0) and not IsSet(opStacks) then

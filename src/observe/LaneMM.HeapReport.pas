@@ -71,7 +71,7 @@ const
     (Count: pvTemporaryCount; Bytes: pvTemporaryBytes; Samples: pvAllocatedSamples;
       Title: 'Temporary'),
     (Count: pvInUseCount; Bytes: pvFragments; Samples: pvInUseSamples;
-      Title: 'Free in partly used spans, kept by blocks in use'));
+      Title: 'Free in spans (runs of pages with blocks of one size), kept by blocks in use'));
 
 // ---------------------------------------------------------------------------- lists
 

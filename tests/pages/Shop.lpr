@@ -21,7 +21,7 @@ var
   Number: Integer;
 begin
   for Number := First to Last do
-    if Store.Handle(Number) = 0 then
+    if Store.Handle(Number) = 0 then // planted: serve
       Halt(1);
 end;
 

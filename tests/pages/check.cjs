@@ -101,7 +101,9 @@ async function pressUntil(page,key,wanted,most=60){
 }
 // The text of a column in the row whose name is given; undefined when there is none.
 const cell=(page,name,column)=>page.$$eval("tbody tr",(rows,name,column)=>{
-  const row=rows.find(row=>row.querySelector(".text").textContent.trim()==name);
+  const nameOf=row=>[...row.querySelector(".text").children].map(part=>
+    part.classList.contains("place")?"":part.textContent).join("").trim();
+  const row=rows.find(row=>nameOf(row)==name);
   return row&&(row.cells[column].querySelector("span span, span")||row.cells[column]).firstChild
     .textContent;
 },name,column);
@@ -117,6 +119,12 @@ async function looks(file,picture){
         await choose(page,tab);
         const over=await page.evaluate(()=>document.documentElement.scrollWidth-innerWidth);
         check(`${page.label} ${tab}: no horizontal overflow`,over<=0,over);
+        const cut=await page.$$eval("[role=tab]",tabs=>tabs.filter(tab=>tab.scrollWidth>
+          tab.clientWidth||[...tab.children].some(part=>part.offsetWidth>tab.clientWidth)).length);
+        check(`${page.label} ${tab}: no number leaves its card`,cut==0,cut);
+        const rows=await page.$$eval("[role=tab]",tabs=>
+          new Set(tabs.map(tab=>tab.offsetTop)).size);
+        check(`${page.label} ${tab}: tabs in one line`,width<1280||rows==1,rows);
         const violations=await page.evaluate(async()=>(await axe.run()).violations.map(one=>
           `${one.id}: ${one.nodes.length} times, ${one.nodes[0].html.slice(0,120)}`));
         check(`${page.label} ${tab}: accessible`,violations.length==0,violations);
@@ -184,6 +192,21 @@ async function profile(){
         await cell(page,name,0));
     }
   }
+  await choose(page,"inuse");
+  same("the routine with most comes first",product,
+    await page.$eval("tbody tr .open",name=>name.textContent));
+  same("its lines beside it",lineOf("Catalogue.pas","text"),
+    Number((await text(page,"tbody tr .place")).match(/Catalogue\.pas:(\d+)/)[1]));
+  same("the line with most comes first","Catalogue.pas:"+lineOf("Catalogue.pas","text"),
+    await text(page,".advice b"));
+  check("at most ten lines",await page.$$eval(".advice li",all=>all.length)<=10);
+  check("a line that still grows",/Sessions\.pas:\d+[^S]*SESSIONS[^;]*; still growing: /.test(
+    await text(page,".advice")),await text(page,".advice"));
+  const bars=await page.$$eval(".picture div",all=>all.map(bar=>bar.textContent));
+  check("a bar has its line",bars.includes("SHOP.SERVE Shop.lpr:"+lineOf("Shop.lpr","serve")),bars);
+  check("a narrow bar has its routine, no unit",bars.includes("TCART.PUT")||bars.includes("PUT"),bars);
+  check("one number in use: the tab's",!/In use/.test(await text(page,"#head"))
+    &&/All blocks in use, as large as they are, have [\d.]+ MB/.test(await text(page,"#panel")));
   const heap=JSON.parse(await text(page,"#data")).profiles.find(({kind})=>kind=="heap");
   const place=heap.columns.findIndex(({name})=>name=="fragment_space");
   const kept=heap.sites.reduce((sum,site)=>sum+site.values[place],0);
@@ -199,7 +222,7 @@ async function profile(){
     }));
   check("no library frames",!/CLASSES\.|CONTNRS\./.test(await text(page,"#panel")));
   await page.click("tbody tr .open");
-  check("a row opens by line",/^Shop\.lpr:\d+$/.test(
+  check("a row opens by line",/^Catalogue\.pas:\d+$/.test(
     await page.$eval("tr.inner .text",cell=>cell.textContent)));
   await page.$$eval("label",all=>
     all.find(label=>label.textContent.includes("library")).querySelector("input").click());
@@ -273,7 +296,7 @@ async function example(file){
   await choose(page,"time");
   const highest=heap.line.inuse_space.indexOf(Math.max(...heap.line.inuse_space));
   const told=point=>`${amountOf(heap.line.inuse_space[point])} in use, `+
-    `${amountOf(heap.line.committed[point])} committed`;
+    `${amountOf(heap.line.committed[point])} held from the system`;
   check("time line: begins at its highest point",
     (await text(page,"output")).endsWith(told(highest)),await text(page,"output"));
   same("time line: by routine at that point",amountOf(heap.line.inuse_space[highest]),

@@ -41,7 +41,7 @@ begin
   Line('used', Numbers.Used, Format('%s blocks', [Grouped(Numbers.Blocks)]));
   Line('spans', Numbers.Spans, Format('that hold them: %s are in blocks in use',
     [Percent(Numbers.Used, Numbers.Spans)]));
-  Line('committed', Numbers.Committed, 'memory in use or cached');
+  Line('committed', Numbers.Committed, 'memory held from the system, in use or cached');
   Line('peak', Numbers.Peak, 'highest so far');
   Line('cached', Numbers.Cached, 'of committed: free, not yet given back');
   Line('returned', Numbers.Returned, 'free, given back to the system');
@@ -64,6 +64,8 @@ procedure WriteClasses(const Numbers: THeapNumbers);
 var
   Each: TClassNumbers;
 begin
+  WriteLn('A span is a run of pages with blocks of one size; slack is what it has beside those in'
+    + ' use.');
   WriteLn('    size      blocks       used      slack    spans     full   partly  empty owners');
   for Each in Numbers.Classes do
     if Each.Spans > 0 then

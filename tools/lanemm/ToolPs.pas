@@ -18,7 +18,8 @@ const
     Name: 'ps';
     Usage: '';
     Help: 'Lists the processes that run on LaneMM';
-    Details: 'A process whose memory you may not read is asked to write its totals to its status'#10
+    Details: 'Used are the blocks in use, committed is the memory held from the system for them.'#10
+      + 'A process whose memory you may not read is asked to write its totals to its status'#10
       + 'page: a star stands behind them, and their age if it does not answer.'#10;
     Options: '';
     MostWords: 0;

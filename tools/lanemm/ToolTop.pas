@@ -26,7 +26,8 @@ const
       + 'Keys: c size classes, t threads; sorted by u used, b blocks, f slack, g growth, s size;'#10
       + 'r growth from now on, space stands still, q ends.'#10
       + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
-      + 'Growth is the change of used bytes since lanemm began to look.'#10;
+      + 'Growth is the change of used bytes since lanemm began to look. A span is a run of'#10
+      + 'pages with blocks of one size; slack is what it has beside the blocks in use.'#10;
     Options: 'every: once lines: sort: threads copy:';
     MostWords: 1;
     Run: RunTop);
@@ -248,10 +249,10 @@ procedure TTop.AddHead(Lines: TStrings; Columns: Integer);
 begin
   Lines.Add(Format('%s   %s', [DescribeTarget(Opened), FormatDateTime('hh:nn:ss', Now)]));
   Lines.Add('[' + BarOf(Current, Columns - 2) + ']');
-  Lines.Add(Format('# used %s   - slack %s   c cached %s   of peak %s', [BytesText(Current.Used),
+  Lines.Add(Format('# used %s   - slack beside it %s   c cached %s   of peak %s', [BytesText(Current.Used),
     BytesText(Max(0, Int64(Current.Committed) - Int64(Current.Cached) - Int64(Current.Used))),
     BytesText(Current.Cached), BytesText(Current.Peak)]));
-  Lines.Add(Format('committed %s   returned %s   %s blocks   %d heaps',
+  Lines.Add(Format('committed %s, held from the system   returned %s   %s blocks   %d heaps',
     [BytesText(Current.Committed), BytesText(Current.Returned), Grouped(Current.Blocks),
     Length(Current.Threads)]));
   Lines.Add(Format('used %s   committed %s   resizes %s/s   since the start of this view %s',

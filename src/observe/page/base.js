@@ -26,6 +26,9 @@ function amount(number,unit){
   return sign+Math.round(size).toLocaleString("en")+(unit=="bytes"?" B":"");
 }
 const change=(number,unit)=>(number>0?"+":"")+amount(number,unit);
+// A count as a tab shows it.
+const short=number=>Math.abs(number)<1e6?amount(number)
+  :(number/1e6).toLocaleString("en",{maximumFractionDigits:1}).replace("-","\u2212")+" M";
 const share=(part,whole)=>whole?(100*part/whole).toFixed(1)+" %":"";
 const count=(number,noun)=>amount(number)+" "+noun+(number==1?"":"s");
 
@@ -135,6 +138,11 @@ function foundIn(node,words){
   if(isFound(node,words))return node.total;
   return node.below.reduce((sum,inner)=>sum+foundIn(inner,words),0);
 }
+// The names of a routine or class, longest first: with what comes before it, and its own alone.
+function namesOf(name){
+  const parts=name.replace(/[<(].*/,"").split(/\.|::/);
+  return [name,...parts.slice(1).map((part,i)=>parts.slice(i+1).join("."))];
+}
 const hashOf=text=>[...text].reduce((sum,sign)=>(sum*31+sign.charCodeAt(0))%9973,7);
 // Routines of one unit have hues near each other.
 const hueOf=name=>(hashOf(name.split(/[.:(]/)[0])*137+hashOf(name)%70)%360;
@@ -205,6 +213,7 @@ class Picture{
   constructor(options){
     Object.assign(this,options);
     this.words="";this.layout="icicle";this.boxes=[];
+    this.pen=document.createElement("canvas").getContext("2d");
     this.box=make("div",{class:"picture",role:"tree","aria-label":this.label,
       keydown:event=>this.keyDown(event),click:event=>this.clicked(event),
       dblclick:event=>this.zoomTo(this.nodeAt(event.target)),
@@ -229,6 +238,11 @@ class Picture{
     fill(this.line,make("b",{},node.name)," ",make("span",{class:"quiet"},node.place),
       make("br"),this.describe(node));
   }
+  // What of a node's text fits into a box; the routine comes before its unit.
+  fit(node,width){
+    const texts=[node.name+" "+node.place,...namesOf(node.name)];
+    return texts.find(text=>this.pen.measureText(text).width<=width)||texts[texts.length-1];
+  }
   place(){
     const width=this.box.clientWidth||this.box.parentNode.clientWidth;
     const row=parseFloat(getComputedStyle(document.documentElement).fontSize)*1.5;
@@ -240,6 +254,8 @@ class Picture{
   }
   draw(){
     this.place();
+    const {fontSize,fontFamily}=getComputedStyle(document.body);
+    this.pen.font=`${.86*parseFloat(fontSize)}px ${fontFamily}`;
     const hasFocus=this.box.contains(document.activeElement);
     if(!this.boxes.some(box=>box.node==this.current))this.current=this.top;
     fill(this.box,...this.boxes.map(box=>this.element(box)));
@@ -259,7 +275,8 @@ class Picture{
     const names=[paint.class,box.isAbove&&"above",box.isTile&&"tile",box.width<12&&"thin",
       isFound(node,this.words)&&"found",node==this.current&&node!=this.root&&"picked"];
     element.className=names.filter(Boolean).join(" ");
-    if(box.width>28&&box.height>14)element.textContent=paint.text||node.name;
+    if(box.width>28&&box.height>14)
+      element.textContent=paint.text||this.fit(node,box.width-12);
     element.box=box;box.element=element;
     return element;
   }
@@ -355,7 +372,8 @@ class Table{
   line(row,depth){
     return make("tr",{class:depth?"inner":undefined},...this.columns.map(column=>
       make("td",{class:classOf(column),style:column.isText&&depth?`--depth:${depth}`:undefined},
-        ...(column.isText?this.name(row,column):[column.show(row)]))));
+        ...(column.isText?[...this.name(row,column),row.at
+          &&make("span",{class:"place quiet"}," ",row.at)]:[column.show(row)]))));
   }
   // The button that opens a row, and its name: one button where nothing is picked.
   name(row,column){

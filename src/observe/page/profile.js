@@ -2,24 +2,28 @@
 
 // What is shown by call stack: columns of a profile.
 const views=[
-  {id:"inuse",label:"In use",kind:"heap",bytes:"inuse_space",count:"inuse_objects"},
+  {id:"inuse",label:"In use",kind:"heap",bytes:"inuse_space",count:"inuse_objects",
+    about:()=>tellInUse()},
   {id:"peak",label:"Peak",kind:"heap",bytes:"peak_space",count:"peak_objects"},
   {id:"allocated",label:"Allocated",kind:"heap",bytes:"alloc_space",count:"alloc_objects"},
   {id:"temporary",label:"Temporary",kind:"heap",bytes:"temporary_space",
     count:"temporary_objects"},
   {id:"leaks",label:"Leaks",kind:"heap",bytes:"leak_space",count:"leak_objects",
     tell:(...rest)=>tellLeaks(leaksOf(state.after),rest)},
-  {id:"slack",label:"Slack",kind:"heap",bytes:"slack_space"},
-  {id:"fragments",label:"Fragments",kind:"heap",bytes:"fragment_space"},
+  {id:"slack",label:"Slack",kind:"heap",bytes:"slack_space",
+    about:()=>quiet("Slack is what blocks hold beyond the requested bytes: each has the next size "+
+      "that LaneMM has blocks of.")},
+  {id:"fragments",label:"Fragments",kind:"heap",bytes:"fragment_space",
+    about:()=>quiet("Blocks of one size lie together in spans, runs of pages. Fragments are the "+
+      "free memory of spans in which a few blocks are left: by the lines that allocated those.")},
   {id:"growth",label:"Copied",kind:"growth",bytes:"copied_space",count:"reallocs",
     about:()=>adviceAll()},
   {id:"frees",label:"Remote frees",kind:"contention",count:"remote_frees",
-    about:()=>make("p",{class:"quiet"},"Frees of another thread's blocks, by the line that frees. "+
-      "No thread waits. For fewer, free blocks in the thread that allocates them, or hand over "+
-      "fewer and larger ones.")},
+    about:()=>quiet("Frees of another thread's blocks, by the line that frees. No thread waits. For "+
+      "fewer, free blocks in the thread that allocates them, or hand over fewer and larger ones.")},
   {id:"locks",label:"Taken locks",kind:"contention",count:"taken_locks",
-    about:()=>make("p",{class:"quiet"},"A thread found a lock of the memory manager taken and went "+
-      "another way. No thread waits.")}];
+    about:()=>quiet("A thread found a lock of the memory manager taken and went another way. No "+
+      "thread waits.")}];
 const timeView={id:"time",label:"Time line",kind:"heap",bytes:"line"};
 
 const state={measure:"bytes",layout:"icicle",isInverted:false,hasLibraries:false,words:"",point:0,
@@ -27,6 +31,7 @@ const state={measure:"bytes",layout:"icicle",isInverted:false,hasLibraries:false
 
 // ---- Data
 
+const quiet=text=>make("p",{class:"quiet"},text);
 const profileOf=(report,kind)=>report&&report.profiles.find(profile=>profile.kind==kind);
 const indexOf=(profile,name)=>profile.columns.findIndex(column=>column.name==name);
 
@@ -49,6 +54,14 @@ function seriesOf(report,view,measure){
   return {profile,value,total:profile.sites.reduce((sum,site)=>sum+value(site),0)};
 }
 const totalOf=(report,view,measure)=>(seriesOf(report,view,measure)||{total:0}).total;
+// What is in use, of all blocks, beside the requested bytes of the samples.
+function tellInUse(){
+  const {used,committed}=state.after.head;
+  if(used&&committed&&!state.before)
+    return quiet("Requested bytes, estimated from the samples. All blocks in use, as large as they "+
+      `are, have ${amount(used,"bytes")}; the heap holds ${amount(committed,"bytes")} of memory from `+
+      "the system.");
+}
 // What leaked, of all blocks: known at the end of a program that looked for leaks.
 const leaksOf=report=>(profileOf(report,"heap")||{}).leaks;
 const leakAmount=leaks=>leaks.objects==0?"nothing"
@@ -74,6 +87,41 @@ function adviceAll(){
     return make("ol",{class:"advice"},...worst.map(line=>make("li",{},make("b",{},line.place),
       ` grew ${line.grew} ${count(line.times,"time")}, ${amount(line.copied,"bytes")} copied: `,
       make("b",{},line.advice))));
+}
+// The lines that allocate most, with what is known of each, and how to have less.
+function linesOf(view,total){
+  const most=10,lines=new Map();
+  eachSite(view,state.measure,(frames,before,after,site)=>{
+    const frame=frames[frames.length-1],place=placeOf(frame)||frame.name;
+    if(!lines.has(place))lines.set(place,{place,name:frame.line?frame.name:"",value:0,sites:[]});
+    lines.get(place).value+=after-before;lines.get(place).sites.push(site);
+  });
+  const first=[...lines.values()].filter(line=>line.value>0).sort((a,b)=>b.value-a.value);
+  if(!first.length||view.kind=="growth")return null;
+  return make("div",{},make("h2",{},state.before?"Lines that grew most":"Lines with most"),
+    make("ol",{class:"advice"},...first.slice(0,most).map(line=>make("li",{},
+      make("b",{},line.place),state.before?" "+change(line.value,state.measure)
+        :` ${amount(line.value,state.measure)}, ${share(line.value,total)}`,
+      make("small",{},[line.name,...hintsOf(line,view)].filter(Boolean).join("; "))))));
+}
+// What to do about a line: it grows to the end, leaks, frees at once, or moves its blocks.
+function hintsOf({sites,place},view){
+  const heap=profileOf(state.after,"heap"),hints=[],isHeld=["inuse","peak"].includes(view.id);
+  if(view.kind!="heap"||state.before)return hints;
+  const sum=name=>sites.reduce((sum,site)=>sum+(site.values[indexOf(heap,name)]||0),0);
+  const at=point=>sites.reduce((sum,site)=>sum+bytesAt(heap,site,point),0);
+  const points=heap.line?heap.line.ms.length:0,grown=points>7?at(points-1)-at(points>>1):0;
+  if(isHeld&&sum("leak_space"))
+    hints.push(amount(sum("leak_space"),"bytes")+" of it was never freed: see Leaks");
+  else if(isHeld&&points>7&&grown>at(points-1)/4)
+    hints.push(`still growing: ${amount(grown,"bytes")} of it came in the second half of the run`);
+  const mean=sum("life_ms")/sum("freed_objects");
+  if(["allocated","temporary"].includes(view.id)&&mean<10)
+    hints.push(`freed ${mean<1?"at once":`after ${duration(mean)}`}: allocate once, use it again`);
+  const grew=(profileOf(state.after,"growth")||{sites:[]}).sites.find(site=>
+    site.advice&&site.place==place);
+  if(grew&&!isHeld)hints.push(`grew ${grew.grew} step by step: ${grew.advice}`);
+  return hints;
 }
 const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
 
@@ -152,7 +200,9 @@ function rowsOf(view){
   });
   const isUsed=row=>row.before||row.after;
   for(const row of rows.values()){
-    const lines=[...row.lines.values()].filter(isUsed);
+    const lines=[...row.lines.values()].filter(isUsed)
+      .sort((a,b)=>Math.abs(b.total)-Math.abs(a.total));
+    row.at=placesOf(lines.map(line=>line.name).filter(name=>name!="no line"));
     row.place=lines.map(line=>line.name).join(" ");
     if(lines.some(line=>line.name!="no line"))row.inner=lines;
   }
@@ -211,7 +261,7 @@ function showStacks(panel,view){
   const picture=new Picture({label:view.label+", by call stack",zooms:true,
     paint:node=>paint(node,view),describe:node=>describe(node,root.total,view)});
   picture.layout=state.layout;picture.words=state.words;
-  const table=new Table("By routine",columnsOf(root.total),1);
+  const table=new Table("By routine",columnsOf(root.total),0);
   const found=make("span",{class:"quiet",role:"status"});
   const search=words=>{
     state.words=picture.words=words;picture.draw();
@@ -235,9 +285,9 @@ function showStacks(panel,view){
       checkBox("callers below",state.isInverted,value=>redo("isInverted",value)),
       checkBox("library frames",state.hasLibraries,value=>redo("hasLibraries",value)),
       searchField("Search routines",state.words,search),found,picture.out),
-    make("div",{class:"split wide"},
+    make("div",{class:"split stacks"},
       make("div",{},picture.line,picture.box,make("p",{class:"quiet"},
-        "Arrows move, Enter zooms in, Escape out.")),table.box));
+        "Arrows move, Enter zooms in, Escape out.")),table.box,linesOf(view,root.total)));
   picture.show(root);search(state.words);
 }
 
@@ -269,7 +319,7 @@ function svg(tag,attributes,...inside){
   element.append(...inside);
   return element;
 }
-// Draws the areas on each other, the committed bytes above them, and a mark at the chosen point.
+// Draws the areas on each other, the bytes from the system above them, and a mark at the chosen point.
 function drawTime(box,profile,areas){
   const width=box.clientWidth,height=Math.round(Math.min(360,120+width*.16)),line=profile.line;
   const last=line.ms.length-1,span=line.ms[last]-line.ms[0]||1,side=74,foot=24;
@@ -316,14 +366,14 @@ function showTime(panel){
     state.point=point;slider.value=point;
     told.textContent=`After ${seconds(line.ms[point])}: `+
       `${amount(line.inuse_space[point],"bytes")} in use, `+
-      `${amount(line.committed[point],"bytes")} committed`;
+      `${amount(line.committed[point],"bytes")} held from the system`;
     slider.setAttribute("aria-valuetext",told.textContent);
     drawTime(box,profile,areas);showStacks(below,timeView);
   };
   box.addEventListener("pick",event=>choose(event.detail));
   fill(panel,box,make("ul",{class:"legend"},...areas.map(area=>make("li",{},
     make("i",{style:"background:"+colorOf(area)}),area.name)),
-    make("li",{},make("i",{class:"committed"}),"committed")),
+    make("li",{},make("i",{class:"committed"}),"held from the system")),
     make("div",{class:"bar"},slider,told),below);
   new ResizeObserver(()=>drawTime(box,profile,areas)).observe(box);
   choose(line.inuse_space.indexOf(Math.max(...line.inuse_space)));
@@ -375,9 +425,10 @@ function showSizes(panel){
   const rows=sumsOf(profile=>profile.sizes||[],"size");
   for(const row of rows)row.name=amount(row.key,"bytes");
   showSums(panel,"By size of the blocks, up to","Size",rows,[
-    plainColumn("Free in spans",changeOf("free_space"),"bytes")]);
+    plainColumn("Free beside them",changeOf("free_space"),"bytes")],
+    quiet("Blocks of one size lie together; free beside them is room for more of that size."));
 }
-function showSums(panel,caption,title,rows,more=[]){
+function showSums(panel,caption,title,rows,more=[],about=null){
   const sum=name=>rows.reduce((sum,row)=>sum+changeOf(name)(row),0);
   const widest=Math.max(...rows.map(row=>Math.abs(changeOf("inuse_space")(row))),1);
   const isBySize=title=="Size",names={...nameColumn(title),value:row=>row.key};
@@ -391,7 +442,7 @@ function showSums(panel,caption,title,rows,more=[]){
     isBySize?4+more.length:0);
   table.isUp=isBySize;
   const shown=()=>rows.filter(row=>state.words==""||isFound(row,state.words));
-  fill(panel,make("div",{class:"bar"},searchField("Search",state.words,words=>{
+  fill(panel,about,make("div",{class:"bar"},searchField("Search",state.words,words=>{
     state.words=words;table.show(shown());
   })),table.box);
   table.show(shown());
@@ -497,8 +548,6 @@ function showFacts(){
     ["Samples",head.samples&&amount(head.samples)],
     ["Error",head.error&&`\u00b1${(100*head.error).toFixed(1)} %`],
     ["Lost",head.samples_lost?count(head.samples_lost,"sample"):undefined],
-    ["Committed",head.committed&&amount(head.committed,"bytes")],
-    ["In use",head.used&&amount(head.used,"bytes")],
     ["Leaked",leaks&&leakAmount(leaks)]],
     picker,button("Compare with\u2026",()=>picker.click()),
     state.before&&button("Swap",()=>{
@@ -519,7 +568,8 @@ function tabsOf(){
       make("b",{},"leaks,stacks")," all.");
     if(before+after>0)
       tabs.push({id:view.id,label:view.label,show:panel=>showStacks(panel,view),
-        value:state.before?change(after-before,measure):amount(after,measure)});
+        value:(state.before&&after>before?"+":"")
+          +(measure=="count"?short:amount)(after-before,measure)});
     else if(told)
       tabs.push({id:view.id,label:view.label,value:"not sampled",show:panel=>fill(panel,told)});
   }
@@ -533,7 +583,7 @@ function tabsOf(){
     more.push({id:"sizes",label:"Sizes",value:amount(heap.sizes.length),show:showSizes});
   if(heap.life_limits&&!state.before&&livesOf(heap).length)
     more.push({id:"lives",label:"Lifetimes",show:showLives,
-      value:amount(livesOf(heap).reduce((sum,row)=>sum+row.freed,0))});
+      value:short(livesOf(heap).reduce((sum,row)=>sum+row.freed,0))});
   const at=tabs.findIndex(tab=>!["inuse","peak","allocated","temporary","leaks"].includes(tab.id));
   tabs.splice(at<0?tabs.length:at,0,...more);
   return tabs;
