@@ -249,7 +249,8 @@ procedure TTop.AddHead(Lines: TStrings; Columns: Integer);
 begin
   Lines.Add(Format('%s   %s', [DescribeTarget(Opened), FormatDateTime('hh:nn:ss', Now)]));
   Lines.Add('[' + BarOf(Current, Columns - 2) + ']');
-  Lines.Add(Format('# used %s   - slack beside it %s   c cached %s   of peak %s', [BytesText(Current.Used),
+  Lines.Add(Format('# used %s   - slack beside it %s   c cached %s   of peak %s',
+    [BytesText(Current.Used),
     BytesText(Max(0, Int64(Current.Committed) - Int64(Current.Cached) - Int64(Current.Used))),
     BytesText(Current.Cached), BytesText(Current.Peak)]));
   Lines.Add(Format('committed %s, held from the system   returned %s   %s blocks   %d heaps',
