@@ -220,6 +220,10 @@ async function profile(){
       markLibraries(frames);
       return frames.map(frame=>frame.isLibrary).join();
     }));
+  for(const [name,short] of [["SESSIONS.TCART.PUT","PUT"],["main","main"],
+      ["std::map<int, std::less<int> >::operator[](int&&)","operator[]"],
+      ["(anonymous namespace)::load(char const*)","load"],["libc.so.6+0x2724a","libc.so.6+0x2724a"]])
+    same("the shortest name of "+name,short,await page.evaluate(name=>namesOf(name).pop(),name));
   check("no library frames",!/CLASSES\.|CONTNRS\./.test(await text(page,"#panel")));
   await page.click("tbody tr .open");
   check("a row opens by line",/^Catalogue\.pas:\d+$/.test(

@@ -138,9 +138,12 @@ function foundIn(node,words){
   if(isFound(node,words))return node.total;
   return node.below.reduce((sum,inner)=>sum+foundIn(inner,words),0);
 }
-// The names of a routine or class, longest first: with what comes before it, and its own alone.
+// The names of a routine or class, longest first: with what comes before it, and its own alone,
+// without types in brackets. An offset in a module has one.
 function namesOf(name){
-  const parts=name.replace(/[<(].*/,"").split(/\.|::/);
+  let bare=name;
+  for(let last;last!=bare;)[last,bare]=[bare,bare.replace(/<[^<>]*>|\([^()]*\)/g,"")];
+  const parts=/\+0x/.test(name)?[]:bare.split(/\.|::/);
   return [name,...parts.slice(1).map((part,i)=>parts.slice(i+1).join("."))];
 }
 const hashOf=text=>[...text].reduce((sum,sign)=>(sum*31+sign.charCodeAt(0))%9973,7);
