@@ -19,33 +19,20 @@ passed=0
 failed=0
 mkdir -p "$out"
 
-# One set a line.
+# One set a line: those that change the code alone or in pairs, those that cannot disturb each other
+# together; the modes of the language.
 all='-O-
--O1
--O2
--O3
--O4
+-O1 -Ct
+-O2 -Cr -Co
+-O3 -CO -CR
+-O4 -Ci
 -Os
--Ct
--Ci
--Cr
--Co
--CO
--CR
 -CirotR
 -Cg
--fPIC
--Sa
+-fPIC -Xe
+-Sa -Sc -Sh -Sy -Sm -Sg -Sx -Sv
 -Si
--Si-
--Sc
--Sh
--Sy
--Sm
--St
--Sg
--Sx
--Sv
+-Si- -St
 -Mfpc
 -Mobjfpc
 -Mdelphi
@@ -53,42 +40,22 @@ all='-O-
 -Mtp
 -Miso
 -Mextendedpascal
--CPPACKRECORD=1
--CPPACKRECORD=2
--CPPACKENUM=4
--CPPACKSET=1
--CPPACKSET=8
--g
--gl
--gw2
--gw3
--gs
--gt
--gtttt
--gh
--ghl
+-CPPACKRECORD=1 -CPPACKSET=1
+-CPPACKRECORD=2 -CPPACKENUM=4 -CPPACKSET=8
+-g -gh
+-gl -gt
+-ghl -gtttt
 -gc
--Xe
--Xs
--XX
--CX -XX
--Xg
--pg
--Rintel
--Ratt
--a
--CfSSE3
--CfSSE42
--OoFASTMATH
--OoORDERFIELDS
--OoREMOVEEMPTYPROCS
--OoNOSTACKFRAME
--OoSTACKFRAME
--OoLOOPUNROLL
--OoDEADVALUES
--OoNOPEEPHOLE
--OoNOREGVAR
--OoNODFA
+-gw2 -pg
+-gw3 -Xg -XX
+-gs -Xs
+-CX -XX -Rintel
+-Ratt -a
+-CfSSE3 -OoFASTMATH
+-CfSSE42 -OoORDERFIELDS -OoREMOVEEMPTYPROCS -OoDEADVALUES
+-OoNOSTACKFRAME -OoLOOPUNROLL
+-OoSTACKFRAME -OoNOREGVAR
+-OoNOPEEPHOLE -OoNODFA
 -OoUSERBP
 -O4 -Cg -CirotR -Sa -gl -gt
 -O- -CirotR -Sa -ghl -gt -CPPACKRECORD=1 -CPPACKENUM=4'
