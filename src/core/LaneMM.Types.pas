@@ -20,7 +20,7 @@
 // Locks:      Heap (one of each heap) and Shard are never waited for: who finds one taken goes
 //             another way. Runs (one of each heap) likewise; its owner's side costs no atomic
 //             operation, see LaneMM.Large. Of the rooms above: Debug, Sample and Leaks, see
-//             docs/design.md.
+//             docs/protocols.md.
 unit LaneMM.Types;
 
 {$I ../LaneMM.inc}
