@@ -18,21 +18,22 @@ uses
 
 /// Allocates a block of at least Size bytes; Size 0 allocates a block, too.
 function BlockGet(Size: TSize): Pointer;
-/// The same, all usable bytes zero.
+/// Allocates like BlockGet, with all usable bytes zero.
 function BlockGetZero(Size: TSize): Pointer;
 /// Allocates like BlockGet and counts THeap.SampleIn down; Hooks.SampledGet allocates the block
 /// that makes it negative.
 function CountedBlockGet(Size: TSize): Pointer;
 /// Returns the fastest form of CountedBlockGet available here.
 function QuickCountedBlockGet: TSizeCall;
-/// Allocates like BlockGet, but returns nil without memory. Heap is the calling thread's, or nil.
+/// Allocates like BlockGet, but returns nil when there is no memory. Heap is the calling thread's,
+/// or nil.
 function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
 {$ifndef LANEMM_ASM_WINDOWS}
-/// The same for a process with Process.HasFirstKeys.
+/// FastBlockGet for a process with Process.HasFirstKeys.
 function FirstKeyBlockGet(Size: TSize): Pointer;
 {$endif}
 /// BlockGet for a current span without a block, a thread without a heap, or a large size: the slow

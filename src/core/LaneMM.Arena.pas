@@ -29,17 +29,17 @@ const
 /// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease. IsDense:
 /// the caller expects to touch all of it, and as much again soon: it may come from a huge page.
 function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean = False): PSpan;
-/// The same from slices that are not backed yet, with SpareCount more slices at the end that may
-/// stay unused: they are not counted in Process.Backed.
+/// Takes a run like ArenaTake, from slices that are not backed yet, with SpareCount more slices at
+/// the end that may stay unused: they are not counted in Process.Backed.
 function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
 /// Counts the first spare slices of a span as backed, which the caller is about to use. Returns
 /// false, and changes nothing, when the system or the hard limit refuses them.
 function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Takes back ArenaUseSpare: the slices were not used.
+/// Undoes ArenaUseSpare: the slices were not used.
 procedure ArenaUnuseSpare(SliceCount: NativeUInt);
 /// Makes a span a free run. No thread may use its blocks any more.
 procedure ArenaRelease(Span: PSpan);
-/// The same for a span that reads as zeros: its pages were never touched, or moved away.
+/// Makes a span that reads as zeros a free run: its pages were never touched, or moved away.
 procedure ArenaReleaseZero(Span: PSpan);
 /// Makes a run that was not touched since ArenaTake free again.
 procedure ArenaReleaseUnused(Span: PSpan);
@@ -59,7 +59,7 @@ function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 function WantSweep: Boolean;
 /// Returns the slices that count as backed; may be out of date while other threads run.
 function ArenaBackedSlices: NativeUInt;
-/// Returns the slices of warm runs; likewise.
+/// Returns the slices of warm runs; may be out of date while other threads run.
 function ArenaWarmSlices: NativeUInt;
 /// Returns true if a free run or a released span is warm, of any shard.
 function ArenaHasWarm: Boolean;

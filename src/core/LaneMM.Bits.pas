@@ -17,7 +17,7 @@ type
   /// Key of SipHash, random.
   THashKey = array[0..1] of UInt64;
 
-/// Returns SipHash-1-3 of Word: without Key no result tells another one.
+/// Returns SipHash-1-3 of Word: without Key, no result allows a guess at another one.
 function SipHash(const Key: THashKey; Word: UInt64): UInt64;
 /// Returns the smallest multiple of Alignment, a power of two, not below Value; wraps at the top.
 function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
@@ -34,7 +34,7 @@ procedure CacheFetch(P: Pointer); {$ifdef FPC} inline; {$endif}
 function TextLength(Text: PAnsiChar): NativeUInt;
 /// Returns True if a text, which may be longer, begins with Start.
 function TextBegins(Text: PAnsiChar; const Start: ShortString): Boolean;
-/// Returns Sign in lower case; only letters of ASCII have one here.
+/// Returns Sign in lower case if it is an ASCII letter, else Sign.
 function TextLower(Sign: AnsiChar): AnsiChar;
 
 implementation

@@ -17,7 +17,7 @@ uses
 
 /// Frees P; nil is allowed. Returns the block's usable size.
 function BlockFree(P: Pointer): TSize;
-/// The same; Size, the requested size as the caller knows it, is ignored.
+/// Frees P like BlockFree; Size, the requested size as the caller knows it, is ignored.
 function BlockFreeSize(P: Pointer; Size: TSize): TSize;
 
 // The parts, for a block P in use, of a size class, in Span; Heap is the calling thread's.
@@ -31,7 +31,7 @@ function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
 {$ifndef LANEMM_ASM_WINDOWS}
-/// The same for a process with Process.HasFirstKeys.
+/// FastBlockFree for a process with Process.HasFirstKeys.
 function FirstKeyBlockFree(P: Pointer): TSize;
 {$endif}
 

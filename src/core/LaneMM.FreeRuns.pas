@@ -27,7 +27,7 @@ procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 /// Takes SliceCount slices from a free run in Bins that has at least as many; prefers short runs.
 /// Checks at most Tries runs in the bin whose runs may be too short. Nil when it finds none.
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
-/// The same from the warm runs of a shard; nil also when a cold run is long enough and shorter.
+/// Takes slices from the warm runs of a shard; nil also when a cold run is long enough and shorter.
 function FreeRunTakeFitting(Shard: PShard; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);

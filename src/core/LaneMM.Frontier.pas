@@ -52,7 +52,7 @@ procedure FrontierApplyDirect;
 
 /// Returns the span record of the slice that holds P; nil when P lies in no arena. Any pointer.
 function ArenaSpan(P: Pointer): PSpan; inline;
-/// The same for an address that is not in the first arena.
+/// Returns that record for an address that is not in the first arena.
 function ArenaSpanSlow(P: Pointer): PSpan;
 /// Returns the first record of the span, of one of these kinds, that has Slice as a later record;
 /// nil if none. A record left over from an earlier span may be skInner, too.

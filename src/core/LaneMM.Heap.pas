@@ -72,25 +72,25 @@ procedure HeapEmptied(Heap: PHeap; Span: PSpan);
 /// Abandons the spans of an ended thread but its current ones: moves them to Process.Abandoned.
 /// Returns false when some are left because another thread has the lock: then to be repeated.
 function HeapAbandonQueued(Heap: PHeap): Boolean;
-/// The same for all of its spans.
+/// Abandons all spans of an ended thread, like HeapAbandonQueued.
 function HeapAbandon(Heap: PHeap): Boolean;
 /// Retires all current spans: the next block of each class takes the slow path. The heap's thread.
 procedure HeapRetireAll(Heap: PHeap);
-/// Retires those without a block in use, for HeapSweep. The heap's thread.
+/// Retires current spans without a block in use, for HeapSweep. The heap's thread.
 procedure HeapRetireEmpty(Heap: PHeap);
 /// Releases the runs that the heap keeps, and all queued spans without a block in use. Any thread.
 /// Requests another sweep (see Process.SweepWanted) when another thread has the lock, or when
 /// AwaitsFree was added.
 procedure HeapSweep(Heap: PHeap);
-/// The same for queued spans alone.
+/// Sweeps like HeapSweep, but queued spans alone.
 procedure HeapSweepQueued(Heap: PHeap);
-/// The same, but for Left spans at most, from where the last call ended; Left becomes less. Returns
-/// whether it came to the last one, or another thread has the lock.
+/// Sweeps Left queued spans at most, from where the last call ended, and subtracts them from Left.
+/// Returns whether it reached the last one, or another thread has the lock.
 function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
 /// Begins to purge pages of current spans that hold nothing but blocks which other threads freed,
 /// or that were never used. Any thread but the heap's own, which then calls HeapShelveEnd.
 procedure HeapShelve(Heap: PHeap; var Shelving: TShelving);
-/// Ends that for all spans of Shelving, which is empty then.
+/// Completes HeapShelve for all spans of Shelving, and empties it.
 procedure HeapShelveEnd(var Shelving: TShelving);
 /// Returns true if no two threads have had heaps at a time.
 function HeapIsOnly: Boolean;

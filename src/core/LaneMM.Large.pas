@@ -45,7 +45,7 @@ const
 
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
-/// The same from the runs that the heap keeps; nil if it has none.
+/// Allocates such a block from the runs that the heap keeps; nil if it has none.
 function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
 /// Makes the run Span, taken and with its Owner and IsZero, a block of at least Size bytes.
 procedure LargeFormat(Span: PSpan; Size: NativeUInt; Getter: PHeap = nil);
@@ -83,7 +83,7 @@ procedure LargeUseGetter(Heap: PHeap);
 /// Releases all runs that Count heaps keep, from Heap on, MostAtOnce at most. Any thread. False if
 /// the thread of one uses them at this moment, or another thread releases them.
 function LargeReleaseKept(Heap: PHeap; Count: Cardinal): Boolean;
-/// The same for the heap's thread; leaves them to a thread that is about to release them.
+/// Releases the runs of the heap's own thread; leaves them to a thread about to release them.
 procedure LargeReleaseOwn(Heap: PHeap);
 /// Returns the slices of the runs that the heap keeps; may be out of date.
 function LargeKeptSlices(Heap: PHeap): NativeUInt;

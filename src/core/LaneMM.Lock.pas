@@ -21,7 +21,7 @@ uses
 procedure LockEnter(var Lock: TLock);
 /// Takes the lock if it is free; returns whether it did.
 function LockTry(var Lock: TLock): Boolean;
-/// The same for a thread that has tried or held the lock just now: a failure is not counted.
+/// LockTry for a thread that has just tried or held the lock: a failure is not counted.
 function LockTryAgain(var Lock: TLock): Boolean;
 /// Releases the lock. A full barrier: a later read of this thread sees what other threads wrote
 /// before they failed to take the lock.

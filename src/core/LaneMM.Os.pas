@@ -96,12 +96,12 @@ procedure OsReleasePart(P: Pointer; Size: NativeUInt);
 function OsCommit(P: Pointer; Size: NativeUInt): Boolean;
 /// Prepares a reserved range for OsUse. False when refused.
 function OsPrepare(P: Pointer; Size: NativeUInt): Boolean;
-/// Commits a range that was prepared or purged, or is in use: it is backed on touch; what was not
-/// in use reads as zeros. False when refused.
+/// Commits a range that was prepared or purged, or is in use. It is backed on touch; the parts that
+/// were not in use read as zeros. False when refused.
 function OsUse(P: Pointer; Size: NativeUInt): Boolean;
 /// Makes a committed range read as zeros.
 procedure OsClear(P: Pointer; Size: NativeUInt);
-/// Requests huge pages (2 MB) for a committed range, where it is touched; it reads as zeros then.
+/// Requests huge pages (2 MB) for a committed range where it is touched. Its contents become zeros.
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 /// Forbids huge pages in a committed range from now on: what is touched is backed by small ones.
 procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);
@@ -112,23 +112,23 @@ function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a committed range: after OsUse it reads as zeros. False, and nothing changed, when the
 /// system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
-/// The same for a range that pages were moved to; makes it one mapping with its surroundings again.
+/// Purges a range that pages were moved to; joins it with the mappings around it again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Prepares OsBarrier. False where there is no such call, or no assembler that needs it.
 function OsBarrierStart: Boolean;
-/// Makes every running thread of the process pass a full barrier between this call's begin and end.
-/// False when the system refuses. True without a call where no barrier is
-/// needed: without Process.HasBarrier.
+/// Makes every running thread of the process pass a full barrier before this call returns. False
+/// when the system refuses. Without Process.HasBarrier no barrier is needed: True, without a call.
 function OsBarrier: Boolean;
 /// Fills a range with zeros before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
-/// Keeps a reserved range, of which no page is committed, out of core files: 1 GB of zeros in some.
+/// Excludes a reserved range without committed pages from core files, where some tools write 1 GB
+/// of zeros for it.
 procedure OsLeaveOutOfCores(P: Pointer; Size: NativeUInt);
-/// Puts a part of it into them, before it has contents.
+/// Includes a part of such a range in core files, before it has contents.
 procedure OsPutIntoCores(P: Pointer; Size: NativeUInt);
-/// Moves the pages of Source to Target, both committed, without copying; where it did, Source then
-/// reads as zeros. Returns the bytes that it moved, from the start on: fewer than Size when the
-/// system cannot move more. It may then have unmapped what follows in Target, and refuse to map it.
+/// Moves the pages of Source to Target, both committed, without copying; the moved part of Source
+/// then reads as zeros. Returns the bytes moved, from the start on: fewer than Size when the system
+/// cannot move more. The system may then have unmapped the rest of Target, and refuse to map it.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
 /// Returns the bytes of memory and swap that the system has, the highest number where it lets
 /// programs take more (Linux: vm.overcommit_memory is 1).
@@ -142,7 +142,7 @@ function OsNowMs: Cardinal;
 function OsCpuCount: Cardinal;
 /// Parks the thread while the low 32 bits of Word are Expected; may return early.
 procedure OsWait(var Word: TAtomicWord; Expected: Cardinal);
-/// The same for at most Ms milliseconds.
+/// Parks the thread like OsWait, for at most Ms milliseconds.
 procedure OsWaitMs(var Word: TAtomicWord; Expected, Ms: Cardinal);
 /// Wakes one thread that is parked on Word.
 procedure OsWake(var Word: TAtomicWord);
@@ -155,7 +155,7 @@ function OsForkMark: PNativeUInt;
 /// process. IsNew is true if this call created them, all zeros. Nil when the address is not
 /// available.
 function OsSharedPages(Address, Size: NativeUInt; out IsNew: Boolean): Pointer;
-/// Copies Size bytes from an address that may not be mapped. False if it could not copy all.
+/// Copies Size bytes from an address that may be unmapped. False unless all of them were copied.
 function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 /// Returns a random word.
 function OsRandom: NativeUInt;
@@ -166,21 +166,21 @@ procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
 /// ThreadKey, EndingKey of Process. The thread library calls ThreadEnded at the end of each thread
 /// that has a heap. False where it has no key left: threads could not keep their heaps apart.
 function OsThreadSlotCreate(ThreadEnded: Pointer): Boolean;
-/// Destroys the slot, so that ThreadEnded is not called any more; for a library that is unloaded.
+/// Destroys the slot, so that ThreadEnded is no longer called; for a library that is unloaded.
 /// IsUnused: no other thread has a heap, so the next library may read the same slot directly.
 procedure OsThreadSlotDestroy(IsUnused: Boolean);
 /// Returns whether this module may be unloaded before the process ends: then no thread and no
 /// signal may find its code gone.
 function OsMayUnload: Boolean;
-/// Lets OsExitHasBegun know of the end of the process.
+/// Prepares OsExitHasBegun.
 procedure OsExitWatch;
-/// Returns whether the process ends, or may: other threads still run then.
+/// Returns whether the process is ending, or may be: other threads still run then.
 function OsExitHasBegun: Boolean;
 /// Returns the calling thread's heap; nil when it has none.
 function OsThreadHeap: PHeap;
 /// Sets the calling thread's heap. False when the system refuses.
 function OsSetThreadHeap(Heap: PHeap): Boolean;
-/// Notes that the calling thread ends: the thread library has called ThreadEnded.
+/// Records that the calling thread is ending: the thread library has called ThreadEnded.
 procedure OsSetThreadEnding;
 /// Returns whether OsSetThreadEnding was called in this thread.
 function OsThreadIsEnding: Boolean;
@@ -232,7 +232,7 @@ procedure OsFileUnmap(P: PByte; Size: NativeUInt);
 function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// The same without the extension that programs of the system have: names of other files begin so.
+/// Stores that path without the extension of programs (Windows: .exe), to name other files by it.
 function OsProgramName(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the words of the command line in Buffer, with spaces between, cut to Size; returns the
 /// length, 0 if unknown.
@@ -247,7 +247,7 @@ function OsIsPrivileged: Boolean;
 function OsPagesFit: Boolean;
 /// Finds the mapping that holds Address. False if none.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
-/// The same while threads are paused. Windows: without the path, which takes a lock of the loader.
+/// OsFindMapping while threads are paused. Windows: without the path, which takes a loader lock.
 function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
@@ -255,8 +255,8 @@ procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// highest number without a quota.
 function OsCpuQuota: Cardinal;
 {$ifdef LINUX}
-/// The same from the control groups (version 2) below the folder Root; GroupFile names the group of
-/// the process. The quotas of that group and of all groups around it apply.
+/// Returns that number for the control groups (version 2) below the folder Root; GroupFile names
+/// the group of the process. The quotas of that group and of all groups around it apply.
 function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
 {$endif}
 /// Returns the seconds since 1970-01-01 00:00:00 UTC.
@@ -270,9 +270,9 @@ function OsThreadIsMain: Boolean;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 {$ifdef MSWINDOWS}
-/// Returns the index where the path begins in one that the system has resolved, which starts with
-/// `\\?\`: that of a drive at its letter, that of a server at two backslashes, one of which it
-/// writes. Any other one stays whole.
+/// Returns the index at which the usual form of a path begins. A path that the system has resolved
+/// starts with `\\?\`: a path on a drive begins at its letter; for one on a server, the routine
+/// writes one of the two leading backslashes. 0 for any other path.
 function OsPathStart(Wide: PWideChar): Cardinal;
 /// Pauses a thread of this process, which may hold any lock, also one of the process heap: until
 /// OsThreadResume only routines of this unit may be called that neither open a file nor return a
@@ -280,16 +280,16 @@ function OsPathStart(Wide: PWideChar): Cardinal;
 function OsThreadPause(Id: Cardinal; out Thread: TOsPaused): Boolean;
 /// Resumes a paused thread.
 procedure OsThreadResume(const Thread: TOsPaused);
-/// Takes the lock of the system's loader: no paused thread has it, and no new one begins. Returns
-/// what OsPauseEnd takes.
+/// Takes the lock of the system's loader: no paused thread has it, and no new thread begins.
+/// Returns the argument for OsPauseEnd.
 function OsPauseBegin: NativeUInt;
-/// Leaves it. After the last thread was resumed.
+/// Releases that lock, after the last thread was resumed.
 procedure OsPauseEnd(Cookie: NativeUInt);
 /// Returns whether a thread-local slot, from 0 on, is one of LaneMM's own.
 function OsIsOwnSlot(Slot: Cardinal): Boolean;
 {$endif}
-/// Returns true if a program may use the signal for purposes of its own: it exists, is no fault,
-/// ends nothing by itself, and can be caught.
+/// Returns true if a program may use the signal for its own purposes: it exists, is no fault, does
+/// not end the process by itself, and can be caught.
 function OsSignalIsFree(Signal: NativeUInt): Boolean;
 /// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
 /// ignored.

@@ -26,7 +26,7 @@ uses
 procedure PurgeStart;
 /// Ensures that memory which is free now is purged later. Cheap: for slow paths that may wait.
 procedure PurgeTick;
-/// The same for FreeMem: leaves the work to other threads. In a program without the thread library
+/// PurgeTick for FreeMem: leaves the work to other threads. In a program without the thread library
 /// the caller does the work.
 procedure PurgeNotify;
 

@@ -56,7 +56,7 @@ function RemoteWord(Span: PSpan): TAtomicWord; inline;
 /// Pushes Block for the owner of Span. The caller read Word, by RemoteWord, then saw that Span has
 /// the block, then read Seen, the block's first word, which is that of a block in use. Never waits.
 function RemotePush(Span: PSpan; Block: PBlock; Word, Seen: NativeUInt): TRemotePush;
-/// The same for a block that the caller has claimed, with the word that it read before.
+/// RemotePush for a block that the caller has claimed, with the word that it read before.
 function RemotePushClaimed(Span: PSpan; Block: PBlock; Word: NativeUInt): TRemotePush;
 /// Takes the whole list; Count is its length. Returns the offset of its first block or EndOfList:
 /// also while another thread shelves blocks of the span, and while blocks are on the shelf.
@@ -98,15 +98,15 @@ procedure RemoteClearShelf(Span: PSpan);
 procedure RemoteShelveRecover(Span: PSpan);
 /// Empties the list of a record that no thread uses.
 procedure RemoteStartLife(Span: PSpan);
-/// The same, and gives the span up.
+/// Empties the list of such a record, and gives the span up.
 procedure RemoteStartGivenUp(Span: PSpan);
 /// Ends the life of a span that is released: a push that began in it fails. Returns false, and does
 /// nothing, while another thread shelves blocks of it.
 function RemoteEndLife(Span: PSpan): Boolean;
-/// The same for a large block, a span that was given up, whose word was Word. Returns false if
+/// Ends the life of a large block, a given-up span, whose word was Word. Returns false if
 /// another thread has ended its life.
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
-/// The same without an atomic operation, for the getter's thread in its section.
+/// RemoteTryEndLife without an atomic operation, for the getter's thread in its section.
 function RemoteEndOwnLife(Span: PSpan; Word: TAtomicWord): Boolean;
 /// Marks a large block as freed by a thread that is not its getter's. Returns false if another
 /// thread has ended its life or marked it.

@@ -25,14 +25,14 @@ uses
 
 /// Returns the class of a requested size of 0 to MaxClassSize bytes.
 function SizeToClass(Size: NativeUInt): Cardinal;
-/// Returns the same by one look at the table of Process.
+/// Returns SizeToClass(Size) by one lookup in the table of Process.
 function ClassOf(Size: NativeUInt): Cardinal; inline;
 /// Returns the usable size of a block of the class, in bytes.
 function ClassToSize(SizeClass: Cardinal): NativeUInt;
-/// Returns the class of which a thread's first blocks of a class up to LastSharedClass are, see
+/// Returns the class that serves a thread's first blocks of a class up to LastSharedClass, see
 /// LaneMM.Heap.
 function ServingClass(SizeClass: Cardinal): Cardinal;
-/// Returns how many blocks of a class up to LastSharedClass these are at most.
+/// Returns the highest number of such blocks of a class up to LastSharedClass.
 function MostServed(SizeClass: Cardinal): Cardinal;
 /// Returns true if a block for Size requested bytes may have BlockSize usable bytes, before it is
 /// resized.

@@ -80,7 +80,7 @@ function SpanUsedCount(Span: PSpan): NativeUInt;
 /// freed, and bytes that were never a block. Any thread, also when Span is no such span any more;
 /// does nothing while another thread does the same. Shelving has room for one more.
 procedure SpanShelve(Span: PSpan; var Shelving: TShelving);
-/// Ends that for all spans of Shelving, after one barrier of all threads.
+/// Completes SpanShelve for all spans of Shelving, after one barrier of all threads.
 procedure SpanShelveEnd(const Shelving: TShelving);
 /// Purges the pages in which no block in use lies. No thread uses the free blocks any more.
 procedure SpanPurgeFree(Span: PSpan);

@@ -33,15 +33,15 @@ procedure ThreadsForget;
 /// Returns the calling thread's heap, a new one if it has none; nil when there is no memory, or
 /// when the thread ends.
 function ThreadHeap: PHeap;
-/// The same for FreeMem: returns Process.Abandoned instead of nil.
+/// Returns the heap for FreeMem: like ThreadHeap, but Process.Abandoned instead of nil.
 function ThreadHeapOrAbandoned: PHeap;
 /// Abandons the vacant heaps, Most of them at most; requests a sweep if some are left, because
 /// there were more or another thread has their locks.
 procedure ThreadsAbandonVacant(Most: Cardinal);
 /// Returns true if Heap is the heap of a thread, or Process.Abandoned: a record of Process.Heaps.
 function ThreadsHaveHeap(Heap: PHeap): Boolean; inline;
-/// Makes the lists of heaps anew in a child process, see LaneMM.Fork: no record of a lost thread,
-/// nor one that may be, is used again.
+/// Rebuilds the lists of heaps in a child process, see LaneMM.Fork: a record that was, or may have
+/// been, that of a lost thread is not used again.
 procedure ThreadsRecover;
 /// Returns the first of all heap records, linked through NextHeap; they are never freed.
 function ThreadsFirstHeap: PHeap;
