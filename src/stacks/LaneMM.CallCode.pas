@@ -16,7 +16,7 @@ uses
 const
   /// Routines begin at multiples of this many bytes; a search for a start goes back SearchBytes.
   RoutineAlignment = 16;
-  SearchBytes = 32768;
+  SearchBytes = 1 shl 20;
 
 type
   /// The call before a return address: none, of a routine by its address, or through a pointer.

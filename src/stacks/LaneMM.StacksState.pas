@@ -58,6 +58,13 @@ type
   TFramesTextCall = function(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar;
     Size: NativeUInt): NativeUInt;
 
+  PKnownStart = ^TKnownStart;
+  /// An entry of the cache of routine starts. Both words are of one key, or they do not match.
+  TKnownStart = record
+    Value: TAtomicWord;  //< shared  of the key, see LaneMM.Unwind
+    Mixed: TAtomicWord;  //< shared  the key and Value combined
+  end;
+
   /// The state that the room shares.
   TStacks = record
     Depth: Cardinal;          //< racy    most frames of a backtrace, see LaneMM.Unwind
@@ -78,7 +85,7 @@ type
                               //  An old value takes one backtrace more
     FramesText: TFramesTextCall; //< racy the program's text of backtraces; nil: LaneMM's own. As
                               //  TakeFrames
-    KnownStarts: array[0..KnownStartCount - 1] of TAtomicWord; //< shared  see LaneMM.Unwind
+    KnownStarts: array[0..KnownStartCount - 1] of TKnownStart; //< shared  see there
     Ranges: TAtomicWord;      //< shared  the page of LaneMM.CodeRanges; 0: none
     RangeChanges: TAtomicWord; //< shared  the changes on that page that CodeChanges counts already
     Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none

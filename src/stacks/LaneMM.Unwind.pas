@@ -78,10 +78,6 @@ uses
 {$I ../LaneMM.AfterUses.inc}
 
 const
-  // The search for the start of a routine goes back so many alignments.
-  MostSteps = SearchBytes div RoutineAlignment;
-  // The low bits of a key choose the word of Stacks.KnownStarts, where a count takes their place.
-  LastStep = KnownStartCount - 1;
   // Bytes that can be read before and after any return address.
   CodeMargin = 16;
 
@@ -175,21 +171,22 @@ begin
   end;
 end;
 
-// Unwinds the routine if it begins Steps alignments before the one that Pc lies in. With IsSure set
-// there must be more than a push that a call through a register may have led to.
-function TryLeaveBack(var Walk: TUnwind; Steps: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule)
-  : Boolean;
+// Unwinds the routine if it begins at Start. With IsSure set there must be more than a push that a
+// call through a register may have led to. IsStart: whether or not, a routine begins there.
+function TryLeave(var Walk: TUnwind; Start: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule;
+  out IsStart: Boolean): Boolean;
 var
-  Start, Return: NativeUInt;
+  Return: NativeUInt;
   Code: PByte;
   Bytes: TCodeBytes;
   IsWhole: Boolean;
 begin
-  Start := Walk.Pc and not (RoutineAlignment - 1) - Steps * RoutineAlignment;
+  IsStart := False;
   Code := CodeAt(Start, Bytes);
   if (Code = nil) or not RoutineMayStart(Code) then
     Exit(False);
   IsWhole := PrologueRead(Code, Rule);
+  IsStart := IsWhole and RoutineFollows(Code);
   Rule.Start := Start;
   Return := 0;
   if not IsX64 then
@@ -199,46 +196,62 @@ begin
     and UnwindLeave(Walk, Rule, Return);
 end;
 
-// Unwinds the routine, in code that begins at First; returns those alignments, more than MostSteps
-// when no start was found.
-function SearchBack(var Walk: TUnwind; First: NativeUInt; out Rule: TUnwindRule): NativeUInt;
+// Unwinds the routine, in code that begins at First. The search ends at the nearest place where a
+// routine begins for certain: what is before it is another one's, whatever the stack holds.
+function SearchBack(var Walk: TUnwind; First: NativeUInt; out Rule: TUnwindRule): Boolean;
 var
-  Last, Steps: NativeUInt;
-  IsSure: Boolean;
+  Start, Last: NativeUInt;
+  IsSure, IsStart: Boolean;
 begin
-  Last := NativeUInt(Walk.Pc - First) div RoutineAlignment;
-  if Last > MostSteps then
-    Last := MostSteps;
+  Last := First;
+  if NativeUInt(Walk.Pc - First) > SearchBytes then
+    Last := Walk.Pc - SearchBytes;
   for IsSure := True downto False do
-    for Steps := 0 to Last do
-      if TryLeaveBack(Walk, Steps, IsSure, Rule) then
-        Exit(Steps);
-  Result := MostSteps + 1;
+  begin
+    Start := Walk.Pc and not NativeUInt(RoutineAlignment - 1);
+    IsStart := False;
+    while (Start >= Last) and not IsStart do
+    begin
+      if TryLeave(Walk, Start, IsSure, Rule, IsStart) then
+        Exit(True);
+      Dec(Start, RoutineAlignment);
+    end;
+  end;
+  Result := False;
 end;
 
-// Keeps alignments back to a start, or with more than MostSteps that none was found.
-procedure KeepSteps(Key, Steps: NativeUInt); inline;
+function KnownAt(Key: NativeUInt): PKnownStart; inline;
 begin
-  StoreRelease(Stacks.KnownStarts[Key and LastStep], Key and not NativeUInt(LastStep) + Steps);
+  Result := @Stacks.KnownStarts[Key mod KnownStartCount];
 end;
 
-// Returns the count that is kept for the key; more than LastStep: none.
-function KnownSteps(Key: NativeUInt): NativeUInt; inline;
+// Keeps the value of a key: the start of a routine, or how often none was found.
+procedure KeepKnown(Key, Value: NativeUInt);
 begin
-  Result := NativeUInt(LoadAcquire(Stacks.KnownStarts[Key and LastStep])
-    - (Key and not NativeUInt(LastStep)));
+  StoreRelease(KnownAt(Key)^.Value, Value);
+  StoreRelease(KnownAt(Key)^.Mixed, NativeUInt(Value * SpreadFactor) xor Key);
+end;
+
+// Returns the value that is kept of a key; 0: none.
+function KnownOf(Key: NativeUInt): NativeUInt;
+begin
+  Result := LoadAcquire(KnownAt(Key)^.Value);
+  if NativeUInt(Result * SpreadFactor) xor Key <> LoadAcquire(KnownAt(Key)^.Mixed) then
+    Result := 0;
 end;
 
 // Returns whether no start was found at this place of the stack, the one with this key. Each time
 // raises the count, and at its highest value the answer is no: the stack may hold something else.
 function IsKnownEnd(Place: NativeUInt): Boolean;
+const
+  MostTimes = 2048;
 var
-  Steps: NativeUInt;
+  Times: NativeUInt;
 begin
-  Steps := KnownSteps(Place);
-  Result := (Steps > MostSteps) and (Steps < LastStep);
+  Times := KnownOf(Place);
+  Result := (Times > 0) and (Times < MostTimes);
   if Result then
-    KeepSteps(Place, Steps + 1);
+    KeepKnown(Place, Times + 1);
 end;
 
 // Unwinds a routine that was called through a pointer and has nothing on the stack but its return
@@ -254,29 +267,28 @@ begin
     Leave(Walk, Walk.Sp, 0);
 end;
 
-// A key and its alignments are one word of Stacks.KnownStarts, so threads need no agreement. The
-// key of a start is the return address. That none was found holds for one place of the stack: it
-// may have been misread, which says nothing about the routine elsewhere.
+// The key of a start is the return address. That none was found holds for one place of the stack:
+// it may have been misread, which says nothing about the routine elsewhere.
 function StepByCode(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
-  Pc, Place, First, Steps: NativeUInt;
+  Pc, Place, First, Start: NativeUInt;
+  IsStart: Boolean;
 begin
   Pc := Walk.Pc;
   if not CodeFind(Pc, First) then
     Exit(False);
-  Steps := KnownSteps(Pc);
-  if (Steps <= MostSteps) and TryLeaveBack(Walk, Steps, False, Rule)
+  Start := KnownOf(Pc);
+  if (Start <> 0) and TryLeave(Walk, Start, False, Rule, IsStart)
     or LeaveFrameless(Walk, Rule) then
     Exit(True);
   Place := Pc xor NativeUInt(Walk.Sp * SpreadFactor);
   if IsKnownEnd(Place) then
     Exit(False);
-  Steps := SearchBack(Walk, First, Rule);
-  Result := Steps <= MostSteps;
+  Result := SearchBack(Walk, First, Rule);
   if Result then
-    KeepSteps(Pc, Steps)
+    KeepKnown(Pc, Rule.Start)
   else
-    KeepSteps(Place, Steps);
+    KeepKnown(Place, 1);
 end;
 
 function StepByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;

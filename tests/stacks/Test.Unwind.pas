@@ -22,6 +22,7 @@ type
     procedure SeeTheEnd;
     procedure TakeDeep(Depth: Integer);
     procedure TakeBelowMuch;
+    procedure TakeInMuchCode(Place: Integer);
     procedure TakeInFinally;
     procedure MisreadAll(const Stack: TBacktrace);
   published
@@ -31,6 +32,7 @@ type
     procedure StackIsTheSameForTheSamePlace;
     procedure StackIsTheSameAfterManyOthers;
     procedure CallerOfARoutineWithALargeFrameIsFound;
+    procedure CallerOfARoutineWithMuchCodeIsFoundFromAnyCallOfIt;
     procedure CallerOfARoutineIsFoundInItsFinallyBlock;
     {$if defined(MSWINDOWS) and defined(CPUX86_64)}
     procedure TableOfTheLinkerHasTheRoutines;
@@ -162,6 +164,51 @@ begin
   AssertTrue(Taken.Frames[1] > NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound));
   AssertTrue(Taken.Frames[1]
     < NativeUInt(@TUnwindTests.CallerOfARoutineWithALargeFrameIsFound) + 100);
+end;
+
+{$macro on}
+{$define Mixed := Sums[Place and 7] := Sums[(Place + 3) and 7] xor Place; Inc(Place);}
+{$define Ten := Mixed Mixed Mixed Mixed Mixed Mixed Mixed Mixed Mixed Mixed}
+{$define Hundred := Ten Ten Ten Ten Ten Ten Ten Ten Ten Ten}
+{$define Thousand := Hundred Hundred Hundred Hundred Hundred Hundred Hundred Hundred Hundred Hundred}
+
+// More than 32 KB of code before the call in the middle, and before the one at the end.
+procedure TUnwindTests.TakeInMuchCode(Place: Integer);
+var
+  Sums: array[0..7] of Integer;
+begin
+  FillChar(Sums, SizeOf(Sums), Place);
+  if Place = 0 then
+    BacktraceTake(Taken);
+  Thousand Thousand
+  if Place = 2001 then
+    BacktraceTake(Taken);
+  Thousand Thousand
+  if Place = 4002 then
+    BacktraceTake(Taken);
+  if Sums[Place and 7] = -1 then
+    Taken.Count := 0;
+end;
+
+procedure TUnwindTests.CallerOfARoutineWithMuchCodeIsFoundFromAnyCallOfIt;
+var
+  Place: Integer;
+  First, Last: NativeUInt;
+begin
+  First := 0;
+  Last := 0;
+  for Place := 0 to 2 do
+  begin
+    Taken.Count := 0;
+    TakeInMuchCode(Place);
+    AtLeast(3, Taken.Count, 'frames');
+    if Place = 0 then
+      First := Taken.Frames[0];
+    Last := Taken.Frames[0];
+    AssertTrue('caller', NativeUInt(Taken.Frames[1] - NativeUInt(
+      @TUnwindTests.CallerOfARoutineWithMuchCodeIsFoundFromAnyCallOfIt)) < 600);
+  end;
+  AtLeast(2 * 32768, Last - First, 'bytes of code');
 end;
 
 procedure TUnwindTests.TakeInFinally;
