@@ -2,7 +2,8 @@
 //
 // Owns:       nothing.
 // Invariants: the return address identifies the call: for New and Dispose the compiler calls
-//             routines of their own. Unless both calls of a block are identified, nothing is
+//             routines of their own; of a plain one the program's call must name the routine that
+//             called the manager. Unless both calls of a block are identified, nothing is
 //             reported. New with FreeMem is correct where Finalize came between: it is reported
 //             only while a managed field still refers to a block, which then leaks. GetMem with
 //             Dispose is correct where Initialize came between; where not, Dispose uses
@@ -29,8 +30,8 @@ implementation
 
 uses
   LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
-  LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.TypedBlocks;
+  LaneMM.CallCode, LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
+  LaneMM.DebugSpans, LaneMM.TypedBlocks;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
@@ -48,6 +49,16 @@ begin
   Result := (Routine <> nil) and (NativeUInt(Return - NativeUInt(Routine)) < Length);
 end;
 
+// Returns True if the caller's frame is certain: the call that it returns from names the routine
+// that called the memory manager. A frame that an unwind has misread mostly does not.
+function IsCertain(const Stack: TBacktrace): Boolean;
+var
+  Target: NativeUInt;
+begin
+  Result := (CallBefore(Stack.Frames[1], Target) = ckDirect)
+    and IsIn(Stack.Frames[0], Pointer(Target), HelperLength);
+end;
+
 function WayOf(Number: Cardinal; Typed, Helper: Pointer): TWay;
 var
   Stack: TBacktrace;
@@ -58,7 +69,7 @@ begin
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then
     Result := waTyped
-  else if not IsIn(Stack.Frames[1], Helper, HelperLength) then
+  else if not IsIn(Stack.Frames[1], Helper, HelperLength) and IsCertain(Stack) then
     Result := waPlain;
 end;
 
@@ -71,10 +82,11 @@ begin
   Result := waUnknown;
   if not BacktraceRead(Number, Stack) or (Stack.Call = mcUnknown) or (Stack.Count < 2) then
     Exit;
-  Result := waPlain;
   if IsIn(Stack.Frames[0], Pointer(Routine), HelperLength)
     or IsIn(Stack.Frames[1], Pointer(Routine), HelperLength) then
-    Result := waTyped;
+    Result := waTyped
+  else if IsCertain(Stack) then
+    Result := waPlain;
 end;
 
 // Returns True if the block is an object that TObject.NewInstance allocated, and TObject's

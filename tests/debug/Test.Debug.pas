@@ -39,6 +39,7 @@ type
     procedure WithoutAChoiceNothingIsTraced;
     procedure MixesOfNewAndFreeMemAreFound;
     procedure MixesOfNewAndFreeMemAreFoundInAllBuilds;
+    procedure BacktraceThatLacksAFrameIsNoMix;
     procedure DisposeOfUninitializedFieldsIsFound;
     procedure WhatGoesTogetherIsNoMix;
     procedure RuleEndsTheProgram;
@@ -473,6 +474,19 @@ procedure TDebugTests.WhatGoesTogetherIsNoMix;
 begin
   Program_.Run('debug,mixes', ['unmixed', '100']);
   AssertEquals('', Program_.Errors);
+end;
+
+procedure TDebugTests.BacktraceThatLacksAFrameIsNoMix;
+var
+  Misread: TTestProgram;
+begin
+  Misread := TTestProgram.Create('MisreadFrames', '');
+  try
+    Misread.Run('debug,mixes', []);
+    AssertEquals('', Misread.Errors);
+  finally
+    Misread.Free;
+  end;
 end;
 
 procedure TDebugTests.RuleEndsTheProgram;
