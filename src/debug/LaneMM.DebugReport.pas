@@ -154,9 +154,21 @@ begin
     MessageAdd(Report.Event.Text, msNoStack, Report.Fields);
 end;
 
-procedure AddBlock(var Report: TReport; const Finding: TFinding);
+procedure AddStored(var Report: TReport; Message: TMessage; Number: Cardinal);
 var
   Stack: TBacktrace;
+begin
+  BacktraceRead(Number, Stack);
+  if Number <> LostBacktrace then
+    AddStack(Report, Message, Stack)
+  else
+  begin
+    MessageAdd(Report.Event.Text, Message, Report.Fields);
+    MessageAdd(Report.Event.Text, msLostStack, Report.Fields);
+  end;
+end;
+
+procedure AddBlock(var Report: TReport; const Finding: TFinding);
 begin
   FieldName(Report.Fields, fiThread, Finding.Block.AllocThread);
   FieldName(Report.Fields, fiFreeThread, Finding.Block.FreeThread);
@@ -170,12 +182,9 @@ begin
   end;
   if fiClass in Report.Fields.Known then
     MessageAdd(Report.Event.Text, msClass, Report.Fields);
-  BacktraceRead(Finding.Block.AllocStack, Stack);
-  AddStack(Report, msAllocStack, Stack);
-  if Finding.State <> dsFreed then
-    Exit;
-  BacktraceRead(Finding.Block.FreeStack, Stack);
-  AddStack(Report, msFreeStack, Stack);
+  AddStored(Report, msAllocStack, Finding.Block.AllocStack);
+  if Finding.State = dsFreed then
+    AddStored(Report, msFreeStack, Finding.Block.FreeStack);
 end;
 
 function IsDamaged(const Finding: TFinding; Offset: NativeInt): Boolean;

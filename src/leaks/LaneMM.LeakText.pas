@@ -250,6 +250,18 @@ begin
   FieldsClose(Fields);
 end;
 
+// Adds how many blocks the table of backtraces had no space for.
+procedure AddLost(var Text: TText; const List: TLeakList);
+var
+  Fields: TFields;
+begin
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100 + List.Blocks - 1)
+    div List.Blocks);
+  MessageAdd(Text, msPlacesLost, Fields);
+  FieldsClose(Fields);
+end;
+
 procedure AddNotes(var Text: TText; const List: TLeakList);
 const
   Advice: array[TLeakTopic] of TMessage = (msLeaksAdvice, msPlacesAdvice, msPlacesAdvice);
@@ -264,8 +276,11 @@ begin
     AddNote(Text, msLeaksLost, List.Snapshot.LostCount);
   if (List.Topic = ltLeaks) and (LoadAcquire(Report.DamageCount) > 0) then
     AddNote(Text, msLeaksFollow, List.Blocks);
-  if (List.PlaceCount = 0) and (List.Blocks > 0)
-    and not IsSet(opStacks) and not Debug.IsStarted then
+  if List.Blocks = 0 then
+    Exit;
+  if List.Snapshot.Places^.LostCount > 0 then
+    AddLost(Text, List)
+  else if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
     AddNote(Text, Advice[List.Topic], List.Blocks);
 end;
 

@@ -41,6 +41,7 @@ type
   /// The places of a snapshot, zero at the start.
   TPlaces = record
     Count: Cardinal;                               //< number of places
+    LostCount: NativeUInt;                         //< blocks that have none: see LostBacktrace
     Items: array[1..PlaceLimit] of TPlace;         //< the places
     Slots: array[0..PlaceLimit * 2 - 1] of Cardinal; //< hash table of their numbers
   end;
@@ -120,7 +121,9 @@ procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
 var
   Place: PPlace;
 begin
-  if Block.Stack = 0 then
+  if Block.Stack = LostBacktrace then
+    Inc(Places.LostCount);
+  if (Block.Stack = 0) or (Block.Stack = LostBacktrace) then
     Exit;
   Place := PlaceFor(Places, Group, BacktraceTrim(Block.Stack), First);
   if Place = nil then

@@ -31,7 +31,7 @@ type
     msIsFreedFill, msIsNewFill, //< the address is a pattern of debug mode
     msIsLikely,          //< the block is a possible one
     msIsUnknown,         //< the block is not known, and how to find it
-    msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack,
+    msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack, msLostStack,
     msFollows,           //< an error of the same block was reported before
     msWriteAdvice, msNearAdvice, //< how to find a write: guard pages; a check, of one near the end
     msLeaks,             //< total of the leaks
@@ -47,6 +47,7 @@ type
     msMoreLeaks,
     msLeakTotal,         //< total of an allocation group
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
+    msPlacesLost,        //< blocks for whose backtraces there was no space
     msLeaksFollow,       //< memory errors were reported before
     msLeaksAdvice, msPlacesAdvice, //< how to find where leaks, or blocks in use, were allocated
     msNumber,            //< the allocation number of the setting `break`
@@ -184,6 +185,7 @@ const
     (Name: 'here-stack'; Text: '  Occurred at'),
     (Name: 'detected-stack'; Text: '  Detected at'),
     (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
+    (Name: 'lost-stack'; Text: '      (no backtrace was recorded: the table of them is full)'),
     (Name: 'follows'; Text: '  May follow from the error in this block that was reported before.'),
     (Name: 'write-advice'; Text:
       '  LANEMM=debug,guard=pages reports such a write where it happens.'),
@@ -214,6 +216,8 @@ const
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
+    (Name: 'places-lost'; Text: '  {count} % of these blocks have no callers: the table of'
+      + ' backtraces is full.'),
     (Name: 'leaks-follow';
       Text: '  These leaks may follow from the memory errors reported before.'),
     (Name: 'leaks-advice'; Text: '  LANEMM=leaks,stacks also shows where they were allocated.'),

@@ -3,12 +3,17 @@
 // Owns:       Stacks.Table.
 // Layout:     a tree of calls. A node holds a return address and the number of its caller's node,
 //             so backtraces share their outer frames, and a longer one is found from a shorter one
-//             with one lookup. The number of a backtrace is that of its innermost node.
-// Invariants: a node is complete when its Outer is not 0, and never changes from then on. A stored
-//             backtrace has a number > 0. When the table is full, a new backtrace gets 0.
+//             with one lookup. The number of a backtrace is that of its innermost node. Nodes are
+//             numbered in the order in which they came, and lie in pieces; those of one hash are a
+//             list.
+// Invariants: a node never changes once a list leads to it, and its caller's node has a lower
+//             number. When the table is full, or has no memory, a new backtrace gets LostBacktrace,
+//             and so does every longer one: a part would be another backtrace. From FoldFrom nodes
+//             on recursion is folded: for a new node with the return address of one of its callers
+//             that caller serves, so two frames that follow each other always called each other.
 // Callers:    BacktracesStart: under no lock, any number of times. The others: any thread.
-// Progress:   wait-free: a node that another thread is writing is skipped, so one backtrace may
-//             have two numbers.
+// Progress:   wait-free: a node is published by one try, and a thread that fails keeps its own, so
+//             one backtrace may have two numbers.
 unit LaneMM.BacktraceTable;
 
 {$I ../LaneMM.inc}
@@ -18,13 +23,17 @@ interface
 uses
   LaneMM.Unwind;
 
+const
+  /// The number of a backtrace for which the table had no space.
+  LostBacktrace = High(Cardinal);
+
 /// Creates the table, and registers the code of this module for the backtraces of other copies of
 /// LaneMM; returns whether the table exists.
 function BacktracesStart: Boolean;
 /// Returns the number of the backtrace that has the frame Return inside the backtrace Outer, 0 for
-/// none. Returns 0 when the table is full or does not exist.
+/// none. Returns LostBacktrace when the table is full, 0 when it does not exist.
 function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
-/// Stores a backtrace; returns its number, 0 when the table is full or does not exist.
+/// Stores a backtrace; returns its number, as BacktraceExtend.
 function BacktraceKeep(const Stack: TBacktrace): Cardinal;
 /// Reads the innermost frames of the backtrace Number, at most Stacks.Depth, without the frames of
 /// the memory manager where they are recognized. Returns False when there is no such backtrace.
@@ -39,18 +48,26 @@ uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.StacksState, LaneMM.CodeRanges;
 
 const
-  NodeBits = 18;
-  NodeCount = 1 shl NodeBits;
-  // Most nodes probed for one frame; after that the table counts as full.
-  MostLooks = 16;
+  PieceBits = 16;
+  PieceNodes = 1 shl PieceBits;
+  MostPieces = 64;
+  HeadBits = 18;
+  FoldFrom = PieceNodes * MostPieces div 4;
+  // Callers that are compared before a node is made.
+  MostCallers = 64;
 
 type
   TNode = record
-    Return: TAtomicWord; // 0: unused
-    Outer: TAtomicWord;  // the number of the caller's node plus 1; 0: not written yet
+    Return: NativeUInt; // 0: not written yet
+    Outer: Cardinal;    // the number of the caller's node; 0: none
+    Next: Cardinal;     // the next node of the list; 0: none
   end;
-  // A node's number is its index.
-  TTable = array[1..NodeCount] of TNode;
+  PNode = ^TNode;
+  TTable = record
+    Count: TAtomicWord; // numbers that were given out
+    Pieces: array[0..MostPieces - 1] of TAtomicWord; // their nodes; 0: none yet
+    Heads: array[0..1 shl HeadBits - 1] of TAtomicWord; // the lists, by the hash of their nodes
+  end;
   PTable = ^TTable;
 
 function BacktracesStart: Boolean;
@@ -66,37 +83,95 @@ begin
   Result := LoadAcquire(Stacks.Table) <> 0;
 end;
 
-// Takes an unused node; returns whether this thread took it.
-function TakeNode(var Node: TNode; Outer, Return: NativeUInt): Boolean;
+// Returns the node with this number, which was given out; nil when there is none.
+function NodeAt(Table: PTable; Number: Cardinal): PNode; inline;
 begin
-  Result := CompareAndSwap(Node.Return, 0, Return);
-  if Result then
-    // Release: Return before Outer. Pairs with BacktraceExtend and BacktraceRead.
-    StoreRelease(Node.Outer, Outer + 1);
+  Result := PNode(LoadAcquire(Table^.Pieces[(Number - 1) shr PieceBits]));
+  if Result <> nil then
+    Inc(Result, (Number - 1) and (PieceNodes - 1));
+end;
+
+// Takes an unused node; returns its number, or LostBacktrace.
+function TakeNode(Table: PTable; out Node: PNode): Cardinal;
+var
+  Pages: Pointer;
+  Taken: NativeUInt;
+begin
+  Result := LostBacktrace;
+  Taken := LoadAcquire(Table^.Count);
+  if Taken < PieceNodes * MostPieces then
+    Taken := FetchAdd(Table^.Count, 1);
+  if Taken >= PieceNodes * MostPieces then
+    Exit;
+  if LoadAcquire(Table^.Pieces[Taken shr PieceBits]) = 0 then
+  begin
+    Pages := OsTakePages(PieceNodes * SizeOf(TNode));
+    if (Pages <> nil)
+      and not CompareAndSwap(Table^.Pieces[Taken shr PieceBits], 0, NativeUInt(Pages)) then
+      OsReleasePages(Pages, PieceNodes * SizeOf(TNode));
+  end;
+  Node := NodeAt(Table, Taken + 1);
+  if Node <> nil then
+    Result := Taken + 1;
+end;
+
+// Returns the nearest of the backtrace Outer and those that it extends that ends with the frame
+// Return; 0 if none does.
+function Repeated(Table: PTable; Outer: Cardinal; Return: NativeUInt): Cardinal;
+var
+  Node: PNode;
+  Callers: Cardinal;
+begin
+  Result := Outer;
+  for Callers := 1 to MostCallers do
+  begin
+    if Result = 0 then
+      Exit;
+    Node := NodeAt(Table, Result);
+    if Node^.Return = Return then
+      Exit;
+    Result := Node^.Outer;
+  end;
+  Result := 0;
 end;
 
 function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
 var
   Table: PTable;
-  Hash: NativeUInt;
-  Look: Cardinal;
+  Node: PNode;
+  Head: ^TAtomicWord;
+  First: NativeUInt;
 begin
   Table := PTable(LoadAcquire(Stacks.Table));
-  if Table = nil then
-    Exit(0);
-  Hash := (Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
-    shr (SizeOf(Hash) * 8 - NodeBits);
-  for Look := 0 to MostLooks - 1 do
+  if (Table = nil) or (Outer = LostBacktrace) then
+    Exit(Outer and -Cardinal(Ord(Table <> nil)));
+  Head := @Table^.Heads[(Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
+    shr (SizeOf(NativeUInt) * 8 - HeadBits)];
+  // Acquire: the nodes as they were written before the head. Pairs with the swap below.
+  First := LoadAcquire(Head^);
+  Result := First;
+  while Result <> 0 do
   begin
-    Result := (Hash + Look) and (NodeCount - 1) + 1;
-    // Acquire: Return as it was written before Outer. Pairs with TakeNode.
-    if (LoadAcquire(Table^[Result].Outer) = NativeUInt(Outer) + 1)
-      and (Table^[Result].Return = Return) then
+    Node := NodeAt(Table, Result);
+    if (Node^.Return = Return) and (Node^.Outer = Outer) then
       Exit;
-    if (LoadAcquire(Table^[Result].Return) = 0) and TakeNode(Table^[Result], Outer, Return) then
+    Result := Node^.Next;
+  end;
+  if LoadAcquire(Table^.Count) >= FoldFrom then
+  begin
+    Result := Repeated(Table, Outer, Return);
+    if Result <> 0 then
       Exit;
   end;
-  Result := 0;
+  Result := TakeNode(Table, Node);
+  if Result = LostBacktrace then
+    Exit;
+  Node^.Return := Return;
+  Node^.Outer := Outer;
+  Node^.Next := First;
+  // Full barrier: the node before the head. A node that another thread has published meanwhile
+  // stays, and no list leads to this one, whose number is this thread's alone.
+  CompareAndSwap(Head^, First, Result);
 end;
 
 function BacktraceKeep(const Stack: TBacktrace): Cardinal;
@@ -105,27 +180,24 @@ var
 begin
   Result := 0;
   for Index := NativeInt(Stack.Count) - 1 downto 0 do
-  begin
     Result := BacktraceExtend(Result, Stack.Frames[Index]);
-    if Result = 0 then
-      Exit; // the table is full: a part would be no backtrace
-  end;
 end;
 
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
 var
   Table: PTable;
-  Outer: NativeUInt;
+  Node: PNode;
 begin
   Stack.Call := mcUnknown;
   Stack.Count := 0;
   Table := PTable(LoadAcquire(Stacks.Table));
-  while (Table <> nil) and (Number > 0) and (Number <= NodeCount) do
+  while (Table <> nil) and (Number > 0) and (Number <= LoadAcquire(Table^.Count))
+    and (Number <= PieceNodes * MostPieces) do
   begin
-    Outer := LoadAcquire(Table^[Number].Outer);
-    if (Outer = 0) or not BacktraceAdd(Stack, Table^[Number].Return) then
+    Node := NodeAt(Table, Number);
+    if (Node = nil) or (Node^.Return = 0) or not BacktraceAdd(Stack, Node^.Return) then
       Break; // no such node: the number is corrupt; or it has more frames
-    Number := Outer - 1;
+    Number := Node^.Outer;
   end;
   Result := Stack.Count > 0;
 end;
@@ -137,7 +209,7 @@ begin
   Result := 0;
   if BacktraceRead(Number, Stack) then
     Result := BacktraceKeep(Stack);
-  if Result = 0 then
+  if (Result = 0) or (Result = LostBacktrace) then
     Result := Number;
 end;
 

@@ -18,6 +18,7 @@ type
     procedure CountsByPlace(const Words: string; Size: Integer);
     function PlaceOf(const Mark, Text: string): Integer;
   published
+    procedure ReportSaysHowManyBacktracesHadNoSpace;
     procedure NothingIsReportedWithoutTheSetting;
     procedure ProgramWithoutLeaksReportsNothing;
     procedure ProgramWithoutLeaksSaysSo;
@@ -918,6 +919,23 @@ begin
     AssertTrue('a leak is reported', Pos('1 x Classes.TStringList', Users.Errors) > 0);
   finally
     Users.Free;
+  end;
+end;
+
+procedure TLeaksTests.ReportSaysHowManyBacktracesHadNoSpace;
+var
+  Full: TTestProgram;
+begin
+  Full := TTestProgram.Create('FullTable', '-gl');
+  try
+    Full.Run('leaks,stacks', []);
+    inherited Has('FullTable.lpr:15', Full.Errors);
+    inherited Has('13 % of these blocks have no callers: the table of backtraces is full.', Full.Errors);
+    inherited HasNot('also shows', Full.Errors);
+    Full.Run('debug', ['overrun']);
+    inherited Has('(no backtrace was recorded: the table of them is full)', Full.Errors);
+  finally
+    Full.Free;
   end;
 end;
 

@@ -15,6 +15,7 @@ type
     Random: TGenerator;
     Looks: Integer;
     Step: TStepCall;
+    UsedTable: NativeUInt;
     function TakeHere(Frame: NativeUInt): Cardinal;
     procedure Look;
     procedure WanderOn(Depth: Integer);
@@ -23,9 +24,11 @@ type
     procedure Wander;
     procedure LookTwice;
     function KeptPath: PCachedPath;
+    procedure UseAnotherTable(NodeCount: NativeUInt);
     procedure ExpectAComparison(Word: PStackWord; Frame: NativeUInt);
   protected
     procedure SetUp; override;
+    procedure TearDown; override;
   published
     procedure WhatIsReadIsWhatWasWalked;
     {$ifdef CPUX86_64}
@@ -39,6 +42,8 @@ type
     procedure EveryWordOfAPathIsCompared;
     procedure StackIsReadAsItWasKept;
     procedure StackOfAWrongNumberIsNone;
+    procedure StackThatDoesNotFitIsNoneAndNoPartOfIt;
+    procedure RecursionIsFoldedInAWellFilledTable;
     procedure PatternsAreWrittenToTheByte;
     procedure PatternsAreReadToTheByte;
     procedure PatternsAreComparedToTheByte;
@@ -64,6 +69,14 @@ begin
   Random.Start(TestSeed);
   Looks := 0;
   Step := nil;
+end;
+
+procedure TUnwindCacheTests.TearDown;
+begin
+  if UsedTable <> 0 then
+    Stacks.Table := UsedTable;
+  UsedTable := 0;
+  inherited TearDown;
 end;
 
 function TUnwindCacheTests.TakeHere(Frame: NativeUInt): Cardinal;
@@ -318,6 +331,63 @@ begin
   AssertFalse(BacktraceRead(0, Stack));
   Same(0, Stack.Count, 'frames');
   AssertFalse(BacktraceRead(High(Cardinal), Stack));
+end;
+
+// As if so many nodes had been made: their number is the table's first word.
+procedure TUnwindCacheTests.UseAnotherTable(NodeCount: NativeUInt);
+begin
+  UsedTable := Stacks.Table;
+  Stacks.Table := 0;
+  AssertTrue(BacktracesStart);
+  PNativeUInt(Stacks.Table)^ := NodeCount;
+end;
+
+procedure TUnwindCacheTests.StackThatDoesNotFitIsNoneAndNoPartOfIt;
+var
+  Stack, Kept: TBacktrace;
+  Inner: Cardinal;
+begin
+  UseAnotherTable(0);
+  Inner := BacktraceExtend(0, 1000);
+  AssertTrue(BacktraceRead(Inner, Kept));
+  PNativeUInt(Stacks.Table)^ := High(Cardinal);
+  Stack := Default(TBacktrace);
+  Stack.Count := 3;
+  Stack.Frames[0] := 1000;
+  Stack.Frames[1] := 2000;
+  Stack.Frames[2] := 3000;
+  Same(LostBacktrace, BacktraceKeep(Stack), 'number');
+  Same(LostBacktrace, BacktraceExtend(LostBacktrace, 1000), 'number of a longer one');
+  AssertFalse(BacktraceRead(LostBacktrace, Kept));
+  Same(Inner, BacktraceExtend(0, 1000), 'number of one that is there');
+end;
+
+// Two places that call each other's routine have as many paths as there are depths, squared.
+procedure TUnwindCacheTests.RecursionIsFoldedInAWellFilledTable;
+const
+  Full = 4 shl 20;
+var
+  Stack, Kept: TBacktrace;
+  Turn, Index: Integer;
+  Before: NativeUInt;
+begin
+  UseAnotherTable(Full div 4);
+  for Turn := 1 to 1000 do
+  begin
+    Stack := Default(TBacktrace);
+    Stack.Count := 60;
+    for Index := 1 to 58 do
+      Stack.Frames[Index] := 2000 + Random.Below(2);
+    Stack.Frames[0] := 1000;
+    Stack.Frames[59] := 3000;
+    AssertTrue(BacktraceRead(BacktraceKeep(Stack), Kept));
+    AtMost(4, Kept.Count, 'frames');
+    AtLeast(3, Kept.Count, 'frames');
+    AssertTrue('innermost', Kept.Frames[0] = 1000);
+    AssertTrue('outermost', Kept.Frames[Kept.Count - 1] = 3000);
+  end;
+  Before := PNativeUInt(Stacks.Table)^;
+  AtMost(Full div 4 + 20, Before, 'nodes');
 end;
 
 procedure TUnwindCacheTests.PatternsAreWrittenToTheByte;
