@@ -41,6 +41,7 @@ type
     procedure MisreadStackHidesNoCallerElsewhere;
     procedure StackCanBeTakenInAThread;
     {$if defined(LINUX) and defined(CPUX86_64)}
+    procedure FrameOfTheRoutineBeforeIsNotTakenForTheCallers;
     procedure RegisterThatIsNoFramePointerIsNotFollowed;
     {$ifend}
     procedure ThreadWithAUsedHeapKnowsItsOwnStack;
@@ -328,6 +329,49 @@ asm
   mov rdi, rdx
   call rsi
   pop rbp
+end;
+
+// Routines with frames of 24 and of 72 bytes, each calls a method.
+procedure SmallFrame(Code, Instance: Pointer); assembler; nostackframe;
+asm
+  lea rsp, [rsp - 24]
+  mov rax, rdi
+  mov rdi, rsi
+  call rax
+  lea rsp, [rsp + 24]
+end;
+
+procedure LargeFrame(Code, Instance: Pointer); assembler; nostackframe;
+asm
+  lea rsp, [rsp - 72]
+  mov rax, rdi
+  mov rdi, rsi
+  call rax
+  lea rsp, [rsp + 72]
+end;
+
+// Of the routine that lies behind the other one in memory nothing is on the stack, but a call of
+// the one before.
+procedure TUnwindTests.FrameOfTheRoutineBeforeIsNotTakenForTheCallers;
+var
+  Words: array[0..63] of NativeUInt;
+  Walk: TUnwind;
+  Rule: TUnwindRule;
+  CallOfSmall: NativeUInt;
+begin
+  AssertTrue('order', NativeUInt(@SmallFrame) < NativeUInt(@LargeFrame));
+  SmallFrame(@TUnwindTests.TakeHere, Self);
+  CallOfSmall := Taken.Frames[2];
+  LargeFrame(@TUnwindTests.TakeHere, Self);
+  AssertTrue('in LargeFrame', NativeUInt(Taken.Frames[1] - NativeUInt(@LargeFrame)) < 64);
+  FillChar(Words, SizeOf(Words), 0);
+  Words[24 div SizeOf(Pointer)] := CallOfSmall;
+  FillChar(Stacks.KnownStarts, SizeOf(Stacks.KnownStarts), 0);
+  Walk := Default(TUnwind);
+  Walk.Pc := Taken.Frames[1];
+  Walk.Sp := NativeUInt(@Words);
+  Walk.Limit := NativeUInt(@Words) + SizeOf(Words);
+  AssertFalse('has no caller', UnwindStep(Walk, Rule));
 end;
 
 procedure TUnwindTests.TakeInOddFrames;
