@@ -127,6 +127,7 @@ end;
 procedure WatchStart;
 begin
   SettingsStart;
+  WatchConfine;
   if Settings.Values[opOff] <> 0 then
     SayOffMeansNothing;
   if Settings.Values[opHelp] <> 0 then

@@ -106,6 +106,7 @@ const
   opSignal = LaneMM.SettingsState.opSignal;
   opLive = LaneMM.SettingsState.opLive;
   opAttach = LaneMM.SettingsState.opAttach;
+  opCalls = LaneMM.SettingsState.opCalls;
   opHuge = LaneMM.SettingsState.opHuge;
   opLog = LaneMM.SettingsState.opLog;
   opLogMost = LaneMM.SettingsState.opLogMost;
@@ -781,6 +782,7 @@ begin
   SettingsStart;
   if IsSet(opOff) or not EngineStart then
     Exit; // the previous manager stays; EngineStart fails without memory or a thread key
+  WatchConfine;
   EngineInstall;
   UnwindStart;
   WatchApply;

@@ -18,6 +18,8 @@ procedure EndProcess(Code: Cardinal);
 function ProcessorSeconds: Double;
 /// Bytes of physical memory of this process.
 function ResidentBytes: NativeUInt;
+/// Pages of a range that the system backs; the part of the last page counts.
+function BackedPages(P: Pointer; Size: NativeUInt): NativeUInt;
 /// Keeps pages in physical memory. False when the system refuses.
 function LockPages(P: Pointer; Size: NativeUInt): Boolean;
 /// Takes that back.

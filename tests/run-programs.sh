@@ -202,6 +202,16 @@ program 0 StoppedThreads -Xs-
 if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ]; then
   program 0 LockSections -Xs-
 fi
+# A sandbox has the numbers of the system calls of its processor.
+if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ] && built programs/Confined.lpr -O3; then
+  if LANEMM=calls=0 timeout -k 5 "$seconds" $start "$out/Confined" > "$out/log" 2>&1; then
+    report Confined 0 "$out/log"
+  elif [ $? -eq 77 ]; then
+    echo 'left out: Confined; no sandbox can be had here'
+  else
+    report Confined 1 "$out/log"
+  fi
+fi
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then

@@ -57,7 +57,7 @@ var
 
 function LivePageIsWanted: Boolean;
 begin
-  Result := IsSet(opLive) and not Settings.IsPrivileged and OsPageIsAllowed;
+  Result := IsSet(opLive) and IsSet(opCalls) and not Settings.IsPrivileged and OsPageIsAllowed;
 end;
 
 function LivePage: PStatusPage;

@@ -16,6 +16,8 @@ interface
 uses
   LaneMM.Layout;
 
+/// Confines the engine to few system calls if the settings want that. Once, before the first block.
+procedure WatchConfine;
 /// Applies Settings and Debug.Depth. A feature that finds no memory is switched off again.
 procedure WatchApply;
 /// Returns True while LaneMM's routines are the memory manager; False while another manager is
@@ -43,7 +45,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Threads, LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate,
+  LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack,
   LaneMM.SettingsState, LaneMM.Settings, LaneMM.Unwind,
   LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
@@ -396,6 +399,12 @@ begin
   Settings.Values[opDebug] := 0;
   Settings.Values[opGuard] := 0;
   Swap(Debug.Depth, 0);
+end;
+
+procedure WatchConfine;
+begin
+  if Settings.Values[opCalls] <= NativeUInt(Ord(Process.IsMalloc)) then
+    ProcessConfine;
 end;
 
 // Sets the parameters of the engine.

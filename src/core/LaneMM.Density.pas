@@ -2,13 +2,15 @@
 //
 // Owns:       Process.MeasuredAt, IsDense.
 // How:        counts in a sample of the slices in spans of blocks, spread over all that were
-//             handed out, how many of the pages that were carved are backed. A program that takes
-//             buffers and fills part of each has few of them, and huge pages would back the rest.
-//             The answer holds until the process has an eighth more or less memory.
-// Limits:     a huge page is backed whether it is touched or not. So a program that is dense at
-//             first, and sparse when it has huge pages, is seen as dense.
+//             handed out, how many of the pages that were carved hold a word that is not 0. A
+//             program that takes buffers and fills part of each has few of them, and huge pages
+//             would back the rest. The answer holds until the process has an eighth more or less
+//             memory. The system is not asked (mincore): a sandbox may end a process for that.
+// Limits:     a page of zeros counts as one that was never touched.
+// Reads:      memory of other threads, at any time. It stays readable: what is purged, too. Pages
+//             that debug mode closes are in spans of another kind, which are not read.
 // Callers:    any thread that holds no lock.
-// Progress:   bounded: 64 calls of the system at most.
+// Progress:   bounded: 64 slices are read, and 4,096 records.
 unit LaneMM.Density;
 
 {$I ../LaneMM.inc}
@@ -18,8 +20,13 @@ interface
 /// Returns whether the program touches nearly all pages of the blocks that it takes, as far as that
 /// is known. True where it has few blocks below 64 KB.
 function DensityIsHigh: Boolean;
-/// Returns whether so many backed pages of all are what a dense use backs: seven of eight.
-function PagesAreDense(Backed, Pages: NativeUInt): Boolean;
+/// Returns whether so many written pages of all are what a dense use leaves: seven of eight.
+function PagesAreDense(Written, Pages: NativeUInt): Boolean;
+/// Returns how many pages hold a word that is not 0: of Most pages, spread over the PageCount from
+/// P on, or of all if they are fewer. Such a page is backed.
+function WrittenPages(P: PByte; PageCount, Most: NativeUInt): NativeUInt;
+/// Returns whether a page holds zeros alone. Backs no page.
+function PageIsZero(Words: PNativeUInt): Boolean;
 
 implementation
 
@@ -35,20 +42,55 @@ const
   ChangeShare = 8;
   // Bits of a part of all slices.
   PartBits = 32;
+  AllPages = SliceSize div OsPageSize;
 
 type
   // Slices in spans of blocks.
   TSample = record
     Count: Cardinal;
-    Carved: NativeUInt; // pages of blocks that were handed out once
-    Backed: NativeUInt; // of these
+    Carved: NativeUInt;  // pages of blocks that were handed out once
+    Written: NativeUInt; // of these
   end;
 
-function PagesAreDense(Backed, Pages: NativeUInt): Boolean;
+function PagesAreDense(Written, Pages: NativeUInt): Boolean;
 const
   SparseShare = 8;
 begin
-  Result := Backed >= NativeUInt(Pages - Pages div SparseShare);
+  Result := Written >= NativeUInt(Pages - Pages div SparseShare);
+end;
+
+function PageIsZero(Words: PNativeUInt): Boolean;
+var
+  Index: NativeUInt;
+begin
+  for Index := 0 to OsPageSize div SizeOf(NativeUInt) - 1 do
+    if Words[Index] <> 0 then
+      Exit(False);
+  Result := True;
+end;
+
+// Returns a number below Limit, spread evenly over Index, 0, 1, 2 and so on.
+function Spread(Index: NativeUInt; Limit: UInt64): NativeUInt;
+var
+  Part: UInt64;
+begin
+  Part := NativeUInt(Index * SpreadFactor) shr (SizeOf(NativeUInt) * 8 - PartBits);
+  Result := Part * Limit shr PartBits;
+end;
+
+function WrittenPages(P: PByte; PageCount, Most: NativeUInt): NativeUInt;
+var
+  Step, Index: NativeUInt;
+begin
+  Result := 0;
+  if PageCount < Most then
+    Most := PageCount;
+  if Most = 0 then
+    Exit;
+  Step := PageCount div Most;
+  for Index := 0 to Most - 1 do
+    if not PageIsZero(PNativeUInt(P + (Index * Step + Spread(Index, Step)) * OsPageSize)) then
+      Inc(Result);
 end;
 
 // Adds a slice, unless it is of no span of blocks. Its span may change meanwhile: then the numbers
@@ -73,17 +115,16 @@ begin
   Dec(Size, Offset);
   if Size > SliceSize then
     Size := SliceSize;
-  Dec(Size, Size mod OsPageSize);
   Inc(Sample.Count);
   Inc(Sample.Carved, Size div OsPageSize);
-  Inc(Sample.Backed, OsBackedPages(Span^.Start + Offset, Size));
+  Inc(Sample.Written, WrittenPages(Span^.Start + Offset, Size div OsPageSize, AllPages));
 end;
 
 // Looks at slices that lie about evenly in all that were handed out.
 function IsUsedDensely: Boolean;
 var
   Sample: TSample;
-  HandedOut, Part: UInt64;
+  HandedOut: NativeUInt;
   Look: Cardinal;
 begin
   Sample := Default(TSample);
@@ -91,10 +132,9 @@ begin
   Look := 0;
   repeat
     Inc(Look);
-    Part := NativeUInt(Look * SpreadFactor) shr (SizeOf(NativeUInt) * 8 - PartBits);
-    AddSlice(Sample, FrontierSlice(Part * HandedOut shr PartBits));
+    AddSlice(Sample, FrontierSlice(Spread(Look, HandedOut)));
   until (Sample.Count = SampleCount) or (Look = MostLooks);
-  Result := PagesAreDense(Sample.Backed, Sample.Carved);
+  Result := PagesAreDense(Sample.Written, Sample.Carved);
 end;
 
 function DensityIsHigh: Boolean;

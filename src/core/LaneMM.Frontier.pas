@@ -37,8 +37,8 @@ function FrontierArena(Index: NativeUInt): PArena; inline;
 /// Returns whether slices that were never used are to be taken last: a program that lacks addresses
 /// before it lacks memory has used many. An old value decides for one request more.
 function FrontierIsScarce: Boolean;
-/// Returns whether the system can back a block of Size bytes. It would find out that it cannot when
-/// the block is touched, and end some program. From 1 GB on the system is asked.
+/// Returns whether the system could back a block of Size bytes when the process began. It would
+/// find out that it cannot when the block is touched, and end some program.
 function FrontierCanBack(Size: NativeUInt): Boolean;
 /// Returns the number of slices that all arenas have handed out.
 function FrontierSlices: NativeUInt;
@@ -125,10 +125,8 @@ begin
 end;
 
 function FrontierCanBack(Size: NativeUInt): Boolean;
-const
-  LeastDoubt = NativeUInt(1) shl 30;
 begin
-  Result := (Size < LeastDoubt) or (Size <= OsMostBytes);
+  Result := Size <= Process.MostBytes;
 end;
 
 // ---------------------------------------------------------------------------- lookup

@@ -295,6 +295,15 @@ begin
   RunsDisclaim(Heap);
 end;
 
+procedure LargeReleaseOwn(Heap: PHeap);
+begin
+  LockRecover; // as in LargeReleaseKept
+  if RunsEnter(Heap, Heap) then
+    ReleaseRuns(Heap);
+  RunsLeave(Heap);
+  LargeUseGetter(Heap);
+end;
+
 function LargeReleaseKept(Heap: PHeap; Count: Cardinal): Boolean;
 var
   Other: PHeap;
@@ -310,7 +319,9 @@ begin
   while (Other <> nil) and (Index < Count) do
   begin
     if Other^.KeptSlices <> 0 then
-      if RunsClaim(Other) then
+      if Other = OsThreadHeap then
+        LargeReleaseOwn(Other) // needs no barrier
+      else if RunsClaim(Other) then
         Claimed := Claimed or UInt64(1) shl Index
       else
         Result := False;
@@ -325,14 +336,6 @@ begin
     Claimed := Claimed shr 1;
     Heap := Heap^.NextHeap;
   end;
-end;
-
-procedure LargeReleaseOwn(Heap: PHeap);
-begin
-  LockRecover; // as in LargeReleaseKept
-  if RunsEnter(Heap, Heap) then
-    ReleaseRuns(Heap);
-  RunsLeave(Heap);
 end;
 
 // ---------------------------------------------------------------------------- end of life
@@ -381,22 +384,25 @@ const
   UseFrom = 3;
   AfterProbe = 8;
   NextProbe = 16;
-  // Shorter blocks are not measured; of longer ones, this many bytes are.
+  // Shorter blocks are not measured; of longer ones, so many of so many pages are.
   ShortestProbe = 4;
-  MostMeasured = 8 * 1024 * 1024;
+  MostMeasured = 8 * 1024 * 1024 div OsPageSize;
+  PageSample = 64;
   // Looks until a probe gives way to another one: its thread may be about to fill it, or never do.
   MostLooks = 16;
 
-// Returns true if a block is backed densely, as far as it is measured.
+// Returns true if a block is written densely, as far as it is measured.
 function IsDense(Span: PSpan): Boolean;
 var
-  Size: NativeUInt;
+  PageCount, Sample: NativeUInt;
 begin
-  Size := Span^.BlockSize; // of another block by now, perhaps
-  if Size > MostMeasured then
-    Size := MostMeasured;
-  Dec(Size, Size mod OsPageSize);
-  Result := PagesAreDense(OsBackedPages(Span^.Start, Size), Size div OsPageSize);
+  PageCount := Span^.BlockSize div OsPageSize; // of another block by now, perhaps
+  if PageCount > MostMeasured then
+    PageCount := MostMeasured;
+  Sample := PageSample;
+  if Sample > PageCount then
+    Sample := PageCount;
+  Result := PagesAreDense(WrittenPages(Span^.Start, PageCount, Sample), Sample);
 end;
 
 procedure EndProbe;
@@ -568,16 +574,8 @@ begin
   ChooseHuge(Result, WantsHugePages(SlicesFor(Size)));
 end;
 
-// Returns true if the system has unmapped the pages at P and refused to map them again.
-function IsLost(P: PByte): Boolean;
-var
-  Word: NativeUInt;
-begin
-  Result := not OsRead(NativeUInt(P), @Word, SizeOf(Word));
-end;
-
-// Keeps a run that was lost from use for ever: others may have mapped memory there. No pages are
-// moved any more, which may lose the next run.
+// Keeps a run from use for ever that the system has unmapped: others may have mapped memory there.
+// No pages are moved any more, which may lose the next run.
 procedure Lose(Span: PSpan);
 begin
   ArenaUnuseSpare(Span^.SliceCount - Span^.SpareCount);
@@ -600,7 +598,7 @@ begin
     OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
     if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
       IsZero := True
-    else if IsLost(Span^.Start) then
+    else if not OsIsMapped(Span^.Start) then
     begin
       Lose(Span);
       Exit;
@@ -720,7 +718,7 @@ begin
   Move(Target^.Start^, Source^.Start^, Moved);
   if OsRenew(Target^.Start, Moved) then
     Exit;
-  if IsLost(Target^.Start) then
+  if not OsIsMapped(Target^.Start) then
     Lose(Target)
   else
     OsClear(Target^.Start, Moved);
@@ -742,7 +740,7 @@ begin
   Result := Moved = Size;
   if Result then
     CountMoved(Target)
-  else if IsLost(Target^.Start + Moved) then
+  else if not OsIsMapped(Target^.Start + Moved) then
     Lose(Target);
   if not Result and (Moved <> 0) then
     TakeBack(Source, Target, Moved);

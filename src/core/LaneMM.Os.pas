@@ -105,8 +105,6 @@ procedure OsClear(P: Pointer; Size: NativeUInt);
 procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 /// Forbids huge pages in a committed range from now on: what is touched is backed by small ones.
 procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);
-/// Returns the number of backed pages in a committed range.
-function OsBackedPages(P: Pointer; Size: NativeUInt): NativeUInt;
 /// Forbids all access to a committed range until it is committed again. False when refused.
 function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a committed range: after OsUse it reads as zeros. False, and nothing changed, when the
@@ -130,12 +128,13 @@ procedure OsPutIntoCores(P: Pointer; Size: NativeUInt);
 /// then reads as zeros. Returns the bytes moved, from the start on: fewer than Size when the system
 /// cannot move more. The system may then have unmapped the rest of Target, and refuse to map it.
 function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
-/// Returns the bytes of memory and swap that the system has, the highest number where it lets
-/// programs take more (Linux: vm.overcommit_memory is 1).
-function OsMostBytes: NativeUInt;
-/// Returns true if the system charges for spare slices, which were never touched (Linux:
-/// vm.overcommit_memory is 2).
-function OsChargesUntouched: Boolean;
+/// Returns whether the page at P, of a range for OsMove, is still mapped.
+function OsIsMapped(P: Pointer): Boolean;
+/// Tells the bytes of memory and swap that the system has, the highest number where it lets
+/// programs take more (Linux: vm.overcommit_memory is 1), and whether it charges for spare slices,
+/// which were never touched (Linux: vm.overcommit_memory is 2, or the process has a
+/// limit of its data).
+procedure OsMemory(out MostBytes: NativeUInt; out ChargesUntouched: Boolean);
 /// Returns a coarse monotonic time in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
 /// Returns the number of CPUs that this process may use, at least 1.

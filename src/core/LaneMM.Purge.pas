@@ -50,8 +50,8 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Large,
-  LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Density,
+  LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -265,16 +265,6 @@ begin
   FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
 end;
 
-function PageIsZero(Words: PNativeUInt): Boolean;
-var
-  Index: NativeUInt;
-begin
-  for Index := 0 to OsPageSize div SizeOf(NativeUInt) - 1 do
-    if Words[Index] <> 0 then
-      Exit(False);
-  Result := True;
-end;
-
 // Clears a range without a write to pages that hold zeros: reads alone back no memory.
 procedure ClearPages(P: PByte; Size: NativeUInt);
 var
@@ -291,13 +281,18 @@ begin
   end;
 end;
 
-// Clears a range, and backs none of its pages. The next use is taken to touch as much as the last
-// one left backed: to back a page again costs as much as to clear a dozen.
+// Clears a range, and backs none of its pages. The next use is taken to write as much as the last
+// one left written: to back a page again costs as much as to clear a dozen.
 procedure ClearPart(P: PByte; Size: NativeUInt);
 const
-  SparseShare = 16;
+  FewPages = 4; // a look at an untouched page is a page fault
+  ManyPages = 16;
+var
+  PageCount: NativeUInt;
 begin
-  if (OsBackedPages(P, Size) > Size div OsPageSize div SparseShare) or not Discard(P, Size) then
+  PageCount := Size div OsPageSize;
+  if (WrittenPages(P, PageCount, FewPages) > 0) and (WrittenPages(P, PageCount, ManyPages) > 1)
+    or not Discard(P, Size) then
     ClearPages(P, Size);
 end;
 
@@ -407,7 +402,7 @@ end;
 
 procedure StartThread;
 begin
-  if IsLibrary or not Process.HasThreads then
+  if IsLibrary or Process.IsConfined or not Process.HasThreads then
     StoreRelease(Process.PurgeState, Refused)
   else if CompareAndSwap(Process.PurgeState, NotStarted, Running) then
     if not OsThreadStart(RunThread) then

@@ -25,6 +25,9 @@ uses
 /// Sets Process up. Returns false without memory or a thread key, or where the system's pages are
 /// not OsPageSize bytes long, which is reported. Does nothing the second time.
 function ProcessStart: Boolean;
+/// From now on the engine makes only the system calls that glibc's malloc makes, too, and starts no
+/// thread. Before the first block is allocated.
+procedure ProcessConfine;
 /// Cancels the calls at thread end, before a library with this code is unloaded. Returns whether no
 /// thread uses a heap any more: no other has one, or the process goes on without the library.
 function ProcessStop: Boolean;
@@ -381,6 +384,8 @@ begin
 end;
 
 function ProcessStart: Boolean;
+var
+  ChargesUntouched: Boolean;
 begin
   if Process.IsStarted then
     Exit(True);
@@ -399,7 +404,8 @@ begin
   Process.HasBarrier := OsBarrierStart;
   Process.HugeFrom := HugeFromDefault shr SliceShift;
   Process.SavingFrom := SavingFromDefault;
-  Process.HasSpare := not OsChargesUntouched;
+  OsMemory(Process.MostBytes, ChargesUntouched);
+  Process.HasSpare := not ChargesUntouched;
   if (OsCpuCount > 1) and (OsCpuQuota > 1) then
     Process.SpinLimit := SpinTurns;
   Process.ShardCount := ShardCountFor(OsCpuCount);
@@ -407,6 +413,12 @@ begin
     Process.Abandoned := HeapTake;
   Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(@ThreadEnded);
   Process.IsStarted := Result;
+end;
+
+procedure ProcessConfine;
+begin
+  Process.IsConfined := True;
+  Process.HasBarrier := False;
 end;
 
 // Returns the number of heaps on a stack.

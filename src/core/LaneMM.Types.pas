@@ -317,6 +317,7 @@ type
         SizesKey: Cardinal;       //< const   its key for ClassSizes: the thread has a heap
         HasFirstKeys: Boolean;    //< const   ThreadSlot is SecondKeySlot, SizesKey's FirstKeySlot
         HasBarrier: Boolean;      //< const   OsBarrier makes every thread pass a barrier
+        IsConfined: Boolean;      //< const   see ProcessConfine
         Abandoned: PHeap;         //< const   the heap of the spans that ended threads left
         SpinLimit: Cardinal;      //< const   turns before a thread parks; 0 on one CPU
         PurgeDelayMs: Cardinal;   //< racy    how long memory is unused before it is purged; an old
@@ -363,6 +364,7 @@ type
                                                     //  never; two threads at once measure twice
         IsDense: Boolean;                           //< racy  see LaneMM.Density; an old value
                                                     //  decides for one more
+        MostBytes: NativeUInt;                      //< const  what the system can back at most
         HasSpare: Boolean;                          //< const  large blocks that moved get spare
                                                     //  slices: the system does not charge for them
         SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas

@@ -95,6 +95,9 @@ const
       Help: '0: no status page, which shows the process to the tool lanemm'),
     (Name: 'attach'; Kind: okNumber; Initial: 1;
       Help: '0: no requests of the tool lanemm are taken; 2: a thread waits for them'),
+    (Name: 'calls'; Kind: okNumber; Initial: 1;
+      Help: '0: no system calls but those of glibc''s malloc while the program runs; 1: so in the'
+        + ' C library'),
     (Name: 'huge'; Kind: okNumber; Initial: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Initial: 0;
@@ -279,7 +282,7 @@ begin
     opDepth: Result := MaxFrames;
     opTemporary: Result := 1000; // each is numbered
     opDump, opLive: Result := 1;
-    opAttach: Result := 2;
+    opAttach, opCalls: Result := 2;
     opLeaksDump: Result := MostDump;
     opLeaksExit, opDebugExit: Result := 255; // exit codes of a process
     opSignal: Result := 64; // of Linux

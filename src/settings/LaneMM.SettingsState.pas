@@ -21,7 +21,7 @@ type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
     opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep,
-    opSignal, opLive, opAttach, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
+    opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
     opStacks, opAbort, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,

@@ -77,7 +77,7 @@ run_on() {
 }
 
 build() {
-  for program in $programs without; do
+  for program in $programs without confined; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
@@ -172,6 +172,19 @@ run_in_sandbox() {
   done
 }
 
+# With no system calls but those that docs/system-calls.md lists: of a program that reports nothing those of its
+# first two parts.
+run_with_listed_calls() {
+  sed '/^## When something/,$d' docs/system-calls.md | grep '^| `' | cut -d '|' -f 2 | grep -o '`[a-z0-9_]*`' \
+    | tr -d '`' | sort -u | sed 's/.*/LISTED(&)/' > "$out/listed.h"
+  # shellcheck disable=SC2086 # a list of flags
+  gcc $compiler_flags -I"$out" -o "$out/listed" tests/c/listed.c
+  run functions listed-page env "LD_PRELOAD=$lib/liblanemm.so" "$out/listed" "$out/functions"
+  for program in functions mix threads forks; do
+    run "$program" listed env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/listed" "$out/$program"
+  done
+}
+
 # With so little address space that the arena is small.
 run_in_little_space() {
   for program in mix threads early operators; do
@@ -255,6 +268,8 @@ mkdir -p "$out/alignments.logs"
 for program in $programs operators replaced; do
   run_on "$lib/liblanemm.so" release "$program"
 done
+# A tool that asks each process of the machine (lanemm ps) would have it make other calls.
+run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/confined"
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
@@ -286,6 +301,7 @@ if [ $quick = no ]; then
   run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched" \
     "$out/mismatched" "$out/wander"
   run_in_sandbox
+  run_with_listed_calls
   run_in_little_space
   run_static
   run_static_stacks

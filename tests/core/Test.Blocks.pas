@@ -48,7 +48,8 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Large, LaneMM.Purge;
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Large,
+  LaneMM.Purge;
 
 const
   PageSize = 4096;
@@ -491,7 +492,7 @@ begin
     for Index := 0 to High(Blocks) do
     begin
       Blocks[Index] := AllocMem(Size);
-      Inc(Pages, OsBackedPages(Blocks[Index] + OsPageSize - NativeUInt(Blocks[Index]) mod OsPageSize,
+      Inc(Pages, BackedPages(Blocks[Index] + OsPageSize - NativeUInt(Blocks[Index]) mod OsPageSize,
         Size and not (OsPageSize - 1) - OsPageSize));
     end;
     // A span that another test left partly used may serve fifteen of the blocks.
@@ -518,7 +519,7 @@ var
   Page: NativeUInt;
 begin
   P := AllocMem(SparseSize);
-  Result := OsBackedPages(P, SparseSize);
+  Result := BackedPages(P, SparseSize);
   for Page := 0 to SparsePages - 1 do
   begin
     if P[Page * (SparseSize div SparsePages) + 5] <> 0 then
@@ -598,7 +599,7 @@ var
   P: Pointer;
   Size: NativeUInt;
 begin
-  Size := OsMostBytes + 1;
+  Size := Process.MostBytes + 1;
   if Size = 0 then
     Size := Impossible; // this system lets programs take all addresses
   Same(OutOfMemory, ErrorOfGet(P, Size), 'a new block');

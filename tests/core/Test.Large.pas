@@ -218,11 +218,13 @@ var
   Spans: array[0..1] of PSpan;
   Copied: NativeUInt;
   Index: Integer;
+  HadSpare: Boolean;
 begin
+  HadSpare := Process.HasSpare;
   Process.HasSpare := False;
   Spans[0] := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
   Spans[1] := LargeMove(Get(Megabyte), 6 * Megabyte, Copied);
-  Process.HasSpare := not OsChargesUntouched;
+  Process.HasSpare := HadSpare;
   for Index := 0 to 1 do
   begin
     Same(6 * Megabyte div SliceSize, Spans[Index]^.SliceCount, 'slices');

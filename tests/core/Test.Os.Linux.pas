@@ -130,11 +130,17 @@ end;
 procedure TOsLinuxTests.UntouchedMemoryIsChargedWhereTheSystemDoesNotOvercommit;
 var
   Lines: TStringList;
+  Most: NativeUInt;
+  ChargesUntouched: Boolean;
+  Limit: TRLimit;
 begin
   Lines := TStringList.Create;
   Lines.LoadFromFile('/proc/sys/vm/overcommit_memory');
-  AssertTrue('answer', OsChargesUntouched = (Lines[0] = '2'));
-  AssertTrue('at the start', Process.HasSpare = not OsChargesUntouched);
+  FpGetRLimit(RLIMIT_DATA, @Limit);
+  OsMemory(Most, ChargesUntouched);
+  AssertTrue('answer', ChargesUntouched
+    = ((Lines[0] = '2') or (Limit.Rlim_Cur <> High(Limit.Rlim_Cur))));
+  AssertTrue('at the start', Process.HasSpare = not ChargesUntouched);
   Lines.Free;
 end;
 

@@ -76,7 +76,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier,
+  testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier,
   LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk;
 
 var
@@ -204,7 +204,7 @@ end;
 
 function TShelfTests.BackedPages: NativeUInt;
 begin
-  Result := OsBackedPages(Span^.Start, SliceSize);
+  Result := Test.System.BackedPages(Span^.Start, SliceSize);
 end;
 
 procedure TShelfTests.PagesOfFreedBlocksAreGivenBack;

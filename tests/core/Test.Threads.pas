@@ -110,7 +110,8 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
+  SysUtils, testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  LaneMM.Frontier,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;
@@ -331,7 +332,7 @@ begin
   Arena := FrontierArena(Index);
   while Arena <> nil do
   begin
-    Inc(Result, OsBackedPages(Arena^.Base, LoadAcquire(Arena^.Committed) * SliceSize) * OsPageSize);
+    Inc(Result, BackedPages(Arena^.Base, LoadAcquire(Arena^.Committed) * SliceSize) * OsPageSize);
     Inc(Index);
     Arena := FrontierArena(Index);
   end;

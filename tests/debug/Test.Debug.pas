@@ -823,7 +823,7 @@ var
   P: PByte;
   Size: NativeUInt;
 begin
-  Size := OsMostBytes + 1;
+  Size := Process.MostBytes + 1;
   if Size = 0 then
     // This system lets programs take all addresses: but of 32 bits not half of them at once.
     Size := NativeUInt(1) shl {$ifdef CPU64} 62 {$else} 31 {$endif};

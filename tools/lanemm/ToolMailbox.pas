@@ -365,6 +365,8 @@ var
 begin
   if StartsStr('T', UpperCase(StatusValue(FolderOf(ProcessId), 'State'))) then
     Exit(False); // it is stopped
+  if not MatchStr(StatusValue(FolderOf(ProcessId), 'Seccomp'), ['', '0']) then
+    Exit(False); // its sandbox may end it for the calls of an answer
   Mailbox := nil;
   try
     Mailbox := TMailbox.Create(ProcessId);
