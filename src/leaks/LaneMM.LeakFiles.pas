@@ -67,6 +67,7 @@ begin
   JsonAddNumber(Text, 'bytes', Path^.Bytes);
   JsonAddFlag(Text, 'cycle', Path^.IsCycle);
   JsonAddFlag(Text, 'interfaces', LeakCycleHasInterface(List, Path));
+  JsonAddFlag(Text, 'stale', Path^.Container <> 0);
   JsonOpen(Text, 'chain', '[');
   LeakChain(List, Path, Chain);
   for Index := 0 to NativeInt(Chain.Count) - 1 do

@@ -72,7 +72,7 @@ function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
 /// Returns the number of blocks of the group at Index in all these chains.
 function LeakRetainedCount(const List: TLeakList; Index: Cardinal): NativeUInt;
 /// Lists the groups above the last link of Path, outermost first; of a cycle its links, back to the
-/// first one.
+/// first one; of stale items the links down to their container.
 procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChain);
 /// Returns True if Path begins with a cycle that has an interface among its references.
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
@@ -243,10 +243,11 @@ end;
 
 // ---------------------------------------------------------------------------- retainers
 
-// Returns True if the path has blocks, and retainers or a cycle to report.
+// Returns True if the path has blocks, and retainers, a container or a cycle to report.
 function SaysWho(Path: PRetainerPath): Boolean;
 begin
-  Result := (Path^.Count > 0) and ((Path^.Parent <> NoPath) or Path^.IsCycle);
+  Result := (Path^.Count > 0)
+    and ((Path^.Parent <> NoPath) or (Path^.Container <> 0) or Path^.IsCycle);
 end;
 
 function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
@@ -350,11 +351,19 @@ begin
   if Path^.IsCycle then
     AddCycle(List, RootOf(List, Path)^.First, Chain)
   else
+  begin
+    if Path^.Container <> 0 then
+    begin
+      AddLink(Chain, Path^.Container);
+      Path := List.Retainers.Paths + List.Snapshot.Nodes[
+        List.Snapshot.Nodes[Path^.First].Retainer].Path;
+    end;
     while Path^.Parent <> NoPath do
     begin
       Path := List.Retainers.Paths + Path^.Parent;
       AddLink(Chain, Path^.Group);
     end;
+  end;
   Reverse(Chain);
 end;
 

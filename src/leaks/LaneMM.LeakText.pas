@@ -44,6 +44,7 @@ end;
 procedure AddRetainer(var Text: TText; const List: TLeakList; Path: PRetainerPath);
 const
   CycleNames: array[Boolean] of PAnsiChar = ('cycle ', 'cycle of interfaces ');
+  Messages: array[Boolean] of TMessage = (msLeakRetained, msLeakStale);
 var
   Fields: TFields;
   Chain: TChain;
@@ -60,7 +61,7 @@ begin
     MessageAdd(Text, msLeakCycle, Fields);
   end
   else
-    MessageAdd(Text, msLeakRetained, Fields);
+    MessageAdd(Text, Messages[Path^.Container <> 0], Fields);
   FieldsClose(Fields);
 end;
 

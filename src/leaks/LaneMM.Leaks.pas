@@ -167,6 +167,7 @@ begin
   if SnapshotOpen(Snapshot) then
   begin
     SnapshotSelect(Snapshot, First, Last);
+    SnapshotFindContainers(Snapshot);
     SnapshotGroup(Snapshot);
     DescribeUnsuppressed(Snapshot);
     LeakListOpen(List, Snapshot, ltInUse);
@@ -268,6 +269,7 @@ begin
   IsOpen := SnapshotOpen(Snapshot);
   if IsOpen then
   begin
+    SnapshotFindContainers(Snapshot);
     MarkReachable(Snapshot, Frame);
     SnapshotGroup(Snapshot);
   end;

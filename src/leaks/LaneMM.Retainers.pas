@@ -1,12 +1,13 @@
 /// Retainers and retained sizes: a conservative search through the blocks of a snapshot.
 //
-// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and IsCycle of TNode; Retained and
+// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and Entry of TNode; Retained and
 //             RootRetained of TGroup; the memory of each TRetainers.
-// Invariants: a block references every block that one of its words points into. The search begins
-//             with the blocks without a reference to them and is breadth first: each block is
-//             reached once, on a shortest chain, and counts for that retainer alone, so nothing
-//             counts twice. The blocks that it does not reach are parts of cycles, or referenced
-//             from these: each cycle is entered once.
+// Invariants: a block references every block that one of its words points into, but for the items
+//             that a container no longer counts: these are stale, and retain nothing. The search
+//             begins with the blocks without a reference to them and is breadth first: each block
+//             is reached once, on a shortest chain, and counts for that retainer alone, so
+//             nothing counts twice. The blocks that it does not reach are parts of cycles, or
+//             referenced from these: each cycle is entered once.
 // Callers:    any thread; reads blocks of the snapshot only.
 // Source:     Boehm and Weiser, "Garbage Collection in an Uncooperative Environment", Software:
 //             Practice and Experience 18 (1988).
@@ -39,6 +40,7 @@ type
     First: Cardinal;      //< the first node found on this path
     Count: NativeUInt;    //< nodes on this path
     Bytes: NativeUInt;    //< their bytes
+    Container: Cardinal;  //< group of a container that no longer counts First; 0: none
     IsCycle: Boolean;     //< the chain begins in a cycle
     IsNested: Boolean;    //< Group is a link of Parent, too
   end;
@@ -116,13 +118,19 @@ begin
   end;
 end;
 
+// Returns the end of what the node references.
+function ReferencesLimit(Node: PNode): PNativeUInt;
+begin
+  Result := PNativeUInt(Node^.Address + Node^.Size);
+  Dec(Result, Node^.Spare);
+end;
+
 procedure SeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode; Context: Pointer);
 var
   Node: PNode;
 begin
   Node := Snapshot.Nodes + Index;
-  SeeWords(Snapshot, PNativeUInt(Node^.Address), PNativeUInt(Node^.Address + Node^.Size), See,
-    Context);
+  SeeWords(Snapshot, PNativeUInt(Node^.Address), ReferencesLimit(Node), See, Context);
 end;
 
 // ---------------------------------------------------------------------------- marks
@@ -178,47 +186,49 @@ begin
   Result := False;
 end;
 
-// Adds a path that extends Parent by Group; NoPath when the table is full.
-function AddPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
+// Adds the path Sought, which has Parent, Group, Container and IsCycle; NoPath when the table is
+// full.
+function AddPath(var Retainers: TRetainers; const Sought: TRetainerPath): Cardinal;
 var
-  Path: PRetainerPath;
+  Path, Parent: PRetainerPath;
 begin
   if Retainers.PathCount = PathLimit then
     Exit(NoPath);
   Result := Retainers.PathCount;
   Inc(Retainers.PathCount);
   Path := Retainers.Paths + Result;
-  Path^.Parent := Parent;
-  Path^.Group := Group;
-  Path^.Depth := Retainers.Paths[Parent].Depth + 1;
-  Path^.IsCycle := IsCycle;
-  Path^.IsNested := PathHas(Retainers, Parent, Group);
+  Parent := Retainers.Paths + Sought.Parent;
+  Path^ := Sought;
+  Path^.Depth := Parent^.Depth + 1;
+  Path^.IsNested := PathHas(Retainers, Sought.Parent, Sought.Group);
   Path^.First := NoNode;
-  Path^.Sibling := Retainers.Paths[Parent].Child;
-  Retainers.Paths[Parent].Child := Result;
+  Path^.Sibling := Parent^.Child;
+  Parent^.Child := Result;
 end;
 
-// Returns the path that extends Parent by Group, a new one if there is none; moves it to the front.
-function FindPath(var Retainers: TRetainers; Parent, Group: Cardinal; IsCycle: Boolean): Cardinal;
+// Returns the path like Sought, a new one if there is none; moves it to the front.
+function FindPath(var Retainers: TRetainers; const Sought: TRetainerPath): Cardinal;
 var
   Link: PCardinal;
-  Path: PRetainerPath;
+  Path, Parent: PRetainerPath;
 begin
-  Link := @Retainers.Paths[Parent].Child;
+  Parent := Retainers.Paths + Sought.Parent;
+  Link := @Parent^.Child;
   while Link^ <> NoPath do
   begin
     Result := Link^;
     Path := Retainers.Paths + Result;
-    if (Path^.Group = Group) and (Path^.IsCycle = IsCycle) then
+    if (Path^.Group = Sought.Group) and (Path^.IsCycle = Sought.IsCycle)
+      and (Path^.Container = Sought.Container) then
     begin
       Link^ := Path^.Sibling;
-      Path^.Sibling := Retainers.Paths[Parent].Child;
-      Retainers.Paths[Parent].Child := Result;
+      Path^.Sibling := Parent^.Child;
+      Parent^.Child := Result;
       Exit;
     end;
     Link := @Path^.Sibling;
   end;
-  Result := AddPath(Retainers, Parent, Group, IsCycle);
+  Result := AddPath(Retainers, Sought);
 end;
 
 // Returns the retainer of Index as reports show it, without data between; NoNode for none.
@@ -226,13 +236,13 @@ function ShownHolder(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Retainer: PNode;
 begin
-  if Snapshot.Nodes[Index].IsCycle then
+  if Snapshot.Nodes[Index].Entry <> neNone then
     Exit(NoNode);
   Result := Snapshot.Nodes[Index].Retainer;
   if Result = NoNode then
     Exit;
   Retainer := Snapshot.Nodes + Result;
-  if IsBetween(Snapshot, Retainer^.Group) and not Retainer^.IsCycle
+  if IsBetween(Snapshot, Retainer^.Group) and (Retainer^.Entry = neNone)
     and (Retainer^.Retainer <> NoNode) then
     Result := Retainer^.Retainer;
 end;
@@ -241,19 +251,25 @@ end;
 procedure SetPath(var Retainers: TRetainers; const Snapshot: TSnapshot; Index: Cardinal);
 var
   Node: PNode;
-  Retainer, Parent: Cardinal;
+  Retainer: Cardinal;
+  Path: TRetainerPath;
+  Parent: PRetainerPath;
 begin
   Node := Snapshot.Nodes + Index;
   Retainer := ShownHolder(Snapshot, Index);
-  Parent := NoPath;
+  Path := Default(TRetainerPath);
   if Retainer <> NoNode then
-    Parent := Snapshot.Nodes[Retainer].Path;
-  if (Parent <> NoPath) and ((Retainers.Paths[Parent].Group = Node^.Group)
-    or (Retainers.Paths[Parent].Depth = PathDepth)) then
-    Node^.Path := Parent // a chain of blocks of one group is one link
+    Path.Parent := Snapshot.Nodes[Retainer].Path;
+  Parent := Retainers.Paths + Path.Parent;
+  Path.Group := Node^.Group;
+  Path.IsCycle := (Node^.Entry = neCycle) or Parent^.IsCycle;
+  if Node^.Entry = neStale then
+    Path.Container := Snapshot.Nodes[Node^.Retainer].Group;
+  if (Path.Parent <> NoPath)
+    and ((Parent^.Group = Path.Group) or (Parent^.Depth = PathDepth)) then
+    Node^.Path := Path.Parent // a chain of blocks of one group is one link
   else
-    Node^.Path := FindPath(Retainers, Parent, Node^.Group, Node^.IsCycle
-      or (Parent <> NoPath) and Retainers.Paths[Parent].IsCycle);
+    Node^.Path := FindPath(Retainers, Path);
   Inc(Retainers.Paths[Node^.Path].Count);
   Inc(Retainers.Paths[Node^.Path].Bytes, Node^.Size);
   if Retainers.Paths[Node^.Path].First = NoNode then
@@ -265,7 +281,8 @@ end;
 procedure Reach(var Search: TSearch; Index: Cardinal);
 begin
   Search.Snapshot^.Nodes[Index].IsSeen := True;
-  Search.Snapshot^.Nodes[Index].Retainer := Search.Retainer;
+  if Search.Snapshot^.Nodes[Index].Entry <> neStale then
+    Search.Snapshot^.Nodes[Index].Retainer := Search.Retainer;
   Search.Retainers^.Queue[Search.Retainers^.QueueCount] := Index;
   Inc(Search.Retainers^.QueueCount);
   SetPath(Search.Retainers^, Search.Snapshot^, Index);
@@ -281,6 +298,20 @@ begin
   if (Index = Search^.Retainer) or (Node^.State <> nsCounted) then
     Exit;
   Node^.IsRetained := True;
+  Node^.Retainer := Search^.Retainer;
+end;
+
+procedure NoteStale(Index: Cardinal; Context: Pointer);
+var
+  Search: PSearch;
+  Node: PNode;
+begin
+  Search := Context;
+  Node := Search^.Snapshot^.Nodes + Index;
+  if (Node^.State <> nsCounted) or Node^.IsRetained or (Node^.Entry <> neNone)
+    or (Index = Search^.Retainer) then
+    Exit;
+  Node^.Entry := neStale;
   Node^.Retainer := Search^.Retainer;
 end;
 
@@ -317,6 +348,23 @@ begin
     end;
 end;
 
+// Finds the nodes that stale items alone reference. After FindHeld.
+procedure FindStale(var Search: TSearch);
+var
+  Index: NativeInt;
+  Node: PNode;
+begin
+  for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
+  begin
+    Node := Search.Snapshot^.Nodes + Index;
+    if (Node^.State <> nsCounted) or (Node^.Spare = 0) then
+      Continue;
+    Search.Retainer := Node^.Container;
+    SeeWords(Search.Snapshot^, ReferencesLimit(Node),
+      PNativeUInt(Node^.Address + Node^.Size), NoteStale, @Search);
+  end;
+end;
+
 procedure SearchFromRoots(var Search: TSearch);
 var
   Index: NativeInt;
@@ -330,24 +378,24 @@ begin
 end;
 
 // Returns a node of the cycle that the retainers of Index lead to; NoNode when there is none, as
-// another thread has changed the blocks since they were read. IsCycle marks the way and is reset.
+// another thread has changed the blocks since they were read. Entry marks the way and is reset.
 function FindCycle(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 var
   Marked: Cardinal;
 begin
   Result := Index;
   while (Result <> NoNode) and not Snapshot.Nodes[Result].IsSeen
-    and not Snapshot.Nodes[Result].IsCycle do
+    and (Snapshot.Nodes[Result].Entry = neNone) do
   begin
-    Snapshot.Nodes[Result].IsCycle := True;
+    Snapshot.Nodes[Result].Entry := neCycle;
     Result := Snapshot.Nodes[Result].Retainer;
   end;
   if (Result <> NoNode) and Snapshot.Nodes[Result].IsSeen then
     Result := NoNode;
   Marked := Index;
-  while (Marked <> NoNode) and Snapshot.Nodes[Marked].IsCycle do
+  while (Marked <> NoNode) and (Snapshot.Nodes[Marked].Entry = neCycle) do
   begin
-    Snapshot.Nodes[Marked].IsCycle := False;
+    Snapshot.Nodes[Marked].Entry := neNone;
     Marked := Snapshot.Nodes[Marked].Retainer;
   end;
 end;
@@ -370,7 +418,7 @@ var
   CycleHolder: Cardinal;
 begin
   Node := Search.Snapshot^.Nodes + Entry;
-  Node^.IsCycle := True;
+  Node^.Entry := neCycle;
   Inc(Search.Retainers^.CycleCount);
   CycleHolder := Node^.Retainer;
   Reach(Search, Entry);
@@ -408,7 +456,7 @@ begin
   begin
     Node := Snapshot.Nodes + Retainers.Queue[Index];
     Inc(Node^.Retained, Node^.Size);
-    if (Node^.Retainer <> NoNode) and not Node^.IsCycle then
+    if (Node^.Retainer <> NoNode) and (Node^.Entry = neNone) then
       Inc(Snapshot.Nodes[Node^.Retainer].Retained, Node^.Retained);
   end;
 end;
@@ -448,6 +496,7 @@ begin
   Search.Snapshot := @Snapshot;
   Search.Retainers := @Retainers;
   FindHeld(Search);
+  FindStale(Search);
   SearchFromRoots(Search);
   SearchFromCycles(Search);
   SumUp(Retainers, Snapshot);

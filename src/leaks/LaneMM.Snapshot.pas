@@ -33,6 +33,13 @@ type
     nsFreed       //< another thread has freed it meanwhile
   );
 
+  /// How the search for retainers has come to a block.
+  TNodeEntry = (
+    neNone,       //< nothing references it, or its retainer does
+    neCycle,      //< it is the entry of a cycle
+    neStale       //< nothing but items that a container, its Retainer, no longer counts
+  );
+
   PNode = ^TNode;
   /// A block in use.
   TNode = record
@@ -45,7 +52,9 @@ type
     State: TNodeState;     //< how it counts
     IsRetained: Boolean;   //< another node references it
     IsSeen: Boolean;       //< the search has reached it
-    IsCycle: Boolean;      //< the search has entered a cycle here
+    Entry: TNodeEntry;     //< how the search has reached it
+    Container: Cardinal;   //< the object whose items it has, if Spare > 0
+    Spare: Cardinal;       //< words at its end: items that the container does not count
   end;
 
   /// The first characters of a string, in quotes, ended by #0.
@@ -97,6 +106,8 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 /// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
 /// SnapshotGroup.
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
+/// Finds the blocks that have items of containers, and fills their Container and Spare.
+procedure SnapshotFindContainers(var Snapshot: TSnapshot);
 /// Puts the blocks that count into groups, and fills Counts, Bytes and Totals.
 procedure SnapshotGroup(var Snapshot: TSnapshot);
 /// Adds the places and examples of the groups, of the blocks that still count: after
@@ -124,7 +135,8 @@ function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
+  LaneMM.ReportState, LaneMM.Containers;
 
 const
   SlotCount = GroupLimit * 2;
@@ -248,6 +260,52 @@ begin
       First := Middle + 1;
   end;
   Result := NoNode;
+end;
+
+// ---------------------------------------------------------------------------- containers
+
+type
+  TContainers = record
+    Snapshot: PSnapshot;
+    Index: Cardinal;      // the block whose containers are looked for
+    Plain: TPlainClasses;
+  end;
+  PContainers = ^TContainers;
+
+procedure AddItems(const Items: TItems; Context: Pointer);
+var
+  Containers: PContainers;
+  Node: PNode;
+  Index: Cardinal;
+begin
+  Containers := Context;
+  Index := SnapshotNodeAt(Containers^.Snapshot^, Items.Block);
+  if Index = NoNode then
+    Exit;
+  Node := Containers^.Snapshot^.Nodes + Index;
+  if NativeUInt(Node^.Address) <> Items.Block then
+    Exit;
+  Node^.Container := Containers^.Index;
+  Node^.Spare := ItemsSpare(Items, Node^.Address, Node^.Size) div SizeOf(Pointer);
+end;
+
+procedure SnapshotFindContainers(var Snapshot: TSnapshot);
+var
+  Containers: TContainers;
+  Node: PNode;
+  Index: NativeInt;
+begin
+  if Process.IsMalloc then
+    Exit;
+  Containers := Default(TContainers);
+  Containers.Snapshot := @Snapshot;
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    Containers.Index := Index;
+    if Node^.Size <= MaxClassSize then // others may lose their pages meanwhile
+      ContainerVisit(Node^.Address, Node^.Size, Containers.Plain, AddItems, @Containers);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- groups

@@ -16,7 +16,7 @@ unit LaneMM.Contents;
 interface
 
 uses
-  LaneMM.Hooks, LaneMM.Text;
+  LaneMM.Hooks, LaneMM.Text, LaneMM.RtlRecords;
 
 type
   /// The kinds of contents.
@@ -36,6 +36,12 @@ procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
 procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
 /// Returns True if ClassId, any number, is the address of a class record.
 function ClassIsValid(ClassId: NativeUInt): Boolean;
+/// Reads a class record; returns True if it is valid apart from its name and ancestors.
+function ClassRead(ClassId: NativeUInt; out Head: TClassHead): Boolean;
+/// Reads the name of the class; returns True if it is valid.
+function ClassReadName(const Head: TClassHead; out Name: ShortString): Boolean;
+/// Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
+function ClassReadParent(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 /// Returns the bytes of an object of the class; 0 when there is no such class.
 function ClassSize(ClassId: NativeUInt): NativeUInt;
 /// Finds the routines by which TObject allocates and frees objects; False when there is no such
@@ -50,8 +56,7 @@ procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: Nati
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules,
-  LaneMM.RtlRecords;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Modules;
 
 const
   // Maximum number of ancestors of a class.
@@ -95,15 +100,13 @@ begin
     and ModulesRead(Address + 1, @Name[1], Length(Name)) and IsName(Name);
 end;
 
-// Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
-function ParentOf(const Head: TClassHead; out Parent: NativeUInt): Boolean;
+function ClassReadParent(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 begin
   Parent := ClassWord(Head, vmtParent);
   Result := (Parent = 0) or ModulesRead(Parent, @Parent, SizeOf(Parent));
 end;
 
-// Reads a class record; returns True if it is valid apart from its name and ancestors.
-function ReadClass(ClassId: NativeUInt; out Head: TClassHead): Boolean;
+function ClassRead(ClassId: NativeUInt; out Head: TClassHead): Boolean;
 var
   First: NativeUInt;
 begin
@@ -117,6 +120,11 @@ begin
     and ModulesHaveCode(ClassWord(Head, vmtFreeInstance));
 end;
 
+function ClassReadName(const Head: TClassHead; out Name: ShortString): Boolean;
+begin
+  Result := ReadName(ClassWord(Head, vmtClassName), Name);
+end;
+
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 var
   Head: TClassHead;
@@ -127,8 +135,8 @@ begin
   Size := High(Size);
   for Ancestors := 1 to MostAncestors do
   begin
-    if not ReadClass(ClassId, Head) or (ClassObjectSize(Head) > Size)
-      or not ReadName(ClassWord(Head, vmtClassName), Name) or not ParentOf(Head, ClassId) then
+    if not ClassRead(ClassId, Head) or (ClassObjectSize(Head) > Size)
+      or not ClassReadName(Head, Name) or not ClassReadParent(Head, ClassId) then
       Exit(False);
     if ClassId = 0 then
       Exit((Name = RootName) and (ClassObjectSize(Head) <= RootSize));
@@ -141,7 +149,7 @@ function ClassSize(ClassId: NativeUInt): NativeUInt;
 var
   Head: TClassHead;
 begin
-  if ReadClass(ClassId, Head) then
+  if ClassRead(ClassId, Head) then
     Result := ClassObjectSize(Head)
   else
     Result := 0;
@@ -152,16 +160,16 @@ var
   Head: TClassHead;
   Ancestors: Cardinal;
 begin
-  Result := ReadClass(ClassId, Head);
+  Result := ClassRead(ClassId, Head);
   Allocator := ClassWord(Head, vmtNewInstance);
   Deallocator := ClassWord(Head, vmtFreeInstance);
   for Ancestors := 1 to MostAncestors do
   begin
-    if not Result or not ParentOf(Head, ClassId) then
+    if not Result or not ClassReadParent(Head, ClassId) then
       Exit(False);
     if ClassId = 0 then
       Exit;
-    Result := ReadClass(ClassId, Head) and (ClassWord(Head, vmtNewInstance) = Allocator)
+    Result := ClassRead(ClassId, Head) and (ClassWord(Head, vmtNewInstance) = Allocator)
       and (ClassWord(Head, vmtFreeInstance) = Deallocator);
   end;
 end;
@@ -188,14 +196,14 @@ var
   Head: TClassHead;
   Name: ShortString;
 begin
-  if not ReadClass(ClassId, Head) then
+  if not ClassRead(ClassId, Head) then
     Exit;
   if ReadUnitName(Head, Name) then
   begin
     TextAdd(Text, Name);
     TextAdd(Text, '.');
   end;
-  if ReadName(ClassWord(Head, vmtClassName), Name) then
+  if ClassReadName(Head, Name) then
     TextAdd(Text, Name);
 end;
 

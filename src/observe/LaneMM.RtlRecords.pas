@@ -33,6 +33,8 @@ const
   ArrayExtra = 1;
   /// Bytes after the name in the type information of a record, up to TRecordTypeHead.
   RecordTypeFirst = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$ifend};
+  /// The types of an object's managed fields are known.
+  HasFieldTypes = {$if FPC_FULLVERSION < 30300} True {$else} False {$ifend};
   {$else}
   ClassFirst = vmtSelfPtr;
   ClassLimit = vmtDestroy + SizeOf(Pointer);
@@ -42,6 +44,7 @@ const
   RootSize = 2 * SizeOf(Pointer);
   ArrayExtra = 0;
   RecordTypeFirst = 0;
+  HasFieldTypes = False;
   {$endif}
   /// The number, in instructions, of the register that a routine takes its second parameter in.
   SecondParameter = {$if defined(CPUAARCH64) or defined(CPUARM64)} 1

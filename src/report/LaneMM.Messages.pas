@@ -40,7 +40,7 @@ type
     msGrown,             //< growth between two snapshots
     msNothingGrown,
     msLeakGroup,         //< one group of leaks
-    msLeakRetains, msLeakRetained, msLeakCycle, msLeakTexts, msLeakStack,
+    msLeakRetains, msLeakRetained, msLeakStale, msLeakCycle, msLeakTexts, msLeakStack,
     msMoreRetainers,     //< blocks of a group with other retainers
     msMorePlaces,        //< leaks of a group that were allocated at other places
     msUnknownPlaces,     //< the same without a backtrace
@@ -202,6 +202,7 @@ const
     (Name: 'leak-group'; Text: '  {count} x {class}, {size}'),
     (Name: 'leak-retained'; Text: '      retained size: {size}'),
     (Name: 'leak-retainer'; Text: '      {count} retained by {retainer}'),
+    (Name: 'leak-stale'; Text: '      {count} still in a slot that {retainer} no longer counts'),
     (Name: 'leak-cycle'; Text: '      {count} retained by the {text}{retainer}'),
     (Name: 'leak-texts'; Text: '      {text}'),
     (Name: 'leak-stack'; Text:

@@ -41,6 +41,7 @@ type
     procedure LostBlockOfNoBytesIsALeakInDebugModeToo;
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     procedure OwnersAreNamedWithWhatTheyHold;
+    procedure ItemsThatAContainerNoLongerCountsAreStale;
     procedure CyclesOfInterfacesAreNamed;
     procedure CyclesOfObjectsAreNamed;
     procedure CyclesOfDataHaveAllTheirLinks;
@@ -367,6 +368,21 @@ begin
   Has('12,000 retained by Leaking.TForm1 -> Classes.TList -> Classes.TFPList');
   Has(Format('1 x Leaking.TForm1, %d bytes'#10
     + '      retained size: %.0n bytes', [Sizes.Link, Sizes.Form + 0.0]));
+end;
+
+procedure TLeaksTests.ItemsThatAContainerNoLongerCountsAreStale;
+const
+  Containers: array[1..5] of string = ('Leaking.TShelf', 'Classes.TFPList', 'Classes.TStringList',
+    'Contnrs.TFPHashList', 'Leaking.TFPGList<Leaking.TFoo>');
+var
+  Index: Integer;
+begin
+  Reports('stale', '');
+  for Index := 1 to 5 do
+    Has(Format('10 x Leaking.TOwner%d, %d bytes'#10
+      + '      6 retained by %s'#10
+      + '      4 still in a slot that %2:s no longer counts'#10,
+      [Index, 10 * Sizes.FooBlock, Containers[Index]]));
 end;
 
 procedure TLeaksTests.CyclesOfInterfacesAreNamed;

@@ -5,7 +5,7 @@ program Leaking;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, Classes, SysUtils;
+  LaneMM, cthreads, Classes, Contnrs, fgl, SysUtils;
 
 type
   TGrow = procedure;
@@ -40,6 +40,12 @@ type
     Peer: INode;
     procedure SetPeer(const Other: INode);
   end;
+
+  TShelf = class
+    Foos: array of TFoo;
+  end;
+
+  TFooList = TFPGList<TFoo>;
 
   TLink = class
     Next: TLink;
@@ -176,6 +182,40 @@ begin
   Form.Items := TList.Create;
   for Index := 1 to 12000 do
     Form.Items.Add(TFoo.Create);
+end;
+
+// Each container held ten objects, and counts six of them. No stale item was freed.
+procedure LeakStale;
+var
+  Shelf: TShelf;
+  List: TFPList;
+  Texts: TStringList;
+  Hashed: TFPHashList;
+  Generic: TFooList;
+  Index: Integer;
+begin
+  Shelf := TShelf.Create;
+  List := TFPList.Create;
+  Texts := TStringList.Create;
+  Hashed := TFPHashList.Create;
+  Generic := TFooList.Create;
+  SetLength(Shelf.Foos, 10);
+  for Index := 0 to 9 do
+  begin
+    Shelf.Foos[Index] := TOwner1.Create;
+    List.Add(TOwner2.Create);
+    Texts.AddObject('', TOwner3.Create);
+    Hashed.Add(IntToStr(Index), TOwner4.Create);
+    Generic.Add(TOwner5.Create);
+  end;
+  SetLength(Shelf.Foos, 6);
+  for Index := 9 downto 6 do
+  begin
+    List.Delete(Index);
+    Texts.Delete(Index);
+    Hashed.Delete(Index);
+  end;
+  Generic.Count := 6;
 end;
 
 procedure LeakCycle;
@@ -438,11 +478,11 @@ type
   end;
 
 const
-  Plans: array[0..28] of TPlan = (
+  Plans: array[0..29] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
-    (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
+    (Name: 'stale'; Run: LeakStale), (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
     (Name: 'grow-empty'; Run: GrowByEmpty), (Name: 'secret'; Run: LeakSecret),

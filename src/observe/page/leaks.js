@@ -82,7 +82,8 @@ const chainOf=names=>make("ol",{class:"chain"},...names.map(name=>make("li",{},n
 function retainersOf(group){
   return group.retainers.filter(one=>one.cycle||one.chain.length).map(one=>make("div",{},
     make("p",{},count(one.blocks,"block")+(one.cycle
-      ?` in a cycle${one.interfaces?" of interfaces":""}:`:" retained by:")),chainOf(one.chain)));
+      ?` in a cycle${one.interfaces?" of interfaces":""}:`
+      :one.stale?" in a slot no longer counted by:":" retained by:")),chainOf(one.chain)));
 }
 function detailsOf(group){
   const parts=[];
