@@ -63,6 +63,19 @@ type
   /// Visits a mapping. Context is the caller's.
   TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
 
+  /// A range of OsTakePages.
+  TOsTaken = record
+    First: TAtomicWord;        //< shared  its address, or 0
+    Size: NativeUInt;          //< owner   its bytes; the thread that took it
+  end;
+  POsTakenTable = ^TOsTakenTable;
+  /// Ranges of OsTakePages, in a page of its own. Process.TakenPages is the last table: a library
+  /// that is unloaded releases them all, and they are no roots of a program's blocks.
+  TOsTakenTable = record
+    Next: POsTakenTable;       //< const   the table before it
+    Ranges: array[0..OsPageSize div SizeOf(TOsTaken) - 2] of TOsTaken; //< shared  see above
+  end;
+
   /// Visits a thread. Context is the caller's.
   TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
   {$ifdef MSWINDOWS}
@@ -320,19 +333,6 @@ end;
 
 // ---------------------------------------------------------------------------- pages
 
-// A library that may be unloaded notes the ranges that it has taken in tables, pages themselves.
-
-type
-  PTakenTable = ^TTakenTable;
-  TTakenRange = record
-    First: TAtomicWord;        //< shared  address of a range, or 0
-    Size: NativeUInt;          //< owner   its bytes; the thread that took it
-  end;
-  TTakenTable = record
-    Next: PTakenTable;         //< const   the table before it
-    Ranges: array[0..OsPageSize div SizeOf(TTakenRange) - 2] of TTakenRange; //< shared  see above
-  end;
-
 function TakeUnnoted(Size: NativeUInt): Pointer;
 begin
   Result := OsReserve(Size);
@@ -346,10 +346,10 @@ end;
 // Changes the entry with the address Old to New, of Size bytes; returns false if there is none.
 function ChangeNote(Old, New, Size: NativeUInt): Boolean;
 var
-  Table: PTakenTable;
+  Table: POsTakenTable;
   Index: NativeUInt;
 begin
-  Table := PTakenTable(LoadAcquire(Process.TakenPages));
+  Table := POsTakenTable(LoadAcquire(Process.TakenPages));
   Result := True;
   while Table <> nil do
   begin
@@ -368,7 +368,7 @@ end;
 // Lock-free: a turn is repeated after other threads have filled a table. False without memory.
 function Note(P: Pointer; Size: NativeUInt): Boolean;
 var
-  Table: PTakenTable;
+  Table: POsTakenTable;
 begin
   while not ChangeNote(0, NativeUInt(P), Size) do
   begin
@@ -376,7 +376,7 @@ begin
     if Table = nil then
       Exit(False);
     repeat
-      Table^.Next := PTakenTable(LoadAcquire(Process.TakenPages));
+      Table^.Next := POsTakenTable(LoadAcquire(Process.TakenPages));
       // Release: the table. Pairs with ChangeNote.
     until CompareAndSwap(Process.TakenPages, NativeUInt(Table^.Next), NativeUInt(Table));
   end;
@@ -392,7 +392,7 @@ function OsTakePages(Size: NativeUInt): Pointer;
 begin
   Size := AlignUp(Size, OsPageSize);
   Result := TakeUnnoted(Size);
-  if (Result = nil) or not OsMayUnload or Note(Result, Size) then
+  if (Result = nil) or Note(Result, Size) or not OsMayUnload then
     Exit;
   OsRelease(Result, Size);
   Result := nil;
@@ -400,10 +400,10 @@ end;
 
 procedure OsReleaseAllPages;
 var
-  Table, Next: PTakenTable;
+  Table, Next: POsTakenTable;
   Index: NativeUInt;
 begin
-  Table := PTakenTable(Swap(Process.TakenPages, 0));
+  Table := POsTakenTable(Swap(Process.TakenPages, 0));
   while Table <> nil do
   begin
     for Index := 0 to High(Table^.Ranges) do
@@ -425,8 +425,7 @@ procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 begin
   if P = nil then
     Exit;
-  if OsMayUnload then
-    ChangeNote(NativeUInt(P), 0, 0);
+  ChangeNote(NativeUInt(P), 0, 0);
   OsRelease(P, AlignUp(Size, OsPageSize));
 end;
 

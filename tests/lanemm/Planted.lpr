@@ -1,6 +1,6 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | leak | leakempty | vacant | churn | leakchurn | locked
+//   Planted stop | damage | overrun | leak | leakempty | leakstale | vacant | churn | leakchurn | locked
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -10,7 +10,7 @@ program Planted;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, SysUtils, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
+  LaneMM, cthreads, SysUtils, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
 
 const
   AlphaCount = 1000;
@@ -25,6 +25,8 @@ const
   LeakPairCount = 10;
   LeakCycleCount = 5;
   LeakEmptyCount = 10;
+  ListedCount = 12;
+  LeakStaleCount = 5;
   LeftCount = 12;
   LeftSize = 5000;
 
@@ -48,6 +50,7 @@ var
   Larges: array[0..LargeCount - 1] of Pointer;
   Shared: array[0..SharedCount - 1] of Pointer;
   Left: array[0..LeftCount - 1] of Pointer;
+  List: TFPHashList;
   Overrun: PByte;
   IsShared: Boolean;
   Classes: TClassStatuses;
@@ -152,6 +155,18 @@ begin
     AllocMem(0);
 end;
 
+// Forgets objects that a list held: behind its count their addresses stay.
+procedure LeakStale;
+var
+  Index: Integer;
+begin
+  List := TFPHashList.Create;
+  for Index := 1 to ListedCount do
+    List.Add(IntToStr(Index), TGamma.Create);
+  for Index := 1 to LeakStaleCount do
+    List.Delete(List.Count - 1);
+end;
+
 // Overwrites the first word of a free block, as a program with a bug does.
 procedure Damage;
 var
@@ -219,6 +234,8 @@ begin
     Leak;
   if ParamStr(1) = 'leakempty' then
     LeakEmpty;
+  if ParamStr(1) = 'leakstale' then
+    LeakStale;
   if ParamStr(1) = 'vacant' then
     WaitForThreadTerminate(BeginThread(LeaveHeap), 0);
   if ParamStr(1) = 'damage' then

@@ -26,6 +26,8 @@ type
     procedure AProcessWithoutLeaksHasNone;
     procedure LeaksWithDebugAreExact;
     procedure LeaksOfNoBytesAreFoundWithDebug;
+    procedure TablesOfLaneMMAreNoRoots;
+    procedure ItemsBehindTheCountOfAListAreNoReferences;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
     procedure LeaksAreCompared;
@@ -223,6 +225,20 @@ begin
 end;
 
 // It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.
+// They hold the addresses of all blocks that they sampled, here each.
+procedure TLeakTests.TablesOfLaneMMAreNoRoots;
+begin
+  StartAndStop('./Planted leak', 'LANEMM=profile,rate=1,growth,contention,quiet');
+  HasPlanted(Read(''));
+  Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
+end;
+
+procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;
+begin
+  StartAndStop('./Planted leakstale', '');
+  Same(LeakedBlocks + 5, Read('').Int64s['blocks'], 'leaks');
+end;
+
 procedure TLeakTests.LeaksOfACProgramAreFound;
 begin
   StartAndStop('./PlantedC', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');

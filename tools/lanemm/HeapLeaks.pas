@@ -2,7 +2,8 @@
 /// blocks. A conservative search: each word that holds an address in a block counts as a pointer.
 //
 // The search begins with variables, with stacks from their stack pointers on, and with registers. All
-// mappings that can be written count as variables, but for the engine's own records.
+// mappings that can be written count as variables, but for those that LaneMM has taken for itself.
+// The items of a container end at its count.
 unit HeapLeaks;
 
 {$mode delphi}{$H+}
@@ -11,7 +12,7 @@ unit HeapLeaks;
 interface
 
 uses
-  SysUtils, Generics.Collections, Targets, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks;
 
 type
   /// Leaks of one kind of contents.
@@ -50,7 +51,7 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, HeapContents;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords, HeapContents;
 
 const
   PageBytes = 4096;
@@ -73,6 +74,7 @@ type
   // A block in use.
   TInUse = record
     Address, Size: UInt64;
+    Limit: UInt64;     // behind its words; of a container's items behind the last that counts
     Group: Integer;    // of a leak: number of its group
     Chain: Integer;    // of a leak that was counted: number of its chain, from 1
     State: TBlockState;
@@ -91,7 +93,10 @@ type
     Blocks: array of TInUse;   // by run, then by address
     Count: Integer;
     FirstOf: array of Integer; // of each run its first block; one more at the end
-    Own: array of TRange;      // the engine's memory, by address
+    Own: array of TRange;      // LaneMM's memory, by address
+    Items: array of TItems;    // of containers
+    ItemsCount: Integer;
+    Plain: TPlainClasses;
     Pending: array of Integer; // blocks whose words are to be read
     PendingCount: Integer;
     Marking: TBlockState;      // what words lead to
@@ -100,8 +105,10 @@ type
     ChainNumbers: TDictionary<UInt64, Integer>; // by parent and group
     Leaks: TLeaks;
     procedure AddBlock(const Block: TBlockFound);
+    procedure EndItems;
     procedure CollectBlocks;
     procedure AddOwn(First, Size: UInt64);
+    procedure AddTaken;
     procedure CollectOwn;
     function BlockAt(Address: UInt64): Integer;
     procedure Push(Index: Integer);
@@ -149,6 +156,17 @@ end;
 
 // ---------------------------------------------------------------------------- blocks
 
+procedure AddItems(const Items: TItems; Context: Pointer);
+var
+  Look: TLook;
+begin
+  Look := TLook(Context);
+  if Look.ItemsCount = Length(Look.Items) then
+    SetLength(Look.Items, Look.ItemsCount * 2 + 1024);
+  Look.Items[Look.ItemsCount] := Items;
+  Inc(Look.ItemsCount);
+end;
+
 procedure TLook.AddBlock(const Block: TBlockFound);
 begin
   if Block.IsFree then
@@ -157,10 +175,29 @@ begin
     SetLength(Blocks, Count * 2 + 1024);
   Blocks[Count].Address := Block.Address;
   Blocks[Count].Size := Block.Size;
+  Blocks[Count].Limit := Block.Address + Block.Size;
   Blocks[Count].Group := -1;
   Blocks[Count].Chain := 0;
   Blocks[Count].State := bsUnseen;
   Inc(Count);
+  if Block.Data <> nil then
+    ContainerVisit(Block.Data, Block.Size, Plain, AddItems, Self);
+end;
+
+// Lets the words of blocks with items end behind those that count.
+procedure TLook.EndItems;
+var
+  Index, Found: Integer;
+  Head: TArrayHead;
+begin
+  for Index := 0 to ItemsCount - 1 do
+  begin
+    Found := BlockAt(Items[Index].Block);
+    if (Found >= 0) and (Blocks[Found].Address = Items[Index].Block)
+      and Image.Target.ReadAll(Items[Index].Block, @Head, SizeOf(Head)) then
+      Blocks[Found].Limit := Blocks[Found].Address + Blocks[Found].Size
+        - ItemsSpare(Items[Index], @Head, Blocks[Found].Size);
+  end;
 end;
 
 procedure TLook.CollectBlocks;
@@ -177,9 +214,10 @@ begin
   end;
   FirstOf[High(FirstOf)] := Count;
   Walker.Free;
+  EndItems;
 end;
 
-// ---------------------------------------------------------------------------- the engine's memory
+// ---------------------------------------------------------------------------- LaneMM's memory
 
 procedure TLook.AddOwn(First, Size: UInt64);
 var
@@ -192,6 +230,28 @@ begin
   while (Place > 0) and (Own[Place - 1].First > First) do
     Dec(Place);
   Insert(Range, Own, Place);
+end;
+
+// Adds the pages of OsTakePages: tables of samples, of growing blocks, of calls.
+procedure TLook.AddTaken;
+var
+  Table: TOsTakenTable;
+  Each: TOsTaken;
+  Address: UInt64;
+  Left: Integer;
+begin
+  Address := Image.State^.TakenPages;
+  Left := 1000; // tables that change meanwhile may lead in a circle
+  while (Address <> 0) and (Left > 0)
+    and Image.Target.ReadAll(Address, @Table, SizeOf(Table)) do
+  begin
+    AddOwn(Address, SizeOf(Table));
+    for Each in Table.Ranges do
+      if Each.First <> 0 then
+        AddOwn(Each.First, Each.Size);
+    Address := UInt64(Table.Next);
+    Dec(Left);
+  end;
 end;
 
 // Its records hold addresses of blocks, too: those that it carved or freed last.
@@ -208,6 +268,7 @@ begin
   end;
   for Index := 0 to High(Image.Heaps) do
     AddOwn(Image.Heaps[Index].Address, SizeOf(THeap));
+  AddTaken;
 end;
 
 // ---------------------------------------------------------------------------- words
@@ -293,13 +354,13 @@ begin
   begin
     Dec(PendingCount);
     Index := Pending[PendingCount];
-    SeeRange(Blocks[Index].Address, Blocks[Index].Address + Blocks[Index].Size);
+    SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
   end;
 end;
 
 // ---------------------------------------------------------------------------- what the program reaches
 
-// Marks from First up to Limit, without the engine's memory.
+// Marks from First up to Limit, without LaneMM's memory.
 procedure TLook.MarkRange(First, Limit: UInt64);
 var
   Range: TRange;
@@ -404,7 +465,7 @@ begin
     begin
       Own := Blocks[Index].State;
       Blocks[Index].State := bsCounted; // what it holds of itself does not count
-      SeeRange(Blocks[Index].Address, Blocks[Index].Address + Blocks[Index].Size);
+      SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
       Blocks[Index].State := Own;
       PendingCount := 0;
     end;
@@ -500,7 +561,7 @@ begin
   begin
     Index := Pending[Next];
     Chain := Blocks[Index].Chain;
-    SeeRange(Blocks[Index].Address, Blocks[Index].Address + Blocks[Index].Size);
+    SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
     Inc(Next);
   end;
   PendingCount := 0;
