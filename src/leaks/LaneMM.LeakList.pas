@@ -386,13 +386,6 @@ end;
 
 // ---------------------------------------------------------------------------- names
 
-procedure AddBlockName(var Text: TText; const Contents: ShortString; Size: NativeUInt);
-begin
-  TextAdd(Text, Contents);
-  TextAddGrouped(Text, Size);
-  TextAdd(Text, '-byte block');
-end;
-
 procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);
 begin
   if Group = List.Snapshot.Groups then
@@ -408,9 +401,12 @@ begin
     coUnicodeString:
       TextAdd(Text, 'UnicodeString');
     coDynamicArray:
-      AddBlockName(Text, 'dynamic array in a ', Group^.BlockSize);
+      TextAdd(Text, 'dynamic array');
     coUnknown:
-      AddBlockName(Text, '', Group^.BlockSize);
+      begin
+        TextAddGrouped(Text, Group^.BlockSize);
+        TextAdd(Text, '-byte block');
+      end;
   end;
 end;
 

@@ -65,7 +65,7 @@ type
   TGroup = record
     Kind: TContentsKind;   //< kind of their contents
     ClassId: NativeUInt;   //< class of objects, see LaneMM.Contents; else 0
-    BlockSize: NativeUInt; //< bytes of each block; 0 for strings and group 0
+    BlockSize: NativeUInt; //< bytes of each block; 0 for known contents and group 0
     Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
     Retained: NativeUInt;  //< their retained size, Bytes included; see LaneMM.Retainers
@@ -310,12 +310,11 @@ end;
 
 // ---------------------------------------------------------------------------- groups
 
-// Returns the size that distinguishes groups; 0 for strings, which form one group of any size.
+// Returns the size that distinguishes groups: blocks of known contents are one group of any size.
 function SizeInKey(Kind: TContentsKind; Size: NativeUInt): NativeUInt;
 begin
-  if Kind in [coAnsiString, coUnicodeString] then
-    Result := 0
-  else
+  Result := 0;
+  if Kind = coUnknown then
     Result := Size;
 end;
 

@@ -123,6 +123,19 @@ begin
   end;
 end;
 
+procedure LeakArraysOfSizes;
+const
+  Lengths: array[0..2] of Integer = (10, 100, 1000);
+var
+  Index: Integer;
+begin
+  for Index := 0 to 2 do
+  begin
+    SetLength(Numbers[Index], Lengths[Index]);
+    Pointer(Numbers[Index]) := nil;
+  end;
+end;
+
 procedure LeakUnknown;
 var
   Index: Integer;
@@ -478,10 +491,10 @@ type
   end;
 
 const
-  Plans: array[0..29] of TPlan = (
+  Plans: array[0..30] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
-    (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
+    (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'stale'; Run: LeakStale), (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
