@@ -134,7 +134,7 @@ begin
   else
     Result := AlignedGet(Alignment, Size);
   EraseFillNew(Result);
-  NoteBlock(Result, NativeUInt(get_frame));
+  NoteBlock(Result, Size, NativeUInt(get_frame));
 end;
 
 end.

@@ -52,11 +52,12 @@ type
     leHard,    //< the hard limit refused memory
     leReserve  //< no memory: the emergency reserve was opened
   );
-  /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first three
+  /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first four
   /// fields; with BlockNote any block has Number, Thread and Stack.
   TBlockInfo = record
     Address: PByte;           //< owner   first byte of its data
     UsableSize: NativeUInt;   //< owner   usable size; of a debug block, the requested size
+    RequestedSize: NativeUInt; //< owner   requested size; the usable size where that is unknown
     Kind: TSpanKind;          //< owner   kind of its span
     Number: NativeUInt;       //< owner   allocation number, from 1; 0: unknown
     Thread: NativeUInt;       //< owner   number of the thread that allocated it; 0: unknown

@@ -101,6 +101,7 @@ begin
   Block := Default(TBlockInfo);
   Block.Address := Address;
   Block.UsableSize := Size;
+  Block.RequestedSize := Size;
   Block.Kind := Span^.Kind;
   if @Hooks.BlockNote <> nil then
     Hooks.BlockNote(Span, Block);

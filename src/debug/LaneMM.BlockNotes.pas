@@ -1,4 +1,4 @@
-/// Notes beside the heap: where each block of the release mode was allocated.
+/// Notes beside the heap: where each block of the release mode was allocated, and its size.
 //
 // Owns:       Debug.Notes, NotedGet, NotedGetZero, NotedResize.
 // Layout:     the heap from Process.Base on has a mirror, of pieces that are made when they are
@@ -22,10 +22,12 @@ uses
 
 /// Makes the mirror, and forgets all notes; returns False without memory.
 function NotesStart: Boolean;
-/// Makes the note of the block at P, which the caller has just got: it was allocated by the caller
-/// of the routine with the frame pointer Frame. Does nothing for any pointer but a block of the
-/// release mode, or while `stacks` is off.
-procedure NoteBlock(P: Pointer; Frame: NativeUInt);
+/// Makes the note of the block at P, of Size requested bytes, which the caller has just got: it
+/// was allocated by the caller of the routine with the frame pointer Frame. Does nothing for any
+/// pointer but a block of the release mode, or while `stacks` is off.
+procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
+/// The same for a block that was at Before, or still is: then only its size is new.
+procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
 /// Allocates a block by Debug.NotedGet, and makes its note.
 function NotedGet(Size: TSize): Pointer;
 /// The same by Debug.NotedGetZero.
@@ -47,7 +49,9 @@ const
 
 type
   TNote = record
-    Number: NativeUInt;
+    Number: Cardinal;    // the low bits of the allocation number
+    HighNumber: Word;    // those above
+    Slack: Word;         // usable bytes less requested ones; 0 also where they do not fit
     Stack: Cardinal;
     Thread: Cardinal;
   end;
@@ -98,8 +102,9 @@ begin
     Result := nil;
 end;
 
-// Returns the note of the block at P, any pointer; nil if it has none.
-function NoteFor(P: Pointer): PNote;
+// Returns the note of the block at P, any pointer, of Size requested bytes, and sets its Slack; nil
+// if it has none.
+function NoteFor(P: Pointer; Size: NativeUInt): PNote;
 var
   Span: PSpan;
   Offset, Piece: NativeUInt;
@@ -114,43 +119,59 @@ begin
   if Piece = 0 then
     Piece := NewPiece(Offset shr PieceShift);
   Result := nil;
-  if Piece <> 0 then
-    Result := PNote(Piece + Offset and (PieceSize - 1));
+  if Piece = 0 then
+    Exit;
+  Result := PNote(Piece + Offset and (PieceSize - 1));
+  Result^.Slack := 0;
+  Size := NativeUInt(Span^.BlockSize - Size);
+  if Size <= High(Result^.Slack) then
+    Result^.Slack := Size;
 end;
 
 // Writes the note of the block at P, if it can have one.
-procedure Note(P: Pointer; Frame: NativeUInt);
+procedure Note(P: Pointer; Size: TSize; Frame: NativeUInt);
 var
   Place: PNote;
   Thread: PDebugThread;
+  Number: UInt64;
 begin
-  Place := NoteFor(P);
+  Place := NoteFor(P, Size);
   if Place = nil then
     Exit;
   Thread := DebugThread;
-  Place^.Number := DebugNumber(Thread);
+  Number := DebugNumber(Thread);
+  Place^.Number := Cardinal(Number);
+  Place^.HighNumber := Word(Number shr 32);
   Place^.Stack := DebugStack(Thread, Frame);
   Place^.Thread := DebugThreadId(Thread);
 end;
 
-procedure NoteBlock(P: Pointer; Frame: NativeUInt);
+procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
 begin
   if IsSet(opStacks) then
-    Note(P, Frame);
+    Note(P, Size, Frame);
+end;
+
+procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
+begin
+  if P <> Before then
+    NoteBlock(P, Size, Frame)
+  else if IsSet(opStacks) then
+    NoteFor(P, Size);
 end;
 
 function NotedGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Debug.NotedGet(Size);
-  Note(Result, NativeUInt(get_frame));
+  Note(Result, Size, NativeUInt(get_frame));
 end;
 
 function NotedGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
   Result := Debug.NotedGetZero(Size);
-  Note(Result, NativeUInt(get_frame));
+  Note(Result, Size, NativeUInt(get_frame));
 end;
 
 function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -160,8 +181,8 @@ begin
   AcquireFence; // likewise
   Before := P;
   Result := Debug.NotedResize(P, Size);
-  if P <> Before then
-    Note(P, NativeUInt(get_frame));
+  if Result <> nil then
+    NoteResize(Before, P, Size, NativeUInt(get_frame));
 end;
 
 // Hooks.BlockNote: adds the note of a block.
@@ -178,7 +199,9 @@ begin
   if Piece = 0 then
     Exit;
   Place := PNote(Piece + Offset and (PieceSize - 1));
-  Block.Number := Place^.Number;
+  Block.Number := NativeUInt(UInt64(Place^.HighNumber) shl 32 or Place^.Number);
+  if Place^.Slack < Block.UsableSize then
+    Block.RequestedSize := NativeUInt(Block.UsableSize - Place^.Slack);
   Block.Thread := Place^.Thread;
   Block.Stack := Place^.Stack;
 end;

@@ -597,7 +597,7 @@ begin
   else
   begin
     Result := BlockGet(Size);
-    NoteBlock(Result, Frame);
+    NoteBlock(Result, Size, Frame);
   end;
   if Result = nil then
     Exit(LimitsRefuse(Size));
@@ -649,8 +649,8 @@ var
 begin
   Before := P;
   Result := BlockRealloc(P, Size);
-  if P <> Before then
-    NoteBlock(P, Frame);
+  if Result <> nil then
+    NoteResize(Before, P, Size, Frame);
 end;
 
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -687,6 +687,7 @@ procedure Describe(Block: PDebugBlock; out Info: TBlockInfo);
 begin
   Info.Address := DebugBlockData(Block);
   Info.UsableSize := Block^.Size;
+  Info.RequestedSize := Block^.Size;
   Info.Kind := skDebug;
   Info.Number := Block^.Number;
   Info.Thread := Block^.AllocThread;

@@ -44,7 +44,7 @@ type
   /// A block in use.
   TNode = record
     Address: PByte;        //< its address
-    Size: NativeUInt;      //< its usable size, of a debug block the requested size
+    Size: NativeUInt;      //< its requested size, as far as that is known, else its usable size
     Retained: NativeUInt;  //< retained size, Size included; see LaneMM.Retainers
     Group: Cardinal;       //< number of its group
     Retainer: Cardinal;    //< its retainer, or NoNode
@@ -177,7 +177,7 @@ begin
   end;
   Node := Snapshot^.Nodes + Snapshot^.NodeCount;
   Node^.Address := Block.Address;
-  Node^.Size := Block.UsableSize;
+  Node^.Size := Block.RequestedSize;
   Node^.Retainer := NoNode;
   Inc(Snapshot^.NodeCount);
 end;

@@ -417,7 +417,7 @@ promise 'each backtrace of a program that wanders is the one that it had' follow
 promise 'also on another way' follows_wandering 2
 promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
   40 2,000
-promise 'also those of stacks alone' follows_realigned_stacks stacks 48 2,400
+promise 'also those of stacks alone' follows_realigned_stacks stacks 40 2,000
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug

@@ -27,6 +27,7 @@ type
     procedure BlockOfZerosIsNoted;
     procedure BlockThatMovesIsNotedAnew;
     procedure BlockResizedInPlaceKeepsItsNote;
+    procedure SizeIsTheOneThatWasRequested;
     procedure BlockUsedAgainHasTheLaterNote;
     procedure NoteNamesTheThread;
     procedure BlocksFromBeforeHaveNoNote;
@@ -149,6 +150,22 @@ begin
   AssertTrue('in place', P = Before);
   Same(Note.Number, Info(P).Number, 'number');
   Same(Note.Stack, Info(P).Stack, 'backtrace');
+  FreeMem(P);
+end;
+
+procedure TBlockNotesTests.SizeIsTheOneThatWasRequested;
+var
+  P, Before: Pointer;
+begin
+  P := GetHere(100);
+  Before := P;
+  Same(100, Info(P).RequestedSize, 'requested');
+  Same(MemSize(P), Info(P).UsableSize, 'usable');
+  ReallocMem(P, 101);
+  AssertTrue('in place', P = Before);
+  Same(101, Info(P).RequestedSize, 'resized in place');
+  ReallocMem(P, 40001);
+  Same(40001, Info(P).RequestedSize, 'moved');
   FreeMem(P);
 end;
 

@@ -648,7 +648,7 @@ end;
 
 procedure TLeaksTests.StacksAloneGiveThePlacesOfLeaks;
 begin
-  CountsByPlace('leaks,stacks', Sizes.FooBlock); // usable bytes instead of those asked for
+  CountsByPlace('leaks,stacks', Sizes.Foo);
 end;
 
 procedure TLeaksTests.CountsByPlace(const Words: string; Size: Integer);
@@ -678,7 +678,7 @@ end;
 procedure TLeaksTests.BlocksWithoutABacktraceAreSaidToBeSo;
 begin
   Leaking.Run('leaks', ['before-stacks']);
-  Has(Format('      3, %d bytes allocated, the first as allocation number ', [3 * Sizes.FooBlock]));
+  Has(Format('      3, %d bytes allocated, the first as allocation number ', [3 * Sizes.Foo]));
   PlaceOf('known', Leaking.Errors);
   Has(Format('      and 5 blocks, %d bytes allocated at places that are not known'#10,
     [5 * Sizes.FooBlock]));
