@@ -192,15 +192,17 @@ begin
 end;
 
 // Finds the copy that owns the block P, else the previous manager; Owner holds its calls. Returns
-// false if there is neither.
+// false if there is neither. No system maps the lowest addresses: what reads them is a fault.
 function FindOwner(P: Pointer; out Owner: TCopyCalls): Boolean;
+const
+  LowestBlock = 1 shl 16;
 begin
   if FindCopy(P, Owner) then
     Exit(Owner.Owns(P));
   Owner := Default(TCopyCalls);
   Owner.FreeBlock := Process.Previous.FreeMem;
   Owner.SizeOfBlock := Process.Previous.MemSize;
-  Result := Process.HasPrevious;
+  Result := Process.HasPrevious and (NativeUInt(P) >= LowestBlock);
 end;
 
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;

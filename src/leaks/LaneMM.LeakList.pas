@@ -208,7 +208,7 @@ begin
   List := Default(TLeakList);
   List.Topic := Topic;
   List.Snapshot := Snapshot;
-  List.IsUnknown := True;
+  List.IsUnknown := Snapshot.LostCount > 0;
 end;
 
 procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);

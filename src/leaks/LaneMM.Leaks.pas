@@ -24,7 +24,8 @@ function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// without the setting, or without any memory.
 function LeaksFind: PLeakList;
 /// Reports what LeaksFind has found, sets the exit code, and frees the list. With nil says that
-/// there is no memory, if `leaks` is set. Returns whether none is known or possible.
+/// there is no memory, if `leaks` is set and any block is in use. Returns whether none is known or
+/// possible.
 function LeaksReport(List: PLeakList): Boolean;
 
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
@@ -312,7 +313,7 @@ end;
 
 function LeaksReport(List: PLeakList): Boolean;
 begin
-  Result := not AreLeaksWanted;
+  Result := not AreLeaksWanted or (List = nil) and (SnapshotCount = 0);
   if List <> nil then
   begin
     WriteList(List^);

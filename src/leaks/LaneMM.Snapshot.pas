@@ -100,6 +100,8 @@ type
     TotalCount: Cardinal;     //< number of totals
   end;
 
+/// Returns the number of blocks in use. Needs no memory.
+function SnapshotCount: NativeUInt;
 /// Takes a snapshot of all blocks in use. Blocks without memory for a node are counted in
 /// LostCount; False without memory for the groups: then all blocks are, and there is no group.
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
@@ -198,12 +200,17 @@ begin
   Snapshot.Places := @Tables^.Places;
 end;
 
+function SnapshotCount: NativeUInt;
+begin
+  Result := 0;
+  WalkBlocks(CountBlock, @Result);
+end;
+
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 var
   Count: NativeUInt;
 begin
-  Count := 0;
-  WalkBlocks(CountBlock, @Count);
+  Count := SnapshotCount;
   if not TakeTables(Snapshot) then
   begin
     Snapshot.LostCount := Count;

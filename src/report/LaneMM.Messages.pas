@@ -193,10 +193,10 @@ const
       + ' 16 bytes: LANEMM=debug,check=always narrows it down.'),
     (Name: 'leaks'; Text: 'Memory leaks: {blocks}, {size}:'),
     (Name: 'in-use'; Text: 'Memory in use: {blocks}, {size}:'),
-    (Name: 'leaks-unknown'; Text: 'Memory leaks are unknown: {blocks} in use were not examined for'
+    (Name: 'leaks-unknown'; Text: 'Memory leaks are unknown: {blocks} in use could not be examined'
+      + ' for lack of memory.'),
+    (Name: 'in-use-unknown'; Text: 'Memory in use is unknown: {blocks} could not be examined for'
       + ' lack of memory.'),
-    (Name: 'in-use-unknown'; Text: 'Memory in use is unknown: {blocks} were not examined for lack'
-      + ' of memory.'),
     (Name: 'grown'; Text: 'Memory growth between the snapshots: {blocks}, {size}:'),
     (Name: 'nothing-grown'; Text: 'No memory growth between the snapshots.'),
     (Name: 'leak-group'; Text: '  {count} x {class}, {size}'),

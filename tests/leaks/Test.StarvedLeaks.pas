@@ -19,6 +19,7 @@ type
   published
     procedure LeaksThatCannotBeExaminedAreSaid;
     procedure ExitCodeIsThatOfLeaksWithoutAnyMemory;
+    procedure NothingLeaksWithoutABlockInUse;
     procedure WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
     procedure LeakFileWithoutMemoryReleasesNothing;
   end;
@@ -35,7 +36,7 @@ const
   ForText = '1000';
   ForNothing = '0';
   Unknown = 'Memory leaks are unknown: 200,';
-  Reason = ' blocks in use were not examined for lack of memory.'#10;
+  Reason = ' blocks in use could not be examined for lack of memory.'#10;
 
 var
   Starved: TTestProgram;
@@ -82,6 +83,20 @@ end;
 procedure TStarvedLeaksTests.ExitCodeIsThatOfLeaksWithoutAnyMemory;
 begin
   EndWith(ForNothing, '');
+end;
+
+// The program has none, and no memory either.
+procedure TStarvedLeaksTests.NothingLeaksWithoutABlockInUse;
+var
+  Words, Spare: string;
+begin
+  for Words in ['leaks', 'debug,leaks', 'leaks,stacks'] do
+    for Spare in [ForNothing, ForText] do
+    begin
+      Starved.Run(Words + ',quiet,leaks:exit=9', ['none', Spare]);
+      Starved.EndedWith(0, Words);
+      AssertEquals(Words, '', Starved.Errors);
+    end;
 end;
 
 // With less and less to spare, down to what the groups need.

@@ -1,5 +1,6 @@
 /// Lets LaneMM look for leaks while the process may get little more memory.
 ///   StarvedLeaks end SPARE    leaks 200,000 blocks, and ends with SPARE KB of addresses to spare
+///   StarvedLeaks none SPARE   the same without a block in use
 ///   StarvedLeaks hold SPARE   the same with blocks that a running thread holds
 ///   StarvedLeaks report MOST  reports the blocks in use with 0 to MOST KB to spare, in steps of 4 KB,
 ///                             which must release what they take and nothing else
@@ -54,11 +55,11 @@ begin
   FillChar(Space, SizeOf(Space), 0);
 end;
 
-procedure LeakAndEnd(Spare: NativeUInt);
+procedure LeakAndEnd(Count: Integer; Spare: NativeUInt);
 var
   Index: Integer;
 begin
-  for Index := 1 to LeakedCount do
+  for Index := 1 to Count do
     GetMem(Block, 100);
   Block := nil;
   FillStack;
@@ -120,7 +121,9 @@ end;
 
 begin
   if ParamStr(1) = 'end' then
-    LeakAndEnd(StrToInt(ParamStr(2)) * 1024)
+    LeakAndEnd(LeakedCount, StrToInt(ParamStr(2)) * 1024)
+  else if ParamStr(1) = 'none' then
+    LeakAndEnd(0, StrToInt(ParamStr(2)) * 1024)
   else if ParamStr(1) = 'hold' then
     HoldAndEnd(StrToInt(ParamStr(2)) * 1024)
   else
