@@ -248,7 +248,8 @@ var
 begin
   OpenAll(Report);
   WriteAll(Report);
-  if IsSet(opProfile) and (LoadAcquire(Observe.AllocatedBytes) = 0) then
+  if IsSet(opProfile) and (LoadAcquire(Observe.AllocatedBytes) = 0)
+    and not (IsSet(opHtml) or IsSet(opJson)) then // these are written without samples, too
     SayEmpty;
   Result := Report.IsWritten;
 end;

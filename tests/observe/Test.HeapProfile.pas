@@ -493,6 +493,9 @@ procedure THeapProfileTests.ProfileWithoutASampleSaysSo;
 begin
   Planted.Run('profile,rate=1G', ['none']);
   AssertEquals('LaneMM: no profile written: no block was sampled', Trim(Planted.Errors));
+  Planted.Run('profile,html,rate=1G', ['none']);
+  Has('LaneMM: profile written to ', Planted.Errors);
+  HasNot('no profile written', Planted.Errors);
 end;
 
 // The names of an object, also of those in its lists of objects, as paths.
