@@ -71,30 +71,39 @@ type
     Count, Capacity, ItemSize: Integer;
   end;
 
-// Returns the size of an item of the class; 0 for a class that is no list.
-function ListItemSize(const Name: ShortString; const Fields: TListFields): NativeUInt;
+// Returns the size of an item of the class; 0 for a class that is no list. A program may have
+// classes of the same names: the unit tells.
+function ListItemSize(const Head: TClassHead; const Fields: TListFields): NativeUInt;
 const
   Names: array[0..3] of ShortString = ('TFPList', 'TStringList', 'TFPHashList', 'TFPSList');
+  Units: array[0..3] of ShortString = ('Classes', 'Classes', 'Contnrs', 'fgl');
   Sizes: array[0..2] of Byte = (SizeOf(Pointer), 2 * SizeOf(Pointer), 2 * SizeOf(Pointer) + 8);
 var
+  Name: ShortString;
   Index: Cardinal;
 begin
-  for Index := 0 to High(Sizes) do
-    if Name = Names[Index] then
-      Exit(Sizes[Index]);
   Result := 0;
-  if Name = Names[High(Names)] then
+  Index := 0;
+  if not ClassReadName(Head, Name) then
+    Exit;
+  while (Index <= High(Names)) and (Name <> Names[Index]) do
+    Inc(Index);
+  if (Index > High(Names)) or not ClassReadUnit(Head, Name) or (Name <> Units[Index]) then
+    Exit;
+  if Index <= High(Sizes) then
+    Result := Sizes[Index]
+  else
     Result := Cardinal(Fields.ItemSize);
 end;
 
-// Sees the list of a class with this name, whose fields begin at Offset.
-procedure SeeList(var Look: TLook; const Name: ShortString; Offset: NativeUInt);
+// Sees the list of a class whose fields begin at Offset, if it is one.
+procedure SeeList(var Look: TLook; const Head: TClassHead; Offset: NativeUInt);
 var
   Fields: ^TListFields;
   Items: TItems;
 begin
   Fields := Pointer(Look.Data + Offset);
-  Items.ItemSize := ListItemSize(Name, Fields^);
+  Items.ItemSize := ListItemSize(Head, Fields^);
   if Items.ItemSize = 0 then
     Exit;
   Items.Block := Fields^.Items;
@@ -174,17 +183,16 @@ end;
 procedure SeeClass(var Look: TLook; ClassId: NativeUInt);
 var
   Head: TClassHead;
-  Name: ShortString;
   Size, First: NativeUInt;
 begin
-  while ClassRead(ClassId, Head) and ClassReadName(Head, Name) do
+  while ClassRead(ClassId, Head) do
   begin
     Size := ClassObjectSize(Head);
     if not ClassReadParent(Head, ClassId) then
       Exit;
     First := AlignUp(ClassSize(ClassId), SizeOf(Pointer));
     if First + SizeOf(Pointer) + 2 * SizeOf(Integer) <= Size then
-      SeeList(Look, Name, First);
+      SeeList(Look, Head, First);
     SeeFields(Look, ClassWord(Head, vmtInitTable), Size);
   end;
 end;

@@ -40,6 +40,8 @@ function ClassIsValid(ClassId: NativeUInt): Boolean;
 function ClassRead(ClassId: NativeUInt; out Head: TClassHead): Boolean;
 /// Reads the name of the class; returns True if it is valid.
 function ClassReadName(const Head: TClassHead; out Name: ShortString): Boolean;
+/// Reads the name of the unit that declares the class; returns True if it is valid.
+function ClassReadUnit(const Head: TClassHead; out Name: ShortString): Boolean;
 /// Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
 function ClassReadParent(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 /// Returns the bytes of an object of the class; 0 when there is no such class.
@@ -174,9 +176,9 @@ begin
   end;
 end;
 
-// Reads the name of the unit that declares the class, from its type information: kind, name, then,
-// aligned where the processor requires that, the data with the name of the unit.
-function ReadUnitName(const Head: TClassHead; out Name: ShortString): Boolean;
+// From the type information of the class: kind, name, then, aligned where the processor requires
+// that, the data with the name of the unit.
+function ClassReadUnit(const Head: TClassHead; out Name: ShortString): Boolean;
 var
   Kind: array[0..1] of Byte;
   Data: NativeUInt;
@@ -198,7 +200,7 @@ var
 begin
   if not ClassRead(ClassId, Head) then
     Exit;
-  if ReadUnitName(Head, Name) then
+  if ClassReadUnit(Head, Name) then
   begin
     TextAdd(Text, Name);
     TextAdd(Text, '.');

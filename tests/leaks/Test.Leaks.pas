@@ -43,6 +43,7 @@ type
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure ItemsThatAContainerNoLongerCountsAreStale;
+    procedure ItemsOfAClassWithTheNameOfAListCount;
     procedure CyclesOfInterfacesAreNamed;
     procedure CyclesOfObjectsAreNamed;
     procedure CyclesOfDataHaveAllTheirLinks;
@@ -390,6 +391,13 @@ begin
       + '      6 retained by %s'#10
       + '      4 still in a slot that %2:s no longer counts'#10,
       [Index, 10 * Sizes.FooBlock, Containers[Index]]));
+end;
+
+procedure TLeaksTests.ItemsOfAClassWithTheNameOfAListCount;
+begin
+  Reports('own-list', '');
+  Has('      1 retained by Leaking.TFPList'#10);
+  HasNot('no longer counts');
 end;
 
 procedure TLeaksTests.CyclesOfInterfacesAreNamed;

@@ -16,6 +16,11 @@ type
   end;
 
   TFooClass = class of TFoo;
+
+  TFooItem = record
+    Number: array[0..2] of NativeInt;
+    Foo: TFoo;
+  end;
   TOwner1 = class(TFoo);
   TOwner2 = class(TFoo);
   TOwner3 = class(TFoo);
@@ -39,6 +44,12 @@ type
   TChild = class(TInterfacedObject, INode)
     Peer: INode;
     procedure SetPeer(const Other: INode);
+  end;
+
+  // Of the name and the fields of the run-time library's, with larger items.
+  TFPList = class
+    Items: ^TFooItem;
+    Count, Capacity: Integer;
   end;
 
   TShelf = class
@@ -201,14 +212,14 @@ end;
 procedure LeakStale;
 var
   Shelf: TShelf;
-  List: TFPList;
+  List: Classes.TFPList;
   Texts: TStringList;
   Hashed: TFPHashList;
   Generic: TFooList;
   Index: Integer;
 begin
   Shelf := TShelf.Create;
-  List := TFPList.Create;
+  List := Classes.TFPList.Create;
   Texts := TStringList.Create;
   Hashed := TFPHashList.Create;
   Generic := TFooList.Create;
@@ -229,6 +240,18 @@ begin
     Hashed.Delete(Index);
   end;
   Generic.Count := 6;
+end;
+
+// All items count, though they lie behind twice the size of those of Classes.TFPList.
+procedure LeakOwnList;
+var
+  List: TFPList;
+begin
+  List := TFPList.Create;
+  List.Items := AllocMem(2 * SizeOf(TFooItem));
+  List.Capacity := 2;
+  List.Count := 1;
+  List.Items^.Foo := TFoo.Create;
 end;
 
 procedure LeakCycle;
@@ -491,11 +514,11 @@ type
   end;
 
 const
-  Plans: array[0..30] of TPlan = (
+  Plans: array[0..31] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
-    (Name: 'stale'; Run: LeakStale), (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
+    (Name: 'own-list'; Run: LeakOwnList), (Name: 'stale'; Run: LeakStale), (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
     (Name: 'grow-empty'; Run: GrowByEmpty), (Name: 'secret'; Run: LeakSecret),
