@@ -10,7 +10,9 @@
 # build/logs. Each target ends with a line `N passed, N failed`; the sum is the last line here. Before
 # it come a table of the targets, with the seconds that each took, and, for each that failed, the
 # lines `failed: NAME` of its output or, without any, its last lines. A target that prints no counts or fails although its line says 0 failed
-# counts as one failed test. The targets after it still run. Exit code 1 when a test failed.
+# counts as one failed test. The targets after it still run. With AGAIN=1 a target that failed is made once
+# more when all others have ended, alone: that result counts, and the table names what failed at first, as
+# unsteady. Exit code 1 when a test failed.
 set -eu
 
 case ${1-} in
@@ -62,6 +64,9 @@ passed=0
 failed=0
 summary=
 failures=
+may_repeat=${AGAIN:-}
+again= # targets that failed, to be made once more
+unsteady= # what failed in them
 start=$(date +%s)
 
 # What failed in a log; its last lines where no line says it.
@@ -81,14 +86,21 @@ count() { # TARGET
   elif [ "$(cat "$logs/$1.exit")" -ne 0 ] && [ "$target_failed" -eq 0 ]; then
     target_failed=1
   fi
-  passed=$((passed + target_passed))
-  failed=$((failed + target_failed))
   if [ "$target_failed" -ne 0 ]; then
     grep -a -v -e '^passed: ' -e '^[0-9]*/[0-9]* .* test' "$log" | sed 's/^/  /'
-    failures="$failures
+    found="
 $1
 $(failures_in "$log" | sed 's/^/  /')"
+    if [ -n "$may_repeat" ]; then
+      echo "== $1: $target_passed passed, $target_failed failed; it is made once more at the end"
+      again="$again $1"
+      unsteady="$unsteady$found"
+      return
+    fi
+    failures="$failures$found"
   fi
+  passed=$((passed + target_passed))
+  failed=$((failed + target_failed))
   summary="$summary$(printf '%-17s %5d passed %5d failed %5d s' "$1" "$target_passed" "$target_failed" \
     "$(cat "$logs/$1.seconds")")
 "
@@ -134,6 +146,14 @@ while [ -n "$left" ]; do
 done
 wait
 
+may_repeat=
+for target in $again; do
+  rm -f "$logs/$target.exit"
+  make_each 1 "$target"
+  count "$target"
+done
+
 printf '\n%s%s\n' "$summary" "$failures"
+[ -z "$unsteady" ] || printf 'Failed at first, beside others:%s\n\n' "$unsteady"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
