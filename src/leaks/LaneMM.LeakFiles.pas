@@ -138,22 +138,47 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddJsonPlace(var Text: TText; const List: TLeakList; Place: PPlace);
+procedure AddJsonStack(var Text: TText; const List: TLeakList; Place: PPlace);
 var
   Stack: TBacktrace;
   Frame: NativeInt;
 begin
-  JsonOpenItem(Text);
-  JsonAddNumber(Text, 'blocks', Place^.Count);
-  JsonAddNumber(Text, 'bytes', Place^.Bytes);
-  JsonAddNumber(Text, 'number', Place^.Number);
-  JsonAddNumber(Text, 'thread', Place^.Thread);
   JsonOpen(Text, 'stack', '[');
   if BacktraceRead(Place^.Stack, Stack) then
     BacktraceFold(List.Symbolizer.Symbols, Stack);
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
     AddJsonFrame(Text, List, Stack.Frames[Frame]);
   TextAdd(Text, ']}');
+end;
+
+// Adds a line of the program: its first backtrace, and if there are several, all.
+procedure AddJsonPlace(var Text: TText; const List: TLeakList; Place: PPlace);
+var
+  Other: PPlace;
+  Stacks: Cardinal;
+begin
+  JsonOpenItem(Text);
+  JsonAddNumber(Text, 'blocks', Place^.Count);
+  JsonAddNumber(Text, 'bytes', Place^.Bytes);
+  JsonAddNumber(Text, 'number', Place^.Number);
+  JsonAddNumber(Text, 'thread', Place^.Thread);
+  if Place^.Line <> NoPlace then
+  begin
+    JsonOpen(Text, 'stacks', '[');
+    Other := Place;
+    for Stacks := 1 to MostStacks do
+    begin
+      JsonOpenItem(Text);
+      JsonAddNumber(Text, 'blocks', Other^.OwnCount);
+      JsonAddNumber(Text, 'bytes', Other^.OwnBytes);
+      AddJsonStack(Text, List, Other);
+      if Other^.Line = NoPlace then
+        Break;
+      Other := @List.Snapshot.Places^.Items[Other^.Line];
+    end;
+    TextAdd(Text, ']');
+  end;
+  AddJsonStack(Text, List, Place);
 end;
 
 procedure AddJsonPlaces(var Text: TText; const List: TLeakList; Index: Cardinal);

@@ -17,8 +17,9 @@ uses
 const
   /// Maximum number of links of a chain of retainers that are reported.
   ChainLimit = PathDepth + 2;
-  /// Maximum number of places of a group that are reported.
+  /// Maximum number of places of a group that are reported, and of backtraces of a place.
   MostPlaces = 10;
+  MostStacks = 100;
 
 type
   /// The subject of a report.
@@ -41,7 +42,7 @@ type
     Symbolizer: TSymbolizer; //< symbols of the places that are reported
     Order: PCardinal;        //< numbers of the groups
     Count: Cardinal;         //< length of Order
-    PlaceCount: Cardinal;    //< places, before those that read the same were joined
+    PlaceCount: Cardinal;    //< places, before those of one line were joined
     Blocks: NativeUInt;      //< blocks of all groups
     Bytes: NativeUInt;       //< their bytes
   end;
@@ -84,7 +85,7 @@ procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TCha
 implementation
 
 uses
-  LaneMM.BacktraceTable, LaneMM.Contents;
+  LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Advice;
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
@@ -176,8 +177,18 @@ begin
     Place^.TextNumber := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
 end;
 
+// The line that a report names; the address, where it is not known.
+procedure NumberLine(var List: TLeakList; Place: PPlace);
+var
+  Stack: TBacktrace;
+begin
+  if BacktraceRead(Place^.Stack, Stack) then
+    Place^.TextNumber := BacktraceFrameKey(List.Symbolizer.Symbols,
+      AdvicePlace(List.Symbolizer.Symbols, Stack));
+end;
+
 // Symbolizes the backtraces, and joins the places of a group that would read the same: an unrolled
-// loop has a return address for each call in one line.
+// loop has a return address for each call in one line. Then joins those of one line.
 procedure FindTraces(var List: TLeakList);
 begin
   VisitPlaces(List, CountPlace);
@@ -186,6 +197,8 @@ begin
   SymbolizerResolve(List.Symbolizer);
   VisitPlaces(List, NumberText);
   PlacesJoin(List.Snapshot.Places^);
+  VisitPlaces(List, NumberLine);
+  PlacesJoinLines(List.Snapshot.Places^);
 end;
 
 // Lists the groups and sums them up. After the search for retainers, if there is one.

@@ -14,6 +14,8 @@ uses
 /// Adds the report: the groups with most bytes, their retainers, their backtraces, then allocation
 /// groups and the blocks that are not counted.
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);
+/// Adds the groups with most bytes of a list of those in use, and how to see their places.
+procedure LeakTextAddMost(var Text: TText; const List: TLeakList);
 /// Adds the lines about the group at Index of the list.
 procedure LeakTextAddGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
 
@@ -21,8 +23,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.DebugState, LaneMM.Groups,
-  LaneMM.BacktraceTable, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Unwind, LaneMM.DebugState, LaneMM.Groups,
+  LaneMM.BacktraceTable, LaneMM.CallTree, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of retainers that are reported for a group.
@@ -162,10 +164,29 @@ begin
   end;
 end;
 
+// Adds the backtraces of the places of one line.
+procedure AddTree(var Text: TText; const List: TLeakList; Place: PPlace);
+var
+  Tree: PCallTree;
+  Stack: TBacktrace;
+  Number: Cardinal;
+begin
+  Tree := CallTreeOpen;
+  if Tree = nil then
+    Exit;
+  repeat
+    if BacktraceRead(Place^.Stack, Stack) then
+      CallTreeAdd(Tree, List.Symbolizer.Symbols, Stack, Place^.OwnCount, Place^.OwnBytes);
+    Number := Place^.Line;
+    Place := @List.Snapshot.Places^.Items[Number];
+  until Number = NoPlace;
+  CallTreeAddText(Text, Tree, List.Symbolizer);
+  CallTreeClose(Tree);
+end;
+
 procedure AddPlace(var Text: TText; const List: TLeakList; Place: PPlace);
 var
   Fields: TFields;
-  Stack: TBacktrace;
 begin
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, Place^.Count);
@@ -174,8 +195,7 @@ begin
   FieldName(Fields, fiThread, Place^.Thread);
   MessageAdd(Text, msLeakStack, Fields);
   FieldsClose(Fields);
-  if BacktraceRead(Place^.Stack, Stack) then
-    BacktraceAddText(Text, List.Symbolizer, Stack);
+  AddTree(Text, List, Place);
   if not Report.HidesContents then
     AddDump(Text, Place);
 end;
@@ -302,6 +322,23 @@ begin
   end;
   if Index < List.Count then
     AddCounts(Text, msMoreLeaks, Blocks, Bytes);
+end;
+
+procedure LeakTextAddMost(var Text: TText; const List: TLeakList);
+const
+  ShownMost = 3;
+var
+  Index: Cardinal;
+begin
+  AddCounts(Text, msMostUsed, List.Blocks, List.Bytes);
+  Index := 0;
+  while (Index < List.Count) and (Index < ShownMost) do
+  begin
+    LeakTextAddGroup(Text, List, Index);
+    Inc(Index);
+  end;
+  if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
+    AddNote(Text, msPlacesAdvice, List.Blocks);
 end;
 
 procedure AddTotals(var Text: TText; const List: TLeakList);

@@ -1,8 +1,9 @@
 /// Places: the blocks of each group of a snapshot by the backtrace of their allocation.
 //
 // Owns:       the records in each TPlaces; its memory is the caller's.
-// Invariants: a group and a backtrace have one place, until places of one text are joined. The
-//             places of a group are a list; the number of its first one is the group's. Blocks of
+// Invariants: a group and a backtrace have one place, until places of one text are joined, and then
+//             those of one line. The places of a group are a list; the number of its first one is
+//             the group's. Blocks of
 //             places that no longer fit into the table are counted in none, so a group may have
 //             more blocks than its places.
 // Callers:    any thread; a TPlaces belongs to one. Allocates nothing.
@@ -28,13 +29,16 @@ type
     Group: Cardinal;     //< number of the group
     Stack: Cardinal;     //< number of the backtrace, see BacktraceTrim
     Next: Cardinal;      //< next place of the group, or NoPlace
-    Count: NativeUInt;   //< number of blocks that count
+    Line: Cardinal;      //< next place of the same line, or NoPlace
+    Count: NativeUInt;   //< number of blocks that count; of the first place of a line, of all
     Bytes: NativeUInt;   //< their bytes
+    OwnCount: NativeUInt; //< those of this backtrace alone, once lines are joined
+    OwnBytes: NativeUInt; //< likewise
     Number: NativeUInt;  //< the lowest allocation number of the blocks
     Thread: NativeUInt;  //< the thread that allocated that block
     Address: NativeUInt; //< that block; it may be gone by now
     Size: NativeUInt;    //< its bytes
-    TextNumber: UInt64;  //< of the text of the backtrace, for PlacesJoin
+    TextNumber: UInt64;  //< of the text of the backtrace, then of the line that a report names
   end;
 
   PPlaces = ^TPlaces;
@@ -52,9 +56,11 @@ procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
 /// Returns the place of a group and a backtrace; nil when there is none.
 function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
-/// Joins the places of each group whose TextNumber is the same: one has all their blocks.
+/// Joins the places of each group whose TextNumber is the same: the first has all their blocks.
 /// PlacesFind finds none after that.
 procedure PlacesJoin(var Places: TPlaces);
+/// The same; the others follow the first one by Line, with the blocks of their own.
+procedure PlacesJoinLines(var Places: TPlaces);
 /// Returns the blocks and bytes of the places from First on.
 procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);
 /// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
@@ -155,8 +161,11 @@ begin
   end;
 end;
 
+type
+  TJoin = procedure(Place, Other: PPlace; Number: Cardinal);
+
 // Adds the blocks of Other, which has none then.
-procedure Join(Place, Other: PPlace);
+procedure Join(Place, Other: PPlace; Number: Cardinal);
 begin
   if Other^.Number < Place^.Number then
   begin
@@ -171,7 +180,15 @@ begin
   Other^.Bytes := 0;
 end;
 
-procedure PlacesJoin(var Places: TPlaces);
+// The same; Other, number Number, follows Place.
+procedure JoinLine(Place, Other: PPlace; Number: Cardinal);
+begin
+  Join(Place, Other, Number);
+  Other^.Line := Place^.Line;
+  Place^.Line := Number;
+end;
+
+procedure JoinBy(var Places: TPlaces; Join: TJoin);
 var
   Number, Slot: Cardinal;
   Place: PPlace;
@@ -186,8 +203,25 @@ begin
     if Places.Slots[Slot] = NoPlace then
       Places.Slots[Slot] := Number
     else
-      Join(@Places.Items[Places.Slots[Slot]], Place);
+      Join(@Places.Items[Places.Slots[Slot]], Place, Number);
   end;
+end;
+
+procedure PlacesJoin(var Places: TPlaces);
+begin
+  JoinBy(Places, Join);
+end;
+
+procedure PlacesJoinLines(var Places: TPlaces);
+var
+  Number: Cardinal;
+begin
+  for Number := 1 to Places.Count do
+  begin
+    Places.Items[Number].OwnCount := Places.Items[Number].Count;
+    Places.Items[Number].OwnBytes := Places.Items[Number].Bytes;
+  end;
+  JoinBy(Places, JoinLine);
 end;
 
 procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);

@@ -27,7 +27,10 @@ type
     Last: NativeUInt;     //< largest requested size
   end;
 
-/// Returns the return address of the call that a report names: the program's innermost one.
+/// Returns the index of the frame that a report names: the innermost one outside the libraries of
+/// Free Pascal; the outermost one, if all are theirs.
+function AdvicePlaceIndex(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
+/// Returns its return address.
 function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
 /// Returns whether a report names two places by the same text.
 function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
@@ -121,10 +124,9 @@ begin
     and not SymbolIsMain(SymbolsFind(Symbols, Stack.Frames[Index]));
 end;
 
-// Returns the innermost frame outside the libraries of Free Pascal; the outermost one, if all are
-// theirs. A unit without source lines counts as a library where one farther out has lines; a
+// A unit without source lines counts as a library where one farther out has lines; a
 // routine of C does not.
-function PlaceOf(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
+function AdvicePlaceIndex(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
 var
   Symbol: PSymbol;
   Index: Cardinal;
@@ -144,7 +146,7 @@ end;
 
 function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
 begin
-  Result := Stack.Frames[PlaceOf(Symbols, Stack)];
+  Result := Stack.Frames[AdvicePlaceIndex(Symbols, Stack)];
 end;
 
 function IsSameText(First, Second: PAnsiChar): Boolean;
@@ -262,7 +264,7 @@ var
   Grower: TGrower;
   Place: Cardinal;
 begin
-  Place := PlaceOf(Symbols, Stack);
+  Place := AdvicePlaceIndex(Symbols, Stack);
   Grower := GrowerOf(Symbols, Stack, Place);
   Result.Grew := Texts[Grower].Name;
   Result.Called := CalledAt(Symbols, Stack, Place);

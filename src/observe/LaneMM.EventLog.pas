@@ -21,8 +21,7 @@ uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice,
-  LaneMM.CallSites,
-  LaneMM.Growth, LaneMM.Version;
+  LaneMM.CallSites, LaneMM.CallTree, LaneMM.Growth, LaneMM.Version;
 
 const
   TextLimit = 4 shl 20;
@@ -63,6 +62,7 @@ type
   TLog = record
     Contention, Growths: TList;
     Symbolizer: TSymbolizer;
+    Tree: PCallTree;    // nil: no memory
   end;
 
 // ---------------------------------------------------------------------------- choice
@@ -128,7 +128,7 @@ begin
 end;
 
 // Adds the backtraces of the sites.
-procedure AddStacks(var Log: TLog; const List: TList);
+procedure AddSymbols(var Log: TLog; const List: TList);
 var
   Index: NativeInt;
   Stack: TBacktrace;
@@ -225,8 +225,8 @@ begin
   Choose(Log.Contention, ContentionKinds);
   Choose(Log.Growths, [siGrowth]);
   SymbolizerOpen(Log.Symbolizer, 2 * Log.Contention.Length + Log.Growths.Length);
-  AddStacks(Log, Log.Contention);
-  AddStacks(Log, Log.Growths);
+  AddSymbols(Log, Log.Contention);
+  AddSymbols(Log, Log.Growths);
   SymbolizerResolve(Log.Symbolizer);
   JoinAll(Log.Symbolizer.Symbols, Log.Contention);
   JoinAll(Log.Symbolizer.Symbols, Log.Growths);
@@ -408,45 +408,20 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-function IsSameStack(const First, Second: TBacktrace): Boolean;
-var
-  Frame: NativeInt;
-begin
-  Result := First.Count = Second.Count;
-  for Frame := 0 to NativeInt(First.Count) - 1 do
-    Result := Result and (First.Frames[Frame] = Second.Frames[Frame]);
-end;
-
-// Returns the distinct backtraces of a line.
-function StackCount(Line: PListed): Cardinal;
-var
-  Other: PListed;
-begin
-  Result := 0;
-  while Line <> nil do
-  begin
-    Other := Line^.Next;
-    while (Other <> nil) and not IsSameStack(Line^.Site^.Stack, Other^.Site^.Stack) do
-      Other := Other^.Next;
-    Inc(Result, Ord(Other = nil));
-    Line := Line^.Next;
-  end;
-end;
-
-// Adds the backtrace of the first site of a line, and that of the allocation, if it is known.
-procedure AddStack(var Text: TText; const Log: TLog; Line: PListed);
+// Adds the backtraces of the sites of a line, and that of the allocation, if it is known.
+procedure AddStacks(var Text: TText; const Log: TLog; Line: PListed);
 var
   Stack: TBacktrace;
-  Count: Cardinal;
+  Listed: PListed;
 begin
-  Count := StackCount(Line);
-  if Count > 1 then
+  Listed := Line;
+  while (Listed <> nil) and (Log.Tree <> nil) do
   begin
-    TextAdd(Text, '     The most frequent of ');
-    TextAddCount(Text, Count, 'backtrace');
-    TextAdd(Text, ':'#10);
+    CallTreeAdd(Log.Tree, Log.Symbolizer.Symbols, Listed^.Site^.Stack, Listed^.Count, 0);
+    Listed := Listed^.Next;
   end;
-  BacktraceAddText(Text, Log.Symbolizer, Line^.Site^.Stack);
+  if Log.Tree <> nil then
+    CallTreeAddText(Text, Log.Tree, Log.Symbolizer);
   if not BacktraceRead(Line^.Site^.AllocStack, Stack) then
     Exit;
   TextAdd(Text, '     Allocated at'#10);
@@ -477,6 +452,8 @@ begin
   TextAddCount(Text, List.AllEvents, 'event');
   TextAdd(Text, ' at ');
   TextAddCount(Text, List.AllSites, 'call site');
+  if not (siGrowth in List.Kinds) then
+    TextAdd(Text, ', none of them a wait');
   if List.AllSites > 1 then
     TextAddChars(Text, Orders[siGrowth in List.Kinds]);
   TextAdd(Text, ':'#10);
@@ -484,7 +461,7 @@ begin
   begin
     AddLine(Text, Log, List, Index);
     AddSizes(Text, List.Lines[Index]);
-    AddStack(Text, Log, List.Lines[Index]);
+    AddStacks(Text, Log, List.Lines[Index]);
   end;
   AddFolded(Text, List);
 end;
@@ -496,9 +473,8 @@ var
   Index: NativeInt;
 begin
   if Log.Contention.Length > 0 then
-    TextAdd(Text, '  None of these is a wait; a remote free is that of a block of another thread.'
-      + ' For fewer events, free blocks in the thread that allocates them, or hand over fewer and'
-      + ' larger ones.'#10);
+    TextAdd(Text, '  A remote free is that of a block of another thread. For fewer events, free'
+      + ' blocks in the thread that allocates them, or hand over fewer and larger ones.'#10);
   for Index := 0 to NativeInt(Log.Contention.Length) - 1 do
     if (Log.Contention.Lines[Index]^.Site^.Kind = siRemoteFree)
       and (Log.Contention.Lines[Index]^.Origin = 0) and not IsSet(opStacks) then
@@ -592,6 +568,7 @@ begin
   if Log = nil then
     Exit(False);
   OpenLog(Log^);
+  Log^.Tree := CallTreeOpen;
   Result := (Log^.Contention.Length = 0) and (Log^.Growths.Length = 0);
   if not Result and TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
     and TextOpen(Path, OsPageSize) then
@@ -601,6 +578,7 @@ begin
     TextClose(Screen);
     TextClose(Text);
   end;
+  CallTreeClose(Log^.Tree);
   SymbolizerClose(Log^.Symbolizer);
   OsReleasePages(Log, SizeOf(TLog));
 end;

@@ -55,6 +55,7 @@ type
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard,
     msReserve,           //< the emergency reserve is in use
+    msMostUsed,           //< the groups in use with most bytes follow
     msCorruptLink, msCorruptList, msCorruptCount, msCorruptWord, msBlockBefore,
     msDebugAdvice        //< how to find the cause of a corruption
   );
@@ -239,6 +240,7 @@ const
       'Memory limit reached: an allocation of {given} failed, the limit is {size}.'),
     (Name: 'reserve'; Text: 'Out of memory: an allocation of {given} failed, the reserve of {size}'
       + ' is in use from now on.'),
+    (Name: 'most-used'; Text: '  In use: {blocks}, {size}; most of it:'),
     (Name: 'corrupt-link'; Text:
       'Heap corruption: the first bytes of the free block {address} of {size} were overwritten.'),
     (Name: 'corrupt-list'; Text:

@@ -39,7 +39,7 @@ function BacktraceKeep(const Stack: TBacktrace): Cardinal;
 /// the memory manager where they are recognized. Returns False when there is no such backtrace.
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
 /// Returns the number of the backtrace that BacktraceRead reads: the same for all that differ only
-/// in what it leaves out. Number itself when the table is full.
+/// in what it leaves out, and in recursion. Number itself when the table is full.
 function BacktraceTrim(Number: Cardinal): Cardinal;
 
 implementation
@@ -208,7 +208,10 @@ var
 begin
   Result := 0;
   if BacktraceRead(Number, Stack) then
+  begin
+    BacktraceFoldRecursion(Stack);
     Result := BacktraceKeep(Stack);
+  end;
   if (Result = 0) or (Result = LostBacktrace) then
     Result := Number;
 end;

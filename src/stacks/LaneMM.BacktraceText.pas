@@ -20,8 +20,14 @@ type
   end;
 
 /// Removes the frames that reports do not show: those of the memory manager and of unit System
-/// inside the program's, those outside its main block, and those beyond Stacks.Shown.
+/// inside the program's, those outside its main block, those of recursion, and those beyond
+/// Stacks.Shown.
 procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
+/// Leaves the frames that a text has: also without those of libraries inside the program's, but for
+/// the one that it called.
+procedure BacktraceFoldText(const Symbols: TSymbols; var Stack: TBacktrace);
+/// Returns the same for two frames of one routine and source line; without a line the address.
+function BacktraceFrameKey(const Symbols: TSymbols; Return: NativeUInt): NativeUInt;
 /// Returns a number of the text of a backtrace: equal where BacktraceAddText adds the same lines,
 /// but for the addresses of frames whose source line is known.
 function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
@@ -36,8 +42,12 @@ procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
 procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
-/// Adds a line for each frame that BacktraceFold leaves; of the frames of libraries inside the
-/// program's only the one that it called.
+/// Begins a line of a backtrace, two more characters from the left for each fork of a tree.
+procedure BacktraceAddIndent(var Text: TText; Forks: Cardinal);
+/// Adds the line of one frame.
+procedure BacktraceAddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt;
+  Forks: Cardinal);
+/// Adds a line for each frame that BacktraceFoldText leaves.
 /// With Stacks.FramesText, adds the text of that routine instead.
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 /// Writes LaneMM's text of up to MostFrames return addresses to Buffer, at most Size bytes; returns
@@ -48,7 +58,7 @@ function FramesToText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; S
 implementation
 
 uses
-  LaneMM.SettingsState, LaneMM.StacksState;
+  LaneMM.Bits, LaneMM.SettingsState, LaneMM.StacksState;
 
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
@@ -140,6 +150,7 @@ end;
 procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
 begin
   FoldEnds(Symbols, Stack);
+  BacktraceFoldRecursion(Stack);
   Cut(Stack);
 end;
 
@@ -153,12 +164,22 @@ begin
     Drop(Stack, First - 1, Stack.Count);
 end;
 
-// Leaves the frames that a text has.
-procedure Fold(const Symbols: TSymbols; var Stack: TBacktrace);
+procedure BacktraceFoldText(const Symbols: TSymbols; var Stack: TBacktrace);
 begin
   FoldEnds(Symbols, Stack);
   FoldLibraries(Symbols, Stack);
+  BacktraceFoldRecursion(Stack);
   Cut(Stack);
+end;
+
+function BacktraceFrameKey(const Symbols: TSymbols; Return: NativeUInt): NativeUInt;
+var
+  Symbol: PSymbol;
+begin
+  Symbol := SymbolsFind(Symbols, Return);
+  Result := Return;
+  if (Symbol <> nil) and (Symbol^.Line > 0) then
+    Result := NativeUInt(Symbol^.Routine) * SpreadFactor + Symbol^.Line;
 end;
 
 function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
@@ -166,29 +187,48 @@ const
   Factor = UInt64($9E3779B97F4A7C15);
 var
   Folded: TBacktrace;
-  Symbol: PSymbol;
   Frame: NativeInt;
 begin
   Folded := Stack;
-  Fold(Symbols, Folded);
+  BacktraceFoldText(Symbols, Folded);
   Result := 0;
   for Frame := 0 to NativeInt(Folded.Count) - 1 do
   begin
-    Symbol := SymbolsFind(Symbols, Folded.Frames[Frame]);
-    if (Symbol <> nil) and (Symbol^.Line > 0) then
-      Result := (Result xor NativeUInt(Symbol^.Routine)) * Factor + Symbol^.Line
-    else
-      Result := Result xor Folded.Frames[Frame];
+    Result := Result xor BacktraceFrameKey(Symbols, Folded.Frames[Frame]);
     Result := Result * Factor xor Result shr 32;
   end;
 end;
 
-procedure AddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt);
+procedure BacktraceAddIndent(var Text: TText; Forks: Cardinal);
+begin
+  TextAdd(Text, '      ');
+  while Forks > 0 do
+  begin
+    TextAdd(Text, '  ');
+    Dec(Forks);
+  end;
+end;
+
+procedure AddCut(var Text: TText);
+begin
+  TextAdd(Text, '(cut here');
+  if Stacks.Shown < MaxFrames then
+    TextAdd(Text, ': depth=N sets the number of frames');
+  TextAdd(Text, ')'#10);
+end;
+
+procedure BacktraceAddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt;
+  Forks: Cardinal);
 var
   Symbol: PSymbol;
 begin
+  BacktraceAddIndent(Text, Forks);
+  if Return = CutFrame then
+  begin
+    AddCut(Text);
+    Exit;
+  end;
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);
-  TextAdd(Text, '      ');
   TextAddHex(Text, Return, SizeOf(Return) * 2);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
@@ -225,23 +265,12 @@ begin
     Inc(Text.Length, Length);
 end;
 
-procedure AddCut(var Text: TText);
-begin
-  TextAdd(Text, '      (cut here');
-  if Stacks.Shown < MaxFrames then
-    TextAdd(Text, ': depth=N sets the number of frames');
-  TextAdd(Text, ')'#10);
-end;
-
 procedure AddFrames(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
 var
   Frame: NativeInt;
 begin
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
-    if Stack.Frames[Frame] = CutFrame then
-      AddCut(Text)
-    else
-      AddFrame(Text, Symbolizer, Stack.Frames[Frame]);
+    BacktraceAddFrame(Text, Symbolizer, Stack.Frames[Frame], 0);
 end;
 
 procedure BacktraceAddText(var Text: TText; const Symbolizer: TSymbolizer; const Stack: TBacktrace);
@@ -250,7 +279,7 @@ var
   FramesText: TFramesTextCall;
 begin
   Folded := Stack;
-  Fold(Symbolizer.Symbols, Folded);
+  BacktraceFoldText(Symbolizer.Symbols, Folded);
   FramesText := Stacks.FramesText; // once: the program may reset it meanwhile
   if @FramesText <> nil then
     AddTextOf(FramesText, Text, Folded)

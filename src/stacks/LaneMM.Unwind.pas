@@ -66,6 +66,9 @@ procedure BacktraceTake(out Stack: TBacktrace);
 function StackEnd(Sp: NativeUInt): NativeUInt;
 /// Takes a backtrace from the point where a fault interrupted the thread.
 procedure BacktraceTakeAt(const Fault: TFault; out Stack: TBacktrace);
+/// Leaves out of recursion the frames between two calls at the same place: what follows a frame did
+/// call it.
+procedure BacktraceFoldRecursion(var Stack: TBacktrace);
 /// Returns a hash of Seed, the manager call and all frames.
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
@@ -605,6 +608,24 @@ begin
   Clear(Stack);
   if BacktraceAdd(Stack, Walk.Pc) and UnwindInterrupted(Walk, Rule) then
     WalkOn(Walk, Stack);
+end;
+
+procedure BacktraceFoldRecursion(var Stack: TBacktrace);
+var
+  Next, Last, Count: NativeInt;
+begin
+  Count := 0;
+  Next := 0;
+  while Next < NativeInt(Stack.Count) do
+  begin
+    Last := NativeInt(Stack.Count) - 1;
+    while Stack.Frames[Last] <> Stack.Frames[Next] do
+      Dec(Last);
+    Stack.Frames[Count] := Stack.Frames[Last];
+    Inc(Count);
+    Next := Last + 1;
+  end;
+  Stack.Count := Count;
 end;
 
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;

@@ -19,6 +19,7 @@ type
     function PlaceOf(const Mark, Text: string): Integer;
   published
     procedure ReportSaysHowManyBacktracesHadNoSpace;
+    procedure LeaksOfOneLineAreOnePlaceWithATreeOfItsCallers;
     procedure NothingIsReportedWithoutTheSetting;
     procedure ProgramWithoutLeaksReportsNothing;
     procedure ProgramWithoutLeaksSaysSo;
@@ -950,6 +951,33 @@ begin
     AssertTrue('a leak is reported', Pos('1 x Classes.TStringList', Users.Errors) > 0);
   finally
     Users.Free;
+  end;
+end;
+
+procedure TLeaksTests.LeaksOfOneLineAreOnePlaceWithATreeOfItsCallers;
+var
+  Paths: TTestProgram;
+
+  procedure Expect(Count: Integer; const Line: string);
+  begin
+    AssertEquals(Line + #10 + Paths.Errors, Count, Length(Paths.Errors.Split([Line])) - 1);
+  end;
+
+begin
+  Paths := TTestProgram.Create('ManyPaths', '-O1 -gl -Xs-');
+  try
+    Paths.Run('leaks,stacks', []);
+    Expect(1, #10'      96, ');
+    Expect(1, 'MANYPATHS.WALK  ManyPaths.lpr:13');
+    Expect(2, #10'        48, ');
+    Expect(2, #10'          16, ');
+    Expect(2, #10'          24, ');
+    Expect(2, #10'            16, ');
+    Expect(4, 'MANYPATHS.FIRST  ManyPaths.lpr:25');
+    Expect(4, 'MANYPATHS.SECOND  ManyPaths.lpr:31');
+    Expect(0, 'not known');
+  finally
+    Paths.Free;
   end;
 end;
 

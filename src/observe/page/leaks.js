@@ -31,7 +31,10 @@ function prune(node){
   node.below=node.below.filter(inner=>inner.total>0);node.below.forEach(prune);
 }
 
-const stackFrames=data.groups.flatMap(group=>group.places.flatMap(place=>place.stack));
+// The call stacks of a place: a line of the program has several.
+const stacksOf=place=>place.stacks||[place];
+const allStacks=data.groups.flatMap(group=>group.places.flatMap(stacksOf));
+const stackFrames=allStacks.flatMap(one=>one.stack);
 for(const frame of stackFrames)
   frame.name=frame.routine||frame.module||"0x"+frame.address.toString(16);
 markLibraries(stackFrames);
@@ -40,7 +43,7 @@ markLibraries(stackFrames);
 function callTree(){
   const root=newNode("whole program",null);
   for(const group of data.groups)
-    for(const place of group.places){
+    for(const place of group.places.flatMap(stacksOf)){
       let node=addTo(root,place,group);
       for(const frame of [...place.stack].reverse()){
         if(!node.calls.has(frame.name))node.calls.set(frame.name,newNode(frame.name,node,frame));
@@ -68,10 +71,35 @@ function addTo(node,place,group){
 
 // ---- Details of a group
 
+const keyOf=frame=>frame&&frame.name+(frame.line||frame.address);
+const itemOf=frame=>make("li",{class:frame.isLibrary?"quiet":undefined},frame.name," ",
+  make("span",{class:"quiet"},frame.line?frame.file+":"+frame.line:""));
+// Items of the frames from depth on: those that all stacks have, then a branch for each caller.
+function itemsOf(stacks,depth,shared){
+  const items=[],frameOf=one=>one.stack[depth<one.stack.length-shared?depth:-1];
+  const first=stacks[0];
+  for(;frameOf(first)&&stacks.every(one=>keyOf(frameOf(one))==keyOf(frameOf(first)));depth++)
+    items.push(itemOf(frameOf(first)));
+  if(stacks.every(one=>!frameOf(one)))return items;
+  const branches=new Map();
+  for(const one of stacks){
+    const key=keyOf(frameOf(one));
+    branches.set(key,[...branches.get(key)||[],one]);
+  }
+  const sum=(branch,what)=>branch.reduce((sum,one)=>sum+one[what],0);
+  for(const branch of [...branches.values()].sort((a,b)=>sum(b,"bytes")-sum(a,"bytes")))
+    items.push(make("li",{},make("details",{},make("summary",{},
+      `${count(sum(branch,"blocks"),"block")}, ${amount(sum(branch,"bytes"),"bytes")}`+
+      (frameOf(branch[0])?" by":" directly")),make("ol",{},...itemsOf(branch,depth,shared)))));
+  return items;
+}
 function stackOf(place){
-  const list=make("ol",{},...place.stack.map(frame=>make("li",
-    {class:frame.isLibrary?"quiet":undefined},frame.name," ",
-    make("span",{class:"quiet"},frame.line?frame.file+":"+frame.line:""))));
+  const stacks=stacksOf(place),first=stacks[0].stack,farOut=(one,i)=>one.stack[one.stack.length-1-i];
+  let shared=0;
+  while(stacks.length>1&&stacks.every(one=>shared<one.stack.length-1
+    &&keyOf(farOut(one,shared))==keyOf(farOut(stacks[0],shared))))shared++;
+  const list=make("ol",{},...itemsOf(stacks,0,shared),
+    ...first.slice(first.length-shared).map(itemOf));
   return make("details",{open:""},make("summary",{},
     `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
     make("p",{class:"quiet"},
@@ -226,7 +254,7 @@ if(data.blocks)
       value:amount(data.bytes,"bytes"),show:showRetainers},
     {id:"classes",label:"Classes",value:amount(data.groups.length),show:showGroups},
     ...data.groups.some(group=>group.places.length)?[{id:"places",label:"Call stacks",
-      value:amount(data.groups.reduce((sum,group)=>sum+group.places.length,0)),
+      value:amount(allStacks.length),
       show:showPlaces}]:[],
     {id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.slice(1));
 else fill($("main"),make("p",{},data.notExamined?
