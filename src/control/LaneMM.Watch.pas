@@ -415,6 +415,7 @@ begin
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
     or IsSet(opProfile));
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
+  Observe.AddMostUsed := LeaksAddMost;
   Hooks.LimitReached := LimitReport;
   Hooks.Corruption := CorruptionReport;
   Report.Aborts := IsSet(opAbort) or IsSet(opDebug) and IsSet(opDebugAbort);

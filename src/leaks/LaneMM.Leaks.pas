@@ -13,7 +13,7 @@ interface
 
 
 uses
-  LaneMM.Snapshot, LaneMM.LeakList;
+  LaneMM.Text, LaneMM.Snapshot, LaneMM.LeakList;
 
 
 /// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
@@ -28,6 +28,8 @@ function LeaksFind: PLeakList;
 /// possible.
 function LeaksReport(List: PLeakList): Boolean;
 
+/// Adds the groups in use with most bytes; nothing without memory.
+procedure LeaksAddMost(var Text: TText);
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
 /// SnapshotFree.
 function SnapshotTake: PSnapshot;
@@ -42,7 +44,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier,
   LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakText,
   LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
@@ -348,6 +350,19 @@ begin
     SnapshotDropNodes(Snapshot)
   else
     SnapshotClose(Snapshot);
+end;
+
+procedure LeaksAddMost(var Text: TText);
+var
+  Snapshot: TSnapshot;
+  List: TLeakList;
+begin
+  if not NoteGroups(Snapshot) then
+    Exit;
+  LeakListOpenGroups(List, Snapshot, ltInUse);
+  LeakTextAddMost(Text, List);
+  LeakListClose(List);
+  SnapshotClose(Snapshot);
 end;
 
 function SnapshotTake: PSnapshot;

@@ -23,7 +23,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Arena, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
-  LaneMM.Unwind;
+  LaneMM.Unwind, LaneMM.ObserveState;
 
 type
   // What LimitReport is called with.
@@ -90,6 +90,8 @@ begin
   HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[News^.Event], Fields);
   AddStack(Opened.Text, msHereStack, Fields, Here);
+  if @Observe.AddMostUsed <> nil then
+    Observe.AddMostUsed(Opened.Text);
   FieldsClose(Fields);
   EventClose(Opened);
 end;

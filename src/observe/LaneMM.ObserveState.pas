@@ -8,7 +8,7 @@ unit LaneMM.ObserveState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Text;
 
 type
   /// Frees a block; returns its usable size.
@@ -30,6 +30,9 @@ const
   SizeCount = SizeClassCount + 8 * SizeOf(NativeUInt) - 16;
 
 type
+  /// Adds lines to a report.
+  TAddText = procedure(var Text: TText);
+
   /// The state that the room shares.
   TObserve = record
     SiteKeys: TAtomicWord;      //< shared  keys of the sites, see LaneMM.CallSites; 0: no table
@@ -79,6 +82,7 @@ type
     WriteReport: TPlainProcedure; //< const   writes a timed report; see LaneMM.Watch
     HoldBlocks: TPlainProcedure; //< const   keeps blocks readable that other threads free, until
                                 //  LetGoBlocks; see LaneMM.Watch, LaneMM.GuardPages
+    AddMostUsed: TAddText;      //< const   adds the groups in use with most bytes; see LaneMM.Leaks
     LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks
   end;
 

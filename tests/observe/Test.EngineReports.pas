@@ -21,6 +21,7 @@ type
     procedure SoftLimitIsReportedWithItsSize;
     procedure ReserveIsReportedWhenItIsOpened;
     procedure ReportHasTheBacktraceOfTheRequest;
+    procedure ReportNamesWhatHoldsTheMemory;
     procedure SmallOverrunIsReportedWithItsBlockAndTheClass;
   end;
 
@@ -110,6 +111,18 @@ begin
   Has(Grouped(3 * Megabyte));
   for Index := 1 to High(Blocks) do
     FreeMem(Blocks[Index]);
+end;
+
+procedure TEngineReportsTests.ReportNamesWhatHoldsTheMemory;
+var
+  Holder: Pointer;
+begin
+  LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize + 64 * Megabyte);
+  Holder := GetMem(48 * Megabyte);
+  AssertTrue('refused', GetMem(40 * Megabyte) = nil);
+  FreeMem(Holder);
+  Has('; most of it:');
+  Has('  1 x ' + Grouped(48 * Megabyte) + '-byte block, ');
 end;
 
 procedure TEngineReportsTests.ReportHasTheBacktraceOfTheRequest;
