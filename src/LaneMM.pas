@@ -99,6 +99,7 @@ const
   opTop = LaneMM.SettingsState.opTop;
   opLeast = LaneMM.SettingsState.opLeast;
   opDepth = LaneMM.SettingsState.opDepth;
+  opHide = LaneMM.SettingsState.opHide;
   opRate = LaneMM.SettingsState.opRate;
   opTemporary = LaneMM.SettingsState.opTemporary;
   opEvery = LaneMM.SettingsState.opEvery;

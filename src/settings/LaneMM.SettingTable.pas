@@ -81,6 +81,8 @@ const
       Help: 'minimum events for a call site to be logged'),
     (Name: 'depth'; Kind: okNumber; Initial: DefaultFrames;
       Help: 'maximum frames of a backtrace, 1 to 256'),
+    (Name: 'hide'; Kind: okName; Initial: 0;
+      Help: 'routine that reports leave out inside the program''s, a wrapper; repeatable'),
     (Name: 'rate'; Kind: okNumber; Initial: 524288;
       Help: 'average bytes between two samples of the profile; without it, fewer at first'),
     (Name: 'temporary'; Kind: okNumber; Initial: 1;

@@ -111,15 +111,40 @@ begin
     Settings.Ranges[Option] := Range;
 end;
 
-// Reads a pattern; 0 clears the setting.
-function ReadPattern(var Words: PAnsiChar; out IsUsed: NativeUInt): Boolean;
+// Adds a pattern to those of `hide`, if there is space.
+function AddHidden(const Pattern: TPath): Boolean;
 var
-  Pattern: ^TPath;
+  Length, Used: NativeUInt;
 begin
-  Pattern := @Settings.TraceClass;
-  ReadPath(Words, Pattern^);
-  IsUsed := Ord((Pattern^[0] <> '0') or (Pattern^[1] <> #0));
-  Result := Pattern^[0] <> #0;
+  Length := 1;
+  while Pattern[Length - 1] <> #0 do
+    Inc(Length);
+  Used := 0;
+  while Settings.Hidden[Used] <> #0 do
+  begin
+    while Settings.Hidden[Used] <> #0 do
+      Inc(Used);
+    Inc(Used);
+  end;
+  Result := Used + Length < SizeOf(TPath);
+  if Result then
+    Move(Pattern, Settings.Hidden[Used], Length);
+end;
+
+// Reads a pattern; 0 clears the setting.
+function ReadPattern(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUInt): Boolean;
+var
+  Pattern: TPath;
+begin
+  ReadPath(Words, Pattern);
+  IsUsed := Ord((Pattern[0] <> '0') or (Pattern[1] <> #0));
+  Result := Pattern[0] <> #0;
+  if Option = opTraceClass then
+    Settings.TraceClass := Pattern
+  else if IsUsed = 0 then
+    FillChar(Settings.Hidden, SizeOf(TPath), 0)
+  else
+    Result := Result and AddHidden(Pattern);
 end;
 
 // Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
@@ -145,7 +170,7 @@ begin
     okInterval: Result := ValueWordOrNumber(Words, 'always', Value);
     okGuard: Result := ValueGuard(Words, Value);
     okRange: Result := ReadRange(Words, Option, Value);
-    okName: Result := ReadPattern(Words, Value);
+    okName: Result := ReadPattern(Words, Option, Value);
   else
     Result := ValueNumber(Words, Value);
   end;

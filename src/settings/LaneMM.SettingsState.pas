@@ -20,8 +20,9 @@ const
 type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
-    opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opRate, opTemporary, opEvery, opKeep,
-    opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog, opDump, opEvent,
+    opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opHide, opRate, opTemporary, opEvery,
+    opKeep, opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog, opDump,
+    opEvent,
     opStacks, opAbort, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
@@ -49,6 +50,8 @@ type
     SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
+    Hidden: TPath;                        //< racy    opHide: patterns, each ended by #0, then one
+                                          //  more #0
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
     SaysClean: Boolean;                   //< racy    the end says that nothing was found: `leaks`
                                           //  or `debug` was on at the start; not in child processes

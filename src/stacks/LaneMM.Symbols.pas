@@ -49,7 +49,7 @@ function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 /// Returns whether the routine belongs to LaneMM itself, or to its units FastMM4 and FastMM5.
 function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to Free Pascal's unit System, which stand
-/// between a program and its heap.
+/// between a program and its heap, or fits the setting `hide`.
 function SymbolIsInner(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to a unit that comes with Free Pascal: its
 /// run-time library or its collections; also if the program specializes a generic of theirs.
@@ -71,7 +71,7 @@ procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Demangle;
+  LaneMM.Layout, LaneMM.Os, LaneMM.SettingsState, LaneMM.Demangle;
 
 const
   // Digits of a checksum in the name of a routine.
@@ -222,9 +222,31 @@ begin
       or IsOfUnit(Symbol^.Routine, 'FASTMM5') or IsOfUnit(Symbol^.Routine, 'FASTMM4'));
 end;
 
+// Returns whether the name of the routine fits a pattern of the setting `hide`.
+function IsHidden(Symbol: PSymbol): Boolean;
+var
+  Name: TPath;
+  Text: TText;
+  Pattern: PAnsiChar;
+begin
+  Result := False;
+  if (Symbol = nil) or (Symbol^.Routine = nil) then
+    Exit;
+  TextOpenAt(Text, @Name, SizeOf(Name));
+  SymbolAddRoutine(Text, Symbol);
+  Pattern := @Settings.Hidden;
+  while not Result and (Pattern^ <> #0) do
+  begin
+    Result := TextFits(@Name, Pattern);
+    while Pattern^ <> #0 do
+      Inc(Pattern);
+    Inc(Pattern);
+  end;
+end;
+
 function SymbolIsInner(Symbol: PSymbol): Boolean;
 begin
-  Result := SymbolIsOurs(Symbol)
+  Result := SymbolIsOurs(Symbol) or IsSet(opHide) and IsHidden(Symbol)
     or (Symbol <> nil) and (Symbol^.Routine <> nil)
       and (TextBegins(Symbol^.Routine, 'SYSTEM_$$_') or TextBegins(Symbol^.Routine, 'SYSTEM$_$')
         or TextBegins(Symbol^.Routine, 'fpc_') or TextBegins(Symbol^.Routine, 'FPC_'));

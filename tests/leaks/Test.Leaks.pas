@@ -20,6 +20,7 @@ type
   published
     procedure ReportSaysHowManyBacktracesHadNoSpace;
     procedure LeaksOfOneLineAreOnePlaceWithATreeOfItsCallers;
+    procedure HiddenRoutinesAreLeftOutInsideTheirCallers;
     procedure NothingIsReportedWithoutTheSetting;
     procedure ProgramWithoutLeaksReportsNothing;
     procedure ProgramWithoutLeaksSaysSo;
@@ -954,6 +955,24 @@ begin
   end;
 end;
 
+procedure TLeaksTests.HiddenRoutinesAreLeftOutInsideTheirCallers;
+var
+  Paths: TTestProgram;
+begin
+  Paths := TTestProgram.Create('ManyPaths', '-O1 -gl -Xs-');
+  try
+    Paths.Run('leaks,stacks,hide=none,hide=manypaths.w*k', []);
+    inherited HasNot('MANYPATHS.WALK', Paths.Errors);
+    inherited Has('      64, ', Paths.Errors);
+    inherited Has('      32, ', Paths.Errors);
+    inherited Has('MANYPATHS.SECOND  ManyPaths.lpr:34', Paths.Errors);
+    Paths.Run('leaks,stacks,hide=*walk,hide=0', []);
+    inherited Has('MANYPATHS.WALK', Paths.Errors);
+  finally
+    Paths.Free;
+  end;
+end;
+
 procedure TLeaksTests.LeaksOfOneLineAreOnePlaceWithATreeOfItsCallers;
 var
   Paths: TTestProgram;
@@ -968,13 +987,13 @@ begin
   try
     Paths.Run('leaks,stacks', []);
     Expect(1, #10'      96, ');
-    Expect(1, 'MANYPATHS.WALK  ManyPaths.lpr:13');
+    Expect(1, 'MANYPATHS.WALK  ManyPaths.lpr:16');
     Expect(2, #10'        48, ');
     Expect(2, #10'          16, ');
     Expect(2, #10'          24, ');
     Expect(2, #10'            16, ');
-    Expect(4, 'MANYPATHS.FIRST  ManyPaths.lpr:25');
-    Expect(4, 'MANYPATHS.SECOND  ManyPaths.lpr:31');
+    Expect(4, 'MANYPATHS.FIRST  ManyPaths.lpr:28');
+    Expect(4, 'MANYPATHS.SECOND  ManyPaths.lpr:34');
     Expect(0, 'not known');
   finally
     Paths.Free;

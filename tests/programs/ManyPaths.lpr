@@ -3,6 +3,9 @@ program ManyPaths;
 
 {$mode objfpc}
 
+uses
+  LaneMM;
+
 type
   TLeaf = class
   end;
