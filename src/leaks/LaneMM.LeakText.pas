@@ -277,8 +277,8 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100 + List.Blocks - 1)
-    div List.Blocks);
+  FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100
+    + NativeUInt(List.Blocks - 1)) div List.Blocks);
   MessageAdd(Text, msPlacesLost, Fields);
   FieldsClose(Fields);
 end;

@@ -307,7 +307,7 @@ begin
     Inc(Branch.Depth);
   end;
   Shown := 0;
-  while Branch.Limit - Branch.First > Ord(Shown = 0) do
+  while Cardinal(Branch.Limit - Branch.First) > Ord(Shown = 0) do
   begin
     if (Shown = MostBranches) or (Branch.Forks = MostForks) then
     begin

@@ -86,9 +86,9 @@ end;
 // Returns the node with this number, which was given out; nil when there is none.
 function NodeAt(Table: PTable; Number: Cardinal): PNode; inline;
 begin
-  Result := PNode(LoadAcquire(Table^.Pieces[(Number - 1) shr PieceBits]));
+  Result := PNode(LoadAcquire(Table^.Pieces[Cardinal(Number - 1) shr PieceBits]));
   if Result <> nil then
-    Inc(Result, (Number - 1) and (PieceNodes - 1));
+    Inc(Result, Cardinal(Number - 1) and (PieceNodes - 1));
 end;
 
 // Takes an unused node; returns its number, or LostBacktrace.
