@@ -132,10 +132,12 @@ begin
 end;
 
 // Of two thousand threads each would touch a page for each class. The program's first heap, the
-// one after that of ended threads, is no such thread: its classes have their own spans.
+// one after that of ended threads, is no such thread: its classes have their own spans. Nor are
+// threads that leave their blocks to others: each would be larger than requested for its life.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
 begin
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
+    or (Process.LeavingThreads >= FewLeaving)
     or (Heap^.NextHeap = Process.Abandoned)
     or (Process.IsMalloc and not ServesAlignment(SizeClass))
     or (Heap^.Borrowed[SizeClass] >= MostServed(SizeClass)) then

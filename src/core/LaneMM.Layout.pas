@@ -100,6 +100,9 @@ const
   MostAtOnce = 32;
   /// The last class whose first blocks in a thread come from spans of a larger class.
   LastSharedClass = 55;
+  /// They do not while so many threads more have left blocks behind at their end than have not:
+  /// each would be larger than requested for its whole life.
+  FewLeaving = 8;
   /// The first class above 8 KB: a block of it may be longer than requested by whole pages.
   FirstCoarseClass = 56;
   /// Largest requested size, in bytes, that a size class serves.

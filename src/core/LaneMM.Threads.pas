@@ -56,8 +56,8 @@ procedure ProcessReallocCounts(out Counts: TReallocCounts);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Heap;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
+  LaneMM.Arena, LaneMM.Large, LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;
@@ -213,6 +213,29 @@ begin
     Result := NewHeapRecord;
 end;
 
+// Returns the blocks in use in the current spans.
+function UsedInCurrent(Heap: PHeap): Cardinal;
+var
+  SizeClass: Cardinal;
+begin
+  Result := 0;
+  for SizeClass := 0 to SizeClassCount - 1 do
+    if Heap^.Current[SizeClass] <> @Process.EmptySpan then
+      Inc(Result, SpanUsedCount(Heap^.Current[SizeClass]));
+end;
+
+// Counts whether a thread that ends leaves more blocks than it has found.
+procedure NoteEnd(Heap: PHeap);
+begin
+  if UsedInCurrent(Heap) <= Heap^.UsedBefore then
+  begin
+    if Process.LeavingThreads > 0 then
+      Dec(Process.LeavingThreads);
+  end
+  else if Process.LeavingThreads < 2 * FewLeaving then
+    Inc(Process.LeavingThreads);
+end;
+
 // Makes Heap the calling thread's heap; nil when the system refuses.
 function Adopt(Heap: PHeap): PHeap;
 begin
@@ -222,6 +245,7 @@ begin
     Heap^.ThreadNumber := 0;
     Heap^.Notes := Default(TThreadNotes);
     FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
+    Heap^.UsedBefore := UsedInCurrent(Heap);
     LargeUseGetter(Heap);
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
@@ -296,6 +320,7 @@ begin
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
   HeapRetireEmpty(Heap);
+  NoteEnd(Heap);
   HeapAbandonQueued(Heap);
   Vacate(Heap);
   if @Hooks.PurgeNotify <> nil then

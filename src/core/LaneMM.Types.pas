@@ -216,6 +216,8 @@ type
                                                         //  clock again, see LaneMM.Purge; that of
                                                         //  Process.Abandoned racy: a lost countdown
                                                         //  moves a look
+        UsedBefore: Cardinal;                           //< owner  blocks in use that the thread
+                                                        //  has found in its current spans
         Carved: Pointer;                                //< racy    first block of what was carved
                                                         //  last for this thread, which alone reads
                                                         //  it, see BlockGetZero
@@ -435,6 +437,9 @@ type
                                                     //  once look once too often
         ShelveNext: PHeap;                          //< racy  the heap to look at next, or nil; two
                                                     //  threads at once look at some twice
+        LeavingThreads: NativeInt;                  //< racy  up where a thread that ends leaves
+                                                    //  blocks behind, else down; a lost count is
+                                                    //  made up for by the next thread
         {$ifdef LINUX}
         FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
                                                     //  yet, which is looked for once more

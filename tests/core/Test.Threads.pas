@@ -44,6 +44,9 @@ type
     procedure FreeAllButBlock30;
     procedure GetOneOfEachSize;
     procedure GetManyOfEachSize;
+    procedure GetAnObjectAndMore;
+    procedure GetAnObjectAndFreeIt;
+    procedure FreeBlocks;
     procedure CheckPages;
   protected
     procedure SetUp; override;
@@ -71,6 +74,8 @@ type
     procedure FewBlocksOfManySizesTakeFewPages;
     procedure ThreadWithManyBlocksHasBlocksOfTheirSize;
     procedure NextThreadOfARecordTakesFewPages;
+    procedure BlocksThatThreadsLeaveBehindHaveTheirSize;
+    procedure ThreadsThatLeaveNothingShareSpansAgain;
   end;
 
   TEndedThreadsTests = class(TQuietTest)
@@ -128,6 +133,7 @@ const
 procedure TThreadsTests.SetUp;
 begin
   inherited SetUp;
+  Process.LeavingThreads := 0;
   Blocks := nil;
   HeapCount := 0;
   IsOver := 0;
@@ -992,6 +998,62 @@ begin
   InThread(GetManyOfEachSize);
   for Index := 0 to High(Blocks) do
     FreeMem(Blocks[Index]);
+  FewBlocksOfManySizesTakeFewPages;
+end;
+
+procedure TThreadsTests.GetAnObjectAndMore;
+const
+  Size = 144;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 2 do
+  begin
+    SetLength(Blocks, Length(Blocks) + 1);
+    GetMem(Blocks[High(Blocks)], Size);
+  end;
+  FreeMem(AllocMem(Size));
+end;
+
+procedure TThreadsTests.FreeBlocks;
+var
+  Block: Pointer;
+begin
+  for Block in Blocks do
+    FreeMem(Block);
+  Blocks := nil;
+end;
+
+procedure TThreadsTests.GetAnObjectAndFreeIt;
+begin
+  GetAnObjectAndMore;
+  FreeBlocks;
+end;
+
+procedure TThreadsTests.BlocksThatThreadsLeaveBehindHaveTheirSize;
+const
+  ThreadCount = 100;
+  Size = 144;
+var
+  Bytes: NativeUInt;
+  Index: Integer;
+begin
+  for Index := 1 to ThreadCount do
+    InThread(GetAnObjectAndMore);
+  Bytes := 0;
+  for Index := 0 to High(Blocks) do
+    Inc(Bytes, MemSize(Blocks[Index]));
+  FreeBlocks;
+  AtMost(ThreadCount * 2 * Size * 5 div 4, Bytes, 'usable bytes');
+end;
+
+procedure TThreadsTests.ThreadsThatLeaveNothingShareSpansAgain;
+var
+  Index: Integer;
+begin
+  BlocksThatThreadsLeaveBehindHaveTheirSize;
+  for Index := 1 to 20 do
+    InThread(GetAnObjectAndFreeIt);
   FewBlocksOfManySizesTakeFewPages;
 end;
 
