@@ -99,6 +99,10 @@ test-planted: ## 173 planted mistakes in Pascal, C and C++: debug mode finds the
 	@sh tools/need.sh fpc gcc g++
 	@sh tests/planted/run.sh --check
 
+security: ## the security programs of a checkout of mimalloc-bench: SUITE=DIRECTORY
+	@sh tools/need.sh fpc gcc g++
+	@sh bench/security.sh "$(SUITE)"
+
 test-switches: ## the compiler switches of any project, and compiled units in a library
 	@sh tools/need.sh fpc
 	@sh tests/switches.sh
@@ -343,7 +347,7 @@ clean: ## removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.ppu' -exec rm {} +
 	find src lib -name '*.o' -exec rm {} +
 
-.PHONY: seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
+.PHONY: security seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
 .PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint

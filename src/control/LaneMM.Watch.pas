@@ -414,6 +414,7 @@ begin
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
     or IsSet(opProfile));
+  Process.IsNarrow := IsSet(opAbort) or IsSet(opDebug);
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Observe.AddMostUsed := LeaksAddMost;
   Hooks.LimitReached := LimitReport;

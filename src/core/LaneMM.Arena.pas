@@ -366,6 +366,8 @@ begin
     Number := First
   else if Count * 2 <= StepSlices then
     Count := StepSlices;
+  if Process.IsNarrow then
+    Count := SliceCount;
   Result := FrontierTake(Count, Tail, TailCount);
   if Tail <> nil then
     ReleaseNew(Tail, TailCount, Number);

@@ -70,6 +70,7 @@ const
   LimitedShare = 4;
   // Slices that are committed at once; their records then fill whole pages.
   CommitStep = 512;
+  NarrowStep = 16; // while Process.IsNarrow is set
   // Records before that of slice 0: of the arena itself, and one whose Kind stays skNone.
   RecordsBefore = 2;
 
@@ -443,6 +444,8 @@ begin
   if SliceCount <= LoadAcquire(Arena^.Committed) then
     Exit(True);
   Ahead := AlignUp(SliceCount, CommitStep);
+  if Process.IsNarrow then
+    Ahead := AlignUp(SliceCount, NarrowStep);
   Reserved := LoadAcquire(Arena^.Reserved);
   if Ahead > Reserved then
     Ahead := Reserved;

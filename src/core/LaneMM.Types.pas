@@ -335,6 +335,8 @@ type
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         KeySeed: THashKey;                          //< const  random, see SpanFormat
+        IsNarrow: Boolean;                          //< racy  addresses become accessible 1 MB at a
+                                                    //  time; an old value decides for once more
         HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
                                                     //  old value a call passes a limit set just now
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an

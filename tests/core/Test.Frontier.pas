@@ -30,6 +30,7 @@ type
     procedure SetUp; override;
   published
     procedure SlicesAreTakenInOrder;
+    procedure LittleIsAccessibleAheadWhileNarrow;
     procedure SlicesReadAsZerosAndHaveRecords;
     procedure SpanAtTheFrontierGrows;
     procedure OtherSpansDoNotGrow;
@@ -87,6 +88,21 @@ begin
   AssertTrue('second', Second = First + 3);
   Same(Last + 8, Arena^.Frontier, 'frontier');
   GiveBackNew(First, 8);
+end;
+
+procedure TFrontierTests.LittleIsAccessibleAheadWhileNarrow;
+const
+  MostAhead = 16; // 1 MB
+var
+  First: PSpan;
+  SliceCount: NativeUInt;
+begin
+  Process.IsNarrow := True;
+  SliceCount := Arena^.Committed - Arena^.Frontier + 3; // more than are accessible
+  First := Take(SliceCount);
+  Process.IsNarrow := False;
+  AssertTrue('slices ahead', Arena^.Committed - Arena^.Frontier < MostAhead);
+  GiveBackNew(First, SliceCount);
 end;
 
 procedure TFrontierTests.SlicesReadAsZerosAndHaveRecords;
