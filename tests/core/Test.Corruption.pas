@@ -109,6 +109,8 @@ begin
     Blocks[First] := GetMem(Size);
     FillPattern(Blocks[First], Size, First);
     Span := ArenaSpan(Blocks[First]);
+    if Span^.Kind = skInner then // its counts are those of an earlier life
+      Dec(Span, Span^.Distance);
   until (First >= LeastBlocks) and (Span^.Used - Span^.Bias > 2) and (Blocks[First] = Blocks[First - 1] + Size)
     and (NativeUInt(Blocks[First]) mod SliceSize <> 0);
   SetLength(Blocks, First + 1);
