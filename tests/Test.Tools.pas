@@ -698,6 +698,7 @@ procedure TQuietTest.SetUp;
 const
   LongTimeMs = 1000000;
 begin
+  Process.LeavingThreads := 0; // threads of earlier tests that left blocks behind
   KeptDelay := Process.PurgeDelayMs;
   Process.PurgeDelayMs := LongTimeMs;
   AwaitParkedPurgeThread;

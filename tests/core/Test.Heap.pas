@@ -113,7 +113,6 @@ end;
 procedure THeapTests.SetUp;
 begin
   inherited SetUp;
-  Process.LeavingThreads := 0;
   Memory := OsReserve(RecordSize);
   OsCommit(Memory, RecordSize);
   Mine := PHeap(Memory);

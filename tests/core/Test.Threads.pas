@@ -133,7 +133,6 @@ const
 procedure TThreadsTests.SetUp;
 begin
   inherited SetUp;
-  Process.LeavingThreads := 0;
   Blocks := nil;
   HeapCount := 0;
   IsOver := 0;
