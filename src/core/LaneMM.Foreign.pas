@@ -192,7 +192,8 @@ begin
 end;
 
 // Finds the copy that owns the block P, else the previous manager; Owner holds its calls. Returns
-// false if there is neither. No system maps the lowest addresses: what reads them is a fault.
+// false if there is neither. No system maps the lowest addresses: what reads them is a fault, but
+// for the C library's own routine, which says what an address is.
 function FindOwner(P: Pointer; out Owner: TCopyCalls): Boolean;
 const
   LowestBlock = 1 shl 16;
@@ -202,7 +203,7 @@ begin
   Owner := Default(TCopyCalls);
   Owner.FreeBlock := Process.Previous.FreeMem;
   Owner.SizeOfBlock := Process.Previous.MemSize;
-  Result := Process.HasPrevious and (NativeUInt(P) >= LowestBlock);
+  Result := Process.HasPrevious and (Process.IsMalloc or (NativeUInt(P) >= LowestBlock));
 end;
 
 function ForeignFree(P: Pointer; out Size: NativeUInt): Boolean;

@@ -256,7 +256,14 @@ blocks_of() {
     $1 == "Allocated" { part = 1 }
     $1 == "Freed" { part = 2 }
     $2 ~ /^go_[a-f]$/ { path[part] = path[part] substr($2, 4) }
+    $2 == "wander" { path[part] = path[part] "." }
     END { tell() }' "$1"
+}
+
+# The same of what the program says. Reports leave out the frames between two calls at the same place: of
+# a path the innermost routine stays, and the outermost one, which a wrong step on the way would miss.
+folded() {
+  awk '{ sub(/^-$/, "", $2); sub(/^-$/, "", $3); print $1, substr($2, 1, 1) ".", substr($3, 1, 1) "." }'
 }
 
 # Each of 500 blocks has the stacks that the program had.
@@ -265,7 +272,7 @@ follows_wandering() {
   mkdir logs
   env "LANEMM=debug,depth=256,trace:size=20000-30000,trace:most=1000,event=allocation:off,log=logs" \
     "LD_PRELOAD=$library" timeout -k 5 200 ./wander "$1" > out 2> err
-  sort -n out > expected
+  folded < out | sort -n > expected
   blocks_of logs/wander_MemoryManager_EventLog.txt | sort -n > found
   [ "$(wc -l < expected)" -eq 500 ] && diff expected found
 }
@@ -308,7 +315,7 @@ finds_leaks_with_stacks() {
 # Half of the blocks by each caller: follows_realigned_stacks WORD BLOCK BYTES
 follows_realigned_stacks() {
   watch "leaks,$1,log=logs" realigned && has "100 x $2-byte block" \
-    && [ "$(grep -c "^      50, $3 bytes allocated" "$log")" -eq 2 ] \
+    && [ "$(grep -c "^        50, $3 bytes by\$" "$log")" -eq 2 ] \
     && has " lose_first  watched.c:$(marked 'lose first')\$" \
     && has " lose_second  watched.c:$(marked 'lose second')\$"
 }

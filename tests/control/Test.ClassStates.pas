@@ -25,7 +25,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Stats;
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.SizeClasses, LaneMM.Stats, LaneMM.Threads;
 
 const
   // Of a class that few others use; several spans of one slice.
@@ -121,6 +121,7 @@ var
   Worker: TWorker;
 begin
   SizeClass := SizeToClass(BlockSize);
+  ThreadsAbandonVacant(High(Cardinal)); // the worker would take the heap of an owner
   HeapStateRead(Before);
   Worker := StartIdleThread(GetBlocks);
   HeapStateRead(After);

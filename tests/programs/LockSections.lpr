@@ -44,6 +44,7 @@ const
 
 var
   Blocks, Others: TBlocks;
+  HasKept, MayEnd: PRTLEvent;
   State: Cardinal = 1;
 
 // ---------------------------------------------------------------------------- blocks
@@ -329,11 +330,31 @@ begin
 end;
 
 // Runs that this thread keeps, and a sweep releases.
-procedure ReleaseKept(Count: Integer);
+function KeepRuns(Count: Pointer): PtrInt;
+var
+  Some: TBlocks;
 begin
-  Blocks := NewBlocks(Count, KeptBlock);
-  FreeAll(Blocks);
+  Some := NewBlocks(PtrInt(Count), KeptBlock);
+  FreeAll(Some);
+  RTLEventSetEvent(HasKept);
+  RTLEventWaitFor(MayEnd);
+  Result := 0;
+end;
+
+// A thread releases its own runs without a claim: these are of one that sleeps.
+procedure ReleaseKept(Count: Integer);
+var
+  Keeper: TThreadID;
+begin
+  HasKept := RTLEventCreate;
+  MayEnd := RTLEventCreate;
+  Keeper := BeginThread(KeepRuns, Pointer(PtrInt(Count)));
+  RTLEventWaitFor(HasKept);
   Purge;
+  RTLEventSetEvent(MayEnd);
+  WaitForThreadTerminate(Keeper, 0);
+  RTLEventDestroy(HasKept);
+  RTLEventDestroy(MayEnd);
 end;
 
 function ColdSlices: NativeUInt;
