@@ -415,7 +415,7 @@ end;
 procedure TOsLinuxTests.CoreFilesHaveBlocksAndNoReservedAddresses;
 const
   // Tests before may have left some gigabytes of free addresses.
-  BlockSize = (SizeOf(Pointer) * SizeOf(Pointer)) shl 20;
+  BlockSize = {$ifdef CPU64} 64 {$else} 8 {$endif} shl 20;
   MostBlocks = 1000;
 var
   Blocks: array of Pointer;
