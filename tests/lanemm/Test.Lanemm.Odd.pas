@@ -341,6 +341,7 @@ const
     '(sleep 10; kill $record 2> killed) & wait $record && echo ended');
 var
   Rights, Line: string;
+  Lines: TStringArray;
 begin
   Rights := '--mount';
   if fpGetUid <> 0 then
@@ -349,8 +350,10 @@ begin
   Shell('rm -f line.csv; touch line.csv first.out');
   CheckEquals('again'#10'ended', Trim(Shell(Format('unshare %s --fork --pid --mount-proc --kill-child '
     + 'sh -c ''%s''', [Rights, string.Join(#10, Reuse)]))));
-  for Line in Shell('tail -n +2 line.csv').TrimRight.Split([#10]) do
-    Has(',1659,', Line);
+  // The second process has other numbers of blocks, which change.
+  Lines := Shell('tail -n +2 line.csv | cut -d , -f 2').TrimRight.Split([#10]);
+  for Line in Lines do
+    CheckEquals(Lines[0], Line, 'blocks');
 end;
 
 // Other programs have such segments, too.

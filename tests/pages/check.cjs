@@ -200,8 +200,6 @@ async function profile(){
   same("the line with most comes first","Catalogue.pas:"+lineOf("Catalogue.pas","text"),
     await text(page,".advice b"));
   check("at most ten lines",await page.$$eval(".advice li",all=>all.length)<=10);
-  check("a line that still grows",/Sessions\.pas:\d+[^S]*SESSIONS[^;]*; still growing: /.test(
-    await text(page,".advice")),await text(page,".advice"));
   const bars=await page.$$eval(".picture div",all=>all.map(bar=>bar.textContent));
   check("a bar has its line",bars.includes("SHOP.SERVE Shop.lpr:"+lineOf("Shop.lpr","serve")),bars);
   check("a narrow bar has its routine, no unit",bars.includes("TCART.PUT")||bars.includes("PUT"),bars);
