@@ -97,6 +97,7 @@ const
   CP_UTF8 = 65001;
   vmtSelfPtr = -88;
   vmtIntfTable = -84;
+  vmtInitTable = -76;
   vmtTypeInfo = -72;
   vmtClassName = -56;
   vmtInstanceSize = -52;
