@@ -107,8 +107,8 @@ begin
   Item^.Stack.Count := Count;
 end;
 
-// Returns the backtrace of the tree that reads the same; nil if there is none.
-function Same(Tree: PCallTree; Item: PTreeStack): PTreeStack;
+// Takes the backtrace that reads the same out of Order and returns it; nil if there is none.
+function TakeSame(Tree: PCallTree; Item: PTreeStack): PTreeStack;
 var
   Index, Frame: NativeInt;
 begin
@@ -120,8 +120,12 @@ begin
     Frame := NativeInt(Item^.Stack.Count) - 1;
     while (Frame >= 0) and (Result^.Keys[Frame] = Item^.Keys[Frame]) do
       Dec(Frame);
-    if Frame < 0 then
-      Exit;
+    if Frame >= 0 then
+      Continue;
+    Dec(Tree^.Length);
+    for Frame := Index to NativeInt(Tree^.Length) - 1 do
+      Tree^.Order[Frame] := Tree^.Order[Frame + 1];
+    Exit;
   end;
   Result := nil;
 end;
@@ -159,11 +163,13 @@ begin
   Item^.Bytes := Bytes;
   Item^.Stack := Stack;
   Fold(Item, Symbols);
-  Known := Same(Tree, Item);
+  Known := TakeSame(Tree, Item);
   if Known <> nil then
-    AddTo(Known, Count, Bytes)
-  else
-    Place(Tree, Item);
+  begin
+    AddTo(Known, Count, Bytes);
+    Item := Known;
+  end;
+  Place(Tree, Item);
   if Tree^.Length <= MostTreeStacks then
     Exit;
   // The lightest one makes room.

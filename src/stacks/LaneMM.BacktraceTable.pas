@@ -143,8 +143,10 @@ var
   First: NativeUInt;
 begin
   Table := PTable(LoadAcquire(Stacks.Table));
-  if (Table = nil) or (Outer = LostBacktrace) then
-    Exit(Outer and -Cardinal(Ord(Table <> nil)));
+  if Table = nil then
+    Exit(0);
+  if Outer = LostBacktrace then
+    Exit(LostBacktrace);
   Head := @Table^.Heads[(Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
     shr (SizeOf(NativeUInt) * 8 - HeadBits)];
   // Acquire: the nodes as they were written before the head. Pairs with the swap below.
