@@ -88,6 +88,7 @@ type
     Own: array of Pointer; // of the calling thread
     procedure GetBlocks;
     procedure GetOneBlock;
+    procedure TakeFirstBlock;
     procedure GetFirstBlock;
     procedure GetNextBlock;
     procedure GetAndFreeOneBlock;
@@ -752,6 +753,8 @@ end;
 procedure TEndedThreadsTests.GetAndFreeOneBlock;
 begin
   Heap := ThreadHeap;
+  TakeFirstBlock; // others may have left blocks in the spans before it
+  FreeMem(Blocks[0]); // a span after a full one is released here; the next one stays
   GetOneBlock;
   Span := ArenaSpan(Blocks[0]);
   FreeMem(Blocks[0]);
@@ -765,6 +768,7 @@ begin
   AssertTrue('vacant', IsVacant(Heap));
   AssertTrue('current before', IsOwner);
   AssertTrue('released', OwnerOf(Span) <> Heap);
+  FreeOwn;
 end;
 
 // A sweep may have looked while the thread had the heap in its hands.
@@ -894,8 +898,8 @@ begin
   GetMem(Blocks[0], AwaitedSize);
 end;
 
-// Gets a block of a span that has no other.
-procedure TEndedThreadsTests.GetFirstBlock;
+// Gets a block of a span that has no other. Own holds the spans before it full.
+procedure TEndedThreadsTests.TakeFirstBlock;
 begin
   SetLength(Own, 0);
   repeat
@@ -905,6 +909,11 @@ begin
     Span := ArenaSpan(Blocks[0]);
   until Span^.Used - Span^.Bias = 1;
   SetLength(Own, High(Own));
+end;
+
+procedure TEndedThreadsTests.GetFirstBlock;
+begin
+  TakeFirstBlock;
   FreeOwn;
 end;
 
