@@ -537,7 +537,7 @@ begin
   if SliceCount > MaxRunSlices then
     Exit(nil);
   LockRecover; // before slices are taken that a recovery would take for lost ones
-  IsDense := OsHasHugePages and IsDense and (Process.HugeFrom <> 0);
+  IsDense := OsHasHugePages and IsDense and (Process.HugeFrom <> 0) and not FrontierIsScarce;
   Result := Take(Home, SliceCount, IsDense);
   if (Result = nil) and MakeWay(SliceCount) then
     Result := Take(Home, SliceCount, False);

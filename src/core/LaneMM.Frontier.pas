@@ -35,7 +35,8 @@ function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
 /// Returns whether slices that were never used are to be taken last: a program that lacks addresses
-/// before it lacks memory has used many. An old value decides for one request more.
+/// before it lacks memory has used many, or was refused some. An old value decides for one request
+/// more.
 function FrontierIsScarce: Boolean;
 /// Returns whether the system could back a block of Size bytes when the process began. It would
 /// find out that it cannot when the block is touched, and end some program.
@@ -276,6 +277,8 @@ begin
   Result := ReserveFixed(Wanted);
   if Result <> nil then
     Exit(ReserveGrowing(Result));
+  if Wanted = FirstStep then
+    Process.SavingFrom := 0;
   Result := ReserveLimited;
   if (Result = nil) or (Result^.MostSlices >= SliceCount) then
     Exit;

@@ -1,5 +1,6 @@
 /// Allocates all available memory, in blocks of a given size, catches EOutOfMemory, and then saves
 /// its work, which needs some megabytes. Exit code 0 on success; without a reserve it fails.
+/// With a second parameter, `later`, it first waits until free memory was purged.
 /// With `grow` it resizes a block of 40 MB to 60 MB: the pages move, so they are not needed twice.
 program LastWords;
 
@@ -18,6 +19,7 @@ type
 const
   // Numbers that are worth saving; their text takes three megabytes, twice.
   WorkCount = 100000;
+  DelayMs = 500; // free memory waits as long for the next use
 
 var
   First: PLink;
@@ -98,6 +100,8 @@ begin
   except
     on E: EOutOfMemory do
     begin
+      if ParamStr(2) = 'later' then
+        Sleep(3 * DelayMs);
       Save;
       WriteLn('saved: ', E.Message);
       Halt(0);
