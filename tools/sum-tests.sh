@@ -8,11 +8,12 @@
 # `12/58 Heap 34 tests 3 s`, is shown at once, with the time that is probably left; so are what is
 # installed and the end of a target. A target that failed shows what it printed; the rest is in
 # build/logs. Each target ends with a line `N passed, N failed`; the sum is the last line here. Before
-# it come a table of the targets, with the seconds that each took, and, for each that failed, the
-# lines `failed: NAME` of its output or, without any, its last lines. A target that prints no counts or fails although its line says 0 failed
-# counts as one failed test. The targets after it still run. With AGAIN=1 a target that failed is made once
-# more when all others have ended, alone: that result counts, and the table names what failed at first, as
-# unsteady. Exit code 1 when a test failed.
+# it come a table of the targets, with the seconds that each took, by the clock and of the processors, and,
+# for each that failed, the lines `failed: NAME` of its output or, without any, its last lines. A target
+# that prints no counts or fails although its line says 0 failed counts as one failed test. The targets
+# after it still run. With AGAIN=1 a target that failed is made once more when all others have ended,
+# alone: that result counts, and the table names what failed at first, as unsteady. Exit code 1 when a
+# test failed.
 set -eu
 
 case ${1-} in
@@ -27,6 +28,8 @@ case ${1-} in
       code=0
       make --no-print-directory "$target" 2>&1 || code=$?
       echo "$code" > "$logs/$target.code"
+      # Of the second line, user and system time of what it has run: 1m2.34s 0m5.60s
+      times > "$logs/$target.times"
     } | tee "$logs/$target.log" | while IFS= read -r line; do
       case $line in
         [0-9]*/[0-9]*' test'*' s'*)
@@ -35,6 +38,8 @@ case ${1-} in
         'need.sh: installing'* | 'skipped: '*) echo "$target $line" ;;
       esac
     done
+    sed -n '2s/[ms]/ /gp' "$logs/$target.times" | awk '{ printf "%d\n", $1 * 60 + $2 + $3 * 60 + $4 }' \
+      > "$logs/$target.cpu"
     echo $(($(date +%s) - start)) > "$logs/$target.seconds"
     mv "$logs/$target.code" "$logs/$target.exit"
     exit ;;
@@ -101,8 +106,8 @@ $(failures_in "$log" | sed 's/^/  /')"
   fi
   passed=$((passed + target_passed))
   failed=$((failed + target_failed))
-  summary="$summary$(printf '%-17s %5d passed %5d failed %5d s' "$1" "$target_passed" "$target_failed" \
-    "$(cat "$logs/$1.seconds")")
+  summary="$summary$(printf '%-17s %5d passed %5d failed %5d s %5d s of CPU' "$1" "$target_passed" \
+    "$target_failed" "$(cat "$logs/$1.seconds")" "$(cat "$logs/$1.cpu")")
 "
   echo 1/1 > "$logs/$1.done"
   echo "== $1: $target_passed passed, $target_failed failed; $(sh tools/sum-tests.sh --left "$logs")"
