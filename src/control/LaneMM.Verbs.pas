@@ -21,7 +21,7 @@ function VerbsObey(Words, Answer: PAnsiChar): TPageOutcome;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Heap,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Backed, LaneMM.Heap,
   LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
   LaneMM.Settings, LaneMM.ObserveState, LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile,
   LaneMM.Snapshot,
@@ -129,7 +129,7 @@ procedure Trim(Value: PAnsiChar);
 var
   Heap: PHeap;
 begin
-  AddBytes('committed ', ArenaBackedSlices * SliceSize);
+  AddBytes('committed ', BackedSlices * SliceSize);
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
@@ -137,7 +137,7 @@ begin
     Heap := Heap^.NextHeap;
   end;
   ArenaPurge(AllSlices);
-  AddBytes(', now ', ArenaBackedSlices * SliceSize);
+  AddBytes(', now ', BackedSlices * SliceSize);
   Add(LineEnd);
 end;
 

@@ -1,10 +1,8 @@
 /// Takes spans from free runs and from the frontier, and purges free memory.
 //
-// Owns:       TShard.Released, WarmLow; Process.Backed, PeakSlices.
+// Owns:       TShard.Released, WarmLow.
 // Invariants: a released span waits on its shard's Released list while another thread has the lock;
 //             that thread checks the list again after it leaves the lock, so no span is lost.
-//             Backed is raised before slices are taken and lowered after they are given back: a
-//             hard limit is exact with any number of threads.
 // Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones,
 //             unless addresses are scarce; a shard whose lock is taken is passed over.
 // Callers:    any thread.
@@ -57,17 +55,16 @@ function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 /// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
 /// PurgeTick.
 function WantSweep: Boolean;
-/// Returns the slices that count as backed; may be out of date while other threads run.
-function ArenaBackedSlices: NativeUInt;
 /// Returns the slices of warm runs; may be out of date while other threads run.
 function ArenaWarmSlices: NativeUInt;
 /// Returns true if a free run or a released span is warm, of any shard.
 function ArenaHasWarm: Boolean;
-/// Returns true if a limit of this kind is set that SliceCount more backed slices would exceed.
-function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
 /// Purges at most SliceCount warm slices, of each shard those unused for longest. A shard that
 /// another thread keeps is left out.
 procedure ArenaPurge(SliceCount: NativeUInt);
+/// Gives back what the system charges for free slices that are not backed, once it has refused
+/// memory. A shard that another thread keeps is left out.
+procedure ArenaGiveBack;
 /// Purges the warm slices that stayed free since the last call of this routine. Memory that is
 /// taken and released all the time stays warm.
 procedure ArenaPurgeIdle;
@@ -75,72 +72,13 @@ procedure ArenaPurgeIdle;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Frontier;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Backed, LaneMM.FreeRuns,
+  LaneMM.Frontier;
 
 const
   // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
   FewTries = 8;
   AllTries = High(NativeUInt);
-  // Memory has clearly fallen when it is one part in this many of the limit below the limit.
-  FallenShare = 8;
-
-// ---------------------------------------------------------------------------- backed slices
-
-function ArenaBackedSlices: NativeUInt;
-begin
-  Result := LoadAcquire(Process.Backed);
-end;
-
-// Returns true if Backed slices exceed a limit of this kind.
-function Exceed(Kind: TLimitKind; Backed: NativeUInt): Boolean;
-var
-  Limit: NativeUInt;
-begin
-  Limit := Process.Limits[Kind].Slices;
-  Result := (Limit <> 0) and (Backed > Limit);
-end;
-
-function ArenaExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
-begin
-  Result := Exceed(Kind, ArenaBackedSlices + SliceCount);
-end;
-
-// Exceed for Backed slices that rise by SliceCount: records that the limit is reached, or no
-// longer, so that it is reported once until memory has clearly fallen.
-function Reach(Kind: TLimitKind; Backed, SliceCount: NativeUInt): Boolean;
-var
-  Limit: ^TLimit;
-begin
-  Limit := @Process.Limits[Kind];
-  if (LoadAcquire(Limit^.State) = Ord(lsReported))
-    and (Backed < NativeUInt(Limit^.Slices - Limit^.Slices div FallenShare)) then
-    CompareAndSwap(Limit^.State, Ord(lsReported), Ord(lsBelow));
-  Result := Exceed(Kind, Backed + SliceCount);
-  if Result then
-    CompareAndSwap(Limit^.State, Ord(lsBelow), Ord(lsReached));
-end;
-
-// Counts SliceCount slices as backed unless the hard limit refuses them.
-function CountUp(SliceCount: NativeUInt): Boolean;
-var
-  Backed: NativeUInt;
-begin
-  repeat
-    Backed := LoadAcquire(Process.Backed);
-    if Process.HasLimits and Reach(lkHard, Backed, SliceCount) then
-      Exit(False);
-  until CompareAndSwap(Process.Backed, Backed, Backed + SliceCount);
-  if Process.HasLimits then
-    Reach(lkSoft, Backed, SliceCount);
-  if Backed + SliceCount > Process.PeakSlices then
-    Process.PeakSlices := Backed + SliceCount;
-  Result := True;
-end;
-
-procedure CountDown(SliceCount: NativeUInt);
-begin
-  FetchAdd(Process.Backed, 0 - SliceCount);
-end;
 
 // ---------------------------------------------------------------------------- shards
 
@@ -280,7 +218,7 @@ end;
 procedure ArenaReleaseZero(Span: PSpan);
 begin
   LockRecover; // as above
-  CountDown(Span^.SliceCount - Span^.SpareCount);
+  BackedRemove(Span^.SliceCount - Span^.SpareCount);
   Span^.IsWarm := False;
   Release(Span);
 end;
@@ -413,6 +351,8 @@ end;
 // the rule there: what is purged and touched again is backed page by page.
 procedure BackByHugePage(P: PByte);
 begin
+  if not OsUse(P, HugeSlices * SliceSize) then
+    Exit;
   OsUseHugePages(P, HugeSlices * SliceSize);
   P^ := 0;
   OsUseSmallPages(P, HugeSlices * SliceSize);
@@ -457,12 +397,12 @@ var
   Whole: NativeUInt;
 begin
   Whole := AlignUp(SliceCount, HugeSlices);
-  if not CountUp(Whole) then
+  if not BackedAdd(Whole) then
     Exit(nil);
   Result := TakeHugeSlices(First, Whole);
   if Result = nil then
   begin
-    CountDown(Whole);
+    BackedRemove(Whole);
     Exit;
   end;
   Result^.IsZero := True;
@@ -483,12 +423,12 @@ begin
     Result := TakeOfHugePages(First, SliceCount);
   if Result <> nil then
     Exit;
-  if CountUp(SliceCount) then
+  if BackedAdd(SliceCount) then
   begin
     Result := TakeUnbacked(First, SliceCount);
     if Result <> nil then
       Exit;
-    CountDown(SliceCount);
+    BackedRemove(SliceCount);
   end;
   Result := TakeFree(First, True, SliceCount, AllTries);
 end;
@@ -496,11 +436,11 @@ end;
 // The same with spare slices, none of them warm.
 function TakeSpare(First, SliceCount, SpareCount: NativeUInt): PSpan;
 begin
-  if not CountUp(SliceCount) then
+  if not BackedAdd(SliceCount) then
     Exit(nil);
   Result := TakeUnbacked(First, SliceCount + SpareCount);
   if Result = nil then
-    CountDown(SliceCount);
+    BackedRemove(SliceCount);
 end;
 
 // Completes a run just taken, which may be nil. Returns nil if the system refuses its memory.
@@ -526,8 +466,8 @@ function MakeWay(SliceCount: NativeUInt): Boolean;
 var
   Missing: NativeInt;
 begin
-  Missing := ArenaBackedSlices + SliceCount - Process.Limits[lkHard].Slices;
-  Result := ArenaExceeds(lkHard, SliceCount) and ArenaHasWarm;
+  Missing := BackedSlices + SliceCount - Process.Limits[lkHard].Slices;
+  Result := BackedExceeds(lkHard, SliceCount) and ArenaHasWarm;
   if Result and (Missing > 0) then
     ArenaPurge(Missing);
 end;
@@ -559,18 +499,18 @@ end;
 
 function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
 begin
-  Result := (SliceCount = 0) or CountUp(SliceCount)
-    or MakeWay(SliceCount) and CountUp(SliceCount);
+  Result := (SliceCount = 0) or BackedAdd(SliceCount)
+    or MakeWay(SliceCount) and BackedAdd(SliceCount);
   if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
     SliceCount * SliceSize) then
     Exit;
-  CountDown(SliceCount);
+  BackedRemove(SliceCount);
   Result := False;
 end;
 
 procedure ArenaUnuseSpare(SliceCount: NativeUInt);
 begin
-  CountDown(SliceCount);
+  BackedRemove(SliceCount);
 end;
 
 // Takes Count slices from the front of Run, if it is a free run that has them, of Span's shard.
@@ -581,7 +521,7 @@ begin
   Shard := ShardOf(Span);
   if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or not LockTry(Shard^.Lock) then
     Exit(False);
-  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (Run^.IsWarm or CountUp(Count));
+  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (Run^.IsWarm or BackedAdd(Count));
   if Result then
   begin
     FreeRunCut(Run, Count);
@@ -593,17 +533,17 @@ end;
 // Takes the slices after Span if they were never used. Returns whether it did.
 function GrowIntoFrontier(SpanEnd: PSpan; Count: NativeUInt): Boolean;
 begin
-  if not CountUp(Count) then
+  if not BackedAdd(Count) then
     Exit(False);
   Result := FrontierGrow(SpanEnd, Count);
   if not Result then
-    CountDown(Count);
+    BackedRemove(Count);
 end;
 
 // Releases Count slices from number First of Span on, past its end, that were counted and not used.
 procedure ReturnSlices(Span: PSpan; First, Count: NativeUInt);
 begin
-  CountDown(Count);
+  BackedRemove(Count);
   ReleaseNew(PartOf(Span, First), Count, Span^.Shard);
 end;
 
@@ -717,10 +657,22 @@ begin
   ShardLeave(Shard);
 end;
 
-// Returns whether threads read memory that others may free, and could not read it after a purge.
+// Returns whether threads read memory that others may free.
 function IsHeld: Boolean;
 begin
-  Result := not OsPurgedIsCommitted and (LoadAcquire(Process.PurgesHeld) <> 0);
+  Result := LoadAcquire(Process.PurgesHeld) <> 0;
+end;
+
+// Purges a range, and gives back its charge once the system has refused memory, unless somebody may
+// read it: then the next trim does so.
+function Purge(P: PByte; Size: NativeUInt): Boolean;
+begin
+  if LoadAcquire(Process.Refused) = 0 then
+    Exit(OsPurge(P, Size));
+  if not IsHeld then
+    Exit(OsGiveBack(P, Size));
+  CompareAndSwap(Process.Refused, RefusedAndGiven, RefusedOnce);
+  Result := OsPurge(P, Size);
 end;
 
 // Purges at most SliceCount slices of the warm run unused for longest; returns how many. While its
@@ -730,7 +682,7 @@ var
   Span: PSpan;
 begin
   Result := 0;
-  if IsHeld then
+  if not OsPurgedIsCommitted and IsHeld then
     Exit;
   Span := TakeOldest(Shard, SliceCount);
   if Span = nil then
@@ -738,7 +690,7 @@ begin
   Result := Span^.SliceCount;
   Span^.SpareCount := 0;
   OsErase(Span^.Start, Result * SliceSize);
-  if OsPurge(Span^.Start, Result * SliceSize) then
+  if Purge(Span^.Start, Result * SliceSize) then
     ArenaReleaseZero(Span)
   else
     ArenaRelease(Span);
@@ -775,6 +727,34 @@ var
 begin
   for Number := 1 to Process.ShardCount do
     Dec(SliceCount, PurgeShard(@Process.Shards[Number], SliceCount));
+end;
+
+procedure GiveBackCold(Shard: PShard);
+var
+  Run: PSpan;
+begin
+  if not Enter(Shard) then
+    Exit;
+  Run := FreeRunNext(Shard^.Cold, nil);
+  while Run <> nil do
+  begin
+    Purge(Run^.Start, Run^.SliceCount * SliceSize);
+    Run := FreeRunNext(Shard^.Cold, Run);
+  end;
+  ShardLeave(Shard);
+end;
+
+procedure ArenaGiveBack;
+var
+  Number: NativeUInt;
+begin
+  if OsPurgedIsCommitted and CompareAndSwap(Process.Refused, RefusedOnce, RefusedAndGiven) then
+    for Number := 1 to Process.ShardCount do
+    begin
+      FetchAdd(Process.PurgesUnderWay, 1);
+      GiveBackCold(@Process.Shards[Number]);
+      FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+    end;
 end;
 
 procedure ArenaPurgeIdle;

@@ -32,7 +32,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier,
-  LaneMM.Arena;
+  LaneMM.Arena, LaneMM.Backed;
 
 const
   // Slices of the sample, and most records that are read to find them.
@@ -141,7 +141,7 @@ function DensityIsHigh: Boolean;
 var
   Backed, MeasuredAt, Change: NativeUInt;
 begin
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   MeasuredAt := Process.MeasuredAt; // once: another thread may measure, too
   Change := MeasuredAt div ChangeShare;
   if NativeUInt(Backed - MeasuredAt + Change) > 2 * Change then

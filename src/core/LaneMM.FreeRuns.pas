@@ -29,6 +29,8 @@ procedure FreeRunAdd(Span: PSpan; SliceCount: NativeUInt; IsWarm: Boolean);
 function FreeRunTake(var Bins: TBins; SliceCount, Tries: NativeUInt): PSpan;
 /// Takes slices from the warm runs of a shard; nil also when a cold run is long enough and shorter.
 function FreeRunTakeFitting(Shard: PShard; SliceCount, Tries: NativeUInt): PSpan;
+/// Returns the run after Run in Bins, in any order, the first one after nil; nil after the last.
+function FreeRunNext(var Bins: TBins; Run: PSpan): PSpan;
 /// Takes SliceCount slices from the front of the free run Span; the rest stays free.
 procedure FreeRunCut(Span: PSpan; SliceCount: NativeUInt);
 /// Returns true if Span is the first record of a free run.
@@ -274,6 +276,15 @@ begin
   Result := Find(Bins, SliceCount, Tries);
   if Result <> nil then
     FreeRunCut(Result, SliceCount);
+end;
+
+function FreeRunNext(var Bins: TBins; Run: PSpan): PSpan;
+begin
+  if Run = nil then
+    Exit(BinFirst(Bins, 0));
+  Result := Run^.Next;
+  if Result = nil then
+    Result := BinFirst(Bins, BinOf(Run^.SliceCount) + 1);
 end;
 
 function FreeRunTakeFitting(Shard: PShard; SliceCount, Tries: NativeUInt): PSpan;

@@ -123,7 +123,7 @@ end;
 
 function FrontierIsScarce: Boolean;
 begin
-  Result := FrontierSlices >= Process.SavingFrom;
+  Result := (LoadAcquire(Process.Refused) <> 0) or (FrontierSlices >= Process.SavingFrom);
 end;
 
 function FrontierCanBack(Size: NativeUInt): Boolean;
@@ -266,6 +266,13 @@ begin
   Result := ReserveFixed(SliceCount div LimitedShare);
 end;
 
+procedure NoteRefusal;
+begin
+  // Full barrier: a run is cold before the value, or its taker sees the value. Pairs with
+  // ArenaGiveBack.
+  CompareAndSwap(Process.Refused, 0, RefusedOnce);
+end;
+
 // Reserves an arena with room for SliceCount slices, or returns nil.
 function ReserveArena(SliceCount: NativeUInt): PArena;
 var
@@ -278,7 +285,7 @@ begin
   if Result <> nil then
     Exit(ReserveGrowing(Result));
   if Wanted = FirstStep then
-    Process.SavingFrom := 0;
+    NoteRefusal;
   Result := ReserveLimited;
   if (Result = nil) or (Result^.MostSlices >= SliceCount) then
     Exit;
@@ -433,7 +440,10 @@ begin
   Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
     and OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
   if not Result then
+  begin
+    NoteRefusal;
     Exit;
+  end;
   // Otherwise a system that uses huge pages everywhere backs 2 MB where a page is touched.
   OsUseSmallPages(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
   OsPutIntoCores(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);

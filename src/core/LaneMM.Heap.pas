@@ -105,7 +105,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Arena, LaneMM.Large,
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Arena, LaneMM.Backed, LaneMM.Large,
   LaneMM.Density;
 
 // ---------------------------------------------------------------------------- current
@@ -265,7 +265,7 @@ end;
 function WillBeDense(Heap: PHeap; SliceCount: NativeUInt): Boolean;
 begin
   Result := (SliceCount <= MostDenseSlices) and (Process.HugeFrom <> 0)
-    and (Heap^.CarvedSlices >= Process.HugeFrom) and (ArenaBackedSlices >= Process.HugeFrom)
+    and (Heap^.CarvedSlices >= Process.HugeFrom) and (BackedSlices >= Process.HugeFrom)
     and DensityIsHigh;
 end;
 

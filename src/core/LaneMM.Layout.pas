@@ -76,6 +76,9 @@ const
   {$else}
   SavingFromDefault = NativeUInt(1) shl ({$ifdef MSWINDOWS} 30 {$else} 31 {$endif} - SliceShift);
   {$endif}
+  /// Values of Process.Refused.
+  RefusedOnce = 1;
+  RefusedAndGiven = 2;
   /// A large block that had to move takes a run of so many times its size: it then grows in place,
   /// and the bytes copied on the way stay a small part of its final size.
   GrowthFactor = 8;

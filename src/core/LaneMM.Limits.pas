@@ -41,7 +41,7 @@ function LimitsRefuse(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Arena, LaneMM.Backed,
   LaneMM.Purge;
 
 // ---------------------------------------------------------------------------- reserve
@@ -172,10 +172,10 @@ end;
 // Purges free memory; returns true if the soft limit is still exceeded.
 function IsAboveSoft: Boolean;
 begin
-  ArenaPurge(ArenaBackedSlices - Process.Limits[lkSoft].Slices);
-  if ArenaExceeds(lkSoft, 0) then
+  ArenaPurge(BackedSlices - Process.Limits[lkSoft].Slices);
+  if BackedExceeds(lkSoft, 0) then
     ProcessTrim;
-  Result := ArenaExceeds(lkSoft, 0);
+  Result := BackedExceeds(lkSoft, 0);
 end;
 
 procedure LimitsTick;
@@ -183,7 +183,7 @@ begin
   ReserveFill;
   if (LoadAcquire(Process.Limits[lkSoft].State) <> Ord(lsReached)) or not TakesReport(lkSoft) then
     Exit;
-  if ArenaExceeds(lkSoft, 0) and IsAboveSoft then
+  if BackedExceeds(lkSoft, 0) and IsAboveSoft then
     Report(leSoft, 0)
   else
     StoreRelease(Process.Limits[lkSoft].State, Ord(lsBelow));

@@ -50,7 +50,7 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Density,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Backed, LaneMM.Density,
   LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
@@ -81,7 +81,7 @@ function UnshelvedSlices: NativeUInt;
 var
   Shelved: NativeUInt;
 begin
-  Result := ArenaBackedSlices;
+  Result := BackedSlices;
   Shelved := LoadAcquire(Process.ShelvedPages) * OsPageSize div SliceSize;
   if Shelved < Result then
     Dec(Result, Shelved);
@@ -169,6 +169,7 @@ begin
   SweepAll;
   ShelveAll;
   ArenaPurge(AllSlices);
+  ArenaGiveBack;
   PurgeNotify;
 end;
 
@@ -195,7 +196,7 @@ const
 var
   Backed: NativeUInt;
 begin
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   if Backed < Process.SweepFrom then
     Exit;
   SweepSome;
@@ -236,8 +237,6 @@ end;
 
 procedure PurgeHold;
 begin
-  if OsPurgedIsCommitted then
-    Exit;
   // Full barrier: either the purge sees the reader, or this thread sees the purge and waits. Pairs
   // with PurgeShard in LaneMM.Arena.
   FetchAdd(Process.PurgesHeld, 1);
@@ -246,9 +245,8 @@ end;
 
 procedure PurgeLetGo;
 begin
-  if not OsPurgedIsCommitted then
-    // Full barrier: the reads come before. Pairs with PurgeOldest in LaneMM.Arena.
-    FetchAdd(Process.PurgesHeld, NativeUInt(-1));
+  // Full barrier: the reads come before. Pairs with Purge in LaneMM.Arena.
+  FetchAdd(Process.PurgesHeld, NativeUInt(-1));
 end;
 
 // ---------------------------------------------------------------------------- clear
@@ -498,7 +496,7 @@ begin
     Swap(Process.PurgeState, Refused);
     OsWake(Process.PurgeState);
   end;
-  if ArenaBackedSlices >= PurgeStartSlices then
+  if BackedSlices >= PurgeStartSlices then
     WantSweep; // it abandons the thread's heap, unless another thread takes it before
   PurgeNotify;
 end;

@@ -71,7 +71,7 @@ procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Span,
   LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
@@ -149,7 +149,7 @@ begin
     Inc(Status.ReservedBytes, LoadAcquire(FrontierArena(Index)^.Reserved) * SliceSize);
     Inc(Index);
   end;
-  Status.CommittedBytes := ArenaBackedSlices * SliceSize;
+  Status.CommittedBytes := BackedSlices * SliceSize;
   Status.PeakBytes := Process.PeakSlices * SliceSize;
   Status.CachedBytes := (ArenaWarmSlices + KeptSlices) * SliceSize;
 end;

@@ -371,9 +371,13 @@ type
         MostBytes: NativeUInt;                      //< const  what the system can back at most
         HasSpare: Boolean;                          //< const  large blocks that moved get spare
                                                     //  slices: the system does not charge for them
-        SavingFrom: NativeUInt;                     //< racy  addresses are scarce when all arenas
-                                                    //  have handed out so many slices; 0 once the
-                                                    //  system has refused some
+        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
+                                                    //  have handed out so many slices
+        Refused: TAtomicWord;                       //< shared  0; RefusedOnce when the system has
+                                                    //  refused addresses or memory, and purges
+                                                    //  give back the charge from then on;
+                                                    //  RefusedAndGiven when the cold runs of
+                                                    //  before have given theirs
         PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge

@@ -21,7 +21,7 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Arena, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
+  LaneMM.Layout, LaneMM.Arena, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
   LaneMM.Unwind, LaneMM.ObserveState;
 
@@ -85,7 +85,7 @@ begin
     Exit;
   FieldsOpen(Fields);
   FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
-  FieldCount(Fields, fiUsable, ArenaBackedSlices shl SliceShift, 'byte');
+  FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
   FieldCount(Fields, fiGiven, News^.Size, 'byte');
   HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[News^.Event], Fields);

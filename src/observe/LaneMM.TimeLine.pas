@@ -59,7 +59,7 @@ function RunMs: UInt64;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Layout, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Backed, LaneMM.Layout, LaneMM.ObserveState;
 
 const
   FirstStepMs = 100;
@@ -142,7 +142,7 @@ begin
   Point^.InUseCount := LoadAcquire(Observe.InUseCount);
   Point^.InUseBytes := LoadAcquire(Observe.InUseBytes);
   Point^.AllocatedBytes := LoadAcquire(Observe.AllocatedBytes);
-  Point^.Committed := ArenaBackedSlices * SliceSize;
+  Point^.Committed := BackedSlices * SliceSize;
   for Index := 0 to SiteLimit - 1 do
     Line^.Sites[Line^.Count][Index] := InUseOf(SiteAt(Index));
   Inc(Line^.Count);

@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Arena, on the arenas of this process.
+/// Tests of LaneMM.Arena, LaneMM.Backed, on the arenas of this process.
 unit Test.Arena;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -106,7 +106,7 @@ begin
   ArenaPurge(AllSlices);
   Process.HugeFrom := HugeFrom;
   OsThreadHeap^.CarvedSlices := Carved;
-  Process.MeasuredAt := ArenaBackedSlices;
+  Process.MeasuredAt := BackedSlices;
   Process.IsDense := IsDense;
   Span := HeapNewSpan(OsThreadHeap, SizeClass);
   Result := ArenaWarmSlices;
@@ -417,10 +417,10 @@ procedure TArenaTests.DenseThreadTakesSlicesOfAHugePage;
 var
   Others: NativeUInt;
 begin
-  Others := FrontierSlices - ArenaBackedSlices - ColdSlices;
+  Others := FrontierSlices - BackedSlices - ColdSlices;
   Same(HugeSlices - 1, WarmAfterOneSpan(1, 1), 'warm slices');
   AssertTrue('the first of the huge page', IsAtHugePage);
-  Same(Others, FrontierSlices - ArenaBackedSlices - ColdSlices, 'slices neither backed nor cold');
+  Same(Others, FrontierSlices - BackedSlices - ColdSlices, 'slices neither backed nor cold');
 end;
 {$endif}
 
@@ -499,7 +499,7 @@ procedure TArenaTests.ProcessOfLittleMemoryTakesNoHugePage;
 var
   HugeFrom: NativeUInt;
 begin
-  HugeFrom := ArenaBackedSlices + 1;
+  HugeFrom := BackedSlices + 1;
   Same(0, WarmAfterOneSpan(HugeFrom, HugeFrom), 'warm slices');
 end;
 

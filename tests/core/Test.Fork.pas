@@ -56,7 +56,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge;
+  LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -113,13 +113,13 @@ begin
   for Number := 1 to Process.ShardCount do
     Same(0, LoadAcquire(Process.Shards[Number].Lock.State), 'state of the lock');
   AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
-  Used := ArenaBackedSlices - ArenaWarmSlices;
+  Used := BackedSlices - ArenaWarmSlices;
   P := GetMem(FreeBytes);
   AssertTrue('a free run serves a large block', P <> nil);
   FreeMem(P);
   ProcessTrim;
   Same(0, ArenaWarmSlices, 'warm slices after a trim');
-  AtMost(Used + 64, ArenaBackedSlices, 'backed slices after a trim');
+  AtMost(Used + 64, BackedSlices, 'backed slices after a trim');
   AssertTrue('the heap works', HeapWorks);
 end;
 
@@ -164,7 +164,7 @@ end;
 procedure TForkTests.CheckSpareSlices;
 begin
   LockRecover;
-  Same(Expected, ArenaBackedSlices + ColdSlices, 'slices without the spare ones');
+  Same(Expected, BackedSlices + ColdSlices, 'slices without the spare ones');
 end;
 
 procedure TForkTests.ChildCountsSpareSlicesWhenAThreadHeldAShardLock;
@@ -175,7 +175,7 @@ begin
   Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
   AssertTrue('moved', Span <> nil);
   AtLeast(1, Span^.SpareCount, 'spare slices of the moved block');
-  Expected := ArenaBackedSlices + ColdSlices;
+  Expected := BackedSlices + ColdSlices;
   Same(0, RunInChildUnderTheLock(CheckSpareSlices), 'exit code of the child');
   LargeFree(Span);
 end;

@@ -66,7 +66,7 @@ implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
-  LaneMM.Arena, LaneMM.Large, LaneMM.Heap, LaneMM.Stats;
+  LaneMM.Arena, LaneMM.Backed, LaneMM.Large, LaneMM.Heap, LaneMM.Stats;
 
 const
   RecordSize = (SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
@@ -178,10 +178,10 @@ var
 begin
   Span := Get(4);
   AssertTrue('kept', KeepSpan(Span) and (Take(2) = Span));
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   AssertTrue('grown', LargeGrow(Span, 3 * SliceSize));
   Same(0, Span^.SpareCount, 'spare slices');
-  Same(Backed, ArenaBackedSlices, 'backed slices');
+  Same(Backed, BackedSlices, 'backed slices');
   LargeFree(Span);
 end;
 
@@ -476,14 +476,14 @@ var
   Backed, Kept: NativeUInt;
 begin
   P := GetMem(5 * SliceSize);
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   Kept := LargeKeptSlices(OsThreadHeap);
   FreeMem(P);
-  Same(Backed, ArenaBackedSlices, 'backed slices');
+  Same(Backed, BackedSlices, 'backed slices');
   Same(Kept + 5, LargeKeptSlices(OsThreadHeap), 'kept slices');
   Again := GetMem(5 * SliceSize);
   AssertTrue('the same', Again = P);
-  Same(Backed, ArenaBackedSlices, 'backed slices after');
+  Same(Backed, BackedSlices, 'backed slices after');
   FreeMem(Again);
 end;
 

@@ -39,7 +39,7 @@ implementation
 
 uses
   BaseUnix, Syscall, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Limits, LaneMM.Large;
+  LaneMM.Arena, LaneMM.Backed, LaneMM.Limits, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -184,7 +184,7 @@ end;
 // Slices that were handed out at some time and are neither backed nor in a cold run.
 function SpareSlices: NativeUInt;
 begin
-  Result := FrontierSlices - ArenaBackedSlices - ColdSlices;
+  Result := FrontierSlices - BackedSlices - ColdSlices;
 end;
 
 procedure TLargeMovesTests.SpareSlicesAreThoseOfTheBlocks;
@@ -373,7 +373,7 @@ begin
   Span := GetInManyMappings;
   MakePlace(9 * Megabyte div SliceSize);
   Process.SavingFrom := 0;
-  LimitsSet(0, ArenaBackedSlices * SliceSize + 2 * Megabyte, 0);
+  LimitsSet(0, BackedSlices * SliceSize + 2 * Megabyte, 0);
   Other := LargeMove(Span, 9 * Megabyte, Copied);
   LimitsSet(0, 0, 0);
   Process.SavingFrom := High(NativeUInt);
@@ -431,12 +431,12 @@ var
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   Free := ColdSlices + ArenaWarmSlices;
-  Backed := ArenaBackedSlices - 6 * Megabyte div SliceSize;
+  Backed := BackedSlices - 6 * Megabyte div SliceSize;
   OsRelease(Span^.Start, Span^.SliceCount * SliceSize);
   LimitAddresses;
   LargeFree(Span);
   Same(Free, ColdSlices + ArenaWarmSlices, 'free slices');
-  Same(Backed, ArenaBackedSlices, 'backed slices');
+  Same(Backed, BackedSlices, 'backed slices');
 end;
 
 procedure TLargeMovesTests.RunThatTheSystemTookAwayIsNotUsedAgain;

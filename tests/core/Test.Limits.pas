@@ -61,7 +61,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed,
   LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
@@ -94,7 +94,7 @@ begin
   KeptInvalid := Hooks.InvalidPointer;
   Hooks.InvalidPointer := nil;
   KeptPeak := Process.PeakSlices;
-  Process.PeakSlices := ArenaBackedSlices;
+  Process.PeakSlices := BackedSlices;
   ReturnNilIfGrowHeapFails := True;
 end;
 
@@ -122,7 +122,7 @@ end;
 // Sets a limit of Bytes more than the heap holds now.
 procedure TLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
-  Limit := ArenaBackedSlices * SliceSize + Bytes;
+  Limit := BackedSlices * SliceSize + Bytes;
   SetLimits(Soft, Limit, Reserve);
 end;
 
@@ -160,8 +160,8 @@ begin
   for Size in Sizes do
   begin
     GetAll(List, Size);
-    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
-    AtLeast(Limit - 4 * Megabyte, ArenaBackedSlices * SliceSize, 'backed');
+    AtMost(Limit, BackedSlices * SliceSize, 'backed');
+    AtLeast(Limit - 4 * Megabyte, BackedSlices * SliceSize, 'backed');
     FreeAll(List);
   end;
   List.Free;
@@ -283,8 +283,8 @@ begin
   Same(1, ReportsSoFar, 'reports');
   FreeMem(Kept);
   ProcessTrim;
-  Process.Limits[lkHard].Slices := ArenaBackedSlices * 2 + 16 * Megabyte div SliceSize;
-  Kept := GetMem(Process.Limits[lkHard].Slices * SliceSize - (ArenaBackedSlices + 1) * SliceSize);
+  Process.Limits[lkHard].Slices := BackedSlices * 2 + 16 * Megabyte div SliceSize;
+  Kept := GetMem(Process.Limits[lkHard].Slices * SliceSize - (BackedSlices + 1) * SliceSize);
   for Turn := 1 to 3 do
     GetMem(4 * Megabyte);
   Same(2, ReportsSoFar, 'reports after it has fallen');
@@ -305,8 +305,8 @@ var
   Part: NativeUInt;
   Index, Turn: Integer;
 begin
-  Part := ArenaBackedSlices * SliceSize div 15 + 20 * Megabyte;
-  SetLimits(ArenaBackedSlices * SliceSize + 3 * Part + 4 * Megabyte, Hard, Reserve);
+  Part := BackedSlices * SliceSize div 15 + 20 * Megabyte;
+  SetLimits(BackedSlices * SliceSize + 3 * Part + 4 * Megabyte, Hard, Reserve);
   for Turn := 1 to 3 do
   begin
     for Index := 1 to 3 do
@@ -320,8 +320,8 @@ begin
     for Index := 1 to 4 do
       FreeMem(P[Index]);
     ProcessTrim;
-    Process.Limits[lkSoft].Slices := ArenaBackedSlices + (3 * Part + 4 * Megabyte) div SliceSize;
-    AtMost(Process.Limits[lkSoft].Slices div 8 * 7, ArenaBackedSlices, 'backed');
+    Process.Limits[lkSoft].Slices := BackedSlices + (3 * Part + 4 * Megabyte) div SliceSize;
+    AtMost(Process.Limits[lkSoft].Slices div 8 * 7, BackedSlices, 'backed');
   end;
 end;
 
@@ -462,9 +462,9 @@ begin
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
   ArenaPurge(AllSlices);
   LimitTo(Megabyte);
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   AssertFalse('grown', LargeGrow(Span, Span^.BlockSize + 2 * Megabyte));
-  Same(Backed, ArenaBackedSlices, 'backed slices');
+  Same(Backed, BackedSlices, 'backed slices');
   AssertTrue('grown below the limit', LargeGrow(Span, Span^.BlockSize + SliceSize));
   SetLimits(0, 0, 0);
   LargeFree(Span);
@@ -527,7 +527,7 @@ begin
     ArenaRelease(Warm);
     LimitTo(0);
     AssertTrue('grown', LargeGrow(Span, Span^.BlockSize + Megabyte));
-    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+    AtMost(Limit, BackedSlices * SliceSize, 'backed');
     SetLimits(0, 0, 0);
     LargeFree(Span);
   end;
@@ -547,7 +547,7 @@ begin
   LimitTo(0);
   Span := ArenaTake(3 * Megabyte div SliceSize);
   AssertTrue('taken', Span <> nil);
-  AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+  AtMost(Limit, BackedSlices * SliceSize, 'backed');
   ArenaRelease(Span);
   for Index := 0 to High(Spans) do
     if not Odd(Index) then
@@ -560,10 +560,10 @@ var
 begin
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
-  Backed := ArenaBackedSlices - ArenaWarmSlices;
+  Backed := BackedSlices - ArenaWarmSlices;
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
-  AtMost(Backed, ArenaBackedSlices - ArenaWarmSlices, 'slices in use');
+  AtMost(Backed, BackedSlices - ArenaWarmSlices, 'slices in use');
 end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
@@ -578,7 +578,7 @@ begin
   GetAll(List, 100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
-  while ArenaBackedSlices - ArenaWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
+  while BackedSlices - ArenaWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
   begin
     FreeMem(List[Turn]);
     List[Turn] := nil;
@@ -603,7 +603,7 @@ begin
   LimitTo(4 * SliceSize);
   GetAll(List, 32768);
   AtLeast(8, List.Count, 'blocks');
-  AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+  AtMost(Limit, BackedSlices * SliceSize, 'backed');
   FreeAll(List);
   List.Free;
 end;

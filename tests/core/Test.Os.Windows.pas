@@ -52,7 +52,7 @@ type
 implementation
 
 uses
-  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena,
+  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed,
   LaneMM.Large, LaneMM.Purge;
 
 procedure TOsWindowsTests.CallsKeepTheLastErrorOfTheThread;
@@ -202,13 +202,13 @@ begin
   AtLeast(1, Spare, 'spare slices');
   OsRelease(FrontierArena(1)^.Base, 0);
   Cold := ColdSlices;
-  Backed := ArenaBackedSlices;
+  Backed := BackedSlices;
   AssertFalse('spare slices used', LargeGrow(Span, Span^.SliceCount * SliceSize));
   Span^.SpareCount := 0;
   AssertFalse('grown', ArenaGrow(Span, Span^.SliceCount + 20));
   Span^.SpareCount := Spare;
   AssertTrue('taken', ArenaTake(Cold + ArenaWarmSlices + 100) = nil);
-  Same(Backed, ArenaBackedSlices, 'backed slices');
+  Same(Backed, BackedSlices, 'backed slices');
 end;
 
 procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;

@@ -139,7 +139,7 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Span,
   LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Limits, LaneMM.Free;
 
 const
@@ -766,7 +766,7 @@ end;
 procedure TPlacesTests.PrepareLimit;
 begin
   ArenaPurge(AllSlices);
-  LimitsSet(0, (ArenaBackedSlices + 3) * SliceSize, 0);
+  LimitsSet(0, (BackedSlices + 3) * SliceSize, 0);
 end;
 
 procedure TPlacesTests.TakeThree;
@@ -785,7 +785,7 @@ var
 begin
   Limit := Process.Limits[lkHard].Slices;
   LimitsSet(0, 0, 0);
-  AtMost(Limit, ArenaBackedSlices, 'backed slices');
+  AtMost(Limit, BackedSlices, 'backed slices');
   AssertTrue('one run', (First = nil) <> (Second = nil));
   if First = nil then
     First := Second;

@@ -30,7 +30,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.DebugState;
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed, LaneMM.DebugState;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -60,7 +60,7 @@ end;
 // Sets a limit of Bytes more than the heap holds now.
 procedure TDebugLimitsTests.LimitTo(Bytes: NativeUInt);
 begin
-  Limit := ArenaBackedSlices * SliceSize + Bytes;
+  Limit := BackedSlices * SliceSize + Bytes;
   LaneMM_SetMemoryLimit(Limit);
 end;
 
@@ -70,7 +70,7 @@ var
   Time: Integer;
   Bytes: string;
 begin
-  Str(ArenaBackedSlices * SliceSize + 100 * Megabyte, Bytes);
+  Str(BackedSlices * SliceSize + 100 * Megabyte, Bytes);
   LaneMM_Configure(PAnsiChar('debug,limit:soft=' + Bytes));
   for Time := 1 to 5 do
     FreeMem(GetMem(60 * Megabyte));
@@ -108,7 +108,7 @@ begin
   try
     LimitTo(32 * Megabyte);
     GetAll(List, 5000);
-    AtMost(Limit, ArenaBackedSlices * SliceSize, 'backed');
+    AtMost(Limit, BackedSlices * SliceSize, 'backed');
     AtLeast(1, Reports, 'refusals');
     FreeAll(List);
   finally

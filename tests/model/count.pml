@@ -2,11 +2,11 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
- *   LaneMM.Arena
+ *   LaneMM.Backed
  *     Exceed:
  *     Reach: LoadAcquire State CompareAndSwap State Exceed CompareAndSwap State
- *     CountUp: LoadAcquire Backed Reach CompareAndSwap Backed Reach
- *     CountDown: FetchAdd Backed
+ *     BackedAdd: LoadAcquire Backed Reach CompareAndSwap Backed Reach
+ *     BackedRemove: FetchAdd Backed
  *
  * Threads: three that count one or two slices as backed, if the limit allows it, and count them down
  * again or keep them, again and again.
@@ -34,7 +34,7 @@ byte Through;                       /* ghost: threads at the end */
 /* Exceed, through Reach: the state of the report is left out. */
 #define Exceed(n) ((n) > Limit)
 
-inline CountUp(n) {
+inline BackedAdd(n) {
   do
   :: seen = Backed;                                            /* LoadAcquire */
 #ifdef CHECK_LATER
@@ -63,7 +63,7 @@ inline CountUp(n) {
   seen = 0
 }
 
-inline CountDown(n) {
+inline BackedRemove(n) {
 #ifdef DOWN_BY_STORE
   seen = Backed;
   Backed = seen - n;
@@ -83,10 +83,10 @@ proctype Thread() {
     :: n = 1
     :: n = 2
     fi;
-    CountUp(n);
+    BackedAdd(n);
     if
     :: !ok
-    :: ok -> CountDown(n)
+    :: ok -> BackedRemove(n)
     :: ok -> keeps = keeps + n
     fi;
     atomic { n = 0; ok = false }

@@ -4,7 +4,7 @@
  * threads use:
  *   LaneMM.Frontier
  *     Publish: ShowRange RaiseTo Limit RaiseTo Committed
- *     Commit: LoadAcquire Committed Publish
+ *     Commit: LoadAcquire Committed NoteRefusal Publish
  *     CommitAhead: LoadAcquire Committed LoadAcquire Reserved FetchAdd CommitsUnderWay Commit Commit
  *       FetchAdd CommitsUnderWay
  *     TakeAt: CompareAndSwap Frontier

@@ -3,8 +3,8 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.GuardPages
- *     GuardPagesHold: FetchAdd GuardReaders LoadAcquire GuardChanges OsWaitMs GuardChanges
- *     GuardPagesLetGo: FetchAdd GuardReaders
+ *     GuardPagesHold: PurgeHold FetchAdd GuardReaders LoadAcquire GuardChanges OsWaitMs GuardChanges
+ *     GuardPagesLetGo: FetchAdd GuardReaders PurgeLetGo
  *     GuardPagesForbid: AwaitCommits FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
  *       GuardChanges
  *     DebugPlaceIsOpen: IsCurrent

@@ -127,6 +127,12 @@ breaks kept 2 COUNT_EARLY
 breaks kept 2 CLAIM_EARLY
 breaks kept 3 KEEP_UNCOUNTED
 
+holds held
+breaks held 1 HOLD_SILENT
+breaks held 1 AWAIT_NOTHING
+breaks held 2 NOTE_LATE
+breaks held 3 HELD_FORGOTTEN
+
 holds shelf
 holds shelf -DSecond=1 -DTurns=1
 breaks shelf 1 CARVE_BLIND

@@ -137,7 +137,7 @@ BEGIN {
     " LockTryAgain LockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsForbid OsRead OsBarrier", words, " ")
   for (i = 1; i <= count; i++) operations[words[i]] = 1
   count = split("Owner Used FreeList Remote IsCurrent Section RunsClaimed Taken Released SweepWanted PurgeState" \
-    " WarmSlices State Link GuardReaders GuardChanges Backed Frontier Committed CommitsUnderWay Reserved Limit Heaps" \
+    " WarmSlices State Link GuardReaders GuardChanges PurgesHeld PurgesUnderWay Refused Backed Frontier Committed CommitsUnderWay Reserved Limit Heaps" \
     " UnusedHeaps VacantHeaps FreshHeaps NextUnused ShelvedPages Requested Answered Postponed ReporterState ReporterChanges", words, " ")
   for (i = 1; i <= count; i++) fields[words[i]] = 1
   passed = 0

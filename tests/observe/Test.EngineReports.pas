@@ -28,7 +28,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Arena;
+  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -82,7 +82,7 @@ procedure TEngineReportsTests.HardLimitIsReportedWithItsSizeAndTheRequest;
 var
   Limit: NativeUInt;
 begin
-  Limit := ArenaBackedSlices * SliceSize + 16 * Megabyte;
+  Limit := BackedSlices * SliceSize + 16 * Megabyte;
   LaneMM_SetMemoryLimit(Limit);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   Has(Grouped(40 * Megabyte));
@@ -93,7 +93,7 @@ procedure TEngineReportsTests.SoftLimitIsReportedWithItsSize;
 var
   Limit: NativeUInt;
 begin
-  Limit := ArenaBackedSlices * SliceSize + 16 * Megabyte;
+  Limit := BackedSlices * SliceSize + 16 * Megabyte;
   LaneMM_SetSoftMemoryLimit(Limit);
   FreeMem(GetMem(20 * Megabyte));
   Has(Grouped(Limit));
@@ -104,7 +104,7 @@ var
   Blocks: array[1..8] of Pointer;
   Index: Integer;
 begin
-  LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize + 16 * Megabyte);
+  LaneMM_SetMemoryLimit(BackedSlices * SliceSize + 16 * Megabyte);
   LaneMM_SetReserve(3 * Megabyte);
   for Index := 1 to High(Blocks) do
     Blocks[Index] := GetMem(2 * Megabyte);
@@ -117,7 +117,7 @@ procedure TEngineReportsTests.ReportNamesWhatHoldsTheMemory;
 var
   Holder: Pointer;
 begin
-  LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize + 64 * Megabyte);
+  LaneMM_SetMemoryLimit(BackedSlices * SliceSize + 64 * Megabyte);
   Holder := GetMem(48 * Megabyte);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   FreeMem(Holder);
@@ -127,7 +127,7 @@ end;
 
 procedure TEngineReportsTests.ReportHasTheBacktraceOfTheRequest;
 begin
-  LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize + 16 * Megabyte);
+  LaneMM_SetMemoryLimit(BackedSlices * SliceSize + 16 * Megabyte);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   Has('RunTests');
 end;

@@ -6,7 +6,7 @@ program BlowUp;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, LaneMM.Layout, LaneMM.Arena, Promises;
+  LaneMM, cthreads, SysUtils, Classes, LaneMM.Layout, LaneMM.Arena, LaneMM.Backed, Promises;
 
 const
   Batch = 1024;
@@ -150,10 +150,10 @@ begin
     else
       Workers[Index] := TWorker.Create(Consume);
   Run(Rounds);
-  Before := ArenaBackedSlices;
+  Before := BackedSlices;
   InUse := KeptBytes;
   Run(Rounds * 2);
-  Added := (ArenaBackedSlices - Before) * SliceSize;
+  Added := (BackedSlices - Before) * SliceSize;
   MostAdded := (KeptBytes - InUse) * 3 div 2 + Length(Shape.Sizes) * (Shape.Consumers + 1) * 4 * SliceSize;
   WriteLn(Format('%s: %d KB more in use, %d KB more backed, %d allowed', [Shape.Name, (KeptBytes - InUse) div 1024,
     NativeInt(Added) div 1024, MostAdded div 1024]));

@@ -11,7 +11,7 @@ program LockSections;
 
 uses
   LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Atomic, LaneMM.Arena, LaneMM.Frontier, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
+  LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed, LaneMM.Frontier, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
   TKind = (kiShard, kiHeap, kiAbandoned, kiSamples, kiRuns);
@@ -289,7 +289,7 @@ var
 begin
   Blocks := NewBlocks(2 * Count, RunBlock);
   FreeSome(Blocks, 0, 2);
-  LaneMM_SetMemoryLimit(ArenaBackedSlices * SliceSize);
+  LaneMM_SetMemoryLimit(BackedSlices * SliceSize);
   StepsWatch;
   GetMem(Block, RunBlock + SliceSize);
   StepsPass;
