@@ -62,9 +62,9 @@ function ArenaHasWarm: Boolean;
 /// Purges at most SliceCount warm slices, of each shard those unused for longest. A shard that
 /// another thread keeps is left out.
 procedure ArenaPurge(SliceCount: NativeUInt);
-/// Gives back what the system charges for free slices that are not backed, once it has refused
-/// memory. A shard that another thread keeps is left out.
-procedure ArenaGiveBack;
+/// Ends the system's charge for free slices that are not backed, once it has refused memory. A
+/// shard that another thread keeps is left out.
+procedure ArenaUncharge;
 /// Purges the warm slices that stayed free since the last call of this routine. Memory that is
 /// taken and released all the time stays warm.
 procedure ArenaPurgeIdle;
@@ -663,15 +663,15 @@ begin
   Result := LoadAcquire(Process.PurgesHeld) <> 0;
 end;
 
-// Purges a range, and gives back its charge once the system has refused memory, unless somebody may
-// read it: then the next trim does so.
+// Purges a range, and ends its charge once the system has refused memory. While a thread may read
+// it, the next trim does so.
 function Purge(P: PByte; Size: NativeUInt): Boolean;
 begin
   if LoadAcquire(Process.Refused) = 0 then
     Exit(OsPurge(P, Size));
   if not IsHeld then
-    Exit(OsGiveBack(P, Size));
-  CompareAndSwap(Process.Refused, RefusedAndGiven, RefusedOnce);
+    Exit(OsUncharge(P, Size));
+  CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
   Result := OsPurge(P, Size);
 end;
 
@@ -729,7 +729,7 @@ begin
     Dec(SliceCount, PurgeShard(@Process.Shards[Number], SliceCount));
 end;
 
-procedure GiveBackCold(Shard: PShard);
+procedure UnchargeCold(Shard: PShard);
 var
   Run: PSpan;
 begin
@@ -744,15 +744,15 @@ begin
   ShardLeave(Shard);
 end;
 
-procedure ArenaGiveBack;
+procedure ArenaUncharge;
 var
   Number: NativeUInt;
 begin
-  if OsPurgedIsCommitted and CompareAndSwap(Process.Refused, RefusedOnce, RefusedAndGiven) then
+  if OsPurgedIsCommitted and CompareAndSwap(Process.Refused, RefusedOnce, RefusedAndUncharged) then
     for Number := 1 to Process.ShardCount do
     begin
       FetchAdd(Process.PurgesUnderWay, 1);
-      GiveBackCold(@Process.Shards[Number]);
+      UnchargeCold(@Process.Shards[Number]);
       FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
     end;
 end;

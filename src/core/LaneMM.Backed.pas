@@ -12,7 +12,7 @@ unit LaneMM.Backed;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 /// Returns the slices that count as backed; may be out of date while other threads run.
 function BackedSlices: NativeUInt;
@@ -26,7 +26,7 @@ procedure BackedRemove(SliceCount: NativeUInt);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic;
+  LaneMM.Atomic;
 
 const
   // Memory has clearly fallen when it is one part in this many of the limit below the limit.

@@ -32,7 +32,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Backed;
+  LaneMM.Backed;
 
 const
   // Slices of the sample, and most records that are read to find them.

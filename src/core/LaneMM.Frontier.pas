@@ -269,7 +269,7 @@ end;
 procedure NoteRefusal;
 begin
   // Full barrier: a run is cold before the value, or its taker sees the value. Pairs with
-  // ArenaGiveBack.
+  // ArenaUncharge.
   CompareAndSwap(Process.Refused, 0, RefusedOnce);
 end;
 

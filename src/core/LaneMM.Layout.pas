@@ -78,7 +78,7 @@ const
   {$endif}
   /// Values of Process.Refused.
   RefusedOnce = 1;
-  RefusedAndGiven = 2;
+  RefusedAndUncharged = 2;
   /// A large block that had to move takes a run of so many times its size: it then grows in place,
   /// and the bytes copied on the way stay a small part of its final size.
   GrowthFactor = 8;

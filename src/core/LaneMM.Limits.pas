@@ -41,8 +41,8 @@ function LimitsRefuse(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Arena, LaneMM.Backed,
-  LaneMM.Purge;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Backed,
+  LaneMM.Arena, LaneMM.Purge;
 
 // ---------------------------------------------------------------------------- reserve
 

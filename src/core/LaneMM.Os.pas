@@ -123,9 +123,9 @@ function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a committed range: after OsUse it reads as zeros. False, and nothing changed, when the
 /// system refuses (locked memory).
 function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
-/// Purges a committed range, and gives back what the system charges for it though it is not backed:
-/// until OsUse nobody may read it. False, and nothing changed, when the system refuses.
-function OsGiveBack(P: Pointer; Size: NativeUInt): Boolean;
+/// Purges a committed range, which the system then does not charge for either. It allows no access
+/// until OsUse. False, and nothing changed, when the system refuses.
+function OsUncharge(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a range that pages were moved to; joins it with the mappings around it again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Prepares OsBarrier. False where there is no such call, or no assembler that needs it.

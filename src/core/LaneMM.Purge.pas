@@ -50,8 +50,8 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Arena, LaneMM.Backed, LaneMM.Density,
-  LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Backed, LaneMM.Arena,
+  LaneMM.Density, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -169,7 +169,7 @@ begin
   SweepAll;
   ShelveAll;
   ArenaPurge(AllSlices);
-  ArenaGiveBack;
+  ArenaUncharge;
   PurgeNotify;
 end;
 

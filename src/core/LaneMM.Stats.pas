@@ -71,8 +71,8 @@ procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Span,
-  LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Backed, LaneMM.Arena,
+  LaneMM.Span, LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin

@@ -376,7 +376,7 @@ type
         Refused: TAtomicWord;                       //< shared  0; RefusedOnce when the system has
                                                     //  refused addresses or memory, and purges
                                                     //  give back the charge from then on;
-                                                    //  RefusedAndGiven when the cold runs of
+                                                    //  RefusedAndUncharged when the cold runs of
                                                     //  before have given theirs
         PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an

@@ -21,7 +21,7 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Arena, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
+  LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
   LaneMM.Unwind, LaneMM.ObserveState;
 

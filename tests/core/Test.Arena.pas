@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Arena, LaneMM.Backed, on the arenas of this process.
+/// Tests of LaneMM.Arena, on the arenas of this process.
 unit Test.Arena;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -64,7 +64,7 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  LaneMM.Backed, testregistry, Test.System, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Frontier,
   LaneMM.Arena, LaneMM.Heap,
   LaneMM.Walk;

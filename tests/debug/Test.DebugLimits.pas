@@ -30,7 +30,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed, LaneMM.DebugState;
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Backed, LaneMM.DebugState;
 
 const
   Megabyte = NativeUInt(1) shl 20;

@@ -43,7 +43,7 @@ bool Left;                          /* ghost: a purge was held, and no trim came
 byte Through;                       /* ghost: threads at the end */
 
 inline GiveBack(r) {
-  atomic { Law(1, !Reading); Charged[r] = false }            /* OsGiveBack */
+  atomic { Law(1, !Reading); Charged[r] = false }            /* OsUncharge */
 }
 
 /* Purge: OsPurge alone leaves the run charged, and is no step. */
@@ -69,7 +69,7 @@ inline Purge(r) {
 inline Enter() { atomic { !Lock -> Lock = true } }
 inline Leave() { Lock = false }
 
-/* ArenaGiveBack, of the trim after a refusal. */
+/* ArenaUncharge, of the trim after a refusal. */
 inline Trim() {
   atomic {
     if

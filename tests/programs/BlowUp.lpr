@@ -6,7 +6,7 @@ program BlowUp;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, LaneMM.Layout, LaneMM.Arena, LaneMM.Backed, Promises;
+  LaneMM, cthreads, SysUtils, Classes, LaneMM.Layout, LaneMM.Backed, Promises;
 
 const
   Batch = 1024;
