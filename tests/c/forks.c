@@ -1,4 +1,5 @@
-/* fork, vfork and posix_spawn while other threads allocate: the child can do everything. */
+/* fork, vfork and posix_spawn while other threads allocate: the child can do everything. FORKS in the
+ * environment: how often each of two threads forks, 100 times if it is not there. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
@@ -9,9 +10,10 @@
 
 #include "check.h"
 
-enum { THREADS = 6, FORKS = 100, SPAWNS = 30, KEPT = 200, SECONDS_PER_CHILD = 100 };
+enum { THREADS = 6, SPAWNS = 30, KEPT = 200, SECONDS_PER_CHILD = 100 };
 
 static _Atomic int is_over, is_kept = 1;
+static int forks = 100;
 static void *_Atomic crossing[64];
 extern char **environ;
 
@@ -85,7 +87,7 @@ static void *fork_often(void *failures) {
   void *kept[KEPT];
   for (int i = 0; i < KEPT; i++)
     content_write(kept[i] = malloc(100 + i * 50), 100 + i * 50, i);
-  for (int i = 0; i < FORKS; i++) {
+  for (int i = 0; i < forks; i++) {
     pid_t pid = fork();
     if (pid == 0)
       _exit(child(kept, i));
@@ -125,6 +127,8 @@ static int spawn_works(void) {
 
 int main(void) {
   check_use_all();
+  if (getenv("FORKS") != NULL)
+    forks = atoi(getenv("FORKS"));
   pthread_t threads[THREADS], forker;
   for (uintptr_t i = 0; i < THREADS; i++)
     pthread_create(&threads[i], NULL, work, (void *)(i + 1));

@@ -268,6 +268,8 @@ mkdir -p "$out/alignments.logs"
 for program in $programs operators replaced; do
   run_on "$lib/liblanemm.so" release "$program"
 done
+# Often enough on the library as it is: each of the many other runs forks less.
+export FORKS=20
 # A tool that asks each process of the machine (lanemm ps) would have it make other calls.
 run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/confined"
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
