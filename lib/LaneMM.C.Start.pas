@@ -50,16 +50,17 @@ function LibcAtFork(Prepare, Parent, Child, Library_: Pointer): LongInt; cdecl;
   weakexternal name '__register_atfork';
 
 var
-  ForkMark: NativeUInt; // shared  see Process.ForkMark
+  ForkMark: array[0..1] of NativeUInt; // shared  see Process.ForkMark
 
 procedure ChildStarted; cdecl;
 begin
-  StoreRelease(ForkMark, 0);
+  StoreRelease(ForkMark[1], 0);
+  StoreRelease(ForkMark[0], 0);
 end;
 
 procedure MarkForks;
 begin
-  ForkMark := 1;
+  ForkMark[0] := 1;
   if (@LibcAtFork <> nil) and (LibcAtFork(nil, nil, @ChildStarted, ModuleHandle) = 0) then
     Process.ForkMark := @ForkMark;
 end;

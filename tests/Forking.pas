@@ -1,7 +1,7 @@
 /// A fork after which a child process knows that it is one, also under an emulator.
 unit Forking;
 
-{$mode delphi}{$H+}
+{$mode delphi}{$H+}{$pointermath on}
 {$unitpath ../src/core}
 
 interface
@@ -23,8 +23,10 @@ procedure BecomeChild;
 begin
   {$ifdef CPUAARCH64}
   // The system has done it already; qemu-user, which ignores MADV_WIPEONFORK, has not.
-  if Process.ForkMark <> nil then
-    Process.ForkMark^ := 0;
+  if Process.ForkMark = nil then
+    Exit;
+  Process.ForkMark[0] := 0;
+  Process.ForkMark[1] := 0;
   {$endif}
 end;
 

@@ -85,7 +85,7 @@ end;
 function HasRecovered: Boolean;
 begin
   LockRecover;
-  Result := (Process.ForkMark = nil) or (LoadAcquire(Process.ForkMark^) = 1);
+  Result := LockHasRecovered;
 end;
 
 procedure ServePage;
@@ -116,7 +116,7 @@ end;
 // are made anew must not be in use.
 function RecoversHere: Boolean;
 begin
-  Result := (Process.ForkMark = nil) or (LoadAcquire(Process.ForkMark^) = 1)
+  Result := LockHasRecovered
     or HeapIsOnly and (LoadAcquire(Process.PurgeState) = 0) and HasRecovered;
 end;
 

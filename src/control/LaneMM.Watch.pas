@@ -55,7 +55,7 @@ uses
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
   LaneMM.Erase, LaneMM.GuardPages, LaneMM.InvalidPointers,
-  LaneMM.GuardSample, LaneMM.LeaksState, LaneMM.LeakList, LaneMM.Leaks,
+  LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
 
 type
@@ -364,7 +364,7 @@ begin
   DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
-  LockReset(Leaks.Lock); // its entries are whole after every single write
+  LeaksForget;
 end;
 
 // Sets the routines that entries call, before a thread can meet such an entry.
@@ -548,9 +548,9 @@ end;
 // Returns whether the end is to say that nothing was found, if so.
 function SaysClean: Boolean;
 begin
-  Result := Settings.SaysClean and not IsSet(opQuiet) and (IsSet(opLeaks) or IsSet(opDebug))
-    and (etScreen in Report.Rules[evLeaks].Targets) and WatchIsInstalled
-    and (LoadAcquire(Report.DamageCount) = 0);
+  Result := Settings.SaysClean and LockHasRecovered and not IsSet(opQuiet)
+    and (IsSet(opLeaks) or IsSet(opDebug)) and (etScreen in Report.Rules[evLeaks].Targets)
+    and WatchIsInstalled and (LoadAcquire(Report.DamageCount) = 0);
 end;
 
 // Writes the reports of the end.
@@ -563,7 +563,7 @@ begin
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
-  if Debug.IsStarted then
+  if Debug.IsStarted and not DebugIsUnusedChild then
     DebugCheckHeap;
   if IsLibrary then
     CodeRangesStop;

@@ -28,6 +28,8 @@ function LockTryAgain(var Lock: TLock): Boolean;
 procedure LockLeave(var Lock: TLock);
 /// Makes a lock free: the thread that took it does not exist in this process.
 procedure LockReset(var Lock: TLock);
+/// Returns False in a child process that has not taken a lock since its fork, or recovers.
+function LockHasRecovered: Boolean; inline;
 /// Recovers a child process that has not taken a lock since its fork. LockEnter and LockTry call
 /// it; the other callers count or report without a lock.
 procedure LockRecover; inline;
@@ -42,9 +44,14 @@ const
   Taken = 1;
   TakenWithWaiters = 2;
 
+function LockHasRecovered: Boolean;
+begin
+  Result := (Process.ForkMark = nil) or (LoadAcquire(Process.ForkMark^) = 1);
+end;
+
 procedure LockRecover;
 begin
-  if (Process.ForkMark <> nil) and (LoadAcquire(Process.ForkMark^) <> 1) then
+  if not LockHasRecovered then
     Hooks.ForkRecover;
 end;
 

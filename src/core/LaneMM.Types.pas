@@ -325,7 +325,8 @@ type
         PurgeDelayMs: Cardinal;   //< racy    how long memory is unused before it is purged; an old
                                   //  value moves one purge
         ForkMark: PNativeUInt;    //< const   a word: 0 in a child process that has not recovered, 1
-                                  //  in one that has; nil: child processes are not recognized
+                                  //  in one that has; nil: child processes are not recognized.
+                                  //  The word behind it is 0 in a child, too: Debug.FirstNumber
         MainHeap: PHeap;          //< owner   the heap of a program without threads
       );
       1: (

@@ -225,6 +225,7 @@ begin
     ForgetAll
   else
     Debug.Notes := OsTakePages(SizeOf(TMirror));
+  DebugNumbersStart;
   Result := (Debug.Notes <> nil) and BacktracesStart;
   if not Result then
     Exit;

@@ -774,6 +774,7 @@ begin
   Result := BacktracesStart;
   if not Result then
     Exit;
+  DebugNumbersStart;
   Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   OsKeepStandardError;
   Debug.NewFill := Settings.Values[opFill];

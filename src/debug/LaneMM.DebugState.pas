@@ -140,6 +140,8 @@ type
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
     LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far
+    FirstNumber: PNativeUInt;   //< const   the first number of this process: 1; in a child after
+                                //  fork 0 until it has allocated. nil: no block has a number
     Depth: TAtomicWord;         //< shared  open calls of LaneMM_EnterDebugMode
     Operations: TAtomicWord;    //< shared  calls of debug mode, counted while opCheck is set
     GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages, freed ones included

@@ -10,7 +10,7 @@ unit LaneMM.DebugThreads;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache,
   LaneMM.DebugState;
 
 const
@@ -45,7 +45,7 @@ function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
-/// The same where the thread has no number left: reserves some.
+/// The same where the thread has no number left, or none of this process: reserves some.
 function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// Returns the number of the last allocation of the calling thread, or of the last thread that used
 /// its record; 0 if there is none.
@@ -54,6 +54,18 @@ function DebugLastNumber: NativeUInt;
 /// Returns how many allocations were numbered; exact while no other thread allocates.
 function DebugNumberCount: NativeUInt;
 
+/// Makes child processes after fork know the numbers of their own blocks. Before the first number;
+/// repeated calls do nothing.
+procedure DebugNumbersStart;
+/// Returns True in a child process after fork that knows which blocks are its own.
+function DebugIsChild: Boolean;
+/// Returns True in a child process after fork that has allocated nothing; where blocks have no
+/// numbers, nothing that took a lock.
+function DebugIsUnusedChild: Boolean;
+/// Returns True if the block with this number, or without one, was allocated before the fork that
+/// made this process.
+function DebugIsInherited(Number: NativeUInt): Boolean;
+
 /// Empties the caches of all threads but the calling one, in a child process that has no other: the
 /// copies may be torn. Their blocks stay freed.
 procedure DebugThreadsForget;
@@ -61,7 +73,7 @@ procedure DebugThreadsForget;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.Unwind;
+  LaneMM.Lock, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
   // Numbers that a thread reserves at once.
@@ -137,6 +149,8 @@ end;
 
 function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 begin
+  // Full barrier: of the threads of a child one sets it, before any of them reserves numbers.
+  CompareAndSwap(Debug.FirstNumber^, 0, LoadAcquire(Debug.LastNumber) + 1);
   if Thread = nil then
     Exit(FetchAdd(Debug.LastNumber, 1) + 1);
   Result := FetchAdd(Debug.LastNumber, NumberBatch) + 1;
@@ -146,7 +160,8 @@ end;
 
 function DebugNumber(Thread: PDebugThread): NativeUInt;
 begin
-  if (Thread = nil) or (Thread^.NextNumber = Thread^.NumberLimit) then
+  if (Thread = nil) or (Thread^.NextNumber = Thread^.NumberLimit)
+    or (Thread^.NextNumber <= NativeUInt(LoadAcquire(Debug.FirstNumber^) - 1)) then
     Exit(DebugNumberSlow(Thread));
   Result := Thread^.NextNumber;
   Thread^.NextNumber := Result + 1;
@@ -178,6 +193,44 @@ begin
       Dec(Result, Thread^.NumberLimit - Thread^.NextNumber);
     Heap := Heap^.NextHeap;
   end;
+end;
+
+const
+  OnlyNumber: NativeUInt = 1;
+
+procedure DebugNumbersStart;
+begin
+  if Debug.FirstNumber <> nil then
+    Exit;
+  Debug.FirstNumber := @OnlyNumber;
+  if Process.ForkMark = nil then
+    Exit;
+  Process.ForkMark[1] := 1;
+  Debug.FirstNumber := @Process.ForkMark[1];
+end;
+
+// Returns whether all blocks have numbers, but for those from before the setting.
+function HasNumbers: Boolean;
+begin
+  Result := (Debug.FirstNumber <> nil) and (IsSet(opStacks) or IsSet(opDebug));
+end;
+
+function DebugIsChild: Boolean;
+begin
+  Result := HasNumbers and (LoadAcquire(Debug.FirstNumber^) <> 1);
+end;
+
+function DebugIsUnusedChild: Boolean;
+begin
+  if HasNumbers then
+    Result := LoadAcquire(Debug.FirstNumber^) = 0
+  else
+    Result := not LockHasRecovered;
+end;
+
+function DebugIsInherited(Number: NativeUInt): Boolean;
+begin
+  Result := DebugIsChild and (Number <= NativeUInt(LoadAcquire(Debug.FirstNumber^) - 1));
 end;
 
 procedure DebugThreadsForget;

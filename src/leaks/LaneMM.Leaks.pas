@@ -21,12 +21,17 @@ uses
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
 /// counts the sampled ones at their call sites. The caller owns the list until LeaksReport; nil
-/// without the setting, or without any memory.
+/// without the setting, without any memory, or in a child process after fork without a block of its
+/// own, which costs no search.
 function LeaksFind: PLeakList;
 /// Reports what LeaksFind has found, sets the exit code, and frees the list. With nil says that
 /// there is no memory, if `leaks` is set and any block is in use. Returns whether none is known or
 /// possible.
 function LeaksReport(List: PLeakList): Boolean;
+
+/// In a child process after fork: frees the lock, and notes how many blocks each span has in use.
+/// Where blocks have no numbers, a child has leaks of its own if any span has more at its end.
+procedure LeaksForget;
 
 /// Adds the groups in use with most bytes; nothing without memory.
 procedure LeaksAddMost(var Text: TText);
@@ -42,11 +47,11 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier,
-  LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages, LaneMM.ReportHead,
-  LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
-  LaneMM.Samples, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles, LaneMM.LeakText,
-  LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Frontier,
+  LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages,
+  LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
+  LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure SayNoMemory;
 const
@@ -273,7 +278,8 @@ begin
   if IsOpen then
   begin
     SnapshotFindContainers(Snapshot);
-    MarkReachable(Snapshot, Frame);
+    MarkReachable(Snapshot, Frame); // through inherited blocks, too
+    SnapshotSelectOwn(Snapshot);
     SnapshotGroup(Snapshot);
   end;
   // Before a file is opened, that of the suppressions or one with symbols: Windows takes memory of
@@ -295,12 +301,105 @@ begin
   Result := IsSet(opLeaks) and Process.IsStarted;
 end;
 
+// ---------------------------------------------------------------------------- inherited blocks
+
+type
+  // A span of a child process when it first needed the engine.
+  TSpanCount = record
+    Address: PByte;
+    Blocks: NativeUInt;
+  end;
+  PSpanCount = ^TSpanCount;
+
+  // A way through the table of these spans, by address.
+  TSpanWay = record
+    Next, Limit: PSpanCount;
+    Count: NativeUInt; // spans that were met, or have grown
+  end;
+  PSpanWay = ^TSpanWay;
+
+procedure CountSpan(const Span: TSpanInfo; Context: Pointer);
+begin
+  Inc(PSpanWay(Context)^.Count);
+end;
+
+procedure AddSpan(const Span: TSpanInfo; Context: Pointer);
+var
+  Way: PSpanWay;
+begin
+  Way := Context;
+  if Way^.Next = Way^.Limit then
+    Exit;
+  Way^.Next^.Address := Span.Address;
+  Way^.Next^.Blocks := Span.BlockCount;
+  Inc(Way^.Next);
+end;
+
+procedure CountGrownSpan(const Span: TSpanInfo; Context: Pointer);
+var
+  Way: PSpanWay;
+begin
+  Way := Context;
+  while (Way^.Next < Way^.Limit) and (Way^.Next^.Address < Span.Address) do
+    Inc(Way^.Next);
+  if (Span.BlockCount > 0) and ((Way^.Next = Way^.Limit) or (Way^.Next^.Address > Span.Address)
+    or (Span.BlockCount > Way^.Next^.Blocks)) then
+    Inc(Way^.Count);
+end;
+
+procedure LeaksForget;
+var
+  Way: TSpanWay;
+begin
+  LockReset(Leaks.Lock); // its entries are whole after every single write
+  OsReleasePages(Leaks.Spans, Leaks.SpanCount * SizeOf(TSpanCount));
+  Leaks.Spans := nil;
+  Way.Count := 0;
+  if IsSet(opLeaks) then
+    SpansVisit(CountSpan, @Way);
+  Leaks.SpanCount := Way.Count;
+  if Way.Count > 0 then
+    Leaks.Spans := OsTakePages(Way.Count * SizeOf(TSpanCount));
+  if Leaks.Spans = nil then
+    Exit;
+  Way.Next := Leaks.Spans;
+  Way.Limit := Way.Next + Way.Count;
+  SpansVisit(AddSpan, @Way);
+end;
+
+// Returns whether this is a child process after fork without leaks of its own, as far as that is
+// known without a search.
+function HasInheritedOnly: Boolean;
+var
+  Way: TSpanWay;
+begin
+  if DebugIsChild then
+    Exit(SnapshotCount = 0);
+  if Leaks.Spans = nil then
+    Exit(False);
+  Way.Next := Leaks.Spans;
+  Way.Limit := Way.Next + Leaks.SpanCount;
+  Way.Count := 0;
+  SpansVisit(CountGrownSpan, @Way);
+  Result := Way.Count = 0;
+end;
+
+// ---------------------------------------------------------------------------- the report
+
 function LeaksFind: PLeakList;
 begin
   Result := nil;
   if not AreLeaksWanted then
     Exit;
-  RtlFinalizeUnits;
+  Leaks.HasNone := DebugIsUnusedChild;
+  if not Leaks.HasNone then
+  begin
+    RtlFinalizeUnits;
+    Leaks.HasNone := HasInheritedOnly;
+  end;
+  Observe.HasLeaks := Leaks.HasNone;
+  if Leaks.HasNone then
+    Exit;
   Result := OsTakePages(SizeOf(TLeakList));
   if Result <> nil then
     FindLeaks(Result^, NativeUInt(get_frame));
@@ -315,7 +414,8 @@ end;
 
 function LeaksReport(List: PLeakList): Boolean;
 begin
-  Result := not AreLeaksWanted or (List = nil) and (SnapshotCount = 0);
+  Result := not AreLeaksWanted or (List = nil)
+    and (Leaks.HasNone or (SnapshotCount = 0));
   if List <> nil then
   begin
     WriteList(List^);

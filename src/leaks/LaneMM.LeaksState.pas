@@ -22,6 +22,10 @@ type
     Suppressions: Pointer;     //< racy    the table of LaneMM.Suppressions, or nil; changed under
                                //  Lock. A report reads it without, as a paused thread may hold
                                //  Lock: of an entry that is being changed it may see parts only
+    HasNone: Boolean;          //< owner   there are no leaks, and no report is to be written
+    Spans: Pointer;            //< owner   the spans that a child process after fork has inherited,
+                               //  see LeaksForget; nil: unknown, or no child
+    SpanCount: NativeUInt;     //< owner   their number
     VisitRoots: TRangesCall;   //< const   visits roots of the program, set by lib/; nil: none
     PauseSignal: Cardinal;     //< owner   the signal of LaneMM.Pause; 0: none yet
     PauseState: TAtomicWord;   //< shared  1: threads that receive the signal wait

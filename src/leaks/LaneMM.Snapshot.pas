@@ -29,7 +29,7 @@ type
     nsCounted,    //< it is reported
     nsSuppressed, //< a suppression matches it
     nsRunning,    //< reachable from a running thread, an exception or the roots of lib/
-    nsOther,      //< its allocation group is not selected
+    nsOther,      //< it is not selected: another allocation group, an inherited block
     nsFreed       //< another thread has freed it meanwhile
   );
 
@@ -100,7 +100,8 @@ type
     TotalCount: Cardinal;     //< number of totals
   end;
 
-/// Returns the number of blocks in use. Needs no memory.
+/// Returns the number of blocks in use, in a child process after fork that of its own ones, see
+/// DebugIsInherited. Needs no memory.
 function SnapshotCount: NativeUInt;
 /// Takes a snapshot of all blocks in use. Blocks without memory for a node are counted in
 /// LostCount; False without memory for the groups: then all blocks are, and there is no group.
@@ -108,6 +109,8 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 /// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
 /// SnapshotGroup.
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
+/// The same for the process's own blocks: in a child after fork the inherited ones no longer count.
+procedure SnapshotSelectOwn(var Snapshot: TSnapshot);
 /// Finds the blocks that have items of containers, and fills their Container and Spare.
 procedure SnapshotFindContainers(var Snapshot: TSnapshot);
 /// Puts the blocks that count into groups, and fills Counts, Bytes and Totals.
@@ -138,7 +141,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
-  LaneMM.ReportState, LaneMM.Containers;
+  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Containers;
 
 const
   SlotCount = GroupLimit * 2;
@@ -164,6 +167,12 @@ type
 procedure CountBlock(const Block: TBlockInfo; Context: Pointer);
 begin
   Inc(PNativeUInt(Context)^);
+end;
+
+procedure CountOwnBlock(const Block: TBlockInfo; Context: Pointer);
+begin
+  if not DebugIsInherited(Block.Number) then
+    Inc(PNativeUInt(Context)^);
 end;
 
 procedure AddNode(const Block: TBlockInfo; Context: Pointer);
@@ -203,14 +212,15 @@ end;
 function SnapshotCount: NativeUInt;
 begin
   Result := 0;
-  WalkBlocks(CountBlock, @Result);
+  WalkBlocks(CountOwnBlock, @Result);
 end;
 
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 var
   Count: NativeUInt;
 begin
-  Count := SnapshotCount;
+  Count := 0;
+  WalkBlocks(CountBlock, @Count);
   if not TakeTables(Snapshot) then
   begin
     Snapshot.LostCount := Count;
@@ -431,6 +441,22 @@ begin
   begin
     Node := Snapshot.Nodes + Index;
     if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
+      Node^.State := nsOther;
+  end;
+end;
+
+procedure SnapshotSelectOwn(var Snapshot: TSnapshot);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  if not DebugIsChild then
+    Exit;
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    if WalkFind(Node^.Address, Block) and DebugIsInherited(Block.Number) then
       Node^.State := nsOther;
   end;
 end;

@@ -2,7 +2,7 @@
  * are kept, each in a routine of its own. For watched.sh.
  *
  *   watched [configure | signal N | wait | damage | before | aligned | beyond | stale | zeroed | filled |
- *           twice | lose | counted | realigned | threads | fork]
+ *           twice | lose | counted | realigned | threads | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -14,12 +14,15 @@
  * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
- * of its own. */
+ * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
+ * frees blocks of its own, by `lose` one that loses some, by `_exit`, `exec`, `vfork`, `spawn` and
+ * `system` one that does not end as programs do, and ends without a report. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -29,7 +32,7 @@
 
 enum { GROWTHS = 2000, OTHERS = 20000, KEPT = 4000, KEPT_SIZE = 20000 };
 
-static void *others[OTHERS], *kept[KEPT];
+static void *others[OTHERS], *kept[KEPT], *volatile in_child;
 
 __attribute__((noinline)) void *grow_it(void *block, size_t size) {
   block = realloc(block, size); /* marked: grow it */
@@ -255,6 +258,56 @@ static int forks(void) {
   return waitpid(child, &status, 0) == child && status == 0;
 }
 
+__attribute__((noinline)) void lose_in_child(void) {
+  for (int i = 0; i < GROWTHS; i++)
+    in_child = malloc(900); /* marked: lose in child */
+  in_child = NULL;
+}
+
+static void free_in_child(void) {
+  void *blocks[GROWTHS];
+  for (int i = 0; i < GROWTHS; i++)
+    blocks[i] = malloc(900);
+  for (int i = 0; i < GROWTHS; i++)
+    free(blocks[i]);
+}
+
+static void be_child(const char *how, char **program) {
+  if (strcmp(how, "free") == 0)
+    free_in_child();
+  if (strcmp(how, "lose") == 0)
+    lose_in_child();
+  if (strcmp(how, "_exit") == 0)
+    _exit(0);
+  if (strcmp(how, "exec") == 0)
+    execvp(*program, program);
+  exit(0);
+}
+
+/* Ends without a report of this process. */
+static void start_child(const char *how) {
+  char *program[] = {"true", NULL};
+  int status = 1;
+  pid_t child = -1;
+  lose_list();
+  if (strcmp(how, "system") == 0)
+    _exit(system(*program));
+  if (strcmp(how, "spawn") == 0)
+    posix_spawnp(&child, *program, NULL, NULL, program, environ);
+  else if (strcmp(how, "vfork") == 0) {
+    child = vfork();
+    if (child == 0) {
+      execvp(*program, program);
+      _exit(1);
+    }
+  } else {
+    child = fork();
+    if (child == 0)
+      be_child(how, program);
+  }
+  _exit(waitpid(child, &status, 0) != child || status != 0);
+}
+
 int main(int count, char **arguments) {
   check_use_all();
   const char *mode = count > 1 ? arguments[1] : "";
@@ -262,6 +315,8 @@ int main(int count, char **arguments) {
   int (*write_logs)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "lanemm_write_logs");
   if (strcmp(mode, "configure") == 0 && !(configure && configure("growth,contention")))
     return 2;
+  if (strcmp(mode, "child") == 0)
+    start_child(arguments[2]);
   if (strcmp(mode, "lose") == 0)
     lose_list();
   if (strcmp(mode, "counted") == 0)

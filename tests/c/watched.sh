@@ -348,6 +348,22 @@ counts_in_child() {
     && [ "$(grep -c " watched.c:$(marked 'grow in child') grew a block" "$log")" -eq 1 ]
 }
 
+# Runs a child of a program that has lost blocks; nothing is written.
+child_is_silent() {
+  watch "$1,quiet,log=logs" child "$2" && [ ! -s err ] && [ -z "$(ls logs)" ]
+}
+
+children_are_silent() {
+  for how in fork free _exit exec vfork spawn system; do
+    child_is_silent "$1" "$how" || return 1
+  done
+}
+
+reports_leaks_of_child() {
+  watch "$1,log=logs" child lose && has '^Memory leaks: 2,000 blocks, 1,800,000 bytes:$' \
+    && has " lose_in_child  watched.c:$(marked 'lose in child')\$"
+}
+
 promise 'a program that is not watched runs as ever and writes nothing' is_quiet
 promise 'help prints the list, and the program goes on' helps
 promise 'growth names the routine and its place in the module' finds_growth
@@ -363,6 +379,11 @@ promise 'an unknown setting is one line, and the program runs' says_unknown
 promise 'the signal of the settings writes the logs' answers_signal
 promise 'SIGTERM writes the logs and ends the program' is_ended
 promise 'the child of a fork logs its own events alone' counts_in_child
+for words in leaks leaks,stacks leaks,debug leaks,stacks,debug; do
+  promise "a child without leaks reports none of its parent ($words)" children_are_silent $words
+  [ $words = leaks ] || promise "a child reports the blocks that it lost ($words)" \
+    reports_leaks_of_child $words
+done
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a write 32 bytes before a block' finds_underrun
 promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned debug
