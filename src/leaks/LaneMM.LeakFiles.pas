@@ -117,7 +117,7 @@ var
 begin
   Symbol := SymbolsFind(List.Symbolizer.Symbols, Return);
   JsonOpenItem(Text);
-  JsonAddNumber(Text, 'address', Return);
+  JsonAddNumber(Text, 'address', SymbolsReturn(List.Symbolizer.Symbols, Return));
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
     TextOpenAt(Routine, @Name, SizeOf(Name));
@@ -135,6 +135,8 @@ begin
     JsonAddText(Text, 'file', Symbol^.FileName);
     JsonAddNumber(Text, 'line', Symbol^.Line);
   end;
+  if Return >= FirstInlined then
+    JsonAddNumber(Text, 'inlined', 1);
   TextAdd(Text, '}');
 end;
 
@@ -397,7 +399,7 @@ var
   Symbol: PSymbol;
 begin
   TextAdd(Text, '  $');
-  TextAddHex(Text, Return, SizeOf(Return) * 2);
+  TextAddHex(Text, SymbolsReturn(Symbolizer.Symbols, Return), SizeOf(Return) * 2);
   TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for a continuation
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then

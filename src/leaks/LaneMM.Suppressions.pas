@@ -270,11 +270,14 @@ var
   Symbol: PSymbol;
   Text: TText;
   Name: TName;
+  Whole: TBacktrace;
 begin
   Result := False;
-  for Frame := 0 to NativeInt(Stack.Count) - 1 do
+  Whole := Stack;
+  BacktraceExpand(Symbolizer.Symbols, Whole);
+  for Frame := 0 to NativeInt(Whole.Count) - 1 do
   begin
-    Symbol := SymbolsFind(Symbolizer.Symbols, Stack.Frames[Frame]);
+    Symbol := SymbolsFind(Symbolizer.Symbols, Whole.Frames[Frame]);
     if (Symbol = nil) or (Symbol^.Routine = nil) then
       Continue;
     TextOpenAt(Text, @Name, SizeOf(Name));

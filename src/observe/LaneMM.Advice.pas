@@ -49,7 +49,7 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack:
 implementation
 
 uses
-  LaneMM.Atomic;
+  LaneMM.Atomic, LaneMM.BacktraceText;
 
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grQueue, grThreadList,
@@ -145,8 +145,12 @@ begin
 end;
 
 function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
+var
+  Whole: TBacktrace;
 begin
-  Result := Stack.Frames[AdvicePlaceIndex(Symbols, Stack)];
+  Whole := Stack;
+  BacktraceExpand(Symbols, Whole);
+  Result := Whole.Frames[AdvicePlaceIndex(Symbols, Whole)];
 end;
 
 function IsSameText(First, Second: PAnsiChar): Boolean;
@@ -263,11 +267,14 @@ function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 var
   Grower: TGrower;
   Place: Cardinal;
+  Whole: TBacktrace;
 begin
-  Place := AdvicePlaceIndex(Symbols, Stack);
-  Grower := GrowerOf(Symbols, Stack, Place);
+  Whole := Stack;
+  BacktraceExpand(Symbols, Whole);
+  Place := AdvicePlaceIndex(Symbols, Whole);
+  Grower := GrowerOf(Symbols, Whole, Place);
   Result.Grew := Texts[Grower].Name;
-  Result.Called := CalledAt(Symbols, Stack, Place);
+  Result.Called := CalledAt(Symbols, Whole, Place);
   Result.Text := AdviceFor(Grower, Result.Called);
 end;
 

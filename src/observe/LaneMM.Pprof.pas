@@ -157,7 +157,8 @@ begin
 end;
 
 // Adds one location and one function for an address; Id is its place in the order plus 1.
-procedure AddLocation(var Writer: TWriter; Symbol: PSymbol; Id: NativeUInt);
+procedure AddLocation(var Writer: TWriter; const Symbols: TSymbols; Symbol: PSymbol;
+  Id: NativeUInt);
 var
   Name, FileName: NativeUInt;
   Line: TText;
@@ -175,7 +176,7 @@ begin
   AddNumber(Line, 2, Symbol^.Line);
   AddNumber(Writer.Part, 1, Id);
   AddNumber(Writer.Part, 2, 1);
-  AddNumber(Writer.Part, 3, Symbol^.Address);
+  AddNumber(Writer.Part, 3, NativeUInt(SymbolsReturn(Symbols, Symbol^.Address + 1) - 1));
   AddBytes(Writer.Part, 4, Line);
   EndPart(Writer, Location);
   TextClose(Line);
@@ -236,7 +237,7 @@ begin
   Writer.ClassLabel := AddText(Writer, 'class');
   AddMapping(Writer);
   for Index := 0 to Profile.Symbols.Count - 1 do
-    AddLocation(Writer, @Profile.Symbols.Items[Index], Index + 1);
+    AddLocation(Writer, Profile.Symbols, @Profile.Symbols.Items[Index], Index + 1);
   for Index := 0 to SiteLimit - 1 do
   begin
     Site := ProfileSite(Profile, Index);

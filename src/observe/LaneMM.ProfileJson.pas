@@ -159,6 +159,8 @@ begin
   end;
   if (Symbol^.Routine <> nil) and SymbolIsLibrary(Symbol) then
     JsonAddNumber(Text, 'library', 1);
+  if Symbol^.Address >= FirstInlined - 1 then
+    JsonAddNumber(Text, 'inlined', 1);
   TextAdd(Text, '}');
 end;
 

@@ -19,6 +19,8 @@ type
     HasLines: Boolean;   //< the files have line numbers that can be read
   end;
 
+/// Puts before each frame those of the routines that are inlined there, but once.
+procedure BacktraceExpand(const Symbols: TSymbols; var Stack: TBacktrace);
 /// Removes the frames that reports do not show: those of the memory manager and of unit System
 /// inside the program's, those outside its main block, those of recursion, and those beyond
 /// Stacks.Shown.
@@ -92,6 +94,46 @@ begin
   Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
 
+// Adds the frames of the routines inlined at Return, and Return; returns False if they do not fit.
+function AddExpanded(const Symbols: TSymbols; var Stack: TBacktrace; Return: NativeUInt): Boolean;
+var
+  Symbol: PSymbol;
+  Inlined: NativeUInt;
+begin
+  Symbol := SymbolsFind(Symbols, Return);
+  Inlined := 0;
+  if Symbol <> nil then
+    Inlined := Symbol^.Inlined;
+  while (Inlined >= FirstInlined) and (Stack.Count < MostFrames) do
+  begin
+    Stack.Frames[Stack.Count] := Inlined;
+    Inc(Stack.Count);
+    Inlined := SymbolsFind(Symbols, Inlined)^.Inlined;
+  end;
+  Result := (Inlined < FirstInlined) and ((Stack.Count < MostFrames) or (Return = CutFrame));
+  if not Result then
+    Return := CutFrame;
+  Stack.Frames[Stack.Count] := Return;
+  Inc(Stack.Count);
+end;
+
+procedure BacktraceExpand(const Symbols: TSymbols; var Stack: TBacktrace);
+var
+  Whole: TBacktrace;
+  Frame: Cardinal;
+begin
+  if (Symbols.Count = 0) or (Symbols.Items[Symbols.Count - 1].Address < FirstInlined - 1) then
+    Exit; // no routine is inlined
+  Whole := Stack;
+  Stack.Count := 0;
+  Frame := 0;
+  while (Frame < Whole.Count) and (Whole.Frames[Frame] < FirstInlined)
+    and AddExpanded(Symbols, Stack, Whole.Frames[Frame]) do
+    Inc(Frame);
+  if (Frame < Whole.Count) and (Whole.Frames[Frame] >= FirstInlined) then
+    Stack := Whole; // it is expanded already
+end;
+
 type
   TIsFolded = function(Symbol: PSymbol): Boolean;
 
@@ -138,6 +180,7 @@ procedure FoldEnds(const Symbols: TSymbols; var Stack: TBacktrace);
 var
   First, Limit: Cardinal;
 begin
+  BacktraceExpand(Symbols, Stack);
   Limit := UpToMain(Symbols, Stack);
   First := FirstOutside(Symbols, Stack, Limit, SymbolIsInner);
   if First = Limit then
@@ -229,7 +272,7 @@ begin
     Exit;
   end;
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);
-  TextAddHex(Text, Return, SizeOf(Return) * 2);
+  TextAddHex(Text, SymbolsReturn(Symbolizer.Symbols, Return), SizeOf(Return) * 2);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
     TextAdd(Text, '  ');
@@ -245,7 +288,29 @@ begin
     TextAdd(Text, '  ');
     SymbolAddOffset(Text, Symbol);
   end;
+  if Return >= FirstInlined then
+    TextAdd(Text, '  (inlined)');
   TextAdd(Text, LineEnd);
+end;
+
+// Replaces frames of inlined routines by those that they are inlined in.
+procedure Contract(const Symbols: TSymbols; var Stack: TBacktrace);
+var
+  Frame: NativeInt;
+  Return: NativeUInt;
+  Whole: TBacktrace;
+begin
+  Whole := Stack;
+  Stack.Count := 0;
+  for Frame := 0 to NativeInt(Whole.Count) - 1 do
+  begin
+    Return := SymbolsReturn(Symbols, Whole.Frames[Frame]);
+    if (Frame > 0) and (Whole.Frames[Frame - 1] >= FirstInlined)
+      and (Stack.Frames[Stack.Count - 1] = Return) then
+      Continue;
+    Stack.Frames[Stack.Count] := Return;
+    Inc(Stack.Count);
+  end;
 end;
 
 // Adds the text that the program's routine gives, at the end of Text.
@@ -282,7 +347,10 @@ begin
   BacktraceFoldText(Symbolizer.Symbols, Folded);
   FramesText := Stacks.FramesText; // once: the program may reset it meanwhile
   if @FramesText <> nil then
-    AddTextOf(FramesText, Text, Folded)
+  begin
+    Contract(Symbolizer.Symbols, Folded);
+    AddTextOf(FramesText, Text, Folded);
+  end
   else
     AddFrames(Text, Symbolizer, Folded);
 end;

@@ -37,22 +37,38 @@ function DwarfReadFixed(var Cursor: TDwarfCursor; Size: Cardinal): NativeUInt;
 function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
 /// Reads a signed LEB128 number.
 function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
+/// Moves past a string; returns False for an empty one.
+function DwarfSkipText(var Cursor: TDwarfCursor): Boolean;
+/// Returns the name at an offset of a section; nil when it has no such name.
+function DwarfNameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
 
 /// Sets FileName and Line of the symbols that Lines describes. Bias is the distance in bytes from
 /// the addresses in the file to those of the process. Returns False when no unit of the section
 /// could be read: another version, or still compressed.
 function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
   : Boolean;
+/// Sets FileName, IsHeader and Line of Symbol to a line of a file, by its number in the line table
+/// at Offset.
+procedure DwarfFindPlace(var Symbol: TSymbol; const Lines: TDwarfLines; Offset,
+  FileIndex: NativeUInt; Line: Cardinal);
 
 implementation
 
+uses
+  LaneMM.Text;
+
 type
+  // The files or the folders of a unit.
+  TNames = record
+    First: PByte;
+    Formats: PByte;        // kind and form of each field of a name; nil before version 5
+    FieldCount: Byte;      // number of these fields
+    Count: NativeUInt;     // number of names; before version 5 the list ends itself
+  end;
+
   // The header of one unit's line table.
   TLineTable = record
-    FileNames: PByte;
-    FileFormats: PByte;    // kind and form of each field of a file; nil before version 5
-    FieldCount: Byte;      // number of these fields
-    FileCount: NativeUInt; // number of files; before version 5 the list ends itself
+    Folders, Files: TNames;
     OpcodeLengths: PByte;
     StepLength: Byte;
     LineBase: ShortInt;
@@ -99,6 +115,12 @@ var
   Shift: Cardinal;
   Part: Byte;
 begin
+  if (Cursor.Next < Cursor.Limit) and (Cursor.Next^ < $80) then // most numbers
+  begin
+    Result := Cursor.Next^;
+    Inc(Cursor.Next);
+    Exit;
+  end;
   Result := 0;
   Shift := 0;
   repeat
@@ -121,8 +143,7 @@ begin
     Result := Result or NativeInt(High(NativeUInt) shl Bits);
 end;
 
-// Moves past a string; returns False for the empty string that ends a list.
-function SkipText(var Cursor: TDwarfCursor): Boolean;
+function DwarfSkipText(var Cursor: TDwarfCursor): Boolean;
 begin
   Result := DwarfReadFixed(Cursor, 1) <> 0;
   if Result then
@@ -131,8 +152,7 @@ end;
 
 // ---------------------------------------------------------------------------- rows
 
-// Returns the name at an offset of a section; nil when it has no such name.
-function NameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
+function DwarfNameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
 begin
   Result := nil;
   if Offset < Section.Size then
@@ -140,107 +160,140 @@ begin
 end;
 
 // Reads a field of a file or a directory. Name receives its name, if the field has one; nil
-// otherwise. Returns False for a form that is not known.
+// otherwise; Number its value. Returns False for a form that is not known.
 function ReadField(const Lines: TDwarfLines; var Cursor: TDwarfCursor; Form: NativeUInt;
-  out Name: PAnsiChar): Boolean;
+  out Name: PAnsiChar; out Number: NativeUInt): Boolean;
 const
   FormData2 = $05; FormData4 = $06; FormData8 = $07; FormText = $08; FormBlock = $09;
   FormData1 = $0B; FormName = $0E; FormNumber = $0F; FormData16 = $1E; FormLineName = $1F;
 begin
   Name := nil;
+  Number := 0;
   Result := True;
   case Form of
     FormText:
       begin
         Name := PAnsiChar(Cursor.Next);
-        SkipText(Cursor);
+        DwarfSkipText(Cursor);
       end;
-    FormLineName: Name := NameAt(Lines.LineNames, DwarfReadFixed(Cursor, 4));
-    FormName: Name := NameAt(Lines.Names, DwarfReadFixed(Cursor, 4));
-    FormData1: DwarfReadFixed(Cursor, 1);
-    FormData2: DwarfReadFixed(Cursor, 2);
+    FormLineName: Name := DwarfNameAt(Lines.LineNames, DwarfReadFixed(Cursor, 4));
+    FormName: Name := DwarfNameAt(Lines.Names, DwarfReadFixed(Cursor, 4));
+    FormData1: Number := DwarfReadFixed(Cursor, 1);
+    FormData2: Number := DwarfReadFixed(Cursor, 2);
     FormData4: DwarfReadFixed(Cursor, 4);
     FormData8: DwarfReadFixed(Cursor, 8);
     FormData16: DwarfReadFixed(Cursor, 16);
-    FormNumber: DwarfReadUnsigned(Cursor);
+    FormNumber: Number := DwarfReadUnsigned(Cursor);
     FormBlock: DwarfReadFixed(Cursor, DwarfReadUnsigned(Cursor));
   else
     Result := False;
   end;
 end;
 
-// Reads the fields of a file or a directory, Count of them, whose kinds and forms lie at Formats.
-// Name receives its path, nil if there is none.
-function ReadEntry(const Reading: TReading; var Cursor: TDwarfCursor; Formats: PByte;
-  Count: Cardinal; out Name: PAnsiChar): Boolean;
+// Reads the fields of a file or a directory. Name receives its path, nil if there is none, Folder
+// the number of its directory.
+function ReadEntry(const Reading: TReading; var Cursor: TDwarfCursor; const Names: TNames;
+  out Name: PAnsiChar; out Folder: NativeUInt): Boolean;
 const
   KindPath = 1;
+  KindFolder = 2;
 var
   Format: TDwarfCursor;
-  Kind: NativeUInt;
+  Kind, Number: NativeUInt;
+  Count: Cardinal;
   Found: PAnsiChar;
 begin
   Name := nil;
+  Folder := 0;
   Result := True;
-  Format.Next := Formats;
+  Format.Next := Names.Formats;
   Format.Limit := Cursor.Limit;
+  Count := Names.FieldCount;
   while Result and (Count > 0) do
   begin
     Kind := DwarfReadUnsigned(Format);
     Result := (Cursor.Next < Cursor.Limit)
-      and ReadField(Reading.Lines^, Cursor, DwarfReadUnsigned(Format), Found);
+      and ReadField(Reading.Lines^, Cursor, DwarfReadUnsigned(Format), Found, Number);
     if Kind = KindPath then
-      Name := Found;
+      Name := Found
+    else if Kind = KindFolder then
+      Folder := Number;
     Dec(Count);
   end;
 end;
 
-// Returns the name of a file of a unit of version 5, whose list counts from 0.
-function FileNameByFormat(const Reading: TReading; Index: NativeUInt): PAnsiChar;
+// Returns a name of a unit of version 5, whose lists count from 0; nil if there is none.
+function NameByFormat(const Reading: TReading; const Names: TNames; Index: NativeUInt;
+  out Folder: NativeUInt): PAnsiChar;
 var
   Cursor: TDwarfCursor;
 begin
   Result := nil;
-  if Index >= Reading.Table.FileCount then
+  if Index >= Names.Count then
     Exit;
-  Cursor.Next := Reading.Table.FileNames;
+  Cursor.Next := Names.First;
   Cursor.Limit := Reading.Code.Limit;
   repeat
-    if not ReadEntry(Reading, Cursor, Reading.Table.FileFormats, Reading.Table.FieldCount, Result)
-      then
+    if not ReadEntry(Reading, Cursor, Names, Result, Folder) then
       Exit(nil);
     Dec(Index);
   until Index = High(Index);
 end;
 
-// Returns the name of a file in the list of a unit before version 5, which counts from 1; nil when
-// it has no such file.
-function FileNameInList(const Reading: TReading; Index: NativeUInt): PAnsiChar;
+// Returns a name of a unit before version 5, whose lists count from 1; nil if there is none. Those
+// of files have HasFields.
+function NameInList(const Reading: TReading; First: PByte; HasFields: Boolean; Index: NativeUInt;
+  out Folder: NativeUInt): PAnsiChar;
 var
   Cursor: TDwarfCursor;
 begin
-  Cursor.Next := Reading.Table.FileNames;
+  Cursor.Next := First;
   Cursor.Limit := Reading.Code.Limit;
   repeat
     Result := PAnsiChar(Cursor.Next);
     Dec(Index);
-    if not SkipText(Cursor) or (Cursor.Next >= Cursor.Limit) then
+    if not DwarfSkipText(Cursor) or (Cursor.Next >= Cursor.Limit) then
       Exit(nil);
-    DwarfReadUnsigned(Cursor); // directory
-    DwarfReadUnsigned(Cursor); // time
-    DwarfReadUnsigned(Cursor); // length
+    if HasFields then
+    begin
+      Folder := DwarfReadUnsigned(Cursor);
+      DwarfReadUnsigned(Cursor); // time
+      DwarfReadUnsigned(Cursor); // length
+    end;
   until Index = 0;
 end;
 
-// Returns the name of a file without its folders; nil when it is not known.
-function FileName(const Reading: TReading; Index: NativeUInt): PAnsiChar;
-var
-  Next: PAnsiChar;
+// Returns whether a path lies in a folder of C++'s standard library: c++ of gcc or of LLVM.
+function IsInLibrary(Path: PAnsiChar): Boolean;
 begin
-  if Reading.Table.FileFormats = nil then
-    Result := FileNameInList(Reading, Index)
+  Result := False;
+  while not Result and (Path <> nil) and (Path^ <> #0) do
+  begin
+    Result := TextBegins(Path, '/c++/');
+    Inc(Path);
+  end;
+end;
+
+// Returns the name of a file without its folders; nil when it is not known.
+function FileName(const Reading: TReading; Index: NativeUInt; out IsHeader: Boolean): PAnsiChar;
+var
+  Next, Path: PAnsiChar;
+  Folder, None: NativeUInt;
+begin
+  Path := nil;
+  Folder := 0;
+  if Reading.Table.Files.Formats <> nil then
+  begin
+    Result := NameByFormat(Reading, Reading.Table.Files, Index, Folder);
+    Path := NameByFormat(Reading, Reading.Table.Folders, Folder, None);
+  end
   else
-    Result := FileNameByFormat(Reading, Index);
+  begin
+    Result := NameInList(Reading, Reading.Table.Files.First, {HasFields} True, Index, Folder);
+    if Folder > 0 then
+      Path := NameInList(Reading, Reading.Table.Folders.First, {HasFields} False, Folder, None);
+  end;
+  IsHeader := IsInLibrary(Result) or IsInLibrary(Path);
   Next := Result;
   while (Next <> nil) and (Next^ <> #0) do
   begin
@@ -256,6 +309,7 @@ var
   Index: NativeInt;
   Name: PAnsiChar;
   First, Limit: NativeUInt;
+  IsHeader: Boolean;
 begin
   if not Reading.LastRow.IsValid or (Reading.Row.Address <= Reading.LastRow.Address) then
     Exit;
@@ -263,11 +317,13 @@ begin
   Limit := Reading.Row.Address + Reading.Bias;
   Index := SymbolsIndexOf(Reading.Symbols^, First);
   Name := nil;
+  IsHeader := False;
   while (Index < Reading.Symbols^.Count) and (Reading.Symbols^.Items[Index].Address < Limit) do
   begin
     if Name = nil then
-      Name := FileName(Reading, Reading.LastRow.FileIndex);
+      Name := FileName(Reading, Reading.LastRow.FileIndex, IsHeader);
     Reading.Symbols^.Items[Index].FileName := Name;
+    Reading.Symbols^.Items[Index].IsHeader := IsHeader;
     Reading.Symbols^.Items[Index].Line := Reading.LastRow.Line;
     Inc(Index);
   end;
@@ -378,40 +434,43 @@ end;
 
 // ---------------------------------------------------------------------------- units
 
-// Reads the formats of a list of version 5, and the number of its entries, into the fields of
-// Table for files.
-procedure ReadFormats(var Code: TDwarfCursor; var Table: TLineTable);
+// Reads the formats of a list of version 5, and the number of its entries.
+procedure ReadFormats(var Code: TDwarfCursor; out Names: TNames);
 var
   Index: NativeInt;
 begin
-  Table.FieldCount := DwarfReadFixed(Code, 1);
-  Table.FileFormats := Code.Next;
-  for Index := 1 to NativeInt(Table.FieldCount) * 2 do
+  Names.FieldCount := DwarfReadFixed(Code, 1);
+  Names.Formats := Code.Next;
+  for Index := 1 to NativeInt(Names.FieldCount) * 2 do
     DwarfReadUnsigned(Code);
-  Table.FileCount := DwarfReadUnsigned(Code);
+  Names.Count := DwarfReadUnsigned(Code);
+  Names.First := Code.Next;
 end;
 
 // Moves past the directories of a unit of version 5, and finds its files.
 function FindFiles(var Reading: TReading): Boolean;
 var
   Name: PAnsiChar;
+  Index, Folder: NativeUInt;
 begin
-  ReadFormats(Reading.Code, Reading.Table);
+  ReadFormats(Reading.Code, Reading.Table.Folders);
   Result := True;
-  while Result and (Reading.Table.FileCount > 0) do
+  Index := Reading.Table.Folders.Count;
+  while Result and (Index > 0) do
   begin
-    Result := ReadEntry(Reading, Reading.Code, Reading.Table.FileFormats,
-      Reading.Table.FieldCount, Name);
-    Dec(Reading.Table.FileCount);
+    Result := ReadEntry(Reading, Reading.Code, Reading.Table.Folders, Name, Folder);
+    Dec(Index);
   end;
-  ReadFormats(Reading.Code, Reading.Table);
+  ReadFormats(Reading.Code, Reading.Table.Files);
 end;
 
 // The same before version 5.
 procedure FindFilesInList(var Reading: TReading);
 begin
-  while SkipText(Reading.Code) do; // directories
-  Reading.Table.FileFormats := nil;
+  Reading.Table.Folders.First := Reading.Code.Next;
+  while DwarfSkipText(Reading.Code) do;
+  Reading.Table.Files.Formats := nil;
+  Reading.Table.Files.First := Reading.Code.Next;
 end;
 
 // Reads the header of a unit; the line program that follows remains to be read. Returns False for
@@ -452,19 +511,31 @@ begin
     FindFilesInList(Reading)
   else
     Result := FindFiles(Reading) and Result;
-  Reading.Table.FileNames := Reading.Code.Next;
   Reading.Code.Next := Behind;
-  Result := Result and (Reading.Table.FileNames <= Behind);
+  Result := Result and (Reading.Table.Files.First <= Behind);
+end;
+
+// Finds the unit at All, and moves All past it. Returns False if it reaches past the section.
+function NextUnit(var Reading: TReading; var All: TDwarfCursor): Boolean;
+const
+  LongestUnit = $FFFFFFF0; // above: the 64-bit format
+var
+  Length: NativeUInt;
+begin
+  Length := DwarfReadFixed(All, 4);
+  Result := (Length < LongestUnit) and (Length <= NativeUInt(All.Limit - All.Next));
+  if not Result then
+    Exit;
+  Reading.Code.Next := All.Next;
+  Reading.Code.Limit := All.Next + Length;
+  All.Next := Reading.Code.Limit;
 end;
 
 function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
   : Boolean;
-const
-  LongestUnit = $FFFFFFF0; // above: the 64-bit format
 var
   Reading: TReading;
   All: TDwarfCursor;
-  Length: NativeUInt;
 begin
   Result := False;
   Reading.Symbols := @Symbols;
@@ -472,20 +543,32 @@ begin
   Reading.Lines := @Lines;
   All.Next := Lines.Lines.Start;
   All.Limit := Lines.Lines.Start + Lines.Lines.Size;
-  while All.Next < All.Limit do
-  begin
-    Length := DwarfReadFixed(All, 4);
-    if (Length >= LongestUnit) or (Length > NativeUInt(All.Limit - All.Next)) then
-      Exit;
-    Reading.Code.Next := All.Next;
-    Reading.Code.Limit := All.Next + Length;
-    All.Next := Reading.Code.Limit;
+  while (All.Next < All.Limit) and NextUnit(Reading, All) do
     if ReadHead(Reading) then
     begin
       RunProgram(Reading);
       Result := True;
     end;
-  end;
+end;
+
+procedure DwarfFindPlace(var Symbol: TSymbol; const Lines: TDwarfLines; Offset,
+  FileIndex: NativeUInt; Line: Cardinal);
+var
+  Reading: TReading;
+  All: TDwarfCursor;
+begin
+  Symbol.FileName := nil;
+  Symbol.IsHeader := False;
+  Symbol.Line := 0;
+  Reading.Lines := @Lines;
+  All.Next := Lines.Lines.Start + Offset;
+  All.Limit := Lines.Lines.Start + Lines.Lines.Size;
+  if (Line = 0) or (Offset >= Lines.Lines.Size) or not NextUnit(Reading, All)
+    or not ReadHead(Reading) then
+    Exit;
+  Symbol.FileName := FileName(Reading, FileIndex, Symbol.IsHeader);
+  if Symbol.FileName <> nil then
+    Symbol.Line := Line;
 end;
 
 end.

@@ -34,17 +34,18 @@ type
 procedure ElfOpen(out Elf: TElf);
 /// Unmaps the files; the texts of the symbols become invalid.
 procedure ElfClose(var Elf: TElf);
-/// Sets module, routine, file and line of the symbols, which must be sorted. Returns False when no
+/// Sets module, routine, file and line of the symbols, which must be sorted, and adds the routines
+/// inlined there. Returns False when no
 /// file has line numbers that can be read.
-function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 /// Sets routine, file and line of sorted symbols whose addresses are those in the file at Path.
 /// Returns False when that is no executable file.
-function ElfResolveFile(var Elf: TElf; const Path: TPath; const Symbols: TSymbols): Boolean;
+function ElfResolveFile(var Elf: TElf; const Path: TPath; var Symbols: TSymbols): Boolean;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Bits, LaneMM.Dwarf;
+  LaneMM.Os, LaneMM.Bits, LaneMM.Dwarf, LaneMM.Inlined;
 
 procedure ElfOpen(out Elf: TElf);
 const
@@ -67,9 +68,10 @@ begin
 end;
 
 // Resolves the symbols of a file; returns whether it has readable line numbers.
-function ResolveFile(var Elf: TElf; var Source: TElfFile; const Symbols: TSymbols): Boolean;
+function ResolveFile(var Elf: TElf; var Source: TElfFile; var Symbols: TSymbols): Boolean;
 var
   Lines: TDwarfLines;
+  Info: TDwarfInfo;
 begin
   ElfFileNameRoutines(Source, Symbols);
   Lines.Lines := ElfFileSection(Source, '.debug_line');
@@ -80,6 +82,16 @@ begin
   Result := DwarfFindLines(Symbols, Lines, Source.Bias);
   if not Result then
     Elf.HasUnknownLines := True;
+  Info.Info := ElfFileSection(Source, '.debug_info');
+  Info.Abbreviations := ElfFileSection(Source, '.debug_abbrev');
+  if Info.Info.Start = nil then
+    Exit;
+  Info.Ranges := ElfFileSection(Source, '.debug_ranges');
+  Info.RangeLists := ElfFileSection(Source, '.debug_rnglists');
+  Info.Addresses := ElfFileSection(Source, '.debug_addr');
+  Info.NameOffsets := ElfFileSection(Source, '.debug_str_offsets');
+  Info.Lines := Lines;
+  InlinedFind(Symbols, Info, Source.Bias);
 end;
 
 // ---------------------------------------------------------------------------- separate files
@@ -217,7 +229,7 @@ begin
 end;
 
 // Resolves the symbol at Index and the others of its module, whose code is one mapping.
-function ResolveModule(var Elf: TElf; const Symbols: TSymbols; var Index: NativeInt): Boolean;
+function ResolveModule(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt): Boolean;
 var
   Mapping: TOsMapping;
   Bias: NativeUInt;
@@ -242,18 +254,18 @@ begin
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;
 
-function ElfResolve(var Elf: TElf; const Symbols: TSymbols): Boolean;
+function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 var
   Index: NativeInt;
 begin
   Result := False;
   Index := 0;
-  while Index < Symbols.Count do
+  while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
     if ResolveModule(Elf, Symbols, Index) then
       Result := True;
 end;
 
-function ElfResolveFile(var Elf: TElf; const Path: TPath; const Symbols: TSymbols): Boolean;
+function ElfResolveFile(var Elf: TElf; const Path: TPath; var Symbols: TSymbols): Boolean;
 var
   Mapping: TOsMapping;
 begin

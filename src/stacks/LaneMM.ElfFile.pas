@@ -20,8 +20,8 @@ uses
   LaneMM.Os, LaneMM.Symbols, LaneMM.Dwarf, LaneMM.Pe;
 
 const
-  /// Most sections of a file that are decompressed: those of line numbers.
-  MaxUnpacked = 3;
+  /// Most sections of a file that are decompressed: those of LaneMM.Elf.
+  MaxUnpacked = 9;
   /// Most bytes of a build ID.
   MaxBuildId = 32;
 

@@ -12,6 +12,12 @@ interface
 uses
   LaneMM.Text;
 
+const
+  /// Inlined routines have frames from here on, as if they were return addresses: no code is there.
+  FirstInlined = NativeUInt(High(NativeUInt) shl 24) + 1;
+  /// Most routines inlined into each other at one address.
+  MostInlined = 32;
+
 type
   PSymbol = ^TSymbol;
   /// One code address and its symbol.
@@ -20,8 +26,11 @@ type
     Routine: PAnsiChar;    //< the linker's name, ended by #0; nil when unknown
     FileName: PAnsiChar;   //< source file, ended by #0; nil when unknown
     Line: Cardinal;        //< line in FileName; 0 when unknown
+    IsHeader: Boolean;     //< FileName is a header of C++'s standard library
     Module: PAnsiChar;     //< path of the executable file, ended by #0; nil when unknown
     Offset: NativeUInt;    //< Address as that file counts addresses
+    Inlined: NativeUInt;   //< the frame of the innermost routine inlined here; of an inlined one
+                           //  that of the routine it is inlined in; 0: none
   end;
 
   /// A set of code addresses.
@@ -44,6 +53,12 @@ procedure SymbolsSort(var Symbols: TSymbols);
 function SymbolsIndexOf(const Symbols: TSymbols; Address: NativeUInt): NativeInt;
 /// Returns the item of the call that returns to Return; nil when there is none.
 function SymbolsFind(const Symbols: TSymbols; Return: NativeUInt): PSymbol;
+/// Adds the routine Call.Routine, inlined into those found before at the item Index, as its
+/// innermost one, up to MostInlined; it gets the place of the one around it, which gets that of
+/// Call. After SymbolsSort.
+procedure SymbolsInline(var Symbols: TSymbols; Index: NativeInt; const Call: TSymbol);
+/// Returns the return address that a frame has; another one than Return if it is inlined.
+function SymbolsReturn(const Symbols: TSymbols; Return: NativeUInt): NativeUInt;
 /// Returns whether the routine's name contains Part, which is in upper case; ignores case.
 function SymbolHas(Symbol: PSymbol; const Part: ShortString): Boolean;
 /// Returns whether the routine belongs to LaneMM itself, or to its units FastMM4 and FastMM5.
@@ -52,7 +67,8 @@ function SymbolIsOurs(Symbol: PSymbol): Boolean;
 /// between a program and its heap, or fits the setting `hide`.
 function SymbolIsInner(Symbol: PSymbol): Boolean;
 /// Returns whether the routine belongs to LaneMM or to a unit that comes with Free Pascal: its
-/// run-time library or its collections; also if the program specializes a generic of theirs.
+/// run-time library or its collections; also if the program specializes a generic of theirs. Or to
+/// C++'s standard library.
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is a library's, and its unit has no source lines or is a collection
 /// that the program specializes: reports name the program's own instead.
@@ -93,7 +109,7 @@ end;
 
 procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
 begin
-  if Symbols.Count = Symbols.Limit then
+  if (Symbols.Count = Symbols.Limit) or (Return >= FirstInlined) then
     Exit;
   Symbols.Items[Symbols.Count].Address := Return - 1;
   Inc(Symbols.Count);
@@ -184,6 +200,73 @@ begin
     Result := @Symbols.Items[Index]
   else
     Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- inlined routines
+
+function SymbolsReturn(const Symbols: TSymbols; Return: NativeUInt): NativeUInt;
+var
+  Symbol: PSymbol;
+begin
+  Result := Return;
+  while Result >= FirstInlined do
+  begin
+    Symbol := SymbolsFind(Symbols, Result);
+    if (Symbol = nil) or (Symbol^.Inlined = 0) then
+      Exit;
+    Result := Symbol^.Inlined;
+  end;
+end;
+
+// Makes room for one more item; returns False without memory.
+function Grow(var Symbols: TSymbols): Boolean;
+var
+  Larger: TSymbols;
+begin
+  Result := Symbols.Count < Symbols.Limit;
+  if Result then
+    Exit;
+  SymbolsOpen(Larger, Symbols.Limit * 2);
+  Result := Larger.Limit > 0;
+  if not Result then
+    Exit;
+  Larger.Count := Symbols.Count;
+  Move(Symbols.Items^, Larger.Items^, Symbols.Count * SizeOf(TSymbol));
+  SymbolsClose(Symbols);
+  Symbols := Larger;
+end;
+
+procedure SymbolsInline(var Symbols: TSymbols; Index: NativeInt; const Call: TSymbol);
+var
+  Item, Around: PSymbol;
+  Outer: NativeUInt;
+  Levels: Cardinal;
+begin
+  Levels := 0;
+  Outer := Symbols.Items[Index].Inlined;
+  while Outer >= FirstInlined do
+  begin
+    Inc(Levels);
+    Outer := SymbolsFind(Symbols, Outer)^.Inlined;
+  end;
+  if (Levels = MostInlined) or (Symbols.Items[Symbols.Count - 1].Address >= High(NativeUInt) - 1)
+    or not Grow(Symbols) then
+    Exit;
+  Around := @Symbols.Items[Index];
+  if Levels > 0 then
+    Around := SymbolsFind(Symbols, Around^.Inlined);
+  Item := @Symbols.Items[Symbols.Count];
+  Item^ := Around^;
+  Item^.Address := FirstInlined - 1;
+  if Item[-1].Address >= FirstInlined - 1 then
+    Item^.Address := Item[-1].Address + 1;
+  Item^.Routine := Call.Routine;
+  Item^.Inlined := Around^.Address + 1;
+  Around^.FileName := Call.FileName;
+  Around^.IsHeader := Call.IsHeader;
+  Around^.Line := Call.Line;
+  Symbols.Items[Index].Inlined := Item^.Address + 1;
+  Inc(Symbols.Count);
 end;
 
 // ---------------------------------------------------------------------------- names
@@ -324,6 +407,15 @@ begin
     and (IsGenericSource(Symbol^.FileName) or (Symbol^.Line = 0) and IsOfGeneric(Symbol^.Routine));
 end;
 
+// Returns whether the routine belongs to the namespace std or __gnu_cxx of C++.
+function IsOfStandard(Routine: PAnsiChar): Boolean;
+begin
+  Result := TextBegins(Routine, '_ZSt') or TextBegins(Routine, '_ZNSt')
+    or TextBegins(Routine, '_ZNKSt') or TextBegins(Routine, '_ZNSa')
+    or TextBegins(Routine, '_ZNSs') or TextBegins(Routine, '_ZNKSs')
+    or TextBegins(Routine, '_ZN9__gnu_cxx') or TextBegins(Routine, '_ZNK9__gnu_cxx');
+end;
+
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 const
   Units: array[0..20] of ShortString = ('CLASSES', 'SYSUTILS', 'CONTNRS', 'FGL', 'OBJPAS',
@@ -340,7 +432,7 @@ begin
   Result := SymbolIsInner(Symbol);
   if Result or (Symbol = nil) or (Symbol^.Routine = nil) then
     Exit;
-  Result := IsGeneric(Symbol);
+  Result := IsGeneric(Symbol) or Symbol^.IsHeader or IsOfStandard(Symbol^.Routine);
   for Index := 0 to High(Units) do
     Result := Result or IsOfUnit(Symbol^.Routine, Units[Index]);
   for Index := 0 to High(Packages) do

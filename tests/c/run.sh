@@ -97,6 +97,12 @@ build() {
     gcc $compiler_flags -O2 -o "$out/wander" tests/c/wander.c -lpthread
     g++ $compiler_flags -std=c++17 -Wno-mismatched-new-delete -o "$out/mismatched" \
       tests/c/mismatched.cc
+    g++ $compiler_flags -std=c++17 -o "$out/inlined-O1" tests/c/inlined.cc
+    g++ $compiler_flags -std=c++17 -O2 -o "$out/inlined-O2" tests/c/inlined.cc
+    g++ $compiler_flags -std=c++17 -O2 -gdwarf-4 -o "$out/inlined-dwarf4" tests/c/inlined.cc
+    g++ $compiler_flags -std=c++17 -O2 -gz=zlib -o "$out/inlined-packed" tests/c/inlined.cc
+    g++ $compiler_flags -std=c++17 -O2 -flto -o "$out/inlined-lto" tests/c/inlined.cc
+    g++ $compiler_flags -std=c++17 -O2 -gsplit-dwarf -o "$out/inlined-split" tests/c/inlined.cc
   }
   fpc -l- -v0 -vew -vm4082,6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr

@@ -3,8 +3,8 @@
 #
 #   sh tests/c/watched.sh LIBRARY WATCHED MISMATCHED WANDER
 #
-# The programs are built from watched.c, mismatched.cc and wander.c, with debug information. The last
-# line is `N passed, N failed`.
+# The programs are built from watched.c, mismatched.cc and wander.c, with debug information; beside
+# WATCHED lie those of inlined.cc. The last line is `N passed, N failed`.
 set -eu
 
 case ${1-} in
@@ -23,6 +23,7 @@ cd "$work"
 cp "$program" watched
 cp "$mismatched" mismatched
 cp "$wander" wander
+cp "$(dirname "$program")"/inlined-* .
 passed=0
 failed=0
 
@@ -277,6 +278,40 @@ follows_wandering() {
   [ "$(wc -l < expected)" -eq 500 ] && diff expected found
 }
 
+# Runs a program of inlined.cc.
+watch_inlined() {
+  rm -rf logs
+  mkdir logs
+  env LANEMM=leaks,stacks,log=logs "LD_PRELOAD=$library" "./inlined-$1" > out 2> err
+  inlined=logs/inlined-$1_MemoryManager_EventLog.txt
+  [ "$(cat out)" = done ]
+}
+
+# The frames of inlined.cc in the report: routine, mark in the source, and i where it is inlined.
+own_frames() {
+  sed -n 's/^ *[0-9a-f]*  \([a-z_]*\)[^ ]*  inlined\.cc:\([0-9]*\)\(  (\(i\)nlined)\)\{0,1\}$/\1 \2 \4/p' \
+    "$inlined" | while read -r routine line is_inlined; do
+      mark=$(sed -n "$line"'s,.*/\* marked: \(.*\) \*/.*,\1,p' "$here/inlined.cc")
+      echo "$routine@${mark:-none}$is_inlined"
+    done | tr '\n' ' '
+}
+
+# The own routines and those of the standard library around the program's line.
+shows_inlined() {
+  watch_inlined "$1"
+  own_frames | grep -q 'innermost@innermosti middle@middlei outermost@outermost main@' \
+    && own_frames | grep -q 'add_number@push main@' && own_frames | grep -q 'add_pair@map main@' \
+    && own_frames | grep -q 'add_hidden@hidden main@' \
+    && grep -q 'allocate.*  new_allocator.h:[0-9]*  (inlined)$' "$inlined" \
+    && grep -B 1 ' add_number()' "$inlined" | grep -q 'push_back.*  stl_vector.h:[0-9]*'
+}
+
+# Their debug information lies in another file.
+goes_without_inlined() {
+  watch_inlined split && ! grep -q '(inlined)' "$inlined" && own_frames | grep -q ' main@' \
+    && grep -q ' outermost(int)  ' "$inlined"
+}
+
 is_clean() {
   watch debug,log=logs && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -434,6 +469,11 @@ promise 'free_sized with a wrong size' finds_mismatch plain-wrong-size \
 promise 'and free_aligned_sized' finds_mismatch aligned-plain-wrong-size \
   'allocated with 24 bytes, freed with 32 bytes.' put_aligned_plain_wrong_size
 promise 'mixes is silent about pairs that belong together' finds_no_mismatch
+for variant in O1 O2 dwarf4 packed lto; do
+  promise "each routine that C++ inlines has its frame, its callers their lines: $variant" \
+    shows_inlined $variant
+done
+promise 'split debug information has none, and nothing fails' goes_without_inlined
 promise 'debug finds nothing where nothing is' is_clean
 promise 'debug:exit sets the exit code of a program with memory errors' sets_exit_code_of_errors
 promise 'leaks tells what is lost, not what can be reached' finds_leaks

@@ -58,6 +58,7 @@ type
     procedure FilesOfNoKnownKindAreRefused;
     procedure AProfileThatWasCutOffIsRefused;
     procedure FramesWithoutNamesGetThem;
+    procedure InlinedRoutinesHaveALineEach;
     procedure NamesComeFromAFileOfDebugInformation;
     procedure AFileWithoutNamesIsNamed;
     procedure AModuleThatIsNotFoundIsNamed;
@@ -520,6 +521,17 @@ begin
   CallWell('symbolize log.txt debug');
   Has('Planted+0x' + Offset + '  PLANTED.MAKEBETAS  Planted.lpr:', Printed);
   Has(' and more'#10'no frame', Printed);
+end;
+
+procedure TFileTests.InlinedRoutinesHaveALineEach;
+begin
+  Shell('printf "static inline __attribute__((always_inline)) int inner(int x) {\nreturn x / 3;\n}\n'
+    + 'int outer(int x) {\nreturn inner(x);\n}\nint main() {\nreturn outer(1);\n}\n" > Inlined.c; '
+    + 'gcc -g -O1 -fno-ipa-cp -o Inlined Inlined.c');
+  Same(0, ExitStatus, 'the program was built');
+  Shell('nm Inlined | sed -n "s/^0*\(.*\) T outer/  Inlined+0x\1/p" > log.txt');
+  CallWell('symbolize log.txt Inlined');
+  Has('  inner  Inlined.c:2  (inlined)'#10'          outer  Inlined.c:5'#10, Printed);
 end;
 
 // As `fpc -Xg` and objcopy write it.

@@ -60,7 +60,7 @@ begin
   inherited Destroy;
 end;
 
-function TextOf(Symbol: PSymbol): string;
+function TextOfOne(Symbol: PSymbol): string;
 var
   Text: TText;
 begin
@@ -74,6 +74,22 @@ begin
   end;
   SetString(Result, Text.Start, Text.Length);
   TextClose(Text);
+end;
+
+// Returns the text of a frame: of routines that are inlined into each other a line each, from the
+// innermost on.
+function TextOf(const Symbols: TSymbols; Symbol: PSymbol): string;
+var
+  Inlined: NativeUInt;
+begin
+  Result := '';
+  Inlined := Symbol^.Inlined;
+  while Inlined >= FirstInlined do
+  begin
+    Result := Result + TextOfOne(SymbolsFind(Symbols, Inlined)) + '  (inlined)'#10'          ';
+    Inlined := SymbolsFind(Symbols, Inlined)^.Inlined;
+  end;
+  Result := Result + TextOfOne(Symbol);
 end;
 
 // Reads the texts of all frames out of the file of the module.
@@ -101,8 +117,8 @@ begin
     for Offset in Offsets do
     begin
       Symbol := SymbolsFind(Symbols, Offset + 1);
-      if (Symbol <> nil) and (TextOf(Symbol) <> '') then
-        Texts.AddOrSetValue(Offset, TextOf(Symbol));
+      if (Symbol <> nil) and (TextOfOne(Symbol) <> '') then
+        Texts.AddOrSetValue(Offset, TextOf(Symbols, Symbol));
     end;
   finally
     ElfClose(Elf);
