@@ -55,6 +55,9 @@ function WordSize: Integer;
 function SourceFolder: string;
 /// The compiler: that of the tests.
 function Compiler: string;
+/// Runs a command of the shell; Output is what it prints. Returns whether it succeeds. RunCommand would
+/// use a processor as long as it waits.
+function RunShell(const Command: string; out Output: string): Boolean;
 
 implementation
 
@@ -86,14 +89,38 @@ function TargetProcessor: string;
 begin
   Result := {$I %FPCTARGETCPU%};
 end;
+
+function RunShell(const Command: string; out Output: string): Boolean;
+begin
+  raise Exception.Create('no shell: ' + Command);
+end;
 {$else}
 var
   Processor: string;
 
+function RunShell(const Command: string; out Output: string): Boolean;
+var
+  Child: TProcess;
+begin
+  Child := TProcess.Create(nil);
+  try
+    Child.Executable := '/bin/sh';
+    Child.Parameters.Add('-c');
+    Child.Parameters.Add(Command);
+    Child.Options := [poUsePipes, poStderrToOutPut];
+    Child.Execute;
+    Output := ReadAll(Child.Output);
+    Child.WaitOnExit;
+    Result := Child.ExitStatus = 0;
+  finally
+    Child.Free;
+  end;
+end;
+
 // The processor that the programs of Compiler run on, as the compiler names it.
 function TargetProcessor: string;
 begin
-  if (Processor = '') and not RunCommand(Compiler, ['-iTP'], Processor) then
+  if (Processor = '') and not RunShell('"' + Compiler + '" -iTP', Processor) then
     raise Exception.Create(Compiler + ' does not say its target');
   Processor := Trim(Processor);
   Result := Processor;
@@ -158,7 +185,7 @@ end;
 
 function OutputOf(const Command: string): string;
 begin
-  if not RunCommand('sh', ['-c', Command + ' 2>&1'], Result) then
+  if not RunShell(Command, Result) then
     raise Exception.Create(Command + ': ' + Result);
 end;
 

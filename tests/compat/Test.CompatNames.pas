@@ -40,7 +40,7 @@ type
 implementation
 
 uses
-  SysUtils, Process, testregistry, Test.Programs;
+  SysUtils, testregistry, Test.Programs;
 
 const
   Works = 'works';
@@ -64,7 +64,7 @@ var
 begin
   if IsFresh then
     Exit;
-  RunCommand('rm', ['-rf', Folder], Printed);
+  RunShell('rm -rf "' + Folder + '"', Printed);
   IsFresh := True;
 end;
 
@@ -157,8 +157,7 @@ end;
 // Compiles a program, also one that has errors; returns the lines that the compiler printed.
 procedure TCompatNamesTests.Compile(const Source, Options: string; out Output: TStringList);
 const
-  Command = 'cd "%s" && "%s" -l- -v0 -vew -Se999 %s "-Fu%ssrc" "-Fu%ssrc/compat" -FUunits Names.lpr'
-    + ' 2>&1';
+  Command = 'cd "%s" && "%s" -l- -v0 -vew -Se999 %s "-Fu%ssrc" "-Fu%ssrc/compat" -FUunits Names.lpr';
 var
   Lines: TStringList;
   Printed: string;
@@ -168,8 +167,7 @@ begin
   Lines.Text := Source;
   Lines.SaveToFile(Folder + 'Names.lpr');
   Lines.Free;
-  RunCommand('sh', ['-c', Format(Command, [Folder, Compiler, Options, SourceFolder, SourceFolder])],
-    Printed);
+  RunShell(Format(Command, [Folder, Compiler, Options, SourceFolder, SourceFolder]), Printed);
   Output := TStringList.Create;
   Output.Text := Printed;
 end;
@@ -323,7 +321,7 @@ begin
   Compile(Source, Options, Output);
   DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
   Output.Free;
-  RunCommandInDir(Folder, 'sh', ['-c', '$RUN ./Names > log 2>&1; echo $?'], Printed);
+  RunShell('cd "' + Folder + '"; $RUN ./Names > log 2>&1; echo $?', Printed);
   AssertEquals('77', Trim(Printed));
 end;
 
