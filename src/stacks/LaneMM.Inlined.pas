@@ -366,14 +366,16 @@ end;
 // Makes the unit that has an entry, by its offset in the section, that of Reading.
 function EnterUnit(var Reading: TReading; Offset: NativeUInt): Boolean;
 var
-  All: TDwarfCursor;
+  All, Last: TDwarfCursor;
 begin
   All := CursorAt(Reading.Info^.Info, 0);
-  repeat
-    if not NextUnit(Reading, All, Reading.Here) then
+  repeat // the lengths alone: there may be thousands
+    Last := All;
+    Skip(All, DwarfReadFixed(All, 4));
+    if All.Next = Last.Next then
       Exit(False);
-  until All.Next > Reading.Info^.Info.Start + Offset;
-  Result := ReadFirst(Reading);
+  until NativeUInt(All.Next - Reading.Info^.Info.Start) > Offset;
+  Result := NextUnit(Reading, Last, Reading.Here) and ReadFirst(Reading);
 end;
 
 // ---------------------------------------------------------------------------- values
@@ -611,6 +613,8 @@ begin
     Exit;
   Dec(Reading.Levels);
   Call.Routine := NameOf(Reading, Entry);
+  if Call.Routine = nil then
+    Call.Routine := '??'; // as addr2line and gdb say
   DwarfFindPlace(Call, Reading.Info^.Lines, Reading.Here.Values[atLines].Number,
     Entry[atCallFile].Number, Entry[atCallLine].Number);
   while IsInRange(Reading, Ranges, Index) do

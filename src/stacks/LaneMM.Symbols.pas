@@ -14,7 +14,7 @@ uses
 
 const
   /// Inlined routines have frames from here on, as if they were return addresses: no code is there.
-  FirstInlined = NativeUInt(High(NativeUInt) shl 24) + 1;
+  FirstInlined = NativeUInt(High(NativeUInt) - $FFFFFE);
   /// Most routines inlined into each other at one address.
   MostInlined = 32;
 

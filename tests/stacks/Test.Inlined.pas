@@ -379,7 +379,7 @@ begin
   AddUnit(4, FirstEntry + #8 + Number(Origin + 5, 4) + #8 + Number(Origin, 4)
     + Inlined(Origin, CodeStart, 16, 1, 3) + #0);
   Find(skInfo, Length(Sections[skInfo]));
-  ExpectFrames(0, ' code.h:99, outer own.cc:3');
+  ExpectFrames(0, '?? code.h:99, outer own.cc:3');
 end;
 
 procedure TInlinedTests.DeepNestingIsBounded;

@@ -67,7 +67,7 @@ begin
   TextOpen(Text, 65536);
   if Symbol^.Routine <> nil then
     SymbolAddRoutine(Text, Symbol);
-  if Symbol^.FileName <> nil then
+  if Symbol^.Line > 0 then
   begin
     TextAdd(Text, '  ');
     SymbolAddPlace(Text, Symbol);
