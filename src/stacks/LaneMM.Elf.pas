@@ -81,7 +81,10 @@ begin
   Lines.Names := ElfFileNames(Source, '.debug_str');
   Result := DwarfFindLines(Symbols, Lines, Source.Bias);
   if not Result then
+  begin
     Elf.HasUnknownLines := True;
+    Exit;
+  end;
   Info.Info := ElfFileSection(Source, '.debug_info');
   Info.Abbreviations := ElfFileSection(Source, '.debug_abbrev');
   if Info.Info.Start = nil then
