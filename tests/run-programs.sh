@@ -5,8 +5,9 @@
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
 # With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
-# SHORT=1: without the stress. LIMIT=N: the seconds after which a run hangs (1800). WITHIN=FORMAT: how a
-# shell begins a command that has %s megabytes of addresses, where those of an emulator would count.
+# SHORT=1: without the stress, with few forks. LIMIT=N: the seconds after which a run hangs (1800).
+# WITHIN=FORMAT: how a shell begins a command that has %s megabytes of addresses, where those of an
+# emulator would count.
 set -u
 
 case ${1-} in
@@ -299,14 +300,15 @@ if built programs/Halting.lpr -O3; then
 fi
 
 if built programs/Fork.lpr -O3; then
-  again 0 Fork system
-  again 0 Fork library
+  few=${SHORT:+20} # forks
+  again 0 Fork system $few
+  again 0 Fork library $few
   # A fork in the middle of what the diagnoses do.
   run 0 'Fork system (watched)' env "LANEMM=contention,growth,profile,rate=1K,log=$out/" \
-    $start "$out/Fork" system
+    $start "$out/Fork" system $few
   for settings in debug debug,guard=pages; do
     run 0 "Fork library ($settings)" env "LANEMM=$settings,quarantine=1M,event=all:callback" \
-      $start "$out/Fork" library
+      $start "$out/Fork" library $few
   done
 fi
 
