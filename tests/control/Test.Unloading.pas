@@ -26,6 +26,7 @@ type
     procedure MemoryIsThatOfTheFirstLoads;
     procedure MemoryIsThatOfTheFirstLoadsInDebugMode;
     procedure MemoryIsThatOfTheFirstLoadsWithReports;
+    procedure LibraryWithThreadsLeavesTwoPagesOfTheRunTimeLibrary;
     procedure BlocksInUseStayReadableAndNoMoreIsKept;
     procedure ThreadThatStaysIsServedByEachLoad;
     procedure TwoCopiesAtOnceLeaveNothing;
@@ -104,6 +105,12 @@ end;
 procedure TUnloadingTests.MemoryIsThatOfTheFirstLoadsWithReports;
 begin
   ExpectSameMemory('leaks,stacks,contention,growth,log=/dev/null', 'memory');
+end;
+
+// cthreads leaves them, without LaneMM too.
+procedure TUnloadingTests.LibraryWithThreadsLeavesTwoPagesOfTheRunTimeLibrary;
+begin
+  ExpectNothingLeft('', 'pages');
 end;
 
 procedure TUnloadingTests.BlocksInUseStayReadableAndNoMoreIsKept;

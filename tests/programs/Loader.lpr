@@ -3,6 +3,7 @@
 ///                     those of before
 ///   Loader fault      writes to address 0 then, and does not catch that
 ///   Loader memory     many times: the process has the mappings and the memory of the first times
+///   Loader pages      the same, but for two pages each time
 ///   Loader blocks     keeps a block each time, which can be read afterwards: no more is left
 ///   Loader thread     another thread, which stays, uses the library each time
 ///   Loader two        has two copies of the library at once
@@ -245,6 +246,8 @@ var
 begin
   if ParamStr(1) = 'memory' then
     DoManyTimes(LoadAndUnload, 0, 0)
+  else if ParamStr(1) = 'pages' then
+    DoManyTimes(LoadAndUnload, 0, 8)
   else if ParamStr(1) = 'two' then
   begin
     CopyPlugin;
