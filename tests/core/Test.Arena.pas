@@ -64,10 +64,8 @@ type
 implementation
 
 uses
-  LaneMM.Backed, testregistry, Test.System, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Heap,
-  LaneMM.Walk;
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
+  LaneMM.Frontier, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Walk;
 
 const
   Megabyte = 1 shl 20;
@@ -670,18 +668,22 @@ procedure TArenaTests.ScarceAddressesTakeTheRunThatFits;
 const
   Length = 100;
 var
-  Warm, Between, Cold: PSpan;
+  Before, Warm, Between, Cold, Behind: PSpan; // a free run of another test would join them
 begin
+  Before := TakeNew(1);
   Warm := TakeNew(Length + 1);
   Between := TakeNew(1);
   Cold := TakeNew(Length);
+  Behind := TakeNew(1);
   ArenaRelease(Warm);
   ArenaReleaseZero(Cold);
   AssertTrue('the cold run', TakeSaving(Length) = Cold);
   AssertTrue('the warm run', TakeSaving(Length) = Warm);
   ArenaReleaseZero(Cold);
   ArenaRelease(Warm);
+  ArenaRelease(Before);
   ArenaRelease(Between);
+  ArenaRelease(Behind);
 end;
 
 procedure TArenaTests.TakeNeverWaits;
