@@ -54,6 +54,8 @@ type
     Length: Cardinal;   // of Sites; then of Lines
     AllSites: NativeUInt;
     AllEvents: NativeUInt;
+    AllMoves: NativeUInt;  // of growth
+    AllCopied: NativeUInt; // bytes that these moves copied
     FoldedSites: NativeUInt; // left out of Lines
     FoldedEvents: NativeUInt;
   end;
@@ -122,6 +124,11 @@ begin
     Count := LoadAcquire(Site^.Count);
     Inc(List.AllSites);
     Inc(List.AllEvents, Count);
+    if Site^.Kind = siGrowth then
+    begin
+      Inc(List.AllMoves, LoadAcquire(Site^.Moves));
+      Inc(List.AllCopied, LoadAcquire(Site^.CopiedBytes));
+    end;
     if IsWorthALine(Site, Count) then
       Insert(List, Site, Count);
   end;
@@ -440,6 +447,21 @@ begin
   TextAdd(Text, ' of the run-time library alone, where threads start and end.'#10);
 end;
 
+// Adds what all events together cost the program.
+procedure AddVerdict(var Text: TText; const List: TList);
+begin
+  if not (siGrowth in List.Kinds) then
+    TextAdd(Text, ', none of them a wait')
+  else if List.AllMoves > 0 then
+  begin
+    TextAdd(Text, ', ');
+    TextAddGrouped(Text, List.AllMoves);
+    TextAdd(Text, ' of them moves that copied ');
+    TextAddBytes(Text, List.AllCopied);
+    TextAdd(Text, ' in all');
+  end;
+end;
+
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
 const
   Orders: array[Boolean] of PAnsiChar = (', most frequent first', ', most work first');
@@ -452,8 +474,7 @@ begin
   TextAddCount(Text, List.AllEvents, 'event');
   TextAdd(Text, ' at ');
   TextAddCount(Text, List.AllSites, 'call site');
-  if not (siGrowth in List.Kinds) then
-    TextAdd(Text, ', none of them a wait');
+  AddVerdict(Text, List);
   if List.AllSites > 1 then
     TextAddChars(Text, Orders[siGrowth in List.Kinds]);
   TextAdd(Text, ':'#10);

@@ -331,7 +331,8 @@ begin
   Growing := TTestProgram.Create('Growing', '-O1 -gl -Xs-');
   Growing.Run('growth,top=20,least=1', []);
   Log := Growing.Written(LogSuffix);
-  Has(', most work first:', Log);
+  Has(' of them moves that copied ', Log);
+  Has(' in all, most work first:', Log);
   Last := 1e18;
   Lines := 0;
   for Line in Log.Split([#10]) do
