@@ -200,6 +200,14 @@ begin
   TextAdd(Text, ']');
 end;
 
+// Returns the bytes of each block of unknown contents, 0 where they differ.
+function SizeOfEach(Group: PGroup): NativeUInt;
+begin
+  Result := 0;
+  if (Group^.Kind = coUnknown) and (Group^.Least = Group^.Most) then
+    Result := Group^.Most;
+end;
+
 procedure AddJsonGroup(var Text: TText; const List: TLeakList; Index: Cardinal);
 const
   Kinds: array[TContentsKind] of PAnsiChar = ('unknown', 'object', 'AnsiString', 'UnicodeString',
@@ -217,7 +225,7 @@ begin
   JsonAddNumber(Text, 'blocks', Group^.Count);
   JsonAddNumber(Text, 'bytes', Group^.Bytes);
   JsonAddNumber(Text, 'retained', Group^.Retained);
-  JsonAddNumber(Text, 'blockSize', Group^.BlockSize);
+  JsonAddNumber(Text, 'blockSize', SizeOfEach(Group));
   AddJsonTexts(Text, Group);
   AddJsonRetainers(Text, List, Index);
   AddJsonPlaces(Text, List, Index);

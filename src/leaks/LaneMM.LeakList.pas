@@ -187,14 +187,48 @@ begin
       AdvicePlace(List.Symbolizer.Symbols, Stack));
 end;
 
-// Symbolizes the backtraces, and joins the places of a group that would read the same: an unrolled
-// loop has a return address for each call in one line. Then joins those of one line.
+// Returns the line of a group of unknown contents whose blocks have one backtrace; 0 of another.
+function LineOf(const List: TLeakList; Group: PGroup): UInt64;
+begin
+  Result := 0;
+  if (Group^.Stack <> 0) and (Group^.Place <> NoPlace) then
+    Result := List.Snapshot.Places^.Items[Group^.Place].TextNumber;
+end;
+
+// Joins the groups of unknown contents of one line: their sizes differ, or the callers of the line.
+procedure JoinLines(var List: TLeakList);
+var
+  Index, Earlier: NativeInt;
+  Line: UInt64;
+begin
+  for Index := 1 to NativeInt(List.Count) - 1 do
+  begin
+    Line := LineOf(List, LeakGroup(List, Index));
+    Earlier := 0;
+    while (Line <> 0) and (Earlier < Index) and (LineOf(List, LeakGroup(List, Earlier)) <> Line) do
+      Inc(Earlier);
+    if (Line <> 0) and (Earlier < Index) then
+      SnapshotJoin(List.Snapshot, List.Order[Earlier], List.Order[Index]);
+  end;
+  SnapshotJoined(List.Snapshot);
+end;
+
+// Symbolizes the backtraces, and makes the groups those that a report has.
 procedure FindTraces(var List: TLeakList);
 begin
+  List.Order := SnapshotOrder(List.Snapshot, False, List.Count);
   VisitPlaces(List, CountPlace);
   SymbolizerOpen(List.Symbolizer, List.PlaceCount);
   VisitPlaces(List, AddPlace);
   SymbolizerResolve(List.Symbolizer);
+  VisitPlaces(List, NumberLine);
+  JoinLines(List);
+end;
+
+// Joins the places of a group that would read the same: an unrolled loop has a return address for
+// each call in one line. Then joins those of one line.
+procedure JoinPlaces(var List: TLeakList);
+begin
   VisitPlaces(List, NumberText);
   PlacesJoin(List.Snapshot.Places^);
   VisitPlaces(List, NumberLine);
@@ -213,7 +247,7 @@ begin
     Inc(List.Bytes, LeakGroup(List, Index)^.Bytes);
   end;
   List.IsUnknown := (List.Blocks = 0) and (List.Snapshot.LostCount > 0);
-  FindTraces(List);
+  JoinPlaces(List);
 end;
 
 procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
@@ -229,6 +263,7 @@ begin
   List := Default(TLeakList);
   List.Topic := Topic;
   List.Snapshot := Snapshot;
+  FindTraces(List);
   ListGroups(List);
 end;
 
@@ -239,6 +274,7 @@ begin
   List.Snapshot := Snapshot;
   List.OwnsSnapshot := True;
   Snapshot := Default(TSnapshot);
+  FindTraces(List);
   List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
   if List.HasRetainers then
     JoinCycles(List);
@@ -399,6 +435,21 @@ end;
 
 // ---------------------------------------------------------------------------- names
 
+// Adds a name for blocks of unknown contents.
+procedure AddSizes(var Text: TText; Group: PGroup);
+begin
+  if Group^.Least = Group^.Most then
+  begin
+    TextAddGrouped(Text, Group^.Most);
+    TextAdd(Text, '-byte block');
+    Exit;
+  end;
+  TextAdd(Text, 'block of ');
+  TextAddGrouped(Text, Group^.Least);
+  TextAdd(Text, ' to ');
+  TextAddCount(Text, Group^.Most, 'byte');
+end;
+
 procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);
 begin
   if Group = List.Snapshot.Groups then
@@ -416,10 +467,7 @@ begin
     coDynamicArray:
       TextAdd(Text, 'dynamic array');
     coUnknown:
-      begin
-        TextAddGrouped(Text, Group^.BlockSize);
-        TextAdd(Text, '-byte block');
-      end;
+      AddSizes(Text, Group);
   end;
 end;
 

@@ -65,7 +65,11 @@ type
   TGroup = record
     Kind: TContentsKind;   //< kind of their contents
     ClassId: NativeUInt;   //< class of objects, see LaneMM.Contents; else 0
-    BlockSize: NativeUInt; //< bytes of each block; 0 for known contents and group 0
+    BlockSize: NativeUInt; //< bytes of each block; 0 for known contents, with Stack, and group 0
+    Stack: Cardinal;       //< of unknown contents the backtrace of each block, if it is known
+    Least: NativeUInt;     //< bytes of the smallest block
+    Most: NativeUInt;      //< bytes of the largest one
+    Joined: Cardinal;      //< number of the group that has its blocks now, or 0
     Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
     Retained: NativeUInt;  //< their retained size, Bytes included; see LaneMM.Retainers
@@ -120,6 +124,11 @@ procedure SnapshotGroup(var Snapshot: TSnapshot);
 procedure SnapshotDescribe(var Snapshot: TSnapshot);
 /// Takes a block that counts out of its group: a suppression matches it.
 procedure SnapshotExclude(var Snapshot: TSnapshot; Index: Cardinal);
+/// Adds the blocks and places of group Other to group Number, which it leaves empty. SnapshotJoined
+/// comes after all.
+procedure SnapshotJoin(var Snapshot: TSnapshot; Number, Other: Cardinal);
+/// Makes the nodes those of the groups that have their blocks now.
+procedure SnapshotJoined(var Snapshot: TSnapshot);
 /// Releases the memory of the nodes; the groups stay.
 procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 /// Releases all memory.
@@ -141,7 +150,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
-  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Containers;
+  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Containers, LaneMM.BacktraceTable;
 
 const
   SlotCount = GroupLimit * 2;
@@ -327,57 +336,82 @@ end;
 
 // ---------------------------------------------------------------------------- groups
 
-// Returns the size that distinguishes groups: blocks of known contents are one group of any size.
-function SizeInKey(Kind: TContentsKind; Size: NativeUInt): NativeUInt;
+// Sets what distinguishes the group of a block: of unknown contents the backtrace or, without one,
+// the size; blocks of other contents are one group of any size.
+procedure KeyOf(const Contents: TContents; const Block: TBlockInfo; Size: NativeUInt;
+  out Key: TGroup);
 begin
-  Result := 0;
-  if Kind = coUnknown then
-    Result := Size;
+  Key.Kind := Contents.Kind;
+  Key.ClassId := Contents.ClassId;
+  Key.BlockSize := 0;
+  Key.Stack := 0;
+  if Contents.Kind <> coUnknown then
+    Exit;
+  if (Block.Stack <> 0) and (Block.Stack <> LostBacktrace) then
+    Key.Stack := BacktraceTrim(Block.Stack)
+  else
+    Key.BlockSize := Size;
 end;
 
-function SlotOf(Kind: TContentsKind; ClassId, BlockSize: NativeUInt): Cardinal;
+function SlotOf(const Key: TGroup): Cardinal;
 begin
-  Result := ((ClassId xor (BlockSize shl 4) xor NativeUInt(Ord(Kind))) * Multiplier)
-    shr (SizeOf(Pointer) * 4) mod SlotCount;
+  Result := ((Key.ClassId xor (Key.BlockSize shl 4) xor (NativeUInt(Key.Stack) shl 3)
+    xor NativeUInt(Ord(Key.Kind))) * Multiplier) shr (SizeOf(Pointer) * 4) mod SlotCount;
+end;
+
+function HasKey(Group: PGroup; const Key: TGroup): Boolean;
+begin
+  Result := (Group^.Kind = Key.Kind) and (Group^.ClassId = Key.ClassId)
+    and (Group^.BlockSize = Key.BlockSize) and (Group^.Stack = Key.Stack);
 end;
 
 // Returns the slot of the group, or the free slot for it.
-function FindSlot(const Snapshot: TSnapshot; Kind: TContentsKind; ClassId, BlockSize: NativeUInt)
-  : PCardinal;
+function FindSlot(const Snapshot: TSnapshot; const Key: TGroup): PCardinal;
 var
   Index: Cardinal;
-  Group: PGroup;
 begin
-  Index := SlotOf(Kind, ClassId, BlockSize);
+  Index := SlotOf(Key);
   repeat
     Result := Snapshot.Slots + Index;
-    if Result^ = 0 then
-      Exit;
-    Group := Snapshot.Groups + Result^;
-    if (Group^.Kind = Kind) and (Group^.ClassId = ClassId) and (Group^.BlockSize = BlockSize) then
+    if (Result^ = 0) or HasKey(Snapshot.Groups + Result^, Key) then
       Exit;
     Index := (Index + 1) mod SlotCount;
   until False;
 end;
 
-// Returns the number of the group, a new one if there is none; 0 when the table is full.
-function FindGroup(var Snapshot: TSnapshot; const Contents: TContents; Size: NativeUInt): Cardinal;
+// Returns the number of the group, a new one if there is none; 0 when Limit groups are there.
+function FindGroup(var Snapshot: TSnapshot; const Key: TGroup; Limit: Cardinal): Cardinal;
 var
   Slot: PCardinal;
   Group: PGroup;
 begin
-  Size := SizeInKey(Contents.Kind, Size);
-  Slot := FindSlot(Snapshot, Contents.Kind, Contents.ClassId, Size);
-  if (Slot^ = 0) and (Snapshot.GroupCount < GroupLimit) then
+  Slot := FindSlot(Snapshot, Key);
+  if (Slot^ = 0) and (Snapshot.GroupCount < Limit) then
   begin
     Slot^ := Snapshot.GroupCount;
     Inc(Snapshot.GroupCount);
     Group := Snapshot.Groups + Slot^;
-    Group^.Kind := Contents.Kind;
-    Group^.ClassId := Contents.ClassId;
-    Group^.BlockSize := Size;
+    Group^.Kind := Key.Kind;
+    Group^.ClassId := Key.ClassId;
+    Group^.BlockSize := Key.BlockSize;
+    Group^.Stack := Key.Stack;
+    Group^.Least := High(NativeUInt);
   end;
   Result := Slot^;
+end;
+
+// The same. Backtraces take half of the groups at most; after that the size distinguishes blocks.
+function GroupOf(var Snapshot: TSnapshot; var Key: TGroup; Size: NativeUInt): Cardinal;
+begin
+  if Key.Stack <> 0 then
+  begin
+    Result := FindGroup(Snapshot, Key, GroupLimit div 2);
+    if Result <> 0 then
+      Exit;
+    Key.Stack := 0;
+    Key.BlockSize := Size;
+  end;
+  Result := FindGroup(Snapshot, Key, GroupLimit);
 end;
 
 // Adds the text of a string, if there is space for it.
@@ -421,13 +455,19 @@ end;
 procedure AddToGroup(var Snapshot: TSnapshot; Node: PNode; const Block: TBlockInfo);
 var
   Contents: TContents;
+  Key: TGroup;
   Group: PGroup;
 begin
   ContentsRead(Block, Contents);
-  Node^.Group := FindGroup(Snapshot, Contents, Node^.Size);
+  KeyOf(Contents, Block, Node^.Size, Key);
+  Node^.Group := GroupOf(Snapshot, Key, Node^.Size);
   Group := Snapshot.Groups + Node^.Group;
   Inc(Group^.Count);
   Inc(Group^.Bytes, Node^.Size);
+  if Node^.Size < Group^.Least then
+    Group^.Least := Node^.Size;
+  if Node^.Size > Group^.Most then
+    Group^.Most := Node^.Size;
   AddTotal(Snapshot, Block.Group, 1, Node^.Size);
 end;
 
@@ -515,6 +555,47 @@ begin
   Inc(Snapshot.Bytes[nsSuppressed], Node^.Size);
 end;
 
+procedure SnapshotJoin(var Snapshot: TSnapshot; Number, Other: Cardinal);
+var
+  Group, Emptied: PGroup;
+  Place: PPlace;
+  Moved: Cardinal;
+begin
+  Group := Snapshot.Groups + Number;
+  Emptied := Snapshot.Groups + Other;
+  Inc(Group^.Count, Emptied^.Count);
+  Inc(Group^.Bytes, Emptied^.Bytes);
+  if Emptied^.Least < Group^.Least then
+    Group^.Least := Emptied^.Least;
+  if Emptied^.Most > Group^.Most then
+    Group^.Most := Emptied^.Most;
+  Emptied^.Count := 0;
+  Emptied^.Bytes := 0;
+  Emptied^.Joined := Number;
+  while Emptied^.Place <> NoPlace do
+  begin
+    Moved := Emptied^.Place;
+    Place := @Snapshot.Places^.Items[Moved];
+    Emptied^.Place := Place^.Next;
+    Place^.Group := Number;
+    Place^.Next := Group^.Place;
+    Group^.Place := Moved;
+  end;
+end;
+
+procedure SnapshotJoined(var Snapshot: TSnapshot);
+var
+  Index: NativeInt;
+  Joined: Cardinal;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Joined := Snapshot.Groups[Snapshot.Nodes[Index].Group].Joined;
+    if Joined <> 0 then
+      Snapshot.Nodes[Index].Group := Joined;
+  end;
+end;
+
 // Subtracts what was there before; no fewer than 0 remain. Blocks of no bytes grow by their number.
 procedure SubtractCounts(var Count, Bytes: NativeUInt; EarlierCount, EarlierBytes: NativeUInt);
 begin
@@ -558,7 +639,7 @@ begin
   Number := 0;
   if Group <> Grown.Groups then
   begin
-    Number := FindSlot(Earlier, Group^.Kind, Group^.ClassId, Group^.BlockSize)^;
+    Number := FindSlot(Earlier, Group^)^;
     if Number = 0 then
       Exit;
   end;

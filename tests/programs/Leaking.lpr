@@ -182,7 +182,7 @@ begin
     Pointer(Texts[Index]) := nil;
 end;
 
-// In debug mode blocks of each size are a group.
+// Where backtraces are known, all of the line are one row.
 procedure LeakSizes;
 var
   Size: Integer;
