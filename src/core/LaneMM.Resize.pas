@@ -73,13 +73,15 @@ begin
   Inc(Heap^.Realloc.CopiedBytes, CopiedBytes);
 end;
 
-// Allocates a block with the contents of P, a block of a size class or a large block, and keeps P;
-// nil without memory.
+// Allocates a block with the contents of P, a block of a size class or a large block, and keeps P.
+// Without memory P itself, if it has room for Size bytes; else nil.
 function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
   Result := BlockTryGet(Heap, WantedSize);
   if Result = nil then
     Result := BlockTryGet(Heap, Size);
+  if (Result = nil) and (Size <= UsableSize) then
+    Exit(P);
   if Result = nil then
     Exit(LimitsRefuse(Size));
   if Size < UsableSize then
@@ -92,7 +94,7 @@ end;
 function MoveBlock(P: Pointer; UsableSize, Size: NativeUInt): Pointer;
 begin
   Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
-  if Result <> nil then
+  if (Result <> nil) and (Result <> P) then
     BlockFree(P);
 end;
 
@@ -152,7 +154,7 @@ begin
   if Size > Span^.BlockSize then
     WantedSize := BlockGrownSize(Span^.BlockSize, Size);
   Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
-  if Result = nil then
+  if (Result = nil) or (Result = P) then
     Exit;
   if Span^.Owner = Heap then
     OwnBlockFree(Heap, Span, P)

@@ -37,6 +37,7 @@ type
     procedure BlockThatGrowsStaysBelowTheLimit;
     procedure FreeMemoryIsGivenBackBeforeARefusal;
     procedure RefusalIsOutOfMemory;
+    procedure BlockShrinksWithoutAnyMemory;
     procedure RefusalIsReportedOnceUntilMemoryHasFallen;
     procedure WithoutALimitNothingIsReported;
     procedure SoftLimitIsReportedOnceUntilMemoryHasFallen;
@@ -269,6 +270,29 @@ begin
   SetLimits(Soft, 0, Reserve);
   Same(NoError, ErrorOfGet(P, 20 * Megabyte), 'without a limit');
   FreeMem(P);
+end;
+
+procedure TLimitsTests.BlockShrinksWithoutAnyMemory;
+var
+  List: TList;
+  Large, Small: PByte;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 20;
+  LimitTo(16 * Megabyte);
+  Large := GetMem(Megabyte);
+  Small := GetMem(6000);
+  FillPattern(Large, 200, 1);
+  FillPattern(Small, 200, 2);
+  GetAll(List, 100000);
+  GetAll(List, 200);
+  AssertTrue('large', ReallocMem(Large, 200) <> nil);
+  AssertTrue('small', ReallocMem(Small, 200) <> nil);
+  AssertTrue('contents', HasPattern(Large, 200, 1) and HasPattern(Small, 200, 2));
+  FreeMem(Large);
+  FreeMem(Small);
+  FreeAll(List);
+  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsReportedOnceUntilMemoryHasFallen;
