@@ -58,6 +58,19 @@ begin
     Span[Span^.SliceCount - 1].Kind := skNone;
 end;
 
+// Makes a run free. What was purged of it allows no access once the system has refused memory:
+// then all of it is purged.
+procedure AddRun(Run: PSpan; SliceCount: NativeUInt);
+begin
+  if (LoadAcquire(Process.Refused) <> 0) and OsUncharge(Run^.Start, SliceCount * SliceSize) then
+  begin
+    FreeRunAdd(Run, SliceCount, False);
+    Exit;
+  end;
+  Inc(Process.Backed, SliceCount);
+  FreeRunAdd(Run, SliceCount, True);
+end;
+
 // Makes a free run of the slices from First on that no span in use has, and that are of one shard;
 // returns their end. A record whose shard is unknown goes with those before it.
 function RecoverRun(Arena: PArena; First, Limit: PSpan): PSpan;
@@ -71,8 +84,7 @@ begin
     Inc(Result);
   until (Result = Limit) or IsInUse(Result, Limit)
     or (Result^.Shard <> 0) and (Result^.Shard <> First^.Shard);
-  Inc(Process.Backed, Result - First);
-  FreeRunAdd(First, Result - First, True);
+  AddRun(First, Result - First);
 end;
 
 // Makes the slices above the frontier what they are for the child: never used. Lost threads may

@@ -760,12 +760,14 @@ begin
   if Result = nil then
     Exit;
   LargeFormat(Result, Size);
-  if MovePages(Span, Result) then
+  if OsUse(Result^.Start + Moving * SliceSize, Added * SliceSize) and MovePages(Span, Result) then
   begin
     Dec(Result^.SpareCount, Moving);
     Span^.SpareCount := Span^.SliceCount;
     RemoteEndLife(Span);
     ReleaseWhole(Span);
+    // The system may charge for the old place: the next trim ends that.
+    CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
     Exit;
   end;
   if Result^.Kind = skLarge then

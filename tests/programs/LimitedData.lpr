@@ -131,6 +131,36 @@ begin
   Expect(Sum = 0, 'what was freed is purged');
 end;
 
+// Pages that move to a larger place are not needed twice.
+procedure Grow;
+var
+  P: PByte;
+begin
+  P := TryGet(60 * Megabyte);
+  Expect(P <> nil, 'a large block is there');
+  ReturnNilIfGrowHeapFails := True;
+  Expect(ReallocMem(P, 110 * Megabyte) <> nil, 'it grows');
+  ReturnNilIfGrowHeapFails := False;
+  Expect(IsFilled(P, 60 * Megabyte, 60 * Megabyte), 'a block keeps its contents');
+  Fill(P, MemSize(P), 1);
+  FreeMem(P);
+end;
+
+// A child process finds free memory that allows no access.
+procedure WorkInAChild;
+var
+  Child: TPid;
+  Status: cint;
+begin
+  Child := FpFork;
+  if Child = 0 then
+  begin
+    UseAllOf(300000);
+    Finish;
+  end;
+  Expect((FpWaitPid(Child, @Status, 0) = Child) and (Status = 0), 'a child has all memory, too');
+end;
+
 function Work(Seed: Pointer): PtrInt;
 begin
   ExchangeParcels(Cardinal(PtrUInt(Seed)), 20000);
@@ -158,6 +188,8 @@ begin
   UseAllOf(Megabyte);
   UseAllOf(100000);
   UseAllOf(300000);
+  Grow;
+  WorkInAChild;
   ReadWhileItIsFreed;
   LaneMM_Trim; // the C library takes memory of its own for threads
   RunThreads;
