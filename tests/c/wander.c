@@ -11,7 +11,7 @@
 
 enum { DEPTH = 14, KEPT = 40, THREADS = 2, SMALL = 400 };
 /* Blocks of a size of their own: for each thread, one in so many. */
-enum { MARKED = 250, FIRST_SIZE = 20000, RARE = 10 };
+enum { MARKED = 60, FIRST_SIZE = 20000, RARE = 10 };
 
 struct kept {
   char *block;

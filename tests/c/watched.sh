@@ -275,7 +275,7 @@ follows_wandering() {
     "LD_PRELOAD=$library" timeout -k 5 200 ./wander "$1" > out 2> err
   folded < out | sort -n > expected
   blocks_of logs/wander_MemoryManager_EventLog.txt | sort -n > found
-  [ "$(wc -l < expected)" -eq 500 ] && diff expected found
+  [ "$(wc -l < expected)" -eq 120 ] && diff expected found
 }
 
 # Runs a program of inlined.cc.
