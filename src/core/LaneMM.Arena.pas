@@ -347,11 +347,13 @@ begin
     Result := TakeFree(First, False, SliceCount, AllTries);
 end;
 
-// Backs a range of HugeSlices, all zero, by one huge page, if the system has one. Small pages stay
-// the rule there: what is purged and touched again is backed page by page.
-procedure BackByHugePage(P: PByte);
+// Backs a range of HugeSlices, all zero, by one huge page, if the system has one; False when it
+// refuses the memory. Small pages stay the rule there: what is purged and touched again is backed
+// page by page.
+function BackByHugePage(P: PByte): Boolean;
 begin
-  if not OsUse(P, HugeSlices * SliceSize) then
+  Result := OsUse(P, HugeSlices * SliceSize);
+  if not Result then
     Exit;
   OsUseHugePages(P, HugeSlices * SliceSize);
   P^ := 0;
@@ -411,8 +413,10 @@ begin
   Rest := PartOf(Result, SliceCount);
   Rest^.SliceCount := Whole - SliceCount;
   Rest^.SpareCount := 0;
-  BackByHugePage(Result^.Start + (Whole - HugeSlices) * SliceSize);
-  ArenaRelease(Rest);
+  if BackByHugePage(Result^.Start + (Whole - HugeSlices) * SliceSize) then
+    ArenaRelease(Rest)
+  else
+    ArenaReleaseZero(Rest);
 end;
 
 // Takes a run without spare slices; nil if there is none.
