@@ -738,7 +738,11 @@ var
   Run: PSpan;
 begin
   if not Enter(Shard) then
+  begin
+    // Full barrier: with nothing; the next trim comes to all shards again.
+    CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
     Exit;
+  end;
   Run := FreeRunNext(Shard^.Cold, nil);
   while Run <> nil do
   begin

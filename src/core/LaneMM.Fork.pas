@@ -134,6 +134,7 @@ begin
   for Index := 1 to Process.ShardCount do
     ResetShard(@Process.Shards[Index]);
   Process.PurgesUnderWay := 0;
+  Process.PurgesHeld := 0; // by threads that the child does not have
   Process.CommitsUnderWay := 0;
   Process.Backed := 0;
   Index := 0;
