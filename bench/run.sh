@@ -19,6 +19,7 @@ Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
   PASCAL_PEERS=DIRECTORY      adds those of mORMot2 and FastMM4-AVX, whose sources lie in folders
                               of these names there
+  EARLIER=REVISION            adds LaneMM of that revision, named LaneMM-REVISION
   OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
                               LaneMM built by it, LaneMM-VERSION
   MANAGERS='NAME...'          only these managers, instead of those that the suite names
@@ -161,6 +162,16 @@ add_lanemm() { # NAME
   add "$1" -FaLaneMM,LaneMMTrim -Fubench/managers -Fusrc '-Fusrc/*'
 }
 
+# add_earlier: LaneMM as it was, under the benchmark as it is
+add_earlier() {
+  folder=$out/LaneMM-$EARLIER-sources
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  git archive "$EARLIER" src | tar -x -C "$folder"
+  add "LaneMM-$EARLIER" -FaLaneMM,LaneMMTrim -Fubench/managers -Fu"$folder/src" -Fu"$folder/src/*"
+  add_source "LaneMM-$EARLIER is revision $EARLIER"
+}
+
 # build_other: the heap of another compiler, and LaneMM, in the program that it compiles. -Fa needs
 # units that are compiled already.
 build_other() {
@@ -191,6 +202,7 @@ build() {
   else
     say 'Left out: LaneMM; there is no src/LaneMM.pas'
   fi
+  [ -z "${EARLIER:-}" ] || add_earlier
   [ -z "${OTHER_FPC:-}" ] || build_other
   [ -z "$wanted" ] || build_watched
 }
@@ -209,6 +221,7 @@ build_watched() {
 command_line() {
   [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
   [ -z "${PASCAL_PEERS:-}" ] || printf 'PASCAL_PEERS=DIRECTORY '
+  [ -z "${EARLIER:-}" ] || printf 'EARLIER=%s ' "$EARLIER"
   [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
