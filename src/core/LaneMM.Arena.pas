@@ -52,9 +52,6 @@ function ArenaRoom(Span: PSpan): NativeUInt;
 /// of its own that the caller releases.
 function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 
-/// Requests a sweep; returns true if none was requested yet. The caller then calls PurgeNotify or
-/// PurgeTick.
-function WantSweep: Boolean;
 /// Returns the slices of warm runs; may be out of date while other threads run.
 function ArenaWarmSlices: NativeUInt;
 /// Returns true if a free run or a released span is warm, of any shard.
@@ -621,13 +618,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- purge
-
-function WantSweep: Boolean;
-begin
-  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with RunThread in
-  // LaneMM.Purge.
-  Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
-end;
 
 // Takes the lock of a shard; returns false if another thread keeps it.
 function Enter(Shard: PShard): Boolean;

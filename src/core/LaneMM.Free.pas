@@ -53,7 +53,8 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
-  LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign, LaneMM.Blocks;
+  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign,
+  LaneMM.Blocks;
 
 // Frees the block P of another heap, or of none, after its push; Heap may be nil. Returns false if
 // another thread has freed it.
@@ -64,15 +65,15 @@ begin
     rpPushed:
       // An owner that allocates from the span finds the block; an owner that does not needs a
       // sweep.
-      if not Span^.IsCurrent and WantSweep then
-        PurgeNotify;
+      if not Span^.IsCurrent then
+        PurgeRequest;
     rpSpanIsYours:
       begin
         SpanPut(Span, P);
         if Heap = nil then
           Heap := ThreadHeapOrAbandoned;
-        if HeapTakeOver(Heap, Span) then
-          PurgeNotify;
+        HeapTakeOver(Heap, Span);
+        PurgeNotify;
       end;
     rpNotInUse:
       Result := False;
@@ -107,11 +108,9 @@ var
   IsEmpty: Boolean;
 begin
   IsEmpty := SpanPut(Span, P);
-  if HeapTakeOver(Heap, Span) then
-    PurgeNotify;
-  if not IsEmpty then
-    Exit;
-  HeapEmptied(Heap, Span);
+  HeapTakeOver(Heap, Span);
+  if IsEmpty then
+    HeapEmptied(Heap, Span);
   PurgeNotify;
 end;
 
@@ -130,13 +129,12 @@ end;
 procedure LargeBlockEnded(Heap: PHeap; Span: PSpan);
 begin
   if (Heap <> nil) and LargeKeep(Heap, Span) then
-  begin
-    if not WantSweep then // which gives the run back if the thread does not need it
-      Exit;
-  end
+    PurgeRequest // the sweep releases the run if the thread does not need it
   else
+  begin
     LargeRelease(Span);
-  PurgeNotify;
+    PurgeNotify;
+  end;
 end;
 
 // Frees a pointer that lies in the first slice of Span, which was a large block when the caller

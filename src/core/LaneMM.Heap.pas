@@ -56,9 +56,8 @@ function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// when there is no memory.
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush), or has
-/// claimed. Returns true if it requested a sweep and none was requested yet: the caller then calls
-/// PurgeNotify.
-function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
+/// claimed. The caller then calls PurgeNotify, since this may request a sweep.
+procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
 /// Takes a span of Process.Abandoned out of its queue for the thread of Heap, if it waits in one,
 /// no other thread has that lock, and the heap may keep another roomy one. Returns whether it did:
 /// then the caller calls HeapTakeOver.
@@ -105,8 +104,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Arena, LaneMM.Backed, LaneMM.Large,
-  LaneMM.Density;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Arena, LaneMM.Backed,
+  LaneMM.KeptRuns,
+  LaneMM.Huge;
 
 // ---------------------------------------------------------------------------- current
 
@@ -164,9 +164,8 @@ begin
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
-// Leaves an owned span, not current and in no queue, to the next thread that has the lock. Returns
-// true if it requested a sweep and none was requested yet: see WantSweep.
-function PushTaken(Heap: PHeap; Span: PSpan): Boolean;
+// Leaves an owned span, not current and in no queue, to the next thread that has the lock.
+procedure PushTaken(Heap: PHeap; Span: PSpan);
 var
   Head: TAtomicWord;
 begin
@@ -180,7 +179,8 @@ begin
   // did not see the span yet. The swap is a full barrier: either this thread sees the block, or the
   // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free and
   // with HeapShelve. The span may have been released by now; then this requests a sweep too many.
-  Result := not RemoteIsEmpty(Span) and WantSweep;
+  if not RemoteIsEmpty(Span) then
+    SweepRequest;
 end;
 
 // Returns the Owner of a span that Heap has filled and gives up.
@@ -301,7 +301,7 @@ begin
     Link^ := First;
     First := Newer;
   end;
-  WantSweep; // one that was looking meanwhile has missed them
+  SweepRequest; // one that was looking meanwhile has missed them
 end;
 
 // Takes a span of the class from Taken, if it is among the first; nil if not. For a thread that
@@ -404,19 +404,18 @@ end;
 
 // ---------------------------------------------------------------------------- frees
 
-// Makes Heap the owner of a span that is in no queue. Returns true if it requested a sweep and
-// none was requested yet.
-function HandOver(Heap: PHeap; Span: PSpan): Boolean;
+// Makes Heap the owner of a span that is in no queue.
+procedure HandOver(Heap: PHeap; Span: PSpan);
 begin
   SetOwner(Heap, Span);
   YieldPoint;
-  Result := PushTaken(Heap, Span);
+  PushTaken(Heap, Span);
 end;
 
-function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
+procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
 begin
   ExpectRoom(Heap, Span);
-  Result := HandOver(Heap, Span);
+  HandOver(Heap, Span);
 end;
 
 function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;
@@ -458,7 +457,7 @@ procedure RequeueOverdue(Heap: PHeap; Span: PSpan);
 begin
   if not LockTry(Heap^.Lock) then
   begin
-    WantSweep;
+    SweepRequest;
     Exit;
   end;
   QueueTaken(Heap);
@@ -486,7 +485,7 @@ end;
 procedure GiveBack(Heap: PHeap; Span: PSpan);
 begin
   if RunKeep(Heap, Span) then
-    WantSweep
+    SweepRequest
   else
     ArenaRelease(Span);
 end;
@@ -541,7 +540,7 @@ begin
   end;
   if not LockTry(Heap^.Lock) then
   begin
-    WantSweep;
+    SweepRequest;
     Exit;
   end;
   Uncounted := nil;
@@ -552,7 +551,7 @@ begin
   IsOurs := (OwnerOf(Span) = Heap) and (Span^.Used = 0);
   if IsOurs and (Span^.Prev = nil) then
   begin
-    WantSweep;
+    SweepRequest;
     IsOurs := False;
   end;
   if IsOurs and (Span^.Bias < 0) then
@@ -606,7 +605,7 @@ begin
   if Owner = NativeUInt(Heap) + AwaitsFree * 2 then
     Exit;
   CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
-  WantSweep;
+  SweepRequest;
 end;
 
 procedure SweepSpan(Heap: PHeap; Span: PSpan);
@@ -656,7 +655,7 @@ procedure HeapSweepQueued(Heap: PHeap);
 begin
   if not LockTry(Heap^.Lock) then
   begin
-    WantSweep;
+    SweepRequest;
     Exit;
   end;
   QueueAllTaken(Heap);
@@ -669,7 +668,7 @@ begin
   Result := True;
   if not LockTry(Heap^.Lock) then
   begin
-    WantSweep;
+    SweepRequest;
     Exit;
   end;
   QueueTaken(Heap);
@@ -679,8 +678,8 @@ end;
 
 procedure HeapSweep(Heap: PHeap);
 begin
-  if not LargeReleaseKept(Heap, 1) then
-    WantSweep;
+  if not RunsRelease(Heap, 1) then
+    SweepRequest;
   HeapSweepQueued(Heap);
 end;
 
@@ -711,7 +710,7 @@ begin
   // An owner has left its span meanwhile, as after a push. Pairs with PushTaken.
   for Index := 1 to Shelving.Count do
     if not Shelving.Parts[Index].Span^.IsCurrent then
-      WantSweep;
+      SweepRequest;
   Shelving.Count := 0;
 end;
 
@@ -742,7 +741,7 @@ function HeapAbandonQueued(Heap: PHeap): Boolean;
 var
   SizeClass: Cardinal;
 begin
-  LargeReleaseOwn(Heap);
+  RunsReleaseOwn(Heap);
   Result := LockTry(Heap^.Lock);
   if not Result then
     Exit;

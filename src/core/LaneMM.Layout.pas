@@ -120,7 +120,7 @@ const
   /// Requested sizes below it have a size class.
   ClassSizes = MaxClassSize + 1;
 
-  /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.Large.
+  /// Lengths, in slices, of the runs that a heap keeps, and how many of each, see LaneMM.KeptRuns.
   ShortestKept = 2;
   LongestKept = 8;
   RunPlaces = 7;

@@ -101,7 +101,7 @@ begin
   if Result then
     Exit;
   // Full barrier, which the look before it is not: what the caller wrote comes before what it reads
-  // after a miss. Pairs with the swap of SweepWanted in SweepIsDue, after which a sweep reads.
+  // after a miss. Pairs with the swap of SweepWanted in SweepTake, after which a sweep reads.
   FetchAdd(Lock.Contended, 1);
   Watch := Hooks.LockMiss;
   if @Watch <> nil then

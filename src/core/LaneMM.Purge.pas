@@ -10,8 +10,8 @@
 //             slow path, which is the thread's next call, for it has no current spans then.
 //             A program whose main thread has ended while others go on has none, either: a process
 //             ends with its last thread, and this one would never end.
-// Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify: FreeMem. The others: any
-//             thread under no lock.
+// Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify, PurgeRequest: FreeMem.
+//             The others: any thread under no lock.
 // Progress:   the thread parks on Process.PurgeState; PurgeTick and PurgeNotify wake it.
 unit LaneMM.Purge;
 
@@ -29,6 +29,8 @@ procedure PurgeTick;
 /// PurgeTick for FreeMem: leaves the work to other threads. In a program without the thread library
 /// the caller does the work.
 procedure PurgeNotify;
+/// Requests a sweep; PurgeNotify if none was requested yet.
+procedure PurgeRequest;
 
 /// Purges all free memory: releases the empty spans of every heap, then purges all free runs. Other
 /// threads keep running.
@@ -50,8 +52,8 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Backed, LaneMM.Arena,
-  LaneMM.Density, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Sweep, LaneMM.Backed,
+  LaneMM.Arena, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -67,8 +69,8 @@ begin
     if Left = 0 then
     begin
       Left := MostAtOnce;
-      if not LargeReleaseKept(Heap, Left) then
-        WantSweep;
+      if not RunsRelease(Heap, Left) then
+        SweepRequest;
     end;
     HeapSweepQueued(Heap);
     Heap := Heap^.NextHeap;
@@ -128,12 +130,6 @@ begin
   Process.ShelveNext := ShelveHeaps(Heap, MostAtOnce);
 end;
 
-// Takes the request of a sweep; returns whether there was one.
-function SweepIsDue: Boolean;
-begin
-  Result := (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0);
-end;
-
 // Goes on with a sweep of all heaps by parts, or begins one: some heaps, and MostAtOnce spans.
 procedure SweepSome;
 const
@@ -149,8 +145,8 @@ begin
     ThreadsAbandonVacant(VacantAtOnce);
     Heap := ThreadsFirstHeap;
   end;
-  if not LargeReleaseKept(Heap, HeapsAtOnce) then
-    WantSweep;
+  if not RunsRelease(Heap, HeapsAtOnce) then
+    SweepRequest;
   Left := MostAtOnce;
   for Index := 1 to HeapsAtOnce do
     if (Heap <> nil) and HeapSweepSome(Heap, Left) then
@@ -177,7 +173,7 @@ end;
 // purge thread, which leaves the heaps' locks after each.
 procedure ProcessPurge;
 begin
-  if SweepIsDue then
+  if SweepTake then
   begin
     ThreadsAbandonVacant(High(Cardinal));
     SweepAll;
@@ -209,7 +205,7 @@ end;
 
 procedure ProcessSweep;
 begin
-  if ((LoadAcquire(Process.SweepWanted) <> 0) or (Process.SweepNext <> nil))
+  if (SweepIsRequested or (Process.SweepNext <> nil))
     and not ArenaHasWarm then
     SweepForMore;
   if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
@@ -364,14 +360,14 @@ begin
   Heap := ThreadsFirstHeap;
   while (Heap <> nil) and not Result do
   begin
-    Result := LargeKeptSlices(Heap) <> 0;
+    Result := RunsKept(Heap) <> 0;
     Heap := Heap^.NextHeap;
   end;
 end;
 
 function HasWork: Boolean;
 begin
-  Result := (LoadAcquire(Process.SweepWanted) <> 0) or ArenaHasWarm;
+  Result := SweepIsRequested or ArenaHasWarm;
 end;
 
 // The purge thread.
@@ -383,11 +379,11 @@ begin
     SeeBell;
     ProcessPurge;
     if RunsAreKept then
-      WantSweep;
+      SweepRequest;
     if HasWork then
       Continue;
     // Full barrier: either this thread sees the work, or WakeThread, called after memory became
-    // free, sees Parked. Pairs with the swap in WantSweep and the locks of LaneMM.Arena.
+    // free, sees Parked. Pairs with the swap in SweepRequest and the locks of LaneMM.Arena.
     if not CompareAndSwap(Process.PurgeState, Running, Parked) then
       Continue;
     if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
@@ -415,7 +411,7 @@ begin
       if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
         OsWake(Process.PurgeState);
     NotStarted:
-      if (ArenaWarmSlices >= PurgeStartSlices) or (LoadAcquire(Process.SweepWanted) <> 0) then
+      if (ArenaWarmSlices >= PurgeStartSlices) or SweepIsRequested then
         StartThread;
   end;
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
@@ -456,7 +452,7 @@ begin
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   // A request during a sweep is for the next one.
-  if (Process.SweepNext <> nil) or (UnseenMs >= Process.PurgeDelayMs) and SweepIsDue then
+  if (Process.SweepNext <> nil) or (UnseenMs >= Process.PurgeDelayMs) and SweepTake then
     SweepSome;
   if UnseenMs < Process.PurgeDelayMs then
     Exit;
@@ -488,6 +484,12 @@ begin
     HeapRetireAll(Own); // the countdown is over: the thread's next call reads the clock
 end;
 
+procedure PurgeRequest;
+begin
+  if SweepRequest then
+    PurgeNotify;
+end;
+
 // PurgeNotify after a thread has ended.
 procedure NotifyOfEnd;
 begin
@@ -497,7 +499,7 @@ begin
     OsWake(Process.PurgeState);
   end;
   if BackedSlices >= PurgeStartSlices then
-    WantSweep; // it abandons the thread's heap, unless another thread takes it before
+    SweepRequest; // it abandons the thread's heap, unless another thread takes it before
   PurgeNotify;
 end;
 

@@ -14,7 +14,7 @@
 //             ShelvedPages: bit 13 sends that of another thread to Pascal, AwaitsFree that of the
 //             owner.
 // Large:      the span of a large block is given up: the thread that frees the block ends its life.
-//             One of another heap than the block's getter first adds 1 (FreedSpan).
+//             One of another heap than the block's keeper first adds 1 (FreedSpan).
 // Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
@@ -106,13 +106,13 @@ function RemoteEndLife(Span: PSpan): Boolean;
 /// Ends the life of a large block, a given-up span, whose word was Word. Returns false if
 /// another thread has ended its life.
 function RemoteTryEndLife(Span: PSpan; Word: TAtomicWord): Boolean;
-/// RemoteTryEndLife without an atomic operation, for the getter's thread in its section.
+/// RemoteTryEndLife without an atomic operation, for the keeper's thread in its section.
 function RemoteEndOwnLife(Span: PSpan; Word: TAtomicWord): Boolean;
-/// Marks a large block as freed by a thread that is not its getter's. Returns false if another
+/// Marks a large block as freed by a thread that is not its keeper's. Returns false if another
 /// thread has ended its life or marked it.
 function RemoteMark(Span: PSpan; Word: TAtomicWord): Boolean;
 /// Ends the life of a block that this thread has marked when its word was Word. Returns false if
-/// the getter's thread has ended it.
+/// the keeper's thread has ended it.
 function RemoteEndMarked(Span: PSpan; Word: TAtomicWord): Boolean;
 
 implementation

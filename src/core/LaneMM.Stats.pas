@@ -72,7 +72,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Backed, LaneMM.Arena,
-  LaneMM.Span, LaneMM.SizeClasses, LaneMM.Large, LaneMM.Walk, LaneMM.Threads;
+  LaneMM.Span, LaneMM.SizeClasses, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
 begin
@@ -134,7 +134,7 @@ begin
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
-    Inc(Result, LargeKeptSlices(Heap));
+    Inc(Result, RunsKept(Heap));
     Heap := Heap^.NextHeap;
   end;
 end;

@@ -57,7 +57,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
-  LaneMM.Arena, LaneMM.Large, LaneMM.Heap;
+  LaneMM.Sweep, LaneMM.Arena, LaneMM.KeptRuns, LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;
@@ -246,13 +246,13 @@ begin
     Heap^.Notes := Default(TThreadNotes);
     FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
     Heap^.UsedBefore := UsedInCurrent(Heap);
-    LargeUseGetter(Heap);
+    RunsUseKeeper(Heap);
   end;
   if (Heap = nil) or OsSetThreadHeap(Heap) then
     Exit;
   Vacate(Heap);
   // After Vacate, as in ThreadsAbandonVacant: a sweep may have missed it meanwhile.
-  WantSweep;
+  SweepRequest;
   Result := nil;
 end;
 
@@ -307,7 +307,7 @@ begin
   end;
   // After Vacate: a sweep that was faster would not find them.
   if not IsLast then
-    WantSweep;
+    SweepRequest;
 end;
 
 // The thread library calls it at the end of a thread that has a heap. It calls all such routines

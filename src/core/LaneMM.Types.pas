@@ -19,7 +19,7 @@
 //             racy    plain access by any thread; the comment says why an old value does no harm
 // Locks:      Heap (one of each heap) and Shard are never waited for: who finds one taken goes
 //             another way. Runs (one of each heap) likewise; its owner's side costs no atomic
-//             operation, see LaneMM.Large. Of the rooms above: Debug, Sample and Leaks, see
+//             operation, see LaneMM.KeptRuns. Of the rooms above: Debug, Sample and Leaks, see
 //             docs/protocols.md.
 unit LaneMM.Types;
 
@@ -87,7 +87,7 @@ type
                                     //  where one of the carved blocks begins
           );
           2: (
-            Getter: PHeap;          //< racy    of a large block: the heap whose thread got it and
+            Keeper: PHeap;          //< racy    of a large block: the heap whose thread took it and
                                     //  frees it without an atomic operation, or nil; a thread that
                                     //  reads another life's value fails to end this life
             IsHuge: Boolean;        //< owner   huge pages were requested for a large block
@@ -197,7 +197,7 @@ type
         Section: TAtomicWord;                           //< shared  what the heap's thread does with
                                                         //  Runs: the span that it frees, the heap
                                                         //  when it does anything else; or 0. That
-                                                        //  thread writes it, see LaneMM.Large
+                                                        //  thread writes it, see LaneMM.KeptRuns
         RunsClaimed: TAtomicWord;                       //< shared  1: another thread has Runs, or
                                                         //  is about to
         Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< lock Runs  by length
@@ -208,7 +208,7 @@ type
         MissedSlices: NativeUInt;                       //< racy    slices that were not found in
                                                         //  Runs since it was last swept; written by
                                                         //  the owner. A lost count keeps fewer
-        Getter: PHeap;                                  //< racy    TSpan.Getter of blocks from
+        Keeper: PHeap;                                  //< racy    TSpan.Keeper of blocks from
                                                         //  Runs: this heap, or nil after another
                                                         //  thread freed one; an old value decides
                                                         //  for one more
@@ -367,7 +367,7 @@ type
                                                     //  from another thread sees it
         MeasuredAt: NativeUInt;                     //< racy  backed slices when IsDense was set, 0:
                                                     //  never; two threads at once measure twice
-        IsDense: Boolean;                           //< racy  see LaneMM.Density; an old value
+        IsDense: Boolean;                           //< racy  see LaneMM.Huge; an old value
                                                     //  decides for one more
         MostBytes: NativeUInt;                      //< const  what the system can back at most
         HasSpare: Boolean;                          //< const  large blocks that moved get spare
@@ -391,7 +391,7 @@ type
                                                     //  at once the later one stays
         LargeLine: TCacheLine;                      //< padding  some large blocks write:
         LargeDensity: NativeInt;                    //< racy  how densely large blocks were used,
-                                                    //  see LaneMM.Large; a lost write moves a
+                                                    //  see LaneMM.Huge; a lost write moves a
                                                     //  decision
         LargeProbe: PSpan;                          //< racy  the large block whose density is
                                                     //  measured next, or nil; an old value measures

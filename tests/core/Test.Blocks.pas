@@ -48,7 +48,7 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Large,
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.KeptRuns,
   LaneMM.Purge;
 
 const
@@ -486,7 +486,7 @@ begin
   Process.HugeFrom := 0;
   for Size in Sizes do
   begin
-    LargeReleaseKept(OsThreadHeap, 1);
+    RunsRelease(OsThreadHeap, 1);
     ProcessTrim;
     Pages := 0;
     for Index := 0 to High(Blocks) do

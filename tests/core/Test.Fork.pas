@@ -56,7 +56,8 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge;
+  LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Threads, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -225,14 +226,14 @@ end;
 procedure TForkTests.CheckKeptRuns;
 begin
   LockRecover;
-  Same(0, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(0, RunsKept(OsThreadHeap), 'kept slices');
   AssertTrue('the heap works', HeapWorks);
 end;
 
 procedure TForkTests.ChildKeepsNoRunThatIsFree;
 begin
   FreeMem(GetMem(KeptSize));
-  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtLeast(5, RunsKept(OsThreadHeap), 'kept slices');
   Same(0, RunInChildUnderTheLock(CheckKeptRuns), 'exit code of the child');
 end;
 
@@ -242,7 +243,7 @@ var
   P, Other: PByte;
 begin
   HeapSweep(OsThreadHeap);
-  Same(0, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(0, RunsKept(OsThreadHeap), 'kept slices');
   P := GetMem(KeptSize);
   Other := GetMem(KeptSize);
   AssertTrue('two blocks', (P + KeptSize <= Other) or (Other + KeptSize <= P));
@@ -255,7 +256,7 @@ end;
 procedure TForkTests.ChildThatSweepsFirstReleasesKeptRunsOnce;
 begin
   FreeMem(GetMem(KeptSize));
-  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtLeast(5, RunsKept(OsThreadHeap), 'kept slices');
   Same(0, RunInChild(CheckSweptRuns), 'exit code of the child');
 end;
 

@@ -92,7 +92,7 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Walk, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -701,10 +701,10 @@ begin
   AssertTrue('another span', SpanOf(Blocks[Last]) <> Span);
   StoreRelease(Process.SweepWanted, 0);
   PutAllOf(Span, Mine, False);
-  Same(Span^.SliceCount, LargeKeptSlices(Mine), 'kept slices');
+  Same(Span^.SliceCount, RunsKept(Mine), 'kept slices');
   Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
   HeapSweep(Mine);
-  Same(0, LargeKeptSlices(Mine), 'kept slices after a sweep');
+  Same(0, RunsKept(Mine), 'kept slices after a sweep');
 end;
 
 procedure THeapTests.AbandonNeverWaits;

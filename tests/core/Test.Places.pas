@@ -79,10 +79,10 @@ type
     procedure VerifyNoRunIsLost;
   strict private
     Ends: Integer;
-    procedure PrepareGetter;
-    procedure PrepareNoGetter;
+    procedure PrepareKeeper;
+    procedure PrepareNoKeeper;
     procedure EndBy(Heap: PHeap);
-    procedure GetterFrees;
+    procedure KeeperFrees;
     procedure OtherFrees;
     procedure VerifyOneEnd;
     procedure VerifyOneEndOrMark;
@@ -127,8 +127,8 @@ type
     procedure KeptRunIsTakenOrReleased;
     procedure KeptRunIsReleasedOrTaken;
     procedure RunKeptDuringASweepIsNotLost;
-    procedure BlockOfAGetterIsFreedByOneOfTwoThreads;
-    procedure BlockWithoutAGetterIsFreedByOneOfTwoThreads;
+    procedure BlockOfAKeeperIsFreedByOneOfTwoThreads;
+    procedure BlockWithoutAKeeperIsFreedByOneOfTwoThreads;
     procedure SlicesTakenTogetherStayBelowTheLimit;
     procedure SlicesOfTheFrontierAreTakenOnce;
     procedure UnusedHeapIsTakenByOneThread;
@@ -140,7 +140,7 @@ implementation
 uses
   testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
   LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Span,
-  LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Limits, LaneMM.Free;
+  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Limits, LaneMM.Free;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -568,11 +568,11 @@ const
 
 procedure TPlacesTests.PrepareLargeBlock;
 begin
-  OsThreadHeap^.Getter := nil;
+  OsThreadHeap^.Keeper := nil;
   LargeBlock := GetMem(5 * SliceSize);
   PNativeUInt(LargeBlock)^ := FirstWord;
   FillChar(Answers, SizeOf(Answers), 0);
-  FreeBefore := FreeSlices + LargeKeptSlices(OsThreadHeap);
+  FreeBefore := FreeSlices + RunsKept(OsThreadHeap);
 end;
 
 procedure TPlacesTests.FreeLargeBlock;
@@ -588,8 +588,8 @@ begin
   Same(FirstWord, PNativeUInt(LargeBlock)^, 'first word of the free run');
   Same(1, Answers[0], 'frees');
   Same(1, Answers[1], 'refusals');
-  Same(FreeBefore + 5, FreeSlices + LargeKeptSlices(OsThreadHeap), 'free and kept slices');
-  LargeUseGetter(OsThreadHeap);
+  Same(FreeBefore + 5, FreeSlices + RunsKept(OsThreadHeap), 'free and kept slices');
+  RunsUseKeeper(OsThreadHeap);
 end;
 
 procedure TPlacesTests.EmptiedSpanUnderATakenLockIsSweptLater;
@@ -638,12 +638,12 @@ end;
 
 procedure TPlacesTests.ReleaseKeptRuns;
 begin
-  LargeReleaseKept(Mine, 1);
+  RunsRelease(Mine, 1);
 end;
 
 procedure TPlacesTests.VerifyRunsHaveOneTaker;
 begin
-  Same(0, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, RunsKept(Mine), 'kept slices');
   Same(FreeBefore + 3 * (Ord(First = nil) + Ord(Second = nil)), FreeSlices, 'free slices');
   if First <> nil then
     LargeFree(First);
@@ -673,7 +673,7 @@ end;
 procedure TPlacesTests.VerifyNoRunIsLost;
 begin
   KeepRun(Runs[4]);
-  Same(FreeBefore + 10, FreeSlices + LargeKeptSlices(Mine), 'free and kept slices');
+  Same(FreeBefore + 10, FreeSlices + RunsKept(Mine), 'free and kept slices');
 end;
 
 procedure TPlacesTests.KeptRunIsTakenOrReleased;
@@ -691,22 +691,22 @@ begin
   AtEachPlace(PrepareRunsToKeep, ReleaseKeptRuns, KeepFourRuns, VerifyNoRunIsLost);
 end;
 
-// ---------------------------------------------------------------------------- getters
+// ---------------------------------------------------------------------------- keepers
 
-procedure TPlacesTests.PrepareGetter;
+procedure TPlacesTests.PrepareKeeper;
 begin
   Runs[0] := LargeGet(3 * SliceSize);
   KeepRun(Runs[0]);
-  LargeUseGetter(Mine);
+  RunsUseKeeper(Mine);
   First := LargeGetKept(Mine, 3 * SliceSize);
   Ends := 0;
 end;
 
-procedure TPlacesTests.PrepareNoGetter;
+procedure TPlacesTests.PrepareNoKeeper;
 begin
   Runs[0] := LargeGet(3 * SliceSize);
   KeepRun(Runs[0]);
-  Mine^.Getter := nil;
+  Mine^.Keeper := nil;
   First := LargeGetKept(Mine, 3 * SliceSize);
   Ends := 0;
 end;
@@ -716,7 +716,7 @@ begin
   Inc(Ends, Ord(LargeEndLife(Heap, First, RemoteWord(First))));
 end;
 
-procedure TPlacesTests.GetterFrees;
+procedure TPlacesTests.KeeperFrees;
 begin
   EndBy(Mine);
 end;
@@ -734,7 +734,7 @@ begin
   LargeRelease(First);
 end;
 
-// The getter's thread stands in its section: maybe both are refused.
+// The keeper's thread stands in its section: maybe both are refused.
 procedure TPlacesTests.VerifyOneEndOrMark;
 begin
   if Cardinal(RemoteWord(First)) = FreedSpan then
@@ -746,18 +746,18 @@ begin
   VerifyOneEnd;
 end;
 
-procedure TPlacesTests.BlockOfAGetterIsFreedByOneOfTwoThreads;
+procedure TPlacesTests.BlockOfAKeeperIsFreedByOneOfTwoThreads;
 begin
   AssertTrue('barrier', Process.HasBarrier);
-  AtEachPlace(PrepareGetter, OtherFrees, GetterFrees, VerifyOneEnd);
-  AtEachPlace(PrepareGetter, OtherFrees, OtherFrees, VerifyOneEnd);
-  AtEachPlace(PrepareGetter, GetterFrees, OtherFrees, VerifyOneEndOrMark);
+  AtEachPlace(PrepareKeeper, OtherFrees, KeeperFrees, VerifyOneEnd);
+  AtEachPlace(PrepareKeeper, OtherFrees, OtherFrees, VerifyOneEnd);
+  AtEachPlace(PrepareKeeper, KeeperFrees, OtherFrees, VerifyOneEndOrMark);
 end;
 
-procedure TPlacesTests.BlockWithoutAGetterIsFreedByOneOfTwoThreads;
+procedure TPlacesTests.BlockWithoutAKeeperIsFreedByOneOfTwoThreads;
 begin
-  AtEachPlace(PrepareNoGetter, OtherFrees, GetterFrees, VerifyOneEnd);
-  AtEachPlace(PrepareNoGetter, GetterFrees, OtherFrees, VerifyOneEnd);
+  AtEachPlace(PrepareNoKeeper, OtherFrees, KeeperFrees, VerifyOneEnd);
+  AtEachPlace(PrepareNoKeeper, KeeperFrees, OtherFrees, VerifyOneEnd);
 end;
 
 // ---------------------------------------------------------------------------- new slices

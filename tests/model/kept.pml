@@ -2,16 +2,17 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
- *   LaneMM.Large
+ *   LaneMM.KeptRuns
  *     RunsEnter: Swap Section LoadAcquire RunsClaimed
  *     RunsLeave: StoreRelease Section
- *     SectionEnds: LoadAcquire Section
+ *     RunsSectionEnds: LoadAcquire Section
  *     RunsDisclaim: StoreRelease RunsClaimed
  *     RunsClaim: CompareAndSwap RunsClaimed
- *     EndByGetter: RunsEnter RemoteEndOwnLife RunsLeave
- *     EndByOther: RemoteMark OsBarrier SectionEnds RemoteEndMarked
- *     LargeReleaseKept: LockRecover RunsClaim OsBarrier ReleaseClaimed
- *     ReleaseClaimed: SectionEnds RunsDisclaim
+ *     RunsRelease: LockRecover RunsClaim OsBarrier ReleaseClaimed
+ *     ReleaseClaimed: RunsSectionEnds RunsDisclaim
+ *   LaneMM.Large
+ *     EndByKeeper: RunsEnter RemoteEndOwnLife RunsLeave
+ *     EndByOther: RemoteMark OsBarrier RunsSectionEnds RemoteEndMarked
  *   LaneMM.RemoteList
  *     RemoteTryEndLife: CompareAndSwap Remote
  *     RemoteEndOwnLife: LoadAcquire Remote StoreRelease Remote
@@ -68,8 +69,8 @@ byte StoredAt[Depth];               /* the buffer of stores of the heap's thread
 byte Stored[Depth];
 byte Stores;
 bool Claimed;                       /* THeap.RunsClaimed */
-bool Shares;                        /* THeap.Getter is nil */
-bool Getter[2];                     /* TSpan.Getter is the heap */
+bool Shares;                        /* THeap.Keeper is nil */
+bool Keeper[2];                     /* TSpan.Keeper is the heap */
 
 mtype = { InUse, Kept, Gone };
 mtype Place[2] = Kept;              /* ghost: where the run is */
@@ -164,7 +165,7 @@ inline TakeRun() {
     Store(Section, 0);                                         /* RunsLeave */
     Load(Remote + r - 1, w);
     d_step {
-      Ended[r - 1] = 0; IsDouble[r - 1] = false; InHand[r - 1] = false; Getter[r - 1] = !g
+      Ended[r - 1] = 0; IsDouble[r - 1] = false; InHand[r - 1] = false; Keeper[r - 1] = !g
     };
     Store(Remote + r - 1, w + Given);
     Mine[r - 1] = true
@@ -176,12 +177,12 @@ inline TakeRun() {
 /* FreeLargeBlock for the heap's thread, without a place: the run is released. */
 inline FreeSlow(r) {
   Store(Section, r);
-  Fence();                                                     /* RunsEnter in EndByGetter */
+  Fence();                                                     /* RunsEnter in EndByKeeper */
   Load(Remote + r - 1, w);
   if
   :: LowOf(w) == Given ->
     if
-    :: Getter[r - 1] -> EndLife(r); Store(Remote + r - 1, NextLife(w)); Store(Section, 0); Release(r)
+    :: Keeper[r - 1] -> EndLife(r); Store(Remote + r - 1, NextLife(w)); Store(Section, 0); Release(r)
     :: else ->
       atomic {                                                 /* RemoteTryEndLife */
         Stores == 0;
@@ -211,7 +212,7 @@ inline FreeRun(r) {
 #endif
   Store(Section, r);
   if
-  :: Getter[r - 1] ->
+  :: Keeper[r - 1] ->
 #ifndef CLAIM_EARLY
     c = Claimed;
 #endif
@@ -300,7 +301,7 @@ proctype Freer() {
     IsDouble[r - 1] = true
   };
   if
-  :: !Getter[r - 1] ->
+  :: !Keeper[r - 1] ->
     atomic {                                                   /* RemoteTryEndLife */
       if
       :: Memory[Remote + r - 1] == w -> Memory[Remote + r - 1] = NextLife(w); EndLife(r)
@@ -324,7 +325,7 @@ proctype Freer() {
     Barrier();
 #endif
 #ifndef SECTION_BLIND
-    if                                                         /* SectionEnds */
+    if                                                         /* RunsSectionEnds */
     :: Memory[Section] != r
     :: Memory[Section] == r -> HasStopped = true; goto over    /* the other thread frees it */
     fi;
@@ -346,7 +347,7 @@ over:
   Done++
 }
 
-/* LargeReleaseKept by another thread. */
+/* RunsRelease by another thread. */
 proctype Sweeper() {
   byte n, r, i;
   d_step {                                                     /* RunsClaim */
@@ -359,7 +360,7 @@ proctype Sweeper() {
 #ifdef SWEEP_BLIND
   :: true ->
 #else
-  :: Memory[Section] == 0 ->                                   /* ReleaseClaimed: SectionEnds */
+  :: Memory[Section] == 0 ->                                   /* ReleaseClaimed: RunsSectionEnds */
 #endif
     n = Memory[Count];
     do

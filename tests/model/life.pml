@@ -30,7 +30,7 @@
  *   LaneMM.Heap
  *     SetCurrent: IsCurrent:= SetOwner SpanRaise
  *     EndCurrent: IsCurrent:= Used-
- *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty SweepRequest
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     RetireCurrent: EndCurrent Retire
  *     HeapRetireAll: RetireCurrent
@@ -43,7 +43,7 @@
  *     ExpectRoom: Owner OwnerOf SpanExpect
  *     HandOver: SetOwner PushTaken
  *     MakeRoomy: QueueRemove QueueAdd QueueRemove
- *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
+ *     RequeueOverdue: LockTry SweepRequest QueueTaken QueueRemove QueueAdd LockLeave
  *     SetOwner: Owner:= RemoteHasShelf Owner:=
  *     ServingSpan: TakeQueued Reclaim FreeList SpanRefill PushTaken HeapNewSpan SpanRefill
  *     HeapLateBlock: ServingSpan SpanTake SpanDropList Retire
@@ -53,13 +53,13 @@
  *     EndLife: RemoteEndLife Owner:=
  *     Remove: EndLife QueueRemove
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used WantSweep MakeRoomy
+ *     HeapEmptied: CurrentEmptied LockTry SweepRequest QueueTaken OwnerOf Used SweepRequest MakeRoomy
  *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
- *     GiveBack: WantSweep ArenaRelease
- *     ReturnTaken: CompareAndSwap Taken Swap Taken WantSweep
+ *     GiveBack: SweepRequest ArenaRelease
+ *     ReturnTaken: CompareAndSwap Taken Swap Taken SweepRequest
  *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
- *     HeapSweepQueued: LockTry WantSweep QueueAllTaken LockLeave
- *     HeapSweep: LargeReleaseKept WantSweep HeapSweepQueued
+ *     HeapSweepQueued: LockTry SweepRequest QueueAllTaken LockLeave
+ *     HeapSweep: RunsRelease SweepRequest HeapSweepQueued
  *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *     MoveQueue: QueueTake HandOver
@@ -70,11 +70,11 @@
  *       SpanDropList
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
- *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
+ *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree PurgeNotify
  *       RemoteBlockFree
- *     ClaimedBlockFree: SpanPut HeapTakeOver PurgeNotify HeapEmptied PurgeNotify
+ *     ClaimedBlockFree: SpanPut HeapTakeOver HeapEmptied PurgeNotify
  *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
@@ -83,7 +83,7 @@
  *     TakeVacant: StackPop VacantHeaps
  *     HeapTake: TakeVacant StackPop UnusedHeaps
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
- *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Queues
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
@@ -304,7 +304,7 @@ inline SpanRefill() {
 
 /* ------------------------------------------------------------------------------- heap */
 
-/* RemoteCount and WantSweep after it, and RemoteIsUsed in SweepQueue, are in wake.pml. */
+/* RemoteCount and SweepRequest after it, and RemoteIsUsed in SweepQueue, are in wake.pml. */
 inline PushTaken(h) {
   d_step { Law(5, Owner == h); Law(0, Queued == 0 && Taken == 0); Taken = Taken | Bit(h) }
 }

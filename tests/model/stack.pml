@@ -10,7 +10,7 @@
  *     Vacate: StackPush VacantHeaps
  *     TakeVacant: StackPop VacantHeaps
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
- *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *
  * The count beside the first record goes from 0 to CountLimit - 1 and begins again. A pop that was
  * overtaken by CountLimit changes, or a multiple, is beyond this model, and beyond the code. Of the

@@ -4,16 +4,16 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Purge
- *     RunThread: OsWaitMs PurgeState ProcessPurge WantSweep HasWork CompareAndSwap PurgeState HasWork
+ *     RunThread: OsWaitMs PurgeState ProcessPurge SweepRequest HasWork CompareAndSwap PurgeState HasWork
  *       CompareAndSwap PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
- *     HasWork: LoadAcquire SweepWanted ArenaHasWarm
+ *     HasWork: SweepIsRequested ArenaHasWarm
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
- *       LoadAcquire SweepWanted LoadAcquire PurgeState
+ *       SweepIsRequested LoadAcquire PurgeState
  *     PurgeTick: WakeThread
  *     PurgeNotify: WakeThread HeapRetireAll
- *     SweepIsDue: LoadAcquire SweepWanted Swap SweepWanted
- *     ProcessPurge: SweepIsDue ThreadsAbandonVacant ArenaPurgeIdle
- *     NotifyOfEnd: Swap PurgeState OsWake PurgeState WantSweep PurgeNotify
+ *     PurgeRequest: SweepRequest PurgeNotify
+ *     ProcessPurge: SweepTake ThreadsAbandonVacant ArenaPurgeIdle
+ *     NotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
  *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
  *     RemoteCount: CountOf LoadAcquire Remote
@@ -21,23 +21,23 @@
  *     EndCurrent: IsCurrent:= Used-
  *     EndLife: RemoteEndLife Owner:=
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
- *     HeapEmptied: CurrentEmptied LockTry WantSweep QueueTaken OwnerOf Used WantSweep MakeRoomy
+ *     HeapEmptied: CurrentEmptied LockTry SweepRequest QueueTaken OwnerOf Used SweepRequest MakeRoomy
  *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
- *     GiveBack: WantSweep ArenaRelease
+ *     GiveBack: SweepRequest ArenaRelease
  *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
- *     AwaitFree: Owner CompareAndSwap Owner WantSweep
- *     HeapSweep: LargeReleaseKept WantSweep HeapSweepQueued
- *     HeapSweepQueued: LockTry WantSweep QueueAllTaken LockLeave
+ *     AwaitFree: Owner CompareAndSwap Owner SweepRequest
+ *     HeapSweep: RunsRelease SweepRequest HeapSweepQueued
+ *     HeapSweepQueued: LockTry SweepRequest QueueAllTaken LockLeave
  *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
- *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty WantSweep
+ *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty SweepRequest
  *     HeapShelve: RemoteCount HeapShelveEnd SpanShelve
- *     HeapShelveEnd: SpanShelveEnd IsCurrent WantSweep
+ *     HeapShelveEnd: SpanShelveEnd IsCurrent SweepRequest
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     HeapTakeOver: ExpectRoom HandOver
  *     HandOver: SetOwner PushTaken
  *     MakeRoomy: QueueRemove QueueAdd QueueRemove
- *     RequeueOverdue: LockTry WantSweep QueueTaken QueueRemove QueueAdd LockLeave
+ *     RequeueOverdue: LockTry SweepRequest QueueTaken QueueRemove QueueAdd LockLeave
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
  *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
@@ -46,14 +46,17 @@
  *     Vacate: StackPush VacantHeaps
  *     TakeVacant: StackPop VacantHeaps
  *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
- *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate WantSweep
+ *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
- *     AfterPush: IsCurrent WantSweep PurgeNotify SpanPut HeapTakeOver PurgeNotify
+ *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
+ *   LaneMM.Sweep
+ *     SweepRequest: LoadAcquire SweepWanted Swap SweepWanted
+ *     SweepIsRequested: LoadAcquire SweepWanted
+ *     SweepTake: LoadAcquire SweepWanted Swap SweepWanted
  *   LaneMM.Arena
- *     WantSweep: LoadAcquire SweepWanted Swap SweepWanted
  *     ArenaRelease: LockRecover Release
  *     Release: Owner:= LockTry ShardLeave LoadAcquire Released CompareAndSwap Released
  *       LockTryAgain ShardLeave
@@ -124,7 +127,7 @@ bool InFree;                        /* ghost: the owner is between its look at O
 
 /* ------------------------------------------------------------------------------- purge */
 
-inline WantSweep() {
+inline SweepRequest() {
   r = SweepWanted;
   if
   :: r -> r = false
@@ -142,7 +145,7 @@ inline WantSweep() {
 }
 
 inline HasWork() {
-  r = SweepWanted;
+  r = SweepWanted;                                             /* SweepIsRequested */
   if :: !r -> r = (WarmSlices != 0) :: else fi;                /* ArenaHasWarm */
   if :: !r -> r = (Released != 0) :: else fi
 }
@@ -215,7 +218,7 @@ inline SweepSpan(h) {
       :: u < 2 ->
         d_step { if :: Awaits == u -> Awaits = u + 1 :: else fi }; /* CompareAndSwap */
 #ifndef NO_REARM
-        WantSweep()
+        SweepRequest()
 #endif
       :: else
       fi
@@ -269,7 +272,7 @@ inline HeapSweepQueued(h) {
   :: r -> SweepSpan(h); HeapLock[h] = false
   :: else ->
 #ifndef SWEEP_SILENT
-    WantSweep()
+    SweepRequest()
 #else
     skip
 #endif
@@ -279,14 +282,14 @@ inline HeapSweepQueued(h) {
 inline PushTaken(h) {
 #ifdef PUSH_LATE
   r = HasFreed;
-  if :: r -> WantSweep() :: else fi;
+  if :: r -> SweepRequest() :: else fi;
   Taken = h
 #elif defined(PUSH_SILENT)
   Taken = h
 #else
   Taken = h;                                                   /* CompareAndSwap */
   r = HasFreed;                                                /* RemoteIsEmpty */
-  if :: r -> WantSweep() :: else fi
+  if :: r -> SweepRequest() :: else fi
 #endif
 }
 
@@ -336,7 +339,7 @@ inline HeapEmptied() {
     :: r ->
       r = (Owner == 0 && Used == 0);
       if
-      :: r && At != 0 -> r = false; HeapLock[0] = false; WantSweep(); r = false
+      :: r && At != 0 -> r = false; HeapLock[0] = false; SweepRequest(); r = false
       :: r && At == 0 && Bias != 0 ->
         MakeRoomy();
         HeapLock[0] = false;
@@ -348,7 +351,7 @@ inline HeapEmptied() {
       fi
     :: else ->
 #ifndef EMPTIED_SILENT
-      WantSweep()
+      SweepRequest()
 #else
       skip
 #endif
@@ -370,11 +373,11 @@ inline RemoteFree(h) {
     d_step { Used--; r = false };                              /* SpanPut */
     HeapTakeOver(h);
 #ifndef TAKE_OVER_SILENT
-    if :: r -> Notify() :: else fi
+    Notify()                                                   /* PurgeNotify */
 #endif
   :: else ->
     if
-    :: !IsCurrent -> WantSweep(); if :: r -> Notify() :: else fi
+    :: !IsCurrent -> SweepRequest(); if :: r -> Notify() :: else fi           /* PurgeRequest */
     :: else
     fi
   fi
@@ -410,7 +413,7 @@ inline ThreadsAbandonVacant() {
     :: r -> IsUnused = true
     :: else ->
 #ifdef WANT_EARLY
-      WantSweep();
+      SweepRequest();
       VacantHeaps = true
 #else
 #ifndef KEPT_FORGOTTEN
@@ -419,7 +422,7 @@ inline ThreadsAbandonVacant() {
 #ifdef ENDED_SILENT
       skip
 #else
-      WantSweep()
+      SweepRequest()
 #endif
 #endif
     fi
@@ -455,7 +458,7 @@ proctype OwnerThread() {
         :: r ->
           if :: At == 0 -> Used = Used + Bias; Bias = 0 :: else fi;
           HeapLock[0] = false
-        :: else -> WantSweep()
+        :: else -> SweepRequest()
         fi
       :: else
       fi
@@ -491,7 +494,7 @@ proctype OwnerThread() {
     HeapAbandonQueued();
     d_step { VacantHeaps = true; Ended = true };               /* Vacate */
 #ifndef VACATE_SILENT
-    WantSweep();                                               /* NotifyOfEnd */
+    SweepRequest();                                               /* NotifyOfEnd */
 #endif
 #ifndef END_SILENT
     Notify()
@@ -560,14 +563,14 @@ proctype Shelver() {                                           /* HeapShelve */
     :: else
     fi;
 #ifndef SHELVE_SILENT                                            /* HeapShelveEnd */
-    if :: !IsCurrent -> WantSweep() :: else fi;
+    if :: !IsCurrent -> SweepRequest() :: else fi;
 #endif
     Notify()
   :: timeout
   fi
 }
 
-/* Kept runs (GiveBack, and the WantSweep of this thread for them) are not modelled. */
+/* Kept runs (GiveBack, and the SweepRequest of this thread for them) are not modelled. */
 proctype PurgeThread() {                                       /* RunThread, ProcessPurge */
   bool r;
 #ifdef WANT_BY_STORE
@@ -576,7 +579,7 @@ proctype PurgeThread() {                                       /* RunThread, Pro
   byte s, u;
   do
   :: !InFree ->                                                /* OsWaitMs */
-    r = SweepWanted;                                           /* SweepIsDue */
+    r = SweepWanted;                                           /* SweepTake */
     if
     :: r ->
       d_step { r = SweepWanted; SweepWanted = false };         /* Swap */

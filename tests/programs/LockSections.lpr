@@ -26,7 +26,7 @@ const
   Takers: array[0..13] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
     'Arena.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
     'Heap.HeapSweepQueued', 'Heap.HeapSweepSome', 'Heap.RequeueOverdue', 'Heap.HeapAbandonQueued',
-    'Sampler.BlockForSample', 'Large.LargeReleaseKept');
+    'Sampler.BlockForSample', 'KeptRuns.RunsRelease');
   NoPurgeThread = 3;       // a value of Process.PurgeState
   Free = 0;
   Taken = 1;
@@ -419,7 +419,7 @@ const
       Many: 30; Work: AbandonSpans),
     (Item: 'full span of sampled blocks'; Kind: kiSamples; Taker: 'Sampler.BlockForSample'; Few: 10;
       Many: 30; Work: SampleSpans),
-    (Item: 'run that is kept'; Kind: kiRuns; Taker: 'Large.LargeReleaseKept'; Few: 2; Many: 6;
+    (Item: 'run that is kept'; Kind: kiRuns; Taker: 'KeptRuns.RunsRelease'; Few: 2; Many: 6;
       Work: ReleaseKept));
 
 var

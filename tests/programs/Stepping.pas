@@ -5,10 +5,10 @@
 /// there is stepped by the processor's trap flag, to the end of the try if that fails, else until
 /// LockLeave has freed the last lock that it took: nothing else of the program is stepped.
 ///
-/// Another one stands at the start of LargeReleaseKept, which claims the runs of a heap.
+/// Another one stands at the start of RunsRelease, which claims the runs of a heap.
 ///
 /// A section is the instructions from the compare-and-swap that takes the lock to the exchange that
-/// frees it, both included; that of a claim ends when LargeReleaseKept returns. Each step looks at the instruction that comes next, so system calls are seen, too. A
+/// frees it, both included; that of a claim ends when RunsRelease returns. Each step looks at the instruction that comes next, so system calls are seen, too. A
 /// repeated string instruction counts once for each repetition.
 ///
 /// x86_64 with Linux. One thread at a time: the others wait for it while StepsWatch is on.
@@ -49,7 +49,7 @@ procedure StepsPass;
 implementation
 
 uses
-  BaseUnix, Syscall, LaneMM.Lock, LaneMM.Large;
+  BaseUnix, Syscall, LaneMM.Lock, LaneMM.KeptRuns;
 
 const
   NrProtect = 10;
@@ -84,7 +84,7 @@ end;
 
 function ClaimEntry: PByte;
 begin
-  Result := @LargeReleaseKept;
+  Result := @RunsRelease;
 end;
 
 // Whether this is the code of LaneMM.Lock, whose routines lie in the order of the source.

@@ -1,5 +1,5 @@
-/// Tests of LaneMM.Density, on the memory of this process.
-unit Test.Density;
+/// Tests of LaneMM.Huge, on the memory of this process.
+unit Test.Huge;
 
 {$mode delphi}{$H+}{$pointermath on}
 
@@ -9,7 +9,7 @@ uses
   Test.Tools;
 
 type
-  TDensityTests = class(TQuietTest)
+  THugeTests = class(TQuietTest)
   strict private
     Blocks: array of Pointer;
     HugeFrom: NativeUInt;
@@ -33,7 +33,7 @@ implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Backed, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Density;
+  LaneMM.Huge;
 
 type
   TCounts = array[TOsCall] of NativeUInt;
@@ -45,7 +45,7 @@ const
   ManyBlocks = 3000;
 
 // Their pages are new, and small.
-procedure TDensityTests.SetUp;
+procedure THugeTests.SetUp;
 begin
   inherited;
   HugeFrom := Process.HugeFrom;
@@ -55,7 +55,7 @@ begin
   Process.MeasuredAt := 0;
 end;
 
-procedure TDensityTests.TearDown;
+procedure THugeTests.TearDown;
 var
   Block: Pointer;
 begin
@@ -68,7 +68,7 @@ begin
   inherited;
 end;
 
-procedure TDensityTests.TakeBlocks(Count: NativeInt);
+procedure THugeTests.TakeBlocks(Count: NativeInt);
 var
   First, Index: NativeInt;
 begin
@@ -78,7 +78,7 @@ begin
     Blocks[Index] := BlockGet(BlockSize);
 end;
 
-procedure TDensityTests.FillBlocks;
+procedure THugeTests.FillBlocks;
 var
   Block: Pointer;
 begin
@@ -86,25 +86,25 @@ begin
     FillChar(Block^, BlockSize, 1);
 end;
 
-procedure TDensityTests.BuffersOfWhichAPartIsUsedAreSparse;
+procedure THugeTests.BuffersOfWhichAPartIsUsedAreSparse;
 begin
   AssertFalse('dense', DensityIsHigh);
 end;
 
-procedure TDensityTests.FilledBlocksAreDense;
+procedure THugeTests.FilledBlocksAreDense;
 begin
   FillBlocks;
   AssertTrue('dense', DensityIsHigh);
 end;
 
-procedure TDensityTests.AnswerHoldsWhileMemoryIsTheSame;
+procedure THugeTests.AnswerHoldsWhileMemoryIsTheSame;
 begin
   AssertFalse('dense at first', DensityIsHigh);
   FillBlocks;
   AssertFalse('dense', DensityIsHigh);
 end;
 
-procedure TDensityTests.MemoryIsMeasuredAgainWhenItHasGrown;
+procedure THugeTests.MemoryIsMeasuredAgainWhenItHasGrown;
 var
   Before: NativeUInt;
 begin
@@ -118,7 +118,7 @@ begin
 end;
 
 {$ifdef LINUX} // of other systems the calls are not counted
-procedure TDensityTests.MeasureMakesNoCallOfTheSystem;
+procedure THugeTests.MeasureMakesNoCallOfTheSystem;
 var
   Before, After: TCounts;
   Call: TOsCall;
@@ -135,7 +135,7 @@ begin
 end;
 {$endif}
 
-procedure TDensityTests.SampleOfPagesIsSpreadOverAll;
+procedure THugeTests.SampleOfPagesIsSpreadOverAll;
 const
   PageCount = 1024;
 var
@@ -156,6 +156,6 @@ begin
 end;
 
 initialization
-  RegisterTest(TDensityTests);
+  RegisterTest(THugeTests);
 
 end.

@@ -1,5 +1,5 @@
-/// Tests of LaneMM.Large: the runs that a thread keeps for its next blocks, on a heap of their own.
-unit Test.Large.Kept;
+/// Tests of LaneMM.KeptRuns, on a heap of their own, and of the large blocks from such runs.
+unit Test.KeptRuns;
 
 {$mode delphi}{$H+}{$pointermath on}
 
@@ -9,7 +9,7 @@ uses
   Test.Tools, LaneMM.Types;
 
 type
-  TLargeKeptTests = class(TQuietTest)
+  TKeptRunsTests = class(TQuietTest)
   strict private
     Memory: PByte;
     Mine: PHeap;
@@ -43,9 +43,9 @@ type
     procedure TakeAfterASweepLeavesTheLimitAsItIs;
     procedure RunsThatAnotherThreadClaimsAreLeftAlone;
     procedure SweepLeavesAThreadInItsSectionAlone;
-    procedure BlockFromAKeptRunHasItsThreadAsGetter;
-    procedure BlockWithoutAGetterIsNoneAfterItsFree;
-    procedure BlockFreedByAnotherThreadEndsTheGetter;
+    procedure BlockFromAKeptRunHasItsThreadAsKeeper;
+    procedure BlockWithoutAKeeperIsNoneAfterItsFree;
+    procedure BlockFreedByAnotherThreadEndsTheKeeper;
     procedure BlockThatAnotherThreadMarkedIsNotFreedAgain;
     procedure ClaimedRunsServeNoCall;
     procedure RunThatWasKeptClaimsNoZeros;
@@ -66,12 +66,13 @@ implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
-  LaneMM.Arena, LaneMM.Backed, LaneMM.Large, LaneMM.Heap, LaneMM.Stats;
+  LaneMM.Arena, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
+  LaneMM.Heap, LaneMM.Stats;
 
 const
   RecordSize = (SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
 
-procedure TLargeKeptTests.SetUp;
+procedure TKeptRunsTests.SetUp;
 begin
   inherited SetUp;
   Memory := OsReserve(RecordSize);
@@ -80,21 +81,21 @@ begin
   HeapFormat(Mine);
 end;
 
-procedure TLargeKeptTests.TearDown;
+procedure TKeptRunsTests.TearDown;
 begin
   HeapAbandon(Mine);
   // The records stay: a span may name them, and a heap record is never freed.
   inherited TearDown;
 end;
 
-function TLargeKeptTests.Get(SliceCount: NativeUInt): PSpan;
+function TKeptRunsTests.Get(SliceCount: NativeUInt): PSpan;
 begin
   Result := LargeGet(SliceCount * SliceSize);
   AssertTrue('got', Result <> nil);
 end;
 
 // What FreeMem does. Returns whether the run is kept.
-function TLargeKeptTests.KeepSpan(Span: PSpan): Boolean;
+function TKeptRunsTests.KeepSpan(Span: PSpan): Boolean;
 begin
   RemoteEndLife(Span);
   Result := LargeKeep(Mine, Span);
@@ -102,12 +103,12 @@ begin
     LargeRelease(Span);
 end;
 
-function TLargeKeptTests.Keep(SliceCount: NativeUInt): Boolean;
+function TKeptRunsTests.Keep(SliceCount: NativeUInt): Boolean;
 begin
   Result := KeepSpan(Get(SliceCount));
 end;
 
-procedure TLargeKeptTests.KeepEach(SliceCount: NativeUInt; Count: Integer);
+procedure TKeptRunsTests.KeepEach(SliceCount: NativeUInt; Count: Integer);
 var
   Index: Integer;
 begin
@@ -116,27 +117,27 @@ begin
 end;
 
 // What GetMem does first.
-function TLargeKeptTests.Take(SliceCount: NativeUInt): PSpan;
+function TKeptRunsTests.Take(SliceCount: NativeUInt): PSpan;
 begin
   Result := LargeGetKept(Mine, SliceCount * SliceSize);
 end;
 
-procedure TLargeKeptTests.RunThatWasKeptIsTakenOnce;
+procedure TKeptRunsTests.RunThatWasKeptIsTakenOnce;
 var
   Span: PSpan;
 begin
   Span := Get(5);
   AssertTrue('kept', KeepSpan(Span));
-  Same(5, LargeKeptSlices(Mine), 'kept slices');
+  Same(5, RunsKept(Mine), 'kept slices');
   AssertTrue('taken', Take(5) = Span);
   AssertTrue('a block', Span^.Kind = skLarge);
   Same(5 * SliceSize, Span^.BlockSize, 'usable');
   AssertTrue('not taken again', Take(5) = nil);
-  Same(0, LargeKeptSlices(Mine), 'kept slices after');
+  Same(0, RunsKept(Mine), 'kept slices after');
   LargeFree(Span);
 end;
 
-procedure TLargeKeptTests.KeptRunIsNoBlock;
+procedure TKeptRunsTests.KeptRunIsNoBlock;
 var
   Span: PSpan;
 begin
@@ -146,7 +147,7 @@ begin
   Same(InvalidPointer, ErrorOfFree(Span^.Start), 'freed again');
 end;
 
-procedure TLargeKeptTests.RunKeptLastIsTakenFirst;
+procedure TKeptRunsTests.RunKeptLastIsTakenFirst;
 var
   First, Second: PSpan;
 begin
@@ -159,7 +160,7 @@ begin
   LargeFree(Second);
 end;
 
-procedure TLargeKeptTests.RunTwiceAsLongServesABlock;
+procedure TKeptRunsTests.RunTwiceAsLongServesABlock;
 var
   Long, Longer: PSpan;
 begin
@@ -171,7 +172,7 @@ begin
   LargeFree(Long);
 end;
 
-procedure TLargeKeptTests.BlockGrowsIntoTheRestOfItsKeptRun;
+procedure TKeptRunsTests.BlockGrowsIntoTheRestOfItsKeptRun;
 var
   Span: PSpan;
   Backed: NativeUInt;
@@ -185,7 +186,7 @@ begin
   LargeFree(Span);
 end;
 
-procedure TLargeKeptTests.ShortAndLongRunsAreNotKept;
+procedure TKeptRunsTests.ShortAndLongRunsAreNotKept;
 var
   SizeClass: Integer;
 begin
@@ -198,7 +199,7 @@ begin
   KeepEach(LongestKept, 1);
 end;
 
-procedure TLargeKeptTests.BlockWithSpareSlicesIsNotKept;
+procedure TKeptRunsTests.BlockWithSpareSlicesIsNotKept;
 var
   Span: PSpan;
 begin
@@ -209,33 +210,33 @@ begin
   AssertFalse('kept', KeepSpan(Span));
 end;
 
-procedure TLargeKeptTests.HeapKeepsFewRunsOfALength;
+procedure TKeptRunsTests.HeapKeepsFewRunsOfALength;
 begin
   KeepEach(2, RunPlaces);
   AssertFalse('one more', Keep(2));
-  Same(2 * RunPlaces, LargeKeptSlices(Mine), 'kept slices');
+  Same(2 * RunPlaces, RunsKept(Mine), 'kept slices');
 end;
 
-procedure TLargeKeptTests.HeapThatMissedNoRunKeepsFew;
+procedure TKeptRunsTests.HeapThatMissedNoRunKeepsFew;
 begin
   KeepEach(8, 3);
   KeepEach(6, 1);
   KeepEach(2, 1);
-  Same(LeastKept, LargeKeptSlices(Mine), 'kept slices');
+  Same(LeastKept, RunsKept(Mine), 'kept slices');
   AssertFalse('one more', Keep(2));
 end;
 
-procedure TLargeKeptTests.HeapKeepsAsManyMoreAsItMissed;
+procedure TKeptRunsTests.HeapKeepsAsManyMoreAsItMissed;
 begin
   AssertTrue('none', Take(5) = nil);
   AssertTrue('none', Take(3) = nil);
   KeepEach(8, 5);
-  Same(LeastKept + 8, LargeKeptSlices(Mine), 'kept slices');
+  Same(LeastKept + 8, RunsKept(Mine), 'kept slices');
   AssertFalse('one more', Keep(2));
 end;
 
 // Looks for more runs than the heap may keep.
-procedure TLargeKeptTests.MissMany;
+procedure TKeptRunsTests.MissMany;
 var
   Turn: Integer;
 begin
@@ -243,7 +244,7 @@ begin
     AssertTrue('none', Take(2) = nil);
 end;
 
-procedure TLargeKeptTests.HeapKeepsFewSlices;
+procedure TKeptRunsTests.HeapKeepsFewSlices;
 var
   Length: Integer;
 begin
@@ -252,52 +253,52 @@ begin
   KeepEach(7, RunPlaces);
   for Length := 6 downto 2 do
     while Keep(Length) do;
-  Same(MostKept, LargeKeptSlices(Mine), 'kept slices');
+  Same(MostKept, RunsKept(Mine), 'kept slices');
 end;
 
-procedure TLargeKeptTests.HeapThatASweepEmptiedKeepsAsMuchAgain;
+procedure TKeptRunsTests.HeapThatASweepEmptiedKeepsAsMuchAgain;
 var
   Turn: Integer;
 begin
   for Turn := 1 to 3 do
   begin
     KeepEach(8, LeastKept div 8);
-    LargeReleaseKept(Mine, 1);
-    Same(0, LargeKeptSlices(Mine), 'kept slices');
+    RunsRelease(Mine, 1);
+    Same(0, RunsKept(Mine), 'kept slices');
   end;
 end;
 
-procedure TLargeKeptTests.HeapThatMissedRunsBeforeASweepKeepsFew;
+procedure TKeptRunsTests.HeapThatMissedRunsBeforeASweepKeepsFew;
 begin
   MissMany;
   KeepEach(8, RunPlaces);
-  LargeReleaseKept(Mine, 1);
+  RunsRelease(Mine, 1);
   while Keep(7) do;
   while Keep(6) do;
-  AtMost(MostKept, LargeKeptSlices(Mine), 'kept slices');
-  LargeReleaseKept(Mine, 1);
+  AtMost(MostKept, RunsKept(Mine), 'kept slices');
+  RunsRelease(Mine, 1);
   while Keep(5) do;
-  AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices after another sweep');
+  AtMost(LeastKept, RunsKept(Mine), 'kept slices after another sweep');
 end;
 
-procedure TLargeKeptTests.TakeAfterASweepLeavesTheLimitAsItIs;
+procedure TKeptRunsTests.TakeAfterASweepLeavesTheLimitAsItIs;
 var
   Length, Index: Integer;
 begin
   KeepEach(8, 3);
   KeepEach(6, 1);
   KeepEach(2, 1);
-  Same(LeastKept, LargeKeptSlices(Mine), 'kept slices at first');
-  LargeReleaseKept(Mine, 1);
+  Same(LeastKept, RunsKept(Mine), 'kept slices at first');
+  RunsRelease(Mine, 1);
   KeepEach(4, 1);
   AssertTrue('none', RunTake(Mine, 5) = nil);
   for Length := 8 downto 2 do
     for Index := 1 to RunPlaces do
       Keep(Length);
-  AtMost(LeastKept, LargeKeptSlices(Mine), 'kept slices');
+  AtMost(LeastKept, RunsKept(Mine), 'kept slices');
 end;
 
-procedure TLargeKeptTests.RunsThatAnotherThreadClaimsAreLeftAlone;
+procedure TKeptRunsTests.RunsThatAnotherThreadClaimsAreLeftAlone;
 var
   Span: PSpan;
 begin
@@ -305,9 +306,9 @@ begin
   StoreRelease(Mine^.RunsClaimed, 1);
   AssertTrue('none is taken', Take(3) = nil);
   AssertFalse('none is kept', Keep(3));
-  AssertFalse('not released by a third', LargeReleaseKept(Mine, 1));
-  LargeReleaseOwn(Mine);
-  Same(6, LargeKeptSlices(Mine), 'kept slices');
+  AssertFalse('not released by a third', RunsRelease(Mine, 1));
+  RunsReleaseOwn(Mine);
+  Same(6, RunsKept(Mine), 'kept slices');
   Same(0, LoadAcquire(Mine^.Section), 'section');
   StoreRelease(Mine^.RunsClaimed, 0);
   Span := Take(3);
@@ -315,60 +316,60 @@ begin
   LargeFree(Span);
 end;
 
-procedure TLargeKeptTests.SweepLeavesAThreadInItsSectionAlone;
+procedure TKeptRunsTests.SweepLeavesAThreadInItsSectionAlone;
 begin
   KeepEach(7, 2);
   StoreRelease(Process.SweepWanted, 0);
   StoreRelease(Mine^.Section, NativeUInt(Mine));
   HeapSweep(Mine);
   StoreRelease(Mine^.Section, 0);
-  Same(14, LargeKeptSlices(Mine), 'kept slices');
+  Same(14, RunsKept(Mine), 'kept slices');
   Same(0, LoadAcquire(Mine^.RunsClaimed), 'claimed');
   Same(1, LoadAcquire(Process.SweepWanted), 'another sweep');
   HeapSweep(Mine);
-  Same(0, LargeKeptSlices(Mine), 'kept slices after');
+  Same(0, RunsKept(Mine), 'kept slices after');
 end;
 
 // A block that this thread got from a kept run.
-function TLargeKeptTests.OwnBlock: PSpan;
+function TKeptRunsTests.OwnBlock: PSpan;
 begin
   FreeMem(GetMem(5 * SliceSize));
-  LargeUseGetter(OsThreadHeap);
+  RunsUseKeeper(OsThreadHeap);
   Result := BlockSpan(GetMem(5 * SliceSize));
 end;
 
-procedure TLargeKeptTests.BlockFromAKeptRunHasItsThreadAsGetter;
+procedure TKeptRunsTests.BlockFromAKeptRunHasItsThreadAsKeeper;
 var
   Span: PSpan;
 begin
   AssertEquals('barrier', {$ifdef LINUX} IsX64 {$else} False {$endif}, Process.HasBarrier);
   Span := OwnBlock;
-  AssertTrue('getter', (Span^.Getter = OsThreadHeap) = Process.HasBarrier);
+  AssertTrue('keeper', (Span^.Keeper = OsThreadHeap) = Process.HasBarrier);
   FreeMem(Span^.Start);
   AssertFalse('a block', Span^.Kind = skLarge);
   Same(0, LoadAcquire(OsThreadHeap^.Section), 'section');
 end;
 
-procedure TLargeKeptTests.BlockWithoutAGetterIsNoneAfterItsFree;
+procedure TKeptRunsTests.BlockWithoutAKeeperIsNoneAfterItsFree;
 var
   Span: PSpan;
 begin
   Span := Get(5);
-  AssertTrue('no getter of a new run', Span^.Getter = nil);
+  AssertTrue('no keeper of a new run', Span^.Keeper = nil);
   OsThreadHeap^.MissedSlices := MostKept;
-  WantSweep;
+  SweepRequest;
   FreeMem(Span^.Start);
   AssertFalse('a block', Span^.Kind = skLarge);
-  AtLeast(5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtLeast(5, RunsKept(OsThreadHeap), 'kept slices');
   Same(0, LoadAcquire(OsThreadHeap^.Section), 'section');
 end;
 
-procedure TLargeKeptTests.FreeBlock;
+procedure TKeptRunsTests.FreeBlock;
 begin
   FreeMem(Block);
 end;
 
-procedure TLargeKeptTests.BlockFreedByAnotherThreadEndsTheGetter;
+procedure TKeptRunsTests.BlockFreedByAnotherThreadEndsTheKeeper;
 var
   Span: PSpan;
 begin
@@ -376,16 +377,16 @@ begin
   Block := Span^.Start;
   InThread(FreeBlock);
   AssertFalse('a block', Span^.Kind = skLarge);
-  AssertTrue('no getter', OsThreadHeap^.Getter = nil);
+  AssertTrue('no keeper', OsThreadHeap^.Keeper = nil);
   FreeMem(GetMem(5 * SliceSize));
   Span := BlockSpan(GetMem(5 * SliceSize));
-  AssertTrue('block without getter', Span^.Getter = nil);
+  AssertTrue('block without keeper', Span^.Keeper = nil);
   FreeMem(Span^.Start);
   HeapSweep(OsThreadHeap);
-  AssertTrue('getter again', (OsThreadHeap^.Getter = OsThreadHeap) = Process.HasBarrier);
+  AssertTrue('keeper again', (OsThreadHeap^.Keeper = OsThreadHeap) = Process.HasBarrier);
 end;
 
-procedure TLargeKeptTests.BlockThatAnotherThreadMarkedIsNotFreedAgain;
+procedure TKeptRunsTests.BlockThatAnotherThreadMarkedIsNotFreedAgain;
 var
   Span: PSpan;
 begin
@@ -398,7 +399,7 @@ begin
   LargeRelease(Span);
 end;
 
-procedure TLargeKeptTests.ClaimedRunsServeNoCall;
+procedure TKeptRunsTests.ClaimedRunsServeNoCall;
 var
   Span: PSpan;
   P: Pointer;
@@ -406,25 +407,25 @@ var
 begin
   Span := OwnBlock;
   FreeMem(GetMem(4 * SliceSize));
-  AtLeast(4, LargeKeptSlices(OsThreadHeap), 'kept slices');
-  Kept := LargeKeptSlices(OsThreadHeap);
+  AtLeast(4, RunsKept(OsThreadHeap), 'kept slices');
+  Kept := RunsKept(OsThreadHeap);
   StoreRelease(OsThreadHeap^.RunsClaimed, 1);
   try
     P := GetMem(4 * SliceSize);
     Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after GetMem');
     FreeMem(Span^.Start);
     Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after FreeMem');
-    OsThreadHeap^.Getter := nil;
+    OsThreadHeap^.Keeper := nil;
     FreeMem(P);
     Same(0, LoadAcquire(OsThreadHeap^.Section), 'section after another FreeMem');
-    Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices as before');
+    Same(Kept, RunsKept(OsThreadHeap), 'kept slices as before');
   finally
     StoreRelease(OsThreadHeap^.RunsClaimed, 0);
-    LargeUseGetter(OsThreadHeap);
+    RunsUseKeeper(OsThreadHeap);
   end;
 end;
 
-procedure TLargeKeptTests.RunThatWasKeptClaimsNoZeros;
+procedure TKeptRunsTests.RunThatWasKeptClaimsNoZeros;
 var
   Span: PSpan;
 begin
@@ -438,62 +439,62 @@ begin
   LargeFree(Span);
 end;
 
-procedure TLargeKeptTests.SweepReleasesKeptRuns;
+procedure TKeptRunsTests.SweepReleasesKeptRuns;
 var
   Before: NativeUInt;
 begin
   KeepEach(7, 2);
   Before := ArenaWarmSlices;
   HeapSweep(Mine);
-  Same(0, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, RunsKept(Mine), 'kept slices');
   Same(Before + 14, ArenaWarmSlices, 'warm slices');
   AssertTrue('none is taken', Take(7) = nil);
 end;
 
-procedure TLargeKeptTests.KeptRunsAreReleasedWhileTheQueuesAreLocked;
+procedure TKeptRunsTests.KeptRunsAreReleasedWhileTheQueuesAreLocked;
 begin
   KeepEach(7, 2);
   LockEnter(Mine^.Lock);
   HeapSweep(Mine);
   LockLeave(Mine^.Lock);
-  Same(0, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, RunsKept(Mine), 'kept slices');
 end;
 
-procedure TLargeKeptTests.ThreadThatEndsReleasesKeptRuns;
+procedure TKeptRunsTests.ThreadThatEndsReleasesKeptRuns;
 var
   Before: NativeUInt;
 begin
   KeepEach(7, 2);
   Before := ArenaWarmSlices;
   HeapAbandon(Mine);
-  Same(0, LargeKeptSlices(Mine), 'kept slices');
+  Same(0, RunsKept(Mine), 'kept slices');
   Same(Before + 14, ArenaWarmSlices, 'warm slices');
 end;
 
-procedure TLargeKeptTests.BlockFreedLastIsAllocatedAgain;
+procedure TKeptRunsTests.BlockFreedLastIsAllocatedAgain;
 var
   P, Again: Pointer;
   Backed, Kept: NativeUInt;
 begin
   P := GetMem(5 * SliceSize);
   Backed := BackedSlices;
-  Kept := LargeKeptSlices(OsThreadHeap);
+  Kept := RunsKept(OsThreadHeap);
   FreeMem(P);
   Same(Backed, BackedSlices, 'backed slices');
-  Same(Kept + 5, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  Same(Kept + 5, RunsKept(OsThreadHeap), 'kept slices');
   Again := GetMem(5 * SliceSize);
   AssertTrue('the same', Again = P);
   Same(Backed, BackedSlices, 'backed slices after');
   FreeMem(Again);
 end;
 
-procedure TLargeKeptTests.KeptRunsCountAsCached;
+procedure TKeptRunsTests.KeptRunsCountAsCached;
 var
   Before, After: TStatus;
   P: Pointer;
 begin
   P := GetMem(5 * SliceSize);
-  WantSweep;
+  SweepRequest;
   StatusRead(Before);
   FreeMem(P);
   StatusRead(After);
@@ -503,34 +504,34 @@ begin
 end;
 
 // While a sweep is wanted, and while none is, FreeMem takes different ways.
-procedure TLargeKeptTests.BlocksAreServedFromKeptRuns;
+procedure TKeptRunsTests.BlocksAreServedFromKeptRuns;
 var
   Turn: Integer;
   P: Pointer;
   Kept: NativeUInt;
 begin
-  Kept := LargeKeptSlices(OsThreadHeap);
+  Kept := RunsKept(OsThreadHeap);
   for Turn := 1 to 4 * MostKept do
   begin
     P := GetMem(5 * SliceSize);
-    WantSweep;
+    SweepRequest;
     FreeMem(P);
     if Turn = 1 then
-      Kept := LargeKeptSlices(OsThreadHeap);
-    Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices');
+      Kept := RunsKept(OsThreadHeap);
+    Same(Kept, RunsKept(OsThreadHeap), 'kept slices');
   end;
 end;
 
 // Frees two blocks, whose runs the calling thread's heap then keeps.
 procedure KeepBoth(First, Second: Pointer);
 begin
-  WantSweep;
+  SweepRequest;
   FreeMem(First);
   FreeMem(Second);
 end;
 
 // Those from the length of the block to twice as long, of two that are kept.
-procedure TLargeKeptTests.GetMemTakesTheShortestRunThatServes;
+procedure TKeptRunsTests.GetMemTakesTheShortestRunThatServes;
 var
   Wanted, First, Second, Best: NativeUInt;
   P: PByte;
@@ -539,7 +540,7 @@ begin
     for First := ShortestKept to LongestKept do
       for Second := First to LongestKept do
       begin
-        LargeReleaseKept(OsThreadHeap, 1);
+        RunsRelease(OsThreadHeap, 1);
         KeepBoth(Get(First)^.Start, Get(Second)^.Start);
         Best := First;
         if First < Wanted then
@@ -547,12 +548,12 @@ begin
         if (Best < Wanted) or (Best > 2 * Wanted) then
           Best := 0;
         P := GetMem(Wanted * SliceSize);
-        Same(First + Second - Best, LargeKeptSlices(OsThreadHeap), 'slices that stay');
+        Same(First + Second - Best, RunsKept(OsThreadHeap), 'slices that stay');
         FreeMem(P);
       end;
 end;
 
-procedure TLargeKeptTests.ZeroedBlockFromAKeptRunIsZero;
+procedure TKeptRunsTests.ZeroedBlockFromAKeptRunIsZero;
 var
   P: PByte;
   Index, Wrong: Integer;
@@ -569,54 +570,54 @@ begin
   FreeMem(P);
 end;
 
-procedure TLargeKeptTests.FreeMemKeepsNoSpareAndNoMovedRun;
+procedure TKeptRunsTests.FreeMemKeepsNoSpareAndNoMovedRun;
 var
   Span: PSpan;
   Kept: NativeUInt;
 begin
-  Kept := LargeKeptSlices(OsThreadHeap);
+  Kept := RunsKept(OsThreadHeap);
   Span := Get(6);
   Dec(Span^.BlockSize, 2 * SliceSize);
   ArenaUnuseSpare(2);
   Span^.SpareCount := 2;
-  WantSweep;
+  SweepRequest;
   FreeMem(Span^.Start);
-  Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices after spare ones');
+  Same(Kept, RunsKept(OsThreadHeap), 'kept slices after spare ones');
   Span := Get(6);
   Span^.IsMoved := True;
   FetchAdd(Process.MovedSpans, 1);
-  WantSweep;
+  SweepRequest;
   FreeMem(Span^.Start);
-  Same(Kept, LargeKeptSlices(OsThreadHeap), 'kept slices after moved ones');
+  Same(Kept, RunsKept(OsThreadHeap), 'kept slices after moved ones');
 end;
 
-procedure TLargeKeptTests.FreeTen(const Spans: array of PSpan);
+procedure TKeptRunsTests.FreeTen(const Spans: array of PSpan);
 var
   Span: PSpan;
 begin
   OsThreadHeap^.MissedSlices := 0;
   for Span in Spans do
   begin
-    WantSweep;
+    SweepRequest;
     FreeMem(Span^.Start);
   end;
-  AtMost(LeastKept, LargeKeptSlices(OsThreadHeap), 'kept slices');
-  AtLeast(LeastKept - 2, LargeKeptSlices(OsThreadHeap), 'kept slices');
+  AtMost(LeastKept, RunsKept(OsThreadHeap), 'kept slices');
+  AtLeast(LeastKept - 2, RunsKept(OsThreadHeap), 'kept slices');
 end;
 
-procedure TLargeKeptTests.ThreadThatOnlyFreesKeepsFew;
+procedure TKeptRunsTests.ThreadThatOnlyFreesKeepsFew;
 var
   Spans: array[0..9] of PSpan;
   Index: Integer;
 begin
-  LargeReleaseKept(OsThreadHeap, 1);
+  RunsRelease(OsThreadHeap, 1);
   for Index := 0 to High(Spans) do
     Spans[Index] := Get(3 + Index mod 6);
   FreeTen(Spans);
 end;
 
-// Blocks with this thread as getter.
-procedure TLargeKeptTests.ThreadThatOnlyFreesItsOwnBlocksKeepsFew;
+// Blocks with this thread as keeper.
+procedure TKeptRunsTests.ThreadThatOnlyFreesItsOwnBlocksKeepsFew;
 var
   Spans: array[0..9] of PSpan;
   Index: Integer;
@@ -626,13 +627,13 @@ begin
     Spans[Index] := Get(3 + Index mod 6);
   for Index := 0 to High(Spans) do
     FreeMem(Spans[Index]^.Start);
-  LargeUseGetter(OsThreadHeap);
+  RunsUseKeeper(OsThreadHeap);
   for Index := 0 to High(Spans) do
     Spans[Index] := BlockSpan(GetMem((3 + Index mod 6) * SliceSize));
-  AssertTrue('getter', (Spans[9]^.Getter = OsThreadHeap) = Process.HasBarrier);
+  AssertTrue('keeper', (Spans[9]^.Keeper = OsThreadHeap) = Process.HasBarrier);
   FreeTen(Spans);
 end;
 
 initialization
-  RegisterTest(TLargeKeptTests);
+  RegisterTest(TKeptRunsTests);
 end.
