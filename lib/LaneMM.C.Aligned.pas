@@ -23,7 +23,7 @@ function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Shards,
   LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState,
   LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.GuardSample, LaneMM.C.Errno,
   LaneMM.C.Manager;
@@ -31,7 +31,7 @@ uses
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
 begin
-  Result := ArenaSplit(Span, FirstSlice);
+  Result := ShardsSplit(Span, FirstSlice);
   Result^.Owner := NoOwner;
   Result^.IsZero := Span^.IsZero;
   LargeFormat(Result, Span^.BlockSize - FirstSlice shl SliceShift);

@@ -19,7 +19,7 @@ function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt; cdecl;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Frontier,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
   LaneMM.Large, LaneMM.Purge, LaneMM.C.Aligned, LaneMM.C.Malloc;
 
 const

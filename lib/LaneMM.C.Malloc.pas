@@ -56,7 +56,7 @@ procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena,
   LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.C.Aligned,
   LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
 

@@ -22,7 +22,7 @@ procedure ManagerStart;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Frontier, LaneMM.Engine, LaneMM.C.Foreign;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Engine, LaneMM.C.Foreign;
 
 // Before the start it returns the malloc of the process.
 procedure ManagerRead(out Found: TMemoryManager);

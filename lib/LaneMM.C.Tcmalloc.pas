@@ -13,7 +13,7 @@ interface
 implementation
 
 uses
-  LaneMM.Frontier, LaneMM.Purge, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
+  LaneMM.Arena, LaneMM.Purge, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
   LaneMM.C.Jemalloc, LaneMM.C.Start;
 
 function TcVersion(Major, Minor: PLongInt; Patch: PPAnsiChar): PAnsiChar; cdecl;

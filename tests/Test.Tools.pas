@@ -170,7 +170,7 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.Shards,
   LaneMM.Purge, LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
@@ -383,7 +383,7 @@ begin
   Span^.Shard := 1;
   Span^.SliceCount := SliceCount;
   Span^.SpareCount := SliceCount; // not counted as backed
-  ArenaReleaseZero(Span);
+  ShardsReleaseZero(Span);
 end;
 
 // Takes the next slices of the newest arena, or of a new one, and makes them free.

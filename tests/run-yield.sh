@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 out=build/test-yield
 seeds=${SEEDS:-1}
 first=${SEED:-$(date +%s)}
-suites='Places Atomic Lock RemoteList FreeRuns Arena Span Large Heap Shelf Threads Fork Purge Limits Walk'
+suites='Places Atomic Lock RemoteList FreeRuns Shards Span Large Heap Shelf Threads Fork Purge Limits Walk'
 passed=0
 failed=0
 

@@ -21,7 +21,7 @@ function VerbsObey(Words, Answer: PAnsiChar): TPageOutcome;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Shards,
   LaneMM.Heap,
   LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
   LaneMM.Settings, LaneMM.ObserveState, LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile,
@@ -137,7 +137,7 @@ begin
     HeapSweep(Heap);
     Heap := Heap^.NextHeap;
   end;
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   AddBytes(', now ', BackedSlices * SliceSize);
   Add(LineEnd);
 end;

@@ -44,7 +44,7 @@ function BlockGetSlow(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Frontier, LaneMM.Span, LaneMM.KeptRuns,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns,
   LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;

@@ -1,13 +1,17 @@
-/// Takes spans from free runs and from the frontier, and purges free memory.
+/// Reserves arenas, commits them ahead of use, hands out slices that were never used, and finds the
+/// record of an address.
 //
-// Owns:       TShard.Released, WarmLow.
-// Invariants: a released span waits on its shard's Released list while another thread has the lock;
-//             that thread checks the list again after it leaves the lock, so no span is lost.
-// Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones,
-//             unless addresses are scarce; a shard whose lock is taken is passed over.
+// Owns:       Process.Arenas, Base, Limit, Spans, DirectLimit; TArena.
+// Invariants: an arena is one range of addresses, reserved from its start to Reserved, committed to
+//             Committed; slices below Frontier belong to spans and free runs, those above were
+//             never touched. An arena in Process.Arenas stays: a thread may use it at any time.
+//             Only FrontierEnd, before the code is unloaded, releases what no block in use lies in.
+// Commit:     without a lock: two threads may commit the same slices, which changes nothing, and
+//             then one of them takes them. A thread that was stopped before its call would so
+//             lift a guard page of debug mode in those slices: Process.CommitsUnderWay counts it,
+//             and LaneMM.GuardPages waits for it.
 // Callers:    any thread.
-// Progress:   no thread waits for another: a lock is taken only if it is free, but ArenaPurge tries
-//             a while. All else is lock-free, but for the system calls.
+// Progress:   lock-free but for the system calls.
 unit LaneMM.Arena;
 
 {$I ../LaneMM.inc}
@@ -15,760 +19,630 @@ unit LaneMM.Arena;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic;
 
-const
-  /// For ArenaPurge: all free slices.
-  AllSlices = High(NativeUInt) shr 1;
-  /// Slices that a shard gets from the frontier at once.
-  StepSlices = 64;
+type
+  /// Returns whether a span has a block in use.
+  TSpanTest = function(Span: PSpan): Boolean;
 
-/// Takes a run of slices for the caller to format: Start, SliceCount and IsZero are set. Nil when
-/// the system or a hard limit refuses memory. The caller owns the run until ArenaRelease. IsDense:
-/// the caller expects to touch all of it, and as much again soon: it may come from a huge page.
-function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean = False): PSpan;
-/// Takes a run like ArenaTake, from slices that are not backed yet, with SpareCount more slices at
-/// the end that may stay unused: they are not counted in Process.Backed.
-function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-/// Counts the first spare slices of a span as backed, which the caller is about to use. Returns
-/// false, and changes nothing, when the system or the hard limit refuses them.
-function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Undoes ArenaUseSpare: the slices were not used.
-procedure ArenaUnuseSpare(SliceCount: NativeUInt);
-/// Makes a span a free run. No thread may use its blocks any more.
-procedure ArenaRelease(Span: PSpan);
-/// Makes a span that reads as zeros a free run: its pages were never touched, or moved away.
-procedure ArenaReleaseZero(Span: PSpan);
-/// Makes a run that was not touched since ArenaTake free again.
-procedure ArenaReleaseUnused(Span: PSpan);
-/// Lengthens a span without spare slices in place to SliceCount slices. Returns false, and changes
-/// nothing, when the slices after it are not free, or another thread has their shard, or a hard
-/// limit refuses them.
-function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-/// Returns the free slices right behind a span that ArenaGrow could take now; others may take them
-/// first.
-function ArenaRoom(Span: PSpan): NativeUInt;
-/// Shortens a span in place to SliceCount slices. Returns the rest, spare slices included, a span
-/// of its own that the caller releases.
-function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
+/// Takes slices that were never used: Start is set. Nil when the system refuses memory. Tail is
+/// nil, or what was left of the last arena before a new one: a run of TailCount slices, Start is
+/// set, that the caller makes free.
+function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: NativeUInt): PSpan;
+/// Takes the SliceCount slices from End on, if they are the next of an arena. Returns whether it
+/// did.
+function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
+/// Returns arena number Index, or nil: there are no more.
+function FrontierArena(Index: NativeUInt): PArena; inline;
+/// Returns whether slices that were never used are to be taken last: a program that lacks addresses
+/// before it lacks memory has used many, or was refused some. An old value decides for one request
+/// more.
+function FrontierIsScarce: Boolean;
+/// Returns whether the system could back a block of Size bytes when the process began. It would
+/// find out that it cannot when the block is touched, and end some program.
+function FrontierCanBack(Size: NativeUInt): Boolean;
+/// Returns the number of slices that all arenas have handed out.
+function FrontierSlices: NativeUInt;
+/// Returns the record of one of them, from 0; Index is below an earlier result of FrontierSlices.
+function FrontierSlice(Index: NativeUInt): PSpan;
+/// Releases all slices but those of spans for which IsUsed returns true, whose records stay. No
+/// block is allocated or freed any more.
+procedure FrontierEnd(IsUsed: TSpanTest);
+/// Sets Process.DirectLimit as Process.IsDirect requires.
+procedure FrontierApplyDirect;
 
-/// Returns the slices of warm runs; may be out of date while other threads run.
-function ArenaWarmSlices: NativeUInt;
-/// Returns true if a free run or a released span is warm, of any shard.
-function ArenaHasWarm: Boolean;
-/// Purges at most SliceCount warm slices, of each shard those unused for longest. A shard that
-/// another thread keeps is left out.
-procedure ArenaPurge(SliceCount: NativeUInt);
-/// Ends the system's charge for free slices that are not backed, once it has refused memory. A
-/// shard that another thread keeps is left out.
-procedure ArenaUncharge;
-/// Purges the warm slices that stayed free since the last call of this routine. Memory that is
-/// taken and released all the time stays warm.
-procedure ArenaPurgeIdle;
+/// Returns the span record of the slice that holds P; nil when P lies in no arena. Any pointer.
+function ArenaSpan(P: Pointer): PSpan; inline;
+/// Returns that record for an address that is not in the first arena.
+function ArenaSpanSlow(P: Pointer): PSpan;
+/// Returns the first record of the span, of one of these kinds, that has Slice as a later record;
+/// nil if none. A record left over from an earlier span may be skInner, too.
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan; inline;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Backed, LaneMM.FreeRuns,
-  LaneMM.Frontier;
+  LaneMM.Bits, LaneMM.Os;
 
 const
-  // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
-  FewTries = 8;
-  AllTries = High(NativeUInt);
+  ShortestArena = 64;
+  // An arena that was refused FirstStep slices keeps one part in this many of those that are
+  // granted: thread stacks, for example, need addresses too.
+  LimitedShare = 4;
+  // Slices that are committed at once; their records then fill whole pages.
+  CommitStep = 512;
+  NarrowStep = 16; // while Process.IsNarrow is set
+  // Records before that of slice 0: of the arena itself, and one whose Kind stays skNone.
+  RecordsBefore = 2;
 
-// ---------------------------------------------------------------------------- shards
-
-// Returns the number of the shard at this place, from 1 on; behind ShardCount they begin again.
-function ShardNumber(Place: NativeUInt): NativeUInt; inline;
+function FrontierArena(Index: NativeUInt): PArena;
 begin
-  Result := (Place - 1) and (Process.ShardCount - 1) + 1;
+  Result := nil;
+  if Index < ArenaLimit then
+    // Acquire: the arena's fields. Pairs with AddArena.
+    Result := PArena(LoadAcquire(Process.Arenas[Index]));
 end;
 
-function ShardAt(Place: NativeUInt): PShard;
-begin
-  Result := @Process.Shards[ShardNumber(Place)];
-end;
-
-// Returns the number of the calling thread's home shard.
-function Home: NativeUInt;
-var
-  Heap: PHeap;
-begin
-  Heap := OsThreadHeap;
-  if Heap = nil then
-    Exit(1);
-  Result := Heap^.HomeShard;
-end;
-
-function ArenaWarmSlices: NativeUInt;
-var
-  Number: NativeUInt;
+// Returns the number of arenas.
+function ArenaCount: NativeUInt;
 begin
   Result := 0;
-  for Number := 1 to Process.ShardCount do
-    Inc(Result, Process.Shards[Number].WarmSlices);
+  while FrontierArena(Result) <> nil do
+    Inc(Result);
 end;
 
-function ArenaHasWarm: Boolean;
+function FrontierSlices: NativeUInt;
 var
-  Number: NativeUInt;
+  Index: NativeUInt;
 begin
-  Result := True;
-  for Number := 1 to Process.ShardCount do
-    if (Process.Shards[Number].WarmSlices <> 0)
-      or (LoadAcquire(Process.Shards[Number].Released) <> 0) then
-      Exit;
-  Result := False;
-end;
-
-// Returns the record of the slices of a run from number Skipped on.
-function PartOf(Run: PSpan; Skipped: NativeUInt): PSpan;
-begin
-  Result := Run + Skipped;
-  Result^.Start := Run^.Start + Skipped * SliceSize;
-  Result^.Shard := Run^.Shard;
-end;
-
-// Makes a released span a free run, under the lock. Its spare slices, never touched, become a cold
-// run of their own.
-procedure AddFree(Span: PSpan);
-var
-  Spare: PSpan;
-begin
-  if Span^.IsWarm and (Span^.SpareCount <> 0) then
+  Result := 0;
+  Index := ArenaCount;
+  while Index <> 0 do
   begin
-    Dec(Span^.SliceCount, Span^.SpareCount);
-    Spare := PartOf(Span, Span^.SliceCount);
-    FreeRunAdd(Spare, Span^.SpareCount, False);
-  end;
-  FreeRunAdd(Span, Span^.SliceCount, Span^.IsWarm);
-end;
-
-procedure FreeReleased(Shard: PShard);
-var
-  Span, Next: PSpan;
-begin
-  if LoadAcquire(Shard^.Released) = 0 then
-    Exit;
-  // Acquire: see the links. Pairs with the push in Release.
-  Span := PSpan(Swap(Shard^.Released, 0));
-  while Span <> nil do
-  begin
-    Next := Span^.Next;
-    AddFree(Span);
-    Span := Next;
+    Dec(Index);
+    // Acquire: with nothing; see the field.
+    Inc(Result, LoadAcquire(FrontierArena(Index)^.Frontier));
   end;
 end;
 
-procedure ShardLeave(Shard: PShard);
-begin
-  repeat
-    FreeReleased(Shard);
-    LockLeave(Shard^.Lock);
-    // LockLeave is a full barrier: either this load sees a push, or the LockTryAgain that follows
-    // the push finds the lock free. Pairs with Release.
-  until (LoadAcquire(Shard^.Released) = 0) or not LockTryAgain(Shard^.Lock);
-end;
-
-// Updates WarmLow after warm slices were taken. Under the lock.
-procedure NoteWarm(Shard: PShard); inline;
-begin
-  if Shard^.WarmSlices < Shard^.WarmLow then
-    Shard^.WarmLow := Shard^.WarmSlices;
-end;
-
-// ---------------------------------------------------------------------------- release
-
-procedure Release(Span: PSpan);
+function FrontierSlice(Index: NativeUInt): PSpan;
 var
-  Shard: PShard;
-  Head: TAtomicWord;
+  Number, HandedOut: NativeUInt;
 begin
-  Shard := ShardOf(Span);
-  Span^.Owner := NoOwner;
-  YieldPoint;
-  Span^.Kind := skReleased;
-  if LockTry(Shard^.Lock) then
+  Number := 0;
+  // Acquire: with nothing; see the field. Read once: it may grow.
+  HandedOut := LoadAcquire(FrontierArena(Number)^.Frontier);
+  while Index >= HandedOut do
   begin
-    AddFree(Span);
-    ShardLeave(Shard);
-    Exit;
+    Dec(Index, HandedOut);
+    Inc(Number);
+    HandedOut := LoadAcquire(FrontierArena(Number)^.Frontier);
   end;
-  repeat
-    Head := LoadAcquire(Shard^.Released);
-    Span^.Next := PSpan(Head);
-    // Release: the span's fields before the list. Pairs with FreeReleased. No operation pops one
-    // span, hence no ABA.
-  until CompareAndSwap(Shard^.Released, Head, NativeUInt(Span));
-  if LockTryAgain(Shard^.Lock) then
-    ShardLeave(Shard);
+  Result := FrontierArena(Number)^.Spans + Index;
 end;
 
-procedure ArenaRelease(Span: PSpan);
+function FrontierIsScarce: Boolean;
 begin
-  LockRecover; // before the span is none of those in use
-  Span^.IsWarm := True;
-  Release(Span);
+  Result := (LoadAcquire(Process.Refused) <> 0) or (FrontierSlices >= Process.SavingFrom);
 end;
 
-procedure ArenaReleaseZero(Span: PSpan);
+function FrontierCanBack(Size: NativeUInt): Boolean;
 begin
-  LockRecover; // as above
-  BackedRemove(Span^.SliceCount - Span^.SpareCount);
-  Span^.IsWarm := False;
-  Release(Span);
+  Result := Size <= Process.MostBytes;
 end;
 
-procedure ArenaReleaseUnused(Span: PSpan);
+// ---------------------------------------------------------------------------- lookup
+
+function ArenaSpan(P: Pointer): PSpan;
 begin
-  if Span^.IsZero then
-    ArenaReleaseZero(Span)
+  if NativeUInt(NativeUInt(P) - Process.Base) < Process.Limit then
+    Result := PSpan(Process.Spans) + NativeUInt(NativeUInt(P) - Process.Base) shr SliceShift
   else
-    ArenaRelease(Span);
+    Result := ArenaSpanSlow(P);
+end;
+
+function ArenaSpanSlow(P: Pointer): PSpan;
+var
+  Offset, Index: NativeUInt;
+  Arena: PArena;
+begin
+  Index := 1;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
+  begin
+    Offset := NativeUInt(P) - NativeUInt(Arena^.Base);
+    if Offset < LoadAcquire(Arena^.Committed) * SliceSize then
+      Exit(Arena^.Spans + Offset shr SliceShift);
+    Inc(Index);
+    Arena := FrontierArena(Index);
+  end;
+  Result := nil;
+end;
+
+function ArenaFirst(Slice: PSpan; Kinds: TSpanKinds): PSpan;
+begin
+  if Slice^.Kind <> skInner then
+    Exit(nil);
+  Result := Slice - Slice^.Distance;
+  // The span that the record leads to must reach this far.
+  if not (Result^.Kind in Kinds) or (Slice^.Distance >= Result^.SliceCount) then
+    Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- new arenas
+
+function RecordBytes(SliceCount: NativeUInt): NativeUInt;
+begin
+  Result := AlignUp((SliceCount + RecordsBefore + 1) * SizeOf(TSpan), SliceSize);
+end;
+
+procedure ReleaseArena(Arena: PArena);
+begin
+  OsRelease(Arena^.Base, Arena^.Reserved * SliceSize);
+  OsRelease(Arena, RecordBytes(Arena^.Reserved));
+end;
+
+// Makes an arena of reserved addresses, or returns nil and releases them: records of SliceCount
+// slices at P, their slices at Base. It may grow to MostSlices.
+function NewArena(P, Base: PByte; SliceCount, MostSlices: NativeUInt): PArena;
+begin
+  if not OsCommit(P, OsPageSize) then
+  begin
+    OsRelease(Base, SliceCount * SliceSize);
+    OsRelease(P, RecordBytes(SliceCount));
+    Exit(nil);
+  end;
+  OsLeaveOutOfCores(Base, SliceCount * SliceSize);
+  Result := PArena(P);
+  Result^.Base := Base;
+  Result^.Spans := PSpan(P) + RecordsBefore;
+  Result^.MostSlices := MostSlices;
+  Result^.Reserved := SliceCount;
+end;
+
+// Reserves an arena that does not grow, or returns nil.
+function ReserveFixed(SliceCount: NativeUInt): PArena;
+var
+  P, Base: PByte;
+begin
+  Base := OsReserve(SliceCount * SliceSize);
+  if Base = nil then
+    Exit(nil);
+  P := OsReserve(RecordBytes(SliceCount));
+  if P <> nil then
+    Exit(NewArena(P, Base, SliceCount, SliceCount));
+  OsRelease(Base, SliceCount * SliceSize);
+  Result := nil;
+end;
+
+// Reserves the first SliceCount slices of an arena that ends at the address Top when it has grown
+// to MostSlices; nil if their place is not free.
+function ReserveBelow(Top, SliceCount, MostSlices: NativeUInt): PArena;
+var
+  P, Base: NativeUInt;
+begin
+  Base := Top - MostSlices * SliceSize;
+  P := Base - RecordBytes(MostSlices);
+  if (P >= Top) or not OsReserveAt(Pointer(P), RecordBytes(SliceCount)) then
+    Exit(nil);
+  if OsReserveAt(Pointer(Base), SliceCount * SliceSize) then
+    Exit(NewArena(PByte(P), PByte(Base), SliceCount, MostSlices));
+  OsRelease(Pointer(P), RecordBytes(SliceCount));
+  Result := nil;
+end;
+
+// Returns an arena like Fixed with addresses to grow into, and releases Fixed; or Fixed. Systems
+// hand out addresses from the top down: those below are free, and what is handed out later lies
+// far above the arena's first slices.
+function ReserveGrowing(Fixed: PArena): PArena;
+var
+  MostSlices: NativeUInt;
+begin
+  Result := nil;
+  MostSlices := LongestArena;
+  while (Result = nil) and (MostSlices > Fixed^.MostSlices) do
+  begin
+    Result := ReserveBelow(NativeUInt(Fixed^.Base), Fixed^.MostSlices, MostSlices);
+    MostSlices := MostSlices shr 1;
+  end;
+  if Result = nil then
+    Exit(Fixed);
+  ReleaseArena(Fixed);
+end;
+
+// Reserves part of what the system grants where it has refused FirstStep slices.
+function ReserveLimited: PArena;
+var
+  SliceCount: NativeUInt;
+begin
+  SliceCount := FirstStep;
+  repeat
+    SliceCount := SliceCount shr 1;
+    if SliceCount < ShortestArena then
+      Exit(nil);
+    Result := ReserveFixed(SliceCount);
+  until Result <> nil;
+  ReleaseArena(Result);
+  Result := ReserveFixed(SliceCount div LimitedShare);
+end;
+
+procedure NoteRefusal;
+begin
+  // Full barrier: a run is cold before the value, or its taker sees the value. Pairs with
+  // ShardsUncharge.
+  CompareAndSwap(Process.Refused, 0, RefusedOnce);
+end;
+
+// Reserves an arena with room for SliceCount slices, or returns nil.
+function ReserveArena(SliceCount: NativeUInt): PArena;
+var
+  Wanted: NativeUInt;
+begin
+  Wanted := FirstStep;
+  if Wanted < SliceCount then
+    Wanted := SliceCount;
+  Result := ReserveFixed(Wanted);
+  if Result <> nil then
+    Exit(ReserveGrowing(Result));
+  if Wanted = FirstStep then
+    NoteRefusal;
+  Result := ReserveLimited;
+  if (Result = nil) or (Result^.MostSlices >= SliceCount) then
+    Exit;
+  ReleaseArena(Result);
+  Result := ReserveFixed(SliceCount);
+end;
+
+// Returns the number of slices whose addresses all arenas have.
+function ReservedSlices: NativeUInt;
+var
+  Index: NativeUInt;
+begin
+  Result := 0;
+  for Index := ArenaCount downto 1 do
+    // Acquire: with nothing; see the field.
+    Inc(Result, LoadAcquire(FrontierArena(Index - 1)^.Reserved));
+end;
+
+// Adds arena number Index with room for SliceCount slices, where the addresses of the others had no
+// room when they were Reserved slices. Returns true when there may be room now. The system may
+// have refused addresses only because another thread had just reserved them: it has published them
+// by now, unless it was stopped, and no arena is added.
+function AddArena(Index, Reserved, SliceCount: NativeUInt): Boolean;
+var
+  Arena: PArena;
+  IsLate: Boolean;
+begin
+  if Index = ArenaLimit then
+    Exit(False);
+  Arena := ReserveArena(SliceCount);
+  IsLate := ReservedSlices <> Reserved;
+  Result := IsLate or (Arena <> nil);
+  // Release: the arena's fields. Pairs with FrontierArena.
+  if (Arena <> nil)
+    and (IsLate or not CompareAndSwap(Process.Arenas[Index], 0, NativeUInt(Arena))) then
+    ReleaseArena(Arena);
+end;
+
+// ---------------------------------------------------------------------------- more addresses
+
+// Reserves the slices from Reserved to SliceCount, and their records. False when the addresses
+// belong to others or the system refuses. Of several threads one succeeds: an address is reserved
+// once.
+function ReserveNext(Arena: PArena; Reserved, SliceCount: NativeUInt): Boolean;
+var
+  First: PByte;
+  Records: NativeUInt;
+begin
+  if SliceCount > Arena^.MostSlices then
+    Exit(False);
+  First := Arena^.Base + Reserved * SliceSize;
+  if not OsReserveAt(First, (SliceCount - Reserved) * SliceSize) then
+    Exit(False);
+  OsLeaveOutOfCores(First, (SliceCount - Reserved) * SliceSize);
+  Records := RecordBytes(Reserved);
+  Result := (RecordBytes(SliceCount) = Records)
+    or OsReserveAt(PByte(Arena) + Records, RecordBytes(SliceCount) - Records);
+  if Result then
+    // Release: with nothing; a thread that sees the value may commit these addresses.
+    RaiseTo(Arena^.Reserved, SliceCount)
+  else
+    OsRelease(First, (SliceCount - Reserved) * SliceSize);
+end;
+
+// Returns whether the arena has SliceCount reserved slices at least. Lengthens it: to twice its
+// length, or else so far. While a thread is stopped before it could publish its addresses, the
+// others take another arena. Lock-free: one more turn follows another thread's success.
+function Extend(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Reserved, Wanted: NativeUInt;
+begin
+  repeat
+    Reserved := LoadAcquire(Arena^.Reserved);
+    if SliceCount <= Reserved then
+      Exit(True);
+    Wanted := Reserved * 2;
+    if Wanted > Arena^.MostSlices then
+      Wanted := Arena^.MostSlices;
+    if Wanted < SliceCount then
+      Wanted := SliceCount;
+    if not ReserveNext(Arena, Reserved, Wanted) and not ReserveNext(Arena, Reserved, SliceCount)
+      and (LoadAcquire(Arena^.Reserved) = Reserved) then
+      Exit(False);
+  until False;
+end;
+
+// ---------------------------------------------------------------------------- commit
+
+function WantedDirectLimit: NativeUInt;
+begin
+  Result := 0;
+  if Process.IsDirect then
+    Result := LoadAcquire(Process.Limit);
+end;
+
+procedure FrontierApplyDirect;
+var
+  Wanted: NativeUInt;
+begin
+  repeat
+    Wanted := WantedDirectLimit;
+    // Full barrier: of two threads, one that changes IsDirect and one that raises Limit, the later
+    // one sees both.
+    Swap(Process.DirectLimit, Wanted);
+  until Wanted = WantedDirectLimit;
+end;
+
+// Shows other copies of LaneMM where the arena lies. Two threads may show different lengths.
+procedure ShowRange(Arena: PArena; SliceCount: NativeUInt);
+var
+  Index: NativeUInt;
+begin
+  if Process.Ranges = nil then
+    Exit;
+  Index := 0;
+  while FrontierArena(Index) <> Arena do
+    Inc(Index);
+  StoreRelease(Process.Ranges^[Index].First, NativeUInt(Arena^.Base));
+  // Release: First. Pairs with Holds in LaneMM.Foreign.
+  RaiseTo(Process.Ranges^[Index].Limit, NativeUInt(Arena^.Base) + SliceCount * SliceSize);
+end;
+
+// Publishes the slices that are committed now: lookups read their records.
+procedure Publish(Arena: PArena; SliceCount: NativeUInt);
+begin
+  ShowRange(Arena, SliceCount);
+  if Arena = FrontierArena(0) then
+  begin
+    Process.Base := NativeUInt(Arena^.Base);
+    Process.Spans := NativeUInt(Arena^.Spans);
+    // Release: the fields above, and the records that are committed. Pairs with nothing here: a
+    // block reaches another thread only through the program's own synchronization.
+    RaiseTo(Process.Limit, SliceCount * SliceSize);
+    FrontierApplyDirect;
+  end;
+  // After Limit: a thread that sees this value takes slices, which lookups must find. Pairs with
+  // CommitAhead.
+  RaiseTo(Arena^.Committed, SliceCount);
+end;
+
+// Commits the arena and its records up to SliceCount slices.
+function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Committed: NativeUInt;
+  Records, RecordsEnd: PByte;
+begin
+  Committed := LoadAcquire(Arena^.Committed);
+  if Committed >= SliceCount then
+    Exit(True);
+  Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Committed + 1), OsPageSize));
+  RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsPageSize));
+  Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
+    and OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+  if not Result then
+  begin
+    NoteRefusal;
+    Exit;
+  end;
+  // Otherwise a system that uses huge pages everywhere backs 2 MB where a page is touched.
+  OsUseSmallPages(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+  OsPutIntoCores(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+  Publish(Arena, SliceCount);
+end;
+
+function CommitAhead(Arena: PArena; SliceCount: NativeUInt): Boolean;
+var
+  Ahead, Reserved: NativeUInt;
+begin
+  if SliceCount <= LoadAcquire(Arena^.Committed) then
+    Exit(True);
+  Ahead := AlignUp(SliceCount, CommitStep);
+  if Process.IsNarrow then
+    Ahead := AlignUp(SliceCount, NarrowStep);
+  Reserved := LoadAcquire(Arena^.Reserved);
+  if Ahead > Reserved then
+    Ahead := Reserved;
+  // Full barrier: either a thread that has taken slices sees the count, or Commit sees that they
+  // are committed. Pairs with AwaitCommits in LaneMM.GuardPages.
+  FetchAdd(Process.CommitsUnderWay, 1);
+  Result := Commit(Arena, Ahead) or Commit(Arena, SliceCount);
+  // Full barrier: the pages before the count. Pairs with AwaitCommits.
+  FetchAdd(Process.CommitsUnderWay, NativeUInt(-1));
 end;
 
 // ---------------------------------------------------------------------------- take
 
-// Takes a warm or a cold run of the shard if its lock is free; nil if none.
-function TakeOf(Shard: PShard; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
+// Takes the SliceCount slices from First on, which are committed. Returns false if the frontier is
+// not there any more.
+function TakeAt(Arena: PArena; First, SliceCount: NativeUInt): Boolean;
 begin
-  if not LockTry(Shard^.Lock) then
-    Exit(nil);
-  if not IsWarm then
-    Result := FreeRunTake(Shard^.Cold, SliceCount, Tries)
-  else if (Tries <> AllTries) and FrontierIsScarce then
-    Result := FreeRunTakeFitting(Shard, SliceCount, Tries)
-  else
-    Result := FreeRunTake(Shard^.Warm, SliceCount, Tries);
-  NoteWarm(Shard);
-  ShardLeave(Shard);
-  if Result <> nil then
-    Result^.IsZero := not IsWarm;
+  Result := CompareAndSwap(Arena^.Frontier, First, First + SliceCount);
 end;
 
-// The same from any shard, the first of them first, that seems to have so many slices.
-function TakeFree(First: NativeUInt; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
+// Takes slices of the arena; nil without room, or when the system refuses.
+function TakeOf(Arena: PArena; SliceCount: NativeUInt; out HasRoom: Boolean): PSpan;
 var
-  Number, Available: NativeUInt;
-  Shard: PShard;
+  First: NativeUInt;
 begin
-  Result := nil;
-  for Number := First to First + Process.ShardCount - 1 do
+  repeat
+    First := LoadAcquire(Arena^.Frontier);
+    HasRoom := Extend(Arena, First + SliceCount);
+    if not HasRoom or not CommitAhead(Arena, First + SliceCount) then
+      Exit(nil);
+  until TakeAt(Arena, First, SliceCount);
+  Result := Arena^.Spans + First;
+  Result^.Start := Arena^.Base + First * SliceSize;
+end;
+
+// Takes all that is left of the arena; nil if nothing is.
+function TakeTail(Arena: PArena; out SliceCount: NativeUInt): PSpan;
+var
+  First: NativeUInt;
+  HasRoom: Boolean;
+begin
+  repeat
+    First := LoadAcquire(Arena^.Frontier);
+    SliceCount := LoadAcquire(Arena^.Reserved) - First; // read after it, so not below it
+    if SliceCount = 0 then
+      Exit(nil);
+    Result := TakeOf(Arena, SliceCount, HasRoom);
+  until (Result <> nil) or HasRoom; // without room another thread has taken a part
+end;
+
+// Returns the first arena with room for SliceCount slices, or that could be lengthened for them;
+// nil if none.
+function ArenaFor(SliceCount: NativeUInt): PArena;
+var
+  Index: NativeUInt;
+begin
+  for Index := 1 to ArenaCount do
   begin
-    Shard := ShardAt(Number);
-    Available := Shard^.ColdSlices;
-    if IsWarm then
-      Available := Shard^.WarmSlices;
-    if Available >= SliceCount then
-      Result := TakeOf(Shard, IsWarm, SliceCount, Tries);
-    if Result <> nil then
+    Result := FrontierArena(Index - 1);
+    if LoadAcquire(Result^.Frontier) + SliceCount <= LoadAcquire(Result^.Reserved) then
       Exit;
   end;
-end;
-
-// Makes slices that were never used a cold run of this shard; they are not counted as backed.
-procedure ReleaseNew(Span: PSpan; SliceCount, Number: NativeUInt);
-begin
-  Span^.SliceCount := SliceCount;
-  Span^.SpareCount := 0;
-  Span^.IsWarm := False;
-  Span^.Shard := Number;
-  Release(Span);
-end;
-
-// Returns the number of the first shard from Number on whose lock is free; 0 if there is none.
-function FreeShard(First: NativeUInt): NativeUInt;
-var
-  Number: NativeUInt;
-begin
-  for Number := First to First + Process.ShardCount - 1 do
-    if LoadAcquire(ShardAt(Number)^.Lock.State) = 0 then
-      Exit(ShardNumber(Number));
-  Result := 0;
-end;
-
-// Takes slices that were never used: StepSlices if a shard is free to keep the rest, and the rest
-// holds as many again. A shorter one would serve no run of the next block of this size.
-function TakeNew(First, SliceCount: NativeUInt): PSpan;
-var
-  Number, Count, TailCount: NativeUInt;
-  Tail: PSpan;
-begin
-  Count := SliceCount;
-  Number := FreeShard(First);
-  if Number = 0 then
-    Number := First
-  else if Count * 2 <= StepSlices then
-    Count := StepSlices;
-  if Process.IsNarrow then
-    Count := SliceCount;
-  Result := FrontierTake(Count, Tail, TailCount);
-  if Tail <> nil then
-    ReleaseNew(Tail, TailCount, Number);
-  if (Result = nil) and (Count > SliceCount) then
+  for Index := 1 to ArenaCount do
   begin
-    Count := SliceCount;
-    Result := FrontierTake(Count, Tail, TailCount);
-    if Tail <> nil then
-      ReleaseNew(Tail, TailCount, Number);
-  end;
-  if Result = nil then
-    Exit;
-  Result^.Shard := Number;
-  Result^.IsZero := True;
-  if Count = SliceCount then
-    Exit;
-  ReleaseNew(PartOf(Result, SliceCount), Count - SliceCount, Number);
-end;
-
-// Takes a run made of warm and cold ones if need be: then all warm ones are purged.
-function TakeJoined(First, SliceCount: NativeUInt): PSpan;
-begin
-  Result := TakeFree(First, False, SliceCount, AllTries);
-  if (Result <> nil) or (SliceCount = 1) or not ArenaHasWarm then
-    Exit;
-  ArenaPurge(AllSlices);
-  Result := TakeFree(First, False, SliceCount, AllTries);
-end;
-
-// Takes slices that were counted as backed, but not warm ones.
-function TakeUnbacked(First, SliceCount: NativeUInt): PSpan;
-begin
-  Result := TakeFree(First, False, SliceCount, FewTries);
-  if (Result = nil) and FrontierIsScarce then
-    Result := TakeJoined(First, SliceCount);
-  if Result = nil then
-    Result := TakeNew(First, SliceCount);
-  if Result = nil then
-    Result := TakeFree(First, False, SliceCount, AllTries);
-end;
-
-// Backs a range of HugeSlices, all zero, by one huge page, if the system has one; False when it
-// refuses the memory. Small pages stay the rule there: what is purged and touched again is backed
-// page by page.
-function BackByHugePage(P: PByte): Boolean;
-begin
-  Result := OsUse(P, HugeSlices * SliceSize);
-  if not Result then
-    Exit;
-  OsUseHugePages(P, HugeSlices * SliceSize);
-  P^ := 0;
-  OsUseSmallPages(P, HugeSlices * SliceSize);
-end;
-
-// Returns the slices of a run in front of its first huge page.
-function SlicesBefore(Run: PSpan): NativeUInt;
-begin
-  Result := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
-end;
-
-// Takes the slices of whole huge pages, SliceCount of them, not backed; nil without memory.
-function TakeHugeSlices(First, SliceCount: NativeUInt): PSpan;
-var
-  Run: PSpan;
-  Skipped: NativeUInt;
-begin
-  Run := TakeFree(First, False, SliceCount, FewTries); // the last time may have left some
-  if (Run <> nil) and (SlicesBefore(Run) <> 0) then
-    ReleaseNew(Run, SliceCount, Run^.Shard)
-  else if Run <> nil then
-    Exit(Run);
-  Run := TakeUnbacked(First, SliceCount + HugeSlices - 1); // has them
-  if Run = nil then
-    Exit(nil);
-  Result := Run;
-  Skipped := SlicesBefore(Run);
-  if Skipped <> 0 then
-  begin
-    Result := PartOf(Run, Skipped);
-    ReleaseNew(Run, Skipped, Run^.Shard);
-  end;
-  if Skipped < HugeSlices - 1 then
-    ReleaseNew(PartOf(Result, SliceCount), HugeSlices - 1 - Skipped, Result^.Shard);
-end;
-
-// Takes slices from the start of a huge page on. The rest of the last huge page becomes warm; that
-// one is backed now, those before it are the caller's. Nil without memory.
-function TakeOfHugePages(First, SliceCount: NativeUInt): PSpan;
-var
-  Rest: PSpan;
-  Whole: NativeUInt;
-begin
-  Whole := AlignUp(SliceCount, HugeSlices);
-  if not BackedAdd(Whole) then
-    Exit(nil);
-  Result := TakeHugeSlices(First, Whole);
-  if Result = nil then
-  begin
-    BackedRemove(Whole);
-    Exit;
-  end;
-  Result^.IsZero := True;
-  if Whole = SliceCount then
-    Exit;
-  Rest := PartOf(Result, SliceCount);
-  Rest^.SliceCount := Whole - SliceCount;
-  Rest^.SpareCount := 0;
-  if BackByHugePage(Result^.Start + (Whole - HugeSlices) * SliceSize) then
-    ArenaRelease(Rest)
-  else
-    ArenaReleaseZero(Rest);
-end;
-
-// Takes a run without spare slices; nil if there is none.
-function Take(First, SliceCount: NativeUInt; IsDense: Boolean): PSpan;
-begin
-  Result := TakeFree(First, True, SliceCount, FewTries);
-  if (Result = nil) and IsDense then
-    Result := TakeOfHugePages(First, SliceCount);
-  if Result <> nil then
-    Exit;
-  if BackedAdd(SliceCount) then
-  begin
-    Result := TakeUnbacked(First, SliceCount);
-    if Result <> nil then
+    Result := FrontierArena(Index - 1);
+    if Extend(Result, LoadAcquire(Result^.Frontier) + SliceCount) then
       Exit;
-    BackedRemove(SliceCount);
   end;
-  Result := TakeFree(First, True, SliceCount, AllTries);
-end;
-
-// The same with spare slices, none of them warm.
-function TakeSpare(First, SliceCount, SpareCount: NativeUInt): PSpan;
-begin
-  if not BackedAdd(SliceCount) then
-    Exit(nil);
-  Result := TakeUnbacked(First, SliceCount + SpareCount);
-  if Result = nil then
-    BackedRemove(SliceCount);
-end;
-
-// Completes a run just taken, which may be nil. Returns nil if the system refuses its memory.
-function Finish(Span: PSpan; SliceCount, SpareCount: NativeUInt): PSpan;
-begin
-  Result := Span;
-  if Span = nil then
-    Exit;
-  Span^.SliceCount := SliceCount + SpareCount;
-  Span^.IsMoved := False;
-  Span^.IsHuge := False;
-  Span^.SpareCount := SpareCount;
-  Span^.Owner := NoOwner;
-  if not Span^.IsZero or OsUse(Span^.Start, SliceCount * SliceSize) then
-    Exit;
-  ArenaReleaseZero(Span);
   Result := nil;
 end;
 
-// Purges warm slices so that SliceCount others fit below the hard limit, which refused them.
-// Returns false if there is no warm slice, or the limit was not the reason.
-function MakeWay(SliceCount: NativeUInt): Boolean;
+function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: NativeUInt): PSpan;
 var
-  Missing: NativeInt;
+  Count, Reserved: NativeUInt;
+  Arena: PArena;
+  HasRoom: Boolean;
 begin
-  Missing := BackedSlices + SliceCount - Process.Limits[lkHard].Slices;
-  Result := BackedExceeds(lkHard, SliceCount) and ArenaHasWarm;
-  if Result and (Missing > 0) then
-    ArenaPurge(Missing);
+  Tail := nil;
+  repeat
+    Result := nil;
+    HasRoom := False;
+    Count := ArenaCount;
+    Reserved := ReservedSlices;
+    Arena := ArenaFor(SliceCount);
+    if Arena <> nil then
+      Result := TakeOf(Arena, SliceCount, HasRoom)
+    else if not AddArena(Count, Reserved, SliceCount) then
+      Exit
+    else if (Count <> 0) and (Tail = nil) and (FrontierArena(Count) <> nil) then
+      Tail := TakeTail(FrontierArena(Count - 1), TailCount);
+  until HasRoom;
 end;
 
-function ArenaTake(SliceCount: NativeUInt; IsDense: Boolean): PSpan;
-begin
-  if SliceCount > MaxRunSlices then
-    Exit(nil);
-  LockRecover; // before slices are taken that a recovery would take for lost ones
-  IsDense := OsHasHugePages and IsDense and (Process.HugeFrom <> 0) and not FrontierIsScarce;
-  Result := Take(Home, SliceCount, IsDense);
-  if (Result = nil) and MakeWay(SliceCount) then
-    Result := Take(Home, SliceCount, False);
-  Result := Finish(Result, SliceCount, 0);
-end;
-
-function ArenaTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;
-begin
-  if SliceCount + SpareCount > MaxRunSlices then
-    Exit(nil);
-  LockRecover; // as above
-  Result := TakeSpare(Home, SliceCount, SpareCount);
-  if (Result = nil) and MakeWay(SliceCount) then
-    Result := TakeSpare(Home, SliceCount, SpareCount);
-  Result := Finish(Result, SliceCount, SpareCount);
-end;
-
-// ---------------------------------------------------------------------------- in place
-
-function ArenaUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
-begin
-  Result := (SliceCount = 0) or BackedAdd(SliceCount)
-    or MakeWay(SliceCount) and BackedAdd(SliceCount);
-  if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
-    SliceCount * SliceSize) then
-    Exit;
-  BackedRemove(SliceCount);
-  Result := False;
-end;
-
-procedure ArenaUnuseSpare(SliceCount: NativeUInt);
-begin
-  BackedRemove(SliceCount);
-end;
-
-// Takes Count slices from the front of Run, if it is a free run that has them, of Span's shard.
-function TakeNeighbour(Span, Run: PSpan; Count: NativeUInt): Boolean;
+function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 var
-  Shard: PShard;
+  Index, First: NativeUInt;
+  Arena: PArena;
 begin
-  Shard := ShardOf(Span);
-  if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or not LockTry(Shard^.Lock) then
-    Exit(False);
-  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (Run^.IsWarm or BackedAdd(Count));
-  if Result then
-  begin
-    FreeRunCut(Run, Count);
-    NoteWarm(Shard);
-  end;
-  ShardLeave(Shard);
+  Index := ArenaCount;
+  repeat
+    Dec(Index);
+    Arena := FrontierArena(Index);
+    First := LoadAcquire(Arena^.Frontier);
+  until (SpanEnd = Arena^.Spans + First) or (Index = 0);
+  Result := (SpanEnd = Arena^.Spans + First) and Extend(Arena, First + SliceCount)
+    and CommitAhead(Arena, First + SliceCount) and TakeAt(Arena, First, SliceCount);
 end;
 
-// Takes the slices after Span if they were never used. Returns whether it did.
-function GrowIntoFrontier(SpanEnd: PSpan; Count: NativeUInt): Boolean;
-begin
-  if not BackedAdd(Count) then
-    Exit(False);
-  Result := FrontierGrow(SpanEnd, Count);
-  if not Result then
-    BackedRemove(Count);
-end;
+// ---------------------------------------------------------------------------- end
 
-// Releases Count slices from number First of Span on, past its end, that were counted and not used.
-procedure ReturnSlices(Span: PSpan; First, Count: NativeUInt);
-begin
-  BackedRemove(Count);
-  ReleaseNew(PartOf(Span, First), Count, Span^.Shard);
-end;
+const
+  // In the place of an arena that was released.
+  NoArena: TArena = (Base: nil; Spans: nil; MostSlices: 0; Reserved: 0; Frontier: 0; Committed: 0);
 
-// Takes Missing slices from Run on, a free run of Span's shard that ends at the frontier and is too
-// short. Returns whether it did.
-function TakeOverFrontier(Span, Run: PSpan; Missing: NativeUInt): Boolean;
+// Releases the slices from First to Limit, and purges the pages that hold their records alone.
+procedure ReleaseSlices(Arena: PArena; First, Limit: PSpan);
 var
-  Count: NativeUInt;
+  Records, RecordsEnd: NativeUInt;
 begin
-  Count := Run^.SliceCount;
-  if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or (Count >= Missing)
-    or not GrowIntoFrontier(Run + Count, Missing - Count) then
-    Exit(False);
-  Result := TakeNeighbour(Span, Run, Count);
-  if Result then
-    Exit;
-  // Another thread has taken slices of the run.
-  ReturnSlices(Span, Span^.SliceCount + Count, Missing - Count);
+  OsReleasePart(Arena^.Base + (First - Arena^.Spans) * SliceSize, (Limit - First) * SliceSize);
+  Records := AlignUp(NativeUInt(First), OsPageSize);
+  RecordsEnd := NativeUInt(Limit) and not NativeUInt(OsPageSize - 1);
+  if Records < RecordsEnd then
+    OsPurge(Pointer(Records), RecordsEnd - Records);
 end;
 
-// Takes Missing slices right behind Span. Returns whether it did.
-function TakeBehind(Span: PSpan; Missing: NativeUInt): Boolean;
+// Releases the slices in front of spans in use and between them; returns the end of the last one.
+function ReleaseUnused(Arena: PArena; IsUsed: TSpanTest): PSpan;
 var
-  SpanEnd: PSpan;
+  Span, Limit: PSpan;
 begin
-  SpanEnd := Span + Span^.SliceCount;
-  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
-    or TakeOverFrontier(Span, SpanEnd, Missing);
-end;
-
-function ArenaGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;
-var
-  Missing: NativeUInt;
-begin
-  if SliceCount > MaxRunSlices then
-    Exit(False);
-  Missing := SliceCount - Span^.SliceCount;
-  Result := TakeBehind(Span, Missing) or MakeWay(Missing) and TakeBehind(Span, Missing);
-  if not Result then
-    Exit;
-  Result := OsUse(Span^.Start + Span^.SliceCount * SliceSize, Missing * SliceSize);
-  if not Result then
-  begin
-    OsPurge(Span^.Start + Span^.SliceCount * SliceSize, Missing * SliceSize);
-    ReturnSlices(Span, Span^.SliceCount, Missing);
-    Exit;
-  end;
-  Span^.SliceCount := SliceCount;
-  Span^.IsZero := False;
-end;
-
-function ArenaRoom(Span: PSpan): NativeUInt;
-var
-  Run: PSpan;
-begin
-  Result := 0;
-  Run := Span + Span^.SliceCount;
-  if (Run^.Shard = Span^.Shard) and IsFreeRun(Run) then
-    Result := Run^.SliceCount;
-end;
-
-function ArenaSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
-begin
-  Result := PartOf(Span, SliceCount);
-  Result^.IsHuge := Span^.IsHuge;
-  Result^.IsMoved := Span^.IsMoved;
-  Result^.SpareCount := Span^.SpareCount;
-  Span^.SpareCount := 0;
-  Result^.SliceCount := Span^.SliceCount - SliceCount;
-  Span^.SliceCount := SliceCount;
-end;
-
-// ---------------------------------------------------------------------------- purge
-
-// Takes the lock of a shard; returns false if another thread keeps it.
-function Enter(Shard: PShard): Boolean;
-var
-  Turn: Cardinal;
-begin
-  for Turn := 0 to Process.SpinLimit do
-  begin
-    if LockTryAgain(Shard^.Lock) then
-      Exit(True);
-    SpinHint;
-  end;
-  Result := False;
-end;
-
-// Takes at most SliceCount slices of the warm run unused for longest; nil if none.
-function TakeOldest(Shard: PShard; SliceCount: NativeUInt): PSpan;
-begin
-  if not Enter(Shard) then
-    Exit(nil);
-  FreeReleased(Shard);
-  Result := Shard^.Oldest;
-  if Result <> nil then
-  begin
-    if SliceCount > Result^.SliceCount then
-      SliceCount := Result^.SliceCount;
-    FreeRunCut(Result, SliceCount);
-    Result^.SliceCount := SliceCount;
-    NoteWarm(Shard);
-  end;
-  ShardLeave(Shard);
-end;
-
-// Returns whether threads read memory that others may free.
-function IsHeld: Boolean;
-begin
-  Result := LoadAcquire(Process.PurgesHeld) <> 0;
-end;
-
-// Purges a range, and ends its charge once the system has refused memory. While a thread may read
-// it, the next trim does so.
-function Purge(P: PByte; Size: NativeUInt): Boolean;
-begin
-  if LoadAcquire(Process.Refused) = 0 then
-    Exit(OsPurge(P, Size));
-  if not IsHeld then
-    Exit(OsUncharge(P, Size));
-  CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
-  Result := OsPurge(P, Size);
-end;
-
-// Purges at most SliceCount slices of the warm run unused for longest; returns how many. While its
-// caller is counted in Process.PurgesUnderWay: pairs with PurgeHold.
-function PurgeOldest(Shard: PShard; SliceCount: NativeUInt): NativeUInt;
-var
-  Span: PSpan;
-begin
-  Result := 0;
-  if not OsPurgedIsCommitted and IsHeld then
-    Exit;
-  Span := TakeOldest(Shard, SliceCount);
-  if Span = nil then
-    Exit;
-  Result := Span^.SliceCount;
-  Span^.SpareCount := 0;
-  OsErase(Span^.Start, Result * SliceSize);
-  if Purge(Span^.Start, Result * SliceSize) then
-    ArenaReleaseZero(Span)
-  else
-    ArenaRelease(Span);
-end;
-
-// Purges at most SliceCount warm slices of the shard; returns how many.
-function PurgeShard(Shard: PShard; SliceCount: NativeUInt): NativeUInt;
-var
-  Limit, Purged: NativeUInt;
-begin
-  Result := 0;
-  if not Enter(Shard) then
-    Exit;
-  ShardLeave(Shard); // its released spans are warm now
-  // The slices warm now and no more: other threads may free faster than this loop purges.
-  Limit := Shard^.WarmSlices;
-  if SliceCount < Limit then
-    Limit := SliceCount;
-  while Result < Limit do
-  begin
-    // A child process that was forked meanwhile finds the slices in no list.
-    FetchAdd(Process.PurgesUnderWay, 1);
-    Purged := PurgeOldest(Shard, Limit - Result);
-    FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
-    if Purged = 0 then
-      Exit;
-    Inc(Result, Purged);
-  end;
-end;
-
-procedure ArenaPurge(SliceCount: NativeUInt);
-var
-  Number: NativeUInt;
-begin
-  for Number := 1 to Process.ShardCount do
-    Dec(SliceCount, PurgeShard(@Process.Shards[Number], SliceCount));
-end;
-
-procedure UnchargeCold(Shard: PShard);
-var
-  Run: PSpan;
-begin
-  if not Enter(Shard) then
-  begin
-    // Full barrier: with nothing; the next trim comes to all shards again.
-    CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
-    Exit;
-  end;
-  Run := FreeRunNext(Shard^.Cold, nil);
-  while Run <> nil do
-  begin
-    Purge(Run^.Start, Run^.SliceCount * SliceSize);
-    Run := FreeRunNext(Shard^.Cold, Run);
-  end;
-  ShardLeave(Shard);
-end;
-
-procedure ArenaUncharge;
-var
-  Number: NativeUInt;
-begin
-  if OsPurgedIsCommitted and CompareAndSwap(Process.Refused, RefusedOnce, RefusedAndUncharged) then
-    for Number := 1 to Process.ShardCount do
+  Result := Arena^.Spans;
+  Span := Result;
+  Limit := Span + Arena^.Frontier;
+  while Span < Limit do
+    if not (Span^.Kind in KindsInUse + [skFree]) or (Span^.SliceCount = 0) then
+      Inc(Span)
+    else if (Span^.Kind = skFree) or not IsUsed(Span) then
+      Inc(Span, Span^.SliceCount)
+    else
     begin
-      FetchAdd(Process.PurgesUnderWay, 1);
-      UnchargeCold(@Process.Shards[Number]);
-      FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+      ReleaseSlices(Arena, Result, Span);
+      Inc(Span, Span^.SliceCount);
+      Result := Span;
     end;
 end;
 
-procedure ArenaPurgeIdle;
+// Shortens an arena to the slices before Limit.
+procedure Shorten(Arena: PArena; Limit: PSpan);
 var
-  Number, Idle: NativeUInt;
-  Shard: PShard;
+  RecordsEnd: PByte;
+  SliceCount: NativeUInt;
 begin
-  for Number := 1 to Process.ShardCount do
+  SliceCount := Limit - Arena^.Spans;
+  RecordsEnd := PByte(AlignUp(NativeUInt(Limit + 1), OsPageSize));
+  OsReleasePart(Arena^.Base + SliceCount * SliceSize, (Arena^.Reserved - SliceCount) * SliceSize);
+  OsReleasePart(RecordsEnd, PByte(Arena) + RecordBytes(Arena^.Reserved) - RecordsEnd);
+  Arena^.Reserved := SliceCount;
+  Arena^.Frontier := SliceCount;
+  Arena^.Committed := SliceCount;
+end;
+
+procedure FrontierEnd(IsUsed: TSpanTest);
+var
+  Index: NativeUInt;
+  Arena: PArena;
+  Limit: PSpan;
+begin
+  Index := 0;
+  Arena := FrontierArena(Index);
+  while Arena <> nil do
   begin
-    Shard := @Process.Shards[Number];
-    if not Enter(Shard) then
-      Continue;
-    Idle := Shard^.WarmLow;
-    Shard^.WarmLow := Shard^.WarmSlices;
-    ShardLeave(Shard);
-    PurgeShard(Shard, Idle);
+    Limit := ReleaseUnused(Arena, IsUsed);
+    if Index = 0 then
+      Process.Limit := (Limit - Arena^.Spans) * SliceSize;
+    if Limit <> Arena^.Spans then
+      Shorten(Arena, Limit)
+    else
+    begin
+      Process.Arenas[Index] := NativeUInt(@NoArena);
+      ReleaseArena(Arena);
+    end;
+    Inc(Index);
+    Arena := FrontierArena(Index);
   end;
 end;
 

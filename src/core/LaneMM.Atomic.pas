@@ -2,7 +2,7 @@
 //
 // Order:      LoadAcquire has acquire, StoreRelease release semantics. Swap, CompareAndSwap and
 //             FetchAdd are full barriers on every target: no access moves across them in
-//             either direction. LaneMM.Arena relies on that (push a span, then try the lock).
+//             either direction. LaneMM.Shards relies on that (push a span, then try the lock).
 // Yields:     in a build with LANEMM_YIELD each operation calls Hooks.Yield before and after it, a
 //             fence once, and tests run other threads there (tests/Yielding.pas).
 // Callers:    any unit, any thread.

@@ -12,7 +12,7 @@ unit LaneMM.Blocks;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Arena, LaneMM.Span;
 
 /// Returns the first record of the span of blocks or large block that holds P, or nil. Any pointer;
 /// of a large block it finds the first slice only, whose record alone is written.

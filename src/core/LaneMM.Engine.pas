@@ -28,7 +28,7 @@ procedure EngineEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Frontier, LaneMM.Span,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Arena, LaneMM.Span,
   LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate,
   LaneMM.Free, LaneMM.Resize;
 

@@ -153,7 +153,7 @@ begin
   Result := False;
   for Index := 0 to ArenaLimit - 1 do
   begin
-    // Acquire: Limit before First. Pairs with ShowRange in LaneMM.Frontier.
+    // Acquire: Limit before First. Pairs with ShowRange in LaneMM.Arena.
     Limit := LoadAcquire(Copy^.Ranges[Index].Limit);
     if Limit = 0 then
       Exit;

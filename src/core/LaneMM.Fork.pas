@@ -25,7 +25,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
-  LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Span, LaneMM.Walk, LaneMM.Heap,
+  LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap,
   LaneMM.Threads;
 
 const

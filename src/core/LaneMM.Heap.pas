@@ -104,7 +104,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Arena, LaneMM.Backed,
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Shards, LaneMM.Backed,
   LaneMM.KeptRuns,
   LaneMM.Huge;
 
@@ -278,9 +278,9 @@ begin
   if Heap = OsThreadHeap then
     Result := RunTake(Heap, SliceCount);
   if Result = nil then
-    Result := ArenaTake(SliceCount, WillBeDense(Heap, SliceCount));
+    Result := ShardsTake(SliceCount, WillBeDense(Heap, SliceCount));
   if (Result = nil) and (SliceCount > 1) then
-    Result := ArenaTake(1); // of memory that has nearly run out: it holds a block of each class
+    Result := ShardsTake(1); // of memory that has nearly run out: it holds a block of each class
   if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;
@@ -487,7 +487,7 @@ begin
   if RunKeep(Heap, Span) then
     SweepRequest
   else
-    ArenaRelease(Span);
+    ShardsRelease(Span);
 end;
 
 // Keeps a span without a block in use by its counts, but with a block that does not look free.
@@ -616,7 +616,7 @@ begin
   // the lock. Acquire in SpanIsEmpty: the owner's last free is complete. Pairs with SpanPut.
   // Where another thread shelves blocks just now, a later sweep releases the span.
   if SpanIsEmpty(Span) and (SpanUncountedBlock(Span) = nil) and Remove(Heap, Span) then
-    ArenaRelease(Span);
+    ShardsRelease(Span);
 end;
 
 // Sweeps queued spans, Left at most, from where the last call ended; Left becomes less. Returns

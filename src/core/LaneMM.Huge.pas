@@ -48,7 +48,7 @@ procedure HugeEnd(Span: PSpan);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Arena,
   LaneMM.Backed;
 
 const

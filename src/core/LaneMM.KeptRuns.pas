@@ -1,7 +1,7 @@
 /// Kept runs: short runs of slices that a thread has freed, for its next blocks and spans.
 //
 // Owns:       THeap.Section, RunsClaimed, Runs, KeptCounts, KeptSlices, MissedSlices, Keeper.
-// Invariants: a kept run is skReleased, with the end that ArenaTake gave it; it counts as backed.
+// Invariants: a kept run is skReleased, with the end that ShardsTake gave it; it counts as backed.
 //             Each sweep releases all runs.
 // Lock Runs:  the heap's thread uses them between RunsEnter and RunsLeave, its section, while
 //             RunsClaimed is 0. Another thread sets RunsClaimed, passes OsBarrier, and has them
@@ -40,10 +40,10 @@ function RunsSectionEnds(Heap: PHeap; Span: PSpan): Boolean;
 /// Takes a run of about this length, of which at most half is unused; nil if none. The heap's
 /// thread.
 function RunTakeServing(Heap: PHeap; SliceCount: NativeUInt): PSpan;
-/// Keeps the run of a span that the caller owns, formatted as by ArenaTake; false if there is no
+/// Keeps the run of a span that the caller owns, formatted as by ShardsTake; false if there is no
 /// place for it. The heap's thread, which then calls SweepRequest.
 function RunKeep(Heap: PHeap; Span: PSpan): Boolean;
-/// Takes the run of SliceCount slices that was kept last, as ArenaTake does; nil if none. The
+/// Takes the run of SliceCount slices that was kept last, as ShardsTake does; nil if none. The
 /// heap's thread.
 function RunTake(Heap: PHeap; SliceCount: NativeUInt): PSpan;
 /// Lets the next blocks from kept runs have the heap as keeper, where that is possible.
@@ -59,7 +59,7 @@ function RunsKept(Heap: PHeap): NativeUInt;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Shards;
 
 function RunsKept(Heap: PHeap): NativeUInt;
 begin
@@ -210,7 +210,7 @@ var
 begin
   for Length := ShortestKept to LongestKept do
     while Heap^.KeptCounts.Each[Length] > 0 do
-      ArenaRelease(LastTake(Heap, Length));
+      ShardsRelease(LastTake(Heap, Length));
   Heap^.KeptSlices := 0;
   Heap^.MissedSlices := 0;
 end;

@@ -57,7 +57,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Frontier, LaneMM.Arena, LaneMM.Huge, LaneMM.KeptRuns;
+  LaneMM.Arena, LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns;
 
 const
   // Below this size a block moves to pages that are backed already, if there are any.
@@ -169,7 +169,7 @@ begin
   if IsTooLarge(Size) then
     Exit(nil);
   IsHuge := HugeIsWanted(SlicesFor(Size));
-  Result := ArenaTake(SlicesFor(Size), IsHuge);
+  Result := ShardsTake(SlicesFor(Size), IsHuge);
   if Result = nil then
     Exit;
   LargeFormat(Result, Size);
@@ -181,7 +181,7 @@ function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
   if (Size < SmallestSpare) or IsTooLarge(Size) then
     Exit(LargeGet(Size));
-  Result := ArenaTakeSpare(SlicesFor(Size), SpareFor(Size));
+  Result := ShardsTakeSpare(SlicesFor(Size), SpareFor(Size));
   if Result = nil then
     Exit(LargeGet(Size));
   LargeFormat(Result, Size);
@@ -192,7 +192,7 @@ end;
 // No pages are moved any more, which may lose the next run.
 procedure Lose(Span: PSpan);
 begin
-  ArenaUnuseSpare(Span^.SliceCount - Span^.SpareCount);
+  ShardsUnuseSpare(Span^.SliceCount - Span^.SpareCount);
   Span^.SpareCount := Span^.SliceCount;
   Span^.Kind := skReserve;
   FetchAdd(Process.MovedSpans, MostMoved);
@@ -219,9 +219,9 @@ begin
     end;
   end;
   if IsZero then
-    ArenaReleaseZero(Span)
+    ShardsReleaseZero(Span)
   else
-    ArenaRelease(Span);
+    ShardsRelease(Span);
 end;
 
 // Releases the run of a block that has ended, or that its pages have left.
@@ -256,7 +256,7 @@ end;
 
 function LargeRoom(Span: PSpan): NativeUInt;
 begin
-  Result := (Span^.SliceCount + ArenaRoom(Span)) * SliceSize;
+  Result := (Span^.SliceCount + ShardsRoom(Span)) * SliceSize;
 end;
 
 function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
@@ -270,12 +270,12 @@ begin
   Spare := Span^.SpareCount;
   if (Spare <> 0) and (Needed < Span^.SliceCount) then
     Dec(Spare, Span^.SliceCount - Needed);
-  if not ArenaUseSpare(Span, Spare) then
+  if not ShardsUseSpare(Span, Spare) then
     Exit(False);
-  Result := (Needed <= Span^.SliceCount) or ArenaGrow(Span, Needed);
+  Result := (Needed <= Span^.SliceCount) or ShardsGrow(Span, Needed);
   if not Result then
   begin
-    ArenaUnuseSpare(Spare);
+    ShardsUnuseSpare(Spare);
     Exit;
   end;
   Dec(Span^.SpareCount, Spare);
@@ -298,7 +298,7 @@ begin
     HugeAdvise(Span, Skipped, False);
     Span^.IsHuge := Skipped > 0;
   end;
-  Result := ArenaSplit(Span, SliceCount);
+  Result := ShardsSplit(Span, SliceCount);
   Result^.IsHuge := False;
 end;
 
@@ -367,9 +367,9 @@ begin
   // The slices that move count as spare until then: memory is not needed twice.
   Moving := SlicesFor(Span^.BlockSize);
   Added := SlicesFor(Size) - Moving;
-  Result := ArenaTakeSpare(Added, SpareFor(Size) + Moving);
+  Result := ShardsTakeSpare(Added, SpareFor(Size) + Moving);
   if Result = nil then
-    Result := ArenaTakeSpare(Added, Moving);
+    Result := ShardsTakeSpare(Added, Moving);
   if Result = nil then
     Exit;
   LargeFormat(Result, Size);
@@ -384,7 +384,7 @@ begin
     Exit;
   end;
   if Result^.Kind = skLarge then
-    ArenaReleaseZero(Result);
+    ShardsReleaseZero(Result);
   Result := nil;
 end;
 

@@ -1,7 +1,7 @@
 /// Soft and hard limits of the memory that the heap holds, and the emergency reserve.
 //
 // Owns:       Process.Limits, HasLimits, ReserveSlices, Reserve, LastRun and their spans.
-//             LaneMM.Arena sets TLimit.State, too.
+//             LaneMM.Shards sets TLimit.State, too.
 // Invariants: a limit counts the slices that are backed: spans in use, without spare slices, and
 //             warm free runs. They are counted before they are taken, so a hard limit is exact.
 //             Free memory is purged before a hard limit refuses and before a soft limit is
@@ -42,20 +42,20 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Backed,
-  LaneMM.Arena, LaneMM.Purge;
+  LaneMM.Shards, LaneMM.Purge;
 
 // ---------------------------------------------------------------------------- reserve
 
 // Takes a span of the reserve's size, or nil.
 function TakePiece: PSpan;
 begin
-  Result := ArenaTakeSpare(Process.ReserveSlices, 0);
+  Result := ShardsTakeSpare(Process.ReserveSlices, 0);
 end;
 
 procedure ReleasePiece(Span: PSpan);
 begin
   if Span <> nil then
-    ArenaReleaseZero(Span);
+    ShardsReleaseZero(Span);
 end;
 
 procedure ReserveTake;
@@ -123,15 +123,15 @@ procedure TakeLastRun(Value: TAtomicWord);
 var
   Span: PSpan;
 begin
-  Span := ArenaTakeSpare(0, LastRunSlices);
+  Span := ShardsTakeSpare(0, LastRunSlices);
   if Span = nil then
-    Span := ArenaTake(LastRunSlices);
+    Span := ShardsTake(LastRunSlices);
   if Span = nil then
     Exit;
   Span^.Kind := skReserve;
   // Release: the span before its address. Pairs with LastRunGive.
   if not CompareAndSwap(Process.LastRun, Value, NativeUInt(Span)) then
-    ArenaReleaseUnused(Span);
+    ShardsReleaseUnused(Span);
 end;
 
 procedure LastRunTick(Size: NativeUInt);
@@ -150,7 +150,7 @@ begin
   Last := Swap(Process.LastRun, LastRunGiven);
   Result := Last > LastRunGiven;
   if Result then
-    ArenaReleaseUnused(PSpan(Last));
+    ShardsReleaseUnused(PSpan(Last));
 end;
 
 // ---------------------------------------------------------------------------- reports
@@ -172,7 +172,7 @@ end;
 // Purges free memory; returns true if the soft limit is still exceeded.
 function IsAboveSoft: Boolean;
 begin
-  ArenaPurge(BackedSlices - Process.Limits[lkSoft].Slices);
+  ShardsPurge(BackedSlices - Process.Limits[lkSoft].Slices);
   if BackedExceeds(lkSoft, 0) then
     ProcessTrim;
   Result := BackedExceeds(lkSoft, 0);

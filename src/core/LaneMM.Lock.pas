@@ -88,7 +88,7 @@ function LockTryAgain(var Lock: TLock): Boolean;
 begin
   LockRecover;
   // A look first: a miss costs no locked operation but the count in LockTry. Other callers have
-  // made a full barrier just before (Release and ShardLeave in LaneMM.Arena), or read nothing
+  // made a full barrier just before (Release and ShardLeave in LaneMM.Shards), or read nothing
   // after a miss that another thread promises. Acquire: as in LockEnter.
   Result := (LoadAcquire(Lock.State) = Free) and CompareAndSwap(Lock.State, Free, Taken);
 end;

@@ -53,7 +53,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Sweep, LaneMM.Backed,
-  LaneMM.Arena, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -164,8 +164,8 @@ begin
   ThreadsAbandonVacant(High(Cardinal));
   SweepAll;
   ShelveAll;
-  ArenaPurge(AllSlices);
-  ArenaUncharge;
+  ShardsPurge(AllSlices);
+  ShardsUncharge;
   PurgeNotify;
 end;
 
@@ -179,7 +179,7 @@ begin
     SweepAll;
   end;
   ShelveAll;
-  ArenaPurgeIdle;
+  ShardsPurgeIdle;
 end;
 
 // Releases empty spans of idle owners, some at a time, as often as that finds enough. The request
@@ -199,14 +199,14 @@ begin
   if Process.SweepNext <> nil then
     Exit;
   Process.SweepFrom := 0;
-  if ArenaWarmSlices < Backed div SweepShare then
+  if ShardsWarmSlices < Backed div SweepShare then
     Process.SweepFrom := Backed + Backed div SweepShare;
 end;
 
 procedure ProcessSweep;
 begin
   if (SweepIsRequested or (Process.SweepNext <> nil))
-    and not ArenaHasWarm then
+    and not ShardsHaveWarm then
     SweepForMore;
   if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
     ShelveSome;
@@ -234,14 +234,14 @@ end;
 procedure PurgeHold;
 begin
   // Full barrier: either the purge sees the reader, or this thread sees the purge and waits. Pairs
-  // with PurgeShard in LaneMM.Arena.
+  // with PurgeShard in LaneMM.Shards.
   FetchAdd(Process.PurgesHeld, 1);
   AwaitPurges;
 end;
 
 procedure PurgeLetGo;
 begin
-  // Full barrier: the reads come before. Pairs with Purge in LaneMM.Arena.
+  // Full barrier: the reads come before. Pairs with Purge in LaneMM.Shards.
   FetchAdd(Process.PurgesHeld, NativeUInt(-1));
 end;
 
@@ -319,7 +319,7 @@ begin
   if Result then
     Exit;
   OsPurge(Span^.Start, Span^.BlockSize);
-  ArenaUnuseSpare(Span^.SliceCount - Span^.SpareCount);
+  ShardsUnuseSpare(Span^.SliceCount - Span^.SpareCount);
   Span^.SpareCount := Span^.SliceCount;
   LargeFree(Span);
 end;
@@ -367,7 +367,7 @@ end;
 
 function HasWork: Boolean;
 begin
-  Result := SweepIsRequested or ArenaHasWarm;
+  Result := SweepIsRequested or ShardsHaveWarm;
 end;
 
 // The purge thread.
@@ -383,7 +383,7 @@ begin
     if HasWork then
       Continue;
     // Full barrier: either this thread sees the work, or WakeThread, called after memory became
-    // free, sees Parked. Pairs with the swap in SweepRequest and the locks of LaneMM.Arena.
+    // free, sees Parked. Pairs with the swap in SweepRequest and the locks of LaneMM.Shards.
     if not CompareAndSwap(Process.PurgeState, Running, Parked) then
       Continue;
     if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
@@ -411,7 +411,7 @@ begin
       if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
         OsWake(Process.PurgeState);
     NotStarted:
-      if (ArenaWarmSlices >= PurgeStartSlices) or SweepIsRequested then
+      if (ShardsWarmSlices >= PurgeStartSlices) or SweepIsRequested then
         StartThread;
   end;
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
@@ -458,9 +458,9 @@ begin
     Exit;
   Process.LookedMs := Now;
   ShelveSome;
-  ArenaPurgeIdle;
+  ShardsPurgeIdle;
   if UnseenMs div 2 >= Process.PurgeDelayMs then
-    ArenaPurge(AllSlices);
+    ShardsPurge(AllSlices);
 end;
 
 procedure PurgeTick;
@@ -480,7 +480,7 @@ begin
   Own := OsThreadHeap;
   if not Process.HasThreads then
     Look
-  else if (Own <> nil) and (ArenaWarmSlices >= PurgeStartSlices) then
+  else if (Own <> nil) and (ShardsWarmSlices >= PurgeStartSlices) then
     HeapRetireAll(Own); // the countdown is over: the thread's next call reads the clock
 end;
 

@@ -35,7 +35,7 @@ function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Frontier, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
   LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
 
 {$ifdef LANEMM_ASM}

@@ -71,7 +71,7 @@ procedure SpansVisit(Visitor: TSpanInfoVisitor; Context: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Backed, LaneMM.Arena,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed, LaneMM.Shards,
   LaneMM.Span, LaneMM.SizeClasses, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.Threads;
 
 procedure AddSpan(var Tier: TTierStatus; Span: PSpan; BlockCount: NativeUInt);
@@ -151,7 +151,7 @@ begin
   end;
   Status.CommittedBytes := BackedSlices * SliceSize;
   Status.PeakBytes := Process.PeakSlices * SliceSize;
-  Status.CachedBytes := (ArenaWarmSlices + KeptSlices) * SliceSize;
+  Status.CachedBytes := (ShardsWarmSlices + KeptSlices) * SliceSize;
 end;
 
 // Returns the failed tries to take the lock of a shard.

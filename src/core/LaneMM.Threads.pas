@@ -57,7 +57,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
-  LaneMM.Sweep, LaneMM.Arena, LaneMM.KeptRuns, LaneMM.Heap;
+  LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns, LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;

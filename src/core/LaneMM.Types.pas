@@ -275,7 +275,7 @@ type
                                     //  only where memory is taken, when and how much to purge,
                                     //  and makes a sum inexact
         ColdSlices: NativeUInt;     //< racy  in Cold; likewise
-        WarmLow: NativeUInt;        //< lock Shard  lowest WarmSlices since the last ArenaPurgeIdle
+        WarmLow: NativeUInt;        //< lock Shard  lowest WarmSlices since the last ShardsPurgeIdle
       );
       1: (Lines: array[0..ShardLines - 1] of TCacheLine); //< padding whole lines
   end;

@@ -33,7 +33,7 @@ function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Span;
 
 procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
 var

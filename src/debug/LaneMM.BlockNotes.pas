@@ -38,7 +38,7 @@ function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Frontier, LaneMM.SettingsState,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
   LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugThreads;
 
 const

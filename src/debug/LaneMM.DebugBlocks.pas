@@ -5,7 +5,7 @@
 // Callers:    any thread that does not hold Debug.Lock, but for the routines of parcels.
 //             DebugBlocksRecover: a child process with one thread.
 // Progress:   lists change under Debug.Lock, taken once for a batch of blocks and held for a few
-//             instructions each, or for a call of ArenaTake.
+//             instructions each, or for a call of ShardsTake.
 unit LaneMM.DebugBlocks;
 
 {$I ../LaneMM.inc}
@@ -42,8 +42,8 @@ procedure DebugBlocksRecover;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.Shards, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages,
   LaneMM.Parcels;
 
 const
@@ -85,7 +85,7 @@ function NewSpan(SizeClass: Cardinal): PSpan;
 var
   Size: NativeUInt;
 begin
-  Result := ArenaTake(Process.ClassSlices[SizeClass],
+  Result := ShardsTake(Process.ClassSlices[SizeClass],
     {IsDense} Debug.SpanSlices >= Process.HugeFrom div HugeShare);
   if Result = nil then
     Exit;
@@ -202,7 +202,7 @@ function TakeSlices(Size: NativeUInt): PSpan;
 begin
   Result := nil;
   if FrontierCanBack(Size) then
-    Result := ArenaTake(AlignUp(Size, SliceSize) shr SliceShift);
+    Result := ShardsTake(AlignUp(Size, SliceSize) shr SliceShift);
 end;
 
 // Takes a block with a span of its own.
@@ -262,7 +262,7 @@ begin
   LockEnter(Debug.Lock);
   Span^.Kind := skReleased;
   LockLeave(Debug.Lock);
-  ArenaRelease(Span);
+  ShardsRelease(Span);
 end;
 
 procedure ReleaseGuarded(Span: PSpan);

@@ -112,7 +112,7 @@ function DebugSpanIsFull(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.RemoteList, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Bits, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span;
 
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.

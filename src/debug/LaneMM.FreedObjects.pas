@@ -35,7 +35,7 @@ function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Card
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Frontier,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Arena,
   LaneMM.ReportState, LaneMM.Messages, LaneMM.CallCode, LaneMM.Modules, LaneMM.Unwind,
   LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords,
   LaneMM.DebugReport, LaneMM.DebugSpans;

@@ -91,7 +91,7 @@ var
 begin
   for Round := 1 to MostRounds do
   begin
-    // Full barrier: the span was taken before. Pairs with CommitAhead in LaneMM.Frontier.
+    // Full barrier: the span was taken before. Pairs with CommitAhead in LaneMM.Arena.
     Commits := FetchAdd(Process.CommitsUnderWay, 0);
     if (Commits = 0) or (LoadAcquire(Debug.GuardReaders) <> 0) then
       Exit;

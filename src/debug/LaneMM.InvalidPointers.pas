@@ -21,7 +21,7 @@ procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
   LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.Patterns;
 
 procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);

@@ -47,7 +47,7 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Frontier,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Arena,
   LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages,
   LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,

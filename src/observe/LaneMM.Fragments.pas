@@ -38,7 +38,7 @@ function FragmentsOfSample(const Fragments: TFragments; const Sample: TSample): 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Frontier, LaneMM.Span;
+  LaneMM.Types, LaneMM.Arena, LaneMM.Span;
 
 // Returns the share of one block in the free bytes of its span, which has Used blocks in use and
 // BlockBytes for blocks of BlockSize bytes.

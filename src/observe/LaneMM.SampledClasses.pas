@@ -80,7 +80,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Hooks,
-  LaneMM.Frontier, LaneMM.Modules, LaneMM.ObserveState, LaneMM.Contents;
+  LaneMM.Arena, LaneMM.Modules, LaneMM.ObserveState, LaneMM.Contents;
 
 const
   TableBytes = SiteClassLimit * SizeOf(TSiteClass);

@@ -45,7 +45,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Frontier, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.Temporaries;
 

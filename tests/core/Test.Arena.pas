@@ -1,4 +1,5 @@
-/// Tests of LaneMM.Arena, on the arenas of this process.
+/// Tests of LaneMM.Arena. What needs another arena, or a system that refuses, is done in a child
+/// process.
 unit Test.Arena;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -11,728 +12,321 @@ uses
 type
   TArenaTests = class(TQuietTest)
   strict private
-    IsAtHugePage: Boolean;
+    function Arena: PArena;
     function Take(SliceCount: NativeUInt): PSpan;
-    function TakeNew(SliceCount: NativeUInt): PSpan;
-    function TakeSaving(SliceCount: NativeUInt): PSpan;
-    function FreeSlices: NativeUInt;
-    function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal = 0;
-      IsDense: Boolean = True): NativeUInt;
-  published
-    procedure RunIsAlignedAndUsable;
-    procedure RunsDoNotOverlap;
-    procedure EverySliceOfARunHasItsRecord;
-    procedure EverySliceHandedOutIsFoundByItsNumber;
-    procedure OtherAddressesHaveNoRecord;
-    procedure ReleasedRunIsTakenAgain;
-    procedure ReleaseJoinsNeighbours;
-    procedure RunThatClaimsZerosReadsAsZeros;
-    procedure MoreThanThereIsGivesNil;
-    procedure GrowTakesTheFreeSlicesBehind;
-    procedure GrowFailsWhereTheNextSliceIsInUse;
-    procedure GrowBeyondAllMemoryFails;
-    procedure GrowTakesTheFreeSlicesBehindAndTheFrontier;
-    procedure SplitGivesTheRest;
-    procedure ReleaseUnderATakenLockIsNotForgotten;
-    procedure VisitSeesEachSpanInUseOnce;
-    procedure PurgeTakesNoMoreThanAsked;
-    procedure MemoryInSteadyUseIsNotIdle;
-    procedure PurgeGivesMemoryBack;
+    procedure LeaveSlices(SliceCount: NativeUInt);
     {$ifdef LINUX}
-    procedure DenseThreadTakesSlicesOfAHugePage;
+    procedure CheckRefusal;
     {$endif}
-    procedure LongSpanTakesNoHugePage;
-    procedure SlicesOfAHugePageAreZeros;
-    procedure HugePagesLieSideBySide;
-    procedure SparseThreadTakesNoHugePage;
-    procedure SparseProcessTakesNoHugePage;
-    procedure ProcessOfLittleMemoryTakesNoHugePage;
-    procedure HugePagesCanBeSwitchedOff;
-    procedure FirstRecordReachesItsLastSlice;
-    procedure LongRunsLeaveNoShortOnesBetween;
-    procedure GrowNeedsEnoughFreeSlices;
-    procedure RunThatCouldNotBePurgedClaimsNoZeros;
-    procedure ReleasedSpanThatWaitsIsWarm;
-    procedure WarmRunOfAnyShardIsTakenFirst;
-    procedure ScarceAddressesJoinWarmAndColdRuns;
-    procedure ScarceAddressesTakeTheRunThatFits;
-    procedure TakeNeverWaits;
-    procedure GrowNeverWaits;
-    procedure SlicesReadyForUseAreOfTheirShard;
+    procedure CheckNewArena;
+    procedure CheckRestOfTheLastArena;
+    {$ifdef LINUX}
+    function CanGrow: Boolean;
+    procedure CheckGrowth;
+    procedure CheckOccupiedAddresses;
+    procedure CheckLateAddresses;
+    {$endif}
+  protected
+    procedure SetUp; override;
+  published
+    procedure SlicesAreTakenInOrder;
+    {$ifdef CPU64} // with 32 bits the tests of growth would have no addresses left
+    procedure LittleIsAccessibleAheadWhileNarrow;
+    {$endif}
+    procedure SlicesReadAsZerosAndHaveRecords;
+    procedure SpanAtTheFrontierGrows;
+    procedure OtherSpansDoNotGrow;
+    {$ifdef LINUX}
+    procedure RefusedMemoryTakesNoSlices;
+    {$endif}
+    procedure FullArenaIsFollowedByANewOne;
+    procedure RestOfAFullArenaBecomesFree;
+    {$ifdef LINUX}
+    procedure ArenaGrowsWhereAddressesAreFree;
+    procedure ArenaEndsAtAddressesOfOthers;
+    procedure AddressesThatAThreadPublishesLateAreUsedNext;
+    {$endif}
   end;
 
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Walk;
+  Math, testregistry, LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Shards;
 
 const
-  Megabyte = 1 shl 20;
+  // More slices than are committed ahead.
+  ManySlices = 1536;
 
-// What is taken here has no blocks: nothing but these tests may use it.
+procedure TArenaTests.SetUp;
+begin
+  inherited;
+  ArenaWithNew(ManySlices + 10);
+end;
+
+function TArenaTests.Arena: PArena;
+begin
+  Result := NewestArena;
+end;
+
 function TArenaTests.Take(SliceCount: NativeUInt): PSpan;
+var
+  Tail: PSpan;
+  TailCount: NativeUInt;
 begin
-  Result := ArenaTake(SliceCount);
+  Result := FrontierTake(SliceCount, Tail, TailCount);
   AssertTrue('taken', Result <> nil);
-  Same(SliceCount, Result^.SliceCount, 'slices');
+  AssertTrue('no new arena', Tail = nil);
 end;
 
-// The same of slices that were never used.
-function TArenaTests.TakeNew(SliceCount: NativeUInt): PSpan;
-begin
-  LockShards;
-  Result := Take(SliceCount);
-  UnlockShards;
-end;
-
-function TArenaTests.FreeSlices: NativeUInt;
-begin
-  Result := ArenaWarmSlices + ColdSlices;
-end;
-
-// Returns the warm slices after a thread that has carved Carved slices took a span of the class,
-// where no slice was warm, in a process that was measured as dense or sparse.
-function TArenaTests.WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal;
-  IsDense: Boolean): NativeUInt;
+procedure TArenaTests.SlicesAreTakenInOrder;
 var
-  Span: PSpan;
-  KeptFrom, KeptCarved: NativeUInt;
+  First, Second: PSpan;
+  Last: NativeUInt;
 begin
-  KeptFrom := Process.HugeFrom;
-  KeptCarved := OsThreadHeap^.CarvedSlices;
-  ArenaPurge(AllSlices);
-  Process.HugeFrom := HugeFrom;
-  OsThreadHeap^.CarvedSlices := Carved;
-  Process.MeasuredAt := BackedSlices;
-  Process.IsDense := IsDense;
-  Span := HeapNewSpan(OsThreadHeap, SizeClass);
-  Result := ArenaWarmSlices;
-  IsAtHugePage := NativeUInt(Span^.Start) mod (HugeSlices * SliceSize) = 0;
-  Process.HugeFrom := KeptFrom;
-  Process.MeasuredAt := 0;
-  OsThreadHeap^.CarvedSlices := KeptCarved;
-  ArenaRelease(Span);
+  Last := Arena^.Frontier;
+  First := Take(3);
+  Second := Take(5);
+  AssertTrue('first', First = Arena^.Spans + Last);
+  AssertTrue('second', Second = First + 3);
+  Same(Last + 8, Arena^.Frontier, 'frontier');
+  GiveBackNew(First, 8);
 end;
 
-procedure TArenaTests.RunIsAlignedAndUsable;
-var
-  Span: PSpan;
-  Length: NativeUInt;
-begin
-  for Length := 1 to 20 do
-  begin
-    Span := Take(Length);
-    Same(0, NativeUInt(Span^.Start) mod SliceSize, 'start modulo a slice');
-    FillPattern(Span^.Start, Length * SliceSize, Length);
-    AssertTrue('usable', HasPattern(Span^.Start, Length * SliceSize, Length));
-    ArenaRelease(Span);
-  end;
-end;
-
-procedure TArenaTests.RunsDoNotOverlap;
-var
-  Spans: array[1..40] of PSpan;
-  Index: Integer;
-begin
-  for Index := 1 to High(Spans) do
-  begin
-    Spans[Index] := Take(1 + Index mod 5);
-    FillPattern(Spans[Index]^.Start, Spans[Index]^.SliceCount * SliceSize, Index);
-  end;
-  for Index := 1 to High(Spans) do
-    AssertTrue('contents',
-      HasPattern(Spans[Index]^.Start, Spans[Index]^.SliceCount * SliceSize, Index));
-  for Index := 1 to High(Spans) do
-    ArenaRelease(Spans[Index]);
-end;
-
-procedure TArenaTests.EverySliceOfARunHasItsRecord;
-var
-  Span: PSpan;
-  Index: Integer;
-begin
-  Span := Take(7);
-  for Index := 0 to 6 do
-  begin
-    AssertTrue('first byte', ArenaSpan(Span^.Start + Index * SliceSize) = Span + Index);
-    AssertTrue('last byte',
-      ArenaSpan(Span^.Start + Index * SliceSize + SliceSize - 1) = Span + Index);
-  end;
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.EverySliceHandedOutIsFoundByItsNumber;
-var
-  Arena: PArena;
-  Number, Index, First: NativeUInt;
-begin
-  First := 0;
-  Number := 0;
-  Arena := FrontierArena(Number);
-  while Arena <> nil do
-  begin
-    for Index := 1 to Arena^.Frontier do
-      AssertTrue('record', FrontierSlice(First + Index - 1) = Arena^.Spans + (Index - 1));
-    Inc(First, Arena^.Frontier);
-    Inc(Number);
-    Arena := FrontierArena(Number);
-  end;
-  Same(First, FrontierSlices, 'slices');
-end;
-
-procedure TArenaTests.OtherAddressesHaveNoRecord;
-var
-  Local: Integer;
-begin
-  AssertTrue('nil', ArenaSpan(nil) = nil);
-  AssertTrue('a small number', ArenaSpan(Pointer(16)) = nil);
-  AssertTrue('the stack', ArenaSpan(@Local) = nil);
-  AssertTrue('a global', ArenaSpan(@Process) = nil);
-  AssertTrue('code', ArenaSpan(@ArenaTake) = nil);
-  AssertTrue('before the arena', ArenaSpan(Pointer(Process.Base - 1)) = nil);
-  AssertTrue('the span records', ArenaSpan(Pointer(Process.Spans)) = nil);
-  AssertTrue('the end', ArenaSpan(Pointer(NativeInt(-1))) = nil);
-end;
-
-procedure TArenaTests.ReleasedRunIsTakenAgain;
-var
-  Before: NativeUInt;
-  Round: Integer;
-begin
-  ArenaRelease(Take(501));
-  Before := FrontierSlices;
-  for Round := 1 to 100 do
-    ArenaRelease(Take(501));
-  Same(Before, FrontierSlices, 'slices ever used');
-end;
-
-procedure TArenaTests.ReleaseJoinsNeighbours;
-var
-  Whole, Second, Third: PSpan;
-  Before: NativeUInt;
-  Round: Integer;
-begin
-  ArenaRelease(Take(603));
-  Before := FrontierSlices;
-  for Round := 1 to 100 do
-  begin
-    Whole := Take(603);
-    Third := ArenaSplit(Whole, 402);
-    Second := ArenaSplit(Whole, 201);
-    ArenaRelease(Whole);
-    ArenaRelease(Third);
-    ArenaRelease(Second);
-  end;
-  Same(Before, FrontierSlices, 'slices ever used');
-end;
-
-procedure TArenaTests.RunThatClaimsZerosReadsAsZeros;
-var
-  Span: PSpan;
-  Round, Claims: Integer;
-begin
-  Claims := 0;
-  for Round := 1 to 20 do
-  begin
-    Span := Take(10 * (Round div 2 + 1)); // as long as the one before, or longer
-    if Span^.IsZero then
-    begin
-      Inc(Claims);
-      AssertTrue('zero', IsZero(Span^.Start, Span^.SliceCount * SliceSize));
-    end;
-    FillChar(Span^.Start^, Span^.SliceCount * SliceSize, $A5);
-    ArenaRelease(Span);
-    if Odd(Round) then
-      ArenaPurge(AllSlices);
-  end;
-  AtLeast(1, Claims, 'runs that claimed zeros');
-end;
-
-procedure TArenaTests.MoreThanThereIsGivesNil;
-begin
-  AssertTrue('all addresses', ArenaTake(High(NativeUInt) shr SliceShift) = nil);
-  AssertTrue('any number', ArenaTake(High(NativeUInt)) = nil);
-end;
-
-procedure TArenaTests.GrowTakesTheFreeSlicesBehind;
-var
-  Span, Rest: PSpan;
-begin
-  Span := Take(700);
-  FillPattern(Span^.Start, 300 * SliceSize, 1);
-  Rest := ArenaSplit(Span, 300);
-  ArenaRelease(Rest);
-  AssertTrue('grown', ArenaGrow(Span, 700));
-  Same(700, Span^.SliceCount, 'slices');
-  AssertTrue('contents', HasPattern(Span^.Start, 300 * SliceSize, 1));
-  AssertFalse('claims zeros', Span^.IsZero);
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.GrowFailsWhereTheNextSliceIsInUse;
-var
-  Span, Rest: PSpan;
-begin
-  Span := Take(10);
-  Rest := ArenaSplit(Span, 5);
-  AssertFalse('grown', ArenaGrow(Span, 6));
-  Same(5, Span^.SliceCount, 'slices');
-  ArenaRelease(Rest);
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.GrowTakesTheFreeSlicesBehindAndTheFrontier;
+{$ifdef CPU64}
+procedure TArenaTests.LittleIsAccessibleAheadWhileNarrow;
 const
-  Count = 30;
+  MostAhead = 16; // 1 MB
 var
-  Span: PSpan;
-  Arena: PArena;
+  First: PSpan;
+  SliceCount: NativeUInt;
 begin
-  Arena := ArenaWithNew(Count + 10);
-  Span := TakeNew(Count);
-  AssertTrue('ends at the frontier', Span + Count = Arena^.Spans + Arena^.Frontier);
-  ArenaRelease(ArenaSplit(Span, Count - 1));
-  AssertTrue('grown', ArenaGrow(Span, Count + 9));
-  Same(Count + 9, Span^.SliceCount, 'slices');
-  AssertTrue('ends at the frontier again',
-    Span + Count + 9 = Arena^.Spans + Arena^.Frontier);
-  Span^.Start[(Count + 9) * SliceSize - 1] := 1;
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.GrowBeyondAllMemoryFails;
-var
-  Span: PSpan;
-begin
-  Span := Take(10);
-  AssertFalse('to all addresses', ArenaGrow(Span, High(NativeUInt) shr SliceShift));
-  AssertFalse('to any number', ArenaGrow(Span, High(NativeUInt)));
-  Same(10, Span^.SliceCount, 'slices');
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.SplitGivesTheRest;
-var
-  Span, Rest: PSpan;
-  Start: PByte;
-begin
-  Span := Take(10);
-  Start := Span^.Start;
-  Rest := ArenaSplit(Span, 4);
-  Same(4, Span^.SliceCount, 'slices kept');
-  Same(6, Rest^.SliceCount, 'slices of the rest');
-  AssertTrue('start kept', Span^.Start = Start);
-  AssertTrue('start of the rest', Rest^.Start = Start + 4 * SliceSize);
-  Same(Span^.Shard, Rest^.Shard, 'shard of the rest');
-  ArenaRelease(Span);
-  ArenaRelease(Rest);
-end;
-
-procedure TArenaTests.ReleaseUnderATakenLockIsNotForgotten;
-var
-  Span: PSpan;
-  Shard: PShard;
-  Before: NativeUInt;
-  IsWaiting: Boolean;
-begin
-  Span := Take(9);
-  Shard := ShardOf(Span);
-  LockEnter(Shard^.Lock);
-  Before := FreeSlices;
-  ArenaRelease(Span);
-  IsWaiting := LoadAcquire(Shard^.Released) <> 0;
-  LockLeave(Shard^.Lock);
-  AssertTrue('waits for the lock', IsWaiting);
-  ArenaPurgeIdle;
-  AtLeast(Before + 9, FreeSlices, 'free slices');
-  Same(0, LoadAcquire(Shard^.Released), 'waiting spans');
-end;
-
-procedure CountVisit(Span: PSpan; Context: Pointer);
-begin
-  if Span = Context then
-    Inc(Span^.Used);
-end;
-
-procedure TArenaTests.VisitSeesEachSpanInUseOnce;
-var
-  Span: PSpan;
-begin
-  Span := Take(3);
-  Span^.Used := 0;
-  Span^.BlockSize := SliceSize;
-  Span^.Kind := skLarge;
-  WalkSpans(CountVisit, Span);
-  Same(1, Span^.Used, 'visits while in use');
-  Span^.Kind := skReleased;
-  WalkSpans(CountVisit, Span);
-  Same(1, Span^.Used, 'visits after');
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.PurgeTakesNoMoreThanAsked;
-begin
-  ArenaPurge(AllSlices);
-  ArenaRelease(Take(100));
-  ArenaPurge(40);
-  AtLeast(60, ArenaWarmSlices, 'warm slices');
-end;
-
-procedure TArenaTests.MemoryInSteadyUseIsNotIdle;
-var
-  Turn: Integer;
-begin
-  ArenaPurge(AllSlices);
-  ArenaRelease(Take(100));
-  ArenaPurgeIdle;
-  for Turn := 1 to 3 do
-  begin
-    ArenaRelease(Take(100));
-    ArenaPurgeIdle;
-    AtLeast(100, ArenaWarmSlices, 'warm slices that are used all the time');
-  end;
-  ArenaPurgeIdle;
-  Same(0, ArenaWarmSlices, 'warm slices that nobody took');
-end;
-
-procedure TArenaTests.PurgeGivesMemoryBack;
-var
-  Span: PSpan;
-  Before: NativeUInt;
-begin
-  Span := Take(64 * Megabyte div SliceSize);
-  FillChar(Span^.Start^, 64 * Megabyte, 1);
-  ArenaRelease(Span);
-  Before := ResidentBytes;
-  ArenaPurge(AllSlices);
-  AtLeast(60 * Megabyte, Int64(Before) - Int64(ResidentBytes), 'bytes given back');
-  Same(0, ArenaWarmSlices, 'warm slices');
-end;
-
-{$ifdef LINUX}
-procedure TArenaTests.DenseThreadTakesSlicesOfAHugePage;
-var
-  Others: NativeUInt;
-begin
-  Others := FrontierSlices - BackedSlices - ColdSlices;
-  Same(HugeSlices - 1, WarmAfterOneSpan(1, 1), 'warm slices');
-  AssertTrue('the first of the huge page', IsAtHugePage);
-  Same(Others, FrontierSlices - BackedSlices - ColdSlices, 'slices neither backed nor cold');
+  Process.IsNarrow := True;
+  SliceCount := Arena^.Committed - Arena^.Frontier + 3; // more than are accessible
+  First := Take(SliceCount);
+  Process.IsNarrow := False;
+  AssertTrue('slices ahead', Arena^.Committed - Arena^.Frontier < MostAhead);
+  GiveBackNew(First, SliceCount);
 end;
 {$endif}
 
-procedure TArenaTests.LongSpanTakesNoHugePage;
-begin
-  Same(0, WarmAfterOneSpan(1, 1, SizeClassCount - 1), 'warm slices');
-end;
-
-procedure TArenaTests.SlicesOfAHugePageAreZeros;
+procedure TArenaTests.SlicesReadAsZerosAndHaveRecords;
 var
-  Spans: array[0..1] of PSpan;
-  Kept: NativeUInt;
-  Index: Integer;
+  Span: PSpan;
 begin
-  Kept := Process.HugeFrom;
-  Process.HugeFrom := 1;
-  for Index := 0 to 1 do // one of two runs begins between huge pages
-  begin
-    ArenaPurge(AllSlices);
-    Spans[Index] := ArenaTake(3, True);
-  end;
-  Process.HugeFrom := Kept;
-  for Index := 0 to 1 do
-  begin
-    AssertTrue('claims zeros', Spans[Index]^.IsZero);
-    AssertTrue('zeros', IsZero(Spans[Index]^.Start, 3 * SliceSize));
-    ArenaRelease(Spans[Index]);
-  end;
+  Span := Take(ManySlices);
+  AssertTrue('record', ArenaSpan(Span^.Start) = Span);
+  AssertTrue('last record', ArenaSpan(Span^.Start + ManySlices * SliceSize - 1)
+    = Span + ManySlices - 1);
+  AssertTrue('committed', OsUse(Span^.Start, ManySlices * SliceSize));
+  AssertTrue('zero', IsZero(Span^.Start, SliceSize));
+  AssertTrue('zero at the end', IsZero(Span^.Start + (ManySlices - 1) * SliceSize, SliceSize));
+  GiveBackNew(Span, ManySlices);
 end;
 
-procedure TArenaTests.HugePagesLieSideBySide;
-const
-  PageCount = 20;
-var
-  Spans: array of PSpan;
-  Before, Kept: NativeUInt;
-  Index: Integer;
-
-  procedure Add(Span: PSpan);
-  begin
-    Insert(Span, Spans, Length(Spans));
-  end;
-
-begin
-  Spans := nil;
-  Kept := Process.HugeFrom;
-  Process.HugeFrom := 1;
-  ArenaPurge(AllSlices);
-  Before := FrontierSlices;
-  repeat // until no run is long enough
-    Add(ArenaTake(HugeSlices));
-  until FrontierSlices > Before;
-  Before := FrontierSlices;
-  for Index := 1 to PageCount do
-  begin
-    Add(ArenaTake(3, True));
-    Add(ArenaTake(HugeSlices - 3)); // no warm memory
-  end;
-  Process.HugeFrom := Kept;
-  AtMost(HugeSlices * (PageCount + PageCount div 4), FrontierSlices - Before, 'new slices');
-  for Index := 0 to High(Spans) do
-    ArenaRelease(Spans[Index]);
-end;
-
-procedure TArenaTests.SparseThreadTakesNoHugePage;
-begin
-  Same(0, WarmAfterOneSpan(1, 0), 'warm slices');
-end;
-
-procedure TArenaTests.SparseProcessTakesNoHugePage;
-begin
-  Same(0, WarmAfterOneSpan(1, 1, 0, False), 'warm slices');
-end;
-
-procedure TArenaTests.ProcessOfLittleMemoryTakesNoHugePage;
-var
-  HugeFrom: NativeUInt;
-begin
-  HugeFrom := BackedSlices + 1;
-  Same(0, WarmAfterOneSpan(HugeFrom, HugeFrom), 'warm slices');
-end;
-
-procedure TArenaTests.HugePagesCanBeSwitchedOff;
-begin
-  Same(0, WarmAfterOneSpan(0, 1), 'warm slices');
-end;
-
-procedure TArenaTests.FirstRecordReachesItsLastSlice;
+procedure TArenaTests.SpanAtTheFrontierGrows;
 var
   Span: PSpan;
 begin
   Span := Take(3);
-  Span^.Kind := skLarge;
-  PSpan(Span + 2)^.Kind := skInner;
-  PSpan(Span + 2)^.Distance := 2;
-  AssertTrue('last slice', ArenaFirst(Span + 2, [skLarge]) = Span);
-  AssertTrue('another kind', ArenaFirst(Span + 2, [skBlocks]) = nil);
-  Span^.SliceCount := 2;
-  AssertTrue('a slice after the span', ArenaFirst(Span + 2, [skLarge]) = nil);
-  Span^.SliceCount := 3;
-  ArenaRelease(Span);
+  AssertTrue('grown', FrontierGrow(Span + 3, ManySlices));
+  AssertTrue('record', ArenaSpan(Span^.Start + (ManySlices + 3) * SliceSize - 1)
+    = Span + ManySlices + 2);
+  GiveBackNew(Span, ManySlices + 3);
 end;
 
-procedure TArenaTests.LongRunsLeaveNoShortOnesBetween;
-const
-  SliceCount = StepSlices - 20;
-var
-  Spans: array of PSpan;
-  Index: Integer;
-  Before: NativeUInt;
-begin
-  Spans := nil;
-  Before := FrontierSlices;
-  repeat // until no run is long enough
-    Insert(Take(SliceCount), Spans, 0);
-  until FrontierSlices > Before;
-  Before := FrontierSlices;
-  Insert(Take(SliceCount), Spans, 0);
-  Same(SliceCount, FrontierSlices - Before, 'new slices');
-  for Index := 0 to High(Spans) do
-    ArenaRelease(Spans[Index]);
-end;
-
-procedure TArenaTests.GrowNeedsEnoughFreeSlices;
-var
-  Span, Gap, Rest: PSpan;
-begin
-  Span := Take(10);
-  Gap := ArenaSplit(Span, 5);
-  Rest := ArenaSplit(Gap, 2);
-  ArenaRelease(Gap);
-  AssertFalse('one too many', ArenaGrow(Span, 8));
-  Same(5, Span^.SliceCount, 'slices');
-  AssertTrue('all there are', ArenaGrow(Span, 7));
-  ArenaRelease(Rest);
-  ArenaRelease(Span);
-end;
-
-procedure TArenaTests.RunThatCouldNotBePurgedClaimsNoZeros;
-var
-  Span, Again: PSpan;
-  Start: PByte;
-begin
-  ArenaPurge(AllSlices);
-  Span := Take(1);
-  Start := Span^.Start;
-  FillChar(Start^, SliceSize, 1);
-  AssertTrue('the system locks the pages', LockPages(Start, SliceSize));
-  ArenaRelease(Span);
-  ArenaPurge(AllSlices);
-  Again := Take(1);
-  AssertTrue('the same run', Again^.Start = Start);
-  AssertTrue('zeros, or no claim', not Again^.IsZero or IsZero(Start, SliceSize));
-  UnlockPages(Start, SliceSize);
-  ArenaRelease(Again);
-end;
-
-procedure TArenaTests.ReleasedSpanThatWaitsIsWarm;
+procedure TArenaTests.OtherSpansDoNotGrow;
 var
   Span: PSpan;
-  IsWarm: Boolean;
+  Last: NativeUInt;
 begin
-  ArenaPurge(AllSlices);
-  Span := Take(9);
-  LockEnter(ShardOf(Span)^.Lock);
-  ArenaRelease(Span);
-  IsWarm := ArenaHasWarm;
-  LockLeave(ShardOf(Span)^.Lock);
-  AssertTrue('warm', IsWarm);
-  ArenaPurge(AllSlices);
-  AssertFalse('after a purge', ArenaHasWarm);
+  Span := Take(5);
+  Last := Arena^.Frontier;
+  AssertFalse('before the frontier', FrontierGrow(Span + 4, 1));
+  AssertFalse('behind the frontier', FrontierGrow(Span + 6, 1));
+  AssertFalse('past the end of the arena', FrontierGrow(Span + 5, Arena^.MostSlices - Last + 1));
+  Same(Last, Arena^.Frontier, 'frontier');
+  GiveBackNew(Span, 5);
 end;
 
-procedure TArenaTests.WarmRunOfAnyShardIsTakenFirst;
+{$ifdef LINUX} // Windows commits no memory here, see Test.Os.Windows
+procedure TArenaTests.CheckRefusal;
 var
-  Span, Again: PSpan;
-  Kept: Byte;
-  Number: Integer;
+  Span, Tail: PSpan;
+  Last, TailCount: NativeUInt;
 begin
-  ArenaPurge(AllSlices);
-  Span := Take(500);
-  Kept := OsThreadHeap^.HomeShard;
-  for Number := 1 to Process.ShardCount do
-  begin
-    ArenaRelease(Span);
-    OsThreadHeap^.HomeShard := Number;
-    Again := ArenaTake(500);
-    OsThreadHeap^.HomeShard := Kept;
-    AssertTrue('the warm run', Again = Span);
-    AssertFalse('claims zeros', Again^.IsZero);
-  end;
-  ArenaRelease(Span);
+  while Arena^.Reserved - Arena^.Committed < ManySlices do
+    Take(Arena^.Reserved - Arena^.Frontier + 1);
+  Last := Arena^.Frontier;
+  // Addresses that were released cannot be committed.
+  OsRelease(Arena^.Base + (Arena^.Committed + ManySlices div 2) * SliceSize, SliceSize);
+  Span := FrontierTake(ManySlices, Tail, TailCount);
+  AssertTrue('refused', Span = nil);
+  AssertTrue('no new arena', Tail = nil);
+  Same(Last, Arena^.Frontier, 'frontier');
+  AssertTrue('less is there', Take(10) = Arena^.Spans + Last);
 end;
 
-// Takes a run as if many addresses had been used.
-function TArenaTests.TakeSaving(SliceCount: NativeUInt): PSpan;
-var
-  Kept: NativeUInt;
+procedure TArenaTests.RefusedMemoryTakesNoSlices;
 begin
-  Kept := Process.SavingFrom;
-  Process.SavingFrom := 0;
-  Result := Take(SliceCount);
-  Process.SavingFrom := Kept;
+  Same(0, RunInChild(CheckRefusal), 'exit code of the child');
+end;
+{$endif}
+
+// Makes the newest arena one that has this many slices left.
+procedure TArenaTests.LeaveSlices(SliceCount: NativeUInt);
+begin
+  Arena^.Reserved := Arena^.Frontier + SliceCount;
+  Arena^.MostSlices := Arena^.Reserved;
 end;
 
-function LongestFreeRun: NativeUInt;
+procedure TArenaTests.CheckNewArena;
 var
-  Number, Bin: Integer;
-
-  procedure Visit(Run: PSpan);
-  begin
-    while Run <> nil do
-    begin
-      if Run^.SliceCount > Result then
-        Result := Run^.SliceCount;
-      Run := Run^.Next;
-    end;
-  end;
-
+  Last: PArena;
+  Frontier: NativeUInt;
+  Span, Tail: PSpan;
+  TailCount: NativeUInt;
 begin
-  Result := 0;
-  for Number := 1 to Process.ShardCount do
-    for Bin := 0 to BinCount - 1 do
-    begin
-      Visit(Process.Shards[Number].Warm.Heads[Bin]);
-      Visit(Process.Shards[Number].Cold.Heads[Bin]);
-    end;
-end;
-
-procedure TArenaTests.ScarceAddressesJoinWarmAndColdRuns;
-var
-  Run, Joined: PSpan;
-  Length, Frontier: NativeUInt;
-begin
-  Length := LongestFreeRun + 2;
-  Run := TakeNew(Length);
-  ArenaReleaseZero(ArenaSplit(Run, Length div 2));
-  ArenaRelease(Run);
-  Frontier := NewestArena^.Frontier;
-  Joined := TakeSaving(Length);
-  Same(Frontier, NewestArena^.Frontier, 'frontier');
-  AssertTrue('claims zeros', Joined^.IsZero);
-  ArenaReleaseZero(Joined);
-end;
-
-procedure TArenaTests.ScarceAddressesTakeTheRunThatFits;
-const
-  Length = 100;
-var
-  Before, Warm, Between, Cold, Behind: PSpan; // a free run of another test would join them
-begin
-  Before := TakeNew(1);
-  Warm := TakeNew(Length + 1);
-  Between := TakeNew(1);
-  Cold := TakeNew(Length);
-  Behind := TakeNew(1);
-  ArenaRelease(Warm);
-  ArenaReleaseZero(Cold);
-  AssertTrue('the cold run', TakeSaving(Length) = Cold);
-  AssertTrue('the warm run', TakeSaving(Length) = Warm);
-  ArenaReleaseZero(Cold);
-  ArenaRelease(Warm);
-  ArenaRelease(Before);
-  ArenaRelease(Between);
-  ArenaRelease(Behind);
-end;
-
-procedure TArenaTests.TakeNeverWaits;
-var
-  Warm, Span, Spare: PSpan;
-begin
-  Warm := Take(20);
-  ArenaRelease(Warm);
-  LockShards;
-  Span := ArenaTake(3);
-  Spare := ArenaTakeSpare(3, 20);
-  UnlockShards;
+  LeaveSlices(10);
+  Last := Arena;
+  Frontier := Last^.Frontier;
+  Span := FrontierTake(20, Tail, TailCount);
   AssertTrue('taken', Span <> nil);
-  AssertTrue('taken with spare slices', Spare <> nil);
-  ArenaRelease(Span);
-  ArenaRelease(Spare);
-  ArenaPurge(AllSlices);
-  Same(0, ArenaWarmSlices, 'warm slices');
+  AssertTrue('a new arena', Arena <> Last);
+  AssertTrue('its first slice', Span = Arena^.Spans);
+  AssertTrue('found', ArenaSpan(Span^.Start + 19 * SliceSize) = Span + 19);
+  AssertTrue('no slice after it', ArenaSpan(Arena^.Base + Arena^.Committed * SliceSize) = nil);
+  AssertTrue('committed', OsUse(Span^.Start, 20 * SliceSize));
+  FillChar(Span^.Start^, 20 * SliceSize, 1);
+  AssertTrue('the rest', Tail = Last^.Spans + Frontier);
+  Same(10, TailCount, 'slices of the rest');
+  Same(Last^.MostSlices, Last^.Frontier, 'frontier of the last arena');
 end;
 
-procedure TArenaTests.GrowNeverWaits;
+procedure TArenaTests.FullArenaIsFollowedByANewOne;
+begin
+  Same(0, RunInChild(CheckNewArena), 'exit code of the child');
+end;
+
+procedure TArenaTests.CheckRestOfTheLastArena;
 var
+  Last: PArena;
   Span: PSpan;
-  IsGrown: Boolean;
+  Free: NativeUInt;
 begin
-  Span := Take(700);
-  ArenaRelease(ArenaSplit(Span, 300));
+  Free := ColdSlices + ShardsWarmSlices;
+  LeaveSlices(10);
+  Last := Arena;
   LockShards;
-  IsGrown := ArenaGrow(Span, 700);
+  Span := ShardsTake(ManySlices);
   UnlockShards;
-  AssertFalse('grown', IsGrown);
-  Same(300, Span^.SliceCount, 'slices');
-  ArenaRelease(Span);
+  ShardsPurge(0); // what was released meanwhile becomes free
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('a new arena', Arena <> Last);
+  Same(Free + 10, ColdSlices + ShardsWarmSlices, 'free slices');
 end;
 
-procedure TArenaTests.SlicesReadyForUseAreOfTheirShard;
-var
-  Spans: array[1..40] of PSpan;
-  Index: Integer;
+procedure TArenaTests.RestOfAFullArenaBecomesFree;
 begin
-  for Index := 1 to High(Spans) do
-  begin
-    Spans[Index] := Take(Index);
-    AtLeast(1, Spans[Index]^.Shard, 'shard');
-    AtMost(Process.ShardCount, Spans[Index]^.Shard, 'shard');
-  end;
-  for Index := 1 to High(Spans) do
-    ArenaRelease(Spans[Index]);
+  Same(0, RunInChild(CheckRestOfTheLastArena), 'exit code of the child');
 end;
+
+{$ifdef LINUX} // on Windows arenas do not grow
+// Returns the bytes of the records of so many slices, from the record of the arena on.
+function RecordBytes(Arena: PArena; SliceCount: NativeUInt): NativeUInt;
+begin
+  Result := AlignUp(NativeUInt(PByte(Arena^.Spans + SliceCount + 1) - PByte(Arena)), SliceSize);
+end;
+
+function IsFree(Place: PByte; Size: NativeUInt): Boolean;
+begin
+  Result := (Size = 0) or OsReserveAt(Place, Size);
+  if Result and (Size > 0) then
+    OsRelease(Place, Size);
+end;
+
+// Returns whether the newest arena may grow to twice its length, and the addresses for it are free.
+function TArenaTests.CanGrow: Boolean;
+var
+  Size, Records: NativeUInt;
+begin
+  Size := Arena^.Reserved * SliceSize;
+  Records := RecordBytes(Arena, Arena^.Reserved);
+  Result := (Arena^.Reserved * 2 <= Arena^.MostSlices) and IsFree(Arena^.Base + Size, Size)
+    and IsFree(PByte(Arena) + Records, RecordBytes(Arena, Arena^.Reserved * 2) - Records);
+end;
+
+procedure TArenaTests.CheckGrowth;
+var
+  Last, Count: NativeUInt;
+  Span: PSpan;
+begin
+  while not CanGrow do
+    ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
+  Last := Arena^.Reserved;
+  Count := Last - Arena^.Frontier + 10;
+  Span := Take(Count);
+  Same(Last * 2, Arena^.Reserved, 'reserved slices');
+  AssertTrue('found', ArenaSpan(Span^.Start + Count * SliceSize - 1) = Span + Count - 1);
+  FillChar((Span^.Start + (Count - 10) * SliceSize)^, 10 * SliceSize, 1);
+end;
+
+procedure TArenaTests.ArenaGrowsWhereAddressesAreFree;
+begin
+  Same(0, RunInChild(CheckGrowth), 'exit code of the child');
+end;
+
+procedure TArenaTests.CheckOccupiedAddresses;
+var
+  Last: PArena;
+  Count, Frontier, TailCount: NativeUInt;
+  Span, Tail: PSpan;
+begin
+  while Arena^.Reserved - Arena^.Frontier < 10 do
+    Take(10);
+  Last := Arena;
+  Frontier := Last^.Frontier;
+  Count := Last^.Reserved - Frontier;
+  AssertTrue('occupied', OsReserveAt(Last^.Base + Last^.Reserved * SliceSize, SliceSize));
+  Span := FrontierTake(Count + 1, Tail, TailCount);
+  AssertTrue('taken', Span <> nil);
+  AssertTrue('a new arena', Arena <> Last);
+  AssertTrue('the rest', Tail = Last^.Spans + Frontier);
+  Same(Count, TailCount, 'slices of the rest');
+end;
+
+procedure TArenaTests.ArenaEndsAtAddressesOfOthers;
+begin
+  Same(0, RunInChild(CheckOccupiedAddresses), 'exit code of the child');
+end;
+
+// A thread was stopped after it had reserved the next addresses of an arena, and their records.
+procedure TArenaTests.CheckLateAddresses;
+var
+  Last: PArena;
+  Tail: PSpan;
+  Reserved, TailCount: NativeUInt;
+  Records: NativeUInt;
+begin
+  while not CanGrow do
+    ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
+  Last := Arena;
+  Reserved := Last^.Reserved;
+  AssertTrue('reserved', OsReserveAt(Last^.Base + Reserved * SliceSize, Reserved * SliceSize));
+  Records := RecordBytes(Last, Reserved);
+  AssertTrue('records', OsReserveAt(PByte(Last) + Records, RecordBytes(Last, Reserved * 2) - Records));
+  ArenaWithNew(Reserved - Last^.Frontier + 1);
+  AssertTrue('another arena', Arena <> Last);
+  // Now it goes on.
+  Last^.Reserved := Reserved * 2;
+  AssertTrue('the next addresses',
+    FrontierTake(Min(ManySlices, Reserved), Tail, TailCount) = Last^.Spans + Reserved);
+end;
+
+procedure TArenaTests.AddressesThatAThreadPublishesLateAreUsedNext;
+begin
+  Same(0, RunInChild(CheckLateAddresses), 'exit code of the child');
+end;
+{$endif}
 
 initialization
   RegisterTest(TArenaTests);

@@ -69,7 +69,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span, LaneMM.Purge,
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Span, LaneMM.Purge,
   LaneMM.Blocks;
 
 const
@@ -284,15 +284,15 @@ var
   Run: PSpan;
 begin
   ProcessTrim;
-  Neighbours[0] := ArenaTake(Multiple div SliceSize + 2 * SliceCount);
+  Neighbours[0] := ShardsTake(Multiple div SliceSize + 2 * SliceCount);
   AssertTrue('4 GB of addresses', Neighbours[0] <> nil);
   Result := NativeUInt(Neighbours[0]^.Start) + 2 * SliceSize;
   Result := (Result + Multiple - 1) and not (Multiple - 1);
-  Run := ArenaSplit(Neighbours[0],
+  Run := ShardsSplit(Neighbours[0],
     (Result - SliceSize - NativeUInt(Neighbours[0]^.Start)) div SliceSize);
-  Neighbours[1] := ArenaSplit(Run, SliceCount);
+  Neighbours[1] := ShardsSplit(Run, SliceCount);
   Run^.IsWarm := True; // new spans come out of it
-  ArenaRelease(Run);
+  ShardsRelease(Run);
 end;
 
 procedure TBlocksPointersTests.FreeNeighbours;
@@ -302,7 +302,7 @@ begin
   for Neighbour in Neighbours do
   begin
     Neighbour^.IsWarm := False;
-    ArenaRelease(Neighbour);
+    ShardsRelease(Neighbour);
   end;
 end;
 {$endif}

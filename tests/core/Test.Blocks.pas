@@ -48,7 +48,7 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.KeptRuns,
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.KeptRuns,
   LaneMM.Purge;
 
 const
@@ -460,7 +460,7 @@ var
 begin
   for Size in SampleSizes do
   begin
-    ArenaPurge(AllSlices);
+    ShardsPurge(AllSlices);
     for Index := 0 to High(Blocks) do
     begin
       GetMem(Blocks[Index], Size);

@@ -40,7 +40,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Frontier, LaneMM.Span, LaneMM.Purge;
+  SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Arena, LaneMM.Span, LaneMM.Purge;
 
 const
   LeastBlocks = 100;

@@ -56,7 +56,7 @@ implementation
 
 uses
   SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap,
+  LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap,
   LaneMM.Threads, LaneMM.Purge;
 
 const
@@ -113,13 +113,13 @@ begin
   LockRecover;
   for Number := 1 to Process.ShardCount do
     Same(0, LoadAcquire(Process.Shards[Number].Lock.State), 'state of the lock');
-  AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
-  Used := BackedSlices - ArenaWarmSlices;
+  AtLeast(FreeBytes div SliceSize, ShardsWarmSlices + ColdSlices, 'free slices');
+  Used := BackedSlices - ShardsWarmSlices;
   P := GetMem(FreeBytes);
   AssertTrue('a free run serves a large block', P <> nil);
   FreeMem(P);
   ProcessTrim;
-  Same(0, ArenaWarmSlices, 'warm slices after a trim');
+  Same(0, ShardsWarmSlices, 'warm slices after a trim');
   AtMost(Used + 64, BackedSlices, 'backed slices after a trim');
   AssertTrue('the heap works', HeapWorks);
 end;
@@ -188,7 +188,7 @@ begin
   LockRecover;
   for Number := 1 to ShardLimit do
     Same(0, LoadAcquire(Process.Shards[Number].Released), 'spans that wait');
-  AtLeast(FreeBytes div SliceSize, ArenaWarmSlices + ColdSlices, 'free slices');
+  AtLeast(FreeBytes div SliceSize, ShardsWarmSlices + ColdSlices, 'free slices');
   AssertTrue('the heap works', HeapWorks);
 end;
 

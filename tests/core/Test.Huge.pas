@@ -32,7 +32,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Backed, LaneMM.Allocate, LaneMM.Free,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.Backed, LaneMM.Allocate, LaneMM.Free,
   LaneMM.Huge;
 
 type
@@ -50,7 +50,7 @@ begin
   inherited;
   HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   TakeBlocks(ManyBlocks);
   Process.MeasuredAt := 0;
 end;
@@ -64,7 +64,7 @@ begin
   Blocks := nil;
   Process.HugeFrom := HugeFrom;
   Process.MeasuredAt := 0;
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   inherited;
 end;
 

@@ -66,7 +66,7 @@ implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
-  LaneMM.Arena, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
+  LaneMM.Shards, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
   LaneMM.Heap, LaneMM.Stats;
 
 const
@@ -205,7 +205,7 @@ var
 begin
   Span := Get(6);
   Dec(Span^.BlockSize, 2 * SliceSize);
-  ArenaUnuseSpare(2);
+  ShardsUnuseSpare(2);
   Span^.SpareCount := 2;
   AssertFalse('kept', KeepSpan(Span));
 end;
@@ -429,7 +429,7 @@ procedure TKeptRunsTests.RunThatWasKeptClaimsNoZeros;
 var
   Span: PSpan;
 begin
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   Span := Get(4);
   AssertTrue('zero', Span^.IsZero);
   FillChar(Span^.Start^, Span^.BlockSize, 1);
@@ -444,10 +444,10 @@ var
   Before: NativeUInt;
 begin
   KeepEach(7, 2);
-  Before := ArenaWarmSlices;
+  Before := ShardsWarmSlices;
   HeapSweep(Mine);
   Same(0, RunsKept(Mine), 'kept slices');
-  Same(Before + 14, ArenaWarmSlices, 'warm slices');
+  Same(Before + 14, ShardsWarmSlices, 'warm slices');
   AssertTrue('none is taken', Take(7) = nil);
 end;
 
@@ -465,10 +465,10 @@ var
   Before: NativeUInt;
 begin
   KeepEach(7, 2);
-  Before := ArenaWarmSlices;
+  Before := ShardsWarmSlices;
   HeapAbandon(Mine);
   Same(0, RunsKept(Mine), 'kept slices');
-  Same(Before + 14, ArenaWarmSlices, 'warm slices');
+  Same(Before + 14, ShardsWarmSlices, 'warm slices');
 end;
 
 procedure TKeptRunsTests.BlockFreedLastIsAllocatedAgain;
@@ -558,7 +558,7 @@ var
   P: PByte;
   Index, Wrong: Integer;
 begin
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   P := Get(5)^.Start;
   FillChar(P^, 5 * SliceSize, 1);
   FreeMem(P);
@@ -578,7 +578,7 @@ begin
   Kept := RunsKept(OsThreadHeap);
   Span := Get(6);
   Dec(Span^.BlockSize, 2 * SliceSize);
-  ArenaUnuseSpare(2);
+  ShardsUnuseSpare(2);
   Span^.SpareCount := 2;
   SweepRequest;
   FreeMem(Span^.Start);

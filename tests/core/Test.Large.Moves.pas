@@ -38,8 +38,8 @@ type
 implementation
 
 uses
-  BaseUnix, Syscall, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Frontier,
-  LaneMM.Arena, LaneMM.Backed, LaneMM.Limits, LaneMM.Large;
+  BaseUnix, Syscall, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.Shards, LaneMM.Backed, LaneMM.Limits, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -223,10 +223,10 @@ var
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   Start := Span^.Start;
-  Warm := ArenaWarmSlices;
+  Warm := ShardsWarmSlices;
   FillChar(Start^, 6 * Megabyte, 1);
   LargeFree(Span);
-  Same(Warm, ArenaWarmSlices, 'warm slices');
+  Same(Warm, ShardsWarmSlices, 'warm slices');
   AssertTrue('zeros', IsZero(Start, 6 * Megabyte));
   AssertTrue('purged', OsPurge(Start, 6 * Megabyte)); // pages that were read count as backed
 end;
@@ -284,12 +284,12 @@ var
   Number: NativeUInt;
 begin
   Front := Get((SliceCount + 8) * SliceSize);
-  Place := ArenaSplit(Front, 4);
-  Wall := ArenaSplit(Place, SliceCount);
+  Place := ShardsSplit(Front, 4);
+  Wall := ShardsSplit(Place, SliceCount);
   FillPattern(Wall^.Start, 4 * SliceSize, 9);
-  ArenaPurge(AllSlices);
-  ArenaRelease(Place);
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
+  ShardsRelease(Place);
+  ShardsPurge(AllSlices);
   for Number := 1 to Process.ShardCount do
     if Number <> Place^.Shard then
       LockEnter(Process.Shards[Number].Lock);
@@ -303,7 +303,7 @@ begin
     if Number <> Place^.Shard then
       LockLeave(Process.Shards[Number].Lock);
   AssertTrue('the memory behind', HasPattern(Wall^.Start, 4 * SliceSize, 9));
-  ArenaRelease(Wall);
+  ShardsRelease(Wall);
   Front^.BlockSize := Front^.SliceCount * SliceSize;
   LargeFree(Front);
 end;
@@ -406,7 +406,7 @@ begin
   Span := GetInOneMapping(5 * Megabyte);
   FillPattern(Span^.Start, 5 * Megabyte, 1);
   ArenaWithNew(400 * Megabyte div SliceSize);
-  ArenaRelease(ArenaTake(400 * Megabyte div SliceSize)); // committed
+  ShardsRelease(ShardsTake(400 * Megabyte div SliceSize)); // committed
   LimitAddresses;
   for Turn := 6 to 8 do
   begin
@@ -415,8 +415,8 @@ begin
     AssertTrue('contents', HasPattern(Span^.Start, 5 * Megabyte, 1));
   end;
   LargeFree(Span);
-  ArenaPurge(AllSlices);
-  AssertTrue('all that is free can be used', ArenaTake(100) <> nil);
+  ShardsPurge(AllSlices);
+  AssertTrue('all that is free can be used', ShardsTake(100) <> nil);
 end;
 
 procedure TLargeMovesTests.LimitBelowTheAddressesInUseLosesNoBlock;
@@ -430,12 +430,12 @@ var
   Free, Backed: NativeUInt;
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
-  Free := ColdSlices + ArenaWarmSlices;
+  Free := ColdSlices + ShardsWarmSlices;
   Backed := BackedSlices - 6 * Megabyte div SliceSize;
   OsRelease(Span^.Start, Span^.SliceCount * SliceSize);
   LimitAddresses;
   LargeFree(Span);
-  Same(Free, ColdSlices + ArenaWarmSlices, 'free slices');
+  Same(Free, ColdSlices + ShardsWarmSlices, 'free slices');
   Same(Backed, BackedSlices, 'backed slices');
 end;
 

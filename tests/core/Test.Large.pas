@@ -48,7 +48,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Span,
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Span,
   LaneMM.Large;
 
 const
@@ -301,16 +301,16 @@ var
   P: Pointer;
 begin
   Span := Get(30 * SliceSize);
-  Gap := ArenaSplit(Span, 20);
-  Wall := ArenaSplit(Gap, 4);
+  Gap := ShardsSplit(Span, 20);
+  Wall := ShardsSplit(Gap, 4);
   Span^.BlockSize := 20 * SliceSize;
-  ArenaRelease(Gap);
+  ShardsRelease(Gap);
   P := Span^.Start;
   ReallocMem(P, 20 * SliceSize + 1);
   AssertTrue('in place', P = Span^.Start);
   Same(24 * SliceSize, MemSize(P), 'usable bytes');
   FreeMem(P);
-  ArenaRelease(Wall);
+  ShardsRelease(Wall);
 end;
 
 procedure TLargeTests.SpareSlicesOfAFreedBlockAreCold;
@@ -322,9 +322,9 @@ begin
   AssertFalse('moved', Span^.IsMoved);
   AtLeast(1, Span^.SpareCount, 'spare slices');
   Used := Span^.SliceCount - Span^.SpareCount;
-  Before := ArenaWarmSlices;
+  Before := ShardsWarmSlices;
   LargeFree(Span);
-  AtMost(Before + Used, ArenaWarmSlices, 'warm slices');
+  AtMost(Before + Used, ShardsWarmSlices, 'warm slices');
 end;
 
 procedure TLargeTests.ForgetDensity(HugeFrom: NativeUInt);
@@ -352,7 +352,7 @@ begin
   Result := 0;
   for Count := Count downto 1 do
   begin
-    ArenaPurge(AllSlices);
+    ShardsPurge(AllSlices);
     P := GetUntouched;
     Offset := 0;
     while Offset < 6 * Megabyte do
@@ -416,7 +416,7 @@ begin
   ForgetDensity(1);
   for Turn := 1 to 3 do
   begin
-    ArenaPurge(AllSlices);
+    ShardsPurge(AllSlices);
     P := GetUntouched;
     Other := GetUntouched;
     FillChar(P^, 6 * Megabyte, 1);
@@ -436,7 +436,7 @@ var
 begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   P := GetUntouched;
   UseBlocks(25, Dense);
   Huge := UseBlocks(3, Dense);
@@ -456,11 +456,11 @@ begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(3, Dense);
-  ArenaPurge(AllSlices);
-  Warm := ArenaWarmSlices;
+  ShardsPurge(AllSlices);
+  Warm := ShardsWarmSlices;
   Span := Get((3 * HugeSlices - RestSlices) * SliceSize);
   ForgetDensity(Kept);
-  Same(RestSlices, ArenaWarmSlices - Warm, 'warm slices');
+  Same(RestSlices, ShardsWarmSlices - Warm, 'warm slices');
   Same(0, NativeUInt(Span^.Start) mod (HugeSlices * SliceSize), 'start modulo a huge page');
   AssertTrue('claims zeros', Span^.IsZero);
   AssertTrue('zeros', IsZero(Span^.Start, Span^.BlockSize));
@@ -501,7 +501,7 @@ begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(3, Dense);
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   Span := Get(4 * HugePage);
   ForgetDensity(Kept);
   AssertTrue('has huge pages', Span^.IsHuge);

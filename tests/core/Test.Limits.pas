@@ -62,7 +62,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed,
   LaneMM.Large, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Blocks;
 
@@ -484,7 +484,7 @@ begin
   Process.HugeFrom := KeptFrom;
   AssertTrue('got', Span <> nil);
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   LimitTo(Megabyte);
   Backed := BackedSlices;
   AssertFalse('grown', LargeGrow(Span, Span^.BlockSize + 2 * Megabyte));
@@ -500,10 +500,10 @@ var
 begin
   Span := LargeGet(8 * Megabyte);
   AssertTrue('got', Span <> nil);
-  Rest := ArenaSplit(Span, Megabyte div SliceSize);
+  Rest := ShardsSplit(Span, Megabyte div SliceSize);
   LargeShrink(Span, Megabyte);
-  ArenaReleaseZero(Rest);
-  ArenaPurge(AllSlices);
+  ShardsReleaseZero(Rest);
+  ShardsPurge(AllSlices);
   LimitTo(Megabyte);
   AssertFalse('grown', LargeGrow(Span, 4 * Megabyte));
   Same(Megabyte div SliceSize, Span^.SliceCount, 'slices');
@@ -516,12 +516,12 @@ var
   Span: PSpan;
   Copied, Spare: NativeUInt;
 begin
-  ArenaPurge(AllSlices); // a block moves to warm memory without spare slices
+  ShardsPurge(AllSlices); // a block moves to warm memory without spare slices
   Span := LargeMove(LargeGet(5 * Megabyte), 6 * Megabyte, Copied);
   AssertTrue('got', Span <> nil);
   Spare := Span^.SpareCount;
   AtLeast(4 * Megabyte div SliceSize, Spare, 'spare slices');
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   LimitTo(Megabyte);
   AssertFalse('grown', LargeGrow(Span, 10 * Megabyte));
   Same(Spare, Span^.SpareCount, 'spare slices after');
@@ -538,8 +538,8 @@ var
 begin
   for IsSpare := False to True do
   begin
-    ArenaPurge(AllSlices);
-    Warm := ArenaTake(8 * Megabyte div SliceSize);
+    ShardsPurge(AllSlices);
+    Warm := ShardsTake(8 * Megabyte div SliceSize);
     ArenaWithNew(16 * Megabyte div SliceSize);
     Span := LargeGet(5 * Megabyte);
     AssertTrue('got', Span <> nil);
@@ -547,8 +547,8 @@ begin
       Span := LargeMove(Span, 6 * Megabyte, Copied)
     else
       LargeShrink(Span, 4 * Megabyte);
-    ArenaPurge(AllSlices);
-    ArenaRelease(Warm);
+    ShardsPurge(AllSlices);
+    ShardsRelease(Warm);
     LimitTo(0);
     AssertTrue('grown', LargeGrow(Span, Span^.BlockSize + Megabyte));
     AtMost(Limit, BackedSlices * SliceSize, 'backed');
@@ -564,18 +564,18 @@ var
   Span: PSpan;
 begin
   for Index := 0 to High(Spans) do
-    Spans[Index] := ArenaTake(Megabyte div SliceSize);
+    Spans[Index] := ShardsTake(Megabyte div SliceSize);
   for Index := 0 to High(Spans) do
     if Odd(Index) then
-      ArenaRelease(Spans[Index]);
+      ShardsRelease(Spans[Index]);
   LimitTo(0);
-  Span := ArenaTake(3 * Megabyte div SliceSize);
+  Span := ShardsTake(3 * Megabyte div SliceSize);
   AssertTrue('taken', Span <> nil);
   AtMost(Limit, BackedSlices * SliceSize, 'backed');
-  ArenaRelease(Span);
+  ShardsRelease(Span);
   for Index := 0 to High(Spans) do
     if not Odd(Index) then
-      ArenaRelease(Spans[Index]);
+      ShardsRelease(Spans[Index]);
 end;
 
 procedure TLimitsTests.RefusalThatLeavesTheReserveClosedTakesNothing;
@@ -584,10 +584,10 @@ var
 begin
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
-  Backed := BackedSlices - ArenaWarmSlices;
+  Backed := BackedSlices - ShardsWarmSlices;
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
   AssertTrue('refused', GetMem(40 * Megabyte) = nil);
-  AtMost(Backed, BackedSlices - ArenaWarmSlices, 'slices in use');
+  AtMost(Backed, BackedSlices - ShardsWarmSlices, 'slices in use');
 end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
@@ -602,7 +602,7 @@ begin
   GetAll(List, 100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
-  while BackedSlices - ArenaWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
+  while BackedSlices - ShardsWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
   begin
     FreeMem(List[Turn]);
     List[Turn] := nil;

@@ -35,7 +35,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os, LaneMM.Frontier;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os, LaneMM.Arena;
 
 const
   RangeSize = 4 * SliceSize;

@@ -52,7 +52,7 @@ type
 implementation
 
 uses
-  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed,
+  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed,
   LaneMM.Large, LaneMM.Purge;
 
 procedure TOsWindowsTests.CallsKeepTheLastErrorOfTheThread;
@@ -179,9 +179,9 @@ var
   Copied: NativeUInt;
 begin
   Result := LargeGet(Size);
-  Wall := ArenaTake(1);
+  Wall := ShardsTake(1);
   Result := LargeMove(Result, Size + SliceSize, Copied);
-  ArenaRelease(Wall);
+  ShardsRelease(Wall);
 end;
 
 // With a second arena whose addresses are released, so that the system commits none.
@@ -205,9 +205,9 @@ begin
   Backed := BackedSlices;
   AssertFalse('spare slices used', LargeGrow(Span, Span^.SliceCount * SliceSize));
   Span^.SpareCount := 0;
-  AssertFalse('grown', ArenaGrow(Span, Span^.SliceCount + 20));
+  AssertFalse('grown', ShardsGrow(Span, Span^.SliceCount + 20));
   Span^.SpareCount := Spare;
-  AssertTrue('taken', ArenaTake(Cold + ArenaWarmSlices + 100) = nil);
+  AssertTrue('taken', ShardsTake(Cold + ShardsWarmSlices + 100) = nil);
   Same(Backed, BackedSlices, 'backed slices');
 end;
 
@@ -222,17 +222,17 @@ var
   Start: NativeUInt;
   Sign: Byte;
 begin
-  Span := ArenaTake(4);
+  Span := ShardsTake(4);
   Start := NativeUInt(Span^.Start);
   PurgeHold;
   try
-    ArenaRelease(Span);
-    ArenaPurge(AllSlices);
+    ShardsRelease(Span);
+    ShardsPurge(AllSlices);
     AssertTrue('readable meanwhile', OsRead(Start, @Sign, 1));
   finally
     PurgeLetGo;
   end;
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   AssertFalse('readable after it', OsRead(Start, @Sign, 1));
 end;
 

@@ -139,7 +139,7 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Frontier, LaneMM.Arena, LaneMM.Backed, LaneMM.Span,
+  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.Span,
   LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Limits, LaneMM.Free;
 
 const
@@ -156,7 +156,7 @@ var
 // Returns the free slices of all shards.
 function FreeSlices: NativeUInt;
 begin
-  Result := ArenaWarmSlices + ColdSlices;
+  Result := ShardsWarmSlices + ColdSlices;
 end;
 
 procedure CallAtPlace;
@@ -482,8 +482,8 @@ end;
 
 procedure TPlacesTests.PrepareTwoRuns;
 begin
-  First := ArenaTake(3);
-  Second := ArenaTake(3);
+  First := ShardsTake(3);
+  Second := ShardsTake(3);
   FreeBefore := FreeSlices;
 end;
 
@@ -496,18 +496,18 @@ end;
 procedure TPlacesTests.PrepareWaitingRun;
 begin
   PrepareTwoRunsUnderTheLock;
-  ArenaRelease(First);
+  ShardsRelease(First);
   LockLeave(ShardOf(First)^.Lock);
 end;
 
 procedure TPlacesTests.ReleaseFirst;
 begin
-  ArenaRelease(First);
+  ShardsRelease(First);
 end;
 
 procedure TPlacesTests.ReleaseSecond;
 begin
-  ArenaRelease(Second);
+  ShardsRelease(Second);
 end;
 
 // What a thread does that leaves the lock.
@@ -520,14 +520,14 @@ end;
 
 procedure TPlacesTests.ReleaseSecondAndUnlock;
 begin
-  ArenaRelease(Second);
+  ShardsRelease(Second);
   Unlock;
 end;
 
 // Takes and leaves the lock.
 procedure TPlacesTests.Drain;
 begin
-  ArenaPurgeIdle;
+  ShardsPurgeIdle;
 end;
 
 procedure TPlacesTests.VerifyBothAreFree;
@@ -765,18 +765,18 @@ end;
 // Memory for one run is left.
 procedure TPlacesTests.PrepareLimit;
 begin
-  ArenaPurge(AllSlices);
+  ShardsPurge(AllSlices);
   LimitsSet(0, (BackedSlices + 3) * SliceSize, 0);
 end;
 
 procedure TPlacesTests.TakeThree;
 begin
-  First := ArenaTake(3);
+  First := ShardsTake(3);
 end;
 
 procedure TPlacesTests.TakeThreeMore;
 begin
-  Second := ArenaTake(3);
+  Second := ShardsTake(3);
 end;
 
 procedure TPlacesTests.VerifyLimit;
@@ -789,7 +789,7 @@ begin
   AssertTrue('one run', (First = nil) <> (Second = nil));
   if First = nil then
     First := Second;
-  ArenaRelease(First);
+  ShardsRelease(First);
 end;
 
 procedure TPlacesTests.SlicesTakenTogetherStayBelowTheLimit;
@@ -827,7 +827,7 @@ begin
   First^.Shard := 1;
   First^.SliceCount := 6;
   First^.SpareCount := 6; // not counted as backed
-  ArenaReleaseZero(First);
+  ShardsReleaseZero(First);
 end;
 
 procedure TPlacesTests.SlicesOfTheFrontierAreTakenOnce;

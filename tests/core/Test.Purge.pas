@@ -43,7 +43,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Lock, LaneMM.Arena, LaneMM.Purge;
+  LaneMM.Lock, LaneMM.Shards, LaneMM.Purge;
 
 const
   // Of Process.PurgeState: there is no purge thread.
@@ -55,7 +55,7 @@ const
 
 function WarmBytes: NativeUInt;
 begin
-  Result := ArenaWarmSlices * SliceSize;
+  Result := ShardsWarmSlices * SliceSize;
 end;
 
 procedure TPurgeTests.GetBlocks;

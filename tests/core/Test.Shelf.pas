@@ -76,7 +76,7 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Frontier,
+  testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena,
   LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk;
 
 var

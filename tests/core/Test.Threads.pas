@@ -117,7 +117,7 @@ implementation
 
 uses
   SysUtils, testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Frontier,
+  LaneMM.Arena,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Stats;
 
 function SmallSpanBytes: NativeUInt;

@@ -118,7 +118,7 @@ uses
   SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types,
   LaneMM.Hooks,
   LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
-  LaneMM.Bits, LaneMM.Arena, LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
+  LaneMM.Bits, LaneMM.Shards, LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
 const
   GotHeading = 'Allocated by thread';
@@ -1090,11 +1090,11 @@ var
   Start: NativeUInt;
   Sign: Byte;
 begin
-  Span := ArenaTake(4);
+  Span := ShardsTake(4);
   Start := NativeUInt(Span^.Start);
   GuardPagesHold;
   try
-    ArenaRelease(Span);
+    ShardsRelease(Span);
     LaneMM_Trim;
     AssertTrue('readable', OsRead(Start, @Sign, 1));
   finally

@@ -7,7 +7,7 @@
  *     Leave: StoreRelease Limit StoreRelease Limit StoreRelease
  *     Holds: LoadAcquire Limit LoadAcquire
  *     FindCopy: LoadAcquire Holds AcquireFence LoadAcquire
- *   LaneMM.Frontier
+ *   LaneMM.Arena
  *     ShowRange: StoreRelease RaiseTo Limit
  *
  * Threads: the keeper, a copy that stays, whose arena lies where that of an unloaded guest lay; three

@@ -2,7 +2,7 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
- *   LaneMM.Frontier
+ *   LaneMM.Arena
  *     Publish: ShowRange RaiseTo Limit RaiseTo Committed
  *     Commit: LoadAcquire Committed NoteRefusal Publish
  *     CommitAhead: LoadAcquire Committed LoadAcquire Reserved FetchAdd CommitsUnderWay Commit Commit

@@ -2,9 +2,9 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
- *   LaneMM.Frontier
- *     NoteRefusal: CompareAndSwap Refused
  *   LaneMM.Arena
+ *     NoteRefusal: CompareAndSwap Refused
+ *   LaneMM.Shards
  *     IsHeld: LoadAcquire PurgesHeld
  *     Purge: LoadAcquire Refused IsHeld CompareAndSwap Refused
  *   LaneMM.Purge
@@ -69,7 +69,7 @@ inline Purge(r) {
 inline Enter() { atomic { !Lock -> Lock = true } }
 inline Leave() { Lock = false }
 
-/* ArenaUncharge, of the trim after a refusal. */
+/* ShardsUncharge, of the trim after a refusal. */
 inline Trim() {
   atomic {
     if
@@ -108,7 +108,7 @@ proctype Purger() {
   PurgesUnderWay++;                                            /* PurgeShard */
   Purge(1);
   Enter();
-  Cold[1] = true;                                              /* ArenaReleaseZero */
+  Cold[1] = true;                                              /* ShardsReleaseZero */
   Leave();
   PurgesUnderWay--;
   Through++
@@ -135,7 +135,7 @@ proctype Reader() {
   Through++
 }
 
-/* ArenaTake of a cold run, OsUse, and ArenaReleaseUnused. */
+/* ShardsTake of a cold run, OsUse, and ShardsReleaseUnused. */
 proctype Taker() {
   byte r;
   do

@@ -55,16 +55,16 @@
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
  *     HeapEmptied: CurrentEmptied LockTry SweepRequest QueueTaken OwnerOf Used SweepRequest MakeRoomy
  *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
- *     GiveBack: SweepRequest ArenaRelease
+ *     GiveBack: SweepRequest ShardsRelease
  *     ReturnTaken: CompareAndSwap Taken Swap Taken SweepRequest
- *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
+ *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ShardsRelease
  *     HeapSweepQueued: LockTry SweepRequest QueueAllTaken LockLeave
  *     HeapSweep: RunsRelease SweepRequest HeapSweepQueued
  *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *     MoveQueue: QueueTake HandOver
- *   LaneMM.Arena
- *     ArenaRelease: LockRecover Release
+ *   LaneMM.Shards
+ *     ShardsRelease: LockRecover Release
  *   LaneMM.Allocate
  *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
  *       SpanDropList
@@ -263,9 +263,9 @@ inline LockLeave(h) {
 
 /* ------------------------------------------------------------------------------- span */
 
-/* ArenaRelease: the deferred list is model release.pml. GiveBack is the same here: a kept run is one that
+/* ShardsRelease: the deferred list is model release.pml. GiveBack is the same here: a kept run is one that
  * the arena has. */
-inline ArenaRelease() {
+inline ShardsRelease() {
   d_step {
     Law(3, Live);
     Law(2, NobodyUses);
@@ -422,7 +422,7 @@ inline Reclaim(h) {
   fi
 }
 
-/* ArenaTake, SpanFormat. */
+/* ShardsTake, SpanFormat. */
 inline HeapNewSpan(h) {
   atomic {
     if
@@ -511,7 +511,7 @@ inline Remove(h) {
 inline CurrentEmptied(h) {
   d_step { Remote = 0; GivenUp = false; Owner = 0 };
   d_step { IsCurrent = 0; Held = 0 };
-  ArenaRelease()
+  ShardsRelease()
 }
 
 inline HeapEmptied(h) {
@@ -537,7 +537,7 @@ inline HeapEmptied(h) {
     :: ok && Bias != 0 && Queued & Bit(h) -> MakeRoomy(h)
     :: else ->
       LockLeave(h);
-      if :: ok -> ArenaRelease() :: else fi
+      if :: ok -> ShardsRelease() :: else fi
     fi
   :: else
   fi
@@ -576,7 +576,7 @@ inline SweepSpan(h) {
     ok = true;
 #endif
     if
-    :: ok -> Remove(h); ArenaRelease()
+    :: ok -> Remove(h); ShardsRelease()
     :: else
     fi
   :: else

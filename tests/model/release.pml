@@ -2,7 +2,7 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
- *   LaneMM.Arena
+ *   LaneMM.Shards
  *     Release: Owner:= LockTry ShardLeave LoadAcquire Released CompareAndSwap Released
  *       LockTryAgain ShardLeave
  *     FreeReleased: LoadAcquire Released Swap Released

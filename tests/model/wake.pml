@@ -6,13 +6,13 @@
  *   LaneMM.Purge
  *     RunThread: OsWaitMs PurgeState ProcessPurge SweepRequest HasWork CompareAndSwap PurgeState HasWork
  *       CompareAndSwap PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
- *     HasWork: SweepIsRequested ArenaHasWarm
+ *     HasWork: SweepIsRequested ShardsHaveWarm
  *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       SweepIsRequested LoadAcquire PurgeState
  *     PurgeTick: WakeThread
  *     PurgeNotify: WakeThread HeapRetireAll
  *     PurgeRequest: SweepRequest PurgeNotify
- *     ProcessPurge: SweepTake ThreadsAbandonVacant ArenaPurgeIdle
+ *     ProcessPurge: SweepTake ThreadsAbandonVacant ShardsPurgeIdle
  *     NotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
  *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
@@ -23,12 +23,12 @@
  *     CurrentEmptied: SpanUncountedBlock EndLife EndCurrent GiveBack
  *     HeapEmptied: CurrentEmptied LockTry SweepRequest QueueTaken OwnerOf Used SweepRequest MakeRoomy
  *       SpanUncountedBlock Remove LockLeave HandOver GiveBack
- *     GiveBack: SweepRequest ArenaRelease
+ *     GiveBack: SweepRequest ShardsRelease
  *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
  *     AwaitFree: Owner CompareAndSwap Owner SweepRequest
  *     HeapSweep: RunsRelease SweepRequest HeapSweepQueued
  *     HeapSweepQueued: LockTry SweepRequest QueueAllTaken LockLeave
- *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ArenaRelease
+ *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ShardsRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty SweepRequest
  *     HeapShelve: RemoteCount HeapShelveEnd SpanShelve
  *     HeapShelveEnd: SpanShelveEnd IsCurrent SweepRequest
@@ -56,17 +56,17 @@
  *     SweepRequest: LoadAcquire SweepWanted Swap SweepWanted
  *     SweepIsRequested: LoadAcquire SweepWanted
  *     SweepTake: LoadAcquire SweepWanted Swap SweepWanted
- *   LaneMM.Arena
- *     ArenaRelease: LockRecover Release
+ *   LaneMM.Shards
+ *     ShardsRelease: LockRecover Release
  *     Release: Owner:= LockTry ShardLeave LoadAcquire Released CompareAndSwap Released
  *       LockTryAgain ShardLeave
  *     FreeReleased: LoadAcquire Released Swap Released
  *     ShardLeave: FreeReleased LockLeave LoadAcquire Released LockTryAgain
- *     ArenaHasWarm: WarmSlices LoadAcquire Released
+ *     ShardsHaveWarm: WarmSlices LoadAcquire Released
  *     TakeOf: LockTry ShardLeave
  *     Enter: LockTryAgain
  *     TakeOldest: Enter FreeReleased ShardLeave
- *     ArenaPurgeIdle: Enter WarmSlices ShardLeave
+ *     ShardsPurgeIdle: Enter WarmSlices ShardLeave
  *
  * Threads: the owner of a span with one or two blocks in use, or of none that is given up, frees one,
  * retires the span if it is current, and may end, in any order; another thread, without a heap, frees
@@ -146,7 +146,7 @@ inline SweepRequest() {
 
 inline HasWork() {
   r = SweepWanted;                                             /* SweepIsRequested */
-  if :: !r -> r = (WarmSlices != 0) :: else fi;                /* ArenaHasWarm */
+  if :: !r -> r = (WarmSlices != 0) :: else fi;                /* ShardsHaveWarm */
   if :: !r -> r = (Released != 0) :: else fi
 }
 
@@ -193,7 +193,7 @@ inline ShardLeave() {
 }
 
 /* Release. */
-inline ArenaRelease() {
+inline ShardsRelease() {
   atomic { r = !ShardLock; ShardLock = true };
   if
   :: r -> WarmSlices++; ShardLeave()
@@ -230,7 +230,7 @@ inline SweepSpan(h) {
     r = (u == Remote + Shelf);                                 /* RemoteFreedCount */
     if                                                         /* RemoteEndLife */
     :: r && Shelving -> r = false
-    :: r && !Shelving -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ArenaRelease()
+    :: r && !Shelving -> d_step { At = Nowhere; Owner = Nowhere; r = false }; ShardsRelease()
     :: else
     fi;
     u = 0
@@ -327,7 +327,7 @@ inline MakeRoomy() {
 inline CurrentEmptied() {
   EndCurrent();
   Owner = Nowhere;
-  ArenaRelease()
+  ShardsRelease()
 }
 
 inline HeapEmptied() {
@@ -347,7 +347,7 @@ inline HeapEmptied() {
       :: else ->
         if :: r -> d_step { At = Nowhere; Owner = Nowhere } :: else fi;
         HeapLock[0] = false;
-        if :: r -> ArenaRelease() :: else fi
+        if :: r -> ShardsRelease() :: else fi
       fi
     :: else ->
 #ifndef EMPTIED_SILENT
@@ -586,7 +586,7 @@ proctype PurgeThread() {                                       /* RunThread, Pro
       if :: r -> ThreadsAbandonVacant(); HeapSweepQueued(0); HeapSweepQueued(1) :: else fi
     :: else
     fi;
-    d_step { r = !ShardLock; ShardLock = true };               /* ArenaPurgeIdle, TakeOldest: Enter */
+    d_step { r = !ShardLock; ShardLock = true };               /* ShardsPurgeIdle, TakeOldest: Enter */
     if
     :: r ->
       if

@@ -28,7 +28,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Frontier, LaneMM.Backed;
+  SysUtils, testregistry, Test.Repair, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Backed;
 
 const
   Megabyte = NativeUInt(1) shl 20;

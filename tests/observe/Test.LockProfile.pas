@@ -54,7 +54,7 @@ implementation
 
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Frontier, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
+  LaneMM.Arena, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
   LaneMM.Sampler, LaneMM.Temporaries;
 
 procedure TLockProfileTests.SetUp;

@@ -11,7 +11,7 @@ program LockSections;
 
 uses
   LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Atomic, LaneMM.Arena, LaneMM.Backed, LaneMM.Frontier, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
+  LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
   TKind = (kiShard, kiHeap, kiAbandoned, kiSamples, kiRuns);
@@ -21,10 +21,10 @@ type
 const
   KindNames: array[TKind] of string = ('TShard.Lock', 'THeap.Lock', 'Process.Abandoned^.Lock',
     'Observe.SampleLock', 'THeap.RunsClaimed');
-  // Every routine that takes one of these locks. LaneMM.Arena.ShardLeave takes one again only
+  // Every routine that takes one of these locks. LaneMM.Shards.ShardLeave takes one again only
   // where another thread came in between.
-  Takers: array[0..13] of string = ('Arena.Release', 'Arena.TakeOf', 'Arena.TakeNeighbour',
-    'Arena.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
+  Takers: array[0..13] of string = ('Shards.Release', 'Shards.TakeOf', 'Shards.TakeNeighbour',
+    'Shards.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
     'Heap.HeapSweepQueued', 'Heap.HeapSweepSome', 'Heap.RequeueOverdue', 'Heap.HeapAbandonQueued',
     'Sampler.BlockForSample', 'KeptRuns.RunsRelease');
   NoPurgeThread = 3;       // a value of Process.PurgeState
@@ -196,7 +196,7 @@ end;
 procedure Purge;
 begin
   StepsWatch;
-  ArenaPurgeIdle;
+  ShardsPurgeIdle;
   LaneMM_Trim;
   StepsPass;
 end;
@@ -375,7 +375,7 @@ begin
   Arena := FrontierArena(0);
   SetLength(Blocks, MostSlices);
   Index := 0;
-  while (Index < MostSlices) and ((ArenaWarmSlices + ColdSlices >= RareSlices)
+  while (Index < MostSlices) and ((ShardsWarmSlices + ColdSlices >= RareSlices)
     or (Arena^.Frontier + StepSlices <= Arena^.Committed)) do
   begin
     GetMem(Blocks[Index], 2 * SliceSize);
@@ -403,9 +403,9 @@ type
 
 const
   Growths: array[0..8] of TGrowth = (
-    (Item: 'run that was released meanwhile'; Kind: kiShard; Taker: 'Arena.Enter'; Few: 10;
+    (Item: 'run that was released meanwhile'; Kind: kiShard; Taker: 'Shards.Enter'; Few: 10;
       Many: 30; Work: ReleaseRuns),
-    (Item: 'run that is too short'; Kind: kiShard; Taker: 'Arena.TakeOf'; Few: 100; Many: 300;
+    (Item: 'run that is too short'; Kind: kiShard; Taker: 'Shards.TakeOf'; Few: 100; Many: 300;
       Work: TryRuns),
     (Item: 'span that is queued'; Kind: kiHeap; Taker: 'Heap.TakeQueued'; Few: 10; Many: 30;
       Work: QueueSpans),
