@@ -29,8 +29,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Foreign, LaneMM.Arena, LaneMM.Span,
-  LaneMM.Threads, LaneMM.Fork, LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate,
-  LaneMM.Free, LaneMM.Resize;
+  LaneMM.Threads, LaneMM.Fork, LaneMM.Shelf, LaneMM.Purge, LaneMM.Stats, LaneMM.Blocks,
+  LaneMM.Allocate, LaneMM.Free, LaneMM.Resize;
 
 procedure EngineEntries(var Manager: TMemoryManager);
 begin
@@ -211,7 +211,7 @@ begin
   end;
   Result := Count <> 0;
   if Result and (Span^.Kind = skBlocks) then
-    SpanPurgeFree(Span);
+    ShelfPurgeFree(Span);
 end;
 
 function EngineStop: Boolean;

@@ -18,11 +18,7 @@
 //             the slow path and counts them (HeapAwaitedFree). The owner may be in the middle of a
 //             free that has read Owner before: two more sweeps are requested, and the later one
 //             comes a whole delay of the purge thread after this one.
-// Shelf:      a current span stays with its owner, which takes blocks from it without a lock. So of
-//             one that has no block in use by its counts, any thread shelves the blocks that others
-//             have freed (HeapShelve, SpanShelve). The owner takes them on its slow paths. It may
-//             leave the span meanwhile: of it and that thread the last one requests a sweep.
-// Callers:    the heap's thread; HeapSweep, HeapShelve: any thread. For Process.Abandoned: any
+// Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any
 //             thread.
 // Long lists: a call of GetMem or FreeMem looks at MostAtOnce spans, or about: the rest of Taken
 //             waits in Arriving, a sweep goes on where it ended (SweepAt). The purge thread,
@@ -86,11 +82,6 @@ procedure HeapSweepQueued(Heap: PHeap);
 /// Sweeps Left queued spans at most, from where the last call ended, and subtracts them from Left.
 /// Returns whether it reached the last one, or another thread has the lock.
 function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
-/// Begins to purge pages of current spans that hold nothing but blocks which other threads freed,
-/// or that were never used. Any thread but the heap's own, which then calls HeapShelveEnd.
-procedure HeapShelve(Heap: PHeap; var Shelving: TShelving);
-/// Completes HeapShelve for all spans of Shelving, and empties it.
-procedure HeapShelveEnd(var Shelving: TShelving);
 /// Returns true if no two threads have had heaps at a time.
 function HeapIsOnly: Boolean;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
@@ -178,7 +169,7 @@ begin
   // Threads that freed a block before requested no sweep, since the span was current, or one that
   // did not see the span yet. The swap is a full barrier: either this thread sees the block, or the
   // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free and
-  // with HeapShelve. The span may have been released by now; then this requests a sweep too many.
+  // with ShelveEnd. The span may have been released by now; then this requests a sweep too many.
   if not RemoteIsEmpty(Span) then
     SweepRequest;
 end;
@@ -681,37 +672,6 @@ begin
   if not RunsRelease(Heap, 1) then
     SweepRequest;
   HeapSweepQueued(Heap);
-end;
-
-procedure HeapShelve(Heap: PHeap; var Shelving: TShelving);
-var
-  SizeClass: Cardinal;
-  Span: PSpan;
-begin
-  if not OsPurgedIsCommitted then
-    Exit;
-  for SizeClass := 0 to FirstCoarseClass - 1 do
-  begin
-    // Any span by now, or none: SpanShelve sees to that.
-    Span := Heap^.Current[SizeClass];
-    if (RemoteCount(Span) = 0) or (SpanUsedCount(Span) <> 0) then
-      Continue;
-    if Shelving.Count = MostAtOnce then
-      HeapShelveEnd(Shelving);
-    SpanShelve(Span, Shelving);
-  end;
-end;
-
-procedure HeapShelveEnd(var Shelving: TShelving);
-var
-  Index: Cardinal;
-begin
-  SpanShelveEnd(Shelving);
-  // An owner has left its span meanwhile, as after a push. Pairs with PushTaken.
-  for Index := 1 to Shelving.Count do
-    if not Shelving.Parts[Index].Span^.IsCurrent then
-      SweepRequest;
-  Shelving.Count := 0;
 end;
 
 // ---------------------------------------------------------------------------- thread end

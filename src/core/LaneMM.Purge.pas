@@ -1,7 +1,7 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
-// Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, ShelveFrom, ShelveNext,
-//             LookedMs; THeap.ClockDue; Hooks.PurgeNotify.
+// Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, SweepNext, LookedMs;
+//             THeap.ClockDue; Hooks.PurgeNotify.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -53,7 +53,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.Sweep, LaneMM.Backed,
-  LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads;
+  LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads,
+  LaneMM.Shelf;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -76,58 +77,6 @@ begin
     Heap := Heap^.NextHeap;
     Dec(Left);
   end;
-end;
-
-// Returns the slices that may be backed.
-function UnshelvedSlices: NativeUInt;
-var
-  Shelved: NativeUInt;
-begin
-  Result := BackedSlices;
-  Shelved := LoadAcquire(Process.ShelvedPages) * OsPageSize div SliceSize;
-  if Shelved < Result then
-    Dec(Result, Shelved);
-end;
-
-// Purges pages of current spans of other threads, from the heap Heap on, until Most heaps and spans
-// or some more were tried. Returns the heap to go on with, nil after the last one. The next look is
-// due then when memory has grown by one part in ShelveShare.
-function ShelveHeaps(Heap: PHeap; Most: Cardinal): PHeap;
-const
-  ShelveShare = 8;
-var
-  Tried: Cardinal;
-  Shelving: TShelving;
-begin
-  Result := Heap;
-  Tried := 0;
-  Shelving.Count := 0;
-  while (Result <> nil) and (Tried < Most) and (Shelving.Count < Most) do
-  begin
-    Inc(Tried);
-    if Result <> OsThreadHeap then
-      HeapShelve(Result, Shelving);
-    Result := Result^.NextHeap;
-  end;
-  HeapShelveEnd(Shelving);
-  if Result = nil then
-    Process.ShelveFrom := UnshelvedSlices + UnshelvedSlices div ShelveShare + 1;
-end;
-
-procedure ShelveAll;
-begin
-  ShelveHeaps(ThreadsFirstHeap, High(Cardinal));
-end;
-
-// The same by parts: a thread that needs a span does no more than one at a time.
-procedure ShelveSome;
-var
-  Heap: PHeap;
-begin
-  Heap := Process.ShelveNext;
-  if Heap = nil then
-    Heap := ThreadsFirstHeap;
-  Process.ShelveNext := ShelveHeaps(Heap, MostAtOnce);
 end;
 
 // Goes on with a sweep of all heaps by parts, or begins one: some heaps, and MostAtOnce spans.
@@ -208,7 +157,7 @@ begin
   if (SweepIsRequested or (Process.SweepNext <> nil))
     and not ShardsHaveWarm then
     SweepForMore;
-  if (Process.ShelveNext <> nil) or (UnshelvedSlices >= Process.ShelveFrom) then
+  if ShelveIsDue then
     ShelveSome;
 end;
 

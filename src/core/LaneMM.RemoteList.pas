@@ -7,7 +7,7 @@
 // Invariants: the list ends with EndOfList, like FreeList, so the owner takes it over whole.
 //             A block is on at most one list. A span that was given up has no list.
 // Shelf:      a sweep takes the list of a span that looks unused, purges pages that no block in use
-//             lies in (SpanShelve in LaneMM.Span), and puts the other blocks back. Meanwhile the
+//             lies in (LaneMM.Shelf), and puts the other blocks back. Meanwhile the
 //             word says shelving, and no other thread may take the list or end the life; then
 //             shelved, until the owner puts the blocks of these pages on FreeList. A shelved block
 //             is one in a page of ShelvedPages; its first word is 0. So a free must look at

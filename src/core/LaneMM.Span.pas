@@ -12,10 +12,9 @@
 //             up the rest of the list, whose blocks count as used from then on. When two threads
 //             free one block at the same moment, Used may be too low: a span in which other
 //             threads have freed blocks is released only when all its blocks look free.
-// Shelf:      see LaneMM.RemoteList. The bytes behind the carved blocks are no block's: their pages
-//             are purged with the shelved ones, and the owner carves none until it has taken these.
-// Callers:    the span's owner; SpanBlockIsValid, BlockLooksFree, SpanHasFreeBlock, SpanUsedCount
-//             and SpanShelve: any thread; SpanIsEmpty: the thread that holds the owner's lock.
+// Shelf:      see LaneMM.Shelf. The owner takes all shelved blocks before it carves others.
+// Callers:    the span's owner; SpanBlockIsValid, BlockLooksFree, SpanHasFreeBlock and
+//             SpanUsedCount: any thread; SpanIsEmpty: the thread that holds the owner's lock.
 // Progress:   no routine waits. SpanHasFreeBlock walks both lists, a few times where they change.
 // Source:     divisibility by one multiplication: Lemire, Kaser and Kurz, "Faster Remainder by
 //             Direct Computation" (2019).
@@ -27,19 +26,6 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic;
-
-type
-  /// A span whose blocks are being shelved, and those of them that other threads freed.
-  TShelvingPart = record
-    Span: PSpan;        //< owner   the span
-    First: NativeUInt;  //< owner   offset of the first block
-    Count: Cardinal;    //< owner   how many
-  end;
-  /// Spans that one thread shelves blocks of at the same time.
-  TShelving = record
-    Count: Cardinal;                              //< owner   the first of Parts are in use
-    Parts: array[1..MostAtOnce] of TShelvingPart; //< owner   the spans
-  end;
 
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
@@ -76,14 +62,6 @@ function SpanIsFull(Span: PSpan): Boolean;
 function SpanIsEmpty(Span: PSpan): Boolean;
 /// Returns the number of blocks in use; about, and never below 0, while other threads use the span.
 function SpanUsedCount(Span: PSpan): NativeUInt;
-/// Begins to purge the pages of a span of one slice that hold nothing but blocks that other threads
-/// freed, and bytes that were never a block. Any thread, also when Span is no such span any more;
-/// does nothing while another thread does the same. Shelving has room for one more.
-procedure SpanShelve(Span: PSpan; var Shelving: TShelving);
-/// Completes SpanShelve for all spans of Shelving, after one barrier of all threads.
-procedure SpanShelveEnd(const Shelving: TShelving);
-/// Purges the pages in which no block in use lies. No thread uses the free blocks any more.
-procedure SpanPurgeFree(Span: PSpan);
 /// Returns the first block that does not look free, of a span without a block in use by its counts;
 /// nil if all do, or if no other thread has freed a block of it.
 function SpanUncountedBlock(Span: PSpan): PBlock;
@@ -116,8 +94,6 @@ const
   // Untouched blocks are put on FreeList in portions of at most this many bytes, or one by one, so
   // that unused memory is not touched.
   CarveBytes = 4096;
-  // Pages of a span of one slice.
-  PageCount = SliceSize div OsPageSize;
 
 procedure SpanFormatInner(Span: PSpan);
 const
@@ -529,197 +505,5 @@ begin
   until Result or (LooksLeft = 0) or (Freed = EndOfList) and (Free = EndOfList);
 end;
 
-// ---------------------------------------------------------------------------- shelf
-
-type
-  // The free bytes of each page of a span of one slice.
-  TPageBytes = array[0..PageCount - 1] of NativeUInt;
-
-procedure AddBytes(FreeBytes: PNativeUInt; First, Limit: NativeUInt);
-var
-  PageLimit: NativeUInt;
-begin
-  while First < Limit do
-  begin
-    PageLimit := AlignUp(First + 1, OsPageSize);
-    if PageLimit > Limit then
-      PageLimit := Limit;
-    Inc(FreeBytes[First div OsPageSize], PageLimit - First);
-    First := PageLimit;
-  end;
-end;
-
-// Returns the pages of a span of one slice without a byte of a block that is in use or on FreeList,
-// a bit each. First leads to Count blocks, which belong to this thread; Count becomes less where a
-// link was overwritten: the blocks after it count as used.
-function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal): Word;
-var
-  FreeBytes: TPageBytes;
-  Left: Cardinal;
-  Page: NativeUInt;
-begin
-  FillChar(FreeBytes, SizeOf(FreeBytes), 0);
-  AddBytes(@FreeBytes, Span^.CarvedBytes, SliceSize);
-  Left := Count;
-  while (Left > 0) and SpanBlockBegins(Span, First) do
-  begin
-    if Span^.SliceCount = 1 then
-      AddBytes(@FreeBytes, First, First + Span^.BlockSize);
-    First := LinkOf(Span, PBlock(Span^.Start + First)^.Link);
-    Dec(Left);
-  end;
-  Dec(Count, Left);
-  Result := 0;
-  if Span^.SliceCount = 1 then
-    for Page := 0 to PageCount - 1 do
-      Result := Result or Word(Ord(FreeBytes[Page] = OsPageSize) shl Page);
-end;
-
-// Of Count blocks from First on, takes those in ShelvedPages out of the list. Returns the last one
-// that is left, or nil. First words in other pages become 0 here, those in ShelvedPages by the
-// purge: a double free that claims a block by its word 0 finds that word changed no more.
-function TakeOut(Span: PSpan; var First: NativeUInt; var Count: Cardinal): PBlock;
-var
-  Next, This: NativeUInt;
-  Block: PBlock;
-  Left: Cardinal;
-begin
-  Result := nil;
-  Next := First;
-  Left := Count;
-  Count := 0;
-  // The check: a double free may have changed a link since FreePages.
-  while (Left > 0) and SpanBlockBegins(Span, Next) do
-  begin
-    This := Next;
-    Block := PBlock(Span^.Start + This);
-    Next := LinkOf(Span, Block^.Link);
-    Dec(Left);
-    if Odd(Span^.ShelvedPages shr (This div OsPageSize)) then
-      Continue;
-    if RemoteShelfHas(Span, Block) then
-      Block^.Link := 0
-    else
-    begin
-      if Result = nil then
-        First := This
-      else
-        Result^.Link := LinkOf(Span, This);
-      Result := Block;
-      Inc(Count);
-    end;
-  end;
-end;
-
-procedure PurgePages(Span: PSpan; Pages: NativeUInt);
-var
-  First, Limit: NativeUInt;
-begin
-  Limit := 0;
-  while Pages shr Limit <> 0 do
-  begin
-    First := Limit;
-    while not Odd(Pages shr First) do
-      Inc(First);
-    Limit := First;
-    while Odd(Pages shr Limit) do
-      Inc(Limit);
-    OsErase(Span^.Start + First * OsPageSize, (Limit - First) * OsPageSize);
-    OsClear(Span^.Start + First * OsPageSize, (Limit - First) * OsPageSize);
-  end;
-end;
-
-// The owner's next free goes the slow path, which looks at the shelf.
-procedure WarnOwner(Span: PSpan);
-var
-  Owner: NativeUInt;
-begin
-  Owner := NativeUInt(Span^.Owner);
-  // An owner that writes Owner at this moment sees that blocks are being shelved. Pairs with
-  // SetOwner in LaneMM.Heap.
-  if not Odd(Owner) and (Owner and (AwaitsFree * 3) = 0) then
-    CompareAndSwap(NativeUInt(Span^.Owner), Owner, Owner + AwaitsFree);
-end;
-
-procedure SpanShelve(Span: PSpan; var Shelving: TShelving);
-var
-  First: NativeUInt;
-  Count: Cardinal;
-begin
-  First := RemoteShelve(Span, Count);
-  if Count = 0 then
-    Exit;
-  Inc(Shelving.Count);
-  Shelving.Parts[Shelving.Count].Span := Span;
-  Shelving.Parts[Shelving.Count].First := First;
-  Shelving.Parts[Shelving.Count].Count := Count;
-end;
-
-// Shelves the blocks of a part. IsCertain: a barrier of all threads has passed since SpanShelve.
-procedure ShelvePart(const Part: TShelvingPart; IsCertain: Boolean);
-var
-  Span: PSpan;
-  Pages: Word;
-  First: NativeUInt;
-  Last: PBlock;
-  Count: Cardinal;
-begin
-  Span := Part.Span;
-  First := Part.First;
-  Count := Part.Count;
-  Pages := FreePages(Span, First, Count);
-  if IsCertain then
-    Span^.ShelvedPages := Pages;
-  if Span^.ShelvedPages <> 0 then
-    WarnOwner(Span);
-  // Release: a thread that reads the first word 0 finds the block on the shelf.
-  ReleaseFence;
-  Last := TakeOut(Span, First, Count);
-  PurgePages(Span, Span^.ShelvedPages);
-  RemoteShelveEnd(Span, First, Last, Count);
-end;
-
-procedure SpanShelveEnd(const Shelving: TShelving);
-var
-  Index: Cardinal;
-  IsCertain: Boolean;
-begin
-  if Shelving.Count = 0 then
-    Exit;
-  // An owner sees that blocks are being shelved, or this thread what it has carved and written to
-  // Owner. Pairs with RemoteHasShelf.
-  IsCertain := OsBarrier;
-  for Index := 1 to Shelving.Count do
-    ShelvePart(Shelving.Parts[Index], IsCertain);
-end;
-
-// Adds the blocks of a list, which may be damaged: no more than there are, and none outside of the
-// span.
-procedure AddList(FreeBytes: PNativeUInt; Span: PSpan; Free: NativeUInt);
-var
-  Left: NativeUInt;
-begin
-  Left := Span^.CarvedBytes div Span^.BlockSize;
-  while (Left > 0) and SpanBlockBegins(Span, Free) do
-  begin
-    AddBytes(FreeBytes, Free, Free + Span^.BlockSize);
-    Free := LinkOf(Span, PBlock(Span^.Start + Free)^.Link);
-    Dec(Left);
-  end;
-end;
-
-procedure SpanPurgeFree(Span: PSpan);
-var
-  FreeBytes: array[0..1 shl OffsetBits div OsPageSize - 1] of NativeUInt;
-  Page: NativeUInt;
-begin
-  FillChar(FreeBytes, SizeOf(FreeBytes), 0);
-  AddBytes(@FreeBytes, Span^.CarvedBytes, Span^.SliceCount * SliceSize);
-  AddList(@FreeBytes, Span, Span^.FreeList);
-  AddList(@FreeBytes, Span, RemoteFirst(Span));
-  for Page := 0 to Span^.SliceCount * SliceSize div OsPageSize - 1 do
-    if FreeBytes[Page] = OsPageSize then
-      OsPurge(Span^.Start + Page * OsPageSize, OsPageSize);
-end;
 
 end.

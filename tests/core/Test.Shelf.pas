@@ -1,4 +1,4 @@
-/// Tests of shelved blocks (LaneMM.RemoteList, SpanShelve): a thread that sleeps owns a span, and
+/// Tests of LaneMM.Shelf, and of shelved blocks in LaneMM.RemoteList and LaneMM.Span: a thread that sleeps owns a span, and
 /// this thread frees its blocks and shelves them.
 unit Test.Shelf;
 
@@ -77,7 +77,7 @@ implementation
 
 uses
   testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk;
+  LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf, LaneMM.Purge, LaneMM.Walk;
 
 var
   Corruptions: Integer;
@@ -92,8 +92,8 @@ var
   Shelving: TShelving;
 begin
   Shelving.Count := 0;
-  SpanShelve(Span, Shelving);
-  SpanShelveEnd(Shelving);
+  ShelveSpan(Span, Shelving);
+  ShelveEnd(Shelving);
 end;
 
 // Gets blocks until one is the first of a new span, then the others of it.
@@ -198,8 +198,8 @@ var
   Shelving: TShelving;
 begin
   Shelving.Count := 0;
-  HeapShelve(OwnerOf(Span), Shelving);
-  HeapShelveEnd(Shelving);
+  ShelveHeap(OwnerOf(Span), Shelving);
+  ShelveEnd(Shelving);
 end;
 
 function TShelfTests.BackedPages: NativeUInt;

@@ -15,15 +15,16 @@
  *     RemotePushClaimed: RemoteShelfHas Pack CountOf CompareAndSwap Remote LoadAcquire Remote Link:=
  *       FirstOf
  *     RemoteEndLife: LoadAcquire Remote CompareAndSwap Remote RemoteClearShelf
- *   LaneMM.Span
- *     SpanShelveEnd: OsBarrier ShelvePart
+ *   LaneMM.Shelf
+ *     ShelveEnd: OsBarrier ShelvePart IsCurrent SweepRequest
  *     ShelvePart: FreePages ShelvedPages:= ShelvedPages WarnOwner ReleaseFence TakeOut PurgePages
  *       ShelvedPages RemoteShelveEnd
- *     SpanShelve: RemoteShelve
+ *     ShelveSpan: RemoteShelve
  *     FreePages: Link
  *     WarnOwner: Owner CompareAndSwap Owner
  *     TakeOut: Link ShelvedPages RemoteShelfHas Link:= Link:=
  *     PurgePages:
+ *   LaneMM.Span
  *     TakeShelf: RemoteIsShelved SpanDropList RemoteShelfHas CompareAndSwap Link FreeList FreeList:=
  *       ReleaseFence RemoteClearShelf Used-
  *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve FreeList
@@ -41,7 +42,7 @@
  *     BlockFreeUnowned: RemoteWord Owner Link OwnBlockFree BlockFreeSlow OwnerOf BlockFreeSlow Link
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *
- * RemoteHasShelf is one step here: where OsBarrier makes the owner's barrier, that is the one of SpanShelve.
+ * RemoteHasShelf is one step here: where OsBarrier makes the owner's barrier, that is the one of ShelveSpan.
  *
  * Threads: 1 owns the span: it takes blocks, frees its own, hands blocks to 2, writes Owner (SetOwner),
  * puts the span into its queue and takes it back. 2 frees what it is given, at first both carved blocks. With
@@ -123,7 +124,7 @@ bool OwnerDone;
 
 /* ------------------------------------------------------------------------------- shelving */
 
-/* SpanShelve: RemoteShelve; SpanShelveEnd, ShelvePart: FreePages, WarnOwner, TakeOut, PurgePages, RemoteShelveEnd. */
+/* ShelveSpan: RemoteShelve; ShelveEnd, ShelvePart: FreePages, WarnOwner, TakeOut, PurgePages, RemoteShelveEnd. */
 inline RemoteShelve() {
   d_step { l = Remote; s = State };
   d_step {                                                     /* CompareAndSwap */
@@ -156,7 +157,7 @@ inline RemoteShelveEnd() {
 #endif
 }
 
-inline SpanShelve() {
+inline ShelveSpan() {
   RemoteShelve();
   if
   :: ok ->
@@ -420,7 +421,7 @@ proctype Shelver() {
   byte l, s, c, p, rounds;
   bool ok;
   do
-  :: rounds < 2 && Live -> rounds++; SpanShelve()
+  :: rounds < 2 && Live -> rounds++; ShelveSpan()
   :: break
   od;
   Done++

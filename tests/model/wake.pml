@@ -30,8 +30,6 @@
  *     HeapSweepQueued: LockTry SweepRequest QueueAllTaken LockLeave
  *     SweepSpan: RemoteIsUsed AwaitFree SpanIsEmpty SpanUncountedBlock Remove ShardsRelease
  *     PushTaken: LoadAcquire Taken CompareAndSwap Taken RemoteIsEmpty SweepRequest
- *     HeapShelve: RemoteCount HeapShelveEnd SpanShelve
- *     HeapShelveEnd: SpanShelveEnd IsCurrent SweepRequest
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     HeapTakeOver: ExpectRoom HandOver
@@ -52,6 +50,9 @@
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
  *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
+ *   LaneMM.Shelf
+ *     ShelveHeap: RemoteCount ShelveEnd ShelveSpan
+ *     ShelveEnd: OsBarrier ShelvePart IsCurrent SweepRequest
  *   LaneMM.Sweep
  *     SweepRequest: LoadAcquire SweepWanted Swap SweepWanted
  *     SweepIsRequested: LoadAcquire SweepWanted
@@ -538,7 +539,7 @@ proctype Taker() {                                             /* TakeOf */
 #endif
 }
 
-proctype Shelver() {                                           /* HeapShelve */
+proctype Shelver() {                                           /* ShelveHeap */
   bool r;
 #ifdef WANT_BY_STORE
   bool late;
@@ -562,7 +563,7 @@ proctype Shelver() {                                           /* HeapShelve */
       fi
     :: else
     fi;
-#ifndef SHELVE_SILENT                                            /* HeapShelveEnd */
+#ifndef SHELVE_SILENT                                            /* ShelveEnd */
     if :: !IsCurrent -> SweepRequest() :: else fi;
 #endif
     Notify()
