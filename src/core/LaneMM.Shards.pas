@@ -6,8 +6,8 @@
 // Shards:     a thread looks in its home shard first. Warm runs of all shards go before cold ones,
 //             unless addresses are scarce; a shard whose lock is taken is passed over.
 // Callers:    any thread.
-// Progress:   no thread waits for another: a lock is taken only if it is free, but ShardsPurge tries
-//             a while. All else is lock-free, but for the system calls.
+// Progress:   no thread waits for another: a lock is taken only if it is free, but ShardsPurge
+//             tries a while. All else is lock-free, but for the system calls.
 unit LaneMM.Shards;
 
 {$I ../LaneMM.inc}

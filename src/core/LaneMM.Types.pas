@@ -12,6 +12,19 @@
 //   Spans of ended threads belong to Process.Abandoned; the thread that holds its lock acts as
 //   owner. A span without a block in use goes back to the arena: through its owner, or, out of an
 //   idle owner's queue, through any thread that holds the owner's lock (HeapSweep).
+// Free memory, from the nearest place to the farthest, who may touch it, and where it goes:
+//   blocks: TSpan.FreeList        the owner; a call of GetMem takes the first
+//           behind CarvedBytes    the owner; SpanRefill carves them for FreeList
+//           TSpan.Remote          any thread adds; the owner takes all for FreeList
+//           TSpan.ShelvedPages    a thread that shelves adds; the owner takes all for FreeList
+//   slices: THeap.Runs            the heap's thread, or one that claims them; for the next block or
+//                                 span of that thread; each sweep releases them
+//           TShard.Released       any thread adds; who has the lock next makes them warm
+//           TShard.Warm           under the lock; for a span of any thread, or a purge: then cold
+//           TShard.Cold           under the lock; for a span when no run is warm
+//           above Frontier        any thread, by a compare-and-swap; for a span, the rest is cold
+//           TSpan.SpareCount      the thread that resizes the block; for that block, then cold
+//           Reserve, LastRun      see LaneMM.Limits; when memory has run out
 // Field tags: const   written before publication, then read by any thread
 //             owner   plain access by the owner only
 //             shared  any thread, through LaneMM.Atomic
