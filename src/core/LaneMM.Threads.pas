@@ -1,18 +1,13 @@
 /// The heaps of threads, from a thread's first block to its end; the start of Process.
 //
-// Owns:       Process.Heaps, VacantHeaps, UnusedHeaps, FreshHeaps, Abandoned, and the fields that
-//             ProcessStart sets; THeap.NextHeap, NextUnused, HomeShard.
+// Owns:       Process.VacantHeaps, UnusedHeaps, Abandoned, and the fields that ProcessStart sets.
 // Invariants: a heap record is never freed, so a thread that finds one in Process.Heaps may read
 //             it at any time. It is the heap of one thread, or on one of VacantHeaps with those
 //             current spans of an ended thread that have a block in use, or on UnusedHeaps without
 //             a span, or on its way from one to the next in the hands of one thread. To all others
 //             a vacant heap is one whose thread sleeps.
 // Callers:    any thread; ProcessStart once, before any other thread runs.
-// Progress:   lock-free. VacantHeaps and UnusedHeaps are stacks that threads pop one record from:
-//             beside the record each counts its changes, so that a pop which was overtaken fails
-//             (ABA). A thread that stands still with records in its hands keeps these alone.
-// Source:     the stack: Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118
-//             (1986), with the count of IBM System/370 "Principles of Operation", appendix A.
+// Progress:   lock-free. A thread that stands still with records in its hands keeps these alone.
 unit LaneMM.Threads;
 
 {$I ../LaneMM.inc}
@@ -57,117 +52,15 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
-  LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns, LaneMM.Heap;
+  LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns, LaneMM.Heap,
+  LaneMM.HeapRecords;
 
 const
-  FreshHeapsSize = SliceSize;
   SpinTurns = 200;
   DefaultPurgeDelayMs = 400;
   FewestShards = 4;
-  // The part of UnusedHeaps that counts its changes; the rest is the address of the first record.
-  CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
 
 // ---------------------------------------------------------------------------- heaps
-
-// Returns the bytes from Fresh on, a value of Process.FreshHeaps, that are not used yet.
-function FreshBytes(Fresh: NativeUInt): NativeUInt;
-begin
-  // The pages end at a multiple of their size.
-  Result := AlignUp(Fresh, FreshHeapsSize) - Fresh;
-end;
-
-// Takes the next record of the pages at hand; nil if they are used up.
-function TakeFresh: PHeap;
-var
-  Fresh: NativeUInt;
-begin
-  repeat
-    Fresh := LoadAcquire(Process.FreshHeaps);
-    if FreshBytes(Fresh) < SizeOf(THeap) then
-      Exit(nil);
-  until CompareAndSwap(Process.FreshHeaps, Fresh, Fresh + SizeOf(THeap));
-  Result := PHeap(Fresh);
-end;
-
-// Takes pages for further records; of several threads at once, one does. Returns false without
-// memory.
-function AddFreshPages: Boolean;
-var
-  Fresh: NativeUInt;
-  Pages: Pointer;
-begin
-  Fresh := LoadAcquire(Process.FreshHeaps);
-  if FreshBytes(Fresh) >= SizeOf(THeap) then
-    Exit(True); // another thread has added pages
-  Pages := OsTakePages(FreshHeapsSize);
-  Result := Pages <> nil;
-  // The first place stays unused: no record begins where those of other pages end.
-  if Result and not CompareAndSwap(Process.FreshHeaps, Fresh,
-    NativeUInt(Pages) + SizeOf(THeap)) then
-    OsReleasePages(Pages, FreshHeapsSize);
-end;
-
-// Adds a new record to the list of all heaps.
-procedure Publish(Heap: PHeap);
-var
-  First: NativeUInt;
-begin
-  HeapFormat(Heap);
-  repeat
-    First := LoadAcquire(Process.Heaps);
-    Heap^.NextHeap := PHeap(First);
-    Heap^.HomeShard := 1;
-    if First <> 0 then
-      Heap^.HomeShard := Heap^.NextHeap^.HomeShard and (Process.ShardCount - 1) + 1;
-    // Release: the record before the list. Pairs with ThreadsFirstHeap.
-  until CompareAndSwap(Process.Heaps, First, NativeUInt(Heap));
-  // Of the second thread: it may run when the process ends.
-  if OsMayUnload and (First <> 0) and (Heap^.NextHeap^.NextHeap <> nil)
-    and (Heap^.NextHeap^.NextHeap^.NextHeap = nil) then
-    OsExitWatch;
-end;
-
-// Returns a record that was never used, or nil.
-function NewHeapRecord: PHeap;
-begin
-  repeat
-    Result := TakeFresh;
-  until (Result <> nil) or not AddFreshPages;
-  if Result <> nil then
-    Publish(Result);
-end;
-
-// ---------------------------------------------------------------------------- heaps of no thread
-
-function StackWord(First: PHeap; Last: TAtomicWord): TAtomicWord;
-begin
-  Result := NativeUInt(First) shl HeapWordShift or (Last + 1) and CountMask;
-end;
-
-procedure StackPush(var Stack: TAtomicWord; Heap: PHeap);
-var
-  Word: TAtomicWord;
-begin
-  repeat
-    Word := LoadAcquire(Stack);
-    Heap^.NextUnused := FirstHeapOf(Word);
-    // Release: what the last thread wrote to the record and its spans. Pairs with StackPop.
-  until CompareAndSwap(Stack, Word, StackWord(Heap, Word));
-end;
-
-// Takes a record; nil if there is none.
-function StackPop(var Stack: TAtomicWord): PHeap;
-var
-  Word: TAtomicWord;
-begin
-  repeat
-    Word := LoadAcquire(Stack);
-    Result := FirstHeapOf(Word);
-    if Result = nil then
-      Exit;
-    // If another thread takes the record now, NextUnused is read too late: the count has changed.
-  until CompareAndSwap(Stack, Word, StackWord(Result^.NextUnused, Word));
-end;
 
 // Returns which of VacantHeaps the calling thread leaves its heap on, and looks at first. It
 // follows from the address of the thread's stack, of which the system gives each to one thread
@@ -186,7 +79,7 @@ end;
 
 procedure Vacate(Heap: PHeap);
 begin
-  StackPush(Process.VacantHeaps[HomeStack], Heap);
+  HeapPush(Process.VacantHeaps[HomeStack], Heap);
 end;
 
 // Takes a vacant heap; nil if there is none.
@@ -199,7 +92,7 @@ begin
   Index := 0;
   while (Result = nil) and (Index < VacantStacks) do
   begin
-    Result := StackPop(Process.VacantHeaps[Home xor Index]);
+    Result := HeapPop(Process.VacantHeaps[Home xor Index]);
     Inc(Index);
   end;
 end;
@@ -208,9 +101,9 @@ function HeapTake: PHeap;
 begin
   Result := TakeVacant;
   if Result = nil then
-    Result := StackPop(Process.UnusedHeaps);
+    Result := HeapPop(Process.UnusedHeaps);
   if Result = nil then
-    Result := NewHeapRecord;
+    Result := HeapRecordNew;
 end;
 
 // Returns the blocks in use in the current spans.
@@ -282,7 +175,7 @@ begin
     if Heap = nil then
       Exit(True);
     if HeapAbandon(Heap) then
-      StackPush(Process.UnusedHeaps, Heap)
+      HeapPush(Process.UnusedHeaps, Heap)
     else
     begin
       Heap^.NextUnused := Kept;

@@ -79,10 +79,10 @@
  *       RemoteShelfHas BlockFreeSlow OwnerOf HeapClaim ClaimedBlockFree RemoteBlockFree BlockFreeSlow
  *     BlockFree: Owner BlockFreeSlow Owner BlockFreeUnowned BlockFreeSlow OwnBlockFree
  *   LaneMM.Threads
- *     Vacate: StackPush VacantHeaps
- *     TakeVacant: StackPop VacantHeaps
- *     HeapTake: TakeVacant StackPop UnusedHeaps
- *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     Vacate: HeapPush VacantHeaps
+ *     TakeVacant: HeapPop VacantHeaps
+ *     HeapTake: TakeVacant HeapPop UnusedHeaps
+ *     AbandonMost: TakeVacant HeapAbandon HeapPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Queues

@@ -3,13 +3,14 @@
  *
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
+ *   LaneMM.HeapRecords
+ *     HeapPush: LoadAcquire NextUnused:= CompareAndSwap
+ *     HeapPop: LoadAcquire CompareAndSwap NextUnused
  *   LaneMM.Threads
- *     StackPush: LoadAcquire NextUnused:= CompareAndSwap
- *     StackPop: LoadAcquire CompareAndSwap NextUnused
- *     HeapTake: TakeVacant StackPop UnusedHeaps
- *     Vacate: StackPush VacantHeaps
- *     TakeVacant: StackPop VacantHeaps
- *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     HeapTake: TakeVacant HeapPop UnusedHeaps
+ *     Vacate: HeapPush VacantHeaps
+ *     TakeVacant: HeapPop VacantHeaps
+ *     AbandonMost: TakeVacant HeapAbandon HeapPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *
  * The count beside the first record goes from 0 to CountLimit - 1 and begins again. A pop that was
@@ -44,7 +45,7 @@ byte NextUnused[3];
 bool Taken[3];                      /* ghost: a thread has it */
 byte Through;                       /* ghost: threads at the end */
 
-inline StackPush(stack, h) {
+inline HeapPush(stack, h) {
   Taken[h] = false;
   do
   :: d_step { first = First[stack]; count = Changes[stack] };  /* LoadAcquire */
@@ -67,7 +68,7 @@ inline StackPush(stack, h) {
   od
 }
 
-inline StackPop(stack) {
+inline HeapPop(stack) {
   do
   :: d_step { own = First[stack]; count = Changes[stack] };    /* LoadAcquire */
     if
@@ -95,13 +96,13 @@ inline StackPop(stack) {
   od
 }
 
-inline TakeVacant() { StackPop(VacantHeaps) }
-inline Vacate(h) { StackPush(VacantHeaps, h) }
+inline TakeVacant() { HeapPop(VacantHeaps) }
+inline Vacate(h) { HeapPush(VacantHeaps, h) }
 
 inline HeapTake() {
   TakeVacant();
   if
-  :: own == Nil -> StackPop(UnusedHeaps)
+  :: own == Nil -> HeapPop(UnusedHeaps)
   :: else
   fi
 }
@@ -112,7 +113,7 @@ inline AbandonMost() {
   :: TakeVacant();
     if
     :: own == Nil -> break
-    :: own != Nil -> StackPush(UnusedHeaps, own)
+    :: own != Nil -> HeapPush(UnusedHeaps, own)
     :: own != Nil -> NextUnused[own] = kept; kept = own
     fi;
     if

@@ -41,9 +41,9 @@
  *     HeapAbandonQueued: LockTry QueueAllTaken MoveQueue LockLeave
  *     HeapAbandon: HeapRetireAll HeapAbandonQueued
  *   LaneMM.Threads
- *     Vacate: StackPush VacantHeaps
- *     TakeVacant: StackPop VacantHeaps
- *     AbandonMost: TakeVacant HeapAbandon StackPush UnusedHeaps NextUnused:=
+ *     Vacate: HeapPush VacantHeaps
+ *     TakeVacant: HeapPop VacantHeaps
+ *     AbandonMost: TakeVacant HeapAbandon HeapPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
  *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
