@@ -52,7 +52,7 @@ function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Shards, LaneMM.Span,
+  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span,
   LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign,
   LaneMM.Blocks;
 

@@ -16,12 +16,11 @@ unit LaneMM.HeapRecords;
 interface
 
 uses
-  LaneMM.Types;
+  LaneMM.Layout, LaneMM.Types;
 
 /// Returns a record that was never used, an empty heap; nil without memory.
 function HeapRecordNew: PHeap;
-/// Pushes a heap of no thread on a stack: Process.UnusedHeaps, one of VacantHeaps, or the idle heaps
-/// of a region.
+/// Pushes a heap of no thread on a stack: Process.UnusedHeaps, or one of VacantHeaps.
 procedure HeapPush(var Stack: TAtomicWord; Heap: PHeap);
 /// Takes a heap from a stack; nil if there is none.
 function HeapPop(var Stack: TAtomicWord): PHeap;
@@ -29,11 +28,12 @@ function HeapPop(var Stack: TAtomicWord): PHeap;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Heap;
 
 const
   FreshHeapsSize = SliceSize;
-  // The part of a stack's word that counts its changes; the rest is the address of the first record.
+  // The part of a stack's word that counts its changes; the rest is the address of the first
+  // record.
   CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
 
 // Returns the bytes from Fresh on, a value of Process.FreshHeaps, that are not used yet.

@@ -29,8 +29,6 @@ uses
 /// Returns whether the program touches nearly all pages of the blocks that it takes, as far as that
 /// is known. True where it has few blocks below 64 KB.
 function DensityIsHigh: Boolean;
-/// Returns whether so many written pages of all are what a dense use leaves: seven of eight.
-function PagesAreDense(Written, Pages: NativeUInt): Boolean;
 /// Returns how many pages hold a word that is not 0: of Most pages, spread over the PageCount from
 /// P on, or of all if they are fewer. Such a page is backed.
 function WrittenPages(P: PByte; PageCount, Most: NativeUInt): NativeUInt;
@@ -69,6 +67,7 @@ type
     Written: NativeUInt; // of these
   end;
 
+// Returns whether so many written pages of all are what a dense use leaves: seven of eight.
 function PagesAreDense(Written, Pages: NativeUInt): Boolean;
 const
   SparseShare = 8;

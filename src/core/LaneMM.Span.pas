@@ -86,7 +86,7 @@ function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
+  LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
 
 {$I ../LaneMM.AfterUses.inc}
 

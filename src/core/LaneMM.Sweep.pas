@@ -37,7 +37,7 @@ end;
 
 function SweepTake: Boolean;
 begin
-  // Full barrier: the sweep sees what was written before the request. Pairs with SweepRequest.
+  // Full barrier: the sweep sees all that was freed before the request. Pairs with SweepRequest.
   Result := (LoadAcquire(Process.SweepWanted) <> 0) and (Swap(Process.SweepWanted, 0) <> 0);
 end;
 

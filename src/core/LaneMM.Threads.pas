@@ -51,8 +51,8 @@ procedure ProcessReallocCounts(out Counts: TReallocCounts);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
-  LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns, LaneMM.Heap,
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
+  LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.Heap,
   LaneMM.HeapRecords;
 
 const

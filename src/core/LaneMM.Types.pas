@@ -19,7 +19,7 @@
 //           TSpan.ShelvedPages    a thread that shelves adds; the owner takes all for FreeList
 //   slices: THeap.Runs            the heap's thread, or one that claims them; for the next block or
 //                                 span of that thread; each sweep releases them
-//           TShard.Released       any thread adds; who has the lock next makes them warm
+//           TShard.Released       any thread adds; the next one under the lock makes them warm
 //           TShard.Warm           under the lock; for a span of any thread, or a purge: then cold
 //           TShard.Cold           under the lock; for a span when no run is warm
 //           above Frontier        any thread, by a compare-and-swap; for a span, the rest is cold
