@@ -212,7 +212,7 @@ lock-sections: ## how long each lock of the engine is held: instructions, and sy
 	@build/locks/LockSections
 
 model: ## the model checker on the protocols of threads; models and code compared
-	@sh tools/need.sh spin gcc
+	@sh tools/need.sh spin gcc tcc
 	@sh tests/model/run.sh
 
 lint: build/lint/Lint ## the house style, as far as a program can check it

@@ -6,12 +6,16 @@
 #   run.sh            all of it, each search complete; needs spin, a C compiler, 2 GB of memory, minutes
 #   run.sh --deep     larger configurations as well, and what takes minutes to find; half an hour, 8 GB
 #   CC, CFLAGS        the C compiler (gcc) and its options for complete searches (-O2)
+#   QUICK_CC          the one for short searches: tcc if it is installed, which compiles in no time
 
 cd "$(dirname "$0")" || exit 2
 Here=$(pwd)
 for Tool in spin "${CC:-gcc}"; do
   command -v "$Tool" > /dev/null || { echo "run.sh: $Tool not found" >&2; exit 2; }
 done
+Compiler=${CC:-gcc}
+Quick=${QUICK_CC:-tcc}
+command -v "$Quick" > /dev/null || Quick="$Compiler -O0"
 Work=$(mktemp -d) || exit 2
 trap 'rm -rf "$Work"' EXIT
 trap 'exit 2' HUP INT TERM
@@ -23,15 +27,15 @@ Failed=0
 pass() { Passed=$((Passed + 1)); echo "ok     $1"; }
 fail() { Failed=$((Failed + 1)); echo "FAILED $1"; }
 
-# Searches model $2, compiled with options $1, with the definitions that follow; the verifier's words
+# Searches model $2, compiled by the command $1, with the definitions that follow; the verifier's words
 # are in pan.log.
 search() {
-  Options=$1
+  Compile=$1
   Model=$2
   shift 2
   rm -f pan pan.* ./*.trail
   spin -a "$@" "$Here/$Model.pml" > pan.log 2>&1 &&
-    "${CC:-gcc}" $Options -DSAFETY -DCOLLAPSE -DMEMLIM=12000 -o pan pan.c > pan.log 2>&1 &&
+    $Compile -DSAFETY -DCOLLAPSE -DMEMLIM=12000 -o pan pan.c > pan.log 2>&1 &&
     ./pan -m1000000 -w24 > pan.log 2>&1
 }
 
@@ -39,7 +43,7 @@ states() { sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log; }
 
 # model definitions...: all laws hold in all states, and no thread is stuck.
 holds() {
-  search "${CFLAGS:--O2}" "$@"
+  search "$Compiler ${CFLAGS:--O2}" "$@"
   Text="$* $(states) states"
   if grep -q 'errors: 0$' pan.log && ! grep -qi 'not completed\|too small\|out of memory' pan.log
   then pass "$Text"
@@ -49,20 +53,20 @@ holds() {
 
 # model law mutation definitions...: the search finds a state that breaks the law. It is short: compiling
 # with optimization would take longer.
-breaks() { finds -O0 "$@"; }
+breaks() { finds "$Quick" "$@"; }
 
-# The same, a search of many states.
-breaks_late() { finds -O2 "$@"; }
+# breaks of a search of many states.
+breaks_late() { finds "$Compiler -O2" "$@"; }
 
 finds() {
-  Level=$1
+  Compile=$1
   shift
   Law=$2
   Text="$1 $3 breaks law $2"
   Mutated=$1
   Mutation=$3
   shift 3
-  search "$Level" "$Mutated" "-D$Mutation" "-DOnly=$Law" "$@"
+  search "$Compile" "$Mutated" "-D$Mutation" "-DOnly=$Law" "$@"
   Text="$Text, $(states) states"
   if grep -q "assertion violated (*($Law!=$Law)||" pan.log
   then pass "$Text"
