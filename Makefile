@@ -250,10 +250,10 @@ lanemm: build/lanemm ## the tool that looks at running programs: build/lanemm
 
 # Replaced at once: other targets may run it meanwhile. -vm4082: not the warnings that LaneMM.inc turns
 # off and Free Pascal 3.2.2 forgets behind a uses clause.
-build/lanemm: $(wildcard src/*.* src/*/*.* tools/lanemm/*.*)
+build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.*)
 	@sh tools/need.sh fpc
 	@mkdir -p build/tool
-	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Futools/lanemm -FUbuild/tool -obuild/tool/lanemm \
+	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Fulib -Futools/lanemm -FUbuild/tool -obuild/tool/lanemm \
 	  tools/lanemm/lanemm.lpr
 	@mv build/tool/lanemm build/lanemm
 

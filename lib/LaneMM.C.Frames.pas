@@ -1,6 +1,6 @@
 /// Backtraces of programs in C: through all modules, without the frames of this library.
 //
-// Owns:       Stacks.StepFrame, FindRoutine, CodeFirst, CodeLimit.
+// Owns:       Stacks.StepFrame, FindRoutine, CodeFirst, CodeLimit, Demangle.
 // Callers:    FramesStart: one thread.
 unit LaneMM.C.Frames;
 
@@ -8,14 +8,14 @@ unit LaneMM.C.Frames;
 
 interface
 
-/// Makes LaneMM.Unwind walk through all modules. The unwind tables of this one are written by
-/// build.sh.
+/// Makes LaneMM.Unwind walk through all modules, and reports name routines of C++. The unwind
+/// tables of this module are written by build.sh.
 procedure FramesStart;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.C.Unwind;
+  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.Demangle, LaneMM.C.Unwind;
 
 // Returns whether the library is linked into the program's file.
 function IsStatic(const Mapping: TOsMapping): Boolean;
@@ -53,6 +53,7 @@ begin
   end;
   Stacks.FindRoutine := TableFindRoutine;
   Stacks.StepFrame := TableStep;
+  Stacks.Demangle := DemangleAdd;
 end;
 
 end.

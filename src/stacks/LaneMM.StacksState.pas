@@ -8,7 +8,7 @@ unit LaneMM.StacksState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.SettingsState;
+  LaneMM.Layout, LaneMM.Text, LaneMM.SettingsState;
 
 const
   /// Frames of the memory manager, the run-time library and the reports themselves that a backtrace
@@ -57,6 +57,8 @@ type
   /// length. Runs in reports: uses no heap.
   TFramesTextCall = function(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar;
     Size: NativeUInt): NativeUInt;
+  /// Adds the name of a C++ routine, see DemangleAdd.
+  TDemangleCall = function(var Text: TText; Name: PAnsiChar): Boolean;
 
   PKnownStart = ^TKnownStart;
   /// An entry of the cache of routine starts. Both words are of one key, or they do not match.
@@ -80,6 +82,8 @@ type
                               //  hidden then. nil: LaneMM.Unwind does, in this module
     FindRoutine: TFindRoutineCall; //< const finds a routine of any module, in lib/; nil: the rules
                               //  of LaneMM.Unwind have it
+    Demangle: TDemangleCall;  //< const   reads names of C++, in lib/; nil: reports show them as the
+                              //  linker has them
     CodeChanges: TAtomicWord; //< shared  counts where other code may have come to an address
     TakeFrames: TFramesCall;  //< racy    the program's routine that takes backtraces; nil: unused.
                               //  An old value takes one backtrace more

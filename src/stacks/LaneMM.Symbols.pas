@@ -87,7 +87,7 @@ procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.SettingsState, LaneMM.Demangle;
+  LaneMM.Layout, LaneMM.Os, LaneMM.SettingsState, LaneMM.StacksState;
 
 const
   // Digits of a checksum in the name of a routine.
@@ -463,7 +463,7 @@ var
   IsRoutine: Boolean;
 begin
   Name := Symbol^.Routine;
-  if DemangleAdd(Text, Name) then
+  if (@Stacks.Demangle <> nil) and Stacks.Demangle(Text, Name) then
     Exit;
   if TextBegins(Name, 'P$') then
     Inc(Name, 2);

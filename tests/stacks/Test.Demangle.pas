@@ -15,12 +15,13 @@ type
     procedure LongNamesOfTheStandardLibraryAreRead;
     procedure OtherNamesStayAsTheyAre;
     procedure NoPartOfANameIsRead;
+    procedure ReportsOfAProgramWithTheUnitHaveTheNames;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Text, LaneMM.Demangle;
+  SysUtils, testregistry, LaneMM.Text, LaneMM.Symbols, LaneMM.Demangle;
 
 const
   Names: array[0..38, 0..1] of string = (
@@ -138,6 +139,23 @@ begin
       Part := Demangled(Copy(Names[Index, 0], 1, Length_));
       AssertTrue(Part, Length(Part) <= Length(Names[Index, 1]) + 20);
     end;
+end;
+
+// The unit is in the uses clause of this program.
+procedure TDemangleTests.ReportsOfAProgramWithTheUnitHaveTheNames;
+var
+  Text: TText;
+  Symbol: TSymbol;
+begin
+  Symbol := Default(TSymbol);
+  Symbol.Routine := '_ZN5Shape4areaEv';
+  AssertTrue('no text', TextOpen(Text, 4096));
+  SymbolAddRoutine(Text, @Symbol);
+  try
+    AssertEquals('Shape::area()', Copy(Text.Start, 1, Text.Length));
+  finally
+    TextClose(Text);
+  end;
 end;
 
 initialization

@@ -5,7 +5,7 @@ program lanemm;
 
 uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
-  ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
+  LaneMM.Demangle, ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
   ToolSymbolize, ToolAsk, ToolRun;
 
 const

@@ -46,6 +46,12 @@ begin
   Result := Project.Find(Name);
 end;
 
+// A program may name the file of a unit so that its other units find it.
+function NamesFile(Module: TModule; Line: Integer; Used: TModule): Boolean;
+begin
+  Result := Pos(Used.Source.Name + ' in ', Module.Source.Raw[Line]) > 0;
+end;
+
 procedure CheckUses(Project: TProject; Module: TModule; Seen: TWordSet; Report: TReport);
 var
   Line, Index: Integer;
@@ -57,7 +63,7 @@ begin
     Used := UnitFor(Project, Module, Module.Source.UsedUnits[Index].Name);
     Seen.Add(Module.Source.UsedUnits[Index].Name);
     if (Used = nil) or (RoomOf(Used.Source.FileName) = 'door') or HasEffect(Used)
-      or (Module.Source.Name = LibraryRoot) then
+      or (Module.Source.Name = LibraryRoot) or NamesFile(Module, Line, Used) then
       Continue;
     if not Used.Declarations.Names.Meets(Module.Words) then
       Report.Add(ruUnusedUnits, Module.Source.FileName, Line,

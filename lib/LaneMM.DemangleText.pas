@@ -5,7 +5,7 @@
 // Callers:    LaneMM.Demangle.
 unit LaneMM.DemangleText;
 
-{$I ../LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 

@@ -1,6 +1,7 @@
 /// Writes the linker's names of C++ routines as the program writes them.
 //
-// Owns:       nothing.
+// Owns:       Stacks.Demangle in a program that names this unit; in the library LaneMM.C.Frames
+//             sets it, since no initialization runs there.
 // How:        one pass over the name writes the text. A part that later parts may refer to is kept
 //             with the place where a pointer to it would put its star: int (*)(char).
 // Limits:     no expressions in template arguments, no decltype; return types are left out. A name
@@ -9,7 +10,7 @@
 // Source:     Itanium C++ ABI, section 5.1, https://itanium-cxx-abi.github.io/cxx-abi/abi.html
 unit LaneMM.Demangle;
 
-{$I ../LaneMM.inc}
+{$I ../src/LaneMM.inc}
 
 interface
 
@@ -23,7 +24,7 @@ function DemangleAdd(var Text: TText; Name: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.DemangleText;
+  LaneMM.Bits, LaneMM.StacksState, LaneMM.DemangleText;
 
 const
   MostDepth = 48;
@@ -793,5 +794,8 @@ begin
     TextAddSome(Text, @Pass^.Out, Pass^.Length);
   PassClose(Pass);
 end;
+
+initialization
+  Stacks.Demangle := DemangleAdd;
 
 end.
