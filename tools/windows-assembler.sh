@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the assembler of x86_64 for Windows out of that for System V: the same instructions on the
-# registers of the other calling convention.
+# Makes the assembler of x86_64 for Windows, of GetMem, FreeMem and ReallocMem in place, out of that for
+# System V: the same instructions on the registers of the other calling convention.
 #
 #   sh tools/windows-assembler.sh          writes src/*/LaneMM.*.Windows.x64*.inc
 #   sh tools/windows-assembler.sh --check  compares; exit code 1 when one is not up to date
@@ -23,12 +23,10 @@ case ${1-} in
 esac
 
 cd "$(dirname "$0")/.."
-sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/LaneMM.Blocks.x64.inc
-  core/LaneMM.Blocks.x64.Size.inc core/LaneMM.Free.x64.inc core/LaneMM.Free.x64.Put.inc
-  core/LaneMM.Resize.x64.inc core/LaneMM.Resize.x64.Copy.inc
-  debug/LaneMM.Patterns.x64.inc'
+sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/LaneMM.Free.x64.inc
+  core/LaneMM.Free.x64.Put.inc core/LaneMM.Resize.x64.inc'
 left_out='FirstKeyBlockGet|FirstKeyBlockFree' # for slots of glibc
-left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved" # their Pascal twins serve
+left_out="$left_out|FastBlockMove|OwnBlockMove|LastBlockMoved|CopyBlock" # their Pascal twins serve
 refused='r1[2-5][dwb]?|[re]?b[xp]|b[lh]|[re]?sp|xmm([6-9]|1[0-5])|push|pop|call'
 folder=build/windows-assembler
 mkdir -p "$folder"

@@ -32,7 +32,7 @@ function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockGet(Size: TSize): Pointer;
-{$ifndef LANEMM_ASM_WINDOWS}
+{$ifdef LANEMM_ASM_LINUX}
 /// FastBlockGet for a process with Process.HasFirstKeys.
 function FirstKeyBlockGet(Size: TSize): Pointer;
 {$endif}
@@ -187,10 +187,10 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$ifdef LANEMM_ASM_WINDOWS}
-    {$I LaneMM.Allocate.Windows.x64.inc}
-  {$else}
+  {$ifdef LANEMM_ASM_LINUX}
     {$I LaneMM.Allocate.x64.inc}
+  {$else}
+    {$I LaneMM.Allocate.Windows.x64.inc}
   {$endif}
 {$endif}
 

@@ -130,12 +130,8 @@ begin
     Result := Span^.BlockSize;
 end;
 
-{$ifdef LANEMM_ASM}
-  {$ifdef LANEMM_ASM_WINDOWS}
-    {$I LaneMM.Blocks.Windows.x64.inc}
-  {$else}
-    {$I LaneMM.Blocks.x64.inc}
-  {$endif}
+{$ifdef LANEMM_ASM_LINUX}
+  {$I LaneMM.Blocks.x64.inc}
 {$else}
 function BlockUsableSize(P: Pointer): TSize;
 begin

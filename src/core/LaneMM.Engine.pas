@@ -46,7 +46,7 @@ begin
   Manager.GetMem := FastBlockGet;
   Manager.FreeMem := FastBlockFree;
   Manager.ReallocMem := FastBlockRealloc;
-  {$ifndef LANEMM_ASM_WINDOWS}
+  {$ifdef LANEMM_ASM_LINUX}
   if not Process.HasFirstKeys then
     Exit;
   Manager.GetMem := FirstKeyBlockGet;

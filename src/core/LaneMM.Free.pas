@@ -30,7 +30,7 @@ function BlockFreeUnowned(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 {$ifdef LANEMM_ASM}
 /// BlockFree in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
 function FastBlockFree(P: Pointer): TSize;
-{$ifndef LANEMM_ASM_WINDOWS}
+{$ifdef LANEMM_ASM_LINUX}
 /// FastBlockFree for a process with Process.HasFirstKeys.
 function FirstKeyBlockFree(P: Pointer): TSize;
 {$endif}
@@ -254,10 +254,10 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$ifdef LANEMM_ASM_WINDOWS}
-    {$I LaneMM.Free.Windows.x64.inc}
-  {$else}
+  {$ifdef LANEMM_ASM_LINUX}
     {$I LaneMM.Free.x64.inc}
+  {$else}
+    {$I LaneMM.Free.Windows.x64.inc}
   {$endif}
 {$endif}
 

@@ -38,7 +38,7 @@ uses
   LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
   LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
 
-{$ifdef LANEMM_ASM}
+{$ifdef LANEMM_ASM_LINUX}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
 {$else}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); inline;
@@ -259,10 +259,10 @@ begin
 end;
 
 {$ifdef LANEMM_ASM}
-  {$ifdef LANEMM_ASM_WINDOWS}
-    {$I LaneMM.Resize.Windows.x64.inc}
-  {$else}
+  {$ifdef LANEMM_ASM_LINUX}
     {$I LaneMM.Resize.x64.inc}
+  {$else}
+    {$I LaneMM.Resize.Windows.x64.inc}
   {$endif}
 {$endif}
 

@@ -79,12 +79,8 @@ begin
   Result := Size = 0;
 end;
 
-{$ifdef LANEMM_ASM}
-  {$ifdef LANEMM_ASM_WINDOWS}
-    {$I LaneMM.Patterns.Windows.x64.inc}
-  {$else}
-    {$I LaneMM.Patterns.x64.inc}
-  {$endif}
+{$ifdef LANEMM_ASM_LINUX}
+  {$I LaneMM.Patterns.x64.inc}
 {$else}
 procedure FillBytes(P: PByte; Size: NativeUInt; Value: Byte);
 begin

@@ -9,7 +9,7 @@ implementation
 
 {$ifdef LANEMM_ASM}
 {$endif}
-{$ifndef LANEMM_ASM_WINDOWS}
+{$ifdef LANEMM_ASM_LINUX}
 {$endif}
 {$ifdef MSWINDOWS}
 {$endif}
