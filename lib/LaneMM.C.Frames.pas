@@ -27,7 +27,7 @@ begin
   Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
 end;
 
-// The same as TableModuleFind, where libc does not tell.
+// TableModuleFind where libc has no such table.
 function FindMapping(out First, Limit: NativeUInt; out IsProgram: Boolean): Boolean;
 var
   Mapping: TOsMapping;

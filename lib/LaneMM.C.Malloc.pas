@@ -28,9 +28,9 @@ function Realloc(P: Pointer; Size: NativeUInt): Pointer; cdecl;
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer; cdecl;
 /// Frees P; nil is allowed.
 procedure Free(P: Pointer); cdecl;
-/// The same for a block that was requested with Size bytes, which debug mode checks.
+/// Frees a block that was requested with Size bytes, which debug mode checks; nil is allowed.
 procedure FreeSized(P: Pointer; Size: NativeUInt); cdecl;
-/// The same for a block of aligned_alloc.
+/// FreeSized of a block of aligned_alloc.
 procedure FreeAlignedSized(P: Pointer; Alignment, Size: NativeUInt); cdecl;
 /// Allocates a block at a multiple of Alignment and stores it in P; returns 0, EINVAL or ENOMEM
 /// and leaves errno unchanged.
@@ -50,7 +50,7 @@ function UsableSize(P: Pointer): NativeUInt; cdecl;
 function MallocSlow(Size: NativeUInt): Pointer;
 /// Frees before the start, while a profile or debug mode is on, and outside the first arena.
 procedure FreeSlow(P: Pointer);
-/// The same for a block that belongs to Family and has this size, which 0 leaves open.
+/// FreeSlow of a block that belongs to Family and has this size, which 0 leaves open.
 procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);
 
 implementation
@@ -240,7 +240,7 @@ begin
     Result := ShrinkBlock(P, Usable, Size);
 end;
 
-// The same while a profile or debug mode is on.
+// ReallocBlock while a profile or debug mode is on.
 function ReallocWatched(P: Pointer; Size: NativeUInt): Pointer;
 var
   SavedErrno: LongInt;

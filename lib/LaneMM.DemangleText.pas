@@ -72,7 +72,7 @@ procedure Fail(var Pass: TPass);
 function Sign(const Pass: TPass): AnsiChar; inline;
 /// Passes the next character if it is Wanted; returns whether it was.
 function Take(var Pass: TPass; Wanted: AnsiChar): Boolean;
-/// The same for two characters.
+/// Passes the next two characters if they are First and Second; returns whether they were.
 function TakeBoth(var Pass: TPass; First, Second: AnsiChar): Boolean;
 /// Passes the next character; fails unless it is Wanted.
 procedure Want(var Pass: TPass; Wanted: AnsiChar);

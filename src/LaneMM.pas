@@ -249,7 +249,7 @@ function LaneMM_IsInstalled: Boolean;
 /// Allocates one debug block, whatever the mode. FreeMem frees it; ReallocMem may move it to a
 /// normal block outside of debug mode. Without memory for debug mode, a normal block. Any thread.
 function LaneMM_DebugGetMem(Size: NativeUInt): Pointer;
-/// The same, filled with zeros.
+/// Allocates one debug block of zeros, as LaneMM_DebugGetMem.
 function LaneMM_DebugAllocMem(Size: NativeUInt): Pointer;
 /// Moves the contents of P, a block of any kind or nil, to a new debug block of Size bytes, always;
 /// frees P if Size is 0. Returns P. Any thread.

@@ -71,7 +71,7 @@ type
   /// Writes it as text, see LaneMM.Compat.Stacks.
   TFastMM_ConvertStackTraceToText = LaneMM.Compat.Stacks.TFastMM_ConvertStackTraceToText;
 
-  /// The same in FastMM4's form.
+  /// Writes a stack trace as text in FastMM4's form.
   TFastMM_LegacyConvertStackTraceToText = function(ReturnAddresses: PNativeUInt;
     MaxDepth: Cardinal; Buffer: PAnsiChar): PAnsiChar;
 
@@ -249,7 +249,7 @@ function FastMM_EndEraseFreedBlockContent: Boolean;
 function FastMM_EraseFreedBlockContentActive: Boolean;
 /// Returns the most frames of a backtrace, at most 255.
 function FastMM_GetDebugModeStackTraceEntryCount: Byte;
-/// Sets it, as `depth`; 0 counts as 1.
+/// Sets the most frames of a backtrace, as `depth`; 0 counts as 1.
 procedure FastMM_SetDebugModeStackTraceEntryCount(StackTraceEntryCount: Byte);
 
 /// Takes no stack trace: sets all entries to 0.

@@ -25,17 +25,17 @@ function ErasingIsOn(Kind: TErasure): Boolean;
 function EventLogName: PWideChar;
 /// Returns the group of the next debug blocks of this thread.
 function CurrentGroup: Cardinal;
-/// Sets it.
+/// Sets the group of the next debug blocks of this thread.
 procedure SetCurrentGroup(Group: Cardinal);
 /// Returns the number of this thread's last debug block.
 function LastNumber: Cardinal;
 /// Returns the setting `break`.
 function BreakNumber: Cardinal;
-/// Sets it: the allocation with this number is reported; 0 for none.
+/// Sets `break`: the allocation with this number is reported; 0 for none.
 procedure SetBreakNumber(Number: Cardinal);
 /// Returns the setting `depth`, at most 255.
 function FrameLimit: Byte;
-/// Sets it; 0 counts as 1.
+/// Sets `depth`; 0 counts as 1.
 procedure SetFrameLimit(Count: Byte);
 /// Returns whether each operation checks all debug blocks.
 function ChecksAlways: Boolean;

@@ -44,7 +44,7 @@ type
   LaneMM_writes_UTF_8_without_a_byte_order_mark = record end;
   /// Message boxes do not exist; a set of them has no elements.
   LaneMM_shows_no_message_boxes = (NoMessageBoxEvent);
-  /// The same for a variable that is no set.
+  /// Message boxes do not exist: a variable that is no set.
   LaneMM_shows_no_message_boxes__remove_this = record end;
   /// A walk over blocks does not know when they were allocated, and from which arena.
   LaneMM_records_no_time_of_allocation = record end;

@@ -25,11 +25,11 @@ function OwnStackText(ReturnAddresses: PNativeUInt; MaxDepth: Cardinal;
   Buffer, BufferEnd: PWideChar): PWideChar;
 /// Returns the handler that takes stack traces.
 function StackTraceHandler: TFastMM_GetStackTrace;
-/// Sets it; nil restores LaneMM's own.
+/// Sets the handler that takes stack traces; nil restores LaneMM's own.
 procedure SetStackTraceHandler(Handler: TFastMM_GetStackTrace);
 /// Returns the handler that writes them as text.
 function StackTextHandler: TFastMM_ConvertStackTraceToText;
-/// Sets it; nil restores LaneMM's own.
+/// Sets the handler that writes them as text; nil restores LaneMM's own.
 procedure SetStackTextHandler(Handler: TFastMM_ConvertStackTraceToText);
 
 implementation

@@ -176,7 +176,7 @@ begin
   HugePrepare(Result, IsHuge);
 end;
 
-// The same with spare slices to grow into, if there is so much address space.
+// LargeGet with spare slices to grow into, if there is so much address space.
 function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
   if (Size < SmallestSpare) or IsTooLarge(Size) then

@@ -82,7 +82,7 @@ const
   /// A large block that had to move takes a run of so many times its size: it then grows in place,
   /// and the bytes copied on the way stay a small part of its final size.
   GrowthFactor = 8;
-  /// The same while addresses are scarce: where pages are moved, no more than it needs.
+  /// GrowthFactor while addresses are scarce: where pages are moved, no more than it needs.
   SavingGrowthFactor = {$ifdef MSWINDOWS} 2 {$else} 1 {$endif};
   /// Address of the pages where all copies of LaneMM in a process register, see LaneMM.Foreign.
   /// Those of other units follow. Of 64 bits it is one that processes with 39 bits of addresses

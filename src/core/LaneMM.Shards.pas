@@ -247,7 +247,7 @@ begin
     Result^.IsZero := not IsWarm;
 end;
 
-// The same from any shard, the first of them first, that seems to have so many slices.
+// TakeOf any shard, the first of them first, that seems to have so many slices.
 function TakeFree(First: NativeUInt; IsWarm: Boolean; SliceCount, Tries: NativeUInt): PSpan;
 var
   Number, Available: NativeUInt;
@@ -434,7 +434,7 @@ begin
   Result := TakeFree(First, True, SliceCount, AllTries);
 end;
 
-// The same with spare slices, none of them warm.
+// Takes a run with spare slices, none of them warm; nil if there is none.
 function TakeSpare(First, SliceCount, SpareCount: NativeUInt): PSpan;
 begin
   if not BackedAdd(SliceCount) then

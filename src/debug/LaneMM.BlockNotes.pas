@@ -26,11 +26,11 @@ function NotesStart: Boolean;
 /// was allocated by the caller of the routine with the frame pointer Frame. Does nothing for any
 /// pointer but a block of the release mode, or while `stacks` is off.
 procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
-/// The same for a block that was at Before, or still is: then only its size is new.
+/// NoteBlock of a block that was at Before, or still is: then only its size is new.
 procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
 /// Allocates a block by Debug.NotedGet, and makes its note.
 function NotedGet(Size: TSize): Pointer;
-/// The same by Debug.NotedGetZero.
+/// Allocates a block of zeros by Debug.NotedGetZero, and makes its note.
 function NotedGetZero(Size: TSize): Pointer;
 /// Resizes a block by Debug.NotedResize; one that moves gets a new note.
 function NotedRealloc(var P: Pointer; Size: TSize): Pointer;

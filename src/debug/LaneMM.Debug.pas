@@ -28,7 +28,7 @@ function DebugGet(Size: TSize): Pointer;
 /// Allocates a block at a multiple of 2 to the power of Shift; 0: of BlockAlignment. Nil without
 /// memory, then no error is raised; with guard pages, up to the page size only.
 function DebugGetAligned(Size: TSize; Shift: Byte): Pointer;
-/// The same with guard pages whatever the setting, up to that size; for LaneMM.GuardSample.
+/// DebugGetAligned with guard pages whatever the setting, up to the page size, for GuardSample.
 function DebugGetGuarded(Size: TSize; Shift: Byte): Pointer;
 /// AllocMem in debug mode.
 function DebugGetZero(Size: TSize): Pointer;
@@ -51,7 +51,7 @@ procedure DebugRecover(IsTorn: Boolean);
 /// Checks all debug blocks and reports the damage. Returns the number of damaged blocks that were
 /// not reported before.
 function DebugCheckHeap: NativeUInt;
-/// The same for the debug block at P, or around it. Returns False when it is damaged.
+/// Checks the debug block at P, or around it, and reports its damage. Returns False if it has any.
 function DebugIsWhole(P: Pointer): Boolean;
 
 implementation
@@ -124,7 +124,7 @@ begin
     FaultsWatch;
 end;
 
-// The same; most calls decide here that it is not due.
+// LookIfDue; most calls decide here that it is not.
 procedure LookWhenDue(Number: NativeUInt; IsGuarded: Boolean); inline;
 begin
   if (Number mod EarlyLooks = 0) or (Number <= FirstNumber) or IsGuarded then

@@ -19,14 +19,14 @@ uses
 /// last. The caller checks it, calls DebugBlockBegin and fills it. Cache is that of the calling
 /// thread, or nil. Returns False without memory.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
-/// The same for a block followed by an inaccessible page. False also when the system refuses that,
-/// or there are 16,384 such blocks.
+/// DebugBlockTake of a block followed by an inaccessible page. False also when the system refuses
+/// that, or there are 16,384 such blocks.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace): Boolean;
 /// Puts a freed block on the free list of its span. Adds the span to Empty, a chain linked through
 /// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
 /// Debug.Lock.
 procedure DebugBlockRecycle(Span: PSpan; Block: PDebugBlock; var Empty: PSpan);
-/// The same for all blocks of a parcel, which it drops; does nothing for nil.
+/// Recycles all blocks of a parcel, which it drops; does nothing for nil.
 procedure DebugParcelRecycle(Parcel: PParcel; var Empty: PSpan);
 /// Keeps freed blocks for any thread that needs some; they count as Used on. Recycles them instead
 /// when there are enough of their class, or they have spans of their own. Under Debug.Lock.

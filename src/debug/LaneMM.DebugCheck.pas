@@ -72,7 +72,7 @@ function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
   out Finding: TFinding): Boolean;
 /// Returns True if no part of the block at Place, which is in use, is damaged.
 function DebugUsedIsWhole(const Place: TDebugPlace): Boolean;
-/// The same for a freed block.
+/// Returns True if no part of the freed block at Place is damaged.
 function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
 /// Returns the number of parts of a block, each with a kind of damage of its own.
 function DebugPartCount: Cardinal;
@@ -247,7 +247,7 @@ begin
     and IsWhole(ExpectedIn(Place, Size, dsFreed, paTail));
 end;
 
-// The same, quickly where it has no such traps.
+// TrapsAreWhole, quickly where the block has no such traps.
 function ContentsAreWhole(const Place: TDebugPlace; Size: NativeUInt): Boolean;
 var
   First: NativeUInt;

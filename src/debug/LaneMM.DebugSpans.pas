@@ -35,8 +35,8 @@ const
 
   /// TSpan.SizeClass of a span with a single block.
   SingleClass = SizeClassCount;
-  /// The same of a block with guard pages: its record lies in the first page, the contents end
-  /// right before the last, but for their alignment; BlockSize is the requested size.
+  /// TSpan.SizeClass of a block with guard pages: its record lies in the first page, the contents
+  /// end right before the last, but for their alignment; BlockSize is the requested size.
   GuardedClass = SingleClass + 1;
   /// A single block counts one part in this many of its bytes in quarantine. The small ones pass
   /// through the caches; of those that do not, more are kept.
@@ -70,7 +70,7 @@ function DebugBlockOf(P: Pointer): PDebugBlock;
 function DebugSlotFind(P: Pointer; out Place: TDebugPlace): Boolean;
 /// Computes the rest of a place.
 procedure DebugPlaceFinish(var Place: TDebugPlace); inline;
-/// The same for a block with an alignment, or with a span of its own.
+/// DebugPlaceFinish of a block with an alignment, or with a span of its own.
 procedure DebugPlaceFinishSlow(var Place: TDebugPlace);
 /// Finds the block as DebugSlotFind does, and computes its whole place.
 function DebugPlaceFind(P: Pointer; out Place: TDebugPlace): Boolean;
@@ -84,8 +84,8 @@ function DebugSlotAt(Span: PSpan; Index: NativeUInt): PByte; inline;
 function DebugIndexOf(Span: PSpan; Block: PDebugBlock): NativeUInt; inline;
 /// Computes the place of a block.
 procedure DebugBlockPlace(Block: PDebugBlock; out Place: TDebugPlace);
-/// The same for the block number Index, 0 of a single block, of a span: from these two records
-/// alone, which may be copies.
+/// Computes the place of the block number Index, 0 of a single block, of a span from these two
+/// records alone, which may be copies.
 procedure DebugPlaceIn(Span: PSpan; Block: PDebugBlock; Index: NativeUInt; out Place: TDebugPlace);
 /// Returns the bytes of the guard after contents of Size bytes.
 function DebugGuardLength(const Place: TDebugPlace; Size: NativeUInt): NativeUInt; inline;

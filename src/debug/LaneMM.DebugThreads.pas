@@ -32,20 +32,20 @@ type
 
 /// Returns the record of the calling thread, a new one the first time; nil without memory.
 function DebugThread: PDebugThread; inline;
-/// The same where OsThreadHeap has no such record.
+/// DebugThread where OsThreadHeap has no such record.
 function DebugThreadSlow: PDebugThread;
 /// Returns the number of a backtrace that begins at the caller of the routine with the frame
 /// pointer Frame; 0 when it cannot be kept in the table.
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
-/// The same where no path of Thread leads to the backtrace, the notes of the thread do not have the
-/// bounds of the stack, or the program takes backtraces itself.
+/// DebugStack where no path of Thread leads to the backtrace, the notes of the thread do not have
+/// the bounds of the stack, or the program takes backtraces itself.
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread.
 function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
-/// The same where the thread has no number left, or none of this process: reserves some.
+/// DebugNumber where the thread has no number left, or none of this process: reserves some.
 function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// Returns the number of the last allocation of the calling thread, or of the last thread that used
 /// its record; 0 if there is none.

@@ -55,9 +55,9 @@ type
 
 /// Lists the groups of Snapshot, which the list takes over, and finds the retainers of its blocks.
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
-/// The same for a snapshot that SnapshotOpen could not take.
+/// Makes the list of a snapshot that SnapshotOpen could not take.
 procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
-/// The same for groups alone, without nodes.
+/// Lists groups alone, without nodes.
 procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
 /// Releases the memory; that of the snapshot only if HasRetainers.
 procedure LeakListClose(var List: TLeakList);

@@ -59,7 +59,7 @@ function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
 /// Joins the places of each group whose TextNumber is the same: the first has all their blocks.
 /// PlacesFind finds none after that.
 procedure PlacesJoin(var Places: TPlaces);
-/// The same; the others follow the first one by Line, with the blocks of their own.
+/// PlacesJoin; the others follow the first one by Line, with the blocks of their own.
 procedure PlacesJoinLines(var Places: TPlaces);
 /// Returns the blocks and bytes of the places from First on.
 procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);
@@ -180,7 +180,7 @@ begin
   Other^.Bytes := 0;
 end;
 
-// The same; Other, number Number, follows Place.
+// Join; Other, number Number, follows Place.
 procedure JoinLine(Place, Other: PPlace; Number: Cardinal);
 begin
   Join(Place, Other, Number);

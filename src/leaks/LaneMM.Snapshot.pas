@@ -113,7 +113,7 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 /// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
 /// SnapshotGroup.
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
-/// The same for the process's own blocks: in a child after fork the inherited ones no longer count.
+/// Selects the process's own blocks: in a child after fork the inherited ones no longer count.
 procedure SnapshotSelectOwn(var Snapshot: TSnapshot);
 /// Finds the blocks that have items of containers, and fills their Container and Spare.
 procedure SnapshotFindContainers(var Snapshot: TSnapshot);
@@ -400,7 +400,7 @@ begin
   Result := Slot^;
 end;
 
-// The same. Backtraces take half of the groups at most; after that the size distinguishes blocks.
+// FindGroup. Backtraces take half of the groups at most; then the size distinguishes blocks.
 function GroupOf(var Snapshot: TSnapshot; var Key: TGroup; Size: NativeUInt): Cardinal;
 begin
   if Key.Stack <> 0 then

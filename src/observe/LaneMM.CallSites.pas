@@ -98,7 +98,7 @@ procedure SitesForget;
 /// Returns the site of this kind, size class and backtrace, a new one if needed; nil when the table
 /// is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
-/// The same for remote frees of blocks that were allocated with the backtrace number AllocStack.
+/// SiteFind for remote frees of blocks that were allocated with the backtrace number AllocStack.
 function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
 /// Returns the index of a site, below SiteLimit.
 function SiteIndex(Site: PSite): Cardinal;

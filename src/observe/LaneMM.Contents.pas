@@ -32,7 +32,7 @@ type
 
 /// Recognizes the contents of Block; Kind is coUnknown for any other data.
 procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
-/// The same for a block that is being freed: strings and arrays have no reference left.
+/// ContentsRead of a block that is being freed: strings and arrays have no reference left.
 procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
 /// Returns True if ClassId, any number, is the address of a class record.
 function ClassIsValid(ClassId: NativeUInt): Boolean;

@@ -26,7 +26,7 @@ function CopiesGet(Size: TSize): Pointer;
 function CopiesGetZero(Size: TSize): Pointer;
 /// Frees a block by Observe.FreeCall, and counts it if the thread has copied it.
 function CopiesFree(P: Pointer): TSize;
-/// The same by Observe.FreeSizeCall.
+/// CopiesFree by Observe.FreeSizeCall.
 function CopiesFreeSize(P: Pointer; Size: TSize): TSize;
 /// Ends all chains, in a child process.
 procedure CopiesForget;

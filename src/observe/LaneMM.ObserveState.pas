@@ -13,7 +13,7 @@ uses
 type
   /// Frees a block; returns its usable size.
   TFreeMemCall = function(P: Pointer): TSize;
-  /// The same for a block of Size bytes.
+  /// Frees a block of Size bytes; returns its usable size.
   TFreeSizeCall = function(P: Pointer; Size: TSize): TSize;
 
   /// Samples of a size class, or of a power of two above the largest one, as blocks and bytes.

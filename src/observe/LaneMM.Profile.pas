@@ -13,7 +13,7 @@ interface
 /// Writes the files and prints their paths to stderr. Returns False when a file could not be
 /// written.
 function ProfileWrite: Boolean;
-/// The same, but prints only what could not be written.
+/// Writes the files, and prints only what could not be written.
 procedure ProfileWriteQuietly;
 
 implementation

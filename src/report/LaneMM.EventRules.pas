@@ -104,7 +104,7 @@ begin
     Inc(Words, Length);
 end;
 
-// The same for a whole part between colons.
+// Takes where Name is a whole part between colons.
 function TakesPart(var Words: PAnsiChar; Name: PAnsiChar): Boolean;
 var
   Kept: PAnsiChar;

@@ -20,7 +20,7 @@ procedure JsonAddKey(var Text: TText; const Key: ShortString);
 procedure JsonOpen(var Text: TText; const Key: ShortString; Bracket: AnsiChar);
 /// Opens an object that is an item of a list.
 procedure JsonOpenItem(var Text: TText);
-/// The same, on a line of its own.
+/// JsonOpenItem on a line of its own.
 procedure JsonOpenLine(var Text: TText);
 /// Adds a number that is an item of a list.
 procedure JsonAddItem(var Text: TText; Value: UInt64);

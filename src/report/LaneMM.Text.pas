@@ -42,9 +42,9 @@ procedure TextAdd(var Text: TText; const Part: ShortString);
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
 /// Adds characters up to #0; each byte that belongs to no character of UTF-8 becomes U+FFFD.
 procedure TextAddUtf8(var Text: TText; Part: PAnsiChar);
-/// The same, escaped for a JSON string, also one inside an HTML script.
+/// TextAddUtf8, escaped for a JSON string, also one inside an HTML script.
 procedure TextAddJson(var Text: TText; Part: PAnsiChar);
-/// The same, escaped for XML text or an attribute; control characters become dots.
+/// TextAddUtf8, escaped for XML text or an attribute; control characters become dots.
 procedure TextAddXml(var Text: TText; Part: PAnsiChar);
 /// Returns Length, or less where the first Length bytes of Part end within a character of UTF-8:
 /// those of whole characters.
@@ -53,7 +53,7 @@ function TextWhole(Part: PAnsiChar; Length: NativeUInt): NativeUInt;
 procedure TextAddNumber(var Text: TText; Value: UInt64);
 /// Adds a decimal number with commas between groups of three digits.
 procedure TextAddGrouped(var Text: TText; Value: UInt64);
-/// The same with a minus sign for a negative number.
+/// TextAddGrouped with a minus sign for a negative number.
 procedure TextAddSigned(var Text: TText; Value: Int64);
 /// Adds a number with commas and its noun, which gets an `s` unless Value is 1.
 procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);

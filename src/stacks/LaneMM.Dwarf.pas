@@ -464,7 +464,7 @@ begin
   ReadFormats(Reading.Code, Reading.Table.Files);
 end;
 
-// The same before version 5.
+// FindFiles before version 5.
 procedure FindFilesInList(var Reading: TReading);
 begin
   Reading.Table.Folders.First := Reading.Code.Next;

@@ -53,7 +53,7 @@ procedure ElfFileNameRoutines(const Elf: TElfFile; const Symbols: TSymbols);
 /// Returns a section of debug information, decompressed, up to MaxUnpacked of a file; nothing if
 /// there is none of this name. It is the file's.
 function ElfFileSection(var Elf: TElfFile; const Name: ShortString): TDwarfSection;
-/// The same for a section of names: none, if its last name has no end.
+/// ElfFileSection of a section of names: none, if its last name has no end.
 function ElfFileNames(var Elf: TElfFile; const Name: ShortString): TDwarfSection;
 /// Returns whether the file is one of Windows, or has line numbers: no other file has them.
 function ElfFileIsWhole(const Elf: TElfFile): Boolean;

@@ -528,7 +528,7 @@ begin
   Result := AddressOf(Reading, Value);
 end;
 
-// The same from version 5 on.
+// NextPair from version 5 on.
 function NextOfList(const Reading: TReading; var Ranges: TRanges): Boolean;
 const
   BaseIndex = 1; IndexToIndex = 2; IndexAndLength = 3; Offsets = 4; BaseAddress = 5;

@@ -104,7 +104,7 @@ type
 /// that routine has set, if it is the end of a path that is kept; else 0. Limit is the end of the
 /// thread's stack.
 function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
-/// The same by a new unwind, whose path is kept; 0 when the backtrace cannot be stored.
+/// Returns that number after a new unwind, whose path is kept; 0 if the backtrace has no space.
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 
 implementation

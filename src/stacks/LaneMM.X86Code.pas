@@ -296,7 +296,7 @@ begin
   end;
 end;
 
-// The same of an instruction with an opcode of two bytes.
+// Bytes that an instruction with an opcode of two bytes accesses; 0: unknown.
 function AccessOfTwo(const At: TDecoder): Byte;
 const
   Words = [$40..$4F, $A4, $A5, $AC, $AD, $AF, $B1, $B8, $BA, $BC, $BD, $C1, $C3];
