@@ -84,11 +84,13 @@ type
   end;
   PMarking = ^TMarking;
 
-  // The state of the search for retainers; Retainer is the node that is searched now.
+  // The state of the search for retainers; Retainer is the node that is searched now, IsStale
+  // whether only stale items of it are.
   TSearch = record
     Snapshot: ^TSnapshot;
     Retainers: ^TRetainers;
     Retainer: Cardinal;
+    IsStale: Boolean;
   end;
   PSearch = ^TSearch;
 
@@ -295,23 +297,13 @@ var
 begin
   Search := Context;
   Node := Search^.Snapshot^.Nodes + Index;
-  if (Index = Search^.Retainer) or (Node^.State <> nsCounted) then
+  if (Index = Search^.Retainer) or (Node^.State <> nsCounted)
+    or Search^.IsStale and (Node^.IsRetained or (Node^.Entry <> neNone)) then
     Exit;
-  Node^.IsRetained := True;
-  Node^.Retainer := Search^.Retainer;
-end;
-
-procedure NoteStale(Index: Cardinal; Context: Pointer);
-var
-  Search: PSearch;
-  Node: PNode;
-begin
-  Search := Context;
-  Node := Search^.Snapshot^.Nodes + Index;
-  if (Node^.State <> nsCounted) or Node^.IsRetained or (Node^.Entry <> neNone)
-    or (Index = Search^.Retainer) then
-    Exit;
-  Node^.Entry := neStale;
+  if Search^.IsStale then
+    Node^.Entry := neStale
+  else
+    Node^.IsRetained := True;
   Node^.Retainer := Search^.Retainer;
 end;
 
@@ -354,6 +346,7 @@ var
   Index: NativeInt;
   Node: PNode;
 begin
+  Search.IsStale := True;
   for Index := 0 to NativeInt(Search.Snapshot^.NodeCount) - 1 do
   begin
     Node := Search.Snapshot^.Nodes + Index;
@@ -361,7 +354,7 @@ begin
       Continue;
     Search.Retainer := Node^.Container;
     SeeWords(Search.Snapshot^, ReferencesLimit(Node),
-      PNativeUInt(Node^.Address + Node^.Size), NoteStale, @Search);
+      PNativeUInt(Node^.Address + Node^.Size), NoteHeld, @Search);
   end;
 end;
 
@@ -495,6 +488,7 @@ begin
   Retainers.Queue := PCardinal(Retainers.Paths + PathLimit);
   Search.Snapshot := @Snapshot;
   Search.Retainers := @Retainers;
+  Search.IsStale := False;
   FindHeld(Search);
   FindStale(Search);
   SearchFromRoots(Search);

@@ -86,25 +86,13 @@ end;
 // Leaves out what no text has, and of recursion the frames between two of the same line.
 procedure Fold(Item: PTreeStack; const Symbols: TSymbols);
 var
-  Next, Last, Count: NativeInt;
+  Index: NativeInt;
 begin
   BacktraceFoldText(Symbols, Item^.Stack);
   Item^.First := AdvicePlaceIndex(Symbols, Item^.Stack);
-  for Next := 0 to NativeInt(Item^.Stack.Count) - 1 do
-    Item^.Keys[Next] := BacktraceFrameKey(Symbols, Item^.Stack.Frames[Next]);
-  Count := Item^.First;
-  Next := Count;
-  while Next < NativeInt(Item^.Stack.Count) do
-  begin
-    Last := NativeInt(Item^.Stack.Count) - 1;
-    while Item^.Keys[Last] <> Item^.Keys[Next] do
-      Dec(Last);
-    Item^.Stack.Frames[Count] := Item^.Stack.Frames[Last];
-    Item^.Keys[Count] := Item^.Keys[Last];
-    Inc(Count);
-    Next := Last + 1;
-  end;
-  Item^.Stack.Count := Count;
+  for Index := 0 to NativeInt(Item^.Stack.Count) - 1 do
+    Item^.Keys[Index] := BacktraceFrameKey(Symbols, Item^.Stack.Frames[Index]);
+  BacktraceFoldRecursion(Item^.Stack, Item^.First, @Item^.Keys);
 end;
 
 // Takes the backtrace that reads the same out of Order and returns it; nil if there is none.

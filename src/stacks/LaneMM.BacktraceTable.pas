@@ -211,7 +211,7 @@ begin
   Result := 0;
   if BacktraceRead(Number, Stack) then
   begin
-    BacktraceFoldRecursion(Stack);
+    BacktraceFoldRecursion(Stack, 0, @Stack.Frames);
     Result := BacktraceKeep(Stack);
   end;
   if (Result = 0) or (Result = LostBacktrace) then

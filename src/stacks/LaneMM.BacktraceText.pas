@@ -193,7 +193,7 @@ end;
 procedure BacktraceFold(const Symbols: TSymbols; var Stack: TBacktrace);
 begin
   FoldEnds(Symbols, Stack);
-  BacktraceFoldRecursion(Stack);
+  BacktraceFoldRecursion(Stack, 0, @Stack.Frames);
   Cut(Stack);
 end;
 
@@ -211,7 +211,7 @@ procedure BacktraceFoldText(const Symbols: TSymbols; var Stack: TBacktrace);
 begin
   FoldEnds(Symbols, Stack);
   FoldLibraries(Symbols, Stack);
-  BacktraceFoldRecursion(Stack);
+  BacktraceFoldRecursion(Stack, 0, @Stack.Frames);
   Cut(Stack);
 end;
 

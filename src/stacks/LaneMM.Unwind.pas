@@ -66,9 +66,10 @@ procedure BacktraceTake(out Stack: TBacktrace);
 function StackEnd(Sp: NativeUInt): NativeUInt;
 /// Takes a backtrace from the point where a fault interrupted the thread.
 procedure BacktraceTakeAt(const Fault: TFault; out Stack: TBacktrace);
-/// Leaves out of recursion the frames between two calls at the same place: what follows a frame did
-/// call it.
-procedure BacktraceFoldRecursion(var Stack: TBacktrace);
+/// Leaves out of recursion the frames between two calls at the same place, from the frame First on:
+/// what follows a frame did call it. Keys has a number for each frame, the same for those of one
+/// place, and loses what Stack loses; it may be the frames.
+procedure BacktraceFoldRecursion(var Stack: TBacktrace; First: Cardinal; Keys: PNativeUInt);
 /// Returns a hash of Seed, the manager call and all frames.
 function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 
@@ -610,18 +611,19 @@ begin
     WalkOn(Walk, Stack);
 end;
 
-procedure BacktraceFoldRecursion(var Stack: TBacktrace);
+procedure BacktraceFoldRecursion(var Stack: TBacktrace; First: Cardinal; Keys: PNativeUInt);
 var
   Next, Last, Count: NativeInt;
 begin
-  Count := 0;
-  Next := 0;
+  Count := First;
+  Next := First;
   while Next < NativeInt(Stack.Count) do
   begin
     Last := NativeInt(Stack.Count) - 1;
-    while Stack.Frames[Last] <> Stack.Frames[Next] do
+    while Keys[Last] <> Keys[Next] do
       Dec(Last);
     Stack.Frames[Count] := Stack.Frames[Last];
+    Keys[Count] := Keys[Last];
     Inc(Count);
     Next := Last + 1;
   end;
