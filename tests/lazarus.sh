@@ -13,23 +13,11 @@ esac
 
 cd "$(dirname "$0")/.." || exit 1
 out=$(pwd)/build/lazarus
-passed=0
-failed=0
+. tests/lib.sh
+printed=$out/log
 
 rm -rf "$out"
 mkdir -p "$out"
-
-# report NAME STATUS: counts a test, whose output is in the log.
-report() {
-  if [ "$2" -eq 0 ]; then
-    passed=$((passed + 1))
-    echo "passed: $1"
-  else
-    failed=$((failed + 1))
-    echo "failed: $1"
-    sed 's/^/  /' "$out/log"
-  fi
-}
 
 # build FILE [OPTION...]: lazbuild of a package or a project.
 build() {
@@ -122,5 +110,4 @@ md5sum "$out/online/lanemm.zip" > "$out/sum"
 sh packages/lazarus/online.sh "$url" > "$out/log" 2>&1 && md5sum --check "$out/sum" >> "$out/log" 2>&1
 report 'the zip file of the same sources is the same' $?
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

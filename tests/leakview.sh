@@ -15,8 +15,7 @@ esac
 
 cd "$(dirname "$0")/.."
 out=build/leakview
-passed=0
-failed=0
+. tests/lib.sh
 mkdir -p "$out/units" "$out/package"
 
 # fetch: the package that `lazarus-src` stands for, unpacked
@@ -64,17 +63,6 @@ lines() {
   grep -c "^frame Leaking.lpr $number\$" "$out/read" || true
 }
 
-# same NAME EXPECTED FOUND
-same() {
-  if [ -n "$2" ] && [ "$2" = "$3" ]; then
-    passed=$((passed + 1))
-    echo "passed: $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1: expected '$2', found '$3'"
-  fi
-}
-
 leak objects
 same 'blocks' 14 "$(value blocks)"
 same 'bytes' 304 "$(value bytes)"
@@ -89,5 +77,4 @@ leak nothing
 same 'blocks of a program without leaks' 0 "$(value blocks)"
 same 'stacks of a program without leaks' 0 "$(value traces)"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

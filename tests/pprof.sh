@@ -16,8 +16,7 @@ esac
 cd "$(dirname "$0")/.."
 out=build/pprof
 module=github.com/google/pprof@v0.0.0-20230602150820-91b7bce49751
-passed=0
-failed=0
+. tests/lib.sh
 mkdir -p "$out/units"
 
 if [ ! -x "$out/pprof" ]; then
@@ -90,17 +89,6 @@ line_of() {
   grep -n "// planted: $2\$" "tests/programs/$1.lpr" | sed 's/:.*//'
 }
 
-# same NAME EXPECTED FOUND
-same() {
-  if [ -n "$2" ] && [ "$2" = "$3" ]; then
-    passed=$((passed + 1))
-    echo "passed: $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1: expected '$2', found '$3'"
-  fi
-}
-
 build WatchSamples
 build WatchEvents
 build PlantedHeap
@@ -141,5 +129,4 @@ same 'blocks of another thread freed' 300 "$(with_calls contention contentions W
 profile growth WatchEvents growth 100000
 same 'an array that grows' 99999 "$(with_calls growth reallocs WATCHEVENTS.PLANTGROWTH)"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

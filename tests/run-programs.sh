@@ -20,8 +20,8 @@ fpc=${FPC:-fpc}
 start=${RUN-}
 out=${OUT:-build}/programs
 wanted=" $* "
-passed=0
-failed=0
+. tests/lib.sh
+printed=$out/log
 
 # A run that takes longer hangs. The longest, with many forks, takes 26 s of CPU time; a machine is busy.
 seconds=${LIMIT:-1800}
@@ -40,18 +40,6 @@ build() {
     "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
 }
 
-# report NAME STATUS LOG: counts a run.
-report() {
-  if [ "$2" -eq 0 ]; then
-    passed=$((passed + 1))
-    echo "passed: $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    sed 's/^/  /' "$3"
-  fi
-}
-
 # is_left_out NAME: whether WITHOUT names the program or the run.
 is_left_out() {
   [ -n "${WITHOUT-}" ] && grep -q "^$1:" "$WITHOUT"
@@ -63,11 +51,10 @@ run() {
   name=$2
   shift 2
   ! is_left_out "$name" || return 0
-  log=$out/log
-  timeout -k 5 "$seconds" "$@" > "$log" 2>&1
+  timeout -k 5 "$seconds" "$@" > "$printed" 2>&1
   status=$?
-  echo "exit code $status, expected $expected" >> "$log"
-  report "$name" "$([ "$status" -eq "$expected" ]; echo $?)" "$log"
+  echo "exit code $status, expected $expected" >> "$printed"
+  report "$name" "$([ "$status" -eq "$expected" ]; echo $?)"
 }
 
 # Programs in the list below, and the number, name and start of the one that runs.
@@ -107,7 +94,7 @@ built() {
   shift
   progress "$name"
   is_wanted "$name" || return 1
-  build "$source" "$@" || { report "$name (build)" 1 /dev/null; return 1; }
+  build "$source" "$@" || { fail "$name (build)"; return 1; }
 }
 
 # program EXIT-CODE NAME OPTIONS...: builds tests/programs/NAME and runs it.
@@ -160,11 +147,11 @@ program 0 ManyThreads
 program 0 LockedMemory
 if built programs/ChargedMemory.lpr -O3; then
   if timeout -k 5 "$seconds" $start "$out/ChargedMemory" > "$out/log" 2>&1; then
-    report ChargedMemory 0 "$out/log"
+    report ChargedMemory 0
   elif [ $? -eq 3 ]; then
     echo 'left out: ChargedMemory; no huge pages, or the system does not say what is charged'
   else
-    report ChargedMemory 1 "$out/log"
+    report ChargedMemory 1
   fi
 fi
 program 0 FullAddresses
@@ -177,13 +164,13 @@ if is_wanted Successor; then
     build tests/programs/Successor.lpr $successor > "$out/log"
     LANEMM=debug $start "$out/Successor" 2> "$out/log"
     grep -q '^LaneMM: another memory manager was installed after it' "$out/log"
-    report "Successor ($successor: a manager that took over is named)" $? "$out/log"
+    report "Successor ($successor: a manager that took over is named)" $?
     LANEMM= $start "$out/Successor" > "$out/log" 2>&1 && ! grep -q LaneMM "$out/log"
-    report "Successor ($successor: not without a setting)" $? "$out/log"
+    report "Successor ($successor: not without a setting)" $?
   done
   build tests/programs/Successor.lpr > "$out/log"
   LANEMM=debug,quiet $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
-  report 'Successor (nothing took over)' $? "$out/log"
+  report 'Successor (nothing took over)' $?
 fi
 program 204 RunError
 program 0 RacingFrees
@@ -206,11 +193,11 @@ fi
 # A sandbox has the numbers of the system calls of its processor.
 if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ] && built programs/Confined.lpr -O3; then
   if LANEMM=calls=0 timeout -k 5 "$seconds" $start "$out/Confined" > "$out/log" 2>&1; then
-    report Confined 0 "$out/log"
+    report Confined 0
   elif [ $? -eq 77 ]; then
     echo 'left out: Confined; no sandbox can be had here'
   else
-    report Confined 1 "$out/log"
+    report Confined 1
   fi
 fi
 
@@ -218,11 +205,11 @@ program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then
   build tests/programs/FromFastMM.lpr -Fusrc/compat -dWITHOUT_COUNTERPART > "$out/log"
   grep -q 'expected "LaneMM_needs_no_strategy__remove_this"' "$out/log"
-  report 'FromFastMM (what has no counterpart does not compile)' $? "$out/log"
+  report 'FromFastMM (what has no counterpart does not compile)' $?
 fi
 
 if is_wanted Host || is_wanted LastGuest; then
-  build tests/programs/Guest.lpr -O3 -Cg || report 'Guest (build)' 1 /dev/null
+  build tests/programs/Guest.lpr -O3 -Cg || fail 'Guest (build)'
 fi
 program 0 Host
 if is_wanted Host && [ -x "$out/Host" ]; then
@@ -253,7 +240,7 @@ if built programs/Windowed.lpr -O1 "$lines" -Xs-; then
   for what in 'leak' 'first free' 'second free'; do
     line=$(grep -n "// planted: $what" tests/programs/Windowed.lpr | cut -d : -f 1)
     tr -d "\r" < "$out/Windowed_MemoryManager_EventLog.txt" | grep -q "  Windowed.lpr:$line$"
-    report "Windowed (the log has the line of the $what)" $? "$out/log"
+    report "Windowed (the log has the line of the $what)" $?
   done
 fi
 
@@ -332,5 +319,4 @@ if [ -z "${SHORT-}" ] && built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; t
 fi
 
 progress ''
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -20,8 +20,7 @@ out=build/test-yield
 seeds=${SEEDS:-1}
 first=${SEED:-$(date +%s)}
 suites='Places Atomic Lock RemoteList FreeRuns Shards Span Large Heap Shelf Threads Fork Purge Limits Walk'
-passed=0
-failed=0
+. tests/lib.sh
 
 build() {
   # shellcheck disable=SC2086 # a list of options
@@ -34,15 +33,9 @@ build() {
 run() {
   timeout -k 5 400 "$@" > "$out/log" 2>&1
   status=$?
-  counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$out/log" | tail -n 1)
-  [ -n "$counts" ] || counts='0 1'
-  passed=$((passed + ${counts% *}))
-  failed=$((failed + ${counts#* }))
-  if [ "$status" -ne 0 ] || [ "${counts#* }" -ne 0 ]; then
-    [ "${counts#* }" -ne 0 ] || failed=$((failed + 1))
-    echo "FAILED (exit code $status): $*"
-    sed 's/^/  /' "$out/log"
-  fi
+  add "$out/log" $status && return
+  echo "failed: $* (exit code $status)"
+  sed 's/^/  /' "$out/log"
 }
 
 mkdir -p "$out"
@@ -59,5 +52,4 @@ while [ "$seed" -lt $((first + seeds)) ]; do
   run "$out/Stress" --threads=8 --rounds=40 --narrow --seed="$seed"
   seed=$((seed + 1))
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -15,8 +15,7 @@ esac
 
 cd "$(dirname "$0")/.." || exit 1
 out=build/switches
-passed=0
-failed=0
+. tests/lib.sh
 mkdir -p "$out"
 
 # One set a line: those that change the code alone or in pairs, those that cannot disturb each other
@@ -65,11 +64,9 @@ run() {
   name=$1
   shift
   if "$@" > "$out/log" 2>&1 && grep -q '^ok$' "$out/log"; then
-    passed=$((passed + 1))
+    pass
   else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-    head -n 12 "$out/log" | sed 's/^/  /'
+    fail "$name" "$out/log"
   fi
 }
 
@@ -114,5 +111,4 @@ else
   run 'library with compiled units' with_units $(sed 's/^fpc //; s/ PROGRAM$//' "$out/options")
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

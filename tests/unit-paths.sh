@@ -16,8 +16,7 @@ esac
 cd "$(dirname "$0")/.." || exit 1
 repository=$(pwd)
 out=$repository/build/unit-paths
-passed=0
-failed=0
+. tests/lib.sh
 
 rm -rf "$out"
 mkdir -p "$out/program" "$out/elsewhere" "$out/installed/share/lanemm"
@@ -52,12 +51,9 @@ check() {
   if (cd "$folder" && fpc -l- -v0 -vewn "$@" -FU"$out/units" -o"$out/units/run" "$source" \
     && fpc -l- -v0 -vewn "$@" -FU"$out/units" -o"$out/units/run" "$source") \
     > "$out/log" 2>&1 && [ ! -s "$out/log" ] && "$out/units/run" >> "$out/log" 2>&1; then
-    passed=$((passed + 1))
-    echo "passed: $name"
+    pass "$name"
   else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-    sed 's/^/  /' "$out/log"
+    fail "$name" "$out/log"
   fi
 }
 
@@ -110,12 +106,9 @@ quiet() {
   fpc -l- -v0 -vewnhi "$@" "-Fu$repository/src/*" -FU"$out/units" -o"$out/units/run" "$source" > "$out/messages" 2>&1
   if [ "$(grep -c '^Compiling' "$out/messages")" -gt 100 ] \
     && ! grep -E '^(LaneMM|FastMM)[^ ]*\([0-9,]+\) (Hint|Note|Warning)' "$out/messages" > "$out/log"; then
-    passed=$((passed + 1))
-    echo "passed: $name"
+    pass "$name"
   else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-    sed 's/^/  /' "$out/log"
+    fail "$name" "$out/log"
   fi
 }
 quiet 'no hint, note or warning' "$program/used.lpr"
@@ -139,12 +132,9 @@ recompiled() {
   count=$(fpc -l- -v0i "$@" -o"$out/changed/run" "$program/used.lpr" 2>&1 | tee -a "$out/log" \
     | grep -c '^Compiling.*LaneMM.Span')
   if [ "$count" -ge "$wanted" ]; then
-    passed=$((passed + 1))
-    echo "passed: $name"
+    pass "$name"
   else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-    sed 's/^/  /' "$out/log"
+    fail "$name" "$out/log"
   fi
 }
 
@@ -157,12 +147,9 @@ rm -rf "$out/units"
 mkdir -p "$out/units"
 if (cd lib && fpc -l- -v0 -ve -Cg -CX- -Cn -O3 -Fu../src -Fu"../src/*" -FU"$out/units" \
   LaneMM.C.pas) > "$out/log" 2>&1; then
-  passed=$((passed + 1))
-  echo 'passed: lib'
+  pass 'lib'
 else
-  failed=$((failed + 1))
-  echo 'FAILED: lib'
-  sed 's/^/  /' "$out/log"
+  fail 'lib' "$out/log"
 fi
 
 # Where compiled units lie beside their sources, in a copy: compiled twice.
@@ -172,22 +159,16 @@ cp -R src "$out/beside/src"
 if (cd "$program" && fpc -l- -v0 -vew -Fu"$out/beside/src/*" -o"$out/beside/run" used.lpr \
   && fpc -l- -v0 -vew -Fu"$out/beside/src/*" -o"$out/beside/run" used.lpr) > "$out/log" 2>&1 \
   && [ ! -s "$out/log" ] && "$out/beside/run"; then
-  passed=$((passed + 1))
-  echo 'passed: compiled twice beside the sources'
+  pass 'compiled twice beside the sources'
 else
-  failed=$((failed + 1))
-  echo 'FAILED: compiled twice beside the sources'
-  sed 's/^/  /' "$out/log"
+  fail 'compiled twice beside the sources' "$out/log"
 fi
 
 # Nothing was written beside the sources of the repository and the installed copy.
 if [ -z "$(find src lib "$out/installed" -name '*.ppu' -o -name '*.o')" ]; then
-  passed=$((passed + 1))
-  echo 'passed: nothing is written beside the sources'
+  pass 'nothing is written beside the sources'
 else
-  failed=$((failed + 1))
-  echo 'FAILED: nothing is written beside the sources'
+  fail 'nothing is written beside the sources'
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

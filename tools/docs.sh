@@ -82,19 +82,8 @@ collect() {
   done < "$out/links"
 }
 
-# report NAME STATUS: counts a test, whose output is in the log.
-passed=0
-failed=0
-report() {
-  if [ "$2" -eq 0 ]; then
-    passed=$((passed + 1))
-    echo "passed: $1"
-  else
-    failed=$((failed + 1))
-    echo "failed: $1"
-    sed 's/^/  /' "$log"
-  fi
-}
+. tests/lib.sh
+printed=$log
 
 units > "$out/warnings"
 status=$?
@@ -110,5 +99,4 @@ linkchecker --config tools/linkchecker.ini --no-status "$out/site/index.html" > 
 report 'all links lead somewhere' $?
 
 echo "$out/site/index.html"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -31,8 +31,7 @@ mkdir -p "$work"
 for program in failing starved; do
   gcc -O1 -g -fno-builtin -Wall -Wextra -Ilib/include -o "$out/$program" "tests/c/$program.c" -lpthread
 done
-passed=0
-failed=0
+. tests/lib.sh
 # Seconds after which a program hangs, and the highest number of a call that fails.
 patience=200
 most=200
@@ -71,11 +70,9 @@ try() {
   fault "$@" || code=$?
   if has_crashed $code || { [ "$strict" != safe ] && [ $code -ne 0 ]; } \
     || { [ "$strict" = same ] && ! cmp -s "$work/expected" "$work/out"; }; then
-    failed=$((failed + 1))
-    echo "FAILED: $name: $1 fails from $2 on, $3 times: exit code $code"
-    tail -n 3 "$work/err"
+    fail "$name: $1 fails from $2 on, $3 times: exit code $code" "$work/err"
   else
-    passed=$((passed + 1))
+    pass
   fi
 }
 
@@ -91,9 +88,7 @@ test_program() {
   counts=
   for call in mmap munmap mprotect mremap madvise futex; do
     if ! fault $call 0 0 "$@"; then
-      failed=$((failed + 1))
-      echo "FAILED: $name: it does not even work when no call fails"
-      cat "$work/err"
+      fail "$name: it does not even work when no call fails" "$work/err"
       return
     fi
     cp "$work/out" "$work/expected"
@@ -153,5 +148,4 @@ print(len(b), len(c), sum(map(len, c)))' ;;
     *) echo "failing.sh: what is $program? See --help" >&2; exit 1 ;;
   esac
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -14,20 +14,8 @@ cd "$(dirname "$0")/../.."
 root=$PWD/build/test-c/install
 rm -rf "$root"
 mkdir -p "$root"
-passed=0
-failed=0
-
-promise() {
-  text=$1
-  shift
-  if "$@" > "$root/check.out" 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $text"
-    tail -n 5 "$root/check.out"
-  fi
-}
+. tests/lib.sh
+printed=$root/check.out
 
 version=$(sh tools/version.sh)
 numbers=$(sh tools/version.sh --library)
@@ -140,5 +128,4 @@ promise 'the manual pages have all functions and commands' has_manual
 promise 'a CMake project links both libraries' builds_by_cmake 1.0
 promise 'CMake refuses another major version' refuses_by_cmake 2.0
 promise 'make uninstall takes all files away' is_gone
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

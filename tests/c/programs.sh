@@ -20,9 +20,8 @@ inputs=$root/tests/c/work
 work=$root/build/test-c/programs
 rm -rf "$work"
 mkdir -p "$work"
+. tests/lib.sh
 cd "$work"
-passed=0
-failed=0
 # Seconds after which a program hangs.
 patience=400
 
@@ -38,17 +37,6 @@ on_library() {
   timeout -k 5 $patience env "LD_PRELOAD=$library" "$@"
 }
 
-# Counts one test: its promise and the exit code of its check.
-tell() {
-  if [ "$2" -eq 0 ]; then
-    passed=$((passed + 1))
-    echo "ok: $1"
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-  fi
-}
-
 # A command prints the same with the library and without it: promise, command. In a directory of
 # its own each time.
 same_output() {
@@ -62,7 +50,7 @@ same_output() {
   (cd here && on_library "$@") > library.out 2> library.err || library_code=$?
   [ $code -eq 0 ] && [ $library_code -eq 0 ] && [ -s expected.out ] \
     && cmp expected.out library.out && cmp expected.err library.err && code=0 || code=1
-  tell "$promise" $code
+  report "$promise" $code
   [ $code -eq 0 ] || tail -n 5 library.err
 }
 
@@ -72,7 +60,7 @@ ends_well() {
   shift
   code=0
   on_library "$@" > library.out 2>&1 || code=$?
-  tell "$promise" $code
+  report "$promise" $code
   [ $code -eq 0 ] || tail -n 5 library.out
 }
 
@@ -146,7 +134,7 @@ test_redis() {
   port=$((20000 + $$ % 10000))
   rm -f dump.rdb
   if ! redis_start --io-threads 2; then
-    tell 'redis-server starts on the library' 1
+    report 'redis-server starts on the library' 1
     return 0
   fi
   code=0
@@ -158,14 +146,14 @@ test_redis() {
   redis_saved || code=1
   wait $benchmark || code=1
   [ "$(tr '\r' '\n' < benchmark.out | grep -c 'requests per second')" -ge 10 ] || code=1
-  tell 'redis-server serves redis-benchmark during a background save' $code
+  report 'redis-server serves redis-benchmark during a background save' $code
   code=0
   redis bgsave > /dev/null && redis_saved || code=1
   before=$(redis debug digest)
   redis_stop
   redis_start || code=1
   [ -n "$before" ] && [ "$before" = "$(redis debug digest)" ] || code=1
-  tell 'redis-server loads what it saved in the background' $code
+  report 'redis-server loads what it saved in the background' $code
   redis_stop
 }
 
@@ -228,5 +216,4 @@ test_coreutils() {
 for program in ${*:-python gcc sqlite redis git perl php cmake coreutils}; do
   "test_$program"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

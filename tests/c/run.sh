@@ -27,8 +27,7 @@ out=build/test-c
 lib=$root/build/lib
 checked=$root/$out/checked
 mkdir -p "$out"
-passed=0
-failed=0
+. tests/lib.sh
 # Seconds after which a test program hangs.
 patience=300
 
@@ -38,20 +37,9 @@ programs="functions sizes alignments mix threads many_threads forks limits full 
 
 # Adds up a log whose last line is `N passed, N failed`; shows what failed.
 count() {
-  name=$1 log=$2 code=$3
-  counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-  more_passed=${counts% *}
-  more_failed=${counts#* }
-  if [ -z "$counts" ]; then
-    more_passed=0
-    more_failed=1
-  elif [ "$code" -ne 0 ] && [ "$more_failed" -eq 0 ]; then
-    more_failed=1
-  fi
-  passed=$((passed + more_passed))
-  failed=$((failed + more_failed))
-  printf '%-28s %4d passed %4d failed\n' "$name" "$more_passed" "$more_failed"
-  [ "$more_failed" -eq 0 ] || { tail -n 20 "$log"; echo "failed: $name"; }
+  add "$2" "$3" || true
+  printf '%-28s %4d passed %4d failed\n' "$1" "${added% *}" "${added#* }"
+  [ "${added#* }" -eq 0 ] || { tail -n 20 "$2"; echo "failed: $1"; }
 }
 
 # Runs a test program: its name, how it runs, and the command.
@@ -255,12 +243,6 @@ run_programs() {
   sh tests/c/programs.sh "$lib/liblanemm.so" > "$log" 2>&1 || code=$?
   grep -v ' passed, ' "$log" || true
   count 'real programs' "$log" $code
-}
-
-# Prints the sum of all tests; exit code 1 if one failed.
-sum() {
-  echo "$passed passed, $failed failed"
-  [ "$failed" -eq 0 ]
 }
 
 sh lib/build.sh

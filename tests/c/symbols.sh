@@ -15,18 +15,16 @@ export LC_ALL=C
 cd "$(dirname "$0")/../.."
 work=build/test-c/symbols
 mkdir -p "$work"
-passed=0
-failed=0
+. tests/lib.sh
 
 # Each line of the first list is a line of the second one: promise, lists.
 are_in() {
   sort -u "$3" > "$work/second"
   missing=$(sort -u "$2" | comm -23 - "$work/second")
   if [ -s "$2" ] && [ -z "$missing" ]; then
-    passed=$((passed + 1))
+    pass
   else
-    failed=$((failed + 1))
-    echo "FAILED: $1:" $missing
+    fail "$1: $(echo "$missing" | tr '\n' ' ')"
   fi
 }
 
@@ -90,5 +88,4 @@ are_in 'nothing else is shown' "$work/shared" "$work/known"
 are_in 'the static library has all functions for C' "$work/c" "$work/static"
 are_in 'the static library shows nothing else' "$work/static" "$work/c"
 are_in 'lanemm.h declares all own names' "$work/own" "$work/header"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

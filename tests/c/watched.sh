@@ -24,21 +24,8 @@ cp "$program" watched
 cp "$mismatched" mismatched
 cp "$wander" wander
 cp "$(dirname "$program")"/inlined-* .
-passed=0
-failed=0
-
-# Counts one test: its promise, and a command that tells whether it is kept.
-promise() {
-  text=$1
-  shift
-  if "$@" > check.out 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $text"
-    tail -n 5 check.out
-  fi
-}
+. "$here/../lib.sh"
+printed=check.out
 
 # Runs the program with settings and arguments.
 watch() {
@@ -495,5 +482,4 @@ if [ -x /usr/bin/python3 ]; then
   promise 'a program of the system is logged in the current folder' spares_folders_of_system
   promise 'python3 is profiled through all its modules' profiles_python
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

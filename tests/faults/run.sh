@@ -18,8 +18,7 @@ out=build/faults
 log=$out/log
 rm -rf $out
 mkdir -p $out/driver $out/checked
-passed=0
-failed=0
+. tests/lib.sh
 
 # compile UNITS OPTIONS...: with system calls that can fail.
 compile() {
@@ -34,10 +33,7 @@ run() {
   code=0
   "$@" > $log 2>&1 || code=$?
   sed '$d' $log
-  counts=$(sed -n '$s/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' $log)
-  [ -n "$counts" ] || counts='0 1'
-  passed=$((passed + ${counts% *}))
-  failed=$((failed + ${counts#* }))
+  add $log $code || true
 }
 
 compile $out -O3 tests/faults/Failing.lpr
@@ -52,5 +48,4 @@ else
   sh lib/build.sh
   run sh tests/c/failing.sh build/lib/liblanemm.so
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -14,30 +14,8 @@ count=${1:-10000}
 out=$PWD/build/live
 lanemm=$PWD/build/lanemm
 flags='-l- -v0 -vew -vm4082,6018'
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() { failed=$((failed + 1)); echo "failed: $1"; }
-# A promise, and a command that keeps it.
-promise() {
-  name=$1
-  shift
-  if "$@" > "$out/log" 2>&1; then pass; else fail "$name"; tail -n 5 "$out/log"; fi
-}
-# The same for lanemm: its exit code and a part of what it prints.
-answers() { # NAME CODE PART ARGUMENTS...
-  name=$1 code=$2 part=$3
-  shift 3
-  timeout 60 "$lanemm" "$@" > "$out/log" 2>&1
-  got=$?
-  if [ $got -eq "$code" ] && grep -q -e "$part" "$out/log"; then
-    pass
-  else
-    fail "$name: exit code $got"
-    tail -n 5 "$out/log"
-  fi
-}
+. tests/lib.sh
+printed=$out/log
 
 rm -rf "$out"
 mkdir -p "$out/pascal" "$out/client"
@@ -413,5 +391,4 @@ gone() {
 promise 'top: it ends with its terminal' gone "$watcher"
 stop
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+sum

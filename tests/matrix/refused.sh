@@ -18,8 +18,7 @@ dir=$repository/build/matrix/refused
 mkdir -p "$dir"
 # shellcheck source=tests/matrix/tools.sh
 . tests/matrix/tools.sh
-passed=0
-failed=0
+. tests/lib.sh
 
 # refused NAME COMPILER OPTION...: the compiler says so, and nothing else.
 refused() {
@@ -28,12 +27,9 @@ refused() {
   "$@" -n -l- -v0ewn -Us -Cn -FU"$dir" src/core/LaneMM.Layout.pas > "$dir/log" 2>&1
   if grep -q "Fatal: User defined: LaneMM: not ported to $name$" "$dir/log" \
     && [ "$(grep -c 'Fatal:' "$dir/log")" -eq 2 ]; then # the second one: compilation aborted
-    passed=$((passed + 1))
-    echo "passed: $* is refused: $name"
+    pass "$* is refused: $name"
   else
-    failed=$((failed + 1))
-    echo "failed: $* is refused: $name"
-    sed 's/^/  /' "$dir/log"
+    fail "$* is refused: $name" "$dir/log"
   fi
 }
 
@@ -54,12 +50,6 @@ missing=
 for routine in $(sed -n 's/^\(function\|procedure\) \(Os[A-Za-z]*\).*/\2/p' src/core/LaneMM.Os.pas); do
   grep -q "\b$routine\b" docs/porting.md || missing="$missing $routine"
 done
-if [ -z "$missing" ]; then
-  passed=$((passed + 1))
-  echo 'passed: docs/porting.md names all routines of LaneMM.Os'
-else
-  failed=$((failed + 1))
-  echo "failed: docs/porting.md does not name$missing"
-fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+[ -z "$missing" ]
+report "docs/porting.md names all routines of LaneMM.Os${missing:+, not$missing}" $?
+sum

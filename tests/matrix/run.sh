@@ -146,7 +146,7 @@ record() {
 # Returns the status of the part.
 show_part() {
   { make_part "$1" 2>&1; echo $? > "$2.status"; } | tee "$2" \
-    | sed -n -u "s/^\(T[A-Za-z0-9]*: [0-9.]* s\|passed: .*\|FAILED: .*\)$/  $target: \1/p"
+    | sed -n -u "s/^\(T[A-Za-z0-9]*: [0-9.]* s\|passed: .*\|failed: .*\)$/  $target: \1/p"
   return "$(cat "$2.status")"
 }
 

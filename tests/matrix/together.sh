@@ -16,22 +16,9 @@ copy=build/matrix-together
 rm -rf "$copy"
 mkdir -p "$copy/docs" "$copy/tests/matrix/targets"
 cp tests/matrix/run.sh tests/matrix/table.sh tests/matrix/tools.sh "$copy/tests/matrix"
+. tests/lib.sh
 cd "$copy" || exit 1
-passed=0
-failed=0
-
-# check NAME COMMAND...: a test, passed if the command ends with success.
-check() {
-  name=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "passed: $name"
-  else
-    failed=$((failed + 1))
-    echo "failed: $name"
-  fi
-}
+printed=log
 
 # page PASSED DATE: docs/platforms.md with the result of one part of the targets.
 page() {
@@ -65,9 +52,8 @@ for run in one.1 two.1 one.2 two.2; do
 done
 wait
 for run in one.1 two.1 one.2 two.2; do
-  check "run $run of four has its own tests alone" [ "$(tail -n 1 "$run.log")" = '3 passed, 0 failed' ]
+  promise "run $run of four has its own tests alone" [ "$(tail -n 1 "$run.log")" = '3 passed, 0 failed' ]
 done
 page 3 "$(date -u +%Y-%m-%d)" > expected.md
-check 'the page has the results of all runs' diff expected.md docs/platforms.md
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+promise 'the page has the results of all runs' diff expected.md docs/platforms.md
+sum

@@ -32,8 +32,7 @@ cd "$(dirname "$0")/../.." || exit 2
 out=build/mutants
 limit=${LIMIT:-30}
 suites=
-passed=0
-failed=0
+. tests/lib.sh
 table=$(awk '$1 == "@" { print $2, $3, $4, $5, $6 }' tests/mutants/*.txt)
 
 # source_of FILE: its path in src
@@ -172,7 +171,7 @@ names=
 for argument in "$@"; do
   case $argument in
     --list) echo "$table"; exit 0 ;;
-    --check) check; echo "$passed passed, $failed failed"; [ "$failed" -eq 0 ]; exit ;;
+    --check) check; sum; exit ;;
     --suite=*) suites=${argument#--suite=} ;;
     -*) echo "unknown option $argument, see --help" >&2; exit 2 ;;
     *) echo "$table" | grep -q "^$argument " || { echo "no mutant $argument" >&2; exit 2; }
@@ -188,5 +187,4 @@ for name in $names; do
   # shellcheck disable=SC2046 # the fields
   mutant $(echo "$table" | grep "^$name ")
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

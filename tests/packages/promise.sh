@@ -1,26 +1,8 @@
-# Counts promises, and makes roots of Debian to keep them in. Sourced by the tests of this folder, in
-# the root of the repository, with `work` set: a folder of their own.
-passed=0
-failed=0
+# Makes roots of Debian. Sourced by the tests of this folder, in the root of the repository, with `work`
+# set: a folder of their own.
+. tests/lib.sh
 mkdir -p "$work"
-
-# A promise holds if the command succeeds.
-promise() { # TEXT COMMAND...
-  text=$1
-  shift
-  if "$@" > "$work/promise.log" 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "failed: $text"
-    tail -n 15 "$work/promise.log"
-  fi
-}
-
-sum() {
-  echo "$passed passed, $failed failed"
-  [ "$failed" -eq 0 ]
-}
+printed=$work/promise.log
 
 # The mirror of Debian or the suite that the apt of this machine uses.
 mirror() { # REPO_URI | CODENAME

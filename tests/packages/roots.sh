@@ -34,16 +34,10 @@ does() { # TARGET
 }
 
 promise 'there is a clean root' has_root
-if ! does demo || ! grep -q 'LaneMM' "$work/demo.log"; then
-  failed=$((failed + 1))
-  echo "failed: make demo in a clean root of Debian $1"
-else
-  passed=$((passed + 1))
-fi
+does demo && grep -q 'LaneMM' "$work/demo.log" && status=0 || status=1
+printed=$work/demo.log
+report "make demo in a clean root of Debian $1" $status
 does test || true
-counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$work/test.log" | tail -n 1)
-counts=${counts:-0 1}
-passed=$((passed + ${counts% *}))
-failed=$((failed + ${counts#* }))
+add "$work/test.log" 0 || true
 rm -rf "$clean"
 sum

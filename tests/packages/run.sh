@@ -15,20 +15,14 @@ esac
 cd "$(dirname "$0")/../.."
 mkdir -p build/packages
 rm -f build/packages/root.tar # today's packages
-passed=0
-failed=0
+. tests/lib.sh
 [ $# -gt 0 ] || set -- fpmake dist debian redis pages
 for part in "$@"; do
   log=build/packages/$part.log
   start=$(date +%s)
-  sh "tests/packages/$part.sh" > "$log" 2>&1 || true
-  counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-  counts=${counts:-0 1}
-  passed=$((passed + ${counts% *}))
-  failed=$((failed + ${counts#* }))
-  printf '%-8s %3d passed %3d failed, %d s\n' "$part" "${counts% *}" "${counts#* }" \
-    $(($(date +%s) - start))
-  [ "${counts#* }" -eq 0 ] || cat "$log"
+  code=0
+  sh "tests/packages/$part.sh" > "$log" 2>&1 || code=$?
+  add "$log" $code || cat "$log"
+  printf '%-8s %3d passed %3d failed, %d s\n' "$part" "${added% *}" "${added#* }" $(($(date +%s) - start))
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

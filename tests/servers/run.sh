@@ -13,36 +13,12 @@ esac
 cd "$(dirname "$0")/../.." || exit 2
 out=$PWD/build/servers
 lanemm=$PWD/build/lanemm
-passed=0
-failed=0
+. tests/lib.sh
+printed=$out/log
 server=
 exporter=
 prometheus=
 
-pass() { passed=$((passed + 1)); }
-fail() { # NAME
-  failed=$((failed + 1))
-  echo "failed: $1"
-  head -n 20 "$out/log"
-}
-# A promise, and a command that keeps it, or a function.
-promise() {
-  name=$1
-  shift
-  if "$@" > "$out/log" 2>&1; then pass; else fail "$name"; fi
-}
-# The same for lanemm: its exit code and a part of what it prints, which stays in $out/log.
-answers() { # NAME CODE PART ARGUMENTS...
-  name=$1 code=$2 part=$3
-  shift 3
-  timeout 120 "$lanemm" "$@" > "$out/log" 2>&1
-  got=$?
-  if [ $got -eq "$code" ] && { [ -z "$part" ] || grep -q -e "$part" "$out/log"; }; then
-    pass
-  else
-    fail "$name: exit code $got"
-  fi
-}
 # Repeats a command until it works, for a minute.
 await() { # COMMAND...
   looks=0
@@ -161,5 +137,4 @@ end_server
 wait $server 2> "$out/killed"
 server=
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+sum
