@@ -30,8 +30,9 @@ function ParcelSwap(Slot: Cardinal; Parcel: PParcel): PParcel;
 procedure ExchangeParcels(Seed, TurnCount: Cardinal);
 /// Frees what is in the slots.
 procedure ExchangeEmpty;
-/// Has Count threads, at most MostThreads, do that to their ends, and empties the slots.
-procedure ExchangeInThreads(Count: Cardinal);
+/// Has Count threads, at most MostThreads, do that to their ends, and empties the slots. Calls
+/// Meanwhile before it waits for each of them.
+procedure ExchangeInThreads(Count: Cardinal; Meanwhile: TProcedure = nil);
 
 implementation
 
@@ -125,7 +126,7 @@ begin
   Result := 0;
 end;
 
-procedure ExchangeInThreads(Count: Cardinal);
+procedure ExchangeInThreads(Count: Cardinal; Meanwhile: TProcedure);
 var
   Threads: array[1..MostThreads] of TThreadID;
   Index: Cardinal;
@@ -133,7 +134,12 @@ begin
   for Index := 1 to Count do
     Threads[Index] := BeginThread(Work, Pointer(PtrUInt(Index)));
   for Index := 1 to Count do
+  begin
+    if Assigned(Meanwhile) then
+      Meanwhile;
+    Expect(Threads[Index] <> TThreadID(0), 'a thread starts');
     WaitForThreadTerminate(Threads[Index], 0);
+  end;
   ExchangeEmpty;
 end;
 

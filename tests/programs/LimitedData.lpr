@@ -11,7 +11,6 @@ uses
 const
   Megabyte = 1 shl 20;
   LimitBytes = 200 * Megabyte;
-  ThreadCount = 4;
 
 var
   Blocks: array of PByte;
@@ -161,28 +160,6 @@ begin
   Expect((FpWaitPid(Child, @Status, 0) = Child) and (Status = 0), 'a child has all memory, too');
 end;
 
-function Work(Seed: Pointer): PtrInt;
-begin
-  ExchangeParcels(Cardinal(PtrUInt(Seed)), 20000);
-  Result := 0;
-end;
-
-procedure RunThreads;
-var
-  Threads: array[1..ThreadCount] of TThreadID;
-  Index: PtrUInt;
-begin
-  for Index := 1 to ThreadCount do
-    Threads[Index] := BeginThread(Work, Pointer(Index));
-  for Index := 1 to ThreadCount do
-  begin
-    LaneMM_Trim;
-    Expect(Threads[Index] <> TThreadID(0), 'a thread starts');
-    WaitForThreadTerminate(Threads[Index], 0);
-  end;
-  ExchangeEmpty;
-end;
-
 begin
   SetLimit;
   UseAllOf(Megabyte);
@@ -192,7 +169,7 @@ begin
   WorkInAChild;
   ReadWhileItIsFreed;
   LaneMM_Trim; // the C library takes memory of its own for threads
-  RunThreads;
+  ExchangeInThreads(4, LaneMM_Trim);
   UseAllOf(Megabyte);
   Finish;
 end.

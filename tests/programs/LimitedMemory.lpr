@@ -81,34 +81,13 @@ begin
   FreeMem(P);
 end;
 
-function Work(Seed: Pointer): PtrInt;
 begin
-  ExchangeParcels(Cardinal(PtrUInt(Seed)), 5000);
-  Result := 0;
-end;
-
-procedure RunThreads;
-var
-  Threads: array[1..8] of TThreadID;
-  Index: PtrUInt;
-begin
-  for Index := 1 to High(Threads) do
-    Threads[Index] := BeginThread(Work, Pointer(Index));
-  for Index := 1 to High(Threads) do
-  begin
-    Expect(Threads[Index] <> TThreadID(0), 'a thread starts');
-    WaitForThreadTerminate(Threads[Index], 0);
-  end;
-  ExchangeEmpty;
-end;
-
-begin
-  RunThreads;
+  ExchangeInThreads(8);
   Grow;
   GetAllOf(1000, False);
   GetAllOf(20000, True);
   GetAllOf(Megabyte, True);
-  Work(nil);
+  ExchangeParcels(0, 5000);
   ExchangeEmpty;
   GetAllOf(100, False);
   GetAllOf(Megabyte, True);
