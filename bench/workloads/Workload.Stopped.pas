@@ -25,7 +25,7 @@ interface
 implementation
 
 uses
-  ThreadSignals, Bench.Blocks, Bench.Stops, Bench.Threads, Bench.Trim, Bench.Workloads;
+  ThreadSignals, MarkedBlocks, Bench.Blocks, Bench.Stops, Bench.Threads, Bench.Trim, Bench.Workloads;
 
 const
   StopCount = 150;
@@ -42,13 +42,6 @@ const
 type
   /// How the work is done.
   TKind = (kiPlain, kiShared, kiSpawn, kiTrim);
-
-  /// The head of a block; the last byte of the block is that of Size.
-  TBlock = record
-    Size: UInt64;            //< owner   in bytes
-    Key: UInt64;             //< owner   from size and address
-  end;
-  PBlock = ^TBlock;
 
   TStopped = class;
   PLane = ^TLane;
@@ -101,57 +94,14 @@ type
 
 // ---------------------------------------------------------------------------- turns
 
-procedure Mark(Block: PBlock; Size: NativeUInt);
-begin
-  Block^.Size := Size;
-  Block^.Key := Size xor NativeUInt(Block);
-  if Size > SizeOf(TBlock) then
-    PByte(Block)[Size - 1] := Byte(Size);
-end;
-
-/// Checks what Mark wrote when the block was at Origin; its last byte if Kept.
-procedure CheckMark(Block: PBlock; Origin: NativeUInt; Kept: NativeUInt);
-begin
-  Check(Block^.Key = Block^.Size xor Origin, 'a block has lost its contents');
-  if (Block^.Size > SizeOf(TBlock)) and (Kept >= Block^.Size) then
-    Check(PByte(Block)[Block^.Size - 1] = Byte(Block^.Size), 'a block has lost its last byte');
-end;
-
 procedure Release(var Lane: TLane; var Block: PBlock);
-var
-  Old: PBlock;
 begin
-  Old := Block;
-  if Old = nil then
-    Exit;
-  Block := nil;
-  CheckMark(Old, NativeUInt(Old), Old^.Size);
-  Lane.IsInside := True;
-  FreeMem(Old);
-  Lane.IsInside := False;
-end;
-
-procedure Make(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
-var
-  New: PBlock;
-begin
-  Lane.IsInside := True;
-  New := GetMem(Size);
-  Lane.IsInside := False;
-  Mark(New, Size);
-  Block := New;
+  Check(MarkedRelease(Lane.IsInside, Block), 'a block has lost its contents');
 end;
 
 procedure Resize(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
-var
-  Origin: NativeUInt;
 begin
-  Origin := NativeUInt(Block);
-  Lane.IsInside := True;
-  ReallocMem(Block, Size);
-  Lane.IsInside := False;
-  CheckMark(Block, Origin, Size);
-  Mark(Block, Size);
+  Check(MarkedResize(Lane.IsInside, Block, Size), 'a block has lost its contents');
 end;
 
 procedure PassOn(var Block, Place: PBlock);
@@ -181,7 +131,7 @@ begin
   Place := RandomIndex(Key, PlaceCount);
   Block := @Lane.Blocks[Place];
   if Block^ = nil then
-    Make(Lane, Block^, Size)
+    MarkedMake(Lane.IsInside, Block^, Size)
   else
     case (Key shr 16) and 15 of
       0..2: Resize(Lane, Block^, SimilarSize(Block^, Key));

@@ -10,7 +10,7 @@ program StoppedThreads;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, SysUtils, Promises, ThreadSignals, LaneMM.Elf, LaneMM.Symbols,
+  LaneMM, cthreads, BaseUnix, SysUtils, Promises, MarkedBlocks, ThreadSignals, LaneMM.Elf, LaneMM.Symbols,
   LaneMM.Text;
 
 const
@@ -33,12 +33,6 @@ type
   TKind = (kiPlain, kiShared, kiSpawn, kiTrim);
   TRange = record
     First, Last: Cardinal;
-  end;
-
-  /// The head of a block; its last byte is that of its size.
-  PBlock = ^TBlock;
-  TBlock = record
-    Size, Key: NativeUInt;
   end;
 
   /// A sequence of turns, done by one thread, or by one thread after the other.
@@ -71,54 +65,14 @@ var
 
 // ---------------------------------------------------------------------------- turns
 
-procedure Mark(Block: PBlock; Size: NativeUInt);
-begin
-  Block^.Size := Size;
-  Block^.Key := Size xor NativeUInt(Block);
-  if Size > SizeOf(TBlock) then
-    PByte(Block)[Size - 1] := Byte(Size);
-end;
-
-// Checks the first Kept bytes of what Mark wrote when the block was at Origin.
-procedure CheckMark(Block: PBlock; Origin, Kept: NativeUInt);
-begin
-  Expect(Block^.Key = Block^.Size xor Origin, 'a block keeps its contents');
-  if (Block^.Size > SizeOf(TBlock)) and (Kept >= Block^.Size) then
-    Expect(PByte(Block)[Block^.Size - 1] = Byte(Block^.Size), 'a block keeps its last byte');
-end;
-
 procedure Release(var Lane: TLane; var Block: PBlock);
-var
-  Old: PBlock;
 begin
-  Old := Block;
-  if Old = nil then
-    Exit;
-  Block := nil;
-  CheckMark(Old, NativeUInt(Old), Old^.Size);
-  Lane.IsInside := True;
-  FreeMem(Old);
-  Lane.IsInside := False;
-end;
-
-procedure Make(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
-begin
-  Lane.IsInside := True;
-  GetMem(Block, Size);
-  Lane.IsInside := False;
-  Mark(Block, Size);
+  Expect(MarkedRelease(Lane.IsInside, Block), 'a block keeps its contents');
 end;
 
 procedure Resize(var Lane: TLane; var Block: PBlock; Size: NativeUInt);
-var
-  Origin: NativeUInt;
 begin
-  Origin := NativeUInt(Block);
-  Lane.IsInside := True;
-  ReallocMem(Block, Size);
-  Lane.IsInside := False;
-  CheckMark(Block, Origin, Size);
-  Mark(Block, Size);
+  Expect(MarkedResize(Lane.IsInside, Block, Size), 'a block keeps its contents');
 end;
 
 // A size of the range; every doubling is as frequent as the next.
@@ -145,7 +99,7 @@ var
 begin
   Block := @Lane.Blocks[NextRandom(Lane.State, PlaceCount)];
   if Block^ = nil then
-    Make(Lane, Block^, SomeSize(Lane.State))
+    MarkedMake(Lane.IsInside, Block^, SomeSize(Lane.State))
   else
     case NextRandom(Lane.State, 16) of
       0..2: Resize(Lane, Block^, SimilarSize(Block^, Lane.State));
