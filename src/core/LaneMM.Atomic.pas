@@ -16,6 +16,8 @@ unit LaneMM.Atomic;
 
 interface
 
+/// A barrier in both directions, where plain accesses and atomic operations of the target need it.
+procedure Fence; {$ifdef LANEMM_X86} inline; {$endif}
 /// Reads Word; no later access of this thread moves before it.
 function LoadAcquire(var Word: NativeUInt): NativeUInt; {$ifdef LANEMM_X86} inline; {$endif}
 /// Writes Word; no earlier access of this thread moves after it.
@@ -57,8 +59,7 @@ begin
   {$endif}
 end;
 
-// A barrier in both directions, where the target's plain accesses and atomic operations need it.
-procedure Fence; {$ifdef LANEMM_X86} inline; {$endif}
+procedure Fence;
 begin
   {$ifndef LANEMM_X86}
   {$ifdef FPC} ReadWriteBarrier; {$else} MemoryBarrier; {$endif}
@@ -68,27 +69,27 @@ end;
 procedure AcquireFence;
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
 end;
 
 procedure ReleaseFence;
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
 end;
 
 function LoadAcquire(var Word: NativeUInt): NativeUInt;
 begin
   YieldPoint;
   Result := Word;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   YieldPoint;
 end;
 
 procedure StoreRelease(var Word: NativeUInt; Value: NativeUInt);
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   Word := Value;
   YieldPoint;
 end;
@@ -96,7 +97,7 @@ end;
 function Swap(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedExchange64(Int64(Word), Int64(Value)));
   {$else}
@@ -104,14 +105,14 @@ begin
   {$endif} {$else}
   Result := NativeUInt(AtomicExchange(NativeInt(Word), NativeInt(Value)));
   {$endif}
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   YieldPoint;
 end;
 
 function CompareAndSwap(var Word: NativeUInt; Expected, Value: NativeUInt): Boolean;
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedCompareExchange64(Int64(Word), Int64(Value),
     Int64(Expected))) = Expected;
@@ -122,14 +123,14 @@ begin
   Result := NativeUInt(AtomicCmpExchange(NativeInt(Word), NativeInt(Value),
     NativeInt(Expected))) = Expected;
   {$endif}
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   YieldPoint;
 end;
 
 function FetchAdd(var Word: NativeUInt; Value: NativeUInt): NativeUInt;
 begin
   YieldPoint;
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   {$ifdef FPC} {$ifdef CPU64}
   Result := NativeUInt(InterlockedExchangeAdd64(Int64(Word), Int64(Value)));
   {$else}
@@ -137,7 +138,7 @@ begin
   {$endif} {$else}
   Result := NativeUInt(AtomicIncrement(NativeInt(Word), NativeInt(Value))) - Value;
   {$endif}
-  {$ifndef LANEMM_X86} Fence; {$endif}
+  Fence;
   YieldPoint;
 end;
 

@@ -23,7 +23,7 @@ const
   // lanemm: the place of a block by copies of its records, the symbols of a file.
   TestRoutines = '^(OsCpuQuotaIn|OsPathStart|MessageName|DebugPlaceIn|ElfResolveFile|Shelve(Span|Heap|End))$';
   // Routines in an interface that an inline routine of the same unit calls.
-  InlineParts = '^(ArenaSpanSlow|BlockSpanOfSlice|Debug(PlaceFinish|Thread|Stack|Number)Slow)$';
+  InlineParts = '^(Fence|ArenaSpanSlow|BlockSpanOfSlice|Debug(PlaceFinish|Thread|Stack|Number)Slow)$';
   // What users of LaneMM name; nothing in the repository has to.
   PublicRooms = '^(door|compat)$';
   // Names the units of the C library to have them linked.
