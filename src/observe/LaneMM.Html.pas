@@ -25,29 +25,71 @@ procedure HtmlClose(var Text: TText; Page: TPage);
 implementation
 
 uses
-  LaneMM.PageParts;
+  LaneMM.Os, LaneMM.Inflate, LaneMM.PageParts;
 
-procedure AddParts(var Text: TText; Parts: PPAnsiChar; Count: Cardinal);
+// Writes the stream from Target on, up to a whole word.
+procedure ReadDigits(Target: PCardinal);
+const
+  FirstDigit = '(';
+  Base = 85;
+  DigitCount = 5;
 var
-  Index: Cardinal;
+  Line, Index: Cardinal;
+  Digits: PAnsiChar;
 begin
-  for Index := 0 to Count - 1 do
-    TextAddChars(Text, Parts[Index]);
+  for Line := 0 to High(StreamDigits) do
+  begin
+    Digits := StreamDigits[Line];
+    while Digits^ <> #0 do
+    begin
+      Target^ := 0;
+      for Index := 0 to DigitCount - 1 do
+        Target^ := Target^ * Base + (Ord(Digits[Index]) - Ord(FirstDigit));
+      Inc(Digits, DigitCount);
+      Inc(Target);
+    end;
+  end;
+end;
+
+// Adds parts of the page, in their order; without memory none, as if they did not fit.
+procedure AddParts(var Text: TText; Parts: TPageParts);
+const
+  PackedSize = StreamSize + SizeOf(Cardinal);
+var
+  Packed_: PByte;
+  Page: PAnsiChar;
+  Part: TPagePart;
+  First: NativeUInt;
+begin
+  Packed_ := OsTakePages(PackedSize + PageSize);
+  if Packed_ <> nil then
+    ReadDigits(PCardinal(Packed_));
+  Page := PAnsiChar(Packed_ + PackedSize);
+  if (Packed_ = nil) or not Inflate(Packed_, StreamSize, PByte(Page), PageSize) then
+  begin
+    Parts := [];
+    Text.IsCut := True;
+  end;
+  First := 0;
+  for Part := Low(TPagePart) to High(TPagePart) do
+  begin
+    if Part in Parts then
+      TextAddSome(Text, Page + First, NativeUInt(PartLimits[Part] - First));
+    First := PartLimits[Part];
+  end;
+  OsReleasePages(Packed_, PackedSize + PageSize);
 end;
 
 procedure HtmlOpen(var Text: TText);
 begin
-  AddParts(Text, @PageStart, Length(PageStart));
+  AddParts(Text, [ppStart]);
 end;
 
 procedure HtmlClose(var Text: TText; Page: TPage);
+const
+  Parts: array[TPage] of TPageParts = ([ppScript, ppProfiles, ppEnd], [ppScript, ppLeaks, ppEnd]);
 begin
-  AddParts(Text, @PageScript, Length(PageScript));
-  case Page of
-    pgProfiles: AddParts(Text, @ProfileScript, Length(ProfileScript));
-    pgLeaks: AddParts(Text, @LeaksScript, Length(LeaksScript));
-  end;
-  AddParts(Text, @PageEnd, Length(PageEnd));
+  AddParts(Text, Parts[Page]);
 end;
 
 end.
