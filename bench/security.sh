@@ -65,7 +65,8 @@ try() {
   echo "$manager,\"$settings\",$caught,$count,${missed# }" >> "$result"
 }
 
-for settings in quiet abort debug debug,mixes,guard=pages debug,mixes,guard=pages,fill=00; do
+for settings in quiet abort hard hard,erase=free hard,erase=free,mixes debug debug,mixes,guard=pages \
+  debug,mixes,guard=pages,fill=00; do
   try LaneMM "$PWD/build/lib/liblanemm.so" $settings
 done
 try glibc '' quiet

@@ -25,7 +25,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Shards,
   LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState,
-  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.GuardSample, LaneMM.C.Errno,
+  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.C.Errno,
   LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
@@ -100,6 +100,7 @@ begin
   if Alignment <= SliceSize then
     Exit(Installed.GetMem(AlignedRequest(Alignment, Size)));
   Result := LargeAligned(Alignment, Size);
+  EraseFillNew(Result);
   SamplerSee(Result, Size);
 end;
 
@@ -115,10 +116,16 @@ end;
 function AlignedGetGuarded(Alignment, Size: NativeUInt): Pointer;
 begin
   Result := nil;
-  if Debug.IsStarted then // the setting comes before it
+  if Size > High(Size) - Debug.MarkBytes then
+    Dec(Size, Debug.MarkBytes); // still too many
+  if (Size = 0) and (Debug.MarkBytes <> 0) then
+    Result := DebugGetGuarded(0, FloorLog2(Alignment))
+  else if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
     Result := GuardSampleTry(Size, FloorLog2(Alignment));
   if Result = nil then
-    Result := AlignedGet(Alignment, Size);
+    Result := AlignedGet(Alignment, Size + Debug.MarkBytes);
+  EraseFillNew(Result);
+  HardMark(Result, Size, faPlain);
 end;
 
 function AlignedGetWatched(Alignment, Size: NativeUInt): Pointer;
@@ -127,13 +134,10 @@ begin
     Exit(Installed.GetMem(Size));
   if DebugIsOn then
     Exit(AlignedGetDebug(Alignment, Size));
-  if IsSet(opProfile) then
+  if IsSet(opProfile) and (Debug.MarkBytes = 0) then
     Result := AlignedGetSampled(Alignment, Size)
-  else if GuardSampleIsOn then
-    Result := AlignedGetGuarded(Alignment, Size)
   else
-    Result := AlignedGet(Alignment, Size);
-  EraseFillNew(Result);
+    Result := AlignedGetGuarded(Alignment, Size);
   NoteBlock(Result, Size, NativeUInt(get_frame));
 end;
 

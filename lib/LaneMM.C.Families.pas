@@ -22,19 +22,22 @@ procedure FamilyCheck(P: Pointer; Size: NativeUInt; Family: TFamily);
 implementation
 
 uses
-  LaneMM.SettingsState, LaneMM.Debug;
+  LaneMM.SettingsState, LaneMM.Hard, LaneMM.Debug;
 
 function FamilySet(P: Pointer; Family: TFamily): Pointer;
 begin
   Result := P;
-  if Debug.IsStarted then
-    DebugSetFamily(P, Family);
+  if not Debug.IsStarted then
+    Exit;
+  HardSetFamily(P, Family);
+  DebugSetFamily(P, Family);
 end;
 
 procedure FamilyCheck(P: Pointer; Size: NativeUInt; Family: TFamily);
 begin
   if not Debug.IsStarted then
     Exit;
+  HardCheckCall(P, Size, Family);
   // The compiler passes the size of one object where delete[] would be right.
   if (Settings.Values[opMixes] = 0) or DebugFamilyCheck(P, Family) then
     DebugSizeCheck(P, Size);

@@ -42,7 +42,7 @@ var
   Span: PSpan;
 begin
   Span := ArenaSpan(P);
-  if (Span <> nil) and (Span^.Kind = skLarge) then
+  if Process.IsDirect and (Span <> nil) and (Span^.Kind = skLarge) then
     PurgeClear(Span)
   else
     FillChar(P^, UsableSize(P), 0);

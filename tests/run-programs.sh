@@ -293,14 +293,14 @@ if built programs/Fork.lpr -O3; then
   # A fork in the middle of what the diagnoses do.
   run 0 'Fork system (watched)' env "LANEMM=contention,growth,profile,rate=1K,log=$out/" \
     $start "$out/Fork" system $few
-  for settings in debug debug,guard=pages; do
+  for settings in hard debug debug,guard=pages; do
     run 0 "Fork library ($settings)" env "LANEMM=$settings,quarantine=1M,event=all:callback" \
       $start "$out/Fork" library $few
   done
 fi
 
 if built programs/OnDemand.lpr -O3; then
-  for settings in '' debug debug,guard=pages guard=sample:20; do
+  for settings in '' hard debug debug,guard=pages guard=sample:20; do
     run 0 "OnDemand ($settings)" env "LANEMM=$settings" $start "$out/OnDemand"
   done
 fi

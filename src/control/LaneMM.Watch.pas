@@ -54,7 +54,7 @@ uses
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
-  LaneMM.Erase, LaneMM.GuardPages, LaneMM.InvalidPointers,
+  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
 
@@ -63,6 +63,7 @@ type
   TControl = record
     Lock: TLock;             //< shared  guards WatchApply; rank: before all others
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
+    HasApplied: Boolean;     //< lock Control  settings were applied before
     HasNotes: Boolean;       //< lock Control  `stacks` is on
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
@@ -286,10 +287,14 @@ begin
     UseEntries(Manager);
     if IsDebug then
       UseDebugEntries(Manager)
-    else if IsErasingFreed then
+    else if IsErasingFreed and (Debug.MarkBytes = 0) then
       UseEraseEntries(Manager);
     if IsErasingNew and not IsDebug then
       UseFillEntries(Manager);
+    if IsDebug then
+      Debug.MarksAreSure := False
+    else if Debug.MarkBytes <> 0 then
+      HardUseEntries(Manager);
     if IsSet(opStacks) and not IsDebug then
       UseNotedEntries(Manager);
     UseGrowthEntries(Manager);
@@ -414,12 +419,12 @@ begin
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
     or IsSet(opProfile));
-  Process.IsNarrow := IsSet(opAbort) or IsSet(opDebug);
+  Process.IsNarrow := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug);
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Observe.AddMostUsed := LeaksAddMost;
   Hooks.LimitReached := LimitReport;
   Hooks.Corruption := CorruptionReport;
-  Report.Aborts := IsSet(opAbort) or IsSet(opDebug) and IsSet(opDebugAbort);
+  Report.Aborts := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug) and IsSet(opDebugAbort);
   if Report.Aborts and (@Hooks.InvalidPointer = nil) then
     Hooks.InvalidPointer := InvalidReport;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
@@ -433,6 +438,14 @@ begin
   Control.HasNotes := IsSet(opStacks);
 end;
 
+// Starts the marks of blocks, at the first call alone: blocks from before have none.
+procedure ApplyHard;
+begin
+  if IsSet(opHard) and not Control.HasApplied and not DebugIsOn and DebugStart then
+    HardStart;
+  Control.HasApplied := True;
+end;
+
 procedure Apply;
 begin
   ApplyToEngine;
@@ -443,6 +456,7 @@ begin
   SetCalls;
   if (DebugIsOn or GuardSampleIsOn) and not DebugStart then
     StopDebug;
+  ApplyHard;
   ApplyStacks;
   TakeSettingsSignal;
   if not IsWatching then
@@ -559,6 +573,7 @@ var
   List: PLeakList;
 begin
   TimedReportsEnd;
+  HardEnd;
   List := LeaksFind; // before the profiles, which have the leaks
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then

@@ -94,6 +94,21 @@ end;
 
 // ---------------------------------------------------------------------------- start, end
 
+// The size of a block that another copy may use.
+function SizeForCopies(P: Pointer): TSize;
+var
+  Requested: NativeInt;
+begin
+  Result := BlockUsableSize(P);
+  if (@Hooks.MarkedSize = nil) or (BlockSpanExact(P) = nil) then
+    Exit;
+  Requested := Hooks.MarkedSize(P, Result);
+  if Requested < 0 then
+    Result := BlockInvalid(P, icSize)
+  else
+    Result := Requested;
+end;
+
 function EngineStart: Boolean;
 var
   Calls: TCopyCalls;
@@ -107,7 +122,7 @@ begin
   PurgeStart;
   Calls.Owns := BlockIsOurs;
   Calls.FreeBlock := BlockFree;
-  Calls.SizeOfBlock := BlockUsableSize;
+  Calls.SizeOfBlock := SizeForCopies;
   Calls.ReportInvalid := BlockReportInvalid;
   ForeignStart(Calls);
 end;

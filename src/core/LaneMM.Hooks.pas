@@ -17,6 +17,8 @@
 //   DebugFind       Walk                  none         Debug         first start
 //   InvalidPointer  Blocks                none         Debug         first start
 //   BlockNote       Walk                  any          BlockNotes    stacks on; stays
+//   MarkedSize      Walk, Engine          any          Hard          start of `hard`; stays
+//   ThreadEnds      Threads               none         Hard          likewise
 //   LimitReached    Limits                none         Watch         start, settings change
 //   Corruption      Span                  none         Watch         start, settings change
 //   Fault           Os, signal handler    any          Faults        first debug block, before the
@@ -96,6 +98,9 @@ type
   TDebugFind = function(Span: PSpan; P: Pointer; out Block: TBlockInfo): Boolean;
   /// Adds to Block, of Span, the fields about its allocation.
   TBlockNoteCall = procedure(Span: PSpan; var Block: TBlockInfo);
+  /// Returns the requested size of the block P, which is in use for the engine, of Usable bytes;
+  /// Usable if that is not known, negative if the program has freed the block.
+  TMarkedSizeCall = function(P: PByte; Usable: NativeUInt): NativeInt;
   /// Reports an invalid pointer.
   TInvalidPointerCall = procedure(P: Pointer; Call: TInvalidCall);
   /// Reports a limit; Size is the request in bytes, 0 for the soft limit.
@@ -130,6 +135,8 @@ type
     DebugVisit: TDebugVisit;             //< racy   visits the blocks of a debug span
     DebugFind: TDebugFind;               //< racy   finds a debug block by an address in it
     BlockNote: TBlockNoteCall;           //< racy   describes a block that is no debug block
+    MarkedSize: TMarkedSizeCall;         //< racy   returns the requested size of a marked block
+    ThreadEnds: TPlainProcedure;         //< const  before a thread leaves its heap
     InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
     LimitReached: TLimitCall;            //< racy   reports limits
     Corruption: TCorruptionCall;         //< racy   reports a corrupt span

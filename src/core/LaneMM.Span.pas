@@ -203,7 +203,38 @@ begin
   Result := Span^.Used = 0;
 end;
 
-// Puts the next portion of untouched blocks on the empty FreeList, in the order of address.
+// Puts Count blocks from the offset First on on the empty FreeList, in a random order: each takes
+// the place of a random one before it (Durstenfeld, CACM 7, 1964). The first of the list counts as
+// the first one carved.
+procedure CarveShuffled(Span: PSpan; First: NativeUInt; Count: Cardinal);
+var
+  Order: array[0..CarveBytes div BlockAlignment - 1] of Word;
+  Index, Other: Cardinal;
+  Next: NativeUInt;
+  Random: UInt64;
+begin
+  Random := SipHash(Process.KeySeed, Span^.LinkKey xor First);
+  Order[0] := 0;
+  for Index := 1 to Count - 1 do
+  begin
+    Other := (Random shr 32) * (Index + 1) shr 32;
+    Order[Index] := Order[Other];
+    Order[Other] := Index;
+    Random := Random * UInt64($D1342543DE82EF95) + 1; // Steele and Vigna (2021)
+  end;
+  Next := EndOfList;
+  for Index := 0 to Count - 1 do
+  begin
+    Other := First + Order[Index] * Span^.BlockSize;
+    PBlock(Span^.Start + Other)^.Link := LinkOf(Span, Next);
+    Next := Other;
+  end;
+  Span^.FreeList := Next;
+  PHeap(OwnerOf(Span))^.Carved := Span^.Start + Next;
+end;
+
+// Puts the next portion of untouched blocks on the empty FreeList, in the order of address, or in a
+// random one.
 procedure Carve(Span: PSpan);
 var
   Size, Next, Step, Last: NativeUInt;
@@ -231,6 +262,11 @@ begin
   Span^.ProductLimit := Span^.CarvedBytes * Span^.DivideMagic;
   if Span^.CarvedBytes = Span^.BlockBytes then
     Inc(Heap^.CarvedSlices, Span^.SliceCount);
+  if Process.ShufflesBlocks then
+  begin
+    CarveShuffled(Span, Next, Size div Span^.BlockSize);
+    Exit;
+  end;
   Span^.FreeList := Next;
   Block := Span^.Start + Next;
   Step := Span^.BlockSize;

@@ -210,6 +210,8 @@ end;
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
   OsSetThreadHeap(Heap);
+  if @Hooks.ThreadEnds <> nil then
+    Hooks.ThreadEnds;
   OsSetThreadEnding;
   OsSetThreadHeap(nil);
   HeapRetireEmpty(Heap);

@@ -351,6 +351,7 @@ type
         KeySeed: THashKey;                          //< const  random, see SpanFormat
         IsNarrow: Boolean;                          //< racy  addresses become accessible 1 MB at a
                                                     //  time; an old value decides for once more
+        ShufflesBlocks: Boolean;                    //< const  new blocks come in a random order
         HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
                                                     //  old value a call passes a limit set just now
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an

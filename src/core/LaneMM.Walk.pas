@@ -96,7 +96,11 @@ type
   end;
   PWalk = ^TWalk;
 
-procedure Describe(Span: PSpan; Address: PByte; Size: NativeUInt; out Block: TBlockInfo);
+// Returns whether the block, in use for the engine, is so for the program.
+function Describe(Span: PSpan; Address: PByte; Size: NativeUInt; out Block: TBlockInfo): Boolean;
+var
+  MarkedSize: TMarkedSizeCall;
+  Requested: NativeInt;
 begin
   Block := Default(TBlockInfo);
   Block.Address := Address;
@@ -105,6 +109,15 @@ begin
   Block.Kind := Span^.Kind;
   if @Hooks.BlockNote <> nil then
     Hooks.BlockNote(Span, Block);
+  MarkedSize := Hooks.MarkedSize;
+  if @MarkedSize = nil then
+    Exit(True);
+  Requested := MarkedSize(Address, Size);
+  Result := Requested >= 0;
+  if not Result then
+    Exit;
+  Block.UsableSize := Requested;
+  Block.RequestedSize := Requested;
 end;
 
 procedure VisitBlocks(Span: PSpan; Walk: PWalk);
@@ -122,10 +135,8 @@ begin
   while Address + Size <= Limit do
   begin
     if BlockLooksFree(Span, PBlock(Address)) = Walk^.WantsFree then
-    begin
-      Describe(Span, Address, Size, Block);
-      Walk^.Visitor(Block, Walk^.Context);
-    end;
+      if Describe(Span, Address, Size, Block) or Walk^.WantsFree then
+        Walk^.Visitor(Block, Walk^.Context);
     Inc(Address, Size);
   end;
 end;
@@ -140,10 +151,8 @@ begin
     skBlocks:
       VisitBlocks(Span, Walk);
     skLarge:
-      begin
-        Describe(Span, Span^.Start, Span^.BlockSize, Block);
+      if Describe(Span, Span^.Start, Span^.BlockSize, Block) then
         Walk^.Visitor(Block, Walk^.Context);
-      end;
     skDebug:
       if @Hooks.DebugVisit <> nil then
         Hooks.DebugVisit(Span, Walk^.Visitor, Walk^.Context);
@@ -230,7 +239,8 @@ begin
   Size := Span^.BlockSize;
   if Size = 0 then
     Exit;
-  Describe(Span, Span^.Start + Offset - Offset mod Size, Size, Block);
+  if not Describe(Span, Span^.Start + Offset - Offset mod Size, Size, Block) then
+    Exit;
   if Span^.Kind = skLarge then
     Result := Offset < Size
   else

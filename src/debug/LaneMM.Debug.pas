@@ -755,6 +755,7 @@ begin
   Debug.GuardChanges := 0;
   if not IsTorn then
     Exit;
+  Debug.HasLostThreads := True;
   DebugBlocksRecover;
   DebugThreadsForget;
   QuarantineForget;

@@ -116,6 +116,7 @@ procedure FillFields(var Fields: TFields; const Finding: TFinding);
 begin
   FieldAddress(Fields, fiAddress, Finding.Address);
   FieldCount(Fields, fiGiven, Finding.Given, 'byte');
+  FieldCount(Fields, fiSize, Finding.Block.Size, 'byte');
   if Finding.State = dsNever then
     Exit;
   FillBlock(Fields, Finding);

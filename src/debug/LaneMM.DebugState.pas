@@ -155,6 +155,16 @@ type
     GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
                                 //  and never reset. An old one allocates one block more
     ResizeBehind: TResizeCall;  //< racy    ReallocMem behind EraseNewRealloc; likewise
+    MarkBytes: NativeUInt;      //< const   bytes that `hard` adds to each block; 0: it is off
+    MarkSeed: UInt64;           //< const   random, odd, see LaneMM.Hard
+    MarkFactor: UInt64;         //< const   likewise
+    MarksAreSure: Boolean;      //< racy    all blocks are marked; an old value reports one more
+    MarksFamilies: Boolean;     //< const   they say which routines allocated a block
+    HasLostThreads: Boolean;    //< owner   this process is the child of one with other threads
+    QuickMost: NativeUInt;      //< racy    largest size that the assembler of LaneMM.Hard serves;
+                                //  0: none; an old value decides for one more
+    Behind: TMemoryManager;     //< racy    the routines behind those of LaneMM.Hard; an old one
+                                //  still serves
     FreeWatch: TDebugFreeCall;  //< racy    called when a debug block is freed, or nil; set before
                                 //  the first one is sampled or counted, and never reset
   end;

@@ -16,6 +16,10 @@ uses
 const
   /// Maximum number of open scopes of allocation groups.
   MostGroupScopes = 1024;
+  /// Blocks that wait in a thread after their free, with the setting `hard`: small ones, a power of
+  /// two, and all.
+  SmallPlacesLog2 = 6;
+  WaitingPlaces = 1 shl SmallPlacesLog2 + 8 + 1;
 
 type
   PDebugThread = ^TDebugThread;
@@ -26,6 +30,8 @@ type
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
     Heap: PHeap;              //< const   the THeap that it stays with
+    WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
+    Waiting: array[0..WaitingPlaces - 1] of Pointer; //< owner   its freed blocks that wait
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
                               //  open scope, outermost first
   end;
@@ -242,7 +248,10 @@ begin
   while Heap <> nil do
   begin
     if (Heap <> Own) and (Heap^.DebugThread <> nil) then
+    begin
       FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
+      FillChar(PDebugThread(Heap^.DebugThread)^.Waiting, WaitingPlaces * SizeOf(Pointer), 0);
+    end;
     Heap := Heap^.NextHeap;
   end;
 end;

@@ -29,7 +29,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler,
-  LaneMM.DebugSpans, LaneMM.Debug;
+  LaneMM.Patterns, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.Debug;
 
 function GuardSampleIsOn: Boolean;
 begin
@@ -52,7 +52,7 @@ function GuardSampleGet(Size: TSize): Pointer;
 begin
   Result := nil;
   if IsDue(OsThreadHeap, Size) then
-    Result := DebugGetGuarded(Size, 0);
+    Result := DebugGetGuarded(Size - Debug.MarkBytes, 0);
   if Result = nil then
     Result := BlockGet(Size);
 end;
@@ -80,11 +80,11 @@ end;
 
 function GuardSampleGetZero(Size: TSize): Pointer;
 begin
-  Result := GuardSampleTry(Size, 0);
+  Result := GuardSampleTry(Size - Debug.MarkBytes, 0);
   if Result = nil then
     Result := BlockGetZero(Size)
   else if not IsZero(Result) then
-    FillChar(Result^, Size, 0);
+    PatternZero(Result, Size - Debug.MarkBytes);
 end;
 
 end.

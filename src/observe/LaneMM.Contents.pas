@@ -251,11 +251,9 @@ begin
   if not ClassIsValid(ClassId) then
     Exit(False);
   Size := ClassSize(ClassId);
-  if Block.Kind = skDebug then
-    Result := Block.UsableSize = Size
-  else
-    Result := SizeMayBe(Size, Block.UsableSize);
-  Result := Result and not IsListOfClasses(Block, Size div SizeOf(Pointer));
+  Result := ((Block.UsableSize = Size) // also of a marked block
+    or (Block.Kind <> skDebug) and SizeMayBe(Size, Block.UsableSize))
+    and not IsListOfClasses(Block, Size div SizeOf(Pointer));
 end;
 
 // ---------------------------------------------------------------------------- strings, arrays

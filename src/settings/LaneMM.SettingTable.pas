@@ -116,6 +116,8 @@ const
       Help: 'note where each block is allocated, for leak reports and walks'),
     (Name: 'abort'; Kind: okSwitch; Initial: 0;
       Help: 'report invalid frees also without debug; memory errors end the process'),
+    (Name: 'hard'; Kind: okSwitch; Initial: 0;
+      Help: 'at the start only: keys past blocks, freed ones wait, a shuffled order, `abort`'),
     (Name: 'leaks'; Kind: okSwitch; Initial: 0;
       Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Initial: 0;

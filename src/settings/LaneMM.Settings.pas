@@ -285,8 +285,10 @@ function OfDebug: TOptions;
 begin
   Result := [opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opGuard, opBreak,
     opTrace..opMixes];
-  if Settings.Values[opGuard] > 1 then
+  if (Settings.Values[opGuard] > 1) or IsSet(opHard) then
     Result := [opCheck, opFill];
+  if Settings.Values[opGuard] = 1 then
+    Include(Result, opGuard);
   if IsErasingNew then
     Exclude(Result, opFill);
 end;
@@ -305,13 +307,16 @@ end;
 // vain. Settings of heaptrc's variable are read later: they are meant for heaptrc.
 procedure CheckEffects;
 const
+  HardGuardSample = 64 shl 20;
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfPlaces = [opLeaksDump];
   OfProfiles = [opPprof..opJson, opKeep];
   OfSamples = [opRate, opTemporary, opEvery];
 begin
+  if IsSet(opHard) and not (opGuard in Settings.Given) then
+    Settings.Values[opGuard] := HardGuardSample;
   if not IsSet(opDebug) then
-    if Settings.Values[opGuard] > 1 then
+    if (Settings.Values[opGuard] > 1) or IsSet(opHard) then
       SettingSayWithoutEffect(OfDebug, '`debug`') // which would take the samples' place
     else
       Imply(opDebug, OfDebug, '`debug`');

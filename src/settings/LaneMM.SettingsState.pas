@@ -23,7 +23,7 @@ type
     opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opHide, opRate, opTemporary, opEvery,
     opKeep, opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog, opDump,
     opEvent,
-    opStacks, opAbort, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
+    opStacks, opAbort, opHard, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,

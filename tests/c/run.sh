@@ -65,7 +65,7 @@ run_on() {
 }
 
 build() {
-  for program in $programs without confined; do
+  for program in $programs hardened without confined; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
@@ -279,6 +279,13 @@ run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
 for settings in debug,event=all:halt=99 debug,guard=pages,event=all:halt=99 profile,rate=1K; do
   run alignments "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" \
     "LANEMM=$settings,log=$root/$out/alignments.logs" "$out/alignments"
+done
+for settings in hard hard,erase=free,mixes,stacks,guard=sample:100; do
+  run hardened "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=$settings" \
+    "$out/hardened"
+done
+for program in alignments extended mix forks operators many_threads; do
+  run $program hard env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=hard,mixes "$out/$program"
 done
 run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$out/mismatched" \
   "$out/wander"

@@ -45,6 +45,7 @@ type
     procedure RuleEndsTheProgram;
     procedure ExitCodeIsThatOfMemoryErrors;
     procedure MemoryErrorsEndTheProcessWithAbort;
+    procedure HardBlocksEndTheProcessAtDamage;
     procedure ExitCodeStaysWithoutMemoryErrors;
     procedure ExitCodeOfTheProgramAndOfRulesStay;
     procedure RuleOnceTellsOnce;
@@ -544,6 +545,29 @@ begin
   Program_.EndedWith(0, 'reports that are no errors');
   Program_.Run('abort,leaks', ['lost', '100']);
   Program_.EndedWith(0, 'leaks');
+end;
+
+procedure TDebugTests.HardBlocksEndTheProcessAtDamage;
+const
+  Aborted = {$ifdef MSWINDOWS} 3 {$else} -6 {$endif};
+  Bugs: array[0..1] of string = ('double-free', 'overrun');
+var
+  Bug: string;
+begin
+  for Bug in Bugs do
+  begin
+    Program_.Run('hard', [Bug, '100']);
+    Program_.EndedWith(Aborted, Bug);
+    Has('LaneMM: process', Program_.Errors);
+  end;
+  for Bug in ['none', 'objects', 'lost'] do
+  begin
+    Program_.Run('hard', [Bug, '100']);
+    Program_.EndedWith(0, Bug);
+    AssertEquals('output', '', Program_.Errors);
+  end;
+  Program_.Run('hard,leaks,leaks:exit=9', ['objects', '100']);
+  Program_.EndedWith(0, 'a block that waits is no leak');
 end;
 
 procedure TDebugTests.ExitCodeStaysWithoutMemoryErrors;

@@ -37,7 +37,7 @@ const
   // The compiler checks the size of a record beside its declaration.
   SizeConditional = '^\$if SizeOf\b';
   // These select the assembler entries; the assembler itself is in an include file.
-  EntryUnits = '^LaneMM\.(Blocks|Allocate|Free|Resize|Engine|Patterns)$';
+  EntryUnits = '^LaneMM\.(Blocks|Allocate|Free|Resize|Engine|Patterns|Hard)$';
   EntryConditional = '^\$ifn?def LANEMM_ASM\w*$';
 
   // The units that declare the records of a room: of core, and of the rooms above it.

@@ -1,0 +1,562 @@
+/// Blocks of the setting `hard`: a mark past the requested bytes, and a wait after the free.
+//
+// Owns:       Debug.MarkBytes and the fields behind it; TDebugThread.Waiting and WaitingSeed;
+//             Hooks.MarkedSize and ThreadEnds.
+// Layout:     each address has a key. Its low half follows the requested bytes of a block; of one
+//             of more than MostSmall bytes the key follows four times, if there is room. The high
+//             half, xor the state and the bytes between, is the end word, the last four bytes.
+// Invariants: from the start of the program on every block of a span of blocks and every large
+//             block that the program has is marked; so one without a mark was damaged. Only debug
+//             mode, entered later, leaves others behind: MarksAreSure is False from then on, and
+//             nothing is reported.
+//             A waiting block is in use for the engine, and its first word is 0. A thread that
+//             frees a block puts it in the place of a random one, which has waited.
+// Callers:    any thread. HardStart: once, before any block was allocated.
+// Errors:     as LaneMM.Free and LaneMM.Resize, after a report.
+unit LaneMM.Hard;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.DebugState;
+
+/// Draws the keys. After DebugStart.
+procedure HardStart;
+/// Puts the routines of this unit in front of those of Manager.
+procedure HardUseEntries(var Manager: TMemoryManager);
+/// Marks a block of Size requested bytes that was allocated with Debug.MarkBytes more; any other
+/// pointer, nil included, stays as it is.
+procedure HardMark(P: Pointer; Size: NativeUInt; Family: TFamily);
+/// Sets the family of the marked block P, which the caller has just allocated; any other pointer
+/// stays as it is.
+procedure HardSetFamily(P: Pointer; Family: TFamily);
+/// Reports a call that frees or resizes the block P, if it is a marked one, with a Size, which 0
+/// leaves open, or with a family that is not its own: the first that is wrong.
+procedure HardCheckCall(P: Pointer; Size: NativeUInt; Family: TFamily);
+/// At the end of the program: frees the blocks of this thread that wait, so that they are checked,
+/// and checks all others if no other thread ever had one.
+procedure HardEnd;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
+  LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads, LaneMM.GuardSample, LaneMM.Debug;
+
+const
+  // Of each block: half of the key, and the end word.
+  EndBytes = 2 * SizeOf(Cardinal);
+  StateShift = 29;
+  MostBetween = 1 shl StateShift - 1;
+  // The state above the families of blocks in use: the block waits, or is free.
+  Waits = Ord(High(TFamily)) + 1;
+  MostSmall = 4096;
+  WordsBehind = 4; // of the key, behind larger blocks
+  RandomFactor = UInt64($D1342543DE82EF95);
+
+type
+  // A block that can have a mark.
+  TMarked = record
+    P: PByte;
+    Usable: NativeUInt; // bytes of the block
+    Last: PCardinal;    // its end word
+    Key: UInt64;        // of its mark
+    Size: NativeUInt;   // requested bytes, if the end word is whole
+    State: Cardinal;    // a family, or Waits
+    IsWhole: Boolean;   // the end word is one of this block
+  end;
+
+// ---------------------------------------------------------------------------- marks
+
+// A key is odd, as both random numbers: its lowest byte is not 0, which most overruns by one write.
+function KeyOf(P: Pointer): UInt64;
+begin
+  Result := UInt64(NativeUInt(P) xor NativeUInt(Debug.MarkSeed)) * Debug.MarkFactor;
+end;
+
+procedure Open(P: Pointer; Usable: NativeUInt; out Block: TMarked);
+var
+  Word: Cardinal;
+begin
+  Block.P := P;
+  Block.Usable := Usable;
+  Block.Last := PCardinal(Block.P + Usable - SizeOf(Cardinal));
+  Block.Key := KeyOf(P);
+  Word := Block.Last^ xor Cardinal(Block.Key shr 32);
+  Block.State := Word shr StateShift;
+  Block.Size := NativeUInt(Usable - EndBytes - Word and MostBetween);
+  Block.IsWhole := (Block.State <= Waits)
+    and (Word and MostBetween <= NativeUInt(Usable - EndBytes));
+end;
+
+// Returns whether a block of a size class or a large block, free or not, begins at P.
+function Find(P: Pointer; out Block: TMarked): Boolean;
+var
+  Span: PSpan;
+begin
+  Span := BlockSpanExact(P);
+  Result := Span <> nil;
+  if Result then
+    Open(P, Span^.BlockSize, Block);
+end;
+
+// Returns whether WordsBehind words of the key follow the Size requested bytes.
+function IsMarkedFar(const Block: TMarked; Size: NativeUInt): Boolean;
+begin
+  Result := (Block.Usable > MostSmall)
+    and (NativeUInt(Block.Usable - Size) >= EndBytes + WordsBehind * SizeOf(UInt64));
+end;
+
+// Of too many bytes between, all bytes count as requested.
+procedure MarkWrite(const Block: TMarked; Size: NativeUInt; State: Cardinal);
+var
+  Between: NativeUInt;
+  Index: Cardinal;
+begin
+  Between := NativeUInt(Block.Usable - EndBytes - Size);
+  if Between > MostBetween then
+  begin
+    Size := Block.Usable - EndBytes;
+    Between := 0;
+  end;
+  PCardinal(Block.P + Size)^ := Cardinal(Block.Key);
+  if IsMarkedFar(Block, Size) then
+    for Index := 0 to WordsBehind - 1 do
+      PUInt64(Block.P + Size)[Index] := Block.Key;
+  Block.Last^ := (State shl StateShift or Cardinal(Between)) xor Cardinal(Block.Key shr 32);
+end;
+
+// Returns whether the key follows the requested bytes.
+function IsWholeBehind(const Block: TMarked): Boolean;
+var
+  Behind: PByte;
+  Index: Cardinal;
+begin
+  Behind := Block.P + Block.Size;
+  Result := PCardinal(Behind)^ = Cardinal(Block.Key);
+  if IsMarkedFar(Block, Block.Size) then
+    for Index := 0 to WordsBehind - 1 do
+      Result := Result and (PUInt64(Behind)[Index] = Block.Key);
+end;
+
+procedure HardMark(P: Pointer; Size: NativeUInt; Family: TFamily);
+var
+  Block: TMarked;
+begin
+  if (Debug.MarkBytes <> 0) and Find(P, Block) then
+    MarkWrite(Block, Size, Ord(Family));
+end;
+
+procedure HardSetFamily(P: Pointer; Family: TFamily);
+var
+  Block: TMarked;
+begin
+  if Debug.MarksFamilies and Find(P, Block) and Block.IsWhole then
+    MarkWrite(Block, Block.Size, Ord(Family));
+end;
+
+// ---------------------------------------------------------------------------- reports
+
+// Begins a finding about the block; `stacks` may know where it was allocated.
+procedure FindingOpen(const Block: TMarked; Kind: TEventKind; Message: TMessage;
+  out Finding: TFinding);
+var
+  Info: TBlockInfo;
+begin
+  Info := Default(TBlockInfo);
+  Info.Address := Block.P;
+  Info.UsableSize := Block.Usable;
+  if @Hooks.BlockNote <> nil then
+    Hooks.BlockNote(BlockSpan(Block.P), Info);
+  Finding := Default(TFinding);
+  Finding.Kind := Kind;
+  Finding.Message := Message;
+  Finding.Data := NativeUInt(Block.P);
+  Finding.Address := Finding.Data;
+  Finding.Block.Size := Block.Usable - EndBytes;
+  if Block.IsWhole then
+    Finding.Block.Size := Block.Size;
+  Finding.Note := noNormal;
+  if Info.Stack = 0 then
+    Exit;
+  Finding.State := dsInUse;
+  Finding.Block.AllocStack := Info.Stack;
+  Finding.Block.AllocThread := Info.Thread;
+  Finding.Block.Number := Info.Number;
+end;
+
+procedure Tell(const Block: TMarked; Kind: TEventKind; Message: TMessage);
+var
+  Finding: TFinding;
+begin
+  if not Debug.MarksAreSure then
+    Exit;
+  FindingOpen(Block, Kind, Message, Finding);
+  FindingReport(Finding);
+end;
+
+// Reports the block, which a call is about to free or resize, if it is damaged or not in use.
+// Returns False where the call is refused, since the block waits or is free.
+function IsAccepted(const Block: TMarked; DoubleCall: TMessage): Boolean;
+begin
+  Result := not Debug.MarksAreSure or not Block.IsWhole or (Block.State <> Waits);
+  if not Result then
+    Tell(Block, evDoubleFree, DoubleCall)
+  else if not Block.IsWhole or not IsWholeBehind(Block) then
+    Tell(Block, evWriteAfter, msWriteAfter);
+end;
+
+procedure HardCheckCall(P: Pointer; Size: NativeUInt; Family: TFamily);
+var
+  Block: TMarked;
+  Finding: TFinding;
+begin
+  if not Debug.MarksAreSure or (Size = 0) and not Debug.MarksFamilies or not Find(P, Block)
+    or not Block.IsWhole or (Block.State = Waits) then
+    Exit; // the free reports the last two
+  if Debug.MarksFamilies and (Block.State <> Ord(Family)) then
+  begin
+    FindingOpen(Block, evMismatch, msMismatchFamily, Finding);
+    Finding.State := dsInUse;
+    Finding.Note := noNone;
+    Finding.Block.Family := TFamily(Block.State);
+    Finding.Family := Family;
+  end
+  else if (Size <> 0) and (Size <> Block.Size) and (Block.Usable <= MostBetween) then
+  begin
+    FindingOpen(Block, evWrongSize, msWrongSize, Finding);
+    Finding.Given := Size;
+  end
+  else
+    Exit;
+  FindingReport(Finding);
+end;
+
+// ---------------------------------------------------------------------------- free
+
+// Frees a block that has waited, and reports it if it was written to.
+procedure Release(P: Pointer);
+var
+  Block: TMarked;
+begin
+  if Find(P, Block) and (not Block.IsWhole or (Block.State <> Waits) or (PNativeUInt(P)^ <> 0)
+    or IsErasingFreed and not PatternIsWhole(P, Block.Usable - EndBytes, 0)) then
+    Tell(Block, evWriteAfterFree, msWriteAfterFree);
+  Debug.Behind.FreeMem(P);
+end;
+
+// Lets a block that is no longer in use wait in the place of another one. A thread keeps 64 small
+// blocks, 8 of at most 24 KB, and one of at most 320 KB.
+procedure Wait(const Block: TMarked);
+const
+  MostMedium = 24 shl 10;
+  MostLarge = 320 shl 10;
+var
+  Thread: PDebugThread;
+  Place: PPointer;
+  Older: Pointer;
+begin
+  if IsErasingFreed then
+    FillChar(Block.P^, Block.Usable - EndBytes, 0);
+  PNativeUInt(Block.P)^ := 0;
+  Block.Last^ := Block.Last^ xor (Block.State xor Waits) shl StateShift;
+  Thread := DebugThread;
+  if (Thread = nil) or (Block.Usable > MostLarge) then
+  begin
+    Debug.Behind.FreeMem(Block.P);
+    Exit;
+  end;
+  // Source: Steele and Vigna, "Computationally easy, spectrally good multipliers" (2021).
+  Thread^.WaitingSeed := Thread^.WaitingSeed * RandomFactor + Debug.MarkFactor;
+  if Block.Usable <= MostSmall then
+    Place := @Thread^.Waiting[Thread^.WaitingSeed shr (64 - SmallPlacesLog2)]
+  else if Block.Usable <= MostMedium then
+    Place := @Thread^.Waiting[1 shl SmallPlacesLog2 + Thread^.WaitingSeed shr 61]
+  else
+    Place := @Thread^.Waiting[WaitingPlaces - 1];
+  Older := Place^;
+  Place^ := Block.P;
+  if Older = nil then
+    Exit;
+  if (PNativeUInt(Older)^ <> 0) or IsErasingFreed then
+    Release(Older)
+  else
+    Debug.Behind.FreeMem(Older);
+end;
+
+function HardFree(P: Pointer): TSize;
+var
+  Block: TMarked;
+begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
+  if not Find(P, Block) then
+    Exit(Debug.Behind.FreeMem(P));
+  if not IsAccepted(Block, msDoubleFree) then
+    Exit(ErrorInvalidPointer);
+  if not Block.IsWhole or (Block.State = Waits) then
+    Exit(Debug.Behind.FreeMem(P));
+  Result := Block.Size;
+  Wait(Block);
+end;
+
+function HardFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  HardCheckCall(P, Size, faPlain);
+  Result := HardFree(P);
+end;
+
+// Frees the blocks that wait in the thread. Hooks.ThreadEnds.
+procedure ReleaseAll;
+var
+  Thread: PDebugThread;
+  Index: Cardinal;
+  P: Pointer;
+begin
+  Thread := DebugThread;
+  if Thread = nil then
+    Exit;
+  for Index := 0 to WaitingPlaces - 1 do
+  begin
+    P := Thread^.Waiting[Index];
+    Thread^.Waiting[Index] := nil;
+    if P <> nil then
+      Release(P);
+  end;
+end;
+
+// Hooks.MarkedSize.
+function MarkedSize(P: PByte; Usable: NativeUInt): NativeInt;
+var
+  Block: TMarked;
+begin
+  Open(P, Usable, Block);
+  Result := Usable;
+  if Block.IsWhole and (Block.State = Waits) then
+    Result := -1
+  else if Block.IsWhole and Debug.MarksAreSure then
+    Result := Block.Size;
+end;
+
+// Returns whether no other thread ever had a heap, so that no block is just getting its mark: the
+// list ends with Process.Abandoned.
+function IsOnlyThread: Boolean;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadsFirstHeap;
+  Result := not Debug.HasLostThreads
+    and ((Heap^.NextHeap = nil) or (Heap^.NextHeap^.NextHeap = nil));
+end;
+
+// Checks a block that is in use, or is free, and its link was written to.
+procedure CheckBlock(const Info: TBlockInfo; Context: Pointer);
+var
+  Block: TMarked;
+begin
+  if not Find(Info.Address, Block) or not IsOnlyThread then
+    Exit;
+  if Block.IsWhole and (Block.State = Waits) then
+    Tell(Block, evWriteAfterFree, msWriteAfterFree)
+  else
+    IsAccepted(Block, msWriteAfter);
+end;
+
+procedure HardEnd;
+begin
+  if (Debug.MarkBytes = 0) or DebugIsUnusedChild then
+    Exit;
+  ReleaseAll;
+  if not IsOnlyThread then
+    Exit;
+  Hooks.MarkedSize := nil; // blocks of the state Waits are visited, too
+  WalkBlocks(CheckBlock, nil);
+  Hooks.MarkedSize := MarkedSize;
+end;
+
+// ---------------------------------------------------------------------------- allocate
+
+// Returns the bytes to request for a block of Size bytes; more than there are stay too many.
+function WithEnd(Size: NativeUInt): NativeUInt; inline;
+begin
+  Result := Size + EndBytes;
+  if Result < Size then
+    Result := Size;
+end;
+
+// A block of size 0 is inaccessible.
+function HardGet(Size: TSize): Pointer;
+begin
+  AcquireFence; // likewise
+  Result := nil;
+  if Size = 0 then
+    Result := DebugGetGuarded(0, 0);
+  if Result <> nil then
+    Exit;
+  Result := Debug.Behind.GetMem(WithEnd(Size));
+  if IsErasingFreed and not IsErasingNew and (BlockSpan(Result) <> nil) then
+    PNativeUInt(Result)^ := 0; // new blocks read as zeros
+  HardMark(Result, Size, faPlain);
+end;
+
+function HardGetZero(Size: TSize): Pointer;
+begin
+  if Size = 0 then
+    Exit(HardGet(0));
+  AcquireFence; // likewise
+  Result := Debug.Behind.AllocMem(WithEnd(Size));
+  HardMark(Result, Size, faPlain);
+end;
+
+// Returns a block with the contents of P, of OldSize bytes; P stays. A block that shrinks needs no
+// memory: without any, Result is P.
+function CopyOf(P: Pointer; OldSize, Size, Wanted: NativeUInt): Pointer;
+begin
+  if Size < OldSize then
+    Result := BlockTryGet(OsThreadHeap, WithEnd(Size))
+  else
+    Result := Debug.Behind.GetMem(WithEnd(Wanted));
+  if (Result = nil) and (Size < OldSize) then
+    Result := P;
+  if (Result = nil) or (Result = P) then
+    Exit;
+  if OldSize > Size then
+    OldSize := Size;
+  Move(P^, Result^, OldSize);
+  BlockCountMove(OsThreadHeap, OldSize);
+end;
+
+// Resizes a marked block in use by a copy, which waits; nil without memory.
+function MoveMarked(const Block: TMarked; Size: NativeUInt): Pointer;
+var
+  Wanted: NativeUInt;
+begin
+  Wanted := Size;
+  if Size > Block.Size then
+    Wanted := BlockGrownSize(Block.Usable - EndBytes, Size);
+  Result := CopyOf(Block.P, Block.Size, Size, Wanted);
+  if (Result <> nil) and (Result <> Block.P) then
+    Wait(Block);
+end;
+
+// Resizes a marked block in use; nil without memory.
+function ResizeMarked(var P: Pointer; const Block: TMarked; Size: NativeUInt): Pointer;
+var
+  Heap: PHeap;
+  InPlace: Boolean;
+begin
+  InPlace := (WithEnd(Size) <= Block.Usable)
+    and ((WithEnd(Size) >= Block.Usable shr KeptShift) or (Block.Usable <= MostTiny));
+  Heap := OsThreadHeap;
+  if not InPlace and (Block.Usable > MaxClassSize) and (WithEnd(Size) > MaxClassSize)
+    and not IsErasingFreed then
+    Result := Debug.Behind.ReallocMem(P, WithEnd(Size))
+  else
+  begin
+    if Heap <> nil then
+      Inc(Heap^.Realloc.Calls);
+    Result := P;
+    if not InPlace then
+      Result := MoveMarked(Block, Size);
+  end;
+  HardMark(Result, Size, TFamily(Block.State));
+end;
+
+// Resizes a pointer that is no marked block in use: a debug block, which moves, one of another
+// manager, or one that was reported.
+function ResizeOther(P: Pointer; Size: NativeUInt): Pointer;
+begin
+  if (BlockSpanExact(P) = nil) and BlockIsOurs(P) then
+  begin
+    Result := CopyOf(P, Debug.Behind.MemSize(P), Size, Size);
+    if (Result <> nil) and (Result <> P) then
+      Debug.Behind.FreeMem(P);
+  end
+  else
+    Result := Debug.Behind.ReallocMem(P, WithEnd(Size));
+  HardMark(Result, Size, faPlain);
+end;
+
+function HardRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Block: TMarked;
+begin
+  AcquireFence; // likewise
+  if Size = 0 then
+  begin
+    HardFree(P);
+    P := nil;
+    Exit(nil);
+  end;
+  if P = nil then
+    Result := HardGet(Size)
+  else if not Find(P, Block) then
+    Result := ResizeOther(P, Size)
+  else if not IsAccepted(Block, msDoubleRealloc) then
+    Result := Pointer(ErrorInvalidPointer)
+  else if not Block.IsWhole or not Debug.MarksAreSure then
+    Result := ResizeOther(P, Size)
+  else
+    Result := ResizeMarked(P, Block, Size);
+  if Result <> nil then
+    P := Result;
+end;
+
+function HardMemSize(P: Pointer): TSize;
+var
+  Block: TMarked;
+begin
+  AcquireFence; // likewise
+  if not Debug.MarksAreSure or not Find(P, Block) or not Block.IsWhole then
+    Result := Debug.Behind.MemSize(P)
+  else if Block.State = Waits then
+    Result := BlockInvalid(P, icSize)
+  else
+    Result := Block.Size;
+end;
+
+{$ifdef LANEMM_ASM} {$ifndef LANEMM_ASM_WINDOWS}
+  {$I LaneMM.Hard.x64.inc}
+{$endif} {$endif}
+
+// ---------------------------------------------------------------------------- start
+
+procedure HardUseEntries(var Manager: TMemoryManager);
+var
+  Counted: TSizeCall;
+begin
+  Counted := QuickCountedBlockGet();
+  Debug.QuickMost := 0;
+  if GuardSampleIsOn and not IsErasingFreed and (@Manager.GetMem = @Counted) then
+    Debug.QuickMost := MostSmall - EndBytes;
+  Debug.Behind := Manager;
+  Manager.GetMem := HardGet;
+  Manager.AllocMem := HardGetZero;
+  Manager.ReallocMem := HardRealloc;
+  Manager.FreeMem := HardFree;
+  Manager.FreeMemSize := HardFreeSize;
+  Manager.MemSize := HardMemSize;
+  {$ifdef LANEMM_ASM} {$ifndef LANEMM_ASM_WINDOWS}
+  if not Process.HasFastSlot then
+    Exit;
+  Manager.GetMem := FastHardGet;
+  Manager.FreeMem := FastHardFree;
+  {$endif} {$endif}
+end;
+
+procedure HardStart;
+begin
+  Debug.MarkSeed := OsRandom or 1;
+  Debug.MarkFactor := OsRandom or 1;
+  Debug.MarkBytes := EndBytes;
+  Debug.MarksAreSure := True;
+  Debug.MarksFamilies := IsSet(opMixes);
+  Process.ShufflesBlocks := True;
+  Hooks.MarkedSize := MarkedSize;
+  Hooks.ThreadEnds := ReleaseAll;
+end;
+
+end.
