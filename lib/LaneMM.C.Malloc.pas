@@ -114,13 +114,9 @@ end;
 procedure Free(P: Pointer); assembler; nostackframe;
   [public, alias: 'free', alias: 'cfree', alias: '__libc_free', alias: 'tc_free', alias: 'tc_cfree'];
 asm
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Offset.inc}
   jae FreeSlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+  {$I LaneMM.C.Put.inc}
 end;
 
 procedure FreeSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
@@ -177,9 +173,7 @@ end;
 function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
   [public, alias: 'malloc_usable_size', alias: 'tc_malloc_size'];
 asm
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Offset.inc}
   jae UsableSizeSlow
   {$I ../src/core/LaneMM.Blocks.x64.Size.inc}
 end;

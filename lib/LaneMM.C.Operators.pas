@@ -98,6 +98,30 @@ asm
   jmp rax
 end;
 
+procedure PlainFailed; assembler; nostackframe;
+asm
+  mov eax, foPlain
+  jmp NewFailed
+end;
+
+procedure NoThrowFailed; assembler; nostackframe;
+asm
+  mov eax, foNoThrow
+  jmp NewFailed
+end;
+
+procedure AlignedFailed; assembler; nostackframe;
+asm
+  mov eax, foAligned
+  jmp NewFailed
+end;
+
+procedure AlignedNoThrowFailed; assembler; nostackframe;
+asm
+  mov eax, foAlignedNoThrow
+  jmp NewFailed
+end;
+
 // The slow halves of the operators have frame pointers, for LaneMM.C.Frames.
 
 function NewWatched(Size: NativeUInt; Family: TFamily): Pointer;
@@ -117,10 +141,7 @@ asm
   pop rdi
   pop rbp
   test rax, rax
-  jnz @Done
-  mov eax, foPlain
-  jmp NewFailed
-@Done:
+  jz PlainFailed
 end;
 
 procedure NewSlow; assembler; nostackframe;
@@ -141,32 +162,19 @@ function New_(Size: NativeUInt): Pointer; assembler; nostackframe;
 asm
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewSlow
-  push rdi
-  call FastBlockGet
-  pop rdi
-  test rax, rax
-  jnz @Done
-  mov eax, foPlain
-  jmp NewFailed
-@Done:
+  {$I LaneMM.C.New.inc}
+  jz PlainFailed
 end;
 
 function NewArray(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_Znam', alias: 'tc_newarray'];
 asm
   mov eax, fwNewArray
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewArraySlow
-  push rdi
-  call FastBlockGet
-  pop rdi
-  test rax, rax
-  jnz @Done
-  mov eax, foPlain
-  jmp NewFailed
-@Done:
+  {$I LaneMM.C.New.inc}
+  jz PlainFailed
 end;
 
 // in: size in rdi, nothrow in rsi, TFamily in edx
@@ -182,10 +190,7 @@ asm
   pop rdi
   pop rbp
   test rax, rax
-  jnz @Done
-  mov eax, foNoThrow
-  jmp NewFailed
-@Done:
+  jz NoThrowFailed
 end;
 
 procedure NewNoThrowSlow; assembler; nostackframe;
@@ -205,36 +210,22 @@ function NewNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnwmRKSt9nothrow_t', alias: 'tc_new_nothrow'];
 asm
   mov eax, fwNewNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewNoThrowSlow
-  push rdi
-  call FastBlockGet
-  pop rdi
-  test rax, rax
-  jnz @Done
-  mov eax, foNoThrow
-  jmp NewFailed
-@Done:
+  {$I LaneMM.C.New.inc}
+  jz NoThrowFailed
 end;
 
 function NewArrayNoThrow(Size: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnamRKSt9nothrow_t', alias: 'tc_newarray_nothrow'];
 asm
   mov eax, fwNewArrayNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je NewArrayNoThrowSlow
-  push rdi
-  call FastBlockGet
-  pop rdi
-  test rax, rax
-  jnz @Done
-  mov eax, foNoThrow
-  jmp NewFailed
-@Done:
+  {$I LaneMM.C.New.inc}
+  jz NoThrowFailed
 end;
 
 function AlignedNew(Size, Alignment: NativeUInt; Family: TFamily): Pointer;
@@ -256,10 +247,7 @@ asm
   pop rdi
   pop rbp
   test rax, rax
-  jnz @Done
-  mov eax, foAligned
-  jmp NewFailed
-@Done:
+  jz AlignedFailed
 end;
 
 // in: size in rdi, alignment in rsi; out: rax
@@ -280,8 +268,7 @@ function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nosta
   [public, alias: '_ZnamSt11align_val_t', alias: 'tc_newarray_aligned'];
 asm
   mov eax, fwNewArrayAligned
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp NewArrayAlignedSlow
 end;
 
@@ -302,10 +289,7 @@ asm
   pop rdi
   pop rbp
   test rax, rax
-  jnz @Done
-  mov eax, foAlignedNoThrow
-  jmp NewFailed
-@Done:
+  jz AlignedNoThrowFailed
 end;
 
 procedure NewAlignedNoThrowSlow; assembler; nostackframe;
@@ -325,8 +309,7 @@ function NewAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler; nos
   [public, alias: '_ZnwmSt11align_val_tRKSt9nothrow_t', alias: 'tc_new_aligned_nothrow'];
 asm
   mov eax, fwNewAlignedNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp NewAlignedNoThrowSlow
 end;
 
@@ -334,8 +317,7 @@ function NewArrayAlignedNoThrow(Size, Alignment: NativeUInt): Pointer; assembler
   [public, alias: '_ZnamSt11align_val_tRKSt9nothrow_t', alias: 'tc_newarray_aligned_nothrow'];
 asm
   mov eax, fwNewArrayAlignedNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp NewArrayAlignedNoThrowSlow
 end;
 
@@ -400,28 +382,19 @@ end;
 procedure Delete_(P: Pointer); assembler; nostackframe;
   [public, alias: '_ZdlPv', alias: 'tc_delete'];
 asm
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Offset.inc}
   jae DeleteSlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+  {$I LaneMM.C.Put.inc}
 end;
 
 procedure DeleteArray(P: Pointer); assembler; nostackframe;
   [public, alias: '_ZdaPv', alias: 'tc_deletearray'];
 asm
   mov eax, fwDeleteArray
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Own.inc}
+  {$I LaneMM.C.Offset.inc}
   jae DeleteArraySlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+  {$I LaneMM.C.Put.inc}
 end;
 
 // in: address in rdi, size in rsi
@@ -429,30 +402,20 @@ procedure DeleteSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
   [public, alias: '_ZdlPvm', alias: 'tc_delete_sized'];
 asm
   mov eax, fwDeleteSized
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Own.inc}
+  {$I LaneMM.C.Offset.inc}
   jae DeleteSizedSlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+  {$I LaneMM.C.Put.inc}
 end;
 
 procedure DeleteArraySized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
   [public, alias: '_ZdaPvm', alias: 'tc_deletearray_sized'];
 asm
   mov eax, fwDeleteArraySized
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
-  mov rdx, rdi
-  sub rdx, [rip + Process.Base]
-  cmp rdx, [rip + Process.DirectLimit]
+  {$I LaneMM.C.Own.inc}
+  {$I LaneMM.C.Offset.inc}
   jae DeleteArraySizedSlow
-  mov rax, [rip + Process.ThreadSlot]
-  mov rsi, fs:[rax]
-  {$I ../src/core/LaneMM.Free.x64.Put.inc}
+  {$I LaneMM.C.Put.inc}
 end;
 
 // in: address in rdi, nothrow in rsi
@@ -460,8 +423,7 @@ procedure DeleteNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
   [public, alias: '_ZdlPvRKSt9nothrow_t', alias: 'tc_delete_nothrow'];
 asm
   mov eax, fwDeleteNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp Delete_
 end;
 
@@ -469,8 +431,7 @@ procedure DeleteArrayNoThrow(P, NoThrow: Pointer); assembler; nostackframe;
   [public, alias: '_ZdaPvRKSt9nothrow_t', alias: 'tc_deletearray_nothrow'];
 asm
   mov eax, fwDeleteArrayNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp DeleteArray
 end;
 
@@ -487,8 +448,7 @@ procedure DeleteArrayAligned(P: Pointer; Alignment: NativeUInt); assembler; nost
   [public, alias: '_ZdaPvSt11align_val_t', alias: 'tc_deletearray_aligned'];
 asm
   mov eax, fwDeleteArrayAligned
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je DeleteArrayAlignedSlow
   jmp Free
@@ -500,8 +460,7 @@ procedure DeleteAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: Point
   [public, alias: '_ZdlPvSt11align_val_tRKSt9nothrow_t', alias: 'tc_delete_aligned_nothrow'];
 asm
   mov eax, fwDeleteAlignedNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp DeleteAligned
 end;
 
@@ -510,8 +469,7 @@ procedure DeleteArrayAlignedNoThrow(P: Pointer; Alignment: NativeUInt; NoThrow: 
   [public, alias: '_ZdaPvSt11align_val_tRKSt9nothrow_t', alias: 'tc_deletearray_aligned_nothrow'];
 asm
   mov eax, fwDeleteArrayAlignedNoThrow
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   jmp DeleteArrayAligned
 end;
 
@@ -520,8 +478,7 @@ procedure DeleteSizedAligned(P: Pointer; Size, Alignment: NativeUInt); assembler
   [public, alias: '_ZdlPvmSt11align_val_t', alias: 'tc_delete_sized_aligned'];
 asm
   mov eax, fwDeleteSizedAligned
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je DeleteSizedAlignedSlow
   jmp Free
@@ -531,8 +488,7 @@ procedure DeleteArraySizedAligned(P: Pointer; Size, Alignment: NativeUInt); asse
   nostackframe; [public, alias: '_ZdaPvmSt11align_val_t', alias: 'tc_deletearray_sized_aligned'];
 asm
   mov eax, fwDeleteArraySizedAligned
-  cmp byte ptr [rip + IsOwn], 0
-  je Forward
+  {$I LaneMM.C.Own.inc}
   cmp byte ptr [rip + Process.IsDirect], 0
   je DeleteArraySizedAlignedSlow
   jmp Free
