@@ -15,8 +15,7 @@ esac
 
 cd "$(dirname "$0")/.."
 cases=build/lint-tests
-passed=0
-failed=0
+. tests/lib.sh
 LC_ALL=C
 export LC_ALL
 
@@ -41,11 +40,6 @@ check() { # directory
   sed '/^lint: /,$d' "$cases/$1.out" > "$cases/$1.findings"
   compare "$1" "$cases/$1.expected" "$cases/$1.findings"
   [ "$status" -eq 1 ] || fail "$1: exit code $status instead of 1"
-}
-
-fail() { # message
-  echo "$1"
-  failed=$((failed + 1))
 }
 
 # A repository without findings: empty lists and the unit that holds GetMem.
@@ -111,11 +105,8 @@ while [ $i -gt 1 ]; do
   make_unit closure "LaneMM.Unit$i" "LaneMM.Unit$((i + 1))"
 done
 make_unit closure LaneMM.Allocate LaneMM.Unit1
-if build/lint/Lint "$cases/closure" > "$cases/closure.out"; then
-  passed=$((passed + 1))
-else
-  fail "closure: findings for $most units: $(cat "$cases/closure.out")"
-fi
+printed=$cases/closure.out
+promise "closure: no findings for $most units" build/lint/Lint "$cases/closure"
 make_unit closure "LaneMM.Unit$((most - 1))" "LaneMM.Unit$most"
 make_unit closure "LaneMM.Unit$most"
 echo "src/core/LaneMM.Allocate.pas:1: LaneMM.Allocate needs $((most + 1)) units, more than $most" \
@@ -135,11 +126,8 @@ commit() { # subject
     commit -q --allow-empty -m "$1" -m "A line of the body may be longer: $sixty $sixty $sixty"
 }
 commit "Count ${sixty}é12345"
-if build/lint/Lint "$cases/commits" > "$cases/commits.out"; then
-  passed=$((passed + 1))
-else
-  fail "commits: findings for 72 characters: $(cat "$cases/commits.out")"
-fi
+printed=$cases/commits.out
+promise 'commits: no findings for 72 characters' build/lint/Lint "$cases/commits"
 commit "Count ${sixty}1234567"
 echo "commit $(git -C "$cases/commits" log -1 --format=%h): subject longer than 72 characters" \
   > "$cases/commits/expected.txt"
@@ -155,11 +143,10 @@ Heap block overrun: bytes past the end were modified. Allocated by thread 1588 a
 `*` matches any text; matching ignores case. Written before publication, then read by any thread.
 A huge page, a cache line, a local variable, the items of a list, a big program, none of them.
 END
-build/lint/Lint "$cases/list" > "$cases/list.out" && passed=$((passed + 1)) ||
-  fail "list: $(cat "$cases/list.out")"
+printed=$cases/list.out
+promise 'list: no findings' build/lint/Lint "$cases/list"
 echo 'Nobody knows who frees what was got behind the end.' > "$cases/list/docs/wrong.md"
 build/lint/Lint "$cases/list" > "$cases/list.out" && fail 'list: no finding' ||
   passed=$((passed + $(grep -c '^docs/wrong.md:1: ' "$cases/list.out")))
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -186,8 +186,7 @@ fi
 
 rm -rf "$out/tests" "$out/demos"
 rows > "$out/rows"
-passed=0
-failed=0
+. tests/lib.sh
 while IFS=$(printf '\t') read -r id checks old; do
   case " $* " in
     '  ' | *" $id "*) ;;
@@ -196,16 +195,13 @@ while IFS=$(printf '\t') read -r id checks old; do
   find_state "$checks"
   printf '%-4s%s\n' "$id" "$state"
   if [ "$state" = "$old" ]; then
-    passed=$((passed + 1))
+    pass
   else
-    failed=$((failed + 1))
-    echo "failed: $id: the page says \"$old\"; if that is out of date: sh tools/seeds.sh --renew"
-    sed 's/^/    /' "$out/failures"
+    fail "$id: the page says \"$old\"; if that is out of date: sh tools/seeds.sh --renew" "$out/failures"
   fi
 done < "$out/rows"
 if [ $((passed + failed)) -eq 0 ]; then
   echo "seeds.sh: no such row: $*" >&2
   failed=1
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

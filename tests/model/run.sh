@@ -21,11 +21,7 @@ trap 'rm -rf "$Work"' EXIT
 trap 'exit 2' HUP INT TERM
 cd "$Work" || exit 2
 
-Passed=0
-Failed=0
-
-pass() { Passed=$((Passed + 1)); echo "ok     $1"; }
-fail() { Failed=$((Failed + 1)); echo "FAILED $1"; }
+. "$Here/../lib.sh"
 
 # Searches model $2, compiled by the command $1, with the definitions that follow; the verifier's words
 # are in pan.log.
@@ -270,5 +266,4 @@ then
   holds shelf -DSecond=3
 fi
 
-echo "$Passed passed, $Failed failed"
-[ "$Failed" -eq 0 ]
+sum

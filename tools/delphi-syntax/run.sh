@@ -35,14 +35,14 @@ findings $tool/planted DCC64:36.0 | grep -v ' findings$' | sort > "$out/found.tx
 sort $tool/planted/expected.txt > "$out/expected.txt"
 comm -23 "$out/expected.txt" "$out/found.txt" | sed 's/^/failed: planted, not found: /'
 comm -13 "$out/expected.txt" "$out/found.txt" | sed 's/^/failed: found, not planted: /'
+. tests/lib.sh
 passed=$(comm -12 "$out/expected.txt" "$out/found.txt" | wc -l)
 failed=$(comm -3 "$out/expected.txt" "$out/found.txt" | wc -l)
 
 if sh $tool/package.sh | cmp - packages/delphi/LaneMM.dpk; then
-  passed=$((passed + 1))
+  pass
 else
-  echo "failed: packages/delphi/LaneMM.dpk is old, see $tool/package.sh"
-  failed=$((failed + 1))
+  fail "packages/delphi/LaneMM.dpk is old, see $tool/package.sh"
 fi
 
 findings src $targets > "$out/src.txt"
@@ -50,11 +50,9 @@ cat "$out/src.txt"
 for target in $targets; do
   if grep -q "^${target%:*} ${target#*:}: [0-9]* units, [1-9][0-9]* names, 0 findings$" \
     "$out/src.txt"; then
-    passed=$((passed + 1))
+    pass
   else
-    echo "failed: $target"
-    failed=$((failed + 1))
+    fail "$target"
   fi
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum
