@@ -20,7 +20,7 @@ unit LaneMM.Hard;
 interface
 
 uses
-  LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.DebugState;
 
 /// Draws the keys. After DebugStart.
 procedure HardStart;
@@ -42,7 +42,7 @@ procedure HardEnd;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
   LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
   LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
   LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads, LaneMM.GuardSample, LaneMM.Debug;

@@ -11,7 +11,7 @@
 
 enum { LARGE = 200000 };
 
-static void (*free_sized)(void *block, size_t size);
+static void (*free_of_size)(void *block, size_t size);
 
 static const size_t sizes[] = {8, 5000, LARGE}; /* a report takes time */
 enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -72,11 +72,12 @@ static void overrun_aligned(size_t size) {
 
 static void free_with_wrong_size(size_t size) {
   block = malloc(size);
-  free_sized(block, size + 1);
+  free_of_size(block, size + 1);
 }
 
-/* exit, not _exit, checks what was never freed. */
+/* exit, not _exit, checks what was never freed, also in a child that has taken memory of its own. */
 static void overrun_and_exit(size_t size) {
+  block = malloc(1 << 20);
   block = malloc(size);
   block[size] ^= 1;
   exit(0);
@@ -134,7 +135,7 @@ static void do_right(size_t size) {
     if (i % 2)
       free(old);
     else
-      free_sized(old, malloc_usable_size(old));
+      free_of_size(old, malloc_usable_size(old));
     old = block;
   }
   free(old);
@@ -185,7 +186,7 @@ static int is_in_another_order(void) {
 
 int main(void) {
   int is_right = 1, is_late = 1;
-  *(void **)&free_sized = dlsym(RTLD_DEFAULT, "free_sized");
+  *(void **)&free_of_size = dlsym(RTLD_DEFAULT, "free_sized");
   promise("an overrun of a block that stays is found at the end", are_all_stopped(overrun_and_exit));
   for (int i = 0; i < SIZES; i++) {
     is_right &= !is_stopped(do_right, sizes[i]) && !is_stopped(do_right_in_threads, sizes[i]);
