@@ -48,12 +48,13 @@ uses
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Threads, LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate,
   LaneMM.Resize,
   LaneMM.Engine, LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack,
-  LaneMM.SettingsState, LaneMM.Settings, LaneMM.Unwind,
-  LaneMM.CodeRanges, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.EventLog,
-  LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile,
+  LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind,
+  LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
+  LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports,
+  LaneMM.LockProfile, LaneMM.Profile,
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
-  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
+  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.UsedStacks,
   LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks,
   LaneMM.LivePage;
@@ -358,6 +359,7 @@ begin
   Settings.SaysClean := False;
   StoreRelease(Settings.Readers, 0);
   ModulesRecover;
+  BacktracesRecover(IsTorn);
   SitesForget;
   LockProfileForget;
   GrowthForget;
@@ -380,6 +382,11 @@ begin
   else
     Hooks.SampledGet := SamplerGet;
   Hooks.ChildStarted := ChildStarted;
+  Stacks.VisitNumbers := UsedStacksMark;
+  Process.Rooms[rrSettings] := @Settings;
+  Process.Rooms[rrStacks] := @Stacks;
+  Process.Rooms[rrObserve] := @Observe;
+  Process.Rooms[rrDebug] := @Debug;
   Observe.WriteReport := ProfileWriteQuietly;
   Observe.HoldBlocks := GuardPagesHold;
   Observe.LetGoBlocks := GuardPagesLetGo;

@@ -294,6 +294,9 @@ type
   end;
   PShard = ^TShard;
 
+  /// Records of other rooms that lanemm reads: Settings, Stacks, Observe, Debug.
+  TRoomRecord = (rrSettings, rrStacks, rrObserve, rrDebug);
+
   /// What handled a signal.
   TSignalBefore = record
     Handler: NativeUInt; //< racy    0: the system's action, 1: none
@@ -448,6 +451,7 @@ type
         Copies: Pointer;                            //< const   see LaneMM.Foreign
         Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
         TakenPages: TAtomicWord;                    //< shared  first table of OsTakePages, or 0
+        Rooms: array[TRoomRecord] of Pointer;       //< const   their addresses, see LaneMM.Watch
         Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
         Reserve: TAtomicWord;                       //< shared  its span, or 0
         LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an

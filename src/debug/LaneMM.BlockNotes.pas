@@ -18,10 +18,32 @@ unit LaneMM.BlockNotes;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Hooks;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
+
+const
+  /// Bytes of a piece of the mirror, as a power of two, and the number of pieces.
+  PieceShift = 24;
+  PieceSize = NativeUInt(1) shl PieceShift;
+  PieceCount = 1 shl 16;
+
+type
+  PNote = ^TNote;
+  /// The note of a block.
+  TNote = record
+    Number: Cardinal;    //< racy    the low bits of the allocation number; see Callers above
+    HighNumber: Word;    //< racy    those above
+    Slack: Word;         //< racy    usable bytes less requested ones; 0 also where they do not fit
+    Stack: Cardinal;     //< racy    number of the allocation's backtrace
+    Thread: Cardinal;    //< racy    number of the thread that allocated it
+  end;
+  PMirror = ^TMirror;
+  /// The mirror.
+  TMirror = array[0..PieceCount - 1] of TAtomicWord; //< addresses of pieces; 0: none
 
 /// Makes the mirror, and forgets all notes; returns False without memory.
 function NotesStart: Boolean;
+/// Calls BacktraceMark for the notes of all blocks, in use or not, of a span or a large block.
+procedure NotesMark(Span: PSpan);
 /// Makes the note of the block at P, of Size requested bytes, which the caller has just got: it
 /// was allocated by the caller of the routine with the frame pointer Frame. Does nothing for any
 /// pointer but a block of the release mode, or while `stacks` is off.
@@ -38,27 +60,8 @@ function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
   LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugThreads;
-
-const
-  // Bytes of a piece of the mirror, as a power of two, and the number of pieces.
-  PieceShift = 24;
-  PieceSize = NativeUInt(1) shl PieceShift;
-  PieceCount = 1 shl 16;
-
-type
-  TNote = record
-    Number: Cardinal;    // the low bits of the allocation number
-    HighNumber: Word;    // those above
-    Slack: Word;         // usable bytes less requested ones; 0 also where they do not fit
-    Stack: Cardinal;
-    Thread: Cardinal;
-  end;
-  PNote = ^TNote;
-
-  TMirror = array[0..PieceCount - 1] of TAtomicWord; // addresses of pieces; 0: none
-  PMirror = ^TMirror;
 
 // Returns the bytes from Process.Base to the note of the block at Address, before it is mirrored.
 function OffsetOf(Span: PSpan; Address: PByte): NativeUInt; inline;
@@ -204,6 +207,28 @@ begin
     Block.RequestedSize := NativeUInt(Block.UsableSize - Place^.Slack);
   Block.Thread := Place^.Thread;
   Block.Stack := Place^.Stack;
+end;
+
+// The record may become that of another span meanwhile: its fields are read once.
+procedure NotesMark(Span: PSpan);
+var
+  Offset, Size, Count, Piece: NativeUInt;
+begin
+  if Debug.Notes = nil then
+    Exit;
+  Offset := NativeUInt(Span^.Start) - Process.Base;
+  Size := Span^.BlockSize;
+  Count := 1;
+  if (Span^.Kind = skBlocks) and (Size > 0) then
+    Count := Span^.CarvedBytes div Size;
+  while Count > 0 do
+  begin
+    Piece := PieceAt(Offset shr PieceShift);
+    if Piece <> 0 then
+      BacktraceMark(PNote(Piece + Offset and (PieceSize - 1))^.Stack);
+    Inc(Offset, SizeOf(TNote));
+    Dec(Count);
+  end;
 end;
 
 procedure ForgetAll;

@@ -159,8 +159,7 @@ procedure AddStored(var Report: TReport; Message: TMessage; Number: Cardinal);
 var
   Stack: TBacktrace;
 begin
-  BacktraceRead(Number, Stack);
-  if Number <> LostBacktrace then
+  if BacktraceRead(Number, Stack) or (Number = 0) then
     AddStack(Report, Message, Stack)
   else
   begin

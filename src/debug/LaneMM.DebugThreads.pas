@@ -44,7 +44,7 @@ function DebugThreadSlow: PDebugThread;
 /// pointer Frame; 0 when it cannot be kept in the table.
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
 /// DebugStack where no path of Thread leads to the backtrace, the notes of the thread do not have
-/// the bounds of the stack, or the program takes backtraces itself.
+/// the bounds of the stack, the table was swept, or the program takes backtraces itself.
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread.
 function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
@@ -137,7 +137,8 @@ begin
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
   begin
     Limit := Thread^.Heap^.Notes.StackLimit;
-    if (Frame < Limit) and (Frame >= Thread^.Heap^.Notes.StackFirst) then
+    if (Frame < Limit) and (Frame >= Thread^.Heap^.Notes.StackFirst)
+      and (Thread^.Stacks.Sweeps = Stacks.Sweeps) then
       Result := UnwindCacheFind(Thread^.Stacks, Frame, Limit);
   end;
   if Result = 0 then

@@ -115,6 +115,7 @@ begin
     Result := @Places.Items[Places.Count];
     Result^.Group := Group;
     Result^.Stack := Stack;
+    BacktracePin(Stack);
     Result^.Next := First;
     First := Places.Count;
   end
@@ -125,13 +126,15 @@ end;
 procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
 var
+  Stack: Cardinal;
   Place: PPlace;
 begin
-  if Block.Stack = LostBacktrace then
+  Stack := BacktraceTrim(Block.Stack);
+  if Stack = LostBacktrace then
     Inc(Places.LostCount);
-  if (Block.Stack = 0) or (Block.Stack = LostBacktrace) then
+  if (Stack = 0) or (Stack = LostBacktrace) then
     Exit;
-  Place := PlaceFor(Places, Group, BacktraceTrim(Block.Stack), First);
+  Place := PlaceFor(Places, Group, Stack, First);
   if Place = nil then
     Exit;
   if (Place^.Count = 0) or (Block.Number < Place^.Number) then

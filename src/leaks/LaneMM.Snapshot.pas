@@ -347,9 +347,10 @@ begin
   Key.Stack := 0;
   if Contents.Kind <> coUnknown then
     Exit;
-  if (Block.Stack <> 0) and (Block.Stack <> LostBacktrace) then
-    Key.Stack := BacktraceTrim(Block.Stack)
-  else
+  Key.Stack := BacktraceTrim(Block.Stack);
+  if Key.Stack = LostBacktrace then
+    Key.Stack := 0;
+  if Key.Stack = 0 then
     Key.BlockSize := Size;
 end;
 

@@ -19,6 +19,8 @@ uses
 const
   /// Entries of the table; at most three quarters of them are used.
   SiteLimit = 8192;
+  /// Entries of the table of LaneMM.Samples.
+  SampleLimit = 65536;
   /// Threads that a site distinguishes.
   MaxSiteThreads = 8;
   /// Upper limits of the classes of lifetimes, in milliseconds; blocks of the last class live
@@ -119,7 +121,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Threads, LaneMM.CodeRanges,
-  LaneMM.ObserveState;
+  LaneMM.BacktraceTable, LaneMM.ObserveState;
 
 const
   MostUsed = SiteLimit div 4 * 3;
@@ -193,6 +195,7 @@ begin
   Site^.Kind := Key.Kind;
   Site^.SizeClass := Key.SizeClass;
   Site^.AllocStack := Key.AllocStack;
+  BacktracePin(Key.AllocStack);
   Site^.Stack := Stack;
   // Release: the description before the flag. Pairs with SiteAt.
   StoreRelease(Site^.IsReady, 1);

@@ -93,6 +93,9 @@ type
     Ranges: TAtomicWord;      //< shared  the page of LaneMM.CodeRanges; 0: none
     RangeChanges: TAtomicWord; //< shared  the changes on that page that CodeChanges counts already
     Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none
+    Sweeps: TAtomicWord;      //< shared  counts its sweeps, where numbers are no longer handed out
+    VisitNumbers: TPlainProcedure; //< const calls BacktraceMark for all numbers of backtraces in
+                              //  use; see LaneMM.UsedStacks. nil: none is swept
     Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none
   end;
 

@@ -86,6 +86,7 @@ type
   TUnwindCache = record
     Limit: NativeUInt;                                //< owner   end of the stack
     Changes: NativeUInt;                              //< owner   Stacks.CodeChanges of Known
+    Sweeps: NativeUInt;                               //< owner   Stacks.Sweeps of all numbers
     Count: NativeUInt;                                //< owner   frames that are kept
     PassingCount: NativeUInt;                         //< owner   frames of an unwind, the innermost
                                                       //  ones, inside one that is not kept
@@ -102,7 +103,7 @@ type
 
 /// Returns the number of the backtrace of the caller of the routine with this frame pointer, which
 /// that routine has set, if it is the end of a path that is kept; else 0. Limit is the end of the
-/// thread's stack.
+/// thread's stack. Only while Cache.Sweeps is Stacks.Sweeps.
 function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 /// Returns that number after a new unwind, whose path is kept; 0 if the backtrace has no space.
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
@@ -420,11 +421,24 @@ begin
   end;
 end;
 
-// Drops the rules of places where other code may have come since.
+// Drops the frames and paths whose numbers a sweep of the table may have ended.
+procedure Forget(var Cache: TUnwindCache);
+var
+  Index: Cardinal;
+begin
+  Cache.Sweeps := LoadAcquire(Stacks.Sweeps); // before the numbers that come
+  Cache.Count := 0;
+  for Index := 0 to PathCount - 1 do
+    Cache.Ways[Index].Pc := 0;
+end;
+
+// Drops what may have changed since: numbers, and the rules of places where other code has come.
 procedure LookForChanges(var Cache: TUnwindCache);
 var
   Changes: NativeUInt;
 begin
+  if Cache.Sweeps <> LoadAcquire(Stacks.Sweeps) then
+    Forget(Cache);
   Changes := LoadAcquire(Stacks.CodeChanges); // before the unwind reads rules
   if Cache.Changes = Changes then
     Exit;

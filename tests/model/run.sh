@@ -210,6 +210,14 @@ breaks guard 2 WAIT_FOR_EVER
 breaks guard 2 REFUSED_KEPT
 breaks guard 3 LET_GO_BY_STORE
 
+holds sweep
+breaks sweep 1 LIFE_LATE
+breaks sweep 1 READ_ONCE -DRounds=3 -DKeys=3
+breaks sweep 2 KILL_BLIND
+breaks sweep 2 LOOK_ONCE
+breaks sweep 2 CACHE_KEPT
+breaks sweep 2 MARK_LATE
+
 holds reuse
 breaks reuse 1 BEGIN_LATE
 breaks reuse 1 MARK_BY_STORE

@@ -13,7 +13,8 @@ var
 begin
   for Turn := 1 to 7 do
     GetMem(Block, 50);
-  // The number of nodes that were made is the table's first word.
+  // The number of nodes that were made is the table's first word. Nothing is swept.
+  Stacks.VisitNumbers := nil;
   PNativeUInt(Stacks.Table)^ := High(Cardinal);
   GetMem(Block, 60);
   if ParamCount > 0 then

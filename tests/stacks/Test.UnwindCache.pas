@@ -6,7 +6,7 @@ unit Test.UnwindCache;
 interface
 
 uses
-  Test.Tools, LaneMM.StacksState, LaneMM.UnwindCache;
+  Test.Tools, LaneMM.Layout, LaneMM.StacksState, LaneMM.UnwindCache;
 
 type
   TUnwindCacheTests = class(TLaneTest)
@@ -16,6 +16,7 @@ type
     Looks: Integer;
     Step: TStepCall;
     UsedTable: NativeUInt;
+    UsedVisit: TPlainProcedure;
     function TakeHere(Frame: NativeUInt): Cardinal;
     procedure Look;
     procedure WanderOn(Depth: Integer);
@@ -25,6 +26,7 @@ type
     procedure LookTwice;
     function KeptPath: PCachedPath;
     procedure UseAnotherTable(NodeCount: NativeUInt);
+    procedure FillTable(out Gone: Cardinal);
     procedure ExpectAComparison(Word: PStackWord; Frame: NativeUInt);
   protected
     procedure SetUp; override;
@@ -44,6 +46,10 @@ type
     procedure StackOfAWrongNumberIsNone;
     procedure StackThatDoesNotFitIsNoneAndNoPartOfIt;
     procedure RecursionIsFoldedInAWellFilledTable;
+    procedure FullTableServesAgainWhatNoBlockUses;
+    procedure NumberOfASweptBacktraceReadsAsNone;
+    procedure CallersOfAUsedBacktraceAreKept;
+    procedure NumbersFromBeforeASweepAreNotHandedOut;
     procedure PatternsAreWrittenToTheByte;
     procedure PatternsAreReadToTheByte;
     procedure PatternsAreComparedToTheByte;
@@ -54,7 +60,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
+  SysUtils, testregistry, LaneMM.Atomic, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
   LaneMM.Patterns;
 
 const
@@ -74,7 +80,10 @@ end;
 procedure TUnwindCacheTests.TearDown;
 begin
   if UsedTable <> 0 then
+  begin
     Stacks.Table := UsedTable;
+    Stacks.VisitNumbers := UsedVisit;
+  end;
   UsedTable := 0;
   inherited TearDown;
 end;
@@ -333,10 +342,12 @@ begin
   AssertFalse(BacktraceRead(High(Cardinal), Stack));
 end;
 
-// As if so many nodes had been made: their number is the table's first word.
+// As if so many nodes had been made: their number is the table's first word. Nothing is swept.
 procedure TUnwindCacheTests.UseAnotherTable(NodeCount: NativeUInt);
 begin
   UsedTable := Stacks.Table;
+  UsedVisit := Stacks.VisitNumbers;
+  Stacks.VisitNumbers := nil;
   Stacks.Table := 0;
   AssertTrue(BacktracesStart);
   PNativeUInt(Stacks.Table)^ := NodeCount;
@@ -388,6 +399,100 @@ begin
   end;
   Before := PNativeUInt(Stacks.Table)^;
   AtMost(Full div 4 + 20, Before, 'nodes');
+end;
+
+var
+  UsedNumber: Cardinal;
+
+procedure VisitOne;
+begin
+  BacktraceMark(UsedNumber);
+end;
+
+function KeepOne(First, Count: Cardinal): Cardinal;
+var
+  Stack: TBacktrace;
+  Index: Integer;
+begin
+  Stack := Default(TBacktrace);
+  Stack.Count := Count;
+  for Index := 0 to Count - 1 do
+    Stack.Frames[Index] := First + Index;
+  Result := BacktraceKeep(Stack);
+end;
+
+// A table with three backtraces of ten frames each, and no node left: the first is in use, the second
+// is pinned.
+procedure TUnwindCacheTests.FillTable(out Gone: Cardinal);
+begin
+  UseAnotherTable(0);
+  UsedNumber := KeepOne(1000, 10);
+  BacktracePin(KeepOne(2000, 10));
+  Gone := KeepOne(3000, 10);
+  PNativeUInt(Stacks.Table)^ := High(Cardinal);
+  Stacks.VisitNumbers := VisitOne;
+end;
+
+procedure TUnwindCacheTests.FullTableServesAgainWhatNoBlockUses;
+var
+  Gone, Number: Cardinal;
+  Stack: TBacktrace;
+begin
+  FillTable(Gone);
+  Number := KeepOne(4000, 10);
+  AssertTrue(BacktraceRead(Number, Stack));
+  Same(10, Stack.Count, 'frames');
+  AssertTrue('innermost', Stack.Frames[0] = 4000);
+  AssertTrue('outermost', Stack.Frames[9] = 4009);
+  Same(UsedNumber, KeepOne(1000, 10), 'number of the one in use');
+  Same(LostBacktrace, KeepOne(5000, 10), 'without a free node');
+end;
+
+procedure TUnwindCacheTests.NumberOfASweptBacktraceReadsAsNone;
+var
+  Gone: Cardinal;
+  Stack: TBacktrace;
+begin
+  FillTable(Gone);
+  KeepOne(4000, 10);
+  AssertFalse(BacktraceRead(Gone, Stack));
+  Same(0, Stack.Count, 'frames');
+  Same(LostBacktrace, BacktraceTrim(Gone), 'number');
+  UsedNumber := 0; // the next sweep frees all but the pinned one
+  PCallTable(Stacks.Table)^.SweepFrom := 0;
+  AssertTrue(BacktraceRead(KeepOne(3000, 10), Stack));
+  AssertFalse(BacktraceRead(Gone, Stack));
+end;
+
+procedure TUnwindCacheTests.CallersOfAUsedBacktraceAreKept;
+var
+  Gone: Cardinal;
+  Stack: TBacktrace;
+begin
+  FillTable(Gone);
+  KeepOne(4000, 10);
+  AssertTrue(BacktraceRead(UsedNumber, Stack));
+  Same(10, Stack.Count, 'frames of the one in use');
+  AssertTrue(Stack.Frames[9] = 1009);
+  AssertTrue(BacktraceRead(KeepOne(2000, 10), Stack));
+  Same(10, Stack.Count, 'frames of the pinned one');
+end;
+
+procedure TUnwindCacheTests.NumbersFromBeforeASweepAreNotHandedOut;
+const
+  Mark = 12345678;
+var
+  Frame: NativeUInt;
+begin
+  Frame := NativeUInt(get_frame);
+  TakeHere(Frame);
+  TakeHere(Frame);
+  KeptPath^.Number := Mark;
+  Cache.Steps[0].Number := Mark;
+  FetchAdd(Stacks.Sweeps, 1);
+  AssertTrue(UnwindCacheTake(Cache, Frame, StackEnd(Frame)) <> Mark);
+  AssertTrue(Cache.Steps[0].Number <> Mark);
+  Same(Stacks.Sweeps, Cache.Sweeps, 'sweeps');
 end;
 
 procedure TUnwindCacheTests.PatternsAreWrittenToTheByte;
