@@ -30,7 +30,7 @@ const
   PageMagic = 'LaneMM'#13#10;
   /// Version of the page and of the records of LaneMM.Types: raised when one of them changes, also
   /// where no size changes. A tool with another number must not read the records.
-  PageLayout = 8;
+  PageLayout = 9;
   /// Bytes of the page.
   PageBytes = 4096;
   /// Room for the words of a request and for the text of an answer, with the #0 at the end.

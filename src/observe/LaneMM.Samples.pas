@@ -57,8 +57,7 @@ uses
   LaneMM.TimedReports;
 
 const
-  TableLength = 65536;
-  TableBytes = TableLength * SizeOf(TSample);
+  TableBytes = SampleLimit * SizeOf(TSample);
   MostProbes = 64;
   // Block of an entry that a thread is writing.
   Busy = 1;
@@ -215,7 +214,7 @@ end;
 
 function EntryAt(Index: NativeUInt): PSample; inline;
 begin
-  Result := PSample(LoadAcquire(Observe.SampleTable)) + Index mod TableLength;
+  Result := PSample(LoadAcquire(Observe.SampleTable)) + Index mod SampleLimit;
 end;
 
 function FirstIndex(P: Pointer): NativeUInt; inline;
@@ -290,7 +289,7 @@ var
 begin
   if LoadAcquire(Observe.SampleTable) = 0 then
     Exit;
-  for Index := 0 to TableLength - 1 do
+  for Index := 0 to SampleLimit - 1 do
   begin
     if LoadAcquire(EntryAt(Index)^.Block) <= Busy then
       Continue;

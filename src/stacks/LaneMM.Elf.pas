@@ -14,7 +14,7 @@ unit LaneMM.Elf;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Text, LaneMM.Symbols, LaneMM.ElfFile;
+  LaneMM.Layout, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.ElfFile;
 
 const
   /// Most files that one TElf maps; symbols of further files stay unresolved.
@@ -38,14 +38,15 @@ procedure ElfClose(var Elf: TElf);
 /// inlined there. Returns False when no
 /// file has line numbers that can be read.
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
-/// Sets routine, file and line of sorted symbols whose addresses are those in the file at Path.
-/// Returns False when that is no executable file.
-function ElfResolveFile(var Elf: TElf; const Path: TPath; var Symbols: TSymbols): Boolean;
+/// The same for the symbol at Index and the others in Mapping, the code of its module, in this or
+/// another process, or at address 0; Index becomes that of the first symbol after it.
+function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
+  const Mapping: TOsMapping): Boolean;
 
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Bits, LaneMM.Dwarf, LaneMM.Inlined;
+  LaneMM.Bits, LaneMM.Dwarf, LaneMM.Inlined;
 
 procedure ElfOpen(out Elf: TElf);
 const
@@ -231,19 +232,13 @@ begin
   end;
 end;
 
-// Resolves the symbol at Index and the others of its module, whose code is one mapping.
-function ResolveModule(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt): Boolean;
+function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
+  const Mapping: TOsMapping): Boolean;
 var
-  Mapping: TOsMapping;
   Bias: NativeUInt;
   IsOpen: Boolean;
 begin
   Result := False;
-  if not OsFindMapping(Symbols.Items[Index].Address, Mapping) then
-  begin
-    Inc(Index);
-    Exit;
-  end;
   Bias := Mapping.First - Mapping.FileOffset;
   IsOpen := (Elf.Count < MaxElfFiles) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
   if IsOpen then
@@ -260,25 +255,15 @@ end;
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 var
   Index: NativeInt;
+  Mapping: TOsMapping;
 begin
   Result := False;
   Index := 0;
   while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-    if ResolveModule(Elf, Symbols, Index) then
+    if not OsFindMapping(Symbols.Items[Index].Address, Mapping) then
+      Inc(Index)
+    else if ElfResolveIn(Elf, Symbols, Index, Mapping) then
       Result := True;
-end;
-
-function ElfResolveFile(var Elf: TElf; const Path: TPath; var Symbols: TSymbols): Boolean;
-var
-  Mapping: TOsMapping;
-begin
-  Mapping := Default(TOsMapping); // at address 0: the bias is 0
-  Mapping.Path := Path;
-  Result := (Elf.Count < MaxElfFiles) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
-  if not Result then
-    Exit;
-  Inc(Elf.Count);
-  ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
 end;
 
 end.

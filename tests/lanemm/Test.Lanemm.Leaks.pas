@@ -27,6 +27,9 @@ type
     procedure LeaksWithDebugAreExact;
     procedure LeaksOfNoBytesAreFoundWithDebug;
     procedure TablesOfLaneMMAreNoRoots;
+    procedure LeaksAreNamedByTheLinesThatAllocatedThem;
+    procedure DataOfALineAreOneGroup;
+    procedure WithoutANoteOfLinesThatIsSaid;
     procedure ItemsBehindTheCountOfAListAreNoReferences;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
@@ -231,6 +234,50 @@ begin
   StartAndStop('./Planted leak', 'LANEMM=profile,rate=1,growth,contention,quiet');
   HasPlanted(Read(''));
   Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
+end;
+
+// As debug blocks, by their notes, by samples of all of them, and by those of a running process.
+procedure TLeakTests.LeaksAreNamedByTheLinesThatAllocatedThem;
+const
+  Modes: array[0..3] of string = ('debug', 'stacks', 'profile,rate=1', 'stacks');
+var
+  Mode: Integer;
+  Group, Place: TJSONObject;
+begin
+  for Mode := 0 to High(Modes) do
+  begin
+    FreeAndNil(Planted);
+    if Mode = High(Modes) then
+      Start('./Planted leakchurn', 'LANEMM=quiet,' + Modes[Mode])
+    else
+      StartAndStop('./Planted leak', 'LANEMM=quiet,' + Modes[Mode]);
+    Group := Item(Read(''), 'groups', 'name', 'Planted.TGamma');
+    Same(2, Group.Arrays['places'].Count, Modes[Mode] + ': lines');
+    Place := Group.Arrays['places'].Objects[0];
+    Same(40, Place.Int64s['blocks'], Modes[Mode] + ': blocks of the first line');
+    Has('"PLANTED.LEAK"', Place.Arrays['stack'].Items[0].AsJSON);
+    Has('Planted.lpr', Place.Arrays['stack'].Items[0].AsJSON);
+    Same(10, Group.Arrays['places'].Objects[1].Int64s['blocks'], Modes[Mode] + ': of the second');
+    CallWell(Format('report %d leaks', [Planted.Id]));
+    Has('   at PLANTED.LEAK  Planted.lpr:', Printed);
+  end;
+end;
+
+// The C program has no lines: a routine then.
+procedure TLeakTests.DataOfALineAreOneGroup;
+var
+  Group: TJSONObject;
+begin
+  StartAndStop('env LD_PRELOAD=' + Root + 'build/lib/liblanemm.so ./PlantedC', 'LANEMM=stacks');
+  Group := Item(Read(''), 'groups', 'name', 'data of main');
+  AtLeast(799 + 4, Group.Int64s['blocks'], 'leaks');
+end;
+
+procedure TLeakTests.WithoutANoteOfLinesThatIsSaid;
+begin
+  StartAndStop('./Planted leak', '');
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('Nothing notes where they were allocated: LANEMM=stacks', Printed);
 end;
 
 procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;

@@ -730,7 +730,7 @@ begin
   for Words in Calls do
   begin
     Call(Format(Words, [Planted.Id]));
-    Refused(6, 'with layout 1 for 64 bits; this is the tool for layout 8 and 64 bits');
+    Refused(6, 'with layout 1 for 64 bits; this is the tool for layout 9 and 64 bits');
   end;
   CallWell('ps');
   Has('with layout 1', Printed);

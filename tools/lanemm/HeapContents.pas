@@ -35,6 +35,10 @@ type
     Where: string;       //< a sentence on what else the address is
   end;
 
+const
+  /// Begins the names of data without a type.
+  DataName = 'data of ';
+
 /// Returns what the block holds, in the words of TContentsGroup.Name.
 function ContentsName(const Block: TBlockFound): string;
 /// Groups the blocks in use by what they hold, most bytes first.
@@ -92,7 +96,7 @@ begin
     coUnicodeString: Result := 'UnicodeString';
     coDynamicArray: Result := 'dynamic array';
   else
-    Result := Format('data of %d bytes', [Block.Size]);
+    Result := Format(DataName + '%d bytes', [Block.Size]);
   end;
 end;
 

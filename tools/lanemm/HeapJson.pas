@@ -20,7 +20,7 @@ function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
 implementation
 
 uses
-  SysUtils, DateUtils, LaneMM.Layout, Targets;
+  SysUtils, DateUtils, LaneMM.Layout, Targets, HeapPlaces;
 
 function ClassToJson(const Numbers: TClassNumbers): TJSONObject;
 begin
@@ -158,8 +158,43 @@ begin
   end;
 end;
 
-function LeakGroupToJson(const Group: TLeakGroup; Number: Integer): TJSONObject;
+function FrameToJson(const Frame: TPlaceFrame): TJSONObject;
 begin
+  Result := TJSONObject.Create;
+  Result.Add('address', Int64(Frame.Address));
+  if Frame.Routine <> '' then
+    Result.Add('routine', Frame.Routine)
+  else if Frame.Module <> '' then
+    Result.Add('module', Frame.Module);
+  if Frame.Line = 0 then
+    Exit;
+  Result.Add('file', Frame.FileName);
+  Result.Add('line', Int64(Frame.Line));
+end;
+
+function PlaceToJson(const Place: TLeakPlace): TJSONObject;
+var
+  Frames: TJSONArray;
+  Frame: TPlaceFrame;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('blocks', Int64(Place.Blocks));
+  Result.Add('bytes', Int64(Place.Bytes));
+  Frames := TJSONArray.Create;
+  for Frame in Place.Frames do
+    Frames.Add(FrameToJson(Frame));
+  Result.Add('stack', Frames);
+end;
+
+function LeakGroupToJson(const Leaks: TLeaks; Number: Integer): TJSONObject;
+const
+  MostPlaces = 10; // as reports of a process
+var
+  Group: TLeakGroup;
+  Places: TJSONArray;
+  Place: Integer;
+begin
+  Group := Leaks.Groups[Number];
   Result := TJSONObject.Create;
   Result.Add('group', Number);
   Result.Add('name', Group.Name);
@@ -168,7 +203,11 @@ begin
   Result.Add('retained', Int64(Group.Retained));
   Result.Add('texts', TJSONArray.Create);
   Result.Add('retainers', TJSONArray.Create);
-  Result.Add('places', TJSONArray.Create);
+  Places := TJSONArray.Create;
+  for Place in PlacesOf(Leaks, Number) do
+    if Places.Count < MostPlaces then
+      Places.Add(PlaceToJson(Leaks.Places[Place]));
+  Result.Add('places', Places);
 end;
 
 function ChainToJson(const Chain: TLeakChain): TJSONObject;
@@ -213,7 +252,7 @@ begin
   AddLeakHead(Result, Image, Leaks);
   Groups := TJSONArray.Create;
   for Index := 0 to High(Leaks.Groups) do
-    Groups.Add(LeakGroupToJson(Leaks.Groups[Index], Index));
+    Groups.Add(LeakGroupToJson(Leaks, Index));
   Result.Add('groups', Groups);
   Chains := TJSONArray.Create;
   for Index := 0 to High(Leaks.Chains) do

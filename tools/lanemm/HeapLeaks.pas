@@ -12,7 +12,7 @@ unit HeapLeaks;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks, HeapPlaces;
 
 type
   /// Leaks of one kind of contents.
@@ -20,6 +20,14 @@ type
     Name: string;          //< as TContentsGroup.Name
     Blocks, Bytes: UInt64; //< their number, their usable bytes
     Retained: UInt64;      //< bytes of these and of all leaks that they alone lead to
+  end;
+
+  /// A line of the program that allocated leaks of a group, as far as the target knows.
+  TLeakPlace = record
+    Group: Integer;        //< number of the group, from 0
+    Line: string;          //< as TPlaces.LineOf
+    Frames: TArray<TPlaceFrame>; //< a backtrace there
+    Blocks, Bytes: UInt64; //< what it allocated
   end;
 
   /// A chain of leaks by their groups, from one that nothing points to on. Blocks of one group in a
@@ -35,6 +43,7 @@ type
   /// The leaks of a target.
   TLeaks = record
     Groups: TArray<TLeakGroup>; //< in any order
+    Places: TArray<TLeakPlace>; //< likewise
     Chains: TArray<TLeakChain>; //< each behind its parent
     Blocks, Bytes: UInt64;      //< all leaks
     InUse: UInt64;              //< blocks in use
@@ -44,6 +53,8 @@ type
 
 /// Returns the indexes of the chains with this parent, most retained bytes first.
 function ChainsBelow(const Leaks: TLeaks; Parent: Integer): TArray<Integer>;
+/// Returns the indexes of the places of a group, most bytes first.
+function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
 /// Finds the leaks. Of a process that runs, those that several looks in turn have found. Registers
 /// are those of all threads; nil: the target runs, or they are unknown.
 function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLeaks;
@@ -77,6 +88,7 @@ type
     Limit: UInt64;     // behind its words; of a container's items behind the last that counts
     Group: Integer;    // of a leak: number of its group
     Chain: Integer;    // of a leak that was counted: number of its chain, from 1
+    Stack: Integer;    // of a leak: its backtrace in Places
     State: TBlockState;
   end;
 
@@ -102,6 +114,8 @@ type
     Marking: TBlockState;      // what words lead to
     Chain: Integer;            // that of the leak whose words are seen
     Groups: TDictionary<string, Integer>;
+    Places: TPlaces;
+    PlaceNumbers: TDictionary<string, Integer>; // by group and line
     ChainNumbers: TDictionary<UInt64, Integer>; // by parent and group
     Leaks: TLeaks;
     procedure AddBlock(const Block: TBlockFound);
@@ -120,7 +134,11 @@ type
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     procedure FindRetained;
+    function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
+    procedure FindStack(const Block: TBlockFound);
+    function NumberOf(const Name: string): Integer;
     procedure AddToGroup(const Block: TBlockFound);
+    procedure AddToPlace(Index: Integer);
     procedure FillGroups;
     function LinksOf(Number: Integer): Integer;
     function HasGroup(Number, Group: Integer): Boolean;
@@ -143,12 +161,15 @@ begin
   Image := Heap;
   Groups := TDictionary<string, Integer>.Create;
   ChainNumbers := TDictionary<UInt64, Integer>.Create;
+  PlaceNumbers := TDictionary<string, Integer>.Create;
   CollectBlocks;
   CollectOwn;
 end;
 
 destructor TLook.Destroy;
 begin
+  Places.Free;
+  PlaceNumbers.Free;
   ChainNumbers.Free;
   Groups.Free;
   inherited Destroy;
@@ -178,6 +199,7 @@ begin
   Blocks[Count].Limit := Block.Address + Block.Size;
   Blocks[Count].Group := -1;
   Blocks[Count].Chain := 0;
+  Blocks[Count].Stack := -1;
   Blocks[Count].State := bsUnseen;
   Inc(Count);
   if Block.Data <> nil then
@@ -471,28 +493,71 @@ begin
     end;
 end;
 
+// Returns whether the block is a leak, and its index.
+function TLook.LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
+begin
+  Index := BlockAt(Block.Address);
+  Result := not Block.IsFree and (Index >= 0) and (Blocks[Index].State <> bsReached);
+end;
+
+procedure TLook.FindStack(const Block: TBlockFound);
+var
+  Index: Integer;
+begin
+  if LeakAt(Block, Index) then
+    Blocks[Index].Stack := Places.StackOf(Block);
+end;
+
+function TLook.NumberOf(const Name: string): Integer;
+begin
+  if Groups.TryGetValue(Name, Result) then
+    Exit;
+  Result := Length(Leaks.Groups);
+  Groups.Add(Name, Result);
+  SetLength(Leaks.Groups, Result + 1);
+  Leaks.Groups[Result] := Default(TLeakGroup);
+  Leaks.Groups[Result].Name := Name;
+end;
+
+// Data of one line are one group, whatever their sizes.
 procedure TLook.AddToGroup(const Block: TBlockFound);
 var
   Index, Number: Integer;
   Name: string;
 begin
-  Index := BlockAt(Block.Address);
-  if Block.IsFree or (Index < 0) or (Blocks[Index].State = bsReached) then
+  if not LeakAt(Block, Index) then
     Exit;
   Name := ContentsName(Block);
-  if not Groups.TryGetValue(Name, Number) then
-  begin
-    Number := Length(Leaks.Groups);
-    Groups.Add(Name, Number);
-    SetLength(Leaks.Groups, Number + 1);
-    Leaks.Groups[Number] := Default(TLeakGroup);
-    Leaks.Groups[Number].Name := Name;
-  end;
+  if (Blocks[Index].Stack >= 0) and Name.StartsWith(DataName) then
+    Name := DataName + Places.LineOf(Blocks[Index].Stack);
+  Number := NumberOf(Name);
   Blocks[Index].Group := Number;
   Inc(Leaks.Groups[Number].Blocks);
   Inc(Leaks.Groups[Number].Bytes, Blocks[Index].Size);
   Inc(Leaks.Blocks);
   Inc(Leaks.Bytes, Blocks[Index].Size);
+  if Blocks[Index].Stack >= 0 then
+    AddToPlace(Index);
+end;
+
+procedure TLook.AddToPlace(Index: Integer);
+var
+  Number: Integer;
+  Key: string;
+begin
+  Key := Format('%d %s', [Blocks[Index].Group, Places.LineOf(Blocks[Index].Stack)]);
+  if not PlaceNumbers.TryGetValue(Key, Number) then
+  begin
+    Number := Length(Leaks.Places);
+    PlaceNumbers.Add(Key, Number);
+    SetLength(Leaks.Places, Number + 1);
+    Leaks.Places[Number] := Default(TLeakPlace);
+    Leaks.Places[Number].Group := Blocks[Index].Group;
+    Leaks.Places[Number].Line := Places.LineOf(Blocks[Index].Stack);
+    Leaks.Places[Number].Frames := Places.TextOf(Blocks[Index].Stack);
+  end;
+  Inc(Leaks.Places[Number].Blocks);
+  Inc(Leaks.Places[Number].Bytes, Blocks[Index].Size);
 end;
 
 // A block that gets no group was freed meanwhile, in a process that runs.
@@ -502,6 +567,9 @@ var
   Index: Integer;
 begin
   Walker := TWalker.Create(Image);
+  Places := TPlaces.Create(Image);
+  Walker.VisitAll(FindStack);
+  Places.Resolve;
   Walker.VisitAll(AddToGroup);
   Walker.Free;
   for Index := 0 to Count - 1 do
@@ -629,6 +697,22 @@ begin
       Place := Length(Result);
       while (Place > 0)
         and (Leaks.Chains[Result[Place - 1]].Retained < Leaks.Chains[Index].Retained) do
+        Dec(Place);
+      Insert(Index, Result, Place);
+    end;
+end;
+
+function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
+var
+  Index, Place: Integer;
+begin
+  Result := nil;
+  for Index := 0 to High(Leaks.Places) do
+    if Leaks.Places[Index].Group = Group then
+    begin
+      Place := Length(Result);
+      while (Place > 0)
+        and (Leaks.Places[Result[Place - 1]].Bytes < Leaks.Places[Index].Bytes) do
         Dec(Place);
       Insert(Index, Result, Place);
     end;

@@ -158,6 +158,21 @@ begin
     Right(BytesText(Chain.Retained), 12), '  ', Prefix, Leaks.Groups[Chain.Group].Name);
 end;
 
+// Writes the lines that allocated the leaks of a group, as far as they are known.
+procedure WritePlaces(const Leaks: TLeaks; Group: Integer);
+const
+  MostPlaces = 3;
+var
+  Index: Integer;
+  Known: TArray<Integer>;
+begin
+  Known := PlacesOf(Leaks, Group);
+  for Index := 0 to High(Known) do
+    if Index < MostPlaces then
+      WriteLn(Right(Grouped(Leaks.Places[Known[Index]].Blocks), 12), Right(BytesText(
+        Leaks.Places[Known[Index]].Bytes), 12), Left('', 14), '   at ', Leaks.Places[Known[Index]].Line);
+end;
+
 procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
 const
   Prefixes: array[Boolean] of string = ('', 'cycles with ');
@@ -180,6 +195,7 @@ begin
     if (Most = 0) or (Index < Most) then
     begin
       WriteChain(Leaks, Roots[Index], Prefixes[Leaks.Chains[Roots[Index]].IsCycle]);
+      WritePlaces(Leaks, Leaks.Chains[Roots[Index]].Group);
       Retained := ChainsBelow(Leaks, Roots[Index] + 1);
       for Inner := 0 to High(Retained) do
         if Inner < MostRetained then
@@ -187,6 +203,9 @@ begin
     end;
   if (Most > 0) and (Length(Roots) > Most) then
     WriteLn(Format('%d more; --most=0 shows all', [Length(Roots) - Most]));
+  if Leaks.Places = nil then
+    WriteLn('Nothing notes where they were allocated: LANEMM=stacks at the start, or'
+      + ' `lanemm do PID stacks` for blocks from then on, does.');
 end;
 
 procedure WriteHolders(Image: THeapImage; const Place: TPlace);

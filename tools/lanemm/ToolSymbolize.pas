@@ -27,7 +27,7 @@ const
 implementation
 
 uses
-  SysUtils, Classes, RegExpr, Generics.Collections, LaneMM.Layout, LaneMM.Text, LaneMM.Symbols,
+  SysUtils, Classes, RegExpr, Generics.Collections, LaneMM.Os, LaneMM.Text, LaneMM.Symbols,
   LaneMM.Elf;
 
 const
@@ -97,14 +97,16 @@ procedure TModuleFrames.Resolve(const FileName: string);
 var
   Symbols: TSymbols;
   Elf: TElf;
-  Path: TPath;
+  Mapping: TOsMapping;
+  Index: NativeInt;
   Offset: UInt64;
   Symbol: PSymbol;
 begin
-  if Length(FileName) >= SizeOf(Path) then
+  if Length(FileName) >= SizeOf(Mapping.Path) then
     raise ETool.Create(ecFailed, 'the path %s is too long', [FileName]);
-  FillChar(Path, SizeOf(Path), 0);
-  Move(PAnsiChar(FileName)^, Path, Length(FileName));
+  Mapping := Default(TOsMapping);
+  Mapping.Limit := High(NativeUInt);
+  Move(PAnsiChar(FileName)^, Mapping.Path, Length(FileName));
   SymbolsOpen(Symbols, Offsets.Count);
   ElfOpen(Elf);
   try
@@ -112,7 +114,9 @@ begin
     for Offset in Offsets do
       SymbolsAdd(Symbols, Offset + 1);
     SymbolsSort(Symbols);
-    if not ElfResolveFile(Elf, Path, Symbols) then
+    Index := 0;
+    ElfResolveIn(Elf, Symbols, Index, Mapping);
+    if Elf.Count = 0 then
       raise ETool.Create(ecDamaged, '%s is no executable file', [FileName]);
     for Offset in Offsets do
     begin

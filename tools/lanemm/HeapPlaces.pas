@@ -1,0 +1,314 @@
+/// Where the blocks of a target were allocated, as far as it knows: from the records of debug blocks,
+/// the notes of `stacks`, and the samples of `profile`. Symbols are read from the files of its modules.
+unit HeapPlaces;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, LaneMM.Symbols, LaneMM.Elf,
+  LaneMM.Unwind, LaneMM.StacksState, LaneMM.BacktraceTable, LaneMM.BlockNotes, HeapImages, HeapWalks;
+
+type
+  /// A frame of a backtrace.
+  TPlaceFrame = record
+    Address: UInt64;          //< its return address
+    Routine, FileName: string; //< empty: unknown
+    Module: string;           //< `module+0xOFFSET`; empty: unknown
+    Line: Cardinal;           //< 0: unknown
+  end;
+
+  /// The backtraces of allocations in a target.
+  TPlaces = class
+  private
+    Image: THeapImage;
+    Table: TCallTable;
+    Mirror: TMirror;
+    HasNotes: Boolean;
+    Recorded: TStacks;
+    Sites: TDictionary<UInt64, UInt64>;    // of sampled blocks
+    Numbers: TDictionary<UInt64, Integer>; // of Frames, by number or site
+    Frames: array of TArray<UInt64>;
+    Lines: array of string;
+    Symbols: TSymbols;
+    Elf: TElf;
+    procedure ReadSamples(First: UInt64);
+    function NoteOf(const Block: TBlockFound): Cardinal;
+    function ReadNode(Number: Cardinal; out Node: TCallNode): Boolean;
+    function FramesOf(Number: Cardinal): TArray<UInt64>;
+    function FramesAt(Site: UInt64): TArray<UInt64>;
+    function Keep(Key: UInt64; const Stack: TArray<UInt64>): Integer;
+    function Folded(Stack: Integer): TBacktrace;
+  public
+    constructor Create(Heap: THeapImage);
+    destructor Destroy; override;
+    /// Returns the number of the backtrace that allocated a block; -1: unknown.
+    function StackOf(const Block: TBlockFound): Integer;
+    /// Finds the symbols of all backtraces so far. Once.
+    procedure Resolve;
+    /// Returns the line of the program that such a backtrace is named by. After Resolve.
+    function LineOf(Stack: Integer): string;
+    /// Returns its frames, the innermost first. After Resolve.
+    function TextOf(Stack: Integer): TArray<TPlaceFrame>;
+  end;
+
+implementation
+
+uses
+  LaneMM.Os, LaneMM.Text, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.CallSites,
+  LaneMM.DebugState, LaneMM.BacktraceText, LaneMM.Advice, Targets;
+
+const
+  SiteMark = UInt64(1) shl 63;
+
+constructor TPlaces.Create(Heap: THeapImage);
+var
+  Observed: TObserve;
+  Watched: TDebug;
+begin
+  inherited Create;
+  Image := Heap;
+  Sites := TDictionary<UInt64, UInt64>.Create;
+  Numbers := TDictionary<UInt64, Integer>.Create;
+  ElfOpen(Elf);
+  StacksSetDepth(MaxFrames);
+  if not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrSettings]), @Settings, SizeOf(Settings))
+    or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrStacks]), @Recorded, SizeOf(Recorded))
+    or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrObserve]), @Observed, SizeOf(Observed))
+    or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrDebug]), @Watched, SizeOf(Watched)) then
+    Exit; // it has not applied settings yet
+  if not Image.Target.ReadAll(Recorded.Table, @Table, SizeOf(Table)) then
+    Table := Default(TCallTable);
+  HasNotes := IsSet(opStacks) and Image.Target.ReadAll(UInt64(Watched.Notes), @Mirror, SizeOf(Mirror));
+  if Observed.SampleTable <> 0 then
+    ReadSamples(Observed.SampleTable);
+end;
+
+destructor TPlaces.Destroy;
+begin
+  ElfClose(Elf);
+  SymbolsClose(Symbols);
+  Numbers.Free;
+  Sites.Free;
+  inherited Destroy;
+end;
+
+// ---------------------------------------------------------------------------- records
+
+procedure TPlaces.ReadSamples(First: UInt64);
+var
+  Samples: array of TSample;
+  Each: TSample;
+begin
+  SetLength(Samples, SampleLimit);
+  if Image.Target.ReadAll(First, Pointer(Samples), SampleLimit * SizeOf(TSample)) then
+    for Each in Samples do
+      if Each.Block > 1 then
+        Sites.AddOrSetValue(Each.Block, UInt64(Each.Site));
+end;
+
+// Returns the number that `stacks` noted; 0: none.
+function TPlaces.NoteOf(const Block: TBlockFound): Cardinal;
+var
+  Offset, Piece: UInt64;
+  Note: TNote;
+begin
+  Result := 0;
+  if not HasNotes then
+    Exit;
+  Offset := Block.Run^.Address - Image.State^.Base;
+  if Block.Run^.Kind = skBlocks then
+    Inc(Offset, (Block.Address - Block.Run^.Address) div Block.Run^.Span^.BlockSize * SizeOf(Note));
+  if Offset shr PieceShift >= PieceCount then
+    Exit;
+  Piece := Mirror[Offset shr PieceShift];
+  if (Piece <> 0)
+    and Image.Target.ReadAll(Piece + Offset and (PieceSize - 1), @Note, SizeOf(Note)) then
+    Result := Note.Stack;
+end;
+
+// Reads a node; returns False if its number is none, or that of one that was swept.
+function TPlaces.ReadNode(Number: Cardinal; out Node: TCallNode): Boolean;
+var
+  Index: Cardinal;
+  Piece: PCallPiece;
+  Life: Word;
+begin
+  Index := Number and (PieceNodes - 1);
+  Piece := PCallPiece(Table.Pieces[Number and NodeMask shr PieceBits]);
+  Result := (Piece <> nil) and Image.Target.ReadAll(UInt64(@Piece^.Nodes[Index]), @Node, SizeOf(Node))
+    and Image.Target.ReadAll(UInt64(@Piece^.Lives[Index]), @Life, SizeOf(Life))
+    and (Node.Return <> 0) and (Life = Number shr NodeBits);
+end;
+
+function TPlaces.FramesOf(Number: Cardinal): TArray<UInt64>;
+var
+  Node: TCallNode;
+begin
+  Result := nil;
+  while (Number <> 0) and (Length(Result) < MostFrames) do
+  begin
+    if not ReadNode(Number, Node) then
+      Exit(nil); // a part would be another backtrace
+    // As BacktraceAdd: none of the C library's own.
+    if (@Recorded.StepFrame = nil) or (Node.Return < Recorded.CodeFirst)
+      or (Node.Return >= Recorded.CodeLimit) then
+      Insert(Node.Return, Result, Length(Result));
+    Number := Node.Outer;
+  end;
+end;
+
+function TPlaces.FramesAt(Site: UInt64): TArray<UInt64>;
+var
+  Read: TSite;
+  Index: Integer;
+begin
+  Result := nil;
+  if not Image.Target.ReadAll(Site, @Read, SizeOf(Read)) or (Read.IsReady = 0)
+    or (Read.Stack.Count > MostFrames + 1) then
+    Exit;
+  SetLength(Result, Read.Stack.Count);
+  for Index := 0 to High(Result) do
+    Result[Index] := Read.Stack.Frames[Index];
+end;
+
+function TPlaces.Keep(Key: UInt64; const Stack: TArray<UInt64>): Integer;
+begin
+  Result := -1;
+  if Stack <> nil then
+  begin
+    Result := Length(Frames);
+    Insert(Stack, Frames, Result);
+  end;
+  Numbers.Add(Key, Result);
+end;
+
+function TPlaces.StackOf(const Block: TBlockFound): Integer;
+var
+  Number: Cardinal;
+  Site: UInt64;
+begin
+  if Block.Debug <> nil then
+    Number := Block.Debug^.AllocStack
+  else
+    Number := NoteOf(Block);
+  if Number <> 0 then
+  begin
+    if not Numbers.TryGetValue(Number, Result) then
+      Result := Keep(Number, FramesOf(Number));
+  end
+  else if not Sites.TryGetValue(Block.Address, Site) then
+    Result := -1
+  else if not Numbers.TryGetValue(Site or SiteMark, Result) then
+    Result := Keep(Site or SiteMark, FramesAt(Site));
+end;
+
+// ---------------------------------------------------------------------------- symbols
+
+procedure TPlaces.Resolve;
+var
+  Stack: TArray<UInt64>;
+  Frame: UInt64;
+  Count, Index: NativeInt;
+  Region: PRegion;
+  Mapping: TOsMapping;
+  Path: string;
+begin
+  SetLength(Lines, Length(Frames));
+  Count := 1;
+  for Stack in Frames do
+    Inc(Count, Length(Stack));
+  SymbolsOpen(Symbols, Count);
+  for Stack in Frames do
+    for Frame in Stack do
+      SymbolsAdd(Symbols, Frame);
+  SymbolsSort(Symbols);
+  Index := 0;
+  while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
+  begin
+    Region := Image.Target.FindRegion(Symbols.Items[Index].Address);
+    if (Region = nil) or (Region^.Module = '') then
+    begin
+      Inc(Index);
+      Continue;
+    end;
+    Path := Region^.Path;
+    if Image.Target is TProcessTarget then
+      Path := PathFrom(Image.Target.ProcessId, Path);
+    Mapping := Default(TOsMapping);
+    Mapping.First := Region^.First;
+    Mapping.Limit := Region^.Limit;
+    Mapping.FileOffset := Region^.FileOffset;
+    StrPLCopy(@Mapping.Path, Path, High(Mapping.Path));
+    ElfResolveIn(Elf, Symbols, Index, Mapping);
+  end;
+end;
+
+// Returns a backtrace as reports show it.
+function TPlaces.Folded(Stack: Integer): TBacktrace;
+begin
+  Result := Default(TBacktrace);
+  Result.Count := Length(Frames[Stack]);
+  Move(Pointer(Frames[Stack])^, Result.Frames, Result.Count * SizeOf(UInt64));
+  BacktraceFold(Symbols, Result);
+end;
+
+function FrameText(const Symbols: TSymbols; Return: UInt64): TPlaceFrame;
+var
+  Symbol: PSymbol;
+  Text: TText;
+  Name: TPath;
+begin
+  Result := Default(TPlaceFrame);
+  Result.Address := SymbolsReturn(Symbols, Return);
+  Symbol := SymbolsFind(Symbols, Return);
+  if Symbol = nil then
+    Exit;
+  TextOpenAt(Text, @Name, SizeOf(Name));
+  if Symbol^.Routine <> nil then
+  begin
+    SymbolAddRoutine(Text, Symbol);
+    Result.Routine := PAnsiChar(@Name);
+  end
+  else
+  begin
+    SymbolAddOffset(Text, Symbol);
+    Result.Module := Printable(PAnsiChar(@Name));
+  end;
+  Result.Line := Symbol^.Line;
+  if Symbol^.Line > 0 then
+    Result.FileName := Printable(Symbol^.FileName);
+end;
+
+function TPlaces.TextOf(Stack: Integer): TArray<TPlaceFrame>;
+var
+  Whole: TBacktrace;
+  Index: Integer;
+begin
+  Whole := Folded(Stack);
+  Result := nil;
+  SetLength(Result, Whole.Count);
+  for Index := 0 to High(Result) do
+    Result[Index] := FrameText(Symbols, Whole.Frames[Index]);
+end;
+
+function TPlaces.LineOf(Stack: Integer): string;
+var
+  Frame: TPlaceFrame;
+begin
+  if Lines[Stack] <> '' then
+    Exit(Lines[Stack]);
+  Frame := FrameText(Symbols, AdvicePlace(Symbols, Folded(Stack)));
+  Result := Frame.Routine;
+  if Result = '' then
+    Result := Frame.Module;
+  if Result = '' then
+    Result := '$' + LowerCase(HexStr(Frame.Address, 12));
+  if Frame.Line > 0 then
+    Result := Format('%s  %s:%d', [Result, Frame.FileName, Frame.Line]);
+  Lines[Stack] := Result;
+end;
+
+end.
