@@ -33,7 +33,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Events, LaneMM.LogFile,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceText,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Symbols,
+  LaneMM.BacktraceText, LaneMM.Advice,
   LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples, LaneMM.ProfileData;
 
 const
@@ -230,6 +231,68 @@ begin
   TextAdd(Text, '; by call site, most bytes first:'#10);
 end;
 
+// Finds the line of the program with most bytes, at how many of the call sites.
+procedure FindMost(const Symbols: TSymbols; const List: TEntries; out Place: NativeUInt;
+  out Bytes: UInt64; out Sites: Cardinal);
+var
+  Index, Other: NativeInt;
+  Here: NativeUInt;
+  Sum: UInt64;
+  Count: Cardinal;
+begin
+  Bytes := 0;
+  for Index := 0 to List.Length - 1 do
+  begin
+    Here := AdvicePlace(Symbols, List.Items[Index].Site^.Stack);
+    Sum := 0;
+    Count := 0;
+    for Other := Index to List.Length - 1 do
+      if AdviceIsSamePlace(Symbols, Here,
+        AdvicePlace(Symbols, List.Items[Other].Site^.Stack)) then
+      begin
+        Inc(Sum, List.Items[Other].Bytes);
+        Inc(Count);
+      end;
+    if Sum <= Bytes then
+      Continue;
+    Place := Here;
+    Bytes := Sum;
+    Sites := Count;
+  end;
+end;
+
+// Adds whether one line of the program accounts for the bytes, and which.
+procedure AddVerdict(var Text: TText; const Symbols: TSymbols; const Profile: TProfile;
+  Report: THeapReport; const List: TEntries);
+const
+  LeastPercent = 10;
+var
+  Place: NativeUInt;
+  Bytes, Percent: UInt64;
+  Sites: Cardinal;
+begin
+  FindMost(Symbols, List, Place, Bytes, Sites);
+  if Bytes = 0 then
+    Exit;
+  Percent := Bytes * 100 div ProfileSum(Profile, Values[Report].Bytes);
+  TextAdd(Text, '  ');
+  if Percent < LeastPercent then
+    TextAdd(Text, 'No line has more than ');
+  TextAddNumber(Text, Percent);
+  TextAdd(Text, ' % of it');
+  if Percent >= LeastPercent then
+  begin
+    TextAdd(Text, ' was allocated at ');
+    AdviceAddPlace(Text, Symbols, Place);
+    if Sites > 1 then
+    begin
+      TextAdd(Text, ', by ');
+      TextAddCount(Text, Sites, 'call site');
+    end;
+  end;
+  TextAdd(Text, '.'#10);
+end;
+
 procedure AddSites(var Text: TText; const Profile: TProfile; Report: THeapReport;
   const List: TEntries);
 var
@@ -241,6 +304,7 @@ begin
   for Index := 0 to List.Length - 1 do
     SymbolizerAdd(Symbolizer, List.Items[Index].Site^.Stack);
   SymbolizerResolve(Symbolizer);
+  AddVerdict(Text, Symbolizer.Symbols, Profile, Report, List);
   for Index := 0 to List.Length - 1 do
   begin
     AddNumber(Text, Index);

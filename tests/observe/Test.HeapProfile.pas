@@ -50,6 +50,7 @@ type
     procedure ReportsAreNumberedAndTheNewestKept;
     procedure ReportsAreWrittenEverySoOften;
     procedure TextNamesSitesAndClasses;
+    procedure HeadSaysWhichLineHasMost;
   end;
 
 implementation
@@ -584,6 +585,17 @@ begin
   finally
     Files.Free;
   end;
+end;
+
+procedure THeapProfileTests.HeadSaysWhichLineHasMost;
+var
+  Log: string;
+begin
+  Planted.Run(Exact, ['reports']);
+  Log := Planted.Written('EventLog.txt');
+  Log := Copy(Log, Pos('In use: ', Log), 400);
+  AssertTrue(Log, Pos(' % of it was allocated at PlantedHeap.lpr:', Log) > 0);
+  AssertTrue(Log, Pos(' % of it was allocated at ', Log) < Pos('  1. ', Log));
 end;
 
 procedure THeapProfileTests.TextNamesSitesAndClasses;

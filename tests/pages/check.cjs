@@ -199,6 +199,9 @@ async function profile(){
     Number((await text(page,"tbody tr .place")).match(/Catalogue\.pas:(\d+)/)[1]));
   same("the line with most comes first","Catalogue.pas:"+lineOf("Catalogue.pas","text"),
     await text(page,".advice b"));
+  check("the head says which line has most",(await text(page,".verdict")).includes(
+    "% of it was allocated at Catalogue.pas:"+lineOf("Catalogue.pas","text")),
+    await text(page,".verdict"));
   check("at most ten lines",await page.$$eval(".advice li",all=>all.length)<=10);
   const bars=await page.$$eval(".picture div",all=>all.map(bar=>bar.textContent));
   check("a bar has its line",bars.includes("SHOP.SERVE Shop.lpr:"+lineOf("Shop.lpr","serve")),bars);

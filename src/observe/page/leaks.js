@@ -102,8 +102,8 @@ function stackOf(place){
     ...first.slice(first.length-shared).map(itemOf));
   return make("details",{open:""},make("summary",{},
     `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
-    make("p",{class:"quiet"},
-      `First one: allocation ${amount(place.number)} by thread ${place.thread}`),list);
+    place.number?make("p",{class:"quiet"},
+      `First one: allocation ${amount(place.number)} by thread ${place.thread}`):"",list);
 }
 const chainOf=names=>make("ol",{class:"chain"},...names.map(name=>make("li",{},name)));
 

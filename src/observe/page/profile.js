@@ -88,15 +88,26 @@ function adviceAll(){
       ` grew ${line.grew} ${count(line.times,"time")}, ${amount(line.copied,"bytes")} copied: `,
       make("b",{},line.advice))));
 }
-// The lines that allocate most, with what is known of each, and how to have less.
-function linesOf(view,total){
-  const most=10,lines=new Map();
+// The lines with most, the first one first.
+function firstLines(view){
+  const lines=new Map();
   eachSite(view,state.measure,(frames,before,after,site)=>{
     const frame=frames[frames.length-1],place=placeOf(frame)||frame.name;
     if(!lines.has(place))lines.set(place,{place,name:frame.line?frame.name:"",value:0,sites:[]});
     lines.get(place).value+=after-before;lines.get(place).sites.push(site);
   });
-  const first=[...lines.values()].filter(line=>line.value>0).sort((a,b)=>b.value-a.value);
+  return [...lines.values()].filter(line=>line.value>0).sort((a,b)=>b.value-a.value);
+}
+// Whether one line accounts for the total, and which.
+function verdictOf(view,total){
+  const [first]=firstLines(view);
+  if(!first||state.before||view.kind!="heap")return null;
+  return make("p",{class:"verdict"},...first.value<total/10?[`No line has more than ${share(first.value,total)} of it.`]
+    :[`${share(first.value,total)} of it was allocated at `,make("b",{},first.place),"."]);
+}
+// The lines that allocate most, with what is known of each, and how to have less.
+function linesOf(view,total){
+  const most=10,first=firstLines(view);
   if(!first.length||view.kind=="growth")return null;
   return make("div",{},make("h2",{},state.before?"Lines that grew most":"Lines with most"),
     make("ol",{class:"advice"},...first.slice(0,most).map(line=>make("li",{},
@@ -276,7 +287,7 @@ function showStacks(panel,view){
   };
   fill(panel,view.tell&&view.tell("By call stack: requested bytes, estimated from the samples "+
       "among them."),
-    view.about&&view.about(),
+    verdictOf(view,root.total),view.about&&view.about(),
     make("div",{class:"bar"},
       measures.length<2?null:choices("Measure",[["bytes","Bytes"],["count","Blocks"]],
         state.measure,value=>redo("measure",value)),
