@@ -376,7 +376,7 @@ end;
 
 function GetScanBeforeEveryOperation: Boolean;
 begin
-  Result := ChecksAlways;
+  Result := LaneMM_Settings.Values[opCheck] = 1;
 end;
 
 procedure SetScanBeforeEveryOperation(Value: Boolean);
@@ -386,7 +386,7 @@ end;
 
 function GetReportMemoryLeaksOnShutdown: Boolean;
 begin
-  Result := ReportsLeaks;
+  Result := LaneMM_Settings.Values[opLeaks] <> 0;
 end;
 
 procedure SetReportMemoryLeaksOnShutdown(Value: Boolean);

@@ -674,7 +674,7 @@ end;
 
 procedure FastMM_SetDebugModeStackTraceEntryCount(StackTraceEntryCount: Byte);
 begin
-  SetFrameLimit(StackTraceEntryCount);
+  SetNumber('depth=', StackTraceEntryCount + Ord(StackTraceEntryCount = 0));
 end;
 
 procedure FastMM_NoOpGetStackTrace(ReturnAddresses: PNativeUInt; MaxDepth, SkipFrames: Cardinal);
@@ -712,32 +712,32 @@ end;
 
 function GetCurrentAllocationGroup: Cardinal;
 begin
-  Result := CurrentGroup;
+  Result := LaneMM_CurrentGroup;
 end;
 
 procedure SetCurrentAllocationGroup(Group: Cardinal);
 begin
-  SetCurrentGroup(Group);
+  LaneMM_SetGroup(Group);
 end;
 
 function GetLastAllocationNumber: Cardinal;
 begin
-  Result := LastNumber;
+  Result := LaneMM_LastAllocationNumber;
 end;
 
 function GetDebugBreakAllocationNumber: Cardinal;
 begin
-  Result := BreakNumber;
+  Result := LaneMM_Settings.Values[opBreak];
 end;
 
 procedure SetDebugBreakAllocationNumber(Number: Cardinal);
 begin
-  SetBreakNumber(Number);
+  SetNumber('break=', Number);
 end;
 
 function GetScanBeforeEveryOperation: Boolean;
 begin
-  Result := ChecksAlways;
+  Result := LaneMM_Settings.Values[opCheck] = 1;
 end;
 
 procedure SetScanBeforeEveryOperation(Value: Boolean);
@@ -747,22 +747,22 @@ end;
 
 function GetOutputDebugStringEvents: TFastMM_MemoryManagerEventTypeSet;
 begin
-  Result := ScreenEvents;
+  Result := EventsTo(etScreen);
 end;
 
 procedure SetOutputDebugStringEvents(Events: TFastMM_MemoryManagerEventTypeSet);
 begin
-  SetScreenEvents(Events);
+  SetEventsTo(etScreen, Events);
 end;
 
 function GetLogToFileEvents: TFastMM_MemoryManagerEventTypeSet;
 begin
-  Result := FileEvents;
+  Result := EventsTo(etFile);
 end;
 
 procedure SetLogToFileEvents(Events: TFastMM_MemoryManagerEventTypeSet);
 begin
-  SetFileEvents(Events);
+  SetEventsTo(etFile, Events);
 end;
 
 function GetGetStackTrace: TFastMM_GetStackTrace;
@@ -787,7 +787,7 @@ end;
 
 function GetReportMemoryLeaksOnShutdown: Boolean;
 begin
-  Result := ReportsLeaks;
+  Result := LaneMM_Settings.Values[opLeaks] <> 0;
 end;
 
 procedure SetReportMemoryLeaksOnShutdown(Value: Boolean);

@@ -8,6 +8,9 @@ unit LaneMM.Compat.Events;
 
 interface
 
+uses
+  LaneMM;
+
 type
   /// Kinds of events. The first three never occur; both kinds of leaks are the event evLeaks, both
   /// uses of freed blocks evDoubleFree.
@@ -21,19 +24,12 @@ type
     mmetVirtualMethodCallOnFreedObject);
   TFastMM_MemoryManagerEventTypeSet = set of TFastMM_MemoryManagerEventType;
 
-/// Returns the events that are reported to stderr.
-function ScreenEvents: TFastMM_MemoryManagerEventTypeSet;
-/// Sets them; the kinds of leaks set the setting `leaks`.
-procedure SetScreenEvents(Events: TFastMM_MemoryManagerEventTypeSet);
-/// Returns the events that are reported to the event log.
-function FileEvents: TFastMM_MemoryManagerEventTypeSet;
-/// Sets them; the kinds of leaks set the setting `leaks`.
-procedure SetFileEvents(Events: TFastMM_MemoryManagerEventTypeSet);
+/// Returns the events whose reports have the target; leaks also need the setting.
+function EventsTo(Target: TLaneMM_EventTarget): TFastMM_MemoryManagerEventTypeSet;
+/// Sets the events whose reports have the target; the kinds of leaks set the setting `leaks`.
+procedure SetEventsTo(Target: TLaneMM_EventTarget; Events: TFastMM_MemoryManagerEventTypeSet);
 
 implementation
-
-uses
-  LaneMM;
 
 type
   TEventKinds = set of TLaneMM_EventKind;
@@ -57,7 +53,6 @@ begin
       Result := Result and (Target in LaneMM_EventTargets(Kind));
 end;
 
-// Returns the events whose reports have the target; leaks also need the setting.
 function EventsTo(Target: TLaneMM_EventTarget): TFastMM_MemoryManagerEventTypeSet;
 var
   Event: TFastMM_MemoryManagerEventType;
@@ -95,26 +90,6 @@ begin
       SetTarget(Kind, Target, Kind in Kinds);
   if Events * LeakEvents <> [] then
     LaneMM_ReportMemoryLeaksOnShutdown;
-end;
-
-function ScreenEvents: TFastMM_MemoryManagerEventTypeSet;
-begin
-  Result := EventsTo(etScreen);
-end;
-
-procedure SetScreenEvents(Events: TFastMM_MemoryManagerEventTypeSet);
-begin
-  SetEventsTo(etScreen, Events);
-end;
-
-function FileEvents: TFastMM_MemoryManagerEventTypeSet;
-begin
-  Result := EventsTo(etFile);
-end;
-
-procedure SetFileEvents(Events: TFastMM_MemoryManagerEventTypeSet);
-begin
-  SetEventsTo(etFile, Events);
 end;
 
 end.

@@ -23,26 +23,12 @@ function ErasingEnd(Kind: TErasure): Boolean;
 function ErasingIsOn(Kind: TErasure): Boolean;
 /// Returns the path of the event log, valid until the next call of any thread.
 function EventLogName: PWideChar;
-/// Returns the group of the next debug blocks of this thread.
-function CurrentGroup: Cardinal;
-/// Sets the group of the next debug blocks of this thread.
-procedure SetCurrentGroup(Group: Cardinal);
-/// Returns the number of this thread's last debug block.
-function LastNumber: Cardinal;
-/// Returns the setting `break`.
-function BreakNumber: Cardinal;
-/// Sets `break`: the allocation with this number is reported; 0 for none.
-procedure SetBreakNumber(Number: Cardinal);
+/// Applies a setting, `break=` for example, with a number.
+procedure SetNumber(const Setting: ShortString; Number: Cardinal);
 /// Returns the setting `depth`, at most 255.
 function FrameLimit: Byte;
-/// Sets `depth`; 0 counts as 1.
-procedure SetFrameLimit(Count: Byte);
-/// Returns whether each operation checks all debug blocks.
-function ChecksAlways: Boolean;
 /// Sets `check=always`, or `check=0`.
 procedure SetChecksAlways(Value: Boolean);
-/// Returns whether leaks are reported at the end of the program.
-function ReportsLeaks: Boolean;
 /// Sets whether leaks are reported at the end of the program.
 procedure SetReportsLeaks(Value: Boolean);
 
@@ -123,37 +109,12 @@ begin
   Result := @LogName;
 end;
 
-function CurrentGroup: Cardinal;
-begin
-  Result := LaneMM_CurrentGroup;
-end;
-
-procedure SetCurrentGroup(Group: Cardinal);
-begin
-  LaneMM_SetGroup(Group);
-end;
-
-function LastNumber: Cardinal;
-begin
-  Result := LaneMM_LastAllocationNumber;
-end;
-
-function BreakNumber: Cardinal;
-begin
-  Result := LaneMM_Settings.Values[opBreak];
-end;
-
 procedure SetNumber(const Setting: ShortString; Number: Cardinal);
 var
   Digits: ShortString;
 begin
   Str(Number, Digits);
   LaneMM_Configure(Setting + Digits);
-end;
-
-procedure SetBreakNumber(Number: Cardinal);
-begin
-  SetNumber('break=', Number);
 end;
 
 function FrameLimit: Byte;
@@ -163,26 +124,11 @@ begin
     Result := LaneMM_Settings.Values[opDepth];
 end;
 
-procedure SetFrameLimit(Count: Byte);
-begin
-  SetNumber('depth=', Count + Ord(Count = 0));
-end;
-
-function ChecksAlways: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opCheck] = 1;
-end;
-
 procedure SetChecksAlways(Value: Boolean);
 const
   Words: array[Boolean] of ShortString = ('check=0', 'check=always');
 begin
   LaneMM_Configure(Words[Value]);
-end;
-
-function ReportsLeaks: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opLeaks] <> 0;
 end;
 
 procedure SetReportsLeaks(Value: Boolean);
