@@ -96,8 +96,9 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
   LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Shards, LaneMM.Backed,
-  LaneMM.KeptRuns,
-  LaneMM.Huge;
+  LaneMM.KeptRuns, LaneMM.Huge;
+
+{$I ../LaneMM.AfterUses.inc}
 
 // ---------------------------------------------------------------------------- current
 
