@@ -44,16 +44,24 @@ function BlockGetSlow(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns,
-  LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.SizeClasses, LaneMM.Arena,
+  LaneMM.Span, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Regions,
+  LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
+  Heap: PHeap;
   Span: PSpan;
 begin
-  ThreadHeap; // it keeps the run when the block is freed
+  Heap := ThreadHeap; // it keeps the run when the block is freed
   PurgeTick;
   Span := LargeGet(Size);
+  if (Span <> nil) and (Heap <> nil) and (Heap^.Region <> nil)
+    and not RegionHeapAdd(Heap, Span) then
+  begin
+    LargeFree(Span);
+    Span := nil;
+  end;
   Result := nil;
   if Span <> nil then
     Result := Span^.Start;
@@ -109,14 +117,29 @@ begin
     Result := SmallBlock(ClassOf(Size));
 end;
 
+// Releases memory before a second try: that of the region whose limit refused Size bytes, or of the
+// process.
+procedure TrimFor(Heap: PHeap; Size: NativeUInt);
+begin
+  if (Heap <> nil) and (Heap^.Region <> nil)
+    and BackedExceedsOf(Heap^.Region^.Data, AlignUp(Size, SliceSize) shr SliceShift) then
+  begin
+    HeapRetireEmpty(Heap);
+    HeapSweepQueued(Heap);
+    RegionTrim(Heap^.Region);
+  end
+  else
+    ProcessTrim;
+end;
+
 // Allocates a block for a current span without one, a thread without a heap, or a large size. Nil
-// without memory, after a second try with the memory that ProcessTrim released.
+// without memory, after a second try with the memory that TrimFor released.
 function TryGetSlow(Size: NativeUInt): Pointer;
 begin
   Result := TryGetOnce(Size);
   if Result = nil then
   begin
-    ProcessTrim;
+    TrimFor(OsThreadHeap, Size);
     Result := TryGetOnce(Size);
   end;
   if (Result = nil) and (Size <= MaxSmallSize) and LastRunGive then

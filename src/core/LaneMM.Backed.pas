@@ -22,6 +22,16 @@ function BackedExceeds(Kind: TLimitKind; SliceCount: NativeUInt): Boolean;
 function BackedAdd(SliceCount: NativeUInt): Boolean;
 /// Counts slices as backed no more.
 procedure BackedRemove(SliceCount: NativeUInt);
+/// Counts SliceCount slices, which BackedAdd has counted, as those of a region, unless its limit
+/// refuses them.
+function BackedAddTo(var Region: TRegion; SliceCount: NativeUInt): Boolean;
+/// Returns whether the limit of a region refuses SliceCount slices more.
+function BackedExceedsOf(const Region: TRegion; SliceCount: NativeUInt): Boolean;
+/// Counts slices of a heap that are released; does nothing for a heap of no region, or of one that
+/// was freed.
+procedure BackedRemoveOf(Heap: PHeap; SliceCount: NativeUInt);
+/// Counts slices as those of a region no more.
+procedure BackedRemoveFrom(var Region: TRegion; SliceCount: NativeUInt);
 
 implementation
 
@@ -85,6 +95,48 @@ end;
 procedure BackedRemove(SliceCount: NativeUInt);
 begin
   FetchAdd(Process.Backed, 0 - SliceCount);
+end;
+
+// Returns whether Slices of a region are more than it may have, SliceCount of them new ones.
+function ExceedIn(const Region: TRegion; Slices, SliceCount: NativeUInt): Boolean;
+begin
+  if not Region.IsReported or (SliceCount > 1) then
+    Inc(Slices, RegionReserve);
+  Result := (Region.Limit <> 0) and (Slices > Region.Limit);
+end;
+
+function BackedExceedsOf(const Region: TRegion; SliceCount: NativeUInt): Boolean;
+begin
+  Result := ExceedIn(Region, Region.Slices + SliceCount, SliceCount);
+end;
+
+function BackedAddTo(var Region: TRegion; SliceCount: NativeUInt): Boolean;
+var
+  Slices: NativeUInt;
+begin
+  repeat
+    Slices := LoadAcquire(Region.Slices);
+    if ExceedIn(Region, Slices + SliceCount, SliceCount) then
+      Exit(False);
+    // Full barrier: with nothing; the count alone is shared.
+  until CompareAndSwap(Region.Slices, Slices, Slices + SliceCount);
+  if Slices + SliceCount > Region.Peak then
+    Region.Peak := Slices + SliceCount;
+  Result := True;
+end;
+
+procedure BackedRemoveFrom(var Region: TRegion; SliceCount: NativeUInt);
+begin
+  if FetchAdd(Region.Slices, 0 - SliceCount) - SliceCount
+    < NativeUInt(Region.Limit - Region.Limit div FallenShare) then
+    Region.IsReported := False;
+end;
+
+procedure BackedRemoveOf(Heap: PHeap; SliceCount: NativeUInt);
+begin
+  // Acquire: with nothing; the lock of the heap, or its use, orders it.
+  if (Heap^.Region <> nil) and (LoadAcquire(Heap^.Dissolves) <> Ord(diFree)) then
+    BackedRemoveFrom(Heap^.Region^.Data, SliceCount);
 end;
 
 end.

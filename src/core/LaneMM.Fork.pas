@@ -26,7 +26,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
   LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap,
-  LaneMM.Threads;
+  LaneMM.Regions, LaneMM.Threads;
 
 const
   // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.
@@ -152,7 +152,7 @@ begin
   Heap^.KeptCounts.All := 0; // free runs like all others
   Heap^.KeptSlices := 0;
   Heap^.Section := 0;
-  Heap^.RunsClaimed := 0;
+  Heap^.RunsClaimed := Ord(Heap^.Region <> nil);
   HeapReset(Heap);
 end;
 
@@ -184,6 +184,7 @@ begin
     Heap := Heap^.NextHeap;
   end;
   WalkSpans(RequeueSpan, nil);
+  RegionsRecover(OsThreadHeap);
 end;
 
 // ---------------------------------------------------------------------------- all

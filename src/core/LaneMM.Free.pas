@@ -52,8 +52,8 @@ function LargeBlockFree(P: PBlock; Heap: PHeap; Span: PSpan): TSize;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span,
-  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign,
+  LaneMM.Hooks, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns,
+  LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign,
   LaneMM.Blocks;
 
 // Frees the block P of another heap, or of none, after its push; Heap may be nil. Returns false if
@@ -70,6 +70,7 @@ begin
     rpSpanIsYours:
       begin
         SpanPut(Span, P);
+        Heap := HeapOrdinary(Heap);
         if Heap = nil then
           Heap := ThreadHeapOrAbandoned;
         HeapTakeOver(Heap, Span);
@@ -128,7 +129,9 @@ end;
 // Keeps or releases the run of a large block whose life has ended; Heap may be nil.
 procedure LargeBlockEnded(Heap: PHeap; Span: PSpan);
 begin
-  if (Heap <> nil) and LargeKeep(Heap, Span) then
+  if ltRegion in Span^.Traits then
+    RegionHeapFreed(Span)
+  else if (Heap <> nil) and LargeKeep(Heap, Span) then
     PurgeRequest // the sweep releases the run if the thread does not need it
   else
   begin
@@ -220,8 +223,9 @@ begin
   Result := Span^.BlockSize;
   if WordMayBeLink(Span, Seen) or RemoteShelfHas(Span, P) then
     Exit(BlockFreeSlow(P));
-  if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil) and HeapClaim(Heap, Span) then
-    ClaimedBlockFree(Heap, Span, P)
+  if (OwnerOf(Span) = Process.Abandoned) and (Heap <> nil)
+    and HeapClaim(HeapOrdinary(Heap), Span) then
+    ClaimedBlockFree(HeapOrdinary(Heap), Span, P)
   else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockFreeSlow(P);
 end;

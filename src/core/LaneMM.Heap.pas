@@ -37,8 +37,6 @@ interface
 uses
   LaneMM.Types, LaneMM.Span;
 
-/// Makes an all-zero record an empty heap.
-procedure HeapFormat(Heap: PHeap);
 /// Returns the class from whose span the next block of a class comes, if the class has no current
 /// span with a block: a larger one while the thread has few blocks of the class. The heap's thread.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
@@ -82,6 +80,20 @@ procedure HeapSweepQueued(Heap: PHeap);
 /// Sweeps Left queued spans at most, from where the last call ended, and subtracts them from Left.
 /// Returns whether it reached the last one, or another thread has the lock.
 function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
+/// Ends the life of a span of Heap that is released; false, and nothing changed, while another
+/// thread shelves blocks of it.
+function EndLife(Heap: PHeap; Span: PSpan): Boolean;
+/// Leaves an owned span, not current and in no queue, to the next thread that has the lock.
+procedure PushTaken(Heap: PHeap; Span: PSpan);
+/// Makes a span, in no queue, the current one of its class; Bias of its blocks count as used.
+procedure SetCurrent(Heap: PHeap; Span: PSpan; Bias: Cardinal);
+/// Makes the class of a current span have none.
+procedure EndCurrent(Heap: PHeap; Span: PSpan);
+/// Releases a large block of a region, whose life has ended, out of its queue. Under the heap's
+/// lock.
+procedure ReleaseLarge(Heap: PHeap; Span: PSpan);
+/// Returns whether the heap is one of a region whose spans are being released.
+function HeapIsDissolving(Heap: PHeap): Boolean;
 /// Returns true if no two threads have had heaps at a time.
 function HeapIsOnly: Boolean;
 /// Empties the queues and frees the lock. For a child process in which a lost thread held the lock;
@@ -95,8 +107,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors, LaneMM.Lock, LaneMM.Bits,
-  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Shards, LaneMM.Backed,
-  LaneMM.KeptRuns, LaneMM.Huge;
+  LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.Queues, LaneMM.Sweep, LaneMM.Shards,
+  LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Huge;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -106,14 +118,6 @@ uses
 function HeapIsOnly: Boolean;
 begin
   Result := PHeap(LoadAcquire(Process.Heaps))^.NextHeap = Process.Abandoned;
-end;
-
-procedure HeapFormat(Heap: PHeap);
-var
-  SizeClass: Cardinal;
-begin
-  for SizeClass := 0 to SizeClassCount - 1 do
-    Heap^.Current[SizeClass] := @Process.EmptySpan;
 end;
 
 // Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96
@@ -156,7 +160,6 @@ begin
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
-// Leaves an owned span, not current and in no queue, to the next thread that has the lock.
 procedure PushTaken(Heap: PHeap; Span: PSpan);
 var
   Head: TAtomicWord;
@@ -173,12 +176,6 @@ begin
   // with ShelveEnd. The span may have been released by now; then this requests a sweep too many.
   if not RemoteIsEmpty(Span) then
     SweepRequest;
-end;
-
-// Returns the Owner of a span that Heap has filled and gives up.
-function FilledBy(Heap: PHeap): PHeap; inline;
-begin
-  Result := PHeap(NativeUInt(Heap) + NativeUInt(NoOwner));
 end;
 
 // Lets the free with which a span becomes roomy take the slow path, see the head. Owner is Heap, or
@@ -203,7 +200,7 @@ end;
 // Gives the span up if it is full, else leaves it to be queued.
 procedure Retire(Heap: PHeap; Span: PSpan);
 begin
-  if SpanIsFull(Span) then
+  if SpanIsFull(Span) and (Heap^.Region = nil) then
   begin
     // Before RemoteGiveUp: after it the span may have another owner.
     Span^.Owner := FilledBy(Heap);
@@ -273,6 +270,12 @@ begin
     Result := ShardsTake(SliceCount, WillBeDense(Heap, SliceCount));
   if (Result = nil) and (SliceCount > 1) then
     Result := ShardsTake(1); // of memory that has nearly run out: it holds a block of each class
+  if (Result <> nil) and (Heap^.Region <> nil)
+    and not BackedAddTo(Heap^.Region^.Data, Result^.SliceCount) then
+  begin
+    ShardsReleaseUnused(Result);
+    Result := nil;
+  end;
   if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;
@@ -341,13 +344,13 @@ end;
 function ServingSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 begin
   Result := TakeQueued(Heap, SizeClass);
-  if Result = nil then
+  if (Result = nil) and (Heap^.Region = nil) then
     Result := Reclaim(Heap, SizeClass);
   if (Result <> nil) and (Result^.FreeList = EndOfList) and not SpanRefill(Result) then
   begin
     if Checked then
-      Check(not RemoteIsEmpty(Result), 'a queued span has a free block');
-    PushTaken(Heap, Result); // another thread is just shelving its blocks
+      Check((Heap^.Region <> nil) or not RemoteIsEmpty(Result), 'a queued span has a free block');
+    PushTaken(Heap, Result); // another thread is just shelving its blocks, or a region's is full
     Result := nil;
   end;
   if Result <> nil then
@@ -425,20 +428,20 @@ begin
   LockLeave(Abandoned^.Lock);
 end;
 
-// Ends the life of a span that is to be released; false while another thread shelves blocks of it,
-// which is possible only where Used is too low (see LaneMM.Span), and in a sweep.
-function EndLife(Span: PSpan): Boolean;
+function EndLife(Heap: PHeap; Span: PSpan): Boolean;
 begin
   Result := RemoteEndLife(Span);
-  if Result then
-    Span^.Owner := NoOwner;
+  if not Result then
+    Exit;
+  Span^.Owner := NoOwner;
+  BackedRemoveOf(Heap, Span^.SliceCount);
 end;
 
 // Takes a span that is to be released out of its queue; false: see EndLife. Under the heap's lock.
 function Remove(Heap: PHeap; Span: PSpan): Boolean;
 begin
   YieldPoint;
-  Result := EndLife(Span);
+  Result := EndLife(Heap, Span);
   if Result then
     QueueRemove(Heap, Span);
 end;
@@ -500,7 +503,7 @@ begin
     KeepUncounted(Span, Uncounted);
     Exit;
   end;
-  if not EndLife(Span) then
+  if not EndLife(Heap, Span) then
     Exit;
   EndCurrent(Heap, Span);
   GiveBack(Heap, Span);
@@ -512,7 +515,7 @@ function MakeRoomy(Heap: PHeap; Span: PSpan): PSpan;
 begin
   QueueRemove(Heap, Span);
   QueueAdd(Heap, Span);
-  if (Heap^.Roomy[Span^.SizeClass] = 1) or HeapIsOnly then
+  if (Heap^.Roomy[Span^.SizeClass] = 1) or HeapIsOnly or (Heap^.Region <> nil) then
     Exit(nil);
   Result := Span^.Next;
   QueueRemove(Heap, Result);
@@ -600,8 +603,21 @@ begin
   SweepRequest;
 end;
 
+procedure ReleaseLarge(Heap: PHeap; Span: PSpan);
+begin
+  QueueRemove(Heap, Span);
+  BackedRemoveOf(Heap, Span^.SliceCount);
+  LargeRelease(Span);
+end;
+
 procedure SweepSpan(Heap: PHeap; Span: PSpan);
 begin
+  if Span^.SizeClass = LargeQueue then
+  begin
+    if Span^.Kind = skReleased then
+      ReleaseLarge(Heap, Span);
+    Exit;
+  end;
   if RemoteIsUsed(Span) or SpanIsOverdue(Span) then
     AwaitFree(Heap, Span);
   // No block is in use, so no thread can free one; no thread allocates from a queued span without
@@ -618,7 +634,7 @@ var
   Span: PSpan;
 begin
   Result := False;
-  while Heap^.SweepClass < SizeClassCount do
+  while Heap^.SweepClass <= LargeQueue do
   begin
     if Left = 0 then
       Exit;
@@ -630,6 +646,12 @@ begin
   end;
   Heap^.SweepClass := 0;
   Result := True;
+end;
+
+function HeapIsDissolving(Heap: PHeap): Boolean;
+begin
+  // Acquire: the current spans are in queues, or on Taken. Pairs with RegionHeapDissolve.
+  Result := (Heap^.Region <> nil) and (LoadAcquire(Heap^.Dissolves) <> Ord(diNone));
 end;
 
 // Sweeps all queued spans.
@@ -651,14 +673,15 @@ begin
     Exit;
   end;
   QueueAllTaken(Heap);
-  SweepQueued(Heap);
+  if not HeapIsDissolving(Heap) then // else RegionHeapSweep goes on
+    SweepQueued(Heap);
   LockLeave(Heap^.Lock);
 end;
 
 function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
 begin
   Result := True;
-  if not LockTry(Heap^.Lock) then
+  if HeapIsDissolving(Heap) or not LockTry(Heap^.Lock) then
   begin
     SweepRequest;
     Exit;

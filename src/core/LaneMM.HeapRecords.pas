@@ -18,6 +18,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
+/// Makes an all-zero record an empty heap.
+procedure HeapFormat(Heap: PHeap);
 /// Returns a record that was never used, an empty heap; nil without memory.
 function HeapRecordNew: PHeap;
 /// Pushes a heap of no thread on a stack: Process.UnusedHeaps, or one of VacantHeaps.
@@ -28,13 +30,21 @@ function HeapPop(var Stack: TAtomicWord): PHeap;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Heap;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os;
 
 const
   FreshHeapsSize = SliceSize;
   // The part of a stack's word that counts its changes; the rest is the address of the first
   // record.
   CountMask = NativeUInt(1) shl HeapWordCountBits - 1;
+
+procedure HeapFormat(Heap: PHeap);
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    Heap^.Current[SizeClass] := @Process.EmptySpan;
+end;
 
 // Returns the bytes from Fresh on, a value of Process.FreshHeaps, that are not used yet.
 function FreshBytes(Fresh: NativeUInt): NativeUInt;

@@ -52,7 +52,8 @@ type
   TLimitEvent = (
     leSoft,    //< the heap holds more than the soft limit
     leHard,    //< the hard limit refused memory
-    leReserve  //< no memory: the emergency reserve was opened
+    leReserve, //< no memory: the emergency reserve was opened
+    leRegion   //< the limit of a region refused memory; the calling thread is in it
   );
   /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first four
   /// fields; with BlockNote any block has Number, Thread and Stack.

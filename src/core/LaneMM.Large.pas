@@ -1,7 +1,7 @@
 /// Large blocks: one block, one run of slices.
 //
 // Owns:       TSpan.BlockSize of large blocks: the usable bytes, whole pages; TSpan.SpareCount,
-//             IsMoved and Keeper; Process.MovedSpans.
+//             Traits and Keeper; Process.MovedSpans.
 // Invariants: BlockSize ends in the last slice before the SpareCount spare ones. Where there are
 //             none, it may end in an earlier slice: that of a kept run. Spare slices were never
 //             touched through this block; the block grows into them without a move.
@@ -207,7 +207,7 @@ begin
   if Span^.IsHuge then
     HugeAdvise(Span, 0, False);
   IsZero := Span^.SpareCount = Span^.SliceCount;
-  if Span^.IsMoved then
+  if ltMoved in Span^.Traits then
   begin
     OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
     if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
@@ -228,7 +228,7 @@ end;
 procedure ReleaseWhole(Span: PSpan);
 begin
   Span^.Kind := skReleased;
-  if Span^.IsMoved then
+  if ltMoved in Span^.Traits then
     FetchAdd(Process.MovedSpans, NativeUInt(-1));
   Release(Span);
 end;
@@ -248,7 +248,7 @@ end;
 
 function LargeKeep(Heap: PHeap; Span: PSpan): Boolean;
 begin
-  if Span^.IsMoved or (Span^.SpareCount <> 0) then
+  if (Span^.Traits <> []) or (Span^.SpareCount <> 0) then
     Exit(False);
   LockRecover; // as in LargeRelease
   Result := RunKeep(Heap, Span);
@@ -319,9 +319,9 @@ end;
 
 procedure CountMoved(Span: PSpan);
 begin
-  if not Span^.IsMoved then
+  if not (ltMoved in Span^.Traits) then
     FetchAdd(Process.MovedSpans, 1);
-  Span^.IsMoved := True;
+  Include(Span^.Traits, ltMoved);
 end;
 
 // Copies what was moved back to Source, which is several mappings then, too.

@@ -98,6 +98,13 @@ const
 
   /// Size classes: multiples of 16 up to 256, then eight per doubling up to 8 KB, then four.
   SizeClassCount = 68;
+  /// The queue of a region's large blocks, after those of the classes.
+  LargeQueue = SizeClassCount;
+  /// Slices of its limit that a region has only for small blocks after the limit was reported: an
+  /// exception needs some.
+  RegionReserve = 2;
+  /// Most characters of a region's name.
+  MostRegionName = 63;
   /// Most spans that a call looks at in the queues of heaps, and that share one barrier of all
   /// threads: the rest waits for the next calls, or for the purge thread.
   MostAtOnce = 32;

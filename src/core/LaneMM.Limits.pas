@@ -41,8 +41,8 @@ function LimitsRefuse(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Errors, LaneMM.Backed,
-  LaneMM.Shards, LaneMM.Purge;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Errors,
+  LaneMM.Backed, LaneMM.Shards, LaneMM.Purge;
 
 // ---------------------------------------------------------------------------- reserve
 
@@ -191,6 +191,21 @@ end;
 
 // ---------------------------------------------------------------------------- hard
 
+// Reports, once, that the limit of the region that the thread is in has refused Size bytes.
+procedure ReportRegion(Heap: PHeap; Size: NativeUInt);
+var
+  Region: PHeap;
+begin
+  if (Heap = nil) or (Heap^.Region = nil) then
+    Exit;
+  Region := Heap^.Region;
+  if Region^.Data.IsReported
+    or not BackedExceedsOf(Region^.Data, AlignUp(Size, SliceSize) shr SliceShift) then
+    Exit;
+  Region^.Data.IsReported := True;
+  Report(leRegion, Size);
+end;
+
 function LimitsRefuse(Size: NativeUInt): Pointer;
 var
   IsLimit, IsOpened: Boolean;
@@ -204,6 +219,7 @@ begin
     if IsOpened then
       Report(leReserve, Size);
   end;
+  ReportRegion(OsThreadHeap, Size);
   Result := ErrorOutOfMemory;
 end;
 

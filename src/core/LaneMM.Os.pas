@@ -195,6 +195,8 @@ function OsExitHasBegun: Boolean;
 function OsThreadHeap: PHeap;
 /// Sets the calling thread's heap. False when the system refuses.
 function OsSetThreadHeap(Heap: PHeap): Boolean;
+/// Exchanges the heap of the calling thread, which has one, for another one.
+procedure OsSwitchThreadHeap(Heap: PHeap);
 /// Records that the calling thread is ending: the thread library has called ThreadEnded.
 procedure OsSetThreadEnding;
 /// Returns whether OsSetThreadEnding was called in this thread.
@@ -454,5 +456,17 @@ end;
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
 {$ifend}
+
+procedure OsSwitchThreadHeap(Heap: PHeap);
+begin
+  {$ifdef LINUX}
+  if Process.HasThreads then
+    ThreadKeySet(Process.ThreadKey, Heap)
+  else
+    Process.MainHeap := Heap;
+  {$else}
+  OsSetThreadHeap(Heap);
+  {$endif}
+end;
 
 end.

@@ -52,8 +52,8 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Sweep, LaneMM.Backed,
-  LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Sweep, LaneMM.Backed, LaneMM.Shards,
+  LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Shelf;
 
 // ---------------------------------------------------------------------------- all heaps
@@ -73,7 +73,10 @@ begin
       if not RunsRelease(Heap, Left) then
         SweepRequest;
     end;
-    HeapSweepQueued(Heap);
+    if HeapIsDissolving(Heap) then
+      RegionHeapSweep(Heap)
+    else
+      HeapSweepQueued(Heap);
     Heap := Heap^.NextHeap;
     Dec(Left);
   end;

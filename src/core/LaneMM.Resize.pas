@@ -35,8 +35,9 @@ function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Large, LaneMM.Heap,
-  LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Arena, LaneMM.Span, LaneMM.Large,
+  LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
 
 {$ifdef LANEMM_ASM_LINUX}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
@@ -145,6 +146,65 @@ begin
   Result := Target^.Start;
 end;
 
+// Returns the region that blocks of this heap belong to; nil: to none.
+function RegionOfHeap(Heap: PHeap): PHeap; inline;
+begin
+  Result := nil;
+  if Heap <> nil then
+    Result := Heap^.Region;
+end;
+
+// Moves P like MoveBlock to a block of the region that it belongs to, or of none, where the calling
+// thread is not.
+function MoveInRegion(P: Pointer; UsableSize, Size: NativeUInt; Region: PHeap): Pointer;
+var
+  Before: PHeap;
+begin
+  Before := ThreadHeap;
+  Result := nil;
+  if (Before = nil) or not RegionVisit(Region, Before) then
+    Exit(LimitsRefuse(Size));
+  Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
+  RegionReturn(Before);
+  if (Result <> nil) and (Result <> P) then
+    BlockFree(P);
+end;
+
+// Grows or shortens a large block of a region in place; false if its limit or place does not allow
+// that.
+function ResizeInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
+var
+  Before, Added: NativeInt;
+begin
+  Before := Span^.SliceCount;
+  Added := NativeInt(AlignUp(Size, SliceSize) shr SliceShift) - Before;
+  if Added <= 0 then
+  begin
+    LargeShrink(Span, Size);
+    BackedRemoveFrom(Region^.Data, Before - NativeInt(Span^.SliceCount));
+    Exit(True);
+  end;
+  if not BackedAddTo(Region^.Data, Added) then
+    Exit(False);
+  Result := LargeGrow(Span, Size);
+  if not Result then
+    BackedRemoveFrom(Region^.Data, Added);
+end;
+
+function ResizeLargeOf(Region: PHeap; Span: PSpan; Size: NativeUInt): Pointer;
+var
+  WantedSize: NativeUInt;
+begin
+  if (Size > MaxClassSize) and ResizeInRegion(Span, Region, Size) then
+    Exit(Span^.Start);
+  WantedSize := Size;
+  if Size > Span^.BlockSize then
+    WantedSize := BlockGrownSize(Span^.BlockSize, Size);
+  if BackedExceedsOf(Region^.Data, AlignUp(WantedSize, SliceSize) shr SliceShift) then
+    WantedSize := Size;
+  Result := MoveInRegion(Span^.Start, Span^.BlockSize, WantedSize, Region);
+end;
+
 // Resizes a valid block of a size class by a move; nil without memory.
 function ResizeBlock(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
 var
@@ -153,6 +213,8 @@ begin
   WantedSize := Size;
   if Size > Span^.BlockSize then
     WantedSize := BlockGrownSize(Span^.BlockSize, Size);
+  if RegionOfHeap(RegionHeapOf(Span)) <> RegionOfHeap(Heap) then
+    Exit(MoveInRegion(P, Span^.BlockSize, WantedSize, RegionOfHeap(RegionHeapOf(Span))));
   Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
   if (Result = nil) or (Result = P) then
     Exit;
@@ -165,8 +227,12 @@ end;
 function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
 begin
   Result := Span^.Start;
-  if Size > Span^.BlockSize then
+  if ltRegion in Span^.Traits then
+    Result := ResizeLargeOf(RegionHeapOf(Span)^.Region, Span, Size)
+  else if Size > Span^.BlockSize then
     Result := GrowLarge(Span, Size)
+  else if (Size <= MaxClassSize) and (RegionOfHeap(OsThreadHeap) <> nil) then
+    Result := MoveInRegion(Result, Span^.BlockSize, Size, nil)
   else if Size <= MaxClassSize then
     Result := MoveBlock(Result, Span^.BlockSize, Size)
   else

@@ -451,7 +451,7 @@ begin
   if Span = nil then
     Exit;
   Span^.SliceCount := SliceCount + SpareCount;
-  Span^.IsMoved := False;
+  Span^.Traits := [];
   Span^.IsHuge := False;
   Span^.SpareCount := SpareCount;
   Span^.Owner := NoOwner;
@@ -610,7 +610,7 @@ function ShardsSplit(Span: PSpan; SliceCount: NativeUInt): PSpan;
 begin
   Result := PartOf(Span, SliceCount);
   Result^.IsHuge := Span^.IsHuge;
-  Result^.IsMoved := Span^.IsMoved;
+  Result^.Traits := Span^.Traits;
   Result^.SpareCount := Span^.SpareCount;
   Span^.SpareCount := 0;
   Result^.SliceCount := Span^.SliceCount - SliceCount;

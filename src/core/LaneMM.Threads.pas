@@ -53,7 +53,8 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
   LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.Heap,
-  LaneMM.HeapRecords;
+  LaneMM.HeapRecords,
+  LaneMM.Regions;
 
 const
   SpinTurns = 200;
@@ -210,6 +211,7 @@ end;
 procedure ThreadEnded(Heap: Pointer); cdecl;
 begin
   OsSetThreadHeap(Heap);
+  Heap := RegionLeaveAll(Heap);
   if @Hooks.ThreadEnds <> nil then
     Hooks.ThreadEnds;
   OsSetThreadEnding;

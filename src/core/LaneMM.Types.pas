@@ -49,6 +49,16 @@ type
   PHeap = ^THeap;
   PArena = ^TArena;
 
+  /// Why the run of a large block is not kept.
+  TLargeTrait = (
+    ltMoved,   //< its pages were moved here, see LaneMM.Large
+    ltRegion   //< the block is in a queue of a region's heap, Owner less NoOwner
+  );
+  {$ifdef FPC} {$packset 1} {$endif} // as in Delphi
+  /// All reasons of a block.
+  TLargeTraits = set of TLargeTrait;
+  {$ifdef FPC} {$packset default} {$endif}
+
   /// One record per slice of an arena; the record of a span's first slice describes the span.
   ///
   /// The first line is the owner's. A thread that frees blocks of another heap reads the second
@@ -87,7 +97,7 @@ type
         IsWarm: Boolean;          //< lock Shard  the free run may hold backed pages; set without it
                                   //  by the thread that releases the span
         IsZero: Boolean;          //< owner   the run held only zeros when it was taken
-        IsMoved: Boolean;         //< owner   the pages were moved here, see LaneMM.Large
+        Traits: TLargeTraits;     //< owner   of a large block, see TLargeTrait
         IsShared: Boolean;        //< owner   other threads have freed blocks of it
         SpareCount: Cardinal;     //< owner   untouched slices at its end, not counted in Backed
         case Byte of
@@ -165,11 +175,34 @@ type
       1: (All: UInt64);                         //< lock Runs  all of them
   end;
 
+  /// What becomes of a heap whose spans are released.
+  TDissolving = (
+    diNone,   //< they are not
+    diReset,  //< it is idle again
+    diFree    //< its record is unused: the region is gone
+  );
+
+  /// A region, see LaneMM.Regions: heaps whose blocks are freed at once.
+  TRegion = record
+    Idle: TAtomicWord;         //< shared  its heaps that no thread is in, a stack
+    Made: TAtomicWord;         //< shared  how many heaps it has; RegionEnded: it is freed
+    Slices: TAtomicWord;       //< shared  its backed slices
+    Peak: NativeUInt;          //< racy    most of them at a time; of two at once the later one
+                               //  stays
+    Limit: NativeUInt;         //< const   most slices that it may have; 0: any number
+    Number: Cardinal;          //< const   of all regions ever made, from 1
+    IsReported: Boolean;       //< racy    its limit was reported, and memory has not fallen since;
+                               //  two threads at once report it twice
+    Name: array[0..MostRegionName] of AnsiChar; //< const  ends with #0
+  end;
+
   /// The spans of one thread, or, in Process.Abandoned, of all ended threads. Observe.Samples is a
   /// third kind: LaneMM.Sampler uses Current, Queues and Taken by its own rules, under SampleLock.
+  /// A region has heaps of its own, each for one thread at a time.
   ///
   /// Always: a span in Queues[C] is owned by this heap, has size class C, and is not current. The
-  /// first Roomy[C] of them are those whose Bias is 0.
+  /// first Roomy[C] of them are those whose Bias is 0. In a heap of a region they may be full, and
+  /// Queues[LargeQueue] has its large blocks.
   THeap = record
     case Byte of
       0: (
@@ -187,12 +220,20 @@ type
                                                         //  as after the recovery of a child process
         Notes: TThreadNotes;                            //< owner  state of the rooms above
         DebugThread: Pointer;                           //< owner  see LaneMM.DebugThreads; stays
-        QueuesLine: TCacheLine;                         //< padding sweeping threads write below
-        Queues: array[0..SizeClassCount - 1] of PSpan;  //< racy   other spans with free blocks;
+        NextHeap: PHeap;                                //< const   next in Process.Heaps
+        Region: PHeap;                                  //< const   of a heap of a region, the one
+                                                        //  that describes it; else nil
+        RegionLife: Cardinal;                           //< racy    regions that this record has
+                                                        //  described; tells an old handle
+        HomeShard: Byte;                                //< const   number of the shard where the
+                                                        //  thread looks first
+        QueuesLine: array[1..CacheLineSize - 2 * SizeOf(PHeap) - 5] of Byte; //< padding sweeping
+                                                        //  threads write below
+        Queues: array[0..LargeQueue] of PSpan;          //< racy   other spans with free blocks;
                                                         //  written under Heap. Reclaim checks those
                                                         //  of Process.Abandoned without it: a span
                                                         //  that it misses is reclaimed later
-        Roomy: array[0..SizeClassCount - 1] of Word;    //< racy   spans in Queues whose free
+        Roomy: array[0..LargeQueue] of Word;            //< racy   spans in Queues whose free
                                                         //  blocks the thread does not need, modulo
                                                         //  2 ** 16; written under Heap. An old
                                                         //  value decides whether one span is
@@ -213,7 +254,6 @@ type
                                                         //  thread writes it, see LaneMM.KeptRuns
         RunsClaimed: TAtomicWord;                       //< shared  1: another thread has Runs, or
                                                         //  is about to
-        Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< lock Runs  by length
         KeptCounts: TKeptCounts;                        //< lock Runs  of Runs
         KeptSlices: NativeUInt;                         //< racy    slices of Runs; written under
                                                         //  Runs. An old value moves a sweep, and
@@ -237,11 +277,20 @@ type
         CarvedSlices: NativeUInt;                       //< racy    slices of spans that were carved
                                                         //  to the end for this thread; a lost
                                                         //  count delays its first huge page
-        NextHeap: PHeap;                                //< const   next in Process.Heaps
         NextUnused: PHeap;                              //< racy    next record of no thread; see
                                                         //  LaneMM.Threads
-        HomeShard: Byte;                                //< const   number of the shard where the
-                                                        //  thread looks first
+        case Byte of
+          0: (
+            Runs: array[ShortestKept..LongestKept] of TKeptRuns; //< lock Runs  by length; no heap
+                                                        //  of a region keeps runs
+          );
+          1: (
+            Outer: PHeap;                               //< owner   of a region's heap, the heap of
+                                                        //  the thread outside of the scope
+            Dissolves: TAtomicWord;                     //< shared  TDissolving: its spans are
+                                                        //  released by the thread that has Lock
+            Data: TRegion;                              //< const   the region, in Region's record
+          );
       );
       1: (Lines: array[0..HeapLines - 1] of TCacheLine); //< padding whole lines
   end;
@@ -400,6 +449,7 @@ type
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge
         Heaps: TAtomicWord;                         //< shared  first of all heaps
+        RegionsMade: TAtomicWord;                   //< shared  regions so far
         BackedLine: TCacheLine;                     //< padding  each span and large block writes:
         Backed: TAtomicWord;                        //< shared  slices that count as backed: those
                                                     //  of spans in use, without spare slices, and
@@ -415,7 +465,7 @@ type
                                                     //  another block
         LargeLooks: NativeUInt;                     //< racy  how often it was measured; a lost look
                                                     //  is made up for by the next one
-        MovedSpans: TAtomicWord;                    //< shared  spans whose IsMoved is set
+        MovedSpans: TAtomicWord;                    //< shared  spans that have ltMoved
         PeakUsed: NativeUInt;                       //< racy  most bytes in use that a status saw;
                                                     //  of two at once the later one stays
         PurgeLine: TCacheLine;                      //< padding  purges and commits write:
@@ -484,6 +534,8 @@ const
   /// Owner of a span that no heap owns; added to a heap, that of a span which the heap filled and
   /// gave up. No heap has this address, nor has nil.
   NoOwner = PHeap(1);
+  /// TRegion.Made of a region that was freed.
+  RegionEnded = High(TAtomicWord);
   /// Added to Owner, once or twice, by sweeps that wait for the owner's next free: see LaneMM.Heap.
   AwaitsFree = 2;
   /// Ends the free list of a span: odd, so no block has this offset.
@@ -499,6 +551,10 @@ var
 
 /// Returns the heap that owns Span, or NoOwner.
 function OwnerOf(Span: PSpan): PHeap; inline;
+/// Returns the Owner of a span that Heap has filled and gives up, and of a region's large block.
+function FilledBy(Heap: PHeap): PHeap; inline;
+/// Returns the heap of a region that Span, of blocks or a large block, belongs to; else nil.
+function RegionHeapOf(Span: PSpan): PHeap;
 /// Returns the first heap of a stack of heaps, UnusedHeaps or one of VacantHeaps, out of its word.
 function FirstHeapOf(Word: TAtomicWord): PHeap; inline;
 /// Returns the first word of a free block of Span before the block at offset Next; of such a word,
@@ -509,6 +565,9 @@ implementation
 
 {$if SizeOf(THeap) <> HeapLines * CacheLineSize}
   {$message fatal 'THeap: the fields no longer fit HeapLines'}
+{$ifend}
+{$if SizeOf(TLargeTraits) <> 1}
+  {$message fatal 'TLargeTraits: the assembler compares a byte'}
 {$ifend}
 {$if SizeOf(TKeptRuns) <> 1 shl KeptRunsShift}
   {$message fatal 'TKeptRuns: the places no longer fit KeptRunsShift'}
@@ -525,6 +584,20 @@ begin
   Result := PHeap(NativeUInt(Span^.Owner) and not NativeUInt(AwaitsFree * 3));
   if Odd(NativeUInt(Result)) then
     Result := NoOwner;
+end;
+
+function FilledBy(Heap: PHeap): PHeap;
+begin
+  Result := PHeap(NativeUInt(Heap) + NativeUInt(NoOwner));
+end;
+
+function RegionHeapOf(Span: PSpan): PHeap;
+begin
+  Result := OwnerOf(Span);
+  if (Result = NoOwner) and (ltRegion in Span^.Traits) then
+    Result := PHeap(NativeUInt(Span^.Owner) - NativeUInt(NoOwner));
+  if (Result = NoOwner) or (Result^.Region = nil) then
+    Result := nil;
 end;
 
 function FirstHeapOf(Word: TAtomicWord): PHeap;

@@ -30,6 +30,14 @@ procedure WalkFreeBlocks(Visitor: TBlockVisitor; Context: Pointer);
 /// Finds the block in use that holds P, any pointer; returns whether it exists.
 function WalkFind(P: Pointer; out Block: TBlockInfo): Boolean;
 
+/// Calls Visitor for each block in use of a region, as WalkBlocks does.
+procedure WalkRegion(Region: PHeap; Visitor: TBlockVisitor; Context: Pointer);
+/// Returns the number of blocks of a region that are in use, and their bytes; exact while no other
+/// thread changes it.
+procedure RegionSum(Region: PHeap; out Blocks, Bytes: NativeUInt);
+/// Returns the region that the block at P, in use or just freed, belongs to; nil if none.
+function RegionOfBlock(P: Pointer): PHeap;
+
 implementation
 
 uses
@@ -167,6 +175,85 @@ begin
   Walk.Context := Context;
   Walk.WantsFree := False;
   WalkSpans(VisitSpan, @Walk);
+end;
+
+// Returns whether a span in use belongs to the region.
+function IsOfRegion(Span: PSpan; Region: PHeap): Boolean;
+var
+  Heap: PHeap;
+begin
+  Result := Span^.Kind in [skBlocks, skLarge];
+  if not Result then
+    Exit;
+  Heap := RegionHeapOf(Span);
+  Result := (Heap <> nil) and (Heap^.Region = Region);
+end;
+
+type
+  TRegionWalk = record
+    Walk: TWalk;
+    Region: PHeap;
+    Blocks, Bytes: NativeUInt;
+  end;
+  PRegionWalk = ^TRegionWalk;
+
+procedure VisitRegionSpan(Span: PSpan; Context: Pointer);
+begin
+  if IsOfRegion(Span, PRegionWalk(Context)^.Region) then
+    VisitSpan(Span, @PRegionWalk(Context)^.Walk);
+end;
+
+procedure WalkRegion(Region: PHeap; Visitor: TBlockVisitor; Context: Pointer);
+var
+  Walk: TRegionWalk;
+begin
+  Walk.Region := Region;
+  Walk.Walk.Visitor := Visitor;
+  Walk.Walk.Context := Context;
+  Walk.Walk.WantsFree := False;
+  WalkSpans(VisitRegionSpan, @Walk);
+end;
+
+procedure SumSpan(Span: PSpan; Context: Pointer);
+var
+  Walk: PRegionWalk;
+  Count: NativeUInt;
+begin
+  Walk := Context;
+  if not IsOfRegion(Span, Walk^.Region) then
+    Exit;
+  Count := 1;
+  if Span^.Kind = skBlocks then
+    Count := SpanUsedCount(Span);
+  Inc(Walk^.Blocks, Count);
+  Inc(Walk^.Bytes, Count * Span^.BlockSize);
+end;
+
+procedure RegionSum(Region: PHeap; out Blocks, Bytes: NativeUInt);
+var
+  Walk: TRegionWalk;
+begin
+  Walk.Region := Region;
+  Walk.Blocks := 0;
+  Walk.Bytes := 0;
+  WalkSpans(SumSpan, @Walk);
+  Blocks := Walk.Blocks;
+  Bytes := Walk.Bytes;
+end;
+
+function RegionOfBlock(P: Pointer): PHeap;
+var
+  Span: PSpan;
+begin
+  Result := nil;
+  Span := ArenaSpan(P);
+  if (Span <> nil) and (Span^.Kind = skInner) then
+    Span := ArenaFirst(Span, [skBlocks, skLarge]);
+  if (Span = nil) or not (Span^.Kind in [skBlocks, skLarge]) then
+    Exit;
+  Result := RegionHeapOf(Span);
+  if Result <> nil then
+    Result := Result^.Region;
 end;
 
 procedure VisitFree(Span: PSpan; Context: Pointer);

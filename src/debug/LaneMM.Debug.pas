@@ -235,7 +235,7 @@ begin
   Result^.Family := faPlain;
   Result^.Group := 0;
   if Thread <> nil then
-    Result^.Group := Thread^.Heap^.Notes.Group;
+    Result^.Group := OsThreadHeap^.Notes.Group;
   DebugBlockSeal(Result);
   LookWhenDue(Result^.Number, Place.HasPages);
   if Result^.Number = Settings.Values[opBreak] then

@@ -29,7 +29,6 @@ type
     Stacks: TUnwindCache;     //< owner   frames of earlier unwinds
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
-    Heap: PHeap;              //< const   the THeap that it stays with
     WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
     Waiting: array[0..WaitingPlaces - 1] of Pointer; //< owner   its freed blocks that wait
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
@@ -95,8 +94,6 @@ begin
   if Heap^.DebugThread = nil then
     Heap^.DebugThread := OsTakePages(SizeOf(TDebugThread));
   Result := Heap^.DebugThread;
-  if Result <> nil then
-    Result^.Heap := Heap;
 end;
 
 function DebugThread: PDebugThread;
@@ -131,13 +128,15 @@ end;
 
 function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
+  Heap: PHeap;
   Limit: NativeUInt;
 begin
   Result := 0;
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
   begin
-    Limit := Thread^.Heap^.Notes.StackLimit;
-    if (Frame < Limit) and (Frame >= Thread^.Heap^.Notes.StackFirst)
+    Heap := OsThreadHeap;
+    Limit := Heap^.Notes.StackLimit;
+    if (Frame < Limit) and (Frame >= Heap^.Notes.StackFirst)
       and (Thread^.Stacks.Sweeps = Stacks.Sweeps) then
       Result := UnwindCacheFind(Thread^.Stacks, Frame, Limit);
   end;
@@ -149,7 +148,7 @@ function DebugThreadId(Thread: PDebugThread): Cardinal;
 begin
   if Thread = nil then
     Exit(ThreadNumber);
-  Result := Thread^.Heap^.ThreadNumber;
+  Result := OsThreadHeap^.ThreadNumber;
   if Result = 0 then
     Result := ThreadNumber;
 end;

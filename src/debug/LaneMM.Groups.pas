@@ -74,13 +74,13 @@ begin
   Thread := DebugThread;
   if Thread = nil then
     Exit(False);
-  Depth := Thread^.Heap^.Notes.GroupDepth;
+  Depth := OsThreadHeap^.Notes.GroupDepth;
   Result := Depth < MostGroupScopes;
   if not Result then
     Exit;
-  Thread^.Groups[Depth] := Thread^.Heap^.Notes.Group;
-  Thread^.Heap^.Notes.GroupDepth := Depth + 1;
-  Thread^.Heap^.Notes.Group := Group;
+  Thread^.Groups[Depth] := OsThreadHeap^.Notes.Group;
+  OsThreadHeap^.Notes.GroupDepth := Depth + 1;
+  OsThreadHeap^.Notes.Group := Group;
 end;
 
 function GroupEnd: Boolean;
@@ -89,12 +89,12 @@ var
   Depth: Cardinal;
 begin
   Thread := DebugThread;
-  Result := (Thread <> nil) and (Thread^.Heap^.Notes.GroupDepth > 0);
+  Result := (Thread <> nil) and (OsThreadHeap^.Notes.GroupDepth > 0);
   if not Result then
     Exit;
-  Depth := Thread^.Heap^.Notes.GroupDepth - 1;
-  Thread^.Heap^.Notes.GroupDepth := Depth;
-  Thread^.Heap^.Notes.Group := Thread^.Groups[Depth];
+  Depth := OsThreadHeap^.Notes.GroupDepth - 1;
+  OsThreadHeap^.Notes.GroupDepth := Depth;
+  OsThreadHeap^.Notes.Group := Thread^.Groups[Depth];
 end;
 
 function GroupSet(Group: Cardinal): Cardinal;

@@ -21,7 +21,7 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
+  LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
   LaneMM.Unwind, LaneMM.ObserveState;
 
@@ -46,10 +46,18 @@ begin
   case Event of
     leSoft: Result := Process.Limits[lkSoft].Slices;
     leHard: Result := Process.Limits[lkHard].Slices;
+    leRegion: Result := OsThreadHeap^.Region^.Data.Limit;
   else
     Result := Process.ReserveSlices;
   end;
   Result := Result shl SliceShift;
+end;
+
+procedure FieldRegion(var Fields: TFields; const Region: TRegion);
+begin
+  FieldStart(Fields, fiRegion);
+  TextAdd(Fields.Values, PAnsiChar(@Region.Name[0]));
+  FieldEnd(Fields, fiRegion);
 end;
 
 procedure AddStack(var Text: TText; Message: TMessage; const Fields: TFields;
@@ -72,7 +80,8 @@ end;
 // Reports the limit that a PLimitNews leads to.
 procedure ReportLimit(Context: Pointer);
 const
-  Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve);
+  Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
+    msLimitRegion);
 var
   Here: TBacktrace;
   Opened: TEvent;
@@ -87,6 +96,8 @@ begin
   FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
   FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
   FieldCount(Fields, fiGiven, News^.Size, 'byte');
+  if News^.Event = leRegion then
+    FieldRegion(Fields, OsThreadHeap^.Region^.Data);
   HeadAdd(Opened.Text, Fields);
   MessageAdd(Opened.Text, Messages[News^.Event], Fields);
   AddStack(Opened.Text, msHereStack, Fields, Here);

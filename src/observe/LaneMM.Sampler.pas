@@ -45,7 +45,8 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free,
+  LaneMM.Arena, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Walk, LaneMM.Blocks,
+  LaneMM.Allocate, LaneMM.Free,
   LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.Temporaries;
 
@@ -328,7 +329,7 @@ begin
   if Heap = nil then
     Exit;
   Dec(Heap^.SampleIn, Size);
-  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size, Mean) then
+  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size, Mean) or (RegionOfBlock(P) <> nil) then
     Exit;
   if Size <= MaxClassSize then
   begin

@@ -53,7 +53,7 @@ type
     msNumber,            //< the allocation number of the setting `break`
     msMismatchFree, msMismatchObject, msMismatchFamily,
     msLogAllocated, msLogFreed, msLogLeft,
-    msLimitSoft, msLimitHard,
+    msLimitSoft, msLimitHard, msLimitRegion,
     msReserve,           //< the emergency reserve is in use
     msMostUsed,           //< the groups in use with most bytes follow
     msCorruptLink, msCorruptList, msCorruptCount, msCorruptWord, msBlockBefore,
@@ -62,7 +62,7 @@ type
 
   /// The named fields.
   TField = (fiAddress, fiBlock, fiSize, fiUsable, fiClass, fiNumber, fiThread, fiFreeThread,
-    fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiMethod, fiPath, fiGiven, fiProcess,
+    fiOffset, fiLength, fiCount, fiBlocks, fiGroup, fiRegion, fiMethod, fiPath, fiGiven, fiProcess,
     fiRetainer, fiText, fiAllocator, fiDeallocator, fiTime, fiCommand,
     fiVersion);
 
@@ -125,8 +125,8 @@ type
 
 const
   FieldNames: array[TField] of PAnsiChar = ('address', 'block', 'size', 'usable', 'class',
-    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'method',
-    'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator', 'time',
+    'number', 'thread', 'freethread', 'offset', 'length', 'count', 'blocks', 'group', 'region',
+    'method', 'path', 'given', 'process', 'retainer', 'text', 'allocator', 'deallocator', 'time',
     'command', 'version');
 
   Entries: array[TMessage] of TEntry = (
@@ -238,6 +238,8 @@ const
       'Soft memory limit exceeded: the heap holds {usable}, the limit is {size}.'),
     (Name: 'limit-hard'; Text:
       'Memory limit reached: an allocation of {given} failed, the limit is {size}.'),
+    (Name: 'limit-region'; Text: 'Limit of the region "{region}" reached: an allocation of {given}'
+      + ' failed, the limit is {size}.'),
     (Name: 'reserve'; Text: 'Out of memory: an allocation of {given} failed, the reserve of {size}'
       + ' is in use from now on.'),
     (Name: 'most-used'; Text: '  In use: {blocks}, {size}; most of it:'),

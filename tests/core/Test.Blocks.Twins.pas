@@ -67,7 +67,7 @@ implementation
 
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
-  SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Heap, LaneMM.Allocate,
+  SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Allocate,
   LaneMM.Free, LaneMM.Blocks, LaneMM.Resize, LaneMM.Purge;
 
 const

@@ -67,7 +67,7 @@ implementation
 uses
   testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
   LaneMM.Shards, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
-  LaneMM.Heap, LaneMM.Stats;
+  LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Stats;
 
 const
   RecordSize = (SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
@@ -584,7 +584,7 @@ begin
   FreeMem(Span^.Start);
   Same(Kept, RunsKept(OsThreadHeap), 'kept slices after spare ones');
   Span := Get(6);
-  Span^.IsMoved := True;
+  Span^.Traits := [ltMoved];
   FetchAdd(Process.MovedSpans, 1);
   SweepRequest;
   FreeMem(Span^.Start);

@@ -125,7 +125,7 @@ var
 begin
   Result := LargeMove(GetInOneMapping(Size), MovedSize, Copied);
   AssertTrue('moved', Result <> nil);
-  AssertTrue('its pages were moved', Result^.IsMoved);
+  AssertTrue('its pages were moved', ltMoved in Result^.Traits);
 end;
 
 // Writes Mark to the first byte of each megabyte.
@@ -270,7 +270,7 @@ begin
   for Turn := 7 to 12 do
   begin
     Span := LargeMove(Span, Turn * Megabyte, Copied);
-    AssertTrue('its pages were moved', Span^.IsMoved);
+    AssertTrue('its pages were moved', ltMoved in Span^.Traits);
     Same(Moved + 1, LoadAcquire(Process.MovedSpans), 'moved blocks');
   end;
   LargeFree(Span);

@@ -319,7 +319,7 @@ var
   Before, Used, Copied: NativeUInt;
 begin
   Span := LargeMove(Get(Megabyte), 5 * Megabyte, Copied);
-  AssertFalse('moved', Span^.IsMoved);
+  AssertFalse('moved', ltMoved in Span^.Traits);
   AtLeast(1, Span^.SpareCount, 'spare slices');
   Used := Span^.SliceCount - Span^.SpareCount;
   Before := ShardsWarmSlices;

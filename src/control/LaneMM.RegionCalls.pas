@@ -1,0 +1,277 @@
+/// Regions as programs use them: checked handles, one line for what goes wrong, debug blocks.
+//
+// Owns:       nothing.
+// Debug mode: debug blocks lie in no region's spans. In a scope they get the allocation group of
+//             the region, RegionGroup, unless the program opens a group of its own in the scope;
+//             blocks of that group are freed one by one with the region, so each use of them
+//             afterwards is found like any other use after free.
+// Callers:    any thread.
+unit LaneMM.RegionCalls;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Hooks;
+
+type
+  /// The state of a region, in bytes but for BlocksInUse. In debug mode the first two count its
+  /// debug blocks by their requested bytes.
+  TRegionState = record
+    BlocksInUse: NativeUInt;    //< owner   its blocks
+    BytesInUse: NativeUInt;     //< owner   their usable bytes
+    PeakBytes: NativeUInt;      //< owner   most CommittedBytes at a time
+    CommittedBytes: NativeUInt; //< owner   backed memory that it has, in slices of 64 KB
+    Limit: NativeUInt;          //< owner   most CommittedBytes that it may have; 0: any number
+    Name: PAnsiChar;            //< owner   its name, valid until it is freed
+  end;
+
+/// Makes a region; Limit is in bytes, rounded down to slices but at least 256 KB; 0: none. Returns
+/// its handle, 0 without memory.
+function RegionNew(Name: PAnsiChar; Limit: NativeUInt): NativeUInt;
+/// Begins a scope of the calling thread. False, and a line on stderr, if there is no such region,
+/// or without memory.
+function RegionBegin(Handle: NativeUInt): Boolean;
+/// Ends the innermost scope of the calling thread. False, and a line, if it is in none.
+function RegionEnd: Boolean;
+/// Allocates in a region, outside of a scope; nil without memory. IsZero: of zeros.
+function RegionGet(Handle, Size: NativeUInt; IsZero: Boolean): Pointer;
+/// Frees the blocks of a region, and the region itself if IsLast. False, and a line, while a thread
+/// is in it.
+function RegionEmpty(Handle: NativeUInt; IsLast: Boolean): Boolean;
+/// Releases what memory of a region holds no block.
+procedure RegionRelease(Handle: NativeUInt);
+/// Returns the state of a region; zeros if there is no such region.
+procedure RegionRead(Handle: NativeUInt; out State: TRegionState);
+/// Returns the region of a block; 0 if none.
+function RegionAt(P: Pointer): NativeUInt;
+/// Visits the blocks in use of a region.
+procedure RegionVisitBlocks(Handle: NativeUInt; Visitor: TBlockVisitor; Context: Pointer);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
+  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups;
+
+const
+  // The groups of regions, after those that a program numbers.
+  FirstGroup = Cardinal($80000000);
+  // Slices of the lowest limit.
+  LeastLimit = RegionReserve + 2;
+
+// ---------------------------------------------------------------------------- lines
+
+procedure Say(Call, Name, What: PAnsiChar);
+var
+  Text: TText;
+begin
+  if not TextOpen(Text, OsPageSize) then
+    Exit;
+  TextAdd(Text, 'LaneMM: ');
+  TextAdd(Text, Call);
+  if Name <> nil then
+  begin
+    TextAdd(Text, ' "');
+    TextAdd(Text, Name);
+    TextAdd(Text, '"');
+  end;
+  TextAdd(Text, ': ');
+  TextAdd(Text, What);
+  TextAdd(Text, #10);
+  OsWriteError(Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+procedure SayNone(Call: PAnsiChar);
+begin
+  Say(Call, nil, 'no such region; it may have been freed');
+end;
+
+// Returns the region, or nil after a line.
+function Find(Call: PAnsiChar; Handle: NativeUInt): PHeap;
+begin
+  Result := RegionFind(Handle);
+  if Result = nil then
+    SayNone(Call);
+end;
+
+// ---------------------------------------------------------------------------- debug blocks
+
+function RegionGroup(Region: PHeap): Cardinal;
+begin
+  Result := FirstGroup + Region^.Data.Number;
+end;
+
+type
+  // Blocks to free, as many as fit.
+  TBatch = record
+    Group: Cardinal;
+    Count: Cardinal;
+    Blocks: array[0..255] of Pointer;
+  end;
+  PBatch = ^TBatch;
+
+procedure CollectBlock(const Block: TBlockInfo; Context: Pointer);
+var
+  Batch: PBatch;
+begin
+  Batch := Context;
+  if (Block.Group <> Batch^.Group) or (Batch^.Count > High(Batch^.Blocks)) then
+    Exit;
+  Batch^.Blocks[Batch^.Count] := Block.Address;
+  Inc(Batch^.Count);
+end;
+
+procedure FreeDebugBlocks(Region: PHeap);
+var
+  Batch: TBatch;
+  Index: Cardinal;
+begin
+  if not Debug.IsStarted then
+    Exit;
+  Batch.Group := RegionGroup(Region);
+  repeat
+    Batch.Count := 0;
+    WalkBlocks(CollectBlock, @Batch);
+    Index := 0;
+    while Index < Batch.Count do
+    begin
+      FreeMem(Batch.Blocks[Index]);
+      Inc(Index);
+    end;
+  until Batch.Count = 0;
+end;
+
+// ---------------------------------------------------------------------------- calls
+
+function RegionNew(Name: PAnsiChar; Limit: NativeUInt): NativeUInt;
+var
+  Slices: NativeUInt;
+begin
+  if not Process.IsStarted then
+    Exit(0);
+  Slices := Limit shr SliceShift;
+  if (Slices < LeastLimit) and (Limit <> 0) then
+    Slices := LeastLimit;
+  Result := RegionMake(Name, Slices);
+  if (Result <> 0) and (Name <> nil) then
+    GroupSetName(RegionGroup(RegionFind(Result)), Name);
+end;
+
+function RegionBegin(Handle: NativeUInt): Boolean;
+const
+  Call = 'LaneMM_RegionEnter';
+var
+  Region, Outer: PHeap;
+begin
+  Result := False;
+  Region := Find(Call, Handle);
+  if Region = nil then
+    Exit;
+  Outer := ThreadHeap;
+  if Outer = nil then
+    Exit;
+  case RegionEnter(Region, Outer) of
+    raDone: Result := True;
+    raNone: SayNone(Call);
+  end;
+  if Result then
+    GroupSet(RegionGroup(Region));
+end;
+
+function RegionEnd: Boolean;
+begin
+  Result := RegionLeave(OsThreadHeap) = raDone;
+  if not Result then
+    Say('LaneMM_RegionLeave', nil, 'the thread is in no region');
+end;
+
+function RegionGet(Handle, Size: NativeUInt; IsZero: Boolean): Pointer;
+begin
+  Result := nil;
+  if not RegionBegin(Handle) then
+    Exit;
+  if IsZero then
+    Result := AllocMem(Size)
+  else
+    GetMem(Result, Size);
+  RegionEnd;
+end;
+
+function RegionEmpty(Handle: NativeUInt; IsLast: Boolean): Boolean;
+const
+  Calls: array[Boolean] of PAnsiChar = ('LaneMM_RegionReset', 'LaneMM_RegionFree');
+var
+  Region: PHeap;
+  Answer: TRegionAnswer;
+begin
+  Result := False;
+  Region := Find(Calls[IsLast], Handle);
+  if Region = nil then
+    Exit;
+  FreeDebugBlocks(Region);
+  if IsLast then
+    Answer := LaneMM.Regions.RegionFree(Region)
+  else
+    Answer := RegionReset(Region);
+  Result := Answer = raDone;
+  if not Result then
+    Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region');
+  PurgeNotify;
+end;
+
+procedure RegionRelease(Handle: NativeUInt);
+var
+  Region: PHeap;
+begin
+  Region := Find('LaneMM_RegionTrim', Handle);
+  if Region = nil then
+    Exit;
+  RegionTrim(Region);
+  ProcessTrim;
+end;
+
+procedure RegionRead(Handle: NativeUInt; out State: TRegionState);
+var
+  Region: PHeap;
+  Group: TGroupStatus;
+begin
+  State := Default(TRegionState);
+  Region := Find('LaneMM_RegionState', Handle);
+  if Region = nil then
+    Exit;
+  RegionSum(Region, State.BlocksInUse, State.BytesInUse);
+  if Debug.IsStarted then
+  begin
+    GroupRead(RegionGroup(Region), Group);
+    Inc(State.BlocksInUse, Group.BlockCount);
+    Inc(State.BytesInUse, Group.Bytes);
+  end;
+  State.CommittedBytes := Region^.Data.Slices shl SliceShift;
+  State.PeakBytes := Region^.Data.Peak shl SliceShift;
+  State.Limit := Region^.Data.Limit shl SliceShift;
+  State.Name := @Region^.Data.Name[0];
+end;
+
+function RegionAt(P: Pointer): NativeUInt;
+var
+  Region: PHeap;
+begin
+  Result := 0;
+  Region := RegionOfBlock(P);
+  if Region <> nil then
+    Result := RegionHandle(Region);
+end;
+
+procedure RegionVisitBlocks(Handle: NativeUInt; Visitor: TBlockVisitor; Context: Pointer);
+var
+  Region: PHeap;
+begin
+  Region := Find('LaneMM_RegionWalk', Handle);
+  if Region <> nil then
+    WalkRegion(Region, Visitor, Context);
+end;
+
+end.

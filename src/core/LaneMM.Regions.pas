@@ -1,0 +1,393 @@
+/// Regions: heaps whose blocks are freed at once.
+//
+// Owns:       TRegion; THeap.Region, RegionLife, Outer.
+// What:       a region is a set of heaps, each used by one thread at a time. Its first one
+//             describes it. A scope exchanges the heap in the thread's slot for one of the region,
+//             so the paths of GetMem and FreeMem know nothing of regions. Blocks of a region are
+//             freed like those of another thread, also by the thread itself when it is outside of
+//             the scope.
+// Invariants: a heap of a region is in use by the thread that entered, or on Idle, or in the hands
+//             of a thread that frees or resets the region, or dissolves (THeap.Dissolves). Made
+//             counts them all. A region's spans are never given up: a full one stays in the heap's
+//             queues. So all spans are found from the heaps. No heap of a region keeps runs
+//             (RunsClaimed).
+// Free:       a thread takes all heaps from Idle. If these are as many as Made says, no thread is
+//             in the region, and none can enter after the same compare-and-swap that ends it.
+//             Otherwise it puts them back. A thread that enters meanwhile makes another heap. Then
+//             the heaps dissolve, which a thread that has their lock does or completes: a span
+//             whose blocks are just being shelved is left to the next sweep. A push by a thread
+//             that frees a block at this moment fails, since the span's life has ended.
+// Handles:    the address of the first heap, a multiple of 2 KB, plus the low bits of its
+//             RegionLife.
+// Callers:    any thread that holds no lock.
+// Progress:   no thread waits. A thread that was stopped in a scope, or with heaps in its hands,
+//             keeps the region from being freed, and others from nothing.
+unit LaneMM.Regions;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout, LaneMM.Types;
+
+type
+  /// Why a call did not do what it was to.
+  TRegionAnswer = (
+    raDone,    //< it did
+    raNone,    //< the handle is that of no region, or of one that was freed
+    raInside,  //< a thread is in the region; for RegionLeave: this one is in none
+    raMemory   //< there is no memory for another heap
+  );
+
+/// Makes a region, whose name is copied; LimitSlices is the most that it may have, 0: any number.
+/// Returns its handle; 0 without memory.
+function RegionMake(Name: PAnsiChar; LimitSlices: NativeUInt): NativeUInt;
+/// Returns the first heap of a region, which describes it; nil if there is no such region now.
+function RegionFind(Handle: NativeUInt): PHeap;
+/// Returns the handle of a region by its first heap.
+function RegionHandle(Region: PHeap): NativeUInt;
+/// Begins a scope of the calling thread, whose heap Outer is.
+function RegionEnter(Region, Outer: PHeap): TRegionAnswer;
+/// Ends the innermost scope of the calling thread, whose heap Heap is.
+function RegionLeave(Heap: PHeap): TRegionAnswer;
+/// Ends all scopes of the calling thread; returns its own heap.
+function RegionLeaveAll(Heap: PHeap): PHeap;
+/// Makes the thread's own heap, or one of Region if that is not nil, the calling thread's for a
+/// moment; returns false without memory. RegionReturn with Before ends that.
+function RegionVisit(Region, Before: PHeap): Boolean;
+/// Ends RegionVisit.
+procedure RegionReturn(Before: PHeap);
+/// Frees all blocks of a region, and the region.
+function RegionFree(Region: PHeap): TRegionAnswer;
+/// Frees all blocks of a region, and keeps it with some of its memory.
+function RegionReset(Region: PHeap): TRegionAnswer;
+/// Releases the memory of a region that holds no block, as far as no thread is in it.
+procedure RegionTrim(Region: PHeap);
+/// Puts the heaps of lost threads back in a child process. Own is the calling thread's heap.
+procedure RegionsRecover(Own: PHeap);
+
+implementation
+
+uses
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap,
+  LaneMM.RegionHeaps;
+
+const
+  // The bits of a handle that tell one life of the record from the next.
+  LifeMask = HeapLines * CacheLineSize - 1;
+
+// ---------------------------------------------------------------------------- handles
+
+function RegionHandle(Region: PHeap): NativeUInt;
+begin
+  Result := NativeUInt(Region) + Region^.RegionLife and LifeMask;
+end;
+
+function RegionFind(Handle: NativeUInt): PHeap;
+begin
+  Result := PHeap(Handle and not NativeUInt(LifeMask));
+  if (Result <> nil) and ((Result^.Region <> Result) or (RegionHandle(Result) <> Handle)) then
+    Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- heaps
+
+// Returns an unused record, or a new one; nil without memory.
+function TakeRecord: PHeap;
+begin
+  Result := HeapPop(Process.UnusedHeaps);
+  if Result = nil then
+    Result := HeapRecordNew;
+end;
+
+// Makes an unused record a heap of Region, which may be the record itself.
+procedure Join(Region, Heap: PHeap);
+begin
+  Heap^.RunsClaimed := 1;
+  Heap^.Outer := nil;
+  Heap^.Dissolves := Ord(diNone);
+  FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
+  // Release: the fields before the heap is one of a region. Pairs with HeapIsDissolving.
+  ReleaseFence;
+  Heap^.Region := Region;
+end;
+
+// Makes another heap of the region; nil without memory, or when the region was freed.
+function AddHeap(Region: PHeap; out Answer: TRegionAnswer): PHeap;
+var
+  Made: TAtomicWord;
+begin
+  Answer := raMemory;
+  Result := TakeRecord;
+  if Result = nil then
+    Exit;
+  repeat
+    Made := LoadAcquire(Region^.Data.Made);
+    if Made = RegionEnded then
+    begin
+      HeapPush(Process.UnusedHeaps, Result);
+      Answer := raNone;
+      Exit(nil);
+    end;
+    // Full barrier: either a thread that frees the region sees the heap, or this one the end.
+  until CompareAndSwap(Region^.Data.Made, Made, Made + 1);
+  Join(Region, Result);
+  Answer := raDone;
+end;
+
+function RegionMake(Name: PAnsiChar; LimitSlices: NativeUInt): NativeUInt;
+var
+  Heap: PHeap;
+  Index: NativeUInt;
+begin
+  Heap := TakeRecord;
+  if Heap = nil then
+    Exit(0);
+  FillChar(Heap^.Data, SizeOf(Heap^.Data), 0);
+  Index := 0;
+  while (Name <> nil) and (Name[Index] <> #0) and (Index < MostRegionName) do
+  begin
+    Heap^.Data.Name[Index] := Name[Index];
+    Inc(Index);
+  end;
+  Heap^.Data.Limit := LimitSlices;
+  Heap^.Data.Number := FetchAdd(Process.RegionsMade, 1) + 1;
+  Heap^.Data.Made := 1;
+  Inc(Heap^.RegionLife);
+  Join(Heap, Heap);
+  HeapPush(Heap^.Data.Idle, Heap);
+  Result := RegionHandle(Heap);
+end;
+
+// ---------------------------------------------------------------------------- scopes
+
+// Carries what the rooms above know of the thread from one of its heaps to the next.
+procedure Carry(Source, Target: PHeap);
+begin
+  Target^.ThreadNumber := Source^.ThreadNumber;
+  Target^.Notes := Source^.Notes;
+  Target^.DebugThread := Source^.DebugThread;
+end;
+
+function RegionEnter(Region, Outer: PHeap): TRegionAnswer;
+var
+  Heap: PHeap;
+begin
+  Result := raDone;
+  Heap := HeapPop(Region^.Data.Idle);
+  if Heap = nil then
+    Heap := AddHeap(Region, Result);
+  if Heap = nil then
+    Exit;
+  Heap^.Outer := Outer;
+  Heap^.SampleIn := High(Heap^.SampleIn); // samples are blocks of no region
+  Carry(Outer, Heap);
+  OsSwitchThreadHeap(Heap);
+end;
+
+function RegionLeave(Heap: PHeap): TRegionAnswer;
+var
+  Outer: PHeap;
+  Group: Cardinal;
+begin
+  if (Heap = nil) or (Heap^.Region = nil) then
+    Exit(raInside);
+  Outer := Heap^.Outer;
+  Group := Outer^.Notes.Group; // that of debug blocks is the scope's
+  Carry(Heap, Outer);
+  Outer^.Notes.Group := Group;
+  Heap^.ThreadNumber := 0;
+  Heap^.Notes := Default(TThreadNotes);
+  Heap^.DebugThread := nil;
+  Heap^.Outer := nil;
+  OsSwitchThreadHeap(Outer);
+  HeapPush(Heap^.Region^.Data.Idle, Heap);
+  Result := raDone;
+end;
+
+function RegionLeaveAll(Heap: PHeap): PHeap;
+begin
+  Result := Heap;
+  while Result^.Region <> nil do
+  begin
+    Heap := Result^.Outer;
+    RegionLeave(Result);
+    Result := Heap;
+  end;
+end;
+
+function RegionVisit(Region, Before: PHeap): Boolean;
+begin
+  Result := True;
+  if Region <> nil then
+    Result := RegionEnter(Region, Before) = raDone
+  else
+    OsSwitchThreadHeap(HeapOrdinary(Before));
+end;
+
+procedure RegionReturn(Before: PHeap);
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap^.Region <> nil then
+    RegionLeave(Heap)
+  else
+    OsSwitchThreadHeap(Before);
+end;
+
+// ---------------------------------------------------------------------------- all blocks at once
+
+// Takes all idle heaps, linked by NextUnused; Count is their number.
+function TakeIdle(Region: PHeap; out Count: NativeUInt): PHeap;
+var
+  Heap: PHeap;
+begin
+  Result := nil;
+  Count := 0;
+  repeat
+    Heap := HeapPop(Region^.Data.Idle);
+    if Heap = nil then
+      Exit;
+    Heap^.NextUnused := Result;
+    Result := Heap;
+    Inc(Count);
+  until False;
+end;
+
+function TakeFirst(var First: PHeap): PHeap;
+begin
+  Result := First;
+  if Result <> nil then
+    First := Result^.NextUnused;
+end;
+
+procedure PutBack(Region, First: PHeap);
+var
+  Heap: PHeap;
+begin
+  Heap := TakeFirst(First);
+  while Heap <> nil do
+  begin
+    HeapPush(Region^.Data.Idle, Heap);
+    Heap := TakeFirst(First);
+  end;
+end;
+
+function RegionFree(Region: PHeap): TRegionAnswer;
+var
+  First, Heap: PHeap;
+  Count: NativeUInt;
+begin
+  First := TakeIdle(Region, Count);
+  // Full barrier: no thread is in the region now, and none enters it any more. Pairs with AddHeap.
+  if not CompareAndSwap(Region^.Data.Made, Count, RegionEnded) then
+  begin
+    PutBack(Region, First);
+    Exit(raInside);
+  end;
+  Inc(Region^.RegionLife);
+  Heap := TakeFirst(First);
+  while Heap <> nil do
+  begin
+    RegionHeapDissolve(Heap, diFree);
+    Heap := TakeFirst(First);
+  end;
+  Result := raDone;
+end;
+
+function RegionReset(Region: PHeap): TRegionAnswer;
+var
+  First, Heap: PHeap;
+  Count: NativeUInt;
+begin
+  First := TakeIdle(Region, Count);
+  if LoadAcquire(Region^.Data.Made) <> Count then
+  begin
+    PutBack(Region, First);
+    Exit(raInside);
+  end;
+  Heap := TakeFirst(First);
+  while Heap <> nil do
+  begin
+    RegionHeapRestart(Heap);
+    Heap := TakeFirst(First);
+  end;
+  Result := raDone;
+end;
+
+procedure RegionTrim(Region: PHeap);
+var
+  First, Heap: PHeap;
+  Count: NativeUInt;
+begin
+  First := TakeIdle(Region, Count);
+  Heap := First;
+  while Heap <> nil do
+  begin
+    HeapRetireEmpty(Heap);
+    HeapSweepQueued(Heap);
+    Heap := Heap^.NextUnused;
+  end;
+  PutBack(Region, First);
+end;
+
+// ---------------------------------------------------------------------------- fork
+
+// Returns whether the heap is that of a scope of the thread whose heap Own is.
+function IsInScope(Own, Heap: PHeap): Boolean;
+begin
+  while (Own <> nil) and (Own <> Heap) do
+    if Own^.Region = nil then
+      Own := nil
+    else
+      Own := Own^.Outer;
+  Result := Own <> nil;
+end;
+
+// Leaves nothing to the next thread that a lost one may have been changing: the current spans are
+// retired, and their free blocks count as used.
+procedure GiveUpCurrent(Heap: PHeap);
+var
+  SizeClass: Cardinal;
+begin
+  for SizeClass := 0 to SizeClassCount - 1 do
+    if Heap^.Current[SizeClass] <> @Process.EmptySpan then
+      SpanDropList(Heap^.Current[SizeClass]);
+  HeapRetireAll(Heap);
+end;
+
+procedure RegionsRecover(Own: PHeap);
+var
+  Heap: PHeap;
+begin
+  Heap := PHeap(Process.Heaps);
+  while Heap <> nil do
+  begin
+    if Heap^.Region = Heap then
+    begin
+      Heap^.Data.Idle := 0;
+      if Heap^.Data.Made <> RegionEnded then
+        Heap^.Data.Made := 0;
+    end;
+    Heap := Heap^.NextHeap;
+  end;
+  Heap := PHeap(Process.Heaps);
+  while Heap <> nil do
+  begin
+    if (Heap^.Region <> nil) and (Heap^.Region^.Data.Made <> RegionEnded) then
+    begin
+      Inc(Heap^.Region^.Data.Made);
+      if not IsInScope(Own, Heap) then
+      begin
+        GiveUpCurrent(Heap);
+        Heap^.Dissolves := Ord(diNone);
+        HeapPush(Heap^.Region^.Data.Idle, Heap);
+      end;
+    end;
+    Heap := Heap^.NextHeap;
+  end;
+end;
+
+end.

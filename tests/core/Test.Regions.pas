@@ -1,0 +1,719 @@
+/// Tests of LaneMM.Regions: heaps whose blocks are freed at once.
+unit Test.Regions;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools, LaneMM.Types, LaneMM.Regions;
+
+type
+  TRegionsTests = class(TQuietTest)
+  strict private
+    Handle: NativeUInt;
+    Region: PHeap;
+    procedure Enter;
+    procedure Leave;
+    function Get(Size: NativeUInt): Pointer;
+    procedure GetMany(Count, Size: NativeUInt);
+    function Blocks: NativeUInt;
+    function Slices: NativeUInt;
+    procedure FreeInChild;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BlocksOfAScopeBelongToTheRegion;
+    procedure BlocksOutsideBelongToNone;
+    procedure ScopesNest;
+    procedure LeaveWithoutAScopeIsRefused;
+    procedure FreeReleasesAllSpans;
+    procedure FreeReleasesLargeBlocks;
+    procedure FreeIsRefusedWhileAThreadIsInside;
+    procedure FreeIsRefusedWhileAnotherThreadIsInside;
+    procedure HandleOfAFreedRegionIsKnownAsSuch;
+    procedure BlockIsFreedOutsideOfTheScope;
+    procedure LargeBlockIsFreedOutsideOfTheScope;
+    procedure BlockOfOthersIsFreedInTheScope;
+    procedure SpanThatOthersFilledIsTakenOverByNoRegion;
+    procedure LargeBlockFreedInTheScopeIsKeptByNoRegion;
+    procedure ResizedBlockStaysInItsRegion;
+    procedure ResizedBlockOfNoRegionStaysOutside;
+    procedure LargeBlockGrowsInItsRegion;
+    procedure FullSpansServeAgainAfterFrees;
+    procedure ResetKeepsTheRegionAndItsWarmSpans;
+    procedure ResetGivesBackWhatWasMore;
+    procedure FreeAfterTheFreeOfTheRegionIsRefused;
+    procedure LimitRefusesMore;
+    procedure LimitCountsLargeBlocks;
+    procedure FreedMemoryIsUsedAgainBelowTheLimit;
+    procedure ThreadThatEndsLeavesItsScope;
+    procedure ThreadsUseOneRegion;
+    procedure BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
+    procedure ManyRegionsLeaveNoMemory;
+    procedure SweepReleasesEmptySpansOfARegion;
+    procedure SpanThatIsShelvedMeanwhileIsReleasedLater;
+    procedure ChildProcessFreesARegion;
+  end;
+
+implementation
+
+uses
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
+  LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
+  LaneMM.Purge;
+
+procedure TRegionsTests.SetUp;
+begin
+  inherited;
+  Handle := RegionMake('test', 0);
+  Region := RegionFind(Handle);
+end;
+
+procedure TRegionsTests.TearDown;
+begin
+  while OsThreadHeap^.Region <> nil do
+    RegionLeave(OsThreadHeap);
+  if RegionFind(Handle) <> nil then
+    RegionFree(Region);
+  inherited;
+end;
+
+procedure TRegionsTests.Enter;
+begin
+  if RegionEnter(Region, ThreadHeap) <> raDone then
+    Fail('not entered');
+end;
+
+procedure TRegionsTests.Leave;
+begin
+  RegionLeave(OsThreadHeap);
+end;
+
+// Allocates one block in the region.
+function TRegionsTests.Get(Size: NativeUInt): Pointer;
+begin
+  Enter;
+  GetMem(Result, Size);
+  Leave;
+end;
+
+procedure TRegionsTests.GetMany(Count, Size: NativeUInt);
+var
+  P: Pointer;
+  Index: NativeUInt;
+begin
+  Enter;
+  for Index := 1 to Count do
+    GetMem(P, Size);
+  Leave;
+end;
+
+function TRegionsTests.Blocks: NativeUInt;
+var
+  Bytes: NativeUInt;
+begin
+  RegionSum(Region, Result, Bytes);
+end;
+
+function TRegionsTests.Slices: NativeUInt;
+begin
+  Result := Region^.Data.Slices;
+end;
+
+procedure TRegionsTests.BlocksOfAScopeBelongToTheRegion;
+var
+  Small, Middle, Large: Pointer;
+begin
+  Small := Get(100);
+  Middle := Get(20000);
+  Large := Get(1000000);
+  AssertTrue('small', RegionOfBlock(Small) = Region);
+  AssertTrue('middle', RegionOfBlock(Middle) = Region);
+  AssertTrue('large', RegionOfBlock(Large) = Region);
+  Same(3, Blocks, 'blocks');
+end;
+
+procedure TRegionsTests.BlocksOutsideBelongToNone;
+var
+  P: Pointer;
+begin
+  Get(100);
+  GetMem(P, 100);
+  AssertTrue('none', RegionOfBlock(P) = nil);
+  FreeMem(P);
+  Same(1, Blocks, 'blocks');
+end;
+
+procedure TRegionsTests.ScopesNest;
+var
+  Inner: PHeap;
+  P, Q: Pointer;
+begin
+  Inner := RegionFind(RegionMake('inner', 0));
+  Enter;
+  RegionEnter(Inner, OsThreadHeap);
+  GetMem(P, 50);
+  Leave;
+  GetMem(Q, 50);
+  Leave;
+  AssertTrue('inner', RegionOfBlock(P) = Inner);
+  AssertTrue('outer', RegionOfBlock(Q) = Region);
+  AssertTrue('outside', OsThreadHeap^.Region = nil);
+  AssertTrue('freed', RegionFree(Inner) = raDone);
+end;
+
+procedure TRegionsTests.LeaveWithoutAScopeIsRefused;
+begin
+  AssertTrue('refused', RegionLeave(OsThreadHeap) = raInside);
+end;
+
+procedure TRegionsTests.FreeReleasesAllSpans;
+var
+  Before: NativeUInt;
+begin
+  GetMem(Pointer(Before), 100); // warms the thread's heap
+  FreeMem(Pointer(Before));
+  Before := BackedSlices;
+  GetMany(10000, 100);
+  AtLeast(Before + 15, BackedSlices, 'slices');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  ProcessTrim;
+  AtMost(Before + 1, BackedSlices, 'slices after');
+end;
+
+procedure TRegionsTests.FreeReleasesLargeBlocks;
+var
+  Before: NativeUInt;
+begin
+  ProcessTrim;
+  Before := BackedSlices;
+  GetMany(4, 10 * SliceSize);
+  AtLeast(Before + 40, BackedSlices, 'slices');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  ProcessTrim;
+  AtMost(Before + 1, BackedSlices, 'slices after');
+end;
+
+procedure TRegionsTests.FreeIsRefusedWhileAThreadIsInside;
+var
+  P: PByte;
+begin
+  Enter;
+  GetMem(P, 100);
+  P[0] := 7;
+  AssertTrue('refused', RegionFree(Region) = raInside);
+  AssertTrue('no reset either', RegionReset(Region) = raInside);
+  Same(7, P[0], 'contents');
+  Leave;
+  Same(1, Blocks, 'blocks');
+end;
+
+type
+  TInside = record
+    Region: PHeap;
+    State: TAtomicWord; // 1: inside, 2: to leave, 3: has left
+  end;
+  PInside = ^TInside;
+
+function StayInside(Argument: Pointer): PtrInt;
+var
+  Inside: PInside;
+begin
+  Inside := Argument;
+  RegionEnter(Inside^.Region, ThreadHeap);
+  StoreRelease(Inside^.State, 1);
+  while LoadAcquire(Inside^.State) <> 2 do
+    Sleep(1);
+  RegionLeave(OsThreadHeap);
+  StoreRelease(Inside^.State, 3);
+  Result := 0;
+end;
+
+procedure TRegionsTests.FreeIsRefusedWhileAnotherThreadIsInside;
+var
+  Inside: TInside;
+  Thread: TThreadID;
+begin
+  Inside.Region := Region;
+  Inside.State := 0;
+  Thread := BeginThread(@StayInside, @Inside);
+  while LoadAcquire(Inside.State) <> 1 do
+    Sleep(1);
+  AssertTrue('refused', RegionFree(Region) = raInside);
+  Get(100); // another heap of the region
+  StoreRelease(Inside.State, 2);
+  WaitForThreadTerminate(Thread, 0);
+  AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+procedure TRegionsTests.HandleOfAFreedRegionIsKnownAsSuch;
+var
+  Next: NativeUInt;
+begin
+  RegionFree(Region);
+  AssertTrue('gone', RegionFind(Handle) = nil);
+  Next := RegionMake('next', 0);
+  AssertTrue('gone, although the record is used again', RegionFind(Handle) = nil);
+  AssertTrue('the next', RegionFind(Next) <> nil);
+  RegionFree(RegionFind(Next));
+end;
+
+procedure TRegionsTests.BlockIsFreedOutsideOfTheScope;
+var
+  P: Pointer;
+begin
+  P := Get(100);
+  FreeMem(P);
+  Same(0, Blocks, 'blocks');
+  P := Get(100);
+  Same(1, Blocks, 'blocks after another');
+end;
+
+procedure TRegionsTests.LargeBlockIsFreedOutsideOfTheScope;
+var
+  P: Pointer;
+begin
+  P := Get(5 * SliceSize);
+  Same(5, Slices, 'slices');
+  FreeMem(P);
+  Same(0, Blocks, 'blocks');
+  HeapSweepQueued(Region);
+  Same(0, Slices, 'slices after');
+end;
+
+procedure TRegionsTests.BlockOfOthersIsFreedInTheScope;
+var
+  P, Q: Pointer;
+  Before: NativeUInt;
+begin
+  GetMem(P, 100);
+  GetMem(Q, 5 * SliceSize);
+  Before := Blocks;
+  Enter;
+  FreeMem(P);
+  FreeMem(Q);
+  Leave;
+  Same(Before, Blocks, 'blocks of the region');
+end;
+
+procedure TRegionsTests.SpanThatOthersFilledIsTakenOverByNoRegion;
+var
+  Filled: array[0..999] of Pointer;
+  Index: Integer;
+begin
+  for Index := 0 to High(Filled) do
+    GetMem(Filled[Index], 512); // spans that were filled are given up
+  Enter;
+  for Index := 0 to High(Filled) do
+    FreeMem(Filled[Index]);
+  Leave;
+  Same(0, Slices, 'slices of the region');
+  Same(0, Blocks, 'blocks of the region');
+end;
+
+procedure TRegionsTests.LargeBlockFreedInTheScopeIsKeptByNoRegion;
+var
+  P: Pointer;
+begin
+  GetMem(P, 3 * SliceSize);
+  Enter;
+  FreeMem(P);
+  Same(0, OsThreadHeap^.KeptSlices, 'kept slices');
+  Leave;
+end;
+
+procedure TRegionsTests.ResizedBlockStaysInItsRegion;
+var
+  P: PByte;
+begin
+  P := Get(100);
+  P[99] := 5;
+  ReallocMem(P, 5000);
+  AssertTrue('grown outside', RegionOfBlock(P) = Region);
+  ReallocMem(P, 500000);
+  AssertTrue('large', RegionOfBlock(P) = Region);
+  Same(5, P[99], 'contents');
+  ReallocMem(P, 200);
+  AssertTrue('small again', RegionOfBlock(P) = Region);
+  Same(5, P[99], 'contents');
+  Same(1, Blocks, 'blocks');
+end;
+
+procedure TRegionsTests.ResizedBlockOfNoRegionStaysOutside;
+var
+  P: PByte;
+begin
+  GetMem(P, 100);
+  P[99] := 5;
+  Enter;
+  ReallocMem(P, 5000);
+  AssertTrue('grown inside', RegionOfBlock(P) = nil);
+  ReallocMem(P, 500000);
+  AssertTrue('large', RegionOfBlock(P) = nil);
+  ReallocMem(P, 200);
+  AssertTrue('small again', RegionOfBlock(P) = nil);
+  Leave;
+  Same(5, P[99], 'contents');
+  FreeMem(P);
+end;
+
+procedure TRegionsTests.LargeBlockGrowsInItsRegion;
+var
+  P: PByte;
+begin
+  P := Get(3 * SliceSize);
+  P[0] := 9;
+  ReallocMem(P, 40 * SliceSize);
+  Same(9, P[0], 'contents');
+  AssertTrue('in the region', RegionOfBlock(P) = Region);
+  ReallocMem(P, 5 * SliceSize);
+  HeapSweepQueued(Region);
+  Same(5, Slices, 'slices after it was shortened');
+  FreeMem(P);
+  HeapSweepQueued(Region);
+  Same(0, Slices, 'slices after');
+end;
+
+procedure TRegionsTests.FullSpansServeAgainAfterFrees;
+var
+  All: array[0..3999] of Pointer;
+  Index: Integer;
+  Most: NativeUInt;
+begin
+  Enter;
+  for Index := 0 to High(All) do
+    GetMem(All[Index], 256);
+  Most := Slices;
+  for Index := 0 to High(All) do
+    FreeMem(All[Index]);
+  for Index := 0 to High(All) do
+    GetMem(All[Index], 256);
+  Leave;
+  AtMost(Most + 1, Slices, 'slices');
+end;
+
+procedure TRegionsTests.ResetKeepsTheRegionAndItsWarmSpans;
+var
+  Before: NativeUInt;
+begin
+  GetMany(100, 100);
+  AssertTrue('reset', RegionReset(Region) = raDone);
+  Same(0, Blocks, 'blocks');
+  Before := LoadAcquire(Process.Backed);
+  GetMany(100, 100);
+  Same(Before, LoadAcquire(Process.Backed), 'slices: none was taken');
+  Same(100, Blocks, 'blocks again');
+end;
+
+procedure TRegionsTests.ResetGivesBackWhatWasMore;
+begin
+  GetMany(20000, 100);
+  GetMany(2, 20 * SliceSize);
+  AtLeast(60, Slices, 'slices');
+  AssertTrue('reset', RegionReset(Region) = raDone);
+  AtMost(2, Slices, 'slices after');
+end;
+
+procedure TRegionsTests.FreeAfterTheFreeOfTheRegionIsRefused;
+var
+  P: Pointer;
+begin
+  P := Get(100);
+  RegionFree(Region);
+  Same(InvalidPointer, ErrorOfFree(P), 'error');
+end;
+
+procedure TRegionsTests.LimitRefusesMore;
+var
+  P: Pointer;
+  Count: Integer;
+  Limited: PHeap;
+begin
+  Limited := RegionFind(RegionMake('limited', 8));
+  Count := 0;
+  RegionEnter(Limited, ThreadHeap);
+  while (Count < 100000) and (ErrorOfGet(P, 1000) = NoError) do
+    Inc(Count);
+  RegionLeave(OsThreadHeap);
+  AtLeast(300, Count, 'blocks');
+  AtMost(8 * SliceSize div 1000, Count, 'blocks');
+  AtMost(8, Limited^.Data.Peak, 'slices at most');
+  GetMem(P, 1000000); // of others
+  FreeMem(P);
+  AssertTrue('freed', RegionFree(Limited) = raDone);
+end;
+
+procedure TRegionsTests.LimitCountsLargeBlocks;
+var
+  P: Pointer;
+  Limited: PHeap;
+  Error: Integer;
+begin
+  Limited := RegionFind(RegionMake('limited', 20));
+  RegionEnter(Limited, ThreadHeap);
+  GetMem(P, 10 * SliceSize);
+  Error := ErrorOfGet(P, 15 * SliceSize);
+  RegionLeave(OsThreadHeap);
+  Same(OutOfMemory, Error, 'error');
+  AssertTrue('freed', RegionFree(Limited) = raDone);
+end;
+
+procedure TRegionsTests.FreedMemoryIsUsedAgainBelowTheLimit;
+var
+  P: Pointer;
+  Limited: PHeap;
+  Turn: Integer;
+begin
+  Limited := RegionFind(RegionMake('limited', 20));
+  RegionEnter(Limited, ThreadHeap);
+  for Turn := 1 to 100 do
+  begin
+    GetMem(P, 10 * SliceSize);
+    FreeMem(P);
+  end;
+  RegionLeave(OsThreadHeap);
+  AtMost(20, Limited^.Data.Peak, 'slices at most');
+  AssertTrue('freed', RegionFree(Limited) = raDone);
+end;
+
+function EndInside(Argument: Pointer): PtrInt;
+var
+  P: Pointer;
+begin
+  RegionEnter(PInside(Argument)^.Region, ThreadHeap);
+  GetMem(P, 100);
+  Result := 0;
+end;
+
+procedure TRegionsTests.ThreadThatEndsLeavesItsScope;
+var
+  Inside: TInside;
+begin
+  Inside.Region := Region;
+  WaitForThreadTerminate(BeginThread(@EndInside, @Inside), 0);
+  Same(1, Blocks, 'blocks stay');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+const
+  Rounds = 300;
+
+type
+  TWorker = record
+    Regions: array[0..3] of PHeap;
+    Seed: Cardinal;
+    Errors: TAtomicWord;
+  end;
+  PWorker = ^TWorker;
+
+// Allocates in four regions and outside, frees in and out of scopes, checks what the blocks hold.
+function WorkInRegions(Argument: Pointer): PtrInt;
+var
+  Worker: PWorker;
+  Blocks: array[0..63] of PCardinal;
+  Round, Index: Integer;
+  Next: Cardinal;
+
+  function Random(Limit: Cardinal): Cardinal;
+  begin
+    Next := Next * 1664525 + 1013904223;
+    Result := Next shr 8 mod Limit;
+  end;
+
+begin
+  Worker := Argument;
+  Next := Worker^.Seed;
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  for Round := 1 to Rounds do
+  begin
+    RegionEnter(Worker^.Regions[Random(4)], ThreadHeap);
+    for Index := 0 to High(Blocks) do
+    begin
+      if (Blocks[Index] <> nil) and (Blocks[Index]^ <> Worker^.Seed + Cardinal(Index)) then
+        FetchAdd(Worker^.Errors, 1);
+      case Random(3) of
+        0:
+          begin
+            FreeMem(Blocks[Index]);
+            Blocks[Index] := nil;
+          end;
+        1:
+          if Blocks[Index] = nil then
+          begin
+            GetMem(Blocks[Index], 16 + Random(3000));
+            Blocks[Index]^ := Worker^.Seed + Cardinal(Index);
+          end
+          else
+            ReallocMem(Blocks[Index], 16 + Random(200000));
+      end;
+      if Random(8) = 0 then
+      begin
+        RegionLeave(OsThreadHeap);
+        RegionEnter(Worker^.Regions[Random(4)], ThreadHeap);
+      end;
+    end;
+    RegionLeave(OsThreadHeap);
+  end;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  Result := 0;
+end;
+
+procedure TRegionsTests.ThreadsUseOneRegion;
+var
+  Workers: array[0..7] of TWorker;
+  Threads: array[0..7] of TThreadID;
+  Regions: array[0..3] of PHeap;
+  Index, Which: Integer;
+  Count, Bytes: NativeUInt;
+begin
+  for Which := 0 to 3 do
+    Regions[Which] := RegionFind(RegionMake('shared', 0));
+  for Index := 0 to High(Workers) do
+  begin
+    Move(Regions, Workers[Index].Regions, SizeOf(Regions));
+    Workers[Index].Seed := 1000 * (Index + 1);
+    Workers[Index].Errors := 0;
+    Threads[Index] := BeginThread(@WorkInRegions, @Workers[Index]);
+  end;
+  for Index := 0 to High(Workers) do
+  begin
+    WaitForThreadTerminate(Threads[Index], 0);
+    Same(0, Workers[Index].Errors, 'blocks with other contents');
+  end;
+  for Which := 0 to 3 do
+  begin
+    RegionSum(Regions[Which], Count, Bytes);
+    Same(0, Count, 'blocks left');
+    AssertTrue('freed', RegionFree(Regions[Which]) = raDone);
+  end;
+end;
+
+type
+  TFreer = record
+    Blocks: array[0..4999] of Pointer;
+    Refused: NativeUInt;
+    MayStart: TAtomicWord;
+  end;
+  PFreer = ^TFreer;
+
+function FreeAll(Argument: Pointer): PtrInt;
+var
+  Freer: PFreer;
+  Index: Integer;
+begin
+  Freer := Argument;
+  while LoadAcquire(Freer^.MayStart) = 0 do ;
+  for Index := 0 to High(Freer^.Blocks) do
+    if ErrorOfFree(Freer^.Blocks[Index]) <> NoError then
+      Inc(Freer^.Refused);
+  Result := 0;
+end;
+
+procedure TRegionsTests.BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
+var
+  Freer: TFreer;
+  Thread: TThreadID;
+  Index: Integer;
+begin
+  Freer.Refused := 0;
+  Freer.MayStart := 0;
+  Enter;
+  for Index := 0 to High(Freer.Blocks) do
+    GetMem(Freer.Blocks[Index], 200);
+  Leave;
+  Thread := BeginThread(@FreeAll, @Freer);
+  StoreRelease(Freer.MayStart, 1);
+  AssertTrue('reset', RegionReset(Region) = raDone);
+  WaitForThreadTerminate(Thread, 0);
+  HeapSweepQueued(Region);
+  Same(0, Blocks, 'blocks');
+  GetMany(1000, 200);
+  Same(1000, Blocks, 'blocks afterwards');
+end;
+
+procedure TRegionsTests.ManyRegionsLeaveNoMemory;
+var
+  Turn: Integer;
+  Before: NativeUInt;
+  P: Pointer;
+  Many: PHeap;
+
+  procedure UseOne;
+  begin
+    Many := RegionFind(RegionMake('many', 0));
+    RegionEnter(Many, ThreadHeap);
+    GetMem(P, 100);
+    GetMem(P, 3000);
+    RegionLeave(OsThreadHeap);
+    AssertTrue('freed', RegionFree(Many) = raDone);
+  end;
+
+begin
+  UseOne;
+  Before := BackedSlices;
+  for Turn := 1 to 2000 do
+    UseOne;
+  AtMost(Before, BackedSlices, 'slices');
+end;
+
+procedure TRegionsTests.SweepReleasesEmptySpansOfARegion;
+var
+  All: array[0..3999] of Pointer;
+  Index: Integer;
+begin
+  Enter;
+  for Index := 0 to High(All) do
+    GetMem(All[Index], 256);
+  Leave;
+  AtLeast(15, Slices, 'slices');
+  for Index := 0 to High(All) do
+    FreeMem(All[Index]);
+  ProcessTrim;
+  ProcessTrim;
+  AtMost(2, Slices, 'slices after');
+end;
+
+procedure TRegionsTests.SpanThatIsShelvedMeanwhileIsReleasedLater;
+var
+  P: Pointer;
+  Span: PSpan;
+  First: NativeUInt;
+  Count: Cardinal;
+begin
+  P := Get(100);
+  Get(100);
+  Span := ArenaSpan(P);
+  FreeMem(P);
+  First := RemoteShelve(Span, Count);
+  Same(1, Count, 'taken to shelve');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  AssertTrue('the span is left', Span^.Kind = skBlocks);
+  RemoteShelveEnd(Span, First, PBlock(P), Count);
+  RegionHeapSweep(Region);
+  AssertTrue('and released now', Region^.Region = nil);
+end;
+
+procedure TRegionsTests.FreeInChild;
+begin
+  GetMany(10, 100);
+  AtLeast(1013, Blocks, 'blocks in the child');
+  AtMost(1013 + 4096 div 100, Blocks, 'and free ones of a lost thread that count as used');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+procedure TRegionsTests.ChildProcessFreesARegion;
+begin
+  GetMany(1000, 100);
+  GetMany(3, 5 * SliceSize);
+  {$ifdef LINUX}
+  Same(0, RunInChild(FreeInChild), 'exit code of the child');
+  {$endif}
+  Same(1003, Blocks, 'blocks here');
+end;
+
+initialization
+  RegisterTest(TRegionsTests);
+end.
