@@ -146,14 +146,6 @@ begin
   Result := Target^.Start;
 end;
 
-// Returns the region that blocks of this heap belong to; nil: to none.
-function RegionOfHeap(Heap: PHeap): PHeap; inline;
-begin
-  Result := nil;
-  if Heap <> nil then
-    Result := Heap^.Region;
-end;
-
 // Moves P like MoveBlock to a block of the region that it belongs to, or of none, where the calling
 // thread is not.
 function MoveInRegion(P: Pointer; UsableSize, Size: NativeUInt; Region: PHeap): Pointer;

@@ -553,6 +553,8 @@ var
 function OwnerOf(Span: PSpan): PHeap; inline;
 /// Returns the Owner of a span that Heap has filled and gives up, and of a region's large block.
 function FilledBy(Heap: PHeap): PHeap; inline;
+/// Returns the region that blocks of a heap, which may be nil, belong to; nil: to none.
+function RegionOfHeap(Heap: PHeap): PHeap; inline;
 /// Returns the heap of a region that Span, of blocks or a large block, belongs to; else nil.
 function RegionHeapOf(Span: PSpan): PHeap;
 /// Returns the first heap of a stack of heaps, UnusedHeaps or one of VacantHeaps, out of its word.
@@ -584,6 +586,13 @@ begin
   Result := PHeap(NativeUInt(Span^.Owner) and not NativeUInt(AwaitsFree * 3));
   if Odd(NativeUInt(Result)) then
     Result := NoOwner;
+end;
+
+function RegionOfHeap(Heap: PHeap): PHeap;
+begin
+  Result := nil;
+  if Heap <> nil then
+    Result := Heap^.Region;
 end;
 
 function FilledBy(Heap: PHeap): PHeap;

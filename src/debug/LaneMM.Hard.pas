@@ -250,7 +250,8 @@ begin
 end;
 
 // Lets a block that is no longer in use wait in the place of another one. A thread keeps 64 small
-// blocks, 8 of at most 24 KB, and one of at most 320 KB.
+// blocks, 8 of at most 24 KB, and one of at most 320 KB; none of a region, whose blocks are freed
+// at once.
 procedure Wait(const Block: TMarked);
 const
   MostMedium = 24 shl 10;
@@ -265,7 +266,7 @@ begin
   PNativeUInt(Block.P)^ := 0;
   Block.Last^ := Block.Last^ xor (Block.State xor Waits) shl StateShift;
   Thread := DebugThread;
-  if (Thread = nil) or (Block.Usable > MostLarge) then
+  if (Thread = nil) or (Block.Usable > MostLarge) or (RegionOfBlock(Block.P) <> nil) then
   begin
     Debug.Behind.FreeMem(Block.P);
     Exit;
@@ -442,6 +443,12 @@ begin
     Wait(Block);
 end;
 
+// Returns whether the block is not of the region that the thread is in, or of none.
+function IsOfAnotherRegion(P: Pointer; Heap: PHeap): Boolean;
+begin
+  Result := RegionOfBlock(P) <> RegionOfHeap(Heap);
+end;
+
 // Resizes a marked block in use; nil without memory.
 function ResizeMarked(var P: Pointer; const Block: TMarked; Size: NativeUInt): Pointer;
 var
@@ -451,8 +458,8 @@ begin
   InPlace := (WithEnd(Size) <= Block.Usable)
     and ((WithEnd(Size) >= Block.Usable shr KeptShift) or (Block.Usable <= MostTiny));
   Heap := OsThreadHeap;
-  if not InPlace and (Block.Usable > MaxClassSize) and (WithEnd(Size) > MaxClassSize)
-    and not IsErasingFreed then
+  if not InPlace and ((Block.Usable > MaxClassSize) and (WithEnd(Size) > MaxClassSize)
+    and not IsErasingFreed or IsOfAnotherRegion(P, Heap)) then
     Result := Debug.Behind.ReallocMem(P, WithEnd(Size))
   else
   begin
