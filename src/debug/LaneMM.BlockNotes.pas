@@ -1,16 +1,16 @@
 /// Notes beside the heap: where each block of the release mode was allocated, and its size.
 //
 // Owns:       Debug.Notes, NotedGet, NotedGetZero, NotedResize.
-// Layout:     the heap from Process.Base on has a mirror, of pieces that are made when they are
-//             first needed. The note of block number I of a span lies in the mirror of its address
-//             plus I notes. As no note is longer than a block, the notes of a span fit into its own
-//             mirror, and stand without gaps.
+// Layout:     each slice of the heap from Process.Base on has a slot, by parts of 16 MB. That of a
+//             span's first slice leads to the notes of its blocks, in their order. These grow where
+//             the slice comes to have more blocks, and are cut from stocks: a system that charges
+//             for memory that is not touched charges for little more than the notes.
 // Invariants: a thread writes the note of its block before it returns the block. Frees leave notes
 //             alone: a walk looks at those of blocks in use. A walk that meets a block while it is
-//             allocated may read the note of the one before it. Blocks outside of the mirror, and
-//             those without memory for it, have no note. NotesStart forgets the notes from before.
+//             allocated may read the note of the one before it. Blocks without a slot, and those
+//             without memory for notes, have none. NotesStart forgets the notes from before.
 // Callers:    NotesStart: LaneMM.Watch, while it holds its lock. The others: any thread.
-// Progress:   lock-free: of two pieces that are made at once, one is given back.
+// Progress:   lock-free: of two stocks that are taken at once, one is given back.
 unit LaneMM.BlockNotes;
 
 {$I ../LaneMM.inc}
@@ -21,10 +21,11 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
 
 const
-  /// Bytes of a piece of the mirror, as a power of two, and the number of pieces.
-  PieceShift = 24;
-  PieceSize = NativeUInt(1) shl PieceShift;
-  PieceCount = 1 shl 16;
+  /// Bytes of a part of the heap, as a power of two, and the number of parts.
+  PartShift = 24;
+  PartCount = 1 shl 16;
+  /// The low bits of a slot: its notes are 2 to their power. The others are the address.
+  NotesMask = 15;
 
 type
   PNote = ^TNote;
@@ -36,11 +37,14 @@ type
     Stack: Cardinal;     //< racy    number of the allocation's backtrace
     Thread: Cardinal;    //< racy    number of the thread that allocated it
   end;
-  PMirror = ^TMirror;
-  /// The mirror.
-  TMirror = array[0..PieceCount - 1] of TAtomicWord; //< addresses of pieces; 0: none
+  PNoteSlots = ^TNoteSlots;
+  /// The slots of a part's slices.
+  TNoteSlots = array[0..1 shl (PartShift - SliceShift) - 1] of TAtomicWord; //< shared  0: no notes
+  PNoteParts = ^TNoteParts;
+  /// The parts.
+  TNoteParts = array[0..PartCount - 1] of TAtomicWord; //< shared  PNoteSlots; 0: none
 
-/// Makes the mirror, and forgets all notes; returns False without memory.
+/// Prepares notes, and forgets all from before; returns False without memory.
 function NotesStart: Boolean;
 /// Calls BacktraceMark for the notes of all blocks, in use or not, of a span or a large block.
 procedure NotesMark(Span: PSpan);
@@ -60,38 +64,78 @@ function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
   LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugThreads;
 
-// Returns the bytes from Process.Base to the note of the block at Address, before it is mirrored.
-function OffsetOf(Span: PSpan; Address: PByte): NativeUInt; inline;
-begin
-  Result := NativeUInt(Span^.Start) - Process.Base;
-  if Span^.Kind = skBlocks then
-    Inc(Result, Cardinal(Address - Span^.Start) div Cardinal(Span^.BlockSize) * SizeOf(TNote));
-end;
+const
+  StockSize = NativeUInt(1) shl 20;
 
-// Makes the piece number Index, if the mirror reaches that far; returns its address, or 0.
-function NewPiece(Index: NativeUInt): NativeUInt;
+type
+  PNoteStock = ^TNoteStock;
+  // Memory that slots and notes are cut from.
+  TNoteStock = record
+    Used: TAtomicWord; // bytes, this record included
+  end;
+
+// Returns zeros for notes or slots; nil without memory.
+function TakeZeros(Size: NativeUInt): Pointer;
 var
-  Piece: Pointer;
-  Place: PNativeUInt;
+  Stock, Next: PNoteStock;
+  Used: NativeUInt;
 begin
-  if Index >= PieceCount then
-    Exit(0);
-  Place := @PMirror(Debug.Notes)^[Index];
-  Piece := OsTakePages(PieceSize);
-  if (Piece <> nil) and not CompareAndSwap(Place^, 0, NativeUInt(Piece)) then
-    OsReleasePages(Piece, PieceSize);
-  Result := LoadAcquire(Place^);
+  repeat
+    Stock := PNoteStock(LoadAcquire(Debug.NotesStock));
+    if (Stock <> nil) and (LoadAcquire(Stock^.Used) < StockSize) then
+    begin
+      Used := FetchAdd(Stock^.Used, Size);
+      if Used + Size <= StockSize then
+        Exit(PByte(Stock) + Used);
+    end;
+    Next := OsTakePages(StockSize);
+    if Next = nil then
+      Exit(nil);
+    Next^.Used := SizeOf(TNote);
+    if not CompareAndSwap(Debug.NotesStock, NativeUInt(Stock), NativeUInt(Next)) then
+      OsReleasePages(Next, StockSize);
+  until False;
 end;
 
-// Returns the address of a piece; 0 if there is none.
-function PieceAt(Index: NativeUInt): NativeUInt; inline;
+// Returns the slot of the slice at Offset from Process.Base; nil if it has none.
+function SlotAt(Offset: NativeUInt): PNativeUInt; inline;
+begin
+  Result := nil;
+  // A plain read: that of the slot depends on it.
+  if Offset shr PartShift < PartCount then
+    Result := PNativeUInt(PNoteParts(Debug.Notes)^[Offset shr PartShift]);
+  if Result <> nil then
+    Inc(Result, Offset shr SliceShift and High(TNoteSlots));
+end;
+
+// Returns the slot of a slice that had none; nil without memory, and behind the last part.
+function NewSlot(Offset: NativeUInt): PNativeUInt;
+var
+  Slots: Pointer;
+begin
+  if Offset shr PartShift >= PartCount then
+    Exit(nil);
+  Slots := TakeZeros(SizeOf(TNoteSlots));
+  if Slots <> nil then // one that another thread was faster to replace stays unused
+    CompareAndSwap(PNoteParts(Debug.Notes)^[Offset shr PartShift], 0, NativeUInt(Slots));
+  Result := SlotAt(Offset);
+end;
+
+// Returns the number of the block of Span at Address.
+function IndexOf(Span: PSpan; Address: PByte): Cardinal; inline;
 begin
   Result := 0;
-  if Index < PieceCount then
-    Result := LoadAcquire(PMirror(Debug.Notes)^[Index]);
+  if Span^.Kind = skBlocks then
+    Result := Cardinal(Address - Span^.Start) div Cardinal(Span^.BlockSize);
+end;
+
+// Returns note number Index of a slot that has so many.
+function NoteIn(Notes: NativeUInt; Index: Cardinal): PNote; inline;
+begin
+  Result := PNote(Notes and not NativeUInt(NotesMask)) + Index;
 end;
 
 // Returns the first record of the span of blocks, or of the large block, that Slice belongs to; nil
@@ -105,26 +149,58 @@ begin
     Result := nil;
 end;
 
+// Gives the slot of Span, which held Before, as many notes as it can have blocks, and returns its
+// value; without memory 0.
+function NewNotes(Span: PSpan; Before: NativeUInt): NativeUInt;
+var
+  Slot: PNativeUInt;
+  Count: NativeUInt;
+  Shift: Cardinal;
+  Notes: Pointer;
+begin
+  Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);
+  if Slot = nil then
+    Slot := NewSlot(NativeUInt(Span^.Start) - Process.Base);
+  if Slot = nil then
+    Exit(0);
+  Count := 1;
+  if Span^.Kind = skBlocks then
+    Count := (Span^.SliceCount * SliceSize + Span^.BlockSize - 1) div Span^.BlockSize;
+  Shift := FloorLog2(Count * 2 - 1);
+  Notes := TakeZeros(SizeOf(TNote) shl Shift);
+  if Notes = nil then
+    Shift := 0;
+  // Another thread that was faster has made as many: they are of the same life.
+  CompareAndSwap(Slot^, Before, NativeUInt(Notes) or Shift);
+  Result := LoadAcquire(Slot^);
+end;
+
 // Returns the note of the block at P, any pointer, of Size requested bytes, and sets its Slack; nil
 // if it has none.
 function NoteFor(P: Pointer; Size: NativeUInt): PNote;
 var
   Span: PSpan;
-  Offset, Piece: NativeUInt;
+  Slot: PNativeUInt;
+  Notes: NativeUInt;
 begin
   Span := ArenaSpan(P);
   if (Span <> nil) and (Span^.Kind <> skBlocks) then
     Span := FirstOf(Span);
   if Span = nil then
     Exit(nil);
-  Offset := OffsetOf(Span, P);
-  Piece := PieceAt(Offset shr PieceShift);
-  if Piece = 0 then
-    Piece := NewPiece(Offset shr PieceShift);
-  Result := nil;
-  if Piece = 0 then
-    Exit;
-  Result := PNote(Piece + Offset and (PieceSize - 1));
+  Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);
+  Notes := 0;
+  if Slot <> nil then
+    Notes := Slot^; // plain: the note depends on it
+  // The first block of a life may find the notes of larger blocks, of a life before.
+  if (Notes = 0) or (Span^.Kind = skBlocks)
+    and (Span^.BlockSize shl (Notes and NotesMask) < Span^.SliceCount * SliceSize) then
+  begin
+    Notes := NewNotes(Span, Notes);
+    if Notes = 0 then
+      Exit(nil);
+  end;
+  Result := NoteIn(Notes, IndexOf(Span, P));
   Result^.Slack := 0;
   Size := NativeUInt(Span^.BlockSize - Size);
   if Size <= High(Result^.Slack) then
@@ -191,17 +267,22 @@ end;
 // Hooks.BlockNote: adds the note of a block.
 procedure ReadNote(Span: PSpan; var Block: TBlockInfo);
 var
-  Offset, Piece: NativeUInt;
+  Slot: PNativeUInt;
+  Notes: NativeUInt;
+  Index: Cardinal;
   Place: PNote;
 begin
   if not IsSet(opStacks) then
     Exit;
-  AcquireFence; // the mirror after the hook. Pairs with NotesStart
-  Offset := OffsetOf(Span, Block.Address);
-  Piece := PieceAt(Offset shr PieceShift);
-  if Piece = 0 then
+  AcquireFence; // the slots after the hook. Pairs with NotesStart
+  Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);
+  if Slot = nil then
     Exit;
-  Place := PNote(Piece + Offset and (PieceSize - 1));
+  Notes := Slot^; // plain: the note depends on it
+  Index := IndexOf(Span, Block.Address);
+  if (Notes = 0) or (Index shr (Notes and NotesMask) <> 0) then
+    Exit;
+  Place := NoteIn(Notes, Index);
   Block.Number := NativeUInt(UInt64(Place^.HighNumber) shl 32 or Place^.Number);
   if Place^.Slack < Block.UsableSize then
     Block.RequestedSize := NativeUInt(Block.UsableSize - Place^.Slack);
@@ -209,38 +290,35 @@ begin
   Block.Stack := Place^.Stack;
 end;
 
-// The record may become that of another span meanwhile: its fields are read once.
 procedure NotesMark(Span: PSpan);
 var
-  Offset, Size, Count, Piece: NativeUInt;
+  Slot: PNativeUInt;
+  Notes: NativeUInt;
+  Index: Cardinal;
 begin
   if Debug.Notes = nil then
     Exit;
-  Offset := NativeUInt(Span^.Start) - Process.Base;
-  Size := Span^.BlockSize;
-  Count := 1;
-  if (Span^.Kind = skBlocks) and (Size > 0) then
-    Count := Span^.CarvedBytes div Size;
-  while Count > 0 do
-  begin
-    Piece := PieceAt(Offset shr PieceShift);
-    if Piece <> 0 then
-      BacktraceMark(PNote(Piece + Offset and (PieceSize - 1))^.Stack);
-    Inc(Offset, SizeOf(TNote));
-    Dec(Count);
-  end;
+  Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);
+  if Slot = nil then
+    Exit;
+  Notes := LoadAcquire(Slot^);
+  if Notes <> 0 then
+    for Index := 0 to 1 shl (Notes and NotesMask) - 1 do
+      BacktraceMark(NoteIn(Notes, Index)^.Stack);
 end;
 
 procedure ForgetAll;
 var
-  Index: Cardinal;
-  Piece: NativeUInt;
+  Part, Index: Cardinal;
+  Slots: PNoteSlots;
 begin
-  for Index := 0 to PieceCount - 1 do
+  for Part := 0 to PartCount - 1 do
   begin
-    Piece := LoadAcquire(PMirror(Debug.Notes)^[Index]);
-    if Piece <> 0 then
-      OsClear(Pointer(Piece), PieceSize);
+    Slots := PNoteSlots(LoadAcquire(PNoteParts(Debug.Notes)^[Part]));
+    if Slots <> nil then
+      for Index := 0 to High(Slots^) do
+        if Slots^[Index] <> 0 then
+          FillChar(NoteIn(Slots^[Index], 0)^, SizeOf(TNote) shl (Slots^[Index] and NotesMask), 0);
   end;
 end;
 
@@ -249,12 +327,12 @@ begin
   if Debug.Notes <> nil then
     ForgetAll
   else
-    Debug.Notes := OsTakePages(SizeOf(TMirror));
+    Debug.Notes := OsTakePages(SizeOf(TNoteParts));
   DebugNumbersStart;
   Result := (Debug.Notes <> nil) and BacktracesStart;
   if not Result then
     Exit;
-  // Release: the mirror before the hook. Pairs with ReadNote.
+  // Release: the parts before the hook. Pairs with ReadNote.
   ReleaseFence;
   Hooks.BlockNote := ReadNote;
 end;

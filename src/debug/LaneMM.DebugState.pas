@@ -132,7 +132,8 @@ type
     SpareParcels: PParcel;      //< lock Debug  empty ones, linked through Next
     Ready: array[0..SizeClassCount - 1] of TReadyParcels; //< lock Debug  by size class
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
-    Notes: Pointer;             //< const   the mirror of LaneMM.BlockNotes; nil: none
+    Notes: Pointer;             //< const   the parts of LaneMM.BlockNotes; nil: none
+    NotesStock: TAtomicWord;    //< shared  the stock that notes are cut from; 0: none yet
     NotedGet: TSizeCall;        //< racy    allocates blocks for it, see LaneMM.Watch; an old one
                                 //  still does. Never nil once an entry calls it
     NotedGetZero: TSizeCall;    //< racy    likewise, blocks of zeros

@@ -32,6 +32,8 @@ type
     procedure NoteNamesTheThread;
     procedure BlocksFromBeforeHaveNoNote;
     procedure NotesAreForgottenWhenSwitchedOnAgain;
+    procedure NotesTakeLittleMoreThanTheirBlocksNeed;
+    procedure SmallerBlocksInTheSamePlaceAreAllNoted;
     procedure NormalBlockResizedInDebugModeIsNoted;
     procedure AllWatchersSeeTheCalls;
   end;
@@ -39,7 +41,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Unwind, LaneMM.BacktraceTable;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Unwind, LaneMM.BacktraceTable;
 
 const
   Sizes: array[0..8] of NativeUInt = (1, 16, 100, 1000, 8192, 20000, 60000, 70000, 5 shl 20);
@@ -228,6 +230,65 @@ begin
   LaneMM_Configure('stacks');
   Same(0, Info(P).Stack, 'backtrace');
   FreeMem(P);
+end;
+
+// Returns the bytes that LaneMM has taken from the system for itself.
+function TakenBytes: NativeUInt;
+var
+  Table: POsTakenTable;
+  Index: Integer;
+begin
+  Result := 0;
+  Table := POsTakenTable(Process.TakenPages);
+  while Table <> nil do
+  begin
+    for Index := 0 to High(Table^.Ranges) do
+      if Table^.Ranges[Index].First <> 0 then
+        Inc(Result, Table^.Ranges[Index].Size);
+    Table := Table^.Next;
+  end;
+end;
+
+// A system with a limit of data charges for all of it.
+procedure TBlockNotesTests.NotesTakeLittleMoreThanTheirBlocksNeed;
+const
+  Count = 40000;
+  NoteBytes = 16;
+  OneStock = 1 shl 20;
+var
+  Blocks: array of Pointer;
+  Index: Integer;
+  Before: NativeUInt;
+begin
+  SetLength(Blocks, Count);
+  Before := TakenBytes;
+  for Index := 0 to Count - 1 do
+    GetMem(Blocks[Index], 1000);
+  AtMost(2 * Count * NoteBytes + 2 * OneStock, TakenBytes - Before, 'bytes');
+  IsFrom(Blocks[Count - 1], @TBlockNotesTests.NotesTakeLittleMoreThanTheirBlocksNeed,
+    @TBlockNotesTests.SmallerBlocksInTheSamePlaceAreAllNoted);
+  for Index := 0 to Count - 1 do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TBlockNotesTests.SmallerBlocksInTheSamePlaceAreAllNoted;
+const
+  Count = 20000;
+  Sizes: array[0..2] of Integer = (5000, 300, 24);
+var
+  Blocks: array of Pointer;
+  Size, Index: Integer;
+begin
+  SetLength(Blocks, Count);
+  for Size in Sizes do
+  begin
+    for Index := 0 to Count - 1 do
+      GetMem(Blocks[Index], Size);
+    for Index := 1 to Count - 1 do
+      AssertTrue('number', Info(Blocks[Index]).Number > Info(Blocks[Index - 1]).Number);
+    for Index := 0 to Count - 1 do
+      FreeMem(Blocks[Index]);
+  end;
 end;
 
 procedure TBlockNotesTests.NormalBlockResizedInDebugModeIsNoted;

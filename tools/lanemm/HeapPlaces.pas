@@ -25,7 +25,7 @@ type
   private
     Image: THeapImage;
     Table: TCallTable;
-    Mirror: TMirror;
+    Parts: TNoteParts;
     HasNotes: Boolean;
     Recorded: TStacks;
     Sites: TDictionary<UInt64, UInt64>;    // of sampled blocks
@@ -81,7 +81,7 @@ begin
     Exit; // it has not applied settings yet
   if not Image.Target.ReadAll(Recorded.Table, @Table, SizeOf(Table)) then
     Table := Default(TCallTable);
-  HasNotes := IsSet(opStacks) and Image.Target.ReadAll(UInt64(Watched.Notes), @Mirror, SizeOf(Mirror));
+  HasNotes := IsSet(opStacks) and Image.Target.ReadAll(UInt64(Watched.Notes), @Parts, SizeOf(Parts));
   if Observed.SampleTable <> 0 then
     ReadSamples(Observed.SampleTable);
 end;
@@ -112,20 +112,25 @@ end;
 // Returns the number that `stacks` noted; 0: none.
 function TPlaces.NoteOf(const Block: TBlockFound): Cardinal;
 var
-  Offset, Piece: UInt64;
+  Offset, Notes: UInt64;
+  Slots: PNoteSlots;
+  Index: NativeUInt;
   Note: TNote;
 begin
   Result := 0;
-  if not HasNotes then
-    Exit;
   Offset := Block.Run^.Address - Image.State^.Base;
-  if Block.Run^.Kind = skBlocks then
-    Inc(Offset, (Block.Address - Block.Run^.Address) div Block.Run^.Span^.BlockSize * SizeOf(Note));
-  if Offset shr PieceShift >= PieceCount then
+  if not HasNotes or (Offset shr PartShift >= PartCount) then
     Exit;
-  Piece := Mirror[Offset shr PieceShift];
-  if (Piece <> 0)
-    and Image.Target.ReadAll(Piece + Offset and (PieceSize - 1), @Note, SizeOf(Note)) then
+  Index := 0;
+  if Block.Run^.Kind = skBlocks then
+    Index := (Block.Address - Block.Run^.Address) div Block.Run^.Span^.BlockSize;
+  Slots := PNoteSlots(Parts[Offset shr PartShift]);
+  if (Slots <> nil)
+    and Image.Target.ReadAll(UInt64(@Slots^[Offset shr SliceShift and High(TNoteSlots)]), @Notes,
+      SizeOf(Notes))
+    and (Notes <> 0) and (Index shr (Notes and NotesMask) = 0)
+    and Image.Target.ReadAll(Notes and not UInt64(NotesMask) + Index * SizeOf(Note), @Note,
+      SizeOf(Note)) then
     Result := Note.Stack;
 end;
 
