@@ -56,7 +56,7 @@ end;
 procedure FieldRegion(var Fields: TFields; const Region: TRegion);
 begin
   FieldStart(Fields, fiRegion);
-  TextAdd(Fields.Values, PAnsiChar(@Region.Name[0]));
+  TextAddChars(Fields.Values, @Region.Name[0]);
   FieldEnd(Fields, fiRegion);
 end;
 
