@@ -118,9 +118,7 @@ begin
   Result := nil;
   if Size > High(Size) - Debug.MarkBytes then
     Dec(Size, Debug.MarkBytes); // still too many
-  if (Size = 0) and (Debug.MarkBytes <> 0) then
-    Result := DebugGetGuarded(0, FloorLog2(Alignment))
-  else if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
+  if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
     Result := GuardSampleTry(Size, FloorLog2(Alignment));
   if Result = nil then
     Result := AlignedGet(Alignment, Size + Debug.MarkBytes);

@@ -186,6 +186,9 @@ if built programs/LastThread.lpr -O3; then
 fi
 # With symbols: a failure names the routine in which the stopped thread is.
 program 0 StoppedThreads -Xs-
+if is_wanted StoppedThreads; then
+  run 0 'StoppedThreads 10 (hard)' env LANEMM=hard $start "$out/StoppedThreads" 10
+fi
 # Steps through machine code. The symbols name the routines that take a lock.
 if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ]; then
   program 0 LockSections -Xs-

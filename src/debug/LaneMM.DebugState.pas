@@ -162,8 +162,8 @@ type
     MarksAreSure: Boolean;      //< racy    all blocks are marked; an old value reports one more
     MarksFamilies: Boolean;     //< const   they say which routines allocated a block
     HasLostThreads: Boolean;    //< owner   this process is the child of one with other threads
-    QuickMost: NativeUInt;      //< racy    largest size that the assembler of LaneMM.Hard serves;
-                                //  0: none; an old value decides for one more
+    QuickLimit: NativeUInt;     //< racy    sizes below it are served by the assembler of
+                                //  LaneMM.Hard; an old value decides for one more
     Behind: TMemoryManager;     //< racy    the routines behind those of LaneMM.Hard; an old one
                                 //  still serves
     FreeWatch: TDebugFreeCall;  //< racy    called when a debug block is freed, or nil; set before

@@ -44,8 +44,9 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
   LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
+  LaneMM.Engine,
   LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
-  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads, LaneMM.GuardSample, LaneMM.Debug;
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
   // Of each block: half of the key, and the end word.
@@ -388,15 +389,9 @@ begin
     Result := Size;
 end;
 
-// A block of size 0 is inaccessible.
 function HardGet(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
-  Result := nil;
-  if Size = 0 then
-    Result := DebugGetGuarded(0, 0);
-  if Result <> nil then
-    Exit;
   Result := Debug.Behind.GetMem(WithEnd(Size));
   if IsErasingFreed and not IsErasingNew and (BlockSpan(Result) <> nil) then
     PNativeUInt(Result)^ := 0; // new blocks read as zeros
@@ -405,8 +400,6 @@ end;
 
 function HardGetZero(Size: TSize): Pointer;
 begin
-  if Size = 0 then
-    Exit(HardGet(0));
   AcquireFence; // likewise
   Result := Debug.Behind.AllocMem(WithEnd(Size));
   HardMark(Result, Size, faPlain);
@@ -533,12 +526,13 @@ end;
 
 procedure HardUseEntries(var Manager: TMemoryManager);
 var
-  Counted: TSizeCall;
+  Plain: TMemoryManager;
 begin
-  Counted := QuickCountedBlockGet();
-  Debug.QuickMost := 0;
-  if GuardSampleIsOn and not IsErasingFreed and (@Manager.GetMem = @Counted) then
-    Debug.QuickMost := MostSmall - EndBytes;
+  Plain := Manager;
+  EngineEntries(Plain);
+  Debug.QuickLimit := 0;
+  if not IsErasingFreed and (@Manager.GetMem = @Plain.GetMem) then
+    Debug.QuickLimit := MostSmall - EndBytes + 1;
   Debug.Behind := Manager;
   Manager.GetMem := HardGet;
   Manager.AllocMem := HardGetZero;

@@ -307,14 +307,11 @@ end;
 // vain. Settings of heaptrc's variable are read later: they are meant for heaptrc.
 procedure CheckEffects;
 const
-  HardGuardSample = 64 shl 20;
   OfLeaks = [opLeaksExit, opLeaksDump, opLeaksFormat];
   OfPlaces = [opLeaksDump];
   OfProfiles = [opPprof..opJson, opKeep];
   OfSamples = [opRate, opTemporary, opEvery];
 begin
-  if IsSet(opHard) and not (opGuard in Settings.Given) then
-    Settings.Values[opGuard] := HardGuardSample;
   if not IsSet(opDebug) then
     if (Settings.Values[opGuard] > 1) or IsSet(opHard) then
       SettingSayWithoutEffect(OfDebug, '`debug`') // which would take the samples' place

@@ -560,7 +560,7 @@ begin
     Program_.EndedWith(Aborted, Bug);
     Has('LaneMM: process', Program_.Errors);
   end;
-  for Bug in ['none', 'objects', 'lost'] do
+  for Bug in ['none', 'objects', 'lost', 'regions'] do
   begin
     Program_.Run('hard', [Bug, '100']);
     Program_.EndedWith(0, Bug);

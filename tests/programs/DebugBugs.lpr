@@ -316,6 +316,31 @@ begin
     FreeMem(Blocks[Index]);
 end;
 
+// No bug: frees blocks of a region outside of it, and resizes some, before the region ends.
+procedure FreeOfRegions;
+var
+  Region: TLaneMM_Region;
+  Blocks: array[0..299] of Pointer;
+  Round, Index: Integer;
+begin
+  for Round := 1 to 10 do
+  begin
+    Region := LaneMM_RegionCreate('bugs', 0);
+    for Index := 0 to High(Blocks) do
+    begin
+      Blocks[Index] := LaneMM_RegionGetMem(Region, Size + Index);
+      FillChar(Blocks[Index]^, Size + Index, Index);
+    end;
+    for Index := 0 to 99 do
+    begin
+      FreeMem(Blocks[Index]);
+      ReallocMem(Blocks[100 + Index], 50 * Index);
+    end;
+    LaneMM_RegionFree(Region);
+    Many;
+  end;
+end;
+
 procedure Run(Bug: TBug);
 begin
   try
@@ -328,14 +353,14 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..21] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..22] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
     'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
-    'chain', 'apart', 'lost', 'corrupt');
-  Bugs: array[0..21] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'chain', 'apart', 'lost', 'corrupt', 'regions');
+  Bugs: array[0..22] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
-    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt);
+    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt, FreeOfRegions);
 var
   Index: Integer;
 begin
