@@ -283,6 +283,37 @@ if built programs/LastWords.lpr -O3; then
   done
 fi
 
+if built programs/RegionScopes.lpr -O3; then
+  for settings in '' hard debug; do
+    run 0 "RegionScopes ($settings)" env "LANEMM=$settings" $start "$out/RegionScopes"
+    run 0 "RegionScopes inside ($settings)" env "LANEMM=$settings" $start "$out/RegionScopes" inside
+    for line in 'RegionFree "scopes": not done, a thread is in the region' \
+      'RegionReset "scopes": not done, a thread is in the region' 'RegionLeave: the thread is in no region' \
+      'RegionFree: no such region; it may have been freed' 'RegionEnter: no such region; it may have been freed' \
+      'RegionGetMem: no such region; it may have been freed' 'RegionState: no such region; it may have been freed'; do
+      tr -d "\r" < "$out/log" | grep -qx "LaneMM: LaneMM_$line"
+      report "RegionScopes inside ($settings: ${line%%:*} has its line)" $?
+    done
+  done
+  for settings in '' hard; do
+    run 0 "RegionScopes limit ($settings)" env "LANEMM=$settings,event=limit:stderr" $start "$out/RegionScopes" limit
+    [ "$(grep -c '^Limit of the region "small" reached: an allocation of ' "$out/log")" = 1 ]
+    report "RegionScopes limit ($settings: the event names the region, once)" $?
+  done
+  for use in 'called Use after free: virtual method ' 'freed Double free: ' 'written Write after free: '; do
+    LANEMM=debug,event=all:stderr timeout -k 5 "$seconds" $start "$out/RegionScopes" "${use%% *}" > "$out/log" 2>&1
+    grep -q "^${use#* }" "$out/log" && tr -d "\r" < "$out/log" | grep -q '^  Group: [0-9]* (scopes)$'
+    report "RegionScopes ${use%% *} (the report names the region)" $?
+  done
+fi
+
+# The demo of regions, in short.
+if built ../demos/Regions/Regions.lpr -O2 -FaLaneMM -Fudemos/common; then
+  run 0 Regions $start "$out/Regions" --count=1000 --rounds=1
+  grep -q '^LaneMM_RegionFree takes ' "$out/log"
+  report 'Regions (both ways were taken)' $?
+fi
+
 if built programs/Halting.lpr -O3; then
   again 3 Halting halt
   again 217 Halting exception

@@ -124,14 +124,14 @@ begin
   Inc(Batch^.Count);
 end;
 
-procedure FreeDebugBlocks(Region: PHeap);
+procedure FreeDebugBlocks(Group: Cardinal);
 var
   Batch: TBatch;
   Index: Cardinal;
 begin
   if not Debug.IsStarted then
     Exit;
-  Batch.Group := RegionGroup(Region);
+  Batch.Group := Group;
   repeat
     Batch.Count := 0;
     WalkBlocks(CollectBlock, @Batch);
@@ -160,9 +160,8 @@ begin
     GroupSetName(RegionGroup(RegionFind(Result)), Name);
 end;
 
-function RegionBegin(Handle: NativeUInt): Boolean;
-const
-  Call = 'LaneMM_RegionEnter';
+// Begins a scope for the routine Call.
+function Enter(Call: PAnsiChar; Handle: NativeUInt): Boolean;
 var
   Region, Outer: PHeap;
 begin
@@ -181,6 +180,11 @@ begin
     GroupSet(RegionGroup(Region));
 end;
 
+function RegionBegin(Handle: NativeUInt): Boolean;
+begin
+  Result := Enter('LaneMM_RegionEnter', Handle);
+end;
+
 function RegionEnd: Boolean;
 begin
   Result := RegionLeave(OsThreadHeap) = raDone;
@@ -189,15 +193,22 @@ begin
 end;
 
 function RegionGet(Handle, Size: NativeUInt; IsZero: Boolean): Pointer;
+const
+  Calls: array[Boolean] of PAnsiChar = ('LaneMM_RegionGetMem', 'LaneMM_RegionAllocMem');
+var
+  Inside: PHeap;
 begin
   Result := nil;
-  if not RegionBegin(Handle) then
+  if not Enter(Calls[IsZero], Handle) then
     Exit;
+  Inside := OsThreadHeap;
+  Inside^.IsForOne := True; // an exception begins outside
   if IsZero then
     Result := AllocMem(Size)
   else
     GetMem(Result, Size);
-  RegionEnd;
+  if OsThreadHeap = Inside then
+    RegionEnd; // else an error, as nil, has ended it
 end;
 
 function RegionEmpty(Handle: NativeUInt; IsLast: Boolean): Boolean;
@@ -205,19 +216,22 @@ const
   Calls: array[Boolean] of PAnsiChar = ('LaneMM_RegionReset', 'LaneMM_RegionFree');
 var
   Region: PHeap;
+  Group: Cardinal;
   Answer: TRegionAnswer;
 begin
   Result := False;
   Region := Find(Calls[IsLast], Handle);
   if Region = nil then
     Exit;
-  FreeDebugBlocks(Region);
+  Group := RegionGroup(Region);
   if IsLast then
     Answer := LaneMM.Regions.RegionFree(Region)
   else
     Answer := RegionReset(Region);
   Result := Answer = raDone;
-  if not Result then
+  if Result then
+    FreeDebugBlocks(Group)
+  else
     Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region');
   PurgeNotify;
 end;

@@ -44,9 +44,9 @@ function BlockGetSlow(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Span, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Regions,
-  LaneMM.Threads, LaneMM.Purge, LaneMM.Limits;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns,
+  LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge,
+  LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
@@ -117,12 +117,11 @@ begin
     Result := SmallBlock(ClassOf(Size));
 end;
 
-// Releases memory before a second try: that of the region whose limit refused Size bytes, or of the
+// Releases memory before a second try: that of the region whose limit refused the first, or of the
 // process.
-procedure TrimFor(Heap: PHeap; Size: NativeUInt);
+procedure TrimFor(Heap: PHeap);
 begin
-  if (Heap <> nil) and (Heap^.Region <> nil)
-    and BackedExceedsOf(Heap^.Region^.Data, AlignUp(Size, SliceSize) shr SliceShift) then
+  if (Heap <> nil) and (Heap^.Region <> nil) and Heap^.Region^.Data.IsRefused then
   begin
     HeapRetireEmpty(Heap);
     HeapSweepQueued(Heap);
@@ -139,7 +138,7 @@ begin
   Result := TryGetOnce(Size);
   if Result = nil then
   begin
-    TrimFor(OsThreadHeap, Size);
+    TrimFor(OsThreadHeap);
     Result := TryGetOnce(Size);
   end;
   if (Result = nil) and (Size <= MaxSmallSize) and LastRunGive then

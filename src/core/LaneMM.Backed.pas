@@ -116,13 +116,14 @@ var
 begin
   repeat
     Slices := LoadAcquire(Region.Slices);
-    if ExceedIn(Region, Slices + SliceCount, SliceCount) then
-      Exit(False);
+    Result := not ExceedIn(Region, Slices + SliceCount, SliceCount);
+    Region.IsRefused := not Result;
+    if not Result then
+      Exit;
     // Full barrier: with nothing; the count alone is shared.
   until CompareAndSwap(Region.Slices, Slices, Slices + SliceCount);
   if Slices + SliceCount > Region.Peak then
     Region.Peak := Slices + SliceCount;
-  Result := True;
 end;
 
 procedure BackedRemoveFrom(var Region: TRegion; SliceCount: NativeUInt);

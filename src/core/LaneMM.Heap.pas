@@ -258,6 +258,23 @@ begin
     and DensityIsHigh;
 end;
 
+// Counts the run as the region's, or a single slice in its place where the limit refuses that; nil
+// if it refuses both.
+function AddToRegion(Region: PHeap; Run: PSpan): PSpan;
+var
+  IsSingle: Boolean;
+begin
+  Result := Run;
+  while (Result <> nil) and not BackedAddTo(Region^.Data, Result^.SliceCount) do
+  begin
+    IsSingle := Result^.SliceCount = 1;
+    ShardsReleaseUnused(Result);
+    Result := nil;
+    if not IsSingle then
+      Result := ShardsTake(1);
+  end;
+end;
+
 function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 var
   SliceCount: NativeUInt;
@@ -270,12 +287,8 @@ begin
     Result := ShardsTake(SliceCount, WillBeDense(Heap, SliceCount));
   if (Result = nil) and (SliceCount > 1) then
     Result := ShardsTake(1); // of memory that has nearly run out: it holds a block of each class
-  if (Result <> nil) and (Heap^.Region <> nil)
-    and not BackedAddTo(Heap^.Region^.Data, Result^.SliceCount) then
-  begin
-    ShardsReleaseUnused(Result);
-    Result := nil;
-  end;
+  if (Result <> nil) and (Heap^.Region <> nil) then
+    Result := AddToRegion(Heap^.Region, Result);
   if Result <> nil then
     SpanFormat(Result, SizeClass, Heap);
 end;

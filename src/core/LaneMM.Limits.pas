@@ -37,12 +37,14 @@ function LastRunGive: Boolean;
 /// Handles the failure to allocate Size bytes, after all free memory was purged: opens the reserve,
 /// reports, and fails as ErrorOutOfMemory. Returns nil.
 function LimitsRefuse(Size: NativeUInt): Pointer;
+/// The same without the error.
+procedure LimitsReport(Size: NativeUInt);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Errors,
-  LaneMM.Backed, LaneMM.Shards, LaneMM.Purge;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
+  LaneMM.Backed, LaneMM.Shards, LaneMM.Regions, LaneMM.Purge;
 
 // ---------------------------------------------------------------------------- reserve
 
@@ -199,14 +201,13 @@ begin
   if (Heap = nil) or (Heap^.Region = nil) then
     Exit;
   Region := Heap^.Region;
-  if Region^.Data.IsReported
-    or not BackedExceedsOf(Region^.Data, AlignUp(Size, SliceSize) shr SliceShift) then
+  if Region^.Data.IsReported or not Region^.Data.IsRefused then
     Exit;
   Region^.Data.IsReported := True;
   Report(leRegion, Size);
 end;
 
-function LimitsRefuse(Size: NativeUInt): Pointer;
+procedure LimitsReport(Size: NativeUInt);
 var
   IsLimit, IsOpened: Boolean;
 begin
@@ -220,6 +221,16 @@ begin
       Report(leReserve, Size);
   end;
   ReportRegion(OsThreadHeap, Size);
+end;
+
+function LimitsRefuse(Size: NativeUInt): Pointer;
+var
+  Heap: PHeap;
+begin
+  LimitsReport(Size);
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Heap^.Region <> nil) and Heap^.IsForOne then
+    RegionLeave(Heap);
   Result := ErrorOutOfMemory;
 end;
 

@@ -181,6 +181,7 @@ begin
   if Heap = nil then
     Exit;
   Heap^.Outer := Outer;
+  Heap^.IsForOne := False;
   Heap^.SampleIn := High(Heap^.SampleIn); // samples are blocks of no region
   Carry(Outer, Heap);
   OsSwitchThreadHeap(Heap);

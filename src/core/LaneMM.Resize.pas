@@ -35,9 +35,9 @@ function FastBlockRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Arena, LaneMM.Span, LaneMM.Large,
-  LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits, LaneMM.Foreign,
-  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Errors, LaneMM.Os, LaneMM.Backed, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Large, LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits,
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
 
 {$ifdef LANEMM_ASM_LINUX}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
@@ -76,7 +76,7 @@ end;
 
 // Allocates a block with the contents of P, a block of a size class or a large block, and keeps P.
 // Without memory P itself, if it has room for Size bytes; else nil.
-function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
+function TryCopy(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
 begin
   Result := BlockTryGet(Heap, WantedSize);
   if Result = nil then
@@ -84,11 +84,19 @@ begin
   if (Result = nil) and (Size <= UsableSize) then
     Exit(P);
   if Result = nil then
-    Exit(LimitsRefuse(Size));
+    Exit;
   if Size < UsableSize then
     UsableSize := Size;
   CopyBlock(P, Result, AlignUp(UsableSize, BlockAlignment));
   BlockCountMove(Heap, UsableSize);
+end;
+
+// TryCopy; without memory it fails like GetMem.
+function CopyOf(Heap: PHeap; P: Pointer; UsableSize, Size, WantedSize: NativeUInt): Pointer;
+begin
+  Result := TryCopy(Heap, P, UsableSize, Size, WantedSize);
+  if Result = nil then
+    Result := LimitsRefuse(Size);
 end;
 
 // Moves P to a block of Size bytes; nil, and P unchanged, without memory.
@@ -156,9 +164,13 @@ begin
   Result := nil;
   if (Before = nil) or not RegionVisit(Region, Before) then
     Exit(LimitsRefuse(Size));
-  Result := CopyOf(OsThreadHeap, P, UsableSize, Size, Size);
+  Result := TryCopy(OsThreadHeap, P, UsableSize, Size, Size);
+  if Result = nil then
+    LimitsReport(Size); // inside, where a region's limit is found; an exception begins outside
   RegionReturn(Before);
-  if (Result <> nil) and (Result <> P) then
+  if Result = nil then
+    Result := ErrorOutOfMemory
+  else if Result <> P then
     BlockFree(P);
 end;
 

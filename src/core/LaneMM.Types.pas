@@ -193,6 +193,8 @@ type
     Number: Cardinal;          //< const   of all regions ever made, from 1
     IsReported: Boolean;       //< racy    its limit was reported, and memory has not fallen since;
                                //  two threads at once report it twice
+    IsRefused: Boolean;        //< racy    its limit refused the last request for slices; an old
+                               //  value delays a report
     Name: array[0..MostRegionName] of AnsiChar; //< const  ends with #0
   end;
 
@@ -289,6 +291,8 @@ type
                                                         //  the thread outside of the scope
             Dissolves: TAtomicWord;                     //< shared  TDissolving: its spans are
                                                         //  released by the thread that has Lock
+            IsForOne: Boolean;                          //< owner   the scope is for one block: it
+                                                        //  ends before an error is raised
             Data: TRegion;                              //< const   the region, in Region's record
           );
       );

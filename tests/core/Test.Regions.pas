@@ -46,6 +46,8 @@ type
     procedure ResetGivesBackWhatWasMore;
     procedure FreeAfterTheFreeOfTheRegionIsRefused;
     procedure LimitRefusesMore;
+    procedure LimitThatRefusesALongSpanIsReported;
+    procedure ResizeThatTheLimitRefusesLeavesTheThreadOutside;
     procedure LimitCountsLargeBlocks;
     procedure FreedMemoryIsUsedAgainBelowTheLimit;
     procedure ThreadThatEndsLeavesItsScope;
@@ -443,6 +445,41 @@ begin
   GetMem(P, 1000000); // of others
   FreeMem(P);
   AssertTrue('freed', RegionFree(Limited) = raDone);
+end;
+
+procedure TRegionsTests.LimitThatRefusesALongSpanIsReported;
+var
+  P: Pointer;
+  Limited: PHeap;
+  Count: Integer;
+begin
+  Limited := RegionFind(RegionMake('limited', 17));
+  Count := 0;
+  RegionEnter(Limited, ThreadHeap);
+  while (Count < 1000) and (ErrorOfGet(P, 15000) = NoError) do
+    Inc(Count);
+  RegionLeave(OsThreadHeap);
+  AtLeast(15 * (SliceSize div 16384), Count, 'blocks');
+  AssertTrue('reported', Limited^.Data.IsReported);
+  AssertTrue('freed', RegionFree(Limited) = raDone);
+end;
+
+procedure TRegionsTests.ResizeThatTheLimitRefusesLeavesTheThreadOutside;
+var
+  P: Pointer;
+  Limited: PHeap;
+begin
+  Limited := RegionFind(RegionMake('limited', 8));
+  RegionEnter(Limited, ThreadHeap);
+  GetMem(P, 100);
+  RegionLeave(OsThreadHeap);
+  Same(OutOfMemory, ErrorOfRealloc(P, 9 * SliceSize), 'error');
+  AssertTrue('outside', OsThreadHeap^.Region = nil);
+  AssertTrue('freed', RegionFree(Limited) = raDone);
+  Enter;
+  GetMem(P, 100);
+  AssertTrue('in the scope', RegionOfBlock(P) = Region);
+  Leave;
 end;
 
 procedure TRegionsTests.LimitCountsLargeBlocks;
