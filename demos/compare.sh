@@ -12,7 +12,7 @@ usage() {
   cat <<'END'
 compare.sh        builds ParallelAllocations and Reallocation under every memory manager, runs
                   them in turn, several rounds, and prints one table: medians of the rounds
-compare.sh all    builds all five demos under LaneMM and shows their output
+compare.sh all    builds all six demos under LaneMM and shows their output
 compare.sh --help prints this text
 
 Environment:
@@ -154,7 +154,8 @@ show() {
 }
 
 show_all() {
-  for program in Reallocation InitializeFinalize Allocate ParallelAllocations FastMMModel; do
+  for program in Reallocation InitializeFinalize Allocate ParallelAllocations FastMMModel \
+    Regions; do
     build LaneMM "$program"
   done
   show Reallocation
@@ -163,6 +164,7 @@ show_all() {
   show Allocate
   show ParallelAllocations
   show FastMMModel
+  show Regions
 }
 
 case $#-${1:-} in
