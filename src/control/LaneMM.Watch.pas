@@ -434,6 +434,8 @@ begin
   Report.Aborts := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug) and IsSet(opDebugAbort);
   if Report.Aborts and (@Hooks.InvalidPointer = nil) then
     Hooks.InvalidPointer := InvalidReport;
+  if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) then
+    LimitReportKeep;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
 

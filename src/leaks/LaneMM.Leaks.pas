@@ -33,7 +33,7 @@ function LeaksReport(List: PLeakList): Boolean;
 /// Where blocks have no numbers, a child has leaks of its own if any span has more at its end.
 procedure LeaksForget;
 
-/// Adds the groups in use with most bytes; nothing without memory.
+/// Adds the groups in use with most bytes; without memory those of unknown contents by size.
 procedure LeaksAddMost(var Text: TText);
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
 /// SnapshotFree.
@@ -51,7 +51,7 @@ uses
   LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages,
   LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
-  LaneMM.LeakText, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
 
 procedure SayNoMemory;
 const
@@ -457,11 +457,18 @@ var
   Snapshot: TSnapshot;
   List: TLeakList;
 begin
-  if not NoteGroups(Snapshot) then
-    Exit;
-  LeakListOpenGroups(List, Snapshot, ltInUse);
-  LeakTextAddMost(Text, List);
-  LeakListClose(List);
+  if NoteGroups(Snapshot) and (Snapshot.LostCount = 0) then
+  begin
+    LeakListOpenGroups(List, Snapshot, ltInUse);
+    LeakTextAddMost(Text, List);
+    LeakListClose(List);
+  end
+  else
+  begin
+    GuardPagesHold;
+    MostUsedAdd(Text);
+    GuardPagesLetGo;
+  end;
   SnapshotClose(Snapshot);
 end;
 

@@ -1,6 +1,6 @@
 /// Reports of what the engine itself notices: memory limits, and corrupt spans.
 //
-// Owns:       nothing.
+// Owns:       Observe.Spare.
 // Callers:    any thread that holds no lock: LimitReport is set as Hooks.LimitReached,
 //             CorruptionReport as Hooks.Corruption.
 unit LaneMM.EngineReports;
@@ -12,6 +12,8 @@ interface
 uses
   LaneMM.Types, LaneMM.Hooks;
 
+/// Takes memory that the next report of LimitReport may use, unless there is some.
+procedure LimitReportKeep;
 /// Reports the event with the backtrace of the request; Size is the request in bytes, or 0.
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
 /// Reports that Span is corrupt at Block, with the backtrace of the call that noticed it; nil: the
@@ -21,9 +23,13 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events,
-  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceText, LaneMM.Modules,
-  LaneMM.Unwind, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState,
+  LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
+  LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind, LaneMM.ObserveState;
+
+const
+  // What a report takes that names what holds the memory.
+  SpareBytes = 1 shl 20;
 
 type
   // What LimitReport is called with.
@@ -77,34 +83,53 @@ begin
   SymbolizerClose(Symbolizer);
 end;
 
-// Reports the limit that a PLimitNews leads to.
-procedure ReportLimit(Context: Pointer);
+procedure LimitReportKeep;
+var
+  Spare: Pointer;
+begin
+  if LoadAcquire(Observe.Spare) <> 0 then
+    Exit;
+  Spare := OsTakePages(SpareBytes);
+  if (Spare <> nil) and not CompareAndSwap(Observe.Spare, 0, NativeUInt(Spare)) then
+    OsReleasePages(Spare, SpareBytes);
+end;
+
+procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews;
+  const Here: TBacktrace);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
     msLimitRegion);
+begin
+  FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
+  FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
+  FieldCount(Fields, fiGiven, News^.Size, 'byte');
+  HeadAdd(Text, Fields);
+  MessageAdd(Text, Messages[News^.Event], Fields);
+  AddStack(Text, msHereStack, Fields, Here);
+  if @Observe.AddMostUsed <> nil then
+    Observe.AddMostUsed(Text);
+end;
+
+// Reports the limit that a PLimitNews leads to.
+procedure ReportLimit(Context: Pointer);
 var
   Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
-  News: PLimitNews;
+  Spare: Pointer;
 begin
-  News := Context;
-  BacktraceTake(Here);
-  if not EventOpen(Opened, evLimit) then
-    Exit;
+  Spare := Pointer(Swap(Observe.Spare, 0));
+  OsReleasePages(Spare, SpareBytes);
+  ModulesLook; // first: the text takes half of what is left
   FieldsOpen(Fields);
-  FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
-  FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
-  FieldCount(Fields, fiGiven, News^.Size, 'byte');
-  if News^.Event = leRegion then
-    FieldRegion(Fields, OsThreadHeap^.Region^.Data);
-  HeadAdd(Opened.Text, Fields);
-  MessageAdd(Opened.Text, Messages[News^.Event], Fields);
-  AddStack(Opened.Text, msHereStack, Fields, Here);
-  if @Observe.AddMostUsed <> nil then
-    Observe.AddMostUsed(Opened.Text);
+  BacktraceTake(Here);
+  if EventOpen(Opened, evLimit) then
+  begin
+    AddLimit(Opened.Text, Fields, Context, Here);
+    EventClose(Opened);
+  end;
   FieldsClose(Fields);
-  EventClose(Opened);
+  LimitReportKeep;
 end;
 
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);

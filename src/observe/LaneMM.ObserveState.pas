@@ -82,6 +82,8 @@ type
     WriteReport: TPlainProcedure; //< const   writes a timed report; see LaneMM.Watch
     HoldBlocks: TPlainProcedure; //< const   keeps blocks readable that other threads free, until
                                 //  LetGoBlocks; see LaneMM.Watch, LaneMM.GuardPages
+    Spare: TAtomicWord;         //< shared  memory that a report about a limit gives back before it
+                                //  takes its own; 0: none
     AddMostUsed: TAddText;      //< const   adds the groups in use with most bytes; see LaneMM.Leaks
     LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks
   end;

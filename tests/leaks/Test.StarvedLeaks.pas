@@ -22,6 +22,7 @@ type
     procedure NothingLeaksWithoutABlockInUse;
     procedure WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
     procedure LeakFileWithoutMemoryReleasesNothing;
+    procedure WhatHoldsTheMemoryIsNamedWhereThereIsNone;
   end;
 
 implementation
@@ -131,6 +132,21 @@ begin
     end;
   finally
     Trashed.Free;
+  end;
+end;
+
+// Also with notes, which take memory of their own until it is gone.
+procedure TStarvedLeaksTests.WhatHoldsTheMemoryIsNamedWhereThereIsNone;
+var
+  Words: string;
+begin
+  for Words in ['reserve=1M', 'reserve=1M,stacks', 'reserve=1M,debug'] do
+  begin
+    Starved.Run(Words, ['full', '10000']);
+    Has('Out of memory: an allocation of 8', Starved.Errors);
+    Has(' bytes; most of it:', Starved.Errors);
+    Has(' x StarvedLeaks.TRow, ', Starved.Errors);
+    Starved.EndedWith(0, Words);
   end;
 end;
 

@@ -2,6 +2,7 @@
 ///   StarvedLeaks end SPARE    leaks 200,000 blocks, and ends with SPARE KB of addresses to spare
 ///   StarvedLeaks none SPARE   the same without a block in use
 ///   StarvedLeaks hold SPARE   the same with blocks that a running thread holds
+///   StarvedLeaks full MOST    holds objects until there are no more than MOST KB of data beside those before
 ///   StarvedLeaks report MOST  reports the blocks in use with 0 to MOST KB to spare, in steps of 4 KB,
 ///                             which must release what they take and nothing else
 program StarvedLeaks;
@@ -13,17 +14,27 @@ uses
 
 const
   PageSize = 4096;
+  DataSize = 2;     // RLIMIT_DATA
+  DataField = 6;
   AddressSpace = 9; // RLIMIT_AS
   LeakedCount = 200000;
 
+type
+  TRow = class
+    Next: TRow;
+    Data: array[0..99] of Int64;
+  end;
+
 var
+  Rows: TRow;
   Block: Pointer;
   IsHeld: Boolean;
 
-// Returns the bytes of all mappings.
-function MappedBytes: NativeUInt;
+// Returns the bytes of all mappings, or, Field 6, those of data and stack.
+function MappedBytes(Field: Integer = 1): NativeUInt;
 var
   Line: array[0..99] of AnsiChar;
+  Start: PAnsiChar;
   Handle: cint;
   Code: Integer;
 begin
@@ -31,20 +42,26 @@ begin
   FillChar(Line, SizeOf(Line), ' ');
   FpRead(Handle, @Line, SizeOf(Line) - 1);
   FpClose(Handle);
-  Val(Copy(Line, 1, Pos(' ', Line) - 1), Result, Code);
+  Start := @Line;
+  while Field > 1 do
+  begin
+    Dec(Field, Ord(Start^ = ' '));
+    Inc(Start);
+  end;
+  Val(Copy(Start, 1, Pos(' ', Start) - 1), Result, Code);
   Expect(Code = 0, 'the system says how much is mapped');
   Result := Result * PageSize;
 end;
 
-procedure LimitTo(Bytes: rlim_t);
+procedure LimitTo(Bytes: rlim_t; Resource: cint = AddressSpace);
 var
   Limits: TRLimit;
 begin
-  FpGetRLimit(AddressSpace, @Limits);
+  FpGetRLimit(Resource, @Limits);
   Limits.rlim_cur := Bytes;
   if Bytes > Limits.rlim_max then
     Limits.rlim_cur := Limits.rlim_max;
-  Expect(FpSetRLimit(AddressSpace, @Limits) = 0, 'the limit is set');
+  Expect(FpSetRLimit(Resource, @Limits) = 0, 'the limit is set');
 end;
 
 // Uses the stack that calls will use, so that it need not grow.
@@ -94,6 +111,24 @@ begin
   LimitTo(MappedBytes + Spare);
 end;
 
+procedure FillMemory(Most: NativeUInt);
+var
+  Row: TRow;
+begin
+  LimitTo(MappedBytes(DataField) + Most, DataSize);
+  try
+    repeat
+      Row := TRow.Create;
+      Row.Next := Rows;
+      Rows := Row;
+    until False;
+  except
+    on EOutOfMemory do;
+  end;
+  LimitTo(High(rlim_t), DataSize);
+  Expect(Rows <> nil, 'there was memory at first');
+end;
+
 // Returns how often LaneMM has released addresses.
 function ReleaseCount: NativeUInt;
 begin
@@ -126,6 +161,8 @@ begin
     LeakAndEnd(0, StrToInt(ParamStr(2)) * 1024)
   else if ParamStr(1) = 'hold' then
     HoldAndEnd(StrToInt(ParamStr(2)) * 1024)
+  else if ParamStr(1) = 'full' then
+    FillMemory(StrToInt(ParamStr(2)) * 1024)
   else
   begin
     ReportInUse(StrToInt(ParamStr(2)) * 1024);
