@@ -50,6 +50,7 @@ type
     procedure NumberOfASweptBacktraceReadsAsNone;
     procedure CallersOfAUsedBacktraceAreKept;
     procedure NumbersFromBeforeASweepAreNotHandedOut;
+    procedure SweepsMixNoBacktraces;
     procedure PatternsAreWrittenToTheByte;
     procedure PatternsAreReadToTheByte;
     procedure PatternsAreComparedToTheByte;
@@ -60,7 +61,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Atomic, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
+  SysUtils, Classes, testregistry, LaneMM.Atomic, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
   LaneMM.Patterns;
 
 const
@@ -476,6 +477,83 @@ begin
   AssertTrue(Stack.Frames[9] = 1009);
   AssertTrue(BacktraceRead(KeepOne(2000, 10), Stack));
   Same(10, Stack.Count, 'frames of the pinned one');
+end;
+
+const
+  KeeperCount = 3;
+  HeldCount = 50;
+
+type
+  // Keeps backtraces again and again, and reads those that it holds.
+  TKeeper = class(TThread)
+  public
+    Numbers, Firsts: array[0..HeldCount - 1] of Cardinal;
+    Wrong: Integer;
+    procedure Execute; override;
+  end;
+
+var
+  Keepers: array[0..KeeperCount - 1] of TKeeper;
+  SweepCount: Integer;
+
+// Each second one counts as in use.
+procedure VisitHeld;
+var
+  Keeper: TKeeper;
+  Index: Integer;
+begin
+  Inc(SweepCount);
+  for Keeper in Keepers do
+    for Index := 0 to HeldCount div 2 - 1 do
+      BacktraceMark(Keeper.Numbers[2 * Index]);
+end;
+
+procedure TKeeper.Execute;
+const
+  Rounds = 20000;
+  Frames = 8;
+var
+  Random: TGenerator;
+  Stack: TBacktrace;
+  Round, Index: Integer;
+begin
+  Random.Start(TestSeed + NativeUInt(Self));
+  for Round := 1 to Rounds do
+  begin
+    Index := Random.Below(HeldCount);
+    Firsts[Index] := 10000 + Random.Below(3000) * Frames;
+    Numbers[Index] := KeepOne(Firsts[Index], Frames);
+    if Numbers[Index] = LostBacktrace then
+      PCallTable(Stacks.Table)^.SweepFrom := 0;
+    Index := Random.Below(HeldCount);
+    if BacktraceRead(Numbers[Index], Stack)
+      and ((Stack.Count <> Frames) or (Stack.Frames[0] <> Firsts[Index])
+      or (Stack.Frames[Frames - 1] <> Firsts[Index] + Frames - 1)) then
+      Inc(Wrong);
+  end;
+end;
+
+// In a table with space for a third more than what they hold.
+procedure TUnwindCacheTests.SweepsMixNoBacktraces;
+var
+  Index: Integer;
+begin
+  UseAnotherTable(NodeMask - KeeperCount * HeldCount * 8 div 3 * 4);
+  for Index := 0 to High(Keepers) do
+    Keepers[Index] := TKeeper.Create(True);
+  SweepCount := 0;
+  Stacks.VisitNumbers := VisitHeld;
+  for Index := 0 to High(Keepers) do
+    Keepers[Index].Start;
+  for Index := 0 to High(Keepers) do
+    Keepers[Index].WaitFor;
+  Stacks.VisitNumbers := nil;
+  for Index := 0 to High(Keepers) do
+  begin
+    Same(0, Keepers[Index].Wrong, 'other backtraces');
+    Keepers[Index].Free;
+  end;
+  AtLeast(1, SweepCount, 'sweeps');
 end;
 
 procedure TUnwindCacheTests.NumbersFromBeforeASweepAreNotHandedOut;
