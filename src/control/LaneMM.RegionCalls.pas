@@ -56,8 +56,6 @@ uses
   LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups;
 
 const
-  // The groups of regions, after those that a program numbers.
-  FirstGroup = Cardinal($80000000);
   // Slices of the lowest limit.
   LeastLimit = RegionReserve + 2;
 
@@ -101,7 +99,7 @@ end;
 
 function RegionGroup(Region: PHeap): Cardinal;
 begin
-  Result := FirstGroup + Region^.Data.Number;
+  Result := RegionGroups + Region^.Data.Number;
 end;
 
 type

@@ -3,7 +3,9 @@
 // Owns:       TThreadNotes.Group, GroupDepth; TDebugThread.Groups; Debug.GroupNames.
 // Invariants: a group is a number that the program chooses; 0 is none. A debug block records the
 //             group of the thread that allocates it. Nothing is counted: totals need a walk.
-// Callers:    GroupSetName: one thread at a time. The others: any thread; scopes are its own.
+//             Numbers from RegionGroups on are those of regions; the last 255 have their names.
+// Callers:    GroupSetName: one thread at a time, but for regions. The others: any thread; scopes
+//             are its own.
 unit LaneMM.Groups;
 
 {$I ../LaneMM.inc}
@@ -12,6 +14,10 @@ interface
 
 uses
   LaneMM.Text;
+
+const
+  /// The first group of a region.
+  RegionGroups = Cardinal($80000000);
 
 type
   /// Totals of a group.
@@ -128,7 +134,7 @@ begin
 end;
 
 // Returns the entry of the group, or the first free one; nil without either. Group 0 finds a free
-// one.
+// one. Regions have entries of their own, behind the others, each in turn.
 function FindEntry(Group: Cardinal): PEntry;
 var
   Index: NativeInt;
@@ -136,6 +142,11 @@ begin
   Result := Table;
   if Result = nil then
     Exit;
+  if Group >= RegionGroups then
+  begin
+    Inc(Result, NameLimit + Group mod NameLimit);
+    Exit;
+  end;
   for Index := 0 to NameLimit - 1 do
   begin
     // Acquire: the name of the entry. Pairs with GroupSetName.
@@ -146,14 +157,25 @@ begin
   Result := nil;
 end;
 
+procedure MakeTable;
+const
+  Size = 2 * NameLimit * SizeOf(TEntry);
+var
+  Made: Pointer;
+begin
+  Made := OsTakePages(Size);
+  // Release: the empty entries before the table. Pairs with Table. Of two tables one stays.
+  if (Made <> nil) and not CompareAndSwap(Debug.GroupNames, 0, NativeUInt(Made)) then
+    OsReleasePages(Made, Size);
+end;
+
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 var
   Entry: PEntry;
   Length: NativeUInt;
 begin
   if Table = nil then
-    // Release: the empty entries before the table. Pairs with Table.
-    StoreRelease(Debug.GroupNames, NativeUInt(OsTakePages(NameLimit * SizeOf(TEntry))));
+    MakeTable;
   Entry := FindEntry(Group);
   Result := (Entry <> nil) and (Group <> 0);
   if not Result then

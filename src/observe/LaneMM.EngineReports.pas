@@ -103,6 +103,8 @@ begin
   FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
   FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
   FieldCount(Fields, fiGiven, News^.Size, 'byte');
+  if News^.Event = leRegion then
+    FieldRegion(Fields, OsThreadHeap^.Region^.Data);
   HeadAdd(Text, Fields);
   MessageAdd(Text, Messages[News^.Event], Fields);
   AddStack(Text, msHereStack, Fields, Here);

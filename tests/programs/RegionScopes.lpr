@@ -197,8 +197,23 @@ begin
   Check((Kept = 'made in the region 1') and (Also = Kept) and (Unique = Kept), 'the copies');
 end;
 
+// The names of regions leave those of groups their room.
+procedure ManyRegionsHaveNames;
+var
+  Number: Integer;
+  Many: TLaneMM_Region;
+begin
+  for Number := 1 to 1000 do
+  begin
+    Many := LaneMM_RegionCreate('many', 0);
+    Check(LaneMM_RegionFree(Many), 'one of many is freed');
+  end;
+  Check(LaneMM_SetGroupName(7, 'a group'), 'a group has its name');
+end;
+
 procedure WorkInScopes;
 begin
+  ManyRegionsHaveNames;
   TStringList.Create.Free; // makes what lists share, outside
   ExceptionsLeaveScopes;
   ScopesNest;
