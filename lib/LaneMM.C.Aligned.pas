@@ -24,9 +24,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Shards,
-  LaneMM.Large, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState,
-  LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.C.Errno,
-  LaneMM.C.Manager;
+  LaneMM.Large, LaneMM.RegionHeaps, LaneMM.Threads, LaneMM.Allocate, LaneMM.SettingsState,
+  LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.Erase, LaneMM.Hard,
+  LaneMM.GuardSample, LaneMM.C.Errno, LaneMM.C.Manager;
 
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
@@ -43,6 +43,7 @@ end;
 function LargeGetAligned(Alignment, Size: NativeUInt): PSpan;
 var
   Front: NativeUInt;
+  Heap: PHeap;
 begin
   Result := LargeGet(Size + Alignment - SliceSize);
   if Result = nil then
@@ -51,6 +52,11 @@ begin
   LargeShrink(Result, Front + Size);
   if Front <> 0 then
     Result := CutFront(Result, Front shr SliceShift);
+  Heap := ThreadHeap;
+  if (RegionOfHeap(Heap) = nil) or RegionHeapAdd(Heap, Result) then
+    Exit;
+  LargeFree(Result);
+  Result := nil;
 end;
 
 // Returns the smallest block size of a size class, at least Size, that is a multiple of Alignment.

@@ -11,6 +11,8 @@ interface
 const
   /// ENOMEM: no memory.
   ErrorNoMemory = 12;
+  /// EBUSY: in use.
+  ErrorBusy = 16;
   /// EINVAL: invalid argument.
   ErrorInvalid = 22;
 

@@ -20,7 +20,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Purge, LaneMM.C.Aligned, LaneMM.C.Malloc;
+  LaneMM.Large, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk, LaneMM.C.Aligned,
+  LaneMM.C.Malloc;
 
 const
   AlignMask = 63; // the power of two
@@ -65,12 +66,26 @@ begin
   end;
 end;
 
+// AlignedAlloc in the region that P belongs to, or in none.
+function AllocBeside(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+var
+  Before: PHeap;
+begin
+  if not BlockIsElsewhere(P, OsThreadHeap) then
+    Exit(AlignedAlloc(Alignment, Size));
+  Before := ThreadHeap;
+  if (Before = nil) or not RegionVisit(RegionOfBlock(P), Before) then
+    Exit(nil);
+  Result := AlignedAlloc(Alignment, Size);
+  RegionReturn(Before);
+end;
+
 // Resizes a block that has to keep an alignment.
 function ReallocAligned(P: Pointer; Alignment, Usable, Size: NativeUInt): Pointer;
 begin
   if (NativeUInt(P) and (Alignment - 1) = 0) and (Size <= Usable) and (Size >= Usable div 2) then
     Exit(P);
-  Result := AlignedAlloc(Alignment, Size);
+  Result := AllocBeside(P, Alignment, Size);
   if Result = nil then
     Exit;
   if Size < Usable then
@@ -101,7 +116,7 @@ begin
   FillChar(PByte(Result)[Kept], Usable - Kept, 0);
 end;
 
-// Resizes a large block in place.
+// Resizes a large block in place, unless a region counts it.
 function XallocX(P: Pointer; Size, Extra: NativeUInt; Flags: LongInt): NativeUInt; cdecl;
   [public, alias: 'xallocx'];
 var
@@ -114,7 +129,7 @@ begin
     Extra := High(Size) - Size;
   Span := ArenaSpan(P);
   if not Process.IsDirect or (Span = nil) or (Span^.Kind <> skLarge)
-    or (Size + Extra <= Usable) then
+    or (ltRegion in Span^.Traits) or (Size + Extra <= Usable) then
     Exit;
   if not LargeGrow(Span, Size + Extra) and ((Size <= Usable) or not LargeGrow(Span, Size)) then
     Exit;

@@ -45,6 +45,8 @@ function Valloc(Size: NativeUInt): Pointer; cdecl;
 function PValloc(Size: NativeUInt): Pointer; cdecl;
 /// Returns the usable size of P; 0 for nil.
 function UsableSize(P: Pointer): NativeUInt; cdecl;
+/// Computes the bytes of Count elements; returns whether they fit NativeUInt.
+function Multiply(Count, Size: NativeUInt; out Bytes: NativeUInt): Boolean;
 
 /// Allocates before the start, while a profile or debug mode is on, and beyond the size classes.
 function MallocSlow(Size: NativeUInt): Pointer;
@@ -57,8 +59,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.C.Aligned,
-  LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Walk,
+  LaneMM.C.Aligned, LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager,
+  LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -135,8 +138,7 @@ asm
   jmp FreeSized
 end;
 
-// Computes the bytes of Count elements; returns whether they fit NativeUInt.
-function Multiply(Count, Size: NativeUInt; out Bytes: NativeUInt): Boolean; inline;
+function Multiply(Count, Size: NativeUInt; out Bytes: NativeUInt): Boolean;
 const
   HalfWord = SizeOf(NativeUInt) * 4;
 begin
@@ -218,7 +220,8 @@ begin
 end;
 
 // Resizes in place unless that would waste half of the block. A block that grows gets no spare
-// bytes: programs in C request the capacity that they want.
+// bytes: programs in C request the capacity that they want. One of another region than the thread
+// is in moves there.
 function ReallocBlock(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;
@@ -226,7 +229,8 @@ begin
   Usable := BlockUsableSize(P);
   if (Size <= Usable) and (Size >= Usable div 2) then
     Result := P
-  else if (Usable > MaxClassSize) and (Size > MaxClassSize) then
+  else if (Usable > MaxClassSize) and (Size > MaxClassSize)
+    or BlockIsElsewhere(P, OsThreadHeap) then
     Result := BlockRealloc(P, Size)
   else if Size > Usable then
     Result := MoveBlock(P, Usable, Size)

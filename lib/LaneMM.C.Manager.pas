@@ -62,6 +62,25 @@ begin
   FrontierApplyDirect;
 end;
 
+// ---------------------------------------------------------------------------- calls of src/
+
+procedure GetInstalled(out P: Pointer; Size: NativeUInt);
+  [public, alias: 'SYSTEM_$$_GETMEM$POINTER$QWORD'];
+begin
+  P := Installed.GetMem(Size);
+end;
+
+function AllocInstalled(Size: NativeUInt): Pointer;
+  [public, alias: 'SYSTEM_$$_ALLOCMEM$QWORD$$POINTER'];
+begin
+  Result := Installed.AllocMem(Size);
+end;
+
+function FreeInstalled(P: Pointer): NativeUInt; [public, alias: 'SYSTEM_$$_FREEMEM$POINTER$$QWORD'];
+begin
+  Result := Installed.FreeMem(P);
+end;
+
 procedure ManagerStart;
 var
   Manager: TMemoryManager;

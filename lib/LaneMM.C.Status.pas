@@ -10,10 +10,25 @@ unit LaneMM.C.Status;
 
 interface
 
+uses
+  LaneMM.Hooks;
+
+type
+  /// Visits a block of a walk for C.
+  TVisitor = procedure(Block: Pointer; UsableSize: NativeUInt; Context: Pointer); cdecl;
+  /// A walk for C.
+  TVisit = record
+    Visitor: TVisitor;  //< owner   what to call
+    Context: Pointer;   //< owner   the caller's
+  end;
+
+/// Calls the visitor of Context, a TVisit, for a block.
+procedure VisitOne(const Block: TBlockInfo; Context: Pointer);
+
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
   LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.GuardPages, LaneMM.ClassStates, LaneMM.Watch,
   LaneMM.C.Errno,
   LaneMM.C.Start;
@@ -280,13 +295,6 @@ begin
   LibraryStart;
   Process.PurgeDelayMs := DelayMs;
 end;
-
-type
-  TVisitor = procedure(Block: Pointer; UsableSize: NativeUInt; Context: Pointer); cdecl;
-  TVisit = record
-    Visitor: TVisitor;
-    Context: Pointer;
-  end;
 
 procedure VisitOne(const Block: TBlockInfo; Context: Pointer);
 var

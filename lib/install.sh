@@ -41,6 +41,7 @@ files() {
 755 $out/$file $libdir/$file
 644 $out/liblanemm.a $libdir/liblanemm.a
 644 lib/include/lanemm.h $prefix/include/lanemm.h
+644 lib/include/lanemm_pmr.h $prefix/include/lanemm_pmr.h
 644 $out/lanemm.pc $libdir/pkgconfig/lanemm.pc
 644 $out/lanemm-config.cmake $cmake/lanemm-config.cmake
 644 $out/lanemm-config-version.cmake $cmake/lanemm-config-version.cmake
@@ -79,7 +80,7 @@ install_all() {
   done
   ln -sf "$file" "${DESTDIR-}$libdir/$soname"
   ln -sf "$soname" "${DESTDIR-}$libdir/liblanemm.so"
-  echo "installed below ${DESTDIR-}$prefix: lib $libdir, the header, the tool $prefix/bin/lanemm, manual pages"
+  echo "installed below ${DESTDIR-}$prefix: lib $libdir, the headers, the tool $prefix/bin/lanemm, manual pages"
   [ -z "${DESTDIR-}" ] || return 0
   echo "run a program on it: LD_PRELOAD=$libdir/$soname PROGRAM"
   case $prefix in

@@ -80,6 +80,69 @@ int lanemm_configure(const char *words);
  * Returns 0 if a file could not be written. */
 int lanemm_write_logs(void);
 
+/* A region: memory that belongs together, is limited, seen, and freed at once; 0 is none. In C++
+ * lanemm_pmr.h has a std::pmr::memory_resource over one. */
+typedef size_t lanemm_region;
+
+/* Makes a region. Its name, which may be NULL, is copied, up to 63 bytes; limit is the most memory
+ * that it may have, in bytes, rounded down to 64 KB and at least 256 KB; 0: any amount. Returns 0,
+ * and ENOMEM in errno, without memory. */
+lanemm_region lanemm_region_create(const char *name, size_t limit);
+
+/* Begins a scope of the calling thread: until lanemm_region_leave all blocks that it allocates, by
+ * malloc, calloc, posix_memalign, new and their relatives, are those of the region. Scopes nest; any
+ * number of threads may be in a region. Blocks are freed and resized in any thread, in or out of a
+ * scope; a block that is resized stays in its region. What libc and other libraries allocate in the
+ * scope and keep (the buffer of a stream, thread-local variables of a library that dlopen loaded)
+ * dies with the region, too: use it before. Returns 0 if there is no such region (EINVAL, and a line
+ * on stderr), or without memory (ENOMEM). */
+int lanemm_region_enter(lanemm_region region);
+
+/* Ends the innermost scope of the calling thread; returns 0, with EINVAL and a line on stderr, if it
+ * is in none. The end of a thread ends its scopes. */
+int lanemm_region_leave(void);
+
+/* Allocate in a region, without a scope, like malloc and calloc. Return NULL: without memory, or at
+ * the region's limit (ENOMEM); when there is no such region (EINVAL, and a line on stderr). The
+ * blocks go to free and realloc. */
+void *lanemm_region_malloc(lanemm_region region, size_t size);
+void *lanemm_region_calloc(lanemm_region region, size_t count, size_t size);
+
+/* Free all blocks of a region at once, in a time that grows with its 64 KB spans, not its blocks;
+ * lanemm_region_free frees the region, too, lanemm_region_reset keeps it with some of its memory for
+ * the next use. Nothing may lead to the blocks any more; no destructor runs. Return 0, and free
+ * nothing, while a thread is in the region (EBUSY), or when there is none (EINVAL); both print a
+ * line on stderr. */
+int lanemm_region_free(lanemm_region region);
+int lanemm_region_reset(lanemm_region region);
+
+/* Returns memory of a region that holds no block to the system, but for what belongs to threads that
+ * are in it. */
+void lanemm_region_trim(lanemm_region region);
+
+/* The state of a region. Later versions add fields at the end only. */
+struct lanemm_region_status {
+  size_t block_count;     /* blocks in use */
+  size_t used_bytes;      /* their usable bytes; in debug mode their requested ones */
+  size_t peak_bytes;      /* highest committed_bytes so far */
+  size_t committed_bytes; /* memory that it has */
+  size_t limit;           /* most committed_bytes that it may have; 0: any number */
+  const char *name;       /* valid until the region is freed */
+};
+
+/* Fills *state, with zeros if there is no such region; exact while no other thread changes it. size
+ * is sizeof(struct lanemm_region_status). */
+void lanemm_region_state(lanemm_region region, struct lanemm_region_status *state, size_t size);
+
+/* Returns the region of a block in use; 0 if it belongs to none, as the samples of a profile and all
+ * blocks of debug mode, which are freed with the region all the same. */
+lanemm_region lanemm_region_of(const void *block);
+
+/* lanemm_visit_blocks for the blocks of one region; blocks of debug mode are not visited. */
+void lanemm_region_walk(lanemm_region region,
+                        void (*visitor)(void *block, size_t usable_size, void *context),
+                        void *context);
+
 #ifdef __cplusplus
 }
 #endif

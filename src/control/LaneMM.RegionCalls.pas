@@ -61,6 +61,20 @@ const
 
 // ---------------------------------------------------------------------------- lines
 
+// Adds the name of a call as the program writes it, in Pascal or in C.
+procedure AddCall(var Text: TText; Call: PAnsiChar);
+begin
+  if not Process.IsMalloc then
+    TextAdd(Text, 'LaneMM_Region')
+  else
+  begin
+    TextAdd(Text, 'lanemm_region_');
+    TextAdd(Text, LowerCase(Call[0]));
+    Inc(Call);
+  end;
+  TextAddChars(Text, Call);
+end;
+
 procedure Say(Call, Name, What: PAnsiChar);
 var
   Text: TText;
@@ -68,15 +82,15 @@ begin
   if not TextOpen(Text, OsPageSize) then
     Exit;
   TextAdd(Text, 'LaneMM: ');
-  TextAdd(Text, Call);
+  AddCall(Text, Call);
   if Name <> nil then
   begin
     TextAdd(Text, ' "');
-    TextAdd(Text, Name);
+    TextAddChars(Text, Name);
     TextAdd(Text, '"');
   end;
   TextAdd(Text, ': ');
-  TextAdd(Text, What);
+  TextAddChars(Text, What);
   TextAdd(Text, #10);
   OsWriteError(Text.Start, Text.Length);
   TextClose(Text);
@@ -180,24 +194,24 @@ end;
 
 function RegionBegin(Handle: NativeUInt): Boolean;
 begin
-  Result := Enter('LaneMM_RegionEnter', Handle);
+  Result := Enter('Enter', Handle);
 end;
 
 function RegionEnd: Boolean;
 begin
   Result := RegionLeave(OsThreadHeap) = raDone;
   if not Result then
-    Say('LaneMM_RegionLeave', nil, 'the thread is in no region');
+    Say('Leave', nil, 'the thread is in no region');
 end;
 
 function RegionGet(Handle, Size: NativeUInt; IsZero: Boolean): Pointer;
 const
-  Calls: array[Boolean] of PAnsiChar = ('LaneMM_RegionGetMem', 'LaneMM_RegionAllocMem');
+  Calls: array[Boolean, Boolean] of PAnsiChar = (('GetMem', 'AllocMem'), ('Malloc', 'Calloc'));
 var
   Inside: PHeap;
 begin
   Result := nil;
-  if not Enter(Calls[IsZero], Handle) then
+  if not Enter(Calls[Process.IsMalloc, IsZero], Handle) then
     Exit;
   Inside := OsThreadHeap;
   Inside^.IsForOne := True; // an exception begins outside
@@ -211,7 +225,7 @@ end;
 
 function RegionEmpty(Handle: NativeUInt; IsLast: Boolean): Boolean;
 const
-  Calls: array[Boolean] of PAnsiChar = ('LaneMM_RegionReset', 'LaneMM_RegionFree');
+  Calls: array[Boolean] of PAnsiChar = ('Reset', 'Free');
 var
   Region: PHeap;
   Group: Cardinal;
@@ -238,7 +252,7 @@ procedure RegionRelease(Handle: NativeUInt);
 var
   Region: PHeap;
 begin
-  Region := Find('LaneMM_RegionTrim', Handle);
+  Region := Find('Trim', Handle);
   if Region = nil then
     Exit;
   RegionTrim(Region);
@@ -251,7 +265,7 @@ var
   Group: TGroupStatus;
 begin
   State := Default(TRegionState);
-  Region := Find('LaneMM_RegionState', Handle);
+  Region := Find('State', Handle);
   if Region = nil then
     Exit;
   RegionSum(Region, State.BlocksInUse, State.BytesInUse);
@@ -281,7 +295,7 @@ procedure RegionVisitBlocks(Handle: NativeUInt; Visitor: TBlockVisitor; Context:
 var
   Region: PHeap;
 begin
-  Region := Find('LaneMM_RegionWalk', Handle);
+  Region := Find('Walk', Handle);
   if Region <> nil then
     WalkRegion(Region, Visitor, Context);
 end;

@@ -163,7 +163,11 @@ begin
   Before := ThreadHeap;
   Result := nil;
   if (Before = nil) or not RegionVisit(Region, Before) then
+  begin
+    if Size <= UsableSize then
+      Exit(P);
     Exit(LimitsRefuse(Size));
+  end;
   Result := TryCopy(OsThreadHeap, P, UsableSize, Size, Size);
   if Result = nil then
     LimitsReport(Size); // inside, where a region's limit is found; an exception begins outside

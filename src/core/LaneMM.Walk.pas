@@ -37,6 +37,9 @@ procedure WalkRegion(Region: PHeap; Visitor: TBlockVisitor; Context: Pointer);
 procedure RegionSum(Region: PHeap; out Blocks, Bytes: NativeUInt);
 /// Returns the region that the block at P, in use or just freed, belongs to; nil if none.
 function RegionOfBlock(P: Pointer): PHeap;
+/// Returns whether a block is not of the region that the thread of Heap, which may be nil, is in,
+/// or of none.
+function BlockIsElsewhere(P: Pointer; Heap: PHeap): Boolean;
 
 implementation
 
@@ -254,6 +257,11 @@ begin
   Result := RegionHeapOf(Span);
   if Result <> nil then
     Result := Result^.Region;
+end;
+
+function BlockIsElsewhere(P: Pointer; Heap: PHeap): Boolean;
+begin
+  Result := (LoadAcquire(Process.RegionsMade) <> 0) and (RegionOfBlock(P) <> RegionOfHeap(Heap));
 end;
 
 procedure VisitFree(Span: PSpan; Context: Pointer);

@@ -436,12 +436,6 @@ begin
     Wait(Block);
 end;
 
-// Returns whether the block is not of the region that the thread is in, or of none.
-function IsOfAnotherRegion(P: Pointer; Heap: PHeap): Boolean;
-begin
-  Result := RegionOfBlock(P) <> RegionOfHeap(Heap);
-end;
-
 // Resizes a marked block in use; nil without memory.
 function ResizeMarked(var P: Pointer; const Block: TMarked; Size: NativeUInt): Pointer;
 var
@@ -452,7 +446,7 @@ begin
     and ((WithEnd(Size) >= Block.Usable shr KeptShift) or (Block.Usable <= MostTiny));
   Heap := OsThreadHeap;
   if not InPlace and ((Block.Usable > MaxClassSize) and (WithEnd(Size) > MaxClassSize)
-    and not IsErasingFreed or IsOfAnotherRegion(P, Heap)) then
+    and not IsErasingFreed or BlockIsElsewhere(P, Heap)) then
     Result := Debug.Behind.ReallocMem(P, WithEnd(Size))
   else
   begin

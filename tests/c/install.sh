@@ -31,7 +31,7 @@ make_at_dest() {
 installs() {
   make_at_dest install && cmp LICENSE "$there/share/doc/lanemm/LICENSE" || return 1
   (cd "$there" && [ -s lib/here/liblanemm.so ] && [ -s lib/here/liblanemm.a ] \
-    && [ -s include/lanemm.h ] && [ -s share/man/man3/liblanemm.3 ] \
+    && [ -s include/lanemm.h ] && [ -s include/lanemm_pmr.h ] && [ -s share/man/man3/liblanemm.3 ] \
     && grep -q '^prefix=/opt/lanemm$' lib/here/pkgconfig/lanemm.pc)
 }
 

@@ -77,6 +77,10 @@ build() {
     gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
     gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
+    gcc $compiler_flags -o "$out/regions" tests/c/regions.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
+    g++ $compiler_flags -std=c++17 -o "$out/pmr" tests/c/pmr.cc -lpthread -L"$lib" -llanemm \
+      -Wl,-rpath,"$lib"
+    g++ $compiler_flags -std=c++17 -DWEAK -fPIE -pie -o "$out/pmr-weak" tests/c/pmr.cc -lpthread
     gcc $compiler_flags -o "$out/extended" tests/c/extended.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
     g++ $compiler_flags -std=c++17 -Wno-sized-deallocation -o "$out/replaced" tests/c/replaced.cc
@@ -115,8 +119,9 @@ run_unloads() {
 
 # Programs with the library in them, position-independent and not.
 run_static() {
-  for program in functions alignments mix threads full early forks operators replaced; do
+  for program in functions alignments mix threads full early forks operators replaced regions pmr; do
     case $program in
+      pmr) compiler="g++ -std=c++17" source=tests/c/pmr.cc ;;
       operators) compiler="g++ -std=c++17" source=tests/c/operators.cc ;;
       replaced) compiler="g++ -std=c++17 -Wno-sized-deallocation" source=tests/c/replaced.cc ;;
       *) compiler=gcc source=tests/c/$program.c ;;
@@ -267,6 +272,14 @@ run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run_unloads
 run status linked "$out/status"
+run regions linked "$out/regions"
+run regions hard env LANEMM=hard,mixes "$out/regions"
+for settings in debug debug,guard=pages,mixes; do
+  run regions "$settings" env "LANEMM=$settings,event=all:halt=99" "$out/regions" debug
+done
+run pmr linked "$out/pmr"
+run pmr preloaded env "LD_PRELOAD=$lib/liblanemm.so" "$out/pmr-weak"
+run pmr without "$out/pmr-weak"
 for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/alignments.logs"; do
   run extended "${settings%%,*}" env "LANEMM=$settings" "$out/extended"
 done
@@ -293,6 +306,9 @@ run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$o
 if [ $quick = no ]; then
   sh lib/build.sh --out="$checked" -O2 -dLANEMM_CHECKED
   for program in $programs operators replaced; do
+    run_on "$checked/liblanemm.so" checked "$program"
+  done
+  for program in regions pmr-weak; do
     run_on "$checked/liblanemm.so" checked "$program"
   done
   run watched checked sh tests/c/watched.sh "$checked/liblanemm.so" "$out/watched" \

@@ -1,0 +1,79 @@
+/* A std::pmr::memory_resource over a region of LaneMM, for C++17.
+ *
+ *   lanemm::region_resource resource("parser");
+ *   std::pmr::vector<std::pmr::string> words(&resource);
+ *
+ * Any thread may use a resource at any time. */
+#ifndef LANEMM_PMR_H
+#define LANEMM_PMR_H
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory_resource>
+#include <new>
+
+#include <lanemm.h>
+
+namespace lanemm {
+
+/* A scope of the calling thread, which an exception ends, too. */
+class region_scope {
+ public:
+  /* Throws std::bad_alloc without memory, or if there is no such region. */
+  explicit region_scope(lanemm_region region) {
+    if (!lanemm_region_enter(region))
+      throw std::bad_alloc();
+  }
+  ~region_scope() { lanemm_region_leave(); }
+  region_scope(const region_scope &) = delete;
+  region_scope &operator=(const region_scope &) = delete;
+};
+
+/* Allocates in a region of its own, whose blocks are freed one by one, by release, and with the
+ * resource. Without memory, and at the limit, it throws std::bad_alloc. */
+class region_resource : public std::pmr::memory_resource {
+ public:
+  /* Arguments are those of lanemm_region_create. */
+  explicit region_resource(const char *name = nullptr, std::size_t limit = 0)
+      : region_(lanemm_region_create(name, limit)) {
+    if (region_ == 0)
+      throw std::bad_alloc();
+  }
+  /* No thread may be in the region: it would stay for ever. */
+  ~region_resource() override { lanemm_region_free(region_); }
+  region_resource(const region_resource &) = delete;
+  region_resource &operator=(const region_resource &) = delete;
+
+  /* Frees all blocks at once, as lanemm_region_reset does; false while a thread is in the region. */
+  bool release() noexcept { return lanemm_region_reset(region_) != 0; }
+
+  lanemm_region region() const noexcept { return region_; }
+
+ protected:
+  void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void *block = nullptr;
+    if (alignment <= alignof(std::max_align_t)) {
+      block = lanemm_region_malloc(region_, bytes);
+    } else {
+      region_scope scope(region_);
+      if (posix_memalign(&block, alignment, bytes) != 0)
+        block = nullptr;
+    }
+    if (block == nullptr)
+      throw std::bad_alloc();
+    return block;
+  }
+
+  void do_deallocate(void *block, std::size_t, std::size_t) override { std::free(block); }
+
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+    return this == &other;
+  }
+
+ private:
+  lanemm_region region_;
+};
+
+}  // namespace lanemm
+
+#endif
