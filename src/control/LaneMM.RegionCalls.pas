@@ -52,7 +52,7 @@ procedure RegionVisitBlocks(Handle: NativeUInt; Visitor: TBlockVisitor; Context:
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
   LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups;
 
 const
@@ -120,8 +120,8 @@ type
   // Blocks to free, as many as fit.
   TBatch = record
     Group: Cardinal;
-    Count: Cardinal;
-    Blocks: array[0..255] of Pointer;
+    Count, Most: NativeUInt;
+    Blocks: PPointer;
   end;
   PBatch = ^TBatch;
 
@@ -130,30 +130,55 @@ var
   Batch: PBatch;
 begin
   Batch := Context;
-  if (Block.Group <> Batch^.Group) or (Batch^.Count > High(Batch^.Blocks)) then
+  if (Block.Group <> Batch^.Group) or (Batch^.Count = Batch^.Most) then
     Exit;
   Batch^.Blocks[Batch^.Count] := Block.Address;
   Inc(Batch^.Count);
 end;
 
+procedure FreeBatch(const Batch: TBatch);
+var
+  Index: NativeUInt;
+begin
+  Index := 0;
+  while Index < Batch.Count do
+  begin
+    FreeMem(Batch.Blocks[Index]);
+    Inc(Index);
+  end;
+end;
+
+// Frees the debug blocks of a group: with memory for their addresses all in one walk.
 procedure FreeDebugBlocks(Group: Cardinal);
 var
   Batch: TBatch;
-  Index: Cardinal;
+  Status: TGroupStatus;
+  Few: array[0..255] of Pointer;
+  Size: NativeUInt;
+  Pages: Pointer;
 begin
   if not Debug.IsStarted then
     Exit;
+  GroupRead(Group, Status);
+  Size := AlignUp(Status.BlockCount * SizeOf(Pointer), OsPageSize);
+  Pages := nil;
+  if Status.BlockCount > Length(Few) then
+    Pages := OsTakePages(Size);
   Batch.Group := Group;
+  Batch.Blocks := Pages;
+  Batch.Most := Status.BlockCount;
+  if Pages = nil then
+  begin
+    Batch.Blocks := @Few;
+    Batch.Most := Length(Few);
+  end;
   repeat
     Batch.Count := 0;
     WalkBlocks(CollectBlock, @Batch);
-    Index := 0;
-    while Index < Batch.Count do
-    begin
-      FreeMem(Batch.Blocks[Index]);
-      Inc(Index);
-    end;
+    FreeBatch(Batch);
   until Batch.Count = 0;
+  if Pages <> nil then
+    OsReleasePages(Pages, Size);
 end;
 
 // ---------------------------------------------------------------------------- calls
