@@ -1,0 +1,283 @@
+/* The heaps of a region: threads enter and leave it, one frees or resets it, others free its blocks,
+ * sweeps go on with what was left.
+ *
+ * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
+ * threads use:
+ *   LaneMM.Regions
+ *     AddHeap: LoadAcquire HeapPush UnusedHeaps CompareAndSwap Join
+ *     Join: RunsClaimed:= ReleaseFence
+ *     RegionEnter: HeapPop AddHeap
+ *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve
+ *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapRestart
+ *     TakeIdle: HeapPop
+ *     PutBack: HeapPush
+ *   LaneMM.RegionHeaps
+ *     RegionHeapDissolve: EndCurrent PushTaken StoreRelease RegionHeapSweep
+ *     RegionHeapSweep: LockTry SweepRequest QueueAllTaken DissolveQueued LockLeave Dissolved
+ *     DissolveQueued: DissolveQueue Swap
+ *     DissolveQueue: QueueTake DissolveSpan QueueAdd
+ *
+ * Threads: one that enters, takes a block, and leaves, twice; one that frees the region, or with -DResets resets
+ * it; one that pushes a block that another one has freed; one that shelves; one that sweeps. A heap
+ * has one span. The stack of idle heaps is one step here: see stack.pml.
+ *
+ * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
+ *   1 alone     a region is freed, and spans of a heap are released, only while no thread is in it
+ *                                                                                FREE_BLIND
+ *   2 once      the spans of a heap are released once, and a heap is pushed on one stack once
+ *                                                                  SWEEP_UNLOCKED, ENDS_OUTSIDE
+ *   3 ended     no thread enters a region that was freed                          ADD_BLIND
+ *   4 kept      in the end each heap is idle, unused, or has a thread in it        LEFT_FORGOTTEN
+ *   5 refused   a push to a span that was released fails                           PUSH_BLIND
+ */
+
+#ifdef Only
+#define Law(n, c) assert((n) != Only || (c))
+#else
+#define Law(n, c) assert(c)
+#endif
+
+#define Heaps 3
+#define Ended 9
+
+/* Where a heap is. */
+#define Unmade 0
+#define Idle 1
+#define Inside 2
+#define InHand 3
+#define Dissolves 4
+#define Unused 5
+
+byte At[Heaps];
+byte Made = 1;                      /* TRegion.Made */
+bool Lock[Heaps];                   /* THeap.Lock */
+bool Flag[Heaps];                   /* THeap.Dissolves */
+bool Span[Heaps];                   /* the heap has its span */
+bool Shelving[Heaps];               /* a thread shelves blocks of it */
+byte Life[Heaps];                   /* of the span */
+bool Freed;                         /* ghost: RegionFree answered True */
+bool SweepWanted;
+bool Sweeps;                        /* ghost: a sweep goes on */
+byte Done;                          /* ghost: threads that have ended */
+
+/* Pops an idle heap into h; Heaps if there is none. */
+inline Pop(h) {
+  atomic {
+    h = (At[0] == Idle -> 0 : (At[1] == Idle -> 1 : (At[2] == Idle -> 2 : Heaps)));
+    if :: h < Heaps -> At[h] = InHand :: else fi
+  }
+}
+
+/* RegionEnter; h is the heap, Heaps if the region was freed. */
+inline RegionEnter(h) {
+  Pop(h);
+  if
+  :: h == Heaps ->                                             /* AddHeap */
+    do
+    :: m = Made;
+      if
+      :: m == Ended -> break
+      :: else
+      fi;
+#ifdef ADD_BLIND
+      Made = m + 1;
+#else
+      d_step { r = (Made == m); if :: r -> Made = m + 1 :: else fi }; /* CompareAndSwap */
+      if :: !r -> skip :: else
+#endif
+        d_step {                                               /* Join */
+          if
+          :: At[1] == Unmade -> h = 1
+          :: else -> h = 2
+          fi;
+          At[h] = InHand
+        };
+        break
+#ifndef ADD_BLIND
+      fi
+#endif
+    od
+  :: else
+  fi;
+  if
+  :: h < Heaps -> At[h] = Inside; Law(3, !Freed); Span[h] = true
+  :: else
+  fi
+}
+
+/* Releases the span of a heap that dissolves; r: it could. */
+inline ReleaseSpan(h) {
+  if
+  :: Span[h] ->
+    d_step { r = !Shelving[h]; if :: r -> Life[h]++ :: else fi };  /* RemoteEndLife */
+    if
+    :: r -> Law(1, At[h] == InHand || At[h] == Dissolves); Law(2, Span[h]); Span[h] = false
+    :: else
+    fi
+  :: else -> r = true
+  fi
+}
+
+/* RegionHeapSweep: DissolveQueued, DissolveQueue, Dissolved. */
+inline RegionHeapSweep(h) {
+#ifdef SWEEP_UNLOCKED
+  r = true;
+#else
+  d_step { r = !Lock[h]; Lock[h] = true };                     /* LockTry */
+#endif
+  if
+  :: !r -> SweepWanted = true
+  :: else ->
+    s = Flag[h];
+    if
+    :: s ->
+      ReleaseSpan(h);
+      if
+      :: r ->
+#ifdef ENDS_OUTSIDE
+        Lock[h] = false;
+#endif
+        d_step { s = Flag[h]; Flag[h] = false }                /* Swap */
+#ifdef ENDS_OUTSIDE
+        ; s = true
+#endif
+      :: else -> s = false                                     /* see ShelveEnd */
+      fi
+    :: else
+    fi;
+    Lock[h] = false;                                           /* LockLeave */
+    if
+    :: s ->
+      Law(2, At[h] == Dissolves);
+#ifdef Resets
+      At[h] = Idle
+#else
+      At[h] = Unused
+#endif
+    :: else
+    fi
+  fi
+}
+
+proctype User() {
+  byte h, m, turn;
+  bool r;
+  do
+  :: turn < 2 ->
+    turn++;
+    RegionEnter(h);
+    if
+    :: h < Heaps -> At[h] = Idle                               /* RegionLeave */
+    :: else
+    fi
+  :: else -> break
+  od;
+  Done++
+}
+
+proctype Freer() {
+  byte h, count, m;
+  bool r, s, hand[Heaps];
+  do                                                           /* TakeIdle */
+  :: true -> Pop(h);
+    if
+    :: h < Heaps -> hand[h] = true; count++
+    :: else -> break
+    fi
+  od;
+#ifdef FREE_BLIND
+  r = true;
+  Made = Ended;
+  Law(1, At[0] != Inside && At[1] != Inside && At[2] != Inside);
+#elif defined(Resets)
+  r = (Made == count);                                         /* LoadAcquire */
+#else
+  skip;
+  d_step {                                                     /* CompareAndSwap */
+    r = (Made == count);
+    if :: r -> Made = Ended; Law(1, At[0] != Inside && At[1] != Inside && At[2] != Inside) :: else fi
+  };
+#endif
+  s = r;
+  h = 0;
+  do
+  :: h < Heaps && hand[h] ->
+    if
+    :: !s -> At[h] = Idle; h++                                 /* PutBack */
+    :: else -> break
+    fi
+  :: h < Heaps && !hand[h] -> h++
+  :: else -> break
+  od;
+  if
+  :: s ->
+#ifndef Resets
+    Freed = true;
+#endif
+    h = 0;
+    do
+    :: h < Heaps && hand[h] ->                                 /* RegionHeapDissolve, RegionHeapRestart */
+      At[h] = Dissolves;
+      Flag[h] = true;                                          /* StoreRelease */
+      RegionHeapSweep(h);
+      h++
+    :: h < Heaps && !hand[h] -> h++
+    :: else -> break
+    od
+  :: else
+  fi;
+  Done++
+}
+
+/* Frees a block of heap 0 that it was given. */
+proctype Pusher() {
+  byte seen;
+  bool r;
+  seen = Life[0];
+  atomic {                                                     /* RemotePush */
+#ifdef PUSH_BLIND
+    r = true;
+#else
+    r = (Life[0] == seen);
+#endif
+    Law(5, !r || Life[0] == seen)
+  };
+  Done++
+}
+
+proctype Shelver() {
+  if
+  :: atomic { Span[0] && !Shelving[0] -> Shelving[0] = true };  /* RemoteShelve */
+    Shelving[0] = false;
+#ifdef LEFT_FORGOTTEN
+    skip
+#else
+    SweepWanted = true                                         /* ShelveEnd: no longer current */
+#endif
+  :: true
+  fi;
+  Done++
+}
+
+proctype Sweeper() {
+  byte h;
+  bool r, s;
+end:
+  do
+  :: atomic { SweepWanted -> SweepWanted = false; Sweeps = true };
+    h = 0;
+    do
+    :: h < Heaps -> RegionHeapSweep(h); h++
+    :: else -> break
+    od;
+    Sweeps = false
+  od
+}
+
+init {
+  At[0] = Idle;
+  Span[0] = true;
+  atomic { run User(); run Freer(); run Pusher(); run Shelver(); run Sweeper() }
+  Done == 4 && !SweepWanted && !Sweeps;
+  Law(4, At[0] != Dissolves && At[1] != Dissolves && At[2] != Dissolves && At[0] != InHand)
+}
