@@ -128,8 +128,9 @@ end;
 
 procedure BackedRemoveFrom(var Region: TRegion; SliceCount: NativeUInt);
 begin
-  if FetchAdd(Region.Slices, 0 - SliceCount) - SliceCount
-    < NativeUInt(Region.Limit - Region.Limit div FallenShare) then
+  FetchAdd(Region.Slices, NativeUInt(-NativeInt(SliceCount)));
+  if Region.IsReported
+    and (Region.Slices < NativeUInt(Region.Limit - Region.Limit div FallenShare)) then
     Region.IsReported := False;
 end;
 

@@ -13,8 +13,9 @@
 //             counts up, too; at NextProbe one gets none in its first HugeSlices, and is the next
 //             probe.
 // Limits:     a page of zeros counts as one that was never touched.
-// Reads:      memory of other threads, at any time. It stays readable: what is purged, too. Pages
-//             that debug mode closes are in spans of another kind, which are not read.
+// Reads:      memory of other threads, which may free it meanwhile: between ReadBegin and ReadEnd
+//             what is purged stays readable. With guard pages, which are closed, nothing is read:
+//             Process.HugeFrom is 0.
 // Callers:    any thread that holds no lock.
 // Progress:   bounded: 64 slices are read, and 4,096 records.
 unit LaneMM.Huge;
@@ -83,6 +84,21 @@ begin
     if Words[Index] <> 0 then
       Exit(False);
   Result := True;
+end;
+
+// Begins to read memory that others may free; false while a purge is under way, which may close it.
+function ReadBegin: Boolean;
+begin
+  // Full barrier: a purge that begins sees the reader, or this thread sees the purge. Pairs with
+  // Purge in LaneMM.Shards.
+  FetchAdd(Process.PurgesHeld, 1);
+  Result := LoadAcquire(Process.PurgesUnderWay) = 0;
+end;
+
+procedure ReadEnd;
+begin
+  // Full barrier: the reads come before. Pairs with Purge in LaneMM.Shards.
+  FetchAdd(Process.PurgesHeld, NativeUInt(-1));
 end;
 
 // Returns a number below Limit, spread evenly over Index, 0, 1, 2 and so on.
@@ -162,8 +178,12 @@ begin
   Change := MeasuredAt div ChangeShare;
   if NativeUInt(Backed - MeasuredAt + Change) > 2 * Change then
   begin
-    Process.IsDense := IsUsedDensely;
-    Process.MeasuredAt := Backed;
+    if ReadBegin then
+    begin
+      Process.IsDense := IsUsedDensely;
+      Process.MeasuredAt := Backed;
+    end;
+    ReadEnd;
   end;
   Result := Process.IsDense;
 end;
@@ -247,7 +267,11 @@ begin
     Exit(False);
   Probe := Process.LargeProbe;
   if Probe <> nil then
-    LookAtProbe(Probe);
+  begin
+    if ReadBegin then
+      LookAtProbe(Probe);
+    ReadEnd;
+  end;
   Density := Process.LargeDensity;
   Result := (Density >= UseFrom) and ((Density < NextProbe)
     or (Process.LargeProbe = nil) and (SliceCount > HugeSlices));

@@ -114,11 +114,11 @@ begin
 end;
 
 // Makes another heap of the region; nil without memory, or when the region was freed.
-function AddHeap(Region: PHeap; out Answer: TRegionAnswer): PHeap;
+function AddHeap(Region: PHeap; out Reason: TRegionAnswer): PHeap;
 var
   Made: TAtomicWord;
 begin
-  Answer := raMemory;
+  Reason := raMemory;
   Result := TakeRecord;
   if Result = nil then
     Exit;
@@ -127,13 +127,13 @@ begin
     if Made = RegionEnded then
     begin
       HeapPush(Process.UnusedHeaps, Result);
-      Answer := raNone;
+      Reason := raNone;
       Exit(nil);
     end;
     // Full barrier: either a thread that frees the region sees the heap, or this one the end.
   until CompareAndSwap(Region^.Data.Made, Made, Made + 1);
   Join(Region, Result);
-  Answer := raDone;
+  Reason := raDone;
 end;
 
 function RegionMake(Name: PAnsiChar; LimitSlices: NativeUInt): NativeUInt;

@@ -13,7 +13,7 @@ interface
 /// Requests a sweep; returns true if none was requested yet.
 function SweepRequest: Boolean;
 /// Returns whether a sweep is requested.
-function SweepIsRequested: Boolean; inline;
+function SweepIsRequested: Boolean;
 /// Takes the request, to obey it; returns whether there was one.
 function SweepTake: Boolean;
 

@@ -165,7 +165,7 @@ begin
     Exit(0);
   Count := 1;
   if Span^.Kind = skBlocks then
-    Count := (Span^.SliceCount * SliceSize + Span^.BlockSize - 1) div Span^.BlockSize;
+    Count := NativeUInt(Span^.SliceCount * SliceSize + Span^.BlockSize - 1) div Span^.BlockSize;
   Shift := FloorLog2(Count * 2 - 1);
   Notes := TakeZeros(SizeOf(TNote) shl Shift);
   if Notes = nil then

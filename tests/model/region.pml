@@ -8,14 +8,14 @@
  *     Join: RunsClaimed:= ReleaseFence
  *     RegionEnter: HeapPop AddHeap
  *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve
- *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapRestart
- *     TakeIdle: HeapPop
+ *     RegionReset: TakeIdle LoadAcquire PutBack
+ *     TakeIdle: HeapPop NextUnused:=
  *     PutBack: HeapPush
  *   LaneMM.RegionHeaps
  *     RegionHeapDissolve: EndCurrent PushTaken StoreRelease RegionHeapSweep
- *     RegionHeapSweep: LockTry SweepRequest QueueAllTaken DissolveQueued LockLeave Dissolved
+ *     RegionHeapSweep: LockTry SweepRequest QueueAllTaken DissolveQueued LockLeave
  *     DissolveQueued: DissolveQueue Swap
- *     DissolveQueue: QueueTake DissolveSpan QueueAdd
+ *     DissolveQueue: QueueTake QueueAdd
  *
  * Threads: one that enters, takes a block, and leaves, twice; one that frees the region, or with -DResets resets
  * it; one that pushes a block that another one has freed; one that shelves; one that sweeps. A heap
@@ -190,7 +190,7 @@ proctype Freer() {
   Made = Ended;
   Law(1, At[0] != Inside && At[1] != Inside && At[2] != Inside);
 #elif defined(Resets)
-  r = (Made == count);                                         /* LoadAcquire */
+  r = (Made == count);                                         /* RegionReset: LoadAcquire */
 #else
   skip;
   d_step {                                                     /* CompareAndSwap */

@@ -187,6 +187,14 @@ breaks lock 2 WOKEN_AS_NEW
 breaks lock 2 WAIT_BLIND
 breaks lock 2 LEAVE_SILENT
 
+holds region
+holds region -DResets
+breaks region 1 FREE_BLIND
+breaks region 2 SWEEP_UNLOCKED
+breaks region 2 ENDS_OUTSIDE
+breaks region 3 ADD_BLIND
+breaks region 4 LEFT_FORGOTTEN
+breaks region 5 PUSH_BLIND
 holds wake -DThird=Taker
 for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH_SILENT \
   PUSH_LATE TAKE_OVER_SILENT END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND SHELVE_SILENT
