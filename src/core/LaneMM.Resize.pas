@@ -21,6 +21,8 @@ uses
 /// Resizes P, which may move; keeps the contents up to the smaller of the usable size and Size.
 /// P nil allocates, Size 0 frees. Returns P; nil, and P unchanged, without memory.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Allocates like BlockGet in the region that P, a block, belongs to, or in none.
+function BlockGetBeside(P: Pointer; Size: NativeUInt): Pointer;
 /// Returns the bytes to request when a block of UsableSize bytes has to move to hold Size: Size,
 /// and spare bytes to grow into.
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
@@ -37,7 +39,7 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Bits, LaneMM.Errors, LaneMM.Os, LaneMM.Backed, LaneMM.Arena, LaneMM.Span,
   LaneMM.Large, LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free;
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Walk;
 
 {$ifdef LANEMM_ASM_LINUX}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
@@ -176,6 +178,23 @@ begin
     Result := ErrorOutOfMemory
   else if Result <> P then
     BlockFree(P);
+end;
+
+function BlockGetBeside(P: Pointer; Size: NativeUInt): Pointer;
+var
+  Before: PHeap;
+begin
+  if not BlockIsElsewhere(P, OsThreadHeap) then
+    Exit(BlockGet(Size));
+  Before := ThreadHeap;
+  if (Before = nil) or not RegionVisit(RegionOfBlock(P), Before) then
+    Exit(LimitsRefuse(Size));
+  Result := BlockTryGet(OsThreadHeap, Size);
+  if Result = nil then
+    LimitsReport(Size); // as MoveInRegion
+  RegionReturn(Before);
+  if Result = nil then
+    Result := ErrorOutOfMemory;
 end;
 
 // Grows or shortens a large block of a region in place; false if its limit or place does not allow

@@ -31,7 +31,7 @@ function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Free, LaneMM.Resize,
   LaneMM.SettingsState, LaneMM.DebugState;
 
 function EraseFree(P: Pointer): TSize;
@@ -64,7 +64,7 @@ begin
   WantedSize := Size;
   if Size > OldSize then
     WantedSize := BlockGrownSize(OldSize, Size);
-  Result := BlockGet(WantedSize);
+  Result := BlockGetBeside(P, WantedSize);
   if Result = nil then
     Exit;
   if OldSize > Size then

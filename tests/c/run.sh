@@ -273,7 +273,9 @@ run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_p
 run_unloads
 run status linked "$out/status"
 run regions linked "$out/regions"
-run regions hard env LANEMM=hard,mixes "$out/regions"
+for settings in hard,mixes erase=free profile,rate=1K,log="$root/$out/alignments.logs"; do
+  run regions "${settings%%,*}" env "LANEMM=$settings" "$out/regions"
+done
 for settings in debug debug,guard=pages,mixes; do
   run regions "$settings" env "LANEMM=$settings,event=all:halt=99" "$out/regions" debug
 done
