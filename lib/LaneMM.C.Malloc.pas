@@ -58,7 +58,7 @@ procedure FreeOfFamily(P: Pointer; Size: NativeUInt; Family: TFamily);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Regions,
   LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Walk,
   LaneMM.C.Aligned, LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager,
   LaneMM.C.Start;
@@ -206,17 +206,23 @@ begin
   Result := P;
 end;
 
-// Resizes a block of another copy of LaneMM, or of another memory manager.
+// Resizes a block of another copy of LaneMM, or of another memory manager: it belongs to no region.
 function ReallocForeign(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;
+  Before: PHeap;
 begin
   if not ForeignSize(P, Usable) or (Usable = 0) then
     ForeignInvalid(P, icResize);
+  Before := OsThreadHeap;
+  if RegionOfHeap(Before) <> nil then
+    RegionVisit(nil, Before);
   if Size > Usable then
     Result := MoveBlock(P, Usable, Size)
   else
     Result := ShrinkBlock(P, Usable, Size);
+  if RegionOfHeap(Before) <> nil then
+    RegionReturn(Before);
 end;
 
 // Resizes in place unless that would waste half of the block. A block that grows gets no spare

@@ -279,7 +279,7 @@ begin
     Exit(Hooks.DebugResize(P, Size));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
     Exit(Pointer(BlockInvalid(P, icResize)));
-  Result := BlockGet(Size);
+  Result := BlockGetBeside(P, Size);
   if Result = nil then
     Exit;
   if Size < UsableSize then

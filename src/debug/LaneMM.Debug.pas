@@ -57,13 +57,12 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors,
-  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable,
-  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
-  LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
-  LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Lock,
+  LaneMM.Purge, LaneMM.Limits, LaneMM.Free, LaneMM.Resize, LaneMM.Messages, LaneMM.ReportState,
+  LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.AllocationLog, LaneMM.BlockNotes,
+  LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
+  LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages,
+  LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // The spare capacity of a block that grows and has to move, a share of its size.
@@ -588,7 +587,9 @@ end;
 function MoveBlock(const Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
+  Group: Cardinal;
 begin
+  Group := GroupStay(Place.Block^.Group);
   Capacity := Size;
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
@@ -596,9 +597,10 @@ begin
     Result := GetFilled(Size, Capacity, 0, Frame)
   else
   begin
-    Result := BlockGet(Size);
+    Result := BlockGetBeside(Place.Data, Size);
     NoteBlock(Result, Size, Frame);
   end;
+  GroupSet(Group);
   if Result = nil then
     Exit(LimitsRefuse(Size));
   if Size < OldSize then

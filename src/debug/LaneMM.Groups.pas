@@ -33,6 +33,9 @@ function GroupBegin(Group: Cardinal): Boolean;
 function GroupEnd: Boolean;
 /// Makes Group the group of further blocks of the thread; returns the group before.
 function GroupSet(Group: Cardinal): Cardinal;
+/// Makes the group of a block that moves that of further blocks if either is a region's: the block
+/// stays in its region, or outside of all. Returns the group before.
+function GroupStay(Group: Cardinal): Cardinal;
 /// Returns the group of further blocks of the thread.
 function GroupCurrent: Cardinal;
 /// Copies a name, cut to 55 bytes, for a group other than 0. False when 255 groups have a name, or
@@ -113,6 +116,13 @@ begin
     Exit;
   Result := Heap^.Notes.Group;
   Heap^.Notes.Group := Group;
+end;
+
+function GroupStay(Group: Cardinal): Cardinal;
+begin
+  Result := GroupCurrent;
+  if Group or Result >= RegionGroups then
+    GroupSet(Group);
 end;
 
 function GroupCurrent: Cardinal;

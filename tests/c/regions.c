@@ -387,6 +387,8 @@ static void test_fork(void) {
 
 /* Debug blocks lie in no region's spans, but they are freed with it. */
 static void test_debug(void) {
+  char *kept = malloc(100);
+  strcpy(kept, "kept");
   lanemm_region_enter(region);
   char *block = malloc(100);
   void *wide = aligned(4096, 100000);
@@ -394,7 +396,14 @@ static void test_debug(void) {
   promise("debug blocks are counted with the region", blocks_of(region) == 2 && wide != NULL);
   block = realloc(block, 1000);
   memset(block, 0, 1000);
+  promise("one that is resized outside stays in the region", blocks_of(region) == 2);
+  lanemm_region_enter(region);
+  kept = realloc(kept, 10000);
+  lanemm_region_leave();
+  promise("one of none that is resized in a scope stays outside", blocks_of(region) == 2);
   promise("the region is reset", lanemm_region_reset(region));
+  promise("which leaves it whole", strcmp(kept, "kept") == 0);
+  free(kept);
   promise("debug blocks are freed with it", blocks_of(region) == 0);
   free(lanemm_region_malloc(region, 10));
   free(lanemm_region_calloc(region, 10, 10));
