@@ -134,8 +134,8 @@ struct lanemm_region_status {
  * is sizeof(struct lanemm_region_status). */
 void lanemm_region_state(lanemm_region region, struct lanemm_region_status *state, size_t size);
 
-/* Returns the region of a block in use; 0 if it belongs to none, as the samples of a profile and all
- * blocks of debug mode, which are freed with the region all the same. */
+/* Returns the region of a block in use; 0 if it belongs to none, as all blocks of debug mode, which
+ * are freed with the region all the same. */
 lanemm_region lanemm_region_of(const void *block);
 
 /* lanemm_visit_blocks for the blocks of one region; blocks of debug mode are not visited. */

@@ -94,6 +94,12 @@ links_shared() {
     && LD_LIBRARY_PATH="$libraries" "$root/shared"
 }
 
+finds_resource() {
+  # shellcheck disable=SC2046
+  g++ -O1 -fno-builtin -std=c++17 $(config --cflags) -o "$root/pmr" tests/c/pmr.cc $(config --libs) \
+    && LD_LIBRARY_PATH="$libraries" "$root/pmr"
+}
+
 links_static() {
   # shellcheck disable=SC2046
   gcc -O1 -fno-builtin -static $(config --cflags) -o "$root/static" tests/c/status.c \
@@ -123,6 +129,7 @@ promise 'the name of the shared library has a number' has_soname
 promise 'the shared library is stripped, its debug information beside it' is_stripped
 promise 'pkg-config, header and library agree on the version' has_version
 promise 'a program links the shared library by pkg-config' links_shared
+promise 'a program in C++ finds the memory resource by pkg-config' finds_resource
 promise 'a program links the static library by pkg-config' links_static
 promise 'the manual pages have all functions and commands' has_manual
 promise 'a CMake project links both libraries' builds_by_cmake 1.0
