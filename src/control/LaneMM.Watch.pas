@@ -423,8 +423,6 @@ end;
 procedure ApplyToEngine;
 begin
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
-  if Settings.Values[opGuard] <> 0 then
-    Process.HugeFrom := 0; // LaneMM.Huge would read pages that are closed
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
     or IsSet(opProfile));

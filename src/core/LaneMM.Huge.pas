@@ -14,8 +14,8 @@
 //             probe.
 // Limits:     a page of zeros counts as one that was never touched.
 // Reads:      memory of other threads, which may free it meanwhile: between ReadBegin and ReadEnd
-//             what is purged stays readable. With guard pages, which are closed, nothing is read:
-//             Process.HugeFrom is 0.
+//             what is purged stays readable, and debug mode closes no page (LaneMM.GuardPages).
+//             Pages that it has closed are in spans of another kind, which are not read.
 // Callers:    any thread that holds no lock.
 // Progress:   bounded: 64 slices are read, and 4,096 records.
 unit LaneMM.Huge;

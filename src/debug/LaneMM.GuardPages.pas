@@ -99,13 +99,24 @@ begin
   end;
 end;
 
+// Makes pages inaccessible unless threads read memory that others may free, in the engine.
+function Forbid(P: Pointer; Size: NativeUInt): Boolean;
+begin
+  // Full barrier: either this thread sees the reader, or the reader sees the count and does not
+  // read. Pairs with ReadBegin in LaneMM.Huge, and with PurgeHold.
+  FetchAdd(Process.PurgesUnderWay, 1);
+  Result := (LoadAcquire(Process.PurgesHeld) = 0) and OsForbid(P, Size);
+  // Full barrier: the pages before the count.
+  FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
+end;
+
 function GuardPagesForbid(P: Pointer; Size: NativeUInt): Boolean;
 begin
   AwaitCommits;
   // Full barrier: either this thread sees the reader, or the reader sees GuardChanges and waits.
   // Pairs with GuardPagesHold.
   FetchAdd(Debug.GuardChanges, 1);
-  Result := (LoadAcquire(Debug.GuardReaders) = 0) and OsForbid(P, Size);
+  Result := (LoadAcquire(Debug.GuardReaders) = 0) and Forbid(P, Size);
   // Full barrier: the pages before the count. Pairs with GuardPagesHold.
   FetchAdd(Debug.GuardChanges, NativeUInt(-1));
 end;

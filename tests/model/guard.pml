@@ -5,8 +5,9 @@
  *   LaneMM.GuardPages
  *     GuardPagesHold: PurgeHold FetchAdd GuardReaders LoadAcquire GuardChanges OsWaitMs GuardChanges
  *     GuardPagesLetGo: FetchAdd GuardReaders PurgeLetGo
- *     GuardPagesForbid: AwaitCommits FetchAdd GuardChanges LoadAcquire GuardReaders OsForbid FetchAdd
+ *     GuardPagesForbid: AwaitCommits FetchAdd GuardChanges LoadAcquire GuardReaders Forbid FetchAdd
  *       GuardChanges
+ *     Forbid: FetchAdd PurgesUnderWay LoadAcquire PurgesHeld OsForbid FetchAdd PurgesUnderWay
  *     DebugPlaceIsOpen: IsCurrent
  *     DebugBlockClose: LockEnter IsCurrent:= GuardPagesForbid IsCurrent:= LockLeave
  *     DebugBlockOpen: IsCurrent ReleaseFence IsCurrent:=
@@ -112,7 +113,7 @@ inline GuardPagesForbid() {
   n = 0;
 #endif
   if
-  :: n == 0 ->
+  :: n == 0 ->                                                 /* Forbid; for PurgesHeld see held.pml */
     MayStop();
 #ifdef CHANGE_EARLY
     Changes--;
