@@ -58,6 +58,8 @@ uses
 const
   // Slices of the lowest limit.
   LeastLimit = RegionReserve + 2;
+  // What a small letter has beside its capital one.
+  LowerCaseBit = $20;
 
 // ---------------------------------------------------------------------------- lines
 
@@ -69,7 +71,7 @@ begin
   else
   begin
     TextAdd(Text, 'lanemm_region_');
-    TextAdd(Text, LowerCase(Call[0]));
+    TextAdd(Text, AnsiChar(Ord(Call[0]) or LowerCaseBit));
     Inc(Call);
   end;
   TextAddChars(Text, Call);

@@ -38,11 +38,11 @@ type
     Thread: Cardinal;    //< racy    number of the thread that allocated it
   end;
   PNoteSlots = ^TNoteSlots;
-  /// The slots of a part's slices.
-  TNoteSlots = array[0..1 shl (PartShift - SliceShift) - 1] of TAtomicWord; //< shared  0: no notes
+  /// The slots of a part's slices, shared; 0: no notes.
+  TNoteSlots = array[0..1 shl (PartShift - SliceShift) - 1] of TAtomicWord;
   PNoteParts = ^TNoteParts;
-  /// The parts.
-  TNoteParts = array[0..PartCount - 1] of TAtomicWord; //< shared  PNoteSlots; 0: none
+  /// The parts, shared: each a PNoteSlots; 0: none.
+  TNoteParts = array[0..PartCount - 1] of TAtomicWord;
 
 /// Prepares notes, and forgets all from before; returns False without memory.
 function NotesStart: Boolean;
