@@ -99,20 +99,31 @@ begin
     Heap^.Region := nil; // under the lock: the next thread that has it finds an ordinary heap
 end;
 
-// Puts an empty heap that has dissolved where others find it.
-procedure Dissolved(Heap: PHeap; Dissolving: TDissolving);
+procedure MakeUnused(Heap: PHeap);
+begin
+  Heap^.RunsClaimed := 0;
+  HeapPush(Process.UnusedHeaps, Heap);
+end;
+
+// Puts an empty heap of the region that has dissolved where others find it. The record that
+// describes the region comes last: a sweep of another heap may be counting a span there.
+procedure Dissolved(Region, Heap: PHeap; Dissolving: TDissolving);
 begin
   if Dissolving = diReset then
-    HeapPush(Heap^.Region^.Data.Idle, Heap)
-  else
   begin
-    Heap^.RunsClaimed := 0;
-    HeapPush(Process.UnusedHeaps, Heap);
+    HeapPush(Region^.Data.Idle, Heap);
+    Exit;
   end;
+  if Heap <> Region then
+    MakeUnused(Heap);
+  // Full barrier: no other thread counts in the region any more. Pairs with the other heaps' last.
+  if FetchAdd(Region^.Data.Left, NativeUInt(-1)) = 1 then
+    MakeUnused(Region);
 end;
 
 procedure RegionHeapSweep(Heap: PHeap);
 var
+  Region: PHeap;
   Dissolving: TDissolving;
 begin
   if not LockTry(Heap^.Lock) then
@@ -121,12 +132,13 @@ begin
     Exit;
   end;
   QueueAllTaken(Heap);
+  Region := Heap^.Region;
   Dissolving := diNone;
   if HeapIsDissolving(Heap) then
     Dissolving := DissolveQueued(Heap);
   LockLeave(Heap^.Lock);
   if Dissolving <> diNone then
-    Dissolved(Heap, Dissolving);
+    Dissolved(Region, Heap, Dissolving);
 end;
 
 function HeapOrdinary(Heap: PHeap): PHeap;

@@ -289,6 +289,7 @@ begin
     Exit(raInside);
   end;
   Inc(Region^.RegionLife);
+  Region^.Data.Left := Count;
   Heap := TakeFirst(First);
   while Heap <> nil do
   begin

@@ -186,6 +186,7 @@ type
   TRegion = record
     Idle: TAtomicWord;         //< shared  its heaps that no thread is in, a stack
     Made: TAtomicWord;         //< shared  how many heaps it has; RegionEnded: it is freed
+    Left: TAtomicWord;         //< shared  of a region that was freed, heaps that are not unused yet
     Slices: TAtomicWord;       //< shared  its backed slices
     Peak: NativeUInt;          //< racy    most of them at a time; of two at once the later one
                                //  stays

@@ -56,6 +56,7 @@ type
     procedure ManyRegionsLeaveNoMemory;
     procedure SweepReleasesEmptySpansOfARegion;
     procedure SpanThatIsShelvedMeanwhileIsReleasedLater;
+    procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
     procedure ChildProcessFreesARegion;
   end;
 
@@ -733,6 +734,35 @@ begin
   RegionHeapSweep(Region);
   AssertFalse('it is released now', Span^.Kind = skBlocks);
   AssertTrue('and the heap unused', Region^.Region = nil);
+end;
+
+procedure TRegionsTests.RecordOfARegionIsUsedAgainAfterItsHeaps;
+var
+  P: Pointer;
+  Span: PSpan;
+  First, Next: NativeUInt;
+  Count: Cardinal;
+  Inner: PHeap;
+begin
+  Enter;
+  Enter; // another heap of the same region
+  Inner := OsThreadHeap;
+  GetMem(P, 100);
+  Leave;
+  Leave;
+  AssertTrue('another heap', Inner <> Region);
+  Span := ArenaSpan(P);
+  FreeMem(P);
+  First := RemoteShelve(Span, Count);
+  Same(1, Count, 'taken to shelve');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  Next := RegionMake('next', 0);
+  AssertTrue('of another record', RegionFind(Next) <> Region);
+  RegionFree(RegionFind(Next));
+  RemoteShelveEnd(Span, First, PBlock(P), Count);
+  RegionHeapSweep(Inner);
+  AssertTrue('the heap is unused', Inner^.Region = nil);
+  Same(0, Region^.Data.Left, 'heaps left');
 end;
 
 procedure TRegionsTests.FreeInChild;
