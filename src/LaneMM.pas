@@ -9,12 +9,10 @@ unit LaneMM;
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
   LaneMM.Suppressions, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
-
 
 type
   /// Counts and bytes of one tier of blocks, see LaneMM.Stats.
@@ -51,10 +49,6 @@ type
   TLaneMM_SpanInfo = TSpanInfo;
   /// Receives one span. Context is the caller's.
   TLaneMM_SpanVisitor = TSpanInfoVisitor;
-  /// A region, see docs/regions.md; 0 is none.
-  TLaneMM_Region = NativeUInt;
-  /// The state of a region, see LaneMM.RegionCalls.
-  TLaneMM_RegionState = TRegionState;
   /// The kind of a span, see LaneMM.Layout.
   TLaneMM_SpanKind = TSpanKind;
   /// A kind of contents, see LaneMM.Contents.
@@ -386,42 +380,8 @@ function LaneMM_TakeSnapshot: TLaneMM_Snapshot;
 function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
 /// Frees a snapshot; nil is allowed. Any thread.
 procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
-/// Makes a region: memory that belongs together, is limited, seen, and freed at once. Its name is
-/// copied, up to 63 bytes; Limit is the most memory that it may have, in bytes, 0: any amount.
-/// Returns 0 without memory, or while LaneMM is off. Any thread, as for the routines that follow.
-function LaneMM_RegionCreate(Name: PAnsiChar; Limit: NativeUInt): TLaneMM_Region;
-/// Begins a scope of the calling thread: until LaneMM_RegionLeave all that it allocates, objects,
-/// strings and arrays too, are blocks of the region. Scopes nest. Blocks are freed and resized in
-/// any thread, in or out of a scope; a block that is resized stays in its region. Returns False,
-/// and reports a line on stderr, if there is no such region; also without memory.
-function LaneMM_RegionEnter(Region: TLaneMM_Region): Boolean;
-/// Ends the innermost scope of the calling thread; False, and a line, if it is in none. The end of
-/// a thread ends its scopes.
-function LaneMM_RegionLeave: Boolean;
-/// Allocates a block in a region, without a scope; nil when there is no such region. Without memory
-/// it fails like GetMem.
-function LaneMM_RegionGetMem(Region: TLaneMM_Region; Size: NativeUInt): Pointer;
-/// LaneMM_RegionGetMem of zeros.
-function LaneMM_RegionAllocMem(Region: TLaneMM_Region; Size: NativeUInt): Pointer;
-/// Frees all blocks of a region at once, in a time that grows with its spans of 64 KB, and the
-/// region. No destructor runs. Nothing may lead to its blocks any more. Returns False, frees
-/// nothing and reports a line while a thread is in the region.
-function LaneMM_RegionFree(Region: TLaneMM_Region): Boolean;
-/// Frees all blocks likewise, and keeps the region with some of its memory for the next use.
-function LaneMM_RegionReset(Region: TLaneMM_Region): Boolean;
-/// Returns memory of a region that holds no block to the system, but for the heaps that threads are
-/// in.
-procedure LaneMM_RegionTrim(Region: TLaneMM_Region);
-/// Returns the state of a region, by a walk: exact while no other thread changes it. Zeros for no
-/// region.
-function LaneMM_RegionState(Region: TLaneMM_Region): TLaneMM_RegionState;
-/// Returns the region that a block in use belongs to; 0 if none. In debug mode always 0.
-function LaneMM_RegionOf(P: Pointer): TLaneMM_Region;
-/// Calls Visitor for each block of a region in use, as LaneMM_WalkBlocks does.
-procedure LaneMM_RegionWalk(Region: TLaneMM_Region; Visitor: TLaneMM_BlockVisitor;
-  Context: Pointer);
-/// Purges all free memory of the heap now, that of all threads: returns it to the system and keeps
-/// the address space. Any thread.
+{$I LaneMM.Regions.inc}
+/// Purges all free memory of all threads now, but keeps their addresses. Any thread.
 procedure LaneMM_Trim;
 
 implementation
@@ -816,61 +776,7 @@ begin
   SuppressionsVisit(Visitor, Context);
 end;
 
-function LaneMM_RegionCreate(Name: PAnsiChar; Limit: NativeUInt): TLaneMM_Region;
-begin
-  Result := RegionNew(Name, Limit);
-end;
-
-function LaneMM_RegionEnter(Region: TLaneMM_Region): Boolean;
-begin
-  Result := RegionBegin(Region);
-end;
-
-function LaneMM_RegionLeave: Boolean;
-begin
-  Result := RegionEnd;
-end;
-
-function LaneMM_RegionGetMem(Region: TLaneMM_Region; Size: NativeUInt): Pointer;
-begin
-  Result := RegionGet(Region, Size, False);
-end;
-
-function LaneMM_RegionAllocMem(Region: TLaneMM_Region; Size: NativeUInt): Pointer;
-begin
-  Result := RegionGet(Region, Size, True);
-end;
-
-function LaneMM_RegionFree(Region: TLaneMM_Region): Boolean;
-begin
-  Result := RegionEmpty(Region, True);
-end;
-
-function LaneMM_RegionReset(Region: TLaneMM_Region): Boolean;
-begin
-  Result := RegionEmpty(Region, False);
-end;
-
-procedure LaneMM_RegionTrim(Region: TLaneMM_Region);
-begin
-  RegionRelease(Region);
-end;
-
-function LaneMM_RegionState(Region: TLaneMM_Region): TLaneMM_RegionState;
-begin
-  RegionRead(Region, Result);
-end;
-
-function LaneMM_RegionOf(P: Pointer): TLaneMM_Region;
-begin
-  Result := RegionAt(P);
-end;
-
-procedure LaneMM_RegionWalk(Region: TLaneMM_Region; Visitor: TLaneMM_BlockVisitor;
-  Context: Pointer);
-begin
-  RegionVisitBlocks(Region, Visitor, Context);
-end;
+{$I LaneMM.Regions.Bodies.inc}
 
 procedure Install;
 begin

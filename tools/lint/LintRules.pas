@@ -19,9 +19,6 @@ uses
 
 const
   MaxUnitLines = 800;
-  // The door declares all that a program calls.
-  DoorName = 'LaneMM';
-  MaxDoorLines = 920;
   MaxRoutineLines = 60;
   MaxColumns = 100;
 
@@ -55,14 +52,11 @@ const
 
 procedure CheckSizes(Source: TSource; Report: TReport);
 var
-  Line, MaxLines: Integer;
+  Line: Integer;
 begin
-  MaxLines := MaxUnitLines;
-  if Source.Name = DoorName then
-    MaxLines := MaxDoorLines;
-  if Source.LineCount > MaxLines then
+  if Source.LineCount > MaxUnitLines then
     Report.Add(ruUnitSize, Source.FileName, Source.LineCount,
-      Format('%d lines, more than %d', [Source.LineCount, MaxLines]));
+      Format('%d lines, more than %d', [Source.LineCount, MaxUnitLines]));
   for Line := 1 to Source.LineCount do
     if Length(UTF8Decode(Source.Raw[Line])) > MaxColumns then
       Report.Add(ruColumns, Source.FileName, Line, Format('longer than %d columns', [MaxColumns]));
