@@ -1,6 +1,7 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | leak | leakempty | leakstale | vacant | churn | leakchurn | locked
+//   Planted stop | damage | overrun | leak | leakempty | leakstale | leakgrown | vacant |
+//     churn | leakchurn | locked
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -27,6 +28,7 @@ const
   LeakEmptyCount = 10;
   ListedCount = 12;
   LeakStaleCount = 5;
+  LeakGrownCount = 100;
   LeftCount = 12;
   LeftSize = 5000;
 
@@ -167,6 +169,21 @@ begin
     List.Delete(List.Count - 1);
 end;
 
+// Forgets blocks that grew, in place and to other places.
+procedure LeakGrown;
+var
+  Index, Size: Integer;
+  P: PByte;
+begin
+  for Index := 1 to LeakGrownCount do
+  begin
+    P := AllocMem(16);
+    for Size := 1 to 20 do
+      ReallocMem(P, Size * 100);
+    FillChar(P^, 2000, 0);
+  end;
+end;
+
 // Overwrites the first word of a free block, as a program with a bug does.
 procedure Damage;
 var
@@ -236,6 +253,8 @@ begin
     LeakEmpty;
   if ParamStr(1) = 'leakstale' then
     LeakStale;
+  if ParamStr(1) = 'leakgrown' then
+    LeakGrown;
   if ParamStr(1) = 'vacant' then
     WaitForThreadTerminate(BeginThread(LeaveHeap), 0);
   if ParamStr(1) = 'damage' then

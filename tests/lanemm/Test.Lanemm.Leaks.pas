@@ -27,6 +27,7 @@ type
     procedure LeaksWithDebugAreExact;
     procedure LeaksOfNoBytesAreFoundWithDebug;
     procedure TablesOfLaneMMAreNoRoots;
+    procedure TablesOfOneSettingAreNoRoots;
     procedure LeaksAreNamedByTheLinesThatAllocatedThem;
     procedure DataOfALineAreOneGroup;
     procedure WithoutANoteOfLinesThatIsSaid;
@@ -234,6 +235,27 @@ begin
   StartAndStop('./Planted leak', 'LANEMM=profile,rate=1,growth,contention,quiet');
   HasPlanted(Read(''));
   Same(LeakedBlocks, Answer.Int64s['blocks'], 'all leaks');
+end;
+
+// The blocks that grew are in the table of growth. The last of them may still lie on its stack.
+procedure TLeakTests.TablesOfOneSettingAreNoRoots;
+const
+  Settings: array[0..2] of string = ('growth', 'contention', 'profile,rate=1');
+  Grown = 100;
+var
+  Setting: string;
+begin
+  for Setting in Settings do
+  begin
+    FreeAndNil(Planted);
+    StartAndStop('./Planted leakgrown', 'LANEMM=quiet,' + Setting);
+    HasPlanted(Read(''));
+    AtLeast(LeakedBlocks + Grown - 1, Answer.Int64s['blocks'], Setting + ': leaks');
+    AtMost(LeakedBlocks + Grown, Answer.Int64s['blocks'], Setting + ': leaks');
+    FreeAndNil(Planted);
+    Start('./Planted leakchurn', 'LANEMM=quiet,' + Setting);
+    HasPlanted(Read('--pause'));
+  end;
 end;
 
 // As debug blocks, by their notes, by samples of all of them, and by those of a running process.
