@@ -42,10 +42,9 @@ procedure HardEnd;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Errors,
-  LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize,
-  LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
+  LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Engine,
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns, LaneMM.BlockNotes,
   LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
@@ -406,10 +405,15 @@ begin
 end;
 
 // Returns a block with the contents of P, of OldSize bytes; P stays. A block that shrinks needs no
-// memory: without any, Result is P.
+// memory: without any, Result is P. In a scope a debug block stays outside of the region.
 function CopyOf(P: Pointer; OldSize, Size, Wanted: NativeUInt): Pointer;
 begin
-  if Size < OldSize then
+  if BlockIsElsewhere(P, OsThreadHeap) then
+  begin
+    Result := BlockGetBeside(P, WithEnd(Wanted));
+    NoteBlock(Result, WithEnd(Wanted), NativeUInt(get_frame));
+  end
+  else if Size < OldSize then
     Result := BlockTryGet(OsThreadHeap, WithEnd(Size))
   else
     Result := Debug.Behind.GetMem(WithEnd(Wanted));

@@ -46,6 +46,7 @@ type
     procedure ExitCodeIsThatOfMemoryErrors;
     procedure MemoryErrorsEndTheProcessWithAbort;
     procedure HardBlocksEndTheProcessAtDamage;
+    procedure HardBlocksEndNoCorrectProgram;
     procedure ExitCodeStaysWithoutMemoryErrors;
     procedure ExitCodeOfTheProgramAndOfRulesStay;
     procedure RuleOnceTellsOnce;
@@ -550,22 +551,46 @@ end;
 procedure TDebugTests.HardBlocksEndTheProcessAtDamage;
 const
   Aborted = {$ifdef MSWINDOWS} 3 {$else} -6 {$endif};
-  Bugs: array[0..1] of string = ('double-free', 'overrun');
+  // Of less than a page, as small blocks, medium ones, large ones. The bug `far` is for more.
+  Sizes: array[0..3] of string = ('100', '5000', '30000', '200000');
+  Bugs: array[0..8] of string = ('far', 'double-free', 'overrun', 'after', 'shortened', 'corrupt',
+    'waiting', 'ended', 'wrong-size');
+  Findings: array[0..8] of string = ('Heap block overrun', 'Double free: the', 'Heap block overrun',
+    'Heap block overrun', 'Heap block overrun', 'Write after free', 'Write after free',
+    'Write after free', 'Wrong size');
 var
-  Bug: string;
+  Size: string;
+  Index: Integer;
 begin
-  for Bug in Bugs do
-  begin
-    Program_.Run('hard', [Bug, '100']);
-    Program_.EndedWith(Aborted, Bug);
-    Has('LaneMM: process', Program_.Errors);
-  end;
-  for Bug in ['none', 'objects', 'lost', 'regions'] do
-  begin
-    Program_.Run('hard', [Bug, '100']);
-    Program_.EndedWith(0, Bug);
-    AssertEquals('output', '', Program_.Errors);
-  end;
+  for Size in Sizes do
+    for Index := 0 to High(Bugs) do
+      if (Index > 0) or (Size <> Sizes[0]) then
+      begin
+        Program_.Run('hard', [Bugs[Index], Size]);
+        Program_.EndedWith(Aborted, Bugs[Index] + ' ' + Size);
+        Has('LaneMM: process', Program_.Errors);
+        Has(Findings[Index], Program_.Errors);
+      end;
+end;
+
+procedure TDebugTests.HardBlocksEndNoCorrectProgram;
+const
+  Settings: array[0..2] of string = ('hard', 'hard,guard=sample:1', 'hard,erase=free');
+var
+  Setting, Use: string;
+begin
+  for Setting in Settings do
+    for Use in ['none', 'objects', 'lost', 'sizes', 'scopes'] do
+    begin
+      Program_.Run(Setting, [Use, '100']);
+      Program_.EndedWith(0, Use);
+      AssertEquals(Setting + ' ' + Use, '', Program_.Errors);
+    end;
+  Program_.Run('hard', ['sizes', '30000']);
+  Program_.EndedWith(0, 'large blocks');
+  Program_.Run('hard', ['regions', '100']);
+  Program_.EndedWith(0, 'blocks of regions');
+  AssertEquals('output', '', Program_.Errors);
   Program_.Run('hard,leaks,leaks:exit=9', ['objects', '100']);
   Program_.EndedWith(0, 'a block that waits is no leak');
 end;

@@ -341,6 +341,138 @@ begin
   end;
 end;
 
+// No bug: blocks of no region are resized in a scope and stay outside.
+procedure ResizeInScopes;
+var
+  Region: TLaneMM_Region;
+  Blocks: array[0..299] of Pointer;
+  Round, Index: Integer;
+begin
+  for Round := 0 to 1 do
+  begin
+    for Index := 0 to High(Blocks) do
+    begin
+      if Odd(Round * Index) then
+        LaneMM_EnterDebugMode;
+      Blocks[Index] := AllocMem(Size + Index);
+      if Odd(Round * Index) then
+        LaneMM_ExitDebugMode;
+    end;
+    Region := LaneMM_RegionCreate('bugs', 0);
+    LaneMM_RegionEnter(Region);
+    for Index := 0 to High(Blocks) do
+      ReallocMem(Blocks[Index], Index * 2);
+    LaneMM_RegionLeave;
+    LaneMM_RegionFree(Region);
+    for Index := 0 to High(Blocks) do
+      FreeMem(Blocks[Index]);
+  end;
+end;
+
+// Found when the block has waited for others.
+procedure WriteWaiting;
+var
+  Index: Integer;
+begin
+  GetBlock;
+  FreeBlock;
+  Block[2] := 1;
+  for Index := 1 to 2000 do
+  begin
+    GetBlock;
+    FreeBlock;
+  end;
+  Halt;
+end;
+
+// Found when the thread ends.
+function WriteFreed(Parameter: Pointer): PtrInt;
+begin
+  GetBlock;
+  FreeBlock;
+  Block[2] := 1;
+  Result := 0;
+end;
+
+procedure WriteInThread;
+begin
+  WaitForThreadTerminate(BeginThread(WriteFreed), 0);
+end;
+
+procedure FreeOfWrongSize;
+begin
+  GetBlock;
+  FreeMem(Block, Size + 1);
+end;
+
+// Writes past what a resize in place has left.
+procedure WriteAfterShortened;
+begin
+  GetMem(Block, Size + 5);
+  ReallocMem(Block, Size);
+  Block[Size] := Block[Size] xor 1;
+  FreeBlock;
+end;
+
+// A word far from the last byte, in a block with room for more than one word.
+procedure WriteFar;
+begin
+  GetBlock;
+  Block[Size + 20] := Block[Size + 20] xor 1;
+  FreeBlock;
+end;
+
+procedure SeeBlock(const Info: TLaneMM_BlockInfo; Context: Pointer);
+begin
+  if Info.Address = Block then
+    WriteLn(StdErr, 'the freed block is in use');
+end;
+
+// No bug: blocks of several threads in turn, each of the size that was asked for.
+procedure UseSizes;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 499 do
+  begin
+    GetMem(Block, Size + Index);
+    if MemSize(Block) <> Size + Index then
+      WriteLn(StdErr, MemSize(Block));
+    Block[Size + Index - 1] := 1;
+    Target := AllocMem(Size + Index);
+    if Target[Size + Index - 1] <> 0 then
+      WriteLn(StdErr, 'no zeros');
+    ReallocMem(Block, 2 * Size);
+    if (Block[Size + Index - 1] <> 1) and (Index < Size) then
+      WriteLn(StdErr, 'other contents');
+    FreeBlock;
+    FreeMem(Target);
+  end;
+  LaneMM_WalkBlocks(SeeBlock, nil);
+end;
+
+function UseInThread(Parameter: Pointer): PtrInt;
+begin
+  FreeMem(Target);
+  UseSizes;
+  GetMem(Target, Size);
+  Result := 0;
+end;
+
+procedure UseInThreads;
+var
+  Index: Integer;
+begin
+  GetMem(Target, Size);
+  for Index := 1 to 3 do
+  begin
+    WaitForThreadTerminate(BeginThread(UseInThread), 0);
+    UseSizes;
+    GetMem(Target, Size);
+  end;
+  FreeMem(Target);
+end;
+
 procedure Run(Bug: TBug);
 begin
   try
@@ -353,14 +485,17 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..22] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..29] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
     'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
-    'chain', 'apart', 'lost', 'corrupt', 'regions');
-  Bugs: array[0..22] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'chain', 'apart', 'lost', 'corrupt', 'regions', 'scopes',
+    'waiting', 'ended', 'wrong-size', 'shortened', 'far', 'sizes');
+  Bugs: array[0..29] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
-    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt, FreeOfRegions);
+    ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt, FreeOfRegions,
+    ResizeInScopes, WriteWaiting, WriteInThread, FreeOfWrongSize, WriteAfterShortened, WriteFar,
+    UseInThreads);
 var
   Index: Integer;
 begin
