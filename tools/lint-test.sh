@@ -74,6 +74,7 @@ mkdir "$text/debian"
 printf 'all:\n\techo\n' > "$text/debian/rules"
 printf '@echo off\r\n' > "$text/make.bat"
 printf 'frame/%s/README.md\n' work > "$text/relative.md"
+printf "for Name in ['one', 'three'] do\n" > "$text/list.pas"
 printf 'not text\0 \t\r\n' > "$text/image.png"
 
 # An include file with a routine of 61 lines, one of 60 lines, and 801 lines in all.

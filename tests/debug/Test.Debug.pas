@@ -217,7 +217,7 @@ const
 var
   Size: string;
 begin
-  for Size in ['24', '104'] do
+  for Size in TStringArray.Create('24', '104') do
   begin
     Plant('after', StrToInt(Size), '0');
     Has(Advice, Program_.Errors);
@@ -580,7 +580,7 @@ var
   Setting, Use: string;
 begin
   for Setting in Settings do
-    for Use in ['none', 'objects', 'lost', 'sizes', 'scopes'] do
+    for Use in TStringArray.Create('none', 'objects', 'lost', 'sizes', 'scopes') do
     begin
       Program_.Run(Setting, [Use, '100']);
       Program_.EndedWith(0, Use);

@@ -434,7 +434,7 @@ var
 begin
   Start('./Planted churn', Format('LANEMM=log=%s', [Built]));
   CallWell(Format('do %d %s', [Planted.Id, Settings]));
-  for Kind in ['contention', 'profile', 'inuse', 'leaks'] do
+  for Kind in TStringArray.Create('contention', 'profile', 'inuse', 'leaks') do
   begin
     CallWell(Format('report %d %s --html', [Planted.Id, Kind]));
     Has('<!doctype html>', LowerCase(Copy(Printed, 1, 20)));

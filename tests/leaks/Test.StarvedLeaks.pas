@@ -91,7 +91,7 @@ procedure TStarvedLeaksTests.NothingLeaksWithoutABlockInUse;
 var
   Words, Spare: string;
 begin
-  for Words in ['leaks', 'debug,leaks', 'leaks,stacks'] do
+  for Words in TStringArray.Create('leaks', 'debug,leaks', 'leaks,stacks') do
     for Spare in [ForNothing, ForText] do
     begin
       Starved.Run(Words + ',quiet,leaks:exit=9', ['none', Spare]);
@@ -125,7 +125,7 @@ var
 begin
   Trashed := TTestProgram.Create('StarvedLeaks', '-O1 -gt');
   try
-    for Format in ['json', 'junit', 'heaptrc', 'html'] do
+    for Format in TStringArray.Create('json', 'junit', 'heaptrc', 'html') do
     begin
       Trashed.Run('event=leaks:file,leaks:format=' + Format, ['report', '400']);
       Trashed.EndedWith(0, Format);
@@ -140,7 +140,7 @@ procedure TStarvedLeaksTests.WhatHoldsTheMemoryIsNamedWhereThereIsNone;
 var
   Words: string;
 begin
-  for Words in ['reserve=1M', 'reserve=1M,stacks', 'reserve=1M,debug'] do
+  for Words in TStringArray.Create('reserve=1M', 'reserve=1M,stacks', 'reserve=1M,debug') do
   begin
     Starved.Run(Words, ['full', '10000']);
     Has('Out of memory: an allocation of 8', Starved.Errors);

@@ -318,7 +318,7 @@ begin
   PlantedEvents.Run('contention,growth,json', ['growth', '1000']);
   All := GetJSON(PlantedEvents.Written('.json'));
   try
-    for Name in ['rate', 'samples', 'samples_lost', 'error', 'temporary', 'every_ms'] do
+    for Name in TStringArray.Create('rate', 'samples', 'samples_lost', 'error', 'temporary', 'every_ms') do
       AssertNull(Name, All.FindPath('head.' + Name));
     AtLeast(All.FindPath('head.run_ms').AsInt64, Hour, 'milliseconds');
   finally

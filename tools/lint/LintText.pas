@@ -23,6 +23,9 @@ const
   TabFiles = '(^|/)Makefile$|(^|/)debian/rules$|\.mk$';
   CrlfFiles = '\.bat$';
   BuiltFiles = '\.(o|ppu|a|so|exe|dll)$';
+  PascalFiles = '\.(pas|pp|lpr|inc)$';
+  // Free Pascal 3.2.2 cuts all of the strings to the length of the first one.
+  ListOfStrings = '\bin \[''[^'']{2,}';
   // What may stand before the first slash of a relative path.
   PathCharacters = ['A'..'Z', 'a'..'z', '0'..'9', '_', '-', '.', ')', '}', '>'];
 
@@ -65,6 +68,8 @@ begin
     Report.Add(ruTrailingBlanks, FileName, Number, 'trailing blank');
   if (Pos(#9, Line) > 0) and not Matches(TabFiles, FileName) then
     Report.Add(ruTabs, FileName, Number, 'tab');
+  if Matches(PascalFiles, FileName) and Matches(ListOfStrings, Line) then
+    Report.Add(ruWords, FileName, Number, 'for in [''...'']: the compiler cuts the strings');
   if HasMachinePath(Line) then
     Report.Add(ruMachinePaths, FileName, Number, 'path of a certain machine');
 end;
