@@ -300,6 +300,14 @@ if built programs/RegionScopes.lpr -O3; then
     [ "$(grep -c '^Limit of the region "small" reached: an allocation of ' "$out/log")" = 1 ]
     report "RegionScopes limit ($settings: the event names the region, once)" $?
   done
+  for settings in leaks leaks,stacks debug,leaks; do
+    LANEMM=$settings timeout -k 5 "$seconds" $start "$out/RegionScopes" leaks > "$out/log" 2>&1
+    for line in '40 x RegionScopes.TItem in region "orders"' '30 x RegionScopes.TItem in region "request"' \
+      'Region "orders": 40 blocks' 'Region "request": 30 blocks' 'Other groups and regions: 12 blocks'; do
+      grep -q "^  $line, " "$out/log"
+      report "RegionScopes leaks ($settings: $line)" $?
+    done
+  done
   for use in 'called Use after free: virtual method ' 'freed Double free: ' 'written Write after free: '; do
     LANEMM=debug,event=all:stderr timeout -k 5 "$seconds" $start "$out/RegionScopes" "${use%% *}" > "$out/log" 2>&1
     grep -q "^${use#* }" "$out/log" && tr -d "\r" < "$out/log" | grep -q '^  Group: [0-9]* (scopes)$'

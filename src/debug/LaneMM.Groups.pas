@@ -13,7 +13,7 @@ unit LaneMM.Groups;
 interface
 
 uses
-  LaneMM.Text;
+  LaneMM.Hooks, LaneMM.Text;
 
 const
   /// The first group of a region.
@@ -45,13 +45,19 @@ function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 procedure GroupAddName(var Text: TText; Group: Cardinal);
 /// Returns the name, or nil.
 function GroupName(Group: Cardinal): PAnsiChar;
+/// Returns the group of a block of any kind: of a region's block that of the region.
+function GroupOfBlock(const Block: TBlockInfo): Cardinal;
+/// Returns a number that the regions of one name share; of another group its own.
+function GroupKey(Group: Cardinal): NativeUInt;
+/// Adds the name of a region, or its number where that is no longer known.
+procedure GroupAddRegion(var Text: TText; Group: Cardinal);
 /// Sums up the blocks of a group.
 procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
   LaneMM.Walk, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
 
 const
@@ -199,10 +205,30 @@ begin
   StoreRelease(Entry^.Group, Group);
 end;
 
+// Returns the name of a region that was not freed; else nil.
+function RegionName(Number: Cardinal): PAnsiChar;
+var
+  Heap: PHeap;
+begin
+  Heap := PHeap(LoadAcquire(Process.Heaps)); // acquire: the records. Pairs with HeapRecordNew
+  while (Heap <> nil) and ((Heap^.Region <> Heap) or (Heap^.Data.Number <> Number)
+    or (LoadAcquire(Heap^.Data.Made) = RegionEnded)) do
+    Heap := Heap^.NextHeap;
+  Result := nil;
+  if Heap <> nil then
+    Result := @Heap^.Data.Name;
+end;
+
 function GroupName(Group: Cardinal): PAnsiChar;
 var
   Entry: PEntry;
 begin
+  if Group >= RegionGroups then
+  begin
+    Result := RegionName(Cardinal(Group - RegionGroups));
+    if Result <> nil then
+      Exit;
+  end;
   Entry := FindEntry(Group);
   Result := nil;
   if (Group <> 0) and (Entry <> nil) and (LoadAcquire(Entry^.Group) = Group) then
@@ -220,6 +246,48 @@ begin
   TextAdd(Text, ' (');
   TextAddChars(Text, Name);
   TextAdd(Text, ')');
+end;
+
+procedure GroupAddRegion(var Text: TText; Group: Cardinal);
+var
+  Name: PAnsiChar;
+begin
+  Name := GroupName(Group);
+  if Name <> nil then
+    TextAddChars(Text, Name)
+  else
+    TextAddNumber(Text, Cardinal(Group - RegionGroups));
+end;
+
+function GroupOfBlock(const Block: TBlockInfo): Cardinal;
+var
+  Region: PHeap;
+begin
+  Result := Block.Group;
+  if (Result <> 0) or (LoadAcquire(Process.RegionsMade) = 0) then
+    Exit;
+  Region := RegionOfBlock(Block.Address);
+  if Region <> nil then
+    Result := RegionGroups + Region^.Data.Number;
+end;
+
+function GroupKey(Group: Cardinal): NativeUInt;
+var
+  Name: PAnsiChar;
+begin
+  Result := Group;
+  if Group < RegionGroups then
+    Exit;
+  Name := GroupName(Group);
+  if Name = nil then
+    Exit;
+  Result := 0;
+  while Name^ <> #0 do
+  begin
+    Result := NativeUInt(Result xor Ord(Name^)) * NativeUInt(SpreadFactor);
+    Inc(Name);
+  end;
+  Result := Result or RegionGroups;
 end;
 
 // ---------------------------------------------------------------------------- totals

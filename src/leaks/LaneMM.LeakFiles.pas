@@ -214,6 +214,7 @@ const
     'array');
 var
   Group: PGroup;
+  Region: TText;
   Name: TPath;
 begin
   Group := LeakGroup(List, Index);
@@ -222,6 +223,12 @@ begin
   JsonAddNumber(Text, 'group', List.Order[Index]);
   JsonAddText(Text, 'kind', Kinds[Group^.Kind]);
   JsonAddText(Text, 'name', @Name);
+  if Group^.Region <> 0 then
+  begin
+    TextOpenAt(Region, @Name, SizeOf(Name));
+    GroupAddRegion(Region, Group^.Allocation);
+    JsonAddText(Text, 'region', @Name);
+  end;
   JsonAddNumber(Text, 'blocks', Group^.Count);
   JsonAddNumber(Text, 'bytes', Group^.Bytes);
   JsonAddNumber(Text, 'retained', Group^.Retained);

@@ -85,7 +85,7 @@ procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TCha
 implementation
 
 uses
-  LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Advice;
+  LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Advice, LaneMM.Groups;
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
@@ -187,12 +187,13 @@ begin
       AdvicePlace(List.Symbolizer.Symbols, Stack));
 end;
 
-// Returns the line of a group of unknown contents whose blocks have one backtrace; 0 of another.
+// Returns the line, and the region, of a group of unknown contents whose blocks have one backtrace;
+// 0 of another.
 function LineOf(const List: TLeakList; Group: PGroup): UInt64;
 begin
   Result := 0;
   if (Group^.Stack <> 0) and (Group^.Place <> NoPlace) then
-    Result := List.Snapshot.Places^.Items[Group^.Place].TextNumber;
+    Result := List.Snapshot.Places^.Items[Group^.Place].TextNumber xor Group^.Region;
 end;
 
 // Joins the groups of unknown contents of one line: their sizes differ, or the callers of the line.
@@ -469,6 +470,11 @@ begin
     coUnknown:
       AddSizes(Text, Group);
   end;
+  if Group^.Region = 0 then
+    Exit;
+  TextAdd(Text, ' in region "');
+  GroupAddRegion(Text, Group^.Allocation);
+  TextAdd(Text, '"');
 end;
 
 procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TChain);

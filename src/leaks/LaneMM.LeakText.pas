@@ -341,26 +341,75 @@ begin
     AddNote(Text, msPlacesAdvice, List.Blocks);
 end;
 
-procedure AddTotals(var Text: TText; const List: TLeakList);
+// Returns the total with most bytes after Last, or of all if Last is nil; nil when there is none.
+function NextTotal(const List: TLeakList; Last: PTotal): PTotal;
 var
   Index: NativeInt;
   Total: PTotal;
-  Fields: TFields;
 begin
+  Result := nil;
   for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
   begin
     Total := List.Snapshot.Totals + Index;
-    if Total^.Count = 0 then
-      Continue;
-    FieldsOpen(Fields);
-    FieldCount(Fields, fiBlocks, Total^.Count, 'block');
-    FieldCount(Fields, fiSize, Total^.Bytes, 'byte');
+    if (Total^.Count > 0) and (Total^.Key <> 0)
+      and ((Last = nil) or (Total^.Bytes < Last^.Bytes)
+      or (Total^.Bytes = Last^.Bytes) and (Total > Last))
+      and ((Result = nil) or (Total^.Bytes > Result^.Bytes)) then
+      Result := Total;
+  end;
+end;
+
+procedure AddTotal(var Text: TText; Total: PTotal);
+var
+  Fields: TFields;
+begin
+  FieldsOpen(Fields);
+  FieldCount(Fields, fiBlocks, Total^.Count, 'block');
+  FieldCount(Fields, fiSize, Total^.Bytes, 'byte');
+  if Total^.Group < RegionGroups then
+  begin
     FieldStart(Fields, fiGroup);
     GroupAddName(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiGroup);
     MessageAdd(Text, msLeakTotal, Fields);
-    FieldsClose(Fields);
+  end
+  else
+  begin
+    FieldStart(Fields, fiRegion);
+    GroupAddRegion(Fields.Values, Total^.Group);
+    FieldEnd(Fields, fiRegion);
+    MessageAdd(Text, msLeakRegion, Fields);
   end;
+  FieldsClose(Fields);
+end;
+
+// Adds the largest totals of allocation groups and regions, and the sum of the others.
+procedure AddTotals(var Text: TText; const List: TLeakList);
+var
+  Total: PTotal;
+  Rank: Cardinal;
+  Index: NativeInt;
+  Count, Bytes: NativeUInt;
+begin
+  Count := 0;
+  Bytes := 0;
+  for Index := 0 to NativeInt(List.Snapshot.TotalCount) - 1 do
+  begin
+    Inc(Count, List.Snapshot.Totals[Index].Count);
+    Inc(Bytes, List.Snapshot.Totals[Index].Bytes);
+  end;
+  Rank := 0;
+  Total := NextTotal(List, nil);
+  while (Total <> nil) and (Rank < Settings.Values[opTop]) do
+  begin
+    AddTotal(Text, Total);
+    Dec(Count, Total^.Count);
+    Dec(Bytes, Total^.Bytes);
+    Inc(Rank);
+    Total := NextTotal(List, Total);
+  end;
+  if Count > 0 then
+    AddCounts(Text, msMoreTotals, Count, Bytes);
 end;
 
 procedure LeakTextAdd(var Text: TText; const List: TLeakList);

@@ -66,6 +66,8 @@ type
     Kind: TContentsKind;   //< kind of their contents
     ClassId: NativeUInt;   //< class of objects, see LaneMM.Contents; else 0
     BlockSize: NativeUInt; //< bytes of each block; 0 for known contents, with Stack, and group 0
+    Region: NativeUInt;    //< GroupKey of the region that the blocks lie in, or 0
+    Allocation: Cardinal;  //< the allocation group of one of them
     Stack: Cardinal;       //< of unknown contents the backtrace of each block, if it is known
     Least: NativeUInt;     //< bytes of the smallest block
     Most: NativeUInt;      //< bytes of the largest one
@@ -80,9 +82,10 @@ type
   end;
 
   PTotal = ^TTotal;
-  /// Blocks of one allocation group, see LaneMM.Groups.
+  /// Blocks of one allocation group, see LaneMM.Groups, or of the regions of one name.
   TTotal = record
-    Group: Cardinal;       //< its number
+    Key: NativeUInt;       //< GroupKey; 0: of all groups beyond the first 1,023
+    Group: Cardinal;       //< its number, or that of one of the regions
     Count: NativeUInt;     //< number of blocks that count
     Bytes: NativeUInt;     //< their bytes
   end;
@@ -100,8 +103,11 @@ type
     Places: PPlaces;          //< the places of the groups
     Counts: array[TNodeState] of NativeUInt; //< number of blocks by state
     Bytes: array[TNodeState] of NativeUInt;  //< their bytes
-    Totals: PTotal;           //< totals of allocation groups, the first 256
+    Totals: PTotal;           //< totals of allocation groups
     TotalCount: Cardinal;     //< number of totals
+    LastGroup: Cardinal;      //< the allocation group that was looked up last, or 0
+    LastTotal: PTotal;        //< its total
+    LastKey: NativeUInt;      //< its GroupKey
   end;
 
 /// Returns the number of blocks in use, in a child process after fork that of its own ones, see
@@ -150,11 +156,11 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
-  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Containers, LaneMM.BacktraceTable;
+  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.Containers, LaneMM.BacktraceTable;
 
 const
   SlotCount = GroupLimit * 2;
-  TotalLimit = 256;
+  TotalLimit = 1024;
   Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
   // Spare nodes for blocks that other threads allocate during the walk.
   SpareNodes = 4096;
@@ -356,14 +362,16 @@ end;
 
 function SlotOf(const Key: TGroup): Cardinal;
 begin
-  Result := ((Key.ClassId xor (Key.BlockSize shl 4) xor (NativeUInt(Key.Stack) shl 3)
-    xor NativeUInt(Ord(Key.Kind))) * Multiplier) shr (SizeOf(Pointer) * 4) mod SlotCount;
+  Result := ((Key.ClassId xor Key.Region xor (Key.BlockSize shl 4)
+    xor (NativeUInt(Key.Stack) shl 3) xor NativeUInt(Ord(Key.Kind))) * Multiplier)
+    shr (SizeOf(Pointer) * 4) mod SlotCount;
 end;
 
 function HasKey(Group: PGroup; const Key: TGroup): Boolean;
 begin
   Result := (Group^.Kind = Key.Kind) and (Group^.ClassId = Key.ClassId)
-    and (Group^.BlockSize = Key.BlockSize) and (Group^.Stack = Key.Stack);
+    and (Group^.Region = Key.Region) and (Group^.BlockSize = Key.BlockSize)
+    and (Group^.Stack = Key.Stack);
 end;
 
 // Returns the slot of the group, or the free slot for it.
@@ -396,6 +404,8 @@ begin
     Group^.ClassId := Key.ClassId;
     Group^.BlockSize := Key.BlockSize;
     Group^.Stack := Key.Stack;
+    Group^.Region := Key.Region;
+    Group^.Allocation := Key.Allocation;
     Group^.Least := High(NativeUInt);
   end;
   Result := Slot^;
@@ -432,23 +442,38 @@ begin
   Inc(Group^.ExampleCount);
 end;
 
+// Returns the total of an allocation group other than 0. Blocks that follow each other are mostly
+// of one group.
+function TotalOf(var Snapshot: TSnapshot; Group: Cardinal): PTotal;
+begin
+  if Snapshot.LastGroup = Group then
+    Exit(Snapshot.LastTotal);
+  Snapshot.LastGroup := Group;
+  Snapshot.LastKey := GroupKey(Group);
+  Result := Snapshot.Totals;
+  while (Result < Snapshot.Totals + Snapshot.TotalCount) and (Result^.Key <> Snapshot.LastKey) do
+    Inc(Result);
+  if Result = Snapshot.Totals + TotalLimit then
+    Dec(Result)
+  else if Result = Snapshot.Totals + Snapshot.TotalCount then
+  begin
+    Inc(Snapshot.TotalCount);
+    Result^.Group := Group;
+    Result^.Key := Snapshot.LastKey;
+    if Snapshot.TotalCount = TotalLimit then
+      Result^.Key := 0;
+  end;
+  Snapshot.LastTotal := Result;
+end;
+
 // Adds blocks to the total of an allocation group; negative numbers subtract them.
 procedure AddTotal(var Snapshot: TSnapshot; Group: Cardinal; Count, Bytes: NativeInt);
 var
-  Index: Cardinal;
   Total: PTotal;
 begin
   if Group = 0 then
     Exit;
-  Index := 0;
-  while (Index < Snapshot.TotalCount) and (Snapshot.Totals[Index].Group <> Group) do
-    Inc(Index);
-  if Index = TotalLimit then
-    Exit;
-  if Index = Snapshot.TotalCount then
-    Inc(Snapshot.TotalCount);
-  Total := Snapshot.Totals + Index;
-  Total^.Group := Group;
+  Total := TotalOf(Snapshot, Group);
   Inc(Total^.Count, Count);
   Inc(Total^.Bytes, Bytes);
 end;
@@ -461,6 +486,11 @@ var
 begin
   ContentsRead(Block, Contents);
   KeyOf(Contents, Block, Node^.Size, Key);
+  Key.Allocation := GroupOfBlock(Block);
+  AddTotal(Snapshot, Key.Allocation, 1, Node^.Size);
+  Key.Region := 0;
+  if Key.Allocation >= RegionGroups then
+    Key.Region := Snapshot.LastKey;
   Node^.Group := GroupOf(Snapshot, Key, Node^.Size);
   Group := Snapshot.Groups + Node^.Group;
   Inc(Group^.Count);
@@ -469,7 +499,6 @@ begin
     Group^.Least := Node^.Size;
   if Node^.Size > Group^.Most then
     Group^.Most := Node^.Size;
-  AddTotal(Snapshot, Block.Group, 1, Node^.Size);
 end;
 
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
@@ -547,7 +576,7 @@ begin
   Node := Snapshot.Nodes + Index;
   Node^.State := nsSuppressed;
   if WalkFind(Node^.Address, Block) then
-    AddTotal(Snapshot, Block.Group, -1, -NativeInt(Node^.Size));
+    AddTotal(Snapshot, GroupOfBlock(Block), -1, -NativeInt(Node^.Size));
   Dec(Snapshot.Groups[Node^.Group].Count);
   Dec(Snapshot.Groups[Node^.Group].Bytes, Node^.Size);
   Dec(Snapshot.Counts[nsCounted]);

@@ -46,6 +46,8 @@ type
     msUnknownPlaces,     //< the same without a backtrace
     msMoreLeaks,
     msLeakTotal,         //< total of an allocation group
+    msLeakRegion,        //< total of the regions of one name
+    msMoreTotals,        //< total of further groups and regions
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
     msPlacesLost,        //< blocks for whose backtraces there was no space
     msLeaksFollow,       //< memory errors were reported before
@@ -215,6 +217,8 @@ const
       '      and {blocks}, {size} allocated at places that are not known'),
     (Name: 'more-leaks'; Text: '  and {blocks}, {size} of other kinds'),
     (Name: 'leak-total'; Text: '  Group {group}: {blocks}, {size}'),
+    (Name: 'leak-region'; Text: '  Region "{region}": {blocks}, {size}'),
+    (Name: 'more-totals'; Text: '  Other groups and regions: {blocks}, {size}'),
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),

@@ -2,6 +2,7 @@
 /// success. With an argument it does what is to be reported:
 ///   inside   frees and resets a region while it is inside, leaves twice, uses a freed handle
 ///   limit    exceeds the limit of a region
+///   leaks    forgets objects in regions, of which several have one name
 ///   called   calls a virtual method of an object of a freed region, in debug mode
 ///   freed    frees a block of a freed region, in debug mode
 ///   written  writes to a block of a freed region, in debug mode
@@ -308,6 +309,27 @@ begin
   Check(LaneMM_RegionFree(Small), 'freed');
 end;
 
+procedure Forget(const Name: string; Count: Integer);
+var
+  Number: Integer;
+begin
+  LaneMM_RegionEnter(LaneMM_RegionCreate(PAnsiChar(Name), 0));
+  for Number := 1 to Count do
+    TItem.Create;
+  LaneMM_RegionLeave;
+end;
+
+procedure LeakInRegions;
+var
+  Number: Integer;
+begin
+  Forget('orders', 40);
+  Forget('request', 15);
+  Forget('request', 15);
+  for Number := 1 to 20 do
+    Forget('many ' + IntToStr(Number), 1);
+end;
+
 function FreedItem: TItem;
 begin
   LaneMM_RegionEnter(Region);
@@ -349,6 +371,8 @@ begin
     ReportInside
   else if ParamStr(1) = 'limit' then
     ReportLimit
+  else if ParamStr(1) = 'leaks' then
+    LeakInRegions
   else if ParamStr(1) = 'called' then
     CallFreed
   else if ParamStr(1) = 'freed' then
