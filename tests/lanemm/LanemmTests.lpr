@@ -4,7 +4,7 @@ program LanemmTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks,
+  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Regions,
   Test.Lanemm.Words, Test.Lanemm.Odd;
 
 begin

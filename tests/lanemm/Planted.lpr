@@ -1,7 +1,7 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
 //   Planted stop | damage | overrun | leak | leakempty | leakstale | leakgrown | vacant |
-//     churn | leakchurn | locked
+//     churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -31,6 +31,10 @@ const
   LeakGrownCount = 100;
   LeftCount = 12;
   LeftSize = 5000;
+  OrderCount = 500;
+  ForgottenCount = 20;
+  RequestCount = 30;
+  ManyCount = 25;
 
 type
   TAlpha = class
@@ -54,9 +58,12 @@ var
   Left: array[0..LeftCount - 1] of Pointer;
   List: TFPHashList;
   Overrun: PByte;
+  Orders: TLaneMM_Region = 0;
+  Ordered: array[0..OrderCount - 1] of TAlpha;
   IsShared: Boolean;
   Classes: TClassStatuses;
   Status: TStatus;
+  Command, More: string;
 
 // Ends before the program stops: its blocks stay.
 function MakeBetas(Parameter: Pointer): PtrInt;
@@ -208,6 +215,48 @@ begin
   Result := 0;
 end;
 
+// In one region objects, a large block, a block that grew, and objects that are forgotten; regions
+// of one name, and of many; the main thread stays inside of the first one.
+procedure PlantRegions;
+var
+  Index: Integer;
+  Request: TLaneMM_Region;
+begin
+  Orders := LaneMM_RegionCreate('orders "new"', 64 shl 20);
+  LaneMM_RegionEnter(Orders);
+  for Index := 0 to OrderCount - 1 do
+    Ordered[Index] := TAlpha.Create;
+  for Index := 1 to ForgottenCount do
+    TGamma.Create;
+  GetMem(Larges[0], LargeSize);
+  GetMem(Left[0], LeftSize);
+  LaneMM_RegionLeave;
+  ReallocMem(Left[0], LeftSize * 4);
+  FreeAndNil(Ordered[0]);
+  for Index := 1 to RequestCount do
+  begin
+    Request := LaneMM_RegionCreate('request', 0);
+    if Index mod 2 = 0 then
+      LaneMM_RegionGetMem(Request, LeftSize);
+  end;
+  for Index := 1 to ManyCount do
+    LaneMM_RegionGetMem(LaneMM_RegionCreate(PAnsiChar(AnsiString('many ' + IntToStr(Index))), 0), 100);
+  LaneMM_RegionFree(LaneMM_RegionCreate('freed', 0));
+  LaneMM_RegionEnter(Orders);
+end;
+
+procedure ReportRegion;
+var
+  State: TLaneMM_RegionState;
+begin
+  State := LaneMM_RegionState(Orders);
+  WriteLn('regionBlocks ', State.BlocksInUse);
+  WriteLn('regionBytes ', State.BytesInUse);
+  WriteLn('regionCommitted ', State.CommittedBytes);
+  WriteLn('regionPeak ', State.PeakBytes);
+  WriteLn('regionLimit ', State.Limit);
+end;
+
 procedure HoldLocks;
 var
   Number: Integer;
@@ -246,34 +295,41 @@ begin
 end;
 
 begin
+  Command := ParamStr(1); // no text is made in a scope
+  More := ParamStr(2);
   Plant;
-  if Pos('leak', ParamStr(1)) = 1 then
+  if Pos('leak', Command) = 1 then
     Leak;
-  if ParamStr(1) = 'leakempty' then
+  if Command = 'leakempty' then
     LeakEmpty;
-  if ParamStr(1) = 'leakstale' then
+  if Command = 'leakstale' then
     LeakStale;
-  if ParamStr(1) = 'leakgrown' then
+  if Command = 'leakgrown' then
     LeakGrown;
-  if ParamStr(1) = 'vacant' then
+  if Command = 'vacant' then
     WaitForThreadTerminate(BeginThread(LeaveHeap), 0);
-  if ParamStr(1) = 'damage' then
+  if Command = 'regions' then
+    PlantRegions;
+  if Command = 'damage' then
     Damage;
-  if ParamStr(1) = 'overrun' then
+  if Command = 'overrun' then
   begin
     GetMem(Overrun, 50);
     Overrun[50] := 1;
     WriteLn('overrun ', NativeUInt(Overrun));
   end;
   Report;
+  if Orders <> 0 then
+    ReportRegion;
   WriteLn('ready 1');
   Flush(Output);
-  if (ParamStr(1) = 'churn') or (ParamStr(1) = 'leakchurn') then
+  if (Command = 'churn') or (Command = 'leakchurn')
+    or (More = 'churn') then
   begin
     BeginThread(Churn);
     Churn(nil);
   end;
-  if ParamStr(1) = 'locked' then
+  if Command = 'locked' then
     HoldLocks;
   fpKill(fpGetPid, SIGSTOP);
 end.

@@ -41,6 +41,14 @@ const
 
 /// Returns what the block holds, in the words of TContentsGroup.Name.
 function ContentsName(const Block: TBlockFound): string;
+/// Returns the name of the region that the block belongs to; empty: none.
+function RegionNameOf(Image: THeapImage; const Block: TBlockFound): string;
+/// Returns Name with the name of a region behind it, if that is not empty.
+function InRegion(const Name, Region: string): string;
+/// Adds to the group of a name, a new one if there is none.
+procedure AddContents(var Groups: TContentsGroups; const Name: string; Blocks, Bytes: UInt64);
+/// Sorts by bytes, most first.
+procedure SortContents(var Groups: TContentsGroups);
 /// Groups the blocks in use by what they hold, most bytes first.
 function GroupContents(Image: THeapImage): TContentsGroups;
 /// Finds the block at an address of any kind.
@@ -108,8 +116,29 @@ begin
   Result := NameOf(Block, Contents);
 end;
 
+function RegionNameOf(Image: THeapImage; const Block: TBlockFound): string;
+var
+  Region: PHeapRecord;
+begin
+  if Block.Debug <> nil then
+    Region := Image.RegionOfGroup(Block.Debug^.Group)
+  else
+    Region := Image.RegionOfSpan(Block.Run^.Span);
+  Result := '';
+  if Region <> nil then
+    Result := Region^.RegionName;
+end;
+
+function InRegion(const Name, Region: string): string;
+begin
+  Result := Name;
+  if Region <> '' then
+    Result := Format('%s in region "%s"', [Name, Region]);
+end;
+
 type
   TGrouper = class
+    Image: THeapImage;
     Groups: TDictionary<string, TContentsGroup>;
     procedure Visit(const Block: TBlockFound);
   end;
@@ -121,7 +150,7 @@ var
 begin
   if Block.IsFree then
     Exit;
-  Name := ContentsName(Block);
+  Name := InRegion(ContentsName(Block), RegionNameOf(Image, Block));
   if not Groups.TryGetValue(Name, Group) then
     Group := Default(TContentsGroup);
   Group.Name := Name;
@@ -138,19 +167,41 @@ begin
     Result := CompareStr(Left.Name, Right.Name);
 end;
 
+procedure AddContents(var Groups: TContentsGroups; const Name: string; Blocks, Bytes: UInt64);
+var
+  Index: Integer;
+begin
+  Index := High(Groups);
+  while (Index >= 0) and (Groups[Index].Name <> Name) do
+    Dec(Index);
+  if Index < 0 then
+  begin
+    Index := Length(Groups);
+    Insert(Default(TContentsGroup), Groups, Index);
+    Groups[Index].Name := Name;
+  end;
+  Inc(Groups[Index].Blocks, Blocks);
+  Inc(Groups[Index].Bytes, Bytes);
+end;
+
+procedure SortContents(var Groups: TContentsGroups);
+begin
+  TArrayHelper<TContentsGroup>.Sort(Groups, TComparer<TContentsGroup>.Construct(CompareGroups));
+end;
+
 function GroupContents(Image: THeapImage): TContentsGroups;
 var
   Grouper: TGrouper;
   Walker: TWalker;
 begin
   Grouper := TGrouper.Create;
+  Grouper.Image := Image;
   Walker := TWalker.Create(Image);
   Grouper.Groups := TDictionary<string, TContentsGroup>.Create;
   try
     Walker.VisitAll(Grouper.Visit);
     Result := Grouper.Groups.Values.ToArray;
-    TArrayHelper<TContentsGroup>.Sort(Result,
-      TComparer<TContentsGroup>.Construct(CompareGroups));
+    SortContents(Result);
   finally
     Grouper.Groups.Free;
     Walker.Free;

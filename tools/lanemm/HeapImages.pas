@@ -34,11 +34,13 @@ type
   end;
   PRun = ^TRun;
 
-  /// The heap of a thread.
+  /// The heap of a thread, or one of a region.
   THeapRecord = record
     Address: UInt64;        //< of its record in the target
     Head: THeap;            //< its record
     IsUnused: Boolean;      //< no thread has it
+    IsOfRegion: Boolean;    //< it is one of a region
+    RegionName: string;     //< of the one that describes a region, unless that was freed; else nothing
     IsAbandoned: Boolean;   //< it has the spans of all ended threads
     Name: string;           //< of the thread, or nothing
   end;
@@ -48,6 +50,7 @@ type
   THeapImage = class
   private
     HeapIndexes: TDictionary<UInt64, Integer>; // by address
+    RegionIndexes: TDictionary<Cardinal, Integer>; // of heaps that describe regions, by number
     procedure ReadProcess;
     procedure ReadArenas;
     procedure ReadArena(Address: UInt64);
@@ -57,6 +60,7 @@ type
     procedure ReadHeap(Index: Integer; Address: UInt64);
     procedure MarkUnused(Word: UInt64; HasSpans: Boolean);
     procedure MarkAllUnused;
+    procedure FindRegions;
     procedure Clear;
   public
     Target: TTarget;
@@ -83,6 +87,10 @@ type
     function CapacityOf(Span: PSpan): NativeUInt;
     /// Returns the heap that owns Span; nil: none, or one that is unknown.
     function OwnerOfSpan(Span: PSpan): PHeapRecord;
+    /// Returns the heap that describes the region of a span of blocks or a large block; nil: none.
+    function RegionOfSpan(Span: PSpan): PHeapRecord;
+    /// Returns that of the region whose debug blocks have this allocation group; nil: none.
+    function RegionOfGroup(Group: Cardinal): PHeapRecord;
     /// Finds the heap whose record has this address; returns whether it exists.
     function FindHeap(Heap: UInt64; out Index: Integer): Boolean;
     /// Returns the run that holds the address, or nil.
@@ -99,7 +107,7 @@ function FindEngines(Target: TTarget): TArray<UInt64>;
 implementation
 
 uses
-  LaneMM.SizeClasses, LaneMM.RemoteList, ToolCommands, StatusPages, HeapThreads, ToolText;
+  LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Groups, ToolCommands, StatusPages, HeapThreads, ToolText;
 
 // ---------------------------------------------------------------------------- finding Process
 
@@ -213,12 +221,14 @@ begin
   Address := Place;
   New(State);
   HeapIndexes := TDictionary<UInt64, Integer>.Create;
+  RegionIndexes := TDictionary<Cardinal, Integer>.Create;
   Refresh;
 end;
 
 destructor THeapImage.Destroy;
 begin
   Clear;
+  RegionIndexes.Free;
   HeapIndexes.Free;
   Dispose(State);
   inherited Destroy;
@@ -234,6 +244,7 @@ begin
   Runs := nil;
   Heaps := nil;
   HeapIndexes.Clear;
+  RegionIndexes.Clear;
   RecordCount := 0;
   ChangedCount := 0;
   DamagedCount := 0;
@@ -403,6 +414,28 @@ begin
     MarkUnused(State^.VacantHeaps[Index], True);
 end;
 
+procedure THeapImage.FindRegions;
+const
+  NoName = '(no name)';
+var
+  Heap: PHeapRecord;
+  Index: Integer;
+begin
+  for Index := 0 to High(Heaps) do
+  begin
+    Heap := @Heaps[Index];
+    Heap^.IsOfRegion := not Heap^.IsUnused and (Heap^.Head.Region <> nil);
+    if not Heap^.IsOfRegion or (UInt64(Heap^.Head.Region) <> Heap^.Address)
+      or (Heap^.Head.Data.Made = RegionEnded) then
+      Continue;
+    RegionIndexes.AddOrSetValue(Heap^.Head.Data.Number, Index);
+    Heap^.Head.Data.Name[MostRegionName] := #0;
+    Heap^.RegionName := Printable(PAnsiChar(@Heap^.Head.Data.Name));
+    if Heap^.RegionName = '' then
+      Heap^.RegionName := NoName;
+  end;
+end;
+
 procedure THeapImage.ReadHeaps;
 const
   Most = 1000000; // a damaged chain ends
@@ -422,6 +455,7 @@ begin
   end;
   SetLength(Heaps, Count);
   MarkAllUnused;
+  FindRegions;
   NameThreads(Self);
 end;
 
@@ -431,7 +465,7 @@ function THeapImage.BlocksInUse(Span: PSpan): NativeUInt;
 var
   Count: NativeInt;
 begin
-  Count := NativeInt(LongInt(Span^.Used)) - Span^.Bias - NativeInt(RemoteCount(Span));
+  Count := NativeInt(LongInt(Span^.Used)) - Span^.Bias - NativeInt(RemoteFreedCount(Span));
   if Count < 0 then
     Count := 0;
   Result := Count;
@@ -455,6 +489,29 @@ var
 begin
   Result := nil;
   if FindHeap(UInt64(OwnerOf(Span)), Index) then
+    Result := @Heaps[Index];
+end;
+
+function THeapImage.RegionOfSpan(Span: PSpan): PHeapRecord;
+var
+  Owner: UInt64;
+  Index: Integer;
+begin
+  Result := nil;
+  Owner := UInt64(OwnerOf(Span));
+  if (Span^.Kind = skLarge) and (ltRegion in Span^.Traits) then
+    Owner := UInt64(Span^.Owner) - UInt64(NoOwner);
+  if FindHeap(Owner, Index) and Heaps[Index].IsOfRegion
+    and FindHeap(UInt64(Heaps[Index].Head.Region), Index) and (Heaps[Index].RegionName <> '') then
+    Result := @Heaps[Index];
+end;
+
+function THeapImage.RegionOfGroup(Group: Cardinal): PHeapRecord;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  if (Group >= RegionGroups) and RegionIndexes.TryGetValue(Group - RegionGroups, Index) then
     Result := @Heaps[Index];
 end;
 

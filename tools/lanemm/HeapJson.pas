@@ -59,6 +59,19 @@ begin
   Result.Add('keptBytes', Int64(Numbers.KeptBytes));
 end;
 
+function RegionToJson(const Numbers: TRegionNumbers): TJSONObject;
+begin
+  Result := TJSONObject.Create;
+  Result.Add('name', Numbers.Name);
+  Result.Add('regions', Int64(Numbers.Regions));
+  Result.Add('inside', Int64(Numbers.Inside));
+  Result.Add('blocks', Int64(Numbers.Blocks));
+  Result.Add('bytes', Int64(Numbers.Bytes));
+  Result.Add('committedBytes', Int64(Numbers.Committed));
+  Result.Add('peakBytes', Int64(Numbers.Peak));
+  Result.Add('limitBytes', Int64(Numbers.Limit));
+end;
+
 function RunsToJson(const Runs: array of TRunNumbers): TJSONArray;
 var
   Index: Integer;
@@ -96,10 +109,11 @@ end;
 
 function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
 var
-  Classes, Threads: TJSONArray;
+  Classes, Threads, Regions: TJSONArray;
   Unowned: TJSONObject;
   Each: TClassNumbers;
   Thread: TThreadNumbers;
+  Region: TRegionNumbers;
 begin
   Result := TJSONObject.Create;
   Result.Add('process', Image.Target.ProcessId);
@@ -117,9 +131,13 @@ begin
   Result.Add('debug', ClassToJson(Numbers.Debug));
   Threads := TJSONArray.Create;
   for Thread in Numbers.Threads do
-    if not Thread.Heap^.IsUnused then
+    if not Thread.Heap^.IsUnused and not Thread.Heap^.IsOfRegion then
       Threads.Add(ThreadToJson(Thread));
   Result.Add('threads', Threads);
+  Regions := TJSONArray.Create;
+  for Region in Numbers.Regions do
+    Regions.Add(RegionToJson(Region));
+  Result.Add('regions', Regions);
   Unowned := TJSONObject.Create;
   AddSpans(Unowned, Numbers.Unowned);
   Result.Add('unowned', Unowned);
@@ -198,6 +216,8 @@ begin
   Result := TJSONObject.Create;
   Result.Add('group', Number);
   Result.Add('name', Group.Name);
+  if Group.Region <> '' then
+    Result.Add('region', Group.Region);
   Result.Add('blocks', Int64(Group.Blocks));
   Result.Add('bytes', Int64(Group.Bytes));
   Result.Add('retained', Int64(Group.Retained));
@@ -254,6 +274,7 @@ begin
   for Index := 0 to High(Leaks.Groups) do
     Groups.Add(LeakGroupToJson(Leaks, Index));
   Result.Add('groups', Groups);
+  Result.Add('regions', GroupsToJson(Leaks.Regions));
   Chains := TJSONArray.Create;
   for Index := 0 to High(Leaks.Chains) do
     Chains.Add(ChainToJson(Leaks.Chains[Index]));

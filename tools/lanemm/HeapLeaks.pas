@@ -12,14 +12,16 @@ unit HeapLeaks;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks, HeapPlaces;
+  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks, HeapPlaces,
+  HeapContents;
 
 type
   /// Leaks of one kind of contents.
   TLeakGroup = record
-    Name: string;          //< as TContentsGroup.Name
+    Name: string;          //< as TContentsGroup.Name, and the region
     Blocks, Bytes: UInt64; //< their number, their usable bytes
     Retained: UInt64;      //< bytes of these and of all leaks that they alone lead to
+    Region: string;        //< name of the region that they lie in; empty: none
   end;
 
   /// A line of the program that allocated leaks of a group, as far as the target knows.
@@ -45,6 +47,7 @@ type
     Groups: TArray<TLeakGroup>; //< in any order
     Places: TArray<TLeakPlace>; //< likewise
     Chains: TArray<TLeakChain>; //< each behind its parent
+    Regions: TContentsGroups;   //< the leaks in regions, by their names, most bytes first
     Blocks, Bytes: UInt64;      //< all leaks
     InUse: UInt64;              //< blocks in use
     Threads: Integer;           //< threads whose registers were read
@@ -62,7 +65,7 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords, HeapContents;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords;
 
 const
   PageBytes = 4096;
@@ -523,14 +526,16 @@ end;
 procedure TLook.AddToGroup(const Block: TBlockFound);
 var
   Index, Number: Integer;
-  Name: string;
+  Name, Region: string;
 begin
   if not LeakAt(Block, Index) then
     Exit;
   Name := ContentsName(Block);
   if (Blocks[Index].Stack >= 0) and Name.StartsWith(DataName) then
     Name := DataName + Places.LineOf(Blocks[Index].Stack);
-  Number := NumberOf(Name);
+  Region := RegionNameOf(Image, Block);
+  Number := NumberOf(InRegion(Name, Region));
+  Leaks.Groups[Number].Region := Region;
   Blocks[Index].Group := Number;
   Inc(Leaks.Groups[Number].Blocks);
   Inc(Leaks.Groups[Number].Bytes, Blocks[Index].Size);
@@ -673,6 +678,8 @@ begin
 end;
 
 function TLook.Sum: TLeaks;
+var
+  Group: TLeakGroup;
 begin
   Leaks := Default(TLeaks);
   Leaks.InUse := Count;
@@ -683,6 +690,10 @@ begin
     FollowLeaks;
     SumRetained;
   end;
+  for Group in Leaks.Groups do
+    if Group.Region <> '' then
+      AddContents(Leaks.Regions, Group.Region, Group.Blocks, Group.Bytes);
+  SortContents(Leaks.Regions);
   Result := Leaks;
 end;
 

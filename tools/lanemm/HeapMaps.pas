@@ -177,6 +177,8 @@ begin
         for Index := 0 to High(Map.Tones) do
           if Image.Heaps[Index].IsAbandoned then
             Map.Tones[Index] := 'ended threads'
+          else if Image.Heaps[Index].IsOfRegion then
+            Map.Tones[Index] := 'region ' + Image.Heaps[Index].RegionName
           else if not Image.Heaps[Index].IsUnused then
             Map.Tones[Index] := Trim(Format('%d %s', [Image.Heaps[Index].Head.ThreadNumber,
               Image.Heaps[Index].Name]));
@@ -242,7 +244,7 @@ end;
 
 function DescribeRun(Image: THeapImage; Run: PRun): string;
 var
-  Heap: PHeapRecord;
+  Heap, Region: PHeapRecord;
 begin
   Result := Format('$%x, %s, %s', [Run^.Address, BytesText(Run^.SliceCount * SliceSize),
     KindNames[KindOf(Image, Run)]]);
@@ -252,11 +254,14 @@ begin
         Result := Result + Format(': %d of %d blocks of %d bytes', [Image.BlocksInUse(Run^.Span),
           Image.CapacityOf(Run^.Span), Run^.Span^.BlockSize]);
         Heap := Image.OwnerOfSpan(Run^.Span);
-        if Heap <> nil then
+        if (Heap <> nil) and not Heap^.IsOfRegion then
           Result := Result + Format(', thread %d %s', [Heap^.Head.ThreadNumber, Heap^.Name]);
       end;
     skLarge: Result := Result + Format(': %s usable', [BytesText(Run^.Span^.BlockSize)]);
   end;
+  Region := Image.RegionOfSpan(Run^.Span);
+  if (Run^.Kind in [skBlocks, skLarge]) and (Region <> nil) then
+    Result := Format('%s, region %s', [TrimRight(Result), Region^.RegionName]);
   Result := TrimRight(Result);
 end;
 

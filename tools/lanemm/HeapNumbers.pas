@@ -35,6 +35,18 @@ type
     KeptBytes: UInt64;   //< runs that it keeps for its next large blocks
   end;
 
+  /// The regions of one name.
+  TRegionNumbers = record
+    Name: string;        //< their name
+    Regions: UInt64;     //< their number
+    Inside: UInt64;      //< scopes that threads are in
+    Blocks: UInt64;      //< blocks in use
+    Bytes: UInt64;       //< their usable bytes; of debug blocks, the requested ones
+    Committed: UInt64;   //< backed memory, without that of debug blocks
+    Peak: UInt64;        //< highest backed memory of one of them
+    Limit: UInt64;       //< highest limit of one of them; 0: none
+  end;
+
   /// Free runs of a length between two powers of two.
   TRunNumbers = record
     Runs: UInt64;        //< their number
@@ -58,6 +70,7 @@ type
     Threads: array of TThreadNumbers; //< by heap
     Unowned: TThreadNumbers; //< full spans, which no thread owns until a block is freed, and those
                              //  of the sampler; Heap is nil
+    Regions: TArray<TRegionNumbers>; //< by name, most bytes first
     Warm, Cold: array[0..63] of TRunNumbers; //< free runs by binary logarithm of their slices
     OsCalls: array[TOsCall] of UInt64; //< system calls since the start
     Resizes, Moves, CopiedBytes: UInt64; //< ReallocMem since the start
@@ -68,11 +81,14 @@ type
 procedure ReadNumbers(Image: THeapImage; out Numbers: THeapNumbers);
 /// Returns the bytes of spans that are in no block in use.
 function SlackOf(const Numbers: TClassNumbers): UInt64;
+/// Returns the regions of the first Most names, 0: all; where there are more, their sum follows,
+/// without a name.
+function ShownRegions(const Numbers: THeapNumbers; Most: Integer): TArray<TRegionNumbers>;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Bits, LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.DebugState,
+  Math, Generics.Collections, Generics.Defaults, SysUtils, LaneMM.Types, LaneMM.Bits, LaneMM.RemoteList, LaneMM.SizeClasses, LaneMM.DebugState,
   LaneMM.DebugRecords, HeapWalks;
 
 function SlackOf(const Numbers: TClassNumbers): UInt64;
@@ -115,6 +131,11 @@ type
     Numbers: ^THeapNumbers;
     // Heaps that own a span of each class: a bit for each heap.
     Owners: array of array of Boolean;
+    // Of each heap that describes a region, its index in Regions.
+    RegionOf: array of Integer;
+    procedure AddRegion(Heap: PHeapRecord; Names: TDictionary<string, Integer>);
+    procedure AddRegions;
+    procedure AddToRegion(Heap: PHeapRecord; Blocks, Bytes: UInt64);
     procedure AddBlocks(Run: PRun);
     procedure AddOwned(Run: PRun; Blocks: UInt64; var Owner: TThreadNumbers);
     procedure AddOwner(Run: PRun; Blocks: UInt64);
@@ -125,6 +146,89 @@ type
     procedure AddTotals;
     procedure AddAll;
   end;
+
+// Adds a region to those of its name.
+procedure TSummary.AddRegion(Heap: PHeapRecord; Names: TDictionary<string, Integer>);
+var
+  Index: Integer;
+  Region: ^TRegionNumbers;
+begin
+  if not Names.TryGetValue(Heap^.RegionName, Index) then
+  begin
+    Index := Length(Numbers^.Regions);
+    Names.Add(Heap^.RegionName, Index);
+    SetLength(Numbers^.Regions, Index + 1);
+    Numbers^.Regions[Index] := Default(TRegionNumbers);
+    Numbers^.Regions[Index].Name := Heap^.RegionName;
+  end;
+  Region := @Numbers^.Regions[Index];
+  RegionOf[Heap - PHeapRecord(Image.Heaps)] := Index;
+  Inc(Region^.Regions);
+  Inc(Region^.Committed, Heap^.Head.Data.Slices * SliceSize);
+  Region^.Peak := Max(Region^.Peak, Heap^.Head.Data.Peak * SliceSize);
+  Region^.Limit := Max(Region^.Limit, Heap^.Head.Data.Limit * SliceSize);
+end;
+
+procedure TSummary.AddRegions;
+var
+  Names: TDictionary<string, Integer>;
+  Heap: PHeapRecord;
+  Index, Described: Integer;
+begin
+  SetLength(RegionOf, Length(Image.Heaps));
+  Names := TDictionary<string, Integer>.Create;
+  for Index := 0 to High(Image.Heaps) do
+    if Image.Heaps[Index].RegionName <> '' then
+      AddRegion(@Image.Heaps[Index], Names);
+  Names.Free;
+  for Index := 0 to High(Image.Heaps) do
+  begin
+    Heap := @Image.Heaps[Index];
+    if Heap^.IsOfRegion and (Heap^.Head.Outer <> nil)
+      and Image.FindHeap(UInt64(Heap^.Head.Region), Described)
+      and (Image.Heaps[Described].RegionName <> '') then
+      Inc(Numbers^.Regions[RegionOf[Described]].Inside);
+  end;
+end;
+
+procedure TSummary.AddToRegion(Heap: PHeapRecord; Blocks, Bytes: UInt64);
+begin
+  if Heap = nil then
+    Exit;
+  Inc(Numbers^.Regions[RegionOf[Heap - PHeapRecord(Image.Heaps)]].Blocks, Blocks);
+  Inc(Numbers^.Regions[RegionOf[Heap - PHeapRecord(Image.Heaps)]].Bytes, Bytes);
+end;
+
+// Most bytes first; the same number by name.
+function CompareRegions(constref Left, Right: TRegionNumbers): Integer;
+begin
+  Result := CompareValue(Right.Bytes, Left.Bytes);
+  if Result = 0 then
+    Result := CompareStr(Left.Name, Right.Name);
+end;
+
+function ShownRegions(const Numbers: THeapNumbers; Most: Integer): TArray<TRegionNumbers>;
+var
+  Index: Integer;
+  Rest: ^TRegionNumbers;
+begin
+  Result := Copy(Numbers.Regions);
+  if (Most = 0) or (Length(Result) <= Most) then
+    Exit;
+  SetLength(Result, Most + 1);
+  Rest := @Result[Most];
+  Rest^.Name := '';
+  for Index := Most + 1 to High(Numbers.Regions) do
+  begin
+    Inc(Rest^.Regions, Numbers.Regions[Index].Regions);
+    Inc(Rest^.Inside, Numbers.Regions[Index].Inside);
+    Inc(Rest^.Blocks, Numbers.Regions[Index].Blocks);
+    Inc(Rest^.Bytes, Numbers.Regions[Index].Bytes);
+    Inc(Rest^.Committed, Numbers.Regions[Index].Committed);
+    Rest^.Peak := Max(Rest^.Peak, Numbers.Regions[Index].Peak);
+    Rest^.Limit := Max(Rest^.Limit, Numbers.Regions[Index].Limit);
+  end;
+end;
 
 // Adds a span to what its owner has.
 procedure TSummary.AddOwned(Run: PRun; Blocks: UInt64; var Owner: TThreadNumbers);
@@ -165,12 +269,14 @@ begin
     Run^.SliceCount * SliceSize);
   Inc(Numbers^.Classes[Run^.Span^.SizeClass].Bytes, Blocks * Run^.Span^.BlockSize);
   AddOwner(Run, Blocks);
+  AddToRegion(Image.RegionOfSpan(Run^.Span), Blocks, Blocks * Run^.Span^.BlockSize);
 end;
 
 procedure TSummary.AddLarge(Run: PRun);
 begin
   AddSpan(Numbers^.Large, 1, 1, Run^.SliceCount * SliceSize);
   Inc(Numbers^.Large.Bytes, Run^.Span^.BlockSize);
+  AddToRegion(Image.RegionOfSpan(Run^.Span), 1, Run^.Span^.BlockSize);
 end;
 
 procedure TSummary.AddDebug(Run: PRun);
@@ -186,6 +292,7 @@ begin
     begin
       Inc(Blocks);
       Inc(Numbers^.Debug.Bytes, Records[Index].Size);
+      AddToRegion(Image.RegionOfGroup(Records[Index].Group), 1, Records[Index].Size);
     end;
   AddSpan(Numbers^.Debug, Blocks, Run^.Span^.BlockBytes, Run^.SliceCount * SliceSize);
 end;
@@ -254,6 +361,7 @@ begin
   for Index := 0 to SizeClassCount - 1 do
     Numbers^.Classes[Index].BlockSize := ClassToSize(Index);
   AddHeaps;
+  AddRegions;
   AddTotals;
   for Index := 0 to High(Image.Runs) do
     case Image.Runs[Index].Kind of
@@ -271,6 +379,8 @@ begin
     Inc(Numbers^.Blocks, Numbers^.Classes[Index].Blocks);
     Inc(Numbers^.Spans, Numbers^.Classes[Index].SpanBytes);
   end;
+  TArrayHelper<TRegionNumbers>.Sort(Numbers^.Regions,
+    TComparer<TRegionNumbers>.Construct(CompareRegions));
 end;
 
 procedure ReadNumbers(Image: THeapImage; out Numbers: THeapNumbers);

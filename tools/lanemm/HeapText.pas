@@ -14,10 +14,17 @@ procedure WriteTotals(const Numbers: THeapNumbers);
 procedure WriteClasses(const Numbers: THeapNumbers);
 /// Writes a line for each thread with a heap.
 procedure WriteThreads(const Numbers: THeapNumbers);
+/// Writes a line for the regions of each name, Most of them, 0: all, and one for the others; nothing
+/// without regions.
+procedure WriteRegions(const Numbers: THeapNumbers; Most: Integer);
+/// Returns the name of regions, or of the others that are summed up.
+function RegionsName(const Numbers: TRegionNumbers): string;
+/// Returns their limit, if they have one.
+function LimitText(const Numbers: TRegionNumbers): string;
 /// Writes the free runs by length.
 procedure WriteRuns(const Numbers: THeapNumbers);
-/// Writes at most Most groups, 0: all, and a line for the rest.
-procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
+/// Writes a title, at most Most groups, 0: all, and a line for the rest.
+procedure WriteGroups(const Groups: TContentsGroups; const Title: string; Most: Integer);
 /// Writes the damage, or that there is none.
 procedure WriteDamage(const Damages: TDamages);
 /// Writes the leaks: Most of those that nothing points to, 0: all, each with what it retains.
@@ -92,7 +99,8 @@ begin
     + '       kept');
   for Thread in Numbers.Threads do
   begin
-    if Thread.Heap^.IsUnused or (Thread.Heap^.IsAbandoned and (Thread.Spans = 0)) then
+    if Thread.Heap^.IsUnused or Thread.Heap^.IsOfRegion
+      or (Thread.Heap^.IsAbandoned and (Thread.Spans = 0)) then
       Continue;
     Name := Thread.Heap^.Name;
     if Thread.Heap^.IsAbandoned then
@@ -101,6 +109,36 @@ begin
   end;
   if Numbers.Unowned.Spans > 0 then
     WriteThread('-', '(full spans)', Numbers.Unowned);
+end;
+
+function RegionsName(const Numbers: TRegionNumbers): string;
+begin
+  Result := Numbers.Name;
+  if Result = '' then
+    Result := '(others)';
+end;
+
+function LimitText(const Numbers: TRegionNumbers): string;
+begin
+  Result := '-';
+  if Numbers.Limit > 0 then
+    Result := BytesText(Numbers.Limit);
+end;
+
+procedure WriteRegions(const Numbers: THeapNumbers; Most: Integer);
+var
+  Region: TRegionNumbers;
+begin
+  if Numbers.Regions = nil then
+    Exit;
+  WriteLn('  regions  name                    blocks       used     memory  most of one'
+    + '      limit  inside');
+  for Region in ShownRegions(Numbers, Most) do
+    WriteLn(Right(Grouped(Region.Regions), 9), '  ', Left(RegionsName(Region), 19),
+      Right(Grouped(Region.Blocks), 11), Right(BytesText(Region.Bytes), 11),
+      Right(BytesText(Region.Committed), 11), Right(BytesText(Region.Peak), 13),
+      Right(LimitText(Region), 11), Right(Grouped(Region.Inside), 8));
+  WriteLn;
 end;
 
 procedure WriteRuns(const Numbers: THeapNumbers);
@@ -117,12 +155,12 @@ begin
         Right(BytesText(Numbers.Cold[Index].Bytes), 12));
 end;
 
-procedure WriteGroups(const Groups: TContentsGroups; Most: Integer);
+procedure WriteGroups(const Groups: TContentsGroups; const Title: string; Most: Integer);
 var
   Index: Integer;
   Blocks, Bytes: UInt64;
 begin
-  WriteLn('        used      blocks  contents');
+  WriteLn('        used      blocks  ', Title);
   Blocks := 0;
   Bytes := 0;
   for Index := 0 to High(Groups) do
@@ -203,6 +241,8 @@ begin
     end;
   if (Most > 0) and (Length(Roots) > Most) then
     WriteLn(Format('%d more; --most=0 shows all', [Length(Roots) - Most]));
+  if Leaks.Regions <> nil then
+    WriteGroups(Leaks.Regions, 'leaks in region', Most);
   if Leaks.Places = nil then
     WriteLn('Nothing notes where they were allocated: LANEMM=stacks at the start, or'
       + ' `lanemm do PID stacks` for blocks from then on, does.');
@@ -242,6 +282,8 @@ begin
       Place.Block.Debug^.AllocThread]))
   else if Owner = nil then
     WriteLn('its span is full and given up, or of the sampler: no thread owns it')
+  else if Owner^.IsOfRegion then
+    WriteLn('its span belongs to a region')
   else if Owner^.IsAbandoned then
     WriteLn('its span was left by a thread that has ended')
   else

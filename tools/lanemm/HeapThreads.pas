@@ -42,12 +42,21 @@ type
     procedure SearchAll;
   end;
 
-// Takes the number out of the control block at Bytes for the heap number Index.
+// Takes the number out of the control block at Bytes for the heap number Index, and for those that
+// the thread has outside of the scope of a region.
 procedure TFinder.FindNumber(Bytes: PByte; Count: NativeInt; Index: Integer);
+var
+  Depth: Integer;
 begin
-  if (NumberOffset + SizeOf(Cardinal) <= Count)
-    and Numbers.ContainsKey(PCardinal(Bytes + NumberOffset)^) then
+  if (NumberOffset + SizeOf(Cardinal) > Count)
+    or not Numbers.ContainsKey(PCardinal(Bytes + NumberOffset)^) then
+    Exit;
+  Depth := Length(Image.Heaps); // the chain may change meanwhile
+  repeat
     Image.Heaps[Index].Head.ThreadNumber := PCardinal(Bytes + NumberOffset)^;
+    Dec(Depth);
+  until not Image.Heaps[Index].IsOfRegion or (Depth = 0)
+    or not Image.FindHeap(UInt64(Image.Heaps[Index].Head.Outer), Index);
 end;
 
 procedure TFinder.SearchRegion(Region: PRegion);

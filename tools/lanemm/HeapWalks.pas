@@ -47,7 +47,7 @@ const
 implementation
 
 uses
-  LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
+  LaneMM.RemoteList, LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
 
 constructor TWalker.Create(Heap: THeapImage);
 begin
@@ -75,8 +75,11 @@ end;
 procedure TWalker.VisitSpan(Run: PRun; Visit: TBlockVisit);
 var
   Block: TBlockFound;
+  Listed: TSpan; // without its shelf, which goes by addresses of the target
   Offset, Readable, Size: NativeUInt;
 begin
+  Listed := Run^.Span^;
+  Listed.ShelvedPages := 0;
   Size := Run^.Span^.BlockSize;
   if (Size < BlockAlignment) or (Run^.Span^.CarvedBytes > Run^.SliceCount * SliceSize) then
     Exit;
@@ -90,7 +93,8 @@ begin
   begin
     Block.Address := Run^.Address + Offset;
     Block.Data := @Buffer[Offset];
-    Block.IsFree := BlockLooksFree(Run^.Span, PBlock(Block.Data));
+    Block.IsFree := BlockLooksFree(@Listed, PBlock(Block.Data))
+      or RemoteShelfHas(Run^.Span, PBlock(Block.Address));
     Visit(Block);
     Inc(Offset, Size);
   end;

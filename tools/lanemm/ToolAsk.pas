@@ -56,7 +56,8 @@ const
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, BaseUnix, TermIO, LaneMM.StatusPage, Targets, ToolMailbox, ToolLeaks;
+  SysUtils, StrUtils, Classes, BaseUnix, TermIO, LaneMM.StatusPage, Targets, HeapNumbers, HeapText,
+  ToolOpen, ToolMailbox, ToolLeaks;
 
 const
   DoPatienceMs = 10000;
@@ -253,6 +254,31 @@ begin
       Exit(Result + ':' + Format);
 end;
 
+// Writes the regions of a process: no profile samples their blocks.
+procedure WriteRegionsOf(Arguments: TArguments);
+const
+  Most = 20;
+var
+  Opened: TOpened;
+  Numbers: THeapNumbers;
+begin
+  try
+    Opened := OpenProcess(Arguments);
+    try
+      ReadNumbers(Opened.Image, Numbers);
+      if Numbers.Regions <> nil then
+        WriteLn('Regions, which no profile samples:');
+      WriteRegions(Numbers, Most);
+    finally
+      Opened.Free;
+    end;
+  except
+    on Error: ETool do
+      if not (Error.Code in [ecNotPermitted, ecOtherVersion]) then
+        raise;
+  end;
+end;
+
 procedure RunReport(Arguments: TArguments);
 var
   Mailbox: TMailbox;
@@ -272,6 +298,8 @@ begin
   finally
     Mailbox.Free;
   end;
+  if (Arguments.Words[1] = InUseKind) and not HasFormat(Arguments) then
+    WriteRegionsOf(Arguments);
 end;
 
 end.

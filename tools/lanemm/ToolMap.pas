@@ -31,7 +31,7 @@ const
 implementation
 
 uses
-  SysUtils, Classes, Math, LaneMM.Layout, HeapImages, HeapMaps, ToolOpen, ToolText;
+  SysUtils, Classes, Math, LaneMM.Layout, HeapImages, HeapNumbers, HeapMaps, HeapText, ToolOpen, ToolText;
 
 const
   // Colours of the kinds: of a terminal with 256, and of a page.
@@ -122,6 +122,16 @@ begin
   WriteLn;
 end;
 
+procedure WriteRegionLines(Image: THeapImage);
+const
+  Most = 20;
+var
+  Numbers: THeapNumbers;
+begin
+  ReadNumbers(Image, Numbers);
+  WriteRegions(Numbers, Most);
+end;
+
 procedure ShowMap(Opened: TOpened; Arguments: TArguments);
 const
   AddressWidth = 14;
@@ -146,6 +156,8 @@ begin
   WriteCells(Map, Columns, WithColours);
   WriteLn;
   WriteLegend(Map, WithColours);
+  WriteLn;
+  WriteRegionLines(Opened.Image);
 end;
 
 // ---------------------------------------------------------------------------- SVG

@@ -19,9 +19,10 @@ const
     Details: '  --output=FILE  replaces FILE at once, never half of it, as the textfile'#10
       + '                 collector needs it; a pipe or a device is written to'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10#10
-      + 'Without PID: all processes on LaneMM. The labels are pid and program, and size for the'#10
-      + 'size classes. A process whose memory you may not read is asked for its totals, and has'#10
-      + 'no metric of size classes; one that does not answer has lanemm_up 0 and no other.'#10;
+      + 'Without PID: all processes on LaneMM. The labels are pid and program, size for the'#10
+      + 'size classes, and region for the regions, which are summed up by name: of the 100'#10
+      + 'largest, and of the others with an empty name. A process whose memory you may not read is asked for its totals, and has'#10
+      + 'no metric of these; one that does not answer has lanemm_up 0 and no other.'#10;
     Options: 'output: copy:';
     MostWords: 1;
     Run: RunProm);
@@ -102,7 +103,57 @@ begin
   Result := Numbers.Contended;
 end;
 
+type
+  TReadRegion = function(const Numbers: TRegionNumbers): UInt64;
+  TRegionMetric = record
+    Name, Help: string;
+    Read: TReadRegion;
+  end;
+
+function ReadRegions(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Regions;
+end;
+
+function ReadRegionBlocks(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Blocks;
+end;
+
+function ReadRegionUsed(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Bytes;
+end;
+
+function ReadRegionCommitted(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Committed;
+end;
+
+function ReadRegionPeak(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Peak;
+end;
+
+function ReadRegionLimit(const Numbers: TRegionNumbers): UInt64;
+begin
+  Result := Numbers.Limit;
+end;
+
 const
+  RegionMetrics: array[0..5] of TRegionMetric = (
+    (Name: 'lanemm_regions'; Help: 'Regions of a name.'; Read: ReadRegions),
+    (Name: 'lanemm_region_blocks'; Help: 'Blocks in use of the regions of a name.';
+      Read: ReadRegionBlocks),
+    (Name: 'lanemm_region_used_bytes'; Help: 'Usable bytes of these blocks.';
+      Read: ReadRegionUsed),
+    (Name: 'lanemm_region_committed_bytes'; Help: 'Backed memory of the regions of a name.';
+      Read: ReadRegionCommitted),
+    (Name: 'lanemm_region_committed_peak_bytes';
+      Help: 'Highest backed memory of a single one of them.'; Read: ReadRegionPeak),
+    (Name: 'lanemm_region_limit_bytes'; Help: 'Highest limit of one of them, 0 for none.';
+      Read: ReadRegionLimit));
+
   Metrics: array[0..10] of TMetric = (
     (Name: 'lanemm_used_bytes'; Kind: 'gauge'; Help: 'Usable bytes of the blocks in use.';
       Read: ReadUsed),
@@ -273,6 +324,25 @@ begin
   end;
 end;
 
+procedure AddRegions(Lines: TStrings; const Samples: TSamples);
+const
+  Most = 100; // names; the sum of the others has an empty one
+var
+  Metric: TRegionMetric;
+  Sample: TSample;
+  Region: TRegionNumbers;
+begin
+  for Metric in RegionMetrics do
+  begin
+    AddHead(Lines, Metric.Name, 'gauge', Metric.Help);
+    for Sample in Samples do
+      if Sample.IsUp then
+        for Region in ShownRegions(Sample.Numbers, Most) do
+          Lines.Add(Format('%s{%s,region=%s} %d', [Metric.Name, Sample.Labels,
+            Quoted(Region.Name), Metric.Read(Region)]));
+  end;
+end;
+
 // Pipes, terminals and devices such as /dev/null must stay what they are.
 function IsPlainOrNew(const FileName: string): Boolean;
 var
@@ -357,6 +427,7 @@ begin
       AddMetric(Lines, Metric, Samples);
     AddOsCalls(Lines, Samples);
     AddClasses(Lines, Samples);
+    AddRegions(Lines, Samples);
     Output := Arguments.Value('output', '');
     if not Arguments.Has('output') then
       Write(Lines.Text)

@@ -17,7 +17,7 @@ const
   StateOptions = 'json contents damage at: holders most: copy:';
 
   StateHelp = '  --contents   blocks in use by what they hold: classes, strings, arrays'#10
-    + '  --most=N     so many lines of contents, 20 by default; 0: all'#10
+    + '  --most=N     so many lines of regions and of contents, 20 by default; 0: all'#10
     + '  --damage     checks all free lists and guards'#10
     + '  --at=ADDRESS what lies at an address: block, contents, size, in use or free, owner'#10
     + '  --holders    with --at: who holds an address of that block'#10
@@ -102,11 +102,12 @@ begin
   WriteLn;
   WriteThreads(Numbers);
   WriteLn;
+  WriteRegions(Numbers, Arguments.Number('most', 20, 0));
   WriteRuns(Numbers);
   if WithContents then
   begin
     WriteLn;
-    WriteGroups(Groups, Arguments.Number('most', 20, 0));
+    WriteGroups(Groups, 'contents', Arguments.Number('most', 20, 0));
   end;
   if WithDamage then
   begin

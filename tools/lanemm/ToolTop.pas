@@ -15,33 +15,39 @@ const
   TopCommand: TCommand = (
     Name: 'top';
     Usage: 'PID [--every=TIME] [--once] [--lines=N]';
-    Help: 'Watches a process: totals, rates, size classes, threads';
+    Help: 'Watches a process: totals, rates, regions, size classes, threads';
     Details: '  --every=TIME  between two pictures: 500ms, 2s; 1s by default'#10
       + '  --once        one picture, without keys'#10
       + '  --lines=N     so many lines of the table; as many as the terminal has by default'#10
       + '  --sort=KEY    used, blocks, slack, growth or size'#10
       + '  --threads     threads, not size classes; full spans are of no thread until one of'#10
       + '                their blocks is freed'#10
+      + '  --regions     regions alone, as many as fit; else the five largest, if any, precede'#10
       + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
-      + 'Keys: c size classes, t threads; sorted by u used, b blocks, f slack, g growth, s size;'#10
+      + 'Keys: c size classes, t threads, e regions; sorted by u used, b blocks, f slack, g growth, s size;'#10
       + 'r growth from now on, space stands still, q ends.'#10
       + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
       + 'Growth is the change of used bytes since lanemm began to look. A span is a run of'#10
-      + 'pages with blocks of one size; slack is what it has beside the blocks in use.'#10;
-    Options: 'every: once lines: sort: threads copy:';
+      + 'pages with blocks of one size; slack is what it has beside the blocks in use.'#10
+      + 'Regions of one name are one line: their number, their sums, and the peak of memory and'#10
+      + 'the limit of a single one.'#10;
+    Options: 'every: once lines: sort: threads regions copy:';
     MostWords: 1;
     Run: RunTop);
 
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, Math, LaneMM.Layout, LaneMM.StatusPage, HeapNumbers, ToolOpen,
+  SysUtils, Classes, StrUtils, Math, LaneMM.Layout, LaneMM.StatusPage, HeapNumbers, HeapText, ToolOpen,
   ToolMailbox, ToolScreen, ToolText;
 
 type
   TSortKey = (skUsed, skBlocks, skSlack, skGrowth, skSize);
 
-  // A line of the table: a size class, large blocks, debug blocks, or a thread.
+  // The table that is shown.
+  TShown = (shClasses, shThreads, shRegions);
+
+  // A line of the table: a size class, large blocks, debug blocks, a thread, or regions.
   TTopRow = record
     Name: string;
     Order: Integer;  // of its size
@@ -59,7 +65,8 @@ type
     Base, Last, Current: THeapNumbers;
     LastMs, NowMs: UInt64;
     SortedBy: TSortKey;
-    ShowsThreads, IsPaused, IsDone, IsProfiling: Boolean;
+    Shown: TShown;
+    IsPaused, IsDone, IsProfiling: Boolean;
     Note: string;
     procedure Look;
     procedure AddRow(var Rows: TTopRows; const Name: string; const Current, Last,
@@ -71,6 +78,8 @@ type
     function Rate(Current, Last: UInt64): Double;
     procedure Sort(var Rows: TTopRows);
     procedure AddHead(Lines: TStrings; Columns: Integer);
+    procedure AddRegions(Lines: TStrings; Most: Integer);
+    procedure AddRows(Lines: TStrings; Most: Integer);
     procedure AddTable(Lines: TStrings; Most: Integer);
     function Ask(const Words: string): Boolean;
     procedure Profile;
@@ -80,7 +89,7 @@ type
 const
   KeyNames: array[TSortKey] of string = ('used', 'blocks', 'slack', 'growth', 'size');
   KeySigns: array[TSortKey] of AnsiChar = ('u', 'b', 'f', 'g', 's');
-  HeadLines = 7;
+  HeadLines = 7; // with the title of the table
   Escape = #27;
 
 // ---------------------------------------------------------------------------- the picture
@@ -174,7 +183,7 @@ begin
   Result := nil;
   for Index := 0 to High(Current.Threads) do
   begin
-    if Current.Threads[Index].Heap^.IsUnused then
+    if Current.Threads[Index].Heap^.IsUnused or Current.Threads[Index].Heap^.IsOfRegion then
       Continue;
     Name := IntToStr(Current.Threads[Index].Heap^.Head.ThreadNumber) + ' '
       + Current.Threads[Index].Heap^.Name;
@@ -263,17 +272,54 @@ begin
   Lines.Add(Note);
 end;
 
-procedure TTop.AddTable(Lines: TStrings; Most: Integer);
+// Returns the bytes of the regions of a name; of all for an empty one.
+function RegionBytes(const Numbers: THeapNumbers; const Name: string): Int64;
+var
+  Region: TRegionNumbers;
+begin
+  Result := 0;
+  for Region in Numbers.Regions do
+    if (Region.Name = Name) or (Name = '') then
+      Inc(Result, Region.Bytes);
+end;
+
+// Adds the regions with most bytes, and the sum of the others: at most Most lines with the title.
+procedure TTop.AddRegions(Lines: TStrings; Most: Integer);
+var
+  Region: TRegionNumbers;
+  Last, LastOthers: Int64;
+begin
+  Dec(Most);
+  if Length(Current.Regions) > Most then
+    Dec(Most);
+  if (Current.Regions = nil) or (Most < 1) then
+    Exit;
+  Lines.Add('region       number    blocks      used    memory      peak    limit        rate');
+  LastOthers := RegionBytes(Self.Last, '');
+  for Region in ShownRegions(Current, Most) do
+  begin
+    Last := LastOthers;
+    if Region.Name <> '' then
+      Last := RegionBytes(Self.Last, Region.Name);
+    Dec(LastOthers, Last);
+    Lines.Add(Left(Start(RegionsName(Region), 13), 13) + Right(Grouped(Region.Regions), 6)
+      + Right(Grouped(Region.Blocks), 10) + Right(BytesText(Region.Bytes), 10)
+      + Right(BytesText(Region.Committed), 10) + Right(BytesText(Region.Peak), 10)
+      + Right(LimitText(Region), 9) + Right(RateText(Rate(Region.Bytes, Last)), 12));
+  end;
+end;
+
+procedure TTop.AddRows(Lines: TStrings; Most: Integer);
 var
   Rows: TTopRows;
   Index: Integer;
 begin
-  if ShowsThreads then
+  if Shown = shThreads then
     Rows := ThreadRows
   else
     Rows := ClassRows;
   Sort(Rows);
-  Lines.Add(Left(IfThen(ShowsThreads, 'thread', 'size'), 16)
+  Lines.Add(Left(IfThen(Shown = shThreads, 'thread', 'size'), 16)
     + '   blocks       used      slack   spans      growth        rate   by '
     + KeyNames[SortedBy]);
   for Index := 0 to Min(Most, Length(Rows)) - 1 do
@@ -281,6 +327,20 @@ begin
       + Right(BytesText(Rows[Index].Bytes), 11) + Right(BytesText(Rows[Index].Slack), 11)
       + Right(Grouped(Rows[Index].Spans), 8) + Right(BytesText(Rows[Index].Growth), 12)
       + Right(RateText(Rows[Index].Rate), 14));
+end;
+
+// Adds a title and at most Most lines.
+procedure TTop.AddTable(Lines: TStrings; Most: Integer);
+const
+  RegionLines = 7; // the title, five names, the others
+begin
+  if Shown = shRegions then
+    AddRegions(Lines, Most + 1)
+  else
+  begin
+    AddRegions(Lines, Min(RegionLines, Most div 3));
+    AddRows(Lines, Max(1, Most + HeadLines - 1 - Lines.Count));
+  end;
 end;
 
 // ---------------------------------------------------------------------------- the keys
@@ -341,8 +401,9 @@ begin
         SortedBy := Each;
     case Sign of
       'q': IsDone := True;
-      'c': ShowsThreads := False;
-      't': ShowsThreads := True;
+      'c': Shown := shClasses;
+      't': Shown := shThreads;
+      'e': Shown := shRegions;
       'p': Profile;
       'r': Base := Current;
       ' ': IsPaused := not IsPaused;
@@ -422,7 +483,10 @@ begin
   Top := TTop.Create;
   Top.Pid := Arguments.ProcessId;
   Top.SortedBy := KeyOf(Arguments);
-  Top.ShowsThreads := Arguments.Has('threads');
+  if Arguments.Has('threads') then
+    Top.Shown := shThreads
+  else if Arguments.Has('regions') then
+    Top.Shown := shRegions;
   Top.Opened := OpenProcess(Arguments);
   try
     Top.Look;
@@ -430,7 +494,7 @@ begin
       Draw(Top, MostRows, False)
     else
     begin
-      Top.Note := 'keys: c t shown, u b f g s sorted by, r growth from now, space, p profile, q end';
+      Top.Note := 'keys: c t e shown, u b f g s sorted by, r growth from now, space, p profile, q end';
       Watch(Top, DelayMs, MostRows);
     end;
   finally
