@@ -5,7 +5,8 @@ program LanemmTests;
 
 uses
   LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Regions,
-  Test.Lanemm.Words, Test.Lanemm.Odd;
+  Test.Lanemm.Words, Test.Lanemm.Odd,
+  TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials;
 
 begin
   ExitCode := Test.Runner.RunTests;

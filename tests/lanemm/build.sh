@@ -15,6 +15,9 @@ compile() {
 compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
 compile -O1 tests/lanemm/Hostile.lpr
+compile -O1 tests/lanemm/Tried.lpr
+gcc -O1 -fPIC -shared -o "$out/waste.so" tests/lanemm/Waste.c
+gcc -O1 -fPIC -shared -DBROKEN -o "$out/broken.so" tests/lanemm/Waste.c
 compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr
 gcc -O1 -pthread -o "$out/PlantedC" tests/lanemm/Planted.c
 gcc -m32 -O1 -nostdlib -static -ffreestanding -fno-pie -no-pie -fno-stack-protector -o "$out/Small" \

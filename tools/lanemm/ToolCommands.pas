@@ -57,6 +57,8 @@ type
     function Has(const Option: string): Boolean;
     /// Returns the value of the option; Default if it is not there.
     function Value(const Option, Default: string): string;
+    /// Returns the values of an option that may be there several times.
+    function All(const Option: string): TArray<string>;
     /// Returns the number behind the option; Default if it is not there. Raises ETool for what is
     /// no number, or below Lowest.
     function Number(const Option: string; Default, Lowest: Int64): Int64;
@@ -219,6 +221,16 @@ begin
   Result := Default;
   if Has(Option) then
     Result := Values.Values[Option];
+end;
+
+function TArguments.All(const Option: string): TArray<string>;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  for Index := 0 to Values.Count - 1 do
+    if Values.Names[Index] = Option then
+      Insert(Values.ValueFromIndex[Index], Result, Length(Result));
 end;
 
 function TArguments.Number(const Option: string; Default, Lowest: Int64): Int64;

@@ -20,6 +20,8 @@ function Start(const Text: string; Width: Integer): string;
 function XmlText(const Text: string): string;
 /// Returns whether the standard output is a terminal that obeys the usual control sequences.
 function IsTerminal: Boolean;
+/// The same of the standard error output.
+function IsErrorTerminal: Boolean;
 /// Returns whether it may have colours, too: the variable NO_COLOR takes them away.
 function HasColours: Boolean;
 /// Returns the columns and lines of the terminal; 80 and 24 where there is none.
@@ -119,12 +121,22 @@ begin
   Result := StringReplace(Result, '"', '&quot;', [rfReplaceAll]);
 end;
 
-function IsTerminal: Boolean;
+function IsTerminalAt(Handle: THandle): Boolean;
 var
   Kind: string;
 begin
   Kind := GetEnvironmentVariable('TERM');
-  Result := (IsATTY(StdOutputHandle) = 1) and (Kind <> '') and (Kind <> 'dumb');
+  Result := (IsATTY(Handle) = 1) and (Kind <> '') and (Kind <> 'dumb');
+end;
+
+function IsTerminal: Boolean;
+begin
+  Result := IsTerminalAt(StdOutputHandle);
+end;
+
+function IsErrorTerminal: Boolean;
+begin
+  Result := IsTerminalAt(StdErrorHandle);
 end;
 
 function HasColours: Boolean;

@@ -6,13 +6,13 @@ program lanemm;
 uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
   LaneMM.Demangle, ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
-  ToolSymbolize, ToolAsk, ToolRun;
+  ToolSymbolize, ToolAsk, ToolRun, ToolTry;
 
 const
   // Help lists them in this order.
-  Commands: array[0..11] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+  Commands: array[0..12] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
     @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @SymbolizeCommand,
-    @DoCommand, @ReportCommand, @RunCommand);
+    @DoCommand, @ReportCommand, @RunCommand, @TryCommand);
 
 begin
   ExitCode := Ord(RunCommands(Commands));

@@ -1,0 +1,15 @@
+/* A library for `lanemm try` in place of a memory manager: it touches 16 MB; compiled with -DBROKEN it
+ * ends the program. */
+#include <stdlib.h>
+
+static volatile char *kept;
+
+__attribute__((constructor)) static void start(void) {
+#ifdef BROKEN
+  abort();
+#endif
+  size_t size = 16 << 20;
+  kept = malloc(size);
+  for (size_t place = 0; place < size; place += 4096)
+    kept[place] = 1;
+}

@@ -1,0 +1,157 @@
+/// Programs that lanemm starts: where they are, what they are, and their environment.
+unit Programs;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Classes, ToolCommands;
+
+type
+  /// What the file of a program says.
+  TProgram = record
+    Path: string;
+    HasLaneMM: Boolean;    //< it carries the first bytes of the status page
+    IsStatic: Boolean;     //< it loads no libraries: it names no dynamic linker
+    IsOtherWidth: Boolean; //< it has other words than lanemm: libraries of lanemm's cannot be loaded
+    IsFreePascal: Boolean; //< Free Pascal has compiled it
+  end;
+
+/// Returns the path of a program, found as a shell finds it; empty if there is none.
+function ProgramPath(const Name: string): string;
+/// Returns the path of liblanemm.so; raises ETool without one.
+function LibraryPath: string;
+/// Returns the path of the first of these libraries, names with a colon between, in the folders for
+/// libraries; empty if there is none.
+function FindLibrary(const Names: string): string;
+/// Reads the file of a program.
+function ReadProgram(const Path: string): TProgram;
+/// Returns the environment of lanemm, lines NAME=VALUE, which the caller frees.
+function OwnEnvironment: TStringList;
+/// Puts First before the value of a variable, with Separator between.
+procedure SetBefore(Variables: TStrings; const Name, First, Separator: string);
+/// Replaces this process by the program; returns only when the system refuses.
+procedure Execute(const Path: string; Arguments, Variables: TStrings);
+
+implementation
+
+uses
+  SysUtils, BaseUnix, LaneMM.StatusPage;
+
+const
+  LibraryName = 'liblanemm.so';
+  LibraryFolders: array[0..6] of string = ('/usr/local/lib/', '/usr/lib/x86_64-linux-gnu/',
+    '/usr/lib/aarch64-linux-gnu/', '/lib/x86_64-linux-gnu/', '/lib/aarch64-linux-gnu/', '/usr/lib64/',
+    '/usr/lib/');
+
+function ProgramPath(const Name: string): string;
+begin
+  if Pos('/', Name) > 0 then
+    Result := Name
+  else
+    Result := ExeSearch(Name, '');
+  if (Result <> '') and (not FileExists(Result) or (FpAccess(Result, X_OK) <> 0)) then
+    Result := '';
+end;
+
+function LibraryPath: string;
+const
+  OwnFolders: array[0..1] of string = ('lib/', '../lib/');
+var
+  Folder: string;
+begin
+  Result := GetEnvironmentVariable('LIBLANEMM');
+  if (Result <> '') and not FileExists(Result) then
+    raise ETool.Create(ecFailed, 'there is no file %s, which the variable LIBLANEMM names', [Result]);
+  if Result <> '' then
+    Exit(ExpandFileName(Result));
+  for Folder in OwnFolders do
+  begin
+    Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + Folder + LibraryName);
+    if FileExists(Result) then
+      Exit;
+  end;
+  Result := FindLibrary(LibraryName);
+  if Result = '' then
+    raise ETool.Create(ecFailed, LibraryName + ' is not installed: `make install`, or name it in the'
+      + ' variable LIBLANEMM');
+end;
+
+function FindLibrary(const Names: string): string;
+var
+  Name, Folder: string;
+begin
+  for Name in Names.Split([':']) do
+    for Folder in LibraryFolders do
+      if FileExists(Folder + Name) then
+        Exit(Folder + Name);
+  Result := '';
+end;
+
+function ReadProgram(const Path: string): TProgram;
+const
+  ElfMagic = #127'ELF';
+  WidthIndex = 5; // of the byte after the magic: 1 for words of 32 bits, 2 for 64
+  Width = SizeOf(Pointer) div 4;
+var
+  Source: TFileStream;
+  Contents: RawByteString;
+  IsElf: Boolean;
+begin
+  Source := TFileStream.Create(Path, fmOpenRead or fmShareDenyNone);
+  try
+    SetLength(Contents, Source.Size);
+    Source.ReadBuffer(PAnsiChar(Contents)^, Length(Contents));
+  finally
+    Source.Free;
+  end;
+  IsElf := Copy(Contents, 1, Length(ElfMagic)) = ElfMagic;
+  Result.Path := Path;
+  Result.HasLaneMM := Pos(RawByteString(PageMagic), Contents) > 0;
+  Result.IsStatic := IsElf and (Pos('/ld-', Contents) = 0);
+  Result.IsOtherWidth := IsElf and (Length(Contents) >= WidthIndex)
+    and (Ord(Contents[WidthIndex]) <> Width);
+  Result.IsFreePascal := IsElf and (Pos('FPC ' + '3.', Contents) > 0);
+end;
+
+function OwnEnvironment: TStringList;
+var
+  Index: Integer;
+begin
+  Result := TStringList.Create;
+  for Index := 1 to GetEnvironmentVariableCount do
+    Result.Add(GetEnvironmentString(Index));
+end;
+
+procedure SetBefore(Variables: TStrings; const Name, First, Separator: string);
+var
+  Index: Integer;
+begin
+  Index := Variables.IndexOfName(Name);
+  if Index < 0 then
+    Variables.Add(Name + '=' + First)
+  else if Variables.ValueFromIndex[Index] = '' then
+    Variables.ValueFromIndex[Index] := First
+  else
+    Variables.ValueFromIndex[Index] := First + Separator + Variables.ValueFromIndex[Index];
+end;
+
+procedure Execute(const Path: string; Arguments, Variables: TStrings);
+
+  function AsArray(Lines: TStrings): TArray<PAnsiChar>;
+  var
+    Index: Integer;
+  begin
+    Result := nil;
+    SetLength(Result, Lines.Count + 1);
+    for Index := 0 to Lines.Count - 1 do
+      Result[Index] := StrNew(PAnsiChar(Lines[Index]));
+    Result[Lines.Count] := nil;
+  end;
+
+begin
+  FpExecve(PAnsiChar(Path), PPAnsiChar(AsArray(Arguments)), PPAnsiChar(AsArray(Variables)));
+end;
+
+end.
