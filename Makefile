@@ -126,6 +126,9 @@ test-pages: ## the pages of profiles and leaks in a browser; needs Chromium and 
 pages: ## the Pascal unit that holds the pages, made of the files in src/observe/page
 	@sh tools/pages.sh
 
+constants: build/lint/Lint ## the values of the enumerations that LaneMM.pas exports
+	@build/lint/Lint --constants > build/constants && mv build/constants src/LaneMM.Constants.inc
+
 stress: ## of the programs above, the stress test alone; MINUTES=N of CPU, STOP=1 stops threads
 	@sh tools/need.sh fpc
 	@STRESS="$(strip $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(STOP),--stop))" \

@@ -21,7 +21,8 @@ type
   TLaneMM_HeapStatus = TStatus;
   /// A kind of operating system calls, the index of TLaneMM_HeapStatus.OsCalls.
   TLaneMM_OsCall = TOsCall;
-  /// A setting, the index of TLaneMM_Settings.Values.
+  /// A setting, the index of TLaneMM_Settings.Values. docs/options.md describes each by its name:
+  /// opLeaksExit is `leaks:exit`.
   TLaneMM_Option = TOption;
   /// The values of all settings, see LaneMM.SettingsState.
   TLaneMM_Settings = TSettings;
@@ -49,7 +50,8 @@ type
   TLaneMM_SpanInfo = TSpanInfo;
   /// Receives one span. Context is the caller's.
   TLaneMM_SpanVisitor = TSpanInfoVisitor;
-  /// The kind of a span, see LaneMM.Layout.
+  /// The kind of a span, see LaneMM.Layout. LaneMM_WalkSpans visits spans of blocks (skBlocks), of
+  /// a large block (skLarge), and of debug blocks (skDebug).
   TLaneMM_SpanKind = TSpanKind;
   /// A kind of contents, see LaneMM.Contents.
   TLaneMM_ContentsKind = TContentsKind;
@@ -80,117 +82,7 @@ const
   /// The version of LaneMM, for example `1.0.0` or, of a candidate, `1.0.0-rc1`.
   LaneMM_Version = ThisVersion;
 
-  // The values of the enumerations above, so that a program names this unit alone.
-
-  /// The settings. docs/options.md describes each by its name: opLeaksExit is `leaks:exit`.
-  opOff = LaneMM.SettingsState.opOff;
-  opHelp = LaneMM.SettingsState.opHelp;
-  opQuiet = LaneMM.SettingsState.opQuiet;
-  opContention = LaneMM.SettingsState.opContention;
-  opGrowth = LaneMM.SettingsState.opGrowth;
-  opProfile = LaneMM.SettingsState.opProfile;
-  opPprof = LaneMM.SettingsState.opPprof;
-  opFolded = LaneMM.SettingsState.opFolded;
-  opSpeedscope = LaneMM.SettingsState.opSpeedscope;
-  opHtml = LaneMM.SettingsState.opHtml;
-  opJson = LaneMM.SettingsState.opJson;
-  opTop = LaneMM.SettingsState.opTop;
-  opLeast = LaneMM.SettingsState.opLeast;
-  opDepth = LaneMM.SettingsState.opDepth;
-  opHide = LaneMM.SettingsState.opHide;
-  opRate = LaneMM.SettingsState.opRate;
-  opTemporary = LaneMM.SettingsState.opTemporary;
-  opEvery = LaneMM.SettingsState.opEvery;
-  opKeep = LaneMM.SettingsState.opKeep;
-  opSignal = LaneMM.SettingsState.opSignal;
-  opLive = LaneMM.SettingsState.opLive;
-  opAttach = LaneMM.SettingsState.opAttach;
-  opCalls = LaneMM.SettingsState.opCalls;
-  opHuge = LaneMM.SettingsState.opHuge;
-  opLog = LaneMM.SettingsState.opLog;
-  opLogMost = LaneMM.SettingsState.opLogMost;
-  opSyslog = LaneMM.SettingsState.opSyslog;
-  opDump = LaneMM.SettingsState.opDump;
-  opEvent = LaneMM.SettingsState.opEvent;
-  opLeaks = LaneMM.SettingsState.opLeaks;
-  opLeaksExit = LaneMM.SettingsState.opLeaksExit;
-  opLeaksDump = LaneMM.SettingsState.opLeaksDump;
-  opLeaksFormat = LaneMM.SettingsState.opLeaksFormat;
-  opLeaksIgnore = LaneMM.SettingsState.opLeaksIgnore;
-  opDebug = LaneMM.SettingsState.opDebug;
-  opDebugExit = LaneMM.SettingsState.opDebugExit;
-  opCheck = LaneMM.SettingsState.opCheck;
-  opQuarantine = LaneMM.SettingsState.opQuarantine;
-  opFill = LaneMM.SettingsState.opFill;
-  opFreeFill = LaneMM.SettingsState.opFreeFill;
-  opErase = LaneMM.SettingsState.opErase;
-  opGuard = LaneMM.SettingsState.opGuard;
-  opBreak = LaneMM.SettingsState.opBreak;
-  opLimit = LaneMM.SettingsState.opLimit;
-  opLimitSoft = LaneMM.SettingsState.opLimitSoft;
-  opReserve = LaneMM.SettingsState.opReserve;
-  opTrace = LaneMM.SettingsState.opTrace;
-  opTraceSize = LaneMM.SettingsState.opTraceSize;
-  opTraceNumber = LaneMM.SettingsState.opTraceNumber;
-  opTraceGroup = LaneMM.SettingsState.opTraceGroup;
-  opTraceClass = LaneMM.SettingsState.opTraceClass;
-  opTraceMost = LaneMM.SettingsState.opTraceMost;
-  opMixes = LaneMM.SettingsState.opMixes;
-
-  /// The reports of the heap. LaneMM.HeapReport describes each.
-  hrInUse = LaneMM.HeapReport.hrInUse;
-  hrPeak = LaneMM.HeapReport.hrPeak;
-  hrAllocated = LaneMM.HeapReport.hrAllocated;
-  hrTemporary = LaneMM.HeapReport.hrTemporary;
-  hrFragments = LaneMM.HeapReport.hrFragments;
-
-  /// The kinds of events. LaneMM.ReportState describes each.
-  evLeaks = LaneMM.ReportState.evLeaks;
-  evDoubleFree = LaneMM.ReportState.evDoubleFree;
-  evInvalidFree = LaneMM.ReportState.evInvalidFree;
-  evWriteBefore = LaneMM.ReportState.evWriteBefore;
-  evWriteAfter = LaneMM.ReportState.evWriteAfter;
-  evWriteAfterFree = LaneMM.ReportState.evWriteAfterFree;
-  evFreedCall = LaneMM.ReportState.evFreedCall;
-  evWrongSize = LaneMM.ReportState.evWrongSize;
-  evUninitialised = LaneMM.ReportState.evUninitialised;
-  evGuard = LaneMM.ReportState.evGuard;
-  evBookkeeping = LaneMM.ReportState.evBookkeeping;
-  evNumber = LaneMM.ReportState.evNumber;
-  evMismatch = LaneMM.ReportState.evMismatch;
-  evAllocation = LaneMM.ReportState.evAllocation;
-  evFree = LaneMM.ReportState.evFree;
-  evLimit = LaneMM.ReportState.evLimit;
-  evCorruption = LaneMM.ReportState.evCorruption;
-
-  /// The targets of reports.
-  etFile = LaneMM.ReportState.etFile;
-  etScreen = LaneMM.ReportState.etScreen;
-  etCall = LaneMM.ReportState.etCall;
-  etSystemLog = LaneMM.ReportState.etSystemLog;
-
-  /// The kinds of contents.
-  coUnknown = LaneMM.Contents.coUnknown;
-  coObject = LaneMM.Contents.coObject;
-  coAnsiString = LaneMM.Contents.coAnsiString;
-  coUnicodeString = LaneMM.Contents.coUnicodeString;
-  coDynamicArray = LaneMM.Contents.coDynamicArray;
-
-  /// The kinds of spans that LaneMM_WalkSpans visits: of blocks, of a large block, of debug blocks.
-  skBlocks = LaneMM.Layout.skBlocks;
-  skLarge = LaneMM.Layout.skLarge;
-  skDebug = LaneMM.Layout.skDebug;
-
-  /// The kinds of operating system calls.
-  ocReserve = LaneMM.Layout.ocReserve;
-  ocRelease = LaneMM.Layout.ocRelease;
-  ocCommit = LaneMM.Layout.ocCommit;
-  ocHuge = LaneMM.Layout.ocHuge;
-  ocPurge = LaneMM.Layout.ocPurge;
-  ocMove = LaneMM.Layout.ocMove;
-  ocWait = LaneMM.Layout.ocWait;
-  ocWake = LaneMM.Layout.ocWake;
-  ocClock = LaneMM.Layout.ocClock;
+  {$I LaneMM.Constants.inc}
 
 /// Returns the state of the heap, by a walk over all spans. Exact while no other thread allocates
 /// or frees. Any thread.

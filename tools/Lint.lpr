@@ -5,18 +5,19 @@ program Lint;
 
 uses
   SysUtils, Classes, LintPatterns, LintReport, LintSource, LintProject, LintRooms, LintUnits,
-  LintUnused, LintNames, LintVocabulary, LintCommits, LintRules, LintText;
+  LintUnused, LintConstants, LintNames, LintVocabulary, LintCommits, LintRules, LintText;
 
 {$warn symbol_platform off} // faSymLink: where it means nothing it does no harm
 
 const
-  Usage = 'Lint [--units] [DIRECTORY]'#10#10
+  Usage = 'Lint [--units | --constants] [DIRECTORY]'#10#10
     + 'Checks the repository in DIRECTORY, by default the current one: its src/ against the house'#10
     + 'style; units, routines and names that nothing has or needs; the words of comments, messages'#10
     + 'and documents (tools/lint/words.txt, names.txt); every text file for blanks, tabs, line ends'#10
     + 'and machine paths; the subjects of commits. Prints `file:line: message` for each finding;'#10
     + 'exit code 1 when there is one.'#10#10
-    + '--units prints the units of src/ and lib/ by room and depth instead.';
+    + '--units prints the units of src/ and lib/ by room and depth instead, --constants what'#10
+    + 'src/LaneMM.Constants.inc has to hold.';
   // The interfaces of other managers, in their names and their style.
   ForeignRoom = 'compat';
   // It may name what is gone.
@@ -54,7 +55,7 @@ begin
       Files.Delete(Index);
 end;
 
-procedure CheckProject(Project: TProject; Report: TReport);
+procedure CheckProject(const Root: string; Project: TProject; Report: TReport);
 var
   Graph: TUnitGraph;
   Source: TSource;
@@ -65,6 +66,7 @@ begin
   Graph.Free;
   CheckUnusedUnits(Project, Report);
   CheckUnusedRoutines(Project, Report);
+  CheckConstants(Root, Project, Report);
   for Source in Project.Sources do
     if Matches('^src/', Source.FileName) and (RoomOf(Source.FileName) <> ForeignRoom) then
       CheckSource(Source, Report);
@@ -108,7 +110,7 @@ begin
     CheckText(Root + FileName, FileName, Report);
   RemoveCases(Files);
   Project := TProject.Create(Root, Files);
-  CheckProject(Project, Report);
+  CheckProject(Root, Project, Report);
   CheckProse(Root, Files, Project, Report);
   Project.Free;
   CheckCommits(Root, Report);
@@ -118,41 +120,50 @@ begin
   Report.Free;
 end;
 
-procedure ShowUnits(const Root: string; Files: TStrings);
+procedure ShowUnits(Project: TProject);
 var
   Report: TReport;
-  Project: TProject;
   Graph: TUnitGraph;
 begin
-  RemoveCases(Files);
-  Project := TProject.Create(Root, Files);
   Report := TReport.Create;
   Graph := TUnitGraph.Create(Project, Report);
   PrintUnits(Project, Graph);
   Graph.Free;
   Report.Free;
+end;
+
+procedure Show(const Root: string; Files: TStrings);
+var
+  Project: TProject;
+begin
+  RemoveCases(Files);
+  Project := TProject.Create(Root, Files);
+  if ParamStr(1) = '--units' then
+    ShowUnits(Project)
+  else
+    Write(ConstantsText(Project));
   Project.Free;
 end;
 
 var
   Root: string;
   Files: TStringList;
-  ShowsUnits: Boolean;
+  IsShown: Boolean;
 begin
   if ParamStr(1) = '--help' then
   begin
     WriteLn(Usage);
     Halt(0);
   end;
-  ShowsUnits := ParamStr(1) = '--units';
+  IsShown := Matches('^--(units|constants)$', ParamStr(1));
   Root := './';
-  if ParamCount > Ord(ShowsUnits) then
-    Root := IncludeTrailingPathDelimiter(ParamStr(1 + Ord(ShowsUnits)));
+  if ParamCount > Ord(IsShown) then
+    Root := IncludeTrailingPathDelimiter(ParamStr(1 + Ord(IsShown)));
   Files := TStringList.Create;
   Files.Sorted := True;
   FindFiles(Root, '', Files);
-  if ShowsUnits then
-    ShowUnits(Root, Files)
+  if IsShown then
+    Show(Root, Files)
   else
     CheckAll(Root, Files);
   Files.Free;

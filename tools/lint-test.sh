@@ -118,6 +118,24 @@ rm "$cases/entry/src/core/LaneMM.Allocate.pas" "$cases/entry/lib/LaneMM.C.pas"
 echo 'src/core/LaneMM.Allocate.pas:1: missing: it holds GetMem' > "$cases/entry/expected.txt"
 check entry
 
+# The constants of the door are whole.
+make_clean constants
+constants=$cases/constants/src/LaneMM
+sed -i 's|^interface$|interface\n\ntype\n  /// A kind.\n  TKind = (kiOne, //< one, or more\n    kiTwo);|' \
+  "$cases/constants/src/core/LaneMM.Allocate.pas"
+{
+  printf '/// The door.\nunit LaneMM;\n\ninterface\n\nuses\n  LaneMM.Allocate;\n\ntype\n  /// A kind.\n'
+  printf '  TLaneMM_Kind = TKind;\n\nimplementation\n\nend.\n'
+} > "$constants.pas"
+sed -i 's/LaneMM.Allocate;/LaneMM;/' "$cases/constants/lib/LaneMM.C.pas"
+build/lint/Lint --constants "$cases/constants" > "$constants.Constants.inc"
+printed=$cases/constants.out
+promise 'constants: no findings' build/lint/Lint "$cases/constants"
+sed -i '/kiTwo/d' "$constants.Constants.inc"
+echo 'src/LaneMM.Constants.inc:1: not what the enumerations say: `make constants`' \
+  > "$cases/constants/expected.txt"
+check constants
+
 # Subjects of commits: 72 characters are allowed, though they may be more bytes; 73 are not.
 make_clean commits
 sixty=$(printf '%060d' 0)

@@ -11,8 +11,8 @@ uses
 type
   /// One rule of the house style. A rule passes when no finding belongs to it.
   TRule = (
-    ruRooms, ruCycles, ruClosure, ruUnusedUnits, ruUnusedRoutines, ruTestRoutines, ruNames,
-    ruVocabulary, ruUnitSize, ruRoutineLength, ruColumns, ruWords, ruAtomics, ruConditionals,
+    ruRooms, ruCycles, ruClosure, ruUnusedUnits, ruUnusedRoutines, ruTestRoutines, ruConstants,
+    ruNames, ruVocabulary, ruUnitSize, ruRoutineLength, ruColumns, ruWords, ruAtomics, ruConditionals,
     ruAssembler, ruNesting, ruFieldTags, ruDocumentation,
     ruTrailingBlanks, ruTabs, ruLineEnds, ruMachinePaths, ruBuiltFiles, ruCommits);
 

@@ -1,0 +1,107 @@
+/// The values of the enumerations that LaneMM.pas exports: an include file that is made of them.
+unit LintConstants;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  LintProject, LintReport;
+
+/// Returns what src/LaneMM.Constants.inc has to hold; empty without a src/LaneMM.pas.
+function ConstantsText(Project: TProject): string;
+/// Checks that it does.
+procedure CheckConstants(const Root: string; Project: TProject; Report: TReport);
+
+implementation
+
+uses
+  SysUtils, Classes, LintPatterns, LintSource;
+
+const
+  DoorName = 'LaneMM';
+  FileName = 'src/LaneMM.Constants.inc';
+  Head = '// Made by `make constants` of the enumerations that LaneMM.pas exports, so that a program names'#10
+    + '// this unit alone.'#10;
+
+// Adds the values of the enumeration TypeName, if Source declares it.
+procedure AddValues(Source: TSource; const TypeName: string; Values: TStrings);
+var
+  Line: Integer;
+  Text: string;
+begin
+  Line := 1;
+  while (Line <= Source.LineCount)
+    and not Matches('^  ' + TypeName + ' = \(', Source.Code[Line]) do
+    Inc(Line);
+  if Line > Source.LineCount then
+    Exit;
+  Text := Copy(Source.Code[Line], Pos('(', Source.Code[Line]) + 1);
+  while Pos(')', Text) = 0 do
+  begin
+    Inc(Line);
+    Text := Text + Source.Code[Line];
+  end;
+  for Text in Copy(Text, 1, Pos(')', Text) - 1).Split([',']) do
+    Values.Add(Trim(Text));
+end;
+
+// Returns the constants for one type of the door; empty for one that is no enumeration.
+function ConstantsOf(Project: TProject; Door: TSource; const Exported, TypeName: string): string;
+var
+  Use: TUse;
+  Values: TStringList;
+  Value: string;
+begin
+  Result := '';
+  Values := TStringList.Create;
+  for Use in Door.UsedUnits do
+    if Project.Find(Use.Name) <> nil then
+    begin
+      AddValues(Project.Find(Use.Name).Source, TypeName, Values);
+      for Value in Values do
+        Result := Result + Format('  %s = %s.%0:s;'#10, [Value, Use.Name]);
+      Values.Clear;
+    end;
+  Values.Free;
+  if Result <> '' then
+    Result := Format(#10'  /// The values of %s.'#10, [Exported]) + Result;
+end;
+
+function ConstantsText(Project: TProject): string;
+const
+  Alias = '^  (TLaneMM_\w+) = \w+;';
+  Aliased = '^  TLaneMM_\w+ = (\w+);';
+var
+  Door: TSource;
+  Line: Integer;
+begin
+  Result := '';
+  if Project.Find(DoorName) = nil then
+    Exit;
+  Door := Project.Find(DoorName).Source;
+  for Line := 1 to Door.LineCount do
+    if Matches(Alias, Door.Code[Line]) then
+      Result := Result + ConstantsOf(Project, Door, FirstGroup(Alias, Door.Code[Line]),
+        FirstGroup(Aliased, Door.Code[Line]));
+  if Result <> '' then
+    Result := Head + Result;
+end;
+
+procedure CheckConstants(const Root: string; Project: TProject; Report: TReport);
+var
+  Lines: TStringList;
+  Text: string;
+begin
+  Text := ConstantsText(Project);
+  if Text = '' then
+    Exit;
+  Lines := TStringList.Create;
+  if FileExists(Root + FileName) then
+    Lines.LoadFromFile(Root + FileName);
+  if Lines.Text <> Text then
+    Report.Add(ruConstants, FileName, 1, 'not what the enumerations say: `make constants`');
+  Lines.Free;
+end;
+
+end.
