@@ -77,12 +77,12 @@ printf 'frame/%s/README.md\n' work > "$text/relative.md"
 printf "for Name in ['one', 'three'] do\n" > "$text/list.pas"
 printf 'not text\0 \t\r\n' > "$text/image.png"
 
-# An include file with a routine of 61 lines, one of 60 lines, and 801 lines in all.
+# An include file with a routine of 61 lines, one of 60 lines, and 601 lines in all.
 awk 'BEGIN {
   print "procedure TooLong;"; print "begin"; for (i = 1; i <= 58; i++) print "  Work;"; print "end;"
   print "procedure NotTooLong;"; print "begin"; for (i = 1; i <= 57; i++) print "  Work;"
   print "end;"
-  for (i = 1; i <= 680; i++) print ""
+  for (i = 1; i <= 480; i++) print ""
 }' > "$cases/house/src/core/LaneMM.Long.inc"
 # What a script makes may have such a routine.
 { echo '// Made of LaneMM.Long.inc.'; sed '/^end;/q' "$cases/house/src/core/LaneMM.Long.inc"; } \
