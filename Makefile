@@ -15,8 +15,11 @@ OUT = build
 WITHOUT =
 export FPC RUN OUT WITHOUT
 
-help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+list: ## all other targets; of test-NAME, make test SUITE=NAME runs the tests, too
+	@awk -F ':.*#: ' '/^[a-z0-9-]+:.*#: / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 units: ## LaneMM compiled once, for -FaLaneMM -Fu<the folder that it prints>
 	@sh tools/need.sh fpc
@@ -28,18 +31,19 @@ demo: ## two demos on the default manager and on LaneMM, side by side
 
 WIN64 = $(CURDIR)/build/matrix/win64
 
-demo-windows: ## the same two as programs for 64-bit Windows, under wine
+demo-windows: #: the same two as programs for 64-bit Windows, under wine
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/run.sh --prepare win64
 	@FPC=$(WIN64)/fpc RUN=$(WIN64)/run OUT=$(WIN64) sh demos/compare.sh
 
-demos: ## all demos, the same way
+demos: #: all demos, the same way
 	@sh tools/need.sh fpc
 	@sh demos/compare.sh all
 
-test: ## that LaneMM works here: minutes, a compiler and nothing else
+# The suites of make test, or those that SUITE names: SUITE=pages, SUITE='c live'.
+test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAME: one suite, see list
 	@sh tools/need.sh fpc gcc
-	@SHORT=1 sh tools/sum-tests.sh test-release test-programs core
+	@SHORT=$(if $(SUITE),,1) sh tools/sum-tests.sh $(if $(SUITE),$(SUITE:%=test-%),test-release test-programs core)
 
 # What these need is installed first: without the rights for that, one line says what is missing.
 ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
@@ -55,10 +59,10 @@ test-all: ## all tests that need no rights of root but to install tools
 # The suites that build or run most programs, which make test leaves out.
 LONG_SUITES = Reports,Profile,DebugMatrix,CompatNames
 
-test-release: ## tests of the build that users get, in the order of a new seed
-test-long: ## the four suites of these that make test leaves out
-test-checked: ## tests of the build that verifies its own laws, each suite alone
-test-pure: ## tests of the build without assembler
+test-release: #: tests of the build that users get, in the order of a new seed
+test-long: #: the four suites of these that make test leaves out
+test-checked: #: tests of the build that verifies its own laws, each suite alone
+test-pure: #: tests of the build without assembler
 
 test-release test-long core: FLAGS = -O3
 test-checked: FLAGS = -dLANEMM_CHECKED -g -gl -Xs-
@@ -87,54 +91,54 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
 	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 
-test-programs: ## whole programs: threads, fork, libraries, late installation, stress
+test-programs: #: whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh $(PROGRAMS)
 
-test-paths: ## one unit path finds all of src/, from anywhere
+test-paths: #: one unit path finds all of src/, from anywhere
 	@sh tools/need.sh fpc
 	@sh tests/unit-paths.sh
 
-test-planted: ## 173 planted mistakes in Pascal, C and C++: debug mode finds them, and nothing else
+test-planted: #: 173 planted mistakes in Pascal, C and C++: debug mode finds them, and nothing else
 	@sh tools/need.sh fpc gcc g++
 	@sh tests/planted/run.sh --check
 
-security: ## the security programs of a checkout of mimalloc-bench: SUITE=DIRECTORY
+security: #: the security programs of a checkout of mimalloc-bench: SUITE=DIRECTORY
 	@sh tools/need.sh fpc gcc g++
 	@sh bench/security.sh "$(SUITE)"
 
-test-switches: ## the compiler switches of any project, and compiled units in a library
+test-switches: #: the compiler switches of any project, and compiled units in a library
 	@sh tools/need.sh fpc
 	@sh tests/switches.sh
 
-test-pprof: ## profiles opened with the real pprof, which needs Go
+test-pprof: #: profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc
 	@sh tests/pprof.sh
 
-test-leakview: ## leaks read by the parser of Lazarus' leak view
+test-leakview: #: leaks read by the parser of Lazarus' leak view
 	@sh tools/need.sh fpc
 	@sh tests/leakview.sh
 
-test-lazarus: ## the package for Lazarus, a project that requires it, the online package
+test-lazarus: #: the package for Lazarus, a project that requires it, the online package
 	@sh tools/need.sh fpc lazbuild opkman zip unzip python3
 	@sh tests/lazarus.sh
 
-test-pages: ## the pages of profiles and leaks in a browser; needs Chromium and npm
+test-pages: #: the pages of profiles and leaks in a browser; needs Chromium and npm
 	@sh tools/need.sh fpc chromium node npm
 	@sh tests/pages/run.sh
 
-pages: ## the Pascal unit that holds the pages, made of the files in src/observe/page
+pages: #: the Pascal unit that holds the pages, made of the files in src/observe/page
 	@sh tools/pages.sh
 
-constants: build/lint/Lint ## the values of the enumerations that LaneMM.pas exports
+constants: build/lint/Lint #: the values of the enumerations that LaneMM.pas exports
 	@build/lint/Lint --constants > build/constants && mv build/constants src/LaneMM.Constants.inc
 
-stress: ## of the programs above, the stress test alone; MINUTES=N of CPU, STOP=1 stops threads
+stress: ## threads come and go, blocks cross threads, contents are verified; MINUTES=N of CPU, STOP=1 stops threads
 	@sh tools/need.sh fpc
 	@STRESS="$(strip $(if $(MINUTES),--minutes=$(MINUTES)) $(if $(STOP),--stop))" \
 	  sh tests/run-programs.sh Stress
 
-test-yield: ## a build that yields at every atomic operation: unit tests, stress; SEEDS=N, SEED=N
+test-yield: #: a build that yields at every atomic operation: unit tests, stress; SEEDS=N, SEED=N
 	@sh tools/need.sh fpc
 	@SEEDS=$(SEEDS) SEED=$(SEED) sh tests/run-yield.sh
 
@@ -142,24 +146,24 @@ mutants: ## one mistake after the other in src: a test notices each; MUTANTS='NA
 	@sh tools/need.sh fpc
 	@sh tests/mutants/run.sh $(MUTANTS)
 
-faults: ## every kind of system call fails, each time by itself: tests, stress, real C programs
+faults: #: every kind of system call fails, each time by itself: tests, stress, real C programs
 	@sh tools/need.sh fpc gcc
 	-@sh tools/need.sh sqlite3 perl git
 	@sh tests/faults/run.sh
 
-test-faults: ## the same in short, without real programs
+test-faults: #: the same in short, without real programs
 	@sh tools/need.sh fpc
 	@sh tests/faults/run.sh --short
 
-fuzz: ## random settings, files of suppressions and damaged executable files; CASES=N, SEED=N
+fuzz: #: random settings, files of suppressions and damaged executable files; CASES=N, SEED=N
 	@sh tools/need.sh fpc gcc
 	@sh tests/fuzz/build.sh
 	@build/fuzz/Fuzz $(if $(CASES),--cases=$(CASES)) $(if $(SEED),--seed=$(SEED))
 
 test-fuzz: CASES = 400
-test-fuzz: fuzz ## the same in short
+test-fuzz: fuzz #: the same in short
 
-soak: ## MINUTES=N of mixed work: the resident memory at the rests does not drift; SEED=N
+soak: #: MINUTES=N of mixed work: the resident memory at the rests does not drift; SEED=N
 	@sh tools/need.sh fpc
 	@mkdir -p build/soak
 	@fpc $(FPCFLAGS) -O3 -Fusrc "-Fusrc/*" -Futests -Futests/stress -FEbuild/soak -FUbuild/soak \
@@ -167,30 +171,30 @@ soak: ## MINUTES=N of mixed work: the resident memory at the rests does not drif
 	@build/soak/Soak --csv=build/soak/lows.csv $(if $(MINUTES),--minutes=$(MINUTES)) \
 	  $(if $(SEED),--seed=$(SEED))
 
-matrix: ## tests and demos on every target, see docs/platforms.md; TARGETS='NAME...' for some
+matrix: #: tests and demos on every target, see docs/platforms.md; TARGETS='NAME...' for some
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/run.sh $(TARGETS)
 
-test-matrix: ## the same in short
+test-matrix: #: the same in short
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/run.sh --quick $(TARGETS)
 
-test-windows-page: ## docs/start-windows.md to the letter, under wine
+test-windows-page: #: docs/start-windows.md to the letter, under wine
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/windows-page.sh
 
-test-casts: ## each difference of words in src/ has its cast, seen in the code for i386
+test-casts: #: each difference of words in src/ has its cast, seen in the code for i386
 	@sh tools/need.sh fpc
 	@sh tests/matrix/wide.sh
 
-test-refused: ## targets that no test runs on do not compile; what a port needs is written
+test-refused: #: targets that no test runs on do not compile; what a port needs is written
 	@sh tools/need.sh fpc sources
 	@sh tests/matrix/refused.sh
 
-test-together: ## runs of make matrix at the same time do not disturb each other
+test-together: #: runs of make matrix at the same time do not disturb each other
 	@sh tests/matrix/together.sh
 
-selfcompile: ## the Free Pascal compiler on LaneMM compiles itself; every file compared
+selfcompile: #: the Free Pascal compiler on LaneMM compiles itself; every file compared
 	@sh tools/need.sh fpc sources
 	@sh tools/selfcompile.sh
 
@@ -199,15 +203,15 @@ bench-quick: ## first numbers against other memory managers
 	-@sh tools/need.sh mimalloc
 	@sh bench/run.sh quick
 
-bench: ## the whole suite against all managers that can be had; takes about an hour
+bench: #: the whole suite against all managers that can be had; takes about an hour
 	@sh tools/need.sh fpc
 	@sh bench/run.sh full
 
-callcount: ## instructions per operation, counted by valgrind
+callcount: #: instructions per operation, counted by valgrind
 	@sh tools/need.sh fpc valgrind
 	@sh bench/callcount.sh
 
-lock-sections: ## how long each lock of the engine is held: instructions, and system calls
+lock-sections: #: how long each lock of the engine is held: instructions, and system calls
 	@sh tools/need.sh fpc
 	@mkdir -p build/locks
 	@fpc $(FPCFLAGS) -O3 -Xs- -Fusrc "-Fusrc/*" -Futests -Futests/programs -FEbuild/locks \
@@ -228,7 +232,7 @@ lint: build/lint/Lint ## the house style, as far as a program can check it
 	  'FNR == 1 && /^#!/ { print FILENAME ":1: a script that is not executable"; found = 1 } END { exit found }'
 	@build/lint/Lint
 
-lint-test: build/lint/Lint ## the tests of the linter
+lint-test: build/lint/Lint #: the tests of the linter
 	@sh tools/lint-test.sh
 
 # -vm4046: not the warnings that FPC 3.2.2 gives for its own generic dictionaries.
@@ -261,16 +265,16 @@ build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.*)
 	@mv build/tool/lanemm build/lanemm
 
 test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
-test-lanemm: ## the tests of lanemm: processes that run, are stopped or dead; its commands
+test-lanemm: #: the tests of lanemm: processes that run, are stopped or dead; its commands
 	@sh tools/need.sh fpc gcc promtool gcore python3 strace
 	@sh tests/lanemm/build.sh
 	@build/lanemm-tests/LanemmTests $(ORDER)
 
-test-live: ## requests of lanemm into busy programs in Pascal and C, thousands, and all errors
+test-live: #: requests of lanemm into busy programs in Pascal and C, thousands, and all errors
 	@sh tools/need.sh fpc gcc tmux strace
 	@sh tests/live/run.sh $(COUNT)
 
-test-servers: ## redis-server and demos/Server under load, looked at with lanemm; Prometheus
+test-servers: #: redis-server and demos/Server under load, looked at with lanemm; Prometheus
 	@sh tools/need.sh fpc gcc redis prometheus promtool python3
 	@sh tests/servers/run.sh
 
@@ -280,62 +284,62 @@ LIBDIR = $(PREFIX)/lib
 install: lib lanemm ## the C library and the tool lanemm, below PREFIX (LIBDIR, DESTDIR)
 	@DESTDIR="$(DESTDIR)" sh lib/install.sh --prefix="$(PREFIX)" --libdir="$(LIBDIR)" install
 
-uninstall: ## removes them
+uninstall: #: removes them
 	@DESTDIR="$(DESTDIR)" sh lib/install.sh --prefix="$(PREFIX)" --libdir="$(LIBDIR)" uninstall
 
-dist: ## archives of sources and of the library, with bills of materials, in build/dist
+dist: #: archives of sources and of the library, with bills of materials, in build/dist
 	@sh tools/need.sh fpc gcc git xz
 	@sh tools/dist.sh
 
-deb: ## Debian packages, in build/deb
+deb: #: Debian packages, in build/deb
 	@sh tools/need.sh fpc gcc git xz debhelper
 	@sh tools/deb.sh
 
-test-packages: ## archives, fpmake, Debian packages and the pages in clean roots; needs root
+test-packages: #: archives, fpmake, Debian packages and the pages in clean roots; needs root
 	@sh tools/need.sh fpc fppkg gcc git xz debhelper lintian mmdebstrap pkg-config
 	@sh tests/packages/run.sh
 
-test-roots: test-roots-12 test-roots-13 ## make demo and make test in clean roots of Debian 12 and 13; needs root
+test-roots: test-roots-12 test-roots-13 #: make demo and make test in clean roots of Debian 12 and 13; needs root
 test-roots-12 test-roots-13:
 	@sh tools/need.sh mmdebstrap git
 	@sh tests/packages/roots.sh $(@:test-roots-%=%)
 
-test-floor: ## the C library on the oldest glibc that it runs on, and with musl; needs root
+test-floor: #: the C library on the oldest glibc that it runs on, and with musl; needs root
 	@sh tools/need.sh fpc gcc mmdebstrap musl-gcc
 	@sh tests/packages/run.sh floor
 
-test-formats: ## bills of materials and workflows, by the tools of their formats
+test-formats: #: bills of materials and workflows, by the tools of their formats
 	@sh tools/need.sh fpc gcc git xz venv go shellcheck
 	@sh tests/packages/run.sh formats
 
-test-c: ## the C library: every function, threads, forks, limits, real programs
+test-c: #: the C library: every function, threads, forks, limits, real programs
 	@sh tools/need.sh fpc gcc g++ pkg-config cmake gdb groff
 	@sh tests/c/run.sh
 
-test-strict: ## the same where the system does not overcommit; sets that for the whole machine meanwhile
+test-strict: #: the same where the system does not overcommit; sets that for the whole machine meanwhile
 	@sh tools/need.sh fpc gcc g++
 	@sh tests/c/run.sh --strict
 
-bench-c: ## the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
+bench-c: #: the C library against other allocators, by LD_PRELOAD; takes about 20 minutes
 	@sh tools/need.sh fpc gcc g++ git
 	-@sh tools/need.sh python3 sqlite3 perl cmake redis gawk jq xmllint
 	@sh bench/c/run.sh
 
-delphi-syntax: ## all of src/ parsed as Delphi would; names resolved. Needs Java, Maven and a network
+delphi-syntax: #: all of src/ parsed as Delphi would; names resolved. Needs Java, Maven and a network
 	@sh tools/need.sh java mvn
 	@sh tools/delphi-syntax/run.sh
 
-seeds: ## each founding requirement by its test or its row of results; ROWS='C4 D2' for some
+seeds: #: each founding requirement by its test or its row of results; ROWS='C4 D2' for some
 	@sh tools/need.sh fpc
 	@sh tools/seeds.sh $(ROWS)
 
-classes: ## the table of size classes
+classes: #: the table of size classes
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
 	@fpc $(FPCFLAGS) -Fusrc "-Fusrc/*" -FEbuild/classes -FUbuild/classes tools/SizeClassTable.lpr
 	@build/classes/SizeClassTable
 
-histogram: ## the sizes that a real program asks for, out of a recorded trace
+histogram: #: the sizes that a real program asks for, out of a recorded trace
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
 	@fpc $(FPCFLAGS) -Fubench/core -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
@@ -345,7 +349,7 @@ docs: ## the site of the documentation, in build/docs/site; its links are checke
 	@sh tools/need.sh pasdoc mkdocs linkchecker
 	@sh tools/docs.sh
 
-clean: ## removes build/, and compiled units that lie beside their sources
+clean: #: removes build/, and compiled units that lie beside their sources
 	rm -rf build
 	find src lib -name '*.ppu' -exec rm {} +
 	find src lib -name '*.o' -exec rm {} +

@@ -12,11 +12,6 @@ program fpmake;
 uses
   {$ifdef UNIX} cthreads, {$endif} SysUtils, fpmkunit;
 
-const
-  // In the order in which they use each other.
-  Folders: array[0..9] of string = ('src/core', 'src/report', 'src/settings', 'src/stacks',
-    'src/observe', 'src/debug', 'src/leaks', 'src/control', 'src', 'src/compat');
-
 procedure AddFolder(P: TPackage; const Folder: string);
 var
   Found: TSearchRec;
@@ -31,9 +26,21 @@ begin
   FindClose(Found);
 end;
 
+// Adds the rooms, all folders of src with units.
+procedure AddRooms(P: TPackage);
+var
+  Found: TSearchRec;
+begin
+  if FindFirst('src/*', faDirectory, Found) = 0 then
+    repeat
+      if (Found.Attr and faDirectory <> 0) and (Found.Name[1] <> '.') and (Found.Name <> 'door') then
+        AddFolder(P, 'src/' + Found.Name);
+    until FindNext(Found) <> 0;
+  FindClose(Found);
+end;
+
 var
   P: TPackage;
-  Folder: string;
 
 begin
   P := Installer.AddPackage('lanemm');
@@ -43,7 +50,7 @@ begin
   P.OSes := [linux, win64];
   P.CPUs := [x86_64, i386, aarch64];
   P.Options.Add('-O3');
-  for Folder in Folders do
-    AddFolder(P, Folder);
+  AddRooms(P);
+  AddFolder(P, 'src');
   Installer.Run;
 end.

@@ -5,6 +5,7 @@
 // Callers:    any thread, unless a routine says otherwise. Sizes are bytes.
 unit LaneMM;
 
+{$define LANEMM_DOOR} // it lies above the rooms
 {$I LaneMM.inc}
 
 interface

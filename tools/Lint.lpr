@@ -62,6 +62,7 @@ var
 begin
   Graph := TUnitGraph.Create(Project, Report);
   CheckRooms(Project, Report);
+  CheckRoomLists(Root, Report);
   CheckClosure(Project, Graph, Report);
   Graph.Free;
   CheckUnusedUnits(Project, Report);

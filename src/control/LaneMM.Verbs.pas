@@ -170,24 +170,29 @@ end;
 // ---------------------------------------------------------------------------- reports
 
 type
-  TReportKind = (rkInUse, rkPeak, rkAllocated, rkTemporary, rkFragments, rkProfile, rkContention,
-    rkGrowth);
   // The format of a report; without one that of the settings.
   TReportFormat = (rfSettings, rfJson, rfHtml, rfPprof, rfFolded, rfSpeedscope);
 
 const
-  KindNames: array[TReportKind] of ShortString = ('inuse', 'peak', 'allocated', 'temporary',
-    'fragments', 'profile', 'contention', 'growth');
+  // The numbers of the reports are those of THeapReport, then of these.
+  ProfileReport = Ord(High(THeapReport)) + 1;
+  LastReport = ProfileReport + 2;
+  CountNames: array[ProfileReport..LastReport] of ShortString = ('profile', 'contention', 'growth');
+  // The settings that these need; those of THeapReport need the first one.
+  CountOptions: array[ProfileReport..LastReport] of TOption = (opProfile, opContention, opGrowth);
   FormatNames: array[TReportFormat] of ShortString = ('', ':json', ':html', ':pprof', ':folded',
     ':speedscope');
-  // The settings that these kinds need; the first one needs none.
-  KindOptions: array[TReportKind] of TOption = (opLeaks, opProfile, opProfile, opProfile,
-    opProfile, opProfile, opContention, opGrowth);
-  // Those of the formats; the first one is not read.
+  // The settings of the formats; the first one is not read.
   FormatOptions: array[TReportFormat] of TOption = (opProfile, opJson, opHtml, opPprof, opFolded,
     opSpeedscope);
-  HeapReports: array[rkPeak..rkFragments] of THeapReport = (hrPeak, hrAllocated, hrTemporary,
-    hrFragments);
+
+function NameOf(Number: Cardinal): ShortString;
+begin
+  if Number < ProfileReport then
+    Result := HeapReportNames[THeapReport(Number)]
+  else
+    Result := CountNames[Number];
+end;
 
 procedure WriteInUse(Format: TReportFormat);
 var
@@ -223,54 +228,69 @@ begin
     Settings.Values[Option] := Kept[Option];
 end;
 
-procedure WriteReport(Kind: TReportKind; Format: TReportFormat);
+// Says what turns the report on.
+procedure SayOff(Count: Cardinal);
 begin
-  if Kind = rkInUse then
+  Add(CountNames[Count]);
+  Add(' is off: `lanemm do PID ');
+  Add(CountNames[Count]);
+  Fail('` turns it on'#10);
+end;
+
+procedure WriteReport(Number: Cardinal; Format: TReportFormat);
+var
+  Count: Cardinal;
+begin
+  Count := Number;
+  if Number < ProfileReport then
+    Count := ProfileReport;
+  if Number = Ord(hrInUse) then
     WriteInUse(Format)
-  else if not IsSet(KindOptions[Kind]) and (LoadAcquire(Observe.SiteKeys) = 0) then
-  begin
-    if Kind < rkProfile then
-      Kind := rkProfile; // its name is that of their setting
-    Add(KindNames[Kind]);
-    Add(' is off: `lanemm do PID ');
-    Add(KindNames[Kind]);
-    Fail('` turns it on'#10);
-  end
-  else if (Kind = rkProfile) or (Format <> rfSettings) then
+  else if not IsSet(CountOptions[Count]) and (LoadAcquire(Observe.SiteKeys) = 0) then
+    SayOff(Count)
+  else if (Number = ProfileReport) or (Format <> rfSettings) then
     AddFiles(WriteProfiles(Format))
-  else if Kind in [Low(HeapReports)..High(HeapReports)] then
-    AddFiles(HeapReportWrite(HeapReports[Kind]) or (Observe.Samples <> nil))
+  else if Number < ProfileReport then
+    AddFiles(HeapReportWrite(THeapReport(Number)) or (Observe.Samples <> nil))
   else
     AddFiles(EventLogWrite);
 end;
 
-// Returns whether Value is the name of the kind, then that of the format.
-function IsReport(Value: PAnsiChar; Kind: TReportKind; Format: TReportFormat): Boolean;
+procedure SayUnknown(Value: PAnsiChar);
+var
+  Number: Cardinal;
 begin
-  Result := TextBegins(Value, KindNames[Kind]);
-  if not Result then
-    Exit;
-  Inc(Value, Length(KindNames[Kind]));
-  Result := TextBegins(Value, FormatNames[Format]) and (Value[Length(FormatNames[Format])] = #0);
+  Verbs.Outcome := poWrongWords;
+  Add('unknown report `');
+  AddSome(Value, TextLength(Value));
+  Add('`; known: ');
+  for Number := 0 to LastReport do
+  begin
+    Add(NameOf(Number));
+    if Number < LastReport then
+      Add(', ');
+  end;
+  Add('; then :json, :html, :pprof, :folded or :speedscope'#10);
 end;
 
 procedure WantReport(Value: PAnsiChar);
 var
-  Kind: TReportKind;
+  Number: Cardinal;
+  Name: ShortString;
   Format: TReportFormat;
 begin
-  for Kind := Low(Kind) to High(Kind) do
-    for Format := Low(Format) to High(Format) do
-      if IsReport(Value, Kind, Format) then
-      begin
-        WriteReport(Kind, Format);
-        Exit;
-      end;
-  Verbs.Outcome := poWrongWords;
-  Add('unknown report `');
-  AddSome(Value, TextLength(Value));
-  Add('`; known: inuse, peak, allocated, temporary, fragments, profile, contention, growth; then'
-    + ' :json, :html, :pprof, :folded or :speedscope'#10);
+  for Number := 0 to LastReport do
+  begin
+    Name := NameOf(Number);
+    if TextBegins(Value, Name) then
+      for Format := Low(Format) to High(Format) do
+        if TextIs(Value + Length(Name), FormatNames[Format]) then
+        begin
+          WriteReport(Number, Format);
+          Exit;
+        end;
+  end;
+  SayUnknown(Value);
 end;
 
 // ---------------------------------------------------------------------------- words

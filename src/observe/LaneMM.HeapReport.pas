@@ -22,7 +22,7 @@ type
 
 const
   /// The words for the reports, in this order.
-  HeapReportNames: array[THeapReport] of PAnsiChar = ('inuse', 'peak', 'allocated', 'temporary',
+  HeapReportNames: array[THeapReport] of ShortString = ('inuse', 'peak', 'allocated', 'temporary',
     'fragments');
 
 /// Appends the report to the event log, and writes its first lines to stderr; without a file,

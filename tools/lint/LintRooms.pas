@@ -43,18 +43,22 @@ function RoomOf(const FileName: string): string;
 function RoomIndex(const Room: string): Integer;
 /// Checks the places of the units and their uses clauses.
 procedure CheckRooms(Project: TProject; Report: TReport);
+/// Checks that the files that list the rooms name all of them.
+procedure CheckRoomLists(const Root: string; Report: TReport);
 /// Checks that the entry unit exists and that its closure is small.
 procedure CheckClosure(Project: TProject; Graph: TUnitGraph; Report: TReport);
 
 implementation
 
 uses
-  SysUtils, StrUtils, LintPatterns;
+  Classes, SysUtils, StrUtils, LintPatterns;
 
 const
   DoorFile = 'src/LaneMM.pas';
   // Units outside LaneMM may be used here only: the system's own interface.
   SystemUnit = 'LaneMM.Os';
+  // No folders of the engine and of what observes it.
+  OwnPlaces: array[0..2] of string = ('door', 'compat', 'lib');
 
 function RoomIndex(const Room: string): Integer;
 begin
@@ -109,6 +113,28 @@ begin
       for Use in Module.Source.UsedUnits do
         CheckUse(Project, Module.Source, Use, Report);
     end;
+end;
+
+procedure CheckRoomLists(const Root: string; Report: TReport);
+const
+  Files: array[0..2] of string = ('packages/lazarus/lanemm_units.lpk', 'docs/delphi.md',
+    'src/README.md');
+  Forms: array[0..2] of string = ('../src/%s[;"]', 'L\\%s[;"]', '\*\*%s\*\*');
+var
+  Lines: TStringList;
+  Index: Integer;
+  Room: string;
+begin
+  Lines := TStringList.Create;
+  for Index := 0 to High(Files) do
+    if FileExists(Root + Files[Index]) then
+    begin
+      Lines.LoadFromFile(Root + Files[Index]);
+      for Room in Rooms do
+        if not AnsiMatchStr(Room, OwnPlaces) and not Matches(Format(Forms[Index], [Room]), Lines.Text) then
+          Report.Add(ruRooms, Files[Index], 1, 'does not name the room ' + Room);
+    end;
+  Lines.Free;
 end;
 
 procedure CheckClosure(Project: TProject; Graph: TUnitGraph; Report: TReport);
