@@ -266,7 +266,7 @@ build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.*)
 
 test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-lanemm: #: the tests of lanemm: processes that run, are stopped or dead; its commands
-	@sh tools/need.sh fpc gcc promtool gcore python3 strace
+	@sh tools/need.sh fpc gcc git promtool gcore python3 strace
 	@sh tests/lanemm/build.sh
 	@build/lanemm-tests/LanemmTests $(ORDER)
 

@@ -171,7 +171,7 @@ begin
     AddSites(Amounts, Profiles.Objects[Index], Column);
     Exit;
   end;
-  if Value <> '' then
+  if (Value <> '') and (Profiles.Count > 0) then // without any site there is none
     raise ETool.Create(ecUsage, '%s has no values `%s`; docs/profile-data.md lists them, such as'
       + ' inuse_space', [FileName, Value]);
 end;

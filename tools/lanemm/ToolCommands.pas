@@ -25,7 +25,8 @@ type
     ecNotOnLaneMM,   //< the process does not run on LaneMM
     ecNotPermitted,  //< the system refuses to let the caller look
     ecOtherVersion,  //< the process has a version of LaneMM with other records
-    ecDamaged        //< a file is cut off, damaged, or of another format
+    ecDamaged,       //< a file is cut off, damaged, or of another format
+    ecGrown          //< memory grew by more than --fail-over allows
   );
 
   /// An error that is printed as one line and ends lanemm with Code.
@@ -100,7 +101,8 @@ const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
   Foot = #10'`lanemm COMMAND --help` tells more, `lanemm --version` the version. Exit codes:'#10
     + '0 done, 1 failed, 2 wrong arguments, 3 no such process, 4 not on LaneMM,'#10
-    + '5 not permitted, 6 another version of LaneMM, 7 a damaged file.';
+    + '5 not permitted, 6 another version of LaneMM, 7 a damaged file,'#10
+    + '8 grown by more than --fail-over.';
 
 // Returns what to call instead of a command or an option that does not exist.
 function Instead(const Name, Usual: string): string;

@@ -18,19 +18,24 @@ const
     Help: 'Shows what grew between two states, reports or profiles';
     Details: '  --most=N      so many lines, 20 by default; 0: all'#10
       + '  --value=NAME  the values of a profile: inuse_space, alloc_space, ...'#10
-      + '  --folded      stacks with both amounts, the input of a difference flame graph'#10#10
+      + '  --folded      stacks with both amounts, the input of a difference flame graph'#10
+      + '  --format=NAME text, markdown, or junit: a test case that too much growth fails'#10
+      + '  --fail-over=N exit code 8 if the sum grew by more than N bytes (or 64K, 2M, 1G), or by'#10
+      + '                more than N percent (5%)'#10
+      + '  --each        also if one name grew by more than that'#10#10
       + 'The files have one kind of names: contents of blocks, of JSON of `lanemm state PID'#10
       + '--contents --json` or of an in-use report; leaks, of JSON or pages of leak reports; size'#10
       + 'classes, of JSON of `lanemm state PID --json`; or call sites, of profiles as pages,'#10
       + 'JSON, folded stacks, or for pprof.'#10;
-    Options: 'most: value: folded';
+    Options: 'most: value: folded format: fail-over: each';
     MostWords: 2;
     Run: RunDiff);
 
 implementation
 
 uses
-  SysUtils, Math, Generics.Defaults, Generics.Collections, ProfileFiles, Targets, ToolText;
+  SysUtils, StrUtils, Math, Generics.Defaults, Generics.Collections, ProfileFiles, Targets,
+  ToolText;
 
 type
   TGrowth = record
@@ -38,6 +43,13 @@ type
     Before, After: TAmount;
   end;
   TGrowths = TArray<TGrowth>;
+
+  // What --fail-over allows.
+  TLimit = record
+    IsSet, IsPart: Boolean; // there is one; it is a part of the amount before
+    Most: Double;           // bytes, or that part
+    Text: string;           // as it was given
+  end;
 
 function Change(const Growth: TGrowth): Int64;
 begin
@@ -118,43 +130,170 @@ begin
     Result := '+' + Text;
 end;
 
-procedure WriteLine(const Growth: TGrowth);
+// The columns of a growth.
+function Cells(const Growth: TGrowth): TStringArray;
 var
   Blocks: Int64;
 begin
   Blocks := Growth.After.Blocks - Growth.Before.Blocks;
-  WriteLn(Right(Signed(BytesText(Change(Growth)), Change(Growth)), 12),
-    Right(Signed(Grouped(Blocks), Blocks), 12), Right(BytesText(Growth.Before.Bytes), 12),
-    Right(BytesText(Growth.After.Bytes), 12), '  ', Printable(ShownName(Growth.Name).Replace(#9, ' ')));
+  Result := [Signed(BytesText(Change(Growth)), Change(Growth)), Signed(Grouped(Blocks), Blocks),
+    BytesText(Growth.Before.Bytes), BytesText(Growth.After.Bytes),
+    Printable(ShownName(Growth.Name).Replace(#9, ' '))];
 end;
 
-procedure WriteTable(const Growths: TGrowths; Most: Integer);
+// ---------------------------------------------------------------------------- limits
+
+// Returns the limit behind --fail-over; raises ETool for what is none.
+function ReadLimit(const Text: string): TLimit;
+const
+  Units = 'KMG%';
 var
-  Growth, Sum: TGrowth;
-  Count, Hidden: Integer;
+  Place: Integer;
 begin
-  Sum := Default(TGrowth);
-  Sum.Name := 'all';
-  Count := 0;
-  Hidden := 0;
-  WriteLn('      change      blocks      before       after  what');
+  Result := Default(TLimit);
+  Result.Text := Text;
+  if Text = '' then
+    Exit;
+  Result.IsSet := True;
+  Place := Pos(UpCase(Text[Length(Text)]), Units);
+  Result.IsPart := Place = Length(Units);
+  if not TryStrToFloat(Copy(Text, 1, Length(Text) - Ord(Place > 0)), Result.Most)
+    or IsNan(Result.Most) or (Result.Most < 0) then
+    raise ETool.Create(ecUsage, '--fail-over needs a number of bytes as 4096, 64K, 2M, or of percent'
+      + ' as 5%%, not `%s`', [Text]);
+  if Result.IsPart then
+    Result.Most := Result.Most / 100
+  else
+    Result.Most := Result.Most * IntPower(1024, Place);
+end;
+
+function IsOver(const Limit: TLimit; const Growth: TGrowth): Boolean;
+var
+  Most: Double;
+begin
+  Most := Limit.Most;
+  if Limit.IsPart then
+    Most := Most * Growth.Before.Bytes;
+  Result := Limit.IsSet and (Change(Growth) > Most);
+end;
+
+function SumOf(const Growths: TGrowths): TGrowth;
+var
+  Growth: TGrowth;
+begin
+  Result := Default(TGrowth);
+  Result.Name := 'all';
   for Growth in Growths do
   begin
-    Inc(Sum.Before.Bytes, Growth.Before.Bytes);
-    Inc(Sum.Before.Blocks, Growth.Before.Blocks);
-    Inc(Sum.After.Bytes, Growth.After.Bytes);
-    Inc(Sum.After.Blocks, Growth.After.Blocks);
+    Inc(Result.Before.Bytes, Growth.Before.Bytes);
+    Inc(Result.Before.Blocks, Growth.Before.Blocks);
+    Inc(Result.After.Bytes, Growth.After.Bytes);
+    Inc(Result.After.Blocks, Growth.After.Blocks);
+  end;
+end;
+
+// Returns what a growth is, and whether that is more than the limit.
+function Judgement(const Growth: TGrowth; const Limit: TLimit): string;
+begin
+  Result := Format('%s: %s', [Cells(Growth)[4], Cells(Growth)[0]]);
+  if Growth.Before.Bytes > 0 then
+    Result := Result + Format(' (%s)', [Percent(Change(Growth), Growth.Before.Bytes)]);
+  if IsOver(Limit, Growth) then
+    Result := Result + ', more than ' + Limit.Text
+  else if Limit.IsSet then
+    Result := Result + ', not more than ' + Limit.Text;
+end;
+
+// Returns those that are judged: the sum, before it with IsEach all that grew too much.
+function Judged(const Growths: TGrowths; const Limit: TLimit; IsEach: Boolean): TGrowths;
+var
+  Growth: TGrowth;
+begin
+  Result := nil;
+  if IsEach then
+    for Growth in Growths do
+      if IsOver(Limit, Growth) then
+        Insert(Growth, Result, Length(Result));
+  Insert(SumOf(Growths), Result, Length(Result));
+end;
+
+// ---------------------------------------------------------------------------- formats
+
+// Returns the lines to show: the first Most that have changed, and the sum.
+function Shown(const Growths: TGrowths; Most: Integer; out Hidden: Integer): TGrowths;
+var
+  Growth: TGrowth;
+begin
+  Result := nil;
+  Hidden := 0;
+  for Growth in Growths do
     if (Change(Growth) = 0) and (Growth.After.Blocks = Growth.Before.Blocks) then
-      Continue;
-    Inc(Count);
-    if (Most > 0) and (Count > Most) then
+      Continue
+    else if (Most > 0) and (Length(Result) >= Most) then
       Inc(Hidden)
     else
-      WriteLine(Growth);
+      Insert(Growth, Result, Length(Result));
+  Insert(SumOf(Growths), Result, Length(Result));
+end;
+
+function TableText(const Growths: TGrowths; Most: Integer): string;
+var
+  Growth: TGrowth;
+  Parts: TStringArray;
+  Hidden: Integer;
+begin
+  Result := '      change      blocks      before       after  what'#10;
+  for Growth in Shown(Growths, Most, Hidden) do
+  begin
+    Parts := Cells(Growth);
+    Result := Result + Right(Parts[0], 12) + Right(Parts[1], 12) + Right(Parts[2], 12)
+      + Right(Parts[3], 12) + '  ' + Parts[4] + #10;
   end;
-  WriteLine(Sum);
   if Hidden > 0 then
-    WriteLn(Hidden, ' more have changed; --most=0 shows all');
+    Result := Result + Format('%d more have changed; --most=0 shows all'#10, [Hidden]);
+end;
+
+function MarkdownText(const Growths: TGrowths; Most: Integer): string;
+var
+  Growth: TGrowth;
+  Parts: TStringArray;
+  Hidden: Integer;
+begin
+  Result := #10'| change | blocks | before | after | what |'#10'|---:|---:|---:|---:|---|'#10;
+  for Growth in Shown(Growths, Most, Hidden) do
+  begin
+    Parts := Cells(Growth);
+    Parts[4] := '`' + Parts[4].Replace('|', '\|').Replace('`', '''') + '`';
+    Result := Result + '| ' + string.Join(' | ', Parts) + ' |'#10;
+  end;
+  if Hidden > 0 then
+    Result := Result + Format(#10'%d more have changed.'#10, [Hidden]);
+end;
+
+// A test case for each that is judged, in the form that continuous-integration servers read.
+function JunitText(const Growths, All: TGrowths; const Limit: TLimit; Most: Integer): string;
+var
+  Growth: TGrowth;
+  Cases: string;
+  Failures: Integer;
+begin
+  Cases := '';
+  Failures := 0;
+  for Growth in All do
+  begin
+    Cases := Cases + Format('    <testcase classname="lanemm.diff" name="%s">',
+      [XmlText(Cells(Growth)[4])]);
+    if IsOver(Limit, Growth) then
+    begin
+      Inc(Failures);
+      Cases := Cases + Format('<failure type="growth" message="%s">%s</failure>',
+        [XmlText(Judgement(Growth, Limit)), XmlText(TableText(Growths, Most))]);
+    end;
+    Cases := Cases + '</testcase>'#10;
+  end;
+  Result := Format('<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites>'#10
+    + '  <testsuite name="lanemm diff" tests="%d" failures="%d" errors="0" skipped="0">'#10'%s'
+    + '  </testsuite>'#10'</testsuites>'#10, [Length(All), Failures, Cases]);
 end;
 
 procedure WriteFolded(const Growths: TGrowths);
@@ -165,10 +304,10 @@ begin
     WriteLn(Growth.Name, ' ', Growth.Before.Bytes, ' ', Growth.After.Bytes);
 end;
 
-procedure RunDiff(Arguments: TArguments);
+// Returns the differences of the two files that the arguments name.
+function ReadGrowths(Arguments: TArguments): TGrowths;
 var
   Before, After: TAmounts;
-  Growths: TGrowths;
 begin
   After := nil;
   Before := ReadAmounts(Arguments.Word(0, 'BEFORE'), Arguments.Value('value', ''));
@@ -177,22 +316,50 @@ begin
     if Before.Kind <> After.Kind then
       raise ETool.Create(ecUsage, 'the files cannot be compared: %s has %s, %s has %s',
         [Arguments.Words[0], KindNames[Before.Kind], Arguments.Words[1], KindNames[After.Kind]]);
-    // Folded stacks have no lines, nor has a program without line information.
-    if Arguments.Has('folded') or (Before.HasLines <> After.HasLines)
+    // Folded stacks have no lines, nor has a program without line information; and lines move.
+    if Arguments.Has('folded') or Arguments.Has('each') or (Before.HasLines <> After.HasLines)
       and (Before.Count > 0) and (After.Count > 0) then
     begin
       Before := WithoutLines(Before);
       After := WithoutLines(After);
     end;
-    Growths := Compare(Before, After);
+    Result := Compare(Before, After);
   finally
     After.Free;
     Before.Free;
   end;
+end;
+
+procedure RunDiff(Arguments: TArguments);
+const
+  FormatNames: array[0..2] of string = ('text', 'markdown', 'junit');
+var
+  Growths, All: TGrowths;
+  Limit: TLimit;
+  Growth: TGrowth;
+  Most, Kind: Integer;
+begin
+  Kind := IndexStr(Arguments.Value('format', FormatNames[0]), FormatNames);
+  if Kind < 0 then
+    raise ETool.Create(ecUsage, '--format needs text, markdown or junit, not `%s`',
+      [Arguments.Value('format', '')]);
+  Limit := ReadLimit(Arguments.Value('fail-over', ''));
+  if Arguments.Has('each') and not Limit.IsSet then
+    raise ETool.Create(ecUsage, '--each needs --fail-over=N');
+  Most := Arguments.Number('most', 20, 0);
+  Growths := ReadGrowths(Arguments);
+  All := Judged(Growths, Limit, Arguments.Has('each'));
   if Arguments.Has('folded') then
     WriteFolded(Growths)
   else
-    WriteTable(Growths, Arguments.Number('most', 20, 0));
+    case Kind of
+      0: Write(TableText(Growths, Most));
+      1: Write('**', Judgement(All[High(All)], Limit), '**'#10, MarkdownText(Growths, Most));
+      2: Write(JunitText(Growths, All, Limit, Most));
+    end;
+  for Growth in All do
+    if IsOver(Limit, Growth) then
+      raise ETool.Create(ecGrown, '%s', [Judgement(Growth, Limit)]);
 end;
 
 end.
