@@ -49,7 +49,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAM
 ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
   redis prometheus tmux pkg-config cmake groff spin go
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
-  test-fuzz test-planted test-paths test-switches core test-pprof test-leakview test-lanemm test-live test-servers \
+  test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-servers \
   test-pages test-lazarus test-casts lint-test
 
 test-all: ## all tests that need no rights of root but to install tools
@@ -114,6 +114,10 @@ test-switches: #: the compiler switches of any project, and compiled units in a 
 test-pprof: #: profiles opened with the real pprof, which needs Go
 	@sh tools/need.sh fpc
 	@sh tests/pprof.sh
+
+test-frameworks: #: leaks and memory errors per test: fpcunit; googletest, check where they can be had
+	@sh tools/need.sh fpc gcc g++
+	@sh tests/testing/run.sh
 
 test-leakview: #: leaks read by the parser of Lazarus' leak view
 	@sh tools/need.sh fpc
@@ -355,7 +359,7 @@ clean: #: removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.o' -exec rm {} +
 
 .PHONY: security seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
-.PHONY: help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
+.PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean

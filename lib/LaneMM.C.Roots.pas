@@ -1,5 +1,5 @@
 /// The roots of the leak search in a C program: the data of all modules, the thread-local variables
-/// of all threads, and the stack of the ending thread. Blocks reachable from them are not leaks.
+/// of all threads, and the stack of the calling thread. Blocks reachable from them are not leaks.
 //
 // Owns:       Leaks.VisitRoots.
 // Invariants: the data of this library are left out: every block is reachable from them. In a
@@ -10,7 +10,7 @@
 //             is a root: glibc uses it again.
 // Limits:     other thread libraries and static programs have no such tables: there, a thread that
 //             blocks the signal of LaneMM.Pause does not show its variables.
-// Callers:    the end of the program, while all other threads are stopped.
+// Callers:    searches for leaks, while all other threads are stopped.
 // Source:     glibc 2.36: nptl/descr.h, nptl_db/structs.def, sysdeps/generic/ldsodefs.h.
 unit LaneMM.C.Roots;
 
@@ -218,10 +218,9 @@ asm
   mov rax, fs:[0]
 end;
 
-procedure VisitRoots(Visitor: TRangeCall; Context: Pointer);
+procedure VisitRoots(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);
 var
   Roots: TRoots;
-  Frame: NativeUInt;
 begin
   Roots.Visitor := Visitor;
   Roots.Context := Context;
@@ -232,7 +231,8 @@ begin
   Visit(@Roots, Roots.OwnControl, Roots.ControlSize);
   VisitVector(@Roots, Roots.OwnControl);
   VisitThreads(@Roots);
-  Frame := NativeUInt(get_frame);
+  if Frame = 0 then
+    Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);
 end;
 

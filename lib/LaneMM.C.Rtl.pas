@@ -32,6 +32,9 @@ var
 
   // The exit code, as LaneMM.C.Start sets it at the end.
   EndResult: LongInt = 0; public name 'operatingsystem_result';
+  // The variable of a thread that LaneMM.Roots begins at; not used: the library has roots of its own.
+  InOutResult: UInt64 = 0; public name 'U_$SYSTEM_$$_INOUTRES';
+  Relocate: Pointer = nil; public name 'FPC_THREADVAR_RELOCATE';
 
 procedure LibcAbort; cdecl; external name 'abort';
 procedure LibcExit(Code: LongInt); cdecl; external name 'exit';
@@ -62,6 +65,23 @@ end;
 function RaiseList: Pointer; [public, alias: 'SYSTEM_$$_RAISELIST$$PEXCEPTOBJECT'];
 begin
   Result := nil;
+end;
+
+// Stores the registers that a routine leaves as they were. No routine jumps back.
+function SetJump(out Registers: jmp_buf): LongInt; assembler; nostackframe;
+  [public, alias: 'FPC_SETJMP'];
+asm
+  mov [rdi], rbx
+  mov [rdi + 8], rbp
+  mov [rdi + 16], r12
+  mov [rdi + 24], r13
+  mov [rdi + 32], r14
+  mov [rdi + 40], r15
+  lea rdx, [rsp + 8]
+  mov [rdi + 48], rdx
+  mov rdx, [rsp]
+  mov [rdi + 56], rdx
+  xor eax, eax
 end;
 
 procedure FinalizeUnits; [public, alias: 'FPC_FINALIZEUNITS'];

@@ -13,7 +13,7 @@ interface
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
-  LaneMM.Suppressions, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
+  LaneMM.Suppressions, LaneMM.LeaksSince, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
 
 type
   /// Counts and bytes of one tier of blocks, see LaneMM.Stats.
@@ -38,7 +38,6 @@ type
   TLaneMM_GroupStatus = TGroupStatus;
   /// Receives one block in use. Context is the caller's.
   TLaneMM_BlockVisitor = TBlockVisitor;
-
   /// The blocks of one size class, see LaneMM.Stats.
   TLaneMM_ClassStatus = TClassStatus;
   /// The blocks of all size classes, from the smallest block size.
@@ -72,7 +71,6 @@ type
   /// Writes return addresses as text to Buffer, see LaneMM.StacksState. Runs in reports: it uses no
   /// heap.
   TLaneMM_FramesTextCall = TFramesTextCall;
-
   /// A report of the sampled heap.
   TLaneMM_HeapReport = THeapReport;
   /// A snapshot of the blocks in use: their number and bytes by kind, class and size. The caller
@@ -274,6 +272,7 @@ function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
 /// Frees a snapshot; nil is allowed. Any thread.
 procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
 {$I LaneMM.Regions.inc}
+{$I LaneMM.Testing.inc}
 /// Purges all free memory of all threads now, but keeps their addresses. Any thread.
 procedure LaneMM_Trim;
 
@@ -670,6 +669,7 @@ begin
 end;
 
 {$I LaneMM.Regions.Bodies.inc}
+{$I LaneMM.Testing.Bodies.inc}
 
 procedure Install;
 begin

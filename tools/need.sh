@@ -50,6 +50,7 @@ has() {
       && [ -d "$(lazarus)/lcl/units/$(fpc -iTP)-$(fpc -iTO)/nogui" ] ;;
     debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
     venv) /usr/bin/python3 -c 'import ensurepip' 2> /dev/null ;;
+    gtest | check) echo "#include <$1$([ "$1" = check ] || echo /gtest).h>" | g++ -E -xc++ - > /dev/null 2>&1 ;;
     redis) command -v redis-server > /dev/null && command -v redis-benchmark > /dev/null ;;
     prometheus) command -v prometheus > /dev/null && command -v prometheus-node-exporter > /dev/null ;;
     *) command -v "$1" > /dev/null ;;
@@ -63,6 +64,7 @@ packages() {
     fpc) echo fp-compiler fp-utils fp-units-base fp-units-fcl gcc libc6-dev ;;
     gcc) echo gcc libc6-dev ;;
     go) echo golang-go ca-certificates ;;
+    gtest) echo libgtest-dev ;;
     java) echo default-jdk-headless ;;
     mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;

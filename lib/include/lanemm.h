@@ -143,6 +143,33 @@ void lanemm_region_walk(lanemm_region region,
                         void (*visitor)(void *block, size_t usable_size, void *context),
                         void *context);
 
+/* A moment of the program, for lanemm_leaks_since. There is nothing to free. The first one switches
+ * the setting `stacks` on, unless debug mode is. */
+size_t lanemm_checkpoint(void);
+
+/* Blocks of one size or line. Later versions add fields at the end only. The texts are valid during
+ * the call. */
+struct lanemm_leak {
+  const char *name;  /* such as "100-byte block" */
+  size_t count;      /* number of blocks */
+  size_t bytes;      /* bytes that were requested */
+  const char *place; /* such as "parse.c:88 in read_node"; NULL: unknown */
+};
+
+/* Visits the blocks that were allocated since the checkpoint, in any thread, are in use, and that
+ * nothing reaches any more: no variable, no function that runs, no block that is reached; those
+ * first that hold others. Suppressed ones are left out. visitor may be NULL, and may use the heap.
+ * Stops the other threads for the time of the search. Returns the number of blocks; 0, and a line on
+ * stderr, without memory. */
+size_t lanemm_leaks_since(size_t checkpoint,
+                          void (*visitor)(const struct lanemm_leak *leak, void *context),
+                          void *context);
+
+/* Visits those that are still reached, such as globals and caches; otherwise the same. */
+size_t lanemm_reachable_since(size_t checkpoint,
+                              void (*visitor)(const struct lanemm_leak *leak, void *context),
+                              void *context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,6 +25,9 @@ procedure WatchApply;
 function WatchIsInstalled: Boolean;
 /// Returns True while new blocks are debug blocks: debug mode is on and its routines are installed.
 function WatchDebugIsActive: Boolean;
+/// Returns a number that the allocation numbers of later blocks exceed. Switches `stacks` on if no
+/// blocks get numbers.
+function WatchCheckpoint: NativeUInt;
 /// Sets up debug mode for single blocks; False without memory.
 function WatchDebugStart: Boolean;
 /// Returns whether the lock becomes free, looking once each millisecond: a thread that a signal
@@ -494,6 +497,18 @@ begin
   LockLeave(Control.Lock);
   if Debug.IsStarted then
     DebugApply;
+end;
+
+function WatchCheckpoint: NativeUInt;
+begin
+  if Process.IsStarted and not IsSet(opStacks) and not DebugIsOn then
+  begin
+    Settings.Values[opStacks] := 1;
+    WatchApply;
+  end;
+  Result := 0;
+  if Debug.FirstNumber <> nil then
+    Result := DebugNumbersMark;
 end;
 
 function WatchDebugStart: Boolean;

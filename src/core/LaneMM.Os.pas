@@ -163,8 +163,8 @@ procedure OsWaitMs(var Word: TAtomicWord; Expected, Ms: Cardinal);
 procedure OsWake(var Word: TAtomicWord);
 /// Wakes all threads that are parked on Word.
 procedure OsWakeAll(var Word: TAtomicWord);
-/// Returns a word that holds 1, and reads 0 in a child process after fork, as the one behind it
-/// does, which holds 0. Nil where the system does not support it.
+/// Returns a word that holds 1, and reads 0 in a child process after fork, as the two behind it do,
+/// which hold 0. Nil where the system does not support it.
 function OsForkMark: PNativeUInt;
 /// Returns committed pages at Address, at least Size bytes, the same for all callers in this
 /// process. IsNew is true if this call created them, all zeros. Nil when the address is not

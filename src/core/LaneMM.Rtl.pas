@@ -19,9 +19,13 @@ type
   /// Routines that the compiler calls for New and Dispose: New and Dispose themselves, and what
   /// calls constructors and destructors of objects.
   TRtlCall = (rcNew, rcDispose, rcConstructor, rcDestructor);
+  /// A routine of RtlSpillRegisters. Context is the caller's.
+  TContextCall = procedure(Context: Pointer);
 
 /// Returns the address of such a routine; nil where it is unknown.
 function RtlCall(Call: TRtlCall): Pointer;
+/// Calls Call with Context, and with what the caller has in registers on the stack, too.
+procedure RtlSpillRegisters(Call: TContextCall; Context: Pointer);
 /// Finalizes the units that are not finalized yet.
 procedure RtlFinalizeUnits;
 /// Returns the bytes of the program's arguments, where they are blocks; they are never freed.

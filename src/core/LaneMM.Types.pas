@@ -396,7 +396,7 @@ type
                                   //  value moves one purge
         ForkMark: PNativeUInt;    //< const   a word: 0 in a child process that has not recovered, 1
                                   //  in one that has; nil: child processes are not recognized.
-                                  //  The word behind it is 0 in a child, too: Debug.FirstNumber
+                                  //  The two behind it are 0 in a child, too: Debug.FirstNumber
         MainHeap: PHeap;          //< owner   the heap of a program without threads
       );
       1: (

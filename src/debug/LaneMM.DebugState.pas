@@ -141,8 +141,10 @@ type
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
     LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far
+    UnusedNumbers: TAtomicWord; //< shared  those of them that were given up
     FirstNumber: PNativeUInt;   //< const   the first number of this process: 1; in a child after
-                                //  fork 0 until it has allocated. nil: no block has a number
+                                //  fork 0 until it has allocated. nil: no block has a number. The
+                                //  word behind it: threads give up reserved numbers below
     Depth: TAtomicWord;         //< shared  open calls of LaneMM_EnterDebugMode
     Operations: TAtomicWord;    //< shared  calls of debug mode, counted while opCheck is set
     GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages, freed ones included

@@ -56,6 +56,9 @@ function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
 
+/// Returns a number that blocks allocated from now on exceed, and earlier ones do not. Blocks that
+/// other threads allocate meanwhile may be on either side.
+function DebugNumbersMark: NativeUInt;
 /// Returns how many allocations were numbered; exact while no other thread allocates.
 function DebugNumberCount: NativeUInt;
 
@@ -157,8 +160,10 @@ function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 begin
   // Full barrier: of the threads of a child one sets it, before any of them reserves numbers.
   CompareAndSwap(Debug.FirstNumber^, 0, LoadAcquire(Debug.LastNumber) + 1);
+  CompareAndSwap(Debug.FirstNumber[1], 0, LoadAcquire(Debug.FirstNumber^));
   if Thread = nil then
     Exit(FetchAdd(Debug.LastNumber, 1) + 1);
+  FetchAdd(Debug.UnusedNumbers, Thread^.NumberLimit - Thread^.NextNumber);
   Result := FetchAdd(Debug.LastNumber, NumberBatch) + 1;
   Thread^.NextNumber := Result + 1;
   Thread^.NumberLimit := Result + NumberBatch;
@@ -167,7 +172,7 @@ end;
 function DebugNumber(Thread: PDebugThread): NativeUInt;
 begin
   if (Thread = nil) or (Thread^.NextNumber = Thread^.NumberLimit)
-    or (Thread^.NextNumber <= NativeUInt(LoadAcquire(Debug.FirstNumber^) - 1)) then
+    or (Thread^.NextNumber <= NativeUInt(LoadAcquire(Debug.FirstNumber[1]) - 1)) then
     Exit(DebugNumberSlow(Thread));
   Result := Thread^.NextNumber;
   Thread^.NextNumber := Result + 1;
@@ -185,12 +190,24 @@ begin
     Dec(Result);
 end;
 
+function DebugNumbersMark: NativeUInt;
+var
+  Least: NativeUInt;
+begin
+  Result := LoadAcquire(Debug.LastNumber);
+  // Lock-free: another mark, or the first number of a child, has raised it meanwhile. Full barrier:
+  // pairs with the acquire in DebugNumber.
+  repeat
+    Least := LoadAcquire(Debug.FirstNumber[1]);
+  until (Least > Result) or CompareAndSwap(Debug.FirstNumber[1], Least, Result + 1);
+end;
+
 function DebugNumberCount: NativeUInt;
 var
   Heap: PHeap;
   Thread: PDebugThread;
 begin
-  Result := LoadAcquire(Debug.LastNumber);
+  Result := LoadAcquire(Debug.LastNumber) - LoadAcquire(Debug.UnusedNumbers);
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
@@ -202,16 +219,17 @@ begin
 end;
 
 const
-  OnlyNumber: NativeUInt = 1;
+  OnlyNumbers: array[0..1] of NativeUInt = (1, 1);
 
 procedure DebugNumbersStart;
 begin
   if Debug.FirstNumber <> nil then
     Exit;
-  Debug.FirstNumber := @OnlyNumber;
+  Debug.FirstNumber := @OnlyNumbers;
   if Process.ForkMark = nil then
     Exit;
   Process.ForkMark[1] := 1;
+  Process.ForkMark[2] := 1;
   Debug.FirstNumber := @Process.ForkMark[1];
 end;
 

@@ -29,7 +29,12 @@ function LeaksFind: PLeakList;
 /// possible.
 function LeaksReport(List: PLeakList): Boolean;
 
-/// In a child process after fork: frees the lock, and notes how many blocks each span has in use.
+/// Applies the suppressions to the groups of a snapshot, and describes the rest. Opens files.
+procedure LeaksDescribe(var Snapshot: TSnapshot);
+/// Says that a report of leaks has no memory.
+procedure LeaksSayNoMemory;
+
+/// In a child process after fork: frees the locks, and notes how many blocks each span has in use.
 /// Where blocks have no numbers, a child has leaks of its own if any span has more at its end.
 procedure LeaksForget;
 
@@ -47,13 +52,13 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Arena,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock,
   LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages,
   LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
-  LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Retainers, LaneMM.Suppressions;
+  LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Roots, LaneMM.Suppressions;
 
-procedure SayNoMemory;
+procedure LeaksSayNoMemory;
 const
   Line: ShortString = 'LaneMM: no memory for the report of leaks'#10;
 begin
@@ -68,7 +73,7 @@ begin
   if not EventOpen(Event, evLeaks) then
     Exit;
   if Event.Text.Start = nil then
-    SayNoMemory;
+    LeaksSayNoMemory;
   FieldsOpen(Fields);
   HeadAdd(Event.Text, Fields);
   FieldsClose(Fields);
@@ -157,8 +162,7 @@ begin
   SuppressionsMarkFile(Snapshot, @Path);
 end;
 
-// Applies the suppressions to the groups, and describes the rest. Opens files.
-procedure DescribeUnsuppressed(var Snapshot: TSnapshot);
+procedure LeaksDescribe(var Snapshot: TSnapshot);
 begin
   SuppressionsMark(Snapshot);
   MarkPatterns(Snapshot);
@@ -177,7 +181,7 @@ begin
     SnapshotSelect(Snapshot, First, Last);
     SnapshotFindContainers(Snapshot);
     SnapshotGroup(Snapshot);
-    DescribeUnsuppressed(Snapshot);
+    LeaksDescribe(Snapshot);
     LeakListOpen(List, Snapshot, ltInUse);
   end
   else
@@ -189,50 +193,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- the end
-
-procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
-begin
-  RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
-end;
-
-// A thread's variables lie in pages of their own, which a word on its stack points to.
-procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
-const
-  MostVariables = SliceSize;
-var
-  Word: NativeUInt;
-  Address: PNativeUInt;
-  Mapping: TOsMapping;
-begin
-  MarkWords(First, Limit, Context);
-  Address := PNativeUInt(First);
-  while NativeUInt(Address) < Limit do
-  begin
-    Word := Address^;
-    if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
-      and OsFindRegion(Word, Mapping) and Mapping.IsWritable and not Mapping.IsFile
-      and (Mapping.Path[0] = #0) then
-    begin
-      if NativeUInt(Mapping.Limit - Word) > MostVariables then
-        Mapping.Limit := Word + MostVariables;
-      MarkWords(Word, Mapping.Limit, Context);
-    end;
-    Inc(Address);
-  end;
-end;
-
-// Marks the blocks reachable from exceptions and, if the exit code is not 0, from the stack above
-// Frame: those of routines that were left through Halt or an exception.
-procedure MarkUnfinished(var Snapshot: TSnapshot; Frame: NativeUInt);
-var
-  Exceptions: Pointer;
-  Mapping: TOsMapping;
-begin
-  Exceptions := RaiseList;
-  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Snapshot);
-  if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
-    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
-end;
 
 // Counts the blocks that Sample stands for as leaked if its block is a leak.
 procedure CountLeak(const Sample: TSample; Context: Pointer);
@@ -257,37 +217,30 @@ begin
   Observe.HasLeaks := True;
 end;
 
-// Marks the blocks that are no leaks: those that running threads or unfinished routines can reach.
-procedure MarkReachable(var Snapshot: TSnapshot; Frame: NativeUInt);
-begin
-  PauseVisitStacks(MarkStack, @Snapshot);
-  MarkUnfinished(Snapshot, Frame);
-  if @Leaks.VisitRoots <> nil then
-    Leaks.VisitRoots(MarkWords, @Snapshot);
-end;
-
 procedure FindLeaks(out List: TLeakList; Frame: NativeUInt);
 var
   Snapshot: TSnapshot;
   IsOpen: Boolean;
 begin
   ModulesLook;
+  LockEnter(Leaks.SearchLock);
   GuardPagesHold; // first: this would wait for a thread that is paused in GuardPagesForbid
   PauseOthers;
   IsOpen := SnapshotOpen(Snapshot);
   if IsOpen then
   begin
     SnapshotFindContainers(Snapshot);
-    MarkReachable(Snapshot, Frame); // through inherited blocks, too
+    RootsMarkEnd(Snapshot, Frame); // through inherited blocks, too
     SnapshotSelectOwn(Snapshot);
     SnapshotGroup(Snapshot);
   end;
   // Before a file is opened, that of the suppressions or one with symbols: Windows takes memory of
   // its heap for that, and a paused thread may have the lock of it.
   PauseEnd;
+  LockLeave(Leaks.SearchLock);
   if IsOpen then
   begin
-    DescribeUnsuppressed(Snapshot);
+    LeaksDescribe(Snapshot);
     if Snapshot.LostCount = 0 then
       CountLeaks(Snapshot);
     LeakListOpen(List, Snapshot, ltLeaks);
@@ -352,6 +305,7 @@ var
   Way: TSpanWay;
 begin
   LockReset(Leaks.Lock); // its entries are whole after every single write
+  LockReset(Leaks.SearchLock);
   OsReleasePages(Leaks.Spans, Leaks.SpanCount * SizeOf(TSpanCount));
   Leaks.Spans := nil;
   Way.Count := 0;
@@ -428,7 +382,7 @@ begin
   end
   else if not Result then
   begin
-    SayNoMemory;
+    LeaksSayNoMemory;
     SetExitCode;
   end;
 end;

@@ -1,6 +1,6 @@
 /// The state of leaks/: suppressions, paused threads.
 //
-// Owns:       Leaks. Leaks.Lock is taken alone.
+// Owns:       Leaks. Leaks.Lock and SearchLock are taken alone.
 unit LaneMM.LeaksState;
 
 {$I ../LaneMM.inc}
@@ -13,12 +13,14 @@ uses
 type
   /// Visits the words from First up to Limit. Context is the caller's.
   TRangeCall = procedure(First, Limit: NativeUInt; Context: Pointer);
-  /// Calls Visitor for ranges of words.
-  TRangesCall = procedure(Visitor: TRangeCall; Context: Pointer);
+  /// Calls Visitor for ranges of words, and for the calling thread's stack from Frame on; 0: from
+  /// its own frame on.
+  TRangesCall = procedure(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);
 
   /// What the units of leaks/ share.
   TLeaks = record
     Lock: TLock;               //< shared  guards changes of Suppressions; rank: alone
+    SearchLock: TLock;         //< shared  guards searches that pause all other threads; rank: alone
     Suppressions: Pointer;     //< racy    the table of LaneMM.Suppressions, or nil; changed under
                                //  Lock. A report reads it without, as a paused thread may hold
                                //  Lock: of an entry that is being changed it may see parts only

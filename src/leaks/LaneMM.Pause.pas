@@ -4,7 +4,7 @@
 // Invariants: a paused thread may hold any lock, so a report takes none until PauseEnd.
 // Systems:    Linux: it waits in a signal handler, on its stack: its registers lie there, too; a
 //             thread that blocks the signal keeps running. Windows: the system suspends it.
-// Callers:    one thread, at the end of the program.
+// Callers:    one thread, under Leaks.SearchLock.
 // Progress:   PauseOthers waits for answers for a bounded time.
 unit LaneMM.Pause;
 

@@ -110,6 +110,8 @@ type
     LastKey: NativeUInt;      //< its GroupKey
   end;
 
+/// Returns the bytes of the tables at Groups.
+function SnapshotTablesSize: NativeUInt;
 /// Returns the number of blocks in use, in a child process after fork that of its own ones, see
 /// DebugIsInherited. Needs no memory.
 function SnapshotCount: NativeUInt;
@@ -119,6 +121,8 @@ function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 /// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
 /// SnapshotGroup.
 procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
+/// Selects the blocks with allocation numbers above Mark; the others no longer count.
+procedure SnapshotSelectSince(var Snapshot: TSnapshot; Mark: NativeUInt);
 /// Selects the process's own blocks: in a child after fork the inherited ones no longer count.
 procedure SnapshotSelectOwn(var Snapshot: TSnapshot);
 /// Finds the blocks that have items of containers, and fills their Container and Spare.
@@ -222,6 +226,11 @@ begin
   Snapshot.Slots := @Tables^.Slots;
   Snapshot.Totals := @Tables^.Totals;
   Snapshot.Places := @Tables^.Places;
+end;
+
+function SnapshotTablesSize: NativeUInt;
+begin
+  Result := SizeOf(TGroupTables);
 end;
 
 function SnapshotCount: NativeUInt;
@@ -511,6 +520,20 @@ begin
   begin
     Node := Snapshot.Nodes + Index;
     if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
+      Node^.State := nsOther;
+  end;
+end;
+
+procedure SnapshotSelectSince(var Snapshot: TSnapshot; Mark: NativeUInt);
+var
+  Index: NativeInt;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    if not WalkFind(Node^.Address, Block) or (Block.Number <= Mark) then
       Node^.State := nsOther;
   end;
 end;

@@ -78,6 +78,7 @@ build() {
     gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
     gcc $compiler_flags -o "$out/regions" tests/c/regions.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
+    gcc $compiler_flags -o "$out/checkpoints" tests/c/checkpoints.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -o "$out/pmr" tests/c/pmr.cc -lpthread -L"$lib" -llanemm \
       -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -DWEAK -fPIE -pie -o "$out/pmr-weak" tests/c/pmr.cc -lpthread
@@ -278,6 +279,9 @@ for settings in hard,mixes erase=free profile,rate=1K,log="$root/$out/alignments
 done
 for settings in debug debug,guard=pages,mixes; do
   run regions "$settings" env "LANEMM=$settings,event=all:halt=99" "$out/regions" debug
+done
+for settings in calls=1 debug; do
+  run checkpoints "$settings" env "LANEMM=$settings,quiet" "$out/checkpoints"
 done
 run pmr linked "$out/pmr"
 run pmr preloaded env "LD_PRELOAD=$lib/liblanemm.so" "$out/pmr-weak"

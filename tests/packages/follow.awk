@@ -5,7 +5,7 @@
 #
 # Blocks between ``` are followed; those that are indented are examples. By the word after ```:
 #   sh          commands
-#   pascal      a file; the paragraph before names it: Save this as `NAME`
+#   pascal, c   a file; the paragraph before names it: Save this as `NAME`
 #   dockerfile  COPY and ENV
 #   bat         commands of cmd, for `windows`, which a page of Windows has; elsewhere not run
 #   powershell  not run
@@ -18,7 +18,7 @@
   kind = substr($0, 4)
   if (kind == "sh")
     print "at '" FILENAME ":" FNR "'\n{"
-  else if (kind == "pascal")
+  else if (kind == "pascal" || kind == "c")
     print "cat > '" name "' <<'END_OF_BLOCK'"
   else if (kind == "text")
     print "shows <<'END_OF_BLOCK'"

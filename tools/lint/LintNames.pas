@@ -116,7 +116,7 @@ function TNameChecker.IsKnownDotted(const Name: string): Boolean;
 var
   Start, Last: string;
 begin
-  if IsUnit(Name) or FileNames.Has(Name) then
+  if IsUnit(Name) or FileNames.Has(Name) or FileNames.Has(Name + '.pas') then
     Exit(True);
   if Matches(PascalFile, Name) then
     Exit(Matches('\.(ppu|o)$', Name) and IsUnit(ChangeFileExt(Name, '')));

@@ -1,0 +1,294 @@
+/// Leaks of a part of the program that has ended, such as a test: blocks that were allocated since
+/// a moment, and that nothing reaches any more.
+//
+// Owns:       nothing.
+// How:        new blocks have higher allocation numbers; `stacks`, which the first checkpoint
+//             switches on where debug mode is off, gives them, and the places. The search is that
+//             of the end of the program, with the roots of one that runs on.
+// Limits:     a word that happens to be the address of a lost block hides it, as does an old copy
+//             of its address in a routine that runs.
+// Callers:    any thread that holds no lock; one search at a time, the next one waits.
+unit LaneMM.LeaksSince;
+
+{$I ../LaneMM.inc}
+
+interface
+
+type
+  /// Blocks of one kind that were allocated at one line. The texts are valid during the call.
+  TLeakInfo = record
+    Name: PAnsiChar;       //< owner   class with its unit, kind of string, or `100-byte block`
+    Count: NativeUInt;     //< owner   number of blocks
+    Bytes: NativeUInt;     //< owner   bytes that were requested
+    Place: PAnsiChar;      //< owner   `parser.pas:88 in PARSER.READNODE`, less of it where lines or
+                           //  names are unknown; nil: unknown
+  end;
+  /// Receives such blocks. Context is the caller's.
+  TLeakVisitor = procedure(const Leak: TLeakInfo; Context: Pointer);
+
+/// Visits the blocks with allocation numbers above Mark that nothing reaches, and that no
+/// suppression matches, those first that hold others. Finished is an object, or nil, that is used
+/// no longer: its fields hold strings, arrays and interfaces, nothing else. Visitor may be nil.
+/// Returns the number of blocks; 0 also without memory, with a line on stderr.
+function LeaksSince(Mark: NativeUInt; Finished: Pointer; Visitor: TLeakVisitor; Context: Pointer):
+  NativeUInt;
+/// Visits the blocks with allocation numbers above Mark that something reaches, likewise.
+function ReachableSince(Mark: NativeUInt; Visitor: TLeakVisitor; Context: Pointer): NativeUInt;
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
+  LaneMM.Text, LaneMM.Symbols, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.Advice,
+  LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
+  LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
+
+type
+  TSearch = record
+    Mark: NativeUInt;
+    Finished: Pointer;
+    IsForReachable: Boolean;
+    Visitor: TLeakVisitor;
+    Context: Pointer;
+    Blocks: NativeUInt;    // the result
+  end;
+  PSearch = ^TSearch;
+
+  TNewBlocks = record
+    Mark, Count: NativeUInt;
+  end;
+  PNewBlocks = ^TNewBlocks;
+
+procedure CountNew(const Block: TBlockInfo; Context: Pointer);
+begin
+  if Block.Number > PNewBlocks(Context)^.Mark then
+    Inc(PNewBlocks(Context)^.Count);
+end;
+
+// ---------------------------------------------------------------------------- the search
+
+// Takes an object that is used no longer, and its fields, out of the search, but for strings,
+// arrays and interfaces: such a field leads into its block, not to the start of it.
+procedure LeaveFinished(var Snapshot: TSnapshot; Finished: Pointer);
+var
+  Index, Held: Cardinal;
+  Word, Limit: PNativeUInt;
+begin
+  Index := SnapshotNodeAt(Snapshot, NativeUInt(Finished));
+  if (Finished = nil) or (Index = NoNode) then
+    Exit;
+  Snapshot.Nodes[Index].State := nsOther;
+  Word := PNativeUInt(Snapshot.Nodes[Index].Address);
+  Limit := PNativeUInt(Snapshot.Nodes[Index].Address + Snapshot.Nodes[Index].Size);
+  while Word + 1 <= Limit do
+  begin
+    Held := SnapshotNodeAt(Snapshot, Word^);
+    if (Held <> NoNode) and (Word^ <> NativeUInt(Snapshot.Nodes[Held].Address)) then
+      RetainersMark(Snapshot, NativeUInt(Word), NativeUInt(Word + 1), nsRunning);
+    Inc(Word);
+  end;
+end;
+
+// Marks the blocks of regions, which are freed with these, and what they reach.
+procedure MarkRegions(var Snapshot: TSnapshot);
+var
+  Index: NativeInt;
+  Address: NativeUInt;
+  Block: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Address := NativeUInt(Snapshot.Nodes[Index].Address);
+    if (RegionOfBlock(Pointer(Address)) <> nil)
+      or WalkFind(Pointer(Address), Block) and (Block.Group >= RegionGroups) then
+      RetainersMark(Snapshot, NativeUInt(@Address), NativeUInt(@Address) + SizeOf(Address),
+        nsRunning);
+  end;
+end;
+
+// Makes the blocks that something reaches those that count.
+procedure CountReachable(var Snapshot: TSnapshot);
+var
+  Index: NativeInt;
+  Node: PNode;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    if Node^.State = nsCounted then
+      Node^.State := nsOther
+    else if Node^.State = nsRunning then
+      Node^.State := nsCounted;
+  end;
+end;
+
+// Takes the snapshot while the other threads are paused. Returns whether there is one.
+function Find(const Search: TSearch; Frame: NativeUInt; out Snapshot: TSnapshot): Boolean;
+begin
+  ModulesLook;
+  LockEnter(Leaks.SearchLock);
+  GuardPagesHold; // first: this would wait for a thread that is paused in GuardPagesForbid
+  PauseOthers;
+  Result := SnapshotOpen(Snapshot);
+  if Result then
+  begin
+    SnapshotFindContainers(Snapshot);
+    LeaveFinished(Snapshot, Search.Finished);
+    RootsMarkAll(Snapshot, Frame);
+    MarkRegions(Snapshot);
+    SnapshotSelectSince(Snapshot, Search.Mark);
+    if Search.IsForReachable then
+      CountReachable(Snapshot);
+    SnapshotGroup(Snapshot);
+  end;
+  PauseEnd;
+  LockLeave(Leaks.SearchLock);
+end;
+
+// ---------------------------------------------------------------------------- the list
+
+// Adds the line of a place, and its routine.
+procedure AddPlace(var Text: TText; const Symbols: TSymbols; Place: PPlace);
+var
+  Stack: TBacktrace;
+  Return: NativeUInt;
+  Symbol: PSymbol;
+begin
+  if not BacktraceRead(Place^.Stack, Stack) then
+    Exit;
+  Return := AdvicePlace(Symbols, Stack);
+  AdviceAddPlace(Text, Symbols, Return);
+  Symbol := SymbolsFind(Symbols, Return);
+  if (Symbol = nil) or (Symbol^.Line = 0) or (Symbol^.Routine = nil) then
+    Exit;
+  TextAdd(Text, ' in ');
+  SymbolAddRoutine(Text, Symbol);
+end;
+
+procedure VisitPlace(const Search: TSearch; const List: TLeakList; Place: PPlace;
+  var Leak: TLeakInfo);
+var
+  Text: TText;
+begin
+  Leak.Place := nil;
+  if TextOpen(Text, 2 * OsPageSize) then
+    AddPlace(Text, List.Symbolizer.Symbols, Place);
+  if Text.Length > 0 then
+    Leak.Place := Text.Start; // the page is #0 behind it
+  Leak.Count := Place^.Count;
+  Leak.Bytes := Place^.Bytes;
+  Search.Visitor(Leak, Search.Context);
+  TextClose(Text);
+end;
+
+// Visits the places of a group, then its other blocks.
+procedure VisitGroup(const Search: TSearch; const List: TLeakList; Index: Cardinal);
+var
+  Text: TText;
+  Place: PPlace;
+  Leak: TLeakInfo;
+  Count, Bytes: NativeUInt;
+begin
+  TextOpen(Text, OsPageSize);
+  LeakAddName(Text, List, LeakGroup(List, Index));
+  Leak.Name := Text.Start;
+  Count := LeakGroup(List, Index)^.Count;
+  Bytes := LeakGroup(List, Index)^.Bytes;
+  Place := LeakPlace(List, Index, nil);
+  while Place <> nil do
+  begin
+    Dec(Count, Place^.Count);
+    Dec(Bytes, Place^.Bytes);
+    VisitPlace(Search, List, Place, Leak);
+    Place := LeakPlace(List, Index, Place);
+  end;
+  Leak.Place := nil;
+  Leak.Count := Count;
+  Leak.Bytes := Bytes;
+  if Count > 0 then
+    Search.Visitor(Leak, Search.Context);
+  TextClose(Text);
+end;
+
+procedure VisitList(var Search: TSearch; var Snapshot: TSnapshot);
+const
+  Topics: array[Boolean] of TLeakTopic = (ltLeaks, ltInUse);
+var
+  List: TLeakList;
+  Index: NativeInt;
+begin
+  LeakListOpen(List, Snapshot, Topics[Search.IsForReachable]);
+  Search.Blocks := List.Blocks;
+  for Index := 0 to NativeInt(List.Count) - 1 do
+    VisitGroup(Search, List, Index);
+  LeakListClose(List);
+end;
+
+// Context is the TSearch. The caller's registers lie above the frame.
+procedure Run(Context: Pointer);
+var
+  Search: PSearch;
+  Snapshot: TSnapshot;
+begin
+  Search := Context;
+  if Find(Search^, NativeUInt(get_frame), Snapshot) then
+    LeaksDescribe(Snapshot);
+  Search^.Blocks := Snapshot.Counts[nsCounted];
+  if Snapshot.LostCount > 0 then
+    LeaksSayNoMemory;
+  if (Search^.Blocks > 0) and (@Search^.Visitor <> nil) then
+    VisitList(Search^, Snapshot)
+  else
+    SnapshotClose(Snapshot);
+  GuardPagesLetGo;
+end;
+
+// Overwrites what ended routines have left on the stack: it would stand between the words of those
+// that run.
+procedure ForgetEndedRoutines;
+var
+  Words: array[0..1023] of Pointer;
+begin
+  FillChar(Words, SizeOf(Words), 0);
+end;
+
+// Search is all zero but for its fields: nothing of an ended routine lies between them.
+function Start(Mark: NativeUInt; Finished: Pointer; IsForReachable: Boolean;
+  Visitor: TLeakVisitor; Context: Pointer): NativeUInt;
+var
+  Search: TSearch;
+  NewBlocks: TNewBlocks;
+begin
+  if not Process.IsStarted then
+    Exit(0);
+  FillChar(Search, SizeOf(Search), 0);
+  Search.Mark := Mark;
+  Search.Finished := Finished;
+  Search.IsForReachable := IsForReachable;
+  Search.Visitor := Visitor;
+  Search.Context := Context;
+  NewBlocks.Mark := Mark;
+  NewBlocks.Count := 0;
+  GuardPagesHold;
+  WalkBlocks(CountNew, @NewBlocks);
+  GuardPagesLetGo;
+  ForgetEndedRoutines; // those of the walk
+  if NewBlocks.Count > 0 then
+    RtlSpillRegisters(Run, @Search);
+  Result := Search.Blocks;
+end;
+
+function LeaksSince(Mark: NativeUInt; Finished: Pointer; Visitor: TLeakVisitor; Context: Pointer):
+  NativeUInt;
+begin
+  ForgetEndedRoutines;
+  Result := Start(Mark, Finished, False, Visitor, Context);
+end;
+
+function ReachableSince(Mark: NativeUInt; Visitor: TLeakVisitor; Context: Pointer): NativeUInt;
+begin
+  ForgetEndedRoutines;
+  Result := Start(Mark, nil, True, Visitor, Context);
+end;
+
+end.

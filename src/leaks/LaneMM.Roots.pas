@@ -1,0 +1,203 @@
+/// The roots of a search for leaks: words that a thread may still use. What they reach is no leak.
+//
+// Owns:       nothing.
+// At the end: the stacks and variables of the other threads, exceptions, the stack of routines that
+//             Halt has left. Units are finalized: their variables are no roots.
+// Before:     also the data of all modules, the heap of C, and the stack, registers and variables
+//             of the calling thread. The C library has roots of its own for both:
+//             Leaks.VisitRoots.
+// Invariants: Process and the tables of the search lead to every block: they are left out.
+// Callers:    one thread, while the others are paused.
+unit LaneMM.Roots;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Snapshot;
+
+/// Marks the blocks that running threads or unfinished routines can reach, at the end of the
+/// program. Frame lies in the stack of the calling thread.
+procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
+/// Marks the blocks that anything can reach that runs on after the search: the calling thread's
+/// stack counts from Frame on. After ModulesLook.
+procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Text, LaneMM.Modules,
+  LaneMM.LeaksState, LaneMM.Pause, LaneMM.Retainers, LaneMM.Rtl;
+
+procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
+begin
+  RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
+end;
+
+// A thread's variables lie in pages of their own, which a word on its stack points to.
+procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
+const
+  MostVariables = SliceSize;
+var
+  Word: NativeUInt;
+  Address: PNativeUInt;
+  Mapping: TOsMapping;
+begin
+  MarkWords(First, Limit, Context);
+  Address := PNativeUInt(First);
+  while NativeUInt(Address) < Limit do
+  begin
+    Word := Address^;
+    if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
+      and OsFindRegion(Word, Mapping) and Mapping.IsWritable and not Mapping.IsFile
+      and (Mapping.Path[0] = #0) then
+    begin
+      if NativeUInt(Mapping.Limit - Word) > MostVariables then
+        Mapping.Limit := Word + MostVariables;
+      MarkWords(Word, Mapping.Limit, Context);
+    end;
+    Inc(Address);
+  end;
+end;
+
+// Marks the blocks reachable from exceptions that are being handled.
+procedure MarkExceptions(var Snapshot: TSnapshot);
+var
+  Exceptions: Pointer;
+begin
+  Exceptions := RaiseList;
+  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Snapshot);
+end;
+
+procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
+var
+  Mapping: TOsMapping;
+begin
+  PauseVisitStacks(MarkStack, @Snapshot);
+  MarkExceptions(Snapshot);
+  // Of routines that were left through Halt or an exception.
+  if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
+  if @Leaks.VisitRoots <> nil then
+    Leaks.VisitRoots(MarkWords, @Snapshot, 0);
+end;
+
+// ---------------------------------------------------------------------------- a running program
+
+type
+  THole = record
+    First, Limit: NativeUInt;
+  end;
+
+  TScan = record
+    Snapshot: PSnapshot;
+    Holes: array[0..2] of THole; // what is no root
+    ModuleLimit: NativeUInt;     // end of the mapping before, if that is one of a module
+  end;
+  PScan = ^TScan;
+
+procedure SetHole(var Hole: THole; First: Pointer; Size: NativeUInt);
+begin
+  Hole.First := NativeUInt(First);
+  Hole.Limit := Hole.First + Size;
+end;
+
+// MarkWords without the holes from number Index on.
+procedure MarkPart(var Scan: TScan; First, Limit: NativeUInt; Index: Cardinal);
+var
+  Hole: THole;
+begin
+  if Index > High(Scan.Holes) then
+  begin
+    MarkWords(First, Limit, Scan.Snapshot);
+    Exit;
+  end;
+  Hole := Scan.Holes[Index];
+  if (Hole.First >= Limit) or (Hole.Limit <= First) then
+    MarkPart(Scan, First, Limit, Index + 1)
+  else
+  begin
+    if Hole.First > First then
+      MarkPart(Scan, First, Hole.First, Index + 1);
+    if Hole.Limit < Limit then
+      MarkPart(Scan, Hole.Limit, Limit, Index + 1);
+  end;
+end;
+
+// Linux: data of a module that have no bytes in its file are a mapping without a name, behind its
+// last one.
+procedure MarkMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Scan: PScan;
+  IsModule: Boolean;
+begin
+  Scan := Context;
+  IsModule := Mapping.IsFile and ModulesHaveData(Mapping.First, SizeOf(Pointer));
+  if Mapping.IsWritable and (IsModule
+    or (Mapping.First = Scan^.ModuleLimit) and (Mapping.Path[0] = #0)
+    and (ArenaSpan(Pointer(Mapping.First)) = nil) or TextIs(@Mapping.Path, '[heap]')) then
+    MarkPart(Scan^, Mapping.First, Mapping.Limit, 0);
+  Scan^.ModuleLimit := 0;
+  if IsModule then
+    Scan^.ModuleLimit := Mapping.Limit;
+end;
+
+// Marks what the variables of the calling thread reach. Where they begin and end is unknown: the
+// pages around one of them. On Windows they are not aligned.
+procedure MarkVariables(var Scan: TScan);
+const
+  MostBefore = 16384;
+var
+  Own, First, Limit, Page: NativeUInt;
+  Shift: Cardinal;
+  Mapping: TOsMapping;
+begin
+  Own := NativeUInt(@InOutRes) and not NativeUInt(OsPageSize - 1);
+  if not OsFindRegion(Own, Mapping) or Mapping.IsFile then
+    Exit;
+  First := Own - MostBefore;
+  if First < Mapping.First then
+    First := Mapping.First;
+  Limit := Own + SliceSize;
+  if Limit > Mapping.Limit then
+    Limit := Mapping.Limit;
+  Page := First;
+  while Page < Limit do
+  begin
+    if ArenaSpan(Pointer(Page)) <> nil then
+      if Page < Own then
+        First := Page + OsPageSize
+      else
+        Limit := Page;
+    Inc(Page, OsPageSize);
+  end;
+  for Shift := 0 to SizeOf(Pointer) - 1 do
+    MarkPart(Scan, First + Shift, Limit, 0);
+end;
+
+procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
+var
+  Scan: TScan;
+  Mapping: TOsMapping;
+begin
+  Frame := Frame and not (SizeOf(Pointer) - 1);
+  PauseVisitStacks(MarkStack, @Snapshot);
+  MarkExceptions(Snapshot);
+  if @Leaks.VisitRoots <> nil then
+  begin
+    Leaks.VisitRoots(MarkWords, @Snapshot, Frame);
+    Exit;
+  end;
+  Scan.Snapshot := @Snapshot;
+  Scan.ModuleLimit := 0;
+  SetHole(Scan.Holes[0], @Process, SizeOf(Process));
+  SetHole(Scan.Holes[1], Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
+  SetHole(Scan.Holes[2], Snapshot.Groups, SnapshotTablesSize);
+  OsVisitMappings(MarkMapping, @Scan);
+  if OsFindRegion(Frame, Mapping) then
+    MarkWords(Frame, Mapping.Limit, @Snapshot);
+  MarkVariables(Scan);
+end;
+
+end.
