@@ -186,12 +186,13 @@ const
   FormatOptions: array[TReportFormat] of TOption = (opProfile, opJson, opHtml, opPprof, opFolded,
     opSpeedscope);
 
-function NameOf(Number: Cardinal): ShortString;
+// By address: the C library has no copy of strings.
+function NameOf(Number: Cardinal): PShortString;
 begin
   if Number < ProfileReport then
-    Result := HeapReportNames[THeapReport(Number)]
+    Result := @HeapReportNames[THeapReport(Number)]
   else
-    Result := CountNames[Number];
+    Result := @CountNames[Number];
 end;
 
 procedure WriteInUse(Format: TReportFormat);
@@ -266,7 +267,7 @@ begin
   Add('`; known: ');
   for Number := 0 to LastReport do
   begin
-    Add(NameOf(Number));
+    Add(NameOf(Number)^);
     if Number < LastReport then
       Add(', ');
   end;
@@ -276,15 +277,15 @@ end;
 procedure WantReport(Value: PAnsiChar);
 var
   Number: Cardinal;
-  Name: ShortString;
+  Name: PShortString;
   Format: TReportFormat;
 begin
   for Number := 0 to LastReport do
   begin
     Name := NameOf(Number);
-    if TextBegins(Value, Name) then
+    if TextBegins(Value, Name^) then
       for Format := Low(Format) to High(Format) do
-        if TextIs(Value + Length(Name), FormatNames[Format]) then
+        if TextIs(Value + Length(Name^), FormatNames[Format]) then
         begin
           WriteReport(Number, Format);
           Exit;
