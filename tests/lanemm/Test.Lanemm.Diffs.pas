@@ -1,4 +1,4 @@
-/// Tests of `lanemm diff` in pipelines: limits, formats, and the page about them.
+/// Tests of what is made of files: `lanemm diff` in pipelines, and `lanemm dhat`.
 unit Test.Lanemm.Diffs;
 
 {$mode delphi}{$H+}
@@ -6,13 +6,17 @@ unit Test.Lanemm.Diffs;
 interface
 
 uses
-  Test.Lanemm.Tools;
+  fpJson, Test.Lanemm.Tools;
 
 type
-  /// What fails a pipeline, and how it is shown.
-  TDiffTests = class(TLanemmTest)
-  private
+  /// Tests that write a file.
+  TFilesTest = class(TLanemmTest)
+  protected
     procedure WriteText(const FileName, Text: string);
+  end;
+
+  /// What fails a pipeline, and how it is shown.
+  TDiffTests = class(TFilesTest)
   published
     procedure GrowthOverTheLimitHasAnExitCode;
     procedure AProfileWithoutSitesIsNothing;
@@ -24,12 +28,25 @@ type
     procedure ThePageOfPipelinesIsTrue;
   end;
 
+  /// Files for the viewer of valgrind's DHAT.
+  TDhatTests = class(TFilesTest)
+  private
+    function Site: TJSONObject;
+  protected
+    procedure TearDown; override;
+  published
+    procedure TheViewerReadsAProfile;
+    procedure SitesOfOneStackAreOne;
+    procedure LivesAndThePeakOfASiteComeFromTheTimeLine;
+    procedure FilesWithoutAProfileOfTheHeapAreRefused;
+  end;
+
 implementation
 
 uses
-  SysUtils, Classes, testregistry, DOM, XMLRead;
+  SysUtils, Classes, testregistry, jsonparser, DOM, XMLRead;
 
-procedure TDiffTests.WriteText(const FileName, Text: string);
+procedure TFilesTest.WriteText(const FileName, Text: string);
 var
   Lines: TStringList;
 begin
@@ -38,6 +55,8 @@ begin
   Lines.SaveToFile(Built + FileName);
   Lines.Free;
 end;
+
+// ---------------------------------------------------------------------------- TDiffTests
 
 procedure TDiffTests.GrowthOverTheLimitHasAnExitCode;
 begin
@@ -140,6 +159,77 @@ begin
   AssertEquals('done'#10, Shell('sh ../../tests/lanemm/ci.sh'));
 end;
 
+// ---------------------------------------------------------------------------- TDhatTests
+
+const
+  // Two sites of one stack, 10 blocks of 100 bytes; half of them lives from 1 s to 3 s.
+  Profile = '{"head":{"command":"./p","process":7,"run_ms":4000},"profiles":[{"columns":['
+    + '{"name":"alloc_objects"},{"name":"alloc_space"},{"name":"inuse_objects"},'
+    + '{"name":"inuse_space"},{"name":"peak_objects"},{"name":"peak_space"},{"name":"life_ms"}],'
+    + '"main":3,"peak":{"ms":2000},"line":{"ms":[1000,2000,3000,4000]},'
+    + '"frames":[{"name":"main"},{"name":"Load","file":"a.pas","line":7}],"sites":['
+    + '{"stack":[0,1],"values":[5,500,0,0,5,500,0],"line":[500,500,0,0]},'
+    + '{"stack":[0,1],"values":[5,500,2,200,0,0,30]}]}]}';
+
+var
+  Dhat: TJSONObject;
+
+procedure TDhatTests.TearDown;
+begin
+  FreeAndNil(Dhat);
+end;
+
+function TDhatTests.Site: TJSONObject;
+begin
+  WriteText('sites.json', Profile);
+  FreeAndNil(Dhat);
+  Dhat := CallForJson('dhat sites.json');
+  Same(1, Dhat.Arrays['pps'].Count, 'entries');
+  Result := Dhat.Arrays['pps'].Objects[0];
+end;
+
+// Its own code where node and valgrind are installed; else its rules.
+procedure TDhatTests.TheViewerReadsAProfile;
+begin
+  Shell('rm -rf dhat; mkdir dhat; LANEMM=profile,json,html,rate=1,log=$PWD/dhat/ ./Profiled 2');
+  AssertEquals('done'#10, Shell('../lanemm dhat dhat/*.json > dhat.out'
+    + ' && python3 ../../tests/lanemm/dhat.py dhat/*.json dhat.out'));
+  AssertEquals('', Shell('../lanemm dhat dhat/*.html | cmp - dhat.out'));
+end;
+
+procedure TDhatTests.SitesOfOneStackAreOne;
+begin
+  Same(1000, Site.Int64s['tb'], 'bytes');
+  Same(10, Site.Int64s['tbk'], 'blocks');
+  Same(200, Site.Int64s['eb'], 'bytes at the end');
+  AssertEquals('frames', '[2, 1]', Site.Arrays['fs'].AsJSON);
+  AssertEquals('names', '["[root]", "main", "Load (a.pas:7)"]', Dhat.Arrays['ftbl'].AsJSON);
+  Same(4000000, Dhat.Int64s['te'], 'the end');
+end;
+
+procedure TDhatTests.LivesAndThePeakOfASiteComeFromTheTimeLine;
+begin
+  // 5 blocks for 2 s each, and 30 ms of the others.
+  Same(10030000, Site.Int64s['tl'], 'microseconds');
+  Same(700, Site.Int64s['mb'], 'most bytes');
+end;
+
+procedure TDhatTests.FilesWithoutAProfileOfTheHeapAreRefused;
+begin
+  WriteText('none.json', '{"profiles":[]}');
+  Call('dhat none.json');
+  Refused(1, 'none.json has no profile of the heap');
+  WriteText('torn.json', Copy(Profile, 1, 300));
+  Call('dhat torn.json');
+  Refused(7, 'torn.json is no JSON and no page of profiles');
+  WriteText('bare.json', Copy(Profile, Pos('"profiles"', Profile) - 1).Replace(',"profiles', '{"profiles'));
+  Call('dhat bare.json');
+  Refused(7, 'bare.json is damaged: ');
+  Call('dhat');
+  Refused(2, 'PROFILE is missing');
+end;
+
 initialization
   RegisterTest(TDiffTests);
+  RegisterTest(TDhatTests);
 end.

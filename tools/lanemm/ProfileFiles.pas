@@ -7,7 +7,7 @@ unit ProfileFiles;
 interface
 
 uses
-  Generics.Collections;
+  Generics.Collections, fpJson;
 
 type
   /// What a name stands for.
@@ -34,13 +34,18 @@ const
 /// a profile, folded stacks, or a profile for pprof. Value names the column of a profile; empty:
 /// the one that it names itself. Raises ETool for any other file. The caller frees the result.
 function ReadAmounts(const FileName, Value: string): TAmounts;
+/// Returns the data of a file with profiles, JSON or a page. Raises ETool for any other. The caller
+/// frees the result.
+function ReadProfileData(const FileName: string): TJSONObject;
+/// Returns the index of a column of a profile; -1 without it.
+function FindColumn(Profile: TJSONObject; const Name: string): Integer;
 /// Returns the same with the lines of a routine as one; frees Amounts.
 function WithoutLines(Amounts: TAmounts): TAmounts;
 
 implementation
 
 uses
-  SysUtils, Classes, ZStream, fpJson, jsonparser, ToolCommands;
+  SysUtils, Classes, ZStream, jsonparser, ToolCommands;
 
 procedure Add(Amounts: TAmounts; const Name: string; Blocks, Bytes: Int64);
 var
@@ -119,7 +124,6 @@ begin
       Data.Objects[Name].Get('bytes', Int64(0)));
 end;
 
-// Returns the index of a column of a profile; -1 without it.
 function FindColumn(Profile: TJSONObject; const Name: string): Integer;
 begin
   for Result := 0 to Profile.Arrays['columns'].Count - 1 do
@@ -615,6 +619,28 @@ begin
     on Error: Exception do
       raise ETool.Create(ecDamaged, '%s is damaged: %s', [FileName, Error.Message]);
   end;
+end;
+
+function ReadProfileData(const FileName: string): TJSONObject;
+var
+  Text: string;
+  Data: TJSONData;
+begin
+  Text := ReadFile(FileName);
+  if DataOfPage(Text) <> '' then
+    Text := DataOfPage(Text);
+  Data := nil;
+  try
+    Data := GetJSON(Text);
+  except
+    on Exception do ; // it is no JSON
+  end;
+  if not (Data is TJSONObject) or not (TJSONObject(Data).Find('profiles') is TJSONArray) then
+  begin
+    Data.Free;
+    raise ETool.Create(ecDamaged, '%s is no JSON and no page of profiles', [FileName]);
+  end;
+  Result := TJSONObject(Data);
 end;
 
 end.

@@ -6,13 +6,13 @@ program lanemm;
 uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
   LaneMM.Demangle, ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
-  ToolSymbolize, ToolAsk, ToolRun, ToolTry;
+  ToolDhat, ToolSymbolize, ToolAsk, ToolRun, ToolTry;
 
 const
   // Help lists them in this order.
-  Commands: array[0..12] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
-    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @SymbolizeCommand,
-    @DoCommand, @ReportCommand, @RunCommand, @TryCommand);
+  Commands: array[0..13] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @DhatCommand,
+    @SymbolizeCommand, @DoCommand, @ReportCommand, @RunCommand, @TryCommand);
 
 begin
   ExitCode := Ord(RunCommands(Commands));
