@@ -1,5 +1,8 @@
-/// The engine as data: its four records and their invariants.
+/// The engine as data: its thirteen records and their invariants.
 //
+// Records:    TSpan, THeap, TArena and TProcess are the design, TShard holds free memory; TRegion
+//             is a part of some heaps, TBlock what a free block begins with. The others are parts
+//             of these: TThreadNotes, TKeptRuns, TKeptCounts, TArenaRange, TBins, TSignalBefore.
 // Owns:       Process, the engine's one mutable global. LaneMM.Hooks holds its calls upwards.
 // Life of a span (TSpan.Remote and TSpan.Owner say where it stands):
 //   free      a run of slices in the bins of its shard. Touched only under the shard's lock.
@@ -362,8 +365,8 @@ type
 
   /// All that the threads of the process share. The first lines are read by every call, and
   /// written at the start, when an arena grows, and when a setting changes. What follows the
-  /// shards is read by slow paths, and written as rarely; from BackedLine on, lines are by who
-  /// writes them.
+  /// shards is read by slow paths, and written as rarely; from SweepLine on, lines are by who
+  /// writes them often.
   TProcess = record
     case Byte of
       0: (
@@ -403,19 +406,76 @@ type
         ReadLines: array[0..1] of TCacheLine;       //< padding  end of what every call reads
         Shards: array[1..ShardLimit] of TShard;     //< shared  the first ShardCount are in use
         EmptySpan: TSpan;                           //< const   current where a heap has no span
+        // Written once, at the start:
         ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         KeySeed: THashKey;                          //< const  random, see SpanFormat
+        ShufflesBlocks: Boolean;                    //< const  new blocks come in a random order
+        ShardCount: Cardinal;                       //< const   a power of two
+        MostBytes: NativeUInt;                      //< const  what the system can back at most
+        HasSpare: Boolean;                          //< const  large blocks that moved get spare
+                                                    //  slices: the system does not charge for them
+        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
+                                                    //  have handed out so many slices
+        Bell: PNativeUInt;                          //< const  a word that other processes change;
+                                                    //  a child process has another one there
+        Previous: TMemoryManager;                   //< const   the manager installed before
+        HasPrevious: Boolean;                       //< const   it may have blocks in use
+        StaysLoaded: Boolean;                       //< const   this library is never unloaded
+        Copies: Pointer;                            //< const   see LaneMM.Foreign
+        Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
+        Rooms: array[TRoomRecord] of Pointer;       //< const   their addresses, see LaneMM.Watch
+        {$ifdef MSWINDOWS}
+        EndCallKey: Cardinal;                       //< const  fiber-local slot of the heap, for the
+                                                    //  call at the end of a thread
+        ThreadEnded: Pointer;                       //< const  that call
+        MainThread: Cardinal;                       //< const  number of the program's first thread
+        NextExit: Pointer;                          //< const  the exit procedure before
+        {$endif}
+        // Written when a setting changes:
         IsNarrow: Boolean;                          //< racy  addresses become accessible 1 MB at a
                                                     //  time; an old value decides for once more
-        ShufflesBlocks: Boolean;                    //< const  new blocks come in a random order
+        ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
+                                                    //  old value decides for one more purge
         HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
                                                     //  old value a call passes a limit set just now
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
                                                     //  old value the reserve has the old size
-        ShardCount: Cardinal;                       //< const   a power of two
+        Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
+        HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved,
+                                                    //  and the process must have backed, before the
+                                                    //  thread gets huge pages, 0: never; an old
+                                                    //  value decides for one more
+        // Written a few times in a process: with a new arena, heap, region or table of pages, the
+        // first huge page or debug block, a refusal of the system, a thread of LaneMM's own:
         Arenas: array[0..ArenaLimit - 1] of TAtomicWord; //< shared  PArena or 0; the arenas come
                                                     //  first and stay
+        Heaps: TAtomicWord;                         //< shared  first of all heaps
+        RegionsMade: TAtomicWord;                   //< shared  regions so far
+        TakenPages: TAtomicWord;                    //< shared  first table of OsTakePages, or 0
+        UsesHuge: Boolean;                          //< racy  huge pages were requested once, see
+                                                    //  OsPurge; a thread that takes a part of one
+                                                    //  from another thread sees it
+        Refused: TAtomicWord;                       //< shared  0; RefusedOnce when the system has
+                                                    //  refused addresses or memory, and purges
+                                                    //  give back the charge from then on;
+                                                    //  RefusedAndUncharged when the cold runs of
+                                                    //  before have given theirs
+        PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
+                                                    //  writes it itself. A pause with an old value
+                                                    //  waits for its answer until the time is up
+        Reserve: TAtomicWord;                       //< shared  its span, or 0
+        LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an
+                                                    //  error report: a span, 0 before it is taken,
+                                                    //  or LastRunGiven
+        FaultsBefore: TFaultsBefore;                //< racy  the fault handlers before LaneMM's;
+                                                    //  written before it is set. A fault at that
+                                                    //  moment may reach the previous or the new one
+        {$ifdef LINUX}
+        FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
+                                                    //  yet, which is looked for once more
+        {$endif}
+        SweepLine: TCacheLine;                      //< padding  sweeps and purges write:
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
         SweepNext: PHeap;                           //< racy  the heap that a sweep by parts goes
                                                     //  on with, or nil; two threads at once sweep
@@ -423,38 +483,18 @@ type
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;
                                                     //  two threads at once sweep once too often
         PurgeState: TAtomicWord;                    //< shared  see LaneMM.Purge
-        PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
-                                                    //  writes it itself. A pause with an old value
-                                                    //  waits for its answer until the time is up
-        Bell: PNativeUInt;                          //< const  a word that other processes change;
-                                                    //  a child process has another one there
+        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         BellSeen: TAtomicWord;                      //< shared  its value at the last Hooks.Ring
-        HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved,
-                                                    //  and the process must have backed, before the
-                                                    //  thread gets huge pages, 0: never; an old
-                                                    //  value decides for one more
-        UsesHuge: Boolean;                          //< racy  huge pages were requested once, see
-                                                    //  OsPurge; a thread that takes a part of one
-                                                    //  from another thread sees it
         MeasuredAt: NativeUInt;                     //< racy  backed slices when IsDense was set, 0:
                                                     //  never; two threads at once measure twice
         IsDense: Boolean;                           //< racy  see LaneMM.Huge; an old value
                                                     //  decides for one more
-        MostBytes: NativeUInt;                      //< const  what the system can back at most
-        HasSpare: Boolean;                          //< const  large blocks that moved get spare
-                                                    //  slices: the system does not charge for them
-        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
-                                                    //  have handed out so many slices
-        Refused: TAtomicWord;                       //< shared  0; RefusedOnce when the system has
-                                                    //  refused addresses or memory, and purges
-                                                    //  give back the charge from then on;
-                                                    //  RefusedAndUncharged when the cold runs of
-                                                    //  before have given theirs
-        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
-        ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
-                                                    //  old value decides for one more purge
-        Heaps: TAtomicWord;                         //< shared  first of all heaps
-        RegionsMade: TAtomicWord;                   //< shared  regions so far
+        ShelvedPages: TAtomicWord;                  //< shared  pages of all spans that are purged
+        ShelveFrom: NativeUInt;                     //< racy  slices, without shelved pages, worth
+                                                    //  the next look for such pages; two threads at
+                                                    //  once look once too often
+        ShelveNext: PHeap;                          //< racy  the heap to look at next, or nil; two
+                                                    //  threads at once look at some twice
         BackedLine: TCacheLine;                     //< padding  each span and large block writes:
         Backed: TAtomicWord;                        //< shared  slices that count as backed: those
                                                     //  of spans in use, without spare slices, and
@@ -484,46 +524,18 @@ type
                                                     //  with current spans, likewise
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was
                                                     //  never used, or of the end of its pages, or 0
-        CallsLine: TCacheLine;                      //< padding  system calls write:
-        OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
-        FaultsBefore: TFaultsBefore;                //< racy  the fault handlers before LaneMM's;
-                                                    //  written before it is set. A fault at that
-                                                    //  moment may reach the previous or the new one
-        {$ifdef MSWINDOWS}
-        EndCallKey: Cardinal;                       //< const  fiber-local slot of the heap, for the
-                                                    //  call at the end of a thread
-        ThreadEnded: Pointer;                       //< const  that call
-        MainThread: Cardinal;                       //< const  number of the program's first thread
-        Waiting: TWaiting;                          //< shared  see TWaiting
-        StartingThreads: TAtomicWord;               //< shared  threads of LaneMM that have not
-                                                    //  begun
-        ProgramEnds: TAtomicWord;                   //< shared  1: no further one starts
-        NextExit: Pointer;                          //< const  the exit procedure before
-        {$endif}
-        Previous: TMemoryManager;                   //< const   the manager installed before
-        HasPrevious: Boolean;                       //< const   it may have blocks in use
-        StaysLoaded: Boolean;                       //< const   this library is never unloaded
-        Copies: Pointer;                            //< const   see LaneMM.Foreign
-        Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
-        TakenPages: TAtomicWord;                    //< shared  first table of OsTakePages, or 0
-        Rooms: array[TRoomRecord] of Pointer;       //< const   their addresses, see LaneMM.Watch
-        Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
-        Reserve: TAtomicWord;                       //< shared  its span, or 0
-        LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an
-                                                    //  error report: a span, 0 before it is taken,
-                                                    //  or LastRunGiven
-        ShelvedPages: TAtomicWord;                  //< shared  pages of all spans that are purged
-        ShelveFrom: NativeUInt;                     //< racy  slices, without shelved pages, worth
-                                                    //  the next look for such pages; two threads at
-                                                    //  once look once too often
-        ShelveNext: PHeap;                          //< racy  the heap to look at next, or nil; two
-                                                    //  threads at once look at some twice
         LeavingThreads: NativeInt;                  //< racy  up where a thread that ends leaves
                                                     //  blocks behind, else down; a lost count is
                                                     //  made up for by the next thread
-        {$ifdef LINUX}
-        FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
-                                                    //  yet, which is looked for once more
+        {$ifdef MSWINDOWS}
+        StartingThreads: TAtomicWord;               //< shared  threads of LaneMM that have not
+                                                    //  begun
+        ProgramEnds: TAtomicWord;                   //< shared  1: no further one starts
+        {$endif}
+        CallsLine: TCacheLine;                      //< padding  system calls write:
+        OsCalls: array[TOsCall] of TAtomicWord;     //< shared  calls so far, by kind
+        {$ifdef MSWINDOWS}
+        Waiting: TWaiting;                          //< shared  see TWaiting
         {$endif}
       );
   end;

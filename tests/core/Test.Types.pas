@@ -138,12 +138,13 @@ var
 begin
   EndsWith(Process.Shards, SizeOf(Process.Shards));
   BeginsAfter(Process.EmptySpan, 'what all read');
-  EndsWith(Process.Heaps, SizeOf(Process.Heaps));
+  EndsWith(Process.LastRun, SizeOf(Process.LastRun));
   AtMost(Line, OffsetIn(@Process, @Process.ClassOf) div CacheLineSize, 'ClassOf');
-  AtMost(Line, OffsetIn(@Process, @Process.SweepWanted) div CacheLineSize, 'SweepWanted');
-  AtMost(Line, OffsetIn(@Process, @Process.PurgeState) div CacheLineSize, 'PurgeState');
-  AtMost(Line, OffsetIn(@Process, @Process.PurgeThread) div CacheLineSize, 'PurgeThread');
   AtMost(Line, OffsetIn(@Process, @Process.HugeFrom) div CacheLineSize, 'HugeFrom');
+  AtMost(Line, OffsetIn(@Process, @Process.PurgeThread) div CacheLineSize, 'PurgeThread');
+  AtMost(Line, OffsetIn(@Process, @Process.Heaps) div CacheLineSize, 'Heaps');
+  BeginsAfter(Process.SweepWanted, 'what sweeps and purges write');
+  EndsWith(Process.ShelveNext, SizeOf(Process.ShelveNext));
   BeginsAfter(Process.Backed, 'what each span and large block writes');
   EndsWith(Process.PeakSlices, SizeOf(Process.PeakSlices));
   BeginsAfter(Process.LargeDensity, 'what some large blocks write');
@@ -151,7 +152,7 @@ begin
   BeginsAfter(Process.LookedMs, 'what purges and commits write');
   EndsWith(Process.CommitsUnderWay, SizeOf(Process.CommitsUnderWay));
   BeginsAfter(Process.UnusedHeaps, 'what threads that begin or end write');
-  EndsWith(Process.FreshHeaps, SizeOf(Process.FreshHeaps));
+  EndsWith(Process.LeavingThreads, SizeOf(Process.LeavingThreads));
   BeginsAfter(Process.OsCalls, 'what system calls write');
 end;
 
