@@ -109,13 +109,20 @@ begin
     Result := Requested;
 end;
 
+// The thread library calls it, see ProcessStart.
+procedure ThreadEnded(Heap: Pointer); cdecl;
+begin
+  ThreadEnd(Heap);
+  PurgeNotifyOfEnd;
+end;
+
 function EngineStart: Boolean;
 var
   Calls: TCopyCalls;
 begin
   if Process.IsStarted then
     Exit(True);
-  Result := ProcessStart;
+  Result := ProcessStart(@ThreadEnded);
   if not Result then
     Exit;
   ForkStart;

@@ -25,7 +25,8 @@
 //                                                                    handler
 //   ChildStarted    Fork                  none         Watch         start, settings change
 //   ForkRecover     Lock                  none         Fork          start of the engine
-//   PurgeNotify     Threads               none         Purge         start of the engine
+//                                                                    (the one inside of core: locks
+//                                                                    lie below what it recovers)
 //   Ring            Purge                 upper rooms' Mailbox       start, before Process.Bell
 //   Yield           Atomic, in a build    any          tests         before threads start
 //                   with LANEMM_YIELD
@@ -144,7 +145,6 @@ type
     Fault: TFaultCall;                   //< racy   before the fault handler of the program
     ChildStarted: TChildCall;            //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
-    PurgeNotify: TPlainProcedure;        //< const  after the spans of a thread were abandoned
     Ring: TPlainProcedure;               //< const  when Process.Bell has changed
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;

@@ -1,7 +1,7 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
 // Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, SweepNext, LookedMs;
-//             THeap.ClockDue; Hooks.PurgeNotify.
+//             THeap.ClockDue.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
@@ -22,7 +22,7 @@ interface
 uses
   LaneMM.Types;
 
-/// Sets Hooks.PurgeNotify.
+/// Sets the first time of a look.
 procedure PurgeStart;
 /// Ensures that memory which is free now is purged later. Cheap: for slow paths that may wait.
 procedure PurgeTick;
@@ -31,6 +31,8 @@ procedure PurgeTick;
 procedure PurgeNotify;
 /// Requests a sweep; PurgeNotify if none was requested yet.
 procedure PurgeRequest;
+/// PurgeNotify after a thread has ended, which may have left spans behind.
+procedure PurgeNotifyOfEnd;
 
 /// Purges all free memory: releases the empty spans of every heap, then purges all free runs. Other
 /// threads keep running.
@@ -442,8 +444,7 @@ begin
     PurgeNotify;
 end;
 
-// PurgeNotify after a thread has ended.
-procedure NotifyOfEnd;
+procedure PurgeNotifyOfEnd;
 begin
   if OsThreadIsMain then
   begin
@@ -458,7 +459,6 @@ end;
 procedure PurgeStart;
 begin
   Process.LookedMs := OsNowMs;
-  Hooks.PurgeNotify := NotifyOfEnd;
 end;
 
 end.

@@ -18,8 +18,11 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 /// Sets Process up. Returns false without memory or a thread key, or where the system's pages are
-/// not OsPageSize bytes long, which is reported. Does nothing the second time.
-function ProcessStart: Boolean;
+/// not OsPageSize bytes long, which is reported. Does nothing the second time. The thread library
+/// calls ThreadEnded with the heap of each thread that ends.
+function ProcessStart(ThreadEnded: Pointer): Boolean;
+/// Leaves the heap of the calling thread, which ends, to others.
+procedure ThreadEnd(Heap: PHeap);
 /// From now on the engine makes only the system calls that glibc's malloc makes, too, and starts no
 /// thread. Before the first block is allocated.
 procedure ProcessConfine;
@@ -204,11 +207,11 @@ begin
     SweepRequest;
 end;
 
-// The thread library calls it at the end of a thread that has a heap. It calls all such routines
+// The thread library has called at the end of a thread that has a heap. It calls all such routines
 // again, up to four times, while they set their values: others may allocate after this call. They
 // get no heap, which nothing would abandon, but blocks of Process.Abandoned. The mark may be
 // allocated: the heap is still there.
-procedure ThreadEnded(Heap: Pointer); cdecl;
+procedure ThreadEnd(Heap: PHeap);
 begin
   OsSetThreadHeap(Heap);
   Heap := RegionLeaveAll(Heap);
@@ -220,8 +223,6 @@ begin
   NoteEnd(Heap);
   HeapAbandonQueued(Heap);
   Vacate(Heap);
-  if @Hooks.PurgeNotify <> nil then
-    Hooks.PurgeNotify;
 end;
 
 function ThreadsFirstHeap: PHeap;
@@ -305,7 +306,7 @@ begin
   OsWriteError(@Text[1], Length(Text));
 end;
 
-function ProcessStart: Boolean;
+function ProcessStart(ThreadEnded: Pointer): Boolean;
 var
   ChargesUntouched: Boolean;
 begin
@@ -333,7 +334,7 @@ begin
   Process.ShardCount := ShardCountFor(OsCpuCount);
   if Process.Abandoned = nil then
     Process.Abandoned := HeapTake;
-  Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(@ThreadEnded);
+  Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(ThreadEnded);
   Process.IsStarted := Result;
 end;
 

@@ -42,7 +42,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os,
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
   LaneMM.Lock, LaneMM.Shards, LaneMM.Purge;
 
 const
@@ -275,7 +275,7 @@ begin
       Sleep(1);
   AssertTrue('begun, or refused', (Process.PurgeThread <> 0)
     or (LoadAcquire(Process.PurgeState) = Refused));
-  Hooks.PurgeNotify; // as at the end of this thread
+  PurgeNotifyOfEnd; // as at the end of this thread
   for Round := 1 to MostRounds do
     if Process.PurgeThread <> 0 then
       Sleep(1);

@@ -84,7 +84,7 @@
  *     HeapTake: TakeVacant HeapPop UnusedHeaps
  *     AbandonMost: TakeVacant HeapAbandon HeapPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
- *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
+ *     ThreadEnd: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Queues
  *     QueueTaken: LoadAcquire Taken Swap Taken QueueAdd
  *     EndBias: SpanRaise
@@ -791,7 +791,7 @@ inline RemoteBlockFree(b) {
 }
 
 /* BlockFree, with OwnBlockFree, BlockFreeUnowned and RemoteBlockFree. The list of RemotePush is model remote.pml. A
- * thread also frees after ThreadEnded, when it has no heap any more. */
+ * thread also frees after ThreadEnd, when it has no heap any more. */
 inline BlockFree(me, b) {
   if
   :: heap != 0 && Owner == heap ->
@@ -811,7 +811,7 @@ inline BlockFree(me, b) {
   fi
 }
 
-inline ThreadEnded() {
+inline ThreadEnd() {
   HeapRetireEmpty(heap);
   HeapAbandonQueued(heap);
   d_step { Alive[heap] = false; Vacate(heap); heap = 0 }
@@ -840,7 +840,7 @@ proctype Thread(byte me; byte heap; byte allocs; bool gives) {
   :: atomic { Holder[2] == me -> Holder[2] = Freeing }; BlockFree(me, 2); Forget()
   :: atomic { gives && Holder[2] == me -> if :: Holder[2] = 2 :: Holder[2] = 3 fi }
 #endif
-  :: heap != 0 -> ThreadEnded(); Forget()
+  :: heap != 0 -> ThreadEnd(); Forget()
 #ifdef Begins
   :: atomic { me == 2 && !HasBegun && VacantHeaps != 0 -> HasBegun = true; HeapTake() }
 #endif

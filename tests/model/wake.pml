@@ -13,7 +13,7 @@
  *     PurgeNotify: WakeThread HeapRetireAll
  *     PurgeRequest: SweepRequest PurgeNotify
  *     ProcessPurge: SweepTake ThreadsAbandonVacant ShardsPurgeIdle
- *     NotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
+ *     PurgeNotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
  *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
  *     RemoteCount: CountOf LoadAcquire Remote
@@ -45,7 +45,7 @@
  *     TakeVacant: HeapPop VacantHeaps
  *     AbandonMost: TakeVacant HeapAbandon HeapPush UnusedHeaps NextUnused:=
  *     ThreadsAbandonVacant: AbandonMost NextUnused Vacate SweepRequest
- *     ThreadEnded: HeapRetireEmpty HeapAbandonQueued Vacate
+ *     ThreadEnd: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
  *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
@@ -486,7 +486,7 @@ proctype OwnerThread() {
     LockTry(0);
     if :: r -> HeapLock[0] = false :: else fi;
     Notify()
-  :: !ended ->                                                 /* ThreadEnded */
+  :: !ended ->                                                 /* ThreadEnd */
     ended = true;
     if                                                         /* HeapRetireEmpty */
     :: IsCurrent && Used - Held == Remote + Shelf -> RetireCurrent()
@@ -495,7 +495,7 @@ proctype OwnerThread() {
     HeapAbandonQueued();
     d_step { VacantHeaps = true; Ended = true };               /* Vacate */
 #ifndef VACATE_SILENT
-    SweepRequest();                                               /* NotifyOfEnd */
+    SweepRequest();                                               /* PurgeNotifyOfEnd */
 #endif
 #ifndef END_SILENT
     Notify()
