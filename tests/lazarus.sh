@@ -6,12 +6,7 @@
 # Lazarus keeps its settings in build/lazarus/config, away from those of the user. Ends with
 # `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.." || exit 1
+. "$(dirname "$0")/../tools/begin.sh"
 out=$(pwd)/build/lazarus
 . tests/lib.sh
 printed=$out/log

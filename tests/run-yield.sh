@@ -10,12 +10,7 @@
 # Each program gets the seed on its command line, so that a failed one can be run again alone; the
 # schedule of the system still differs. Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 out=build/test-yield
 seeds=${SEEDS:-1}
 first=${SEED:-$(date +%s)}

@@ -8,12 +8,7 @@
 # library with the units of `make units`. docs/platforms.md lists the switches. Ends with
 # `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.." || exit 1
+. "$(dirname "$0")/../tools/begin.sh"
 out=build/switches
 . tests/lib.sh
 mkdir -p "$out"

@@ -8,12 +8,7 @@
 # cannot be written to, with compat/ beside it, and the C library's units; and that a changed source
 # is compiled again. Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.." || exit 1
+. "$(dirname "$0")/../tools/begin.sh"
 repository=$(pwd)
 out=$repository/build/unit-paths
 . tests/lib.sh

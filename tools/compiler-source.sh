@@ -9,12 +9,7 @@
 # but not changed. SOURCE is an unpacked source package to use instead. Writes the files into it that
 # the compiler's makefiles would generate.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 work=$(pwd)/build/compiler
 mkdir -p "$work/logs"
 

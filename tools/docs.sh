@@ -6,12 +6,7 @@
 #
 # Each of the three is a test, which fails on any warning; ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.." || exit 1
+. "$(dirname "$0")/../tools/begin.sh"
 out=build/docs
 pages=$out/pages
 log=build/logs/docs.log

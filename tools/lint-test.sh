@@ -8,12 +8,7 @@
 # blanks, machine paths, units that are too long, commits). build/lint/Lint runs on each, and what
 # it prints is compared with the file expected.txt in the directory. Each expected line is one test.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 cases=build/lint-tests
 . tests/lib.sh
 LC_ALL=C

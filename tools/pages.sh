@@ -6,12 +6,7 @@
 #
 # Leaves out indentation, empty lines, and lines that hold nothing but a comment. The files hold ASCII.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 pages=src/observe/page
 unit=src/observe/LaneMM.PageParts.pas
 new=build/page-parts/LaneMM.PageParts.pas

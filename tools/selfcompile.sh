@@ -15,12 +15,7 @@
 # The source is that of tools/compiler-source.sh. SOURCE is an unpacked source package to use
 # instead; a few generated files are written into it.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 repository=$(pwd)
 work=$repository/build/selfcompile
 mkdir -p "$work/logs"

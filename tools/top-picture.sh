@@ -5,12 +5,7 @@
 #
 # Needs tmux and Chromium. The folder of the program is shown as /srv.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 sh tools/need.sh fpc tmux chromium
 out=$PWD/build/pictures
 port=18473

@@ -8,12 +8,7 @@
 # an internal error when -Fa names a unit that is not compiled yet and the program has `X in 'file'` in
 # its uses clause.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 fpc=${FPC-fpc}
 units=build/units/$("$fpc" -iTP)-$("$fpc" -iTO)
 rm -rf "$units"

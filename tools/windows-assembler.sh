@@ -17,12 +17,7 @@
 # register that Windows keeps for the caller, and all that moves the stack pointer: the other routines
 # stay leaves, which need no unwind data.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 sources='core/LaneMM.Allocate.x64.inc core/LaneMM.Allocate.x64.Take.inc core/LaneMM.Free.x64.inc
   core/LaneMM.Free.x64.Put.inc core/LaneMM.Resize.x64.inc'
 left_out='FirstKeyBlockGet|FirstKeyBlockFree' # for slots of glibc

@@ -6,12 +6,7 @@
 #
 #   sh tests/live/cost.sh [RUNS]    5
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 runs=${1:-5}
 out=$PWD/build/live-cost
 sh tools/need.sh fpc valgrind

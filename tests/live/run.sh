@@ -4,12 +4,7 @@
 #
 #   sh tests/live/run.sh [COUNT]    COUNT requests for each program; 10000
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 2
+. "$(dirname "$0")/../../tools/begin.sh"
 count=${1:-10000}
 out=$PWD/build/live
 lanemm=$PWD/build/lanemm

@@ -7,12 +7,7 @@
 # Compilers for such targets come without units; -Us compiles a unit without any, and LaneMM.inc is
 # read before anything else is missed. Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../../tools/begin.sh"
 repository=$(pwd)
 dir=$repository/build/matrix/refused
 mkdir -p "$dir"

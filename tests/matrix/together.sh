@@ -6,12 +6,7 @@
 # Two targets that need no compiler, in a copy of the scripts below build; two runs of each. A
 # preparation or a part that meets another one fails. Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../../tools/begin.sh"
 copy=build/matrix-together
 rm -rf "$copy"
 mkdir -p "$copy/docs" "$copy/tests/matrix/targets"

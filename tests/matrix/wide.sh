@@ -9,12 +9,7 @@
 # i386 and lists the lines of src/ that have one, but for those in tests/matrix/wide.txt, which
 # are meant to have 64 bits. Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../../tools/begin.sh"
 out=build/matrix/wide
 rm -rf "$out"
 mkdir -p "$out"

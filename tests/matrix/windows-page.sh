@@ -6,12 +6,7 @@
 #
 # Blocks for PowerShell, which wine does not have, are not run. Ends with `N passed, N failed`.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 page=docs/start-windows.md
 repository=$PWD
 dir=$repository/build/matrix/win64

@@ -23,12 +23,7 @@
 # comes first to hang. A mutant is noticed when TEST fails or takes more than LIMIT seconds (30), or
 # when the program ends by itself. Ends with `N passed, N failed`; passed are the noticed ones.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 2
+. "$(dirname "$0")/../../tools/begin.sh"
 out=build/mutants
 limit=${LIMIT:-30}
 suites=

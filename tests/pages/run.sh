@@ -8,12 +8,7 @@
 # build/pages/pictures. The last line is the sum of all checks, `N passed, N failed`; exit code 1 when
 # one failed.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 out=$PWD/build/pages
 puppeteer=24.43.1
 axe=4.14.1

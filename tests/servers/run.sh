@@ -5,12 +5,7 @@
 #
 #   sh tests/servers/run.sh
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 2
+. "$(dirname "$0")/../../tools/begin.sh"
 out=$PWD/build/servers
 lanemm=$PWD/build/lanemm
 . tests/lib.sh

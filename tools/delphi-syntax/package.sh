@@ -3,12 +3,7 @@
 #
 #   sh tools/delphi-syntax/package.sh > packages/delphi/LaneMM.dpk
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 cat <<'END'
 // All units of LaneMM, for Delphi's IDE and for compiled units (.dcu); see docs/delphi.md. A program links
 // the units: a memory manager in a package would be loaded after the first blocks were allocated.

@@ -8,12 +8,7 @@
 # findings is a test that passed; so is each mistake of planted/ that is found. Needs Java and Maven, and
 # at the first run Maven's central repository.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 tool=tools/delphi-syntax
 targets='DCC32:34.0 DCC64:34.0 DCCLINUX64:34.0 DCC32:36.0 DCC64:36.0 DCCLINUX64:36.0'
 out=build/delphi-syntax
