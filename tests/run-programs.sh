@@ -284,7 +284,7 @@ if built programs/LastWords.lpr -O3; then
   done
 fi
 
-if built programs/RegionScopes.lpr -O3; then
+if built programs/RegionScopes.lpr -O3 -gl; then
   for settings in '' hard debug; do
     run 0 "RegionScopes ($settings)" env "LANEMM=$settings" $start "$out/RegionScopes"
     run 0 "RegionScopes inside ($settings)" env "LANEMM=$settings" $start "$out/RegionScopes" inside
@@ -308,6 +308,23 @@ if built programs/RegionScopes.lpr -O3; then
       grep -q "^  $line, " "$out/log"
       report "RegionScopes leaks ($settings: $line)" $?
     done
+  done
+  # Each reference from outside has its line, and a clean program none.
+  for use in 'string:the variable REGIONSCOPES.HELDTEXT refers to AnsiString of [0-9]* bytes "item 7"' \
+    'object:the variable REGIONSCOPES.HELDITEM refers to RegionScopes.TItem of' \
+    'list:data of [0-9]* bytes refers to RegionScopes.TItem of' \
+    'array:dynamic array of [0-9]* bytes refers to RegionScopes.TItem of' \
+    'thread:a variable of a thread, or other memory, at .* refers to AnsiString of [0-9]* bytes "item 7"' \
+    'field:RegionScopes.TItem of [0-9]* bytes refers to AnsiString of [0-9]* bytes "item 7"'; do
+    LANEMM=debug timeout -k 5 "$seconds" $start "$out/RegionScopes" held "${use%%:*}" > "$out/log" 2>&1
+    grep -q '^Dangling references: 1 reference from outside into the region "scopes"' "$out/log" \
+      && grep -q "^  ${use#*:}" "$out/log"
+    report "RegionScopes held ${use%%:*} (the reference is reported)" $?
+  done
+  for settings in debug debug,guard=pages; do
+    run 0 "RegionScopes clean ($settings)" env "LANEMM=$settings" $start "$out/RegionScopes" clean
+    ! grep -q 'Dangling' "$out/log"
+    report "RegionScopes clean ($settings: nothing is reported)" $?
   done
   for use in 'called Use after free: virtual method ' 'freed Double free: ' 'written Write after free: '; do
     LANEMM=debug,event=all:stderr timeout -k 5 "$seconds" $start "$out/RegionScopes" "${use%% *}" > "$out/log" 2>&1

@@ -53,7 +53,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups;
+  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups,
+  LaneMM.References;
 
 const
   // Slices of the lowest limit.
@@ -269,7 +270,10 @@ begin
     Answer := RegionReset(Region);
   Result := Answer = raDone;
   if Result then
-    FreeDebugBlocks(Group)
+  begin
+    ReferencesReport(Group);
+    FreeDebugBlocks(Group);
+  end
   else
     Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region');
   PurgeNotify;

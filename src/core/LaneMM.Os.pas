@@ -27,6 +27,8 @@ const
   OsMovesPages = {$ifdef LINUX} True {$else} False {$endif};
   /// True where huge pages can be requested, see OsUseHugePages.
   OsHasHugePages = OsMovesPages;
+  /// True where the variables of threads lie in mappings of their own.
+  OsHasThreadPages = OsMovesPages;
   /// True where a purged range stays committed: OsUse does nothing.
   OsPurgedIsCommitted = OsMovesPages;
   /// True where the run-time library keeps the arguments of the program in blocks, from argv on.
@@ -99,6 +101,8 @@ procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on
 /// touch. Nil when refused. The caller owns them until OsReleasePages.
 function OsTakePages(Size: NativeUInt): Pointer;
+/// Returns whether Address lies in pages of OsTakePages, or in the table of them.
+function OsIsTaken(Address: NativeUInt): Boolean;
 /// Releases memory of OsTakePages; nil is allowed.
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
 /// Releases all memory of OsTakePages, of a library that is unloaded.
@@ -386,6 +390,24 @@ begin
     until CompareAndSwap(Process.TakenPages, NativeUInt(Table^.Next), NativeUInt(Table));
   end;
   Result := True;
+end;
+
+function OsIsTaken(Address: NativeUInt): Boolean;
+var
+  Table: POsTakenTable;
+  Index: NativeUInt;
+begin
+  Table := POsTakenTable(LoadAcquire(Process.TakenPages));
+  Result := False;
+  while (Table <> nil) and not Result do
+  begin
+    Result := NativeUInt(Address - NativeUInt(Table)) < OsPageSize;
+    for Index := 0 to High(Table^.Ranges) do
+      if (Table^.Ranges[Index].First <> 0) and (NativeUInt(Address - Table^.Ranges[Index].First)
+        < Table^.Ranges[Index].Size) then
+        Exit(True);
+    Table := Table^.Next;
+  end;
 end;
 
 function OsMayUnload: Boolean;

@@ -48,6 +48,8 @@ type
     msLeakTotal,         //< total of an allocation group
     msLeakRegion,        //< total of the regions of one name
     msMoreTotals,        //< total of further groups and regions
+    msReferences, msReference, msReferenceBlock, msReferenceOutside, msMoreReferences,
+    msReferenceSample,   //< references from outside into a region that is freed
     msLeaksSuppressed, msLeaksRunning, msLeaksLost,
     msPlacesLost,        //< blocks for whose backtraces there was no space
     msLeaksFollow,       //< memory errors were reported before
@@ -219,6 +221,14 @@ const
     (Name: 'leak-total'; Text: '  Group {group}: {blocks}, {size}'),
     (Name: 'leak-region'; Text: '  Region "{region}": {blocks}, {size}'),
     (Name: 'more-totals'; Text: '  Other groups and regions: {blocks}, {size}'),
+    (Name: 'references'; Text: 'Dangling references: {count} from outside into the region'
+      + ' "{region}", whose blocks are freed:'),
+    (Name: 'reference'; Text: '  {retainer} refers to {class}'),
+    (Name: 'reference-block'; Text: '    freed now, allocated by thread {thread} at'),
+    (Name: 'reference-outside'; Text: '    the block outside was allocated by thread {thread} at'),
+    (Name: 'more-references'; Text: '  and {count} further ones'),
+    (Name: 'reference-sample'; Text:
+      '  Of {blocks} outside one in {number} was searched.'),
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),

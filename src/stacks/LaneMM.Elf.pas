@@ -252,6 +252,20 @@ begin
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;
 
+// OsFindMapping; of variables that begin as zero, the mapping of the file that they lie behind.
+function FindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+var
+  Limit: NativeUInt;
+begin
+  Result := OsFindMapping(Address, Mapping);
+  if not Result or Mapping.IsCode or (Mapping.Path[0] <> #0) then
+    Exit;
+  Limit := Mapping.Limit;
+  Result := OsFindMapping(Mapping.First - 1, Mapping);
+  if Result then
+    Mapping.Limit := Limit;
+end;
+
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 var
   Index: NativeInt;
@@ -260,7 +274,7 @@ begin
   Result := False;
   Index := 0;
   while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-    if not OsFindMapping(Symbols.Items[Index].Address, Mapping) then
+    if not FindModule(Symbols.Items[Index].Address, Mapping) then
       Inc(Index)
     else if ElfResolveIn(Elf, Symbols, Index, Mapping) then
       Result := True;

@@ -48,7 +48,7 @@ type
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 /// Unmaps it; the texts of symbols that came from it become invalid.
 procedure ElfFileClose(var Elf: TElfFile);
-/// Sets the routines of the symbols, which are sorted, that lie in the file.
+/// Sets the routines, or variables, of the symbols, which are sorted, that lie in the file.
 procedure ElfFileNameRoutines(const Elf: TElfFile; const Symbols: TSymbols);
 /// Returns a section of debug information, decompressed, up to MaxUnpacked of a file; nothing if
 /// there is none of this name. It is the file's.
@@ -117,6 +117,7 @@ const
   SymbolSize = SymbolValue + AddressSize;
   SymbolEntry = 16 + 8 * Is64;
   SymbolKindMask = 15;
+  VariableKind = 1;
   RoutineKind = 2;
 
 type
@@ -285,7 +286,7 @@ begin
   Limit := Table.Start + Table.Size;
   while Entry + SymbolEntry <= Limit do
   begin
-    if (Entry[SymbolInfo] and SymbolKindMask = RoutineKind)
+    if (Entry[SymbolInfo] and SymbolKindMask in [VariableKind, RoutineKind])
       and (PCardinal(Entry)^ < Names.Size) then
       NameRange(Symbols, WordAt(Entry + SymbolValue) + Elf.Bias, WordAt(Entry + SymbolSize),
         PAnsiChar(Names.Start + PCardinal(Entry)^));

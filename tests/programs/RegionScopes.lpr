@@ -3,6 +3,9 @@
 ///   inside   frees and resets a region while it is inside, leaves twice, uses a freed handle
 ///   limit    exceeds the limit of a region
 ///   leaks    forgets objects in regions, of which several have one name
+///   held W   frees a region that is still referred to: by a string, object, list, array, thread
+///            variable, or field outside; W says by which
+///   clean    uses regions 200 times, in threads too, and keeps nothing
 ///   called   calls a virtual method of an object of a freed region, in debug mode
 ///   freed    frees a block of a freed region, in debug mode
 ///   written  writes to a block of a freed region, in debug mode
@@ -24,6 +27,14 @@ var
   Region: TLaneMM_Region;
   // LaneMM_RegionOf knows no debug blocks.
   IsDebug: Boolean;
+  // What is kept outside.
+  HeldText: string;
+  HeldItem, Outside: TItem;
+  HeldList: TList;
+  HeldItems: array of TItem;
+
+threadvar
+  HeldByThread: string;
 
 function TItem.Double: Integer;
 begin
@@ -122,13 +133,13 @@ end;
 
 // What is done in a scope is a routine of its own: the compiler keeps strings of expressions until
 // the end of their routine.
-procedure FillLists(out Names: TStringList; out Items: TObjectList);
+procedure FillLists(out Names: TStringList; out Items: TObjectList; Count: Integer);
 var
   Number: Integer;
 begin
   Names := TStringList.Create;
   Items := TObjectList.Create;
-  for Number := 1 to 10000 do
+  for Number := 1 to Count do
   begin
     Names.AddObject('name ' + IntToStr(Number), NewItem(Number));
     Items.Add(NewItem(Number));
@@ -143,7 +154,7 @@ var
 begin
   LaneMM_RegionEnter(Region);
   try
-    FillLists(Names, Items);
+    FillLists(Names, Items, 10000);
   finally
     LaneMM_RegionLeave;
   end;
@@ -330,6 +341,81 @@ begin
     Forget('many ' + IntToStr(Number), 1);
 end;
 
+procedure Hold(const Where: string);
+var
+  Item: TItem;
+begin
+  LaneMM_RegionEnter(Region);
+  Item := NewItem(7);
+  LaneMM_RegionLeave;
+  if Where = 'string' then
+    HeldText := Item.Text
+  else if Where = 'object' then
+    HeldItem := Item
+  else if Where = 'list' then
+    HeldList.Add(Item)
+  else if Where = 'array' then
+    HeldItems[3] := Item
+  else if Where = 'thread' then
+    HeldByThread := Item.Text
+  else
+    Outside.Text := Item.Text;
+end;
+
+procedure HoldAndFree(const Where: string);
+begin
+  HeldList := TList.Create;
+  HeldList.Capacity := 10;
+  SetLength(HeldItems, 10);
+  Outside := NewItem(1);
+  Hold(Where);
+  LaneMM_RegionFree(Region);
+  Pointer(HeldText) := nil; // nothing is freed twice
+  Pointer(HeldByThread) := nil;
+  Pointer(Outside.Text) := nil;
+end;
+
+procedure UseAndFree(Number: Integer);
+var
+  Names: TStringList;
+  Items: TObjectList;
+begin
+  Region := LaneMM_RegionCreate('scopes', 0);
+  LaneMM_RegionEnter(Region);
+  FillLists(Names, Items, 10);
+  LaneMM_RegionLeave;
+  HeldList.Add(Items[0]);
+  HeldList.Delete(HeldList.Count - 1); // behind the count its address stays
+  try
+    RaiseInside(Number);
+  except
+    on E: Exception do
+      HeldText := Copy(E.Message, 1, 3);
+  end;
+end;
+
+function UseManyTimes(Parameter: Pointer): PtrInt;
+var
+  Number: Integer;
+begin
+  for Number := 1 to 100 do
+  begin
+    UseAndFree(Number);
+    Check(LaneMM_RegionReset(Region) and LaneMM_RegionFree(Region), 'freed');
+  end;
+  Result := 0;
+end;
+
+procedure UseCleanly;
+begin
+  TStringList.Create.Free; // makes what lists share, outside
+  HeldList := TList.Create;
+  HeldList.Capacity := 10;
+  UseManyTimes(nil);
+  WaitForThreadTerminate(BeginThread(UseManyTimes), 0);
+  WriteLn(HeldText);
+end;
+
 function FreedItem: TItem;
 begin
   LaneMM_RegionEnter(Region);
@@ -373,6 +459,10 @@ begin
     ReportLimit
   else if ParamStr(1) = 'leaks' then
     LeakInRegions
+  else if ParamStr(1) = 'held' then
+    HoldAndFree(ParamStr(2))
+  else if ParamStr(1) = 'clean' then
+    UseCleanly
   else if ParamStr(1) = 'called' then
     CallFreed
   else if ParamStr(1) = 'freed' then
