@@ -201,6 +201,25 @@ begin
   OutputOf(Format(Command, [Folder, SourceFolder, SourceFolder]));
 end;
 
+// The options that its units are compiled with: one kind of line information, for the program itself says
+// which kinds are read; no symbols of the program alone, and nothing that concerns linking. So many
+// programs share the units of LaneMM, whose compilation takes most of the time.
+function UnitOptions(const Options: string): string;
+var
+  Option: string;
+begin
+  Result := '';
+  for Option in Options.Split([' '], TStringSplitOptions.ExcludeEmpty) do
+    if MatchStr(Option, ['-g', '-gl', '-gw2', '-gw3', '-gw4']) then
+    begin
+      if Pos(' -gw2', Result) = 0 then
+        Result := Result + ' -gw2';
+    end
+    else if not StartsStr('-X', Option) and not StartsStr('-Fa', Option)
+      and (not StartsStr('-d', Option) or StartsStr('-dLANEMM_', Option)) then
+      Result := Result + ' ' + Option;
+end;
+
 // Returns the executable file, which has an extension on Windows; of a library, that of the library.
 function TTestProgram.BuiltFile: string;
 const
@@ -240,7 +259,7 @@ constructor TTestProgram.Create(const Name, Options: string);
 const
   Compile = '"%s" -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
 var
-  All, Path: string;
+  All, Units, UnitFolder, Path: string;
 begin
   Self.Name := Name;
   All := Options + BuildFlags;
@@ -251,14 +270,15 @@ begin
   Folder := ExtractFilePath(ParamStr(0)) + 'programs' + All.Replace(' ', '') + '/';
   FileName := Folder + Name;
   {$ifdef UNIX}
+  Units := UnitOptions(All);
+  UnitFolder := ExtractFilePath(ParamStr(0)) + 'units' + Units.Replace(' ', '').Replace('/', '-') + '/';
   Freshen(Folder);
-  {$if FPC_FULLVERSION >= 30300} // -Fa of a unit that is not compiled is an internal error there
-  if (Pos('-FaLaneMM', All) > 0) and not FileExists(BuiltFile) then
-    OutputOf(Format(Compile, [Compiler, All.Replace('-FaLaneMM', ''), SourceFolder, SourceFolder,
-      Folder, Folder, SourceFolder + 'src/LaneMM.pas']));
-  {$endif}
+  Freshen(UnitFolder);
+  if not FileExists(UnitFolder + 'LaneMM.ppu') and not FileExists(UnitFolder + 'lanemm.ppu') then
+    OutputOf(Format(Compile, [Compiler, Units, SourceFolder, SourceFolder, UnitFolder, UnitFolder,
+      SourceFolder + 'src/LaneMM.pas']));
   if not FileExists(BuiltFile) then
-    OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, Folder, Path]));
+    OutputOf(Format(Compile, [Compiler, All, SourceFolder, SourceFolder, Folder, UnitFolder, Path]));
   {$else} // tests that ran on this machine for its target have built it
   if not FileExists(BuiltFile) then
     raise Exception.Create('Not built: ' + BuiltFile);

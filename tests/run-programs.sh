@@ -5,7 +5,7 @@
 #
 # Prints a line per run, and what the program said when it failed. Ends with `N passed, N failed`.
 # With names, only the runs of these programs. STRESS="OPTIONS": one run of Stress with these.
-# SHORT=1: without the stress, with few forks. LIMIT=N: the seconds after which a run hangs (1800).
+# SHORT=1: without the stress, with few forks and stops. LIMIT=N: the seconds after which a run hangs (1800).
 # WITHIN=FORMAT: how a shell begins a command that has %s megabytes of addresses, where those of an
 # emulator would count.
 set -u
@@ -186,8 +186,8 @@ if built programs/LastThread.lpr -O3; then
   again 0 LastThread after
 fi
 # With symbols: a failure names the routine in which the stopped thread is.
-program 0 StoppedThreads -Xs-
-if is_wanted StoppedThreads; then
+if built programs/StoppedThreads.lpr -O3 -Xs-; then
+  again 0 StoppedThreads "$([ -n "${SHORT-}" ] && echo 30 || echo 100)"
   run 0 'StoppedThreads 10 (hard)' env LANEMM=hard $start "$out/StoppedThreads" 10
 fi
 # Steps through machine code. The symbols name the routines that take a lock.
@@ -347,7 +347,7 @@ if built programs/Halting.lpr -O3; then
 fi
 
 if built programs/Fork.lpr -O3; then
-  few=${SHORT:+20} # forks
+  few=${SHORT:+8} # forks
   again 0 Fork system $few
   again 0 Fork library $few
   # A fork in the middle of what the diagnoses do.

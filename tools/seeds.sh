@@ -86,9 +86,9 @@ check_test() { # SUITE[.NAME]
 check_demo() { # NAME [OPTION...]
   program=$1
   shift
-  mkdir -p "$out/demos/$program"
+  mkdir -p "$out/demos/units" "$out/demos/$program"
   fpc -O2 -l- -v0 -vew -vm4082,6018 -FaLaneMM -Fusrc '-Fusrc/*' -Fudemos/common \
-    -Fudemos/ParallelAllocations -FE"$out/demos/$program" -FU"$out/demos/$program" \
+    -Fudemos/ParallelAllocations -FE"$out/demos/$program" -FU"$out/demos/units" \
     "demos/$program/$program.lpr" && "$out/demos/$program/$program" --csv "$@"
 }
 
@@ -126,7 +126,7 @@ check() { # CHECK
       compare "$value" "$3" "$4" 1
       return ;;
     test) check_test "$@" ;;
-    program) OUT=$out sh tests/run-programs.sh "$@" ;;
+    program) SHORT=1 OUT=$out sh tests/run-programs.sh "$@" ;;
     demo) check_demo "$@" ;;
     make) make --no-print-directory "$@" ;;
     without) check_without "$@" ;;

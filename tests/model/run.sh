@@ -5,7 +5,7 @@
 #
 #   run.sh            all of it, each search complete; needs spin, a C compiler, 2 GB of memory, minutes
 #   run.sh --deep     larger configurations as well, and what takes minutes to find; half an hour, 8 GB
-#   CC, CFLAGS        the C compiler (gcc) and its options for complete searches (-O2)
+#   CC, CFLAGS        the C compiler (gcc) and its options for long searches (-O1)
 #   QUICK_CC          the one for short searches: tcc if it is installed, which compiles in no time
 
 cd "$(dirname "$0")" || exit 2
@@ -37,9 +37,17 @@ search() {
 
 states() { sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log; }
 
-# model definitions...: all laws hold in all states, and no thread is stuck.
-holds() {
-  search "$Compiler ${CFLAGS:--O2}" "$@"
+# model definitions...: all laws hold in all states, and no thread is stuck. The search is short: compiling
+# with optimization would take longer.
+holds() { proves "$Quick" "$@"; }
+
+# holds of a search of many states.
+holds_long() { proves "$Compiler ${CFLAGS:--O1}" "$@"; }
+
+proves() {
+  Compile=$1
+  shift
+  search "$Compile" "$@"
   Text="$* $(states) states"
   if grep -q 'errors: 0$' pan.log && ! grep -qi 'not completed\|too small\|out of memory' pan.log
   then pass "$Text"
@@ -47,9 +55,11 @@ holds() {
   fi
 }
 
-# model law mutation definitions...: the search finds a state that breaks the law. It is short: compiling
-# with optimization would take longer.
+# model law mutation definitions...: the search finds a state that breaks the law.
 breaks() { finds "$Quick" "$@"; }
+
+# breaks of a search that tries the threads in the other order, which gets there sooner.
+breaks_reversed() { finds "$Quick -DP_REVERSE" "$@"; }
 
 # breaks of a search of many states.
 breaks_late() { finds "$Compiler -O2" "$@"; }
@@ -75,8 +85,8 @@ then pass 'the models have the steps of the code'
 else fail 'the models have not the steps of the code'
 fi
 
-holds life -DAllocs1=2
-holds life -DBegins
+holds_long life -DAllocs1=2
+holds_long life -DBegins
 breaks life 1 OWNER_KEPT
 breaks life 2 THIEF_BLIND
 breaks life 2 SWEEP_UNLOCKED
@@ -94,10 +104,10 @@ breaks life 6 SWEEP_NO_TAKEN
 breaks life 6 ABANDON_CURRENT
 breaks life 7 ENDED_KEPT
 breaks life 8 TAKE_ENTERS
-breaks life 8 RECLAIM_ENTERS
+breaks_reversed life 8 RECLAIM_ENTERS
 breaks life 8 ABANDON_ENTERS
 
-holds remote
+holds_long remote
 breaks remote 1 FIRST_ONLY
 breaks remote 1 LINK_LATE
 breaks remote 2 PUSH_BY_STORE
@@ -111,8 +121,8 @@ breaks twice 3 NO_LIFE
 breaks twice 4 NO_CLAIM
 breaks twice 5 NO_CLAIM
 
-holds kept
-holds kept -DFreers=2 -DRounds=3
+holds_long kept
+holds_long kept -DFreers=2 -DRounds=3
 breaks kept 1 FREE_UNFENCED
 breaks kept 1 SECTION_LATE
 breaks kept 1 SECTION_BLIND
@@ -131,23 +141,23 @@ breaks held 1 AWAIT_NOTHING
 breaks held 2 NOTE_LATE
 breaks held 3 HELD_FORGOTTEN
 
-holds shelf
-holds shelf -DSecond=1 -DTurns=1
+holds_long shelf
+holds_long shelf -DSecond=1 -DTurns=1
 breaks shelf 1 CARVE_BLIND
 breaks shelf 1 PAGES_BLIND
 breaks shelf 2 SHELF_BY_STORE -DSecond=3 -DTurns=1
 breaks shelf 3 END_BY_STORE
 breaks shelf 3 TAKE_EARLY
-breaks shelf 4 SHELF_UNSEEN -DSecond=3 -DTurns=1
+breaks_reversed shelf 4 SHELF_UNSEEN -DSecond=3 -DTurns=1
 breaks shelf 4 PUSH_BLIND -DSecond=3 -DTurns=1
 breaks shelf 4 WORDS_FIRST -DSecond=3 -DTurns=1
 breaks shelf 5 AWAIT_SILENT -DSecond=1 -DTurns=1
 breaks shelf 5 OWNER_PLAIN -DSecond=1 -DTurns=1
 breaks shelf 6 COUNT_TWICE
-breaks shelf 6 COUNT_EARLY
-breaks shelf 6 END_LIFE_BLIND
+breaks_reversed shelf 6 COUNT_EARLY
+breaks_reversed shelf 6 END_LIFE_BLIND
 
-holds release
+holds_long release
 breaks release 1 NO_RECHECK
 breaks release 1 NO_SECOND_TRY
 breaks release 1 LEAVE_UNFENCED
@@ -157,7 +167,7 @@ breaks release 3 TAKE_BY_STORE
 breaks release 4 RELEASE_ENTERS
 breaks release 4 TAKE_ENTERS
 
-holds frontier -DRounds=1
+holds_long frontier -DRounds=1
 holds frontier -DRefusals
 breaks frontier 1 TAKE_BY_STORE
 breaks frontier 2 TAKE_FIRST
@@ -170,12 +180,12 @@ breaks frontier 6 COUNT_LATE
 breaks frontier 6 COUNT_EARLY
 breaks frontier 7 ADD_AT_ONCE
 
-holds count
+holds_long count
 breaks count 1 CHECK_LATER
 breaks count 1 ADD_APART
 breaks count 2 DOWN_BY_STORE
 
-holds stack
+holds_long stack
 breaks stack 1 NO_COUNT
 breaks stack 1 POP_BY_STORE
 breaks stack 2 PUSH_BY_STORE
@@ -187,26 +197,26 @@ breaks lock 2 WOKEN_AS_NEW
 breaks lock 2 WAIT_BLIND
 breaks lock 2 LEAVE_SILENT
 
-holds region
-holds region -DResets
+holds_long region
+holds_long region -DResets
 breaks region 1 FREE_BLIND
 breaks region 2 SWEEP_UNLOCKED
 breaks region 2 ENDS_OUTSIDE
 breaks region 3 ADD_BLIND
 breaks region 4 LEFT_FORGOTTEN
 breaks region 5 PUSH_BLIND
-holds wake -DThird=Taker
+holds_long wake -DThird=Taker
 for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH_SILENT \
   PUSH_LATE TAKE_OVER_SILENT END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND SHELVE_SILENT
 do
-  breaks wake 1 "$Mutation"
+  breaks_reversed wake 1 "$Mutation"
 done
-holds wake -DRoomy -DThird=Taker
-breaks_late wake 1 OVERDUE_SILENT -DRoomy -DThird=Taker
-breaks_late wake 2 KEPT_FORGOTTEN
-breaks_late wake 2 ENDED_SILENT
-breaks_late wake 2 VACATE_SILENT
-breaks_late wake 2 WANT_EARLY
+holds_long wake -DRoomy -DThird=Taker
+breaks_reversed wake 1 OVERDUE_SILENT -DRoomy -DThird=Taker
+breaks wake 2 KEPT_FORGOTTEN
+breaks wake 2 ENDED_SILENT
+breaks wake 2 VACATE_SILENT
+breaks wake 2 WANT_EARLY
 
 holds guard
 for Mutation in FORBID_BLIND HOLD_BLIND LOOK_FIRST WAIT_FIRST CHANGE_EARLY READERS_AS_FLAG \
@@ -218,7 +228,7 @@ breaks guard 2 WAIT_FOR_EVER
 breaks guard 2 REFUSED_KEPT
 breaks guard 3 LET_GO_BY_STORE
 
-holds sweep
+holds_long sweep
 breaks sweep 1 LIFE_LATE
 breaks sweep 1 READ_ONCE -DRounds=3 -DKeys=3
 breaks sweep 2 KILL_BLIND
@@ -226,7 +236,7 @@ breaks sweep 2 LOOK_ONCE
 breaks sweep 2 CACHE_KEPT
 breaks sweep 2 MARK_LATE
 
-holds reuse
+holds_long reuse
 breaks reuse 1 BEGIN_LATE
 breaks reuse 1 MARK_BY_STORE
 breaks reuse 2 MARK_BLIND
@@ -265,21 +275,21 @@ breaks reports 4 REFUSE_BY_STORE
 
 if [ "$1" = --deep ]
 then
-  holds life
+  holds_long life
   breaks_late life 1 TAKE_BY_LOAD
   breaks_late life 2 LENGTH_FIRST -DBlocks=3
-  holds life -DBlocks=3
-  holds life -DAllocs1=2 -DAllocs3=1
-  holds life -DRetireAll
-  holds release -DRounds=3
-  holds frontier
-  holds wake
-  holds wake -DRoomy
-  holds wake -DBoth
-  holds wake -DThird=Shelver
-  holds shelf -DSecond=1
-  holds shelf -DSecond=3 -DTurns=1
-  holds shelf -DSecond=3
+  holds_long life -DBlocks=3
+  holds_long life -DAllocs1=2 -DAllocs3=1
+  holds_long life -DRetireAll
+  holds_long release -DRounds=3
+  holds_long frontier
+  holds_long wake
+  holds_long wake -DRoomy
+  holds_long wake -DBoth
+  holds_long wake -DThird=Shelver
+  holds_long shelf -DSecond=1
+  holds_long shelf -DSecond=3 -DTurns=1
+  holds_long shelf -DSecond=3
 fi
 
 sum
