@@ -58,9 +58,9 @@ test-all: ## all tests that need no rights of root but to install tools
 
 # The suites that build or run most programs, which make test leaves out.
 LONG_SUITES = Reports,Profile,DebugMatrix,CompatNames
-# Others that build programs and read what these report: with LONG_ONCE not by test-pure, whose
-# programs would report the same.
-REPORT_SUITES = EventLog,Leaks,Debug,DeepStacks,StarvedLeaks,HeapProfile,TimedReports,ReportHead
+# Others that build programs and read what these report: with LONG_ONCE only the build that users get is
+# tested with them.
+REPORT_SUITES = EventLog,DeepStacks,StarvedLeaks,HeapProfile,TimedReports,ReportHead
 
 test-release: #: tests of the build that users get, in the order of a new seed
 test-long: #: the four suites of these that make test leaves out
@@ -75,7 +75,7 @@ test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 # make test-release SEED=N.
 test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) $(if $(SHORT),--skip=$(LONG_SUITES))
 test-long: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) --suite=$(LONG_SUITES)
-test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES))
+test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES),$(REPORT_SUITES))
 test-pure: ORDER = $(if $(LONG_ONCE),--skip=$(LONG_SUITES),$(REPORT_SUITES))
 
 test-release test-long test-checked test-pure:
