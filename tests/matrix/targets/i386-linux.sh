@@ -2,6 +2,8 @@
 # programs name the loader and the library where they were unpacked.
 how='native, on a kernel of x86_64'
 options='--alone' # each suite with all addresses
+# In short without those that build most programs: other targets' tests do.
+[ "$kind" = full ] || options="$options --skip=Reports,Profile,DebugMatrix,CompatNames"
 parts='suites checked engine engine-checked programs demos'
 quick='suites'
 
