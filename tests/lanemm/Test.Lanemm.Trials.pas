@@ -51,6 +51,7 @@ type
     procedure AStaticProgramIsRefused;
     procedure AServerIsMeasuredAtRestAndEnded;
     procedure ALoadThatFailsIsNamed;
+    procedure ALoadThatLastsIsEndedWithWhatItStarted;
     procedure ProgressHasALineForEachRound;
     procedure TheTableNamesTheWinner;
     procedure WrongOptionsAreNamed;
@@ -248,6 +249,16 @@ procedure TTryTests.ALoadThatFailsIsNamed;
 begin
   Call('try --rounds=1 --for=20s --load=false --only=glibc,LaneMM -- sleep 100');
   Refused(1, 'fails with glibc: the load has ended with exit code 1');
+end;
+
+procedure TTryTests.ALoadThatLastsIsEndedWithWhatItStarted;
+begin
+  Shell('rm -f load.pid; ../lanemm try --quiet --rounds=1 --for=2s --only=glibc,LaneMM'
+    + ' --load=''sleep 500 & echo $! > load.pid; wait'' sleep 100 > load.txt 2>&1');
+  Same(1, ExitStatus, 'exit code');
+  Has('the load has not ended in the time of --for', Shell('cat load.txt'));
+  AssertEquals('ended'#10, Shell('for try in $(seq 100); do if [ -z "$(cat /proc/$(cat load.pid)/cmdline'
+    + ' 2>&- | tr -d "\0")" ]; then echo ended; break; fi; sleep 0.1; done'));
 end;
 
 procedure TTryTests.ProgressHasALineForEachRound;

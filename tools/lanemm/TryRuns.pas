@@ -232,7 +232,7 @@ begin
     Result := '/proc/self/fd/0';
 end;
 
-// Starts a process that ends with lanemm.
+// Starts a process that ends with lanemm; the load in a group, so that what it starts ends, too.
 function TWatch.Start(const Path: string; Arguments, Variables: TStrings): TPid;
 var
   NoSignals: TSigSet;
@@ -245,6 +245,8 @@ begin
   if Result > 0 then
     Exit;
   do_syscall(ControlCall, SetDeathSignal, SIGKILL);
+  if LoadStarted <> 0 then
+    FpSetSid;
   FpSigEmptySet(NoSignals);
   FpSigProcMask(SIG_SETMASK, @NoSignals, nil);
   Redirect(StdInputHandle, Input, O_RDONLY);
@@ -426,6 +428,7 @@ begin
   Take(Status, Usage);
   if LoadChild <> 0 then
   begin
+    FpKill(-LoadChild, SIGKILL);
     FpKill(LoadChild, SIGKILL);
     FpWaitPid(LoadChild, Status, 0);
   end;
