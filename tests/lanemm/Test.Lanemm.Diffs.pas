@@ -78,6 +78,7 @@ begin
   WriteText('empty.json', '{"profiles":[]}');
   CallWell('diff empty.json empty.json --value=alloc_space --fail-over=0');
   WriteText('none.folded', '');
+  WriteText('small.folded', 'main;a 1000'#10'main;b 1000');
   Call('diff none.folded small.folded --fail-over=1000%');
   Refused(8, 'all: +2,000 B, more than 1000%');
 end;

@@ -49,6 +49,8 @@ type
     procedure AProgramThatFailsIsNamedWithItsErrors;
     procedure AnExpectedExitCodeIsWell;
     procedure AStaticProgramIsRefused;
+    procedure AProgramWithItsOwnMallocIsRefused;
+    procedure AProgramThatLoadsAManagerIsTriedAsItIsLinked;
     procedure AServerIsMeasuredAtRestAndEnded;
     procedure ALoadThatFailsIsNamed;
     procedure ALoadThatLastsIsEndedWithWhatItStarted;
@@ -234,6 +236,28 @@ procedure TTryTests.AStaticProgramIsRefused;
 begin
   Call('try -- ./Small');
   Refused(4, 'is static and has no LaneMM inside: it takes no other manager');
+end;
+
+procedure TTryTests.AProgramWithItsOwnMallocIsRefused;
+begin
+  Shell('printf "#include <stddef.h>\nstatic char room[1 << 20], *end = room;\n'
+    + 'void *malloc(size_t size) { end += size + 15 & ~15; return end - size; }\n'
+    + 'void free(void *block) {}\nint main(void) { return 0; }\n" > own.c; gcc -w -o own own.c');
+  Same(0, ExitStatus, 'exit code of the compiler');
+  Call('try -- ./own');
+  Refused(4, './own has a malloc of its own, so it takes no other manager');
+end;
+
+procedure TTryTests.AProgramThatLoadsAManagerIsTriedAsItIsLinked;
+begin
+  Shell('cp waste.so libmimalloc.so; echo "int main(void) { return 0; }" > linked.c;'
+    + ' gcc -o linked linked.c -Wl,--no-as-needed,-rpath,. -L. -lmimalloc');
+  Same(0, ExitStatus, 'exit code of the compiler');
+  CallWell('try --rounds=1 --only=glibc,LaneMM -- ./linked');
+  Has('The program loads libmimalloc.so, which `as linked` is', Printed);
+  Ask('--rounds=1 --with=waste=./waste.so -- ./linked');
+  AssertEquals('library', '', Item(Answer, 'managers', 'name', 'as linked').Strings['library']);
+  Has('/libc.so.6', Item(Answer, 'managers', 'name', 'glibc').Strings['library']);
 end;
 
 procedure TTryTests.AServerIsMeasuredAtRestAndEnded;

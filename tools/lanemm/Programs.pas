@@ -16,6 +16,8 @@ type
     IsStatic: Boolean;     //< it loads no libraries: it names no dynamic linker
     IsOtherWidth: Boolean; //< it has other words than lanemm: libraries of lanemm's cannot be loaded
     IsFreePascal: Boolean; //< Free Pascal has compiled it
+    HasMalloc: Boolean;    //< it has a malloc of its own, which comes before that of any library
+    LinkedWith: string;    //< the name of the manager's library that it loads; empty: none
   end;
 
 /// Returns the path of a program, found as a shell finds it; empty if there is none.
@@ -89,6 +91,87 @@ begin
   Result := '';
 end;
 
+type
+  // Heads of an ELF file of 64 bits, of its sections, and an entry of its table of symbols.
+  TElfHead = packed record
+    Ident: array[0..15] of Byte;
+    Kind, Machine: Word;
+    Version: Cardinal;
+    Entry, Segments, Sections: UInt64;
+    Flags: Cardinal;
+    HeadSize, SegmentSize, SegmentCount, SectionSize, SectionCount, NamesIndex: Word;
+  end;
+  TElfSection = packed record
+    Name, Kind: Cardinal;
+    Flags, Address, Offset, Size: UInt64;
+    Link, Info: Cardinal;
+    Alignment, EntrySize: UInt64;
+  end;
+  TElfSymbol = packed record
+    Name: Cardinal;
+    Kind, Visibility: Byte;
+    Section: Word; // 0: of another file
+    Value, Size: UInt64;
+  end;
+
+// Copies Size bytes at Offset of the file; returns whether it has them.
+function TakeBytes(const Contents: RawByteString; Offset: UInt64; out Target; Size: Integer): Boolean;
+begin
+  Result := (Offset < UInt64(Length(Contents))) and (UInt64(Length(Contents)) - Offset >= UInt64(Size));
+  if Result then
+    Move(Contents[Offset + 1], Target, Size);
+end;
+
+// Returns whether a table of symbols has a malloc that is in the file itself.
+function DefinesMalloc(const Contents: RawByteString; const Symbols, Names: TElfSection): Boolean;
+const
+  Wanted: array[0..6] of AnsiChar = 'malloc'#0;
+var
+  Symbol: TElfSymbol;
+  Name: array[0..High(Wanted)] of AnsiChar;
+  Index: UInt64;
+begin
+  Result := True;
+  for Index := 1 to Symbols.Size div SizeOf(Symbol) do
+    if TakeBytes(Contents, Symbols.Offset + (Index - 1) * SizeOf(Symbol), Symbol, SizeOf(Symbol))
+      and (Symbol.Section <> 0)
+      and TakeBytes(Contents, Names.Offset + Symbol.Name, Name, SizeOf(Name)) and (Name = Wanted) then
+      Exit;
+  Result := False;
+end;
+
+// Returns whether the program exports a malloc: the linker exports it where a library calls malloc.
+function HasOwnMalloc(const Contents: RawByteString): Boolean;
+const
+  DynamicSymbols = 11; // SHT_DYNSYM
+var
+  Head: TElfHead;
+  Symbols, Names: TElfSection;
+  Index: Integer;
+begin
+  Result := False;
+  if not TakeBytes(Contents, 0, Head, SizeOf(Head)) then
+    Exit;
+  for Index := 0 to Head.SectionCount - 1 do
+    if TakeBytes(Contents, Head.Sections + UInt64(Index) * SizeOf(Symbols), Symbols, SizeOf(Symbols))
+      and (Symbols.Kind = DynamicSymbols)
+      and TakeBytes(Contents, Head.Sections + UInt64(Symbols.Link) * SizeOf(Names), Names, SizeOf(Names))
+      then
+      Exit(DefinesMalloc(Contents, Symbols, Names));
+end;
+
+// Returns the first name of a manager's library in the file.
+function LinkedLibrary(const Contents: RawByteString): string;
+const
+  Known: array[0..6] of string = ('libjemalloc.so', 'libmimalloc.so', 'libtcmalloc', 'libtbbmalloc',
+    'libsnmalloc', 'librpmalloc', LibraryName);
+begin
+  for Result in Known do
+    if Pos(#0 + Result, Contents) > 0 then
+      Exit;
+  Result := '';
+end;
+
 function ReadProgram(const Path: string): TProgram;
 const
   ElfMagic = #127'ELF';
@@ -112,6 +195,10 @@ begin
   Result.IsStatic := IsElf and (Pos('/ld-', Contents) = 0);
   Result.IsOtherWidth := IsElf and (Length(Contents) >= WidthIndex)
     and (Ord(Contents[WidthIndex]) <> Width);
+  Result.HasMalloc := IsElf and not Result.IsOtherWidth and HasOwnMalloc(Contents);
+  Result.LinkedWith := '';
+  if IsElf then
+    Result.LinkedWith := LinkedLibrary(Contents);
   Result.IsFreePascal := IsElf and (Pos('FPC ' + '3.', Contents) > 0);
 end;
 

@@ -82,6 +82,7 @@ type
 const
   HeapName = 'Free Pascal''s heap';
   LibcName = 'glibc';
+  LinkedName = 'as linked';
   OwnName = 'LaneMM';
 
 // ---------------------------------------------------------------------------- what is tried
@@ -124,7 +125,12 @@ var
   Each: TKnown;
   Missing: string;
 begin
-  Add(LibcName, '', '');
+  if Found.LinkedWith <> '' then
+  begin
+    Add(LinkedName, '', '');
+    Notes.Add(Format('The program loads %s, which `%s` is.', [Found.LinkedWith, LinkedName]));
+  end;
+  Add(LibcName, IfThen(Found.LinkedWith <> '', FindLibrary('libc.so.6')), '');
   Add(OwnName, LibraryPath, '');
   Missing := '';
   for Each in Known do
@@ -153,7 +159,7 @@ begin
     Add(Copy(Value, 1, Place - 1), ExpandFileName(Copy(Value, Place + 1)), '');
   end;
   for Value in Arguments.All('words') do
-    Add(OwnName + ' ' + Value, IfThen(Found.HasLaneMM, '', All[1].Preloaded), Value);
+    Add(OwnName + ' ' + Value, IfThen(Found.HasLaneMM, '', LibraryPath), Value);
 end;
 
 procedure TTrial.KeepOnly(const Names: string);
@@ -191,6 +197,9 @@ begin
   if Found.IsOtherWidth then
     raise ETool.Create(ecNotOnLaneMM, '%s is a program of other words than the libraries of this'
       + ' machine, which it cannot load', [Found.Path]);
+  if Found.HasMalloc then
+    raise ETool.Create(ecNotOnLaneMM, '%s has a malloc of its own, so it takes no other manager',
+      [Found.Path]);
   if Found.IsFreePascal then
     Notes.Add('The program was compiled by Free Pascal without LaneMM: only with cmem its blocks come'
       + ' from malloc. Compile it with -FaLaneMM to try LaneMM.');
