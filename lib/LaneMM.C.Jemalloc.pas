@@ -20,8 +20,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Large, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Walk, LaneMM.C.Aligned,
-  LaneMM.C.Malloc;
+  LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.AlignedBlocks, LaneMM.C.Malloc;
 
 const
   AlignMask = 63; // the power of two
@@ -66,26 +65,15 @@ begin
   end;
 end;
 
-// AlignedAlloc in the region that P belongs to, or in none.
-function AllocBeside(P: Pointer; Alignment, Size: NativeUInt): Pointer;
-var
-  Before: PHeap;
-begin
-  if not BlockIsElsewhere(P, OsThreadHeap) then
-    Exit(AlignedAlloc(Alignment, Size));
-  Before := ThreadHeap;
-  if (Before = nil) or not RegionVisit(RegionOfBlock(P), Before) then
-    Exit(nil);
-  Result := AlignedAlloc(Alignment, Size);
-  RegionReturn(Before);
-end;
-
 // Resizes a block that has to keep an alignment.
 function ReallocAligned(P: Pointer; Alignment, Usable, Size: NativeUInt): Pointer;
 begin
   if (NativeUInt(P) and (Alignment - 1) = 0) and (Size <= Usable) and (Size >= Usable div 2) then
     Exit(P);
-  Result := AllocBeside(P, Alignment, Size);
+  if Process.IsDirect then
+    Result := AlignedGetBeside(P, Alignment, Size)
+  else
+    Result := AlignedGetWatched(P, Alignment, Size);
   if Result = nil then
     Exit;
   if Size < Usable then

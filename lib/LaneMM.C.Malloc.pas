@@ -59,9 +59,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Regions,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Walk,
-  LaneMM.C.Aligned, LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign, LaneMM.C.Manager,
-  LaneMM.C.Start;
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
+  LaneMM.Walk, LaneMM.AlignedBlocks, LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign,
+  LaneMM.C.Manager, LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -290,17 +290,12 @@ end;
 
 // ---------------------------------------------------------------------------- aligned
 
-function IsPowerOfTwo(Value: NativeUInt): Boolean; inline;
-begin
-  Result := (Value <> 0) and (Value and (Value - 1) = 0);
-end;
-
 function StartAndAlign(Alignment, Size: NativeUInt): Pointer;
 begin
   if Process.IsDirect then
     Result := AlignedGet(Alignment, Size)
   else if LibraryStart then
-    Result := AlignedGetWatched(Alignment, Size)
+    Result := AlignedGetWatched(nil, Alignment, Size)
   else
     Result := Fail(ErrorNoMemory);
 end;

@@ -179,6 +179,7 @@ begin
   if @LibcAtExit = nil then
     RefuseLibc;
   Process.IsMalloc := True;
+  Process.KeepsAlignment := True;
   Process.StaysLoaded := ModuleHandle = nil;
   Result := EngineStart;
   if not Result then

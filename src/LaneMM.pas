@@ -83,8 +83,7 @@ const
 
   {$I LaneMM.Constants.inc}
 
-/// Returns the state of the heap, by a walk over all spans. Exact while no other thread allocates
-/// or frees. Any thread.
+/// Returns the state of the heap by a walk, exact while no other thread changes it. Any thread.
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 /// Returns the current settings. Any thread.
 function LaneMM_Settings: TLaneMM_Settings;
@@ -109,8 +108,7 @@ procedure LaneMM_SetSoftMemoryLimit(Bytes: NativeUInt);
 /// evLimit is reported; it is filled again when twice its size is free. The same as the setting
 /// `reserve`. Any thread, one at a time.
 procedure LaneMM_SetReserve(Bytes: NativeUInt);
-/// Returns whether the emergency reserve is full; False while it is in use, or when none is set.
-/// Any thread.
+/// Returns whether the emergency reserve is full; False if it is in use, or none. Any thread.
 function LaneMM_HasReserve: Boolean;
 /// Writes the counts of `contention` and `growth` so far to the event log. Does nothing when there
 /// are none. Returns False when no file could be written; the log then goes to stderr. Any thread.
@@ -273,6 +271,7 @@ function LaneMM_CompareSnapshots(Earlier, Later: TLaneMM_Snapshot): NativeUInt;
 procedure LaneMM_FreeSnapshot(Snapshot: TLaneMM_Snapshot);
 {$I LaneMM.Regions.inc}
 {$I LaneMM.Testing.inc}
+{$I LaneMM.Aligned.inc}
 /// Purges all free memory of all threads now, but keeps their addresses. Any thread.
 procedure LaneMM_Trim;
 
@@ -283,7 +282,7 @@ uses
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
   LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks, LaneMM.LivePage, LaneMM.Mailbox;
+  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.LivePage, LaneMM.Mailbox;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -670,6 +669,7 @@ end;
 
 {$I LaneMM.Regions.Bodies.inc}
 {$I LaneMM.Testing.Bodies.inc}
+{$I LaneMM.Aligned.Bodies.inc}
 
 procedure Install;
 begin

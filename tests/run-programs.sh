@@ -334,6 +334,21 @@ if built programs/RegionScopes.lpr -O3 -gl; then
   done
 fi
 
+if built programs/AlignedBlocks.lpr -O3; then
+  for settings in '' hard debug debug,guard=pages guard=sample:50 stacks "profile,rate=1K,log=$out/" erase=new; do
+    run 0 "AlignedBlocks ($settings)" env "LANEMM=$settings" $start "$out/AlignedBlocks"
+  done
+  run 0 'AlignedBlocks wrong' $start "$out/AlignedBlocks" wrong
+  [ "$(grep -c '^LaneMM: an aligned block: not allocated, the alignment is no power of two up to 1 MB' "$out/log")" = 3 ] &&
+    grep -q '^LaneMM: LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64' "$out/log"
+  report 'AlignedBlocks wrong (a line for each)' $?
+  for use in 'overrun Heap block overrun: ' 'freed Double free: ' 'leak Memory leaks: 3 blocks, 999 bytes:'; do
+    LANEMM=debug,leaks,event=all:stderr timeout -k 5 "$seconds" $start "$out/AlignedBlocks" "${use%% *}" > "$out/log" 2>&1
+    grep -q "^${use#* }" "$out/log"
+    report "AlignedBlocks ${use%% *} (reported)" $?
+  done
+fi
+
 # The demo of regions, in short.
 if built ../demos/Regions/Regions.lpr -O2 -FaLaneMM -Fudemos/common; then
   run 0 Regions $start "$out/Regions" --count=1000 --rounds=1

@@ -59,8 +59,8 @@ type
   /// What FastMM_DetectStringData recognizes.
   TFastMM_StringDataType = (sdtNotAString, sdtAnsiString, sdtUnicodeString);
 
-  /// Alignments that all blocks have.
-  TFastMM_MinimumAddressAlignment = (maa8Bytes, maa16Bytes);
+  /// Alignments of all blocks to come.
+  TFastMM_MinimumAddressAlignment = (maa8Bytes, maa16Bytes, maa32Bytes, maa64Bytes);
   TFastMM_MinimumAddressAlignmentSet = set of TFastMM_MinimumAddressAlignment;
 
   /// The encoding of text files.
@@ -211,11 +211,11 @@ function FastMM_LogStateToFile(FileName: PWideChar; AdditionalDetails: PWideChar
 
 /// Returns which memory manager is installed.
 function FastMM_GetInstallationState: TFastMM_MemoryManagerInstallationState;
-/// Does nothing: all blocks have this alignment.
+/// Aligns all blocks to come, of all threads, see LaneMM_EnterAlignment; 16 bytes at least.
 procedure FastMM_EnterMinimumAddressAlignment(Alignment: TFastMM_MinimumAddressAlignment);
-/// Does nothing: all blocks have this alignment.
+/// Takes back one such call.
 procedure FastMM_ExitMinimumAddressAlignment(Alignment: TFastMM_MinimumAddressAlignment);
-/// Returns maa16Bytes.
+/// Returns the largest alignment that was entered; maa16Bytes if none.
 function FastMM_GetCurrentMinimumAddressAlignment: TFastMM_MinimumAddressAlignment;
 /// Limits the bytes that the heap may hold; 0 for no limit. A sixteenth of them becomes the
 /// emergency reserve, so that a program can still allocate a little after the first refusal.
@@ -346,8 +346,6 @@ var
       deprecated 'LaneMM needs no debug library: remove this';
   FastMM_GetDebugModeOptions: Use_the_setting_quarantine_for_freed_debug_blocks
       deprecated 'set quarantine=N: freed debug blocks wait there';
-  maa32Bytes, maa64Bytes: LaneMM_aligns_all_blocks_to_16_bytes_not_more
-      deprecated 'blocks are aligned to 16 bytes, not to more';
   teUTF8_BOM, teUTF16LE, teUTF16LE_BOM: LaneMM_writes_UTF_8_without_a_byte_order_mark
       deprecated 'LaneMM writes UTF-8 without a byte order mark';
   CFastMM_SmallBlockArenaCount, CFastMM_MediumBlockArenaCount, CFastMM_LargeBlockArenaCount:
@@ -597,15 +595,18 @@ end;
 
 procedure FastMM_EnterMinimumAddressAlignment(Alignment: TFastMM_MinimumAddressAlignment);
 begin
+  if Alignment <> maa8Bytes then
+    LaneMM_EnterAlignment(8 shl Ord(Alignment));
 end;
 
 procedure FastMM_ExitMinimumAddressAlignment(Alignment: TFastMM_MinimumAddressAlignment);
 begin
+  LaneMM_ExitAlignment(8 shl Ord(Alignment));
 end;
 
 function FastMM_GetCurrentMinimumAddressAlignment: TFastMM_MinimumAddressAlignment;
 begin
-  Result := maa16Bytes;
+  Result := TFastMM_MinimumAddressAlignment(1 + LaneMM_Alignment shr 5);
 end;
 
 procedure FastMM_SetMemoryUsageLimit(MaximumAllowedMemoryUsage: NativeUInt);

@@ -53,6 +53,7 @@ begin
   {$if defined(ClearLogFileOnStartup) or defined(FastMM_ClearLogFileOnStartup)}
   LaneMM_DeleteEventLog;
   {$ifend}
+  {$ifdef Align32Bytes} LaneMM_EnterAlignment(32); {$endif}
   {$ifdef AlwaysClearFreedMemory} LaneMM_Configure('erase=free'); {$endif}
   {$ifdef ClearMemoryBeforeReturningToOS} LaneMM_Configure('erase=return'); {$endif}
   {$ifdef DisableLoggingOfMemoryDumps} LaneMM_Configure('dump=0'); {$endif}

@@ -24,8 +24,6 @@ type
   LaneMM_shares_blocks_with_its_copies__remove_this = record end;
   /// Backtraces and their names need no library.
   LaneMM_needs_no_debug_library__remove_this = record end;
-  /// Blocks are aligned to 16 bytes, and not to more on request.
-  LaneMM_aligns_all_blocks_to_16_bytes_not_more = record end;
   /// Each thread has a heap; they are as many as threads, and are not numbered.
   LaneMM_has_thread_heaps_instead_of_arenas = record end;
   /// A walk does not distinguish the spans that serve a thread.

@@ -355,6 +355,25 @@ begin
     Result := False;
 end;
 
+// Gives all blocks to come the largest alignment that was entered. IsTorn: a lost thread may have
+// been doing that.
+procedure ApplyAlignment(IsTorn: Boolean);
+var
+  Shift: Cardinal;
+begin
+  Shift := MostAlignShift;
+  while (Shift > LeastAlignShift) and (LoadAcquire(Debug.Aligned[Shift]) = 0) do
+    Dec(Shift);
+  if Shift = LeastAlignShift then
+    Shift := 0
+  else
+    Process.KeepsAlignment := True;
+  if (Shift = Debug.AlignShift) and not IsTorn then
+    Exit;
+  Debug.AlignShift := Shift;
+  SizeClassesAlign(Shift);
+end;
+
 // In a child process: clears the counts of the parent, and frees the locks of lost threads.
 procedure ChildStarted(IsTorn: Boolean);
 begin
@@ -374,6 +393,7 @@ begin
   DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
+  ApplyAlignment(IsTorn);
   LeaksForget;
 end;
 
@@ -425,6 +445,7 @@ end;
 // Sets the parameters of the engine.
 procedure ApplyToEngine;
 begin
+  ApplyAlignment(False);
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)

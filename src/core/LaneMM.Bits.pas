@@ -25,6 +25,8 @@ function AlignUp(Value, Alignment: NativeUInt): NativeUInt; inline;
 function FloorLog2(Value: NativeUInt): Cardinal; {$ifdef FPC} inline; {$endif}
 /// Returns the index of the lowest set bit of Value, which is not 0.
 function LowestBit(Value: Cardinal): Cardinal; {$ifdef FPC} inline; {$endif}
+/// Returns whether Value is a power of two.
+function IsPowerOfTwo(Value: NativeUInt): Boolean; inline;
 /// Returns the number of set bits of Value.
 function BitCount(Value: NativeUInt): Cardinal;
 /// Prefetches the cache line at P for a read soon; P need not be a valid address.
@@ -124,6 +126,11 @@ end;
 procedure CacheFetch(P: Pointer);
 begin
   {$ifdef FPC} Prefetch(P^); {$endif}
+end;
+
+function IsPowerOfTwo(Value: NativeUInt): Boolean;
+begin
+  Result := (Value <> 0) and (Value and NativeUInt(Value - 1) = 0);
 end;
 
 {$ifdef FPC}

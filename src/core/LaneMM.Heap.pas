@@ -121,7 +121,7 @@ begin
 end;
 
 // Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96
-// bytes none is aligned to 64, which the C library relies on.
+// bytes none is aligned to 64, which LaneMM.Aligned relies on.
 function ServesAlignment(SizeClass: Cardinal): Boolean;
 begin
   Result := LowestBit(ClassToSize(ServingClass(SizeClass))) >= LowestBit(ClassToSize(SizeClass));
@@ -135,7 +135,7 @@ begin
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
     or (Process.LeavingThreads >= FewLeaving)
     or (Heap^.NextHeap = Process.Abandoned)
-    or (Process.IsMalloc and not ServesAlignment(SizeClass))
+    or (Process.KeepsAlignment and not ServesAlignment(SizeClass))
     or (Heap^.Borrowed[SizeClass] >= MostServed(SizeClass)) then
     Exit(SizeClass);
   Inc(Heap^.Borrowed[SizeClass]);

@@ -21,8 +21,6 @@ uses
 /// Resizes P, which may move; keeps the contents up to the smaller of the usable size and Size.
 /// P nil allocates, Size 0 frees. Returns P; nil, and P unchanged, without memory.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
-/// Allocates like BlockGet in the region that P, a block, belongs to, or in none.
-function BlockGetBeside(P: Pointer; Size: NativeUInt): Pointer;
 /// Returns the bytes to request when a block of UsableSize bytes has to move to hold Size: Size,
 /// and spare bytes to grow into.
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
@@ -39,7 +37,7 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Bits, LaneMM.Errors, LaneMM.Os, LaneMM.Backed, LaneMM.Arena, LaneMM.Span,
   LaneMM.Large, LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge, LaneMM.Limits,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Walk;
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free;
 
 {$ifdef LANEMM_ASM_LINUX}
 procedure CopyBlock(Source, Target: Pointer; Size: NativeUInt); forward;
@@ -180,23 +178,6 @@ begin
     BlockFree(P);
 end;
 
-function BlockGetBeside(P: Pointer; Size: NativeUInt): Pointer;
-var
-  Before: PHeap;
-begin
-  if not BlockIsElsewhere(P, OsThreadHeap) then
-    Exit(BlockGet(Size));
-  Before := ThreadHeap;
-  if (Before = nil) or not RegionVisit(RegionOfBlock(P), Before) then
-    Exit(LimitsRefuse(Size));
-  Result := BlockTryGet(OsThreadHeap, Size);
-  if Result = nil then
-    LimitsReport(Size); // as MoveInRegion
-  RegionReturn(Before);
-  if Result = nil then
-    Result := ErrorOutOfMemory;
-end;
-
 // Grows or shortens a large block of a region in place; false if its limit or place does not allow
 // that.
 function ResizeInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
@@ -279,7 +260,7 @@ begin
     Exit(Hooks.DebugResize(P, Size));
   if (ArenaSpan(P) <> nil) or not ForeignSize(P, UsableSize) then
     Exit(Pointer(BlockInvalid(P, icResize)));
-  Result := BlockGetBeside(P, Size);
+  Result := AlignedGetBeside(P, BlockAlignment, Size);
   if Result = nil then
     Exit;
   if Size < UsableSize then

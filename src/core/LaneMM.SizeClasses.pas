@@ -13,7 +13,7 @@
 //             shortest run of slices that holds 16 blocks: less than a sixteenth stays unused. When
 //             memory runs out, they are one slice, too (HeapNewSpan).
 // Owns:       Process.ClassOf, ClassSlices.
-// Callers:    any thread; all routines but SizeClassesStart are pure.
+// Callers:    any thread; all routines but SizeClassesStart and SizeClassesAlign are pure.
 unit LaneMM.SizeClasses;
 
 {$I ../LaneMM.inc}
@@ -37,8 +37,14 @@ function MostServed(SizeClass: Cardinal): Cardinal;
 /// Returns true if a block for Size requested bytes may have BlockSize usable bytes, before it is
 /// resized.
 function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;
+/// Returns the first class, from SizeClass on, whose size is a multiple of 2 to the power of Shift,
+/// at most SliceShift.
+function AlignedClass(SizeClass, Shift: Cardinal): Cardinal;
 /// Fills the size class tables of Process. Once, before any other thread runs.
 procedure SizeClassesStart;
+/// Changes the table for requests so that all blocks to come begin at multiples of 2 to the power
+/// of Shift, at most 6; 0: of BlockAlignment. One thread at a time.
+procedure SizeClassesAlign(Shift: Cardinal);
 
 implementation
 
@@ -147,6 +153,13 @@ begin
   Result := Servings[ServingOf(SizeClass)].MostBlocks;
 end;
 
+function AlignedClass(SizeClass, Shift: Cardinal): Cardinal;
+begin
+  Result := SizeClass;
+  while LowestBit(ClassToSize(Result)) < Shift do
+    Inc(Result);
+end;
+
 function SizeMayBe(Size, BlockSize: NativeUInt): Boolean;
 var
   SizeClass: Cardinal;
@@ -155,7 +168,9 @@ begin
     Exit(BlockSize = AlignUp(Size, OsPageSize));
   SizeClass := SizeToClass(Size);
   Result := (BlockSize = ClassToSize(SizeClass))
-    or (SizeClass <= LastSharedClass) and (BlockSize = ClassToSize(ServingClass(SizeClass)));
+    or (SizeClass <= LastSharedClass) and (BlockSize = ClassToSize(ServingClass(SizeClass)))
+    or Process.KeepsAlignment
+    and (BlockSize = ClassToSize(AlignedClass(SizeClass, LowestBit(BlockSize or SliceSize))));
 end;
 
 function SpanSlices(BlockSize: NativeUInt): NativeUInt;
@@ -165,12 +180,24 @@ begin
     Result := AlignUp(BlockSize * BlocksPerSpan, SliceSize) shr SliceShift;
 end;
 
+procedure SizeClassesAlign(Shift: Cardinal);
+var
+  Index, SizeClass: Cardinal;
+begin
+  for Index := 0 to ClassTableLength - 1 do
+  begin
+    SizeClass := SizeToClass(Index * ClassStep);
+    if Shift <> 0 then
+      SizeClass := AlignedClass(SizeClass, Shift);
+    Process.ClassOf[Index] := SizeClass;
+  end;
+end;
+
 procedure SizeClassesStart;
 var
   Index: Cardinal;
 begin
-  for Index := 0 to ClassTableLength - 1 do
-    Process.ClassOf[Index] := SizeToClass(Index * ClassStep);
+  SizeClassesAlign(0);
   for Index := 0 to SizeClassCount - 1 do
     Process.ClassSlices[Index] := SpanSlices(ClassToSize(Index));
 end;

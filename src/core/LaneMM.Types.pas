@@ -407,7 +407,6 @@ type
         Shards: array[1..ShardLimit] of TShard;     //< shared  the first ShardCount are in use
         EmptySpan: TSpan;                           //< const   current where a heap has no span
         // Written once, at the start:
-        ClassOf: array[0..ClassTableLength - 1] of Byte;           //< const  by size / ClassStep
         ClassSlices: array[0..SizeClassCount - 1] of Byte;         //< const  slices of a span
         KeySeed: THashKey;                          //< const  random, see SpanFormat
         ShufflesBlocks: Boolean;                    //< const  new blocks come in a random order
@@ -437,6 +436,11 @@ type
                                                     //  time; an old value decides for once more
         ErasesPages: Boolean;                       //< racy  pages are zeroed before a purge; an
                                                     //  old value decides for one more purge
+        ClassOf: array[0..ClassTableLength - 1] of Byte; //< racy  by size / ClassStep; an old
+                                                    //  value serves one more call as before
+        KeepsAlignment: Boolean;                    //< racy  blocks come from spans of a larger
+                                                    //  class only if aligned as their own; set by
+                                                    //  a thread before it allocates aligned ones
         HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
                                                     //  old value a call passes a limit set just now
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an

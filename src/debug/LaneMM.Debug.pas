@@ -58,11 +58,11 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.Purge, LaneMM.Limits, LaneMM.Free, LaneMM.Resize, LaneMM.Messages, LaneMM.ReportState,
-  LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.AllocationLog, LaneMM.BlockNotes,
-  LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans,
-  LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages,
-  LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Messages,
+  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.AllocationLog,
+  LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
+  LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects, LaneMM.Groups,
+  LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // The spare capacity of a block that grows and has to move, a share of its size.
@@ -281,7 +281,7 @@ var
   Block: PDebugBlock;
   Place: TDebugPlace;
 begin
-  RequestOpen(Request, Size, Size, 0);
+  RequestOpen(Request, Size, Size, Debug.AlignShift);
   Request.Frame := Frame;
   Block := TakeBlock(Request, Place);
   if Block = nil then
@@ -312,7 +312,7 @@ end;
 
 function GetAt(Size: TSize; Frame: NativeUInt): Pointer; inline;
 begin
-  Result := GetFilled(Size, Size, 0, Frame);
+  Result := GetFilled(Size, Size, Debug.AlignShift, Frame);
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -328,7 +328,7 @@ end;
 function DebugGet(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(Size, Size, 0, NativeUInt(get_frame));
+  Result := GetFilled(Size, Size, Debug.AlignShift, NativeUInt(get_frame));
   if Result = nil then
     Result := LimitsRefuse(Size);
 end;
@@ -594,10 +594,10 @@ begin
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
   if DebugIsOn then
-    Result := GetFilled(Size, Capacity, 0, Frame)
+    Result := GetFilled(Size, Capacity, Debug.AlignShift, Frame)
   else
   begin
-    Result := BlockGetBeside(Place.Data, Size);
+    Result := AlignedGetBeside(Place.Data, BlockAlignment, Size);
     NoteBlock(Result, Size, Frame);
   end;
   GroupSet(Group);

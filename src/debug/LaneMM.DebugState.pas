@@ -15,6 +15,9 @@ const
   ParcelLimit = 32;
   /// Number of the values of TSpan.SizeClass of spans of debug blocks, see LaneMM.DebugSpans.
   DebugClassCount = SizeClassCount + 2;
+  /// The powers of two that LaneMM_EnterAlignment knows.
+  LeastAlignShift = 4;
+  MostAlignShift = 6;
   /// Numbers of blocks, and keys of their uses, that are kept to know them again in a later report.
   ToldCount = 64;
 
@@ -146,6 +149,10 @@ type
                                 //  fork 0 until it has allocated. nil: no block has a number. The
                                 //  word behind it: threads give up reserved numbers below
     Depth: TAtomicWord;         //< shared  open calls of LaneMM_EnterDebugMode
+    Aligned: array[LeastAlignShift..MostAlignShift] of TAtomicWord; //< shared  open calls of
+                                //  LaneMM_EnterAlignment for 2 to this power
+    AlignShift: Byte;           //< racy    new blocks begin at multiples of 2 to this power; 0: of
+                                //  BlockAlignment. An old value serves a call as before
     Operations: TAtomicWord;    //< shared  calls of debug mode, counted while opCheck is set
     GuardedBlocks: TAtomicWord; //< shared  blocks with guard pages, freed ones included
     Traps: Pointer;             //< const   the tables of LaneMM.FreedObjects; nil: none

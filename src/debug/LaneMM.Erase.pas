@@ -31,8 +31,8 @@ function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Free, LaneMM.Resize,
-  LaneMM.SettingsState, LaneMM.DebugState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
+  LaneMM.Resize, LaneMM.SettingsState, LaneMM.DebugState;
 
 function EraseFree(P: Pointer): TSize;
 begin
@@ -64,7 +64,7 @@ begin
   WantedSize := Size;
   if Size > OldSize then
     WantedSize := BlockGrownSize(OldSize, Size);
-  Result := BlockGetBeside(P, WantedSize);
+  Result := AlignedGetBeside(P, BlockAlignment, WantedSize);
   if Result = nil then
     Exit;
   if OldSize > Size then

@@ -52,7 +52,7 @@ function GuardSampleGet(Size: TSize): Pointer;
 begin
   Result := nil;
   if IsDue(OsThreadHeap, Size) then
-    Result := DebugGetGuarded(Size - Debug.MarkBytes, 0);
+    Result := DebugGetGuarded(Size - Debug.MarkBytes, Debug.AlignShift);
   if Result = nil then
     Result := BlockGet(Size);
 end;
@@ -80,7 +80,7 @@ end;
 
 function GuardSampleGetZero(Size: TSize): Pointer;
 begin
-  Result := GuardSampleTry(Size - Debug.MarkBytes, 0);
+  Result := GuardSampleTry(Size - Debug.MarkBytes, Debug.AlignShift);
   if Result = nil then
     Result := BlockGetZero(Size)
   else if not IsZero(Result) then

@@ -43,9 +43,9 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
-  LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns, LaneMM.BlockNotes,
-  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
+  LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
+  LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
+  LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
   // Of each block: half of the key, and the end word.
@@ -410,7 +410,7 @@ function CopyOf(P: Pointer; OldSize, Size, Wanted: NativeUInt): Pointer;
 begin
   if BlockIsElsewhere(P, OsThreadHeap) then
   begin
-    Result := BlockGetBeside(P, WithEnd(Wanted));
+    Result := AlignedGetBeside(P, BlockAlignment, WithEnd(Wanted));
     NoteBlock(Result, WithEnd(Wanted), NativeUInt(get_frame));
   end
   else if Size < OldSize then

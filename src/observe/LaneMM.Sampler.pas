@@ -116,7 +116,7 @@ function SpanOfAlike(Heap: PHeap; Size: NativeUInt): PSpan;
 begin
   Result := nil;
   if Size <= MaxClassSize then
-    Result := Heap^.Current[SizeToClass(Size)];
+    Result := Heap^.Current[ClassOf(Size)];
   if Result = @Process.EmptySpan then
     Result := nil;
 end;
@@ -238,13 +238,13 @@ begin
   Block := nil;
   if not LockTry(Observe.SampleLock) then
     Exit;
-  Result := TakeBlock(SizeToClass(Size), Span);
+  Result := TakeBlock(ClassOf(Size), Span);
   if Span = nil then
   begin
     LockLeave(Observe.SampleLock);
-    if not AddSpan(SizeToClass(Size)) or not LockTryAgain(Observe.SampleLock) then
+    if not AddSpan(ClassOf(Size)) or not LockTryAgain(Observe.SampleLock) then
       Exit;
-    Result := TakeBlock(SizeToClass(Size), Span);
+    Result := TakeBlock(ClassOf(Size), Span);
   end;
   IsCorrupt := (Result = nil) and (Span <> nil) and not Odd(Span^.FreeList);
   if IsCorrupt then

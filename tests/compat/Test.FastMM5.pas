@@ -76,7 +76,8 @@ type
     procedure StateFileListsClasses;
     procedure StateFileSubtractsGroups;
     procedure LaneMMIsInstalled;
-    procedure AlignmentIsSixteen;
+    procedure AlignmentIsSixteenAtLeast;
+    procedure CoarsestAlignmentEnteredCounts;
     procedure MemoryUsageLimitIsKept;
     procedure NewBlocksAreFilledOnRequest;
     procedure DebugModeHasFrames;
@@ -1067,7 +1068,7 @@ begin
   Same(507, CFastMM_Version, 'version');
 end;
 
-procedure TFastMM5NamesTests.AlignmentIsSixteen;
+procedure TFastMM5NamesTests.AlignmentIsSixteenAtLeast;
 var
   P: Pointer;
 begin
@@ -1077,6 +1078,39 @@ begin
   AssertTrue(FastMM_GetCurrentMinimumAddressAlignment = maa16Bytes);
   FastMM_ExitMinimumAddressAlignment(maa16Bytes);
   FreeMem(P);
+  FastMM_EnterMinimumAddressAlignment(maa8Bytes);
+  AssertTrue(FastMM_GetCurrentMinimumAddressAlignment = maa16Bytes);
+  FastMM_ExitMinimumAddressAlignment(maa8Bytes);
+end;
+
+function CountMisaligned(Argument: Pointer): PtrInt;
+var
+  Blocks: array[0..499] of Pointer;
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Index);
+    Inc(Result, Ord(NativeUInt(Blocks[Index]) mod NativeUInt(Argument) <> 0));
+  end;
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+end;
+
+procedure TFastMM5NamesTests.CoarsestAlignmentEnteredCounts;
+begin
+  FastMM_EnterMinimumAddressAlignment(maa64Bytes);
+  FastMM_EnterMinimumAddressAlignment(maa32Bytes);
+  AssertTrue('64', FastMM_GetCurrentMinimumAddressAlignment = maa64Bytes);
+  Same(0, CountMisaligned(Pointer(64)), 'misaligned to 64');
+  Same(0, WaitForThreadTerminate(BeginThread(@CountMisaligned, Pointer(64)), 0), 'in a thread');
+  FastMM_ExitMinimumAddressAlignment(maa64Bytes);
+  AssertTrue('32', FastMM_GetCurrentMinimumAddressAlignment = maa32Bytes);
+  Same(0, CountMisaligned(Pointer(32)), 'misaligned to 32');
+  FastMM_ExitMinimumAddressAlignment(maa32Bytes);
+  AssertTrue('16', FastMM_GetCurrentMinimumAddressAlignment = maa16Bytes);
+  AtLeast(1, CountMisaligned(Pointer(64)), 'misaligned afterwards');
 end;
 
 procedure TFastMM5NamesTests.MemoryUsageLimitIsKept;
@@ -1399,7 +1433,8 @@ const
     mmosBalanced, mmosOptimizeForLowMemoryUsage);
   States: array[0..3] of TFastMM_MemoryManagerInstallationState = (mmisDefaultMemoryManagerInUse,
     mmisOtherThirdPartyMemoryManagerInstalled, mmisUsingSharedMemoryManager, mmisInstalled);
-  Alignments: TFastMM_MinimumAddressAlignmentSet = [maa8Bytes, maa16Bytes];
+  Alignments: TFastMM_MinimumAddressAlignmentSet = [maa8Bytes, maa16Bytes, maa32Bytes,
+    maa64Bytes];
   Options: TFastMM_DebugModeOptions = [dmoNeverFreeSmallBlockSpans, dmoNeverMergeFreeMediumBlocks];
 var
   Index: Integer;

@@ -7,7 +7,7 @@ uses
   CoreDoor, cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os, {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Large.Moves, Test.Shelf, {$endif}
   {$ifdef MSWINDOWS} Test.Os.Windows, {$endif}
   Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns, Test.Arena, Test.Shards,
-  Test.Span, Test.Large, Test.KeptRuns, Test.Heap, Test.Threads, Test.Regions, Test.Foreign, Test.Huge, Test.Purge, Test.Limits, Test.Blocks,
+  Test.Span, Test.Large, Test.KeptRuns, Test.Heap, Test.Threads, Test.Regions, Test.Aligned, Test.Foreign, Test.Huge, Test.Purge, Test.Limits, Test.Blocks,
   Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Stats, Test.Places;
 
 begin

@@ -70,7 +70,7 @@ type
     procedure EmptiedLongSpanIsKeptUntilASweep;
     procedure AbandonNeverWaits;
     procedure FirstBlocksOfAClassAreLarger;
-    procedure FirstBlocksOfTheCLibraryAreAlignedAsTheirClass;
+    procedure FirstBlocksAreAlignedAsTheirClassIfTheProgramAligns;
     procedure FirstHeapHasBlocksOfTheirClass;
     procedure FirstSpanOfAClassStaysCurrent;
     procedure SpanAfterAFullOneIsReleasedWithItsLastBlock;
@@ -743,13 +743,13 @@ begin
   Same(LastSharedClass + 1, HeapServingClass(Mine, LastSharedClass + 1), 'class above');
 end;
 
-procedure THeapTests.FirstBlocksOfTheCLibraryAreAlignedAsTheirClass;
+procedure THeapTests.FirstBlocksAreAlignedAsTheirClassIfTheProgramAligns;
 var
   SizeClass: Cardinal;
   Size, Served, Wrong: NativeUInt;
 begin
   Wrong := 0;
-  Process.IsMalloc := True;
+  Process.KeepsAlignment := True;
   for SizeClass := 0 to LastSharedClass do
   begin
     Size := ClassToSize(SizeClass);
@@ -757,7 +757,7 @@ begin
     if Served mod (Size and (0 - Size)) <> 0 then
       Inc(Wrong);
   end;
-  Process.IsMalloc := False;
+  Process.KeepsAlignment := False;
   Same(0, Wrong, 'classes');
 end;
 

@@ -134,6 +134,7 @@ const
 procedure TThreadsTests.SetUp;
 begin
   inherited SetUp;
+  Process.KeepsAlignment := False; // after tests of aligned blocks
   Blocks := nil;
   HeapCount := 0;
   IsOver := 0;

@@ -1,0 +1,224 @@
+/// Blocks with an alignment as programs use them: what watches them, one line for what goes wrong,
+/// and the alignment of all blocks to come.
+//
+// Owns:       Debug.Aligned.
+// Callers:    any thread; AlignmentEnter, AlignmentExit: any that holds no lock.
+unit LaneMM.AlignedBlocks;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// AlignedGet while a setting watches: the block is a debug block, is sampled, filled or noted. It
+/// is one beside P, see AlignedGetBeside, unless that is nil.
+function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+/// Allocates a block at a multiple of Alignment, a power of two up to MostAlignment; IsZero: of
+/// zeros. Nil, and a line on stderr, for another alignment, or while LaneMM is not installed.
+function AlignedNew(Size, Alignment: NativeUInt; IsZero: Boolean): Pointer;
+/// Resizes P, a block or nil, which may move, to such a block; frees it if Size is 0. Returns P;
+/// nil, and P unchanged, likewise.
+function AlignedResize(var P: Pointer; Size, Alignment: NativeUInt): Pointer;
+/// Begins to align all blocks of the process to Alignment. False, and a line, for another one than
+/// 16, 32 and 64.
+function AlignmentEnter(Alignment: NativeUInt): Boolean;
+/// Takes back one such call; false if there is none.
+function AlignmentExit(Alignment: NativeUInt): Boolean;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
+  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize,
+  LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug,
+  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
+
+const
+  MostAlignment = 1024 * 1024;
+
+// ---------------------------------------------------------------------------- watched
+
+// The memory manager's entry counts.
+function GetSampled(Alignment, Size: NativeUInt): Pointer;
+begin
+  if Alignment <= SliceSize then
+    GetMem(Result, AlignedRequest(Alignment, Size))
+  else
+  begin
+    Result := AlignedGet(Alignment, Size);
+    EraseFillNew(Result);
+    SamplerSee(Result, Size);
+  end;
+end;
+
+function GetDebug(Alignment, Size: NativeUInt): Pointer;
+begin
+  Result := DebugGetAligned(Size, FloorLog2(Alignment));
+  if Result = nil then
+    Exit(AlignedGet(Alignment, Size));
+  if IsSet(opProfile) then
+    SamplerSee(Result, Size);
+end;
+
+function GetGuarded(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+begin
+  Result := nil;
+  if Size > NativeUInt(High(Size) - Debug.MarkBytes) then
+    Dec(Size, Debug.MarkBytes); // still too many
+  if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
+    Result := GuardSampleTry(Size, FloorLog2(Alignment));
+  if Result = nil then
+    Result := AlignedGetBeside(P, Alignment, Size + Debug.MarkBytes);
+  EraseFillNew(Result);
+  HardMark(Result, Size, faPlain);
+end;
+
+function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+begin
+  if DebugIsOn then
+    Exit(GetDebug(Alignment, Size));
+  if IsSet(opProfile) and (Debug.MarkBytes = 0)
+    and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
+    Result := GetSampled(Alignment, Size)
+  else
+    Result := GetGuarded(P, Alignment, Size);
+  NoteBlock(Result, Size, NativeUInt(get_frame));
+end;
+
+// ---------------------------------------------------------------------------- blocks
+
+// Returns whether blocks with this alignment can be had; False after a line. A value below
+// BlockAlignment becomes that.
+function CanAlign(var Alignment: NativeUInt): Boolean;
+const
+  Wrong: ShortString =
+    'LaneMM: an aligned block: not allocated, the alignment is no power of two up to 1 MB'#10;
+  NotInstalled: ShortString =
+    'LaneMM: an aligned block: not allocated, LaneMM is not the memory manager'#10;
+begin
+  Result := IsPowerOfTwo(Alignment) and (Alignment <= MostAlignment);
+  if not Result then
+    OsWriteError(@Wrong[1], Length(Wrong))
+  else if not WatchIsInstalled then
+  begin
+    Result := False;
+    OsWriteError(@NotInstalled[1], Length(NotInstalled));
+  end;
+  if Alignment < BlockAlignment then
+    Alignment := BlockAlignment;
+end;
+
+// Fills a new block with zeros; a large one that was never touched has them but in its first word.
+procedure Clear(P: Pointer; Size: NativeUInt);
+var
+  Span: PSpan;
+begin
+  Span := ArenaSpan(P);
+  if (Span^.Kind = skLarge) and Span^.IsZero and not IsErasingNew and (Size > SizeOf(TBlock)) then
+    Size := SizeOf(TBlock);
+  FillChar(P^, Size, 0);
+end;
+
+function AlignedNew(Size, Alignment: NativeUInt; IsZero: Boolean): Pointer;
+begin
+  if not CanAlign(Alignment) then
+    Exit(nil);
+  Result := AlignedGetWatched(nil, Alignment, Size);
+  if IsZero and (Result <> nil) then
+    Clear(Result, Size);
+end;
+
+function IsAligned(P: Pointer; Alignment: NativeUInt): Boolean; inline;
+begin
+  Result := NativeUInt(P) and NativeUInt(Alignment - 1) = 0;
+end;
+
+// Returns whether ReallocMem keeps the alignment of a block of UsableSize bytes, but where debug
+// mode moves it: it stays in its place, or becomes a large block.
+function KeepsAlignment(UsableSize, Size, Alignment: NativeUInt): Boolean;
+begin
+  Result := (Size <= UsableSize) and (Size >= UsableSize shr KeptShift)
+    or (Size > MaxClassSize) and (Alignment <= SliceSize);
+end;
+
+// Moves P to a block with the alignment; nil, and P unchanged, without memory.
+function MoveAligned(var P: Pointer; UsableSize, Size, Alignment: NativeUInt): Pointer;
+begin
+  Result := AlignedGetWatched(P, Alignment, Size);
+  if Result = nil then
+    Exit;
+  if UsableSize > Size then
+    UsableSize := Size;
+  Move(P^, Result^, UsableSize);
+  BlockCountMove(OsThreadHeap, UsableSize);
+  FreeMem(P);
+  P := Result;
+end;
+
+function AlignedResize(var P: Pointer; Size, Alignment: NativeUInt): Pointer;
+var
+  UsableSize: NativeUInt;
+begin
+  if not CanAlign(Alignment) then
+    Exit(nil);
+  if (P = nil) and (Size <> 0) then
+    P := AlignedGetWatched(nil, Alignment, Size)
+  else if Size = 0 then
+    ReallocMem(P, 0)
+  else
+  begin
+    UsableSize := BlockUsableSize(P);
+    if IsAligned(P, Alignment) and KeepsAlignment(UsableSize, Size, Alignment) then
+    begin
+      ReallocMem(P, Size);
+      UsableSize := BlockUsableSize(P);
+      if UsableSize < Size then
+        Exit(nil);
+      if IsAligned(P, Alignment) then
+        Exit(P);
+    end;
+    Exit(MoveAligned(P, UsableSize, Size, Alignment));
+  end;
+  Result := P;
+end;
+
+// ---------------------------------------------------------------------------- all blocks
+
+function AlignmentEnter(Alignment: NativeUInt): Boolean;
+const
+  Line: ShortString =
+    'LaneMM: LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64'#10;
+begin
+  Result := IsPowerOfTwo(Alignment) and (Alignment shr LeastAlignShift <> 0)
+    and (Alignment shr (MostAlignShift + 1) = 0);
+  if not Result then
+  begin
+    OsWriteError(@Line[1], Length(Line));
+    Exit;
+  end;
+  FetchAdd(Debug.Aligned[FloorLog2(Alignment)], 1);
+  if Process.IsStarted then
+    WatchApply;
+end;
+
+function AlignmentExit(Alignment: NativeUInt): Boolean;
+var
+  Shift: Cardinal;
+  Count: TAtomicWord;
+begin
+  Result := False;
+  if Alignment = 0 then
+    Exit;
+  Shift := FloorLog2(Alignment);
+  if (Shift < LeastAlignShift) or (Shift > MostAlignShift) then
+    Exit;
+  repeat
+    Count := LoadAcquire(Debug.Aligned[Shift]);
+    if Count = 0 then
+      Exit;
+  until CompareAndSwap(Debug.Aligned[Shift], Count, Count - 1);
+  if Process.IsStarted then
+    WatchApply;
+  Result := True;
+end;
+
+end.
