@@ -47,7 +47,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAM
 
 # What these need is installed first: without the rights for that, one line says what is missing.
 ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
-  redis prometheus tmux pkg-config cmake groff spin go
+  redis prometheus tmux pkg-config cmake groff spin go git
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
   test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-servers \
   test-pages test-lazarus test-casts lint-test
