@@ -12,7 +12,8 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.StacksState, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
+  LaneMM.StacksState, LaneMM.Counting, LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents,
+  LaneMM.Snapshot,
   LaneMM.Suppressions, LaneMM.LeaksSince, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
 
 type

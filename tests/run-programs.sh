@@ -145,6 +145,7 @@ program 0 NoFastSlot
 program 0 AllKeysTaken
 program 0 BlowUp
 program 0 Checkpoints
+program 0 Counts
 program 0 ManyThreads
 program 0 LockedMemory
 if built programs/ChargedMemory.lpr -O3; then

@@ -1,7 +1,9 @@
-/// Leaks and memory errors of each test, for fpcunit: `uses LaneMM, LaneMM.FpcUnit` in the program.
+/// Leaks, memory errors and allocations of each test, for fpcunit: `uses LaneMM, LaneMM.FpcUnit` in the program.
 //
 // How:     the classes of the tests get a routine around RunBare, so every runner reports what it
 //          finds as a failure of the test, and what the framework allocates counts for none.
+// Budgets: `allocations.json` in the current directory; `--update` on the command line renews it with
+//          the tests that run.
 // Limits:  one test at a time; a test that fails otherwise is not searched for leaks.
 // Callers: the thread that runs the tests; LaneMM calls NoteEvent in any thread.
 unit LaneMM.FpcUnit;
@@ -10,6 +12,11 @@ unit LaneMM.FpcUnit;
 
 interface
 
+uses
+  fpcunit;
+
+/// Runs Work; fails if it allocates more than Most blocks in this thread, with the lines that do.
+procedure AssertAllocations(Most: PtrUInt; Work: TRunMethod);
 /// In a test, or in its SetUp or TearDown: its leaks are not reported. The same for a test with
 /// `LeaksIgnored` in its name.
 procedure IgnoreLeaks;
@@ -18,11 +25,12 @@ implementation
 
 uses
   {$ifdef UNIX} BaseUnix, {$endif} {$ifdef WINDOWS} Windows, {$endif}
-  SysUtils, fpcunit, testregistry, LaneMM;
+  Classes, SysUtils, testregistry, fpjson, jsonparser, LaneMM;
 
 const
   MostLines = 10;    // of a failure
   MostReached = 20;  // lines about what tests have left, all together
+  BudgetFile = 'allocations.json';
 
 type
   // A test that runs, inside of another one where a test runs tests.
@@ -41,6 +49,14 @@ type
     Text: string;
   end;
   PBlockLines = ^TBlockLines;
+
+  // The lines that have allocated, that with most blocks first.
+  TCountedLine = record
+    Place: string;
+    Count: PtrUInt;
+  end;
+  TCountedLines = array of TCountedLine;
+  PCountedLines = ^TCountedLines;
 
   TWatchedCase = class(TTestCase)
   protected
@@ -68,11 +84,13 @@ type
 
 var
   Current: PRun;
-  Classes: array of TWatchedClass;
+  Watched: array of TWatchedClass;
   RunBareSlot, AddTestSlot: PtrInt;
   AddTestCode: CodePointer;
   Events: TEvents;
   Reached: TBlockLines;
+  Budgets: TJSONObject;
+  IsUpdating: Boolean;
 
 procedure IgnoreLeaks;
 begin
@@ -164,8 +182,8 @@ begin
     Result := Test;
 end;
 
-// Returns the leaks of the test; notes what it has left elsewhere.
-function TakeLeaks(Test: TTestCase; Start: TLaneMM_Checkpoint): string;
+// Returns the leaks of the test; notes what it has left elsewhere, if NotesReached.
+function TakeLeaks(Test: TTestCase; Start: TLaneMM_Checkpoint; NotesReached: Boolean): string;
 var
   Lines: TBlockLines;
 begin
@@ -177,7 +195,7 @@ begin
     Exit(Lines.Text);
   end;
   Result := '';
-  if Reached.Count >= MostReached then
+  if not NotesReached or (Reached.Count >= MostReached) then
     Exit;
   Lines := Default(TBlockLines);
   LaneMM_ReachableSince(Start, @AddBlocks, @Lines);
@@ -187,6 +205,176 @@ begin
   Inc(Reached.Count, Lines.Count);
 end;
 
+// ---------------------------------------------------------------------------- budgets
+
+procedure AddLine(const Place: TLaneMM_CountedPlace; Context: Pointer);
+var
+  Lines: PCountedLines;
+begin
+  Lines := Context;
+  SetLength(Lines^, Length(Lines^) + 1);
+  Lines^[High(Lines^)].Place := 'places that are not known';
+  if Place.Place <> nil then
+    Lines^[High(Lines^)].Place := Place.Place;
+  Lines^[High(Lines^)].Count := Place.Count;
+end;
+
+procedure AssertAllocations(Most: PtrUInt; Work: TRunMethod);
+var
+  Counts: TLaneMM_Counts;
+  Lines: TCountedLines;
+  Index: Integer;
+  Text: string;
+begin
+  Lines := nil;
+  LaneMM_StartCount(False, True);
+  try
+    Work();
+  finally
+    Counts := LaneMM_StopCount(@AddLine, @Lines);
+  end;
+  if Counts.Allocations <= Most then
+    Exit;
+  Text := Format('%u allocations, %u at most', [Counts.Allocations, Most]);
+  for Index := 0 to High(Lines) do
+    if Index < MostLines then
+      Text := Text + LineEnding + Format('  %u at %s', [Lines[Index].Count, Lines[Index].Place]);
+  TAssert.Fail(Text, get_caller_addr(get_frame));
+end;
+
+// Returns what a budget calls a line: its routine, as lines move.
+function RoutineOf(const Place: string): string;
+var
+  Start: Integer;
+begin
+  Start := Pos(' in ', Place);
+  Result := Place;
+  if Start > 0 then
+    Delete(Result, 1, Start + 3);
+end;
+
+function BudgetOf(Test: TTestCase): TJSONObject;
+begin
+  Result := nil;
+  if Budgets <> nil then
+    Result := Budgets.Get(Test.ClassName + '.' + Test.TestName, TJSONObject(nil));
+end;
+
+// Makes what was counted the budget of the test.
+procedure SetBudget(Test: TTestCase; const Counts: TLaneMM_Counts; const Lines: TCountedLines);
+var
+  Budget, Routines: TJSONObject;
+  Line: TCountedLine;
+  Name: string;
+begin
+  Routines := TJSONObject.Create;
+  for Line in Lines do
+  begin
+    Name := RoutineOf(Line.Place);
+    Routines.Int64s[Name] := Routines.Get(Name, Int64(0)) + Int64(Line.Count);
+  end;
+  Budget := TJSONObject.Create;
+  Budget.Add('allocations', Int64(Counts.Allocations));
+  Budget.Add('routines', Routines);
+  Budgets.Objects[Test.ClassName + '.' + Test.TestName] := Budget;
+end;
+
+// Returns which lines allocate more than the budget has for their routine.
+function Exceeding(Budget: TJSONObject; const Lines: TCountedLines): string;
+var
+  Routines: TJSONObject;
+  Line, Other: TCountedLine;
+  Sum: PtrUInt;
+  More: Int64;
+begin
+  Result := '';
+  Routines := Budget.Get('routines', TJSONObject(nil));
+  for Line in Lines do
+  begin
+    Sum := 0;
+    for Other in Lines do
+      if RoutineOf(Other.Place) = RoutineOf(Line.Place) then
+        Inc(Sum, Other.Count);
+    More := Sum;
+    if Routines <> nil then
+      More := More - Routines.Get(RoutineOf(Line.Place), Int64(0));
+    if More > 0 then
+      Result := Result + LineEnding + Format('  %d more: %u at %s', [More, Line.Count, Line.Place]);
+  end;
+end;
+
+// Compares what was counted with the budget of the test, or renews that; returns what to say.
+function CheckBudget(Test: TTestCase; const Counts: TLaneMM_Counts; const Lines: TCountedLines): string;
+var
+  Budget: TJSONObject;
+  Most: Int64;
+begin
+  Result := '';
+  if IsUpdating then
+  begin
+    SetBudget(Test, Counts, Lines);
+    Exit;
+  end;
+  Budget := BudgetOf(Test);
+  Most := Budget.Get('allocations', Int64(0));
+  if Int64(Counts.Allocations) > Most then
+    Result := Format('%u allocations, %d in ', [Counts.Allocations, Most]) + BudgetFile
+      + Exceeding(Budget, Lines);
+end;
+
+procedure ReadBudgets;
+var
+  Stream: TFileStream;
+  Data: TJSONData;
+begin
+  if not FileExists(BudgetFile) then
+    Exit;
+  Data := nil;
+  Stream := TFileStream.Create(BudgetFile, fmOpenRead or fmShareDenyWrite);
+  try
+    Data := GetJSON(Stream);
+    Budgets := Data as TJSONObject;
+  except
+    on Raised: Exception do
+    begin
+      if IsConsole then
+        WriteLn(StdErr, BudgetFile, ' has no budgets: ', Raised.Message);
+      Data.Free;
+      Halt(1);
+    end;
+  end;
+  Stream.Free;
+end;
+
+procedure WriteBudgets;
+var
+  Stream: TStringStream;
+begin
+  Stream := TStringStream.Create(Budgets.FormatJSON + LineEnding);
+  try
+    Stream.SaveToFile(BudgetFile);
+  finally
+    Stream.Free;
+  end;
+end;
+
+// Takes `--update` out of the command line, which runners would refuse.
+procedure TakeUpdate;
+var
+  Index, Kept: Integer;
+begin
+  Kept := 1;
+  for Index := 1 to argc - 1 do
+    if argv[Index] = '--update' then
+      IsUpdating := True
+    else
+    begin
+      argv[Kept] := argv[Index];
+      Inc(Kept);
+    end;
+  argc := Kept;
+end;
+
 // ---------------------------------------------------------------------------- around the tests
 
 function RunBareOf(AnyClass: TClass): CodePointer;
@@ -194,9 +382,9 @@ var
   Index: Integer;
 begin
   Result := nil;
-  for Index := 0 to High(Classes) do
-    if Classes[Index].AnyClass = AnyClass then
-      Exit(Classes[Index].RunBare);
+  for Index := 0 to High(Watched) do
+    if Watched[Index].AnyClass = AnyClass then
+      Exit(Watched[Index].RunBare);
 end;
 
 // Runs the test. Adds memory errors to the exception that it ends with.
@@ -234,18 +422,42 @@ begin
   FillChar(Words, SizeOf(Words), 0);
 end;
 
+// RunOwn with a count; returns what exceeds the budget.
+function RunCounted(Test: TTestCase): string;
+var
+  Counts: TLaneMM_Counts;
+  Lines: TCountedLines;
+begin
+  Lines := nil;
+  LaneMM_StartCount(False, True);
+  try
+    RunOwn(Test);
+  finally
+    Counts := LaneMM_StopCount(@AddLine, @Lines);
+  end;
+  Result := CheckBudget(Test, Counts, Lines);
+end;
+
 procedure RunWatched(Test: TTestCase; const Own: TRun);
 var
   Found: string;
+  IsCounted: Boolean;
 begin
-  RunOwn(Test);
+  Found := '';
+  IsCounted := IsUpdating or (BudgetOf(Test) <> nil);
+  if IsCounted then
+    Found := RunCounted(Test)
+  else
+    RunOwn(Test);
   ClearStack;
+  if Found <> '' then
+    FailAt(Test, Found);
   Found := TakeErrors;
   if Found <> '' then
     FailAt(Test, Found);
   if Own.IgnoresLeaks or (Pos('LeaksIgnored', Test.TestName) > 0) then
     Exit;
-  Found := TakeLeaks(Test, Own.Start);
+  Found := TakeLeaks(Test, Own.Start, not IsCounted);
   if Found <> '' then
     FailAt(Test, Found);
 end;
@@ -311,9 +523,9 @@ procedure WatchClass(AnyClass: TClass);
 begin
   if RunBareOf(AnyClass) <> nil then
     Exit;
-  SetLength(Classes, Length(Classes) + 1);
-  Classes[High(Classes)].AnyClass := AnyClass;
-  Classes[High(Classes)].RunBare := Replace(AnyClass, RunBareSlot, @TWatchedCase.RunBare);
+  SetLength(Watched, Length(Watched) + 1);
+  Watched[High(Watched)].AnyClass := AnyClass;
+  Watched[High(Watched)].RunBare := Replace(AnyClass, RunBareSlot, @TWatchedCase.RunBare);
 end;
 
 // Watches the classes of a test and of those in it.
@@ -343,8 +555,12 @@ var
   Kind: TLaneMM_EventKind;
 begin
   InitCriticalSection(Events.Lock);
+  TakeUpdate;
   if not LaneMM_IsInstalled then
     Exit;
+  ReadBudgets;
+  if IsUpdating and (Budgets = nil) then
+    Budgets := TJSONObject.Create;
   for Kind := evDoubleFree to evMismatch do
     LaneMM_SetEventTargets(Kind, LaneMM_EventTargets(Kind) + [etCall]);
   LaneMM_SetEventTargets(evCorruption, LaneMM_EventTargets(evCorruption) + [etCall]);
@@ -370,5 +586,8 @@ initialization
   Start;
 finalization
   SayReached;
+  if IsUpdating and (Budgets <> nil) then
+    WriteBudgets;
+  Budgets.Free;
   DoneCriticalSection(Events.Lock);
 end.

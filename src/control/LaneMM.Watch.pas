@@ -53,7 +53,8 @@ uses
   LaneMM.Engine, LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack,
   LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind,
   LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports,
+  LaneMM.CallSites, LaneMM.Counting, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
+  LaneMM.EngineReports,
   LaneMM.LockProfile, LaneMM.Profile,
   LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
@@ -69,6 +70,7 @@ type
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
     HasApplied: Boolean;     //< lock Control  settings were applied before
     HasNotes: Boolean;       //< lock Control  `stacks` is on
+    HasCounted: Boolean;     //< lock Control  the entries count
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
                              //  LaneMM.Engine. Written under Lock; a reader may take LaneMM for
@@ -302,6 +304,8 @@ begin
     if IsSet(opStacks) and not IsDebug then
       UseNotedEntries(Manager);
     UseGrowthEntries(Manager);
+    if CountingIsOn then
+      CountingUseEntries(Manager);
     Control.Entries := Manager;
     // Release: all that the new entries use before the entries. A thread that runs calls them at
     // once: those that use more than the engine begin with an acquire, or take a lock.
@@ -449,7 +453,7 @@ begin
   Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
-    or IsSet(opProfile));
+    or IsSet(opProfile) or CountingIsOn);
   Process.IsNarrow := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug);
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Observe.AddMostUsed := LeaksAddMost;
@@ -495,7 +499,7 @@ begin
   if not IsWatching then
   begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
-      and (Debug.Notes = nil) then
+      and (Debug.Notes = nil) and not (CountingIsOn or Control.HasCounted) then
       Exit;
     Settings.Values[opContention] := 0;
     Settings.Values[opGrowth] := 0;
@@ -506,6 +510,7 @@ begin
   else
     LockProfileStop;
   WatchFrees;
+  Control.HasCounted := CountingIsOn;
   SetEntries;
   TakeEndSignals;
   TimedReportsApply;

@@ -26,6 +26,8 @@ type
 function RtlCall(Call: TRtlCall): Pointer;
 /// Calls Call with Context, and with what the caller has in registers on the stack, too.
 procedure RtlSpillRegisters(Call: TContextCall; Context: Pointer);
+/// Returns the address of a variable of the calling thread, which lies among the program's.
+function RtlThreadVariable: Pointer;
 /// Finalizes the units that are not finalized yet.
 procedure RtlFinalizeUnits;
 /// Returns the bytes of the program's arguments, where they are blocks; they are never freed.

@@ -39,7 +39,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
-  LaneMM.Text, LaneMM.Symbols, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.Advice,
+  LaneMM.Text, LaneMM.Modules, LaneMM.Advice,
   LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
   LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
 
@@ -147,24 +147,6 @@ end;
 
 // ---------------------------------------------------------------------------- the list
 
-// Adds the line of a place, and its routine.
-procedure AddPlace(var Text: TText; const Symbols: TSymbols; Place: PPlace);
-var
-  Stack: TBacktrace;
-  Return: NativeUInt;
-  Symbol: PSymbol;
-begin
-  if not BacktraceRead(Place^.Stack, Stack) then
-    Exit;
-  Return := AdvicePlace(Symbols, Stack);
-  AdviceAddPlace(Text, Symbols, Return);
-  Symbol := SymbolsFind(Symbols, Return);
-  if (Symbol = nil) or (Symbol^.Line = 0) or (Symbol^.Routine = nil) then
-    Exit;
-  TextAdd(Text, ' in ');
-  SymbolAddRoutine(Text, Symbol);
-end;
-
 procedure VisitPlace(const Search: TSearch; const List: TLeakList; Place: PPlace;
   var Leak: TLeakInfo);
 var
@@ -172,7 +154,7 @@ var
 begin
   Leak.Place := nil;
   if TextOpen(Text, 2 * OsPageSize) then
-    AddPlace(Text, List.Symbolizer.Symbols, Place);
+    AdviceAddLine(Text, List.Symbolizer.Symbols, Place^.Stack);
   if Text.Length > 0 then
     Leak.Place := Text.Start; // the page is #0 behind it
   Leak.Count := Place^.Count;

@@ -153,7 +153,7 @@ var
   Shift: Cardinal;
   Mapping: TOsMapping;
 begin
-  Own := NativeUInt(@InOutRes) and not NativeUInt(OsPageSize - 1);
+  Own := NativeUInt(RtlThreadVariable) and not NativeUInt(OsPageSize - 1);
   if not OsFindRegion(Own, Mapping) or Mapping.IsFile then
     Exit;
   First := Own - MostBefore;

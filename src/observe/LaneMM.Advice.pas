@@ -36,6 +36,8 @@ function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUI
 function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
 /// Adds the place: its line, else its routine, else the address.
 procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
+/// Adds the place of the backtrace Stack, and its routine after a line; nothing if it is unknown.
+procedure AdviceAddLine(var Text: TText; const Symbols: TSymbols; Stack: Cardinal);
 /// Returns the advice against growth at a backtrace.
 function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 /// Returns whether two advices say the same.
@@ -49,7 +51,7 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack:
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.BacktraceText;
+  LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.BacktraceText;
 
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grQueue, grThreadList,
@@ -194,6 +196,23 @@ begin
     SymbolAddOffset(Text, Symbol)
   else
     TextAddHex(Text, Return, SizeOf(Return) * 2);
+end;
+
+procedure AdviceAddLine(var Text: TText; const Symbols: TSymbols; Stack: Cardinal);
+var
+  Trace: TBacktrace;
+  Return: NativeUInt;
+  Symbol: PSymbol;
+begin
+  if not BacktraceRead(Stack, Trace) then
+    Exit;
+  Return := AdvicePlace(Symbols, Trace);
+  AdviceAddPlace(Text, Symbols, Return);
+  Symbol := SymbolsFind(Symbols, Return);
+  if (Symbol = nil) or (Symbol^.Line = 0) or (Symbol^.Routine = nil) then
+    Exit;
+  TextAdd(Text, ' in ');
+  SymbolAddRoutine(Text, Symbol);
 end;
 
 // Returns the grower of the first rule of a kind that fits the symbol; Default if none does.

@@ -91,6 +91,15 @@ type
     procedure IgnoresItself;
   end;
 
+  TBudgetTests = class(TTestCase)
+  private
+    procedure ThreeBlocks;
+    procedure FourBlocks;
+  published
+    procedure Within;
+    procedure Beyond;
+  end;
+
   TErrorTests = class(TTestCase)
   published
     procedure Overrun;
@@ -404,6 +413,34 @@ begin
   Ignore('planted');
 end;
 
+// ---------------------------------------------------------------------------- budgets
+
+procedure TBudgetTests.ThreeBlocks;
+var
+  Node: TNode;
+begin
+  TNode.Create.Free;
+  Node := TNode.Create;
+  Node.Text := StringOfChar('x', 100);
+  Node.Free;
+end;
+
+procedure TBudgetTests.FourBlocks;
+begin
+  ThreeBlocks;
+  TNode.Create.Free; // beyond
+end;
+
+procedure TBudgetTests.Within;
+begin
+  AssertAllocations(3, @ThreeBlocks);
+end;
+
+procedure TBudgetTests.Beyond;
+begin
+  AssertAllocations(3, @FourBlocks);
+end;
+
 // ---------------------------------------------------------------------------- memory errors
 
 procedure TErrorTests.Overrun;
@@ -435,7 +472,7 @@ begin
 end;
 
 initialization
-  RegisterTests([TLeakTests, TCleanTests, TOwnedTests, TFailingTests]);
+  RegisterTests([TLeakTests, TCleanTests, TOwnedTests, TFailingTests, TBudgetTests]);
   RegisterTest('In.A.Path', TErrorTests);
   RegisterMany;
 finalization

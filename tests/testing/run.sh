@@ -45,15 +45,18 @@ expected() {
   leaks AfterExpectedException "1 x TNode, $4 bytes"
   leaks InNodeThatWasRemoved "1 x TNode, $4 bytes"
   echo 'TFailingTests.FailsAndLeaks: planted failure'
+  echo 'TBudgetTests.Beyond: 4 allocations, 3 at most'
 }
 
 "$fpc" -l- -v0 -vew -vm4082,6018 -O3 -gl -Xs- -Fusrc -Fupackages/testing -Futests/testing \
   -FE"$out" -FU"$out/units" tests/testing/Planted.lpr > "$printed" 2>&1 || fail "Planted -O3" "$printed"
 same "leaks are named to the line, and no clean test is blamed" \
   "$(expected 72 32 40 24)" "$(failures quiet)"
-promise 'all tests ran' grep -q 'Number of run tests: 226' "$out/found"
+promise 'all tests ran' grep -q 'Number of run tests: 228' "$out/found"
 promise 'the error of a test that leaks, too, stays its own' \
   grep -q 'TFailingTests.RaisesAndLeaks: planted error' "$out/found"
+promise 'the line that allocates more than the budget is named' \
+  grep -q "^  1 at PlantedSuite.pas:$(line beyond) in" "$out/found"
 promise 'what a global holds is listed apart' \
   grep -q "TCleanTests.LazyGlobal: 1 x TNode, 24 bytes, allocated at PlantedSuite.pas:$(line 'reached LazyGlobal')" \
   "$out/reached"

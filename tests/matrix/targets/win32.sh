@@ -10,7 +10,7 @@ reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
 reports="$reports,Reports,LogFiles,HeapProfile,FaultOrigin,Leaves,CodeRanges"
 programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
 programs="$programs Host LastGuest Halting LastFrees OnDemand Windowed NoFastSlot FreshThread"
-programs="$programs ForeignThreads LastRound LastThread HeldHeap Checkpoints HeapTrace Successor Leaking LastWords"
+programs="$programs ForeignThreads LastRound LastThread HeldHeap Checkpoints Counts HeapTrace Successor Leaking LastWords"
 
 prepare() {
   # shellcheck source=/dev/null

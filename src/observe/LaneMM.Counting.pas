@@ -1,0 +1,454 @@
+/// Counts allocations between two moments, of a thread or of all, and by place; for budgets.
+//
+// Owns:       Counting: the counters, and the calls that the entries go through, which LaneMM.Watch
+//             sets.
+// Invariants: a counter is in use from CountStart to CountStop, its Heap is the thread's. The
+//             counters of a thread are a stack; the newest one counts, and its sums are added to
+//             the one before when it ends. One counter may be that of all threads: it counts by
+//             itself.
+// Callers:    CountedGet and the other entries: the installed manager while a counter is in use.
+//             Nothing is paid without.
+// Progress:   wait-free but for the calls behind; the peak is lock-free.
+unit LaneMM.Counting;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Layout;
+
+type
+  /// The numbers of a count.
+  TCounts = record
+    Allocations: NativeUInt; //< owner   blocks that were allocated, by ReallocMem from nil too
+    Frees: NativeUInt;       //< owner   blocks that were freed, by ReallocMem to 0 too
+    Resizes: NativeUInt;     //< owner   other calls of ReallocMem
+    Moves: NativeUInt;       //< owner   those of them that moved the block
+    Bytes: NativeUInt;       //< owner   bytes that allocations and resizes asked for, all together
+    Peak: NativeUInt;        //< owner   most usable bytes beyond those in use at the start
+  end;
+  /// The allocations at one line.
+  TCountedPlace = record
+    Place: PAnsiChar;        //< owner   the line and its routine; nil: unknown
+    Count: NativeUInt;       //< owner   allocations
+    Bytes: NativeUInt;       //< owner   bytes that they asked for
+  end;
+  /// Receives one line, valid during the call. Context is the caller's.
+  TCountedVisitor = procedure(const Place: TCountedPlace; Context: Pointer);
+
+/// Begins to count the calling thread, or all threads if OfAll; WithPlaces also by backtrace. The
+/// caller then applies the entries. False without a free counter, or while another one counts all.
+function CountStart(OfAll, WithPlaces: Boolean): Boolean;
+/// Ends the newest count of the calling thread, and calls Visitor, unless it is nil, for its lines,
+/// that with most allocations first. Zeros and False without a count.
+function CountStop(out Counts: TCounts; Visitor: TCountedVisitor; Context: Pointer): Boolean;
+/// Returns whether any counter is in use.
+function CountingIsOn: Boolean;
+/// Puts the entries that count in front of those of Manager.
+procedure CountingUseEntries(var Manager: TMemoryManager);
+
+implementation
+
+uses
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Threads,
+  LaneMM.RegionHeaps, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Unwind,
+  LaneMM.Advice;
+
+const
+  MostCounters = 32;
+  SiteSlots = 4096;
+
+type
+  // The allocations with one backtrace; the first has those at no place.
+  TCountSite = record
+    Stack: TAtomicWord;   // its number; 0: unused
+    Count: TAtomicWord;
+    Bytes: TAtomicWord;
+    Line: NativeUInt;     // when the count has ended: the same for each backtrace of a line
+  end;
+  PCountSite = ^TCountSite;
+  PCountSites = ^TCountSites;
+  TCountSites = array[0..SiteSlots - 1] of TCountSite;
+
+  TCountEvent = (ceAllocation, ceFree, ceResize, ceMove); // the first fields of TCounts
+
+  PCounter = ^TCounter;
+  TCounter = record
+    Heap: TAtomicWord;    // the heap of its thread; 0: not in use
+    Outer: PCounter;      // the one of the thread before
+    IsNewest: Boolean;    // of its thread
+    Counts: TCounts;
+    InUse: TAtomicWord;   // usable bytes allocated, less those freed
+    Sites: PCountSites;   // nil: not by place
+  end;
+
+  // The state of this unit.
+  TCounting = record
+    Counters: array[0..MostCounters - 1] of TCounter;
+    Active: TAtomicWord;  // counters in use
+    OfAll: TAtomicWord;   // the counter of all threads, or 0
+    GetCall, GetZeroCall: TSizeCall;
+    ResizeCall: TResizeCall;
+    FreeCall, SizeCall: TBlockCall;
+    FreeSizeCall: function(P: Pointer; Size: TSize): TSize;
+  end;
+
+var
+  Counting: TCounting;
+
+function CountingIsOn: Boolean;
+begin
+  Result := LoadAcquire(Counting.Active) > 0;
+end;
+
+// Returns the counter that counts the calling thread; nil if none does.
+function OwnCounter: PCounter;
+var
+  Heap: NativeUInt;
+  Index: Cardinal;
+begin
+  Heap := NativeUInt(HeapOrdinary(OsThreadHeap));
+  if Heap <> 0 then
+    for Index := 0 to MostCounters - 1 do
+    begin
+      Result := @Counting.Counters[Index];
+      if (LoadAcquire(Result^.Heap) = Heap) and Result^.IsNewest then
+        Exit;
+    end;
+  Result := nil;
+end;
+
+// ---------------------------------------------------------------------------- counts
+
+procedure CountIn(Counter: PCounter; Event: TCountEvent; Requested: NativeUInt; Change: NativeInt);
+var
+  InUse: NativeInt;
+begin
+  FetchAdd(PNativeUInt(@Counter^.Counts)[Ord(Event)], 1);
+  FetchAdd(Counter^.Counts.Bytes, Requested);
+  InUse := NativeInt(FetchAdd(Counter^.InUse, NativeUInt(Change))) + Change;
+  if InUse > 0 then
+    RaiseTo(Counter^.Counts.Peak, InUse);
+end;
+
+// Returns the site of a backtrace; with a full table that of no place.
+function SiteOf(Sites: PCountSites; Stack: Cardinal): PCountSite;
+var
+  Index, Tries: Cardinal;
+begin
+  Index := Cardinal(NativeUInt(Stack * SpreadFactor) shr (SizeOf(Pointer) * 4));
+  if Stack <> 0 then
+    for Tries := 1 to SiteSlots do
+    begin
+      Index := Index mod (SiteSlots - 1) + 1;
+      Result := @Sites^[Index];
+      if CompareAndSwap(Result^.Stack, 0, Stack) then
+      begin
+        BacktracePin(Stack); // the block may be freed before the count ends
+        Exit;
+      end;
+      if LoadAcquire(Result^.Stack) = Stack then
+        Exit;
+    end;
+  Result := @Sites^[0];
+end;
+
+// Counts the allocation of P at the place of its backtrace.
+procedure CountSite(Sites: PCountSites; P: Pointer; Size: NativeUInt);
+var
+  Block: TBlockInfo;
+  Site: PCountSite;
+begin
+  if not WalkFind(P, Block) then
+    Exit;
+  Site := SiteOf(Sites, Block.Stack);
+  FetchAdd(Site^.Count, 1);
+  FetchAdd(Site^.Bytes, Size);
+end;
+
+// Counts an event in the counter of the thread and in that of all; P is a new block, or nil.
+procedure Count(Event: TCountEvent; P: Pointer; Requested: NativeUInt; Change: NativeInt);
+var
+  Own, All: PCounter;
+begin
+  Own := OwnCounter;
+  All := PCounter(LoadAcquire(Counting.OfAll));
+  if Own = All then
+    Own := nil;
+  if Own <> nil then
+  begin
+    CountIn(Own, Event, Requested, Change);
+    if (P <> nil) and (Own^.Sites <> nil) then
+      CountSite(Own^.Sites, P, Requested);
+  end;
+  if All <> nil then
+  begin
+    CountIn(All, Event, Requested, Change);
+    if (P <> nil) and (All^.Sites <> nil) then
+      CountSite(All^.Sites, P, Requested);
+  end;
+end;
+
+procedure CountGot(P: Pointer; Size: NativeUInt);
+begin
+  if P <> nil then
+    Count(ceAllocation, P, Size, NativeInt(Counting.SizeCall(P)));
+end;
+
+// ---------------------------------------------------------------------------- entries
+
+function CountedGet(Size: TSize): Pointer;
+begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
+  Result := Counting.GetCall(Size);
+  CountGot(Result, Size);
+end;
+
+function CountedGetZero(Size: TSize): Pointer;
+begin
+  AcquireFence; // likewise
+  Result := Counting.GetZeroCall(Size);
+  CountGot(Result, Size);
+end;
+
+function CountedFree(P: Pointer): TSize;
+begin
+  AcquireFence; // likewise
+  Result := Counting.FreeCall(P);
+  if P <> nil then
+    Count(ceFree, nil, 0, -NativeInt(Result));
+end;
+
+function CountedFreeSize(P: Pointer; Size: TSize): TSize;
+var
+  Usable: NativeUInt;
+begin
+  AcquireFence; // likewise
+  if (P = nil) or (Size = 0) then
+    Exit(Counting.FreeSizeCall(P, Size));
+  Usable := Counting.SizeCall(P);
+  Result := Counting.FreeSizeCall(P, Size);
+  Count(ceFree, nil, 0, -NativeInt(Usable));
+end;
+
+function CountedRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+  Usable: NativeUInt;
+begin
+  AcquireFence; // likewise
+  Before := P;
+  Usable := 0;
+  if Before <> nil then
+    Usable := Counting.SizeCall(Before);
+  Result := Counting.ResizeCall(P, Size);
+  if Before = nil then
+    CountGot(P, Size)
+  else if Size = 0 then
+    Count(ceFree, nil, 0, -NativeInt(Usable))
+  else if Result <> nil then
+  begin
+    Count(ceResize, nil, Size, NativeInt(Counting.SizeCall(P)) - NativeInt(Usable));
+    if P <> Before then
+      Count(ceMove, nil, 0, 0);
+  end;
+end;
+
+procedure CountingUseEntries(var Manager: TMemoryManager);
+begin
+  Counting.GetCall := Manager.GetMem;
+  Counting.GetZeroCall := Manager.AllocMem;
+  Counting.ResizeCall := Manager.ReallocMem;
+  Counting.FreeCall := Manager.FreeMem;
+  Counting.FreeSizeCall := Manager.FreeMemSize;
+  Counting.SizeCall := Manager.MemSize;
+  Manager.GetMem := CountedGet;
+  Manager.AllocMem := CountedGetZero;
+  Manager.ReallocMem := CountedRealloc;
+  Manager.FreeMem := CountedFree;
+  Manager.FreeMemSize := CountedFreeSize;
+end;
+
+// ---------------------------------------------------------------------------- start and stop
+
+// Returns a counter that was not in use, now with Heap; nil when all are.
+function TakeCounter(Heap: NativeUInt): PCounter;
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to MostCounters - 1 do
+  begin
+    Result := @Counting.Counters[Index];
+    if CompareAndSwap(Result^.Heap, 0, Heap) then
+      Exit;
+  end;
+  Result := nil;
+end;
+
+procedure GiveCounter(Counter: PCounter);
+begin
+  OsReleasePages(Counter^.Sites, SizeOf(TCountSites));
+  Counter^.Sites := nil;
+  Counter^.IsNewest := False;
+  // Release: the record before its end. Pairs with TakeCounter.
+  StoreRelease(Counter^.Heap, 0);
+end;
+
+function CountStart(OfAll, WithPlaces: Boolean): Boolean;
+var
+  Counter, Outer: PCounter;
+begin
+  Result := False;
+  if not Process.IsStarted or (ThreadHeap = nil) then
+    Exit;
+  Outer := OwnCounter;
+  Counter := TakeCounter(NativeUInt(HeapOrdinary(OsThreadHeap)));
+  if Counter = nil then
+    Exit;
+  FillChar(Counter^.Counts, SizeOf(TCounts), 0);
+  Counter^.InUse := 0;
+  Counter^.Outer := Outer;
+  if WithPlaces then
+    Counter^.Sites := OsTakePages(SizeOf(TCountSites));
+  if OfAll and not CompareAndSwap(Counting.OfAll, 0, NativeUInt(Counter)) then
+  begin
+    GiveCounter(Counter);
+    Exit;
+  end;
+  if Outer <> nil then
+    Outer^.IsNewest := False;
+  Counter^.IsNewest := True;
+  FetchAdd(Counting.Active, 1);
+  Result := True;
+end;
+
+// Adds the sums of a count that has ended inside of another one.
+procedure AddToOuter(Outer: PCounter; const Counts: TCounts; InUse: NativeInt);
+var
+  Peak: NativeInt;
+begin
+  Inc(Outer^.Counts.Allocations, Counts.Allocations);
+  Inc(Outer^.Counts.Frees, Counts.Frees);
+  Inc(Outer^.Counts.Resizes, Counts.Resizes);
+  Inc(Outer^.Counts.Moves, Counts.Moves);
+  Inc(Outer^.Counts.Bytes, Counts.Bytes);
+  Peak := NativeInt(Outer^.InUse) + NativeInt(Counts.Peak);
+  if Peak > NativeInt(Outer^.Counts.Peak) then
+    Outer^.Counts.Peak := Peak;
+  Inc(Outer^.InUse, NativeUInt(InUse));
+end;
+
+// Adds the sites of a count that has ended inside of another one.
+procedure AddSites(Outer, Sites: PCountSites);
+var
+  Index: Cardinal;
+  Site: PCountSite;
+begin
+  if (Outer <> nil) and (Sites <> nil) then
+    for Index := 0 to SiteSlots - 1 do
+      if Sites^[Index].Count > 0 then
+      begin
+        Site := SiteOf(Outer, Sites^[Index].Stack);
+        Inc(Site^.Count, Sites^[Index].Count);
+        Inc(Site^.Bytes, Sites^[Index].Bytes);
+      end;
+end;
+
+// Sets Line of each site, and adds those of one line to the first of them.
+procedure JoinSites(Sites: PCountSites; const Symbolizer: TSymbolizer);
+var
+  Index, Earlier: Cardinal;
+  Stack: TBacktrace;
+begin
+  for Index := 0 to SiteSlots - 1 do
+  begin
+    if (Sites^[Index].Count = 0) or not BacktraceRead(Sites^[Index].Stack, Stack) then
+      Continue;
+    Sites^[Index].Line := BacktraceFrameKey(Symbolizer.Symbols,
+      AdvicePlace(Symbolizer.Symbols, Stack));
+    Earlier := 1;
+    while (Earlier < Index) and ((Sites^[Earlier].Count = 0)
+      or (Sites^[Earlier].Line <> Sites^[Index].Line)) do
+      Inc(Earlier);
+    if Earlier = Index then
+      Continue;
+    Inc(Sites^[Earlier].Count, Sites^[Index].Count);
+    Inc(Sites^[Earlier].Bytes, Sites^[Index].Bytes);
+    Sites^[Index].Count := 0;
+  end;
+end;
+
+procedure VisitSite(const Site: TCountSite; const Symbolizer: TSymbolizer; Visitor: TCountedVisitor;
+  Context: Pointer);
+var
+  Place: TCountedPlace;
+  Text: TText;
+begin
+  Place.Count := Site.Count;
+  Place.Bytes := Site.Bytes;
+  Place.Place := nil;
+  TextOpen(Text, 2 * OsPageSize);
+  AdviceAddLine(Text, Symbolizer.Symbols, Site.Stack);
+  if Text.Length > 0 then
+    Place.Place := Text.Start; // the page is #0 behind it
+  Visitor(Place, Context);
+  TextClose(Text);
+end;
+
+// Visits the lines, that with most allocations first.
+procedure VisitSites(Sites: PCountSites; Visitor: TCountedVisitor; Context: Pointer);
+var
+  Symbolizer: TSymbolizer;
+  Stack: TBacktrace;
+  Index: Cardinal;
+  Most: PCountSite;
+begin
+  SymbolizerOpen(Symbolizer, SiteSlots);
+  for Index := 0 to SiteSlots - 1 do
+    if (Sites^[Index].Count > 0) and BacktraceRead(Sites^[Index].Stack, Stack) then
+      SymbolizerAdd(Symbolizer, Stack);
+  SymbolizerResolve(Symbolizer);
+  JoinSites(Sites, Symbolizer);
+  repeat
+    Most := @Sites^[0];
+    for Index := 1 to SiteSlots - 1 do
+      if Sites^[Index].Count > Most^.Count then
+        Most := @Sites^[Index];
+    if Most^.Count = 0 then
+      Break;
+    VisitSite(Most^, Symbolizer, Visitor, Context);
+    Most^.Count := 0;
+  until False;
+  SymbolizerClose(Symbolizer);
+end;
+
+function CountStop(out Counts: TCounts; Visitor: TCountedVisitor; Context: Pointer): Boolean;
+var
+  Counter: PCounter;
+  IsOfAll: Boolean;
+begin
+  FillChar(Counts, SizeOf(Counts), 0);
+  Counter := OwnCounter;
+  Result := Counter <> nil;
+  if not Result then
+    Exit;
+  Counter^.IsNewest := False;
+  IsOfAll := CompareAndSwap(Counting.OfAll, NativeUInt(Counter), 0);
+  Counts := Counter^.Counts;
+  if Counter^.Outer <> nil then
+  begin
+    Counter^.Outer^.IsNewest := True;
+    if not IsOfAll and (LoadAcquire(Counting.OfAll) <> NativeUInt(Counter^.Outer)) then
+    begin
+      AddToOuter(Counter^.Outer, Counts, NativeInt(Counter^.InUse));
+      AddSites(Counter^.Outer^.Sites, Counter^.Sites);
+    end;
+  end;
+  FetchAdd(Counting.Active, NativeUInt(-1));
+  if (Counter^.Sites <> nil) and (@Visitor <> nil) then
+    VisitSites(Counter^.Sites, Visitor, Context);
+  GiveCounter(Counter);
+end;
+
+end.

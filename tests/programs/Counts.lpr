@@ -1,0 +1,160 @@
+/// LaneMM_StartCount and LaneMM_StopCount: exact, the same each time, of this thread or of all, and
+/// the entries of the manager as before when nothing is counted. Exit code 0 on success.
+program Counts;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, {$ifdef UNIX} cthreads, {$endif} Classes, SysUtils, Promises;
+
+type
+  TWorker = class(TThread)
+    procedure Execute; override;
+  end;
+
+var
+  PlaceCount, PlacesTogether: NativeUInt;
+
+// 2 + Rounds allocations, 1 + Rounds frees, 3 resizes.
+procedure Work(Rounds: Integer);
+var
+  Block, Other: Pointer;
+  Index: Integer;
+begin
+  GetMem(Block, 100);
+  ReallocMem(Block, 30000);  // another class: it moves
+  ReallocMem(Block, 30001);
+  ReallocMem(Block, 30000);
+  for Index := 1 to Rounds do
+    TObject.Create.Free;
+  Other := nil;
+  ReallocMem(Other, 50);     // an allocation
+  ReallocMem(Block, 0);      // a free
+  FreeMem(Other);
+end;
+
+procedure TWorker.Execute;
+begin
+  Work(1000);
+end;
+
+procedure RunWorker;
+var
+  Worker: TWorker;
+begin
+  Worker := TWorker.Create(True);
+  Worker.Start;
+  Worker.WaitFor;
+  Worker.Free;
+end;
+
+procedure NotePlace(const Place: TLaneMM_CountedPlace; Context: Pointer);
+begin
+  Inc(PlaceCount);
+  Inc(PlacesTogether, Place.Count);
+end;
+
+function Same(const First, Second: TLaneMM_Counts): Boolean;
+begin
+  Result := CompareByte(First, Second, SizeOf(First)) = 0;
+end;
+
+function Counted(Rounds: Integer): TLaneMM_Counts;
+begin
+  LaneMM_StartCount;
+  Work(Rounds);
+  Result := LaneMM_StopCount;
+end;
+
+procedure Exact;
+var
+  First: TLaneMM_Counts;
+begin
+  First := Counted(10);
+  Expect(First.Allocations = 12, 'allocations are counted, by ReallocMem too');
+  Expect(First.Frees = 12, 'frees are counted, by ReallocMem too');
+  Expect((First.Resizes = 3) and (First.Moves >= 1), 'resizes are counted, and moves');
+  Expect(First.Bytes = 100 + 30000 + 30001 + 30000 + 10 * NativeUInt(TObject.InstanceSize) + 50,
+    'bytes are those that were asked for');
+  Expect((First.Peak >= 30050) and (First.Peak < 100000), 'the peak is that of the blocks in use');
+  Expect(Same(First, Counted(10)) and Same(First, Counted(10)), 'the same work counts the same');
+  First := LaneMM_StopCount;
+  Expect(First.Allocations + First.Peak = 0, 'without a count there is nothing to stop');
+end;
+
+procedure Nested;
+var
+  Inner, Outer, Alone: TLaneMM_Counts;
+begin
+  Alone := Counted(5);
+  LaneMM_StartCount;
+  Work(5);
+  Inner := Counted(5);
+  Outer := LaneMM_StopCount;
+  Expect(Same(Inner, Alone), 'a count inside of another one counts its own');
+  Expect((Outer.Allocations = 2 * Alone.Allocations) and (Outer.Bytes = 2 * Alone.Bytes)
+    and (Outer.Resizes = 2 * Alone.Resizes) and (Outer.Peak = Alone.Peak),
+    'the other one has both');
+end;
+
+procedure OfThreads;
+var
+  Own, Others, All: TLaneMM_Counts;
+begin
+  RunWorker;
+  LaneMM_StartCount;
+  RunWorker;
+  Own := LaneMM_StopCount;
+  Expect(Own.Allocations < 100, 'a count of a thread has nothing of others');
+  Expect(LaneMM_StartCount(True), 'all threads are counted');
+  Expect(not LaneMM_StartCount(True), 'once at a time');
+  RunWorker;
+  All := LaneMM_StopCount;
+  Others := Counted(1000);
+  Expect(All.Allocations >= Own.Allocations + Others.Allocations - 8, 'a count of all has all');
+end;
+
+procedure ByPlace;
+var
+  First: TLaneMM_Counts;
+begin
+  PlaceCount := 0;
+  PlacesTogether := 0;
+  LaneMM_StartCount(False, True);
+  Work(20);
+  First := LaneMM_StopCount(NotePlace);
+  Expect(PlaceCount > 0, 'allocations have places');
+  Expect(PlacesTogether = First.Allocations, 'places have all allocations');
+end;
+
+procedure NothingIsLeftBehind;
+var
+  Before, During, After: TMemoryManager;
+begin
+  GetMemoryManager(Before);
+  LaneMM_StartCount;
+  GetMemoryManager(During);
+  LaneMM_StopCount;
+  GetMemoryManager(After);
+  Expect(@During.GetMem <> @Before.GetMem, 'a count has entries of its own');
+  Expect((@After.GetMem = @Before.GetMem) and (@After.FreeMem = @Before.FreeMem)
+    and (@After.FreeMemSize = @Before.FreeMemSize) and (@After.AllocMem = @Before.AllocMem)
+    and (@After.ReallocMem = @Before.ReallocMem), 'without one they are as before');
+end;
+
+begin
+  NothingIsLeftBehind;
+  Exact;
+  Nested;
+  OfThreads;
+  LaneMM_Configure('stacks');
+  Exact;
+  ByPlace;
+  NothingIsLeftBehind;
+  LaneMM_EnterDebugMode;
+  Exact;
+  Nested;
+  ByPlace;
+  LaneMM_ExitDebugMode;
+  Finish;
+end.
