@@ -64,6 +64,7 @@ sed -n '/^```sh$/,/^```$/p' "$root/docs/ci.md" | awk -v out="$out" '
 for block in block1 block2 block3 block4; do
   sh -eu "$block" > printed 2>&1 || die "$block of docs/ci.md fails: $(cat printed)"
 done
+grep -q '<testsuite' reports/Shop_MemoryManager_Leaks.*.xml || die 'reports has no file for the server'
 grep -q '<testsuite name="lanemm diff" tests="1" failures="0"' diff.xml || die 'diff.xml has no passed test'
 rm block1 block2 block3 block4 diff.xml printed
 mv block5 ../bisect.sh
