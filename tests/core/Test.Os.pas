@@ -19,6 +19,7 @@ type
     procedure UseOwnSlot;
     procedure WriteError;
   published
+    procedure WordsBehindTheForkMarkBelongToIt;
     procedure ReservedRangeIsAlignedToSlices;
     procedure ReserveOfMoreThanThereIsGivesNil;
     procedure CommittedRangeReadsAsZeros;
@@ -55,6 +56,19 @@ begin
   Result := OsReserve(Size);
   AssertTrue('reserved', Result <> nil);
   AssertTrue('committed', OsCommit(Result, Size));
+end;
+
+// Debug mode sets them to 1; they hold numbers of blocks.
+procedure TOsTests.WordsBehindTheForkMarkBelongToIt;
+var
+  Mark: PNativeUInt;
+begin
+  Mark := OsForkMark;
+  if Mark = nil then
+    Exit;
+  Same(1, Mark[0], 'mark');
+  AtMost(1, Mark[1], 'the word behind it');
+  AtMost(1, Mark[2], 'the next one');
 end;
 
 procedure TOsTests.ReservedRangeIsAlignedToSlices;
