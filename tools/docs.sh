@@ -16,11 +16,11 @@ mkdir -p "$pages/api" build/logs
 # Copies the sources as PasDoc reads them. It takes a comment below a declaration as one of the next: a comment
 # that begins with two blanks goes on with the one above it, and becomes one line with it, unless it is a row of
 # a list, a word with two blanks behind it. That and a line that begins with a label is a paragraph. Text
-# between ` is code.
+# between ` is code. Headings of fields inside of a record would be taken for descriptions.
 sources() {
   find src -name '*.pas' ! -path 'src/door/*' -o -name '*.inc' | while read -r file; do
     mkdir -p "$out/$(dirname "$file")"
-    sed -E '/\/\//s/`([^`()@{}]*)`/@code(\1)/g' "$file" | awk '
+    sed -E -e '/^        \/\/ /d' -e '/\/\//s/`([^`()@{}]*)`/@code(\1)/g' "$file" | awk '
       /^ *\/\/  +[^ ]/ && !/^\/\/  +[a-zX ]+[^ ]  +[^ ]/ { sub(/^ *\/\/ +/, ""); line = line " " $0; next }
       NR > 1 { print line }
       /^\/\/  / { print "//"; sub(/^\/\/  +/, "// "); sub(/  +/, ": ") }
