@@ -29,8 +29,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
   LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize,
-  LaneMM.SettingsState, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug,
-  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
+  LaneMM.SettingsState, LaneMM.Counting, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes,
+  LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
 
 const
   MostAlignment = 1024 * 1024;
@@ -47,6 +47,7 @@ begin
     Result := AlignedGet(Alignment, Size);
     EraseFillNew(Result);
     SamplerSee(Result, Size);
+    CountingSee(Result, Size);
   end;
 end;
 
@@ -54,9 +55,10 @@ function GetDebug(Alignment, Size: NativeUInt): Pointer;
 begin
   Result := DebugGetAligned(Size, FloorLog2(Alignment));
   if Result = nil then
-    Exit(AlignedGet(Alignment, Size));
-  if IsSet(opProfile) then
+    Result := AlignedGet(Alignment, Size)
+  else if IsSet(opProfile) then
     SamplerSee(Result, Size);
+  CountingSee(Result, Size);
 end;
 
 function GetGuarded(P: Pointer; Alignment, Size: NativeUInt): Pointer;
@@ -73,15 +75,20 @@ begin
 end;
 
 function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+var
+  IsSampled: Boolean;
 begin
   if DebugIsOn then
     Exit(GetDebug(Alignment, Size));
-  if IsSet(opProfile) and (Debug.MarkBytes = 0)
-    and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
+  IsSampled := IsSet(opProfile) and (Debug.MarkBytes = 0)
+    and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap));
+  if IsSampled then
     Result := GetSampled(Alignment, Size)
   else
     Result := GetGuarded(P, Alignment, Size);
   NoteBlock(Result, Size, NativeUInt(get_frame));
+  if not IsSampled then
+    CountingSee(Result, Size);
 end;
 
 // ---------------------------------------------------------------------------- blocks

@@ -25,22 +25,25 @@ function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Blocks, LaneMM.Debug, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.Counting, LaneMM.Debug, LaneMM.Watch;
 
 function SingleGet(Size: TSize): Pointer;
 begin
-  if WatchDebugStart then
-    Result := DebugGet(Size)
-  else
+  if not WatchDebugStart then
+  begin
     GetMem(Result, Size);
+    Exit;
+  end;
+  Result := DebugGet(Size);
+  CountingSee(Result, Size);
 end;
 
 function SingleGetZero(Size: TSize): Pointer;
 begin
-  if WatchDebugStart then
-    Result := DebugGetZero(Size)
-  else
-    Result := AllocMem(Size);
+  if not WatchDebugStart then
+    Exit(AllocMem(Size));
+  Result := DebugGetZero(Size);
+  CountingSee(Result, Size);
 end;
 
 function SingleRealloc(var P: Pointer; Size: TSize): Pointer;

@@ -483,6 +483,12 @@ begin
   Control.HasApplied := True;
 end;
 
+procedure ApplyEntries;
+begin
+  Control.HasCounted := CountingIsOn;
+  SetEntries;
+end;
+
 procedure Apply;
 begin
   ApplyToEngine;
@@ -499,8 +505,12 @@ begin
   if not IsWatching then
   begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
-      and (Debug.Notes = nil) and not (CountingIsOn or Control.HasCounted) then
+      and (Debug.Notes = nil) then
+    begin
+      if CountingIsOn or Control.HasCounted then
+        ApplyEntries;
       Exit;
+    end;
     Settings.Values[opContention] := 0;
     Settings.Values[opGrowth] := 0;
     Settings.Values[opProfile] := 0;
@@ -510,8 +520,7 @@ begin
   else
     LockProfileStop;
   WatchFrees;
-  Control.HasCounted := CountingIsOn;
-  SetEntries;
+  ApplyEntries;
   TakeEndSignals;
   TimedReportsApply;
 end;

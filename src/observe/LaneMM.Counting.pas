@@ -43,6 +43,8 @@ function CountStart(OfAll, WithPlaces: Boolean): Boolean;
 /// Ends the newest count of the calling thread, and calls Visitor, unless it is nil, for its lines,
 /// that with most allocations first. Zeros and False without a count.
 function CountStop(out Counts: TCounts; Visitor: TCountedVisitor; Context: Pointer): Boolean;
+/// Counts a block of Size requested bytes, or nil, that was allocated without an entry.
+procedure CountingSee(P: Pointer; Size: NativeUInt);
 /// Returns whether any counter is in use.
 function CountingIsOn: Boolean;
 /// Puts the entries that count in front of those of Manager.
@@ -194,6 +196,12 @@ procedure CountGot(P: Pointer; Size: NativeUInt);
 begin
   if P <> nil then
     Count(ceAllocation, P, Size, NativeInt(Counting.SizeCall(P)));
+end;
+
+procedure CountingSee(P: Pointer; Size: NativeUInt);
+begin
+  if CountingIsOn then
+    CountGot(P, Size);
 end;
 
 // ---------------------------------------------------------------------------- entries

@@ -82,6 +82,24 @@ begin
   Expect(First.Allocations + First.Peak = 0, 'without a count there is nothing to stop');
 end;
 
+procedure Aligned;
+var
+  Count: TLaneMM_Counts;
+  P: Pointer;
+begin
+  LaneMM_StartCount;
+  P := LaneMM_GetMemAligned(1000, 256);
+  FreeMem(P);
+  Count := LaneMM_StopCount;
+  Expect((Count.Allocations = 1) and (Count.Frees = 1) and (Count.Bytes = 1000)
+    and (Count.Peak >= 1000), 'a block with an alignment counts like others');
+  LaneMM_StartCount;
+  P := LaneMM_DebugGetMem(100);
+  FreeMem(P);
+  Count := LaneMM_StopCount;
+  Expect((Count.Allocations = 1) and (Count.Frees = 1), 'so does a single debug block');
+end;
+
 procedure Nested;
 var
   Inner, Outer, Alone: TLaneMM_Counts;
@@ -145,6 +163,7 @@ end;
 begin
   NothingIsLeftBehind;
   Exact;
+  Aligned;
   Nested;
   OfThreads;
   LaneMM_Configure('stacks');
@@ -153,6 +172,7 @@ begin
   NothingIsLeftBehind;
   LaneMM_EnterDebugMode;
   Exact;
+  Aligned;
   Nested;
   ByPlace;
   LaneMM_ExitDebugMode;
