@@ -181,7 +181,10 @@ begin
     FreeBatch(Batch);
   until Batch.Count = 0;
   if Pages <> nil then
+  begin
+    FillChar(Pages^, Size, 0); // as in SnapshotDropNodes
     OsReleasePages(Pages, Size);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- calls

@@ -128,7 +128,9 @@ begin
     Next := (First + OsPageSize) and not NativeUInt(OsPageSize - 1);
     if Next > Limit then
       Next := Limit;
-    if not OsIsTaken(First) and OsRead(First, @Words, NativeUInt(Next - First)) then
+    // Twice: another thread may be taking the pages.
+    if not OsIsTaken(First) and OsRead(First, @Words, NativeUInt(Next - First))
+      and not OsIsTaken(First) then
       for Index := 0 to NativeUInt(Next - First) div SizeOf(NativeUInt) - 1 do
         SeeWord(Search, Words[Index], First + Index * SizeOf(NativeUInt));
     First := Next;

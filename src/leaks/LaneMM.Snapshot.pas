@@ -263,6 +263,9 @@ end;
 
 procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 begin
+  // Before they are released, addresses are gone: for a search of another thread, see
+  // LaneMM.References, they are memory like any other at that moment.
+  FillChar(Snapshot.Nodes^, Snapshot.NodeCount * SizeOf(TNode), 0);
   OsReleasePages(Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
   Snapshot.Nodes := nil;
   Snapshot.NodeCount := 0;

@@ -406,13 +406,45 @@ begin
   Result := 0;
 end;
 
+procedure FillOne(Own: TLaneMM_Region);
+var
+  Names: TStringList;
+  Items: TObjectList;
+begin
+  LaneMM_RegionEnter(Own);
+  FillLists(Names, Items, 50);
+  LaneMM_RegionLeave;
+end;
+
+// Threads at the same time: the search of one finds no tables of the others'.
+function UseOwn(Parameter: Pointer): PtrInt;
+var
+  Number: Integer;
+  Own: TLaneMM_Region;
+begin
+  for Number := 1 to 20 do
+  begin
+    Own := LaneMM_RegionCreate('own', 0);
+    FillOne(Own);
+    Check(LaneMM_RegionFree(Own), 'freed');
+  end;
+  Result := 0;
+end;
+
 procedure UseCleanly;
+var
+  Threads: array[1..4] of TThreadID;
+  Index: Integer;
 begin
   TStringList.Create.Free; // makes what lists share, outside
   HeldList := TList.Create;
   HeldList.Capacity := 10;
   UseManyTimes(nil);
   WaitForThreadTerminate(BeginThread(UseManyTimes), 0);
+  for Index := 1 to High(Threads) do
+    Threads[Index] := BeginThread(UseOwn);
+  for Index := 1 to High(Threads) do
+    WaitForThreadTerminate(Threads[Index], 0);
   WriteLn(HeldText);
 end;
 
