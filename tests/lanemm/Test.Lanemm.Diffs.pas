@@ -198,7 +198,9 @@ begin
   Shell('rm -rf dhat; mkdir dhat; LANEMM=profile,json,html,rate=1,log=$PWD/dhat/ ./Profiled 2');
   AssertEquals('done'#10, Shell('../lanemm dhat dhat/*.json > dhat.out'
     + ' && python3 ../../tests/lanemm/dhat.py dhat/*.json dhat.out'));
-  AssertEquals('', Shell('../lanemm dhat dhat/*.html | cmp - dhat.out'));
+  // The page was begun earlier.
+  Shell('for f in html json; do ../lanemm dhat dhat/*.$f | sed ''s/"te" : [0-9]*//'' > dhat.$f; done');
+  AssertEquals('', Shell('cmp dhat.html dhat.json'));
 end;
 
 procedure TDhatTests.SitesOfOneStackAreOne;

@@ -250,12 +250,12 @@ end;
 
 procedure TTryTests.AProgramThatLoadsAManagerIsTriedAsItIsLinked;
 begin
-  Shell('cp waste.so libmimalloc.so; echo "int main(void) { return 0; }" > linked.c;'
-    + ' gcc -o linked linked.c -Wl,--no-as-needed,-rpath,. -L. -lmimalloc');
+  Shell('cp waste.so libmimalloc.so; echo "int main(void) { return 0; }" > loading.c;'
+    + ' gcc -o loading loading.c -Wl,--no-as-needed,-rpath,. -L. -lmimalloc');
   Same(0, ExitStatus, 'exit code of the compiler');
-  CallWell('try --rounds=1 --only=glibc,LaneMM -- ./linked');
+  CallWell('try --rounds=1 --only=glibc,LaneMM -- ./loading');
   Has('The program loads libmimalloc.so, which `as linked` is', Printed);
-  Ask('--rounds=1 --with=waste=./waste.so -- ./linked');
+  Ask('--rounds=1 --with=waste=./waste.so -- ./loading');
   AssertEquals('library', '', Item(Answer, 'managers', 'name', 'as linked').Strings['library']);
   Has('/libc.so.6', Item(Answer, 'managers', 'name', 'glibc').Strings['library']);
 end;

@@ -189,7 +189,8 @@ begin
     Json := TJSONObject.Create(['dhatFileVersion', FileVersion, 'mode', 'heap', 'verb', 'Allocated',
       'bklt', True, 'bkacc', False, 'tu', 'µs', 'Mtu', 's', 'tuth', ThresholdUs,
       'cmd', Head.Strings['command'], 'pid', Head.Int64s['process'],
-      'te', Max(1, Head.Int64s['run_ms'] * MicrosecondsPerMs), 'tg', PeakMs * MicrosecondsPerMs,
+      'te', Max(1, Max(Head.Int64s['run_ms'], PeakMs) * MicrosecondsPerMs),
+      'tg', PeakMs * MicrosecondsPerMs,
       'pps', EntriesOf(Source), 'ftbl', FramesOf(Source.Profile)]);
     WriteLn(Json.AsJSON);
   finally
