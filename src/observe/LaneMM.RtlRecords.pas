@@ -75,7 +75,6 @@ type
     References: TStringReferences; //< negative: a constant
     Length: TStringLength;         //< in characters
   end;
-  PStringHead = ^TStringHead;
 
   /// What precedes the first element of a dynamic array.
   TArrayHead = record

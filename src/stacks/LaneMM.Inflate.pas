@@ -34,7 +34,6 @@ const
   RepeatZero = 17;
 
 type
-  PCode = ^TCode;
   // A prefix code: the next Width bits of the stream select an entry.
   TCode = record
     Width: Cardinal;                                // bits of its longest word

@@ -32,7 +32,6 @@ type
   TManagerCall = (mcUnknown, mcGetMem, mcFreeMem, mcFreeMemSize, mcAllocMem, mcReallocMem,
     mcMemSize);
 
-  PBacktrace = ^TBacktrace;
   /// A backtrace: return addresses, the innermost first.
   TBacktrace = record
     Call: TManagerCall;  //< the manager call that Frames[0] returns from; mcUnknown: none known

@@ -7,12 +7,7 @@
 # 11 with glibc 2.31, where the library is put by a copy and a variable alone, as in a container; last,
 # a program that is linked with musl. Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 work=$PWD/build/packages/floor
 rm -rf "$work"
 . tests/packages/promise.sh

@@ -7,12 +7,7 @@
 # PAGE is a file of the list below. follow.awk says what is followed. A file of tests/packages/pages makes what
 # the reader of a page has: programs. Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 work=$PWD/build/packages/pages
 rm -rf "$work"
 . tests/packages/promise.sh

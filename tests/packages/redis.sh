@@ -6,12 +6,7 @@
 #
 # Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 work=$PWD/build/packages/redis
 . tests/packages/promise.sh
 clean=$work/root

@@ -7,12 +7,7 @@
 # without any. Two more need more: floor (Debian 11), formats (PyPI and Go's proxy). The last line is the sum
 # of all tests, `N passed, N failed`.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 mkdir -p build/packages
 rm -f build/packages/root.tar # today's packages
 . tests/lib.sh
