@@ -194,13 +194,15 @@ end;
 
 // Its own code where node and valgrind are installed; else its rules.
 procedure TDhatTests.TheViewerReadsAProfile;
+const
+  Formats: array[0..1] of string = ('json', 'html'); // the page has a time line of its own
+var
+  Each: string;
 begin
   Shell('rm -rf dhat; mkdir dhat; LANEMM=profile,json,html,rate=1,log=$PWD/dhat/ ./Profiled 2');
-  AssertEquals('done'#10, Shell('../lanemm dhat dhat/*.json > dhat.out'
-    + ' && python3 ../../tests/lanemm/dhat.py dhat/*.json dhat.out'));
-  // The page was begun earlier.
-  Shell('for f in html json; do ../lanemm dhat dhat/*.$f | sed ''s/"te" : [0-9]*//'' > dhat.$f; done');
-  AssertEquals('', Shell('cmp dhat.html dhat.json'));
+  for Each in Formats do
+    AssertEquals('done'#10, Shell(Format('../lanemm dhat dhat/*.%s > dhat.out'
+      + ' && python3 ../../tests/lanemm/dhat.py dhat/*.json dhat.out', [Each])));
 end;
 
 procedure TDhatTests.SitesOfOneStackAreOne;
