@@ -120,11 +120,11 @@ begin
   Result := PHeap(LoadAcquire(Process.Heaps))^.NextHeap = Process.Abandoned;
 end;
 
-// Returns whether a block of the class that serves SizeClass is aligned as one of its own: of 96
-// bytes none is aligned to 64, which LaneMM.Aligned relies on.
-function ServesAlignment(SizeClass: Cardinal): Boolean;
+// Returns whether a block of the class Serving is aligned as one of SizeClass: of 96 bytes none is
+// aligned to 64, which LaneMM.Aligned relies on.
+function ServesAlignment(Serving, SizeClass: Cardinal): Boolean;
 begin
-  Result := LowestBit(ClassToSize(ServingClass(SizeClass))) >= LowestBit(ClassToSize(SizeClass));
+  Result := LowestBit(ClassToSize(Serving)) >= LowestBit(ClassToSize(SizeClass));
 end;
 
 // Of two thousand threads each would touch a page for each class. The program's first heap, the
@@ -132,14 +132,19 @@ end;
 // threads that leave their blocks to others: each would be larger than requested for its life.
 function HeapServingClass(Heap: PHeap; SizeClass: Cardinal): Cardinal;
 begin
+  Result := SizeClass;
   if (SizeClass > LastSharedClass) or not Process.SharesSpans
     or (Process.LeavingThreads >= FewLeaving)
     or (Heap^.NextHeap = Process.Abandoned)
-    or (Process.KeepsAlignment and not ServesAlignment(SizeClass))
     or (Heap^.Borrowed[SizeClass] >= MostServed(SizeClass)) then
+    Exit;
+  if Heap^.Region = nil then
+    Result := ServingClass(SizeClass)
+  else
+    Result := RegionServingClass(SizeClass);
+  if Process.KeepsAlignment and not ServesAlignment(Result, SizeClass) then
     Exit(SizeClass);
   Inc(Heap^.Borrowed[SizeClass]);
-  Result := ServingClass(SizeClass);
 end;
 
 // Makes Heap the owner, without AwaitsFree, but where another thread shelves blocks or has done so:

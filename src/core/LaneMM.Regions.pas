@@ -360,6 +360,17 @@ begin
   HeapRetireAll(Heap);
 end;
 
+// Returns whether no thread was in the heap or had it in its hands.
+function IsIdle(Heap: PHeap): Boolean;
+var
+  Idle: PHeap;
+begin
+  Idle := FirstHeapOf(Heap^.Region^.Data.Idle);
+  while (Idle <> nil) and (Idle <> Heap) do
+    Idle := Idle^.NextUnused;
+  Result := Idle <> nil;
+end;
+
 procedure RegionsRecover(Own: PHeap);
 var
   Heap: PHeap;
@@ -367,12 +378,8 @@ begin
   Heap := PHeap(Process.Heaps);
   while Heap <> nil do
   begin
-    if Heap^.Region = Heap then
-    begin
-      Heap^.Data.Idle := 0;
-      if Heap^.Data.Made <> RegionEnded then
-        Heap^.Data.Made := 0;
-    end;
+    if (Heap^.Region = Heap) and (Heap^.Data.Made <> RegionEnded) then
+      Heap^.Data.Made := 0;
     Heap := Heap^.NextHeap;
   end;
   Heap := PHeap(Process.Heaps);
@@ -381,7 +388,7 @@ begin
     if (Heap^.Region <> nil) and (Heap^.Region^.Data.Made <> RegionEnded) then
     begin
       Inc(Heap^.Region^.Data.Made);
-      if not IsInScope(Own, Heap) then
+      if not IsInScope(Own, Heap) and not IsIdle(Heap) then
       begin
         GiveUpCurrent(Heap);
         Heap^.Dissolves := Ord(diNone);

@@ -32,6 +32,8 @@ function ClassToSize(SizeClass: Cardinal): NativeUInt;
 /// Returns the class that serves a thread's first blocks of a class up to LastSharedClass, see
 /// LaneMM.Heap.
 function ServingClass(SizeClass: Cardinal): Cardinal;
+/// Returns that class for a heap of a region: small regions are many.
+function RegionServingClass(SizeClass: Cardinal): Cardinal;
 /// Returns the highest number of such blocks of a class up to LastSharedClass.
 function MostServed(SizeClass: Cardinal): Cardinal;
 /// Returns true if a block for Size requested bytes may have BlockSize usable bytes, before it is
@@ -148,6 +150,16 @@ begin
   Result := Servings[ServingOf(SizeClass)].SizeClass;
 end;
 
+// One page for blocks of up to 128 bytes, two for those up to 256: a region of 50 such blocks takes
+// three, with the classes of threads seven.
+function RegionServingClass(SizeClass: Cardinal): Cardinal;
+begin
+  if SizeClass < FineClassCount then
+    Result := SizeClass or (FineClassCount div 2 - 1)
+  else
+    Result := ServingClass(SizeClass);
+end;
+
 function MostServed(SizeClass: Cardinal): Cardinal;
 begin
   Result := Servings[ServingOf(SizeClass)].MostBlocks;
@@ -168,7 +180,8 @@ begin
     Exit(BlockSize = AlignUp(Size, OsPageSize));
   SizeClass := SizeToClass(Size);
   Result := (BlockSize = ClassToSize(SizeClass))
-    or (SizeClass <= LastSharedClass) and (BlockSize = ClassToSize(ServingClass(SizeClass)))
+    or (SizeClass <= LastSharedClass) and ((BlockSize = ClassToSize(ServingClass(SizeClass)))
+    or (BlockSize = ClassToSize(RegionServingClass(SizeClass))))
     or Process.KeepsAlignment
     and (BlockSize = ClassToSize(AlignedClass(SizeClass, LowestBit(BlockSize or SliceSize))));
 end;

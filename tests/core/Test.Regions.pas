@@ -54,6 +54,7 @@ type
     procedure ThreadsUseOneRegion;
     procedure BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
     procedure ManyRegionsLeaveNoMemory;
+    procedure FewSmallBlocksOfARegionTakeFewPages;
     procedure SweepReleasesEmptySpansOfARegion;
     procedure SpanThatIsShelvedMeanwhileIsReleasedLater;
     procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
@@ -673,6 +674,29 @@ begin
   Same(1000, Blocks, 'blocks afterwards');
 end;
 
+// The blocks of bench/c/regions.cc: a heap for them alone has 6.6 KB of blocks.
+procedure TRegionsTests.FewSmallBlocksOfARegionTakeFewPages;
+var
+  Pages: array[0..49] of NativeUInt;
+  Count, Index, Known: Integer;
+  P: PByte;
+begin
+  Count := 0;
+  Enter;
+  for Index := 0 to High(Pages) do
+  begin
+    GetMem(P, 16 + Index * 37 mod 240);
+    Known := 0;
+    while (Known < Count) and (Pages[Known] <> NativeUInt(P) div OsPageSize) do
+      Inc(Known);
+    Pages[Known] := NativeUInt(P) div OsPageSize;
+    if Known = Count then
+      Inc(Count);
+  end;
+  Leave;
+  AtMost(3, Count, 'pages');
+end;
+
 procedure TRegionsTests.ManyRegionsLeaveNoMemory;
 var
   Turn: Integer;
@@ -693,7 +717,7 @@ var
 begin
   UseOne;
   Before := BackedSlices;
-  for Turn := 1 to 2000 do
+  for Turn := 1 to 100000 do
     UseOne;
   AtMost(Before, BackedSlices, 'slices');
 end;
@@ -768,8 +792,7 @@ end;
 procedure TRegionsTests.FreeInChild;
 begin
   GetMany(10, 100);
-  AtLeast(1013, Blocks, 'blocks in the child');
-  AtMost(1013 + 4096 div 100, Blocks, 'and free ones of a lost thread that count as used');
+  Same(1013, Blocks, 'blocks in the child');
   AssertTrue('freed', RegionFree(Region) = raDone);
 end;
 
