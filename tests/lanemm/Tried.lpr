@@ -8,7 +8,7 @@ program Tried;
 {$mode delphi}
 
 uses
-  LaneMM, SysUtils, BaseUnix;
+  LaneMM, SysUtils, BaseUnix, SysCall;
 
 const
   HeavyBytes = 16 shl 20;
@@ -47,7 +47,12 @@ begin
     end;
 end;
 
+const
+  ControlCall = {$ifdef CPUAARCH64} 167 {$else} 157 {$endif}; // prctl
+  DisableHugePages = 41;
+
 begin
+  do_syscall(ControlCall, DisableHugePages, 1, 0, 0, 0); // a page fault for each page everywhere
   if ParamStr(1) = 'grow' then
     Grow
   else if Pos(ParamStr(ParamCount), GetEnvironmentVariable('LANEMM')) = 0 then
