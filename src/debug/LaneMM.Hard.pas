@@ -516,9 +516,9 @@ begin
     Result := Block.Size;
 end;
 
-{$ifdef LANEMM_ASM} {$ifndef LANEMM_ASM_WINDOWS}
+{$ifdef LANEMM_ASM_LINUX}
   {$I LaneMM.Hard.x64.inc}
-{$endif} {$endif}
+{$endif}
 
 // ---------------------------------------------------------------------------- start
 
@@ -538,12 +538,12 @@ begin
   Manager.FreeMem := HardFree;
   Manager.FreeMemSize := HardFreeSize;
   Manager.MemSize := HardMemSize;
-  {$ifdef LANEMM_ASM} {$ifndef LANEMM_ASM_WINDOWS}
+  {$ifdef LANEMM_ASM_LINUX}
   if not Process.HasFastSlot then
     Exit;
   Manager.GetMem := FastHardGet;
   Manager.FreeMem := FastHardFree;
-  {$endif} {$endif}
+  {$endif}
 end;
 
 procedure HardStart;
