@@ -55,6 +55,34 @@ begin
       Files.Delete(Index);
 end;
 
+// Reports conditions on words that nothing defines: they never hold.
+procedure CheckWords(const Root: string; Project: TProject; Report: TReport);
+const
+  Settings = 'src/LaneMM.inc';
+var
+  Known: TStringList;
+  Source: TSource;
+  Directive: TDirective;
+  Word: string;
+begin
+  Known := TStringList.Create;
+  if FileExists(Root + Settings) then
+    Known.LoadFromFile(Root + Settings); // options are in a comment there
+  for Source in Project.Sources do
+    for Directive in Source.Directives do
+      if Matches('^\$define\b', Directive.Text) then
+        Known.Add(Directive.Text);
+  for Source in Project.Sources do
+    if IsProduct(Source.FileName) and FileExists(Root + Settings) then
+      for Directive in Source.Directives do
+      begin
+        Word := FirstGroup('^\$ifn?def (LANEMM_\w+)', Directive.Text);
+        if (Word <> '') and not Matches('\b' + Word + '\b', Known.Text) then
+          Report.Add(ruConditionals, Source.FileName, Directive.Line, Word + ' is defined nowhere');
+      end;
+  Known.Free;
+end;
+
 procedure CheckProject(const Root: string; Project: TProject; Report: TReport);
 var
   Graph: TUnitGraph;
@@ -68,6 +96,7 @@ begin
   CheckUnusedUnits(Project, Report);
   CheckUnusedRoutines(Project, Report);
   CheckConstants(Root, Project, Report);
+  CheckWords(Root, Project, Report);
   for Source in Project.Sources do
     if Matches('^src/', Source.FileName) and (RoomOf(Source.FileName) <> ForeignRoom) then
       CheckSource(Source, Report);
