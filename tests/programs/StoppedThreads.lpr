@@ -26,11 +26,13 @@ const
   // So many short pauses, some seconds: the others stand still.
   PausesBeforeMessage = 50000;
   Smallest = 16;
+  RegionCount = 2;
 
 type
   /// How the work is done: each block stays in its thread; blocks are exchanged; by threads that
-  /// end soon; beside a thread that trims, and is stopped, too.
-  TKind = (kiPlain, kiShared, kiSpawn, kiTrim);
+  /// end soon; beside a thread that trims, and is stopped, too; in scopes of two regions that all
+  /// enter, with regions that each makes, resets and frees.
+  TKind = (kiPlain, kiShared, kiSpawn, kiTrim, kiRegions);
   TRange = record
     First, Last: Cardinal;
   end;
@@ -49,13 +51,14 @@ type
   TStop = (stNone, stWanted, stStanding);
 
 const
-  KindNames: array[TKind] of string = ('plain', 'shared', 'spawn', 'trim');
+  KindNames: array[TKind] of string = ('plain', 'shared', 'spawn', 'trim', 'regions');
   Ranges: array[0..3] of TRange = ((First: Smallest; Last: 1000), (First: 1000; Last: 32000),
     (First: 33000; Last: 500000), (First: Smallest; Last: 2000000));
 
 var
   Lanes: array[0..LaneCount] of TLane; // the last one trims
   Shared: array[0..PlaceCount - 1] of PBlock;
+  Regions: array[0..RegionCount - 1] of TLaneMM_Region;
   Kind: TKind;
   Range: TRange;
   IsOver: Boolean;
@@ -105,7 +108,7 @@ begin
       0..2: Resize(Lane, Block^, SimilarSize(Block^, Lane.State));
       3: Resize(Lane, Block^, SomeSize(Lane.State));
       4..5:
-        if Kind = kiShared then
+        if Kind in [kiShared, kiRegions] then
           Block^ := InterlockedExchange(Pointer(Shared[NextRandom(Lane.State, PlaceCount)]), Block^)
         else
           Release(Lane, Block^);
@@ -115,13 +118,46 @@ begin
   Inc(Lane.TurnCount);
 end;
 
+// A region of its own: made, filled, reset, filled and freed.
+procedure UseOwnRegion(var Lane: TLane);
+var
+  Region: TLaneMM_Region;
+  Round: Integer;
+begin
+  Region := LaneMM_RegionCreate('own', 0);
+  LaneMM_RegionEnter(Region);
+  for Round := 1 to 3 do
+    GetMem(SomeSize(Lane.State));
+  LaneMM_RegionLeave;
+  Expect(LaneMM_RegionReset(Region), 'a region that no thread is in is reset');
+  LaneMM_RegionGetMem(Region, SomeSize(Lane.State));
+  Expect(LaneMM_RegionFree(Region), 'a region that no thread is in is freed');
+end;
+
+// A turn in the scope of a region that others are in, too; blocks are freed and resized in the scope
+// of another one as well.
+procedure TurnInRegion(var Lane: TLane);
+begin
+  Lane.IsInside := True;
+  if NextRandom(Lane.State, 8) = 0 then
+    UseOwnRegion(Lane);
+  LaneMM_RegionEnter(Regions[NextRandom(Lane.State, RegionCount)]);
+  Turn(Lane);
+  Lane.IsInside := True;
+  LaneMM_RegionLeave;
+  Lane.IsInside := False;
+end;
+
 function WorkShortly(Lane: Pointer): PtrInt;
 var
   Index: Integer;
 begin
   PLane(Lane)^.Thread := ThreadNumber;
   for Index := 1 to TurnsPerThread do
-    Turn(PLane(Lane)^);
+    if Kind = kiRegions then
+      TurnInRegion(PLane(Lane)^)
+    else
+      Turn(PLane(Lane)^);
   Result := 0;
 end;
 
@@ -302,6 +338,8 @@ begin
   Flush(Output);
   FillChar(Lanes, SizeOf(Lanes), 0);
   IsOver := False;
+  for Index := 0 to RegionCount - 1 do
+    Regions[Index] := LaneMM_RegionCreate('shared', 0);
   for Index := 0 to LaneCount - 1 do
   begin
     Lanes[Index].State := Seed + Cardinal(Index);
@@ -317,6 +355,11 @@ begin
   for Index := 0 to LaneCount - 1 + Ord(Kind = kiTrim) do
     WaitForThreadTerminate(Threads[Index], 0);
   EmptyAll;
+  for Index := 0 to RegionCount - 1 do
+  begin
+    Expect(LaneMM_RegionState(Regions[Index]).BlocksInUse = 0, 'no block of a region is left');
+    Expect(LaneMM_RegionFree(Regions[Index]), 'a region that all have left is freed');
+  end;
   WriteLn(StopCount, ' stops, ', Inside, ' in a call of the memory manager');
   Expect(Inside > 0, 'a thread is stopped in the memory manager');
 end;
