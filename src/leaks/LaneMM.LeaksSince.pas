@@ -229,7 +229,7 @@ end;
 // that run.
 procedure ForgetEndedRoutines;
 var
-  Words: array[0..1023] of Pointer;
+  Words: array[0..511] of Pointer;
 begin
   FillChar(Words, SizeOf(Words), 0);
 end;
