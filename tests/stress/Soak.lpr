@@ -158,12 +158,72 @@ begin
   FreeMem(Second);
 end;
 
+const
+  RegionBlocks = 20000;  // of each thread
+
+type
+  TFilling = record
+    Region: TLaneMM_Region;
+    Seed: Int64;
+    Last: PByte;
+  end;
+  PFilling = ^TFilling;
+
+// Fills a region in a scope; frees each third block.
+function FillRegion(Argument: Pointer): PtrInt;
+var
+  Filling: PFilling;
+  Sizes: TGenerator;
+  Index: Integer;
+begin
+  Filling := Argument;
+  Sizes.Start(Filling^.Seed);
+  LaneMM_RegionEnter(Filling^.Region);
+  for Index := 1 to RegionBlocks do
+  begin
+    GetMem(Filling^.Last, Sizes.NextSize(LargestKept));
+    if Index mod 3 = 0 then
+      FreeMem(Filling^.Last);
+  end;
+  GetMem(Filling^.Last, 100000);
+  LaneMM_RegionLeave;
+  Result := 0;
+end;
+
+// Threads fill a region, another thread frees some blocks; it is reset, filled again and freed.
+procedure UseRegion;
+var
+  Ids: array[1..ThreadCount] of TThreadID;
+  Fillings: array[1..ThreadCount] of TFilling;
+  Region: TLaneMM_Region;
+  Round, Index: Integer;
+begin
+  Region := LaneMM_RegionCreate('phase', 0);
+  for Round := 1 to 3 do
+  begin
+    for Index := 1 to ThreadCount do
+    begin
+      Fillings[Index].Region := Region;
+      Fillings[Index].Seed := Random.Next shr 8;
+      Ids[Index] := BeginThread(FillRegion, @Fillings[Index]);
+    end;
+    for Index := 1 to ThreadCount do
+      WaitForThreadTerminate(Ids[Index], 0);
+    for Index := 1 to ThreadCount do
+      FreeMem(Fillings[Index].Last);
+    if Round < 3 then
+      Inc(DamagedKept, Ord(not LaneMM_RegionReset(Region)));
+  end;
+  Inc(DamagedKept, Ord(not LaneMM_RegionFree(Region)));
+end;
+
 procedure WorkOnePhase;
 begin
-  case Random.Below(4) of
+  case Random.Below(5) of
     0: GrowList;
     1: RunThreads;
     2: FreeAcross;
+    3: UseRegion;
   else
     GrowLarge;
   end;
