@@ -219,6 +219,12 @@ begin
     raDone: Result := True;
     raNone: SayNone(Call);
   end;
+  if Result and (RegionFind(Handle) = nil) then
+  begin
+    RegionLeave(OsThreadHeap); // it was freed meanwhile, and its record used again
+    SayNone(Call);
+    Exit(False);
+  end;
   if Result then
     GroupSet(RegionGroup(Region));
 end;

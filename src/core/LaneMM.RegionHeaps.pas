@@ -99,12 +99,6 @@ begin
     Heap^.Region := nil; // under the lock: the next thread that has it finds an ordinary heap
 end;
 
-procedure MakeUnused(Heap: PHeap);
-begin
-  Heap^.RunsClaimed := 0;
-  HeapPush(Process.UnusedHeaps, Heap);
-end;
-
 // Puts an empty heap of the region that has dissolved where others find it. The record that
 // describes the region comes last: a sweep of another heap may be counting a span there.
 procedure Dissolved(Region, Heap: PHeap; Dissolving: TDissolving);
@@ -115,10 +109,13 @@ begin
     Exit;
   end;
   if Heap <> Region then
-    MakeUnused(Heap);
+  begin
+    Heap^.RunsClaimed := 0;
+    HeapPush(Process.UnusedHeaps, Heap);
+  end;
   // Full barrier: no other thread counts in the region any more. Pairs with the other heaps' last.
   if FetchAdd(Region^.Data.Left, NativeUInt(-1)) = 1 then
-    MakeUnused(Region);
+    HeapPush(Process.UnusedRegions, Region);
 end;
 
 procedure RegionHeapSweep(Heap: PHeap);

@@ -18,7 +18,8 @@
 //             whose blocks are just being shelved is left to the next sweep. A push by a thread
 //             that frees a block at this moment fails, since the span's life has ended.
 // Handles:    the address of the first heap, a multiple of 2 KB, plus the low bits of its
-//             RegionLife.
+//             RegionLife. A record that has described a region describes only regions afterwards:
+//             a thread that found the one before, and enters, finds that it ended, or the next one.
 // Callers:    any thread that holds no lock.
 // Progress:   no thread waits. A thread that was stopped in a scope, or with heaps in its hands,
 //             keeps the region from being freed, and others from nothing.
@@ -141,10 +142,19 @@ var
   Heap: PHeap;
   Index: NativeUInt;
 begin
-  Heap := TakeRecord;
+  Heap := HeapPop(Process.UnusedRegions);
   if Heap = nil then
-    Exit(0);
-  FillChar(Heap^.Data, SizeOf(Heap^.Data), 0);
+  begin
+    Heap := TakeRecord;
+    if Heap = nil then
+      Exit(0);
+    FillChar(Heap^.Data, SizeOf(Heap^.Data), 0);
+  end;
+  Heap^.Data.Slices := 0;
+  Heap^.Data.Peak := 0;
+  Heap^.Data.IsRefused := False;
+  Heap^.Data.IsReported := False;
+  FillChar(Heap^.Data.Name, SizeOf(Heap^.Data.Name), 0);
   Index := 0;
   while (Name <> nil) and (Name[Index] <> #0) and (Index < MostRegionName) do
   begin
@@ -153,9 +163,11 @@ begin
   end;
   Heap^.Data.Limit := LimitSlices;
   Heap^.Data.Number := FetchAdd(Process.RegionsMade, 1) + 1;
-  Heap^.Data.Made := 1;
   Inc(Heap^.RegionLife);
   Join(Heap, Heap);
+  // Release: the region before it can be entered, also by a thread that had found the one before.
+  // Pairs with AddHeap.
+  StoreRelease(Heap^.Data.Made, 1);
   HeapPush(Heap^.Data.Idle, Heap);
   Result := RegionHandle(Heap);
 end;

@@ -257,6 +257,7 @@ begin
   if not HeapsAreLinked then
     Process.Heaps := NativeUInt(Heap);
   Process.UnusedHeaps := 0;
+  Process.UnusedRegions := 0;
   FillChar(Process.VacantHeaps, SizeOf(Process.VacantHeaps), 0);
   Process.FreshHeaps := 0;
 end;
@@ -372,7 +373,8 @@ begin
     Inc(Count);
     Heap := Heap^.NextHeap;
   end;
-  Dec(Count, Ord(OsThreadHeap <> nil) + StackLength(Process.UnusedHeaps));
+  Dec(Count, Ord(OsThreadHeap <> nil) + StackLength(Process.UnusedHeaps)
+    + StackLength(Process.UnusedRegions));
   for Index := 0 to VacantStacks - 1 do
     Dec(Count, StackLength(Process.VacantHeaps[Index]));
   Result := Count > 0;

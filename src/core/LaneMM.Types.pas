@@ -524,6 +524,7 @@ type
         CommitsUnderWay: TAtomicWord;               //< shared  threads that commit slices
         ThreadsLine: TCacheLine;                    //< padding  threads that begin or end write:
         UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
+        UnusedRegions: TAtomicWord;                 //< shared  those that described regions
         VacantHeaps: array[0..VacantStacks - 1] of TAtomicWord; //< shared  heaps of ended threads
                                                     //  with current spans, likewise
         FreshHeaps: TAtomicWord;                    //< shared  address of the next record that was

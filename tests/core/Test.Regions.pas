@@ -58,6 +58,7 @@ type
     procedure SweepReleasesEmptySpansOfARegion;
     procedure SpanThatIsShelvedMeanwhileIsReleasedLater;
     procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
+    procedure RecordOfARegionIsUsedAgainForRegionsAlone;
     procedure ChildProcessFreesARegion;
   end;
 
@@ -672,6 +673,33 @@ begin
   Same(0, Blocks, 'blocks');
   GetMany(1000, 200);
   Same(1000, Blocks, 'blocks afterwards');
+end;
+
+function UseAThread(Argument: Pointer): PtrInt;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  FreeMem(P);
+  StoreRelease(PInside(Argument)^.State, Ord(OsThreadHeap = PInside(Argument)^.Region));
+  Result := 0;
+end;
+
+// A thread that has found the region, and enters it after another one has freed it, finds its end.
+procedure TRegionsTests.RecordOfARegionIsUsedAgainForRegionsAlone;
+var
+  Inside: TInside;
+  Index: Integer;
+begin
+  Inside.Region := Region;
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  ThreadsAbandonVacant(High(Cardinal));
+  for Index := 1 to 20 do
+  begin
+    WaitForThreadTerminate(BeginThread(@UseAThread, @Inside), 0);
+    Same(0, Inside.State, 'heaps of threads in that record');
+  end;
+  AssertTrue('no region', RegionEnter(Region, ThreadHeap) = raNone);
 end;
 
 // The blocks of bench/c/regions.cc: a heap for them alone has 6.6 KB of blocks.

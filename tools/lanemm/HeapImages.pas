@@ -410,6 +410,7 @@ var
   Index: Integer;
 begin
   MarkUnused(State^.UnusedHeaps, False);
+  MarkUnused(State^.UnusedRegions, False);
   for Index := 0 to VacantStacks - 1 do
     MarkUnused(State^.VacantHeaps[Index], True);
 end;
