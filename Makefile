@@ -49,7 +49,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAM
 ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
   redis prometheus tmux pkg-config cmake groff spin go git
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
-  test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-servers \
+  test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-boxes test-servers \
   test-pages test-lazarus test-casts lint-test
 
 test-all: ## all tests that need no rights of root but to install tools
@@ -281,6 +281,11 @@ test-live: #: requests of lanemm into busy programs in Pascal and C, thousands, 
 	@sh tools/need.sh fpc gcc tmux strace
 	@sh tests/live/run.sh $(COUNT)
 
+test-boxes: #: programs with a black box, killed at random moments; KILLS=N
+	@sh tools/need.sh fpc gcc
+	@$(MAKE) --no-print-directory build/lanemm
+	@sh tests/boxes/run.sh $(KILLS)
+
 test-servers: #: redis-server and demos/Server under load, looked at with lanemm; Prometheus
 	@sh tools/need.sh fpc gcc redis prometheus promtool python3
 	@sh tests/servers/run.sh
@@ -365,5 +370,5 @@ clean: #: removes build/, and compiled units that lie beside their sources
 .PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -56,7 +56,7 @@ uses
   LaneMM.CallSites, LaneMM.Counting, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
   LaneMM.EngineReports,
   LaneMM.LockProfile, LaneMM.Profile,
-  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports,
+  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.UsedStacks,
   LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
@@ -181,7 +181,7 @@ end;
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   EngineEntries(Manager);
-  if IsSet(opProfile) then
+  if IsSampling then
   begin
     Manager.GetMem := QuickCountedBlockGet();
     Manager.AllocMem := SamplerGetZero;
@@ -208,7 +208,7 @@ begin
   Manager.ReallocMem := DebugRealloc;
   Manager.FreeMem := DebugFree;
   Manager.FreeMemSize := DebugFreeSize;
-  if not IsSet(opProfile) then
+  if not IsSampling then
     Exit;
   Manager.GetMem := SampledDebugGet;
   Manager.AllocMem := SampledDebugGetZero;
@@ -352,10 +352,10 @@ end;
 // Returns whether a feature that watches is set, and has its tables.
 function IsWatching: Boolean;
 begin
-  Result := IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile);
+  Result := IsSet(opContention) or IsSet(opGrowth) or IsSampling;
   if Result and not (SitesStart and GrowthStart and CopiesStart) then
     Result := False;
-  if IsSet(opProfile) and not SamplerStart then
+  if IsSampling and not SamplerStart then
     Result := False;
 end;
 
@@ -392,6 +392,7 @@ begin
   CopiesForget;
   SamplerRecover(IsTorn);
   TimedReportsForget;
+  BlackBoxForget;
   StoreRelease(Observe.ReportCount, 0);
   StoreRelease(Observe.AnswererThread, 0);
   DebugRecover(IsTorn);
@@ -489,6 +490,13 @@ begin
   SetEntries;
 end;
 
+// Returns whether nothing but the black box watches, which is written before a signal comes.
+function IsBoxedAlone: Boolean;
+begin
+  Result := IsSet(opBlackBox) and not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)
+    or Debug.IsStarted or IsErasing or (Debug.Notes <> nil));
+end;
+
 procedure Apply;
 begin
   ApplyToEngine;
@@ -514,14 +522,18 @@ begin
     Settings.Values[opContention] := 0;
     Settings.Values[opGrowth] := 0;
     Settings.Values[opProfile] := 0;
+    Settings.Values[opBlackBox] := 0;
   end;
   if IsSet(opContention) then
     LockProfileStart
   else
     LockProfileStop;
+  if IsSet(opBlackBox) and not BlackBoxStart then
+    Settings.Values[opBlackBox] := 0;
   WatchFrees;
   ApplyEntries;
-  TakeEndSignals;
+  if not IsBoxedAlone then
+    TakeEndSignals;
   TimedReportsApply;
 end;
 
@@ -645,6 +657,7 @@ begin
     SayClean;
   if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
     ExitCode := Settings.Values[opDebugExit];
+  BlackBoxEnd(ExitCode = 0);
 end;
 
 procedure WatchEnd;

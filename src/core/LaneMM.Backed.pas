@@ -88,7 +88,11 @@ begin
   if Process.HasLimits then
     Reach(lkSoft, Backed, SliceCount);
   if Backed + SliceCount > Process.PeakSlices then
+  begin
     Process.PeakSlices := Backed + SliceCount;
+    if Process.PeakSlices >= Process.BoxSlices then
+      Process.BoxIsDue := True;
+  end;
   Result := True;
 end;
 

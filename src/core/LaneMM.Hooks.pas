@@ -28,6 +28,8 @@
 //                                                                    (the one inside of core: locks
 //                                                                    lie below what it recovers)
 //   Ring            Purge                 upper rooms' Mailbox       start, before Process.Bell
+//   Box             Purge                 upper rooms' BlackBox      start, settings change; nil at
+//                                                                    the end
 //   Yield           Atomic, in a build    any          tests         before threads start
 //                   with LANEMM_YIELD
 // Invariants: a caller checks for nil, or another step that comes later shows that the hook is set:
@@ -146,6 +148,7 @@ type
     ChildStarted: TChildCall;            //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     Ring: TPlainProcedure;               //< const  when Process.Bell has changed
+    Box: TPlainProcedure;                //< racy   writes the black box; nil: there is none
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;
 

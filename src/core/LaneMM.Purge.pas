@@ -319,9 +319,27 @@ begin
   end;
 end;
 
+// Returns whether there is a black box: the thread that purges writes it, also while it rests.
+function IsBoxed: Boolean; inline;
+begin
+  Result := @Hooks.Box <> nil;
+end;
+
 function HasWork: Boolean;
 begin
   Result := SweepIsRequested or ShardsHaveWarm;
+  if IsBoxed then
+    Result := True;
+end;
+
+// Writes the black box, if there is one. Another thread may just end it.
+procedure WriteBox;
+var
+  Call: TPlainProcedure;
+begin
+  @Call := @Hooks.Box;
+  if @Call <> nil then
+    Call;
 end;
 
 // The purge thread.
@@ -334,6 +352,7 @@ begin
     ProcessPurge;
     if RunsAreKept then
       SweepRequest;
+    WriteBox;
     if HasWork then
       Continue;
     // Full barrier: either this thread sees the work, or WakeThread, called after memory became
@@ -357,6 +376,15 @@ begin
       StoreRelease(Process.PurgeState, Refused);
 end;
 
+// Writes the black box at a new peak.
+procedure SeePeak; inline;
+begin
+  if not Process.BoxIsDue then
+    Exit;
+  Process.BoxIsDue := False;
+  WriteBox;
+end;
+
 // Wakes or starts the thread if there is work; returns whether the thread does the work.
 function WakeThread: Boolean;
 begin
@@ -365,7 +393,7 @@ begin
       if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
         OsWake(Process.PurgeState);
     NotStarted:
-      if (ShardsWarmSlices >= PurgeStartSlices) or SweepIsRequested then
+      if (ShardsWarmSlices >= PurgeStartSlices) or SweepIsRequested or IsBoxed then
         StartThread;
   end;
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
@@ -411,6 +439,7 @@ begin
   if UnseenMs < Process.PurgeDelayMs then
     Exit;
   Process.LookedMs := Now;
+  WriteBox;
   ShelveSome;
   ShardsPurgeIdle;
   if UnseenMs div 2 >= Process.PurgeDelayMs then
@@ -420,6 +449,7 @@ end;
 procedure PurgeTick;
 begin
   SeeBell;
+  SeePeak;
   if not WakeThread and (CountCall = 0) then
     Look;
 end;
@@ -459,6 +489,7 @@ end;
 procedure PurgeStart;
 begin
   Process.LookedMs := OsNowMs;
+  Process.BoxSlices := High(NativeUInt);
 end;
 
 end.

@@ -446,6 +446,10 @@ type
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
                                                     //  old value the reserve has the old size
         Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
+        BoxSlices: NativeUInt;                      //< racy  PeakSlices from which the black box is
+                                                    //  due; an old value writes it once more
+        BoxIsDue: Boolean;                          //< racy  a thread is to call Hooks.Box; two at
+                                                    //  once write it twice
         HugeFrom: NativeUInt;                       //< racy  slices that a thread must have carved,
                                                     //  and the process must have backed, before the
                                                     //  thread gets huge pages, 0: never; an old

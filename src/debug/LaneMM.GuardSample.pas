@@ -33,7 +33,7 @@ uses
 
 function GuardSampleIsOn: Boolean;
 begin
-  Result := (Settings.Values[opGuard] > 1) and not IsSet(opProfile);
+  Result := (Settings.Values[opGuard] > 1) and not IsSampling;
 end;
 
 // Returns whether an allocation of Size bytes, for which SampleIn has become negative, gets guard

@@ -85,6 +85,8 @@ type
     Spare: TAtomicWord;         //< shared  memory that a report about a limit gives back before it
                                 //  takes its own; 0: none
     AddMostUsed: TAddText;      //< const   adds the groups in use with most bytes; see LaneMM.Leaks
+    Box: TAtomicWord;           //< shared  the record of LaneMM.BlackBox; 0: none
+    BoxBusy: TAtomicWord;       //< shared  1: a thread writes the black box
     LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks
   end;
 

@@ -73,6 +73,8 @@ procedure SiteClassesClose(var Sums: TSiteClasses);
 function SiteClassesOf(const Sums: TSiteClasses; Site: PSite): PSiteClass;
 /// Adds the name of a class: Unit.Class, or what other numbers stand for.
 procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);
+/// Returns the class of a sampled block in use, or another number of these.
+function SampleClass(const Sample: TSample): NativeUInt;
 /// Returns the kind of contents: object, string, array or other.
 function ClassIdKind(ClassId: NativeUInt): PAnsiChar;
 
@@ -197,17 +199,23 @@ begin
       Sums.Table^.Items[Index] := Table[Index];
 end;
 
-procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+function SampleClass(const Sample: TSample): NativeUInt;
 var
-  Entry: PSiteClass;
   Block: TBlockInfo;
   Contents: TContents;
 begin
-  if Sums.Table = nil then
-    Exit;
   ReadBlock(Pointer(Sample.Block), Sample, Block);
   ContentsRead(Block, Contents);
-  Entry := EntryOf(@Sums.Table^.Items, Sample.Site, NumberOf(Contents));
+  Result := NumberOf(Contents);
+end;
+
+procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+var
+  Entry: PSiteClass;
+begin
+  if Sums.Table = nil then
+    Exit;
+  Entry := EntryOf(@Sums.Table^.Items, Sample.Site, SampleClass(Sample));
   if Entry = nil then
     Exit;
   Inc(Entry^.Count, Sample.Count);

@@ -91,6 +91,8 @@ const
       Help: 'time after which the profiles are written again, such as 10s; 0: never'),
     (Name: 'keep'; Kind: okNumber; Initial: 0;
       Help: 'profiles of the process to keep, the newest; 0: all'),
+    (Name: 'blackbox'; Kind: okSwitch; Initial: 0;
+      Help: 'keep the state in a file that a killed process leaves; a path may follow `=`'),
     (Name: 'signal'; Kind: okNumber; Initial: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
     (Name: 'live'; Kind: okNumber; Initial: 1;

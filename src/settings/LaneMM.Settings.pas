@@ -147,6 +147,15 @@ begin
     Result := Result and AddHidden(Pattern);
 end;
 
+// Reads the value of `blackbox`: 0, 1, or a path.
+function ReadBox(var Words: PAnsiChar): NativeUInt;
+begin
+  ReadPath(Words, Settings.BoxPath);
+  Result := Ord(not TextIs(@Settings.BoxPath, '0'));
+  if (Result = 0) or TextIs(@Settings.BoxPath, '1') then
+    Settings.BoxPath[0] := #0;
+end;
+
 // Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
 // value is no number keeps its number. Returns False when the value is missing or wrong.
 function ReadValue(var Words: PAnsiChar; Option: TOption; out Value: NativeUInt): Boolean;
@@ -156,6 +165,11 @@ begin
     Exit(OptionTexts[Option].Kind = okSwitch);
   Inc(Words);
   Value := Settings.Values[Option];
+  if Option = opBlackBox then
+  begin
+    Value := ReadBox(Words);
+    Exit(True);
+  end;
   case Option of
     opLog: ReadLogPath(Words);
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);

@@ -21,8 +21,8 @@ type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
     opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opHide, opRate, opTemporary, opEvery,
-    opKeep, opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog, opDump,
-    opEvent,
+    opKeep, opBlackBox, opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog,
+    opDump, opEvent,
     opStacks, opAbort, opHard, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opReserve,
@@ -49,6 +49,7 @@ type
     LogPath: TPath;                       //< racy    opLog; empty: beside the program
     SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
+    BoxPath: TPath;                       //< racy    of opBlackBox; empty: beside the logs
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     Hidden: TPath;                        //< racy    opHide: patterns, each ended by #0, then one
                                           //  more #0
@@ -66,6 +67,8 @@ var
 
 /// Returns whether a switch is on, or a number is not 0.
 function IsSet(Option: TOption): Boolean; inline;
+/// Returns whether allocations are sampled: for profiles, or for the black box.
+function IsSampling: Boolean; inline;
 /// Returns whether freed blocks are erased.
 function IsErasingFreed: Boolean; inline;
 /// Returns whether new blocks are filled.
@@ -76,6 +79,11 @@ implementation
 function IsSet(Option: TOption): Boolean;
 begin
   Result := Settings.Values[Option] <> 0;
+end;
+
+function IsSampling: Boolean;
+begin
+  Result := IsSet(opProfile) or IsSet(opBlackBox);
 end;
 
 function IsErasingFreed: Boolean;

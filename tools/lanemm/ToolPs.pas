@@ -16,19 +16,20 @@ function ProcessesOnLaneMM: TArray<Integer>;
 const
   PsCommand: TCommand = (
     Name: 'ps';
-    Usage: '';
+    Usage: '[--dead FOLDER]';
     Help: 'Lists the processes that run on LaneMM';
     Details: 'Used are the blocks in use, committed is the memory held from the system for them.'#10
       + 'A process whose memory you may not read is asked to write its totals to its status'#10
-      + 'page: a star stands behind them, and their age if it does not answer.'#10;
-    Options: '';
+      + 'page: a star stands behind them, and their age if it does not answer.'#10
+      + '  --dead FOLDER  the black boxes there whose processes have ended, see `lanemm blackbox`'#10;
+    Options: 'dead:';
     MostWords: 0;
     Run: RunPs);
 
 implementation
 
 uses
-  SysUtils, Targets, StatusPages, HeapNumbers, ToolMailbox, ToolOpen, ToolText;
+  SysUtils, Targets, StatusPages, HeapNumbers, ToolMailbox, ToolOpen, ToolText, ToolBlackBox;
 
 function ProcessesOnLaneMM: TArray<Integer>;
 var
@@ -100,6 +101,11 @@ var
   ProcessId: Integer;
   Found: string;
 begin
+  if Arguments.Has('dead') then
+  begin
+    ListBoxes(Arguments.Value('dead', ''));
+    Exit;
+  end;
   WriteLn('     PID        used   committed        peak  program');
   for ProcessId in ProcessesOnLaneMM do
   begin

@@ -1,0 +1,257 @@
+/// The black box: the state of the process, written into a mapped file while it runs.
+//
+// Owns:       Observe.Box, BoxBusy; Process.BoxSlices; the file, and the record behind Observe.Box.
+// Invariants: what is stored in the file stays there when the process is killed: the system has
+//             its pages. The halves are written in turn, see LaneMM.BoxFormat. The record and the
+//             file belong to the thread that has set BoxBusy; one that finds it set goes on.
+//             The file is the process's own: a child process writes none while its parent runs, and
+//             makes one of its own after that (a daemon).
+// Callers:    BlackBoxStart: under the lock of LaneMM.Watch. BlackBoxForget: the one thread of a
+//             child process. Hooks.Box: any thread that holds no lock.
+// Progress:   no routine waits. None uses the heap.
+// Limits:     another process of this user that shortens the file ends this one by SIGBUS.
+unit LaneMM.BlackBox;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Makes the file, unless there is one, and has it written from now on. False, after a line on
+/// stderr, where it cannot be made.
+function BlackBoxStart: Boolean;
+/// At the end of the process: deletes the file if the process ends well, else writes it for the
+/// last time.
+procedure BlackBoxEnd(EndsWell: Boolean);
+/// In a child process: the file is that of the parent.
+procedure BlackBoxForget;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Text,
+  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsBox, LaneMM.BoxState;
+
+const
+  // A new peak is written when it is one part in this many above the last one.
+  PeakShare = 16;
+  LeastLookMs = 10000; // between two looks for modules
+
+type
+  PBlackBox = ^TBlackBox;
+  TBlackBox = record
+    Map: PBox;
+    ProcessId: Cardinal;
+    Number: UInt64;          // of the half that was written last
+    State: TBoxState;
+    Path: TPath;             // of the file
+  end;
+
+// ---------------------------------------------------------------------------- writing
+
+procedure NotePeak(var Box: TBlackBox; Seconds: UInt64);
+begin
+  if Process.PeakSlices > Box.State.PeakSlices then
+  begin
+    Box.State.PeakSlices := Process.PeakSlices;
+    Box.State.PeakSeconds := Seconds;
+  end;
+  Process.BoxSlices := Box.State.PeakSlices + Box.State.PeakSlices div PeakShare + 1;
+end;
+
+// Writes the half that is not the last one.
+procedure WriteHalf(var Box: TBlackBox; const Status: TStatus);
+var
+  Half: PBoxHalf;
+  Text: TText;
+begin
+  Half := @Box.Map^.Halves[(Box.Number + 1) mod 2];
+  Half^.Number := 0;
+  ReleaseFence; // before anything else changes in it
+  TextOpenAt(Text, @Half^.Text, BoxTextBytes);
+  BoxAddState(Text, Box.State, Status);
+  Half^.Length := Text.Length;
+  Half^.Seconds := Box.State.Last.Seconds;
+  Half^.Checksum := BoxChecksum(Half^, Box.Number + 1);
+  ReleaseFence; // all of it before the number
+  Half^.Number := Box.Number + 1;
+  Inc(Box.Number);
+end;
+
+procedure WriteState(var Box: TBlackBox);
+var
+  Status: TStatus;
+  Now: TBoxPoint;
+begin
+  StatusRead(Status);
+  Now.Seconds := OsUnixSeconds;
+  Now.Used := Status.UsedBytes;
+  Now.Committed := Status.CommittedBytes;
+  Now.Allocated := LoadAcquire(Observe.AllocatedBytes);
+  if (Box.Number > 0) and (Now.Used = Box.State.Last.Used)
+    and (Now.Committed = Box.State.Last.Committed)
+    and (Now.Allocated = Box.State.Last.Allocated) then
+    Exit;
+  NotePeak(Box, Now.Seconds);
+  BoxNotePoint(Box.State, Now);
+  if Box.State.LacksModule and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
+    BoxFindModules(Box.State);
+  Box.State.Last := Now;
+  WriteHalf(Box, Status);
+end;
+
+// ---------------------------------------------------------------------------- the file
+
+// Stores the path of the file: what the setting names, or the name of the program, in a folder that
+// it names or that of the logs; then the number of the process.
+function SetPath(var Box: TBlackBox): Boolean;
+const
+  Suffix: ShortString = '.lanebox';
+var
+  Path, Program_: TText;
+  Characters: TPath;
+  Named: PAnsiChar;
+begin
+  TextOpenAt(Path, @Box.Path, SizeOf(Box.Path));
+  TextOpenAt(Program_, @Characters, SizeOf(Characters));
+  Program_.Length := OsProgramName(@Characters, SizeOf(Characters));
+  Named := @Settings.BoxPath;
+  if Named^ = #0 then
+    Named := @Settings.LogPath;
+  if Named^ = #0 then
+    Named := @Characters;
+  TextAddChars(Path, Named);
+  if (Path.Length > 0) and (Path.Start[Path.Length - 1] in OsSeparators) then
+    TextAddChars(Path, TextFileName(@Characters));
+  TextAdd(Path, '.');
+  TextAddNumber(Path, Box.ProcessId);
+  TextAdd(Path, Suffix);
+  Result := (Program_.Length > 0) and not Path.IsCut;
+end;
+
+// Makes the file, of zeros: the system has then given it its space.
+function MakeFile(const Box: TBlackBox): Boolean;
+var
+  Handle: TOsFile;
+  Zeros: array[0..OsPageSize - 1] of Byte;
+  Index: Cardinal;
+begin
+  Handle := OsFileCreate(@Box.Path);
+  if Handle < 0 then
+    Exit(False);
+  FillChar(Zeros, SizeOf(Zeros), 0);
+  Result := True;
+  for Index := 1 to BoxBytes div SizeOf(Zeros) do
+    Result := Result and OsFileWrite(Handle, @Zeros, SizeOf(Zeros));
+  OsFileClose(Handle);
+  if not Result then
+    OsFileDelete(@Box.Path);
+end;
+
+procedure SayRefused(const Box: TBlackBox);
+var
+  Text: TText;
+begin
+  if not TextOpen(Text, OsPageSize) then
+    Exit;
+  TextAdd(Text, 'LaneMM: no black box: ');
+  TextAddChars(Text, @Box.Path);
+  TextAdd(Text, ' cannot be written');
+  TextAdd(Text, LineEnd);
+  TextWrite(Text, OsStandardError);
+  TextClose(Text);
+end;
+
+// Makes the file of this process and maps it.
+function OpenBox(var Box: TBlackBox): Boolean;
+const
+  Magic: PAnsiChar = BoxMagic;
+begin
+  Box := Default(TBlackBox);
+  Box.ProcessId := OsProcessId;
+  if SetPath(Box) and MakeFile(Box) then
+    Box.Map := OsBoxMap(@Box.Path, BoxBytes);
+  Result := Box.Map <> nil;
+  if not Result then
+  begin
+    SayRefused(Box);
+    Exit;
+  end;
+  BoxFindModules(Box.State);
+  Box.Map^.Head.Layout := BoxLayout;
+  Box.Map^.Head.HalfBytes := SizeOf(TBoxHalf);
+  Box.Map^.Head.ProcessId := Box.ProcessId;
+  Box.Map^.Head.StartedSeconds := OsUnixSeconds;
+  ReleaseFence; // the head before its first bytes
+  Move(Magic^, Box.Map^.Head.Magic, SizeOf(Box.Map^.Head.Magic));
+  WriteState(Box);
+end;
+
+// Returns whether the file is this process's own; makes one in a child process whose parent has
+// ended.
+function IsOwn(var Box: TBlackBox): Boolean;
+begin
+  if Box.Map = nil then
+    Exit(False);
+  if Box.ProcessId = OsProcessId then
+    Exit(True);
+  Result := not OsBoxParentIs(Box.ProcessId);
+  if not Result then
+    Exit;
+  OsBoxUnmap(Box.Map, BoxBytes);
+  Result := OpenBox(Box);
+end;
+
+// Writes the state if it has changed.
+procedure WriteBox;
+var
+  Box: PBlackBox;
+begin
+  Box := PBlackBox(LoadAcquire(Observe.Box));
+  // Acquire: what the last writer left. Pairs with the release below.
+  if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) then
+    Exit;
+  if IsOwn(Box^) then
+    WriteState(Box^);
+  StoreRelease(Observe.BoxBusy, 0);
+end;
+
+function BlackBoxStart: Boolean;
+var
+  Box: PBlackBox;
+begin
+  if LoadAcquire(Observe.Box) <> 0 then
+    Exit(True);
+  Box := OsTakePages(SizeOf(TBlackBox));
+  Result := (Box <> nil) and OpenBox(Box^);
+  if not Result then
+  begin
+    OsReleasePages(Box, SizeOf(TBlackBox));
+    Exit;
+  end;
+  // Release: the box before its address. Pairs with WriteBox.
+  StoreRelease(Observe.Box, NativeUInt(Box));
+  Hooks.Box := WriteBox;
+end;
+
+procedure BlackBoxEnd(EndsWell: Boolean);
+var
+  Box: PBlackBox;
+begin
+  if not EndsWell then
+    WriteBox;
+  Hooks.Box := nil;
+  Process.BoxSlices := High(NativeUInt);
+  Box := PBlackBox(LoadAcquire(Observe.Box));
+  // The other threads may run on: the box stays busy.
+  if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) then
+    Exit;
+  if EndsWell and (Box^.Map <> nil) and (Box^.ProcessId = OsProcessId) then
+    OsFileDelete(@Box^.Path);
+end;
+
+procedure BlackBoxForget;
+begin
+  StoreRelease(Observe.BoxBusy, 0);
+end;
+
+end.

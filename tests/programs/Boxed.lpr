@@ -1,0 +1,62 @@
+/// Holds pages in a cache and churns in threads until it is killed: what a black box has to tell.
+///
+///   Boxed [PAGES [THREADS]]   pages of 4 KB that the cache gets; then a line `ready`, and work without end
+///   Boxed end [CODE]          fills the cache and ends with the exit code
+program Boxed;
+
+{$mode delphi}
+
+uses
+  LaneMM, {$ifdef UNIX} cthreads, {$endif} SysUtils;
+
+type
+  TCachedPage = class
+    Data: array[0..4087] of Byte;
+  end;
+
+var
+  Cache: array of TCachedPage;
+
+procedure FillCache(Count: Integer);
+var
+  Index: Integer;
+begin
+  SetLength(Cache, Count);
+  for Index := 0 to Count - 1 do
+    Cache[Index] := TCachedPage.Create; // planted: page
+end;
+
+function Churn(Seed: Pointer): PtrInt;
+var
+  Blocks: array[0..999] of Pointer;
+  State: Cardinal;
+  Index: Integer;
+begin
+  FillChar(Blocks, SizeOf(Blocks), 0);
+  State := PtrUInt(Seed);
+  repeat
+    State := State * 1664525 + 1013904223;
+    Index := State shr 8 mod Length(Blocks);
+    FreeMem(Blocks[Index]);
+    GetMem(Blocks[Index], State shr 20 and 2047 + 1); // planted: churn
+  until False;
+  Result := 0;
+end;
+
+var
+  Thread: Integer;
+begin
+  if ParamStr(1) = 'end' then
+  begin
+    FillCache(1000);
+    Halt(StrToIntDef(ParamStr(2), 0));
+  end;
+  FillCache(StrToIntDef(ParamStr(1), 10000));
+  for Thread := 1 to StrToIntDef(ParamStr(2), 8) do
+    BeginThread(Churn, Pointer(PtrInt(Thread)));
+  WriteLn('ready');
+  Flush(Output);
+  repeat
+    Sleep(1000);
+  until False;
+end.

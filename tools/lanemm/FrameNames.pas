@@ -1,0 +1,253 @@
+/// The names of frames that a text has as module and offset: `server+0x1f3a0`.
+unit FrameNames;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Classes, RegExpr, Generics.Collections;
+
+type
+  /// The frames of one module, and their texts.
+  TModuleFrames = class
+  public
+    Offsets: TList<UInt64>;
+    Texts: TDictionary<UInt64, string>;
+    constructor Create;
+    destructor Destroy; override;
+    /// Reads the texts of all frames out of a file of the module; raises ETool for another file.
+    procedure Resolve(const FileName: string);
+  end;
+
+  /// The frames of a text by module. Their names come from files of the modules with debug
+  /// information.
+  TFrameNames = class
+  strict private
+    Frame: TRegExpr;
+    Modules: TObjectDictionary<string, TModuleFrames>;
+    function FindModule(const Name: string): string;
+  public
+    /// Files, and folders with files, that modules are looked for in; the first that has one counts.
+    Places: TStringList;
+    constructor Create;
+    destructor Destroy; override;
+    /// Takes the frames of a line.
+    procedure Add(const Line: string);
+    /// Reads the texts of all frames that were added. A line on stderr for a module without a file.
+    procedure Resolve;
+    /// Returns the text of one frame, routine and line; empty: not known.
+    function TextOf(const Name: string): string;
+    /// Returns Line with the texts behind its frames.
+    function Named(const Line: string): string;
+  end;
+
+implementation
+
+uses
+  SysUtils, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf, ToolCommands;
+
+const
+  FramePattern = '([^\s("]+)\+0x([0-9a-fA-F]{1,16})';
+  DebugSuffixes: array[0..2] of string = ('.dbg', '.debug', '');
+
+constructor TModuleFrames.Create;
+begin
+  inherited Create;
+  Offsets := TList<UInt64>.Create;
+  Texts := TDictionary<UInt64, string>.Create;
+end;
+
+destructor TModuleFrames.Destroy;
+begin
+  Texts.Free;
+  Offsets.Free;
+  inherited Destroy;
+end;
+
+function TextOfOne(Symbol: PSymbol): string;
+var
+  Text: TText;
+begin
+  TextOpen(Text, 65536);
+  if Symbol^.Routine <> nil then
+    SymbolAddRoutine(Text, Symbol);
+  if Symbol^.Line > 0 then
+  begin
+    TextAdd(Text, '  ');
+    SymbolAddPlace(Text, Symbol);
+  end;
+  SetString(Result, Text.Start, Text.Length);
+  TextClose(Text);
+end;
+
+// Returns the text of a frame: of routines that are inlined into each other a line each, from the
+// innermost on.
+function TextOf(const Symbols: TSymbols; Symbol: PSymbol): string;
+var
+  Inlined: NativeUInt;
+begin
+  Result := '';
+  Inlined := Symbol^.Inlined;
+  while Inlined >= FirstInlined do
+  begin
+    Result := Result + TextOfOne(SymbolsFind(Symbols, Inlined)) + '  (inlined)'#10'          ';
+    Inlined := SymbolsFind(Symbols, Inlined)^.Inlined;
+  end;
+  Result := Result + TextOfOne(Symbol);
+end;
+
+procedure TModuleFrames.Resolve(const FileName: string);
+var
+  Symbols: TSymbols;
+  Elf: TElf;
+  Mapping: TOsMapping;
+  Index: NativeInt;
+  Offset: UInt64;
+  Symbol: PSymbol;
+begin
+  if Length(FileName) >= SizeOf(Mapping.Path) then
+    raise ETool.Create(ecFailed, 'the path %s is too long', [FileName]);
+  Mapping := Default(TOsMapping);
+  Mapping.Limit := High(NativeUInt);
+  Move(PAnsiChar(FileName)^, Mapping.Path, Length(FileName));
+  SymbolsOpen(Symbols, Offsets.Count);
+  ElfOpen(Elf);
+  try
+    // A log names the byte before a return address; SymbolsAdd takes that byte's successor.
+    for Offset in Offsets do
+      SymbolsAdd(Symbols, Offset + 1);
+    SymbolsSort(Symbols);
+    Index := 0;
+    ElfResolveIn(Elf, Symbols, Index, Mapping);
+    if Elf.Count = 0 then
+      raise ETool.Create(ecDamaged, '%s is no executable file', [FileName]);
+    for Offset in Offsets do
+    begin
+      Symbol := SymbolsFind(Symbols, Offset + 1);
+      if (Symbol <> nil) and (TextOfOne(Symbol) <> '') then
+        Texts.AddOrSetValue(Offset, TextOf(Symbols, Symbol));
+    end;
+  finally
+    ElfClose(Elf);
+    SymbolsClose(Symbols);
+  end;
+end;
+
+// Looks for the file of a module in Folder; returns whether it is there. One with the debug
+// information alone, as `fpc -Xg` and objcopy write it, comes before the module.
+function FindIn(const Folder, Name: string; out Path: string): Boolean;
+var
+  Suffix: string;
+begin
+  for Suffix in DebugSuffixes do
+  begin
+    Path := Folder + Name + Suffix;
+    if FileExists(Path) then
+      Exit(True);
+  end;
+  Result := False;
+end;
+
+function IsFileOf(const Path, Name: string): Boolean;
+var
+  Suffix: string;
+begin
+  for Suffix in DebugSuffixes do
+    if ExtractFileName(Path) = Name + Suffix then
+      Exit(FileExists(Path));
+  Result := False;
+end;
+
+// Returns the path of the module's file; empty: none was found.
+function TFrameNames.FindModule(const Name: string): string;
+var
+  Place: string;
+begin
+  for Place in Places do
+    if IsFileOf(Place, Name) then
+      Exit(Place)
+    else if (Place = '') and FindIn('', Name, Result)
+      or (Place <> '') and FindIn(IncludeTrailingPathDelimiter(Place), Name, Result) then
+      Exit;
+  Result := '';
+end;
+
+constructor TFrameNames.Create;
+begin
+  inherited Create;
+  Frame := TRegExpr.Create(FramePattern);
+  Modules := TObjectDictionary<string, TModuleFrames>.Create([doOwnsValues]);
+  Places := TStringList.Create;
+end;
+
+destructor TFrameNames.Destroy;
+begin
+  Places.Free;
+  Modules.Free;
+  Frame.Free;
+  inherited Destroy;
+end;
+
+procedure TFrameNames.Add(const Line: string);
+var
+  Module: TModuleFrames;
+begin
+  if Frame.Exec(Line) then
+    repeat
+      if not Modules.TryGetValue(Frame.Match[1], Module) then
+      begin
+        Module := TModuleFrames.Create;
+        Modules.Add(Frame.Match[1], Module);
+      end;
+      Module.Offsets.Add(StrToQWord('$' + Frame.Match[2]));
+    until not Frame.ExecNext;
+end;
+
+procedure TFrameNames.Resolve;
+var
+  Name, FileName: string;
+begin
+  for Name in Modules.Keys do
+  begin
+    FileName := FindModule(Name);
+    if FileName <> '' then
+    begin
+      Modules[Name].Resolve(FileName);
+      if Modules[Name].Texts.Count = 0 then
+        WriteLn(StdErr, 'lanemm: ', FileName, ' has no names for the frames of ', Name,
+          ': name a file with its debug information, or its folder');
+    end
+    else
+      WriteLn(StdErr, 'lanemm: there is no file ', Name,
+        ' with its debug information: name the file or its folder');
+  end;
+end;
+
+function TFrameNames.TextOf(const Name: string): string;
+var
+  Module: TModuleFrames;
+begin
+  Result := '';
+  if Frame.Exec(Name) and Modules.TryGetValue(Frame.Match[1], Module) then
+    Module.Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Result);
+end;
+
+function TFrameNames.Named(const Line: string): string;
+var
+  Text: string;
+  Next: Integer;
+begin
+  Result := '';
+  Next := 1;
+  if Frame.Exec(Line) then
+    repeat
+      Result := Result + Copy(Line, Next, Frame.MatchPos[0] + Frame.MatchLen[0] - Next);
+      Next := Frame.MatchPos[0] + Frame.MatchLen[0];
+      if Modules[Frame.Match[1]].Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Text) then
+        Result := Result + '  ' + Text;
+    until not Frame.ExecNext;
+  Result := Result + Copy(Line, Next, MaxInt);
+end;
+
+end.
