@@ -35,6 +35,7 @@ const
   // A new peak is written when it is one part in this many above the last one.
   PeakShare = 16;
   LeastLookMs = 10000; // between two looks for modules
+  LeastWriteMs = 20;   // between two states
 
 type
   PBlackBox = ^TBlackBox;
@@ -42,6 +43,7 @@ type
     Map: PBox;
     ProcessId: Cardinal;
     Number: UInt64;          // of the half that was written last
+    WrittenMs: Cardinal;     // OsNowMs then
     State: TBoxState;
     Path: TPath;             // of the file
   end;
@@ -75,6 +77,13 @@ begin
   ReleaseFence; // all of it before the number
   Half^.Number := Box.Number + 1;
   Inc(Box.Number);
+  Box.WrittenMs := OsNowMs;
+end;
+
+// Returns whether the stack of the calling thread is surely large enough for a look for modules.
+function HasRoom: Boolean;
+begin
+  Result := (OsThreadId = Process.PurgeThread) or OsThreadIsMain;
 end;
 
 procedure WriteState(var Box: TBlackBox);
@@ -93,7 +102,7 @@ begin
     Exit;
   NotePeak(Box, Now.Seconds);
   BoxNotePoint(Box.State, Now);
-  if Box.State.LacksModule and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
+  if HasRoom and Box.State.LacksModule and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
     BoxFindModules(Box.State);
   Box.State.Last := Now;
   WriteHalf(Box, Status);
@@ -166,10 +175,14 @@ function OpenBox(var Box: TBlackBox): Boolean;
 const
   Magic: PAnsiChar = BoxMagic;
 begin
-  Box := Default(TBlackBox);
+  FillChar(Box, SizeOf(Box), 0);
   Box.ProcessId := OsProcessId;
   if SetPath(Box) and MakeFile(Box) then
+  begin
     Box.Map := OsBoxMap(@Box.Path, BoxBytes);
+    if Box.Map = nil then
+      OsFileDelete(@Box.Path);
+  end;
   Result := Box.Map <> nil;
   if not Result then
   begin
@@ -194,14 +207,14 @@ begin
     Exit(False);
   if Box.ProcessId = OsProcessId then
     Exit(True);
-  Result := not OsBoxParentIs(Box.ProcessId);
+  Result := HasRoom and not OsBoxParentIs(Box.ProcessId);
   if not Result then
     Exit;
   OsBoxUnmap(Box.Map, BoxBytes);
   Result := OpenBox(Box);
 end;
 
-// Writes the state if it has changed.
+// Writes the state if it has changed. While the last one is young, a later call does.
 procedure WriteBox;
 var
   Box: PBlackBox;
@@ -210,7 +223,9 @@ begin
   // Acquire: what the last writer left. Pairs with the release below.
   if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) then
     Exit;
-  if IsOwn(Box^) then
+  if Cardinal(OsNowMs - Box^.WrittenMs) < LeastWriteMs then
+    Process.BoxIsDue := True
+  else if IsOwn(Box^) then
     WriteState(Box^);
   StoreRelease(Observe.BoxBusy, 0);
 end;
@@ -237,16 +252,18 @@ procedure BlackBoxEnd(EndsWell: Boolean);
 var
   Box: PBlackBox;
 begin
-  if not EndsWell then
-    WriteBox;
   Hooks.Box := nil;
   Process.BoxSlices := High(NativeUInt);
   Box := PBlackBox(LoadAcquire(Observe.Box));
   // The other threads may run on: the box stays busy.
-  if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) then
+  if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) or (Box^.Map = nil)
+    or (Box^.ProcessId <> OsProcessId) then
     Exit;
-  if EndsWell and (Box^.Map <> nil) and (Box^.ProcessId = OsProcessId) then
-    OsFileDelete(@Box^.Path);
+  if EndsWell then
+    OsFileDelete(@Box^.Path)
+  else
+    WriteState(Box^);
+  OsBoxUnmap(Box^.Map, BoxBytes);
 end;
 
 procedure BlackBoxForget;

@@ -11,11 +11,13 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile;
+  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites;
 
 const
   /// Modules that a box names.
   MostBoxModules = 128;
+  /// Call sites with most bytes in use that it has, and as many with most at the peak.
+  MostBoxSites = 24;
 
 type
   /// The state at a time: bytes of blocks in use, of the heap, and allocated since the start.
@@ -41,8 +43,23 @@ type
     Path: TPath;              //< owner  its file
   end;
 
+  /// Call sites, those with most bytes first.
+  TBoxTop = record
+    Count: NativeUInt;                                //< owner  sites
+    Sites: array[0..MostBoxSites - 1] of PSite;       //< owner  the sites
+    Bytes: array[0..MostBoxSites - 1] of NativeUInt;  //< owner  their bytes
+  end;
+  /// The call sites of a state, and for each the class of one of its blocks.
+  TBoxSites = record
+    Count: NativeUInt;                                      //< owner  sites
+    Found: NativeUInt;                                      //< owner  of them, those with a class
+    Sites: array[0..2 * MostBoxSites - 1] of PSite;         //< owner  the sites
+    ClassIds: array[0..2 * MostBoxSites - 1] of NativeUInt; //< owner  their classes, see SampleClass
+  end;
+
   PBoxState = ^TBoxState;
-  /// The memory of the box, from one state to the next.
+  /// The memory of the box, from one state to the next. What a state is made of lies here, too: a
+  /// thread that allocates may have a small stack.
   TBoxState = record
     Last: TBoxPoint;         //< owner  the state that was written last
     PeakSlices: NativeUInt;  //< owner  most backed slices that were seen
@@ -52,6 +69,11 @@ type
     LacksModule: Boolean;    //< owner  a frame was in none
     ModuleCount: NativeUInt; //< owner  modules
     Modules: array[0..MostBoxModules - 1] of TBoxModule; //< owner  the modules
+    InUse, Peak: TBoxTop;    //< owner  call sites with most bytes in use, and at the peak
+    Sites: TBoxSites;        //< owner  both
+    Sizes: TClassStatuses;   //< owner  blocks by size
+    Name: TPath;             //< owner  the name of a class
+    Elf: TElfFile;           //< owner  the file of a module
   end;
 
 /// Looks for the modules that are loaded now.
@@ -65,31 +87,13 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Json, LaneMM.ReportHead,
-  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples;
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.SampledClasses, LaneMM.Samples;
 
 const
-  // The call sites with most bytes in use, and as many of those with most at the peak.
-  MostSites = 24;
   MostFramesOfSite = 32;
   MostRegions = 32;
   NoClass = High(NativeUInt); // of a site without a sampled block in use
 
-type
-  // Sites, those with most bytes first.
-  TTop = record
-    Count: NativeUInt;
-    Sites: array[0..MostSites - 1] of PSite;
-    Bytes: array[0..MostSites - 1] of NativeUInt;
-  end;
-  // What is listed: the sites, and for each the class of one of its blocks.
-  PListed = ^TListed;
-  TListed = record
-    Count, Found: NativeUInt;
-    Sites: array[0..2 * MostSites - 1] of PSite;
-    ClassIds: array[0..2 * MostSites - 1] of NativeUInt;
-  end;
-
-const
   RateNames: array[TBoxRate] of ShortString = ('seconds', 'minutes', 'hours');
   RateSteps: array[TBoxRate] of Cardinal = (1, 60, 3600);
 
@@ -99,7 +103,6 @@ procedure SeeModule(const Mapping: TOsMapping; Context: Pointer);
 var
   State: PBoxState;
   Module: ^TBoxModule;
-  Elf: TElfFile;
 begin
   State := Context;
   if not (Mapping.IsCode and Mapping.IsFile) or (State^.ModuleCount = MostBoxModules) then
@@ -110,12 +113,12 @@ begin
   Module^.Bias := Mapping.First - Mapping.FileOffset;
   Module^.Id.Length := 0;
   Module^.Path := Mapping.Path;
-  if ElfFileOpen(Elf, Mapping) then
+  if ElfFileOpen(State^.Elf, Mapping) then
   begin
-    Module^.Bias := Elf.Bias;
-    if not ElfFileBuildId(Elf, Module^.Id) then
+    Module^.Bias := State^.Elf.Bias;
+    if not ElfFileBuildId(State^.Elf, Module^.Id) then
       Module^.Id.Length := 0;
-    ElfFileClose(Elf);
+    ElfFileClose(State^.Elf);
   end;
   Inc(State^.ModuleCount);
 end;
@@ -161,13 +164,13 @@ end;
 
 // ---------------------------------------------------------------------------- sites
 
-procedure TopAdd(var Top: TTop; Site: PSite; Bytes: NativeUInt);
+procedure TopAdd(var Top: TBoxTop; Site: PSite; Bytes: NativeUInt);
 var
   Index: NativeUInt;
 begin
-  if (Bytes = 0) or (Top.Count = MostSites) and (Bytes <= Top.Bytes[MostSites - 1]) then
+  if (Bytes = 0) or (Top.Count = MostBoxSites) and (Bytes <= Top.Bytes[MostBoxSites - 1]) then
     Exit;
-  if Top.Count < MostSites then
+  if Top.Count < MostBoxSites then
     Inc(Top.Count);
   Index := Top.Count - 1;
   while (Index > 0) and (Top.Bytes[Index - 1] < Bytes) do
@@ -180,7 +183,7 @@ begin
   Top.Bytes[Index] := Bytes;
 end;
 
-procedure ListAdd(var Listed: TListed; const Top: TTop);
+procedure ListAdd(var Listed: TBoxSites; const Top: TBoxTop);
 var
   Index, Before: NativeInt;
   IsNew: Boolean;
@@ -201,7 +204,7 @@ end;
 // Takes the class of the block for its site, unless it has one.
 procedure SeeSample(const Sample: TSample; Context: Pointer);
 var
-  Listed: PListed;
+  Listed: ^TBoxSites;
   Index: NativeInt;
 begin
   Listed := Context;
@@ -215,16 +218,16 @@ begin
     end;
 end;
 
-procedure FindSites(out Listed: TListed);
+procedure FindSites(var State: TBoxState);
 var
-  InUse, Peak: TTop;
   Index: Cardinal;
   Site: PSite;
   Count, Bytes: NativeUInt;
 begin
-  Listed := Default(TListed);
-  InUse := Default(TTop);
-  Peak := Default(TTop);
+  State.InUse.Count := 0;
+  State.Peak.Count := 0;
+  State.Sites.Count := 0;
+  State.Sites.Found := 0;
   if LoadAcquire(Observe.SiteKeys) = 0 then
     Exit;
   for Index := 0 to SiteLimit - 1 do
@@ -232,14 +235,14 @@ begin
     Site := SiteAt(Index);
     if (Site = nil) or (Site^.Kind <> siAllocation) then
       Continue;
-    TopAdd(InUse, Site, Remaining(Site^.Bytes, Site^.FreedBytes));
+    TopAdd(State.InUse, Site, Remaining(Site^.Bytes, Site^.FreedBytes));
     SitePeak(Site, Count, Bytes);
-    TopAdd(Peak, Site, Bytes);
+    TopAdd(State.Peak, Site, Bytes);
   end;
-  ListAdd(Listed, InUse);
-  ListAdd(Listed, Peak);
+  ListAdd(State.Sites, State.InUse);
+  ListAdd(State.Sites, State.Peak);
   Observe.HoldBlocks;
-  SamplesVisit(SeeSample, @Listed);
+  SamplesVisit(SeeSample, @State.Sites);
   Observe.LetGoBlocks;
 end;
 
@@ -270,16 +273,15 @@ end;
 procedure AddSite(var Text: TText; var State: TBoxState; Site: PSite; ClassId: NativeUInt);
 var
   Name: TText;
-  Characters: TPath;
   Count, Bytes: NativeUInt;
   Frame: NativeInt;
 begin
   JsonOpenLine(Text);
   if ClassId <> NoClass then
   begin
-    TextOpenAt(Name, @Characters, SizeOf(Characters));
+    TextOpenAt(Name, @State.Name, SizeOf(State.Name));
     ClassIdAddName(Name, ClassId);
-    JsonAddText(Text, 'class', @Characters);
+    JsonAddText(Text, 'class', @State.Name);
   end;
   JsonAddNumber(Text, 'blocks', Remaining(Site^.Count, Site^.FreedCount));
   JsonAddNumber(Text, 'bytes', Remaining(Site^.Bytes, Site^.FreedBytes));
@@ -295,13 +297,12 @@ end;
 
 procedure AddSites(var Text: TText; var State: TBoxState);
 var
-  Listed: TListed;
   Index: NativeInt;
 begin
-  FindSites(Listed);
+  FindSites(State);
   JsonOpen(Text, 'sites', '[');
-  for Index := 0 to NativeInt(Listed.Count) - 1 do
-    AddSite(Text, State, Listed.Sites[Index], Listed.ClassIds[Index]);
+  for Index := 0 to NativeInt(State.Sites.Count) - 1 do
+    AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
   TextAdd(Text, ']');
 end;
 
@@ -333,21 +334,20 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddClasses(var Text: TText);
+procedure AddSizes(var Text: TText; var State: TBoxState);
 var
-  Statuses: TClassStatuses;
   Index: Cardinal;
 begin
-  ClassStatusRead(Statuses);
+  ClassStatusRead(State.Sizes);
   JsonOpen(Text, 'sizes', '[');
-  for Index := 0 to High(Statuses) do
+  for Index := 0 to High(State.Sizes) do
   begin
-    if Statuses[Index].SpanBytes = 0 then
+    if State.Sizes[Index].SpanBytes = 0 then
       Continue;
     JsonOpenItem(Text);
-    JsonAddNumber(Text, 'size', Statuses[Index].BlockSize);
-    JsonAddNumber(Text, 'blocks', Statuses[Index].BlockCount);
-    JsonAddNumber(Text, 'span_bytes', Statuses[Index].SpanBytes);
+    JsonAddNumber(Text, 'size', State.Sizes[Index].BlockSize);
+    JsonAddNumber(Text, 'blocks', State.Sizes[Index].BlockCount);
+    JsonAddNumber(Text, 'span_bytes', State.Sizes[Index].SpanBytes);
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
@@ -428,7 +428,7 @@ begin
   HeadAddJson(Text);
   TextAdd(Text, '}');
   AddHeap(Text, State, Status);
-  AddClasses(Text);
+  AddSizes(Text, State);
   AddRegions(Text);
   for Rate := Low(TBoxRate) to High(TBoxRate) do
     AddPoints(Text, State.Points[Rate], RateNames[Rate]);
