@@ -206,27 +206,29 @@ begin
   Search^.LastIsFile := IsFile;
 end;
 
-// The thread's variables lie in pages of their own, which a word at the end of its stack points to.
+// Looks at the variables of the calling thread: the pages around one of them. Their mapping may touch
+// others, also one that cannot be read, as the stack of a thread does.
 procedure SeeThread(var Search: TSearch);
+const
+  MostBefore = 16384;
 var
-  Mapping, Variables: TOsMapping;
-  Address: PNativeUInt;
+  Own, Page, Limit: NativeUInt;
+  Mapping: TOsMapping;
 begin
-  if not OsHasThreadPages or not OsFindRegion(NativeUInt(get_frame), Mapping) then
+  Own := NativeUInt(RtlThreadVariable) and not NativeUInt(OsPageSize - 1);
+  if not (OsHasThreadPages and Process.HasThreads) or not OsFindRegion(Own, Mapping) then
     Exit;
-  Address := get_frame;
-  while NativeUInt(Address + 1) <= Mapping.Limit do
+  Page := Own - MostBefore;
+  if Page < Mapping.First then
+    Page := Mapping.First;
+  Limit := Own + MostVariables;
+  if Limit > Mapping.Limit then
+    Limit := Mapping.Limit;
+  while Page < Limit do
   begin
-    if (Address^ <> 0) and (Address^ and (OsPageSize - 1) = 0)
-      and (ArenaSpan(Pointer(Address^)) = nil) and not OsIsTaken(Address^)
-      and OsFindRegion(Address^, Variables) and Variables.IsWritable and not Variables.IsFile
-      and (Variables.Path[0] = #0) then
-    begin
-      if NativeUInt(Variables.Limit - Address^) > MostVariables then
-        Variables.Limit := Address^ + MostVariables;
-      SeeRange(Search, Address^, Variables.Limit);
-    end;
-    Inc(Address);
+    if ArenaSpan(Pointer(Page)) = nil then
+      SeeRange(Search, Page, Page + OsPageSize);
+    Inc(Page, OsPageSize);
   end;
 end;
 
@@ -418,8 +420,8 @@ begin
     Exit;
   ModulesLook;
   SnapshotFindContainers(Search.Snapshot);
+  SeeThread(Search); // first: its variables may lie behind a module, as those of the module do
   OsVisitMappings(SeeMapping, @Search);
-  SeeThread(Search);
   SeeBlocks(Search);
 end;
 
