@@ -317,7 +317,7 @@ key() { # NAME KEY PART
 start env "LANEMM=log=$out/" "$out/Asked"
 terminal new-session -d -s top -x 100 -y 30 "$lanemm top $pid; echo ended; sleep 600"
 promise 'top: totals' screen_shows '^# used '
-promise 'top: its keys' screen_shows '^keys: c t shown'
+promise 'top: its keys' screen_shows '^keys: c t e shown'
 key 'sorts by growth' g 'by growth'
 key 'sorts by blocks' b 'by blocks'
 key 'threads' t '^thread '
