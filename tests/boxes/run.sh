@@ -143,7 +143,7 @@ start 500 1
 kill_it
 damaged=$(box)
 for place in 4200 133300; do
-  printf 'x' | dd of="$damaged" bs=1 seek=$place conv=notrunc 2> /dev/null
+  printf '\0' | dd of="$damaged" bs=1 seek=$place conv=notrunc 2> /dev/null
 done
 answers 'a damaged box is said to be so' 7 'has no whole state' blackbox "$damaged"
 : > "$out/empty"

@@ -66,7 +66,7 @@ uses
 
 const
   HeapName = 'Free Pascal''s heap';
-  HeavyBytes = 16 shl 20;
+  HeavyBytes = 48 shl 20;
 
 // ---------------------------------------------------------------------------- TTryStatisticsTests
 

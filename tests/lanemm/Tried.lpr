@@ -1,6 +1,6 @@
 /// A program for `lanemm try` whose best manager is known.
 ///
-///   Tried WORD      is lean where LANEMM has WORD, and touches 16 MB elsewhere
+///   Tried WORD      is lean where LANEMM has WORD, and touches 48 MB elsewhere
 ///   Tried grow      two arrays that grow step by step: Free Pascal's heap copies them each time
 ///   Tried rest WORD as WORD, and waits for a signal
 program Tried;
@@ -11,7 +11,7 @@ uses
   LaneMM, SysUtils, BaseUnix, SysCall;
 
 const
-  HeavyBytes = 16 shl 20;
+  HeavyBytes = 48 shl 20; // what two managers differ by in a small program is far below a hundredth
   PageBytes = 4096;
 
 procedure Touch;
