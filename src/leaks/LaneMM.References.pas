@@ -206,8 +206,8 @@ begin
   Search^.LastIsFile := IsFile;
 end;
 
-// Looks at the variables of the calling thread: the pages around one of them. Their mapping may touch
-// others, also one that cannot be read, as the stack of a thread does.
+// Looks at the variables of the calling thread: the pages around one of them. Their mapping may
+// touch others, also one that cannot be read, as the stack of a thread does.
 procedure SeeThread(var Search: TSearch);
 const
   MostBefore = 16384;

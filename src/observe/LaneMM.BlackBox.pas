@@ -102,7 +102,8 @@ begin
     Exit;
   NotePeak(Box, Now.Seconds);
   BoxNotePoint(Box.State, Now);
-  if HasRoom and Box.State.LacksModule and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
+  if HasRoom and Box.State.LacksModule
+    and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
     BoxFindModules(Box.State);
   Box.State.Last := Now;
   WriteHalf(Box, Status);

@@ -54,7 +54,7 @@ type
     Count: NativeUInt;                                      //< owner  sites
     Found: NativeUInt;                                      //< owner  of them, those with a class
     Sites: array[0..2 * MostBoxSites - 1] of PSite;         //< owner  the sites
-    ClassIds: array[0..2 * MostBoxSites - 1] of NativeUInt; //< owner  their classes, see SampleClass
+    ClassIds: array[0..2 * MostBoxSites - 1] of NativeUInt; //< owner  see SampleClass
   end;
 
   PBoxState = ^TBoxState;
