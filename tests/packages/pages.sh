@@ -66,7 +66,7 @@ knows_settings() {
 }
 
 [ $# -gt 0 ] || set -- README.md docs/start-pascal.md docs/start-any-program.md docs/migrating.md docs/faq.md \
-  docs/leaks.md docs/contention.md docs/debugging.md docs/profile.md docs/tuning.md lib/README.md
+  docs/leaks.md docs/contention.md docs/debugging.md docs/profile.md docs/tuning.md docs/regions.md lib/README.md
 has_root() {
   unpack_root "$clean" && mkdir -p "$clean/path/to" && ln -s /home/reader/lanemm "$clean/path/to/lanemm"
 }
