@@ -118,7 +118,7 @@ const
   Suffix: ShortString = '.lanebox';
 var
   Path, Program_: TText;
-  Characters: TPath;
+  Characters, Folder: TPath;
   Named: PAnsiChar;
 begin
   TextOpenAt(Path, @Box.Path, SizeOf(Box.Path));
@@ -130,6 +130,9 @@ begin
   if Named^ = #0 then
     Named := @Characters;
   TextAddChars(Path, Named);
+  if (OsFolderPath(Named, @Folder, SizeOf(Folder)) > 0)
+    and not (Path.Start[Path.Length - 1] in OsSeparators) then
+    TextAdd(Path, '/');
   if (Path.Length > 0) and (Path.Start[Path.Length - 1] in OsSeparators) then
     TextAddChars(Path, TextFileName(@Characters));
   TextAdd(Path, '.');
@@ -256,13 +259,14 @@ begin
   Hooks.Box := nil;
   Process.BoxSlices := High(NativeUInt);
   Box := PBlackBox(LoadAcquire(Observe.Box));
-  // The other threads may run on: the box stays busy.
-  if (Box = nil) or not CompareAndSwap(Observe.BoxBusy, 0, 1) or (Box^.Map = nil)
-    or (Box^.ProcessId <> OsProcessId) then
+  if (Box = nil) or (Box^.Map = nil) or (Box^.ProcessId <> OsProcessId) then
     Exit;
   if EndsWell then
-    OsFileDelete(@Box^.Path)
-  else
+    OsFileDelete(@Box^.Path); // also while another thread writes it
+  // The other threads may run on: the box stays busy. One that just has it has the last word.
+  if not CompareAndSwap(Observe.BoxBusy, 0, 1) then
+    Exit;
+  if not EndsWell then
     WriteState(Box^);
   OsBoxUnmap(Box^.Map, BoxBytes);
 end;

@@ -83,6 +83,17 @@ rm -f "$out"/box/*
 ends_well() { LANEMM=blackbox=$out/box/ "$out/Boxed" end && [ -z "$(ls "$out/box")" ]; }
 promise 'a program that ends well leaves no box' ends_well
 
+# Also while the thread that purges writes the box.
+ends_well_often() {
+  rounds=0
+  while [ $rounds -lt 100 ]; do
+    LANEMM=blackbox=$out/box "$out/Boxed" end || return 1
+    rounds=$((rounds + 1))
+  done
+  [ -z "$(ls "$out/box")" ]
+}
+promise 'nor do a hundred, in a folder named without a slash' ends_well_often
+
 ends_badly() {
   LANEMM=blackbox=$out/box/ "$out/Boxed" end 3
   [ $? -eq 3 ] && "$lanemm" blackbox "$out"/box/*.lanebox | grep -q 'Boxed.TCachedPage'
