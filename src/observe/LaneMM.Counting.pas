@@ -83,6 +83,7 @@ type
     Counts: TCounts;
     InUse: TAtomicWord;   // usable bytes allocated, less those freed
     Sites: PCountSites;   // nil: not by place
+    Table: PCountSites;   // its pages, or nil: kept, as a thread may still count in them
   end;
 
   // The state of this unit.
@@ -156,13 +157,13 @@ begin
   Result := @Sites^[0];
 end;
 
-// Counts the allocation of P at the place of its backtrace.
+// Counts the allocation of P at the place of its backtrace; nothing for nil.
 procedure CountSite(Sites: PCountSites; P: Pointer; Size: NativeUInt);
 var
   Block: TBlockInfo;
   Site: PCountSite;
 begin
-  if not WalkFind(P, Block) then
+  if (P = nil) or (Sites = nil) or not WalkFind(P, Block) then
     Exit;
   Site := SiteOf(Sites, Block.Stack);
   FetchAdd(Site^.Count, 1);
@@ -175,20 +176,20 @@ var
   Own, All: PCounter;
 begin
   Own := OwnCounter;
+  // Acquire: the counter as it was set up. Pairs with CountStart. It may end meanwhile: an event
+  // then counts for none, or for the next count, in pages that stay.
   All := PCounter(LoadAcquire(Counting.OfAll));
   if Own = All then
     Own := nil;
   if Own <> nil then
   begin
     CountIn(Own, Event, Requested, Change);
-    if (P <> nil) and (Own^.Sites <> nil) then
-      CountSite(Own^.Sites, P, Requested);
+    CountSite(Own^.Sites, P, Requested);
   end;
   if All <> nil then
   begin
     CountIn(All, Event, Requested, Change);
-    if (P <> nil) and (All^.Sites <> nil) then
-      CountSite(All^.Sites, P, Requested);
+    CountSite(All^.Sites, P, Requested);
   end;
 end;
 
@@ -296,11 +297,20 @@ end;
 
 procedure GiveCounter(Counter: PCounter);
 begin
-  OsReleasePages(Counter^.Sites, SizeOf(TCountSites));
   Counter^.Sites := nil;
   Counter^.IsNewest := False;
   // Release: the record before its end. Pairs with TakeCounter.
   StoreRelease(Counter^.Heap, 0);
+end;
+
+// Has the counter count by place, in an empty table; not without memory.
+procedure UseSites(Counter: PCounter);
+begin
+  if Counter^.Table = nil then
+    Counter^.Table := OsTakePages(SizeOf(TCountSites))
+  else
+    FillChar(Counter^.Table^, SizeOf(TCountSites), 0);
+  Counter^.Sites := Counter^.Table;
 end;
 
 function CountStart(OfAll, WithPlaces: Boolean): Boolean;
@@ -318,7 +328,7 @@ begin
   Counter^.InUse := 0;
   Counter^.Outer := Outer;
   if WithPlaces then
-    Counter^.Sites := OsTakePages(SizeOf(TCountSites));
+    UseSites(Counter);
   if OfAll and not CompareAndSwap(Counting.OfAll, 0, NativeUInt(Counter)) then
   begin
     GiveCounter(Counter);

@@ -145,6 +145,29 @@ begin
   Expect(PlacesTogether = First.Allocations, 'places have all allocations');
 end;
 
+// A thread may be in the middle of an event when the count of all ends.
+procedure CountsEndWhileOthersAllocate;
+const
+  Rounds = 300;
+var
+  Workers: array[0..2] of TWorker;
+  Index: Integer;
+begin
+  for Index := 0 to High(Workers) do
+    Workers[Index] := TWorker.Create(False);
+  for Index := 1 to Rounds do
+  begin
+    LaneMM_StartCount(True, True);
+    Work(1);
+    LaneMM_StopCount;
+  end;
+  for Index := 0 to High(Workers) do
+  begin
+    Workers[Index].WaitFor;
+    Workers[Index].Free;
+  end;
+end;
+
 procedure NothingIsLeftBehind;
 var
   Before, During, After: TMemoryManager;
@@ -169,6 +192,7 @@ begin
   LaneMM_Configure('stacks');
   Exact;
   ByPlace;
+  CountsEndWhileOthersAllocate;
   NothingIsLeftBehind;
   LaneMM_EnterDebugMode;
   Exact;
