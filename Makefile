@@ -134,7 +134,7 @@ test-pages: #: the pages of profiles and leaks in a browser; needs Chromium and 
 	@sh tools/need.sh fpc chromium node npm
 	@sh tests/pages/run.sh
 
-pages: #: the Pascal unit that holds the pages, made of the files in src/observe/page
+pages: #: the Pascal unit that holds the pages, made of the files in src/formats/page
 	@sh tools/pages.sh
 
 constants: build/lint/Lint #: the values of the enumerations that LaneMM.pas exports

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes src/observe/LaneMM.PageParts.pas of the files in src/observe/page, compressed, by tools/PackPages.lpr.
+# Makes src/formats/LaneMM.PageParts.pas of the files in src/formats/page, compressed, by tools/PackPages.lpr.
 #
 #   sh tools/pages.sh          writes the unit
 #   sh tools/pages.sh --check  compares; exit code 1 when the unit is not what the files say
@@ -7,8 +7,8 @@
 # Leaves out indentation, empty lines, and lines that hold nothing but a comment. The files hold ASCII.
 set -eu
 . "$(dirname "$0")/../tools/begin.sh"
-pages=src/observe/page
-unit=src/observe/LaneMM.PageParts.pas
+pages=src/formats/page
+unit=src/formats/LaneMM.PageParts.pas
 new=build/page-parts/LaneMM.PageParts.pas
 mkdir -p build/page-parts
 
@@ -32,7 +32,7 @@ between '^{page.js}' '^<.html>' > build/page-parts/end
 fpc -l- -v0 -vew -FUbuild/page-parts -FEbuild/page-parts tools/PackPages.lpr
 {
   cat << 'END'
-/// The pages of the reports, as `sh tools/pages.sh` makes them of the files in src/observe/page.
+/// The pages of the reports, as `sh tools/pages.sh` makes them of the files in src/formats/page.
 //
 // Owns:       nothing.
 // Invariants: written by that script alone; `make lint` compares.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the version of LaneMM, which src/report/LaneMM.Version.pas states.
+# Prints the version of LaneMM, which src/words/LaneMM.Version.pas states.
 #
 #   sh tools/version.sh             as it stands there, for example 1.0.0-rc1
 #   sh tools/version.sh --library   the numbers alone, of the shared library's file: 1.0.0
@@ -8,7 +8,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-version=$(sed -n "s/^  ThisVersion = '\(.*\)';\$/\1/p" src/report/LaneMM.Version.pas)
+version=$(sed -n "s/^  ThisVersion = '\(.*\)';\$/\1/p" src/words/LaneMM.Version.pas)
 debian=$(echo "$version" | sed 's/-/~/')
 wrong=0
 

@@ -488,7 +488,7 @@ async function run(){
   browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
     args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
     timeout:patience,protocolTimeout:patience});
-  const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../observe/profile-data.json"))));
+  const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../formats/profile-data.json"))));
   const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,outside,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),

@@ -10,8 +10,8 @@ uses
 
 const
   /// The rooms, lowest first. A unit uses only units of its own room and of earlier ones.
-  Rooms: array[0..10] of string = ('core', 'report', 'settings', 'stacks', 'observe', 'debug',
-    'leaks', 'control', 'door', 'compat', 'lib');
+  Rooms: array[0..11] of string = ('core', 'system', 'words', 'stacks', 'record', 'debug',
+    'find', 'formats', 'control', 'door', 'compat', 'lib');
   /// The unit that holds GetMem, and how many units its closure may have, itself included.
   EntryUnit = 'LaneMM.Allocate';
   MaxEntryClosure = 29;

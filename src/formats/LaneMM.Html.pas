@@ -1,4 +1,4 @@
-/// Reports as self-contained HTML pages, from the files in src/observe/page.
+/// Reports as self-contained HTML pages, from the files in src/formats/page.
 //
 // Owns:       nothing.
 // Invariants: a page holds its data as one JSON object in the element `data`; the names in it never

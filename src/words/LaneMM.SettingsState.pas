@@ -1,4 +1,4 @@
-/// The state of settings/: the settings and their values.
+/// The state of settings: the settings and their values.
 //
 // Owns:       Settings. LaneMM.Settings reads them.
 unit LaneMM.SettingsState;

@@ -1,4 +1,4 @@
-/// The state of leaks/: suppressions, paused threads.
+/// The state of find/: suppressions, paused threads.
 //
 // Owns:       Leaks. Leaks.Lock and SearchLock are taken alone.
 unit LaneMM.LeaksState;
@@ -17,7 +17,7 @@ type
   /// its own frame on.
   TRangesCall = procedure(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);
 
-  /// What the units of leaks/ share.
+  /// What the units of find/ share.
   TLeaks = record
     Lock: TLock;               //< shared  guards changes of Suppressions; rank: alone
     SearchLock: TLock;         //< shared  guards searches that pause all other threads; rank: alone
@@ -38,7 +38,7 @@ type
   end;
 
 var
-  /// The state of leaks/.
+  /// The state of find/.
   Leaks: TLeaks;
 
 implementation

@@ -1,4 +1,4 @@
-/// The pages of the reports, as `sh tools/pages.sh` makes them of the files in src/observe/page.
+/// The pages of the reports, as `sh tools/pages.sh` makes them of the files in src/formats/page.
 //
 // Owns:       nothing.
 // Invariants: written by that script alone; `make lint` compares.

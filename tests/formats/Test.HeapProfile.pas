@@ -541,7 +541,7 @@ begin
   Text := TStringList.Create;
   Example := nil;
   try
-    Text.LoadFromFile(SourceFolder + 'tests/observe/profile-data.json');
+    Text.LoadFromFile(SourceFolder + 'tests/formats/profile-data.json');
     Example := GetJSON(Text.Text);
     AssertEquals(NamesOf(Example), NamesOf(All));
   finally

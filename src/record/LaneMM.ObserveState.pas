@@ -1,4 +1,4 @@
-/// The state of observe/: the tables of call sites, growing blocks and samples.
+/// The state of record/: the tables of call sites, growing blocks and samples.
 //
 // Owns:       Observe. SampleLock is only tried, and held while shards are tried.
 unit LaneMM.ObserveState;
@@ -91,7 +91,7 @@ type
   end;
 
 var
-  /// The state of observe/.
+  /// The state of record/.
   Observe: TObserve;
 
 implementation

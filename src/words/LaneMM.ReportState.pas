@@ -1,4 +1,4 @@
-/// The state of report/: the rules of events, the callback, replaced messages.
+/// The state of reports: the rules of events, the callback, replaced messages.
 //
 // Owns:       Report.
 unit LaneMM.ReportState;
@@ -73,7 +73,7 @@ type
   end;
 
 var
-  /// The state of report/.
+  /// The state of reports.
   Report: TReport;
 
 /// Passes text to the tool outside of the process that the calling thread answers. Returns False
