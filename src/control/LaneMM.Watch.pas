@@ -393,6 +393,7 @@ begin
   SamplerRecover(IsTorn);
   TimedReportsForget;
   BlackBoxForget;
+  FillChar(Observe.LimitReports, SizeOf(Observe.LimitReports), 0);
   StoreRelease(Observe.ReportCount, 0);
   StoreRelease(Observe.AnswererThread, 0);
   DebugRecover(IsTorn);
@@ -458,12 +459,13 @@ begin
   Process.IsNarrow := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug);
   Process.ErasesPages := Odd(Settings.Values[opErase] shr Ord(erReturn));
   Observe.AddMostUsed := LeaksAddMost;
+  Observe.AddInUse := LeaksAddInUse;
   Hooks.LimitReached := LimitReport;
   Hooks.Corruption := CorruptionReport;
   Report.Aborts := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug) and IsSet(opDebugAbort);
   if Report.Aborts and (@Hooks.InvalidPointer = nil) then
     Hooks.InvalidPointer := InvalidReport;
-  if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) then
+  if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) or IsSet(opLimitReport) then
     LimitReportKeep;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
 end;
@@ -490,10 +492,11 @@ begin
   SetEntries;
 end;
 
-// Returns whether nothing but the black box watches, which is written before a signal comes.
-function IsBoxedAlone: Boolean;
+// Returns whether nothing watches that is written when a signal comes: the black box is written
+// before, reports at limits are, too.
+function IsWrittenBefore: Boolean;
 begin
-  Result := IsSet(opBlackBox) and not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)
+  Result := IsSampling and not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)
     or Debug.IsStarted or IsErasing or (Debug.Notes <> nil));
 end;
 
@@ -523,6 +526,7 @@ begin
     Settings.Values[opGrowth] := 0;
     Settings.Values[opProfile] := 0;
     Settings.Values[opBlackBox] := 0;
+    Settings.Values[opLimitReport] := 0;
   end;
   if IsSet(opContention) then
     LockProfileStart
@@ -532,7 +536,7 @@ begin
     Settings.Values[opBlackBox] := 0;
   WatchFrees;
   ApplyEntries;
-  if not IsBoxedAlone then
+  if not IsWrittenBefore then
     TakeEndSignals;
   TimedReportsApply;
 end;

@@ -56,7 +56,8 @@ type
     leSoft,    //< the heap holds more than the soft limit
     leHard,    //< the hard limit refused memory
     leReserve, //< no memory: the emergency reserve was opened
-    leRegion   //< the limit of a region refused memory; the calling thread is in it
+    leRegion,  //< the limit of a region refused memory; the calling thread is in it
+    leRefused  //< no limit, but the system refused memory, or the size is beyond all
   );
   /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first four
   /// fields; with BlockNote any block has Number, Thread and Stack.

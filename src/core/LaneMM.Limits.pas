@@ -193,15 +193,17 @@ end;
 
 // ---------------------------------------------------------------------------- hard
 
-// Reports, once, that the limit of the region that the thread is in has refused Size bytes.
-procedure ReportRegion(Heap: PHeap; Size: NativeUInt);
+// Reports, once, that the limit of the region that the thread is in has refused Size bytes. Returns
+// whether it has.
+function ReportRegion(Heap: PHeap; Size: NativeUInt): Boolean;
 var
   Region: PHeap;
 begin
   if (Heap = nil) or (Heap^.Region = nil) then
-    Exit;
+    Exit(False);
   Region := Heap^.Region;
-  if Region^.Data.IsReported or not Region^.Data.IsRefused then
+  Result := Region^.Data.IsRefused;
+  if Region^.Data.IsReported or not Result then
     Exit;
   Region^.Data.IsReported := True;
   Report(leRegion, Size);
@@ -211,6 +213,7 @@ procedure LimitsReport(Size: NativeUInt);
 var
   IsLimit, IsOpened: Boolean;
 begin
+  IsOpened := False;
   if Process.HasLimits then
   begin
     IsLimit := TakesReport(lkHard);
@@ -220,7 +223,9 @@ begin
     if IsOpened then
       Report(leReserve, Size);
   end;
-  ReportRegion(OsThreadHeap, Size);
+  if not ReportRegion(OsThreadHeap, Size) and not IsOpened
+    and (LoadAcquire(Process.Limits[lkHard].State) = Ord(lsBelow)) then
+    Report(leRefused, Size);
 end;
 
 function LimitsRefuse(Size: NativeUInt): Pointer;

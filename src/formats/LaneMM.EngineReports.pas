@@ -1,6 +1,6 @@
 /// Reports of what the engine itself notices: memory limits, and corrupt spans.
 //
-// Owns:       Observe.Spare.
+// Owns:       Observe.Spare, ReportSpare, LimitReports.
 // Callers:    any thread that holds no lock: LimitReport is set as Hooks.LimitReached,
 //             CorruptionReport as Hooks.Corruption.
 unit LaneMM.EngineReports;
@@ -14,7 +14,8 @@ uses
 
 /// Takes memory that the next report of LimitReport may use, unless there is some.
 procedure LimitReportKeep;
-/// Reports the event with the backtrace of the request; Size is the request in bytes, or 0.
+/// Reports the event with the backtrace of the request; Size is the request in bytes, or 0. With
+/// `limit:report` the first one of each cause says what holds the memory; leRefused has no other.
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
 /// Reports that Span is corrupt at Block, with the backtrace of the call that noticed it; nil: the
 /// block is unknown.
@@ -25,11 +26,14 @@ implementation
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState,
   LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
-  LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind, LaneMM.ObserveState;
+  LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind, LaneMM.ObserveState,
+  LaneMM.HeapReport;
 
 const
   // What a report takes that names what holds the memory.
   SpareBytes = 1 shl 20;
+  // What one takes besides that has call sites, classes and groups.
+  ReportSpareBytes = 16 shl 20;
 
 type
   // What LimitReport is called with.
@@ -37,6 +41,7 @@ type
   TLimitNews = record
     Event: TLimitEvent;
     Size: NativeUInt;
+    IsWhole: Boolean;
   end;
   // What CorruptionReport is called with.
   PCorruptionNews = ^TCorruptionNews;
@@ -83,22 +88,50 @@ begin
   SymbolizerClose(Symbolizer);
 end;
 
-procedure LimitReportKeep;
+procedure Keep(var Spare: TAtomicWord; Bytes: NativeUInt);
 var
-  Spare: Pointer;
+  Pages: Pointer;
 begin
-  if LoadAcquire(Observe.Spare) <> 0 then
+  if LoadAcquire(Spare) <> 0 then
     Exit;
-  Spare := OsTakePages(SpareBytes);
-  if (Spare <> nil) and not CompareAndSwap(Observe.Spare, 0, NativeUInt(Spare)) then
-    OsReleasePages(Spare, SpareBytes);
+  Pages := OsTakePages(Bytes);
+  if (Pages <> nil) and not CompareAndSwap(Spare, 0, NativeUInt(Pages)) then
+    OsReleasePages(Pages, Bytes);
+end;
+
+procedure LimitReportKeep;
+begin
+  Keep(Observe.Spare, SpareBytes);
+  if IsSet(opLimitReport) then
+    Keep(Observe.ReportSpare, ReportSpareBytes);
+end;
+
+// Returns whether the report of an event says all that holds the memory: the first one of its
+// cause.
+function TakesAll(Event: TLimitEvent): Boolean;
+begin
+  Result := IsSet(opLimitReport) and (Event <> leRegion);
+  if Event = leReserve then
+  begin
+    Event := leRefused; // there is no memory either, unless the limit is why
+    Result := Result and (LoadAcquire(Process.Limits[lkHard].State) = Ord(lsBelow));
+  end;
+  Result := Result and (Swap(Observe.LimitReports[Event], 1) = 0);
+end;
+
+// Adds what holds the memory: by call site and class as sampled, then the blocks themselves.
+procedure AddAll(var Text: TText);
+begin
+  HeapReportAdd(Text, hrInUse);
+  if @Observe.AddInUse <> nil then
+    Observe.AddInUse(Text);
 end;
 
 procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews;
   const Here: TBacktrace);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
-    msLimitRegion);
+    msLimitRegion, msRefused);
 begin
   FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
   FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
@@ -108,7 +141,9 @@ begin
   HeadAdd(Text, Fields);
   MessageAdd(Text, Messages[News^.Event], Fields);
   AddStack(Text, msHereStack, Fields, Here);
-  if @Observe.AddMostUsed <> nil then
+  if News^.IsWhole then
+    AddAll(Text)
+  else if @Observe.AddMostUsed <> nil then
     Observe.AddMostUsed(Text);
 end;
 
@@ -122,6 +157,11 @@ var
 begin
   Spare := Pointer(Swap(Observe.Spare, 0));
   OsReleasePages(Spare, SpareBytes);
+  if PLimitNews(Context)^.IsWhole then
+  begin
+    Spare := Pointer(Swap(Observe.ReportSpare, 0));
+    OsReleasePages(Spare, ReportSpareBytes);
+  end;
   ModulesLook; // first: the text takes half of what is left
   FieldsOpen(Fields);
   BacktraceTake(Here);
@@ -140,7 +180,9 @@ var
 begin
   News.Event := Event;
   News.Size := Size;
-  ReportRun(ReportLimit, @News);
+  News.IsWhole := EventIsWanted(evLimit) and TakesAll(Event);
+  if News.IsWhole or (Event <> leRefused) then
+    ReportRun(ReportLimit, @News);
 end;
 
 // Adds the bytes of a block's first word, in hexadecimal digits and as characters.

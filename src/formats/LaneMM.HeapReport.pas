@@ -10,6 +10,9 @@ unit LaneMM.HeapReport;
 
 interface
 
+uses
+  LaneMM.Text;
+
 type
   /// The reports: the order of their call sites.
   THeapReport = (
@@ -25,6 +28,8 @@ const
   HeapReportNames: array[THeapReport] of ShortString = ('inuse', 'peak', 'allocated', 'temporary',
     'fragments');
 
+/// Adds the report to Text, without a head. Returns False without memory, or samples.
+function HeapReportAdd(var Text: TText; Report: THeapReport): Boolean;
 /// Appends the report to the event log, and writes its first lines to stderr; without a file,
 /// writes all of it to stderr. Returns False when no file could be written, or nothing was sampled.
 function HeapReportWrite(Report: THeapReport): Boolean;
@@ -33,7 +38,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Events, LaneMM.LogFile,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Symbols,
+  LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Symbols,
   LaneMM.BacktraceText, LaneMM.Advice,
   LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples, LaneMM.ProfileData;
 
@@ -420,26 +425,32 @@ begin
   TextClose(Path);
 end;
 
-function HeapReportWrite(Report: THeapReport): Boolean;
+function HeapReportAdd(var Text: TText; Report: THeapReport): Boolean;
 var
   Profile: TProfile;
-  Text: TText;
   Sites, ByClass: TEntries;
 begin
-  Result := ProfileOpen(Profile, pkHeap) and TextOpen(Text, TextLimit);
+  Result := ProfileOpen(Profile, pkHeap);
   if Result then
   begin
     ChooseSites(Profile, Report, Sites);
     ChooseClasses(Profile, Report, ByClass);
-    AddHead(Text);
     AddSites(Text, Profile, Report, Sites);
     AddClasses(Text, ByClass);
     AddSizes(Text);
     AddLost(Text);
-    Result := WriteText(Text);
-    TextClose(Text);
   end;
   ProfileClose(Profile);
+end;
+
+function HeapReportWrite(Report: THeapReport): Boolean;
+var
+  Text: TText;
+begin
+  Result := TextOpen(Text, TextLimit);
+  AddHead(Text);
+  Result := Result and HeapReportAdd(Text, Report) and WriteText(Text);
+  TextClose(Text);
 end;
 
 end.

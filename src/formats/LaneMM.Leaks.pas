@@ -40,6 +40,9 @@ procedure LeaksForget;
 
 /// Adds the groups in use with most bytes; without memory those of unknown contents by size.
 procedure LeaksAddMost(var Text: TText);
+/// Adds a report of the blocks in use, with retainers unless there are more than a million; without
+/// memory for it those of LaneMM.MostUsed.
+procedure LeaksAddInUse(var Text: TText);
 /// Takes a snapshot of the blocks in use, as groups; nil without memory. The caller owns it until
 /// SnapshotFree.
 function SnapshotTake: PSnapshot;
@@ -169,23 +172,35 @@ begin
   SnapshotDescribe(Snapshot);
 end;
 
-function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+// Lists the blocks in use of the allocation groups First to Last; those of more than MostSearched
+// without their retainers.
+procedure ListInUse(out List: TLeakList; First, Last: Cardinal; MostSearched: NativeUInt);
 var
   Snapshot: TSnapshot;
+begin
+  if not SnapshotOpen(Snapshot) then
+  begin
+    LeakListOpenUnknown(List, Snapshot, ltInUse);
+    Exit;
+  end;
+  SnapshotSelect(Snapshot, First, Last);
+  SnapshotFindContainers(Snapshot);
+  SnapshotGroup(Snapshot);
+  LeaksDescribe(Snapshot);
+  if Snapshot.NodeCount <= MostSearched then
+    LeakListOpen(List, Snapshot, ltInUse)
+  else
+    LeakListOpenGroups(List, Snapshot, ltInUse);
+  List.OwnsSnapshot := True;
+end;
+
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+var
   List: TLeakList;
 begin
   ModulesLook;
   GuardPagesHold;
-  if SnapshotOpen(Snapshot) then
-  begin
-    SnapshotSelect(Snapshot, First, Last);
-    SnapshotFindContainers(Snapshot);
-    SnapshotGroup(Snapshot);
-    LeaksDescribe(Snapshot);
-    LeakListOpen(List, Snapshot, ltInUse);
-  end
-  else
-    LeakListOpenUnknown(List, Snapshot, ltInUse);
+  ListInUse(List, First, Last, High(NativeUInt));
   Result := List.Blocks;
   WriteList(List);
   LeakListClose(List);
@@ -424,6 +439,22 @@ begin
     GuardPagesLetGo;
   end;
   SnapshotClose(Snapshot);
+end;
+
+procedure LeaksAddInUse(var Text: TText);
+const
+  MostSearched = 1000000; // the thread that reached the limit waits
+var
+  List: TLeakList;
+begin
+  GuardPagesHold;
+  ListInUse(List, 0, High(Cardinal), MostSearched);
+  if List.Snapshot.LostCount > 0 then
+    MostUsedAdd(Text)
+  else
+    LeakTextAdd(Text, List);
+  LeakListClose(List);
+  GuardPagesLetGo;
 end;
 
 function SnapshotTake: PSnapshot;

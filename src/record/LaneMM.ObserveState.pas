@@ -84,7 +84,11 @@ type
                                 //  LetGoBlocks; see LaneMM.Watch, LaneMM.GuardPages
     Spare: TAtomicWord;         //< shared  memory that a report about a limit gives back before it
                                 //  takes its own; 0: none
+    ReportSpare: TAtomicWord;   //< shared  likewise, for the setting `limit:report`
+    LimitReports: array[TLimitEvent] of TAtomicWord; //< shared  1: what held the memory then has
+                                //  been reported
     AddMostUsed: TAddText;      //< const   adds the groups in use with most bytes; see LaneMM.Leaks
+    AddInUse: TAddText;         //< const   adds a report of the blocks in use, likewise
     Box: TAtomicWord;           //< shared  the record of LaneMM.BlackBox; 0: none
     BoxBusy: TAtomicWord;       //< shared  1: a thread writes the black box
     LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks

@@ -59,6 +59,7 @@ type
     msLogAllocated, msLogFreed, msLogLeft,
     msLimitSoft, msLimitHard, msLimitRegion,
     msReserve,           //< the emergency reserve is in use
+    msRefused,           //< the system has no memory
     msMostUsed,           //< the groups in use with most bytes follow
     msCorruptLink, msCorruptList, msCorruptCount, msCorruptWord, msBlockBefore,
     msDebugAdvice        //< how to find the cause of a corruption
@@ -256,6 +257,8 @@ const
       + ' failed, the limit is {size}.'),
     (Name: 'reserve'; Text: 'Out of memory: an allocation of {given} failed, the reserve of {size}'
       + ' is in use from now on.'),
+    (Name: 'out-of-memory'; Text: 'Out of memory: an allocation of {given} failed; the heap holds'
+      + ' {usable}.'),
     (Name: 'most-used'; Text: '  In use: {blocks}, {size}; most of it:'),
     (Name: 'corrupt-link'; Text:
       'Heap corruption: the first bytes of the free block {address} of {size} were overwritten.'),

@@ -155,6 +155,8 @@ const
       Help: 'maximum bytes of the heap; 0: no limit'),
     (Name: 'limit:soft'; Kind: okNumber; Initial: 0;
       Help: 'report when the heap exceeds this many bytes; 0: never'),
+    (Name: 'limit:report'; Kind: okSwitch; Initial: 0;
+      Help: 'report what holds the memory, once at each limit and once without memory'),
     (Name: 'reserve'; Kind: okNumber; Initial: 0;
       Help: 'bytes held back until memory runs out'),
     (Name: 'trace'; Kind: okSwitch; Initial: 0;

@@ -25,7 +25,7 @@ type
     opDump, opEvent,
     opStacks, opAbort, opHard, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
-    opGuard, opBreak, opLimit, opLimitSoft, opReserve,
+    opGuard, opBreak, opLimit, opLimitSoft, opLimitReport, opReserve,
     opTrace, opTraceSize, opTraceNumber, opTraceGroup, opTraceClass, opTraceMost,
     opMixes);
   /// Formats of the leak report besides the log, bits of opLeaksFormat.
@@ -67,7 +67,7 @@ var
 
 /// Returns whether a switch is on, or a number is not 0.
 function IsSet(Option: TOption): Boolean; inline;
-/// Returns whether allocations are sampled: for profiles, or for the black box.
+/// Returns whether allocations are sampled: for profiles, the black box, or reports at limits.
 function IsSampling: Boolean; inline;
 /// Returns whether freed blocks are erased.
 function IsErasingFreed: Boolean; inline;
@@ -83,7 +83,7 @@ end;
 
 function IsSampling: Boolean;
 begin
-  Result := IsSet(opProfile) or IsSet(opBlackBox);
+  Result := IsSet(opProfile) or IsSet(opBlackBox) or IsSet(opLimitReport);
 end;
 
 function IsErasingFreed: Boolean;

@@ -308,6 +308,20 @@ static void start_child(const char *how) {
   _exit(waitpid(child, &status, 0) != child || status != 0);
 }
 
+/* Holds blocks until malloc fails, then frees them. */
+__attribute__((noinline)) static void fill_memory(void) {
+  struct node *head = NULL, *node;
+  while ((node = malloc(sizeof *node)) != NULL) { /* marked: fill it */
+    node->next = head;
+    head = node;
+  }
+  while ((node = head) != NULL) {
+    head = node->next;
+    free(node);
+  }
+  malloc_trim(0);
+}
+
 int main(int count, char **arguments) {
   check_use_all();
   const char *mode = count > 1 ? arguments[1] : "";
@@ -325,8 +339,11 @@ int main(int count, char **arguments) {
     check_passed += i % 2 ? lose_first(16) == 9 : lose_second(16) == 9;
   if (strcmp(mode, "threads") == 0)
     leave_threads();
+  for (int i = 0; strcmp(mode, "fill") == 0 && i < 2; i++)
+    fill_memory();
   spoil(mode);
-  work(strcmp(mode, "aligned") == 0);
+  if (strcmp(mode, "fill") != 0)
+    work(strcmp(mode, "aligned") == 0);
   if (strcmp(mode, "configure") == 0 && !(write_logs && write_logs() && configure("growth=0")))
     return 3;
   struct sigaction action;

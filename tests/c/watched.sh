@@ -62,6 +62,18 @@ finds_growth() {
     && grep -q 'watched.c:[0-9]* grew a block' err
 }
 
+# Once for two refusals; for the system's, too.
+says_what_holds_memory() {
+  watch limit=16M,limit:report,log=logs fill && [ "$(grep -c '^Memory limit reached: ' $log)" = 2 ] \
+    && names_filled && (ulimit -d 150000; watch limit:report,log=logs fill) \
+    && has '^Out of memory: an allocation of 48 bytes failed' && names_filled
+}
+
+names_filled() {
+  [ "$(cat out)" = done ] && [ "$(grep -c '^In use: .* by call site' $log)" = 1 ] \
+    && has "% of it was allocated at watched.c:$(marked 'fill it')" && has "^\(Memory in\|  In\) use: "
+}
+
 # The line of the mark in the source.
 marked() {
   grep -n "/\* marked: $1 \*/" "$here/watched.c" | sed 's/:.*//'
@@ -473,6 +485,7 @@ promise 'also on another way' follows_wandering 2
 promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
   40 2,000
 promise 'also those of stacks alone' follows_realigned_stacks stacks 40 2,000
+promise 'limit:report says once at a limit, and without memory, what holds it' says_what_holds_memory
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug

@@ -23,6 +23,7 @@ type
     procedure WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
     procedure LeakFileWithoutMemoryReleasesNothing;
     procedure WhatHoldsTheMemoryIsNamedWhereThereIsNone;
+    procedure WholeReportIsWrittenWhereThereIsNoMemory;
   end;
 
 implementation
@@ -133,6 +134,18 @@ begin
   finally
     Trashed.Free;
   end;
+end;
+
+// The exception finds memory, too.
+procedure TStarvedLeaksTests.WholeReportIsWrittenWhereThereIsNoMemory;
+begin
+  Starved.Run('reserve=1M,limit:report', ['full', '30000']);
+  Has('Out of memory: an allocation of 8', Starved.Errors);
+  Has('% of it was allocated at StarvedLeaks.lpr:'
+    + IntToStr(Starved.PlantedLine('row')), Starved.Errors);
+  Has(' StarvedLeaks.TRow: ', Starved.Errors);
+  Has(' x StarvedLeaks.TRow, ', Starved.Errors);
+  Starved.EndedWith(0);
 end;
 
 // Also with notes, which take memory of their own until it is gone.

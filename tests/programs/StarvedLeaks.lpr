@@ -118,7 +118,7 @@ begin
   LimitTo(MappedBytes(DataField) + Most, DataSize);
   try
     repeat
-      Row := TRow.Create;
+      Row := TRow.Create; // planted: row
       Row.Next := Rows;
       Rows := Row;
     until False;
