@@ -468,6 +468,8 @@ begin
   if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) or IsSet(opLimitReport) then
     LimitReportKeep;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
+  if IsSet(opLimitReport) then
+    Process.HasLimits := True; // for the limit of the system
 end;
 
 // Starts the notes of allocations when they are switched on.

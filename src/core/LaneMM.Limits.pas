@@ -223,7 +223,7 @@ begin
     if IsOpened then
       Report(leReserve, Size);
   end;
-  if not ReportRegion(OsThreadHeap, Size) and not IsOpened
+  if not ReportRegion(OsThreadHeap, Size) and Process.HasLimits and not IsOpened
     and (LoadAcquire(Process.Limits[lkHard].State) = Ord(lsBelow)) then
     Report(leRefused, Size);
 end;

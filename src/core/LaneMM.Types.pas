@@ -441,8 +441,9 @@ type
         KeepsAlignment: Boolean;                    //< racy  blocks come from spans of a larger
                                                     //  class only if aligned as their own; set by
                                                     //  a thread before it allocates aligned ones
-        HasLimits: Boolean;                         //< racy  a limit or a reserve is set; with an
-                                                    //  old value a call passes a limit set just now
+        HasLimits: Boolean;                         //< racy  a limit or a reserve is set, or
+                                                    //  refusals are reported; with an old value
+                                                    //  a call passes a limit set just now
         ReserveSlices: NativeUInt;                  //< racy  size of the emergency reserve; with an
                                                     //  old value the reserve has the old size
         Limits: array[TLimitKind] of TLimit;        //< shared  of the backed slices; see TLimit
