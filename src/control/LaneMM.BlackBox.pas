@@ -6,8 +6,9 @@
 //             file belong to the thread that has set BoxBusy; one that finds it set goes on.
 //             The file is the process's own: a child process writes none while its parent runs, and
 //             makes one of its own after that (a daemon).
+//             Events lie in the file from the moment of their report on.
 // Callers:    BlackBoxStart: under the lock of LaneMM.Watch. BlackBoxForget: the one thread of a
-//             child process. Hooks.Box: any thread that holds no lock.
+//             child process. Hooks.Box, Report.Keep: any thread that holds no lock.
 // Progress:   no routine waits. None uses the heap.
 // Limits:     another process of this user that shortens the file ends this one by SIGBUS.
 unit LaneMM.BlackBox;
@@ -19,17 +20,18 @@ interface
 /// Makes the file, unless there is one, and has it written from now on. False, after a line on
 /// stderr, where it cannot be made.
 function BlackBoxStart: Boolean;
-/// At the end of the process: deletes the file if the process ends well, else writes it for the
-/// last time.
-procedure BlackBoxEnd(EndsWell: Boolean);
+/// At the end of the process: deletes the file if the exit code is 0, else writes it for the last
+/// time.
+procedure BlackBoxEnd(Code: LongInt);
 /// In a child process: the file is that of the parent.
 procedure BlackBoxForget;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsBox, LaneMM.BoxState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats,
+  LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.BoxFormat,
+  LaneMM.OsBox, LaneMM.BoxState;
 
 const
   // A new peak is written when it is one part in this many above the last one.
@@ -43,12 +45,30 @@ type
     Map: PBox;
     ProcessId: Cardinal;
     Number: UInt64;          // of the half that was written last
+    Events: TAtomicWord;     // reports so far
     WrittenMs: Cardinal;     // OsNowMs then
     State: TBoxState;
     Path: TPath;             // of the file
   end;
 
 // ---------------------------------------------------------------------------- writing
+
+// Begins to write a part: until PartEnd it is none.
+procedure PartBegin(var Mark: TBoxMark);
+begin
+  Mark.Number := 0;
+  ReleaseFence; // before anything else changes in it
+end;
+
+// Makes the part whole; the text behind Mark has Length characters.
+procedure PartEnd(var Mark: TBoxMark; Number, Seconds, Length: UInt64);
+begin
+  Mark.Length := Length;
+  Mark.Seconds := Seconds;
+  Mark.Checksum := BoxChecksum(Mark, Number);
+  ReleaseFence; // all of it before the number
+  Mark.Number := Number;
+end;
 
 procedure NotePeak(var Box: TBlackBox; Seconds: UInt64);
 begin
@@ -67,15 +87,10 @@ var
   Text: TText;
 begin
   Half := @Box.Map^.Halves[(Box.Number + 1) mod 2];
-  Half^.Number := 0;
-  ReleaseFence; // before anything else changes in it
+  PartBegin(Half^.Mark);
   TextOpenAt(Text, @Half^.Text, BoxTextBytes);
   BoxAddState(Text, Box.State, Status);
-  Half^.Length := Text.Length;
-  Half^.Seconds := Box.State.Last.Seconds;
-  Half^.Checksum := BoxChecksum(Half^, Box.Number + 1);
-  ReleaseFence; // all of it before the number
-  Half^.Number := Box.Number + 1;
+  PartEnd(Half^.Mark, Box.Number + 1, Box.State.Last.Seconds, Text.Length);
   Inc(Box.Number);
   Box.WrittenMs := OsNowMs;
 end;
@@ -96,7 +111,8 @@ begin
   Now.Used := Status.UsedBytes;
   Now.Committed := Status.CommittedBytes;
   Now.Allocated := LoadAcquire(Observe.AllocatedBytes);
-  if (Box.Number > 0) and (Now.Used = Box.State.Last.Used)
+  BoxNoteTime(Box.State, Now.Seconds);
+  if (Box.Number > 0) and (Box.State.Ended = 0) and (Now.Used = Box.State.Last.Used)
     and (Now.Committed = Box.State.Last.Committed)
     and (Now.Allocated = Box.State.Last.Allocated) then
     Exit;
@@ -107,6 +123,30 @@ begin
     BoxFindModules(Box.State);
   Box.State.Last := Now;
   WriteHalf(Box, Status);
+end;
+
+// Keeps the first characters of a report. Two threads that write the same event at once leave none:
+// the checksum is of neither.
+procedure KeepEvent(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+var
+  Box: PBlackBox;
+  Map: PBox;
+  Event: PBoxEvent;
+  Number: NativeUInt;
+begin
+  Box := PBlackBox(LoadAcquire(Observe.Box));
+  if (Box = nil) or (Box^.ProcessId <> OsProcessId) then
+    Exit;
+  Map := Box^.Map;
+  if Map = nil then
+    Exit;
+  Number := FetchAdd(Box^.Events, 1) + 1; // any order: a count
+  Event := @Map^.Events[Number mod BoxEventCount];
+  if Length > BoxEventTextBytes then
+    Length := TextWhole(Text, BoxEventTextBytes);
+  PartBegin(Event^.Mark);
+  Move(Text^, Event^.Text, Length);
+  PartEnd(Event^.Mark, Number, OsUnixSeconds, Length);
 end;
 
 // ---------------------------------------------------------------------------- the file
@@ -250,25 +290,29 @@ begin
   // Release: the box before its address. Pairs with WriteBox.
   StoreRelease(Observe.Box, NativeUInt(Box));
   Hooks.Box := WriteBox;
+  Report.Keep := KeepEvent;
 end;
 
-procedure BlackBoxEnd(EndsWell: Boolean);
+procedure BlackBoxEnd(Code: LongInt);
 var
   Box: PBlackBox;
 begin
   Hooks.Box := nil;
+  Report.Keep := nil;
   Process.BoxSlices := High(NativeUInt);
   Box := PBlackBox(LoadAcquire(Observe.Box));
   if (Box = nil) or (Box^.Map = nil) or (Box^.ProcessId <> OsProcessId) then
     Exit;
-  if EndsWell then
+  if Code = 0 then
     OsFileDelete(@Box^.Path); // also while another thread writes it
   // The other threads may run on: the box stays busy. One that just has it has the last word.
   if not CompareAndSwap(Observe.BoxBusy, 0, 1) then
     Exit;
-  if not EndsWell then
+  Box^.State.Ended := UInt64(Cardinal(Code)) + 1;
+  if Code <> 0 then
     WriteState(Box^);
-  OsBoxUnmap(Box^.Map, BoxBytes);
+  if IsLibrary then
+    OsBoxUnmap(Box^.Map, BoxBytes); // in a program another thread may just keep an event
 end;
 
 procedure BlackBoxForget;

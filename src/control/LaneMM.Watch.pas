@@ -663,7 +663,7 @@ begin
     SayClean;
   if (ExitCode = 0) and (LoadAcquire(Report.DamageCount) <> 0) then
     ExitCode := Settings.Values[opDebugExit];
-  BlackBoxEnd(ExitCode = 0);
+  BlackBoxEnd(ExitCode);
 end;
 
 procedure WatchEnd;

@@ -1,10 +1,10 @@
 /// The black box as data: a file that a process leaves when it is killed.
 //
 // Owns:       nothing; the file belongs to LaneMM.BlackBox.
-// Invariants: little-endian. Head is constant from the moment when Magic is there. The halves are
-//             written in turn: Number is 0 while one is written, and comes last. The half with the
-//             higher number whose checksum is right has the last words; the other one has those
-//             before.
+// Invariants: little-endian. Head is constant from the moment when Magic is there. A part that
+//             changes begins with a TBoxMark: Number is 0 while it is written, and comes last. The
+//             halves are written in turn: the one with the higher number whose checksum is right
+//             has the last words, the other one those before. The events are a ring.
 // Callers:    LaneMM inside the process, and tools outside.
 unit LaneMM.BoxFormat;
 
@@ -16,12 +16,17 @@ const
   /// First bytes of the file.
   BoxMagic = 'LaneBox'#10;
   /// Version of the file: raised when a record changes.
-  BoxLayout = 1;
-  /// Bytes of the file, and of its head.
+  BoxLayout = 2;
+  /// Bytes of the file, of its head, and of the head with the events.
   BoxBytes = 256 * 1024;
-  BoxHeadBytes = 4096;
-  /// Characters of a half.
-  BoxTextBytes = (BoxBytes - BoxHeadBytes) div 2 - 32;
+  BoxHeadBytes = 512;
+  BoxStartBytes = 8192;
+  /// Bytes of an event, and events that it keeps.
+  BoxEventBytes = 512;
+  BoxEventCount = (BoxStartBytes - BoxHeadBytes) div BoxEventBytes;
+  /// Characters of a half, and of an event.
+  BoxTextBytes = (BoxBytes - BoxStartBytes) div 2 - 32;
+  BoxEventTextBytes = BoxEventBytes - 32;
 
 type
   /// What stays the same.
@@ -33,14 +38,27 @@ type
     StartedSeconds: UInt64;         //< const  when the box was made, in seconds since 1970
   end;
 
+  PBoxMark = ^TBoxMark;
+  /// The first words of a part, before its text.
+  TBoxMark = record
+    Number: UInt64;                 //< shared  counts the parts of a kind, from 1; 0: being written
+    Seconds: UInt64;                //< shared  when, in seconds since 1970
+    Checksum: UInt64;               //< shared  of the three others and the text
+    Length: UInt64;                 //< shared  characters of the text
+  end;
+
   PBoxHalf = ^TBoxHalf;
   /// The state of the process at a moment, a JSON object.
   TBoxHalf = record
-    Number: UInt64;                 //< shared  counts the states, from 1; 0: being written
-    Seconds: UInt64;                //< shared  when, in seconds since 1970
-    Checksum: UInt64;               //< shared  of the three others
-    Length: UInt64;                 //< shared  characters of Text
+    Mark: TBoxMark;                 //< shared  its number, time and length
     Text: array[0..BoxTextBytes - 1] of AnsiChar; //< shared  UTF-8
+  end;
+
+  PBoxEvent = ^TBoxEvent;
+  /// The first characters of a report, see LaneMM.Events.
+  TBoxEvent = record
+    Mark: TBoxMark;                 //< shared  its number, time and length
+    Text: array[0..BoxEventTextBytes - 1] of AnsiChar; //< shared  UTF-8
   end;
 
   PBox = ^TBox;
@@ -50,12 +68,15 @@ type
       0: (Head: TBoxHead);          //< const   what stays the same
       1: (
         HeadBytes: array[0..BoxHeadBytes - 1] of Byte; //< padding
+        Events: array[0..BoxEventCount - 1] of TBoxEvent; //< shared  the last ones; each at its
+                                    //  number modulo BoxEventCount
         Halves: array[0..1] of TBoxHalf; //< shared  the last two states
       );
   end;
 
-/// Returns the checksum of a half whose Number will be Number; FNV-1a, by words of eight bytes.
-function BoxChecksum(const Half: TBoxHalf; Number: UInt64): UInt64;
+/// Returns the checksum of a part whose Number will be Number, and of the text behind Mark; FNV-1a,
+/// by words of eight bytes.
+function BoxChecksum(const Mark: TBoxMark; Number: UInt64): UInt64;
 
 implementation
 
@@ -69,22 +90,21 @@ begin
   Sum := (Sum xor Value) * UInt64(1099511628211);
 end;
 
-function BoxChecksum(const Half: TBoxHalf; Number: UInt64): UInt64;
+function BoxChecksum(const Mark: TBoxMark; Number: UInt64): UInt64;
 var
   Words: PUInt64;
   Index: NativeUInt;
 begin
   Result := UInt64(14695981039346656037);
   Mix(Result, Number);
-  Mix(Result, Half.Seconds);
-  Mix(Result, Half.Length);
-  Words := PUInt64(@Half.Text);
-  if Half.Length <= BoxTextBytes then
-    for Index := 1 to NativeUInt(Half.Length + 7) div 8 do
-    begin
-      Mix(Result, Words^);
-      Inc(Words);
-    end;
+  Mix(Result, Mark.Seconds);
+  Mix(Result, Mark.Length);
+  Words := PUInt64(PByte(@Mark) + SizeOf(Mark));
+  for Index := 1 to NativeUInt(Mark.Length + 7) div 8 do
+  begin
+    Mix(Result, Words^);
+    Inc(Words);
+  end;
 end;
 {$pop}
 

@@ -11,13 +11,18 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsBox;
 
 const
   /// Modules that a box names.
   MostBoxModules = 128;
   /// Call sites with most bytes in use that it has, and as many with most at the peak.
   MostBoxSites = 24;
+  /// Threads whose bytes it adds up.
+  MostBoxThreads = 256;
+  /// Distance of two times when the call sites in use are kept, in seconds, and number of those.
+  BoxEarlierSeconds = 10;
+  BoxEarlierCount = 3;
 
 type
   /// The state at a time: bytes of blocks in use, of the heap, and allocated since the start.
@@ -43,10 +48,11 @@ type
     Path: TPath;              //< owner  its file
   end;
 
-  /// Call sites, those with most bytes first.
+  /// Call sites or threads, those with most bytes first.
   TBoxTop = record
-    Count: NativeUInt;                                //< owner  sites
-    Sites: array[0..MostBoxSites - 1] of PSite;       //< owner  the sites
+    Seconds: UInt64;                                  //< owner  when, in seconds since 1970
+    Count: NativeUInt;                                //< owner  keys
+    Keys: array[0..MostBoxSites - 1] of NativeUInt;   //< owner  sites, or numbers of threads
     Bytes: array[0..MostBoxSites - 1] of NativeUInt;  //< owner  their bytes
   end;
   /// The call sites of a state, and for each the class of one of its blocks.
@@ -55,6 +61,20 @@ type
     Found: NativeUInt;                                      //< owner  of them, those with a class
     Sites: array[0..2 * MostBoxSites - 1] of PSite;         //< owner  the sites
     ClassIds: array[0..2 * MostBoxSites - 1] of NativeUInt; //< owner  see SampleClass
+  end;
+
+  /// The sampled bytes in use of a thread.
+  TBoxThread = record
+    Id: NativeUInt;    //< owner  its number; 0: an unused entry
+    Bytes: NativeUInt; //< owner  bytes
+  end;
+  /// The threads that run.
+  TBoxThreads = record
+    Total: UInt64;     //< owner  all of them
+    SeenMs: Cardinal;  //< owner  OsNowMs when they were counted
+    Top: TBoxTop;      //< owner  those with most bytes, then any
+    Names: array[0..MostBoxSites - 1] of TThreadName;     //< owner  their names
+    Sums: array[0..MostBoxThreads - 1] of TBoxThread;     //< owner  by number, a hash table
   end;
 
   PBoxState = ^TBoxState;
@@ -69,7 +89,10 @@ type
     LacksModule: Boolean;    //< owner  a frame was in none
     ModuleCount: NativeUInt; //< owner  modules
     Modules: array[0..MostBoxModules - 1] of TBoxModule; //< owner  the modules
+    Ended: UInt64;           //< owner  exit code + 1; 0: the program runs
     InUse, Peak: TBoxTop;    //< owner  call sites with most bytes in use, and at the peak
+    Earlier: array[0..BoxEarlierCount - 1] of TBoxTop; //< owner  InUse of before, last one first
+    Threads: TBoxThreads;    //< owner  the threads
     Sites: TBoxSites;        //< owner  both
     Sizes: TClassStatuses;   //< owner  blocks by size
     Name: TPath;             //< owner  the name of a class
@@ -80,6 +103,8 @@ type
 procedure BoxFindModules(var State: TBoxState);
 /// Keeps a point, at each rate whose distance to the one before has passed.
 procedure BoxNotePoint(var State: TBoxState; const Point: TBoxPoint);
+/// Keeps the call sites in use, where BoxEarlierSeconds have passed.
+procedure BoxNoteTime(var State: TBoxState; Seconds: UInt64);
 /// Adds the state of the process.
 procedure BoxAddState(var Text: TText; var State: TBoxState; const Status: TStatus);
 
@@ -87,11 +112,14 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Json, LaneMM.ReportHead,
-  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.SampledClasses, LaneMM.Samples;
+  LaneMM.Unwind, LaneMM.BoxFormat, LaneMM.ObserveState, LaneMM.SampledClasses, LaneMM.Samples;
 
 const
   MostFramesOfSite = 32;
   MostRegions = 32;
+  // Characters after which no module and no site is added: what follows has space.
+  ModulesLimit = BoxTextBytes div 3;
+  SitesLimit = BoxTextBytes - 16384;
   NoClass = High(NativeUInt); // of a site without a sampled block in use
 
   RateNames: array[TBoxRate] of ShortString = ('seconds', 'minutes', 'hours');
@@ -147,6 +175,8 @@ begin
   JsonOpen(Text, 'modules', '[');
   for Index := 0 to NativeInt(State.ModuleCount) - 1 do
   begin
+    if Text.Length > ModulesLimit then
+      Break;
     JsonOpenLine(Text);
     JsonAddText(Text, 'path', @State.Modules[Index].Path);
     if State.Modules[Index].Id.Length > 0 then
@@ -164,7 +194,7 @@ end;
 
 // ---------------------------------------------------------------------------- sites
 
-procedure TopAdd(var Top: TBoxTop; Site: PSite; Bytes: NativeUInt);
+procedure TopAdd(var Top: TBoxTop; Key, Bytes: NativeUInt);
 var
   Index: NativeUInt;
 begin
@@ -175,12 +205,20 @@ begin
   Index := Top.Count - 1;
   while (Index > 0) and (Top.Bytes[Index - 1] < Bytes) do
   begin
-    Top.Sites[Index] := Top.Sites[Index - 1];
+    Top.Keys[Index] := Top.Keys[Index - 1];
     Top.Bytes[Index] := Top.Bytes[Index - 1];
     Dec(Index);
   end;
-  Top.Sites[Index] := Site;
+  Top.Keys[Index] := Key;
   Top.Bytes[Index] := Bytes;
+end;
+
+// Returns the index of a key; Top.Count: it is not there.
+function TopFind(const Top: TBoxTop; Key: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  while (Result < Top.Count) and (Top.Keys[Result] <> Key) do
+    Inc(Result);
 end;
 
 procedure ListAdd(var Listed: TBoxSites; const Top: TBoxTop);
@@ -192,22 +230,45 @@ begin
   begin
     IsNew := True;
     for Before := 0 to NativeInt(Listed.Count) - 1 do
-      IsNew := IsNew and (Listed.Sites[Before] <> Top.Sites[Index]);
+      IsNew := IsNew and (NativeUInt(Listed.Sites[Before]) <> Top.Keys[Index]);
     if not IsNew then
       Continue;
-    Listed.Sites[Listed.Count] := Top.Sites[Index];
+    Listed.Sites[Listed.Count] := PSite(Top.Keys[Index]);
     Listed.ClassIds[Listed.Count] := NoClass;
     Inc(Listed.Count);
   end;
 end;
 
-// Takes the class of the block for its site, unless it has one.
+// Adds bytes of a thread; where the table is crowded, none.
+procedure AddOfThread(var Threads: TBoxThreads; Id, Bytes: NativeUInt);
+const
+  MostProbes = 8;
+var
+  Probe: NativeUInt;
+  Sum: ^TBoxThread;
+begin
+  for Probe := Id to Id + MostProbes - 1 do
+  begin
+    Sum := @Threads.Sums[Probe mod MostBoxThreads];
+    if Sum^.Id = 0 then
+      Sum^.Id := Id;
+    if Sum^.Id <> Id then
+      Continue;
+    Inc(Sum^.Bytes, Bytes);
+    Exit;
+  end;
+end;
+
+// Adds the bytes to the thread of the block; takes its class for its site, unless it has one.
 procedure SeeSample(const Sample: TSample; Context: Pointer);
 var
   Listed: ^TBoxSites;
   Index: NativeInt;
 begin
-  Listed := Context;
+  // The record of a thread that has ended has no number, or that of the next thread that uses it.
+  if (Sample.Heap <> nil) and (Sample.Heap^.ThreadNumber <> 0) then
+    AddOfThread(PBoxState(Context)^.Threads, Sample.Heap^.ThreadNumber, Sample.Bytes);
+  Listed := @PBoxState(Context)^.Sites;
   if Listed^.Found = Listed^.Count then
     Exit;
   for Index := 0 to NativeInt(Listed^.Count) - 1 do
@@ -228,6 +289,7 @@ begin
   State.Peak.Count := 0;
   State.Sites.Count := 0;
   State.Sites.Found := 0;
+  FillChar(State.Threads.Sums, SizeOf(State.Threads.Sums), 0);
   if LoadAcquire(Observe.SiteKeys) = 0 then
     Exit;
   for Index := 0 to SiteLimit - 1 do
@@ -235,14 +297,14 @@ begin
     Site := SiteAt(Index);
     if (Site = nil) or (Site^.Kind <> siAllocation) then
       Continue;
-    TopAdd(State.InUse, Site, Remaining(Site^.Bytes, Site^.FreedBytes));
+    TopAdd(State.InUse, NativeUInt(Site), Remaining(Site^.Bytes, Site^.FreedBytes));
     SitePeak(Site, Count, Bytes);
-    TopAdd(State.Peak, Site, Bytes);
+    TopAdd(State.Peak, NativeUInt(Site), Bytes);
   end;
   ListAdd(State.Sites, State.InUse);
   ListAdd(State.Sites, State.Peak);
   Observe.HoldBlocks;
-  SamplesVisit(SeeSample, @State.Sites);
+  SamplesVisit(SeeSample, @State);
   Observe.LetGoBlocks;
 end;
 
@@ -273,7 +335,7 @@ end;
 procedure AddSite(var Text: TText; var State: TBoxState; Site: PSite; ClassId: NativeUInt);
 var
   Name: TText;
-  Count, Bytes: NativeUInt;
+  Count, Bytes, Before: NativeUInt;
   Frame: NativeInt;
 begin
   JsonOpenLine(Text);
@@ -288,6 +350,9 @@ begin
   SitePeak(Site, Count, Bytes);
   JsonAddNumber(Text, 'peak_blocks', Count);
   JsonAddNumber(Text, 'peak_bytes', Bytes);
+  Before := TopFind(State.Earlier[BoxEarlierCount - 1], NativeUInt(Site));
+  if Before < State.Earlier[BoxEarlierCount - 1].Count then
+    JsonAddNumber(Text, 'earlier_bytes', State.Earlier[BoxEarlierCount - 1].Bytes[Before]);
   JsonOpen(Text, 'stack', '[');
   for Frame := 0 to NativeInt(Site^.Stack.Count) - 1 do
     if Frame < MostFramesOfSite then
@@ -299,23 +364,77 @@ procedure AddSites(var Text: TText; var State: TBoxState);
 var
   Index: NativeInt;
 begin
-  FindSites(State);
   JsonOpen(Text, 'sites', '[');
   for Index := 0 to NativeInt(State.Sites.Count) - 1 do
-    AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
+    if Text.Length <= SitesLimit then
+      AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
+  TextAdd(Text, ']');
+end;
+
+// ---------------------------------------------------------------------------- threads
+
+// Lists a thread behind those with bytes, where there is space.
+procedure ListThread(var Top: TBoxTop; Id: NativeUInt);
+begin
+  if (Top.Count = MostBoxSites) or (TopFind(Top, Id) < Top.Count) then
+    Exit;
+  Top.Keys[Top.Count] := Id;
+  Top.Bytes[Top.Count] := 0;
+  Inc(Top.Count);
+end;
+
+procedure SeeThread(Id: Cardinal; Context: Pointer);
+var
+  Threads: ^TBoxThreads;
+begin
+  Threads := Context;
+  Inc(Threads^.Total);
+  ListThread(Threads^.Top, Id);
+end;
+
+// Lists the threads and reads their names. Asks the system which there are at most once in as many
+// milliseconds as there are.
+procedure FindThreads(var Threads: TBoxThreads);
+var
+  Before: TBoxTop;
+  Index: NativeInt;
+begin
+  Before := Threads.Top;
+  Threads.Top.Count := 0;
+  for Index := 0 to MostBoxThreads - 1 do
+    TopAdd(Threads.Top, Threads.Sums[Index].Id, Threads.Sums[Index].Bytes);
+  if Cardinal(OsNowMs - Threads.SeenMs) >= Threads.Total then
+  begin
+    Threads.SeenMs := OsNowMs;
+    Threads.Total := 0;
+    OsVisitThreads(SeeThread, @Threads);
+  end
+  else
+    for Index := 0 to NativeInt(Before.Count) - 1 do
+      ListThread(Threads.Top, Before.Keys[Index]);
+  for Index := 0 to NativeInt(Threads.Top.Count) - 1 do
+    OsBoxThreadName(Threads.Top.Keys[Index], Threads.Names[Index]);
+end;
+
+procedure AddThreads(var Text: TText; const Threads: TBoxThreads);
+var
+  Index: NativeInt;
+begin
+  JsonOpen(Text, 'threads', '[');
+  for Index := 0 to NativeInt(Threads.Top.Count) - 1 do
+  begin
+    JsonOpenItem(Text);
+    JsonAddNumber(Text, 'thread', Threads.Top.Keys[Index]);
+    JsonAddText(Text, 'name', @Threads.Names[Index]);
+    JsonAddNumber(Text, 'bytes', Threads.Top.Bytes[Index]);
+    TextAdd(Text, '}');
+  end;
   TextAdd(Text, ']');
 end;
 
 // ---------------------------------------------------------------------------- the heap
 
-procedure CountThread(Id: Cardinal; Context: Pointer);
-begin
-  Inc(PUInt64(Context)^);
-end;
-
 procedure AddHeap(var Text: TText; const State: TBoxState; const Status: TStatus);
-var
-  Threads: UInt64;
 begin
   JsonOpen(Text, 'heap', '{');
   JsonAddNumber(Text, 'used', Status.UsedBytes);
@@ -327,9 +446,8 @@ begin
   JsonAddNumber(Text, 'peak_time', State.PeakSeconds);
   JsonAddNumber(Text, 'limit', UInt64(Process.Limits[lkHard].Slices) * SliceSize);
   JsonAddNumber(Text, 'limit_soft', UInt64(Process.Limits[lkSoft].Slices) * SliceSize);
-  Threads := 0;
-  OsVisitThreads(CountThread, @Threads);
-  JsonAddNumber(Text, 'threads', Threads);
+  JsonAddNumber(Text, 'threads', State.Threads.Total);
+  JsonAddNumber(Text, 'earlier_time', State.Earlier[BoxEarlierCount - 1].Seconds);
   JsonAddNumber(Text, 'sampled_in_use', LoadAcquire(Observe.InUseBytes));
   TextAdd(Text, '}');
 end;
@@ -420,16 +538,36 @@ begin
     Note(State.Points[Rate], Point, RateSteps[Rate]);
 end;
 
+procedure BoxNoteTime(var State: TBoxState; Seconds: UInt64);
+var
+  Index: Cardinal;
+begin
+  if Seconds < State.Earlier[0].Seconds + BoxEarlierSeconds then
+    Exit;
+  if State.Earlier[0].Seconds = 0 then // the process begins: nothing is in use
+    for Index := 0 to BoxEarlierCount - 1 do
+      State.Earlier[Index].Seconds := Seconds;
+  for Index := BoxEarlierCount - 1 downto 1 do
+    State.Earlier[Index] := State.Earlier[Index - 1];
+  State.Earlier[0] := State.InUse;
+  State.Earlier[0].Seconds := Seconds;
+end;
+
 procedure BoxAddState(var Text: TText; var State: TBoxState; const Status: TStatus);
 var
   Rate: TBoxRate;
 begin
-  TextAdd(Text, '{"format":"lanemm-box","version":1,"head":{');
+  TextAdd(Text, '{"format":"lanemm-box","version":2,"head":{');
   HeadAddJson(Text);
+  if State.Ended <> 0 then
+    JsonAddNumber(Text, 'exit_code', State.Ended - 1);
   TextAdd(Text, '}');
+  FindSites(State);
+  FindThreads(State.Threads);
   AddHeap(Text, State, Status);
   AddSizes(Text, State);
   AddRegions(Text);
+  AddThreads(Text, State.Threads);
   for Rate := Low(TBoxRate) to High(TBoxRate) do
     AddPoints(Text, State.Points[Rate], RateNames[Rate]);
   AddModules(Text, State);

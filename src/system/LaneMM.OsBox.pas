@@ -9,6 +9,10 @@ unit LaneMM.OsBox;
 
 interface
 
+type
+  /// The name of a thread, ended by #0.
+  TThreadName = array[0..15] of AnsiChar;
+
 /// Maps the first Size bytes of a file of this user for reading and writing, shared with the file:
 /// what is stored stays in it however the process ends. Follows no link. Nil where the system
 /// refuses. The caller owns the memory until OsBoxUnmap.
@@ -17,12 +21,14 @@ function OsBoxMap(Path: PAnsiChar; Size: NativeUInt): Pointer;
 procedure OsBoxUnmap(P: Pointer; Size: NativeUInt);
 /// Returns whether Parent is the process that has started this one, and still runs.
 function OsBoxParentIs(Parent: Cardinal): Boolean;
+/// Returns the name of a thread of this process; empty where it has none, or has ended.
+procedure OsBoxThreadName(Id: Cardinal; out Name: TThreadName);
 
 implementation
 
 {$if defined(LINUX)}
 uses
-  LaneMM.Types;
+  LaneMM.Types, LaneMM.Os, LaneMM.Text;
 
   {$I LaneMM.OsBox.Linux.inc}
 {$else}

@@ -110,8 +110,12 @@ end;
 procedure EventClose(var Event: TEvent);
 var
   Rule: TEventRule;
+  Keep: TEventCall;
   Aborts: Boolean;
 begin
+  Keep := Report.Keep; // once: the end of the process removes it
+  if @Keep <> nil then
+    Keep(Event.Kind, Event.Text.Start, Event.Text.Length);
   Rule := Report.Rules[Event.Kind];
   Aborts := Report.Aborts and (Event.Kind in Damage);
   // Asked for by a tool, in a signal handler: the program's routine must not be called there.

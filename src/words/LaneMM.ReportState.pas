@@ -64,6 +64,7 @@ type
     HidesContents: Boolean; //< racy    reports leave out contents of blocks and arguments
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
+    Keep: TEventCall;       //< racy    keeps events, see LaneMM.BlackBox; nil: nothing does
     Tell: TTellCall;        //< racy    see LaneMM.Mailbox; nil: no tool has asked so far
     Aborts: Boolean;        //< racy    a reported memory error ends the process, see LaneMM.Events
     DamageCount: TAtomicWord; //< shared  reported memory errors, see LaneMM.Events

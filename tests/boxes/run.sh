@@ -35,26 +35,32 @@ kill_it() {
 
 box() { ls "$out"/box/*."$process".lanebox; }
 
+# Reads the box of a process that was killed at the time $at.
 is_whole() {
   "$lanemm" blackbox --json "$(box)" > "$out/state" && tail -c 3 "$out/state" | grep -q '}' || return 1
   used=$(sed -n 's/.*"heap":{"used":\([0-9]*\).*/\1/p' "$out/state")
   [ "$used" -lt 1900000 ] || filled=$((filled + 1))
+  time=$(sed -n 's/.*"time":\([0-9]*\)}$/\1/p' "$out/state")
+  [ "$time" ] && [ $((at - time)) -le 1 ] || old=$((old + 1))
 }
 
 killed=0
 filled=0
+old=0
 while [ $killed -lt "$kills" ]; do
   killed=$((killed + 1))
   start 500 8
   sleep "0.0$(($(od -An -N2 -tu2 /dev/urandom) % 80 + 10))"
+  at=$(date +%s)
   kill_it
   promise "the box of kill $killed is whole" is_whole
   rm -f "$out"/box/*
 done
 
 promise "of $kills boxes $filled have the pages, at least half" [ $filled -ge $((kills / 2)) ]
+echo "of $kills states $old were more than a second old"
 
-# A server that holds pages: who holds them, in which line, is the first sentence.
+# A server that holds pages: who holds them, in which line, since when, is the first sentence.
 says_who() {
   start 20000 2
   sleep 1
@@ -62,10 +68,56 @@ says_who() {
   "$lanemm" blackbox "$(box)" > "$out/report" || return 1
   cat "$out/report"
   line=$(grep -n 'planted: page' tests/programs/Boxed.lpr | cut -d : -f 1)
-  sed -n 2p "$out/report" | grep -q "are Boxed.TCachedPage, allocated at Boxed.lpr:$line; .* 4 threads" \
+  sed -n 1p "$out/report" | grep -q "^Killed at [0-9.]* MB; [0-9.]* % are Boxed.TCachedPage, allocated at \
+Boxed.lpr:$line; [0-9.]* MB of them in the last [0-9]* s; 4 threads\.$" \
+    && grep -q " $process  Boxed$" "$out/report" && grep -q '  churn$' "$out/report" \
     && "$lanemm" ps --dead "$out/box" | grep -q " $process .* $out/box/Boxed.$process.lanebox"
 }
-promise 'a box names what most of the memory is, and the line' says_who
+promise 'a box names what most of the memory is, the line, and the threads' says_who
+
+# An event is in the file from the moment of its report on.
+says_events() {
+  settings=blackbox=$out/box/,limit:soft=20M,event=limit:stderr
+  start 10000 1
+  settings=
+  kill_it
+  "$lanemm" blackbox "$(box)" > "$out/report" && cat "$out/report" \
+    && sed -n 1p "$out/report" | grep -q '^Killed at [0-9.]* MB of a soft limit of 20.0 MB;' \
+    && grep -A3 '^Last events:' "$out/report" | grep -q '^Soft memory limit exceeded'
+}
+promise 'a box has the last events' says_events
+rm -f "$out"/box/*
+
+# The system kills a program in a group of processes with a limit.
+group=/sys/fs/cgroup/memory/lanemm-boxes.$$
+limit=memory.limit_in_bytes
+[ -d /sys/fs/cgroup/memory ] || { group=/sys/fs/cgroup/lanemm-boxes.$$ limit=memory.max; }
+if mkdir "$group" 2> /dev/null && echo 64M 2> /dev/null > "$group/$limit"; then
+  is_ended_by_system() {
+    LANEMM=blackbox=$out/box/ sh -c 'echo $$ > "$1/cgroup.procs"; exec "$2" 1000000 1' _ "$group" "$out/Boxed"
+    [ $? -eq 137 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
+      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+  }
+  promise 'a program that the system ends for its memory says with what' is_ended_by_system
+  rm -f "$out"/box/*
+else
+  echo 'a group with a limit of memory: skipped: this machine lets none be made'
+fi
+rmdir "$group" 2> /dev/null
+
+# Processes of one program have a box each.
+are_apart() {
+  start 500 1
+  first=$process
+  start 500 1
+  kill -9 $first
+  wait $first 2> /dev/null
+  kill_it
+  [ "$(ls "$out/box" | wc -l)" -eq 2 ] && "$lanemm" blackbox "$out/box/Boxed.$first.lanebox" | grep "process $first," \
+    && "$lanemm" blackbox "$out/box/Boxed.$process.lanebox" | grep "process $process,"
+}
+promise 'two processes of one program have a box each' are_apart
+rm -f "$out"/box/*
 
 # The program is gone with its debug information: frames are module and offset, and named from elsewhere.
 names_elsewhere() {
@@ -96,7 +148,7 @@ promise 'nor do a hundred, in a folder named without a slash' ends_well_often
 
 ends_badly() {
   LANEMM=blackbox=$out/box/ "$out/Boxed" end 3
-  [ $? -eq 3 ] && "$lanemm" blackbox "$out"/box/*.lanebox | grep -q 'Boxed.TCachedPage'
+  [ $? -eq 3 ] && "$lanemm" blackbox "$out"/box/*.lanebox | grep -q '^Ended with exit code 3 at .* Boxed.TCachedPage'
 }
 promise 'one that ends with an error does' ends_badly
 rm -f "$out"/box/*
@@ -104,7 +156,7 @@ rm -f "$out"/box/*
 runs_out() {
   (ulimit -v 400000; LANEMM=blackbox=$out/box/ exec "$out/Boxed" 1000000 1)
   [ $? -ne 0 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
-    && sed -n 2p "$out/report" | grep -q 'are Boxed.TCachedPage, allocated at Boxed.lpr'
+    && sed -n 1p "$out/report" | grep -q '^Ended with exit code 217 at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
 }
 promise 'one that runs out of memory does, and says with what' runs_out
 rm -f "$out"/box/*
@@ -126,6 +178,12 @@ refuses() { # FOLDER
 }
 promise 'a folder that is not there is one line, and the program runs' refuses "$out/none"
 mkdir -p "$out/full"
+if mount -t tmpfs -o ro none "$out/full" 2> /dev/null; then
+  promise 'so is a folder that cannot be written to' refuses "$out/full"
+  umount "$out/full"
+else
+  echo 'a folder that cannot be written to: skipped: this machine lets none be mounted'
+fi
 if mount -t tmpfs -o size=100k none "$out/full" 2> /dev/null; then
   promise 'so is a full device' refuses "$out/full"
   same 'which keeps nothing' 0 "$(find "$out/full" -name '*.lanebox' | wc -l)"
@@ -136,16 +194,17 @@ fi
 
 # The parent of a child process writes the box alone; a daemon, whose parent has ended, has its own.
 forks() {
-  LANEMM=blackbox=$out/box/ LD_PRELOAD=$root/build/lib/liblanemm.so sh -c '(sleep 30) & sleep 30' &
+  LANEMM=blackbox=$out/box/ LD_PRELOAD=$root/build/lib/liblanemm.so sh -c '(sleep 30; :) & sleep 30; :' &
   process=$!
   until [ -e "$out/box/sh.$process.lanebox" ] || [ -n "$(ls "$out"/box/*."$process".lanebox 2> /dev/null)" ]; do
     sleep 0.01
   done
-  sleep 0.2
+  sleep 0.5
   kill_it
-  "$lanemm" blackbox "$out"/box/*."$process".lanebox
+  ls "$out/box"
+  [ "$(ls "$out/box" | grep -vc '^sleep')" -eq 1 ] && "$lanemm" blackbox "$out"/box/*."$process".lanebox
 }
-promise 'a program in C has one' forks
+promise 'a program in C has one, its child none while it runs' forks
 pkill -P 1 -f '^sleep 30$' 2> /dev/null
 rm -f "$out"/box/*
 
@@ -153,7 +212,7 @@ rm -f "$out"/box/*
 start 500 1
 kill_it
 damaged=$(box)
-for place in 4200 133300; do
+for place in 8300 135300; do
   printf '\0' | dd of="$damaged" bs=1 seek=$place conv=notrunc 2> /dev/null
 done
 answers 'a damaged box is said to be so' 7 'has no whole state' blackbox "$damaged"

@@ -32,6 +32,7 @@ var
   State: Cardinal;
   Index: Integer;
 begin
+  SetThreadDebugName(GetCurrentThreadId, 'churn');
   FillChar(Blocks, SizeOf(Blocks), 0);
   State := PtrUInt(Seed);
   repeat

@@ -15,52 +15,55 @@ type
     Box: TBox;
     procedure ReadFile;
     procedure Choose;
+    procedure AddEvents;
   public
     Path: string;         //< of the file
     ProcessId: Integer;   //< number of the process
     Seconds: Int64;       //< when the state was written, in seconds since 1970
     IsLater: Boolean;     //< a later state was being written when the process ended
-    Text: RawByteString;  //< the state as it was written
-    State: TJSONObject;   //< the same
+    State: TJSONObject;   //< the state, its time, and the last events
     /// Reads a file; raises ETool when it is no black box, damaged, or of another version.
     constructor Create(const FileName: string);
     destructor Destroy; override;
     /// Returns whether the process still runs and writes this file.
     function IsOfLivingProcess: Boolean;
+    /// Returns a list: of points in time the items are lists, else objects.
+    function List(const Name: string): TJSONArray;
     /// Returns a number of the heap; 0 if it is not there.
     function Heap(const Name: string): Int64;
     /// Returns what a call site has; 0 if it is not there.
     class function Number(Item: TJSONData; const Name: string): Int64;
-    /// Returns the call sites with most bytes in use first.
-    function Sites: TJSONArray;
+    /// Returns a text of the head; empty if it is not there.
+    function Head(const Name: string): string;
+    /// Returns the exit code of a process that ended by itself; -1: it was killed, or runs.
+    function ExitCode: Int64;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, jsonParser, ToolCommands;
+  SysUtils, Classes, Math, jsonParser, ToolCommands;
+
+// Returns whether a part, of a text of at most Most characters, was written to its end.
+function IsWhole(const Mark: TBoxMark; Most: Integer): Boolean;
+begin
+  Result := (Mark.Number <> 0) and (Mark.Length <= Most)
+    and (BoxChecksum(Mark, Mark.Number) = Mark.Checksum);
+end;
+
+const
+  // For each list of a state whether its items are lists; else they are objects.
+  ListNames: array[0..8] of string = ('sites', 'sizes', 'regions', 'threads', 'modules', 'events',
+    'seconds', 'minutes', 'hours');
+  FirstOfLists = 6;
 
 constructor TBoxFile.Create(const FileName: string);
-var
-  Parsed: TJSONData;
 begin
   inherited Create;
   Path := FileName;
   ReadFile;
   Choose;
-  Parsed := nil;
-  try
-    Parsed := GetJSON(Text);
-  except
-    on EJSON do
-      ; // below
-  end;
-  if not (Parsed is TJSONObject) then
-  begin
-    Parsed.Free;
-    raise ETool.Create(ecDamaged, '%s is damaged: its text is no state of a process', [Path]);
-  end;
-  State := TJSONObject(Parsed);
+  AddEvents;
 end;
 
 destructor TBoxFile.Destroy;
@@ -89,29 +92,86 @@ begin
   ProcessId := Box.Head.ProcessId;
 end;
 
+// Reads a state and gives it all lists; nil if its text is none.
+function StateOf(const Text: RawByteString): TJSONObject;
+var
+  Parsed: TJSONData;
+  Items: TJSONArray;
+  Index, Item: Integer;
+begin
+  Result := nil;
+  try
+    Parsed := GetJSON(Text);
+  except
+    on EJSON do
+      Exit;
+  end;
+  if not (Parsed is TJSONObject) then
+  begin
+    Parsed.Free;
+    Exit;
+  end;
+  Result := TJSONObject(Parsed);
+  for Index := 0 to High(ListNames) do
+  begin
+    if not (Result.Find(ListNames[Index]) is TJSONArray) then
+    begin
+      Result.Delete(ListNames[Index]);
+      Result.Add(ListNames[Index], TJSONArray.Create);
+    end;
+    Items := Result.Arrays[ListNames[Index]];
+    for Item := Items.Count - 1 downto 0 do
+      if (Index < FirstOfLists) and not (Items[Item] is TJSONObject)
+        or (Index >= FirstOfLists) and not (Items[Item] is TJSONArray) then
+        Items.Delete(Item);
+  end;
+end;
+
 // Takes the last half that is whole.
 procedure TBoxFile.Choose;
 var
   Index, Found: Integer;
   Half: PBoxHalf;
+  Text: RawByteString;
 begin
   Found := -1;
   for Index := 0 to High(Box.Halves) do
-  begin
-    Half := @Box.Halves[Index];
-    if (Half^.Number = 0) or (Half^.Length > BoxTextBytes)
-      or (BoxChecksum(Half^, Half^.Number) <> Half^.Checksum) then
-      Continue;
-    if (Found < 0) or (Half^.Number > Box.Halves[Found].Number) then
+    if IsWhole(Box.Halves[Index].Mark, BoxTextBytes)
+      and ((Found < 0) or (Box.Halves[Index].Mark.Number > Box.Halves[Found].Mark.Number)) then
       Found := Index;
-  end;
   if Found < 0 then
     raise ETool.Create(ecDamaged, '%s has no whole state: it is damaged, or the process was killed'
       + ' when it began', [Path]);
   Half := @Box.Halves[Found];
-  IsLater := (Half^.Number > 1) and (Box.Halves[1 - Found].Number <> Half^.Number - 1);
-  Seconds := Half^.Seconds;
-  SetString(Text, PAnsiChar(@Half^.Text), Half^.Length);
+  IsLater := (Half^.Mark.Number > 1)
+    and (Box.Halves[1 - Found].Mark.Number <> Half^.Mark.Number - 1);
+  Seconds := Half^.Mark.Seconds;
+  SetString(Text, PAnsiChar(@Half^.Text), Half^.Mark.Length);
+  State := StateOf(Text);
+  if State = nil then
+    raise ETool.Create(ecDamaged, '%s is damaged: its text is no state of a process', [Path]);
+  State.Delete('time');
+  State.Add('time', Seconds);
+end;
+
+// Adds the whole events to the state, the oldest first.
+procedure TBoxFile.AddEvents;
+var
+  Event: PBoxEvent;
+  Number, Last: UInt64;
+  Text: RawByteString;
+begin
+  Last := 0;
+  for Number := 0 to BoxEventCount - 1 do
+    Last := Max(Last, Box.Events[Number].Mark.Number);
+  for Number := Max(Int64(1), Int64(Last) - BoxEventCount + 1) to Int64(Last) do
+  begin
+    Event := @Box.Events[Number mod BoxEventCount];
+    if (Event^.Mark.Number <> Number) or not IsWhole(Event^.Mark, BoxEventTextBytes) then
+      Continue;
+    SetString(Text, PAnsiChar(@Event^.Text), Event^.Mark.Length);
+    List('events').Add(TJSONObject.Create(['time', Int64(Event^.Mark.Seconds), 'text', string(Text)]));
+  end;
 end;
 
 function TBoxFile.IsOfLivingProcess: Boolean;
@@ -147,17 +207,28 @@ begin
     Result := Found.AsInt64;
 end;
 
+function TBoxFile.List(const Name: string): TJSONArray;
+begin
+  Result := State.Arrays[Name];
+end;
+
 function TBoxFile.Heap(const Name: string): Int64;
 begin
   Result := Number(State.Find('heap'), Name);
 end;
 
-function TBoxFile.Sites: TJSONArray;
+function TBoxFile.Head(const Name: string): string;
 begin
-  if State.Find('sites') is TJSONArray then
-    Result := State.Arrays['sites']
-  else
-    raise ETool.Create(ecDamaged, '%s is damaged: it has no call sites', [Path]);
+  Result := '';
+  if State.Find('head') is TJSONObject then
+    Result := State.Objects['head'].Get(Name, '');
+end;
+
+function TBoxFile.ExitCode: Int64;
+begin
+  Result := -1;
+  if State.Find('head') is TJSONObject then
+    Result := State.Objects['head'].Get('exit_code', Int64(-1));
 end;
 
 end.

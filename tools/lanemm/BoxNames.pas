@@ -1,0 +1,181 @@
+/// A black box and the names of its frames: who held the memory.
+unit BoxNames;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  fpJson, ToolCommands, BoxFiles, FrameNames;
+
+type
+  /// A frame of a backtrace.
+  TBoxFrame = record
+    Name: string;      //< routine, or module and offset
+    Place: string;     //< file and line; empty: not known
+    IsInlined: Boolean; //< it is inlined into the next one
+  end;
+  TBoxFrames = TArray<TBoxFrame>;
+
+  /// A black box whose frames have names.
+  TNamedBox = class(TBoxFile)
+  strict private
+    Names: TFrameNames;
+    procedure AddPlaces(Arguments: TArguments);
+    procedure AddFrames;
+  public
+    /// Opens the box that the first word names; the other words are files and folders with the
+    /// modules. A line on stderr for each module without names.
+    constructor Create(Arguments: TArguments);
+    destructor Destroy; override;
+    /// Returns the frames of a call site from the routine on that calls LaneMM.
+    function Frames(Site: TJSONObject): TBoxFrames;
+    /// Returns the innermost line of the program; empty: none is known.
+    function PlaceOf(Site: TJSONObject): string;
+    /// Returns bytes of samples as a part of all that are in use.
+    function Share(Bytes: Int64): string;
+    /// Returns what happened, in one sentence.
+    function Sentence: string;
+  end;
+
+implementation
+
+uses
+  SysUtils, Math, ToolText;
+
+constructor TNamedBox.Create(Arguments: TArguments);
+begin
+  inherited Create(Arguments.Word(0, 'BOX'));
+  Names := TFrameNames.Create;
+  AddPlaces(Arguments);
+  AddFrames;
+end;
+
+destructor TNamedBox.Destroy;
+begin
+  Names.Free;
+  inherited Destroy;
+end;
+
+procedure TNamedBox.AddPlaces(Arguments: TArguments);
+var
+  Index: Integer;
+begin
+  for Index := 1 to Arguments.Words.Count - 1 do
+    Names.Places.Add(Arguments.Words[Index]);
+  Names.Places.Add(ExtractFilePath(Path));
+  Names.Places.Add('');
+  for Index := 0 to List('modules').Count - 1 do
+    Names.Places.Add(ExtractFilePath(List('modules').Objects[Index].Get('path', '')));
+end;
+
+// Returns the frames as they were written.
+function StackOf(Site: TJSONObject): TArray<string>;
+var
+  Stack: TJSONArray;
+  Index: Integer;
+begin
+  Result := nil;
+  if not (Site.Find('stack') is TJSONArray) then
+    Exit;
+  Stack := Site.Arrays['stack'];
+  SetLength(Result, Stack.Count);
+  for Index := 0 to Stack.Count - 1 do
+    Result[Index] := Stack[Index].AsString;
+end;
+
+procedure TNamedBox.AddFrames;
+var
+  Index: Integer;
+  Frame: string;
+begin
+  for Index := 0 to List('sites').Count - 1 do
+    for Frame in StackOf(List('sites').Objects[Index]) do
+      Names.Add(Frame);
+  Names.Resolve;
+end;
+
+// Returns a frame out of a line of LaneMM.Symbols: `UNIT.ROUTINE  Unit.pas:12  (inlined)`.
+function FrameOf(Line: string): TBoxFrame;
+const
+  Inlined = '  (inlined)';
+var
+  After: Integer;
+begin
+  Line := Trim(Line);
+  Result.IsInlined := Line.EndsWith(Inlined);
+  if Result.IsInlined then
+    SetLength(Line, Length(Line) - Length(Inlined));
+  After := Pos('  ', Line);
+  if After = 0 then
+    After := Length(Line) + 1;
+  Result.Name := Copy(Line, 1, After - 1);
+  Result.Place := Trim(Copy(Line, After, MaxInt));
+end;
+
+function TNamedBox.Frames(Site: TJSONObject): TBoxFrames;
+var
+  Written, Text, Line: string;
+  IsInside: Boolean;
+begin
+  Result := nil;
+  IsInside := True;
+  for Written in StackOf(Site) do
+  begin
+    Text := Names.TextOf(Written);
+    IsInside := IsInside and (Pos('LaneMM.', Text) > 0);
+    if IsInside then
+      Continue;
+    if Text = '' then
+      Text := Written;
+    for Line in Text.Split([#10]) do
+      Insert(FrameOf(Line), Result, Length(Result));
+  end;
+end;
+
+function TNamedBox.PlaceOf(Site: TJSONObject): string;
+var
+  Frame: TBoxFrame;
+begin
+  for Frame in Frames(Site) do
+    if (Frame.Place <> '') and not Frame.Place.StartsWith('LaneMM.') then
+      Exit(Frame.Place);
+  Result := '';
+end;
+
+function TNamedBox.Share(Bytes: Int64): string;
+begin
+  Result := Percent(Bytes, Max(Heap('sampled_in_use'), 1));
+end;
+
+function TNamedBox.Sentence: string;
+var
+  Site: TJSONObject;
+  Grown, Since: Int64;
+begin
+  if ExitCode >= 0 then
+    Result := Format('Ended with exit code %d at ', [ExitCode])
+  else if IsOfLivingProcess then
+    Result := 'Runs at '
+  else
+    Result := 'Killed at ';
+  Result := Result + BytesText(Heap('committed'));
+  if Heap('limit') > 0 then
+    Result := Result + ' of a limit of ' + BytesText(Heap('limit'))
+  else if Heap('limit_soft') > 0 then
+    Result := Result + ' of a soft limit of ' + BytesText(Heap('limit_soft'));
+  if List('sites').Count > 0 then
+  begin
+    Site := List('sites').Objects[0];
+    Result := Result + '; ' + Share(Number(Site, 'bytes')) + ' are ' + Site.Get('class', 'blocks');
+    if PlaceOf(Site) <> '' then
+      Result := Result + ', allocated at ' + PlaceOf(Site);
+    Grown := Number(Site, 'bytes') - Number(Site, 'earlier_bytes');
+    Since := Seconds - Heap('earlier_time');
+    if (Grown > 0) and (Since > 0) then
+      Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
+  end;
+  Result := Result + '; ' + Grouped(Heap('threads')) + ' threads.';
+end;
+
+end.
