@@ -28,7 +28,7 @@ implementation
 
 {$if defined(LINUX)}
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Text;
+  LaneMM.Types, LaneMM.Os;
 
   {$I LaneMM.OsBox.Linux.inc}
 {$else}
