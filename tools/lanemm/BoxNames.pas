@@ -171,8 +171,8 @@ begin
     if PlaceOf(Site) <> '' then
       Result := Result + ', allocated at ' + PlaceOf(Site);
     Grown := Number(Site, 'bytes') - Number(Site, 'earlier_bytes');
-    Since := Seconds - Heap('earlier_time');
-    if (Grown > 0) and (Since > 0) then
+    Since := Max(1, Seconds - Heap('earlier_time'));
+    if Grown > 0 then
       Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
   end;
   Result := Result + '; ' + Grouped(Heap('threads')) + ' threads.';
