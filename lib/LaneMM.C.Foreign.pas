@@ -26,7 +26,7 @@ procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.C.Libc, LaneMM.C.Modules;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.C.Libc, LaneMM.C.Modules;
 
 // The malloc of the process: the first definitions of these names that the dynamic linker finds,
 // in this library or in another one.

@@ -15,7 +15,8 @@ procedure FramesStart;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.StacksState, LaneMM.Demangle, LaneMM.C.Unwind;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.StacksState, LaneMM.Demangle,
+  LaneMM.C.Unwind;
 
 // Returns whether the library is linked into the program's file.
 function IsStatic(const Mapping: TOsMapping): Boolean;

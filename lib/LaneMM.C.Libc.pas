@@ -40,7 +40,7 @@ function LibcOwns(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess;
 
 const
   // The word before a block: its size, and these bits.

@@ -23,9 +23,10 @@ function LibraryConfigure(Words: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Engine, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.SettingMessages, LaneMM.ObserveState, LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox,
-  LaneMM.LivePage, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
+  LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
+  LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
+  LaneMM.C.Manager, LaneMM.C.Roots;
 
 // A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
 // program; in liblanemm.so nil.
@@ -86,7 +87,7 @@ procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
 // Counts the threads but for LaneMM's own, which use nothing of libc.
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin
-  if (Id <> Observe.ReporterThread) and (Id <> LoadAcquire(Observe.AnswererThread)) then
+  if not ThreadIsOwn(Id) then
     Inc(PCardinal(Context)^);
 end;
 
@@ -147,8 +148,7 @@ begin
   if not Process.IsStarted or Process.StaysLoaded then
     Exit;
   WatchEnd;
-  if EngineStop then
-    LivePageEnd;
+  WatchUnload;
   Debug.IsStarted := False; // its tables are gone
 end;
 

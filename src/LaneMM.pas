@@ -283,7 +283,7 @@ uses
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
   LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.LivePage, LaneMM.Mailbox;
+  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.Mailbox;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -689,6 +689,6 @@ initialization
   Install;
 finalization
   WatchEnd;
-  if IsLibrary and Process.IsStarted and EngineStop then
-    LivePageEnd;
+  if IsLibrary and Process.IsStarted then
+    WatchUnload;
 end.

@@ -66,7 +66,7 @@ function RegisteredLeaks: TFastMM_RegisteredMemoryLeaks;
 implementation
 
 uses
-  LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena;
+  LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Arena;
 
 type
   PMemoryMap = ^TMemoryMap;

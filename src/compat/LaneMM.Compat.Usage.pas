@@ -28,7 +28,7 @@ function UsageWrite(const FileName: UnicodeString; const Request: TUsageRequest)
 implementation
 
 uses
-  LaneMM, LaneMM.Os, LaneMM.Text, LaneMM.ReportHead;
+  LaneMM, LaneMM.Os, LaneMM.OsProcess, LaneMM.Text, LaneMM.ReportHead;
 
 const
   MostKinds = 16384;

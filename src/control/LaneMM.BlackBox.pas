@@ -29,9 +29,9 @@ procedure BlackBoxForget;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats,
-  LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.BoxFormat,
-  LaneMM.OsBox, LaneMM.BoxState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
+  LaneMM.OsFiles, LaneMM.Stats, LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState,
+  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsPage, LaneMM.BoxState;
 
 const
   // A new peak is written when it is one part in this many above the last one.

@@ -39,8 +39,8 @@ procedure LivePageWrite;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsThread, LaneMM.OsPage, LaneMM.Stats,
-  LaneMM.Version, LaneMM.SettingsState;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsThread,
+  LaneMM.OsPage, LaneMM.Stats, LaneMM.Version, LaneMM.SettingsState;
 
 type
   // The state of the page.
@@ -170,18 +170,12 @@ begin
   Target.SpanBytes := Tier.SpanBytes;
 end;
 
-procedure CountThread(Id: Cardinal; Context: Pointer);
-begin
-  Inc(PUInt64(Context)^);
-end;
-
 procedure FillTotals(const Status: TStatus; var Totals: TPageTotals);
 var
   Kind: TOsCall;
 begin
   Inc(Totals.Count);
-  Totals.Threads := 0;
-  OsVisitThreads(CountThread, @Totals.Threads);
+  Totals.Threads := OsThreadCount;
   Totals.WrittenMs := OsNowMs;
   Totals.UsedBytes := Status.UsedBytes;
   Totals.CommittedBytes := Status.CommittedBytes;

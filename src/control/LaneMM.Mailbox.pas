@@ -1,7 +1,7 @@
 /// The mailbox of the status page: takes the requests of a tool outside of the process.
 //
 // Owns:       the mailbox of the page, but for what the tool writes; Hooks.Ring, Process.BellSeen,
-//             Observe.AnswererThread.
+//             OwnThreads[otAnswerer].
 // Invariants: no signal, no file and, unless `attach=2` asks for it, no thread is there for
 //             requests. A tool changes Process.Bell. A thread that sees it, in a slow path of
 //             GetMem or FreeMem, or the purge thread, starts a thread that answers and ends: it has
@@ -27,10 +27,9 @@ procedure MailboxStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.Lock,
-  LaneMM.Heap, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage,
-  LaneMM.OsPage, LaneMM.LivePage, LaneMM.Verbs;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsThread,
+  LaneMM.Lock, LaneMM.Heap, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
+  LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.OsPage, LaneMM.LivePage, LaneMM.Verbs;
 
 // ---------------------------------------------------------------------------- safe moments
 
@@ -108,8 +107,8 @@ end;
 function StaysForNext: Boolean;
 begin
   Result := (Settings.Values[opAttach] = 2) and HasFirstUser
-    and (CompareAndSwap(Observe.AnswererThread, 0, OsThreadId)
-    or (LoadAcquire(Observe.AnswererThread) = OsThreadId));
+    and (CompareAndSwap(OwnThreads[otAnswerer], 0, OsThreadId)
+    or (LoadAcquire(OwnThreads[otAnswerer]) = OsThreadId));
 end;
 
 // Recovers a child process after fork, unless its other thread has to: the records of heaps that
@@ -136,7 +135,7 @@ begin
       Break;
     OsPageWait(LivePage^.Mailbox.Bell.Value, Cardinal(Rung));
   until not HasFirstUser;
-  CompareAndSwap(Observe.AnswererThread, OsThreadId, 0);
+  CompareAndSwap(OwnThreads[otAnswerer], OsThreadId, 0);
 end;
 
 // A library that may be unloaded starts none: its code would go under the thread.
@@ -178,7 +177,7 @@ begin
   Seen := LoadAcquire(Process.BellSeen);
   Rung := LoadAcquire(Process.Bell^);
   if (Rung = Seen) or not CompareAndSwap(Process.BellSeen, Seen, Rung) or not HasRecovered
-    or (LoadAcquire(Observe.AnswererThread) <> 0) or not IsForThis then
+    or (LoadAcquire(OwnThreads[otAnswerer]) <> 0) or not IsForThis then
     Exit;
   if not HasAnswerer then
     AnswerHere

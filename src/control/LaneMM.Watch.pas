@@ -43,25 +43,23 @@ procedure WatchForSuccessor;
 /// blocks, reports the leaks, and sets the exit code of `debug:exit`, if it is 0 and memory errors
 /// were reported. Of a library, removes the entry of its code.
 procedure WatchEnd;
+/// Takes back what a library has set in the process, before it is unloaded; after WatchEnd.
+procedure WatchUnload;
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Threads, LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate,
-  LaneMM.Resize,
-  LaneMM.Engine, LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack,
-  LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind,
-  LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
+  LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Threads, LaneMM.Limits, LaneMM.Stats,
+  LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
+  LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
   LaneMM.CallSites, LaneMM.Counting, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
-  LaneMM.EngineReports,
-  LaneMM.LockProfile, LaneMM.Profile,
-  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
-  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
-  LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans, LaneMM.UsedStacks,
-  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
-  LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks,
-  LaneMM.LivePage;
+  LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler,
+  LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.DebugState, LaneMM.DebugThreads,
+  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
+  LaneMM.UsedStacks, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
+  LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
 
 type
   // The state that the room shares.
@@ -395,7 +393,7 @@ begin
   BlackBoxForget;
   FillChar(Observe.LimitReports, SizeOf(Observe.LimitReports), 0);
   StoreRelease(Observe.ReportCount, 0);
-  StoreRelease(Observe.AnswererThread, 0);
+  StoreRelease(OwnThreads[otAnswerer], 0);
   DebugRecover(IsTorn);
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
@@ -669,6 +667,13 @@ end;
 procedure WatchEnd;
 begin
   ReportRun(ReportEnd, nil);
+end;
+
+procedure WatchUnload;
+begin
+  OsSignalsLeave; // before the code of its handlers is gone
+  if EngineStop then
+    LivePageEnd;
 end;
 
 end.

@@ -239,7 +239,6 @@ end;
 function EngineStop: Boolean;
 begin
   ForeignStop(BlockIsOurs);
-  OsSignalsLeave;
   Result := ProcessStop;
   if not Result then
     Exit;

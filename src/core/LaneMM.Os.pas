@@ -1,7 +1,7 @@
-/// The interface to the operating system. One contract, include files for each system.
+/// What the engine needs of the operating system. One contract, include files for each system.
 //
-// Owns:       Process.OsCalls, FaultsBefore, FaultLinks, HasThreads, HasFastSlot, ThreadSlot,
-//             ThreadKey, EndingKey, MainHeap, TakenPages.
+// Owns:       Process.OsCalls, HasThreads, HasFastSlot, ThreadSlot, ThreadKey, EndingKey, MainHeap,
+//             TakenPages.
 // Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
 //             routine changes errno or allocates.
 // Callers:    any thread.
@@ -35,8 +35,6 @@ const
   OsArgumentsAreBlocks = {$ifdef MSWINDOWS} True {$else} False {$endif};
   /// True where linkers write a table of all routines of a module.
   OsTablesRoutines = {$if defined(MSWINDOWS) and defined(CPU64)} True {$else} False {$ifend};
-  /// The characters that separate the folders of a path.
-  OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
   /// The bits of a program's exit code that the system keeps.
   OsExitCodeBits = {$ifdef MSWINDOWS} High(Cardinal) {$else} High(Byte) {$endif};
   {$ifdef MSWINDOWS}
@@ -45,15 +43,6 @@ const
   {$endif}
 
 type
-  /// An open file; negative if the open failed.
-  TOsFile = NativeInt;
-  /// Why a file could not be opened: it is a symbolic link, it is a pipe or a device without a
-  /// reader, another user may have put it there, any other reason.
-  TOsFileError = (feLink, feNoReader, feOthers, feOther);
-  /// Use of a signal handler: for each signal, or once, after which the system's default applies.
-  TOsSignalUse = (suAgain, suLast);
-  /// Handles a signal. It may interrupt any code, so it calls only routines that allow that.
-  TOsSignalHandler = procedure(Signal: Integer); cdecl;
   /// A range of addresses that is one mapping of the system.
   TOsMapping = record
     First, Limit: NativeUInt;             //< its addresses
@@ -62,8 +51,6 @@ type
     FileOffset: NativeUInt;               //< offset of First in the file; Windows: in the module
     Path: TPath;                          //< the file, or a name in brackets, or empty
   end;
-  /// Visits a mapping. Context is the caller's.
-  TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
 
   /// A range of OsTakePages.
   TOsTaken = record
@@ -78,15 +65,13 @@ type
     Ranges: array[0..OsPageSize div SizeOf(TOsTaken) - 2] of TOsTaken; //< shared  see above
   end;
 
-  /// Visits a thread. Context is the caller's.
-  TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
-  {$ifdef MSWINDOWS}
-  /// A paused thread.
-  TOsPaused = record
-    Handle: NativeUInt;                    //< the system's handle
-    Sp: NativeUInt;                        //< its stack pointer
-    Registers: array[0..15] of NativeUInt; //< its general registers, the rest 0
-    Slots: PNativeUInt;                    //< its OsFastSlots thread-local slots; nil: unknown
+  {$ifdef LINUX}
+  /// Reads a file character by character, without an allocation.
+  TOsReader = record
+    Handle: NativeInt;         //< owner   the open file
+    Next, Count: NativeInt;    //< owner   next character in Buffer, and how many it has; 0 or less
+                               //  at the end
+    Buffer: array[0..4095] of AnsiChar; //< owner   what was read ahead
   end;
   {$endif}
 
@@ -178,8 +163,8 @@ function OsSharedPages(Address, Size: NativeUInt; out IsNew: Boolean): Pointer;
 function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 /// Returns a random word.
 function OsRandom: NativeUInt;
-/// Writes Length bytes to stderr.
-procedure OsWriteError(Text: PAnsiChar; Length: NativeUInt);
+/// Writes Length bytes to stderr. False on error.
+function OsWriteError(Text: PAnsiChar; Length: NativeUInt): Boolean;
 
 /// Creates the slot where threads keep their heap: sets HasThreads, HasFastSlot, ThreadSlot,
 /// ThreadKey, EndingKey of Process. The thread library calls ThreadEnded at the end of each thread
@@ -210,68 +195,8 @@ function OsThreadIsEnding: Boolean;
 /// threads are not available.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
-/// Opens a file for reading. Does not wait for a writer of a pipe.
-function OsFileOpen(Path: PAnsiChar): TOsFile;
-/// Opens a file for appending, which other processes may do, too; creates a missing one with
-/// rights for the owner alone. Fails for a symbolic link, for a pipe without a reader, and for a
-/// file of another user in a folder such as /tmp, see OsFileError.
-function OsFileAppend(Path: PAnsiChar): TOsFile;
-/// Opens an existing file or device for appending, follows links; creates nothing.
-function OsFileAppendExisting(Path: PAnsiChar): TOsFile;
-/// Creates a new file for writing, with rights for the owner alone, after it has deleted a regular
-/// file of the same owner. Fails when the name exists then: nothing is followed or emptied.
-function OsFileCreate(Path: PAnsiChar): TOsFile;
-/// Renames a file; replaces one that has the new name. False on error.
-function OsFileRename(Path, NewPath: PAnsiChar): Boolean;
-/// Returns the length of a file; 0 of a pipe or a device.
-function OsFileLength(Handle: TOsFile): UInt64;
-/// Sends a message to the socket of the system's log at Path; waits for nothing. False when there
-/// is none, or it takes no more. Windows: to the output of a debugger.
-function OsLogSend(Path, Text: PAnsiChar; Length: NativeUInt): Boolean;
-/// Deletes a regular file of the user that the process acts for, no link. False when there is none
-/// or the system refuses.
-function OsFileDelete(Path: PAnsiChar): Boolean;
-/// Returns the reason for a negative result of the routines above.
-function OsFileError(Handle: TOsFile): TOsFileError;
-/// Closes a file.
-procedure OsFileClose(Handle: TOsFile);
-/// Reads up to Size bytes, any number; returns the number read, 0 at the end, negative on error.
-function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
-/// Writes all Size bytes, any number. False on error; an error raises no signal. A pipe or a
-/// terminal that takes nothing for a second is an error when one of the routines above opened it.
-function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
-/// Opens the null device as stderr if stderr is closed: else the next file that the program opens
-/// would have its number, and receive the reports.
-procedure OsKeepStandardError;
-/// Maps a file for reading until OsFileUnmap. Nil when it is empty or cannot be opened.
-function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
-/// Releases a mapping of OsFileMap.
-procedure OsFileUnmap(P: PByte; Size: NativeUInt);
-
-/// Stores the absolute path of a folder, without links, in Buffer, ended by #0; returns its
-/// length, 0 if there is no such folder.
-function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
-function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Stores that path without the extension of programs (Windows: .exe), to name other files by it.
-function OsProgramName(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Stores the words of the command line in Buffer, with spaces between, cut to Size; returns the
-/// length, 0 if unknown.
-function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
-/// False when it is not set.
-function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
-/// Returns true if the process has more rights than the user that started it: then neither the
-/// environment nor a file beside the program, which may be a link of that user, must be obeyed.
-function OsIsPrivileged: Boolean;
 /// Returns true if the system's pages are OsPageSize bytes long.
 function OsPagesFit: Boolean;
-/// Finds the mapping that holds Address. False if none.
-function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
-/// OsFindMapping while threads are paused. Windows: without the path, which takes a loader lock.
-function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
-/// Calls Visitor for each mapping of the process, in the order of address.
-procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the
 /// highest number without a quota.
 function OsCpuQuota: Cardinal;
@@ -280,60 +205,51 @@ function OsCpuQuota: Cardinal;
 /// the group of the process. The quotas of that group and of all groups around it apply.
 function OsCpuQuotaIn(Root, GroupFile: PAnsiChar): Cardinal;
 {$endif}
-/// Returns the seconds since 1970-01-01 00:00:00 UTC.
-function OsUnixSeconds: UInt64;
 /// Returns the number of the process.
 function OsProcessId: Cardinal;
 /// Returns the number of the calling thread.
 function OsThreadId: Cardinal;
 /// Returns true if the calling thread is the program's first one.
 function OsThreadIsMain: Boolean;
-/// Calls Visitor for each thread of the process.
-procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
-{$ifdef MSWINDOWS}
-/// Returns the index at which the usual form of a path begins. A path that the system has resolved
-/// starts with `\\?\`: a path on a drive begins at its letter; for one on a server, the routine
-/// writes one of the two leading backslashes. 0 for any other path.
-function OsPathStart(Wide: PWideChar): Cardinal;
-/// Pauses a thread of this process, which may hold any lock, also one of the process heap: until
-/// OsThreadResume only routines of this unit may be called that neither open a file nor return a
-/// path. False when the system refuses. OsPauseBegin comes before the first thread.
-function OsThreadPause(Id: Cardinal; out Thread: TOsPaused): Boolean;
-/// Resumes a paused thread.
-procedure OsThreadResume(const Thread: TOsPaused);
-/// Takes the lock of the system's loader: no paused thread has it, and no new thread begins.
-/// Returns the argument for OsPauseEnd.
-function OsPauseBegin: NativeUInt;
-/// Releases that lock, after the last thread was resumed.
-procedure OsPauseEnd(Cookie: NativeUInt);
-/// Returns whether a thread-local slot, from 0 on, is one of LaneMM's own.
-function OsIsOwnSlot(Slot: Cardinal): Boolean;
+
+{$ifdef LINUX}
+// What the units of system/ make their calls by.
+
+/// Makes a system call. Returns its answer, on error the negative errno.
+function SystemCall(Number, P1, P2, P3, P4, P5, P6: NativeUInt): NativeInt;
+/// Returns the address that a system call has answered; nil for an error.
+function OsPointer(Answer: NativeInt): Pointer;
+/// Opens a file, which exec closes; waits for no other end of a pipe. Negative on error.
+function OsOpen(Path: PAnsiChar; Flags: NativeUInt): NativeInt;
+/// Opens a file to be read character by character. False on error; else OsReaderClose is due.
+function OsReaderOpen(out Reader: TOsReader; Path: PAnsiChar): Boolean;
+/// Closes it.
+procedure OsReaderClose(const Reader: TOsReader);
+/// Returns the next character; #0 at the end.
+function OsReaderNext(var Reader: TOsReader): AnsiChar;
+/// Reads past the next Ending, or to the end of the file. Sign is the last character read.
+procedure OsReaderSkip(var Reader: TOsReader; Ending, Sign: AnsiChar);
+/// Reads up to Ending into Buffer of Size characters, cut to fit.
+procedure OsReaderCopy(var Reader: TOsReader; Ending: AnsiChar; Buffer: PAnsiChar;
+  Size: NativeUInt);
+/// Returns the value of an entry of the kernel's auxiliary vector; 0 without one.
+function OsAuxiliary(Entry: NativeUInt): NativeUInt;
+{$else}
+// Likewise.
+
+/// Describes the region from the page of Address on, or the end of all of them. Returns whether it
+/// is backed.
+function OsRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// Writes all Size bytes to a handle of the system. False on error.
+function OsWriteAll(Handle: NativeInt; Buffer: PByte; Size: NativeUInt): Boolean;
+/// Writes to the output of a debugger, if one runs.
+procedure OsWriteDebugger(Text: PByte; Size: NativeUInt);
 {$endif}
-/// Returns true if a program may use the signal for its own purposes: it exists, is no fault, does
-/// not end the process by itself, and can be caught.
-function OsSignalIsFree(Signal: NativeUInt): Boolean;
-/// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
-/// ignored.
-function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
-/// Sets a fault handler that calls Hooks.Fault and then the previous handler, unless it is set,
-/// also behind those of other copies of LaneMM.
-procedure OsFaultWatch;
-/// Takes the handlers of this module back, before its code is unloaded: the previous fault handlers
-/// are set again, other signals get the system's action. A handler that was set after LaneMM's
-/// fault handler and has kept its address calls code that is gone.
-procedure OsSignalsLeave;
-/// Sends a signal to this process.
-procedure OsSignalSend(Signal: Cardinal);
-/// Ends the process at once, as abort does in C: by SIGABRT, which a debugger, a core file and a
-/// handler of the program see in the calling thread; does not return from that handler.
-procedure OsAbort;
-/// Sends a signal to a thread of this process.
-procedure OsSignalSendTo(Thread, Signal: Cardinal);
 
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits;
+  LaneMM.Atomic, LaneMM.Bits;
 
 procedure CountCall(Kind: TOsCall); inline;
 begin
@@ -469,12 +385,10 @@ end;
 
 {$if defined(LINUX)}
   {$I LaneMM.Os.Linux.inc}
-  {$I LaneMM.Os.Linux.Files.inc}
-  {$I LaneMM.Os.Linux.Faults.inc}
+  {$I LaneMM.Os.Linux.Machine.inc}
 {$elseif defined(MSWINDOWS)}
   {$I LaneMM.Os.Windows.inc}
-  {$I LaneMM.Os.Windows.Files.inc}
-  {$I LaneMM.Os.Windows.Faults.inc}
+  {$I LaneMM.Os.Windows.Machine.inc}
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
 {$ifend}

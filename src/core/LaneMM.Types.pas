@@ -2,7 +2,7 @@
 //
 // Records:    TSpan, THeap, TArena and TProcess are the design, TShard holds free memory; TRegion
 //             is a part of some heaps, TBlock what a free block begins with. The others are parts
-//             of these: TThreadNotes, TKeptRuns, TKeptCounts, TArenaRange, TBins, TSignalBefore.
+//             of these: TThreadNotes, TKeptRuns, TKeptCounts, TArenaRange, TBins.
 // Owns:       Process, the engine's one mutable global. LaneMM.Hooks holds its calls upwards.
 // Life of a span (TSpan.Remote and TSpan.Owner say where it stands):
 //   free      a run of slices in the bins of its shard. Touched only under the shard's lock.
@@ -354,15 +354,6 @@ type
   /// Records of other rooms that lanemm reads: Settings, Stacks, Observe, Debug.
   TRoomRecord = (rrSettings, rrStacks, rrObserve, rrDebug);
 
-  /// What handled a signal.
-  TSignalBefore = record
-    Handler: NativeUInt; //< racy    0: the system's action, 1: none
-    Flags: NativeUInt;   //< racy    of sigaction
-  end;
-  /// What handled the signals of faults. On Windows, the first Handler is 1 once LaneMM's handler
-  /// is set, and the second is its handle.
-  TFaultsBefore = array[0..1] of TSignalBefore;
-
   /// All that the threads of the process share. The first lines are read by every call, and
   /// written at the start, when an arena grows, and when a setting changes. What follows the
   /// shards is read by slow paths, and written as rarely; from SweepLine on, lines are by who
@@ -477,13 +468,6 @@ type
         LastRun: TAtomicWord;                       //< shared  slices for the small blocks of an
                                                     //  error report: a span, 0 before it is taken,
                                                     //  or LastRunGiven
-        FaultsBefore: TFaultsBefore;                //< racy  the fault handlers before LaneMM's;
-                                                    //  written before it is set. A fault at that
-                                                    //  moment may reach the previous or the new one
-        {$ifdef LINUX}
-        FaultLinks: Pointer;                        //< racy  see OsFaultWatch; nil: none
-                                                    //  yet, which is looked for once more
-        {$endif}
         SweepLine: TCacheLine;                      //< padding  sweeps and purges write:
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
         SweepNext: PHeap;                           //< racy  the heap that a sweep by parts goes

@@ -57,12 +57,13 @@ function DebugIsWhole(P: Pointer): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Lock,
-  LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Messages,
-  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.AllocationLog,
-  LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
-  LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects, LaneMM.Groups,
-  LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.Rtl, LaneMM.Errors,
+  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
+  LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
+  LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
+  LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // The spare capacity of a block that grows and has to move, a share of its size.
@@ -570,16 +571,13 @@ end;
 
 // Resizes a block that this thread has taken out of use, in place.
 procedure ResizeInPlace(const Place: TDebugPlace; Size: NativeUInt);
-var
-  Block: PDebugBlock;
 begin
-  Block := Place.Block;
-  if Size > Block^.Size then
-    PatternFillEnds(Place.Data + Block^.Size, Size - Block^.Size, Debug.NewFill);
-  Block^.Size := Size;
-  DebugBlockSeal(Block);
+  if Size > Place.Block^.Size then
+    PatternFillEnds(Place.Data + Place.Block^.Size, Size - Place.Block^.Size, Debug.NewFill);
+  Place.Block^.Size := Size;
+  DebugBlockSeal(Place.Block);
   FillGuardBehind(Place, Size);
-  DebugBlockSettle(Block, dsInUse);
+  DebugBlockSettle(Place.Block, dsInUse);
 end;
 
 // Moves the contents of the block at Place to a new block and frees it. Nil without memory: the

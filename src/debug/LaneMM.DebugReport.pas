@@ -20,10 +20,10 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.SettingsState,
-  LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
-  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols, LaneMM.DebugState,
-  LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl,
+  LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols,
+  LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record

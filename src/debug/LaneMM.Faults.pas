@@ -22,10 +22,11 @@ procedure FaultsWatch;
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Messages,
-  LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords, LaneMM.DebugReport,
-  LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages, LaneMM.Instructions,
-  LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin, LaneMM.Patterns;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.OsSignals, LaneMM.SettingsState, LaneMM.ReportState,
+  LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords,
+  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages,
+  LaneMM.Instructions, LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin,
+  LaneMM.Patterns;
 
 const
   // Words at the top of the stack that are searched for the address of a freed block.

@@ -1,4 +1,4 @@
-/// The state of find/: suppressions, paused threads.
+/// The state of find/: suppressions, and what a search leaves out.
 //
 // Owns:       Leaks. Leaks.Lock and SearchLock are taken alone.
 unit LaneMM.LeaksState;
@@ -29,12 +29,6 @@ type
                                //  see LeaksForget; nil: unknown, or no child
     SpanCount: NativeUInt;     //< owner   their number
     VisitRoots: TRangesCall;   //< const   visits roots of the program, set by lib/; nil: none
-    PauseSignal: Cardinal;     //< owner   the signal of LaneMM.Pause; 0: none yet
-    PauseState: TAtomicWord;   //< shared  1: threads that receive the signal wait
-    PauseAnswers: TAtomicWord; //< shared  threads that have received it; Windows: paused threads
-    PauseStacks: Pointer;      //< const   their stack pointers; written before the first signal.
-                               //  Windows: the paused threads, owner
-    PauseCookie: NativeUInt;   //< owner   Windows: see OsPauseBegin
   end;
 
 var

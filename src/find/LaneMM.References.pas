@@ -22,11 +22,12 @@ procedure ReferencesReport(Group: Cardinal);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
-  LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
-  LaneMM.StacksState, LaneMM.Modules, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols,
-  LaneMM.BacktraceText, LaneMM.ObserveState, LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups,
-  LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Snapshot;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
+  LaneMM.Rtl, LaneMM.Arena, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Messages, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Modules, LaneMM.Unwind,
+  LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.ObserveState,
+  LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState,
+  LaneMM.Snapshot;
 
 const
   // Blocks outside that are searched at most.

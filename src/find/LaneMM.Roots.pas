@@ -27,8 +27,8 @@ procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Text, LaneMM.Modules,
-  LaneMM.LeaksState, LaneMM.Pause, LaneMM.Retainers, LaneMM.Rtl;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Arena, LaneMM.Text,
+  LaneMM.Modules, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Retainers, LaneMM.Rtl;
 
 procedure MarkWords(First, Limit: NativeUInt; Context: Pointer);
 begin

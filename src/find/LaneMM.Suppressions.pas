@@ -60,9 +60,10 @@ function SuppressionsMarkFile(var Snapshot: TSnapshot; Path: PAnsiChar): Boolean
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.BacktraceTable,
-  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents, LaneMM.LeaksState;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents,
+  LaneMM.LeaksState;
 
 const
   MostSuppressions = 4096;

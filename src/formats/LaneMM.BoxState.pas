@@ -11,7 +11,7 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsBox;
+  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsFiles;
 
 const
   /// Modules that a box names.
@@ -111,8 +111,9 @@ procedure BoxAddState(var Text: TText; var State: TBoxState; const Status: TStat
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.Json, LaneMM.ReportHead,
-  LaneMM.Unwind, LaneMM.BoxFormat, LaneMM.ObserveState, LaneMM.SampledClasses, LaneMM.Samples;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Threads, LaneMM.Json,
+  LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BoxFormat, LaneMM.ObserveState, LaneMM.SampledClasses,
+  LaneMM.Samples;
 
 const
   MostFramesOfSite = 32;
@@ -413,7 +414,7 @@ begin
     for Index := 0 to NativeInt(Before.Count) - 1 do
       ListThread(Threads.Top, Before.Keys[Index]);
   for Index := 0 to NativeInt(Threads.Top.Count) - 1 do
-    OsBoxThreadName(Threads.Top.Keys[Index], Threads.Names[Index]);
+    OsThreadName(Threads.Top.Keys[Index], Threads.Names[Index]);
 end;
 
 procedure AddThreads(var Text: TText; const Threads: TBoxThreads);

@@ -18,7 +18,7 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice,
   LaneMM.CallSites, LaneMM.CallTree, LaneMM.Growth, LaneMM.Version;

@@ -37,10 +37,10 @@ function HeapReportWrite(Report: THeapReport): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Events, LaneMM.LogFile,
-  LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Symbols,
-  LaneMM.BacktraceText, LaneMM.Advice,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples, LaneMM.ProfileData;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Stats, LaneMM.Events,
+  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Symbols, LaneMM.BacktraceText,
+  LaneMM.Advice, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples,
+  LaneMM.ProfileData;
 
 const
   TextLimit = 4 shl 20;

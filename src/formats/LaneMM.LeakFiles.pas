@@ -27,9 +27,9 @@ procedure LeakPageAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Json, LaneMM.ReportHead,
-  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Html,
-  LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.OsFiles, LaneMM.Walk, LaneMM.Json,
+  LaneMM.ReportHead, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind,
+  LaneMM.Html, LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
   LaneMM.Snapshot;
 
 procedure ReadGroupName(const List: TLeakList; Group: PGroup; out Name: TPath);

@@ -18,7 +18,7 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Os, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Symbols,
+  LaneMM.OsProcess, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Symbols,
   LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses,
   LaneMM.Samples;
 

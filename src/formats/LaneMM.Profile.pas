@@ -19,8 +19,8 @@ procedure ProfileWriteQuietly;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.LogFile, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof,
+  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState, LaneMM.LogFile,
+  LaneMM.Text, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof,
   LaneMM.ProfileData, LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const

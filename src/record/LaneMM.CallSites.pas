@@ -120,8 +120,8 @@ function SiteThreadCount(Site: PSite): Cardinal;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Threads, LaneMM.CodeRanges,
-  LaneMM.BacktraceTable, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Lock, LaneMM.Threads,
+  LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.ObserveState;
 
 const
   MostUsed = SiteLimit div 4 * 3;

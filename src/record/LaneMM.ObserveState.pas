@@ -72,9 +72,7 @@ type
     ReportEveryMs: Cardinal;    //< lock Control  the period that was applied last; 0: none
     ReporterState: TAtomicWord; //< shared  of the thread that writes timed reports
     ReporterChanges: TAtomicWord; //< shared  counts changes of the period; the thread waits on it
-    ReporterThread: Cardinal;   //< racy    number of that thread; 0: none yet
     ReporterRights: Cardinal;   //< const   OsRightsMark before it started
-    AnswererThread: TAtomicWord; //< shared  number of the thread that waits for requests; 0: none
     ReportCount: TAtomicWord;   //< shared  reports written so far
     HasLeaks: Boolean;          //< owner   the end of the program: the next two are known
     LeakedCount: NativeUInt;    //< owner   blocks that leaked, all of them, see LaneMM.Leaks

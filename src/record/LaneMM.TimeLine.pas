@@ -59,7 +59,7 @@ function RunMs: UInt64;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Backed, LaneMM.Layout, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Backed, LaneMM.Layout, LaneMM.ObserveState;
 
 const
   FirstStepMs = 100;

@@ -1,7 +1,7 @@
 /// Timed reports: writes the profiles again after each period of the setting every=N.
 //
-// Owns:       Observe.ReportMs, ReportEveryMs, ReporterState, ReporterChanges, ReporterThread,
-//             ReporterRights.
+// Owns:       Observe.ReportMs, ReportEveryMs, ReporterState, ReporterChanges, ReporterRights;
+//             OwnThreads[otReporter].
 // Invariants: a thread of LaneMM's own, the reporter, writes them. There is at most one; it starts
 //             when the setting is first on, and waits without a timer while it is off again.
 //             ReporterState changes by these steps alone, each a compare-and-swap but the last two:
@@ -97,7 +97,7 @@ var
   Changes: NativeUInt;
   Period, Left: Cardinal;
 begin
-  Observe.ReporterThread := OsThreadId;
+  OwnThreads[otReporter] := OsThreadId;
   while not EndsForRights do
   begin
     // Acquire: the period after the count. Pairs with FetchAdd in TimedReportsApply.
@@ -111,7 +111,7 @@ begin
     else
       WriteInTurn;
   end;
-  Observe.ReporterThread := 0;
+  OwnThreads[otReporter] := 0;
 end;
 
 // Returns whether the thread of the reporter has been started. A library may be unloaded, under a
@@ -163,7 +163,7 @@ end;
 
 procedure TimedReportsForget;
 begin
-  Observe.ReporterThread := 0;
+  OwnThreads[otReporter] := 0;
   StoreRelease(Observe.ReportMs, OsNowMs);
   StoreRelease(Observe.ReporterState, NotStarted);
 end;

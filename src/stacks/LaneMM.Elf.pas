@@ -14,7 +14,7 @@ unit LaneMM.Elf;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.ElfFile;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.Text, LaneMM.Symbols, LaneMM.ElfFile;
 
 const
   /// Most files that one TElf maps; symbols of further files stay unresolved.

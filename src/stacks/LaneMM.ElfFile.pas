@@ -17,7 +17,7 @@ unit LaneMM.ElfFile;
 interface
 
 uses
-  LaneMM.Os, LaneMM.Symbols, LaneMM.Dwarf, LaneMM.Pe;
+  LaneMM.Os, LaneMM.OsFiles, LaneMM.Symbols, LaneMM.Dwarf, LaneMM.Pe;
 
 const
   /// Most sections of a file that are decompressed: those of LaneMM.Elf.

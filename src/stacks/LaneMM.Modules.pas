@@ -25,7 +25,7 @@ function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Bo
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.StacksState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.StacksState;
 
 const
   MostRanges = 1024;

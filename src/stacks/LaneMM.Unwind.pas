@@ -75,8 +75,9 @@ function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.CodeRanges,
-  LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions, LaneMM.Leaves, LaneMM.Routines, LaneMM.Pe;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl,
+  LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions, LaneMM.Leaves,
+  LaneMM.Routines, LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
 

@@ -1,10 +1,11 @@
-/// The system calls of the status page: a page that tools outside of the process can map.
+/// Pages that processes share: the status page, and the file of the black box.
 //
 // Owns:       nothing.
-// Invariants: changes no errno and allocates nothing, as LaneMM.Os. The page is a segment of shared
-//             memory without a key (shmget). It was marked for removal as soon as it was mapped, so
-//             it goes with the last process that maps it, however that ends; on Linux others map it
-//             until then, by its number, which /proc/PID/maps shows. It needs no file number.
+// Invariants: changes no errno and allocates nothing, as LaneMM.Os. The status page is a segment
+//             of shared memory without a key (shmget). It was marked for removal as soon as it was
+//             mapped, so it goes with the last process that maps it, however that ends; on Linux
+//             others map it until then, by its number, which /proc/PID/maps shows. It needs no file
+//             number.
 // Callers:    any thread.
 // Source:     Linux: man-pages 2, shmget, shmop, shmctl (IPC_INFO), futex, prctl.
 unit LaneMM.OsPage;
@@ -29,11 +30,20 @@ procedure OsPageUnmap(P: Pointer);
 /// that has the page wakes it; may return early.
 procedure OsPageWait(var Word: TAtomicWord; Expected: Cardinal);
 
+/// Maps the first Size bytes of a file of this user for reading and writing, shared with the file:
+/// what is stored stays in it however the process ends. Follows no link. Nil where the system
+/// refuses. The caller owns the memory until OsBoxUnmap.
+function OsBoxMap(Path: PAnsiChar; Size: NativeUInt): Pointer;
+/// Unmaps it.
+procedure OsBoxUnmap(P: Pointer; Size: NativeUInt);
+/// Returns whether Parent is the process that has started this one, and still runs.
+function OsBoxParentIs(Parent: Cardinal): Boolean;
+
 implementation
 
 {$if defined(LINUX)}
 uses
-  LaneMM.Types;
+  LaneMM.Os;
 
   {$I LaneMM.OsPage.Linux.inc}
 {$else}

@@ -1,6 +1,6 @@
-/// A thread of LaneMM's own that is started without the thread library.
+/// Threads of LaneMM's own, which are started without the thread library.
 //
-// Owns:       nothing.
+// Owns:       OwnThreads.
 // Invariants: on Linux on x86_64 the thread has its stack and its thread record from the system,
 //             and no library knows it: it can be started before libraries are initialized, within
 //             GetMem, by another process, and in a program without them. So its routine uses no
@@ -28,7 +28,15 @@ type
     Bytes: NativeUInt; //< const   memory of a thread: a page that faults, the stack, a page, the
                        //  record
   end;
+  /// Threads beside that of LaneMM.Purge: the one of timed reports, the one that answers requests.
+  TOwnThread = (otReporter, otAnswerer);
 
+var
+  /// Shared: their numbers, each written by the thread itself; 0: none.
+  OwnThreads: array[TOwnThread] of TAtomicWord;
+
+/// Returns whether the thread is one of LaneMM's own.
+function ThreadIsOwn(Id: Cardinal): Boolean;
 /// Starts a thread that runs Routine, with all signals blocked, and ends when that returns. False
 /// when there are none for this target, or the system refuses.
 function OsBareThreadStart(Routine: TPlainProcedure): Boolean;
@@ -40,7 +48,13 @@ function OsRightsMark: Cardinal;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os;
+
+function ThreadIsOwn(Id: Cardinal): Boolean;
+begin
+  Result := (Id = Process.PurgeThread) or (Id = LoadAcquire(OwnThreads[otReporter]))
+    or (Id = LoadAcquire(OwnThreads[otAnswerer]));
+end;
 
 {$if defined(LANEMM_ASM) and defined(LINUX)}
   {$I LaneMM.OsThread.x64.inc}

@@ -36,7 +36,7 @@ procedure EventClose(var Event: TEvent);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.LogFile, LaneMM.SystemLog;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals, LaneMM.LogFile, LaneMM.SystemLog;
 
 const
   TextLimit = 4 shl 20;

@@ -40,7 +40,8 @@ procedure LogFileTryAgain;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.OwnLibrary;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState,
+  LaneMM.OwnLibrary;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;

@@ -19,7 +19,7 @@ function OwnLibrary(out Path: TPath): PAnsiChar;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Text;
+  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Text;
 
 function OwnLibrary(out Path: TPath): PAnsiChar;
 var

@@ -27,7 +27,8 @@ procedure HeadAddCommand(var Text: TText);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.Json, LaneMM.ReportState, LaneMM.OwnLibrary, LaneMM.Version;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.Json, LaneMM.ReportState,
+  LaneMM.OwnLibrary, LaneMM.Version;
 
 type
   TDate = record

@@ -194,7 +194,7 @@ function OptionAllows(Option: TOption; Value: NativeUInt): Boolean;
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text;
+  LaneMM.OsSignals, LaneMM.Text;
 
 function OptionIsChanged(Option: TOption): Boolean;
 begin

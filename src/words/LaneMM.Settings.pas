@@ -27,9 +27,9 @@ function SettingsAreChanged: Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.ReportState, LaneMM.EventRules,
-  LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingTable, LaneMM.SettingValues,
-  LaneMM.SettingMessages, LaneMM.HeapTrc;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.ReportState,
+  LaneMM.EventRules, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingTable,
+  LaneMM.SettingValues, LaneMM.SettingMessages, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';

@@ -21,7 +21,7 @@ function SystemLogSend(const Text: TText): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState;
 
 const
   DefaultSocket: PAnsiChar = '/dev/log';

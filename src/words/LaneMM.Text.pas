@@ -10,7 +10,7 @@ unit LaneMM.Text;
 interface
 
 uses
-  LaneMM.Os;
+  LaneMM.Os, LaneMM.OsFiles;
 
 type
   /// A text under construction.

@@ -52,8 +52,8 @@ implementation
 
 uses
   SysUtils, StrUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic,
-  LaneMM.Os, LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
-  LaneMM.LeaksState, LaneMM.StatusPage, LaneMM.LivePage;
+  LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals, LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState,
+  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.StatusPage, LaneMM.LivePage;
 
 const
   PatienceMs = 20000;
@@ -414,9 +414,9 @@ begin
   if Mailbox^.Head.ThreadCode = 0 then
     Exit; // there are no such threads on this target
   Limit := GetTickCount64 + PatienceMs;
-  while (LoadAcquire(Observe.AnswererThread) = 0) and (GetTickCount64 < Limit) do
+  while (LoadAcquire(OwnThreads[otAnswerer]) = 0) and (GetTickCount64 < Limit) do
     Sleep(1);
-  AssertTrue('a thread waits', LoadAcquire(Observe.AnswererThread) <> 0);
+  AssertTrue('a thread waits', LoadAcquire(OwnThreads[otAnswerer]) <> 0);
 end;
 
 // Each thread that answers releases its memory, and takes no heap.

@@ -67,8 +67,9 @@ implementation
 
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
-  SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Allocate,
-  LaneMM.Free, LaneMM.Blocks, LaneMM.Resize, LaneMM.Purge;
+  SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena,
+  LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free, LaneMM.Blocks, LaneMM.Resize,
+  LaneMM.Purge;
 
 const
   HeapBytes = (7 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;

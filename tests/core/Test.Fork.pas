@@ -55,9 +55,9 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap,
-  LaneMM.Threads, LaneMM.Purge;
+  SysUtils, BaseUnix, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.SizeClasses, LaneMM.Lock, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed,
+  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;

@@ -91,8 +91,9 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
-  LaneMM.Atomic, LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap;
+  testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Atomic,
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.HeapRecords,
+  LaneMM.Heap;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.

@@ -32,8 +32,8 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.Backed, LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Huge;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.Backed,
+  LaneMM.Allocate, LaneMM.Free, LaneMM.Huge;
 
 type
   TCounts = array[TOsCall] of NativeUInt;

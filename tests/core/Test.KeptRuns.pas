@@ -65,8 +65,8 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList, LaneMM.Blocks,
-  LaneMM.Shards, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
+  testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Blocks, LaneMM.Shards, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
   LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Stats;
 
 const

@@ -48,8 +48,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Span,
-  LaneMM.Large;
+  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
+  LaneMM.Span, LaneMM.Large;
 
 const
   Megabyte = NativeUInt(1) shl 20;

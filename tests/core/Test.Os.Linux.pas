@@ -28,7 +28,6 @@ type
     procedure ForkMarkReadsZeroInAChildOnly;
     procedure CallThatFailsAfterAThreadEndedHarmsNothing;
     procedure ReadWorksInASandboxThatRefusesTheSystemCall;
-    procedure FileThatAnotherUserPlantedIsNotAppendedTo;
     procedure CoreFilesHaveBlocksAndNoReservedAddresses;
   end;
 
@@ -345,46 +344,6 @@ begin
   AssertTrue('child has ended', WIfExited(Status));
   Same(0, WExitStatus(Status), 'read that went wrong');
   OsRelease(Range, RangeSize);
-end;
-
-// As in /tmp, whatever fs.protected_regular is. Only root can plant a file for another user.
-procedure TOsLinuxTests.FileThatAnotherUserPlantedIsNotAppendedTo;
-const
-  Other = 65534;
-  OfAll = &1777;
-  OfOwner = &755;
-var
-  Folder, Planted: string;
-
-  function OpensWith(FileUser, Mode: Cardinal): Boolean;
-  var
-    Handle: TOsFile;
-  begin
-    Same(0, FpChown(Planted, FileUser, FileUser), 'chown');
-    Same(0, FpChmod(Folder, Mode), 'chmod');
-    Handle := OsFileAppend(PAnsiChar(Planted));
-    Result := Handle >= 0;
-    if Result then
-      OsFileClose(Handle)
-    else
-      Same(Ord(feOthers), Ord(OsFileError(Handle)), 'reason');
-  end;
-
-begin
-  if FpGetUid <> 0 then
-  begin
-    WriteLn('FileThatAnotherUserPlantedIsNotAppendedTo needs root');
-    Exit;
-  end;
-  Folder := GetTempDir + 'lanemm-planted-' + IntToStr(GetProcessID);
-  Planted := Folder + '/log';
-  AssertTrue('folder', CreateDir(Folder));
-  WriteText(Planted, 'own');
-  AssertTrue('in a folder of its own user alone', OpensWith(Other, OfOwner));
-  AssertTrue('its own file', OpensWith(0, OfAll));
-  AssertFalse('the file of another user', OpensWith(Other, OfAll));
-  DeleteFile(Planted);
-  RemoveDir(Folder);
 end;
 
 // Returns whether the system leaves the mapping that holds P out of core files.

@@ -40,10 +40,6 @@ type
     {$ifndef LANEMM_PUREPASCAL}
     procedure HeapIsReadAsTheSystemReadsIt;
     {$endif}
-    procedure PathsAreUtf8WithSlashes;
-    procedure ResolvedPathsKeepTheirServer;
-    procedure LongVariableOfTheEnvironmentIsRead;
-    procedure CutTextEndsBetweenTwoCharacters;
     procedure NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
     procedure DebuggerGetsWholeLines;
     procedure ProgramWithoutStderrWritesToTheDebugger;
@@ -52,14 +48,13 @@ type
 implementation
 
 uses
-  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed,
-  LaneMM.Large, LaneMM.Purge;
+  SysUtils, Windows, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena,
+  LaneMM.Shards, LaneMM.Backed, LaneMM.Large, LaneMM.Purge;
 
 procedure TOsWindowsTests.CallsKeepTheLastErrorOfTheThread;
 const
   SomeError = 12345;
 var
-  Path: TPath;
   Range: Pointer;
   Sign: Byte;
 begin
@@ -75,11 +70,6 @@ begin
   OsThreadIsEnding;
   OsWaitMs(Word, Word, 1);
   OsWake(Word);
-  OsFileOpen('no such file');
-  OsFileCreate('no such folder/x');
-  OsFolderPath('no such folder', @Path, SizeOf(Path));
-  OsEnvironment('NO_SUCH_VARIABLE', @Path, SizeOf(Path));
-  OsProgramPath(@Path, 2);
   Same(SomeError, GetLastError, 'last error');
 end;
 
@@ -263,83 +253,6 @@ begin
 end;
 {$endif}
 
-procedure TOsWindowsTests.PathsAreUtf8WithSlashes;
-var
-  Path, Folder: TPath;
-  Name: UnicodeString;
-  Handle: TOsFile;
-begin
-  AtLeast(1, OsProgramPath(@Path, SizeOf(Path)), 'length of the program''s path');
-  AssertEquals('separators', 0, Pos('\', PAnsiChar(@Path)));
-  Name := ExtractFilePath(UnicodeString(ParamStr(0))) + 'folder ' + WideChar($E4);
-  CreateDirectoryW(PWideChar(Name), nil);
-  AtLeast(1, OsFolderPath(PAnsiChar(UTF8Encode(Name)), @Folder, SizeOf(Folder)),
-    'length of the folder''s path');
-  AssertTrue('its name', Pos(UTF8Encode(UnicodeString('/folder ') + WideChar($E4)),
-    RawByteString(PAnsiChar(@Folder))) > 0);
-  Handle := OsFileCreate(PAnsiChar(UTF8Encode(Name + '/file')));
-  AssertTrue('a file in it', Handle >= 0);
-  OsFileClose(Handle);
-  DeleteFileW(PWideChar(Name + '/file'));
-  RemoveDirectoryW(PWideChar(Name));
-end;
-
-// Returns the path that others take for one that the system has resolved.
-function Plain(Path: UnicodeString): string;
-begin
-  UniqueString(Path);
-  Result := string(UnicodeString(PWideChar(Path) + OsPathStart(PWideChar(Path))));
-end;
-
-procedure TOsWindowsTests.ResolvedPathsKeepTheirServer;
-begin
-  AssertEquals('C:\folder', Plain('\\?\C:\folder'));
-  AssertEquals('C:\', Plain('\\?\C:\'));
-  AssertEquals('\\server\share\folder', Plain('\\?\UNC\server\share\folder'));
-  AssertEquals('\\?\Volume{1}\folder', Plain('\\?\Volume{1}\folder'));
-end;
-
-const
-  Variable: ShortString = 'LANEMM_TEST_VARIABLE';
-
-// Sets the variable to Count times a text of 10 bytes, with characters of 1, 2, 3 and 4 bytes.
-procedure SetVariable(Count: Integer);
-var
-  Text: UnicodeString;
-begin
-  Text := '';
-  while Length(Text) < Count * 5 do
-    Text := Text + 'a' + WideChar($E4) + WideChar($65E5) + WideChar($D83D) + WideChar($DE00);
-  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), PWideChar(Text));
-end;
-
-procedure TOsWindowsTests.LongVariableOfTheEnvironmentIsRead;
-var
-  Read: array[0..9999] of AnsiChar;
-begin
-  SetVariable(800);
-  AssertTrue('read', OsEnvironment(Variable, @Read, SizeOf(Read)));
-  Same(8000, StrLen(@Read), 'bytes');
-  AssertEquals('at the end', 'a'#$C3#$A4#$E6#$97#$A5#$F0#$9F#$98#$80, PAnsiChar(@Read[7990]));
-  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), nil);
-  AssertFalse('deleted', OsEnvironment(Variable, @Read, SizeOf(Read)));
-end;
-
-procedure TOsWindowsTests.CutTextEndsBetweenTwoCharacters;
-const
-  Ends: array[0..9] of Integer = (0, 1, 1, 3, 3, 3, 6, 6, 6, 6);
-var
-  Read: array[0..99] of AnsiChar;
-  Size: Integer;
-begin
-  SetVariable(2);
-  for Size := 1 to 10 do
-  begin
-    OsEnvironment(Variable, @Read, Size);
-    Same(Ends[Size - 1], StrLen(@Read), Format('bytes of %d', [Size]));
-  end;
-end;
-
 procedure SleepForEver;
 begin
   Sleep(INFINITE);
@@ -403,7 +316,7 @@ begin
   Lines := StringOfChar('a', 299) + #10 + StringOfChar('b', 299) + #10;
   Long := StringOfChar('c', 600) + #10;
   Handler := AddHandler(1, @Hear);
-  OsLogSend(nil, PAnsiChar(Lines + Long), Length(Lines + Long));
+  OsWriteDebugger(PByte(PAnsiChar(Lines + Long)), Length(Lines + Long));
   RemoveHandler(Handler);
   AssertEquals(StringOfChar('a', 299) + #10'|' + StringOfChar('b', 299) + #10'|'
     + StringOfChar('c', 511) + '|' + StringOfChar('c', 89) + #10'|', Heard);

@@ -34,7 +34,6 @@ type
     procedure SharedPageIsNilWhereTheAddressIsTaken;
     procedure ReadOfMappedMemoryCopies;
     procedure ReadOfUnmappedMemoryFails;
-    procedure MappingsAreVisitedInOrderWithTheirRights;
     procedure ErrorsAreWrittenWhole;
     procedure EachThreadHasItsOwnSlot;
     procedure EachCallIsCounted;
@@ -266,43 +265,6 @@ begin
   AssertFalse('half of it', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, SizeOf(Target)));
   AssertTrue('committed part', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, 8));
   OsRelease(Range, RangeSize);
-end;
-
-type
-  TMappingsSeen = record
-    Count, Disorder: Integer;
-    Last, Code, Data: NativeUInt;
-    HasCode, HasData: Boolean;
-  end;
-  PMappingsSeen = ^TMappingsSeen;
-
-procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
-var
-  Seen: PMappingsSeen;
-begin
-  Seen := Context;
-  Inc(Seen^.Count);
-  if (Mapping.First < Seen^.Last) or (Mapping.Limit <= Mapping.First) then
-    Inc(Seen^.Disorder);
-  Seen^.Last := Mapping.Limit;
-  if (Seen^.Code >= Mapping.First) and (Seen^.Code < Mapping.Limit) then
-    Seen^.HasCode := Mapping.IsReadable and Mapping.IsCode and Mapping.IsFile;
-  if (Seen^.Data >= Mapping.First) and (Seen^.Data < Mapping.Limit) then
-    Seen^.HasData := Mapping.IsReadable and Mapping.IsWritable and not Mapping.IsCode;
-end;
-
-procedure TOsTests.MappingsAreVisitedInOrderWithTheirRights;
-var
-  Seen: TMappingsSeen;
-begin
-  Seen := Default(TMappingsSeen);
-  Seen.Code := NativeUInt(@SeeMapping);
-  Seen.Data := NativeUInt(@Seen);
-  OsVisitMappings(SeeMapping, @Seen);
-  AtLeast(5, Seen.Count, 'mappings');
-  Same(0, Seen.Disorder, 'mappings out of order');
-  AssertTrue('code', Seen.HasCode);
-  AssertTrue('stack', Seen.HasData);
 end;
 
 procedure TOsTests.WriteError;

@@ -138,9 +138,10 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Lock, LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.Span,
-  LaneMM.KeptRuns, LaneMM.Large, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf, LaneMM.Limits, LaneMM.Free;
+  testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
+  LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.Span,
+  LaneMM.KeptRuns, LaneMM.Large, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf,
+  LaneMM.Limits, LaneMM.Free;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.

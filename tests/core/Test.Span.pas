@@ -58,7 +58,8 @@ type
 implementation
 
 uses
-  SysUtils, Math, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Span;
+  SysUtils, Math, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses,
+  LaneMM.RemoteList, LaneMM.Span;
 
 const
   SmallClass = 2;

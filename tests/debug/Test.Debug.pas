@@ -117,10 +117,10 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Hooks,
-  LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState, LaneMM.DebugState,
-  LaneMM.Bits, LaneMM.Shards, LaneMM.DebugSpans, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
+  SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.SettingsState, LaneMM.DebugState, LaneMM.Bits, LaneMM.Shards, LaneMM.DebugSpans,
+  LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
 const
   GotHeading = 'Allocated by thread';

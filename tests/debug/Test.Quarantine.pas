@@ -41,8 +41,9 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Threads, LaneMM.SettingsState,
-  LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks, LaneMM.DebugThreads, LaneMM.Quarantine;
+  testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Threads,
+  LaneMM.SettingsState, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks,
+  LaneMM.DebugThreads, LaneMM.Quarantine;
 
 const
   Setting = NativeUInt(1) shl 20;

@@ -11,7 +11,8 @@ program LockSections;
 
 uses
   LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
-  LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Os, LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
+  LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Os,
+  LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
 type
   TKind = (kiShard, kiHeap, kiAbandoned, kiSamples, kiRuns);

@@ -49,8 +49,8 @@ type
 implementation
 
 uses
-  SysUtils, Classes, Contnrs, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk,
-  LaneMM.Text, LaneMM.Modules;
+  SysUtils, Classes, Contnrs, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Os,
+  LaneMM.OsProcess, LaneMM.Walk, LaneMM.Text, LaneMM.Modules;
 
 type
   TGenericBox<T> = class

@@ -42,8 +42,9 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine, LaneMM.Pprof, LaneMM.ProfileJson, LaneMM.Speedscope;
+  SysUtils, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine,
+  LaneMM.Pprof, LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
   ThreadCount = 4;

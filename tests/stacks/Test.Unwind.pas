@@ -56,9 +56,9 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Threads, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.StacksState, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe,
-  LaneMM.CallSites;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles,
+  LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState, LaneMM.StacksState, LaneMM.BacktraceText,
+  LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin

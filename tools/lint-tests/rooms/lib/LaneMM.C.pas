@@ -6,6 +6,6 @@ interface
 implementation
 
 uses
-  SysUtils, LaneMM, LaneMM.Os;
+  SysUtils, LaneMM;
 
 end.

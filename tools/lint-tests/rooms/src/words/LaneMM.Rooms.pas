@@ -4,7 +4,7 @@ unit LaneMM.Rooms;
 
 interface
 
-uses LaneMM.Os, LaneMM.High,
+uses LaneMM.High,
   Windows;
 
 implementation

@@ -1,6 +1,6 @@
 /// Pauses all other threads, so that their stacks can be read.
 //
-// Owns:       Leaks.PauseSignal, PauseState, PauseAnswers, PauseStacks, PauseCookie.
+// Owns:       Paused, the state of a search.
 // Invariants: a paused thread may hold any lock, so a report takes none until PauseEnd.
 // Systems:    Linux: it waits in a signal handler, on its stack: its registers lie there, too; a
 //             thread that blocks the signal keeps running. Windows: the system suspends it.
@@ -28,7 +28,21 @@ procedure PauseEnd;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ObserveState, LaneMM.LeaksState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
+  LaneMM.OsSignals, LaneMM.OsThread;
+
+type
+  TPausedState = record
+    Signal: Cardinal;     //< owner   the signal that pauses; 0: none yet
+    State: TAtomicWord;   //< shared  1: threads that receive the signal wait
+    Answers: TAtomicWord; //< shared  threads that have received it; Windows: paused threads
+    Stacks: Pointer;      //< const   their stack pointers; written before the first signal.
+                          //  Windows: the paused threads, owner
+    Cookie: NativeUInt;   //< owner   Windows: see HoldLoader
+  end;
+
+var
+  Paused: TPausedState;
 
 type
   TAsking = record
@@ -40,8 +54,7 @@ type
 // Returns whether the thread is another one of the program, none of LaneMM's own.
 function IsOther(Id: Cardinal; Asking: PAsking): Boolean;
 begin
-  Result := (Id <> Asking^.OwnId) and (Id <> Process.PurgeThread)
-    and (Id <> Observe.ReporterThread) and (Id <> LoadAcquire(Observe.AnswererThread));
+  Result := (Id <> Asking^.OwnId) and not ThreadIsOwn(Id);
 end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);

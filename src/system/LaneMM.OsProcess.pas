@@ -1,0 +1,60 @@
+/// The process as the system sees it: its mappings, its threads, its rights.
+//
+// Owns:       nothing.
+// Invariants: as LaneMM.Os: no routine changes errno or allocates.
+// Callers:    any thread.
+// Source:     Linux: man-pages 5 (proc); Windows: learn.microsoft.com.
+unit LaneMM.OsProcess;
+
+{$I ../LaneMM.inc}
+
+interface
+
+uses
+  LaneMM.Os;
+
+type
+  /// Visits a mapping. Context is the caller's.
+  TOsMappingVisitor = procedure(const Mapping: TOsMapping; Context: Pointer);
+  /// Visits a thread. Context is the caller's.
+  TOsThreadVisitor = procedure(Id: Cardinal; Context: Pointer);
+
+/// Returns true if the process has more rights than the user that started it: then neither the
+/// environment nor a file beside the program, which may be a link of that user, must be obeyed.
+function OsIsPrivileged: Boolean;
+/// Returns the seconds since 1970-01-01 00:00:00 UTC.
+function OsUnixSeconds: UInt64;
+/// Finds the mapping that holds Address. False if none.
+function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// OsFindMapping while threads are paused. Windows: without the path, which takes a loader lock.
+function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// Calls Visitor for each mapping of the process, in the order of address.
+procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
+/// Calls Visitor for each thread of the process.
+procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
+/// Returns the number of threads of the process, LaneMM's own included.
+function OsThreadCount: NativeUInt;
+
+implementation
+
+{$ifdef MSWINDOWS}
+uses
+  LaneMM.OsFiles;
+
+  {$I LaneMM.OsProcess.Windows.inc}
+{$else}
+  {$I LaneMM.OsProcess.Linux.inc}
+{$endif}
+
+procedure CountThread(Id: Cardinal; Context: Pointer);
+begin
+  Inc(PNativeUInt(Context)^);
+end;
+
+function OsThreadCount: NativeUInt;
+begin
+  Result := 0;
+  OsVisitThreads(CountThread, @Result);
+end;
+
+end.

@@ -1,0 +1,208 @@
+/// Tests of LaneMM.OsFiles and LaneMM.OsProcess.
+unit Test.OsFiles;
+
+{$mode delphi}{$H+}{$pointermath on}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TOsFilesTests = class(TLaneTest)
+  published
+    procedure MappingsAreVisitedInOrderWithTheirRights;
+    {$ifdef MSWINDOWS}
+    procedure CallsKeepTheLastErrorOfTheThread;
+    procedure PathsAreUtf8WithSlashes;
+    procedure ResolvedPathsKeepTheirServer;
+    procedure LongVariableOfTheEnvironmentIsRead;
+    procedure CutTextEndsBetweenTwoCharacters;
+    {$else}
+    procedure FileThatAnotherUserPlantedIsNotAppendedTo;
+    {$endif}
+  end;
+
+implementation
+
+uses
+  SysUtils, Classes, {$ifdef MSWINDOWS} Windows, LaneMM.Layout, {$else} BaseUnix, {$endif} testregistry, LaneMM.Os,
+  LaneMM.OsFiles, LaneMM.OsProcess;
+
+type
+  TMappingsSeen = record
+    Count, Disorder: Integer;
+    Last, Code, Data: NativeUInt;
+    HasCode, HasData: Boolean;
+  end;
+  PMappingsSeen = ^TMappingsSeen;
+
+procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Seen: PMappingsSeen;
+begin
+  Seen := Context;
+  Inc(Seen^.Count);
+  if (Mapping.First < Seen^.Last) or (Mapping.Limit <= Mapping.First) then
+    Inc(Seen^.Disorder);
+  Seen^.Last := Mapping.Limit;
+  if (Seen^.Code >= Mapping.First) and (Seen^.Code < Mapping.Limit) then
+    Seen^.HasCode := Mapping.IsReadable and Mapping.IsCode and Mapping.IsFile;
+  if (Seen^.Data >= Mapping.First) and (Seen^.Data < Mapping.Limit) then
+    Seen^.HasData := Mapping.IsReadable and Mapping.IsWritable and not Mapping.IsCode;
+end;
+
+procedure TOsFilesTests.MappingsAreVisitedInOrderWithTheirRights;
+var
+  Seen: TMappingsSeen;
+begin
+  Seen := Default(TMappingsSeen);
+  Seen.Code := NativeUInt(@SeeMapping);
+  Seen.Data := NativeUInt(@Seen);
+  OsVisitMappings(SeeMapping, @Seen);
+  AtLeast(5, Seen.Count, 'mappings');
+  Same(0, Seen.Disorder, 'mappings out of order');
+  AssertTrue('code', Seen.HasCode);
+  AssertTrue('stack', Seen.HasData);
+end;
+
+{$ifdef MSWINDOWS}
+procedure TOsFilesTests.CallsKeepTheLastErrorOfTheThread;
+const
+  SomeError = 12345;
+var
+  Path: TPath;
+begin
+  SetLastError(SomeError);
+  OsFileOpen('no such file');
+  OsFileCreate('no such folder/x');
+  OsFolderPath('no such folder', @Path, SizeOf(Path));
+  OsEnvironment('NO_SUCH_VARIABLE', @Path, SizeOf(Path));
+  OsProgramPath(@Path, 2);
+  Same(SomeError, GetLastError, 'last error');
+end;
+
+procedure TOsFilesTests.PathsAreUtf8WithSlashes;
+var
+  Path, Folder: TPath;
+  Name: UnicodeString;
+  Handle: TOsFile;
+begin
+  AtLeast(1, OsProgramPath(@Path, SizeOf(Path)), 'length of the program''s path');
+  AssertEquals('separators', 0, Pos('\', PAnsiChar(@Path)));
+  Name := ExtractFilePath(UnicodeString(ParamStr(0))) + 'folder ' + WideChar($E4);
+  CreateDirectoryW(PWideChar(Name), nil);
+  AtLeast(1, OsFolderPath(PAnsiChar(UTF8Encode(Name)), @Folder, SizeOf(Folder)),
+    'length of the folder''s path');
+  AssertTrue('its name', Pos(UTF8Encode(UnicodeString('/folder ') + WideChar($E4)),
+    RawByteString(PAnsiChar(@Folder))) > 0);
+  Handle := OsFileCreate(PAnsiChar(UTF8Encode(Name + '/file')));
+  AssertTrue('a file in it', Handle >= 0);
+  OsFileClose(Handle);
+  DeleteFileW(PWideChar(Name + '/file'));
+  RemoveDirectoryW(PWideChar(Name));
+end;
+
+// Returns the path that others take for one that the system has resolved.
+function Plain(Path: UnicodeString): string;
+begin
+  UniqueString(Path);
+  Result := string(UnicodeString(PWideChar(Path) + OsPathStart(PWideChar(Path))));
+end;
+
+procedure TOsFilesTests.ResolvedPathsKeepTheirServer;
+begin
+  AssertEquals('C:\folder', Plain('\\?\C:\folder'));
+  AssertEquals('C:\', Plain('\\?\C:\'));
+  AssertEquals('\\server\share\folder', Plain('\\?\UNC\server\share\folder'));
+  AssertEquals('\\?\Volume{1}\folder', Plain('\\?\Volume{1}\folder'));
+end;
+
+const
+  Variable: ShortString = 'LANEMM_TEST_VARIABLE';
+
+// Sets the variable to Count times a text of 10 bytes, with characters of 1, 2, 3 and 4 bytes.
+procedure SetVariable(Count: Integer);
+var
+  Text: UnicodeString;
+begin
+  Text := '';
+  while Length(Text) < Count * 5 do
+    Text := Text + 'a' + WideChar($E4) + WideChar($65E5) + WideChar($D83D) + WideChar($DE00);
+  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), PWideChar(Text));
+end;
+
+procedure TOsFilesTests.LongVariableOfTheEnvironmentIsRead;
+var
+  Read: array[0..9999] of AnsiChar;
+begin
+  SetVariable(800);
+  AssertTrue('read', OsEnvironment(Variable, @Read, SizeOf(Read)));
+  Same(8000, StrLen(@Read), 'bytes');
+  AssertEquals('at the end', 'a'#$C3#$A4#$E6#$97#$A5#$F0#$9F#$98#$80, PAnsiChar(@Read[7990]));
+  SetEnvironmentVariableW(PWideChar(UnicodeString(Variable)), nil);
+  AssertFalse('deleted', OsEnvironment(Variable, @Read, SizeOf(Read)));
+end;
+
+procedure TOsFilesTests.CutTextEndsBetweenTwoCharacters;
+const
+  Ends: array[0..9] of Integer = (0, 1, 1, 3, 3, 3, 6, 6, 6, 6);
+var
+  Read: array[0..99] of AnsiChar;
+  Size: Integer;
+begin
+  SetVariable(2);
+  for Size := 1 to 10 do
+  begin
+    OsEnvironment(Variable, @Read, Size);
+    Same(Ends[Size - 1], StrLen(@Read), Format('bytes of %d', [Size]));
+  end;
+end;
+{$else}
+// As in /tmp, whatever fs.protected_regular is. Only root can plant a file for another user.
+procedure TOsFilesTests.FileThatAnotherUserPlantedIsNotAppendedTo;
+const
+  Other = 65534;
+  OfAll = &1777;
+  OfOwner = &755;
+var
+  Folder, Planted: string;
+  Lines: TStringList;
+
+  function OpensWith(FileUser, Mode: Cardinal): Boolean;
+  var
+    Handle: TOsFile;
+  begin
+    Same(0, FpChown(Planted, FileUser, FileUser), 'chown');
+    Same(0, FpChmod(Folder, Mode), 'chmod');
+    Handle := OsFileAppend(PAnsiChar(Planted));
+    Result := Handle >= 0;
+    if Result then
+      OsFileClose(Handle)
+    else
+      Same(Ord(feOthers), Ord(OsFileError(Handle)), 'reason');
+  end;
+
+begin
+  if FpGetUid <> 0 then
+  begin
+    WriteLn('FileThatAnotherUserPlantedIsNotAppendedTo needs root');
+    Exit;
+  end;
+  Folder := GetTempDir + 'lanemm-planted-' + IntToStr(GetProcessID);
+  Planted := Folder + '/log';
+  AssertTrue('folder', CreateDir(Folder));
+  Lines := TStringList.Create;
+  Lines.SaveToFile(Planted);
+  Lines.Free;
+  AssertTrue('in a folder of its own user alone', OpensWith(Other, OfOwner));
+  AssertTrue('its own file', OpensWith(0, OfAll));
+  AssertFalse('the file of another user', OpensWith(Other, OfAll));
+  DeleteFile(Planted);
+  RemoveDir(Folder);
+end;
+{$endif}
+
+initialization
+  RegisterTest(TOsFilesTests);
+end.
