@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes src/formats/LaneMM.PageParts.pas of the files in src/formats/page, compressed, by tools/PackPages.lpr.
+# Makes src/formats/LaneMM.PageParts.pas of the files in src/formats/page, compressed, by tools/PackPages.lpr,
+# and tools/lanemm/BoxScript.pas of box.js.
 #
-#   sh tools/pages.sh          writes the unit
-#   sh tools/pages.sh --check  compares; exit code 1 when the unit is not what the files say
+#   sh tools/pages.sh          writes the units
+#   sh tools/pages.sh --check  compares; exit code 1 when a unit is not what the files say
 #
 # Leaves out indentation, empty lines, and lines that hold nothing but a comment. The files hold ASCII.
 set -eu
@@ -56,9 +57,36 @@ END
   printf '\nimplementation\n\nend.\n'
 } > "$new"
 
-if [ "${1-}" != --check ]; then
-  cp "$new" "$unit"
-elif ! cmp -s "$new" "$unit"; then
-  echo "$unit: not up to date: sh tools/pages.sh" >&2
-  exit 1
-fi
+# The script of `lanemm blackbox --html`.
+lines_of tools/lanemm/box.js > build/page-parts/box
+{
+  cat << 'END'
+/// The script of the page of a black box, as `sh tools/pages.sh` makes it of tools/lanemm/box.js.
+unit BoxScript;
+
+{$mode delphi}{$H+}
+
+interface
+
+const
+  /// Its lines.
+END
+  echo "  BoxScriptLines: array[0..$(($(wc -l < build/page-parts/box) - 1))] of PAnsiChar = ("
+  sed -e "s/'/''/g" -e "s/.*/    '&',/" -e '$s/,$/);/' build/page-parts/box
+  printf '\nimplementation\n\nend.\n'
+} > build/page-parts/BoxScript.pas
+
+stale=0
+settle() { # NEW UNIT: writes a unit, or compares it
+  cmp -s "$1" "$2" && return
+  if [ "$check" ]; then
+    echo "$2: not up to date: sh tools/pages.sh" >&2
+    stale=1
+  else
+    cp "$1" "$2"
+  fi
+}
+check=${1-}
+settle "$new" "$unit"
+settle build/page-parts/BoxScript.pas tools/lanemm/BoxScript.pas
+exit $stale

@@ -1,4 +1,4 @@
-// Checks the pages of profiles and leaks in Chromium. Called by run.sh: node check.cjs FOLDER
+// Checks the pages of profiles, leaks and black boxes in Chromium. Called by run.sh: node check.cjs FOLDER
 "use strict";
 const fs=require("fs"),path=require("path"),puppeteer=require("puppeteer-core");
 const out=process.argv[2],axe=require.resolve("axe-core/axe.min.js");
@@ -484,16 +484,47 @@ async function outside(){
   await close(page);
 }
 
+// The page of a program that was killed.
+async function box(){
+  const page=await open(fileOf("box",".html")),report=JSON.parse(read(fileOf("box",".json")));
+  same("tabs of a box","held,time,sizes,regions,threads,events,json",(await tabsOf(page)).join());
+  const line=read(path.join(__dirname,"../programs/Boxed.lpr")).split("\n")
+    .findIndex(line=>line.endsWith("// planted: page"))+1;
+  const first=new RegExp("^Killed at .* of a soft limit of 20\\.0 MB; .* are Boxed\\.TCachedPage, "+
+    `allocated at Boxed\\.lpr:${line}; .* in the last \\d+ s; 6 threads\\.$`);
+  check("the sentence comes first",first.test(await text(page,"#note")),await text(page,"#note"));
+  const site=report.sites[0];
+  same("bytes of the class",amountOf(site.bytes),await cell(page,"Boxed.TCachedPage",0));
+  await page.$$eval("fieldset input",all=>all.find(input=>input.value=="peak_bytes").click());
+  same("bytes at the peak",amountOf(site.peak_bytes),await cell(page,"Boxed.TCachedPage",0));
+  check("the stack beside it",(await text(page,".side")).includes("Boxed.lpr:"+line));
+  await choose(page,"threads");
+  same("bytes of the main thread",amountOf(report.threads.find(
+    thread=>thread.thread==report.head.process).bytes),await cell(page,"Boxed",0));
+  await choose(page,"regions");
+  same("memory of a region",amountOf(report.regions[0].committed),await cell(page,"requests",0));
+  await choose(page,"sizes");
+  same("memory of a size",amountOf(report.sizes.find(({size})=>size==4096).span_bytes),
+    await cell(page,"4,096 B",0));
+  await choose(page,"events");
+  check("the last event",/Soft memory limit exceeded/.test(await text(page,"#panel")));
+  await choose(page,"time");
+  const last=report.seconds[report.seconds.length-1];
+  const time=new Date(1000*last[0]).toISOString().replace("T"," ").replace(".000Z"," UTC");
+  same("memory at a time",amountOf(last[2]),await cell(page,time,1));
+  await close(page);
+}
+
 async function run(){
   browser=await puppeteer.launch({executablePath:process.env.CHROMIUM||"/usr/bin/chromium",
     args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
     timeout:patience,protocolTimeout:patience});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../formats/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,outside,
+  const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,outside,box,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
     ()=>looks(fileOf("contended",".html"),"contended"),()=>looks(fileOf("grown",".html"),"grown"),
-    ()=>looks(fileOf("leaks",".html"),"leaks")];
+    ()=>looks(fileOf("leaks",".html"),"leaks"),()=>looks(fileOf("box",".html"),"box")];
   for(const part of parts)
     try{
       await part();

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Opens the pages of profiles and leaks in a browser without a window: headless Chromium.
+# Opens the pages of profiles, leaks and black boxes in a browser without a window: headless Chromium.
 #
 #   sh tests/pages/run.sh
 #
@@ -73,6 +73,23 @@ done
 build/lanemm report "$planted" leaks --html > "$out/outside/leaks.html"
 build/lanemm report "$planted" leaks --json > "$out/outside/leaks.json"
 kill -KILL "$planted"
+
+# The black box of a program that is killed, with two seconds in it.
+fpc -l- -v0 -vew -vm4082,6018 -O2 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
+  tests/programs/Boxed.lpr
+rm -rf "$out/box"
+mkdir "$out/box"
+LANEMM="blackbox=$out/box/,limit:soft=20M,event=limit:stderr" build/pages/Boxed 10000 4 > "$out/box/printed" \
+  2> "$out/box/stderr" &
+boxed=$!
+until build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" 2> /dev/null \
+  | grep -q '"threads":6,.*"requests".*"seconds":\[\[[^]]*\],\['; do
+  kill -0 "$boxed"
+  sleep 0.1
+done
+kill -KILL "$boxed"
+build/lanemm blackbox --html "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.html"
+build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.json"
 
 rm -rf "$out/pictures"
 mkdir "$out/pictures"

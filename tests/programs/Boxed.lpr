@@ -33,6 +33,8 @@ var
   Index: Integer;
 begin
   SetThreadDebugName(GetCurrentThreadId, 'churn');
+  if Seed = Pointer(1) then
+    LaneMM_RegionEnter(LaneMM_RegionCreate('requests', 0));
   FillChar(Blocks, SizeOf(Blocks), 0);
   State := PtrUInt(Seed);
   repeat

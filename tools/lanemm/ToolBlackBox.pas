@@ -19,17 +19,18 @@ const
     Usage: 'BOX [FILE|FOLDER...]';
     Help: 'Says what a process held that was killed, from its black box';
     Details: '  --json  the last state and the last events'#10
+      + '  --html  a page for a browser, in one file'#10
       + 'BOX is the file that `LANEMM=blackbox` leaves: PROGRAM.PID.lanebox. Lines come from the'#10
       + 'debug information of the program: in one of the FILEs or FOLDERs, beside BOX, here, or'#10
       + 'where the program was. `lanemm ps --dead FOLDER` lists the boxes there.'#10;
-    Options: 'json';
+    Options: 'json html';
     MostWords: AnyWords;
     Run: RunBlackBox);
 
 implementation
 
 uses
-  SysUtils, Classes, Math, DateUtils, StrUtils, fpJson, BoxFiles, BoxNames, ToolText;
+  SysUtils, Classes, Math, DateUtils, StrUtils, fpJson, BoxFiles, BoxNames, BoxPages, ToolText;
 
 const
   MostSites = 10;
@@ -224,7 +225,10 @@ begin
   end;
   Box := TNamedBox.Create(Arguments);
   try
-    Say(Box);
+    if Arguments.Has('html') then
+      BoxWritePage(Box)
+    else
+      Say(Box);
   finally
     Box.Free;
   end;

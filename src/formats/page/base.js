@@ -1,5 +1,5 @@
 "use strict";
-// What both pages share: amounts, tabs, tables, and pictures of trees.
+// What all pages share: amounts, tabs, tables, and pictures of trees.
 
 const $=id=>document.getElementById(id);
 
@@ -10,6 +10,13 @@ function make(tag,attributes,...inside){
     if(typeof value=="function")element.addEventListener(name,value);
     else if(value!=null)element.setAttribute(name,value);
   element.append(...inside.filter(part=>part!=null));
+  return element;
+}
+function svg(tag,attributes,...inside){
+  const space=document.documentElement.namespaceURI.replace("1999/xhtml","2000/svg");
+  const element=document.createElementNS(space,tag);
+  for(const [name,value] of Object.entries(attributes))element.setAttribute(name,value);
+  element.append(...inside);
   return element;
 }
 const fill=(element,...inside)=>element.replaceChildren(...inside.filter(part=>part!=null));

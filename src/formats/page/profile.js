@@ -323,13 +323,6 @@ function areasOf(profile){
 }
 const seconds=ms=>(ms/1000).toLocaleString("en",{maximumFractionDigits:1})+" s";
 
-function svg(tag,attributes,...inside){
-  const space=document.documentElement.namespaceURI.replace("1999/xhtml","2000/svg");
-  const element=document.createElementNS(space,tag);
-  for(const [name,value] of Object.entries(attributes))element.setAttribute(name,value);
-  element.append(...inside);
-  return element;
-}
 // Draws the areas on each other, the bytes from the system above them, and a mark at the chosen point.
 function drawTime(box,profile,areas){
   const width=box.clientWidth,height=Math.round(Math.min(360,120+width*.16)),line=profile.line;
