@@ -244,8 +244,8 @@ end;
 // Puts the routines that fill new blocks in front of those that allocate and resize them.
 procedure UseFillEntries(var Manager: TMemoryManager);
 begin
-  Debug.GetBehind := Manager.GetMem;
-  Debug.ResizeBehind := Manager.ReallocMem;
+  Observe.GetBehind := Manager.GetMem;
+  Observe.ResizeBehind := Manager.ReallocMem;
   Manager.GetMem := EraseGet;
   Manager.ReallocMem := EraseNewRealloc;
 end;

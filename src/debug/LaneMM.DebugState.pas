@@ -162,9 +162,6 @@ type
     ToldUses: array[0..ToldCount - 1] of TAtomicWord; //< shared  reported uses, see
                                 //  LaneMM.DebugReport; 0: none
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
-    GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
-                                //  and never reset. An old one allocates one block more
-    ResizeBehind: TResizeCall;  //< racy    ReallocMem behind EraseNewRealloc; likewise
     MarkBytes: NativeUInt;      //< const   bytes that `hard` adds to each block; 0: it is off
     MarkSeed: UInt64;           //< const   random, odd, see LaneMM.Hard
     MarkFactor: UInt64;         //< const   likewise

@@ -49,6 +49,9 @@ type
     GetCall, GetZeroCall: TSizeCall; //< racy    get blocks for LaneMM.Copies, likewise
     FreeCall: TFreeMemCall;     //< racy    frees blocks for it
     FreeSizeCall: TFreeSizeCall; //< racy   likewise
+    GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
+                                //  and never reset. An old one allocates one block more
+    ResizeBehind: TResizeCall;  //< racy    ReallocMem behind EraseNewRealloc; likewise
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Samples; 0: none

@@ -18,6 +18,10 @@ interface
 uses
   LaneMM.Layout;
 
+const
+  /// Places that a count distinguishes, and one for the others.
+  CountSiteSlots = 4096;
+
 type
   /// The numbers of a count.
   TCounts = record
@@ -28,21 +32,26 @@ type
     Bytes: NativeUInt;       //< owner   bytes that allocations and resizes asked for, all together
     Peak: NativeUInt;        //< owner   most usable bytes beyond those in use at the start
   end;
-  /// The allocations at one line.
-  TCountedPlace = record
-    Place: PAnsiChar;        //< owner   the line and its routine; nil: unknown
-    Count: NativeUInt;       //< owner   allocations
-    Bytes: NativeUInt;       //< owner   bytes that they asked for
+  PCountSite = ^TCountSite;
+  /// The allocations with one backtrace.
+  TCountSite = record
+    Stack: TAtomicWord;   //< shared  its number; 0: unused
+    Count: TAtomicWord;   //< shared  allocations
+    Bytes: TAtomicWord;   //< shared  bytes that they asked for
+    Line: NativeUInt;     //< owner   set at the end: the same for each backtrace of a line
   end;
-  /// Receives one line, valid during the call. Context is the caller's.
-  TCountedVisitor = procedure(const Place: TCountedPlace; Context: Pointer);
+  PCountSites = ^TCountSites;
+  /// The sites of a count; the first has the allocations at no place.
+  TCountSites = array[0..CountSiteSlots - 1] of TCountSite;
+  /// Receives the sites of a count that has ended, valid during the call. Context is the caller's.
+  TCountSitesCall = procedure(Sites: PCountSites; Context: Pointer);
 
 /// Begins to count the calling thread, or all threads if OfAll; WithPlaces also by backtrace. The
 /// caller then applies the entries. False without a free counter, or while another one counts all.
 function CountStart(OfAll, WithPlaces: Boolean): Boolean;
-/// Ends the newest count of the calling thread, and calls Visitor, unless it is nil, for its lines,
-/// that with most allocations first. Zeros and False without a count.
-function CountStop(out Counts: TCounts; Visitor: TCountedVisitor; Context: Pointer): Boolean;
+/// Ends the newest count of the calling thread, and calls See, unless it is nil, if it has sites.
+/// Zeros and False without a count.
+function CountStop(out Counts: TCounts; See: TCountSitesCall; Context: Pointer): Boolean;
 /// Counts a block of Size requested bytes, or nil, that was allocated without an entry.
 procedure CountingSee(P: Pointer; Size: NativeUInt);
 /// Returns whether any counter is in use.
@@ -54,25 +63,12 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Threads,
-  LaneMM.RegionHeaps, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Unwind,
-  LaneMM.Advice;
+  LaneMM.RegionHeaps, LaneMM.BacktraceTable;
 
 const
   MostCounters = 32;
-  SiteSlots = 4096;
 
 type
-  // The allocations with one backtrace; the first has those at no place.
-  TCountSite = record
-    Stack: TAtomicWord;   // its number; 0: unused
-    Count: TAtomicWord;
-    Bytes: TAtomicWord;
-    Line: NativeUInt;     // when the count has ended: the same for each backtrace of a line
-  end;
-  PCountSite = ^TCountSite;
-  PCountSites = ^TCountSites;
-  TCountSites = array[0..SiteSlots - 1] of TCountSite;
-
   TCountEvent = (ceAllocation, ceFree, ceResize, ceMove); // the first fields of TCounts
 
   PCounter = ^TCounter;
@@ -142,9 +138,9 @@ var
 begin
   Index := Cardinal(NativeUInt(Stack * SpreadFactor) shr (SizeOf(Pointer) * 4));
   if Stack <> 0 then
-    for Tries := 1 to SiteSlots do
+    for Tries := 1 to CountSiteSlots do
     begin
-      Index := Index mod (SiteSlots - 1) + 1;
+      Index := Index mod (CountSiteSlots - 1) + 1;
       Result := @Sites^[Index];
       if CompareAndSwap(Result^.Stack, 0, Stack) then
       begin
@@ -364,7 +360,7 @@ var
   Site: PCountSite;
 begin
   if (Outer <> nil) and (Sites <> nil) then
-    for Index := 0 to SiteSlots - 1 do
+    for Index := 0 to CountSiteSlots - 1 do
       if Sites^[Index].Count > 0 then
       begin
         Site := SiteOf(Outer, Sites^[Index].Stack);
@@ -373,75 +369,7 @@ begin
       end;
 end;
 
-// Sets Line of each site, and adds those of one line to the first of them.
-procedure JoinSites(Sites: PCountSites; const Symbolizer: TSymbolizer);
-var
-  Index, Earlier: Cardinal;
-  Stack: TBacktrace;
-begin
-  for Index := 0 to SiteSlots - 1 do
-  begin
-    if (Sites^[Index].Count = 0) or not BacktraceRead(Sites^[Index].Stack, Stack) then
-      Continue;
-    Sites^[Index].Line := BacktraceFrameKey(Symbolizer.Symbols,
-      AdvicePlace(Symbolizer.Symbols, Stack));
-    Earlier := 1;
-    while (Earlier < Index) and ((Sites^[Earlier].Count = 0)
-      or (Sites^[Earlier].Line <> Sites^[Index].Line)) do
-      Inc(Earlier);
-    if Earlier = Index then
-      Continue;
-    Inc(Sites^[Earlier].Count, Sites^[Index].Count);
-    Inc(Sites^[Earlier].Bytes, Sites^[Index].Bytes);
-    Sites^[Index].Count := 0;
-  end;
-end;
-
-procedure VisitSite(const Site: TCountSite; const Symbolizer: TSymbolizer; Visitor: TCountedVisitor;
-  Context: Pointer);
-var
-  Place: TCountedPlace;
-  Text: TText;
-begin
-  Place.Count := Site.Count;
-  Place.Bytes := Site.Bytes;
-  Place.Place := nil;
-  TextOpen(Text, 2 * OsPageSize);
-  AdviceAddLine(Text, Symbolizer.Symbols, Site.Stack);
-  if Text.Length > 0 then
-    Place.Place := Text.Start; // the page is #0 behind it
-  Visitor(Place, Context);
-  TextClose(Text);
-end;
-
-// Visits the lines, that with most allocations first.
-procedure VisitSites(Sites: PCountSites; Visitor: TCountedVisitor; Context: Pointer);
-var
-  Symbolizer: TSymbolizer;
-  Stack: TBacktrace;
-  Index: Cardinal;
-  Most: PCountSite;
-begin
-  SymbolizerOpen(Symbolizer, SiteSlots);
-  for Index := 0 to SiteSlots - 1 do
-    if (Sites^[Index].Count > 0) and BacktraceRead(Sites^[Index].Stack, Stack) then
-      SymbolizerAdd(Symbolizer, Stack);
-  SymbolizerResolve(Symbolizer);
-  JoinSites(Sites, Symbolizer);
-  repeat
-    Most := @Sites^[0];
-    for Index := 1 to SiteSlots - 1 do
-      if Sites^[Index].Count > Most^.Count then
-        Most := @Sites^[Index];
-    if Most^.Count = 0 then
-      Break;
-    VisitSite(Most^, Symbolizer, Visitor, Context);
-    Most^.Count := 0;
-  until False;
-  SymbolizerClose(Symbolizer);
-end;
-
-function CountStop(out Counts: TCounts; Visitor: TCountedVisitor; Context: Pointer): Boolean;
+function CountStop(out Counts: TCounts; See: TCountSitesCall; Context: Pointer): Boolean;
 var
   Counter: PCounter;
   IsOfAll: Boolean;
@@ -464,8 +392,8 @@ begin
     end;
   end;
   FetchAdd(Counting.Active, NativeUInt(-1));
-  if (Counter^.Sites <> nil) and (@Visitor <> nil) then
-    VisitSites(Counter^.Sites, Visitor, Context);
+  if (Counter^.Sites <> nil) and (@See <> nil) then
+    See(Counter^.Sites, Context);
   GiveCounter(Counter);
 end;
 
