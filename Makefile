@@ -264,12 +264,14 @@ lanemm: build/lanemm ## the tool that looks at running programs: build/lanemm
 
 # Replaced at once: other targets may run it meanwhile. -vm4082: not the warnings that LaneMM.inc turns
 # off and Free Pascal 3.2.2 forgets behind a uses clause.
-build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.*)
+build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.* tools/replay/*.*)
 	@sh tools/need.sh fpc
-	@mkdir -p build/tool
-	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Fulib -Futools/lanemm -FUbuild/tool -obuild/tool/lanemm \
-	  tools/lanemm/lanemm.lpr
-	@mv build/tool/lanemm build/lanemm
+	@mkdir -p build/tool/replay
+	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Fulib -Futools/lanemm -Futools/replay -FUbuild/tool \
+	  -obuild/tool/lanemm tools/lanemm/lanemm.lpr
+	@fpc $(FPCFLAGS) -O2 -Xs -Fusrc "-Fusrc/*" -FUbuild/tool/replay -obuild/tool/replay/lanemm-replay \
+	  tools/replay/Replayer.lpr
+	@mv build/tool/replay/lanemm-replay build/tool/lanemm build
 
 test-lanemm: ORDER = --shuffle $(if $(SEED),--seed=$(SEED))
 test-lanemm: #: the tests of lanemm: processes that run, are stopped or dead; its commands
@@ -354,7 +356,7 @@ classes: #: the table of size classes
 histogram: #: the sizes that a real program asks for, out of a recorded trace
 	@sh tools/need.sh fpc
 	@mkdir -p build/classes
-	@fpc $(FPCFLAGS) -Fubench/core -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
+	@fpc $(FPCFLAGS) -Futools/replay -FEbuild/classes -FUbuild/classes tools/SizeHistogram.lpr
 	@build/classes/SizeHistogram bench/traces/lint.trace
 
 docs: ## the site of the documentation, in build/docs/site; its links are checked

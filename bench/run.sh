@@ -56,7 +56,7 @@ compile() {
   program=$1 output=$2 units=$3
   shift 3
   mkdir -p "$units"
-  "$compiler" $rebuild -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Futests -Fubench/workloads \
+  "$compiler" $rebuild -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Futests -Futools/replay -Fubench/workloads \
     -Fubench/runner -Fl"$out/lib" -FU"$units" -o"$output" "$program" >&2
 }
 

@@ -47,6 +47,7 @@ files() {
 644 $out/lanemm-config-version.cmake $cmake/lanemm-config-version.cmake
 644 $out/liblanemm.3 $share/man/man3/liblanemm.3
 755 build/lanemm $prefix/bin/lanemm
+755 build/lanemm-replay $prefix/libexec/lanemm-replay
 644 $out/lanemm.1 $share/man/man1/lanemm.1
 644 LICENSE $share/doc/lanemm/LICENSE
 EOF

@@ -1,11 +1,11 @@
-/// Prints which sizes a real program asks for, out of a trace that bench/traces/TraceRecorder wrote.
-///   SizeHistogram TRACE
+/// Prints which sizes a real program asks for, out of a plan of `lanemm replay --plan`.
+///   SizeHistogram PLAN
 program SizeHistogram;
 
 {$mode delphi}{$H+}
 
 uses
-  SysUtils, Classes, Bench.Traces;
+  SysUtils, Plans;
 
 const
   HighestLog2 = 40;
@@ -14,6 +14,7 @@ const
   MediumLimit = 264752;
 
 var
+  Plan: TPlanReader;
   Counts: array[0..HighestLog2] of Int64; // blocks of at most 1 shl Index bytes, and more than half
   Tiers: array[1..3] of Int64;
   All: Int64;
@@ -30,19 +31,15 @@ begin
   Inc(All);
 end;
 
-procedure CountTrace(Trace: TStream);
+procedure CountPlan(const Path: string);
 var
-  Event, Size: UInt64;
+  Call: TPlanCall;
 begin
-  while Trace.Position < Trace.Size do
-  begin
-    Event := TraceNumber(Trace);
-    if Event mod 4 = KindFree then
-      Continue;
-    Size := TraceNumber(Trace);
-    if Event mod 4 = KindNew then
-      CountBlock(Size);
-  end;
+  Plan.Open(Path);
+  while Plan.Next(Call) do
+    if Call.Kind = pkNew then
+      CountBlock(Call.Size);
+  Plan.Close;
 end;
 
 procedure PrintCounts;
@@ -63,22 +60,13 @@ begin
     100 * Tiers[1] / All, MediumLimit, 100 * Tiers[2] / All, 100 * Tiers[3] / All]));
 end;
 
-var
-  Trace: TMemoryStream;
-
 begin
   if ParamCount <> 1 then
   begin
-    WriteLn(StdErr, 'SizeHistogram TRACE');
+    WriteLn(StdErr, 'SizeHistogram PLAN');
     Halt(2);
   end;
-  Trace := TMemoryStream.Create;
-  try
-    Trace.LoadFromFile(ParamStr(1));
-    CountTrace(Trace);
-  finally
-    Trace.Free;
-  end;
+  CountPlan(ParamStr(1));
   if All > 0 then
     PrintCounts;
 end.

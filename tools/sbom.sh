@@ -80,7 +80,7 @@ if [ -n "$source" ]; then
   echo '    ,'
   package SPDXRef-Runtime "Free Pascal's run-time library" "$(fpc -iV)" LGPL-2.0-or-later \
     '"copyrightText": "NOASSERTION",
-      "comment": "with an exception for static linking; in bin/lanemm",
+      "comment": "with an exception for static linking; in bin/lanemm and libexec/lanemm-replay",
       "filesAnalyzed": false'
 fi
 printf '  ],\n  "files": [\n'

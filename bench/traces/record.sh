@@ -1,6 +1,6 @@
 #!/bin/sh
 # Records bench/traces/lint.trace: what the linter of this repository (tools/Lint.lpr) asks of
-# the memory manager when it begins to read the tree. TraceRecorder.pas tells the format.
+# the memory manager when it begins to read the tree. tools/lanemm/Recordings.pas tells the format.
 set -eu
 
 case ${1:-} in
@@ -9,8 +9,10 @@ esac
 cd "$(dirname "$0")/../.."
 out=build/bench/trace
 mkdir -p "$out"
-fpc -B -l- -v0ewn -vm6018 -O3 -FaTraceRecorder -Fubench/traces -Futools/lint -FU"$out" \
-  -o"$out/lint" tools/Lint.lpr
+make --no-print-directory build/lanemm
+fpc -B -l- -v0ewn -vm6018 -O3 -FaLaneMM -Fusrc '-Fusrc/*' -Futools/lint -FU"$out" -o"$out/lint" tools/Lint.lpr
+rm -f "$out/lint.lanerec"
 # The linter fails when it finds something; its calls are recorded all the same.
-TRACE=bench/traces/lint.trace "$out/lint" > /dev/null || true
+LANEMM=record="$out/lint.lanerec",record:most=400K "$out/lint" > /dev/null || true
+build/lanemm replay "$out/lint.lanerec" --plan=bench/traces/lint.trace
 ls -l bench/traces/lint.trace

@@ -14,69 +14,55 @@ interface
 implementation
 
 uses
-  SysUtils, Classes, Bench.Traces, Bench.Blocks, Bench.Sized, Bench.Workloads;
+  SysUtils, Plans, Bench.Blocks, Bench.Sized, Bench.Workloads;
 
 const
   TraceFile = '../../../bench/traces/lint.trace'; // from where run.sh puts this program
   SmallestSize = 8;
 
 type
-  TEvent = record
-    Slot: Cardinal;      //< const   which block
-    Kind: Cardinal;      //< const   what happens to it, as in traces/TraceRecorder.pas
-    Size: Cardinal;      //< const   to which size; not for KindFree
-  end;
-
   TReplay = class(TWorkload)
   private
-    FEvents: array of TEvent;
+    FCalls: array of TPlanCall;
     FSlotCount: Integer;
-    procedure ReadEvents(Trace: TBytesStream);
+    procedure ReadCalls(var Plan: TPlanReader);
     procedure Replay(var Blocks: TSizedBlocks; Count: Int64);
   public
     procedure Prepare(ThreadCount: Integer); override;
     procedure Run(const Job: TJob); override;
   end;
 
-function ReadEvent(Trace: TBytesStream): TEvent;
+procedure TReplay.ReadCalls(var Plan: TPlanReader);
 var
-  Number: Cardinal;
-begin
-  Number := TraceNumber(Trace);
-  Result.Slot := Number div 4;
-  Result.Kind := Number mod 4;
-  Result.Size := 0;
-  if Result.Kind = KindFree then
-    Exit;
-  Result.Size := TraceNumber(Trace);
-  if Result.Size < SmallestSize then
-    Result.Size := SmallestSize;
-end;
-
-procedure TReplay.ReadEvents(Trace: TBytesStream);
-var
+  Call: TPlanCall;
   Count: Integer;
 begin
-  SetLength(FEvents, Trace.Size);
   Count := 0;
-  while Trace.Position < Trace.Size do
+  while Plan.Next(Call) do
   begin
-    FEvents[Count] := ReadEvent(Trace);
-    if FEvents[Count].Slot >= Cardinal(FSlotCount) then
-      FSlotCount := FEvents[Count].Slot + 1;
+    if Call.Kind = pkMore then
+      Continue;
+    if Call.Size < SmallestSize then
+      Call.Size := SmallestSize;
+    if Count = Length(FCalls) then
+      SetLength(FCalls, 2 * Count + 1024);
+    FCalls[Count] := Call;
+    if Call.Slot >= Cardinal(FSlotCount) then
+      FSlotCount := Call.Slot + 1;
     Inc(Count);
   end;
-  SetLength(FEvents, Count);
+  SetLength(FCalls, Count);
 end;
 
 procedure TReplay.Prepare(ThreadCount: Integer);
 var
-  Trace: TBytesStream;
+  Plan: ^TPlanReader;
 begin
-  Trace := TBytesStream.Create;
-  Trace.LoadFromFile(ExtractFilePath(ParamStr(0)) + TraceFile);
-  ReadEvents(Trace);
-  Trace.Free;
+  System.New(Plan);
+  Plan^.Open(ExtractFilePath(ParamStr(0)) + TraceFile);
+  ReadCalls(Plan^);
+  Plan^.Close;
+  Dispose(Plan);
 end;
 
 procedure TReplay.Replay(var Blocks: TSizedBlocks; Count: Int64);
@@ -84,10 +70,10 @@ var
   I: Int64;
 begin
   for I := 0 to Count - 1 do
-    case FEvents[I].Kind of
-      KindNew: SizedNew(Blocks[FEvents[I].Slot], FEvents[I].Size, RandomSeed(I));
-      KindFree: SizedFree(Blocks[FEvents[I].Slot]);
-      KindResize: SizedResize(Blocks[FEvents[I].Slot], FEvents[I].Size);
+    case FCalls[I].Kind of
+      pkNew: SizedNew(Blocks[FCalls[I].Slot], FCalls[I].Size, RandomSeed(I));
+      pkFree: SizedFree(Blocks[FCalls[I].Slot]);
+      pkResize: SizedResize(Blocks[FCalls[I].Slot], FCalls[I].Size);
     end;
   SizedFreeAll(Blocks);
 end;
@@ -99,10 +85,10 @@ var
 begin
   SetLength(Blocks, FSlotCount);
   Left := Job.Operations;
-  while Left > Length(FEvents) do
+  while Left > Length(FCalls) do
   begin
-    Replay(Blocks, Length(FEvents));
-    Dec(Left, Length(FEvents));
+    Replay(Blocks, Length(FCalls));
+    Dec(Left, Length(FCalls));
   end;
   Replay(Blocks, Left);
 end;

@@ -28,26 +28,26 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
-  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize,
-  LaneMM.SettingsState, LaneMM.Counting, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes,
-  LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize, LaneMM.SettingsState, LaneMM.Counting,
+  LaneMM.Recording, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug,
+  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
 
 const
   MostAlignment = 1024 * 1024;
 
 // ---------------------------------------------------------------------------- watched
 
-// The memory manager's entry counts.
-function GetSampled(Alignment, Size: NativeUInt): Pointer;
+// Returns a block of the memory manager's entry, or one beside it where IsOutside.
+function GetSampled(Alignment, Size: NativeUInt; out IsOutside: Boolean): Pointer;
 begin
-  if Alignment <= SliceSize then
+  IsOutside := Alignment > SliceSize;
+  if not IsOutside then
     GetMem(Result, AlignedRequest(Alignment, Size))
   else
   begin
     Result := AlignedGet(Alignment, Size);
     EraseFillNew(Result);
     SamplerSee(Result, Size);
-    CountingSee(Result, Size);
   end;
 end;
 
@@ -58,7 +58,6 @@ begin
     Result := AlignedGet(Alignment, Size)
   else if IsSet(opProfile) then
     SamplerSee(Result, Size);
-  CountingSee(Result, Size);
 end;
 
 function GetGuarded(P: Pointer; Alignment, Size: NativeUInt): Pointer;
@@ -76,19 +75,24 @@ end;
 
 function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
 var
-  IsSampled: Boolean;
+  IsOutside: Boolean;
 begin
+  IsOutside := True;
   if DebugIsOn then
-    Exit(GetDebug(Alignment, Size));
-  IsSampled := IsSet(opProfile) and (Debug.MarkBytes = 0)
-    and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap));
-  if IsSampled then
-    Result := GetSampled(Alignment, Size)
+    Result := GetDebug(Alignment, Size)
   else
-    Result := GetGuarded(P, Alignment, Size);
-  NoteBlock(Result, Size, NativeUInt(get_frame));
-  if not IsSampled then
-    CountingSee(Result, Size);
+  begin
+    if IsSet(opProfile) and (Debug.MarkBytes = 0)
+      and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
+      Result := GetSampled(Alignment, Size, IsOutside)
+    else
+      Result := GetGuarded(P, Alignment, Size);
+    NoteBlock(Result, Size, NativeUInt(get_frame));
+  end;
+  if not IsOutside then
+    Exit; // the entry has counted it
+  CountingSee(Result, Size);
+  RecordingSee(Result, Size, Alignment);
 end;
 
 // ---------------------------------------------------------------------------- blocks

@@ -25,7 +25,7 @@ function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Blocks, LaneMM.Counting, LaneMM.Debug, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.Counting, LaneMM.Recording, LaneMM.Debug, LaneMM.Watch;
 
 function SingleGet(Size: TSize): Pointer;
 begin
@@ -36,6 +36,7 @@ begin
   end;
   Result := DebugGet(Size);
   CountingSee(Result, Size);
+  RecordingSee(Result, Size, BlockAlignment);
 end;
 
 function SingleGetZero(Size: TSize): Pointer;
@@ -44,6 +45,7 @@ begin
     Exit(AllocMem(Size));
   Result := DebugGetZero(Size);
   CountingSee(Result, Size);
+  RecordingSee(Result, Size, BlockAlignment);
 end;
 
 function SingleRealloc(var P: Pointer; Size: TSize): Pointer;

@@ -54,9 +54,9 @@ uses
   LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Text,
   LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.Counting, LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth,
-  LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler,
-  LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.DebugState, LaneMM.DebugThreads,
+  LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.EventLog, LaneMM.Copies,
+  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
+  LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.DebugState, LaneMM.DebugThreads,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
   LaneMM.UsedStacks, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
@@ -68,7 +68,7 @@ type
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
     HasApplied: Boolean;     //< lock Control  settings were applied before
     HasNotes: Boolean;       //< lock Control  `stacks` is on
-    HasCounted: Boolean;     //< lock Control  the entries count
+    HasFront: Boolean;       //< lock Control  the entries count, or record
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
                              //  LaneMM.Engine. Written under Lock; a reader may take LaneMM for
@@ -114,8 +114,10 @@ procedure EndBySignal(Signal: Integer); cdecl;
 const
   PatienceMs = 100;
 begin
+  RecordingEnd;
   TimedReportsEnd;
-  WatchWrite;
+  if LoadAcquire(Observe.SiteKeys) <> 0 then
+    WatchWrite;
   if Debug.IsStarted and WatchBecomesFree(Debug.Lock, PatienceMs) then
     DebugCheckHeap;
   OsSignalSend(Signal);
@@ -304,6 +306,8 @@ begin
     UseGrowthEntries(Manager);
     if CountingIsOn then
       CountingUseEntries(Manager);
+    if RecordingIsOn then
+      RecordingUseEntries(Manager);
     Control.Entries := Manager;
     // Release: all that the new entries use before the entries. A thread that runs calls them at
     // once: those that use more than the engine begin with an acquire, or take a lock.
@@ -392,6 +396,7 @@ begin
   TimedReportsForget;
   BlackBoxForget;
   FillChar(Observe.LimitReports, SizeOf(Observe.LimitReports), 0);
+  RecordingForget;
   StoreRelease(Observe.ReportCount, 0);
   StoreRelease(OwnThreads[otAnswerer], 0);
   DebugRecover(IsTorn);
@@ -486,9 +491,20 @@ begin
   Control.HasApplied := True;
 end;
 
+// Starts or ends the recording.
+procedure ApplyRecord;
+begin
+  if not IsSet(opRecord) then
+    RecordingEnd
+  else if not RecordingIsOn and not RecordingStart then
+    Settings.Values[opRecord] := 0;
+  if RecordingIsOn then
+    TakeEndSignals;
+end;
+
 procedure ApplyEntries;
 begin
-  Control.HasCounted := CountingIsOn;
+  Control.HasFront := CountingIsOn or RecordingIsOn;
   SetEntries;
 end;
 
@@ -512,13 +528,14 @@ begin
     StopDebug;
   ApplyHard;
   ApplyStacks;
+  ApplyRecord;
   TakeSettingsSignal;
   if not IsWatching then
   begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
       and (Debug.Notes = nil) then
     begin
-      if CountingIsOn or Control.HasCounted then
+      if CountingIsOn or RecordingIsOn or Control.HasFront then
         ApplyEntries;
       Exit;
     end;
@@ -647,6 +664,7 @@ procedure ReportEnd(Context: Pointer);
 var
   List: PLeakList;
 begin
+  RecordingEnd;
   TimedReportsEnd;
   HardEnd;
   List := LeaksFind; // before the profiles, which have the leaks

@@ -74,38 +74,24 @@ type
       );
   end;
 
-/// Returns the checksum of a part whose Number will be Number, and of the text behind Mark; FNV-1a,
-/// by words of eight bytes.
+/// Returns the checksum of a part whose Number will be Number, and of the text behind Mark.
 function BoxChecksum(const Mark: TBoxMark; Number: UInt64): UInt64;
 
 implementation
+
+uses
+  LaneMM.RecordFormat;
 
 {$if SizeOf(TBox) <> BoxBytes}
   {$message fatal 'TBox: the fields no longer fit the file'}
 {$ifend}
 
-{$push} {$Q-} {$R-}
-procedure Mix(var Sum: UInt64; Value: UInt64); inline;
-begin
-  Sum := (Sum xor Value) * UInt64(1099511628211);
-end;
-
 function BoxChecksum(const Mark: TBoxMark; Number: UInt64): UInt64;
-var
-  Words: PUInt64;
-  Index: NativeUInt;
 begin
-  Result := UInt64(14695981039346656037);
-  Mix(Result, Number);
-  Mix(Result, Mark.Seconds);
-  Mix(Result, Mark.Length);
-  Words := PUInt64(PByte(@Mark) + SizeOf(Mark));
-  for Index := 1 to NativeUInt(Mark.Length + 7) div 8 do
-  begin
-    Mix(Result, Words^);
-    Inc(Words);
-  end;
+  Result := Fnv1a(FnvStart, @Number, SizeOf(Number));
+  Result := Fnv1a(Result, @Mark.Seconds, SizeOf(Mark.Seconds));
+  Result := Fnv1a(Result, @Mark.Length, SizeOf(Mark.Length));
+  Result := Fnv1a(Result, PUInt64(PByte(@Mark) + SizeOf(Mark)), Mark.Length);
 end;
-{$pop}
 
 end.

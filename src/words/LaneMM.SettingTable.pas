@@ -16,7 +16,7 @@ uses
 type
   /// The form of a setting: its name alone, or with a number, a text or a rule after `=`.
   TOptionKind = (okSwitch, okNumber, okTime, okInterval, okErase, okGuard, okByte, okRange, okName,
-    okText, okSocket, okRule, okFormat);
+    okText, okSocket, okFile, okRule, okFormat);
   /// The values of the settings of one kind.
   TOptionForm = record
     Words: PAnsiChar;     //< const   what may follow `=`, separated by `|`; N is a number
@@ -48,6 +48,7 @@ const
     (Words: 'NAME'; More: ', 0'; Initial: 'off'),
     (Words: 'PATH'; More: ''; Initial: 'next to the program'),
     (Words: 'PATH'; More: ''; Initial: '/dev/log'),
+    (Words: 'PATH'; More: ', 0'; Initial: 'off'),
     (Words: 'RULE'; More: ', such as double-free:once:halt=3'; Initial: 'file, stderr'),
     (Words: 'json|junit|heaptrc|html'; More: ', 0'; Initial: 'none'));
 
@@ -93,6 +94,10 @@ const
       Help: 'profiles of the process to keep, the newest; 0: all'),
     (Name: 'blackbox'; Kind: okSwitch; Initial: 0;
       Help: 'keep the state in a file that a killed process leaves; a path may follow `=`'),
+    (Name: 'record'; Kind: okFile; Initial: 0;
+      Help: 'record all calls in a new file, for `lanemm replay`; %p: number of the process'),
+    (Name: 'record:most'; Kind: okNumber; Initial: 1 shl 30;
+      Help: 'bytes of that file at which the recording ends; 0: any'),
     (Name: 'signal'; Kind: okNumber; Initial: 0;
       Help: 'number of the signal that writes the logs, 12 for SIGUSR2; 0: none'),
     (Name: 'live'; Kind: okNumber; Initial: 1;

@@ -147,13 +147,15 @@ begin
     Result := Result and AddHidden(Pattern);
 end;
 
-// Reads the value of `blackbox`: 0, 1, or a path.
-function ReadBox(var Words: PAnsiChar): NativeUInt;
+// Reads a path, for `blackbox` also 1; 0 clears the setting. Returns whether that is allowed.
+function ReadFile(var Words: PAnsiChar; Option: TOption; out Path: TPath; out IsUsed: NativeUInt)
+  : Boolean;
 begin
-  ReadPath(Words, Settings.BoxPath);
-  Result := Ord(not TextIs(@Settings.BoxPath, '0'));
-  if (Result = 0) or TextIs(@Settings.BoxPath, '1') then
-    Settings.BoxPath[0] := #0;
+  ReadPath(Words, Path);
+  IsUsed := Ord(not TextIs(@Path, '0'));
+  if (IsUsed = 0) or (Option = opBlackBox) and TextIs(@Path, '1') then
+    Path[0] := #0;
+  Result := (Option = opBlackBox) or (IsUsed = 0) or (Path[0] <> #0);
 end;
 
 // Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
@@ -165,12 +167,9 @@ begin
     Exit(OptionTexts[Option].Kind = okSwitch);
   Inc(Words);
   Value := Settings.Values[Option];
-  if Option = opBlackBox then
-  begin
-    Value := ReadBox(Words);
-    Exit(True);
-  end;
   case Option of
+    opBlackBox: Exit(ReadFile(Words, Option, Settings.BoxPath, Value));
+    opRecord: Exit(ReadFile(Words, Option, Settings.RecordPath, Value));
     opLog: ReadLogPath(Words);
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
     opSyslog: ReadPath(Words, Settings.SyslogPath);

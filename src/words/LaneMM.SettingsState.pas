@@ -21,8 +21,8 @@ type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
     opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opHide, opRate, opTemporary, opEvery,
-    opKeep, opBlackBox, opSignal, opLive, opAttach, opCalls, opHuge, opLog, opLogMost, opSyslog,
-    opDump, opEvent,
+    opKeep, opBlackBox, opRecord, opRecordMost, opSignal, opLive, opAttach, opCalls, opHuge, opLog,
+    opLogMost, opSyslog, opDump, opEvent,
     opStacks, opAbort, opHard, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,
     opGuard, opBreak, opLimit, opLimitSoft, opLimitReport, opReserve,
@@ -50,6 +50,7 @@ type
     SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     BoxPath: TPath;                       //< racy    of opBlackBox; empty: beside the logs
+    RecordPath: TPath;                    //< racy    of opRecord
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     Hidden: TPath;                        //< racy    opHide: patterns, each ended by #0, then one
                                           //  more #0

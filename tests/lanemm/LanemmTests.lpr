@@ -6,7 +6,8 @@ program LanemmTests;
 uses
   LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Regions,
   Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
-  TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials;
+  TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
+  Test.Lanemm.Replays;
 
 begin
   ExitCode := Test.Runner.RunTests;

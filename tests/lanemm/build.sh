@@ -16,6 +16,7 @@ compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
 compile -O1 tests/lanemm/Hostile.lpr
 compile -O1 tests/lanemm/Tried.lpr
+compile -O1 tests/lanemm/Recorded.lpr
 gcc -O1 -fPIC -shared -o "$out/waste.so" tests/lanemm/Waste.c
 gcc -O1 -fPIC -shared -DBROKEN -o "$out/broken.so" tests/lanemm/Waste.c
 compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr

@@ -38,156 +38,42 @@ const
 implementation
 
 uses
-  SysUtils, Classes, Math, StrUtils, fpJson, Programs, Targets, TryRuns, TryReports,
-  ToolText;
-
-const
-  PreloadVariable = 'LD_PRELOAD';
-  SettingsVariable = 'LANEMM';
+  SysUtils, Classes, StrUtils, Math, fpJson, Programs, Trials;
 
 type
-  // What is tried.
-  TTrial = class
+  // A program.
+  TProgramTrial = class(TTrial)
   private
     Found: TProgram;
-    All: TCandidates;
-    Order: TRunOrder;
-    Rounds: Integer;
-    IsQuiet: Boolean;
-    HasProgress: Boolean; // a line of progress stands on the terminal
-    Runs: Integer;        // that have ended
-    Started: TDateTime;
-    Notes: TStringList;
-    procedure Add(const Name, Preloaded, Settings: string);
-    procedure AddPascal;
-    procedure AddLibraries;
-    procedure AddOptions(Arguments: TArguments);
-    procedure KeepOnly(const Names: string);
+    procedure AddManagers;
     procedure CheckProgram;
     procedure ReadOptions(Arguments: TArguments);
-    procedure ShowProgress(const Text: string);
-    procedure ClearProgress;
-    procedure RunOne(Candidate: TCandidate; Number: Integer);
-    procedure RunRound(Number: Integer);
-    procedure AddNotes;
-    procedure NoteErrors(const Name, Errors: string);
+  protected
+    procedure Describe(Json: TJSONObject); override;
   public
     constructor Create(Arguments: TArguments);
-    destructor Destroy; override;
-    procedure Run;
-    procedure WriteText;
-    procedure WriteJson;
   end;
 
 const
-  HeapName = 'Free Pascal''s heap';
-  LibcName = 'glibc';
   LinkedName = 'as linked';
-  OwnName = 'LaneMM';
 
-// ---------------------------------------------------------------------------- what is tried
-
-procedure TTrial.Add(const Name, Preloaded, Settings: string);
-var
-  Candidate: TCandidate;
+procedure TProgramTrial.AddManagers;
 begin
-  for Candidate in All do
-    if Candidate.Name = Name then
-      raise ETool.Create(ecUsage, 'there are two managers `%s`', [Name]);
-  Candidate := TCandidate.Create;
-  Candidate.Name := Name;
-  Candidate.Preloaded := Preloaded;
-  Candidate.Settings := Settings;
-  Insert(Candidate, All, Length(All));
-end;
-
-procedure TTrial.AddPascal;
-begin
-  Add(HeapName, '', 'off');
-  Add(OwnName, '', '');
-  Add(OwnName + ' huge=0', '', 'huge=0');
-end;
-
-procedure TTrial.AddLibraries;
-type
-  TKnown = record
-    Name, Files: string;
+  if Found.HasLaneMM then
+  begin
+    AddPascal;
+    Exit;
   end;
-const
-  Known: array[0..5] of TKnown = (
-    (Name: 'jemalloc'; Files: 'libjemalloc.so.2:libjemalloc.so'),
-    (Name: 'mimalloc'; Files: 'libmimalloc.so.3:libmimalloc.so.2:libmimalloc.so'),
-    (Name: 'tcmalloc'; Files: 'libtcmalloc_minimal.so.4:libtcmalloc.so.4:libtcmalloc.so'),
-    (Name: 'tbb'; Files: 'libtbbmalloc_proxy.so.2:libtbbmalloc_proxy.so'),
-    (Name: 'snmalloc'; Files: 'libsnmallocshim.so:libsnmalloc.so'),
-    (Name: 'rpmalloc'; Files: 'librpmallocwrap.so:librpmalloc.so'));
-var
-  Each: TKnown;
-  Missing: string;
-begin
   if Found.LinkedWith <> '' then
   begin
     Add(LinkedName, '', '');
     Notes.Add(Format('The program loads %s, which `%s` is.', [Found.LinkedWith, LinkedName]));
   end;
-  Add(LibcName, IfThen(Found.LinkedWith <> '', FindLibrary('libc.so.6')), '');
-  Add(OwnName, LibraryPath, '');
-  Missing := '';
-  for Each in Known do
-    if FindLibrary(Each.Files) <> '' then
-      Add(Each.Name, FindLibrary(Each.Files), '')
-    else
-      Missing := Missing + ', ' + Each.Name;
-  if Missing <> '' then
-    Notes.Add('Not installed: ' + Missing.Substring(2) + '. --with=NAME=LIB adds a library.');
-end;
-
-procedure TTrial.AddOptions(Arguments: TArguments);
-var
-  Value: string;
-  Place: Integer;
-begin
-  for Value in Arguments.All('with') do
-  begin
-    Place := Pos('=', Value);
-    if (Place < 2) or not FileExists(Copy(Value, Place + 1)) then
-      raise ETool.Create(ecUsage, '--with needs a name and the file of a library, as'
-        + ' mi=/opt/libmimalloc.so, not `%s`', [Value]);
-    if Found.HasLaneMM then
-      raise ETool.Create(ecUsage, '%s has LaneMM inside, so it takes no other library; --words tries'
-        + ' settings of LaneMM', [Found.Path]);
-    Add(Copy(Value, 1, Place - 1), ExpandFileName(Copy(Value, Place + 1)), '');
-  end;
-  for Value in Arguments.All('words') do
-    Add(OwnName + ' ' + Value, IfThen(Found.HasLaneMM, '', LibraryPath), Value);
-end;
-
-procedure TTrial.KeepOnly(const Names: string);
-var
-  Name: string;
-  Index: Integer;
-  Kept: TCandidates;
-  Candidate: TCandidate;
-begin
-  Kept := nil;
-  for Name in Names.Split([',']) do
-  begin
-    Index := High(All);
-    while (Index >= 0) and (All[Index].Name <> Name) do
-      Dec(Index);
-    if Index < 0 then
-      raise ETool.Create(ecUsage, 'there is no manager `%s` to try', [Name]);
-  end;
-  for Candidate in All do
-    if IndexStr(Candidate.Name, Names.Split([','])) >= 0 then
-      Insert(Candidate, Kept, Length(Kept))
-    else
-      Candidate.Free;
-  All := Kept;
+  AddLibraries(OwnName, IfThen(Found.LinkedWith <> '', FindLibrary('libc.so.6')));
 end;
 
 // Raises ETool for a program that takes no other manager.
-procedure TTrial.CheckProgram;
+procedure TProgramTrial.CheckProgram;
 begin
   if Found.HasLaneMM then
     Exit;
@@ -205,15 +91,11 @@ begin
       + ' from malloc. Compile it with -FaLaneMM to try LaneMM.');
 end;
 
-procedure TTrial.ReadOptions(Arguments: TArguments);
+procedure TProgramTrial.ReadOptions(Arguments: TArguments);
 const
   DefaultForMs = 30000;
-  MostRounds = 100;
 begin
-  Rounds := Arguments.Number('rounds', 7, 1);
-  if Rounds > MostRounds then
-    raise ETool.Create(ecUsage, '--rounds may be %d at most', [MostRounds]);
-  IsQuiet := Arguments.Has('quiet');
+  ReadRounds(Arguments);
   Order.Path := Found.Path;
   Order.Arguments := Arguments.Words;
   Order.OutputName := Arguments.Value('output', '/dev/null');
@@ -222,205 +104,37 @@ begin
   Order.ForMs := Arguments.Milliseconds('for', IfThen(Order.Load <> '', DefaultForMs, 0));
 end;
 
-constructor TTrial.Create(Arguments: TArguments);
-var
-  Path: string;
+constructor TProgramTrial.Create(Arguments: TArguments);
 begin
   inherited Create;
-  Notes := TStringList.Create;
-  for Path in [PreloadVariable, SettingsVariable] do
-    if GetEnvironmentVariable(Path) <> '' then
-      Notes.Add(Format('All runs have %s=%s, which stands in the environment.', [Path,
-        GetEnvironmentVariable(Path)]));
-  Path := ProgramPath(Arguments.Word(0, 'PROGRAM'));
-  if Path = '' then
+  Title := ProgramPath(Arguments.Word(0, 'PROGRAM'));
+  if Title = '' then
     raise ETool.Create(ecFailed, 'there is no program `%s`', [Arguments.Words[0]]);
-  Found := ReadProgram(Path);
+  Found := ReadProgram(Title);
   CheckProgram;
   ReadOptions(Arguments);
-  if Found.HasLaneMM then
-    AddPascal
-  else
-    AddLibraries;
-  AddOptions(Arguments);
+  AddManagers;
+  if Found.HasLaneMM and Arguments.Has('with') then
+    raise ETool.Create(ecUsage, '%s has LaneMM inside, so it takes no other library; --words tries'
+      + ' settings of LaneMM', [Title]);
+  AddWith(Arguments);
+  AddWords(Arguments, not Found.HasLaneMM);
   if Arguments.Has('only') then
     KeepOnly(Arguments.Value('only', ''));
-  if Length(All) < 2 then
-    raise ETool.Create(ecUsage, 'one manager alone cannot be compared');
+  CheckCount;
 end;
 
-destructor TTrial.Destroy;
-var
-  Candidate: TCandidate;
+procedure TProgramTrial.Describe(Json: TJSONObject);
 begin
-  for Candidate in All do
-    Candidate.Free;
-  Notes.Free;
-  inherited Destroy;
-end;
-
-// ---------------------------------------------------------------------------- runs
-
-// Shows where the trial is, and how long it lasts: in place on a terminal.
-procedure TTrial.ShowProgress(const Text: string);
-begin
-  if IsQuiet then
-    Exit;
-  ClearProgress;
-  Write(StdErr, 'lanemm: ', Text);
-  HasProgress := IsErrorTerminal;
-  if not HasProgress then
-    WriteLn(StdErr);
-  Flush(StdErr);
-end;
-
-procedure TTrial.ClearProgress;
-begin
-  if HasProgress then
-    Write(StdErr, #13#27'[K');
-  HasProgress := False;
-  Flush(StdErr);
-end;
-
-// What LaneMM says of its settings would be lost with the other errors.
-procedure TTrial.NoteErrors(const Name, Errors: string);
-var
-  Line: string;
-begin
-  for Line in Errors.Split([#10]) do
-    if Line.StartsWith('LaneMM: LANEMM') then
-      Notes.Add(Name + ': ' + Line);
-end;
-
-// Runs the program once; round 0 is not counted.
-procedure TTrial.RunOne(Candidate: TCandidate; Number: Integer);
-const
-  MostLines = 10;
-var
-  Result: TRunResult;
-  Lines: TStringArray;
-begin
-  Order.Variables := OwnEnvironment;
-  Order.Preloaded := Candidate.Preloaded;
-  if Candidate.Preloaded <> '' then
-    SetBefore(Order.Variables, PreloadVariable, Candidate.Preloaded, ':');
-  if Candidate.Settings <> '' then
-    SetBefore(Order.Variables, SettingsVariable, Candidate.Settings, ',');
-  Result := RunOnce(Order);
-  Order.Variables.Free;
-  Inc(Runs);
-  if Runs <= Length(All) then
-    NoteErrors(Candidate.Name, Result.Errors);
-  if (Result.Failure <> '') and (Candidate = All[0]) then
-  begin
-    ClearProgress;
-    Lines := Result.Errors.Split([#10], TStringSplitOptions.ExcludeEmpty);
-    Lines := Copy(Lines, Max(0, Length(Lines) - MostLines), MostLines);
-    raise ETool.Create(ecFailed, '%s fails with %s: %s%s', [Found.Path, Candidate.Name,
-      Result.Failure, Printable(string.Join(#10'  ', Concat([''], Lines)))]);
-  end;
-  if Result.Failure <> '' then
-    Candidate.Failure := Result.Failure + IfThen(Number > 1, Format(', in round %d', [Number]));
-  if Number > 0 then
-    Candidate.Add(Result.Measures);
-end;
-
-// Runs the program under each once; each round begins with another one.
-procedure TTrial.RunRound(Number: Integer);
-var
-  Index: Integer;
-  Candidate: TCandidate;
-  Left: string;
-begin
-  for Index := 0 to High(All) do
-  begin
-    Candidate := All[(Index + Number) mod Length(All)];
-    if Candidate.Failure <> '' then
-      Continue;
-    Left := '';
-    if Runs >= Length(All) then
-      Left := Format(', %d s left', [Round((Now - Started) * SecsPerDay / Runs
-        * ((Rounds - Number + 1) * Length(All) - Index))]);
-    if IsErrorTerminal then
-      ShowProgress(Format('round %d of %d, %s%s', [Number, Rounds, Candidate.Name, Left]))
-    else if Index = 0 then
-      ShowProgress(Format('round %d of %d%s', [Number, Rounds, Left]));
-    RunOne(Candidate, Number);
-  end;
-end;
-
-procedure TTrial.Run;
-var
-  Number, First, Rest: Integer;
-  Candidate: TCandidate;
-begin
-  LeastPeak;
-  Started := Now;
-  First := Ord(Order.ForMs > 0); // a server begins with a start of its own anyway
-  for Number := First to Rounds do
-    RunRound(Number);
-  ClearProgress;
-  Rest := 0;
-  for Candidate in All do
-    Inc(Rest, Ord(Candidate.Failure = ''));
-  AddNotes;
-  if Rest < 2 then
-    for Candidate in All do
-      if Candidate.Failure <> '' then
-        raise ETool.Create(ecFailed, 'nothing is left to compare: %s: %s', [Candidate.Name,
-          Candidate.Failure]);
-end;
-
-// ---------------------------------------------------------------------------- results
-
-// What the table cannot show.
-procedure TTrial.AddNotes;
-var
-  Candidate: TCandidate;
-  Value: Int64;
-  IsSmall: Boolean;
-begin
-  IsSmall := False;
-  for Candidate in All do
-    for Value in Candidate.Values[mePeak] do
-      IsSmall := IsSmall or (Value <= LeastPeak);
-  if IsSmall then
-    Notes.Add('A smaller peak is shown as ' + BytesText(LeastPeak) + '.');
-end;
-
-procedure TTrial.WriteText;
-var
-  Note: string;
-begin
-  WriteLn(Format('%s: medians of %d runs on each manager. Noise: half of the range, of the median.',
-    [Found.Path, Rounds]));
-  WriteLn;
-  WriteCandidates(All);
-  for Note in Notes do
-    WriteLn(Note);
-end;
-
-procedure TTrial.WriteJson;
-var
-  Json: TJSONObject;
-  Lines: TJSONArray;
-  Note: string;
-begin
-  Json := TJSONObject.Create(['program', Found.Path, 'hasLaneMM', Found.HasLaneMM, 'rounds', Rounds]);
-  AddCandidates(Json, All);
-  Lines := TJSONArray.Create;
-  for Note in Notes do
-    Lines.Add(Note);
-  Json.Add('notes', Lines);
-  WriteLn(Json.FormatJSON);
-  Json.Free;
+  Json.Add('program', Title);
+  Json.Add('hasLaneMM', Found.HasLaneMM);
 end;
 
 procedure RunTry(Arguments: TArguments);
 var
-  Trial: TTrial;
+  Trial: TProgramTrial;
 begin
-  Trial := TTrial.Create(Arguments);
+  Trial := TProgramTrial.Create(Arguments);
   try
     Trial.Run;
     if Arguments.Has('json') then

@@ -15,6 +15,7 @@ type
     Name: string;
     Preloaded: string;   //< the library; empty: none
     Settings: string;    //< for the variable LANEMM; empty: none
+    IsMalloc: Boolean;   //< of a replay: the calls are those of malloc, not of GetMem
     Failure: string;     //< why it is out; empty: it is not
     Values: array[TMeasure] of TValues;
     /// Adds what was measured.

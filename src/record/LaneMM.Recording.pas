@@ -1,0 +1,389 @@
+/// Records the calls of all threads in a file, from which `lanemm replay` repeats them.
+//
+// Owns:       Recording: the calls that the entries go through, which LaneMM.Watch sets, and the
+//             recorder, in pages of its own; the file.
+// Invariants: the lock gives the events one order. A free is recorded before the block is freed,
+//             an allocation after it, a resize before and after it: in the file no two blocks in
+//             use have one address. The file is opened for each part: a program that closes all
+//             descriptors does no harm.
+// Callers:    RecordedGet and the other entries: the installed manager while a recording is on;
+//             after its end they stay in front, and do nothing. RecordingStart: under the lock of
+//             LaneMM.Watch. RecordingForget: the one thread of a child process.
+// Progress:   blocking: threads wait for each other, and for the file. No routine uses the heap.
+unit LaneMM.Recording;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Creates the file that the setting names, unless it exists, and records from now on; the caller
+/// then applies the entries. False, after a line on stderr, where that cannot be.
+function RecordingStart: Boolean;
+/// Ends the recording, if there is one, also in a signal handler: not where a thread holds its lock
+/// for long.
+procedure RecordingEnd;
+/// In a child process: the recording is that of the parent.
+procedure RecordingForget;
+/// Returns whether a recording is on.
+function RecordingIsOn: Boolean;
+/// Records a block of Size requested bytes, or nil, that was allocated without an entry, at a
+/// multiple of Alignment.
+procedure RecordingSee(P: Pointer; Size, Alignment: NativeUInt);
+/// Puts the entries that record in front of those of Manager.
+procedure RecordingUseEntries(var Manager: TMemoryManager);
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
+  LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.ObserveState, LaneMM.RecordFormat;
+
+const
+  EventBytes = 128; // more than an event, one of a thread before it, and the end
+
+type
+  PRecorder = ^TRecorder;
+  TRecorder = record
+    Thread: Cardinal;       // of the last event
+    Place: Int64;           // address of its block, divided by RecordUnit
+    Counts: array[rkNew..rkMoved] of UInt64;
+    Bytes: UInt64;          // sizes of all events
+    Written: UInt64;        // bytes of the file
+    Filled: NativeUInt;     // bytes of Events
+    Room: NativeUInt;       // the part is written when it has these
+    Path: TPath;
+    Head: TRecordPartHead;
+    Events: array[0..RecordPartBytes + EventBytes - 1] of Byte;
+  end;
+
+  // The state of this unit.
+  TRecording = record
+    Lock: TLock;            // taken after that of LaneMM.Watch
+    Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under Lock
+    GetCall, GetZeroCall: TSizeCall;
+    ResizeCall: TResizeCall;
+    FreeCall: TBlockCall;
+    FreeSizeCall: TFreeSizeCall;
+  end;
+
+var
+  Recording: TRecording;
+
+function RecordingIsOn: Boolean;
+begin
+  Result := LoadAcquire(Recording.Recorder) <> 0;
+end;
+
+procedure Say(const Recorder: TRecorder; const What, Rest: ShortString);
+var
+  Text: TText;
+begin
+  if not TextOpen(Text, OsPageSize) then
+    Exit;
+  TextAdd(Text, What);
+  TextAddChars(Text, @Recorder.Path);
+  TextAdd(Text, Rest);
+  TextAdd(Text, LineEnd);
+  TextWrite(Text, OsStandardError);
+  TextClose(Text);
+end;
+
+// ---------------------------------------------------------------------------- the file
+
+procedure AddNumber(var Recorder: TRecorder; Number: UInt64);
+begin
+  while Number > 127 do
+  begin
+    Recorder.Events[Recorder.Filled] := Byte(Number) or 128;
+    Inc(Recorder.Filled);
+    Number := Number shr 7;
+  end;
+  Recorder.Events[Recorder.Filled] := Byte(Number);
+  Inc(Recorder.Filled);
+end;
+
+// Under the lock: the recording is over.
+procedure Close(Recorder: PRecorder);
+begin
+  StoreRelease(Recording.Recorder, 0);
+  Settings.Values[opRecord] := 0;
+  OsReleasePages(Recorder, SizeOf(TRecorder));
+end;
+
+// Appends the events as a part to the file. False, after a line and the end, where that fails.
+function WritePart(Recorder: PRecorder): Boolean;
+var
+  Handle: TOsFile;
+  Size: NativeUInt;
+begin
+  Size := AlignUp(Recorder^.Filled, SizeOf(UInt64));
+  FillChar(Recorder^.Events[Recorder^.Filled], Size - Recorder^.Filled, 0);
+  Recorder^.Head.Bytes := Recorder^.Filled;
+  Recorder^.Head.Checksum := Fnv1a(FnvStart, @Recorder^.Events, Size);
+  Recorder^.Filled := 0;
+  Inc(Size, SizeOf(TRecordPartHead));
+  Inc(Recorder^.Written, Size);
+  Handle := OsFileAppend(@Recorder^.Path);
+  Result := (Handle >= 0) and OsFileWrite(Handle, @Recorder^.Head, Size);
+  if Handle >= 0 then
+    OsFileClose(Handle);
+  if Result then
+    Exit;
+  Say(Recorder^, 'LaneMM: the recording ends: ', ' cannot be written');
+  Close(Recorder);
+end;
+
+procedure Finish(Recorder: PRecorder; Reason: TRecordEnd);
+var
+  Kind: TRecordKind;
+begin
+  AddNumber(Recorder^, Ord(Reason) * RecordKinds + Ord(rkEnd));
+  for Kind := Low(Recorder^.Counts) to High(Recorder^.Counts) do
+    AddNumber(Recorder^, Recorder^.Counts[Kind]);
+  AddNumber(Recorder^, Recorder^.Bytes);
+  if not WritePart(Recorder) then
+    Exit;
+  if Reason = reLimit then
+    Say(Recorder^, 'LaneMM: the recording ends, it is as long as `record:most`: ', '');
+  Close(Recorder);
+end;
+
+// Sets the room of the next part, so that the file can end within its limit; returns whether there
+// is any.
+function HasRoom(var Recorder: TRecorder): Boolean;
+var
+  Most, Used: UInt64;
+begin
+  Recorder.Room := RecordPartBytes;
+  Most := Settings.Values[opRecordMost];
+  Used := Recorder.Written + 2 * (SizeOf(TRecordPartHead) + EventBytes); // the end is a part, too
+  Result := (Most = 0) or (Used < Most);
+  if (Used < Most) and (Most - Used < Recorder.Room) then
+    Recorder.Room := Most - Used;
+end;
+
+// ---------------------------------------------------------------------------- events
+
+// Takes the lock for an event of the calling thread, if a recording is on; returns its recorder, or
+// nil.
+function Enter: PRecorder;
+begin
+  if not RecordingIsOn then
+    Exit(nil);
+  LockEnter(Recording.Lock); // in a child process this forgets the recording first
+  Result := PRecorder(LoadAcquire(Recording.Recorder));
+  if Result = nil then
+    LockLeave(Recording.Lock)
+  else if Result^.Thread <> ThreadNumber then
+  begin
+    Result^.Thread := ThreadNumber;
+    AddNumber(Result^, UInt64(Result^.Thread) * RecordKinds + Ord(rkThread));
+  end;
+end;
+
+// Records an event of a block; not for nil. Size and Alignment count where the kind has them.
+procedure Note(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
+var
+  Recorder: PRecorder;
+  Distance: Int64;
+begin
+  if P = nil then
+    Exit;
+  Recorder := Enter;
+  if Recorder = nil then
+    Exit;
+  Distance := (Int64(NativeUInt(P) div RecordUnit) - Recorder^.Place) * 2;
+  Inc(Recorder^.Place, Distance div 2);
+  if Distance < 0 then
+    Distance := -1 - Distance;
+  AddNumber(Recorder^, UInt64(Distance) * RecordKinds + Ord(Kind));
+  Inc(Recorder^.Counts[Kind]);
+  if Kind = rkAligned then
+    AddNumber(Recorder^, FloorLog2(Alignment));
+  if not (Kind in [rkFree, rkMoving]) then
+  begin
+    AddNumber(Recorder^, Size);
+    Inc(Recorder^.Bytes, Size);
+  end;
+  if (Recorder^.Filled >= Recorder^.Room) and WritePart(Recorder) and not HasRoom(Recorder^) then
+    Finish(Recorder, reLimit);
+  LockLeave(Recording.Lock);
+end;
+
+procedure RecordingSee(P: Pointer; Size, Alignment: NativeUInt);
+begin
+  Note(rkAligned, P, Size, Alignment);
+end;
+
+// ---------------------------------------------------------------------------- entries
+
+function RecordedGet(Size: TSize): Pointer;
+begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
+  Result := Recording.GetCall(Size);
+  Note(rkNew, Result, Size, 0);
+end;
+
+function RecordedGetZero(Size: TSize): Pointer;
+begin
+  AcquireFence; // likewise
+  Result := Recording.GetZeroCall(Size);
+  Note(rkZero, Result, Size, 0);
+end;
+
+function RecordedFree(P: Pointer): TSize;
+begin
+  AcquireFence; // likewise
+  Note(rkFree, P, 0, 0);
+  Result := Recording.FreeCall(P);
+end;
+
+function RecordedFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  AcquireFence; // likewise
+  if Size <> 0 then
+    Note(rkFree, P, 0, 0);
+  Result := Recording.FreeSizeCall(P, Size);
+end;
+
+function RecordedRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+begin
+  AcquireFence; // likewise
+  Before := P;
+  if Size = 0 then
+    Note(rkFree, Before, 0, 0)
+  else
+    Note(rkMoving, Before, 0, 0);
+  Result := Recording.ResizeCall(P, Size);
+  if Before = nil then
+    Note(rkNew, Result, Size, 0)
+  else if Size = 0 then
+    Exit
+  else if Result = nil then
+    Note(rkMoved, Before, 0, 0)
+  else
+    Note(rkMoved, Result, Size, 0);
+end;
+
+procedure RecordingUseEntries(var Manager: TMemoryManager);
+begin
+  Recording.GetCall := Manager.GetMem;
+  Recording.GetZeroCall := Manager.AllocMem;
+  Recording.ResizeCall := Manager.ReallocMem;
+  Recording.FreeCall := Manager.FreeMem;
+  Recording.FreeSizeCall := Manager.FreeMemSize;
+  Manager.GetMem := RecordedGet;
+  Manager.AllocMem := RecordedGetZero;
+  Manager.ReallocMem := RecordedRealloc;
+  Manager.FreeMem := RecordedFree;
+  Manager.FreeMemSize := RecordedFreeSize;
+end;
+
+// ---------------------------------------------------------------------------- start and end
+
+// Makes the path of the setting absolute, with the number of the process for `%p`.
+procedure SetPath(out Path: TPath);
+var
+  Text: TText;
+  Folder: TPath;
+  Sign: PAnsiChar;
+begin
+  TextOpenAt(Text, @Path, SizeOf(Path));
+  Sign := @Settings.RecordPath;
+  if not (Sign[0] in OsSeparators) and (Sign[1] <> ':')
+    and (OsFolderPath('.', @Folder, SizeOf(Folder)) > 0) then
+  begin
+    TextAddChars(Text, @Folder);
+    TextAdd(Text, '/');
+  end;
+  while Sign^ <> #0 do
+    if TextBegins(Sign, '%p') then
+    begin
+      TextAddNumber(Text, OsProcessId);
+      Inc(Sign, 2);
+    end
+    else
+    begin
+      TextAdd(Text, Sign^);
+      Inc(Sign);
+    end;
+end;
+
+// Creates the file; false, after a line, where it exists or cannot be written.
+function CreateFile(const Recorder: TRecorder): Boolean;
+const
+  Magic: PAnsiChar = RecordMagic;
+  Refused: ShortString = 'LaneMM: nothing is recorded: ';
+var
+  Handle: TOsFile;
+  Head: TRecordHead;
+begin
+  Handle := OsFileOpen(@Recorder.Path);
+  if Handle >= 0 then
+  begin
+    OsFileClose(Handle);
+    Say(Recorder, Refused, ' exists; %p in a name is the number of the process');
+    Exit(False);
+  end;
+  Move(Magic^, Head.Magic, SizeOf(Head.Magic));
+  Head.Layout := RecordLayout;
+  Head.IsMalloc := Ord(Process.IsMalloc);
+  Handle := OsFileCreate(@Recorder.Path);
+  Result := (Handle >= 0) and OsFileWrite(Handle, @Head, SizeOf(Head));
+  if Handle >= 0 then
+    OsFileClose(Handle);
+  if not Result then
+    Say(Recorder, Refused, ' cannot be written');
+end;
+
+function RecordingStart: Boolean;
+var
+  Recorder: PRecorder;
+begin
+  Recorder := OsTakePages(SizeOf(TRecorder)); // zeros
+  if Recorder = nil then
+    Exit(False);
+  SetPath(Recorder^.Path);
+  Recorder^.Written := SizeOf(TRecordHead);
+  HasRoom(Recorder^);
+  Result := CreateFile(Recorder^);
+  if Result then
+    // Release: the recorder before its address. Pairs with RecordingIsOn.
+    StoreRelease(Recording.Recorder, NativeUInt(Recorder))
+  else
+    OsReleasePages(Recorder, SizeOf(TRecorder));
+end;
+
+procedure RecordingEnd;
+const
+  PatienceMs = 100;
+var
+  Round: Cardinal;
+  Pause: TAtomicWord;
+begin
+  Pause := 0;
+  for Round := 1 to PatienceMs do
+  begin
+    if not RecordingIsOn then
+      Exit;
+    if LockTryAgain(Recording.Lock) then
+    begin
+      if RecordingIsOn then
+        Finish(PRecorder(LoadAcquire(Recording.Recorder)), reEnd);
+      LockLeave(Recording.Lock);
+      Exit;
+    end;
+    OsWaitMs(Pause, 0, 1);
+  end;
+end;
+
+procedure RecordingForget;
+begin
+  StoreRelease(Recording.Recorder, 0);
+  LockReset(Recording.Lock);
+end;
+
+end.

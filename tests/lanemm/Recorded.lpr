@@ -1,0 +1,127 @@
+/// A program that is recorded, for `lanemm replay`.
+///
+///   Recorded WORK [FILE]   prints its allocations, frees, resizes and bytes, those of all threads
+///                          while it does WORK; with FILE just these are recorded
+///
+/// WORK is `threads`: two threads free each other's blocks; `fork`: a child process allocates, too, and
+/// ends as the parent does; `many`: 100,000 blocks; `wait`: waits for a signal.
+program Recorded;
+
+{$mode delphi}{$H+}
+
+uses
+  LaneMM, cthreads, BaseUnix, Unix, Classes, SysUtils;
+
+const
+  Rounds = 500;
+
+type
+  // Allocates and resizes blocks, and frees those of the other one.
+  TWorker = class(TThread)
+  private
+    Own: Integer;
+  public
+    procedure Execute; override;
+  end;
+
+var
+  Blocks: array[0..1, 0..Rounds - 1] of Pointer;
+  Made: array[0..1] of LongInt; // blocks so far
+
+procedure TWorker.Execute;
+var
+  Round: Integer;
+  Block: Pointer;
+begin
+  for Round := 0 to Rounds - 1 do
+  begin
+    if Odd(Round) then
+      Block := AllocMem(Round)
+    else
+      GetMem(Block, Round);
+    ReallocMem(Block, 3 * Round + 1);
+    Blocks[Own, Round] := Block;
+    InterlockedIncrement(Made[Own]);
+    while InterlockedCompareExchange(Made[1 - Own], 0, 0) <= Round do
+      ThreadSwitch;
+    FreeMem(Blocks[1 - Own, Round]);
+  end;
+end;
+
+procedure RunThreads;
+var
+  Workers: array[0..1] of TWorker;
+  Index: Integer;
+  Block: Pointer;
+begin
+  for Index := 0 to 1 do
+  begin
+    Made[Index] := 0;
+    Workers[Index] := TWorker.Create(True);
+    Workers[Index].Own := Index;
+  end;
+  for Index := 0 to 1 do
+    Workers[Index].Start;
+  for Index := 0 to 1 do
+  begin
+    Workers[Index].WaitFor;
+    Workers[Index].Free;
+  end;
+  Block := LaneMM_GetMemAligned(1000, 256);
+  FreeMem(Block);
+end;
+
+procedure RunChild;
+var
+  Child: TPid;
+begin
+  Child := FpFork;
+  if Child = 0 then
+  begin
+    TObject.Create;
+    Halt(0);
+  end;
+  WaitProcess(Child);
+  TObject.Create.Free;
+end;
+
+procedure AllocateMany;
+var
+  Index: Integer;
+  Block: Pointer;
+begin
+  for Index := 1 to 100000 do
+  begin
+    GetMem(Block, Index mod 1000);
+    FreeMem(Block);
+  end;
+end;
+
+procedure Work;
+begin
+  if ParamStr(1) = 'threads' then
+    RunThreads
+  else if ParamStr(1) = 'fork' then
+    RunChild
+  else if ParamStr(1) = 'many' then
+    AllocateMany
+  else
+    FpPause;
+end;
+
+var
+  Counts: TLaneMM_Counts;
+
+begin
+  if ParamStr(1) = 'threads' then
+    RunThreads; // from now on they use nothing from before
+  if ParamStr(2) <> '' then
+    LaneMM_Configure('record=' + ParamStr(2));
+  LaneMM_StartCount(True);
+  Work;
+  Counts := LaneMM_StopCount;
+  if ParamStr(2) <> '' then
+    LaneMM_Configure('record=0');
+  WriteLn(Counts.Allocations, ' allocations, ', Counts.Frees, ' frees, ', Counts.Resizes, ' resizes, ',
+    Counts.Bytes, ' bytes');
+end.

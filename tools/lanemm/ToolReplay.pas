@@ -1,0 +1,268 @@
+/// `lanemm replay`: repeats the calls that a program made, under several memory managers.
+unit ToolReplay;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Reads the recording, and repeats it under each manager in turn.
+procedure RunReplay(Arguments: TArguments);
+
+const
+  ReplayCommand: TCommand = (
+    Name: 'replay';
+    Usage: 'FILE [OPTIONS]';
+    Help: 'Repeats the calls of a recorded program under memory managers';
+    Details: '  --managers=NAMES only these, with commas between: the names of the table'#10
+      + '  --rounds=N       so many runs of each, 7 by default; fewer than 5 prove nothing'#10
+      + '  --with=NAME=LIB  one more manager: a library to preload, such as mi=/opt/libmimalloc.so'#10
+      + '  --words=WORDS    LaneMM once more, with these settings of the variable LANEMM'#10
+      + '  --plan=FILE      writes the calls to FILE, with numbers in place of addresses, and ends'#10
+      + '  --json           the numbers of all runs, medians and conclusions as JSON'#10
+      + '  --quiet          no progress on stderr'#10#10
+      + 'LANEMM=record=FILE records a program, in Pascal or on liblanemm.so. One in Pascal is repeated'#10
+      + 'on Free Pascal''s heap, on LaneMM, and on LaneMM without huge pages; with --managers also on'#10
+      + 'glibc, liblanemm and the libraries of `lanemm try`, as is one in C. Threads take turns in the'#10
+      + 'order of the recording; the blocks are touched. docs/try.md has more.'#10;
+    Options: 'managers: rounds: with: words: plan: json quiet';
+    MostWords: 1;
+    Run: RunReplay);
+
+implementation
+
+uses
+  SysUtils, Classes, fpJson, Recordings, ToolText, Trials, TryRuns, TryReports;
+
+const
+  ReplayerName = 'lanemm-replay';
+  LibraryName = 'liblanemm';
+
+type
+  // A recording.
+  TReplay = class(TTrial)
+  private
+    Plan: TFileStream;   // without a name; the runs open it by its number
+    Recorded: TRecorded;
+    OutputName: string;  // what a run prints
+    function HasAll(const Names: string): Boolean;
+    procedure AddManagers(Arguments: TArguments);
+    procedure AddTheUsual;
+    procedure AddOrder;
+    function TheEnd: string;
+  protected
+    procedure Prepare(Candidate: TCandidate); override;
+    procedure CheckRun(var Found: TRunResult); override;
+    procedure Describe(Json: TJSONObject); override;
+  public
+    constructor Create(Arguments: TArguments);
+    destructor Destroy; override;
+    procedure WriteText; override;
+  end;
+
+// Returns the path of the program that repeats a plan.
+function ReplayerPath: string;
+const
+  Folders: array[0..1] of string = ('', '../libexec/');
+var
+  Folder: string;
+begin
+  for Folder in Folders do
+  begin
+    Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + Folder + ReplayerName);
+    if FileExists(Result) then
+      Exit;
+  end;
+  raise ETool.Create(ecFailed, 'the program %s is missing; it stands beside lanemm, or in ../libexec',
+    [ReplayerName]);
+end;
+
+// Marks those from number First on as malloc's. Free Pascal's heap serves the rest of the program.
+procedure MarkMalloc(const All: TCandidates; First: Integer);
+var
+  Index: Integer;
+begin
+  for Index := First to High(All) do
+  begin
+    All[Index].IsMalloc := True;
+    if All[Index].Settings = '' then
+      All[Index].Settings := 'off';
+  end;
+end;
+
+// Adds those that a program like the recorded one can have without any choice.
+procedure TReplay.AddTheUsual;
+begin
+  if Recorded.IsMalloc then
+  begin
+    AddLibraries(OwnName, '');
+    MarkMalloc(All, 0);
+  end
+  else
+    AddPascal;
+end;
+
+// Returns whether the names, with commas between, are those of the managers so far.
+function TReplay.HasAll(const Names: string): Boolean;
+var
+  Name: string;
+  Candidate: TCandidate;
+  Count: Integer;
+begin
+  Count := 0;
+  for Name in Names.Split([',']) do
+    for Candidate in All do
+      Inc(Count, Ord(Candidate.Name = Name));
+  Result := Count = Length(Names.Split([',']));
+end;
+
+procedure TReplay.AddManagers(Arguments: TArguments);
+var
+  First: Integer;
+begin
+  AddTheUsual;
+  First := Length(All);
+  AddWith(Arguments);
+  MarkMalloc(All, First);
+  First := Length(All);
+  AddWords(Arguments, Recorded.IsMalloc);
+  if Recorded.IsMalloc then
+    MarkMalloc(All, First);
+  if Arguments.Has('managers') and not Recorded.IsMalloc
+    and not HasAll(Arguments.Value('managers', '')) then
+  begin
+    First := Length(All);
+    AddLibraries(LibraryName, '');
+    MarkMalloc(All, First);
+  end;
+  if Arguments.Has('managers') then
+    KeepOnly(Arguments.Value('managers', ''));
+  CheckCount;
+end;
+
+procedure TReplay.AddOrder;
+begin
+  Order.Path := ReplayerPath;
+  Order.Arguments := TStringList.Create;
+  OutputName := GetTempFileName;
+  Order.OutputName := OutputName;
+end;
+
+constructor TReplay.Create(Arguments: TArguments);
+var
+  PlanName: string;
+begin
+  inherited Create;
+  Title := Arguments.Word(0, 'FILE');
+  PlanName := Arguments.Value('plan', '');
+  if PlanName = '' then
+    PlanName := GetTempFileName;
+  Plan := TFileStream.Create(PlanName, fmCreate or fmShareDenyNone);
+  if not Arguments.Has('plan') then
+    DeleteFile(PlanName);
+  Recorded := ReadRecording(Title, Plan);
+  if Recorded.Counts.Allocations = 0 then
+    raise ETool.Create(ecDamaged, '%s has no calls', [Title]);
+  if Arguments.Has('plan') then
+    Exit;
+  ReadRounds(Arguments);
+  AddManagers(Arguments);
+  AddOrder;
+end;
+
+destructor TReplay.Destroy;
+begin
+  if OutputName <> '' then
+    DeleteFile(OutputName);
+  Order.Arguments.Free;
+  Plan.Free;
+  inherited Destroy;
+end;
+
+procedure TReplay.Prepare(Candidate: TCandidate);
+const
+  Calls: array[Boolean] of string = ('pascal', 'malloc');
+begin
+  inherited Prepare(Candidate);
+  Order.Arguments.Clear;
+  Order.Arguments.AddStrings([ReplayerName, Calls[Candidate.IsMalloc],
+    Format('/proc/self/fd/%d', [Plan.Handle]), IntToStr(Recorded.Slots), IntToStr(Recorded.Threads)]);
+end;
+
+procedure TReplay.CheckRun(var Found: TRunResult);
+var
+  Output: TStringList;
+begin
+  Output := TStringList.Create;
+  try
+    Output.LoadFromFile(OutputName);
+    if Trim(Output.Text) <> Recorded.Counts.Text then
+      Found.Failure := 'it made other calls: ' + Trim(Output.Text);
+  finally
+    Output.Free;
+  end;
+end;
+
+// Returns a sentence about the end of the recording; empty for one that is whole.
+function TReplay.TheEnd: string;
+begin
+  Result := '';
+  if not Recorded.HasEnd then
+    Result := 'The file has no end: the program was killed, or still runs. What is whole is repeated.'
+  else if Recorded.HasLimit then
+    Result := 'The recording ended at its limit, record:most.';
+end;
+
+procedure TReplay.WriteText;
+begin
+  WriteLn(Format('%s: %s', [Title, Recorded.Counts.Text]));
+  WriteLn(Format('Threads: %d. At most %s blocks with %s at a time.', [Recorded.Threads,
+    Grouped(Recorded.Slots), BytesText(Recorded.MostBytes)]));
+  if Recorded.Unknown > 0 then
+    Notes.Add(Format('Calls for blocks from before the recording: %d; their frees are left out, their'
+      + ' resizes are allocations.', [Recorded.Unknown]));
+  if TheEnd <> '' then
+    Notes.Add(TheEnd);
+  inherited WriteText;
+end;
+
+procedure TReplay.Describe(Json: TJSONObject);
+begin
+  Json.Add('recording', Title);
+  Json.Add('ofMalloc', Recorded.IsMalloc);
+  Json.Add('allocations', Recorded.Counts.Allocations);
+  Json.Add('frees', Recorded.Counts.Frees);
+  Json.Add('resizes', Recorded.Counts.Resizes);
+  Json.Add('bytes', Recorded.Counts.Bytes);
+  Json.Add('threads', Recorded.Threads);
+  Json.Add('mostBlocks', Recorded.Slots);
+  Json.Add('mostBytes', Recorded.MostBytes);
+  Json.Add('unknownBlocks', Recorded.Unknown);
+  Json.Add('hasEnd', Recorded.HasEnd);
+  Json.Add('hasLimit', Recorded.HasLimit);
+end;
+
+procedure RunReplay(Arguments: TArguments);
+var
+  Replay: TReplay;
+begin
+  Replay := TReplay.Create(Arguments);
+  try
+    if Arguments.Has('plan') then
+      WriteLn(Replay.Recorded.Counts.Text)
+    else
+    begin
+      Replay.Run;
+      if Arguments.Has('json') then
+        Replay.WriteJson
+      else
+        Replay.WriteText;
+    end;
+  finally
+    Replay.Free;
+  end;
+end;
+
+end.
