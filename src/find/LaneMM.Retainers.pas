@@ -8,7 +8,8 @@
 //             is reached once, on a shortest chain, and counts for that retainer alone, so
 //             nothing counts twice. The blocks that it does not reach are parts of cycles, or
 //             referenced from these: each cycle is entered once.
-// Callers:    any thread; reads blocks of the snapshot only.
+// Callers:    any thread; reads blocks of the snapshot only. LaneMM in the process, and lanemm for
+//             another one or a core file.
 // Source:     Boehm and Weiser, "Garbage Collection in an Uncooperative Environment", Software:
 //             Practice and Experience 18 (1988).
 unit LaneMM.Retainers;
@@ -63,6 +64,8 @@ procedure RetainersClose(var Retainers: TRetainers);
 /// Sets State in all nodes that count and are reachable from the words from First up to Limit.
 /// Before RetainersOpen. Takes no memory.
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
+/// RetainersMark for what one word points to, any number.
+procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TNodeState);
 /// Returns True if the node's retainer has a word that is an interface of the node.
 function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 
@@ -96,8 +99,8 @@ type
 
 // ---------------------------------------------------------------------------- words
 
-// Calls See for each node that a word from First up to Limit points into.
-procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
+// SeeWords of words that can be read here.
+procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
   Context: Pointer);
 var
   Lowest, Bytes: NativeUInt;
@@ -118,6 +121,37 @@ begin
     end;
     Inc(First);
   end;
+end;
+
+// SeeWords of words elsewhere: of pages that can be read.
+procedure SeeWordsElsewhere(const Snapshot: TSnapshot; First, Limit: NativeUInt; See: TSeeNode;
+  Context: Pointer);
+var
+  Words: array[0..4095] of NativeUInt;
+  Bytes, Count: NativeUInt;
+begin
+  while First < Limit do
+  begin
+    Bytes := Limit - First;
+    if Bytes > SizeOf(Words) then
+      Bytes := SizeOf(Words);
+    Count := Snapshot.Read(First, @Words, Bytes, Snapshot.Source) div SizeOf(NativeUInt);
+    SeeWordsAt(Snapshot, @Words[0], PNativeUInt(@Words) + Count, See, Context);
+    if Count < Bytes div SizeOf(NativeUInt) then // on behind the page that cannot be read
+      First := (First + Count * SizeOf(NativeUInt)) and not NativeUInt(OsPageSize - 1) + OsPageSize
+    else
+      Inc(First, Bytes);
+  end;
+end;
+
+// Calls See for each node that a word from First up to Limit points into.
+procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
+  Context: Pointer);
+begin
+  if @Snapshot.Read = nil then
+    SeeWordsAt(Snapshot, First, Limit, See, Context)
+  else
+    SeeWordsElsewhere(Snapshot, NativeUInt(First), NativeUInt(Limit), See, Context);
 end;
 
 // Returns the end of what the node references.
@@ -151,21 +185,38 @@ begin
   Marking^.Next := Index;
 end;
 
+// Marks the node at Index, unless that is NoNode, and all that the marked ones lead to.
+procedure MarkFrom(var Marking: TMarking; Index: Cardinal);
+begin
+  if Index <> NoNode then
+    MarkNode(Index, @Marking);
+  while Marking.Next <> NoNode do
+  begin
+    Index := Marking.Next;
+    Marking.Next := Marking.Snapshot^.Nodes[Index].Path;
+    SeeNode(Marking.Snapshot^, Index, MarkNode, @Marking);
+  end;
+end;
+
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
 var
   Marking: TMarking;
-  Index: Cardinal;
 begin
   Marking.Snapshot := @Snapshot;
   Marking.State := State;
   Marking.Next := NoNode;
   SeeWords(Snapshot, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
-  while Marking.Next <> NoNode do
-  begin
-    Index := Marking.Next;
-    Marking.Next := Snapshot.Nodes[Index].Path;
-    SeeNode(Snapshot, Index, MarkNode, @Marking);
-  end;
+  MarkFrom(Marking, NoNode);
+end;
+
+procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TNodeState);
+var
+  Marking: TMarking;
+begin
+  Marking.Snapshot := @Snapshot;
+  Marking.State := State;
+  Marking.Next := NoNode;
+  MarkFrom(Marking, SnapshotNodeAt(Snapshot, Word));
 end;
 
 // ---------------------------------------------------------------------------- paths

@@ -61,21 +61,12 @@ begin
   end;
 end;
 
-// Marks the blocks reachable from exceptions that are being handled.
-procedure MarkExceptions(var Snapshot: TSnapshot);
-var
-  Exceptions: Pointer;
-begin
-  Exceptions := RaiseList;
-  MarkWords(NativeUInt(@Exceptions), NativeUInt(@Exceptions) + SizeOf(Pointer), @Snapshot);
-end;
-
 procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Mapping: TOsMapping;
 begin
   PauseVisitStacks(MarkStack, @Snapshot);
-  MarkExceptions(Snapshot);
+  RetainersMarkWord(Snapshot, NativeUInt(RaiseList), nsRunning); // exceptions being handled
   // Of routines that were left through Halt or an exception.
   if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
     MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
@@ -183,7 +174,7 @@ var
 begin
   Frame := Frame and not (SizeOf(Pointer) - 1);
   PauseVisitStacks(MarkStack, @Snapshot);
-  MarkExceptions(Snapshot);
+  RetainersMarkWord(Snapshot, NativeUInt(RaiseList), nsRunning); // exceptions being handled
   if @Leaks.VisitRoots <> nil then
   begin
     Leaks.VisitRoots(MarkWords, @Snapshot, Frame);

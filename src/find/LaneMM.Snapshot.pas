@@ -90,9 +90,15 @@ type
     Bytes: NativeUInt;     //< their bytes
   end;
 
+  /// Reads up to Size bytes from Address on, of a heap elsewhere; returns how many it could read.
+  TReadBytes = function(Address: NativeUInt; Target: Pointer; Size: NativeUInt; Source: Pointer)
+    : NativeUInt;
+
   PSnapshot = ^TSnapshot;
-  /// The blocks in use at one moment.
+  /// The blocks in use at one moment, of this process or, for lanemm, of another or a core file.
   TSnapshot = record
+    Read: TReadBytes;         //< reads their words; nil: they are read where they lie
+    Source: Pointer;          //< its last argument
     Nodes: PNode;             //< blocks by address
     NodeCount: Cardinal;      //< number of nodes
     NodeLimit: Cardinal;      //< capacity of Nodes

@@ -84,7 +84,7 @@ begin
   begin
     Held := SnapshotNodeAt(Snapshot, Word^);
     if (Held <> NoNode) and (Word^ <> NativeUInt(Snapshot.Nodes[Held].Address)) then
-      RetainersMark(Snapshot, NativeUInt(Word), NativeUInt(Word + 1), nsRunning);
+      RetainersMarkWord(Snapshot, Word^, nsRunning);
     Inc(Word);
   end;
 end;
@@ -101,8 +101,7 @@ begin
     Address := NativeUInt(Snapshot.Nodes[Index].Address);
     if (RegionOfBlock(Pointer(Address)) <> nil)
       or WalkFind(Pointer(Address), Block) and (Block.Group >= RegionGroups) then
-      RetainersMark(Snapshot, NativeUInt(@Address), NativeUInt(@Address) + SizeOf(Address),
-        nsRunning);
+      RetainersMarkWord(Snapshot, Address, nsRunning);
   end;
 end;
 

@@ -7,7 +7,7 @@ unit HeapContents;
 interface
 
 uses
-  SysUtils, Generics.Collections, Targets, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Contents, Targets, HeapImages, HeapWalks;
 
 type
   /// Blocks in use with contents of one name.
@@ -39,8 +39,9 @@ const
   /// Begins the names of data without a type.
   DataName = 'data of ';
 
-/// Returns what the block holds, in the words of TContentsGroup.Name.
-function ContentsName(const Block: TBlockFound): string;
+/// Returns what the block holds, in the words of TContentsGroup.Name, and its kind.
+function ContentsName(const Block: TBlockFound; out Kind: TContentsKind): string; overload;
+function ContentsName(const Block: TBlockFound): string; overload;
 /// Returns the name of the region that the block belongs to; empty: none.
 function RegionNameOf(Image: THeapImage; const Block: TBlockFound): string;
 /// Returns Name with the name of a region behind it, if that is not empty.
@@ -60,7 +61,7 @@ function FindHolders(Image: THeapImage; Address, Size: UInt64): THolders;
 implementation
 
 uses
-  Math, Generics.Defaults, LaneMM.Layout, LaneMM.Hooks, LaneMM.Text, LaneMM.Contents;
+  Math, Generics.Defaults, LaneMM.Layout, LaneMM.Hooks, LaneMM.Text;
 
 // ---------------------------------------------------------------------------- contents
 
@@ -108,12 +109,20 @@ begin
   end;
 end;
 
-function ContentsName(const Block: TBlockFound): string;
+function ContentsName(const Block: TBlockFound; out Kind: TContentsKind): string;
 var
   Contents: TContents;
 begin
   ReadContents(Block, Contents);
+  Kind := Contents.Kind;
   Result := NameOf(Block, Contents);
+end;
+
+function ContentsName(const Block: TBlockFound): string;
+var
+  Ignored: TContentsKind;
+begin
+  Result := ContentsName(Block, Ignored);
 end;
 
 function RegionNameOf(Image: THeapImage; const Block: TBlockFound): string;

@@ -12,7 +12,7 @@ unit HeapLeaks;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Containers, Targets, HeapImages, HeapWalks, HeapPlaces,
+  SysUtils, Generics.Collections, LaneMM.Containers, LaneMM.Contents, LaneMM.Snapshot, Targets, HeapImages, HeapWalks, HeapPlaces,
   HeapContents;
 
 type
@@ -65,61 +65,42 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords;
+  Generics.Defaults, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords, LaneMM.Retainers;
 
 const
-  PageBytes = 4096;
   // Looks at a process that runs, and the time between two.
   RunningLooks = 3;
   PauseMs = 50;
-  // Longer chains, and further ones, count for their parents.
-  MostLinks = 16;
-  MostChains = 16384;
 
 type
-  // In the order in which a state replaces another.
-  TBlockState = (
-    bsUnseen,   // nothing that was read so far points to it
-    bsRetained, // a leak points to it
-    bsCounted,  // it counts for the leak that retains it, or for itself
-    bsReached   // the program reaches it
-  );
-
-  // A block in use.
-  TInUse = record
-    Address, Size: UInt64;
-    Limit: UInt64;     // behind its words; of a container's items behind the last that counts
-    Group: Integer;    // of a leak: number of its group
-    Chain: Integer;    // of a leak that was counted: number of its chain, from 1
-    Stack: Integer;    // of a leak: its backtrace in Places
-    State: TBlockState;
-  end;
-
   TRange = record
     First, Limit: UInt64;
   end;
 
+  // A block of items, and the object that counts them.
+  TItemsOf = record
+    Items: TItems;
+    Container: UInt64;
+  end;
+
   TAddressSet = TDictionary<UInt64, Boolean>;
 
-  // One look at the target.
+  // One look at the target: a snapshot of it, and the search of LaneMM itself.
   TLook = class
   private
     Image: THeapImage;
-    Blocks: array of TInUse;   // by run, then by address
-    Count: Integer;
-    FirstOf: array of Integer; // of each run its first block; one more at the end
+    Snapshot: TSnapshot;
+    Nodes: TArray<TNode>;      // of Snapshot: blocks in use, by address
+    Kinds: TArray<TGroup>;     // of Snapshot: as Leaks.Groups
+    Stacks: TArray<Integer>;   // of each leak its backtrace in Places, or -1
+    Count: Integer;            // of Nodes
     Own: array of TRange;      // LaneMM's memory, by address
-    Items: array of TItems;    // of containers
+    Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
-    Pending: array of Integer; // blocks whose words are to be read
-    PendingCount: Integer;
-    Marking: TBlockState;      // what words lead to
-    Chain: Integer;            // that of the leak whose words are seen
     Groups: TDictionary<string, Integer>;
     Places: TPlaces;
     PlaceNumbers: TDictionary<string, Integer>; // by group and line
-    ChainNumbers: TDictionary<UInt64, Integer>; // by parent and group
     Leaks: TLeaks;
     procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
@@ -127,29 +108,17 @@ type
     procedure AddOwn(First, Size: UInt64);
     procedure AddTaken;
     procedure CollectOwn;
-    function BlockAt(Address: UInt64): Integer;
-    procedure Push(Index: Integer);
-    procedure SeeWord(Word: UInt64); inline;
-    procedure SeeRange(First, Limit: UInt64);
-    procedure FollowPending;
     procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
     procedure MarkRange(First, Limit: UInt64);
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
-    procedure FindRetained;
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
     procedure FindStack(const Block: TBlockFound);
-    function NumberOf(const Name: string): Integer;
+    function NumberOf(const Name: string; Kind: TContentsKind): Integer;
     procedure AddToGroup(const Block: TBlockFound);
     procedure AddToPlace(Index: Integer);
     procedure FillGroups;
-    function LinksOf(Number: Integer): Integer;
-    function HasGroup(Number, Group: Integer): Boolean;
-    function ChainTo(Parent, Group: Integer; IsCycle: Boolean): Integer;
-    procedure CountLeak(Index, Number: Integer);
-    procedure FollowLeak(Index: Integer; IsCycle: Boolean);
-    procedure FollowLeaks;
-    procedure SumRetained;
+    procedure FindChains;
   public
     constructor Create(Heap: THeapImage);
     destructor Destroy; override;
@@ -163,7 +132,6 @@ begin
   inherited Create;
   Image := Heap;
   Groups := TDictionary<string, Integer>.Create;
-  ChainNumbers := TDictionary<UInt64, Integer>.Create;
   PlaceNumbers := TDictionary<string, Integer>.Create;
   CollectBlocks;
   CollectOwn;
@@ -173,7 +141,6 @@ destructor TLook.Destroy;
 begin
   Places.Free;
   PlaceNumbers.Free;
-  ChainNumbers.Free;
   Groups.Free;
   inherited Destroy;
 end;
@@ -187,7 +154,8 @@ begin
   Look := TLook(Context);
   if Look.ItemsCount = Length(Look.Items) then
     SetLength(Look.Items, Look.ItemsCount * 2 + 1024);
-  Look.Items[Look.ItemsCount] := Items;
+  Look.Items[Look.ItemsCount].Items := Items;
+  Look.Items[Look.ItemsCount].Container := NativeUInt(Look.Nodes[Look.Count - 1].Address);
   Inc(Look.ItemsCount);
 end;
 
@@ -195,50 +163,62 @@ procedure TLook.AddBlock(const Block: TBlockFound);
 begin
   if Block.IsFree then
     Exit;
-  if Count = Length(Blocks) then
-    SetLength(Blocks, Count * 2 + 1024);
-  Blocks[Count].Address := Block.Address;
-  Blocks[Count].Size := Block.Size;
-  Blocks[Count].Limit := Block.Address + Block.Size;
-  Blocks[Count].Group := -1;
-  Blocks[Count].Chain := 0;
-  Blocks[Count].Stack := -1;
-  Blocks[Count].State := bsUnseen;
+  if Count = Length(Nodes) then
+    SetLength(Nodes, Count * 2 + 1024);
+  Nodes[Count] := Default(TNode);
+  Nodes[Count].Address := PByte(Block.Address);
+  Nodes[Count].Size := Block.Size;
+  Nodes[Count].Retainer := NoNode;
   Inc(Count);
   if Block.Data <> nil then
     ContainerVisit(Block.Data, Block.Size, Plain, AddItems, Self);
 end;
 
-// Lets the words of blocks with items end behind those that count.
+// Lets the references of blocks with items end behind those that count.
 procedure TLook.EndItems;
 var
-  Index, Found: Integer;
+  Index: Integer;
+  Found, Container: Cardinal;
   Head: TArrayHead;
 begin
   for Index := 0 to ItemsCount - 1 do
   begin
-    Found := BlockAt(Items[Index].Block);
-    if (Found >= 0) and (Blocks[Found].Address = Items[Index].Block)
-      and Image.Target.ReadAll(Items[Index].Block, @Head, SizeOf(Head)) then
-      Blocks[Found].Limit := Blocks[Found].Address + Blocks[Found].Size
-        - ItemsSpare(Items[Index], @Head, Blocks[Found].Size);
+    Found := SnapshotNodeAt(Snapshot, Items[Index].Items.Block);
+    Container := SnapshotNodeAt(Snapshot, Items[Index].Container);
+    if (Found = NoNode) or (Container = NoNode)
+      or (NativeUInt(Nodes[Found].Address) <> Items[Index].Items.Block)
+      or not Image.Target.ReadAll(Items[Index].Items.Block, @Head, SizeOf(Head)) then
+      Continue;
+    Nodes[Found].Container := Container;
+    Nodes[Found].Spare := ItemsSpare(Items[Index].Items, @Head, Nodes[Found].Size)
+      div SizeOf(Pointer);
   end;
+end;
+
+function ByAddress(constref Left, Right: TNode): Integer;
+begin
+  Result := Ord(Left.Address > Right.Address) - Ord(Left.Address < Right.Address);
+end;
+
+function ReadTarget(Address: NativeUInt; Target: Pointer; Size: NativeUInt; Source: Pointer)
+  : NativeUInt;
+begin
+  Result := THeapImage(Source).Target.Read(Address, Target, Size);
 end;
 
 procedure TLook.CollectBlocks;
 var
   Walker: TWalker;
-  Index: Integer;
 begin
   Walker := TWalker.Create(Image);
-  SetLength(FirstOf, Length(Image.Runs) + 1);
-  for Index := 0 to High(Image.Runs) do
-  begin
-    FirstOf[Index] := Count;
-    Walker.VisitRun(@Image.Runs[Index], AddBlock);
-  end;
-  FirstOf[High(FirstOf)] := Count;
+  Walker.VisitAll(AddBlock);
   Walker.Free;
+  SetLength(Nodes, Count);
+  TArrayHelper<TNode>.Sort(Nodes, TComparer<TNode>.Construct(ByAddress));
+  Snapshot.Read := ReadTarget;
+  Snapshot.Source := Image;
+  Snapshot.Nodes := Pointer(Nodes);
+  Snapshot.NodeCount := Count;
   EndItems;
 end;
 
@@ -296,93 +276,6 @@ begin
   AddTaken;
 end;
 
-// ---------------------------------------------------------------------------- words
-
-// Returns the number of the block in use that holds the address; -1 without one. A block of no bytes
-// holds its own.
-function TLook.BlockAt(Address: UInt64): Integer;
-var
-  Run: PRun;
-  Low, High, Middle: Integer;
-begin
-  Result := -1;
-  Run := Image.FindRun(Address);
-  if Run = nil then
-    Exit;
-  Low := FirstOf[Run - PRun(@Image.Runs[0])];
-  High := FirstOf[Run - PRun(@Image.Runs[0]) + 1];
-  while Low < High do
-  begin
-    Middle := (Low + High) div 2;
-    if Blocks[Middle].Address > Address then
-      High := Middle
-    else if (Address = Blocks[Middle].Address)
-      or (Address - Blocks[Middle].Address < Blocks[Middle].Size) then
-      Exit(Middle)
-    else
-      Low := Middle + 1;
-  end;
-end;
-
-procedure TLook.Push(Index: Integer);
-begin
-  Blocks[Index].State := Marking;
-  if PendingCount = Length(Pending) then
-    SetLength(Pending, PendingCount * 2 + 1024);
-  Pending[PendingCount] := Index;
-  Inc(PendingCount);
-end;
-
-procedure TLook.SeeWord(Word: UInt64);
-var
-  Index: Integer;
-begin
-  if Word < PageBytes then
-    Exit;
-  Index := BlockAt(Word);
-  if (Index < 0) or (Blocks[Index].State >= Marking) then
-    Exit;
-  Push(Index);
-  if Marking = bsCounted then
-    CountLeak(Index, ChainTo(Chain, Blocks[Index].Group, False));
-end;
-
-// Sees all words from First up to Limit that can be read.
-procedure TLook.SeeRange(First, Limit: UInt64);
-const
-  Portion = 1 shl 16;
-var
-  Words: array[0..Portion div SizeOf(UInt64) - 1] of UInt64;
-  Bytes, WordCount: UInt64;
-  Index: Integer;
-begin
-  while First < Limit do
-  begin
-    Bytes := Limit - First;
-    if Bytes > Portion then
-      Bytes := Portion;
-    WordCount := Image.Target.Read(First, @Words, Bytes) div SizeOf(UInt64);
-    for Index := 0 to Integer(WordCount) - 1 do
-      SeeWord(Words[Index]);
-    if WordCount < Bytes div SizeOf(UInt64) then // behind the page that cannot be read
-      First := (First + WordCount * SizeOf(UInt64)) and not UInt64(PageBytes - 1) + PageBytes
-    else
-      Inc(First, Bytes);
-  end;
-end;
-
-procedure TLook.FollowPending;
-var
-  Index: Integer;
-begin
-  while PendingCount > 0 do
-  begin
-    Dec(PendingCount);
-    Index := Pending[PendingCount];
-    SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
-  end;
-end;
-
 // ---------------------------------------------------------------------------- what the program reaches
 
 // Marks from First up to Limit, without LaneMM's memory.
@@ -393,11 +286,11 @@ begin
   for Range in Own do
     if (First < Range.Limit) and (Range.First < Limit) then
     begin
-      SeeRange(First, Range.First);
+      if First < Range.First then
+        RetainersMark(Snapshot, First, Range.First, nsRunning);
       First := Range.Limit;
     end;
-  SeeRange(First, Limit);
-  FollowPending;
+  RetainersMark(Snapshot, First, Limit, nsRunning);
 end;
 
 // Returns whether what lies before the region cannot be read: the guard below a stack.
@@ -433,10 +326,9 @@ var
   Each: TRegisters;
   Word: UInt64;
 begin
-  Marking := bsReached;
   for Each in Registers do
     for Word in Each do
-      SeeWord(Word);
+      RetainersMarkWord(Snapshot, Word, nsRunning);
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin
     Region := Image.Target.Regions[Index];
@@ -452,11 +344,9 @@ var
   Index: Integer;
 begin
   for Index := 0 to Count - 1 do
-    if (Blocks[Index].State = bsUnseen) and not Known.ContainsKey(Blocks[Index].Address) then
-    begin
-      Push(Index);
-      FollowPending;
-    end;
+    if (Nodes[Index].State = nsCounted)
+      and not Known.ContainsKey(NativeUInt(Nodes[Index].Address)) then
+      RetainersMarkWord(Snapshot, NativeUInt(Nodes[Index].Address), nsRunning);
 end;
 
 procedure TLook.Mark(const Registers: TArray<TRegisters>; Known: TAddressSet);
@@ -472,35 +362,17 @@ var
 begin
   Result := TAddressSet.Create;
   for Index := 0 to Count - 1 do
-    if Blocks[Index].State = bsUnseen then
-      Result.AddOrSetValue(Blocks[Index].Address, True);
+    if Nodes[Index].State = nsCounted then
+      Result.AddOrSetValue(NativeUInt(Nodes[Index].Address), True);
 end;
 
 // ---------------------------------------------------------------------------- groups
 
-// Marks the leaks that another leak points to.
-procedure TLook.FindRetained;
-var
-  Index: Integer;
-  Own: TBlockState;
-begin
-  Marking := bsRetained;
-  for Index := 0 to Count - 1 do
-    if Blocks[Index].State < bsCounted then
-    begin
-      Own := Blocks[Index].State;
-      Blocks[Index].State := bsCounted; // what it holds of itself does not count
-      SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
-      Blocks[Index].State := Own;
-      PendingCount := 0;
-    end;
-end;
-
 // Returns whether the block is a leak, and its index.
 function TLook.LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
 begin
-  Index := BlockAt(Block.Address);
-  Result := not Block.IsFree and (Index >= 0) and (Blocks[Index].State <> bsReached);
+  Index := Integer(SnapshotNodeAt(Snapshot, Block.Address));
+  Result := not Block.IsFree and (Index >= 0) and (Nodes[Index].State = nsCounted);
 end;
 
 procedure TLook.FindStack(const Block: TBlockFound);
@@ -508,10 +380,10 @@ var
   Index: Integer;
 begin
   if LeakAt(Block, Index) then
-    Blocks[Index].Stack := Places.StackOf(Block);
+    Stacks[Index] := Places.StackOf(Block);
 end;
 
-function TLook.NumberOf(const Name: string): Integer;
+function TLook.NumberOf(const Name: string; Kind: TContentsKind): Integer;
 begin
   if Groups.TryGetValue(Name, Result) then
     Exit;
@@ -520,6 +392,9 @@ begin
   SetLength(Leaks.Groups, Result + 1);
   Leaks.Groups[Result] := Default(TLeakGroup);
   Leaks.Groups[Result].Name := Name;
+  SetLength(Kinds, Result + 1);
+  Kinds[Result] := Default(TGroup);
+  Kinds[Result].Kind := Kind;
 end;
 
 // Data of one line are one group, whatever their sizes.
@@ -527,21 +402,22 @@ procedure TLook.AddToGroup(const Block: TBlockFound);
 var
   Index, Number: Integer;
   Name, Region: string;
+  Kind: TContentsKind;
 begin
   if not LeakAt(Block, Index) then
     Exit;
-  Name := ContentsName(Block);
-  if (Blocks[Index].Stack >= 0) and Name.StartsWith(DataName) then
-    Name := DataName + Places.LineOf(Blocks[Index].Stack);
+  Name := ContentsName(Block, Kind);
+  if (Stacks[Index] >= 0) and Name.StartsWith(DataName) then
+    Name := DataName + Places.LineOf(Stacks[Index]);
   Region := RegionNameOf(Image, Block);
-  Number := NumberOf(InRegion(Name, Region));
+  Number := NumberOf(InRegion(Name, Region), Kind);
   Leaks.Groups[Number].Region := Region;
-  Blocks[Index].Group := Number;
+  Nodes[Index].Group := Number;
   Inc(Leaks.Groups[Number].Blocks);
-  Inc(Leaks.Groups[Number].Bytes, Blocks[Index].Size);
+  Inc(Leaks.Groups[Number].Bytes, Nodes[Index].Size);
   Inc(Leaks.Blocks);
-  Inc(Leaks.Bytes, Blocks[Index].Size);
-  if Blocks[Index].Stack >= 0 then
+  Inc(Leaks.Bytes, Nodes[Index].Size);
+  if Stacks[Index] >= 0 then
     AddToPlace(Index);
 end;
 
@@ -550,27 +426,35 @@ var
   Number: Integer;
   Key: string;
 begin
-  Key := Format('%d %s', [Blocks[Index].Group, Places.LineOf(Blocks[Index].Stack)]);
+  Key := Format('%d %s', [Nodes[Index].Group, Places.LineOf(Stacks[Index])]);
   if not PlaceNumbers.TryGetValue(Key, Number) then
   begin
     Number := Length(Leaks.Places);
     PlaceNumbers.Add(Key, Number);
     SetLength(Leaks.Places, Number + 1);
     Leaks.Places[Number] := Default(TLeakPlace);
-    Leaks.Places[Number].Group := Blocks[Index].Group;
-    Leaks.Places[Number].Line := Places.LineOf(Blocks[Index].Stack);
-    Leaks.Places[Number].Frames := Places.TextOf(Blocks[Index].Stack);
+    Leaks.Places[Number].Group := Nodes[Index].Group;
+    Leaks.Places[Number].Line := Places.LineOf(Stacks[Index]);
+    Leaks.Places[Number].Frames := Places.TextOf(Stacks[Index]);
   end;
   Inc(Leaks.Places[Number].Blocks);
-  Inc(Leaks.Places[Number].Bytes, Blocks[Index].Size);
+  Inc(Leaks.Places[Number].Bytes, Nodes[Index].Size);
 end;
 
 // A block that gets no group was freed meanwhile, in a process that runs.
 procedure TLook.FillGroups;
+const
+  NoGroup = High(Cardinal);
 var
   Walker: TWalker;
   Index: Integer;
 begin
+  SetLength(Stacks, Count);
+  for Index := 0 to Count - 1 do
+  begin
+    Stacks[Index] := -1;
+    Nodes[Index].Group := NoGroup;
+  end;
   Walker := TWalker.Create(Image);
   Places := TPlaces.Create(Image);
   Walker.VisitAll(FindStack);
@@ -578,103 +462,37 @@ begin
   Walker.VisitAll(AddToGroup);
   Walker.Free;
   for Index := 0 to Count - 1 do
-    if Blocks[Index].Group < 0 then
-      Blocks[Index].State := bsReached;
+    if Nodes[Index].Group = NoGroup then
+      Nodes[Index].State := nsFreed;
 end;
 
-// ---------------------------------------------------------------------------- chains
-
-function TLook.LinksOf(Number: Integer): Integer;
-begin
-  Result := 0;
-  while Number > 0 do
-  begin
-    Inc(Result);
-    Number := Leaks.Chains[Number - 1].Parent;
-  end;
-end;
-
-// Returns the number of the chain that continues Parent with this group.
-function TLook.ChainTo(Parent, Group: Integer; IsCycle: Boolean): Integer;
+// Finds what retains the leaks, by the search of reports of a process.
+procedure TLook.FindChains;
 var
-  Key: UInt64;
-begin
-  if (Parent > 0) and (Leaks.Chains[Parent - 1].Group = Group) then
-    Exit(Parent);
-  Key := UInt64(Parent) shl 33 or UInt64(Group) shl 1 or UInt64(IsCycle);
-  if ChainNumbers.TryGetValue(Key, Result) then
-    Exit;
-  if (Parent > 0) and ((LinksOf(Parent) = MostLinks) or (Length(Leaks.Chains) >= MostChains)) then
-    Exit(Parent);
-  Result := Length(Leaks.Chains) + 1;
-  SetLength(Leaks.Chains, Result);
-  Leaks.Chains[Result - 1] := Default(TLeakChain);
-  Leaks.Chains[Result - 1].Parent := Parent;
-  Leaks.Chains[Result - 1].Group := Group;
-  Leaks.Chains[Result - 1].IsCycle := IsCycle;
-  ChainNumbers.Add(Key, Result);
-end;
-
-procedure TLook.CountLeak(Index, Number: Integer);
-begin
-  Blocks[Index].Chain := Number;
-  Inc(Leaks.Chains[Number - 1].Blocks);
-  Inc(Leaks.Chains[Number - 1].Bytes, Blocks[Index].Size);
-end;
-
-// Counts a leak and all that it leads to and no other one has, nearest blocks first.
-procedure TLook.FollowLeak(Index: Integer; IsCycle: Boolean);
-var
-  Next: Integer;
-begin
-  Push(Index);
-  CountLeak(Index, ChainTo(0, Blocks[Index].Group, IsCycle));
-  Next := 0;
-  while Next < PendingCount do
-  begin
-    Index := Pending[Next];
-    Chain := Blocks[Index].Chain;
-    SeeRange(Blocks[Index].Address, Blocks[Index].Limit);
-    Inc(Next);
-  end;
-  PendingCount := 0;
-end;
-
-// First the leaks that nothing points to; what these do not lead to are cycles.
-procedure TLook.FollowLeaks;
-const
-  Entries: array[Boolean] of TBlockState = (bsUnseen, bsRetained);
-var
+  Retainers: TRetainers;
   Index: Integer;
-  IsCycle: Boolean;
+  Chain: TLeakChain;
 begin
-  Marking := bsCounted;
-  for IsCycle := False to True do
-    for Index := 0 to Count - 1 do
-      if Blocks[Index].State = Entries[IsCycle] then
-        FollowLeak(Index, IsCycle);
-end;
-
-// Returns whether one of the links of the chain is of this group.
-function TLook.HasGroup(Number, Group: Integer): Boolean;
-begin
-  while (Number > 0) and (Leaks.Chains[Number - 1].Group <> Group) do
-    Number := Leaks.Chains[Number - 1].Parent;
-  Result := Number > 0;
-end;
-
-procedure TLook.SumRetained;
-var
-  Index: Integer;
-begin
+  Snapshot.Groups := Pointer(Kinds);
+  if not RetainersOpen(Retainers, Snapshot) then
+    raise EOutOfMemory.Create('no memory for the chains of retainers');
+  SetLength(Leaks.Chains, Retainers.PathCount - 1);
   for Index := High(Leaks.Chains) downto 0 do
   begin
-    Inc(Leaks.Chains[Index].Retained, Leaks.Chains[Index].Bytes);
-    if Leaks.Chains[Index].Parent > 0 then
-      Inc(Leaks.Chains[Leaks.Chains[Index].Parent - 1].Retained, Leaks.Chains[Index].Retained);
-    if not HasGroup(Leaks.Chains[Index].Parent, Leaks.Chains[Index].Group) then
-      Inc(Leaks.Groups[Leaks.Chains[Index].Group].Retained, Leaks.Chains[Index].Retained);
+    Chain := Leaks.Chains[Index]; // with what the chains below retain
+    Chain.Parent := Retainers.Paths[Index + 1].Parent;
+    Chain.Group := Retainers.Paths[Index + 1].Group;
+    Chain.IsCycle := Retainers.Paths[Index + 1].IsCycle;
+    Chain.Blocks := Retainers.Paths[Index + 1].Count;
+    Chain.Bytes := Retainers.Paths[Index + 1].Bytes;
+    Inc(Chain.Retained, Chain.Bytes);
+    Leaks.Chains[Index] := Chain;
+    if Chain.Parent > 0 then
+      Inc(Leaks.Chains[Chain.Parent - 1].Retained, Chain.Retained);
   end;
+  RetainersClose(Retainers);
+  for Index := 0 to High(Leaks.Groups) do
+    Leaks.Groups[Index].Retained := Kinds[Index].Retained;
 end;
 
 function TLook.Sum: TLeaks;
@@ -685,11 +503,7 @@ begin
   Leaks.InUse := Count;
   FillGroups;
   if Leaks.Blocks > 0 then
-  begin
-    FindRetained;
-    FollowLeaks;
-    SumRetained;
-  end;
+    FindChains;
   for Group in Leaks.Groups do
     if Group.Region <> '' then
       AddContents(Leaks.Regions, Group.Region, Group.Blocks, Group.Bytes);
