@@ -76,7 +76,6 @@ test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) $(if $(SHORT),--skip=$(LONG_SUITES))
 test-long: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) --suite=$(LONG_SUITES)
 test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES),$(REPORT_SUITES))
-test-pure: ORDER = $(if $(LONG_ONCE),--skip=$(LONG_SUITES),$(REPORT_SUITES))
 
 test-release test-long test-checked test-pure:
 	@sh tools/need.sh fpc
@@ -93,6 +92,9 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
 	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
+
+core-pure: #: the same without assembler
+	@$(MAKE) --no-print-directory core FLAGS='-O3 -dLANEMM_PUREPASCAL' OUT=$(OUT)/pure
 
 test-programs: #: whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
@@ -369,7 +371,7 @@ clean: #: removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.o' -exec rm {} +
 
 .PHONY: security seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
-.PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core test-programs test-pprof
+.PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core core-pure test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
 .PHONY: test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
