@@ -46,7 +46,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAM
 	@SHORT=$(if $(SUITE),,1) sh tools/sum-tests.sh $(if $(SUITE),$(SUITE:%=test-%),test-release test-programs core)
 
 # What these need is installed first: without the rights for that, one line says what is missing.
-ALL_TOOLS = fpc gcc g++ lazbuild opkman zip unzip chromium node npm promtool gcore python3 strace \
+ALL_TOOLS = fpc gcc g++ lazbuild opkman xvfb-run zip unzip chromium node npm promtool gcore python3 strace \
   redis prometheus tmux pkg-config cmake groff spin go git
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
   test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-boxes test-servers \
@@ -129,7 +129,7 @@ test-leakview: #: leaks read by the parser of Lazarus' leak view
 	@sh tests/leakview.sh
 
 test-lazarus: #: the package for Lazarus, a project that requires it, the online package
-	@sh tools/need.sh fpc lazbuild opkman zip unzip python3
+	@sh tools/need.sh fpc lazbuild opkman xvfb-run zip unzip python3
 	@sh tests/lazarus.sh
 
 test-pages: #: the pages of profiles and leaks in a browser; needs Chromium and npm

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the package for Lazarus and a project that requires it, with lazbuild, and runs the project.
+# Builds the package for Lazarus and projects that require it, with lazbuild, and runs them: one with a window,
+# under Xvfb.
 #
 #   sh tests/lazarus.sh
 #
@@ -35,6 +36,19 @@ report 'the project runs on LaneMM, which its source does not mention' $?
 LANEMM=leaks:exit=3,leaks,log="$out/" "$out/Sample" > "$out/log" 2>&1
 [ $? -eq 3 ] && grep -q '1 x Classes.TStringList' "$out/log"
 report 'its leak is reported' $?
+
+# The runner with windows shows the leaks of a suite with planted ones, each with its line, and no others.
+shown() {
+  timeout -k 5 300 env LANEMM=quiet xvfb-run -a "$out/GuiTests" > "$out/shown" 2>&1
+  sed -n 's/^Message: leaked .* allocated at PlantedSuite.pas:\([0-9]*\) .*/\1/p' "$out/shown" | sort
+}
+build --ws=gtk2 tests/lazarus/GuiTests.lpi
+report 'tests with a window compile' $?
+same 'the leaks of tests are shown in the window, to the line, and no clean test is blamed' \
+  "$(sed -n '/\/\/ leak [A-Z]/=' tests/testing/PlantedSuite.pas | sort)" "$(shown)"
+printed=$out/shown
+promise 'all its tests ran' grep -q '^Number200$' "$out/shown"
+printed=$out/log
 
 # The page, followed to the letter: beside a copy of the repository, with settings of its own.
 reader=$out/reader

@@ -69,6 +69,7 @@ packages() {
     mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;
     lazbuild) echo lcl-utils lcl-units fp-units-misc ;; # it crashes without the packages of Lazarus
+    xvfb-run) echo xvfb xauth ;;
     mimalloc) echo libmimalloc-dev ;;
     python-tests) echo python3 "lib$(readlink /usr/bin/python3 || echo python3.11)-testsuite" ;;
     php) echo php-cli ;;
